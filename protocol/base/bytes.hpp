@@ -1,0 +1,92 @@
+#pragma once
+// Bytes in a fixed little-endian layout: the one writer, reader and checksum for log, checkpoint and peer frames.
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+namespace belay {
+
+/// Immutable bytes shared between log, peers and state machine without a copy. Never null in a log entry.
+using payload = std::shared_ptr<const std::string>;
+
+inline payload make_payload(std::string bytes) {
+  return std::make_shared<const std::string>(std::move(bytes));
+}
+
+/// CRC32C (Castagnoli) of `bytes`, continuing from `seed` (the CRC of what came before; 0 at the start).
+std::uint32_t crc32c(std::string_view bytes, std::uint32_t seed = 0);
+
+/// Appends integers (little-endian) and length-prefixed texts to a string.
+class byte_writer {
+public:
+  explicit byte_writer(std::string& out) : out_(out) {}
+
+  void u8(std::uint8_t v) { out_.push_back(static_cast<char>(v)); }
+  void u16(std::uint16_t v) { fixed(v); }
+  void u32(std::uint32_t v) { fixed(v); }
+  void u64(std::uint64_t v) { fixed(v); }
+  /// LEB128, 1 to 10 bytes.
+  void varint(std::uint64_t v);
+  void boolean(bool v) { u8(v ? 1 : 0); }
+  /// varint length, then the bytes.
+  void text(std::string_view v);
+  /// The bytes alone.
+  void raw(std::string_view v) { out_.append(v); }
+
+  std::string& out() { return out_; }
+
+private:
+  template <class Int>
+  void fixed(Int v) {
+    char b[sizeof(Int)];
+    for (std::size_t i = 0; i < sizeof(Int); ++i)
+      b[i] = static_cast<char>(v >> (8 * i));
+    out_.append(b, sizeof(Int));
+  }
+
+  std::string& out_;
+};
+
+/// Reads what byte_writer wrote. After the first read past the end, or an ill-formed varint, `ok()` is false for good
+/// and every further read yields 0 or an empty text: check once at the end.
+class byte_reader {
+public:
+  explicit byte_reader(std::string_view in) : in_(in) {}
+
+  std::uint8_t u8() { return static_cast<std::uint8_t>(fixed<std::uint8_t>()); }
+  std::uint16_t u16() { return fixed<std::uint16_t>(); }
+  std::uint32_t u32() { return fixed<std::uint32_t>(); }
+  std::uint64_t u64() { return fixed<std::uint64_t>(); }
+  std::uint64_t varint();
+  /// True only for 1; any other byte than 0 and 1 is an error.
+  bool boolean();
+  /// A view into the input.
+  std::string_view text();
+  /// The next `n` bytes, a view into the input.
+  std::string_view raw(std::size_t n);
+
+  bool ok() const { return ok_; }
+  /// All read, and nothing went wrong.
+  bool complete() const { return ok_ && pos_ == in_.size(); }
+  std::size_t position() const { return pos_; }
+  std::size_t remaining() const { return in_.size() - pos_; }
+  void fail() { ok_ = false; }
+
+private:
+  template <class Int>
+  Int fixed() {
+    auto bytes = raw(sizeof(Int));
+    Int v = 0;
+    for (std::size_t i = 0; i < bytes.size(); ++i)
+      v = static_cast<Int>(v | (static_cast<Int>(static_cast<unsigned char>(bytes[i])) << (8 * i)));
+    return v;
+  }
+
+  std::string_view in_;
+  std::size_t pos_ = 0;
+  bool ok_ = true;
+};
+
+} // namespace belay

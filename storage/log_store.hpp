@@ -1,0 +1,35 @@
+#pragma once
+// Where the Raft log lives. Implemented by segment_log on a disk and by the simulator.
+
+#include "protocol/base/result.hpp"
+#include "protocol/raft/core.hpp"
+
+#include <memory>
+#include <vector>
+
+namespace belay::storage {
+
+/// What was found at opening. Entries are contiguous.
+struct loaded_log {
+  raft::hard_state hard;
+  std::vector<raft::entry> entries;
+};
+
+/// One owner, one thread. After a failure of append() the object must not be used again: the process stops (R22).
+class log_store {
+public:
+  virtual ~log_store() = default;
+
+  /// Reads everything. A torn tail (an unfinished last write) is cut; damage elsewhere is a failure that names file and offset.
+  virtual result<loaded_log> load() = 0;
+
+  /// Makes all batches durable, in order, with one sync. Each batch is atomic: after a crash it is there whole or not at all,
+  /// and no later one without it.
+  /// `disk_full` failures begin with "no space": found before anything was written, the log is unchanged and usable.
+  virtual status append(const std::vector<raft::persist_batch>& batches) = 0;
+
+  /// Entries before `first_kept` are not needed any more (they are in a checkpoint). Whole segments only.
+  virtual status compact(log_index first_kept) = 0;
+};
+
+} // namespace belay::storage
