@@ -1,0 +1,38 @@
+#pragma once
+// Typed answers to HTTP ones: status, headers, JSON (contract 01 section 7 and 8, 03 to 08).
+
+#include "protocol/http/request.hpp"
+#include "protocol/http/response.hpp"
+#include "protocol/state/queries.hpp"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace belay::http {
+
+/// The three meta headers of a read.
+struct read_meta {
+  std::uint64_t last_contact_ms = 0;
+  bool known_leader = true;
+};
+
+/// The read's query and mode decide shape and headers (404 of a missing key, Effective-Consistency of catalog and health, ...).
+response render_read(const read_request& request, const state::query_result& result, const read_meta& meta,
+                     const render_options& options);
+/// Answer to a write that was decided by the state machine.
+response render_write(const state::command& command, const state::reply& reply, const render_options& options);
+/// `session` null: 404 `Session id '...' not found`.
+response render_renew(const std::string& id, const state::session_ptr& session, const render_options& options);
+/// Reads that failed before they were evaluated: status 500 with the text; session, catalog and health reads carry the meta headers of
+/// contract 01 section 7 (index 1, no known leader).
+response render_read_error(const read_request& request, std::string text);
+
+/// Writes text as a JSON string with Consul's escapes (contract 01 section 8).
+void append_json_string(std::string& out, std::string_view text);
+/// Standard base64 with padding.
+void append_base64(std::string& out, std::string_view bytes);
+/// Four-space indentation and a final newline, as ?pretty asks.
+std::string prettify_json(std::string_view compact);
+
+} // namespace belay::http

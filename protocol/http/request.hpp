@@ -1,0 +1,99 @@
+#pragma once
+// What an HTTP request asks for, once its path, query and body are understood (contract 01 to 06).
+
+#include "protocol/http/response.hpp"
+#include "protocol/state/queries.hpp"
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace belay::http {
+
+/// As it came over the wire; views stay valid only during the call.
+struct raw_request {
+  std::string_view method;
+  std::string_view target; ///< still escaped
+  std::vector<std::pair<std::string_view, std::string_view>> headers;
+  std::string_view body;
+  std::string_view remote_address; ///< of the client, without port
+};
+
+enum class consistency : std::uint8_t { normal, consistent, stale };
+
+/// How the answer is to be written; kept until it is rendered.
+struct render_options {
+  bool pretty = false;
+  bool gzip = false; ///< client accepts gzip
+  bool raw = false;  ///< KV ?raw
+};
+
+/// A read of the replicated state, perhaps blocking.
+struct read_request {
+  state::query query;
+  consistency mode = consistency::normal;
+  std::uint64_t min_index = 0;             ///< 0: answer at once
+  std::chrono::nanoseconds wait{0};        ///< already defaulted and capped, without jitter
+};
+
+/// A write of the replicated state.
+struct write_request {
+  state::command command;
+};
+
+struct session_renew {
+  std::string id;
+};
+
+/// Answered by the node that is asked, from what it knows.
+enum class local_kind : std::uint8_t {
+  status_leader, status_peers, agent_self, agent_members, agent_metrics, raft_configuration, catalog_datacenters, agent_reload,
+};
+struct local_request {
+  local_kind kind = local_kind::status_leader;
+  bool prometheus = false; ///< agent_metrics
+  bool stale = false;
+};
+
+using action = std::variant<response, read_request, write_request, session_renew, local_request>;
+
+struct parsed_request {
+  http::action action; ///< a response: answer with it at once (errors, redirects, OPTIONS)
+  render_options options;
+  std::string_view route = "other"; ///< static name for metrics, such as "kv"
+};
+
+/// Settings that routing depends on; fixed per process (except by reload).
+struct route_settings {
+  std::string datacenter = "dc1";
+  std::string node_name;
+  std::size_t kv_max_value_size = 524288;
+  std::size_t txn_max_req_len = 524288;
+  std::chrono::nanoseconds default_query_time{std::chrono::minutes(5)};
+  std::chrono::nanoseconds max_query_time{std::chrono::minutes(10)};
+  std::chrono::nanoseconds session_ttl_min{std::chrono::seconds(10)};
+  bool pretty_always = false; ///< -dev
+  bool unprintable_filter = true;
+  std::vector<std::string> block_endpoints;
+  std::vector<std::pair<std::string, std::string>> response_headers;
+  std::vector<std::string> allow_write_http_from; ///< CIDR
+  bool prometheus = true;
+};
+
+/// Decides what a request asks for. Pure; `uuid` makes a fresh random lower-case UUID (for session ids).
+parsed_request parse(const raw_request& r, const route_settings& s, const std::function<std::string()>& uuid);
+
+/// Known as soon as the header is there: the largest body this request may have, to refuse it early (413), and what to answer then.
+struct body_limit {
+  std::size_t bytes_max = 0;
+};
+body_limit body_limit_of(std::string_view method, std::string_view target, const route_settings& s);
+/// The 413 of contract 03 section 3 / 05 for a body of that length.
+response body_too_large(std::string_view target, std::uint64_t length, const route_settings& s);
+
+} // namespace belay::http

@@ -1,0 +1,32 @@
+#pragma once
+// An HTTP answer before it is bytes.
+
+#include "protocol/base/bytes.hpp"
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace belay::http {
+
+struct response {
+  int status = 200;
+  std::string_view content_type; ///< static text; empty: no Content-Type
+  std::vector<std::pair<std::string_view, std::string>> headers; ///< names are static texts; without Date, Content-Length, Vary
+  std::string body;
+  payload body_shared; ///< if not null, the body (no copy of a ?raw value)
+  bool vary = true;    ///< Vary: Accept-Encoding (all but the router's own 404, 301, 400)
+  bool close = false;  ///< close the connection after it
+};
+
+/// Error text as the contract sends it (text/plain; charset=utf-8).
+response error_response(int status, std::string text);
+
+/// Status line, headers and body, appended to `out`; `date` is the value of the Date header. HEAD bodies are left out by the caller's choice of body.
+/// gzip: compresses a non-empty body. `extra` are configured response headers.
+void serialize(const response& r, std::string_view date, bool keep_alive, bool gzip,
+               const std::vector<std::pair<std::string, std::string>>& extra, std::string& out);
+
+} // namespace belay::http

@@ -1,0 +1,37 @@
+#pragma once
+// When sessions with a TTL are due, by the leader's own monotonic clock: a lower bound, ended at twice the TTL as in Consul 1.8.7
+// (contract 04; structs.SessionTTLMultiplier). Level-triggered: what is due stays due until it is removed (C3).
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace belay::lease {
+
+using local_time = std::chrono::nanoseconds;
+
+class session_deadlines {
+public:
+  session_deadlines();
+  ~session_deadlines();
+  session_deadlines(session_deadlines&&) noexcept;
+
+  /// Starts or restarts the timer of a session: due at now + 2 * ttl. @pre ttl > 0
+  void restart(std::string_view id, std::chrono::nanoseconds ttl, local_time now);
+  /// @returns false if the session has no timer.
+  bool renew(std::string_view id, local_time now);
+  void remove(std::string_view id);
+  void clear();
+  /// All due at `now`, earliest first; they stay until removed, and are not returned again before `retry_after` has passed.
+  std::vector<std::string> due(local_time now, std::chrono::nanoseconds retry_after);
+  std::size_t size() const;
+
+private:
+  struct impl;
+  std::unique_ptr<impl> impl_;
+};
+
+} // namespace belay::lease
