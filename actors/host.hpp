@@ -1,0 +1,111 @@
+#pragma once
+// Which thread an actor lives on. CAF's own choice is a scheduler worker; hot actors share a thread with their sockets instead.
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/post.hpp>
+
+#include <caf/actor_system.hpp>
+#include <caf/execution_unit.hpp>
+#include <caf/io/middleman.hpp>
+#include <caf/io/network/multiplexer.hpp>
+#include <caf/resumable.hpp>
+#include <caf/scheduler/abstract_coordinator.hpp>
+#include <caf/typed_event_based_actor.hpp>
+
+namespace belay::actors {
+
+/// A thread that runs hosted actors. Null everywhere it may be given means: CAF's scheduler (and so the simulator).
+class actor_host {
+public:
+  virtual ~actor_host() = default;
+  /// Scheduling an actor on this unit makes it run on the host's thread.
+  virtual caf::execution_unit* entry() = 0;
+  /// CAF's multiplexer dispatches by subtype: only io_actor stays on its thread.
+  virtual caf::resumable::subtype_t subtype() const = 0;
+};
+
+/// Runs actors on the thread of an Asio io_context (one thread runs it).
+class asio_host final : public actor_host {
+public:
+  asio_host(caf::actor_system& system, boost::asio::io_context& loop) : context_(system, *this), entry_(*this), loop_(loop) {}
+
+  caf::execution_unit* entry() override { return &entry_; }
+  caf::resumable::subtype_t subtype() const override { return caf::resumable::scheduled_actor; }
+  /// What socket callbacks on this thread set as an actor's context before they send on its behalf.
+  caf::execution_unit* context() { return &context_; }
+  boost::asio::io_context& loop() { return loop_; }
+
+private:
+  // Messages handled between two looks at the sockets.
+  static constexpr std::size_t max_throughput = 256;
+
+  void schedule(caf::resumable* r) {
+    boost::asio::post(loop_, [this, r] { run(r); });
+  }
+
+  void run(caf::resumable* r) {
+    switch (r->resume(&context_, max_throughput)) {
+    case caf::resumable::resume_later:
+      schedule(r);
+      break;
+    case caf::resumable::shutdown_execution_unit:
+      break;
+    default:
+      caf::intrusive_ptr_release(r); // the reference that enqueue or launch took
+    }
+  }
+
+  /// Unit under which hosted actors run: whoever they send to is scheduled by its own rules.
+  struct context_unit final : caf::execution_unit {
+    context_unit(caf::actor_system& system, asio_host&) : execution_unit(&system) {}
+    void exec_later(caf::resumable* r) override { system().scheduler().enqueue(r); }
+  };
+  struct entry_unit final : caf::execution_unit {
+    explicit entry_unit(asio_host& h) : execution_unit(nullptr), host(h) {}
+    void exec_later(caf::resumable* r) override { host.schedule(r); }
+    asio_host& host;
+  };
+
+  context_unit context_;
+  entry_unit entry_;
+  boost::asio::io_context& loop_;
+};
+
+/// Runs actors on the thread of CAF's multiplexer, beside the brokers.
+class multiplexer_host final : public actor_host {
+public:
+  explicit multiplexer_host(caf::actor_system& system) : unit_(&system.middleman().backend()) {}
+
+  caf::execution_unit* entry() override { return unit_; }
+  caf::resumable::subtype_t subtype() const override { return caf::resumable::io_actor; }
+
+private:
+  caf::io::network::multiplexer* unit_;
+};
+
+/// Base of an actor that can live on a host, e.g. `class fsm : public hosted<fsm_actor::base>`.
+template <class Base>
+class hosted : public Base {
+public:
+  hosted(caf::actor_config& config, actor_host* host) : Base(config), host_(host) {}
+
+  using Base::enqueue;
+
+  void enqueue(caf::mailbox_element_ptr element, caf::execution_unit* unit) override {
+    Base::enqueue(std::move(element), host_ != nullptr ? host_->entry() : unit);
+  }
+
+  void launch(caf::execution_unit* unit, bool lazy, bool hide) override {
+    Base::launch(host_ != nullptr ? host_->entry() : unit, lazy, hide);
+  }
+
+  caf::resumable::subtype_t subtype() const override { return host_ != nullptr ? host_->subtype() : Base::subtype(); }
+
+protected:
+  actor_host* host() const { return host_; }
+
+private:
+  actor_host* host_;
+};
+
+} // namespace belay::actors

@@ -1,0 +1,49 @@
+#pragma once
+// What each actor understands. Everything is one-way: answers are messages of their own, matched by id (caf.md gotchas 13, 14).
+
+#include "actors/messages.hpp"
+
+#include <caf/typed_actor.hpp>
+
+namespace belay::actors {
+
+/// Periodic work; each actor re-arms its own.
+using tick_atom = caf::atom_constant<caf::atom("tick")>;
+/// Sent by an actor to itself behind what is queued already: do the batch now.
+using flush_atom = caf::atom_constant<caf::atom("flush")>;
+/// Ordered shutdown: finish what is in flight, then quit.
+using stop_atom = caf::atom_constant<caf::atom("stop")>;
+
+using caf::reacts_to;
+
+using http_gateway_actor = caf::typed_actor<reacts_to<write_results>, reacts_to<renew_result>, reacts_to<read_result>,
+                                            reacts_to<status_result>, reacts_to<cluster_view>, reacts_to<tick_atom>,
+                                            reacts_to<flush_atom>, reacts_to<stop_atom>>;
+
+using fsm_actor = caf::typed_actor<reacts_to<committed_entries>, reacts_to<read_query>, reacts_to<cancel_query>,
+                                   reacts_to<barrier_result>, reacts_to<lease_extended>, reacts_to<cluster_view>,
+                                   reacts_to<queries_touched>, reacts_to<checkpoint_meta>, reacts_to<checkpoint_written>,
+                                   reacts_to<machine_replaced>, reacts_to<tick_atom>, reacts_to<flush_atom>, reacts_to<stop_atom>>;
+
+using watch_registry_actor = caf::typed_actor<reacts_to<park_query>, reacts_to<unpark_query>, reacts_to<publish_effects>,
+                                              reacts_to<tick_atom>, reacts_to<stop_atom>>;
+
+using session_reaper_actor = caf::typed_actor<reacts_to<publish_effects>, reacts_to<cluster_view>, reacts_to<renew_request>,
+                                              reacts_to<tick_atom>, reacts_to<stop_atom>>;
+
+using raft_peer_actor = caf::typed_actor<
+    reacts_to<propose_write>, reacts_to<renew_session>, reacts_to<barrier_request>, reacts_to<forwarded_results>,
+    reacts_to<log_written>, reacts_to<frames_received>, reacts_to<peer_lost>, reacts_to<propose_internal>, reacts_to<renew_answer>,
+    reacts_to<checkpoint_meta_request>, reacts_to<checkpoint_written>, reacts_to<snapshot_chunk_loaded>,
+    reacts_to<snapshot_chunk_stored>, reacts_to<snapshot_in_force>, reacts_to<status_request>, reacts_to<tick_atom>,
+    reacts_to<flush_atom>, reacts_to<stop_atom>>;
+
+using log_writer_actor = caf::typed_actor<reacts_to<write_log>, reacts_to<compact_log>, reacts_to<stop_atom>>;
+
+using checkpointer_actor = caf::typed_actor<reacts_to<write_checkpoint>, reacts_to<load_snapshot_chunk>,
+                                            reacts_to<store_snapshot_chunk>, reacts_to<stop_atom>>;
+
+using peer_link_actor = caf::typed_actor<reacts_to<send_frames>, reacts_to<dial_peers>, reacts_to<announce>, reacts_to<tick_atom>,
+                                         reacts_to<stop_atom>>;
+
+} // namespace belay::actors

@@ -1,0 +1,310 @@
+#pragma once
+// What the actors of one node tell each other. All of it stays inside the process; nodes speak protocol/wire frames.
+
+#include "protocol/http/request.hpp"
+#include "protocol/raft/core.hpp"
+#include "protocol/state/machine.hpp"
+#include "protocol/wire/frame_codec.hpp"
+#include "storage/checkpoint_store.hpp"
+
+#include <caf/allowed_unsafe_message_type.hpp>
+#include <caf/atom.hpp>
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace belay::actors {
+
+using monotonic_time = std::chrono::steady_clock::time_point;
+
+// ---- gateway -> raft_peer: writes
+
+/// `id`'s upper 16 bits are the gateway's number, so that the answer finds it.
+struct propose_write {
+  request_id id;
+  payload command; ///< encoded
+};
+/// A session renewal: kept by the leader's session_reaper, not replicated.
+struct renew_session {
+  request_id id;
+  std::string session;
+};
+
+// ---- fsm or raft_peer -> gateway: the three outcomes (design 6)
+
+struct write_result {
+  request_id id;
+  wire::call_outcome outcome = wire::call_outcome::unknown; ///< done, refused or unknown
+  state::reply reply;  ///< done
+  log_index index;     ///< done: of the entry
+  std::string text;    ///< refused, unknown: for the client, with status 500
+};
+/// All of one turn in one message.
+struct write_results {
+  std::vector<write_result> list;
+};
+struct renew_result {
+  request_id id;
+  bool ok = false;
+  state::session_ptr session; ///< null: no such session
+  std::string text;           ///< !ok
+};
+
+// ---- gateway -> fsm: reads
+
+struct read_query {
+  request_id id;
+  http::read_request request;
+  monotonic_time deadline; ///< min_index > 0: answer then at the latest
+};
+/// The client went away: forget the parked query.
+struct cancel_query {
+  request_id id;
+};
+struct read_result {
+  request_id id;
+  std::variant<state::query_result, failure> answer; ///< failure: text for status 500
+  std::uint64_t last_contact_ms = 0;
+  bool known_leader = true;
+};
+
+// ---- fsm -> raft_peer and back: linearizable reads
+
+/// `lease_ok`: default mode; else leadership is confirmed by a quorum after this message.
+struct barrier_request {
+  std::uint64_t id = 0;
+  bool lease_ok = false;
+};
+/// ok: serve once `index` is applied. Else `text` goes to the client.
+struct barrier_result {
+  std::uint64_t id = 0;
+  bool ok = false;
+  log_index index;
+  std::string text;
+};
+
+// ---- raft_peer -> fsm
+
+/// Who waits for an entry; id zero: nobody on this node's account.
+struct origin {
+  node_id node;
+  request_id id;
+};
+struct committed_entries {
+  std::vector<raft::entry> entries;
+  std::vector<origin> origins; ///< one for each entry, or empty: none of them has one
+};
+/// Answers of forwarded writes, fsm -> raft_peer.
+struct forwarded_results {
+  std::vector<std::pair<node_id, wire::forward_reply>> list;
+};
+
+/// Who leads and who belongs to the cluster, raft_peer -> everybody, on every change.
+struct cluster_view {
+  raft::soft_state soft;
+  raft::configuration config;
+  node_id self;
+  bool serving = false; ///< leader whose own term has a committed entry
+};
+/// Own clock; raft_peer -> fsm. Until then default reads need no barrier. Zero: no lease.
+struct lease_extended {
+  monotonic_time until;
+};
+
+// ---- log_writer
+
+struct write_log {
+  std::vector<raft::persist_batch> batches; ///< one group commit
+};
+/// All batches up to the token are durable.
+struct log_written {
+  std::uint64_t token = 0;
+  std::chrono::nanoseconds took{0};
+  std::size_t batches = 0;
+  std::string disk_full; ///< not empty: nothing was written, try again later; text for the log
+};
+struct compact_log {
+  log_index first_kept;
+};
+
+// ---- checkpointer
+
+/// fsm -> checkpointer: everything since the last one. Rows are encoded over there.
+struct write_checkpoint {
+  raft::snapshot_meta meta;
+  std::uint64_t digest = 0;
+  bool full = false;
+  std::vector<state::dirty_row> rows;
+};
+/// checkpointer -> fsm and raft_peer
+struct checkpoint_written {
+  raft::snapshot_meta meta;
+  std::chrono::nanoseconds took{0};
+  std::string error; ///< not empty: not written (disk or map full); state stays in memory, try again
+};
+/// fsm -> raft_peer: which configuration, term, time belong to this index? raft_peer answers checkpoint_meta.
+struct checkpoint_meta_request {
+  log_index index;
+};
+struct checkpoint_meta {
+  raft::snapshot_meta meta;
+};
+/// raft_peer -> checkpointer and back: a follower needs the state.
+struct load_snapshot_chunk {
+  raft::snapshot_read what;
+};
+struct snapshot_chunk_loaded {
+  node_id to;
+  std::uint64_t offset = 0;
+  storage::checkpoint_store::chunk chunk;
+  std::string error; ///< not empty: unavailable
+};
+struct store_snapshot_chunk {
+  raft::snapshot_write what;
+};
+struct snapshot_chunk_stored {
+  raft::snapshot_meta meta;
+  std::uint64_t next_offset = 0;
+  bool last = false;
+  std::string error;
+};
+/// checkpointer -> fsm: the tables were replaced by an installed snapshot. fsm then tells raft_peer snapshot_in_force.
+struct machine_replaced {
+  raft::snapshot_meta meta;
+  std::shared_ptr<state::machine> machine;
+};
+struct snapshot_in_force {
+  raft::snapshot_meta meta;
+};
+
+// ---- watch_registry
+
+struct park_query {
+  request_id id;
+  state::query query;
+  monotonic_time deadline;
+};
+struct unpark_query {
+  request_id id;
+};
+struct publish_effects {
+  state::effects changed;
+};
+/// watch_registry -> fsm: look again. `expired`: the time is up, answer whatever it is.
+struct queries_touched {
+  std::vector<request_id> ids;
+  bool expired = false;
+};
+
+// ---- session_reaper and lock_delay_tracker (fsm -> them: publish_effects, cluster_view)
+
+/// session_reaper -> raft_peer: a proposal that only this term's leader may make (R25).
+struct propose_internal {
+  term_id required_term;
+  payload command;
+};
+/// raft_peer -> session_reaper: renewals, own and forwarded.
+struct renew_request {
+  origin from;
+  std::string session;
+};
+/// session_reaper -> raft_peer
+struct renew_answer {
+  origin from;
+  bool known = false;
+  state::session_ptr session;
+};
+
+// ---- peer_link
+
+struct send_frames {
+  std::vector<std::pair<node_id, wire::frame>> list;
+};
+struct frames_received {
+  node_id from;
+  std::vector<wire::frame> list;
+};
+/// The connection from or to that peer is gone.
+struct peer_lost {
+  node_id peer;
+};
+/// Dial these (members of the configuration, peers that were met).
+struct dial_peers {
+  std::vector<std::string> addresses;
+};
+/// What this node says of itself in hello frames from now on.
+struct announce {
+  wire::hello hello;
+};
+
+// ---- operators
+
+struct status_request {
+  request_id id;
+  http::local_request what;
+};
+struct peer_status {
+  raft::member member;
+  bool voter = true;
+  bool connected = false;
+  raft::progress_view progress;
+};
+/// raft_peer -> gateway
+struct status_result {
+  request_id id;
+  cluster_view view;
+  log_index commit, applied, last, first, snapshot_index;
+  term_id last_term, snapshot_term;
+  int ms_since_leader = 0; ///< -1: never heard
+  std::uint64_t digest = 0;
+  log_index digest_at;
+  std::vector<peer_status> peers;
+};
+
+} // namespace belay::actors
+
+#define BELAY_LOCAL_MESSAGE(name) CAF_ALLOW_UNSAFE_MESSAGE_TYPE(belay::actors::name)
+BELAY_LOCAL_MESSAGE(propose_write)
+BELAY_LOCAL_MESSAGE(renew_session)
+BELAY_LOCAL_MESSAGE(write_results)
+BELAY_LOCAL_MESSAGE(renew_result)
+BELAY_LOCAL_MESSAGE(read_query)
+BELAY_LOCAL_MESSAGE(cancel_query)
+BELAY_LOCAL_MESSAGE(read_result)
+BELAY_LOCAL_MESSAGE(barrier_request)
+BELAY_LOCAL_MESSAGE(barrier_result)
+BELAY_LOCAL_MESSAGE(committed_entries)
+BELAY_LOCAL_MESSAGE(forwarded_results)
+BELAY_LOCAL_MESSAGE(cluster_view)
+BELAY_LOCAL_MESSAGE(lease_extended)
+BELAY_LOCAL_MESSAGE(write_log)
+BELAY_LOCAL_MESSAGE(log_written)
+BELAY_LOCAL_MESSAGE(compact_log)
+BELAY_LOCAL_MESSAGE(write_checkpoint)
+BELAY_LOCAL_MESSAGE(checkpoint_written)
+BELAY_LOCAL_MESSAGE(checkpoint_meta_request)
+BELAY_LOCAL_MESSAGE(checkpoint_meta)
+BELAY_LOCAL_MESSAGE(load_snapshot_chunk)
+BELAY_LOCAL_MESSAGE(snapshot_chunk_loaded)
+BELAY_LOCAL_MESSAGE(store_snapshot_chunk)
+BELAY_LOCAL_MESSAGE(snapshot_chunk_stored)
+BELAY_LOCAL_MESSAGE(machine_replaced)
+BELAY_LOCAL_MESSAGE(snapshot_in_force)
+BELAY_LOCAL_MESSAGE(park_query)
+BELAY_LOCAL_MESSAGE(unpark_query)
+BELAY_LOCAL_MESSAGE(publish_effects)
+BELAY_LOCAL_MESSAGE(queries_touched)
+BELAY_LOCAL_MESSAGE(propose_internal)
+BELAY_LOCAL_MESSAGE(renew_request)
+BELAY_LOCAL_MESSAGE(renew_answer)
+BELAY_LOCAL_MESSAGE(send_frames)
+BELAY_LOCAL_MESSAGE(frames_received)
+BELAY_LOCAL_MESSAGE(peer_lost)
+BELAY_LOCAL_MESSAGE(dial_peers)
+BELAY_LOCAL_MESSAGE(announce)
+BELAY_LOCAL_MESSAGE(status_request)
+BELAY_LOCAL_MESSAGE(status_result)
+#undef BELAY_LOCAL_MESSAGE
