@@ -11,6 +11,8 @@ namespace belay::actors {
 using tick_atom = caf::atom_constant<caf::atom("tick")>;
 /// Sent by an actor to itself behind what is queued already: do the batch now.
 using flush_atom = caf::atom_constant<caf::atom("flush")>;
+/// The leader tells followers of a commit that no append has carried to them.
+using spread_atom = caf::atom_constant<caf::atom("spread")>;
 /// Ordered shutdown: finish what is in flight, then quit.
 using stop_atom = caf::atom_constant<caf::atom("stop")>;
 
@@ -22,7 +24,7 @@ using http_gateway_actor = caf::typed_actor<reacts_to<write_results>, reacts_to<
 
 using fsm_actor = caf::typed_actor<reacts_to<committed_entries>, reacts_to<read_query>, reacts_to<cancel_query>,
                                    reacts_to<barrier_result>, reacts_to<lease_extended>, reacts_to<cluster_view>,
-                                   reacts_to<queries_touched>, reacts_to<checkpoint_meta>, reacts_to<checkpoint_written>,
+                                   reacts_to<queries_touched>, reacts_to<checkpoint_written>,
                                    reacts_to<machine_replaced>, reacts_to<tick_atom>, reacts_to<flush_atom>, reacts_to<stop_atom>>;
 
 using watch_registry_actor = caf::typed_actor<reacts_to<park_query>, reacts_to<unpark_query>, reacts_to<publish_effects>,
@@ -34,7 +36,7 @@ using session_reaper_actor = caf::typed_actor<reacts_to<publish_effects>, reacts
 using raft_peer_actor = caf::typed_actor<
     reacts_to<propose_write>, reacts_to<renew_session>, reacts_to<barrier_request>, reacts_to<forwarded_results>,
     reacts_to<log_written>, reacts_to<frames_received>, reacts_to<peer_lost>, reacts_to<propose_internal>, reacts_to<renew_answer>,
-    reacts_to<checkpoint_meta_request>, reacts_to<checkpoint_written>, reacts_to<snapshot_chunk_loaded>,
+    reacts_to<checkpoint_written>, reacts_to<peer_connected>, reacts_to<spread_atom>, reacts_to<snapshot_chunk_loaded>,
     reacts_to<snapshot_chunk_stored>, reacts_to<snapshot_in_force>, reacts_to<status_request>, reacts_to<tick_atom>,
     reacts_to<flush_atom>, reacts_to<stop_atom>>;
 
@@ -45,5 +47,21 @@ using checkpointer_actor = caf::typed_actor<reacts_to<write_checkpoint>, reacts_
 
 using peer_link_actor = caf::typed_actor<reacts_to<send_frames>, reacts_to<dial_peers>, reacts_to<announce>, reacts_to<tick_atom>,
                                          reacts_to<stop_atom>>;
+
+/// Handles of one node's actors. Filled by `node` before the first message is sent, emptied by it at the end (handles are strong).
+struct wiring {
+  raft_peer_actor raft_peer;
+  fsm_actor fsm;
+  watch_registry_actor watches;
+  session_reaper_actor reaper;
+  log_writer_actor log;
+  checkpointer_actor checkpoints;
+  peer_link_actor links;
+  std::vector<http_gateway_actor> gateways; ///< by the gateway number in request ids
+};
+using wiring_ptr = std::shared_ptr<wiring>;
+
+/// The gateway that made a request id.
+inline std::size_t gateway_of(request_id id) { return static_cast<std::size_t>(id.value >> 48); }
 
 } // namespace belay::actors

@@ -145,13 +145,6 @@ struct checkpoint_written {
   std::chrono::nanoseconds took{0};
   std::string error; ///< not empty: not written (disk or map full); state stays in memory, try again
 };
-/// fsm -> raft_peer: which configuration, term, time belong to this index? raft_peer answers checkpoint_meta.
-struct checkpoint_meta_request {
-  log_index index;
-};
-struct checkpoint_meta {
-  raft::snapshot_meta meta;
-};
 /// raft_peer -> checkpointer and back: a follower needs the state.
 struct load_snapshot_chunk {
   raft::snapshot_read what;
@@ -227,11 +220,15 @@ struct frames_received {
   node_id from;
   std::vector<wire::frame> list;
 };
-/// The connection from or to that peer is gone.
+/// Frames for that peer can be sent from now on. Twice in a row: it was reconnected.
+struct peer_connected {
+  node_id peer;
+};
+/// The connection from or to that peer is gone; what was sent last may be lost.
 struct peer_lost {
   node_id peer;
 };
-/// Dial these (members of the configuration, peers that were met).
+/// Keep connections to exactly these (host:port) and to whoever connects to us.
 struct dial_peers {
   std::vector<std::string> addresses;
 };
@@ -285,8 +282,6 @@ BELAY_LOCAL_MESSAGE(log_written)
 BELAY_LOCAL_MESSAGE(compact_log)
 BELAY_LOCAL_MESSAGE(write_checkpoint)
 BELAY_LOCAL_MESSAGE(checkpoint_written)
-BELAY_LOCAL_MESSAGE(checkpoint_meta_request)
-BELAY_LOCAL_MESSAGE(checkpoint_meta)
 BELAY_LOCAL_MESSAGE(load_snapshot_chunk)
 BELAY_LOCAL_MESSAGE(snapshot_chunk_loaded)
 BELAY_LOCAL_MESSAGE(store_snapshot_chunk)
@@ -302,6 +297,7 @@ BELAY_LOCAL_MESSAGE(renew_request)
 BELAY_LOCAL_MESSAGE(renew_answer)
 BELAY_LOCAL_MESSAGE(send_frames)
 BELAY_LOCAL_MESSAGE(frames_received)
+BELAY_LOCAL_MESSAGE(peer_connected)
 BELAY_LOCAL_MESSAGE(peer_lost)
 BELAY_LOCAL_MESSAGE(dial_peers)
 BELAY_LOCAL_MESSAGE(announce)

@@ -1,0 +1,98 @@
+#include "actors/session_reaper.hpp"
+
+#include "actors/log.hpp"
+#include "protocol/wire/command_codec.hpp"
+
+namespace belay::actors {
+
+namespace {
+
+constexpr std::chrono::milliseconds tick{50};
+constexpr std::chrono::seconds propose_again_after{1};
+
+} // namespace
+
+session_reaper::session_reaper(caf::actor_config& config, actor_host* host, wiring_ptr wires)
+    : hosted(config, host), wires_(std::move(wires)) {}
+
+void session_reaper::know(std::vector<state::session_ptr> sessions) {
+  for (auto& s : sessions)
+    sessions_[s->id] = std::move(s);
+}
+
+session_reaper_actor::behavior_type session_reaper::make_behavior() {
+  return {
+      [this](const publish_effects& e) { take(e.changed); },
+      [this](const cluster_view& v) { lead(v); },
+      [this](const renew_request& r) { renew(r); },
+      [this](tick_atom) {
+        reap();
+        delayed_send(this, tick, tick_atom::value);
+      },
+      [this](stop_atom) { quit(); },
+  };
+}
+
+void session_reaper::start_timer(const state::session_ptr& s) {
+  if (s->ttl_ns > 0)
+    deadlines_.restart(s->id, std::chrono::nanoseconds(s->ttl_ns), now());
+}
+
+void session_reaper::take(const state::effects& changed) {
+  for (const auto& e : changed) {
+    if (std::holds_alternative<state::everything_changed>(e)) { // the sessions there are follow as created
+      sessions_.clear();
+      deadlines_.clear();
+      continue;
+    }
+    const auto* c = std::get_if<state::session_changed>(&e);
+    if (c == nullptr)
+      continue;
+    if (c->created) {
+      sessions_[c->session->id] = c->session;
+      if (leading_)
+        start_timer(c->session);
+    } else {
+      sessions_.erase(c->session->id);
+      deadlines_.remove(c->session->id);
+    }
+  }
+}
+
+void session_reaper::lead(const cluster_view& v) {
+  const bool leading = v.serving;
+  if (leading && (!leading_ || v.soft.term != term_)) {
+    deadlines_.clear();
+    for (const auto& [id, s] : sessions_)
+      start_timer(s);
+  } else if (!leading) {
+    deadlines_.clear();
+  }
+  leading_ = leading;
+  term_ = v.soft.term;
+}
+
+void session_reaper::renew(const renew_request& r) {
+  renew_answer a;
+  a.from = r.from;
+  a.known = leading_;
+  if (leading_) {
+    if (auto it = sessions_.find(r.session); it != sessions_.end()) {
+      a.session = it->second;
+      deadlines_.renew(r.session, now());
+    }
+  }
+  send(wires_->raft_peer, std::move(a));
+}
+
+void session_reaper::reap() {
+  if (!leading_)
+    return;
+  auto due = deadlines_.due(now(), propose_again_after);
+  if (due.empty())
+    return;
+  log::info("session_reaper", "sessions reached twice their TTL and end", {{"count", due.size()}, {"first", due.front()}});
+  send(wires_->raft_peer, propose_internal{term_, make_payload(wire::encode_command(state::session_destroy{std::move(due), "ttl"}))});
+}
+
+} // namespace belay::actors

@@ -1,0 +1,19 @@
+#pragma once
+// A few numbers that one actor keeps current and others read without asking.
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+
+namespace belay::actors {
+
+struct vitals {
+  /// When the leader was last heard, in nanoseconds of the node's monotonic clock; 0: never; kept at "now" by nobody on the leader.
+  std::atomic<std::int64_t> leader_heard_ns{0};
+  std::atomic<std::uint64_t> applied_index{0};
+  /// A digest of the state machine and the applied index it belongs to (written in that order of fields, read for display only).
+  std::atomic<std::uint64_t> digest{0};
+  std::atomic<std::uint64_t> digest_index{0};
+};
+
+} // namespace belay::actors

@@ -1,0 +1,343 @@
+#include "protocol/wire/frame_codec.hpp"
+
+#include "protocol/wire/entry_codec.hpp"
+
+namespace belay::wire {
+
+namespace {
+
+constexpr std::uint8_t version = 1;
+constexpr std::size_t header_bytes = 8; // length, CRC
+constexpr std::size_t members_max = 1000; // more in one hello is nonsense, and would only cost memory
+
+/// Never renumber.
+enum class kind : std::uint8_t {
+  hello = 1,
+  append_entries = 2,
+  append_reply = 3,
+  vote_request = 4,
+  vote_reply = 5,
+  snapshot_chunk = 6,
+  snapshot_reply = 7,
+  timeout_now = 8,
+  forward_call = 9,
+  forward_reply = 10,
+  read_index = 11,
+  read_index_reply = 12,
+};
+
+template <class... Fs>
+struct overloaded : Fs... {
+  using Fs::operator()...;
+};
+template <class... Fs>
+overloaded(Fs...) -> overloaded<Fs...>;
+
+void put(byte_writer& w, const raft::member& m) {
+  w.u64(m.id.value);
+  w.text(m.uuid);
+  w.text(m.name);
+  w.text(m.address);
+}
+
+raft::member get_member(byte_reader& r) {
+  raft::member m;
+  m.id = node_id{r.u64()};
+  m.uuid = r.text();
+  m.name = r.text();
+  m.address = r.text();
+  return m;
+}
+
+void put(byte_writer& w, const hello& h) {
+  put(w, h.self);
+  w.text(h.datacenter);
+  w.u64(h.cluster_id);
+  w.u32(h.bootstrap_expect);
+  w.varint(h.agreed.size());
+  for (const auto& m : h.agreed)
+    put(w, m);
+}
+
+hello get_hello(byte_reader& r) {
+  hello h;
+  h.self = get_member(r);
+  h.datacenter = r.text();
+  h.cluster_id = r.u64();
+  h.bootstrap_expect = r.u32();
+  const auto n = r.varint();
+  if (n > members_max)
+    r.fail();
+  for (std::uint64_t i = 0; r.ok() && i < n; ++i)
+    h.agreed.push_back(get_member(r));
+  return h;
+}
+
+kind kind_of(const raft::message_body& body) {
+  return static_cast<kind>(static_cast<int>(kind::append_entries) + static_cast<int>(body.index()));
+}
+
+void put(byte_writer& w, const raft::message& m) {
+  w.u64(m.from.value);
+  w.u64(m.to.value);
+  w.u64(m.term.value);
+  std::visit(overloaded{
+                 [&](const raft::append_entries& a) {
+                   w.u64(a.prev_index.value);
+                   w.u64(a.prev_term.value);
+                   w.u64(a.commit.value);
+                   w.u64(a.round);
+                   w.varint(a.entries.size());
+                   for (const auto& e : a.entries)
+                     encode_entry(w, e);
+                 },
+                 [&](const raft::append_reply& a) {
+                   w.boolean(a.success);
+                   w.u64(a.match.value);
+                   w.u64(a.rejected.value);
+                   w.u64(a.conflict_index.value);
+                   w.u64(a.conflict_term.value);
+                   w.u64(a.round);
+                 },
+                 [&](const raft::vote_request& v) {
+                   w.boolean(v.pre_vote);
+                   w.boolean(v.transfer);
+                   w.u64(v.last_index.value);
+                   w.u64(v.last_term.value);
+                 },
+                 [&](const raft::vote_reply& v) {
+                   w.boolean(v.pre_vote);
+                   w.boolean(v.granted);
+                 },
+                 [&](const raft::snapshot_chunk& s) {
+                   encode_snapshot_meta(w, s.meta);
+                   w.u64(s.offset);
+                   w.text(*s.bytes);
+                   w.boolean(s.last);
+                 },
+                 [&](const raft::snapshot_reply& s) {
+                   w.u64(s.index.value);
+                   w.u64(s.next_offset);
+                   w.boolean(s.installed);
+                   w.boolean(s.rejected);
+                 },
+                 [](const raft::timeout_now&) {},
+             },
+             m.body);
+}
+
+raft::message_body get_body(byte_reader& r, kind k) {
+  switch (k) {
+  case kind::append_entries: {
+    raft::append_entries a;
+    a.prev_index = log_index{r.u64()};
+    a.prev_term = term_id{r.u64()};
+    a.commit = log_index{r.u64()};
+    a.round = r.u64();
+    const auto n = r.varint();
+    if (n > r.remaining()) // an entry has at least one byte
+      r.fail();
+    else
+      a.entries.reserve(n);
+    for (std::uint64_t i = 0; r.ok() && i < n; ++i)
+      if (!decode_entry(r, a.entries.emplace_back()))
+        r.fail();
+    return a;
+  }
+  case kind::append_reply: {
+    raft::append_reply a;
+    a.success = r.boolean();
+    a.match = log_index{r.u64()};
+    a.rejected = log_index{r.u64()};
+    a.conflict_index = log_index{r.u64()};
+    a.conflict_term = term_id{r.u64()};
+    a.round = r.u64();
+    return a;
+  }
+  case kind::vote_request: {
+    raft::vote_request v;
+    v.pre_vote = r.boolean();
+    v.transfer = r.boolean();
+    v.last_index = log_index{r.u64()};
+    v.last_term = term_id{r.u64()};
+    return v;
+  }
+  case kind::vote_reply: {
+    raft::vote_reply v;
+    v.pre_vote = r.boolean();
+    v.granted = r.boolean();
+    return v;
+  }
+  case kind::snapshot_chunk: {
+    raft::snapshot_chunk s;
+    if (!decode_snapshot_meta(r, s.meta))
+      r.fail();
+    s.offset = r.u64();
+    s.bytes = make_payload(std::string(r.text()));
+    s.last = r.boolean();
+    return s;
+  }
+  case kind::snapshot_reply: {
+    raft::snapshot_reply s;
+    s.index = log_index{r.u64()};
+    s.next_offset = r.u64();
+    s.installed = r.boolean();
+    s.rejected = r.boolean();
+    return s;
+  }
+  default:
+    return raft::timeout_now{};
+  }
+}
+
+template <class Enum>
+Enum get_enum(byte_reader& r, Enum last) {
+  const auto v = r.u8();
+  if (v > static_cast<std::uint8_t>(last))
+    r.fail();
+  return static_cast<Enum>(v);
+}
+
+std::optional<frame> decode_frame(std::string_view bytes) {
+  byte_reader r(bytes);
+  if (r.u8() != version)
+    return std::nullopt;
+  const auto k = static_cast<kind>(r.u8());
+  frame f;
+  switch (k) {
+  case kind::hello:
+    f = get_hello(r);
+    break;
+  case kind::append_entries:
+  case kind::append_reply:
+  case kind::vote_request:
+  case kind::vote_reply:
+  case kind::snapshot_chunk:
+  case kind::snapshot_reply:
+  case kind::timeout_now: {
+    raft::message m;
+    m.from = node_id{r.u64()};
+    m.to = node_id{r.u64()};
+    m.term = term_id{r.u64()};
+    m.body = get_body(r, k);
+    f = std::move(m);
+    break;
+  }
+  case kind::forward_call: {
+    forward_call c;
+    c.id = request_id{r.u64()};
+    c.kind = get_enum(r, call_kind::renew_session);
+    c.bytes = make_payload(std::string(r.text()));
+    f = std::move(c);
+    break;
+  }
+  case kind::forward_reply: {
+    forward_reply c;
+    c.id = request_id{r.u64()};
+    c.outcome = get_enum(r, call_outcome::retry);
+    c.index = log_index{r.u64()};
+    c.bytes = r.text();
+    f = std::move(c);
+    break;
+  }
+  case kind::read_index: {
+    read_index q;
+    q.id = r.u64();
+    q.lease_ok = r.boolean();
+    f = q;
+    break;
+  }
+  case kind::read_index_reply: {
+    read_index_reply q;
+    q.id = r.u64();
+    q.ok = r.boolean();
+    q.index = log_index{r.u64()};
+    f = q;
+    break;
+  }
+  default:
+    return std::nullopt;
+  }
+  if (!r.complete())
+    return std::nullopt;
+  return f;
+}
+
+void patch_u32(std::string& out, std::size_t at, std::uint32_t v) {
+  for (std::size_t i = 0; i < 4; ++i)
+    out[at + i] = static_cast<char>(v >> (8 * i));
+}
+
+} // namespace
+
+void encode_frame(const frame& f, std::string& out) {
+  const auto start = out.size();
+  byte_writer w(out);
+  w.u64(0); // length and CRC, patched below
+  w.u8(version);
+  const auto begin = [&w](kind k) { w.u8(static_cast<std::uint8_t>(k)); };
+  std::visit(overloaded{
+                 [&](const hello& h) {
+                   begin(kind::hello);
+                   put(w, h);
+                 },
+                 [&](const raft::message& m) {
+                   begin(kind_of(m.body));
+                   put(w, m);
+                 },
+                 [&](const forward_call& c) {
+                   begin(kind::forward_call);
+                   w.u64(c.id.value);
+                   w.u8(static_cast<std::uint8_t>(c.kind));
+                   w.text(*c.bytes);
+                 },
+                 [&](const forward_reply& c) {
+                   begin(kind::forward_reply);
+                   w.u64(c.id.value);
+                   w.u8(static_cast<std::uint8_t>(c.outcome));
+                   w.u64(c.index.value);
+                   w.text(c.bytes);
+                 },
+                 [&](const read_index& q) {
+                   begin(kind::read_index);
+                   w.u64(q.id);
+                   w.boolean(q.lease_ok);
+                 },
+                 [&](const read_index_reply& q) {
+                   begin(kind::read_index_reply);
+                   w.u64(q.id);
+                   w.boolean(q.ok);
+                   w.u64(q.index.value);
+                 },
+             },
+             f);
+  const auto body = std::string_view(out).substr(start + header_bytes);
+  patch_u32(out, start, static_cast<std::uint32_t>(body.size() + 4));
+  patch_u32(out, start + 4, crc32c(body));
+}
+
+status frame_decoder::feed(std::string_view bytes, std::vector<frame>& frames) {
+  pending_.append(bytes);
+  std::string_view rest = pending_;
+  while (rest.size() >= header_bytes) {
+    byte_reader header(rest);
+    const std::size_t length = header.u32();
+    const auto crc = header.u32();
+    if (length < 4 || length > frame_bytes_max)
+      return failure{"frame of " + std::to_string(length) + " bytes"};
+    if (rest.size() < length + 4)
+      break;
+    const auto body = rest.substr(header_bytes, length - 4);
+    if (crc32c(body) != crc)
+      return failure{"frame with a bad checksum"};
+    auto f = decode_frame(body);
+    if (!f)
+      return failure{"frame that is malformed or of an unknown version"};
+    frames.push_back(std::move(*f));
+    rest.remove_prefix(length + 4);
+  }
+  pending_.erase(0, pending_.size() - rest.size());
+  return done{};
+}
+
+} // namespace belay::wire
