@@ -1,0 +1,128 @@
+// raft_peer: what peers say, who belongs to the cluster, and the members' place in the catalog.
+
+#include "actors/log.hpp"
+#include "actors/raft_peer.hpp"
+#include "protocol/wire/command_codec.hpp"
+
+namespace belay::actors {
+
+void raft_peer::on_frames(const frames_received& f) {
+  const auto now = local_now();
+  for (const auto& frame : f.list) {
+    if (const auto* h = std::get_if<wire::hello>(&frame)) {
+      on_hello(*h);
+      continue;
+    }
+    if (!formation_.belongs(f.from))
+      continue;
+    if (const auto* m = std::get_if<raft::message>(&frame)) {
+      if (m->to != self_.id || m->from != f.from) // meant for an earlier life of this address
+        continue;
+      core_.step(*m, now);
+      if (core_.soft().leader == f.from)
+        vitals_->leader_heard_ns.store(now.count(), std::memory_order_relaxed);
+    } else if (const auto* c = std::get_if<wire::forward_call>(&frame)) {
+      on_forward_call(f.from, *c);
+    } else if (const auto* r = std::get_if<wire::forward_reply>(&frame)) {
+      on_forward_reply(f.from, *r);
+    } else if (const auto* q = std::get_if<wire::read_index>(&frame)) {
+      on_read_index(f.from, *q);
+    } else if (const auto* a = std::get_if<wire::read_index_reply>(&frame)) {
+      on_read_index_reply(*a);
+    }
+  }
+  schedule_flush();
+}
+
+void raft_peer::on_hello(const wire::hello& h) {
+  const auto complaint = formation_.met({h.self, h.datacenter, h.cluster_id, h.bootstrap_expect, h.agreed});
+  if (complaint && complaints_[h.self.id] != *complaint) {
+    complaints_[h.self.id] = *complaint;
+    log::error("raft_peer", "a server that is not ours was refused", {{"reason", *complaint}});
+  }
+  form_cluster();
+}
+
+void raft_peer::announce_self() {
+  auto own = formation_.own();
+  send(wires_->links, announce{{own.self, own.datacenter, own.cluster_id, own.expect, own.agreed}});
+}
+
+void raft_peer::form_cluster() {
+  if (formation_.cluster_id() != 0)
+    return;
+  if (core_.config().contains(self_.id)) { // a leader has told us of its cluster
+    const auto leader_id = core_.soft().leader;
+    const auto* leader = formation_.find(leader_id);
+    if (leader_id == self_.id) // stopped between the first entry and its note in the data directory
+      formation_.joined(raft::formation::cluster_id_of(core_.config()));
+    else if (leader != nullptr && leader->cluster_id != 0)
+      formation_.joined(leader->cluster_id);
+    else
+      return;
+  } else if (auto first = formation_.first_configuration(); first && core_.bootstrap(*first)) {
+    log::info("raft_peer", "first configuration", {{"servers", first->voters.size()}});
+    formation_.joined(raft::formation::cluster_id_of(*first));
+  } else {
+    announce_self();
+    return;
+  }
+  settings_.joined(formation_.cluster_id());
+  announce_self();
+  schedule_flush();
+}
+
+void raft_peer::bring_in_newcomers() {
+  if (!leading())
+    return;
+  auto next = formation_.next_configuration(core_);
+  if (!next)
+    return;
+  if (!core_.propose_configuration(*next, settings_.wall_clock()))
+    log::info("raft_peer", "membership changes", {{"voters", next->voters.size()}, {"learners", next->learners.size()}});
+}
+
+void raft_peer::dial() {
+  dial_peers d;
+  d.addresses = settings_.join;
+  for (const auto& m : core_.config().members)
+    if (m.id != self_.id)
+      d.addresses.push_back(m.address);
+  send(wires_->links, std::move(d));
+}
+
+void raft_peer::register_members() {
+  if (!serving_)
+    return;
+  for (const auto& m : core_.config().members) {
+    if (core_.config().joint() || !registered_members_.insert(m.uuid).second)
+      continue;
+    const auto colon = m.address.rfind(':');
+    const auto host = m.address.substr(0, colon);
+    state::catalog_register r;
+    r.node.id = m.uuid;
+    r.node.node = m.name;
+    r.node.address = host;
+    r.node.datacenter = formation_.own().datacenter;
+    r.node.tagged_addresses = state::string_map{{"lan", host}, {"lan_ipv4", host}, {"wan", host}, {"wan_ipv4", host}};
+    r.node.meta = state::string_map{{"consul-network-segment", ""}};
+    state::service_record s;
+    s.node = m.name;
+    s.id = s.service = "consul";
+    s.tags.emplace();
+    s.port = std::atoll(m.address.c_str() + colon + 1);
+    r.service = std::move(s);
+    // Contract 08: the leader keeps this check for every member.
+    state::check_record c;
+    c.node = m.name;
+    c.check_id = "serfHealth";
+    c.name = "Serf Health Status";
+    c.status = "passing";
+    c.output = "Agent alive and reachable";
+    c.service_tags.emplace();
+    r.checks.push_back(std::move(c));
+    hold_write({{}, wire::call_kind::propose, make_payload(wire::encode_command(r)), clock().now() + settings_.hold});
+  }
+}
+
+} // namespace belay::actors

@@ -1,0 +1,227 @@
+// raft_peer: writes and session renewals, held until there is a leader, proposed or forwarded once, answered with what is known.
+
+#include "actors/log.hpp"
+#include "actors/raft_peer.hpp"
+#include "protocol/wire/command_codec.hpp"
+
+namespace belay::actors {
+
+namespace {
+
+// Texts that Consul 1.8.7 gives in the same situations (contract 06 section 3).
+constexpr auto no_leader = "No cluster leader";
+constexpr auto leadership_lost = "leadership lost while committing log";
+constexpr auto overloaded = "too many writes are waiting, try again";
+// After that a leader that was asked and says nothing is taken as lost; longer than any election and hold time.
+constexpr std::chrono::seconds forward_timeout{30};
+
+} // namespace
+
+void raft_peer::hold_write(held_write w) {
+  schedule_flush();
+  if (held_.size() >= held_writes::count_max || !held_.add(w)) {
+    metrics_.refused();
+    answer(w.from, wire::call_outcome::refused, overloaded);
+  }
+}
+
+void raft_peer::propose_held() {
+  if (held_.empty())
+    return;
+  if (!leading()) {
+    const auto leader = core_.soft().leader;
+    if (!leader.is_zero() && connected_.contains(leader))
+      forward_held(leader);
+    return;
+  }
+  std::vector<held_write> batch;
+  for (auto& w : held_.take_all()) {
+    if (w.kind == wire::call_kind::renew_session) {
+      if (serving_)
+        send(wires_->reaper, renew_request{w.from, *w.bytes});
+      else
+        held_.add(std::move(w));
+    } else {
+      batch.push_back(std::move(w));
+    }
+  }
+  if (!batch.empty())
+    propose_here(std::move(batch));
+}
+
+void raft_peer::propose_here(std::vector<held_write> batch) {
+  std::vector<payload> commands;
+  commands.reserve(batch.size());
+  for (const auto& w : batch)
+    commands.push_back(w.bytes);
+  const auto proposed = core_.propose(std::move(commands), settings_.wall_clock());
+  if (const auto* first = std::get_if<log_index>(&proposed)) {
+    if (origins_.empty())
+      origins_first_ = *first;
+    while (origins_first_.value + origins_.size() < first->value)
+      origins_.emplace_back();
+    for (const auto& w : batch)
+      origins_.push_back(w.from);
+    return;
+  }
+  // Not now (a transfer, or too much on its way): it waits for its turn or its deadline.
+  for (auto& w : batch)
+    held_.add(std::move(w));
+}
+
+void raft_peer::forward_held(node_id leader) {
+  for (auto& w : held_.take_all()) {
+    if (w.from.node != self_.id) { // once forwarded is enough (R24)
+      if (!w.from.id.is_zero())
+        queue_frame(w.from.node, wire::forward_reply{w.from.id, wire::call_outcome::retry, {}, {}});
+      continue;
+    }
+    queue_frame(leader, wire::forward_call{w.from.id, w.kind, w.bytes});
+    const auto id = w.from.id;
+    forwarded_.insert_or_assign(id, forwarded_write{std::move(w), leader});
+  }
+}
+
+void raft_peer::on_forward_call(node_id from, const wire::forward_call& c) {
+  if (!leading()) {
+    queue_frame(from, wire::forward_reply{c.id, wire::call_outcome::retry, {}, {}});
+    schedule_flush();
+    return;
+  }
+  hold_write({{from, c.id}, c.kind, c.bytes, clock().now() + settings_.hold});
+}
+
+void raft_peer::on_forward_reply(node_id from, const wire::forward_reply& r) {
+  auto it = forwarded_.find(r.id);
+  if (it == forwarded_.end() || it->second.leader != from)
+    return;
+  auto w = std::move(it->second.write);
+  forwarded_.erase(it);
+  schedule_flush();
+  const auto g = gateway_of(r.id);
+  if (g >= wires_->gateways.size())
+    return;
+  if (r.outcome == wire::call_outcome::retry) {
+    held_.add(std::move(w)); // it was not proposed
+  } else if (r.outcome != wire::call_outcome::done) {
+    answer(w.from, r.outcome, r.bytes);
+  } else if (w.kind == wire::call_kind::renew_session) {
+    renew_result result{r.id, true, nullptr, {}};
+    if (!r.bytes.empty())
+      if (auto row = wire::decode_row(static_cast<std::uint8_t>(state::table::sessions), *w.bytes, r.bytes))
+        if (auto* s = std::get_if<state::session_ptr>(&row->row))
+          result.session = *s;
+    send(wires_->gateways[g], std::move(result));
+  } else {
+    auto reply = wire::decode_reply(r.bytes);
+    if (!reply)
+      return answer(w.from, wire::call_outcome::unknown, "answer of the leader could not be read");
+    answers_.resize(wires_->gateways.size());
+    answers_[g].list.push_back({r.id, wire::call_outcome::done, std::move(*reply), r.index, {}});
+  }
+}
+
+void raft_peer::on_renew_answer(const renew_answer& a) {
+  schedule_flush();
+  if (!a.known) { // leadership was lost in between; a renewal may be tried twice
+    if (a.from.node == self_.id)
+      answer(a.from, wire::call_outcome::refused, no_leader);
+    else
+      queue_frame(a.from.node, wire::forward_reply{a.from.id, wire::call_outcome::retry, {}, {}});
+    return;
+  }
+  if (a.from.node == self_.id) {
+    if (gateway_of(a.from.id) < wires_->gateways.size())
+      send(wires_->gateways[gateway_of(a.from.id)], renew_result{a.from.id, true, a.session, {}});
+    return;
+  }
+  std::string bytes;
+  if (a.session != nullptr)
+    bytes = wire::encode_row({state::table::sessions, a.session->id, a.session}).value_or(std::string{});
+  queue_frame(a.from.node, wire::forward_reply{a.from.id, wire::call_outcome::done, {}, std::move(bytes)});
+}
+
+void raft_peer::answer(const origin& to, wire::call_outcome outcome, const std::string& text) {
+  if (to.id.is_zero())
+    return;
+  if (to.node != self_.id) {
+    queue_frame(to.node, wire::forward_reply{to.id, outcome, {}, text});
+    return;
+  }
+  const auto g = gateway_of(to.id);
+  if (g >= wires_->gateways.size())
+    return;
+  answers_.resize(wires_->gateways.size());
+  answers_[g].list.push_back({to.id, outcome, {}, {}, text});
+}
+
+void raft_peer::send_answers() {
+  for (std::size_t g = 0; g < answers_.size(); ++g)
+    if (!answers_[g].list.empty())
+      send(wires_->gateways[g], std::exchange(answers_[g], {}));
+}
+
+void raft_peer::expire_writes() {
+  const auto now = clock().now();
+  if (!held_.empty()) {
+    for (auto& w : held_.take_all()) {
+      if (w.deadline > now)
+        held_.add(std::move(w));
+      else
+        answer(w.from, wire::call_outcome::refused, no_leader);
+    }
+  }
+  for (auto it = forwarded_.begin(); it != forwarded_.end();) {
+    if (it->second.write.deadline + forward_timeout > now) {
+      ++it;
+      continue;
+    }
+    answer(it->second.write.from, wire::call_outcome::unknown, "rpc error making call: i/o timeout");
+    it = forwarded_.erase(it);
+  }
+}
+
+void raft_peer::writes_unknown_from(log_index first) {
+  while (!origins_.empty() && origins_first_.value + origins_.size() > first.value) {
+    answer(origins_.back(), wire::call_outcome::unknown, leadership_lost);
+    origins_.pop_back();
+  }
+}
+
+/// `to` zero: to whoever is not the leader (any more).
+void raft_peer::forwarded_unknown(node_id to, const std::string& text) {
+  for (auto it = forwarded_.begin(); it != forwarded_.end();) {
+    auto& f = it->second;
+    const bool lost = to.is_zero() ? f.leader != core_.soft().leader : f.leader == to;
+    if (!lost) {
+      ++it;
+      continue;
+    }
+    if (f.write.kind == wire::call_kind::renew_session)
+      held_.add(std::move(f.write)); // harmless when done twice
+    else
+      answer(f.write.from, wire::call_outcome::unknown, text);
+    it = forwarded_.erase(it);
+  }
+}
+
+void raft_peer::take_origins(const std::vector<raft::entry>& committed, std::vector<origin>& origins) {
+  if (origins_.empty())
+    return;
+  origins.reserve(committed.size());
+  for (const auto& e : committed) {
+    while (!origins_.empty() && origins_first_ < e.index) {
+      origins_.pop_front();
+      origins_first_ = origins_first_.next();
+    }
+    if (!origins_.empty() && origins_first_ == e.index) {
+      origins.push_back(origins_.front());
+      origins_.pop_front();
+      origins_first_ = origins_first_.next();
+    } else {
+      origins.emplace_back();
+    }
+  }
+}
+
+} // namespace belay::actors
