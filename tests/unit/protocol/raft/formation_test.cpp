@@ -1,0 +1,79 @@
+// How servers become one cluster, and never two.
+
+#include "protocol/raft/formation.hpp"
+
+#include <catch2/catch.hpp>
+
+using namespace belay;
+using namespace belay::raft;
+
+namespace {
+
+member server(std::uint64_t id) {
+  const auto n = std::to_string(id);
+  return {node_id{id}, "00000000-0000-4000-8000-00000000000" + n, "n" + n, "127.0.0.1:830" + n};
+}
+
+void introduce(formation& to, const formation& from) { (void)to.met(from.own()); }
+
+} // namespace
+
+TEST_CASE("a lone server that expects one bootstraps itself") {
+  formation f(server(1), "dc1", 1, 0);
+  auto first = f.first_configuration();
+  REQUIRE(first);
+  CHECK(first->voters == std::vector{node_id{1}});
+  f.joined(formation::cluster_id_of(*first));
+  CHECK_FALSE(f.first_configuration());
+}
+
+TEST_CASE("three servers bootstrap with the same set, and only when each has named it") {
+  formation a(server(1), "dc1", 3, 0), b(server(2), "dc1", 3, 0), c(server(3), "dc1", 3, 0);
+  introduce(a, b);
+  introduce(a, c);
+  CHECK(a.own().agreed.size() == 3);
+  CHECK_FALSE(a.first_configuration()); // b and c have not named theirs
+  introduce(b, a);
+  introduce(b, c);
+  introduce(c, a);
+  introduce(c, b);
+  introduce(a, b);
+  CHECK_FALSE(a.first_configuration());
+  introduce(a, c);
+  REQUIRE(a.first_configuration());
+  introduce(b, c);
+  introduce(b, a);
+  REQUIRE(b.first_configuration());
+  CHECK(*a.first_configuration() == *b.first_configuration());
+}
+
+TEST_CASE("a fourth server that expects three cannot make a second cluster out of two of the first") {
+  formation a(server(1), "dc1", 3, 0), b(server(2), "dc1", 3, 0), c(server(3), "dc1", 3, 0), d(server(4), "dc1", 3, 0);
+  for (auto* x : {&a, &b, &c})
+    for (auto* y : {&a, &b, &c})
+      introduce(*x, *y);
+  introduce(d, b);
+  introduce(d, c);
+  introduce(b, d);
+  introduce(c, d);
+  introduce(d, b);
+  introduce(d, c);
+  CHECK_FALSE(d.first_configuration());
+}
+
+TEST_CASE("a wiped server does not bootstrap beside the cluster that is there") {
+  formation wiped(server(9), "dc1", 3, 0), b(server(2), "dc1", 3, 77), c(server(3), "dc1", 3, 77);
+  introduce(wiped, b);
+  introduce(wiped, c);
+  CHECK(wiped.own().agreed.empty());
+  CHECK_FALSE(wiped.first_configuration());
+  CHECK(wiped.belongs(node_id{2}));
+}
+
+TEST_CASE("servers of another datacenter or cluster are told apart") {
+  formation a(server(1), "dc1", 3, 77), other(server(2), "dc2", 3, 77), foreign(server(3), "dc1", 3, 78);
+  CHECK(a.met(other.own()));
+  CHECK(a.met(foreign.own()));
+  CHECK_FALSE(a.belongs(node_id{2}));
+  CHECK_FALSE(a.belongs(node_id{3}));
+}
