@@ -1,0 +1,50 @@
+#pragma once
+// A server, or a cluster of three, to replay transcripts against: one of the profiles transcripts ask for.
+
+#include "tests/contract/transcript.hpp"
+#include "tests/harness/server_cluster.hpp"
+
+#include <memory>
+#include <string>
+
+namespace belay::contract {
+
+/// The management token of the `acl` profiles.
+inline constexpr const char* root_token = "6d1f1c5e-2d0b-4c0c-9a8a-51f0f3a4b7c9";
+
+/// What a profile adds to the configuration. @throws problem for an unknown one
+json::object profile_config(const std::string& profile);
+
+enum class target_node { leader, follower };
+
+class replay_server {
+public:
+  /// Starts the servers and waits until they are ready.
+  /// @throws problem if that does not succeed, with the ends of their logs
+  replay_server(const harness::server_command& command, std::string profile, std::size_t nodes, target_node via);
+
+  /// Where requests go.
+  std::uint16_t port() const { return port_; }
+  /// What every transcript on this server may use: node, nodeid, addr, dc, root.
+  const variables& facts() const { return facts_; }
+  /// The newest index of anything readable; 0 if nothing can be read.
+  std::uint64_t newest_index() const;
+  /// Writes the key start/`tag`. @returns its ModifyIndex: all indexes up to it are old from here on
+  std::uint64_t write_start_key(const std::string& tag) const;
+  void stop() { cluster_->stop_all(); }
+
+private:
+  harness::http_reply ask(const std::string& method, const std::string& target,
+                          std::optional<std::string> body = {}) const;
+  void start(const harness::server_command& command, std::size_t nodes, target_node via);
+  std::string not_ready();
+  std::string acl_not_ready() const;
+  std::string nodes_not_healthy() const;
+
+  std::string profile_;
+  std::unique_ptr<harness::server_cluster> cluster_;
+  std::uint16_t port_ = 0;
+  variables facts_;
+};
+
+} // namespace belay::contract

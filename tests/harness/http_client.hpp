@@ -1,0 +1,82 @@
+#pragma once
+// A blocking HTTP/1.1 client for tests: sends targets as they stand, follows nothing, retries nothing.
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace belay::harness {
+
+using milliseconds = std::chrono::milliseconds;
+using steady_time = std::chrono::steady_clock::time_point;
+
+/// Seconds since `begun`.
+double seconds_since(steady_time begun);
+
+struct http_request {
+  std::string method;
+  std::string target; ///< already escaped
+  std::vector<std::pair<std::string, std::string>> headers;
+  std::optional<std::string> body; ///< none: no body at all, and Content-Length: 0 for PUT and POST
+  bool chunked = false;            ///< send the body with Transfer-Encoding: chunked
+};
+
+struct http_reply {
+  int status = 0;                             ///< 0 if `error` is set
+  std::map<std::string, std::string> headers; ///< names in lower case; of repeated ones the last
+  std::string body;
+  double took = 0;   ///< seconds from before connecting (or sending, on an open connection) to the last byte
+  std::string error; ///< why there is no complete answer; empty if there is one
+
+  /// Name in any case; null if it was not sent.
+  const std::string* header(std::string name) const;
+  bool ok() const { return error.empty() && status == 200; }
+};
+
+/// One connection to 127.0.0.1, kept open as long as the server keeps it.
+class http_connection {
+public:
+  explicit http_connection(std::uint16_t port);
+  ~http_connection();
+  http_connection(const http_connection&) = delete;
+  http_connection& operator=(const http_connection&) = delete;
+
+  /// @returns what went wrong, empty if connected (also if it was already).
+  std::string connect(milliseconds limit);
+  /// Connects if need be, sends, and waits for the answer. After an error the connection is closed.
+  http_reply ask(const http_request& request, milliseconds limit);
+
+  /// The two halves of `ask`, for an answer that is to be collected later.
+  std::string send(const http_request& request, milliseconds limit);
+  http_reply receive(milliseconds limit);
+
+  /// Whether the server closes (or resets) the connection within `limit`; what it sends meanwhile is thrown away.
+  bool closed_by_server(milliseconds limit);
+
+  /// Ends what another thread is waiting for here.
+  void interrupt();
+  void close();
+  int descriptor() const { return fd_; }
+
+private:
+  http_reply failed(std::string why);
+
+  std::uint16_t port_;
+  std::atomic<int> fd_{-1};
+  std::string unread_;
+  bool head_request_ = false;
+  steady_time begun_;
+};
+
+/// One request on a connection of its own.
+http_reply exchange(std::uint16_t port, const http_request& request, milliseconds limit);
+http_reply http_get(std::uint16_t port, const std::string& target, milliseconds limit = milliseconds{10000});
+http_reply http_put(std::uint16_t port, const std::string& target, std::string body,
+                    milliseconds limit = milliseconds{10000});
+
+} // namespace belay::harness

@@ -1,0 +1,37 @@
+#pragma once
+// What a test borrows from the machine: folders, ports, file descriptors.
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace belay::harness {
+
+/// A new folder below the system's temporary one, removed at the end unless BELAY_KEEP is set in the environment.
+class scratch_folder {
+public:
+  scratch_folder();
+  ~scratch_folder();
+  scratch_folder(const scratch_folder&) = delete;
+  scratch_folder& operator=(const scratch_folder&) = delete;
+  const std::filesystem::path& path() const { return path_; }
+
+private:
+  std::filesystem::path path_;
+};
+
+/// TCP ports of 127.0.0.1 nobody listens on, none of them handed out before by this process. They are below the range
+/// the system takes outgoing ports from, so that a server that is down for a while finds its port free again.
+std::vector<std::uint16_t> free_ports(std::size_t count);
+
+/// Lets this process and its children open as many files as the system permits.
+void raise_file_limit();
+
+/// The last `bytes_max` bytes of a file; empty if it cannot be read.
+std::string file_tail(const std::filesystem::path& file, std::size_t bytes_max);
+
+/// The value of an environment variable, or `otherwise` if it is not set or empty.
+std::string environment(const char* name, const std::string& otherwise);
+
+} // namespace belay::harness

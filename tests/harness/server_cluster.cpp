@@ -1,0 +1,199 @@
+#include "tests/harness/server_cluster.hpp"
+
+#include <stdexcept>
+#include <thread>
+
+namespace belay::harness {
+
+namespace json = boost::json;
+using std::chrono::steady_clock;
+
+namespace {
+
+std::optional<std::uint64_t> number_in(const json::value* value) {
+  if (!value)
+    return std::nullopt;
+  if (value->is_string()) {
+    try {
+      return std::stoull(std::string(value->as_string()));
+    } catch (const std::exception&) {
+      return std::nullopt;
+    }
+  }
+  boost::system::error_code ec;
+  auto number = value->to_number<std::uint64_t>(ec);
+  return ec ? std::nullopt : std::optional(number);
+}
+
+json::value parsed(const http_reply& reply) {
+  boost::system::error_code ec;
+  auto value = json::parse(reply.body, ec);
+  return ec || !reply.ok() ? json::value() : value;
+}
+
+/// A node ID that differs between nodes and stays the same when a node loses its data.
+std::string node_id(std::size_t i) {
+  return "b31a9000-0000-4000-8000-00000000000" + std::to_string(i + 1);
+}
+
+} // namespace
+
+bool eventually(milliseconds limit, const std::function<bool()>& holds) {
+  auto end = steady_clock::now() + limit;
+  for (;;) {
+    if (holds())
+      return true;
+    if (steady_clock::now() >= end)
+      return false;
+    std::this_thread::sleep_for(milliseconds{20});
+  }
+}
+
+server_cluster::server_cluster(const server_command& command, cluster_options options)
+    : command_(command), options_(std::move(options)) {
+  for (std::size_t i = 0; i < options_.nodes; ++i) {
+    auto name = options_.name + (i ? "-" + std::to_string(i + 1) : "");
+    auto folder = folder_.path() / name;
+    std::filesystem::create_directories(folder);
+    nodes_.push_back(std::make_unique<server_node>(command_, name, folder));
+  }
+  configure();
+}
+
+server_cluster::~server_cluster() {
+  for (auto& node : nodes_)
+    node->kill_hard();
+}
+
+void server_cluster::configure(const json::object& more) {
+  json::object config = options_.config;
+  for (const auto& [key, value] : more)
+    config[key] = value;
+  if (size() == 1) {
+    config["bootstrap"] = true;
+  } else {
+    json::array join;
+    for (auto& node : nodes_)
+      join.push_back(json::value(node->join_address()));
+    config["retry_join"] = join;
+    config["retry_interval"] = "1s";
+    config["bootstrap_expect"] = size();
+  }
+  for (std::size_t i = 0; i < size(); ++i) {
+    if (size() > 1)
+      config["node_id"] = node_id(i);
+    nodes_[i]->configure(config);
+  }
+}
+
+void server_cluster::start_all() {
+  for (auto& node : nodes_)
+    node->start();
+}
+
+void server_cluster::stop_all() {
+  for (auto& node : nodes_)
+    node->stop();
+}
+
+std::optional<std::size_t> server_cluster::leader_according_to(std::size_t asked) {
+  auto answer = parsed(nodes_[asked]->get("/v1/status/leader", milliseconds{1000}));
+  if (!answer.is_string())
+    return std::nullopt;
+  auto address = std::string(answer.as_string());
+  for (std::size_t i = 0; i < size(); ++i)
+    if (address == "127.0.0.1:" + std::to_string(nodes_[i]->server_port()))
+      return i;
+  return std::nullopt;
+}
+
+std::size_t server_cluster::wait_leader(milliseconds limit) {
+  std::size_t leader = 0;
+  bool found = eventually(limit, [&] {
+    std::optional<std::size_t> agreed;
+    for (std::size_t i = 0; i < size(); ++i) {
+      if (!nodes_[i]->running() || nodes_[i]->paused())
+        continue;
+      auto named = leader_according_to(i);
+      if (!named || (agreed && *agreed != *named))
+        return false;
+      agreed = named;
+    }
+    if (!agreed || !nodes_[*agreed]->running() || nodes_[*agreed]->paused())
+      return false;
+    leader = *agreed;
+    auto read = nodes_[leader]->get("/v1/kv/?consistent&keys", milliseconds{2000});
+    return read.status == 200 || read.status == 404;
+  });
+  if (!found)
+    throw std::runtime_error("no leader that all agree on" + logs());
+  return leader;
+}
+
+void server_cluster::wait_ready(milliseconds limit) {
+  auto end = steady_clock::now() + limit;
+  wait_leader(limit);
+  bool ready = eventually(std::chrono::duration_cast<milliseconds>(end - steady_clock::now()), [&] {
+    for (auto& node : nodes_) {
+      if (!node->running() || node->paused())
+        continue;
+      auto peers = parsed(node->get("/v1/status/peers", milliseconds{1000}));
+      if (!peers.is_array() || peers.as_array().size() != size())
+        return false;
+      for (auto mode : {"/v1/kv/?keys", "/v1/kv/?keys&stale"}) {
+        auto read = node->get(mode, milliseconds{2000});
+        if (read.status != 200 && read.status != 404)
+          return false;
+      }
+    }
+    return true;
+  });
+  if (!ready)
+    throw std::runtime_error("not all nodes are ready" + logs());
+}
+
+node_state server_cluster::state_of(std::size_t i) {
+  node_state out;
+  auto self = parsed(nodes_[i]->get("/v1/agent/self", milliseconds{2000}));
+  boost::system::error_code ec;
+  out.applied_index = number_in(self.find_pointer("/Stats/raft/applied_index", ec));
+  const auto* digest = self.find_pointer("/Stats/raft/state_digest", ec);
+  if (digest && digest->is_string())
+    out.state_digest = std::string(digest->as_string());
+  return out;
+}
+
+std::string server_cluster::wait_equal(milliseconds limit) {
+  std::string difference;
+  eventually(limit, [&] {
+    difference.clear();
+    std::vector<node_state> states;
+    for (std::size_t i = 0; i < size(); ++i)
+      states.push_back(state_of(i));
+    for (const auto& state : states) {
+      if (!state.applied_index)
+        difference = "a node does not tell its applied_index";
+      else if (state.applied_index != states[0].applied_index)
+        difference = "applied_index differs";
+      else if (state.state_digest != states[0].state_digest)
+        difference = "state_digest differs at the same applied_index";
+      else if (state.state_digest.empty() && !command_.is_reference())
+        difference = "a node does not tell its state_digest";
+    }
+    if (!difference.empty())
+      for (const auto& state : states)
+        difference += "; " + std::to_string(state.applied_index.value_or(0)) + " " + state.state_digest;
+    return difference.empty();
+  });
+  return difference;
+}
+
+std::string server_cluster::logs() {
+  std::string out;
+  for (auto& node : nodes_)
+    out +=
+        "\n--- " + node->name() + (node->running() ? "" : " (not running)") + "\n" + file_tail(node->log_file(), 2000);
+  return out;
+}
+
+} // namespace belay::harness
