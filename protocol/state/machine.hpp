@@ -15,7 +15,8 @@ enum class table : std::uint8_t { kv = 1, tombstones = 2, sessions = 3, lock_del
 
 struct tombstone {
   std::string key;
-  log_index index;
+  log_index index;      ///< of the newest deletion that left it
+  log_index tree_index; ///< of the newest recursive delete of this prefix; zero: none
 };
 struct lock_delay_record {
   std::string key;

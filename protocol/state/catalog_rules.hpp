@@ -1,0 +1,30 @@
+#pragma once
+// How nodes, services and checks are registered, renamed and removed, and which indexes move (contract 07, 02 section
+// 5).
+
+#include "protocol/state/tables.hpp"
+
+namespace belay::state {
+
+// Each returns nullopt, or why nothing was written. The row's own indexes are ignored and set.
+
+std::optional<std::string> ensure_node(applying& a, node_record node);
+std::optional<std::string> ensure_service(applying& a, service_record service);
+std::optional<std::string> ensure_check(applying& a, check_record check);
+
+// Removing what is not there does nothing. Sessions that depend on what is removed end in the same entry.
+
+void remove_node(applying& a, std::string_view name);
+void remove_service(applying& a, std::string_view node, std::string_view id);
+void remove_check(applying& a, std::string_view node, std::string_view check_id);
+
+// Arguments that can be judged without the tables.
+
+std::optional<std::string> node_error(const node_record& node);
+std::optional<std::string> service_error(const service_record& service);
+
+/// @returns a refusal, or true. After a refusal the caller undoes what was written.
+reply register_all(applying& a, const catalog_register& request);
+reply deregister(applying& a, const catalog_deregister& request);
+
+} // namespace belay::state

@@ -1,0 +1,52 @@
+#pragma once
+// Nodes, their services and checks; rows and look-ups only, the rules are in catalog_rules.
+
+#include "protocol/state/journaled_map.hpp"
+
+#include <set>
+
+namespace belay::state {
+
+class catalog_table {
+public:
+  explicit catalog_table(change_journal& journal)
+      : nodes_(journal, table::nodes), services_(journal, table::services), checks_(journal, table::checks) {}
+
+  // Look-ups take names in any case and return null if there is nothing; lists are in order of node, then id.
+
+  node_ptr find_node(std::string_view name) const;
+  node_ptr find_node_by_id(std::string_view id) const;
+  /// The only node whose id starts with these hex digits (dashes do not count, at least two digits); null: none or
+  /// several.
+  node_ptr find_node_by_id_prefix(std::string_view digits) const;
+  service_ptr find_service(std::string_view node, std::string_view id) const;
+  check_ptr find_check(std::string_view node, std::string_view check_id) const;
+
+  std::vector<service_ptr> services_of_node(std::string_view node) const;
+  std::vector<service_ptr> instances(std::string_view service) const;
+  std::vector<check_ptr> checks_of_node(std::string_view node) const;
+  std::vector<check_ptr> checks_of_service(std::string_view service) const;
+
+  void put(node_ptr row);
+  void put(service_ptr row);
+  void put(check_ptr row);
+  void erase_node(std::string_view key);
+  void erase_service(std::string_view key);
+  void erase_check(std::string_view key);
+
+  const journaled_map<node_ptr>& nodes() const { return nodes_; }
+  const journaled_map<service_ptr>& services() const { return services_; }
+  const journaled_map<check_ptr>& checks() const { return checks_; }
+
+private:
+  using name_index = std::map<std::string, std::set<std::string>, std::less<>>;
+
+  journaled_map<node_ptr> nodes_;
+  journaled_map<service_ptr> services_;
+  journaled_map<check_ptr> checks_;
+  name_index nodes_by_id_;       // folded id -> row keys
+  name_index services_by_name_;  // folded name -> row keys
+  name_index checks_by_service_; // folded service name -> row keys
+};
+
+} // namespace belay::state

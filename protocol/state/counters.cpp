@@ -1,0 +1,98 @@
+#include "protocol/state/counters.hpp"
+
+namespace belay::state {
+
+namespace {
+
+// Names in checkpoints, in the order of `mark`; never change one.
+constexpr std::array<std::string_view, 8> names = {"kvs",      "tombstones", "sessions",        "nodes",
+                                                   "services", "checks",     "last-extinction", "all-keys-removed"};
+constexpr std::string_view service_prefix = "service/";
+
+std::optional<std::size_t> mark_number(std::string_view name) {
+  for (std::size_t i = 0; i < names.size(); ++i)
+    if (names[i] == name)
+      return i;
+  return std::nullopt;
+}
+
+std::string service_row(std::string_view name) {
+  return std::string(service_prefix) + folded(name);
+}
+
+} // namespace
+
+void counters::set_slot(std::size_t i, std::uint64_t value) {
+  auto& s = marks_[i];
+  if (s.value == value)
+    return;
+  if (journal_.recording())
+    journal_.remember(table::counters, names[i],
+                      s.value == 0 ? row_value() : row_value(counter{std::string(names[i]), s.value}));
+  const auto hash = value == 0 ? 0 : row_hash(counter{std::string(names[i]), value});
+  journal_.row_changed(table::counters, names[i], s.hash, hash);
+  s = {value, hash};
+}
+
+void counters::set(mark m, log_index index) {
+  set_slot(static_cast<std::size_t>(m), index.value);
+}
+
+log_index counters::of_service(std::string_view name) const {
+  const auto* row = services_.find(service_row(name));
+  return row ? log_index{row->value} : log_index{};
+}
+
+void counters::set_service(std::string_view name, log_index index) {
+  auto row = service_row(name);
+  services_.put(row, counter{row, index.value});
+}
+
+void counters::drop_service(std::string_view name) {
+  services_.erase(service_row(name));
+}
+
+void counters::put(counter row) {
+  if (auto i = mark_number(row.name))
+    set_slot(*i, row.value);
+  else {
+    const std::string name = row.name;
+    services_.put(name, std::move(row));
+  }
+}
+
+void counters::erase(std::string_view name) {
+  if (auto i = mark_number(name))
+    set_slot(*i, 0);
+  else
+    services_.erase(name);
+}
+
+void counters::append_rows(std::vector<dirty_row>& out) const {
+  for (std::size_t i = 0; i < marks_.size(); ++i)
+    if (marks_[i].value != 0)
+      out.push_back({table::counters, std::string(names[i]), counter{std::string(names[i]), marks_[i].value}});
+  services_.append_rows(out);
+}
+
+void counters::append_dirty(std::vector<dirty_row>& out) const {
+  for (const auto& key : journal_.dirty(table::counters)) {
+    dirty_row row{table::counters, key, {}};
+    if (auto i = mark_number(key)) {
+      if (marks_[*i].value != 0)
+        row.row = counter{key, marks_[*i].value};
+    } else if (const auto* found = services_.find(key))
+      row.row = *found;
+    out.push_back(std::move(row));
+  }
+}
+
+std::uint64_t counters::recompute_digest() const {
+  std::uint64_t sum = services_.recompute_digest();
+  for (std::size_t i = 0; i < marks_.size(); ++i)
+    if (marks_[i].value != 0)
+      sum += row_hash(counter{std::string(names[i]), marks_[i].value});
+  return sum;
+}
+
+} // namespace belay::state

@@ -1,0 +1,52 @@
+#pragma once
+// Named numbers beside the rows: when each table last changed (contract 02 section 2), and each service (section 5).
+
+#include "protocol/state/journaled_map.hpp"
+
+#include <array>
+
+namespace belay::state {
+
+enum class mark : std::uint8_t {
+  kvs,
+  tombstones,
+  sessions,
+  nodes,
+  services,
+  checks,
+  last_extinction,  ///< when a service last lost its last instance
+  all_keys_removed, ///< newest recursive delete of everything, which leaves no tombstone
+};
+
+class counters {
+public:
+  explicit counters(change_journal& journal) : journal_(journal), services_(journal, table::counters) {}
+
+  /// Zero: never.
+  log_index at(mark m) const { return log_index{marks_[static_cast<std::size_t>(m)].value}; }
+  void set(mark m, log_index index);
+
+  /// Zero: the service has no instance.
+  log_index of_service(std::string_view name) const;
+  void set_service(std::string_view name, log_index index);
+  void drop_service(std::string_view name);
+
+  void put(counter row);
+  void erase(std::string_view name);
+  void append_rows(std::vector<dirty_row>& out) const;
+  void append_dirty(std::vector<dirty_row>& out) const;
+  std::uint64_t recompute_digest() const;
+
+private:
+  struct slot {
+    std::uint64_t value = 0;
+    std::uint64_t hash = 0;
+  };
+  void set_slot(std::size_t i, std::uint64_t value);
+
+  change_journal& journal_;
+  std::array<slot, 8> marks_; // in an array because T(kvs) changes with every write
+  journaled_map<counter> services_;
+};
+
+} // namespace belay::state

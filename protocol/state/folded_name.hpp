@@ -1,0 +1,30 @@
+#pragma once
+// Names of nodes, services and checks: looked up without regard to ASCII case, echoed as registered (contract 07).
+
+#include <string>
+#include <string_view>
+
+namespace belay::state {
+
+inline std::string folded(std::string_view name) {
+  std::string out(name);
+  for (auto& c : out)
+    if (c >= 'A' && c <= 'Z')
+      c = static_cast<char>(c - 'A' + 'a');
+  return out;
+}
+
+/// Key of a service or check row: node and id, folded. NUL sorts below every other byte, so that rows go by node, then
+/// by id.
+inline std::string row_key(std::string_view node, std::string_view id) {
+  std::string out = folded(node);
+  out.push_back('\0');
+  out += folded(id);
+  return out;
+}
+
+inline bool starts_with(std::string_view text, std::string_view prefix) {
+  return text.substr(0, prefix.size()) == prefix;
+}
+
+} // namespace belay::state

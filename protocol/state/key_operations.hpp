@@ -1,0 +1,30 @@
+#pragma once
+// Rules of writing and reading single keys and trees (contract 03, and 04 section 3).
+
+#include "protocol/state/tables.hpp"
+
+namespace belay::state {
+
+enum class key_outcome : std::uint8_t {
+  done,       ///< also when nothing had to be changed
+  refused,    ///< index is stale, lock is held by another or not held
+  lock_delay, ///< the key cannot be acquired yet
+  failed,     ///< `text` says why
+};
+struct key_result {
+  key_outcome outcome = key_outcome::done;
+  kv_entry_ptr entry; ///< as it is afterwards; null: none, or the operation does not show it
+  std::string text;
+};
+
+bool writes_keys(kv_verb verb);
+/// Writes nothing unless the outcome is `done`. @pre writes_keys(op.verb)
+key_result write_key(applying& a, const kv_op& op);
+
+/// What is wrong with a session id before it is looked up; nullopt: nothing.
+std::optional<std::string> session_id_error(std::string_view id);
+
+/// Unlocks or removes (by its session's behaviour) a key whose holder ends, and starts its lock delay.
+void orphan_key(applying& a, const std::string& key, const session_record& holder);
+
+} // namespace belay::state

@@ -1,0 +1,50 @@
+#pragma once
+// The keys: ordered bytewise, each entry immutable and shared, with an index from sessions to the keys they hold.
+
+#include "protocol/state/journaled_map.hpp"
+
+#include <set>
+
+namespace belay::state {
+
+class kv_table {
+public:
+  explicit kv_table(change_journal& journal) : rows_(journal, table::kv) {}
+
+  using place = journaled_map<kv_entry_ptr>::place;
+
+  /// One search for reading and then writing a key.
+  place locate(std::string_view key) { return rows_.locate(key); }
+  /// @returns null if the place is empty.
+  static kv_entry_ptr entry(const place& p) { return p.row() ? *p.row() : nullptr; }
+  void put(place p, kv_entry_ptr entry);
+  void put(kv_entry_ptr entry);
+  /// @pre the place is not empty
+  void erase(place p);
+  void erase(std::string_view key);
+  /// @returns how many keys were removed.
+  std::size_t erase_under(std::string_view prefix);
+
+  /// @returns null if there is no such key.
+  kv_entry_ptr find(std::string_view key) const;
+  std::size_t size() const { return rows_.size(); }
+  /// Appends the entries under the prefix in ascending order. @returns the largest ModifyIndex among them; zero: none.
+  log_index list(std::string_view prefix, std::vector<kv_entry_ptr>& out) const;
+  /// Names under the prefix, cut after the first separator behind the prefix, without repetitions (contract 03 section
+  /// 2).
+  void names(std::string_view prefix, std::string_view separator, std::vector<std::string>& out) const;
+  /// Largest ModifyIndex under the prefix; zero: no key.
+  log_index newest_under(std::string_view prefix) const;
+  /// Keys whose lock the session holds, ascending.
+  std::vector<std::string> held_by(std::string_view session) const;
+
+  const journaled_map<kv_entry_ptr>& rows() const { return rows_; }
+
+private:
+  void track(const kv_entry_ptr& before, const kv_entry_ptr& after);
+
+  journaled_map<kv_entry_ptr> rows_;
+  std::map<std::string, std::set<std::string, std::less<>>, std::less<>> held_;
+};
+
+} // namespace belay::state

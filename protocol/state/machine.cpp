@@ -1,0 +1,179 @@
+#include "protocol/state/machine.hpp"
+
+#include "protocol/base/check.hpp"
+#include "protocol/state/catalog_rules.hpp"
+#include "protocol/state/key_operations.hpp"
+#include "protocol/state/reading.hpp"
+#include "protocol/state/session_rules.hpp"
+#include "protocol/state/transactions.hpp"
+
+namespace belay::state {
+
+struct machine::impl {
+  tables t;
+  log_index applied;
+  cluster_time now;
+};
+
+namespace {
+
+reply run(applying& a, const kv_write& c) {
+  if (!writes_keys(c.op.verb))
+    return refusal{"not a write"};
+  if (c.op.key.empty() && c.op.verb != kv_verb::remove_tree)
+    return refusal{"Must provide key"};
+  auto r = write_key(a, c.op);
+  if (r.outcome == key_outcome::failed)
+    return refusal{std::move(r.text)};
+  return r.outcome == key_outcome::done;
+}
+
+reply run(applying& a, const txn& c) {
+  return run_transaction(a, c);
+}
+reply run(applying& a, const session_create& c) {
+  return create_session(a, c.session);
+}
+
+reply run(applying& a, const session_destroy& c) {
+  for (const auto& id : c.ids)
+    end_session(a, id);
+  return true;
+}
+
+/// Node, service and checks together or not at all.
+reply run(applying& a, const catalog_register& c) {
+  const auto effects_before = static_cast<std::ptrdiff_t>(a.changed.size());
+  a.t.journal.start_recording();
+  auto r = register_all(a, c);
+  if (std::holds_alternative<refusal>(r)) {
+    a.t.undo();
+    a.changed.erase(a.changed.begin() + effects_before, a.changed.end());
+  } else
+    a.t.journal.discard_recording();
+  return r;
+}
+
+reply run(applying& a, const catalog_deregister& c) {
+  return deregister(a, c);
+}
+
+/// Contract 02 section 3: neither notifies nor moves an index.
+reply run(applying& a, const tombstone_reap& c) {
+  a.t.graves.reap(c.up_to);
+  return true;
+}
+
+std::optional<reply> early(const tables& t, const kv_write& c, cluster_time now) {
+  if (c.op.verb == kv_verb::lock) {
+    if (t.delays.blocked_until(c.op.key, now))
+      return reply{false};
+    if (auto wrong = session_id_error(c.op.session))
+      return reply{refusal{std::move(*wrong)}};
+  }
+  if (c.op.verb == kv_verb::unlock && c.op.session.empty())
+    return reply{refusal{"missing session"}};
+  return std::nullopt;
+}
+std::optional<reply> early(const tables& t, const txn& c, cluster_time now) {
+  auto errors = early_errors(t, c, now);
+  if (errors.empty())
+    return std::nullopt;
+  return reply{txn_reply{{}, std::move(errors)}};
+}
+std::optional<reply> early(const tables&, const session_destroy& c, cluster_time) {
+  for (const auto& id : c.ids)
+    if (auto wrong = session_id_error(id))
+      return reply{refusal{std::move(*wrong)}};
+  return std::nullopt;
+}
+template <class Other>
+std::optional<reply> early(const tables&, const Other&, cluster_time) {
+  return std::nullopt;
+}
+
+} // namespace
+
+machine::machine() : impl_(std::make_unique<impl>()) {}
+machine::~machine() = default;
+machine::machine(machine&&) noexcept = default;
+machine& machine::operator=(machine&&) noexcept = default;
+
+reply machine::apply(log_index index, cluster_time now, const command& c, effects& changed) {
+  skip(index, now);
+  applying a{impl_->t, index, now, changed};
+  return std::visit([&](const auto& each) { return run(a, each); }, c);
+}
+
+void machine::skip(log_index index, cluster_time now) {
+  PRECONDITION(index > impl_->applied);
+  PRECONDITION(now >= impl_->now);
+  impl_->applied = index;
+  impl_->now = now;
+  impl_->t.delays.expire(now);
+}
+
+query_result machine::evaluate(const query& q) const {
+  return answer(impl_->t, q);
+}
+log_index machine::index_of(const query& q) const {
+  return answer_index(impl_->t, q);
+}
+log_index machine::applied_index() const {
+  return impl_->applied;
+}
+cluster_time machine::now() const {
+  return impl_->now;
+}
+std::uint64_t machine::digest() const {
+  return impl_->t.journal.digest();
+}
+std::uint64_t machine::recompute_digest() const {
+  return impl_->t.recompute_digest();
+}
+
+std::optional<reply> machine::refuse_early(const command& c, cluster_time now) const {
+  return std::visit([&](const auto& each) { return early(impl_->t, each, now); }, c);
+}
+
+session_ptr machine::find_session(std::string_view id) const {
+  return impl_->t.sessions.find(id);
+}
+
+void machine::for_each_session(const std::function<void(const session_ptr&)>& f) const {
+  impl_->t.sessions.rows().for_each_under("", f);
+}
+
+bool machine::node_has_check(std::string_view node, std::string_view check_id) const {
+  return impl_->t.catalog.find_check(node, check_id) != nullptr;
+}
+
+std::size_t machine::key_count() const {
+  return impl_->t.kv.size();
+}
+
+std::optional<cluster_time> machine::locked_out_until(std::string_view key) const {
+  return impl_->t.delays.blocked_until(key, impl_->now);
+}
+
+log_index machine::newest_tombstone() const {
+  return impl_->t.graves.newest();
+}
+
+std::vector<dirty_row> machine::take_dirty() {
+  return impl_->t.take_dirty();
+}
+std::vector<dirty_row> machine::all_rows() const {
+  return impl_->t.all_rows();
+}
+void machine::load_row(dirty_row row) {
+  impl_->t.restore(std::move(row));
+}
+
+void machine::finish_load(log_index applied, cluster_time now) {
+  impl_->applied = applied;
+  impl_->now = now;
+  impl_->t.journal.clear_dirty();
+}
+
+} // namespace belay::state

@@ -1,0 +1,266 @@
+#include "protocol/state/reading.hpp"
+
+#include "protocol/base/check.hpp"
+#include "protocol/state/key_operations.hpp"
+#include "protocol/state/transactions.hpp"
+
+#include <set>
+
+namespace belay::state {
+
+namespace {
+
+/// Contract 02 section 2: 0 would make clients spin (C6).
+log_index shown(log_index i) {
+  return i.is_zero() ? log_index{1} : i;
+}
+
+log_index prefix_index(const tables& t, std::string_view prefix, log_index newest_key) {
+  if (prefix.empty())
+    return t.newest_key_change();
+  const auto own = std::max(newest_key, t.graves.newest_under(prefix));
+  if (own.is_zero())
+    return t.newest_key_change();
+  // Where the reference falls back to an older tombstone (contract 02 section 3, regression 2), a recursive delete of a
+  // wider prefix counts too. Keys that live now are newer than any such delete, so this moves only what was emptied by
+  // it.
+  return std::max({own, t.graves.newest_tree_around(prefix), t.marks.at(mark::all_keys_removed)});
+}
+
+log_index service_index(const tables& t, std::string_view service, bool with_checks) {
+  if (auto own = t.marks.of_service(service); !own.is_zero())
+    return own;
+  if (auto extinction = t.marks.at(mark::last_extinction); !extinction.is_zero())
+    return extinction;
+  auto newest = std::max(t.marks.at(mark::nodes), t.marks.at(mark::services));
+  return with_checks ? std::max(newest, t.marks.at(mark::checks)) : newest;
+}
+
+node_ptr node_named(const tables& t, std::string_view name_or_id) {
+  auto node = t.catalog.find_node(name_or_id);
+  return node ? node : t.catalog.find_node_by_id_prefix(name_or_id);
+}
+
+// ---- indexes
+
+log_index index_for(const tables& t, const kv_get& q) {
+  const auto entry = t.kv.find(q.key);
+  return entry ? entry->modify_index : t.newest_key_change();
+}
+log_index index_for(const tables& t, const kv_list& q) {
+  return prefix_index(t, q.prefix, q.prefix.empty() ? log_index{} : t.kv.newest_under(q.prefix));
+}
+log_index index_for(const tables& t, const kv_keys& q) {
+  return index_for(t, kv_list{q.prefix});
+}
+log_index index_for(const tables& t, const session_info&) {
+  return t.marks.at(mark::sessions);
+}
+log_index index_for(const tables& t, const session_list&) {
+  return t.marks.at(mark::sessions);
+}
+log_index index_for(const tables& t, const session_node&) {
+  return t.marks.at(mark::sessions);
+}
+log_index index_for(const tables& t, const catalog_nodes&) {
+  return t.marks.at(mark::nodes);
+}
+log_index index_for(const tables& t, const catalog_services& q) {
+  const auto services = t.marks.at(mark::services);
+  return q.node_meta.empty() ? services : std::max(services, t.marks.at(mark::nodes));
+}
+log_index index_for(const tables& t, const catalog_service& q) {
+  return service_index(t, q.service, false);
+}
+log_index index_for(const tables& t, const catalog_node& q) {
+  if (!node_named(t, q.node))
+    return {};
+  return std::max(t.marks.at(mark::nodes), t.marks.at(mark::services));
+}
+log_index index_for(const tables& t, const health_node&) {
+  return t.marks.at(mark::checks);
+}
+log_index index_for(const tables& t, const health_checks& q) {
+  return q.node_meta.empty() ? t.marks.at(mark::checks) : service_index(t, q.service, true);
+}
+log_index index_for(const tables& t, const health_state&) {
+  return t.marks.at(mark::checks);
+}
+log_index index_for(const tables& t, const health_service& q) {
+  return service_index(t, q.service, true);
+}
+log_index index_for(const tables& t, const txn_read&) {
+  return t.newest_key_change();
+}
+
+// ---- selections
+
+bool has_meta(const node_ptr& node, const string_map& wanted) {
+  if (wanted.empty())
+    return true;
+  if (!node || !node->meta)
+    return false;
+  return std::all_of(wanted.begin(), wanted.end(), [&](const auto& pair) {
+    auto at = node->meta->find(pair.first);
+    return at != node->meta->end() && at->second == pair.second;
+  });
+}
+
+bool has_tags(const service_record& service, const std::vector<std::string>& wanted) {
+  std::set<std::string> present;
+  if (service.tags)
+    for (const auto& tag : *service.tags)
+      present.insert(folded(tag));
+  return std::all_of(wanted.begin(), wanted.end(), [&](const auto& tag) { return present.count(folded(tag)) != 0; });
+}
+
+template <class Row>
+void keep_nodes_with_meta(const tables& t, std::vector<Row>& list, const string_map& wanted) {
+  if (!wanted.empty())
+    std::erase_if(list, [&](const Row& row) { return !has_meta(t.catalog.find_node(row->node), wanted); });
+}
+
+std::vector<service_instance> instances(const tables& t, const std::string& service,
+                                        const std::vector<std::string>& tags, const string_map& node_meta) {
+  std::vector<service_instance> list;
+  for (auto& s : t.catalog.instances(service)) {
+    auto node = t.catalog.find_node(s->node);
+    INVARIANT(node != nullptr);
+    if (has_tags(*s, tags) && has_meta(node, node_meta))
+      list.push_back({std::move(node), std::move(s), {}});
+  }
+  return list;
+}
+
+/// Contract 08: node-level checks, then those of the instance.
+std::vector<check_ptr> checks_of_instance(const tables& t, const service_record& s) {
+  std::vector<check_ptr> node_level, own;
+  const auto id = folded(s.id);
+  for (auto& c : t.catalog.checks_of_node(s.node)) {
+    if (c->service_id.empty())
+      node_level.push_back(std::move(c));
+    else if (folded(c->service_id) == id)
+      own.push_back(std::move(c));
+  }
+  node_level.insert(node_level.end(), own.begin(), own.end());
+  return node_level;
+}
+
+using answer_data = decltype(query_result::data);
+
+// ---- answers
+
+answer_data data_for(const tables& t, const kv_keys& q) {
+  key_names found;
+  t.kv.names(q.prefix, q.separator, found.keys);
+  return found;
+}
+answer_data data_for(const tables& t, const session_info& q) {
+  if (auto wrong = session_id_error(q.id))
+    return refusal{std::move(*wrong)};
+  sessions found;
+  if (auto s = t.sessions.find(q.id))
+    found.list.push_back(std::move(s));
+  return found;
+}
+answer_data data_for(const tables& t, const session_list&) {
+  sessions found;
+  t.sessions.rows().for_each_under("", [&](const session_ptr& s) { found.list.push_back(s); });
+  return found;
+}
+answer_data data_for(const tables& t, const session_node& q) {
+  return sessions{t.sessions.of_node(q.node)};
+}
+answer_data data_for(const tables& t, const catalog_nodes& q) {
+  nodes found;
+  t.catalog.nodes().for_each_under("", [&](const node_ptr& n) {
+    if (has_meta(n, q.node_meta))
+      found.list.push_back(n);
+  });
+  return found;
+}
+answer_data data_for(const tables& t, const catalog_services& q) {
+  std::map<std::string, std::set<std::string>> tags;
+  t.catalog.services().for_each_under("", [&](const service_ptr& s) {
+    if (!q.node_meta.empty() && !has_meta(t.catalog.find_node(s->node), q.node_meta))
+      return;
+    auto& of_service = tags[s->service];
+    if (s->tags)
+      of_service.insert(s->tags->begin(), s->tags->end());
+  });
+  service_names found;
+  for (const auto& [name, set] : tags)
+    found.tags_by_service[name].assign(set.begin(), set.end());
+  return found;
+}
+answer_data data_for(const tables& t, const catalog_service& q) {
+  return service_instances{instances(t, q.service, q.tags, q.node_meta)};
+}
+answer_data data_for(const tables& t, const catalog_node& q) {
+  node_services found;
+  found.node = node_named(t, q.node);
+  if (found.node)
+    found.services = t.catalog.services_of_node(found.node->node);
+  return found;
+}
+answer_data data_for(const tables& t, const health_node& q) {
+  return checks{t.catalog.checks_of_node(q.node)};
+}
+answer_data data_for(const tables& t, const health_checks& q) {
+  checks found{t.catalog.checks_of_service(q.service)};
+  keep_nodes_with_meta(t, found.list, q.node_meta);
+  return found;
+}
+answer_data data_for(const tables& t, const health_state& q) {
+  checks found;
+  t.catalog.checks().for_each_under("", [&](const check_ptr& c) {
+    if (q.state == "any" || c->status == q.state)
+      found.list.push_back(c);
+  });
+  keep_nodes_with_meta(t, found.list, q.node_meta);
+  return found;
+}
+answer_data data_for(const tables& t, const health_service& q) {
+  service_instances found{instances(t, q.service, q.tags, q.node_meta)};
+  for (auto& i : found.list)
+    i.checks = checks_of_instance(t, *i.service);
+  if (q.passing_only)
+    std::erase_if(found.list, [](const service_instance& i) {
+      return std::any_of(i.checks.begin(), i.checks.end(), [](const check_ptr& c) { return c->status != "passing"; });
+    });
+  return found;
+}
+answer_data data_for(const tables& t, const txn_read& q) {
+  return read_transaction(t, q.ops);
+}
+
+template <class Query>
+query_result answer_one(const tables& t, const Query& q) {
+  return {shown(index_for(t, q)), data_for(t, q)};
+}
+/// The two commonest reads look their rows up once.
+query_result answer_one(const tables& t, const kv_get& q) {
+  kv_entries found;
+  auto entry = t.kv.find(q.key);
+  const auto index = entry ? entry->modify_index : t.newest_key_change();
+  if (entry)
+    found.entries.push_back(std::move(entry));
+  return {shown(index), std::move(found)};
+}
+query_result answer_one(const tables& t, const kv_list& q) {
+  kv_entries found;
+  const auto newest = t.kv.list(q.prefix, found.entries);
+  return {shown(prefix_index(t, q.prefix, newest)), std::move(found)};
+}
+
+} // namespace
+
+query_result answer(const tables& t, const query& q) {
+  return std::visit([&](const auto& each) { return answer_one(t, each); }, q);
+}
+
+log_index answer_index(const tables& t, const query& q) {
+  return shown(std::visit([&](const auto& each) { return index_for(t, each); }, q));
+}
+
+} // namespace belay::state

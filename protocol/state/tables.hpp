@@ -1,0 +1,49 @@
+#pragma once
+// All tables of the state machine, and what one entry of the log may use of them.
+
+#include "protocol/state/catalog_table.hpp"
+#include "protocol/state/counters.hpp"
+#include "protocol/state/kv_table.hpp"
+#include "protocol/state/lock_delay.hpp"
+#include "protocol/state/session_table.hpp"
+#include "protocol/state/tombstones.hpp"
+
+#include <algorithm>
+
+namespace belay::state {
+
+/// Does not move in memory: every table refers to the journal.
+struct tables {
+  change_journal journal;
+  kv_table kv{journal};
+  tombstones graves{journal};
+  session_table sessions{journal};
+  lock_delay delays{journal};
+  catalog_table catalog{journal};
+  counters marks{journal};
+
+  tables() = default;
+  tables(const tables&) = delete;
+  tables& operator=(const tables&) = delete;
+
+  /// Puts a row back as it was, or takes it away: loading and undoing.
+  void restore(dirty_row row);
+  /// Takes back everything since journal.start_recording().
+  void undo();
+  std::vector<dirty_row> all_rows() const;
+  std::vector<dirty_row> take_dirty();
+  std::uint64_t recompute_digest() const;
+
+  /// Index of reads that depend on every key (contract 02 section 2): never goes back.
+  log_index newest_key_change() const { return std::max(marks.at(mark::kvs), marks.at(mark::tombstones)); }
+};
+
+/// One entry of the log being applied.
+struct applying {
+  tables& t;
+  log_index index;
+  cluster_time now;
+  effects& changed;
+};
+
+} // namespace belay::state

@@ -1,0 +1,41 @@
+#pragma once
+// What deleted keys leave behind so that the index of a prefix never goes back (contract 02 section 3, C5).
+
+#include "protocol/state/journaled_map.hpp"
+
+#include <set>
+
+namespace belay::state {
+
+class tombstones {
+public:
+  explicit tombstones(change_journal& journal) : rows_(journal, table::tombstones) {}
+
+  /// `key` was deleted; replaces its older tombstone.
+  void bury_key(std::string_view key, log_index index);
+  /// Keys under `prefix` were removed by one recursive delete. @pre prefix is not empty
+  void bury_tree(std::string_view prefix, log_index index);
+  /// Forgets all at and below the index.
+  void reap(log_index up_to);
+
+  /// Largest index of tombstones under the prefix; zero: none.
+  log_index newest_under(std::string_view prefix) const;
+  /// Largest index of recursive deletes of true prefixes of `prefix`; zero: none.
+  log_index newest_tree_around(std::string_view prefix) const;
+  /// Of all; zero: none.
+  log_index newest() const;
+
+  void put(tombstone row);
+  void erase(std::string_view key);
+  const journaled_map<tombstone>& rows() const { return rows_; }
+
+private:
+  void unindex(const tombstone& row);
+
+  journaled_map<tombstone> rows_;
+  std::set<std::pair<log_index, std::string>> by_index_;
+  std::map<std::string, log_index, std::less<>> trees_;
+  std::map<std::size_t, std::size_t> tree_lengths_; // length of prefix -> how many trees_ have it
+};
+
+} // namespace belay::state

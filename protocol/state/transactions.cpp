@@ -1,0 +1,287 @@
+#include "protocol/state/transactions.hpp"
+
+#include "protocol/state/catalog_rules.hpp"
+#include "protocol/state/key_operations.hpp"
+
+namespace belay::state {
+
+namespace {
+
+template <class... Fs>
+struct overloaded : Fs... {
+  using Fs::operator()...;
+};
+template <class... Fs>
+overloaded(Fs...) -> overloaded<Fs...>;
+
+using failure_text = std::optional<std::string>;
+
+std::string quoted(std::string_view text) {
+  return '"' + std::string(text) + '"';
+}
+
+bool only_reads(const txn_op& op) {
+  return std::visit(overloaded{[](const kv_op& o) { return !writes_keys(o.verb); },
+                               [](const auto& o) { return o.verb == catalog_verb::get; }},
+                    op);
+}
+
+// ---- keys
+
+failure_text read_key(const tables& t, const kv_op& op, std::vector<txn_result>& out) {
+  if (op.verb == kv_verb::get_tree) {
+    std::vector<kv_entry_ptr> entries;
+    t.kv.list(op.key, entries);
+    for (auto& e : entries)
+      out.push_back({std::move(e), true});
+    return std::nullopt;
+  }
+  const auto entry = t.kv.find(op.key);
+  const auto name = quoted(op.key);
+  switch (op.verb) {
+  case kv_verb::get:
+    if (!entry)
+      return "key " + name + " doesn't exist";
+    out.push_back({entry, true});
+    return std::nullopt;
+  case kv_verb::check_index:
+    if (!entry)
+      return "failed to check index, key " + name + " doesn't exist";
+    if (entry->modify_index != op.index)
+      return "failed index check for key " + name + ", current modify index " + to_string(entry->modify_index) +
+             " != " + to_string(op.index);
+    out.push_back({entry, false});
+    return std::nullopt;
+  case kv_verb::check_session:
+    if (!entry)
+      return "failed to check session, key " + name + " doesn't exist";
+    if (entry->session != folded(op.session))
+      return "failed session check for key " + name + ", current session " + quoted(entry->session) +
+             " != " + quoted(op.session);
+    out.push_back({entry, false});
+    return std::nullopt;
+  case kv_verb::check_not_exists:
+    if (entry)
+      return "key " + name + " exists";
+    return std::nullopt;
+  default:
+    return "not a read";
+  }
+}
+
+std::string refusal_text(const kv_op& op) {
+  switch (op.verb) {
+  case kv_verb::lock:
+    return "failed to lock key " + quoted(op.key) + ", lock is already held";
+  case kv_verb::unlock:
+    return "failed to unlock key " + quoted(op.key) + ", lock isn't held, or is held by another session";
+  case kv_verb::remove_cas:
+    return "failed to delete key " + quoted(op.key) + ", index is stale";
+  default:
+    return "failed to set key " + quoted(op.key) + ", index is stale";
+  }
+}
+
+std::string lock_delay_text(const kv_op& op) {
+  return "failed to lock key " + quoted(op.key) + " due to lock delay";
+}
+
+failure_text run(applying& a, const kv_op& op, std::vector<txn_result>& out) {
+  if (!writes_keys(op.verb))
+    return read_key(a.t, op, out);
+  auto r = write_key(a, op);
+  switch (r.outcome) {
+  case key_outcome::done:
+    if (r.entry)
+      out.push_back({std::move(r.entry), false});
+    return std::nullopt;
+  case key_outcome::refused:
+    return refusal_text(op);
+  case key_outcome::lock_delay:
+    return lock_delay_text(op);
+  case key_outcome::failed:
+    return std::move(r.text);
+  }
+  return std::nullopt;
+}
+
+// ---- catalog: one shape for nodes, services and checks
+
+bool index_matches(log_index wanted, bool exists, log_index current) {
+  return wanted == (exists ? current : log_index{});
+}
+
+node_ptr find(const tables& t, const node_record& n) {
+  return n.id.empty() ? t.catalog.find_node(n.node) : t.catalog.find_node_by_id(n.id);
+}
+service_ptr find(const tables& t, const service_record& s) {
+  return t.catalog.find_service(s.node, s.id.empty() ? s.service : s.id);
+}
+check_ptr find(const tables& t, const check_record& c) {
+  return t.catalog.find_check(c.node, c.check_id.empty() ? c.name : c.check_id);
+}
+
+std::string described(const node_record& n) {
+  return "node " + quoted(n.node);
+}
+std::string described(const service_record& s) {
+  return "service " + quoted(s.id.empty() ? s.service : s.id) + " on node " + quoted(s.node);
+}
+std::string described(const check_record& c) {
+  return "check " + quoted(c.check_id.empty() ? c.name : c.check_id) + " on node " + quoted(c.node);
+}
+
+failure_text ensure(applying& a, const node_record& n) {
+  return ensure_node(a, n);
+}
+failure_text ensure(applying& a, const service_record& s) {
+  return ensure_service(a, s);
+}
+failure_text ensure(applying& a, const check_record& c) {
+  return ensure_check(a, c);
+}
+
+void remove(applying& a, const node_record& n) {
+  remove_node(a, n.node);
+}
+void remove(applying& a, const service_record& s) {
+  remove_service(a, s.node, s.id.empty() ? s.service : s.id);
+}
+void remove(applying& a, const check_record& c) {
+  remove_check(a, c.node, c.check_id.empty() ? c.name : c.check_id);
+}
+
+/// Writes are judged by name, as in the reference; only reads go by node id.
+node_ptr find_to_write(const tables& t, const node_record& n) {
+  return t.catalog.find_node(n.node);
+}
+template <class Record>
+auto find_to_write(const tables& t, const Record& r) {
+  return find(t, r);
+}
+
+template <class Record>
+failure_text read_row(const tables& t, const Record& wanted, std::vector<txn_result>& out) {
+  auto row = find(t, wanted);
+  if (!row)
+    return described(wanted) + " doesn't exist";
+  out.push_back({std::move(row), true});
+  return std::nullopt;
+}
+
+template <class Record>
+failure_text run_row(applying& a, catalog_verb verb, const Record& wanted, std::vector<txn_result>& out) {
+  const auto known = find_to_write(a.t, wanted);
+  const auto current = known ? known->modify_index : log_index{};
+  switch (verb) {
+  case catalog_verb::get:
+    return read_row(a.t, wanted, out);
+  case catalog_verb::cas:
+    if (!index_matches(wanted.modify_index, known != nullptr, current))
+      return "failed to set " + described(wanted) + ", index is stale";
+    [[fallthrough]];
+  case catalog_verb::set:
+    if (auto why = ensure(a, wanted))
+      return why;
+    if (auto row = find(a.t, wanted))
+      out.push_back({std::move(row), true});
+    return std::nullopt;
+  case catalog_verb::remove_cas:
+    if (!known || wanted.modify_index != current)
+      return "failed to delete " + described(wanted) + ", index is stale";
+    [[fallthrough]];
+  case catalog_verb::remove:
+    remove(a, wanted);
+    return std::nullopt;
+  }
+  return std::nullopt;
+}
+
+failure_text run(applying& a, const node_op& op, std::vector<txn_result>& out) {
+  return run_row(a, op.verb, op.node, out);
+}
+failure_text run(applying& a, const service_op& op, std::vector<txn_result>& out) {
+  return run_row(a, op.verb, op.service, out);
+}
+failure_text run(applying& a, const check_op& op, std::vector<txn_result>& out) {
+  return run_row(a, op.verb, op.check, out);
+}
+
+failure_text read(const tables& t, const kv_op& op, std::vector<txn_result>& out) {
+  return read_key(t, op, out);
+}
+failure_text read(const tables& t, const node_op& op, std::vector<txn_result>& out) {
+  return read_row(t, op.node, out);
+}
+failure_text read(const tables& t, const service_op& op, std::vector<txn_result>& out) {
+  return read_row(t, op.service, out);
+}
+failure_text read(const tables& t, const check_op& op, std::vector<txn_result>& out) {
+  return read_row(t, op.check, out);
+}
+
+failure_text early_error(const tables& t, const kv_op& op, cluster_time now) {
+  if (op.key.empty() && op.verb != kv_verb::remove_tree)
+    return "Must provide key";
+  if (op.verb == kv_verb::lock && t.delays.blocked_until(op.key, now))
+    return lock_delay_text(op);
+  return std::nullopt;
+}
+failure_text early_error(const tables&, const node_op& op, cluster_time) {
+  return op.verb == catalog_verb::get ? std::nullopt : node_error(op.node);
+}
+failure_text early_error(const tables&, const service_op& op, cluster_time) {
+  return op.verb == catalog_verb::get ? std::nullopt : service_error(op.service);
+}
+failure_text early_error(const tables&, const check_op&, cluster_time) {
+  return std::nullopt;
+}
+
+} // namespace
+
+std::vector<txn_error> early_errors(const tables& t, const txn& c, cluster_time now) {
+  std::vector<txn_error> errors;
+  for (std::size_t i = 0; i < c.ops.size(); ++i)
+    if (auto why = std::visit([&](const auto& op) { return early_error(t, op, now); }, c.ops[i]))
+      errors.push_back({i, std::move(*why)});
+  return errors;
+}
+
+txn_reply run_transaction(applying& a, const txn& c) {
+  txn_reply answer;
+  answer.errors = early_errors(a.t, c, a.now);
+  if (!answer.errors.empty())
+    return answer;
+  const auto effects_before = a.changed.size();
+  a.t.journal.start_recording();
+  for (std::size_t i = 0; i < c.ops.size(); ++i)
+    if (auto why = std::visit([&](const auto& op) { return run(a, op, answer.results); }, c.ops[i]))
+      answer.errors.push_back({i, std::move(*why)});
+  if (answer.errors.empty()) {
+    a.t.journal.discard_recording();
+    return answer;
+  }
+  a.t.undo();
+  a.changed.erase(a.changed.begin() + static_cast<std::ptrdiff_t>(effects_before), a.changed.end());
+  answer.results.clear();
+  return answer;
+}
+
+txn_reply read_transaction(const tables& t, const txn& c) {
+  txn_reply answer;
+  answer.errors = early_errors(t, c, {});
+  if (!answer.errors.empty())
+    return answer;
+  for (std::size_t i = 0; i < c.ops.size(); ++i) {
+    failure_text why = only_reads(c.ops[i])
+                           ? std::visit([&](const auto& op) { return read(t, op, answer.results); }, c.ops[i])
+                           : failure_text("not a read");
+    if (why)
+      answer.errors.push_back({i, std::move(*why)});
+  }
+  if (!answer.errors.empty())
+    answer.results.clear();
+  return answer;
+}
+
+} // namespace belay::state

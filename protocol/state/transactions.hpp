@@ -1,0 +1,17 @@
+#pragma once
+// All or nothing: every operation is evaluated and every failure reported, and then either all or none is kept
+// (contract 05).
+
+#include "protocol/state/tables.hpp"
+
+namespace belay::state {
+
+/// First stage (contract 05 section 2): keys, arguments, lock delays. Not empty: nothing else is looked at.
+std::vector<txn_error> early_errors(const tables& t, const txn& c, cluster_time now);
+
+/// Both stages. After errors the tables, indexes and effects are as before.
+txn_reply run_transaction(applying& a, const txn& c);
+/// The same for operations that only read; an operation that writes is an error.
+txn_reply read_transaction(const tables& t, const txn& c);
+
+} // namespace belay::state

@@ -1,0 +1,213 @@
+#include "protocol/watch/parked_queries.hpp"
+
+#include "protocol/base/check.hpp"
+#include "protocol/state/folded_name.hpp"
+
+#include <algorithm>
+#include <map>
+#include <unordered_map>
+
+namespace belay::watch {
+
+namespace {
+
+using state::folded;
+using state::starts_with;
+
+/// Which name a parked query waits under. Queries that depend on a whole table wait under the empty name of their
+/// topic.
+enum class topic : std::uint8_t {
+  key,
+  prefix,
+  session,
+  session_node,
+  all_sessions,
+  node,
+  service,
+  all_catalog,
+  anything
+};
+constexpr std::size_t topic_count = 9;
+
+struct interest {
+  topic about;
+  std::string name;
+};
+
+bool may_be_node_id(std::string_view text) {
+  return text.size() >= 2 && text.find_first_not_of("0123456789abcdefABCDEF-") == std::string_view::npos;
+}
+
+interest interest_of(const state::kv_get& q) {
+  return {topic::key, q.key};
+}
+interest interest_of(const state::kv_list& q) {
+  return {topic::prefix, q.prefix};
+}
+interest interest_of(const state::kv_keys& q) {
+  return {topic::prefix, q.prefix};
+}
+interest interest_of(const state::session_info& q) {
+  return {topic::session, folded(q.id)};
+}
+interest interest_of(const state::session_list&) {
+  return {topic::all_sessions, {}};
+}
+interest interest_of(const state::session_node& q) {
+  return {topic::session_node, folded(q.node)};
+}
+interest interest_of(const state::catalog_nodes&) {
+  return {topic::all_catalog, {}};
+}
+interest interest_of(const state::catalog_services&) {
+  return {topic::all_catalog, {}};
+}
+interest interest_of(const state::catalog_service& q) {
+  return {topic::service, folded(q.service)};
+}
+interest interest_of(const state::catalog_node& q) {
+  // The text may be the beginning of a node's id, and then changes carry another name.
+  if (may_be_node_id(q.node))
+    return {topic::all_catalog, {}};
+  return {topic::node, folded(q.node)};
+}
+interest interest_of(const state::health_node& q) {
+  return {topic::node, folded(q.node)};
+}
+interest interest_of(const state::health_checks& q) {
+  return {topic::service, folded(q.service)};
+}
+interest interest_of(const state::health_state&) {
+  return {topic::all_catalog, {}};
+}
+interest interest_of(const state::health_service& q) {
+  return {topic::service, folded(q.service)};
+}
+interest interest_of(const state::txn_read&) {
+  return {topic::anything, {}};
+}
+
+} // namespace
+
+struct parked_queries::impl {
+  using bucket = std::vector<park_id>;
+  using buckets = std::map<std::string, bucket, std::less<>>;
+  struct spot {
+    buckets::iterator where; ///< iterators of a map stay valid while others come and go
+    std::uint32_t position;
+    topic about;
+  };
+
+  std::unordered_map<park_id, spot> parked;
+  buckets by_topic[topic_count];
+  std::map<std::size_t, std::size_t> prefix_lengths; ///< length -> how many different parked prefixes have it
+
+  const buckets& of(topic t) const { return by_topic[static_cast<std::size_t>(t)]; }
+
+  void append(topic t, std::string_view name, std::vector<park_id>& out) const {
+    const auto& all = of(t);
+    if (auto at = all.find(name); at != all.end())
+      out.insert(out.end(), at->second.begin(), at->second.end());
+  }
+  /// Everything under names that start with `prefix`.
+  void append_under(topic t, std::string_view prefix, std::vector<park_id>& out) const {
+    const auto& all = of(t);
+    for (auto at = all.lower_bound(prefix); at != all.end() && starts_with(at->first, prefix); ++at)
+      out.insert(out.end(), at->second.begin(), at->second.end());
+  }
+  /// Parked prefixes that `text` starts with, `text` itself only if `whole`.
+  void append_prefixes_of(std::string_view text, bool whole, std::vector<park_id>& out) const {
+    for (const auto& [length, count] : prefix_lengths) {
+      if (length > text.size() || (length == text.size() && !whole))
+        break;
+      append(topic::prefix, text.substr(0, length), out);
+    }
+  }
+
+  void touch(const state::kv_changed& e, std::vector<park_id>& out) const {
+    append(topic::key, e.key, out);
+    append_prefixes_of(e.key, true, out);
+  }
+  void touch(const state::kv_tree_removed& e, std::vector<park_id>& out) const {
+    append_under(topic::key, e.prefix, out);
+    append_under(topic::prefix, e.prefix, out);
+    append_prefixes_of(e.prefix, false, out);
+  }
+  void touch(const state::session_changed& e, std::vector<park_id>& out) const {
+    append(topic::session, e.session->id, out);
+    append(topic::session_node, folded(e.session->node), out);
+    append(topic::all_sessions, {}, out);
+  }
+  void touch(const state::catalog_changed& e, std::vector<park_id>& out) const {
+    if (!e.node.empty())
+      append(topic::node, folded(e.node), out);
+    if (!e.service.empty())
+      append(topic::service, folded(e.service), out);
+    append(topic::all_catalog, {}, out);
+  }
+  /// Nothing readable changes (contract 02 section 2).
+  void touch(const state::lock_delay_started&, std::vector<park_id>&) const {}
+  void touch(const state::everything_changed&, std::vector<park_id>& out) const {
+    for (const auto& [id, where] : parked)
+      out.push_back(id);
+  }
+};
+
+parked_queries::parked_queries() : impl_(std::make_unique<impl>()) {}
+parked_queries::~parked_queries() = default;
+parked_queries::parked_queries(parked_queries&&) noexcept = default;
+
+void parked_queries::park(park_id id, const state::query& q) {
+  auto about = std::visit([](const auto& each) { return interest_of(each); }, q);
+  auto& all = impl_->by_topic[static_cast<std::size_t>(about.about)];
+  auto [at, fresh] = all.try_emplace(std::move(about.name));
+  if (fresh && about.about == topic::prefix)
+    ++impl_->prefix_lengths[at->first.size()];
+  const bool added =
+      impl_->parked.emplace(id, impl::spot{at, static_cast<std::uint32_t>(at->second.size()), about.about}).second;
+  PRECONDITION(added);
+  at->second.push_back(id);
+}
+
+void parked_queries::remove(park_id id) {
+  auto found = impl_->parked.find(id);
+  if (found == impl_->parked.end())
+    return;
+  const auto spot = found->second;
+  impl_->parked.erase(found);
+  auto& ids = spot.where->second;
+  // The last one takes the free place, so that removing costs the same in a bucket of any size.
+  if (ids[spot.position] != ids.back()) {
+    ids[spot.position] = ids.back();
+    impl_->parked.at(ids.back()).position = spot.position;
+  }
+  ids.pop_back();
+  if (!ids.empty())
+    return;
+  if (spot.about == topic::prefix) {
+    auto length = impl_->prefix_lengths.find(spot.where->first.size());
+    INVARIANT(length != impl_->prefix_lengths.end());
+    if (--length->second == 0)
+      impl_->prefix_lengths.erase(length);
+  }
+  impl_->by_topic[static_cast<std::size_t>(spot.about)].erase(spot.where);
+}
+
+void parked_queries::touched(const state::effects& changed, std::vector<park_id>& woken) const {
+  if (impl_->parked.empty() || changed.empty())
+    return;
+  const auto first = static_cast<std::ptrdiff_t>(woken.size());
+  for (const auto& e : changed)
+    std::visit([&](const auto& each) { impl_->touch(each, woken); }, e);
+  impl_->append(topic::anything, {}, woken);
+  // Buckets fill in ascending order as long as callers count upwards, so this is often done already.
+  if (!std::is_sorted(woken.begin() + first, woken.end()))
+    std::sort(woken.begin() + first, woken.end());
+  woken.erase(std::unique(woken.begin() + first, woken.end()), woken.end());
+}
+
+std::size_t parked_queries::size() const {
+  return impl_->parked.size();
+}
+
+} // namespace belay::watch
