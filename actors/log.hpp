@@ -1,0 +1,101 @@
+#pragma once
+// The log of a node: one line for each event, `key=value` pairs behind it.
+
+#include <concepts>
+#include <cstdint>
+#include <initializer_list>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <type_traits>
+
+namespace belay::log {
+
+/// In order of urgency: a line is written if its level is not below the one set.
+enum class level : int { trace, debug, info, warn, error };
+
+/// Consul's names, any case: TRACE DEBUG INFO WARN ERR (also WARNING and ERROR).
+std::optional<level> level_named(std::string_view name);
+
+/// A value beside its key. Refers to the caller's text: good until the end of the call.
+class field {
+public:
+  field(std::string_view key, std::string_view v) : key_(key), kind_(kind::text), text_(v) {}
+  field(std::string_view key, const char* v) : field(key, std::string_view(v)) {}
+  field(std::string_view key, const std::string& v) : field(key, std::string_view(v)) {}
+  field(std::string_view key, bool v) : key_(key), kind_(kind::boolean), unsigned_(v ? 1 : 0) {}
+  field(std::string_view key, double v) : key_(key), kind_(kind::real), real_(v) {}
+  template <std::integral Int>
+    requires(!std::same_as<Int, bool>)
+  field(std::string_view key, Int v) : key_(key) {
+    if constexpr (std::signed_integral<Int>) {
+      kind_ = kind::whole;
+      signed_ = v;
+    } else {
+      kind_ = kind::natural;
+      unsigned_ = v;
+    }
+  }
+
+  std::string_view key() const { return key_; }
+  bool is_text() const { return kind_ == kind::text; }
+  std::string_view text() const { return text_; }
+  /// Appends what is not text: a number, `true` or `false`.
+  void append_plain(std::string& out) const;
+
+private:
+  enum class kind { text, boolean, whole, natural, real };
+  std::string_view key_;
+  kind kind_ = kind::text;
+  std::string_view text_;
+  std::int64_t signed_ = 0;
+  std::uint64_t unsigned_ = 0;
+  double real_ = 0;
+};
+using fields = std::initializer_list<field>;
+
+/// What one line says, without the line break: `2026-11-21T10:00:00.123Z [INFO]  raft: became leader term=3`, or as
+/// one JSON object. Texts with blanks, quotes or control characters are quoted, so that an event is always one line.
+/// @param unix_ms milliseconds since 1970, UTC
+std::string format_line(bool json, std::int64_t unix_ms, level l, std::string_view module, std::string_view message,
+                        fields more);
+
+struct settings {
+  level lowest = level::info;
+  bool json = false;
+  bool to_stdout = true;
+  std::string file; ///< appended to, as well as stdout; empty: none; a folder: `belay.log` in it
+};
+
+/// Takes effect for the lines that follow, in every thread.
+/// @returns empty, or why the file cannot be opened (then nothing has changed).
+std::string configure(const settings& s);
+/// Opens the file of the settings again, for whoever renamed it to rotate it. @returns as configure.
+std::string reopen();
+void set_level(level lowest);
+/// One atomic load: ask before building something costly.
+bool enabled(level l);
+
+void write(level l, std::string_view module, std::string_view message, fields more = {});
+inline void trace(std::string_view module, std::string_view message, fields more = {}) {
+  if (enabled(level::trace))
+    write(level::trace, module, message, more);
+}
+inline void debug(std::string_view module, std::string_view message, fields more = {}) {
+  if (enabled(level::debug))
+    write(level::debug, module, message, more);
+}
+inline void info(std::string_view module, std::string_view message, fields more = {}) {
+  if (enabled(level::info))
+    write(level::info, module, message, more);
+}
+inline void warn(std::string_view module, std::string_view message, fields more = {}) {
+  if (enabled(level::warn))
+    write(level::warn, module, message, more);
+}
+inline void error(std::string_view module, std::string_view message, fields more = {}) {
+  if (enabled(level::error))
+    write(level::error, module, message, more);
+}
+
+} // namespace belay::log
