@@ -1,0 +1,68 @@
+#pragma once
+// The few things storage asks of a disk: thin, so that tests can fail each call and replay every prefix of writes.
+
+#include "protocol/base/result.hpp"
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace belay::storage {
+
+/// Beginning of every failure that means: the disk or quota is full.
+inline constexpr std::string_view no_space = "no space";
+
+/// An open file; closed with the object. Failures name the path and the system's reason.
+class file {
+public:
+  virtual ~file() = default;
+
+  /// Fewer bytes than `n` only at the end of the file.
+  virtual result<std::size_t> read_at(std::uint64_t offset, char* into, std::size_t n) = 0;
+  /// Writes the parts one after the other, all or a failure. Not durable before sync().
+  virtual status write_at(std::uint64_t offset, const std::vector<std::string_view>& parts) = 0;
+  /// fdatasync: contents and size are durable upon success. After a failure nobody knows what is.
+  virtual status sync() = 0;
+  /// A hint to begin writing the range to the disk, so that a later sync() finds little to do. Never fails.
+  virtual void begin_writeback(std::uint64_t offset, std::uint64_t n) = 0;
+  virtual result<std::uint64_t> size() = 0;
+};
+
+/// Held while the object lives.
+class file_lock {
+public:
+  virtual ~file_lock() = default;
+};
+
+enum class open_mode : std::uint8_t {
+  existing, ///< read and write, must be there
+  fresh,    ///< read and write, created or emptied
+};
+
+class file_system {
+public:
+  virtual ~file_system() = default;
+
+  virtual result<std::unique_ptr<file>> open(const std::string& path, open_mode mode) = 0;
+  /// Replaces `to`. Durable after sync_directory().
+  virtual status rename(const std::string& from, const std::string& to) = 0;
+  virtual status remove(const std::string& path) = 0;
+  /// Names, creations and removals in `directory` are durable upon success.
+  virtual status sync_directory(const std::string& directory) = 0;
+  /// With missing parents; those are durable upon success.
+  virtual status make_directory(const std::string& directory) = 0;
+  /// Plain names, sorted, without "." and "..".
+  virtual result<std::vector<std::string>> list(const std::string& directory) = 0;
+  /// Takes the one lock of `directory` without waiting. @returns a failure if another process, or this one, holds it.
+  virtual result<std::unique_ptr<file_lock>> lock(const std::string& directory) = 0;
+};
+
+/// The operating system's. Lives as long as the process.
+file_system& posix_file_system();
+
+/// All of a file.
+result<std::string> read_whole(file& f);
+
+} // namespace belay::storage
