@@ -34,7 +34,29 @@ struct options {
 };
 
 /// Transcripts that say something only a single node can keep, each with its reason.
-const std::map<std::string, std::string> single_node_only = {};
+const std::map<std::string, std::string> single_node_only = {
+    {"agent/members", "says that there is one member"},
+    {"catalog/own-node", "says that the service consul has one instance"},
+    {"operator/raft-configuration", "says that there is one server"},
+    {"status/peers", "says that the leader is the only peer"},
+};
+
+/// What the leader keeps and a follower may not.
+const std::map<std::string, std::string> leader_only = {
+    {"consistency/kv", "a follower's stale read may not see the write before it yet"},
+    {"consistency/max-stale", "a follower's stale read may not see the write before it yet"},
+    {"consistency/sessions", "a follower's stale read may not see the session before it yet"},
+    {"txn/read-only", "a follower's stale read may not see the writes before it yet"},
+};
+
+/// Why a transcript cannot be replayed this way; empty if it can.
+std::string unfit(const transcript& script, const options& how) {
+  if (auto found = single_node_only.find(script.name); how.nodes > 1 && found != single_node_only.end())
+    return found->second;
+  if (auto found = leader_only.find(script.name); how.via == target_node::follower && found != leader_only.end())
+    return found->second;
+  return {};
+}
 
 struct outcome {
   bool passed = false;
@@ -141,10 +163,10 @@ std::vector<transcript> selected(const options& how) {
   for (auto& script : load_transcripts(how.transcripts)) {
     bool wanted =
         how.only ? std::regex_search(script.name, std::regex(*how.only)) : how.all || areas.count(script.area()) > 0;
-    auto single = how.nodes > 1 ? single_node_only.find(script.name) : single_node_only.end();
-    if (wanted && single != single_node_only.end())
-      std::cout << "not with several nodes: " << script.name << ": " << single->second << "\n";
-    if (!wanted || single != single_node_only.end() || (how.no_slow && script.slow))
+    auto why_not = unfit(script, how);
+    if (wanted && !why_not.empty())
+      std::cout << "not this way: " << script.name << ": " << why_not << "\n";
+    if (!wanted || !why_not.empty() || (how.no_slow && script.slow))
       ++left_out;
     else
       out.push_back(std::move(script));

@@ -28,7 +28,7 @@ json::object profile_config(const std::string& profile) {
 
 replay_server::replay_server(const harness::server_command& command, std::string profile, std::size_t nodes,
                              target_node via)
-    : profile_(std::move(profile)) {
+    : profile_(std::move(profile)), strips_forwarding_(command.is_reference() && via == target_node::follower) {
   // Somebody else may take a port between choosing and using it.
   for (int attempt = 0;; ++attempt) {
     try {
@@ -77,6 +77,15 @@ http_reply replay_server::ask(const std::string& method, const std::string& targ
   if (profile_ == "acl" || profile_ == "acl-allow")
     request.headers.push_back({"X-Consul-Token", root_token});
   return harness::exchange(port_, request, milliseconds{10000});
+}
+
+http_reply replay_server::send(harness::http_connection& connection, const harness::http_request& request,
+                               milliseconds limit) const {
+  static const std::string forwarded = "rpc error making call: ";
+  auto reply = connection.ask(request, limit);
+  if (auto at = strips_forwarding_ ? reply.body.find(forwarded) : std::string::npos; at != std::string::npos)
+    reply.body.erase(at, forwarded.size());
+  return reply;
 }
 
 std::string replay_server::acl_not_ready() const {

@@ -31,6 +31,10 @@ public:
   std::uint64_t newest_index() const;
   /// Writes the key start/`tag`. @returns its ModifyIndex: all indexes up to it are old from here on
   std::uint64_t write_start_key(const std::string& tag) const;
+  /// Sends a transcript's request. The reference puts "rpc error making call: " into its errors where a follower
+  /// has forwarded a request: this is taken out, ours must not have it.
+  harness::http_reply send(harness::http_connection& connection, const harness::http_request& request,
+                           harness::milliseconds limit) const;
   void stop() { cluster_->stop_all(); }
 
 private:
@@ -42,6 +46,7 @@ private:
   std::string nodes_not_healthy() const;
 
   std::string profile_;
+  bool strips_forwarding_ = false;
   std::unique_ptr<harness::server_cluster> cluster_;
   std::uint16_t port_ = 0;
   variables facts_;

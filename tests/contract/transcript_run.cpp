@@ -124,9 +124,9 @@ struct transcript_run::background {
   http_reply reply;
   std::thread thread;
 
-  background(std::uint16_t port, http_request request) : connection(port) {
-    thread = std::thread([this, request = std::move(request)] {
-      auto got = connection.ask(request, background_limit);
+  background(const replay_server& server, http_request request) : connection(server.port()) {
+    thread = std::thread([this, &server, request = std::move(request)] {
+      auto got = server.send(connection, request, background_limit);
       std::lock_guard lock(guard);
       reply = std::move(got);
       done = true;
@@ -242,7 +242,7 @@ std::vector<std::string> transcript_run::one(const json::object& step) {
   } else if (step.contains("retry")) {
     reply = until_expected(step);
   } else if (step.contains("send")) {
-    reply = harness::exchange(server_.port(), request_of(step, env_), request_limit);
+    reply = send(step);
   } else {
     throw problem("unknown step");
   }
@@ -255,14 +255,19 @@ std::vector<std::string> transcript_run::one(const json::object& step) {
 }
 
 void transcript_run::start(const json::object& step) {
-  background_[plain_text(step.at("as"))] = std::make_unique<background>(server_.port(), request_of(step, env_));
+  background_[plain_text(step.at("as"))] = std::make_unique<background>(server_, request_of(step, env_));
   std::this_thread::sleep_for(settle);
+}
+
+http_reply transcript_run::send(const json::object& step) const {
+  harness::http_connection connection(server_.port());
+  return server_.send(connection, request_of(step, env_), request_limit);
 }
 
 http_reply transcript_run::until_expected(const json::object& step) {
   auto end = steady_clock::now() + duration_in(step, "retry", 0);
   for (;;) {
-    auto reply = harness::exchange(server_.port(), request_of(step, env_), request_limit);
+    auto reply = send(step);
     try {
       auto trial = matcher_;
       if (trial.reply(expectation(step), reply, with_saved(step, reply)).empty())

@@ -47,6 +47,7 @@ private:
 
   std::vector<std::string> one(const json::object& step);
   std::vector<std::string> judge(const json::object& step, const harness::http_reply& reply);
+  harness::http_reply send(const json::object& step) const;
   harness::http_reply until_expected(const json::object& step);
   void start(const json::object& step);
   background& started(const json::value& name);
