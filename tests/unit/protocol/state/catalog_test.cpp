@@ -1,0 +1,270 @@
+#include "tests/unit/protocol/state/driver.hpp"
+
+#include <catch2/catch.hpp>
+
+using namespace belay;
+using namespace belay::state;
+
+namespace {
+
+std::uint64_t index_of(const driver& d, const query& q) {
+  const auto full = d.m.evaluate(q).index;
+  CHECK(d.m.index_of(q) == full);
+  return full.value;
+}
+
+std::vector<check_ptr> checks_on(const driver& d, const std::string& node) {
+  return std::get<checks>(d.m.evaluate(health_node{node}).data).list;
+}
+
+std::vector<service_instance> healthy(const driver& d, const std::string& service, bool passing_only = false) {
+  return std::get<service_instances>(d.m.evaluate(health_service{service, {}, {}, passing_only}).data).list;
+}
+
+catalog_register node_with_id(const std::string& name, const std::string& id, const std::string& address = "10.0.0.1") {
+  catalog_register r;
+  r.node.node = name;
+  r.node.id = id;
+  r.node.address = address;
+  return r;
+}
+
+} // namespace
+
+TEST_CASE("identical registrations: node and service keep still, a check moves only the checks table") {
+  driver d;
+  d.add_service("n", "w1", "web");  // 1
+  d.add_check("n", "c", "passing"); // 2
+  const auto before = d.m.digest();
+  d.add_service("n", "w1", "web"); // 3
+  CHECK(d.changed.empty());
+  CHECK(d.m.digest() == before);
+  CHECK(index_of(d, catalog_nodes{}) == 1);
+  CHECK(index_of(d, catalog_services{}) == 1);
+  d.add_check("n", "c", "passing"); // 4
+  CHECK(index_of(d, health_node{"n"}) == 4);
+  CHECK(checks_on(d, "n")[0]->modify_index == log_index{2});
+  CHECK(index_of(d, health_service{"web", {}, {}, false}) == 2);
+}
+
+TEST_CASE("service index table: what moves the index of a service") {
+  driver d;
+  const auto web = [&] { return index_of(d, catalog_service{"WEB", {}, {}}); };
+  CHECK(web() == 1);
+  d.add_service("n", "w1", "web"); // 1
+  d.add_service("m", "w2", "web"); // 2
+  CHECK(web() == 2);
+  d.add_service("n", "db", "db"); // 3
+  CHECK(web() == 2);
+  d.add_check("n", "c", "passing", "w1"); // 4: check of the service
+  CHECK(web() == 4);
+  d.add_check("n", "node-level", "passing"); // 5
+  CHECK(web() == 5);
+  d.add_check("n", "dbc", "passing", "db"); // 6
+  CHECK(web() == 5);
+  catalog_register r;
+  r.node.node = "m";
+  r.node.address = "10.9.9.9";
+  d.apply(r); // 7: a hosting node changed
+  CHECK(web() == 7);
+  d.drop("n", {}, "node-level"); // 8
+  CHECK(web() == 8);
+  CHECK(index_of(d, catalog_services{}) == 8);
+  d.drop("n", "w1"); // 9: one instance remains
+  CHECK(web() == 9);
+  d.drop("m", "w2"); // 10: none
+  CHECK(web() == 10);
+  CHECK(index_of(d, catalog_service{"never", {}, {}}) == 10); // last extinction
+  d.add_node("z");                                            // 11
+  CHECK(web() == 10);
+  CHECK(index_of(d, health_service{"db", {}, {}, false}) == 8); // node-level check removed
+}
+
+TEST_CASE("a service without instances before any extinction has the tables' index") {
+  driver d;
+  d.add_node("n");                  // 1
+  d.add_service("n", "w1", "web");  // 2
+  d.add_check("n", "c", "passing"); // 3
+  CHECK(index_of(d, catalog_service{"none", {}, {}}) == 2);
+  CHECK(index_of(d, health_service{"none", {}, {}, false}) == 3);
+}
+
+TEST_CASE("removing moves the tables it should") {
+  driver d;
+  d.add_service("n", "w1", "web"); // 1
+  d.drop("n", "w1");               // 2: had no checks, moves them all the same
+  CHECK(index_of(d, catalog_services{}) == 2);
+  CHECK(index_of(d, health_state{"any", {}}) == 2);
+  CHECK(index_of(d, catalog_nodes{}) == 1);
+  d.drop("n"); // 3
+  CHECK(index_of(d, catalog_nodes{}) == 3);
+  CHECK(index_of(d, catalog_services{}) == 3);
+  CHECK(index_of(d, health_state{"any", {}}) == 3);
+  CHECK(index_of(d, catalog_node{"n"}) == 1);
+  d.drop("n"); // 4
+  d.drop("n", "x");
+  d.drop("n", {}, "x");
+  CHECK(d.changed.empty());
+  CHECK(index_of(d, catalog_nodes{}) == 3);
+  CHECK(d.refused(d.drop("")) == "Must provide node");
+}
+
+TEST_CASE("register errors leave nothing behind") {
+  driver d;
+  catalog_register r;
+  r.node.address = "10.0.0.1";
+  CHECK(d.refused(d.apply(r)) == "Must provide node");
+  r.node.node = "n";
+  r.node.address.clear();
+  CHECK(d.refused(d.apply(r)) == "Must provide address if SkipNodeUpdate is not set");
+  r.node.address = "10.0.0.1";
+  r.node.id = "not-a-uuid";
+  CHECK(d.refused(d.apply(r)) == "Bad node ID: uuid string is wrong length");
+  r.node.id.clear();
+  r.service.emplace();
+  r.service->id = "only-id";
+  CHECK(d.refused(d.apply(r)) == "Must provide service name with ID");
+  r.service->service = "web";
+  check_record c;
+  c.name = "three";
+  c.service_id = "nope";
+  r.checks = {c};
+  CHECK(d.refused(d.apply(r)) == "failed inserting check: Missing service registration on node \"n\"");
+  r.checks[0] = {};
+  CHECK(d.refused(d.apply(r)) ==
+        "failed inserting check: failed inserting check: object missing primary index on node \"n\"");
+  r.checks[0].node = "other";
+  CHECK(d.refused(d.apply(r)) == "check node \"other\" does not match node \"n\"");
+  CHECK(d.changed.empty());
+  CHECK_FALSE(d.node_known("n"));
+  CHECK(d.m.all_rows().empty());
+  CHECK(d.m.digest() == 0);
+}
+
+TEST_CASE("defaults: check id from the name, status critical, service id from the name") {
+  driver d;
+  catalog_register r;
+  r.node.node = "n";
+  r.node.address = "10.0.0.1";
+  r.service.emplace();
+  r.service->service = "web";
+  r.service->tags = std::vector<std::string>{"t"};
+  check_record c;
+  c.name = "alive";
+  c.service_id = "WEB";
+  r.checks = {c};
+  REQUIRE(std::get<bool>(d.apply(r)));
+  const auto got = checks_on(d, "N");
+  REQUIRE(got.size() == 1);
+  CHECK(got[0]->check_id == "alive");
+  CHECK(got[0]->status == "critical");
+  CHECK(got[0]->service_name == "web");
+  CHECK(got[0]->service_tags == std::vector<std::string>{"t"});
+}
+
+TEST_CASE("SkipNodeUpdate leaves a known node alone and makes an unknown one") {
+  driver d;
+  d.add_node("n");
+  catalog_register r;
+  r.node.node = "n";
+  r.node.address = "10.9.9.9";
+  r.skip_node_update = true;
+  d.apply(r);
+  CHECK(std::get<node_services>(d.m.evaluate(catalog_node{"n"}).data).node->address == "10.0.0.1");
+  r.node.node = "m";
+  r.node.address.clear();
+  CHECK(std::get<bool>(d.apply(r)));
+  CHECK(d.node_known("m"));
+}
+
+TEST_CASE("node identity: a known id under another name renames, a name with a healthy owner is reserved") {
+  driver d;
+  REQUIRE(std::get<bool>(d.apply(node_with_id("a", uuid(1)))));
+  const auto created = std::get<node_services>(d.m.evaluate(catalog_node{"a"}).data).node->create_index;
+  REQUIRE(std::get<bool>(d.apply(node_with_id("b", uuid(1)))));
+  CHECK_FALSE(d.node_known("a"));
+  const auto b = std::get<node_services>(d.m.evaluate(catalog_node{"b"}).data).node;
+  REQUIRE(b);
+  CHECK(b->create_index == created);
+  CHECK(b->modify_index == d.index());
+
+  // No liveness check: the name is free to take over.
+  REQUIRE(std::get<bool>(d.apply(node_with_id("b", uuid(2)))));
+  auto alive = node_with_id("b", uuid(2));
+  alive.checks.emplace_back();
+  alive.checks[0].check_id = "serfHealth";
+  alive.checks[0].status = "passing";
+  REQUIRE(std::get<bool>(d.apply(alive)));
+  CHECK(d.refused(d.apply(node_with_id("b", uuid(3)))) == "failed inserting node: Error while renaming Node ID: \"" +
+                                                              uuid(3) + "\": Node name b is reserved by node " +
+                                                              uuid(2) + " with name b (10.0.0.1)");
+  alive.checks[0].status = "critical";
+  REQUIRE(std::get<bool>(d.apply(alive)));
+  CHECK(std::get<bool>(d.apply(node_with_id("b", uuid(3)))));
+}
+
+TEST_CASE("catalog/node finds a node by name in any case, or by the beginning of its id") {
+  driver d;
+  const auto found = [&](const std::string& text) {
+    auto n = std::get<node_services>(d.m.evaluate(catalog_node{text}).data).node;
+    return n ? n->node : std::string();
+  };
+  d.apply(node_with_id("One", "ab000000-0000-4000-8000-000000000001"));
+  d.apply(node_with_id("two", "abcd0000-0000-4000-8000-000000000002"));
+  CHECK(found("ONE") == "One");
+  CHECK(found("ab000") == "One");
+  CHECK(found("abcd0000-00") == "two");
+  CHECK(found("ab") == "");
+  CHECK(found("a") == "");
+  CHECK(found("abx") == "");
+  CHECK(found("abcd0000-0000-4000-8000-000000000002") == "two");
+}
+
+TEST_CASE("reads of services: order, tags, metadata, checks of an instance") {
+  driver d;
+  d.add_service("b", "w1", "web", {"v1", "blue"});
+  d.add_service("a", "w2", "web", {"v2", "Blue"});
+  d.add_service("a", "w1", "web");
+  d.add_check("a", "own", "passing", "w2");
+  d.add_check("a", "z-node", "passing");
+  d.add_check("b", "own", "critical", "w1");
+  const auto all = healthy(d, "web");
+  REQUIRE(all.size() == 3);
+  CHECK(all[0].service->id == "w1");
+  CHECK(all[1].service->id == "w2");
+  CHECK(all[2].node->node == "b");
+  REQUIRE(all[1].checks.size() == 2);
+  CHECK(all[1].checks[0]->check_id == "z-node"); // node-level ones first
+  CHECK(all[1].checks[1]->check_id == "own");
+  CHECK(healthy(d, "web", true).size() == 2);
+  d.add_check("a", "z-node", "warning");
+  CHECK(healthy(d, "web", true).empty());
+  const auto tagged = [&](std::vector<std::string> tags) {
+    return std::get<service_instances>(d.m.evaluate(catalog_service{"web", std::move(tags), {}}).data).list.size();
+  };
+  CHECK(tagged({"BLUE"}) == 2);
+  CHECK(tagged({"blue", "v1"}) == 1);
+  CHECK(tagged({"none"}) == 0);
+  const auto names = std::get<service_names>(d.m.evaluate(catalog_services{}).data).tags_by_service;
+  CHECK(names.at("web").size() == 4);
+
+  auto meta = node_with_id("c", {});
+  meta.node.meta = string_map{{"rack", "1"}};
+  d.apply(meta);
+  CHECK(std::get<nodes>(d.m.evaluate(catalog_nodes{{{"rack", "1"}}}).data).list.size() == 1);
+  CHECK(std::get<nodes>(d.m.evaluate(catalog_nodes{{{"rack", "2"}}}).data).list.empty());
+  CHECK(std::get<checks>(d.m.evaluate(health_state{"warning", {}}).data).list.size() == 1);
+  CHECK(std::get<checks>(d.m.evaluate(health_state{"any", {}}).data).list.size() == 3);
+  CHECK(std::get<checks>(d.m.evaluate(health_state{"any", {{"rack", "1"}}}).data).list.empty());
+  CHECK(std::get<checks>(d.m.evaluate(health_checks{"WEB", {}}).data).list.size() == 2);
+}
+
+TEST_CASE("a service id registered under another name leaves the old name") {
+  driver d;
+  d.add_service("n", "w1", "web"); // 1
+  d.add_service("n", "w1", "api"); // 2
+  CHECK(healthy(d, "web").empty());
+  CHECK(healthy(d, "api").size() == 1);
+  CHECK(index_of(d, catalog_service{"web", {}, {}}) == 2);
+  CHECK(index_of(d, catalog_service{"api", {}, {}}) == 2);
+}

@@ -1,0 +1,49 @@
+#include "protocol/lease/session_deadlines.hpp"
+
+#include <catch2/catch.hpp>
+
+using belay::lease::session_deadlines;
+using namespace std::chrono_literals;
+using list = std::vector<std::string>;
+
+TEST_CASE("a session is due at twice its TTL, not before") {
+  session_deadlines s;
+  s.restart("a", 10s, 100s);
+  CHECK(s.due(119s, 1s).empty());
+  CHECK(s.due(120s, 1s) == list{"a"});
+}
+
+TEST_CASE("renewal starts the timer again; unknown sessions have none") {
+  session_deadlines s;
+  s.restart("a", 10s, 0s);
+  CHECK(s.renew("a", 18s));
+  CHECK_FALSE(s.renew("b", 18s));
+  CHECK(s.due(37s, 1s).empty());
+  CHECK(s.due(38s, 1s) == list{"a"});
+}
+
+TEST_CASE("what is due stays due until removed (C3), and is told again only after the pause") {
+  session_deadlines s;
+  s.restart("b", 2s, 0s);
+  s.restart("a", 1s, 0s);
+  CHECK(s.due(10s, 5s) == list{"a", "b"}); // earliest first
+  CHECK(s.due(14s, 5s).empty());
+  CHECK(s.due(15s, 5s) == list{"a", "b"});
+  s.remove("a");
+  s.remove("never");
+  CHECK(s.due(20s, 5s) == list{"b"});
+  CHECK(s.renew("b", 21s)); // a renewal that arrives before the end was committed counts
+  CHECK(s.due(24s, 5s).empty());
+  CHECK(s.due(25s, 5s) == list{"b"});
+}
+
+TEST_CASE("restart with another TTL replaces the timer; clear forgets all") {
+  session_deadlines s;
+  s.restart("a", 100s, 0s);
+  s.restart("a", 1s, 0s);
+  CHECK(s.size() == 1);
+  CHECK(s.due(2s, 1s) == list{"a"});
+  s.clear();
+  CHECK(s.size() == 0);
+  CHECK(s.due(1000s, 1s).empty());
+}

@@ -1,0 +1,294 @@
+#include "protocol/wire/command_codec.hpp"
+
+#include "protocol/base/random.hpp"
+
+#include <catch2/catch.hpp>
+
+using namespace belay;
+using namespace belay::state;
+using namespace belay::wire;
+
+namespace {
+
+kv_op full_op(kv_verb verb) {
+  kv_op op;
+  op.verb = verb;
+  op.key = std::string("k\0/\xff", 4);
+  op.value = make_payload(std::string(256, '\x80'));
+  op.flags = 0xE0F69A2BAA414DE0ULL; // above 2^63: the semaphore flag of client libraries
+  op.index = log_index{~0ULL};
+  op.session = "00000000-0000-4000-8000-000000000001";
+  return op;
+}
+
+session_record full_session() {
+  session_record s;
+  s.id = "00000000-0000-4000-8000-000000000001";
+  s.name = "n\xc3\xa4me";
+  s.node = "Node";
+  s.lock_delay_ns = -5;
+  s.behavior = session_behavior::remove;
+  s.ttl = "10s";
+  s.ttl_ns = 10'000'000'000;
+  s.checks = std::vector<std::string>{};
+  s.node_checks = std::vector<std::string>{"serfHealth", ""};
+  s.create_index = log_index{300};
+  s.modify_index = log_index{301};
+  return s;
+}
+
+node_record full_node() {
+  return {"id",         "Node",       "10.0.0.1",  "dc1", string_map{{"lan", "1"}, {"wan", ""}},
+          std::nullopt, log_index{1}, log_index{2}};
+}
+
+service_record full_service() {
+  service_record s;
+  s.node = "Node";
+  s.id = "W1";
+  s.service = "web";
+  s.tags = std::vector<std::string>{"a", "b"};
+  s.tagged_addresses = std::map<std::string, service_address>{{"lan", {"1.1.1.1", -1}}};
+  s.meta = string_map{};
+  s.port = 65535;
+  s.weight_warning = 0;
+  s.enable_tag_override = true;
+  s.proxy_json = "{}";
+  s.modify_index = log_index{7};
+  return s;
+}
+
+check_record full_check() {
+  check_record c;
+  c.node = "Node";
+  c.check_id = "C";
+  c.status = "warning";
+  c.service_tags = std::vector<std::string>{"t"};
+  c.definition_json = R"({"Interval":"10s"})";
+  c.modify_index = log_index{8};
+  return c;
+}
+
+std::vector<command> commands() {
+  std::vector<command> all;
+  for (int v = 0; v <= static_cast<int>(kv_verb::remove_cas); ++v)
+    all.push_back(kv_write{full_op(static_cast<kv_verb>(v))});
+  txn t;
+  t.ops = {full_op(kv_verb::get_tree), node_op{catalog_verb::cas, full_node()},
+           service_op{catalog_verb::remove_cas, full_service()}, check_op{catalog_verb::get, full_check()}};
+  all.push_back(t);
+  all.push_back(txn{});
+  all.push_back(session_create{full_session()});
+  all.push_back(session_destroy{{"a", "", "b"}, "ttl"});
+  catalog_register r;
+  r.node = full_node();
+  r.skip_node_update = true;
+  all.push_back(r);
+  r.service = full_service();
+  r.checks = {full_check(), check_record{}};
+  all.push_back(r);
+  all.push_back(catalog_deregister{"n", "s", "c"});
+  all.push_back(tombstone_reap{log_index{1ULL << 40}});
+  return all;
+}
+
+std::vector<dirty_row> rows() {
+  auto entry = std::make_shared<kv_entry>();
+  entry->key = "k";
+  entry->value = make_payload(std::string("\0v", 2));
+  entry->flags = ~0ULL;
+  entry->lock_index = 3;
+  entry->session = "s";
+  entry->create_index = log_index{1};
+  entry->modify_index = log_index{200};
+  return {
+      {table::kv, "k", kv_entry_ptr(entry)},
+      {table::tombstones, "t", tombstone{"t", log_index{9}, log_index{8}}},
+      {table::sessions, full_session().id, std::make_shared<const session_record>(full_session())},
+      {table::lock_delays, "d", lock_delay_record{"d", cluster_time{123456789}}},
+      {table::nodes, "node", std::make_shared<const node_record>(full_node())},
+      {table::services, std::string("node\0w1", 7), std::make_shared<const service_record>(full_service())},
+      {table::checks, std::string("node\0c", 6), std::make_shared<const check_record>(full_check())},
+      {table::counters, "kvs", counter{"kvs", 77}},
+  };
+}
+
+std::vector<reply> replies() {
+  txn_reply t;
+  t.results.push_back({std::get<kv_entry_ptr>(rows()[0].row), true});
+  t.results.push_back({std::make_shared<const node_record>(full_node()), true});
+  t.results.push_back({std::make_shared<const service_record>(full_service()), true});
+  t.results.push_back({std::make_shared<const check_record>(full_check()), true});
+  txn_reply failed;
+  failed.errors = {{0, "x"}, {63, ""}};
+  return {std::monostate{}, true, false, std::string("id"), t, failed, refusal{"why"}};
+}
+
+} // namespace
+
+// Equality is judged on the bytes: two different values that encode alike would be caught by the field checks below.
+
+TEST_CASE("commands survive encoding") {
+  for (const auto& c : commands()) {
+    const auto bytes = encode_command(c);
+    const auto back = decode_command(bytes);
+    REQUIRE(back);
+    CHECK(back->index() == c.index());
+    CHECK(encode_command(*back) == bytes);
+  }
+}
+
+TEST_CASE("fields of a key operation, a session and a registration come back as they were") {
+  const auto op = std::get<kv_write>(*decode_command(encode_command(kv_write{full_op(kv_verb::lock)}))).op;
+  const auto want = full_op(kv_verb::lock);
+  CHECK(op.verb == want.verb);
+  CHECK(op.key == want.key);
+  CHECK(*op.value == *want.value);
+  CHECK(op.flags == want.flags);
+  CHECK(op.index == want.index);
+  CHECK(op.session == want.session);
+
+  const auto s = std::get<session_create>(*decode_command(encode_command(session_create{full_session()}))).session;
+  const auto ws = full_session();
+  CHECK(s.id == ws.id);
+  CHECK(s.name == ws.name);
+  CHECK(s.node == ws.node);
+  CHECK(s.lock_delay_ns == ws.lock_delay_ns);
+  CHECK(s.behavior == ws.behavior);
+  CHECK(s.ttl == ws.ttl);
+  CHECK(s.ttl_ns == ws.ttl_ns);
+  CHECK(s.checks == ws.checks);
+  CHECK(s.node_checks == ws.node_checks);
+  CHECK(s.service_checks == ws.service_checks);
+  CHECK(s.create_index == ws.create_index);
+
+  catalog_register r;
+  r.node = full_node();
+  r.service = full_service();
+  r.checks = {full_check()};
+  const auto got = std::get<catalog_register>(*decode_command(encode_command(r)));
+  CHECK(got.node.tagged_addresses == r.node.tagged_addresses);
+  CHECK_FALSE(got.node.meta);
+  CHECK(got.node.modify_index == log_index{2});
+  REQUIRE(got.service);
+  CHECK(got.service->tagged_addresses->at("lan").port == -1);
+  CHECK(got.service->meta == string_map{});
+  CHECK(got.service->weight_warning == 0);
+  CHECK(got.service->enable_tag_override);
+  CHECK(got.checks.at(0).definition_json == full_check().definition_json);
+  CHECK(got.checks.at(0).service_tags == full_check().service_tags);
+}
+
+TEST_CASE("a missing value is the empty value") {
+  kv_op op;
+  op.key = "k";
+  const auto back = std::get<kv_write>(*decode_command(encode_command(kv_write{op}))).op;
+  REQUIRE(back.value);
+  CHECK(back.value->empty());
+}
+
+TEST_CASE("rows survive encoding") {
+  for (const auto& row : rows()) {
+    const auto bytes = encode_row(row);
+    REQUIRE(bytes);
+    const auto back = decode_row(static_cast<std::uint8_t>(row.table), row.key, *bytes);
+    REQUIRE(back);
+    CHECK(back->table == row.table);
+    CHECK(back->key == row.key);
+    CHECK(back->row.index() == row.row.index());
+    CHECK(encode_row(*back) == bytes);
+  }
+  CHECK_FALSE(encode_row({table::kv, "k", {}}));
+  CHECK_FALSE(decode_row(0, "k", *encode_row(rows()[1])));
+  CHECK_FALSE(decode_row(9, "k", *encode_row(rows()[1])));
+}
+
+TEST_CASE("a row under a key that is not its own is damage") {
+  for (const auto i : {2, 4, 5, 6}) {
+    const auto row = rows()[static_cast<std::size_t>(i)];
+    CHECK_FALSE(decode_row(static_cast<std::uint8_t>(row.table), row.key + "x", *encode_row(row)));
+  }
+}
+
+TEST_CASE("a loaded machine equals the one that was saved") {
+  machine m;
+  effects changed;
+  std::uint64_t index = 0;
+  for (const auto& c : commands()) {
+    ++index;
+    m.apply(log_index{index}, cluster_time{index}, c, changed);
+  }
+  machine copy;
+  for (const auto& row : m.all_rows()) {
+    auto back = decode_row(static_cast<std::uint8_t>(row.table), row.key, *encode_row(row));
+    REQUIRE(back);
+    copy.load_row(std::move(*back));
+  }
+  copy.finish_load(m.applied_index(), m.now());
+  CHECK(copy.digest() == m.digest());
+  CHECK(copy.recompute_digest() == m.digest());
+  CHECK(m.digest() != 0);
+}
+
+TEST_CASE("replies survive encoding; values that are not shown do not travel") {
+  for (const auto& r : replies()) {
+    const auto bytes = encode_reply(r);
+    const auto back = decode_reply(bytes);
+    REQUIRE(back);
+    CHECK(back->index() == r.index());
+    CHECK(encode_reply(*back) == bytes);
+  }
+  txn_reply t;
+  t.results.push_back({std::get<kv_entry_ptr>(rows()[0].row), false});
+  const auto back = std::get<txn_reply>(*decode_reply(encode_reply(t)));
+  const auto entry = std::get<kv_entry_ptr>(back.results.at(0).row);
+  CHECK(entry->key == "k");
+  CHECK(entry->value->empty());
+  CHECK(entry->modify_index == log_index{200});
+}
+
+TEST_CASE("every cut and every changed byte is refused or decodes to something that encodes again") {
+  seeded_random random(7);
+  const auto try_all = [&](const std::string& good, auto&& decode) {
+    for (std::size_t n = 0; n < good.size(); ++n)
+      CHECK_FALSE(decode(std::string_view(good).substr(0, n)));
+    CHECK_FALSE(decode(good + "x"));
+    for (std::size_t i = 0; i < good.size(); ++i)
+      for (int k = 0; k < 6; ++k) {
+        auto bad = good;
+        bad[i] = static_cast<char>(random.below(256));
+        if (random.below(3) == 0)
+          bad[random.below(bad.size())] = static_cast<char>(0xFF);
+        decode(bad);
+      }
+  };
+  for (const auto& c : commands())
+    try_all(encode_command(c), [](std::string_view b) {
+      auto v = decode_command(b);
+      if (v)
+        encode_command(*v);
+      return v.has_value();
+    });
+  for (const auto& r : replies())
+    try_all(encode_reply(r), [](std::string_view b) {
+      auto v = decode_reply(b);
+      if (v)
+        encode_reply(*v);
+      return v.has_value();
+    });
+  for (const auto& row : rows())
+    try_all(*encode_row(row), [&](std::string_view b) {
+      auto v = decode_row(static_cast<std::uint8_t>(row.table), row.key, b);
+      if (v)
+        encode_row(*v);
+      return v.has_value();
+    });
+}
+
+TEST_CASE("another version is refused") {
+  auto bytes = encode_command(tombstone_reap{log_index{1}});
+  bytes[0] = 2;
+  CHECK_FALSE(decode_command(bytes));
+  CHECK_FALSE(decode_command(""));
+  CHECK_FALSE(decode_reply(""));
+}
