@@ -12,12 +12,11 @@ constexpr std::chrono::seconds propose_again_after{1};
 
 } // namespace
 
-session_reaper::session_reaper(caf::actor_config& config, actor_host* host, wiring_ptr wires)
-    : hosted(config, host), wires_(std::move(wires)) {}
-
-void session_reaper::know(std::vector<state::session_ptr> sessions) {
-  for (auto& s : sessions)
-    sessions_[s->id] = std::move(s);
+session_reaper::session_reaper(caf::actor_config& config, actor_host* host, wiring_ptr wires,
+                               const std::vector<state::session_ptr>& sessions)
+    : hosted(config, host), wires_(std::move(wires)) {
+  for (const auto& s : sessions)
+    sessions_.emplace(s->id, s);
 }
 
 session_reaper_actor::behavior_type session_reaper::make_behavior() {

@@ -13,12 +13,10 @@ namespace belay::actors {
 /// (R25), and again a second later if it is still there (C3).
 class session_reaper : public hosted<session_reaper_actor::base> {
 public:
-  session_reaper(caf::actor_config& config, actor_host* host, wiring_ptr wires);
+  /// `sessions`: those in the state machine at the start of this process.
+  session_reaper(caf::actor_config& config, actor_host* host, wiring_ptr wires, const std::vector<state::session_ptr>& sessions);
 
   behavior_type make_behavior() override;
-
-  /// The sessions in the state machine at the start of this process.
-  void know(std::vector<state::session_ptr> sessions);
 
 private:
   void take(const state::effects& changed);

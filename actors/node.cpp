@@ -1,0 +1,204 @@
+#include "actors/node.hpp"
+
+#include "actors/checkpointer.hpp"
+#include "actors/data_directory.hpp"
+#include "actors/fsm.hpp"
+#include "actors/http_gateway.hpp"
+#include "actors/log.hpp"
+#include "actors/log_writer.hpp"
+#include "actors/peer_link.hpp"
+#include "actors/raft_peer.hpp"
+#include "actors/session_reaper.hpp"
+#include "actors/watch_registry.hpp"
+#include "storage/lmdb_checkpoint.hpp"
+#include "storage/segment_log.hpp"
+
+#include <caf/actor_system.hpp>
+#include <caf/actor_system_config.hpp>
+#include <caf/io/middleman.hpp>
+
+#include <sys/resource.h>
+
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <future>
+#include <thread>
+
+namespace belay::actors {
+
+namespace {
+
+constexpr std::chrono::seconds drain_limit{5};
+
+/// What was found on the disk, and the stores to go on with.
+struct opened_disk {
+  std::shared_ptr<storage::log_store> log;
+  std::shared_ptr<storage::checkpoint_store> checkpoints;
+  std::shared_ptr<state::machine> machine;
+  raft::restored_state restored;
+};
+
+/// Log and checkpoint must meet: entries without a gap behind the checkpoint. (A log that ends before it, or disagrees with it, is what an
+/// installed snapshot leaves behind if the node stops right then: the core drops such a log, R13.)
+result<raft::restored_state> fit_together(storage::loaded_log found, const std::optional<storage::checkpoint_info>& checkpoint) {
+  raft::restored_state r;
+  r.hard = found.hard;
+  if (checkpoint)
+    r.snapshot = checkpoint->meta;
+  if (!found.entries.empty() && found.entries.front().index > r.snapshot.index.next())
+    return failure{"the Raft log begins at index " + to_string(found.entries.front().index) + " but the checkpoint ends at " +
+                   to_string(r.snapshot.index) +
+                   ": entries are missing. Remove the data directory to rejoin as a new server; the others have the data"};
+  r.entries = std::move(found.entries);
+  return r;
+}
+
+result<opened_disk> open_disk(const std::string& data_dir) {
+  opened_disk d;
+  const auto path = [&](const char* name) { return data_dir + "/" + name; };
+  auto log = storage::segment_log::open(storage::posix_file_system(), path("raft"), {});
+  if (!log)
+    return failure{log.error()};
+  d.log = std::move(*log);
+  auto checkpoints = storage::lmdb_checkpoint::open(path("state"), {});
+  if (!checkpoints)
+    return failure{checkpoints.error()};
+  d.checkpoints = std::move(*checkpoints);
+
+  auto loaded = d.log->load();
+  if (!loaded)
+    return failure{loaded.error()};
+  auto info = d.checkpoints->info();
+  if (!info)
+    return failure{info.error()};
+  if (*info) {
+    auto machine = load_machine(*d.checkpoints, **info);
+    if (!machine)
+      return failure{machine.error() + ". Remove the data directory to rejoin as a new server; the others have the data"};
+    d.machine = std::move(*machine);
+  } else {
+    d.machine = std::make_shared<state::machine>();
+  }
+  auto restored = fit_together(std::move(*loaded), *info);
+  if (!restored)
+    return failure{restored.error()};
+  d.restored = std::move(*restored);
+  return d;
+}
+
+class system_config : public caf::actor_system_config {
+public:
+  system_config() {
+    load<caf::io::middleman>();
+    // Measured: sharing wakes an idle system in 7 us and burns nothing; stealing takes up to 115 us (docs/adr/0004).
+    set("scheduler.policy", caf::atom("sharing"));
+    set("scheduler.max-threads", std::size_t{1});
+    set("scheduler.max-throughput", std::size_t{100});
+    set("middleman.workers", std::size_t{0});
+  }
+};
+
+/// Ticks of 25 ms. performance.raft_multiplier scales the election time: 1 gives 250 to 475 ms without a leader, 5 (the default) 550 to
+/// 1075 ms. Consul's own figures (1 s x n) were made for disks and networks of 2014 and would mean 10 s without writes.
+raft::limits limits_for(int raft_multiplier) {
+  raft::limits l;
+  l.election_ticks = 7 + 3 * raft_multiplier;
+  return l;
+}
+
+std::string with_port(const std::string& address) {
+  const bool bare_v6 = address.find(':') != address.rfind(':') && address.front() != '[';
+  if (bare_v6)
+    return "[" + address + "]:8300";
+  const auto bracket = address.rfind(']');
+  const auto colon = address.find(':', bracket == std::string::npos ? 0 : bracket);
+  return colon == std::string::npos ? address + ":8300" : address;
+}
+
+/// All actors of the node, spawned in the order in which they depend on each other, and stopped in the order of the data's way.
+class running_node {
+public:
+  running_node(const node_config& config, const identity& who, opened_disk disk, int peer_listener,
+               std::function<void()> reload);
+  ~running_node() { stop(); }
+
+  status listen() { return gateway_->listen(); }
+  void stop();
+
+private:
+  system_config caf_config_;
+  caf::actor_system system_;
+  boost::asio::io_context front_{1};
+  boost::asio::executor_work_guard<boost::asio::io_context::executor_type> front_stays_{front_.get_executor()};
+  asio_host front_host_;
+  multiplexer_host raft_host_;
+  metrics metrics_;
+  std::shared_ptr<vitals> vitals_ = std::make_shared<vitals>();
+  wiring_ptr wires_ = std::make_shared<wiring>();
+  http_gateway* gateway_ = nullptr;
+  std::thread front_thread_;
+  bool stopped_ = false;
+};
+
+running_node::running_node(const node_config& config, const identity& who, opened_disk disk, int peer_listener,
+                           std::function<void()> reload)
+    : system_(caf_config_), front_host_(system_, front_), raft_host_(system_) {
+  const raft::member self{who.id, who.uuid, config.node_name, config.advertise_addr + ":" + std::to_string(config.server_port)};
+  const auto seed = random_u64();
+  const auto applied = disk.restored.snapshot;
+
+  wires_->log = system_.spawn<log_writer, caf::detached>(wires_, disk.log, metrics_);
+  wires_->checkpoints = system_.spawn<checkpointer, caf::detached>(wires_, disk.checkpoints, applied.index, metrics_);
+  wires_->watches = system_.spawn<watch_registry>(&front_host_, wires_, metrics_);
+
+  std::vector<state::session_ptr> sessions;
+  disk.machine->for_each_session([&](const state::session_ptr& s) { sessions.push_back(s); });
+  wires_->reaper = system_.spawn<session_reaper>(&front_host_, wires_, std::move(sessions));
+
+  fsm_settings machine_settings;
+  machine_settings.checkpoint_entries = config.raft_snapshot_threshold;
+  machine_settings.checkpoint_interval = config.raft_snapshot_interval;
+  wires_->fsm =
+      system_.spawn<fsm>(&front_host_, wires_, machine_settings, disk.machine, applied, vitals_, metrics_);
+
+  raft_peer_settings peer_settings;
+  peer_settings.limits = limits_for(config.raft_multiplier);
+  peer_settings.hold = std::chrono::duration_cast<std::chrono::milliseconds>(config.rpc_hold_timeout);
+  peer_settings.trailing_entries = config.raft_trailing_logs;
+  peer_settings.seed = seed;
+  for (const auto& address : config.joins)
+    peer_settings.join.push_back(with_port(address));
+  peer_settings.wall_clock = [] {
+    const auto since = std::chrono::system_clock::now().time_since_epoch();
+    return cluster_time{static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::milliseconds>(since).count())};
+  };
+  peer_settings.joined = [dir = config.data_dir, who](std::uint64_t cluster_id) {
+    auto now = who;
+    now.cluster_id = cluster_id;
+    if (auto s = save_identity(dir, now); !s)
+      log::error("node", "identity could not be saved", {{"error", s.error()}});
+    else
+      log::info("node", "data directory belongs to a cluster now", {{"cluster", cluster_id}});
+  };
+  const auto expect = static_cast<std::uint32_t>(config.bootstrap ? 1 : config.bootstrap_expect);
+  raft::formation formation(self, config.datacenter, expect, who.cluster_id);
+  wires_->raft_peer = system_.spawn<raft_peer>(&raft_host_, wires_, std::move(peer_settings), self, std::move(formation),
+                                               std::move(disk.restored), vitals_, metrics_);
+
+  peer_link_settings link_settings;
+  link_settings.seed = seed + 1;
+  caf::actor_config on_multiplexer{&system_.middleman().backend()};
+  wires_->links = caf::actor_cast<peer_link_actor>(system_.spawn_class<peer_link, caf::no_spawn_options>(
+      on_multiplexer, wires_, link_settings, peer_listener, who.id, metrics_));
+}
+
+void running_node::stop() {
+  if (std::exchange(stopped_, true))
+    return;
+}
+
+} // namespace
+
+} // namespace belay::actors
