@@ -107,8 +107,8 @@ constexpr std::array<std::string_view, 5> words = {"trace", "debug", "info", "wa
 
 std::optional<level> level_named(std::string_view name) {
   static constexpr std::pair<std::string_view, level> all[] = {
-      {"TRACE", level::trace}, {"DEBUG", level::debug}, {"INFO", level::info},  {"WARN", level::warn},
-      {"WARNING", level::warn}, {"ERR", level::error},  {"ERROR", level::error}};
+      {"TRACE", level::trace},  {"DEBUG", level::debug}, {"INFO", level::info},  {"WARN", level::warn},
+      {"WARNING", level::warn}, {"ERR", level::error},   {"ERROR", level::error}};
   for (const auto& [text, l] : all)
     if (text.size() == name.size() && ::strncasecmp(text.data(), name.data(), text.size()) == 0)
       return l;

@@ -26,8 +26,7 @@ public:
   field(std::string_view key, bool v) : key_(key), kind_(kind::boolean), unsigned_(v ? 1 : 0) {}
   field(std::string_view key, double v) : key_(key), kind_(kind::real), real_(v) {}
   template <std::integral Int>
-    requires(!std::same_as<Int, bool>)
-  field(std::string_view key, Int v) : key_(key) {
+  requires(!std::same_as<Int, bool>) field(std::string_view key, Int v) : key_(key) {
     if constexpr (std::signed_integral<Int>) {
       kind_ = kind::whole;
       signed_ = v;
