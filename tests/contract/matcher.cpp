@@ -1,12 +1,15 @@
 #include "tests/contract/matcher.hpp"
 
-#include <boost/beast/core/detail/base64.hpp>
+#include "tests/harness/base64.hpp"
 
 #include <charconv>
 #include <optional>
 #include <regex>
 
 namespace belay::contract {
+
+using harness::base64_decoded;
+using harness::base64_encoded;
 
 namespace {
 
@@ -80,20 +83,6 @@ bool valid_utf8(std::string_view s) {
 }
 
 } // namespace
-
-std::string base64_decoded(std::string_view text) {
-  namespace base64 = boost::beast::detail::base64;
-  std::string out(base64::decoded_size(text.size()), '\0');
-  out.resize(base64::decode(out.data(), text.data(), text.size()).first);
-  return out;
-}
-
-std::string base64_encoded(std::string_view bytes) {
-  namespace base64 = boost::beast::detail::base64;
-  std::string out(base64::encoded_size(bytes.size()), '\0');
-  out.resize(base64::encode(out.data(), bytes.data(), bytes.size()));
-  return out;
-}
 
 void matcher::complain(const std::string& where, const std::string& what) {
   out_.push_back(where + ": " + what);

@@ -11,9 +11,6 @@
 
 namespace belay::contract {
 
-std::string base64_decoded(std::string_view text);
-std::string base64_encoded(std::string_view bytes);
-
 /// Remembers the indexes seen in one transcript, to compare their order.
 class matcher {
 public:

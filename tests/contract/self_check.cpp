@@ -1,5 +1,7 @@
 #include "tests/contract/transcript_run.hpp"
 
+#include "tests/harness/base64.hpp"
+
 // An expectation that cannot fail proves nothing. Here every part of it is made wrong in turn.
 
 namespace belay::contract {
@@ -54,7 +56,7 @@ void mutate(const json::value& part, const std::string& where, std::string_view 
     else if (text.starts_with("~") && text != "~any")
       put("~lit:wrong", where);
     else if (key == "b64")
-      put(json::value(base64_encoded(base64_decoded(text) + "x")), where);
+      put(json::value(harness::base64_encoded(harness::base64_decoded(text) + "x")), where);
     else if (text != "~any")
       put(json::value(text + "x"), where);
   }

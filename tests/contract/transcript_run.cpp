@@ -1,5 +1,7 @@
 #include "tests/contract/transcript_run.hpp"
 
+#include "tests/harness/base64.hpp"
+
 #include <condition_variable>
 #include <mutex>
 #include <random>
@@ -45,7 +47,7 @@ std::optional<std::string> body_of(const json::object& step, const variables& en
   if (const auto* v = step.if_contains("text"))
     return plain_text(fill(*v, env));
   if (const auto* v = step.if_contains("b64"))
-    return base64_decoded(plain_text(*v));
+    return harness::base64_decoded(plain_text(*v));
   if (const auto* v = step.if_contains("fill")) {
     std::string out;
     auto piece = plain_text(v->at(0));

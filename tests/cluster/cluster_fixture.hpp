@@ -1,0 +1,46 @@
+#pragma once
+// What the cluster tests share.
+
+#include "tests/cluster/workload.hpp"
+
+#include <catch2/catch.hpp>
+
+namespace belay::harness {
+
+/// A started cluster that is ready. Against another server than ours (BELAY_SERVER) the same tests run, except for what
+/// the reference does not promise.
+inline std::unique_ptr<server_cluster> ready_cluster(std::size_t nodes, boost::json::object config = {}) {
+  raise_file_limit();
+  auto command = server_command::from_environment(BELAY_BINARY_DIR);
+  auto cluster = std::make_unique<server_cluster>(command, cluster_options{nodes, "node", std::move(config)});
+  cluster->start_all();
+  cluster->wait_ready();
+  return cluster;
+}
+
+inline std::vector<std::uint16_t> http_ports(server_cluster& cluster) {
+  std::vector<std::uint16_t> out;
+  for (std::size_t i = 0; i < cluster.size(); ++i)
+    out.push_back(cluster.node(i).http_port());
+  return out;
+}
+
+/// Every acknowledged write is on every node, once, and all nodes have the same state.
+inline void check_nothing_lost(server_cluster& cluster, workload& load) {
+  load.stop();
+  cluster.wait_ready();
+  CHECK(cluster.wait_equal() == "");
+  CHECK(load.violations() == std::vector<std::string>{});
+  for (std::size_t i = 0; i < cluster.size(); ++i) {
+    INFO("node " << cluster.node(i).name());
+    CHECK(load.compare(cluster.node(i).http_port(), "stale") == std::vector<std::string>{});
+    CHECK(load.compare(cluster.node(i).http_port(), "consistent") == std::vector<std::string>{});
+  }
+  CHECK(load.acknowledged_count() > 0);
+}
+
+inline std::size_t number_from_environment(const char* name, std::size_t otherwise) {
+  return std::stoul(environment(name, std::to_string(otherwise)));
+}
+
+} // namespace belay::harness
