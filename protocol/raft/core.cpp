@@ -1,0 +1,327 @@
+#include "protocol/raft/core_impl.hpp"
+
+#include <algorithm>
+
+namespace belay::raft {
+
+namespace {
+
+// Far above what a cluster reaches in centuries, far below where adding one would wrap.
+constexpr std::uint64_t number_max = std::uint64_t{1} << 62;
+
+bool is_reply(const message_body& b) {
+  return std::holds_alternative<append_reply>(b) || std::holds_alternative<vote_reply>(b) ||
+         std::holds_alternative<snapshot_reply>(b);
+}
+
+bool is_pre_vote_grant(const message_body& b) {
+  const auto* v = std::get_if<vote_reply>(&b);
+  return v != nullptr && v->pre_vote && v->granted;
+}
+
+} // namespace
+
+bool ready::empty() const {
+  return !persist && send_now.empty() && committed.empty() && reads_confirmed.empty() && reads_failed.empty() &&
+         !soft && !proposals_unknown_from && snapshot_reads.empty() && snapshot_writes.empty() && !config_changed;
+}
+
+// ---- inputs
+
+core::impl::impl(node_id id, limits l, restored_state restored, std::uint64_t seed)
+    : self(id), lim(l), random(seed), hard(restored.hard) {
+  PRECONDITION(!id.is_zero());
+  PRECONDITION(lim.election_ticks > 0);
+  PRECONDITION(lim.heartbeat_ticks > 0);
+  const bool fits = log.restore(restored.snapshot, std::move(restored.entries));
+  if (!fits)
+    restart_after = restored.snapshot;
+  durable_hard = hard;
+  if (hard.term < log.last_term()) {
+    hard = {log.last_term(), {}};
+    hard_changed = true;
+  }
+  handed_out = durable = log.last();
+  commit = delivered = restored.snapshot.index;
+  verified = commit;
+  soft.term = hard.term;
+  // A leader may count on us from before the restart: its lease must survive that.
+  guard = !config().empty();
+  election_timeout = shuffled_timeout();
+}
+
+void core::impl::saw_time(local_time t) {
+  if (!time_known) {
+    time_known = true;
+    now = t;
+    contact_time = t;
+  }
+  now = std::max(now, t);
+}
+
+void core::impl::tick(local_time t) {
+  saw_time(t);
+  ++ticks;
+  if (soft.role == role::leader)
+    tick_leader();
+  else
+    tick_follower();
+}
+
+void core::impl::step(const message& m, local_time t) {
+  saw_time(t);
+  if (m.to != self || m.from == self || m.from.is_zero() || m.term.value > number_max)
+    return;
+  if (is_reply(m.body)) {
+    if (!config().contains(m.from) && !followers.contains(m.from))
+      return;
+    // A granted pre-vote carries the term that would be campaigned for; nobody is in it yet.
+    if (m.term > hard.term && !is_pre_vote_grant(m.body)) {
+      follow(m.term, {});
+      return;
+    }
+  }
+  if (const auto* append = std::get_if<append_entries>(&m.body))
+    on_append(m, *append);
+  else if (const auto* reply = std::get_if<append_reply>(&m.body))
+    on_append_reply(m, *reply);
+  else if (const auto* request = std::get_if<vote_request>(&m.body))
+    on_vote_request(m, *request);
+  else if (const auto* vote = std::get_if<vote_reply>(&m.body))
+    on_vote_reply(m, *vote);
+  else if (const auto* chunk = std::get_if<snapshot_chunk>(&m.body))
+    on_snapshot_chunk(m, *chunk);
+  else if (const auto* stored = std::get_if<snapshot_reply>(&m.body))
+    on_snapshot_reply(m, *stored);
+  else
+    on_timeout_now(m);
+}
+
+void core::impl::persisted(std::uint64_t token, local_time t) {
+  saw_time(t);
+  while (!unconfirmed.empty() && unconfirmed.front().token <= token) {
+    auto& batch = unconfirmed.front();
+    durable = std::max(durable, batch.last);
+    if (batch.hard)
+      durable_hard = *batch.hard;
+    std::move(batch.then_send.begin(), batch.then_send.end(), std::back_inserter(out.send_now));
+    unconfirmed.pop_front();
+  }
+  if (soft.role == role::candidate && hard_is_durable() && votes.emplace(self, true).second)
+    count_votes();
+  if (soft.role == role::leader)
+    commit_by_count();
+}
+
+int core::impl::persist_age_ticks() const {
+  return unconfirmed.empty() ? 0 : ticks - unconfirmed.front().tick;
+}
+
+// ---- outputs
+
+void core::impl::send_as(term_id term, node_id to, message_body body) {
+  out.send_now.push_back({self, to, term, std::move(body)});
+}
+
+void core::impl::send_now(node_id to, message_body body) {
+  send_as(hard.term, to, std::move(body));
+}
+
+void core::impl::send_durable(node_id to, message_body body) {
+  // The newest acknowledgement says all that an earlier one in the same batch would have said.
+  if (std::holds_alternative<append_reply>(body) && !held.empty() && held.back().to == to &&
+      held.back().term == hard.term && std::holds_alternative<append_reply>(held.back().body)) {
+    held.back().body = std::move(body);
+    return;
+  }
+  held.push_back({self, to, hard.term, std::move(body)});
+}
+
+void core::impl::take_persist() {
+  if (!hard_changed && !truncate_from && !restart_after && handed_out == log.last()) {
+    if (held.empty())
+      return;
+    auto& target = unconfirmed.empty() ? out.send_now : unconfirmed.back().then_send;
+    std::move(held.begin(), held.end(), std::back_inserter(target));
+    held.clear();
+    return;
+  }
+  persist_batch b;
+  b.token = next_token++;
+  if (std::exchange(hard_changed, false))
+    b.hard = hard;
+  b.truncate_from = std::exchange(truncate_from, std::nullopt);
+  b.restart_after = std::exchange(restart_after, std::nullopt);
+  b.entries = log.copy(handed_out.next(), log.last());
+  handed_out = log.last();
+  unconfirmed.push_back({b.token, b.hard, b.entries.empty() ? log_index{} : handed_out, ticks, std::move(held)});
+  held.clear();
+  out.persist = std::move(b);
+}
+
+void core::impl::take_committed() {
+  // While a checkpoint is being put in force, the state machine must not run past it (R14).
+  if (installing() || delivered >= commit)
+    return;
+  out.committed = log.copy(delivered.next(), commit);
+  delivered = commit;
+}
+
+ready core::impl::take_ready() {
+  if (soft.role == role::leader) {
+    start_rounds();
+    drive_followers();
+    confirm_rounds();
+  }
+  take_persist();
+  take_committed();
+  if (soft != reported_soft)
+    out.soft = reported_soft = soft;
+  return std::exchange(out, {});
+}
+
+void core::impl::advance_commit(log_index to) {
+  INVARIANT(to >= commit);
+  INVARIANT(to <= log.last());
+  if (soft.role == role::leader)
+    for (auto i = std::max(commit.next(), term_start); i <= to; i = i.next())
+      uncommitted_bytes -= log.at(i).data->size();
+  commit = to;
+}
+
+// ---- the class in front
+
+core::core(node_id self, limits l, restored_state restored, std::uint64_t seed)
+    : impl_(std::make_unique<impl>(self, l, std::move(restored), seed)) {}
+core::~core() = default;
+core::core(core&&) noexcept = default;
+core& core::operator=(core&&) noexcept = default;
+
+status core::bootstrap(const configuration& initial) {
+  return impl_->bootstrap(initial);
+}
+void core::tick(local_time now) {
+  impl_->tick(now);
+}
+void core::step(const message& m, local_time now) {
+  impl_->step(m, now);
+}
+void core::persisted(std::uint64_t token, local_time now) {
+  impl_->persisted(token, now);
+}
+std::variant<log_index, propose_error> core::propose(std::vector<payload> commands, cluster_time now) {
+  return impl_->propose(std::move(commands), now);
+}
+std::optional<propose_error> core::propose_configuration(const configuration& target, cluster_time now) {
+  return impl_->propose_configuration(target, now);
+}
+bool core::read(std::uint64_t id) {
+  return impl_->read(id);
+}
+bool core::transfer_leadership(node_id to) {
+  return impl_->transfer_leadership(to);
+}
+
+void core::peer_unreachable(node_id peer) {
+  auto& c = *impl_;
+  if (auto it = c.followers.find(peer); it != c.followers.end()) {
+    auto& p = it->second;
+    if (p.state != progress_view::state::snapshot) {
+      p.become_probe(p.match.next());
+      p.probe_sent = true; // the link is down: the next heartbeat is early enough
+    }
+  } else if (c.soft.role == role::follower && c.soft.leader == peer) {
+    // Only the shuffled part of the timeout is cut short, to 0..3 ticks: neither we nor others vote before
+    // election_ticks have passed since the leader was last heard, because it may be serving reads under its lease until
+    // then.
+    c.election_timeout = c.lim.election_ticks + static_cast<int>(c.random.below(4));
+  }
+}
+
+void core::snapshot_loaded(node_id to, const snapshot_meta& meta, std::uint64_t offset, payload bytes, bool last) {
+  impl_->snapshot_loaded(to, meta, offset, std::move(bytes), last);
+}
+void core::snapshot_unavailable(node_id to) {
+  impl_->snapshot_unavailable(to);
+}
+void core::snapshot_written(log_index index, std::uint64_t next_offset) {
+  impl_->snapshot_written(index, next_offset);
+}
+void core::snapshot_failed(log_index index) {
+  impl_->snapshot_failed(index);
+}
+void core::snapshot_installed(const snapshot_meta& meta) {
+  impl_->snapshot_installed(meta);
+}
+log_index core::compact(const snapshot_meta& meta, std::uint64_t keep) {
+  return impl_->compact(meta, keep);
+}
+
+void core::broadcast_commit() {
+  for (auto& [id, p] : impl_->followers)
+    p.commit_due = p.told_commit < impl_->commit;
+}
+
+ready core::take_ready() {
+  return impl_->take_ready();
+}
+
+node_id core::self() const {
+  return impl_->self;
+}
+const soft_state& core::soft() const {
+  return impl_->soft;
+}
+bool core::is_leader() const {
+  return impl_->soft.role == role::leader;
+}
+term_id core::term() const {
+  return impl_->hard.term;
+}
+log_index core::commit_index() const {
+  return impl_->commit;
+}
+log_index core::last_index() const {
+  return impl_->log.last();
+}
+log_index core::first_index() const {
+  return impl_->log.first();
+}
+term_id core::term_at(log_index i) const {
+  return impl_->log.term_at(i);
+}
+local_time core::lease_until() const {
+  return impl_->lease_until();
+}
+bool core::may_serve_reads() const {
+  return impl_->may_serve_reads();
+}
+const configuration& core::config() const {
+  return impl_->config();
+}
+snapshot_meta core::meta_at_commit() const {
+  return impl_->meta_at(impl_->commit);
+}
+snapshot_meta core::meta_at(log_index i) const {
+  return impl_->meta_at(i);
+}
+
+std::vector<progress_view> core::progress() const {
+  std::vector<progress_view> all;
+  for (const auto& [id, p] : impl_->followers)
+    if (p.departing_ticks < 0)
+      all.push_back({id, p.state, p.match, p.next, p.inflight(), p.silent_ticks});
+  return all;
+}
+
+int core::ticks_since_leader() const {
+  if (is_leader())
+    return 0;
+  return impl_->leader_was_heard ? impl_->contact_ticks : -1;
+}
+
+std::string core::describe() const {
+  return impl_->describe();
+}
+
+} // namespace belay::raft

@@ -1,0 +1,193 @@
+#pragma once
+// The inside of a core. Its functions are spread over one source file per noun, named in the sections below.
+
+#include "protocol/raft/configuration.hpp"
+#include "protocol/raft/core.hpp"
+#include "protocol/raft/follower_progress.hpp"
+#include "protocol/raft/log_window.hpp"
+
+#include <map>
+
+namespace belay::raft {
+
+struct core::impl {
+  impl(node_id self, limits l, restored_state restored, std::uint64_t seed);
+
+  // ---- core.cpp: dispatch, what goes out
+  void tick(local_time now);
+  void step(const message& m, local_time now);
+  void persisted(std::uint64_t token, local_time now);
+  ready take_ready();
+  void saw_time(local_time now);
+  void send_now(node_id to, message_body body);
+  /// Not before everything decided so far is on disk.
+  void send_durable(node_id to, message_body body);
+  void send_as(term_id term, node_id to, message_body body);
+  bool hard_is_durable() const { return durable_hard == hard; }
+  /// Ticks since the oldest unconfirmed batch was handed out.
+  int persist_age_ticks() const;
+  void take_persist();
+  void take_committed();
+  void advance_commit(log_index to);
+
+  // ---- election.cpp: terms, votes, who leads
+  void follow(term_id term, node_id new_leader);
+  void lose_leadership();
+  void heard_leader();
+  /// While this holds, no vote is given: a leader may rely on it (its lease).
+  bool guards_leader() const;
+  bool may_campaign() const;
+  bool alone() const;
+  void campaign(bool transfer);
+  void pre_campaign();
+  void ask_for_votes(bool pre_vote, bool transfer);
+  void count_votes();
+  void lead();
+  void tick_follower();
+  void on_vote_request(const message& m, const vote_request& r);
+  void on_vote_reply(const message& m, const vote_reply& r);
+  void on_timeout_now(const message& m);
+  int shuffled_timeout() {
+    return lim.election_ticks + static_cast<int>(random.below(static_cast<std::uint64_t>(lim.election_ticks)));
+  }
+
+  // ---- replication.cpp: the leader's side of appends
+  log_index append_own(entry_kind kind, payload data, cluster_time time);
+  void tick_leader();
+  void drive_followers();
+  void drive(node_id id, follower_progress& p);
+  void send_append(node_id id, follower_progress& p, bool with_entries);
+  void on_append_reply(const message& m, const append_reply& r);
+  void commit_by_count();
+  bool quorum_is_heard() const;
+  std::variant<log_index, propose_error> propose(std::vector<payload> commands, cluster_time now);
+
+  // ---- following.cpp: the follower's side of appends
+  /// Terms and roles as any message from a leader sets them. @returns false: the message is not to be used.
+  bool accept_leader(const message& m);
+  bool sane(const message& m, const append_entries& a) const;
+  void on_append(const message& m, const append_entries& a);
+  void reject_append(const message& m, const append_entries& a);
+  void truncate_log(log_index from);
+
+  // ---- membership.cpp
+  status bootstrap(const configuration& initial);
+  std::optional<propose_error> propose_configuration(const configuration& target, cluster_time now);
+  void config_took_effect();
+  void sync_progress();
+  void after_commit();
+  bool transfer_leadership(node_id to);
+  void tick_transfer();
+
+  // ---- reads.cpp: read rounds and the lease
+  bool read(std::uint64_t id);
+  void start_rounds();
+  void confirm_rounds();
+  void fail_reads();
+  local_time lease_until() const;
+  bool may_serve_reads() const { return soft.role == role::leader && commit >= term_start; }
+
+  // ---- snapshots.cpp
+  void drive_snapshot(node_id id, follower_progress& p);
+  void tick_snapshot(node_id id, follower_progress& p);
+  void snapshot_loaded(node_id to, const snapshot_meta& meta, std::uint64_t offset, payload bytes, bool last);
+  void snapshot_unavailable(node_id to);
+  void on_snapshot_reply(const message& m, const snapshot_reply& r);
+  void on_snapshot_chunk(const message& m, const snapshot_chunk& c);
+  void snapshot_written(log_index index, std::uint64_t next_offset);
+  void snapshot_failed(log_index index);
+  void snapshot_installed(const snapshot_meta& meta);
+  log_index compact(const snapshot_meta& meta, std::uint64_t keep);
+  snapshot_meta meta_at(log_index i) const;
+  bool installing() const { return incoming && incoming->complete; }
+
+  // ---- describe.cpp
+  std::string describe() const;
+
+  const configuration& config() const { return log.config(); }
+
+  // ---- who we are
+  node_id self;
+  limits lim;
+  seeded_random random;
+
+  // ---- what survives a restart, as it is in memory
+  hard_state hard;
+  log_window log;
+
+  // ---- on its way to the disk
+  struct unconfirmed_batch {
+    std::uint64_t token;
+    std::optional<hard_state> hard;
+    log_index last; ///< zero: no entries
+    int tick;       ///< when it was handed out
+    std::vector<message> then_send;
+  };
+  std::uint64_t next_token = 1;
+  std::deque<unconfirmed_batch> unconfirmed;
+  std::vector<message> held; ///< to be sent once the next batch, or the last one handed out, is on disk
+  bool hard_changed = false;
+  std::optional<log_index> truncate_from;
+  std::optional<snapshot_meta> restart_after;
+  log_index handed_out; ///< last entry given to the disk
+  log_index durable;    ///< last entry known to be on disk (or in the checkpoint)
+  hard_state durable_hard;
+
+  // ---- commit
+  log_index commit;
+  log_index delivered; ///< given to the state machine
+
+  // ---- roles
+  soft_state soft;
+  soft_state reported_soft;
+  local_time now{0};
+  bool time_known = false;
+  int ticks = 0;
+
+  // ---- follower
+  int election_elapsed = 0;
+  int election_timeout = 0;
+  bool leader_was_heard = false; ///< since the start, for ticks_since_leader()
+  int contact_ticks = 0;         ///< since the leader was last heard
+  local_time contact_time{0};
+  bool guard = false;            ///< contact_* say how long votes are refused
+  log_index verified;            ///< our log equals the present leader's up to here
+  std::map<node_id, bool> votes; ///< of this campaign, by voter (R2)
+
+  // ---- leader
+  std::map<node_id, follower_progress> followers;
+  log_index term_start; ///< the no-op of our term
+  std::size_t uncommitted_bytes = 0;
+  int heartbeat_elapsed = 0;
+  bool heartbeat_due = false;
+  node_id transfer_to;
+  int transfer_ticks = 0;
+  bool lease_forfeited = false; ///< somebody may be campaigning at our request (see transfer_leadership)
+  bool retiring = false;        ///< not in the committed configuration any more
+
+  // ---- read rounds
+  struct read_round {
+    std::uint64_t number;
+    local_time sent;
+    log_index index;
+    std::vector<std::uint64_t> reads; ///< empty: a heartbeat's
+  };
+  std::uint64_t round = 0;
+  std::deque<read_round> rounds; ///< in flight
+  std::vector<std::uint64_t> reads_waiting;
+  std::optional<local_time> lease_base; ///< when the newest confirmed round was first sent
+
+  // ---- a snapshot on its way in
+  struct incoming_snapshot {
+    snapshot_meta meta;
+    node_id from;
+    term_id term;
+    std::uint64_t next_offset = 0;
+    bool complete = false; ///< the last chunk was given to the disk
+  };
+  std::optional<incoming_snapshot> incoming;
+
+  ready out;
+};
+
+} // namespace belay::raft

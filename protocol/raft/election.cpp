@@ -1,0 +1,200 @@
+// Terms, votes, and who leads (dissertation chapters 3.4, 4.2.3, 6.4, 9.6).
+
+#include "protocol/raft/core_impl.hpp"
+#include "protocol/raft/quorum.hpp"
+
+#include <algorithm>
+
+namespace belay::raft {
+
+void core::impl::follow(term_id term, node_id new_leader) {
+  if (soft.role == role::leader)
+    lose_leadership();
+  if (soft.role != role::follower) {
+    election_elapsed = 0;
+    election_timeout = shuffled_timeout();
+  }
+  if (term > hard.term) {
+    hard = {term, {}}; // the vote is reset here and nowhere else (R1)
+    hard_changed = true;
+    verified = commit;
+  }
+  votes.clear();
+  soft = {role::follower, hard.term, new_leader};
+}
+
+void core::impl::lose_leadership() {
+  const auto first = std::max(commit.next(), term_start);
+  if (first <= log.last())
+    out.proposals_unknown_from = std::min(first, out.proposals_unknown_from.value_or(first));
+  fail_reads();
+  followers.clear();
+  lease_base.reset();
+  transfer_to = {};
+  retiring = false;
+  uncommitted_bytes = 0;
+  guard = false;
+  leader_was_heard = true;
+  contact_ticks = 0;
+}
+
+void core::impl::heard_leader() {
+  guard = true;
+  leader_was_heard = true;
+  contact_ticks = 0;
+  contact_time = now;
+  if (election_elapsed > 0)
+    election_timeout = shuffled_timeout();
+  election_elapsed = 0;
+}
+
+bool core::impl::guards_leader() const {
+  if (soft.role == role::leader)
+    return true; // a quorum hears us, or we would have stepped down
+  // Ticks alone may come a little early after a contact, and the time alone may jump after a pause: both have to have
+  // passed.
+  return guard && (contact_ticks < lim.election_ticks || now - contact_time < lim.tick * lim.election_ticks);
+}
+
+bool core::impl::alone() const {
+  return has_quorum(config(), [&](node_id id) { return id == self; });
+}
+
+bool core::impl::may_campaign() const {
+  // With a disk that does not answer we could not lead (R5). A removed server and a learner stay quiet (R4).
+  return config().is_voter(self) && !installing() && persist_age_ticks() < lim.election_ticks;
+}
+
+void core::impl::tick_follower() {
+  ++contact_ticks;
+  ++election_elapsed;
+  if (alone() && soft.role == role::follower && may_campaign()) {
+    campaign(false);
+    return;
+  }
+  if (election_elapsed < election_timeout)
+    return;
+  if (may_campaign())
+    pre_campaign();
+  else
+    soft.leader = {};
+}
+
+void core::impl::pre_campaign() {
+  soft = {role::pre_candidate, hard.term, {}}; // a pre-candidate forgets its leader (R3); term and vote stay
+  votes.clear();
+  votes.emplace(self, true);
+  election_elapsed = 0;
+  // Asking costs nothing and disturbs nobody, so it is done again soon: others may have been a few ticks from giving up
+  // the leader.
+  election_timeout = 2 + static_cast<int>(random.below(static_cast<std::uint64_t>(lim.election_ticks / 4 + 1)));
+  ask_for_votes(true, false);
+  count_votes();
+}
+
+void core::impl::campaign(bool transfer) {
+  hard = {hard.term.next(), self};
+  hard_changed = true;
+  verified = commit;
+  soft = {role::candidate, hard.term, {}};
+  votes.clear(); // our own vote counts once it is on disk: see persisted()
+  election_elapsed = 0;
+  election_timeout =
+      lim.election_ticks / 2 + 1 + static_cast<int>(random.below(static_cast<std::uint64_t>(lim.election_ticks)));
+  ask_for_votes(false, transfer);
+}
+
+void core::impl::ask_for_votes(bool pre_vote, bool transfer) {
+  const vote_request request{pre_vote, transfer, log.last(), log.last_term()};
+  for (const auto& m : config().members) {
+    if (m.id == self || !config().is_voter(m.id))
+      continue;
+    if (pre_vote)
+      send_as(hard.term.next(), m.id, request);
+    else
+      send_durable(m.id, request);
+  }
+}
+
+void core::impl::count_votes() {
+  const auto granted = [&](node_id id) {
+    auto it = votes.find(id);
+    return it != votes.end() && it->second;
+  };
+  if (!has_quorum(config(), granted))
+    return;
+  if (soft.role == role::pre_candidate)
+    campaign(false);
+  else if (soft.role == role::candidate && granted(self))
+    lead();
+}
+
+void core::impl::lead() {
+  soft = {role::leader, hard.term, self};
+  votes.clear();
+  followers.clear();
+  guard = false;
+  round = 0;
+  rounds.clear();
+  lease_base.reset();
+  lease_forfeited = false;
+  transfer_to = {};
+  retiring = false;
+  uncommitted_bytes = 0;
+  heartbeat_elapsed = 0;
+  heartbeat_due = true;
+  sync_progress();
+  // Section 6.4: what earlier terms left behind commits with the first entry of our own.
+  term_start = append_own(entry_kind::noop, make_payload({}), {});
+}
+
+void core::impl::on_vote_request(const message& m, const vote_request& r) {
+  const bool up_to_date =
+      r.last_term > log.last_term() || (r.last_term == log.last_term() && r.last_index >= log.last()); // section 3.6.1
+  const bool guarded = guards_leader() && !r.transfer;
+  if (r.pre_vote) {
+    // In our own term a pre-vote is worth granting only as long as we could still vote.
+    const bool term_free =
+        m.term > hard.term || (m.term == hard.term && hard.voted_for.is_zero() && soft.leader.is_zero());
+    if (!guarded && up_to_date && term_free)
+      send_as(m.term, m.from, vote_reply{true, true});
+    else
+      send_now(m.from, vote_reply{true, false}); // with our term, so that a lagging node catches up (R3)
+    return;
+  }
+  if (m.term < hard.term || guarded) {
+    send_now(m.from, vote_reply{false, false});
+    return;
+  }
+  if (m.term > hard.term)
+    follow(m.term, {});
+  const bool free = hard.voted_for == m.from || (hard.voted_for.is_zero() && soft.leader.is_zero());
+  if (!free || !up_to_date || soft.role != role::follower) {
+    send_now(m.from, vote_reply{false, false});
+    return;
+  }
+  if (hard.voted_for.is_zero()) {
+    hard.voted_for = m.from;
+    hard_changed = true;
+  }
+  election_elapsed = 0;
+  send_durable(m.from, vote_reply{false, true});
+}
+
+void core::impl::on_vote_reply(const message& m, const vote_reply& r) {
+  // Kind and term must be those of the campaign that is on; each voter counts once (R2).
+  const bool fits = r.pre_vote
+                        ? soft.role == role::pre_candidate && m.term == (r.granted ? hard.term.next() : hard.term)
+                        : soft.role == role::candidate && m.term == hard.term;
+  if (!fits || !config().is_voter(m.from))
+    return;
+  votes[m.from] = r.granted;
+  count_votes();
+}
+
+void core::impl::on_timeout_now(const message& m) {
+  if (m.term == hard.term && soft.role == role::follower && soft.leader == m.from && may_campaign())
+    campaign(true);
+}
+
+} // namespace belay::raft

@@ -1,0 +1,51 @@
+#include "protocol/raft/follower_progress.hpp"
+
+#include <algorithm>
+
+namespace belay::raft {
+
+void follower_progress::sent(log_index last, std::size_t bytes) {
+  flights_.push_back({last, bytes});
+  flight_bytes_ += bytes;
+  next = last.next();
+}
+
+bool follower_progress::confirmed(log_index upto) {
+  while (!flights_.empty() && flights_.front().last <= upto) {
+    flight_bytes_ -= flights_.front().bytes;
+    flights_.pop_front();
+  }
+  next = std::max(next, upto.next());
+  if (upto <= match)
+    return false;
+  match = upto;
+  return true;
+}
+
+void follower_progress::clear_window() {
+  flights_.clear();
+  flight_bytes_ = 0;
+}
+
+void follower_progress::become_probe(log_index try_next) {
+  state = state_type::probe;
+  next = std::max(try_next, match.next());
+  probe_sent = false;
+  told_commit = {};
+  clear_window();
+}
+
+void follower_progress::become_replicate() {
+  state = state_type::replicate;
+  next = match.next();
+  probe_sent = false;
+  clear_window();
+}
+
+void follower_progress::become_snapshot() {
+  state = state_type::snapshot;
+  snapshot = {};
+  clear_window();
+}
+
+} // namespace belay::raft

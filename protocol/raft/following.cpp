@@ -1,0 +1,116 @@
+// The follower's side of appends (dissertation 3.5; conflict hints after etcd/raft).
+
+#include "protocol/raft/core_impl.hpp"
+
+#include <algorithm>
+
+namespace belay::raft {
+
+namespace {
+
+constexpr std::uint64_t number_max = std::uint64_t{1} << 62;
+
+} // namespace
+
+bool core::impl::accept_leader(const message& m) {
+  if (m.term < hard.term)
+    return false;
+  if (m.term == hard.term) {
+    if (soft.role == role::leader || (!soft.leader.is_zero() && soft.leader != m.from))
+      return false; // two leaders in a term: impossible among honest peers
+  }
+  if (m.term > hard.term || soft.role != role::follower || soft.leader != m.from)
+    follow(m.term, m.from);
+  heard_leader();
+  return true;
+}
+
+bool core::impl::sane(const message& m, const append_entries& a) const {
+  if (a.prev_index.value > number_max || a.prev_term > m.term || a.prev_index.is_zero() != a.prev_term.is_zero())
+    return false;
+  auto index = a.prev_index;
+  auto term = a.prev_term;
+  cluster_time time;
+  for (const auto& e : a.entries) {
+    if (e.index != index.next() || e.term < term || e.term > m.term || e.term.is_zero() || e.time < time)
+      return false;
+    if (e.data == nullptr || e.kind > entry_kind::configuration)
+      return false;
+    if (e.kind == entry_kind::configuration && !decode_configuration(*e.data))
+      return false;
+    index = e.index;
+    term = e.term;
+    time = e.time;
+  }
+  return true;
+}
+
+void core::impl::on_append(const message& m, const append_entries& a) {
+  if (m.term < hard.term) {
+    send_now(m.from, append_reply{false, {}, a.prev_index, {}, {}, 0}); // tells a deposed leader our term
+    return;
+  }
+  if (!sane(m, a) || !accept_leader(m))
+    return;
+  if (a.prev_index > log.last() || (a.prev_index >= log.base() && log.term_at(a.prev_index) != a.prev_term)) {
+    reject_append(m, a);
+    return;
+  }
+  auto fresh = a.entries.begin();
+  while (fresh != a.entries.end() &&
+         (fresh->index <= log.base() || (log.holds(fresh->index) && log.term_at(fresh->index) == fresh->term)))
+    ++fresh;
+  if (fresh != a.entries.end()) {
+    if (fresh->index <= commit || fresh->time < log.time_at(fresh->index.prev()))
+      return; // what is committed is never replaced, and time never goes back
+    if (log.holds(fresh->index))
+      truncate_log(fresh->index);
+    bool changed = false;
+    for (; fresh != a.entries.end(); ++fresh)
+      changed |= log.append(*fresh);
+    if (changed)
+      config_took_effect();
+  }
+  const log_index last{a.prev_index.value + a.entries.size()};
+  verified = std::max(verified, last);
+  if (const auto upto = std::min(a.commit, verified); upto > commit)
+    advance_commit(upto);
+
+  append_reply r;
+  r.success = true;
+  r.round = a.round;
+  if (hard_is_durable() && (verified <= durable || a.entries.empty())) {
+    r.match = std::min(verified, durable); // a heartbeat is answered at once, with what is on disk already
+    send_now(m.from, r);
+  } else {
+    r.match = verified;
+    send_durable(m.from, r);
+  }
+}
+
+void core::impl::reject_append(const message& m, const append_entries& a) {
+  if (a.prev_index <= commit)
+    return; // contradicts what is committed: not from an honest leader
+  append_reply r;
+  r.rejected = a.prev_index;
+  // No entry newer than the leader's can fit: name our last one that is not. Up to the commit index everything fits.
+  r.conflict_index = std::max(commit, log.last_not_above(std::min(a.prev_index.prev(), log.last()), a.prev_term));
+  r.conflict_term = log.term_at(r.conflict_index);
+  r.round = a.round;
+  send_now(m.from, r);
+}
+
+void core::impl::truncate_log(log_index from) {
+  INVARIANT(from > commit);
+  if (from <= handed_out) {
+    truncate_from = std::min(from, truncate_from.value_or(from));
+    handed_out = from.prev();
+    durable = std::min(durable, from.prev());
+    for (auto& batch : unconfirmed)
+      batch.last = std::min(batch.last, from.prev());
+  }
+  if (log.truncate_from(from))
+    config_took_effect();
+}
+
+} // namespace belay::raft

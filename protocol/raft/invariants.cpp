@@ -1,0 +1,160 @@
+#include "protocol/raft/invariants.hpp"
+
+#include "protocol/raft/core_impl.hpp"
+
+#include <algorithm>
+
+namespace belay::raft {
+
+struct invariant_probe {
+  static const core::impl& of(const core& c) { return *c.impl_; }
+};
+
+namespace {
+
+const auto& inside(const core& c) {
+  return invariant_probe::of(c);
+}
+
+} // namespace
+
+#define RULE(condition)                                                                                                \
+  do {                                                                                                                 \
+    if (!(condition))                                                                                                  \
+      return std::string(#condition) + " | " + c.describe();                                                           \
+  } while (false)
+
+broken_rule check_node(const core& c) {
+  const auto& n = inside(c);
+  RULE(n.log.base() <= n.delivered);
+  RULE(n.delivered <= n.commit);
+  RULE(n.commit <= n.log.last());
+  RULE(n.durable <= n.log.last());
+  RULE(n.handed_out <= n.log.last());
+  RULE(n.durable <= n.handed_out || n.durable <= n.delivered); // beyond that only a checkpoint makes durable
+  RULE(n.log.last_term() <= n.hard.term);
+  RULE(n.log.config_index() <= n.log.last());
+  RULE(n.soft.term == n.hard.term);
+  auto term = n.log.term_at(n.log.base());
+  auto time = n.log.time_at(n.log.base());
+  for (auto i = n.log.first(); i <= n.log.last(); i = i.next()) {
+    const auto& e = n.log.at(i);
+    RULE(e.index == i);
+    RULE(e.term >= term);
+    RULE(e.time >= time);
+    RULE(e.data != nullptr);
+    term = e.term;
+    time = e.time;
+  }
+  log_index handed = n.durable;
+  for (const auto& batch : n.unconfirmed)
+    handed = std::max(handed, batch.last);
+  RULE(handed == n.handed_out || n.restart_after || handed <= n.log.last());
+  if (n.soft.role == role::leader) {
+    RULE(n.soft.leader == n.self);
+    RULE(n.hard.voted_for == n.self);
+    RULE(n.log.term_at(n.term_start) == n.hard.term || n.term_start <= n.log.base());
+    for (const auto& [id, p] : n.followers) {
+      RULE(id != n.self);
+      RULE(p.match < p.next);
+      RULE(p.match <= n.log.last());
+      RULE(p.next <= n.log.last().next());
+      RULE(p.round_acked <= n.round);
+      RULE(p.inflight() <= n.lim.inflight_appends_max);
+    }
+    for (const auto& m : n.config().members)
+      RULE(m.id == n.self || n.followers.contains(m.id));
+  } else {
+    RULE(n.followers.empty());
+    RULE(n.rounds.empty());
+    RULE(n.reads_waiting.empty());
+    RULE(n.soft.leader != n.self);
+    RULE(c.lease_until() == local_time{0});
+  }
+  if (n.soft.role == role::candidate)
+    RULE(n.hard.voted_for == n.self);
+  if (n.soft.role == role::candidate || n.soft.role == role::pre_candidate)
+    RULE(n.config().is_voter(n.self));
+  return std::nullopt;
+}
+
+broken_rule step_check::observe(const core& c) {
+  const auto& n = inside(c);
+  if (seen_) {
+    RULE(n.hard.term >= term_);
+    RULE(n.commit >= commit_);
+    RULE(n.hard.term > term_ || vote_.is_zero() || n.hard.voted_for == vote_);
+    // A leader only ever appends to its log.
+    RULE(!(role_ == role::leader && n.soft.role == role::leader && n.hard.term == term_) || n.log.last() >= last_);
+  }
+  seen_ = true;
+  term_ = n.hard.term;
+  vote_ = n.hard.voted_for;
+  commit_ = n.commit;
+  role_ = n.soft.role;
+  last_ = n.log.last();
+  return std::nullopt;
+}
+
+cluster_check::fact cluster_check::fact_of(const entry& e) {
+  return {e.term, e.time, crc32c(*e.data, static_cast<std::uint32_t>(e.kind))};
+}
+
+broken_rule cluster_check::observe(const core& c) {
+  const auto& n = inside(c);
+  // Only votes that are on disk were told to anybody; one that was lost before may be given again.
+  const auto& v = n.durable_hard;
+  if (!v.voted_for.is_zero()) {
+    const auto [it, fresh] = votes_.try_emplace({v.term, n.self}, v.voted_for);
+    RULE(it->second == v.voted_for); // one vote per term for ever
+  }
+  auto& checked = checked_[n.self];
+  if (n.commit < checked) // restarted: what was committed may have to be learnt again
+    checked = n.commit;
+  for (auto i = std::max(checked.next(), n.log.first()); i <= n.commit; i = i.next()) {
+    const auto f = fact_of(n.log.at(i));
+    const auto [it, fresh] = committed_.try_emplace(i, f);
+    RULE(it->second.term == f.term); // state machine safety
+    RULE(it->second.time == f.time);
+    RULE(it->second.crc == f.crc);
+    auto [in, first] = committed_in_.try_emplace(i, n.hard.term);
+    in->second = std::min(in->second, n.hard.term);
+  }
+  checked = n.commit;
+  auto& led = led_[n.self];
+  const bool leads = n.soft.role == role::leader;
+  if (leads) {
+    const auto [it, fresh] = leaders_.try_emplace(n.hard.term, n.self);
+    RULE(it->second == n.self); // election safety
+  }
+  if (leads && !led) {
+    for (const auto& [i, f] : committed_) {
+      if (committed_in_.at(i) > n.hard.term)
+        continue;              // committed by a later leader that we have not heard of yet
+      RULE(i <= n.log.last()); // leader completeness
+      RULE(i <= n.log.base() || n.log.term_at(i) == f.term);
+    }
+  }
+  led = leads;
+  return std::nullopt;
+}
+
+broken_rule cluster_check::compare(const core& one, const core& other) {
+  const auto& a = inside(one);
+  const auto& b = inside(other);
+  const auto from = std::max(a.log.first(), b.log.first());
+  bool equal = false;
+  for (auto i = std::min(a.log.last(), b.log.last()); i >= from; i = i.prev()) {
+    const auto& x = a.log.at(i);
+    const auto& y = b.log.at(i);
+    const bool same = x.term == y.term;
+    if ((equal && !same) || (same && (x.time != y.time || x.kind != y.kind || *x.data != *y.data)))
+      return "log matching at " + to_string(i) + " | " + one.describe() + " | " + other.describe();
+    equal |= same;
+  }
+  return std::nullopt;
+}
+
+#undef RULE
+
+} // namespace belay::raft

@@ -1,0 +1,145 @@
+#include "protocol/raft/log_window.hpp"
+
+#include "protocol/base/check.hpp"
+
+#include <algorithm>
+#include <iterator>
+
+namespace belay::raft {
+
+bool log_window::restore(const snapshot_meta& snapshot, std::vector<entry> entries) {
+  restart(snapshot);
+  if (entries.empty())
+    return true;
+  const auto first = entries.front().index;
+  const auto last = entries.back().index;
+  PRECONDITION(!first.is_zero() && first <= snapshot.index.next());
+  if (last < snapshot.index)
+    return false;
+  if (first <= snapshot.index && entries[snapshot.index.value - first.value].term != snapshot.term)
+    return false;
+  std::size_t skip = 0;
+  if (first <= snapshot.index) {
+    // The term before the first entry is not known any more, so that entry itself becomes the base. What follows up to
+    // the snapshot spares followers that are a little behind a whole snapshot.
+    base_ = first;
+    base_term_ = entries.front().term;
+    base_time_ = entries.front().time;
+    skip = 1;
+  }
+  for (std::size_t i = skip; i < entries.size(); ++i) {
+    auto& e = entries[i];
+    PRECONDITION(e.index.value == first.value + i);
+    if (e.index > snapshot.index) {
+      append(std::move(e));
+    } else {
+      entries_.push_back(std::move(e)); // its configuration, if it is one, is older than the snapshot's
+    }
+  }
+  return true;
+}
+
+term_id log_window::term_at(log_index i) const {
+  if (i == base_)
+    return base_term_;
+  return holds(i) ? at(i).term : term_id{};
+}
+
+cluster_time log_window::time_at(log_index i) const {
+  if (i == base_)
+    return base_time_;
+  return holds(i) ? at(i).time : cluster_time{};
+}
+
+const entry& log_window::at(log_index i) const {
+  PRECONDITION(holds(i));
+  return entries_[i.value - base_.value - 1];
+}
+
+bool log_window::append(entry e) {
+  PRECONDITION(e.index == last().next());
+  PRECONDITION(e.data != nullptr);
+  const bool changes = e.kind == entry_kind::configuration;
+  if (changes) {
+    auto c = decode_configuration(*e.data);
+    PRECONDITION(c.has_value());
+    configs_.push_back({e.index, std::move(*c)});
+  }
+  entries_.push_back(std::move(e));
+  return changes;
+}
+
+bool log_window::truncate_from(log_index i) {
+  PRECONDITION(holds(i));
+  entries_.erase(entries_.begin() + static_cast<std::ptrdiff_t>(i.value - base_.value - 1), entries_.end());
+  bool changes = false;
+  while (configs_.size() > 1 && configs_.back().index >= i) {
+    configs_.pop_back();
+    changes = true;
+  }
+  return changes;
+}
+
+void log_window::restart(const snapshot_meta& snapshot) {
+  entries_.clear();
+  base_ = snapshot.index;
+  base_term_ = snapshot.term;
+  base_time_ = snapshot.time;
+  configs_.clear();
+  configs_.push_back({snapshot.index, snapshot.config});
+}
+
+void log_window::forget_until(log_index i) {
+  PRECONDITION(i <= last());
+  if (i <= base_)
+    return;
+  base_term_ = at(i).term;
+  base_time_ = at(i).time;
+  entries_.erase(entries_.begin(), entries_.begin() + static_cast<std::ptrdiff_t>(i.value - base_.value));
+  base_ = i;
+  while (configs_.size() > 1 && configs_[1].index <= i)
+    configs_.pop_front();
+}
+
+std::vector<entry> log_window::slice(log_index from, std::size_t count_max, std::size_t bytes_max) const {
+  PRECONDITION(holds(from));
+  std::vector<entry> out;
+  std::size_t bytes = 0;
+  for (auto i = from.value - base_.value - 1; i < entries_.size() && out.size() < std::max<std::size_t>(count_max, 1);
+       ++i) {
+    const auto& e = entries_[i];
+    if (!out.empty() && bytes + e.data->size() > bytes_max)
+      break;
+    bytes += e.data->size();
+    out.push_back(e);
+  }
+  return out;
+}
+
+std::vector<entry> log_window::copy(log_index from, log_index to) const {
+  if (from > to)
+    return {};
+  PRECONDITION(holds(from));
+  PRECONDITION(holds(to));
+  const auto begin = entries_.begin() + static_cast<std::ptrdiff_t>(from.value - base_.value - 1);
+  return {begin, begin + static_cast<std::ptrdiff_t>(to.value - from.value + 1)};
+}
+
+log_index log_window::last_not_above(log_index i, term_id t) const {
+  PRECONDITION(i <= last());
+  if (i <= base_)
+    return i;
+  // Terms never fall along the log.
+  const auto end = entries_.begin() + static_cast<std::ptrdiff_t>(i.value - base_.value);
+  const auto above = std::upper_bound(entries_.begin(), end, t, [](term_id v, const entry& e) { return v < e.term; });
+  return log_index{base_.value + static_cast<std::uint64_t>(above - entries_.begin())};
+}
+
+const configuration* log_window::config_at(log_index i) const {
+  for (auto it = configs_.rbegin(); it != configs_.rend(); ++it)
+    if (it->index <= i)
+      return &it->config;
+  return nullptr;
+}
+
+} // namespace belay::raft

@@ -1,0 +1,70 @@
+#pragma once
+// The part of the log a node holds in memory, what lies just before it, and the configurations it says.
+
+#include "protocol/raft/types.hpp"
+
+#include <deque>
+#include <vector>
+
+namespace belay::raft {
+
+class log_window {
+public:
+  /// @returns false if the entries do not go on from the snapshot (they end before it, or another term stands at its
+  /// index): then the window is empty behind the snapshot. @pre entries are contiguous and leave no gap behind the
+  /// snapshot
+  bool restore(const snapshot_meta& snapshot, std::vector<entry> entries);
+
+  /// Index just before the first entry kept; its term and time are known.
+  log_index base() const { return base_; }
+  log_index first() const { return base_.next(); }
+  log_index last() const { return log_index{base_.value + entries_.size()}; }
+  term_id last_term() const { return entries_.empty() ? base_term_ : entries_.back().term; }
+  cluster_time last_time() const { return entries_.empty() ? base_time_ : entries_.back().time; }
+
+  /// Zero if unknown (forgotten, or not there yet).
+  term_id term_at(log_index i) const;
+  cluster_time time_at(log_index i) const;
+  bool holds(log_index i) const { return i > base_ && i <= last(); }
+  /// @pre holds(i)
+  const entry& at(log_index i) const;
+
+  /// @pre e.index follows the last one; a configuration entry can be decoded
+  /// @returns true if the configuration in force is another one now.
+  bool append(entry e);
+  /// Drops `i` and all after it. @pre holds(i) @returns true if the configuration in force is another one now (R7).
+  bool truncate_from(log_index i);
+  /// Forgets everything; the next entry is the one after the snapshot.
+  void restart(const snapshot_meta& snapshot);
+  /// Forgets entries up to and including `i`. @pre i <= last()
+  void forget_until(log_index i);
+
+  /// Entries from `from` on, at most `count_max` and `bytes_max` of data, but at least one. @pre holds(from)
+  std::vector<entry> slice(log_index from, std::size_t count_max, std::size_t bytes_max) const;
+  /// @pre all of them are held
+  std::vector<entry> copy(log_index from, log_index to) const;
+
+  /// Largest index not above `i` whose term is not above `t`; `i` itself or the base if that is not known.
+  /// @pre i <= last()
+  log_index last_not_above(log_index i, term_id t) const;
+
+  /// Latest in the log, committed or not.
+  const configuration& config() const { return configs_.back().config; }
+  log_index config_index() const { return configs_.back().index; }
+  /// As of `i`; null if that is older than what is known.
+  const configuration* config_at(log_index i) const;
+
+private:
+  struct config_point {
+    log_index index;
+    configuration config;
+  };
+
+  log_index base_;
+  term_id base_term_;
+  cluster_time base_time_;
+  std::deque<entry> entries_;
+  std::deque<config_point> configs_{config_point{}}; ///< never empty; the first is the oldest one known
+};
+
+} // namespace belay::raft

@@ -1,0 +1,182 @@
+// The leader's side of appends (dissertation 3.5, 3.6.2, 10.2).
+
+#include "protocol/raft/core_impl.hpp"
+#include "protocol/raft/quorum.hpp"
+
+#include <algorithm>
+
+namespace belay::raft {
+
+using state_type = enum progress_view::state;
+
+log_index core::impl::append_own(entry_kind kind, payload data, cluster_time time) {
+  const entry e{log.last().next(), hard.term, std::max(time, log.last_time()), kind, std::move(data)};
+  uncommitted_bytes += e.data->size();
+  if (log.append(e))
+    config_took_effect();
+  return e.index;
+}
+
+std::variant<log_index, propose_error> core::impl::propose(std::vector<payload> commands, cluster_time time) {
+  if (soft.role != role::leader)
+    return propose_error::not_leader;
+  if (!transfer_to.is_zero() || retiring)
+    return propose_error::transferring;
+  if (commands.empty())
+    return propose_error::invalid;
+  std::size_t bytes = 0;
+  for (const auto& c : commands) {
+    if (c == nullptr)
+      return propose_error::invalid;
+    bytes += c->size();
+  }
+  if (uncommitted_bytes > 0 && uncommitted_bytes + bytes > lim.uncommitted_bytes_max)
+    return propose_error::too_much_uncommitted;
+  const auto first = log.last().next();
+  for (auto& c : commands)
+    append_own(entry_kind::command, std::move(c), time);
+  return first;
+}
+
+void core::impl::tick_leader() {
+  for (auto it = followers.begin(); it != followers.end();) {
+    auto& p = it->second;
+    ++p.silent_ticks;
+    if (p.state == state_type::snapshot)
+      tick_snapshot(it->first, p);
+    const bool knows = p.told_commit >= log.config_index() && p.match >= log.config_index();
+    if (p.departing_ticks >= 0 && (p.departing_ticks-- == 0 || knows))
+      it = followers.erase(it);
+    else
+      ++it;
+  }
+  if (!quorum_is_heard() || persist_age_ticks() >= lim.stall_elections * lim.election_ticks) {
+    follow(hard.term, {}); // the vote of this term stays (R1)
+    return;
+  }
+  tick_transfer();
+  if (soft.role != role::leader)
+    return;
+  if (alone())
+    lease_base = now;
+  if (++heartbeat_elapsed < lim.heartbeat_ticks)
+    return;
+  heartbeat_elapsed = 0;
+  heartbeat_due = true;
+  for (auto& [id, p] : followers) {
+    p.heartbeat_due = true;
+    p.probe_sent = false;
+    p.snapshot.paused = false;
+  }
+}
+
+bool core::impl::quorum_is_heard() const {
+  return has_quorum(config(), [&](node_id id) {
+    if (id == self)
+      return true;
+    auto it = followers.find(id);
+    return it != followers.end() && it->second.silent_ticks <= lim.election_ticks;
+  });
+}
+
+void core::impl::drive_followers() {
+  for (auto& [id, p] : followers)
+    drive(id, p);
+}
+
+void core::impl::drive(node_id id, follower_progress& p) {
+  if (p.state != state_type::snapshot && p.next <= log.base())
+    p.become_snapshot();
+  switch (p.state) {
+  case state_type::probe:
+    if (!p.probe_sent) {
+      // Entries for a node that does not answer would be copied for nothing, again and again.
+      send_append(id, p, p.silent_ticks <= lim.election_ticks);
+      p.probe_sent = true;
+    }
+    break;
+  case state_type::replicate:
+    while (p.next <= log.last() && p.window_open(lim))
+      send_append(id, p, true);
+    break;
+  case state_type::snapshot:
+    drive_snapshot(id, p);
+    break;
+  }
+  const bool round_due = p.round_sent < round && config().is_voter(id);
+  if (round_due || p.heartbeat_due || p.commit_due)
+    send_append(id, p, false);
+}
+
+void core::impl::send_append(node_id id, follower_progress& p, bool with_entries) {
+  append_entries a;
+  // During a snapshot nothing is known to fit but the empty log. Elsewhere even a heartbeat stands behind all that was
+  // sent: if that got lost, the follower says so.
+  if (p.state != state_type::snapshot)
+    a.prev_index = p.next.prev();
+  a.prev_term = log.term_at(a.prev_index);
+  a.commit = commit;
+  a.round = round;
+  if (with_entries && log.holds(p.next))
+    a.entries = log.slice(p.next, lim.append_entries_max, lim.append_bytes_max);
+  const log_index last{a.prev_index.value + a.entries.size()};
+  if (p.state == state_type::replicate && !a.entries.empty()) {
+    std::size_t bytes = 0;
+    for (const auto& e : a.entries)
+      bytes += e.data->size();
+    p.sent(last, bytes);
+  }
+  p.told_commit = std::max(p.told_commit, std::min(commit, last));
+  p.round_sent = round;
+  p.heartbeat_due = false;
+  p.commit_due = false;
+  send_now(id, std::move(a));
+}
+
+void core::impl::on_append_reply(const message& m, const append_reply& r) {
+  auto it = followers.find(m.from);
+  if (soft.role != role::leader || m.term != hard.term || it == followers.end())
+    return;
+  if (r.round > round || (r.success && r.match > log.last()))
+    return; // no answer to anything we said
+  auto& p = it->second;
+  p.silent_ticks = 0;
+  if (r.round > p.round_acked) {
+    p.round_acked = r.round;
+    confirm_rounds();
+  }
+  if (r.success) {
+    const bool rose = p.confirmed(r.match);
+    if (p.state == state_type::probe)
+      p.become_replicate();
+    else if (p.state == state_type::snapshot && p.match >= log.base())
+      p.become_probe(p.match.next());
+    if (rose)
+      commit_by_count();
+    return;
+  }
+  const bool current = p.state == state_type::probe ? r.rejected == p.next.prev()
+                                                    : p.state == state_type::replicate && r.rejected > p.match;
+  if (!current || r.rejected.is_zero())
+    return;
+  // The follower skipped what is newer than the entry we asked about; skip what is newer than the entry it names.
+  const auto hint = std::min({r.conflict_index, r.rejected, log.last()});
+  const auto fits = log.last_not_above(hint, r.conflict_term);
+  p.become_probe(std::min(fits.next(), r.rejected));
+}
+
+void core::impl::commit_by_count() {
+  const log_index reached{quorum_value(config(), [&](node_id id) -> std::uint64_t {
+    if (id == self)
+      return durable.value;
+    auto it = followers.find(id);
+    return it == followers.end() ? 0 : it->second.match.value;
+  })};
+  // Section 3.6.2: only entries of our own term commit by counting (R9).
+  if (reached <= commit || log.term_at(reached) != hard.term)
+    return;
+  advance_commit(reached);
+  after_commit();
+}
+
+} // namespace belay::raft

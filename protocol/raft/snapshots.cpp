@@ -1,0 +1,210 @@
+// Checkpoints for followers whose next entry the leader has forgotten (dissertation chapter 5), and forgetting itself.
+
+#include "protocol/raft/core_impl.hpp"
+
+#include <algorithm>
+
+namespace belay::raft {
+
+namespace {
+
+constexpr std::uint64_t number_max = std::uint64_t{1} << 62;
+
+using state_type = enum progress_view::state;
+
+bool sane_chunk(const message& m, const snapshot_chunk& c) {
+  return !c.meta.index.is_zero() && c.meta.index.value <= number_max && !c.meta.term.is_zero() &&
+         c.meta.term <= m.term && c.bytes != nullptr && c.offset <= number_max && well_formed(c.meta.config);
+}
+
+} // namespace
+
+// ---- leader
+
+void core::impl::drive_snapshot(node_id id, follower_progress& p) {
+  auto& s = p.snapshot;
+  if (s.reading || s.all_read || s.paused || s.asked_where || s.chunk_ends.size() >= lim.snapshot_chunks_inflight ||
+      p.silent_ticks > lim.election_ticks)
+    return;
+  s.reading = true;
+  s.quiet_ticks = 0;
+  out.snapshot_reads.push_back({id, s.meta ? s.meta->index : log_index{}, s.read_offset, lim.snapshot_chunk_bytes});
+}
+
+void core::impl::tick_snapshot(node_id id, follower_progress& p) {
+  auto& s = p.snapshot;
+  ++s.quiet_ticks;
+  if (s.reading || !s.meta || s.quiet_ticks < 2 * lim.heartbeat_ticks || p.silent_ticks > lim.election_ticks)
+    return;
+  if (s.chunk_ends.empty() && !s.all_read && !s.asked_where)
+    return;
+  // Something was lost, or the last chunk is still being put in force. An empty chunk asks where to go on.
+  s.quiet_ticks = 0;
+  s.asked_where = true;
+  send_now(id, snapshot_chunk{*s.meta, s.wanted, make_payload({}), false});
+}
+
+void core::impl::snapshot_loaded(node_id to, const snapshot_meta& meta, std::uint64_t offset, payload bytes,
+                                 bool last) {
+  auto it = followers.find(to);
+  if (it == followers.end() || it->second.state != state_type::snapshot)
+    return;
+  auto& s = it->second.snapshot;
+  if (!s.reading || offset != s.read_offset || (s.meta && s.meta->index != meta.index))
+    return;
+  if (bytes == nullptr || (bytes->empty() && !last)) {
+    snapshot_unavailable(to);
+    return;
+  }
+  s.reading = false;
+  s.quiet_ticks = 0;
+  s.meta = meta;
+  s.read_offset = offset + bytes->size();
+  s.all_read = last;
+  s.chunk_ends.push_back(s.read_offset);
+  send_now(to, snapshot_chunk{meta, offset, std::move(bytes), last});
+}
+
+void core::impl::snapshot_unavailable(node_id to) {
+  auto it = followers.find(to);
+  if (it == followers.end() || it->second.state != state_type::snapshot)
+    return;
+  it->second.snapshot = {};
+  it->second.snapshot.paused = true; // from the start, with whatever is the newest then
+}
+
+void core::impl::on_snapshot_reply(const message& m, const snapshot_reply& r) {
+  auto it = followers.find(m.from);
+  if (soft.role != role::leader || m.term != hard.term || it == followers.end())
+    return;
+  auto& p = it->second;
+  auto& s = p.snapshot;
+  p.silent_ticks = 0;
+  if (p.state != state_type::snapshot || !s.meta || s.meta->index != r.index)
+    return;
+  if (r.installed) {
+    if (r.index > commit)
+      return;
+    const bool rose = p.confirmed(r.index);
+    p.become_probe(p.match.next());
+    if (rose)
+      commit_by_count();
+    return;
+  }
+  if (r.rejected) {
+    snapshot_unavailable(m.from);
+    return;
+  }
+  if (r.next_offset > s.read_offset)
+    return;
+  s.quiet_ticks = 0;
+  s.wanted = r.next_offset;
+  while (!s.chunk_ends.empty() && s.chunk_ends.front() <= r.next_offset)
+    s.chunk_ends.pop_front();
+  if (!s.asked_where)
+    return;
+  s.asked_where = false;
+  if (r.next_offset < s.read_offset) {
+    s.read_offset = r.next_offset;
+    s.chunk_ends.clear();
+    s.all_read = false;
+  }
+}
+
+// ---- follower
+
+void core::impl::on_snapshot_chunk(const message& m, const snapshot_chunk& c) {
+  if (m.term < hard.term) {
+    send_now(m.from, snapshot_reply{c.meta.index, 0, false, true}); // tells a deposed leader our term
+    return;
+  }
+  if (!sane_chunk(m, c) || !accept_leader(m))
+    return;
+  if (c.meta.index <= commit) { // R14
+    send_durable(m.from, snapshot_reply{c.meta.index, 0, true, false});
+    return;
+  }
+  const bool question = c.bytes->empty() && !c.last;
+  const bool known = incoming && incoming->meta.index == c.meta.index && incoming->meta.term == c.meta.term &&
+                     (installing() || (incoming->from == m.from && incoming->term == m.term));
+  if (!known) {
+    // Another leader's checkpoint at the same index need not have the same bytes: start afresh, unless one is being put
+    // in force.
+    if (installing() || c.offset != 0 || question) {
+      send_durable(m.from, snapshot_reply{c.meta.index, 0, false, false});
+      return;
+    }
+    incoming = incoming_snapshot{c.meta, m.from, m.term, 0, false};
+  }
+  incoming->from = m.from;
+  if (installing() || question || c.offset != incoming->next_offset) {
+    send_durable(m.from, snapshot_reply{c.meta.index, incoming->next_offset, false, false});
+    return;
+  }
+  incoming->next_offset += c.bytes->size();
+  incoming->complete = c.last;
+  out.snapshot_writes.push_back({c.meta, c.offset, c.bytes, c.last});
+}
+
+void core::impl::snapshot_written(log_index index, std::uint64_t next_offset) {
+  if (incoming && incoming->meta.index == index)
+    send_durable(incoming->from, snapshot_reply{index, next_offset, false, false});
+}
+
+void core::impl::snapshot_failed(log_index index) {
+  if (!incoming || incoming->meta.index != index)
+    return;
+  send_durable(incoming->from, snapshot_reply{index, 0, false, true});
+  incoming.reset();
+}
+
+void core::impl::snapshot_installed(const snapshot_meta& meta) {
+  if (incoming && incoming->meta.index == meta.index) {
+    send_durable(incoming->from, snapshot_reply{meta.index, incoming->next_offset, true, false});
+    incoming.reset();
+  }
+  if (meta.index <= delivered)
+    return;
+  delivered = meta.index;
+  if (log.holds(meta.index) && log.term_at(meta.index) == meta.term) {
+    // The log goes on from the checkpoint: nothing to drop. Entries that are not on disk yet up to there need not be
+    // any more.
+    durable = std::max(durable, meta.index);
+    if (meta.index > commit)
+      advance_commit(meta.index);
+    verified = std::max(verified, commit);
+    if (soft.role == role::leader)
+      commit_by_count();
+    return;
+  }
+  // A suffix of another history would make the leader send this checkpoint again for ever (R13).
+  INVARIANT(meta.index > commit);
+  INVARIANT(soft.role != role::leader);
+  log.restart(meta);
+  restart_after = meta;
+  truncate_from.reset();
+  handed_out = durable = commit = verified = meta.index;
+  for (auto& batch : unconfirmed)
+    batch.last = {};
+  config_took_effect();
+}
+
+// ---- forgetting
+
+log_index core::impl::compact(const snapshot_meta& meta, std::uint64_t keep) {
+  if (meta.index.value > keep) {
+    const auto upto = std::min({log_index{meta.index.value - keep}, delivered, durable});
+    log.forget_until(upto);
+  }
+  return log.first();
+}
+
+snapshot_meta core::impl::meta_at(log_index i) const {
+  const auto* c = log.config_at(i);
+  const auto term = log.term_at(i);
+  if (c == nullptr || (term.is_zero() && !i.is_zero()))
+    return {};
+  return {i, term, log.time_at(i), *c};
+}
+
+} // namespace belay::raft

@@ -1,0 +1,44 @@
+#include "tests/unit/protocol/raft/raft_cluster.hpp"
+
+#include <catch2/catch.hpp>
+
+using namespace belay;
+using namespace belay::raft;
+using namespace belay::raft::testing;
+
+TEST_CASE("a lone voter leads and commits without waiting for an election time") {
+  raft_cluster c;
+  c.start(1);
+  c.tick_all();
+  REQUIRE(c.leader() == 1);
+  CHECK(c.core(1).may_serve_reads());
+  CHECK(c.core(1).commit_index() == log_index{2}); // configuration, no-op
+  CHECK(c.propose(1, "a") == log_index{3});
+  CHECK(c.core(1).commit_index() == log_index{3});
+  CHECK(c.node(1).applied == log_index{3});
+  REQUIRE(c.core(1).read(7));
+  const auto r = c.core(1).take_ready();
+  REQUIRE(r.reads_confirmed.size() == 1); // in the same ready
+  CHECK(r.reads_confirmed[0].index == log_index{3});
+  c.tick_all();
+  CHECK(c.core(1).lease_until() > c.now());
+}
+
+TEST_CASE("three nodes elect one leader, commit, and serve reads") {
+  raft_cluster c;
+  c.start(3);
+  const auto l = c.elect();
+  REQUIRE(l != 0);
+  REQUIRE(c.propose(l, "a"));
+  c.deliver_all();
+  CHECK(c.core(l).commit_index() == c.core(l).last_index());
+  REQUIRE(c.core(l).read(5));
+  c.settle(l);
+  CHECK(c.node(l).reads_confirmed.empty());
+  c.deliver_all();
+  REQUIRE(c.node(l).reads_confirmed.size() == 1);
+  CHECK(c.node(l).reads_confirmed[0].id == 5);
+  c.run(5);
+  CHECK(c.core(l).lease_until() > c.now());
+  CHECK(c.converge() == "");
+}
