@@ -8,6 +8,7 @@ namespace {
 
 constexpr std::uint8_t version = 1;
 
+/// @returns r.ok(); every later read of a failed reader yields zeros.
 bool read_version(byte_reader& r) {
   if (r.u8() != version)
     r.fail();
@@ -32,8 +33,7 @@ std::size_t entry_bytes_max(const raft::entry& e) {
 }
 
 bool decode_entry(byte_reader& r, raft::entry& e) {
-  if (!read_version(r))
-    return false;
+  read_version(r);
   const auto kind = r.u8();
   e.index = log_index{r.u64()};
   e.term = term_id{r.u64()};

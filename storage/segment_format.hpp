@@ -1,0 +1,104 @@
+#pragma once
+// Bytes of a segment file of the Raft log. Integers are little-endian.
+//
+//   offset 0, 512 bytes: segment header
+//     8 "BELAYSEG" | u32 version (1) | u64 number | u64 file bytes | u64 salt | u64 first sequence | u64 next index
+//     | hard state | u32 CRC32C of all before | zeros
+//   from offset 512, frames one after the other, each a multiple of 32 bytes; then zeros to the end
+//     frame header, 32 bytes:
+//       u32 0xB1A7F4A3 | u32 body bytes | u64 sequence | u32 body CRC32C | u32 zero sectors
+//       | u32 CRC32C of the 24 bytes before | u32 0xB15E5D9C
+//     body
+//     padding: zeros, so that the frame ends on a multiple of 32
+//     trailer, 8 bytes: "BELAYEND"
+//   body: u8 version (1) | varint number of batches | batches
+//     batch: u8 flags (1 hard state, 2 restart, 4 truncate) | hard state | u64 restart after | u64 truncate from
+//            | varint number of entries | entries (protocol/wire/entry_codec)
+//
+// One append is one frame, written at once and synced before the next one begins. Both CRCs of a frame begin with the
+// CRC of the segment's number and salt, and sequences never repeat in a log, so bytes of another segment or of a
+// client's value are never taken for a frame.
+//
+// What a torn write looks like. A segment is zeros before it is used and a disk writes 512 bytes whole or not at all,
+// so a frame that was not written completely has a sector that is zero but should not be, or (if it was cut at any
+// byte) ends in zeros. "Zero sectors" counts those of its 512-byte pieces that are all zero by right. A frame with a
+// wrong checksum that does NOT look like that was complete once: it is damage.
+
+#include "protocol/base/result.hpp"
+#include "protocol/raft/core.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace belay::storage {
+
+inline constexpr std::size_t sector_bytes = 512;
+inline constexpr std::size_t segment_header_bytes = sector_bytes;
+inline constexpr std::size_t frame_align = 32;
+inline constexpr std::size_t frame_header_bytes = 32; // never crosses a sector, because frames are aligned to it
+inline constexpr std::size_t frame_trailer_bytes = 8;
+inline constexpr std::size_t body_bytes_max = 1u << 30;
+
+/// What the log was when the segment began.
+struct segment_header {
+  std::uint64_t number = 0;
+  std::uint64_t file_bytes = 0;
+  std::uint64_t salt = 0;
+  std::uint64_t first_sequence = 0;
+  log_index next_index; ///< of the first entry to come, if it does not truncate
+  raft::hard_state hard;
+};
+
+std::string encode_segment_header(const segment_header& h);
+/// @returns a failure that says what is wrong with it.
+result<segment_header> decode_segment_header(std::string_view bytes);
+
+/// Bytes of a whole frame with a body of `body_bytes`.
+std::size_t frame_bytes(std::size_t body_bytes);
+
+/// Empties `out` and puts a frame into it whose header is blank: seal_frame() fills it in.
+/// @pre the body has at most body_bytes_max bytes (see batches_bytes_max)
+void encode_frame(const std::vector<raft::persist_batch>& batches, std::string& out);
+/// Never less than the size of the body.
+std::size_t batches_bytes_max(const std::vector<raft::persist_batch>& batches);
+/// Fills in the header of a frame that will be written at `offset` of segment `s`.
+void seal_frame(std::string& frame, const segment_header& s, std::uint64_t sequence, std::uint64_t offset);
+
+struct frame_header {
+  std::size_t body_bytes = 0;
+  std::uint64_t sequence = 0;
+  std::uint32_t body_crc = 0;
+  std::size_t zero_sectors = 0;
+};
+
+/// nullopt: these 32 bytes are not a frame header of segment `s`.
+std::optional<frame_header> decode_frame_header(std::string_view bytes, const segment_header& s);
+
+enum class frame_state : std::uint8_t {
+  whole,
+  none,    ///< the header is zero
+  torn,    ///< looks like a write that was not completed
+  damaged, ///< was complete once, or never was a frame
+};
+
+/// What is at `offset` of the file `all`, where the frame with `sequence` is expected.
+struct frame_look {
+  frame_state state = frame_state::none;
+  std::string_view body; ///< whole
+  std::size_t bytes = 0; ///< whole: of the frame
+};
+frame_look look_at_frame(std::string_view all, std::size_t offset, std::uint64_t sequence, const segment_header& s);
+
+/// Offset of the first valid frame header with a sequence above `sequence` at or after `offset`; nullopt: none.
+std::optional<std::size_t> find_later_frame(std::string_view all, std::size_t offset, std::uint64_t sequence,
+                                            const segment_header& s);
+
+/// nullopt: malformed. Tokens are zero. Checked: entries of one batch are contiguous.
+std::optional<std::vector<raft::persist_batch>> decode_body(std::string_view body);
+
+bool all_zero(std::string_view bytes);
+
+} // namespace belay::storage

@@ -1,0 +1,176 @@
+// Reading a Raft log back: the part of segment_log that decides what is a torn write and what is damage.
+
+#include "storage/segment_log.hpp"
+
+#include <charconv>
+
+namespace belay::storage {
+
+namespace {
+
+/// The number in a name such as 0000000000000007.segment; nullopt: not such a name.
+std::optional<std::uint64_t> number_of(std::string_view name, std::string_view ending) {
+  constexpr std::size_t digits = 16;
+  if (name.size() != digits + ending.size() || !name.ends_with(ending))
+    return std::nullopt;
+  std::uint64_t n = 0;
+  const auto [end, error] = std::from_chars(name.data(), name.data() + digits, n, 16);
+  if (error != std::errc{} || end != name.data() + digits)
+    return std::nullopt;
+  return n;
+}
+
+} // namespace
+
+failure segment_log::damage(const std::string& name, std::size_t offset, const std::string& what) const {
+  return failure{
+      "Raft log is damaged: " + path(name) + " at offset " + std::to_string(offset) + ": " + what +
+      ". Nothing was changed. Check the disk, then restore the data directory from a copy, or remove the whole data "
+      "directory so that this server joins the cluster again as a new one"};
+}
+
+result<std::vector<std::uint64_t>> segment_log::sort_out_files() {
+  auto names = files_.list(directory_);
+  if (!names)
+    return failure{names.error()};
+  std::vector<std::uint64_t> numbers;
+  bool removed = false;
+  for (const auto& name : *names) {
+    if (auto n = number_of(name, ".segment")) {
+      numbers.push_back(*n);
+      continue;
+    }
+    const auto n = number_of(name, ".free");
+    if (!n)
+      continue;
+    next_free_number_ = std::max(next_free_number_, *n + 1);
+    auto f = files_.open(path(name), open_mode::existing);
+    if (!f)
+      return failure{f.error()};
+    auto bytes = (*f)->size();
+    if (!bytes)
+      return failure{bytes.error()};
+    if (*bytes == options_.segment_bytes && free_.size() < options_.free_segments_max) {
+      free_.push_back(name);
+      continue;
+    }
+    if (auto s = files_.remove(path(name)); !s)
+      return failure{s.error()};
+    removed = true;
+  }
+  if (removed)
+    if (auto s = files_.sync_directory(directory_); !s)
+      return failure{s.error()};
+  return numbers;
+}
+
+result<loaded_log> segment_log::load() {
+  PRECONDITION(!loaded_);
+  auto numbers = sort_out_files();
+  if (!numbers)
+    return failure{numbers.error()};
+  loaded_log log;
+  for (std::size_t i = 0; i < numbers->size(); ++i) {
+    const auto n = (*numbers)[i];
+    if (i > 0 && n != (*numbers)[i - 1] + 1)
+      return damage(segment_name((*numbers)[i - 1] + 1), 0, "the file is missing");
+    if (auto s = read_segment(n, i + 1 == numbers->size(), log); !s)
+      return failure{s.error()};
+    next_number_ = n + 1;
+  }
+  log.hard = position_.hard;
+  loaded_ = true;
+  // A new log gets its first segment ready here, so that the first append does not wait for it. A full disk is told
+  // then.
+  if (numbers->empty())
+    if (auto s = fill_spare(options_.segment_bytes, SIZE_MAX); !s && !s.error().starts_with(no_space))
+      return failure{s.error()};
+  return log;
+}
+
+status segment_log::read_segment(std::uint64_t number, bool last, loaded_log& into) {
+  const auto name = segment_name(number);
+  auto f = files_.open(path(name), open_mode::existing);
+  if (!f)
+    return failure{f.error()};
+  auto bytes = read_whole(**f);
+  if (!bytes)
+    return failure{bytes.error()};
+  const std::string_view all = *bytes;
+  const auto header = decode_segment_header(all);
+  if (!header)
+    return damage(name, 0, "the file " + header.error());
+  if (header->number != number)
+    return damage(name, 0, "the file was segment " + std::to_string(header->number));
+  if (header->file_bytes != all.size())
+    return damage(name, 0,
+                  "the file has " + std::to_string(all.size()) + " bytes instead of " +
+                      std::to_string(header->file_bytes));
+  const bool first = segments_.empty() && !active_;
+  if (first) {
+    position_ = {header->first_sequence, header->next_index, header->hard};
+  } else if (header->first_sequence != position_.sequence || header->next_index != position_.next_index ||
+             header->hard != position_.hard) {
+    return damage(active_->name, active_->offset,
+                  "the next segment begins with frame " + std::to_string(header->first_sequence) + ", but frame " +
+                      std::to_string(position_.sequence) + " is not here");
+  }
+  active_segment now;
+  now.header = *header;
+  now.name = name;
+  std::size_t offset = segment_header_bytes;
+  for (;;) {
+    const auto look = look_at_frame(all, offset, position_.sequence, *header);
+    if (look.state != frame_state::whole) {
+      const auto expected = "frame " + std::to_string(position_.sequence);
+      if (look.state == frame_state::damaged)
+        return damage(name, offset, expected + " has a wrong checksum or number, and is no unfinished write");
+      if (auto later = find_later_frame(all, offset, position_.sequence, *header))
+        return damage(name, offset,
+                      expected + " is unreadable, but a later one follows at offset " + std::to_string(*later));
+      // Its first frame was durable before the file got its name.
+      if (offset == segment_header_bytes)
+        return damage(name, offset, expected + ", the first of this segment, is unreadable");
+      break;
+    }
+    auto batches = decode_body(look.body);
+    auto after = batches ? follow(*batches) : result<position>(failure{"of an unknown layout"});
+    if (!after)
+      return damage(name, offset, "frame " + std::to_string(position_.sequence) + ": " + after.error());
+    for (auto& b : *batches) {
+      auto& entries = into.entries;
+      if (b.restart_after)
+        entries.clear();
+      while (b.truncate_from && !entries.empty() && entries.back().index >= *b.truncate_from)
+        entries.pop_back();
+      if (!b.entries.empty())
+        now.highest = std::max(now.highest, b.entries.back().index);
+      std::move(b.entries.begin(), b.entries.end(), std::back_inserter(entries));
+    }
+    position_ = *after;
+    offset += look.bytes;
+  }
+  now.offset = offset;
+  now.f = std::move(f).value();
+  if (active_)
+    segments_.push_back(std::move(static_cast<segment&>(*active_)));
+  active_ = std::move(now);
+  return last ? cut(all, offset) : status(done{});
+}
+
+status segment_log::cut(std::string_view all, std::size_t offset) {
+  const auto used = all.find_last_not_of('\0');
+  if (used == std::string_view::npos || used < offset)
+    return done{};
+  // The unfinished write never was acknowledged. It is wiped, because the next frame has its sequence and must be
+  // followed by zeros.
+  const auto torn = used + 1 - offset;
+  if (auto s = active_->f->write_at(offset, {std::string(torn, '\0')}); !s)
+    return s;
+  if (auto s = active_->f->sync(); !s)
+    return s;
+  counters_.torn_bytes_cut += torn;
+  return done{};
+}
+
+} // namespace belay::storage

@@ -1,0 +1,246 @@
+#include "storage/segment_log.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <random>
+
+namespace belay::storage {
+
+namespace {
+
+constexpr std::size_t page_bytes = 4096;
+constexpr std::size_t zeros_bytes = 256u << 10;
+constexpr std::size_t frame_memory_kept = 8u << 20; // a larger buffer is given back: it was one unusual append
+
+const std::string& zeros() {
+  static const std::string z(zeros_bytes, '\0');
+  return z;
+}
+
+std::uint64_t round_up(std::uint64_t n, std::uint64_t to) {
+  return (n + to - 1) / to * to;
+}
+
+std::uint64_t seed_or_random(std::uint64_t seed) {
+  if (seed != 0)
+    return seed;
+  std::random_device device;
+  return (static_cast<std::uint64_t>(device()) << 32) | device();
+}
+
+std::string numbered(std::uint64_t number, const char* ending) {
+  char b[32];
+  std::snprintf(b, sizeof b, "%016llx%s", static_cast<unsigned long long>(number), ending);
+  return b;
+}
+
+} // namespace
+
+std::string segment_name(std::uint64_t number) {
+  return numbered(number, ".segment");
+}
+std::string free_name(std::uint64_t number) {
+  return numbered(number, ".free");
+}
+
+segment_log::segment_log(file_system& files, std::string directory, segment_log_options options,
+                         std::unique_ptr<file_lock> lock)
+    : files_(files), directory_(std::move(directory)), options_(options), lock_(std::move(lock)),
+      salts_(seed_or_random(options.seed)) {
+  options_.segment_bytes = round_up(std::max(options_.segment_bytes, page_bytes), page_bytes);
+}
+
+result<std::unique_ptr<segment_log>> segment_log::open(file_system& files, std::string directory,
+                                                       segment_log_options options) {
+  if (auto s = files.make_directory(directory); !s)
+    return failure{s.error()};
+  auto lock = files.lock(directory);
+  if (!lock)
+    return failure{lock.error()};
+  return std::unique_ptr<segment_log>(new segment_log(files, std::move(directory), options, std::move(lock).value()));
+}
+
+failure segment_log::die(const std::string& why) {
+  // Whatever the reason was, it does not begin with "no space": that would mean that the log is unchanged.
+  dead_ = "Raft log in " + directory_ + " failed: " + why;
+  return failure{dead_};
+}
+
+result<segment_log::position> segment_log::follow(const std::vector<raft::persist_batch>& batches) const {
+  auto p = position_;
+  ++p.sequence;
+  for (const auto& b : batches) {
+    if (b.hard)
+      p.hard = *b.hard;
+    if (b.restart_after)
+      p.next_index = b.restart_after->index.next();
+    if (b.truncate_from) {
+      if (*b.truncate_from > p.next_index || b.truncate_from->is_zero())
+        return failure{"cannot truncate from " + to_string(*b.truncate_from) + " a log that ends before " +
+                       to_string(p.next_index)};
+      p.next_index = *b.truncate_from;
+    }
+    for (const auto& e : b.entries) {
+      if (e.index != p.next_index)
+        return failure{"entry " + to_string(e.index) + " where " + to_string(p.next_index) + " must follow"};
+      p.next_index = e.index.next();
+    }
+  }
+  return p;
+}
+
+status segment_log::append(const std::vector<raft::persist_batch>& batches) {
+  PRECONDITION(loaded_);
+  if (!dead_.empty())
+    return failure{dead_};
+  if (batches.empty())
+    return done{};
+  auto after = follow(batches);
+  if (!after)
+    return die(after.error());
+  if (batches_bytes_max(batches) > body_bytes_max)
+    return die("append of more than 1 GiB at once");
+  encode_frame(batches, frame_);
+  if (!active_ || active_->offset + frame_.size() > active_->header.file_bytes) {
+    const auto needed = segment_header_bytes + frame_.size();
+    if (!spare_ || !spare_->synced || spare_->bytes < needed) {
+      ++counters_.waited_for_fill;
+      if (auto s = fill_spare(needed, SIZE_MAX); !s) {
+        if (!s.error().starts_with(no_space))
+          return die(s.error());
+        if (spare_ && spare_->bytes > options_.segment_bytes)
+          drop_spare(); // a smaller append may still fit
+        return s;
+      }
+    }
+    if (auto s = begin_segment(); !s)
+      return die(s.error());
+  } else if (auto s = write_frame(); !s) {
+    return die(s.error());
+  }
+  position_ = *after;
+  for (const auto& b : batches)
+    if (!b.entries.empty())
+      active_->highest = std::max(active_->highest, b.entries.back().index);
+  ++counters_.appends;
+  counters_.bytes += frame_.size();
+  const auto written = frame_.size();
+  if (frame_.capacity() > frame_memory_kept)
+    std::string().swap(frame_);
+  // Twice what was written, so that the next segment is always ready before this one is full. A full disk matters only
+  // when the segment is needed.
+  if (auto s = fill_spare(options_.segment_bytes, std::max(options_.fill_bytes, 2 * written));
+      !s && !s.error().starts_with(no_space))
+    return die(s.error());
+  return done{};
+}
+
+status segment_log::write_frame() {
+  seal_frame(frame_, active_->header, position_.sequence, active_->offset);
+  if (auto s = active_->f->write_at(active_->offset, {frame_}); !s)
+    return s;
+  if (auto s = active_->f->sync(); !s)
+    return s;
+  active_->offset += frame_.size();
+  return done{};
+}
+
+status segment_log::begin_segment() {
+  active_segment next;
+  next.header = {next_number_, spare_->bytes, salts_.next(), position_.sequence, position_.next_index, position_.hard};
+  next.name = segment_name(next_number_);
+  next.f = std::move(spare_->f);
+  seal_frame(frame_, next.header, position_.sequence, segment_header_bytes);
+  const auto header = encode_segment_header(next.header);
+  if (auto s = next.f->write_at(0, {header, frame_}); !s)
+    return s;
+  if (auto s = next.f->sync(); !s)
+    return s;
+  if (auto s = files_.rename(path(spare_->name), path(next.name)); !s)
+    return s;
+  if (auto s = files_.sync_directory(directory_); !s)
+    return s;
+  next.offset = segment_header_bytes + frame_.size();
+  ++counters_.segments_begun;
+  counters_.segments_recycled += spare_->recycled;
+  spare_.reset();
+  if (active_)
+    segments_.push_back(std::move(static_cast<segment&>(*active_)));
+  active_ = std::move(next);
+  ++next_number_;
+  return done{};
+}
+
+status segment_log::fill_spare(std::uint64_t bytes_needed, std::size_t budget) {
+  // Bytes the disk already gave us are surer than new ones: it may be full.
+  if (spare_ && !spare_->recycled && spare_->zeroed < spare_->bytes && !free_.empty())
+    drop_spare();
+  if (!spare_) {
+    spare_segment s;
+    s.recycled = !free_.empty();
+    s.name = s.recycled ? free_.back() : free_name(next_free_number_);
+    auto f = files_.open(path(s.name), s.recycled ? open_mode::existing : open_mode::fresh);
+    if (!f)
+      return failure{f.error()};
+    s.f = std::move(f).value();
+    s.bytes = options_.segment_bytes;
+    if (s.recycled)
+      free_.pop_back();
+    else
+      ++next_free_number_;
+    spare_ = std::move(s);
+  }
+  auto& s = *spare_;
+  if (s.bytes < bytes_needed) {
+    s.bytes = round_up(bytes_needed, page_bytes);
+    s.synced = false;
+  }
+  while (s.zeroed < s.bytes && budget > 0) {
+    const auto n = std::min<std::uint64_t>({zeros().size(), s.bytes - s.zeroed, budget});
+    if (auto w = s.f->write_at(s.zeroed, {std::string_view(zeros()).substr(0, n)}); !w)
+      return w;
+    s.f->begin_writeback(s.zeroed, n);
+    s.zeroed += n;
+    budget -= n;
+  }
+  if (s.zeroed == s.bytes && !s.synced) {
+    // Delayed allocation may find the disk full only now; after a failed sync the file is not trusted any more.
+    if (auto w = s.f->sync(); !w) {
+      s.zeroed = 0;
+      return w;
+    }
+    s.synced = true;
+  }
+  return done{};
+}
+
+void segment_log::drop_spare() {
+  const auto name = spare_->name;
+  spare_.reset();
+  // If it stays it is removed at the next start.
+  (void)files_.remove(path(name));
+}
+
+status segment_log::compact(log_index first_kept) {
+  PRECONDITION(loaded_);
+  if (!dead_.empty())
+    return failure{dead_};
+  while (!segments_.empty() && segments_.front().highest < first_kept) {
+    const auto& oldest = segments_.front();
+    const bool keep = free_.size() < options_.free_segments_max && oldest.header.file_bytes == options_.segment_bytes;
+    const auto freed = free_name(next_free_number_);
+    if (auto s = keep ? files_.rename(path(oldest.name), path(freed)) : files_.remove(path(oldest.name)); !s)
+      return s;
+    segments_.pop_front();
+    // One at a time: if the disk kept a later removal but not an earlier one, there would be a gap.
+    if (auto s = files_.sync_directory(directory_); !s)
+      return die(s.error());
+    if (keep) {
+      free_.push_back(freed);
+      ++next_free_number_;
+    }
+  }
+  return done{};
+}
+
+} // namespace belay::storage

@@ -1,0 +1,122 @@
+#pragma once
+// The Raft log on a disk: a directory of zero-filled segment files (layout: segment_format.hpp).
+//
+//   lock                       held while the log is open
+//   0000000000000007.segment   numbers are contiguous; the highest is the one written to
+//   0000000000000003.free      made or used up ahead; neither its bytes nor its number mean anything
+//
+// Why each append is whole or not there, and is there once acknowledged: it is one frame with one checksum, and is
+// synced before append() returns. A new segment gets its header and first frame, is synced, and only then gets its
+// name: a file named .segment always has both. A used-up segment loses that name before its bytes are overwritten, and
+// is zeros again before it gets a new one; so what follows the last frame of a segment is always zeros or one
+// unfinished write.
+
+#include "storage/file_system.hpp"
+#include "storage/log_store.hpp"
+#include "storage/segment_format.hpp"
+
+#include "protocol/base/random.hpp"
+
+#include <deque>
+#include <optional>
+#include <string>
+
+namespace belay::storage {
+
+struct segment_log_options {
+  std::size_t segment_bytes =
+      16u << 20; ///< at least 4096, rounded up to it. An append that needs more gets a larger segment
+  std::size_t fill_bytes =
+      256u << 10; ///< zero-filled ahead after each append: a 16 MiB segment is ready after 64 of them
+  std::size_t free_segments_max = 2; ///< used-up segments kept to be written again
+  std::uint64_t seed = 0;            ///< of the salts; zero: from the operating system
+};
+
+/// Facts for operators and tests.
+struct segment_log_counters {
+  std::uint64_t appends = 0;
+  std::uint64_t bytes = 0;
+  std::uint64_t segments_begun = 0;
+  std::uint64_t segments_recycled = 0; ///< of those begun
+  std::uint64_t waited_for_fill = 0;   ///< appends that had to zero-fill first
+  std::uint64_t torn_bytes_cut = 0;    ///< by load()
+};
+
+/// Names of the files in a log's directory.
+std::string segment_name(std::uint64_t number);
+std::string free_name(std::uint64_t number);
+
+class segment_log : public log_store {
+public:
+  /// Creates the directory if missing and takes its lock. `files` must outlive the log.
+  static result<std::unique_ptr<segment_log>> open(file_system& files, std::string directory,
+                                                   segment_log_options options = {});
+
+  /// Once, before anything else.
+  result<loaded_log> load() override;
+  status append(const std::vector<raft::persist_batch>& batches) override;
+  status compact(log_index first_kept) override;
+
+  std::size_t segment_count() const { return segments_.size() + (active_ ? 1 : 0); }
+  const segment_log_counters& counters() const { return counters_; }
+
+private:
+  /// Where the log stands between two appends.
+  struct position {
+    std::uint64_t sequence = 1; ///< of the next frame
+    log_index next_index{1};
+    raft::hard_state hard;
+  };
+  struct segment {
+    segment_header header;
+    std::string name;
+    log_index highest; ///< of the entries in it, whether still in the log or not
+  };
+  struct active_segment : segment {
+    std::unique_ptr<file> f;
+    std::uint64_t offset = 0; ///< where the next frame goes
+  };
+  struct spare_segment {
+    std::string name;
+    std::unique_ptr<file> f;
+    std::uint64_t bytes = 0;
+    std::uint64_t zeroed = 0; ///< from the beginning
+    bool synced = false;
+    bool recycled = false;
+  };
+
+  segment_log(file_system& files, std::string directory, segment_log_options options, std::unique_ptr<file_lock> lock);
+
+  std::string path(const std::string& name) const { return directory_ + "/" + name; }
+  result<std::vector<std::uint64_t>> sort_out_files();
+  status read_segment(std::uint64_t number, bool last, loaded_log& into);
+  status cut(std::string_view all, std::size_t offset);
+  failure damage(const std::string& name, std::size_t offset, const std::string& what) const;
+
+  /// Checks that the batches follow each other and the log. @returns where the log stands after them.
+  result<position> follow(const std::vector<raft::persist_batch>& batches) const;
+  status write_frame();
+  status begin_segment();
+  status fill_spare(std::uint64_t bytes_needed, std::size_t budget);
+  void drop_spare();
+  failure die(const std::string& why);
+
+  file_system& files_;
+  std::string directory_;
+  segment_log_options options_;
+  std::unique_ptr<file_lock> lock_;
+  seeded_random salts_;
+  std::deque<segment> segments_; ///< all but the active one, oldest first
+  std::optional<active_segment> active_;
+  std::optional<spare_segment> spare_;
+  std::vector<std::string> free_; ///< names, all of options_.segment_bytes
+  std::uint64_t next_number_ = 1;
+  std::uint64_t next_free_number_ = 1; ///< only so that names differ
+  position position_;
+  std::string frame_; ///< kept for its memory
+  bool loaded_ = false;
+  std::string dead_; ///< why; empty: alive
+  segment_log_counters counters_;
+};
+
+} // namespace belay::storage

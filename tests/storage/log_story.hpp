@@ -1,0 +1,40 @@
+#pragma once
+// What a Raft log ought to contain, and a varied life of one to compare with.
+
+#include "protocol/base/random.hpp"
+#include "storage/segment_log.hpp"
+
+#include <map>
+#include <string>
+#include <vector>
+
+namespace belay::tests {
+
+raft::entry make_entry(std::uint64_t index, std::uint64_t term, std::string data,
+                       raft::entry_kind kind = raft::entry_kind::command);
+raft::persist_batch batch_of(std::vector<raft::entry> entries);
+bool same_entry(const raft::entry& a, const raft::entry& b);
+
+/// The log as its owner knows it.
+struct expected_log {
+  raft::hard_state hard;
+  std::map<std::uint64_t, raft::entry> entries; ///< also those compacted away
+  std::uint64_t next_index = 1;
+  std::uint64_t first_kept = 1; ///< what is below may be there or not
+
+  void apply(const raft::persist_batch& b);
+  /// Empty: `found` is this log. Otherwise what is wrong.
+  std::string difference(const storage::loaded_log& found) const;
+};
+
+/// One step of a life, and the disk operations it took.
+struct story_step {
+  std::size_t operations_before = 0;
+  std::size_t operations_after = 0;
+  expected_log log; ///< once the step is done
+};
+
+/// Draws batches with all the things a batch can have.
+std::vector<raft::persist_batch> draw_batches(const expected_log& log, seeded_random& random);
+
+} // namespace belay::tests

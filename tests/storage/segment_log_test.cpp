@@ -1,0 +1,314 @@
+// The Raft log on a disk that works.
+
+#include "tests/storage/fake_disk.hpp"
+#include "tests/storage/log_story.hpp"
+
+#include <catch2/catch.hpp>
+
+#include <filesystem>
+
+namespace belay::tests {
+
+using storage::segment_log;
+using storage::segment_log_options;
+
+namespace {
+
+segment_log_options small(std::size_t segment_bytes = 8192) {
+  segment_log_options o;
+  o.segment_bytes = segment_bytes;
+  o.fill_bytes = 2048;
+  o.seed = 7;
+  return o;
+}
+
+std::unique_ptr<segment_log> open_log(storage::file_system& files, segment_log_options o = small(),
+                                      const std::string& directory = "raft") {
+  auto log = segment_log::open(files, directory, o);
+  REQUIRE(log.ok());
+  return std::move(log).value();
+}
+
+storage::loaded_log loaded(segment_log& log) {
+  auto l = log.load();
+  if (!l)
+    FAIL(l.error());
+  return std::move(l).value();
+}
+
+void must(const status& s) {
+  if (!s)
+    FAIL(s.error());
+  SUCCEED();
+}
+
+struct scratch_directory {
+  std::string path = (std::filesystem::temp_directory_path() / "belay-storage-XXXXXX").string();
+  scratch_directory() { REQUIRE(mkdtemp(path.data()) != nullptr); }
+  ~scratch_directory() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path, ignored);
+  }
+};
+
+} // namespace
+
+TEST_CASE("what is appended is loaded again, on a real disk") {
+  scratch_directory scratch;
+  const auto directory = scratch.path + "/a/raft";
+  expected_log expected;
+  {
+    auto log = open_log(storage::posix_file_system(), {}, directory);
+    CHECK(loaded(*log).entries.empty());
+    raft::persist_batch b =
+        batch_of({make_entry(1, 3, "", raft::entry_kind::noop), make_entry(2, 3, std::string(300, 'x'))});
+    b.hard = raft::hard_state{term_id{3}, node_id{12}};
+    must(log->append({b}));
+    expected.apply(b);
+    b = batch_of({make_entry(3, 3, std::string(20000, '\0'), raft::entry_kind::configuration)});
+    must(log->append({b}));
+    expected.apply(b);
+  }
+  auto log = open_log(storage::posix_file_system(), {}, directory);
+  CHECK(expected.difference(loaded(*log)) == "");
+}
+
+TEST_CASE("a data directory has one owner") {
+  // Two processes with one log would overwrite each other's frames; flock also tells two opens in one process apart.
+  scratch_directory scratch;
+  auto first = open_log(storage::posix_file_system(), small(), scratch.path);
+  auto second = segment_log::open(storage::posix_file_system(), scratch.path, small());
+  REQUIRE_FALSE(second.ok());
+  CHECK(second.error().find("in use by another process") != std::string::npos);
+  first.reset();
+  CHECK(segment_log::open(storage::posix_file_system(), scratch.path, small()).ok());
+}
+
+TEST_CASE("many batches cost one write and one sync") {
+  fake_disk disk;
+  auto o = small(1 << 20);
+  o.fill_bytes = 8 << 20; // the next segment is ready after the first append, so that filling is not counted below
+  auto log = open_log(disk, o);
+  loaded(*log);
+  must(log->append({batch_of({make_entry(1, 1, "first")})}));
+  const auto syncs = disk.syncs();
+  const auto writes = disk.writes();
+  std::vector<raft::persist_batch> batches;
+  for (std::uint64_t i = 2; i < 258; ++i)
+    batches.push_back(batch_of({make_entry(i, 1, std::string(300, 'v'))}));
+  must(log->append(batches));
+  CHECK(disk.syncs() == syncs + 1);
+  CHECK(disk.writes() == writes + 1);
+}
+
+TEST_CASE("a suffix that was truncated does not come back") {
+  // A follower overwrites what an old leader left: hard state, truncation and new entries in one batch.
+  fake_disk disk;
+  expected_log expected;
+  {
+    auto log = open_log(disk);
+    loaded(*log);
+    raft::persist_batch b = batch_of({make_entry(1, 1, "a"), make_entry(2, 1, "b"), make_entry(3, 1, "c")});
+    must(log->append({b}));
+    expected.apply(b);
+    b = batch_of({make_entry(2, 2, "B")});
+    b.hard = raft::hard_state{term_id{2}, node_id{}};
+    b.truncate_from = log_index{2};
+    must(log->append({b}));
+    expected.apply(b);
+  }
+  auto log = open_log(disk);
+  const auto found = loaded(*log);
+  CHECK(expected.difference(found) == "");
+  CHECK(found.entries.size() == 2);
+}
+
+TEST_CASE("a restart after a snapshot drops everything before it") {
+  fake_disk disk;
+  {
+    auto log = open_log(disk);
+    loaded(*log);
+    must(log->append({batch_of({make_entry(1, 1, "a"), make_entry(2, 1, "b")})}));
+    raft::persist_batch b;
+    b.restart_after.emplace().index = log_index{100};
+    must(log->append({b, batch_of({make_entry(101, 4, "n")})}));
+  }
+  auto log = open_log(disk);
+  const auto found = loaded(*log);
+  REQUIRE(found.entries.size() == 1);
+  CHECK(found.entries[0].index == log_index{101});
+}
+
+TEST_CASE("batches that do not follow the log are refused before anything is written") {
+  fake_disk disk;
+  auto log = open_log(disk);
+  loaded(*log);
+  must(log->append({batch_of({make_entry(1, 1, "a")})}));
+  const auto writes = disk.writes();
+  const auto s = log->append({batch_of({make_entry(3, 1, "c")})});
+  REQUIRE_FALSE(s.ok());
+  CHECK(s.error().find("entry 3 where 2 must follow") != std::string::npos);
+  CHECK(disk.writes() == writes);
+  CHECK_FALSE(log->append({batch_of({make_entry(2, 1, "b")})}).ok()); // and it stays closed
+}
+
+TEST_CASE("compaction deletes whole segments, keeps the vote, and old bytes never come back") {
+  // Segments are used again: frames of their former life must not be taken for new ones.
+  fake_disk disk;
+  expected_log expected;
+  auto log = open_log(disk);
+  loaded(*log);
+  raft::persist_batch vote;
+  vote.hard = raft::hard_state{term_id{9}, node_id{2}};
+  must(log->append({vote}));
+  expected.apply(vote);
+  std::size_t segments_most = 0;
+  for (std::uint64_t i = 1; i <= 500; ++i) {
+    const auto b = batch_of({make_entry(i, 9, std::string(300, 'v'))});
+    must(log->append({b}));
+    expected.apply(b);
+    if (i % 60 == 0) {
+      segments_most = std::max(segments_most, log->segment_count());
+      expected.first_kept = i - 10;
+      must(log->compact(log_index{i - 10}));
+      CHECK(log->segment_count() <= 2);
+    }
+  }
+  CHECK(segments_most >= 3);
+  CHECK(log->counters().segments_recycled >= 10);
+  CHECK(log->counters().waited_for_fill == 0);
+  CHECK(disk.names().size() <= 9);
+  log.reset();
+  log = open_log(disk);
+  const auto found = loaded(*log);
+  CHECK(expected.difference(found) == "");
+  CHECK(found.entries.size() < 100);
+}
+
+TEST_CASE("a value larger than a segment gets a segment of its own") {
+  fake_disk disk;
+  expected_log expected;
+  {
+    auto log = open_log(disk);
+    loaded(*log);
+    for (std::uint64_t i = 1; i <= 5; ++i) {
+      const auto b = batch_of({make_entry(i, 1, std::string(i % 2 == 0 ? 100000 : 100, 'v'))});
+      must(log->append({b}));
+      expected.apply(b);
+    }
+  }
+  auto log = open_log(disk);
+  CHECK(expected.difference(loaded(*log)) == "");
+}
+
+TEST_CASE("a full disk refuses the append and leaves the log usable") {
+  fake_disk disk;
+  expected_log expected;
+  auto log = open_log(disk);
+  loaded(*log);
+  disk.set_capacity(3 * 8192);
+  std::uint64_t index = 1;
+  status s = done{};
+  for (; index < 1000; ++index) {
+    const auto b = batch_of({make_entry(index, 1, std::string(300, 'v'))});
+    s = log->append({b});
+    if (!s)
+      break;
+    expected.apply(b);
+  }
+  REQUIRE_FALSE(s.ok());
+  CHECK(s.error().starts_with("no space"));
+  CHECK(index > 60); // all three segments were used up first
+  // A huge append finds no place, and must not take the place of a small one later.
+  CHECK(log->append({batch_of({make_entry(index, 1, std::string(50000, 'v'))})}).error().starts_with("no space"));
+  {
+    auto copy = fake_disk::after_power_loss(disk.operations(), disk.operations().size(), survival::all,
+                                            *std::make_unique<seeded_random>(1));
+    auto other = open_log(*copy);
+    CHECK(expected.difference(loaded(*other)) == "");
+  }
+  disk.set_capacity(UINT64_MAX); // somebody made room
+  const auto b = batch_of({make_entry(index, 1, std::string(300, 'w'))});
+  must(log->append({b}));
+  expected.apply(b);
+  log.reset();
+  log = open_log(disk);
+  CHECK(expected.difference(loaded(*log)) == "");
+}
+
+TEST_CASE("compaction makes room on a full disk") {
+  fake_disk disk;
+  auto log = open_log(disk);
+  loaded(*log);
+  disk.set_capacity(3 * 8192);
+  std::uint64_t index = 1;
+  while (log->append({batch_of({make_entry(index, 1, std::string(300, 'v'))})}).ok())
+    ++index;
+  must(log->compact(log_index{index}));
+  must(log->append({batch_of({make_entry(index, 1, std::string(300, 'v'))})}));
+}
+
+TEST_CASE("a changed bit in what was written is damage, never an end") {
+  // One flipped bit must not cost the acknowledged entries behind it, nor the last one.
+  fake_disk disk;
+  {
+    auto log = open_log(disk);
+    loaded(*log);
+    for (std::uint64_t i = 1; i <= 40; ++i)
+      must(log->append({batch_of({make_entry(i, 1, std::string(i % 3 == 0 ? 1500 : 100, i % 2 == 0 ? '\0' : 'v'))})}));
+  }
+  seeded_random random(5);
+  std::size_t flips = 0;
+  for (const auto& name : disk.names()) {
+    if (!name.ends_with(".segment"))
+      continue;
+    const auto end = disk.contents(name)->find_last_not_of('\0');
+    for (std::size_t at = 0; at <= end; at += 1 + random.below(40)) {
+      auto copy = fake_disk::after_power_loss(disk.operations(), disk.operations().size(), survival::all, random);
+      auto& bytes = *copy->contents(name);
+      bytes[at] = static_cast<char>(bytes[at] ^ (1 << random.below(8)));
+      const auto before = bytes;
+      auto log = open_log(*copy);
+      const auto found = log->load();
+      ++flips;
+      INFO(name << " offset " << at);
+      REQUIRE_FALSE(found.ok());
+      CHECK(found.error().find(name) != std::string::npos);
+      CHECK(found.error().find("offset") != std::string::npos);
+      CHECK(found.error().find("restore the data directory") != std::string::npos);
+      CHECK(*copy->contents(name) == before);
+    }
+  }
+  CHECK(flips > 500);
+}
+
+TEST_CASE("a segment that is missing, shortened or of a newer version is told") {
+  fake_disk disk;
+  {
+    auto log = open_log(disk);
+    loaded(*log);
+    for (std::uint64_t i = 1; i <= 100; ++i)
+      must(log->append({batch_of({make_entry(i, 1, std::string(300, 'v'))})}));
+    REQUIRE(log->segment_count() >= 4);
+  }
+  seeded_random random(1);
+  auto copy = fake_disk::after_power_loss(disk.operations(), disk.operations().size(), survival::all, random);
+  SECTION("missing") {
+    must(copy->remove("raft/" + storage::segment_name(2)));
+    CHECK(open_log(*copy)->load().error().find("is missing") != std::string::npos);
+  }
+  SECTION("shortened") {
+    copy->contents(storage::segment_name(2))->resize(4096);
+    CHECK(open_log(*copy)->load().error().find("has 4096 bytes instead of 8192") != std::string::npos);
+  }
+  SECTION("newer") {
+    (*copy->contents(storage::segment_name(2)))[8] = 2;
+    CHECK(open_log(*copy)->load().error().find("format version 2") != std::string::npos);
+  }
+  SECTION("renamed") {
+    *copy->contents(storage::segment_name(2)) = *copy->contents(storage::segment_name(3));
+    CHECK(open_log(*copy)->load().error().find("was segment 3") != std::string::npos);
+  }
+}
+
+} // namespace belay::tests
