@@ -87,11 +87,11 @@ namespace {
 
 class fake_lock : public storage::file_lock {
 public:
-  explicit fake_lock(bool& held) : held_(held) { held_ = true; }
-  ~fake_lock() override { held_ = false; }
+  explicit fake_lock(std::shared_ptr<bool> held) : held_(std::move(held)) { *held_ = true; }
+  ~fake_lock() override { *held_ = false; }
 
 private:
-  bool& held_;
+  std::shared_ptr<bool> held_;
 };
 
 } // namespace
@@ -186,7 +186,7 @@ result<std::vector<std::string>> fake_disk::list(const std::string&) {
 }
 
 result<std::unique_ptr<storage::file_lock>> fake_disk::lock(const std::string& directory) {
-  if (locked_)
+  if (*locked_)
     return failure{directory + " is in use"};
   return std::unique_ptr<storage::file_lock>(std::make_unique<fake_lock>(locked_));
 }

@@ -73,7 +73,7 @@ private:
   inode_map inodes_;
   std::uint64_t next_inode_ = 1;
   std::vector<disk_operation> operations_;
-  bool locked_ = false;
+  std::shared_ptr<bool> locked_ = std::make_shared<bool>(false); ///< a lock may outlive the disk in a test
   bool failing_ = false;
   bool for_good_ = false;
   bool failed_ = false;
