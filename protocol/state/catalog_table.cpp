@@ -121,7 +121,7 @@ void catalog_table::erase_node(std::string_view key) {
   if (!p.row())
     return;
   unlink(nodes_by_id_, folded((*p.row())->id), std::string(key));
-  nodes_.erase(p);
+  nodes_.erase(p, key);
 }
 
 void catalog_table::erase_service(std::string_view key) {
@@ -129,7 +129,7 @@ void catalog_table::erase_service(std::string_view key) {
   if (!p.row())
     return;
   unlink(services_by_name_, folded((*p.row())->service), std::string(key));
-  services_.erase(p);
+  services_.erase(p, key);
 }
 
 void catalog_table::erase_check(std::string_view key) {
@@ -137,7 +137,7 @@ void catalog_table::erase_check(std::string_view key) {
   if (!p.row())
     return;
   unlink(checks_by_service_, folded((*p.row())->service_name), std::string(key));
-  checks_.erase(p);
+  checks_.erase(p, key);
 }
 
 } // namespace belay::state

@@ -2,93 +2,100 @@
 // An ordered table whose changes are journaled. Tables with indexes of their own wrap one.
 
 #include "protocol/state/change_journal.hpp"
-#include "protocol/state/folded_name.hpp"
+#include "protocol/state/chunked_map.hpp"
 #include "protocol/state/row_hash.hpp"
-
-#include <map>
 
 namespace belay::state {
 
+/// The index that newest_under() looks at; zero for rows without a question of that kind.
+template <class Row>
+log_index row_index(const Row&) {
+  return {};
+}
+inline log_index row_index(const kv_entry_ptr& row) {
+  return row->modify_index;
+}
+inline log_index row_index(const tombstone& row) {
+  return row.index;
+}
+
 template <class Row>
 class journaled_map {
-  struct slot {
+  struct held {
     Row row;
     std::uint64_t hash;
+    log_index index() const { return row_index(row); }
   };
-  using map = std::map<std::string, slot, std::less<>>;
+  using map = chunked_map<held>;
 
 public:
-  using const_iterator = typename map::const_iterator;
-
   journaled_map(change_journal& journal, table number) : journal_(journal), number_(number) {}
 
   /// Where a key is or would be: found once, used for reading and writing. Valid until the next change of the map.
   class place {
   public:
-    const Row* row() const { return found_ ? &at_->second.row : nullptr; }
+    const Row* row() const { return row_; }
 
   private:
     friend journaled_map;
-    typename map::iterator at_;
-    bool found_ = false;
+    typename map::place at_;
+    const Row* row_ = nullptr;
   };
 
   place locate(std::string_view key) {
     place p;
-    p.at_ = rows_.lower_bound(key);
-    p.found_ = p.at_ != rows_.end() && p.at_->first == key;
+    p.at_ = rows_.locate(key);
+    if (p.at_.found)
+      p.row_ = &rows_.value(p.at_).row;
     return p;
   }
 
-  void put(place p, std::string_view key, Row row) {
+  void put(const place& p, std::string_view key, Row row) {
     const auto hash = row_hash(row);
     if (journal_.recording())
-      journal_.remember(number_, key, p.found_ ? row_value(p.at_->second.row) : row_value());
-    journal_.row_changed(number_, key, p.found_ ? p.at_->second.hash : 0, hash);
-    if (p.found_)
-      p.at_->second = slot{std::move(row), hash};
-    else
-      rows_.emplace_hint(p.at_, std::string(key), slot{std::move(row), hash});
+      journal_.remember(number_, key, p.row_ ? row_value(*p.row_) : row_value());
+    journal_.row_changed(number_, key, p.row_ ? rows_.value(p.at_).hash : 0, hash);
+    rows_.put(p.at_, key, held{std::move(row), hash});
   }
   void put(std::string_view key, Row row) { put(locate(key), key, std::move(row)); }
 
-  /// @pre p was found
-  void erase(place p) { erase_at(p.at_); }
-  bool erase(std::string_view key) {
-    auto p = locate(key);
-    if (p.found_)
-      erase_at(p.at_);
-    return p.found_;
+  /// @pre p was found; `key` is its key.
+  void erase(const place& p, std::string_view key) {
+    gone(key, rows_.value(p.at_));
+    rows_.erase(p.at_);
+  }
+  void erase(std::string_view key) {
+    if (auto p = locate(key); p.row_)
+      erase(p, key);
   }
   /// Calls `f(row)` for every row under the prefix, then removes them. @returns how many.
   template <class F>
   std::size_t erase_under(std::string_view prefix, F&& f) {
-    std::size_t n = 0;
-    for (auto at = rows_.lower_bound(prefix); at != rows_.end() && starts_with(at->first, prefix); ++n) {
-      f(at->second.row);
-      at = erase_at(at);
-    }
-    return n;
+    return rows_.erase_under(prefix, [&](const auto& slot) {
+      f(slot.value.row);
+      gone(slot.key, slot.value);
+    });
   }
 
   const Row* find(std::string_view key) const {
-    auto at = rows_.find(key);
-    return at == rows_.end() ? nullptr : &at->second.row;
+    const auto* found = rows_.find(key);
+    return found ? &found->row : nullptr;
   }
-  const_iterator lower_bound(std::string_view key) const { return rows_.lower_bound(key); }
-  const_iterator begin() const { return rows_.begin(); }
-  const_iterator end() const { return rows_.end(); }
+  auto lower_bound(std::string_view key) const { return rows_.lower_bound(key); }
+  auto end() const { return rows_.end(); }
   std::size_t size() const { return rows_.size(); }
+  /// Largest row_index() under the prefix; zero: none.
+  log_index newest_under(std::string_view prefix) const { return rows_.newest_under(prefix); }
 
   template <class F>
   void for_each_under(std::string_view prefix, F&& f) const {
-    for (auto at = rows_.lower_bound(prefix); at != rows_.end() && starts_with(at->first, prefix); ++at)
-      f(at->second.row);
+    for (auto at = rows_.lower_bound(prefix); at != rows_.end() && starts_with(at->key, prefix); ++at)
+      f(at->value.row);
   }
 
   void append_rows(std::vector<dirty_row>& out) const {
-    for (const auto& [key, s] : rows_)
-      out.push_back({number_, key, s.row});
+    for (const auto& slot : rows_)
+      out.push_back({number_, slot.key, slot.value.row});
   }
   void append_dirty(std::vector<dirty_row>& out) const {
     for (const auto& key : journal_.dirty(number_)) {
@@ -98,17 +105,16 @@ public:
   }
   std::uint64_t recompute_digest() const {
     std::uint64_t sum = 0;
-    for (const auto& [key, s] : rows_)
-      sum += row_hash(s.row);
+    for (const auto& slot : rows_)
+      sum += row_hash(slot.value.row);
     return sum;
   }
 
 private:
-  typename map::iterator erase_at(typename map::iterator at) {
+  void gone(std::string_view key, const held& old) {
     if (journal_.recording())
-      journal_.remember(number_, at->first, at->second.row);
-    journal_.row_changed(number_, at->first, at->second.hash, 0);
-    return rows_.erase(at);
+      journal_.remember(number_, key, old.row);
+    journal_.row_changed(number_, key, old.hash, 0);
   }
 
   change_journal& journal_;

@@ -34,8 +34,9 @@ void kv_table::put(kv_entry_ptr entry) {
 }
 
 void kv_table::erase(place p) {
-  track(entry(p), nullptr);
-  rows_.erase(p);
+  const auto old = entry(p);
+  track(old, nullptr);
+  rows_.erase(p, old->key);
 }
 
 void kv_table::erase(std::string_view key) {
@@ -76,8 +77,8 @@ std::string behind(std::string prefix) {
 } // namespace
 
 void kv_table::names(std::string_view prefix, std::string_view separator, std::vector<std::string>& out) const {
-  for (auto at = rows_.lower_bound(prefix); at != rows_.end() && starts_with(at->first, prefix);) {
-    const std::string& key = at->first;
+  for (auto at = rows_.lower_bound(prefix); at != rows_.end() && starts_with(at->key, prefix);) {
+    const std::string& key = at->key;
     const auto cut = separator.empty() ? std::string::npos : key.find(separator, prefix.size());
     if (cut == std::string::npos) {
       out.push_back(key);
@@ -92,9 +93,7 @@ void kv_table::names(std::string_view prefix, std::string_view separator, std::v
 }
 
 log_index kv_table::newest_under(std::string_view prefix) const {
-  log_index newest;
-  rows_.for_each_under(prefix, [&](const kv_entry_ptr& e) { newest = std::max(newest, e->modify_index); });
-  return newest;
+  return rows_.newest_under(prefix);
 }
 
 std::vector<std::string> kv_table::held_by(std::string_view session) const {

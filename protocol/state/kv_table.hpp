@@ -3,6 +3,7 @@
 
 #include "protocol/state/journaled_map.hpp"
 
+#include <map>
 #include <set>
 
 namespace belay::state {

@@ -28,7 +28,7 @@ void lock_delay::erase(std::string_view key) {
   if (!p.row())
     return;
   by_time_.erase({p.row()->until, p.row()->key});
-  rows_.erase(p);
+  rows_.erase(p, key);
 }
 
 } // namespace belay::state

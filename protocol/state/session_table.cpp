@@ -56,7 +56,7 @@ void session_table::erase(std::string_view id) {
   at->second.erase(old->id);
   if (at->second.empty())
     by_node_.erase(at);
-  rows_.erase(p);
+  rows_.erase(p, old->id);
 }
 
 } // namespace belay::state

@@ -21,9 +21,7 @@ void tombstones::reap(log_index up_to) {
 }
 
 log_index tombstones::newest_under(std::string_view prefix) const {
-  log_index newest;
-  rows_.for_each_under(prefix, [&](const tombstone& t) { newest = std::max(newest, t.index); });
-  return newest;
+  return rows_.newest_under(prefix);
 }
 
 log_index tombstones::newest_tree_around(std::string_view prefix) const {
@@ -70,7 +68,7 @@ void tombstones::erase(std::string_view key) {
   if (!p.row())
     return;
   unindex(*p.row());
-  rows_.erase(p);
+  rows_.erase(p, key);
 }
 
 } // namespace belay::state

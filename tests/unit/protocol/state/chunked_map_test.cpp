@@ -1,0 +1,109 @@
+// The map against std::map, with chunks so small that they are split, joined and dropped all the time.
+
+#include "protocol/state/chunked_map.hpp"
+
+#include "protocol/base/random.hpp"
+
+#include <catch2/catch.hpp>
+
+using namespace belay;
+using namespace belay::state;
+
+namespace {
+
+struct number {
+  std::uint64_t value = 0;
+  log_index index() const { return log_index{value}; }
+};
+
+using plain = std::map<std::string, std::uint64_t>;
+
+template <class Map>
+void compare(const Map& m, const plain& p, const std::vector<std::string>& prefixes) {
+  REQUIRE(m.size() == p.size());
+  auto expected = p.begin();
+  for (const auto& slot : m) {
+    REQUIRE(expected != p.end());
+    CHECK(slot.key == expected->first);
+    CHECK(slot.value.value == expected->second);
+    ++expected;
+  }
+  CHECK(expected == p.end());
+  for (const auto& prefix : prefixes) {
+    std::uint64_t newest = 0;
+    for (auto at = p.lower_bound(prefix); at != p.end() && starts_with(at->first, prefix); ++at)
+      newest = std::max(newest, at->second);
+    CHECK(m.newest_under(prefix).value == newest);
+    auto found = m.lower_bound(prefix);
+    auto wanted = p.lower_bound(prefix);
+    REQUIRE((found == m.end()) == (wanted == p.end()));
+    if (wanted != p.end())
+      CHECK(found->key == wanted->first);
+    CHECK((m.find(prefix) != nullptr) == (p.count(prefix) != 0));
+  }
+}
+
+template <std::size_t chunk_max>
+void run(std::uint64_t seed) {
+  INFO("chunk_max " << chunk_max << " seed " << seed);
+  seeded_random random(seed);
+  chunked_map<number, chunk_max> m;
+  plain p;
+  const auto any_key = [&] {
+    std::string key;
+    for (auto n = random.below(4); n > 0; --n)
+      key.push_back("ab/\xff"[random.below(4)]);
+    return key;
+  };
+  for (int step = 0; step < 600; ++step) {
+    const auto key = any_key();
+    const auto choice = random.below(20);
+    if (choice == 0) {
+      std::size_t told = 0;
+      const auto removed = m.erase_under(key, [&](const auto& slot) { told += starts_with(slot.key, key) ? 1 : 0; });
+      CHECK(removed == told);
+      for (auto at = p.lower_bound(key); at != p.end() && starts_with(at->first, key);)
+        at = p.erase(at);
+    } else if (choice < 7) {
+      auto place = m.locate(key);
+      CHECK(place.found == (p.count(key) != 0));
+      if (place.found) {
+        m.erase(place);
+        p.erase(key);
+      }
+    } else {
+      const auto value = 1 + random.below(1000); // also smaller than before, as when a transaction is undone
+      m.put(m.locate(key), key, number{value});
+      p[key] = value;
+    }
+    compare(m, p, {"", "a", "b", "/", "\xff", "\xff\xff", "a/", "ab", "/b/", "c", any_key()});
+  }
+}
+
+} // namespace
+
+TEST_CASE("chunked_map equals std::map under random changes") {
+  for (std::uint64_t seed = 1; seed <= 4; ++seed) {
+    run<2>(seed);
+    run<4>(seed);
+    run<16>(seed);
+  }
+}
+
+TEST_CASE("ascending, descending and alternating insertion") {
+  for (const int order : {0, 1, 2}) {
+    chunked_map<number, 8> m;
+    plain p;
+    for (int i = 0; i < 500; ++i) {
+      const int n = order == 0 ? i : order == 1 ? 500 - i : (i % 2 == 0 ? i : 1000 - i);
+      auto key = std::to_string(10000 + n);
+      m.put(m.locate(key), key, number{static_cast<std::uint64_t>(i) + 1});
+      p[key] = static_cast<std::uint64_t>(i) + 1;
+    }
+    compare(m, p, {"", "1", "10", "100", "1000", "10499", "2"});
+    CHECK(m.erase_under("100", [](const auto&) {}) ==
+          static_cast<std::size_t>(std::distance(p.lower_bound("100"), p.lower_bound("101"))));
+    p.erase(p.lower_bound("100"), p.lower_bound("101"));
+    compare(m, p, {"", "100", "101", "102"});
+  }
+}
