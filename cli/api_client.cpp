@@ -1,0 +1,156 @@
+#include "cli/api_client.hpp"
+
+#include "cli/base64.hpp"
+
+#include <boost/asio/connect.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/local/stream_protocol.hpp>
+#include <boost/beast/core/flat_buffer.hpp>
+#include <boost/beast/http.hpp>
+#include <boost/json/parse.hpp>
+
+namespace belay::cli {
+
+namespace asio = boost::asio;
+namespace http = boost::beast::http;
+
+namespace {
+
+template <class Stream>
+result<api_answer> send_and_receive(Stream& stream, const http::request<http::string_body>& request) {
+  boost::system::error_code ec;
+  http::write(stream, request, ec);
+  // A server that answers before it has read everything may have closed its end: look for the answer anyway.
+  const auto write_error = ec;
+  boost::beast::flat_buffer buffer;
+  http::response_parser<http::string_body> parser;
+  parser.body_limit(boost::none); // an export may be of any size
+  http::read(stream, buffer, parser, ec);
+  if (ec)
+    return failure{(write_error ? write_error : ec).message()};
+  return api_answer{parser.get().result_int(), std::move(parser.get().body())};
+}
+
+} // namespace
+
+result<api_address> parse_api_address(std::string text) {
+  api_address a;
+  if (text.starts_with("unix://")) {
+    a.unix_path = text.substr(7);
+    return a;
+  }
+  if (text.starts_with("https://"))
+    return failure{"HTTPS is not supported by this client: " + text};
+  if (text.starts_with("http://"))
+    text = text.substr(7);
+  else if (auto at = text.find("://"); at != text.npos)
+    return failure{"unknown protocol scheme: " + text.substr(0, at)};
+  if (auto slash = text.find('/'); slash != text.npos)
+    text.resize(slash);
+  auto bracket = text.rfind(']');
+  auto colon = text.rfind(':');
+  const bool has_port = colon != text.npos && (bracket == text.npos || colon > bracket) &&
+                        (bracket != text.npos || text.find(':') == colon);
+  a.host = has_port ? text.substr(0, colon) : text;
+  a.port = has_port ? text.substr(colon + 1) : "8500";
+  if (a.host.size() > 2 && a.host.front() == '[' && a.host.back() == ']')
+    a.host = a.host.substr(1, a.host.size() - 2);
+  if (a.host.empty())
+    a.host = "127.0.0.1";
+  return a;
+}
+
+std::string escape_path(std::string_view path) {
+  static constexpr char hex[] = "0123456789ABCDEF";
+  std::string out;
+  for (char c : path) {
+    auto b = static_cast<unsigned char>(c);
+    if (std::isalnum(b) || std::string_view("-._~/").find(c) != std::string_view::npos) {
+      out += c;
+    } else {
+      out += '%';
+      out += hex[b >> 4];
+      out += hex[b & 15];
+    }
+  }
+  return out;
+}
+
+api_query& api_query::add(std::string_view name) {
+  text_ += (text_.empty() ? "" : "&") + std::string(name);
+  return *this;
+}
+
+api_query& api_query::add(std::string_view name, std::string_view value) {
+  return add(std::string(name) + "=" + escape_path(value));
+}
+
+std::string api_answer::complaint() const {
+  return "Unexpected response code: " + std::to_string(status) + " (" + body + ")";
+}
+
+api_client::api_client(api_address where, std::string token, std::string basic_auth)
+    : where_(std::move(where)), token_(std::move(token)), basic_auth_(std::move(basic_auth)) {}
+
+result<api_answer> api_client::ask(std::string_view method, const std::string& path, const api_query& query,
+                                   const std::string& body) const {
+  auto target = path + (query.text().empty() ? "" : "?" + query.text());
+  http::request<http::string_body> request;
+  request.method_string(method);
+  request.target(target);
+  request.version(11);
+  request.set(http::field::host, where_.unix_path.empty() ? where_.host + ":" + where_.port : "localhost");
+  request.set(http::field::connection, "close");
+  if (!token_.empty())
+    request.set("X-Consul-Token", token_);
+  if (!basic_auth_.empty())
+    request.set(http::field::authorization, "Basic " + to_base64(basic_auth_));
+  request.body() = body;
+  if (method != "GET" || !body.empty())
+    request.content_length(body.size());
+
+  asio::io_context loop;
+  boost::system::error_code ec;
+  const auto failed = [&](const std::string& what) {
+    return failure{std::string(method) + " http://" +
+                   (where_.unix_path.empty() ? where_.host + ":" + where_.port : where_.unix_path) + target + ": " +
+                   what};
+  };
+  result<api_answer> answer = failure{};
+  if (!where_.unix_path.empty()) {
+    asio::local::stream_protocol::socket socket(loop);
+    socket.connect(asio::local::stream_protocol::endpoint(where_.unix_path), ec);
+    if (ec)
+      return failed(ec.message());
+    answer = send_and_receive(socket, request);
+  } else {
+    asio::ip::tcp::resolver resolver(loop);
+    auto endpoints = resolver.resolve(where_.host, where_.port, ec);
+    if (ec)
+      return failed(ec.message());
+    asio::ip::tcp::socket socket(loop);
+    asio::connect(socket, endpoints, ec);
+    if (ec)
+      return failed(ec.message());
+    answer = send_and_receive(socket, request);
+  }
+  if (!answer)
+    return failed(answer.error());
+  return answer;
+}
+
+result<boost::json::value> api_client::get_json(const std::string& path, const api_query& query) const {
+  auto answer = ask("GET", path, query);
+  if (!answer)
+    return failure{answer.error()};
+  if (!answer->found())
+    return failure{answer->complaint()};
+  boost::system::error_code ec;
+  auto v = boost::json::parse(answer->body, ec);
+  if (ec)
+    return failure{"the answer is not JSON: " + ec.message()};
+  return v;
+}
+
+} // namespace belay::cli

@@ -1,0 +1,61 @@
+#pragma once
+// One request and its answer over a fresh connection to a node's HTTP API.
+
+#include "protocol/base/result.hpp"
+
+#include <boost/json/value.hpp>
+
+#include <string>
+#include <string_view>
+
+namespace belay::cli {
+
+/// Where the API is: TCP, or a Unix socket.
+struct api_address {
+  std::string host, port;
+  std::string unix_path;
+};
+/// `host`, `host:port`, `http://host:port`, `unix:///path`. A failure for https.
+result<api_address> parse_api_address(std::string text);
+
+/// The part of a target behind the question mark.
+class api_query {
+public:
+  api_query& add(std::string_view name);
+  api_query& add(std::string_view name, std::string_view value);
+  const std::string& text() const { return text_; }
+
+private:
+  std::string text_;
+};
+
+/// Percent-escapes everything but unreserved characters and slashes.
+std::string escape_path(std::string_view path);
+
+struct api_answer {
+  unsigned status = 0;
+  std::string body;
+
+  bool found() const { return status == 200; }
+  /// As Consul's Go client words it: `Unexpected response code: 500 (text)`.
+  std::string complaint() const;
+};
+
+class api_client {
+public:
+  api_client(api_address where, std::string token, std::string basic_auth);
+
+  /// @param path escaped, from `/v1` on
+  /// @returns a failure if there was no complete answer: then a write may or may not have happened.
+  result<api_answer> ask(std::string_view method, const std::string& path, const api_query& query,
+                         const std::string& body = {}) const;
+  /// The body of a 200 as JSON; everything else is a failure.
+  result<boost::json::value> get_json(const std::string& path, const api_query& query) const;
+
+private:
+  api_address where_;
+  std::string token_;
+  std::string basic_auth_;
+};
+
+} // namespace belay::cli

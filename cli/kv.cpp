@@ -1,0 +1,253 @@
+// `belay kv get|put|delete`: options, requests and texts of Consul's command line.
+
+#include "cli/base64.hpp"
+#include "cli/options.hpp"
+#include "cli/table.hpp"
+
+#include <boost/json/parse.hpp>
+
+#include <fstream>
+#include <istream>
+#include <iterator>
+#include <ostream>
+#include <sstream>
+
+namespace belay::cli {
+
+namespace json = boost::json;
+
+namespace {
+
+int error(terminal t, const std::string& text) {
+  t.err << text << "\n";
+  return 1;
+}
+
+/// Keys never begin with a slash, but people write one.
+std::string without_leading_slash(std::string key) {
+  return key.starts_with('/') ? key.substr(1) : key;
+}
+
+std::string number_text(const json::value& v) {
+  boost::system::error_code ec;
+  return std::to_string(v.to_number<std::uint64_t>(ec));
+}
+
+struct pair_row {
+  std::string key, session, value;
+  std::string create_index, modify_index, lock_index, flags;
+};
+
+result<std::vector<pair_row>> pairs(const std::string& body) {
+  boost::system::error_code ec;
+  auto v = json::parse(body, ec);
+  if (ec || !v.is_array())
+    return failure{"the answer is not a list of keys"};
+  std::vector<pair_row> out;
+  for (const auto& one : v.get_array()) {
+    auto* o = one.if_object();
+    if (!o)
+      return failure{"the answer is not a list of keys"};
+    pair_row p;
+    const auto text = [&](const char* name) {
+      auto* m = o->if_contains(name);
+      return m && m->is_string() ? std::string(m->get_string()) : std::string();
+    };
+    const auto number = [&](const char* name) {
+      auto* m = o->if_contains(name);
+      return m ? number_text(*m) : std::string("0");
+    };
+    p.key = text("Key");
+    p.session = text("Session");
+    auto value = from_base64(text("Value"));
+    if (!value)
+      return failure{value.error()};
+    p.value = *value;
+    p.create_index = number("CreateIndex");
+    p.modify_index = number("ModifyIndex");
+    p.lock_index = number("LockIndex");
+    p.flags = number("Flags");
+    out.push_back(std::move(p));
+  }
+  return out;
+}
+
+std::string detailed(const pair_row& p, bool base64) {
+  return table({{"CreateIndex", p.create_index},
+                {"Flags", p.flags},
+                {"Key", p.key},
+                {"LockIndex", p.lock_index},
+                {"ModifyIndex", p.modify_index},
+                {"Session", p.session.empty() ? "-" : p.session},
+                {"Value", base64 ? to_base64(p.value) : p.value}},
+               6);
+}
+
+/// `@file`, `-` for the input, else the text itself.
+result<std::string> value_given(const std::string& text, std::istream& in) {
+  if (text == "-")
+    return std::string(std::istreambuf_iterator<char>(in), {});
+  if (!text.starts_with('@'))
+    return text;
+  std::ifstream file(text.substr(1), std::ios::binary);
+  if (!file)
+    return failure{"Failed to read file: open " + text.substr(1) + ": no such file or directory"};
+  std::ostringstream out;
+  out << file.rdbuf();
+  return out.str();
+}
+
+/// Body of a write's answer.
+bool is_true(const api_answer& a) {
+  return a.body.find("true") != a.body.npos;
+}
+
+} // namespace
+
+int kv_get(const arguments& args, terminal t) {
+  options o("kv get [options] [KEY_OR_PREFIX]", {"recurse", "keys", "detailed", "base64"}, {"separator"});
+  if (auto code = o.parse(args, t))
+    return *code;
+  if (o.words().size() > 1)
+    return error(t, "Too many arguments (expected 1, got " + std::to_string(o.words().size()) + ")");
+  const auto key = without_leading_slash(o.words().empty() ? "" : o.words()[0]);
+  const bool recurse = o.on("recurse"), keys = o.on("keys");
+  if (key.empty() && !recurse && !keys)
+    return error(t, "Error! Missing KEY argument");
+  auto client = o.client(t);
+  if (!client)
+    return 1;
+  auto query = o.query();
+  if (keys) {
+    query.add("keys");
+    if (auto separator = o.value("separator", "/"); !separator.empty())
+      query.add("separator", separator);
+  } else if (recurse) {
+    query.add("recurse");
+  }
+  auto answer = client->ask("GET", "/v1/kv/" + escape_path(key), query);
+  if (!answer)
+    return error(t, "Error querying agent: " + answer.error());
+  if (answer->status == 404) {
+    if (keys || recurse)
+      return 0;
+    return error(t, "Error! No key exists at: " + key);
+  }
+  if (!answer->found())
+    return error(t, "Error querying agent: " + answer->complaint());
+  if (keys) {
+    boost::system::error_code ec;
+    auto list = json::parse(answer->body, ec);
+    if (ec || !list.is_array())
+      return error(t, "Error querying agent: the answer is not a list of keys");
+    for (const auto& k : list.get_array())
+      t.out << (k.is_string() ? std::string_view(k.get_string()) : std::string_view()) << "\n";
+    return 0;
+  }
+  auto found = pairs(answer->body);
+  if (!found)
+    return error(t, "Error querying agent: " + found.error());
+  const bool base64 = o.on("base64");
+  for (std::size_t i = 0; i < found->size(); ++i) {
+    const auto& p = (*found)[i];
+    if (o.on("detailed"))
+      t.out << (i ? "\n" : "") << detailed(p, base64);
+    else
+      t.out << (recurse ? p.key + ":" : "") << (base64 ? to_base64(p.value) : p.value) << "\n";
+  }
+  return 0;
+}
+
+int kv_put(const arguments& args, terminal t) {
+  options o("kv put [options] KEY [DATA | @FILE | -]", {"cas", "base64", "acquire", "release"},
+            {"flags", "modify-index", "session"});
+  o.numbers({"flags", "modify-index"});
+  if (auto code = o.parse(args, t))
+    return *code;
+  if (o.words().empty())
+    return error(t, "Error! Missing KEY argument");
+  if (o.words().size() > 2)
+    return error(t, "Error! Too many arguments (expected 1 or 2, got " + std::to_string(o.words().size()) + ")");
+  const auto& key = o.words()[0];
+  auto value = value_given(o.words().size() == 2 ? o.words()[1] : "", t.in);
+  if (!value)
+    return error(t, "Error! " + value.error());
+  if (o.on("base64")) {
+    value = from_base64(*value);
+    if (!value)
+      return error(t, "Error! Cannot base 64 decode data: " + value.error());
+  }
+  const bool cas = o.on("cas"), acquire = o.on("acquire"), release = o.on("release");
+  if (cas && !o.given("modify-index"))
+    return error(t, "Must specify -modify-index with -cas!");
+  if ((acquire || release) && o.value("session").empty())
+    return error(t, "Error! Missing -session (required with -acquire and -release)");
+  if (key.starts_with('/'))
+    return error(t, "Error! Failed writing data: Invalid key. Key must not begin with a '/': " + key);
+  auto client = o.client(t);
+  if (!client)
+    return 1;
+  auto query = o.query();
+  if (o.given("flags"))
+    query.add("flags", o.value("flags"));
+  if (cas)
+    query.add("cas", o.value("modify-index"));
+  else if (acquire)
+    query.add("acquire", o.value("session"));
+  else if (release)
+    query.add("release", o.value("session"));
+  auto answer = client->ask("PUT", "/v1/kv/" + escape_path(key), query, *value);
+  const auto complaint = !answer ? answer.error() : answer->found() ? std::string() : answer->complaint();
+  const bool ok = complaint.empty() && is_true(*answer);
+  if (cas)
+    return ok ? (t.out << "Success! Data written to: " << key << "\n", 0)
+              : error(t, "Error! Did not write to " + key + ": " + (complaint.empty() ? "CAS failed" : complaint));
+  if (!complaint.empty())
+    return error(t, "Error! Failed writing data: " + complaint);
+  if (acquire)
+    return ok ? (t.out << "Success! Lock acquired on: " << key << "\n", 0) : error(t, "Error! Did not acquire lock");
+  if (release)
+    return ok ? (t.out << "Success! Lock released on: " << key << "\n", 0) : error(t, "Error! Did not release lock");
+  return ok ? (t.out << "Success! Data written to: " << key << "\n", 0)
+            : error(t, "Error! Failed writing data: " + answer->body);
+}
+
+int kv_delete(const arguments& args, terminal t) {
+  options o("kv delete [options] KEY_OR_PREFIX", {"recurse", "cas"}, {"modify-index"});
+  o.numbers({"modify-index"});
+  if (auto code = o.parse(args, t))
+    return *code;
+  if (o.words().size() > 1)
+    return error(t, "Too many arguments (expected 1, got " + std::to_string(o.words().size()) + ")");
+  const auto key = without_leading_slash(o.words().empty() ? "" : o.words()[0]);
+  const bool recurse = o.on("recurse"), cas = o.on("cas");
+  if (key.empty() && !recurse)
+    return error(t, "Error! Missing KEY argument");
+  if (cas && recurse)
+    return error(t, "Cannot specify both -cas and -recurse!");
+  if (cas && o.number("modify-index") == 0)
+    return error(t, "Must specify -modify-index with -cas!");
+  if (!cas && o.given("modify-index"))
+    return error(t, "Cannot specify -modify-index without -cas!");
+  auto client = o.client(t);
+  if (!client)
+    return 1;
+  auto query = o.query();
+  if (recurse)
+    query.add("recurse");
+  if (cas)
+    query.add("cas", o.value("modify-index"));
+  auto answer = client->ask("DELETE", "/v1/kv/" + escape_path(key), query);
+  const auto complaint = !answer ? answer.error() : answer->found() ? std::string() : answer->complaint();
+  if (!complaint.empty())
+    return error(t, std::string("Error! Did not delete ") + (recurse ? "prefix " : "key ") + key + ": " + complaint);
+  if (recurse)
+    t.out << "Success! Deleted keys with prefix: " << key << "\n";
+  else if (cas && !is_true(*answer))
+    return error(t, "Error! Did not delete key " + key + ": CAS failed");
+  else
+    t.out << "Success! Deleted key: " << key << "\n";
+  return 0;
+}
+
+} // namespace belay::cli

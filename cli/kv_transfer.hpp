@@ -1,0 +1,26 @@
+#pragma once
+// The format in which keys leave one cluster and enter another.
+
+#include "protocol/base/result.hpp"
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace belay::cli {
+
+struct exported_key {
+  std::string key;
+  std::uint64_t flags = 0;
+  std::string value; ///< decoded
+  bool operator==(const exported_key&) const = default;
+};
+
+/// JSON array, tab-indented, with a line break at the end.
+std::string write_export(const std::vector<exported_key>& keys);
+
+/// Names in any case. Failures: `Cannot unmarshal data: ...`, `Error base 64 decoding value for key K: ...`.
+result<std::vector<exported_key>> read_export(std::string_view text);
+
+} // namespace belay::cli

@@ -1,0 +1,49 @@
+#pragma once
+// Options of the client verbs, in the manner of Go's flag package, and the address every one of them has.
+
+#include "cli/api_client.hpp"
+#include "cli/verbs.hpp"
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace belay::cli {
+
+/// Parses `[options] words...`; options end at the first word that is none, as in Consul.
+class options {
+public:
+  /// @param synopsis what follows `Usage: belay `
+  /// @param switches names without value, @param valued names with one; -http-addr, -token, -token-file, -datacenter
+  /// and -stale are always known.
+  options(std::string synopsis, std::vector<std::string> switches, std::vector<std::string> valued);
+
+  /// @returns the exit code if the verb is done already (help, or a complaint, both written to `t`).
+  std::optional<int> parse(const arguments& args, terminal t);
+
+  bool on(std::string_view name) const;
+  bool given(std::string_view name) const { return values_.contains(std::string(name)); }
+  std::string value(std::string_view name, std::string otherwise = "") const;
+  /// An unsigned number; parse() has checked it.
+  std::uint64_t number(std::string_view name) const;
+  /// Names among the valued ones that must be unsigned numbers.
+  options& numbers(std::vector<std::string> names);
+
+  const std::vector<std::string>& words() const { return words_; }
+  /// A client for the node asked for. @returns nullopt after a complaint.
+  std::optional<api_client> client(terminal t) const;
+  /// Adds -datacenter and -stale to a query.
+  api_query query() const;
+
+private:
+  std::string synopsis_;
+  std::set<std::string, std::less<>> switches_, valued_, numbers_;
+  std::map<std::string, std::string> values_;
+  std::vector<std::string> words_;
+};
+
+} // namespace belay::cli

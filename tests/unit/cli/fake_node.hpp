@@ -1,0 +1,78 @@
+#pragma once
+// A node that answers from a list: what the client verbs ask and print can be checked without a server.
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/beast/core/flat_buffer.hpp>
+#include <boost/beast/http.hpp>
+
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace belay::cli {
+
+/// Serves as many requests as it has answers, one after the other, on a free port of 127.0.0.1.
+class fake_node {
+public:
+  struct answer {
+    unsigned status;
+    std::string body;
+  };
+
+  explicit fake_node(std::vector<answer> answers)
+      : acceptor_(loop_, {boost::asio::ip::make_address("127.0.0.1"), 0}), answers_(std::move(answers)),
+        thread_([this] { serve(); }) {}
+  ~fake_node() { join(); }
+
+  std::string address() const { return "127.0.0.1:" + std::to_string(acceptor_.local_endpoint().port()); }
+
+  /// `METHOD target` and the body, for each request. Waits until every answer was given.
+  std::vector<std::string> asked() {
+    join();
+    return asked_;
+  }
+  std::string token;
+
+private:
+  void serve() {
+    namespace http = boost::beast::http;
+    for (const auto& a : answers_) {
+      boost::system::error_code ec;
+      boost::asio::ip::tcp::socket socket(loop_);
+      acceptor_.accept(socket, ec);
+      boost::beast::flat_buffer buffer;
+      http::request<http::string_body> request;
+      http::read(socket, buffer, request, ec);
+      if (ec)
+        return; // the destructor's farewell
+      asked_.push_back(std::string(request.method_string()) + " " + std::string(request.target()) +
+                       (request.body().empty() ? "" : " " + request.body()));
+      token = std::string(request["X-Consul-Token"]);
+      http::response<http::string_body> response(http::int_to_status(a.status), 11);
+      response.body() = a.body;
+      response.prepare_payload();
+      http::write(socket, response, ec);
+    }
+  }
+
+  void join() {
+    if (!thread_.joinable())
+      return;
+    // Wakes an accept that nobody will use, so that a failed test ends.
+    boost::system::error_code ec;
+    boost::asio::io_context loop;
+    boost::asio::ip::tcp::socket farewell(loop);
+    farewell.connect(acceptor_.local_endpoint(), ec);
+    farewell.close(ec);
+    thread_.join();
+  }
+
+  boost::asio::io_context loop_;
+  boost::asio::ip::tcp::acceptor acceptor_;
+  std::vector<answer> answers_;
+  std::vector<std::string> asked_;
+  std::thread thread_;
+};
+
+} // namespace belay::cli

@@ -1,0 +1,369 @@
+// The client verbs: requests, texts and exit codes are those of Consul's command line, since scripts depend on them.
+
+#include "tests/unit/cli/fake_node.hpp"
+
+#include "cli/api_client.hpp"
+#include "cli/base64.hpp"
+#include "cli/kv_transfer.hpp"
+#include "cli/table.hpp"
+#include "cli/verbs.hpp"
+
+#include <catch2/catch.hpp>
+
+#include <sstream>
+
+using namespace belay::cli;
+
+namespace {
+
+struct ended {
+  int code;
+  std::string out, err;
+};
+
+ended call(const arguments& words, const std::string& input = "") {
+  std::istringstream in(input);
+  std::ostringstream out, err;
+  int code = run(words, {in, out, err});
+  return {code, out.str(), err.str()};
+}
+
+const char* one_key = R"([{"LockIndex":2,"Key":"a/b","Flags":42,"Value":"eCB5","CreateIndex":10,"ModifyIndex":12}])";
+
+} // namespace
+
+TEST_CASE("verbs of the key-value store") {
+  struct row {
+    const char* name;
+    arguments words; ///< the address of the node goes behind the verb's name
+    std::size_t name_words;
+    fake_node::answer answer;
+    const char* asked;
+    int code;
+    const char* out;
+    const char* err;
+  };
+  const row rows[] = {
+      {"get", {"kv", "get", "a/b"}, 2, {200, one_key}, "GET /v1/kv/a/b", 0, "x y\n", ""},
+      {"get escapes",
+       {"kv", "get", "/a b?"},
+       2,
+       {404, ""},
+       "GET /v1/kv/a%20b%3F",
+       1,
+       "",
+       "Error! No key exists at: a b?\n"},
+      {"get in base64", {"kv", "get", "-base64", "a/b"}, 2, {200, one_key}, "GET /v1/kv/a/b", 0, "eCB5\n", ""},
+      {"get detailed",
+       {"kv", "get", "-detailed", "a/b"},
+       2,
+       {200, one_key},
+       "GET /v1/kv/a/b",
+       0,
+       "CreateIndex      10\nFlags            42\nKey              a/b\nLockIndex        2\nModifyIndex      12\n"
+       "Session          -\nValue            x y\n",
+       ""},
+      {"get a tree", {"kv", "get", "-recurse", "a/"}, 2, {200, one_key}, "GET /v1/kv/a/?recurse", 0, "a/b:x y\n", ""},
+      {"get an empty tree", {"kv", "get", "-recurse"}, 2, {404, ""}, "GET /v1/kv/?recurse", 0, "", ""},
+      {"get names",
+       {"kv", "get", "-keys", "a"},
+       2,
+       {200, R"(["a/b","a/c/"])"},
+       "GET /v1/kv/a?keys&separator=/",
+       0,
+       "a/b\na/c/\n",
+       ""},
+      {"get names without separator",
+       {"kv", "get", "-keys", "-separator=", "a"},
+       2,
+       {200, "[]"},
+       "GET /v1/kv/a?keys",
+       0,
+       "",
+       ""},
+      {"get stale elsewhere",
+       {"kv", "get", "-stale", "-datacenter=dc2", "a"},
+       2,
+       {500, "No path to datacenter"},
+       "GET /v1/kv/a?dc=dc2&stale",
+       1,
+       "",
+       "Error querying agent: Unexpected response code: 500 (No path to datacenter)\n"},
+      {"put", {"kv", "put", "k", "v w"}, 2, {200, "true"}, "PUT /v1/kv/k v w", 0, "Success! Data written to: k\n", ""},
+      {"put nothing", {"kv", "put", "k"}, 2, {200, "true"}, "PUT /v1/kv/k", 0, "Success! Data written to: k\n", ""},
+      {"put input",
+       {"kv", "put", "k", "-"},
+       2,
+       {200, "true"},
+       "PUT /v1/kv/k typed",
+       0,
+       "Success! Data written to: k\n",
+       ""},
+      {"put flags",
+       {"kv", "put", "-flags", "7", "k", "v"},
+       2,
+       {200, "true"},
+       "PUT /v1/kv/k?flags=7 v",
+       0,
+       "Success! Data written to: k\n",
+       ""},
+      {"put base64",
+       {"kv", "put", "-base64", "k", "eCB5"},
+       2,
+       {200, "true"},
+       "PUT /v1/kv/k x y",
+       0,
+       "Success! Data written to: k\n",
+       ""},
+      {"put if unchanged",
+       {"kv", "put", "-cas", "-modify-index=5", "k", "v"},
+       2,
+       {200, "false"},
+       "PUT /v1/kv/k?cas=5 v",
+       1,
+       "",
+       "Error! Did not write to k: CAS failed\n"},
+      {"put and lock",
+       {"kv", "put", "-acquire", "-session=s", "k", "v"},
+       2,
+       {200, "true"},
+       "PUT /v1/kv/k?acquire=s v",
+       0,
+       "Success! Lock acquired on: k\n",
+       ""},
+      {"put and lock in vain",
+       {"kv", "put", "-acquire", "-session=s", "k"},
+       2,
+       {200, "false"},
+       "PUT /v1/kv/k?acquire=s",
+       1,
+       "",
+       "Error! Did not acquire lock\n"},
+      {"put and unlock",
+       {"kv", "put", "-release", "-session=s", "k"},
+       2,
+       {200, "true"},
+       "PUT /v1/kv/k?release=s",
+       0,
+       "Success! Lock released on: k\n",
+       ""},
+      {"put refused",
+       {"kv", "put", "k", "v"},
+       2,
+       {500, "No cluster leader"},
+       "PUT /v1/kv/k v",
+       1,
+       "",
+       "Error! Failed writing data: Unexpected response code: 500 (No cluster leader)\n"},
+      {"delete", {"kv", "delete", "k"}, 2, {200, "true"}, "DELETE /v1/kv/k", 0, "Success! Deleted key: k\n", ""},
+      {"delete a tree",
+       {"kv", "delete", "-recurse", "a/"},
+       2,
+       {200, "true"},
+       "DELETE /v1/kv/a/?recurse",
+       0,
+       "Success! Deleted keys with prefix: a/\n",
+       ""},
+      {"delete if unchanged",
+       {"kv", "delete", "-cas", "-modify-index=5", "k"},
+       2,
+       {200, "false"},
+       "DELETE /v1/kv/k?cas=5",
+       1,
+       "",
+       "Error! Did not delete key k: CAS failed\n"},
+      {"export",
+       {"kv", "export", "a"},
+       2,
+       {200, one_key},
+       "GET /v1/kv/a?recurse",
+       0,
+       "[\n\t{\n\t\t\"key\": \"a/b\",\n\t\t\"flags\": 42,\n\t\t\"value\": \"eCB5\"\n\t}\n]\n",
+       ""},
+      {"export nothing", {"kv", "export", "zz"}, 2, {404, ""}, "GET /v1/kv/zz?recurse", 0, "[]\n", ""},
+      {"import",
+       {"kv", "import", R"([{"Key":"a/b","FLAGS":42,"value":"eCB5"}])"},
+       2,
+       {200, "true"},
+       "PUT /v1/kv/a/b?flags=42 x y",
+       0,
+       "Imported: a/b\n",
+       ""},
+      {"list of peers",
+       {"operator", "raft", "list-peers"},
+       3,
+       {200,
+        R"({"Servers":[{"ID":"u1","Node":"s1","Address":"127.0.0.1:8300","Leader":true,"ProtocolVersion":"3","Voter":true}],"Index":0})"},
+       "GET /v1/operator/raft/configuration",
+       0,
+       "Node  ID  Address         State   Voter  RaftProtocol\ns1    u1  127.0.0.1:8300  leader  true   3\n",
+       ""},
+      {"removal of a peer",
+       {"operator", "raft", "remove-peer", "-id=u1"},
+       3,
+       {200, ""},
+       "DELETE /v1/operator/raft/peer?id=u1",
+       0,
+       "Removed peer with id \"u1\"\n",
+       ""},
+      {"members",
+       {"members"},
+       1,
+       {200,
+        R"([{"Name":"r1","Addr":"127.0.0.1","Port":8301,"Tags":{"role":"consul","dc":"dc1","build":"1.8.7:","vsn":"2","segment":""},"Status":1}])"},
+       "GET /v1/agent/members",
+       0,
+       "Node  Address         Status  Type    Build  Protocol  DC   Segment\n"
+       "r1    127.0.0.1:8301  alive   server  1.8.7  2         dc1  <all>\n",
+       ""},
+      {"info",
+       {"info"},
+       1,
+       {200, R"({"Stats":{"raft":{"term":"2","state":"Leader"},"consul":{"leader":"true"}}})"},
+       "GET /v1/agent/self",
+       0,
+       "consul:\n\tleader = true\nraft:\n\tstate = Leader\n\tterm = 2\n",
+       ""},
+  };
+  for (const auto& r : rows) {
+    INFO(r.name);
+    fake_node node({r.answer});
+    auto words = r.words;
+    words.insert(words.begin() + static_cast<std::ptrdiff_t>(r.name_words), "-http-addr=" + node.address());
+    auto e = call(words, "typed");
+    CHECK(e.code == r.code);
+    CHECK(e.out == r.out);
+    CHECK(e.err == r.err);
+    CHECK(node.asked() == std::vector<std::string>{r.asked});
+  }
+}
+
+TEST_CASE("verbs that are refused before anything is asked") {
+  struct row {
+    arguments words;
+    const char* complaint;
+  };
+  const row rows[] = {
+      {{"kv", "get"}, "Error! Missing KEY argument\n"},
+      {{"kv", "get", "a", "b"}, "Too many arguments (expected 1, got 2)\n"},
+      {{"kv", "put"}, "Error! Missing KEY argument\n"},
+      {{"kv", "put", "-cas", "k", "v"}, "Must specify -modify-index with -cas!\n"},
+      {{"kv", "put", "-acquire", "k"}, "Error! Missing -session (required with -acquire and -release)\n"},
+      {{"kv", "put", "/lead", "v"}, "Error! Failed writing data: Invalid key. Key must not begin with a '/': /lead\n"},
+      {{"kv", "put", "-base64", "k", "!"}, "Error! Cannot base 64 decode data: illegal base64 data at input byte 0\n"},
+      {{"kv", "delete"}, "Error! Missing KEY argument\n"},
+      {{"kv", "delete", "-cas", "k"}, "Must specify -modify-index with -cas!\n"},
+      {{"kv", "delete", "-modify-index=3", "k"}, "Cannot specify -modify-index without -cas!\n"},
+      {{"kv", "delete", "-cas", "-recurse", "k"}, "Cannot specify both -cas and -recurse!\n"},
+      {{"kv", "import", R"([{"key":"bad","value":"!"}])"},
+       "Error base 64 decoding value for key bad: illegal base64 data at input byte 0\n"},
+      {{"kv", "import"}, "Error! Missing DATA argument\n"},
+      {{"operator", "raft", "remove-peer"}, "an address or id is required for the peer to remove\n"},
+      {{"validate"}, "Must specify at least one config file or directory\n"},
+      {{"kv", "get", "-http-addr=https://127.0.0.1:1", "k"},
+       "Error connecting to the agent: HTTPS is not supported by this client: https://127.0.0.1:1\n"},
+  };
+  for (const auto& r : rows) {
+    auto e = call(r.words);
+    CHECK(e.err == r.complaint);
+    CHECK(e.code == 1);
+    CHECK(e.out.empty());
+  }
+  CHECK(call({"kv", "import", "{bad"}).err.starts_with("Cannot unmarshal data: "));
+  CHECK(call({"kv", "get", "-bogus", "k"}).err.starts_with("flag provided but not defined: -bogus\n"));
+  CHECK(call({"agent", "-bogus"}).err.starts_with("flag provided but not defined: -bogus\n"));
+  CHECK(call({"agent", "-server"}).err == "==> data_dir cannot be empty\n");
+}
+
+TEST_CASE("names of verbs") {
+  CHECK(call({}).code == 127);
+  CHECK(call({"bogus"}).code == 127);
+  CHECK(call({"kv"}).code == 127);
+  CHECK(call({"kv"}).err.find("kv export") != std::string::npos);
+  CHECK(call({"kv", "bogus"}).code == 127);
+  CHECK(call({"operator", "raft"}).code == 127);
+  CHECK(call({"help"}).code == 0);
+  CHECK(call({"kv", "-h"}).code == 0);
+  CHECK(call({"kv", "get", "-h"}).code == 0);
+  CHECK(call({"agent", "-h"}).code == 0);
+  auto v = call({"version"});
+  CHECK(v.code == 0);
+  CHECK(v.out.starts_with("Belay v"));
+  CHECK(v.out.find("\nCompatible with the Consul 1.8.7 API\n") != std::string::npos);
+}
+
+TEST_CASE("a token goes with the request, and nobody there is an error") {
+  std::string address;
+  {
+    fake_node node({{200, one_key}});
+    address = node.address();
+    CHECK(call({"kv", "get", "-http-addr", "http://" + address, "-token", "secret", "k"}).code == 0);
+    node.asked();
+    CHECK(node.token == "secret");
+  }
+  auto e = call({"kv", "get", "-http-addr=" + address, "k"});
+  CHECK(e.code == 1);
+  CHECK(e.err.find("Connection refused") != std::string::npos);
+}
+
+TEST_CASE("addresses of the API") {
+  struct row {
+    const char* text;
+    const char* host;
+    const char* port;
+    const char* unix_path;
+  };
+  const row rows[] = {
+      {"127.0.0.1:8501", "127.0.0.1", "8501", ""},
+      {"node", "node", "8500", ""},
+      {"http://node:1/", "node", "1", ""},
+      {"[::1]:2", "::1", "2", ""},
+      {"::1", "::1", "8500", ""},
+      {"[::1]", "::1", "8500", ""},
+      {":3", "127.0.0.1", "3", ""},
+      {"unix:///run/b.sock", "", "", "/run/b.sock"},
+  };
+  for (const auto& r : rows) {
+    INFO(r.text);
+    auto a = parse_api_address(r.text);
+    REQUIRE(a);
+    CHECK(a->host == r.host);
+    CHECK(a->port == r.port);
+    CHECK(a->unix_path == r.unix_path);
+  }
+  CHECK_FALSE(parse_api_address("ftp://x"));
+}
+
+TEST_CASE("what is exported can be imported") {
+  const std::vector<exported_key> keys = {{"a<&>", 0, ""},
+                                          {"b \"q\" \xC3\xA9", 18446744073709551615u, std::string("\0\xFF\n", 3)}};
+  auto text = write_export(keys);
+  CHECK(text.find("\"value\": \"\"") != std::string::npos);
+  CHECK(text.find("a\\u003c\\u0026\\u003e") != std::string::npos);
+  auto back = read_export(text);
+  REQUIRE(back);
+  CHECK(*back == keys);
+  CHECK(read_export("[]")->empty());
+  CHECK(read_export(R"([{"key":"k","flags":-1}])").error().starts_with("Cannot unmarshal data: "));
+}
+
+TEST_CASE("base64") {
+  for (const std::string s : {"", "a", "ab", "abc", "abcd"})
+    CHECK(from_base64(to_base64(s)).value() == s);
+  CHECK(to_base64("ab") == "YWI=");
+  CHECK(from_base64("YW\nI=").value() == "ab");
+  struct row {
+    const char* text;
+    int at;
+  };
+  for (const auto& r :
+       {row{"!", 0}, row{"YWI", 3}, row{"Y", 1}, row{"YW=I", 3}, row{"YWI=YWI=", 4}, row{"====", 0}, row{"Y===", 1}}) {
+    INFO(r.text);
+    CHECK(from_base64(r.text).error() == "illegal base64 data at input byte " + std::to_string(r.at));
+  }
+}
+
+TEST_CASE("columns") {
+  CHECK(table({{"a", "bb"}, {"ccc", "d"}}) == "a    bb\nccc  d\n");
+  CHECK(table({}).empty());
+}
