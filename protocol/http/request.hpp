@@ -58,6 +58,7 @@ struct local_request {
   local_kind kind = local_kind::status_leader;
   bool prometheus = false; ///< agent_metrics
   bool stale = false;
+  bool wan = false; ///< agent_members: names have the datacenter behind them
 };
 
 using action = std::variant<response, read_request, write_request, session_renew, local_request>;
@@ -77,6 +78,7 @@ struct route_settings {
   std::chrono::nanoseconds default_query_time{std::chrono::minutes(5)};
   std::chrono::nanoseconds max_query_time{std::chrono::minutes(10)};
   std::chrono::nanoseconds session_ttl_min{std::chrono::seconds(10)};
+  std::chrono::nanoseconds discovery_max_stale{0}; ///< > 0: catalog and health reads in default mode become stale ones
   bool pretty_always = false; ///< -dev
   bool unprintable_filter = true;
   std::vector<std::string> block_endpoints;
@@ -93,7 +95,7 @@ struct body_limit {
   std::size_t bytes_max = 0;
 };
 body_limit body_limit_of(std::string_view method, std::string_view target, const route_settings& s);
-/// The 413 of contract 03 section 3 / 05 for a body of that length.
+/// The 413 of contract 03 section 3 / 05 for a body of that length; 0: unknown, because it came in chunks.
 response body_too_large(std::string_view target, std::uint64_t length, const route_settings& s);
 
 } // namespace belay::http

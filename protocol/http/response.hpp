@@ -29,4 +29,9 @@ response error_response(int status, std::string text);
 void serialize(const response& r, std::string_view date, bool keep_alive, bool gzip,
                const std::vector<std::pair<std::string, std::string>>& extra, std::string& out);
 
+/// The status line and headers alone, for a body of `body_bytes` that follows from elsewhere, such as body_shared.
+/// `encoded`: those bytes are gzip.
+void serialize_head(const response& r, std::string_view date, bool keep_alive, bool encoded, std::size_t body_bytes,
+                    const std::vector<std::pair<std::string, std::string>>& extra, std::string& out);
+
 } // namespace belay::http

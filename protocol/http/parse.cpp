@@ -1,0 +1,242 @@
+// The router: from the request line to the handler of its path, in the order of contract 01 section 4.
+
+#include "protocol/http/go_syntax.hpp"
+#include "protocol/http/network.hpp"
+#include "protocol/http/routes.hpp"
+
+#include <algorithm>
+
+namespace belay::http {
+
+namespace {
+
+/// Answers of the router itself: no Vary (contract 01 section 7).
+response bare(int status) {
+  response r;
+  r.status = status;
+  r.vary = false;
+  return r;
+}
+
+response bad_request() {
+  auto r = error_response(400, "400 Bad Request");
+  r.vary = false;
+  r.close = true;
+  return r;
+}
+
+std::string escape_html(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    if (c == '&')
+      out += "&amp;";
+    else if (c == '<')
+      out += "&lt;";
+    else if (c == '>')
+      out += "&gt;";
+    else if (c == '"')
+      out += "&#34;";
+    else if (c == '\'')
+      out += "&#39;";
+    else
+      out += c;
+  }
+  return out;
+}
+
+response redirect(std::string_view method, std::string_view path, std::string_view raw_query) {
+  auto r = bare(301);
+  auto location = escape_path(path);
+  if (!raw_query.empty())
+    (location += '?').append(raw_query);
+  if (method == "GET" || method == "HEAD") {
+    r.content_type = "text/html; charset=utf-8";
+    if (method == "GET")
+      r.body = "<a href=\"" + escape_html(location) + "\">Moved Permanently</a>.\n\n";
+  }
+  r.headers.emplace_back("Location", std::move(location));
+  return r;
+}
+
+unsigned method_bit(std::string_view method) {
+  if (method == "GET")
+    return method_get;
+  if (method == "PUT")
+    return method_put;
+  if (method == "DELETE")
+    return method_delete;
+  return 0;
+}
+
+response with_allow(response r, const route& at) {
+  r.headers.emplace_back("Allow", std::string(at.allow));
+  return r;
+}
+
+bool is_blocked(const request_context& c) {
+  const auto& blocked = c.settings.block_endpoints;
+  return std::any_of(blocked.begin(), blocked.end(),
+                     [&](const std::string& prefix) { return c.path.substr(0, prefix.size()) == prefix; });
+}
+
+bool may_write_from(const request_context& c) {
+  const auto& allowed = c.settings.allow_write_http_from;
+  const auto address = c.request.remote_address;
+  return allowed.empty() || c.request.method == "GET" ||
+         std::any_of(allowed.begin(), allowed.end(),
+                     [&](const std::string& cidr) { return network_contains(cidr, address); });
+}
+
+void read_headers(request_context& c) {
+  for (const auto& [name, value] : c.request.headers) {
+    std::string_view* slot = nullptr;
+    switch (name.size()) { // these names differ in length, and most headers match none
+    case 6:
+      slot = equal_ignoring_case(name, "Accept") ? &c.accept : nullptr;
+      break;
+    case 13:
+      slot = equal_ignoring_case(name, "Cache-Control") ? &c.cache_control : nullptr;
+      break;
+    case 15:
+      slot = equal_ignoring_case(name, "Accept-Encoding") ? &c.accept_encoding : nullptr;
+      break;
+    case 18:
+      slot = equal_ignoring_case(name, "X-Consul-Namespace") ? &c.consul_namespace : nullptr;
+      break;
+    default:
+      break;
+    }
+    if (slot && slot->data() == nullptr)
+      *slot = value;
+  }
+}
+
+/// A coding with weight zero is one the client refuses (RFC 9110 section 12.5.3).
+bool is_refused_coding(std::string_view parameters) {
+  std::string squeezed;
+  for (const char c : parameters)
+    if (c != ' ' && c != '\t')
+      squeezed += c;
+  const auto q = squeezed.find(";q=");
+  if (q == std::string::npos)
+    return false;
+  return squeezed.find_first_not_of("0.", q + 3) == std::string::npos;
+}
+
+bool accepts_gzip(std::string_view header) {
+  while (!header.empty()) {
+    const auto end = std::min(header.find(','), header.size());
+    auto coding = header.substr(0, end);
+    header.remove_prefix(std::min(end + 1, header.size()));
+    while (!coding.empty() && coding.front() == ' ')
+      coding.remove_prefix(1);
+    auto name = coding.substr(0, std::min(coding.find(';'), coding.size()));
+    while (!name.empty() && name.back() == ' ')
+      name.remove_suffix(1);
+    if (equal_ignoring_case(name, "gzip"))
+      return !is_refused_coding(coding.substr(std::min(coding.find(';'), coding.size())));
+  }
+  return false;
+}
+
+action handle(request_context& c, const route& at, std::string_view raw_query) {
+  const auto method = c.request.method;
+  if (!c.query.parse(raw_query)) {
+    response r;
+    r.status = 500;
+    return r;
+  }
+  read_headers(c);
+  c.options.pretty = c.settings.pretty_always || c.query.has("pretty");
+  c.options.gzip = !c.accept_encoding.empty() && accepts_gzip(c.accept_encoding);
+  if (is_blocked(c))
+    return error_response(403, "Endpoint is blocked by agent configuration");
+  if (method == "OPTIONS")
+    return with_allow(response{}, at);
+  if ((at.methods & method_bit(method)) == 0)
+    return with_allow(error_response(405, "method " + std::string(method) + " not allowed"), at);
+  if (!may_write_from(c))
+    return error_response(403, "Access is restricted");
+  c.argument = c.path.substr(at.pattern.size());
+  return at.handle(c);
+}
+
+/// The part of the target that names path and query; empty: it names none.
+std::string_view local_part(std::string_view target) {
+  if (target.empty() || target.front() == '/')
+    return target;
+  // Absolute form, as sent to proxies (RFC 9112 section 3.2.2).
+  const auto authority = target.find("://");
+  if (authority == std::string_view::npos)
+    return {};
+  const auto path = target.find('/', authority + 3);
+  return path == std::string_view::npos ? std::string_view("/") : target.substr(path);
+}
+
+bool has_control_character(std::string_view target) {
+  return std::any_of(target.begin(), target.end(), [](char c) {
+    const auto byte = static_cast<unsigned char>(c);
+    return byte <= 0x20 || byte == 0x7F;
+  });
+}
+
+response index_page() {
+  auto r = error_response(200, "Consul Agent");
+  r.vary = false;
+  return r;
+}
+
+} // namespace
+
+parsed_request parse(const raw_request& r, const route_settings& s, const std::function<std::string()>& uuid) {
+  parsed_request out;
+  if (r.method == "OPTIONS" && r.target == "*") {
+    out.action = bare(200);
+    return out;
+  }
+  const auto target = local_part(r.target);
+  if (target.empty() || has_control_character(target)) {
+    out.action = bad_request();
+    return out;
+  }
+  const auto mark = std::min(target.find('?'), target.size());
+  const auto raw_query = target.substr(std::min(mark + 1, target.size()));
+  auto path = target.substr(0, mark);
+  std::string decoded;
+  if (path.find('%') != std::string_view::npos) {
+    if (!decode_path(path, decoded)) {
+      out.action = bad_request();
+      return out;
+    }
+    path = decoded;
+  }
+  if (s.unprintable_filter && !is_printable(path)) {
+    out.action = bare(400);
+    return out;
+  }
+  std::string cleaned;
+  const bool unclean = !is_clean_path(path);
+  if (unclean) {
+    cleaned = clean_path(path);
+    path = cleaned;
+  }
+  if (is_prefix_without_slash(path)) {
+    out.action = redirect(r.method, std::string(path) + '/', raw_query);
+    return out;
+  }
+  if (unclean) {
+    out.action = redirect(r.method, path, raw_query);
+    return out;
+  }
+  const auto* at = find_route(path);
+  if (!at) {
+    out.action = path == "/" ? index_page() : bare(404);
+    return out;
+  }
+  out.route = at->name;
+  request_context c{r, s, uuid, out.options, path, {}, {}, {}, {}, {}, {}};
+  out.action = handle(c, *at, raw_query);
+  return out;
+}
+
+} // namespace belay::http

@@ -1,0 +1,23 @@
+#pragma once
+// The parameters that all reads share: consistency, caching, wait and index (contract 01 section 6, 06 section 2).
+
+#include "protocol/http/request_context.hpp"
+
+namespace belay::http {
+
+struct query_options {
+  consistency mode = consistency::normal;
+  std::uint64_t min_index = 0;
+  std::chrono::nanoseconds wait{0}; ///< defaulted and capped
+};
+
+/// In the reference's order: modes, Cache-Control, wait, index.
+refused read_query_options(const request_context& c, query_options& out);
+/// The first two of them, where a path knows no waiting.
+refused read_consistency(const request_context& c, query_options& out);
+
+inline read_request make_read(state::query q, const query_options& o) {
+  return {std::move(q), o.mode, o.min_index, o.wait};
+}
+
+} // namespace belay::http

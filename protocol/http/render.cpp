@@ -1,0 +1,222 @@
+#include "protocol/http/render.hpp"
+
+#include "protocol/http/render_parts.hpp"
+#include "protocol/http/request_context.hpp"
+
+#include <type_traits>
+
+namespace belay::http {
+
+namespace {
+
+template <class T, class Variant>
+struct is_one_of;
+template <class T, class... Ts>
+struct is_one_of<T, std::variant<Ts...>> : std::disjunction<std::is_same<T, Ts>...> {};
+
+using discovery_queries =
+    std::variant<state::catalog_nodes, state::catalog_services, state::catalog_service, state::catalog_node,
+                 state::health_node, state::health_checks, state::health_state, state::health_service>;
+
+/// Contract 01 section 7: of catalog and health reads.
+bool tells_consistency(const state::query& q) {
+  return std::visit([](const auto& each) { return is_one_of<std::decay_t<decltype(each)>, discovery_queries>::value; },
+                    q);
+}
+
+/// Contract 01 section 7: errors of these carry meta headers.
+bool sets_meta_late(const state::query& q) {
+  const bool session = std::holds_alternative<state::session_info>(q) ||
+                       std::holds_alternative<state::session_list>(q) || std::holds_alternative<state::session_node>(q);
+  return session || tells_consistency(q);
+}
+
+void add_meta(response& r, const read_request& request, log_index index, const read_meta& meta) {
+  r.headers.reserve(6);
+  r.headers.emplace_back("X-Consul-Index", to_string(index));
+  r.headers.emplace_back("X-Consul-Knownleader", meta.known_leader ? "true" : "false");
+  r.headers.emplace_back("X-Consul-Lastcontact", std::to_string(meta.last_contact_ms));
+  if (tells_consistency(request.query))
+    r.headers.emplace_back("X-Consul-Effective-Consistency", request.mode == consistency::stale        ? "stale"
+                                                             : request.mode == consistency::consistent ? "consistent"
+                                                                                                       : "leader");
+}
+
+template <class List, class Append>
+std::string json_list(const List& list, Append append) {
+  std::string out = "[";
+  bool first = true;
+  for (const auto& each : list) {
+    if (!first)
+      out += ',';
+    first = false;
+    append(out, each);
+  }
+  return out += ']';
+}
+
+response not_found() {
+  response r;
+  r.status = 404;
+  return r;
+}
+
+response raw_value(const state::kv_entry& e) {
+  response r;
+  r.content_type = "text/plain";
+  r.body_shared = e.value;
+  r.headers.reserve(6);
+  r.headers.emplace_back("X-Content-Type-Options", "nosniff");
+  r.headers.emplace_back("Content-Security-Policy", "sandbox");
+  return r;
+}
+
+/// The body of an answer by the kind of its data; the query decides between shapes of the same data.
+struct body_writer {
+  const state::query& query;
+  const render_options& options;
+
+  response json(std::string text) const { return json_response(std::move(text), options); }
+
+  response operator()(const state::kv_entries& found) const {
+    if (found.entries.empty())
+      return not_found();
+    if (options.raw && std::holds_alternative<state::kv_get>(query))
+      return raw_value(*found.entries.front());
+    constexpr std::size_t members_bytes_typical = 160;
+    std::size_t bytes = 2;
+    for (const auto& e : found.entries)
+      bytes += members_bytes_typical + e->key.size() + e->value->size() * 4 / 3;
+    std::string out;
+    out.reserve(bytes);
+    char lead = '[';
+    for (const auto& e : found.entries) {
+      out += lead;
+      lead = ',';
+      append_kv_entry(out, *e, true);
+    }
+    out += ']';
+    return json(std::move(out));
+  }
+
+  response operator()(const state::key_names& found) const {
+    const auto* asked = std::get_if<state::kv_keys>(&query);
+    if (found.keys.empty() && asked && !asked->prefix.empty())
+      return not_found();
+    std::string out;
+    append_json_strings(out, found.keys);
+    return json(std::move(out));
+  }
+
+  response operator()(const state::sessions& found) const {
+    return json(json_list(found.list, [](auto& out, const auto& s) { append_session(out, *s); }));
+  }
+
+  response operator()(const state::nodes& found) const {
+    return json(json_list(found.list, [](auto& out, const auto& n) { append_node(out, *n); }));
+  }
+
+  response operator()(const state::service_names& found) const {
+    std::string out;
+    char lead = '{';
+    for (const auto& [name, tags] : found.tags_by_service) {
+      out += lead;
+      lead = ',';
+      append_json_string(out, name);
+      out += ':';
+      append_json_strings(out, tags);
+    }
+    if (lead == '{')
+      out += '{';
+    out += '}';
+    return json(std::move(out));
+  }
+
+  response operator()(const state::service_instances& found) const {
+    if (!std::holds_alternative<state::health_service>(query))
+      return json(
+          json_list(found.list, [](auto& out, const auto& i) { append_service_node(out, *i.node, *i.service); }));
+    return json(json_list(found.list, [](auto& out, const auto& i) {
+      out += "{\"Node\":";
+      append_node(out, *i.node);
+      out += ",\"Service\":";
+      append_service(out, *i.service, absent_tags::empty);
+      out += ",\"Checks\":";
+      out += json_list(i.checks, [](auto& o, const auto& c) { append_check(o, *c, absent_tags::empty); });
+      out += '}';
+    }));
+  }
+
+  response operator()(const state::node_services& found) const {
+    if (!found.node)
+      return json("null");
+    std::map<std::string_view, const state::service_record*> by_id;
+    for (const auto& s : found.services)
+      by_id[s->id] = s.get();
+    std::string out = "{\"Node\":";
+    append_node(out, *found.node);
+    out += ",\"Services\":{";
+    bool first = true;
+    for (const auto& [id, service] : by_id) {
+      if (!first)
+        out += ',';
+      first = false;
+      append_json_string(out, id);
+      out += ':';
+      append_service(out, *service, absent_tags::empty);
+    }
+    out += "}}";
+    return json(std::move(out));
+  }
+
+  response operator()(const state::checks& found) const {
+    return json(json_list(found.list, [](auto& out, const auto& c) { append_check(out, *c, absent_tags::empty); }));
+  }
+
+  // Both have shapes of their own and never come here.
+  response operator()(const state::txn_reply&) const { return {}; }
+  response operator()(const state::refusal&) const { return {}; }
+};
+
+} // namespace
+
+response render_read(const read_request& request, const state::query_result& result, const read_meta& meta,
+                     const render_options& options) {
+  if (const auto* no = std::get_if<state::refusal>(&result.data))
+    return render_read_error(request, no->text);
+  if (const auto* txn = std::get_if<state::txn_reply>(&result.data))
+    return render_txn(*txn, &meta, options);
+  auto r = std::visit(body_writer{request.query, options}, result.data);
+  add_meta(r, request, result.index, meta);
+  return r;
+}
+
+response render_read_error(const read_request& request, std::string text) {
+  auto r = error_response(500, std::move(text));
+  return sets_meta_late(request.query) ? with_unknown_meta(std::move(r)) : r;
+}
+
+response render_write(const state::command&, const state::reply& reply, const render_options& options) {
+  if (const auto* yes = std::get_if<bool>(&reply))
+    return json_response(*yes ? "true" : "false", options);
+  if (const auto* id = std::get_if<std::string>(&reply)) {
+    std::string out = "{\"ID\":";
+    append_json_string(out, *id);
+    return json_response(out += '}', options);
+  }
+  if (const auto* txn = std::get_if<state::txn_reply>(&reply))
+    return render_txn(*txn, nullptr, options);
+  if (const auto* no = std::get_if<state::refusal>(&reply))
+    return error_response(500, no->text);
+  return json_response("true", options);
+}
+
+response render_renew(const std::string& id, const state::session_ptr& session, const render_options& options) {
+  if (!session)
+    return error_response(404, "Session id '" + id + "' not found");
+  std::string out = "[";
+  append_session(out, *session);
+  return json_response(out += ']', options);
+}
+
+} // namespace belay::http

@@ -1,0 +1,24 @@
+#pragma once
+// Rows as JSON, appended to a string: the pieces that answers of several areas share (contract 03, 04, 05, 07, 08).
+
+#include "protocol/http/json_output.hpp"
+#include "protocol/http/render.hpp"
+
+namespace belay::http {
+
+/// `with_value` false: Value is null whatever is stored (results of transactions).
+void append_kv_entry(std::string& out, const state::kv_entry& e, bool with_value);
+void append_session(std::string& out, const state::session_record& s);
+void append_node(std::string& out, const state::node_record& n);
+/// How absent tags are shown: `[]` by catalog and health, null by transactions.
+enum class absent_tags { empty, null };
+void append_service(std::string& out, const state::service_record& s, absent_tags tags);
+void append_check(std::string& out, const state::check_record& c, absent_tags tags);
+/// One row of /v1/catalog/service: the node's members with the service's behind them.
+void append_service_node(std::string& out, const state::node_record& n, const state::service_record& s);
+/// `meta` not null: the shape of a transaction that only read.
+std::string txn_json(const state::txn_reply& r, const read_meta* meta);
+/// Status and headers go with it: 200, or 409 if something failed.
+response render_txn(const state::txn_reply& r, const read_meta* meta, const render_options& options);
+
+} // namespace belay::http

@@ -1,0 +1,46 @@
+#pragma once
+// A request on its way through the routes: what the router has found out, for the handler of the path.
+
+#include "protocol/http/request.hpp"
+#include "protocol/http/url.hpp"
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace belay::http {
+
+struct request_context {
+  const raw_request& request;
+  const route_settings& settings;
+  const std::function<std::string()>& uuid;
+  render_options& options;
+
+  std::string_view path;     ///< decoded and clean
+  std::string_view argument; ///< of the path, behind the route's prefix
+  query_string query;
+
+  // Headers that some route looks at; the first of each name.
+  std::string_view accept, accept_encoding, cache_control, consul_namespace;
+};
+
+/// What a handler of one path decides. Called only with a method of that path's list.
+using route_handler = action (*)(request_context&);
+
+/// Refusals: a response, or nothing to refuse.
+using refused = std::optional<response>;
+
+/// Contract 01 section 6: this build knows no namespaces.
+refused refuse_namespace(const request_context& c);
+/// `?dc` names another datacenter.
+refused refuse_datacenter(const request_context& c);
+response no_path_to_datacenter();
+/// Errors of session, catalog and health reads behind the checks of arguments (contract 01 section 7).
+response with_unknown_meta(response r);
+/// The session's id, if it is none: contract 04 section 2.2.
+refused refuse_session_id(std::string_view id);
+
+/// 200 with this JSON.
+response json_response(std::string compact, const render_options& options);
+
+} // namespace belay::http

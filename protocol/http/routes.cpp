@@ -1,0 +1,49 @@
+#include "protocol/http/routes.hpp"
+
+namespace belay::http {
+
+namespace {
+
+constexpr std::string_view get_only = "OPTIONS,GET", put_only = "OPTIONS,PUT";
+
+// kv first: it is asked for most.
+constexpr route routes[] = {
+    {"/v1/kv/", method_get | method_put | method_delete, "OPTIONS,GET,PUT,DELETE", "kv", kv_route},
+    {"/v1/status/leader", method_get, get_only, "status_leader", status_leader_route},
+    {"/v1/status/peers", method_get, get_only, "status_peers", status_peers_route},
+    {"/v1/catalog/datacenters", method_get, get_only, "catalog_datacenters", catalog_datacenters_route},
+    {"/v1/agent/self", method_get, get_only, "agent_self", agent_self_route},
+    {"/v1/agent/members", method_get, get_only, "agent_members", agent_members_route},
+    {"/v1/agent/metrics", method_get, get_only, "agent_metrics", agent_metrics_route},
+    {"/v1/agent/reload", method_put, put_only, "agent_reload", agent_reload_route},
+    {"/v1/operator/raft/configuration", method_get, get_only, "raft_configuration", raft_configuration_route},
+};
+
+bool covers(std::string_view pattern, std::string_view path) {
+  if (pattern.back() != '/')
+    return path == pattern;
+  return path.substr(0, pattern.size()) == pattern;
+}
+
+} // namespace
+
+const route* find_route(std::string_view path) {
+  if (covers(routes[0].pattern, path))
+    return &routes[0];
+  const route* found = nullptr;
+  for (const auto& r : routes)
+    if (covers(r.pattern, path) && (!found || r.pattern.size() > found->pattern.size()))
+      found = &r;
+  return found;
+}
+
+bool is_prefix_without_slash(std::string_view path) {
+  if (find_route(path))
+    return false;
+  for (const auto& r : routes)
+    if (r.pattern.size() == path.size() + 1 && r.pattern.back() == '/' && r.pattern.substr(0, path.size()) == path)
+      return true;
+  return false;
+}
+
+} // namespace belay::http

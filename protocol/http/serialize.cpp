@@ -1,0 +1,98 @@
+#include "protocol/http/gzip.hpp"
+#include "protocol/http/json_output.hpp"
+#include "protocol/http/response.hpp"
+
+namespace belay::http {
+
+namespace {
+
+/// The whole status line and what follows in every answer.
+std::string_view head_of(int status) {
+  switch (status) {
+  case 200:
+    return "HTTP/1.1 200 OK\r\n";
+  case 301:
+    return "HTTP/1.1 301 Moved Permanently\r\n";
+  case 400:
+    return "HTTP/1.1 400 Bad Request\r\n";
+  case 401:
+    return "HTTP/1.1 401 Unauthorized\r\n";
+  case 403:
+    return "HTTP/1.1 403 Forbidden\r\n";
+  case 404:
+    return "HTTP/1.1 404 Not Found\r\n";
+  case 405:
+    return "HTTP/1.1 405 Method Not Allowed\r\n";
+  case 408:
+    return "HTTP/1.1 408 Request Timeout\r\n";
+  case 409:
+    return "HTTP/1.1 409 Conflict\r\n";
+  case 413:
+    return "HTTP/1.1 413 Request Entity Too Large\r\n";
+  case 415:
+    return "HTTP/1.1 415 Unsupported Media Type\r\n";
+  case 417:
+    return "HTTP/1.1 417 Expectation Failed\r\n";
+  case 429:
+    return "HTTP/1.1 429 Too Many Requests\r\n";
+  case 431:
+    return "HTTP/1.1 431 Request Header Fields Too Large\r\n";
+  case 500:
+    return "HTTP/1.1 500 Internal Server Error\r\n";
+  case 501:
+    return "HTTP/1.1 501 Not Implemented\r\n";
+  case 503:
+    return "HTTP/1.1 503 Service Unavailable\r\n";
+  case 505:
+    return "HTTP/1.1 505 HTTP Version Not Supported\r\n";
+  default:
+    return {};
+  }
+}
+
+void append_header(std::string& out, std::string_view name, std::string_view value) {
+  out.append(name).append(": ").append(value).append("\r\n");
+}
+
+} // namespace
+
+void serialize_head(const response& r, std::string_view date, bool keep_alive, bool encoded, std::size_t body_bytes,
+                    const std::vector<std::pair<std::string, std::string>>& extra, std::string& out) {
+  if (const auto head = head_of(r.status); !head.empty())
+    out.append(head);
+  else {
+    out += "HTTP/1.1 ";
+    append_number(out, r.status);
+    out += " Status\r\n";
+  }
+  if (r.vary)
+    out += "Vary: Accept-Encoding\r\n";
+  if (!r.content_type.empty())
+    append_header(out, "Content-Type", r.content_type);
+  if (encoded)
+    out += "Content-Encoding: gzip\r\n";
+  for (const auto& [name, value] : r.headers)
+    append_header(out, name, value);
+  for (const auto& [name, value] : extra)
+    append_header(out, name, value);
+  append_header(out, "Date", date);
+  out += "Content-Length: ";
+  append_number(out, body_bytes);
+  out += r.close || !keep_alive ? "\r\nConnection: close\r\n\r\n" : "\r\n\r\n";
+}
+
+void serialize(const response& r, std::string_view date, bool keep_alive, bool gzip,
+               const std::vector<std::pair<std::string, std::string>>& extra, std::string& out) {
+  const std::string_view plain = r.body_shared ? std::string_view(*r.body_shared) : std::string_view(r.body);
+  std::string packed;
+  // Only registered handlers compress, and those are the ones that say Vary.
+  const bool encoded = gzip && r.vary && !plain.empty() && append_gzip(packed, plain);
+  const auto body = encoded ? std::string_view(packed) : plain;
+  constexpr std::size_t head_bytes_typical = 320;
+  if (out.capacity() - out.size() < head_bytes_typical + body.size())
+    out.reserve(out.size() + head_bytes_typical + body.size());
+  serialize_head(r, date, keep_alive, encoded, body.size(), extra, out);
+  out.append(body);
+}
+
+} // namespace belay::http
