@@ -36,6 +36,8 @@ struct core::impl {
   void heard_leader();
   /// While this holds, no vote is given: a leader may rely on it (its lease).
   bool guards_leader() const;
+  /// A voter, or one whose removal is not known to be committed.
+  bool electable() const;
   bool may_campaign() const;
   bool alone() const;
   void campaign(bool transfer);

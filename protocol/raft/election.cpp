@@ -60,15 +60,26 @@ bool core::impl::alone() const {
   return has_quorum(config(), [&](node_id id) { return id == self; });
 }
 
+bool core::impl::electable() const {
+  if (config().is_voter(self))
+    return true;
+  // Section 4.2.2: as long as the configuration without us may still be lost, we may be the only one who can bring it
+  // to those in it. Once its commit is known a removed server stays quiet, as a learner always does (R4).
+  const auto* before = log.config_index() > commit ? log.config_at(log.config_index().prev()) : nullptr;
+  return before != nullptr && before->is_voter(self);
+}
+
 bool core::impl::may_campaign() const {
-  // With a disk that does not answer we could not lead (R5). A removed server and a learner stay quiet (R4).
-  return config().is_voter(self) && !installing() && persist_age_ticks() < lim.election_ticks;
+  // With a disk that does not answer we could not lead (R5).
+  return electable() && !installing() && persist_age_ticks() < lim.election_ticks;
 }
 
 void core::impl::tick_follower() {
   ++contact_ticks;
   ++election_elapsed;
-  if (alone() && soft.role == role::follower && may_campaign()) {
+  // Nobody else to ask: no waiting, unless a leader that is just leaving was heard in this life (it has no lease, see
+  // lease_until).
+  if (alone() && soft.role == role::follower && may_campaign() && !(leader_was_heard && guards_leader())) {
     campaign(false);
     return;
   }

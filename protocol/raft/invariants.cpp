@@ -73,8 +73,6 @@ broken_rule check_node(const core& c) {
   }
   if (n.soft.role == role::candidate)
     RULE(n.hard.voted_for == n.self);
-  if (n.soft.role == role::candidate || n.soft.role == role::pre_candidate)
-    RULE(n.config().is_voter(n.self));
   return std::nullopt;
 }
 

@@ -43,7 +43,7 @@ void core::impl::config_took_effect() {
   out.config_changed = config();
   if (soft.role == role::leader)
     sync_progress();
-  else if (soft.role != role::follower && !config().is_voter(self))
+  else if (soft.role != role::follower && !electable())
     follow(hard.term, {});
 }
 

@@ -56,6 +56,9 @@ void core::impl::fail_reads() {
 }
 
 local_time core::impl::lease_until() const {
+  // A server that is left as the only voter asks nobody, so whoever removes itself gives up its lease when it says so.
+  if (!config().is_voter(self))
+    return local_time{0};
   if (!may_serve_reads() || !transfer_to.is_zero() || retiring || lease_forfeited || !lease_base)
     return local_time{0};
   const double share = std::max(0.0, 1.0 - 2.0 * lim.clock_rate_error);

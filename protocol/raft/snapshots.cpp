@@ -33,7 +33,8 @@ void core::impl::drive_snapshot(node_id id, follower_progress& p) {
 
 void core::impl::tick_snapshot(node_id id, follower_progress& p) {
   auto& s = p.snapshot;
-  ++s.quiet_ticks;
+  if (++s.quiet_ticks > lim.election_ticks)
+    s.reading = false; // the answer got lost on our own side
   if (s.reading || !s.meta || s.quiet_ticks < 2 * lim.heartbeat_ticks || p.silent_ticks > lim.election_ticks)
     return;
   if (s.chunk_ends.empty() && !s.all_read && !s.asked_where)
@@ -95,10 +96,12 @@ void core::impl::on_snapshot_reply(const message& m, const snapshot_reply& r) {
     snapshot_unavailable(m.from);
     return;
   }
-  if (r.next_offset > s.read_offset)
+  if (s.reading && r.next_offset > s.read_offset)
     return;
   s.quiet_ticks = 0;
   s.wanted = r.next_offset;
+  if (r.next_offset > s.read_offset) // it still has what we sent before we started again
+    s.read_offset = r.next_offset;
   while (!s.chunk_ends.empty() && s.chunk_ends.front() <= r.next_offset)
     s.chunk_ends.pop_front();
   if (!s.asked_where)
