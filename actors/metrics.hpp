@@ -1,0 +1,163 @@
+#pragma once
+// Numbers about this node, counted by all its actors, shown at /v1/agent/metrics (contract 09).
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace belay::actors {
+
+/// Distribution of a quantity since the start, and its extremes within the present interval. Any thread may add.
+class distribution {
+public:
+  /// Finer above 2^16: durations in nanoseconds are told apart by a factor of two from 65 us on.
+  static constexpr std::size_t buckets = 24;
+
+  void add(std::uint64_t value) {
+    count_.fetch_add(1, std::memory_order_relaxed);
+    sum_.fetch_add(value, std::memory_order_relaxed);
+    const auto real = static_cast<double>(value);
+    squares_.fetch_add(real * real, std::memory_order_relaxed);
+    bucket_[bucket_of(value)].fetch_add(1, std::memory_order_relaxed);
+    for (auto seen = least_.load(std::memory_order_relaxed);
+         value < seen && !least_.compare_exchange_weak(seen, value, std::memory_order_relaxed);) {
+    }
+    for (auto seen = most_.load(std::memory_order_relaxed);
+         value > seen && !most_.compare_exchange_weak(seen, value, std::memory_order_relaxed);) {
+    }
+  }
+
+  struct totals {
+    std::uint64_t count = 0, sum = 0;
+    double squares = 0;
+    std::uint64_t least = 0, most = 0; ///< since the last take_totals
+    std::array<std::uint64_t, buckets> bucket{};
+  };
+  totals look() const;
+  /// Also begins a new interval for least and most.
+  totals take_totals();
+
+  static std::size_t bucket_of(std::uint64_t value);
+  /// Largest value of that bucket. @pre i + 1 < buckets
+  static std::uint64_t bucket_end(std::size_t i);
+
+private:
+  std::atomic<std::uint64_t> count_{0}, sum_{0};
+  std::atomic<double> squares_{0};
+  std::atomic<std::uint64_t> least_{UINT64_MAX}, most_{0};
+  std::array<std::atomic<std::uint64_t>, buckets> bucket_{};
+};
+
+/// All of them may be called from any thread; none blocks (a route seen for the first time excepted).
+class metrics {
+public:
+  metrics() = default;
+  metrics(const metrics&) = delete;
+  metrics& operator=(const metrics&) = delete;
+
+  // ---- log_writer, checkpointer
+  void fsync(std::chrono::nanoseconds took) { fsync_.add(ns(took)); }
+  void batch(std::size_t entries) { batch_.add(entries); }
+  void checkpoint(std::chrono::nanoseconds took) { checkpoint_.add(ns(took)); }
+
+  // ---- raft_peer, peer_link
+  void leader_change() { bump(leader_changes_); }
+  void raft_state(std::uint64_t term, bool leader) {
+    set(term_, term);
+    set(leader_, leader ? 1 : 0);
+  }
+  void raft_indexes(std::uint64_t last, std::uint64_t commit) {
+    set(last_index_, last);
+    set(commit_index_, commit);
+  }
+  void commit(std::uint64_t index) { set(commit_index_, index); }
+  void peers(std::size_t connected) { set(peers_, connected); }
+  /// A frame that was thrown away because a peer takes no more.
+  void dropped_frame() { bump(dropped_frames_); }
+  /// A request turned away because too much is waiting already.
+  void refused() { bump(refused_); }
+
+  // ---- fsm, watch_registry
+  void applied(std::uint64_t index) { set(applied_index_, index); }
+  void keys(std::size_t n) { set(keys_, n); }
+  void parked_queries(std::size_t n) { set(parked_, n); }
+
+  // ---- http_gateway
+  void connections(std::size_t n) { set(connections_, n); }
+  void connection_refused() { bump(refused_connections_); }
+  /// @param route static text
+  void request(std::string_view route, int status, std::chrono::nanoseconds took);
+
+  /// Ends the interval that json() shows, if at least `interval` of it has passed. Called now and then.
+  /// @param now seconds since 1970
+  void close_interval(std::int64_t now);
+  static constexpr std::int64_t interval = 10; ///< seconds, as Consul's
+
+  /// The last complete interval, in the shape of contract 09; before there is one, what was counted since the start.
+  std::string json(std::string_view prefix, std::int64_t now) const;
+  /// Prometheus text format; counters and histograms since the start.
+  std::string prometheus(std::string_view prefix) const;
+
+private:
+  static std::uint64_t ns(std::chrono::nanoseconds d) {
+    return d.count() < 0 ? 0 : static_cast<std::uint64_t>(d.count());
+  }
+  static void bump(std::atomic<std::uint64_t>& counter) { counter.fetch_add(1, std::memory_order_relaxed); }
+  static void set(std::atomic<std::uint64_t>& gauge, std::uint64_t value) {
+    gauge.store(value, std::memory_order_relaxed);
+  }
+
+  struct gauge_ref {
+    const char* name;
+    const std::atomic<std::uint64_t>* value;
+  };
+  std::array<gauge_ref, 9> gauges() const;
+  std::array<gauge_ref, 4> counters() const;
+
+  struct served {
+    std::string_view route;
+    int status = 0;
+    distribution took;
+  };
+  // Routes times statuses that occur; what does not fit is counted in the last row.
+  static constexpr std::size_t served_max = 160;
+
+  std::atomic<std::uint64_t> leader_changes_{0}, dropped_frames_{0}, refused_{0}, refused_connections_{0};
+  std::atomic<std::uint64_t> term_{0}, leader_{0}, last_index_{0}, commit_index_{0}, applied_index_{0}, peers_{0},
+      keys_{0}, parked_{0}, connections_{0};
+  distribution fsync_, batch_, checkpoint_;
+
+  std::array<served, served_max> served_;
+  std::atomic<std::size_t> served_count_{0};
+  std::mutex new_route_;
+
+  /// What json() subtracts and shows.
+  struct sample {
+    std::string name;
+    std::string labels; ///< JSON object
+    distribution::totals at_end, in_interval;
+    double scale = 1; ///< to the unit shown
+  };
+  struct counted {
+    std::string name;
+    std::uint64_t at_end = 0, in_interval = 0;
+  };
+  struct closed_interval {
+    std::int64_t began = 0, ended = 0; ///< seconds since 1970
+    std::vector<sample> samples;
+    std::vector<counted> counters;
+  };
+  closed_interval measure(std::int64_t began, std::int64_t now, const closed_interval& before) const;
+  std::vector<sample> samples_now() const;
+
+  mutable std::mutex interval_mutex_;
+  closed_interval closed_;
+  std::int64_t open_since_ = 0;
+};
+
+} // namespace belay::actors
