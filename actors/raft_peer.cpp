@@ -158,8 +158,14 @@ void raft_peer::carry_out(raft::ready r) {
     committed_entries c;
     take_origins(r.committed, c.origins);
     c.entries = std::move(r.committed);
+    const bool awaited_elsewhere = std::any_of(c.origins.begin(), c.origins.end(), [this](const origin& o) {
+      return !o.id.is_zero() && o.node != self_.id;
+    });
     send(wires_->fsm, std::move(c));
-    if (leading() && !spread_scheduled_ && core_.config().members.size() > 1) {
+    answer_committed();
+    if (awaited_elsewhere) {
+      core_.broadcast_commit();
+    } else if (leading() && !spread_scheduled_ && core_.config().members.size() > 1) {
       spread_scheduled_ = true;
       delayed_send(this, spread_delay, spread_atom::value);
     }

@@ -10,7 +10,9 @@
 
 #include <deque>
 #include <functional>
+#include <map>
 #include <set>
+#include <unordered_map>
 
 namespace belay::actors {
 
@@ -55,6 +57,7 @@ private:
   void propose_here(std::vector<held_write> batch);
   void forward_held(node_id leader);
   void answer(const origin& to, wire::call_outcome outcome, const std::string& text);
+  void answer_committed();
   void send_answers();
   void expire_writes();
   void writes_unknown_from(log_index first);
@@ -112,6 +115,7 @@ private:
   std::deque<origin> origins_; ///< of entries proposed here, from origins_first_ on
   log_index origins_first_;
   std::unordered_map<request_id, forwarded_write> forwarded_;
+  std::multimap<log_index, write_result> until_committed_; ///< forwarded writes that are done, but not here yet
   std::vector<write_results> answers_; ///< by gateway
 
   std::vector<held_barrier> barriers_waiting_;

@@ -116,8 +116,19 @@ void raft_peer::on_forward_reply(node_id from, const wire::forward_reply& r) {
     auto reply = wire::decode_reply(r.bytes);
     if (!reply)
       return answer(w.from, wire::call_outcome::unknown, "answer of the leader could not be read");
+    write_result result{r.id, wire::call_outcome::done, std::move(*reply), r.index, {}};
+    // Who writes through this node reads his write on this node, by a stale read too.
+    until_committed_.emplace(r.index, std::move(result));
+    answer_committed();
+  }
+}
+
+void raft_peer::answer_committed() {
+  while (!until_committed_.empty() && until_committed_.begin()->first <= core_.commit_index()) {
+    auto result = std::move(until_committed_.begin()->second);
+    until_committed_.erase(until_committed_.begin());
     answers_.resize(wires_->gateways.size());
-    answers_[g].list.push_back({r.id, wire::call_outcome::done, std::move(*reply), r.index, {}});
+    answers_[gateway_of(result.id)].list.push_back(std::move(result));
   }
 }
 
