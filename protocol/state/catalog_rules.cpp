@@ -235,14 +235,23 @@ std::optional<std::string> service_error(const service_record& service) {
   return std::nullopt;
 }
 
-reply register_all(applying& a, const catalog_register& request) {
+std::optional<std::string> register_error(const catalog_register& request) {
   if (auto why = node_error(request.node))
-    return refusal{*why};
+    return why;
   if (request.node.address.empty() && !request.skip_node_update)
-    return refusal{"Must provide address if SkipNodeUpdate is not set"};
-  if (request.service)
-    if (auto why = service_error(*request.service))
-      return refusal{*why};
+    return "Must provide address if SkipNodeUpdate is not set";
+  return request.service ? service_error(*request.service) : std::nullopt;
+}
+
+std::optional<std::string> deregister_error(const catalog_deregister& request) {
+  if (request.node.empty())
+    return "Must provide node";
+  return std::nullopt;
+}
+
+reply register_all(applying& a, const catalog_register& request) {
+  if (auto why = register_error(request))
+    return refusal{*why};
   if (!request.skip_node_update || !a.t.catalog.find_node(request.node.node))
     if (auto why = ensure_node(a, request.node))
       return refusal{"failed inserting node: " + *why};
@@ -264,8 +273,8 @@ reply register_all(applying& a, const catalog_register& request) {
 }
 
 reply deregister(applying& a, const catalog_deregister& request) {
-  if (request.node.empty())
-    return refusal{"Must provide node"};
+  if (auto why = deregister_error(request))
+    return refusal{*why};
   if (!request.service_id.empty())
     remove_service(a, request.node, request.service_id);
   else if (!request.check_id.empty())

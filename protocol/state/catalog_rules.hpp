@@ -23,6 +23,9 @@ void remove_check(applying& a, std::string_view node, std::string_view check_id)
 std::optional<std::string> node_error(const node_record& node);
 std::optional<std::string> service_error(const service_record& service);
 
+std::optional<std::string> register_error(const catalog_register& request);
+std::optional<std::string> deregister_error(const catalog_deregister& request);
+
 /// @returns a refusal, or true. After a refusal the caller undoes what was written.
 reply register_all(applying& a, const catalog_register& request);
 reply deregister(applying& a, const catalog_deregister& request);

@@ -87,6 +87,16 @@ std::optional<reply> early(const tables&, const session_destroy& c, cluster_time
       return reply{refusal{std::move(*wrong)}};
   return std::nullopt;
 }
+std::optional<reply> early(const tables&, const catalog_register& c, cluster_time) {
+  if (auto wrong = register_error(c))
+    return reply{refusal{std::move(*wrong)}};
+  return std::nullopt;
+}
+std::optional<reply> early(const tables&, const catalog_deregister& c, cluster_time) {
+  if (auto wrong = deregister_error(c))
+    return reply{refusal{std::move(*wrong)}};
+  return std::nullopt;
+}
 template <class Other>
 std::optional<reply> early(const tables&, const Other&, cluster_time) {
   return std::nullopt;

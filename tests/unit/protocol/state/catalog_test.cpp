@@ -114,6 +114,8 @@ TEST_CASE("register errors leave nothing behind") {
   catalog_register r;
   r.node.address = "10.0.0.1";
   CHECK(d.refused(d.apply(r)) == "Must provide node");
+  CHECK(d.refused(*d.m.refuse_early(r, d.now)) == "Must provide node");
+  CHECK(d.refused(*d.m.refuse_early(catalog_deregister{}, d.now)) == "Must provide node");
   r.node.node = "n";
   r.node.address.clear();
   CHECK(d.refused(d.apply(r)) == "Must provide address if SkipNodeUpdate is not set");
@@ -133,6 +135,7 @@ TEST_CASE("register errors leave nothing behind") {
   r.checks[0] = {};
   CHECK(d.refused(d.apply(r)) ==
         "failed inserting check: failed inserting check: object missing primary index on node \"n\"");
+  CHECK_FALSE(d.m.refuse_early(r, d.now)); // for the log to decide
   r.checks[0].node = "other";
   CHECK(d.refused(d.apply(r)) == "check node \"other\" does not match node \"n\"");
   CHECK(d.changed.empty());
