@@ -41,7 +41,8 @@ public:
   /// What the checkpoint holds; nullopt: nothing yet.
   virtual result<std::optional<checkpoint_info>> info() = 0;
   /// All rows in (table, key) order, from one consistent view.
-  virtual status load(const std::function<void(std::uint8_t table, std::string_view key, std::string_view value)>& row) = 0;
+  virtual status
+  load(const std::function<void(std::uint8_t table, std::string_view key, std::string_view value)>& row) = 0;
   /// Durable upon return.
   virtual status commit(const checkpoint_delta& delta) = 0;
 
@@ -51,15 +52,15 @@ public:
     payload bytes;
     bool last = false;
   };
-  /// `index` zero: newest (freezes a new view if the newest frozen one is older than the checkpoint); else exactly that one,
-  /// failure if it is gone. At most `bytes_max` bytes from `offset`.
+  /// `index` zero: newest (freezes a new view if the newest frozen one is older than the checkpoint); else exactly that
+  /// one, failure if it is gone. At most `bytes_max` bytes from `offset`.
   virtual result<chunk> read_snapshot(log_index index, std::uint64_t offset, std::size_t bytes_max) = 0;
 
   // ---- snapshot in
-  /// Offset 0 starts afresh; otherwise must continue exactly. With `last`: verified as a whole (checksums, meta), made durable
-  /// and put in force atomically, replacing the old checkpoint. @returns bytes stored so far.
-  virtual result<std::uint64_t> write_snapshot(const raft::snapshot_meta& meta, std::uint64_t offset, std::string_view bytes,
-                                               bool last) = 0;
+  /// Offset 0 starts afresh; otherwise must continue exactly. With `last`: verified as a whole (checksums, meta), made
+  /// durable and put in force atomically, replacing the old checkpoint. @returns bytes stored so far.
+  virtual result<std::uint64_t> write_snapshot(const raft::snapshot_meta& meta, std::uint64_t offset,
+                                               std::string_view bytes, bool last) = 0;
 };
 
 } // namespace belay::storage

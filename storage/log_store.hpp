@@ -20,12 +20,13 @@ class log_store {
 public:
   virtual ~log_store() = default;
 
-  /// Reads everything. A torn tail (an unfinished last write) is cut; damage elsewhere is a failure that names file and offset.
+  /// Reads everything. A torn tail (an unfinished last write) is cut; damage elsewhere is a failure that names file and
+  /// offset.
   virtual result<loaded_log> load() = 0;
 
-  /// Makes all batches durable, in order, with one sync. Each batch is atomic: after a crash it is there whole or not at all,
-  /// and no later one without it.
-  /// `disk_full` failures begin with "no space": found before anything was written, the log is unchanged and usable.
+  /// Makes all batches durable, in order, with one sync. Each batch is atomic: after a crash it is there whole or not
+  /// at all, and no later one without it. `disk_full` failures begin with "no space": found before anything was
+  /// written, the log is unchanged and usable.
   virtual status append(const std::vector<raft::persist_batch>& batches) = 0;
 
   /// Entries before `first_kept` are not needed any more (they are in a checkpoint). Whole segments only.

@@ -5,24 +5,68 @@
 
 #include <catch2/catch.hpp>
 
-#include <filesystem>
-#include <fstream>
-#include <sstream>
+#include <map>
 
 namespace belay::tests {
 
 namespace {
 
-namespace fs = std::filesystem;
+/// Just enough of a disk.
+class memory_files : public storage::file_system {
+public:
+  std::map<std::string, std::string> contents; ///< by plain name
 
-struct scratch_log {
-  std::string path = (fs::temp_directory_path() / "belay-fuzz-XXXXXX").string();
-  scratch_log() { REQUIRE(mkdtemp(path.data()) != nullptr); }
-  ~scratch_log() {
-    std::error_code ignored;
-    fs::remove_all(path, ignored);
+  result<std::unique_ptr<storage::file>> open(const std::string& path, storage::open_mode mode) override {
+    if (mode == storage::open_mode::fresh)
+      contents[plain(path)].clear();
+    return std::unique_ptr<storage::file>(std::make_unique<memory_file>(contents[plain(path)]));
   }
-  std::string file(std::uint64_t number) const { return path + "/" + storage::segment_name(number); }
+  status rename(const std::string& from, const std::string& to) override {
+    // The map's node moves, so that an open file stays valid.
+    contents.erase(plain(to));
+    auto node = contents.extract(plain(from));
+    node.key() = plain(to);
+    contents.insert(std::move(node));
+    return done{};
+  }
+  status remove(const std::string& path) override {
+    contents.erase(plain(path));
+    return done{};
+  }
+  status sync_directory(const std::string&) override { return done{}; }
+  status make_directory(const std::string&) override { return done{}; }
+  result<std::vector<std::string>> list(const std::string&) override {
+    std::vector<std::string> names;
+    for (const auto& [name, bytes] : contents)
+      names.push_back(name);
+    return names;
+  }
+  result<std::unique_ptr<storage::file_lock>> lock(const std::string&) override {
+    return std::make_unique<storage::file_lock>();
+  }
+
+private:
+  struct memory_file : storage::file {
+    explicit memory_file(std::string& b) : bytes(b) {}
+    result<std::size_t> read_at(std::uint64_t offset, char* into, std::size_t n) override {
+      return offset >= bytes.size() ? 0 : bytes.copy(into, n, offset);
+    }
+    status write_at(std::uint64_t offset, const std::vector<std::string_view>& parts) override {
+      for (auto p : parts) {
+        if (bytes.size() < offset + p.size())
+          bytes.resize(offset + p.size());
+        bytes.replace(offset, p.size(), p);
+        offset += p.size();
+      }
+      return done{};
+    }
+    status sync() override { return done{}; }
+    void begin_writeback(std::uint64_t, std::uint64_t) override {}
+    result<std::uint64_t> size() override { return std::uint64_t{bytes.size()}; }
+    std::string& bytes;
+  };
+
+  static std::string plain(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 };
 
 storage::segment_log_options small() {
@@ -33,23 +77,10 @@ storage::segment_log_options small() {
   return o;
 }
 
-std::string read_file(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  std::stringstream all;
-  all << in.rdbuf();
-  return all.str();
-}
-
-void write_file(const std::string& path, const std::string& bytes) {
-  std::ofstream out(path, std::ios::binary | std::ios::trunc);
-  out << bytes;
-  REQUIRE(out.good());
-}
-
 /// A log of a few segments with all kinds of batches: the seed of the mutations.
 std::vector<std::string> make_corpus() {
-  scratch_log scratch;
-  auto log = storage::segment_log::open(storage::posix_file_system(), scratch.path, small());
+  memory_files files;
+  auto log = storage::segment_log::open(files, "raft", small());
   REQUIRE(log.ok());
   REQUIRE((*log)->load().ok());
   std::uint64_t next = 1;
@@ -68,7 +99,7 @@ std::vector<std::string> make_corpus() {
   }
   std::vector<std::string> segments;
   for (std::uint64_t n = 1; n <= (*log)->segment_count(); ++n)
-    segments.push_back(read_file(scratch.file(n)));
+    segments.push_back(files.contents.at(storage::segment_name(n)));
   return segments;
 }
 
@@ -140,10 +171,10 @@ struct tally {
 };
 
 void open_mutated(const std::vector<std::string>& segments, tally& t) {
-  scratch_log scratch;
+  memory_files files;
   for (std::size_t i = 0; i < segments.size(); ++i)
-    write_file(scratch.file(i + 1), segments[i]);
-  auto log = storage::segment_log::open(storage::posix_file_system(), scratch.path, small());
+    files.contents[storage::segment_name(i + 1)] = segments[i];
+  auto log = storage::segment_log::open(files, "raft", small());
   REQUIRE(log.ok());
   auto found = (*log)->load();
   if (!found) {

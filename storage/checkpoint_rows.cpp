@@ -1,0 +1,288 @@
+#include "storage/checkpoint_rows.hpp"
+
+#include "protocol/base/bytes.hpp"
+#include "protocol/wire/entry_codec.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+namespace belay::storage {
+
+namespace {
+
+constexpr char info_tag = 0;
+constexpr char short_tag = 1;
+constexpr char long_tag = 2;
+constexpr std::uint8_t version = 1;
+constexpr std::size_t value_header_bytes = 5; // version, CRC
+constexpr std::size_t short_key_bytes_max = lmdb_key_bytes_max - 2;
+constexpr std::size_t appended_bytes_max = 8u << 20; // in one transaction: LMDB keeps its pages in memory
+constexpr std::size_t bucket_bytes = 2 + 4;
+constexpr std::size_t long_key_bytes = bucket_bytes + 4;
+
+const std::string info_key(1, info_tag);
+
+std::string big_endian(std::uint64_t v, int bytes) {
+  std::string out;
+  for (int shift = 8 * (bytes - 1); shift >= 0; shift -= 8)
+    out.push_back(static_cast<char>(v >> shift));
+  return out;
+}
+
+/// @pre a whole key of a long row
+std::uint64_t ordinal_of(std::string_view lmdb_key) {
+  std::uint64_t v = 0;
+  for (const char byte : lmdb_key.substr(bucket_bytes))
+    v = (v << 8) | static_cast<unsigned char>(byte);
+  return v;
+}
+
+std::string tagged(char tag, std::uint8_t table) {
+  return {tag, static_cast<char>(table)};
+}
+
+std::string bucket_of(std::uint8_t table, std::string_view key) {
+  return tagged(long_tag, table) + big_endian(crc32c(key), 4);
+}
+
+/// Puts version, CRC and the parts under `key`.
+int put_value(lmdb_transaction& txn, std::string_view key, std::initializer_list<std::string_view> parts,
+              unsigned flags) {
+  auto n = value_header_bytes;
+  auto crc = crc32c(key);
+  for (auto p : parts) {
+    n += p.size();
+    crc = crc32c(p, crc);
+  }
+  char* room = nullptr;
+  if (int rc = txn.reserve(key, n, flags, room); rc != 0)
+    return rc;
+  *room++ = static_cast<char>(version);
+  for (int i = 0; i < 4; ++i)
+    *room++ = static_cast<char>(crc >> (8 * i));
+  for (auto p : parts) {
+    if (!p.empty())
+      std::memcpy(room, p.data(), p.size());
+    room += p.size();
+  }
+  return 0;
+}
+
+int put_long(lmdb_transaction& txn, std::string_view lmdb_key, const row_view& row, unsigned flags) {
+  std::string length;
+  byte_writer(length).u32(static_cast<std::uint32_t>(row.key.size()));
+  return put_value(txn, lmdb_key, {length, row.key, row.value}, flags);
+}
+
+/// What follows version and CRC; nullopt: damaged.
+std::optional<std::string_view> checked(std::string_view key, std::string_view value) {
+  byte_reader r(value);
+  const auto v = r.u8();
+  const auto crc = r.u32();
+  if (!r.ok() || v != version)
+    return std::nullopt;
+  const auto rest = value.substr(value_header_bytes);
+  if (crc32c(rest, crc32c(key)) != crc)
+    return std::nullopt;
+  return rest;
+}
+
+std::optional<row_view> decode_long(std::string_view lmdb_key, std::string_view value) {
+  const auto rest = checked(lmdb_key, value);
+  if (!rest || lmdb_key.size() != long_key_bytes)
+    return std::nullopt;
+  byte_reader r(*rest);
+  const auto n = r.u32();
+  row_view row;
+  row.table = static_cast<std::uint8_t>(lmdb_key[1]);
+  row.key = r.raw(n);
+  row.value = r.raw(r.remaining());
+  if (!r.complete() || !is_long_key(row.key))
+    return std::nullopt;
+  return row;
+}
+
+/// Where a long key lies, or will. @returns 0, or MDB_NOTFOUND with `lmdb_key` the next free place.
+int find_long(lmdb_transaction& txn, std::uint8_t table, std::string_view key, std::string& lmdb_key) {
+  const auto bucket = bucket_of(table, key);
+  lmdb_cursor c;
+  if (int rc = c.open(txn); rc != 0)
+    return rc;
+  std::uint64_t next_ordinal = 0;
+  int rc = c.seek(bucket);
+  for (; rc == 0 && c.key().starts_with(bucket); rc = c.next()) {
+    const auto row = decode_long(c.key(), c.value());
+    if (!row)
+      return MDB_CORRUPTED;
+    lmdb_key = c.key();
+    if (row->key == key)
+      return 0;
+    next_ordinal = ordinal_of(c.key()) + 1;
+  }
+  if (rc != 0 && rc != MDB_NOTFOUND)
+    return rc;
+  lmdb_key = bucket + big_endian(next_ordinal, 4);
+  return MDB_NOTFOUND;
+}
+
+failure damaged(const std::string& path, const std::string& what) {
+  return failure{
+      "checkpoint is damaged: " + path + ": " + what +
+      ". Check the disk, then restore the data directory from a copy, or remove the whole data directory so that "
+      "this server joins the cluster again as a new one"};
+}
+
+} // namespace
+
+bool is_long_key(std::string_view key) {
+  return key.size() > short_key_bytes_max;
+}
+
+int put_row(lmdb_transaction& txn, const row_view& row) {
+  if (!is_long_key(row.key))
+    return put_value(txn, tagged(short_tag, row.table).append(row.key), {row.value}, 0);
+  std::string lmdb_key;
+  if (int rc = find_long(txn, row.table, row.key, lmdb_key); rc != 0 && rc != MDB_NOTFOUND)
+    return rc;
+  return put_long(txn, lmdb_key, row, 0);
+}
+
+int remove_row(lmdb_transaction& txn, std::uint8_t table, std::string_view key) {
+  std::string lmdb_key;
+  int rc = 0;
+  if (is_long_key(key))
+    rc = find_long(txn, table, key, lmdb_key);
+  else
+    lmdb_key = tagged(short_tag, table).append(key);
+  if (rc == 0)
+    rc = txn.remove(lmdb_key);
+  return rc == MDB_NOTFOUND ? 0 : rc;
+}
+
+int row_appender::add(const row_view& row) {
+  if (any_ && !row_view{last_table_, last_key_, {}}.before(row))
+    return EINVAL;
+  any_ = true;
+  last_table_ = row.table;
+  last_key_ = row.key;
+  if (is_long_key(row.key)) {
+    long_rows_.push_back({row.table, std::string(row.key), std::string(row.value)});
+    return 0;
+  }
+  uncommitted_bytes_ += row.key.size() + row.value.size();
+  if (uncommitted_bytes_ > appended_bytes_max) {
+    uncommitted_bytes_ = 0;
+    if (int rc = txn_.commit_and_go_on(); rc != 0)
+      return rc;
+  }
+  return put_value(txn_, tagged(short_tag, row.table).append(row.key), {row.value}, MDB_APPEND);
+}
+
+int row_appender::finish() {
+  std::vector<std::pair<std::string, const owned_row*>> ordered;
+  for (const auto& row : long_rows_)
+    ordered.emplace_back(bucket_of(row.table, row.key), &row);
+  std::stable_sort(ordered.begin(), ordered.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::uint64_t ordinal = 0;
+  for (std::size_t i = 0; i < ordered.size(); ++i) {
+    const auto& [bucket, row] = ordered[i];
+    ordinal = i > 0 && ordered[i - 1].first == bucket ? ordinal + 1 : 0;
+    if (int rc = put_long(txn_, bucket + big_endian(ordinal, 4), {row->table, row->key, row->value}, MDB_APPEND);
+        rc != 0)
+      return rc;
+  }
+  return 0;
+}
+
+int put_info(lmdb_transaction& txn, const checkpoint_info& info) {
+  if (int rc = txn.remove(info_key); rc != 0 && rc != MDB_NOTFOUND)
+    return rc;
+  std::uint64_t rows = 0;
+  if (int rc = txn.entries(rows); rc != 0)
+    return rc;
+  std::string bytes;
+  byte_writer w(bytes);
+  wire::encode_snapshot_meta(w, info.meta);
+  w.u64(info.digest);
+  w.u64(rows);
+  return put_value(txn, info_key, {bytes}, 0);
+}
+
+result<std::optional<stored_info>> get_info(lmdb_transaction& txn, const std::string& path) {
+  std::string_view value;
+  const int rc = txn.get(info_key, value);
+  std::uint64_t entries = 0;
+  if (int e = txn.entries(entries); e != 0)
+    return lmdb_failure("cannot read", path, e);
+  if (rc == MDB_NOTFOUND && entries == 0)
+    return std::optional<stored_info>{};
+  if (rc == MDB_NOTFOUND)
+    return damaged(path, "it has rows, but no record of what they are");
+  if (rc != 0)
+    return lmdb_failure("cannot read", path, rc);
+  const auto bytes = checked(info_key, value);
+  if (!bytes)
+    return damaged(path, "the record of what it holds has a wrong checksum or an unknown version");
+  stored_info s;
+  byte_reader r(*bytes);
+  const bool meta = wire::decode_snapshot_meta(r, s.info.meta);
+  s.info.digest = r.u64();
+  s.rows = r.u64();
+  if (!meta || !r.complete())
+    return damaged(path, "the record of what it holds is malformed");
+  if (s.rows + 1 != entries)
+    return damaged(path, "it has " + std::to_string(entries - 1) + " rows instead of " + std::to_string(s.rows));
+  return std::optional<stored_info>(std::move(s));
+}
+
+status each_row(lmdb_transaction& txn, const std::string& path, const std::function<status(const row_view&)>& row) {
+  auto info = get_info(txn, path);
+  if (!info)
+    return failure{info.error()};
+  if (!*info)
+    return done{};
+  lmdb_cursor c;
+  if (int rc = c.open(txn); rc != 0)
+    return lmdb_failure("cannot read", path, rc);
+  std::vector<row_view> long_rows;
+  int rc = c.seek(std::string(1, long_tag));
+  for (; rc == 0; rc = c.next()) {
+    const auto r = decode_long(c.key(), c.value());
+    if (!r)
+      return damaged(path, "a row with a long key has a wrong checksum or an unknown version");
+    long_rows.push_back(*r);
+  }
+  if (rc != MDB_NOTFOUND)
+    return lmdb_failure("cannot read", path, rc);
+  std::sort(long_rows.begin(), long_rows.end(), [](const row_view& a, const row_view& b) { return a.before(b); });
+
+  std::uint64_t count = 0;
+  auto next_long = long_rows.begin();
+  const auto give = [&](const row_view& r) {
+    ++count;
+    return row(r);
+  };
+  rc = c.seek(std::string(1, short_tag));
+  for (; rc == 0 && c.key()[0] == short_tag; rc = c.next()) {
+    const auto value = checked(c.key(), c.value());
+    if (c.key().size() < 2 || !value)
+      return damaged(path, "row " + std::to_string(count) + " has a wrong checksum or an unknown version");
+    const row_view now{static_cast<std::uint8_t>(c.key()[1]), c.key().substr(2), *value};
+    for (; next_long != long_rows.end() && next_long->before(now); ++next_long)
+      if (auto s = give(*next_long); !s)
+        return s;
+    if (auto s = give(now); !s)
+      return s;
+  }
+  if (rc != 0 && rc != MDB_NOTFOUND)
+    return lmdb_failure("cannot read", path, rc);
+  for (; next_long != long_rows.end(); ++next_long)
+    if (auto s = give(*next_long); !s)
+      return s;
+  if (count != (*info)->rows)
+    return damaged(path, "it gave " + std::to_string(count) + " rows instead of " + std::to_string((*info)->rows));
+  return done{};
+}
+
+} // namespace belay::storage

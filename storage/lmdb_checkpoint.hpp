@@ -1,0 +1,95 @@
+#pragma once
+// Checkpoints in one LMDB file, and snapshots of them as flat files. Below a data directory:
+//
+//   state/lock                            held while the store is open
+//   state/checkpoint.mdb                  what is in force
+//   state/new.mdb                         a whole new one being made; takes the name above once it is durable
+//   snapshots/0000000000000042.snapshot   frozen views for followers (the number is the index); gone after a restart
+//   snapshots/incoming                    what a leader sends; gone after a restart
+//
+// Each commit is one LMDB transaction, synced. A full commit and an installed snapshot make a new file, sync it and
+// rename it: after a crash the old or the new one is there, whole.
+
+#include "storage/checkpoint_store.hpp"
+#include "storage/file_system.hpp"
+#include "storage/lmdb_env.hpp"
+
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+
+namespace belay::storage {
+
+struct lmdb_checkpoint_options {
+  /// Address space reserved at first, not disk space; doubled when needed.
+  std::uint64_t map_bytes = 1ull << 30;
+  /// Never more than this: then commits fail with "no space".
+  std::uint64_t map_bytes_max = 256ull << 30;
+  /// Frozen views kept, so that a slow follower can finish one while another begins a newer one. At least 1.
+  std::size_t frozen_max = 2;
+};
+
+class lmdb_checkpoint : public checkpoint_store {
+public:
+  /// Makes state/ and snapshots/ in `data_directory` if missing, takes the lock, removes what a crash left unfinished.
+  static result<std::unique_ptr<lmdb_checkpoint>> open(const std::string& data_directory,
+                                                       lmdb_checkpoint_options options = {});
+
+  result<std::optional<checkpoint_info>> info() override;
+  /// Rows are handed out before the last one is checked: use them only if the result is a success.
+  status load(const std::function<void(std::uint8_t, std::string_view, std::string_view)>& row) override;
+  /// A failure that begins with "no space" leaves the old checkpoint in force and the store usable; after any other the
+  /// store must not be used again.
+  status commit(const checkpoint_delta& delta) override;
+  result<chunk> read_snapshot(log_index index, std::uint64_t offset, std::size_t bytes_max) override;
+  /// After a failure the old checkpoint is in force, and the next call must begin at offset 0.
+  result<std::uint64_t> write_snapshot(const raft::snapshot_meta& meta, std::uint64_t offset, std::string_view bytes,
+                                       bool last) override;
+
+  /// For operators and tests.
+  std::uint64_t map_bytes() const { return env_->map_bytes(); }
+
+private:
+  struct frozen_view {
+    raft::snapshot_meta meta;
+    std::string path;
+    std::unique_ptr<file> f;
+    std::uint64_t bytes = 0;
+  };
+  struct incoming_snapshot {
+    raft::snapshot_meta meta;
+    std::unique_ptr<file> f;
+    std::uint64_t bytes = 0;
+  };
+
+  lmdb_checkpoint(std::string state, std::string snapshots, lmdb_checkpoint_options options,
+                  std::unique_ptr<file_lock> lock);
+
+  status remove_leftovers();
+  status open_or_create();
+  status commit_changes(const checkpoint_delta& delta);
+  int try_commit(const checkpoint_delta& delta, const std::vector<const row_change*>& rows);
+  status commit_full(const checkpoint_delta& delta);
+  status grow_map(std::uint64_t more);
+  /// Makes new.mdb with `fill`, syncs it and puts it in force.
+  status replace_with(std::uint64_t bytes_estimate, const std::function<status(lmdb_transaction&)>& fill);
+  status put_in_force();
+  status discard_new(failure why);
+  result<frozen_view*> frozen(log_index index);
+  status freeze(const checkpoint_info& now);
+  status install();
+  failure die(const std::string& why);
+
+  file_system& files_;
+  std::string state_;
+  std::string snapshots_;
+  lmdb_checkpoint_options options_;
+  std::unique_ptr<file_lock> lock_;
+  std::unique_ptr<lmdb_env> env_;
+  std::deque<frozen_view> frozen_; ///< oldest first
+  std::optional<incoming_snapshot> incoming_;
+  std::string dead_; ///< why; empty: alive
+};
+
+} // namespace belay::storage

@@ -1,0 +1,177 @@
+#include "storage/lmdb_env.hpp"
+
+#include "storage/file_system.hpp"
+
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+
+#include <algorithm>
+#include <cerrno>
+
+namespace belay::storage {
+
+namespace {
+
+constexpr std::uint64_t full_below_bytes = 1u << 20; // others may have freed a little meanwhile
+
+/// How much the file can still grow, by the file system and by the limit of this process.
+std::uint64_t room_for(const std::string& path) {
+  std::uint64_t room = UINT64_MAX;
+  struct statvfs disk {};
+  if (::statvfs(path.c_str(), &disk) == 0)
+    room = static_cast<std::uint64_t>(disk.f_bavail) * disk.f_frsize;
+  rlimit limit{};
+  struct stat file {};
+  if (::getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY && ::stat(path.c_str(), &file) == 0)
+    room = std::min<std::uint64_t>(room, limit.rlim_cur - std::min<rlim_t>(limit.rlim_cur, file.st_size));
+  return room;
+}
+
+bool means_no_space(int code, const std::string& path) {
+  // LMDB 0.9 says EIO when the system took only a part of its write, which is how a disk becomes full.
+  return code == ENOSPC || code == EDQUOT || code == EFBIG || code == MDB_MAP_FULL ||
+         (code == EIO && room_for(path) < full_below_bytes);
+}
+
+MDB_val val(std::string_view s) {
+  return {s.size(), const_cast<char*>(s.data())};
+}
+
+} // namespace
+
+failure lmdb_failure(const std::string& what, const std::string& path, int code) {
+  auto text = what + " " + path + ": " + mdb_strerror(code);
+  if (means_no_space(code, path))
+    text = std::string(no_space) + ": " + text;
+  return failure{std::move(text)};
+}
+
+result<std::unique_ptr<lmdb_env>> lmdb_env::open(const std::string& path, lmdb_use use, std::uint64_t map_bytes) {
+  MDB_env* raw = nullptr;
+  if (int rc = mdb_env_create(&raw); rc != 0)
+    return lmdb_failure("cannot make an environment for", path, rc);
+  std::unique_ptr<lmdb_env> env(new lmdb_env(raw, path));
+  if (int rc = mdb_env_set_mapsize(raw, map_bytes); rc != 0)
+    return lmdb_failure("cannot set the map size of", path, rc);
+  // NOLOCK: the directory has a lock of its own, and no reader lives beside a writer; so there are no stale readers.
+  const unsigned flags = MDB_NOSUBDIR | MDB_NOTLS | MDB_NOLOCK | (use == lmdb_use::build ? MDB_NOSYNC : 0);
+  if (int rc = mdb_env_open(raw, path.c_str(), flags, 0600); rc != 0)
+    return lmdb_failure("cannot open", path, rc);
+  return env;
+}
+
+lmdb_env::~lmdb_env() {
+  mdb_env_close(env_);
+}
+
+std::uint64_t lmdb_env::used_bytes() const {
+  MDB_envinfo info;
+  MDB_stat stat;
+  mdb_env_info(env_, &info);
+  mdb_env_stat(env_, &stat);
+  return (static_cast<std::uint64_t>(info.me_last_pgno) + 1) * stat.ms_psize;
+}
+
+std::uint64_t lmdb_env::map_bytes() const {
+  MDB_envinfo info;
+  mdb_env_info(env_, &info);
+  return info.me_mapsize;
+}
+
+status lmdb_env::resize(std::uint64_t map_bytes) {
+  if (int rc = mdb_env_set_mapsize(env_, map_bytes); rc != 0)
+    return lmdb_failure("cannot map " + std::to_string(map_bytes) + " bytes of", path_, rc);
+  return done{};
+}
+
+status lmdb_env::sync() {
+  if (int rc = mdb_env_sync(env_, 1); rc != 0)
+    return lmdb_failure("cannot sync", path_, rc);
+  return done{};
+}
+
+void lmdb_env::begin_writeback() {
+  mdb_filehandle_t fd;
+  if (mdb_env_get_fd(env_, &fd) == 0)
+    ::sync_file_range(fd, 0, 0, SYNC_FILE_RANGE_WRITE);
+}
+
+lmdb_transaction::~lmdb_transaction() {
+  if (txn_ != nullptr)
+    mdb_txn_abort(txn_);
+}
+
+int lmdb_transaction::begin(lmdb_env& env, bool write) {
+  PRECONDITION(txn_ == nullptr);
+  env_ = &env;
+  if (int rc = mdb_txn_begin(env.raw(), nullptr, write ? 0 : MDB_RDONLY, &txn_); rc != 0) {
+    txn_ = nullptr;
+    return rc;
+  }
+  return mdb_dbi_open(txn_, nullptr, 0, &dbi_);
+}
+
+int lmdb_transaction::get(std::string_view key, std::string_view& value) {
+  auto k = val(key);
+  MDB_val v;
+  const int rc = mdb_get(txn_, dbi_, &k, &v);
+  if (rc == 0)
+    value = {static_cast<const char*>(v.mv_data), v.mv_size};
+  return rc;
+}
+
+int lmdb_transaction::reserve(std::string_view key, std::size_t value_bytes, unsigned flags, char*& room) {
+  auto k = val(key);
+  MDB_val v{value_bytes, nullptr};
+  const int rc = mdb_put(txn_, dbi_, &k, &v, flags | MDB_RESERVE);
+  room = static_cast<char*>(v.mv_data);
+  return rc;
+}
+
+int lmdb_transaction::remove(std::string_view key) {
+  auto k = val(key);
+  return mdb_del(txn_, dbi_, &k, nullptr);
+}
+
+int lmdb_transaction::entries(std::uint64_t& n) {
+  MDB_stat stat;
+  const int rc = mdb_stat(txn_, dbi_, &stat);
+  n = rc == 0 ? stat.ms_entries : 0;
+  return rc;
+}
+
+int lmdb_transaction::commit() {
+  auto* t = txn_;
+  txn_ = nullptr; // LMDB frees it in any case
+  return mdb_txn_commit(t);
+}
+
+int lmdb_transaction::commit_and_go_on() {
+  if (int rc = commit(); rc != 0)
+    return rc;
+  env_->begin_writeback();
+  return begin(*env_, true);
+}
+
+lmdb_cursor::~lmdb_cursor() {
+  if (cursor_ != nullptr)
+    mdb_cursor_close(cursor_);
+}
+
+int lmdb_cursor::open(lmdb_transaction& txn) {
+  PRECONDITION(cursor_ == nullptr);
+  return mdb_cursor_open(txn.raw(), txn.dbi(), &cursor_);
+}
+
+int lmdb_cursor::seek(std::string_view from) {
+  key_ = val(from);
+  return mdb_cursor_get(cursor_, &key_, &value_, MDB_SET_RANGE);
+}
+
+int lmdb_cursor::next() {
+  return mdb_cursor_get(cursor_, &key_, &value_, MDB_NEXT);
+}
+
+} // namespace belay::storage
