@@ -150,24 +150,4 @@ int raft_list_peers(const arguments& args, terminal t) {
   return 0;
 }
 
-int raft_remove_peer(const arguments& args, terminal t) {
-  options o("operator raft remove-peer [options]", {}, {"address", "id"});
-  if (auto code = o.parse(args, t))
-    return *code;
-  const auto address = o.value("address"), id = o.value("id");
-  if (address.empty() == id.empty())
-    return error(t, address.empty() ? "an address or id is required for the peer to remove"
-                                    : "cannot give both an address and id");
-  auto client = o.client(t);
-  if (!client)
-    return 1;
-  auto query = o.query();
-  query.add(id.empty() ? "address" : "id", id.empty() ? address : id);
-  auto answer = client->ask("DELETE", "/v1/operator/raft/peer", query);
-  if (!answer || !answer->found())
-    return error(t, "Error removing peer: " + (answer ? answer->complaint() : answer.error()));
-  t.out << "Removed peer with " << (id.empty() ? "address" : "id") << " \"" << (id.empty() ? address : id) << "\"\n";
-  return 0;
-}
-
 } // namespace belay::cli

@@ -23,7 +23,6 @@ constexpr verb verbs[] = {
     {"kv put", kv_put, "Writes a key"},
     {"members", members, "Lists the nodes of the cluster"},
     {"operator raft list-peers", raft_list_peers, "Lists the servers that vote"},
-    {"operator raft remove-peer", raft_remove_peer, "Removes a server that will not come back"},
     {"validate", validate, "Checks configuration files"},
 };
 

@@ -31,6 +31,5 @@ int kv_import(const arguments& args, terminal t);
 int members(const arguments& args, terminal t);
 int info(const arguments& args, terminal t);
 int raft_list_peers(const arguments& args, terminal t);
-int raft_remove_peer(const arguments& args, terminal t);
 
 } // namespace belay::cli
