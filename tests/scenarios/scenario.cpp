@@ -84,14 +84,27 @@ std::string scenario::run(const std::string& text) {
   return result;
 }
 
-std::string scenario::elect(std::uint64_t id) {
+std::string scenario::elect(const command& c) {
+  const auto id = c.number(0);
+  const bool silent = c.words.size() > 1 && c.words[1] == "silent";
   for (int i = 0; i < 500; ++i) {
+    if (silent && cluster_.leader() == id)
+      return {};
     if (cluster_.leader() == id && cluster_.core(id).commit_index() == cluster_.core(id).last_index())
       return {};
     cluster_.tick_all();
     std::erase_if(cluster_.in_flight(),
                   [&](const message& m) { return m.from.value != id && std::holds_alternative<vote_request>(m.body); });
-    cluster_.deliver_all();
+    if (silent) {
+      auto& net = cluster_.in_flight();
+      const auto appends = [&](const message& m) {
+        return m.from.value == id && std::holds_alternative<append_entries>(m.body);
+      };
+      while (std::erase_if(net, appends), !net.empty())
+        cluster_.deliver(0);
+    } else {
+      cluster_.deliver_all();
+    }
   }
   return "not elected\n";
 }
@@ -164,11 +177,13 @@ std::string scenario::show(const command& c) {
 std::string scenario::execute(const command& c) {
   const auto& name = c.name;
   if (name == "cluster") {
-    cluster_.start(c.option("nodes", 3));
+    auto lim = small_limits();
+    lim.append_entries_max = c.option("batch", lim.append_entries_max);
+    cluster_.start(c.option("nodes", 3), lim);
   } else if (name == "node") {
     cluster_.add_node(c.number(0));
   } else if (name == "elect") {
-    return elect(c.number(0));
+    return elect(c);
   } else if (name == "tick") {
     for (auto n = c.option("n", 1); n > 0; --n) {
       if (c.words.at(0) == "all")
@@ -198,7 +213,7 @@ std::string scenario::execute(const command& c) {
     const auto& core = cluster_.core(c.number(0));
     for (auto i = core.first_index(); i <= core.last_index(); i = i.next())
       s += (s.empty() ? "" : " ") + to_string(i) + "@" + to_string(core.term_at(i));
-    return s + "\n";
+    return s.empty() ? "empty\n" : s + "\n";
   } else if (name == "propose") {
     const auto index = cluster_.propose(c.number(0), c.words.at(1));
     return index ? to_string(*index) + "\n" : "refused\n";

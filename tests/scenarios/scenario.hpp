@@ -6,9 +6,10 @@
 // logs are compared, and at the end of the file everything is healed and the cluster must converge. With
 // BELAY_REWRITE=1 the expected output is written anew: read the diff.
 //
-//   cluster nodes=3                nodes 1..3, bootstrapped with each other
+//   cluster nodes=3 [batch=1]      nodes 1..3, bootstrapped with each other; at most so many entries per message
 //   node 4                         a process with an empty disk
 //   elect 1                        time passes, nobody but 1 may ask for votes, until 1 leads and all is committed
+//   elect 1 silent                 the same, but nothing that 1 says as a leader arrives
 //   tick 1 n=3 | tick all n=3      ticks, nothing is delivered (default n=1)
 //   run n=10                       tick all, deliver all, ten times
 //   deliver [from=1] [to=2] [type=append_ok] [n=1]     oldest first; without n until none (new ones included) matches
@@ -58,7 +59,7 @@ private:
   static command parse(const std::string& line);
   static std::vector<std::uint64_t> numbers(const std::string& text);
   std::string execute(const command& c);
-  std::string elect(std::uint64_t id);
+  std::string elect(const command& c);
   std::string deliver(const command& c);
   std::string pick(const command& c, const std::function<void(std::size_t)>& act, bool removes);
   static bool matches(const command& c, const message& m);
