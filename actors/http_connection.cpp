@@ -1,0 +1,389 @@
+#include "actors/http_connection.hpp"
+
+#include "protocol/base/check.hpp"
+
+#include <sys/socket.h>
+
+#include <cerrno>
+#include <utility>
+
+namespace belay::actors {
+
+namespace {
+
+constexpr std::string_view continue_line = "HTTP/1.1 100 Continue\r\n\r\n";
+// Buffers of an idle connection: most have none; small ones are kept for the next slow answer.
+constexpr std::size_t kept_bytes_max = 1024;
+// Rounds of reading before other connections get their turn.
+constexpr int reads_per_turn = 4;
+
+http::response plain_error(int status, std::string text) {
+  auto r = http::error_response(status, std::move(text));
+  r.vary = false; // not from a handler
+  r.close = true;
+  return r;
+}
+
+} // namespace
+
+http_connection::http_connection(http_front& front, const connection_limits& limits, int fd, const std::string* address)
+    : front_(&front), limits_(limits), socket_(front.loop()), address_(address), last_input_(front.now()),
+      last_output_(last_input_) {
+  boost::system::error_code ec;
+  socket_.assign(fd, ec);
+  if (ec)
+    ::close(fd);
+}
+
+http_connection::~http_connection() = default;
+
+void http_connection::start() {
+  wait_readable();
+}
+
+// ---- reading
+
+void http_connection::wait_readable() {
+  if (reading_ || input_ended_ || !open())
+    return;
+  // A client that sends far ahead is not read until its answers are through.
+  if (!lingering_ && !may_look_at_next() && waiting_.size() >= limits_.waiting_bytes_max)
+    return;
+  reading_ = true;
+  socket_.async_wait(stream_descriptor::wait_read, [self = shared_from_this()](const boost::system::error_code& ec) {
+    self->reading_ = false;
+    if (ec || !self->open())
+      return;
+    self->on_readable();
+  });
+}
+
+void http_connection::on_readable() {
+  auto& buffer = front_->input;
+  for (int i = 0; i < reads_per_turn; ++i) {
+    const auto n = ::recv(socket_.native_handle(), buffer.data(), buffer.size(), 0);
+    if (n > 0) {
+      last_input_ = front_->now();
+      if (!lingering_)
+        take(std::string_view(buffer.data(), static_cast<std::size_t>(n)));
+      if (!open())
+        return;
+      if (static_cast<std::size_t>(n) < buffer.size() || waiting_.size() >= limits_.waiting_bytes_max)
+        break;
+    } else if (n == 0) {
+      return end_of_input();
+    } else if (errno == EAGAIN) {
+      break;
+    } else if (errno != EINTR) {
+      return close();
+    }
+  }
+  wait_readable();
+}
+
+void http_connection::take(std::string_view bytes) {
+  if (last_answer_)
+    return;
+  if (!waiting_.empty() || !may_look_at_next()) {
+    waiting_.append(bytes);
+    return progress();
+  }
+  // The common case: everything is used up without a copy.
+  busy_ = true;
+  bool more_needed = false;
+  while (!bytes.empty() && !more_needed && may_look_at_next()) {
+    bytes.remove_prefix(look_at_next(bytes, more_needed));
+    write_in_order();
+  }
+  busy_ = false;
+  if (!bytes.empty() && !last_answer_)
+    waiting_.assign(bytes);
+  flush();
+}
+
+bool http_connection::may_look_at_next() const {
+  return !last_answer_ && exchanges_.size() < limits_.in_flight_max && unsent() < limits_.unsent_bytes_max &&
+         (exchanges_.empty() || exchanges_.back().may_overlap());
+}
+
+/// Reads at most one request. @returns bytes used
+std::size_t http_connection::look_at_next(std::string_view input, bool& more_needed) {
+  if (reader_ == nullptr)
+    reader_ = front_->take_reader();
+  std::size_t used = 0;
+  const auto verdict = reader_->read(input, used);
+  switch (verdict) {
+  case http_reader::verdict::more:
+    more_needed = true;
+    if (exchanges_.empty() && reader_->take_expectation())
+      front_->output += continue_line;
+    if (!reader_->in_request())
+      front_->give_back(std::move(reader_));
+    return used;
+  case http_reader::verdict::complete:
+    begin_exchange();
+    front_->give_back(std::move(reader_));
+    return used;
+  default:
+    refuse(verdict);
+    front_->give_back(std::move(reader_));
+    return input.size(); // nothing behind it can be understood
+  }
+}
+
+void http_connection::begin_exchange() {
+  auto& e = exchanges_.emplace_back();
+  http::raw_request request = reader_->request();
+  request.remote_address = *address_;
+  e.began = front_->now();
+  e.head = request.method == "HEAD";
+  e.keep_alive = reader_->keep_alive();
+  e.old_version = reader_->old_version();
+  front_->understand(*this, request, e);
+  if (!e.keep_alive || (e.answer && e.answer->close))
+    last_answer_ = true;
+  if (e.may_overlap()) { // else write_in_order starts it when it is at the front
+    e.sent = true;
+    if (!e.answer)
+      front_->dispatch(*this, e);
+  }
+}
+
+void http_connection::refuse(http_reader::verdict why) {
+  auto& e = exchanges_.emplace_back();
+  e.began = front_->now();
+  e.route = "refused";
+  e.sent = true;
+  e.keep_alive = false;
+  last_answer_ = true;
+  const auto& request = reader_->request();
+  switch (why) {
+  case http_reader::verdict::header_too_large:
+    e.answer = plain_error(431, "431 Request Header Fields Too Large");
+    break;
+  case http_reader::verdict::body_too_large:
+    e.answer = http::body_too_large(request.target, reader_->declared_length(), front_->routes());
+    break;
+  case http_reader::verdict::no_host:
+    e.answer = plain_error(400, "400 Bad Request: missing required Host header");
+    break;
+  default:
+    e.answer = plain_error(400, "400 Bad Request");
+    break;
+  }
+}
+
+void http_connection::end_of_input() {
+  input_ended_ = true;
+  if (lingering_)
+    return close();
+  // A client may close its side behind a request and still wait for the answer; nobody does that for minutes.
+  for (const auto& e : exchanges_)
+    if (e.blocking())
+      return close();
+  progress();
+}
+
+// ---- answering
+
+void http_connection::progress() {
+  if (busy_ || !open())
+    return;
+  busy_ = true;
+  std::size_t used = 0;
+  bool more_needed = false;
+  for (;;) {
+    write_in_order();
+    if (more_needed || !may_look_at_next() || used == waiting_.size())
+      break;
+    used += look_at_next(std::string_view(waiting_).substr(used), more_needed);
+  }
+  busy_ = false;
+  if (last_answer_ || used == waiting_.size())
+    waiting_.clear();
+  else
+    waiting_.erase(0, used);
+  if (waiting_.empty() && waiting_.capacity() > kept_bytes_max)
+    waiting_.shrink_to_fit();
+  if (!flush())
+    return;
+  const bool stuck = waiting_.empty() || more_needed || last_answer_;
+  if (input_ended_ && exchanges_.empty() && unsent() == 0 && stuck && !lingering_)
+    return close();
+  wait_readable();
+}
+
+/// Moves answers from the front of the queue to the output; starts a request that had to wait for that.
+void http_connection::write_in_order() {
+  while (!exchanges_.empty()) {
+    auto& e = exchanges_.front();
+    if (!e.sent && !e.answer) {
+      e.sent = true;
+      front_->dispatch(*this, e);
+    }
+    if (!e.answer)
+      break;
+    append_answer(e);
+    exchanges_.pop_front();
+    if (closing_) {
+      last_answer_ = true;
+      drop_exchanges();
+    }
+  }
+  if (exchanges_.empty() && reader_ != nullptr && reader_->take_expectation())
+    front_->output += continue_line;
+}
+
+void http_connection::append_answer(exchange& e) {
+  auto& r = *e.answer;
+  const bool last = r.close || !e.keep_alive || (last_answer_ && exchanges_.size() == 1);
+  if (e.old_version && !last)
+    r.headers.emplace_back("Connection", "keep-alive");
+  const auto& extra = front_->routes().response_headers;
+  if (e.head) {
+    const auto body_bytes = r.body_shared ? r.body_shared->size() : r.body.size();
+    http::serialize_head(r, front_->date(), !last, false, body_bytes, extra, front_->output);
+  } else {
+    http::serialize(r, front_->date(), !last, e.options.gzip, extra, front_->output);
+  }
+  front_->count(e, r.status);
+  closing_ = closing_ || last;
+}
+
+/// @returns false: the connection was closed
+bool http_connection::flush() {
+  auto& fresh = front_->output;
+  if (unsent_.empty()) {
+    unsent_from_ = 0;
+    unsent_.swap(fresh); // no copy, and the small buffer of one goes to the other
+  } else if (!fresh.empty()) {
+    unsent_ += fresh;
+    fresh.clear();
+  }
+  const auto before = unsent_from_;
+  while (unsent_from_ < unsent_.size() && !writing_) {
+    const auto n =
+        ::send(socket_.native_handle(), unsent_.data() + unsent_from_, unsent_.size() - unsent_from_, MSG_NOSIGNAL);
+    if (n >= 0) {
+      unsent_from_ += static_cast<std::size_t>(n);
+    } else if (errno == EAGAIN) {
+      wait_writable();
+    } else if (errno != EINTR) {
+      unsent_.clear();
+      unsent_from_ = 0;
+      close();
+      return false;
+    }
+  }
+  if (unsent_from_ != before || unsent_.empty())
+    last_output_ = front_->now();
+  if (unsent_from_ < unsent_.size())
+    return true;
+  unsent_.clear();
+  unsent_from_ = 0;
+  if (fresh.capacity() < unsent_.capacity() && unsent_.capacity() <= limits_.unsent_bytes_max)
+    unsent_.swap(fresh); // the warm buffer stays with the gateway
+  if (unsent_.capacity() > kept_bytes_max)
+    unsent_ = std::string();
+  if (closing_) {
+    begin_linger();
+    return open();
+  }
+  return true;
+}
+
+void http_connection::wait_writable() {
+  if (writing_)
+    return;
+  writing_ = true;
+  socket_.async_wait(stream_descriptor::wait_write, [self = shared_from_this()](const boost::system::error_code& ec) {
+    self->writing_ = false;
+    if (ec || !self->open())
+      return;
+    if (self->flush())
+      self->progress();
+  });
+}
+
+/// Closing while the client still sends would reset the connection, and the client might never read our answer.
+void http_connection::begin_linger() {
+  if (lingering_)
+    return;
+  if (input_ended_)
+    return close();
+  ::shutdown(socket_.native_handle(), SHUT_WR);
+  lingering_ = true;
+  linger_until_ = front_->now() + limits_.linger;
+  waiting_ = std::string();
+  wait_readable();
+}
+
+// ---- ending
+
+void http_connection::finish(const std::string& text) {
+  if (!open() || lingering_)
+    return;
+  last_answer_ = true;
+  for (auto& e : exchanges_) {
+    e.keep_alive = e.keep_alive && &e != &exchanges_.back();
+    if (e.answer || (e.sent && !e.blocking()))
+      continue;
+    if (e.sent)
+      front_->forget(e);
+    e.sent = true;
+    e.answer = http::error_response(500, text);
+  }
+  if (exchanges_.empty() && unsent() == 0)
+    return close();
+  closing_ = closing_ || exchanges_.empty();
+  progress();
+}
+
+void http_connection::close() {
+  if (!open())
+    return;
+  INVARIANT(!busy_);
+  boost::system::error_code ignored;
+  socket_.close(ignored);
+  drop_exchanges();
+  if (reader_ != nullptr)
+    front_->give_back(std::move(reader_));
+  front_->closed(*this);
+}
+
+void http_connection::drop_exchanges() {
+  for (auto& e : exchanges_)
+    if (e.sent && !e.answer)
+      front_->forget(e);
+  exchanges_.clear();
+}
+
+void http_connection::sweep(monotonic_time now) {
+  if (lingering_) {
+    if (now >= linger_until_)
+      close();
+    return;
+  }
+  if (unsent() > 0 && now - last_output_ > limits_.stall)
+    return close();
+  if (reader_ != nullptr && exchanges_.empty() && now - last_input_ > limits_.stall)
+    return close();
+  bool changed = false;
+  for (auto& e : exchanges_) {
+    if (!e.sent || e.answer)
+      continue;
+    if (now >= e.deadline) {
+      front_->forget(e);
+      e.answer = http::error_response(500, std::string(e.give_up));
+      changed = true;
+    } else if (e.ask_again) {
+      e.ask_again = false;
+      front_->dispatch(*this, e);
+      changed = changed || e.answer.has_value();
+    }
+  }
+  if (changed)
+    progress();
+}
+
+} // namespace belay::actors

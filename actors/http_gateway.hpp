@@ -1,0 +1,125 @@
+#pragma once
+// Serves HTTP: an actor on the thread of its sockets. Parses, asks fsm and raft_peer, renders, keeps answers in order.
+
+#include "actors/host.hpp"
+#include "actors/http_connection.hpp"
+#include "actors/interfaces.hpp"
+#include "actors/local_answers.hpp"
+#include "actors/metrics.hpp"
+#include "protocol/base/random.hpp"
+
+#include <functional>
+#include <future>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+namespace belay::actors {
+
+struct gateway_settings {
+  std::uint16_t number = 0; ///< place in wiring::gateways; the upper 16 bits of its request ids
+  std::vector<listen_address> listen;
+  bool share_port = false; ///< with other gateways on the same addresses
+  http::route_settings routes;
+  local_facts facts;
+  connection_limits limits;
+  std::size_t header_bytes_max = 1u << 20;
+  int connections_per_client_max = 200; ///< for each IP address (limits.http_max_conns_per_client); 0: no limit
+  std::size_t connections_max = 0;      ///< 0: what the limit of open files leaves after a reserve for log and peers
+  std::chrono::milliseconds hold{
+      7000}; ///< how long others may keep a request without a leader (performance.rpc_hold_timeout)
+  std::chrono::milliseconds drain{2000}; ///< after stop_atom, for answers in flight
+  std::string metrics_prefix = "belay";
+  std::uint64_t seed = 1;            ///< of jitter and, unless `uuid` is set, of session ids
+  std::function<std::string()> uuid; ///< fresh random UUID, lower case
+  /// PUT /v1/agent/reload. @returns what went wrong; empty: nothing
+  std::function<std::string()> reload;
+  std::function<std::chrono::system_clock::time_point()> wall_clock; ///< for the Date header and metrics
+};
+
+/// Send it tick_atom (or call listen) to start its timers, stop_atom to end it. Stop it before its host's loop is
+/// stopped.
+class http_gateway final : public hosted<http_gateway_actor::base>, private http_front {
+public:
+  /// @param host null: no sockets (simulation, where listen fails)
+  http_gateway(caf::actor_config& config, asio_host* host, wiring_ptr wires, gateway_settings settings, metrics& m);
+
+  behavior_type make_behavior() override;
+  void on_exit() override;
+
+  /// Binds the configured addresses; connections are accepted as soon as the loop runs. Any thread, once.
+  status listen();
+  /// Where it listens: host:port with real ports, or unix:///path. After listen().
+  const std::vector<std::string>& addresses() const { return addresses_; }
+  /// Ready when all answers in flight are sent after stop_atom, or their time is up, and all sockets are closed. Once.
+  std::future<void> drained() { return drained_.get_future(); }
+
+private:
+  struct asked {
+    http_connection* connection;
+    exchange* what;
+  };
+
+  // http_front
+  boost::asio::io_context& loop() override { return asio_->loop(); }
+  monotonic_time now() override { return clock().now(); }
+  std::string_view date() override;
+  const http::route_settings& routes() override { return settings_.routes; }
+  void understand(http_connection& c, const http::raw_request& r, exchange& e) override;
+  void dispatch(http_connection& c, exchange& e) override;
+  void forget(exchange& e) override;
+  void count(const exchange& e, int status) override;
+  void closed(http_connection& c) override;
+  std::unique_ptr<http_reader> take_reader() override;
+  void give_back(std::unique_ptr<http_reader> reader) override;
+
+  void serve(listening_sockets sockets);
+  void accepted(int fd, const std::string& address);
+  request_id new_id(http_connection& c, exchange& e);
+  void send_read(exchange& e, const http::read_request& r);
+  void answer_here(http_connection& c, exchange& e, const http::local_request& r);
+
+  /// The exchange that has this id, no longer waited for; null if its client is gone.
+  exchange* settle(request_id id);
+  void on_writes(write_results& w);
+  void on_renewal(const renew_result& r);
+  void on_read(read_result& r);
+  void on_status(const status_result& s);
+  void on_view(const cluster_view& v);
+  void progress_touched();
+  void on_tick();
+  void sweep();
+  void stop();
+  void close_all();
+  bool drained_now() const;
+  std::int64_t wall_seconds() const;
+
+  asio_host* asio_;
+  wiring_ptr wires_;
+  gateway_settings settings_;
+  metrics& metrics_;
+  http_reader_rules reader_rules_;
+  seeded_random random_;
+
+  std::vector<std::string> addresses_;
+  std::vector<std::shared_ptr<http_listener>> listeners_;
+  std::vector<std::shared_ptr<http_connection>> connections_;
+  std::unordered_map<std::string, int> connections_of_client_;
+  std::vector<std::unique_ptr<http_reader>> spare_readers_;
+
+  std::uint64_t next_id_ = 1;
+  std::unordered_map<request_id, asked> asked_;
+  std::vector<std::shared_ptr<http_connection>> touched_; ///< have new answers
+  cluster_view view_;
+  bool view_known_ = false;
+
+  std::int64_t date_second_ = -1;
+  std::string date_;
+  monotonic_time next_tick_{}, next_sweep_{};
+  bool stopping_ = false;
+  monotonic_time stop_deadline_{};
+  std::promise<void> drained_;
+  bool exited_ = false;
+};
+
+} // namespace belay::actors

@@ -1,0 +1,36 @@
+#pragma once
+// Answers to questions about this node and its cluster: status, agent, operator (contract 06, 09, 12).
+
+#include "actors/messages.hpp"
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace belay::actors {
+
+/// What a node says of itself. Fixed while the process lives.
+struct local_facts {
+  std::string node_name;
+  std::string node_uuid; ///< 36 characters
+  std::string datacenter = "dc1";
+  std::string version = "1.8.7"; ///< of Consul, whose API this is: clients compare it
+  std::string revision;          ///< of this program
+  std::string address;           ///< advertised IP address
+  std::uint16_t server_port = 8300;
+  std::uint16_t serf_wan_port = 8302; ///< only shown
+  bool bootstrap = false;             ///< a cluster of one
+  int bootstrap_expect = 0;
+  /// Members of DebugConfig: name and JSON value, in the order to show.
+  std::vector<std::pair<std::string, std::string>> effective_settings;
+};
+
+/// "host:port" of the leader's server port, or empty.
+std::string leader_address(const cluster_view& view);
+
+/// Answers every kind but agent_metrics and agent_reload, which are not about the cluster.
+http::response answer_local(const http::local_request& request, const status_result& now, const local_facts& facts,
+                            const http::render_options& options);
+
+} // namespace belay::actors
