@@ -1,5 +1,6 @@
 #pragma once
-// One node's Raft: values in, one `ready` out. No clock, disk or network: the raft_peer actor carries out what comes back.
+// One node's Raft: values in, one `ready` out. No clock, disk or network: the raft_peer actor carries out what comes
+// back.
 
 #include "protocol/base/random.hpp"
 #include "protocol/base/result.hpp"
@@ -18,19 +19,20 @@ namespace belay::raft {
 using local_time = std::chrono::nanoseconds;
 
 struct limits {
-  std::chrono::milliseconds tick{25};   ///< how often tick() is called
-  int heartbeat_ticks = 2;              ///< leader sends at least this often
-  int election_ticks = 20;              ///< a follower campaigns after election_ticks .. 2*election_ticks - 1 silent ticks
-  int stall_elections = 4;              ///< step down if own persist is outstanding longer than this many election times (R5)
-  std::size_t append_bytes_max = 1 << 20;      ///< of entry data per append_entries (at least one entry always fits)
+  std::chrono::milliseconds tick{25}; ///< how often tick() is called
+  int heartbeat_ticks = 2;            ///< leader sends at least this often
+  int election_ticks = 20; ///< a follower campaigns after election_ticks .. 2*election_ticks - 1 silent ticks
+  int stall_elections = 4; ///< step down if own persist is outstanding longer than this many election times (R5)
+  std::size_t append_bytes_max = 1 << 20; ///< of entry data per append_entries (at least one entry always fits)
   std::size_t append_entries_max = 4096;
-  std::size_t inflight_appends_max = 16;       ///< per follower in replicate state
-  std::size_t inflight_bytes_max = 8 << 20;    ///< per follower
-  std::size_t uncommitted_bytes_max = 64 << 20;///< propose() refuses above
-  std::size_t read_rounds_max = 2;             ///< barrier rounds in flight; later reads join the next round
+  std::size_t inflight_appends_max = 16;        ///< per follower in replicate state
+  std::size_t inflight_bytes_max = 8 << 20;     ///< per follower
+  std::size_t uncommitted_bytes_max = 64 << 20; ///< propose() refuses above
+  std::size_t read_rounds_max = 2;              ///< barrier rounds in flight; later reads join the next round
   std::size_t snapshot_chunk_bytes = 512 << 10;
   std::size_t snapshot_chunks_inflight = 4;
-  double clock_rate_error = 0.10; ///< lease = election time * (1 - 2*this): stated bound on how far clock rates may differ
+  double clock_rate_error =
+      0.10; ///< lease = election time * (1 - 2*this): stated bound on how far clock rates may differ
 };
 
 /// What a node finds on its disk. The log may start after `snapshot.index`; older entries are in the checkpoint.
@@ -52,8 +54,8 @@ struct persist_batch {
   std::vector<entry> entries;
 };
 
-/// The leader needs bytes of a checkpoint to send. `index` zero: of the newest one; else of exactly that one, to resume.
-/// Answer with snapshot_loaded() or snapshot_unavailable().
+/// The leader needs bytes of a checkpoint to send. `index` zero: of the newest one; else of exactly that one, to
+/// resume. Answer with snapshot_loaded() or snapshot_unavailable().
 struct snapshot_read {
   node_id to;
   log_index index;
@@ -62,7 +64,8 @@ struct snapshot_read {
 };
 
 /// The follower got bytes to store. In order per index; offset 0 starts afresh. When `last`, verify, make the
-/// checkpoint durable and in force, then call snapshot_installed(); else snapshot_written(). On damage snapshot_failed().
+/// checkpoint durable and in force, then call snapshot_installed(); else snapshot_written(). On damage
+/// snapshot_failed().
 struct snapshot_write {
   snapshot_meta meta;
   std::uint64_t offset = 0;
@@ -84,8 +87,9 @@ struct soft_state {
 };
 
 /// One output, one order:
-/// 1. hand `persist` to the log; 2. send `send_now`; 3. when the log reports a token durable, call persisted(token), then send
-/// that batch's `send_after_persist` — persisted() returns them in ITS ready; 4. give `committed` to the state machine.
+/// 1. hand `persist` to the log; 2. send `send_now`; 3. when the log reports a token durable, call persisted(token),
+/// then send that batch's `send_after_persist` — persisted() returns them in ITS ready; 4. give `committed` to the
+/// state machine.
 struct ready {
   std::optional<persist_batch> persist;
   std::vector<message> send_now;
@@ -93,7 +97,8 @@ struct ready {
   std::vector<confirmed_read> reads_confirmed;
   std::vector<std::uint64_t> reads_failed; ///< leadership lost or uncertain: ask again under a fresh id (R11)
   std::optional<soft_state> soft;
-  /// Own proposals at and after this index, made in a term before the present one, may or may not commit: report unknown.
+  /// Own proposals at and after this index, made in a term before the present one, may or may not commit: report
+  /// unknown.
   std::optional<log_index> proposals_unknown_from;
   std::vector<snapshot_read> snapshot_reads;
   std::vector<snapshot_write> snapshot_writes;
@@ -112,7 +117,14 @@ struct progress_view {
   int silent_ticks = 0;
 };
 
-enum class propose_error : std::uint8_t { not_leader, transferring, too_much_uncommitted, change_in_progress, no_noop_yet, invalid };
+enum class propose_error : std::uint8_t {
+  not_leader,
+  transferring,
+  too_much_uncommitted,
+  change_in_progress,
+  no_noop_yet,
+  invalid
+};
 
 class core {
 public:
@@ -123,7 +135,8 @@ public:
 
   // ---- inputs. Each may be followed by take_ready(); several inputs may share one (batching). Peer input is checked.
 
-  /// First start of a cluster: every initial member calls it with the same configuration on an empty log; makes entry 1 (term 1).
+  /// First start of a cluster: every initial member calls it with the same configuration on an empty log; makes entry 1
+  /// (term 1).
   /// @returns a failure if there is any state already.
   status bootstrap(const configuration& initial);
 
@@ -134,14 +147,16 @@ public:
 
   /// Appends entries in order. @returns the first one's index; the others follow. All or nothing.
   std::variant<log_index, propose_error> propose(std::vector<payload> commands, cluster_time now);
-  /// Starts the change to exactly this set (joint consensus; the second half follows by itself). Learners not in voters.
+  /// Starts the change to exactly this set (joint consensus; the second half follows by itself). Learners not in
+  /// voters.
   std::optional<propose_error> propose_configuration(const configuration& target, cluster_time now);
-  /// Linearizable barrier: leadership is confirmed by a quorum after this call. `id` must be fresh. @returns false: not leader.
+  /// Linearizable barrier: leadership is confirmed by a quorum after this call. `id` must be fresh. @returns false: not
+  /// leader.
   bool read(std::uint64_t id);
   /// @returns false if not leader or the target is not an up-to-date-able voter. Gives up after one election time.
   bool transfer_leadership(node_id to);
-  /// A link to a peer was lost or refused: the leader goes back to probing; a follower whose LEADER it was may campaign early
-  /// (pre-vote keeps that harmless).
+  /// A link to a peer was lost or refused: the leader goes back to probing; a follower whose LEADER it was may campaign
+  /// early (pre-vote keeps that harmless).
   void peer_unreachable(node_id peer);
 
   void snapshot_loaded(node_id to, const snapshot_meta& meta, std::uint64_t offset, payload bytes, bool last);
@@ -167,17 +182,18 @@ public:
   term_id term() const;
   log_index commit_index() const;
   log_index last_index() const;
-  log_index first_index() const; ///< oldest entry kept
+  log_index first_index() const;      ///< oldest entry kept
   term_id term_at(log_index i) const; ///< zero if unknown
-  /// Leader only, and only once the no-op of its term is committed: until when (own clock) no other leader can exist if clock
-  /// rates differ by no more than limits.clock_rate_error. Zero: no lease.
+  /// Leader only, and only once the no-op of its term is committed: until when (own clock) no other leader can exist if
+  /// clock rates differ by no more than limits.clock_rate_error. Zero: no lease.
   local_time lease_until() const;
   /// True once the leader's own term has a committed entry.
   bool may_serve_reads() const;
   /// Latest in the log, committed or not (as Raft uses it).
   const configuration& config() const;
   snapshot_meta meta_at_commit() const; ///< index, term, time, configuration as of the commit index
-  /// Snapshot meta (term, time, config in force) for an index that is applied and still in the log or the snapshot base.
+  /// Snapshot meta (term, time, config in force) for an index that is applied and still in the log or the snapshot
+  /// base.
   snapshot_meta meta_at(log_index i) const;
   std::vector<progress_view> progress() const;
   /// Ticks since the leader was last heard (0 on the leader); -1: never.

@@ -73,7 +73,11 @@ void core::impl::on_append(const message& m, const append_entries& a) {
   }
   const log_index last{a.prev_index.value + a.entries.size()};
   verified = std::max(verified, last);
-  if (const auto upto = std::min(a.commit, verified); upto > commit)
+  auto upto = std::min(a.commit, verified);
+  // A checkpoint that is being put in force has to stay part of what is committed, whatever a peer says.
+  if (installing() && log.term_at(incoming->meta.index) != incoming->meta.term)
+    upto = std::min(upto, incoming->meta.index.prev());
+  if (upto > commit)
     advance_commit(upto);
 
   append_reply r;

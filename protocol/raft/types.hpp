@@ -52,7 +52,8 @@ std::string encode(const configuration& c);
 /// nullopt: not a well-formed configuration (unsorted, duplicate or unknown ids included).
 std::optional<configuration> decode_configuration(std::string_view bytes);
 
-/// What must survive a restart beside the entries. One value, so that a vote never outlives or misses its term (R1, R19).
+/// What must survive a restart beside the entries. One value, so that a vote never outlives or misses its term (R1,
+/// R19).
 struct hard_state {
   term_id term;
   node_id voted_for; ///< zero: nobody in this term
@@ -70,7 +71,8 @@ struct snapshot_meta {
   bool operator==(const snapshot_meta&) const = default;
 };
 
-// ---- messages ---------------------------------------------------------------------------------------------------------
+// ---- messages
+// ---------------------------------------------------------------------------------------------------------
 
 /// Also the heartbeat (no entries). `round` numbers the leader's read barriers and lease probes within the term.
 struct append_entries {
@@ -122,8 +124,8 @@ struct snapshot_reply {
 /// Leadership transfer: campaign at once.
 struct timeout_now {};
 
-using message_body = std::variant<append_entries, append_reply, vote_request, vote_reply, snapshot_chunk,
-                                  snapshot_reply, timeout_now>;
+using message_body =
+    std::variant<append_entries, append_reply, vote_request, vote_reply, snapshot_chunk, snapshot_reply, timeout_now>;
 
 /// `term` is the sender's; for a pre-vote request it is the term that would be campaigned for.
 struct message {

@@ -1,0 +1,214 @@
+#include "tests/unit/protocol/raft/raft_cluster.hpp"
+
+#include <catch2/catch.hpp>
+
+using namespace belay;
+using namespace belay::raft;
+using namespace belay::raft::testing;
+
+namespace {
+
+/// Makes a node start with a log of these terms; entry 1 is the configuration of all.
+void start_with(raft_cluster& c, std::uint64_t id, const configuration& all, const std::vector<std::uint64_t>& terms,
+                std::uint64_t term) {
+  auto& n = c.add_node(id);
+  c.crash(id);
+  for (std::uint64_t i = 1; i <= terms.size(); ++i) {
+    const bool first = i == 1;
+    n.log.push_back({log_index{i}, term_id{terms[i - 1]}, cluster_time{i},
+                     first ? entry_kind::configuration : entry_kind::command,
+                     make_payload(first ? encode(all) : std::to_string(i) + "@" + std::to_string(terms[i - 1]))});
+  }
+  n.hard = {term_id{term}, {}};
+  c.restart(id);
+}
+
+std::size_t count_appends(const raft_cluster& c, const ready& r, std::uint64_t to) {
+  std::size_t n = 0;
+  for (const auto& m : r.send_now)
+    n += m.to.value == to && std::holds_alternative<append_entries>(m.body) ? 1 : 0;
+  return n;
+}
+
+} // namespace
+
+// Dissertation figure 3.6 (figure 7 of the paper): the leader of term 8 meets every kind of divergent follower.
+TEST_CASE("figure 7: every log becomes the leader's") {
+  const auto all = make_config({1, 2, 3, 4, 5, 6, 7});
+  raft_cluster c;
+  start_with(c, 1, all, {1, 1, 1, 4, 4, 5, 5, 6, 6, 6}, 7);
+  start_with(c, 2, all, {1, 1, 1, 4, 4, 5, 5, 6, 6}, 6);          // a: one entry missing
+  start_with(c, 3, all, {1, 1, 1, 4}, 4);                         // b: many missing
+  start_with(c, 4, all, {1, 1, 1, 4, 4, 5, 5, 6, 6, 6, 6}, 6);    // c: one too many
+  start_with(c, 5, all, {1, 1, 1, 4, 4, 5, 5, 6, 6, 6, 7, 7}, 7); // d: two of a later term
+  start_with(c, 6, all, {1, 1, 1, 4, 4, 4, 4}, 4);                // e: missing and too many
+  start_with(c, 7, all, {1, 1, 1, 2, 2, 2, 3, 3, 3, 3, 3}, 3);    // f: two dead terms
+  for (int i = 0; i < 100 && c.leader() != 1; ++i) {
+    c.tick_all();
+    std::erase_if(c.in_flight(),
+                  [](const message& m) { return m.from.value != 1 && std::holds_alternative<vote_request>(m.body); });
+    c.deliver_all();
+  }
+  REQUIRE(c.leader() == 1);
+  CHECK(c.core(1).term() == term_id{8});
+  c.run(6);
+  for (std::uint64_t id = 1; id <= 7; ++id) {
+    INFO(c.core(id).describe());
+    CHECK(c.core(id).last_index() == log_index{11});
+    CHECK(c.core(id).commit_index() == log_index{11});
+    CHECK(c.core(id).term_at(log_index{10}) == term_id{6});
+    CHECK(c.core(id).term_at(log_index{11}) == term_id{8});
+  }
+  c.check_logs();
+}
+
+TEST_CASE("many proposals share one append per follower and one batch for the disk") {
+  raft_cluster c;
+  c.start(3);
+  const auto l = c.elect();
+  c.run(2);
+  auto& core = c.core(l);
+  for (int i = 0; i < 5; ++i)
+    REQUIRE(std::holds_alternative<log_index>(core.propose({make_payload("a"), make_payload("b")}, c.wall())));
+  const auto other = l == 1 ? 2u : 1u;
+  // The window of 8 entries per message makes two of the ten.
+  auto r = core.take_ready();
+  REQUIRE(r.persist);
+  CHECK(r.persist->entries.size() == 10);
+  CHECK(count_appends(c, r, other) == 2);
+  CHECK(r.committed.empty());
+}
+
+TEST_CASE("many appends before one ready make one batch and one answer, after it is on disk") {
+  raft_cluster c;
+  c.start(3);
+  const auto l = c.elect();
+  const auto f = l == 1 ? 2u : 1u;
+  c.run(2);
+  for (int i = 0; i < 3; ++i)
+    c.propose(l, "v");
+  auto& follower = c.core(f);
+  for (const auto& m : std::exchange(c.in_flight(), {}))
+    if (m.to.value == f)
+      follower.step(m, c.now());
+  auto r = follower.take_ready();
+  REQUIRE(r.persist);
+  CHECK(r.persist->entries.size() == 3);
+  CHECK(r.send_now.empty()); // nothing is acknowledged before it is on disk
+  CHECK(follower.take_ready().empty());
+  follower.persisted(r.persist->token, c.now());
+  r = follower.take_ready();
+  REQUIRE(r.send_now.size() == 1);
+  CHECK(std::get<append_reply>(r.send_now[0].body).match == follower.last_index());
+}
+
+TEST_CASE("a heartbeat is answered at once while the disk is busy, with what is on it") {
+  raft_cluster c;
+  c.start(3);
+  const auto l = c.elect();
+  const auto f = l == 1 ? 2u : 1u;
+  c.run(2);
+  const auto before = c.core(f).last_index();
+  c.stall_disk(f, true);
+  c.propose(l, "v");
+  c.deliver_all();
+  for (const auto& p : c.core(l).progress())
+    if (p.id.value == f)
+      CHECK(p.match == before);
+  c.run(100); // far longer than an election time: the follower is heard all the while
+  CHECK(c.leader() == l);
+  for (const auto& p : c.core(l).progress())
+    if (p.id.value == f) {
+      CHECK(p.match == before);
+      CHECK(p.silent_ticks <= 2);
+    }
+}
+
+TEST_CASE("a full window stops appends until something is confirmed") {
+  raft_cluster c;
+  c.start(3);
+  const auto l = c.elect();
+  c.run(2);
+  const auto f = l == 1 ? 2u : 1u;
+  for (int i = 0; i < 10; ++i)
+    c.propose(l, "v");
+  std::size_t appends = 0;
+  for (const auto& m : c.in_flight())
+    appends += m.to.value == f ? 1 : 0;
+  CHECK(appends == small_limits().inflight_appends_max);
+  c.deliver_all();
+  CHECK(c.core(f).last_index() == c.core(l).last_index());
+}
+
+TEST_CASE("proposals are refused when too much is uncommitted, but never for ever") {
+  auto lim = small_limits();
+  lim.uncommitted_bytes_max = 100;
+  raft_cluster c;
+  c.start(3, lim);
+  const auto l = c.elect();
+  c.run(2);
+  auto& core = c.core(l);
+  CHECK(std::holds_alternative<log_index>(
+      core.propose({make_payload(std::string(500, 'x'))}, c.wall()))); // alone it may be larger
+  const auto refused = core.propose({make_payload("x")}, c.wall());
+  REQUIRE(std::holds_alternative<propose_error>(refused));
+  CHECK(std::get<propose_error>(refused) == propose_error::too_much_uncommitted);
+  c.settle(l);
+  c.deliver_all();
+  CHECK(std::holds_alternative<log_index>(core.propose({make_payload("x")}, c.wall())));
+}
+
+TEST_CASE("cluster time never goes back, whatever the leader's clock says") {
+  raft_cluster c;
+  c.start(1);
+  c.tick_all();
+  c.core(1).propose({make_payload("a")}, cluster_time{5000});
+  c.core(1).propose({make_payload("b")}, cluster_time{3000});
+  const auto r = c.core(1).take_ready();
+  REQUIRE(r.persist);
+  REQUIRE(r.persist->entries.size() == 2);
+  CHECK(r.persist->entries[0].time == cluster_time{5000});
+  CHECK(r.persist->entries[1].time == cluster_time{5000});
+}
+
+// A candidate that counted a vote which is not on its disk could lead, forget the vote in a crash, and give another one
+// in the same term.
+TEST_CASE("a candidate's own vote counts only when it is on disk") {
+  raft_cluster c;
+  c.start(3);
+  c.stall_disk(1, true);
+  for (int i = 0; i < 30 && c.core(1).term() == term_id{1}; ++i) {
+    c.tick(1);
+    std::erase_if(c.in_flight(), [](const message& m) { return m.from.value == 3 || m.to.value == 3; });
+    c.deliver_all();
+  }
+  REQUIRE(c.core(1).soft().role == role::candidate);
+  const auto answer = [](std::uint64_t from) {
+    return message{node_id{from}, node_id{1}, term_id{2}, vote_reply{false, true}};
+  };
+  c.core(1).step(answer(2), c.now());
+  c.core(1).step(answer(3), c.now());
+  c.settle(1);
+  CHECK(c.core(1).soft().role == role::candidate);
+  c.stall_disk(1, false);
+  CHECK(c.core(1).soft().role == role::leader);
+}
+
+TEST_CASE("a checkpoint is kept up with: entries behind it go, those not applied stay") {
+  raft_cluster c;
+  c.start(1);
+  c.tick_all();
+  for (int i = 0; i < 10; ++i)
+    c.propose(1, "v");
+  auto& core = c.core(1);
+  const auto meta = core.meta_at_commit();
+  CHECK(meta.index == log_index{12});
+  CHECK(meta.config == make_config({1}));
+  CHECK(core.compact(meta, 4) == log_index{9});
+  CHECK(core.first_index() == log_index{9});
+  CHECK(core.meta_at(log_index{10}).term == core.term());
+  CHECK(core.compact(meta, 100) == log_index{9});
+  core.propose({make_payload("not applied")}, c.wall());
+  CHECK(core.compact({log_index{13}, core.term(), {}, meta.config}, 0) == log_index{13});
+  CHECK(core.last_index() == log_index{13});
+}
