@@ -216,6 +216,7 @@ frame_look look_at_frame(std::string_view all, std::size_t offset, std::uint64_t
     look.state = frame_state::damaged;
     return look;
   }
+  look.bytes = bytes;
   const auto frame = all.substr(offset, bytes);
   const auto body = frame.substr(frame_header_bytes, h->body_bytes);
   const auto after = frame.substr(frame_header_bytes + h->body_bytes);
@@ -224,7 +225,6 @@ frame_look look_at_frame(std::string_view all, std::size_t offset, std::uint64_t
   if (right_end && crc32c(body, crc_seed(s)) == h->body_crc) {
     look.state = frame_state::whole;
     look.body = body;
-    look.bytes = bytes;
     return look;
   }
   const bool unwritten = frame.back() == 0 || count_zero_sectors(frame, offset) > h->zero_sectors;

@@ -128,6 +128,9 @@ status segment_log::read_segment(std::uint64_t number, bool last, loaded_log& in
       if (auto later = find_later_frame(all, offset, position_.sequence, *header))
         return damage(name, offset,
                       expected + " is unreadable, but a later one follows at offset " + std::to_string(*later));
+      // A write ends where its frame does; what is behind it was written once this one was durable.
+      if (look.bytes > 0 && !all_zero(all.substr(offset + look.bytes)))
+        return damage(name, offset, expected + " is incomplete, but something was written behind it");
       // Its first frame was durable before the file got its name.
       if (offset == segment_header_bytes)
         return damage(name, offset, expected + ", the first of this segment, is unreadable");

@@ -282,6 +282,41 @@ TEST_CASE("a changed bit in what was written is damage, never an end") {
   CHECK(flips > 500);
 }
 
+TEST_CASE("a sector lost in the middle is damage, though it looks like a write that was cut") {
+  // Zeros where an acknowledged frame was: only the frames behind it show that it was complete once.
+  fake_disk disk;
+  {
+    auto log = open_log(disk);
+    loaded(*log);
+    for (std::uint64_t i = 1; i <= 10; ++i)
+      must(log->append({batch_of({make_entry(i, 1, std::string(600, 'v'))})}));
+  }
+  seeded_random random(1);
+  std::size_t lost = 0;
+  for (std::size_t at = 512; at < 9 * 672; at += 512, ++lost) {
+    auto copy = fake_disk::after_power_loss(disk.operations(), disk.operations().size(), survival::all, random);
+    copy->contents(storage::segment_name(1))->replace(at, 512, 512, '\0');
+    INFO("offset " << at);
+    const auto found = open_log(*copy)->load();
+    REQUIRE_FALSE(found.ok());
+    CHECK(found.error().find("is damaged") != std::string::npos);
+  }
+  CHECK(lost == 11);
+}
+
+TEST_CASE("a changed bit in a last value that is mostly zeros is damage") {
+  // Its sectors of zeros are there by right: they must not pass for ones that were never written.
+  fake_disk disk;
+  auto log = open_log(disk);
+  loaded(*log);
+  must(log->append({batch_of({make_entry(1, 1, "first")})}));
+  must(log->append({batch_of({make_entry(2, 1, "a needle" + std::string(4000, '\0'))})}));
+  log.reset();
+  auto& bytes = *disk.contents(storage::segment_name(1));
+  bytes[bytes.find("needle")] ^= 1;
+  CHECK(open_log(disk)->load().error().find("is no unfinished write") != std::string::npos);
+}
+
 TEST_CASE("a segment that is missing, shortened or of a newer version is told") {
   fake_disk disk;
   {
