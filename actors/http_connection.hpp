@@ -36,11 +36,15 @@ struct exchange {
   bool sent = false;      ///< somebody is working on it (or it is answered)
   bool ask_again = false; ///< local requests without a leader: repeated until `deadline`
 
-  /// Writes of one connection may be decided together; everything else waits for what came before it and holds up what
-  /// comes behind it, as with a server that reads one request at a time.
-  bool may_overlap() const {
-    return std::holds_alternative<state::command>(what) || std::holds_alternative<std::monostate>(what);
+  /// A write of one key that nothing but the log decides (no lock, no transaction).
+  bool plain_write() const {
+    const auto* command = std::get_if<state::command>(&what);
+    const auto* write = command != nullptr ? std::get_if<state::kv_write>(command) : nullptr;
+    return write != nullptr && write->op.verb != state::kv_verb::lock && write->op.verb != state::kv_verb::unlock;
   }
+  /// Plain writes of one connection may be decided together, in their order; everything else waits for what came before
+  /// it and holds up what comes behind it, as with a server that reads one request at a time.
+  bool may_overlap() const { return std::holds_alternative<std::monostate>(what) || plain_write(); }
   /// May be without an answer for minutes.
   bool blocking() const {
     const auto* r = std::get_if<http::read_request>(&what);

@@ -21,9 +21,6 @@ constexpr std::size_t input_bytes = 65536;
 constexpr std::chrono::milliseconds tick{250};
 constexpr std::chrono::milliseconds tick_while_draining{20};
 constexpr std::chrono::seconds sweep_interval{1};
-// raft_peer answers within its hold time, plus 30 s for a silent leader; more than that is a fault of ours, but never
-// silence.
-constexpr std::chrono::seconds answer_slack{60};
 // File descriptors left for log segments, checkpoints and peers.
 constexpr std::size_t descriptors_reserved = 256;
 constexpr std::size_t spare_readers_max = 64;
@@ -199,29 +196,20 @@ void http_gateway::understand(http_connection&, const http::raw_request& r, exch
     e.what = std::get<http::local_request>(parsed.action);
 }
 
-namespace {
-
-/// Plain puts and deletes have nothing that could be refused; they are spared the detour.
-bool may_be_refused_early(const state::command& c) {
-  const auto* w = std::get_if<state::kv_write>(&c);
-  return w == nullptr || w->op.verb == state::kv_verb::lock || w->op.verb == state::kv_verb::unlock;
-}
-
-} // namespace
-
 void http_gateway::dispatch(http_connection& c, exchange& e) {
   if (const auto* command = std::get_if<state::command>(&e.what)) {
-    e.deadline = now() + settings_.hold + answer_slack;
-    if (may_be_refused_early(*command))
-      send(wires_->fsm, check_write{new_id(c, e), *command});
-    else
-      send(wires_->raft_peer, propose_write{new_id(c, e), make_payload(wire::encode_command(*command))});
+    e.deadline = now() + settings_.hold + settings_.answer_slack;
+    const auto request = new_id(c, e);
+    if (e.plain_write())
+      send(wires_->raft_peer, propose_write{request, make_payload(wire::encode_command(*command))});
+    else // the state machine looks first whether it is worth a log entry
+      send(wires_->fsm, check_write{request, *command});
   } else if (const auto* read = std::get_if<http::read_request>(&e.what)) {
-    e.deadline = now() + settings_.hold + answer_slack;
+    e.deadline = now() + settings_.hold + settings_.answer_slack;
     new_id(c, e);
     send_read(e, *read);
   } else if (const auto* renewal = std::get_if<http::session_renew>(&e.what)) {
-    e.deadline = now() + settings_.hold + answer_slack;
+    e.deadline = now() + settings_.hold + settings_.answer_slack;
     send(wires_->raft_peer, renew_session{new_id(c, e), renewal->id});
   } else if (const auto* local = std::get_if<http::local_request>(&e.what)) {
     answer_here(c, e, *local);
@@ -235,7 +223,7 @@ void http_gateway::send_read(exchange& e, const http::read_request& r) {
     const auto wait = static_cast<std::uint64_t>(std::max<std::int64_t>(0, r.wait.count()));
     const auto extra = random_.below(wait / 16 + 1);
     q.deadline = now() + std::chrono::nanoseconds(static_cast<std::int64_t>(wait + extra));
-    e.deadline = q.deadline + settings_.hold + answer_slack;
+    e.deadline = q.deadline + settings_.hold + settings_.answer_slack;
   }
   send(wires_->fsm, std::move(q));
 }
@@ -283,7 +271,7 @@ void http_gateway::answer_here(http_connection& c, exchange& e, const http::loca
     if (held)
       e.give_up = no_leader;
     else
-      e.deadline += answer_slack;
+      e.deadline += settings_.answer_slack;
   }
   send(wires_->raft_peer, status_request{new_id(c, e), r});
 }

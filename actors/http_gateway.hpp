@@ -28,6 +28,8 @@ struct gateway_settings {
   std::size_t connections_max = 0;      ///< 0: what the limit of open files leaves after a reserve for log and peers
   std::chrono::milliseconds hold{
       7000}; ///< how long others may keep a request without a leader (performance.rpc_hold_timeout)
+  /// raft_peer answers within `hold`, plus 30 s for a silent leader. What is late by more is answered 500: a fault of ours.
+  std::chrono::milliseconds answer_slack{60000};
   std::chrono::milliseconds drain{2000}; ///< after stop_atom, for answers in flight
   std::string metrics_prefix = "belay";
   std::uint64_t seed = 1;            ///< of jitter and, unless `uuid` is set, of session ids

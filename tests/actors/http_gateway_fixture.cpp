@@ -1,0 +1,245 @@
+#include "http_gateway_fixture.hpp"
+
+#include <caf/send.hpp>
+
+#include <catch2/catch.hpp>
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <cstdlib>
+
+namespace belay::actors::testing {
+
+namespace {
+
+fsm_actor::behavior_type fake_fsm(fsm_actor::pointer self, std::shared_ptr<backstage> b, wiring_ptr wires) {
+  return {
+      [](const committed_entries&) {},
+      [=](const check_write& w) {
+        std::lock_guard lock(b->mutex);
+        b->checked.push_back(w);
+        self->send(wires->gateways[0], write_results{{{w.id, wire::call_outcome::done, false, {}, {}}}});
+      },
+      [=](const read_query& q) {
+        std::lock_guard lock(b->mutex);
+        b->reads.push_back(q);
+        if (b->hold_reads)
+          return;
+        const auto* get = std::get_if<state::kv_get>(&q.request.query);
+        auto found = b->answer ? b->answer(q.request.query) : entry_result(get != nullptr ? get->key : "", "v");
+        self->send(wires->gateways[0], read_result{q.id, std::move(found), 0, true});
+      },
+      [=](const cancel_query& c) {
+        std::lock_guard lock(b->mutex);
+        b->cancelled.push_back(c.id);
+      },
+      [](const barrier_result&) {},
+      [](const lease_extended&) {},
+      [](const cluster_view&) {},
+      [](const queries_touched&) {},
+      [](const checkpoint_written&) {},
+      [](const machine_replaced&) {},
+      [](tick_atom) {},
+      [](flush_atom) {},
+      [=](stop_atom) { self->quit(); },
+  };
+}
+
+raft_peer_actor::behavior_type fake_raft_peer(raft_peer_actor::pointer self, std::shared_ptr<backstage> b,
+                                              wiring_ptr wires) {
+  return {
+      [=](const propose_write& w) {
+        std::lock_guard lock(b->mutex);
+        b->writes.push_back(w);
+        if (!b->hold_writes)
+          self->send(wires->gateways[0], write_results{{{w.id, wire::call_outcome::done, true, log_index{7}, {}}}});
+      },
+      [=](const renew_session& r) {
+        self->send(wires->gateways[0], renew_result{r.id, true, nullptr, {}});
+      },
+      [](const barrier_request&) {},
+      [](const forwarded_results&) {},
+      [](const log_written&) {},
+      [](const frames_received&) {},
+      [](const peer_lost&) {},
+      [](const propose_internal&) {},
+      [](const renew_answer&) {},
+      [](const checkpoint_written&) {},
+      [](const peer_connected&) {},
+      [](spread_atom) {},
+      [](const snapshot_chunk_loaded&) {},
+      [](const snapshot_chunk_stored&) {},
+      [](const snapshot_in_force&) {},
+      [=](const status_request& s) {
+        std::lock_guard lock(b->mutex);
+        auto r = b->status;
+        r.id = s.id;
+        self->send(wires->gateways[0], std::move(r));
+      },
+      [](tick_atom) {},
+      [](flush_atom) {},
+      [=](stop_atom) { self->quit(); },
+  };
+}
+
+} // namespace
+
+bool eventually(const std::function<bool()>& what) {
+  for (int i = 0; i < 2000; ++i) {
+    if (what())
+      return true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  return what();
+}
+
+state::query_result entry_result(const std::string& key, const std::string& value) {
+  auto e = std::make_shared<state::kv_entry>();
+  e->key = key;
+  e->value = make_payload(value);
+  e->create_index = e->modify_index = log_index{5};
+  return {log_index{5}, state::kv_entries{{e}}};
+}
+
+// ---- raw_client
+
+raw_client::raw_client(std::uint16_t port, int receive_buffer) {
+  fd_ = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  REQUIRE(fd_ >= 0);
+  const timeval limit{10, 0};
+  ::setsockopt(fd_, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
+  ::setsockopt(fd_, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
+  if (receive_buffer > 0)
+    ::setsockopt(fd_, SOL_SOCKET, SO_RCVBUF, &receive_buffer, sizeof receive_buffer);
+  const int on = 1;
+  ::setsockopt(fd_, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  sockaddr_in to{};
+  to.sin_family = AF_INET;
+  to.sin_port = htons(port);
+  to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  REQUIRE(::connect(fd_, reinterpret_cast<const sockaddr*>(&to), sizeof to) == 0);
+}
+
+void raw_client::send(const std::string& bytes) {
+  std::size_t sent = 0;
+  while (sent < bytes.size()) {
+    const auto n = ::send(fd_, bytes.data() + sent, bytes.size() - sent, MSG_NOSIGNAL);
+    if (n <= 0) // the server may have refused the rest
+      return;
+    sent += static_cast<std::size_t>(n);
+  }
+}
+
+void raw_client::end_of_output() {
+  ::shutdown(fd_, SHUT_WR);
+}
+
+void raw_client::close() {
+  if (fd_ >= 0)
+    ::close(std::exchange(fd_, -1));
+}
+
+bool raw_client::fill() {
+  char bytes[65536];
+  const auto n = ::recv(fd_, bytes, sizeof bytes, 0);
+  if (n < 0)
+    INFO("recv: errno " << errno);
+  if (n <= 0)
+    return false;
+  buffer_.append(bytes, static_cast<std::size_t>(n));
+  return true;
+}
+
+answer raw_client::read(bool body) {
+  std::size_t end;
+  while ((end = buffer_.find("\r\n\r\n")) == std::string::npos)
+    if (!fill())
+      return {};
+  answer a;
+  a.head = buffer_.substr(0, end + 4);
+  buffer_.erase(0, end + 4);
+  a.status = std::atoi(a.head.c_str() + 9);
+  const auto at = a.head.find("Content-Length: ");
+  const std::size_t size = body && at != std::string::npos ? std::strtoull(a.head.c_str() + at + 16, nullptr, 10) : 0;
+  while (buffer_.size() < size)
+    if (!fill())
+      return {};
+  a.body = buffer_.substr(0, size);
+  buffer_.erase(0, size);
+  return a;
+}
+
+bool raw_client::closed() {
+  char byte;
+  if (!buffer_.empty())
+    return false;
+  const auto n = ::recv(fd_, &byte, 1, 0);
+  return n == 0 || (n < 0 && errno == ECONNRESET);
+}
+
+// ---- gateway_fixture
+
+gateway_fixture::gateway_fixture(gateway_settings settings) : system_(config_), host_(system_, loop_) {
+  settings.listen = {{"127.0.0.1", 0, {}}};
+  wires_->fsm = system_.spawn(fake_fsm, behind_, wires_);
+  wires_->raft_peer = system_.spawn(fake_raft_peer, behind_, wires_);
+  const auto gateway = system_.spawn<http_gateway>(&host_, wires_, std::move(settings), metrics_);
+  wires_->gateways.push_back(gateway);
+  auto* g = static_cast<http_gateway*>(caf::actor_cast<caf::abstract_actor*>(gateway));
+  drained_ = g->drained();
+  REQUIRE(g->listen().ok());
+  const auto& address = g->addresses().at(0);
+  port_ = static_cast<std::uint16_t>(std::atoi(address.c_str() + address.rfind(':') + 1));
+  thread_ = std::thread([this] { loop_.run(); });
+}
+
+gateway_fixture::~gateway_fixture() {
+  stop();
+  caf::anon_send(wires_->fsm, stop_atom::value);
+  caf::anon_send(wires_->raft_peer, stop_atom::value);
+  system_.await_all_actors_done();
+  *wires_ = {};
+  stays_.reset();
+  loop_.stop();
+  thread_.join();
+}
+
+bool gateway_fixture::stop() {
+  if (!drained_.valid())
+    return true;
+  caf::anon_send(wires_->gateways[0], stop_atom::value);
+  const bool done = drained_.wait_for(std::chrono::seconds(20)) == std::future_status::ready;
+  drained_ = {};
+  return done;
+}
+
+void gateway_fixture::sync() {
+  auto c = client();
+  // A path nobody serves is answered by the gateway alone.
+  CHECK(c.ask("GET /nothing HTTP/1.1\r\nHost: x\r\n\r\n").status == 404);
+}
+
+void gateway_fixture::answer_write(std::size_t which, write_result r) {
+  {
+    std::lock_guard lock(behind_->mutex);
+    r.id = behind_->writes.at(which).id;
+  }
+  caf::anon_send(wires_->gateways[0], write_results{{std::move(r)}});
+}
+
+void gateway_fixture::answer_read(std::size_t which) {
+  request_id id;
+  {
+    std::lock_guard lock(behind_->mutex);
+    id = behind_->reads.at(which).id;
+  }
+  caf::anon_send(wires_->gateways[0], read_result{id, entry_result("k", "v"), 0, true});
+}
+
+} // namespace belay::actors::testing

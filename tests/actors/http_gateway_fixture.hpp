@@ -1,0 +1,122 @@
+#pragma once
+// A gateway on a real socket, with actors behind it that do what a test says.
+
+#include "actors/http_gateway.hpp"
+
+#include <caf/actor_system.hpp>
+#include <caf/actor_system_config.hpp>
+
+#include <boost/asio/executor_work_guard.hpp>
+#include <boost/asio/io_context.hpp>
+
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace belay::actors::testing {
+
+/// What the gateway has said to the actors behind it, and how they answer.
+struct backstage {
+  std::mutex mutex;
+  std::vector<propose_write> writes;
+  std::vector<check_write> checked; ///< answered `false`
+  std::vector<read_query> reads;
+  std::vector<request_id> cancelled;
+  bool hold_writes = false; ///< they are kept for the test to answer
+  bool hold_reads = false;
+  status_result status;
+  std::function<state::query_result(const state::query&)> answer; ///< null: every key has the value "v"
+
+  std::size_t write_count() {
+    std::lock_guard lock(mutex);
+    return writes.size();
+  }
+  std::size_t read_count() {
+    std::lock_guard lock(mutex);
+    return reads.size();
+  }
+  std::size_t cancel_count() {
+    std::lock_guard lock(mutex);
+    return cancelled.size();
+  }
+};
+
+/// Polls until `what` holds. @returns false after ten seconds
+bool eventually(const std::function<bool()>& what);
+
+state::query_result entry_result(const std::string& key, const std::string& value);
+
+struct answer {
+  int status = 0;
+  std::string head, body;
+
+  bool has(const std::string& text) const { return head.find(text) != std::string::npos; }
+};
+
+/// A blocking TCP client; gives up reading after ten seconds.
+class raw_client {
+public:
+  explicit raw_client(std::uint16_t port, int receive_buffer = 0);
+  raw_client(raw_client&& other) noexcept : fd_(std::exchange(other.fd_, -1)), buffer_(std::move(other.buffer_)) {}
+  ~raw_client() { close(); }
+
+  void send(const std::string& bytes);
+  void end_of_output();
+  void close();
+  /// @param body false: the answer has none (HEAD, 100 Continue). @returns status 0: closed
+  answer read(bool body = true);
+  /// Nothing more comes, and the connection is closed.
+  bool closed();
+  answer ask(const std::string& request) {
+    send(request);
+    return read();
+  }
+
+private:
+  bool fill();
+  int fd_ = -1;
+  std::string buffer_;
+};
+
+class gateway_fixture {
+public:
+  explicit gateway_fixture(gateway_settings settings = {});
+  ~gateway_fixture();
+
+  raw_client client(int receive_buffer = 0) { return raw_client(port_, receive_buffer); }
+  /// When it returns, the gateway has seen everything that was sent to it before.
+  void sync();
+  /// Answers held writes, by their order of arrival.
+  void answer_write(std::size_t which, write_result r);
+  void answer_read(std::size_t which);
+  /// Orders the gateway to stop and waits until it has.
+  bool stop();
+
+  backstage& behind() { return *behind_; }
+  metrics& numbers() { return metrics_; }
+
+private:
+  struct config : caf::actor_system_config {
+    config() {
+      set("scheduler.policy", caf::atom("sharing"));
+      set("scheduler.max-threads", std::size_t{1});
+    }
+  };
+  config config_;
+  caf::actor_system system_;
+  boost::asio::io_context loop_{1};
+  boost::asio::executor_work_guard<boost::asio::io_context::executor_type> stays_{loop_.get_executor()};
+  asio_host host_;
+  metrics metrics_;
+  std::shared_ptr<backstage> behind_ = std::make_shared<backstage>();
+  wiring_ptr wires_ = std::make_shared<wiring>();
+  std::future<void> drained_;
+  std::uint16_t port_ = 0;
+  std::thread thread_;
+};
+
+} // namespace belay::actors::testing

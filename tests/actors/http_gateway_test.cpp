@@ -1,0 +1,496 @@
+#include "http_gateway_fixture.hpp"
+
+#include <catch2/catch.hpp>
+
+#include "protocol/wire/command_codec.hpp"
+
+#include <algorithm>
+#include <memory>
+
+using namespace belay;
+using namespace belay::actors;
+using namespace belay::actors::testing;
+using namespace std::chrono_literals;
+
+namespace {
+
+std::string get(const std::string& target, const std::string& more = "") {
+  return "GET " + target + " HTTP/1.1\r\nHost: x\r\n" + more + "\r\n";
+}
+
+std::string put(const std::string& target, const std::string& body) {
+  return "PUT " + target + " HTTP/1.1\r\nHost: x\r\nContent-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body;
+}
+
+write_result decided(bool yes) {
+  return {{}, wire::call_outcome::done, yes, log_index{9}, {}};
+}
+
+/// The value that a KV write which reached raft_peer would store.
+std::string value_of(const propose_write& w) {
+  const auto command = wire::decode_command(*w.command);
+  REQUIRE(command);
+  return *std::get<state::kv_write>(*command).op.value;
+}
+
+status_result cluster_of_one(bool with_leader) {
+  status_result s;
+  const raft::member m{node_id{1}, "11111111-2222-3333-4444-555555555555", "n1", "127.0.0.1:8300"};
+  s.view.config.members = {m};
+  s.view.config.voters = {m.id};
+  s.view.self = m.id;
+  s.view.soft.term = term_id{3};
+  if (with_leader) {
+    s.view.soft.leader = m.id;
+    s.view.soft.role = raft::role::leader;
+    s.view.serving = true;
+  }
+  s.commit = s.applied = s.last = log_index{12};
+  s.digest = 0xabc;
+  s.peers = {{m, true, true, {}}};
+  return s;
+}
+
+} // namespace
+
+TEST_CASE("a connection serves one request after another", "[gateway]") {
+  gateway_fixture f;
+  auto c = f.client();
+  for (int i = 0; i < 3; ++i) {
+    const auto r = c.ask(get("/v1/kv/a"));
+    CHECK(r.status == 200);
+    CHECK(r.has("X-Consul-Index: 5"));
+    CHECK(r.has("Date: "));
+    CHECK(r.body.find("\"Key\":\"a\"") != std::string::npos);
+  }
+  const auto r = c.ask(put("/v1/kv/a", "hello"));
+  CHECK(r.status == 200);
+  CHECK(r.body == "true");
+  CHECK(f.behind().write_count() == 1);
+  CHECK(value_of(f.behind().writes[0]) == "hello");
+}
+
+// A client may send many writes before it reads an answer. They are decided together, and in whatever order that
+// happens, the answers must come back in the order of the requests, or the client takes one for another.
+TEST_CASE("answers to pipelined writes keep their order", "[gateway]") {
+  gateway_fixture f;
+  f.behind().hold_writes = true;
+  auto c = f.client();
+  c.send(put("/v1/kv/a", "1") + put("/v1/kv/b", "2") + put("/v1/kv/c", "3"));
+  REQUIRE(eventually([&] { return f.behind().write_count() == 3; }));
+  CHECK(value_of(f.behind().writes[0]) == "1");
+  CHECK(value_of(f.behind().writes[2]) == "3");
+  f.answer_write(2, decided(true));
+  f.answer_write(1, {{}, wire::call_outcome::unknown, {}, {}, "leadership lost while committing log"});
+  f.answer_write(0, decided(false));
+  CHECK(c.read().body == "false");
+  const auto second = c.read();
+  CHECK(second.status == 500);
+  CHECK(second.body == "leadership lost while committing log");
+  CHECK(c.read().body == "true");
+}
+
+// A read behind a write on the same connection must see it: servers that read one request at a time give that for
+// nothing.
+TEST_CASE("a read waits for the writes before it", "[gateway]") {
+  gateway_fixture f;
+  f.behind().hold_writes = true;
+  auto c = f.client();
+  c.send(put("/v1/kv/a", "1") + get("/v1/kv/a") + put("/v1/kv/a", "2"));
+  REQUIRE(eventually([&] { return f.behind().write_count() == 1; }));
+  auto other = f.client();
+  CHECK(other.ask(get("/v1/kv/other")).status == 200);
+  CHECK(f.behind().read_count() == 1);
+  f.answer_write(0, decided(true));
+  CHECK(c.read().body == "true");
+  CHECK(c.read().has("X-Consul-Index: 5"));
+  REQUIRE(eventually([&] { return f.behind().write_count() == 2; }));
+  f.answer_write(1, decided(true));
+  CHECK(c.read().body == "true");
+}
+
+TEST_CASE("a lock is looked at by the state machine first, and waits for what came before it", "[gateway]") {
+  gateway_fixture f;
+  f.behind().hold_writes = true;
+  auto c = f.client();
+  c.send(put("/v1/kv/a", "1") + put("/v1/kv/a?acquire=11111111-2222-3333-4444-555555555555", "2") +
+         put("/v1/kv/a", "3"));
+  REQUIRE(eventually([&] { return f.behind().write_count() == 1; }));
+  f.sync();
+  CHECK(f.behind().checked.empty());
+  f.answer_write(0, decided(true));
+  CHECK(c.read().body == "true");
+  CHECK(c.read().body == "false");
+  REQUIRE(eventually([&] { return f.behind().write_count() == 2; }));
+  CHECK(f.behind().checked.size() == 1);
+  f.answer_write(1, decided(true));
+  CHECK(c.read().body == "true");
+}
+
+TEST_CASE("a request may arrive in any two pieces", "[gateway]") {
+  gateway_fixture f;
+  const std::string request = "PUT /v1/kv/split?flags=3 HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nhello";
+  auto c = f.client();
+  for (std::size_t i = 1; i < request.size(); ++i) {
+    c.send(request.substr(0, i));
+    f.sync();
+    const auto r = c.ask(request.substr(i));
+    REQUIRE(r.status == 200);
+    REQUIRE(r.body == "true");
+    REQUIRE(f.behind().write_count() == i);
+    REQUIRE(value_of(f.behind().writes[i - 1]) == "hello");
+  }
+}
+
+TEST_CASE("chunked bodies are put together and limited by what arrives", "[gateway]") {
+  gateway_fixture f;
+  auto c = f.client();
+  const std::string head = "PUT /v1/kv/a HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n";
+  CHECK(c.ask(head + "5\r\nhello\r\n6;x=y\r\n world\r\n0\r\nTrailer: t\r\n\r\n").body == "true");
+  CHECK(value_of(f.behind().writes[0]) == "hello world");
+
+  const std::string piece(65536, 'z');
+  c.send(head);
+  for (int i = 0; i < 9; ++i)
+    c.send("10000\r\n" + piece + "\r\n");
+  const auto r = c.read();
+  CHECK(r.status == 413);
+  CHECK(r.has("Connection: close"));
+  CHECK(r.body.rfind("Request body too large, max size: 524288 bytes.", 0) == 0);
+  CHECK(f.behind().write_count() == 1);
+}
+
+TEST_CASE("a body that is announced too large is refused before it is sent", "[gateway]") {
+  gateway_fixture f;
+  const std::string head = "PUT /v1/kv/a HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: ";
+  {
+    auto c = f.client();
+    const auto r = c.ask(head + "524289\r\n\r\n");
+    CHECK(r.status == 413);
+    CHECK(r.body.rfind("Request body(524289 bytes) too large, max size: 524288 bytes.", 0) == 0);
+    CHECK(c.closed());
+  }
+  auto c = f.client();
+  c.send(head + "524288\r\n\r\n");
+  const auto go_on = c.read(false);
+  CHECK(go_on.status == 100);
+  CHECK(c.ask(std::string(524288, 'b')).body == "true");
+  CHECK(value_of(f.behind().writes.at(0)).size() == 524288);
+}
+
+// Many clients send the whole body before they look for an answer. The refusal must survive that.
+TEST_CASE("a refused body that is sent anyway does not cost the client the answer", "[gateway]") {
+  gateway_fixture f;
+  auto c = f.client();
+  c.send(put("/v1/kv/a", std::string(4 << 20, 'b')));
+  CHECK(c.read().status == 413);
+}
+
+TEST_CASE("what is not HTTP is refused, and the connection ends", "[gateway]") {
+  gateway_fixture f;
+  const auto refused = [&](const std::string& bytes, int status, const std::string& body) {
+    INFO(bytes.substr(0, 60));
+    auto c = f.client();
+    const auto r = c.ask(bytes);
+    CHECK(r.status == status);
+    CHECK(r.body == body);
+    CHECK(r.has("Content-Type: text/plain; charset=utf-8"));
+    CHECK(r.has("Connection: close"));
+    CHECK(c.closed());
+  };
+  const std::string bad = "400 Bad Request";
+  refused("\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03 hello\r\n\r\n", 400, bad);
+  refused("GET / HTTP/3.7\r\nHost: x\r\n\r\n", 400, bad);
+  refused("GET / HTTP/1.1\r\nHost x\r\n\r\n", 400, bad);
+  refused("PUT /v1/kv/a HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n", 400, bad);
+  refused("PUT /v1/kv/a HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n", 400, bad);
+  refused("PUT /v1/kv/a HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nxyz\r\n", 400, bad);
+  refused(get("/v1/kv/bad%zz"), 400, bad);
+  refused("GET /v1/kv/a HTTP/1.1\r\n\r\n", 400, "400 Bad Request: missing required Host header");
+  const std::string too_large = "431 Request Header Fields Too Large";
+  refused(get("/v1/kv/a", "X: " + std::string(1 << 20, 'x') + "\r\n"), 431, too_large);
+  refused(get("/" + std::string((1 << 20) + 10, 'x')), 431, too_large);
+  CHECK(f.behind().write_count() == 0);
+}
+
+TEST_CASE("requests before a broken one are answered", "[gateway]") {
+  gateway_fixture f;
+  auto c = f.client();
+  c.send(put("/v1/kv/a", "1") + get("/v1/kv/b") + "nonsense\r\n\r\n" + put("/v1/kv/a", "2"));
+  CHECK(c.read().body == "true");
+  CHECK(c.read().status == 200);
+  CHECK(c.read().status == 400);
+  CHECK(c.closed());
+  CHECK(f.behind().write_count() == 1);
+}
+
+TEST_CASE("HEAD has the headers of its answer and no body", "[gateway]") {
+  gateway_fixture f;
+  auto c = f.client();
+  c.send("HEAD /v1/kv/a HTTP/1.1\r\nHost: x\r\n\r\n");
+  const auto r = c.read(false);
+  CHECK(r.status == 405);
+  CHECK(r.has("Allow: OPTIONS,GET,PUT,DELETE"));
+  CHECK(r.has("Content-Length: 23")); // of "method HEAD not allowed"
+  CHECK(c.ask(get("/v1/kv/a")).status == 200);
+}
+
+TEST_CASE("HTTP/1.0 keeps the connection only when asked to", "[gateway]") {
+  gateway_fixture f;
+  auto c = f.client();
+  CHECK(c.ask("GET /v1/kv/a HTTP/1.0\r\nConnection: keep-alive\r\n\r\n").has("Connection: keep-alive"));
+  CHECK(c.ask("GET /v1/kv/a HTTP/1.0\r\n\r\n").has("Connection: close"));
+  CHECK(c.closed());
+}
+
+TEST_CASE("Connection: close is obeyed", "[gateway]") {
+  gateway_fixture f;
+  auto c = f.client();
+  c.send(get("/v1/kv/a", "Connection: close\r\n") + get("/v1/kv/b"));
+  CHECK(c.read().has("Connection: close"));
+  CHECK(c.closed());
+  CHECK(f.behind().read_count() == 1);
+}
+
+// A client that asks and does not read may fill its own socket, but not our memory: after a megabyte nothing more is
+// looked at.
+TEST_CASE("a slow reader holds up only itself", "[gateway]") {
+  gateway_fixture f;
+  constexpr std::size_t value_bytes = 512 * 1024;
+  constexpr int requests = 60;
+  f.behind().answer = [](const state::query&) { return entry_result("k", std::string(value_bytes, 'v')); };
+  auto c = f.client(4096);
+  std::string all;
+  for (int i = 0; i < requests; ++i)
+    all += get("/v1/kv/k?raw");
+  c.send(all);
+  // Kernel buffers take some megabytes; the rest would be ours.
+  std::size_t seen = 0;
+  for (;;) { // until it stands still
+    for (int i = 0; i < 20; ++i)
+      f.sync();
+    const auto n = f.behind().read_count();
+    if (n == seen && n > 0)
+      break;
+    seen = n;
+  }
+  CHECK(seen < requests);
+  auto other = f.client();
+  CHECK(other.ask(get("/v1/kv/k?raw")).body.size() == value_bytes);
+  for (int i = 0; i < requests; ++i) {
+    const auto r = c.read();
+    REQUIRE(r.status == 200);
+    REQUIRE(r.body.size() == value_bytes);
+  }
+}
+
+TEST_CASE("a client that goes away takes its blocking query along", "[gateway]") {
+  gateway_fixture f;
+  f.behind().hold_reads = true;
+  auto c = f.client();
+  c.send(get("/v1/kv/a?index=5&wait=5m"));
+  REQUIRE(eventually([&] { return f.behind().read_count() == 1; }));
+  CHECK(f.behind().reads[0].request.min_index == 5);
+  CHECK(f.behind().cancel_count() == 0);
+  c.close();
+  REQUIRE(eventually([&] { return f.behind().cancel_count() == 1; }));
+  CHECK(f.behind().cancelled[0] == f.behind().reads[0].id);
+  f.answer_read(0); // too late, to nobody
+  f.sync();
+}
+
+TEST_CASE("a blocking query waits a little longer than asked, at random", "[gateway]") {
+  gateway_fixture f;
+  f.behind().hold_reads = true;
+  std::vector<raw_client> clients;
+  const auto before = std::chrono::steady_clock::now();
+  for (int i = 0; i < 20; ++i) {
+    clients.push_back(f.client());
+    clients.back().send(get("/v1/kv/a?index=5&wait=16s"));
+  }
+  REQUIRE(eventually([&] { return f.behind().read_count() == 20; }));
+  const auto after = std::chrono::steady_clock::now();
+  std::vector<std::int64_t> extra;
+  for (const auto& q : f.behind().reads) {
+    CHECK(q.deadline >= before + 16s);
+    CHECK(q.deadline <= after + 17s);
+    extra.push_back((q.deadline - before).count());
+  }
+  std::sort(extra.begin(), extra.end());
+  CHECK(std::unique(extra.begin(), extra.end()) == extra.end());
+}
+
+TEST_CASE("a client may close its side and still read the answer", "[gateway]") {
+  gateway_fixture f;
+  f.behind().hold_writes = true;
+  auto c = f.client();
+  c.send(put("/v1/kv/a", "1") + get("/v1/kv/a"));
+  c.end_of_output();
+  REQUIRE(eventually([&] { return f.behind().write_count() == 1; }));
+  f.sync();
+  f.answer_write(0, decided(true));
+  CHECK(c.read().body == "true");
+  CHECK(c.read().status == 200);
+  CHECK(c.closed());
+}
+
+TEST_CASE("one client address has so many connections and no more", "[gateway]") {
+  gateway_settings s;
+  s.connections_per_client_max = 3;
+  gateway_fixture f(s);
+  std::vector<raw_client> clients;
+  for (int i = 0; i < 3; ++i) {
+    clients.push_back(f.client());
+    CHECK(clients.back().ask(get("/v1/kv/a")).status == 200);
+  }
+  CHECK(f.client().closed());
+  CHECK(clients[0].ask(get("/v1/kv/a")).status == 200);
+  clients.pop_back();
+  CHECK(eventually([&] { return f.client().ask(get("/v1/kv/a")).status == 200; }));
+}
+
+// The connections wait in the kernel's queue while there are no descriptors, and are served when there are.
+TEST_CASE("connections beyond the limit are closed at once", "[gateway]") {
+  gateway_settings s;
+  s.connections_max = 2;
+  gateway_fixture f(s);
+  auto first = f.client();
+  CHECK(first.ask(get("/v1/kv/a")).status == 200);
+  auto second = f.client();
+  CHECK(second.ask(get("/v1/kv/a")).status == 200);
+  CHECK(f.client().closed());
+  CHECK(first.ask(get("/v1/kv/a")).status == 200);
+}
+
+TEST_CASE("at shutdown blocking queries end and answers in flight are sent", "[gateway]") {
+  gateway_fixture f;
+  f.behind().hold_reads = true;
+  f.behind().hold_writes = true;
+  auto parked = f.client();
+  parked.send(get("/v1/kv/a?index=5&wait=5m"));
+  auto writer = f.client();
+  writer.send(put("/v1/kv/a", "1"));
+  auto idle = f.client();
+  idle.send("GET /v1/kv/a HT"); // half a request
+  REQUIRE(eventually([&] { return f.behind().read_count() == 1 && f.behind().write_count() == 1; }));
+  f.sync();
+  std::thread answering([&] {
+    CHECK(parked.read().status == 500);
+    f.answer_write(0, decided(true));
+  });
+  CHECK(f.stop());
+  answering.join();
+  const auto r = writer.read();
+  CHECK(r.body == "true");
+  CHECK(r.has("Connection: close"));
+  CHECK(idle.closed());
+  CHECK(f.behind().cancel_count() == 1);
+}
+
+TEST_CASE("a request that nobody answers is answered 500", "[gateway]") {
+  gateway_settings s;
+  s.hold = 10ms;
+  s.answer_slack = 10ms;
+  gateway_fixture f(s);
+  f.behind().hold_writes = true;
+  auto c = f.client();
+  const auto r = c.ask(put("/v1/kv/a", "1"));
+  CHECK(r.status == 500);
+  CHECK(r.body == "rpc error making call: i/o timeout");
+  f.answer_write(0, decided(true)); // late: must not be taken for the next one's answer
+  f.behind().hold_writes = false;
+  CHECK(c.ask(get("/v1/kv/a")).status == 200);
+}
+
+TEST_CASE("half a request without progress does not keep its connection", "[gateway]") {
+  gateway_settings s;
+  s.limits.stall = 1s;
+  gateway_fixture f(s);
+  auto c = f.client();
+  c.send("PUT /v1/kv/a HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\nhel");
+  auto idle = f.client();
+  CHECK(idle.ask(get("/v1/kv/a")).status == 200);
+  CHECK(c.closed());
+  CHECK(idle.ask(get("/v1/kv/a")).status == 200); // between requests a client may be silent as long as it likes
+}
+
+TEST_CASE("renewals go to raft_peer and come back", "[gateway]") {
+  gateway_fixture f;
+  auto c = f.client();
+  const auto r = c.ask(put("/v1/session/renew/aaaaaaaa-bbbb-cccc-dddd-eeeeeeeeeeee", ""));
+  CHECK(r.status == 404);
+  CHECK(r.body == "Session id 'aaaaaaaa-bbbb-cccc-dddd-eeeeeeeeeeee' not found");
+}
+
+TEST_CASE("questions about the cluster are answered from what raft_peer knows", "[gateway]") {
+  gateway_settings s;
+  s.facts.node_name = "n1";
+  s.facts.node_uuid = "11111111-2222-3333-4444-555555555555";
+  s.facts.address = "127.0.0.1";
+  s.facts.effective_settings = {{"ServerMode", "true"}};
+  gateway_fixture f(s);
+  f.behind().status = cluster_of_one(true);
+  auto c = f.client();
+  CHECK(c.ask(get("/v1/status/leader")).body == "\"127.0.0.1:8300\"");
+  CHECK(c.ask(get("/v1/status/peers")).body == "[\"127.0.0.1:8300\"]");
+  CHECK(c.ask(get("/v1/catalog/datacenters")).body == "[\"dc1\"]");
+  CHECK(c.ask(get("/v1/operator/raft/configuration")).body ==
+        "{\"Servers\":[{\"ID\":\"11111111-2222-3333-4444-555555555555\",\"Node\":\"n1\",\"Address\":\"127.0.0.1:8300\","
+        "\"Leader\":true,\"ProtocolVersion\":\"3\",\"Voter\":true}],\"Index\":0}");
+  const auto members = c.ask(get("/v1/agent/members")).body;
+  CHECK(members.rfind("[{\"Name\":\"n1\",\"Addr\":\"127.0.0.1\",\"Port\":8300,\"Tags\":{\"acls\":\"0\"", 0) == 0);
+  CHECK(members.find("\"Status\":1,\"ProtocolMin\":1") != std::string::npos);
+  const auto self = c.ask(get("/v1/agent/self")).body;
+  for (const char* part :
+       {"{\"Config\":{\"Datacenter\":\"dc1\",\"NodeName\":\"n1\"", "\"DebugConfig\":{\"ServerMode\":true}",
+        "\"leader\":\"true\"", "\"leader_addr\":\"127.0.0.1:8300\"", "\"state\":\"Leader\"", "\"applied_index\":\"12\"",
+        "\"state_digest\":\"0000000000000abc\"", "\"num_peers\":\"0\"",
+        "\"Meta\":{\"consul-network-segment\":\"\"}}"}) {
+    INFO(part);
+    CHECK(self.find(part) != std::string::npos);
+  }
+}
+
+TEST_CASE("without a leader the Raft configuration is held, then refused", "[gateway]") {
+  gateway_settings s;
+  s.hold = 50ms;
+  gateway_fixture f(s);
+  f.behind().status = cluster_of_one(false);
+  auto c = f.client();
+  CHECK(c.ask(get("/v1/status/leader")).body == "\"\"");
+  CHECK(c.ask(get("/v1/operator/raft/configuration?stale")).status == 200);
+  const auto r = c.ask(get("/v1/operator/raft/configuration"));
+  CHECK(r.status == 500);
+  CHECK(r.body == "No cluster leader");
+}
+
+TEST_CASE("requests are counted", "[gateway]") {
+  gateway_fixture f;
+  auto c = f.client();
+  c.ask(get("/v1/kv/a"));
+  c.ask(put("/v1/kv/a", "1"));
+  f.numbers().fsync(3ms);
+  const auto json = c.ask(get("/v1/agent/metrics"));
+  CHECK(json.has("Content-Type: application/json"));
+  CHECK(json.body.find("\"Name\":\"belay.http.connections\",\"Value\":1,") != std::string::npos);
+  CHECK(json.body.find("\"Name\":\"belay.http.request\",\"Count\":2,") != std::string::npos);
+  CHECK(json.body.find("\"Name\":\"belay.raft.fsync\",\"Count\":1,") != std::string::npos);
+  CHECK(json.body.find("\"Sum\":3,\"Min\":3,\"Max\":3,\"Mean\":3,\"Stddev\":0,\"Labels\":{}") != std::string::npos);
+  const auto text = c.ask(get("/v1/agent/metrics?format=prometheus"));
+  CHECK(text.status == 200);
+  CHECK(text.body.find("belay_raft_fsync_seconds_count 1\n") != std::string::npos);
+  CHECK(text.body.find("belay_raft_fsync_seconds_bucket{le=\"+Inf\"} 1\n") != std::string::npos);
+}
+
+TEST_CASE("a reload that fails says why", "[gateway]") {
+  gateway_settings s;
+  auto text = std::make_shared<std::string>();
+  s.reload = [text] { return *text; };
+  gateway_fixture f(s);
+  auto c = f.client();
+  CHECK(c.ask(put("/v1/agent/reload", "")).status == 200);
+  *text = "no such file";
+  const auto r = c.ask(put("/v1/agent/reload", ""));
+  CHECK(r.status == 500);
+  CHECK(r.body == "no such file");
+}
