@@ -3,6 +3,7 @@
 #include "actors/log.hpp"
 #include "protocol/wire/command_codec.hpp"
 
+#include <algorithm>
 #include <cstdlib>
 
 namespace belay::actors {
@@ -25,6 +26,7 @@ fsm::fsm(caf::actor_config& config, actor_host* host, wiring_ptr wires, fsm_sett
 fsm_actor::behavior_type fsm::make_behavior() {
   return {
       [this](const committed_entries& c) { apply(c); },
+      [this](const check_write& w) { check(w); },
       [this](const read_query& q) { read(q); },
       [this](const cancel_query& c) {
         if (parked_.erase(c.id) != 0)
@@ -114,6 +116,19 @@ state::reply fsm::apply_command(const raft::entry& e, state::effects& changed) {
     std::abort();
   }
   return machine_->apply(e.index, e.time, *command, changed);
+}
+
+void fsm::check(const check_write& w) {
+  // Only the leader knows cluster time well enough to refuse for a lock delay; to others every delay is over, and apply() decides.
+  const auto now = view_.serving ? std::max(machine_->now(), settings_.wall_clock()) : cluster_time{UINT64_MAX};
+  auto refused = machine_->refuse_early(w.command, now);
+  if (!refused) {
+    send(wires_->raft_peer, propose_write{w.id, make_payload(wire::encode_command(w.command))});
+    return;
+  }
+  std::vector<write_result> results;
+  results.push_back({w.id, wire::call_outcome::done, std::move(*refused), {}, {}});
+  answer_writes(results);
 }
 
 void fsm::answer_writes(std::vector<write_result>& results) {

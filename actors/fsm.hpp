@@ -6,6 +6,7 @@
 #include "actors/metrics.hpp"
 #include "actors/vitals.hpp"
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <unordered_map>
@@ -18,6 +19,7 @@ struct fsm_settings {
   std::size_t checkpoint_bytes = 32u << 20;      ///< or so many bytes of commands
   std::chrono::seconds checkpoint_interval{30};  ///< or so long after the last one, if anything was applied (raft_snapshot_interval)
   std::chrono::minutes tombstone_ttl{15};        ///< contract 02 section 3
+  std::function<cluster_time()> wall_clock;      ///< milliseconds since 1970
 };
 
 /// Lives on the gateway's thread, so that a read costs no switch. A read is answered
@@ -41,6 +43,7 @@ private:
 
   void apply(const committed_entries& c);
   state::reply apply_command(const raft::entry& e, state::effects& changed);
+  void check(const check_write& w);
   void answer_writes(std::vector<write_result>& results);
   void read(const read_query& q);
   void request_barriers();

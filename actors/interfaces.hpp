@@ -22,7 +22,7 @@ using http_gateway_actor = caf::typed_actor<reacts_to<write_results>, reacts_to<
                                             reacts_to<status_result>, reacts_to<cluster_view>, reacts_to<tick_atom>,
                                             reacts_to<flush_atom>, reacts_to<stop_atom>>;
 
-using fsm_actor = caf::typed_actor<reacts_to<committed_entries>, reacts_to<read_query>, reacts_to<cancel_query>,
+using fsm_actor = caf::typed_actor<reacts_to<committed_entries>, reacts_to<check_write>, reacts_to<read_query>, reacts_to<cancel_query>,
                                    reacts_to<barrier_result>, reacts_to<lease_extended>, reacts_to<cluster_view>,
                                    reacts_to<queries_touched>, reacts_to<checkpoint_written>,
                                    reacts_to<machine_replaced>, reacts_to<tick_atom>, reacts_to<flush_atom>, reacts_to<stop_atom>>;

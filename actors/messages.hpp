@@ -27,6 +27,12 @@ struct propose_write {
   request_id id;
   payload command; ///< encoded
 };
+/// gateway -> fsm: a write whose arguments the state machine may refuse before it costs a log entry (contract 04 section 3.1, 05, 07);
+/// passed on to raft_peer otherwise.
+struct check_write {
+  request_id id;
+  state::command command;
+};
 /// A session renewal: kept by the leader's session_reaper, not replicated.
 struct renew_session {
   request_id id;
@@ -265,6 +271,7 @@ struct status_result {
 
 #define BELAY_LOCAL_MESSAGE(name) CAF_ALLOW_UNSAFE_MESSAGE_TYPE(belay::actors::name)
 BELAY_LOCAL_MESSAGE(propose_write)
+BELAY_LOCAL_MESSAGE(check_write)
 BELAY_LOCAL_MESSAGE(renew_session)
 BELAY_LOCAL_MESSAGE(write_results)
 BELAY_LOCAL_MESSAGE(renew_result)

@@ -24,6 +24,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <future>
+#include <mutex>
 #include <thread>
 
 namespace belay::actors {
@@ -57,12 +58,11 @@ result<raft::restored_state> fit_together(storage::loaded_log found, const std::
 
 result<opened_disk> open_disk(const std::string& data_dir) {
   opened_disk d;
-  const auto path = [&](const char* name) { return data_dir + "/" + name; };
-  auto log = storage::segment_log::open(storage::posix_file_system(), path("raft"), {});
+  auto log = storage::segment_log::open(storage::posix_file_system(), data_dir + "/raft");
   if (!log)
     return failure{log.error()};
   d.log = std::move(*log);
-  auto checkpoints = storage::lmdb_checkpoint::open(path("state"), {});
+  auto checkpoints = storage::lmdb_checkpoint::open(data_dir);
   if (!checkpoints)
     return failure{checkpoints.error()};
   d.checkpoints = std::move(*checkpoints);
@@ -108,6 +108,11 @@ raft::limits limits_for(int raft_multiplier) {
   return l;
 }
 
+cluster_time wall_clock() {
+  const auto since = std::chrono::system_clock::now().time_since_epoch();
+  return cluster_time{static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::milliseconds>(since).count())};
+}
+
 std::string with_port(const std::string& address) {
   const bool bare_v6 = address.find(':') != address.rfind(':') && address.front() != '[';
   if (bare_v6)
@@ -120,14 +125,18 @@ std::string with_port(const std::string& address) {
 /// All actors of the node, spawned in the order in which they depend on each other, and stopped in the order of the data's way.
 class running_node {
 public:
+  /// `reload` re-reads the configuration, for /v1/agent/reload.
   running_node(const node_config& config, const identity& who, opened_disk disk, int peer_listener,
                std::function<void()> reload);
   ~running_node() { stop(); }
 
-  status listen() { return gateway_->listen(); }
+  /// Opens the doors: timers run, clients and peers are listened to.
+  status start();
   void stop();
 
 private:
+  void spawn_gateway(const node_config& config, const identity& who, std::uint64_t seed, std::function<void()> reload);
+
   system_config caf_config_;
   caf::actor_system system_;
   boost::asio::io_context front_{1};
@@ -159,7 +168,8 @@ running_node::running_node(const node_config& config, const identity& who, opene
 
   fsm_settings machine_settings;
   machine_settings.checkpoint_entries = config.raft_snapshot_threshold;
-  machine_settings.checkpoint_interval = config.raft_snapshot_interval;
+  machine_settings.checkpoint_interval = std::chrono::duration_cast<std::chrono::seconds>(config.raft_snapshot_interval);
+  machine_settings.wall_clock = wall_clock;
   wires_->fsm =
       system_.spawn<fsm>(&front_host_, wires_, machine_settings, disk.machine, applied, vitals_, metrics_);
 
@@ -170,10 +180,7 @@ running_node::running_node(const node_config& config, const identity& who, opene
   peer_settings.seed = seed;
   for (const auto& address : config.joins)
     peer_settings.join.push_back(with_port(address));
-  peer_settings.wall_clock = [] {
-    const auto since = std::chrono::system_clock::now().time_since_epoch();
-    return cluster_time{static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::milliseconds>(since).count())};
-  };
+  peer_settings.wall_clock = wall_clock;
   peer_settings.joined = [dir = config.data_dir, who](std::uint64_t cluster_id) {
     auto now = who;
     now.cluster_id = cluster_id;
@@ -192,13 +199,183 @@ running_node::running_node(const node_config& config, const identity& who, opene
   caf::actor_config on_multiplexer{&system_.middleman().backend()};
   wires_->links = caf::actor_cast<peer_link_actor>(system_.spawn_class<peer_link, caf::no_spawn_options>(
       on_multiplexer, wires_, link_settings, peer_listener, who.id, metrics_));
+  spawn_gateway(config, who, seed + 2, std::move(reload));
+}
+
+void running_node::spawn_gateway(const node_config& config, const identity& who, std::uint64_t seed,
+                                 std::function<void()> reload) {
+  gateway_settings g;
+  g.listen = config.http_listeners;
+  g.connections_per_client_max = config.http_max_conns_per_client;
+  g.hold = std::chrono::duration_cast<std::chrono::milliseconds>(config.rpc_hold_timeout);
+  g.metrics_prefix = config.metrics_prefix;
+  g.seed = seed;
+  g.uuid = random_uuid;
+  g.reload = [reload = std::move(reload)] {
+    reload();
+    return std::string{};
+  };
+  g.wall_clock = [] { return std::chrono::system_clock::now(); };
+
+  auto& r = g.routes;
+  r.datacenter = config.datacenter;
+  r.node_name = config.node_name;
+  r.kv_max_value_size = config.kv_max_value_size;
+  r.txn_max_req_len = config.txn_max_req_len;
+  r.default_query_time = config.default_query_time;
+  r.max_query_time = config.max_query_time;
+  r.session_ttl_min = config.session_ttl_min;
+  r.discovery_max_stale = config.discovery_max_stale;
+  r.pretty_always = config.dev;
+  r.unprintable_filter = !config.disable_http_unprintable_char_filter;
+  r.block_endpoints = config.block_endpoints;
+  r.response_headers.assign(config.response_headers.begin(), config.response_headers.end());
+  r.allow_write_http_from = config.allow_write_http_from;
+  r.prometheus = config.prometheus_retention_time.count() > 0;
+
+  auto& f = g.facts;
+  f.node_name = config.node_name;
+  f.node_uuid = who.uuid;
+  f.datacenter = config.datacenter;
+  f.revision = BELAY_VERSION;
+  f.address = config.advertise_addr;
+  f.server_port = config.server_port;
+  f.serf_wan_port = config.serf_wan_port;
+  f.bootstrap = config.bootstrap;
+  f.bootstrap_expect = config.bootstrap_expect;
+
+  auto gateway = system_.spawn<http_gateway>(&front_host_, wires_, std::move(g), metrics_);
+  gateway_ = static_cast<http_gateway*>(caf::actor_cast<caf::abstract_actor*>(gateway));
+  wires_->gateways.push_back(std::move(gateway));
+}
+
+status running_node::start() {
+  if (auto s = gateway_->listen(); !s)
+    return s;
+  for (const auto& address : gateway_->addresses())
+    log::info("node", "listening for clients", {{"address", address}});
+  front_thread_ = std::thread([this] { front_.run(); });
+  const auto begin = [](const auto& actor) { caf::anon_send(actor, tick_atom::value); };
+  begin(wires_->links);
+  begin(wires_->watches);
+  begin(wires_->reaper);
+  begin(wires_->fsm);
+  begin(wires_->raft_peer);
+  return done{};
 }
 
 void running_node::stop() {
   if (std::exchange(stopped_, true))
     return;
+  if (!front_thread_.joinable()) // never started: whoever waits for the loop is ended by running it
+    front_thread_ = std::thread([this] { front_.run(); });
+  // Requests in flight are answered while everybody is still there; then nothing new enters, and each actor ends what it began.
+  auto drained = gateway_->drained();
+  caf::anon_send(wires_->gateways.front(), stop_atom::value);
+  drained.wait_for(drain_limit);
+  const auto end = [](const auto& actor) { caf::anon_send(actor, stop_atom::value); };
+  end(wires_->raft_peer);
+  end(wires_->links);
+  end(wires_->fsm);
+  end(wires_->watches);
+  end(wires_->reaper);
+  end(wires_->log);
+  end(wires_->checkpoints);
+  *wires_ = {};
+  system_.await_all_actors_done();
+  front_stays_.reset();
+  front_.stop();
+  front_thread_.join();
+}
+
+/// Opened files are connections and parked queries; the soft limit is often 1,024.
+void raise_file_limit() {
+  rlimit files{};
+  if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur < files.rlim_max) {
+    files.rlim_cur = files.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &files);
+  }
+}
+
+/// A directory that is gone when the process ends; empty name: none was made.
+class temporary_directory {
+public:
+  explicit temporary_directory(bool wanted) {
+    char name[] = "/tmp/belay-dev-XXXXXX";
+    if (wanted && mkdtemp(name) != nullptr)
+      path_ = name;
+  }
+  ~temporary_directory() {
+    std::error_code ignored;
+    if (!path_.empty())
+      std::filesystem::remove_all(path_, ignored);
+  }
+  const std::string& path() const { return path_; }
+
+private:
+  std::string path_;
+};
+
+int fail(const std::string& why) {
+  log::error("node", "cannot start", {{"reason", why}});
+  return 1;
 }
 
 } // namespace
+
+int run_node(node_config config, std::function<node_config(const node_config&)> reload) {
+  // Before any thread exists, so that all of them leave the signals to this one.
+  sigset_t signals;
+  sigemptyset(&signals);
+  for (int s : {SIGINT, SIGTERM, SIGHUP})
+    sigaddset(&signals, s);
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  raise_file_limit();
+
+  if (!config.server)
+    return fail("client agents (server = false) are not part of this program: set \"server\": true");
+  temporary_directory scratch(config.dev && config.data_dir.empty());
+  if (!scratch.path().empty())
+    config.data_dir = scratch.path();
+
+  auto who = open_data_directory(config.data_dir, config.node_id, config.datacenter);
+  if (!who)
+    return fail(who.error());
+  config.node_id = who->uuid;
+  peer_link_settings links;
+  links.listen_host = config.bind_addr;
+  links.listen_port = config.server_port;
+  auto listener = listen_for_peers(links);
+  if (!listener)
+    return fail(listener.error());
+  auto disk = open_disk(config.data_dir);
+  if (!disk)
+    return fail(disk.error());
+  log::info("node", "state restored", {{"checkpoint", disk->restored.snapshot.index.value},
+                                       {"log_entries", disk->restored.entries.size()},
+                                       {"term", disk->restored.hard.term.value},
+                                       {"keys", disk->machine->key_count()}});
+
+  std::mutex reloading; // a signal and a request may ask at once
+  const auto reload_now = [&] {
+    std::lock_guard hold(reloading);
+    config = reload(config);
+  };
+  running_node node(config, *who, std::move(*disk), *listener, reload_now);
+  if (auto s = node.start(); !s)
+    return fail(s.error());
+  log::info("node", "serving", {{"node", config.node_name}, {"id", config.node_id}, {"server_port", config.server_port}});
+  for (;;) {
+    int signal = 0;
+    sigwait(&signals, &signal);
+    if (signal != SIGHUP) {
+      log::info("node", "stopping", {{"signal", signal == SIGINT ? "SIGINT" : "SIGTERM"}});
+      break;
+    }
+    reload_now();
+  }
+  node.stop();
+  return 1;
+}
 
 } // namespace belay::actors
