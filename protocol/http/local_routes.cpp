@@ -56,10 +56,10 @@ action agent_self_route(request_context&) {
 action agent_members_route(request_context& c) {
   const bool wan = !c.query.get("wan").empty();
   const auto segment = c.query.get("segment");
-  if (wan && !segment.empty())
-    return error_response(400, "Cannot provide a segment with wan=true");
+  // The command line asks for "_all" always, with and without -wan.
   if (!segment.empty() && segment != "_all")
-    return error_response(500, "Network segments are not supported in this version of Consul");
+    return wan ? error_response(400, "Cannot provide a segment with wan=true")
+               : error_response(500, "Network segments are not supported in this version of Consul");
   return local_request{local_kind::agent_members, false, false, wan};
 }
 

@@ -254,7 +254,7 @@ TEST_CASE("what the node answers by itself") {
   CHECK(local("/v1/status/peers").kind == local_kind::status_peers);
   CHECK(local("/v1/agent/self").kind == local_kind::agent_self);
   CHECK(local("/v1/agent/members?segment=_all").kind == local_kind::agent_members);
-  CHECK(local("/v1/agent/members?wan=1").wan);
+  CHECK(local("/v1/agent/members?wan=1&segment=_all").wan);
   CHECK(local("/v1/catalog/datacenters?index=x").kind == local_kind::catalog_datacenters);
   CHECK(local("/v1/operator/raft/configuration?stale").stale);
   CHECK_FALSE(local("/v1/operator/raft/configuration").stale);
