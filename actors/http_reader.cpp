@@ -3,9 +3,10 @@
 #include <boost/beast/core/string.hpp>
 #include <boost/beast/http/basic_parser.hpp>
 
+#include <algorithm>
 #include <limits>
 #include <new>
-#include <optional>
+#include <utility>
 
 namespace belay::actors {
 
@@ -13,8 +14,9 @@ namespace beast = boost::beast;
 
 namespace {
 
-// Chunk extensions and trailers have no use here. More of them than that is an attack.
-constexpr std::size_t chunk_extras_max = 16384;
+constexpr std::size_t reserved_bytes_max = 1u << 20;
+// Each costs more memory than the bytes it came in.
+constexpr std::size_t fields_max = 4096;
 // Buffers above that are given back between requests, so that readers in the pool stay small.
 constexpr std::size_t kept_bytes_max = 65536;
 
@@ -28,11 +30,12 @@ beast::error_code stop() {
 
 } // namespace
 
-/// Beast's parser of the wire format; what it finds goes to the reader.
+/// Beast's parser of request lines and headers; what it finds goes to the reader.
 class http_reader::parser final : public beast::http::basic_parser<true> {
 public:
   explicit parser(http_reader& r) : r_(r) {
     eager(true);
+    skip(true); // bodies are read by the reader
     body_limit(boost::none);
     // Beast counts only what comes in one piece; the reader counts itself.
     header_limit(std::numeric_limits<std::uint32_t>::max());
@@ -51,16 +54,12 @@ private:
 
   void on_field_impl(beast::http::field name, beast::string_view text, beast::string_view value,
                      beast::error_code& ec) override {
-    if (r_.head_done_) {
-      r_.trailer_bytes_ += text.size() + value.size();
-      if (r_.trailer_bytes_ > chunk_extras_max)
-        refuse(verdict::bad_request, ec);
-      return;
-    }
     if (name == beast::http::field::host)
       r_.has_host_ = true;
     else if (name == beast::http::field::expect && beast::iequals(value, "100-continue"))
       r_.expects_continue_ = true;
+    else if (name == beast::http::field::transfer_encoding && !beast::iequals(value, "chunked"))
+      return refuse(verdict::bad_request, ec); // where such a body ends is not known
     const auto kept = keep(text);
     r_.fields_.emplace_back(kept, keep(value));
     check_head(ec);
@@ -69,6 +68,7 @@ private:
   void on_header_impl(beast::error_code& ec) override {
     r_.finish_head();
     r_.keep_alive_ = keep_alive();
+    r_.chunked_ = chunked();
     r_.expects_continue_ = r_.expects_continue_ && !r_.old_version_;
     const auto length = content_length();
     r_.declared_ = length ? *length : 0;
@@ -79,33 +79,13 @@ private:
       refuse(verdict::body_too_large, ec);
   }
 
-  void on_body_init_impl(const boost::optional<std::uint64_t>& length, beast::error_code&) override {
-    if (length)
-      r_.body_.reserve(static_cast<std::size_t>(*length)); // within the limit, checked with the header
-  }
-
-  std::size_t on_body_impl(beast::string_view bytes, beast::error_code& ec) override { return take(bytes, ec); }
-
-  void on_chunk_header_impl(std::uint64_t, beast::string_view extensions, beast::error_code& ec) override {
-    if (extensions.size() > chunk_extras_max)
-      refuse(verdict::bad_request, ec);
-  }
-
-  std::size_t on_chunk_body_impl(std::uint64_t, beast::string_view bytes, beast::error_code& ec) override {
-    return take(bytes, ec);
-  }
-
-  void on_finish_impl(beast::error_code&) override {}
-
-  std::size_t take(beast::string_view bytes, beast::error_code& ec) {
-    if (r_.body_.size() + bytes.size() > r_.body_max_) {
-      refuse(verdict::body_too_large, ec);
-      return 0;
-    }
-    r_.expects_continue_ = false; // it did not wait
-    r_.body_.append(bytes.data(), bytes.size());
+  void on_body_init_impl(const boost::optional<std::uint64_t>&, beast::error_code&) override {}
+  std::size_t on_body_impl(beast::string_view bytes, beast::error_code&) override { return bytes.size(); }
+  void on_chunk_header_impl(std::uint64_t, beast::string_view, beast::error_code&) override {}
+  std::size_t on_chunk_body_impl(std::uint64_t, beast::string_view bytes, beast::error_code&) override {
     return bytes.size();
   }
+  void on_finish_impl(beast::error_code&) override {}
 
   span keep(beast::string_view s) {
     const span where{r_.head_.size(), s.size()};
@@ -114,7 +94,7 @@ private:
   }
 
   void check_head(beast::error_code& ec) {
-    if (r_.head_.size() > r_.rules_.header_bytes_max)
+    if (r_.head_bytes() > r_.rules_.header_bytes_max || r_.fields_.size() > fields_max)
       refuse(verdict::header_too_large, ec);
   }
 
@@ -142,22 +122,59 @@ http_reader::verdict http_reader::read(std::string_view input, std::size_t& used
       return verdict::more;
     started_ = true;
   }
+  if (!head_done_) {
+    std::size_t of_head = 0;
+    const auto v = read_head(input, of_head);
+    used += of_head;
+    if (v != verdict::complete)
+      return v;
+    input.remove_prefix(of_head);
+  }
+  std::size_t of_body = 0;
+  const auto v = read_body(input, of_body);
+  used += of_body;
+  return v;
+}
+
+http_reader::verdict http_reader::read_head(std::string_view input, std::size_t& used) {
   beast::error_code ec;
-  const auto n = parser_->put(boost::asio::const_buffer(input.data(), input.size()), ec);
-  used += n;
-  const auto left = input.size() - n;
+  used = parser_->put(boost::asio::const_buffer(input.data(), input.size()), ec);
   if (ec == beast::http::error::need_more || !ec) {
-    if (parser_->is_done()) {
-      request_.body = body_;
+    if (parser_->is_done())
       return verdict::complete;
-    }
-    if (!head_done_ && head_.size() + left > rules_.header_bytes_max)
-      return verdict::header_too_large;
-    if (head_done_ && left > 2 * chunk_extras_max)
-      return verdict::bad_request;
-    return verdict::more;
+    return head_bytes() + (input.size() - used) > rules_.header_bytes_max ? verdict::header_too_large : verdict::more;
   }
   return ec == stop() ? refused_ : verdict::bad_request;
+}
+
+http_reader::verdict http_reader::read_body(std::string_view input, std::size_t& used) {
+  bool complete = false;
+  if (chunked_) {
+    switch (chunks_.decode(input, body_, body_max_, used)) {
+    case chunk_decoder::state::more:
+      break;
+    case chunk_decoder::state::complete:
+      complete = true;
+      break;
+    case chunk_decoder::state::broken:
+      return verdict::bad_request;
+    case chunk_decoder::state::too_large:
+      return verdict::body_too_large;
+    }
+  } else {
+    // Room for all of it, unless it is so much that announcing costs the client less than us.
+    if (body_.empty())
+      body_.reserve(static_cast<std::size_t>(std::min<std::uint64_t>(declared_, reserved_bytes_max)));
+    used = std::min(input.size(), static_cast<std::size_t>(declared_) - body_.size());
+    body_.append(input.substr(0, used));
+    complete = body_.size() == declared_;
+  }
+  if (used > 0)
+    expects_continue_ = false; // it did not wait
+  if (!complete)
+    return verdict::more;
+  request_.body = body_;
+  return verdict::complete;
 }
 
 bool http_reader::take_expectation() {
@@ -187,10 +204,10 @@ void http_reader::reset() {
     head_.shrink_to_fit();
   if (body_.capacity() > kept_bytes_max)
     body_.shrink_to_fit();
-  trailer_bytes_ = 0;
+  chunks_ = {};
   declared_ = 0;
   refused_ = verdict::bad_request;
-  head_done_ = has_host_ = expects_continue_ = old_version_ = started_ = false;
+  head_done_ = chunked_ = has_host_ = expects_continue_ = old_version_ = started_ = false;
   keep_alive_ = true;
 }
 

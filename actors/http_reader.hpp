@@ -1,6 +1,7 @@
 #pragma once
 // Cuts the bytes of one connection into requests. No sockets: bytes in, requests out, whatever pieces they come in.
 
+#include "actors/http_chunks.hpp"
 #include "protocol/http/request.hpp"
 
 #include <cstddef>
@@ -62,7 +63,11 @@ private:
   class parser;
   friend class parser;
 
+  verdict read_head(std::string_view input, std::size_t& used);
+  verdict read_body(std::string_view input, std::size_t& used);
   void finish_head();
+  /// As they came over the wire, but for optional blanks.
+  std::size_t head_bytes() const { return head_.size() + 4 * fields_.size(); }
 
   const http_reader_rules& rules_;
   std::unique_ptr<parser> parser_;
@@ -75,10 +80,11 @@ private:
   std::vector<std::pair<span, span>> fields_;
   std::string body_;
   std::size_t body_max_ = 0;
-  std::size_t trailer_bytes_ = 0;
   std::uint64_t declared_ = 0;
   verdict refused_ = verdict::bad_request;
   bool head_done_ = false;
+  bool chunked_ = false;
+  chunk_decoder chunks_;
   bool has_host_ = false;
   bool expects_continue_ = false;
   bool keep_alive_ = true;

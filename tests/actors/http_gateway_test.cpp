@@ -2,6 +2,9 @@
 
 #include <catch2/catch.hpp>
 
+#include <sys/resource.h>
+#include <unistd.h>
+
 #include "protocol/wire/command_codec.hpp"
 
 #include <algorithm>
@@ -349,7 +352,6 @@ TEST_CASE("one client address has so many connections and no more", "[gateway]")
   CHECK(eventually([&] { return f.client().ask(get("/v1/kv/a")).status == 200; }));
 }
 
-// The connections wait in the kernel's queue while there are no descriptors, and are served when there are.
 TEST_CASE("connections beyond the limit are closed at once", "[gateway]") {
   gateway_settings s;
   s.connections_max = 2;
@@ -360,6 +362,37 @@ TEST_CASE("connections beyond the limit are closed at once", "[gateway]") {
   CHECK(second.ask(get("/v1/kv/a")).status == 200);
   CHECK(f.client().closed());
   CHECK(first.ask(get("/v1/kv/a")).status == 200);
+}
+
+// The connection waits in the kernel's queue while there are no descriptors, and is served when there are.
+TEST_CASE("running out of descriptors does not stop the listener", "[gateway]") {
+  gateway_settings s;
+  s.connections_max = 1000;
+  gateway_fixture f(s);
+  rlimit before{};
+  REQUIRE(::getrlimit(RLIMIT_NOFILE, &before) == 0);
+  rlimit low = before;
+  low.rlim_cur = 200;
+  REQUIRE(::setrlimit(RLIMIT_NOFILE, &low) == 0);
+  std::vector<int> fillers;
+  for (int fd; (fd = ::dup(0)) >= 0;)
+    fillers.push_back(fd);
+  const auto free_one = [&] {
+    ::close(fillers.back());
+    fillers.pop_back();
+  };
+  REQUIRE(fillers.size() > 2);
+  free_one();
+  auto c = f.client(); // takes that one: none is left for the other end
+  c.send(get("/v1/kv/a"));
+  std::this_thread::sleep_for(250ms); // some attempts fail; nothing depends on how many
+  CHECK(f.behind().read_count() == 0);
+  free_one();
+  CHECK(c.read().status == 200);
+  for (int fd : fillers)
+    ::close(fd);
+  CHECK(::setrlimit(RLIMIT_NOFILE, &before) == 0);
+  CHECK(f.client().ask(get("/v1/kv/a")).status == 200);
 }
 
 TEST_CASE("at shutdown blocking queries end and answers in flight are sent", "[gateway]") {

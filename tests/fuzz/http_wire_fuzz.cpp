@@ -70,15 +70,20 @@ found read_stream(const std::string& stream, const std::vector<std::size_t>& cut
   return f;
 }
 
+verdict kind(verdict v) {
+  return v == verdict::header_too_large ? verdict::bad_request : v;
+}
+
 /// `a` was read in one piece. A stream that breaks off may be found broken sooner in one piece than in many: then it is
-/// only known to be incomplete. Requests never differ.
+/// only known to be incomplete. A line that is too long as well as wrong is refused for what is noticed first. Requests
+/// never differ.
 void same(const found& a, const found& b) {
   REQUIRE(a.requests == b.requests);
   if (a.end != verdict::more && b.end != verdict::more)
-    REQUIRE(a.end == b.end);
+    REQUIRE(kind(a.end) == kind(b.end));
   else
     REQUIRE((a.end != verdict::more || a.in_request) == (b.end != verdict::more || b.in_request));
-  REQUIRE(b.kept_max <= header_max + 2 * 16384);
+  REQUIRE(b.kept_max <= header_max);
 }
 
 std::string some_request(seeded_random& random) {
@@ -240,6 +245,6 @@ TEST_CASE("trailers and chunk extensions without end are given up", "[fuzz][http
       cuts.push_back(at);
     const auto f = read_stream(stream, cuts);
     CHECK(f.end == verdict::bad_request);
-    CHECK(f.kept_max < 40000);
+    CHECK(f.kept_max == 0);
   }
 }

@@ -1,0 +1,42 @@
+#pragma once
+// Chunked bodies (RFC 9112 section 7.1), a byte at a time or many. Beast's own decoder aborts in a build with
+// assertions when an empty body comes byte by byte.
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace belay::actors {
+
+class chunk_decoder {
+public:
+  enum class state { more, complete, broken, too_large };
+
+  /// Appends what `input` has of the body to `body`.
+  /// @param body_max more bytes than that in `body` are too_large
+  /// @param used bytes consumed; all of them while the answer is `more`
+  state decode(std::string_view input, std::string& body, std::size_t body_max, std::size_t& used);
+
+private:
+  enum class at : std::uint8_t {
+    size,
+    extension,
+    size_end,
+    data,
+    data_cr,
+    data_lf,
+    trailer_start,
+    trailer,
+    trailer_end,
+    end
+  };
+
+  state step(char c);
+
+  at at_ = at::size;
+  int digits_ = 0;
+  std::uint64_t left_ = 0;      ///< of this chunk
+  std::size_t extra_bytes_ = 0; ///< of extensions and trailers, which nobody here reads
+};
+
+} // namespace belay::actors
