@@ -14,7 +14,9 @@ member server(std::uint64_t id) {
   return {node_id{id}, "00000000-0000-4000-8000-00000000000" + n, "n" + n, "127.0.0.1:830" + n};
 }
 
-void introduce(formation& to, const formation& from) { (void)to.met(from.own()); }
+void introduce(formation& to, const formation& from) {
+  (void)to.met(from.own());
+}
 
 } // namespace
 
