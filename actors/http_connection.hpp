@@ -26,6 +26,7 @@ struct exchange {
   asked what;
   http::render_options options;
   std::string_view route; ///< static text
+  std::string shown;      ///< method and target for the log, without tokens; only while requests are logged
   monotonic_time began;
   monotonic_time deadline;                                         ///< nobody answered until then: 500 with this text
   std::string_view give_up = "rpc error making call: i/o timeout"; ///< Consul's when a leader is silent; static text

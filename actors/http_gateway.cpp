@@ -180,10 +180,29 @@ std::string_view http_gateway::date() {
 
 // ---- requests
 
+namespace {
+
+/// The target as it may stand in a log: `token=` is a secret (Consul hides it, too).
+std::string without_token(std::string_view target) {
+  constexpr std::string_view name = "token=";
+  std::string shown(target);
+  for (auto at = shown.find(name); at != std::string::npos; at = shown.find(name, at + name.size())) {
+    if (at == 0 || (shown[at - 1] != '?' && shown[at - 1] != '&'))
+      continue;
+    const auto end = shown.find('&', at);
+    shown.replace(at + name.size(), (end == std::string::npos ? shown.size() : end) - at - name.size(), "<hidden>");
+  }
+  return shown;
+}
+
+} // namespace
+
 void http_gateway::understand(http_connection&, const http::raw_request& r, exchange& e) {
   auto parsed = http::parse(r, settings_.routes, settings_.uuid);
   e.options = parsed.options;
   e.route = parsed.route;
+  if (log::enabled(log::level::debug))
+    e.shown = std::string(r.method) + " " + without_token(r.target);
   if (auto* known = std::get_if<http::response>(&parsed.action))
     e.answer = std::move(*known);
   else if (auto* read = std::get_if<http::read_request>(&parsed.action))
@@ -289,7 +308,12 @@ void http_gateway::forget(exchange& e) {
 
 void http_gateway::count(const exchange& e, int status) {
   // Long polls last as long as the client likes: they would hide what the others took.
-  metrics_.request(e.blocking() ? "blocking" : e.route, status, now() - e.began);
+  const auto took = now() - e.began;
+  metrics_.request(e.blocking() ? "blocking" : e.route, status, took);
+  if (!e.shown.empty())
+    log::debug("http", "request finished",
+               {{"request", e.shown}, {"status", status},
+                {"us", std::chrono::duration_cast<std::chrono::microseconds>(took).count()}});
 }
 
 // ---- answers

@@ -41,19 +41,9 @@ const std::map<std::string, std::string> single_node_only = {
     {"status/peers", "says that the leader is the only peer"},
 };
 
-/// What the leader keeps and a follower may not.
-const std::map<std::string, std::string> leader_only = {
-    {"consistency/kv", "a follower's stale read may not see the write before it yet"},
-    {"consistency/max-stale", "a follower's stale read may not see the write before it yet"},
-    {"consistency/sessions", "a follower's stale read may not see the session before it yet"},
-    {"txn/read-only", "a follower's stale read may not see the writes before it yet"},
-};
-
 /// Why a transcript cannot be replayed this way; empty if it can.
 std::string unfit(const transcript& script, const options& how) {
   if (auto found = single_node_only.find(script.name); how.nodes > 1 && found != single_node_only.end())
-    return found->second;
-  if (auto found = leader_only.find(script.name); how.via == target_node::follower && found != leader_only.end())
     return found->second;
   return {};
 }
