@@ -1,4 +1,4 @@
-#include "http_gateway_fixture.hpp"
+#include "tests/actors/http_gateway_fixture.hpp"
 
 #include <caf/send.hpp>
 
