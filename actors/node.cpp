@@ -21,6 +21,7 @@
 
 #include <chrono>
 #include <csignal>
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <future>
@@ -364,6 +365,9 @@ int run_node(node_config config, std::function<node_config(const node_config&)> 
   running_node node(config, *who, std::move(*disk), *listener, reload_now);
   if (auto s = node.start(); !s)
     return fail(s.error());
+  // Scripts that start Consul wait for this line.
+  std::fputs("==> Belay agent running!\n", stdout);
+  std::fflush(stdout);
   log::info("node", "serving", {{"node", config.node_name}, {"id", config.node_id}, {"server_port", config.server_port}});
   for (;;) {
     int signal = 0;

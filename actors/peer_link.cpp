@@ -303,8 +303,23 @@ void peer_link::on_data(const caf::io::new_data_msg& msg) {
     send(wires_->raft_peer, std::move(received));
 }
 
+/// What is still unread on them is of an earlier life of the connection: it must not be heard after what comes now.
+void peer_link::drop_earlier_connections(node_id peer) {
+  for (auto it = incoming_.begin(); it != incoming_.end();) {
+    if (it->second.peer != peer) {
+      ++it;
+      continue;
+    }
+    const auto handle = it->first;
+    it = incoming_.erase(it);
+    close(handle);
+  }
+}
+
 void peer_link::on_hello(incoming& in, const wire::hello& h) {
   const bool first = in.peer.is_zero();
+  if (first)
+    drop_earlier_connections(h.self.id);
   in.peer = h.self.id;
   if (h.self.id == self_)
     return;

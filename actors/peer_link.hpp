@@ -60,6 +60,7 @@ private:
   void dial_failed(outgoing& o, const char* why);
   void disconnect(outgoing& o);
   void on_data(const caf::io::new_data_msg& msg);
+  void drop_earlier_connections(node_id peer);
   void on_hello(incoming& in, const wire::hello& h);
   void on_closed(caf::io::connection_handle handle);
   void send_to_peers(send_frames& frames);

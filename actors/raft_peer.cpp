@@ -12,6 +12,7 @@ namespace {
 constexpr std::chrono::milliseconds spread_delay{2};
 // A lease is told on only when it got longer by this much, so that a busy leader does not send one message per append.
 constexpr std::chrono::milliseconds lease_step{20};
+constexpr std::chrono::seconds disk_retry{1};
 
 const char* name_of(raft::role r) {
   switch (r) {
@@ -222,7 +223,7 @@ void raft_peer::extend_lease() {
 }
 
 void raft_peer::write_next_batches() {
-  if (writing_ || disk_full_)
+  if (writing_ || (disk_full_ && clock().now() < retry_disk_at_))
     return;
   if (in_flight_.empty())
     in_flight_.swap(unwritten_);
@@ -239,8 +240,12 @@ void raft_peer::on_log_written(const log_written& w) {
       log::error("raft_peer", "disk full: nothing can be acknowledged here until there is room",
                  {{"error", w.disk_full}, {"advice", "free space on the disk of the data directory; it is tried again every second"}});
     disk_full_ = true;
+    retry_disk_at_ = clock().now() + disk_retry;
     return;
   }
+  if (disk_full_)
+    log::info("raft_peer", "there is room on the disk again; going on", {{"index", core_.last_index().value}});
+  disk_full_ = false;
   in_flight_.clear();
   core_.persisted(w.token, local_now());
   metrics_.commit(core_.commit_index().value);
@@ -265,9 +270,6 @@ void raft_peer::on_tick() {
   core_.tick(now);
   if (leading())
     vitals_->leader_heard_ns.store(now.count(), std::memory_order_relaxed);
-  if (disk_full_ && !writing_ && now.count() % std::chrono::nanoseconds(std::chrono::seconds(1)).count() <
-                                     std::chrono::nanoseconds(settings_.limits.tick).count())
-    disk_full_ = false; // another try
   expire_writes();
   expire_barriers();
   form_cluster();

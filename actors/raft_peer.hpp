@@ -103,6 +103,7 @@ private:
   std::vector<raft::persist_batch> unwritten_;
   bool writing_ = false;
   bool disk_full_ = false;
+  monotonic_time retry_disk_at_{};
   std::vector<raft::persist_batch> in_flight_; ///< kept to be sent again when the disk was full
   raft::soft_state soft_;
   bool serving_ = false;

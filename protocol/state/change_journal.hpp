@@ -7,7 +7,8 @@
 #include <iterator>
 #include <string>
 #include <string_view>
-#include <unordered_set>
+#include <unordered_map>
+#include <utility>
 #include <vector>
 
 namespace belay::state {
@@ -16,12 +17,36 @@ using row_value = decltype(dirty_row::row);
 
 class change_journal {
 public:
-  /// Row `key` of `t` had this hash and has that one now; zero: there was or is none.
-  void row_changed(table t, std::string_view key, std::uint64_t hash_before, std::uint64_t hash_after) {
+  /// Kept beside each row: where the journal has it, if it has changed since the last checkpoint.
+  class bookmark {
+    friend change_journal;
+    std::uint32_t epoch = 0; ///< of the checkpoint it belongs to; older: not changed since
+    std::uint32_t position = 0;
+  };
+
+  /// Row `key` of `t` had this hash and has that one now; zero: there was or is none (then `now` is empty).
+  /// @param mark the row's; of a row that is new: bookmark_of_new()
+  void row_changed(table t, std::string_view key, bookmark& mark, row_value now, std::uint64_t hash_before,
+                   std::uint64_t hash_after) {
     digest_ += hash_after - hash_before;
-    auto& keys = dirty_[static_cast<std::size_t>(t)];
-    if (keys.find(key) == keys.end())
-      keys.emplace(key);
+    if (mark.epoch != epoch_) {
+      mark.epoch = epoch_;
+      mark.position = static_cast<std::uint32_t>(dirty_.size());
+      dirty_.push_back({t, std::string(key), std::move(now)});
+    } else {
+      dirty_[mark.position].row = std::move(now);
+    }
+    if (hash_after == 0)
+      gone_[static_cast<std::size_t>(t)].insert_or_assign(std::string(key), mark);
+  }
+
+  /// A row that was removed and comes back keeps its place in the journal, so that each key has one.
+  bookmark bookmark_of_new(table t, std::string_view key) const {
+    const auto& gone = gone_[static_cast<std::size_t>(t)];
+    if (gone.empty())
+      return {};
+    auto found = gone.find(key);
+    return found == gone.end() ? bookmark{} : found->second;
   }
 
   std::uint64_t digest() const { return digest_; }
@@ -47,23 +72,28 @@ public:
 
   // ---- checkpoints
 
-  struct text_hash {
-    using is_transparent = void;
-    std::size_t operator()(std::string_view s) const noexcept { return std::hash<std::string_view>{}(s); }
-  };
-  using key_set = std::unordered_set<std::string, text_hash, std::equal_to<>>;
-
-  const key_set& dirty(table t) const { return dirty_[static_cast<std::size_t>(t)]; }
-  void clear_dirty() {
-    for (auto& keys : dirty_)
-      keys = key_set{};
+  /// Each row changed since the last call, once, as it is now. Costs nothing per row.
+  std::vector<dirty_row> take_dirty() {
+    ++epoch_;
+    for (auto& gone : gone_)
+      gone = {};
+    return std::exchange(dirty_, {});
   }
 
 private:
   std::uint64_t digest_ = 0;
   bool recording_ = false;
   std::vector<dirty_row> before_;
-  std::array<key_set, 9> dirty_; // by table number, 1 to 8
+
+  struct text_hash {
+    using is_transparent = void;
+    std::size_t operator()(std::string_view s) const noexcept { return std::hash<std::string_view>{}(s); }
+  };
+  using bookmarks = std::unordered_map<std::string, bookmark, text_hash, std::equal_to<>>;
+
+  std::uint32_t epoch_ = 1;
+  std::vector<dirty_row> dirty_;
+  std::array<bookmarks, 9> gone_; // removed since the last checkpoint, by table number, 1 to 8
 };
 
 } // namespace belay::state

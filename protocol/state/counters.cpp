@@ -29,9 +29,11 @@ void counters::set_slot(std::size_t i, std::uint64_t value) {
   if (journal_.recording())
     journal_.remember(table::counters, names[i],
                       s.value == 0 ? row_value() : row_value(counter{std::string(names[i]), s.value}));
-  const auto hash = value == 0 ? 0 : row_hash(counter{std::string(names[i]), value});
-  journal_.row_changed(table::counters, names[i], s.hash, hash);
-  s = {value, hash};
+  auto now = value == 0 ? row_value() : row_value(counter{std::string(names[i]), value});
+  const auto hash = value == 0 ? 0 : row_hash(std::get<counter>(now));
+  journal_.row_changed(table::counters, names[i], s.mark, std::move(now), s.hash, hash);
+  s.value = value;
+  s.hash = hash;
 }
 
 void counters::set(mark m, log_index index) {
@@ -73,18 +75,6 @@ void counters::append_rows(std::vector<dirty_row>& out) const {
     if (marks_[i].value != 0)
       out.push_back({table::counters, std::string(names[i]), counter{std::string(names[i]), marks_[i].value}});
   services_.append_rows(out);
-}
-
-void counters::append_dirty(std::vector<dirty_row>& out) const {
-  for (const auto& key : journal_.dirty(table::counters)) {
-    dirty_row row{table::counters, key, {}};
-    if (auto i = mark_number(key)) {
-      if (marks_[*i].value != 0)
-        row.row = counter{key, marks_[*i].value};
-    } else if (const auto* found = services_.find(key))
-      row.row = *found;
-    out.push_back(std::move(row));
-  }
 }
 
 std::uint64_t counters::recompute_digest() const {

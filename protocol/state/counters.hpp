@@ -34,13 +34,13 @@ public:
   void put(counter row);
   void erase(std::string_view name);
   void append_rows(std::vector<dirty_row>& out) const;
-  void append_dirty(std::vector<dirty_row>& out) const;
   std::uint64_t recompute_digest() const;
 
 private:
   struct slot {
     std::uint64_t value = 0;
     std::uint64_t hash = 0;
+    change_journal::bookmark mark;
   };
   void set_slot(std::size_t i, std::uint64_t value);
 

@@ -24,6 +24,7 @@ class journaled_map {
   struct held {
     Row row;
     std::uint64_t hash;
+    change_journal::bookmark mark;
     log_index index() const { return row_index(row); }
   };
   using map = chunked_map<held>;
@@ -54,8 +55,9 @@ public:
     const auto hash = row_hash(row);
     if (journal_.recording())
       journal_.remember(number_, key, p.row_ ? row_value(*p.row_) : row_value());
-    journal_.row_changed(number_, key, p.row_ ? rows_.value(p.at_).hash : 0, hash);
-    rows_.put(p.at_, key, held{std::move(row), hash});
+    auto mark = p.row_ ? rows_.value(p.at_).mark : journal_.bookmark_of_new(number_, key);
+    journal_.row_changed(number_, key, mark, row_value(row), p.row_ ? rows_.value(p.at_).hash : 0, hash);
+    rows_.put(p.at_, key, held{std::move(row), hash, mark});
   }
   void put(std::string_view key, Row row) { put(locate(key), key, std::move(row)); }
 
@@ -97,12 +99,6 @@ public:
     for (const auto& slot : rows_)
       out.push_back({number_, slot.key, slot.value.row});
   }
-  void append_dirty(std::vector<dirty_row>& out) const {
-    for (const auto& key : journal_.dirty(number_)) {
-      const auto* row = find(key);
-      out.push_back({number_, key, row ? row_value(*row) : row_value()});
-    }
-  }
   std::uint64_t recompute_digest() const {
     std::uint64_t sum = 0;
     for (const auto& slot : rows_)
@@ -114,7 +110,8 @@ private:
   void gone(std::string_view key, const held& old) {
     if (journal_.recording())
       journal_.remember(number_, key, old.row);
-    journal_.row_changed(number_, key, old.hash, 0);
+    auto mark = old.mark;
+    journal_.row_changed(number_, key, mark, row_value(), old.hash, 0);
   }
 
   change_journal& journal_;

@@ -183,7 +183,7 @@ void machine::load_row(dirty_row row) {
 void machine::finish_load(log_index applied, cluster_time now) {
   impl_->applied = applied;
   impl_->now = now;
-  impl_->t.journal.clear_dirty();
+  impl_->t.journal.take_dirty(); // what was loaded is in the checkpoint already
 }
 
 } // namespace belay::state

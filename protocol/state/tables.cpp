@@ -75,17 +75,7 @@ std::vector<dirty_row> tables::all_rows() const {
 }
 
 std::vector<dirty_row> tables::take_dirty() {
-  std::vector<dirty_row> out;
-  kv.rows().append_dirty(out);
-  graves.rows().append_dirty(out);
-  sessions.rows().append_dirty(out);
-  delays.rows().append_dirty(out);
-  catalog.nodes().append_dirty(out);
-  catalog.services().append_dirty(out);
-  catalog.checks().append_dirty(out);
-  marks.append_dirty(out);
-  journal.clear_dirty();
-  return out;
+  return journal.take_dirty();
 }
 
 std::uint64_t tables::recompute_digest() const {
