@@ -28,10 +28,7 @@ fsm_actor::behavior_type fsm::make_behavior() {
       [this](const committed_entries& c) { apply(c); },
       [this](const check_write& w) { check(w); },
       [this](const read_query& q) { read(q); },
-      [this](const cancel_query& c) {
-        if (parked_.erase(c.id) != 0)
-          send(wires_->watches, unpark_query{c.id});
-      },
+      [this](const cancel_query& c) { cancel(c.id); },
       [this](const barrier_result& b) { on_barrier(b); },
       [this](const lease_extended& l) { lease_until_ = l.until; },
       [this](const cluster_view& v) {
@@ -99,6 +96,7 @@ void fsm::apply(const committed_entries& c) {
           from.node, wire::forward_reply{from.id, wire::call_outcome::done, e.index, wire::encode_reply(reply)});
   }
   vitals_->applied_index.store(applied_.index.value, std::memory_order_relaxed);
+  metrics_.applied(applied_.index.value);
   answer_writes(own);
   if (!forwarded.list.empty())
     send(wires_->raft_peer, std::move(forwarded));
@@ -180,6 +178,22 @@ void fsm::read(const read_query& q) {
     flush_scheduled_ = true;
     send(this, flush_atom::value);
   }
+}
+
+void fsm::cancel(request_id id) {
+  if (parked_.erase(id) != 0) {
+    send(wires_->watches, unpark_query{id});
+    return;
+  }
+  const auto drop = [id](std::vector<read_query>& queries) {
+    std::erase_if(queries, [id](const read_query& q) { return q.id == id; });
+  };
+  drop(gathering_default_.queries);
+  drop(gathering_consistent_.queries);
+  for (auto& [barrier, group] : at_barrier_)
+    drop(group.queries);
+  for (auto& [index, queries] : until_applied_)
+    drop(queries);
 }
 
 void fsm::request_barriers() {

@@ -46,6 +46,7 @@ private:
   void check(const check_write& w);
   void answer_writes(std::vector<write_result>& results);
   void read(const read_query& q);
+  void cancel(request_id id);
   void request_barriers();
   void on_barrier(const barrier_result& b);
   void serve_waiting();
