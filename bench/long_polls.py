@@ -1,0 +1,198 @@
+#!/usr/bin/env python3
+"""What many idle blocking queries cost one server: memory for each, reads beside them, and waking one and all. See README.md."""
+
+import argparse
+import base64
+import json
+import os
+import resource
+import select
+import shutil
+import socket
+import tempfile
+import time
+
+from connection import Connection, percentile, request, whole_answer
+from servers import cluster
+
+
+class Queries:
+    """Connections with a blocking query each; sockets only, one epoll for all."""
+
+    def __init__(self, port, count):
+        self.epoll, self.by_descriptor, self.sockets = select.epoll(), {}, []
+        for i in range(count):
+            s = socket.create_connection(("127.0.0.1", port), 30)
+            self.sockets.append(s)
+            self.by_descriptor[s.fileno()] = i
+            self.epoll.register(s.fileno(), select.EPOLLIN)
+
+    def send(self, targets):
+        for s, target in zip(self.sockets, targets):
+            s.sendall(request("GET", target))
+
+    def answers(self, count, limit=60):
+        """Waits for so many answers: for each its query, status and time of arrival."""
+        found, buffers, end = [], {}, time.monotonic() + limit
+        while len(found) < count:
+            ready = self.epoll.poll(max(0, end - time.monotonic()), 1024)
+            if not ready:
+                raise SystemExit(f"{count - len(found)} of {count} answers did not come within {limit} s")
+            for descriptor, _ in ready:
+                i = self.by_descriptor[descriptor]
+                data = self.sockets[i].recv(65536)
+                if not data:
+                    raise SystemExit(f"the server closed connection {i}")
+                buffer = buffers.setdefault(i, bytearray())
+                buffer += data
+                answer = whole_answer(buffer)
+                if answer:
+                    found.append((i, answer[0], time.monotonic()))
+                    del buffers[i]
+        return found
+
+    def none_answered(self):
+        return not self.epoll.poll(0, 1)
+
+
+def key(i):
+    return f"poll/{i:06d}"
+
+
+def fill(server, count):
+    """One key for each query; the index each was written at."""
+    connection, indexes = Connection(server.http_port), []
+    value = base64.b64encode(b"v" * 100).decode()
+    for begin in range(0, count, 64):
+        keys = range(begin, min(count, begin + 64))
+        body = json.dumps([{"KV": {"Verb": "set", "Key": key(i), "Value": value}} for i in keys]).encode()
+        status, text = connection.ask("PUT", "/v1/txn", body)
+        if status != 200:
+            raise SystemExit(f"filling: status {status}: {text[:200]}")
+        indexes += [row["KV"]["ModifyIndex"] for row in json.loads(text)["Results"]]
+    connection.close()
+    return indexes
+
+
+def parked(server):
+    gauges = json.loads(server.ask("GET", "/v1/agent/metrics")[1])["Gauges"]
+    return next(int(g["Value"]) for g in gauges if g["Name"].endswith("watch.parked_queries"))
+
+
+def plain_reads(server, count):
+    """Sorted milliseconds of reads of one key, one after the other on one connection."""
+    connection, data, took = Connection(server.http_port), request("GET", "/v1/kv/other"), []
+    for i in range(count + 200):
+        begin = time.perf_counter()
+        status, _ = connection.exchange(data)
+        if i >= 200:
+            took.append((time.perf_counter() - begin) * 1000)
+        if status != 200:
+            raise SystemExit(f"a plain read: status {status}")
+    connection.close()
+    return sorted(took)
+
+
+def kernel_bytes():
+    """(slab, socket buffers) of the whole machine: both ends of each connection are in it."""
+    with open("/proc/meminfo") as info:
+        slab = next(int(line.split()[1]) * 1024 for line in info if line.startswith("Slab:"))
+    with open("/proc/net/sockstat") as info:
+        pages = next(int(line.split()[-1]) for line in info if line.startswith("TCP:"))
+    return slab, pages * os.sysconf("SC_PAGE_SIZE")
+
+
+def measure(options, server):
+    n = options.queries
+    indexes = fill(server, n)
+    server.ask("PUT", "/v1/kv/other", b"x" * 256)
+    time.sleep(2)  # the checkpoint and log writes of the filling
+    states = [("keys written", server.memory()[0], kernel_bytes())]
+    before = plain_reads(server, options.reads)
+
+    queries = Queries(server.http_port, n)
+    queries.send("/v1/kv/" + key(i) for i in range(n))
+    queries.answers(n)
+    states.append(("connections open, one plain read on each", server.memory()[0], kernel_bytes()))
+
+    queries.send(f"/v1/kv/{key(i)}?index={indexes[i]}&wait=10m" for i in range(n))
+    end = time.monotonic() + 60
+    while parked(server) < n:
+        if time.monotonic() > end:
+            raise SystemExit(f"only {parked(server)} of {n} queries are parked")
+        time.sleep(0.1)
+    states.append(("a blocking query parked on each", server.memory()[0], kernel_bytes()))
+    used = server.processor_seconds()
+    time.sleep(5)
+    used = (server.processor_seconds() - used) / 5
+    after = plain_reads(server, options.reads)
+    if not queries.none_answered():
+        raise SystemExit("a query was answered though nothing had changed")
+
+    one = []
+    writer = Connection(server.http_port)
+    for i in range(0, n, max(2, n // 200)):
+        data, begin = request("PUT", "/v1/kv/" + key(i), b"changed"), time.monotonic()
+        writer.socket.sendall(data)
+        ((woken, status, arrived),) = queries.answers(1)
+        writer.exchange(b"")  # the answer of the write itself
+        if woken != i or status != 200:
+            raise SystemExit(f"a write of key {i} woke {woken} with status {status}")
+        one.append((arrived - begin) * 1000)
+    left = n - len(one)
+    if parked(server) != left:
+        raise SystemExit("waking one woke others")
+
+    begin = time.monotonic()
+    writer.socket.sendall(request("DELETE", "/v1/kv/poll/?recurse"))
+    woken = queries.answers(left)
+    if {status for _, status, _ in woken} != {404}:
+        raise SystemExit(f"a query on a key that was deleted was answered { {s for _, s, _ in woken} }")
+    writer.exchange(b"")
+    all_ms = sorted((arrived - begin) * 1000 for _, _, arrived in woken)
+    if parked(server) != 0:
+        raise SystemExit("queries stayed parked")
+
+    print(f"{n} blocking queries on {n} keys, one connection each\n")
+    print("| state | server RSS | for each | kernel slab, machine | socket buffers, machine |")
+    print("|---|---|---|---|---|")
+    last = states[0]
+    for name, rss, (slab, buffers) in states:
+        each = f"{(rss - last[1]) / n:.0f} B more" if name != last[0] else ""
+        print(f"| {name} | {rss / 1e6:.1f} MB | {each} | {slab / 1e6:.0f} MB | {buffers / 1e6:.1f} MB |")
+        last = (name, rss, None)
+    print(f"\nprocessor used by the server while they are parked and nothing else happens: {used * 100:.1f} % of one core\n")
+    print("| | p50 | p99 | worst |")
+    print("|---|---|---|---|")
+    for name, values in (("plain read, without them", before), ("plain read, beside them", after), ("write until its one query is answered", sorted(one))):
+        print(f"| {name} | {percentile(values, 0.5):.3f} ms | {percentile(values, 0.99):.3f} ms | {values[-1]:.3f} ms |")
+    print(f"| recursive delete until the answer of each of {left} | {percentile(all_ms, 0.5):.0f} ms | {percentile(all_ms, 0.99):.0f} ms | {all_ms[-1]:.0f} ms |")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--binary", required=True, help="the belay program")
+    parser.add_argument("--queries", type=int, default=10000, help="how many (default 10000, at most 25000: one address has so many ports)")
+    parser.add_argument("--reads", type=int, default=5000, help="plain reads for each percentile")
+    parser.add_argument("--folder", default=tempfile.gettempdir(), help="where the scratch data goes")
+    options = parser.parse_args()
+    if not 2 <= options.queries <= 25000:
+        parser.error("between 2 and 25000 queries")
+    wanted = options.queries + 200
+    limit = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if limit[1] != resource.RLIM_INFINITY and limit[1] < wanted:
+        parser.error(f"needs {wanted} open files; the hard limit is {limit[1]}")
+    resource.setrlimit(resource.RLIMIT_NOFILE, (wanted if limit[1] == resource.RLIM_INFINITY else limit[1], limit[1]))
+
+    folder, servers = tempfile.mkdtemp(prefix="long_polls.", dir=options.folder), []
+    try:
+        servers += cluster(options.binary, folder, 1, {"limits": {"http_max_conns_per_client": wanted}})
+        measure(options, servers[0])
+    finally:
+        for server in servers:
+            server.stop()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    main()

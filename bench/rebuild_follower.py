@@ -1,0 +1,276 @@
+#!/usr/bin/env python3
+"""A follower of three loses its disk under load and is rebuilt: how long it takes, and what the leader's writers notice. See README.md."""
+
+import argparse
+import base64
+import json
+import multiprocessing
+import select
+import shutil
+import signal
+import tempfile
+import threading
+import time
+from array import array
+
+from connection import Connection, percentile, request, whole_answer
+from servers import bytes_on_disk, cluster, leader_of
+
+OPERATIONS_OF_A_TRANSACTION = 64
+
+
+def connections_at_work(port, count, next_request, accept, go_on):
+    """`count` connections, each sending next_request() when it has the answer before; ends when go_on() is false or None comes."""
+    epoll, open_ones = select.epoll(), {}
+    for _ in range(count):
+        data = next_request()
+        if data is None:
+            break
+        connection = Connection(port)
+        open_ones[connection.socket.fileno()] = [connection, time.monotonic()]
+        epoll.register(connection.socket.fileno(), select.EPOLLIN)
+        connection.socket.sendall(data)
+    last = time.monotonic()
+    while open_ones:
+        ready = epoll.poll(1)
+        if not ready and time.monotonic() - last > 60:
+            raise SystemExit("no answer on any connection for 60 s")
+        for descriptor, _ in ready:
+            state = open_ones[descriptor]
+            connection = state[0]
+            more = connection.socket.recv(65536)
+            if not more:
+                raise SystemExit("the server closed a connection")
+            connection.buffer += more
+            answer = whole_answer(connection.buffer)
+            if not answer:
+                continue
+            last = time.monotonic()
+            status, begin, end = answer
+            accept(state[1], last, status, connection.buffer[begin:end])
+            del connection.buffer[:end]
+            data = next_request() if go_on() else None
+            if data is None:
+                epoll.unregister(descriptor)
+                connection.close()
+                del open_ones[descriptor]
+            else:
+                state[1] = last
+                connection.socket.sendall(data)
+
+
+def fill(port, keys, value_bytes, first, step):
+    """Every step-th transaction, from the first: together the processes write each key once."""
+    value = base64.b64encode(b"v" * value_bytes).decode()
+    begins = iter(range(first * OPERATIONS_OF_A_TRANSACTION, keys, step * OPERATIONS_OF_A_TRANSACTION))
+
+    def next_request():
+        begin = next(begins, None)
+        if begin is None:
+            return None
+        sets = (
+            '{"KV":{"Verb":"set","Key":"fill/%07d","Value":"%s"}}' % (i, value) for i in range(begin, min(keys, begin + OPERATIONS_OF_A_TRANSACTION))
+        )
+        return request("PUT", "/v1/txn", ("[" + ",".join(sets) + "]").encode())
+
+    def accept(_begun, _ended, status, body):
+        if status != 200:
+            raise SystemExit(f"filling: status {status}: {bytes(body[:200])}")
+
+    connections_at_work(port, 8, next_request, accept, lambda: True)
+
+
+def write(port, connections, value_bytes, who, stop, results):
+    """Plain writes until told to stop. Sends back when each ended, how long it took, and what was refused."""
+    value, ended, took, refused, count = b"w" * value_bytes, array("d"), array("d"), {}, 0
+
+    def next_request():
+        nonlocal count
+        count += 1
+        return request("PUT", "/v1/kv/write/%d/%05d" % (who, count % 20000), value)
+
+    def accept(begun, end, status, body):
+        if status == 200 and body.startswith(b"true"):
+            ended.append(end)
+            took.append((end - begun) * 1000)
+        else:
+            refused[status] = refused.get(status, 0) + 1
+
+    connections_at_work(port, connections, next_request, accept, lambda: not stop.is_set())
+    results.send((ended.tobytes(), took.tobytes(), refused))
+    results.close()
+
+
+class Memory(threading.Thread):
+    """Looks at resident memory every half second; the highest between two moments can be asked for."""
+
+    def __init__(self, server):
+        super().__init__(daemon=True)
+        self.server, self.seen, self.over = server, [], threading.Event()
+
+    def run(self):
+        while not self.over.wait(0.5):
+            self.seen.append((time.monotonic(), self.server.memory()[0]))
+
+    def highest(self, begin, end):
+        return max((rss for t, rss in self.seen if begin <= t <= end), default=0)
+
+
+def wait_caught_up(follower, leader, limit):
+    """Until the follower has applied what the leader had applied when asked just before; (when first answering, when caught up)."""
+    end, answering = time.monotonic() + limit, None
+    while time.monotonic() < end:
+        theirs = leader.raft()
+        ours = follower.raft()
+        if ours and theirs:
+            answering = answering or time.monotonic()
+            if ours["applied_index"] >= theirs["applied_index"] > 0:
+                return answering, time.monotonic()
+        time.sleep(0.1)
+    raise SystemExit(f"not caught up after {limit} s: follower {follower.raft()}, leader {leader.raft()}")
+
+
+def same_digest(servers, limit=60):
+    """Until all servers show a digest of the same applied index: (index, digests)."""
+    end = time.monotonic() + limit
+    while time.monotonic() < end:
+        states = [s.raft() for s in servers]
+        if all(states) and len({r["applied_index"] for r in states}) == 1 and all(r["state_digest_at"] == r["applied_index"] for r in states):
+            return states[0]["applied_index"], [r["state_digest"] for r in states]
+        time.sleep(0.3)
+    raise SystemExit(f"the servers never showed the same index: {states}")
+
+
+def report(name, samples, begin, end):
+    inside = [(t, ms) for t, ms in samples if begin <= t < end]
+    took = sorted(ms for _, ms in inside)
+    times = [begin] + [t for t, _ in inside] + [end]
+    gap = max(b - a for a, b in zip(times, times[1:])) * 1000
+    seconds = [0] * max(1, int(end - begin))
+    for t, _ in inside:
+        if int(t - begin) < len(seconds):
+            seconds[int(t - begin)] += 1
+    print(
+        f"| {name} | {end - begin:.1f} s | {len(inside) / (end - begin):.0f} | {min(seconds)} | {percentile(took, 0.5):.1f} ms "
+        f"| {percentile(took, 0.99):.1f} ms | {percentile(took, 0.999):.1f} ms | {took[-1] if took else float('nan'):.1f} ms | {gap:.0f} ms |"
+    )
+
+
+def measure(options, servers):
+    leader = leader_of(servers)
+    follower = next(s for s in servers if s is not leader)
+    begin = time.monotonic()
+    fillers = [
+        multiprocessing.Process(target=fill, args=(leader.http_port, options.keys, options.value_bytes, i, options.processes))
+        for i in range(options.processes)
+    ]
+    for filler in fillers:
+        filler.start()
+    for filler in fillers:
+        filler.join()
+        if filler.exitcode != 0:
+            raise SystemExit("filling failed")
+    filled = time.monotonic() - begin
+    print(f"filled {options.keys} keys of {options.value_bytes} bytes in {filled:.1f} s ({options.keys / filled:.0f} keys/s)", flush=True)
+    end = time.monotonic() + 120
+    while True:  # quiet: the checkpoints of the filling are written
+        states = [s.raft() for s in servers]
+        if all(r and r["last_snapshot_index"] == r["applied_index"] for r in states):
+            break
+        if time.monotonic() > end:
+            print("(the checkpoints after the filling did not end within 120 s)")
+            break
+        time.sleep(0.5)
+    print("leader after filling: RSS %.0f MB, data directory %.0f MB" % (leader.memory()[0] / 1e6, bytes_on_disk(leader.data) / 1e6), flush=True)
+
+    stop, pipes, writers = multiprocessing.Event(), [], []
+    for i in range(options.processes):
+        ours, theirs = multiprocessing.Pipe(duplex=False)
+        share = options.writers // options.processes + (i < options.writers % options.processes)
+        writers.append(multiprocessing.Process(target=write, args=(leader.http_port, share, options.value_bytes, i, stop, theirs)))
+        writers[-1].start()
+        theirs.close()
+        pipes.append(ours)
+    memory = Memory(leader)
+    memory.start()
+    time.sleep(3)
+    before = time.monotonic()
+    time.sleep(options.seconds)
+
+    killed = time.monotonic()
+    follower.stop(signal.SIGKILL)
+    follower.wipe()
+    time.sleep(options.down)
+    started = time.monotonic()
+    follower.start()
+    answering, caught_up = wait_caught_up(follower, leader, options.limit)
+    time.sleep(options.seconds)
+    ended = time.monotonic()
+    stop.set()
+    samples, refused = [], {}
+    for pipe in pipes:
+        t, ms, r = pipe.recv()
+        samples += zip(array("d", t), array("d", ms))
+        for status, count in r.items():
+            refused[status] = refused.get(status, 0) + count
+    for writer in writers:
+        writer.join()
+    memory.over.set()
+    samples.sort()
+    same_leader = leader_of(servers) is leader
+    index, digests = same_digest(servers)
+
+    print(f"\n{options.writers} writers at the leader, values of {options.value_bytes} bytes\n")
+    print("| | lasted | writes/s | worst second | p50 | p99 | p99.9 | worst | longest time without any |")
+    print("|---|---|---|---|---|---|---|---|---|")
+    report("three servers, before", samples, before, killed)
+    report("follower down", samples, killed, started)
+    report("follower is rebuilt", samples, started, caught_up)
+    report("three servers, after", samples, caught_up, ended)
+    print(f"\nrebuilt: answering {answering - started:.1f} s, caught up {caught_up - started:.1f} s after its start")
+    for line in follower.log_lines("snapshot in force")[-1:] or ["(no snapshot was sent: it got the log)"]:
+        print("  " + line)
+    print(
+        "leader's highest RSS: %.0f MB before, %.0f MB while rebuilding, %.0f MB after; follower's %.0f MB"
+        % (
+            memory.highest(before, killed) / 1e6,
+            memory.highest(started, caught_up) / 1e6,
+            memory.highest(caught_up, ended) / 1e6,
+            follower.memory()[1] / 1e6,
+        )
+    )
+    print("data directories: " + ", ".join("%.0f MB" % (bytes_on_disk(s.data) / 1e6) for s in servers))
+    print(f"refused or unknown writes: {refused or 0}; same leader throughout: {'yes' if same_leader else 'no'}")
+    print(f"digests at index {index}: {'equal' if len(set(digests)) == 1 else 'DIFFERENT'} {digests}")
+    if len(set(digests)) != 1:
+        raise SystemExit(1)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--binary", required=True, help="the belay program")
+    parser.add_argument("--keys", type=int, default=1000000)
+    parser.add_argument("--value-bytes", type=int, default=256)
+    parser.add_argument("--writers", type=int, default=64)
+    parser.add_argument("--processes", type=int, default=2, help="of the load generator")
+    parser.add_argument("--seconds", type=float, default=15, help="load before the failure, and again after the rebuild")
+    parser.add_argument("--down", type=float, default=2, help="seconds before the follower is started again")
+    parser.add_argument("--limit", type=float, default=300, help="seconds in which it has to catch up")
+    parser.add_argument("--folder", default=tempfile.gettempdir(), help="where the scratch data goes (a real disk, 3 GB)")
+    parser.add_argument("--keep", action="store_true", help="keep the folder with the logs")
+    options = parser.parse_args()
+    folder, servers = tempfile.mkdtemp(prefix="rebuild_follower.", dir=options.folder), []
+    if options.keep:
+        print("folder:", folder)
+    try:
+        servers += cluster(options.binary, folder, 3, {"limits": {"http_max_conns_per_client": options.writers + 200}})
+        measure(options, servers)
+    finally:
+        for server in servers:
+            server.stop()
+        if not options.keep:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,145 @@
+"""Servers of a measurement: child processes on 127.0.0.1 with a scratch data directory each."""
+
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import time
+
+from connection import Connection
+
+
+def free_ports(count):
+    """Ports nobody listens on now. Below the range the kernel takes for outgoing connections, so that those of the clients
+    cannot take them while a server is down."""
+    found, candidate = [], 20000 + os.getpid() % 5000
+    while len(found) < count:
+        candidate += 1
+        with socket.socket() as probe:
+            try:
+                probe.bind(("127.0.0.1", candidate))
+            except OSError:
+                continue
+        found.append(candidate)
+    return found
+
+
+class Server:
+    def __init__(self, binary, folder, name, http_port, server_port, config):
+        self.binary, self.folder, self.name, self.http_port, self.server_port = binary, folder, name, http_port, server_port
+        self.data, self.log = os.path.join(folder, "data"), os.path.join(folder, "log.txt")
+        self.process = None
+        os.makedirs(self.data, exist_ok=True)
+        whole = {
+            "server": True,
+            "node_name": name,
+            "data_dir": self.data,
+            "bind_addr": "127.0.0.1",
+            "client_addr": "127.0.0.1",
+            "ports": {"http": http_port, "server": server_port},
+            "performance": {"raft_multiplier": 1},
+        }
+        whole.update(config)
+        self.config = os.path.join(folder, "config.json")
+        with open(self.config, "w") as out:
+            json.dump(whole, out)
+
+    def start(self):
+        with open(self.log, "ab") as log:
+            self.process = subprocess.Popen([self.binary, "agent", "-config-file", self.config], stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+
+    def stop(self, how=signal.SIGTERM):
+        if self.process is None:
+            return
+        self.process.send_signal(how)
+        try:
+            self.process.wait(20)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+        self.process = None
+
+    def wipe(self):
+        shutil.rmtree(self.data)
+        os.makedirs(self.data)
+
+    def ask(self, method, target, body=b"", limit=30):
+        """Status and body, over a connection of its own. OSError if there is no answer."""
+        connection = Connection(self.http_port, limit)
+        try:
+            return connection.ask(method, target, body)
+        finally:
+            connection.close()
+
+    def raft(self):
+        """What the server says of itself, numbers as numbers; None if it does not answer."""
+        try:
+            status, body = self.ask("GET", "/v1/agent/self", limit=5)
+        except OSError:
+            return None
+        if status != 200:
+            return None
+        return {k: int(v) if v.isdigit() and k != "state_digest" else v for k, v in json.loads(body)["Stats"]["raft"].items()}
+
+    def memory(self):
+        """Resident bytes, now and at most since the start."""
+        fields = {}
+        with open(f"/proc/{self.process.pid}/status") as status:
+            for line in status:
+                name, _, value = line.partition(":")
+                if name in ("VmRSS", "VmHWM"):
+                    fields[name] = int(value.split()[0]) * 1024
+        return fields["VmRSS"], fields["VmHWM"]
+
+    def processor_seconds(self):
+        with open(f"/proc/{self.process.pid}/stat") as stat:
+            fields = stat.read().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    def log_lines(self, text):
+        with open(self.log, errors="replace") as lines:
+            return [line.rstrip() for line in lines if text in line]
+
+
+def cluster(binary, folder, count, config):
+    """Servers that are started and know their leader."""
+    ports = free_ports(2 * count)
+    joins = [f"127.0.0.1:{p}" for p in ports[count:]]
+    common = {"bootstrap": True} if count == 1 else {"bootstrap_expect": count, "retry_join": joins, "retry_interval": "1s"}
+    servers = [
+        Server(binary, os.path.join(folder, f"n{i + 1}"), f"n{i + 1}", ports[i], ports[count + i], {**common, **config}) for i in range(count)
+    ]
+    try:
+        for server in servers:
+            server.start()
+        leader_of(servers)
+    except BaseException:
+        for server in servers:
+            server.stop()
+        raise
+    return servers
+
+
+def leader_of(servers, limit=60):
+    """The server that leads, once all that run follow it."""
+    end = time.monotonic() + limit
+    while time.monotonic() < end:
+        states = [s.raft() for s in servers]
+        leaders = [s for s, r in zip(servers, states) if r and r["state"] == "Leader"]
+        if len(leaders) == 1 and all(r and r["state"] in ("Leader", "Follower") for r in states):
+            return leaders[0]
+        time.sleep(0.1)
+    raise SystemExit("no leader within %d s" % limit)
+
+
+def bytes_on_disk(folder):
+    total = 0
+    for path, _, names in os.walk(folder):
+        for name in names:
+            try:
+                total += os.stat(os.path.join(path, name)).st_blocks * 512
+            except FileNotFoundError:
+                pass
+    return total
