@@ -308,7 +308,8 @@ void http_gateway::forget(exchange& e) {
 
 void http_gateway::count(const exchange& e, int status) {
   // Long polls last as long as the client likes: they would hide what the others took.
-  const auto took = now() - e.began;
+  last_answer_ = now();
+  const auto took = last_answer_ - e.began;
   metrics_.request(e.blocking() ? "blocking" : e.route, status, took);
   if (!e.shown.empty())
     log::debug("http", "request finished",

@@ -56,6 +56,9 @@ public:
   /// Ready when all answers in flight are sent after stop_atom, or their time is up, and all sockets are closed. Once.
   std::future<void> drained() { return drained_.get_future(); }
 
+  /// When the newest answer was written. On the gateway's thread only.
+  monotonic_time last_answer() const { return last_answer_; }
+
 private:
   struct asked {
     http_connection* connection;
@@ -115,6 +118,7 @@ private:
   cluster_view view_;
   bool view_known_ = false;
 
+  monotonic_time last_answer_{};
   std::int64_t date_second_ = -1;
   std::string date_;
   monotonic_time next_tick_{}, next_sweep_{};

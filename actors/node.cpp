@@ -2,6 +2,7 @@
 
 #include "actors/checkpointer.hpp"
 #include "actors/data_directory.hpp"
+#include "actors/front_loop.hpp"
 #include "actors/fsm.hpp"
 #include "actors/http_gateway.hpp"
 #include "actors/log.hpp"
@@ -255,7 +256,7 @@ status running_node::start() {
     return s;
   for (const auto& address : gateway_->addresses())
     log::info("node", "listening for clients", {{"address", address}});
-  front_thread_ = std::thread([this] { front_.run(); });
+  front_thread_ = std::thread([this] { front_loop(front_, [this] { return gateway_->last_answer(); }).run(); });
   const auto begin = [](const auto& actor) { caf::anon_send(actor, tick_atom::value); };
   begin(wires_->links);
   begin(wires_->watches);
