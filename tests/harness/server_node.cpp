@@ -50,7 +50,7 @@ void server_node::configure(const json::object& config) {
       {"client_addr", "127.0.0.1"},
       {"log_level", "err"},
       {"disable_update_check", true},
-      {"performance", {{"raft_multiplier", 1}}},
+      {"performance", {{"raft_multiplier", std::stoi(environment("BELAY_RAFT_MULTIPLIER", "1"))}}},
       {"ports",
        {{"http", http_port_},
         {"server", server_port_},
