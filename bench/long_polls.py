@@ -157,13 +157,13 @@ def measure(options, server):
         raise SystemExit("queries stayed parked")
 
     print(f"{n} blocking queries on {n} keys, one connection each\n")
-    print("| state | server RSS | for each | kernel slab, machine | socket buffers, machine |")
+    print("| state | memory of the server (anonymous) | for each | kernel slab, machine | socket buffers, machine |")
     print("|---|---|---|---|---|")
     last = states[0]
-    for name, rss, (slab, buffers) in states:
-        each = f"{(rss - last[1]) / n:.0f} B more" if name != last[0] else ""
-        print(f"| {name} | {rss / 1e6:.1f} MB | {each} | {slab / 1e6:.0f} MB | {buffers / 1e6:.1f} MB |")
-        last = (name, rss, None)
+    for name, own, (slab, buffers) in states:
+        each = f"{(own - last[1]) / n:.0f} B more" if name != last[0] else ""
+        print(f"| {name} | {own / 1e6:.1f} MB | {each} | {slab / 1e6:.0f} MB | {buffers / 1e6:.1f} MB |")
+        last = (name, own, None)
     print(f"\nprocessor used by the server while they are parked and nothing else happens: {used * 100:.1f} % of one core\n")
     print("| | p50 | p99 | worst |")
     print("|---|---|---|---|")

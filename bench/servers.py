@@ -84,14 +84,14 @@ class Server:
         return {k: int(v) if v.isdigit() and k != "state_digest" else v for k, v in json.loads(body)["Stats"]["raft"].items()}
 
     def memory(self):
-        """Resident bytes, now and at most since the start."""
+        """Resident bytes: the process's own, and those of files it has mapped (the checkpoint), which the system can take back."""
         fields = {}
         with open(f"/proc/{self.process.pid}/status") as status:
             for line in status:
                 name, _, value = line.partition(":")
-                if name in ("VmRSS", "VmHWM"):
+                if name in ("RssAnon", "RssFile"):
                     fields[name] = int(value.split()[0]) * 1024
-        return fields["VmRSS"], fields["VmHWM"]
+        return fields["RssAnon"], fields["RssFile"]
 
     def processor_seconds(self):
         with open(f"/proc/{self.process.pid}/stat") as stat:
