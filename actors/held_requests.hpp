@@ -13,6 +13,7 @@ struct held_write {
   wire::call_kind kind = wire::call_kind::propose;
   payload bytes;
   monotonic_time deadline;
+  term_id required_term{}; ///< not zero: proposed in this term or not at all (R25)
 };
 
 /// Bounded in count and bytes; in order of arrival.

@@ -65,7 +65,7 @@ raft_peer_actor::behavior_type raft_peer::make_behavior() {
       [this](const propose_internal& p) {
         // R25: what a timer of an earlier leadership wants is not wanted any more.
         if (leading() && core_.term() == p.required_term)
-          hold_write({{}, wire::call_kind::propose, p.command, clock().now() + settings_.hold});
+          hold_write({{}, wire::call_kind::propose, p.command, clock().now() + settings_.hold, p.required_term});
       },
       [this](const renew_answer& a) { on_renew_answer(a); },
       [this](const checkpoint_written& c) {

@@ -41,7 +41,7 @@ void raft_peer::propose_held() {
         send(wires_->reaper, renew_request{w.from, *w.bytes});
       else
         held_.add(std::move(w));
-    } else {
+    } else if (w.required_term.is_zero() || w.required_term == core_.term()) {
       batch.push_back(std::move(w));
     }
   }
@@ -71,7 +71,7 @@ void raft_peer::propose_here(std::vector<held_write> batch) {
 
 void raft_peer::forward_held(node_id leader) {
   for (auto& w : held_.take_all()) {
-    if (w.from.node != self_.id) { // once forwarded is enough (R24)
+    if (w.from.node != self_.id) { // once forwarded is enough (R24), and what has no origin was this node's own wish as leader
       if (!w.from.id.is_zero())
         queue_frame(w.from.node, wire::forward_reply{w.from.id, wire::call_outcome::retry, {}, {}});
       continue;

@@ -99,6 +99,7 @@ struct core::impl {
   void snapshot_written(log_index index, std::uint64_t next_offset);
   void snapshot_failed(log_index index);
   void snapshot_installed(const snapshot_meta& meta);
+  log_index needed_behind(log_index upto) const;
   log_index compact(const snapshot_meta& meta, std::uint64_t keep);
   snapshot_meta meta_at(log_index i) const;
   bool installing() const { return incoming && incoming->complete; }

@@ -43,6 +43,7 @@ void follower_progress::become_replicate() {
 }
 
 void follower_progress::become_snapshot() {
+  catching_up = true;
   state = state_type::snapshot;
   snapshot = {};
   clear_window();

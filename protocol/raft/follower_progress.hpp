@@ -39,6 +39,7 @@ struct follower_progress {
   /// Not in the newest configuration any more: how many ticks it may still learn of that; negative: it is a member.
   int departing_ticks = -1;
   outgoing_snapshot snapshot;
+  bool catching_up = false; ///< got or gets a snapshot and has not been level with us since
 
   bool window_open(const limits& l) const {
     return flights_.size() < l.inflight_appends_max && flight_bytes_ < l.inflight_bytes_max;

@@ -114,7 +114,8 @@ std::optional<configuration> formation::next_configuration(const core& leader) c
         continue;
       configuration next = now;
       std::erase(next.learners, id);
-      std::erase_if(next.members, [&](const member& m) {
+      // Named once more, because clang before 16 does not capture structured bindings.
+      std::erase_if(next.members, [&, id = id, &p = p](const member& m) {
         const bool replaced = m.id != id && m.id != self_.id && same_place(m, p.self);
         if (replaced) {
           std::erase(next.voters, m.id);

@@ -147,6 +147,7 @@ void core::impl::on_append_reply(const message& m, const append_reply& r) {
   }
   if (r.success) {
     const bool rose = p.confirmed(r.match);
+    p.catching_up = p.catching_up && (p.state == state_type::snapshot || p.match < commit);
     if (p.state == state_type::probe)
       p.become_replicate();
     else if (p.state == state_type::snapshot && p.match >= log.base())

@@ -194,11 +194,34 @@ void core::impl::snapshot_installed(const snapshot_meta& meta) {
 
 // ---- forgetting
 
-log_index core::impl::compact(const snapshot_meta& meta, std::uint64_t keep) {
-  if (meta.index.value > keep) {
-    const auto upto = std::min({log_index{meta.index.value - keep}, delivered, durable});
-    log.forget_until(upto);
+/// How far a follower that is catching up, and is heard, still needs the log, within limits.catch_up_bytes_max: one
+/// that gets a snapshot needs what comes behind it, or the entry it has to go on with is gone when the snapshot is in
+/// force, and the next snapshot begins, for ever under load.
+log_index core::impl::needed_behind(log_index upto) const {
+  auto needed = upto;
+  for (const auto& [id, p] : followers) {
+    if (!p.catching_up || p.silent_ticks > lim.election_ticks || p.departing_ticks >= 0)
+      continue;
+    if (p.state == progress_view::state::snapshot)
+      needed = std::min(needed, p.snapshot.meta ? p.snapshot.meta->index : log.base());
+    else if (p.match >= log.base())
+      needed = std::min(needed, p.match);
   }
+  std::size_t bytes = 0;
+  while (upto > needed && upto > log.base() && bytes <= lim.catch_up_bytes_max) {
+    bytes += log.at(upto).data->size();
+    upto = upto.prev();
+  }
+  return std::max(upto, log.base());
+}
+
+log_index core::impl::compact(const snapshot_meta& meta, std::uint64_t keep) {
+  auto upto = std::min({meta.index, delivered, durable});
+  std::size_t bytes = 0;
+  for (; keep > 0 && log.holds(upto) && bytes < lim.trailing_bytes_max; --keep, upto = upto.prev())
+    bytes += log.at(upto).data->size();
+  if (log.holds(upto))
+    log.forget_until(needed_behind(upto));
   return log.first();
 }
 
