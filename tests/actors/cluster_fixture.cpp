@@ -1,0 +1,406 @@
+#include "tests/actors/cluster_fixture.hpp"
+
+#include "actors/checkpointer.hpp"
+#include "actors/log.hpp"
+#include "actors/log_writer.hpp"
+#include "actors/session_reaper.hpp"
+#include "actors/watch_registry.hpp"
+#include "protocol/wire/command_codec.hpp"
+
+#include <caf/exit_reason.hpp>
+#include <caf/send.hpp>
+
+#include <catch2/catch.hpp>
+
+#include <algorithm>
+#include <cstdio>
+
+namespace belay::actors::testing {
+
+namespace {
+
+// Some evening in November 2026, so that cluster times look like real ones.
+constexpr std::uint64_t wall_base_ms = 1'795'000'000'000;
+// Divides all periods of the actors.
+constexpr milliseconds clock_step{1};
+
+std::string uuid_of(std::uint64_t n) {
+  char text[37];
+  std::snprintf(text, sizeof text, "00000000-0000-4000-8000-%012llx", static_cast<unsigned long long>(n));
+  return text;
+}
+
+} // namespace
+
+cluster_fixture::cluster_fixture(cluster_options options)
+    : options_(std::move(options)), system_(config_),
+      scheduler_(dynamic_cast<caf::scheduler::test_coordinator&>(system_.scheduler())), order_(options_.shuffle) {
+  log::settings quiet;
+  quiet.to_stdout = false;
+  log::configure(quiet);
+  // An epoch that no deadline of zero can be mistaken for.
+  scheduler_.clock().current_time += std::chrono::hours(1);
+  nodes_.resize(options_.nodes);
+  for (std::size_t i = 0; i < nodes_.size(); ++i) {
+    auto& self = nodes_[i].self;
+    self.id = node_id{++births_};
+    self.uuid = uuid_of(self.id.value);
+    self.name = "node-" + std::to_string(i);
+    self.address = "10.0.0." + std::to_string(i + 1) + ":8300";
+  }
+  if (options_.start)
+    for (std::size_t i = 0; i < nodes_.size(); ++i)
+      start(i);
+}
+
+cluster_fixture::~cluster_fixture() {
+  for (std::size_t i = 0; i < nodes_.size(); ++i)
+    if (alive(i))
+      crash(i, true);
+  scheduler_.clock().cancel_all();
+  settle();
+}
+
+// ---- time
+
+bool cluster_fixture::step() {
+  auto& jobs = scheduler_.jobs;
+  if (jobs.empty())
+    return false;
+  if (options_.shuffle != 0)
+    std::swap(jobs.front(), jobs[order_.below(jobs.size())]);
+  return scheduler_.try_run_once();
+}
+
+void cluster_fixture::settle() {
+  while (step()) {
+  }
+}
+
+void cluster_fixture::pass(milliseconds d) {
+  settle();
+  for (milliseconds gone{0}; gone < d; gone += clock_step) {
+    scheduler_.advance_time(clock_step);
+    settle();
+  }
+}
+
+bool cluster_fixture::until(const std::function<bool()>& what, milliseconds limit) {
+  if (what())
+    return true;
+  for (milliseconds gone{0}; gone <= limit; gone += clock_step) {
+    while (step())
+      if (what())
+        return true;
+    scheduler_.advance_time(clock_step);
+  }
+  return false;
+}
+
+monotonic_time cluster_fixture::now() {
+  return scheduler_.clock().now();
+}
+
+cluster_time cluster_fixture::wall_clock() {
+  const auto since = std::chrono::duration_cast<milliseconds>(now().time_since_epoch());
+  return cluster_time{wall_base_ms + static_cast<std::uint64_t>(since.count())};
+}
+
+// ---- nodes
+
+http_gateway_actor cluster_fixture::spawn_gateway(std::size_t index) {
+  const auto life = nodes_[index].life;
+  return system_.spawn([this, index, life](http_gateway_actor::pointer self) -> http_gateway_actor::behavior_type {
+    const auto at = [this, index, life](request_id id) -> call_answers& {
+      auto& a = answers_[{index, life, id}];
+      a.at = now();
+      return a;
+    };
+    return {
+        [at](const write_results& w) {
+          for (const auto& r : w.list)
+            at(r.id).writes.push_back(r);
+        },
+        [at](const renew_result& r) { at(r.id).renewals.push_back(r); },
+        [at](const read_result& r) { at(r.id).reads.push_back(r); },
+        [](const status_result&) {},
+        [this, index](const cluster_view& v) { nodes_[index].view = v; },
+        [](tick_atom) {},
+        [](flush_atom) {},
+        [self](stop_atom) { self->quit(); },
+    };
+  });
+}
+
+peer_link_actor cluster_fixture::spawn_links(std::size_t index) {
+  return system_.spawn([this, index](peer_link_actor::pointer self) -> peer_link_actor::behavior_type {
+    const auto wires = nodes_[index].wires;
+    const auto id = nodes_[index].self.id;
+    return {
+        [this, index](const send_frames& f) { net_.send(index, f); },
+        [](const dial_peers&) {},
+        [this, index, id, wires](const announce& a) { net_.announce(index, id, wires->raft_peer, a.hello); },
+        [](tick_atom) {},
+        [self](stop_atom) { self->quit(); },
+    };
+  });
+}
+
+void cluster_fixture::spawn_actors(std::size_t index) {
+  auto& n = nodes_[index];
+  auto& m = *n.counted;
+  // As `node` does at a start: what the disks say, then the actors in the order in which they need each other.
+  auto loaded = n.log->load();
+  auto info = n.checkpoints->info();
+  REQUIRE((loaded && info));
+  raft::restored_state restored;
+  auto machine = std::make_shared<state::machine>();
+  if (*info) {
+    auto read = load_machine(*n.checkpoints, **info);
+    REQUIRE(read.ok());
+    machine = *read;
+    restored.snapshot = (*info)->meta;
+  }
+  restored.hard = loaded->hard;
+  restored.entries = loaded->entries;
+  const auto applied = restored.snapshot;
+  std::vector<state::session_ptr> sessions;
+  machine->for_each_session([&](const state::session_ptr& s) { sessions.push_back(s); });
+
+  auto machine_settings = options_.machine;
+  machine_settings.wall_clock = [this] { return wall_clock(); };
+  auto peer_settings = options_.peer;
+  peer_settings.seed = options_.seed * 1000 + index * 10 + static_cast<std::uint64_t>(n.life);
+  peer_settings.wall_clock = machine_settings.wall_clock;
+  peer_settings.joined = [this, index](std::uint64_t id) { nodes_[index].cluster_id = id; };
+  raft::formation formation(n.self, "dc1", static_cast<std::uint32_t>(options_.nodes), n.cluster_id);
+
+  auto& w = *n.wires;
+  w.log = system_.spawn<log_writer>(n.wires, n.log, m);
+  w.checkpoints = system_.spawn<checkpointer>(n.wires, n.checkpoints, applied.index, m);
+  w.watches = system_.spawn<watch_registry>(nullptr, n.wires, m);
+  w.reaper = system_.spawn<session_reaper>(nullptr, n.wires, sessions);
+  w.fsm = system_.spawn<fsm>(nullptr, n.wires, machine_settings, machine, applied, n.numbers, m);
+  w.raft_peer = system_.spawn<raft_peer>(nullptr, n.wires, peer_settings, n.self, std::move(formation),
+                                         std::move(restored), n.numbers, m);
+  w.links = spawn_links(index);
+  w.gateways.push_back(spawn_gateway(index));
+  const auto list = [&](const auto& handle) { n.actors.push_back(caf::actor_cast<caf::actor>(handle)); };
+  list(w.log);
+  list(w.checkpoints);
+  list(w.watches);
+  list(w.reaper);
+  list(w.fsm);
+  list(w.raft_peer);
+  list(w.links);
+  list(w.gateways.front());
+  for (const auto& timed : {caf::actor_cast<caf::actor>(w.watches), caf::actor_cast<caf::actor>(w.reaper),
+                            caf::actor_cast<caf::actor>(w.fsm), caf::actor_cast<caf::actor>(w.raft_peer)})
+    caf::anon_send(timed, tick_atom::value);
+}
+
+void cluster_fixture::start(std::size_t index) {
+  auto& n = nodes_[index];
+  REQUIRE(!alive(index));
+  ++n.life;
+  n.requests = 0;
+  n.view = {};
+  n.numbers = std::make_shared<vitals>();
+  n.wires = std::make_shared<wiring>();
+  spawn_actors(index);
+}
+
+void cluster_fixture::crash(std::size_t index, bool silent) {
+  auto& n = nodes_[index];
+  REQUIRE(alive(index));
+  for (const auto& a : n.actors) {
+    // Ahead of its mail, and handled now: nothing that it has not begun happens any more.
+    caf::actor_cast<caf::abstract_actor*>(a)->enqueue(
+        nullptr, caf::make_message_id(caf::message_priority::high),
+        caf::make_message(caf::exit_msg{a->address(), caf::exit_reason::kill}), nullptr);
+    scheduler_.prioritize(a);
+    scheduler_.try_run_once();
+  }
+  n.actors.clear();
+  *n.wires = {}; // handles are strong, and the actors have the wires
+  n.wires.reset();
+  net_.gone(index, silent);
+}
+
+void cluster_fixture::wipe(std::size_t index) {
+  REQUIRE(!alive(index));
+  auto& n = nodes_[index];
+  n.self.id = node_id{++births_};
+  n.cluster_id = 0;
+  n.log = std::make_shared<memory_log>();
+  n.checkpoints = std::make_shared<memory_checkpoints>();
+}
+
+std::vector<std::size_t> cluster_fixture::all_but(std::size_t node) const {
+  std::vector<std::size_t> others;
+  for (std::size_t i = 0; i < nodes_.size(); ++i)
+    if (i != node && alive(i))
+      others.push_back(i);
+  return others;
+}
+
+std::size_t cluster_fixture::leader(std::vector<std::size_t> among) {
+  if (among.empty())
+    among = all_but(nodes_.size());
+  std::size_t found = nodes_.size();
+  const auto agreed = [&] {
+    for (auto i : among) {
+      if (!serving(i))
+        continue;
+      const auto id = id_of(i);
+      if (std::all_of(among.begin(), among.end(), [&](std::size_t j) {
+            return view(j).soft.leader == id && view(j).soft.term == view(i).soft.term;
+          })) {
+        found = i;
+        return true;
+      }
+    }
+    return false;
+  };
+  REQUIRE(until(agreed));
+  return found;
+}
+
+bool cluster_fixture::converged() {
+  const auto living = all_but(nodes_.size());
+  const auto same = [&] {
+    const auto& first = *nodes_[living.front()].numbers;
+    return std::all_of(living.begin(), living.end(), [&](std::size_t i) {
+      const auto& n = *nodes_[i].numbers;
+      return n.applied_index == first.applied_index && n.digest_index == n.applied_index;
+    });
+  };
+  leader();
+  pass(milliseconds(600)); // two ticks of the fsm, which is what computes digests
+  REQUIRE(until(same));
+  return std::all_of(living.begin(), living.end(), [&](std::size_t i) { return digest(i) == digest(living.front()); });
+}
+
+// ---- clients
+
+call cluster_fixture::next_call(std::size_t index) {
+  REQUIRE(alive(index));
+  return {index, nodes_[index].life, request_id{++nodes_[index].requests}};
+}
+
+call cluster_fixture::write(std::size_t index, const state::command& c) {
+  const auto made = next_call(index);
+  caf::anon_send(nodes_[index].wires->fsm, check_write{made.id, c});
+  return made;
+}
+
+call cluster_fixture::put(std::size_t index, const std::string& key, const std::string& value) {
+  const auto made = next_call(index);
+  caf::anon_send(nodes_[index].wires->raft_peer,
+                 propose_write{made.id, make_payload(wire::encode_command(set_key(key, value)))});
+  return made;
+}
+
+call cluster_fixture::renew(std::size_t index, const std::string& session) {
+  const auto made = next_call(index);
+  caf::anon_send(nodes_[index].wires->raft_peer, renew_session{made.id, session});
+  return made;
+}
+
+call cluster_fixture::read(std::size_t index, const state::query& q, http::consistency mode, std::uint64_t min_index,
+                           milliseconds wait) {
+  const auto made = next_call(index);
+  read_query r;
+  r.id = made.id;
+  r.request.query = q;
+  r.request.mode = mode;
+  r.request.min_index = min_index;
+  r.request.wait = wait;
+  r.deadline = now() + wait;
+  caf::anon_send(nodes_[index].wires->fsm, std::move(r));
+  return made;
+}
+
+void cluster_fixture::cancel(const call& c) {
+  caf::anon_send(nodes_[c.node].wires->fsm, cancel_query{c.id});
+}
+
+bool cluster_fixture::answered(const call& c) {
+  const auto& a = answers_[c];
+  return !a.writes.empty() || !a.renewals.empty() || !a.reads.empty();
+}
+
+write_result cluster_fixture::written(const call& c) {
+  REQUIRE(until([&] { return answered(c); }));
+  REQUIRE(answers_[c].writes.size() == 1);
+  return answers_[c].writes.front();
+}
+
+read_result cluster_fixture::found(const call& c) {
+  REQUIRE(until([&] { return answered(c); }));
+  REQUIRE(answers_[c].reads.size() == 1);
+  return answers_[c].reads.front();
+}
+
+log_index cluster_fixture::put_done(std::size_t index, const std::string& key, const std::string& value) {
+  const auto r = written(put(index, key, value));
+  REQUIRE(r.outcome == wire::call_outcome::done);
+  REQUIRE(std::get<bool>(r.reply));
+  return r.index;
+}
+
+std::string cluster_fixture::session(std::size_t index, seconds ttl) {
+  state::session_create c;
+  c.session.id = uuid_of(0xabc000 + ++sessions_);
+  c.session.node = nodes_[index].self.name;
+  c.session.ttl = std::to_string(ttl.count()) + "s";
+  c.session.ttl_ns = std::chrono::nanoseconds(ttl).count();
+  c.session.checks.emplace();
+  const auto r = written(write(index, c));
+  REQUIRE(r.outcome == wire::call_outcome::done);
+  REQUIRE(std::holds_alternative<std::string>(r.reply));
+  return std::get<std::string>(r.reply);
+}
+
+std::string cluster_fixture::stale(std::size_t index, const std::string& key) {
+  return value_of(found(get(index, key, http::consistency::stale)));
+}
+
+// ---- what the answers say
+
+std::string value_of(const read_result& r) {
+  if (const auto* f = std::get_if<failure>(&r.answer))
+    return "(failed: " + f->text + ")";
+  const auto& entries = std::get<state::kv_entries>(std::get<state::query_result>(r.answer).data).entries;
+  return entries.empty() ? "(none)" : *entries.front()->value;
+}
+
+std::uint64_t index_of(const read_result& r) {
+  return std::get<state::query_result>(r.answer).index.value;
+}
+
+state::command set_key(const std::string& key, const std::string& value) {
+  state::kv_write w;
+  w.op.verb = state::kv_verb::set;
+  w.op.key = key;
+  w.op.value = make_payload(value);
+  return w;
+}
+
+state::command remove_tree(const std::string& prefix) {
+  state::kv_write w;
+  w.op.verb = state::kv_verb::remove_tree;
+  w.op.key = prefix;
+  w.op.value = make_payload({});
+  return w;
+}
+
+std::size_t times_in_log(const memory_log& log, const state::command& c) {
+  const auto bytes = wire::encode_command(c);
+  const auto& entries = log.kept().entries;
+  return static_cast<std::size_t>(std::count_if(entries.begin(), entries.end(), [&](const raft::entry& e) {
+    return e.kind == raft::entry_kind::command && *e.data == bytes;
+  }));
+}
+
+} // namespace belay::actors::testing

@@ -1,0 +1,167 @@
+#pragma once
+// Nodes of one cluster on CAF's test scheduler: the real actors, virtual time, disks in memory, wires in memory.
+
+#include "actors/fsm.hpp"
+#include "actors/raft_peer.hpp"
+#include "tests/actors/fake_network.hpp"
+#include "tests/actors/memory_stores.hpp"
+
+#include <caf/actor_system.hpp>
+#include <caf/actor_system_config.hpp>
+#include <caf/scheduler/test_coordinator.hpp>
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace belay::actors::testing {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+struct cluster_options {
+  std::size_t nodes = 3;
+  std::uint64_t seed = 1;    ///< of elections
+  std::uint64_t shuffle = 0; ///< which of the actors with mail goes next is drawn from it; 0: in order of arrival
+  fsm_settings machine;
+  raft_peer_settings peer;
+  bool start = true; ///< all of them at once
+
+  cluster_options() {
+    peer.limits.election_ticks = 10; // 250 ms
+  }
+};
+
+/// A request of a client at one node.
+struct call {
+  std::size_t node = 0;
+  int life = 0;
+  request_id id;
+  auto operator<=>(const call&) const = default;
+};
+
+/// What the client got; more than one answer is a fault.
+struct call_answers {
+  std::vector<write_result> writes;
+  std::vector<renew_result> renewals;
+  std::vector<read_result> reads;
+  monotonic_time at{}; ///< of the last one
+};
+
+class cluster_fixture {
+public:
+  explicit cluster_fixture(cluster_options options = {});
+  ~cluster_fixture();
+
+  // ---- time
+  /// Until nobody has anything to do at this moment.
+  void settle();
+  void pass(milliseconds d);
+  /// Lets time pass until `what` holds, looking after every message. @returns false after `limit`
+  bool until(const std::function<bool()>& what, milliseconds limit = seconds(30));
+  monotonic_time now();
+
+  // ---- nodes
+  void start(std::size_t node);
+  /// Its actors are gone at once. @param silent the others are not told (the power went)
+  void crash(std::size_t node, bool silent = false);
+  /// Its disk is lost: it will start as another server at the same place.
+  void wipe(std::size_t node);
+  bool alive(std::size_t node) const { return nodes_[node].wires != nullptr; }
+  /// As its gateway was told last.
+  const cluster_view& view(std::size_t node) const { return nodes_[node].view; }
+  bool serving(std::size_t node) const { return alive(node) && view(node).serving; }
+  /// Waits for a leader that serves and that all `among` (empty: all living nodes) know.
+  std::size_t leader(std::vector<std::size_t> among = {});
+  std::vector<std::size_t> all_but(std::size_t node) const;
+  node_id id_of(std::size_t node) const { return nodes_[node].self.id; }
+  std::uint64_t cluster_id(std::size_t node) const { return nodes_[node].cluster_id; }
+  memory_log& log(std::size_t node) { return *nodes_[node].log; }
+  memory_checkpoints& checkpoints(std::size_t node) { return *nodes_[node].checkpoints; }
+  std::uint64_t applied(std::size_t node) const { return nodes_[node].numbers->applied_index.load(); }
+  /// Waits until all living nodes have applied the same and nothing happens any more. @returns whether their digests
+  /// are equal
+  bool converged();
+  std::uint64_t digest(std::size_t node) const { return nodes_[node].numbers->digest.load(); }
+  std::string metrics_text(std::size_t node) const { return nodes_[node].counted->prometheus("consul"); }
+  fake_network& net() { return net_; }
+  raft_peer_actor peer(std::size_t node) { return nodes_[node].wires->raft_peer; }
+
+  // ---- clients; the answers are collected
+  call write(std::size_t node, const state::command& c);
+  call put(std::size_t node, const std::string& key, const std::string& value);
+  call renew(std::size_t node, const std::string& session);
+  /// @param min_index 0: not blocking
+  call read(std::size_t node, const state::query& q, http::consistency mode, std::uint64_t min_index = 0,
+            milliseconds wait = seconds(60));
+  call get(std::size_t node, const std::string& key, http::consistency mode = http::consistency::normal) {
+    return read(node, state::kv_get{key}, mode);
+  }
+  void cancel(const call& c);
+
+  const call_answers& answers(const call& c) { return answers_[c]; }
+  bool answered(const call& c);
+  /// The one answer to a write. Waits for it.
+  write_result written(const call& c);
+  /// The one answer to a read. Waits for it.
+  read_result found(const call& c);
+  /// Writes and waits; the write must be done.
+  log_index put_done(std::size_t node, const std::string& key, const std::string& value);
+  /// Creates a session and waits. @returns its id
+  std::string session(std::size_t node, seconds ttl);
+  /// What a stale read of that key says there and now; "(none)": no such key.
+  std::string stale(std::size_t node, const std::string& key);
+
+private:
+  struct system_config : caf::actor_system_config {
+    system_config() { set("scheduler.policy", caf::atom("testing")); }
+  };
+  struct node {
+    raft::member self;
+    std::uint64_t cluster_id = 0;
+    std::shared_ptr<memory_log> log = std::make_shared<memory_log>();
+    std::shared_ptr<memory_checkpoints> checkpoints = std::make_shared<memory_checkpoints>();
+    std::shared_ptr<metrics> counted = std::make_shared<metrics>();
+    std::shared_ptr<vitals> numbers = std::make_shared<vitals>();
+    wiring_ptr wires; ///< null: not running
+    std::vector<caf::actor> actors;
+    cluster_view view;
+    int life = 0;
+    std::uint64_t requests = 0;
+  };
+
+  bool step();
+  void spawn_actors(std::size_t index);
+  http_gateway_actor spawn_gateway(std::size_t index);
+  peer_link_actor spawn_links(std::size_t index);
+  cluster_time wall_clock();
+  call next_call(std::size_t index);
+
+  cluster_options options_;
+  system_config config_;
+  caf::actor_system system_;
+  caf::scheduler::test_coordinator& scheduler_;
+  seeded_random order_;
+  fake_network net_;
+  std::vector<node> nodes_;
+  std::map<call, call_answers> answers_;
+  std::uint64_t births_ = 0;
+  std::uint64_t sessions_ = 0;
+};
+
+// ---- what the answers say
+
+/// Of a key that was read; "(none)": no such key, "(failed: text)": refused.
+std::string value_of(const read_result& r);
+std::uint64_t index_of(const read_result& r);
+inline bool failed(const read_result& r) {
+  return std::holds_alternative<failure>(r.answer);
+}
+state::command set_key(const std::string& key, const std::string& value);
+state::command remove_tree(const std::string& prefix);
+/// How many entries of that log carry exactly this command.
+std::size_t times_in_log(const memory_log& log, const state::command& c);
+
+} // namespace belay::actors::testing

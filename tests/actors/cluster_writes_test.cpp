@@ -1,0 +1,286 @@
+// Forming a cluster, and the three outcomes of a write: done, refused, unknown.
+
+#include "tests/actors/cluster_fixture.hpp"
+
+#include "protocol/wire/command_codec.hpp"
+
+#include <catch2/catch.hpp>
+
+#include <caf/send.hpp>
+
+using namespace belay;
+using namespace belay::actors;
+using namespace belay::actors::testing;
+using http::consistency;
+using wire::call_outcome;
+
+namespace {
+
+bool leaderless(cluster_fixture& c, const std::vector<std::size_t>& nodes) {
+  for (auto i : nodes)
+    if (!c.view(i).soft.leader.is_zero())
+      return false;
+  return true;
+}
+
+} // namespace
+
+TEST_CASE("three empty servers form one cluster, two do not", "[actors][formation]") {
+  // bootstrap_expect is 3. Two of them meet first: if they began alone, the third might form another cluster with a
+  // fourth.
+  cluster_options o;
+  o.start = false;
+  cluster_fixture c(o);
+  c.start(0);
+  c.start(1);
+  c.pass(seconds(10));
+  CHECK(leaderless(c, {0, 1}));
+  CHECK(c.cluster_id(0) == 0);
+  CHECK(c.log(0).kept().entries.empty());
+
+  c.start(2);
+  c.leader();
+  for (std::size_t i = 0; i < 3; ++i) {
+    CHECK(c.view(i).config.voters.size() == 3);
+    CHECK(c.cluster_id(i) != 0);
+    CHECK(c.cluster_id(i) == c.cluster_id(0));
+  }
+}
+
+TEST_CASE("a write is answered once, by whichever node it came to", "[actors][writes]") {
+  // Whatever the order in which the actors of all nodes get to their mail: one answer, with the index of the entry; and
+  // who wrote through a follower reads it there at once, even with a stale read.
+  const auto shuffle = GENERATE(0u, 1u, 2u, 3u, 4u, 5u);
+  CAPTURE(shuffle);
+  cluster_options o;
+  o.shuffle = shuffle;
+  o.seed = shuffle + 1;
+  cluster_fixture c(o);
+  const auto leader = c.leader();
+  const auto follower = c.all_but(leader).front();
+
+  const auto through_leader = c.put(leader, "a", "1");
+  CHECK(c.written(through_leader).outcome == call_outcome::done);
+  CHECK(c.stale(leader, "a") == "1");
+  const auto through_follower = c.put(follower, "b", "2");
+  REQUIRE(c.until([&] { return c.answered(through_follower); }));
+  const auto seen = c.get(follower, "b", consistency::stale);
+  CHECK(value_of(c.found(seen)) == "2");
+
+  c.pass(seconds(40));
+  CHECK(c.written(through_leader).index.value > 0);
+  CHECK(c.written(through_follower).index > c.written(through_leader).index);
+  CHECK(std::get<bool>(c.written(through_follower).reply));
+  CHECK(times_in_log(c.log(leader), set_key("b", "2")) == 1);
+}
+
+TEST_CASE("what a state machine refuses early costs no log entry", "[actors][writes]") {
+  // Acquiring with a session that does not exist is refused before the log, on a follower as well.
+  cluster_fixture c;
+  const auto leader = c.leader();
+  c.pass(milliseconds(100));
+  const auto before = c.log(leader).kept().entries.size();
+  state::kv_write lock;
+  lock.op.verb = state::kv_verb::lock;
+  lock.op.key = "l";
+  lock.op.value = make_payload({});
+  lock.op.session = "00000000-0000-4000-8000-000000000001";
+  const auto r = c.written(c.write(c.all_but(leader).front(), lock));
+  CHECK(r.outcome == call_outcome::done);
+  CHECK(std::holds_alternative<state::refusal>(r.reply));
+  CHECK(c.log(leader).kept().entries.size() == before);
+}
+
+TEST_CASE("forwarded_once: a call that was forwarded is never passed on", "[actors][writes][R24]") {
+  // Two servers each believe that the other one leads. If forwarded calls were passed on, one write would travel in
+  // circles and be proposed as often as it came past a leader.
+  cluster_fixture c;
+  const auto leader = c.leader();
+  const auto asker = c.all_but(leader)[0];
+  const auto asked = c.all_but(leader)[1];
+
+  SECTION("a follower hands it back") {
+    c.net().inject(asker, asked,
+                   wire::forward_call{request_id{77}, wire::call_kind::propose,
+                                      make_payload(wire::encode_command(set_key("k", "v")))});
+    c.pass(seconds(1));
+    const auto replies = c.net().sent<wire::forward_reply>(asker);
+    REQUIRE(replies.size() == 1);
+    CHECK(replies.front().first == asked);
+    CHECK(replies.front().second.id == request_id{77});
+    CHECK(replies.front().second.outcome == call_outcome::retry);
+  }
+  SECTION("a leader that is one no longer, before it could decide, hands it back") {
+    // Renewals wait until the leader's own term has a committed entry: this one never gets there.
+    const auto id = c.session(asker, seconds(10));
+    c.crash(leader, true);
+    c.net().filter = [&](std::size_t, std::size_t, const wire::frame& f) {
+      const auto* m = std::get_if<raft::message>(&f);
+      return m == nullptr || !std::holds_alternative<raft::append_reply>(m->body);
+    };
+    REQUIRE(c.until([&] {
+      return c.view(asked).soft.role == raft::role::leader || c.view(asker).soft.role == raft::role::leader;
+    }));
+    const auto young = c.view(asked).soft.role == raft::role::leader ? asked : asker;
+    const auto other = young == asked ? asker : asked;
+    c.net().inject(other, young, wire::forward_call{request_id{78}, wire::call_kind::renew_session, make_payload(id)});
+    c.settle();
+    REQUIRE(c.view(young).soft.role == raft::role::leader);
+    CHECK(c.net().sent<wire::forward_reply>(other).empty());
+    REQUIRE(c.until([&] { return c.view(young).soft.role != raft::role::leader; }));
+    // The other one leads now, and the call must come back rather than go there.
+    c.net().cut(young, other);
+    c.net().heal();
+    c.net().filter = nullptr;
+    c.pass(seconds(8));
+    for (const auto& [from, reply] : c.net().sent<wire::forward_reply>(other))
+      CHECK(reply.outcome != call_outcome::done);
+    CHECK(c.net().sent<wire::forward_reply>(other).size() == 1);
+  }
+  CHECK(c.net().sent_by<wire::forward_call>(asked) == 0);
+  CHECK(c.net().sent_by<wire::forward_call>(leader) == 0);
+}
+
+TEST_CASE("answers of the leader find their request", "[actors][writes][R24]") {
+  // Gateways number their requests alike on every node. A false for one client and a true for another must not be
+  // crossed, and an answer from a server that was not asked counts for nothing.
+  cluster_fixture c;
+  const auto leader = c.leader();
+  const auto one = c.all_but(leader)[0];
+  const auto two = c.all_but(leader)[1];
+  c.put_done(leader, "k", "old");
+
+  c.net().hold(leader, one);
+  state::kv_write stale_cas;
+  stale_cas.op.verb = state::kv_verb::cas;
+  stale_cas.op.key = "k";
+  stale_cas.op.value = make_payload("never");
+  stale_cas.op.index = log_index{1};
+  const auto refused = c.write(one, stale_cas);
+  const auto granted = c.put(two, "k", "new");
+  REQUIRE(refused.id == granted.id);
+  CHECK(std::get<bool>(c.written(granted).reply));
+  CHECK_FALSE(c.answered(refused));
+  c.net().inject(two, one, wire::forward_reply{refused.id, call_outcome::done, log_index{1}, wire::encode_reply(true)});
+  c.settle();
+  CHECK_FALSE(c.answered(refused));
+
+  c.net().release();
+  const auto r = c.written(refused);
+  CHECK(r.outcome == call_outcome::done);
+  CHECK_FALSE(std::get<bool>(r.reply));
+  CHECK(c.stale(one, "k") == "new");
+}
+
+TEST_CASE("without a leader a write waits for the next one, for as long as it was told to", "[actors][writes][C2]") {
+  // An election takes a fraction of a second. If requests failed meanwhile, locks would be lost with every change of
+  // leader.
+  cluster_fixture c;
+  c.leader();
+  c.net().partition({{0}, {1}, {2}});
+  REQUIRE(c.until([&] { return leaderless(c, {0, 1, 2}); }));
+
+  SECTION("the next leader decides it") {
+    const auto w = c.put(0, "k", "v");
+    c.pass(seconds(3));
+    CHECK_FALSE(c.answered(w));
+    c.net().heal();
+    CHECK(c.written(w).outcome == call_outcome::done);
+    CHECK(c.stale(0, "k") == "v");
+  }
+  SECTION("after the hold time it is refused, and does not happen later") {
+    const auto w = c.put(0, "k", "v");
+    const auto renewal = c.renew(0, "00000000-0000-4000-8000-000000000001");
+    c.pass(milliseconds(6900));
+    CHECK_FALSE(c.answered(w));
+    c.pass(milliseconds(200));
+    const auto r = c.written(w);
+    CHECK(r.outcome == call_outcome::refused);
+    CHECK(r.text == "No cluster leader");
+    CHECK(c.answered(renewal));
+    c.net().heal();
+    CHECK(value_of(c.found(c.get(0, "k"))) == "(none)");
+    c.pass(seconds(10));
+    CHECK(c.stale(0, "k") == "(none)");
+  }
+  CHECK(c.converged());
+}
+
+TEST_CASE("a write of a leader that is cut off is of unknown outcome", "[actors][writes][R23][J5]") {
+  // The leader has appended the entry and waits for a quorum. Nobody there can know what becomes of it: to say "failed"
+  // would be a lie if it commits, and to try again would do it twice.
+  cluster_fixture c;
+  const auto old = c.leader();
+  const auto others = c.all_but(old);
+
+  SECTION("it is lost") {
+    c.net().partition({{old}, others});
+    const auto w = c.put(old, "k", "v");
+    const auto next = c.leader(others);
+    const auto r = c.written(w);
+    CHECK(r.outcome == call_outcome::unknown);
+    CHECK(r.text == "leadership lost while committing log");
+    c.put_done(next, "other", "1");
+    c.net().heal();
+    CHECK(c.converged());
+    CHECK(c.stale(old, "k") == "(none)");
+    CHECK(times_in_log(c.log(old), set_key("k", "v")) == 0);
+  }
+  SECTION("it is committed by the next leader, once") {
+    for (auto i : others)
+      c.net().cut(i, old);
+    const auto w = c.put(old, "k", "v");
+    c.leader(others);
+    CHECK(c.written(w).outcome == call_outcome::unknown);
+    c.net().heal();
+    CHECK(c.converged());
+    for (std::size_t i = 0; i < 3; ++i) {
+      CHECK(c.stale(i, "k") == "v");
+      CHECK(times_in_log(c.log(i), set_key("k", "v")) == 1);
+    }
+  }
+  c.pass(seconds(40));
+  CHECK(c.answers(call{old, 1, request_id{1}}).writes.size() == 1);
+}
+
+TEST_CASE("a forwarded write whose leader dies is of unknown outcome", "[actors][writes][R23]") {
+  // The leader got the call and is gone. It may have written it to its disk; the follower must neither promise nor
+  // repeat anything.
+  cluster_fixture c;
+  const auto old = c.leader();
+  const auto follower = c.all_but(old).front();
+  for (auto i : c.all_but(old))
+    c.net().hold(old, i);
+  const auto w = c.put(follower, "k", "v");
+  c.settle();
+  REQUIRE(c.net().sent_by<wire::forward_call>(follower) == 1);
+  REQUIRE(times_in_log(c.log(old), set_key("k", "v")) == 1);
+  c.crash(old);
+  const auto r = c.written(w);
+  CHECK(r.outcome == call_outcome::unknown);
+  CHECK(r.text == "rpc error making call: EOF");
+
+  c.net().release();
+  c.leader();
+  c.pass(seconds(8));
+  c.start(old);
+  CHECK(c.converged());
+  CHECK(c.net().sent_by<wire::forward_call>(follower) == 1);
+  CHECK(c.stale(follower, "k") == "(none)");
+  CHECK(c.answers(w).writes.size() == 1);
+}
+
+TEST_CASE("a forwarded write outlives the connection it did not go through", "[actors][writes][C2]") {
+  // The follower knows the leader but is not connected with it: the write was not handed over, so it may wait and be
+  // sent.
+  cluster_fixture c;
+  const auto leader = c.leader();
+  const auto follower = c.all_but(leader).front();
+  caf::anon_send(c.peer(follower), peer_lost{c.id_of(leader)});
+  const auto w = c.put(follower, "k", "v");
+  c.settle();
+  CHECK(c.net().sent_by<wire::forward_call>(follower) == 0);
+  c.net().reconnect(leader, follower);
+  CHECK(c.written(w).outcome == call_outcome::done);
+  CHECK(c.stale(follower, "k") == "v");
+}

@@ -1,0 +1,89 @@
+#pragma once
+// The wires between simulated nodes: frames travel as bytes, in order, at once, unless a test cuts or holds a
+// direction.
+
+#include "actors/interfaces.hpp"
+
+#include <deque>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace belay::actors::testing {
+
+/// Nodes are numbered from 0. Calls come from the one thread of the test scheduler.
+class fake_network {
+public:
+  /// A frame that was handed to a peer link, whether it arrived or not.
+  struct sent_frame {
+    std::size_t from, to;
+    wire::frame frame;
+  };
+
+  /// The node said hello; it is connected with everybody it can reach.
+  void announce(std::size_t node, node_id id, raft_peer_actor peer, const wire::hello& hello);
+  /// Its process is gone: the others' connections break, unless `silent` (the power went).
+  void gone(std::size_t node, bool silent);
+  void send(std::size_t from, const send_frames& frames);
+
+  /// Frames in that direction vanish; nobody is told.
+  void cut(std::size_t from, std::size_t to);
+  /// The nodes of different groups do not hear each other.
+  void partition(const std::vector<std::vector<std::size_t>>& groups);
+  /// All directions work; what was cut is a new connection.
+  void heal();
+  /// Frames in that direction wait, and go on in order with release().
+  void hold(std::size_t from, std::size_t to);
+  void release();
+  /// Both ends see their connection break, and make a new one.
+  void reconnect(std::size_t a, std::size_t b);
+  /// As if `from` had sent it.
+  void inject(std::size_t from, std::size_t to, const wire::frame& frame);
+
+  /// Frames for which it says false vanish. Null: all pass.
+  std::function<bool(std::size_t from, std::size_t to, const wire::frame&)> filter;
+
+  /// Frames of one kind that were sent since the start, in order. Raft's own messages are not kept.
+  template <class Kind>
+  std::vector<std::pair<std::size_t, Kind>> sent(std::size_t to) const {
+    std::vector<std::pair<std::size_t, Kind>> found;
+    for (const auto& s : sent_)
+      if (s.to == to)
+        if (const auto* f = std::get_if<Kind>(&s.frame))
+          found.emplace_back(s.from, *f);
+    return found;
+  }
+  template <class Kind>
+  std::size_t sent_by(std::size_t from) const {
+    std::size_t n = 0;
+    for (const auto& s : sent_)
+      n += s.from == from && std::holds_alternative<Kind>(s.frame) ? 1 : 0;
+    return n;
+  }
+
+private:
+  struct end_point {
+    node_id id;
+    raft_peer_actor peer;
+    wire::hello hello;
+  };
+  struct direction {
+    bool up = false, cut = false, held = false;
+    std::deque<std::string> waiting;
+    wire::frame_decoder decoder;
+  };
+
+  void establish();
+  void write(std::size_t from, std::size_t to, const wire::frame& frame);
+  void arrive(std::size_t from, std::size_t to, const std::string& bytes);
+  void drop(std::size_t from, std::size_t to);
+
+  std::map<std::size_t, end_point> ends_;
+  std::map<std::pair<std::size_t, std::size_t>, direction> directions_;
+  std::vector<sent_frame> sent_;
+};
+
+} // namespace belay::actors::testing
