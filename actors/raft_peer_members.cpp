@@ -35,7 +35,10 @@ void raft_peer::on_frames(const frames_received& f) {
 }
 
 void raft_peer::on_hello(const wire::hello& h) {
-  const auto complaint = formation_.met({h.self, h.datacenter, h.cluster_id, h.bootstrap_expect, h.agreed});
+  auto complaint = formation_.met({h.self, h.datacenter, h.cluster_id, h.bootstrap_expect, h.agreed});
+  if (const auto* rival = formation_.rival_of(h.self, core_.config()); rival != nullptr && leading() && !complaint)
+    complaint = "server " + h.self.name + " at " + h.self.address + " has the name, address or node ID of member " +
+                rival->name + " at " + rival->address + ", which is alive: give it one of its own";
   if (complaint && complaints_[h.self.id] != *complaint) {
     complaints_[h.self.id] = *complaint;
     log::error("raft_peer", "a server that is not ours was refused", {{"reason", *complaint}});
@@ -79,7 +82,8 @@ void raft_peer::bring_in_newcomers() {
   if (!next)
     return;
   if (!core_.propose_configuration(*next, settings_.wall_clock()))
-    log::info("raft_peer", "membership changes", {{"voters", next->voters.size()}, {"learners", next->learners.size()}});
+    log::info("raft_peer", "membership changes",
+              {{"voters", next->voters.size()}, {"learners", next->learners.size()}});
 }
 
 void raft_peer::dial() {

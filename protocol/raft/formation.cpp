@@ -9,9 +9,13 @@ namespace {
 // A learner votes once it is this close to the leader's log: what is left fits into a few appends.
 constexpr std::uint64_t promotion_lag_max = 1000;
 
-bool by_id(const member& a, const member& b) { return a.id < b.id; }
+bool by_id(const member& a, const member& b) {
+  return a.id < b.id;
+}
 
-void add_sorted(std::vector<node_id>& ids, node_id id) { ids.insert(std::upper_bound(ids.begin(), ids.end(), id), id); }
+void add_sorted(std::vector<node_id>& ids, node_id id) {
+  ids.insert(std::upper_bound(ids.begin(), ids.end(), id), id);
+}
 
 bool same_place(const member& a, const member& b) {
   return a.address == b.address || a.name == b.name || a.uuid == b.uuid;
@@ -45,7 +49,9 @@ std::optional<std::string> formation::met(const introduction& peer) {
   return std::nullopt;
 }
 
-void formation::lost(node_id peer) { peers_.erase(peer); }
+void formation::lost(node_id peer) {
+  peers_.erase(peer);
+}
 
 bool formation::belongs(node_id peer) const {
   auto it = peers_.find(peer);
@@ -71,7 +77,9 @@ void formation::look_for_agreement() {
   agreed_ = std::move(all);
 }
 
-introduction formation::own() const { return {self_, datacenter_, cluster_id_, expect_, agreed_}; }
+introduction formation::own() const {
+  return {self_, datacenter_, cluster_id_, expect_, agreed_};
+}
 
 std::optional<configuration> formation::first_configuration() const {
   if (cluster_id_ != 0 || agreed_.empty())
@@ -86,7 +94,9 @@ std::optional<configuration> formation::first_configuration() const {
   return configuration_of_voters(agreed_);
 }
 
-void formation::joined(std::uint64_t cluster_id) { cluster_id_ = cluster_id; }
+void formation::joined(std::uint64_t cluster_id) {
+  cluster_id_ = cluster_id;
+}
 
 std::uint64_t formation::cluster_id_of(const configuration& first) {
   const auto bytes = encode(first);
@@ -94,12 +104,19 @@ std::uint64_t formation::cluster_id_of(const configuration& first) {
   return id == 0 ? 1 : id;
 }
 
+const member* formation::rival_of(const member& newcomer, const configuration& now) const {
+  for (const auto& m : now.members)
+    if (m.id != newcomer.id && same_place(m, newcomer) && (m.id == self_.id || peers_.contains(m.id)))
+      return &m;
+  return nullptr;
+}
+
 std::optional<configuration> formation::next_configuration(const core& leader) const {
   const auto& now = leader.config();
   if (!leader.is_leader() || !leader.may_serve_reads() || now.joint())
     return std::nullopt;
   for (const auto& [id, p] : peers_) {
-    if (!belongs(id))
+    if (!belongs(id) || rival_of(p.self, now) != nullptr)
       continue;
     if (!now.contains(id)) {
       configuration next = now;

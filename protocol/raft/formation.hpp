@@ -44,8 +44,11 @@ public:
   const introduction* find(node_id peer) const;
 
   /// Leader only: the next configuration that brings in a connected newcomer, or takes the place of a server whose address, name or
-  /// node ID it has taken over (a wiped server comes back under a new id, R8); nullopt: nothing to do.
+  /// node ID it has taken over (a wiped server comes back under a new id, R8); nullopt: nothing to do. A member that is alive is never
+  /// replaced: two servers with one name would take turns for ever.
   std::optional<configuration> next_configuration(const core& leader) const;
+  /// The living member whose address, name or node ID that server claims, too; null: none.
+  const member* rival_of(const member& newcomer, const configuration& now) const;
 
 private:
   void look_for_agreement();

@@ -79,3 +79,19 @@ TEST_CASE("servers of another datacenter or cluster are told apart") {
   CHECK_FALSE(a.belongs(node_id{2}));
   CHECK_FALSE(a.belongs(node_id{3}));
 }
+
+TEST_CASE("a newcomer with the name of a living member does not take its place; with that of a dead one it may") {
+  formation leader(server(1), "dc1", 3, 77);
+  const auto config = configuration_of_voters({server(1), server(2), server(3)});
+  auto twin = server(9);
+  twin.name = "n2";
+  introduce(leader, formation(server(2), "dc1", 3, 77));
+  introduce(leader, formation(server(3), "dc1", 3, 77));
+  REQUIRE(leader.rival_of(twin, config) != nullptr);
+  CHECK(leader.rival_of(twin, config)->id == node_id{2});
+  leader.lost(node_id{2});
+  CHECK(leader.rival_of(twin, config) == nullptr);
+  twin.name = "n1"; // the leader's own
+  CHECK(leader.rival_of(twin, config) != nullptr);
+  CHECK(leader.rival_of(server(2), config) == nullptr); // nobody is his own rival
+}
