@@ -1,93 +1,19 @@
 // A client's bytes reach the reader in whatever pieces the network makes of them. Valid and damaged streams are cut in
 // many ways: the requests found must be the same ones, and what is kept of an incomplete one must stay small.
 
-#include "actors/http_reader.hpp"
-#include "protocol/base/random.hpp"
-
-#include <catch2/catch.hpp>
+#include "tests/fuzz/corpus.hpp"
+#include "tests/fuzz/subjects.hpp"
 
 #include <algorithm>
 #include <cstdio>
-#include <string>
-#include <utility>
-#include <vector>
 
 using namespace belay;
-using actors::http_reader;
-using actors::http_reader_rules;
-using verdict = actors::http_reader::verdict;
+using namespace belay::fuzz;
 
 namespace {
 
-constexpr std::size_t header_max = 4096;
-constexpr std::size_t body_max = 2000;
-
-const http_reader_rules rules{
-    header_max, [](std::string_view method, std::string_view) { return method == "GET" ? 100 : body_max; }};
-
-/// Everything a gateway would learn from a stream.
-struct found {
-  std::vector<std::string> requests;
-  verdict end = verdict::more; ///< of the last request, which is not complete
-  bool in_request = false;
-  std::size_t kept_max = 0; ///< bytes that had to be given again
-};
-
-std::string described(const http_reader& r) {
-  const auto& q = r.request();
-  std::string s = std::string(q.method) + " " + std::string(q.target) + "\n";
-  for (const auto& [name, value] : q.headers)
-    s += std::string(name) + ": " + std::string(value) + "\n";
-  return s + (r.keep_alive() ? "keep" : "close") + (r.old_version() ? " old\n" : "\n") + std::string(q.body);
-}
-
-/// Reads the stream in pieces that end at `cuts` (rising), as a connection does.
-found read_stream(const std::string& stream, const std::vector<std::size_t>& cuts) {
-  found f;
-  http_reader reader(rules);
-  std::string waiting;
-  std::size_t from = 0;
-  for (std::size_t i = 0; i <= cuts.size(); ++i) {
-    const auto to = i < cuts.size() ? cuts[i] : stream.size();
-    waiting.append(stream, from, to - from);
-    from = to;
-    for (;;) {
-      std::size_t used = 0;
-      f.end = reader.read(waiting, used);
-      REQUIRE(used <= waiting.size());
-      waiting.erase(0, used);
-      if (f.end != verdict::complete)
-        break;
-      REQUIRE(reader.request().body.size() <= body_max);
-      f.requests.push_back(described(reader));
-      reader.reset();
-    }
-    if (f.end != verdict::more)
-      return f;
-    f.kept_max = std::max(f.kept_max, waiting.size());
-  }
-  f.in_request = reader.in_request();
-  return f;
-}
-
-verdict kind(verdict v) {
-  return v == verdict::header_too_large ? verdict::bad_request : v;
-}
-
-/// `a` was read in one piece. A stream that breaks off may be found broken sooner in one piece than in many: then it is
-/// only known to be incomplete. A line that is too long as well as wrong is refused for what is noticed first. Requests
-/// never differ.
-void same(const found& a, const found& b) {
-  REQUIRE(a.requests == b.requests);
-  if (a.end != verdict::more && b.end != verdict::more)
-    REQUIRE(kind(a.end) == kind(b.end));
-  else
-    REQUIRE((a.end != verdict::more || a.in_request) == (b.end != verdict::more || b.in_request));
-  REQUIRE(b.kept_max <= header_max);
-}
-
 std::string some_request(seeded_random& random) {
-  const auto size = random.below(4) == 0 ? random.below(body_max + 200) : random.below(40);
+  const auto size = random.below(4) == 0 ? random.below(http_body_max + 200) : random.below(40);
   const std::string body(size, static_cast<char>('a' + random.below(26)));
   switch (random.below(7)) {
   case 0:
@@ -162,22 +88,47 @@ void damage(std::string& s, seeded_random& random) {
     s = "G";
 }
 
-std::vector<std::size_t> some_cuts(std::size_t size, seeded_random& random) {
-  std::vector<std::size_t> cuts(random.below(8));
-  for (auto& c : cuts)
-    c = random.below(size + 1);
-  std::sort(cuts.begin(), cuts.end());
-  return cuts;
-}
-
-std::vector<std::size_t> every_byte(std::size_t size) {
-  std::vector<std::size_t> cuts;
-  for (std::size_t i = 1; i < size; ++i)
-    cuts.push_back(i);
-  return cuts;
+/// One of each kind of request that the reader treats differently, and how streams end.
+corpus samples() {
+  const std::string chunked = "PUT /v1/txn HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n";
+  return {
+      {"stream_pipelined", "GET /v1/kv/a?recurse HTTP/1.1\r\nHost: x\r\n\r\n\r\nPOST /v1/kv/x HTTP/1.1\r\nHost: "
+                           "x\r\nContent-Length: 0\r\n\r\nPUT /v1/kv/key HTTP/1.1\r\nHost: x\r\nAccept: "
+                           "*/*\r\nContent-Length: 5\r\n\r\nvalue"},
+      {"stream_old", "GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n"},
+      {"stream_folded", "DELETE /v1/kv/%20 HTTP/1.1\r\nhost: [::1]:8500\r\nX-Consul-Token: \r\nFolded: a\r\n "
+                        "b\r\nConnection: close\r\n\r\n"},
+      {"stream_chunked", chunked + "3;x=\"y\"\r\n[{}\r\n1\r\n]\r\n0\r\nTrailer: t\r\n\r\n"},
+      {"stream_session",
+       "PUT /v1/session/create HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 30\r\n\r\n"
+       "{\"TTL\":\"15s\",\"LockDelay\":\"1s\"}"},
+      {"stream_too_large", "PUT /v1/kv/a HTTP/1.1\r\nHost: x\r\nContent-Length: 18446744073709551615\r\n\r\n"},
+      {"stream_cut", chunked + "ff\r\nabc"},
+      {"stream_no_host", "GET / HTTP/1.1\r\nA: b\r\n\r\n"},
+  };
 }
 
 } // namespace
+
+TEST_CASE("http streams: one of each kind is stored, and read", "[corpus]") {
+  check_stored("http", samples());
+  std::size_t requests = 0, refused = 0;
+  for (const auto& [name, stream] : samples()) {
+    INFO(name);
+    const auto f = run_input(fuzz_http, stream);
+    requests += f.requests;
+    refused += f.refused ? 1 : 0;
+  }
+  CHECK(requests == 7);
+  CHECK(refused == 2); // too large, and without a host
+}
+
+TEST_CASE("http: stored inputs keep the property") {
+  for (const auto& [name, bytes] : read_corpus("http")) {
+    INFO(name);
+    (void)run_input(fuzz_http, bytes);
+  }
+}
 
 TEST_CASE("streams of requests are the same in any pieces", "[fuzz][http]") {
   seeded_random random(11);
@@ -188,13 +139,10 @@ TEST_CASE("streams of requests are the same in any pieces", "[fuzz][http]") {
       stream += some_request(random);
     for (auto n = random.below(4); n > 0; --n)
       damage(stream, random);
-    INFO("round " << round << ":\n" << stream);
-    const auto whole = read_stream(stream, {});
-    complete += whole.requests.size();
-    refused += whole.end != verdict::more ? 1 : 0;
-    same(whole, read_stream(stream, every_byte(stream.size())));
-    for (int i = 0; i < 4; ++i)
-      same(whole, read_stream(stream, some_cuts(stream.size(), random)));
+    INFO("round " << round);
+    const auto f = run_input(fuzz_http, stream);
+    complete += f.requests;
+    refused += f.refused ? 1 : 0;
   }
   // Damage must leave enough of both, or this test looks at nothing.
   CHECK(complete > 1000);
@@ -213,38 +161,24 @@ TEST_CASE("undamaged requests are all found", "[fuzz][http]") {
       stream += next;
       ++sent;
     }
-    const auto f = read_stream(stream, some_cuts(stream.size(), random));
-    INFO(stream);
-    CHECK(f.requests.size() == sent);
-    CHECK(f.end == verdict::more);
-    CHECK_FALSE(f.in_request);
+    INFO("round " << round);
+    const auto f = run_input(fuzz_http, stream);
+    CHECK(f.requests == sent);
+    CHECK_FALSE(f.refused);
   }
 }
 
 TEST_CASE("a header without end is given up, a byte at a time or at once", "[fuzz][http]") {
   const std::string endless = "GET / HTTP/1.1\r\nHost: x\r\n";
-  for (const auto& more : {"A: " + std::string(2 * header_max, 'b'), [] {
-                             std::string s;
-                             for (int i = 0; i < 2000; ++i)
-                               s += "A: b\r\n";
-                             return s;
-                           }()}) {
-    const auto stream = endless + more;
-    CHECK(read_stream(stream, {}).end == verdict::header_too_large);
-    CHECK(read_stream(stream, every_byte(stream.size())).end == verdict::header_too_large);
-  }
+  std::string many;
+  for (int i = 0; i < 2000; ++i)
+    many += "A: b\r\n";
+  for (const auto& more : {"A: " + std::string(2 * http_header_max, 'b'), many})
+    CHECK(run_input(fuzz_http, endless + more).refused);
 }
 
 TEST_CASE("trailers and chunk extensions without end are given up", "[fuzz][http]") {
   const std::string head = "PUT /v1/kv/a HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n";
-  for (const auto& more : {"5;" + std::string(100000, 'x'), "0\r\nA: " + std::string(100000, 'x')}) {
-    const auto stream = head + more;
-    CHECK(read_stream(stream, {}).end == verdict::bad_request);
-    std::vector<std::size_t> cuts;
-    for (std::size_t at = 1000; at < stream.size(); at += 1000)
-      cuts.push_back(at);
-    const auto f = read_stream(stream, cuts);
-    CHECK(f.end == verdict::bad_request);
-    CHECK(f.kept_max == 0);
-  }
+  for (const auto& more : {"5;" + std::string(20000, 'x'), "0\r\nA: " + std::string(20000, 'x')})
+    CHECK(run_input(fuzz_http, head + more).refused);
 }

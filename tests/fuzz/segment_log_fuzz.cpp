@@ -1,143 +1,100 @@
 // Segment files with any bytes: opening the log ends in a log or in a failure with a text, never in a crash.
 
-#include "protocol/base/random.hpp"
+#include "tests/fuzz/corpus.hpp"
+#include "tests/fuzz/memory_files.hpp"
+#include "tests/fuzz/subjects.hpp"
+
+#include "protocol/wire/entry_codec.hpp"
 #include "storage/segment_log.hpp"
 
-#include <catch2/catch.hpp>
+#include <array>
 
-#include <map>
-
-namespace belay::tests {
+using namespace belay;
+using namespace belay::fuzz;
 
 namespace {
 
-/// Just enough of a disk.
-class memory_files : public storage::file_system {
-public:
-  std::map<std::string, std::string> contents; ///< by plain name
+constexpr std::size_t segment_bytes = 4096;
 
-  result<std::unique_ptr<storage::file>> open(const std::string& path, storage::open_mode mode) override {
-    if (mode == storage::open_mode::fresh)
-      contents[plain(path)].clear();
-    return std::unique_ptr<storage::file>(std::make_unique<memory_file>(contents[plain(path)]));
-  }
-  status rename(const std::string& from, const std::string& to) override {
-    // The map's node moves, so that an open file stays valid.
-    contents.erase(plain(to));
-    auto node = contents.extract(plain(from));
-    node.key() = plain(to);
-    contents.insert(std::move(node));
-    return done{};
-  }
-  status remove(const std::string& path) override {
-    contents.erase(plain(path));
-    return done{};
-  }
-  status sync_directory(const std::string&) override { return done{}; }
-  status make_directory(const std::string&) override { return done{}; }
-  result<std::vector<std::string>> list(const std::string&) override {
-    std::vector<std::string> names;
-    for (const auto& [name, bytes] : contents)
-      names.push_back(name);
-    return names;
-  }
-  result<std::unique_ptr<storage::file_lock>> lock(const std::string&) override {
-    return std::make_unique<storage::file_lock>();
-  }
-
-private:
-  struct memory_file : storage::file {
-    explicit memory_file(std::string& b) : bytes(b) {}
-    result<std::size_t> read_at(std::uint64_t offset, char* into, std::size_t n) override {
-      return offset >= bytes.size() ? 0 : bytes.copy(into, n, offset);
-    }
-    status write_at(std::uint64_t offset, const std::vector<std::string_view>& parts) override {
-      for (auto p : parts) {
-        if (bytes.size() < offset + p.size())
-          bytes.resize(offset + p.size());
-        bytes.replace(offset, p.size(), p);
-        offset += p.size();
-      }
-      return done{};
-    }
-    status sync() override { return done{}; }
-    void begin_writeback(std::uint64_t, std::uint64_t) override {}
-    result<std::uint64_t> size() override { return std::uint64_t{bytes.size()}; }
-    std::string& bytes;
-  };
-
-  static std::string plain(const std::string& path) { return path.substr(path.rfind('/') + 1); }
-};
-
-storage::segment_log_options small() {
-  storage::segment_log_options o;
-  o.segment_bytes = 4096;
-  o.fill_bytes = 4096;
-  o.seed = 99;
-  return o;
+raft::persist_batch batch_of(std::uint64_t i, std::uint64_t& next) {
+  raft::persist_batch b;
+  if (i % 7 == 0)
+    b.hard = raft::hard_state{term_id{i + 1}, node_id{i}};
+  if (i == 20)
+    b.restart_after.emplace().index = log_index{next++};
+  if (i % 11 == 5)
+    b.truncate_from = log_index{--next};
+  for (int e = 0; e < 3; ++e, ++next)
+    b.entries.push_back({log_index{next}, term_id{i + 1}, cluster_time{i}, raft::entry_kind::command,
+                         make_payload(std::string(i * 4, static_cast<char>(i % 5 == 0 ? 0 : i)))});
+  return b;
 }
 
-/// A log of a few segments with all kinds of batches: the seed of the mutations.
-std::vector<std::string> make_corpus() {
+/// A log of a few segments with all kinds of batches.
+std::vector<std::string> written_log() {
   memory_files files;
-  auto log = storage::segment_log::open(files, "raft", small());
+  storage::segment_log_options o;
+  o.segment_bytes = segment_bytes;
+  o.fill_bytes = segment_bytes;
+  o.seed = 99;
+  auto log = storage::segment_log::open(files, "raft", o);
   REQUIRE(log.ok());
   REQUIRE((*log)->load().ok());
   std::uint64_t next = 1;
-  for (std::uint64_t i = 0; i < 30; ++i) {
-    raft::persist_batch b;
-    if (i % 7 == 0)
-      b.hard = raft::hard_state{term_id{i + 1}, node_id{i}};
-    if (i == 20)
-      b.restart_after.emplace().index = log_index{next++};
-    if (i % 11 == 5)
-      b.truncate_from = log_index{--next};
-    for (int e = 0; e < 3; ++e, ++next)
-      b.entries.push_back({log_index{next}, term_id{i + 1}, cluster_time{i}, raft::entry_kind::command,
-                           make_payload(std::string(i * 4, static_cast<char>(i % 5 == 0 ? 0 : i)))});
-    REQUIRE((*log)->append({b}).ok());
-  }
+  for (std::uint64_t i = 0; i < 30; ++i)
+    REQUIRE((*log)->append({batch_of(i, next)}).ok());
   std::vector<std::string> segments;
   for (std::uint64_t n = 1; n <= (*log)->segment_count(); ++n)
-    segments.push_back(files.contents.at(storage::segment_name(n)));
+    segments.push_back(*files.contents.at(storage::segment_name(n)));
   return segments;
 }
 
-std::uint32_t get_u32(const std::string& s, std::size_t at) {
-  return byte_reader(std::string_view(s).substr(at)).u32();
+/// Zeros at the end of a segment are left out: the subject puts them back.
+std::string packed(char kind, const std::vector<std::string>& segments) {
+  std::string input(1, kind);
+  for (const auto& s : segments) {
+    const auto used = s.find_last_not_of('\0');
+    add_piece(input, std::string_view(s).substr(0, used == std::string::npos ? 0 : used + 1));
+  }
+  return input;
 }
 
-void put_u32(std::string& s, std::size_t at, std::uint32_t v) {
-  for (std::size_t i = 0; i < 4; ++i)
-    s[at + i] = static_cast<char>(v >> (8 * i));
+/// Unlike packed(), whatever their size is.
+std::string packed_exactly(char kind, const std::vector<std::string>& segments) {
+  std::string input(1, kind);
+  for (const auto& s : segments) {
+    const auto at = input.size() + 1;
+    add_piece(input, s);
+    input[at] = static_cast<char>(input[at] | 0x80);
+  }
+  return input;
 }
 
-/// Changes a body and makes its checksums right again, so that what reads the body is reached.
-bool mutate_body(std::string& segment, seeded_random& random) {
-  const auto header = storage::decode_segment_header(segment);
-  if (!header)
-    return false;
-  const auto at = storage::segment_header_bytes;
-  if (segment.size() < at + storage::frame_header_bytes)
-    return false;
-  const auto n = get_u32(segment, at + 4);
-  if (n == 0 || at + storage::frame_bytes(n) > segment.size())
-    return false;
-  for (std::uint64_t i = 0; i <= random.below(4); ++i)
-    segment[at + storage::frame_header_bytes + random.below(std::min<std::uint64_t>(n, 64))] =
-        static_cast<char>(random.next());
-  std::string seed;
-  byte_writer w(seed);
-  w.u64(header->number);
-  w.u64(header->salt);
-  const auto crc = crc32c(seed);
-  put_u32(segment, at + 16, crc32c(std::string_view(segment).substr(at + storage::frame_header_bytes, n), crc));
-  put_u32(segment, at + 24, crc32c(std::string_view(segment).substr(at, 24), crc));
-  return true;
+corpus samples() {
+  corpus all;
+  const auto segments = written_log();
+  REQUIRE(segments.size() >= 3);
+  all["segments"] = packed('s', segments);
+  all["segments_repaired"] = packed('r', segments);
+  all["first_segment"] = packed('s', {segments[0]});
+  auto torn = segments[0];
+  const auto used = torn.find_last_not_of('\0');
+  std::fill(torn.begin() + static_cast<std::ptrdiff_t>(used - 20), torn.end(), '\0');
+  all["torn_end"] = packed('s', {torn});
+  std::string bodies = "b";
+  std::uint64_t next = 1;
+  for (std::uint64_t i = 0; i < 30; i += 1) {
+    std::string frame;
+    storage::encode_frame({batch_of(i, next)}, frame);
+    const auto n = byte_reader(std::string_view(frame).substr(4)).u32();
+    add_piece(bodies, std::string_view(frame).substr(storage::frame_header_bytes, n));
+  }
+  all["bodies"] = bodies;
+  return all;
 }
 
-void mutate(std::string& s, seeded_random& random) {
-  switch (random.below(7)) {
+void mutate_segment(std::string& s, seeded_random& random) {
+  switch (random.below(5)) {
   case 0:
     s[random.below(s.size())] = static_cast<char>(random.next());
     break;
@@ -157,67 +114,75 @@ void mutate(std::string& s, seeded_random& random) {
     s.replace(to, n, s.substr(from, n));
     break;
   }
-  case 4:
-    s.append(random.below(5000), static_cast<char>(random.next()));
-    break;
   default:
-    (void)mutate_body(s, random);
+    s.append(random.below(5000), static_cast<char>(random.next()));
   }
 }
 
 struct tally {
-  int opened = 0;
-  int refused = 0;
-};
+  std::array<int, 3> seen{};
 
-void open_mutated(const std::vector<std::string>& segments, tally& t) {
-  memory_files files;
-  for (std::size_t i = 0; i < segments.size(); ++i)
-    files.contents[storage::segment_name(i + 1)] = segments[i];
-  auto log = storage::segment_log::open(files, "raft", small());
-  REQUIRE(log.ok());
-  auto found = (*log)->load();
-  if (!found) {
-    ++t.refused;
-    CHECK(found.error().find("Raft log is damaged") != std::string::npos);
-    return;
-  }
-  ++t.opened;
-  for (std::size_t i = 1; i < found->entries.size(); ++i)
-    REQUIRE(found->entries[i].index == found->entries[i - 1].index.next());
-}
+  void count(log_finding f) { ++seen[static_cast<std::size_t>(f)]; }
+  int of(log_finding f) const { return seen[static_cast<std::size_t>(f)]; }
+};
 
 } // namespace
 
-TEST_CASE("mutated segments open or are refused") {
-  const auto corpus = make_corpus();
-  REQUIRE(corpus.size() >= 3);
+TEST_CASE("segment log: what is written today is stored, and opens", "[corpus]") {
+  check_stored("segment_log", samples());
+  for (const auto& [name, bytes] : samples()) {
+    INFO(name);
+    CHECK(run_input(fuzz_segment_log, bytes) == log_finding::opened_with_entries);
+  }
+}
+
+TEST_CASE("segment log: stored inputs keep the property") {
+  for (const auto& [name, bytes] : read_corpus("segment_log")) {
+    INFO(name);
+    (void)run_input(fuzz_segment_log, bytes);
+  }
+}
+
+TEST_CASE("segment log: mutated segments open or are refused") {
+  const auto written = written_log();
   seeded_random random(2024);
   tally t;
-  for (int i = 0; i < 4000; ++i) {
-    auto segments = corpus;
-    for (std::uint64_t m = 0; m <= random.below(2); ++m) {
+  for (int round = 0; round < 3000; ++round) {
+    INFO("round " << round);
+    auto segments = written;
+    for (auto m = 1 + random.below(2); m > 0; --m) {
       auto& s = segments[random.below(segments.size())];
       if (!s.empty())
-        mutate(s, random);
+        mutate_segment(s, random);
     }
-    INFO("mutation " << i);
-    open_mutated(segments, t);
+    t.count(run_input(fuzz_segment_log, packed_exactly(random.below(3) == 0 ? 'r' : 's', segments)));
   }
-  CHECK(t.opened > 100);
-  CHECK(t.refused > 1000);
+  CHECK(t.of(log_finding::opened_with_entries) > 100);
+  CHECK(t.of(log_finding::refused) > 1000);
 }
 
-TEST_CASE("segments of nothing, noise and zeros are refused") {
-  seeded_random random(5);
+TEST_CASE("segment log: mutated contents open or are refused") {
+  const auto stored = read_corpus("segment_log");
+  const std::vector<std::string> inputs{stored.at("bodies"), stored.at("segments_repaired")};
+  seeded_random random(2025);
   tally t;
-  std::string noise(4096, '\0');
+  for (int round = 0; round < 3000; ++round) {
+    INFO("round " << round);
+    auto input = inputs[random.below(inputs.size())];
+    for (auto m = 1 + random.below(3); m > 0; --m)
+      mutate_bytes(input, inputs[random.below(inputs.size())], random);
+    t.count(run_input(fuzz_segment_log, input));
+  }
+  CHECK(t.of(log_finding::opened_with_entries) > 100);
+  CHECK(t.of(log_finding::refused) > 1000);
+}
+
+TEST_CASE("segment log: segments of nothing, noise and zeros are refused") {
+  seeded_random random(5);
+  std::string noise(segment_bytes, '\0');
   for (auto& c : noise)
     c = static_cast<char>(random.next());
-  for (const auto& s :
-       {std::string{}, std::string(4096, '\0'), noise, std::string("BELAYSEG"), std::string("BELAYSEG\x01\0\0\0", 12)})
-    open_mutated({s}, t);
-  CHECK(t.refused == 5);
+  for (const auto& s : {std::string{}, std::string(segment_bytes, '\0'), noise, std::string("BELAYSEG"),
+                        std::string("BELAYSEG\x01\0\0\0", 12)})
+    CHECK(run_input(fuzz_segment_log, packed_exactly('s', {s})) == log_finding::refused);
 }
-
-} // namespace belay::tests
