@@ -41,9 +41,21 @@ const std::map<std::string, std::string> single_node_only = {
     {"status/peers", "says that the leader is the only peer"},
 };
 
+/// Transcripts with stale reads whose X-Consul-LastContact is the leader's 0: a follower tells how many milliseconds ago it heard the
+/// leader, which is 0 most of the time, and not always.
+const std::map<std::string, std::string> leader_only = {
+    {"blocking/consistency-modes", "wants the leader's last contact, 0, from a stale read"},
+    {"consistency/kv", "wants the leader's last contact, 0, from a stale read"},
+    {"consistency/max-stale", "wants the leader's last contact, 0, from a stale read"},
+    {"consistency/sessions", "wants the leader's last contact, 0, from a stale read"},
+    {"txn/read-only", "wants the leader's last contact, 0, from a stale read"},
+};
+
 /// Why a transcript cannot be replayed this way; empty if it can.
 std::string unfit(const transcript& script, const options& how) {
   if (auto found = single_node_only.find(script.name); how.nodes > 1 && found != single_node_only.end())
+    return found->second;
+  if (auto found = leader_only.find(script.name); how.via == target_node::follower && found != leader_only.end())
     return found->second;
   return {};
 }
