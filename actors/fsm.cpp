@@ -13,6 +13,9 @@ namespace {
 constexpr std::chrono::milliseconds tick{250};
 // Consul gathers deletions in bins of 30 seconds (agent/consul/state/graveyard, tombstone_gc granularity).
 constexpr std::chrono::seconds tombstone_bin{30};
+// The next checkpoint after one that found no room copies every row, on the thread that answers clients, and a disk may
+// stay full for hours.
+constexpr std::chrono::seconds checkpoint_retry{10};
 
 } // namespace
 
@@ -21,6 +24,7 @@ fsm::fsm(caf::actor_config& config, actor_host* host, wiring_ptr wires, fsm_sett
     : hosted(config, host), wires_(std::move(wires)), settings_(settings), machine_(std::move(machine)),
       applied_(std::move(applied)), vitals_(std::move(v)), metrics_(m), checkpointed_(applied_.index) {
   gathering_default_.lease_ok = true;
+  say_applied(); // a log that ends at the checkpoint brings nothing to apply
 }
 
 fsm_actor::behavior_type fsm::make_behavior() {
@@ -46,6 +50,7 @@ fsm_actor::behavior_type fsm::make_behavior() {
           checkpointed_ = c.meta.index;
         } else {
           full_checkpoint_due_ = true; // the changed rows were handed over and are not there
+          next_checkpoint_ = clock().now() + checkpoint_retry;
           log::error("fsm", "checkpoint not written; writes go on, the log grows until there is room",
                      {{"index", c.meta.index.value}, {"error", c.error}, {"advice", "free space on the data directory's disk"}});
         }
@@ -95,8 +100,7 @@ void fsm::apply(const committed_entries& c) {
       forwarded.list.emplace_back(
           from.node, wire::forward_reply{from.id, wire::call_outcome::done, e.index, wire::encode_reply(reply)});
   }
-  vitals_->applied_index.store(applied_.index.value, std::memory_order_relaxed);
-  metrics_.applied(applied_.index.value);
+  say_applied();
   answer_writes(own);
   if (!forwarded.list.empty())
     send(wires_->raft_peer, std::move(forwarded));
@@ -283,6 +287,11 @@ std::uint64_t fsm::ms_since_leader() {
 
 // ---- upkeep
 
+void fsm::say_applied() {
+  vitals_->applied_index.store(applied_.index.value, std::memory_order_relaxed);
+  metrics_.applied(applied_.index.value);
+}
+
 void fsm::replace(const machine_replaced& r) {
   if (r.meta.index > applied_.index) {
     log::info("fsm", "snapshot in force", {{"index", r.meta.index.value}, {"keys", r.machine->key_count()}});
@@ -290,7 +299,7 @@ void fsm::replace(const machine_replaced& r) {
     applied_ = r.meta;
     checkpointed_ = r.meta.index;
     bytes_since_checkpoint_ = 0;
-    vitals_->applied_index.store(applied_.index.value, std::memory_order_relaxed);
+    say_applied();
     state::effects changed{state::everything_changed{}};
     machine_->for_each_session([&](const state::session_ptr& s) { changed.push_back(state::session_changed{s, true}); });
     publish(std::move(changed));
@@ -304,7 +313,7 @@ void fsm::maintain() {
   vitals_->digest_index.store(applied_.index.value, std::memory_order_relaxed);
   metrics_.keys(machine_->key_count());
   const auto now = clock().now();
-  if (!checkpoint_running_ && applied_.index > checkpointed_ &&
+  if (!checkpoint_running_ && applied_.index > checkpointed_ && now >= next_checkpoint_ &&
       (applied_.index.value - checkpointed_.value >= settings_.checkpoint_entries ||
        bytes_since_checkpoint_ >= settings_.checkpoint_bytes || now - last_checkpoint_ >= settings_.checkpoint_interval))
     start_checkpoint();

@@ -55,6 +55,7 @@ private:
   void reply_to(const read_query& q, state::query_result result);
   void refuse(const read_query& q, const std::string& text);
   void publish(state::effects changed);
+  void say_applied();
   void replace(const machine_replaced& r);
   void maintain();
   void start_checkpoint();
@@ -83,6 +84,7 @@ private:
   log_index checkpointed_;
   std::size_t bytes_since_checkpoint_ = 0;
   monotonic_time last_checkpoint_{};
+  monotonic_time next_checkpoint_{}; ///< not before; set when there was no room
 
   /// Deletions seen while leading: newest tombstone index by when it was seen.
   std::map<monotonic_time, log_index> tombstone_bins_;
