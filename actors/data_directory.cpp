@@ -10,6 +10,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <sstream>
 
 namespace belay::actors {
@@ -53,6 +54,13 @@ std::string hex(std::uint64_t v) {
   return b;
 }
 
+/// Exactly what hex() writes; nullopt: anything else, such as a digit that was damaged or a line that was cut.
+std::optional<std::uint64_t> parse_hex(const std::string& text) {
+  if (text.size() != 16 || text.find_first_not_of("0123456789abcdef") != std::string::npos)
+    return std::nullopt;
+  return std::strtoull(text.c_str(), nullptr, 16);
+}
+
 result<identity> parse(const std::string& file, const std::string& text) {
   std::istringstream in(text);
   std::string line;
@@ -61,18 +69,21 @@ result<identity> parse(const std::string& file, const std::string& text) {
     return failure{file + " is damaged or of a newer version (first line is not '" + format_line +
                    "'): restore it from a copy, or remove the whole data directory to rejoin as a new server"};
   std::string name, value;
+  std::optional<std::uint64_t> id, cluster;
   while (in >> name >> value) {
     if (name == "node_id")
-      i.id = node_id{std::strtoull(value.c_str(), nullptr, 16)};
+      id = parse_hex(value);
     else if (name == "uuid")
       i.uuid = value;
     else if (name == "datacenter")
       i.datacenter = value;
     else if (name == "cluster_id")
-      i.cluster_id = std::strtoull(value.c_str(), nullptr, 16);
+      cluster = parse_hex(value);
   }
-  if (i.id.is_zero() || i.uuid.size() != 36 || i.datacenter.empty())
+  if (id.value_or(0) == 0 || !cluster || i.uuid.size() != 36 || i.datacenter.empty())
     return failure{file + " is damaged: restore it from a copy, or remove the whole data directory to rejoin as a new server"};
+  i.id = node_id{*id};
+  i.cluster_id = *cluster;
   return i;
 }
 
