@@ -350,6 +350,7 @@ log_index cluster_fixture::put_done(std::size_t index, const std::string& key, c
 }
 
 std::string cluster_fixture::session(std::size_t index, seconds ttl) {
+  pass(milliseconds(200)); // a new leader registers the members, whose node the session needs
   state::session_create c;
   c.session.id = uuid_of(0xabc000 + ++sessions_);
   c.session.node = nodes_[index].self.name;

@@ -75,7 +75,7 @@ TEST_CASE("a write is answered once, by whichever node it came to", "[actors][wr
 }
 
 TEST_CASE("what a state machine refuses early costs no log entry", "[actors][writes]") {
-  // Acquiring with a session that does not exist is refused before the log, on a follower as well.
+  // Acquiring with something that cannot be a session is refused before the log, on a follower as well.
   cluster_fixture c;
   const auto leader = c.leader();
   c.pass(milliseconds(100));
@@ -84,7 +84,7 @@ TEST_CASE("what a state machine refuses early costs no log entry", "[actors][wri
   lock.op.verb = state::kv_verb::lock;
   lock.op.key = "l";
   lock.op.value = make_payload({});
-  lock.op.session = "00000000-0000-4000-8000-000000000001";
+  lock.op.session = "me";
   const auto r = c.written(c.write(c.all_but(leader).front(), lock));
   CHECK(r.outcome == call_outcome::done);
   CHECK(std::holds_alternative<state::refusal>(r.reply));
@@ -126,19 +126,23 @@ TEST_CASE("forwarded_once: a call that was forwarded is never passed on", "[acto
     c.net().inject(other, young, wire::forward_call{request_id{78}, wire::call_kind::renew_session, make_payload(id)});
     c.settle();
     REQUIRE(c.view(young).soft.role == raft::role::leader);
-    CHECK(c.net().sent<wire::forward_reply>(other).empty());
+    const auto replies = [&] {
+      auto list = c.net().sent<wire::forward_reply>(other);
+      std::erase_if(list, [](const auto& r) { return r.second.id != request_id{78}; });
+      return list;
+    };
+    CHECK(replies().empty());
     REQUIRE(c.until([&] { return c.view(young).soft.role != raft::role::leader; }));
     // The other one leads now, and the call must come back rather than go there.
     c.net().cut(young, other);
     c.net().heal();
     c.net().filter = nullptr;
     c.pass(seconds(8));
-    for (const auto& [from, reply] : c.net().sent<wire::forward_reply>(other))
-      CHECK(reply.outcome != call_outcome::done);
-    CHECK(c.net().sent<wire::forward_reply>(other).size() == 1);
+    REQUIRE(replies().size() == 1);
+    CHECK(replies().front().second.outcome == call_outcome::retry);
   }
-  CHECK(c.net().sent_by<wire::forward_call>(asked) == 0);
-  CHECK(c.net().sent_by<wire::forward_call>(leader) == 0);
+  const auto calls = c.net().sent_by<wire::forward_call>(asked) + c.net().sent_by<wire::forward_call>(leader);
+  CHECK(calls == 0);
 }
 
 TEST_CASE("answers of the leader find their request", "[actors][writes][R24]") {

@@ -1,0 +1,342 @@
+// Checkpoints, snapshots, restarts, and disks that are full.
+
+#include "tests/actors/cluster_fixture.hpp"
+
+#include <catch2/catch.hpp>
+
+#include <algorithm>
+#include <map>
+
+using namespace belay;
+using namespace belay::actors;
+using namespace belay::actors::testing;
+using http::consistency;
+using wire::call_outcome;
+
+namespace {
+
+/// Checkpoints and snapshots come soon, and in many pieces.
+cluster_options small_steps() {
+  cluster_options o;
+  o.machine.checkpoint_entries = 40;
+  o.peer.trailing_entries = 10;
+  o.peer.limits.snapshot_chunk_bytes = 2048;
+  return o;
+}
+
+std::string key(int i) {
+  return "k" + std::to_string(i);
+}
+
+/// Writes and waits for each. What was acknowledged is noted.
+void fill(cluster_fixture& c, std::size_t node, int from, int count, std::map<std::string, std::string>& acknowledged) {
+  for (int i = from; i < from + count; ++i) {
+    const auto value = std::string(100, 'v') + std::to_string(i);
+    c.put_done(node, key(i), value);
+    acknowledged[key(i)] = value;
+  }
+}
+
+void check_all_there(cluster_fixture& c, std::size_t node, const std::map<std::string, std::string>& acknowledged) {
+  const auto r = c.found(c.read(node, state::kv_list{""}, consistency::stale));
+  std::map<std::string, std::string> there;
+  for (const auto& e : std::get<state::kv_entries>(std::get<state::query_result>(r.answer).data).entries)
+    there[e->key] = *e->value;
+  for (const auto& [k, v] : acknowledged) {
+    CAPTURE(node, k);
+    CHECK(there[k] == v);
+  }
+}
+
+/// Keys and sessions with all their indexes. (The digest also covers the index of the checks' table, which every new
+/// leader moves when it registers the members.)
+std::string contents(cluster_fixture& c, std::size_t node) {
+  std::string text;
+  const auto keys = c.found(c.read(node, state::kv_list{""}, consistency::stale));
+  for (const auto& e : std::get<state::kv_entries>(std::get<state::query_result>(keys.answer).data).entries)
+    text += e->key + "=" + *e->value + " " + to_string(e->create_index) + " " + to_string(e->modify_index) + " " +
+            std::to_string(e->lock_index) + e->session + "\n";
+  const auto held = c.found(c.read(node, state::session_list{}, consistency::stale));
+  for (const auto& s : std::get<state::sessions>(std::get<state::query_result>(held.answer).data).list)
+    text += s->id + " " + s->node + " " + to_string(s->create_index) + "\n";
+  return text + to_string(std::get<state::query_result>(keys.answer).index) + " " +
+         to_string(std::get<state::query_result>(held.answer).index);
+}
+
+} // namespace
+
+TEST_CASE("a restart of all nodes keeps what was acknowledged", "[actors][disks][J19]") {
+  // The power of the whole room goes in the middle of writing, with a checkpoint behind and a log after it.
+  const auto shuffle = GENERATE(0u, 1u, 2u);
+  auto o = small_steps();
+  o.shuffle = shuffle;
+  cluster_fixture c(o);
+  std::map<std::string, std::string> acknowledged;
+  const auto leader = c.leader();
+  const auto id = c.session(leader, seconds(3600));
+  fill(c, leader, 0, 100, acknowledged);
+  c.pass(seconds(1));
+  fill(c, c.all_but(leader).front(), 100, 15, acknowledged);
+  c.written(c.write(leader, remove_tree("k1")));
+  std::erase_if(acknowledged, [](const auto& kv) { return kv.first.starts_with("k1"); });
+  REQUIRE(c.converged());
+  const auto before = contents(c, 0);
+  for (std::size_t i = 0; i < 3; ++i)
+    REQUIRE_FALSE(c.checkpoints(i).commits().empty());
+  for (int i = 0; i < 5; ++i)
+    c.put(leader, "in flight", std::to_string(i));
+  for (std::size_t i = 0; i < 3; ++i)
+    c.crash(i, true);
+
+  for (std::size_t i = 0; i < 3; ++i)
+    c.start(i);
+  CHECK(c.converged());
+  for (std::size_t i = 0; i < 3; ++i)
+    check_all_there(c, i, acknowledged);
+  CHECK(c.stale(0, "in flight") == "(none)"); // not one message of it was handled
+  for (std::size_t i = 0; i < 3; ++i)
+    CHECK(contents(c, i) == before);
+  const auto s = c.found(c.read(0, state::session_info{id}, consistency::stale));
+  CHECK(std::get<state::sessions>(std::get<state::query_result>(s.answer).data).list.size() == 1);
+  c.put_done(1, "after", "x");
+}
+
+TEST_CASE("nodes that fall one after the other, again and again, lose nothing", "[actors][disks]") {
+  // Each round another node loses its power while writes go on; what was acknowledged before is there on all at the
+  // end.
+  const auto seed = GENERATE(1u, 2u, 3u);
+  CAPTURE(seed);
+  auto o = small_steps();
+  o.seed = seed;
+  o.shuffle = seed;
+  cluster_fixture c(o);
+  std::map<std::string, std::string> acknowledged;
+  c.leader();
+  int next = 0;
+  for (int round = 0; round < 6; ++round) {
+    const auto victim = static_cast<std::size_t>(round + static_cast<int>(seed)) % 3;
+    std::vector<std::pair<std::string, call>> calls;
+    const auto through = (victim + 1) % 3;
+    for (int i = 0; i < 25; ++i, ++next) {
+      calls.emplace_back(key(next), c.put(through, key(next), "v"));
+      c.pass(milliseconds(2));
+      if (i == 10)
+        c.crash(victim, round % 2 == 0);
+    }
+    for (const auto& [k, w] : calls)
+      if (c.written(w).outcome == call_outcome::done)
+        acknowledged[k] = "v";
+    c.start(victim);
+    c.leader();
+  }
+  CHECK(acknowledged.size() > 75);
+  CHECK(c.converged());
+  for (std::size_t i = 0; i < 3; ++i)
+    check_all_there(c, i, acknowledged);
+}
+
+TEST_CASE("a wiped follower is rebuilt by a snapshot while writes go on", "[actors][disks][J21]") {
+  // Its disk was replaced: it comes back as another server at the same place. The log it would need is gone, so it gets
+  // the checkpoint in pieces, and takes the place of its former self.
+  cluster_fixture c(small_steps());
+  std::map<std::string, std::string> acknowledged;
+  const auto leader = c.leader();
+  const auto node = c.all_but(leader).front();
+  fill(c, leader, 0, 200, acknowledged);
+  c.pass(seconds(1));
+  REQUIRE(c.log(leader).kept().entries.front().index.value > 1);
+  const auto former = c.id_of(node);
+  c.crash(node);
+  c.wipe(node);
+  REQUIRE(c.id_of(node) != former);
+  c.start(node);
+  fill(c, leader, 200, 100, acknowledged);
+  REQUIRE(c.until([&] {
+    const auto& config = c.view(leader).config;
+    return config.is_voter(c.id_of(node)) && !config.contains(former) && !config.joint();
+  }));
+  fill(c, node, 300, 20, acknowledged);
+  CHECK(c.checkpoints(node).installed() >= 1);
+  CHECK(c.checkpoints(node).chunks_written() > 4);
+  CHECK(c.cluster_id(node) == c.cluster_id(leader));
+  CHECK(c.converged());
+  check_all_there(c, node, acknowledged);
+
+  // What it was given is on its disk.
+  c.crash(node, true);
+  c.start(node);
+  CHECK(c.converged());
+  check_all_there(c, node, acknowledged);
+}
+
+TEST_CASE("a snapshot that takes the place of the tables wakes parked queries", "[actors][disks][watches][C6]") {
+  // A follower was away for so long that it is given a snapshot. The changes it never saw one by one have no effects to
+  // wake anybody with; a query that waits there must not sleep through them.
+  cluster_fixture c(small_steps());
+  std::map<std::string, std::string> acknowledged;
+  const auto leader = c.leader();
+  const auto node = c.all_but(leader).front();
+  const auto index = c.put_done(leader, "watched", "1").value;
+  c.pass(milliseconds(100));
+  const auto one = c.read(node, state::kv_get{"watched"}, consistency::stale, index, seconds(500));
+  const auto list = c.read(node, state::kv_list{"k"}, consistency::stale, index, seconds(500));
+  const auto quiet = c.read(node, state::kv_get{"untouched"}, consistency::stale, 1'000'000, seconds(500));
+  c.settle();
+  c.net().partition({{node}, c.all_but(node)});
+  c.put_done(leader, "watched", "2");
+  fill(c, leader, 0, 150, acknowledged);
+  c.pass(seconds(1));
+  REQUIRE_FALSE(c.answered(one));
+  c.net().heal();
+  CHECK(value_of(c.found(one)) == "2");
+  CHECK(index_of(c.found(one)) > index);
+  CHECK(index_of(c.found(list)) > index);
+  CHECK(c.checkpoints(node).installed() == 1);
+  CHECK(c.checkpoints(node).chunks_written() > 4);
+  CHECK(c.converged());
+  check_all_there(c, node, acknowledged);
+  // It looked again, found nothing, and still waits.
+  CHECK_FALSE(c.answered(quiet));
+}
+
+TEST_CASE("a follower that falls in the middle of a snapshot gets it again", "[actors][disks][J23]") {
+  auto o = small_steps();
+  o.peer.limits.snapshot_chunk_bytes = 512;
+  cluster_fixture c(o);
+  std::map<std::string, std::string> acknowledged;
+  const auto leader = c.leader();
+  const auto node = c.all_but(leader).front();
+  c.crash(node);
+  fill(c, leader, 0, 150, acknowledged);
+  c.pass(seconds(1));
+  const auto chunks_at_fall = GENERATE(1u, 3u, 10u);
+  c.start(node);
+  REQUIRE(c.until([&] { return c.checkpoints(node).chunks_written() >= chunks_at_fall; }));
+  CHECK(c.checkpoints(node).installed() == 0);
+  c.crash(node, true);
+  c.pass(seconds(2));
+  c.start(node);
+  CHECK(c.converged());
+  CHECK(c.checkpoints(node).installed() == 1);
+  check_all_there(c, node, acknowledged);
+}
+
+TEST_CASE("a checkpoint that found no room loses nothing, and the next one is whole", "[actors][disks][L1]") {
+  // The rows that changed had been handed over when the disk was found full. If the next checkpoint only had what
+  // changed since, a restart would come back without them.
+  cluster_options o = small_steps();
+  o.nodes = 1;
+  cluster_fixture c(o);
+  std::map<std::string, std::string> acknowledged;
+  c.leader();
+  fill(c, 0, 0, 60, acknowledged);
+  c.pass(seconds(1));
+  REQUIRE(c.checkpoints(0).commits().size() == 1);
+  const auto kept = c.log(0).kept().entries.front().index;
+
+  c.checkpoints(0).set_full(true);
+  fill(c, 0, 60, 60, acknowledged);
+  c.pass(seconds(1));
+  fill(c, 0, 120, 10, acknowledged);
+  CHECK(c.checkpoints(0).refused_commits() >= 1);
+  CHECK(c.log(0).kept().entries.front().index == kept);
+  check_all_there(c, 0, acknowledged);
+
+  SECTION("there is room again") {
+    c.checkpoints(0).set_full(false);
+    REQUIRE(c.until([&] { return c.checkpoints(0).commits().size() == 2; }, seconds(60)));
+    CHECK(c.checkpoints(0).commits().back());
+    c.pass(seconds(1));
+    CHECK(c.log(0).kept().entries.front().index > kept);
+    fill(c, 0, 130, 60, acknowledged);
+    c.pass(seconds(1));
+    REQUIRE(c.checkpoints(0).commits().size() == 3);
+    CHECK_FALSE(c.checkpoints(0).commits().back());
+  }
+  SECTION("the power goes before there is room") {}
+  CHECK(c.converged());
+  const auto before = contents(c, 0);
+  c.crash(0);
+  c.checkpoints(0).set_full(false);
+  c.start(0);
+  CHECK(c.converged());
+  CHECK(contents(c, 0) == before);
+  check_all_there(c, 0, acknowledged);
+}
+
+TEST_CASE("a full disk is not asked for a whole checkpoint all the time", "[actors][disks][L1]") {
+  // Each attempt copies every row there is on the thread that answers clients. A disk may stay full for hours.
+  cluster_options o = small_steps();
+  o.nodes = 1;
+  cluster_fixture c(o);
+  std::map<std::string, std::string> acknowledged;
+  c.leader();
+  c.checkpoints(0).set_full(true);
+  fill(c, 0, 0, 100, acknowledged);
+  c.pass(seconds(60));
+  CHECK(c.checkpoints(0).refused_commits() >= 2); // it does not give up either
+  CHECK(c.checkpoints(0).refused_commits() <= 8);
+}
+
+TEST_CASE("nothing is acknowledged while the logs have no room", "[actors][disks][R21]") {
+  // All disks are full: there is no quorum that could keep a write. When there is room again it goes on by itself,
+  // without a restart.
+  const auto nodes = GENERATE(1u, 3u);
+  const auto outage = GENERATE(milliseconds(300), milliseconds(30000));
+  CAPTURE(nodes, outage.count());
+  cluster_options o;
+  o.nodes = nodes;
+  cluster_fixture c(o);
+  std::map<std::string, std::string> acknowledged;
+  auto leader = c.leader();
+  fill(c, leader, 0, 20, acknowledged);
+  for (std::size_t i = 0; i < nodes; ++i)
+    c.log(i).set_full(true);
+  std::vector<call> calls;
+  for (int i = 0; i < 10; ++i)
+    calls.push_back(c.put(leader, "full" + std::to_string(i), "v"));
+  c.pass(outage);
+  CHECK(c.log(leader).refused_appends() >= 1);
+  CHECK(c.log(leader).refused_appends() <= static_cast<std::size_t>(outage.count()) / 1000 + 2);
+  for (const auto& w : calls)
+    for (const auto& r : c.answers(w).writes)
+      CHECK(r.outcome != call_outcome::done);
+
+  for (std::size_t i = 0; i < nodes; ++i)
+    c.log(i).set_full(false);
+  c.pass(seconds(3)); // until then it may step down: its disk has not answered for so long
+  leader = c.leader();
+  fill(c, leader, 100, 20, acknowledged);
+  for (std::size_t i = 0; i < calls.size(); ++i)
+    if (c.written(calls[i]).outcome == call_outcome::done)
+      acknowledged["full" + std::to_string(i)] = "v";
+  CHECK(c.converged());
+  for (std::size_t i = 0; i < nodes; ++i)
+    c.crash(i, true);
+  for (std::size_t i = 0; i < nodes; ++i)
+    c.start(i);
+  CHECK(c.converged());
+  for (std::size_t i = 0; i < nodes; ++i)
+    check_all_there(c, i, acknowledged);
+}
+
+TEST_CASE("one full disk of three stops nobody", "[actors][disks][R5]") {
+  // The leader's own disk is full. Two others are a quorum; it may go on for a while, then it hands over: a leader that
+  // cannot write its own log is no good. The full one keeps no entry that it could acknowledge.
+  cluster_fixture c;
+  std::map<std::string, std::string> acknowledged;
+  const auto old = c.leader();
+  fill(c, old, 0, 10, acknowledged);
+  c.log(old).set_full(true);
+  const auto w = c.put(old, "k", "v");
+  c.pass(seconds(5));
+  const auto others = c.all_but(old);
+  REQUIRE((c.serving(others[0]) || c.serving(others[1])));
+  const auto next = c.serving(others[0]) ? others[0] : others[1];
+  fill(c, next, 10, 10, acknowledged);
+  if (c.written(w).outcome == call_outcome::done)
+    acknowledged["k"] = "v";
+  c.log(old).set_full(false);
+  CHECK(c.converged());
+  check_all_there(c, old, acknowledged);
+}

@@ -1,0 +1,317 @@
+// When sessions end: never before their TTL, by twice the TTL, and only by the leader of the term.
+
+#include "tests/actors/cluster_fixture.hpp"
+
+#include "actors/session_reaper.hpp"
+#include "protocol/wire/command_codec.hpp"
+
+#include <catch2/catch.hpp>
+
+#include <caf/send.hpp>
+
+using namespace belay;
+using namespace belay::actors;
+using namespace belay::actors::testing;
+using http::consistency;
+
+namespace {
+
+constexpr seconds ttl{10};
+// A tick of the reaper, and the way through the log.
+constexpr milliseconds slack{500};
+
+bool exists(cluster_fixture& c, std::size_t node, const std::string& session) {
+  const auto r = c.found(c.read(node, state::session_info{session}, consistency::stale));
+  return !std::get<state::sessions>(std::get<state::query_result>(r.answer).data).list.empty();
+}
+
+/// Virtual time from `since` until the session is gone on that node.
+milliseconds lifetime(cluster_fixture& c, std::size_t node, const std::string& session, monotonic_time since) {
+  while (exists(c, node, session) && c.now() - since < 10 * ttl)
+    c.pass(milliseconds(50));
+  return std::chrono::duration_cast<milliseconds>(c.now() - since);
+}
+
+payload ending(const std::string& session) {
+  return make_payload(wire::encode_command(state::session_destroy{{session}, "ttl"}));
+}
+
+} // namespace
+
+TEST_CASE("a session lives for its TTL and ends by twice that", "[actors][sessions][C1]") {
+  // Clients are promised the TTL as a lower bound; a holder that died must not keep its lock for ever. Every node
+  // forgets it.
+  cluster_fixture c;
+  const auto leader = c.leader();
+  const auto through = GENERATE(0u, 1u, 2u);
+  const auto id = c.session(through, ttl);
+  const auto since = c.now();
+  c.pass(ttl);
+  CHECK(exists(c, leader, id));
+  const auto lived = lifetime(c, leader, id, since);
+  CHECK(lived >= ttl);
+  CHECK(lived <= 2 * ttl + slack);
+  CHECK(c.converged());
+  for (std::size_t i = 0; i < 3; ++i)
+    CHECK_FALSE(exists(c, i, id));
+}
+
+TEST_CASE("a renewal starts the TTL afresh, through any node", "[actors][sessions]") {
+  cluster_fixture c;
+  const auto leader = c.leader();
+  const auto follower = c.all_but(leader).front();
+  const auto node = GENERATE(true, false);
+  const auto id = c.session(leader, ttl);
+  c.pass(seconds(15));
+  const auto renewal = c.renew(node ? leader : follower, id);
+  REQUIRE(c.until([&] { return c.answered(renewal); }));
+  REQUIRE(c.answers(renewal).renewals.size() == 1);
+  CHECK(c.answers(renewal).renewals.front().ok);
+  REQUIRE(c.answers(renewal).renewals.front().session != nullptr);
+  CHECK(c.answers(renewal).renewals.front().session->id == id);
+  const auto lived = lifetime(c, leader, id, c.now());
+  CHECK(lived >= ttl);
+  CHECK(lived <= 2 * ttl + slack);
+
+  // Once it is gone, a renewal says so.
+  const auto late = c.renew(follower, id);
+  REQUIRE(c.until([&] { return c.answered(late); }));
+  CHECK(c.answers(late).renewals.front().ok);
+  CHECK(c.answers(late).renewals.front().session == nullptr);
+}
+
+TEST_CASE("a new leader gives every session its whole TTL again", "[actors][sessions][C1]") {
+  // The old leader's timers are gone with it, and the holder may have renewed a moment before. What the new leader
+  // counts from zero may last longer than promised, never shorter.
+  cluster_fixture c;
+  const auto old = c.leader();
+  const auto id = c.session(old, ttl);
+  c.pass(seconds(18));
+  c.crash(old);
+  const auto next = c.leader();
+  const auto since = c.now();
+  const auto lived = lifetime(c, next, id, since);
+  CHECK(lived >= ttl);
+  CHECK(lived <= 2 * ttl + slack);
+}
+
+TEST_CASE("a session outlives a cluster without a leader", "[actors][sessions][C2]") {
+  // Nobody may end it while nobody leads, for nobody could have renewed it.
+  cluster_fixture c;
+  c.leader();
+  const auto id = c.session(0, ttl);
+  c.net().partition({{0}, {1}, {2}});
+  c.pass(seconds(60));
+  c.net().heal();
+  const auto leader = c.leader();
+  CHECK(exists(c, leader, id));
+  CHECK(lifetime(c, leader, id, c.now()) >= ttl);
+}
+
+TEST_CASE("sessions found on the disk have timers", "[actors][sessions][C3]") {
+  // All nodes were stopped and started again. A session without a client must end although nobody created it in this
+  // life.
+  cluster_options o;
+  o.machine.checkpoint_interval = seconds(2);
+  cluster_fixture c(o);
+  const auto id = c.session(c.leader(), ttl);
+  c.pass(seconds(5));
+  for (std::size_t i = 0; i < 3; ++i) {
+    REQUIRE_FALSE(c.checkpoints(i).commits().empty());
+    c.crash(i);
+  }
+  for (std::size_t i = 0; i < 3; ++i)
+    c.start(i);
+  const auto leader = c.leader();
+  CHECK(exists(c, leader, id));
+  const auto lived = lifetime(c, leader, id, c.now());
+  CHECK(lived >= ttl);
+  CHECK(lived <= 2 * ttl + slack);
+}
+
+TEST_CASE("old_leader_reaper: a timer of an earlier leadership ends nothing", "[actors][sessions][R25]") {
+  // The old leader's reaper found a session due; its message was still in the mailbox when leadership changed. The
+  // holder has renewed with the new leader: to end the session now would break its lock.
+  cluster_fixture c;
+  const auto first = c.leader();
+  const auto id = c.session(first, ttl);
+  const auto old_term = c.view(first).soft.term;
+  const auto others = c.all_but(first);
+  c.net().partition({{first}, others});
+  c.leader(others);
+  c.net().heal();
+  const auto leader = c.leader();
+  const auto now_term = c.view(leader).soft.term;
+  REQUIRE(now_term > old_term);
+
+  caf::anon_send(c.peer(leader), propose_internal{old_term, ending(id)});
+  for (auto i : c.all_but(leader)) { // and nobody forwards it, whatever the term
+    caf::anon_send(c.peer(i), propose_internal{old_term, ending(id)});
+    caf::anon_send(c.peer(i), propose_internal{now_term, ending(id)});
+  }
+  c.pass(seconds(1));
+  CHECK(exists(c, leader, id));
+  for (std::size_t i = 0; i < 3; ++i)
+    CHECK(c.net().sent_by<wire::forward_call>(i) <= (i == first ? 0 : 1));
+
+  caf::anon_send(c.peer(leader), propose_internal{now_term, ending(id)});
+  c.pass(seconds(1));
+  CHECK_FALSE(exists(c, leader, id));
+}
+
+namespace {
+
+/// A session_reaper alone, with a raft_peer that takes its proposals and does nothing.
+class reaper_alone {
+public:
+  reaper_alone() : system_(config_), scheduler_(dynamic_cast<caf::scheduler::test_coordinator&>(system_.scheduler())) {
+    scheduler_.clock().current_time += std::chrono::hours(1);
+    wires_->raft_peer = system_.spawn([this](raft_peer_actor::pointer self) -> raft_peer_actor::behavior_type {
+      return {
+          [](const propose_write&) {},
+          [](const renew_session&) {},
+          [](const barrier_request&) {},
+          [](const forwarded_results&) {},
+          [](const log_written&) {},
+          [](const frames_received&) {},
+          [](const peer_lost&) {},
+          [this](const propose_internal& p) { proposed_.push_back(p); },
+          [this](const renew_answer& a) { renewed_.push_back(a); },
+          [](const checkpoint_written&) {},
+          [](const peer_connected&) {},
+          [](spread_atom) {},
+          [](const snapshot_chunk_loaded&) {},
+          [](const snapshot_chunk_stored&) {},
+          [](const snapshot_in_force&) {},
+          [](const status_request&) {},
+          [](tick_atom) {},
+          [](flush_atom) {},
+          [self](stop_atom) { self->quit(); },
+      };
+    });
+    wires_->reaper = system_.spawn<session_reaper>(nullptr, wires_, std::vector<state::session_ptr>{});
+    tell(tick_atom::value);
+  }
+  ~reaper_alone() {
+    tell(stop_atom::value);
+    caf::anon_send(wires_->raft_peer, stop_atom::value);
+    settle();
+    *wires_ = {};
+    scheduler_.clock().cancel_all();
+    settle();
+  }
+
+  template <class Message>
+  void tell(const Message& m) {
+    caf::anon_send(wires_->reaper, m);
+    settle();
+  }
+  void lead(std::uint64_t term, bool serving = true) {
+    cluster_view v;
+    v.soft.term = term_id{term};
+    v.serving = serving;
+    tell(v);
+  }
+  void change(const std::string& id, bool created) {
+    auto s = std::make_shared<state::session_record>();
+    s->id = id;
+    s->ttl_ns = std::chrono::nanoseconds(ttl).count();
+    tell(publish_effects{{state::session_changed{s, created}}});
+  }
+  void pass(milliseconds d) {
+    for (milliseconds gone{0}; gone < d; gone += milliseconds(10)) {
+      scheduler_.advance_time(milliseconds(10));
+      settle();
+    }
+  }
+  std::vector<propose_internal>& proposed() { return proposed_; }
+  std::vector<renew_answer>& renewed() { return renewed_; }
+
+private:
+  struct system_config : caf::actor_system_config {
+    system_config() { set("scheduler.policy", caf::atom("testing")); }
+  };
+  void settle() {
+    while (scheduler_.try_run_once()) {
+    }
+  }
+
+  system_config config_;
+  caf::actor_system system_;
+  caf::scheduler::test_coordinator& scheduler_;
+  wiring_ptr wires_ = std::make_shared<wiring>();
+  std::vector<propose_internal> proposed_;
+  std::vector<renew_answer> renewed_;
+};
+
+} // namespace
+
+TEST_CASE("a session that is due stays due until it is gone", "[actors][sessions][C3]") {
+  // Consul gave up after six failed attempts, and such a session lived for ever. Ours is proposed again every second.
+  reaper_alone r;
+  r.lead(5);
+  r.change("s", true);
+  r.pass(2 * ttl - milliseconds(100));
+  CHECK(r.proposed().empty());
+  r.pass(milliseconds(200));
+  REQUIRE(r.proposed().size() == 1);
+  CHECK(r.proposed().front().required_term == term_id{5});
+  r.pass(seconds(10));
+  CHECK(r.proposed().size() >= 10);
+  CHECK(r.proposed().size() <= 12);
+  const auto before = r.proposed().size();
+  r.change("s", false);
+  r.pass(seconds(30));
+  CHECK(r.proposed().size() == before);
+}
+
+TEST_CASE("all sessions that are due end in one entry", "[actors][sessions]") {
+  // A client with a thousand sessions dies: one command, not a thousand.
+  reaper_alone r;
+  r.lead(1);
+  for (int i = 0; i < 100; ++i)
+    r.change("s" + std::to_string(i), true);
+  r.pass(2 * ttl + milliseconds(100));
+  REQUIRE(r.proposed().size() == 1);
+  const auto command = wire::decode_command(*r.proposed().front().command);
+  REQUIRE(command.has_value());
+  CHECK(std::get<state::session_destroy>(*command).ids.size() == 100);
+}
+
+TEST_CASE("timers run on the leader only, and from the start of its leadership", "[actors][sessions][R25]") {
+  reaper_alone r;
+  r.change("s", true);
+  r.pass(5 * ttl);
+  CHECK(r.proposed().empty());
+  r.tell(renew_request{{node_id{1}, request_id{1}}, "s"});
+  REQUIRE(r.renewed().size() == 1);
+  CHECK_FALSE(r.renewed().front().known);
+
+  r.lead(3);
+  r.pass(ttl + ttl / 2);
+  r.lead(3, false); // lost for a moment
+  r.lead(4);
+  r.pass(ttl + ttl / 2);
+  CHECK(r.proposed().empty());
+  r.pass(ttl);
+  REQUIRE_FALSE(r.proposed().empty());
+  CHECK(r.proposed().front().required_term == term_id{4});
+}
+
+TEST_CASE("tables that were replaced have their sessions timed afresh", "[actors][sessions]") {
+  // A snapshot was put in force: sessions that are not in it must not be proposed for ever, those in it must end some
+  // time.
+  reaper_alone r;
+  r.lead(1);
+  r.change("gone", true);
+  r.pass(ttl);
+  auto kept = std::make_shared<state::session_record>();
+  kept->id = "kept";
+  kept->ttl_ns = std::chrono::nanoseconds(ttl).count();
+  r.tell(publish_effects{{state::everything_changed{}, state::session_changed{kept, true}}});
+  r.pass(2 * ttl + milliseconds(100));
+  REQUIRE(r.proposed().size() == 1);
+  const auto command = wire::decode_command(*r.proposed().front().command);
+  REQUIRE(command.has_value());
+  CHECK(std::get<state::session_destroy>(*command).ids == std::vector<std::string>{"kept"});
+}

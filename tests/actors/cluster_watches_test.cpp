@@ -1,0 +1,166 @@
+// Blocking queries: woken by what changes their answer, by nothing else, and at their deadline.
+
+#include "tests/actors/cluster_fixture.hpp"
+
+#include <catch2/catch.hpp>
+
+using namespace belay;
+using namespace belay::actors;
+using namespace belay::actors::testing;
+using http::consistency;
+
+namespace {
+
+/// What "prometheus" text says of a gauge; -1: it is not there.
+int gauge(const std::string& text, const std::string& part_of_name) {
+  std::size_t at = 0;
+  while (at < text.size()) {
+    const auto end = std::min(text.find('\n', at), text.size());
+    const auto line = text.substr(at, end - at);
+    at = end + 1;
+    if (line.empty() || line.front() == '#' || line.find(part_of_name) == std::string::npos)
+      continue;
+    return std::atoi(line.c_str() + line.rfind(' ') + 1);
+  }
+  return -1;
+}
+
+int parked(cluster_fixture& c, std::size_t node) {
+  return gauge(c.metrics_text(node), "parked");
+}
+
+} // namespace
+
+TEST_CASE("a parked query is woken by a change, on any node", "[actors][watches]") {
+  cluster_fixture c;
+  const auto leader = c.leader();
+  const auto node = GENERATE(0u, 1u, 2u);
+  const auto mode = GENERATE(consistency::normal, consistency::consistent, consistency::stale);
+  const auto index = c.put_done(leader, "k", "1").value;
+  c.pass(milliseconds(100));
+  const auto w = c.read(node, state::kv_get{"k"}, mode, index);
+  const auto absent = c.read(node, state::kv_get{"not there"}, mode, index);
+  c.pass(seconds(1));
+  REQUIRE_FALSE(c.answered(w));
+  CHECK(parked(c, node) == 2);
+
+  c.put_done(leader, "other", "1");
+  c.pass(seconds(1));
+  CHECK_FALSE(c.answered(w));
+  const auto next = c.put_done(c.all_but(leader).front(), "k", "2");
+  const auto r = c.found(w);
+  CHECK(value_of(r) == "2");
+  CHECK(index_of(r) == next.value);
+  CHECK(c.now() - c.answers(w).at <= milliseconds(100));
+  c.pass(seconds(1));
+  CHECK_FALSE(c.answered(absent));
+  CHECK(parked(c, node) == 1);
+}
+
+TEST_CASE("a parked query is woken by the deletion of the tree it is in", "[actors][watches][C5]") {
+  // Neither the key nor the prefix it lists is named by the delete.
+  cluster_fixture c;
+  const auto leader = c.leader();
+  c.put_done(leader, "app/a/1", "x");
+  const auto index = c.put_done(leader, "app/a/2", "x").value;
+  const auto follower = c.all_but(leader).front();
+  c.pass(milliseconds(100));
+  const auto one = c.read(follower, state::kv_get{"app/a/2"}, consistency::stale, index);
+  const auto list = c.read(follower, state::kv_list{"app/a/"}, consistency::stale, index);
+  c.pass(seconds(1));
+  REQUIRE_FALSE(c.answered(one));
+  REQUIRE_FALSE(c.answered(list));
+  const auto removed = c.written(c.write(leader, remove_tree("app/")));
+  CHECK(value_of(c.found(one)) == "(none)");
+  CHECK(value_of(c.found(list)) == "(none)");
+  CHECK(index_of(c.found(list)) >= removed.index.value);
+}
+
+TEST_CASE("an identical write wakes nobody", "[actors][watches][C7]") {
+  // Consul keeps the index when a write changes nothing, and clients rely on not being woken.
+  cluster_fixture c;
+  const auto leader = c.leader();
+  const auto index = c.put_done(leader, "k", "same").value;
+  const auto w = c.read(leader, state::kv_get{"k"}, consistency::normal, index);
+  c.put_done(leader, "k", "same");
+  c.pass(seconds(5));
+  CHECK_FALSE(c.answered(w));
+  c.put_done(leader, "k", "different");
+  CHECK(value_of(c.found(w)) == "different");
+}
+
+TEST_CASE("a parked query is answered at its deadline with what there is", "[actors][watches]") {
+  cluster_fixture c;
+  const auto leader = c.leader();
+  const auto index = c.put_done(leader, "k", "v").value;
+  const auto begun = c.now();
+  const auto w = c.read(leader, state::kv_get{"k"}, consistency::normal, index, seconds(10));
+  const auto r = c.found(w);
+  CHECK(value_of(r) == "v");
+  CHECK(index_of(r) == index);
+  CHECK(c.answers(w).at - begun >= seconds(10));
+  CHECK(c.answers(w).at - begun <= seconds(10) + milliseconds(20));
+  CHECK(parked(c, leader) == 0);
+}
+
+TEST_CASE("a query whose client went away is forgotten, wherever it is", "[actors][watches]") {
+  // A client that hangs up and asks again a thousand times must not leave a thousand parked queries behind, nor answers
+  // to nobody.
+  cluster_fixture c;
+  const auto leader = c.leader();
+  const auto index = c.put_done(leader, "k", "1").value;
+  const auto watching = c.read(leader, state::kv_get{"k"}, consistency::normal, index);
+  c.pass(milliseconds(100));
+  REQUIRE(parked(c, leader) == 1);
+  c.cancel(watching);
+  c.pass(milliseconds(100));
+  CHECK(parked(c, leader) == 0);
+
+  for (std::size_t i = 0; i < 3; ++i)
+    for (std::size_t j = 0; j < 3; ++j)
+      if (i != j)
+        c.net().hold(i, j);
+  const auto at_barrier = c.read(leader, state::kv_get{"k"}, consistency::consistent, index);
+  c.settle();
+  c.cancel(at_barrier);
+  c.net().release();
+  c.pass(seconds(1));
+  CHECK(parked(c, leader) == 0);
+  c.put_done(leader, "k", "2");
+  c.pass(seconds(1));
+  CHECK_FALSE(c.answered(watching));
+  CHECK_FALSE(c.answered(at_barrier));
+}
+
+TEST_CASE("no write between two questions is missed", "[actors][watches]") {
+  // A client asks, gets an index, asks again with it. Whatever the order in which the actors of the node get to their
+  // mail, each change is seen: the last answer has the last value, and indexes rise.
+  const auto shuffle = GENERATE(1u, 2u, 3u, 4u, 5u, 6u, 7u, 8u);
+  CAPTURE(shuffle);
+  cluster_options o;
+  o.shuffle = shuffle;
+  cluster_fixture c(o);
+  const auto leader = c.leader();
+  const auto follower = c.all_but(leader).front();
+  auto index = c.put_done(leader, "k", "0").value;
+  auto w = c.read(follower, state::kv_get{"k"}, consistency::stale, index);
+  std::string seen;
+  int answers = 0;
+  for (int i = 1; i <= 30; ++i) {
+    c.put(i % 2 == 0 ? leader : follower, "k", std::to_string(i));
+    c.pass(milliseconds(i % 3));
+    while (c.answered(w)) {
+      const auto r = c.found(w);
+      CHECK(index_of(r) > index);
+      index = index_of(r);
+      seen = value_of(r);
+      ++answers;
+      w = c.read(follower, state::kv_get{"k"}, consistency::stale, index);
+      c.settle();
+    }
+  }
+  if (seen != "30")
+    seen = value_of(c.found(w));
+  CHECK(seen == "30");
+  CHECK(answers > 0);
+}

@@ -1,0 +1,186 @@
+// Who a data directory belongs to, and what is refused at the start with a text that says what to do.
+
+#include "actors/data_directory.hpp"
+
+#include <catch2/catch.hpp>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+using namespace belay;
+using namespace belay::actors;
+namespace fs = std::filesystem;
+
+namespace {
+
+class scratch_directory {
+public:
+  scratch_directory() {
+    auto name = (fs::temp_directory_path() / "belay-data-test-XXXXXX").string();
+    REQUIRE(mkdtemp(name.data()) != nullptr);
+    path_ = name;
+  }
+  ~scratch_directory() {
+    std::error_code ignored;
+    fs::remove_all(path_, ignored);
+  }
+  std::string operator/(const std::string& name) const { return path_ + "/" + name; }
+  const std::string& path() const { return path_; }
+
+private:
+  std::string path_;
+};
+
+std::string content(const std::string& file) {
+  std::ifstream in(file, std::ios::binary);
+  std::stringstream text;
+  text << in.rdbuf();
+  return text.str();
+}
+
+void write_file(const std::string& file, const std::string& text) {
+  std::ofstream(file, std::ios::binary) << text;
+}
+
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+} // namespace
+
+TEST_CASE("a new directory is given an identity and keeps it", "[actors][data_directory][R8]") {
+  scratch_directory d;
+  const auto path = d / "data";
+  const auto born = open_data_directory(path, "", "dc1");
+  REQUIRE(born.ok());
+  CHECK_FALSE(born.value().id.is_zero());
+  CHECK(born.value().uuid.size() == 36);
+  CHECK(born.value().cluster_id == 0);
+  CHECK(content(path + "/node-id") == born.value().uuid);
+
+  auto joined = born.value();
+  joined.cluster_id = 0xfedcba9876543210;
+  REQUIRE(save_identity(path, joined).ok());
+  const auto again = open_data_directory(path, "", "dc1");
+  REQUIRE(again.ok());
+  CHECK(again.value().id == born.value().id);
+  CHECK(again.value().uuid == born.value().uuid);
+  CHECK(again.value().cluster_id == joined.cluster_id);
+
+  // The disk is lost: the same place is another server now, also under the same node_id of Consul's.
+  fs::remove_all(path);
+  const auto reborn = open_data_directory(path, born.value().uuid, "dc1");
+  REQUIRE(reborn.ok());
+  CHECK(reborn.value().id != born.value().id);
+  CHECK(reborn.value().uuid == born.value().uuid);
+}
+
+TEST_CASE("a start that broke off before the identity was whole is begun again", "[actors][data_directory]") {
+  scratch_directory d;
+  write_file(d / "identity.new", "belay-data-dir");
+  write_file(d / "node-id", "x");
+  fs::create_directory(d / "lost+found");
+  CHECK(open_data_directory(d.path(), "", "dc1").ok());
+}
+
+TEST_CASE("a directory with other files in it is refused and left as it is", "[actors][data_directory]") {
+  // The path was mistyped, or a disk was not mounted: to begin in there would hide the mistake, or lose somebody's
+  // data.
+  scratch_directory d;
+  write_file(d / "thesis.tex", "chapter 1");
+  const auto r = open_data_directory(d.path(), "", "dc1");
+  REQUIRE_FALSE(r.ok());
+  CHECK(contains(r.error(), "thesis.tex"));
+  CHECK(contains(r.error(), "Use an empty directory"));
+  CHECK(content(d / "thesis.tex") == "chapter 1");
+  CHECK_FALSE(fs::exists(d / "identity"));
+  CHECK_FALSE(fs::exists(d / "node-id"));
+}
+
+TEST_CASE("data without its identity is refused", "[actors][data_directory][R8]") {
+  // The identity was deleted but log and checkpoint are there. Under a new identity the node would vote again with an
+  // old log.
+  scratch_directory d;
+  REQUIRE(open_data_directory(d.path(), "", "dc1").ok());
+  fs::create_directory(d / "raft");
+  fs::remove(d / "identity");
+  const auto r = open_data_directory(d.path(), "", "dc1");
+  REQUIRE_FALSE(r.ok());
+  CHECK(contains(r.error(), "raft"));
+  CHECK(contains(r.error(), "lost its identity"));
+}
+
+TEST_CASE("a damaged identity is refused, wherever the damage is", "[actors][data_directory][L6]") {
+  // Another id than the one under which it has voted would make two servers out of one.
+  scratch_directory d;
+  REQUIRE(open_data_directory(d.path(), "", "dc1").ok());
+  const auto good = content(d / "identity");
+  REQUIRE(contains(good, "\nnode_id "));
+
+  const auto refused = [&](const std::string& text) {
+    write_file(d / "identity", text);
+    const auto r = open_data_directory(d.path(), "", "dc1");
+    CAPTURE(text);
+    REQUIRE_FALSE(r.ok());
+    CHECK(contains(r.error(), d / "identity"));
+    CHECK(contains(r.error(), "remove the whole data directory to rejoin as a new server"));
+    CHECK(content(d / "identity") == text);
+  };
+  refused("");
+  refused(std::string(good.size(), '\0'));
+  refused("belay-data-directory 2\n" + good.substr(good.find('\n') + 1));
+  for (std::size_t bytes = 0; bytes < good.size(); ++bytes) // cut anywhere
+    if (bytes + 1 < good.size())                            // the last line break alone does not matter
+      refused(good.substr(0, bytes));
+  const auto id_at = good.find("node_id ") + 8;
+  for (std::size_t i = 0; i < 16; ++i) { // a digit that is none
+    auto text = good;
+    text[id_at + i] = '~';
+    refused(text);
+  }
+  auto extra = good;
+  extra.insert(id_at, "0");
+  refused(extra);
+}
+
+TEST_CASE("a directory of another datacenter or node is refused", "[actors][data_directory]") {
+  scratch_directory d;
+  const std::string mine = "11111111-2222-4333-8444-555555555555";
+  REQUIRE(open_data_directory(d.path(), mine, "dc1").ok());
+  const auto elsewhere = open_data_directory(d.path(), "", "dc2");
+  REQUIRE_FALSE(elsewhere.ok());
+  CHECK(contains(elsewhere.error(), "belongs to datacenter dc1, not dc2"));
+  CHECK(contains(elsewhere.error(), "correct the configuration, or use another data_dir"));
+  const auto other = open_data_directory(d.path(), "99999999-2222-4333-8444-555555555555", "dc1");
+  REQUIRE_FALSE(other.ok());
+  CHECK(contains(other.error(), mine));
+  CHECK(contains(other.error(), "correct the configuration, or use another data_dir"));
+  CHECK(open_data_directory(d.path(), mine, "dc1").ok());
+}
+
+TEST_CASE("a path that cannot be a directory is refused", "[actors][data_directory]") {
+  scratch_directory d;
+  write_file(d / "file", "x");
+  const auto r = open_data_directory(d / "file", "", "dc1");
+  REQUIRE_FALSE(r.ok());
+  CHECK(contains(r.error(), "data_dir"));
+  CHECK(contains(r.error(), d / "file"));
+  const auto below = open_data_directory(d / "file/below", "", "dc1");
+  REQUIRE_FALSE(below.ok());
+  CHECK(contains(below.error(), "cannot create data_dir"));
+}
+
+TEST_CASE("node IDs are random UUIDs of version 4", "[actors][data_directory]") {
+  const auto a = random_uuid();
+  const auto b = random_uuid();
+  CHECK(a != b);
+  for (const auto& u : {a, b}) {
+    REQUIRE(u.size() == 36);
+    for (auto dash : {8, 13, 18, 23})
+      CHECK(u[static_cast<std::size_t>(dash)] == '-');
+    CHECK(u[14] == '4');
+    CHECK(contains("89ab", std::string(1, u[19])));
+  }
+}
