@@ -140,6 +140,7 @@ TEST_CASE("old_leader_reaper: a timer of an earlier leadership ends nothing", "[
   c.net().partition({{first}, others});
   c.leader(others);
   c.net().heal();
+  c.pass(seconds(1));
   const auto leader = c.leader();
   const auto now_term = c.view(leader).soft.term;
   REQUIRE(now_term > old_term);
@@ -150,9 +151,11 @@ TEST_CASE("old_leader_reaper: a timer of an earlier leadership ends nothing", "[
     caf::anon_send(c.peer(i), propose_internal{now_term, ending(id)});
   }
   c.pass(seconds(1));
+  REQUIRE(c.serving(leader));
+  REQUIRE(c.view(leader).soft.term == now_term);
   CHECK(exists(c, leader, id));
   for (std::size_t i = 0; i < 3; ++i)
-    CHECK(c.net().sent_by<wire::forward_call>(i) <= (i == first ? 0 : 1));
+    CHECK(c.net().sent_by<wire::forward_call>(i) == 0);
 
   caf::anon_send(c.peer(leader), propose_internal{now_term, ending(id)});
   c.pass(seconds(1));

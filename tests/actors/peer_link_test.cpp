@@ -404,14 +404,14 @@ TEST_CASE("a peer that was restarted is dialled again", "[actors][peer_link]") {
 
 TEST_CASE("an address that never answers delays nobody else", "[actors][peer_link]") {
   // A server was switched off: its address swallows what is sent there. Were the dialler to wait for it, the living
-  // peers would lose their leader. A deadline of ten minutes makes sure that whoever waits is seen to wait.
+  // peers would lose their leader. Limits of ten minutes make sure that whoever waits is seen to wait.
   black_hole hole;
   if (!hole.full()) {
     WARN("this system answers connections whatever the length of the queue; nothing was tested");
     return;
   }
   peer_link_settings patient;
-  patient.dial_deadline = std::chrono::minutes(10);
+  patient.dial_deadline = patient.silence_limit = std::chrono::minutes(10);
   link_fixture f;
   link_end a(f.system(), node_id{1}, 0, patient);
   link_end b(f.system(), node_id{2});
