@@ -7,6 +7,9 @@
 
 namespace belay::actors {
 
+/// What a client is told when no leader turned up in time (contract 06 section 3).
+inline constexpr auto no_leader = "No cluster leader";
+
 /// A write (or renewal) on its way to the leader's log.
 struct held_write {
   origin from;

@@ -1,4 +1,5 @@
 #include "actors/node_config_flags.hpp"
+#include "protocol/http/go_syntax.hpp"
 
 #include <algorithm>
 #include <charconv>
@@ -103,17 +104,6 @@ config_error usage_error(std::string text) {
   return {std::move(text), 1, true};
 }
 
-/// The words Go's strconv.ParseBool knows.
-std::optional<bool> go_bool(std::string_view v) {
-  for (auto yes : {"1", "t", "T", "true", "TRUE", "True"})
-    if (v == yes)
-      return true;
-  for (auto no : {"0", "f", "F", "false", "FALSE", "False"})
-    if (v == no)
-      return false;
-  return std::nullopt;
-}
-
 /// The member at `path` (`ports.http`) with its sections.
 json::value& at_path(json::object& o, std::string_view path) {
   auto dot = path.find('.');
@@ -131,7 +121,7 @@ std::string take(agent_flags& out, const flag& f, const std::string& value) {
   switch (f.kind) {
   case boolean:
   case dev: {
-    auto b = go_bool(value);
+    auto b = http::parse_go_bool(value);
     if (!b)
       return "invalid boolean value \"" + value + "\" for -" + name + ": strconv.ParseBool: parsing \"" + value +
              "\": invalid syntax";

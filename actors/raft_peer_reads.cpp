@@ -4,12 +4,6 @@
 
 namespace belay::actors {
 
-namespace {
-
-constexpr auto no_leader = "No cluster leader";
-
-} // namespace
-
 void raft_peer::request_barrier(held_barrier b) {
   barriers_waiting_.push_back(std::move(b));
   schedule_flush();

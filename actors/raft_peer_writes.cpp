@@ -9,7 +9,6 @@ namespace belay::actors {
 namespace {
 
 // Texts that Consul 1.8.7 gives in the same situations (contract 06 section 3).
-constexpr auto no_leader = "No cluster leader";
 constexpr auto leadership_lost = "leadership lost while committing log";
 constexpr auto overloaded = "too many writes are waiting, try again";
 // After that a leader that was asked and says nothing is taken as lost; longer than any election and hold time.

@@ -6,9 +6,6 @@ namespace belay::raft {
 
 namespace {
 
-// Far above what a cluster reaches in centuries, far below where adding one would wrap.
-constexpr std::uint64_t number_max = std::uint64_t{1} << 62;
-
 bool is_reply(const message_body& b) {
   return std::holds_alternative<append_reply>(b) || std::holds_alternative<vote_reply>(b) ||
          std::holds_alternative<snapshot_reply>(b);

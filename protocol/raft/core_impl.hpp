@@ -10,6 +10,10 @@
 
 namespace belay::raft {
 
+/// Largest index, term or offset believed of a peer: far above what a cluster reaches in centuries, far below where
+/// adding one would wrap.
+inline constexpr std::uint64_t number_max = std::uint64_t{1} << 62;
+
 struct core::impl {
   impl(node_id self, limits l, restored_state restored, std::uint64_t seed);
 

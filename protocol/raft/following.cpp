@@ -6,12 +6,6 @@
 
 namespace belay::raft {
 
-namespace {
-
-constexpr std::uint64_t number_max = std::uint64_t{1} << 62;
-
-} // namespace
-
 bool core::impl::accept_leader(const message& m) {
   if (m.term < hard.term)
     return false;

@@ -8,8 +8,6 @@ namespace belay::raft {
 
 namespace {
 
-constexpr std::uint64_t number_max = std::uint64_t{1} << 62;
-
 using state_type = enum progress_view::state;
 
 bool sane_chunk(const message& m, const snapshot_chunk& c) {
