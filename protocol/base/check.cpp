@@ -5,8 +5,22 @@
 
 namespace belay {
 
+namespace {
+
+check_failed_handler told = nullptr;
+
+} // namespace
+
+void on_check_failed(check_failed_handler handler) {
+  told = handler;
+}
+
 void check_failed(const char* kind, const char* condition, const char* file, int line) {
-  std::fprintf(stderr, "belay: %s broken: %s (%s:%d)\n", kind, condition, file, line);
+  char text[512];
+  std::snprintf(text, sizeof text, "%s broken: %s (%s:%d)", kind, condition, file, line);
+  if (told != nullptr)
+    told(text);
+  std::fprintf(stderr, "belay: %s\n", text);
   std::abort();
 }
 

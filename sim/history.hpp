@@ -1,0 +1,41 @@
+#pragma once
+// What clients asked and what they learned, with the facts that let checkers judge it.
+
+#include "protocol/http/request.hpp"
+#include "protocol/state/machine.hpp"
+#include "sim/run.hpp"
+
+#include <optional>
+#include <string>
+
+namespace belay::sim {
+
+/// Design 6: three outcomes, and not yet any.
+enum class outcome : std::uint8_t { pending, done, refused, unknown };
+const char* name_of(outcome o);
+
+struct operation {
+  std::uint64_t id = 0; ///< in order of invocation, from 1
+  std::size_t client = 0;
+  std::size_t node = 0; ///< asked there
+  int node_life = 0;    ///< which start of that node
+  virtual_time invoked{0}, returned{0};
+
+  /// Exactly one of the two.
+  std::optional<state::command> write;
+  std::optional<http::read_request> read;
+
+  outcome result = outcome::pending;
+  state::reply reply;                        ///< of a write that is done
+  log_index index;                           ///< of a write that is done: its log entry; zero: answered without one
+  std::optional<state::query_result> answer; ///< of a read that is done
+  std::string text;                          ///< of a refused or unknown one
+
+  // ---- facts that only the simulator knows
+  /// Everything up to here was told to some client (as a write that is done, or seen by a linearizable read) before
+  /// this operation was invoked.
+  log_index known_at_invocation;
+  log_index committed_at_return; ///< committed anywhere by then
+};
+
+} // namespace belay::sim
