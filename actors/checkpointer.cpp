@@ -3,7 +3,6 @@
 #include "actors/log.hpp"
 #include "protocol/wire/command_codec.hpp"
 
-#include <cstdlib>
 
 namespace belay::actors {
 
@@ -42,7 +41,7 @@ checkpointer_actor::behavior_type checkpointer::make_behavior() {
 void checkpointer::write(const write_checkpoint& w) {
   checkpoint_written answer;
   answer.meta = w.meta;
-  const auto begun = clock().now();
+  const auto begun = now();
   if (w.meta.index > newest_) { // else a snapshot was installed meanwhile, and it is newer
     storage::checkpoint_delta delta{w.meta, w.digest, w.full, {}};
     delta.rows.reserve(w.rows.size());
@@ -54,14 +53,14 @@ void checkpointer::write(const write_checkpoint& w) {
       if (!s.error().starts_with("no space")) {
         log::error("checkpointer", "checkpoint failed; stopping, because its file cannot be trusted any more",
                    {{"index", w.meta.index.value}, {"error", s.error()}, {"advice", "check the disk, then start the node again"}});
-        std::abort();
+        fail_stop(*wires_);
       }
       answer.error = s.error();
     } else {
       newest_ = w.meta.index;
     }
   }
-  answer.took = clock().now() - begun;
+  answer.took = now() - begun;
   metrics_.checkpoint(answer.took);
   send(wires_->fsm, answer);
   send(wires_->raft_peer, std::move(answer));
@@ -94,7 +93,7 @@ void checkpointer::store_chunk(const raft::snapshot_write& what) {
     if (!machine) {
       log::error("checkpointer", "an installed snapshot cannot be read back; stopping",
                  {{"index", what.meta.index.value}, {"error", machine.error()}});
-      std::abort();
+      fail_stop(*wires_);
     }
     send(wires_->fsm, machine_replaced{what.meta, std::move(*machine)});
   }

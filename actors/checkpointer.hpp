@@ -3,6 +3,7 @@
 
 #include "actors/interfaces.hpp"
 #include "actors/metrics.hpp"
+#include "actors/surroundings.hpp"
 #include "storage/checkpoint_store.hpp"
 
 #include <caf/typed_event_based_actor.hpp>
@@ -25,6 +26,7 @@ public:
   behavior_type make_behavior() override;
 
 private:
+  monotonic_time now() { return now_of(*this, *wires_); }
   void write(const write_checkpoint& w);
   void load_chunk(const raft::snapshot_read& what);
   void store_chunk(const raft::snapshot_write& what);

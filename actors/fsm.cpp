@@ -4,15 +4,12 @@
 #include "protocol/wire/command_codec.hpp"
 
 #include <algorithm>
-#include <cstdlib>
 
 namespace belay::actors {
 
 namespace {
 
 constexpr std::chrono::milliseconds tick{250};
-// Consul gathers deletions in bins of 30 seconds (agent/consul/state/graveyard, tombstone_gc granularity).
-constexpr std::chrono::seconds tombstone_bin{30};
 // The next checkpoint after one that found no room copies every row, on the thread that answers clients, and a disk may
 // stay full for hours.
 constexpr std::chrono::seconds checkpoint_retry{10};
@@ -50,7 +47,7 @@ fsm_actor::behavior_type fsm::make_behavior() {
           checkpointed_ = c.meta.index;
         } else {
           full_checkpoint_due_ = true; // the changed rows were handed over and are not there
-          next_checkpoint_ = clock().now() + checkpoint_retry;
+          next_checkpoint_ = now() + checkpoint_retry;
           log::error("fsm", "checkpoint not written; writes go on, the log grows until there is room",
                      {{"index", c.meta.index.value}, {"error", c.error}, {"advice", "free space on the data directory's disk"}});
         }
@@ -58,7 +55,7 @@ fsm_actor::behavior_type fsm::make_behavior() {
       [this](const machine_replaced& r) { replace(r); },
       [this](tick_atom) {
         maintain();
-        delayed_send(this, tick, tick_atom::value);
+        wake_after(*this, *wires_, tick, tick_atom::value);
       },
       [this](flush_atom) { request_barriers(); },
       [this](stop_atom) { quit(); },
@@ -115,7 +112,7 @@ state::reply fsm::apply_command(const raft::entry& e, state::effects& changed) {
     // Every node would skip a different thing if it went on: an older version must not guess at a newer one's command.
     log::error("fsm", "committed entry that this version cannot read; stopping",
                {{"index", e.index.value}, {"term", e.term.value}, {"advice", "upgrade this node to the version the others run"}});
-    std::abort();
+    fail_stop(*wires_);
   }
   return machine_->apply(e.index, e.time, *command, changed);
 }
@@ -170,7 +167,7 @@ void fsm::read(const read_query& q) {
     gathering_default_.queries.push_back(q);
     break;
   case http::consistency::normal:
-    if (lease_until_ > monotonic_time{} && clock().now() < lease_until_)
+    if (lease_until_ > monotonic_time{} && now() < lease_until_)
       return serve(q);
     gathering_default_.queries.push_back(q);
     break;
@@ -241,7 +238,7 @@ void fsm::serve_waiting() {
 
 void fsm::serve(const read_query& q) {
   const auto n = q.request.min_index;
-  if (n > 0 && machine_->index_of(q.request.query).value <= n && clock().now() < q.deadline) {
+  if (n > 0 && machine_->index_of(q.request.query).value <= n && now() < q.deadline) {
     send(wires_->watches, park_query{q.id, q.request.query, q.deadline});
     parked_.emplace(q.id, q);
     return;
@@ -281,7 +278,7 @@ void fsm::refuse(const read_query& q, const std::string& text) {
 
 std::uint64_t fsm::ms_since_leader() {
   const auto heard = std::chrono::nanoseconds(vitals_->leader_heard_ns.load(std::memory_order_relaxed));
-  const auto silent = clock().now().time_since_epoch() - heard;
+  const auto silent = now().time_since_epoch() - heard;
   return silent.count() < 0 ? 0 : static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::milliseconds>(silent).count());
 }
 
@@ -312,7 +309,7 @@ void fsm::maintain() {
   vitals_->digest.store(machine_->digest(), std::memory_order_relaxed);
   vitals_->digest_index.store(applied_.index.value, std::memory_order_relaxed);
   metrics_.keys(machine_->key_count());
-  const auto now = clock().now();
+  const auto now = this->now();
   if (!checkpoint_running_ && applied_.index > checkpointed_ && now >= next_checkpoint_ &&
       (applied_.index.value - checkpointed_.value >= settings_.checkpoint_entries ||
        bytes_since_checkpoint_ >= settings_.checkpoint_bytes || now - last_checkpoint_ >= settings_.checkpoint_interval))
@@ -323,7 +320,7 @@ void fsm::maintain() {
 
 void fsm::start_checkpoint() {
   checkpoint_running_ = true;
-  last_checkpoint_ = clock().now();
+  last_checkpoint_ = now();
   bytes_since_checkpoint_ = 0;
   write_checkpoint w;
   w.meta = applied_;
@@ -337,16 +334,16 @@ void fsm::start_checkpoint() {
 }
 
 void fsm::reap_tombstones() {
-  const auto now = clock().now();
+  const auto now = this->now();
   const auto newest = machine_->newest_tombstone();
   const auto known = tombstone_bins_.empty() ? log_index{} : tombstone_bins_.rbegin()->second;
   if (newest > known) {
-    if (tombstone_bins_.empty() || now - tombstone_bins_.rbegin()->first >= tombstone_bin)
+    if (tombstone_bins_.empty() || now - tombstone_bins_.rbegin()->first >= settings_.tombstone_bin)
       tombstone_bins_.emplace(now, newest);
     else
       tombstone_bins_.rbegin()->second = newest;
   }
-  while (!tombstone_bins_.empty() && now - tombstone_bins_.begin()->first >= settings_.tombstone_ttl + tombstone_bin) {
+  while (!tombstone_bins_.empty() && now - tombstone_bins_.begin()->first >= settings_.tombstone_ttl + settings_.tombstone_bin) {
     const state::tombstone_reap reap{tombstone_bins_.begin()->second};
     send(wires_->raft_peer, propose_internal{view_.soft.term, make_payload(wire::encode_command(reap))});
     tombstone_bins_.erase(tombstone_bins_.begin());

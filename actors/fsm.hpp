@@ -4,6 +4,7 @@
 #include "actors/host.hpp"
 #include "actors/interfaces.hpp"
 #include "actors/metrics.hpp"
+#include "actors/surroundings.hpp"
 #include "actors/vitals.hpp"
 
 #include <functional>
@@ -18,7 +19,9 @@ struct fsm_settings {
   std::uint64_t checkpoint_entries = 16384;      ///< a checkpoint after so many applied entries (raft_snapshot_threshold)
   std::size_t checkpoint_bytes = 32u << 20;      ///< or so many bytes of commands
   std::chrono::seconds checkpoint_interval{30};  ///< or so long after the last one, if anything was applied (raft_snapshot_interval)
-  std::chrono::minutes tombstone_ttl{15};        ///< contract 02 section 3
+  std::chrono::milliseconds tombstone_ttl{std::chrono::minutes(15)}; ///< contract 02 section 3
+  /// Deletions are gathered so long and forgotten together (Consul: agent/consul/state/graveyard, tombstone_gc granularity).
+  std::chrono::milliseconds tombstone_bin{std::chrono::seconds(30)};
   std::function<cluster_time()> wall_clock;      ///< milliseconds since 1970
 };
 
@@ -35,12 +38,16 @@ public:
 
   behavior_type make_behavior() override;
 
+  /// For checks between two messages, on the thread of this actor.
+  const state::machine& machine() const { return *machine_; }
+
 private:
   struct read_group {
     std::vector<read_query> queries;
     bool lease_ok = false;
   };
 
+  monotonic_time now() { return now_of(*this, *wires_); }
   void apply(const committed_entries& c);
   state::reply apply_command(const raft::entry& e, state::effects& changed);
   void check(const check_write& w);

@@ -48,6 +48,15 @@ using checkpointer_actor = caf::typed_actor<reacts_to<write_checkpoint>, reacts_
 using peer_link_actor = caf::typed_actor<reacts_to<send_frames>, reacts_to<dial_peers>, reacts_to<announce>, reacts_to<tick_atom>,
                                          reacts_to<stop_atom>>;
 
+/// One node's monotonic clock, where it is not the actor system's (the simulator's clocks have rates and jump).
+class node_clock {
+public:
+  virtual ~node_clock() = default;
+  virtual monotonic_time now() const = 0;
+  /// How long it takes in the actor system's time until `own` has passed here.
+  virtual std::chrono::nanoseconds in_system_time(std::chrono::nanoseconds own) const = 0;
+};
+
 /// Handles of one node's actors. Filled by `node` before the first message is sent, emptied by it at the end (handles are strong).
 struct wiring {
   raft_peer_actor raft_peer;
@@ -58,6 +67,9 @@ struct wiring {
   checkpointer_actor checkpoints;
   peer_link_actor links;
   std::vector<http_gateway_actor> gateways; ///< by the gateway number in request ids
+
+  std::shared_ptr<const node_clock> clock; ///< null: the actor system's
+  std::function<void()> fail_stop;         ///< null: abort(); else it throws
 };
 using wiring_ptr = std::shared_ptr<wiring>;
 

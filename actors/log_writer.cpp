@@ -2,7 +2,6 @@
 
 #include "actors/log.hpp"
 
-#include <cstdlib>
 
 namespace belay::actors {
 
@@ -25,16 +24,16 @@ void log_writer::write(const write_log& w) {
   log_written answer;
   answer.token = w.batches.back().token;
   answer.batches = w.batches.size();
-  const auto begun = clock().now();
+  const auto begun = now();
   if (auto s = store_->append(w.batches); !s) {
     if (!s.error().starts_with("no space")) {
       log::error("log_writer", "write to the Raft log failed; stopping, because what is on the disk is not known any more",
                  {{"error", s.error()}, {"advice", "check the disk (dmesg, smartctl), then start the node again"}});
-      std::abort();
+      fail_stop(*wires_);
     }
     answer.disk_full = s.error();
   }
-  answer.took = clock().now() - begun;
+  answer.took = now() - begun;
   std::size_t entries = 0;
   for (const auto& b : w.batches)
     entries += b.entries.size();

@@ -3,6 +3,7 @@
 
 #include "actors/interfaces.hpp"
 #include "actors/metrics.hpp"
+#include "actors/surroundings.hpp"
 #include "storage/log_store.hpp"
 
 #include <caf/typed_event_based_actor.hpp>
@@ -20,6 +21,7 @@ public:
   behavior_type make_behavior() override;
 
 private:
+  monotonic_time now() { return now_of(*this, *wires_); }
   void write(const write_log& w);
 
   wiring_ptr wires_;

@@ -40,12 +40,12 @@ raft_peer::raft_peer(caf::actor_config& config, actor_host* host, wiring_ptr wir
 raft_peer_actor::behavior_type raft_peer::make_behavior() {
   return {
       [this](const propose_write& p) {
-        hold_write({{self_.id, p.id}, wire::call_kind::propose, p.command, clock().now() + settings_.hold});
+        hold_write({{self_.id, p.id}, wire::call_kind::propose, p.command, now() + settings_.hold});
       },
       [this](const renew_session& r) {
-        hold_write({{self_.id, r.id}, wire::call_kind::renew_session, make_payload(r.session), clock().now() + settings_.hold});
+        hold_write({{self_.id, r.id}, wire::call_kind::renew_session, make_payload(r.session), now() + settings_.hold});
       },
-      [this](const barrier_request& b) { request_barrier({self_.id, b.id, b.lease_ok, clock().now() + settings_.hold, {}}); },
+      [this](const barrier_request& b) { request_barrier({self_.id, b.id, b.lease_ok, now() + settings_.hold, {}}); },
       [this](const forwarded_results& f) {
         for (const auto& [to, reply] : f.list)
           queue_frame(to, reply);
@@ -65,7 +65,7 @@ raft_peer_actor::behavior_type raft_peer::make_behavior() {
       [this](const propose_internal& p) {
         // R25: what a timer of an earlier leadership wants is not wanted any more.
         if (leading() && core_.term() == p.required_term)
-          hold_write({{}, wire::call_kind::propose, p.command, clock().now() + settings_.hold, p.required_term});
+          hold_write({{}, wire::call_kind::propose, p.command, now() + settings_.hold, p.required_term});
       },
       [this](const renew_answer& a) { on_renew_answer(a); },
       [this](const checkpoint_written& c) {
@@ -111,7 +111,7 @@ raft_peer_actor::behavior_type raft_peer::make_behavior() {
       [this](const status_request& s) { answer_status(s); },
       [this](tick_atom) {
         on_tick();
-        delayed_send(this, settings_.limits.tick, tick_atom::value);
+        wake_after(*this, *wires_, settings_.limits.tick, tick_atom::value);
       },
       [this](flush_atom) { flush(); },
       [this](stop_atom) { quit(); },
@@ -168,7 +168,7 @@ void raft_peer::carry_out(raft::ready r) {
       core_.broadcast_commit();
     } else if (leading() && !spread_scheduled_ && core_.config().members.size() > 1) {
       spread_scheduled_ = true;
-      delayed_send(this, spread_delay, spread_atom::value);
+      wake_after(*this, *wires_, spread_delay, spread_atom::value);
     }
   }
   on_reads(r);
@@ -223,7 +223,7 @@ void raft_peer::extend_lease() {
 }
 
 void raft_peer::write_next_batches() {
-  if (writing_ || (disk_full_ && clock().now() < retry_disk_at_))
+  if (writing_ || (disk_full_ && now() < retry_disk_at_))
     return;
   if (in_flight_.empty())
     in_flight_.swap(unwritten_);
@@ -240,7 +240,7 @@ void raft_peer::on_log_written(const log_written& w) {
       log::error("raft_peer", "disk full: nothing can be acknowledged here until there is room",
                  {{"error", w.disk_full}, {"advice", "free space on the disk of the data directory; it is tried again every second"}});
     disk_full_ = true;
-    retry_disk_at_ = clock().now() + disk_retry;
+    retry_disk_at_ = now() + disk_retry;
     return;
   }
   if (disk_full_)

@@ -5,6 +5,7 @@
 #include "actors/host.hpp"
 #include "actors/interfaces.hpp"
 #include "actors/metrics.hpp"
+#include "actors/surroundings.hpp"
 #include "actors/vitals.hpp"
 #include "protocol/raft/formation.hpp"
 
@@ -35,9 +36,13 @@ public:
 
   behavior_type make_behavior() override;
 
+  /// For checks between two messages, on the thread of this actor.
+  const raft::core& core() const { return core_; }
+
 private:
   // raft_peer.cpp: turns
-  raft::local_time local_now() { return clock().now().time_since_epoch(); }
+  monotonic_time now() { return now_of(*this, *wires_); }
+  raft::local_time local_now() { return now().time_since_epoch(); }
   bool leading() const { return core_.is_leader(); }
   void schedule_flush();
   void flush();

@@ -125,7 +125,7 @@ void raft_peer::register_members() {
     c.output = "Agent alive and reachable";
     c.service_tags.emplace();
     r.checks.push_back(std::move(c));
-    hold_write({{}, wire::call_kind::propose, make_payload(wire::encode_command(r)), clock().now() + settings_.hold});
+    hold_write({{}, wire::call_kind::propose, make_payload(wire::encode_command(r)), now() + settings_.hold});
   }
 }
 

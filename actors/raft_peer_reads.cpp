@@ -65,7 +65,7 @@ void raft_peer::on_reads(const raft::ready& r) {
 
 void raft_peer::on_read_index(node_id from, const wire::read_index& q) {
   if (leading())
-    request_barrier({from, q.id, q.lease_ok, clock().now() + settings_.hold, {}});
+    request_barrier({from, q.id, q.lease_ok, now() + settings_.hold, {}});
   else
     queue_frame(from, wire::read_index_reply{q.id, false, {}});
   schedule_flush();
@@ -95,7 +95,7 @@ void raft_peer::retry_barriers_at(node_id leader) {
 }
 
 void raft_peer::expire_barriers() {
-  const auto now = clock().now();
+  const auto now = this->now();
   const auto fail = [this](const held_barrier& b) {
     if (b.asker == self_.id)
       send(wires_->fsm, barrier_result{b.id, false, {}, no_leader});

@@ -87,7 +87,7 @@ void raft_peer::on_forward_call(node_id from, const wire::forward_call& c) {
     schedule_flush();
     return;
   }
-  hold_write({{from, c.id}, c.kind, c.bytes, clock().now() + settings_.hold});
+  hold_write({{from, c.id}, c.kind, c.bytes, now() + settings_.hold});
 }
 
 void raft_peer::on_forward_reply(node_id from, const wire::forward_reply& r) {
@@ -172,7 +172,7 @@ void raft_peer::send_answers() {
 }
 
 void raft_peer::expire_writes() {
-  const auto now = clock().now();
+  const auto now = this->now();
   if (!held_.empty()) {
     for (auto& w : held_.take_all()) {
       if (w.deadline > now)

@@ -26,7 +26,7 @@ session_reaper_actor::behavior_type session_reaper::make_behavior() {
       [this](const renew_request& r) { renew(r); },
       [this](tick_atom) {
         reap();
-        delayed_send(this, tick, tick_atom::value);
+        wake_after(*this, *wires_, tick, tick_atom::value);
       },
       [this](stop_atom) { quit(); },
   };

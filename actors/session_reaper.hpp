@@ -3,6 +3,7 @@
 
 #include "actors/host.hpp"
 #include "actors/interfaces.hpp"
+#include "actors/surroundings.hpp"
 #include "protocol/lease/session_deadlines.hpp"
 
 #include <unordered_map>
@@ -24,7 +25,7 @@ private:
   void renew(const renew_request& r);
   void reap();
   void start_timer(const state::session_ptr& s);
-  lease::local_time now() { return clock().now().time_since_epoch(); }
+  lease::local_time now() { return now_of(*this, *wires_).time_since_epoch(); }
 
   wiring_ptr wires_;
   lease::session_deadlines deadlines_;

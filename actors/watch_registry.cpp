@@ -28,7 +28,7 @@ watch_registry_actor::behavior_type watch_registry::make_behavior() {
       },
       [this](tick_atom) {
         expire();
-        delayed_send(this, tick, tick_atom::value);
+        wake_after(*this, *wires_, tick, tick_atom::value);
       },
       [this](stop_atom) { quit(); },
   };
@@ -51,7 +51,7 @@ void watch_registry::forget(request_id id) {
 }
 
 void watch_registry::expire() {
-  const auto now = clock().now();
+  const auto now = this->now();
   queries_touched late;
   late.expired = true;
   for (auto it = deadlines_.begin(); it != deadlines_.end() && it->first <= now; ++it)

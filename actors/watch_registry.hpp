@@ -4,6 +4,7 @@
 #include "actors/host.hpp"
 #include "actors/interfaces.hpp"
 #include "actors/metrics.hpp"
+#include "actors/surroundings.hpp"
 #include "protocol/watch/parked_queries.hpp"
 
 #include <map>
@@ -22,6 +23,7 @@ public:
 private:
   using deadline_queue = std::multimap<monotonic_time, request_id>;
 
+  monotonic_time now() { return now_of(*this, *wires_); }
   void park(const park_query& p);
   void forget(request_id id);
   void expire();
