@@ -1,0 +1,29 @@
+#pragma once
+// What an actor takes from the process around it: time, and the end of the process. The simulator gives every node its own.
+
+#include "actors/interfaces.hpp"
+
+#include <cstdlib>
+
+namespace belay::actors {
+
+/// This node's monotonic clock.
+template <class Actor>
+monotonic_time now_of(Actor& self, const wiring& w) {
+  return w.clock != nullptr ? w.clock->now() : self.clock().now();
+}
+
+/// Sends `signal` to itself when `d` has passed on this node's clock.
+template <class Actor, class Signal>
+void wake_after(Actor& self, const wiring& w, std::chrono::nanoseconds d, Signal signal) {
+  self.delayed_send(&self, w.clock != nullptr ? w.clock->in_system_time(d) : d, signal);
+}
+
+/// The node cannot go on (the reason was logged): ends the process, and in the simulator the node.
+[[noreturn]] inline void fail_stop(const wiring& w) {
+  if (w.fail_stop)
+    w.fail_stop();
+  std::abort();
+}
+
+} // namespace belay::actors

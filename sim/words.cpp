@@ -1,0 +1,172 @@
+#include "sim/words.hpp"
+
+namespace belay::sim {
+
+namespace {
+
+template <class... F>
+struct either : F... {
+  using F::operator()...;
+};
+template <class... F>
+either(F...) -> either<F...>;
+
+std::string number(std::uint64_t n) {
+  return std::to_string(n);
+}
+
+std::string words_of(const raft::message& m) {
+  const auto body = std::visit(
+      either{
+          [](const raft::append_entries& a) {
+            auto text = "append after " + to_string(a.prev_index) + "/" + to_string(a.prev_term);
+            if (!a.entries.empty())
+              text += ", entries " + to_string(a.entries.front().index) + ".." + to_string(a.entries.back().index);
+            return text + ", commit " + to_string(a.commit) + ", round " + number(a.round);
+          },
+          [](const raft::append_reply& r) {
+            return r.success ? "append accepted up to " + to_string(r.match) + ", round " + number(r.round)
+                             : "append rejected at " + to_string(r.rejected) + ", try " + to_string(r.conflict_index) + "/" +
+                                   to_string(r.conflict_term);
+          },
+          [](const raft::vote_request& v) {
+            return std::string(v.pre_vote ? "pre-vote?" : v.transfer ? "vote (transfer)?" : "vote?") + " log ends at " +
+                   to_string(v.last_index) + "/" + to_string(v.last_term);
+          },
+          [](const raft::vote_reply& v) {
+            return std::string(v.pre_vote ? "pre-vote " : "vote ") + (v.granted ? "granted" : "refused");
+          },
+          [](const raft::snapshot_chunk& c) {
+            return "snapshot " + to_string(c.meta.index) + " at " + number(c.offset) + ", " + number(c.bytes->size()) + " bytes" +
+                   (c.last ? ", last" : "");
+          },
+          [](const raft::snapshot_reply& r) {
+            return "snapshot " + to_string(r.index) + (r.installed  ? " installed"
+                                                       : r.rejected ? " rejected"
+                                                                    : " next " + number(r.next_offset));
+          },
+          [](const raft::timeout_now&) { return std::string("campaign now"); },
+      },
+      m.body);
+  return "[term " + to_string(m.term) + "] " + body;
+}
+
+const char* outcome_words(wire::call_outcome o) {
+  constexpr const char* names[] = {"done", "refused", "unknown", "ask again"};
+  return names[static_cast<std::size_t>(o)];
+}
+
+std::string text_of(const payload& value) {
+  constexpr std::size_t shown_max = 24;
+  return value->size() <= shown_max ? *value : value->substr(0, shown_max) + "...";
+}
+
+std::string words_of(const state::kv_op& op) {
+  constexpr const char* verbs[] = {"set", "cas", "lock", "unlock", "get", "get-tree", "check-index", "check-session",
+                                   "check-not-exists", "delete", "delete-tree", "delete-cas"};
+  std::string text = verbs[static_cast<std::size_t>(op.verb)];
+  text += " " + op.key;
+  if (op.value != nullptr && !op.value->empty())
+    text += " = " + text_of(op.value);
+  if (!op.index.is_zero())
+    text += " if at " + to_string(op.index);
+  if (!op.session.empty())
+    text += " by " + op.session;
+  return text;
+}
+
+} // namespace
+
+std::string words(const wire::frame& f) {
+  return std::visit(either{
+                        [](const wire::hello& h) {
+                          return "hello, I am server " + to_string(h.self.id) + " (" + h.self.name + ") of cluster " +
+                                 number(h.cluster_id);
+                        },
+                        [](const raft::message& m) { return words_of(m); },
+                        [](const wire::forward_call& c) {
+                          return "for the leader: request " + to_string(c.id) +
+                                 (c.kind == wire::call_kind::propose ? "" : ", renew " + *c.bytes);
+                        },
+                        [](const wire::forward_reply& r) {
+                          return "request " + to_string(r.id) + " " + outcome_words(r.outcome) +
+                                 (r.index.is_zero() ? "" : " at " + to_string(r.index));
+                        },
+                        [](const wire::read_index& r) {
+                          return "read index? " + number(r.id) + (r.lease_ok ? ", lease will do" : "");
+                        },
+                        [](const wire::read_index_reply& r) {
+                          return "read index " + number(r.id) + (r.ok ? " is " + to_string(r.index) : " is not known here");
+                        },
+                    },
+                    f);
+}
+
+std::string words(const state::command& c) {
+  return std::visit(either{
+                        [](const state::kv_write& w) { return words_of(w.op); },
+                        [](const state::txn& t) {
+                          std::string text = "transaction";
+                          for (const auto& op : t.ops)
+                            if (const auto* kv = std::get_if<state::kv_op>(&op))
+                              text += " [" + words_of(*kv) + "]";
+                          return text;
+                        },
+                        [](const state::session_create& s) {
+                          return "create session " + s.session.id + " ttl " + s.session.ttl;
+                        },
+                        [](const state::session_destroy& s) {
+                          return "end " + number(s.ids.size()) + " session(s), first " +
+                                 (s.ids.empty() ? "none" : s.ids.front()) + " (" + s.cause + ")";
+                        },
+                        [](const state::catalog_register& r) { return "register node " + r.node.node; },
+                        [](const state::catalog_deregister& d) { return "deregister node " + d.node; },
+                        [](const state::tombstone_reap& t) { return "forget tombstones up to " + to_string(t.up_to); },
+                        [](const auto&) { return std::string("another command"); },
+                    },
+                    c);
+}
+
+std::string words(const http::read_request& r) {
+  constexpr const char* modes[] = {"", " (consistent)", " (stale)"};
+  std::string text = std::visit(either{
+                                    [](const state::kv_get& q) { return "get " + q.key; },
+                                    [](const state::kv_list& q) { return "list " + q.prefix; },
+                                    [](const auto&) { return std::string("read"); },
+                                },
+                                r.query);
+  if (r.min_index > 0)
+    text += " once it is past " + number(r.min_index);
+  return text + modes[static_cast<std::size_t>(r.mode)];
+}
+
+std::string words(const operation& o) {
+  std::string text = "#" + number(o.id) + " " + (o.write ? words(*o.write) : words(*o.read));
+  if (o.result == outcome::pending)
+    return text;
+  text += std::string(": ") + name_of(o.result);
+  if (!o.index.is_zero())
+    text += " at " + to_string(o.index);
+  if (o.write && o.result == outcome::done)
+    text += std::visit(either{
+                           [](bool yes) { return std::string(yes ? " true" : " false"); },
+                           [](const state::txn_reply& t) {
+                             return std::string(t.errors.empty() ? " all" : " rolled back: " + t.errors.front().what);
+                           },
+                           [](const state::refusal& r) { return " (" + r.text + ")"; },
+                           [](const std::string& id) { return " " + id; },
+                           [](const auto&) { return std::string{}; },
+                       },
+                       o.reply);
+  if (o.answer) {
+    text += ", index " + to_string(o.answer->index);
+    if (const auto* e = std::get_if<state::kv_entries>(&o.answer->data))
+      for (const auto& entry : e->entries)
+        text += " [" + entry->key + " = " + text_of(entry->value) + " at " + to_string(entry->modify_index) + "]";
+  }
+  if (!o.text.empty())
+    text += " (" + o.text + ")";
+  return text;
+}
+
+} // namespace belay::sim
