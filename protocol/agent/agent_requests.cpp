@@ -1,0 +1,165 @@
+// local_agent: what clients ask.
+
+#include "protocol/agent/local_agent.hpp"
+#include "protocol/state/row_hash.hpp"
+
+namespace belay::agent {
+
+namespace {
+
+constexpr std::string_view default_reason(bool of_service) {
+  return of_service
+             ? "Maintenance mode is enabled for this service, but no reason was provided. This is a default message."
+             : "Maintenance mode is enabled for this node, but no reason was provided. This is a default message.";
+}
+
+} // namespace
+
+std::string content_hash(const state::service_record& s) {
+  constexpr char digits[] = "0123456789abcdef";
+  const auto hash = state::row_hash(std::make_shared<const state::service_record>(s));
+  std::string out;
+  for (int shift = 60; shift >= 0; shift -= 4)
+    out += digits[(hash >> shift) & 15];
+  return out;
+}
+
+std::optional<reply> local_agent::handle(const request& r, local_time now, bool no_longer) {
+  return std::visit(
+      [&](const auto& each) -> std::optional<reply> {
+        using asked = std::decay_t<decltype(each)>;
+        if constexpr (std::is_same_v<asked, read_service> || std::is_same_v<asked, list_events>)
+          return read(each, no_longer);
+        else
+          return on(each, now);
+      },
+      r);
+}
+
+reply local_agent::on(const list_services&, local_time) {
+  return service_rows{registry_.services()};
+}
+
+reply local_agent::on(const list_checks&, local_time) {
+  return check_rows{registry_.checks()};
+}
+
+std::optional<reply> local_agent::read(const read_service& r, bool no_longer) const {
+  const auto* s = registry_.service(r.id);
+  if (s == nullptr)
+    return refused{404, "unknown service ID: " + r.id};
+  auto hash = content_hash(*s->row);
+  if (!r.hash.empty() && r.hash == hash && !no_longer)
+    return std::nullopt;
+  return service_row{s->row, std::move(hash)};
+}
+
+reply local_agent::on(const health_request& r, local_time) {
+  health_rows found;
+  for (const auto& s : registry_.services())
+    if ((r.of.by_id ? s->id : s->service) == r.of.name) {
+      auto checks = registry_.checks_of(s->id);
+      auto status = aggregated(checks);
+      found.list.push_back({std::move(status), s, std::move(checks)});
+    }
+  return found;
+}
+
+reply local_agent::on(const register_service& r, local_time now) {
+  auto d = r.definition;
+  if (auto why = complete(d))
+    return refused{400, *why};
+  for (const auto& c : d.checks)
+    if (auto why = refusal_of(c, settings_.scripts_from_api, origin::api))
+      return refused{500, *why};
+  add_service(std::move(d), r.replace_existing_checks, origin::api, now);
+  return accepted{};
+}
+
+reply local_agent::on(const deregister_service& r, local_time) {
+  remove_service(r.id);
+  return accepted{};
+}
+
+reply local_agent::on(const register_check& r, local_time now) {
+  if (auto why = complaint_of(r.definition))
+    return refused{400, "Invalid check: " + *why};
+  if (auto why = refusal_of(r.definition, settings_.scripts_from_api, origin::api))
+    return refused{500, *why};
+  if (auto s = add_check(r.definition, origin::api, now); !s)
+    return refused{500, s.error()};
+  return accepted{};
+}
+
+reply local_agent::on(const deregister_check& r, local_time) {
+  remove_check(r.id);
+  return accepted{};
+}
+
+reply local_agent::on(const update_check& r, local_time now) {
+  if (!schedule_.renew(r.id, r.output, now))
+    return refused{500, "CheckID \"" + r.id + "\" does not have associated TTL"};
+  registry_.set_status(r.id, r.status, r.output, now);
+  touched_.push_back({false, r.id});
+  store_check(r.id, false);
+  return accepted{};
+}
+
+void local_agent::set_maintenance(check_definition d, bool enable, local_time now) {
+  d.maintenance = true;
+  d.status = "critical";
+  if (!enable)
+    remove_check(d.id);
+  else if (registry_.check(d.id) == nullptr)
+    (void)add_check(std::move(d), origin::api, now).ok();
+}
+
+reply local_agent::on(const service_maintenance& r, local_time now) {
+  if (registry_.service(r.id) == nullptr)
+    return refused{404, "No service registered with ID \"" + r.id + "\""};
+  check_definition d;
+  d.id = std::string(service_maintenance_prefix) + r.id;
+  d.name = "Service Maintenance Mode";
+  d.notes = r.reason.empty() ? default_reason(true) : r.reason;
+  d.service_id = r.id;
+  set_maintenance(std::move(d), r.enable, now);
+  return accepted{};
+}
+
+reply local_agent::on(const node_maintenance& r, local_time now) {
+  check_definition d;
+  d.id = node_maintenance_id;
+  d.name = "Node Maintenance Mode";
+  d.notes = r.reason.empty() ? default_reason(false) : r.reason;
+  set_maintenance(std::move(d), r.enable, now);
+  return accepted{};
+}
+
+// ---- events
+
+reply local_agent::on(const fire_event& r, local_time) {
+  if (auto why = complaint_of(r.event))
+    return refused{500, *why};
+  auto e = r.event;
+  events_.stamp(e);
+  fired_.push_back(e);
+  heard(std::move(e));
+  return event_fired{r.event};
+}
+
+bool local_agent::heard(user_event e) {
+  if (!events_.heard(e))
+    return false;
+  if (concerns(e, settings_.registry.node, registry_.services()))
+    events_.keep(std::move(e));
+  return true;
+}
+
+std::optional<reply> local_agent::read(const list_events& r, bool no_longer) const {
+  auto found = events_.find(r.name);
+  if (r.index != 0 && r.index == found.index && !no_longer)
+    return std::nullopt;
+  return event_rows{std::move(found)};
+}
+
+} // namespace belay::agent

@@ -1,0 +1,172 @@
+// local_registry: what the catalog has to be told.
+
+#include "protocol/agent/local_registry.hpp"
+
+#include <algorithm>
+
+namespace belay::agent {
+
+namespace {
+
+// Kept by the leader for every member, so none of the agent's business.
+constexpr std::string_view server_service = "consul", liveness_check = "serfHealth";
+
+bool same(const std::optional<std::map<std::string, state::service_address>>& a,
+          const std::optional<std::map<std::string, state::service_address>>& b) {
+  static const std::map<std::string, state::service_address> none;
+  const auto& x = a ? *a : none;
+  const auto& y = b ? *b : none;
+  return std::equal(x.begin(), x.end(), y.begin(), y.end(), [](const auto& l, const auto& r) {
+    return l.first == r.first && l.second.address == r.second.address && l.second.port == r.second.port;
+  });
+}
+
+bool same(const state::service_record& a, const state::service_record& b) {
+  return a.kind == b.kind && a.service == b.service && a.address == b.address && a.port == b.port &&
+         a.tags.value_or(std::vector<std::string>{}) == b.tags.value_or(std::vector<std::string>{}) &&
+         a.meta.value_or(state::string_map{}) == b.meta.value_or(state::string_map{}) &&
+         same(a.tagged_addresses, b.tagged_addresses) && a.weight_passing == b.weight_passing &&
+         a.weight_warning == b.weight_warning && a.enable_tag_override == b.enable_tag_override &&
+         a.proxy_json == b.proxy_json && a.connect_json == b.connect_json;
+}
+
+bool same(const state::check_record& a, const state::check_record& b, bool whatever_output) {
+  return a.name == b.name && a.status == b.status && a.notes == b.notes && a.service_id == b.service_id &&
+         a.service_name == b.service_name && (whatever_output || a.output == b.output);
+}
+
+template <class Rows, class Id>
+auto find_row(const Rows& rows, const std::string& id, Id id_of) {
+  return std::find_if(rows.begin(), rows.end(), [&](const auto& row) { return id_of(*row) == id; });
+}
+
+} // namespace
+
+state::catalog_register local_registry::registration() const {
+  state::catalog_register r;
+  r.node.node = settings_.node;
+  r.skip_node_update = true; // the leader registers its members
+  return r;
+}
+
+sync_step local_registry::step_for(const std::string& id, held_service& s) {
+  sync_step step;
+  step.services.emplace_back(id, s.version);
+  s.in_flight = true;
+  if (s.deleted) {
+    step.command = state::catalog_deregister{settings_.node, id, {}};
+    return step;
+  }
+  auto r = registration();
+  r.service = *s.row;
+  for (auto& [check_id, c] : checks_) {
+    if (c.row->service_id != id || c.in_sync || c.deleted || c.in_flight)
+      continue;
+    c.in_flight = true;
+    r.checks.push_back(*c.row);
+    step.checks.emplace_back(check_id, c.version);
+  }
+  step.command = std::move(r);
+  return step;
+}
+
+sync_step local_registry::step_for(const std::string& id, held_check& c) {
+  sync_step step;
+  step.checks.emplace_back(id, c.version);
+  c.in_flight = true;
+  if (c.deleted) {
+    step.command = state::catalog_deregister{settings_.node, {}, id};
+    return step;
+  }
+  auto r = registration();
+  r.checks.push_back(*c.row);
+  step.command = std::move(r);
+  return step;
+}
+
+std::vector<sync_step> local_registry::unsynced(local_time now) {
+  std::vector<sync_step> steps;
+  for (auto& [id, c] : checks_)
+    if (c.output_due && *c.output_due <= now) {
+      c.output_due.reset();
+      changed(c);
+    }
+  for (auto& [id, s] : services_)
+    if (!s.in_sync && !s.in_flight)
+      steps.push_back(step_for(id, s));
+  for (auto& [id, c] : checks_)
+    if (!c.in_sync && !c.in_flight)
+      steps.push_back(step_for(id, c));
+  return steps;
+}
+
+void local_registry::settled(const sync_step& step, bool done) {
+  const auto settle = [done](auto& held, const std::pair<std::string, std::uint64_t>& carried) {
+    const auto it = held.find(carried.first);
+    if (it == held.end())
+      return;
+    auto& s = it->second;
+    s.in_flight = false;
+    if (!done || s.version != carried.second) // it has changed meanwhile
+      return;
+    if (s.deleted)
+      held.erase(it);
+    else
+      s.in_sync = true;
+  };
+  for (const auto& s : step.services)
+    settle(services_, s);
+  for (const auto& c : step.checks)
+    settle(checks_, c);
+}
+
+bool local_registry::in_sync() const {
+  const auto settled = [](const auto& held) { return held.second.in_sync; };
+  return std::all_of(services_.begin(), services_.end(), settled) && std::all_of(checks_.begin(), checks_.end(), settled);
+}
+
+void local_registry::compare(const std::vector<state::service_ptr>& services, const std::vector<state::check_ptr>& checks) {
+  const auto service_id = [](const state::service_record& s) -> const std::string& { return s.id; };
+  const auto check_id = [](const state::check_record& c) -> const std::string& { return c.check_id; };
+  for (auto& [id, s] : services_) {
+    if (s.deleted || s.in_flight)
+      continue;
+    const auto found = find_row(services, id, service_id);
+    if (found != services.end() && s.row->enable_tag_override && (*found)->tags != s.row->tags) {
+      auto row = std::make_shared<state::service_record>(*s.row); // the catalog's tags prevail
+      row->tags = (*found)->tags;
+      s.row = std::move(row);
+    }
+    const bool equal = found != services.end() && same(*s.row, **found);
+    if (!equal)
+      changed(s);
+    s.in_sync = equal;
+  }
+  for (auto& [id, c] : checks_) {
+    if (c.deleted || c.in_flight)
+      continue;
+    const auto found = find_row(checks, id, check_id);
+    const bool equal = found != checks.end() && same(*c.row, **found, c.output_due.has_value());
+    if (!equal)
+      changed(c);
+    c.in_sync = equal;
+  }
+  for (const auto& row : services)
+    if (row->id != server_service && services_.count(row->id) == 0) {
+      auto& s = services_[row->id];
+      s.row = row;
+      gone(s);
+    }
+  for (const auto& row : checks) {
+    if (row->check_id == liveness_check || checks_.count(row->check_id) != 0)
+      continue;
+    const auto owner = services_.find(row->service_id);
+    if (!row->service_id.empty() && (owner == services_.end() || owner->second.deleted))
+      continue; // goes with its service
+    auto& c = checks_[row->check_id];
+    c.row = row;
+    gone(c);
+  }
+}
+
+} // namespace belay::agent

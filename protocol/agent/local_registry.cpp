@@ -1,0 +1,240 @@
+#include "protocol/agent/local_registry.hpp"
+
+#include <algorithm>
+
+namespace belay::agent {
+
+namespace {
+
+constexpr std::string_view critical = "critical";
+
+/// Contract 09 section 3: the first bytes, and how many there were.
+std::string cut(std::string_view output, std::int64_t limit) {
+  const auto max = static_cast<std::size_t>(limit);
+  if (output.size() <= max)
+    return std::string(output);
+  return std::string(output.substr(0, max)) + " ... (captured " + std::to_string(max) + " of " +
+         std::to_string(output.size()) + " bytes)";
+}
+
+bool is_node_check(const state::check_record& c) {
+  return c.service_id.empty();
+}
+
+} // namespace
+
+const local_registry::service_entry* local_registry::service(const std::string& id) const {
+  const auto it = services_.find(id);
+  return it == services_.end() || it->second.deleted ? nullptr : &it->second;
+}
+
+const local_registry::check_entry* local_registry::check(const std::string& id) const {
+  const auto it = checks_.find(id);
+  return it == checks_.end() || it->second.deleted ? nullptr : &it->second;
+}
+
+std::vector<state::service_ptr> local_registry::services() const {
+  std::vector<state::service_ptr> list;
+  for (const auto& [id, s] : services_)
+    if (!s.deleted)
+      list.push_back(s.row);
+  return list;
+}
+
+std::vector<state::check_ptr> local_registry::checks() const {
+  std::vector<state::check_ptr> list;
+  for (const auto& [id, c] : checks_)
+    if (!c.deleted)
+      list.push_back(c.row);
+  return list;
+}
+
+std::vector<state::check_ptr> local_registry::checks_of(const std::string& service_id) const {
+  std::vector<state::check_ptr> list;
+  for (const auto& [id, c] : checks_)
+    if (!c.deleted && (is_node_check(*c.row) || c.row->service_id == service_id))
+      list.push_back(c.row);
+  return list;
+}
+
+void local_registry::for_each_check(const std::function<void(const std::string&, const check_entry&)>& visit) const {
+  for (const auto& [id, c] : checks_)
+    if (!c.deleted)
+      visit(id, c);
+}
+
+void local_registry::add_service(service_definition d, bool replace_existing_checks, origin from) {
+  d.service.node = settings_.node;
+  const auto id = d.service.id;
+  auto& held = services_[id];
+  held.row = std::make_shared<const state::service_record>(std::move(d.service));
+  held.from = from;
+  changed(held);
+  if (replace_existing_checks) {
+    std::vector<std::string> not_mentioned;
+    for (const auto& [check_id, c] : checks_) {
+      const bool mentioned = std::any_of(d.checks.begin(), d.checks.end(),
+                                         [&, &known = check_id](const check_definition& n) { return n.id == known; });
+      if (!c.deleted && c.row->service_id == id && !mentioned)
+        not_mentioned.push_back(check_id);
+    }
+    for (const auto& check_id : not_mentioned)
+      remove_check(check_id);
+  }
+  // Checks carry the service's name and tags, also those that were there before.
+  for (auto& [check_id, c] : checks_)
+    if (!c.deleted && c.row->service_id == id) {
+      auto row = std::make_shared<state::check_record>(*c.row);
+      row->service_name = held.row->service;
+      row->service_tags = held.row->tags;
+      c.row = std::move(row);
+    }
+  for (auto& c : d.checks)
+    put_check(std::move(c), &held, from);
+  refresh_aliases();
+}
+
+void local_registry::put_check(check_definition d, const held_service* service, origin from) {
+  auto row = std::make_shared<state::check_record>();
+  row->node = settings_.node;
+  row->check_id = d.id;
+  row->name = d.name;
+  row->notes = d.notes;
+  row->status = d.status.empty() ? critical : d.status;
+  row->service_id = d.service_id;
+  row->type = name_of(kind_of(d));
+  row->service_tags.emplace();
+  if (service != nullptr) {
+    row->service_name = service->row->service;
+    row->service_tags = service->row->tags;
+  }
+  auto& held = checks_[d.id];
+  if (held.row != nullptr && !held.deleted) { // so that a service that registers again does not flap
+    row->status = held.row->status;
+    row->output = held.row->output;
+  } else {
+    held.critical_since.reset();
+  }
+  held.definition = std::move(d);
+  held.row = std::move(row);
+  held.from = from;
+  held.output_due.reset();
+  changed(held);
+}
+
+bool local_registry::remove_service(const std::string& id) {
+  const auto it = services_.find(id);
+  if (it == services_.end() || it->second.deleted)
+    return false;
+  gone(it->second);
+  // The catalog drops them together with the service.
+  std::erase_if(checks_, [&](const auto& c) { return c.second.row->service_id == id; });
+  refresh_aliases();
+  return true;
+}
+
+status local_registry::add_check(check_definition d, origin from) {
+  const held_service* owner = nullptr;
+  if (!d.service_id.empty()) {
+    const auto it = services_.find(d.service_id);
+    if (it == services_.end() || it->second.deleted)
+      return failure{"ServiceID \"" + d.service_id + "\" does not exist"};
+    owner = &it->second;
+  }
+  put_check(std::move(d), owner, from);
+  refresh_aliases();
+  return done{};
+}
+
+bool local_registry::remove_check(const std::string& id) {
+  const auto it = checks_.find(id);
+  if (it == checks_.end() || it->second.deleted)
+    return false;
+  gone(it->second);
+  refresh_aliases();
+  return true;
+}
+
+bool local_registry::set_status(const std::string& id, std::string_view status, std::string_view output, local_time now) {
+  const auto it = checks_.find(id);
+  if (it == checks_.end() || it->second.deleted)
+    return false;
+  auto& c = it->second;
+  if (status != critical)
+    c.critical_since.reset();
+  else if (!c.critical_since)
+    c.critical_since = now;
+
+  const auto limit = c.definition.output_bytes_max > 0 ? c.definition.output_bytes_max : settings_.output_bytes_max;
+  auto shown = cut(output, limit);
+  if (c.row->status == status && c.row->output == shown)
+    return true;
+  const bool output_alone = c.row->status == status;
+  auto row = std::make_shared<state::check_record>(*c.row);
+  row->status = status;
+  row->output = std::move(shown);
+  c.row = std::move(row);
+  if (output_alone && c.in_sync && settings_.update_interval.count() > 0) {
+    // Output that changes with every run would make a log entry of every run.
+    if (!c.output_due) {
+      const auto interval = static_cast<std::uint64_t>(settings_.update_interval.count());
+      c.output_due = now + settings_.update_interval / 2 +
+                     std::chrono::nanoseconds(static_cast<std::int64_t>(random_.below(interval)));
+    }
+    return true;
+  }
+  c.output_due.reset();
+  changed(c);
+  if (!output_alone)
+    refresh_aliases();
+  return true;
+}
+
+std::pair<std::string, std::string> local_registry::aliased(const check_definition& d) const {
+  if (!d.alias_service.empty() && service(d.alias_service) == nullptr)
+    return {std::string(critical), "Service " + d.alias_service + " could not be found on node " + settings_.node};
+  std::pair<std::string, std::string> health{"passing", "No checks found."};
+  for (const auto& [id, c] : checks_) {
+    if (c.deleted || id == d.id || (!is_node_check(*c.row) && c.row->service_id != d.alias_service))
+      continue;
+    if (c.row->status == critical || (c.row->status == "warning" && health.first == "passing"))
+      health = {c.row->status, "Aliased check \"" + c.row->name + "\" failing: " + c.row->output};
+    else if (health.first == "passing")
+      health.second = "All checks passing.";
+    if (health.first == critical)
+      break;
+  }
+  return health;
+}
+
+void local_registry::refresh_aliases() {
+  // Aliases of aliases settle one step with each change, as they do in Consul with each of its rounds.
+  for (auto& [id, c] : checks_) {
+    if (c.deleted || c.definition.maintenance || kind_of(c.definition) != check_kind::alias)
+      continue;
+    auto [status, output] = aliased(c.definition);
+    if (c.row->status == status && c.row->output == output)
+      continue;
+    auto row = std::make_shared<state::check_record>(*c.row);
+    row->status = std::move(status);
+    row->output = std::move(output);
+    c.row = std::move(row);
+    changed(c);
+  }
+}
+
+std::string aggregated(const std::vector<state::check_ptr>& checks) {
+  std::string worst = "passing";
+  for (const auto& c : checks) {
+    if (c->check_id == node_maintenance_id ||
+        c->check_id.compare(0, service_maintenance_prefix.size(), service_maintenance_prefix) == 0)
+      return "maintenance";
+    if (c->status == critical)
+      worst = critical;
+    else if (c->status == "warning" && worst == "passing")
+      worst = "warning";
+  }
+  return worst;
+}
+
+} // namespace belay::agent

@@ -1,0 +1,117 @@
+#pragma once
+// The services and checks of this node's agent, and how far the catalog agrees with them (contract 09: anti-entropy).
+
+#include "protocol/agent/definitions.hpp"
+#include "protocol/base/random.hpp"
+#include "protocol/base/result.hpp"
+
+#include <functional>
+#include <map>
+
+namespace belay::agent {
+
+struct registry_settings {
+  std::string node; ///< its name in the catalog
+  std::int64_t output_bytes_max = 4096;                           ///< check_output_max_size
+  std::chrono::nanoseconds update_interval{std::chrono::minutes(5)}; ///< check_update_interval: changes of output alone
+  std::uint64_t seed = 1;
+};
+
+/// A command that brings the catalog closer. Give it back to settled() when its fate is known.
+struct sync_step {
+  state::command command;
+  std::vector<std::pair<std::string, std::uint64_t>> services, checks; ///< IDs and versions it carries
+};
+
+/// IDs are compared as they are written. Rows are shared and never change; a change makes new ones.
+class local_registry {
+public:
+  explicit local_registry(registry_settings s) : settings_(std::move(s)), random_(settings_.seed) {}
+
+  // ---- registrations
+
+  /// Replaces a service of that ID. Checks that were there before keep their status and output.
+  /// @pre complete() had no complaint, name_checks() was called
+  void add_service(service_definition d, bool replace_existing_checks, origin from);
+  /// With its checks. @returns false: unknown
+  bool remove_service(const std::string& id);
+  /// A check of that ID keeps its status and output. @returns a failure if its service is not there
+  status add_check(check_definition d, origin from);
+  /// @returns false: unknown
+  bool remove_check(const std::string& id);
+  /// A known check's result; the output is cut to its limit. @returns false: unknown
+  bool set_status(const std::string& id, std::string_view status, std::string_view output, local_time now);
+
+  // ---- what is there
+
+  struct check_entry {
+    check_definition definition;
+    state::check_ptr row;
+    origin from = origin::api;
+    std::optional<local_time> critical_since; ///< a result made it critical
+  };
+  struct service_entry {
+    state::service_ptr row;
+    origin from = origin::api;
+  };
+  const service_entry* service(const std::string& id) const;
+  const check_entry* check(const std::string& id) const;
+  std::vector<state::service_ptr> services() const;
+  std::vector<state::check_ptr> checks() const;
+  /// With those of the node itself.
+  std::vector<state::check_ptr> checks_of(const std::string& service_id) const;
+  void for_each_check(const std::function<void(const std::string& id, const check_entry&)>& visit) const;
+
+  // ---- the catalog
+
+  /// What the catalog lacks or has too much, as far as it is not on its way.
+  std::vector<sync_step> unsynced(local_time now);
+  /// `done` false: it is tried again with the next unsynced().
+  void settled(const sync_step& step, bool done);
+  /// Nothing is missing, wrong or on its way.
+  bool in_sync() const;
+  /// The catalog's rows of this node: what differs is not in sync any more, what nobody registered here has to go.
+  void compare(const std::vector<state::service_ptr>& services, const std::vector<state::check_ptr>& checks);
+
+private:
+  struct sync_state {
+    bool in_sync = false, deleted = false, in_flight = false;
+    std::uint64_t version = 0;
+  };
+  struct held_service : service_entry, sync_state {};
+  struct held_check : check_entry, sync_state {
+    std::optional<local_time> output_due; ///< when a change of output alone goes to the catalog
+  };
+
+  void changed(sync_state& s) {
+    s.in_sync = s.deleted = false;
+    s.version = ++versions_;
+  }
+  void gone(sync_state& s) {
+    s.in_sync = false;
+    s.deleted = true;
+    s.version = ++versions_;
+  }
+  void put_check(check_definition d, const held_service* service, origin from);
+  void refresh_aliases();
+  /// Status and output an alias check takes over.
+  std::pair<std::string, std::string> aliased(const check_definition& d) const;
+  sync_step step_for(const std::string& id, held_service& s);
+  sync_step step_for(const std::string& id, held_check& c);
+  state::catalog_register registration() const;
+
+  registry_settings settings_;
+  seeded_random random_;
+  std::map<std::string, held_service> services_;
+  std::map<std::string, held_check> checks_;
+  std::uint64_t versions_ = 0;
+};
+
+/// Worst status of checks, or `maintenance` (contract 09).
+std::string aggregated(const std::vector<state::check_ptr>& checks);
+
+/// Checks that maintenance mode adds.
+inline constexpr std::string_view node_maintenance_id = "_node_maintenance";
+inline constexpr std::string_view service_maintenance_prefix = "_service_maintenance:";
+
+} // namespace belay::agent

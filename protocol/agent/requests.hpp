@@ -1,0 +1,105 @@
+#pragma once
+// What clients ask of the agent itself, and what it answers (contract 09, 13).
+
+#include "protocol/agent/definitions.hpp"
+#include "protocol/agent/user_events.hpp"
+
+#include <variant>
+
+namespace belay::agent {
+
+// ---- requests
+
+struct list_services {};
+struct list_checks {};
+/// `hash` not empty: answers when the service's hash is another one, or after `wait`.
+struct read_service {
+  std::string id, hash;
+  std::chrono::nanoseconds wait{0};
+};
+/// Node checks count, too.
+struct service_health {
+  std::string name; ///< or ID
+  bool by_id = false;
+};
+/// `text`: the answer is the status word alone.
+struct health_request {
+  service_health of;
+  bool text = false;
+};
+struct register_service {
+  service_definition definition;
+  bool replace_existing_checks = false;
+};
+struct deregister_service {
+  std::string id;
+};
+struct service_maintenance {
+  std::string id;
+  bool enable = false;
+  std::string reason;
+};
+struct node_maintenance {
+  bool enable = false;
+  std::string reason;
+};
+struct register_check {
+  check_definition definition;
+};
+struct deregister_check {
+  std::string id;
+};
+/// Of a TTL check.
+struct update_check {
+  std::string id, status, output;
+};
+struct fire_event {
+  user_event event;
+};
+/// `index` > 0: answers when the list's index is another one, or after `wait`.
+struct list_events {
+  std::string name;
+  std::uint64_t index = 0;
+  std::chrono::nanoseconds wait{0};
+};
+
+using request =
+    std::variant<list_services, list_checks, read_service, health_request, register_service, deregister_service,
+                 service_maintenance, node_maintenance, register_check, deregister_check, update_check, fire_event, list_events>;
+
+// ---- replies
+
+/// 200 without a body.
+struct accepted {};
+struct refused {
+  int status = 500;
+  std::string text;
+};
+struct service_rows {
+  std::vector<state::service_ptr> list;
+};
+struct check_rows {
+  std::vector<state::check_ptr> list;
+};
+struct service_row {
+  state::service_ptr service;
+  std::string hash;
+};
+struct health_of_service {
+  std::string status; ///< passing, warning, critical, maintenance
+  state::service_ptr service;
+  std::vector<state::check_ptr> checks;
+};
+struct health_rows {
+  std::vector<health_of_service> list; ///< empty: unknown
+};
+struct event_rows {
+  user_events::listing events;
+};
+struct event_fired {
+  user_event event;
+};
+
+using reply = std::variant<accepted, refused, service_rows, check_rows, service_row, health_rows, event_rows, event_fired>;
+
+} // namespace belay::agent
