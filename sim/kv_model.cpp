@@ -1,0 +1,494 @@
+#include "sim/kv_model.hpp"
+
+#include "protocol/base/check.hpp"
+#include "protocol/wire/command_codec.hpp"
+
+#include <algorithm>
+
+namespace belay::sim {
+
+namespace {
+
+using state::kv_op;
+using state::kv_verb;
+
+bool under(std::string_view key, std::string_view prefix) {
+  return key.substr(0, prefix.size()) == prefix;
+}
+
+template <class Map, class F>
+void for_each_under(Map& map, std::string_view prefix, F&& f) {
+  for (auto it = map.lower_bound(prefix); it != map.end() && under(it->first, prefix); ++it)
+    f(*it);
+}
+
+std::string quoted(std::string_view text) {
+  return '"' + std::string(text) + '"';
+}
+
+std::string_view text_of(const payload& p) {
+  return p ? std::string_view(*p) : std::string_view();
+}
+
+std::string lower(std::string text) {
+  for (char& c : text)
+    if (c >= 'A' && c <= 'Z')
+      c = static_cast<char>(c - 'A' + 'a');
+  return text;
+}
+
+/// The newest index at or before s; zero: none.
+log_index newest(const std::vector<log_index>& ascending, log_index s) {
+  const auto it = std::upper_bound(ascending.begin(), ascending.end(), s);
+  return it == ascending.begin() ? log_index{} : *std::prev(it);
+}
+
+void note(std::vector<log_index>& ascending, log_index i) {
+  if (ascending.empty() || ascending.back() != i)
+    ascending.push_back(i);
+}
+
+log_index shown(log_index i) {
+  return std::max(i, log_index{1}); // contract 02 section 2: never 0
+}
+
+bool changes_keys(kv_verb verb) {
+  return verb != kv_verb::get && verb != kv_verb::get_tree && verb != kv_verb::check_index &&
+         verb != kv_verb::check_session && verb != kv_verb::check_not_exists;
+}
+
+std::string stale_text(const kv_op& op) {
+  if (op.verb == kv_verb::remove_cas)
+    return "failed to delete key " + quoted(op.key) + ", index is stale";
+  if (op.verb == kv_verb::unlock)
+    return "failed to unlock key " + quoted(op.key) + ", lock isn't held, or is held by another session";
+  return "failed to set key " + quoted(op.key) + ", index is stale";
+}
+
+/// A read of a transaction on a key that is not doubtful. @returns the error; empty: none
+std::string check(const kv_op& op, const state::kv_entry_ptr& e) {
+  const auto key = quoted(op.key);
+  switch (op.verb) {
+  case kv_verb::get:
+    return e ? "" : "key " + key + " doesn't exist";
+  case kv_verb::check_index:
+    if (!e)
+      return "failed to check index, key " + key + " doesn't exist";
+    return e->modify_index == op.index ? ""
+                                       : "failed index check for key " + key + ", current modify index " +
+                                             to_string(e->modify_index) + " != " + to_string(op.index);
+  case kv_verb::check_session:
+    if (!e)
+      return "failed to check session, key " + key + " doesn't exist";
+    return e->session == lower(op.session) ? ""
+                                           : "failed session check for key " + key + ", current session " +
+                                                 quoted(e->session) + " != " + quoted(op.session);
+  case kv_verb::check_not_exists:
+    return e ? "key " + key + " exists" : "";
+  default:
+    return "";
+  }
+}
+
+} // namespace
+
+struct kv_model::draft {
+  log_index index;
+  std::vector<std::pair<std::string, state::kv_entry_ptr>> before; ///< of each change, in order
+  std::vector<std::string> graves;
+  std::vector<std::string> trees;       ///< not empty, removed something
+  std::vector<std::string> trees_maybe; ///< perhaps
+  bool uncertain = false;
+};
+
+std::optional<state::reply> kv_model::apply(const raft::entry& e) {
+  PRECONDITION(e.index == applied_.next());
+  applied_ = e.index;
+  if (e.kind != raft::entry_kind::command)
+    return std::nullopt;
+  const auto command = wire::decode_command(*e.data);
+  if (!command)
+    return std::nullopt;
+  draft d;
+  d.index = e.index;
+  std::optional<state::reply> answer;
+  if (const auto* w = std::get_if<state::kv_write>(&*command)) {
+    answer = run(d, *w);
+  } else if (const auto* t = std::get_if<state::txn>(&*command)) {
+    answer = run(d, *t);
+  } else if (const auto* r = std::get_if<state::tombstone_reap>(&*command)) {
+    reaps_.push_back({e.index, r->up_to});
+    note(moments_, e.index);
+  } else {
+    d.uncertain = !doubtful_.empty(); // the end of a session touches only what was locked
+  }
+  keep(d);
+  return answer;
+}
+
+// ---- one entry
+
+std::optional<state::reply> kv_model::run(draft& d, const state::kv_write& c) {
+  const auto s = write_key(d, c.op);
+  switch (s.outcome) {
+  case certainty::done:
+    return state::reply{true};
+  case certainty::failed:
+    if (c.op.verb == kv_verb::unlock && c.op.session.empty())
+      return state::reply{state::refusal{"missing session"}};
+    return state::reply{false};
+  case certainty::open:
+    break;
+  }
+  make_doubtful(d, c.op.key);
+  return std::nullopt;
+}
+
+/// Contract 05: everything is evaluated and every failure reported; one failure undoes all.
+std::optional<state::reply> kv_model::run(draft& d, const state::txn& c) {
+  state::txn_reply answer;
+  bool open = false;
+  for (std::size_t i = 0; i < c.ops.size(); ++i) {
+    const auto* op = std::get_if<kv_op>(&c.ops[i]);
+    open = open || op == nullptr || op->verb == kv_verb::lock || op->verb == kv_verb::unlock;
+    if (op != nullptr && op->key.empty() && op->verb != kv_verb::remove_tree)
+      answer.errors.push_back({i, "Must provide key"});
+  }
+  if (!answer.errors.empty()) // locks and the catalog may have added to the list
+    return open ? std::nullopt : std::optional<state::reply>(answer);
+  if (open) {
+    make_doubtful(d, c);
+    return std::nullopt;
+  }
+
+  bool shows_unknown = false;
+  for (std::size_t i = 0; i < c.ops.size(); ++i) {
+    const auto& op = std::get<kv_op>(c.ops[i]);
+    if (!changes_keys(op.verb)) {
+      if (op.verb == kv_verb::get_tree) {
+        for_each_under(live_, op.key, [&](const auto& pair) { answer.results.push_back({pair.second, true}); });
+        shows_unknown = shows_unknown || any_doubtful_now(op.key);
+      } else if (doubtful_.count(op.key) != 0) {
+        open = true;
+      } else if (auto wrong = check(op, live(op.key)); !wrong.empty()) {
+        answer.errors.push_back({i, std::move(wrong)});
+      } else if (op.verb != kv_verb::check_not_exists) {
+        answer.results.push_back({live(op.key), op.verb == kv_verb::get});
+      }
+      continue;
+    }
+    auto s = write_key(d, op);
+    shows_unknown = shows_unknown || s.shows_unknown;
+    if (s.outcome == certainty::failed)
+      answer.errors.push_back({i, stale_text(op)});
+    else if (s.outcome == certainty::open)
+      open = true;
+    else if (s.entry)
+      answer.results.push_back({std::move(s.entry), false});
+  }
+  if (!answer.errors.empty()) {
+    undo(d);
+    answer.results.clear();
+    return open ? std::nullopt : std::optional<state::reply>(answer);
+  }
+  if (open) {
+    undo(d);
+    make_doubtful(d, c);
+    return std::nullopt;
+  }
+  return shows_unknown ? std::nullopt : std::optional<state::reply>(answer);
+}
+
+kv_model::step kv_model::write_key(draft& d, const kv_op& op) {
+  const bool in_doubt = doubtful_.count(op.key) != 0;
+  const auto old = live(op.key);
+  switch (op.verb) {
+  case kv_verb::cas:
+    if (in_doubt)
+      return {certainty::open, nullptr, true};
+    if (op.index != (old ? old->modify_index : log_index{}))
+      return {certainty::failed, nullptr, false};
+    return store(d, op);
+  case kv_verb::set:
+    return store(d, op);
+  case kv_verb::remove:
+  case kv_verb::remove_cas:
+    if (in_doubt) {
+      d.uncertain = true;
+      return {op.verb == kv_verb::remove ? certainty::done : certainty::open, nullptr, false};
+    }
+    if (old && op.verb == kv_verb::remove_cas && old->modify_index != op.index)
+      return {certainty::failed, nullptr, false};
+    if (old) // a missing key is deleted whatever the index
+      remove(d, op.key);
+    return {};
+  case kv_verb::remove_tree:
+    remove_tree(d, op.key);
+    return {};
+  case kv_verb::unlock:
+    if (!in_doubt) // nobody ever locked it
+      return {certainty::failed, nullptr, false};
+    d.uncertain = true;
+    return {certainty::open, nullptr, true};
+  default: // only the sessions could tell whether it may be locked
+    return {certainty::open, nullptr, true};
+  }
+}
+
+/// A write of what is there already is none (C7).
+kv_model::step kv_model::store(draft& d, const kv_op& op) {
+  if (doubtful_.count(op.key) != 0) {
+    d.uncertain = true;
+    return {certainty::done, nullptr, true};
+  }
+  const auto old = live(op.key);
+  if (old && old->flags == op.flags && *old->value == text_of(op.value))
+    return {certainty::done, old, false};
+  auto e = std::make_shared<state::kv_entry>();
+  e->key = op.key;
+  e->value = op.value ? op.value : make_payload({});
+  e->flags = op.flags;
+  e->create_index = old ? old->create_index : d.index;
+  e->modify_index = d.index;
+  d.before.emplace_back(op.key, old);
+  live_[op.key] = e;
+  return {certainty::done, e, false};
+}
+
+void kv_model::remove(draft& d, const std::string& key) {
+  d.before.emplace_back(key, live(key));
+  d.graves.push_back(key);
+  live_.erase(key);
+}
+
+void kv_model::remove_tree(draft& d, const std::string& prefix) {
+  std::vector<std::string> gone;
+  for_each_under(live_, prefix, [&](const auto& pair) { gone.push_back(pair.first); });
+  for (const auto& key : gone) {
+    d.before.emplace_back(key, live(key));
+    live_.erase(key);
+  }
+  if (!gone.empty())
+    d.trees.push_back(prefix);
+  if (any_doubtful_now(prefix)) {
+    d.trees_maybe.push_back(prefix);
+    d.uncertain = true;
+  }
+}
+
+void kv_model::make_doubtful(draft& d, const std::string& key) {
+  d.uncertain = true;
+  live_.erase(key);
+  if (doubtful_.insert(key).second)
+    pasts_[key].doubtful_since = d.index;
+}
+
+void kv_model::make_doubtful(draft& d, const state::txn& c) {
+  d.uncertain = true;
+  for (const auto& each : c.ops) {
+    const auto* op = std::get_if<kv_op>(&each);
+    if (op == nullptr || !changes_keys(op->verb))
+      continue;
+    if (op->verb != kv_verb::remove_tree) {
+      make_doubtful(d, op->key);
+      continue;
+    }
+    std::vector<std::string> touched;
+    for_each_under(live_, op->key, [&](const auto& pair) { touched.push_back(pair.first); });
+    for (const auto& key : touched)
+      make_doubtful(d, key);
+    d.trees_maybe.push_back(op->key);
+  }
+}
+
+void kv_model::undo(draft& d) {
+  for (auto it = d.before.rbegin(); it != d.before.rend(); ++it) {
+    if (it->second)
+      live_[it->first] = it->second;
+    else
+      live_.erase(it->first);
+  }
+  d = draft{d.index, {}, {}, {}, {}, false};
+}
+
+void kv_model::keep(const draft& d) {
+  std::set<std::string_view> seen;
+  for (const auto& [key, old] : d.before) {
+    if (!seen.insert(key).second)
+      continue;
+    pasts_[key].versions.push_back({d.index, live(key)});
+    changes_.push_back({d.index, key});
+  }
+  for (const auto& key : d.graves)
+    note(tombstones_[key], d.index);
+  for (const auto& prefix : d.trees) {
+    if (!prefix.empty())
+      note(tombstones_[prefix], d.index);
+    tree_removals_.push_back({d.index, prefix});
+  }
+  for (const auto& prefix : d.trees_maybe)
+    tree_removals_.push_back({d.index, prefix});
+  if (!d.before.empty())
+    note(certain_, d.index);
+  if (d.uncertain)
+    note(uncertain_, d.index);
+  if (!d.before.empty() || d.uncertain)
+    note(moments_, d.index);
+}
+
+state::kv_entry_ptr kv_model::live(std::string_view key) const {
+  const auto it = live_.find(key);
+  return it == live_.end() ? nullptr : it->second;
+}
+
+bool kv_model::any_doubtful_now(std::string_view prefix) const {
+  const auto it = doubtful_.lower_bound(prefix);
+  return it != doubtful_.end() && under(*it, prefix);
+}
+
+// ---- any moment
+
+namespace {
+
+template <class Past>
+bool doubted(const Past& past, log_index s) {
+  return !past.doubtful_since.is_zero() && past.doubtful_since <= s;
+}
+
+template <class Past>
+state::kv_entry_ptr version_at(const Past& past, log_index s) {
+  const auto it = std::upper_bound(past.versions.begin(), past.versions.end(), s,
+                                   [](log_index i, const auto& v) { return i < v.at; });
+  return it == past.versions.begin() ? nullptr : std::prev(it)->entry;
+}
+
+} // namespace
+
+bool kv_model::doubtful(std::string_view key, log_index s) const {
+  const auto it = pasts_.find(key);
+  return it != pasts_.end() && doubted(it->second, s);
+}
+
+state::kv_entry_ptr kv_model::entry_at(std::string_view key, log_index s) const {
+  const auto it = pasts_.find(key);
+  return it == pasts_.end() ? nullptr : version_at(it->second, s);
+}
+
+std::vector<state::kv_entry_ptr> kv_model::entries_at(std::string_view prefix, log_index s) const {
+  std::vector<state::kv_entry_ptr> found;
+  for_each_under(pasts_, prefix, [&](const auto& pair) {
+    if (doubted(pair.second, s))
+      return;
+    if (auto e = version_at(pair.second, s))
+      found.push_back(std::move(e));
+  });
+  return found;
+}
+
+bool kv_model::doubtful_under(std::string_view prefix, log_index s) const {
+  for (auto it = doubtful_.lower_bound(prefix); it != doubtful_.end() && under(*it, prefix); ++it)
+    if (doubtful(*it, s))
+      return true;
+  return false;
+}
+
+log_index kv_model::table_low(log_index s) const {
+  return newest(certain_, s);
+}
+log_index kv_model::table_high(log_index s) const {
+  return std::max(table_low(s), newest(uncertain_, s));
+}
+
+index_bounds kv_model::key_index(std::string_view key, log_index s) const {
+  if (doubtful(key, s))
+    return {log_index{1}, shown(table_high(s))};
+  if (const auto e = entry_at(key, s))
+    return {e->modify_index, e->modify_index};
+  return {shown(table_low(s)), shown(table_high(s))};
+}
+
+/// Contract 02 section 2. Where the reference may fall back to an older tombstone after a recursive delete of a wider
+/// prefix, a server may do better (section 3, regression 2): that delete is the upper bound.
+index_bounds kv_model::prefix_index(std::string_view prefix, log_index s) const {
+  if (prefix.empty())
+    return {shown(table_low(s)), shown(table_high(s))};
+  log_index own;
+  for_each_under(pasts_, prefix, [&](const auto& pair) {
+    if (doubted(pair.second, s))
+      return;
+    if (const auto e = version_at(pair.second, s))
+      own = std::max(own, e->modify_index);
+  });
+  for_each_under(tombstones_, prefix, [&](const auto& pair) {
+    const auto grave = newest(pair.second, s);
+    if (grave > own && std::none_of(reaps_.begin(), reaps_.end(),
+                                    [&](const reap& r) { return grave < r.at && r.at <= s && grave <= r.up_to; }))
+      own = grave;
+  });
+  const bool doubt = doubtful_under(prefix, s);
+  if (own.is_zero())
+    return {doubt ? log_index{1} : shown(table_low(s)), shown(table_high(s))};
+  auto high = doubt ? table_high(s) : own;
+  for (auto it = tree_removals_.rbegin(); it != tree_removals_.rend() && it->at > high; ++it)
+    if (it->at <= s && it->prefix.size() < prefix.size() && under(prefix, it->prefix)) {
+      high = it->at;
+      break;
+    }
+  return {own, std::max(own, high)};
+}
+
+std::optional<state::txn_reply> kv_model::read_txn(const state::txn& c, log_index s) const {
+  state::txn_reply answer;
+  for (std::size_t i = 0; i < c.ops.size(); ++i) {
+    const auto* op = std::get_if<kv_op>(&c.ops[i]);
+    if (op == nullptr || changes_keys(op->verb))
+      return std::nullopt;
+    if (op->key.empty())
+      answer.errors.push_back({i, "Must provide key"});
+  }
+  if (!answer.errors.empty())
+    return answer;
+  for (std::size_t i = 0; i < c.ops.size(); ++i) {
+    const auto& op = std::get<kv_op>(c.ops[i]);
+    if (op.verb == kv_verb::get_tree) {
+      if (doubtful_under(op.key, s))
+        return std::nullopt;
+      for (auto& e : entries_at(op.key, s))
+        answer.results.push_back({std::move(e), true});
+      continue;
+    }
+    if (doubtful(op.key, s))
+      return std::nullopt;
+    const auto e = entry_at(op.key, s);
+    if (auto wrong = check(op, e); !wrong.empty())
+      answer.errors.push_back({i, std::move(wrong)});
+    else if (op.verb != kv_verb::check_not_exists)
+      answer.results.push_back({e, op.verb == kv_verb::get});
+  }
+  if (!answer.errors.empty())
+    answer.results.clear();
+  return answer;
+}
+
+bool kv_model::reaped_between(log_index after, log_index up_to) const {
+  return std::any_of(reaps_.begin(), reaps_.end(), [&](const reap& r) { return after < r.at && r.at <= up_to; });
+}
+
+// ---- entries
+
+bool same_entry(const state::kv_entry& a, const state::kv_entry& b) {
+  return a.key == b.key && text_of(a.value) == text_of(b.value) && a.flags == b.flags && a.lock_index == b.lock_index &&
+         a.session == b.session && a.create_index == b.create_index && a.modify_index == b.modify_index;
+}
+
+std::string described(const state::kv_entry& e) {
+  std::string text = e.key + "=\"" + std::string(text_of(e.value)) + "\" created " + to_string(e.create_index) +
+                     " modified " + to_string(e.modify_index);
+  if (e.flags != 0)
+    text += " flags " + std::to_string(e.flags);
+  if (e.lock_index != 0 || !e.session.empty())
+    text += " lock index " + std::to_string(e.lock_index) + " session " + quoted(e.session);
+  return text;
+}
+
+} // namespace belay::sim

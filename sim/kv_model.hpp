@@ -1,0 +1,121 @@
+#pragma once
+// What Consul's keys are after each log entry, by rules of its own: nothing here is shared with protocol/state but the
+// records. All versions are kept, so that an answer can be compared with any moment of the log.
+
+#include "protocol/raft/types.hpp"
+#include "protocol/state/queries.hpp"
+
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace belay::sim {
+
+/// A broken rule with its facts; nullopt: fine.
+using broken = std::optional<std::string>;
+
+/// An index that a read may carry: low <= index <= high. They differ where the contract leaves room, or where the model
+/// is in doubt.
+struct index_bounds {
+  log_index low, high;
+  bool contains(log_index i) const { return low <= i && i <= high; }
+};
+
+/// One key became another one, appeared or went at that log entry.
+struct kv_change {
+  log_index index;
+  std::string key;
+};
+
+/// Sessions and the catalog are not modelled. A key becomes doubtful for good as soon as what they decide could change
+/// it (it was locked, or a transaction with locks or catalog operations wrote it): nothing is said about it from then
+/// on.
+class kv_model {
+public:
+  /// Takes the next committed entry. @pre e.index == applied() + 1
+  /// @returns what the proposer must be told; nullopt: not judged.
+  std::optional<state::reply> apply(const raft::entry& e);
+  log_index applied() const { return applied_; }
+
+  // ---- as of log index s <= applied()
+  bool doubtful(std::string_view key, log_index s) const;
+  /// Null: there is no such key. @pre not doubtful
+  state::kv_entry_ptr entry_at(std::string_view key, log_index s) const;
+  /// In ascending order, without the doubtful ones.
+  std::vector<state::kv_entry_ptr> entries_at(std::string_view prefix, log_index s) const;
+  bool doubtful_under(std::string_view prefix, log_index s) const;
+  index_bounds key_index(std::string_view key, log_index s) const;
+  index_bounds prefix_index(std::string_view prefix, log_index s) const;
+  /// nullopt: not judged.
+  std::optional<state::txn_reply> read_txn(const state::txn& ops, log_index s) const;
+
+  // ---- over time, ascending
+  /// Changes of keys that are not doubtful.
+  const std::vector<kv_change>& changes() const { return changes_; }
+  /// Between two of these no read of keys can change its answer or its index.
+  const std::vector<log_index>& moments() const { return moments_; }
+  /// Tombstones were forgotten at a log index in (after, up_to].
+  bool reaped_between(log_index after, log_index up_to) const;
+
+private:
+  struct version {
+    log_index at;
+    state::kv_entry_ptr entry; ///< null: gone
+  };
+  struct key_past {
+    std::vector<version> versions;
+    log_index doubtful_since; ///< zero: never
+  };
+  struct reap {
+    log_index at, up_to;
+  };
+  struct tree_removal {
+    log_index at;
+    std::string prefix;
+  };
+  enum class certainty : std::uint8_t { done, failed, open };
+  struct step {
+    certainty outcome = certainty::done;
+    state::kv_entry_ptr entry;  ///< shown by a transaction
+    bool shows_unknown = false; ///< would show an entry that is doubtful
+  };
+  struct draft; ///< what the entry at hand changed so far
+
+  using pasts = std::map<std::string, key_past, std::less<>>;
+
+  std::optional<state::reply> run(draft& d, const state::kv_write& c);
+  std::optional<state::reply> run(draft& d, const state::txn& c);
+  step write_key(draft& d, const state::kv_op& op);
+  step store(draft& d, const state::kv_op& op);
+  void remove(draft& d, const std::string& key);
+  void remove_tree(draft& d, const std::string& prefix);
+  void make_doubtful(draft& d, const std::string& key);
+  void make_doubtful(draft& d, const state::txn& c);
+  void undo(draft& d);
+  void keep(const draft& d);
+  state::kv_entry_ptr live(std::string_view key) const;
+  bool any_doubtful_now(std::string_view prefix) const;
+  log_index table_low(log_index s) const;
+  log_index table_high(log_index s) const;
+
+  log_index applied_;
+  std::map<std::string, state::kv_entry_ptr, std::less<>> live_;
+  pasts pasts_;
+  std::set<std::string, std::less<>> doubtful_;
+  std::map<std::string, std::vector<log_index>, std::less<>> tombstones_; ///< all that ever were
+  std::vector<reap> reaps_;
+  std::vector<tree_removal> tree_removals_;
+  std::vector<kv_change> changes_;
+  std::vector<log_index> moments_;
+  std::vector<log_index> certain_, uncertain_; ///< something changed; something may have
+};
+
+/// In every field.
+bool same_entry(const state::kv_entry& a, const state::kv_entry& b);
+/// For people.
+std::string described(const state::kv_entry& e);
+
+} // namespace belay::sim
