@@ -67,4 +67,7 @@ struct run_options {
 /// environment. Probes reached are added to the counters of protocol/base/probe.
 run_report run(tape& choices, const run_options& options);
 
+/// What sweeps, shrinks and replays call: run(), or a test's own.
+using run_function = std::function<run_report(tape&, const run_options&)>;
+
 } // namespace belay::sim

@@ -100,6 +100,8 @@ std::string to_text(const saved_tape& t) {
   out << "seed " << t.seed << "\nprofile " << t.profile << '\n';
   if (!t.mutant.empty())
     out << "mutant " << t.mutant << '\n';
+  if (t.chaos_seconds != 0)
+    out << "chaos_seconds " << t.chaos_seconds << '\n';
   if (!t.expect.empty())
     out << "expect " << t.expect << '\n';
   for (const auto& i : t.items)
@@ -130,6 +132,8 @@ result<saved_tape> parse_tape(std::string_view text) {
       t.profile = rest;
     else if (word == "mutant")
       t.mutant = rest;
+    else if (word == "chaos_seconds")
+      good = parse_number(rest, t.chaos_seconds);
     else if (word == "expect")
       t.expect = rest;
     else if ((good = parse_item(line, item)))

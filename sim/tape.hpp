@@ -77,6 +77,7 @@ struct saved_tape {
   std::string expect;  ///< the verdict it led to, e.g. "safety"; for the reader and for the regression tests
   std::string story;   ///< lines of comment
   std::vector<tape_item> items;
+  std::uint64_t chaos_seconds = 0; ///< 0: as the profile says
 };
 
 /// Text, one item a line: `network 12 position value`; lines that begin with # are the story.

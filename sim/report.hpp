@@ -1,0 +1,113 @@
+#pragma once
+// Figures of many runs, and how they are told: to people, as JSON, as an exit code.
+//
+// The JSON report (--report), members always there and in this order:
+//
+//   format                 1
+//   command                what was run, as one would type it
+//   profile, mutant        names; mutant "" is none
+//   interrupted            true: the sweep was broken off, the figures are of what was done until then
+//   runs                   how many
+//   verdicts               {passed, safety, liveness, nondeterminism}: how many runs
+//   wall_seconds           real time
+//   virtual_hours          of all runs together
+//   events, choices        sums
+//   events_per_second      of real time
+//   seeds_per_minute       of real time
+//   operations             {asked, done, refused, unknown}
+//   elections, wrongly_released_locks
+//   heal_to_convergence_ms {median, p99, max, buckets: {"0": n, "50": n, ...}} of passed runs; a bucket is named by its
+//                          lower bound, empty ones are left out
+//   longest_write_gap_ms   {median, p99, max} of passed runs
+//   faults, probes         {name: how often}, by name
+//   missing_probes         [name], required but never reached
+//   failures               by seed: [{seed, verdict, checker, text, trace_hash, events, virtual_ms, replay}];
+//                          trace_hash is hexadecimal, replay the command that makes the run again
+
+#include "protocol/base/result.hpp"
+#include "sim/run.hpp"
+
+#include <boost/json/object.hpp>
+
+#include <algorithm>
+#include <set>
+
+namespace belay::sim {
+
+enum exit_code : int {
+  exit_passed = 0,
+  exit_safety = 1,
+  exit_liveness = 2,
+  exit_nondeterminism = 3,
+  exit_usage = 64,
+  exit_files = 74,
+  exit_interrupted = 130,
+};
+int exit_code_of(verdict v);
+
+/// How many runs had how many milliseconds.
+class spread {
+public:
+  void add(std::chrono::milliseconds value) {
+    ++counts_[static_cast<std::uint64_t>(std::max<std::int64_t>(0, value.count()))];
+  }
+  /// The smallest value that at least `percent` of all do not exceed; 0 if there are none. @pre 0 < percent <= 100
+  std::uint64_t percentile(unsigned percent) const;
+  std::uint64_t size() const;
+  histogram_50ms buckets() const;
+
+private:
+  std::map<std::uint64_t, std::uint64_t> counts_;
+};
+
+struct figures {
+  std::uint64_t runs = 0;
+  std::map<verdict, std::uint64_t> verdicts;
+  std::chrono::duration<double> wall{0};
+  std::chrono::duration<double> virtual_seconds{0};
+  std::uint64_t events = 0, choices = 0;
+  std::uint64_t operations = 0, done = 0, refused = 0, unknown = 0;
+  std::uint64_t elections = 0, wrongly_released_locks = 0;
+  spread heal_to_convergence, longest_write_gap; ///< of passed runs: others end early
+  std::map<std::string, std::uint64_t> faults, probes;
+  std::vector<run_report> failures; ///< by seed
+  std::set<std::string> missing_probes;
+  bool interrupted = false;
+
+  void add(const run_report& r);
+  void add_probes(const std::map<std::string, std::uint64_t>& reached);
+  std::uint64_t of(verdict v) const;
+};
+
+/// Safety first, then a missing probe, non-determinism, liveness, interruption.
+int exit_code_of(const figures& f);
+
+/// What a command line must say so that a run comes out the same.
+struct recipe {
+  std::string program, profile, mutant; ///< profile "": not said
+  std::uint64_t virtual_seconds = 0;    ///< 0: not said
+  std::string tape_file;                ///< not empty: the run of that tape, and what it says itself is not repeated
+  std::string command(const run_report& failed) const;
+};
+
+/// One name a line; blank lines and lines that begin with # are skipped.
+std::set<std::string> parse_required_probes(std::string_view text);
+std::set<std::string> missing(const std::set<std::string>& required,
+                              const std::map<std::string, std::uint64_t>& reached);
+
+/// `seed 42: safety: replies: read an old value`, and the command, if it failed, in a second line.
+std::string told(const run_report& r, const recipe& how);
+/// The summary of a sweep, several lines.
+std::string told(const figures& f, const recipe& how);
+/// `17/2000  1 failed  523 seeds/min  ETA 3:47`, without a line break.
+std::string progress_line(const figures& f, std::uint64_t total, std::chrono::duration<double> wall);
+
+boost::json::object to_json(const figures& f, const recipe& how, const std::string& command);
+/// Indented, with a line break at the end.
+std::string pretty(const boost::json::value& v);
+
+/// How workers hand a report on: nothing is lost on the way.
+boost::json::object to_json(const run_report& r);
+result<run_report> report_from_json(const boost::json::value& v);
+
+} // namespace belay::sim

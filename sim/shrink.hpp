@@ -1,0 +1,33 @@
+#pragma once
+// Makes a failing tape small: fewer choices, duller choices, the same failure.
+
+#include "sim/run.hpp"
+
+namespace belay::sim {
+
+/// One run of a tape, and the tape that came out: what it said, less what was never asked.
+struct attempt {
+  run_report report;
+  std::vector<tape_item> taken;
+};
+using attempt_function = std::function<attempt(const std::vector<tape_item>&)>;
+
+struct shrink_limits {
+  std::uint64_t runs = 2000;
+  std::chrono::seconds wall{120};
+};
+
+struct shrunk {
+  run_report report;            ///< of the last run that failed as wanted; if none did: of the first
+  std::vector<tape_item> items; ///< sorted; they lead to that report
+  bool reproduced = false;      ///< false: the tape did not fail when it was run again, nothing was done
+  bool minimal = false;         ///< no single item can be dropped; false: a limit came first
+  std::uint64_t runs = 0;
+};
+
+/// Same failure: same verdict and same checker as that of the first run; the text may differ.
+/// @param progress after each success: items left, runs used; null: nobody listens
+shrunk shrink(const std::vector<tape_item>& items, const attempt_function& run, const shrink_limits& limits,
+              const std::function<void(std::size_t, std::uint64_t)>& progress = nullptr);
+
+} // namespace belay::sim
