@@ -270,6 +270,9 @@ void become_child_of(int parent_pid) {
     ::_exit(1);
   const rlimit none{0, 0};
   ::setrlimit(RLIMIT_CORE, &none);
+  // Whoever catches these in the parent has nothing to say here.
+  for (int s : {SIGABRT, SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTERM})
+    std::signal(s, SIG_DFL);
   std::signal(SIGINT, SIG_IGN);
 }
 

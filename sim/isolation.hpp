@@ -56,7 +56,8 @@ private:
   int file_ = -1;
 };
 
-/// In a fresh child: dies with the parent, leaves no core dump, leaves Ctrl-C to the parent.
+/// In a fresh child: dies with the parent, leaves no core dump, leaves Ctrl-C to the parent, and
+/// no signal handlers but the default ones.
 void become_child_of(int parent_pid);
 
 run_report report_of_death(std::uint64_t seed, int wait_status, const std::string& stderr_tail);
