@@ -118,7 +118,7 @@ status segment_log::read_segment(std::uint64_t number, bool last, loaded_log& in
   active_segment now;
   now.header = *header;
   now.name = name;
-  std::size_t offset = segment_header_bytes;
+  std::size_t offset = segment_header_bytes, last_frame = offset;
   for (;;) {
     const auto look = look_at_frame(all, offset, position_.sequence, *header);
     if (look.state != frame_state::whole) {
@@ -151,6 +151,7 @@ status segment_log::read_segment(std::uint64_t number, bool last, loaded_log& in
       std::move(b.entries.begin(), b.entries.end(), std::back_inserter(entries));
     }
     position_ = *after;
+    last_frame = offset;
     offset += look.bytes;
   }
   now.offset = offset;
@@ -158,22 +159,27 @@ status segment_log::read_segment(std::uint64_t number, bool last, loaded_log& in
   if (active_)
     segments_.push_back(std::move(static_cast<segment&>(*active_)));
   active_ = std::move(now);
-  return last ? cut(all, offset) : status(done{});
+  return last ? secure_end(all, last_frame, offset) : status(done{});
 }
 
-status segment_log::cut(std::string_view all, std::size_t offset) {
-  const auto used = all.find_last_not_of('\0');
-  if (used == std::string_view::npos || used < offset)
-    return done{};
-  // The unfinished write never was acknowledged. It is wiped, because the next frame has its sequence and must be
-  // followed by zeros.
-  const auto torn = used + 1 - offset;
-  if (auto s = active_->f->write_at(offset, {std::string(torn, '\0')}); !s)
+status segment_log::secure_end(std::string_view all, std::size_t last_frame, std::size_t end) {
+  // From here on the owner of the log acts on all that was read, but the process that wrote the last frame may have
+  // ended before its sync, or because that failed: then the system has the frame in memory only, and after a failed
+  // sync it does not even try again, unless the bytes are written again. The frames before were synced, or this was
+  // done for them.
+  std::string bytes(all.substr(last_frame, end - last_frame));
+  // An unfinished write behind it never was acknowledged. It is wiped, because the next frame has its sequence and must
+  // be followed by zeros.
+  const auto used = all.find_last_not_of('\0') + 1;
+  const auto torn = used > end ? used - end : 0;
+  bytes.append(torn, '\0');
+  if (auto s = active_->f->write_at(last_frame, {bytes}); !s)
     return s;
   if (auto s = active_->f->sync(); !s)
     return s;
   counters_.torn_bytes_cut += torn;
-  return done{};
+  // The same for its name.
+  return files_.sync_directory(directory_);
 }
 
 } // namespace belay::storage

@@ -90,7 +90,8 @@ private:
   std::string path(const std::string& name) const { return directory_ + "/" + name; }
   result<std::vector<std::uint64_t>> sort_out_files();
   status read_segment(std::uint64_t number, bool last, loaded_log& into);
-  status cut(std::string_view all, std::size_t offset);
+  /// Makes the last frame read, which ends at `end`, durable for certain, and wipes what is behind it.
+  status secure_end(std::string_view all, std::size_t last_frame, std::size_t end);
   failure damage(const std::string& name, std::size_t offset, const std::string& what) const;
 
   /// Checks that the batches follow each other and the log. @returns where the log stands after them.
