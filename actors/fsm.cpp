@@ -32,6 +32,10 @@ fsm_actor::behavior_type fsm::make_behavior() {
       [this](const cancel_query& c) { cancel(c.id); },
       [this](const barrier_result& b) { on_barrier(b); },
       [this](const lease_extended& l) { lease_until_ = l.until; },
+      [this](const give_up_lease& g) {
+        lease_until_ = {};
+        send(wires_->raft_peer, g);
+      },
       [this](const cluster_view& v) {
         view_ = v;
         if (!v.serving) {

@@ -120,6 +120,15 @@ struct lease_extended {
   monotonic_time until;
 };
 
+/// -> raft_peer, on the leader: another server shall lead. Nothing happens if it cannot (not a voter, too far behind).
+struct hand_over_leadership {
+  node_id to;
+};
+/// raft_peer -> fsm -> raft_peer: default reads are over before anybody else can lead.
+struct give_up_lease {
+  node_id to; ///< who shall lead then
+};
+
 // ---- log_writer
 
 struct write_log {
@@ -284,6 +293,8 @@ BELAY_LOCAL_MESSAGE(committed_entries)
 BELAY_LOCAL_MESSAGE(forwarded_results)
 BELAY_LOCAL_MESSAGE(cluster_view)
 BELAY_LOCAL_MESSAGE(lease_extended)
+BELAY_LOCAL_MESSAGE(hand_over_leadership)
+BELAY_LOCAL_MESSAGE(give_up_lease)
 BELAY_LOCAL_MESSAGE(write_log)
 BELAY_LOCAL_MESSAGE(log_written)
 BELAY_LOCAL_MESSAGE(compact_log)

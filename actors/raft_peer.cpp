@@ -108,6 +108,19 @@ raft_peer_actor::behavior_type raft_peer::make_behavior() {
         checkpointed_ = std::max(checkpointed_, s.meta.index);
         schedule_flush();
       },
+      [this](const hand_over_leadership& h) {
+        if (!leading() || handing_over_)
+          return;
+        handing_over_ = true;
+        send(wires_->fsm, give_up_lease{h.to});
+      },
+      [this](const give_up_lease& g) {
+        handing_over_ = false;
+        const bool begun = leading() && core_.transfer_leadership(g.to);
+        log::info("raft_peer", begun ? "leadership is handed over" : "leadership cannot be handed over to that server",
+                  {{"to", g.to.value}, {"term", core_.term().value}});
+        schedule_flush();
+      },
       [this](const status_request& s) { answer_status(s); },
       [this](tick_atom) {
         on_tick();
@@ -215,7 +228,7 @@ void raft_peer::publish_view() {
 }
 
 void raft_peer::extend_lease() {
-  const monotonic_time lease{core_.lease_until()};
+  const monotonic_time lease{handing_over_ ? raft::local_time{0} : core_.lease_until()};
   if (lease == lease_sent_ || (lease > lease_sent_ && lease < lease_sent_ + lease_step))
     return;
   lease_sent_ = lease;
