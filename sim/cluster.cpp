@@ -203,6 +203,7 @@ actors::peer_link_actor cluster::spawn_links(std::size_t index) {
 void cluster::stop(std::size_t index, bool power) {
   auto& n = nodes_[index];
   INVARIANT(n.state != node_state::down);
+  n.ending = true;
   if (n.state == node_state::paused)
     time_.resume(index);
   // A disk that is in the middle of a write has done a part of it.
@@ -216,7 +217,7 @@ void cluster::stop(std::size_t index, bool power) {
   n.peer = nullptr;
   n.fsm = nullptr;
   n.state = node_state::down;
-  n.failing = false;
+  n.failing = n.ending = false;
   n.disk->crash(power ? crash_kind::power : crash_kind::kill, tape_, disk_stream(index));
   net_.gone(index, power);
   if (gone)
@@ -237,7 +238,7 @@ void cluster::power_off(std::size_t index) {
 
 void cluster::bury_the_dead() {
   for (std::size_t i = 0; i < nodes_.size(); ++i) {
-    if (!nodes_[i].failing)
+    if (!nodes_[i].failing || nodes_[i].ending)
       continue;
     PROBE("sim: a node ended itself");
     trace_.add(0xf411 + i);

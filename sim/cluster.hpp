@@ -86,6 +86,7 @@ private:
     actors::cluster_view view;
     node_state state = node_state::down;
     bool failing = false; ///< has decided to end
+    bool ending = false;  ///< is being ended
     int life = 0;
     std::uint64_t requests = 0;
   };
