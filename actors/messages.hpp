@@ -124,6 +124,11 @@ struct lease_extended {
 struct hand_over_leadership {
   node_id to;
 };
+/// -> raft_peer, on the leader: exactly these shall belong to the cluster (joint consensus). Nothing happens while
+/// another change is under way.
+struct change_members {
+  raft::configuration target;
+};
 /// raft_peer -> fsm -> raft_peer: default reads are over before anybody else can lead.
 struct give_up_lease {
   node_id to; ///< who shall lead then
@@ -294,6 +299,7 @@ BELAY_LOCAL_MESSAGE(forwarded_results)
 BELAY_LOCAL_MESSAGE(cluster_view)
 BELAY_LOCAL_MESSAGE(lease_extended)
 BELAY_LOCAL_MESSAGE(hand_over_leadership)
+BELAY_LOCAL_MESSAGE(change_members)
 BELAY_LOCAL_MESSAGE(give_up_lease)
 BELAY_LOCAL_MESSAGE(write_log)
 BELAY_LOCAL_MESSAGE(log_written)

@@ -121,6 +121,12 @@ raft_peer_actor::behavior_type raft_peer::make_behavior() {
                   {{"to", g.to.value}, {"term", core_.term().value}});
         schedule_flush();
       },
+      [this](const change_members& c) {
+        const bool begun = leading() && !core_.propose_configuration(c.target, settings_.wall_clock());
+        log::info("raft_peer", begun ? "membership changes" : "membership cannot be changed now",
+                  {{"voters", c.target.voters.size()}, {"term", core_.term().value}});
+        schedule_flush();
+      },
       [this](const status_request& s) { answer_status(s); },
       [this](tick_atom) {
         on_tick();

@@ -44,6 +44,7 @@ public:
   int life(std::size_t node) const { return nodes_[node].life; }
 
   // ---- what is so now
+  const raft::member& member(std::size_t node) const { return nodes_[node].self; }
   node_id id_of(std::size_t node) const { return nodes_[node].self.id; }
   const actors::cluster_view& view(std::size_t node) const { return nodes_[node].view; }
   bool serving(std::size_t node) const { return running(node) && view(node).serving; }

@@ -38,7 +38,7 @@ void nemesis::act() {
   time_.after(swarm_.nemesis_interval, [this] { act(); });
   enum class action : std::uint64_t {
     nothing, kill, power, blackout, pause, partition, one_way, reset, isolate_leader, disk, disk_loss, membership, transfer, clock,
-    kill_leader, count,
+    kill_leader, reconfigure, count,
   };
   const auto drawn = static_cast<action>(tape_.choose_rarely(what_next, static_cast<std::uint64_t>(action::count), activity));
   // Each round has a stream of its own: leaving out one changes nothing about the others.
@@ -136,6 +136,10 @@ void nemesis::act() {
   case action::clock:
     disturb_clock(*victim);
     break;
+  case action::reconfigure:
+    if (f.reconfigure)
+      change_members();
+    break;
   case action::nothing:
   case action::count:
     break;
@@ -167,6 +171,7 @@ void nemesis::start_later(std::size_t node, virtual_time in) {
 void nemesis::start_again(std::size_t node) {
   if (nodes_.start(node))
     return;
+  damaged_.insert(node);
   // What an operator does with a damaged disk: a new one, once the others have all that this server may have promised.
   if (may_lose_a_disk(node)) {
     lose_disk(node);
@@ -208,8 +213,16 @@ bool nemesis::may_lose_a_disk(std::size_t node) const {
   return true;
 }
 
+bool nemesis::may_damage_a_disk() const {
+  const auto config = nodes_.configuration();
+  return damaged_.empty() && !config.joint() && config.voters.size() >= 3 &&
+         std::all_of(config.members.begin(), config.members.end(),
+                     [this](const raft::member& m) { return nodes_.node_of(m.id).has_value(); });
+}
+
 void nemesis::lose_disk(std::size_t node) {
   hurt("disk-loss");
+  damaged_.erase(node);
   nodes_.wipe(node);
 }
 
@@ -243,7 +256,7 @@ void nemesis::disturb_disk() {
     }
     break;
   case 3:
-    if (f.bit_flip && may_lose_a_disk(*victim)) {
+    if (f.bit_flip && may_damage_a_disk()) {
       hurt("bit-flip");
       nodes_.kill(*victim);
       disk.flip_bit(tape_, detail_);
@@ -252,6 +265,65 @@ void nemesis::disturb_disk() {
     }
     break;
   }
+}
+
+// ---- leaders and members
+
+void nemesis::on_led(std::size_t node) {
+  if (!acting_ || !swarm_.faults.leader_hunt)
+    return;
+  ++hunts_;
+  detail_ = {stream_kind::nemesis, static_cast<std::uint16_t>(0x8000 | hunts_)};
+  if (draw(3) == 0)
+    return;
+  const auto in = milliseconds(draw(2) == 0 ? draw(10) : draw(400));
+  time_.after(in, [this, node, life = nodes_.life(node), detail = detail_] {
+    if (!acting_ || nodes_.life(node) != life || !nodes_.running(node))
+      return;
+    detail_ = detail;
+    hunt(node);
+  });
+}
+
+void nemesis::hunt(std::size_t node) {
+  hurt("leader-hunt");
+  switch (draw(5)) {
+  case 0:
+    nodes_.kill(node);
+    start_later(node, milliseconds(20 + draw(200)));
+    break;
+  case 1:
+    nodes_.power_off(node);
+    start_later(node, some_time());
+    break;
+  case 2:
+    cut_off(node, true, true);
+    break;
+  case 3:
+    cut_off(node, true, false);
+    break;
+  default: // cut off with a part of the others, and one of those is started anew
+    cut_off(node, true, true);
+    if (const auto other = some_running(); other && *other != node) {
+      nodes_.kill(*other);
+      start_later(*other, milliseconds(10 + draw(60)));
+    }
+  }
+}
+
+void nemesis::change_members() {
+  const auto leader = nodes_.leader();
+  if (!leader)
+    return;
+  std::vector<raft::member> chosen;
+  for (std::size_t i = 0; i < nodes_.size(); ++i)
+    if (nodes_.life(i) > 0 && draw(3) != 0)
+      chosen.push_back(nodes_.member(i));
+  if (chosen.size() < 2)
+    return;
+  hurt("reconfigure");
+  trace_.line(time_.now(), *leader, "is asked to change the members to " + std::to_string(chosen.size()) + " servers");
+  caf::anon_send(nodes_.wires(*leader).raft_peer, actors::change_members{raft::configuration_of_voters(std::move(chosen))});
 }
 
 // ---- wires and clocks
@@ -325,7 +397,7 @@ std::set<std::size_t> nemesis::heal() {
   std::size_t spare = 0;
   const bool all_here = std::all_of(config.members.begin(), config.members.end(),
                                     [this](const raft::member& m) { return nodes_.node_of(m.id).has_value(); });
-  if (all_here && !config.joint() && config.learners.empty() && config.voters.size() >= 3 && swarm_.spares == 0 &&
+  if (all_here && !config.joint() && config.learners.empty() && config.voters.size() >= 3 && swarm_.spares == 0 && damaged_.empty() &&
       !swarm_.faults.bit_flip && !swarm_.faults.disk_loss)
     spare = (config.voters.size() - 1) / 2;
   const auto broken = swarm_.faults.kill || swarm_.faults.partition || swarm_.faults.pause ? draw(spare + 1) : 0;
@@ -344,7 +416,7 @@ std::set<std::size_t> nemesis::heal() {
   net_.faults.reordered_per_million = net_.faults.delayed_per_million = 0;
   for (auto i : stay_down_) {
     if (nodes_.running(i)) {
-      const auto how = draw(3);
+      const auto how = draw(4);
       if (how == 0)
         nodes_.kill(i);
       else if (how == 1)
@@ -352,7 +424,7 @@ std::set<std::size_t> nemesis::heal() {
       else
         for (std::size_t other = 0; other < nodes_.size(); ++other)
           if (other != i)
-            net_.cut(i, other);
+            how == 2 ? net_.cut(i, other) : net_.cut(other, i);
     }
     trace_.line(time_.now(), i, "stays broken");
   }

@@ -21,6 +21,8 @@ public:
   /// they are or are broken now. @returns the nodes that are well
   std::set<std::size_t> heal();
 
+  /// That node leads now.
+  void on_led(std::size_t node);
   /// A node ended itself: somebody starts it again after a while.
   void on_node_gone(std::size_t node);
 
@@ -35,6 +37,9 @@ private:
   virtual_time some_time();
   std::optional<std::size_t> some_running();
   bool may_lose_a_disk(std::size_t node) const;
+  bool may_damage_a_disk() const;
+  void change_members();
+  void hunt(std::size_t node);
   void lose_disk(std::size_t node);
   void split();
   void cut_off(std::size_t node, bool inwards, bool outwards);
@@ -51,6 +56,8 @@ private:
   stream detail_; ///< of the action that is being taken
   bool acting_ = false;
   std::uint16_t rounds_ = 0;
+  std::uint16_t hunts_ = 0;
+  std::set<std::size_t> damaged_; ///< disks that cannot be used any more
   std::set<std::size_t> stay_down_; ///< after heal()
   std::map<std::string, std::uint64_t> counts_;
 };

@@ -19,9 +19,7 @@ const char* role_words(raft::role r) {
 } // namespace
 
 observer::observer(schedule& time, event_trace& trace, cluster& nodes, reply_checker& replies, watch_checker& watches)
-    : time_(time), trace_(trace), nodes_(nodes), replies_(replies), watches_(watches), seen_(nodes.size()) {
-  nodes_.led = [this](std::size_t) { ++elections_; };
-}
+    : time_(time), trace_(trace), nodes_(nodes), replies_(replies), watches_(watches), seen_(nodes.size()) {}
 
 void observer::complain(const char* checker, const std::string& text) {
   if (complaint_)

@@ -21,6 +21,7 @@ public:
   void before(const enlisted& who, const caf::type_erased_tuple& message);
   /// After it did.
   void after(const enlisted& who);
+  void on_led() { ++elections_; }
   void on_node_gone(std::size_t node);
   void on_node_paused(std::size_t node);
   void on_node_resumed(std::size_t node);

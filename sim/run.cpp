@@ -60,6 +60,10 @@ public:
     };
     time_.busy = [this](const enlisted& who) { return busy(who); };
     watcher_.parked = [this](std::size_t node, request_id id) { clients_.on_parked(node, id); };
+    nodes_.led = [this](std::size_t node) {
+      watcher_.on_led();
+      nemesis_.on_led(node);
+    };
     nodes_.paused = [this](std::size_t node) { watcher_.on_node_paused(node); };
     nodes_.resumed = [this](std::size_t node) { watcher_.on_node_resumed(node); };
     nodes_.gone = [this](std::size_t node) {

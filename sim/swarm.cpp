@@ -45,6 +45,8 @@ void draw_faults(options& o, swarm& s) {
   f.disk_loss = o.one_in(5);
   f.membership = o.one_in(4);
   f.transfer = o.one_in(4);
+  f.reconfigure = o.one_in(5);
+  f.leader_hunt = o.one_in(4);
   f.clock_rate = o.one_in_three();
   f.clock_wild = o.one_in(12);
   f.clock_jump = o.one_in(5);
@@ -88,12 +90,14 @@ swarm draw_swarm(tape& choices, const profile& p) {
   s.network.latency = o.one_of({microseconds(100), microseconds(100), microseconds(1'000), microseconds(8'000)});
   s.disk_latency = o.one_of({microseconds(80), microseconds(80), microseconds(1'000), microseconds(10'000)});
   s.nemesis_interval = o.one_of({milliseconds(1500), milliseconds(700), milliseconds(300)});
-  s.spares = s.faults.membership ? 1 : 0;
+  s.spares = s.faults.membership || s.faults.reconfigure ? o.one_of({std::size_t{1}, std::size_t{2}}) : 0;
   s.clients = o.one_of({std::size_t{4}, std::size_t{2}, std::size_t{6}});
   s.watchers = o.one_of({std::size_t{3}, std::size_t{1}, std::size_t{5}});
   s.keys = o.one_of({std::size_t{4}, std::size_t{2}, std::size_t{8}});
   s.value_bytes = o.one_of({std::size_t{16}, std::size_t{200}, std::size_t{1500}});
-  s.think_time = std::chrono::nanoseconds(seconds(1)) * static_cast<std::int64_t>(s.clients) / p.operations_per_second;
+  // Some clients are in a hurry: most of what a stale leader could do wrong, it does within milliseconds.
+  const auto hurry = o.one_of({1, 1, 1, 6});
+  s.think_time = std::chrono::nanoseconds(seconds(1)) * static_cast<std::int64_t>(s.clients) / (p.operations_per_second * hurry);
   s.patience = o.one_of({milliseconds(8000), milliseconds(1000), milliseconds(20'000)});
   return s;
 }
@@ -118,6 +122,8 @@ std::string describe(const swarm& s) {
   name(f.disk_loss, "disk-loss");
   name(f.membership, "membership");
   name(f.transfer, "transfer");
+  name(f.reconfigure, "reconfigure");
+  name(f.leader_hunt, "leader-hunt");
   name(f.clock_rate, "clock-rate");
   name(f.clock_wild, "clock-wild");
   name(f.clock_jump, "clock-jump");

@@ -27,6 +27,8 @@ struct fault_set {
   bool disk_loss = false;    ///< a new server comes back at the same address
   bool membership = false;   ///< servers join
   bool transfer = false;     ///< the leader hands over
+  bool reconfigure = false;  ///< any set of servers becomes the members
+  bool leader_hunt = false;  ///< who becomes the leader is killed, cut off or paused soon after
   bool clock_rate = false;   ///< within the stated bound
   bool clock_wild = false;   ///< far outside of it: default reads may be stale then
   bool clock_jump = false;   ///< monotonic clocks jump ahead, wall clocks to and fro
