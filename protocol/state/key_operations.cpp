@@ -1,5 +1,7 @@
 #include "protocol/state/key_operations.hpp"
 
+#include "protocol/base/mutants.hpp"
+
 #include "protocol/base/check.hpp"
 
 namespace belay::state {
@@ -48,7 +50,7 @@ key_result set(applying& a, const kv_op& op) {
 key_result set_if_unchanged(applying& a, const kv_op& op) {
   const auto place = a.t.kv.locate(op.key);
   const auto old = kv_table::entry(place);
-  if (op.index != (old ? old->modify_index : log_index{}))
+  if (op.index != (old ? old->modify_index : log_index{}) && !MUTANT(cas_ignores_index))
     return {key_outcome::refused, nullptr, {}};
   return {key_outcome::done, store(a, place, op, 0, old ? old->session : std::string()), {}};
 }
@@ -87,7 +89,10 @@ void remove(applying& a, const kv_table::place& place, const std::string& key) {
   a.t.kv.erase(place);
   a.t.graves.bury_key(key, a.index);
   a.t.marks.set(mark::tombstones, a.index);
-  key_was_changed(a, key);
+  if (MUTANT(delete_wakes_nobody))
+    a.t.marks.set(mark::kvs, a.index);
+  else
+    key_was_changed(a, key);
 }
 
 /// Contract 02 section 3: one tombstone for the whole tree, none for the empty prefix.
@@ -101,7 +106,8 @@ void remove_tree(applying& a, const std::string& prefix) {
     a.t.graves.bury_tree(prefix, a.index);
     a.t.marks.set(mark::tombstones, a.index);
   }
-  a.changed.push_back(kv_tree_removed{prefix});
+  if (!MUTANT(tree_delete_wakes_nobody))
+    a.changed.push_back(kv_tree_removed{prefix});
 }
 
 } // namespace

@@ -1,5 +1,7 @@
 #include "protocol/state/machine.hpp"
 
+#include "protocol/base/mutants.hpp"
+
 #include "protocol/base/check.hpp"
 #include "protocol/state/catalog_rules.hpp"
 #include "protocol/state/key_operations.hpp"
@@ -177,6 +179,8 @@ std::vector<dirty_row> machine::all_rows() const {
   return impl_->t.all_rows();
 }
 void machine::load_row(dirty_row row) {
+  if (MUTANT(tombstones_not_in_checkpoint) && row.table == table::tombstones)
+    return;
   impl_->t.restore(std::move(row));
 }
 
