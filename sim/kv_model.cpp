@@ -481,6 +481,42 @@ bool same_entry(const state::kv_entry& a, const state::kv_entry& b) {
          a.session == b.session && a.create_index == b.create_index && a.modify_index == b.modify_index;
 }
 
+namespace {
+
+bool same_result(const state::txn_result& a, const state::txn_result& b) {
+  const auto* x = std::get_if<state::kv_entry_ptr>(&a.row);
+  const auto* y = std::get_if<state::kv_entry_ptr>(&b.row);
+  if (x == nullptr || y == nullptr || !*x || !*y || a.with_value != b.with_value)
+    return false;
+  auto shown_by_a = **x, shown_by_b = **y;
+  if (!a.with_value)
+    shown_by_a.value = shown_by_b.value = nullptr; // it does not even travel
+  return same_entry(shown_by_a, shown_by_b);
+}
+
+bool same_error(const state::txn_error& a, const state::txn_error& b) {
+  return a.op_index == b.op_index && a.what == b.what;
+}
+
+} // namespace
+
+bool same_reply(const state::reply& a, const state::reply& b) {
+  if (a.index() != b.index())
+    return false;
+  if (const auto* flag = std::get_if<bool>(&a))
+    return *flag == *std::get_if<bool>(&b);
+  if (const auto* text = std::get_if<std::string>(&a))
+    return *text == *std::get_if<std::string>(&b);
+  if (const auto* refused = std::get_if<state::refusal>(&a))
+    return refused->text == std::get_if<state::refusal>(&b)->text;
+  if (const auto* t = std::get_if<state::txn_reply>(&a)) {
+    const auto* u = std::get_if<state::txn_reply>(&b);
+    return std::equal(t->results.begin(), t->results.end(), u->results.begin(), u->results.end(), same_result) &&
+           std::equal(t->errors.begin(), t->errors.end(), u->errors.begin(), u->errors.end(), same_error);
+  }
+  return true;
+}
+
 std::string described(const state::kv_entry& e) {
   std::string text = e.key + "=\"" + std::string(text_of(e.value)) + "\" created " + to_string(e.create_index) +
                      " modified " + to_string(e.modify_index);

@@ -115,6 +115,8 @@ private:
 
 /// In every field.
 bool same_entry(const state::kv_entry& a, const state::kv_entry& b);
+/// In all that Consul tells of it: a transaction shows values only where it read.
+bool same_reply(const state::reply& a, const state::reply& b);
 /// For people.
 std::string described(const state::kv_entry& e);
 

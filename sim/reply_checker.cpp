@@ -30,18 +30,6 @@ std::string described(const state::reply& r) {
   return "nothing";
 }
 
-/// Nulls in a reply would not survive encoding.
-bool well_formed(const state::reply& r) {
-  const auto* t = std::get_if<state::txn_reply>(&r);
-  return t == nullptr || std::all_of(t->results.begin(), t->results.end(), [](const state::txn_result& each) {
-           return std::visit([](const auto& row) { return row != nullptr; }, each.row);
-         });
-}
-
-bool same_reply(const state::reply& a, const state::reply& b) {
-  return well_formed(a) && a.index() == b.index() && wire::encode_reply(a) == wire::encode_reply(b);
-}
-
 const char* name_of(http::consistency mode) {
   return mode == http::consistency::stale ? "stale" : mode == http::consistency::consistent ? "consistent" : "default";
 }

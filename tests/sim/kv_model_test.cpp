@@ -1,0 +1,224 @@
+#include "protocol/base/random.hpp"
+#include "protocol/state/machine.hpp"
+#include "sim/kv_model.hpp"
+#include "tests/sim/written_log.hpp"
+
+#include <catch2/catch.hpp>
+
+#include <algorithm>
+
+using namespace belay;
+using namespace belay::sim;
+using state::kv_verb;
+
+namespace {
+
+struct log_writer {
+  kv_model model;
+  std::optional<state::reply> last;
+
+  log_writer& operator()(const state::command& c) {
+    last = model.apply(entry(model.applied().value + 1, c));
+    return *this;
+  }
+  std::string says() const {
+    if (!last)
+      return "not judged";
+    const auto* b = std::get_if<bool>(&*last);
+    return b == nullptr ? "other" : *b ? "true" : "false";
+  }
+};
+
+log_index i(std::uint64_t v) {
+  return log_index{v};
+}
+std::string exact(index_bounds b) {
+  return b.low == b.high ? to_string(b.low) : to_string(b.low) + ".." + to_string(b.high);
+}
+
+} // namespace
+
+TEST_CASE("model of keys: answers to writes") {
+  log_writer log;
+  CHECK(log(set("k", "a")).says() == "true");          // 1
+  CHECK(log(cas("k", "b", 0)).says() == "false");      // exists
+  CHECK(log(cas("k", "b", 1)).says() == "true");       // 3
+  CHECK(log(cas("k", "c", 1)).says() == "false");      // stale
+  CHECK(log(cas("none", "c", 3)).says() == "false");   // missing
+  CHECK(log(remove_cas("k", 0)).says() == "false");    // exists
+  CHECK(log(remove_cas("none", 77)).says() == "true"); // missing: C8
+  CHECK(log(remove_cas("k", 3)).says() == "true");     // 8
+  CHECK(log(remove_key("k")).says() == "true");        // missing
+  CHECK(log(remove_tree("")).says() == "true");
+  CHECK(log.model.entry_at("k", i(1))->modify_index == i(1));
+  CHECK(log.model.entry_at("k", i(2))->modify_index == i(1));
+  CHECK(*log.model.entry_at("k", i(3))->value == "b");
+  CHECK(log.model.entry_at("k", i(3))->create_index == i(1));
+  CHECK(log.model.entry_at("k", i(7)) != nullptr);
+  CHECK(log.model.entry_at("k", i(8)) == nullptr);
+  CHECK(log.model.entry_at("k", i(0)) == nullptr);
+}
+
+/// The verified sample of the contract, moved to start at entry 1 (its 53).
+TEST_CASE("model of keys: indexes of keys and prefixes") {
+  log_writer log;
+  log(set("p/a", "1"))(set("p/b", "1"))(set("q/a", "1"))(set("q/a", "1"))(remove_key("p/none"))(remove_key("p/b"));
+  log(set("q/a", "2"))(remove_key("p/a"))(set("q/a", "3"))(set("p/a", "4"))(remove_tree("p/"));
+  const auto key = [&](const char* k, std::uint64_t s) { return exact(log.model.key_index(k, i(s))); };
+  const auto prefix = [&](const char* p, std::uint64_t s) { return exact(log.model.prefix_index(p, i(s))); };
+  CHECK(key("p/a", 0) == "1"); // never 0
+  CHECK(prefix("p/", 0) == "1");
+  CHECK(key("p/a", 2) == "1");
+  CHECK(prefix("p/", 2) == "2");
+  CHECK(key("p/x", 3) == "3");
+  CHECK(prefix("p/", 3) == "2");
+  CHECK(key("q/a", 4) == "3"); // the same value: nothing moves (C7)
+  CHECK(key("p/x", 5) == "3");
+  CHECK(prefix("p/", 6) == "6"); // a tombstone
+  CHECK(key("p/b", 6) == "6");
+  CHECK(prefix("q/", 6) == "3");
+  CHECK(key("p/b", 7) == "7"); // missing: moves with all
+  CHECK(prefix("p/", 8) == "8");
+  CHECK(prefix("p/", 9) == "8");
+  CHECK(prefix("none/", 9) == "9");
+  CHECK(prefix("", 9) == "9");
+  CHECK(prefix("p/", 11) == "11");
+  CHECK(prefix("p/a", 11) == "8..11"); // an older tombstone of its own; a server may do better
+}
+
+TEST_CASE("model of keys: reaped tombstones are forgotten, the table's index is not") {
+  log_writer log;
+  log(set("p/a", "1"))(set("p/b", "1"))(remove_key("p/b"))(set("e/a", "1"))(remove_key("e/a"))(set("z", "1"));
+  CHECK(exact(log.model.prefix_index("p/", i(6))) == "3");
+  CHECK(exact(log.model.prefix_index("e/", i(6))) == "5");
+  log(state::tombstone_reap{i(3)})(state::tombstone_reap{i(5)});
+  CHECK(exact(log.model.prefix_index("p/", i(6))) == "3"); // as of then
+  CHECK(exact(log.model.prefix_index("p/", i(7))) == "1");
+  CHECK(exact(log.model.prefix_index("e/", i(7))) == "5");
+  CHECK(exact(log.model.prefix_index("e/", i(8))) == "6"); // nothing left: as the table
+  CHECK(exact(log.model.key_index("p/b", i(8))) == "6");
+  CHECK(log.model.reaped_between(i(6), i(7)));
+  CHECK_FALSE(log.model.reaped_between(i(8), i(9)));
+  CHECK_FALSE(log.model.reaped_between(i(1), i(6)));
+}
+
+TEST_CASE("model of keys: a transaction has all of its effects or none") {
+  log_writer log;
+  log(set("a", "1"))(set("b", "1"));
+  log(txn(key_op(kv_verb::set, "a", "2"), key_op(kv_verb::remove, "b"), key_op(kv_verb::cas, "c", "3", 99)));
+  REQUIRE(log.last);
+  const auto failed = std::get<state::txn_reply>(*log.last);
+  REQUIRE(failed.errors.size() == 1);
+  CHECK(failed.errors[0].op_index == 2);
+  CHECK(failed.errors[0].what == "failed to set key \"c\", index is stale");
+  CHECK(failed.results.empty());
+  CHECK(*log.model.entry_at("a", i(3))->value == "1");
+  CHECK(log.model.entry_at("b", i(3)) != nullptr);
+  CHECK(exact(log.model.prefix_index("", i(3))) == "2");
+
+  log(txn(key_op(kv_verb::set, "a", "2"), key_op(kv_verb::remove, "b"), key_op(kv_verb::cas, "c", "3")));
+  REQUIRE(log.last);
+  CHECK(std::get<state::txn_reply>(*log.last).results.size() == 2);
+  CHECK(*log.model.entry_at("a", i(4))->value == "2");
+  CHECK(log.model.entry_at("b", i(4)) == nullptr);
+  CHECK(log.model.entry_at("c", i(4))->modify_index == i(4));
+}
+
+TEST_CASE("model of keys: what sessions decide is not judged, the rest is") {
+  log_writer log;
+  log(set("p/a", "1"))(set("p/b", "1"));
+  CHECK(log(lock("p/b")).says() == "not judged");
+  CHECK_FALSE(log.model.doubtful("p/b", i(2)));
+  CHECK(log.model.doubtful("p/b", i(3)));
+  CHECK_FALSE(log.model.doubtful("p/a", i(3)));
+  CHECK(exact(log.model.prefix_index("p/", i(3))) == "1..3");
+  CHECK(exact(log.model.prefix_index("p/a", i(3))) == "1");
+  CHECK(log.model.entries_at("p/", i(3)).size() == 1);
+  CHECK(log(set("p/b", "2")).says() == "true");
+  CHECK(log(cas("p/b", "2", 1)).says() == "not judged");
+  CHECK(log(cas("p/a", "2", 9)).says() == "false");
+  state::session_destroy end;
+  end.ids = {"11111111-2222-3333-4444-555555555555"};
+  log(end);
+  CHECK(exact(log.model.key_index("none", i(7))) == "2..7");
+  // A transaction with a lock in it may fail: what it would write is doubtful, too.
+  auto acquire = key_op(kv_verb::lock, "p/c", "x");
+  log(txn(key_op(kv_verb::set, "p/a", "9"), acquire));
+  CHECK(log.says() == "not judged");
+  CHECK(log.model.doubtful("p/a", i(8)));
+}
+
+/// Both are written from the contract, one from the other's tables never: where they differ, one is wrong.
+TEST_CASE("model of keys: agrees with the state machine on random logs") {
+  seeded_random random(7);
+  const char* keys[] = {"a", "p/", "p/a", "p/b", "p/a/x", "p/a/y", "q/a"};
+  const char* prefixes[] = {"", "p", "p/", "p/a", "p/a/", "q/", "none"};
+  for (int round = 0; round < 60; ++round) {
+    state::machine machine;
+    kv_model model;
+    state::effects changed;
+    const auto some_key = [&] { return std::string(keys[random.below(std::size(keys))]); };
+    const auto some_op = [&]() -> state::kv_op {
+      const auto key = some_key();
+      const auto old = model.entry_at(key, model.applied());
+      const auto index = random.below(3) == 0 || !old ? random.below(3) : old->modify_index.value;
+      const auto value = std::to_string(random.below(3));
+      switch (random.below(12)) {
+      case 0:
+        return key_op(kv_verb::cas, key, value, index);
+      case 1:
+        return key_op(kv_verb::remove, key);
+      case 2:
+        return key_op(kv_verb::remove_cas, key, "", index);
+      case 3:
+        return key_op(kv_verb::remove_tree, random.below(6) == 0 ? "" : prefixes[1 + random.below(6)]);
+      default:
+        return key_op(kv_verb::set, key, value);
+      }
+    };
+    const auto some_read = [&]() -> state::kv_op {
+      constexpr kv_verb reads[] = {kv_verb::get, kv_verb::get_tree, kv_verb::check_index, kv_verb::check_not_exists,
+                                   kv_verb::check_session};
+      return key_op(reads[random.below(5)], some_key(), "", random.below(20));
+    };
+    for (std::uint64_t n = 1; n <= 60; ++n) {
+      state::command c = state::kv_write{some_op()};
+      if (random.below(4) == 0) {
+        state::txn t;
+        for (auto count = 1 + random.below(4); count > 0; --count)
+          t.ops.push_back(random.below(4) == 0 ? some_read() : some_op());
+        c = t;
+      } else if (random.below(15) == 0) {
+        c = state::tombstone_reap{i(random.below(n))};
+      }
+      const auto right = machine.apply(i(n), cluster_time{n}, c, changed);
+      const auto answer = model.apply(entry(n, c));
+      INFO("round " << round << " entry " << n);
+      if (!std::holds_alternative<state::tombstone_reap>(c)) {
+        REQUIRE(answer);
+        REQUIRE(same_reply(*answer, right));
+      }
+      for (const auto* key : keys) {
+        INFO("key " << key);
+        const auto told = machine.evaluate(state::kv_get{key});
+        REQUIRE(model.key_index(key, i(n)).contains(told.index));
+        const auto& entries = std::get<state::kv_entries>(told.data).entries;
+        const auto mine = model.entry_at(key, i(n));
+        REQUIRE(entries.empty() == (mine == nullptr));
+        if (mine)
+          REQUIRE(same_entry(*entries.front(), *mine));
+      }
+      for (const auto* prefix : prefixes) {
+        INFO("prefix " << prefix);
+        const auto told = machine.evaluate(state::kv_list{prefix});
+        const auto bounds = model.prefix_index(prefix, i(n));
+        INFO(exact(bounds) << " told " << to_string(told.index));
+        REQUIRE(bounds.contains(told.index));
+        const auto& entries = std::get<state::kv_entries>(told.data).entries;
+        const auto mine = model.entries_at(prefix, i(n));
+        REQUIRE(std::equal(entries.begin(), entries.end(), mine.begin(), mine.end(),
+                           [](const auto& a, const auto& b) { return same_entry(*a, *b); }));
+      }
+    }
+  }
+}
