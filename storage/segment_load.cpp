@@ -1,6 +1,8 @@
 // Reading a Raft log back: the part of segment_log that decides what is a torn write and what is damage.
 
 #include "storage/segment_log.hpp"
+#include "protocol/base/mutants.hpp"
+#include "protocol/base/probe.hpp"
 
 #include <charconv>
 
@@ -23,6 +25,7 @@ std::optional<std::uint64_t> number_of(std::string_view name, std::string_view e
 } // namespace
 
 failure segment_log::damage(const std::string& name, std::size_t offset, const std::string& what) const {
+  PROBE("log: damage found");
   return failure{
       "Raft log is damaged: " + path(name) + " at offset " + std::to_string(offset) + ": " + what +
       ". Nothing was changed. Check the disk, then restore the data directory from a copy, or remove the whole data "
@@ -122,6 +125,8 @@ status segment_log::read_segment(std::uint64_t number, bool last, loaded_log& in
   for (;;) {
     const auto look = look_at_frame(all, offset, position_.sequence, *header);
     if (look.state != frame_state::whole) {
+      if (MUTANT(damage_cut_as_torn))
+        break;
       const auto expected = "frame " + std::to_string(position_.sequence);
       if (look.state == frame_state::damaged)
         return damage(name, offset, expected + " has a wrong checksum or number, and is no unfinished write");
@@ -172,6 +177,8 @@ status segment_log::secure_end(std::string_view all, std::size_t last_frame, std
   // be followed by zeros.
   const auto used = all.find_last_not_of('\0') + 1;
   const auto torn = used > end ? used - end : 0;
+  if (torn > 0)
+    PROBE("log: torn tail cut");
   bytes.append(torn, '\0');
   if (auto s = active_->f->write_at(last_frame, {bytes}); !s)
     return s;

@@ -1,4 +1,6 @@
 #include "storage/segment_log.hpp"
+#include "protocol/base/mutants.hpp"
+#include "protocol/base/probe.hpp"
 
 #include <algorithm>
 #include <cstdio>
@@ -61,6 +63,7 @@ result<std::unique_ptr<segment_log>> segment_log::open(file_system& files, std::
 }
 
 failure segment_log::die(const std::string& why) {
+  PROBE("log: append failed for good");
   // Whatever the reason was, it does not begin with "no space": that would mean that the log is unchanged.
   dead_ = "Raft log in " + directory_ + " failed: " + why;
   return failure{dead_};
@@ -104,10 +107,12 @@ status segment_log::append(const std::vector<raft::persist_batch>& batches) {
   if (!active_ || active_->offset + frame_.size() > active_->header.file_bytes) {
     const auto needed = segment_header_bytes + frame_.size();
     if (!spare_ || !spare_->synced || spare_->bytes < needed) {
+      PROBE("log: append waited for a segment to be filled");
       ++counters_.waited_for_fill;
       if (auto s = fill_spare(needed, SIZE_MAX); !s) {
         if (!s.error().starts_with(no_space))
           return die(s.error());
+        PROBE("log: no space for the next segment");
         if (spare_ && spare_->bytes > options_.segment_bytes)
           drop_spare(); // a smaller append may still fit
         return s;
@@ -139,7 +144,7 @@ status segment_log::write_frame() {
   seal_frame(frame_, active_->header, position_.sequence, active_->offset);
   if (auto s = active_->f->write_at(active_->offset, {frame_}); !s)
     return s;
-  if (auto s = active_->f->sync(); !s)
+  if (auto s = MUTANT(log_not_synced) ? status(done{}) : active_->f->sync(); !s)
     return s;
   active_->offset += frame_.size();
   return done{};
@@ -162,6 +167,8 @@ status segment_log::begin_segment() {
     return s;
   next.offset = segment_header_bytes + frame_.size();
   ++counters_.segments_begun;
+  if (spare_->recycled)
+    PROBE("log: segment recycled");
   counters_.segments_recycled += spare_->recycled;
   spare_.reset();
   if (active_)
@@ -225,7 +232,8 @@ status segment_log::compact(log_index first_kept) {
   PRECONDITION(loaded_);
   if (!dead_.empty())
     return failure{dead_};
-  while (!segments_.empty() && segments_.front().highest < first_kept) {
+  while (!segments_.empty() && (segments_.front().highest < first_kept || MUTANT(log_compacted_too_far))) {
+    PROBE("log: segment dropped behind a checkpoint");
     const auto& oldest = segments_.front();
     const bool keep = free_.size() < options_.free_segments_max && oldest.header.file_bytes == options_.segment_bytes;
     const auto freed = free_name(next_free_number_);

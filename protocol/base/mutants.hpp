@@ -9,7 +9,62 @@
 namespace belay {
 
 /// In alphabetical order. Each has a line in tests/mutants/README.md.
-#define BELAY_MUTANTS(M) M(commit_any_term)
+#define BELAY_MUTANTS(M)                                                                                               \
+  M(append_acked_before_durable)                                                                                       \
+  M(apply_depends_on_node)                                                                                             \
+  M(cas_ignores_index)                                                                                                 \
+  M(changed_rows_forgotten)                                                                                            \
+  M(checkpoint_index_ahead)                                                                                            \
+  M(checksum_ignored)                                                                                                  \
+  M(commit_any_term)                                                                                                   \
+  M(commit_beyond_verified)                                                                                            \
+  M(commit_minority)                                                                                                   \
+  M(config_not_rolled_back)                                                                                            \
+  M(conflicting_suffix_kept)                                                                                           \
+  M(damage_cut_as_torn)                                                                                                \
+  M(delete_wakes_nobody)                                                                                               \
+  M(failed_append_ignored)                                                                                             \
+  M(forwarded_write_retried)                                                                                           \
+  M(guard_lost_by_restart)                                                                                             \
+  M(hard_state_lost)                                                                                                   \
+  M(index_back_after_delete)                                                                                           \
+  M(leader_counts_unwritten)                                                                                           \
+  M(leader_time_goes_back)                                                                                             \
+  M(leader_without_quorum_stays)                                                                                       \
+  M(lease_from_reply_time)                                                                                             \
+  M(lease_kept_in_transfer)                                                                                            \
+  M(lock_delay_ignored)                                                                                                \
+  M(lock_granted_twice)                                                                                                \
+  M(lock_outlives_session)                                                                                             \
+  M(log_compacted_too_far)                                                                                             \
+  M(log_not_synced)                                                                                                    \
+  M(membership_not_joint)                                                                                              \
+  M(nested_prefix_not_woken)                                                                                           \
+  M(old_round_counts)                                                                                                  \
+  M(only_first_watcher_woken)                                                                                          \
+  M(prevote_ignored_when_lagging)                                                                                      \
+  M(read_before_noop)                                                                                                  \
+  M(read_id_reused)                                                                                                    \
+  M(read_round_not_confirmed)                                                                                          \
+  M(read_served_before_applied)                                                                                        \
+  M(renewal_forgotten)                                                                                                 \
+  M(snapshot_below_commit_installed)                                                                                   \
+  M(snapshot_wakes_nobody)                                                                                             \
+  M(stalled_disk_keeps_leading)                                                                                        \
+  M(suffix_kept_under_snapshot)                                                                                        \
+  M(timers_of_deposed_leader)                                                                                          \
+  M(tombstones_not_in_checkpoint)                                                                                      \
+  M(tree_delete_wakes_nobody)                                                                                          \
+  M(truncate_on_old_append)                                                                                            \
+  M(txn_not_rolled_back)                                                                                               \
+  M(unknown_told_as_refused)                                                                                           \
+  M(vote_forgotten_on_step_down)                                                                                       \
+  M(vote_not_durable)                                                                                                  \
+  M(vote_reply_kind_ignored)                                                                                           \
+  M(vote_while_leader_heard)                                                                                           \
+  M(vote_without_log_check)                                                                                            \
+  M(votes_counted_not_collected)                                                                                       \
+  M(watch_parked_without_look)
 
 #define BELAY_MUTANT_NAME(name) name,
 enum class mutant : unsigned char { none, BELAY_MUTANTS(BELAY_MUTANT_NAME) };

@@ -1,7 +1,8 @@
 #pragma once
 // PROBE("name") marks a rare path, so that the simulator can tell whether its runs ever get there. Nothing in shipped
-// builds; where BELAY_SIMULATION_HOOKS is defined, a counter. One thread.
+// builds; where BELAY_SIMULATION_HOOKS is defined, a counter. Any thread.
 
+#include <atomic>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -14,10 +15,16 @@ namespace belay {
 class probe {
 public:
   explicit probe(const char* name);
-  void reached() { ++*count_; }
+  void reached() { count_.fetch_add(1, std::memory_order_relaxed); }
+
+  const char* name() const { return name_; }
+  std::uint64_t count() const { return count_.load(std::memory_order_relaxed); }
+  const probe* next() const { return next_; }
 
 private:
-  std::uint64_t* count_;
+  const char* name_;
+  std::atomic<std::uint64_t> count_{0};
+  const probe* next_ = nullptr; ///< in the list of all
 };
 
 #define PROBE(name)                                                                                                    \
@@ -34,7 +41,8 @@ private:
 
 #endif
 
-/// How often each probe was reached since the process began. Without the hooks: empty.
-const std::map<std::string, std::uint64_t>& probe_counts();
+/// How often each probe was reached since the process began, places of the same name together. Without the hooks:
+/// empty.
+std::map<std::string, std::uint64_t> probe_counts();
 
 } // namespace belay

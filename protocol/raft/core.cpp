@@ -1,4 +1,6 @@
 #include "protocol/raft/core_impl.hpp"
+#include "protocol/base/mutants.hpp"
+#include "protocol/base/probe.hpp"
 
 #include <algorithm>
 
@@ -31,8 +33,10 @@ core::impl::impl(node_id id, limits l, restored_state restored, std::uint64_t se
   PRECONDITION(lim.election_ticks > 0);
   PRECONDITION(lim.heartbeat_ticks > 0);
   const bool fits = log.restore(restored.snapshot, std::move(restored.entries));
-  if (!fits)
+  if (!fits) {
+    PROBE("raft: checkpoint over a log that does not fit, at the start");
     restart_after = restored.snapshot;
+  }
   durable_hard = hard;
   if (hard.term < log.last_term()) {
     hard = {log.last_term(), {}};
@@ -43,7 +47,7 @@ core::impl::impl(node_id id, limits l, restored_state restored, std::uint64_t se
   verified = commit;
   soft.term = hard.term;
   // A leader may count on us from before the restart: its lease must survive that.
-  guard = !config().empty();
+  guard = !config().empty() && !MUTANT(guard_lost_by_restart);
   election_timeout = shuffled_timeout();
 }
 
@@ -153,6 +157,8 @@ void core::impl::take_persist() {
   handed_out = log.last();
   unconfirmed.push_back({b.token, b.hard, b.entries.empty() ? log_index{} : handed_out, ticks, std::move(held)});
   held.clear();
+  if (MUTANT(hard_state_lost))
+    b.hard.reset();
   out.persist = std::move(b);
 }
 

@@ -2,6 +2,8 @@
 
 #include "protocol/raft/core_impl.hpp"
 #include "protocol/raft/quorum.hpp"
+#include "protocol/base/mutants.hpp"
+#include "protocol/base/probe.hpp"
 
 #include <algorithm>
 
@@ -14,7 +16,7 @@ void core::impl::follow(term_id term, node_id new_leader) {
     election_elapsed = 0;
     election_timeout = shuffled_timeout();
   }
-  if (term > hard.term) {
+  if (term > hard.term || MUTANT(vote_forgotten_on_step_down)) {
     hard = {term, {}}; // the vote is reset here and nowhere else (R1)
     hard_changed = true;
     verified = commit;
@@ -49,6 +51,8 @@ void core::impl::heard_leader() {
 }
 
 bool core::impl::guards_leader() const {
+  if (MUTANT(vote_while_leader_heard))
+    return false;
   if (soft.role == role::leader)
     return true; // a quorum hears us, or we would have stepped down
   // Ticks alone may come a little early after a contact, and the time alone may jump after a pause: both have to have
@@ -160,16 +164,24 @@ void core::impl::lead() {
 }
 
 void core::impl::on_vote_request(const message& m, const vote_request& r) {
-  const bool up_to_date =
-      r.last_term > log.last_term() || (r.last_term == log.last_term() && r.last_index >= log.last()); // section 3.6.1
+  const bool up_to_date = MUTANT(vote_without_log_check) || r.last_term > log.last_term() ||
+                          (r.last_term == log.last_term() && r.last_index >= log.last()); // section 3.6.1
   const bool guarded = guards_leader() && !r.transfer;
   if (r.pre_vote) {
     // In our own term a pre-vote is worth granting only as long as we could still vote.
     const bool term_free =
         m.term > hard.term || (m.term == hard.term && hard.voted_for.is_zero() && soft.leader.is_zero());
-    if (!guarded && up_to_date && term_free)
+    if (!guarded && up_to_date && term_free) {
       send_as(m.term, m.from, vote_reply{true, true});
+      return;
+    }
+    if (guarded)
+      PROBE("raft: pre-vote refused, leader heard");
+    else if (!up_to_date)
+      PROBE("raft: pre-vote refused, log behind");
     else
+      PROBE("raft: pre-vote refused, term not free");
+    if (!(MUTANT(prevote_ignored_when_lagging) && m.term <= hard.term))
       send_now(m.from, vote_reply{true, false}); // with our term, so that a lagging node catches up (R3)
     return;
   }
@@ -181,6 +193,10 @@ void core::impl::on_vote_request(const message& m, const vote_request& r) {
     follow(m.term, {});
   const bool free = hard.voted_for == m.from || (hard.voted_for.is_zero() && soft.leader.is_zero());
   if (!free || !up_to_date || soft.role != role::follower) {
+    if (!free)
+      PROBE("raft: vote refused, given already");
+    else if (!up_to_date)
+      PROBE("raft: vote refused, log behind");
     send_now(m.from, vote_reply{false, false});
     return;
   }
@@ -189,23 +205,35 @@ void core::impl::on_vote_request(const message& m, const vote_request& r) {
     hard_changed = true;
   }
   election_elapsed = 0;
-  send_durable(m.from, vote_reply{false, true});
+  if (MUTANT(vote_not_durable))
+    send_now(m.from, vote_reply{false, true});
+  else
+    send_durable(m.from, vote_reply{false, true});
 }
 
 void core::impl::on_vote_reply(const message& m, const vote_reply& r) {
   // Kind and term must be those of the campaign that is on; each voter counts once (R2).
-  const bool fits = r.pre_vote
+  const bool pre_vote = r.pre_vote && !(MUTANT(vote_reply_kind_ignored) && soft.role == role::candidate);
+  const bool fits = pre_vote
                         ? soft.role == role::pre_candidate && m.term == (r.granted ? hard.term.next() : hard.term)
                         : soft.role == role::candidate && m.term == hard.term;
-  if (!fits || !config().is_voter(m.from))
+  if (!fits || !config().is_voter(m.from)) {
+    PROBE("raft: vote of another campaign");
     return;
-  votes[m.from] = r.granted;
+  }
+  auto voter = m.from;
+  if (MUTANT(votes_counted_not_collected) && votes.contains(voter))
+    for (auto other : config().voters)
+      voter = votes.contains(other) ? voter : other;
+  votes[voter] = r.granted;
   count_votes();
 }
 
 void core::impl::on_timeout_now(const message& m) {
-  if (m.term == hard.term && soft.role == role::follower && soft.leader == m.from && may_campaign())
+  if (m.term == hard.term && soft.role == role::follower && soft.leader == m.from && may_campaign()) {
+    PROBE("raft: campaign at the leader's request");
     campaign(true);
+  }
 }
 
 } // namespace belay::raft

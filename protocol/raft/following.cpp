@@ -1,6 +1,8 @@
 // The follower's side of appends (dissertation 3.5; conflict hints after etcd/raft).
 
 #include "protocol/raft/core_impl.hpp"
+#include "protocol/base/mutants.hpp"
+#include "protocol/base/probe.hpp"
 
 #include <algorithm>
 
@@ -52,7 +54,9 @@ void core::impl::on_append(const message& m, const append_entries& a) {
   }
   auto fresh = a.entries.begin();
   while (fresh != a.entries.end() &&
-         (fresh->index <= log.base() || (log.holds(fresh->index) && log.term_at(fresh->index) == fresh->term)))
+         (fresh->index <= log.base() ||
+          (log.holds(fresh->index) &&
+           (MUTANT(conflicting_suffix_kept) || log.term_at(fresh->index) == fresh->term))))
     ++fresh;
   if (fresh != a.entries.end()) {
     if (fresh->index <= commit || fresh->time < log.time_at(fresh->index.prev()))
@@ -66,8 +70,12 @@ void core::impl::on_append(const message& m, const append_entries& a) {
       config_took_effect();
   }
   const log_index last{a.prev_index.value + a.entries.size()};
+  if (MUTANT(truncate_on_old_append) && !a.entries.empty() && last >= commit && last < log.last()) {
+    truncate_log(last.next());
+    verified = last;
+  }
   verified = std::max(verified, last);
-  auto upto = std::min(a.commit, verified);
+  auto upto = std::min(a.commit, MUTANT(commit_beyond_verified) ? log.last() : verified);
   // A checkpoint that is being put in force has to stay part of what is committed, whatever a peer says.
   if (installing() && log.term_at(incoming->meta.index) != incoming->meta.term)
     upto = std::min(upto, incoming->meta.index.prev());
@@ -77,7 +85,10 @@ void core::impl::on_append(const message& m, const append_entries& a) {
   append_reply r;
   r.success = true;
   r.round = a.round;
-  if (hard_is_durable() && (verified <= durable || a.entries.empty())) {
+  if (MUTANT(append_acked_before_durable)) {
+    r.match = verified;
+    send_now(m.from, r);
+  } else if (hard_is_durable() && (verified <= durable || a.entries.empty())) {
     r.match = std::min(verified, durable); // a heartbeat is answered at once, with what is on disk already
     send_now(m.from, r);
   } else {
@@ -87,6 +98,10 @@ void core::impl::on_append(const message& m, const append_entries& a) {
 }
 
 void core::impl::reject_append(const message& m, const append_entries& a) {
+  if (a.prev_index > log.last())
+    PROBE("raft: append refused, gap");
+  else
+    PROBE("raft: append refused, other term");
   if (a.prev_index <= commit)
     return; // contradicts what is committed: not from an honest leader
   append_reply r;
@@ -107,8 +122,11 @@ void core::impl::truncate_log(log_index from) {
     for (auto& batch : unconfirmed)
       batch.last = std::min(batch.last, from.prev());
   }
-  if (log.truncate_from(from))
+  PROBE("raft: conflicting suffix cut");
+  if (log.truncate_from(from)) {
+    PROBE("raft: configuration rolled back");
     config_took_effect();
+  }
 }
 
 } // namespace belay::raft

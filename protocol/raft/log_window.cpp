@@ -1,6 +1,7 @@
 #include "protocol/raft/log_window.hpp"
 
 #include "protocol/base/check.hpp"
+#include "protocol/base/mutants.hpp"
 
 #include <algorithm>
 #include <iterator>
@@ -73,7 +74,7 @@ bool log_window::truncate_from(log_index i) {
   PRECONDITION(holds(i));
   entries_.erase(entries_.begin() + static_cast<std::ptrdiff_t>(i.value - base_.value - 1), entries_.end());
   bool changes = false;
-  while (configs_.size() > 1 && configs_.back().index >= i) {
+  while (!MUTANT(config_not_rolled_back) && configs_.size() > 1 && configs_.back().index >= i) {
     configs_.pop_back();
     changes = true;
   }

@@ -1,6 +1,8 @@
 // First configuration, joint consensus (dissertation 4.3), removal, and leadership transfer (3.10).
 
 #include "protocol/raft/core_impl.hpp"
+#include "protocol/base/mutants.hpp"
+#include "protocol/base/probe.hpp"
 
 #include <algorithm>
 
@@ -31,16 +33,21 @@ std::optional<propose_error> core::impl::propose_configuration(const configurati
     return propose_error::transferring;
   if (!may_serve_reads())
     return propose_error::no_noop_yet; // R6
-  if (config().joint() || log.config_index() > commit)
+  if (config().joint() || log.config_index() > commit) {
+    PROBE("raft: membership change refused, one is under way");
     return propose_error::change_in_progress;
+  }
   if (!well_formed(target) || target.joint() || target == config())
     return propose_error::invalid;
-  append_own(entry_kind::configuration, make_payload(encode(first_step(config(), target))), time);
+  const auto next = MUTANT(membership_not_joint) ? target : first_step(config(), target);
+  append_own(entry_kind::configuration, make_payload(encode(next)), time);
   return std::nullopt;
 }
 
 void core::impl::config_took_effect() {
   out.config_changed = config();
+  if (config().joint())
+    PROBE("raft: joint configuration");
   if (soft.role == role::leader)
     sync_progress();
   else if (soft.role != role::follower && !electable())
@@ -66,6 +73,7 @@ void core::impl::after_commit() {
   if (soft.role != role::leader || log.config_index() > commit)
     return;
   if (config().joint()) {
+    PROBE("raft: joint configuration committed");
     append_own(entry_kind::configuration, make_payload(encode(second_step(config()))), {});
     commit_by_count(); // with fewer voters a quorum may be there already
     return;
@@ -76,6 +84,7 @@ void core::impl::after_commit() {
     return;
   // Section 4.2.2: a leader that is not in the new configuration steps down once that is committed; first it names an
   // heir.
+  PROBE("raft: leader leaves the configuration");
   retiring = true;
   for (const auto& [id, p] : followers)
     if (config().is_voter(id) && (transfer_to.is_zero() || p.match > followers.at(transfer_to).match))
@@ -104,6 +113,7 @@ void core::impl::tick_transfer() {
     return;
   auto it = followers.find(transfer_to);
   if (++transfer_ticks > lim.election_ticks || it == followers.end()) {
+    PROBE("raft: transfer given up");
     transfer_to = {};
     if (retiring)
       follow(hard.term, {});
@@ -114,6 +124,7 @@ void core::impl::tick_transfer() {
   // Not before a later tick than the one in which the transfer began: whoever serves reads under our lease has heard by
   // now that it is over. It does not come back in this term even if the transfer fails, because this message may arrive
   // at any later time.
+  PROBE("raft: lease forfeited to a transfer");
   send_now(transfer_to, timeout_now{});
   lease_forfeited = true;
   if (retiring)

@@ -1,6 +1,7 @@
 #pragma once
 // Majorities of a configuration; of both halves while it is joint (dissertation 4.3).
 
+#include "protocol/base/mutants.hpp"
 #include "protocol/raft/types.hpp"
 
 #include <algorithm>
@@ -30,7 +31,8 @@ std::uint64_t quorum_value(const configuration& c, F&& reached) {
     all.reserve(half.size());
     for (auto id : half)
       all.push_back(reached(id));
-    const auto middle = all.begin() + static_cast<std::ptrdiff_t>(half.size() / 2);
+    const auto rank = half.size() / 2 - (MUTANT(commit_minority) && half.size() > 1 ? 1 : 0);
+    const auto middle = all.begin() + static_cast<std::ptrdiff_t>(rank);
     std::nth_element(all.begin(), middle, all.end(), std::greater<>());
     return *middle;
   };

@@ -2,6 +2,8 @@
 
 #include "protocol/raft/core_impl.hpp"
 #include "protocol/raft/quorum.hpp"
+#include "protocol/base/mutants.hpp"
+#include "protocol/base/probe.hpp"
 
 #include <algorithm>
 
@@ -18,7 +20,10 @@ void core::impl::start_rounds() {
   const auto in_flight = static_cast<std::size_t>(
       std::count_if(rounds.begin(), rounds.end(), [](const read_round& r) { return !r.reads.empty(); }));
   // Before the no-op is committed the commit index may be older than what an earlier leader has answered with (R10).
-  const bool reads_may_go = !reads_waiting.empty() && may_serve_reads() && in_flight < lim.read_rounds_max;
+  const bool reads_may_go = !reads_waiting.empty() && (may_serve_reads() || MUTANT(read_before_noop)) &&
+                            in_flight < lim.read_rounds_max;
+  if (!reads_waiting.empty() && !may_serve_reads())
+    PROBE("raft: read waits for the term's first commit");
   if (!reads_may_go && !heartbeat_due)
     return;
   heartbeat_due = false;
@@ -32,14 +37,15 @@ void core::impl::confirm_rounds() {
   if (rounds.empty())
     return;
   const auto reached = quorum_value(config(), [&](node_id id) -> std::uint64_t {
-    if (id == self)
+    if (id == self || MUTANT(read_round_not_confirmed))
       return round;
     auto it = followers.find(id);
     return it == followers.end() ? 0 : it->second.round_acked;
   });
   while (!rounds.empty() && rounds.front().number <= reached) {
     auto& r = rounds.front();
-    lease_base = std::max(r.sent, lease_base.value_or(r.sent));
+    const auto from = MUTANT(lease_from_reply_time) ? now : r.sent;
+    lease_base = std::max(from, lease_base.value_or(from));
     for (auto id : r.reads)
       out.reads_confirmed.push_back({id, r.index});
     rounds.pop_front();
@@ -48,6 +54,8 @@ void core::impl::confirm_rounds() {
 
 void core::impl::fail_reads() {
   auto& failed = out.reads_failed;
+  if (!rounds.empty() || !reads_waiting.empty())
+    PROBE("raft: read round failed");
   for (const auto& r : rounds)
     failed.insert(failed.end(), r.reads.begin(), r.reads.end());
   failed.insert(failed.end(), reads_waiting.begin(), reads_waiting.end());
@@ -59,7 +67,8 @@ local_time core::impl::lease_until() const {
   // A server that is left as the only voter asks nobody, so whoever removes itself gives up its lease when it says so.
   if (!config().is_voter(self))
     return local_time{0};
-  if (!may_serve_reads() || !transfer_to.is_zero() || retiring || lease_forfeited || !lease_base)
+  const bool given_up = !transfer_to.is_zero() || retiring || lease_forfeited;
+  if (!may_serve_reads() || (given_up && !MUTANT(lease_kept_in_transfer)) || !lease_base)
     return local_time{0};
   const double share = std::max(0.0, 1.0 - 2.0 * lim.clock_rate_error);
   const std::chrono::nanoseconds election_time = lim.tick * lim.election_ticks;

@@ -2,6 +2,8 @@
 
 #include "protocol/raft/core_impl.hpp"
 #include "protocol/raft/quorum.hpp"
+#include "protocol/base/mutants.hpp"
+#include "protocol/base/probe.hpp"
 
 #include <algorithm>
 
@@ -10,7 +12,10 @@ namespace belay::raft {
 using state_type = enum progress_view::state;
 
 log_index core::impl::append_own(entry_kind kind, payload data, cluster_time time) {
-  const entry e{log.last().next(), hard.term, std::max(time, log.last_time()), kind, std::move(data)};
+  if (time < log.last_time() && kind == entry_kind::command)
+    PROBE("raft: wall clock behind cluster time");
+  const bool keep = MUTANT(leader_time_goes_back) && kind == entry_kind::command;
+  const entry e{log.last().next(), hard.term, keep ? time : std::max(time, log.last_time()), kind, std::move(data)};
   uncommitted_bytes += e.data->size();
   if (log.append(e))
     config_took_effect();
@@ -30,8 +35,10 @@ std::variant<log_index, propose_error> core::impl::propose(std::vector<payload> 
       return propose_error::invalid;
     bytes += c->size();
   }
-  if (uncommitted_bytes > 0 && uncommitted_bytes + bytes > lim.uncommitted_bytes_max)
+  if (uncommitted_bytes > 0 && uncommitted_bytes + bytes > lim.uncommitted_bytes_max) {
+    PROBE("raft: too much uncommitted");
     return propose_error::too_much_uncommitted;
+  }
   const auto first = log.last().next();
   for (auto& c : commands)
     append_own(entry_kind::command, std::move(c), time);
@@ -50,8 +57,14 @@ void core::impl::tick_leader() {
     else
       ++it;
   }
-  if (!quorum_is_heard() || persist_age_ticks() >= lim.stall_elections * lim.election_ticks) {
+  if (!quorum_is_heard() && !MUTANT(leader_without_quorum_stays)) {
+    PROBE("raft: step down without quorum");
     follow(hard.term, {}); // the vote of this term stays (R1)
+    return;
+  }
+  if (persist_age_ticks() >= lim.stall_elections * lim.election_ticks && !MUTANT(stalled_disk_keeps_leading)) {
+    PROBE("raft: leader stepped down for a stalled disk");
+    follow(hard.term, {});
     return;
   }
   tick_transfer();
@@ -142,7 +155,7 @@ void core::impl::on_append_reply(const message& m, const append_reply& r) {
   auto& p = it->second;
   p.silent_ticks = 0;
   if (r.round > p.round_acked) {
-    p.round_acked = r.round;
+    p.round_acked = MUTANT(old_round_counts) ? round : r.round;
     confirm_rounds();
   }
   if (r.success) {
@@ -158,8 +171,10 @@ void core::impl::on_append_reply(const message& m, const append_reply& r) {
   }
   const bool current = p.state == state_type::probe ? r.rejected == p.next.prev()
                                                     : p.state == state_type::replicate && r.rejected > p.match;
-  if (!current || r.rejected.is_zero())
+  if (!current || r.rejected.is_zero()) {
+    PROBE("raft: late refusal of an append");
     return;
+  }
   // The follower skipped what is newer than the entry we asked about; skip what is newer than the entry it names.
   const auto hint = std::min({r.conflict_index, r.rejected, log.last()});
   const auto fits = log.last_not_above(hint, r.conflict_term);
@@ -169,13 +184,19 @@ void core::impl::on_append_reply(const message& m, const append_reply& r) {
 void core::impl::commit_by_count() {
   const log_index reached{quorum_value(config(), [&](node_id id) -> std::uint64_t {
     if (id == self)
-      return durable.value;
+      return MUTANT(leader_counts_unwritten) ? log.last().value : durable.value;
     auto it = followers.find(id);
     return it == followers.end() ? 0 : it->second.match.value;
   })};
   // Section 3.6.2: only entries of our own term commit by counting (R9).
-  if (reached <= commit || log.term_at(reached) != hard.term)
+  if (reached <= commit)
     return;
+  if (log.term_at(reached) != hard.term && !MUTANT(commit_any_term)) {
+    PROBE("raft: a quorum has an entry of an earlier term");
+    return;
+  }
+  if (commit.next() < term_start)
+    PROBE("raft: entries of earlier terms committed by the own no-op");
   advance_commit(reached);
   after_commit();
 }

@@ -1,6 +1,8 @@
 // Checkpoints for followers whose next entry the leader has forgotten (dissertation chapter 5), and forgetting itself.
 
 #include "protocol/raft/core_impl.hpp"
+#include "protocol/base/mutants.hpp"
+#include "protocol/base/probe.hpp"
 
 #include <algorithm>
 
@@ -68,6 +70,7 @@ void core::impl::snapshot_unavailable(node_id to) {
   auto it = followers.find(to);
   if (it == followers.end() || it->second.state != state_type::snapshot)
     return;
+  PROBE("raft: snapshot begun anew");
   it->second.snapshot = {};
   it->second.snapshot.paused = true; // from the start, with whatever is the newest then
 }
@@ -98,14 +101,17 @@ void core::impl::on_snapshot_reply(const message& m, const snapshot_reply& r) {
     return;
   s.quiet_ticks = 0;
   s.wanted = r.next_offset;
-  if (r.next_offset > s.read_offset) // it still has what we sent before we started again
+  if (r.next_offset > s.read_offset) { // it still has what we sent before we started again
+    PROBE("raft: snapshot resumed");
     s.read_offset = r.next_offset;
+  }
   while (!s.chunk_ends.empty() && s.chunk_ends.front() <= r.next_offset)
     s.chunk_ends.pop_front();
   if (!s.asked_where)
     return;
   s.asked_where = false;
   if (r.next_offset < s.read_offset) {
+    PROBE("raft: snapshot chunk sent again");
     s.read_offset = r.next_offset;
     s.chunk_ends.clear();
     s.all_read = false;
@@ -121,7 +127,8 @@ void core::impl::on_snapshot_chunk(const message& m, const snapshot_chunk& c) {
   }
   if (!sane_chunk(m, c) || !accept_leader(m))
     return;
-  if (c.meta.index <= commit) { // R14
+  if (c.meta.index <= commit && !MUTANT(snapshot_below_commit_installed)) { // R14
+    PROBE("raft: snapshot at or below the commit index");
     send_durable(m.from, snapshot_reply{c.meta.index, 0, true, false});
     return;
   }
@@ -156,6 +163,7 @@ void core::impl::snapshot_failed(log_index index) {
   if (!incoming || incoming->meta.index != index)
     return;
   send_durable(incoming->from, snapshot_reply{index, 0, false, true});
+  PROBE("raft: snapshot chunk could not be stored");
   incoming.reset();
 }
 
@@ -167,7 +175,8 @@ void core::impl::snapshot_installed(const snapshot_meta& meta) {
   if (meta.index <= delivered)
     return;
   delivered = meta.index;
-  if (log.holds(meta.index) && log.term_at(meta.index) == meta.term) {
+  if (log.holds(meta.index) && (log.term_at(meta.index) == meta.term || MUTANT(suffix_kept_under_snapshot))) {
+    PROBE("raft: snapshot installed under a log that goes on");
     // The log goes on from the checkpoint: nothing to drop. Entries that are not on disk yet up to there need not be
     // any more.
     durable = std::max(durable, meta.index);
@@ -181,6 +190,8 @@ void core::impl::snapshot_installed(const snapshot_meta& meta) {
   // A suffix of another history would make the leader send this checkpoint again for ever (R13).
   INVARIANT(meta.index > commit);
   INVARIANT(soft.role != role::leader);
+  if (log.holds(meta.index))
+    PROBE("raft: snapshot installed over a divergent log");
   log.restart(meta);
   restart_after = meta;
   truncate_from.reset();
@@ -218,8 +229,12 @@ log_index core::impl::compact(const snapshot_meta& meta, std::uint64_t keep) {
   std::size_t bytes = 0;
   for (; keep > 0 && log.holds(upto) && bytes < lim.trailing_bytes_max; --keep, upto = upto.prev())
     bytes += log.at(upto).data->size();
-  if (log.holds(upto))
-    log.forget_until(needed_behind(upto));
+  if (log.holds(upto)) {
+    const auto kept = needed_behind(upto);
+    if (kept < upto)
+      PROBE("raft: entries kept for a follower that catches up");
+    log.forget_until(kept);
+  }
   return log.first();
 }
 

@@ -3,6 +3,7 @@
 #include "protocol/base/check.hpp"
 #include "protocol/state/key_operations.hpp"
 #include "protocol/state/transactions.hpp"
+#include "protocol/base/mutants.hpp"
 
 #include <set>
 
@@ -18,7 +19,7 @@ log_index shown(log_index i) {
 log_index prefix_index(const tables& t, std::string_view prefix, log_index newest_key) {
   if (prefix.empty())
     return t.newest_key_change();
-  const auto own = std::max(newest_key, t.graves.newest_under(prefix));
+  const auto own = MUTANT(index_back_after_delete) ? newest_key : std::max(newest_key, t.graves.newest_under(prefix));
   if (own.is_zero())
     return t.newest_key_change();
   // Where the reference falls back to an older tombstone (contract 02 section 3, regression 2), a recursive delete of a

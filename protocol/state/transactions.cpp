@@ -2,6 +2,8 @@
 
 #include "protocol/state/catalog_rules.hpp"
 #include "protocol/state/key_operations.hpp"
+#include "protocol/base/mutants.hpp"
+#include "protocol/base/probe.hpp"
 
 namespace belay::state {
 
@@ -261,7 +263,11 @@ txn_reply run_transaction(applying& a, const txn& c) {
     a.t.journal.discard_recording();
     return answer;
   }
-  a.t.undo();
+  PROBE("kv: transaction rolled back");
+  if (MUTANT(txn_not_rolled_back))
+    a.t.journal.discard_recording();
+  else
+    a.t.undo();
   a.changed.erase(a.changed.begin() + static_cast<std::ptrdiff_t>(effects_before), a.changed.end());
   answer.results.clear();
   return answer;

@@ -2,6 +2,8 @@
 
 #include "protocol/base/check.hpp"
 #include "protocol/state/folded_name.hpp"
+#include "protocol/base/mutants.hpp"
+#include "protocol/base/probe.hpp"
 
 #include <algorithm>
 #include <map>
@@ -121,6 +123,8 @@ struct parked_queries::impl {
       if (length > text.size() || (length == text.size() && !whole))
         break;
       append(topic::prefix, text.substr(0, length), out);
+      if (MUTANT(nested_prefix_not_woken) && !out.empty())
+        break;
     }
   }
 
@@ -148,6 +152,9 @@ struct parked_queries::impl {
   /// Nothing readable changes (contract 02 section 2).
   void touch(const state::lock_delay_started&, std::vector<park_id>&) const {}
   void touch(const state::everything_changed&, std::vector<park_id>& out) const {
+    if (MUTANT(snapshot_wakes_nobody))
+      return;
+    PROBE("watch: everything looked at again");
     for (const auto& [id, where] : parked)
       out.push_back(id);
   }
@@ -204,6 +211,11 @@ void parked_queries::touched(const state::effects& changed, std::vector<park_id>
   if (!std::is_sorted(woken.begin() + first, woken.end()))
     std::sort(woken.begin() + first, woken.end());
   woken.erase(std::unique(woken.begin() + first, woken.end()), woken.end());
+  const auto found = woken.size() - static_cast<std::size_t>(first);
+  if (found > 1)
+    PROBE("watch: several woken by one entry");
+  if (MUTANT(only_first_watcher_woken) && found > 1)
+    woken.resize(static_cast<std::size_t>(first) + 1);
 }
 
 std::size_t parked_queries::size() const {
