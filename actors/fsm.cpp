@@ -284,6 +284,12 @@ void fsm::reply_to(const read_query& q, state::query_result result) {
     r.last_contact_ms = ms_since_leader();
     r.known_leader = !view_.soft.leader.is_zero();
   }
+  if (const auto* get = std::get_if<state::kv_get>(&q.request.query)) {
+    r.lock_delay_ms = lock_delay_left_ms(get->key);
+  } else if (std::holds_alternative<state::session_info>(q.request.query) && view_.serving) {
+    send(wires_->reaper, std::move(r)); // it knows how long the session has got
+    return;
+  }
   send(wires_->gateways[gateway_of(q.id)], std::move(r));
 }
 
@@ -291,6 +297,16 @@ void fsm::refuse(const read_query& q, const std::string& text) {
   if (gateway_of(q.id) < wires_->gateways.size())
     send(wires_->gateways[gateway_of(q.id)], read_result{q.id, failure{text}, 0, false});
 }
+
+std::uint64_t fsm::lock_delay_left_ms(const std::string& key) const {
+  const auto until = machine_->locked_out_until(key);
+  if (!until)
+    return 0;
+  // No entry may have come for a while. The next one brings about this time.
+  const auto now = std::max(machine_->now(), settings_.wall_clock());
+  return *until > now ? until->value - now.value : 0;
+}
+
 
 std::uint64_t fsm::ms_since_leader() {
   const auto heard = std::chrono::nanoseconds(vitals_->leader_heard_ns.load(std::memory_order_relaxed));

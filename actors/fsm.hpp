@@ -60,6 +60,7 @@ private:
   void serve(const read_query& q);
   void look_again(const queries_touched& t);
   void reply_to(const read_query& q, state::query_result result);
+  std::uint64_t lock_delay_left_ms(const std::string& key) const;
   void refuse(const read_query& q, const std::string& text);
   void publish(state::effects changed);
   void say_applied();

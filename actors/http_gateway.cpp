@@ -3,6 +3,7 @@
 #include "actors/log.hpp"
 #include "protocol/http/render.hpp"
 #include "protocol/wire/command_codec.hpp"
+#include "protocol/lease/session_deadlines.hpp"
 
 #include <boost/asio/post.hpp>
 
@@ -337,18 +338,30 @@ void http_gateway::on_writes(write_results& w) {
       continue;
     const auto* command = std::get_if<state::command>(&e->what);
     if (r.outcome == wire::call_outcome::done && command != nullptr)
-      e->answer = http::render_write(*command, r.reply, e->options);
+      e->answer = http::render_write(*command, r.reply, e->options, r.index);
     else
       e->answer = http::error_response(500, std::move(r.text)); // also a renewal that found no leader
   }
   progress_touched();
 }
 
+namespace {
+
+/// Of a session that was renewed this moment.
+std::uint64_t lifetime_ms(const state::session_ptr& s) {
+  if (s == nullptr || s->ttl_ns <= 0)
+    return 0;
+  const auto all = lease::lifetime(std::chrono::nanoseconds(s->ttl_ns));
+  return static_cast<std::uint64_t>(std::chrono::ceil<std::chrono::milliseconds>(all).count());
+}
+
+} // namespace
+
 void http_gateway::on_renewal(const renew_result& r) {
   if (auto* e = settle(r.id)) {
     const auto* renewal = std::get_if<http::session_renew>(&e->what);
     if (r.ok && renewal != nullptr)
-      e->answer = http::render_renew(renewal->id, r.session, e->options);
+      e->answer = http::render_renew(renewal->id, r.session, e->options, lifetime_ms(r.session));
     else
       e->answer = http::error_response(500, r.text);
   }
@@ -362,7 +375,7 @@ void http_gateway::on_read(read_result& r) {
       e->answer = http::render_read_error(request, std::move(failed->text));
     else
       e->answer = http::render_read(request, std::get<state::query_result>(r.answer),
-                                    {r.last_contact_ms, r.known_leader}, e->options);
+                                    {r.last_contact_ms, r.known_leader, r.lock_delay_ms, r.session_ttl_ms}, e->options);
   }
   progress_touched();
 }

@@ -30,7 +30,7 @@ using fsm_actor = caf::typed_actor<reacts_to<committed_entries>, reacts_to<check
 using watch_registry_actor = caf::typed_actor<reacts_to<park_query>, reacts_to<unpark_query>, reacts_to<publish_effects>,
                                               reacts_to<tick_atom>, reacts_to<stop_atom>>;
 
-using session_reaper_actor = caf::typed_actor<reacts_to<publish_effects>, reacts_to<cluster_view>, reacts_to<renew_request>,
+using session_reaper_actor = caf::typed_actor<reacts_to<publish_effects>, reacts_to<read_result>, reacts_to<cluster_view>, reacts_to<renew_request>,
                                               reacts_to<tick_atom>, reacts_to<stop_atom>>;
 
 using raft_peer_actor = caf::typed_actor<

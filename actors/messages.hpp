@@ -75,6 +75,8 @@ struct read_result {
   std::variant<state::query_result, failure> answer; ///< failure: text for status 500
   std::uint64_t last_contact_ms = 0;
   bool known_leader = true;
+  std::uint64_t lock_delay_ms = 0;  ///< of the one key that was read; zero: none
+  std::uint64_t session_ttl_ms = 0; ///< left to the one session that was read; zero: no TTL, or not known here
 };
 
 // ---- fsm -> raft_peer and back: linearizable reads

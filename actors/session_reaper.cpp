@@ -26,6 +26,7 @@ session_reaper_actor::behavior_type session_reaper::make_behavior() {
       [this](const publish_effects& e) { take(e.changed); },
       [this](const cluster_view& v) { lead(v); },
       [this](const renew_request& r) { renew(r); },
+      [this](read_result& r) { complete(r); },
       [this](tick_atom) {
         reap();
         wake_after(*this, *wires_, tick, tick_atom::value);
@@ -84,6 +85,16 @@ void session_reaper::renew(const renew_request& r) {
     }
   }
   send(wires_->raft_peer, std::move(a));
+}
+
+void session_reaper::complete(read_result& r) {
+  const auto* result = std::get_if<state::query_result>(&r.answer);
+  const auto* found = result != nullptr ? std::get_if<state::sessions>(&result->data) : nullptr;
+  if (leading_ && found != nullptr && found->list.size() == 1)
+    if (auto left = deadlines_.left(found->list.front()->id, now()))
+      r.session_ttl_ms = static_cast<std::uint64_t>(std::chrono::ceil<std::chrono::milliseconds>(*left).count());
+  if (gateway_of(r.id) < wires_->gateways.size())
+    send(wires_->gateways[gateway_of(r.id)], std::move(r));
 }
 
 void session_reaper::reap() {

@@ -23,6 +23,8 @@ private:
   void take(const state::effects& changed);
   void lead(const cluster_view& v);
   void renew(const renew_request& r);
+  /// Adds what only the leader knows to the answer of a read of one session, on its way to the gateway.
+  void complete(read_result& r);
   void reap();
   void start_timer(const state::session_ptr& s);
   lease::local_time now() { return now_of(*this, *wires_).time_since_epoch(); }

@@ -42,6 +42,58 @@ void add_meta(response& r, const read_request& request, log_index index, const r
                                                                                                        : "leader");
 }
 
+/// Beyond Consul's (docs/http-extensions.md).
+void add_remaining_times(response& r, const read_meta& meta) {
+  if (meta.lock_delay_ms != 0)
+    r.headers.emplace_back("X-Belay-Lock-Delay-Ms", std::to_string(meta.lock_delay_ms));
+  if (meta.session_ttl_ms != 0)
+    r.headers.emplace_back("X-Belay-Session-Ttl-Ms", std::to_string(meta.session_ttl_ms));
+}
+
+/// The holder learns his fence again by reading the key, as after a reply that was lost.
+void add_fence(response& r, const state::query& q, const state::query_result& result) {
+  const auto* found = std::get_if<state::kv_entries>(&result.data);
+  if (found != nullptr && std::holds_alternative<state::kv_get>(q) && !found->entries.empty() &&
+      found->entries.front()->fence != 0)
+    r.headers.emplace_back("X-Belay-Fence", std::to_string(found->entries.front()->fence));
+}
+
+std::string_view reason_text(state::refused_for why) {
+  switch (why) {
+  case state::refused_for::held:
+    return "held";
+  case state::refused_for::lock_delay:
+    return "lock-delay";
+  case state::refused_for::index:
+    return "index";
+  case state::refused_for::nothing:
+    break;
+  }
+  return {};
+}
+
+bool succeeded(const state::reply& reply) {
+  if (const auto* yes = std::get_if<bool>(&reply))
+    return *yes;
+  if (const auto* txn = std::get_if<state::txn_reply>(&reply))
+    return txn->errors.empty();
+  return !std::holds_alternative<state::refusal>(reply);
+}
+
+void add_outcome(response& r, const state::reply& reply, log_index index) {
+  if (!index.is_zero() && succeeded(reply))
+    r.headers.emplace_back("X-Belay-Index", to_string(index));
+  const auto& note = reply.note;
+  if (note.why != state::refused_for::nothing)
+    r.headers.emplace_back("X-Belay-Reason", reason_text(note.why));
+  if (!note.holder.empty())
+    r.headers.emplace_back("X-Belay-Holder", note.holder);
+  if (note.retry_after_ms != 0)
+    r.headers.emplace_back("X-Belay-Retry-After-Ms", std::to_string(note.retry_after_ms));
+  if (note.fence != 0)
+    r.headers.emplace_back("X-Belay-Fence", std::to_string(note.fence));
+}
+
 template <class List, class Append>
 std::string json_list(const List& list, Append append) {
   std::string out = "[";
@@ -188,6 +240,8 @@ response render_read(const read_request& request, const state::query_result& res
     return render_txn(*txn, &meta, options);
   auto r = std::visit(body_writer{request.query, options}, result.data);
   add_meta(r, request, result.index, meta);
+  add_fence(r, request.query, result);
+  add_remaining_times(r, meta);
   return r;
 }
 
@@ -196,7 +250,9 @@ response render_read_error(const read_request& request, std::string text) {
   return sets_meta_late(request.query) ? with_unknown_meta(std::move(r)) : r;
 }
 
-response render_write(const state::command&, const state::reply& reply, const render_options& options) {
+namespace {
+
+response write_body(const state::reply& reply, const render_options& options) {
   if (const auto* yes = std::get_if<bool>(&reply))
     return json_response(*yes ? "true" : "false", options);
   if (const auto* id = std::get_if<std::string>(&reply)) {
@@ -211,12 +267,24 @@ response render_write(const state::command&, const state::reply& reply, const re
   return json_response("true", options);
 }
 
-response render_renew(const std::string& id, const state::session_ptr& session, const render_options& options) {
+} // namespace
+
+response render_write(const state::command&, const state::reply& reply, const render_options& options,
+                      log_index index) {
+  auto r = write_body(reply, options);
+  add_outcome(r, reply, index);
+  return r;
+}
+
+response render_renew(const std::string& id, const state::session_ptr& session, const render_options& options,
+                      std::uint64_t ttl_ms) {
   if (!session)
     return error_response(404, "Session id '" + id + "' not found");
   std::string out = "[";
   append_session(out, *session);
-  return json_response(out += ']', options);
+  auto r = json_response(out += ']', options);
+  add_remaining_times(r, {0, true, 0, ttl_ms});
+  return r;
 }
 
 } // namespace belay::http

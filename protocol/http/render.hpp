@@ -15,15 +15,21 @@ namespace belay::http {
 struct read_meta {
   std::uint64_t last_contact_ms = 0;
   bool known_leader = true;
+  // docs/http-extensions.md; zero: no header
+  std::uint64_t lock_delay_ms = 0;  ///< the key that was read cannot be acquired for so long
+  std::uint64_t session_ttl_ms = 0; ///< the session that was read lives so long if it is not renewed
 };
 
 /// The read's query and mode decide shape and headers (404 of a missing key, Effective-Consistency of catalog and health, ...).
 response render_read(const read_request& request, const state::query_result& result, const read_meta& meta,
                      const render_options& options);
 /// Answer to a write that was decided by the state machine.
-response render_write(const state::command& command, const state::reply& reply, const render_options& options);
-/// `session` null: 404 `Session id '...' not found`.
-response render_renew(const std::string& id, const state::session_ptr& session, const render_options& options);
+/// `index`: of its log entry; zero: it was refused before it became one.
+response render_write(const state::command& command, const state::reply& reply, const render_options& options,
+                      log_index index = {});
+/// `session` null: 404 `Session id '...' not found`. `ttl_ms`: as in read_meta.
+response render_renew(const std::string& id, const state::session_ptr& session, const render_options& options,
+                      std::uint64_t ttl_ms = 0);
 /// Reads that failed before they were evaluated: status 500 with the text; session, catalog and health reads carry the meta headers of
 /// contract 01 section 7 (index 1, no known leader).
 response render_read_error(const read_request& request, std::string text);

@@ -1,6 +1,7 @@
 #include "protocol/lease/session_deadlines.hpp"
 
 #include "protocol/base/check.hpp"
+#include "protocol/base/mutants.hpp"
 
 #include <algorithm>
 #include <map>
@@ -37,7 +38,7 @@ void session_deadlines::restart(std::string_view id, std::chrono::nanoseconds tt
   if (at == impl_->by_id.end())
     at = impl_->by_id.emplace(std::string(id), impl::timer{}).first;
   at->second.ttl = ttl;
-  at->second.due = now + 2 * ttl;
+  at->second.due = now + lifetime(ttl);
   impl_->schedule(at, at->second.due);
 }
 
@@ -45,9 +46,18 @@ bool session_deadlines::renew(std::string_view id, local_time now) {
   auto at = impl_->by_id.find(id);
   if (at == impl_->by_id.end())
     return false;
-  at->second.due = now + 2 * at->second.ttl;
+  if (MUTANT(renewal_forgotten))
+    return true;
+  at->second.due = now + lifetime(at->second.ttl);
   impl_->schedule(at, at->second.due);
   return true;
+}
+
+std::optional<std::chrono::nanoseconds> session_deadlines::left(std::string_view id, local_time now) const {
+  auto at = impl_->by_id.find(id);
+  if (at == impl_->by_id.end())
+    return std::nullopt;
+  return std::max(at->second.due - now, local_time{0});
 }
 
 void session_deadlines::remove(std::string_view id) {

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,6 +13,9 @@
 namespace belay::lease {
 
 using local_time = std::chrono::nanoseconds;
+
+/// How long a session lives from its creation or renewal on.
+inline std::chrono::nanoseconds lifetime(std::chrono::nanoseconds ttl) { return 2 * ttl; }
 
 class session_deadlines {
 public:
@@ -23,6 +27,8 @@ public:
   void restart(std::string_view id, std::chrono::nanoseconds ttl, local_time now);
   /// @returns false if the session has no timer.
   bool renew(std::string_view id, local_time now);
+  /// Until it is due, not below zero; nullopt: it has no timer.
+  std::optional<std::chrono::nanoseconds> left(std::string_view id, local_time now) const;
   void remove(std::string_view id);
   void clear();
   /// All due at `now`, earliest first; they stay until removed, and are not returned again before `retry_after` has passed.

@@ -1,9 +1,9 @@
 // The leader's side of appends (dissertation 3.5, 3.6.2, 10.2).
 
-#include "protocol/raft/core_impl.hpp"
-#include "protocol/raft/quorum.hpp"
 #include "protocol/base/mutants.hpp"
 #include "protocol/base/probe.hpp"
+#include "protocol/raft/core_impl.hpp"
+#include "protocol/raft/quorum.hpp"
 
 #include <algorithm>
 

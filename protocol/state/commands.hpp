@@ -23,6 +23,11 @@ struct kv_entry {
   std::string session; ///< holder; empty: not locked
   log_index create_index;
   log_index modify_index;
+  /// Of the holder's grant; zero: not locked. Larger than that of every grant before, of this key or any other.
+  /// It is the log index of the entry that granted the lock, plus mark::fence_base. Log indexes only rise, through
+  /// deletes, failovers and restarts; the base is raised when an archive with larger fences is restored. LockIndex could
+  /// not serve: plain puts and deletes reset it. ModifyIndex neither: a put moves it while the holder stays.
+  std::uint64_t fence = 0;
 };
 using kv_entry_ptr = std::shared_ptr<const kv_entry>;
 
@@ -163,7 +168,28 @@ struct txn_reply {
 struct refusal {
   std::string text;
 };
-using reply = std::variant<std::monostate, bool, std::string /* session id */, txn_reply, refusal>;
+/// Why a key was not written although nothing was wrong with the request.
+enum class refused_for : std::uint8_t {
+  nothing = 0,
+  held = 1,       ///< another session has the lock
+  lock_delay = 2, ///< nobody may have it yet
+  index = 3,      ///< the row is not the one that was meant
+};
+/// What a boolean answer cannot say.
+struct lock_note {
+  refused_for why = refused_for::nothing;
+  std::string holder;               ///< session; held
+  std::uint64_t retry_after_ms = 0; ///< lock_delay: rounded up, counted from the answer
+  std::uint64_t fence = 0;          ///< of a granted acquire
+  bool operator==(const lock_note&) const = default;
+};
+
+using plain_reply = std::variant<std::monostate, bool, std::string /* session id */, txn_reply, refusal>;
+/// `note` comes only with a bool.
+struct reply : plain_reply {
+  using plain_reply::plain_reply;
+  lock_note note;
+};
 
 // ---- what changed, for watches and timers
 

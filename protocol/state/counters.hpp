@@ -16,6 +16,7 @@ enum class mark : std::uint8_t {
   checks,
   last_extinction,  ///< when a service last lost its last instance
   all_keys_removed, ///< newest recursive delete of everything, which leaves no tombstone
+  fence_base,       ///< no index: what a grant's fence is above its log index
 };
 
 class counters {
@@ -45,7 +46,7 @@ private:
   void set_slot(std::size_t i, std::uint64_t value);
 
   change_journal& journal_;
-  std::array<slot, 8> marks_; // in an array because T(kvs) changes with every write
+  std::array<slot, 9> marks_; // in an array because T(kvs) changes with every write
   journaled_map<counter> services_;
 };
 

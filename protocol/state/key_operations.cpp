@@ -1,8 +1,8 @@
 #include "protocol/state/key_operations.hpp"
 
-#include "protocol/base/mutants.hpp"
-
 #include "protocol/base/check.hpp"
+#include "protocol/base/mutants.hpp"
+#include "protocol/base/probe.hpp"
 
 namespace belay::state {
 
@@ -21,11 +21,11 @@ void key_was_changed(applying& a, const std::string& key) {
 /// Contract 02 section 2: an entry that equals the stored one in value, flags, lock index and holder is not written
 /// (C7).
 kv_entry_ptr store(applying& a, const kv_table::place& place, const kv_op& op, std::uint64_t lock_index,
-                   std::string_view session) {
+                   std::string_view session, std::uint64_t fence) {
   const auto old = kv_table::entry(place);
   const payload& value = op.value ? op.value : empty_value();
   if (old && old->flags == op.flags && old->lock_index == lock_index && old->session == session &&
-      *old->value == *value)
+      old->fence == fence && *old->value == *value)
     return old;
   auto entry = std::make_shared<kv_entry>();
   entry->key = op.key;
@@ -33,6 +33,7 @@ kv_entry_ptr store(applying& a, const kv_table::place& place, const kv_op& op, s
   entry->flags = op.flags;
   entry->lock_index = lock_index;
   entry->session = session;
+  entry->fence = fence;
   entry->create_index = old ? old->create_index : a.index;
   entry->modify_index = a.index;
   a.t.kv.put(place, entry);
@@ -40,25 +41,30 @@ kv_entry_ptr store(applying& a, const kv_table::place& place, const kv_op& op, s
   return entry;
 }
 
-/// Contract 03 section 5.4: put and cas keep the holder and forget the lock index.
-key_result set(applying& a, const kv_op& op) {
-  const auto place = a.t.kv.locate(op.key);
+/// Contract 03 section 5.4: put and cas keep the holder, and his fence with him, and forget the lock index.
+kv_entry_ptr overwrite(applying& a, const kv_table::place& place, const kv_op& op) {
   const auto old = kv_table::entry(place);
-  return {key_outcome::done, store(a, place, op, 0, old ? old->session : std::string()), {}};
+  return store(a, place, op, 0, old ? old->session : std::string(), old ? old->fence : 0);
+}
+
+key_result set(applying& a, const kv_op& op) {
+  return {key_outcome::done, overwrite(a, a.t.kv.locate(op.key), op)};
 }
 
 key_result set_if_unchanged(applying& a, const kv_op& op) {
   const auto place = a.t.kv.locate(op.key);
   const auto old = kv_table::entry(place);
-  if (op.index != (old ? old->modify_index : log_index{}) && !MUTANT(cas_ignores_index))
-    return {key_outcome::refused, nullptr, {}};
-  return {key_outcome::done, store(a, place, op, 0, old ? old->session : std::string()), {}};
+  if (op.index != (old ? old->modify_index : log_index{}) && !MUTANT(cas_ignores_index)) {
+    PROBE("kv: check-and-set refused");
+    return {key_outcome::refused};
+  }
+  return {key_outcome::done, overwrite(a, place, op)};
 }
 
 /// Contract 04 section 3.1, in its order.
 key_result acquire(applying& a, const kv_op& op) {
-  if (a.t.delays.blocked_until(op.key, a.now))
-    return {key_outcome::lock_delay, nullptr, {}};
+  if (auto until = a.t.delays.blocked_until(op.key, a.now))
+    return {key_outcome::lock_delay, nullptr, {}, {}, until->value - a.now.value};
   if (auto wrong = session_id_error(op.session))
     return {key_outcome::failed, nullptr, std::move(*wrong)};
   const auto session = a.t.sessions.find(op.session);
@@ -67,11 +73,15 @@ key_result acquire(applying& a, const kv_op& op) {
   const auto place = a.t.kv.locate(op.key);
   const auto old = kv_table::entry(place);
   if (old && !old->session.empty()) {
-    if (old->session != session->id)
-      return {key_outcome::refused, nullptr, {}};
-    return {key_outcome::done, store(a, place, op, old->lock_index, session->id), {}};
+    if (old->session != session->id && !MUTANT(lock_granted_twice)) {
+      PROBE("kv: lock is held");
+      return {key_outcome::refused, nullptr, {}, old->session};
+    }
+    // No new grant: whoever guards something with the fence must go on to let the holder in.
+    return {key_outcome::done, store(a, place, op, old->lock_index, session->id, old->fence)};
   }
-  return {key_outcome::done, store(a, place, op, (old ? old->lock_index : 0) + 1, session->id), {}};
+  const auto fence = a.t.marks.at(mark::fence_base).value + a.index.value;
+  return {key_outcome::done, store(a, place, op, (old ? old->lock_index : 0) + 1, session->id, fence)};
 }
 
 /// Contract 04 section 3.2: the id is only compared.
@@ -81,8 +91,8 @@ key_result release(applying& a, const kv_op& op) {
   const auto place = a.t.kv.locate(op.key);
   const auto old = kv_table::entry(place);
   if (!old || old->session.empty() || old->session != folded(op.session))
-    return {key_outcome::refused, nullptr, {}};
-  return {key_outcome::done, store(a, place, op, old->lock_index, {}), {}};
+    return {key_outcome::refused, nullptr, {}, old ? old->session : std::string()};
+  return {key_outcome::done, store(a, place, op, old->lock_index, {}, 0)};
 }
 
 void remove(applying& a, const kv_table::place& place, const std::string& key) {
@@ -149,7 +159,7 @@ key_result write_key(applying& a, const kv_op& op) {
     if (!old)
       return {}; // also with an index that cannot match (C8)
     if (op.verb == kv_verb::remove_cas && old->modify_index != op.index)
-      return {key_outcome::refused, nullptr, {}};
+      return {key_outcome::refused};
     remove(a, place, op.key);
     return {};
   }
@@ -180,6 +190,7 @@ void orphan_key(applying& a, const std::string& key, const session_record& holde
   else {
     auto entry = std::make_shared<kv_entry>(*old);
     entry->session.clear();
+    entry->fence = 0;
     entry->modify_index = a.index;
     a.t.kv.put(place, std::move(entry));
     key_was_changed(a, key);
@@ -190,6 +201,7 @@ void orphan_key(applying& a, const std::string& key, const session_record& holde
   const auto delay_ns = static_cast<std::uint64_t>(std::min(holder.lock_delay_ns, longest_ns));
   // Rounded up to whole milliseconds: never shorter than asked for.
   const cluster_time until{a.now.value + (delay_ns + 999'999) / 1'000'000};
+  PROBE("kv: lock delay begins");
   a.t.delays.start(key, until);
   a.changed.push_back(lock_delay_started{key, until});
 }

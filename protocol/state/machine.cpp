@@ -1,8 +1,7 @@
 #include "protocol/state/machine.hpp"
 
-#include "protocol/base/mutants.hpp"
-
 #include "protocol/base/check.hpp"
+#include "protocol/base/mutants.hpp"
 #include "protocol/state/catalog_rules.hpp"
 #include "protocol/state/key_operations.hpp"
 #include "protocol/state/reading.hpp"
@@ -15,6 +14,7 @@ struct machine::impl {
   tables t;
   log_index applied;
   cluster_time now;
+  bool from_checkpoint = false; ///< only for MUTANT(apply_depends_on_node)
 };
 
 namespace {
@@ -27,7 +27,20 @@ reply run(applying& a, const kv_write& c) {
   auto r = write_key(a, c.op);
   if (r.outcome == key_outcome::failed)
     return refusal{std::move(r.text)};
-  return r.outcome == key_outcome::done;
+  reply answer(r.outcome == key_outcome::done);
+  auto& note = answer.note;
+  if (r.outcome == key_outcome::lock_delay) {
+    note.why = refused_for::lock_delay;
+    note.retry_after_ms = r.wait_ms;
+  } else if (r.outcome == key_outcome::refused && !r.holder.empty()) {
+    note.why = refused_for::held;
+    note.holder = std::move(r.holder);
+  } else if (r.outcome == key_outcome::refused && c.op.verb != kv_verb::unlock) {
+    note.why = refused_for::index;
+  } else if (r.outcome == key_outcome::done && c.op.verb == kv_verb::lock) {
+    note.fence = r.entry->fence;
+  }
+  return answer;
 }
 
 reply run(applying& a, const txn& c) {
@@ -68,8 +81,12 @@ reply run(applying& a, const tombstone_reap& c) {
 
 std::optional<reply> early(const tables& t, const kv_write& c, cluster_time now) {
   if (c.op.verb == kv_verb::lock) {
-    if (t.delays.blocked_until(c.op.key, now))
-      return reply{false};
+    if (auto until = t.delays.blocked_until(c.op.key, now)) {
+      reply no(false);
+      no.note.why = refused_for::lock_delay;
+      no.note.retry_after_ms = until->value - now.value;
+      return no;
+    }
     if (auto wrong = session_id_error(c.op.session))
       return reply{refusal{std::move(*wrong)}};
   }
@@ -122,7 +139,8 @@ void machine::skip(log_index index, cluster_time now) {
   PRECONDITION(now >= impl_->now);
   impl_->applied = index;
   impl_->now = now;
-  impl_->t.delays.expire(now);
+  if (!(MUTANT(apply_depends_on_node) && impl_->from_checkpoint))
+    impl_->t.delays.expire(now);
 }
 
 query_result machine::evaluate(const query& q) const {
@@ -187,6 +205,7 @@ void machine::load_row(dirty_row row) {
 void machine::finish_load(log_index applied, cluster_time now) {
   impl_->applied = applied;
   impl_->now = now;
+  impl_->from_checkpoint = true;
   impl_->t.journal.take_dirty(); // what was loaded is in the checkpoint already
 }
 

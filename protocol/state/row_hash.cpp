@@ -86,15 +86,17 @@ private:
 } // namespace
 
 std::uint64_t row_hash(const kv_entry_ptr& row) {
-  return hasher(table::kv)
-      .text(row->key)
+  hasher h(table::kv);
+  h.text(row->key)
       .text(*row->value)
       .number(row->flags)
       .number(row->lock_index)
       .text(row->session)
       .index(row->create_index)
-      .index(row->modify_index)
-      .value();
+      .index(row->modify_index);
+  if (row->fence != 0)
+    h.number(row->fence);
+  return h.value();
 }
 
 std::uint64_t row_hash(const tombstone& row) {

@@ -1,5 +1,6 @@
 #include "protocol/wire/command_codec.hpp"
 
+#include "protocol/base/check.hpp"
 #include "protocol/state/folded_name.hpp"
 #include "protocol/wire/record_codec.hpp"
 
@@ -15,7 +16,9 @@
 //   5 catalog_deregister  text node, text service, text check
 //   6 tombstone_reap      varint index
 //
-// A reply: u8 version = 1 | u8 kind = place in state::reply | body. A row: u8 version = 1 | record without its key.
+// A reply: u8 version = 1 | u8 kind = place in state::reply | body. Kind 5 is a bool with a note:
+//   bool | u8 why | text holder | varint retry after | varint fence
+// A row: u8 version = 1 | record without its key. Version 2, of keys that are locked: the same | varint fence.
 // The records are drawn in record_codec.cpp.
 
 namespace belay::wire {
@@ -23,6 +26,8 @@ namespace belay::wire {
 namespace {
 
 constexpr std::uint8_t version = 1;
+constexpr std::uint8_t fenced_version = 2;
+constexpr std::uint8_t noted_bool = 5;
 
 template <class... Fs>
 struct overloaded : Fs... {
@@ -262,8 +267,10 @@ state::txn_reply get_txn_reply(byte_reader& r) {
 
 void put_row(byte_writer& w, const state::kv_entry_ptr& row) {
   w.out().reserve(64 + row->session.size() + row->value->size());
-  w.u8(version);
+  w.u8(row->fence == 0 ? version : fenced_version);
   write_record(w, *row, true);
+  if (row->fence != 0)
+    w.varint(row->fence);
 }
 void put_row(byte_writer& w, const state::tombstone& row) {
   w.u8(version);
@@ -319,8 +326,16 @@ std::string encode_reply(const state::reply& reply) {
   std::string out;
   byte_writer w(out);
   w.u8(version);
-  w.u8(static_cast<std::uint8_t>(reply.index()));
-  std::visit([&](const auto& body) { put_body(w, body); }, reply);
+  const bool noted = reply.note != state::lock_note{};
+  PRECONDITION(!noted || std::holds_alternative<bool>(reply));
+  w.u8(noted ? noted_bool : static_cast<std::uint8_t>(reply.index()));
+  std::visit([&](const auto& body) { put_body(w, body); }, static_cast<const state::plain_reply&>(reply));
+  if (!noted)
+    return out;
+  w.u8(static_cast<std::uint8_t>(reply.note.why));
+  w.text(reply.note.holder);
+  w.varint(reply.note.retry_after_ms);
+  w.varint(reply.note.fence);
   return out;
 }
 
@@ -344,6 +359,15 @@ std::optional<state::reply> decode_reply(std::string_view bytes) {
   case 4:
     reply = state::refusal{std::string(r.text())};
     break;
+  case noted_bool:
+    reply = r.boolean();
+    reply.note.why = read_enum<state::refused_for>(r, state::refused_for::index);
+    reply.note.holder = r.text();
+    reply.note.retry_after_ms = r.varint();
+    reply.note.fence = r.varint();
+    if (reply.note == state::lock_note{})
+      r.fail(); // would be kind 1: each reply has one spelling
+    break;
   default:
     r.fail();
   }
@@ -363,7 +387,9 @@ std::optional<std::string> encode_row(const state::dirty_row& row) {
 
 std::optional<state::dirty_row> decode_row(std::uint8_t table, std::string_view key, std::string_view value) {
   byte_reader r(value);
-  if (r.u8() != version)
+  const auto row_version = r.u8();
+  const bool fenced = row_version == fenced_version && table == static_cast<std::uint8_t>(state::table::kv);
+  if (row_version != version && !fenced)
     return std::nullopt;
   state::dirty_row row{static_cast<state::table>(table), std::string(key), {}};
   switch (row.table) {
@@ -371,6 +397,10 @@ std::optional<state::dirty_row> decode_row(std::uint8_t table, std::string_view 
     auto entry = std::make_shared<state::kv_entry>();
     entry->key = key;
     read_record(r, *entry);
+    if (fenced)
+      entry->fence = r.varint();
+    if (fenced == (entry->fence == 0))
+      r.fail();
     row.row = state::kv_entry_ptr(std::move(entry));
     break;
   }

@@ -101,6 +101,7 @@ std::vector<dirty_row> rows() {
   entry->session = "s";
   entry->create_index = log_index{1};
   entry->modify_index = log_index{200};
+  entry->fence = 199;
   return {
       {table::kv, "k", kv_entry_ptr(entry)},
       {table::tombstones, "t", tombstone{"t", log_index{9}, log_index{8}}},
@@ -121,7 +122,10 @@ std::vector<reply> replies() {
   t.results.push_back({std::make_shared<const check_record>(full_check()), true});
   txn_reply failed;
   failed.errors = {{0, "x"}, {63, ""}};
-  return {std::monostate{}, true, false, std::string("id"), t, failed, refusal{"why"}};
+  reply held(false), granted(true);
+  held.note = {refused_for::held, "holder", 0, 0};
+  granted.note = {refused_for::nothing, "", 0, 1234567890123};
+  return {std::monostate{}, true, false, std::string("id"), t, failed, refusal{"why"}, held, granted};
 }
 
 } // namespace
@@ -236,6 +240,7 @@ TEST_CASE("replies survive encoding; values that are not shown do not travel") {
     const auto back = decode_reply(bytes);
     REQUIRE(back);
     CHECK(back->index() == r.index());
+    CHECK(back->note == r.note);
     CHECK(encode_reply(*back) == bytes);
   }
   txn_reply t;
