@@ -229,6 +229,7 @@ void raft_peer::publish_view() {
     if (soft_.leader != before.leader || soft_.term != before.term) {
       forwarded_unknown({}, "leadership lost while committing log");
       retry_barriers_at({});
+      ask_again();
       if (MUTANT(read_id_reused))
         next_read_ = 1;
     }
@@ -297,6 +298,7 @@ void raft_peer::on_tick() {
   core_.tick(now);
   if (leading())
     vitals_->leader_heard_ns.store(now.count(), std::memory_order_relaxed);
+  ask_again();
   expire_writes();
   expire_barriers();
   form_cluster();

@@ -6,6 +6,9 @@
 #include "protocol/base/probe.hpp"
 #include "protocol/wire/command_codec.hpp"
 
+#include <algorithm>
+#include <iterator>
+
 namespace belay::actors {
 
 namespace {
@@ -107,7 +110,7 @@ void raft_peer::on_forward_reply(node_id from, const wire::forward_reply& r) {
     return;
   if (r.outcome == wire::call_outcome::retry) {
     PROBE("peer: forwarded write asked again");
-    held_.add(std::move(w)); // it was not proposed
+    asked_in_vain_.add(std::move(w)); // it was not proposed
   } else if (r.outcome != wire::call_outcome::done) {
     answer(w.from, r.outcome, r.bytes);
   } else if (w.kind == wire::call_kind::renew_session) {
@@ -179,6 +182,14 @@ void raft_peer::send_answers() {
   for (std::size_t g = 0; g < answers_.size(); ++g)
     if (!answers_[g].list.empty())
       send(wires_->gateways[g], std::exchange(answers_[g], {}));
+}
+
+/// Who was asked did not lead. At once it would be asked the same again, as fast as the wire allows.
+void raft_peer::ask_again() {
+  for (auto& w : asked_in_vain_.take_all())
+    held_.add(std::move(w));
+  std::move(barriers_asked_in_vain_.begin(), barriers_asked_in_vain_.end(), std::back_inserter(barriers_waiting_));
+  barriers_asked_in_vain_.clear();
 }
 
 void raft_peer::expire_writes() {

@@ -77,11 +77,7 @@ void nemesis::act() {
   case action::pause:
     if (f.pause) {
       hurt("pause");
-      nodes_.pause(*victim);
-      time_.after(some_time(), [this, node = *victim, life = nodes_.life(*victim)] {
-        if (nodes_.life(node) == life && nodes_.state(node) == node_state::paused && !stay_down_.contains(node))
-          nodes_.resume(node);
-      });
+      stand_still(*victim, some_time());
     }
     break;
   case action::partition:
@@ -131,6 +127,12 @@ void nemesis::act() {
       const auto& voters = nodes_.view(*leader).config.voters;
       hurt("transfer");
       caf::anon_send(nodes_.wires(*leader).raft_peer, actors::hand_over_leadership{voters[draw(voters.size())]});
+      if (draw(2) == 1) // the old leader does not hear that there is a new one
+        time_.after(milliseconds(draw(120)), [this, node = *leader, detail = detail_] {
+          detail_ = detail;
+          if (acting_ && nodes_.running(node))
+            cut_off(node, true, true);
+        });
     }
     break;
   case action::clock:
@@ -144,6 +146,14 @@ void nemesis::act() {
   case action::count:
     break;
   }
+}
+
+void nemesis::stand_still(std::size_t node, virtual_time d) {
+  nodes_.pause(node);
+  time_.after(d, [this, node, life = nodes_.life(node)] {
+    if (nodes_.life(node) == life && nodes_.state(node) == node_state::paused && !stay_down_.contains(node))
+      nodes_.resume(node);
+  });
 }
 
 virtual_time nemesis::some_time() {
@@ -287,7 +297,7 @@ void nemesis::on_led(std::size_t node) {
 
 void nemesis::hunt(std::size_t node) {
   hurt("leader-hunt");
-  switch (draw(5)) {
+  switch (draw(7)) {
   case 0:
     nodes_.kill(node);
     start_later(node, milliseconds(20 + draw(200)));
@@ -302,11 +312,18 @@ void nemesis::hunt(std::size_t node) {
   case 3:
     cut_off(node, true, false);
     break;
-  default: // cut off with a part of the others, and one of those is started anew
+  case 4: // it does not know yet that it was cut off when it goes on
     cut_off(node, true, true);
+    stand_still(node, milliseconds(300 + draw(2000)));
+    break;
+  default: // the others know at once, and one of them has just forgotten whom it heard
+    cut_off(node, true, true);
+    for (std::size_t i = 0; i < nodes_.size(); ++i)
+      if (i != node)
+        net_.reset(node, i);
     if (const auto other = some_running(); other && *other != node) {
       nodes_.kill(*other);
-      start_later(*other, milliseconds(10 + draw(60)));
+      start_later(*other, milliseconds(5 + draw(60)));
     }
   }
 }

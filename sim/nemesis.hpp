@@ -39,6 +39,7 @@ private:
   bool may_lose_a_disk(std::size_t node) const;
   bool may_damage_a_disk() const;
   void change_members();
+  void stand_still(std::size_t node, virtual_time d);
   void hunt(std::size_t node);
   void lose_disk(std::size_t node);
   void split();

@@ -47,6 +47,8 @@ void draw_faults(options& o, swarm& s) {
   f.transfer = o.one_in(4);
   f.reconfigure = o.one_in(5);
   f.leader_hunt = o.one_in(4);
+  if (f.reconfigure) // a disk that is needed by a small set of members must not be lost: nobody could go on
+    f.bit_flip = f.disk_loss = false;
   f.clock_rate = o.one_in_three();
   f.clock_wild = o.one_in(12);
   f.clock_jump = o.one_in(5);
