@@ -66,9 +66,8 @@ raft_peer_actor::behavior_type raft_peer::make_behavior() {
       },
       [this](const propose_internal& p) {
         // R25: what a timer of an earlier leadership wants is not wanted any more.
-        const bool any_term = MUTANT(timers_of_deposed_leader);
-        if (any_term || (leading() && core_.term() == p.required_term))
-          hold_write({{}, wire::call_kind::propose, p.command, now() + settings_.hold, any_term ? term_id{} : p.required_term});
+        if (leading() && core_.term() == p.required_term)
+          hold_write({{}, wire::call_kind::propose, p.command, now() + settings_.hold, p.required_term});
         else
           PROBE("peer: timer of an earlier leadership dropped");
       },

@@ -77,7 +77,7 @@ void raft_peer::propose_here(std::vector<held_write> batch) {
 
 void raft_peer::forward_held(node_id leader) {
   for (auto& w : held_.take_all()) {
-    if (w.from.node != self_.id && !(MUTANT(timers_of_deposed_leader) && w.from.id.is_zero())) { // once forwarded is enough (R24), and what has no origin was this node's own wish as leader
+    if (w.from.node != self_.id) { // once forwarded is enough (R24), and what has no origin was this node's own wish as leader
       if (!w.from.id.is_zero())
         queue_frame(w.from.node, wire::forward_reply{w.from.id, wire::call_outcome::retry, {}, {}});
       continue;
@@ -110,7 +110,7 @@ void raft_peer::on_forward_reply(node_id from, const wire::forward_reply& r) {
     return;
   if (r.outcome == wire::call_outcome::retry) {
     PROBE("peer: forwarded write asked again");
-    asked_in_vain_.add(std::move(w)); // it was not proposed
+    (MUTANT(asked_again_at_once) ? held_ : asked_in_vain_).add(std::move(w)); // it was not proposed
   } else if (r.outcome != wire::call_outcome::done) {
     answer(w.from, r.outcome, r.bytes);
   } else if (w.kind == wire::call_kind::renew_session) {

@@ -10,6 +10,8 @@ namespace {
 // Rules that look at whole logs are checked so seldom, in messages of Raft peers.
 constexpr std::uint64_t whole_log_every = 64;
 constexpr std::uint64_t compare_every = 4096;
+// A request is held for 7 s at most and asked again with every tick of 25 ms, of a clock that may run 1.6 times as fast.
+constexpr std::uint32_t forwarded_max = 500;
 
 const char* role_words(raft::role r) {
   constexpr const char* names[] = {"follower", "pre-candidate", "candidate", "LEADER"};
@@ -33,6 +35,16 @@ void observer::before(const enlisted& who, const caf::type_erased_tuple& message
     take_committed(who.node, message.get_as<actors::committed_entries>(0));
   else if (who.kind == actor_kind::watches && message.match_element<actors::park_query>(0) && parked)
     parked(who.node, message.get_as<actors::park_query>(0).id);
+  else if (who.kind == actor_kind::links && message.match_element<actors::send_frames>(0))
+    count_forwarded(who.node, message.get_as<actors::send_frames>(0));
+}
+
+void observer::count_forwarded(std::size_t node, const actors::send_frames& frames) {
+  for (const auto& [to, frame] : frames.list)
+    if (const auto* call = std::get_if<wire::forward_call>(&frame))
+      if (++forwarded_[{node, nodes_.life(node), call->id}] == forwarded_max)
+        complain("forwarding", "request " + to_string(call->id) + " of node " + std::to_string(node) + " was forwarded " +
+                                   std::to_string(forwarded_max) + " times");
 }
 
 void observer::take_committed(std::size_t node, const actors::committed_entries& c) {

@@ -51,6 +51,7 @@ private:
   void look_at_raft(std::size_t node);
   void look_at_machine(std::size_t node);
   void take_committed(std::size_t node, const actors::committed_entries& c);
+  void count_forwarded(std::size_t node, const actors::send_frames& frames);
   void compare_logs();
   void complain(const char* checker, const std::string& text);
   void complain(const char* checker, const broken& b) {
@@ -67,6 +68,7 @@ private:
   std::vector<seen_of_node> seen_;
   std::vector<known_entry> committed_; ///< by index - 1
   std::vector<std::pair<bool, std::uint64_t>> digests_; ///< by index: known, value
+  std::map<std::tuple<std::size_t, int, request_id>, std::uint32_t> forwarded_; ///< how often, by node, life and request
   std::uint64_t looks_ = 0;
   std::uint64_t elections_ = 0;
   std::optional<std::pair<std::string, std::string>> complaint_;

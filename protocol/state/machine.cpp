@@ -14,7 +14,6 @@ struct machine::impl {
   tables t;
   log_index applied;
   cluster_time now;
-  bool from_checkpoint = false; ///< only for MUTANT(apply_depends_on_node)
 };
 
 namespace {
@@ -139,8 +138,7 @@ void machine::skip(log_index index, cluster_time now) {
   PRECONDITION(now >= impl_->now);
   impl_->applied = index;
   impl_->now = now;
-  if (!(MUTANT(apply_depends_on_node) && impl_->from_checkpoint))
-    impl_->t.delays.expire(now);
+  impl_->t.delays.expire(now);
 }
 
 query_result machine::evaluate(const query& q) const {
@@ -205,7 +203,6 @@ void machine::load_row(dirty_row row) {
 void machine::finish_load(log_index applied, cluster_time now) {
   impl_->applied = applied;
   impl_->now = now;
-  impl_->from_checkpoint = true;
   impl_->t.journal.take_dirty(); // what was loaded is in the checkpoint already
 }
 
