@@ -285,6 +285,11 @@ const state::machine* cluster::machine(std::size_t node) const {
   return nodes_[node].fsm == nullptr ? nullptr : &nodes_[node].fsm->machine();
 }
 
+bool cluster::has_lease(std::size_t node) const {
+  const auto& n = nodes_[node];
+  return n.fsm != nullptr && n.fsm->lease_until() > n.clock->now();
+}
+
 std::optional<std::size_t> cluster::leader() const {
   std::optional<std::size_t> found;
   for (std::size_t i = 0; i < nodes_.size(); ++i)

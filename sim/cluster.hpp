@@ -51,6 +51,8 @@ public:
   /// Null: not running.
   const raft::core* core(std::size_t node) const;
   const state::machine* machine(std::size_t node) const;
+  /// Answers default reads without asking anybody, at this moment of its own clock.
+  bool has_lease(std::size_t node) const;
   /// Serves as the leader of the highest term; nullopt: nobody does.
   std::optional<std::size_t> leader() const;
   /// The configuration in force at whoever knows the most.

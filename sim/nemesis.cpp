@@ -268,13 +268,39 @@ void nemesis::disturb_disk() {
   case 3:
     if (f.bit_flip && may_damage_a_disk()) {
       hurt("bit-flip");
-      nodes_.kill(*victim);
-      disk.flip_bit(tape_, detail_);
-      trace_.line(time_.now(), *victim, "a bit on its disk is flipped");
-      start_later(*victim, some_time());
+      if (draw(2) == 0)
+        flip_bit(*victim, some_time());
+      else
+        flip_bit_of_a_witness(*victim);
     }
     break;
   }
+}
+
+void nemesis::flip_bit(std::size_t node, virtual_time down) {
+  nodes_.kill(node);
+  nodes_.disk(node).flip_bit(tape_, detail_);
+  trace_.line(time_.now(), node, "a bit on its disk is flipped");
+  start_later(node, down);
+}
+
+// While others hear nothing, this node and the leader alone know what is committed; then this one is damaged, and the
+// leader cannot be asked.
+void nemesis::flip_bit_of_a_witness(std::size_t node) {
+  const auto leader = nodes_.leader();
+  if (!leader || *leader == node || nodes_.size() != 3)
+    return flip_bit(node, some_time());
+  const auto other = 3 - node - *leader;
+  cut_off(other, true, true);
+  time_.after(milliseconds(200 + draw(300)), [this, node, leader = *leader, other, detail = detail_] {
+    detail_ = detail;
+    if (!acting_ || !nodes_.running(node) || !nodes_.running(leader) || !may_damage_a_disk())
+      return;
+    flip_bit(node, milliseconds(20));
+    cut_off(leader, true, true);
+    net_.mend(node, other);
+    net_.mend(other, node);
+  });
 }
 
 // ---- leaders and members

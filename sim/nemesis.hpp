@@ -42,6 +42,8 @@ private:
   void stand_still(std::size_t node, virtual_time d);
   void hunt(std::size_t node);
   void lose_disk(std::size_t node);
+  void flip_bit(std::size_t node, virtual_time down);
+  void flip_bit_of_a_witness(std::size_t node);
   void split();
   void cut_off(std::size_t node, bool inwards, bool outwards);
   void mend_later(std::vector<std::pair<std::size_t, std::size_t>> directions);

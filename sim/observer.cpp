@@ -20,8 +20,10 @@ const char* role_words(raft::role r) {
 
 } // namespace
 
-observer::observer(schedule& time, event_trace& trace, cluster& nodes, reply_checker& replies, watch_checker& watches)
-    : time_(time), trace_(trace), nodes_(nodes), replies_(replies), watches_(watches), seen_(nodes.size()) {}
+observer::observer(schedule& time, event_trace& trace, cluster& nodes, reply_checker& replies, watch_checker& watches,
+                   bool lease_is_safe)
+    : time_(time), trace_(trace), nodes_(nodes), replies_(replies), watches_(watches), seen_(nodes.size()),
+      lease_is_safe_(lease_is_safe) {}
 
 void observer::complain(const char* checker, const std::string& text) {
   if (complaint_)
@@ -37,6 +39,34 @@ void observer::before(const enlisted& who, const caf::type_erased_tuple& message
     parked(who.node, message.get_as<actors::park_query>(0).id);
   else if (who.kind == actor_kind::links && message.match_element<actors::send_frames>(0))
     count_forwarded(who.node, message.get_as<actors::send_frames>(0));
+  else if (who.kind == actor_kind::raft_peer && message.match_element<actors::barrier_request>(0))
+    barrier_asked(who.node, message.get_as<actors::barrier_request>(0));
+  else if (who.kind == actor_kind::fsm && message.match_element<actors::barrier_result>(0))
+    barrier_answered(who.node, message.get_as<actors::barrier_result>(0));
+}
+
+// Whoever asks for a barrier must see all that was committed anywhere by then.
+void observer::barrier_asked(std::size_t node, const actors::barrier_request& b) {
+  if (!b.lease_ok || lease_is_safe_)
+    barriers_[{node, nodes_.life(node), b.id}] = rules_.committed();
+}
+
+void observer::barrier_answered(std::size_t node, const actors::barrier_result& b) {
+  const auto it = barriers_.find({node, nodes_.life(node), b.id});
+  if (it == barriers_.end())
+    return;
+  if (b.ok && b.index < it->second)
+    complain("barriers", "node " + std::to_string(node) + " may read at index " + to_string(b.index) + ", but when it asked, " +
+                             to_string(it->second) + " was committed");
+  barriers_.erase(it);
+}
+
+// Nobody can become the leader while another may still answer from what it knows.
+void observer::check_leases(std::size_t new_leader) {
+  for (std::size_t i = 0; i < nodes_.size(); ++i)
+    if (i != new_leader && nodes_.has_lease(i))
+      complain("leases", "node " + std::to_string(new_leader) + " became the leader while node " + std::to_string(i) +
+                             " had a lease");
 }
 
 void observer::count_forwarded(std::size_t node, const actors::send_frames& frames) {
@@ -85,6 +115,8 @@ void observer::look_at_raft(std::size_t node) {
   }
   if (seen.soft != core->soft()) {
     seen.soft = core->soft();
+    if (seen.soft.role == raft::role::leader && lease_is_safe_)
+      check_leases(node);
     trace_.add(seen.soft.term.value << 8 ^ static_cast<std::uint64_t>(seen.soft.role) << 4 ^ node);
     if (trace_.wanted())
       trace_.line(time_.now(), node, std::string("is ") + role_words(seen.soft.role) + " in term " + to_string(seen.soft.term) +

@@ -49,7 +49,7 @@ public:
   simulation(tape& choices, const run_options& options)
       : tape_(choices), profile_(options.profile), trace_(options.trace), swarm_(draw_swarm(choices, options.profile)),
         time_(choices, trace_), net_(time_, choices, trace_), nodes_(time_, choices, trace_, net_, swarm_),
-        replies_({swarm_.lease_is_safe()}), watches_(replies_.model(), watch_rules_of(swarm_)), watcher_(time_, trace_, nodes_, replies_, watches_),
+        replies_({swarm_.lease_is_safe()}), watches_(replies_.model(), watch_rules_of(swarm_)), watcher_(time_, trace_, nodes_, replies_, watches_, swarm_.lease_is_safe()),
         clients_(time_, choices, trace_, nodes_, swarm_, replies_, watches_), nemesis_(time_, choices, trace_, nodes_, net_, swarm_) {
     net_.faults = swarm_.network;
     time_.shuffle_per_million = swarm_.shuffle_per_million;

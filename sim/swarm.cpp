@@ -38,10 +38,10 @@ void draw_faults(options& o, swarm& s) {
   f.one_way = o.one_in(4);
   f.reset = o.one_in(4);
   f.isolate_leader = o.one_in_three();
-  f.disk_full = o.one_in(6);
+  f.disk_full = o.one_in(4);
   f.disk_stall = o.one_in(4);
   f.disk_error = o.one_in(6);
-  f.bit_flip = o.one_in(8);
+  f.bit_flip = o.one_in(6);
   f.disk_loss = o.one_in(5);
   f.membership = o.one_in(4);
   f.transfer = o.one_in(4);
