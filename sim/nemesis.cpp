@@ -179,8 +179,10 @@ void nemesis::start_later(std::size_t node, virtual_time in) {
 }
 
 void nemesis::start_again(std::size_t node) {
-  if (nodes_.start(node))
+  if (nodes_.start(node)) {
+    damaged_.erase(node); // all of the disk was read: the bit was one that does not matter
     return;
+  }
   damaged_.insert(node);
   // What an operator does with a damaged disk: a new one, once the others have all that this server may have promised.
   if (may_lose_a_disk(node)) {
@@ -242,64 +244,67 @@ void nemesis::disturb_disk() {
   if (!victim)
     return;
   auto& disk = nodes_.disk(*victim);
-  switch (draw(4)) {
-  case 0:
-    if (f.disk_full) {
-      hurt("disk-full");
-      disk.set_full(true);
-      trace_.line(time_.now(), *victim, "disk is full");
-      time_.after(some_time(), [&disk] { disk.set_full(false); });
-    }
-    break;
-  case 1:
-    if (f.disk_stall) {
-      hurt("disk-stall");
-      disk.stall_until(time_.now() + some_time());
-      trace_.line(time_.now(), *victim, "disk hangs");
-    }
-    break;
-  case 2:
-    if (f.disk_error) {
-      hurt("disk-error");
-      disk.fail_next(1 + draw(4));
-      trace_.line(time_.now(), *victim, "disk is about to fail a call");
-    }
-    break;
-  case 3:
-    if (f.bit_flip && may_damage_a_disk()) {
-      hurt("bit-flip");
-      if (draw(2) == 0)
-        flip_bit(*victim, some_time());
-      else
-        flip_bit_of_a_witness(*victim);
-    }
-    break;
+  std::vector<bool fault_set::*> possible;
+  for (const auto fault : {&fault_set::disk_full, &fault_set::disk_stall, &fault_set::disk_error, &fault_set::bit_flip})
+    if (f.*fault)
+      possible.push_back(fault);
+  if (possible.empty())
+    return;
+  const auto fault = possible[draw(possible.size())];
+  if (fault == &fault_set::disk_full) {
+    hurt("disk-full");
+    disk.set_full(true);
+    trace_.line(time_.now(), *victim, "disk is full");
+    time_.after(some_time(), [&disk] { disk.set_full(false); });
+  } else if (fault == &fault_set::disk_stall) {
+    hurt("disk-stall");
+    disk.stall_until(time_.now() + some_time());
+    trace_.line(time_.now(), *victim, "disk hangs");
+  } else if (fault == &fault_set::disk_error) {
+    hurt("disk-error");
+    disk.fail_next(1 + draw(4));
+    trace_.line(time_.now(), *victim, "disk is about to fail a call");
+  } else if (const auto leader = nodes_.leader(); leader && nodes_.size() == 3 && draw(3) != 0) {
+    tempt_to_forget(*leader, forgetting::by_damage);
+  } else if (may_damage_a_disk()) {
+    hurt("bit-flip");
+    flip_bit(*victim, some_time());
   }
 }
 
 void nemesis::flip_bit(std::size_t node, virtual_time down) {
   nodes_.kill(node);
   nodes_.disk(node).flip_bit(tape_, detail_);
+  damaged_.insert(node);
   trace_.line(time_.now(), node, "a bit on its disk is flipped");
   start_later(node, down);
 }
 
-// While others hear nothing, this node and the leader alone know what is committed; then this one is damaged, and the
-// leader cannot be asked.
-void nemesis::flip_bit_of_a_witness(std::size_t node) {
-  const auto leader = nodes_.leader();
-  if (!leader || *leader == node || nodes_.size() != 3)
-    return flip_bit(node, some_time());
-  const auto other = 3 - node - *leader;
-  cut_off(other, true, true);
-  time_.after(milliseconds(200 + draw(300)), [this, node, leader = *leader, other, detail = detail_] {
+// For a while only the leader and one follower know what is committed. Then one of the two forgets (if it can), and the
+// other cannot be asked.
+void nemesis::tempt_to_forget(std::size_t leader, forgetting how) {
+  if (nodes_.size() != 3)
+    return;
+  const auto follower = (leader + 1 + draw(2)) % 3;
+  const auto lagging = 3 - leader - follower;
+  const bool of_leader = how == forgetting::by_power && draw(2) == 1;
+  const auto witness = of_leader ? leader : follower, other = of_leader ? follower : leader;
+  cut_off(lagging, true, true);
+  time_.after(milliseconds(100 + draw(300)), [this, how, witness, other, lagging, detail = detail_] {
     detail_ = detail;
-    if (!acting_ || !nodes_.running(node) || !nodes_.running(leader) || !may_damage_a_disk())
+    if (!acting_ || !nodes_.running(witness) || !nodes_.running(other))
       return;
-    flip_bit(node, milliseconds(20));
-    cut_off(leader, true, true);
-    net_.mend(node, other);
-    net_.mend(other, node);
+    if (how == forgetting::by_power) {
+      hurt("power");
+      nodes_.power_off(witness);
+      start_later(witness, milliseconds(20));
+    } else if (may_damage_a_disk()) {
+      hurt("bit-flip");
+      flip_bit(witness, milliseconds(20));
+    }
+    cut_off(other, true, true);
+    net_.mend(witness, lagging);
+    net_.mend(lagging, witness);
   });
 }
 
@@ -323,7 +328,7 @@ void nemesis::on_led(std::size_t node) {
 
 void nemesis::hunt(std::size_t node) {
   hurt("leader-hunt");
-  switch (draw(7)) {
+  switch (draw(8)) {
   case 0:
     nodes_.kill(node);
     start_later(node, milliseconds(20 + draw(200)));
@@ -342,6 +347,9 @@ void nemesis::hunt(std::size_t node) {
     cut_off(node, true, true);
     stand_still(node, milliseconds(300 + draw(2000)));
     break;
+  case 5:
+    tempt_to_forget(node, forgetting::by_power);
+    break;
   default: // the others know at once, and one of them has just forgotten whom it heard
     cut_off(node, true, true);
     for (std::size_t i = 0; i < nodes_.size(); ++i)
@@ -349,7 +357,7 @@ void nemesis::hunt(std::size_t node) {
         net_.reset(node, i);
     if (const auto other = some_running(); other && *other != node) {
       nodes_.kill(*other);
-      start_later(*other, milliseconds(5 + draw(60)));
+      start_later(*other, milliseconds(1 + draw(40)));
     }
   }
 }

@@ -43,7 +43,8 @@ private:
   void hunt(std::size_t node);
   void lose_disk(std::size_t node);
   void flip_bit(std::size_t node, virtual_time down);
-  void flip_bit_of_a_witness(std::size_t node);
+  enum class forgetting : std::uint8_t { by_power, by_damage };
+  void tempt_to_forget(std::size_t leader, forgetting how);
   void split();
   void cut_off(std::size_t node, bool inwards, bool outwards);
   void mend_later(std::vector<std::pair<std::size_t, std::size_t>> directions);

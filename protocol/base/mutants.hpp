@@ -44,6 +44,7 @@ namespace belay {
   M(read_id_reused)                                                                                                    \
   M(read_round_not_confirmed)                                                                                          \
   M(read_served_before_applied)                                                                                        \
+  M(slow_chunk_read_again)                                                                                             \
   M(snapshot_below_commit_installed)                                                                                   \
   M(snapshot_wakes_nobody)                                                                                             \
   M(stalled_disk_keeps_leading)                                                                                        \
