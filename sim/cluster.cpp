@@ -78,7 +78,7 @@ result<cluster::found_on_disk> cluster::load(node& n) {
   return found;
 }
 
-bool cluster::start(std::size_t index) {
+status cluster::start(std::size_t index) {
   auto& n = nodes_[index];
   INVARIANT(n.state == node_state::down);
   auto found = load(n);
@@ -87,7 +87,7 @@ bool cluster::start(std::size_t index) {
     trace_.add(0xdead + index);
     if (trace_.wanted())
       trace_.line(time_.now(), index, "does not start: " + found.error());
-    return false;
+    return failure{found.error()};
   }
   if (trace_.wanted())
     trace_.line(time_.now(), index, "starts as server " + to_string(n.self.id) + ", log up to " +
@@ -107,7 +107,7 @@ bool cluster::start(std::size_t index) {
     throw node_failure{};
   };
   spawn(index, std::move(*found));
-  return true;
+  return done{};
 }
 
 void cluster::spawn(std::size_t index, found_on_disk found) {
@@ -126,7 +126,9 @@ void cluster::spawn(std::size_t index, found_on_disk found) {
   peer_settings.seed = tape_.seed() * 1000 + index * 100 + static_cast<std::uint64_t>(n.life);
   peer_settings.wall_clock = machine_settings.wall_clock;
   peer_settings.joined = [this, index](std::uint64_t id) { nodes_[index].cluster_id = id; };
-  raft::formation formation(n.self, "dc1", static_cast<std::uint32_t>(swarm_.nodes), n.cluster_id);
+  // Who comes later is started without bootstrap_expect: three that have not met the cluster yet would form another.
+  const auto expect = index < swarm_.nodes ? swarm_.nodes : 0;
+  raft::formation formation(n.self, "dc1", static_cast<std::uint32_t>(expect), n.cluster_id);
 
   auto& w = *n.wires;
   w.log = system.spawn<log_writer>(n.wires, n.disk->log(), m);

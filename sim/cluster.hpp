@@ -30,8 +30,8 @@ public:
   std::size_t size() const { return nodes_.size(); }
 
   // ---- nodes
-  /// @returns false: what is on its disk cannot be used (damaged); it stays down.
-  bool start(std::size_t node);
+  /// @returns a failure if what is on its disk cannot be used: it stays down.
+  status start(std::size_t node);
   void kill(std::size_t node);
   /// Its machine goes off: what was not synced may be gone, a write that was going on may be there in part.
   void power_off(std::size_t node);

@@ -82,7 +82,7 @@ void nemesis::act() {
     break;
   case action::partition:
     if (f.partition)
-      split();
+      split(1 + draw((std::uint64_t{1} << nodes_.size()) - 2));
     break;
   case action::one_way:
     if (f.one_way) {
@@ -179,11 +179,13 @@ void nemesis::start_later(std::size_t node, virtual_time in) {
 }
 
 void nemesis::start_again(std::size_t node) {
-  if (nodes_.start(node)) {
+  const auto started = nodes_.start(node);
+  if (started) {
     damaged_.erase(node); // all of the disk was read: the bit was one that does not matter
     return;
   }
-  damaged_.insert(node);
+  if (damaged_.insert(node).second && !complaint_)
+    complaint_ = "node " + std::to_string(node) + " does not start, although nothing has damaged its disk: " + started.error();
   // What an operator does with a damaged disk: a new one, once the others have all that this server may have promised.
   if (may_lose_a_disk(node)) {
     lose_disk(node);
@@ -367,14 +369,23 @@ void nemesis::change_members() {
   if (!leader)
     return;
   std::vector<raft::member> chosen;
+  std::uint64_t side = 0;
   for (std::size_t i = 0; i < nodes_.size(); ++i)
-    if (nodes_.life(i) > 0 && draw(3) != 0)
+    if (nodes_.life(i) > 0 && draw(3) != 0) {
       chosen.push_back(nodes_.member(i));
+      side |= std::uint64_t{1} << i;
+    }
   if (chosen.size() < 2)
     return;
   hurt("reconfigure");
   trace_.line(time_.now(), *leader, "is asked to change the members to " + std::to_string(chosen.size()) + " servers");
   caf::anon_send(nodes_.wires(*leader).raft_peer, actors::change_members{raft::configuration_of_voters(std::move(chosen))});
+  if (draw(2) == 1) // those who stay and those who go do not hear of each other any more
+    time_.after(std::chrono::microseconds(draw(6'000)), [this, side, detail = detail_] {
+      detail_ = detail;
+      if (acting_)
+        split(side);
+    });
 }
 
 // ---- wires and clocks
@@ -403,9 +414,8 @@ void nemesis::cut_off(std::size_t node, bool inwards, bool outwards) {
   mend_later(std::move(directions));
 }
 
-void nemesis::split() {
+void nemesis::split(std::uint64_t sides) {
   hurt("partition");
-  const auto sides = 1 + draw((std::uint64_t{1} << nodes_.size()) - 2);
   std::vector<std::pair<std::size_t, std::size_t>> directions;
   for (std::size_t a = 0; a < nodes_.size(); ++a)
     for (std::size_t b = 0; b < nodes_.size(); ++b)
@@ -448,8 +458,7 @@ std::set<std::size_t> nemesis::heal() {
   std::size_t spare = 0;
   const bool all_here = std::all_of(config.members.begin(), config.members.end(),
                                     [this](const raft::member& m) { return nodes_.node_of(m.id).has_value(); });
-  if (all_here && !config.joint() && config.learners.empty() && config.voters.size() >= 3 && swarm_.spares == 0 && damaged_.empty() &&
-      !swarm_.faults.bit_flip && !swarm_.faults.disk_loss)
+  if (all_here && !swarm_.faults.reconfigure && !config.joint() && config.learners.empty() && config.voters.size() >= 3 && damaged_.empty())
     spare = (config.voters.size() - 1) / 2;
   const auto broken = swarm_.faults.kill || swarm_.faults.partition || swarm_.faults.pause ? draw(spare + 1) : 0;
   while (stay_down_.size() < broken)

@@ -91,6 +91,7 @@ swarm draw_swarm(tape& choices, const profile& p) {
   draw_limits(o, s);
   s.network.latency = o.one_of({microseconds(100), microseconds(100), microseconds(1'000), microseconds(8'000)});
   s.disk_latency = o.one_of({microseconds(80), microseconds(80), microseconds(1'000), microseconds(10'000)});
+  s.slow_disk = o.one_of({SIZE_MAX, SIZE_MAX, std::size_t{0}, std::size_t{1}});
   s.network.redial = o.one_of({milliseconds(30), milliseconds(5)});
   s.nemesis_interval = o.one_of({milliseconds(1500), milliseconds(700), milliseconds(300)});
   s.spares = s.faults.membership || s.faults.reconfigure ? o.one_of({std::size_t{1}, std::size_t{2}}) : 0;
