@@ -37,7 +37,7 @@ raft_peer::raft_peer(caf::actor_config& config, actor_host* host, wiring_ptr wir
                      metrics& m)
     : hosted(config, host), wires_(std::move(wires)), settings_(std::move(settings)), self_(std::move(self)),
       formation_(std::move(formation)), core_(self_.id, settings_.limits, restored, settings_.seed), vitals_(std::move(v)),
-      metrics_(m), checkpointed_(restored.snapshot.index), checkpoint_term_(restored.snapshot.term) {}
+      metrics_(m), checkpointed_(restored.snapshot.index), checkpoint_term_(restored.snapshot.term), read_ids_(settings_.seed) {}
 
 raft_peer_actor::behavior_type raft_peer::make_behavior() {
   return {
@@ -230,7 +230,7 @@ void raft_peer::publish_view() {
       retry_barriers_at({});
       ask_again();
       if (MUTANT(read_id_reused))
-        next_read_ = 1;
+        read_ids_ = fresh_numbers(settings_.seed);
     }
   }
   cluster_view v{soft_, core_.config(), self_.id, serving_};

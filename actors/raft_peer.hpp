@@ -5,6 +5,7 @@
 #include "actors/host.hpp"
 #include "actors/interfaces.hpp"
 #include "actors/metrics.hpp"
+#include "actors/request_ids.hpp"
 #include "actors/surroundings.hpp"
 #include "actors/vitals.hpp"
 #include "protocol/raft/formation.hpp"
@@ -129,7 +130,7 @@ private:
 
   std::vector<held_barrier> barriers_waiting_, barriers_asked_in_vain_;
   std::unordered_map<std::uint64_t, held_barrier> barriers_asked_; ///< by the fresh id of the attempt
-  std::uint64_t next_read_ = 1;
+  fresh_numbers read_ids_;
 };
 
 } // namespace belay::actors

@@ -24,7 +24,7 @@ void raft_peer::try_barriers() {
       barrier_done(b, core_.commit_index());
       continue;
     }
-    const auto attempt = next_read_++; // never reused: R11
+    const auto attempt = read_ids_.next(); // never reused: R11
     if (leading()) {
       if (!core_.read(attempt)) {
         barriers_waiting_.push_back(std::move(b));

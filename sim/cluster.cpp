@@ -84,6 +84,7 @@ status cluster::start(std::size_t index) {
   auto found = load(n);
   if (!found) {
     PROBE("sim: a node found its disk damaged");
+    n.disk->crash(crash_kind::kill, tape_, disk_stream(index)); // nobody uses what was opened
     trace_.add(0xdead + index);
     if (trace_.wanted())
       trace_.line(time_.now(), index, "does not start: " + found.error());
@@ -94,7 +95,6 @@ status cluster::start(std::size_t index) {
                                         to_string(found->raft.entries.empty() ? found->raft.snapshot.index
                                                                               : found->raft.entries.back().index));
   ++n.life;
-  n.requests = 0;
   n.view = {};
   n.failing = false;
   n.state = node_state::running;
@@ -124,6 +124,7 @@ void cluster::spawn(std::size_t index, found_on_disk found) {
   auto peer_settings = swarm_.peer;
   // Elections are shuffled by the seed of the run and by who and when this is; not by the tape, which may change.
   peer_settings.seed = tape_.seed() * 1000 + index * 100 + static_cast<std::uint64_t>(n.life);
+  n.requests = request_ids(0, peer_settings.seed);
   peer_settings.wall_clock = machine_settings.wall_clock;
   peer_settings.joined = [this, index](std::uint64_t id) { nodes_[index].cluster_id = id; };
   // Who comes later is started without bootstrap_expect: three that have not met the cluster yet would form another.

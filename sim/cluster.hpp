@@ -3,6 +3,7 @@
 
 #include "actors/fsm.hpp"
 #include "actors/raft_peer.hpp"
+#include "actors/request_ids.hpp"
 #include "protocol/raft/invariants.hpp"
 #include "sim/simulated_clock.hpp"
 #include "sim/simulated_disk.hpp"
@@ -63,7 +64,7 @@ public:
   simulated_clock& clock(std::size_t node) { return *nodes_[node].clock; }
   /// The actors' handles of a node that is not down.
   const actors::wiring& wires(std::size_t node) const { return *nodes_[node].wires; }
-  request_id next_request(std::size_t node) { return request_id{++nodes_[node].requests}; }
+  request_id next_request(std::size_t node) { return nodes_[node].requests.next(); }
 
   // ---- who wants to know
   std::function<void(std::size_t node, int life, client_answer)> answered;
@@ -91,7 +92,7 @@ private:
     bool failing = false; ///< has decided to end
     bool ending = false;  ///< is being ended
     int life = 0;
-    std::uint64_t requests = 0;
+    actors::request_ids requests{0, 0};
   };
 
   struct found_on_disk {

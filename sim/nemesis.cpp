@@ -58,7 +58,9 @@ void nemesis::act() {
     }
     break;
   case action::power:
-    if (f.power) {
+    if (const auto leader = nodes_.leader(); f.power && leader && draw(3) == 2) {
+      tempt_to_forget(*leader, forgetting::by_power);
+    } else if (f.power) {
       hurt("power");
       nodes_.power_off(*victim);
       start_later(*victim, some_time());
@@ -101,8 +103,11 @@ void nemesis::act() {
   case action::isolate_leader:
     if (const auto leader = nodes_.leader(); f.isolate_leader && leader) {
       hurt("isolate-leader");
-      const auto how = draw(3);
-      cut_off(*leader, how != 1, how != 2);
+      const auto how = draw(5);
+      if (how < 3)
+        cut_off(*leader, how != 1, how != 2);
+      else
+        outrun(*leader);
     }
     break;
   case action::disk:
@@ -127,8 +132,9 @@ void nemesis::act() {
       const auto& voters = nodes_.view(*leader).config.voters;
       hurt("transfer");
       caf::anon_send(nodes_.wires(*leader).raft_peer, actors::hand_over_leadership{voters[draw(voters.size())]});
-      if (draw(2) == 1) // the old leader does not hear that there is a new one
-        time_.after(milliseconds(draw(120)), [this, node = *leader, detail = detail_] {
+      // The old leader does not hear that there is a new one, or the new one is not heard.
+      if (const auto whom = draw(3); whom != 0)
+        time_.after(milliseconds(draw(120)), [this, node = whom == 1 ? *leader : draw(nodes_.size()), detail = detail_] {
           detail_ = detail;
           if (acting_ && nodes_.running(node))
             cut_off(node, true, true);
@@ -352,15 +358,20 @@ void nemesis::hunt(std::size_t node) {
   case 5:
     tempt_to_forget(node, forgetting::by_power);
     break;
-  default: // the others know at once, and one of them has just forgotten whom it heard
-    cut_off(node, true, true);
-    for (std::size_t i = 0; i < nodes_.size(); ++i)
-      if (i != node)
-        net_.reset(node, i);
-    if (const auto other = some_running(); other && *other != node) {
-      nodes_.kill(*other);
-      start_later(*other, milliseconds(1 + draw(40)));
-    }
+  default:
+    outrun(node);
+  }
+}
+
+// It is cut off, the others know at once, and one of them has just forgotten whom it heard.
+void nemesis::outrun(std::size_t leader) {
+  cut_off(leader, true, true);
+  for (std::size_t i = 0; i < nodes_.size(); ++i)
+    if (i != leader)
+      net_.reset(leader, i);
+  if (const auto other = some_running(); other && *other != leader) {
+    nodes_.kill(*other);
+    start_later(*other, milliseconds(1 + draw(40)));
   }
 }
 
@@ -461,6 +472,8 @@ std::set<std::size_t> nemesis::heal() {
   if (all_here && !swarm_.faults.reconfigure && !config.joint() && config.learners.empty() && config.voters.size() >= 3 && damaged_.empty())
     spare = (config.voters.size() - 1) / 2;
   const auto broken = swarm_.faults.kill || swarm_.faults.partition || swarm_.faults.pause ? draw(spare + 1) : 0;
+  if (const auto leader = nodes_.leader(); leader && broken > 0 && *leader < swarm_.nodes && draw(2) == 1)
+    stay_down_.insert(*leader);
   while (stay_down_.size() < broken)
     stay_down_.insert(draw(swarm_.nodes));
   std::set<std::size_t> well;

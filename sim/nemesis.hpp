@@ -41,6 +41,7 @@ private:
   std::optional<std::size_t> some_running();
   bool may_lose_a_disk(std::size_t node) const;
   bool may_damage_a_disk() const;
+  void outrun(std::size_t leader);
   void change_members();
   void stand_still(std::size_t node, virtual_time d);
   void hunt(std::size_t node);

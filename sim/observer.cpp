@@ -102,6 +102,23 @@ void observer::after(const enlisted& who) {
     look_at_raft(who.node);
   else if (who.kind == actor_kind::fsm)
     look_at_machine(who.node);
+  else if (who.kind == actor_kind::checkpoints)
+    look_at_checkpoint(who.node);
+}
+
+void observer::look_at_checkpoint(std::size_t node) {
+  const auto info = nodes_.disk(node).checkpoints()->info();
+  if (!info || !*info)
+    return;
+  auto& seen = seen_[node];
+  if (seen.id != nodes_.id_of(node)) {
+    seen.id = nodes_.id_of(node);
+    seen.checkpoint = {};
+  }
+  if ((*info)->meta.index < seen.checkpoint)
+    complain("checkpoints", "node " + std::to_string(node) + " had a checkpoint at " + to_string(seen.checkpoint) +
+                                " and put an older one in its place, at " + to_string((*info)->meta.index));
+  seen.checkpoint = (*info)->meta.index;
 }
 
 void observer::look_at_raft(std::size_t node) {
@@ -110,7 +127,9 @@ void observer::look_at_raft(std::size_t node) {
     return;
   auto& seen = seen_[node];
   if (seen.life != nodes_.life(node)) {
-    seen = {};
+    seen.steps = {};
+    seen.soft = {};
+    seen.applied = {};
     seen.life = nodes_.life(node);
   }
   if (seen.soft != core->soft()) {

@@ -42,6 +42,8 @@ private:
     raft::step_check steps;
     raft::soft_state soft;
     log_index applied;
+    log_index checkpoint;
+    node_id id;
     int life = -1;
   };
   struct known_entry {
@@ -52,6 +54,7 @@ private:
 
   void look_at_raft(std::size_t node);
   void look_at_machine(std::size_t node);
+  void look_at_checkpoint(std::size_t node);
   void take_committed(std::size_t node, const actors::committed_entries& c);
   void count_forwarded(std::size_t node, const actors::send_frames& frames);
   void barrier_asked(std::size_t node, const actors::barrier_request& b);

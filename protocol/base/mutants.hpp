@@ -37,6 +37,7 @@ namespace belay {
   M(log_not_synced)                                                                                                    \
   M(membership_not_joint)                                                                                              \
   M(nested_prefix_not_woken)                                                                                           \
+  M(numbers_start_again)                                                                                               \
   M(old_round_counts)                                                                                                  \
   M(only_first_watcher_woken)                                                                                          \
   M(prevote_ignored_when_lagging)                                                                                      \
