@@ -61,10 +61,11 @@ void observer::barrier_answered(std::size_t node, const actors::barrier_result& 
   barriers_.erase(it);
 }
 
-// Nobody can become the leader while another may still answer from what it knows.
+// Nobody can become the leader while another may still answer from what it knows; of an earlier term he can (votes that
+// were read late), because he commits nothing any more.
 void observer::check_leases(std::size_t new_leader) {
   for (std::size_t i = 0; i < nodes_.size(); ++i)
-    if (i != new_leader && nodes_.has_lease(i))
+    if (i != new_leader && nodes_.has_lease(i) && nodes_.core(i)->term() < nodes_.core(new_leader)->term())
       complain("leases", "node " + std::to_string(new_leader) + " became the leader while node " + std::to_string(i) +
                              " had a lease");
 }
