@@ -19,7 +19,8 @@ constexpr std::uint32_t activity = 600'000;
 
 } // namespace
 
-nemesis::nemesis(schedule& time, tape& choices, event_trace& trace, cluster& nodes, simulated_network& net, const swarm& s)
+nemesis::nemesis(schedule& time, tape& choices, event_trace& trace, cluster& nodes, simulated_network& net,
+                 const swarm& s)
     : time_(time), tape_(choices), trace_(trace), nodes_(nodes), net_(net), swarm_(s), detail_(what_next) {}
 
 void nemesis::start() {
@@ -37,10 +38,26 @@ void nemesis::act() {
   ++rounds_;
   time_.after(swarm_.nemesis_interval, [this] { act(); });
   enum class action : std::uint64_t {
-    nothing, kill, power, blackout, pause, partition, one_way, reset, isolate_leader, disk, disk_loss, membership, transfer, clock,
-    kill_leader, reconfigure, count,
+    nothing,
+    kill,
+    power,
+    blackout,
+    pause,
+    partition,
+    one_way,
+    reset,
+    isolate_leader,
+    disk,
+    disk_loss,
+    membership,
+    transfer,
+    clock,
+    kill_leader,
+    reconfigure,
+    count,
   };
-  const auto drawn = static_cast<action>(tape_.choose_rarely(what_next, static_cast<std::uint64_t>(action::count), activity));
+  const auto drawn =
+      static_cast<action>(tape_.choose_rarely(what_next, static_cast<std::uint64_t>(action::count), activity));
   // Each round has a stream of its own: leaving out one changes nothing about the others.
   detail_ = {stream_kind::nemesis, rounds_};
   const auto& f = swarm_.faults;
@@ -103,11 +120,13 @@ void nemesis::act() {
   case action::isolate_leader:
     if (const auto leader = nodes_.leader(); f.isolate_leader && leader) {
       hurt("isolate-leader");
-      const auto how = draw(5);
+      const auto how = draw(6);
       if (how < 3)
         cut_off(*leader, how != 1, how != 2);
-      else
+      else if (how < 5)
         outrun(*leader);
+      else
+        outwait(*leader);
     }
     break;
   case action::disk:
@@ -134,11 +153,12 @@ void nemesis::act() {
       caf::anon_send(nodes_.wires(*leader).raft_peer, actors::hand_over_leadership{voters[draw(voters.size())]});
       // The old leader does not hear that there is a new one, or the new one is not heard.
       if (const auto whom = draw(3); whom != 0)
-        time_.after(milliseconds(draw(120)), [this, node = whom == 1 ? *leader : draw(nodes_.size()), detail = detail_] {
-          detail_ = detail;
-          if (acting_ && nodes_.running(node))
-            cut_off(node, true, true);
-        });
+        time_.after(milliseconds(draw(120)),
+                    [this, node = whom == 1 ? *leader : draw(nodes_.size()), detail = detail_] {
+                      detail_ = detail;
+                      if (acting_ && nodes_.running(node))
+                        cut_off(node, true, true);
+                    });
     }
     break;
   case action::clock:
@@ -163,7 +183,8 @@ void nemesis::stand_still(std::size_t node, virtual_time d) {
 }
 
 virtual_time nemesis::some_time() {
-  constexpr milliseconds times[] = {milliseconds(300), milliseconds(60), milliseconds(900), milliseconds(2500), milliseconds(9000)};
+  constexpr milliseconds times[] = {milliseconds(300), milliseconds(60), milliseconds(900), milliseconds(2500),
+                                    milliseconds(9000)};
   return times[draw(5)] + milliseconds(draw(100));
 }
 
@@ -191,7 +212,8 @@ void nemesis::start_again(std::size_t node) {
     return;
   }
   if (damaged_.insert(node).second && !complaint_)
-    complaint_ = "node " + std::to_string(node) + " does not start, although nothing has damaged its disk: " + started.error();
+    complaint_ =
+        "node " + std::to_string(node) + " does not start, although nothing has damaged its disk: " + started.error();
   // What an operator does with a damaged disk: a new one, once the others have all that this server may have promised.
   if (may_lose_a_disk(node)) {
     lose_disk(node);
@@ -235,7 +257,7 @@ bool nemesis::may_lose_a_disk(std::size_t node) const {
 
 bool nemesis::may_damage_a_disk() const {
   const auto config = nodes_.configuration();
-  return damaged_.empty() && !config.joint() && config.voters.size() >= 3 &&
+  return damaged_.empty() && stay_down_.empty() && !config.joint() && config.voters.size() >= 3 &&
          std::all_of(config.members.begin(), config.members.end(),
                      [this](const raft::member& m) { return nodes_.node_of(m.id).has_value(); });
 }
@@ -298,12 +320,23 @@ void nemesis::tempt_to_forget(std::size_t leader, forgetting how) {
   const bool of_leader = how == forgetting::by_power && draw(2) == 1;
   const auto witness = of_leader ? leader : follower, other = of_leader ? follower : leader;
   cut_off(lagging, true, true);
-  time_.after(milliseconds(100 + draw(300)), [this, how, witness, other, lagging, detail = detail_] {
+  // What it says it has is not on its disk if the disk hangs.
+  const auto hang = milliseconds(how == forgetting::by_power && draw(2) == 1 ? 1 + draw(60) : 0);
+  const auto in = milliseconds(100 + draw(300));
+  if (hang > hang.zero())
+    time_.after(in - hang, [this, witness, life = nodes_.life(witness), until = time_.now() + in + hang] {
+      if (acting_ && nodes_.life(witness) == life) {
+        trace_.line(time_.now(), witness, "disk hangs");
+        nodes_.disk(witness).stall_until(until);
+      }
+    });
+  time_.after(in, [this, how, witness, other, lagging, detail = detail_] {
     detail_ = detail;
     if (!acting_ || !nodes_.running(witness) || !nodes_.running(other))
       return;
     if (how == forgetting::by_power) {
       hurt("power");
+      nodes_.disk(witness).stall_until(virtual_time::zero());
       nodes_.power_off(witness);
       start_later(witness, milliseconds(20));
     } else if (may_damage_a_disk()) {
@@ -334,9 +367,34 @@ void nemesis::on_led(std::size_t node) {
   });
 }
 
+// Of three, one leads no more and is cut off, one campaigns, and the third had better not be the only one who can vote:
+// it is gone for the rest of the run, and the two others must find together, whoever has the longer log or the later
+// term.
+void nemesis::on_campaign(std::size_t node) {
+  if (!acting_ || !swarm_.faults.leader_hunt || !swarm_.faults.kill || swarm_.faults.reconfigure ||
+      nodes_.size() != 3 || !stay_down_.empty() || !damaged_.empty())
+    return;
+  std::vector<std::size_t> voters;
+  for (std::size_t i = 0; i < 3; ++i)
+    if (i != node && nodes_.running(i) && !net_.is_cut(i, node) && !net_.is_cut(node, i))
+      voters.push_back(i);
+  if (voters.size() != 1)
+    return;
+  ++hunts_;
+  detail_ = {stream_kind::nemesis, static_cast<std::uint16_t>(0x8000 | hunts_)};
+  if (draw(4) != 3)
+    return;
+  hurt("voter-loss");
+  stay_down_.insert(voters.front());
+  time_.after(virtual_time::zero(), [this, voter = voters.front()] {
+    if (nodes_.running(voter))
+      nodes_.kill(voter);
+  });
+}
+
 void nemesis::hunt(std::size_t node) {
   hurt("leader-hunt");
-  switch (draw(8)) {
+  switch (draw(10)) {
   case 0:
     nodes_.kill(node);
     start_later(node, milliseconds(20 + draw(200)));
@@ -358,6 +416,10 @@ void nemesis::hunt(std::size_t node) {
   case 5:
     tempt_to_forget(node, forgetting::by_power);
     break;
+  case 6:
+  case 7:
+    outwait(node);
+    break;
   default:
     outrun(node);
   }
@@ -375,6 +437,36 @@ void nemesis::outrun(std::size_t leader) {
   }
 }
 
+// Half of the followers hear nothing of it any more, while the others keep its lease alive; when the former are about
+// to campaign, the latter have just forgotten whom they heard.
+void nemesis::outwait(std::size_t leader) {
+  std::vector<std::size_t> others;
+  std::vector<std::pair<std::size_t, std::size_t>> directions;
+  for (std::size_t k = 1; k < nodes_.size(); ++k) {
+    const auto i = (leader + k) % nodes_.size();
+    if (k > nodes_.size() / 2) {
+      others.push_back(i);
+      continue;
+    }
+    net_.cut(leader, i);
+    net_.cut(i, leader);
+    directions.insert(directions.end(), {{leader, i}, {i, leader}});
+  }
+  mend_later(std::move(directions));
+  const auto timeout = swarm_.peer.limits.tick * swarm_.peer.limits.election_ticks;
+  time_.after(timeout * static_cast<std::int64_t>(500 + draw(2500)) / 1000, [this, leader, others, detail = detail_] {
+    detail_ = detail;
+    if (!acting_)
+      return;
+    cut_off(leader, true, true);
+    for (const auto i : others)
+      if (nodes_.running(i)) {
+        nodes_.kill(i);
+        start_later(i, milliseconds(1 + draw(40)));
+      }
+  });
+}
+
 void nemesis::change_members() {
   const auto leader = nodes_.leader();
   if (!leader)
@@ -390,7 +482,8 @@ void nemesis::change_members() {
     return;
   hurt("reconfigure");
   trace_.line(time_.now(), *leader, "is asked to change the members to " + std::to_string(chosen.size()) + " servers");
-  caf::anon_send(nodes_.wires(*leader).raft_peer, actors::change_members{raft::configuration_of_voters(std::move(chosen))});
+  caf::anon_send(nodes_.wires(*leader).raft_peer,
+                 actors::change_members{raft::configuration_of_voters(std::move(chosen))});
   if (draw(2) == 1) // those who stay and those who go do not hear of each other any more
     time_.after(std::chrono::microseconds(draw(6'000)), [this, side, detail = detail_] {
       detail_ = detail;
@@ -469,10 +562,14 @@ std::set<std::size_t> nemesis::heal() {
   std::size_t spare = 0;
   const bool all_here = std::all_of(config.members.begin(), config.members.end(),
                                     [this](const raft::member& m) { return nodes_.node_of(m.id).has_value(); });
-  if (all_here && !swarm_.faults.reconfigure && !config.joint() && config.learners.empty() && config.voters.size() >= 3 && damaged_.empty())
+  if (all_here && !swarm_.faults.reconfigure && !config.joint() && config.learners.empty() &&
+      config.voters.size() >= 3 && damaged_.empty())
     spare = (config.voters.size() - 1) / 2;
+  if (spare < stay_down_.size())
+    stay_down_.clear();
   const auto broken = swarm_.faults.kill || swarm_.faults.partition || swarm_.faults.pause ? draw(spare + 1) : 0;
-  if (const auto leader = nodes_.leader(); leader && broken > 0 && *leader < swarm_.nodes && draw(2) == 1)
+  if (const auto leader = nodes_.leader();
+      leader && broken > stay_down_.size() && *leader < swarm_.nodes && draw(2) == 1)
     stay_down_.insert(*leader);
   while (stay_down_.size() < broken)
     stay_down_.insert(draw(swarm_.nodes));
@@ -480,7 +577,9 @@ std::set<std::size_t> nemesis::heal() {
   for (std::size_t i = 0; i < nodes_.size(); ++i)
     if (!stay_down_.contains(i))
       well.insert(i);
-  const auto of_the_broken = [this](std::size_t a, std::size_t b) { return stay_down_.contains(a) || stay_down_.contains(b); };
+  const auto of_the_broken = [this](std::size_t a, std::size_t b) {
+    return stay_down_.contains(a) || stay_down_.contains(b);
+  };
   for (std::size_t a = 0; a < nodes_.size(); ++a)
     for (std::size_t b = 0; b < nodes_.size(); ++b)
       if (a != b && !of_the_broken(a, b))

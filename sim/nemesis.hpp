@@ -24,6 +24,8 @@ public:
 
   /// That node leads now.
   void on_led(std::size_t node);
+  /// That node asks for votes.
+  void on_campaign(std::size_t node);
   /// A node ended itself: somebody starts it again after a while.
   void on_node_gone(std::size_t node);
 
@@ -42,6 +44,7 @@ private:
   bool may_lose_a_disk(std::size_t node) const;
   bool may_damage_a_disk() const;
   void outrun(std::size_t leader);
+  void outwait(std::size_t leader);
   void change_members();
   void stand_still(std::size_t node, virtual_time d);
   void hunt(std::size_t node);
@@ -67,7 +70,7 @@ private:
   std::uint16_t rounds_ = 0;
   std::uint16_t hunts_ = 0;
   std::set<std::size_t> damaged_; ///< disks that cannot be used any more
-  std::set<std::size_t> stay_down_; ///< after heal()
+  std::set<std::size_t> stay_down_; ///< until the end of the run
   std::map<std::string, std::uint64_t> counts_;
   std::optional<std::string> complaint_;
 };

@@ -137,6 +137,8 @@ void observer::look_at_raft(std::size_t node) {
     seen.soft = core->soft();
     if (seen.soft.role == raft::role::leader && lease_is_safe_)
       check_leases(node);
+    if (seen.soft.role == raft::role::candidate && campaigns)
+      campaigns(node);
     trace_.add(seen.soft.term.value << 8 ^ static_cast<std::uint64_t>(seen.soft.role) << 4 ^ node);
     if (trace_.wanted())
       trace_.line(time_.now(), node, std::string("is ") + role_words(seen.soft.role) + " in term " + to_string(seen.soft.term) +

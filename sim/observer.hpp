@@ -32,6 +32,8 @@ public:
 
   /// Told of each query that a node begins to hold.
   std::function<void(std::size_t node, request_id id)> parked;
+  /// Called when a node asks for votes.
+  std::function<void(std::size_t node)> campaigns;
 
   std::uint64_t elections() const { return elections_; }
   /// The first broken rule: checker and text.

@@ -60,6 +60,7 @@ public:
     };
     time_.busy = [this](const enlisted& who) { return busy(who); };
     watcher_.parked = [this](std::size_t node, request_id id) { clients_.on_parked(node, id); };
+    watcher_.campaigns = [this](std::size_t node) { nemesis_.on_campaign(node); };
     nodes_.led = [this](std::size_t node) {
       watcher_.on_led();
       nemesis_.on_led(node);

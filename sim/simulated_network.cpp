@@ -124,7 +124,10 @@ void simulated_network::write(std::size_t from, std::size_t to, const wire::fram
           trace_.line(time_.now(), from, "   which is lost");
         return;
       } else if (within(faults.duplicated_per_million)) {
-        travel(from, to, bytes, delay + amount, false);
+        // A copy of a part of a snapshot has most to spoil when all of it, and what came behind it, is there.
+        const auto* message = std::get_if<raft::message>(&f);
+        const bool of_snapshot = message && std::holds_alternative<raft::snapshot_chunk>(message->body);
+        travel(from, to, bytes, delay + amount * (of_snapshot ? 20 : 1), false);
       } else {
         delay += amount;
         in_order = false;
