@@ -10,6 +10,7 @@
 #include "sim/workload.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace belay::sim {
 
@@ -21,6 +22,8 @@ namespace {
 // How long a healed majority may take, in virtual time, for each step of its recovery. Above the longest election, the
 // longest time a request is held and the longest outage that may be in force when the healing begins.
 constexpr seconds recovery_max{40};
+// A node that gets entry by entry over a slow wire, on a slow disk, may take longer as long as it gets on.
+constexpr seconds catching_up_max{400};
 // Black-box search for a linearization: on these runs only, the other checkers see more for less.
 constexpr std::uint64_t search_every = 16;
 
@@ -167,7 +170,7 @@ private:
         fail(verdict::liveness, what, describe_nodes());
     };
     until("leader", [this] { return agreed_leader().has_value(); });
-    until("convergence", [this] { return agreed_leader() && converged(); });
+    converge();
     report_.heal_to_convergence = std::chrono::duration_cast<milliseconds>(time_.now() - healed_at);
     if (!fine())
       return;
@@ -194,10 +197,29 @@ private:
       return std::all_of(waiting.begin(), waiting.end(),
                          [&](std::uint64_t id) { return clients_.find(id).result != outcome::pending || clients_.find(id).read->min_index >= last_change(id); });
     });
-    until("convergence", [this] { return agreed_leader() && converged(); });
+    converge();
     // The rest of the calm: nothing more may go wrong.
     if (fine())
       run_until(std::max<virtual_time>(profile_.chaos + profile_.calm, time_.now()));
+  }
+
+  void converge() {
+    const auto end = time_.now() + catching_up_max;
+    const auto so = [this] { return agreed_leader() && converged(); };
+    for (auto reached = slowest(); fine() && !run_until_so(so, recovery_max) && fine();) {
+      const auto before = std::exchange(reached, slowest());
+      if (reached <= before || time_.now() >= end)
+        fail(verdict::liveness, "convergence", describe_nodes());
+    }
+  }
+
+  /// What the one of the well that is farthest behind has applied.
+  log_index slowest() {
+    auto least = log_index{UINT64_MAX};
+    for (auto i : well_)
+      if (const auto* machine = nodes_.machine(i))
+        least = std::min(least, machine->applied_index());
+    return least;
   }
 
   /// Of the key or prefix that a query waits for; the keys were all written by recover().
