@@ -33,10 +33,13 @@ fsm_actor::behavior_type fsm::make_behavior() {
       [this](const read_query& q) { read(q); },
       [this](const cancel_query& c) { cancel(c.id); },
       [this](const barrier_result& b) { on_barrier(b); },
-      [this](const lease_extended& l) { lease_until_ = l.until; },
+      [this](const lease_extended& l) {
+        lease_until_ = l.until;
+        send(wires_->reaper, l);
+      },
       [this](const give_up_lease& g) {
         lease_until_ = {};
-        send(wires_->raft_peer, g);
+        send(wires_->reaper, g);
       },
       [this](const cluster_view& v) {
         view_ = v;

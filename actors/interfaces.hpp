@@ -31,7 +31,7 @@ using watch_registry_actor = caf::typed_actor<reacts_to<park_query>, reacts_to<u
                                               reacts_to<tick_atom>, reacts_to<stop_atom>>;
 
 using session_reaper_actor = caf::typed_actor<reacts_to<publish_effects>, reacts_to<read_result>, reacts_to<cluster_view>, reacts_to<renew_request>,
-                                              reacts_to<tick_atom>, reacts_to<stop_atom>>;
+                                              reacts_to<lease_extended>, reacts_to<give_up_lease>, reacts_to<tick_atom>, reacts_to<stop_atom>>;
 
 using raft_peer_actor = caf::typed_actor<
     reacts_to<propose_write>, reacts_to<renew_session>, reacts_to<barrier_request>, reacts_to<forwarded_results>,

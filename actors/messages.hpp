@@ -117,7 +117,8 @@ struct cluster_view {
   node_id self;
   bool serving = false; ///< leader whose own term has a committed entry
 };
-/// Own clock; raft_peer -> fsm. Until then default reads need no barrier. Zero: no lease.
+/// Own clock; raft_peer -> fsm -> session_reaper. Until then nobody else leads: default reads need no barrier, and
+/// renewals count. Zero: no lease.
 struct lease_extended {
   monotonic_time until;
 };
@@ -131,7 +132,7 @@ struct hand_over_leadership {
 struct change_members {
   raft::configuration target;
 };
-/// raft_peer -> fsm -> raft_peer: default reads are over before anybody else can lead.
+/// raft_peer -> fsm -> session_reaper -> raft_peer: default reads and renewals are over before anybody else can lead.
 struct give_up_lease {
   node_id to; ///< who shall lead then
 };
@@ -225,12 +226,13 @@ struct propose_internal {
 struct renew_request {
   origin from;
   std::string session;
+  monotonic_time deadline; ///< until then it may be asked again, of this leader or the next
 };
 /// session_reaper -> raft_peer
 struct renew_answer {
-  origin from;
-  bool known = false;
-  state::session_ptr session;
+  renew_request asked;
+  bool known = false;         ///< false: not the leader, or not sure of it: ask again
+  state::session_ptr session; ///< null: there is no such session
 };
 
 // ---- peer_link

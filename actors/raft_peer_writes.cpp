@@ -43,10 +43,10 @@ void raft_peer::propose_held() {
   for (auto& w : held_.take_all()) {
     if (w.kind == wire::call_kind::renew_session) {
       if (serving_)
-        send(wires_->reaper, renew_request{w.from, *w.bytes});
+        send(wires_->reaper, renew_request{w.from, *w.bytes, w.deadline});
       else
         held_.add(std::move(w));
-    } else if (w.required_term.is_zero() || w.required_term == core_.term()) {
+    } else if (w.required_term.is_zero() || w.required_term == core_.term() || MUTANT(expiry_by_deposed_leader)) {
       batch.push_back(std::move(w));
     }
   }
@@ -144,22 +144,24 @@ void raft_peer::answer_committed() {
 
 void raft_peer::on_renew_answer(const renew_answer& a) {
   schedule_flush();
-  if (!a.known) { // leadership was lost in between; a renewal may be tried twice
-    if (a.from.node == self_.id)
-      answer(a.from, wire::call_outcome::refused, no_leader);
+  const auto& from = a.asked.from;
+  if (!a.known) { // a renewal may be tried twice
+    PROBE("peer: renewal asked again");
+    if (from.node == self_.id)
+      asked_in_vain_.add({from, wire::call_kind::renew_session, make_payload(a.asked.session), a.asked.deadline});
     else
-      queue_frame(a.from.node, wire::forward_reply{a.from.id, wire::call_outcome::retry, {}, {}});
+      queue_frame(from.node, wire::forward_reply{from.id, wire::call_outcome::retry, {}, {}});
     return;
   }
-  if (a.from.node == self_.id) {
-    if (gateway_of(a.from.id) < wires_->gateways.size())
-      send(wires_->gateways[gateway_of(a.from.id)], renew_result{a.from.id, true, a.session, {}});
+  if (from.node == self_.id) {
+    if (gateway_of(from.id) < wires_->gateways.size())
+      send(wires_->gateways[gateway_of(from.id)], renew_result{from.id, true, a.session, {}});
     return;
   }
   std::string bytes;
   if (a.session != nullptr)
     bytes = wire::encode_row({state::table::sessions, a.session->id, a.session}).value_or(std::string{});
-  queue_frame(a.from.node, wire::forward_reply{a.from.id, wire::call_outcome::done, {}, std::move(bytes)});
+  queue_frame(from.node, wire::forward_reply{from.id, wire::call_outcome::done, {}, std::move(bytes)});
 }
 
 void raft_peer::answer(const origin& to, wire::call_outcome outcome, const std::string& text) {

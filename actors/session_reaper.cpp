@@ -1,8 +1,11 @@
 #include "actors/session_reaper.hpp"
 
 #include "actors/log.hpp"
+#include "protocol/base/mutants.hpp"
 #include "protocol/base/probe.hpp"
 #include "protocol/wire/command_codec.hpp"
+
+#include <utility>
 
 namespace belay::actors {
 
@@ -17,7 +20,8 @@ session_reaper::session_reaper(caf::actor_config& config, actor_host* host, wiri
                                const std::vector<state::session_ptr>& sessions)
     : hosted(config, host), wires_(std::move(wires)) {
   for (const auto& s : sessions)
-    sessions_.emplace(s->id, s);
+    if (!MUTANT(sessions_of_checkpoint_forgotten))
+      sessions_.emplace(s->id, s);
 }
 
 session_reaper_actor::behavior_type session_reaper::make_behavior() {
@@ -26,6 +30,11 @@ session_reaper_actor::behavior_type session_reaper::make_behavior() {
       [this](const cluster_view& v) { lead(v); },
       [this](const renew_request& r) { renew(r); },
       [this](read_result& r) { complete(r); },
+      [this](const lease_extended& l) { lease_until_ = l.until.time_since_epoch(); },
+      [this](const give_up_lease& g) {
+        lease_until_ = {};
+        send(wires_->raft_peer, g);
+      },
       [this](tick_atom) {
         reap();
         wake_after(*this, *wires_, tick, tick_atom::value);
@@ -44,6 +53,7 @@ void session_reaper::take(const state::effects& changed) {
     if (std::holds_alternative<state::everything_changed>(e)) { // the sessions there are follow as created
       sessions_.clear();
       deadlines_.clear();
+      forget_the_doomed();
       continue;
     }
     const auto* c = std::get_if<state::session_changed>(&e);
@@ -56,13 +66,20 @@ void session_reaper::take(const state::effects& changed) {
     } else {
       sessions_.erase(c->session->id);
       deadlines_.remove(c->session->id);
+      if (const auto doomed = doomed_.extract(c->session->id))
+        for (const auto& r : doomed.mapped())
+          answer(r, true);
     }
   }
 }
 
 void session_reaper::lead(const cluster_view& v) {
   const bool leading = v.serving;
-  if (leading && (!leading_ || v.soft.term != term_)) {
+  if (!leading || v.soft.term != term_)
+    forget_the_doomed();
+  if (MUTANT(timers_of_old_leadership) && deadlines_.size() > 0) {
+    // goes on with what it knew
+  } else if (leading && (!leading_ || v.soft.term != term_)) {
     deadlines_.clear();
     for (const auto& [id, s] : sessions_)
       start_timer(s);
@@ -74,16 +91,29 @@ void session_reaper::lead(const cluster_view& v) {
 }
 
 void session_reaper::renew(const renew_request& r) {
-  renew_answer a;
-  a.from = r.from;
-  a.known = leading_;
-  if (leading_) {
-    if (auto it = sessions_.find(r.session); it != sessions_.end()) {
-      a.session = it->second;
-      deadlines_.renew(r.session, now());
-    }
+  if (!leading_ || (now() >= lease_until_ && !MUTANT(renewed_without_lease)))
+    return answer(r, false);
+  const auto it = sessions_.find(r.session);
+  if (it == sessions_.end())
+    return answer(r, true);
+  if (const auto doomed = doomed_.find(r.session); doomed != doomed_.end() && !MUTANT(doomed_session_renewed)) {
+    PROBE("reaper: renewal of a session that is about to end");
+    doomed->second.push_back(r);
+    return;
   }
-  send(wires_->raft_peer, std::move(a));
+  if (!MUTANT(renewal_forgotten))
+    deadlines_.renew(r.session, now());
+  answer(r, true, it->second);
+}
+
+void session_reaper::answer(const renew_request& r, bool known, state::session_ptr s) {
+  send(wires_->raft_peer, renew_answer{r, known, std::move(s)});
+}
+
+void session_reaper::forget_the_doomed() {
+  for (const auto& [id, waiting] : std::exchange(doomed_, {}))
+    for (const auto& r : waiting)
+      answer(r, false);
 }
 
 void session_reaper::complete(read_result& r) {
@@ -99,10 +129,12 @@ void session_reaper::complete(read_result& r) {
 void session_reaper::reap() {
   if (!leading_)
     return;
-  auto due = deadlines_.due(now(), propose_again_after);
+  auto due = deadlines_.due(now(), MUTANT(expiry_proposed_once) ? std::chrono::hours(1) : propose_again_after);
   if (due.empty())
     return;
   PROBE("reaper: session at the end of its time");
+  for (const auto& id : due)
+    doomed_.try_emplace(id);
   log::info("session_reaper", "sessions reached twice their TTL and end", {{"count", due.size()}, {"first", due.front()}});
   send(wires_->raft_peer, propose_internal{term_, make_payload(wire::encode_command(state::session_destroy{std::move(due), "ttl"}))});
 }

@@ -11,7 +11,9 @@
 namespace belay::actors {
 
 /// Deadlines are private to the leader and start afresh with each leadership. What is due is proposed as one batch, fenced by the term
-/// (R25), and again a second later if it is still there (C3).
+/// (R25), and again a second later if it is still there (C3). From then on it cannot be renewed any more: a renewal waits for what
+/// becomes of the session. Renewals count only under the leader's lease: a leader that was deposed and does not know it yet
+/// must not tell a client that its session lives on.
 class session_reaper : public hosted<session_reaper_actor::base> {
 public:
   /// `sessions`: those in the state machine at the start of this process.
@@ -23,6 +25,9 @@ private:
   void take(const state::effects& changed);
   void lead(const cluster_view& v);
   void renew(const renew_request& r);
+  void answer(const renew_request& r, bool known, state::session_ptr s = nullptr);
+  /// Renewals of sessions that were about to end go to the next leader.
+  void forget_the_doomed();
   /// Adds what only the leader knows to the answer of a read of one session, on its way to the gateway.
   void complete(read_result& r);
   void reap();
@@ -32,8 +37,10 @@ private:
   wiring_ptr wires_;
   lease::session_deadlines deadlines_;
   std::unordered_map<std::string, state::session_ptr> sessions_;
+  std::unordered_map<std::string, std::vector<renew_request>> doomed_; ///< proposed to end; who wants to renew it
   bool leading_ = false;
   term_id term_;
+  lease::local_time lease_until_{0};
 };
 
 } // namespace belay::actors

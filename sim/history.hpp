@@ -14,6 +14,10 @@ namespace belay::sim {
 enum class outcome : std::uint8_t { pending, done, refused, unknown };
 const char* name_of(outcome o);
 
+struct session_renewal {
+  std::string session;
+};
+
 struct operation {
   std::uint64_t id = 0; ///< in order of invocation, from 1
   std::size_t client = 0;
@@ -21,14 +25,16 @@ struct operation {
   int node_life = 0;    ///< which start of that node
   virtual_time invoked{0}, returned{0};
 
-  /// Exactly one of the two.
+  /// Exactly one of the three.
   std::optional<state::command> write;
   std::optional<http::read_request> read;
+  std::optional<session_renewal> renewal;
 
   outcome result = outcome::pending;
   state::reply reply;                        ///< of a write that is done
   log_index index;                           ///< of a write that is done: its log entry; zero: answered without one
   std::optional<state::query_result> answer; ///< of a read that is done
+  state::session_ptr renewed;                ///< of a renewal that is done; null: there is no such session
   std::string text;                          ///< of a refused or unknown one
 
   // ---- facts that only the simulator knows

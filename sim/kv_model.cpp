@@ -94,6 +94,7 @@ std::string check(const kv_op& op, const state::kv_entry_ptr& e) {
 
 struct kv_model::draft {
   log_index index;
+  std::uint64_t now;                                               ///< cluster time in ms
   std::vector<std::pair<std::string, state::kv_entry_ptr>> before; ///< of each change, in order
   std::vector<std::string> graves;
   std::vector<std::string> trees;       ///< not empty, removed something
@@ -111,6 +112,7 @@ std::optional<state::reply> kv_model::apply(const raft::entry& e) {
     return std::nullopt;
   draft d;
   d.index = e.index;
+  d.now = e.time.value;
   std::optional<state::reply> answer;
   if (const auto* w = std::get_if<state::kv_write>(&*command)) {
     answer = run(d, *w);
@@ -119,8 +121,22 @@ std::optional<state::reply> kv_model::apply(const raft::entry& e) {
   } else if (const auto* r = std::get_if<state::tombstone_reap>(&*command)) {
     reaps_.push_back({e.index, r->up_to});
     note(moments_, e.index);
+  } else if (const auto* s = std::get_if<state::session_create>(&*command)) {
+    answer = sessions_.create(s->session, e.index);
+    note(moments_, e.index);
   } else {
-    d.uncertain = !doubtful_.empty(); // the end of a session touches only what was locked
+    std::vector<std::string> ending;
+    if (const auto* x = std::get_if<state::session_destroy>(&*command))
+      ending = x->ids;
+    else if (const auto* c = std::get_if<state::catalog_register>(&*command))
+      ending = sessions_.of_registration(*c);
+    else if (const auto* r = std::get_if<state::catalog_deregister>(&*command))
+      ending = sessions_.of_deregistration(*r);
+    for (const auto& id : ending)
+      end_session(d, id);
+    d.uncertain = !ending.empty() && !doubtful_.empty();
+    note(moments_, e.index);
+    answer = state::reply{true};
   }
   keep(d);
   return answer;
@@ -130,12 +146,12 @@ std::optional<state::reply> kv_model::apply(const raft::entry& e) {
 
 std::optional<state::reply> kv_model::run(draft& d, const state::kv_write& c) {
   const auto s = write_key(d, c.op);
+  if (s.told)
+    return s.told;
   switch (s.outcome) {
   case certainty::done:
     return state::reply{true};
   case certainty::failed:
-    if (c.op.verb == kv_verb::unlock && c.op.session.empty())
-      return state::reply{state::refusal{"missing session"}};
     return state::reply{false};
   case certainty::open:
     break;
@@ -150,11 +166,13 @@ std::optional<state::reply> kv_model::run(draft& d, const state::txn& c) {
   bool open = false;
   for (std::size_t i = 0; i < c.ops.size(); ++i) {
     const auto* op = std::get_if<kv_op>(&c.ops[i]);
-    open = open || op == nullptr || op->verb == kv_verb::lock || op->verb == kv_verb::unlock;
+    open = open || op == nullptr;
     if (op != nullptr && op->key.empty() && op->verb != kv_verb::remove_tree)
       answer.errors.push_back({i, "Must provide key"});
+    else if (op != nullptr && op->verb == kv_verb::lock && delays_.contains(op->key) && delays_.at(op->key) > d.now)
+      answer.errors.push_back({i, "failed to lock key " + quoted(op->key) + " due to lock delay"});
   }
-  if (!answer.errors.empty()) // locks and the catalog may have added to the list
+  if (!answer.errors.empty()) // the catalog may have added to the list
     return open ? std::nullopt : std::optional<state::reply>(answer);
   if (open) {
     make_doubtful(d, c);
@@ -180,7 +198,7 @@ std::optional<state::reply> kv_model::run(draft& d, const state::txn& c) {
     auto s = write_key(d, op);
     shows_unknown = shows_unknown || s.shows_unknown;
     if (s.outcome == certainty::failed)
-      answer.errors.push_back({i, stale_text(op)});
+      answer.errors.push_back({i, s.why.empty() ? stale_text(op) : s.why});
     else if (s.outcome == certainty::open)
       open = true;
     else if (s.entry)
@@ -225,14 +243,94 @@ kv_model::step kv_model::write_key(draft& d, const kv_op& op) {
   case kv_verb::remove_tree:
     remove_tree(d, op.key);
     return {};
+  case kv_verb::lock:
+    return lock(d, op);
   case kv_verb::unlock:
-    if (!in_doubt) // nobody ever locked it
-      return {certainty::failed, nullptr, false};
-    d.uncertain = true;
-    return {certainty::open, nullptr, true};
-  default: // only the sessions could tell whether it may be locked
+    return unlock(d, op);
+  default:
     return {certainty::open, nullptr, true};
   }
+}
+
+/// Contract 04 section 3.1.
+kv_model::step kv_model::lock(draft& d, const kv_op& op) {
+  const auto refused = [](std::string text) {
+    step s{certainty::failed, nullptr, false, text, state::reply{state::refusal{text}}};
+    return s;
+  };
+  if (const auto delay = delays_.find(op.key); delay != delays_.end() && delay->second > d.now) {
+    state::reply told(false);
+    told.note = {state::refused_for::lock_delay, {}, delay->second - d.now, 0};
+    return {certainty::failed, nullptr, false, "failed to lock key " + quoted(op.key) + " due to lock delay", told};
+  }
+  if (op.session.empty())
+    return refused("missing session");
+  if (op.session.size() != 36)
+    return refused("failed session lookup: index error: UUID must be 36 characters");
+  const auto id = lower(op.session);
+  if (sessions_.find(id) == nullptr)
+    return refused("invalid session " + quoted(op.session));
+  if (doubtful_.count(op.key) != 0)
+    return {certainty::open, nullptr, true};
+  const auto old = live(op.key);
+  if (old && !old->session.empty() && old->session != id) {
+    state::reply told(false);
+    told.note = {state::refused_for::held, old->session, 0, 0};
+    return {certainty::failed, nullptr, false, "failed to lock key " + quoted(op.key) + ", lock is already held", told};
+  }
+  const bool again = old && old->session == id;
+  auto s = put(d, op, (old ? old->lock_index : 0) + (again ? 0 : 1), id, again ? old->fence : d.index.value);
+  s.told = state::reply(true);
+  s.told->note.fence = s.entry->fence; // stands for the grant: what number it is told is judged by reply_checker
+  return s;
+}
+
+/// Contract 04 section 3.2.
+kv_model::step kv_model::unlock(draft& d, const kv_op& op) {
+  if (op.session.empty())
+    return {certainty::failed, nullptr, false, "missing session", state::reply{state::refusal{"missing session"}}};
+  if (doubtful_.count(op.key) != 0) {
+    d.uncertain = true;
+    return {certainty::open, nullptr, true};
+  }
+  const auto old = live(op.key);
+  if (!old || old->session.empty() || old->session != lower(op.session)) {
+    state::reply told(false);
+    if (old && !old->session.empty())
+      told.note = {state::refused_for::held, old->session, 0, 0};
+    return {certainty::failed, nullptr, false, {}, told};
+  }
+  return put(d, op, old->lock_index, {}, 0);
+}
+
+/// With all that hangs on it, at once.
+void kv_model::end_session(draft& d, const std::string& id) {
+  const auto* session = sessions_.find(id);
+  if (session == nullptr)
+    return;
+  const auto ending = *session;
+  std::vector<std::string> held;
+  for (const auto& [key, e] : live_)
+    if (e->session == id)
+      held.push_back(key);
+  for (const auto& key : held) {
+    const auto old = live(key);
+    if (ending.behavior == state::session_behavior::remove) {
+      remove(d, key);
+    } else {
+      auto e = std::make_shared<state::kv_entry>(*old);
+      e->session.clear();
+      e->fence = 0;
+      e->modify_index = d.index;
+      d.before.emplace_back(key, old);
+      live_[key] = e;
+    }
+    constexpr std::int64_t ns_per_ms = 1'000'000, longest_ms = 60'000;
+    if (ending.lock_delay_ns > 0)
+      delays_[key] =
+          d.now + static_cast<std::uint64_t>(std::min((ending.lock_delay_ns + ns_per_ms - 1) / ns_per_ms, longest_ms));
+  }
+  sessions_.end(id, d.index);
 }
 
 /// A write of what is there already is none (C7).
@@ -242,12 +340,23 @@ kv_model::step kv_model::store(draft& d, const kv_op& op) {
     return {certainty::done, nullptr, true};
   }
   const auto old = live(op.key);
-  if (old && old->flags == op.flags && *old->value == text_of(op.value))
+  // Contract 03 section 5.4: the holder stays, the lock index does not.
+  return put(d, op, 0, old ? old->session : std::string(), old ? old->fence : 0);
+}
+
+kv_model::step kv_model::put(draft& d, const kv_op& op, std::uint64_t lock_index, const std::string& holder,
+                             std::uint64_t grant) {
+  const auto old = live(op.key);
+  if (old && old->flags == op.flags && *old->value == text_of(op.value) && old->lock_index == lock_index &&
+      old->session == holder && old->fence == grant)
     return {certainty::done, old, false};
   auto e = std::make_shared<state::kv_entry>();
   e->key = op.key;
   e->value = op.value ? op.value : make_payload({});
   e->flags = op.flags;
+  e->lock_index = lock_index;
+  e->session = holder;
+  e->fence = grant;
   e->create_index = old ? old->create_index : d.index;
   e->modify_index = d.index;
   d.before.emplace_back(op.key, old);
@@ -308,7 +417,7 @@ void kv_model::undo(draft& d) {
     else
       live_.erase(it->first);
   }
-  d = draft{d.index, {}, {}, {}, {}, false};
+  d = draft{d.index, d.now, {}, {}, {}, {}, false};
 }
 
 void kv_model::keep(const draft& d) {
@@ -435,6 +544,11 @@ index_bounds kv_model::prefix_index(std::string_view prefix, log_index s) const 
       break;
     }
   return {own, std::max(own, high)};
+}
+
+log_index kv_model::granted_at(std::string_view key, log_index s) const {
+  const auto e = entry_at(key, s);
+  return e ? log_index{e->fence} : log_index{};
 }
 
 std::optional<state::txn_reply> kv_model::read_txn(const state::txn& c, log_index s) const {

@@ -1,9 +1,10 @@
 #pragma once
-// What Consul's keys are after each log entry, by rules of its own: nothing here is shared with protocol/state but the
+// What Consul's keys and locks are after each log entry, by rules of its own: nothing here is shared with protocol/state but the
 // records. All versions are kept, so that an answer can be compared with any moment of the log.
 
 #include "protocol/raft/types.hpp"
 #include "protocol/state/queries.hpp"
+#include "sim/session_model.hpp"
 
 #include <map>
 #include <optional>
@@ -30,9 +31,9 @@ struct kv_change {
   std::string key;
 };
 
-/// Sessions and the catalog are not modelled. A key becomes doubtful for good as soon as what they decide could change
-/// it (it was locked, or a transaction with locks or catalog operations wrote it): nothing is said about it from then
-/// on.
+/// Of the catalog only what sessions hang on is modelled. A key becomes doubtful for good as soon as a transaction with
+/// operations on the catalog, or one whose outcome is not known for another reason, writes it: nothing is said about it
+/// from then on.
 class kv_model {
 public:
   /// Takes the next committed entry. @pre e.index == applied() + 1
@@ -49,6 +50,9 @@ public:
   bool doubtful_under(std::string_view prefix, log_index s) const;
   index_bounds key_index(std::string_view key, log_index s) const;
   index_bounds prefix_index(std::string_view prefix, log_index s) const;
+  /// Log index of the entry by which its holder got the key; zero: not locked.
+  log_index granted_at(std::string_view key, log_index s) const;
+  const session_model& sessions() const { return sessions_; }
   /// nullopt: not judged.
   std::optional<state::txn_reply> read_txn(const state::txn& ops, log_index s) const;
 
@@ -81,6 +85,8 @@ private:
     certainty outcome = certainty::done;
     state::kv_entry_ptr entry;  ///< shown by a transaction
     bool shows_unknown = false; ///< would show an entry that is doubtful
+    std::string why{};          ///< of a failed one, in a transaction
+    std::optional<state::reply> told{}; ///< alone; nullopt: true or false, without a note
   };
   struct draft; ///< what the entry at hand changed so far
 
@@ -90,6 +96,10 @@ private:
   std::optional<state::reply> run(draft& d, const state::txn& c);
   step write_key(draft& d, const state::kv_op& op);
   step store(draft& d, const state::kv_op& op);
+  step put(draft& d, const state::kv_op& op, std::uint64_t lock_index, const std::string& holder, std::uint64_t grant);
+  step lock(draft& d, const state::kv_op& op);
+  step unlock(draft& d, const state::kv_op& op);
+  void end_session(draft& d, const std::string& id);
   void remove(draft& d, const std::string& key);
   void remove_tree(draft& d, const std::string& prefix);
   void make_doubtful(draft& d, const std::string& key);
@@ -104,6 +114,8 @@ private:
   log_index applied_;
   std::map<std::string, state::kv_entry_ptr, std::less<>> live_;
   pasts pasts_;
+  session_model sessions_;
+  std::map<std::string, std::uint64_t, std::less<>> delays_; ///< key -> cluster time in ms
   std::set<std::string, std::less<>> doubtful_;
   std::map<std::string, std::vector<log_index>, std::less<>> tombstones_; ///< all that ever were
   std::vector<reap> reaps_;

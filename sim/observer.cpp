@@ -21,8 +21,8 @@ const char* role_words(raft::role r) {
 } // namespace
 
 observer::observer(schedule& time, event_trace& trace, cluster& nodes, reply_checker& replies, watch_checker& watches,
-                   bool lease_is_safe)
-    : time_(time), trace_(trace), nodes_(nodes), replies_(replies), watches_(watches), seen_(nodes.size()),
+                   session_checker& sessions, bool lease_is_safe)
+    : time_(time), trace_(trace), nodes_(nodes), replies_(replies), watches_(watches), sessions_(sessions), seen_(nodes.size()),
       lease_is_safe_(lease_is_safe) {}
 
 void observer::complain(const char* checker, const std::string& text) {
@@ -88,6 +88,7 @@ void observer::take_committed(std::size_t node, const actors::committed_entries&
     if (e.index.value == known + 1) {
       committed_.push_back(fact);
       complain("replies", replies_.committed(e));
+      complain("sessions", sessions_.committed(e, time_.now()));
       continue;
     }
     const auto& before = committed_[e.index.value - 1];
@@ -185,6 +186,11 @@ void observer::look_at_machine(std::size_t node) {
   known = true;
   digest = machine->digest();
   complain("watches", watches_.applied(node, nodes_.life(node), applied, time_.now()));
+}
+
+void observer::on_led() {
+  ++elections_;
+  sessions_.led(time_.now());
 }
 
 void observer::on_node_gone(std::size_t node) {

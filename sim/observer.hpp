@@ -4,6 +4,7 @@
 
 #include "sim/cluster.hpp"
 #include "sim/reply_checker.hpp"
+#include "sim/session_checker.hpp"
 #include "sim/watch_checker.hpp"
 
 #include <optional>
@@ -17,13 +18,14 @@ class observer {
 public:
   /// @param lease_is_safe false: clocks may be so wrong that leases overlap
   observer(schedule& time, event_trace& trace, cluster& nodes, reply_checker& replies, watch_checker& watches,
+           session_checker& sessions,
            bool lease_is_safe);
 
   /// Before an actor handles that message.
   void before(const enlisted& who, const caf::type_erased_tuple& message);
   /// After it did.
   void after(const enlisted& who);
-  void on_led() { ++elections_; }
+  void on_led();
   void on_node_gone(std::size_t node);
   void on_node_paused(std::size_t node);
   void on_node_resumed(std::size_t node);
@@ -74,6 +76,7 @@ private:
   cluster& nodes_;
   reply_checker& replies_;
   watch_checker& watches_;
+  session_checker& sessions_;
   raft::cluster_check rules_;
   std::vector<seen_of_node> seen_;
   std::vector<known_entry> committed_; ///< by index - 1

@@ -110,7 +110,8 @@ broken reply_checker::committed(const raft::entry& e) {
     const auto command = wire::decode_command(*e.data);
     if (!command)
       return "entry " + to_string(e.index) + " is not a command";
-    if (!std::holds_alternative<state::kv_write>(*command) && !std::holds_alternative<state::txn>(*command))
+    if (!std::holds_alternative<state::kv_write>(*command) && !std::holds_alternative<state::txn>(*command) &&
+        !std::holds_alternative<state::session_create>(*command))
       return std::nullopt; // servers of their own accord
     return "entry " + to_string(e.index) + " has a command that no client gave";
   }
@@ -132,11 +133,10 @@ broken reply_checker::count(const same_command& c) const {
 
 void reply_checker::begun(operation& op) {
   op.known_at_invocation = known_;
-  if (op.read) {
-    if (like_stale(op))
-      seen_before_[op.id] = seen_at_[{op.node, op.node_life}];
+  if (op.read && like_stale(op))
+    seen_before_[op.id] = seen_at_[{op.node, op.node_life}];
+  if (!op.write)
     return;
-  }
   auto& same = commands_[wire::encode_command(*op.write)];
   same.asked_by.push_back(op.id);
   ++same.may_commit;
@@ -153,6 +153,8 @@ broken reply_checker::ended(const operation& op) {
            to_string(committed()) + " was";
   if (op.read)
     return op.result == outcome::done ? judge_read(op) : std::nullopt;
+  if (!op.write) // renewals: session_checker
+    return std::nullopt;
   const auto it = command_of_.find(op.id);
   PRECONDITION(it != command_of_.end());
   auto& same = *it->second;
@@ -186,8 +188,27 @@ broken reply_checker::judge_write(const operation& op, same_command& same) {
   if (entry.reply && !same_reply(op.reply, *entry.reply))
     return of(op) + " at entry " + to_string(op.index) + " was answered " + described(op.reply) + ", right is " +
            described(*entry.reply);
+  if (entry.reply)
+    if (auto b = judge_note(op, *entry.reply))
+      return b;
   known_ = std::max(known_, op.index);
   return std::nullopt;
+}
+
+/// Of locks; the number of a fence is judged by session_checker.
+broken reply_checker::judge_note(const operation& op, const state::reply& right) const {
+  const auto* w = std::get_if<state::kv_write>(&*op.write);
+  if (w == nullptr || (w->op.verb != kv_verb::lock && w->op.verb != kv_verb::unlock))
+    return std::nullopt;
+  auto told = op.reply.note, expected = right.note;
+  told.fence = expected.fence = 0;
+  if (told == expected)
+    return std::nullopt;
+  const auto words = [](const state::lock_note& n) {
+    return "reason " + std::to_string(static_cast<int>(n.why)) + ", holder \"" + n.holder + "\", again in " +
+           std::to_string(n.retry_after_ms) + " ms";
+  };
+  return of(op) + " at entry " + to_string(op.index) + " was told " + words(told) + ", right is " + words(expected);
 }
 
 /// Contract 04 section 3.1, 05 section 2: what may be refused before it is replicated.
@@ -272,7 +293,7 @@ std::optional<log_index> reply_checker::lowest_explanation(const state::query& q
                                                            log_index from, log_index to) const {
   const bool keys = std::holds_alternative<state::kv_get>(q) || std::holds_alternative<state::kv_list>(q) ||
                     std::holds_alternative<state::kv_keys>(q);
-  if (!keys && !std::holds_alternative<state::txn_read>(q))
+  if (!keys && !std::holds_alternative<state::txn_read>(q) && !std::holds_alternative<state::session_info>(q))
     return from;
   const auto start = keys ? std::max(from, newest_in(a)) : from;
   if (start > to)
@@ -291,6 +312,11 @@ bool reply_checker::explained_at(const state::query& q, const state::query_resul
     const auto right = model_.read_txn(t->ops, s);
     const auto* told = std::get_if<state::txn_reply>(&a.data);
     return told != nullptr && (!right || same_reply(state::reply(*told), state::reply(*right)));
+  }
+  if (const auto* i = std::get_if<state::session_info>(&q)) {
+    const auto* told = std::get_if<state::sessions>(&a.data);
+    return told != nullptr && a.index == std::max(model_.sessions().changed_at(s), log_index{1}) &&
+           told->list.size() == (model_.sessions().lived_at(i->id, s) ? 1 : 0);
   }
   if (const auto* k = std::get_if<state::kv_keys>(&q)) {
     const auto* told = std::get_if<state::key_names>(&a.data);

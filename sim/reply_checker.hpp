@@ -52,6 +52,7 @@ private:
   bool like_stale(const operation& op) const;
   broken count(const same_command& c) const;
   broken judge_write(const operation& op, same_command& same);
+  broken judge_note(const operation& op, const state::reply& right) const;
   broken judge_without_entry(const operation& op, same_command& same) const;
   broken judge_read(const operation& op);
   bool explained_at(const state::query& q, const state::query_result& a, log_index s) const;

@@ -52,8 +52,8 @@ public:
   simulation(tape& choices, const run_options& options)
       : tape_(choices), profile_(options.profile), trace_(options.trace), swarm_(draw_swarm(choices, options.profile)),
         time_(choices, trace_), net_(time_, choices, trace_), nodes_(time_, choices, trace_, net_, swarm_),
-        replies_({swarm_.lease_is_safe()}), watches_(replies_.model(), watch_rules_of(swarm_)), watcher_(time_, trace_, nodes_, replies_, watches_, swarm_.lease_is_safe()),
-        clients_(time_, choices, trace_, nodes_, swarm_, replies_, watches_), nemesis_(time_, choices, trace_, nodes_, net_, swarm_) {
+        replies_({swarm_.lease_is_safe()}), watches_(replies_.model(), watch_rules_of(swarm_)), sessions_(replies_.model(), {swarm_.lease_is_safe(), swarm_.peer.hold}), watcher_(time_, trace_, nodes_, replies_, watches_, sessions_, swarm_.lease_is_safe()),
+        clients_(time_, choices, trace_, nodes_, swarm_, replies_, watches_, sessions_), nemesis_(time_, choices, trace_, nodes_, net_, swarm_) {
     net_.faults = swarm_.network;
     time_.shuffle_per_million = swarm_.shuffle_per_million;
     time_.before = [this](const enlisted& who, const caf::type_erased_tuple& m) { watcher_.before(who, m); };
@@ -284,6 +284,8 @@ private:
       return fail(verdict::safety, "replies", *broken);
     if (auto broken = watches_.finish(time_.now()))
       return fail(verdict::safety, "watches", *broken);
+    if (auto broken = sessions_.finish(time_.now()))
+      return fail(verdict::safety, "sessions", *broken);
     if (tape_.seed() % search_every != 0)
       return;
     const auto searched = check_linearizability(register_history(clients_.history(), swarm_.lease_is_safe()));
@@ -302,6 +304,7 @@ private:
     r.duration = time_.now();
     r.choices = tape_.taken().size();
     r.elections = watcher_.elections();
+    r.wrongly_released_locks = sessions_.wrongly_released();
     r.faults = nemesis_.counts();
     r.longest_write_gap = std::chrono::duration_cast<milliseconds>(clients_.longest_write_gap());
     for (const auto& o : clients_.history()) {
@@ -321,6 +324,7 @@ private:
   cluster nodes_;
   reply_checker replies_;
   watch_checker watches_;
+  session_checker sessions_;
   observer watcher_;
   workload clients_;
   nemesis nemesis_;

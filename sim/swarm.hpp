@@ -48,7 +48,7 @@ struct swarm {
   actors::raft_peer_settings peer;
   actors::fsm_settings machine;
   std::size_t segment_bytes = 16384;
-  std::size_t clients = 4, watchers = 3;
+  std::size_t clients = 4, watchers = 3, lockers = 0;
   std::size_t keys = 4;
   std::size_t value_bytes = 16;
   virtual_time think_time{std::chrono::milliseconds(100)}; ///< of a client, on average

@@ -141,7 +141,9 @@ std::string words(const http::read_request& r) {
 }
 
 std::string words(const operation& o) {
-  std::string text = "#" + number(o.id) + " " + (o.write ? words(*o.write) : words(*o.read));
+  std::string text = "#" + number(o.id) + " " + (o.write     ? words(*o.write)
+                                                : o.read    ? words(*o.read)
+                                                            : "renew session " + o.renewal->session);
   if (o.result == outcome::pending)
     return text;
   text += std::string(": ") + name_of(o.result);
@@ -164,6 +166,8 @@ std::string words(const operation& o) {
       for (const auto& entry : e->entries)
         text += " [" + entry->key + " = " + text_of(entry->value) + " at " + to_string(entry->modify_index) + "]";
   }
+  if (o.renewal && o.result == outcome::done && o.renewed == nullptr)
+    text += ", there is none";
   if (!o.text.empty())
     text += " (" + o.text + ")";
   return text;

@@ -50,16 +50,19 @@ const char* name_of(outcome o) {
 }
 
 workload::workload(schedule& time, tape& choices, event_trace& trace, cluster& nodes, const swarm& s,
-                   reply_checker& replies, watch_checker& watches)
-    : time_(time), tape_(choices), trace_(trace), nodes_(nodes), swarm_(s), replies_(replies), watches_(watches) {
+                   reply_checker& replies, watch_checker& watches, session_checker& sessions)
+    : time_(time), tape_(choices), trace_(trace), nodes_(nodes), swarm_(s), replies_(replies), watches_(watches),
+      sessions_(sessions) {
   nodes_.answered = [this](std::size_t node, int life, const client_answer& a) { on_answer(node, life, a); };
 }
 
 void workload::start() {
-  for (std::size_t i = 0; i < swarm_.clients + swarm_.watchers; ++i) {
+  for (std::size_t i = 0; i < swarm_.clients + swarm_.watchers + swarm_.lockers; ++i) {
     auto& c = clients_.emplace_back();
     c.number = i;
-    c.watches = i >= swarm_.clients;
+    c.watches = i >= swarm_.clients && i < swarm_.clients + swarm_.watchers;
+    if (i >= swarm_.clients + swarm_.watchers)
+      c.locks.emplace(i - swarm_.clients - swarm_.watchers);
     c.home = i % swarm_.nodes;
     c.self = spawn_client(i);
     time_.enlist(nobody, actor_kind::client, c.self);
@@ -129,6 +132,8 @@ void workload::turn(client_state& c) {
     return next_turn(c, swarm_.think_time);
   if (c.watches)
     watch_turn(c, drawn);
+  else if (c.locks)
+    lock_turn(c, drawn);
   else
     write_turn(c, drawn);
   if (c.pending == 0)
@@ -208,6 +213,19 @@ void workload::write_turn(client_state& c, std::uint64_t drawn) {
   }
 }
 
+void workload::lock_turn(client_state& c, std::uint64_t drawn) {
+  const auto node = some_node(spare_part(drawn) % 4 == 0 ? node_part(drawn) : c.home);
+  if (!node)
+    return;
+  auto wanted = c.locks->next(drawn, history_.size() + 1, time_.now());
+  if (auto* command = std::get_if<state::command>(&wanted))
+    c.pending = ask(c.number, *node, std::move(*command), std::nullopt);
+  else if (auto* read = std::get_if<http::read_request>(&wanted))
+    c.pending = ask(c.number, *node, std::nullopt, std::move(*read));
+  else if (auto* renewal = std::get_if<session_renewal>(&wanted))
+    c.pending = ask(c.number, *node, std::nullopt, std::nullopt, std::move(*renewal));
+}
+
 void workload::watch_turn(client_state& c, std::uint64_t drawn) {
   // A new thing to wait for now and then, at any node; else the same again, from where it was.
   if (c.seen_index == 0 || kind_part(drawn) == 0 || nodes_.state(c.home) == node_state::down) {
@@ -216,9 +234,9 @@ void workload::watch_turn(client_state& c, std::uint64_t drawn) {
       return;
     c.home = *node;
     c.seen_index = 0;
-    constexpr const char* prefixes[] = {"k/0/", "k/1/", "k/", "k/1"};
+    constexpr const char* prefixes[] = {"k/0/", "k/1/", "k/", "k/1", "l/"};
     if (spare_part(drawn) % 3 == 0)
-      c.watched = state::kv_list{prefixes[key_part(drawn) % 4]};
+      c.watched = state::kv_list{prefixes[key_part(drawn) % 5]};
     else
       c.watched = state::kv_get{key(key_part(drawn))};
     constexpr http::consistency modes[] = {http::consistency::normal, http::consistency::stale, http::consistency::normal,
@@ -243,6 +261,8 @@ void workload::finished(client_state& c, const operation& o) {
     next_turn(c, o.answer ? milliseconds(1) : swarm_.think_time);
     return;
   }
+  if (c.locks)
+    c.locks->learn(o);
   if (o.read && !c.counted_key.empty()) {
     c.counted_at = {};
     c.counted = 0;
@@ -274,7 +294,7 @@ std::uint64_t workload::read(std::size_t node, const std::string& key, http::con
 }
 
 std::uint64_t workload::ask(std::size_t client, std::size_t node, std::optional<state::command> write,
-                            std::optional<http::read_request> read) {
+                            std::optional<http::read_request> read, std::optional<session_renewal> renewal) {
   auto& o = history_.emplace_back();
   o.id = history_.size();
   o.client = client;
@@ -283,7 +303,9 @@ std::uint64_t workload::ask(std::size_t client, std::size_t node, std::optional<
   o.invoked = time_.now();
   o.write = std::move(write);
   o.read = std::move(read);
+  o.renewal = std::move(renewal);
   replies_.begun(o);
+  sessions_.begun(o);
   trace_.add(o.id << 8 | node);
   trace_.count();
   if (trace_.wanted())
@@ -299,6 +321,8 @@ std::uint64_t workload::ask(std::size_t client, std::size_t node, std::optional<
       caf::anon_send(wires.raft_peer, actors::propose_write{id, make_payload(wire::encode_command(*o.write))});
     else
       caf::anon_send(wires.fsm, actors::check_write{id, *o.write});
+  } else if (o.renewal) {
+    caf::anon_send(wires.raft_peer, actors::renew_session{id, o.renewal->session});
   } else {
     actors::read_query q;
     q.id = id;
@@ -347,6 +371,10 @@ void workload::on_answer(std::size_t node, int life, const client_answer& a) {
     o.reply = w->reply;
     o.index = w->index;
     o.text = w->text;
+  } else if (const auto* n = std::get_if<actors::renew_result>(&a)) {
+    o.result = n->ok ? outcome::done : outcome::refused;
+    o.renewed = n->session;
+    o.text = n->text;
   } else if (const auto* r = std::get_if<actors::read_result>(&a)) {
     if (const auto* found = std::get_if<state::query_result>(&r->answer)) {
       o.result = outcome::done;
@@ -374,6 +402,7 @@ void workload::finish(operation& o) {
   if (o.result == outcome::unknown)
     PROBE("clients: unknown outcome");
   complain("replies", replies_.ended(o));
+  complain("sessions", sessions_.ended(o));
   if (o.read)
     complain("watches", watches_.ended(o));
   if (o.client < clients_.size())

@@ -3,7 +3,9 @@
 
 #include "sim/cluster.hpp"
 #include "sim/history.hpp"
+#include "sim/lock_client.hpp"
 #include "sim/reply_checker.hpp"
+#include "sim/session_checker.hpp"
 #include "sim/watch_checker.hpp"
 
 #include <deque>
@@ -18,7 +20,7 @@ namespace belay::sim {
 class workload {
 public:
   workload(schedule& time, tape& choices, event_trace& trace, cluster& nodes, const swarm& s, reply_checker& replies,
-           watch_checker& watches);
+           watch_checker& watches, session_checker& sessions);
 
   void start();
   /// No new operations of the ordinary kind from now on; watches go on.
@@ -47,6 +49,7 @@ private:
     caf::actor self;
     std::size_t number = 0;
     bool watches = false;
+    std::optional<lock_client> locks;
     // of a counter: what it read last
     std::string counted_key;
     log_index counted_at;
@@ -63,6 +66,7 @@ private:
   void turn(client_state& c);
   void write_turn(client_state& c, std::uint64_t drawn);
   void watch_turn(client_state& c, std::uint64_t drawn);
+  void lock_turn(client_state& c, std::uint64_t drawn);
   void next_turn(client_state& c, virtual_time in);
   void finished(client_state& c, const operation& o);
   caf::actor spawn_client(std::size_t number);
@@ -72,7 +76,7 @@ private:
   state::kv_op op(state::kv_verb verb, std::string key);
   std::optional<std::size_t> some_node(std::uint64_t drawn) const;
   std::uint64_t ask(std::size_t client, std::size_t node, std::optional<state::command> write,
-                    std::optional<http::read_request> read);
+                    std::optional<http::read_request> read, std::optional<session_renewal> renewal = {});
   void give_up(std::uint64_t id, const std::string& why);
   void finish(operation& o);
   void complain(const char* checker, const broken& b);
@@ -84,6 +88,7 @@ private:
   swarm swarm_;
   reply_checker& replies_;
   watch_checker& watches_;
+  session_checker& sessions_;
   std::deque<client_state> clients_;
   std::deque<operation> history_; ///< by id
   std::map<address, std::uint64_t> pending_;

@@ -14,6 +14,7 @@ namespace belay {
   M(asked_again_at_once)                                                                                               \
   M(cas_ignores_index)                                                                                                 \
   M(changed_rows_forgotten)                                                                                            \
+  M(check_session_ignored)                                                                                             \
   M(checkpoint_index_ahead)                                                                                            \
   M(checksum_ignored)                                                                                                  \
   M(commit_any_term)                                                                                                   \
@@ -21,9 +22,15 @@ namespace belay {
   M(commit_minority)                                                                                                   \
   M(config_not_rolled_back)                                                                                            \
   M(conflicting_suffix_kept)                                                                                           \
+  M(critical_check_ignored)                                                                                            \
   M(damage_cut_as_torn)                                                                                                \
+  M(delete_behavior_releases)                                                                                          \
   M(delete_wakes_nobody)                                                                                               \
+  M(doomed_session_renewed)                                                                                            \
+  M(expiry_by_deposed_leader)                                                                                          \
+  M(expiry_proposed_once)                                                                                              \
   M(failed_append_ignored)                                                                                             \
+  M(fence_is_lock_index)                                                                                               \
   M(forwarded_write_retried)                                                                                           \
   M(guard_lost_by_restart)                                                                                             \
   M(hard_state_lost)                                                                                                   \
@@ -33,6 +40,10 @@ namespace belay {
   M(leader_without_quorum_stays)                                                                                       \
   M(lease_from_reply_time)                                                                                             \
   M(lease_kept_in_transfer)                                                                                            \
+  M(lock_delay_ignored)                                                                                                \
+  M(lock_delays_not_in_checkpoint)                                                                                     \
+  M(lock_granted_twice)                                                                                                \
+  M(lock_outlives_session)                                                                                             \
   M(log_compacted_too_far)                                                                                             \
   M(log_not_synced)                                                                                                    \
   M(membership_not_joint)                                                                                              \
@@ -41,16 +52,25 @@ namespace belay {
   M(old_round_counts)                                                                                                  \
   M(only_first_watcher_woken)                                                                                          \
   M(prevote_ignored_when_lagging)                                                                                      \
+  M(put_takes_the_lock_away)                                                                                           \
   M(read_before_noop)                                                                                                  \
   M(read_id_reused)                                                                                                    \
   M(read_round_not_confirmed)                                                                                          \
   M(read_served_before_applied)                                                                                        \
+  M(release_wakes_nobody)                                                                                              \
+  M(released_by_anybody)                                                                                               \
+  M(renewal_forgotten)                                                                                                 \
+  M(renewed_without_lease)                                                                                             \
+  M(session_ends_early)                                                                                                \
+  M(session_ends_in_part)                                                                                              \
+  M(sessions_of_checkpoint_forgotten)                                                                                  \
   M(slow_chunk_read_again)                                                                                             \
   M(snapshot_below_commit_installed)                                                                                   \
   M(snapshot_wakes_nobody)                                                                                             \
   M(stalled_disk_keeps_leading)                                                                                        \
   M(suffix_kept_under_snapshot)                                                                                        \
   M(tail_unsynced_after_restart)                                                                                       \
+  M(timers_of_old_leadership)                                                                                          \
   M(tombstones_not_in_checkpoint)                                                                                      \
   M(tree_delete_wakes_nobody)                                                                                          \
   M(truncate_on_old_append)                                                                                            \

@@ -2,6 +2,8 @@
 // When sessions with a TTL are due, by the leader's own monotonic clock: a lower bound, ended at twice the TTL as in Consul 1.8.7
 // (contract 04; structs.SessionTTLMultiplier). Level-triggered: what is due stays due until it is removed (C3).
 
+#include "protocol/base/mutants.hpp"
+
 #include <chrono>
 #include <cstdint>
 #include <memory>
@@ -15,7 +17,7 @@ namespace belay::lease {
 using local_time = std::chrono::nanoseconds;
 
 /// How long a session lives from its creation or renewal on.
-inline std::chrono::nanoseconds lifetime(std::chrono::nanoseconds ttl) { return 2 * ttl; }
+inline std::chrono::nanoseconds lifetime(std::chrono::nanoseconds ttl) { return MUTANT(session_ends_early) ? ttl / 2 : 2 * ttl; }
 
 class session_deadlines {
 public:

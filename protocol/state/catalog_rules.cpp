@@ -1,6 +1,7 @@
 #include "protocol/state/catalog_rules.hpp"
 
 #include "protocol/base/check.hpp"
+#include "protocol/base/mutants.hpp"
 #include "protocol/state/session_rules.hpp"
 
 namespace belay::state {
@@ -167,7 +168,7 @@ std::optional<std::string> ensure_check(applying& a, check_record check) {
     else
       touch_service(a, row->node, row->service_name);
   }
-  if (row->status == critical)
+  if (row->status == critical && !MUTANT(critical_check_ignored))
     for (const auto& s : a.t.sessions.relying_on(row->node, row->check_id))
       end_session(a, s->id);
   return std::nullopt;

@@ -44,7 +44,8 @@ kv_entry_ptr store(applying& a, const kv_table::place& place, const kv_op& op, s
 /// Contract 03 section 5.4: put and cas keep the holder, and his fence with him, and forget the lock index.
 kv_entry_ptr overwrite(applying& a, const kv_table::place& place, const kv_op& op) {
   const auto old = kv_table::entry(place);
-  return store(a, place, op, 0, old ? old->session : std::string(), old ? old->fence : 0);
+  const bool keeps = old && !MUTANT(put_takes_the_lock_away);
+  return store(a, place, op, 0, keeps ? old->session : std::string(), keeps ? old->fence : 0);
 }
 
 key_result set(applying& a, const kv_op& op) {
@@ -63,7 +64,7 @@ key_result set_if_unchanged(applying& a, const kv_op& op) {
 
 /// Contract 04 section 3.1, in its order.
 key_result acquire(applying& a, const kv_op& op) {
-  if (auto until = a.t.delays.blocked_until(op.key, a.now))
+  if (auto until = a.t.delays.blocked_until(op.key, a.now); until && !MUTANT(lock_delay_ignored))
     return {key_outcome::lock_delay, nullptr, {}, {}, until->value - a.now.value};
   if (auto wrong = session_id_error(op.session))
     return {key_outcome::failed, nullptr, std::move(*wrong)};
@@ -73,14 +74,15 @@ key_result acquire(applying& a, const kv_op& op) {
   const auto place = a.t.kv.locate(op.key);
   const auto old = kv_table::entry(place);
   if (old && !old->session.empty()) {
-    if (old->session != session->id) {
+    if (old->session != session->id && !MUTANT(lock_granted_twice)) {
       PROBE("kv: lock is held");
       return {key_outcome::refused, nullptr, {}, old->session};
     }
     // No new grant: whoever guards something with the fence must go on to let the holder in.
     return {key_outcome::done, store(a, place, op, old->lock_index, session->id, old->fence)};
   }
-  const auto fence = a.t.marks.at(mark::fence_base).value + a.index.value;
+  const auto fence = MUTANT(fence_is_lock_index) ? (old ? old->lock_index : 0) + 1
+                                                 : a.t.marks.at(mark::fence_base).value + a.index.value;
   return {key_outcome::done, store(a, place, op, (old ? old->lock_index : 0) + 1, session->id, fence)};
 }
 
@@ -90,7 +92,7 @@ key_result release(applying& a, const kv_op& op) {
     return {key_outcome::failed, nullptr, "missing session"};
   const auto place = a.t.kv.locate(op.key);
   const auto old = kv_table::entry(place);
-  if (!old || old->session.empty() || old->session != folded(op.session))
+  if (!old || old->session.empty() || (old->session != folded(op.session) && !MUTANT(released_by_anybody)))
     return {key_outcome::refused, nullptr, {}, old ? old->session : std::string()};
   return {key_outcome::done, store(a, place, op, old->lock_index, {}, 0)};
 }
@@ -185,7 +187,7 @@ void orphan_key(applying& a, const std::string& key, const session_record& holde
   const auto place = a.t.kv.locate(key);
   const auto old = kv_table::entry(place);
   INVARIANT(old && old->session == holder.id);
-  if (holder.behavior == session_behavior::remove)
+  if (holder.behavior == session_behavior::remove && !MUTANT(delete_behavior_releases))
     remove(a, place, key);
   else {
     auto entry = std::make_shared<kv_entry>(*old);
@@ -193,7 +195,10 @@ void orphan_key(applying& a, const std::string& key, const session_record& holde
     entry->fence = 0;
     entry->modify_index = a.index;
     a.t.kv.put(place, std::move(entry));
-    key_was_changed(a, key);
+    if (MUTANT(release_wakes_nobody))
+      a.t.marks.set(mark::kvs, a.index);
+    else
+      key_was_changed(a, key);
   }
   constexpr std::int64_t longest_ns = 60'000'000'000; // contract 04 section 2.1: clamped when applied
   if (holder.lock_delay_ns <= 0)

@@ -197,6 +197,8 @@ std::vector<dirty_row> machine::all_rows() const {
 void machine::load_row(dirty_row row) {
   if (MUTANT(tombstones_not_in_checkpoint) && row.table == table::tombstones)
     return;
+  if (MUTANT(lock_delays_not_in_checkpoint) && row.table == table::lock_delays)
+    return;
   impl_->t.restore(std::move(row));
 }
 

@@ -1,5 +1,6 @@
 #include "protocol/state/session_rules.hpp"
 
+#include "protocol/base/mutants.hpp"
 #include "protocol/state/key_operations.hpp"
 
 namespace belay::state {
@@ -31,8 +32,13 @@ void end_session(applying& a, std::string_view id) {
   const auto session = a.t.sessions.find(id);
   if (!session)
     return;
-  for (const auto& key : a.t.kv.held_by(session->id))
+  for (const auto& key : a.t.kv.held_by(session->id)) {
+    if (MUTANT(lock_outlives_session))
+      break;
     orphan_key(a, key, *session);
+    if (MUTANT(session_ends_in_part))
+      break;
+  }
   a.t.sessions.erase(session->id);
   a.t.marks.set(mark::sessions, a.index);
   a.changed.push_back(session_changed{session, false});

@@ -57,7 +57,7 @@ failure_text read_key(const tables& t, const kv_op& op, std::vector<txn_result>&
   case kv_verb::check_session:
     if (!entry)
       return "failed to check session, key " + name + " doesn't exist";
-    if (entry->session != folded(op.session))
+    if (entry->session != folded(op.session) && !MUTANT(check_session_ignored))
       return "failed session check for key " + name + ", current session " + quoted(entry->session) +
              " != " + quoted(op.session);
     out.push_back({entry, false});

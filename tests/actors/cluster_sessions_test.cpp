@@ -216,6 +216,7 @@ public:
     cluster_view v;
     v.soft.term = term_id{term};
     v.serving = serving;
+    tell(lease_extended{serving ? scheduler_.clock().now() + std::chrono::hours(10) : monotonic_time{}});
     tell(v);
   }
   void change(const std::string& id, bool created) {
@@ -289,7 +290,7 @@ TEST_CASE("timers run on the leader only, and from the start of its leadership",
   r.change("s", true);
   r.pass(5 * ttl);
   CHECK(r.proposed().empty());
-  r.tell(renew_request{{node_id{1}, request_id{1}}, "s"});
+  r.tell(renew_request{{node_id{1}, request_id{1}}, "s", {}});
   REQUIRE(r.renewed().size() == 1);
   CHECK_FALSE(r.renewed().front().known);
 
@@ -302,6 +303,45 @@ TEST_CASE("timers run on the leader only, and from the start of its leadership",
   r.pass(ttl);
   REQUIRE_FALSE(r.proposed().empty());
   CHECK(r.proposed().front().required_term == term_id{4});
+}
+
+TEST_CASE("who is about to be ended cannot be renewed any more", "[actors][sessions]") {
+  // Else a client is told that its lock is safe while the entry that ends its session is on its way.
+  reaper_alone r;
+  r.lead(1);
+  r.change("s", true);
+  r.pass(2 * ttl + milliseconds(100));
+  REQUIRE(r.proposed().size() == 1);
+  r.tell(renew_request{{node_id{1}, request_id{1}}, "s", {}});
+  CHECK(r.renewed().empty());
+  r.change("s", false);
+  REQUIRE(r.renewed().size() == 1);
+  CHECK(r.renewed().front().known);
+  CHECK(r.renewed().front().session == nullptr);
+
+  // What was proposed may be lost with the leadership: then the next leader decides.
+  r.change("t", true);
+  r.pass(2 * ttl + milliseconds(100));
+  r.tell(renew_request{{node_id{1}, request_id{2}}, "t", {}});
+  REQUIRE(r.renewed().size() == 1);
+  r.lead(1, false);
+  REQUIRE(r.renewed().size() == 2);
+  CHECK_FALSE(r.renewed().back().known);
+  r.lead(3);
+  r.tell(renew_request{{node_id{1}, request_id{2}}, "t", {}});
+  REQUIRE(r.renewed().size() == 3);
+  CHECK(r.renewed().back().session != nullptr);
+}
+
+TEST_CASE("a renewal counts only under the lease", "[actors][sessions]") {
+  // A leader that was deposed and does not know it yet must not tell a client that its session lives on.
+  reaper_alone r;
+  r.lead(1);
+  r.change("s", true);
+  r.tell(lease_extended{});
+  r.tell(renew_request{{node_id{1}, request_id{1}}, "s", {}});
+  REQUIRE(r.renewed().size() == 1);
+  CHECK_FALSE(r.renewed().front().known);
 }
 
 TEST_CASE("tables that were replaced have their sessions timed afresh", "[actors][sessions]") {

@@ -1,0 +1,61 @@
+#pragma once
+// A client that works under sessions: it takes locks and slots of a semaphore, guards what it writes, renews (or
+// forgets to), gives back, and now and then does what breaks locks elsewhere: sleeps for longer than its TTL, plainly
+// writes or deletes a locked key, lets the check fail that its session hangs on.
+
+#include "sim/history.hpp"
+
+#include <string>
+#include <variant>
+
+namespace belay::sim {
+
+/// How many may hold the semaphore under `semaphore_prefix` at a time. Its holders are the ids of sessions in the value
+/// of `semaphore_key`, with commas between them, up to a semicolon, each with a key of its own under the prefix that
+/// its session has locked (the contender recipe of Consul's guide on semaphores).
+inline constexpr std::size_t semaphore_limit = 2;
+inline constexpr std::string_view semaphore_prefix = "s/";
+inline constexpr std::string_view semaphore_key = "s/.holders";
+std::vector<std::string> holders_in(std::string_view value);
+
+/// Says what to ask next, and learns from the answers. One at a time.
+class lock_client {
+public:
+  /// Nothing, or one of the three kinds of operations.
+  using request = std::variant<std::monostate, state::command, http::read_request, session_renewal>;
+
+  explicit lock_client(std::size_t number) : number_(number), contends_(number % 2 == 1) {}
+
+  /// @param drawn decides, as in `workload`; @param fresh a number that no command had before
+  request next(std::uint64_t drawn, std::uint64_t fresh, virtual_time now);
+  void learn(const operation& o);
+
+private:
+  enum class step : std::uint8_t { idle, creating, acquiring, releasing, entering, listing, joining, leaving };
+
+  request create(std::uint64_t drawn);
+  request without_lock(std::uint64_t drawn, std::uint64_t fresh);
+  request with_lock(std::uint64_t drawn, std::uint64_t fresh);
+  request semaphore(std::uint64_t drawn, std::uint64_t fresh);
+  state::kv_op op(state::kv_verb verb, std::string key, std::uint64_t fresh) const;
+  void learn_write(const operation& o);
+  void learn_holders(const operation& o);
+  void forget_session();
+
+  std::size_t number_;
+  bool contends_; ///< for the semaphore; else for locks
+  step step_ = step::idle;
+  bool node_known_ = false;
+  std::uint64_t sessions_ = 0;    ///< asked for so far
+  state::session_record session_; ///< id empty: none
+  virtual_time renewed_{0};
+  virtual_time asleep_until_{0};
+  std::string wanted_, held_; ///< lock
+  // of the semaphore: what it saw last
+  bool entered_ = false, holds_ = false;
+  bool seen_ = false;
+  log_index holders_at_;
+  std::vector<std::string> holders_;
+};
+
+} // namespace belay::sim
