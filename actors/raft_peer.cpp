@@ -68,6 +68,8 @@ raft_peer_actor::behavior_type raft_peer::make_behavior() {
         // R25: what a timer of an earlier leadership wants is not wanted any more.
         if (leading() && core_.term() == p.required_term)
           hold_write({{}, wire::call_kind::propose, p.command, now() + settings_.hold, p.required_term});
+        else if (MUTANT(expiry_by_deposed_leader))
+          hold_write({{self_.id, {}}, wire::call_kind::propose, p.command, now() + settings_.hold});
         else
           PROBE("peer: timer of an earlier leadership dropped");
       },

@@ -46,7 +46,7 @@ void raft_peer::propose_held() {
         send(wires_->reaper, renew_request{w.from, *w.bytes, w.deadline});
       else
         held_.add(std::move(w));
-    } else if (w.required_term.is_zero() || w.required_term == core_.term() || MUTANT(expiry_by_deposed_leader)) {
+    } else if (w.required_term.is_zero() || w.required_term == core_.term()) {
       batch.push_back(std::move(w));
     }
   }

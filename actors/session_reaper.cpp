@@ -129,7 +129,7 @@ void session_reaper::complete(read_result& r) {
 void session_reaper::reap() {
   if (!leading_)
     return;
-  auto due = deadlines_.due(now(), MUTANT(expiry_proposed_once) ? std::chrono::hours(1) : propose_again_after);
+  auto due = deadlines_.due(now(), propose_again_after);
   if (due.empty())
     return;
   PROBE("reaper: session at the end of its time");

@@ -87,6 +87,10 @@ lock_client::request lock_client::next(std::uint64_t drawn, std::uint64_t fresh,
     node_known_ = false;
     return state::command(state::catalog_deregister{node, {}, spare_part(drawn) == 0 ? std::string() : "serfHealth"});
   }
+  if (afterlife_ > 0) {
+    --afterlife_;
+    return session_renewal{ended_};
+  }
   if (session_.id.empty())
     return create(drawn);
   const std::chrono::nanoseconds ttl(session_.ttl_ns);
@@ -106,6 +110,8 @@ lock_client::request lock_client::next(std::uint64_t drawn, std::uint64_t fresh,
   if (kind_part(drawn) == 26 && spare_part(drawn) % 4 == 0) {
     const auto id = session_.id;
     forget_session();
+    ended_ = id;
+    afterlife_ = 3;
     return state::command(state::session_destroy{{id}, "destroyed"});
   }
   if (contends_)
@@ -209,7 +215,7 @@ void lock_client::forget_session() {
 
 void lock_client::learn(const operation& o) {
   if (o.renewal) {
-    if (o.result == outcome::done && o.renewed == nullptr)
+    if (o.result == outcome::done && o.renewed == nullptr && o.renewal->session == session_.id)
       forget_session();
     return;
   }

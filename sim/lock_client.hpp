@@ -50,6 +50,8 @@ private:
   state::session_record session_; ///< id empty: none
   virtual_time renewed_{0};
   virtual_time asleep_until_{0};
+  std::string ended_; ///< a session that it ended itself, and renews all the same
+  int afterlife_ = 0; ///< so many times
   std::string wanted_, held_; ///< lock
   // of the semaphore: what it saw last
   bool entered_ = false, holds_ = false;

@@ -321,8 +321,8 @@ void nemesis::tempt_to_forget(std::size_t leader, forgetting how) {
   const auto witness = of_leader ? leader : follower, other = of_leader ? follower : leader;
   cut_off(lagging, true, true);
   // What it says it has is not on its disk if the disk hangs.
-  const auto hang = milliseconds(how == forgetting::by_power && draw(2) == 1 ? 1 + draw(60) : 0);
-  const auto in = milliseconds(100 + draw(300));
+  const auto hang = milliseconds(how == forgetting::by_power && draw(3) != 0 ? 20 + draw(100) : 0);
+  const auto in = milliseconds(150 + draw(300));
   if (hang > hang.zero())
     time_.after(in - hang, [this, witness, life = nodes_.life(witness), until = time_.now() + in + hang] {
       if (acting_ && nodes_.life(witness) == life) {
@@ -343,7 +343,7 @@ void nemesis::tempt_to_forget(std::size_t leader, forgetting how) {
       hurt("bit-flip");
       flip_bit(witness, milliseconds(20));
     }
-    cut_off(other, true, true);
+    cut_off(other, true, true, seconds(2)); // long enough for the two others to find together
     net_.mend(witness, lagging);
     net_.mend(lagging, witness);
   });
@@ -494,15 +494,15 @@ void nemesis::change_members() {
 
 // ---- wires and clocks
 
-void nemesis::mend_later(std::vector<std::pair<std::size_t, std::size_t>> directions) {
-  time_.after(some_time() + milliseconds(400), [this, directions = std::move(directions)] {
+void nemesis::mend_later(std::vector<std::pair<std::size_t, std::size_t>> directions, virtual_time at_least) {
+  time_.after(some_time() + at_least, [this, directions = std::move(directions)] {
     for (const auto& [from, to] : directions)
       if (!stay_down_.contains(from) && !stay_down_.contains(to))
         net_.mend(from, to);
   });
 }
 
-void nemesis::cut_off(std::size_t node, bool inwards, bool outwards) {
+void nemesis::cut_off(std::size_t node, bool inwards, bool outwards, virtual_time at_least) {
   std::vector<std::pair<std::size_t, std::size_t>> directions;
   for (std::size_t i = 0; i < nodes_.size(); ++i) {
     if (i == node)
@@ -515,7 +515,7 @@ void nemesis::cut_off(std::size_t node, bool inwards, bool outwards) {
   for (const auto& [from, to] : directions)
     net_.cut(from, to);
   trace_.line(time_.now(), node, "is cut off");
-  mend_later(std::move(directions));
+  mend_later(std::move(directions), at_least);
 }
 
 void nemesis::split(std::uint64_t sides) {

@@ -54,8 +54,9 @@ private:
   void tempt_to_forget(std::size_t leader, forgetting how);
   /// @param sides a bit for each node: who has it does not hear who has it not
   void split(std::uint64_t sides);
-  void cut_off(std::size_t node, bool inwards, bool outwards);
-  void mend_later(std::vector<std::pair<std::size_t, std::size_t>> directions);
+  void cut_off(std::size_t node, bool inwards, bool outwards, virtual_time at_least = std::chrono::milliseconds(400));
+  void mend_later(std::vector<std::pair<std::size_t, std::size_t>> directions,
+                  virtual_time at_least = std::chrono::milliseconds(400));
   void disturb_disk();
   void disturb_clock(std::size_t node);
 

@@ -127,7 +127,9 @@ std::optional<configuration> formation::next_configuration(const core& leader) c
     if (!std::binary_search(now.learners.begin(), now.learners.end(), id))
       continue;
     for (const auto& progress : leader.progress()) {
-      if (progress.id != id || progress.match.value + promotion_lag_max < leader.last_index().value)
+      // In a short log even one that has nothing at all is close: it must have got that far first.
+      if (progress.id != id || progress.state != progress_view::state::replicate || progress.match.is_zero() ||
+          progress.match.value + promotion_lag_max < leader.last_index().value)
         continue;
       configuration next = now;
       std::erase(next.learners, id);

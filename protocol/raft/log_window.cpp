@@ -11,7 +11,7 @@ namespace belay::raft {
 bool log_window::restore(const snapshot_meta& snapshot, std::vector<entry> entries) {
   restart(snapshot);
   if (entries.empty())
-    return true;
+    return snapshot.index.is_zero() || MUTANT(empty_log_taken_as_fitting);
   const auto first = entries.front().index;
   const auto last = entries.back().index;
   PRECONDITION(!first.is_zero() && first <= snapshot.index.next());

@@ -11,7 +11,8 @@ namespace belay::raft {
 class log_window {
 public:
   /// @returns false if the entries do not go on from the snapshot (they end before it, or another term stands at its
-  /// index): then the window is empty behind the snapshot. @pre entries are contiguous and leave no gap behind the
+  /// index, or there are none: the process may have ended before the log on the disk was told of its first snapshot):
+  /// then the window is empty behind the snapshot. @pre entries are contiguous and leave no gap behind the
   /// snapshot
   bool restore(const snapshot_meta& snapshot, std::vector<entry> entries);
 

@@ -42,3 +42,23 @@ TEST_CASE("three nodes elect one leader, commit, and serve reads") {
   CHECK(c.core(l).lease_until() > c.now());
   CHECK(c.converge() == "");
 }
+
+TEST_CASE("a voter that has nothing to keep yet guards its leader after a restart, too", "[R12]") {
+  // It answered the leader of its term, who may count on that for its lease although it has not sent an entry yet.
+  const auto answer_of = [](std::uint64_t term) {
+    raft_cluster c;
+    c.add_node(2);
+    c.crash(2);
+    c.node(2).hard = {term_id{term}, {}};
+    c.restart(2);
+    c.tick(2);
+    c.in_flight().push_back({node_id{1}, node_id{2}, term_id{5}, vote_request{true, false, log_index{9}, term_id{4}}});
+    c.deliver(0);
+    REQUIRE(c.in_flight().size() == 1);
+    const auto* reply = std::get_if<vote_reply>(&c.in_flight().front().body);
+    REQUIRE(reply != nullptr);
+    return reply->granted;
+  };
+  CHECK_FALSE(answer_of(4));
+  CHECK(answer_of(0)); // has never answered anybody
+}

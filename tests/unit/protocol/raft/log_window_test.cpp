@@ -32,7 +32,7 @@ TEST_CASE("a log goes on behind its snapshot, or is dropped") {
     std::uint64_t first, last;
   };
   const row rows[] = {
-      {"nothing behind", {}, true, 6, 5},
+      {"nothing at all: perhaps the log was never told of the snapshot", {}, false, 6, 5},
       {"starts behind", {make_entry(6, 2), make_entry(7, 2)}, true, 6, 7},
       {"overlaps, same term", {make_entry(3, 1), make_entry(4, 2), make_entry(5, 2), make_entry(6, 2)}, true, 4, 6},
       {"ends exactly there", {make_entry(4, 2), make_entry(5, 2)}, true, 5, 5},
