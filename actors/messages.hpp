@@ -1,6 +1,7 @@
 #pragma once
 // What the actors of one node tell each other. All of it stays inside the process; nodes speak protocol/wire frames.
 
+#include "protocol/agent/local_agent.hpp"
 #include "protocol/http/request.hpp"
 #include "protocol/raft/core.hpp"
 #include "protocol/state/machine.hpp"
@@ -92,6 +93,35 @@ struct barrier_result {
   bool ok = false;
   log_index index;
   std::string text;
+};
+
+// ---- gateway -> health_checks and back: the agent's services and checks, events
+
+struct agent_call {
+  request_id id;
+  agent::request what;
+};
+struct agent_answer {
+  request_id id;
+  agent::reply reply;
+};
+/// raft_peer -> health_checks: from another node.
+struct event_heard {
+  agent::user_event event;
+};
+/// A check was run.
+struct probe_finished {
+  agent::check_schedule::run run;
+  std::string status, output;
+};
+/// health_checks -> registration_keeper and back. Names of files, and their bytes; empty: remove it.
+struct keep_registrations {
+  std::vector<std::pair<std::string, std::string>> files;
+  std::uint64_t token = 0; ///< 0: need not survive a crash, and nobody waits for it
+};
+struct registrations_kept {
+  std::uint64_t token = 0;
+  std::string error; ///< not empty: some were not
 };
 
 // ---- raft_peer -> fsm
@@ -329,4 +359,10 @@ BELAY_LOCAL_MESSAGE(dial_peers)
 BELAY_LOCAL_MESSAGE(announce)
 BELAY_LOCAL_MESSAGE(status_request)
 BELAY_LOCAL_MESSAGE(status_result)
+BELAY_LOCAL_MESSAGE(agent_call)
+BELAY_LOCAL_MESSAGE(agent_answer)
+BELAY_LOCAL_MESSAGE(event_heard)
+BELAY_LOCAL_MESSAGE(probe_finished)
+BELAY_LOCAL_MESSAGE(keep_registrations)
+BELAY_LOCAL_MESSAGE(registrations_kept)
 #undef BELAY_LOCAL_MESSAGE

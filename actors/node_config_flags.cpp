@@ -44,7 +44,7 @@ constexpr flag flags[] = {
     {"disable-keyring-file", boolean, "disable_keyring_file", "accepted, no effect"},
     {"dns-port", integer, "ports.dns", "accepted, no effect: there is no DNS"},
     {"domain", text, "domain", "accepted, no effect"},
-    {"enable-local-script-checks", boolean, "enable_local_script_checks", "accepted, no effect"},
+    {"enable-local-script-checks", boolean, "enable_local_script_checks", "allow checks of configuration files that run programs"},
     {"enable-script-checks", boolean, "enable_script_checks", "allow checks that run programs"},
     {"encrypt", text, "encrypt", "refused: traffic between servers is not encrypted yet"},
     {"grpc-port", integer, "ports.grpc", "accepted, no effect"},

@@ -29,6 +29,8 @@ void raft_peer::on_frames(const frames_received& f) {
       on_read_index(f.from, *q);
     } else if (const auto* a = std::get_if<wire::read_index_reply>(&frame)) {
       on_read_index_reply(*a);
+    } else if (const auto* e = std::get_if<agent::user_event>(&frame); e != nullptr && wires_->health) {
+      send(wires_->health, event_heard{*e});
     }
   }
   schedule_flush();

@@ -84,7 +84,7 @@ public:
 private:
   reply on(const list_services& r, local_time now);
   reply on(const list_checks& r, local_time now);
-  reply on(const health_request& r, local_time now);
+  reply on(const service_health& r, local_time now);
   reply on(const register_service& r, local_time now);
   reply on(const deregister_service& r, local_time now);
   reply on(const service_maintenance& r, local_time now);
