@@ -30,7 +30,8 @@ health_checks::health_checks(caf::actor_config& config, actor_host* host, wiring
                              health_checks_settings settings, health_checks_start start,
                              std::shared_ptr<probe_runner> probes)
     : hosted(config, host), wires_(std::move(wires)), settings_(std::move(settings)), probes_(std::move(probes)),
-      random_(settings_.agent.registry.seed + 2), agent_(settings_.agent) {
+      random_(settings_.agent.registry.seed + 2), agent_(settings_.agent),
+      ids_(settings_.number, settings_.agent.registry.seed + 3) {
   begin(std::move(start));
 }
 
@@ -225,16 +226,12 @@ void health_checks::answer(request_id id, agent::reply reply) {
 
 // ---- the catalog
 
-request_id health_checks::new_id() {
-  return request_id{(static_cast<std::uint64_t>(settings_.number) << 48) | (next_id_++ & 0xFFFF'FFFF'FFFFULL)};
-}
-
 void health_checks::sync() {
   const auto t = now();
   if (view_.soft.leader.is_zero() || t < retry_at_)
     return;
   for (auto& step : agent_.registry().unsynced(t)) {
-    const auto id = new_id();
+    const auto id = ids_.next();
     send(wires_->fsm, check_write{id, step.command});
     in_flight_.insert_or_assign(id.value, in_flight{std::move(step), t + settings_.hold + answer_slack});
   }
@@ -287,7 +284,7 @@ void health_checks::compare_if_due() {
 }
 
 void health_checks::read_catalog(state::query what) {
-  comparing_->waits_for = new_id();
+  comparing_->waits_for = ids_.next();
   comparing_->deadline = now() + settings_.hold + answer_slack;
   read_query q;
   q.id = comparing_->waits_for;

@@ -4,6 +4,7 @@
 #include "actors/host.hpp"
 #include "actors/interfaces.hpp"
 #include "actors/probes.hpp"
+#include "actors/request_ids.hpp"
 #include "actors/surroundings.hpp"
 #include "protocol/base/random.hpp"
 
@@ -89,7 +90,6 @@ private:
   /// `changed` false: only those whose time is up.
   void answer_parked(bool changed);
   void answer(request_id id, agent::reply reply);
-  request_id new_id();
   std::uint64_t wall_ms() const;
   agent::local_time now() { return now_of(*this, *wires_).time_since_epoch(); }
 
@@ -100,7 +100,7 @@ private:
   agent::local_agent agent_;
 
   cluster_view view_;
-  std::uint64_t next_id_ = 1;
+  request_ids ids_;
   std::map<std::uint64_t, parked> parked_;
   std::vector<held_answer> held_;
   std::map<std::uint64_t, in_flight> in_flight_;
