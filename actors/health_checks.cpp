@@ -59,6 +59,7 @@ health_checks_actor::behavior_type health_checks::make_behavior() {
         if (agent_.heard(e.event))
           answer_parked(true);
       },
+      [this](const members_heard& h) { on_members_heard(h); },
       [this](const probe_finished& p) {
         agent_.finished(p.run, p.status, p.output, now());
         carry_out(nullptr);
@@ -266,6 +267,7 @@ void health_checks::settle(request_id id, const write_result* result) {
 void health_checks::on_view(const cluster_view& v) {
   const bool new_leader = !v.soft.leader.is_zero() && v.soft.leader != view_.soft.leader;
   view_ = v;
+  members_have_news();
   if (new_leader) {
     retry_at_ = agent::local_time{0};
     compare_at_ = now() + compare_after_election;
@@ -284,15 +286,22 @@ void health_checks::compare_if_due() {
 }
 
 void health_checks::read_catalog(state::query what) {
-  comparing_->waits_for = ids_.next();
   comparing_->deadline = now() + settings_.hold + answer_slack;
+  comparing_->waits_for = ask_catalog(std::move(what));
+}
+
+request_id health_checks::ask_catalog(state::query what) {
   read_query q;
-  q.id = comparing_->waits_for;
+  q.id = ids_.next();
   q.request.query = std::move(what);
+  const auto id = q.id;
   send(wires_->fsm, std::move(q));
+  return id;
 }
 
 void health_checks::on_catalog(const read_result& r) {
+  if (on_member_rows(r))
+    return;
   if (!comparing_ || r.id != comparing_->waits_for)
     return;
   const auto* found = std::get_if<state::query_result>(&r.answer);
@@ -334,6 +343,7 @@ void health_checks::on_tick() {
   for (const auto id : lost)
     settle(id, nullptr);
   compare_if_due();
+  look_at_members_if_due();
   carry_out(nullptr);
   wake_after(*this, *wires_, tick, tick_atom::value);
 }

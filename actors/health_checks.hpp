@@ -6,6 +6,7 @@
 #include "actors/probes.hpp"
 #include "actors/request_ids.hpp"
 #include "actors/surroundings.hpp"
+#include "protocol/agent/member_catalog.hpp"
 #include "protocol/base/random.hpp"
 
 #include <map>
@@ -33,6 +34,9 @@ struct health_checks_start {
 /// Registrations change here first and are written to the catalog by the same way as a client's writes, so on a
 /// follower through the leader. A client is answered when they are on the disk, and in the catalog unless that cannot
 /// be reached.
+///
+/// On the leader it also keeps what the catalog says of the members, dead and alive. Nothing is written as long as the
+/// catalog says what is so.
 ///
 /// Events go to the peers as frames and not through the log: they work without a leader, cost no disk, and promise no
 /// more than Consul's gossip does.
@@ -72,12 +76,22 @@ private:
     std::optional<state::node_services> services;
   };
 
+  /// The same for the members, by the leader.
+  struct member_look {
+    request_id waits_for;
+    agent::local_time deadline;
+    agent::member_rows found;
+    bool nodes_known = false;
+  };
+
   void begin(health_checks_start start);
   void restore(std::vector<std::pair<std::string, std::string>> kept);
   void on_call(const agent_call& call);
   void on_writes(const write_results& w);
   void on_catalog(const read_result& r);
   void read_catalog(state::query what);
+  /// @returns its id
+  request_id ask_catalog(state::query what);
   void on_view(const cluster_view& v);
   void on_tick();
   /// After every change: disk, catalog, peers, and whoever waits.
@@ -90,6 +104,15 @@ private:
   /// `changed` false: only those whose time is up.
   void answer_parked(bool changed);
   void answer(request_id id, agent::reply reply);
+
+  // health_checks_members.cpp
+  void on_members_heard(const members_heard& h);
+  void members_have_news();
+  void look_at_members_if_due();
+  /// @returns false: none of its rows
+  bool on_member_rows(const read_result& r);
+  void write_member_changes(const agent::member_rows& found);
+
   std::uint64_t wall_ms() const;
   agent::local_time now() { return now_of(*this, *wires_).time_since_epoch(); }
 
@@ -107,6 +130,11 @@ private:
   std::uint64_t tokens_ = 0, kept_ = 0;
   agent::local_time retry_at_{0}, compare_at_{0};
   std::optional<comparison> comparing_;
+
+  members_heard heard_;
+  std::optional<member_look> looking_;
+  agent::local_time look_at_{0};
+  std::chrono::nanoseconds look_again_after_{0}; ///< grows while what was written does not help
 };
 
 } // namespace belay::actors

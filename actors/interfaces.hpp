@@ -23,7 +23,7 @@ using http_gateway_actor = caf::typed_actor<reacts_to<write_results>, reacts_to<
                                             reacts_to<tick_atom>, reacts_to<flush_atom>, reacts_to<stop_atom>>;
 
 /// Reads and writes the catalog like a gateway, and so has a number like one.
-using health_checks_actor = http_gateway_actor::extend<reacts_to<agent_call>, reacts_to<cancel_query>, reacts_to<event_heard>,
+using health_checks_actor = http_gateway_actor::extend<reacts_to<agent_call>, reacts_to<cancel_query>, reacts_to<event_heard>, reacts_to<members_heard>,
                                                        reacts_to<probe_finished>, reacts_to<registrations_kept>>;
 
 using registration_keeper_actor = caf::typed_actor<reacts_to<keep_registrations>, reacts_to<stop_atom>>;

@@ -147,6 +147,13 @@ struct cluster_view {
   node_id self;
   bool serving = false; ///< leader whose own term has a committed entry
 };
+/// raft_peer -> health_checks, while this node leads and serves: which members it hears, on every change. Those that are
+/// not listed have been silent since this term began, and not for long.
+struct members_heard {
+  term_id term;
+  std::vector<std::pair<node_id, bool>> list;
+  bool operator==(const members_heard&) const = default;
+};
 /// Own clock; raft_peer -> fsm. Until then default reads need no barrier. Zero: no lease.
 struct lease_extended {
   monotonic_time until;
@@ -329,6 +336,7 @@ BELAY_LOCAL_MESSAGE(barrier_result)
 BELAY_LOCAL_MESSAGE(committed_entries)
 BELAY_LOCAL_MESSAGE(forwarded_results)
 BELAY_LOCAL_MESSAGE(cluster_view)
+BELAY_LOCAL_MESSAGE(members_heard)
 BELAY_LOCAL_MESSAGE(lease_extended)
 BELAY_LOCAL_MESSAGE(hand_over_leadership)
 BELAY_LOCAL_MESSAGE(change_members)

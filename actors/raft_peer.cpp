@@ -303,6 +303,7 @@ void raft_peer::on_tick() {
   form_cluster();
   bring_in_newcomers();
   register_members();
+  tell_members_heard();
   metrics_.raft_indexes(core_.last_index().value, core_.commit_index().value);
   schedule_flush();
 }

@@ -1,15 +1,13 @@
 // local_registry: what the catalog has to be told.
 
 #include "protocol/agent/local_registry.hpp"
+#include "protocol/agent/member_catalog.hpp"
 
 #include <algorithm>
 
 namespace belay::agent {
 
 namespace {
-
-// Kept by the leader for every member, so none of the agent's business.
-constexpr std::string_view server_service = "consul", liveness_check = "serfHealth";
 
 bool same(const std::optional<std::map<std::string, state::service_address>>& a,
           const std::optional<std::map<std::string, state::service_address>>& b) {
@@ -151,7 +149,8 @@ bool local_registry::check_in_sync(const std::string& id) const {
 
 void local_registry::compare(const state::node_ptr& node, const std::vector<state::service_ptr>& services,
                              const std::vector<state::check_ptr>& checks) {
-  if (!node_.in_flight && (node == nullptr || node->id != settings_.node.id || node->meta != settings_.node.meta))
+  if (!node_.in_flight && (node == nullptr || node->id != settings_.node.id || node->address != settings_.node.address ||
+                           node->meta != settings_.node.meta))
     changed(node_);
   const auto service_id = [](const state::service_record& s) -> const std::string& { return s.id; };
   const auto check_id = [](const state::check_record& c) -> const std::string& { return c.check_id; };
@@ -178,6 +177,7 @@ void local_registry::compare(const state::node_ptr& node, const std::vector<stat
       changed(c);
     c.in_sync = equal;
   }
+  // What the leader keeps for every member is none of the agent's business.
   for (const auto& row : services)
     if (row->id != server_service && services_.count(row->id) == 0) {
       auto& s = services_[row->id];
