@@ -92,6 +92,7 @@ void health_checks::begin(health_checks_start start) {
   }
   restore(std::move(start.kept));
   agent_.take_touched();
+  say_counts();
 }
 
 void health_checks::restore(std::vector<std::pair<std::string, std::string>> kept) {
@@ -151,6 +152,8 @@ void health_checks::carry_out(held_answer* waiting) {
   const auto token = keep(agent_.take_stored());
   const auto fired = agent_.take_fired();
   const bool changed = !touched.empty() || !fired.empty();
+  if (!touched.empty())
+    say_counts();
   if (!fired.empty()) {
     send_frames out;
     for (const auto& m : view_.config.members)
@@ -346,6 +349,16 @@ void health_checks::on_tick() {
   look_at_members_if_due();
   carry_out(nullptr);
   wake_after(*this, *wires_, tick, tick_atom::value);
+}
+
+void health_checks::say_counts() {
+  if (settings_.numbers == nullptr)
+    return;
+  const auto n = agent_.counts();
+  settings_.numbers->agent_services.store(n.services, std::memory_order_relaxed);
+  settings_.numbers->agent_checks.store(n.checks, std::memory_order_relaxed);
+  settings_.numbers->agent_ttls.store(n.ttls, std::memory_order_relaxed);
+  settings_.numbers->agent_monitors.store(n.monitors, std::memory_order_relaxed);
 }
 
 std::uint64_t health_checks::wall_ms() const {

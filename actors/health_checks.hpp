@@ -6,6 +6,7 @@
 #include "actors/probes.hpp"
 #include "actors/request_ids.hpp"
 #include "actors/surroundings.hpp"
+#include "actors/vitals.hpp"
 #include "protocol/agent/member_catalog.hpp"
 #include "protocol/base/random.hpp"
 
@@ -22,6 +23,7 @@ struct health_checks_settings {
   std::chrono::seconds compare_interval{60};
   std::chrono::milliseconds retry_interval{3000}; ///< after a write that failed
   std::function<std::chrono::system_clock::time_point()> wall_clock;
+  std::shared_ptr<vitals> numbers; ///< null: nobody wants to know how many there are
 };
 
 /// What is known before the first request.
@@ -113,6 +115,7 @@ private:
   bool on_member_rows(const read_result& r);
   void write_member_changes(const agent::member_rows& found);
 
+  void say_counts();
   std::uint64_t wall_ms() const;
   agent::local_time now() { return now_of(*this, *wires_).time_since_epoch(); }
 

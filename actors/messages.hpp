@@ -317,6 +317,7 @@ struct status_result {
   int ms_since_leader = 0; ///< -1: never heard
   std::uint64_t digest = 0;
   log_index digest_at;
+  agent::agent_counts registered; ///< with this node
   std::vector<peer_status> peers;
 };
 

@@ -217,6 +217,7 @@ void running_node::spawn_agent(const node_config& config, const identity& who, s
   health_checks_settings h;
   h.number = static_cast<std::uint16_t>(wires_->gateways.size());
   h.hold = std::chrono::duration_cast<std::chrono::milliseconds>(config.rpc_hold_timeout);
+  h.numbers = vitals_;
   h.wall_clock = [] { return std::chrono::system_clock::now(); };
   h.agent.scripts_from_api = config.enable_script_checks;
   h.agent.scripts_from_files = config.enable_script_checks || config.enable_local_script_checks;

@@ -31,7 +31,7 @@ constexpr flag flags[] = {
     {"bind", text, "bind_addr", "address for peers (default 0.0.0.0)"},
     {"bootstrap", boolean, "bootstrap", "elect itself: the only server of a new cluster"},
     {"bootstrap-expect", integer, "bootstrap_expect", "servers to wait for before the first election"},
-    {"check_output_max_size", integer, "check_output_max_size", "accepted, no effect"},
+    {"check_output_max_size", integer, "check_output_max_size", "bytes of a check's output that are kept"},
     {"client", text, "client_addr", "addresses for HTTP, separated by blanks (default 127.0.0.1)"},
     {"config-dir", file, "", "folder whose .json files are read in alphabetical order"},
     {"config-file", file, "", "JSON file to read; later ones override, lists append"},

@@ -326,6 +326,8 @@ void raft_peer::answer_status(const status_request& s) {
           : static_cast<int>(std::chrono::duration_cast<std::chrono::milliseconds>(local_now() - heard).count());
   r.digest = vitals_->digest.load(std::memory_order_relaxed);
   r.digest_at = log_index{vitals_->digest_index.load(std::memory_order_relaxed)};
+  r.registered = {vitals_->agent_services.load(std::memory_order_relaxed), vitals_->agent_checks.load(std::memory_order_relaxed),
+             vitals_->agent_ttls.load(std::memory_order_relaxed), vitals_->agent_monitors.load(std::memory_order_relaxed)};
   const auto progress = core_.progress();
   for (const auto& m : core_.config().members) {
     peer_status p;

@@ -136,6 +136,18 @@ void local_agent::forget(item what) {
   stored_.push_back({std::move(what), std::monostate{}, true});
 }
 
+agent_counts local_agent::counts() const {
+  agent_counts n;
+  n.services = static_cast<std::uint32_t>(registry_.services().size());
+  registry_.for_each_check([&](const std::string&, const local_registry::check_entry& c) {
+    const auto kind = kind_of(c.definition);
+    ++n.checks;
+    n.ttls += kind == check_kind::ttl ? 1 : 0;
+    n.monitors += kind == check_kind::script ? 1 : 0;
+  });
+  return n;
+}
+
 // ---- time
 
 std::vector<local_agent::probe> local_agent::tick(local_time now) {

@@ -21,6 +21,13 @@ struct item {
   auto operator<=>(const item&) const = default;
 };
 
+/// Of what is registered here.
+struct agent_counts {
+  std::uint32_t services = 0, checks = 0;
+  std::uint32_t ttls = 0;     ///< of the checks
+  std::uint32_t monitors = 0; ///< of the checks: scripts
+};
+
 /// What the disk keeps of a registration made through the API.
 struct stored_service {
   state::service_record service;
@@ -78,6 +85,7 @@ public:
   std::vector<stored_change> take_stored() { return std::exchange(stored_, {}); }
   std::vector<user_event> take_fired() { return std::exchange(fired_, {}); }
 
+  agent_counts counts() const;
   local_registry& registry() { return registry_; }
   const local_registry& registry() const { return registry_; }
 

@@ -268,3 +268,22 @@ TEST_CASE("what the API registers is kept, what the configuration defines is not
   for (const auto& k : kept)
     CHECK(std::holds_alternative<std::monostate>(k.now));
 }
+
+TEST_CASE("the agent counts what is registered") {
+  agent_driver d;
+  d.ask(register_service{service_named("web", {ttl_check("t", 10s), tcp_check("c", 10s)}), false});
+  check_definition script;
+  script.id = script.name = "s";
+  script.args = {"/bin/true"};
+  script.interval_ns = std::chrono::nanoseconds(10s).count();
+  const auto refused_here = d.ask<refused>(register_check{script}); // scripts are off
+  CHECK(refused_here.status == 500);
+  const auto n = d.agent.counts();
+  CHECK(n.services == 1);
+  CHECK(n.checks == 2);
+  CHECK(n.ttls == 1);
+  CHECK(n.monitors == 0);
+  d.ask(deregister_service{"web"});
+  CHECK(d.agent.counts().services == 0);
+  CHECK(d.agent.counts().checks == 0);
+}
