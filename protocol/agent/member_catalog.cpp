@@ -37,6 +37,13 @@ bool says_so_already(const state::service_instance& i, const cluster_member& m) 
          liveness->status == status_of(m);
 }
 
+/// Its place is being taken by another server of that name, as long as both are members.
+bool superseded(const cluster_member& m, const std::vector<cluster_member>& members) {
+  return !*m.alive && std::any_of(members.begin(), members.end(), [&](const cluster_member& other) {
+    return other.uuid != m.uuid && state::folded(other.name) == state::folded(m.name);
+  });
+}
+
 } // namespace
 
 cluster_member member_of(std::string uuid, std::string name, const std::string& server_address,
@@ -83,13 +90,15 @@ std::vector<state::command> member_changes(const std::vector<cluster_member>& me
       changes.push_back(state::catalog_deregister{i.node->node, {}, {}});
   for (const auto& m : members) {
     const auto settled = [&](const state::service_instance& i) { return says_so_already(i, m); };
-    if (!m.alive || std::any_of(found.instances.begin(), found.instances.end(), settled))
+    if (!m.alive || superseded(m, members) || std::any_of(found.instances.begin(), found.instances.end(), settled))
       continue;
     auto r = registration_of(m, datacenter);
+    r.skip_node_update = true; // if its agent is quicker than we are: that one knows more
     for (const auto& n : found.nodes)
-      if (n->id == m.uuid && n->node == m.name) {
-        r.node.meta = n->meta; // its agent knows better than we do
-        r.skip_node_update = n->address == m.address;
+      if (state::folded(n->node) == state::folded(m.name)) {
+        r.skip_node_update = n->id == m.uuid && n->node == m.name && n->address == m.address;
+        if (n->id == m.uuid)
+          r.node.meta = n->meta;
       }
     changes.push_back(std::move(r));
   }

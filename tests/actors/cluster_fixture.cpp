@@ -245,6 +245,7 @@ void cluster_fixture::wipe(std::size_t index) {
   REQUIRE(!alive(index));
   auto& n = nodes_[index];
   n.self.id = node_id{++births_};
+  n.self.uuid = uuid_of(n.self.id.value);
   n.cluster_id = 0;
   n.log = std::make_shared<memory_log>();
   n.checkpoints = std::make_shared<sim::simulated_checkpoints>();

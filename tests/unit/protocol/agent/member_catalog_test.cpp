@@ -44,7 +44,7 @@ TEST_CASE("a member that is not in the catalog is registered with service and ch
   CHECK(r.node.node == "a");
   CHECK(r.node.id == "id-a");
   CHECK(r.node.address == "10.0.0.1");
-  CHECK_FALSE(r.skip_node_update);
+  CHECK(r.skip_node_update); // its agent may have been quicker
   CHECK(r.service->id == "consul");
   CHECK(r.service->port == 8300);
   CHECK(r.checks.at(0).check_id == "serfHealth");
@@ -79,11 +79,12 @@ TEST_CASE("a change of health is written, and the node's own data stays", "[memb
 
 TEST_CASE("a member at another address is written with its node", "[member_catalog]") {
   auto rows = rows_of({member(true)});
-  auto moved = member_of("id-a", "a", "10.0.0.9:8300", true);
+  const auto moved = member_of("id-a", "a", "10.0.0.9:8300", true);
   const auto r = only<state::catalog_register>(member_changes({moved}, rows, "dc1"));
   CHECK(r.node.address == "10.0.0.9");
+  CHECK(r.node.meta == rows.nodes[0]->meta);
   CHECK_FALSE(r.skip_node_update);
-  auto elsewhere = member_of("id-a", "a", "10.0.0.1:8400", true);
+  const auto elsewhere = member_of("id-a", "a", "10.0.0.1:8400", true);
   CHECK(only<state::catalog_register>(member_changes({elsewhere}, rows, "dc1")).service->port == 8400);
 }
 
@@ -101,16 +102,27 @@ TEST_CASE("a server that came back without its disk replaces itself", "[member_c
   REQUIRE(changes.size() == 2);
   CHECK(std::get<state::catalog_deregister>(changes[0]).node == "a");
   CHECK(std::get<state::catalog_register>(changes[1]).node.id == "id-new");
+  CHECK_FALSE(std::get<state::catalog_register>(changes[1]).skip_node_update);
   // As long as nobody has heard the new one, too.
   only<state::catalog_deregister>(
       member_changes({member(std::nullopt, "id-new")}, rows_of({member(true, "id-old")}), "dc1"));
+}
+
+TEST_CASE("a dead member does not take the name from the server that replaces it", "[member_catalog]") {
+  // Both are members until the new one has caught up.
+  const auto old = member(false, "id-old"), fresh = member(true, "id-new");
+  CHECK(member_changes({old, fresh}, rows_of({fresh}), "dc1").empty());
+  const auto r = only<state::catalog_register>(member_changes({old, fresh}, rows_of({old}), "dc1"));
+  CHECK(r.node.id == "id-new");
+  CHECK_FALSE(r.skip_node_update);
+  CHECK(member_changes({old, member(std::nullopt, "id-new")}, rows_of({old}), "dc1").empty());
 }
 
 TEST_CASE("a member that was renamed keeps its node ID and is not removed first", "[member_catalog]") {
   const auto r =
       only<state::catalog_register>(member_changes({member(true, "id-a", "new")}, rows_of({member(true)}), "dc1"));
   CHECK(r.node.node == "new");
-  CHECK_FALSE(r.skip_node_update); // the catalog renames it
+  CHECK(r.skip_node_update); // there is none of that name: the catalog renames it
 }
 
 TEST_CASE("nodes that clients registered are nobody's members and stay", "[member_catalog]") {
