@@ -20,7 +20,8 @@ namespace belay::actors {
 struct exchange {
   /// What it asks for; monostate: the answer was known at once.
   using asked =
-      std::variant<std::monostate, http::read_request, state::command, http::session_renew, http::local_request>;
+      std::variant<std::monostate, http::read_request, state::command, http::session_renew, http::local_request,
+                   http::agent_request>;
 
   request_id id;
   asked what;
@@ -48,6 +49,11 @@ struct exchange {
   bool may_overlap() const { return std::holds_alternative<std::monostate>(what) || plain_write(); }
   /// May be without an answer for minutes.
   bool blocking() const {
+    if (const auto* a = std::get_if<http::agent_request>(&what)) {
+      const auto* events = std::get_if<agent::list_events>(&a->what);
+      const auto* service = std::get_if<agent::read_service>(&a->what);
+      return (events != nullptr && events->index > 0) || (service != nullptr && !service->hash.empty());
+    }
     const auto* r = std::get_if<http::read_request>(&what);
     return r != nullptr && r->min_index > 0;
   }

@@ -1,6 +1,7 @@
 #include "actors/http_gateway.hpp"
 
 #include "actors/log.hpp"
+#include "protocol/http/agent_render.hpp"
 #include "protocol/http/render.hpp"
 #include "protocol/wire/command_codec.hpp"
 #include "protocol/lease/session_deadlines.hpp"
@@ -80,8 +81,9 @@ http_gateway_actor::behavior_type http_gateway::make_behavior() {
   return {
       [this](write_results& w) { on_writes(w); },    [this](const renew_result& r) { on_renewal(r); },
       [this](read_result& r) { on_read(r); },        [this](const status_result& s) { on_status(s); },
-      [this](const cluster_view& v) { on_view(v); }, [this](tick_atom) { on_tick(); },
-      [this](flush_atom) { progress_touched(); },    [this](stop_atom) { stop(); },
+      [this](const cluster_view& v) { on_view(v); }, [this](const agent_answer& a) { on_agent(a); },
+      [this](tick_atom) { on_tick(); },              [this](flush_atom) { progress_touched(); },
+      [this](stop_atom) { stop(); },
   };
 }
 
@@ -212,6 +214,8 @@ void http_gateway::understand(http_connection&, const http::raw_request& r, exch
     e.what = std::move(write->command);
   else if (auto* renewal = std::get_if<http::session_renew>(&parsed.action))
     e.what = std::move(*renewal);
+  else if (auto* agents = std::get_if<http::agent_request>(&parsed.action))
+    e.what = std::move(*agents);
   else
     e.what = std::get<http::local_request>(parsed.action);
 }
@@ -233,7 +237,22 @@ void http_gateway::dispatch(http_connection& c, exchange& e) {
     send(wires_->raft_peer, renew_session{new_id(c, e), renewal->id});
   } else if (const auto* local = std::get_if<http::local_request>(&e.what)) {
     answer_here(c, e, *local);
+  } else if (const auto* agents = std::get_if<http::agent_request>(&e.what)) {
+    send_agent(c, e, *agents);
   }
+}
+
+void http_gateway::send_agent(http_connection& c, exchange& e, const http::agent_request& r) {
+  if (!wires_->health) {
+    e.answer = http::error_response(500, "this server has no agent");
+    return;
+  }
+  e.deadline = now() + settings_.hold + settings_.answer_slack;
+  if (const auto* events = std::get_if<agent::list_events>(&r.what))
+    e.deadline += events->wait;
+  else if (const auto* service = std::get_if<agent::read_service>(&r.what))
+    e.deadline += service->wait;
+  send(wires_->health, agent_call{new_id(c, e), r.what});
 }
 
 void http_gateway::send_read(exchange& e, const http::read_request& r) {
@@ -303,8 +322,12 @@ request_id http_gateway::new_id(http_connection& c, exchange& e) {
 }
 
 void http_gateway::forget(exchange& e) {
-  if (asked_.erase(e.id) != 0 && std::holds_alternative<http::read_request>(e.what))
+  if (asked_.erase(e.id) == 0)
+    return;
+  if (std::holds_alternative<http::read_request>(e.what))
     send(wires_->fsm, cancel_query{e.id});
+  else if (std::holds_alternative<http::agent_request>(e.what))
+    send(wires_->health, cancel_query{e.id});
 }
 
 void http_gateway::count(const exchange& e, int status) {
@@ -389,6 +412,12 @@ void http_gateway::on_status(const status_result& s) {
     else
       e->answer = answer_local(request, s, settings_.facts, e->options);
   }
+  progress_touched();
+}
+
+void http_gateway::on_agent(const agent_answer& a) {
+  if (auto* e = settle(a.id))
+    e->answer = http::render_agent(std::get<http::agent_request>(e->what), a.reply, e->options);
   progress_touched();
 }
 

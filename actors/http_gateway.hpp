@@ -83,6 +83,7 @@ private:
   void accepted(int fd, const std::string& address);
   request_id new_id(http_connection& c, exchange& e);
   void send_read(exchange& e, const http::read_request& r);
+  void send_agent(http_connection& c, exchange& e, const http::agent_request& r);
   void answer_here(http_connection& c, exchange& e, const http::local_request& r);
 
   /// The exchange that has this id, no longer waited for; null if its client is gone.
@@ -92,6 +93,7 @@ private:
   void on_read(read_result& r);
   void on_status(const status_result& s);
   void on_view(const cluster_view& v);
+  void on_agent(const agent_answer& a);
   void progress_touched();
   void on_tick();
   void sweep();

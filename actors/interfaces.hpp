@@ -19,8 +19,14 @@ using stop_atom = caf::atom_constant<caf::atom("stop")>;
 using caf::reacts_to;
 
 using http_gateway_actor = caf::typed_actor<reacts_to<write_results>, reacts_to<renew_result>, reacts_to<read_result>,
-                                            reacts_to<status_result>, reacts_to<cluster_view>, reacts_to<tick_atom>,
-                                            reacts_to<flush_atom>, reacts_to<stop_atom>>;
+                                            reacts_to<status_result>, reacts_to<cluster_view>, reacts_to<agent_answer>,
+                                            reacts_to<tick_atom>, reacts_to<flush_atom>, reacts_to<stop_atom>>;
+
+/// Reads and writes the catalog like a gateway, and so has a number like one.
+using health_checks_actor = http_gateway_actor::extend<reacts_to<agent_call>, reacts_to<cancel_query>, reacts_to<event_heard>, reacts_to<members_heard>,
+                                                       reacts_to<probe_finished>, reacts_to<registrations_kept>>;
+
+using registration_keeper_actor = caf::typed_actor<reacts_to<keep_registrations>, reacts_to<stop_atom>>;
 
 using fsm_actor = caf::typed_actor<reacts_to<committed_entries>, reacts_to<check_write>, reacts_to<read_query>, reacts_to<cancel_query>,
                                    reacts_to<barrier_result>, reacts_to<lease_extended>, reacts_to<give_up_lease>, reacts_to<cluster_view>,
@@ -66,7 +72,9 @@ struct wiring {
   log_writer_actor log;
   checkpointer_actor checkpoints;
   peer_link_actor links;
-  std::vector<http_gateway_actor> gateways; ///< by the gateway number in request ids
+  health_checks_actor health;         ///< none: this node has no agent (simulation)
+  registration_keeper_actor keeper;   ///< none: nothing of the agent is kept
+  std::vector<http_gateway_actor> gateways; ///< by the gateway number in request ids; `health` comes last
 
   std::shared_ptr<const node_clock> clock; ///< null: the actor system's
   std::function<void()> fail_stop;         ///< null: abort(); else it throws

@@ -234,7 +234,10 @@ std::string self_json(const status_result& now, const local_facts& facts) {
   append_member(out, own_status(now, facts), facts, false);
 
   out += ",\"Stats\":{\"agent\":";
-  append_texts(out, {{"check_monitors", "0"}, {"check_ttls", "0"}, {"checks", "0"}, {"services", "0"}});
+  append_texts(out, {{"check_monitors", std::to_string(now.registered.monitors)},
+                     {"check_ttls", std::to_string(now.registered.ttls)},
+                     {"checks", std::to_string(now.registered.checks)},
+                     {"services", std::to_string(now.registered.services)}});
   out += ",\"build\":";
   append_texts(out, {{"prerelease", ""}, {"revision", facts.revision}, {"version", facts.version}});
   out += ",\"consul\":";

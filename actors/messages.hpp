@@ -1,6 +1,7 @@
 #pragma once
 // What the actors of one node tell each other. All of it stays inside the process; nodes speak protocol/wire frames.
 
+#include "protocol/agent/local_agent.hpp"
 #include "protocol/http/request.hpp"
 #include "protocol/raft/core.hpp"
 #include "protocol/state/machine.hpp"
@@ -94,6 +95,35 @@ struct barrier_result {
   std::string text;
 };
 
+// ---- gateway -> health_checks and back: the agent's services and checks, events
+
+struct agent_call {
+  request_id id;
+  agent::request what;
+};
+struct agent_answer {
+  request_id id;
+  agent::reply reply;
+};
+/// raft_peer -> health_checks: from another node.
+struct event_heard {
+  agent::user_event event;
+};
+/// A check was run.
+struct probe_finished {
+  agent::check_schedule::run run;
+  std::string status, output;
+};
+/// health_checks -> registration_keeper and back. Names of files, and their bytes; empty: remove it.
+struct keep_registrations {
+  std::vector<std::pair<std::string, std::string>> files;
+  std::uint64_t token = 0; ///< 0: need not survive a crash, and nobody waits for it
+};
+struct registrations_kept {
+  std::uint64_t token = 0;
+  std::string error; ///< not empty: some were not
+};
+
 // ---- raft_peer -> fsm
 
 /// Who waits for an entry; id zero: nobody on this node's account.
@@ -116,6 +146,13 @@ struct cluster_view {
   raft::configuration config;
   node_id self;
   bool serving = false; ///< leader whose own term has a committed entry
+};
+/// raft_peer -> health_checks, while this node leads and serves: which members it hears, on every change. Those that are
+/// not listed have been silent since this term began, and not for long.
+struct members_heard {
+  term_id term;
+  std::vector<std::pair<node_id, bool>> list;
+  bool operator==(const members_heard&) const = default;
 };
 /// Own clock; raft_peer -> fsm -> session_reaper. Until then nobody else leads: default reads need no barrier, and
 /// renewals count. Zero: no lease.
@@ -282,6 +319,7 @@ struct status_result {
   int ms_since_leader = 0; ///< -1: never heard
   std::uint64_t digest = 0;
   log_index digest_at;
+  agent::agent_counts registered; ///< with this node
   std::vector<peer_status> peers;
 };
 
@@ -301,6 +339,7 @@ BELAY_LOCAL_MESSAGE(barrier_result)
 BELAY_LOCAL_MESSAGE(committed_entries)
 BELAY_LOCAL_MESSAGE(forwarded_results)
 BELAY_LOCAL_MESSAGE(cluster_view)
+BELAY_LOCAL_MESSAGE(members_heard)
 BELAY_LOCAL_MESSAGE(lease_extended)
 BELAY_LOCAL_MESSAGE(hand_over_leadership)
 BELAY_LOCAL_MESSAGE(change_members)
@@ -331,4 +370,10 @@ BELAY_LOCAL_MESSAGE(dial_peers)
 BELAY_LOCAL_MESSAGE(announce)
 BELAY_LOCAL_MESSAGE(status_request)
 BELAY_LOCAL_MESSAGE(status_result)
+BELAY_LOCAL_MESSAGE(agent_call)
+BELAY_LOCAL_MESSAGE(agent_answer)
+BELAY_LOCAL_MESSAGE(event_heard)
+BELAY_LOCAL_MESSAGE(probe_finished)
+BELAY_LOCAL_MESSAGE(keep_registrations)
+BELAY_LOCAL_MESSAGE(registrations_kept)
 #undef BELAY_LOCAL_MESSAGE

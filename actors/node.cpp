@@ -1,14 +1,17 @@
 #include "actors/node.hpp"
 
+#include "actors/asio_probes.hpp"
 #include "actors/checkpointer.hpp"
 #include "actors/data_directory.hpp"
 #include "actors/front_loop.hpp"
 #include "actors/fsm.hpp"
+#include "actors/health_checks.hpp"
 #include "actors/http_gateway.hpp"
 #include "actors/log.hpp"
 #include "actors/log_writer.hpp"
 #include "actors/peer_link.hpp"
 #include "actors/raft_peer.hpp"
+#include "actors/registration_keeper.hpp"
 #include "actors/session_reaper.hpp"
 #include "actors/watch_registry.hpp"
 #include "storage/lmdb_checkpoint.hpp"
@@ -90,6 +93,10 @@ result<opened_disk> open_disk(const std::string& data_dir) {
   return d;
 }
 
+std::string registrations_directory(const std::string& data_dir) {
+  return data_dir + "/agent";
+}
+
 class system_config : public caf::actor_system_config {
 public:
   system_config() {
@@ -129,7 +136,7 @@ class running_node {
 public:
   /// `reload` re-reads the configuration, for /v1/agent/reload.
   running_node(const node_config& config, const identity& who, opened_disk disk, int peer_listener,
-               std::function<void()> reload);
+               health_checks_start agent, std::function<void()> reload);
   ~running_node() { stop(); }
 
   /// Opens the doors: timers run, clients and peers are listened to.
@@ -138,6 +145,7 @@ public:
 
 private:
   void spawn_gateway(const node_config& config, const identity& who, std::uint64_t seed, std::function<void()> reload);
+  void spawn_agent(const node_config& config, const identity& who, std::uint64_t seed, health_checks_start start);
 
   system_config caf_config_;
   caf::actor_system system_;
@@ -154,7 +162,7 @@ private:
 };
 
 running_node::running_node(const node_config& config, const identity& who, opened_disk disk, int peer_listener,
-                           std::function<void()> reload)
+                           health_checks_start agent, std::function<void()> reload)
     : system_(caf_config_), front_host_(system_, front_), raft_host_(system_) {
   const raft::member self{who.id, who.uuid, config.node_name, config.advertise_addr + ":" + std::to_string(config.server_port)};
   const auto seed = random_u64();
@@ -202,6 +210,35 @@ running_node::running_node(const node_config& config, const identity& who, opene
   wires_->links = caf::actor_cast<peer_link_actor>(system_.spawn_class<peer_link, caf::no_spawn_options>(
       on_multiplexer, wires_, link_settings, peer_listener, who.id, metrics_));
   spawn_gateway(config, who, seed + 2, std::move(reload));
+  spawn_agent(config, who, seed + 3, std::move(agent));
+}
+
+void running_node::spawn_agent(const node_config& config, const identity& who, std::uint64_t seed, health_checks_start start) {
+  health_checks_settings h;
+  h.number = static_cast<std::uint16_t>(wires_->gateways.size());
+  h.hold = std::chrono::duration_cast<std::chrono::milliseconds>(config.rpc_hold_timeout);
+  h.numbers = vitals_;
+  h.wall_clock = [] { return std::chrono::system_clock::now(); };
+  h.agent.scripts_from_api = config.enable_script_checks;
+  h.agent.scripts_from_files = config.enable_script_checks || config.enable_local_script_checks;
+  auto& r = h.agent.registry;
+  r.output_bytes_max = config.check_output_max_size;
+  r.update_interval = config.check_update_interval;
+  r.seed = seed;
+  // As the leader registers its members, with what only the node itself knows.
+  const auto& address = config.advertise_addr;
+  r.node.id = who.uuid;
+  r.node.node = config.node_name;
+  r.node.address = address;
+  r.node.datacenter = config.datacenter;
+  r.node.tagged_addresses =
+      state::string_map{{"lan", address}, {"lan_ipv4", address}, {"wan", address}, {"wan_ipv4", address}};
+  r.node.meta = config.node_meta;
+  r.node.meta->emplace("consul-network-segment", "");
+  wires_->keeper = system_.spawn<registration_keeper, caf::detached>(wires_, registrations_directory(config.data_dir));
+  wires_->health = system_.spawn<health_checks>(&front_host_, wires_, std::move(h), std::move(start),
+                                            std::make_shared<asio_probes>(front_));
+  wires_->gateways.push_back(wires_->health);
 }
 
 void running_node::spawn_gateway(const node_config& config, const identity& who, std::uint64_t seed,
@@ -263,6 +300,7 @@ status running_node::start() {
   begin(wires_->reaper);
   begin(wires_->fsm);
   begin(wires_->raft_peer);
+  begin(wires_->health);
   return done{};
 }
 
@@ -276,6 +314,8 @@ void running_node::stop() {
   caf::anon_send(wires_->gateways.front(), stop_atom::value);
   drained.wait_for(drain_limit);
   const auto end = [](const auto& actor) { caf::anon_send(actor, stop_atom::value); };
+  end(wires_->health);
+  end(wires_->keeper);
   end(wires_->raft_peer);
   end(wires_->links);
   end(wires_->fsm);
@@ -353,6 +393,9 @@ int run_node(node_config config, std::function<node_config(const node_config&)> 
   auto disk = open_disk(config.data_dir);
   if (!disk)
     return fail(disk.error());
+  auto kept = open_registrations(registrations_directory(config.data_dir));
+  if (!kept)
+    return fail(kept.error());
   log::info("node", "state restored", {{"checkpoint", disk->restored.snapshot.index.value},
                                        {"log_entries", disk->restored.entries.size()},
                                        {"term", disk->restored.hard.term.value},
@@ -363,7 +406,7 @@ int run_node(node_config config, std::function<node_config(const node_config&)> 
     std::lock_guard hold(reloading);
     config = reload(config);
   };
-  running_node node(config, *who, std::move(*disk), *listener, reload_now);
+  running_node node(config, *who, std::move(*disk), *listener, {config.services, config.checks, std::move(*kept)}, reload_now);
   if (auto s = node.start(); !s)
     return fail(s.error());
   // Scripts that start Consul wait for this line.

@@ -1,5 +1,6 @@
 #include "actors/node_config.hpp"
 
+#include "actors/node_config_agent.hpp"
 #include "actors/node_config_checks.hpp"
 #include "actors/node_config_flags.hpp"
 #include "actors/node_config_json.hpp"
@@ -350,6 +351,9 @@ void decode_limits(decoder& d, node_config& c) {
   }
   d.get("disable_http_unprintable_char_filter", c.disable_http_unprintable_char_filter);
   d.get("enable_script_checks", c.enable_script_checks);
+  d.get("enable_local_script_checks", c.enable_local_script_checks);
+  d.get("check_output_max_size", c.check_output_max_size, 1, int_max);
+  d.get("check_update_interval", c.check_update_interval);
 }
 
 void decode_operation(decoder& d, node_config& c) {
@@ -391,6 +395,7 @@ std::variant<parsed_command_line, config_error> decode(const json::object& merge
   decode_addresses(d, c);
   decode_limits(d, c);
   decode_operation(d, c);
+  d.complain(decode_definitions(merged, c));
   if (!d.complaint().empty())
     return config_error{d.complaint()};
   if (auto refused = refused_protection(merged); !refused.empty())

@@ -2,6 +2,7 @@
 // The configuration of a node: Consul's flags and JSON keys, merged, checked and decoded.
 
 #include "actors/log.hpp"
+#include "protocol/agent/definitions.hpp"
 
 #include <chrono>
 #include <cstdint>
@@ -72,7 +73,14 @@ struct node_config {
   std::vector<std::string> block_endpoints;            ///< http_config.block_endpoints: path prefixes answered 403
   std::vector<std::string> allow_write_http_from;      ///< http_config.allow_write_http_from: CIDR; empty: everybody
   bool disable_http_unprintable_char_filter = false;
-  bool enable_script_checks = false;
+
+  // The agent
+  std::vector<agent::service_definition> services; ///< service, services; of all sources
+  std::vector<agent::check_definition> checks;     ///< check, checks
+  bool enable_script_checks = false;               ///< checks that run programs, whoever defines them
+  bool enable_local_script_checks = false;         ///< only those of the configuration
+  std::int64_t check_output_max_size = 4096;       ///< bytes of a check's output that are kept
+  duration check_update_interval = std::chrono::minutes{5}; ///< between changes of output alone in the catalog
 
   // Operation
   log::settings log; ///< log_level, log_json, log_file

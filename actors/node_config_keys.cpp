@@ -189,10 +189,10 @@ constexpr config_key keys[] = {
     {"alt_domain", text, none},
     {"audit", opaque, none},
     {"cache", opaque, none},
-    {"check", opaque, none},
-    {"checks", opaque, none},
-    {"check_output_max_size", integer, none},
-    {"check_update_interval", duration, silent},
+    {"check", definitions, effective},
+    {"checks", definitions, effective},
+    {"check_output_max_size", integer, effective},
+    {"check_update_interval", duration, effective},
     {"config_entries", opaque, none},
     {"connect", opaque, none},
     {"disable_anonymous_signature", boolean, silent},
@@ -207,7 +207,7 @@ constexpr config_key keys[] = {
     {"enable_agent_tls_for_checks", boolean, none},
     {"enable_central_service_config", boolean, silent},
     {"enable_debug", boolean, none},
-    {"enable_local_script_checks", boolean, none},
+    {"enable_local_script_checks", boolean, effective},
     {"enable_syslog", boolean, none},
     {"gossip_lan", opaque, none},
     {"gossip_wan", opaque, none},
@@ -234,8 +234,8 @@ constexpr config_key keys[] = {
     {"serf_lan_allowed_cidrs", list, none},
     {"serf_wan", text, none},
     {"serf_wan_allowed_cidrs", list, none},
-    {"service", opaque, none},
-    {"services", opaque, none},
+    {"service", definitions, effective},
+    {"services", definitions, effective},
     {"start_join_wan", list, none},
     {"syslog_facility", text, none},
     {"translate_wan_addrs", boolean, none},
@@ -304,6 +304,8 @@ bool fits(const json::value& v, config_kind kind) {
     return v.is_object();
   case opaque:
     return true;
+  case definitions:
+    return v.is_object() || v.is_array();
   }
   return false;
 }
@@ -395,6 +397,15 @@ void merge_member(json::object& into, const std::string& prefix, std::string_vie
   } else if (key->kind == list) {
     for (const auto& v : later.get_array())
       now->get_array().push_back(v);
+  } else if (key->kind == definitions) {
+    json::array all;
+    for (const auto* source : {static_cast<const json::value*>(now), &later}) {
+      if (const auto* some = source->if_array())
+        all.insert(all.end(), some->begin(), some->end());
+      else
+        all.push_back(*source);
+    }
+    *now = std::move(all);
   } else {
     *now = later;
   }

@@ -9,7 +9,8 @@
 
 namespace belay::actors {
 
-enum class config_kind { boolean, integer, text, duration, list, text_map, section, opaque };
+/// `definitions`: an object or a list of them, checked by whoever decodes them; those of all sources count.
+enum class config_kind { boolean, integer, text, duration, list, text_map, section, opaque, definitions };
 
 enum class config_effect {
   effective,

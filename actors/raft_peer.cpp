@@ -305,6 +305,7 @@ void raft_peer::on_tick() {
   form_cluster();
   bring_in_newcomers();
   register_members();
+  tell_members_heard();
   metrics_.raft_indexes(core_.last_index().value, core_.commit_index().value);
   schedule_flush();
 }
@@ -327,6 +328,8 @@ void raft_peer::answer_status(const status_request& s) {
           : static_cast<int>(std::chrono::duration_cast<std::chrono::milliseconds>(local_now() - heard).count());
   r.digest = vitals_->digest.load(std::memory_order_relaxed);
   r.digest_at = log_index{vitals_->digest_index.load(std::memory_order_relaxed)};
+  r.registered = {vitals_->agent_services.load(std::memory_order_relaxed), vitals_->agent_checks.load(std::memory_order_relaxed),
+             vitals_->agent_ttls.load(std::memory_order_relaxed), vitals_->agent_monitors.load(std::memory_order_relaxed)};
   const auto progress = core_.progress();
   for (const auto& m : core_.config().members) {
     peer_status p;

@@ -22,6 +22,9 @@ struct raft_peer_settings {
   raft::limits limits;
   std::chrono::milliseconds hold{7000};     ///< how long a request waits for a leader (performance.rpc_hold_timeout)
   std::uint64_t trailing_entries = 10240;   ///< kept behind a checkpoint for followers that are a little behind (raft_trailing_logs)
+  /// A member that was not heard for so long counts as dead (serfHealth); Consul's gossip takes about as long in a small
+  /// cluster. Far more than an election, since sessions end by it.
+  std::chrono::milliseconds member_silence{5000};
   std::uint64_t seed = 1;
   std::vector<std::string> join;            ///< host:port of peers to dial (retry_join)
   std::function<cluster_time()> wall_clock; ///< milliseconds since 1970
@@ -92,6 +95,7 @@ private:
   void bring_in_newcomers();
   void dial();
   void register_members();
+  void tell_members_heard();
 
   wiring_ptr wires_;
   raft_peer_settings settings_;
@@ -119,6 +123,7 @@ private:
   std::set<node_id> connected_;
   std::map<node_id, std::string> complaints_; ///< said once each
   std::set<std::string> registered_members_;
+  members_heard told_heard_;
 
   held_writes held_;
   held_writes asked_in_vain_; ///< whom we took for the leader does not lead: next tick, or when a leader is known

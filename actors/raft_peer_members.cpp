@@ -2,6 +2,7 @@
 
 #include "actors/log.hpp"
 #include "actors/raft_peer.hpp"
+#include "protocol/agent/member_catalog.hpp"
 #include "protocol/wire/command_codec.hpp"
 
 namespace belay::actors {
@@ -29,6 +30,8 @@ void raft_peer::on_frames(const frames_received& f) {
       on_read_index(f.from, *q);
     } else if (const auto* a = std::get_if<wire::read_index_reply>(&frame)) {
       on_read_index_reply(*a);
+    } else if (const auto* e = std::get_if<agent::user_event>(&frame); e != nullptr && wires_->health) {
+      send(wires_->health, event_heard{*e});
     }
   }
   schedule_flush();
@@ -95,38 +98,34 @@ void raft_peer::dial() {
   send(wires_->links, std::move(d));
 }
 
+/// Where nobody watches over the members (a node without an agent), they are taken to be alive once in each leadership.
 void raft_peer::register_members() {
-  if (!serving_)
+  if (!serving_ || wires_->health)
     return;
   for (const auto& m : core_.config().members) {
     if (core_.config().joint() || !registered_members_.insert(m.uuid).second)
       continue;
-    const auto colon = m.address.rfind(':');
-    const auto host = m.address.substr(0, colon);
-    state::catalog_register r;
-    r.node.id = m.uuid;
-    r.node.node = m.name;
-    r.node.address = host;
-    r.node.datacenter = formation_.own().datacenter;
-    r.node.tagged_addresses = state::string_map{{"lan", host}, {"lan_ipv4", host}, {"wan", host}, {"wan_ipv4", host}};
-    r.node.meta = state::string_map{{"consul-network-segment", ""}};
-    state::service_record s;
-    s.node = m.name;
-    s.id = s.service = "consul";
-    s.tags.emplace();
-    s.port = std::atoll(m.address.c_str() + colon + 1);
-    r.service = std::move(s);
-    // Contract 08: the leader keeps this check for every member.
-    state::check_record c;
-    c.node = m.name;
-    c.check_id = "serfHealth";
-    c.name = "Serf Health Status";
-    c.status = "passing";
-    c.output = "Agent alive and reachable";
-    c.service_tags.emplace();
-    r.checks.push_back(std::move(c));
+    const auto r =
+        agent::registration_of(agent::member_of(m.uuid, m.name, m.address, true), formation_.own().datacenter);
     hold_write({{}, wire::call_kind::propose, make_payload(wire::encode_command(r)), now() + settings_.hold});
   }
+}
+
+void raft_peer::tell_members_heard() {
+  if (!serving_ || !wires_->health)
+    return;
+  members_heard h{core_.term(), {{self_.id, true}}};
+  for (const auto& p : core_.progress()) {
+    // Ticks, not time: while this node stood still nobody could be heard.
+    if (p.silent_ticks * settings_.limits.tick >= settings_.member_silence)
+      h.list.emplace_back(p.id, false);
+    else if (!p.match.is_zero()) // it has answered in this term
+      h.list.emplace_back(p.id, true);
+  }
+  if (h == told_heard_)
+    return;
+  told_heard_ = h;
+  send(wires_->health, std::move(h));
 }
 
 } // namespace belay::actors

@@ -14,6 +14,8 @@ struct vitals {
   /// A digest of the state machine and the applied index it belongs to (written in that order of fields, read for display only).
   std::atomic<std::uint64_t> digest{0};
   std::atomic<std::uint64_t> digest_index{0};
+  /// Of this node's agent.
+  std::atomic<std::uint32_t> agent_services{0}, agent_checks{0}, agent_ttls{0}, agent_monitors{0};
 };
 
 } // namespace belay::actors

@@ -172,6 +172,7 @@ actors::http_gateway_actor cluster::spawn_gateway(std::size_t index) {
             [this, index, life](const renew_result& r) { answered(index, life, r); },
             [this, index, life](const read_result& r) { answered(index, life, r); },
             [](const status_result&) {},
+            [](const agent_answer&) {},
             [this, index](const cluster_view& v) {
               auto& view = nodes_[index].view;
               const bool news = v.serving && (!view.serving || view.soft.term != v.soft.term);

@@ -98,6 +98,7 @@ std::string words(const wire::frame& f) {
                         [](const wire::read_index_reply& r) {
                           return "read index " + number(r.id) + (r.ok ? " is " + to_string(r.index) : " is not known here");
                         },
+                        [](const agent::user_event& e) { return "event " + e.name; },
                     },
                     f);
 }

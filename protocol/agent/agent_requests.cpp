@@ -54,10 +54,10 @@ std::optional<reply> local_agent::read(const read_service& r, bool no_longer) co
   return service_row{s->row, std::move(hash)};
 }
 
-reply local_agent::on(const health_request& r, local_time) {
+reply local_agent::on(const service_health& r, local_time) {
   health_rows found;
   for (const auto& s : registry_.services())
-    if ((r.of.by_id ? s->id : s->service) == r.of.name) {
+    if ((r.by_id ? s->id : s->service) == r.name) {
       auto checks = registry_.checks_of(s->id);
       auto status = aggregated(checks);
       found.list.push_back({std::move(status), s, std::move(checks)});
@@ -150,7 +150,7 @@ reply local_agent::on(const fire_event& r, local_time) {
 bool local_agent::heard(user_event e) {
   if (!events_.heard(e))
     return false;
-  if (concerns(e, settings_.registry.node, registry_.services()))
+  if (concerns(e, settings_.registry.node.node, registry_.services()))
     events_.keep(std::move(e));
   return true;
 }

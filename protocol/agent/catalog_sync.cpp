@@ -1,15 +1,13 @@
 // local_registry: what the catalog has to be told.
 
 #include "protocol/agent/local_registry.hpp"
+#include "protocol/agent/member_catalog.hpp"
 
 #include <algorithm>
 
 namespace belay::agent {
 
 namespace {
-
-// Kept by the leader for every member, so none of the agent's business.
-constexpr std::string_view server_service = "consul", liveness_check = "serfHealth";
 
 bool same(const std::optional<std::map<std::string, state::service_address>>& a,
           const std::optional<std::map<std::string, state::service_address>>& b) {
@@ -44,8 +42,8 @@ auto find_row(const Rows& rows, const std::string& id, Id id_of) {
 
 state::catalog_register local_registry::registration() const {
   state::catalog_register r;
-  r.node.node = settings_.node;
-  r.skip_node_update = true; // the leader registers its members
+  r.node = settings_.node;
+  r.skip_node_update = true; // it matters only if the node is not there yet
   return r;
 }
 
@@ -54,7 +52,7 @@ sync_step local_registry::step_for(const std::string& id, held_service& s) {
   step.services.emplace_back(id, s.version);
   s.in_flight = true;
   if (s.deleted) {
-    step.command = state::catalog_deregister{settings_.node, id, {}};
+    step.command = state::catalog_deregister{settings_.node.node, id, {}};
     return step;
   }
   auto r = registration();
@@ -75,7 +73,7 @@ sync_step local_registry::step_for(const std::string& id, held_check& c) {
   step.checks.emplace_back(id, c.version);
   c.in_flight = true;
   if (c.deleted) {
-    step.command = state::catalog_deregister{settings_.node, {}, id};
+    step.command = state::catalog_deregister{settings_.node.node, {}, id};
     return step;
   }
   auto r = registration();
@@ -91,6 +89,15 @@ std::vector<sync_step> local_registry::unsynced(local_time now) {
       c.output_due.reset();
       changed(c);
     }
+  if (!node_.in_sync && !node_.in_flight) {
+    auto r = registration();
+    r.skip_node_update = false;
+    node_.in_flight = true;
+    sync_step step;
+    step.node = node_.version;
+    step.command = std::move(r);
+    steps.push_back(std::move(step));
+  }
   for (auto& [id, s] : services_)
     if (!s.in_sync && !s.in_flight)
       steps.push_back(step_for(id, s));
@@ -114,6 +121,10 @@ void local_registry::settled(const sync_step& step, bool done) {
     else
       s.in_sync = true;
   };
+  if (step.node) {
+    node_.in_flight = false;
+    node_.in_sync = done && node_.version == *step.node;
+  }
   for (const auto& s : step.services)
     settle(services_, s);
   for (const auto& c : step.checks)
@@ -122,10 +133,25 @@ void local_registry::settled(const sync_step& step, bool done) {
 
 bool local_registry::in_sync() const {
   const auto settled = [](const auto& held) { return held.second.in_sync; };
-  return std::all_of(services_.begin(), services_.end(), settled) && std::all_of(checks_.begin(), checks_.end(), settled);
+  return node_.in_sync && std::all_of(services_.begin(), services_.end(), settled) &&
+         std::all_of(checks_.begin(), checks_.end(), settled);
 }
 
-void local_registry::compare(const std::vector<state::service_ptr>& services, const std::vector<state::check_ptr>& checks) {
+bool local_registry::service_in_sync(const std::string& id) const {
+  const auto it = services_.find(id);
+  return it == services_.end() || it->second.in_sync;
+}
+
+bool local_registry::check_in_sync(const std::string& id) const {
+  const auto it = checks_.find(id);
+  return it == checks_.end() || it->second.in_sync;
+}
+
+void local_registry::compare(const state::node_ptr& node, const std::vector<state::service_ptr>& services,
+                             const std::vector<state::check_ptr>& checks) {
+  if (!node_.in_flight && (node == nullptr || node->id != settings_.node.id || node->address != settings_.node.address ||
+                           node->meta != settings_.node.meta))
+    changed(node_);
   const auto service_id = [](const state::service_record& s) -> const std::string& { return s.id; };
   const auto check_id = [](const state::check_record& c) -> const std::string& { return c.check_id; };
   for (auto& [id, s] : services_) {
@@ -151,6 +177,7 @@ void local_registry::compare(const std::vector<state::service_ptr>& services, co
       changed(c);
     c.in_sync = equal;
   }
+  // What the leader keeps for every member is none of the agent's business.
   for (const auto& row : services)
     if (row->id != server_service && services_.count(row->id) == 0) {
       auto& s = services_[row->id];

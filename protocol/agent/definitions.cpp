@@ -45,7 +45,8 @@ bool is_ipv4(std::string_view a) {
          std::count(a.begin(), a.end(), '.') == 3;
 }
 bool is_ipv6(std::string_view a) {
-  return std::count(a.begin(), a.end(), ':') >= 2 && a.find_first_not_of("0123456789abcdefABCDEF:.") == std::string_view::npos;
+  return std::count(a.begin(), a.end(), ':') >= 2 &&
+         a.find_first_not_of("0123456789abcdefABCDEF:.") == std::string_view::npos;
 }
 
 /// An address is also shown as tagged ones, unless those were given.

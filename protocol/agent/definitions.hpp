@@ -17,7 +17,12 @@ namespace belay::agent {
 using local_time = std::chrono::nanoseconds;
 
 enum class check_kind : std::uint8_t {
-  ttl = 0, http = 1, tcp = 2, script = 3, alias = 4, maintenance = 5,
+  ttl = 0,
+  http = 1,
+  tcp = 2,
+  script = 3,
+  alias = 4,
+  maintenance = 5,
 };
 
 /// How a check is shown and run. Which members are set decides its kind, as in Consul.
@@ -58,7 +63,8 @@ struct service_definition {
 /// What follows 400 in Consul's refusal; also fills in the ID, and the tagged addresses that come from the address.
 std::optional<std::string> complete(service_definition& s);
 
-/// Names checks that have no ID or name after their service: `service:web`, or `service:web:1`, ... if there are several.
+/// Names checks that have no ID or name after their service: `service:web`, or `service:web:1`, ... if there are
+/// several.
 void name_checks(service_definition& s);
 
 /// Who registered something: what the API did is kept across restarts, what the configuration did is read again.

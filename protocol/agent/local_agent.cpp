@@ -11,10 +11,10 @@ local_agent::local_agent(agent_settings s)
 
 std::optional<std::string> local_agent::refusal_of(const check_definition& d, bool allowed, origin from) const {
   if (!d.maintenance && kind_of(d) == check_kind::script && !allowed)
-    return from == origin::api
-               ? "Scripts are disabled on this agent from remote calls; to enable, configure 'enable_script_checks' to true"
-               : "Scripts are disabled on this agent; to enable, configure 'enable_script_checks' or "
-                 "'enable_local_script_checks' to true";
+    return from == origin::api ? "Scripts are disabled on this agent from remote calls; to enable, configure "
+                                 "'enable_script_checks' to true"
+                               : "Scripts are disabled on this agent; to enable, configure 'enable_script_checks' or "
+                                 "'enable_local_script_checks' to true";
   return std::nullopt;
 }
 
@@ -127,12 +127,25 @@ void local_agent::store_service(const std::string& id) {
 void local_agent::store_check(const std::string& id, bool durable) {
   const auto* c = registry_.check(id);
   if (c != nullptr && c->from == origin::api)
-    stored_.push_back({{false, id}, stored_check{c->definition, c->row->status, c->row->output, c->definition.ttl_ns}, durable});
+    stored_.push_back(
+        {{false, id}, stored_check{c->definition, c->row->status, c->row->output, c->definition.ttl_ns}, durable});
 }
 
 void local_agent::forget(item what) {
   touched_.push_back(what);
   stored_.push_back({std::move(what), std::monostate{}, true});
+}
+
+agent_counts local_agent::counts() const {
+  agent_counts n;
+  n.services = static_cast<std::uint32_t>(registry_.services().size());
+  registry_.for_each_check([&](const std::string&, const local_registry::check_entry& c) {
+    const auto kind = kind_of(c.definition);
+    ++n.checks;
+    n.ttls += kind == check_kind::ttl ? 1 : 0;
+    n.monitors += kind == check_kind::script ? 1 : 0;
+  });
+  return n;
 }
 
 // ---- time
@@ -167,7 +180,8 @@ void local_agent::reap(local_time now) {
     remove_service(id);
 }
 
-void local_agent::finished(const check_schedule::run& r, std::string_view status, std::string_view output, local_time now) {
+void local_agent::finished(const check_schedule::run& r, std::string_view status, std::string_view output,
+                           local_time now) {
   if (!schedule_.finished(r, status, now))
     return;
   registry_.set_status(r.id, status, output, now);

@@ -21,6 +21,13 @@ struct item {
   auto operator<=>(const item&) const = default;
 };
 
+/// Of what is registered here.
+struct agent_counts {
+  std::uint32_t services = 0, checks = 0;
+  std::uint32_t ttls = 0;     ///< of the checks
+  std::uint32_t monitors = 0; ///< of the checks: scripts
+};
+
 /// What the disk keeps of a registration made through the API.
 struct stored_service {
   state::service_record service;
@@ -78,13 +85,14 @@ public:
   std::vector<stored_change> take_stored() { return std::exchange(stored_, {}); }
   std::vector<user_event> take_fired() { return std::exchange(fired_, {}); }
 
+  agent_counts counts() const;
   local_registry& registry() { return registry_; }
   const local_registry& registry() const { return registry_; }
 
 private:
   reply on(const list_services& r, local_time now);
   reply on(const list_checks& r, local_time now);
-  reply on(const health_request& r, local_time now);
+  reply on(const service_health& r, local_time now);
   reply on(const register_service& r, local_time now);
   reply on(const deregister_service& r, local_time now);
   reply on(const service_maintenance& r, local_time now);

@@ -64,7 +64,7 @@ void local_registry::for_each_check(const std::function<void(const std::string&,
 }
 
 void local_registry::add_service(service_definition d, bool replace_existing_checks, origin from) {
-  d.service.node = settings_.node;
+  d.service.node = settings_.node.node;
   const auto id = d.service.id;
   auto& held = services_[id];
   held.row = std::make_shared<const state::service_record>(std::move(d.service));
@@ -96,7 +96,7 @@ void local_registry::add_service(service_definition d, bool replace_existing_che
 
 void local_registry::put_check(check_definition d, const held_service* service, origin from) {
   auto row = std::make_shared<state::check_record>();
-  row->node = settings_.node;
+  row->node = settings_.node.node;
   row->check_id = d.id;
   row->name = d.name;
   row->notes = d.notes;
@@ -155,7 +155,8 @@ bool local_registry::remove_check(const std::string& id) {
   return true;
 }
 
-bool local_registry::set_status(const std::string& id, std::string_view status, std::string_view output, local_time now) {
+bool local_registry::set_status(const std::string& id, std::string_view status, std::string_view output,
+                                local_time now) {
   const auto it = checks_.find(id);
   if (it == checks_.end() || it->second.deleted)
     return false;
@@ -192,7 +193,7 @@ bool local_registry::set_status(const std::string& id, std::string_view status, 
 
 std::pair<std::string, std::string> local_registry::aliased(const check_definition& d) const {
   if (!d.alias_service.empty() && service(d.alias_service) == nullptr)
-    return {std::string(critical), "Service " + d.alias_service + " could not be found on node " + settings_.node};
+    return {std::string(critical), "Service " + d.alias_service + " could not be found on node " + settings_.node.node};
   std::pair<std::string, std::string> health{"passing", "No checks found."};
   for (const auto& [id, c] : checks_) {
     if (c.deleted || id == d.id || (!is_node_check(*c.row) && c.row->service_id != d.alias_service))

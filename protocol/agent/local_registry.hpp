@@ -11,8 +11,8 @@
 namespace belay::agent {
 
 struct registry_settings {
-  std::string node; ///< its name in the catalog
-  std::int64_t output_bytes_max = 4096;                           ///< check_output_max_size
+  state::node_record node; ///< as the catalog shall show it
+  std::int64_t output_bytes_max = 4096;                              ///< check_output_max_size
   std::chrono::nanoseconds update_interval{std::chrono::minutes(5)}; ///< check_update_interval: changes of output alone
   std::uint64_t seed = 1;
 };
@@ -21,6 +21,7 @@ struct registry_settings {
 struct sync_step {
   state::command command;
   std::vector<std::pair<std::string, std::uint64_t>> services, checks; ///< IDs and versions it carries
+  std::optional<std::uint64_t> node;                                   ///< version
 };
 
 /// IDs are compared as they are written. Rows are shared and never change; a change makes new ones.
@@ -70,8 +71,13 @@ public:
   void settled(const sync_step& step, bool done);
   /// Nothing is missing, wrong or on its way.
   bool in_sync() const;
+  /// The catalog knows of this service as it is now, or of its absence.
+  bool service_in_sync(const std::string& id) const;
+  bool check_in_sync(const std::string& id) const;
   /// The catalog's rows of this node: what differs is not in sync any more, what nobody registered here has to go.
-  void compare(const std::vector<state::service_ptr>& services, const std::vector<state::check_ptr>& checks);
+  /// `node` null: the catalog does not have it.
+  void compare(const state::node_ptr& node, const std::vector<state::service_ptr>& services,
+               const std::vector<state::check_ptr>& checks);
 
 private:
   struct sync_state {
@@ -102,6 +108,7 @@ private:
 
   registry_settings settings_;
   seeded_random random_;
+  sync_state node_{true, false, false, 0}; // the leader registers its members, but knows nothing of their metadata
   std::map<std::string, held_service> services_;
   std::map<std::string, held_check> checks_;
   std::uint64_t versions_ = 0;

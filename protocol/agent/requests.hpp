@@ -22,11 +22,6 @@ struct service_health {
   std::string name; ///< or ID
   bool by_id = false;
 };
-/// `text`: the answer is the status word alone.
-struct health_request {
-  service_health of;
-  bool text = false;
-};
 struct register_service {
   service_definition definition;
   bool replace_existing_checks = false;
@@ -63,9 +58,9 @@ struct list_events {
   std::chrono::nanoseconds wait{0};
 };
 
-using request =
-    std::variant<list_services, list_checks, read_service, health_request, register_service, deregister_service,
-                 service_maintenance, node_maintenance, register_check, deregister_check, update_check, fire_event, list_events>;
+using request = std::variant<list_services, list_checks, read_service, service_health, register_service,
+                             deregister_service, service_maintenance, node_maintenance, register_check,
+                             deregister_check, update_check, fire_event, list_events>;
 
 // ---- replies
 
@@ -100,6 +95,7 @@ struct event_fired {
   user_event event;
 };
 
-using reply = std::variant<accepted, refused, service_rows, check_rows, service_row, health_rows, event_rows, event_fired>;
+using reply =
+    std::variant<accepted, refused, service_rows, check_rows, service_row, health_rows, event_rows, event_fired>;
 
 } // namespace belay::agent

@@ -89,6 +89,13 @@ void decode_definition(json_decoder& d, const value& v, std::string_view owner, 
 
 } // namespace
 
+response decode_failure(std::string why) {
+  // Contract 01 section 9.
+  if (why == "json: unknown field \"Namespace\"")
+    why += " - Namespaces are a Consul Enterprise feature";
+  return error_response(400, "Request decode failed: " + why);
+}
+
 void decode_node(json_decoder& d, const value& v, std::string_view owner, state::node_record& out) {
   d.object(v, "struct field " + std::string(owner) + " of type api.Node",
            [&](const std::string& name, const value& each) {
@@ -114,39 +121,46 @@ void decode_node(json_decoder& d, const value& v, std::string_view owner, state:
            });
 }
 
+bool decode_service_member(json_decoder& d, const std::string& name, const value& each, std::string_view owner,
+                           state::service_record& out) {
+  if (name == "kind")
+    d.text(each, {owner, "Kind"}, out.kind);
+  else if (name == "id")
+    d.text(each, {owner, "ID"}, out.id);
+  else if (name == "service")
+    d.text(each, {owner, "Service"}, out.service);
+  else if (name == "tags")
+    d.texts(each, {owner, "Tags"}, out.tags);
+  else if (name == "address")
+    d.text(each, {owner, "Address"}, out.address);
+  else if (name == "taggedaddresses" || name == "tagged_addresses")
+    decode_tagged_addresses(d, each, owner, out.tagged_addresses);
+  else if (name == "meta")
+    d.map(each, {owner, "Meta"}, out.meta);
+  else if (name == "port")
+    d.integer(each, {owner, "Port"}, out.port);
+  else if (name == "weights")
+    decode_weights(d, each, owner, out);
+  else if (name == "enabletagoverride" || name == "enable_tag_override")
+    d.boolean(each, {owner, "EnableTagOverride"}, out.enable_tag_override);
+  else if (name == "proxy")
+    decode_mesh(d, each, {owner, "Proxy"}, {"MeshGateway", "Expose"}, out.proxy_json);
+  else if (name == "connect")
+    decode_mesh(d, each, {owner, "Connect"}, {}, out.connect_json);
+  else
+    return false;
+  return true;
+}
+
 void decode_service(json_decoder& d, const value& v, std::string_view owner, state::service_record& out) {
   d.object(v, "struct field " + std::string(owner) + " of type structs.NodeService",
            [&](const std::string& name, const value& each) {
-             if (name == "kind")
-               d.text(each, {owner, "Kind"}, out.kind);
-             else if (name == "id")
-               d.text(each, {owner, "ID"}, out.id);
-             else if (name == "service")
-               d.text(each, {owner, "Service"}, out.service);
-             else if (name == "tags")
-               d.texts(each, {owner, "Tags"}, out.tags);
-             else if (name == "address")
-               d.text(each, {owner, "Address"}, out.address);
-             else if (name == "taggedaddresses" || name == "tagged_addresses")
-               decode_tagged_addresses(d, each, owner, out.tagged_addresses);
-             else if (name == "meta")
-               d.map(each, {owner, "Meta"}, out.meta);
-             else if (name == "port")
-               d.integer(each, {owner, "Port"}, out.port);
-             else if (name == "weights")
-               decode_weights(d, each, owner, out);
-             else if (name == "enabletagoverride" || name == "enable_tag_override")
-               d.boolean(each, {owner, "EnableTagOverride"}, out.enable_tag_override);
-             else if (name == "proxy")
-               decode_mesh(d, each, {owner, "Proxy"}, {"MeshGateway", "Expose"}, out.proxy_json);
-             else if (name == "connect")
-               decode_mesh(d, each, {owner, "Connect"}, {}, out.connect_json);
-             else if (name == "createindex")
+             if (name == "createindex")
                d.index(each, {owner, "CreateIndex"}, out.create_index);
              else if (name == "modifyindex")
                d.index(each, {owner, "ModifyIndex"}, out.modify_index);
              else
-               return false;
+               return decode_service_member(d, name, each, owner, out);
              return true;
            });
 }

@@ -98,6 +98,38 @@ void append_service(std::string& out, const state::service_record& s, absent_tag
   append_indexes(out, s.create_index, s.modify_index);
 }
 
+void append_agent_service(std::string& out, const state::service_record& s, std::string_view hash) {
+  out += '{';
+  if (!s.kind.empty()) {
+    append_member(out, "\"Kind\":", s.kind);
+    out += ',';
+  }
+  append_member(out, "\"ID\":", s.id);
+  append_member(out, ",\"Service\":", s.service);
+  out += ",\"Tags\":";
+  append_tags(out, s.tags, absent_tags::empty);
+  out += ",\"Meta\":";
+  append_json_map(out, s.meta ? s.meta : std::optional<state::string_map>(std::in_place));
+  out += ",\"Port\":";
+  append_number(out, s.port);
+  append_member(out, ",\"Address\":", s.address);
+  if (s.tagged_addresses && !s.tagged_addresses->empty()) {
+    out += ",\"TaggedAddresses\":";
+    append_tagged_addresses(out, *s.tagged_addresses);
+  }
+  out += ",\"Weights\":";
+  append_weights(out, s);
+  out += ",\"EnableTagOverride\":";
+  append_bool(out, s.enable_tag_override);
+  if (!hash.empty())
+    append_member(out, ",\"ContentHash\":", hash);
+  if (!s.proxy_json.empty())
+    (out += ",\"Proxy\":") += s.proxy_json;
+  if (!s.connect_json.empty())
+    (out += ",\"Connect\":") += s.connect_json;
+  out += '}';
+}
+
 void append_service_node(std::string& out, const state::node_record& n, const state::service_record& s) {
   append_member(out, "{\"ID\":", n.id);
   append_member(out, ",\"Node\":", n.node);

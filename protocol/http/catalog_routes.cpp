@@ -13,13 +13,6 @@ namespace {
 
 using boost::json::value;
 
-response decode_failure(std::string why) {
-  // Contract 01 section 9.
-  if (why == "json: unknown field \"Namespace\"")
-    why += " - Namespaces are a Consul Enterprise feature";
-  return error_response(400, "Request decode failed: " + why);
-}
-
 void decode_checks(json_decoder& d, const value& v, std::vector<state::check_record>& out) {
   if (v.is_null())
     return;
@@ -94,20 +87,6 @@ void decode_deregistration(json_decoder& d, const value& v, std::string& datacen
       return false;
     return true;
   });
-}
-
-template <class Decode>
-refused decode_body(const request_context& c, Decode decode) {
-  if (auto r = refuse_namespace(c))
-    return r;
-  auto json = read_json(c.request.body);
-  if (!json)
-    return decode_failure(json.error());
-  json_decoder d;
-  decode(d, *json);
-  if (!d.ok())
-    return decode_failure(d.error());
-  return std::nullopt;
 }
 
 } // namespace

@@ -13,6 +13,8 @@ void append_node(std::string& out, const state::node_record& n);
 /// How absent tags are shown: `[]` by catalog and health, null by transactions.
 enum class absent_tags { empty, null };
 void append_service(std::string& out, const state::service_record& s, absent_tags tags);
+/// As the agent shows its own (contract 09). `hash` empty: left out.
+void append_agent_service(std::string& out, const state::service_record& s, std::string_view hash);
 void append_check(std::string& out, const state::check_record& c, absent_tags tags);
 /// One row of /v1/catalog/service: the node's members with the service's behind them.
 void append_service_node(std::string& out, const state::node_record& n, const state::service_record& s);

@@ -1,6 +1,7 @@
 #pragma once
 // What an HTTP request asks for, once its path, query and body are understood (contract 01 to 06).
 
+#include "protocol/agent/requests.hpp"
 #include "protocol/http/response.hpp"
 #include "protocol/state/queries.hpp"
 
@@ -67,7 +68,13 @@ struct local_request {
   bool wan = false; ///< agent_members: names have the datacenter behind them
 };
 
-using action = std::variant<response, read_request, write_request, session_renew, local_request>;
+/// Answered by the agent that is asked, from its own services, checks and events.
+struct agent_request {
+  agent::request what;
+  bool text = false; ///< health of a service: the status word alone
+};
+
+using action = std::variant<response, read_request, write_request, session_renew, local_request, agent_request>;
 
 struct parsed_request {
   http::action action; ///< a response: answer with it at once (errors, redirects, OPTIONS)

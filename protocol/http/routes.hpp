@@ -20,6 +20,9 @@ const route* find_route(std::string_view path);
 /// `path` lacks the trailing slash of a pattern.
 bool is_prefix_without_slash(std::string_view path);
 
+/// `?wait` of the reads that wait for the agent: ten minutes unless less is asked for (contract 09, 13).
+refused read_wait(const request_context& c, std::chrono::nanoseconds& out);
+
 action kv_route(request_context& c);
 action txn_route(request_context& c);
 action session_create_route(request_context& c);
@@ -45,6 +48,23 @@ action agent_self_route(request_context& c);
 action agent_members_route(request_context& c);
 action agent_metrics_route(request_context& c);
 action agent_reload_route(request_context& c);
+action agent_services_route(request_context& c);
+action agent_service_route(request_context& c);
+action agent_service_register_route(request_context& c);
+action agent_service_deregister_route(request_context& c);
+action agent_service_maintenance_route(request_context& c);
+action agent_health_id_route(request_context& c);
+action agent_health_name_route(request_context& c);
+action agent_maintenance_route(request_context& c);
+action agent_checks_route(request_context& c);
+action agent_check_register_route(request_context& c);
+action agent_check_deregister_route(request_context& c);
+action agent_check_pass_route(request_context& c);
+action agent_check_warn_route(request_context& c);
+action agent_check_fail_route(request_context& c);
+action agent_check_update_route(request_context& c);
+action event_fire_route(request_context& c);
+action event_list_route(request_context& c);
 action raft_configuration_route(request_context& c);
 
 } // namespace belay::http

@@ -24,6 +24,7 @@ enum class kind : std::uint8_t {
   forward_reply = 10,
   read_index = 11,
   read_index_reply = 12,
+  user_event = 13,
 };
 
 template <class... Fs>
@@ -255,6 +256,14 @@ std::optional<frame> decode_frame(std::string_view bytes) {
     f = q;
     break;
   }
+  case kind::user_event: {
+    agent::user_event e;
+    for (auto* text : {&e.id, &e.name, &e.payload, &e.node_filter, &e.service_filter, &e.tag_filter})
+      *text = r.text();
+    e.time = r.u64();
+    f = std::move(e);
+    break;
+  }
   default:
     return std::nullopt;
   }
@@ -308,6 +317,12 @@ void encode_frame(const frame& f, std::string& out) {
                    w.u64(q.id);
                    w.boolean(q.ok);
                    w.u64(q.index.value);
+                 },
+                 [&](const agent::user_event& e) {
+                   begin(kind::user_event);
+                   for (const auto* text : {&e.id, &e.name, &e.payload, &e.node_filter, &e.service_filter, &e.tag_filter})
+                     w.text(*text);
+                   w.u64(e.time);
                  },
              },
              f);

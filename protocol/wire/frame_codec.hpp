@@ -5,6 +5,7 @@
 //
 // Integers are little-endian. A frame that is too long, damaged or of another version ends the connection.
 
+#include "protocol/agent/user_events.hpp"
 #include "protocol/base/result.hpp"
 #include "protocol/raft/types.hpp"
 
@@ -56,7 +57,7 @@ struct read_index_reply {
   log_index index;
 };
 
-using frame = std::variant<hello, raft::message, forward_call, forward_reply, read_index, read_index_reply>;
+using frame = std::variant<hello, raft::message, forward_call, forward_reply, read_index, read_index_reply, agent::user_event>;
 
 /// Appends one frame.
 void encode_frame(const frame& f, std::string& out);

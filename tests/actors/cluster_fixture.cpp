@@ -1,6 +1,7 @@
 #include "tests/actors/cluster_fixture.hpp"
 
 #include "actors/checkpointer.hpp"
+#include "actors/health_checks.hpp"
 #include "actors/log.hpp"
 #include "actors/log_writer.hpp"
 #include "actors/session_reaper.hpp"
@@ -125,6 +126,7 @@ http_gateway_actor cluster_fixture::spawn_gateway(std::size_t index) {
         [at](const read_result& r) { at(r.id).reads.push_back(r); },
         [](const status_result&) {},
         [this, index](const cluster_view& v) { nodes_[index].view = v; },
+        [](const agent_answer&) {},
         [](tick_atom) {},
         [](flush_atom) {},
         [self](stop_atom) { self->quit(); },
@@ -185,6 +187,14 @@ void cluster_fixture::spawn_actors(std::size_t index) {
                                          std::move(restored), n.numbers, m);
   w.links = spawn_links(index);
   w.gateways.push_back(spawn_gateway(index));
+  if (options_.agents) {
+    health_checks_settings h;
+    h.agent.registry.seed = peer_settings.seed;
+    h.agent.registry.node = agent::registration_of(agent::member_of(n.self.uuid, n.self.name, n.self.address, true), "dc1").node;
+    h.agent.registry.node.meta->emplace("rack", std::to_string(index));
+    w.health = system_.spawn<health_checks>(nullptr, n.wires, std::move(h), health_checks_start{}, nullptr);
+    w.gateways.push_back(w.health);
+  }
   const auto list = [&](const auto& handle) { n.actors.push_back(caf::actor_cast<caf::actor>(handle)); };
   list(w.log);
   list(w.checkpoints);
@@ -193,10 +203,13 @@ void cluster_fixture::spawn_actors(std::size_t index) {
   list(w.fsm);
   list(w.raft_peer);
   list(w.links);
-  list(w.gateways.front());
+  for (const auto& g : w.gateways)
+    list(g);
   for (const auto& timed : {caf::actor_cast<caf::actor>(w.watches), caf::actor_cast<caf::actor>(w.reaper),
                             caf::actor_cast<caf::actor>(w.fsm), caf::actor_cast<caf::actor>(w.raft_peer)})
     caf::anon_send(timed, tick_atom::value);
+  if (w.health)
+    caf::anon_send(w.health, tick_atom::value);
 }
 
 void cluster_fixture::start(std::size_t index) {
@@ -232,6 +245,7 @@ void cluster_fixture::wipe(std::size_t index) {
   REQUIRE(!alive(index));
   auto& n = nodes_[index];
   n.self.id = node_id{++births_};
+  n.self.uuid = uuid_of(n.self.id.value);
   n.cluster_id = 0;
   n.log = std::make_shared<memory_log>();
   n.checkpoints = std::make_shared<sim::simulated_checkpoints>();

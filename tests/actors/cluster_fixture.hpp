@@ -28,7 +28,8 @@ struct cluster_options {
   std::uint64_t shuffle = 0; ///< which of the actors with mail goes next is drawn from it; 0: in order of arrival
   fsm_settings machine;
   raft_peer_settings peer;
-  bool start = true; ///< all of them at once
+  bool start = true;   ///< all of them at once
+  bool agents = false; ///< each node has a health_checks, which keeps the members' rows while it leads
 
   cluster_options() {
     peer.limits.election_ticks = 10; // 250 ms

@@ -95,6 +95,7 @@ void check_action(const http::response& answer) {
 
 void check_action(const http::session_renew&) {}
 void check_action(const http::local_request&) {}
+void check_action(const http::agent_request&) {}
 
 /// Everything a gateway would learn from a stream.
 struct found {

@@ -169,6 +169,7 @@ std::vector<wire::frame> frames() {
       wire::forward_reply{request_id{5}, wire::call_outcome::unknown, log_index{8}, "text"},
       wire::read_index{11, true},
       wire::read_index_reply{11, true, log_index{6}},
+      agent::user_event{"id", "deploy", "payload", "web.*", "api", "v1", 42},
   };
 }
 

@@ -344,3 +344,39 @@ TEST_CASE("validate reads files like an agent") {
   CHECK(text_of(parse_config_files({good})) == "(accepted)");
   CHECK(text_of(parse_config_files({f.write("b.json", "{}")})) == "data_dir cannot be empty");
 }
+
+TEST_CASE("services and checks of all files count, one or a list of them") {
+  scratch_folder in;
+  auto args = file_with(in, R"("service":{"name":"web","port":80,"check":{"ttl":"10s"}},"check_update_interval":"1m")");
+  args.push_back("-config-file");
+  args.push_back(in.write("more.json", R"({"service":{"name":"db","enable_tag_override":true},
+    "services":[{"id":"a1","name":"api","checks":[{"http":"http://127.0.0.1:1/","interval":"5s","tls_skip_verify":true}]}],
+    "check":{"name":"disk","args":["/bin/true"],"interval":"30s","deregister_critical_service_after":"90m"},
+    "enable_local_script_checks":true,"check_output_max_size":100})"));
+  const auto p = accepted(args);
+  CHECK(p.warnings.empty());
+  const auto& c = p.config;
+  REQUIRE(c.services.size() == 3);
+  CHECK(c.services[0].service.service == "web");
+  CHECK(c.services[0].checks.at(0).ttl_ns == std::chrono::nanoseconds(10s).count());
+  CHECK(c.services[1].service.enable_tag_override);
+  CHECK(c.services[2].service.id == "a1");
+  CHECK(c.services[2].checks.at(0).tls_skip_verify);
+  REQUIRE(c.checks.size() == 1);
+  CHECK(c.checks[0].id == "disk");
+  CHECK(c.checks[0].deregister_after_ns == std::chrono::nanoseconds(90min).count());
+  CHECK(c.enable_local_script_checks);
+  CHECK_FALSE(c.enable_script_checks);
+  CHECK(c.check_output_max_size == 100);
+  CHECK(c.check_update_interval == 1min);
+}
+
+TEST_CASE("a service or check that cannot be is refused at the start, not left out") {
+  scratch_folder in;
+  CHECK(refused(file_with(in, R"("service":{"port":80})")).text == "service \"\": Missing service name");
+  CHECK(refused(file_with(in, R"("services":[{"name":"web","prot":80}])")).text ==
+        "service \"web\": json: unknown field \"prot\"");
+  CHECK(refused(file_with(in, R"("check":{"name":"c"})")).text == "check \"c\": TTL must be > 0 for TTL checks");
+  CHECK(refused(file_with(in, R"("checks":[{"name":"c","grpc":"x:1","interval":"1s"}])")).text ==
+        "check \"c\": Invalid check: GRPC checks are not supported by this server");
+}

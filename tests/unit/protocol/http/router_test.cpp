@@ -8,8 +8,9 @@ using namespace belay;
 using namespace belay::http;
 
 TEST_CASE("unknown paths are 404 without a text, a type, or Vary") {
-  for (const auto path : {"/v1/nothing", "/v2/kv/a", "/v1/session/nothing", "/v1/txn/x", "/v1", "/v1/acl/list",
-                          "/v1/event/list", "/v1/snapshot", "/v1/agent/service/register", "/v1/coordinate/nodes"}) {
+  for (const auto path :
+       {"/v1/nothing", "/v2/kv/a", "/v1/session/nothing", "/v1/txn/x", "/v1", "/v1/acl/list", "/v1/event",
+        "/v1/event/nothing", "/v1/snapshot", "/v1/agent/check", "/v1/agent/join/a", "/v1/coordinate/nodes"}) {
     const auto r = refusal_to("GET", path);
     INFO(path);
     CHECK(r.status == 404);
@@ -36,7 +37,10 @@ TEST_CASE("other methods, HEAD too, are 405 with the list of the path") {
         row{"DELETE", "/v1/session/destroy/abc", "OPTIONS,PUT"}, row{"POST", "/v1/txn", "OPTIONS,PUT"},
         row{"PUT", "/v1/status/leader", "OPTIONS,GET"}, row{"PUT", "/v1/catalog/nodes", "OPTIONS,GET"},
         row{"PUT", "/v1/agent/self", "OPTIONS,GET"}, row{"GET", "/v1/agent/reload", "OPTIONS,PUT"},
-        row{"get", "/v1/status/peers", "OPTIONS,GET"}, row{"PUT", "/v1/operator/raft/configuration", "OPTIONS,GET"}}) {
+        row{"GET", "/v1/agent/service/register", "OPTIONS,PUT"}, row{"PUT", "/v1/agent/service/web", "OPTIONS,GET"},
+        row{"GET", "/v1/agent/check/pass/c", "OPTIONS,PUT"}, row{"PUT", "/v1/event/list", "OPTIONS,GET"},
+        row{"GET", "/v1/event/fire/deploy", "OPTIONS,PUT"}, row{"get", "/v1/status/peers", "OPTIONS,GET"},
+        row{"PUT", "/v1/operator/raft/configuration", "OPTIONS,GET"}}) {
     const auto r = refusal_to(t.method, t.path);
     CHECK(r.status == 405);
     CHECK(header(r, "Allow") == t.allow);

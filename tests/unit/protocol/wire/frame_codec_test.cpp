@@ -33,6 +33,7 @@ std::vector<wire::frame> one_of_each() {
       wire::forward_reply{request_id{5}, wire::call_outcome::unknown, log_index{8}, "text"},
       wire::read_index{11, true},
       wire::read_index_reply{11, true, log_index{6}},
+      agent::user_event{"id", "deploy", std::string("pay\0load", 8), "web.*", "api", "v1", 42},
   };
 }
 
@@ -53,7 +54,7 @@ std::string stream_of(const std::vector<wire::frame>& frames) {
 
 TEST_CASE("every kind of frame survives the trip, however the stream is cut") {
   const auto sent = one_of_each();
-  REQUIRE(sent.size() == 12);
+  REQUIRE(sent.size() == 13);
   const auto stream = stream_of(sent);
   for (std::size_t piece : {std::size_t{1}, std::size_t{2}, std::size_t{7}, std::size_t{64}, stream.size()}) {
     wire::frame_decoder decoder;

@@ -1,0 +1,32 @@
+#pragma once
+// Keeps what was registered with the agent: one file each in the data directory. Blocks; run it detached.
+
+#include "actors/interfaces.hpp"
+#include "protocol/base/result.hpp"
+
+#include <caf/typed_event_based_actor.hpp>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace belay::actors {
+
+class registration_keeper : public registration_keeper_actor::base {
+public:
+  /// @pre the directory exists
+  registration_keeper(caf::actor_config& config, wiring_ptr wires, std::string directory);
+
+  behavior_type make_behavior() override;
+
+private:
+  void keep(const keep_registrations& k);
+
+  wiring_ptr wires_;
+  std::string directory_;
+};
+
+/// Makes the directory if it is missing, and reads the files in it: names and bytes. Half-written ones are removed.
+result<std::vector<std::pair<std::string, std::string>>> open_registrations(const std::string& directory);
+
+} // namespace belay::actors

@@ -1,0 +1,108 @@
+#include "protocol/agent/member_catalog.hpp"
+
+#include "protocol/state/folded_name.hpp"
+
+#include <algorithm>
+#include <charconv>
+
+namespace belay::agent {
+
+namespace {
+
+std::string_view status_of(const cluster_member& m) {
+  return *m.alive ? "passing" : "critical";
+}
+
+const state::check_record* liveness_of(const state::service_instance& i) {
+  for (const auto& c : i.checks)
+    if (c->check_id == liveness_check)
+      return c.get();
+  return nullptr;
+}
+
+bool belongs_to(const state::node_record& n, const cluster_member& m) {
+  return n.id.empty() ? state::folded(n.node) == state::folded(m.name) : n.id == m.uuid;
+}
+
+/// Whoever has the service without the check was registered by a client, whose business it is.
+bool is_former_server(const state::service_instance& i, const std::vector<cluster_member>& members) {
+  return i.service->id == server_service && liveness_of(i) != nullptr &&
+         std::none_of(members.begin(), members.end(), [&](const auto& m) { return belongs_to(*i.node, m); });
+}
+
+bool says_so_already(const state::service_instance& i, const cluster_member& m) {
+  const auto* liveness = liveness_of(i);
+  return i.service->id == server_service && i.service->port == m.port && i.node->id == m.uuid &&
+         i.node->node == m.name && i.node->address == m.address && liveness != nullptr &&
+         liveness->status == status_of(m);
+}
+
+/// Its place is being taken by another server of that name, as long as both are members.
+bool superseded(const cluster_member& m, const std::vector<cluster_member>& members) {
+  return !*m.alive && std::any_of(members.begin(), members.end(), [&](const cluster_member& other) {
+    return other.uuid != m.uuid && state::folded(other.name) == state::folded(m.name);
+  });
+}
+
+} // namespace
+
+cluster_member member_of(std::string uuid, std::string name, const std::string& server_address,
+                         std::optional<bool> alive) {
+  cluster_member m{std::move(uuid), std::move(name), server_address, 0, alive};
+  if (const auto colon = server_address.rfind(':'); colon != std::string::npos) {
+    m.address = server_address.substr(0, colon);
+    std::from_chars(server_address.data() + colon + 1, server_address.data() + server_address.size(), m.port);
+  }
+  return m;
+}
+
+state::catalog_register registration_of(const cluster_member& m, const std::string& datacenter) {
+  state::catalog_register r;
+  r.node.id = m.uuid;
+  r.node.node = m.name;
+  r.node.address = m.address;
+  r.node.datacenter = datacenter;
+  r.node.tagged_addresses =
+      state::string_map{{"lan", m.address}, {"lan_ipv4", m.address}, {"wan", m.address}, {"wan_ipv4", m.address}};
+  r.node.meta = state::string_map{{"consul-network-segment", ""}};
+  state::service_record s;
+  s.node = m.name;
+  s.id = s.service = server_service;
+  s.tags.emplace();
+  s.port = m.port;
+  r.service = std::move(s);
+  state::check_record c;
+  c.node = m.name;
+  c.check_id = liveness_check;
+  c.name = "Serf Health Status";
+  c.status = status_of(m);
+  c.output = *m.alive ? "Agent alive and reachable" : "Agent not live or unreachable";
+  c.service_tags.emplace();
+  r.checks.push_back(std::move(c));
+  return r;
+}
+
+std::vector<state::command> member_changes(const std::vector<cluster_member>& members, const member_rows& found,
+                                           const std::string& datacenter) {
+  std::vector<state::command> changes;
+  for (const auto& i : found.instances)
+    if (is_former_server(i, members))
+      changes.push_back(state::catalog_deregister{i.node->node, {}, {}});
+  for (const auto& m : members) {
+    const auto settled = [&](const state::service_instance& i) { return says_so_already(i, m); };
+    if (!m.alive || superseded(m, members) || std::any_of(found.instances.begin(), found.instances.end(), settled))
+      continue;
+    auto r = registration_of(m, datacenter);
+    r.skip_node_update = true; // if its agent is quicker than we are: that one knows more
+    for (const auto& n : found.nodes)
+      if (state::folded(n->node) == state::folded(m.name)) {
+        r.skip_node_update = n->id == m.uuid && n->node == m.name && n->address == m.address;
+        if (n->id == m.uuid)
+          r.node.meta = n->meta;
+      }
+    changes.push_back(std::move(r));
+  }
+  return changes;
+}
+
+} // namespace belay::agent

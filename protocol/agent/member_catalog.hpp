@@ -1,0 +1,41 @@
+#pragma once
+// What the leader keeps in the catalog of every server: its node, the service "consul", the check "serfHealth"
+// (contract 08).
+
+#include "protocol/state/queries.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace belay::agent {
+
+inline constexpr std::string_view server_service = "consul", liveness_check = "serfHealth";
+
+struct cluster_member {
+  std::string uuid, name, address; ///< address without the port
+  std::int64_t port = 0;
+  std::optional<bool> alive; ///< nullopt: the leader cannot tell yet
+};
+
+/// `server_address`: host:port.
+cluster_member member_of(std::string uuid, std::string name, const std::string& server_address,
+                         std::optional<bool> alive);
+
+/// All three rows. @pre m.alive
+state::catalog_register registration_of(const cluster_member& m, const std::string& datacenter);
+
+struct member_rows {
+  std::vector<state::node_ptr> nodes;             ///< all of them
+  std::vector<state::service_instance> instances; ///< of server_service, with their checks
+};
+
+/// What has to be written, in this order, so that the catalog says what is so: servers that are no members any more go
+/// with all they have, members are there, passing or critical. Of members that nobody can tell anything about yet, only
+/// the name is kept. Empty: nothing to do.
+std::vector<state::command> member_changes(const std::vector<cluster_member>& members, const member_rows& found,
+                                           const std::string& datacenter);
+
+} // namespace belay::agent

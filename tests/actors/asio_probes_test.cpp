@@ -1,0 +1,213 @@
+// Checks that run, against sockets and programs of this machine.
+
+#include "actors/asio_probes.hpp"
+
+#include <boost/asio/buffer.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/read_until.hpp>
+#include <boost/asio/streambuf.hpp>
+#include <boost/asio/write.hpp>
+
+#include <catch2/catch.hpp>
+
+#include <optional>
+#include <thread>
+
+using namespace belay;
+using namespace belay::actors;
+using namespace std::chrono_literals;
+using boost::asio::ip::tcp;
+
+namespace {
+
+struct verdict {
+  std::string status, output;
+};
+
+agent::check_definition check_every_second() {
+  agent::check_definition c;
+  c.interval_ns = std::chrono::nanoseconds(1s).count();
+  return c;
+}
+
+/// @pre it ends by itself
+verdict run(const agent::check_definition& check) {
+  boost::asio::io_context loop;
+  asio_probes probes(loop);
+  std::optional<verdict> found;
+  probes.start(check, [&](std::string status, std::string output) {
+    REQUIRE_FALSE(found);
+    found = verdict{std::move(status), std::move(output)};
+  });
+  loop.run();
+  REQUIRE(found);
+  return *found;
+}
+
+/// Answers each connection with the next text.
+class text_server {
+public:
+  explicit text_server(std::vector<std::string> answers)
+      : acceptor_(loop_, {boost::asio::ip::address_v4::loopback(), 0}), thread_([this, answers = std::move(answers)] {
+          for (const auto& answer : answers) {
+            tcp::socket client(loop_);
+            acceptor_.accept(client);
+            boost::asio::streambuf head;
+            boost::system::error_code e;
+            boost::asio::read_until(client, head, "\r\n\r\n", e);
+            requests.emplace_back(boost::asio::buffers_begin(head.data()), boost::asio::buffers_end(head.data()));
+            boost::asio::write(client, boost::asio::buffer(answer), e);
+          }
+        }) {}
+  ~text_server() { join(); }
+
+  void join() {
+    if (thread_.joinable())
+      thread_.join();
+  }
+  std::string address() const { return "127.0.0.1:" + std::to_string(acceptor_.local_endpoint().port()); }
+
+  std::vector<std::string> requests; ///< after join()
+
+private:
+  boost::asio::io_context loop_;
+  tcp::acceptor acceptor_;
+  std::thread thread_;
+};
+
+std::string http_answer(const std::string& status, const std::string& body, const std::string& more = {}) {
+  return "HTTP/1.1 " + status + "\r\nContent-Length: " + std::to_string(body.size()) + "\r\n" + more + "\r\n" + body;
+}
+
+/// A port where nobody listens: bound, but closed to connections.
+struct closed_port {
+  closed_port() : socket(loop, tcp::v4()) { socket.bind({boost::asio::ip::address_v4::loopback(), 0}); }
+  std::string address() const { return "127.0.0.1:" + std::to_string(socket.local_endpoint().port()); }
+
+  boost::asio::io_context loop;
+  tcp::socket socket;
+};
+
+agent::check_definition script(std::vector<std::string> args) {
+  auto c = check_every_second();
+  c.args = std::move(args);
+  return c;
+}
+
+} // namespace
+
+TEST_CASE("a TCP check connects, or says why not", "[probes]") {
+  boost::asio::io_context loop;
+  tcp::acceptor listens(loop, {boost::asio::ip::address_v4::loopback(), 0});
+  auto c = check_every_second();
+  c.tcp = "127.0.0.1:" + std::to_string(listens.local_endpoint().port());
+  auto v = run(c);
+  CHECK(v.status == "passing");
+  CHECK(v.output == "TCP connect " + c.tcp + ": Success");
+  const closed_port nobody;
+  c.tcp = nobody.address();
+  v = run(c);
+  CHECK(v.status == "critical");
+  CHECK(v.output == "dial tcp " + c.tcp + ": connect: connection refused");
+  c.tcp = "127.0.0.1";
+  CHECK(run(c).output == "dial tcp: address 127.0.0.1: missing port in address");
+}
+
+TEST_CASE("an HTTP check: the status code decides, the body is shown", "[probes]") {
+  text_server server({http_answer("200 OK", "fine"), http_answer("429 Too Many Requests", "busy"),
+                      http_answer("503 Service Unavailable", "")});
+  auto c = check_every_second();
+  c.http = "http://" + server.address() + "/health?x=1";
+  c.header["X-Mine"] = {"7"};
+  auto v = run(c);
+  CHECK(v.status == "passing");
+  CHECK(v.output == "HTTP GET " + c.http + ": 200 OK Output: fine");
+  v = run(c);
+  CHECK(v.status == "warning");
+  CHECK(v.output == "HTTP GET " + c.http + ": 429 Too Many Requests Output: busy");
+  c.method = "POST";
+  c.body = "abc";
+  CHECK(run(c).status == "critical");
+  server.join();
+  REQUIRE(server.requests.size() == 3);
+  CHECK(server.requests[0].rfind("GET /health?x=1 HTTP/1.1\r\n", 0) == 0);
+  CHECK(server.requests[0].find("X-Mine: 7\r\n") != std::string::npos);
+  CHECK(server.requests[0].find("User-Agent: Consul Health Check\r\n") != std::string::npos);
+  CHECK(server.requests[2].rfind("POST /health?x=1 HTTP/1.1\r\n", 0) == 0);
+}
+
+TEST_CASE("an HTTP check follows redirects and shows the end of a long body", "[probes]") {
+  text_server server({http_answer("302 Found", "", "Location: /there\r\n"), http_answer("200 OK", "0123456789")});
+  auto c = check_every_second();
+  c.http = "http://" + server.address();
+  c.output_bytes_max = 4;
+  const auto v = run(c);
+  CHECK(v.status == "passing");
+  CHECK(v.output == "HTTP GET " + c.http + ": 200 OK Output: 6789");
+  server.join();
+  CHECK(server.requests.at(1).rfind("GET /there HTTP/1.1\r\n", 0) == 0);
+}
+
+TEST_CASE("an HTTP check of nobody, of somebody silent, of nonsense", "[probes]") {
+  auto c = check_every_second();
+  const closed_port nobody;
+  c.http = "http://" + nobody.address() + "/";
+  auto v = run(c);
+  CHECK(v.status == "critical");
+  CHECK(v.output == "Get \"" + c.http + "\": dial tcp " + nobody.address() + ": connect: connection refused");
+
+  boost::asio::io_context loop; // accepts by itself, and never says a word
+  tcp::acceptor silent(loop, {boost::asio::ip::address_v4::loopback(), 0});
+  c.http = "http://127.0.0.1:" + std::to_string(silent.local_endpoint().port()) + "/";
+  c.timeout_ns = std::chrono::nanoseconds(50ms).count();
+  v = run(c);
+  CHECK(v.status == "critical");
+  CHECK(v.output ==
+        "Get \"" + c.http + "\": context deadline exceeded (Client.Timeout exceeded while awaiting headers)");
+  c.http = "ftp://x/";
+  CHECK(run(c).output == "Get \"ftp://x/\": unsupported protocol scheme \"ftp\"");
+}
+
+TEST_CASE("a script's exit code is the status, what it writes is shown", "[probes]") {
+  auto v = run(script({"/bin/sh", "-c", "echo out; echo err >&2"}));
+  CHECK(v.status == "passing");
+  CHECK(v.output == "out\nerr\n");
+  CHECK(run(script({"/bin/sh", "-c", "exit 1"})).status == "warning");
+  CHECK(run(script({"/bin/sh", "-c", "exit 2"})).status == "critical");
+  CHECK(run(script({"/bin/sh", "-c", "kill -9 $$"})).status == "critical");
+  CHECK(run(script({"sh", "-c", "exit 0"})).status == "passing"); // found by PATH
+  v = run(script({"/nonexistent/program"}));
+  CHECK(v.status == "critical");
+  CHECK(v.output == "fork/exec /nonexistent/program: no such file or directory");
+  CHECK(run(script({"belay-no-such-program"})).output ==
+        "exec: \"belay-no-such-program\": executable file not found in $PATH");
+}
+
+TEST_CASE("of a talkative script the end is kept", "[probes]") {
+  auto c = script({"/bin/sh", "-c", "printf 0123456789"});
+  c.output_bytes_max = 4;
+  CHECK(run(c).output == "Captured 4 of 10 bytes\n...\n6789");
+}
+
+TEST_CASE("a script that takes too long is ended with all it started", "[probes]") {
+  auto c = script({"/bin/sh", "-c", "sleep 1000 & sleep 1000"});
+  c.timeout_ns = std::chrono::nanoseconds(50ms).count();
+  const auto v = run(c);
+  CHECK(v.status == "critical");
+  CHECK(v.output == "Timed out (50ms) running check");
+}
+
+TEST_CASE("runs that are stopped report nothing", "[probes]") {
+  boost::asio::io_context loop;
+  asio_probes probes(loop);
+  bool told = false;
+  probes.start(script({"/bin/sh", "-c", "sleep 1000"}), [&](std::string, std::string) { told = true; });
+  boost::asio::io_context silent_loop;
+  tcp::acceptor silent(silent_loop, {boost::asio::ip::address_v4::loopback(), 0});
+  auto c = check_every_second();
+  c.http = "http://127.0.0.1:" + std::to_string(silent.local_endpoint().port()) + "/";
+  probes.start(c, [&](std::string, std::string) { told = true; });
+  probes.stop();
+  loop.run(); // ends: nothing is left
+  CHECK_FALSE(told);
+}

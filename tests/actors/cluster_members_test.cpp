@@ -1,0 +1,205 @@
+// What the catalog says of the servers themselves: the leader keeps it (contract 08).
+
+#include "tests/actors/cluster_fixture.hpp"
+
+#include <caf/send.hpp>
+
+#include <catch2/catch.hpp>
+
+using namespace belay;
+using namespace belay::actors;
+using namespace belay::actors::testing;
+using http::consistency;
+
+namespace {
+
+// Elections, a look at the catalog, and the way through the log.
+constexpr milliseconds soon{3000};
+
+cluster_options with_agents() {
+  cluster_options o;
+  o.agents = true;
+  return o;
+}
+
+std::string name_of(cluster_fixture& c, std::size_t node) {
+  for (const auto& m : c.view(node).config.members)
+    if (m.id == c.id_of(node))
+      return m.name;
+  return "(no member)";
+}
+
+/// Of serfHealth, as `through` has applied it; "(none)": no such node or check.
+std::string health_of(cluster_fixture& c, std::size_t through, const std::string& node) {
+  const auto r = c.found(c.read(through, state::health_node{node}, consistency::stale));
+  for (const auto& check : std::get<state::checks>(std::get<state::query_result>(r.answer).data).list)
+    if (check->check_id == "serfHealth")
+      return check->status;
+  return "(none)";
+}
+
+state::node_ptr node_row(cluster_fixture& c, std::size_t through, const std::string& node) {
+  const auto r = c.found(c.read(through, state::catalog_node{node}, consistency::stale));
+  return std::get<state::node_services>(std::get<state::query_result>(r.answer).data).node;
+}
+
+bool becomes(cluster_fixture& c, std::size_t through, const std::string& node, const std::string& status,
+             milliseconds limit) {
+  const auto end = c.now() + limit;
+  while (health_of(c, through, node) != status && c.now() < end)
+    c.pass(milliseconds(50));
+  return health_of(c, through, node) == status;
+}
+
+std::size_t commands_in(memory_log& log) {
+  std::size_t n = 0;
+  for (const auto& e : log.kept().entries)
+    n += e.kind == raft::entry_kind::command ? 1 : 0;
+  return n;
+}
+
+} // namespace
+
+TEST_CASE("every server is in the catalog, alive, with what its agent says of it", "[actors][members]") {
+  cluster_fixture c(with_agents());
+  const auto leader = c.leader();
+  for (std::size_t i = 0; i < 3; ++i) {
+    CHECK(becomes(c, leader, name_of(c, i), "passing", soon));
+    c.pass(soon); // its agent compares a second after the election
+    const auto row = node_row(c, leader, name_of(c, i));
+    REQUIRE(row != nullptr);
+    CHECK(row->meta->at("rack") == std::to_string(i));
+  }
+}
+
+TEST_CASE("a server that falls silent turns critical, and passing when it is back", "[actors][members]") {
+  cluster_fixture c(with_agents());
+  const auto leader = c.leader();
+  const auto other = c.all_but(leader).front();
+  const auto name = name_of(c, other);
+  REQUIRE(becomes(c, leader, name, "passing", soon));
+  const bool crashes = GENERATE(true, false);
+  if (crashes)
+    c.crash(other, true);
+  else
+    c.net().partition({{leader, c.all_but(leader).back()}, {other}});
+  c.pass(milliseconds(4500));
+  CHECK(health_of(c, leader, name) == "passing"); // not for every little silence: sessions end by it
+  CHECK(becomes(c, leader, name, "critical", milliseconds(1500)));
+  CHECK(health_of(c, leader, name_of(c, leader)) == "passing");
+  CHECK(health_of(c, leader, name_of(c, c.all_but(leader).back())) == "passing");
+  if (crashes)
+    c.start(other);
+  else
+    c.net().heal();
+  CHECK(becomes(c, c.leader(), name, "passing", soon));
+}
+
+TEST_CASE("a new leader takes the old one for dead when it was silent long enough, and not before",
+          "[actors][members]") {
+  cluster_fixture c(with_agents());
+  const auto old = c.leader();
+  const auto name = name_of(c, old);
+  REQUIRE(becomes(c, old, name, "passing", soon));
+  c.crash(old, true);
+  auto next = c.leader();
+  c.pass(milliseconds(4000));
+  CHECK(health_of(c, next, name) == "passing");
+  CHECK(becomes(c, next, name, "critical", milliseconds(2000)));
+
+  // Another election does not bring the dead to life for a while: of a member that it has not heard a leader says
+  // nothing.
+  const auto third = c.all_but(next).front() == old ? c.all_but(next).back() : c.all_but(next).front();
+  caf::anon_send(c.peer(next), hand_over_leadership{c.id_of(third)});
+  REQUIRE(c.until([&] { return c.serving(third); }));
+  for (int i = 0; i < 100; ++i) {
+    c.pass(milliseconds(100));
+    REQUIRE(health_of(c, third, name) == "critical");
+  }
+}
+
+TEST_CASE("a session on a server that died ends with the server's health", "[actors][members][sessions]") {
+  // Its holder talked to that server, or was it: nobody else will give the lock back.
+  cluster_fixture c(with_agents());
+  const auto leader = c.leader();
+  const auto other = c.all_but(leader).front();
+  REQUIRE(becomes(c, leader, name_of(c, other), "passing", soon));
+  state::session_create s;
+  s.session.id = "11111111-2222-4333-8444-555555555555";
+  s.session.node = name_of(c, other);
+  s.session.node_checks = std::vector<std::string>{"serfHealth"};
+  REQUIRE(c.written(c.write(leader, s)).outcome == wire::call_outcome::done);
+  const auto there = [&] {
+    const auto r = c.found(c.read(leader, state::session_info{s.session.id}, consistency::stale));
+    return !std::get<state::sessions>(std::get<state::query_result>(r.answer).data).list.empty();
+  };
+  c.pass(seconds(2));
+  CHECK(there());
+  c.crash(other, true);
+  CHECK(becomes(c, leader, name_of(c, other), "critical", seconds(7)));
+  CHECK_FALSE(there());
+}
+
+TEST_CASE("nothing is written while nothing happens to the members", "[actors][members]") {
+  cluster_fixture c(with_agents());
+  const auto leader = c.leader();
+  for (std::size_t i = 0; i < 3; ++i)
+    REQUIRE(becomes(c, leader, name_of(c, i), "passing", soon));
+  c.pass(seconds(5));
+  const auto before = commands_in(c.log(leader));
+  c.pass(std::chrono::minutes(10)); // several comparisons of everybody
+  CHECK(commands_in(c.log(leader)) == before);
+
+  // Nor by an election that finds the catalog as it should be.
+  const auto next = c.all_but(leader).front();
+  caf::anon_send(c.peer(leader), hand_over_leadership{c.id_of(next)});
+  REQUIRE(c.until([&] { return c.serving(next); }));
+  c.pass(std::chrono::minutes(3));
+  CHECK(commands_in(c.log(next)) == before);
+}
+
+TEST_CASE("a server that left the configuration leaves the catalog, by whoever leads", "[actors][members]") {
+  cluster_fixture c(with_agents());
+  const auto leader = c.leader();
+  const auto gone = c.all_but(leader).front(), stays = c.all_but(leader).back();
+  const auto name = name_of(c, gone);
+  REQUIRE(becomes(c, leader, name, "passing", soon));
+  const auto raft_name = [&](std::size_t i) {
+    for (const auto& m : c.view(leader).config.members)
+      if (m.id == c.id_of(i))
+        return m;
+    return raft::member{};
+  };
+  const auto target = raft::configuration_of_voters({raft_name(leader), raft_name(stays)});
+  const bool leader_dies = GENERATE(false, true);
+  c.crash(gone); // else it would be taken in again
+  caf::anon_send(c.peer(leader), change_members{target});
+  REQUIRE(c.until([&] { return c.view(leader).config == target && c.view(stays).config == target; }));
+  if (leader_dies) { // perhaps before it wrote that
+    c.crash(leader, true);
+    c.start(leader);
+  }
+  const auto now = c.leader({leader, stays});
+  CHECK(becomes(c, now, name, "(none)", seconds(4)));
+  CHECK(node_row(c, now, name) == nullptr);
+  CHECK(node_row(c, now, name_of(c, stays)) != nullptr);
+}
+
+TEST_CASE("a server that lost its disk takes its name back", "[actors][members]") {
+  // It comes as another server with the same name: the catalog must not refuse the name for the sake of the old one.
+  cluster_fixture c(with_agents());
+  const auto leader = c.leader();
+  const auto other = c.all_but(leader).front();
+  const auto name = name_of(c, other);
+  REQUIRE(becomes(c, leader, name, "passing", soon));
+  const auto id_before = node_row(c, leader, name)->id;
+  c.crash(other);
+  c.wipe(other);
+  c.start(other);
+  REQUIRE(c.until([&] { return c.view(leader).config.is_voter(c.id_of(other)) && !c.view(leader).config.joint(); }));
+  c.pass(soon);
+  const auto row = node_row(c, leader, name);
+  REQUIRE(row != nullptr);
+  CHECK(row->id != id_before);
+  CHECK(health_of(c, leader, name) == "passing");
+}

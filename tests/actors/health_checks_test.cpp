@@ -1,0 +1,393 @@
+// The agent's actor on CAF's test clock, with a catalog, a disk and peers that do what a test says.
+
+#include "actors/health_checks.hpp"
+#include "actors/log.hpp"
+
+#include <caf/actor_system.hpp>
+#include <caf/actor_system_config.hpp>
+#include <caf/scheduler/test_coordinator.hpp>
+#include <caf/send.hpp>
+
+#include <catch2/catch.hpp>
+
+#include <map>
+
+using namespace belay;
+using namespace belay::actors;
+using namespace std::chrono_literals;
+
+namespace {
+
+struct fake_probes : probe_runner {
+  std::vector<std::pair<agent::check_definition, finished>> started;
+  bool stopped = false;
+
+  void start(const agent::check_definition& check, finished then) override {
+    started.emplace_back(check, std::move(then));
+  }
+  void stop() override { stopped = true; }
+};
+
+/// Stands for fsm, gateway, keeper and links of a node.
+class agent_fixture {
+public:
+  explicit agent_fixture(health_checks_start start = {})
+      : system_(config_), scheduler_(dynamic_cast<caf::scheduler::test_coordinator&>(system_.scheduler())) {
+    log::settings quiet;
+    quiet.to_stdout = false;
+    log::configure(quiet);
+    scheduler_.clock().current_time += 1h;
+    wires->fsm = system_.spawn([this](fsm_actor::pointer self) { return fsm_behavior(self); });
+    wires->links = system_.spawn([this](peer_link_actor::pointer self) -> peer_link_actor::behavior_type {
+      return {[this](const send_frames& f) { frames.insert(frames.end(), f.list.begin(), f.list.end()); },
+              [](const dial_peers&) {}, [](const announce&) {}, [](tick_atom) {}, [self](stop_atom) { self->quit(); }};
+    });
+    wires->keeper =
+        system_.spawn([this](registration_keeper_actor::pointer self) -> registration_keeper_actor::behavior_type {
+          return {[this, self](const keep_registrations& k) {
+                    for (const auto& [name, bytes] : k.files)
+                      disk[name] = bytes;
+                    if (k.token != 0 && !disk_is_slow)
+                      self->send(wires->health, registrations_kept{k.token, {}});
+                    last_token = std::max(last_token, k.token);
+                  },
+                  [self](stop_atom) { self->quit(); }};
+        });
+    wires->gateways.push_back(spawn_gateway());
+    health_checks_settings s;
+    s.agent.registry.node.node = "n1";
+    s.agent.registry.node.id = "id";
+    s.agent.registry.node.meta = state::string_map{{"rack", "7"}};
+    s.wall_clock = [this] { return std::chrono::system_clock::time_point(wall); };
+    wires->health = system_.spawn<health_checks>(nullptr, wires, s, std::move(start), probes);
+    wires->gateways.push_back(wires->health);
+    caf::anon_send(wires->health, tick_atom::value);
+    settle();
+  }
+  ~agent_fixture() {
+    caf::anon_send(wires->health, stop_atom::value);
+    caf::anon_send(wires->keeper, stop_atom::value);
+    caf::anon_send(wires->links, stop_atom::value);
+    caf::anon_send(wires->gateways[0], stop_atom::value);
+    caf::anon_send(wires->fsm, stop_atom::value);
+    settle();
+    CHECK(probes->stopped);
+    *wires = {};
+    scheduler_.clock().cancel_all();
+    settle();
+  }
+
+  void settle() {
+    while (scheduler_.try_run_once()) {
+    }
+  }
+  void pass(std::chrono::milliseconds d) {
+    for (auto gone = 0ms; gone < d; gone += 10ms) {
+      scheduler_.advance_time(10ms);
+      wall += 10ms;
+      settle();
+    }
+  }
+  void leader(std::uint64_t id) {
+    cluster_view v;
+    v.self = node_id{1};
+    v.soft.leader = node_id{id};
+    v.config.members = {{node_id{1}, "id", "n1", "10.0.0.1:8300"}, {node_id{2}, "id2", "n2", "10.0.0.2:8300"}};
+    caf::anon_send(wires->health, v);
+    settle();
+  }
+  request_id ask(agent::request r) {
+    const request_id id{++asked_};
+    caf::anon_send(wires->health, agent_call{id, std::move(r)});
+    settle();
+    return id;
+  }
+  bool answered(request_id id) const { return answers.count(id.value) != 0; }
+  template <class Reply>
+  Reply answer_to(request_id id) {
+    REQUIRE(answered(id));
+    REQUIRE(std::holds_alternative<Reply>(answers.at(id.value)));
+    return std::get<Reply>(answers.at(id.value));
+  }
+  std::string status_of(const std::string& check) {
+    for (const auto& c : answer_to<agent::check_rows>(ask(agent::list_checks{})).list)
+      if (c->check_id == check)
+        return c->status;
+    return "(none)";
+  }
+  void answer_write(const check_write& w, wire::call_outcome outcome = wire::call_outcome::done) {
+    if (outcome == wire::call_outcome::done)
+      apply(w.command);
+    write_result r;
+    r.id = w.id;
+    r.outcome = outcome;
+    if (outcome == wire::call_outcome::done)
+      r.reply = true;
+    else
+      r.text = "No cluster leader";
+    caf::anon_send(wires->gateways.at(gateway_of(w.id)), write_results{{std::move(r)}});
+    settle();
+  }
+
+  std::shared_ptr<wiring> wires = std::make_shared<wiring>();
+  std::shared_ptr<fake_probes> probes = std::make_shared<fake_probes>();
+  std::vector<check_write> writes; ///< all of them
+  bool catalog_is_slow = false;    ///< they are left to the test
+  state::node_services services;
+  std::map<std::string, state::check_record> checks;
+  std::map<std::string, std::string> disk;
+  bool disk_is_slow = false;
+  std::uint64_t last_token = 0;
+  std::vector<std::pair<node_id, wire::frame>> frames;
+  std::map<std::uint64_t, agent::reply> answers;
+  std::chrono::milliseconds wall{1'795'000'000'000};
+
+private:
+  struct config : caf::actor_system_config {
+    config() { set("scheduler.policy", caf::atom("testing")); }
+  };
+
+  void apply(const state::command& c) {
+    if (const auto* r = std::get_if<state::catalog_register>(&c)) {
+      if (!r->skip_node_update)
+        services.node = std::make_shared<const state::node_record>(r->node);
+      for (const auto& each : r->checks)
+        checks[each.check_id] = each;
+      if (r->service)
+        services.services.push_back(std::make_shared<const state::service_record>(*r->service));
+    } else if (const auto* d = std::get_if<state::catalog_deregister>(&c)) {
+      checks.erase(d->check_id);
+      std::erase_if(services.services, [&](const auto& s) { return s->id == d->service_id; });
+    }
+  }
+
+  fsm_actor::behavior_type fsm_behavior(fsm_actor::pointer self) {
+    return {
+        [](const committed_entries&) {},
+        [this](const check_write& w) {
+          writes.push_back(w);
+          if (!catalog_is_slow) {
+            apply(w.command);
+            write_result r;
+            r.id = w.id;
+            r.outcome = wire::call_outcome::done;
+            r.reply = true;
+            caf::anon_send(wires->gateways.at(gateway_of(w.id)), write_results{{std::move(r)}});
+          }
+        },
+        [this](const read_query& q) {
+          state::query_result found;
+          found.index = log_index{1};
+          if (std::holds_alternative<state::catalog_node>(q.request.query)) {
+            found.data = services;
+          } else {
+            state::checks list;
+            for (const auto& [id, row] : checks)
+              list.list.push_back(std::make_shared<const state::check_record>(row));
+            found.data = std::move(list);
+          }
+          caf::anon_send(wires->gateways.at(gateway_of(q.id)), read_result{q.id, std::move(found), 0, true});
+        },
+        [](const cancel_query&) {},
+        [](const barrier_result&) {},
+        [](const lease_extended&) {},
+        [](const give_up_lease&) {},
+        [](const cluster_view&) {},
+        [](const queries_touched&) {},
+        [](const checkpoint_written&) {},
+        [](const machine_replaced&) {},
+        [](tick_atom) {},
+        [](flush_atom) {},
+        [self](stop_atom) { self->quit(); },
+    };
+  }
+
+  http_gateway_actor spawn_gateway() {
+    return system_.spawn([this](http_gateway_actor::pointer self) -> http_gateway_actor::behavior_type {
+      return {
+          [](const write_results&) {},
+          [](const renew_result&) {},
+          [](const read_result&) {},
+          [](const status_result&) {},
+          [](const cluster_view&) {},
+          [this](const agent_answer& a) { CHECK(answers.emplace(a.id.value, a.reply).second); },
+          [](tick_atom) {},
+          [](flush_atom) {},
+          [self](stop_atom) { self->quit(); },
+      };
+    });
+  }
+
+  config config_;
+  caf::actor_system system_;
+  caf::scheduler::test_coordinator& scheduler_;
+  std::uint64_t asked_ = 0;
+};
+
+agent::check_definition ttl_check(std::string id, std::chrono::nanoseconds ttl) {
+  agent::check_definition d;
+  d.id = d.name = std::move(id);
+  d.ttl_ns = ttl.count();
+  return d;
+}
+
+} // namespace
+
+TEST_CASE("a TTL check that nobody renews turns critical here and in the catalog", "[health_checks]") {
+  agent_fixture f;
+  f.leader(1);
+  auto c = ttl_check("c", 5s);
+  c.status = "passing";
+  f.answer_to<agent::accepted>(f.ask(agent::register_check{c}));
+  CHECK(f.checks.at("c").status == "passing");
+  f.pass(4900ms);
+  CHECK(f.status_of("c") == "passing");
+  f.pass(200ms);
+  CHECK(f.status_of("c") == "critical");
+  CHECK(f.checks.at("c").status == "critical");
+  CHECK(f.checks.at("c").output == "TTL expired");
+}
+
+TEST_CASE("a client is answered when disk and catalog have what it registered, not before", "[health_checks]") {
+  agent_fixture f;
+  f.leader(1);
+  f.catalog_is_slow = f.disk_is_slow = true;
+  const auto id = f.ask(agent::register_check{ttl_check("c", 1h)});
+  CHECK_FALSE(f.answered(id));
+  REQUIRE(f.writes.size() == 1);
+  f.answer_write(f.writes[0]);
+  CHECK_FALSE(f.answered(id));
+  caf::anon_send(f.wires->health, registrations_kept{f.last_token, {}});
+  f.settle();
+  CHECK(f.answered(id));
+  CHECK(f.disk.size() == 1);
+}
+
+TEST_CASE("without a leader the agent works and the catalog follows later", "[health_checks]") {
+  agent_fixture f;
+  const auto id = f.ask(agent::register_check{ttl_check("c", 1h)});
+  CHECK(f.answered(id));
+  CHECK(f.writes.empty());
+  f.leader(2);
+  CHECK(f.checks.count("c") == 1);
+}
+
+TEST_CASE("a write that failed is tried again, and its client does not wait for that", "[health_checks]") {
+  agent_fixture f;
+  f.leader(1);
+  f.catalog_is_slow = true;
+  const auto id = f.ask(agent::register_check{ttl_check("c", 1h)});
+  f.answer_write(f.writes.at(0), wire::call_outcome::unknown);
+  CHECK(f.answered(id));
+  f.pass(2900ms);
+  CHECK(f.writes.size() == 1);
+  f.catalog_is_slow = false;
+  f.pass(200ms);
+  CHECK(f.checks.count("c") == 1);
+}
+
+TEST_CASE("a client that waits for a catalog that says nothing is answered in the end", "[health_checks]") {
+  agent_fixture f;
+  f.leader(1);
+  f.catalog_is_slow = true;
+  const auto id = f.ask(agent::register_check{ttl_check("c", 1h)});
+  f.pass(6900ms);
+  CHECK_FALSE(f.answered(id));
+  f.pass(200ms);
+  CHECK(f.answered(id));
+}
+
+TEST_CASE("what somebody removed from the catalog comes back with the next comparison", "[health_checks]") {
+  agent_fixture f;
+  f.leader(1);
+  f.ask(agent::register_check{ttl_check("c", 10h)});
+  f.pass(1100ms); // the first comparison comes soon after the election
+  REQUIRE(f.services.node != nullptr);
+  CHECK(f.services.node->meta->at("rack") == "7"); // what only the node itself knows
+  f.checks.clear();
+  f.pass(121s);
+  CHECK(f.checks.count("c") == 1);
+}
+
+TEST_CASE("probes are run and their results shown", "[health_checks]") {
+  agent_fixture f;
+  f.leader(1);
+  agent::check_definition c;
+  c.id = c.name = "t";
+  c.tcp = "127.0.0.1:1";
+  c.interval_ns = std::chrono::nanoseconds(2s).count();
+  f.ask(agent::register_check{c});
+  f.pass(2100ms);
+  REQUIRE(f.probes->started.size() == 1);
+  CHECK(f.probes->started[0].first.tcp == c.tcp);
+  f.probes->started[0].second("passing", "TCP connect 127.0.0.1:1: Success");
+  f.settle();
+  CHECK(f.status_of("t") == "passing");
+  CHECK(f.checks.at("t").output == "TCP connect 127.0.0.1:1: Success");
+  f.pass(2100ms);
+  CHECK(f.probes->started.size() == 2);
+}
+
+TEST_CASE("events go to every peer, leader or not, and wake who waits for them", "[health_checks]") {
+  agent_fixture f;
+  f.leader(0);
+  const auto waits = f.ask(agent::list_events{"", 1, 10s});
+  const auto other = f.ask(agent::list_events{"other", 1, 10s});
+  const auto cancelled = f.ask(agent::list_events{"", 1, 10s});
+  caf::anon_send(f.wires->health, cancel_query{cancelled});
+  agent::user_event e;
+  e.id = "11111111-2222-4333-8444-555555555555";
+  e.name = "deploy";
+  const auto fired = f.ask(agent::fire_event{e});
+  CHECK(f.answer_to<agent::event_fired>(fired).event.name == "deploy");
+  REQUIRE(f.frames.size() == 1);
+  CHECK(f.frames[0].first == node_id{2});
+  CHECK(std::get<agent::user_event>(f.frames[0].second).time == 1);
+  CHECK(f.answer_to<agent::event_rows>(waits).events.list.size() == 1);
+  CHECK_FALSE(f.answered(other));
+  CHECK_FALSE(f.answered(cancelled));
+  f.pass(10100ms);
+  CHECK(f.answer_to<agent::event_rows>(other).events.list.empty());
+  CHECK_FALSE(f.answered(cancelled));
+
+  agent::user_event theirs = e;
+  theirs.id = "11111111-2222-4333-8444-555555555556";
+  caf::anon_send(f.wires->health, event_heard{theirs});
+  f.settle();
+  CHECK(f.answer_to<agent::event_rows>(f.ask(agent::list_events{"", 0, 0s})).events.list.size() == 2);
+  CHECK(f.frames.size() == 1); // whoever fires tells everybody
+}
+
+TEST_CASE("registrations survive the process, results as long as their TTL", "[health_checks]") {
+  std::map<std::string, std::string> disk;
+  std::chrono::milliseconds wall{0};
+  {
+    agent_fixture f;
+    agent::register_service s;
+    s.definition.service.service = "web";
+    s.definition.checks = {ttl_check("w", 10s)};
+    f.ask(s);
+    f.ask(agent::update_check{"w", "passing", "fine"});
+    f.ask(agent::register_check{ttl_check("gone", 10s)});
+    f.ask(agent::deregister_check{"gone"});
+    disk = f.disk;
+    wall = f.wall;
+  }
+  REQUIRE(disk.size() == 3);
+  health_checks_start kept;
+  for (const auto& [name, bytes] : disk)
+    if (!bytes.empty())
+      kept.kept.emplace_back(name, bytes);
+  REQUIRE(kept.kept.size() == 2);
+  auto damaged = kept;
+  damaged.kept[0].second.back() ^= 1;
+
+  agent_fixture next(kept); // its wall clock begins where the first one's did
+  CHECK(next.status_of("w") == "passing");
+  CHECK(next.answer_to<agent::service_rows>(next.ask(agent::list_services{})).list.size() == 1);
+  next.leader(1);
+  CHECK(next.checks.at("w").status == "passing");
+
+  agent_fixture without(damaged);
+  CHECK(without.status_of("w") == "(none)");
+}

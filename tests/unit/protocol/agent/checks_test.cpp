@@ -1,0 +1,202 @@
+#include "tests/unit/protocol/agent/agent_driver.hpp"
+
+using namespace belay::agent;
+
+TEST_CASE("a TTL check nobody renews turns critical, once, and not before its time") {
+  agent_driver d;
+  auto c = ttl_check("c", 10s);
+  c.status = "passing";
+  d.ask(register_check{c});
+  d.now += 10s - 1ms;
+  CHECK(d.agent.tick(d.now).empty());
+  CHECK(d.status_of("c") == "passing");
+  d.now += 1ms;
+  d.agent.tick(d.now);
+  CHECK(d.status_of("c") == "critical");
+  CHECK(d.output_of("c") == "TTL expired");
+
+  // Its owner comes back: the time starts again with each update, whatever it says.
+  d.ask(update_check{"c", "warning", "hot"});
+  d.now += 9s;
+  d.agent.tick(d.now);
+  CHECK(d.status_of("c") == "warning");
+  d.ask(update_check{"c", "warning", "hot"});
+  d.now += 9s;
+  d.agent.tick(d.now);
+  CHECK(d.status_of("c") == "warning");
+  d.now += 1s;
+  d.agent.tick(d.now);
+  CHECK(d.status_of("c") == "critical");
+  CHECK(d.output_of("c") == "TTL expired (last output before timeout follows): hot");
+}
+
+TEST_CASE("only TTL checks can be updated") {
+  agent_driver d;
+  d.ask(register_check{tcp_check("t", 10s)});
+  for (const char* id : {"t", "nope"}) {
+    const auto no = d.ask<refused>(update_check{id, "passing", ""});
+    CHECK(no.status == 500);
+    CHECK(no.text == "CheckID \"" + std::string(id) + "\" does not have associated TTL");
+  }
+  CHECK(d.status_of("t") == "critical");
+}
+
+TEST_CASE("output is cut to its limit and says so") {
+  agent_driver d;
+  d.ask(register_check{ttl_check("c", 10s)});
+  d.ask(update_check{"c", "passing", std::string(4096, 'a')});
+  CHECK(d.output_of("c") == std::string(4096, 'a'));
+  d.ask(update_check{"c", "passing", std::string(5000, 'b')});
+  CHECK(d.output_of("c") == std::string(4096, 'b') + " ... (captured 4096 of 5000 bytes)");
+  auto small = ttl_check("s", 10s);
+  small.output_bytes_max = 3;
+  d.ask(register_check{small});
+  d.ask(update_check{"s", "passing", "abcd"});
+  CHECK(d.output_of("s") == "abc ... (captured 3 of 4 bytes)");
+}
+
+TEST_CASE("a check that this node runs: first within an interval, then an interval after each result") {
+  agent_driver d;
+  d.ask(register_check{tcp_check("t", 10s)});
+  const auto began = d.now;
+  std::vector<local_agent::probe> probes;
+  while (probes.empty() && d.now <= began + 10s) {
+    probes = d.agent.tick(d.now);
+    d.now += 100ms;
+  }
+  REQUIRE(probes.size() == 1);
+  CHECK(probes[0].definition.tcp == "127.0.0.1:1");
+  // As long as it runs it is not run again, however long that takes.
+  d.now += 1min;
+  CHECK(d.agent.tick(d.now).empty());
+  d.agent.finished(probes[0].run, "passing", "fine", d.now);
+  CHECK(d.status_of("t") == "passing");
+  CHECK(d.output_of("t") == "fine");
+  CHECK(d.agent.tick(d.now + 10s - 1ms).empty());
+  CHECK(d.agent.tick(d.now + 10s).size() == 1);
+}
+
+TEST_CASE("intervals below a second are a second") {
+  check_schedule s(1);
+  s.begin("t", tcp_check("t", 1ms), 0s);
+  const auto first = s.due(1s);
+  REQUIRE(first.runs.size() == 1);
+  CHECK(s.finished(first.runs[0], "passing", 1s));
+  CHECK(s.due(2s - 1ns).runs.empty());
+  CHECK(s.due(2s).runs.size() == 1);
+}
+
+TEST_CASE("a result of an earlier definition does not count for the new one") {
+  agent_driver d;
+  d.ask(register_check{tcp_check("t", 1s)});
+  const auto old = d.agent.tick(d.now + 1s);
+  REQUIRE(old.size() == 1);
+  d.ask(register_check{tcp_check("t", 1s)});
+  d.agent.finished(old[0].run, "passing", "late", d.now + 2s);
+  CHECK(d.status_of("t") == "critical");
+  d.ask(deregister_check{"t"});
+  d.agent.finished(old[0].run, "passing", "later", d.now + 3s);
+  CHECK(d.status_of("t") == "(none)");
+}
+
+TEST_CASE("results count when there are enough of them in a row") {
+  agent_driver d;
+  auto c = tcp_check("t", 1s);
+  c.success_before_passing = 2;
+  c.failures_before_critical = 3;
+  d.ask(register_check{c});
+  const auto run = [&](const char* status) {
+    d.now += 1s;
+    const auto probes = d.agent.tick(d.now);
+    REQUIRE(probes.size() == 1);
+    d.agent.finished(probes[0].run, status, "", d.now);
+    return d.status_of("t");
+  };
+  CHECK(run("passing") == "critical");
+  CHECK(run("critical") == "critical"); // and the count begins again
+  CHECK(run("passing") == "critical");
+  CHECK(run("passing") == "passing");
+  CHECK(run("critical") == "passing");
+  CHECK(run("critical") == "passing");
+  CHECK(run("critical") == "critical");
+}
+
+TEST_CASE("a service whose check stays critical for too long is removed, but not within the first minute") {
+  agent_driver d;
+  auto c = ttl_check("", 1s);
+  c.name.clear();
+  c.deregister_after_ns = std::chrono::nanoseconds(5s).count();
+  c.status = "passing";
+  d.ask(register_service{service_named("web", {c})});
+  d.ask(register_service{service_named("other", {ttl_check("o", 1s)})});
+  d.now += 1s;
+  d.agent.tick(d.now); // critical from here on
+  CHECK(d.status_of("service:web") == "critical");
+  for (int s = 0; s < 60; ++s) {
+    d.now += 1s;
+    d.agent.tick(d.now);
+    CHECK(d.agent.registry().service("web") != nullptr);
+  }
+  d.now += local_agent::reap_interval;
+  d.agent.tick(d.now);
+  CHECK(d.agent.registry().service("web") == nullptr);
+  CHECK(d.status_of("service:web") == "(none)");
+  CHECK(d.agent.registry().service("other") != nullptr); // nobody asked for that
+}
+
+TEST_CASE("what a check must have") {
+  struct row {
+    const char* why;
+    std::function<void(check_definition&)> spoil;
+  };
+  for (const auto& [why, spoil] : {
+           row{"TTL must be > 0 for TTL checks", [](auto& c) { c.ttl_ns = 0; }},
+           row{"Interval and TTL cannot both be specified", [](auto& c) { c.interval_ns = 1; }},
+           row{"Interval must be > 0 for Script, HTTP, or TCP checks", [](auto& c) { c.tcp = "x:1"; }},
+           row{"Interval must be > 0 for Script, HTTP, or TCP checks", [](auto& c) { c.http = "http://x"; }},
+           row{"TTL must be not be set for Alias checks", [](auto& c) { c.alias_service = "web"; }},
+       }) {
+    agent_driver d;
+    auto c = ttl_check("c", 1s);
+    spoil(c);
+    const auto no = d.ask<refused>(register_check{c});
+    CHECK(no.status == 400);
+    CHECK(no.text == std::string("Invalid check: ") + why);
+    CHECK(d.status_of("c") == "(none)");
+  }
+}
+
+TEST_CASE("programs are run only where that is allowed") {
+  auto script = tcp_check("s", 10s);
+  script.tcp.clear();
+  script.args = {"/bin/true"};
+  agent_driver d;
+  CHECK(d.ask<refused>(register_check{script}).text.rfind("Scripts are disabled on this agent from remote calls", 0) ==
+        0);
+  CHECK(d.ask<refused>(register_service{service_named("web", {script})}).status == 500);
+  CHECK(d.agent.registry().service("web") == nullptr);
+  CHECK_FALSE(d.agent.add_configured(script, d.now).ok());
+
+  auto settings = usual_agent();
+  settings.scripts_from_files = true;
+  local_agent from_files(settings);
+  CHECK(from_files.add_configured(script, d.now).ok());
+  script.id = "from-the-api";
+  CHECK(std::holds_alternative<refused>(*from_files.handle(register_check{script}, d.now)));
+}
+
+TEST_CASE("an alias check follows the service it names") {
+  agent_driver d;
+  d.ask(register_service{service_named("web", {ttl_check("w", 10s)})});
+  check_definition alias;
+  alias.id = alias.name = "a";
+  alias.alias_service = "web";
+  d.ask(register_check{alias});
+  CHECK(d.status_of("a") == "critical");
+  CHECK(d.output_of("a") == "Aliased check \"w\" failing: ");
+  d.ask(update_check{"w", "passing", ""});
+  CHECK(d.status_of("a") == "passing");
+  CHECK(d.output_of("a") == "All checks passing.");
+  d.ask(deregister_service{"web"});
+  CHECK(d.status_of("a") == "critical");
+}

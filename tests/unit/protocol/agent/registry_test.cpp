@@ -1,0 +1,289 @@
+#include "tests/unit/protocol/agent/agent_driver.hpp"
+
+using namespace belay::agent;
+namespace state = belay::state;
+
+TEST_CASE("checks are named after their service") {
+  agent_driver d;
+  auto one = ttl_check("", 10s), own = ttl_check("mine", 10s);
+  one.name.clear();
+  d.ask(register_service{service_named("web", {one})});
+  REQUIRE(d.agent.registry().check("service:web") != nullptr);
+  CHECK(d.agent.registry().check("service:web")->row->name == "Service 'web' check");
+  CHECK(d.agent.registry().check("service:web")->row->service_name == "web");
+  d.ask(register_service{service_named("db", {one, own, one})});
+  CHECK(d.status_of("service:db:1") == "critical");
+  CHECK(d.status_of("mine") == "critical");
+  CHECK(d.status_of("service:db:3") == "critical");
+}
+
+TEST_CASE("a service that registers again keeps what is known of its checks") {
+  agent_driver d;
+  d.ask(register_service{service_named("web", {ttl_check("a", 10s), ttl_check("b", 10s)})});
+  d.ask(update_check{"a", "passing", "fine"});
+  auto again = service_named("web", {ttl_check("a", 10s)});
+  again.service.tags = std::vector<std::string>{"new"};
+  d.ask(register_service{again});
+  CHECK(d.status_of("a") == "passing");
+  CHECK(d.output_of("a") == "fine");
+  CHECK(d.status_of("b") == "critical");
+  CHECK(d.agent.registry().check("b")->row->service_tags == again.service.tags);
+  d.ask(register_service{again, true}); // replace-existing-checks
+  CHECK(d.status_of("a") == "passing");
+  CHECK(d.status_of("b") == "(none)");
+}
+
+TEST_CASE("what a service must have") {
+  agent_driver d;
+  const auto why = [&](auto spoil) {
+    auto s = service_named("web");
+    spoil(s);
+    const auto no = d.ask<refused>(register_service{s});
+    CHECK(no.status == 400);
+    return no.text;
+  };
+  CHECK(why([](auto& s) { s.service.service.clear(); }) == "Missing service name");
+  CHECK(why([](auto& s) { s.service.address = "0.0.0.0"; }) == "Invalid service address");
+  CHECK(why([](auto& s) { s.service.weight_passing = 0; }) == "Invalid Weights: Passing must be greater than 0");
+  CHECK(why([](auto& s) {
+          s.service.meta = state::string_map{{"bad key!", "v"}};
+        }) == "Invalid Service Meta: Couldn't load metadata pair ('bad key!', 'v'): Key contains invalid characters");
+  CHECK(why([](auto& s) {
+          s.service.meta = state::string_map{{"consul-x", "v"}};
+        }) ==
+        "Invalid Service Meta: Couldn't load metadata pair ('consul-x', 'v'): Key prefix 'consul-' is reserved for "
+        "internal use");
+  CHECK(why([](auto& s) { s.checks.push_back(ttl_check("c", 0s)); }) ==
+        "Invalid check: TTL must be > 0 for TTL checks");
+  CHECK(why([](auto& s) {
+          s.checks.push_back(ttl_check("c", 1s));
+          s.checks.back().status = "bogus";
+        }) == "Status for checks must 'passing', 'warning', 'critical'");
+  CHECK(d.agent.registry().services().empty());
+}
+
+TEST_CASE("a service's address is also a tagged one") {
+  agent_driver d;
+  auto s = service_named("web");
+  s.service.address = "10.7.7.7";
+  s.service.port = 80;
+  d.ask(register_service{s});
+  const auto& tagged = d.agent.registry().service("web")->row->tagged_addresses;
+  REQUIRE(tagged);
+  CHECK(tagged->size() == 2);
+  CHECK(tagged->at("lan_ipv4").address == "10.7.7.7");
+  CHECK(tagged->at("wan_ipv4").port == 80);
+}
+
+TEST_CASE("a service and its checks reach the catalog in one write, and leave it in one") {
+  agent_driver d;
+  d.ask(register_service{service_named("web", {ttl_check("a", 10s), ttl_check("b", 10s)})});
+  d.sync();
+  CHECK(d.writes == 1);
+  CHECK(d.agent.registry().in_sync());
+  CHECK(d.checks.at("b").node == "n1");
+  d.ask(update_check{"a", "passing", ""});
+  CHECK_FALSE(d.agent.registry().check_in_sync("a"));
+  CHECK(d.agent.registry().check_in_sync("b"));
+  d.sync();
+  CHECK(d.writes == 2);
+  CHECK(d.checks.at("a").status == "passing");
+  d.ask(deregister_service{"web"});
+  d.sync();
+  CHECK(d.writes == 3);
+  CHECK(d.services.empty());
+  CHECK(d.checks.empty());
+  CHECK(d.agent.registry().in_sync());
+}
+
+TEST_CASE("what changes while it is on its way is written again; what failed, too") {
+  agent_driver d;
+  auto& r = d.agent.registry();
+  d.ask(register_check{ttl_check("c", 10s)});
+  const auto first = r.unsynced(d.now);
+  REQUIRE(first.size() == 1);
+  CHECK(r.unsynced(d.now).empty()); // on its way
+  d.ask(update_check{"c", "passing", ""});
+  r.settled(first[0], true);
+  CHECK_FALSE(r.check_in_sync("c"));
+  const auto second = r.unsynced(d.now);
+  REQUIRE(second.size() == 1);
+  CHECK(std::get<state::catalog_register>(second[0].command).checks.at(0).status == "passing");
+  r.settled(second[0], false);
+  CHECK(r.unsynced(d.now).size() == 1);
+}
+
+TEST_CASE("a check that went and came back while its removal was on its way stays") {
+  agent_driver d;
+  auto& r = d.agent.registry();
+  d.ask(register_check{ttl_check("c", 10s)});
+  d.sync();
+  d.ask(deregister_check{"c"});
+  const auto removal = r.unsynced(d.now);
+  REQUIRE(removal.size() == 1);
+  d.ask(register_check{ttl_check("c", 10s)});
+  d.apply(removal[0]);
+  r.settled(removal[0], true);
+  CHECK(d.status_of("c") == "critical");
+  d.sync();
+  CHECK(d.checks.count("c") == 1);
+  CHECK(r.in_sync());
+}
+
+TEST_CASE("the catalog follows the agent: what is missing comes back, what is foreign goes") {
+  agent_driver d;
+  d.ask(register_service{service_named("web", {ttl_check("w", 10s)})});
+  d.ask(register_check{ttl_check("c", 10s)});
+  d.sync();
+  d.checks.erase("c");
+  d.services.at("web").port = 99;
+  state::service_record foreign, server;
+  foreign.id = foreign.service = "foreign";
+  server.id = server.service = "consul";
+  d.services["foreign"] = foreign;
+  d.services["consul"] = server;
+  state::check_record stray, liveness;
+  stray.check_id = "stray";
+  liveness.check_id = "serfHealth";
+  d.checks["stray"] = stray;
+  d.checks["serfHealth"] = liveness;
+  d.compare();
+  CHECK_FALSE(d.agent.registry().in_sync());
+  d.sync();
+  CHECK(d.services.at("web").port == 0);
+  CHECK(d.services.count("foreign") == 0);
+  CHECK(d.services.count("consul") == 1);
+  CHECK(d.checks.count("stray") == 0);
+  CHECK(d.checks.count("serfHealth") == 1);
+  CHECK(d.checks.count("c") == 1);
+  const auto writes = d.writes;
+  d.compare(); // and then there is peace
+  CHECK(d.agent.registry().in_sync());
+  d.sync();
+  CHECK(d.writes == writes);
+}
+
+TEST_CASE("tags of the catalog prevail where the service lets them") {
+  agent_driver d;
+  auto s = service_named("web");
+  s.service.tags = std::vector<std::string>{"mine"};
+  s.service.enable_tag_override = true;
+  d.ask(register_service{s});
+  d.sync();
+  d.services.at("web").tags = std::vector<std::string>{"theirs"};
+  d.compare();
+  CHECK(d.agent.registry().in_sync());
+  CHECK(d.agent.registry().service("web")->row->tags == std::vector<std::string>{"theirs"});
+}
+
+TEST_CASE("output alone is written with a delay, a status at once and with the newest output") {
+  agent_driver d;
+  d.ask(register_check{ttl_check("c", 1h)});
+  d.ask(update_check{"c", "passing", "1"});
+  d.sync();
+  const auto writes = d.writes;
+  d.ask(update_check{"c", "passing", "2"});
+  d.sync();
+  CHECK(d.writes == writes);
+  CHECK(d.output_of("c") == "2");
+  d.compare(); // a difference that is known does not count
+  CHECK(d.agent.registry().in_sync());
+  d.now += 2min; // at the earliest after half of the interval
+  d.sync();
+  CHECK(d.writes == writes);
+  d.now += 6min;
+  d.sync();
+  CHECK(d.writes == writes + 1);
+  CHECK(d.checks.at("c").output == "2");
+  d.ask(update_check{"c", "passing", "3"});
+  d.ask(update_check{"c", "warning", "4"});
+  d.sync();
+  CHECK(d.checks.at("c").output == "4");
+  CHECK(d.checks.at("c").status == "warning");
+}
+
+TEST_CASE("maintenance adds a critical check, once, and takes it away") {
+  agent_driver d;
+  d.ask(register_service{service_named("web")});
+  CHECK(d.ask<refused>(service_maintenance{"nope", true, ""}).status == 404);
+  d.ask(service_maintenance{"web", true, "upgrade"});
+  d.ask(service_maintenance{"web", true, "something else"});
+  const auto* c = d.agent.registry().check("_service_maintenance:web");
+  REQUIRE(c != nullptr);
+  CHECK(c->row->type == "maintenance");
+  CHECK(c->row->notes == "upgrade");
+  CHECK(d.ask<health_rows>(service_health{"web", true}).list.at(0).status == "maintenance");
+  d.ask(service_maintenance{"web", false, ""});
+  CHECK(d.status_of("_service_maintenance:web") == "(none)");
+  d.ask(node_maintenance{true, ""});
+  CHECK(d.agent.registry().check("_node_maintenance")->row->notes ==
+        "Maintenance mode is enabled for this node, but no reason was provided. This is a default message.");
+  CHECK(d.ask<health_rows>(service_health{"web", false}).list.at(0).status == "maintenance");
+}
+
+TEST_CASE("a reader with the newest hash of a service waits until the service changes") {
+  agent_driver d;
+  d.ask(register_service{service_named("web")});
+  const auto first = d.ask<service_row>(read_service{"web", "", 1min});
+  const read_service waits{"web", first.hash, 1min};
+  CHECK_FALSE(d.agent.handle(waits, d.now));
+  CHECK(d.agent.handle(waits, d.now, true)); // its time is up
+  CHECK(d.ask<service_row>(read_service{"web", "older", 1min}).hash == first.hash);
+  auto other = service_named("web");
+  other.service.port = 1;
+  d.ask(register_service{other});
+  CHECK(d.ask<service_row>(waits).hash != first.hash);
+  CHECK(d.ask<refused>(read_service{"nope", first.hash, 1min}).text == "unknown service ID: nope");
+}
+
+TEST_CASE("what the API registers is kept, what the configuration defines is not") {
+  agent_driver d;
+  REQUIRE(d.agent.add_configured(service_named("conf"), d.now).ok());
+  CHECK(d.agent.take_stored().empty());
+  auto c = ttl_check("w", 10s);
+  d.ask(register_service{service_named("web", {c})});
+  d.ask(update_check{"w", "passing", "fine"});
+  auto kept = d.agent.take_stored();
+  REQUIRE(kept.size() == 3);
+  CHECK(kept[0].durable);
+  CHECK_FALSE(kept[2].durable);
+  CHECK(std::get<stored_check>(kept[2].now).status == "passing");
+
+  agent_driver next; // the process starts again
+  CHECK(next.agent.restore(std::get<stored_service>(kept[0].now)));
+  CHECK(next.agent.restore(std::get<stored_check>(kept[2].now), next.now));
+  CHECK(next.status_of("w") == "passing");
+  CHECK(next.output_of("w") == "fine");
+  agent_driver later; // its TTL passed meanwhile
+  auto old = std::get<stored_check>(kept[2].now);
+  old.valid_ns = 0;
+  CHECK_FALSE(later.agent.restore(old, later.now)); // its service is not there
+  CHECK(later.agent.restore(std::get<stored_service>(kept[0].now)));
+  CHECK(later.agent.restore(old, later.now));
+  CHECK(later.status_of("w") == "critical");
+
+  d.ask(deregister_service{"web"});
+  kept = d.agent.take_stored();
+  REQUIRE(kept.size() == 2);
+  for (const auto& k : kept)
+    CHECK(std::holds_alternative<std::monostate>(k.now));
+}
+
+TEST_CASE("the agent counts what is registered") {
+  agent_driver d;
+  d.ask(register_service{service_named("web", {ttl_check("t", 10s), tcp_check("c", 10s)}), false});
+  check_definition script;
+  script.id = script.name = "s";
+  script.args = {"/bin/true"};
+  script.interval_ns = std::chrono::nanoseconds(10s).count();
+  const auto refused_here = d.ask<refused>(register_check{script}); // scripts are off
+  CHECK(refused_here.status == 500);
+  const auto n = d.agent.counts();
+  CHECK(n.services == 1);
+  CHECK(n.checks == 2);
+  CHECK(n.ttls == 1);
+  CHECK(n.monitors == 0);
+  d.ask(deregister_service{"web"});
+  CHECK(d.agent.counts().services == 0);
+  CHECK(d.agent.counts().checks == 0);
+}
