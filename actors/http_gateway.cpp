@@ -63,6 +63,9 @@ http_gateway::http_gateway(caf::actor_config& config, asio_host* host, wiring_pt
   reader_rules_.body_bytes_max = [this](std::string_view method, std::string_view target) {
     return http::body_limit_of(method, target, settings_.routes).bytes_max;
   };
+  reader_rules_.body_streamed = [this](std::string_view method, std::string_view target) {
+    return http::body_limit_of(method, target, settings_.routes).streamed;
+  };
   if (!settings_.uuid)
     settings_.uuid = [this] {
       const auto high = random_.next();
@@ -80,6 +83,7 @@ http_gateway_actor::behavior_type http_gateway::make_behavior() {
   return {
       [this](write_results& w) { on_writes(w); },    [this](const renew_result& r) { on_renewal(r); },
       [this](read_result& r) { on_read(r); },        [this](const status_result& s) { on_status(s); },
+      [this](archive_packed& p) { on_packed(p); },   [this](archive_unpacked& u) { on_unpacked(u); },
       [this](const cluster_view& v) { on_view(v); }, [this](tick_atom) { on_tick(); },
       [this](flush_atom) { progress_touched(); },    [this](stop_atom) { stop(); },
   };
@@ -212,6 +216,13 @@ void http_gateway::understand(http_connection&, const http::raw_request& r, exch
     e.what = std::move(write->command);
   else if (auto* renewal = std::get_if<http::session_renew>(&parsed.action))
     e.what = std::move(*renewal);
+  else if (auto* save = std::get_if<http::snapshot_save>(&parsed.action))
+    e.what = *save;
+  else if (std::holds_alternative<http::snapshot_restore>(parsed.action)) {
+    e.what = http::snapshot_restore{};
+    e.transfer = std::make_unique<snapshot_transfer>();
+    e.transfer->body = r.body;
+  }
   else
     e.what = std::get<http::local_request>(parsed.action);
 }
@@ -231,6 +242,10 @@ void http_gateway::dispatch(http_connection& c, exchange& e) {
   } else if (const auto* renewal = std::get_if<http::session_renew>(&e.what)) {
     e.deadline = now() + settings_.hold + settings_.answer_slack;
     send(wires_->raft_peer, renew_session{new_id(c, e), renewal->id});
+  } else if (const auto* save = std::get_if<http::snapshot_save>(&e.what)) {
+    begin_save(c, e, *save);
+  } else if (std::holds_alternative<http::snapshot_restore>(e.what)) {
+    begin_restore(c, e);
   } else if (const auto* local = std::get_if<http::local_request>(&e.what)) {
     answer_here(c, e, *local);
   }
@@ -303,6 +318,8 @@ request_id http_gateway::new_id(http_connection& c, exchange& e) {
 }
 
 void http_gateway::forget(exchange& e) {
+  if (e.transfer != nullptr)
+    abandon(e);
   if (asked_.erase(e.id) != 0 && std::holds_alternative<http::read_request>(e.what))
     send(wires_->fsm, cancel_query{e.id});
 }
@@ -320,6 +337,11 @@ void http_gateway::count(const exchange& e, int status) {
 
 // ---- answers
 
+http_connection* http_gateway::connection_of(request_id id) const {
+  const auto it = asked_.find(id);
+  return it == asked_.end() ? nullptr : it->second.connection;
+}
+
 exchange* http_gateway::settle(request_id id) {
   const auto it = asked_.find(id);
   if (it == asked_.end())
@@ -333,9 +355,14 @@ exchange* http_gateway::settle(request_id id) {
 
 void http_gateway::on_writes(write_results& w) {
   for (auto& r : w.list) {
+    auto* c = connection_of(r.id);
     auto* e = settle(r.id);
     if (e == nullptr)
       continue;
+    if (e->transfer != nullptr) {
+      on_part_decided(*c, *e, r);
+      continue;
+    }
     const auto* command = std::get_if<state::command>(&e->what);
     if (r.outcome == wire::call_outcome::done && command != nullptr)
       e->answer = http::render_write(*command, r.reply, e->options, r.index);
@@ -369,7 +396,10 @@ void http_gateway::on_renewal(const renew_result& r) {
 }
 
 void http_gateway::on_read(read_result& r) {
-  if (auto* e = settle(r.id)) {
+  auto* c = connection_of(r.id);
+  if (auto* e = settle(r.id); e != nullptr && e->transfer != nullptr) {
+    on_checkpointed(*c, *e, r);
+  } else if (e != nullptr) {
     const auto& request = std::get<http::read_request>(e->what);
     if (auto* failed = std::get_if<failure>(&r.answer))
       e->answer = http::render_read_error(request, std::move(failed->text));

@@ -108,6 +108,10 @@ raft_peer_actor::behavior_type raft_peer::make_behavior() {
         checkpointed_ = std::max(checkpointed_, s.meta.index);
         schedule_flush();
       },
+      [this](const members_missing& m) {
+        for (const auto& uuid : m.uuids)
+          registered_members_.erase(uuid); // the next tick registers them
+      },
       [this](const status_request& s) { answer_status(s); },
       [this](tick_atom) {
         on_tick();

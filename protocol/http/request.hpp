@@ -50,6 +50,13 @@ struct session_renew {
   std::string id;
 };
 
+/// GET /v1/snapshot. The archive comes in pieces behind render_snapshot_head().
+struct snapshot_save {
+  bool stale = false;
+};
+/// PUT /v1/snapshot. The archive is the body.
+struct snapshot_restore {};
+
 /// Answered by the node that is asked, from what it knows.
 enum class local_kind : std::uint8_t {
   status_leader, status_peers, agent_self, agent_members, agent_metrics, raft_configuration, catalog_datacenters, agent_reload,
@@ -61,7 +68,7 @@ struct local_request {
   bool wan = false; ///< agent_members: names have the datacenter behind them
 };
 
-using action = std::variant<response, read_request, write_request, session_renew, local_request>;
+using action = std::variant<response, read_request, write_request, session_renew, snapshot_save, snapshot_restore, local_request>;
 
 struct parsed_request {
   http::action action; ///< a response: answer with it at once (errors, redirects, OPTIONS)
@@ -93,6 +100,7 @@ parsed_request parse(const raw_request& r, const route_settings& s, const std::f
 /// Known as soon as the header is there: the largest body this request may have, to refuse it early (413), and what to answer then.
 struct body_limit {
   std::size_t bytes_max = 0;
+  bool streamed = false; ///< the body is passed on as it comes; parse() sees none
 };
 body_limit body_limit_of(std::string_view method, std::string_view target, const route_settings& s);
 /// The 413 of contract 03 section 3 / 05 for a body of that length; 0: unknown, because it came in chunks.

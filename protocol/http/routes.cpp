@@ -33,6 +33,7 @@ constexpr route routes[] = {
     {"/v1/agent/members", method_get, get_only, "agent_members", agent_members_route},
     {"/v1/agent/metrics", method_get, get_only, "agent_metrics", agent_metrics_route},
     {"/v1/agent/reload", method_put, put_only, "agent_reload", agent_reload_route},
+    {"/v1/snapshot", method_get | method_put, "OPTIONS,GET,PUT", "snapshot", snapshot_route},
     {"/v1/operator/raft/configuration", method_get, get_only, "raft_configuration", raft_configuration_route},
 };
 

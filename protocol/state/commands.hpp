@@ -146,7 +146,31 @@ struct tombstone_reap {
   log_index up_to;
 };
 
-using command = std::variant<kv_write, txn, session_create, session_destroy, catalog_register, catalog_deregister, tombstone_reap>;
+struct dirty_row; ///< machine.hpp
+using row_batch = std::shared_ptr<const std::vector<dirty_row>>;
+
+/// A restore replaces all tables at once. Its rows are gathered first, some in each entry, so that no entry is large:
+/// begin, rows 0, rows 1, ..., commit. `id` is new for every restore. Each may be proposed again if its outcome is
+/// unknown. They answer true, or refuse with a text if another restore was begun or this one was idle for too long.
+struct restore_begin {
+  std::string id;
+  log_index archive_index; ///< up to which the archive's state had been applied
+};
+struct restore_rows {
+  std::string id;
+  std::uint64_t number = 0;
+  row_batch rows; ///< never null
+};
+struct restore_commit {
+  std::string id;
+  std::uint64_t batches = 0; ///< how many there were
+};
+struct restore_abort {
+  std::string id;
+};
+
+using command = std::variant<kv_write, txn, session_create, session_destroy, catalog_register, catalog_deregister, tombstone_reap,
+                             restore_begin, restore_rows, restore_commit, restore_abort>;
 
 // ---- answers
 
@@ -213,7 +237,9 @@ struct lock_delay_started {
   cluster_time until;
 };
 /// The tables were replaced (restore, snapshot installed): wake everybody.
-struct everything_changed {};
+struct everything_changed {
+  bool indexes_may_fall = false; ///< after a restore: wake even those whose index has not come
+};
 
 using effect = std::variant<kv_changed, kv_tree_removed, session_changed, catalog_changed, lock_delay_started, everything_changed>;
 using effects = std::vector<effect>;

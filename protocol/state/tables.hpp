@@ -6,6 +6,7 @@
 #include "protocol/state/kv_table.hpp"
 #include "protocol/state/lock_delay.hpp"
 #include "protocol/state/session_table.hpp"
+#include "protocol/state/staging.hpp"
 #include "protocol/state/tombstones.hpp"
 
 #include <algorithm>
@@ -21,6 +22,7 @@ struct tables {
   lock_delay delays{journal};
   catalog_table catalog{journal};
   counters marks{journal};
+  staging stage{journal};
 
   tables() = default;
   tables(const tables&) = delete;
