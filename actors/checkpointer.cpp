@@ -1,6 +1,7 @@
 #include "actors/checkpointer.hpp"
 
 #include "actors/log.hpp"
+#include "protocol/base/probe.hpp"
 #include "protocol/wire/command_codec.hpp"
 
 
@@ -83,6 +84,8 @@ void checkpointer::load_chunk(const raft::snapshot_read& what) {
     answer.chunk = std::move(*chunk);
   else
     answer.error = chunk.error();
+  if (!answer.error.empty())
+    PROBE("checkpoint: snapshot chunk not there");
   send(wires_->raft_peer, std::move(answer));
 }
 

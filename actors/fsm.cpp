@@ -1,6 +1,8 @@
 #include "actors/fsm.hpp"
 
 #include "actors/log.hpp"
+#include "protocol/base/mutants.hpp"
+#include "protocol/base/probe.hpp"
 #include "protocol/wire/command_codec.hpp"
 
 #include <algorithm>
@@ -32,6 +34,10 @@ fsm_actor::behavior_type fsm::make_behavior() {
       [this](const cancel_query& c) { cancel(c.id); },
       [this](const barrier_result& b) { on_barrier(b); },
       [this](const lease_extended& l) { lease_until_ = l.until; },
+      [this](const give_up_lease& g) {
+        lease_until_ = {};
+        send(wires_->raft_peer, g);
+      },
       [this](const cluster_view& v) {
         view_ = v;
         if (!v.serving) {
@@ -46,7 +52,9 @@ fsm_actor::behavior_type fsm::make_behavior() {
         if (c.error.empty()) {
           checkpointed_ = std::max(checkpointed_, c.meta.index);
         } else {
-          full_checkpoint_due_ = true; // the changed rows were handed over and are not there
+          PROBE("fsm: no room for a checkpoint");
+          // The changed rows were handed over and are not there.
+          full_checkpoint_due_ = !MUTANT(changed_rows_forgotten);
           next_checkpoint_ = now() + checkpoint_retry;
           log::error("fsm", "checkpoint not written; writes go on, the log grows until there is room",
                      {{"index", c.meta.index.value}, {"error", c.error}, {"advice", "free space on the data directory's disk"}});
@@ -71,8 +79,10 @@ void fsm::apply(const committed_entries& c) {
   forwarded_results forwarded;
   for (std::size_t i = 0; i < c.entries.size(); ++i) {
     const auto& e = c.entries[i];
-    if (e.index <= applied_.index) // an installed snapshot was ahead of it (R14)
+    if (e.index <= applied_.index) { // an installed snapshot was ahead of it (R14)
+      PROBE("fsm: entry below an installed snapshot skipped");
       continue;
+    }
     INVARIANT(e.index == applied_.index.next());
     state::reply reply;
     if (e.kind == raft::entry_kind::command) {
@@ -225,10 +235,11 @@ void fsm::on_barrier(const barrier_result& b) {
   if (!b.ok) {
     for (const auto& q : queries)
       refuse(q, b.text);
-  } else if (b.index <= applied_.index) {
+  } else if (b.index <= applied_.index || MUTANT(read_served_before_applied)) {
     for (const auto& q : queries)
       serve(q);
   } else {
+    PROBE("fsm: read waited for apply");
     until_applied_.emplace(b.index, std::move(queries));
   }
 }
@@ -246,7 +257,8 @@ void fsm::serve(const read_query& q) {
   if (q.archive)
     return archive(q);
   const auto n = q.request.min_index;
-  if (n > 0 && machine_->index_of(q.request.query).value <= n && now() < q.deadline) {
+  const bool waits = MUTANT(watch_parked_without_look) || machine_->index_of(q.request.query).value <= n;
+  if (n > 0 && waits && now() < q.deadline) {
     send(wires_->watches, park_query{q.id, q.request.query, q.deadline});
     parked_.emplace(q.id, q);
     return;
@@ -259,8 +271,12 @@ void fsm::look_again(const queries_touched& t) {
     auto it = parked_.find(id);
     if (it == parked_.end())
       continue;
-    if (!t.expired && machine_->index_of(it->second.request.query).value <= it->second.request.min_index)
+    if (!t.expired && machine_->index_of(it->second.request.query).value <= it->second.request.min_index) {
+      PROBE("watch: woken and parked again");
       continue;
+    }
+    if (t.expired)
+      PROBE("watch: answered at its deadline");
     reply_to(it->second, machine_->evaluate(it->second.request.query));
     parked_.erase(it);
     if (!t.expired)
@@ -276,19 +292,20 @@ void fsm::reply_to(const read_query& q, state::query_result result) {
     r.last_contact_ms = ms_since_leader();
     r.known_leader = !view_.soft.leader.is_zero();
   }
-  send(wires_->gateways[gateway_of(q.id)], std::move(r));
-}
-
-void fsm::refuse(const read_query& q, const std::string& text) {
   if (const auto* get = std::get_if<state::kv_get>(&q.request.query)) {
     r.lock_delay_ms = lock_delay_left_ms(get->key);
   } else if (std::holds_alternative<state::session_info>(q.request.query) && view_.serving) {
     send(wires_->reaper, std::move(r)); // it knows how long the session has got
     return;
   }
+  send(wires_->gateways[gateway_of(q.id)], std::move(r));
+}
+
+void fsm::refuse(const read_query& q, const std::string& text) {
   if (gateway_of(q.id) < wires_->gateways.size())
     send(wires_->gateways[gateway_of(q.id)], read_result{q.id, failure{text}, 0, false});
 }
+
 std::uint64_t fsm::lock_delay_left_ms(const std::string& key) const {
   const auto until = machine_->locked_out_until(key);
   if (!until)
@@ -314,6 +331,7 @@ void fsm::say_applied() {
 
 void fsm::replace(const machine_replaced& r) {
   if (r.meta.index > applied_.index) {
+    PROBE("fsm: snapshot in force");
     log::info("fsm", "snapshot in force", {{"index", r.meta.index.value}, {"keys", r.machine->key_count()}});
     machine_ = r.machine;
     applied_ = r.meta;
@@ -347,11 +365,15 @@ void fsm::start_checkpoint() {
   bytes_since_checkpoint_ = 0;
   write_checkpoint w;
   w.meta = applied_;
+  if (MUTANT(checkpoint_index_ahead))
+    w.meta.index = w.meta.index.next();
   w.digest = machine_->digest();
   w.full = full_checkpoint_due_ || machine_->replaced();
   w.rows = machine_->take_dirty();
-  if (w.full)
+  if (w.full) {
+    PROBE("fsm: checkpoint of all rows");
     w.rows = machine_->all_rows();
+  }
   full_checkpoint_due_ = false;
   send(wires_->checkpoints, std::move(w));
 }

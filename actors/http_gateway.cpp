@@ -370,6 +370,8 @@ void http_gateway::on_writes(write_results& w) {
       e->answer = http::error_response(500, std::move(r.text)); // also a renewal that found no leader
   }
   progress_touched();
+}
+
 namespace {
 
 /// Of a session that was renewed this moment.
@@ -381,8 +383,6 @@ std::uint64_t lifetime_ms(const state::session_ptr& s) {
 }
 
 } // namespace
-
-}
 
 void http_gateway::on_renewal(const renew_result& r) {
   if (auto* e = settle(r.id)) {

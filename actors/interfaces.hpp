@@ -23,7 +23,7 @@ using http_gateway_actor = caf::typed_actor<reacts_to<write_results>, reacts_to<
                                             reacts_to<flush_atom>, reacts_to<stop_atom>>;
 
 using fsm_actor = caf::typed_actor<reacts_to<committed_entries>, reacts_to<check_write>, reacts_to<read_query>, reacts_to<cancel_query>,
-                                   reacts_to<barrier_result>, reacts_to<lease_extended>, reacts_to<cluster_view>,
+                                   reacts_to<barrier_result>, reacts_to<lease_extended>, reacts_to<give_up_lease>, reacts_to<cluster_view>,
                                    reacts_to<queries_touched>, reacts_to<checkpoint_written>,
                                    reacts_to<machine_replaced>, reacts_to<tick_atom>, reacts_to<flush_atom>, reacts_to<stop_atom>>;
 
@@ -37,7 +37,7 @@ using raft_peer_actor = caf::typed_actor<
     reacts_to<propose_write>, reacts_to<renew_session>, reacts_to<barrier_request>, reacts_to<forwarded_results>,
     reacts_to<log_written>, reacts_to<frames_received>, reacts_to<peer_lost>, reacts_to<propose_internal>, reacts_to<renew_answer>,
     reacts_to<checkpoint_written>, reacts_to<peer_connected>, reacts_to<spread_atom>, reacts_to<snapshot_chunk_loaded>,
-    reacts_to<snapshot_chunk_stored>, reacts_to<snapshot_in_force>, reacts_to<members_missing>, reacts_to<status_request>, reacts_to<tick_atom>,
+    reacts_to<snapshot_chunk_stored>, reacts_to<snapshot_in_force>, reacts_to<members_missing>, reacts_to<hand_over_leadership>, reacts_to<give_up_lease>, reacts_to<change_members>, reacts_to<status_request>, reacts_to<tick_atom>,
     reacts_to<flush_atom>, reacts_to<stop_atom>>;
 
 using log_writer_actor = caf::typed_actor<reacts_to<write_log>, reacts_to<compact_log>, reacts_to<stop_atom>>;

@@ -76,9 +76,9 @@ struct read_result {
   std::variant<state::query_result, failure> answer; ///< failure: text for status 500
   std::uint64_t last_contact_ms = 0;
   bool known_leader = true;
-};
   std::uint64_t lock_delay_ms = 0;  ///< of the one key that was read; zero: none
   std::uint64_t session_ttl_ms = 0; ///< left to the one session that was read; zero: no TTL, or not known here
+};
 
 // ---- fsm -> raft_peer and back: linearizable reads
 
@@ -121,6 +121,20 @@ struct cluster_view {
 /// Own clock; raft_peer -> fsm. Until then default reads need no barrier. Zero: no lease.
 struct lease_extended {
   monotonic_time until;
+};
+
+/// -> raft_peer, on the leader: another server shall lead. Nothing happens if it cannot (not a voter, too far behind).
+struct hand_over_leadership {
+  node_id to;
+};
+/// -> raft_peer, on the leader: exactly these shall belong to the cluster (joint consensus). Nothing happens while
+/// another change is under way.
+struct change_members {
+  raft::configuration target;
+};
+/// raft_peer -> fsm -> raft_peer: default reads are over before anybody else can lead.
+struct give_up_lease {
+  node_id to; ///< who shall lead then
 };
 
 // ---- log_writer
@@ -322,6 +336,9 @@ BELAY_LOCAL_MESSAGE(committed_entries)
 BELAY_LOCAL_MESSAGE(forwarded_results)
 BELAY_LOCAL_MESSAGE(cluster_view)
 BELAY_LOCAL_MESSAGE(lease_extended)
+BELAY_LOCAL_MESSAGE(hand_over_leadership)
+BELAY_LOCAL_MESSAGE(change_members)
+BELAY_LOCAL_MESSAGE(give_up_lease)
 BELAY_LOCAL_MESSAGE(write_log)
 BELAY_LOCAL_MESSAGE(log_written)
 BELAY_LOCAL_MESSAGE(compact_log)

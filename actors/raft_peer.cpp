@@ -1,6 +1,8 @@
 #include "actors/raft_peer.hpp"
 
 #include "actors/log.hpp"
+#include "protocol/base/mutants.hpp"
+#include "protocol/base/probe.hpp"
 
 #include <algorithm>
 
@@ -64,8 +66,11 @@ raft_peer_actor::behavior_type raft_peer::make_behavior() {
       },
       [this](const propose_internal& p) {
         // R25: what a timer of an earlier leadership wants is not wanted any more.
-        if (leading() && core_.term() == p.required_term)
-          hold_write({{}, wire::call_kind::propose, p.command, now() + settings_.hold, p.required_term});
+        const bool any_term = MUTANT(timers_of_deposed_leader);
+        if (any_term || (leading() && core_.term() == p.required_term))
+          hold_write({{}, wire::call_kind::propose, p.command, now() + settings_.hold, any_term ? term_id{} : p.required_term});
+        else
+          PROBE("peer: timer of an earlier leadership dropped");
       },
       [this](const renew_answer& a) { on_renew_answer(a); },
       [this](const checkpoint_written& c) {
@@ -111,6 +116,25 @@ raft_peer_actor::behavior_type raft_peer::make_behavior() {
       [this](const members_missing& m) {
         for (const auto& uuid : m.uuids)
           registered_members_.erase(uuid); // the next tick registers them
+      },
+      [this](const hand_over_leadership& h) {
+        if (!leading() || handing_over_)
+          return;
+        handing_over_ = true;
+        send(wires_->fsm, give_up_lease{h.to});
+      },
+      [this](const give_up_lease& g) {
+        handing_over_ = false;
+        const bool begun = leading() && core_.transfer_leadership(g.to);
+        log::info("raft_peer", begun ? "leadership is handed over" : "leadership cannot be handed over to that server",
+                  {{"to", g.to.value}, {"term", core_.term().value}});
+        schedule_flush();
+      },
+      [this](const change_members& c) {
+        const bool begun = leading() && !core_.propose_configuration(c.target, settings_.wall_clock());
+        log::info("raft_peer", begun ? "membership changes" : "membership cannot be changed now",
+                  {{"voters", c.target.voters.size()}, {"term", core_.term().value}});
+        schedule_flush();
       },
       [this](const status_request& s) { answer_status(s); },
       [this](tick_atom) {
@@ -209,6 +233,8 @@ void raft_peer::publish_view() {
     if (soft_.leader != before.leader || soft_.term != before.term) {
       forwarded_unknown({}, "leadership lost while committing log");
       retry_barriers_at({});
+      if (MUTANT(read_id_reused))
+        next_read_ = 1;
     }
   }
   cluster_view v{soft_, core_.config(), self_.id, serving_};
@@ -219,7 +245,7 @@ void raft_peer::publish_view() {
 }
 
 void raft_peer::extend_lease() {
-  const monotonic_time lease{core_.lease_until()};
+  const monotonic_time lease{handing_over_ ? raft::local_time{0} : core_.lease_until()};
   if (lease == lease_sent_ || (lease > lease_sent_ && lease < lease_sent_ + lease_step))
     return;
   lease_sent_ = lease;
@@ -240,6 +266,7 @@ void raft_peer::write_next_batches() {
 void raft_peer::on_log_written(const log_written& w) {
   writing_ = false;
   if (!w.disk_full.empty()) {
+    PROBE("peer: disk full");
     if (!disk_full_)
       log::error("raft_peer", "disk full: nothing can be acknowledged here until there is room",
                  {{"error", w.disk_full}, {"advice", "free space on the disk of the data directory; it is tried again every second"}});

@@ -112,6 +112,7 @@ private:
   std::vector<raft::persist_batch> in_flight_; ///< kept to be sent again when the disk was full
   raft::soft_state soft_;
   bool serving_ = false;
+  bool handing_over_ = false; ///< the fsm was asked to give up the lease
   monotonic_time lease_sent_{};
   std::set<node_id> connected_;
   std::map<node_id, std::string> complaints_; ///< said once each

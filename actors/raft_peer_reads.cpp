@@ -1,6 +1,7 @@
 // raft_peer: up to where a linearizable read must wait. The leader asks its quorum (or its lease), a follower asks the leader.
 
 #include "actors/raft_peer.hpp"
+#include "protocol/base/probe.hpp"
 
 namespace belay::actors {
 
@@ -19,6 +20,7 @@ void raft_peer::try_barriers() {
   const bool lease = leading() && core_.lease_until() > local_now();
   for (auto& b : std::exchange(barriers_waiting_, {})) {
     if (b.lease_ok && lease) {
+      PROBE("peer: barrier answered under the lease");
       barrier_done(b, core_.commit_index());
       continue;
     }
@@ -29,6 +31,7 @@ void raft_peer::try_barriers() {
         continue;
       }
     } else if (b.asker != self_.id) { // asked while we led: the asker looks for the new leader itself
+      PROBE("peer: barrier sent back, leadership lost");
       queue_frame(b.asker, wire::read_index_reply{b.id, false, {}});
       continue;
     } else {
@@ -89,6 +92,7 @@ void raft_peer::retry_barriers_at(node_id leader) {
       ++it;
       continue;
     }
+    PROBE("peer: barrier asked again of another leader");
     barriers_waiting_.push_back(std::move(it->second));
     it = barriers_asked_.erase(it);
   }
@@ -97,6 +101,7 @@ void raft_peer::retry_barriers_at(node_id leader) {
 void raft_peer::expire_barriers() {
   const auto now = this->now();
   const auto fail = [this](const held_barrier& b) {
+    PROBE("peer: barrier given up");
     if (b.asker == self_.id)
       send(wires_->fsm, barrier_result{b.id, false, {}, no_leader});
     else

@@ -2,6 +2,8 @@
 
 #include "actors/log.hpp"
 #include "actors/raft_peer.hpp"
+#include "protocol/base/mutants.hpp"
+#include "protocol/base/probe.hpp"
 #include "protocol/wire/command_codec.hpp"
 
 namespace belay::actors {
@@ -19,6 +21,7 @@ constexpr std::chrono::seconds forward_timeout{30};
 void raft_peer::hold_write(held_write w) {
   schedule_flush();
   if (held_.size() >= held_writes::count_max || !held_.add(w)) {
+    PROBE("peer: too many writes wait");
     metrics_.refused();
     answer(w.from, wire::call_outcome::refused, overloaded);
   }
@@ -63,6 +66,7 @@ void raft_peer::propose_here(std::vector<held_write> batch) {
       origins_.push_back(w.from);
     return;
   }
+  PROBE("peer: write waits for its turn");
   // Not now (a transfer, or too much on its way): it waits for its turn or its deadline.
   for (auto& w : batch)
     held_.add(std::move(w));
@@ -70,7 +74,7 @@ void raft_peer::propose_here(std::vector<held_write> batch) {
 
 void raft_peer::forward_held(node_id leader) {
   for (auto& w : held_.take_all()) {
-    if (w.from.node != self_.id) { // once forwarded is enough (R24), and what has no origin was this node's own wish as leader
+    if (w.from.node != self_.id && !(MUTANT(timers_of_deposed_leader) && w.from.id.is_zero())) { // once forwarded is enough (R24), and what has no origin was this node's own wish as leader
       if (!w.from.id.is_zero())
         queue_frame(w.from.node, wire::forward_reply{w.from.id, wire::call_outcome::retry, {}, {}});
       continue;
@@ -83,6 +87,7 @@ void raft_peer::forward_held(node_id leader) {
 
 void raft_peer::on_forward_call(node_id from, const wire::forward_call& c) {
   if (!leading()) {
+    PROBE("peer: write forwarded to one that does not lead");
     queue_frame(from, wire::forward_reply{c.id, wire::call_outcome::retry, {}, {}});
     schedule_flush();
     return;
@@ -101,6 +106,7 @@ void raft_peer::on_forward_reply(node_id from, const wire::forward_reply& r) {
   if (g >= wires_->gateways.size())
     return;
   if (r.outcome == wire::call_outcome::retry) {
+    PROBE("peer: forwarded write asked again");
     held_.add(std::move(w)); // it was not proposed
   } else if (r.outcome != wire::call_outcome::done) {
     answer(w.from, r.outcome, r.bytes);
@@ -117,6 +123,8 @@ void raft_peer::on_forward_reply(node_id from, const wire::forward_reply& r) {
       return answer(w.from, wire::call_outcome::unknown, "answer of the leader could not be read");
     write_result result{r.id, wire::call_outcome::done, std::move(*reply), r.index, {}};
     // Who writes through this node reads his write on this node, by a stale read too.
+    if (r.index > core_.commit_index())
+      PROBE("peer: answer waits for the commit here");
     until_committed_.emplace(r.index, std::move(result));
     answer_committed();
   }
@@ -152,6 +160,8 @@ void raft_peer::on_renew_answer(const renew_answer& a) {
 }
 
 void raft_peer::answer(const origin& to, wire::call_outcome outcome, const std::string& text) {
+  if (MUTANT(unknown_told_as_refused) && outcome == wire::call_outcome::unknown)
+    outcome = wire::call_outcome::refused;
   if (to.id.is_zero())
     return;
   if (to.node != self_.id) {
@@ -186,6 +196,7 @@ void raft_peer::expire_writes() {
       ++it;
       continue;
     }
+    PROBE("peer: forwarded write never answered");
     answer(it->second.write.from, wire::call_outcome::unknown, "rpc error making call: i/o timeout");
     it = forwarded_.erase(it);
   }
@@ -193,6 +204,7 @@ void raft_peer::expire_writes() {
 
 void raft_peer::writes_unknown_from(log_index first) {
   while (!origins_.empty() && origins_first_.value + origins_.size() > first.value) {
+    PROBE("peer: own write unknown, leadership lost");
     answer(origins_.back(), wire::call_outcome::unknown, leadership_lost);
     origins_.pop_back();
   }
@@ -207,7 +219,8 @@ void raft_peer::forwarded_unknown(node_id to, const std::string& text) {
       ++it;
       continue;
     }
-    if (f.write.kind == wire::call_kind::renew_session)
+    PROBE("peer: forwarded unknown");
+    if (f.write.kind == wire::call_kind::renew_session || MUTANT(forwarded_write_retried))
       held_.add(std::move(f.write)); // harmless when done twice
     else
       answer(f.write.from, wire::call_outcome::unknown, text);

@@ -1,6 +1,8 @@
 #include "actors/session_reaper.hpp"
 
 #include "actors/log.hpp"
+#include "protocol/base/mutants.hpp"
+#include "protocol/base/probe.hpp"
 #include "protocol/wire/command_codec.hpp"
 
 namespace belay::actors {
@@ -65,7 +67,7 @@ void session_reaper::lead(const cluster_view& v) {
     deadlines_.clear();
     for (const auto& [id, s] : sessions_)
       start_timer(s);
-  } else if (!leading) {
+  } else if (!leading && !MUTANT(timers_of_deposed_leader)) {
     deadlines_.clear();
   }
   leading_ = leading;
@@ -96,11 +98,12 @@ void session_reaper::complete(read_result& r) {
 }
 
 void session_reaper::reap() {
-  if (!leading_)
+  if (!leading_ && !MUTANT(timers_of_deposed_leader))
     return;
   auto due = deadlines_.due(now(), propose_again_after);
   if (due.empty())
     return;
+  PROBE("reaper: session at the end of its time");
   log::info("session_reaper", "sessions reached twice their TTL and end", {{"count", due.size()}, {"first", due.front()}});
   send(wires_->raft_peer, propose_internal{term_, make_payload(wire::encode_command(state::session_destroy{std::move(due), "ttl"}))});
 }

@@ -91,6 +91,8 @@ void schedule::bring_back(slot& s) {
     return;
   coordinator_->jobs.push_back(s.put_aside);
   s.put_aside = nullptr;
+  s.due = s.due || s.busy;
+  s.busy = false;
 }
 
 void schedule::kill(std::size_t node) {
@@ -117,16 +119,17 @@ void schedule::kill(std::size_t node) {
 bool schedule::is_busy(std::size_t node, actor_kind kind) const {
   return std::any_of(slots_.begin(), slots_.end(), [&](const auto& item) {
     const auto& s = item.second;
-    return s.who.node == node && s.who.kind == kind && s.due && s.put_aside != nullptr;
+    return s.who.node == node && s.who.kind == kind && s.busy;
   });
 }
 
 bool schedule::finish_busy(std::size_t node, actor_kind kind) {
   for (auto& [number, s] : slots_) {
-    if (s.who.node != node || s.who.kind != kind || !s.due || s.put_aside == nullptr)
+    if (s.who.node != node || s.who.kind != kind || !s.busy)
       continue;
     coordinator_->jobs.push_front(s.put_aside);
     s.put_aside = nullptr;
+    s.busy = false;
     run_front(&s);
     return true;
   }
@@ -141,7 +144,7 @@ void schedule::resume(std::size_t node) {
   if (paused_.erase(node) == 0)
     return;
   for (auto& [number, s] : slots_)
-    if (s.who.node == node && !s.due) // who is busy comes back when that is over
+    if (s.who.node == node && !s.busy) // who is busy comes back when that is over
       bring_back(s);
 }
 
@@ -176,11 +179,11 @@ bool schedule::step(virtual_time until) {
     }
     if (s != nullptr && !s->due && busy) {
       if (const auto d = busy(s->who); d > virtual_time::zero()) {
-        s->due = true;
+        s->busy = true;
         s->put_aside = r;
         jobs.pop_front();
         after(d, [this, number = s->who.number] {
-          if (const auto it = slots_.find(number); it != slots_.end() && it->second.due)
+          if (const auto it = slots_.find(number); it != slots_.end() && it->second.busy)
             bring_back(it->second);
         });
         continue;

@@ -72,8 +72,9 @@ private:
   };
   struct slot {
     enlisted who;
-    bool due = false;              ///< its time for this message is over
     caf::resumable* put_aside = nullptr; ///< busy, or its node is paused
+    bool busy = false;                   ///< with its next message, put aside for that
+    bool due = false;                    ///< its time for that message is over
   };
 
   slot* slot_of(caf::resumable* r);

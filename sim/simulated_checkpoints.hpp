@@ -2,7 +2,6 @@
 // A checkpoint store in memory. A commit is durable upon return and whole or not at all; each row has its checksum, and
 // snapshots have the bytes that the real store gives them.
 
-#include "sim/simulated_files.hpp"
 #include "storage/checkpoint_store.hpp"
 
 #include <deque>

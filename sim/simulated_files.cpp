@@ -98,6 +98,7 @@ public:
     disk_.stop_part_ = obstacle == obstacle::stopping ? 0 : disk_.stop_part_; // what comes later is not done at all
     if (!bytes.empty())
       disk_.write(*inode_, offset, bytes);
+    disk_.counters_.writes += obstacle == obstacle::none && !full;
     disk_.told();
     if (obstacle != obstacle::none)
       return failure{"cannot write " + path_ + ": " + disk_.refusal(obstacle).text};
@@ -105,7 +106,6 @@ public:
       ++disk_.counters_.full;
       return failure{std::string(storage::no_space) + ": cannot write " + path_ + " (simulated)"};
     }
-    ++disk_.counters_.writes;
     return done{};
   }
 

@@ -20,8 +20,8 @@ class log_store {
 public:
   virtual ~log_store() = default;
 
-  /// Reads everything. A torn tail (an unfinished last write) is cut; damage elsewhere is a failure that names file and
-  /// offset.
+  /// Reads everything; what it returns is durable. A torn tail (an unfinished last write) is cut; damage elsewhere is a
+  /// failure that names file and offset.
   virtual result<loaded_log> load() = 0;
 
   /// Makes all batches durable, in order, with one sync. Each batch is atomic: after a crash it is there whole or not

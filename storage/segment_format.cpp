@@ -1,8 +1,8 @@
 #include "storage/segment_format.hpp"
 
 #include "protocol/base/bytes.hpp"
-#include "protocol/wire/entry_codec.hpp"
 #include "protocol/base/mutants.hpp"
+#include "protocol/wire/entry_codec.hpp"
 
 #include <algorithm>
 #include <cstring>

@@ -1,8 +1,8 @@
 // Reading a Raft log back: the part of segment_log that decides what is a torn write and what is damage.
 
-#include "storage/segment_log.hpp"
 #include "protocol/base/mutants.hpp"
 #include "protocol/base/probe.hpp"
+#include "storage/segment_log.hpp"
 
 #include <charconv>
 

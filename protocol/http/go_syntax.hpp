@@ -1,6 +1,7 @@
 #pragma once
 // Numbers, booleans and quoting with the rules and error texts of Go's strconv, which clients of Consul see and match.
 
+#include "protocol/base/go_quoting.hpp"
 #include "protocol/base/result.hpp"
 
 #include <cstdint>
@@ -16,15 +17,12 @@ result<std::uint64_t> read_go_uint(std::string_view text);
 std::optional<std::uint64_t> parse_go_uint(std::string_view text);
 /// 1 t T true TRUE True, 0 f F false FALSE False.
 std::optional<bool> parse_go_bool(std::string_view text);
-/// With quotes around it, as %q prints it.
-std::string go_quoted(std::string_view text);
+using belay::go_quoted;
 
 /// ASCII only, which is what names of headers and JSON members are.
 bool equal_ignoring_case(std::string_view a, std::string_view b);
 std::string lower_case(std::string_view text);
 
-/// Length in bytes of the UTF-8 character at the front; 0 if the bytes there are none. `code_point` is set unless 0.
-/// @pre !text.empty()
-std::size_t utf8_character(std::string_view text, std::uint32_t& code_point);
+using belay::utf8_character;
 
 } // namespace belay::http

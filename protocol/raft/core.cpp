@@ -1,6 +1,6 @@
-#include "protocol/raft/core_impl.hpp"
 #include "protocol/base/mutants.hpp"
 #include "protocol/base/probe.hpp"
+#include "protocol/raft/core_impl.hpp"
 
 #include <algorithm>
 

@@ -65,7 +65,7 @@ struct core::impl {
   void send_append(node_id id, follower_progress& p, bool with_entries);
   void on_append_reply(const message& m, const append_reply& r);
   void commit_by_count();
-  bool quorum_is_heard() const;
+  bool quorum_is_heard(int more_ticks = 0) const;
   std::variant<log_index, propose_error> propose(std::vector<payload> commands, cluster_time now);
 
   // ---- following.cpp: the follower's side of appends

@@ -1,9 +1,9 @@
 // Terms, votes, and who leads (dissertation chapters 3.4, 4.2.3, 6.4, 9.6).
 
-#include "protocol/raft/core_impl.hpp"
-#include "protocol/raft/quorum.hpp"
 #include "protocol/base/mutants.hpp"
 #include "protocol/base/probe.hpp"
+#include "protocol/raft/core_impl.hpp"
+#include "protocol/raft/quorum.hpp"
 
 #include <algorithm>
 
@@ -214,9 +214,8 @@ void core::impl::on_vote_request(const message& m, const vote_request& r) {
 void core::impl::on_vote_reply(const message& m, const vote_reply& r) {
   // Kind and term must be those of the campaign that is on; each voter counts once (R2).
   const bool pre_vote = r.pre_vote && !(MUTANT(vote_reply_kind_ignored) && soft.role == role::candidate);
-  const bool fits = pre_vote
-                        ? soft.role == role::pre_candidate && m.term == (r.granted ? hard.term.next() : hard.term)
-                        : soft.role == role::candidate && m.term == hard.term;
+  const bool fits = pre_vote ? soft.role == role::pre_candidate && m.term == (r.granted ? hard.term.next() : hard.term)
+                             : soft.role == role::candidate && m.term == hard.term;
   if (!fits || !config().is_voter(m.from)) {
     PROBE("raft: vote of another campaign");
     return;

@@ -1,8 +1,8 @@
 // The follower's side of appends (dissertation 3.5; conflict hints after etcd/raft).
 
-#include "protocol/raft/core_impl.hpp"
 #include "protocol/base/mutants.hpp"
 #include "protocol/base/probe.hpp"
+#include "protocol/raft/core_impl.hpp"
 
 #include <algorithm>
 
@@ -55,8 +55,7 @@ void core::impl::on_append(const message& m, const append_entries& a) {
   auto fresh = a.entries.begin();
   while (fresh != a.entries.end() &&
          (fresh->index <= log.base() ||
-          (log.holds(fresh->index) &&
-           (MUTANT(conflicting_suffix_kept) || log.term_at(fresh->index) == fresh->term))))
+          (log.holds(fresh->index) && (MUTANT(conflicting_suffix_kept) || log.term_at(fresh->index) == fresh->term))))
     ++fresh;
   if (fresh != a.entries.end()) {
     if (fresh->index <= commit || fresh->time < log.time_at(fresh->index.prev()))

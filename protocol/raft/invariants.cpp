@@ -53,6 +53,8 @@ broken_rule check_node(const core& c) {
   if (n.soft.role == role::leader) {
     RULE(n.soft.leader == n.self);
     RULE(n.hard.voted_for == n.self);
+    RULE(n.persist_age_ticks() <= n.lim.stall_elections * n.lim.election_ticks); // R5: steps down instead
+    RULE(n.quorum_is_heard(1));                                                  // section 6.2: steps down instead
     RULE(n.log.term_at(n.term_start) == n.hard.term || n.term_start <= n.log.base());
     for (const auto& [id, p] : n.followers) {
       RULE(id != n.self);

@@ -1,8 +1,8 @@
 // First configuration, joint consensus (dissertation 4.3), removal, and leadership transfer (3.10).
 
-#include "protocol/raft/core_impl.hpp"
 #include "protocol/base/mutants.hpp"
 #include "protocol/base/probe.hpp"
+#include "protocol/raft/core_impl.hpp"
 
 #include <algorithm>
 

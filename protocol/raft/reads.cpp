@@ -1,9 +1,9 @@
 // Read rounds (dissertation 6.4) and the lease (6.4.1).
 
-#include "protocol/raft/core_impl.hpp"
-#include "protocol/raft/quorum.hpp"
 #include "protocol/base/mutants.hpp"
 #include "protocol/base/probe.hpp"
+#include "protocol/raft/core_impl.hpp"
+#include "protocol/raft/quorum.hpp"
 
 #include <algorithm>
 
@@ -20,8 +20,8 @@ void core::impl::start_rounds() {
   const auto in_flight = static_cast<std::size_t>(
       std::count_if(rounds.begin(), rounds.end(), [](const read_round& r) { return !r.reads.empty(); }));
   // Before the no-op is committed the commit index may be older than what an earlier leader has answered with (R10).
-  const bool reads_may_go = !reads_waiting.empty() && (may_serve_reads() || MUTANT(read_before_noop)) &&
-                            in_flight < lim.read_rounds_max;
+  const bool reads_may_go =
+      !reads_waiting.empty() && (may_serve_reads() || MUTANT(read_before_noop)) && in_flight < lim.read_rounds_max;
   if (!reads_waiting.empty() && !may_serve_reads())
     PROBE("raft: read waits for the term's first commit");
   if (!reads_may_go && !heartbeat_due)

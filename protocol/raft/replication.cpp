@@ -1,9 +1,9 @@
 // The leader's side of appends (dissertation 3.5, 3.6.2, 10.2).
 
-#include "protocol/raft/core_impl.hpp"
-#include "protocol/raft/quorum.hpp"
 #include "protocol/base/mutants.hpp"
 #include "protocol/base/probe.hpp"
+#include "protocol/raft/core_impl.hpp"
+#include "protocol/raft/quorum.hpp"
 
 #include <algorithm>
 
@@ -83,12 +83,12 @@ void core::impl::tick_leader() {
   }
 }
 
-bool core::impl::quorum_is_heard() const {
+bool core::impl::quorum_is_heard(int more_ticks) const {
   return has_quorum(config(), [&](node_id id) {
     if (id == self)
       return true;
     auto it = followers.find(id);
-    return it != followers.end() && it->second.silent_ticks <= lim.election_ticks;
+    return it != followers.end() && it->second.silent_ticks <= lim.election_ticks + more_ticks;
   });
 }
 

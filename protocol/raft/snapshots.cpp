@@ -1,8 +1,8 @@
 // Checkpoints for followers whose next entry the leader has forgotten (dissertation chapter 5), and forgetting itself.
 
-#include "protocol/raft/core_impl.hpp"
 #include "protocol/base/mutants.hpp"
 #include "protocol/base/probe.hpp"
+#include "protocol/raft/core_impl.hpp"
 
 #include <algorithm>
 

@@ -1,9 +1,9 @@
 #include "protocol/state/reading.hpp"
 
 #include "protocol/base/check.hpp"
+#include "protocol/base/mutants.hpp"
 #include "protocol/state/key_operations.hpp"
 #include "protocol/state/transactions.hpp"
-#include "protocol/base/mutants.hpp"
 
 #include <set>
 

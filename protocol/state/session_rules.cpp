@@ -1,7 +1,7 @@
 #include "protocol/state/session_rules.hpp"
 
-#include "protocol/state/key_operations.hpp"
 #include "protocol/base/mutants.hpp"
+#include "protocol/state/key_operations.hpp"
 
 namespace belay::state {
 

@@ -1,9 +1,9 @@
 #include "protocol/state/transactions.hpp"
 
-#include "protocol/state/catalog_rules.hpp"
-#include "protocol/state/key_operations.hpp"
 #include "protocol/base/mutants.hpp"
 #include "protocol/base/probe.hpp"
+#include "protocol/state/catalog_rules.hpp"
+#include "protocol/state/key_operations.hpp"
 
 namespace belay::state {
 

@@ -1,6 +1,8 @@
 #include "protocol/watch/parked_queries.hpp"
 
 #include "protocol/base/check.hpp"
+#include "protocol/base/mutants.hpp"
+#include "protocol/base/probe.hpp"
 #include "protocol/state/folded_name.hpp"
 #include "protocol/base/mutants.hpp"
 #include "protocol/base/probe.hpp"

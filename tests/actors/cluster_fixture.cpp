@@ -124,6 +124,7 @@ http_gateway_actor cluster_fixture::spawn_gateway(std::size_t index) {
         [at](const renew_result& r) { at(r.id).renewals.push_back(r); },
         [at](const read_result& r) { at(r.id).reads.push_back(r); },
         [](const status_result&) {},
+        [](const agent_answer&) {},
         [this, index](const cluster_view& v) { nodes_[index].view = v; },
         [](tick_atom) {},
         [](flush_atom) {},
@@ -224,6 +225,7 @@ void cluster_fixture::crash(std::size_t index, bool silent) {
   n.actors.clear();
   *n.wires = {}; // handles are strong, and the actors have the wires
   n.wires.reset();
+  n.checkpoints->crash();
   net_.gone(index, silent);
 }
 
@@ -233,7 +235,7 @@ void cluster_fixture::wipe(std::size_t index) {
   n.self.id = node_id{++births_};
   n.cluster_id = 0;
   n.log = std::make_shared<memory_log>();
-  n.checkpoints = std::make_shared<memory_checkpoints>();
+  n.checkpoints = std::make_shared<sim::simulated_checkpoints>();
 }
 
 std::vector<std::size_t> cluster_fixture::all_but(std::size_t node) const {

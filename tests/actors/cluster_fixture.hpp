@@ -3,8 +3,9 @@
 
 #include "actors/fsm.hpp"
 #include "actors/raft_peer.hpp"
+#include "sim/simulated_checkpoints.hpp"
 #include "tests/actors/fake_network.hpp"
-#include "tests/actors/memory_stores.hpp"
+#include "tests/actors/memory_log.hpp"
 
 #include <caf/actor_system.hpp>
 #include <caf/actor_system_config.hpp>
@@ -79,7 +80,7 @@ public:
   node_id id_of(std::size_t node) const { return nodes_[node].self.id; }
   std::uint64_t cluster_id(std::size_t node) const { return nodes_[node].cluster_id; }
   memory_log& log(std::size_t node) { return *nodes_[node].log; }
-  memory_checkpoints& checkpoints(std::size_t node) { return *nodes_[node].checkpoints; }
+  sim::simulated_checkpoints& checkpoints(std::size_t node) { return *nodes_[node].checkpoints; }
   std::uint64_t applied(std::size_t node) const { return nodes_[node].numbers->applied_index.load(); }
   /// Waits until all living nodes have applied the same and nothing happens any more. @returns whether their digests
   /// are equal
@@ -122,7 +123,7 @@ private:
     raft::member self;
     std::uint64_t cluster_id = 0;
     std::shared_ptr<memory_log> log = std::make_shared<memory_log>();
-    std::shared_ptr<memory_checkpoints> checkpoints = std::make_shared<memory_checkpoints>();
+    std::shared_ptr<sim::simulated_checkpoints> checkpoints = std::make_shared<sim::simulated_checkpoints>();
     std::shared_ptr<metrics> counted = std::make_shared<metrics>();
     std::shared_ptr<vitals> numbers = std::make_shared<vitals>();
     wiring_ptr wires; ///< null: not running

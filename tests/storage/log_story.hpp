@@ -27,11 +27,10 @@ struct expected_log {
   std::string difference(const storage::loaded_log& found) const;
 };
 
-/// One step of a life, and the disk operations it took.
+/// One step of a life.
 struct story_step {
-  std::size_t operations_before = 0;
-  std::size_t operations_after = 0;
-  expected_log log; ///< once the step is done
+  std::size_t calls_after = 0; ///< changing calls the disk had when the step was done
+  expected_log log;            ///< once the step is done
 };
 
 /// Draws batches with all the things a batch can have.

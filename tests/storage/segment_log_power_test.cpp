@@ -1,6 +1,6 @@
 // The Raft log on a disk that fails, or loses power at any moment.
 
-#include "tests/storage/fake_disk.hpp"
+#include "sim/simulated_files.hpp"
 #include "tests/storage/log_story.hpp"
 
 #include <catch2/catch.hpp>
@@ -9,6 +9,7 @@
 
 namespace belay::tests {
 
+using sim::simulated_files;
 using storage::segment_log;
 
 namespace {
@@ -21,10 +22,61 @@ storage::segment_log_options small() {
   return o;
 }
 
-std::unique_ptr<segment_log> open_log(fake_disk& disk) {
+std::unique_ptr<segment_log> open_log(simulated_files& disk) {
   auto log = segment_log::open(disk, "raft", small());
   REQUIRE(log.ok());
   return std::move(log).value();
+}
+
+/// The disk before the first changing call, and after each.
+struct moments {
+  explicit moments(simulated_files& watched) : disk(watched) {
+    at.push_back(disk.copy());
+    wrote.push_back(false);
+    disk.changed = [this, writes = disk.counted().writes]() mutable {
+      at.push_back(disk.copy());
+      wrote.push_back(disk.counted().writes != writes);
+      writes = disk.counted().writes;
+    };
+  }
+  ~moments() { disk.changed = nullptr; }
+  moments(const moments&) = delete;
+  moments& operator=(const moments&) = delete;
+
+  simulated_files& disk;
+  std::vector<std::unique_ptr<simulated_files>> at;
+  std::vector<bool> wrote; ///< that call was a write
+};
+
+enum class ending : std::uint8_t {
+  all,     ///< everything written is there
+  nothing, ///< only what was synced
+  torn,    ///< the last write up to any byte, what came before whole
+  any,     ///< any sectors of any unsynced write; names up to any point
+};
+
+std::unique_ptr<simulated_files> after_power_loss(const simulated_files& disk, ending how, seeded_random& random) {
+  auto rest = disk.copy();
+  auto survives = how == ending::nothing ? sim::nothing_survives() : sim::all_survives();
+  if (how == ending::torn)
+    survives.bytes = [&random](const sim::unsynced_write& w) {
+      return std::vector<sim::byte_range>{{0, w.last ? random.below(w.bytes.size() + 1) : w.bytes.size()}};
+    };
+  if (how == ending::any)
+    survives = {[&random](std::size_t pending) { return random.below(pending + 1); },
+                [&random](const sim::unsynced_write& w) {
+                  std::vector<sim::byte_range> kept;
+                  const auto chance = random.below(5);
+                  for (std::size_t at = 0; at < w.bytes.size();) {
+                    const auto n = std::min<std::size_t>(w.bytes.size() - at, 512 - (w.offset + at) % 512);
+                    if (random.below(4) < chance)
+                      kept.push_back({at, n});
+                    at += n;
+                  }
+                  return kept;
+                }};
+  rest->lose_power(survives);
+  return rest;
 }
 
 /// A log's life up to its end or the first failure.
@@ -34,15 +86,14 @@ struct life {
   expected_log in_flight; ///< if failed: what the log would have become
 };
 
-life live(fake_disk& disk, std::uint64_t seed, int steps) {
+life live(simulated_files& disk, std::uint64_t seed, int steps) {
   life l;
   seeded_random random(seed);
   expected_log now;
-  l.steps.push_back({0, 0, now});
+  l.steps.push_back({0, now});
   std::unique_ptr<segment_log> log;
   for (int i = 0; i < steps; ++i) {
     story_step step;
-    step.operations_before = disk.operations().size();
     step.log = now;
     status s = done{};
     if (!log || random.below(25) == 0) {
@@ -67,17 +118,17 @@ life live(fake_disk& disk, std::uint64_t seed, int steps) {
       return l;
     }
     now = step.log;
-    step.operations_after = disk.operations().size();
+    step.calls_after = disk.counted().changes;
     l.steps.push_back(std::move(step));
   }
   return l;
 }
 
-/// What was acknowledged when `count` operations were done, and what it might have become if the step under way got
+/// What was acknowledged when `count` changing calls were done, and what it might have become if the step under way got
 /// through.
 std::pair<expected_log, expected_log> expected_after(const life& l, std::size_t count) {
   std::size_t acknowledged = 0;
-  while (acknowledged + 1 < l.steps.size() && l.steps[acknowledged + 1].operations_after <= count)
+  while (acknowledged + 1 < l.steps.size() && l.steps[acknowledged + 1].calls_after <= count)
     ++acknowledged;
   auto before = l.steps[acknowledged].log;
   const bool more = acknowledged + 1 < l.steps.size();
@@ -87,7 +138,8 @@ std::pair<expected_log, expected_log> expected_after(const life& l, std::size_t 
 }
 
 /// Opens the disk, compares, and lets the log live on: what comes next must be there after yet another power loss.
-void check_recovers(fake_disk& disk, const expected_log& before, const expected_log& after, seeded_random& random) {
+void check_recovers(simulated_files& disk, const expected_log& before, const expected_log& after,
+                    seeded_random& random) {
   auto log = open_log(disk);
   auto found = log->load();
   if (!found)
@@ -105,7 +157,7 @@ void check_recovers(fake_disk& disk, const expected_log& before, const expected_
       now.apply(b);
   }
   log.reset();
-  auto again = fake_disk::after_power_loss(disk.operations(), disk.operations().size(), survival::nothing, random);
+  auto again = after_power_loss(disk, ending::nothing, random);
   log = open_log(*again);
   found = log->load();
   if (!found)
@@ -122,28 +174,29 @@ TEST_CASE("power loss after any operation keeps what was acknowledged and nothin
   // there in parts. Wrong would be: a log that does not open, a lost acknowledged entry or vote, half a batch, a gap.
   std::size_t rebuilt = 0, operations = 0, torn = 0;
   for (std::uint64_t seed = 1; seed <= 6; ++seed) {
-    fake_disk disk;
+    simulated_files disk;
+    const moments after_call(disk);
     const auto l = live(disk, seed, 70);
     REQUIRE_FALSE(l.failed);
     seeded_random random(seed * 1000);
-    operations += disk.operations().size();
-    for (std::size_t count = 0; count <= disk.operations().size(); ++count) {
+    operations += disk.counted().changes;
+    for (std::size_t count = 0; count < after_call.at.size(); ++count) {
       const auto [before, after] = expected_after(l, count);
-      const auto at = [&](survival how) {
-        INFO("seed " << seed << ", after " << count << " operations, survival " << static_cast<int>(how));
-        auto rest = fake_disk::after_power_loss(disk.operations(), count, how, random);
+      const auto at = [&](ending how) {
+        INFO("seed " << seed << ", after " << count << " operations, ending " << static_cast<int>(how));
+        auto rest = after_power_loss(*after_call.at[count], how, random);
         check_recovers(*rest, before, after, random);
         ++rebuilt;
       };
-      at(survival::all);
-      at(survival::nothing);
-      const bool wrote = count > 0 && disk.operations()[count - 1].kind == disk_operation::kind::write;
+      at(ending::all);
+      at(ending::nothing);
+      const bool wrote = after_call.wrote[count];
       for (int i = 0; wrote && i < 4; ++i, ++torn) {
-        at(survival::torn);
-        at(survival::any);
+        at(ending::torn);
+        at(ending::any);
       }
       if (!wrote)
-        at(survival::any);
+        at(ending::any);
     }
   }
   std::cout << "power loss: " << operations << " operations, " << rebuilt << " disks rebuilt, " << 2 * torn
@@ -156,25 +209,25 @@ TEST_CASE("power loss while recovering from a power loss") {
   std::size_t rebuilt = 0;
   seeded_random random(77);
   for (std::uint64_t seed = 20; seed < 23; ++seed) {
-    fake_disk disk;
+    simulated_files disk;
+    const moments after_call(disk);
     const auto l = live(disk, seed, 40);
-    for (std::size_t count = 1; count <= disk.operations().size(); ++count) {
-      if (disk.operations()[count - 1].kind != disk_operation::kind::write)
+    for (std::size_t count = 1; count < after_call.at.size(); ++count) {
+      if (!after_call.wrote[count])
         continue;
       const auto [before, after] = expected_after(l, count);
-      auto first = fake_disk::after_power_loss(disk.operations(), count,
-                                               random.below(2) == 0 ? survival::torn : survival::any, random);
-      const auto start = first->operations().size();
+      auto first = after_power_loss(*after_call.at[count], random.below(2) == 0 ? ending::torn : ending::any, random);
+      const moments recovering(*first);
       {
         auto log = open_log(*first);
         auto found = log->load();
         if (!found)
           FAIL(found.error());
       }
-      for (auto middle = start; middle <= first->operations().size(); ++middle) {
-        for (auto how : {survival::nothing, survival::torn, survival::any}) {
-          INFO("seed " << seed << ", after " << count << " and " << middle - start << " operations");
-          auto second = fake_disk::after_power_loss(first->operations(), middle, how, random);
+      for (std::size_t middle = 0; middle < recovering.at.size(); ++middle) {
+        for (auto how : {ending::nothing, ending::torn, ending::any}) {
+          INFO("seed " << seed << ", after " << count << " and " << middle << " operations");
+          auto second = after_power_loss(*recovering.at[middle], how, random);
           check_recovers(*second, before, after, random);
           ++rebuilt;
         }
@@ -191,20 +244,23 @@ TEST_CASE("each disk call in turn fails, once or for good") {
   std::size_t failures = 0;
   seeded_random random(3);
   for (bool for_good : {true, false}) {
-    for (std::uint64_t n = 0;; ++n) {
-      fake_disk disk;
-      disk.fail_after(n, for_good);
+    for (std::uint64_t n = 1;; ++n) {
+      simulated_files disk;
+      if (for_good)
+        disk.stop_after(n, 1u << 15); // half of a write
+      else
+        disk.fail_next(n);
       const auto l = live(disk, 4, 90);
-      if (!disk.failed()) {
+      if (disk.counted().failed + disk.counted().stopped == 0) {
         CHECK_FALSE(l.failed);
         break;
       }
       INFO("call " << n << ", for good " << for_good);
       REQUIRE(l.failed);
       ++failures;
-      for (auto how : {survival::all, survival::nothing, survival::any}) {
-        auto rest = fake_disk::after_power_loss(disk.operations(), disk.operations().size(), how, random);
-        const auto [before, after] = expected_after(l, disk.operations().size());
+      for (auto how : {ending::all, ending::nothing, ending::any}) {
+        auto rest = after_power_loss(disk, how, random);
+        const auto [before, after] = expected_after(l, disk.counted().changes);
         check_recovers(*rest, before, after, random);
       }
     }
@@ -214,11 +270,11 @@ TEST_CASE("each disk call in turn fails, once or for good") {
 }
 
 TEST_CASE("after a failure the log stays closed") {
-  fake_disk disk;
+  simulated_files disk;
   auto log = open_log(disk);
   REQUIRE(log->load().ok());
   REQUIRE(log->append({batch_of({make_entry(1, 1, "a")})}).ok());
-  disk.fail_after(1, false); // the write succeeds, the sync does not
+  disk.fail_next(2); // the write succeeds, the sync does not
   REQUIRE_FALSE(log->append({batch_of({make_entry(2, 1, "b")})}).ok());
   const auto again = log->append({batch_of({make_entry(2, 1, "b")})});
   REQUIRE_FALSE(again.ok());

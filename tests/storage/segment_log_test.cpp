@@ -1,6 +1,6 @@
 // The Raft log on a disk that works.
 
-#include "tests/storage/fake_disk.hpp"
+#include "sim/simulated_files.hpp"
 #include "tests/storage/log_story.hpp"
 
 #include <catch2/catch.hpp>
@@ -9,6 +9,7 @@
 
 namespace belay::tests {
 
+using sim::simulated_files;
 using storage::segment_log;
 using storage::segment_log_options;
 
@@ -85,25 +86,25 @@ TEST_CASE("a data directory has one owner") {
 }
 
 TEST_CASE("many batches cost one write and one sync") {
-  fake_disk disk;
+  simulated_files disk;
   auto o = small(1 << 20);
   o.fill_bytes = 8 << 20; // the next segment is ready after the first append, so that filling is not counted below
   auto log = open_log(disk, o);
   loaded(*log);
   must(log->append({batch_of({make_entry(1, 1, "first")})}));
-  const auto syncs = disk.syncs();
-  const auto writes = disk.writes();
+  const auto syncs = disk.counted().syncs;
+  const auto writes = disk.counted().writes;
   std::vector<raft::persist_batch> batches;
   for (std::uint64_t i = 2; i < 258; ++i)
     batches.push_back(batch_of({make_entry(i, 1, std::string(300, 'v'))}));
   must(log->append(batches));
-  CHECK(disk.syncs() == syncs + 1);
-  CHECK(disk.writes() == writes + 1);
+  CHECK(disk.counted().syncs == syncs + 1);
+  CHECK(disk.counted().writes == writes + 1);
 }
 
 TEST_CASE("a suffix that was truncated does not come back") {
   // A follower overwrites what an old leader left: hard state, truncation and new entries in one batch.
-  fake_disk disk;
+  simulated_files disk;
   expected_log expected;
   {
     auto log = open_log(disk);
@@ -124,7 +125,7 @@ TEST_CASE("a suffix that was truncated does not come back") {
 }
 
 TEST_CASE("a restart after a snapshot drops everything before it") {
-  fake_disk disk;
+  simulated_files disk;
   {
     auto log = open_log(disk);
     loaded(*log);
@@ -140,21 +141,21 @@ TEST_CASE("a restart after a snapshot drops everything before it") {
 }
 
 TEST_CASE("batches that do not follow the log are refused before anything is written") {
-  fake_disk disk;
+  simulated_files disk;
   auto log = open_log(disk);
   loaded(*log);
   must(log->append({batch_of({make_entry(1, 1, "a")})}));
-  const auto writes = disk.writes();
+  const auto writes = disk.counted().writes;
   const auto s = log->append({batch_of({make_entry(3, 1, "c")})});
   REQUIRE_FALSE(s.ok());
   CHECK(s.error().find("entry 3 where 2 must follow") != std::string::npos);
-  CHECK(disk.writes() == writes);
+  CHECK(disk.counted().writes == writes);
   CHECK_FALSE(log->append({batch_of({make_entry(2, 1, "b")})}).ok()); // and it stays closed
 }
 
 TEST_CASE("compaction deletes whole segments, keeps the vote, and old bytes never come back") {
   // Segments are used again: frames of their former life must not be taken for new ones.
-  fake_disk disk;
+  simulated_files disk;
   expected_log expected;
   auto log = open_log(disk);
   loaded(*log);
@@ -177,7 +178,7 @@ TEST_CASE("compaction deletes whole segments, keeps the vote, and old bytes neve
   CHECK(segments_most >= 3);
   CHECK(log->counters().segments_recycled >= 10);
   CHECK(log->counters().waited_for_fill == 0);
-  CHECK(disk.names().size() <= 9);
+  CHECK(disk.paths().size() <= 9);
   log.reset();
   log = open_log(disk);
   const auto found = loaded(*log);
@@ -186,7 +187,7 @@ TEST_CASE("compaction deletes whole segments, keeps the vote, and old bytes neve
 }
 
 TEST_CASE("a value larger than a segment gets a segment of its own") {
-  fake_disk disk;
+  simulated_files disk;
   expected_log expected;
   {
     auto log = open_log(disk);
@@ -202,7 +203,7 @@ TEST_CASE("a value larger than a segment gets a segment of its own") {
 }
 
 TEST_CASE("a full disk refuses the append and leaves the log usable") {
-  fake_disk disk;
+  simulated_files disk;
   expected_log expected;
   auto log = open_log(disk);
   loaded(*log);
@@ -222,12 +223,11 @@ TEST_CASE("a full disk refuses the append and leaves the log usable") {
   // A huge append finds no place, and must not take the place of a small one later.
   CHECK(log->append({batch_of({make_entry(index, 1, std::string(50000, 'v'))})}).error().starts_with("no space"));
   {
-    auto copy = fake_disk::after_power_loss(disk.operations(), disk.operations().size(), survival::all,
-                                            *std::make_unique<seeded_random>(1));
+    auto copy = disk.copy();
     auto other = open_log(*copy);
     CHECK(expected.difference(loaded(*other)) == "");
   }
-  disk.set_capacity(UINT64_MAX); // somebody made room
+  disk.set_full(false); // somebody made room
   const auto b = batch_of({make_entry(index, 1, std::string(300, 'w'))});
   must(log->append({b}));
   expected.apply(b);
@@ -237,7 +237,7 @@ TEST_CASE("a full disk refuses the append and leaves the log usable") {
 }
 
 TEST_CASE("compaction makes room on a full disk") {
-  fake_disk disk;
+  simulated_files disk;
   auto log = open_log(disk);
   loaded(*log);
   disk.set_capacity(3 * 8192);
@@ -250,7 +250,7 @@ TEST_CASE("compaction makes room on a full disk") {
 
 TEST_CASE("a changed bit in what was written is damage, never an end") {
   // One flipped bit must not cost the acknowledged entries behind it, nor the last one.
-  fake_disk disk;
+  simulated_files disk;
   {
     auto log = open_log(disk);
     loaded(*log);
@@ -259,12 +259,12 @@ TEST_CASE("a changed bit in what was written is damage, never an end") {
   }
   seeded_random random(5);
   std::size_t flips = 0;
-  for (const auto& name : disk.names()) {
+  for (const auto& name : disk.paths()) {
     if (!name.ends_with(".segment"))
       continue;
     const auto end = disk.contents(name)->find_last_not_of('\0');
     for (std::size_t at = 0; at <= end; at += 1 + random.below(40)) {
-      auto copy = fake_disk::after_power_loss(disk.operations(), disk.operations().size(), survival::all, random);
+      auto copy = disk.copy();
       auto& bytes = *copy->contents(name);
       bytes[at] = static_cast<char>(bytes[at] ^ (1 << random.below(8)));
       const auto before = bytes;
@@ -284,18 +284,17 @@ TEST_CASE("a changed bit in what was written is damage, never an end") {
 
 TEST_CASE("a sector lost in the middle is damage, though it looks like a write that was cut") {
   // Zeros where an acknowledged frame was: only the frames behind it show that it was complete once.
-  fake_disk disk;
+  simulated_files disk;
   {
     auto log = open_log(disk);
     loaded(*log);
     for (std::uint64_t i = 1; i <= 10; ++i)
       must(log->append({batch_of({make_entry(i, 1, std::string(600, 'v'))})}));
   }
-  seeded_random random(1);
   std::size_t lost = 0;
   for (std::size_t at = 512; at < 9 * 672; at += 512, ++lost) {
-    auto copy = fake_disk::after_power_loss(disk.operations(), disk.operations().size(), survival::all, random);
-    copy->contents(storage::segment_name(1))->replace(at, 512, 512, '\0');
+    auto copy = disk.copy();
+    copy->contents("raft/" + storage::segment_name(1))->replace(at, 512, 512, '\0');
     INFO("offset " << at);
     const auto found = open_log(*copy)->load();
     REQUIRE_FALSE(found.ok());
@@ -306,19 +305,19 @@ TEST_CASE("a sector lost in the middle is damage, though it looks like a write t
 
 TEST_CASE("a changed bit in a last value that is mostly zeros is damage") {
   // Its sectors of zeros are there by right: they must not pass for ones that were never written.
-  fake_disk disk;
+  simulated_files disk;
   auto log = open_log(disk);
   loaded(*log);
   must(log->append({batch_of({make_entry(1, 1, "first")})}));
   must(log->append({batch_of({make_entry(2, 1, "a needle" + std::string(4000, '\0'))})}));
   log.reset();
-  auto& bytes = *disk.contents(storage::segment_name(1));
+  auto& bytes = *disk.contents("raft/" + storage::segment_name(1));
   bytes[bytes.find("needle")] ^= 1;
   CHECK(open_log(disk)->load().error().find("is no unfinished write") != std::string::npos);
 }
 
 TEST_CASE("a segment that is missing, shortened or of a newer version is told") {
-  fake_disk disk;
+  simulated_files disk;
   {
     auto log = open_log(disk);
     loaded(*log);
@@ -326,22 +325,21 @@ TEST_CASE("a segment that is missing, shortened or of a newer version is told") 
       must(log->append({batch_of({make_entry(i, 1, std::string(300, 'v'))})}));
     REQUIRE(log->segment_count() >= 4);
   }
-  seeded_random random(1);
-  auto copy = fake_disk::after_power_loss(disk.operations(), disk.operations().size(), survival::all, random);
+  auto copy = disk.copy();
   SECTION("missing") {
     must(copy->remove("raft/" + storage::segment_name(2)));
     CHECK(open_log(*copy)->load().error().find("is missing") != std::string::npos);
   }
   SECTION("shortened") {
-    copy->contents(storage::segment_name(2))->resize(4096);
+    copy->contents("raft/" + storage::segment_name(2))->resize(4096);
     CHECK(open_log(*copy)->load().error().find("has 4096 bytes instead of 8192") != std::string::npos);
   }
   SECTION("newer") {
-    (*copy->contents(storage::segment_name(2)))[8] = 2;
+    (*copy->contents("raft/" + storage::segment_name(2)))[8] = 2;
     CHECK(open_log(*copy)->load().error().find("format version 2") != std::string::npos);
   }
   SECTION("renamed") {
-    *copy->contents(storage::segment_name(2)) = *copy->contents(storage::segment_name(3));
+    *copy->contents("raft/" + storage::segment_name(2)) = *copy->contents("raft/" + storage::segment_name(3));
     CHECK(open_log(*copy)->load().error().find("was segment 3") != std::string::npos);
   }
 }

@@ -1,0 +1,286 @@
+#include "protocol/filter/comparison.hpp"
+
+#include "protocol/base/go_quoting.hpp"
+#include "protocol/filter/literal.hpp"
+#include "protocol/filter/row_filter.hpp"
+
+#include <boost/json/array.hpp>
+#include <boost/json/object.hpp>
+#include <boost/json/parse.hpp>
+#include <boost/json/string.hpp>
+#include <boost/system/error_code.hpp>
+#include <re2/re2.h>
+
+#include <algorithm>
+
+namespace belay::filter {
+
+namespace {
+
+bool allows(field_kind kind, match_operator op) {
+  const bool equality = op == match_operator::equal || op == match_operator::not_equal;
+  const bool containment = op == match_operator::in || op == match_operator::not_in;
+  const bool emptiness = !takes_value(op);
+  switch (kind) {
+  case field_kind::text:
+    return !emptiness;
+  case field_kind::integer:
+  case field_kind::natural:
+  case field_kind::boolean:
+    return equality;
+  case field_kind::texts:
+  case field_kind::text_map:
+  case field_kind::object_map:
+    return containment || emptiness;
+  case field_kind::objects:
+    return emptiness;
+  case field_kind::object:
+    break;
+  }
+  return false;
+}
+
+/// The words of Go's regexp/syntax.
+std::string_view go_words(re2::RE2::ErrorCode code) {
+  using re2::RE2;
+  switch (code) {
+  case RE2::ErrorBadEscape:
+    return "invalid escape sequence";
+  case RE2::ErrorBadCharClass:
+    return "invalid character class";
+  case RE2::ErrorBadCharRange:
+    return "invalid character class range";
+  case RE2::ErrorMissingBracket:
+    return "missing closing ]";
+  case RE2::ErrorMissingParen:
+    return "missing closing )";
+  case RE2::ErrorUnexpectedParen:
+    return "unexpected )";
+  case RE2::ErrorTrailingBackslash:
+    return "trailing backslash at end of expression";
+  case RE2::ErrorRepeatArgument:
+    return "missing argument to repetition operator";
+  case RE2::ErrorRepeatSize:
+    return "invalid repeat count";
+  case RE2::ErrorRepeatOp:
+    return "invalid nested repetition operator";
+  case RE2::ErrorBadPerlOp:
+    return "invalid or unsupported Perl syntax";
+  case RE2::ErrorBadUTF8:
+    return "invalid UTF-8";
+  case RE2::ErrorBadNamedCapture:
+    return "invalid named capture";
+  case RE2::ErrorPatternTooLarge:
+    return "expression too large";
+  case RE2::NoError:
+  case RE2::ErrorInternal:
+    break;
+  }
+  return "regexp/syntax: internal error";
+}
+
+const field* find_field(fields of, std::string_view name) {
+  const auto found = std::find_if(of.begin(), of.end(), [&](const field& f) { return f.name == name; });
+  return found == of.end() ? nullptr : &*found;
+}
+
+bool is_map(field_kind kind) {
+  return kind == field_kind::text_map || kind == field_kind::object_map;
+}
+
+} // namespace
+
+comparison::comparison() = default;
+comparison::comparison(comparison&&) noexcept = default;
+comparison& comparison::operator=(comparison&&) noexcept = default;
+comparison::~comparison() = default;
+
+result<comparison> comparison::bind(const match& m, fields of) {
+  comparison c;
+  c.op_ = m.op;
+  c.negative_ = is_negative(m.op);
+  c.text_ = m.value;
+  // In this order, as all of it may be wrong at once.
+  if (auto ok = c.bind_selector(m, of); !ok)
+    return failure{ok.error()};
+  if (!allows(c.kind_, m.op))
+    return failure{"Invalid match operator " + go_quoted(name_of(m.op)) + " for selector " +
+                   go_quoted(to_string(m.selector))};
+  if (auto ok = c.bind_value(m); !ok)
+    return failure{ok.error()};
+  if (auto ok = c.bind_pattern(m); !ok)
+    return failure{ok.error()};
+  return c;
+}
+
+status comparison::bind_selector(const match& m, fields of) {
+  bool behind_map = false;
+  for (std::size_t i = 0; i < m.selector.size(); ++i) {
+    const auto& name = m.selector[i];
+    if (behind_map) {
+      path_.push_back({nullptr, name});
+      kind_ = kind_ == field_kind::text_map ? field_kind::text : field_kind::object;
+      behind_map = false;
+      continue;
+    }
+    const auto* f = find_field(of, name);
+    if (f == nullptr)
+      return failure{
+          "Selector " +
+          go_quoted(to_string({m.selector.begin(), m.selector.begin() + static_cast<std::ptrdiff_t>(i + 1)})) +
+          " is not valid"};
+    path_.push_back({f, {}});
+    kind_ = f->kind;
+    of = f->fields;
+    behind_map = is_map(kind_);
+  }
+  return done{};
+}
+
+status comparison::bind_value(const match& m) {
+  if (!takes_value(m.op))
+    return done{};
+  const auto keep = [&](auto read) -> status {
+    if (!read)
+      return failure{"Failed to coerce value " + go_quoted(m.value) + " for selector " +
+                     go_quoted(to_string(m.selector)) + ": " + read.error()};
+    number_ = *read;
+    return done{};
+  };
+  switch (kind_) {
+  case field_kind::integer:
+    return keep(read_integer(m.value));
+  case field_kind::natural:
+    return keep(read_natural(m.value));
+  case field_kind::boolean:
+    return keep(read_boolean(m.value));
+  default:
+    return done{};
+  }
+}
+
+status comparison::bind_pattern(const match& m) {
+  if (m.op != match_operator::matches && m.op != match_operator::not_matches)
+    return done{};
+  if (m.value.size() > pattern_bytes_max)
+    return failure{"regular expression is longer than " + std::to_string(pattern_bytes_max) + " bytes"};
+  re2::RE2::Options options;
+  options.set_log_errors(false);
+  options.set_max_mem(static_cast<std::int64_t>(pattern_memory_bytes_max));
+  pattern_ = std::make_unique<re2::RE2>(m.value, options);
+  if (pattern_->ok())
+    return done{};
+  return failure{"Failed to compile regular expression " + go_quoted(m.value) + ": error parsing regexp: " +
+                 std::string(go_words(pattern_->error_code())) + ": `" + pattern_->error_arg() + "`"};
+}
+
+bool comparison::of_row(const void* row, std::size_t depth) const {
+  const auto* f = path_[depth].field;
+  INVARIANT(f != nullptr);
+  return of_value(f->read(row), depth + 1);
+}
+
+bool comparison::of_value(const field_value& v, std::size_t depth) const {
+  const bool at_end = depth == path_.size();
+  if (const auto* text = std::get_if<std::string_view>(&v))
+    return of_text(*text);
+  if (const auto* n = std::get_if<std::int64_t>(&v))
+    return of_integer(*n);
+  if (const auto* n = std::get_if<std::uint64_t>(&v))
+    return of_natural(*n);
+  if (const auto* b = std::get_if<bool>(&v))
+    return of_boolean(*b);
+  if (const auto* list = std::get_if<const text_list*>(&v)) {
+    if (!takes_value(op_))
+      return of_size(*list ? (*list)->size() : 0);
+    return of_presence(*list && std::find((*list)->begin(), (*list)->end(), text_) != (*list)->end());
+  }
+  if (const auto* map = std::get_if<const text_map*>(&v)) {
+    if (!at_end) {
+      const auto* entries = *map;
+      if (entries == nullptr)
+        return of_missing_key();
+      const auto found = entries->find(path_[depth].key);
+      return found == entries->end() ? of_missing_key() : of_text(found->second);
+    }
+    return takes_value(op_) ? of_presence(*map && (*map)->count(text_) != 0) : of_size(*map ? (*map)->size() : 0);
+  }
+  if (const auto* object = std::get_if<row_ref>(&v))
+    return of_row(object->row, depth);
+  if (const auto* list = std::get_if<row_list>(&v)) {
+    if (at_end)
+      return of_size(list->size);
+    // "Not" belongs to the one that matches: `Checks.Status != passing` means that there is one which is not passing.
+    for (std::size_t i = 0; i < list->size; ++i)
+      if (of_row(list->at(list->list, i).row, depth))
+        return true;
+    return false;
+  }
+  if (const auto* map = std::get_if<row_map>(&v)) {
+    const auto find = [&](std::string_view key) { return map->map ? map->find(map->map, key).row : nullptr; };
+    if (at_end)
+      return takes_value(op_) ? of_presence(find(text_) != nullptr) : of_size(map->size);
+    const auto* row = find(path_[depth].key);
+    return row ? of_row(row, depth + 1) : of_missing_key();
+  }
+  boost::system::error_code error;
+  const auto parsed = boost::json::parse(std::get<json_object>(v).text, error);
+  return of_json(error ? nullptr : &parsed, field_kind::object, depth);
+}
+
+bool comparison::of_json(const boost::json::value* v, field_kind kind, std::size_t depth) const {
+  if (kind == field_kind::objects) {
+    const auto* list = v ? v->if_array() : nullptr;
+    if (depth == path_.size())
+      return of_size(list ? list->size() : 0);
+    return list && std::any_of(list->begin(), list->end(),
+                               [&](const auto& each) { return of_json(&each, field_kind::object, depth); });
+  }
+  if (depth < path_.size()) {
+    const auto& f = *path_[depth].field;
+    const auto* object = v ? v->if_object() : nullptr;
+    return of_json(object ? object->if_contains(f.name) : nullptr, f.kind, depth + 1);
+  }
+  if (kind == field_kind::boolean)
+    return of_boolean(v && v->is_bool() && v->get_bool());
+  if (kind == field_kind::integer)
+    return of_integer(v && v->is_int64() ? v->get_int64() : 0);
+  const auto* text = v ? v->if_string() : nullptr;
+  return of_text(text ? std::string_view(text->data(), text->size()) : std::string_view());
+}
+
+/// Nothing is equal to, in, or matched by what is not there. (Consul 1.8 alone lets `matches` hold then; later versions
+/// do not.)
+bool comparison::of_missing_key() const {
+  return op_ == match_operator::is_empty || (negative_ && op_ != match_operator::is_not_empty);
+}
+
+bool comparison::of_text(std::string_view text) const {
+  if (pattern_)
+    return unless_negative(re2::RE2::PartialMatch(re2::StringPiece(text.data(), text.size()), *pattern_));
+  if (op_ == match_operator::in || op_ == match_operator::not_in)
+    return of_presence(text.find(text_) != std::string_view::npos);
+  return unless_negative(text == text_);
+}
+
+bool comparison::of_integer(std::int64_t n) const {
+  return unless_negative(n == std::get<std::int64_t>(number_));
+}
+
+bool comparison::of_natural(std::uint64_t n) const {
+  return unless_negative(n == std::get<std::uint64_t>(number_));
+}
+
+bool comparison::of_boolean(bool b) const {
+  return unless_negative(b == std::get<bool>(number_));
+}
+
+bool comparison::of_size(std::size_t size) const {
+  return unless_negative(size == 0);
+}
+
+bool comparison::of_presence(bool present) const {
+  return unless_negative(present);
+}
+
+} // namespace belay::filter

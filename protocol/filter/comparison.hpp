@@ -1,0 +1,70 @@
+#pragma once
+// One comparison of a filter, bound to a field: its value converted, its pattern compiled.
+
+#include "protocol/base/result.hpp"
+#include "protocol/filter/expression.hpp"
+#include "protocol/filter/field.hpp"
+
+#include <boost/json/value.hpp>
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+namespace re2 {
+class RE2;
+}
+
+namespace belay::filter {
+
+class comparison {
+public:
+  static result<comparison> bind(const match& m, fields of);
+
+  comparison(comparison&&) noexcept;
+  comparison& operator=(comparison&&) noexcept;
+  ~comparison();
+
+  bool holds(const void* row) const { return of_row(row, 0); }
+  bool has_pattern() const { return pattern_ != nullptr; }
+
+private:
+  /// A field of an object, or the key of a map if there is none.
+  struct step {
+    const filter::field* field = nullptr;
+    std::string key;
+  };
+
+  comparison();
+
+  status bind_selector(const match& m, fields of);
+  status bind_value(const match& m);
+  status bind_pattern(const match& m);
+
+  /// `depth`: how many steps are done.
+  bool of_row(const void* row, std::size_t depth) const;
+  bool of_value(const field_value& v, std::size_t depth) const;
+  bool of_json(const boost::json::value* v, field_kind kind, std::size_t depth) const;
+  bool of_missing_key() const;
+
+  bool of_text(std::string_view text) const;
+  bool of_integer(std::int64_t n) const;
+  bool of_natural(std::uint64_t n) const;
+  bool of_boolean(bool b) const;
+  bool of_size(std::size_t size) const;
+  bool of_presence(bool present) const;
+  /// `held`: whether the operator without "not" holds.
+  bool unless_negative(bool held) const { return held != negative_; }
+
+  std::vector<step> path_;
+  field_kind kind_ = field_kind::text; ///< at the end of the path
+  match_operator op_ = match_operator::equal;
+  bool negative_ = false;
+  std::string text_;
+  std::variant<std::int64_t, std::uint64_t, bool> number_;
+  std::unique_ptr<re2::RE2> pattern_;
+};
+
+} // namespace belay::filter

@@ -1,0 +1,42 @@
+#pragma once
+// A filter bound to a kind of rows: which of them it lets through.
+
+#include "protocol/base/result.hpp"
+#include "protocol/filter/expression.hpp"
+#include "protocol/filter/field.hpp"
+
+#include <memory>
+#include <string_view>
+
+namespace belay::filter {
+
+// Consul has no such limits. A regular expression may take this much memory; matching takes time linear in the text.
+constexpr std::size_t pattern_bytes_max = 512;
+constexpr std::size_t patterns_max = 16;
+constexpr std::size_t pattern_memory_bytes_max = 512 * 1024;
+
+class row_filter {
+public:
+  /// The failure is go-bexpr's text: of the grammar, of a selector, of an operator that the field does not have, or of
+  /// a value that is none of its type.
+  static result<row_filter> compile(std::string_view text, fields of);
+  static result<row_filter> bind(const expression& e, fields of);
+
+  row_filter(row_filter&&) noexcept;
+  row_filter& operator=(row_filter&&) noexcept;
+  ~row_filter();
+
+  /// @pre `row` is of the kind whose fields it was compiled for. May be called by several threads at a time.
+  bool accepts(const void* row) const;
+  /// Those fields, to be compared by address.
+  fields bound_to() const { return fields_; }
+
+private:
+  struct condition;
+  row_filter(fields of, std::unique_ptr<const condition> root);
+
+  fields fields_;
+  std::unique_ptr<const condition> root_;
+};
+
+} // namespace belay::filter

@@ -1,0 +1,65 @@
+#pragma once
+// Who makes things go wrong, and who sets them right again before progress is demanded.
+
+#include "sim/cluster.hpp"
+
+#include <map>
+#include <set>
+#include <string>
+
+namespace belay::sim {
+
+class nemesis {
+public:
+  nemesis(schedule& time, tape& choices, event_trace& trace, cluster& nodes, simulated_network& net, const swarm& s);
+
+  /// Acts until stop().
+  void start();
+  /// No new faults. Whatever is broken stays so until heal().
+  void stop() { acting_ = false; }
+  /// Sets everything right but for a few nodes (never so many that the others are no majority), which stay as broken as
+  /// they are or are broken now. @returns the nodes that are well
+  std::set<std::size_t> heal();
+
+  /// That node leads now.
+  void on_led(std::size_t node);
+  /// A node ended itself: somebody starts it again after a while.
+  void on_node_gone(std::size_t node);
+
+  const std::map<std::string, std::uint64_t>& counts() const { return counts_; }
+
+private:
+  void act();
+  void start_again(std::size_t node);
+  void start_later(std::size_t node, virtual_time in);
+  void hurt(const char* what) { ++counts_[what]; }
+  std::uint64_t draw(std::uint64_t n) { return tape_.choose(detail_, n); }
+  virtual_time some_time();
+  std::optional<std::size_t> some_running();
+  bool may_lose_a_disk(std::size_t node) const;
+  bool may_damage_a_disk() const;
+  void change_members();
+  void hunt(std::size_t node);
+  void lose_disk(std::size_t node);
+  void split();
+  void cut_off(std::size_t node, bool inwards, bool outwards);
+  void mend_later(std::vector<std::pair<std::size_t, std::size_t>> directions);
+  void disturb_disk();
+  void disturb_clock(std::size_t node);
+
+  schedule& time_;
+  tape& tape_;
+  event_trace& trace_;
+  cluster& nodes_;
+  simulated_network& net_;
+  swarm swarm_;
+  stream detail_; ///< of the action that is being taken
+  bool acting_ = false;
+  std::uint16_t rounds_ = 0;
+  std::uint16_t hunts_ = 0;
+  std::set<std::size_t> damaged_; ///< disks that cannot be used any more
+  std::set<std::size_t> stay_down_; ///< after heal()
+  std::map<std::string, std::uint64_t> counts_;
+};
+
+} // namespace belay::sim

@@ -1,0 +1,148 @@
+#include "sim/observer.hpp"
+
+#include "protocol/base/bytes.hpp"
+#include "protocol/base/probe.hpp"
+
+namespace belay::sim {
+
+namespace {
+
+// Rules that look at whole logs are checked so seldom, in messages of Raft peers.
+constexpr std::uint64_t whole_log_every = 64;
+constexpr std::uint64_t compare_every = 4096;
+
+const char* role_words(raft::role r) {
+  constexpr const char* names[] = {"follower", "pre-candidate", "candidate", "LEADER"};
+  return names[static_cast<std::size_t>(r)];
+}
+
+} // namespace
+
+observer::observer(schedule& time, event_trace& trace, cluster& nodes, reply_checker& replies, watch_checker& watches)
+    : time_(time), trace_(trace), nodes_(nodes), replies_(replies), watches_(watches), seen_(nodes.size()) {}
+
+void observer::complain(const char* checker, const std::string& text) {
+  if (complaint_)
+    return;
+  complaint_.emplace(checker, text);
+  trace_.line(time_.now(), nobody, std::string("BROKEN (") + checker + "): " + text);
+}
+
+void observer::before(const enlisted& who, const caf::type_erased_tuple& message) {
+  if (who.kind == actor_kind::fsm && message.match_element<actors::committed_entries>(0))
+    take_committed(who.node, message.get_as<actors::committed_entries>(0));
+  else if (who.kind == actor_kind::watches && message.match_element<actors::park_query>(0) && parked)
+    parked(who.node, message.get_as<actors::park_query>(0).id);
+}
+
+void observer::take_committed(std::size_t node, const actors::committed_entries& c) {
+  for (const auto& e : c.entries) {
+    const known_entry fact{e.term, e.time, crc32c(*e.data, static_cast<std::uint32_t>(e.kind))};
+    const auto known = committed_.size();
+    if (e.index.value > known + 1)
+      return complain("state machines", "node " + std::to_string(node) + " is to apply entry " + to_string(e.index) +
+                                            ", but nobody has seen entry " + std::to_string(known + 1) + " committed");
+    if (e.index.value == known + 1) {
+      committed_.push_back(fact);
+      complain("replies", replies_.committed(e));
+      continue;
+    }
+    const auto& before = committed_[e.index.value - 1];
+    if (before.term != fact.term || before.time != fact.time || before.crc != fact.crc)
+      return complain("state machines", "node " + std::to_string(node) + " is to apply entry " + to_string(e.index) +
+                                            " of term " + to_string(e.term) + ", another node applied one of term " +
+                                            to_string(before.term) + (before.term == fact.term ? " with other contents" : ""));
+  }
+}
+
+void observer::after(const enlisted& who) {
+  if (who.kind == actor_kind::raft_peer)
+    look_at_raft(who.node);
+  else if (who.kind == actor_kind::fsm)
+    look_at_machine(who.node);
+}
+
+void observer::look_at_raft(std::size_t node) {
+  const auto* core = nodes_.core(node);
+  if (core == nullptr)
+    return;
+  auto& seen = seen_[node];
+  if (seen.life != nodes_.life(node)) {
+    seen = {};
+    seen.life = nodes_.life(node);
+  }
+  if (seen.soft != core->soft()) {
+    seen.soft = core->soft();
+    trace_.add(seen.soft.term.value << 8 ^ static_cast<std::uint64_t>(seen.soft.role) << 4 ^ node);
+    if (trace_.wanted())
+      trace_.line(time_.now(), node, std::string("is ") + role_words(seen.soft.role) + " in term " + to_string(seen.soft.term) +
+                                         ", leader " + to_string(seen.soft.leader) + ", log up to " +
+                                         to_string(core->last_index()) + ", committed " + to_string(core->commit_index()));
+  }
+  complain("raft invariants", seen.steps.observe(*core));
+  complain("raft invariants", rules_.observe(*core));
+  ++looks_;
+  if (looks_ % whole_log_every == 0)
+    complain("raft invariants", raft::check_node(*core));
+  if (looks_ % compare_every == 0)
+    compare_logs();
+}
+
+void observer::compare_logs() {
+  for (std::size_t a = 0; a < nodes_.size(); ++a)
+    for (std::size_t b = 0; b < a; ++b)
+      if (nodes_.core(a) != nullptr && nodes_.core(b) != nullptr)
+        complain("raft invariants", raft::cluster_check::compare(*nodes_.core(a), *nodes_.core(b)));
+}
+
+void observer::look_at_machine(std::size_t node) {
+  const auto* machine = nodes_.machine(node);
+  if (machine == nullptr)
+    return;
+  const auto applied = machine->applied_index();
+  auto& seen = seen_[node];
+  if (seen.life != nodes_.life(node))
+    return look_at_raft(node);
+  if (applied == seen.applied)
+    return;
+  if (applied < seen.applied)
+    complain("state machines", "node " + std::to_string(node) + " had applied " + to_string(seen.applied) + " and now only " +
+                                   to_string(applied));
+  seen.applied = applied;
+  trace_.add(machine->digest());
+  if (applied.value >= digests_.size())
+    digests_.resize(applied.value + 64);
+  auto& [known, digest] = digests_[applied.value];
+  if (known && digest != machine->digest())
+    complain("digests", "node " + std::to_string(node) + " at index " + to_string(applied) +
+                            " does not have the digest that another node had there");
+  known = true;
+  digest = machine->digest();
+  complain("watches", watches_.applied(node, nodes_.life(node), applied, time_.now()));
+}
+
+void observer::on_node_gone(std::size_t node) {
+  complain("watches", watches_.node_stopped(node, time_.now()));
+  seen_[node].steps.forget();
+}
+
+void observer::on_node_paused(std::size_t node) {
+  complain("watches", watches_.node_stopped(node, time_.now()));
+}
+
+void observer::on_node_resumed(std::size_t node) {
+  complain("watches", watches_.node_resumed(node, time_.now()));
+}
+
+void observer::finish() {
+  compare_logs();
+  for (std::size_t i = 0; i < nodes_.size(); ++i) {
+    if (const auto* core = nodes_.core(i))
+      complain("raft invariants", raft::check_node(*core));
+    if (const auto* machine = nodes_.machine(i))
+      if (machine->digest() != machine->recompute_digest())
+        complain("digests", "node " + std::to_string(i) + ": the digest kept and the digest of the rows differ");
+  }
+}
+
+} // namespace belay::sim

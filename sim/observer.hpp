@@ -1,0 +1,75 @@
+#pragma once
+// Looks at every node after every message: Raft's rules, the same log for all state machines, the same digest at the
+// same index, and what checkers of replies and watches need to know.
+
+#include "sim/cluster.hpp"
+#include "sim/reply_checker.hpp"
+#include "sim/watch_checker.hpp"
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace belay::sim {
+
+class observer {
+public:
+  observer(schedule& time, event_trace& trace, cluster& nodes, reply_checker& replies, watch_checker& watches);
+
+  /// Before an actor handles that message.
+  void before(const enlisted& who, const caf::type_erased_tuple& message);
+  /// After it did.
+  void after(const enlisted& who);
+  void on_led() { ++elections_; }
+  void on_node_gone(std::size_t node);
+  void on_node_paused(std::size_t node);
+  void on_node_resumed(std::size_t node);
+  /// At the end of a run: logs compared with each other, digests computed from scratch.
+  void finish();
+
+  /// Told of each query that a node begins to hold.
+  std::function<void(std::size_t node, request_id id)> parked;
+
+  std::uint64_t elections() const { return elections_; }
+  /// The first broken rule: checker and text.
+  const std::optional<std::pair<std::string, std::string>>& complaint() const { return complaint_; }
+
+private:
+  struct seen_of_node {
+    raft::step_check steps;
+    raft::soft_state soft;
+    log_index applied;
+    int life = -1;
+  };
+  struct known_entry {
+    term_id term;
+    cluster_time time;
+    std::uint32_t crc = 0;
+  };
+
+  void look_at_raft(std::size_t node);
+  void look_at_machine(std::size_t node);
+  void take_committed(std::size_t node, const actors::committed_entries& c);
+  void compare_logs();
+  void complain(const char* checker, const std::string& text);
+  void complain(const char* checker, const broken& b) {
+    if (b)
+      complain(checker, *b);
+  }
+
+  schedule& time_;
+  event_trace& trace_;
+  cluster& nodes_;
+  reply_checker& replies_;
+  watch_checker& watches_;
+  raft::cluster_check rules_;
+  std::vector<seen_of_node> seen_;
+  std::vector<known_entry> committed_; ///< by index - 1
+  std::vector<std::pair<bool, std::uint64_t>> digests_; ///< by index: known, value
+  std::uint64_t looks_ = 0;
+  std::uint64_t elections_ = 0;
+  std::optional<std::pair<std::string, std::string>> complaint_;
+};
+
+} // namespace belay::sim

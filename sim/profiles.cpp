@@ -1,0 +1,47 @@
+#include "sim/run.hpp"
+
+#include <algorithm>
+
+namespace belay::sim {
+
+using std::chrono::seconds;
+
+namespace {
+
+std::vector<profile> all_profiles() {
+  profile swarm;
+  profile calm;
+  calm.name = "calm";
+  calm.faults = false;
+  profile brief;
+  brief.name = "brief";
+  brief.chaos = seconds(15);
+  brief.calm = seconds(5);
+  profile endurance;
+  endurance.name = "endurance";
+  endurance.chaos = seconds(560);
+  endurance.calm = seconds(40);
+  return {swarm, calm, brief, endurance};
+}
+
+} // namespace
+
+std::optional<profile> profile_named(std::string_view name) {
+  const auto all = all_profiles();
+  const auto found = std::find_if(all.begin(), all.end(), [name](const profile& p) { return p.name == name; });
+  return found == all.end() ? std::nullopt : std::optional(*found);
+}
+
+std::vector<std::string> profile_names() {
+  std::vector<std::string> names;
+  for (const auto& p : all_profiles())
+    names.push_back(p.name);
+  return names;
+}
+
+const char* name_of(verdict v) {
+  constexpr const char* names[] = {"passed", "safety", "liveness", "nondeterminism"};
+  return names[static_cast<std::size_t>(v)];
+}
+
+} // namespace belay::sim

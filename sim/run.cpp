@@ -1,0 +1,318 @@
+#include "sim/run.hpp"
+
+#include "actors/log.hpp"
+#include "protocol/base/check.hpp"
+#include "protocol/base/probe.hpp"
+#include "sim/linearizability.hpp"
+#include "sim/nemesis.hpp"
+#include "sim/node_failure.hpp"
+#include "sim/observer.hpp"
+#include "sim/workload.hpp"
+
+#include <algorithm>
+
+namespace belay::sim {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+namespace {
+
+// How long a healed majority may take, in virtual time, for each step of its recovery. Above the longest election, the
+// longest time a request is held and the longest outage that may be in force when the healing begins.
+constexpr seconds recovery_max{40};
+// Black-box search for a linearization: on these runs only, the other checkers see more for less.
+constexpr std::uint64_t search_every = 16;
+
+std::string broken_check; // the text of an INVARIANT that failed
+
+void note_broken_check(const char* text) {
+  broken_check = text;
+  throw node_failure{};
+}
+
+watch_rules watch_rules_of(const swarm& s) {
+  watch_rules r;
+  // A message to or from the registry may itself take so long.
+  if (s.faults.slow_actors)
+    r.slack = seconds(2);
+  if (s.faults.clock_wild) // clocks may jump ahead by any time
+    r.fastest_clock = 1'000'000;
+  else if (s.faults.clock_rate)
+    r.fastest_clock = 1.05;
+  return r;
+}
+
+/// One run, from beginning to end.
+class simulation {
+public:
+  simulation(tape& choices, const run_options& options)
+      : tape_(choices), profile_(options.profile), trace_(options.trace), swarm_(draw_swarm(choices, options.profile)),
+        time_(choices, trace_), net_(time_, choices, trace_), nodes_(time_, choices, trace_, net_, swarm_),
+        replies_({swarm_.lease_is_safe()}), watches_(replies_.model(), watch_rules_of(swarm_)), watcher_(time_, trace_, nodes_, replies_, watches_),
+        clients_(time_, choices, trace_, nodes_, swarm_, replies_, watches_), nemesis_(time_, choices, trace_, nodes_, net_, swarm_) {
+    net_.faults = swarm_.network;
+    time_.shuffle_per_million = swarm_.shuffle_per_million;
+    time_.before = [this](const enlisted& who, const caf::type_erased_tuple& m) { watcher_.before(who, m); };
+    time_.after_message = [this](const enlisted& who) {
+      watcher_.after(who);
+      nodes_.bury_the_dead();
+    };
+    time_.busy = [this](const enlisted& who) { return busy(who); };
+    watcher_.parked = [this](std::size_t node, request_id id) { clients_.on_parked(node, id); };
+    nodes_.led = [this](std::size_t node) {
+      watcher_.on_led();
+      nemesis_.on_led(node);
+    };
+    nodes_.paused = [this](std::size_t node) { watcher_.on_node_paused(node); };
+    nodes_.resumed = [this](std::size_t node) { watcher_.on_node_resumed(node); };
+    nodes_.gone = [this](std::size_t node) {
+      watcher_.on_node_gone(node);
+      clients_.on_node_gone(node);
+      nemesis_.on_node_gone(node);
+    };
+  }
+
+  ~simulation() { nodes_.gone = nullptr; } // those who want to know go first
+  simulation(const simulation&) = delete;
+  simulation& operator=(const simulation&) = delete;
+
+  run_report go() {
+    report_.seed = tape_.seed();
+    if (trace_.wanted())
+      trace_.line(time_.now(), nobody, "seed " + std::to_string(tape_.seed()) + ": " + describe(swarm_));
+    try {
+      nemesis_.start();
+      clients_.start();
+      if (run_until(profile_.chaos))
+        recover();
+      if (fine()) {
+        watcher_.finish();
+        if (fine())
+          judge_at_the_end();
+      }
+    } catch (const node_failure&) { // an invariant failed outside of an actor
+    }
+    fill_in();
+    return report_;
+  }
+
+private:
+  bool fine() {
+    if (report_.outcome != verdict::passed)
+      return false;
+    if (!broken_check.empty())
+      fail(verdict::safety, "invariants", broken_check);
+    else if (watcher_.complaint())
+      fail(verdict::safety, watcher_.complaint()->first, watcher_.complaint()->second);
+    else if (clients_.complaint())
+      fail(verdict::safety, clients_.complaint()->first, clients_.complaint()->second);
+    return report_.outcome == verdict::passed;
+  }
+
+  void fail(verdict v, const std::string& checker, const std::string& what) {
+    report_.outcome = v;
+    report_.checker = checker;
+    report_.what = what;
+  }
+
+  /// @returns false: a rule was broken.
+  bool run_until(virtual_time end) {
+    while (fine())
+      if (!time_.step(end))
+        return true;
+    return false;
+  }
+
+  bool run_until_so(const std::function<bool()>& so, virtual_time limit) {
+    const auto end = time_.now() + limit;
+    while (fine() && !so())
+      if (!run_until(std::min<virtual_time>(end, time_.now() + milliseconds(10))) || time_.now() >= end)
+        return fine() && so();
+    return fine();
+  }
+
+  virtual_time busy(const enlisted& who) {
+    const stream s{stream_kind::disk, static_cast<std::uint16_t>(256 + who.node)};
+    if (who.kind == actor_kind::log || who.kind == actor_kind::checkpoints) {
+      auto d = swarm_.disk_latency;
+      if (who.kind == actor_kind::checkpoints)
+        d *= 10;
+      // Every now and then a sync takes long.
+      if (const auto n = tape_.choose_rarely(s, 100, 3'000); n != 0)
+        d *= static_cast<std::int64_t>(n);
+      return std::max<virtual_time>(d, nodes_.disk(who.node).stalled_until() - time_.now());
+    }
+    if (swarm_.slow_per_million > 0 && who.node != nobody)
+      if (const auto n = tape_.choose_rarely({stream_kind::schedule, 1}, 60, swarm_.slow_per_million); n != 0)
+        return milliseconds(n);
+    return virtual_time::zero();
+  }
+
+  // ---- after the faults
+
+  void recover() {
+    clients_.stop_writing();
+    well_ = nemesis_.heal();
+    const auto healed_at = time_.now();
+    if (trace_.wanted())
+      trace_.line(time_.now(), nobody, "the faults are over");
+    const auto until = [&](const char* what, const std::function<bool()>& so) {
+      if (fine() && !run_until_so(so, recovery_max) && fine())
+        fail(verdict::liveness, what, describe_nodes());
+    };
+    until("leader", [this] { return agreed_leader().has_value(); });
+    until("convergence", [this] { return agreed_leader() && converged(); });
+    report_.heal_to_convergence = std::chrono::duration_cast<milliseconds>(time_.now() - healed_at);
+    if (!fine())
+      return;
+    // A write through each of the well must be done, and wake everybody who waits for that key.
+    for (const auto node : members()) {
+      for (const auto& key : clients_.keys()) {
+        std::uint64_t id = 0;
+        until("write", [this, node, &key, &id] {
+          if (id == 0 || (clients_.find(id).result != outcome::pending && clients_.find(id).result != outcome::done))
+            id = nodes_.running(node) ? clients_.put(node, key) : 0;
+          return id != 0 && clients_.find(id).result == outcome::done;
+        });
+        if (!fine())
+          return;
+      }
+    }
+    // Every key that anybody may wait for was written: nobody waits any more with what was so before.
+    std::vector<std::uint64_t> waiting;
+    for (const auto node : members())
+      for (auto id : clients_.parked_at(node))
+        if (clients_.find(id).read->min_index < replies_.committed().value && clients_.find(id).invoked < time_.now())
+          waiting.push_back(id);
+    until("watches", [&] {
+      return std::all_of(waiting.begin(), waiting.end(),
+                         [&](std::uint64_t id) { return clients_.find(id).result != outcome::pending || clients_.find(id).read->min_index >= last_change(id); });
+    });
+    until("convergence", [this] { return agreed_leader() && converged(); });
+    // The rest of the calm: nothing more may go wrong.
+    if (fine())
+      run_until(std::max<virtual_time>(profile_.chaos + profile_.calm, time_.now()));
+  }
+
+  /// Of the key or prefix that a query waits for; the keys were all written by recover().
+  std::uint64_t last_change(std::uint64_t id) {
+    const auto& o = clients_.find(id);
+    const auto* machine = nodes_.machine(o.node);
+    return machine == nullptr ? 0 : machine->index_of(o.read->query).value;
+  }
+
+  /// Well, and in the configuration.
+  std::vector<std::size_t> members() {
+    std::vector<std::size_t> found;
+    const auto config = nodes_.configuration();
+    for (auto i : well_)
+      if (nodes_.running(i) && config.is_voter(nodes_.id_of(i)))
+        found.push_back(i);
+    return found;
+  }
+
+  std::optional<std::size_t> agreed_leader() {
+    const auto leader = nodes_.leader();
+    if (!leader || !well_.contains(*leader))
+      return std::nullopt;
+    const auto& config = nodes_.view(*leader).config;
+    for (auto i : well_) {
+      if (nodes_.state(i) == node_state::down && (nodes_.life(i) > 0))
+        return std::nullopt;
+      if (!nodes_.running(i))
+        continue;
+      if (!config.contains(nodes_.id_of(i)) || nodes_.view(i).soft.leader != nodes_.id_of(*leader) ||
+          nodes_.view(i).soft.term != nodes_.view(*leader).soft.term)
+        return std::nullopt;
+    }
+    return leader;
+  }
+
+  bool converged() {
+    std::optional<std::pair<log_index, std::uint64_t>> first;
+    for (auto i : well_) {
+      const auto* machine = nodes_.machine(i);
+      if (machine == nullptr)
+        continue;
+      const std::pair now{machine->applied_index(), machine->digest()};
+      if (first && *first != now)
+        return false;
+      first = now;
+    }
+    return true;
+  }
+
+  std::string describe_nodes() {
+    std::string text;
+    for (std::size_t i = 0; i < nodes_.size(); ++i) {
+      const auto* core = nodes_.core(i);
+      text += "n" + std::to_string(i) + (well_.contains(i) ? ": " : " (broken): ") + (core == nullptr ? "down" : core->describe()) + "; ";
+    }
+    return text;
+  }
+
+  void judge_at_the_end() {
+    if (auto broken = replies_.finish())
+      return fail(verdict::safety, "replies", *broken);
+    if (auto broken = watches_.finish(time_.now()))
+      return fail(verdict::safety, "watches", *broken);
+    if (tape_.seed() % search_every != 0)
+      return;
+    const auto searched = check_linearizability(register_history(clients_.history(), swarm_.lease_is_safe()));
+    if (searched.verdict == linearizable::no)
+      fail(verdict::safety, "linearizability", "key " + searched.key + ": " + searched.text);
+    if (searched.verdict == linearizable::gave_up)
+      PROBE("sim: linearizability search gave up");
+  }
+
+  void fill_in() {
+    auto& r = report_;
+    if (r.outcome == verdict::passed)
+      fine();
+    r.trace_hash = trace_.hash();
+    r.events = trace_.events();
+    r.duration = time_.now();
+    r.choices = tape_.taken().size();
+    r.elections = watcher_.elections();
+    r.faults = nemesis_.counts();
+    r.longest_write_gap = std::chrono::duration_cast<milliseconds>(clients_.longest_write_gap());
+    for (const auto& o : clients_.history()) {
+      ++r.operations;
+      r.done += o.result == outcome::done ? 1 : 0;
+      r.refused += o.result == outcome::refused ? 1 : 0;
+      r.unknown += o.result == outcome::unknown ? 1 : 0;
+    }
+  }
+
+  tape& tape_;
+  profile profile_;
+  event_trace trace_;
+  swarm swarm_;
+  schedule time_;
+  simulated_network net_;
+  cluster nodes_;
+  reply_checker replies_;
+  watch_checker watches_;
+  observer watcher_;
+  workload clients_;
+  nemesis nemesis_;
+  std::set<std::size_t> well_;
+  run_report report_;
+};
+
+} // namespace
+
+run_report run(tape& choices, const run_options& options) {
+  broken_check.clear();
+  on_check_failed(note_broken_check);
+  belay::log::settings quiet;
+  quiet.to_stdout = false;
+  belay::log::configure(quiet);
+  simulation s(choices, options);
+  auto report = s.go();
+  on_check_failed(nullptr);
+  return report;
+}
+
+} // namespace belay::sim

@@ -1,0 +1,34 @@
+#include "tests/actors/memory_log.hpp"
+
+#include <algorithm>
+
+namespace belay::actors::testing {
+
+status memory_log::append(const std::vector<raft::persist_batch>& batches) {
+  if (full_) {
+    ++refused_;
+    return failure{"no space left on the simulated disk"};
+  }
+  auto& entries = kept_.entries;
+  for (const auto& b : batches) {
+    if (b.hard)
+      kept_.hard = *b.hard;
+    if (b.restart_after)
+      entries.clear();
+    if (b.truncate_from)
+      std::erase_if(entries, [&](const raft::entry& e) { return e.index >= *b.truncate_from; });
+    for (const auto& e : b.entries) {
+      if (!entries.empty() && e.index != entries.back().index.next())
+        return failure{"gap before entry " + to_string(e.index)};
+      entries.push_back(e);
+    }
+  }
+  return done{};
+}
+
+status memory_log::compact(log_index first_kept) {
+  std::erase_if(kept_.entries, [&](const raft::entry& e) { return e.index < first_kept; });
+  return done{};
+}
+
+} // namespace belay::actors::testing
