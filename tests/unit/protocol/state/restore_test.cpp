@@ -60,12 +60,17 @@ void reload(driver& d) {
   d.m = std::move(fresh);
 }
 
+std::vector<kv_entry_ptr> all_keys(const driver& d) {
+  return std::get<kv_entries>(d.m.evaluate(kv_list{""}).data).entries;
+}
+
 /// All that clients can see.
 std::string seen(const driver& d) {
   std::string out;
-  for (const auto& e : std::get<kv_entries>(d.m.evaluate(kv_list{""}).data).entries)
+  for (const auto& e : all_keys(d))
     out += e->key + "=" + *e->value + "@" + to_string(e->modify_index) + "/" + e->session + "/" + std::to_string(e->fence) + " ";
-  for (const auto& s : std::get<sessions>(d.m.evaluate(session_list{}).data).list)
+  const auto listed = std::get<sessions>(d.m.evaluate(session_list{}).data).list;
+  for (const auto& s : listed)
     out += s->id + " ";
   for (const char* prefix : {"", "a", "b", "d/", "x"})
     out += std::to_string(d.prefix_index(prefix)) + " ";
@@ -321,7 +326,7 @@ TEST_CASE("fences never go back, whatever happens between two grants") {
       case 7:
         if (random.below(8) == 0) {
           REQUIRE(restore(d, archives[random.below(archives.size())], std::to_string(step)));
-          for (const auto& e : std::get<kv_entries>(d.m.evaluate(kv_list{""}).data).entries)
+          for (const auto& e : all_keys(d))
             if (!e->session.empty())
               granted(e->key, e->session, e->fence, true);
         }
