@@ -40,6 +40,7 @@ public:
 
   /// For checks between two messages, on the thread of this actor.
   const state::machine& machine() const { return *machine_; }
+  monotonic_time lease_until() const { return lease_until_; }
 
 private:
   struct read_group {

@@ -58,7 +58,7 @@ std::string uuid_of(std::uint64_t high, std::uint64_t low) {
 http_gateway::http_gateway(caf::actor_config& config, asio_host* host, wiring_ptr wires, gateway_settings settings,
                            metrics& m)
     : hosted(config, host), asio_(host), wires_(std::move(wires)), settings_(std::move(settings)), metrics_(m),
-      random_(settings_.seed) {
+      random_(settings_.seed), ids_(settings_.number, settings_.seed) {
   reader_rules_.header_bytes_max = settings_.header_bytes_max;
   reader_rules_.body_bytes_max = [this](std::string_view method, std::string_view target) {
     return http::body_limit_of(method, target, settings_.routes).bytes_max;
@@ -312,7 +312,7 @@ void http_gateway::answer_here(http_connection& c, exchange& e, const http::loca
 }
 
 request_id http_gateway::new_id(http_connection& c, exchange& e) {
-  e.id = request_id{(static_cast<std::uint64_t>(settings_.number) << 48) | (next_id_++ & 0xFFFF'FFFF'FFFFULL)};
+  e.id = ids_.next();
   asked_.insert_or_assign(e.id, asked{&c, &e});
   return e.id;
 }

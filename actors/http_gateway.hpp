@@ -6,6 +6,7 @@
 #include "actors/interfaces.hpp"
 #include "actors/local_answers.hpp"
 #include "actors/metrics.hpp"
+#include "actors/request_ids.hpp"
 #include "protocol/base/random.hpp"
 
 #include <functional>
@@ -128,7 +129,7 @@ private:
   std::unordered_map<std::string, int> connections_of_client_;
   std::vector<std::unique_ptr<http_reader>> spare_readers_;
 
-  std::uint64_t next_id_ = 1;
+  request_ids ids_;
   std::unordered_map<request_id, asked> asked_;
   std::vector<std::shared_ptr<http_connection>> touched_; ///< have new answers
   cluster_view view_;

@@ -37,7 +37,7 @@ raft_peer::raft_peer(caf::actor_config& config, actor_host* host, wiring_ptr wir
                      metrics& m)
     : hosted(config, host), wires_(std::move(wires)), settings_(std::move(settings)), self_(std::move(self)),
       formation_(std::move(formation)), core_(self_.id, settings_.limits, restored, settings_.seed), vitals_(std::move(v)),
-      metrics_(m), checkpointed_(restored.snapshot.index), checkpoint_term_(restored.snapshot.term) {}
+      metrics_(m), checkpointed_(restored.snapshot.index), checkpoint_term_(restored.snapshot.term), read_ids_(settings_.seed) {}
 
 raft_peer_actor::behavior_type raft_peer::make_behavior() {
   return {
@@ -66,9 +66,8 @@ raft_peer_actor::behavior_type raft_peer::make_behavior() {
       },
       [this](const propose_internal& p) {
         // R25: what a timer of an earlier leadership wants is not wanted any more.
-        const bool any_term = MUTANT(timers_of_deposed_leader);
-        if (any_term || (leading() && core_.term() == p.required_term))
-          hold_write({{}, wire::call_kind::propose, p.command, now() + settings_.hold, any_term ? term_id{} : p.required_term});
+        if (leading() && core_.term() == p.required_term)
+          hold_write({{}, wire::call_kind::propose, p.command, now() + settings_.hold, p.required_term});
         else
           PROBE("peer: timer of an earlier leadership dropped");
       },
@@ -233,8 +232,9 @@ void raft_peer::publish_view() {
     if (soft_.leader != before.leader || soft_.term != before.term) {
       forwarded_unknown({}, "leadership lost while committing log");
       retry_barriers_at({});
+      ask_again();
       if (MUTANT(read_id_reused))
-        next_read_ = 1;
+        read_ids_ = fresh_numbers(settings_.seed);
     }
   }
   cluster_view v{soft_, core_.config(), self_.id, serving_};
@@ -301,6 +301,7 @@ void raft_peer::on_tick() {
   core_.tick(now);
   if (leading())
     vitals_->leader_heard_ns.store(now.count(), std::memory_order_relaxed);
+  ask_again();
   expire_writes();
   expire_barriers();
   form_cluster();

@@ -5,6 +5,7 @@
 #include "actors/host.hpp"
 #include "actors/interfaces.hpp"
 #include "actors/metrics.hpp"
+#include "actors/request_ids.hpp"
 #include "actors/surroundings.hpp"
 #include "actors/vitals.hpp"
 #include "protocol/raft/formation.hpp"
@@ -65,6 +66,7 @@ private:
   void answer_committed();
   void send_answers();
   void expire_writes();
+  void ask_again();
   void writes_unknown_from(log_index first);
   void forwarded_unknown(node_id to, const std::string& text);
   void take_origins(const std::vector<raft::entry>& committed, std::vector<origin>& origins);
@@ -119,15 +121,16 @@ private:
   std::set<std::string> registered_members_;
 
   held_writes held_;
+  held_writes asked_in_vain_; ///< whom we took for the leader does not lead: next tick, or when a leader is known
   std::deque<origin> origins_; ///< of entries proposed here, from origins_first_ on
   log_index origins_first_;
   std::unordered_map<request_id, forwarded_write> forwarded_;
   std::multimap<log_index, write_result> until_committed_; ///< forwarded writes that are done, but not here yet
   std::vector<write_results> answers_; ///< by gateway
 
-  std::vector<held_barrier> barriers_waiting_;
+  std::vector<held_barrier> barriers_waiting_, barriers_asked_in_vain_;
   std::unordered_map<std::uint64_t, held_barrier> barriers_asked_; ///< by the fresh id of the attempt
-  std::uint64_t next_read_ = 1;
+  fresh_numbers read_ids_;
 };
 
 } // namespace belay::actors

@@ -24,7 +24,7 @@ void raft_peer::try_barriers() {
       barrier_done(b, core_.commit_index());
       continue;
     }
-    const auto attempt = next_read_++; // never reused: R11
+    const auto attempt = read_ids_.next(); // never reused: R11
     if (leading()) {
       if (!core_.read(attempt)) {
         barriers_waiting_.push_back(std::move(b));
@@ -81,7 +81,7 @@ void raft_peer::on_read_index_reply(const wire::read_index_reply& r) {
   if (r.ok)
     send(wires_->fsm, barrier_result{it->second.id, true, r.index, {}});
   else
-    barriers_waiting_.push_back(std::move(it->second)); // tried again with the next tick
+    barriers_asked_in_vain_.push_back(std::move(it->second));
   barriers_asked_.erase(it);
 }
 

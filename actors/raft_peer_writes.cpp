@@ -6,6 +6,9 @@
 #include "protocol/base/probe.hpp"
 #include "protocol/wire/command_codec.hpp"
 
+#include <algorithm>
+#include <iterator>
+
 namespace belay::actors {
 
 namespace {
@@ -74,7 +77,7 @@ void raft_peer::propose_here(std::vector<held_write> batch) {
 
 void raft_peer::forward_held(node_id leader) {
   for (auto& w : held_.take_all()) {
-    if (w.from.node != self_.id && !(MUTANT(timers_of_deposed_leader) && w.from.id.is_zero())) { // once forwarded is enough (R24), and what has no origin was this node's own wish as leader
+    if (w.from.node != self_.id) { // once forwarded is enough (R24), and what has no origin was this node's own wish as leader
       if (!w.from.id.is_zero())
         queue_frame(w.from.node, wire::forward_reply{w.from.id, wire::call_outcome::retry, {}, {}});
       continue;
@@ -107,7 +110,7 @@ void raft_peer::on_forward_reply(node_id from, const wire::forward_reply& r) {
     return;
   if (r.outcome == wire::call_outcome::retry) {
     PROBE("peer: forwarded write asked again");
-    held_.add(std::move(w)); // it was not proposed
+    (MUTANT(asked_again_at_once) ? held_ : asked_in_vain_).add(std::move(w)); // it was not proposed
   } else if (r.outcome != wire::call_outcome::done) {
     answer(w.from, r.outcome, r.bytes);
   } else if (w.kind == wire::call_kind::renew_session) {
@@ -179,6 +182,14 @@ void raft_peer::send_answers() {
   for (std::size_t g = 0; g < answers_.size(); ++g)
     if (!answers_[g].list.empty())
       send(wires_->gateways[g], std::exchange(answers_[g], {}));
+}
+
+/// Who was asked did not lead. At once it would be asked the same again, as fast as the wire allows.
+void raft_peer::ask_again() {
+  for (auto& w : asked_in_vain_.take_all())
+    held_.add(std::move(w));
+  std::move(barriers_asked_in_vain_.begin(), barriers_asked_in_vain_.end(), std::back_inserter(barriers_waiting_));
+  barriers_asked_in_vain_.clear();
 }
 
 void raft_peer::expire_writes() {

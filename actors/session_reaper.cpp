@@ -1,7 +1,6 @@
 #include "actors/session_reaper.hpp"
 
 #include "actors/log.hpp"
-#include "protocol/base/mutants.hpp"
 #include "protocol/base/probe.hpp"
 #include "protocol/wire/command_codec.hpp"
 
@@ -67,7 +66,7 @@ void session_reaper::lead(const cluster_view& v) {
     deadlines_.clear();
     for (const auto& [id, s] : sessions_)
       start_timer(s);
-  } else if (!leading && !MUTANT(timers_of_deposed_leader)) {
+  } else if (!leading) {
     deadlines_.clear();
   }
   leading_ = leading;
@@ -98,7 +97,7 @@ void session_reaper::complete(read_result& r) {
 }
 
 void session_reaper::reap() {
-  if (!leading_ && !MUTANT(timers_of_deposed_leader))
+  if (!leading_)
     return;
   auto due = deadlines_.due(now(), propose_again_after);
   if (due.empty())

@@ -78,23 +78,23 @@ result<cluster::found_on_disk> cluster::load(node& n) {
   return found;
 }
 
-bool cluster::start(std::size_t index) {
+status cluster::start(std::size_t index) {
   auto& n = nodes_[index];
   INVARIANT(n.state == node_state::down);
   auto found = load(n);
   if (!found) {
     PROBE("sim: a node found its disk damaged");
+    n.disk->crash(crash_kind::kill, tape_, disk_stream(index)); // nobody uses what was opened
     trace_.add(0xdead + index);
     if (trace_.wanted())
       trace_.line(time_.now(), index, "does not start: " + found.error());
-    return false;
+    return failure{found.error()};
   }
   if (trace_.wanted())
     trace_.line(time_.now(), index, "starts as server " + to_string(n.self.id) + ", log up to " +
                                         to_string(found->raft.entries.empty() ? found->raft.snapshot.index
                                                                               : found->raft.entries.back().index));
   ++n.life;
-  n.requests = 0;
   n.view = {};
   n.failing = false;
   n.state = node_state::running;
@@ -107,7 +107,7 @@ bool cluster::start(std::size_t index) {
     throw node_failure{};
   };
   spawn(index, std::move(*found));
-  return true;
+  return done{};
 }
 
 void cluster::spawn(std::size_t index, found_on_disk found) {
@@ -124,9 +124,12 @@ void cluster::spawn(std::size_t index, found_on_disk found) {
   auto peer_settings = swarm_.peer;
   // Elections are shuffled by the seed of the run and by who and when this is; not by the tape, which may change.
   peer_settings.seed = tape_.seed() * 1000 + index * 100 + static_cast<std::uint64_t>(n.life);
+  n.requests = request_ids(0, peer_settings.seed);
   peer_settings.wall_clock = machine_settings.wall_clock;
   peer_settings.joined = [this, index](std::uint64_t id) { nodes_[index].cluster_id = id; };
-  raft::formation formation(n.self, "dc1", static_cast<std::uint32_t>(swarm_.nodes), n.cluster_id);
+  // Who comes later is started without bootstrap_expect: three that have not met the cluster yet would form another.
+  const auto expect = index < swarm_.nodes ? swarm_.nodes : 0;
+  raft::formation formation(n.self, "dc1", static_cast<std::uint32_t>(expect), n.cluster_id);
 
   auto& w = *n.wires;
   w.log = system.spawn<log_writer>(n.wires, n.disk->log(), m);
@@ -283,6 +286,11 @@ const raft::core* cluster::core(std::size_t node) const {
 
 const state::machine* cluster::machine(std::size_t node) const {
   return nodes_[node].fsm == nullptr ? nullptr : &nodes_[node].fsm->machine();
+}
+
+bool cluster::has_lease(std::size_t node) const {
+  const auto& n = nodes_[node];
+  return n.fsm != nullptr && n.fsm->lease_until() > n.clock->now();
 }
 
 std::optional<std::size_t> cluster::leader() const {

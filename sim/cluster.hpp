@@ -3,6 +3,7 @@
 
 #include "actors/fsm.hpp"
 #include "actors/raft_peer.hpp"
+#include "actors/request_ids.hpp"
 #include "protocol/raft/invariants.hpp"
 #include "sim/simulated_clock.hpp"
 #include "sim/simulated_disk.hpp"
@@ -30,8 +31,8 @@ public:
   std::size_t size() const { return nodes_.size(); }
 
   // ---- nodes
-  /// @returns false: what is on its disk cannot be used (damaged); it stays down.
-  bool start(std::size_t node);
+  /// @returns a failure if what is on its disk cannot be used: it stays down.
+  status start(std::size_t node);
   void kill(std::size_t node);
   /// Its machine goes off: what was not synced may be gone, a write that was going on may be there in part.
   void power_off(std::size_t node);
@@ -51,6 +52,8 @@ public:
   /// Null: not running.
   const raft::core* core(std::size_t node) const;
   const state::machine* machine(std::size_t node) const;
+  /// Answers default reads without asking anybody, at this moment of its own clock.
+  bool has_lease(std::size_t node) const;
   /// Serves as the leader of the highest term; nullopt: nobody does.
   std::optional<std::size_t> leader() const;
   /// The configuration in force at whoever knows the most.
@@ -61,7 +64,7 @@ public:
   simulated_clock& clock(std::size_t node) { return *nodes_[node].clock; }
   /// The actors' handles of a node that is not down.
   const actors::wiring& wires(std::size_t node) const { return *nodes_[node].wires; }
-  request_id next_request(std::size_t node) { return request_id{++nodes_[node].requests}; }
+  request_id next_request(std::size_t node) { return nodes_[node].requests.next(); }
 
   // ---- who wants to know
   std::function<void(std::size_t node, int life, client_answer)> answered;
@@ -89,7 +92,7 @@ private:
     bool failing = false; ///< has decided to end
     bool ending = false;  ///< is being ended
     int life = 0;
-    std::uint64_t requests = 0;
+    actors::request_ids requests{0, 0};
   };
 
   struct found_on_disk {

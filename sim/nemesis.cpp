@@ -58,7 +58,9 @@ void nemesis::act() {
     }
     break;
   case action::power:
-    if (f.power) {
+    if (const auto leader = nodes_.leader(); f.power && leader && draw(3) == 2) {
+      tempt_to_forget(*leader, forgetting::by_power);
+    } else if (f.power) {
       hurt("power");
       nodes_.power_off(*victim);
       start_later(*victim, some_time());
@@ -77,16 +79,12 @@ void nemesis::act() {
   case action::pause:
     if (f.pause) {
       hurt("pause");
-      nodes_.pause(*victim);
-      time_.after(some_time(), [this, node = *victim, life = nodes_.life(*victim)] {
-        if (nodes_.life(node) == life && nodes_.state(node) == node_state::paused && !stay_down_.contains(node))
-          nodes_.resume(node);
-      });
+      stand_still(*victim, some_time());
     }
     break;
   case action::partition:
     if (f.partition)
-      split();
+      split(1 + draw((std::uint64_t{1} << nodes_.size()) - 2));
     break;
   case action::one_way:
     if (f.one_way) {
@@ -105,8 +103,11 @@ void nemesis::act() {
   case action::isolate_leader:
     if (const auto leader = nodes_.leader(); f.isolate_leader && leader) {
       hurt("isolate-leader");
-      const auto how = draw(3);
-      cut_off(*leader, how != 1, how != 2);
+      const auto how = draw(5);
+      if (how < 3)
+        cut_off(*leader, how != 1, how != 2);
+      else
+        outrun(*leader);
     }
     break;
   case action::disk:
@@ -131,6 +132,13 @@ void nemesis::act() {
       const auto& voters = nodes_.view(*leader).config.voters;
       hurt("transfer");
       caf::anon_send(nodes_.wires(*leader).raft_peer, actors::hand_over_leadership{voters[draw(voters.size())]});
+      // The old leader does not hear that there is a new one, or the new one is not heard.
+      if (const auto whom = draw(3); whom != 0)
+        time_.after(milliseconds(draw(120)), [this, node = whom == 1 ? *leader : draw(nodes_.size()), detail = detail_] {
+          detail_ = detail;
+          if (acting_ && nodes_.running(node))
+            cut_off(node, true, true);
+        });
     }
     break;
   case action::clock:
@@ -144,6 +152,14 @@ void nemesis::act() {
   case action::count:
     break;
   }
+}
+
+void nemesis::stand_still(std::size_t node, virtual_time d) {
+  nodes_.pause(node);
+  time_.after(d, [this, node, life = nodes_.life(node)] {
+    if (nodes_.life(node) == life && nodes_.state(node) == node_state::paused && !stay_down_.contains(node))
+      nodes_.resume(node);
+  });
 }
 
 virtual_time nemesis::some_time() {
@@ -169,9 +185,13 @@ void nemesis::start_later(std::size_t node, virtual_time in) {
 }
 
 void nemesis::start_again(std::size_t node) {
-  if (nodes_.start(node))
+  const auto started = nodes_.start(node);
+  if (started) {
+    damaged_.erase(node); // all of the disk was read: the bit was one that does not matter
     return;
-  damaged_.insert(node);
+  }
+  if (damaged_.insert(node).second && !complaint_)
+    complaint_ = "node " + std::to_string(node) + " does not start, although nothing has damaged its disk: " + started.error();
   // What an operator does with a damaged disk: a new one, once the others have all that this server may have promised.
   if (may_lose_a_disk(node)) {
     lose_disk(node);
@@ -232,39 +252,68 @@ void nemesis::disturb_disk() {
   if (!victim)
     return;
   auto& disk = nodes_.disk(*victim);
-  switch (draw(4)) {
-  case 0:
-    if (f.disk_full) {
-      hurt("disk-full");
-      disk.set_full(true);
-      trace_.line(time_.now(), *victim, "disk is full");
-      time_.after(some_time(), [&disk] { disk.set_full(false); });
-    }
-    break;
-  case 1:
-    if (f.disk_stall) {
-      hurt("disk-stall");
-      disk.stall_until(time_.now() + some_time());
-      trace_.line(time_.now(), *victim, "disk hangs");
-    }
-    break;
-  case 2:
-    if (f.disk_error) {
-      hurt("disk-error");
-      disk.fail_next(1 + draw(4));
-      trace_.line(time_.now(), *victim, "disk is about to fail a call");
-    }
-    break;
-  case 3:
-    if (f.bit_flip && may_damage_a_disk()) {
-      hurt("bit-flip");
-      nodes_.kill(*victim);
-      disk.flip_bit(tape_, detail_);
-      trace_.line(time_.now(), *victim, "a bit on its disk is flipped");
-      start_later(*victim, some_time());
-    }
-    break;
+  std::vector<bool fault_set::*> possible;
+  for (const auto fault : {&fault_set::disk_full, &fault_set::disk_stall, &fault_set::disk_error, &fault_set::bit_flip})
+    if (f.*fault)
+      possible.push_back(fault);
+  if (possible.empty())
+    return;
+  const auto fault = possible[draw(possible.size())];
+  if (fault == &fault_set::disk_full) {
+    hurt("disk-full");
+    disk.set_full(true);
+    trace_.line(time_.now(), *victim, "disk is full");
+    time_.after(some_time(), [&disk] { disk.set_full(false); });
+  } else if (fault == &fault_set::disk_stall) {
+    hurt("disk-stall");
+    disk.stall_until(time_.now() + some_time());
+    trace_.line(time_.now(), *victim, "disk hangs");
+  } else if (fault == &fault_set::disk_error) {
+    hurt("disk-error");
+    disk.fail_next(1 + draw(4));
+    trace_.line(time_.now(), *victim, "disk is about to fail a call");
+  } else if (const auto leader = nodes_.leader(); leader && nodes_.size() == 3 && draw(3) != 0) {
+    tempt_to_forget(*leader, forgetting::by_damage);
+  } else if (may_damage_a_disk()) {
+    hurt("bit-flip");
+    flip_bit(*victim, some_time());
   }
+}
+
+void nemesis::flip_bit(std::size_t node, virtual_time down) {
+  nodes_.kill(node);
+  nodes_.disk(node).flip_bit(tape_, detail_);
+  damaged_.insert(node);
+  trace_.line(time_.now(), node, "a bit on its disk is flipped");
+  start_later(node, down);
+}
+
+// For a while only the leader and one follower know what is committed. Then one of the two forgets (if it can), and the
+// other cannot be asked.
+void nemesis::tempt_to_forget(std::size_t leader, forgetting how) {
+  if (nodes_.size() != 3)
+    return;
+  const auto follower = (leader + 1 + draw(2)) % 3;
+  const auto lagging = 3 - leader - follower;
+  const bool of_leader = how == forgetting::by_power && draw(2) == 1;
+  const auto witness = of_leader ? leader : follower, other = of_leader ? follower : leader;
+  cut_off(lagging, true, true);
+  time_.after(milliseconds(100 + draw(300)), [this, how, witness, other, lagging, detail = detail_] {
+    detail_ = detail;
+    if (!acting_ || !nodes_.running(witness) || !nodes_.running(other))
+      return;
+    if (how == forgetting::by_power) {
+      hurt("power");
+      nodes_.power_off(witness);
+      start_later(witness, milliseconds(20));
+    } else if (may_damage_a_disk()) {
+      hurt("bit-flip");
+      flip_bit(witness, milliseconds(20));
+    }
+    cut_off(other, true, true);
+    net_.mend(witness, lagging);
+    net_.mend(lagging, witness);
+  });
 }
 
 // ---- leaders and members
@@ -287,7 +336,7 @@ void nemesis::on_led(std::size_t node) {
 
 void nemesis::hunt(std::size_t node) {
   hurt("leader-hunt");
-  switch (draw(5)) {
+  switch (draw(8)) {
   case 0:
     nodes_.kill(node);
     start_later(node, milliseconds(20 + draw(200)));
@@ -302,12 +351,27 @@ void nemesis::hunt(std::size_t node) {
   case 3:
     cut_off(node, true, false);
     break;
-  default: // cut off with a part of the others, and one of those is started anew
+  case 4: // it does not know yet that it was cut off when it goes on
     cut_off(node, true, true);
-    if (const auto other = some_running(); other && *other != node) {
-      nodes_.kill(*other);
-      start_later(*other, milliseconds(10 + draw(60)));
-    }
+    stand_still(node, milliseconds(300 + draw(2000)));
+    break;
+  case 5:
+    tempt_to_forget(node, forgetting::by_power);
+    break;
+  default:
+    outrun(node);
+  }
+}
+
+// It is cut off, the others know at once, and one of them has just forgotten whom it heard.
+void nemesis::outrun(std::size_t leader) {
+  cut_off(leader, true, true);
+  for (std::size_t i = 0; i < nodes_.size(); ++i)
+    if (i != leader)
+      net_.reset(leader, i);
+  if (const auto other = some_running(); other && *other != leader) {
+    nodes_.kill(*other);
+    start_later(*other, milliseconds(1 + draw(40)));
   }
 }
 
@@ -316,14 +380,23 @@ void nemesis::change_members() {
   if (!leader)
     return;
   std::vector<raft::member> chosen;
+  std::uint64_t side = 0;
   for (std::size_t i = 0; i < nodes_.size(); ++i)
-    if (nodes_.life(i) > 0 && draw(3) != 0)
+    if (nodes_.life(i) > 0 && draw(3) != 0) {
       chosen.push_back(nodes_.member(i));
+      side |= std::uint64_t{1} << i;
+    }
   if (chosen.size() < 2)
     return;
   hurt("reconfigure");
   trace_.line(time_.now(), *leader, "is asked to change the members to " + std::to_string(chosen.size()) + " servers");
   caf::anon_send(nodes_.wires(*leader).raft_peer, actors::change_members{raft::configuration_of_voters(std::move(chosen))});
+  if (draw(2) == 1) // those who stay and those who go do not hear of each other any more
+    time_.after(std::chrono::microseconds(draw(6'000)), [this, side, detail = detail_] {
+      detail_ = detail;
+      if (acting_)
+        split(side);
+    });
 }
 
 // ---- wires and clocks
@@ -352,9 +425,8 @@ void nemesis::cut_off(std::size_t node, bool inwards, bool outwards) {
   mend_later(std::move(directions));
 }
 
-void nemesis::split() {
+void nemesis::split(std::uint64_t sides) {
   hurt("partition");
-  const auto sides = 1 + draw((std::uint64_t{1} << nodes_.size()) - 2);
   std::vector<std::pair<std::size_t, std::size_t>> directions;
   for (std::size_t a = 0; a < nodes_.size(); ++a)
     for (std::size_t b = 0; b < nodes_.size(); ++b)
@@ -397,10 +469,11 @@ std::set<std::size_t> nemesis::heal() {
   std::size_t spare = 0;
   const bool all_here = std::all_of(config.members.begin(), config.members.end(),
                                     [this](const raft::member& m) { return nodes_.node_of(m.id).has_value(); });
-  if (all_here && !config.joint() && config.learners.empty() && config.voters.size() >= 3 && swarm_.spares == 0 && damaged_.empty() &&
-      !swarm_.faults.bit_flip && !swarm_.faults.disk_loss)
+  if (all_here && !swarm_.faults.reconfigure && !config.joint() && config.learners.empty() && config.voters.size() >= 3 && damaged_.empty())
     spare = (config.voters.size() - 1) / 2;
   const auto broken = swarm_.faults.kill || swarm_.faults.partition || swarm_.faults.pause ? draw(spare + 1) : 0;
+  if (const auto leader = nodes_.leader(); leader && broken > 0 && *leader < swarm_.nodes && draw(2) == 1)
+    stay_down_.insert(*leader);
   while (stay_down_.size() < broken)
     stay_down_.insert(draw(swarm_.nodes));
   std::set<std::size_t> well;

@@ -4,6 +4,7 @@
 #include "sim/cluster.hpp"
 
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 
@@ -27,6 +28,8 @@ public:
   void on_node_gone(std::size_t node);
 
   const std::map<std::string, std::uint64_t>& counts() const { return counts_; }
+  /// A node that should have started did not; nullopt: none.
+  const std::optional<std::string>& complaint() const { return complaint_; }
 
 private:
   void act();
@@ -38,10 +41,16 @@ private:
   std::optional<std::size_t> some_running();
   bool may_lose_a_disk(std::size_t node) const;
   bool may_damage_a_disk() const;
+  void outrun(std::size_t leader);
   void change_members();
+  void stand_still(std::size_t node, virtual_time d);
   void hunt(std::size_t node);
   void lose_disk(std::size_t node);
-  void split();
+  void flip_bit(std::size_t node, virtual_time down);
+  enum class forgetting : std::uint8_t { by_power, by_damage };
+  void tempt_to_forget(std::size_t leader, forgetting how);
+  /// @param sides a bit for each node: who has it does not hear who has it not
+  void split(std::uint64_t sides);
   void cut_off(std::size_t node, bool inwards, bool outwards);
   void mend_later(std::vector<std::pair<std::size_t, std::size_t>> directions);
   void disturb_disk();
@@ -60,6 +69,7 @@ private:
   std::set<std::size_t> damaged_; ///< disks that cannot be used any more
   std::set<std::size_t> stay_down_; ///< after heal()
   std::map<std::string, std::uint64_t> counts_;
+  std::optional<std::string> complaint_;
 };
 
 } // namespace belay::sim

@@ -10,6 +10,8 @@ namespace {
 // Rules that look at whole logs are checked so seldom, in messages of Raft peers.
 constexpr std::uint64_t whole_log_every = 64;
 constexpr std::uint64_t compare_every = 4096;
+// A request is held for 7 s at most and asked again with every tick of 25 ms, of a clock that may run 1.6 times as fast.
+constexpr std::uint32_t forwarded_max = 500;
 
 const char* role_words(raft::role r) {
   constexpr const char* names[] = {"follower", "pre-candidate", "candidate", "LEADER"};
@@ -18,8 +20,10 @@ const char* role_words(raft::role r) {
 
 } // namespace
 
-observer::observer(schedule& time, event_trace& trace, cluster& nodes, reply_checker& replies, watch_checker& watches)
-    : time_(time), trace_(trace), nodes_(nodes), replies_(replies), watches_(watches), seen_(nodes.size()) {}
+observer::observer(schedule& time, event_trace& trace, cluster& nodes, reply_checker& replies, watch_checker& watches,
+                   bool lease_is_safe)
+    : time_(time), trace_(trace), nodes_(nodes), replies_(replies), watches_(watches), seen_(nodes.size()),
+      lease_is_safe_(lease_is_safe) {}
 
 void observer::complain(const char* checker, const std::string& text) {
   if (complaint_)
@@ -33,6 +37,45 @@ void observer::before(const enlisted& who, const caf::type_erased_tuple& message
     take_committed(who.node, message.get_as<actors::committed_entries>(0));
   else if (who.kind == actor_kind::watches && message.match_element<actors::park_query>(0) && parked)
     parked(who.node, message.get_as<actors::park_query>(0).id);
+  else if (who.kind == actor_kind::links && message.match_element<actors::send_frames>(0))
+    count_forwarded(who.node, message.get_as<actors::send_frames>(0));
+  else if (who.kind == actor_kind::raft_peer && message.match_element<actors::barrier_request>(0))
+    barrier_asked(who.node, message.get_as<actors::barrier_request>(0));
+  else if (who.kind == actor_kind::fsm && message.match_element<actors::barrier_result>(0))
+    barrier_answered(who.node, message.get_as<actors::barrier_result>(0));
+}
+
+// Whoever asks for a barrier must see all that was committed anywhere by then.
+void observer::barrier_asked(std::size_t node, const actors::barrier_request& b) {
+  if (!b.lease_ok || lease_is_safe_)
+    barriers_[{node, nodes_.life(node), b.id}] = rules_.committed();
+}
+
+void observer::barrier_answered(std::size_t node, const actors::barrier_result& b) {
+  const auto it = barriers_.find({node, nodes_.life(node), b.id});
+  if (it == barriers_.end())
+    return;
+  if (b.ok && b.index < it->second)
+    complain("barriers", "node " + std::to_string(node) + " may read at index " + to_string(b.index) + ", but when it asked, " +
+                             to_string(it->second) + " was committed");
+  barriers_.erase(it);
+}
+
+// Nobody can become the leader while another may still answer from what it knows; of an earlier term he can (votes that
+// were read late), because he commits nothing any more.
+void observer::check_leases(std::size_t new_leader) {
+  for (std::size_t i = 0; i < nodes_.size(); ++i)
+    if (i != new_leader && nodes_.has_lease(i) && nodes_.core(i)->term() < nodes_.core(new_leader)->term())
+      complain("leases", "node " + std::to_string(new_leader) + " became the leader while node " + std::to_string(i) +
+                             " had a lease");
+}
+
+void observer::count_forwarded(std::size_t node, const actors::send_frames& frames) {
+  for (const auto& [to, frame] : frames.list)
+    if (const auto* call = std::get_if<wire::forward_call>(&frame))
+      if (++forwarded_[{node, nodes_.life(node), call->id}] == forwarded_max)
+        complain("forwarding", "request " + to_string(call->id) + " of node " + std::to_string(node) + " was forwarded " +
+                                   std::to_string(forwarded_max) + " times");
 }
 
 void observer::take_committed(std::size_t node, const actors::committed_entries& c) {
@@ -60,6 +103,23 @@ void observer::after(const enlisted& who) {
     look_at_raft(who.node);
   else if (who.kind == actor_kind::fsm)
     look_at_machine(who.node);
+  else if (who.kind == actor_kind::checkpoints)
+    look_at_checkpoint(who.node);
+}
+
+void observer::look_at_checkpoint(std::size_t node) {
+  const auto info = nodes_.disk(node).checkpoints()->info();
+  if (!info || !*info)
+    return;
+  auto& seen = seen_[node];
+  if (seen.id != nodes_.id_of(node)) {
+    seen.id = nodes_.id_of(node);
+    seen.checkpoint = {};
+  }
+  if ((*info)->meta.index < seen.checkpoint)
+    complain("checkpoints", "node " + std::to_string(node) + " had a checkpoint at " + to_string(seen.checkpoint) +
+                                " and put an older one in its place, at " + to_string((*info)->meta.index));
+  seen.checkpoint = (*info)->meta.index;
 }
 
 void observer::look_at_raft(std::size_t node) {
@@ -68,11 +128,15 @@ void observer::look_at_raft(std::size_t node) {
     return;
   auto& seen = seen_[node];
   if (seen.life != nodes_.life(node)) {
-    seen = {};
+    seen.steps = {};
+    seen.soft = {};
+    seen.applied = {};
     seen.life = nodes_.life(node);
   }
   if (seen.soft != core->soft()) {
     seen.soft = core->soft();
+    if (seen.soft.role == raft::role::leader && lease_is_safe_)
+      check_leases(node);
     trace_.add(seen.soft.term.value << 8 ^ static_cast<std::uint64_t>(seen.soft.role) << 4 ^ node);
     if (trace_.wanted())
       trace_.line(time_.now(), node, std::string("is ") + role_words(seen.soft.role) + " in term " + to_string(seen.soft.term) +

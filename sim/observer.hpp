@@ -15,7 +15,9 @@ namespace belay::sim {
 
 class observer {
 public:
-  observer(schedule& time, event_trace& trace, cluster& nodes, reply_checker& replies, watch_checker& watches);
+  /// @param lease_is_safe false: clocks may be so wrong that leases overlap
+  observer(schedule& time, event_trace& trace, cluster& nodes, reply_checker& replies, watch_checker& watches,
+           bool lease_is_safe);
 
   /// Before an actor handles that message.
   void before(const enlisted& who, const caf::type_erased_tuple& message);
@@ -40,6 +42,8 @@ private:
     raft::step_check steps;
     raft::soft_state soft;
     log_index applied;
+    log_index checkpoint;
+    node_id id;
     int life = -1;
   };
   struct known_entry {
@@ -50,7 +54,12 @@ private:
 
   void look_at_raft(std::size_t node);
   void look_at_machine(std::size_t node);
+  void look_at_checkpoint(std::size_t node);
   void take_committed(std::size_t node, const actors::committed_entries& c);
+  void count_forwarded(std::size_t node, const actors::send_frames& frames);
+  void barrier_asked(std::size_t node, const actors::barrier_request& b);
+  void barrier_answered(std::size_t node, const actors::barrier_result& b);
+  void check_leases(std::size_t new_leader);
   void compare_logs();
   void complain(const char* checker, const std::string& text);
   void complain(const char* checker, const broken& b) {
@@ -67,6 +76,9 @@ private:
   std::vector<seen_of_node> seen_;
   std::vector<known_entry> committed_; ///< by index - 1
   std::vector<std::pair<bool, std::uint64_t>> digests_; ///< by index: known, value
+  std::map<std::tuple<std::size_t, int, request_id>, std::uint32_t> forwarded_; ///< how often, by node, life and request
+  std::map<std::tuple<std::size_t, int, std::uint64_t>, log_index> barriers_; ///< what was committed when it was asked for
+  bool lease_is_safe_;
   std::uint64_t looks_ = 0;
   std::uint64_t elections_ = 0;
   std::optional<std::pair<std::string, std::string>> complaint_;

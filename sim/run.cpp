@@ -49,7 +49,7 @@ public:
   simulation(tape& choices, const run_options& options)
       : tape_(choices), profile_(options.profile), trace_(options.trace), swarm_(draw_swarm(choices, options.profile)),
         time_(choices, trace_), net_(time_, choices, trace_), nodes_(time_, choices, trace_, net_, swarm_),
-        replies_({swarm_.lease_is_safe()}), watches_(replies_.model(), watch_rules_of(swarm_)), watcher_(time_, trace_, nodes_, replies_, watches_),
+        replies_({swarm_.lease_is_safe()}), watches_(replies_.model(), watch_rules_of(swarm_)), watcher_(time_, trace_, nodes_, replies_, watches_, swarm_.lease_is_safe()),
         clients_(time_, choices, trace_, nodes_, swarm_, replies_, watches_), nemesis_(time_, choices, trace_, nodes_, net_, swarm_) {
     net_.faults = swarm_.network;
     time_.shuffle_per_million = swarm_.shuffle_per_million;
@@ -105,6 +105,8 @@ private:
       fail(verdict::safety, "invariants", broken_check);
     else if (watcher_.complaint())
       fail(verdict::safety, watcher_.complaint()->first, watcher_.complaint()->second);
+    else if (nemesis_.complaint())
+      fail(verdict::safety, "disks", *nemesis_.complaint());
     else if (clients_.complaint())
       fail(verdict::safety, clients_.complaint()->first, clients_.complaint()->second);
     return report_.outcome == verdict::passed;
@@ -138,6 +140,8 @@ private:
       auto d = swarm_.disk_latency;
       if (who.kind == actor_kind::checkpoints)
         d *= 10;
+      else if (who.node == swarm_.slow_disk)
+        d *= 8;
       // Every now and then a sync takes long.
       if (const auto n = tape_.choose_rarely(s, 100, 3'000); n != 0)
         d *= static_cast<std::int64_t>(n);

@@ -29,10 +29,12 @@ void simulated_network::announce(std::size_t node, node_id id, actors::raft_peer
       write(node, other, hello);
     } else {
       // A new process dials; what its predecessor had is over, even if the other end has not noticed yet.
-      up_.erase(ordered(node, other));
+      if (up_.erase(ordered(node, other)) != 0)
+        tell(other, last_ids_[node], false);
       dial(node, other);
     }
   }
+  last_ids_[node] = id;
 }
 
 void simulated_network::dial(std::size_t a, std::size_t b) {

@@ -72,6 +72,7 @@ private:
   tape& tape_;
   event_trace& trace_;
   std::map<std::size_t, end_point> ends_;
+  std::map<std::size_t, node_id> last_ids_; ///< who spoke from there last
   std::map<pair, direction> directions_;
   std::map<pair, std::uint64_t> up_; ///< connected pairs, with the epoch
   std::map<pair, virtual_time> cut_; ///< directions, since when

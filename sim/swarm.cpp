@@ -38,15 +38,17 @@ void draw_faults(options& o, swarm& s) {
   f.one_way = o.one_in(4);
   f.reset = o.one_in(4);
   f.isolate_leader = o.one_in_three();
-  f.disk_full = o.one_in(6);
+  f.disk_full = o.one_in(4);
   f.disk_stall = o.one_in(4);
   f.disk_error = o.one_in(6);
-  f.bit_flip = o.one_in(8);
+  f.bit_flip = o.one_in(6);
   f.disk_loss = o.one_in(5);
   f.membership = o.one_in(4);
   f.transfer = o.one_in(4);
   f.reconfigure = o.one_in(5);
   f.leader_hunt = o.one_in(4);
+  if (f.reconfigure) // a disk that is needed by a small set of members must not be lost: nobody could go on
+    f.bit_flip = f.disk_loss = false;
   f.clock_rate = o.one_in_three();
   f.clock_wild = o.one_in(12);
   f.clock_jump = o.one_in(5);
@@ -89,6 +91,8 @@ swarm draw_swarm(tape& choices, const profile& p) {
   draw_limits(o, s);
   s.network.latency = o.one_of({microseconds(100), microseconds(100), microseconds(1'000), microseconds(8'000)});
   s.disk_latency = o.one_of({microseconds(80), microseconds(80), microseconds(1'000), microseconds(10'000)});
+  s.slow_disk = o.one_of({SIZE_MAX, SIZE_MAX, std::size_t{0}, std::size_t{1}});
+  s.network.redial = o.one_of({milliseconds(30), milliseconds(5)});
   s.nemesis_interval = o.one_of({milliseconds(1500), milliseconds(700), milliseconds(300)});
   s.spares = s.faults.membership || s.faults.reconfigure ? o.one_of({std::size_t{1}, std::size_t{2}}) : 0;
   s.clients = o.one_of({std::size_t{4}, std::size_t{2}, std::size_t{6}});

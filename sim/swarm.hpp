@@ -43,6 +43,7 @@ struct swarm {
   std::uint32_t shuffle_per_million = 0;
   std::uint32_t slow_per_million = 0;
   virtual_time disk_latency{std::chrono::microseconds(80)};
+  std::size_t slow_disk = SIZE_MAX; ///< the node whose log takes 8 times as long to write; none
   std::chrono::milliseconds nemesis_interval{500};
   actors::raft_peer_settings peer;
   actors::fsm_settings machine;

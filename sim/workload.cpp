@@ -216,8 +216,9 @@ void workload::watch_turn(client_state& c, std::uint64_t drawn) {
       return;
     c.home = *node;
     c.seen_index = 0;
+    constexpr const char* prefixes[] = {"k/0/", "k/1/", "k/", "k/1"};
     if (spare_part(drawn) % 3 == 0)
-      c.watched = state::kv_list{"k/" + std::to_string(key_part(drawn) % 2) + "/"};
+      c.watched = state::kv_list{prefixes[key_part(drawn) % 4]};
     else
       c.watched = state::kv_get{key(key_part(drawn))};
     constexpr http::consistency modes[] = {http::consistency::normal, http::consistency::stale, http::consistency::normal,

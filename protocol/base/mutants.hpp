@@ -11,7 +11,7 @@ namespace belay {
 /// In alphabetical order. Each has a line in tests/mutants/README.md.
 #define BELAY_MUTANTS(M)                                                                                               \
   M(append_acked_before_durable)                                                                                       \
-  M(apply_depends_on_node)                                                                                             \
+  M(asked_again_at_once)                                                                                               \
   M(cas_ignores_index)                                                                                                 \
   M(changed_rows_forgotten)                                                                                            \
   M(checkpoint_index_ahead)                                                                                            \
@@ -33,13 +33,11 @@ namespace belay {
   M(leader_without_quorum_stays)                                                                                       \
   M(lease_from_reply_time)                                                                                             \
   M(lease_kept_in_transfer)                                                                                            \
-  M(lock_delay_ignored)                                                                                                \
-  M(lock_granted_twice)                                                                                                \
-  M(lock_outlives_session)                                                                                             \
   M(log_compacted_too_far)                                                                                             \
   M(log_not_synced)                                                                                                    \
   M(membership_not_joint)                                                                                              \
   M(nested_prefix_not_woken)                                                                                           \
+  M(numbers_start_again)                                                                                               \
   M(old_round_counts)                                                                                                  \
   M(only_first_watcher_woken)                                                                                          \
   M(prevote_ignored_when_lagging)                                                                                      \
@@ -47,16 +45,17 @@ namespace belay {
   M(read_id_reused)                                                                                                    \
   M(read_round_not_confirmed)                                                                                          \
   M(read_served_before_applied)                                                                                        \
-  M(renewal_forgotten)                                                                                                 \
+  M(slow_chunk_read_again)                                                                                             \
   M(snapshot_below_commit_installed)                                                                                   \
   M(snapshot_wakes_nobody)                                                                                             \
   M(stalled_disk_keeps_leading)                                                                                        \
   M(suffix_kept_under_snapshot)                                                                                        \
-  M(timers_of_deposed_leader)                                                                                          \
+  M(tail_unsynced_after_restart)                                                                                       \
   M(tombstones_not_in_checkpoint)                                                                                      \
   M(tree_delete_wakes_nobody)                                                                                          \
   M(truncate_on_old_append)                                                                                            \
   M(txn_not_rolled_back)                                                                                               \
+  M(unheard_members_accepted)                                                                                          \
   M(unknown_told_as_refused)                                                                                           \
   M(vote_forgotten_on_step_down)                                                                                       \
   M(vote_not_durable)                                                                                                  \

@@ -2,6 +2,7 @@
 
 #include "protocol/http/catalog_input.hpp"
 #include "protocol/http/discovery.hpp"
+#include "protocol/http/filtering.hpp"
 #include "protocol/http/routes.hpp"
 
 #include <boost/json/array.hpp>
@@ -139,12 +140,12 @@ action catalog_nodes_route(request_context& c) {
   discovery_read r;
   if (auto no = read_discovery(c, {.namespaces_refused = false}, r))
     return std::move(*no);
-  return make_read(state::catalog_nodes{std::move(r.node_meta)}, r.options);
+  return filtered_read(c, state::catalog_nodes{std::move(r.node_meta)}, r.options);
 }
 
 action catalog_services_route(request_context& c) {
   discovery_read r;
-  if (auto no = read_discovery(c, {.filters = false}, r))
+  if (auto no = read_discovery(c, {}, r))
     return std::move(*no);
   return make_read(state::catalog_services{std::move(r.node_meta)}, r.options);
 }
@@ -153,15 +154,15 @@ action catalog_service_route(request_context& c) {
   discovery_read r;
   if (auto no = read_discovery(c, {.argument_missing = "Missing service name"}, r))
     return std::move(*no);
-  return make_read(state::catalog_service{std::string(c.argument), c.query.all("tag"), std::move(r.node_meta)},
-                   r.options);
+  return filtered_read(
+      c, state::catalog_service{std::string(c.argument), c.query.all("tag"), std::move(r.node_meta)}, r.options);
 }
 
 action catalog_node_route(request_context& c) {
   discovery_read r;
   if (auto no = read_discovery(c, {.argument_missing = "Missing node name"}, r))
     return std::move(*no);
-  return make_read(state::catalog_node{std::string(c.argument)}, r.options);
+  return filtered_read(c, state::catalog_node{std::string(c.argument)}, r.options);
 }
 
 } // namespace belay::http

@@ -26,9 +26,6 @@ refused read_discovery(const request_context& c, const discovery_rules& rules, d
     return r;
   if (!rules.argument_missing.empty() && c.argument.empty())
     return error_response(400, std::string(rules.argument_missing));
-  // Leaving entries in that the client asked to leave out would be worse than no answer.
-  if (rules.filters && !c.query.get("filter").empty())
-    return error_response(400, "Bad request: filter expressions are not supported by this server");
   if (auto r = refuse_datacenter(c))
     return with_unknown_meta(std::move(*r));
   out.node_meta = read_node_meta(c.query);

@@ -13,7 +13,6 @@ struct discovery_read {
 struct discovery_rules {
   std::string_view argument_missing = {}; ///< text if the path ends at the route's slash; empty: there is no argument
   bool namespaces_refused = true;
-  bool filters = true; ///< `?filter` has a meaning there
 };
 
 /// In the reference's order: namespace, options, argument, datacenter.

@@ -1,6 +1,7 @@
 // /v1/health/ (contract 08).
 
 #include "protocol/http/discovery.hpp"
+#include "protocol/http/filtering.hpp"
 #include "protocol/http/go_syntax.hpp"
 #include "protocol/http/routes.hpp"
 
@@ -10,21 +11,21 @@ action health_node_route(request_context& c) {
   discovery_read r;
   if (auto no = read_discovery(c, {.argument_missing = "Missing node name"}, r))
     return std::move(*no);
-  return make_read(state::health_node{std::string(c.argument)}, r.options);
+  return filtered_read(c, state::health_node{std::string(c.argument)}, r.options);
 }
 
 action health_checks_route(request_context& c) {
   discovery_read r;
   if (auto no = read_discovery(c, {.argument_missing = "Missing service name"}, r))
     return std::move(*no);
-  return make_read(state::health_checks{std::string(c.argument), std::move(r.node_meta)}, r.options);
+  return filtered_read(c, state::health_checks{std::string(c.argument), std::move(r.node_meta)}, r.options);
 }
 
 action health_state_route(request_context& c) {
   discovery_read r;
   if (auto no = read_discovery(c, {.argument_missing = "Missing check state"}, r))
     return std::move(*no);
-  return make_read(state::health_state{std::string(c.argument), std::move(r.node_meta)}, r.options);
+  return filtered_read(c, state::health_state{std::string(c.argument), std::move(r.node_meta)}, r.options);
 }
 
 action health_service_route(request_context& c) {
@@ -39,7 +40,7 @@ action health_service_route(request_context& c) {
       return with_unknown_meta(error_response(400, "Invalid value for ?passing"));
     q.passing_only = *value;
   }
-  return make_read(std::move(q), r.options);
+  return filtered_read(c, std::move(q), r.options);
 }
 
 } // namespace belay::http

@@ -1,5 +1,6 @@
 // /v1/kv/ (contract 03).
 
+#include "protocol/http/filtering.hpp"
 #include "protocol/http/go_syntax.hpp"
 #include "protocol/http/query_options.hpp"
 #include "protocol/http/routes.hpp"
@@ -54,7 +55,7 @@ action get_key(request_context& c, const query_options& o) {
   }
   if (auto r = refuse_datacenter(c))
     return std::move(*r);
-  return make_read(std::move(q), o);
+  return filtered_read(c, std::move(q), o);
 }
 
 action put_key(request_context& c) {

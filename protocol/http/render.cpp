@@ -1,5 +1,6 @@
 #include "protocol/http/render.hpp"
 
+#include "protocol/http/filtering.hpp"
 #include "protocol/http/render_parts.hpp"
 #include "protocol/http/request_context.hpp"
 
@@ -234,6 +235,13 @@ struct body_writer {
 
 response render_read(const read_request& request, const state::query_result& result, const read_meta& meta,
                      const render_options& options) {
+  if (options.filter) {
+    auto kept = result;
+    leave_out(*options.filter, request.query, kept);
+    auto whole = options;
+    whole.filter.reset();
+    return render_read(request, kept, meta, whole);
+  }
   if (const auto* no = std::get_if<state::refusal>(&result.data))
     return render_read_error(request, no->text);
   if (const auto* txn = std::get_if<state::txn_reply>(&result.data))

@@ -7,11 +7,16 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <variant>
 #include <vector>
+
+namespace belay::filter {
+class row_filter;
+}
 
 namespace belay::http {
 
@@ -31,6 +36,7 @@ struct render_options {
   bool pretty = false;
   bool gzip = false; ///< client accepts gzip
   bool raw = false;  ///< KV ?raw
+  std::shared_ptr<const filter::row_filter> filter = {}; ///< null: all rows
 };
 
 /// A read of the replicated state, perhaps blocking.

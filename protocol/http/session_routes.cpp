@@ -1,6 +1,7 @@
 // /v1/session/ (contract 04 section 2).
 
 #include "protocol/http/duration.hpp"
+#include "protocol/http/filtering.hpp"
 #include "protocol/http/json_input.hpp"
 #include "protocol/http/query_options.hpp"
 #include "protocol/http/routes.hpp"
@@ -236,7 +237,7 @@ action session_list_route(request_context& c) {
     return std::move(*r);
   if (auto r = refuse_datacenter(c))
     return with_unknown_meta(std::move(*r));
-  return make_read(state::session_list{}, o);
+  return filtered_read(c, state::session_list{}, o);
 }
 
 } // namespace belay::http

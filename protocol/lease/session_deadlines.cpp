@@ -1,7 +1,6 @@
 #include "protocol/lease/session_deadlines.hpp"
 
 #include "protocol/base/check.hpp"
-#include "protocol/base/mutants.hpp"
 
 #include <algorithm>
 #include <map>
@@ -46,8 +45,6 @@ bool session_deadlines::renew(std::string_view id, local_time now) {
   auto at = impl_->by_id.find(id);
   if (at == impl_->by_id.end())
     return false;
-  if (MUTANT(renewal_forgotten))
-    return true;
   at->second.due = now + lifetime(at->second.ttl);
   impl_->schedule(at, at->second.due);
   return true;

@@ -125,6 +125,7 @@ enum class propose_error : std::uint8_t {
   too_much_uncommitted,
   change_in_progress,
   no_noop_yet,
+  quorum_not_heard, ///< of the members to be: with them this leader would have to step down
   invalid
 };
 

@@ -65,7 +65,8 @@ struct core::impl {
   void send_append(node_id id, follower_progress& p, bool with_entries);
   void on_append_reply(const message& m, const append_reply& r);
   void commit_by_count();
-  bool quorum_is_heard(int more_ticks = 0) const;
+  bool quorum_is_heard(int more_ticks = 0) const { return quorum_is_heard(config(), more_ticks); }
+  bool quorum_is_heard(const configuration& c, int more_ticks) const;
   std::variant<log_index, propose_error> propose(std::vector<payload> commands, cluster_time now);
 
   // ---- following.cpp: the follower's side of appends

@@ -85,7 +85,10 @@ broken_rule step_check::observe(const core& c) {
     RULE(n.commit >= commit_);
     RULE(n.hard.term > term_ || vote_.is_zero() || n.hard.voted_for == vote_);
     // A leader only ever appends to its log.
-    RULE(!(role_ == role::leader && n.soft.role == role::leader && n.hard.term == term_) || n.log.last() >= last_);
+    const bool leads_on = role_ == role::leader && n.soft.role == role::leader && n.hard.term == term_;
+    RULE(!leads_on || n.log.last() >= last_);
+    // Section 3.6.2: only entries of its own term commit by counting (R9).
+    RULE(!leads_on || n.commit == commit_ || n.log.term_at(n.commit) == n.hard.term);
   }
   seen_ = true;
   term_ = n.hard.term;

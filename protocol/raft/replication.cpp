@@ -83,12 +83,11 @@ void core::impl::tick_leader() {
   }
 }
 
-bool core::impl::quorum_is_heard(int more_ticks) const {
-  return has_quorum(config(), [&](node_id id) {
-    if (id == self)
-      return true;
-    auto it = followers.find(id);
-    return it != followers.end() && it->second.silent_ticks <= lim.election_ticks + more_ticks;
+/// Servers that this leader has not met yet count as heard: it is about to ask them.
+bool core::impl::quorum_is_heard(const configuration& c, int more_ticks) const {
+  return has_quorum(c, [&](node_id id) {
+    const auto it = followers.find(id);
+    return id == self || it == followers.end() || it->second.silent_ticks <= lim.election_ticks + more_ticks;
   });
 }
 

@@ -33,8 +33,9 @@ void core::impl::drive_snapshot(node_id id, follower_progress& p) {
 
 void core::impl::tick_snapshot(node_id id, follower_progress& p) {
   auto& s = p.snapshot;
-  if (++s.quiet_ticks > lim.election_ticks)
-    s.reading = false; // the answer got lost on our own side
+  // A chunk that is being read is waited for, however long our disk takes: it would be read twice, and later still.
+  if (++s.quiet_ticks > lim.election_ticks && MUTANT(slow_chunk_read_again))
+    s.reading = false;
   if (s.reading || !s.meta || s.quiet_ticks < 2 * lim.heartbeat_ticks || p.silent_ticks > lim.election_ticks)
     return;
   if (s.chunk_ends.empty() && !s.all_read && !s.asked_where)

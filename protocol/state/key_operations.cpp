@@ -73,7 +73,7 @@ key_result acquire(applying& a, const kv_op& op) {
   const auto place = a.t.kv.locate(op.key);
   const auto old = kv_table::entry(place);
   if (old && !old->session.empty()) {
-    if (old->session != session->id && !MUTANT(lock_granted_twice)) {
+    if (old->session != session->id) {
       PROBE("kv: lock is held");
       return {key_outcome::refused, nullptr, {}, old->session};
     }

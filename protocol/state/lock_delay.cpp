@@ -1,12 +1,11 @@
 #include "protocol/state/lock_delay.hpp"
-#include "protocol/base/mutants.hpp"
 #include "protocol/base/probe.hpp"
 
 namespace belay::state {
 
 std::optional<cluster_time> lock_delay::blocked_until(std::string_view key, cluster_time now) const {
   const auto* row = rows_.find(key);
-  if (!row || row->until <= now || MUTANT(lock_delay_ignored))
+  if (!row || row->until <= now)
     return std::nullopt;
   PROBE("kv: lock delay holds");
   return row->until;

@@ -16,6 +16,7 @@ struct machine::impl {
   bool replaced = false;
   log_index applied;
   cluster_time now;
+
   reply put_in_force(const restore_commit& c, effects& changed) {
     if (auto why = t->stage.unfit(c.id, c.batches))
       return refusal{std::move(*why)};
@@ -25,8 +26,6 @@ struct machine::impl {
     }
     return true;
   }
-
-  bool from_checkpoint = false; ///< only for MUTANT(apply_depends_on_node)
 };
 
 namespace {
@@ -171,8 +170,7 @@ void machine::skip(log_index index, cluster_time now) {
   PRECONDITION(now >= impl_->now);
   impl_->applied = index;
   impl_->now = now;
-  if (!(MUTANT(apply_depends_on_node) && impl_->from_checkpoint))
-    impl_->t->delays.expire(now);
+  impl_->t->delays.expire(now);
   impl_->t->stage.expire(now);
 }
 
@@ -242,7 +240,6 @@ void machine::load_row(dirty_row row) {
 void machine::finish_load(log_index applied, cluster_time now) {
   impl_->applied = applied;
   impl_->now = now;
-  impl_->from_checkpoint = true;
   impl_->t->journal.take_dirty(); // what was loaded is in the checkpoint already
 }
 

@@ -1,6 +1,5 @@
 #include "protocol/state/session_rules.hpp"
 
-#include "protocol/base/mutants.hpp"
 #include "protocol/state/key_operations.hpp"
 
 namespace belay::state {
@@ -32,9 +31,8 @@ void end_session(applying& a, std::string_view id) {
   const auto session = a.t.sessions.find(id);
   if (!session)
     return;
-  if (!MUTANT(lock_outlives_session))
-    for (const auto& key : a.t.kv.held_by(session->id))
-      orphan_key(a, key, *session);
+  for (const auto& key : a.t.kv.held_by(session->id))
+    orphan_key(a, key, *session);
   a.t.sessions.erase(session->id);
   a.t.marks.set(mark::sessions, a.index);
   a.changed.push_back(session_changed{session, false});

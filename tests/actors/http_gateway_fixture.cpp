@@ -41,6 +41,7 @@ fsm_actor::behavior_type fake_fsm(fsm_actor::pointer self, std::shared_ptr<backs
       },
       [](const barrier_result&) {},
       [](const lease_extended&) {},
+      [](const give_up_lease&) {},
       [](const cluster_view&) {},
       [](const queries_touched&) {},
       [](const checkpoint_written&) {},
@@ -76,6 +77,9 @@ raft_peer_actor::behavior_type fake_raft_peer(raft_peer_actor::pointer self, std
       [](const snapshot_chunk_loaded&) {},
       [](const snapshot_chunk_stored&) {},
       [](const snapshot_in_force&) {},
+      [](const hand_over_leadership&) {},
+      [](const give_up_lease&) {},
+      [](const change_members&) {},
       [=](const status_request& s) {
         std::lock_guard lock(b->mutex);
         auto r = b->status;

@@ -1,0 +1,93 @@
+// The simulation itself: one tape is one run, wherever and whenever it is run.
+
+#include "sim/isolation.hpp"
+#include "sim/run.hpp"
+
+#include <catch2/catch.hpp>
+
+#include <set>
+
+namespace belay::sim {
+namespace {
+
+profile brief() {
+  return *profile_named("brief");
+}
+
+run_report run_seed(std::uint64_t seed) {
+  tape t(seed);
+  return run(t, {brief(), nullptr});
+}
+
+TEST_CASE("run: the same seed is the same run, another seed another") {
+  std::set<std::uint64_t> hashes;
+  for (std::uint64_t seed = 1; seed <= 6; ++seed) {
+    const auto once = run_seed(seed);
+    const auto again = run_seed(seed);
+    INFO("seed " << seed << ": " << once.what);
+    CHECK(once.outcome == verdict::passed);
+    CHECK(once.trace_hash == again.trace_hash);
+    CHECK(once.events == again.events);
+    CHECK(once.operations > 0);
+    hashes.insert(once.trace_hash);
+  }
+  CHECK(hashes.size() == 6);
+}
+
+// What a run leaves behind in this process (counters, memory, the heap's layout) must not lead into the next one.
+TEST_CASE("run: a process of its own makes the same run") {
+  const auto here = run_seed(7);
+  isolation how;
+  how.run = run;
+  how.profile = brief();
+  const auto there = run_isolated(how, tape(7));
+  REQUIRE(there.ok());
+  CHECK(there->report.trace_hash == here.trace_hash);
+}
+
+TEST_CASE("run: the tape that a seed left makes the same run, in memory and through a file") {
+  tape drawn(11);
+  const auto first = run(drawn, {brief(), nullptr});
+  saved_tape saved;
+  saved.seed = drawn.seed();
+  saved.profile = "brief";
+  saved.items = drawn.taken();
+  REQUIRE(saved.items.size() > 100);
+  const auto read = parse_tape(to_text(saved));
+  REQUIRE(read.ok());
+  CHECK(read->items == saved.items);
+  tape replayed(read->seed, read->items);
+  CHECK(run(replayed, {brief(), nullptr}).trace_hash == first.trace_hash);
+}
+
+TEST_CASE("run: reading the trace does not change the run") {
+  tape silent(13), told(13);
+  std::size_t lines = 0;
+  const auto a = run(silent, {brief(), nullptr});
+  const auto b = run(told, {brief(), [&](const std::string&) { ++lines; }});
+  CHECK(a.trace_hash == b.trace_hash);
+  CHECK(lines > 1000);
+}
+
+// Without a choice there is no fault and no client: a cluster forms, and all is written that is demanded of it.
+TEST_CASE("run: the empty tape is the dullest run") {
+  tape empty(0, {});
+  const auto r = run(empty, {brief(), nullptr});
+  INFO(r.what);
+  CHECK(r.outcome == verdict::passed);
+  CHECK(r.choices == 0);
+  CHECK(r.faults.empty());
+  CHECK(r.elections == 1);
+}
+
+TEST_CASE("run: every profile has its name") {
+  for (const auto& name : profile_names()) {
+    INFO(name);
+    REQUIRE(profile_named(name).has_value());
+    CHECK(profile_named(name)->name == name);
+  }
+  CHECK_FALSE(profile_named("no such").has_value());
+}
+
+} // namespace
+} // namespace belay::sim
