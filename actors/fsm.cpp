@@ -162,6 +162,8 @@ void fsm::publish(state::effects changed) {
   for (const auto& e : changed) {
     const bool all = std::holds_alternative<state::everything_changed>(e);
     of_sessions = of_sessions || all || std::holds_alternative<state::session_changed>(e);
+    if (all) // tombstones came back; those of before mean nothing now
+      tombstone_bins_.clear();
     if (all && view_.serving)
       look_for_members();
   }

@@ -284,6 +284,17 @@ void http_gateway::answer_here(http_connection& c, exchange& e, const http::loca
     e.answer = error.empty() ? http::response{} : http::error_response(500, error);
     return;
   }
+  case http::local_kind::remove_peer:
+    e.deadline = now() + settings_.hold + settings_.answer_slack;
+    send(wires_->raft_peer, propose_write{new_id(c, e), make_payload(r.peer), wire::call_kind::remove_member});
+    return;
+  case http::local_kind::autopilot_health: { // first what healthy means; then the leader is asked
+    e.deadline = now() + settings_.hold + settings_.answer_slack;
+    read_query q{new_id(c, e), {}, {}};
+    q.request.query = state::autopilot_get{};
+    send(wires_->fsm, std::move(q));
+    return;
+  }
   case http::local_kind::catalog_datacenters:
     e.answer = answer_local(r, {}, settings_.facts, e.options);
     return;
@@ -353,6 +364,29 @@ exchange* http_gateway::settle(request_id id) {
   return e;
 }
 
+namespace {
+
+/// The leader has done what an operator wanted, or says what it knows.
+http::response decided_answer(const http::local_request& asked, write_result& r, const http::render_options& options) {
+  if (r.outcome != wire::call_outcome::done)
+    return http::error_response(500, std::move(r.text));
+  if (auto* no = std::get_if<state::refusal>(&r.reply))
+    return http::error_response(500, std::move(no->text));
+  http::response answer;
+  if (asked.kind != http::local_kind::autopilot_health)
+    return answer;
+  constexpr std::string_view all_well = "{\"Healthy\":true";
+  auto* health = std::get_if<std::string>(&r.reply);
+  if (health == nullptr)
+    return http::error_response(500, "answer of the leader could not be read");
+  answer.status = health->starts_with(all_well) ? 200 : 429;
+  answer.content_type = "application/json";
+  answer.body = options.pretty ? http::prettify_json(*health) : std::move(*health);
+  return answer;
+}
+
+} // namespace
+
 void http_gateway::on_writes(write_results& w) {
   for (auto& r : w.list) {
     auto* c = connection_of(r.id);
@@ -361,6 +395,10 @@ void http_gateway::on_writes(write_results& w) {
       continue;
     if (e->transfer != nullptr) {
       on_part_decided(*c, *e, r);
+      continue;
+    }
+    if (const auto* local = std::get_if<http::local_request>(&e->what)) {
+      e->answer = decided_answer(*local, r, e->options);
       continue;
     }
     const auto* command = std::get_if<state::command>(&e->what);
@@ -399,6 +437,8 @@ void http_gateway::on_read(read_result& r) {
   auto* c = connection_of(r.id);
   if (auto* e = settle(r.id); e != nullptr && e->transfer != nullptr) {
     on_checkpointed(*c, *e, r);
+  } else if (e != nullptr && std::holds_alternative<http::local_request>(e->what)) {
+    ask_for_health(*c, *e, r);
   } else if (e != nullptr) {
     const auto& request = std::get<http::read_request>(e->what);
     if (auto* failed = std::get_if<failure>(&r.answer))
@@ -408,6 +448,18 @@ void http_gateway::on_read(read_result& r) {
                                     {r.last_contact_ms, r.known_leader, r.lock_delay_ms, r.session_ttl_ms}, e->options);
   }
   progress_touched();
+}
+
+void http_gateway::ask_for_health(http_connection& c, exchange& e, const read_result& r) {
+  const auto* found = std::get_if<state::query_result>(&r.answer);
+  const auto* settings = found == nullptr ? nullptr : std::get_if<state::autopilot_ptr>(&found->data);
+  if (settings == nullptr) {
+    e.answer = http::error_response(500, std::get<failure>(r.answer).text);
+    return;
+  }
+  auto rules = std::to_string((*settings)->last_contact_threshold_ns) + " " + std::to_string((*settings)->max_trailing_logs) +
+               " " + settings_.facts.version;
+  send(wires_->raft_peer, propose_write{new_id(c, e), make_payload(std::move(rules)), wire::call_kind::describe_health});
 }
 
 void http_gateway::on_status(const status_result& s) {

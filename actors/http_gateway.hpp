@@ -107,6 +107,7 @@ private:
   void on_renewal(const renew_result& r);
   void on_read(read_result& r);
   void on_status(const status_result& s);
+  void ask_for_health(http_connection& c, exchange& e, const read_result& r);
   void on_view(const cluster_view& v);
   void progress_touched();
   void on_tick();

@@ -25,7 +25,8 @@ using monotonic_time = std::chrono::steady_clock::time_point;
 /// `id`'s upper 16 bits are the gateway's number, so that the answer finds it.
 struct propose_write {
   request_id id;
-  payload command; ///< encoded
+  payload command;                                  ///< encoded; else what its kind says
+  wire::call_kind kind = wire::call_kind::propose;
 };
 /// gateway -> fsm: a write whose arguments the state machine may refuse before it costs a log entry (contract 04 section 3.1, 05, 07);
 /// passed on to raft_peer otherwise.

@@ -144,9 +144,7 @@ void http_gateway::abandon(exchange& e) {
     send(wires_->fsm, cancel_query{t.archive});
   if (std::exchange(t.begun, false)) {
     // Nobody waits for the answer: a number that no exchange has.
-    const request_id id{(static_cast<std::uint64_t>(settings_.number) << 48) | (next_id_++ & 0xFFFF'FFFF'FFFFULL)};
-    send(wires_->raft_peer,
-         propose_write{id, make_payload(wire::encode_command(state::restore_abort{t.restore_id}))});
+    send(wires_->raft_peer, propose_write{ids_.next(), make_payload(wire::encode_command(state::restore_abort{t.restore_id}))});
   }
 }
 

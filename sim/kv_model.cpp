@@ -52,6 +52,11 @@ log_index shown(log_index i) {
   return std::max(i, log_index{1}); // contract 02 section 2: never 0
 }
 
+// A restore that nobody goes on with is forgotten (docs/http-extensions.md).
+constexpr std::uint64_t restore_idle_ms = 120'000;
+constexpr auto other_restore = "the restore was given up or replaced by another one";
+constexpr auto rows_lacking = "the restore lacks some of its rows";
+
 bool changes_keys(kv_verb verb) {
   return verb != kv_verb::get && verb != kv_verb::get_tree && verb != kv_verb::check_index &&
          verb != kv_verb::check_session && verb != kv_verb::check_not_exists;
@@ -63,6 +68,18 @@ std::string stale_text(const kv_op& op) {
   if (op.verb == kv_verb::unlock)
     return "failed to unlock key " + quoted(op.key) + ", lock isn't held, or is held by another session";
   return "failed to set key " + quoted(op.key) + ", index is stale";
+}
+
+template <class Past>
+bool doubted(const Past& past, log_index s) {
+  return !past.doubtful_since.is_zero() && past.doubtful_since <= s;
+}
+
+template <class Past>
+state::kv_entry_ptr version_at(const Past& past, log_index s) {
+  const auto it = std::upper_bound(past.versions.begin(), past.versions.end(), s,
+                                   [](log_index i, const auto& v) { return i < v.at; });
+  return it == past.versions.begin() ? nullptr : std::prev(it)->entry;
 }
 
 /// A read of a transaction on a key that is not doubtful. @returns the error; empty: none
@@ -94,16 +111,20 @@ std::string check(const kv_op& op, const state::kv_entry_ptr& e) {
 
 struct kv_model::draft {
   log_index index;
+  cluster_time time;
   std::vector<std::pair<std::string, state::kv_entry_ptr>> before; ///< of each change, in order
   std::vector<std::string> graves;
   std::vector<std::string> trees;       ///< not empty, removed something
   std::vector<std::string> trees_maybe; ///< perhaps
   bool uncertain = false;
+  bool went_back = false; ///< a restore came into force
 };
 
 std::optional<state::reply> kv_model::apply(const raft::entry& e) {
   PRECONDITION(e.index == applied_.next());
   applied_ = e.index;
+  if (gathering_ && e.time.value - gathering_->touched.value > restore_idle_ms)
+    gathering_.reset();
   if (e.kind != raft::entry_kind::command)
     return std::nullopt;
   const auto command = wire::decode_command(*e.data);
@@ -111,6 +132,7 @@ std::optional<state::reply> kv_model::apply(const raft::entry& e) {
     return std::nullopt;
   draft d;
   d.index = e.index;
+  d.time = e.time;
   std::optional<state::reply> answer;
   if (const auto* w = std::get_if<state::kv_write>(&*command)) {
     answer = run(d, *w);
@@ -119,6 +141,14 @@ std::optional<state::reply> kv_model::apply(const raft::entry& e) {
   } else if (const auto* r = std::get_if<state::tombstone_reap>(&*command)) {
     reaps_.push_back({e.index, r->up_to});
     note(moments_, e.index);
+  } else if (const auto* begun = std::get_if<state::restore_begin>(&*command)) {
+    answer = run(d, *begun);
+  } else if (const auto* rows = std::get_if<state::restore_rows>(&*command)) {
+    answer = run(d, *rows);
+  } else if (const auto* commit = std::get_if<state::restore_commit>(&*command)) {
+    answer = run(d, *commit);
+  } else if (const auto* abort = std::get_if<state::restore_abort>(&*command)) {
+    answer = run(d, *abort);
   } else {
     d.uncertain = !doubtful_.empty(); // the end of a session touches only what was locked
   }
@@ -197,6 +227,68 @@ std::optional<state::reply> kv_model::run(draft& d, const state::txn& c) {
     return std::nullopt;
   }
   return shows_unknown ? std::nullopt : std::optional<state::reply>(answer);
+}
+
+// ---- restores
+
+std::optional<state::reply> kv_model::run(draft& d, const state::restore_begin& c) {
+  if (!gathering_ || gathering_->id != c.id)
+    gathering_ = gathering{c.id, c.archive_index, 0, d.time, false};
+  return state::reply{true};
+}
+
+std::optional<state::reply> kv_model::run(draft& d, const state::restore_rows& c) {
+  auto& g = gathering_;
+  if (!g || g->id != c.id || g->in_force)
+    return state::reply{state::refusal{other_restore}};
+  if (c.number + 1 == g->batches) // told twice
+    return state::reply{true};
+  if (c.number != g->batches)
+    return state::reply{state::refusal{rows_lacking}};
+  ++g->batches;
+  g->touched = d.time;
+  return state::reply{true};
+}
+
+std::optional<state::reply> kv_model::run(draft& d, const state::restore_commit& c) {
+  auto& g = gathering_;
+  if (!g || g->id != c.id)
+    return state::reply{state::refusal{other_restore}};
+  if (g->in_force)
+    return state::reply{true};
+  if (g->batches != c.batches)
+    return state::reply{state::refusal{rows_lacking}};
+  go_back(d, g->archive);
+  g->in_force = true;
+  g->touched = d.time;
+  return state::reply{true};
+}
+
+std::optional<state::reply> kv_model::run(draft&, const state::restore_abort& c) {
+  if (gathering_ && gathering_->id == c.id && !gathering_->in_force)
+    gathering_.reset();
+  return state::reply{true};
+}
+
+/// @pre the archive was saved by this cluster
+void kv_model::go_back(draft& d, log_index archive) {
+  PRECONDITION(archive < d.index);
+  for (const auto& [key, past] : pasts_) {
+    if (doubtful_.count(key) != 0)
+      continue;
+    const auto now = live(key);
+    const auto then = version_at(past, archive);
+    if (now == then)
+      continue;
+    d.before.emplace_back(key, now);
+    if (then)
+      live_[key] = then;
+    else
+      live_.erase(key);
+  }
+  d.went_back = true;
+  past_restores_.push_back({d.index, archive});
+  restores_.push_back(d.index);
 }
 
 kv_model::step kv_model::write_key(draft& d, const kv_op& op) {
@@ -308,7 +400,7 @@ void kv_model::undo(draft& d) {
     else
       live_.erase(it->first);
   }
-  d = draft{d.index, {}, {}, {}, {}, false};
+  d = draft{d.index, d.time, {}, {}, {}, {}, false, false};
 }
 
 void kv_model::keep(const draft& d) {
@@ -328,11 +420,12 @@ void kv_model::keep(const draft& d) {
   }
   for (const auto& prefix : d.trees_maybe)
     tree_removals_.push_back({d.index, prefix});
-  if (!d.before.empty())
+  // A restore brings the index of the table back, too.
+  if (!d.before.empty() && !d.went_back)
     note(certain_, d.index);
   if (d.uncertain)
     note(uncertain_, d.index);
-  if (!d.before.empty() || d.uncertain)
+  if (!d.before.empty() || d.uncertain || d.went_back)
     note(moments_, d.index);
 }
 
@@ -347,22 +440,6 @@ bool kv_model::any_doubtful_now(std::string_view prefix) const {
 }
 
 // ---- any moment
-
-namespace {
-
-template <class Past>
-bool doubted(const Past& past, log_index s) {
-  return !past.doubtful_since.is_zero() && past.doubtful_since <= s;
-}
-
-template <class Past>
-state::kv_entry_ptr version_at(const Past& past, log_index s) {
-  const auto it = std::upper_bound(past.versions.begin(), past.versions.end(), s,
-                                   [](log_index i, const auto& v) { return i < v.at; });
-  return it == past.versions.begin() ? nullptr : std::prev(it)->entry;
-}
-
-} // namespace
 
 bool kv_model::doubtful(std::string_view key, log_index s) const {
   const auto it = pasts_.find(key);
@@ -392,11 +469,36 @@ bool kv_model::doubtful_under(std::string_view prefix, log_index s) const {
   return false;
 }
 
+/// Whether what happened at `at` is part of the past of the tables at s: a restore leaves out all since its archive.
+bool kv_model::in_force(log_index at, log_index s) const {
+  for (auto it = past_restores_.rbegin(); it != past_restores_.rend(); ++it) {
+    if (it->at > s)
+      continue;
+    if (at > it->at)
+      break;
+    s = it->archive;
+  }
+  return at <= s;
+}
+
+log_index kv_model::newest_in_force(const std::vector<log_index>& ascending, log_index s) const {
+  auto found = newest(ascending, s);
+  for (auto it = past_restores_.rbegin(); it != past_restores_.rend(); ++it) {
+    if (it->at > s)
+      continue;
+    if (found > it->at)
+      break;
+    s = it->archive;
+    found = newest(ascending, s);
+  }
+  return found;
+}
+
 log_index kv_model::table_low(log_index s) const {
-  return newest(certain_, s);
+  return newest_in_force(certain_, s);
 }
 log_index kv_model::table_high(log_index s) const {
-  return std::max(table_low(s), newest(uncertain_, s));
+  return std::max(table_low(s), newest_in_force(uncertain_, s));
 }
 
 index_bounds kv_model::key_index(std::string_view key, log_index s) const {
@@ -420,9 +522,10 @@ index_bounds kv_model::prefix_index(std::string_view prefix, log_index s) const 
       own = std::max(own, e->modify_index);
   });
   for_each_under(tombstones_, prefix, [&](const auto& pair) {
-    const auto grave = newest(pair.second, s);
-    if (grave > own && std::none_of(reaps_.begin(), reaps_.end(),
-                                    [&](const reap& r) { return grave < r.at && r.at <= s && grave <= r.up_to; }))
+    const auto grave = newest_in_force(pair.second, s);
+    if (grave > own && std::none_of(reaps_.begin(), reaps_.end(), [&](const reap& r) {
+          return grave < r.at && grave <= r.up_to && in_force(r.at, s);
+        }))
       own = grave;
   });
   const bool doubt = doubtful_under(prefix, s);
@@ -430,7 +533,7 @@ index_bounds kv_model::prefix_index(std::string_view prefix, log_index s) const 
     return {doubt ? log_index{1} : shown(table_low(s)), shown(table_high(s))};
   auto high = doubt ? table_high(s) : own;
   for (auto it = tree_removals_.rbegin(); it != tree_removals_.rend() && it->at > high; ++it)
-    if (it->at <= s && it->prefix.size() < prefix.size() && under(prefix, it->prefix)) {
+    if (in_force(it->at, s) && it->prefix.size() < prefix.size() && under(prefix, it->prefix)) {
       high = it->at;
       break;
     }
@@ -472,6 +575,10 @@ std::optional<state::txn_reply> kv_model::read_txn(const state::txn& c, log_inde
 
 bool kv_model::reaped_between(log_index after, log_index up_to) const {
   return std::any_of(reaps_.begin(), reaps_.end(), [&](const reap& r) { return after < r.at && r.at <= up_to; });
+}
+
+bool kv_model::restored_between(log_index after, log_index up_to) const {
+  return std::any_of(restores_.begin(), restores_.end(), [&](log_index at) { return after < at && at <= up_to; });
 }
 
 // ---- entries

@@ -53,6 +53,9 @@ public:
   std::optional<state::txn_reply> read_txn(const state::txn& ops, log_index s) const;
 
   // ---- over time, ascending
+  /// When a restore came into force.
+  const std::vector<log_index>& restores() const { return restores_; }
+  bool restored_between(log_index after, log_index up_to) const;
   /// Changes of keys that are not doubtful.
   const std::vector<kv_change>& changes() const { return changes_; }
   /// Between two of these no read of keys can change its answer or its index.
@@ -72,6 +75,19 @@ private:
   struct reap {
     log_index at, up_to;
   };
+  /// Of a snapshot. What it brings back are the keys as this model knows them at `archive`: the rows in the log are not
+  /// looked at, so that one that is missing or wrong is noticed by the next read.
+  struct restore {
+    log_index at, archive;
+  };
+  /// A restore that is being gathered, or the last one.
+  struct gathering {
+    std::string id;
+    log_index archive;
+    std::uint64_t batches = 0;
+    cluster_time touched;
+    bool in_force = false;
+  };
   struct tree_removal {
     log_index at;
     std::string prefix;
@@ -88,6 +104,11 @@ private:
 
   std::optional<state::reply> run(draft& d, const state::kv_write& c);
   std::optional<state::reply> run(draft& d, const state::txn& c);
+  std::optional<state::reply> run(draft& d, const state::restore_begin& c);
+  std::optional<state::reply> run(draft& d, const state::restore_rows& c);
+  std::optional<state::reply> run(draft& d, const state::restore_commit& c);
+  std::optional<state::reply> run(draft& d, const state::restore_abort& c);
+  void go_back(draft& d, log_index archive);
   step write_key(draft& d, const state::kv_op& op);
   step store(draft& d, const state::kv_op& op);
   void remove(draft& d, const std::string& key);
@@ -98,6 +119,8 @@ private:
   void keep(const draft& d);
   state::kv_entry_ptr live(std::string_view key) const;
   bool any_doubtful_now(std::string_view prefix) const;
+  bool in_force(log_index at, log_index s) const;
+  log_index newest_in_force(const std::vector<log_index>& ascending, log_index s) const;
   log_index table_low(log_index s) const;
   log_index table_high(log_index s) const;
 
@@ -107,6 +130,9 @@ private:
   std::set<std::string, std::less<>> doubtful_;
   std::map<std::string, std::vector<log_index>, std::less<>> tombstones_; ///< all that ever were
   std::vector<reap> reaps_;
+  std::optional<gathering> gathering_;
+  std::vector<restore> past_restores_;
+  std::vector<log_index> restores_;
   std::vector<tree_removal> tree_removals_;
   std::vector<kv_change> changes_;
   std::vector<log_index> moments_;

@@ -66,12 +66,14 @@ struct snapshot_restore {};
 /// Answered by the node that is asked, from what it knows.
 enum class local_kind : std::uint8_t {
   status_leader, status_peers, agent_self, agent_members, agent_metrics, raft_configuration, catalog_datacenters, agent_reload,
+  remove_peer, autopilot_health,
 };
 struct local_request {
   local_kind kind = local_kind::status_leader;
   bool prometheus = false; ///< agent_metrics
   bool stale = false;
   bool wan = false; ///< agent_members: names have the datacenter behind them
+  std::string peer = {}; ///< remove_peer: "id " or "address ", and which
 };
 
 using action = std::variant<response, read_request, write_request, session_renew, snapshot_save, snapshot_restore, local_request>;

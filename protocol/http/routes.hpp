@@ -46,6 +46,9 @@ action agent_members_route(request_context& c);
 action agent_metrics_route(request_context& c);
 action agent_reload_route(request_context& c);
 action raft_configuration_route(request_context& c);
+action raft_peer_route(request_context& c);
+action autopilot_configuration_route(request_context& c);
+action autopilot_health_route(request_context& c);
 action snapshot_route(request_context& c);
 
 } // namespace belay::http

@@ -146,6 +146,27 @@ struct tombstone_reap {
   log_index up_to;
 };
 
+/// What operators want of the set of servers (contract 12). Until it is set it has these values, and the first entry of
+/// the log is the one that made it.
+struct autopilot_settings {
+  bool cleanup_dead_servers = true;
+  std::int64_t last_contact_threshold_ns = 200'000'000;
+  std::uint64_t max_trailing_logs = 250;
+  std::uint64_t min_quorum = 0;
+  std::int64_t server_stabilization_ns = 10'000'000'000;
+  std::string redundancy_zone_tag;
+  bool disable_upgrade_migration = false;
+  std::string upgrade_version_tag;
+  log_index create_index{1}, modify_index{1};
+};
+using autopilot_ptr = std::shared_ptr<const autopilot_settings>;
+
+/// Replaces the whole record. Answers a bool.
+struct autopilot_set {
+  autopilot_settings wanted;      ///< its indexes do not matter
+  std::optional<log_index> check; ///< only if that is its ModifyIndex
+};
+
 struct dirty_row; ///< machine.hpp
 using row_batch = std::shared_ptr<const std::vector<dirty_row>>;
 
@@ -170,7 +191,7 @@ struct restore_abort {
 };
 
 using command = std::variant<kv_write, txn, session_create, session_destroy, catalog_register, catalog_deregister, tombstone_reap,
-                             restore_begin, restore_rows, restore_commit, restore_abort>;
+                             restore_begin, restore_rows, restore_commit, restore_abort, autopilot_set>;
 
 // ---- answers
 

@@ -90,6 +90,18 @@ reply run(applying& a, const tombstone_reap& c) {
   return true;
 }
 
+reply run(applying& a, const autopilot_set& c) {
+  const auto* now = a.t.autopilot.find(autopilot_key);
+  const auto before = now != nullptr ? *now : std::make_shared<const autopilot_settings>();
+  if (c.check && *c.check != before->modify_index)
+    return false;
+  auto next = std::make_shared<autopilot_settings>(c.wanted);
+  next->create_index = before->create_index;
+  next->modify_index = a.index;
+  a.t.autopilot.put(autopilot_key, std::move(next));
+  return true;
+}
+
 reply run(applying& a, const restore_begin& c) {
   a.t.stage.begin(c.id, c.archive_index, a.now);
   return true;

@@ -174,6 +174,14 @@ std::uint64_t row_hash(const counter& row) {
   return hasher(table::counters).text(row.name).number(row.value).value();
 }
 
+std::uint64_t row_hash(const autopilot_ptr& row) {
+  hasher h(table::operators);
+  h.number(row->cleanup_dead_servers ? 1 : 0).signed_number(row->last_contact_threshold_ns).number(row->max_trailing_logs);
+  h.number(row->min_quorum).signed_number(row->server_stabilization_ns).text(row->redundancy_zone_tag);
+  h.number(row->disable_upgrade_migration ? 1 : 0).text(row->upgrade_version_tag);
+  return h.index(row->create_index).index(row->modify_index).value();
+}
+
 std::uint64_t row_hash(const staged_ptr& row) {
   hasher h(table::staging);
   h.text(row->key).text(row->id).index(row->archive_index).number(row->batches).number(row->touched.value);

@@ -20,6 +20,9 @@ void staging::clear() {
 }
 
 void staging::begin(const std::string& id, log_index archive_index, cluster_time now) {
+  // Proposed a second time, and the first one came late: what was gathered, or put in force, since then stays.
+  if (const auto* h = head(); h != nullptr && h->id == id)
+    return;
   clear();
   auto h = std::make_shared<staged_record>();
   h->key = head_key;

@@ -13,6 +13,8 @@
 
 namespace belay::state {
 
+inline constexpr std::string_view autopilot_key = "autopilot";
+
 /// Does not move in memory: every table refers to the journal.
 struct tables {
   change_journal journal;
@@ -23,6 +25,7 @@ struct tables {
   catalog_table catalog{journal};
   counters marks{journal};
   staging stage{journal};
+  journaled_map<autopilot_ptr> autopilot{journal, table::operators}; ///< one row at most, autopilot_key
 
   tables() = default;
   tables(const tables&) = delete;

@@ -19,6 +19,7 @@
 //   8 restore_rows        text id, varint number, list of { u8 table | text key | text row }
 //   9 restore_commit      text id, varint number of batches
 //  10 restore_abort       text id
+//  11 autopilot_set       settings, bool has check, [varint check]
 //
 // A reply: u8 version = 1 | u8 kind = place in state::reply | body. Kind 5 is a bool with a note:
 //   bool | u8 why | text holder | varint retry after | varint fence
@@ -168,6 +169,41 @@ void put(byte_writer& w, const state::restore_abort& c) {
   w.text(c.id);
 }
 
+void put_settings(byte_writer& w, const state::autopilot_settings& s) {
+  w.boolean(s.cleanup_dead_servers);
+  w.u64(static_cast<std::uint64_t>(s.last_contact_threshold_ns));
+  w.varint(s.max_trailing_logs);
+  w.varint(s.min_quorum);
+  w.u64(static_cast<std::uint64_t>(s.server_stabilization_ns));
+  w.text(s.redundancy_zone_tag);
+  w.boolean(s.disable_upgrade_migration);
+  w.text(s.upgrade_version_tag);
+  w.varint(s.create_index.value);
+  w.varint(s.modify_index.value);
+}
+state::autopilot_settings get_settings(byte_reader& r) {
+  state::autopilot_settings s;
+  s.cleanup_dead_servers = r.boolean();
+  s.last_contact_threshold_ns = static_cast<std::int64_t>(r.u64());
+  s.max_trailing_logs = r.varint();
+  s.min_quorum = r.varint();
+  s.server_stabilization_ns = static_cast<std::int64_t>(r.u64());
+  s.redundancy_zone_tag = r.text();
+  s.disable_upgrade_migration = r.boolean();
+  s.upgrade_version_tag = r.text();
+  s.create_index = log_index{r.varint()};
+  s.modify_index = log_index{r.varint()};
+  return s;
+}
+void put(byte_writer& w, const state::autopilot_set& c) {
+  w.u8(version);
+  w.u8(11);
+  put_settings(w, c.wanted);
+  w.boolean(c.check.has_value());
+  if (c.check)
+    w.varint(c.check->value);
+}
+
 state::row_batch get_batch(byte_reader& r) {
   auto rows = std::make_shared<std::vector<state::dirty_row>>();
   for (auto n = read_count(r); n > 0 && r.ok(); --n) {
@@ -252,6 +288,13 @@ state::command get_command(byte_reader& r) {
   }
   case 10:
     return state::restore_abort{std::string(r.text())};
+  case 11: {
+    state::autopilot_set c;
+    c.wanted = get_settings(r);
+    if (r.boolean())
+      c.check = log_index{r.varint()};
+    return c;
+  }
   default:
     r.fail();
     return {};
@@ -375,6 +418,11 @@ void put_row(byte_writer& w, const state::staged_ptr& row) {
   w.varint(row->batches);
   w.varint(row->touched.value);
   w.boolean(row->in_force);
+}
+// operators: settings, as in autopilot_set
+void put_row(byte_writer& w, const state::autopilot_ptr& row) {
+  w.u8(version);
+  put_settings(w, *row);
 }
 state::staged_ptr get_staged(byte_reader& r, std::string_view key) {
   auto row = std::make_shared<state::staged_record>();
@@ -537,6 +585,9 @@ std::optional<state::dirty_row> decode_row(std::uint8_t table, std::string_view 
     break;
   case state::table::staging:
     row.row = get_staged(r, key);
+    break;
+  case state::table::operators:
+    row.row = std::make_shared<const state::autopilot_settings>(get_settings(r));
     break;
   default:
     return std::nullopt;
