@@ -87,7 +87,7 @@ private:
   void send_read(exchange& e, const http::read_request& r);
   void answer_here(http_connection& c, exchange& e, const http::local_request& r);
 
-  // snapshot_gateway.cpp
+  // http_gateway_snapshots.cpp
   void begin_save(http_connection& c, exchange& e, const http::snapshot_save& s);
   void on_checkpointed(http_connection& c, exchange& e, const read_result& r);
   void on_packed(archive_packed& p);

@@ -131,6 +131,7 @@ private:
   struct removal {
     held_write write;
     bool begun = false; ///< proposed
+    log_index entry;    ///< the first half of it, if begun
   };
   std::vector<removal> removals_;
 

@@ -72,14 +72,14 @@ void raft_peer::begin_removal(held_write w) {
     return answer_decided(w.from, state::refusal{"need at least one voter in configuration: {[]}"});
   // Not now (another change is under way): with the next tick again.
   const bool begun = !core_.config().joint() && !core_.propose_configuration(*next, settings_.wall_clock());
-  removals_.push_back({std::move(w), begun});
+  removals_.push_back({std::move(w), begun, core_.last_index()});
 }
 
 /// With every tick.
 void raft_peer::follow_removals() {
   for (auto& r : std::exchange(removals_, {})) {
     const bool there = core_.config().joint() || without(core_.config(), *r.write.bytes);
-    if (r.begun && !there)
+    if (r.begun && !there && core_.commit_index() >= r.entry)
       answer_decided(r.write.from, true); // once the second half is there, the first one is committed for good
     else if (!leading())
       answer(r.write.from, wire::call_outcome::unknown, "leadership lost while committing log");

@@ -1,4 +1,4 @@
-// workload: clients that save archives and restore them, as http_gateway does it for HTTP (actors/snapshot_gateway.cpp).
+// workload: clients that save archives and restore them, as http_gateway does it for HTTP (actors/http_gateway_snapshots.cpp).
 
 #include "protocol/base/check.hpp"
 #include "protocol/base/probe.hpp"

@@ -2,7 +2,7 @@
 #include "protocol/http/json_output.hpp"
 #include "protocol/http/response.hpp"
 
-#include <cstdio>
+#include <charconv>
 
 namespace belay::http {
 
@@ -105,8 +105,8 @@ void serialize_stream_head(const response& r, std::string_view date, bool keep_a
 
 void append_chunk(std::string& out, std::string_view bytes) {
   char size[20];
-  out.append(size, static_cast<std::size_t>(std::snprintf(size, sizeof size, "%zx\r\n", bytes.size())));
-  out.append(bytes).append("\r\n");
+  const auto end = std::to_chars(size, size + sizeof size, bytes.size(), 16).ptr;
+  out.append(size, static_cast<std::size_t>(end - size)).append("\r\n").append(bytes).append("\r\n");
 }
 
 void serialize(const response& r, std::string_view date, bool keep_alive, bool gzip,

@@ -62,16 +62,17 @@ sha256& sha256::add(std::string_view bytes) {
   return *this;
 }
 
-std::string sha256::hex() {
+std::string sha256::hex() const {
+  auto whole = *this;
   const auto bits = bytes_ * 8;
   std::string end(1, '\x80');
   end.append((119 - rest_bytes_) % 64, '\0');
   for (int shift = 56; shift >= 0; shift -= 8)
     end += static_cast<char>(bits >> shift);
-  add(end);
+  whole.add(end);
   constexpr char digits[] = "0123456789abcdef";
   std::string out;
-  for (const auto word : h_)
+  for (const auto word : whole.h_)
     for (int shift = 28; shift >= 0; shift -= 4)
       out += digits[(word >> shift) & 15];
   return out;

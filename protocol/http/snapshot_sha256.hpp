@@ -11,8 +11,8 @@ namespace belay::http {
 class sha256 {
 public:
   sha256& add(std::string_view bytes);
-  /// Lower-case hexadecimal, 64 digits. Nothing may be added afterwards.
-  std::string hex();
+  /// Of what was added so far; lower-case hexadecimal, 64 digits.
+  std::string hex() const;
 
 private:
   void block(const unsigned char* p);

@@ -2,6 +2,7 @@
 
 #include "protocol/base/check.hpp"
 #include "protocol/base/mutants.hpp"
+#include "protocol/base/probe.hpp"
 #include "protocol/state/catalog_rules.hpp"
 #include "protocol/state/key_operations.hpp"
 #include "protocol/state/reading.hpp"
@@ -21,6 +22,7 @@ struct machine::impl {
     if (auto why = t->stage.unfit(c.id, c.batches))
       return refusal{std::move(*why)};
     if (!t->stage.head()->in_force) {
+      PROBE("state: restore came into force");
       t = restored(*t, applied, now, changed);
       replaced = true;
     }

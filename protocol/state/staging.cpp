@@ -1,5 +1,7 @@
 #include "protocol/state/staging.hpp"
 
+#include "protocol/base/probe.hpp"
+
 namespace belay::state {
 
 namespace {
@@ -60,8 +62,11 @@ void staging::expire(cluster_time now) {
   if (rows_.size() == 0)
     return;
   const auto* h = head();
-  if (h == nullptr || now.value - h->touched.value > idle_ms_max)
-    clear();
+  if (h != nullptr && now.value - h->touched.value <= idle_ms_max)
+    return;
+  if (h != nullptr && !h->in_force)
+    PROBE("state: restore forgotten because nobody went on with it");
+  clear();
 }
 
 std::optional<std::string> staging::unfit(const std::string& id, std::uint64_t batches) const {

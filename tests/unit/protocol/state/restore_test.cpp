@@ -196,11 +196,38 @@ TEST_CASE("steps of unknown outcome may be proposed again; a gap is noticed") {
   CHECK(d.refused(d.apply(steps[1])).empty());
   CHECK_FALSE(d.refused(d.apply(steps[3])).empty()); // steps[2] is not there
   CHECK_FALSE(d.refused(d.apply(steps.back())).empty());
+  CHECK(d.refused(d.apply(steps[0])).empty()); // a late one: what was gathered stays
   for (std::size_t i = 2; i < steps.size(); ++i)
     CHECK(d.refused(d.apply(steps[i])).empty());
+  CHECK(d.refused(d.apply(steps[0])).empty()); // a late one: what was put in force stays that
   d.set("a", "written behind it");
   CHECK(d.refused(d.apply(steps.back())).empty()); // says that it was put in force, and does not do it again
   CHECK(*d.get("a")->value == "written behind it");
+}
+
+TEST_CASE("settings of operators: set, checked, kept and restored") {
+  driver d;
+  const auto now = [&] { return *std::get<autopilot_ptr>(d.m.evaluate(autopilot_get{}).data); };
+  CHECK(now().modify_index == log_index{1});
+  CHECK(now().max_trailing_logs == 250);
+  autopilot_set set;
+  set.wanted.max_trailing_logs = 7;
+  set.check = log_index{0};
+  CHECK(std::get<bool>(d.apply(set)) == false);
+  set.check = log_index{1};
+  CHECK(std::get<bool>(d.apply(set)) == true);
+  CHECK(now().max_trailing_logs == 7);
+  CHECK(now().create_index == log_index{1});
+  CHECK(now().modify_index == d.index());
+  const auto saved = save(d.m);
+  set.check.reset();
+  set.wanted.max_trailing_logs = 8;
+  d.apply(set);
+  reload(d);
+  CHECK(now().max_trailing_logs == 8);
+  CHECK(restore(d, saved));
+  CHECK(now().max_trailing_logs == 7);
+  CHECK(d.m.digest() == d.m.recompute_digest());
 }
 
 TEST_CASE("an archive of another cluster does not bring indexes from the future") {
