@@ -34,6 +34,17 @@ std::string keys_seen(std::uint16_t port, const std::string& prefix, const std::
   return reply.status == 404 ? "none" : reply.ok() ? reply.body : "";
 }
 
+/// Digest of all that the node has applied; empty if it is not known now.
+std::string digest_of(std::uint16_t port) {
+  auto reply = http_get(port, "/v1/agent/self");
+  if (!reply.ok())
+    return {};
+  const auto body = json::parse(reply.body);
+  const auto& raft = body.at("Stats").at("raft");
+  const bool current = raft.at("state_digest_at") == raft.at("applied_index");
+  return current ? std::string(raft.at("state_digest").as_string()) : "";
+}
+
 /// Memory that the process has for itself, without files that are mapped, in bytes.
 std::size_t own_memory(pid_t pid) {
   std::ifstream status("/proc/" + std::to_string(pid) + "/status");
@@ -164,13 +175,15 @@ TEST_CASE("a restore whose client goes away leaves nothing behind", "[snapshot]"
   REQUIRE(archive.ok());
   REQUIRE(http_put(port, "/v1/kv/s/now", "x").ok());
   REQUIRE(cluster->wait_equal() == "");
-  const auto digests = [&] {
-    std::vector<std::string> all;
+  std::string before;
+  REQUIRE(eventually(milliseconds{10000}, [&] { return !(before = digest_of(port)).empty(); }));
+  const auto all_have = [&](bool the_same) {
     for (std::size_t i = 0; i < 3; ++i)
-      all.push_back(cluster->state_of(i).state_digest);
-    return all;
+      if (const auto now = digest_of(cluster->node(i).http_port()); now.empty() || (now == before) != the_same)
+        return false;
+    return true;
   };
-  const auto before = digests();
+  CHECK(eventually(milliseconds{10000}, [&] { return all_have(true); }));
   const auto seen = keys_seen(port, "s/", "consistent");
   http_connection upload(port);
   REQUIRE(upload.connect(milliseconds{5000}).empty());
@@ -182,10 +195,10 @@ TEST_CASE("a restore whose client goes away leaves nothing behind", "[snapshot]"
     sent += static_cast<std::size_t>(n);
   }
   // It is there, and nobody sees it.
-  CHECK(eventually(milliseconds{10000}, [&] { return digests() != before; }));
+  CHECK(eventually(milliseconds{10000}, [&] { return all_have(false); }));
   CHECK(keys_seen(port, "s/", "consistent") == seen);
   upload.close();
-  CHECK(eventually(milliseconds{10000}, [&] { return digests() == before; }));
+  CHECK(eventually(milliseconds{10000}, [&] { return all_have(true); }));
   CHECK(keys_seen(port, "s/", "consistent") == seen);
 }
 
