@@ -132,19 +132,25 @@ TEST_CASE("what is no archive is refused with Consul's texts") {
 }
 
 TEST_CASE("an archive that is cut anywhere, or has one wrong byte, is refused") {
-  const auto whole = packed(random_bytes(3000, 2), 1000);
+  const auto state = random_bytes(3000, 2);
+  const auto whole = packed(state, 1000);
   REQUIRE_FALSE(unpack(whole, 4096).error);
   for (std::size_t cut = 0; cut < whole.size(); cut += 3) {
     INFO("cut at " << cut);
     CHECK(unpack(whole.substr(0, cut), 4096).error);
   }
+  std::size_t accepted = 0;
   // Bytes 4 to 9 of gzip's header (time, flags of the compressor, system) say nothing about the content.
   for (std::size_t at = 10; at < whole.size(); ++at) {
     INFO("byte " << at);
     auto damaged = whole;
     damaged[at] = static_cast<char>(damaged[at] ^ 0x10);
-    CHECK(unpack(damaged, 4096).error);
+    // Zeros of the tar may be copied from any place with zeros: the same content, said in another way.
+    const auto u = unpack(damaged, 4096);
+    CHECK((u.error || u.state == state));
+    accepted += u.error ? 0 : 1;
   }
+  CHECK(accepted < whole.size() / 50);
 }
 
 TEST_CASE("a wrong checksum inside an archive whose compression is right names its file") {
