@@ -144,7 +144,8 @@ void http_gateway::abandon(exchange& e) {
     send(wires_->fsm, cancel_query{t.archive});
   if (std::exchange(t.begun, false)) {
     // Nobody waits for the answer: a number that no exchange has.
-    send(wires_->raft_peer, propose_write{ids_.next(), make_payload(wire::encode_command(state::restore_abort{t.restore_id}))});
+    send(wires_->raft_peer,
+         propose_write{ids_.next(), make_payload(wire::encode_command(state::restore_abort{t.restore_id}))});
   }
 }
 

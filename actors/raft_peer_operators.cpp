@@ -1,6 +1,7 @@
 // raft_peer: what operators ask of the leader about the set of servers (contract 12). Forwarded to it like a write:
 //   remove_member    "id <node ID>" or "address <host:port>"; answered true when the configuration lacks the server
-//   describe_health  "<LastContactThreshold in ns> <MaxTrailingLogs> <version>"; answered with the JSON of autopilot/health
+//   describe_health  "<LastContactThreshold in ns> <MaxTrailingLogs> <version>"; answered with the JSON of
+//   autopilot/health
 
 #include "actors/raft_peer.hpp"
 #include "protocol/base/go_quoting.hpp"
@@ -20,9 +21,8 @@ namespace {
 std::optional<raft::configuration> without(const raft::configuration& now, const std::string& which) {
   const auto space = std::min(which.find(' '), which.size());
   const auto kind = which.substr(0, space), name = which.substr(std::min(space + 1, which.size()));
-  const auto found = std::find_if(now.members.begin(), now.members.end(), [&](const raft::member& m) {
-    return (kind == "id" ? m.uuid : m.address) == name;
-  });
+  const auto found = std::find_if(now.members.begin(), now.members.end(),
+                                  [&](const raft::member& m) { return (kind == "id" ? m.uuid : m.address) == name; });
   if (found == now.members.end())
     return std::nullopt;
   const auto id = found->id;
@@ -113,7 +113,8 @@ std::string raft_peer::health_json(const std::string& rules) const {
         last = p.match;
       }
     const auto since = connected_since_ms_.find(m.id);
-    const bool healthy = connected && contact.count() <= threshold_ns && last.value + trailing_max >= core_.last_index().value;
+    const bool healthy =
+        connected && contact.count() <= threshold_ns && last.value + trailing_max >= core_.last_index().value;
     const bool voter = config.is_voter(m.id);
     all_healthy = all_healthy && healthy;
     healthy_voters += healthy && voter ? 1 : 0;
@@ -138,8 +139,9 @@ std::string raft_peer::health_json(const std::string& rules) const {
     servers += ",\"Voter\":";
     http::append_bool(servers, voter);
     servers += ",\"StableSince\":";
-    http::append_json_string(servers, as_rfc3339(since == connected_since_ms_.end() ? led_since_ms_
-                                                                                   : std::max(led_since_ms_, since->second)));
+    http::append_json_string(
+        servers,
+        as_rfc3339(since == connected_since_ms_.end() ? led_since_ms_ : std::max(led_since_ms_, since->second)));
     servers += '}';
   }
   const auto quorum = config.voters.size() / 2 + 1;

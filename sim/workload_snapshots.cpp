@@ -1,4 +1,5 @@
-// workload: clients that save archives and restore them, as http_gateway does it for HTTP (actors/http_gateway_snapshots.cpp).
+// workload: clients that save archives and restore them, as http_gateway does it for HTTP
+// (actors/http_gateway_snapshots.cpp).
 
 #include "protocol/base/check.hpp"
 #include "protocol/base/probe.hpp"
@@ -141,8 +142,8 @@ bool workload::for_transfer(std::size_t node, int life, const client_answer& a) 
       return true;
     }
     if (packed->index < t.known)
-      complain("archives", "an archive of index " + to_string(packed->index) + " was saved by node " + std::to_string(node) +
-                               " after index " + to_string(t.known) + " was known");
+      complain("archives", "an archive of index " + to_string(packed->index) + " was saved by node " +
+                               std::to_string(node) + " after index " + to_string(t.known) + " was known");
     t.bytes += packed->bytes;
     if (!packed->last) {
       caf::anon_send(nodes_.wires(node).checkpoints, actors::pack_archive{ask_about(c), t.archive});

@@ -23,27 +23,28 @@ refused read_settings(std::string_view body, state::autopilot_settings& out) {
   if (!parsed)
     d.fail(parsed.error());
   else
-    d.object(*parsed, "value of type api.AutopilotConfiguration", [&](const std::string& name, const boost::json::value& v) {
-      if (name == "cleanupdeadservers")
-        d.boolean(v, {"AutopilotConfiguration", "CleanupDeadServers"}, out.cleanup_dead_servers);
-      else if (name == "lastcontactthreshold")
-        d.duration_ns(v, {"AutopilotConfiguration", "LastContactThreshold"}, out.last_contact_threshold_ns);
-      else if (name == "maxtrailinglogs")
-        d.unsigned_integer(v, {"AutopilotConfiguration", "MaxTrailingLogs"}, out.max_trailing_logs);
-      else if (name == "minquorum")
-        d.unsigned_integer(v, {"AutopilotConfiguration", "MinQuorum"}, out.min_quorum);
-      else if (name == "serverstabilizationtime")
-        d.duration_ns(v, {"AutopilotConfiguration", "ServerStabilizationTime"}, out.server_stabilization_ns);
-      else if (name == "redundancyzonetag")
-        d.text(v, {"AutopilotConfiguration", "RedundancyZoneTag"}, out.redundancy_zone_tag);
-      else if (name == "disableupgrademigration")
-        d.boolean(v, {"AutopilotConfiguration", "DisableUpgradeMigration"}, out.disable_upgrade_migration);
-      else if (name == "upgradeversiontag")
-        d.text(v, {"AutopilotConfiguration", "UpgradeVersionTag"}, out.upgrade_version_tag);
-      else
-        return name == "createindex" || name == "modifyindex"; // clients send back what they got
-      return true;
-    });
+    d.object(*parsed, "value of type api.AutopilotConfiguration",
+             [&](const std::string& name, const boost::json::value& v) {
+               if (name == "cleanupdeadservers")
+                 d.boolean(v, {"AutopilotConfiguration", "CleanupDeadServers"}, out.cleanup_dead_servers);
+               else if (name == "lastcontactthreshold")
+                 d.duration_ns(v, {"AutopilotConfiguration", "LastContactThreshold"}, out.last_contact_threshold_ns);
+               else if (name == "maxtrailinglogs")
+                 d.unsigned_integer(v, {"AutopilotConfiguration", "MaxTrailingLogs"}, out.max_trailing_logs);
+               else if (name == "minquorum")
+                 d.unsigned_integer(v, {"AutopilotConfiguration", "MinQuorum"}, out.min_quorum);
+               else if (name == "serverstabilizationtime")
+                 d.duration_ns(v, {"AutopilotConfiguration", "ServerStabilizationTime"}, out.server_stabilization_ns);
+               else if (name == "redundancyzonetag")
+                 d.text(v, {"AutopilotConfiguration", "RedundancyZoneTag"}, out.redundancy_zone_tag);
+               else if (name == "disableupgrademigration")
+                 d.boolean(v, {"AutopilotConfiguration", "DisableUpgradeMigration"}, out.disable_upgrade_migration);
+               else if (name == "upgradeversiontag")
+                 d.text(v, {"AutopilotConfiguration", "UpgradeVersionTag"}, out.upgrade_version_tag);
+               else
+                 return name == "createindex" || name == "modifyindex"; // clients send back what they got
+               return true;
+             });
   if (!d.ok())
     return bad_request("Error parsing autopilot config: " + d.error());
   return std::nullopt;

@@ -37,8 +37,9 @@ std::string msgpack_list(const std::vector<archive_meta::server>& servers) {
 }
 
 std::string meta_json(const archive_meta& m) {
-  std::string out = "{\"Version\":1,\"ID\":\"" + to_string(m.term) + "-" + to_string(m.index) + "-" + std::to_string(m.time_ms) +
-                    "\",\"Index\":" + to_string(m.index) + ",\"Term\":" + to_string(m.term) + ",\"Peers\":\"";
+  std::string out = "{\"Version\":1,\"ID\":\"" + to_string(m.term) + "-" + to_string(m.index) + "-" +
+                    std::to_string(m.time_ms) + "\",\"Index\":" + to_string(m.index) +
+                    ",\"Term\":" + to_string(m.term) + ",\"Peers\":\"";
   append_base64(out, msgpack_list(m.servers));
   out += "\",\"Configuration\":{\"Servers\":[";
   bool first = true;
@@ -207,7 +208,8 @@ struct archive_reader::decompressor {
 archive_reader::archive_reader() : gzip_(std::make_unique<decompressor>()) {}
 archive_reader::~archive_reader() = default;
 
-std::optional<std::string> archive_reader::take(std::string_view& bytes, std::string& state, std::size_t state_bytes_max) {
+std::optional<std::string> archive_reader::take(std::string_view& bytes, std::string& state,
+                                                std::size_t state_bytes_max) {
   auto& g = *gzip_;
   if (!g.ok)
     return std::string(unpack_failed) + "out of memory";
@@ -309,9 +311,11 @@ std::optional<std::string> archive_reader::finish() {
     return std::string(read_failed) + "failed to read snapshot hashes: unexpected EOF";
   const auto check = [this](std::string_view name, std::optional<sha256>& sum) -> std::optional<std::string> {
     if (!sum)
-      return std::string(read_failed) + "failed checking integrity of snapshot: list missing hash for \"" + std::string(name) + "\"";
+      return std::string(read_failed) + "failed checking integrity of snapshot: list missing hash for \"" +
+             std::string(name) + "\"";
     if (sums_text_.find(sum_line(sum->hex(), name)) == std::string::npos)
-      return std::string(read_failed) + "failed checking integrity of snapshot: hash check failed for \"" + std::string(name) + "\"";
+      return std::string(read_failed) + "failed checking integrity of snapshot: hash check failed for \"" +
+             std::string(name) + "\"";
     return std::nullopt;
   };
   if (auto why = check(meta_name, meta_sum_))

@@ -39,7 +39,9 @@ public:
     grant_again();
     keep_delays();
     changed.push_back(everything_changed{true});
-    fresh_->sessions.rows().for_each_under("", [&](const session_ptr& s) { changed.push_back(session_changed{s, true}); });
+    fresh_->sessions.rows().for_each_under("", [&](const session_ptr& s) {
+      changed.push_back(session_changed{s, true});
+    });
     return std::move(fresh_);
   }
 
@@ -84,8 +86,8 @@ private:
   /// Grants from now on are above all of this cluster, and above all that the archive's cluster made before it.
   void raise_fence_base() {
     const auto own = old_.marks.at(mark::fence_base).value;
-    const auto archive_newest = fresh_->marks.at(mark::fence_base).value +
-                                std::min(old_.stage.head()->archive_index.value, fence_max);
+    const auto archive_newest =
+        fresh_->marks.at(mark::fence_base).value + std::min(old_.stage.head()->archive_index.value, fence_max);
     const auto needed = archive_newest >= index_.value ? archive_newest + 1 - index_.value : 0;
     fresh_->marks.set(mark::fence_base, log_index{std::max(own, needed)});
   }

@@ -15,7 +15,8 @@ namespace json = boost::json;
 namespace {
 
 /// Keys prefix0, prefix1, ... 32 in a transaction.
-void write_keys(std::uint16_t port, const std::string& prefix, std::size_t keys, const std::function<std::string()>& value) {
+void write_keys(std::uint16_t port, const std::string& prefix, std::size_t keys,
+                const std::function<std::string()>& value) {
   http_connection connection(port);
   for (std::size_t at = 0; at < keys;) {
     json::array operations;
@@ -87,7 +88,8 @@ TEST_CASE("a snapshot is restored through a follower, and the leader dies", "[sn
   auto garbage = http_put(port(follower), "/v1/snapshot", "no archive");
   CHECK(garbage.status == 500);
   CHECK(garbage.body.starts_with("failed to decompress snapshot: "));
-  auto cut = http_put(port(follower), "/v1/snapshot", archive.body.substr(0, archive.body.size() - 10), milliseconds{30000});
+  auto cut =
+      http_put(port(follower), "/v1/snapshot", archive.body.substr(0, archive.body.size() - 10), milliseconds{30000});
   CHECK(cut.status == 500);
   CHECK(cut.body == "failed to read snapshot file: failed to read snapshot hashes: unexpected EOF");
   CHECK(keys_seen(port(leader), "s/", "consistent") == changed);
@@ -187,8 +189,9 @@ TEST_CASE("a restore whose client goes away leaves nothing behind", "[snapshot]"
   const auto seen = keys_seen(port, "s/", "consistent");
   http_connection upload(port);
   REQUIRE(upload.connect(milliseconds{5000}).empty());
-  const auto begun = "PUT /v1/snapshot HTTP/1.1\r\nHost: belay\r\nContent-Length: " + std::to_string(archive.body.size()) +
-                     "\r\n\r\n" + archive.body.substr(0, archive.body.size() / 2);
+  const auto begun =
+      "PUT /v1/snapshot HTTP/1.1\r\nHost: belay\r\nContent-Length: " + std::to_string(archive.body.size()) +
+      "\r\n\r\n" + archive.body.substr(0, archive.body.size() / 2);
   for (std::size_t sent = 0; sent < begun.size();) {
     const auto n = ::send(upload.descriptor(), begun.data() + sent, begun.size() - sent, MSG_NOSIGNAL);
     REQUIRE(n > 0);
@@ -232,7 +235,7 @@ TEST_CASE("saving a snapshot does not take the server's memory", "[snapshot]") {
   looks.join();
   CHECK(archive.ok());
   CHECK(archive.body.size() > keys * value_bytes);
-  std::cout << "archive of " << archive.body.size() / 1024 << " KiB; memory " << before / 1024 << " KiB before, at most "
-            << most / 1024 << " KiB meanwhile\n";
+  std::cout << "archive of " << archive.body.size() / 1024 << " KiB; memory " << before / 1024
+            << " KiB before, at most " << most / 1024 << " KiB meanwhile\n";
   CHECK(most < before + archive.body.size() / 4);
 }

@@ -181,6 +181,7 @@ TEST_CASE("a wrong checksum inside an archive whose compression is right names i
     REQUIRE(append_gzip(archive, changed));
     CHECK(unpack(archive, 100).error == std::string("failed to read snapshot file: ") + r.error);
   }
-  CHECK(tar.find("{\"Version\":1,\"ID\":\"3-111-1795218087396\",\"Index\":111,\"Term\":3,\"Peers\":\"") != std::string::npos);
+  CHECK(tar.find("{\"Version\":1,\"ID\":\"3-111-1795218087396\",\"Index\":111,\"Term\":3,\"Peers\":\"") !=
+        std::string::npos);
   CHECK(tar.find("\"ConfigurationIndex\":1,\"Size\":9}\n") != std::string::npos);
 }

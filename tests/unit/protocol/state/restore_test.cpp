@@ -68,13 +68,15 @@ std::vector<kv_entry_ptr> all_keys(const driver& d) {
 std::string seen(const driver& d) {
   std::string out;
   for (const auto& e : all_keys(d))
-    out += e->key + "=" + *e->value + "@" + to_string(e->modify_index) + "/" + e->session + "/" + std::to_string(e->fence) + " ";
+    out += e->key + "=" + *e->value + "@" + to_string(e->modify_index) + "/" + e->session + "/" +
+           std::to_string(e->fence) + " ";
   const auto listed = std::get<sessions>(d.m.evaluate(session_list{}).data).list;
   for (const auto& s : listed)
     out += s->id + " ";
   for (const char* prefix : {"", "a", "b", "d/", "x"})
     out += std::to_string(d.prefix_index(prefix)) + " ";
-  out += to_string(d.m.evaluate(catalog_nodes{}).index) + (d.node_known("n") ? "n" : "") + (d.node_known("later") ? "later" : "");
+  out += to_string(d.m.evaluate(catalog_nodes{}).index) + (d.node_known("n") ? "n" : "") +
+         (d.node_known("later") ? "later" : "");
   return out;
 }
 
