@@ -28,13 +28,22 @@ result<std::shared_ptr<state::machine>> load_machine(storage::checkpoint_store& 
 
 checkpointer::checkpointer(caf::actor_config& config, wiring_ptr wires, std::shared_ptr<storage::checkpoint_store> store,
                            log_index newest, metrics& m)
-    : checkpointer_actor::base(config), wires_(std::move(wires)), store_(std::move(store)), newest_(newest), metrics_(m) {}
+    : checkpointer_actor::base(config), wires_(std::move(wires)), store_(std::move(store)), newest_(newest), metrics_(m), archives_(*store_) {}
 
 checkpointer_actor::behavior_type checkpointer::make_behavior() {
   return {
       [this](const write_checkpoint& w) { write(w); },
       [this](const load_snapshot_chunk& l) { load_chunk(l.what); },
       [this](const store_snapshot_chunk& s) { store_chunk(s.what); },
+      [this](const pack_archive& p) {
+        if (gateway_of(p.id) < wires_->gateways.size())
+          send(wires_->gateways[gateway_of(p.id)], archives_.pack(p));
+      },
+      [this](unpack_archive& u) {
+        if (gateway_of(u.id) < wires_->gateways.size())
+          send(wires_->gateways[gateway_of(u.id)], archives_.unpack(u));
+      },
+      [this](const close_archive& c) { archives_.close(c.archive); },
       [this](stop_atom) { quit(); },
   };
 }

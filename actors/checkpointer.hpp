@@ -3,6 +3,7 @@
 
 #include "actors/interfaces.hpp"
 #include "actors/metrics.hpp"
+#include "actors/snapshot_archives.hpp"
 #include "actors/surroundings.hpp"
 #include "storage/checkpoint_store.hpp"
 
@@ -35,6 +36,7 @@ private:
   std::shared_ptr<storage::checkpoint_store> store_;
   log_index newest_;
   metrics& metrics_;
+  snapshot_archives archives_;
 };
 
 } // namespace belay::actors

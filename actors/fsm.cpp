@@ -53,7 +53,7 @@ fsm_actor::behavior_type fsm::make_behavior() {
       [this](const checkpoint_written& c) {
         checkpoint_running_ = false;
         if (c.error.empty()) {
-          checkpointed_ = c.meta.index;
+          checkpointed_ = std::max(checkpointed_, c.meta.index);
         } else {
           PROBE("fsm: no room for a checkpoint");
           // The changed rows were handed over and are not there.
@@ -62,6 +62,7 @@ fsm_actor::behavior_type fsm::make_behavior() {
           log::error("fsm", "checkpoint not written; writes go on, the log grows until there is room",
                      {{"index", c.meta.index.value}, {"error", c.error}, {"advice", "free space on the data directory's disk"}});
         }
+        answer_archives(c.error);
       },
       [this](const machine_replaced& r) { replace(r); },
       [this](tick_atom) {
@@ -161,8 +162,14 @@ void fsm::answer_writes(std::vector<write_result>& results) {
 
 void fsm::publish(state::effects changed) {
   bool of_sessions = false;
-  for (const auto& e : changed)
-    of_sessions = of_sessions || std::holds_alternative<state::session_changed>(e);
+  for (const auto& e : changed) {
+    const bool all = std::holds_alternative<state::everything_changed>(e);
+    of_sessions = of_sessions || all || std::holds_alternative<state::session_changed>(e);
+    if (all) // tombstones came back; those of before mean nothing now
+      tombstone_bins_.clear();
+    if (all && view_.serving)
+      look_for_members();
+  }
   if (of_sessions)
     send(wires_->reaper, publish_effects{changed});
   send(wires_->watches, publish_effects{std::move(changed)});
@@ -208,6 +215,7 @@ void fsm::cancel(request_id id) {
     drop(group.queries);
   for (auto& [index, queries] : until_applied_)
     drop(queries);
+  std::erase_if(archives_, [id](const auto& each) { return each.second.id == id; });
 }
 
 void fsm::request_barriers() {
@@ -251,6 +259,8 @@ void fsm::serve_waiting() {
 }
 
 void fsm::serve(const read_query& q) {
+  if (q.archive)
+    return archive(q);
   const auto n = q.request.min_index;
   const bool waits = MUTANT(watch_parked_without_look) || machine_->index_of(q.request.query).value <= n;
   if (n > 0 && waits && now() < q.deadline) {
@@ -363,7 +373,7 @@ void fsm::start_checkpoint() {
   if (MUTANT(checkpoint_index_ahead))
     w.meta.index = w.meta.index.next();
   w.digest = machine_->digest();
-  w.full = full_checkpoint_due_;
+  w.full = full_checkpoint_due_ || machine_->replaced();
   w.rows = machine_->take_dirty();
   if (w.full) {
     PROBE("fsm: checkpoint of all rows");
@@ -371,6 +381,37 @@ void fsm::start_checkpoint() {
   }
   full_checkpoint_due_ = false;
   send(wires_->checkpoints, std::move(w));
+}
+
+/// A checkpoint and not the tables themselves: it is there already but for what changed lately, and does not keep the
+/// thread that answers clients while gigabytes are packed.
+void fsm::archive(const read_query& q) {
+  archives_.emplace(applied_.index, q);
+  if (!checkpoint_running_)
+    answer_archives({});
+}
+
+void fsm::answer_archives(const std::string& error) {
+  while (!archives_.empty() && (!error.empty() || archives_.begin()->first <= checkpointed_)) {
+    const auto q = std::move(archives_.begin()->second);
+    archives_.erase(archives_.begin());
+    if (error.empty())
+      reply_to(q, {checkpointed_, state::kv_entries{}});
+    else
+      refuse(q, error);
+  }
+  if (!archives_.empty() && !checkpoint_running_)
+    start_checkpoint();
+}
+
+/// An archive may be older than a server, or of another cluster. The leader sees to it that every member is registered.
+void fsm::look_for_members() {
+  members_missing missing;
+  for (const auto& m : view_.config.members)
+    if (!machine_->node_has_check(m.name, "serfHealth"))
+      missing.uuids.push_back(m.uuid);
+  if (!missing.uuids.empty())
+    send(wires_->raft_peer, std::move(missing));
 }
 
 void fsm::reap_tombstones() {

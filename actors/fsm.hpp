@@ -66,6 +66,9 @@ private:
   void publish(state::effects changed);
   void say_applied();
   void replace(const machine_replaced& r);
+  void archive(const read_query& q);
+  void answer_archives(const std::string& error);
+  void look_for_members();
   void maintain();
   void start_checkpoint();
   void reap_tombstones();
@@ -88,6 +91,7 @@ private:
   std::multimap<log_index, std::vector<read_query>> until_applied_;
   std::unordered_map<request_id, read_query> parked_;
 
+  std::multimap<log_index, read_query> archives_; ///< waiting for a checkpoint of that index or a later one
   bool checkpoint_running_ = false;
   bool full_checkpoint_due_ = false;
   log_index checkpointed_;

@@ -41,6 +41,8 @@ health_checks_actor::behavior_type health_checks::make_behavior() {
       [](const renew_result&) {},
       [this](read_result& r) { on_catalog(r); },
       [](const status_result&) {},
+      [](archive_packed&) {},
+      [](archive_unpacked&) {},
       [this](const cluster_view& v) { on_view(v); },
       [](const agent_answer&) {},
       [this](tick_atom) { on_tick(); },

@@ -16,6 +16,8 @@ constexpr std::string_view continue_line = "HTTP/1.1 100 Continue\r\n\r\n";
 constexpr std::size_t kept_bytes_max = 1024;
 // Rounds of reading before other connections get their turn.
 constexpr int reads_per_turn = 4;
+// Of an upload, while what came before is on its way through the log.
+constexpr std::size_t upload_bytes_max = 1u << 20;
 
 http::response plain_error(int status, std::string text) {
   auto r = http::error_response(status, std::move(text));
@@ -102,6 +104,8 @@ void http_connection::take(std::string_view bytes) {
 }
 
 bool http_connection::may_look_at_next() const {
+  if (uploading_)
+    return exchanges_.back().transfer->body.size() < upload_bytes_max;
   return !last_answer_ && exchanges_.size() < limits_.in_flight_max && unsent() < limits_.unsent_bytes_max &&
          (exchanges_.empty() || exchanges_.back().may_overlap());
 }
@@ -113,25 +117,56 @@ std::size_t http_connection::look_at_next(std::string_view input, bool& more_nee
   std::size_t used = 0;
   const auto verdict = reader_->read(input, used);
   switch (verdict) {
+  case http_reader::verdict::head:
+    begin_exchange(true);
+    return used;
   case http_reader::verdict::more:
     more_needed = true;
+    if (uploading_)
+      hand_over(false);
     if (exchanges_.empty() && reader_->take_expectation())
       front_->output += continue_line;
     if (!reader_->in_request())
       front_->give_back(std::move(reader_));
     return used;
   case http_reader::verdict::complete:
-    begin_exchange();
+    if (uploading_)
+      hand_over(true);
+    else
+      begin_exchange(false);
     front_->give_back(std::move(reader_));
     return used;
   default:
-    refuse(verdict);
+    if (uploading_)
+      break_upload();
+    else
+      refuse(verdict);
     front_->give_back(std::move(reader_));
     return input.size(); // nothing behind it can be understood
   }
 }
 
-void http_connection::begin_exchange() {
+/// The rest of its body cannot be found.
+void http_connection::break_upload() {
+  auto& e = exchanges_.back();
+  if (e.sent && !e.answer)
+    front_->forget(e);
+  e.sent = true;
+  if (!e.answer)
+    e.answer = plain_error(400, "400 Bad Request");
+}
+
+/// Bytes of the body of the upload under way.
+void http_connection::hand_over(bool complete) {
+  auto& e = exchanges_.back();
+  e.transfer->body += reader_->take_body();
+  e.transfer->body_complete = complete;
+  uploading_ = !complete;
+  last_answer_ = last_answer_ || (complete && !e.keep_alive);
+  front_->body_arrived(*this, e);
+}
+
+exchange& http_connection::begin_exchange(bool body_follows) {
   auto& e = exchanges_.emplace_back();
   http::raw_request request = reader_->request();
   request.remote_address = *address_;
@@ -140,13 +175,19 @@ void http_connection::begin_exchange() {
   e.keep_alive = reader_->keep_alive();
   e.old_version = reader_->old_version();
   front_->understand(*this, request, e);
-  if (!e.keep_alive || (e.answer && e.answer->close))
+  uploading_ = body_follows && e.transfer != nullptr;
+  if (e.transfer != nullptr)
+    e.transfer->body_complete = !body_follows;
+  if (body_follows && !uploading_ && e.answer)
+    e.answer->close = true; // it was refused, and the body is not read
+  if ((!e.keep_alive && !uploading_) || (e.answer && e.answer->close))
     last_answer_ = true;
   if (e.may_overlap()) { // else write_in_order starts it when it is at the front
     e.sent = true;
     if (!e.answer)
       front_->dispatch(*this, e);
   }
+  return e;
 }
 
 void http_connection::refuse(http_reader::verdict why) {
@@ -175,7 +216,7 @@ void http_connection::refuse(http_reader::verdict why) {
 
 void http_connection::end_of_input() {
   input_ended_ = true;
-  if (lingering_)
+  if (lingering_ || uploading_)
     return close();
   // A client may close its side behind a request and still wait for the answer; nobody does that for minutes.
   for (const auto& e : exchanges_)
@@ -223,15 +264,56 @@ void http_connection::write_in_order() {
     }
     if (!e.answer)
       break;
-    append_answer(e);
+    if (uploading_ && exchanges_.size() == 1) { // answered before its body was there: nothing behind it is read
+      uploading_ = false;
+      e.answer->close = true;
+    }
+    if (e.transfer == nullptr || !e.transfer->streaming) {
+      append_answer(e);
+    } else if (e.head) {
+      append_answer(e);
+      front_->forget(e); // nobody takes the pieces
+    } else if (!write_piece(e)) {
+      break;
+    }
     exchanges_.pop_front();
     if (closing_) {
       last_answer_ = true;
       drop_exchanges();
     }
   }
-  if (exchanges_.empty() && reader_ != nullptr && reader_->take_expectation())
+  const bool body_wanted = exchanges_.empty() || (uploading_ && exchanges_.size() == 1);
+  if (body_wanted && reader_ != nullptr && reader_->take_expectation())
     front_->output += continue_line;
+}
+
+/// Some more of an answer that comes in pieces. @returns true: that was all of it
+bool http_connection::write_piece(exchange& e) {
+  auto& t = *e.transfer;
+  const bool chunked = !e.old_version; // HTTP/1.0 knows the end of the body by that of the connection
+  const bool last = !chunked || !e.keep_alive || t.failed || (last_answer_ && exchanges_.size() == 1);
+  auto& out = front_->output;
+  if (!t.head_written) {
+    t.head_written = true;
+    http::serialize_stream_head(*e.answer, front_->date(), !last, chunked, front_->routes().response_headers, out);
+  }
+  if (!t.piece.empty()) {
+    if (chunked)
+      http::append_chunk(out, t.piece);
+    else
+      out += t.piece;
+    t.piece = std::string();
+  }
+  if (t.ended || t.failed) {
+    if (t.ended && chunked)
+      http::append_chunk(out, {});
+    front_->count(e, e.answer->status);
+    closing_ = closing_ || last;
+    return true;
+  }
+  if (!t.asked && unsent() < limits_.unsent_bytes_max / 2)
+    front_->next_piece(*this, e);
+  return false;
 }
 
 void http_connection::append_answer(exchange& e) {
@@ -353,7 +435,7 @@ void http_connection::close() {
 
 void http_connection::drop_exchanges() {
   for (auto& e : exchanges_)
-    if (e.sent && !e.answer)
+    if (e.sent && (!e.answer || (e.transfer != nullptr && e.transfer->streaming)))
       front_->forget(e);
   exchanges_.clear();
 }
@@ -367,6 +449,8 @@ void http_connection::sweep(monotonic_time now) {
   if (unsent() > 0 && now - last_output_ > limits_.stall)
     return close();
   if (reader_ != nullptr && exchanges_.empty() && now - last_input_ > limits_.stall)
+    return close();
+  if (uploading_ && exchanges_.back().transfer->starved && now - last_input_ > limits_.stall)
     return close();
   bool changed = false;
   for (auto& e : exchanges_) {

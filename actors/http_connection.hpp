@@ -5,6 +5,7 @@
 #include "actors/http_listener.hpp"
 #include "actors/http_reader.hpp"
 #include "actors/messages.hpp"
+#include "actors/snapshot_transfer.hpp"
 
 #include <cstdint>
 #include <list>
@@ -20,8 +21,8 @@ namespace belay::actors {
 struct exchange {
   /// What it asks for; monostate: the answer was known at once.
   using asked =
-      std::variant<std::monostate, http::read_request, state::command, http::session_renew, http::local_request,
-                   http::agent_request>;
+      std::variant<std::monostate, http::read_request, state::command, http::session_renew, http::snapshot_save,
+                   http::snapshot_restore, http::local_request, http::agent_request>;
 
   request_id id;
   asked what;
@@ -36,6 +37,9 @@ struct exchange {
   bool keep_alive = true;
   bool old_version = false;
   bool sent = false;      ///< somebody is working on it (or it is answered)
+  std::unique_ptr<snapshot_transfer> transfer; ///< of a snapshot request
+  std::uint64_t last_contact_ms = 0;           ///< of a snapshot's read
+  bool known_leader = true;
   bool ask_again = false; ///< local requests without a leader: repeated until `deadline`
 
   /// A write of one key that nothing but the log decides (no lock, no transaction).
@@ -76,6 +80,10 @@ public:
   virtual void understand(http_connection& c, const http::raw_request& r, exchange& e) = 0;
   /// Passes it on. The answer is put into `e`, now or later; if later, progress() is called then.
   virtual void dispatch(http_connection& c, exchange& e) = 0;
+  /// The body of an upload goes on, in e.transfer.
+  virtual void body_arrived(http_connection& c, exchange& e) = 0;
+  /// The client has room for more of a download. It is put into e.transfer; then progress() is called.
+  virtual void next_piece(http_connection& c, exchange& e) = 0;
   /// Its client has gone; `e` will be destroyed.
   virtual void forget(exchange& e) = 0;
   virtual void count(const exchange& e, int status) = 0;
@@ -130,7 +138,10 @@ private:
   void take(std::string_view bytes);
   bool may_look_at_next() const;
   std::size_t look_at_next(std::string_view input, bool& more_needed);
-  void begin_exchange();
+  exchange& begin_exchange(bool body_follows);
+  void hand_over(bool complete);
+  void break_upload();
+  bool write_piece(exchange& e);
   void refuse(http_reader::verdict why);
   void write_in_order();
   void append_answer(exchange& e);
@@ -156,6 +167,7 @@ private:
   bool last_answer_ = false; ///< the last request that is answered has been read
   bool closing_ = false;     ///< its answer is in the output: close when it is sent
   bool lingering_ = false;
+  bool uploading_ = false; ///< the body of the last exchange is passed on as it comes
 };
 
 } // namespace belay::actors

@@ -64,6 +64,9 @@ http_gateway::http_gateway(caf::actor_config& config, asio_host* host, wiring_pt
   reader_rules_.body_bytes_max = [this](std::string_view method, std::string_view target) {
     return http::body_limit_of(method, target, settings_.routes).bytes_max;
   };
+  reader_rules_.body_streamed = [this](std::string_view method, std::string_view target) {
+    return http::body_limit_of(method, target, settings_.routes).streamed;
+  };
   if (!settings_.uuid)
     settings_.uuid = [this] {
       const auto high = random_.next();
@@ -81,6 +84,7 @@ http_gateway_actor::behavior_type http_gateway::make_behavior() {
   return {
       [this](write_results& w) { on_writes(w); },    [this](const renew_result& r) { on_renewal(r); },
       [this](read_result& r) { on_read(r); },        [this](const status_result& s) { on_status(s); },
+      [this](archive_packed& p) { on_packed(p); },   [this](archive_unpacked& u) { on_unpacked(u); },
       [this](const cluster_view& v) { on_view(v); }, [this](const agent_answer& a) { on_agent(a); },
       [this](tick_atom) { on_tick(); },              [this](flush_atom) { progress_touched(); },
       [this](stop_atom) { stop(); },
@@ -216,6 +220,13 @@ void http_gateway::understand(http_connection&, const http::raw_request& r, exch
     e.what = std::move(*renewal);
   else if (auto* agents = std::get_if<http::agent_request>(&parsed.action))
     e.what = std::move(*agents);
+  else if (auto* save = std::get_if<http::snapshot_save>(&parsed.action))
+    e.what = *save;
+  else if (std::holds_alternative<http::snapshot_restore>(parsed.action)) {
+    e.what = http::snapshot_restore{};
+    e.transfer = std::make_unique<snapshot_transfer>();
+    e.transfer->body = r.body;
+  }
   else
     e.what = std::get<http::local_request>(parsed.action);
 }
@@ -235,6 +246,10 @@ void http_gateway::dispatch(http_connection& c, exchange& e) {
   } else if (const auto* renewal = std::get_if<http::session_renew>(&e.what)) {
     e.deadline = now() + settings_.hold + settings_.answer_slack;
     send(wires_->raft_peer, renew_session{new_id(c, e), renewal->id});
+  } else if (const auto* save = std::get_if<http::snapshot_save>(&e.what)) {
+    begin_save(c, e, *save);
+  } else if (std::holds_alternative<http::snapshot_restore>(e.what)) {
+    begin_restore(c, e);
   } else if (const auto* local = std::get_if<http::local_request>(&e.what)) {
     answer_here(c, e, *local);
   } else if (const auto* agents = std::get_if<http::agent_request>(&e.what)) {
@@ -288,6 +303,17 @@ void http_gateway::answer_here(http_connection& c, exchange& e, const http::loca
     e.answer = error.empty() ? http::response{} : http::error_response(500, error);
     return;
   }
+  case http::local_kind::remove_peer:
+    e.deadline = now() + settings_.hold + settings_.answer_slack;
+    send(wires_->raft_peer, propose_write{new_id(c, e), make_payload(r.peer), wire::call_kind::remove_member});
+    return;
+  case http::local_kind::autopilot_health: { // first what healthy means; then the leader is asked
+    e.deadline = now() + settings_.hold + settings_.answer_slack;
+    read_query q{new_id(c, e), {}, {}};
+    q.request.query = state::autopilot_get{};
+    send(wires_->fsm, std::move(q));
+    return;
+  }
   case http::local_kind::catalog_datacenters:
     e.answer = answer_local(r, {}, settings_.facts, e.options);
     return;
@@ -322,6 +348,8 @@ request_id http_gateway::new_id(http_connection& c, exchange& e) {
 }
 
 void http_gateway::forget(exchange& e) {
+  if (e.transfer != nullptr)
+    abandon(e);
   if (asked_.erase(e.id) == 0)
     return;
   if (std::holds_alternative<http::read_request>(e.what))
@@ -343,6 +371,11 @@ void http_gateway::count(const exchange& e, int status) {
 
 // ---- answers
 
+http_connection* http_gateway::connection_of(request_id id) const {
+  const auto it = asked_.find(id);
+  return it == asked_.end() ? nullptr : it->second.connection;
+}
+
 exchange* http_gateway::settle(request_id id) {
   const auto it = asked_.find(id);
   if (it == asked_.end())
@@ -354,11 +387,43 @@ exchange* http_gateway::settle(request_id id) {
   return e;
 }
 
+namespace {
+
+/// The leader has done what an operator wanted, or says what it knows.
+http::response decided_answer(const http::local_request& asked, write_result& r, const http::render_options& options) {
+  if (r.outcome != wire::call_outcome::done)
+    return http::error_response(500, std::move(r.text));
+  if (auto* no = std::get_if<state::refusal>(&r.reply))
+    return http::error_response(500, std::move(no->text));
+  http::response answer;
+  if (asked.kind != http::local_kind::autopilot_health)
+    return answer;
+  constexpr std::string_view all_well = "{\"Healthy\":true";
+  auto* health = std::get_if<std::string>(&r.reply);
+  if (health == nullptr)
+    return http::error_response(500, "answer of the leader could not be read");
+  answer.status = health->starts_with(all_well) ? 200 : 429;
+  answer.content_type = "application/json";
+  answer.body = options.pretty ? http::prettify_json(*health) : std::move(*health);
+  return answer;
+}
+
+} // namespace
+
 void http_gateway::on_writes(write_results& w) {
   for (auto& r : w.list) {
+    auto* c = connection_of(r.id);
     auto* e = settle(r.id);
     if (e == nullptr)
       continue;
+    if (e->transfer != nullptr) {
+      on_part_decided(*c, *e, r);
+      continue;
+    }
+    if (const auto* local = std::get_if<http::local_request>(&e->what)) {
+      e->answer = decided_answer(*local, r, e->options);
+      continue;
+    }
     const auto* command = std::get_if<state::command>(&e->what);
     if (r.outcome == wire::call_outcome::done && command != nullptr)
       e->answer = http::render_write(*command, r.reply, e->options, r.index);
@@ -392,7 +457,12 @@ void http_gateway::on_renewal(const renew_result& r) {
 }
 
 void http_gateway::on_read(read_result& r) {
-  if (auto* e = settle(r.id)) {
+  auto* c = connection_of(r.id);
+  if (auto* e = settle(r.id); e != nullptr && e->transfer != nullptr) {
+    on_checkpointed(*c, *e, r);
+  } else if (e != nullptr && std::holds_alternative<http::local_request>(e->what)) {
+    ask_for_health(*c, *e, r);
+  } else if (e != nullptr) {
     const auto& request = std::get<http::read_request>(e->what);
     if (auto* failed = std::get_if<failure>(&r.answer))
       e->answer = http::render_read_error(request, std::move(failed->text));
@@ -401,6 +471,18 @@ void http_gateway::on_read(read_result& r) {
                                     {r.last_contact_ms, r.known_leader, r.lock_delay_ms, r.session_ttl_ms}, e->options);
   }
   progress_touched();
+}
+
+void http_gateway::ask_for_health(http_connection& c, exchange& e, const read_result& r) {
+  const auto* found = std::get_if<state::query_result>(&r.answer);
+  const auto* settings = found == nullptr ? nullptr : std::get_if<state::autopilot_ptr>(&found->data);
+  if (settings == nullptr) {
+    e.answer = http::error_response(500, std::get<failure>(r.answer).text);
+    return;
+  }
+  auto rules = std::to_string((*settings)->last_contact_threshold_ns) + " " + std::to_string((*settings)->max_trailing_logs) +
+               " " + settings_.facts.version;
+  send(wires_->raft_peer, propose_write{new_id(c, e), make_payload(std::move(rules)), wire::call_kind::describe_health});
 }
 
 void http_gateway::on_status(const status_result& s) {

@@ -74,6 +74,8 @@ private:
   void understand(http_connection& c, const http::raw_request& r, exchange& e) override;
   void dispatch(http_connection& c, exchange& e) override;
   void forget(exchange& e) override;
+  void body_arrived(http_connection& c, exchange& e) override;
+  void next_piece(http_connection& c, exchange& e) override;
   void count(const exchange& e, int status) override;
   void closed(http_connection& c) override;
   std::unique_ptr<http_reader> take_reader() override;
@@ -86,12 +88,27 @@ private:
   void send_agent(http_connection& c, exchange& e, const http::agent_request& r);
   void answer_here(http_connection& c, exchange& e, const http::local_request& r);
 
+  // http_gateway_snapshots.cpp
+  void begin_save(http_connection& c, exchange& e, const http::snapshot_save& s);
+  void on_checkpointed(http_connection& c, exchange& e, const read_result& r);
+  void on_packed(archive_packed& p);
+  void begin_restore(http_connection& c, exchange& e);
+  void unpack_more(http_connection& c, exchange& e);
+  void on_unpacked(archive_unpacked& u);
+  void propose_part(http_connection& c, exchange& e);
+  void on_part_decided(http_connection& c, exchange& e, write_result& r);
+  void abandon(exchange& e);
+  void end_restore(exchange& e, std::string text);
+
+  /// Whose request has this id; null if its client is gone.
+  http_connection* connection_of(request_id id) const;
   /// The exchange that has this id, no longer waited for; null if its client is gone.
   exchange* settle(request_id id);
   void on_writes(write_results& w);
   void on_renewal(const renew_result& r);
   void on_read(read_result& r);
   void on_status(const status_result& s);
+  void ask_for_health(http_connection& c, exchange& e, const read_result& r);
   void on_view(const cluster_view& v);
   void on_agent(const agent_answer& a);
   void progress_touched();

@@ -73,6 +73,7 @@ private:
     const auto length = content_length();
     r_.declared_ = length ? *length : 0;
     r_.body_max_ = r_.rules_.body_bytes_max(r_.request_.method, r_.request_.target);
+    r_.streamed_ = r_.rules_.body_streamed && r_.rules_.body_streamed(r_.request_.method, r_.request_.target);
     if (!r_.has_host_ && !r_.old_version_)
       refuse(verdict::no_host, ec);
     else if (r_.declared_ > r_.body_max_)
@@ -129,6 +130,8 @@ http_reader::verdict http_reader::read(std::string_view input, std::size_t& used
     if (v != verdict::complete)
       return v;
     input.remove_prefix(of_head);
+    if (streamed_ && (chunked_ || declared_ > 0))
+      return verdict::head;
   }
   std::size_t of_body = 0;
   const auto v = read_body(input, of_body);
@@ -163,11 +166,11 @@ http_reader::verdict http_reader::read_body(std::string_view input, std::size_t&
     }
   } else {
     // Room for all of it, unless it is so much that announcing costs the client less than us.
-    if (body_.empty())
+    if (body_.empty() && !streamed_)
       body_.reserve(static_cast<std::size_t>(std::min<std::uint64_t>(declared_, reserved_bytes_max)));
-    used = std::min(input.size(), static_cast<std::size_t>(declared_) - body_.size());
+    used = static_cast<std::size_t>(std::min<std::uint64_t>(input.size(), declared_ - body_taken_ - body_.size()));
     body_.append(input.substr(0, used));
-    complete = body_.size() == declared_;
+    complete = body_taken_ + body_.size() == declared_;
   }
   if (used > 0)
     expects_continue_ = false; // it did not wait
@@ -179,6 +182,11 @@ http_reader::verdict http_reader::read_body(std::string_view input, std::size_t&
 
 bool http_reader::take_expectation() {
   return head_done_ && std::exchange(expects_continue_, false);
+}
+
+std::string http_reader::take_body() {
+  body_taken_ += body_.size();
+  return std::exchange(body_, {});
 }
 
 void http_reader::finish_head() {
@@ -205,7 +213,8 @@ void http_reader::reset() {
   if (body_.capacity() > kept_bytes_max)
     body_.shrink_to_fit();
   chunks_ = {};
-  declared_ = 0;
+  declared_ = body_taken_ = 0;
+  streamed_ = false;
   refused_ = verdict::bad_request;
   head_done_ = chunked_ = has_host_ = expects_continue_ = old_version_ = started_ = false;
   keep_alive_ = true;

@@ -17,6 +17,8 @@ struct http_reader_rules {
   std::size_t header_bytes_max = 1u << 20; ///< of request line and headers (contract 01 section 1: about 1 MiB)
   /// The largest body of such a request, asked as soon as its header is there.
   std::function<std::size_t(std::string_view method, std::string_view target)> body_bytes_max;
+  /// Its body may be too large to be kept; null: none is.
+  std::function<bool(std::string_view method, std::string_view target)> body_streamed;
 };
 
 class http_reader {
@@ -24,6 +26,7 @@ public:
   enum class verdict {
     more,     ///< the request is not complete
     complete, ///< ask request(), then reset()
+    head,     ///< of a request whose body is passed on as it comes: ask request(), go on with read() and take_body()
     // After these nothing more can be read from the connection:
     bad_request,      ///< not HTTP
     no_host,          ///< HTTP/1.1 without a Host header, which Go refuses too
@@ -45,6 +48,8 @@ public:
   /// Valid from `complete` until reset(); after the other ends as far as it was read. remote_address is left to the
   /// caller.
   const http::raw_request& request() const { return request_; }
+  /// After verdict `head`: what came of the body since the last call.
+  std::string take_body();
   /// What the header announced; 0: nothing or chunks.
   std::uint64_t declared_length() const { return declared_; }
   /// The header is there, and the client waits for `100 Continue` before it sends the body. True once.
@@ -80,6 +85,8 @@ private:
   std::vector<std::pair<span, span>> fields_;
   std::string body_;
   std::size_t body_max_ = 0;
+  std::uint64_t body_taken_ = 0; ///< by take_body()
+  bool streamed_ = false;
   std::uint64_t declared_ = 0;
   verdict refused_ = verdict::bad_request;
   bool head_done_ = false;

@@ -19,7 +19,8 @@ using stop_atom = caf::atom_constant<caf::atom("stop")>;
 using caf::reacts_to;
 
 using http_gateway_actor = caf::typed_actor<reacts_to<write_results>, reacts_to<renew_result>, reacts_to<read_result>,
-                                            reacts_to<status_result>, reacts_to<cluster_view>, reacts_to<agent_answer>,
+                                            reacts_to<status_result>, reacts_to<archive_packed>, reacts_to<archive_unpacked>,
+                                            reacts_to<cluster_view>, reacts_to<agent_answer>,
                                             reacts_to<tick_atom>, reacts_to<flush_atom>, reacts_to<stop_atom>>;
 
 /// Reads and writes the catalog like a gateway, and so has a number like one.
@@ -43,13 +44,14 @@ using raft_peer_actor = caf::typed_actor<
     reacts_to<propose_write>, reacts_to<renew_session>, reacts_to<barrier_request>, reacts_to<forwarded_results>,
     reacts_to<log_written>, reacts_to<frames_received>, reacts_to<peer_lost>, reacts_to<propose_internal>, reacts_to<renew_answer>,
     reacts_to<checkpoint_written>, reacts_to<peer_connected>, reacts_to<spread_atom>, reacts_to<snapshot_chunk_loaded>,
-    reacts_to<snapshot_chunk_stored>, reacts_to<snapshot_in_force>, reacts_to<hand_over_leadership>, reacts_to<give_up_lease>, reacts_to<change_members>, reacts_to<status_request>, reacts_to<tick_atom>,
+    reacts_to<snapshot_chunk_stored>, reacts_to<snapshot_in_force>, reacts_to<members_missing>, reacts_to<hand_over_leadership>, reacts_to<give_up_lease>, reacts_to<change_members>, reacts_to<status_request>, reacts_to<tick_atom>,
     reacts_to<flush_atom>, reacts_to<stop_atom>>;
 
 using log_writer_actor = caf::typed_actor<reacts_to<write_log>, reacts_to<compact_log>, reacts_to<stop_atom>>;
 
 using checkpointer_actor = caf::typed_actor<reacts_to<write_checkpoint>, reacts_to<load_snapshot_chunk>,
-                                            reacts_to<store_snapshot_chunk>, reacts_to<stop_atom>>;
+                                            reacts_to<store_snapshot_chunk>, reacts_to<pack_archive>, reacts_to<unpack_archive>,
+                                            reacts_to<close_archive>, reacts_to<stop_atom>>;
 
 using peer_link_actor = caf::typed_actor<reacts_to<send_frames>, reacts_to<dial_peers>, reacts_to<announce>, reacts_to<tick_atom>,
                                          reacts_to<stop_atom>>;

@@ -308,6 +308,8 @@ std::string json_of(const http::local_request& request, const status_result& now
     return members_json(now, facts, request.wan);
   case http::local_kind::raft_configuration:
     return raft_configuration_json(now.view);
+  case http::local_kind::remove_peer:
+  case http::local_kind::autopilot_health:
   case http::local_kind::agent_metrics:
   case http::local_kind::agent_reload:
     break;

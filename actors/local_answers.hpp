@@ -29,7 +29,8 @@ struct local_facts {
 /// "host:port" of the leader's server port, or empty.
 std::string leader_address(const cluster_view& view);
 
-/// Answers every kind but agent_metrics and agent_reload, which are not about the cluster.
+/// Answers every kind but agent_metrics and agent_reload, which are not about the cluster, and remove_peer and autopilot_health, which the
+/// leader decides.
 http::response answer_local(const http::local_request& request, const status_result& now, const local_facts& facts,
                             const http::render_options& options);
 

@@ -26,7 +26,8 @@ using monotonic_time = std::chrono::steady_clock::time_point;
 /// `id`'s upper 16 bits are the gateway's number, so that the answer finds it.
 struct propose_write {
   request_id id;
-  payload command; ///< encoded
+  payload command;                                  ///< encoded; else what its kind says
+  wire::call_kind kind = wire::call_kind::propose;
 };
 /// gateway -> fsm: a write whose arguments the state machine may refuse before it costs a log entry (contract 04 section 3.1, 05, 07);
 /// passed on to raft_peer otherwise.
@@ -66,6 +67,7 @@ struct read_query {
   request_id id;
   http::read_request request;
   monotonic_time deadline; ///< min_index > 0: answer then at the latest
+  bool archive = false;    ///< no query: write a checkpoint and answer with its index
 };
 /// The client went away: forget the parked query.
 struct cancel_query {
@@ -224,6 +226,10 @@ struct snapshot_chunk_stored {
   bool last = false;
   std::string error;
 };
+/// fsm -> raft_peer: these members are not in the catalog any more, because the tables were restored.
+struct members_missing {
+  std::vector<std::string> uuids;
+};
 /// checkpointer -> fsm: the tables were replaced by an installed snapshot. fsm then tells raft_peer snapshot_in_force.
 struct machine_replaced {
   raft::snapshot_meta meta;
@@ -231,6 +237,37 @@ struct machine_replaced {
 };
 struct snapshot_in_force {
   raft::snapshot_meta meta;
+};
+
+// ---- gateway -> checkpointer and back: snapshots of operators. `archive` is the same for all messages about one.
+
+/// The next piece; the first call begins an archive of the newest checkpoint.
+struct pack_archive {
+  request_id id, archive;
+};
+struct archive_packed {
+  request_id id;
+  log_index index; ///< of the state in the archive
+  std::string bytes;
+  bool last = false;
+  std::string error; ///< not empty: no more comes
+};
+/// More of an archive that is restored.
+struct unpack_archive {
+  request_id id, archive;
+  std::string restore_id; ///< for the commands
+  std::string bytes;
+  bool last = false;
+};
+struct archive_unpacked {
+  request_id id;
+  payload command;   ///< encoded, to be proposed; null: more bytes are needed
+  bool last = false; ///< the command puts everything in force
+  std::string error; ///< not empty: it is no archive, or a damaged one
+};
+/// Forget it.
+struct close_archive {
+  request_id archive;
 };
 
 // ---- watch_registry
@@ -354,6 +391,12 @@ BELAY_LOCAL_MESSAGE(snapshot_chunk_loaded)
 BELAY_LOCAL_MESSAGE(store_snapshot_chunk)
 BELAY_LOCAL_MESSAGE(snapshot_chunk_stored)
 BELAY_LOCAL_MESSAGE(machine_replaced)
+BELAY_LOCAL_MESSAGE(members_missing)
+BELAY_LOCAL_MESSAGE(pack_archive)
+BELAY_LOCAL_MESSAGE(archive_packed)
+BELAY_LOCAL_MESSAGE(unpack_archive)
+BELAY_LOCAL_MESSAGE(archive_unpacked)
+BELAY_LOCAL_MESSAGE(close_archive)
 BELAY_LOCAL_MESSAGE(snapshot_in_force)
 BELAY_LOCAL_MESSAGE(park_query)
 BELAY_LOCAL_MESSAGE(unpark_query)

@@ -42,7 +42,7 @@ raft_peer::raft_peer(caf::actor_config& config, actor_host* host, wiring_ptr wir
 raft_peer_actor::behavior_type raft_peer::make_behavior() {
   return {
       [this](const propose_write& p) {
-        hold_write({{self_.id, p.id}, wire::call_kind::propose, p.command, now() + settings_.hold});
+        hold_write({{self_.id, p.id}, p.kind, p.command, now() + settings_.hold});
       },
       [this](const renew_session& r) {
         hold_write({{self_.id, r.id}, wire::call_kind::renew_session, make_payload(r.session), now() + settings_.hold});
@@ -83,6 +83,7 @@ raft_peer_actor::behavior_type raft_peer::make_behavior() {
       },
       [this](const peer_connected& p) {
         connected_.insert(p.peer);
+        connected_since_ms_[p.peer] = settings_.wall_clock().value;
         metrics_.peers(connected_.size());
         schedule_flush();
       },
@@ -113,6 +114,10 @@ raft_peer_actor::behavior_type raft_peer::make_behavior() {
         core_.snapshot_installed(s.meta);
         checkpointed_ = std::max(checkpointed_, s.meta.index);
         schedule_flush();
+      },
+      [this](const members_missing& m) {
+        for (const auto& uuid : m.uuids)
+          registered_members_.erase(uuid); // the next tick registers them
       },
       [this](const hand_over_leadership& h) {
         if (!leading() || handing_over_)
@@ -226,6 +231,7 @@ void raft_peer::publish_view() {
     if (soft_.role == raft::role::leader && before.role != raft::role::leader) {
       metrics_.leader_change();
       registered_members_.clear();
+      led_since_ms_ = settings_.wall_clock().value;
     }
     if (soft_.leader != before.leader || soft_.term != before.term) {
       forwarded_unknown({}, "leadership lost while committing log");
@@ -301,6 +307,7 @@ void raft_peer::on_tick() {
     vitals_->leader_heard_ns.store(now.count(), std::memory_order_relaxed);
   ask_again();
   expire_writes();
+  follow_removals();
   expire_barriers();
   form_cluster();
   bring_in_newcomers();

@@ -77,6 +77,12 @@ private:
   void on_forward_reply(node_id from, const wire::forward_reply& r);
   void on_renew_answer(const renew_answer& a);
 
+  // raft_peer_operators.cpp: what operators ask of the leader
+  void answer_decided(const origin& to, state::reply reply);
+  void begin_removal(held_write w);
+  void follow_removals();
+  std::string health_json(const std::string& rules) const;
+
   // raft_peer_reads.cpp: barriers
   void request_barrier(held_barrier b);
   void try_barriers();
@@ -124,6 +130,15 @@ private:
   std::map<node_id, std::string> complaints_; ///< said once each
   std::set<std::string> registered_members_;
   members_heard told_heard_;
+  std::map<node_id, std::uint64_t> connected_since_ms_; ///< by the wall clock, as far as it is known
+  std::uint64_t led_since_ms_ = 0;
+
+  struct removal {
+    held_write write;
+    bool begun = false; ///< proposed
+    log_index entry;    ///< the first half of it, if begun
+  };
+  std::vector<removal> removals_;
 
   held_writes held_;
   held_writes asked_in_vain_; ///< whom we took for the leader does not lead: next tick, or when a leader is known

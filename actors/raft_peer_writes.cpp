@@ -46,6 +46,10 @@ void raft_peer::propose_held() {
         send(wires_->reaper, renew_request{w.from, *w.bytes, w.deadline});
       else
         held_.add(std::move(w));
+    } else if (w.kind == wire::call_kind::remove_member) {
+      begin_removal(std::move(w));
+    } else if (w.kind == wire::call_kind::describe_health) {
+      answer_decided(w.from, health_json(*w.bytes));
     } else if (w.required_term.is_zero() || w.required_term == core_.term()) {
       batch.push_back(std::move(w));
     }

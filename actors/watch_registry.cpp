@@ -1,5 +1,7 @@
 #include "actors/watch_registry.hpp"
 
+#include <algorithm>
+
 namespace belay::actors {
 
 namespace {
@@ -21,9 +23,16 @@ watch_registry_actor::behavior_type watch_registry::make_behavior() {
         if (woken.empty())
           return;
         queries_touched t;
+        t.expired = std::any_of(e.changed.begin(), e.changed.end(), [](const state::effect& each) {
+          const auto* all = std::get_if<state::everything_changed>(&each);
+          return all != nullptr && all->indexes_may_fall;
+        });
         t.ids.reserve(woken.size());
         for (auto id : woken)
           t.ids.push_back(request_id{id});
+        if (t.expired)
+          for (auto id : t.ids)
+            forget(id);
         send(wires_->fsm, std::move(t));
       },
       [this](tick_atom) {

@@ -173,6 +173,8 @@ actors::http_gateway_actor cluster::spawn_gateway(std::size_t index) {
             [this, index, life](const read_result& r) { answered(index, life, r); },
             [](const status_result&) {},
             [](const agent_answer&) {},
+            [this, index, life](const archive_packed& p) { answered(index, life, p); },
+            [this, index, life](const archive_unpacked& u) { answered(index, life, u); },
             [this, index](const cluster_view& v) {
               auto& view = nodes_[index].view;
               const bool news = v.serving && (!view.serving || view.soft.term != v.soft.term);

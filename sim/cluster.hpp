@@ -19,7 +19,8 @@
 namespace belay::sim {
 
 /// What a node's gateway was told, for the client who asked.
-using client_answer = std::variant<actors::write_result, actors::renew_result, actors::read_result>;
+using client_answer = std::variant<actors::write_result, actors::renew_result, actors::read_result, actors::archive_packed,
+                                   actors::archive_unpacked>;
 
 enum class node_state : std::uint8_t { down, running, paused };
 

@@ -52,6 +52,11 @@ log_index shown(log_index i) {
   return std::max(i, log_index{1}); // contract 02 section 2: never 0
 }
 
+// A restore that nobody goes on with is forgotten (docs/http-extensions.md).
+constexpr std::uint64_t restore_idle_ms = 120'000;
+constexpr auto other_restore = "the restore was given up or replaced by another one";
+constexpr auto rows_lacking = "the restore lacks some of its rows";
+
 bool changes_keys(kv_verb verb) {
   return verb != kv_verb::get && verb != kv_verb::get_tree && verb != kv_verb::check_index &&
          verb != kv_verb::check_session && verb != kv_verb::check_not_exists;
@@ -63,6 +68,18 @@ std::string stale_text(const kv_op& op) {
   if (op.verb == kv_verb::unlock)
     return "failed to unlock key " + quoted(op.key) + ", lock isn't held, or is held by another session";
   return "failed to set key " + quoted(op.key) + ", index is stale";
+}
+
+template <class Past>
+bool doubted(const Past& past, log_index s) {
+  return !past.doubtful_since.is_zero() && past.doubtful_since <= s;
+}
+
+template <class Past>
+state::kv_entry_ptr version_at(const Past& past, log_index s) {
+  const auto it = std::upper_bound(past.versions.begin(), past.versions.end(), s,
+                                   [](log_index i, const auto& v) { return i < v.at; });
+  return it == past.versions.begin() ? nullptr : std::prev(it)->entry;
 }
 
 /// A read of a transaction on a key that is not doubtful. @returns the error; empty: none
@@ -94,17 +111,20 @@ std::string check(const kv_op& op, const state::kv_entry_ptr& e) {
 
 struct kv_model::draft {
   log_index index;
-  std::uint64_t now;                                               ///< cluster time in ms
+  cluster_time time;
   std::vector<std::pair<std::string, state::kv_entry_ptr>> before; ///< of each change, in order
   std::vector<std::string> graves;
   std::vector<std::string> trees;       ///< not empty, removed something
   std::vector<std::string> trees_maybe; ///< perhaps
   bool uncertain = false;
+  bool went_back = false; ///< a restore came into force
 };
 
 std::optional<state::reply> kv_model::apply(const raft::entry& e) {
   PRECONDITION(e.index == applied_.next());
   applied_ = e.index;
+  if (gathering_ && e.time.value - gathering_->touched.value > restore_idle_ms)
+    gathering_.reset();
   if (e.kind != raft::entry_kind::command)
     return std::nullopt;
   const auto command = wire::decode_command(*e.data);
@@ -112,7 +132,7 @@ std::optional<state::reply> kv_model::apply(const raft::entry& e) {
     return std::nullopt;
   draft d;
   d.index = e.index;
-  d.now = e.time.value;
+  d.time = e.time;
   std::optional<state::reply> answer;
   if (const auto* w = std::get_if<state::kv_write>(&*command)) {
     answer = run(d, *w);
@@ -124,14 +144,22 @@ std::optional<state::reply> kv_model::apply(const raft::entry& e) {
   } else if (const auto* s = std::get_if<state::session_create>(&*command)) {
     answer = sessions_.create(s->session, e.index);
     note(moments_, e.index);
+  } else if (const auto* begun = std::get_if<state::restore_begin>(&*command)) {
+    answer = run(d, *begun);
+  } else if (const auto* rows = std::get_if<state::restore_rows>(&*command)) {
+    answer = run(d, *rows);
+  } else if (const auto* commit = std::get_if<state::restore_commit>(&*command)) {
+    answer = run(d, *commit);
+  } else if (const auto* abort = std::get_if<state::restore_abort>(&*command)) {
+    answer = run(d, *abort);
   } else {
     std::vector<std::string> ending;
     if (const auto* x = std::get_if<state::session_destroy>(&*command))
       ending = x->ids;
     else if (const auto* c = std::get_if<state::catalog_register>(&*command))
-      ending = sessions_.of_registration(*c);
+      ending = sessions_.of_registration(*c, e.index);
     else if (const auto* r = std::get_if<state::catalog_deregister>(&*command))
-      ending = sessions_.of_deregistration(*r);
+      ending = sessions_.of_deregistration(*r, e.index);
     for (const auto& id : ending)
       end_session(d, id);
     d.uncertain = !ending.empty() && !doubtful_.empty();
@@ -169,7 +197,7 @@ std::optional<state::reply> kv_model::run(draft& d, const state::txn& c) {
     open = open || op == nullptr;
     if (op != nullptr && op->key.empty() && op->verb != kv_verb::remove_tree)
       answer.errors.push_back({i, "Must provide key"});
-    else if (op != nullptr && op->verb == kv_verb::lock && delays_.contains(op->key) && delays_.at(op->key) > d.now)
+    else if (op != nullptr && op->verb == kv_verb::lock && delayed_until(op->key) > d.time.value)
       answer.errors.push_back({i, "failed to lock key " + quoted(op->key) + " due to lock delay"});
   }
   if (!answer.errors.empty()) // the catalog may have added to the list
@@ -217,6 +245,109 @@ std::optional<state::reply> kv_model::run(draft& d, const state::txn& c) {
   return shows_unknown ? std::nullopt : std::optional<state::reply>(answer);
 }
 
+// ---- restores
+
+std::optional<state::reply> kv_model::run(draft& d, const state::restore_begin& c) {
+  if (!gathering_ || gathering_->id != c.id)
+    gathering_ = gathering{c.id, c.archive_index, 0, d.time, false};
+  return state::reply{true};
+}
+
+std::optional<state::reply> kv_model::run(draft& d, const state::restore_rows& c) {
+  auto& g = gathering_;
+  if (!g || g->id != c.id || g->in_force)
+    return state::reply{state::refusal{other_restore}};
+  if (c.number + 1 == g->batches) // told twice
+    return state::reply{true};
+  if (c.number != g->batches)
+    return state::reply{state::refusal{rows_lacking}};
+  ++g->batches;
+  g->touched = d.time;
+  return state::reply{true};
+}
+
+std::optional<state::reply> kv_model::run(draft& d, const state::restore_commit& c) {
+  auto& g = gathering_;
+  if (!g || g->id != c.id)
+    return state::reply{state::refusal{other_restore}};
+  if (g->in_force)
+    return state::reply{true};
+  if (g->batches != c.batches)
+    return state::reply{state::refusal{rows_lacking}};
+  go_back(d, g->archive);
+  g->in_force = true;
+  g->touched = d.time;
+  return state::reply{true};
+}
+
+std::optional<state::reply> kv_model::run(draft&, const state::restore_abort& c) {
+  if (gathering_ && gathering_->id == c.id && !gathering_->in_force)
+    gathering_.reset();
+  return state::reply{true};
+}
+
+/// @pre the archive was saved by this cluster
+void kv_model::go_back(draft& d, log_index archive) {
+  PRECONDITION(archive < d.index);
+  keep_delays(d, archive);
+  sessions_.go_back(archive, d.index);
+  for (const auto& [key, past] : pasts_) {
+    if (doubtful_.count(key) != 0)
+      continue;
+    const auto now = live(key);
+    auto then = version_at(past, archive);
+    if (now == then)
+      continue;
+    // Somebody else may have held it since: a new grant.
+    if (then && !then->session.empty() && (!now || now->session != then->session || now->fence != then->fence)) {
+      auto granted = std::make_shared<state::kv_entry>(*then);
+      granted->fence = d.index.value;
+      then = granted;
+    }
+    d.before.emplace_back(key, now);
+    if (then)
+      live_[key] = then;
+    else
+      live_.erase(key);
+  }
+  d.went_back = true;
+  past_restores_.push_back({d.index, archive});
+  restores_.push_back(d.index);
+}
+
+/// Those of the archive and those of now hold on, and who loses his lock by the restore is protected as if his session
+/// had ended (docs/http-extensions.md).
+void kv_model::keep_delays(const draft& d, log_index archive) {
+  for (auto& [key, all] : delays_) {
+    const auto then = std::find_if(all.rbegin(), all.rend(), [&](const delay& each) { return each.since <= archive; });
+    const auto until = std::max(then == all.rend() ? 0 : then->until, all.back().until);
+    if (until > d.time.value && until > all.back().until)
+      all.push_back({d.index, until});
+  }
+  for (const auto& [key, now] : live_) {
+    const auto* holder = sessions_.find(now->session);
+    const auto then = entry_at(key, archive);
+    if (now->session.empty() || holder == nullptr || (then && then->session == now->session))
+      continue;
+    if (const auto until = delay_after(d, *holder); until > delayed_until(key))
+      delays_[key].push_back({d.index, until});
+  }
+}
+
+std::uint64_t kv_model::delayed_until(std::string_view key) const {
+  const auto it = delays_.find(key);
+  return it == delays_.end() ? 0 : it->second.back().until;
+}
+
+/// Contract 04 sections 2.1 and 3.5. Zero: none.
+std::uint64_t kv_model::delay_after(const draft& d, const state::session_record& s) {
+  constexpr std::int64_t ns_per_ms = 1'000'000, longest_ms = 60'000;
+  return s.lock_delay_ns <= 0
+             ? 0
+             : d.time.value +
+                   static_cast<std::uint64_t>(std::min((s.lock_delay_ns + ns_per_ms - 1) / ns_per_ms, longest_ms));
+}
+
 kv_model::step kv_model::write_key(draft& d, const kv_op& op) {
   const bool in_doubt = doubtful_.count(op.key) != 0;
   const auto old = live(op.key);
@@ -258,9 +389,9 @@ kv_model::step kv_model::lock(draft& d, const kv_op& op) {
     step s{certainty::failed, nullptr, false, text, state::reply{state::refusal{text}}};
     return s;
   };
-  if (const auto delay = delays_.find(op.key); delay != delays_.end() && delay->second > d.now) {
+  if (const auto until = delayed_until(op.key); until > d.time.value) {
     state::reply told(false);
-    told.note = {state::refused_for::lock_delay, {}, delay->second - d.now, 0};
+    told.note = {state::refused_for::lock_delay, {}, until - d.time.value, 0};
     return {certainty::failed, nullptr, false, "failed to lock key " + quoted(op.key) + " due to lock delay", told};
   }
   if (op.session.empty())
@@ -325,10 +456,8 @@ void kv_model::end_session(draft& d, const std::string& id) {
       d.before.emplace_back(key, old);
       live_[key] = e;
     }
-    constexpr std::int64_t ns_per_ms = 1'000'000, longest_ms = 60'000;
-    if (ending.lock_delay_ns > 0)
-      delays_[key] =
-          d.now + static_cast<std::uint64_t>(std::min((ending.lock_delay_ns + ns_per_ms - 1) / ns_per_ms, longest_ms));
+    if (const auto until = delay_after(d, ending); until != 0)
+      delays_[key].push_back({d.index, until});
   }
   sessions_.end(id, d.index);
 }
@@ -417,7 +546,7 @@ void kv_model::undo(draft& d) {
     else
       live_.erase(it->first);
   }
-  d = draft{d.index, d.now, {}, {}, {}, {}, false};
+  d = draft{d.index, d.time, {}, {}, {}, {}, false, false};
 }
 
 void kv_model::keep(const draft& d) {
@@ -437,11 +566,12 @@ void kv_model::keep(const draft& d) {
   }
   for (const auto& prefix : d.trees_maybe)
     tree_removals_.push_back({d.index, prefix});
-  if (!d.before.empty())
+  // A restore brings the index of the table back, too.
+  if (!d.before.empty() && !d.went_back)
     note(certain_, d.index);
   if (d.uncertain)
     note(uncertain_, d.index);
-  if (!d.before.empty() || d.uncertain)
+  if (!d.before.empty() || d.uncertain || d.went_back)
     note(moments_, d.index);
 }
 
@@ -456,22 +586,6 @@ bool kv_model::any_doubtful_now(std::string_view prefix) const {
 }
 
 // ---- any moment
-
-namespace {
-
-template <class Past>
-bool doubted(const Past& past, log_index s) {
-  return !past.doubtful_since.is_zero() && past.doubtful_since <= s;
-}
-
-template <class Past>
-state::kv_entry_ptr version_at(const Past& past, log_index s) {
-  const auto it = std::upper_bound(past.versions.begin(), past.versions.end(), s,
-                                   [](log_index i, const auto& v) { return i < v.at; });
-  return it == past.versions.begin() ? nullptr : std::prev(it)->entry;
-}
-
-} // namespace
 
 bool kv_model::doubtful(std::string_view key, log_index s) const {
   const auto it = pasts_.find(key);
@@ -501,11 +615,36 @@ bool kv_model::doubtful_under(std::string_view prefix, log_index s) const {
   return false;
 }
 
+/// Whether what happened at `at` is part of the past of the tables at s: a restore leaves out all since its archive.
+bool kv_model::in_force(log_index at, log_index s) const {
+  for (auto it = past_restores_.rbegin(); it != past_restores_.rend(); ++it) {
+    if (it->at > s)
+      continue;
+    if (at > it->at)
+      break;
+    s = it->archive;
+  }
+  return at <= s;
+}
+
+log_index kv_model::newest_in_force(const std::vector<log_index>& ascending, log_index s) const {
+  auto found = newest(ascending, s);
+  for (auto it = past_restores_.rbegin(); it != past_restores_.rend(); ++it) {
+    if (it->at > s)
+      continue;
+    if (found > it->at)
+      break;
+    s = it->archive;
+    found = newest(ascending, s);
+  }
+  return found;
+}
+
 log_index kv_model::table_low(log_index s) const {
-  return newest(certain_, s);
+  return newest_in_force(certain_, s);
 }
 log_index kv_model::table_high(log_index s) const {
-  return std::max(table_low(s), newest(uncertain_, s));
+  return std::max(table_low(s), newest_in_force(uncertain_, s));
 }
 
 index_bounds kv_model::key_index(std::string_view key, log_index s) const {
@@ -529,9 +668,10 @@ index_bounds kv_model::prefix_index(std::string_view prefix, log_index s) const 
       own = std::max(own, e->modify_index);
   });
   for_each_under(tombstones_, prefix, [&](const auto& pair) {
-    const auto grave = newest(pair.second, s);
-    if (grave > own && std::none_of(reaps_.begin(), reaps_.end(),
-                                    [&](const reap& r) { return grave < r.at && r.at <= s && grave <= r.up_to; }))
+    const auto grave = newest_in_force(pair.second, s);
+    if (grave > own && std::none_of(reaps_.begin(), reaps_.end(), [&](const reap& r) {
+          return grave < r.at && grave <= r.up_to && in_force(r.at, s);
+        }))
       own = grave;
   });
   const bool doubt = doubtful_under(prefix, s);
@@ -539,11 +679,15 @@ index_bounds kv_model::prefix_index(std::string_view prefix, log_index s) const 
     return {doubt ? log_index{1} : shown(table_low(s)), shown(table_high(s))};
   auto high = doubt ? table_high(s) : own;
   for (auto it = tree_removals_.rbegin(); it != tree_removals_.rend() && it->at > high; ++it)
-    if (it->at <= s && it->prefix.size() < prefix.size() && under(prefix, it->prefix)) {
+    if (in_force(it->at, s) && it->prefix.size() < prefix.size() && under(prefix, it->prefix)) {
       high = it->at;
       break;
     }
   return {own, std::max(own, high)};
+}
+
+log_index kv_model::session_index(log_index s) const {
+  return shown(newest_in_force(sessions_.changes(), s));
 }
 
 log_index kv_model::granted_at(std::string_view key, log_index s) const {
@@ -586,6 +730,10 @@ std::optional<state::txn_reply> kv_model::read_txn(const state::txn& c, log_inde
 
 bool kv_model::reaped_between(log_index after, log_index up_to) const {
   return std::any_of(reaps_.begin(), reaps_.end(), [&](const reap& r) { return after < r.at && r.at <= up_to; });
+}
+
+bool kv_model::restored_between(log_index after, log_index up_to) const {
+  return std::any_of(restores_.begin(), restores_.end(), [&](log_index at) { return after < at && at <= up_to; });
 }
 
 // ---- entries

@@ -53,10 +53,15 @@ public:
   /// Log index of the entry by which its holder got the key; zero: not locked.
   log_index granted_at(std::string_view key, log_index s) const;
   const session_model& sessions() const { return sessions_; }
+  /// Of the table of sessions.
+  log_index session_index(log_index s) const;
   /// nullopt: not judged.
   std::optional<state::txn_reply> read_txn(const state::txn& ops, log_index s) const;
 
   // ---- over time, ascending
+  /// When a restore came into force.
+  const std::vector<log_index>& restores() const { return restores_; }
+  bool restored_between(log_index after, log_index up_to) const;
   /// Changes of keys that are not doubtful.
   const std::vector<kv_change>& changes() const { return changes_; }
   /// Between two of these no read of keys can change its answer or its index.
@@ -76,9 +81,26 @@ private:
   struct reap {
     log_index at, up_to;
   };
+  /// Of a snapshot. What it brings back are the keys as this model knows them at `archive`: the rows in the log are not
+  /// looked at, so that one that is missing or wrong is noticed by the next read.
+  struct restore {
+    log_index at, archive;
+  };
+  /// A restore that is being gathered, or the last one.
+  struct gathering {
+    std::string id;
+    log_index archive;
+    std::uint64_t batches = 0;
+    cluster_time touched;
+    bool in_force = false;
+  };
   struct tree_removal {
     log_index at;
     std::string prefix;
+  };
+  struct delay {
+    log_index since;
+    std::uint64_t until; ///< cluster time in ms
   };
   enum class certainty : std::uint8_t { done, failed, open };
   struct step {
@@ -94,12 +116,20 @@ private:
 
   std::optional<state::reply> run(draft& d, const state::kv_write& c);
   std::optional<state::reply> run(draft& d, const state::txn& c);
+  std::optional<state::reply> run(draft& d, const state::restore_begin& c);
+  std::optional<state::reply> run(draft& d, const state::restore_rows& c);
+  std::optional<state::reply> run(draft& d, const state::restore_commit& c);
+  std::optional<state::reply> run(draft& d, const state::restore_abort& c);
+  void go_back(draft& d, log_index archive);
   step write_key(draft& d, const state::kv_op& op);
   step store(draft& d, const state::kv_op& op);
   step put(draft& d, const state::kv_op& op, std::uint64_t lock_index, const std::string& holder, std::uint64_t grant);
   step lock(draft& d, const state::kv_op& op);
   step unlock(draft& d, const state::kv_op& op);
   void end_session(draft& d, const std::string& id);
+  void keep_delays(const draft& d, log_index archive);
+  std::uint64_t delayed_until(std::string_view key) const;
+  static std::uint64_t delay_after(const draft& d, const state::session_record& s);
   void remove(draft& d, const std::string& key);
   void remove_tree(draft& d, const std::string& prefix);
   void make_doubtful(draft& d, const std::string& key);
@@ -108,6 +138,8 @@ private:
   void keep(const draft& d);
   state::kv_entry_ptr live(std::string_view key) const;
   bool any_doubtful_now(std::string_view prefix) const;
+  bool in_force(log_index at, log_index s) const;
+  log_index newest_in_force(const std::vector<log_index>& ascending, log_index s) const;
   log_index table_low(log_index s) const;
   log_index table_high(log_index s) const;
 
@@ -115,10 +147,13 @@ private:
   std::map<std::string, state::kv_entry_ptr, std::less<>> live_;
   pasts pasts_;
   session_model sessions_;
-  std::map<std::string, std::uint64_t, std::less<>> delays_; ///< key -> cluster time in ms
+  std::map<std::string, std::vector<delay>, std::less<>> delays_;
   std::set<std::string, std::less<>> doubtful_;
   std::map<std::string, std::vector<log_index>, std::less<>> tombstones_; ///< all that ever were
   std::vector<reap> reaps_;
+  std::optional<gathering> gathering_;
+  std::vector<restore> past_restores_;
+  std::vector<log_index> restores_;
   std::vector<tree_removal> tree_removals_;
   std::vector<kv_change> changes_;
   std::vector<log_index> moments_;

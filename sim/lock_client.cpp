@@ -70,7 +70,7 @@ lock_client::request lock_client::next(std::uint64_t drawn, std::uint64_t fresh,
     return {};
   step_ = step::idle;
   const auto node = "m" + std::to_string(number_ % 2);
-  if (!node_known_ || (kind_part(drawn) == 30 && spare_part(drawn) % 16 == 0)) {
+  if (!node_known_ || (kind_part(drawn) == 30 && spare_part(drawn) % 8 == 0)) {
     state::catalog_register r;
     r.node.node = node;
     r.node.address = "10.0.0.1";
@@ -107,7 +107,7 @@ lock_client::request lock_client::next(std::uint64_t drawn, std::uint64_t fresh,
   if (kind_part(drawn) == 27)
     return reading(state::kv_list{"l/"},
                    spare_part(drawn) % 2 == 0 ? http::consistency::normal : http::consistency::stale);
-  if (kind_part(drawn) == 26 && spare_part(drawn) % 4 == 0) {
+  if (kind_part(drawn) == 26 && spare_part(drawn) % 2 == 0) {
     const auto id = session_.id;
     forget_session();
     ended_ = id;

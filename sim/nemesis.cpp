@@ -392,6 +392,23 @@ void nemesis::on_campaign(std::size_t node) {
   });
 }
 
+void nemesis::on_first_snapshot(std::size_t node) {
+  if (!acting_ || !swarm_.faults.power)
+    return;
+  ++hunts_;
+  detail_ = {stream_kind::nemesis, static_cast<std::uint16_t>(0x8000 | hunts_)};
+  if (draw(3) != 2)
+    return;
+  hurt("power");
+  time_.after(std::chrono::microseconds(draw(2'000)), [this, node, life = nodes_.life(node), detail = detail_] {
+    detail_ = detail;
+    if (!acting_ || nodes_.life(node) != life || nodes_.state(node) == node_state::down)
+      return;
+    nodes_.power_off(node);
+    start_later(node, milliseconds(20 + draw(300)));
+  });
+}
+
 void nemesis::hunt(std::size_t node) {
   hurt("leader-hunt");
   switch (draw(10)) {
@@ -484,6 +501,12 @@ void nemesis::change_members() {
   trace_.line(time_.now(), *leader, "is asked to change the members to " + std::to_string(chosen.size()) + " servers");
   caf::anon_send(nodes_.wires(*leader).raft_peer,
                  actors::change_members{raft::configuration_of_voters(std::move(chosen))});
+  if (draw(4) == 3)
+    time_.after(milliseconds(draw(700)), [this, node = *leader, life = nodes_.life(*leader), detail = detail_] {
+      detail_ = detail;
+      if (acting_ && nodes_.life(node) == life && nodes_.serving(node))
+        outwait(node);
+    });
   if (draw(2) == 1) // those who stay and those who go do not hear of each other any more
     time_.after(std::chrono::microseconds(draw(6'000)), [this, side, detail = detail_] {
       detail_ = detail;

@@ -26,6 +26,8 @@ public:
   void on_led(std::size_t node);
   /// That node asks for votes.
   void on_campaign(std::size_t node);
+  /// That node has its first checkpoint although its log is empty: a snapshot was installed.
+  void on_first_snapshot(std::size_t node);
   /// A node ended itself: somebody starts it again after a while.
   void on_node_gone(std::size_t node);
 

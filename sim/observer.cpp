@@ -120,6 +120,9 @@ void observer::look_at_checkpoint(std::size_t node) {
   if ((*info)->meta.index < seen.checkpoint)
     complain("checkpoints", "node " + std::to_string(node) + " had a checkpoint at " + to_string(seen.checkpoint) +
                                 " and put an older one in its place, at " + to_string((*info)->meta.index));
+  const auto* core = nodes_.core(node);
+  if (seen.checkpoint.is_zero() && !(*info)->meta.index.is_zero() && core != nullptr && core->last_index().is_zero() && first_snapshot)
+    first_snapshot(node);
   seen.checkpoint = (*info)->meta.index;
 }
 

@@ -34,6 +34,8 @@ public:
 
   /// Told of each query that a node begins to hold.
   std::function<void(std::size_t node, request_id id)> parked;
+  /// Called when a node has its first checkpoint and nothing in its log.
+  std::function<void(std::size_t node)> first_snapshot;
   /// Called when a node asks for votes.
   std::function<void(std::size_t node)> campaigns;
 

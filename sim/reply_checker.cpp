@@ -315,7 +315,7 @@ bool reply_checker::explained_at(const state::query& q, const state::query_resul
   }
   if (const auto* i = std::get_if<state::session_info>(&q)) {
     const auto* told = std::get_if<state::sessions>(&a.data);
-    return told != nullptr && a.index == std::max(model_.sessions().changed_at(s), log_index{1}) &&
+    return told != nullptr && a.index == model_.session_index(s) &&
            told->list.size() == (model_.sessions().lived_at(i->id, s) ? 1 : 0);
   }
   if (const auto* k = std::get_if<state::kv_keys>(&q)) {

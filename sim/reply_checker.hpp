@@ -23,6 +23,8 @@ public:
 
   /// The next committed entry. Complains about a command that nobody can have asked for, or not that often (J5).
   broken committed(const raft::entry& e);
+  /// Told to some client.
+  log_index known() const { return known_; }
   log_index committed() const { return model_.applied(); }
 
   /// Sets op.known_at_invocation. @pre op has its write or read, node and node_life

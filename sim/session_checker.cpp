@@ -33,14 +33,18 @@ broken session_checker::committed(const raft::entry& e, virtual_time now) {
     lives_[c->session.id].born = now;
   if (const auto* d = std::get_if<state::session_destroy>(&*command); d != nullptr && d->cause == "ttl")
     for (const auto& id : d->ids) {
-      const auto* past = model_.sessions().past(id);
-      if (past == nullptr || past->ended != e.index)
+      if (!model_.sessions().lived_at(id, e.index.prev()) || model_.sessions().lived_at(id, e.index))
         continue;
       PROBE("sessions: ended by TTL");
       auto& l = lives_[id];
       l.timed_out = now;
       if (auto b = too_soon(id, l, l.sure))
         return b;
+    }
+  if (std::holds_alternative<state::restore_commit>(*command))
+    for (const auto& id : model_.sessions().alive()) { // all timers begin afresh
+      lives_[id].born = now;
+      lives_[id].timed_out.reset();
     }
   const auto holders = model_.entry_at(semaphore_key, e.index);
   if (!holders || model_.doubtful(semaphore_key, e.index))
@@ -62,7 +66,7 @@ broken session_checker::too_soon(const std::string& id, const life& l, virtual_t
   const auto* past = model_.sessions().past(id);
   if (!rules_.trust_clocks || past == nullptr || !l.timed_out)
     return std::nullopt;
-  const nanoseconds ttl(past->session.ttl_ns);
+  const nanoseconds ttl(past->ttl_ns);
   if (*l.timed_out < asked || *l.timed_out - asked >= ttl)
     return std::nullopt;
   ++wrongly_released_;
@@ -104,20 +108,17 @@ broken session_checker::judge_renewal(const operation& op) {
   l.touch = std::max(l.born, op.returned);
   if (!rules_.trust_clocks)
     return std::nullopt;
-  const auto* past = model_.sessions().past(id);
   const auto what = "renewal " + std::to_string(op.id) + " of session " + id;
+  const auto from = op.known_at_invocation, to = op.committed_at_return;
   if (op.renewed == nullptr) {
     PROBE("sessions: renewal of one that is gone");
-    if (past != nullptr && past->born <= op.known_at_invocation &&
-        (past->ended.is_zero() || past->ended > op.committed_at_return))
+    if (model_.sessions().lived_always(id, from, to))
       return what + " was told that there is none, but it lived all the time";
     return std::nullopt;
   }
-  if (past == nullptr || past->born > op.committed_at_return)
-    return what + " was told to be done, but there is no such session";
-  if (!past->ended.is_zero() && past->ended <= op.known_at_invocation)
-    return what + " was told to be done, but it ended at entry " + to_string(past->ended) + ", and " +
-           to_string(op.known_at_invocation) + " was known before it was asked for";
+  if (!model_.sessions().lived_ever(id, from, to))
+    return what + " was told to be done, but at no moment from " + to_string(from) + " to " + to_string(to) +
+           " was there such a session";
   l.sure = std::max(l.sure, op.invoked);
   return too_soon(id, l, op.invoked);
 }

@@ -5,7 +5,6 @@
 #include "protocol/state/commands.hpp"
 
 #include <map>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,32 +13,46 @@ namespace belay::sim {
 
 class session_model {
 public:
-  struct life {
-    state::session_record session;
-    log_index born, ended; ///< ended: zero while it lives
-  };
-
   /// @returns what the proposer must be told
   state::reply create(const state::session_record& wanted, log_index at);
   // Each returns the sessions that end by it, in order of their ids; end() has to be called for each.
-  std::vector<std::string> of_registration(const state::catalog_register& c);
-  std::vector<std::string> of_deregistration(const state::catalog_deregister& c);
+  std::vector<std::string> of_registration(const state::catalog_register& c, log_index at);
+  std::vector<std::string> of_deregistration(const state::catalog_deregister& c, log_index at);
   void end(std::string_view id, log_index at);
+  /// All is as it was at `archive` again.
+  void go_back(log_index archive, log_index at);
 
   /// Null: it does not live now.
   const state::session_record* find(std::string_view id) const;
   /// Null: there never was one.
-  const life* past(std::string_view id) const;
+  const state::session_record* past(std::string_view id) const;
   bool lived_at(std::string_view id, log_index s) const;
-  const std::map<std::string, life, std::less<>>& all() const { return lives_; }
-  /// Of the newest entry at or before s by which a session began or ended; zero: none.
-  log_index changed_at(log_index s) const;
+  bool lived_always(std::string_view id, log_index from, log_index to) const;
+  bool lived_ever(std::string_view id, log_index from, log_index to) const;
+  /// Of those that live now.
+  std::vector<std::string> alive() const;
+  /// Entries by which a session began or ended, ascending.
+  const std::vector<log_index>& changes() const { return changes_; }
 
 private:
+  struct change {
+    log_index at;
+    bool lives;
+  };
+  struct life {
+    state::session_record session;
+    std::vector<change> changes;
+    bool lives() const { return changes.back().lives; }
+  };
+  using checks = std::map<std::string, std::string>;             ///< id -> status
+  using registered = std::map<std::string, checks, std::less<>>; ///< by node
+
+  void turn(life& l, log_index at, bool lives);
   std::vector<std::string> who_relies_on(std::string_view node, std::string_view check) const;
 
-  std::map<std::string, life, std::less<>> lives_;                               ///< all that ever were
-  std::map<std::string, std::map<std::string, std::string>, std::less<>> nodes_; ///< name -> check -> status
+  std::map<std::string, life, std::less<>> lives_; ///< all that ever were
+  registered nodes_;
+  std::map<log_index, registered> nodes_since_; ///< as of each change
   std::vector<log_index> changes_;
 };
 

@@ -213,7 +213,7 @@ result<storage::checkpoint_store::chunk> simulated_checkpoints::read_snapshot(lo
                    " bytes"};
   auto part = view->bytes.substr(offset, bytes_max);
   const bool last = offset + part.size() == view->bytes.size();
-  return chunk{view->meta, make_payload(on_its_way(std::move(part))), last};
+  return chunk{view->meta, make_payload(on_its_way(std::move(part))), last, view->bytes.size()};
 }
 
 result<std::uint64_t> simulated_checkpoints::write_snapshot(const raft::snapshot_meta& meta, std::uint64_t offset,

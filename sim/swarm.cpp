@@ -104,6 +104,7 @@ swarm draw_swarm(tape& choices, const profile& p) {
   s.think_time = std::chrono::nanoseconds(seconds(1)) * static_cast<std::int64_t>(s.clients) / (p.operations_per_second * hurry);
   s.patience = o.one_of({milliseconds(8000), milliseconds(1000), milliseconds(20'000)});
   s.lockers = o.one_of({std::size_t{0}, std::size_t{4}, std::size_t{6}});
+  s.snapshots = o.one_in(5);
   return s;
 }
 
@@ -138,6 +139,7 @@ std::string describe(const swarm& s) {
   name(s.network.reordered_per_million > 0, "reordering");
   name(s.network.delayed_per_million > 0, "delays");
   name(s.shuffle_per_million > 0, "shuffle");
+  text += s.snapshots ? "; clients restore snapshots" : "";
   return text;
 }
 

@@ -61,6 +61,7 @@ void watch_checker::begun(const operation& op) {
   w.node = op.node;
   w.life = op.node_life;
   w.query = op.read->query;
+  w.known = n.applied;
   w.min_index = log_index{op.read->min_index};
   w.wait = op.read->wait;
   w.is_held = op.read->mode == http::consistency::stale;
@@ -76,7 +77,11 @@ void watch_checker::begun(const operation& op) {
 
 void watch_checker::held(std::uint64_t operation_id, virtual_time now) {
   const auto it = waiting_.find(operation_id);
-  if (it == waiting_.end() || it->second.is_held)
+  if (it == waiting_.end())
+    return;
+  if (!it->second.parked_at)
+    it->second.parked_at = nodes_[it->second.node].applied;
+  if (it->second.is_held)
     return;
   it->second.is_held = true;
   if (it->second.due)
@@ -99,13 +104,14 @@ broken watch_checker::ended(const operation& op) {
 
   if (const auto text = question_text(w.query); !text.empty() && !refused) {
     const auto subject = subject_of(w.query);
-    const bool may_go_back = subject && !subject->exact && keys_.reaped_between(w.last_index, op.committed_at_return);
+    const bool may_go_back = keys_.restored_between(w.last_index, op.committed_at_return) ||
+                             (subject && !subject->exact && keys_.reaped_between(w.last_index, op.committed_at_return));
     if (index < w.last_index && !may_go_back)
       return who + " was answered with index " + to_string(index) + ", before with " + to_string(w.last_index);
     last_[{op.client, op.node, op.node_life, text}] = index;
   }
   const auto waited = op.returned - op.invoked;
-  if (subject_of(w.query) && !refused && index <= w.min_index &&
+  if (subject_of(w.query) && !refused && index <= w.min_index && !keys_.restored_between(w.known, op.committed_at_return) &&
       std::chrono::duration<double>(waited).count() * rules_.fastest_clock <
           std::chrono::duration<double>(w.wait).count())
     return who + " was answered without news (index " + to_string(index) + ") after " + in_ms(waited) + " of " +
@@ -153,7 +159,20 @@ broken watch_checker::node_resumed(std::size_t node, virtual_time now) {
 /// older one below a deleted tree, may hide it.
 void watch_checker::look(waiting& w, const node_state& n, virtual_time now) const {
   const auto subject = subject_of(w.query);
-  if (!subject || !w.news.is_zero() || w.life != n.life)
+  if (!w.news.is_zero() || w.life != n.life)
+    return;
+  const auto found = [&](log_index news) {
+    w.news = news;
+    if (!n.stopped)
+      w.due = now + rules_.slack;
+  };
+  if (w.parked_at && !w.parked_at->is_zero()) {
+    const auto& restores = keys_.restores();
+    const auto next = std::upper_bound(restores.begin(), restores.end(), *w.parked_at);
+    if (next != restores.end() && *next <= n.applied)
+      return found(*next);
+  }
+  if (!subject)
     return;
   const auto& changes = keys_.changes();
   const auto limit = std::min(n.applied, keys_.applied());
@@ -161,10 +180,7 @@ void watch_checker::look(waiting& w, const node_state& n, virtual_time now) cons
     const auto& c = changes[w.scanned];
     if (!subject->touched_by(c.key) || sure_index(w.query, limit) <= w.min_index)
       continue;
-    w.news = c.index;
-    if (!n.stopped)
-      w.due = now + rules_.slack;
-    return;
+    return found(c.index);
   }
 }
 

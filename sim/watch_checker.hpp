@@ -19,7 +19,8 @@ struct watch_rules {
 /// Only queries of keys can be missed or early without reason here; of sessions only the index is judged, of the
 /// catalog only that it is not 0.
 ///
-/// An index may go back only for a prefix, when tombstones were reaped. The installation of a snapshot is no excuse:
+/// An index may go back only for a prefix, when tombstones were reaped, and when a snapshot of an operator was restored;
+/// that answers all who wait. The installation of a snapshot is no excuse:
 /// it brings a later state of the same log, and tombstones are in it.
 class watch_checker {
 public:
@@ -45,6 +46,9 @@ private:
     std::size_t client = 0, node = 0;
     int life = 0;
     state::query query;
+    log_index known; ///< applied by the node when it was asked
+    /// Applied by the node when it had made sure that there was no news; a restore after that answers the query.
+    std::optional<log_index> parked_at;
     log_index min_index, last_index; ///< last_index: of the answer before; zero: none
     virtual_time wait{0};
     bool is_held = false;

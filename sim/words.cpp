@@ -123,6 +123,16 @@ std::string words(const state::command& c) {
                         [](const state::catalog_register& r) { return "register node " + r.node.node; },
                         [](const state::catalog_deregister& d) { return "deregister node " + d.node; },
                         [](const state::tombstone_reap& t) { return "forget tombstones up to " + to_string(t.up_to); },
+                        [](const state::restore_begin& r) {
+                          return "begin restore " + r.id + " of index " + to_string(r.archive_index);
+                        },
+                        [](const state::restore_rows& r) {
+                          return "restore " + r.id + ", batch " + number(r.number) + " of " + number(r.rows->size()) + " rows";
+                        },
+                        [](const state::restore_commit& r) {
+                          return "commit restore " + r.id + " of " + number(r.batches) + " batches";
+                        },
+                        [](const state::restore_abort& r) { return "give up restore " + r.id; },
                         [](const auto&) { return std::string("another command"); },
                     },
                     c);

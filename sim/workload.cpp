@@ -123,7 +123,7 @@ std::optional<std::size_t> workload::some_node(std::uint64_t drawn) const {
 }
 
 void workload::turn(client_state& c) {
-  if (c.pending != 0)
+  if (c.pending != 0 || c.moving)
     return;
   if (!writing_ && !c.watches)
     return;
@@ -136,7 +136,7 @@ void workload::turn(client_state& c) {
     lock_turn(c, drawn);
   else
     write_turn(c, drawn);
-  if (c.pending == 0)
+  if (c.pending == 0 && !c.moving)
     next_turn(c, swarm_.think_time);
 }
 
@@ -146,6 +146,9 @@ void workload::write_turn(client_state& c, std::uint64_t drawn) {
   const auto node = some_node(spare_part(drawn) % 4 == 0 ? node_part(drawn) : c.home);
   if (!node)
     return;
+  constexpr std::uint64_t turns_for_each_snapshot = 64;
+  if (swarm_.snapshots && pause_part(drawn) % turns_for_each_snapshot == 0)
+    return spare_part(drawn) % 2 == 0 ? begin_save(c, *node) : begin_restore(c, *node, key_part(drawn));
   const auto k = key(key_part(drawn));
   const auto put = [&](kv_verb verb) {
     auto o = op(verb, k);
@@ -256,6 +259,8 @@ void workload::finished(client_state& c, const operation& o) {
   if (o.id != c.pending)
     return;
   c.pending = 0;
+  if (c.moving)
+    return part_decided(c, o);
   if (c.watches) {
     c.seen_index = o.answer ? o.answer->index.value : 0;
     next_turn(c, o.answer ? milliseconds(1) : swarm_.think_time);
@@ -317,7 +322,8 @@ std::uint64_t workload::ask(std::size_t client, std::size_t node, std::optional<
   if (o.write) {
     // As the gateway: the state machine looks first at what it may refuse without a log entry.
     const auto* plain = std::get_if<state::kv_write>(&*o.write);
-    if (plain != nullptr && plain->op.verb == state::kv_verb::set)
+    const bool part = o.client < clients_.size() && clients_[o.client].moving;
+    if (part || (plain != nullptr && plain->op.verb == state::kv_verb::set))
       caf::anon_send(wires.raft_peer, actors::propose_write{id, make_payload(wire::encode_command(*o.write))});
     else
       caf::anon_send(wires.fsm, actors::check_write{id, *o.write});
@@ -358,6 +364,8 @@ void workload::give_up(std::uint64_t id, const std::string& why) {
 }
 
 void workload::on_answer(std::size_t node, int life, const client_answer& a) {
+  if (for_transfer(node, life, a))
+    return;
   const auto id = std::visit([](const auto& r) { return r.id; }, a);
   const auto it = pending_.find({node, life, id});
   if (it == pending_.end()) // the client has given up
@@ -416,6 +424,7 @@ void workload::on_node_gone(std::size_t node) {
       lost.push_back(id);
   for (auto id : lost)
     give_up(id, "connection lost");
+  transfers_lost(node);
 }
 
 std::vector<std::uint64_t> workload::parked_at(std::size_t node) const {

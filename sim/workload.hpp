@@ -45,6 +45,26 @@ public:
   std::chrono::nanoseconds longest_write_gap() const;
 
 private:
+  /// An archive that a client saves or restores, by the messages that the gateway sends for it.
+  struct transfer {
+    std::uint64_t serial = 0;
+    std::size_t node = 0;
+    int life = 0;
+    request_id asked;   ///< what it waits for; zero: for an operation
+    request_id archive; ///< by which the node knows it
+    log_index known;    ///< of a save: what must be in it
+    bool restores = false;
+    std::string bytes; ///< saved so far, or to be restored
+    // of a restore
+    std::string id;
+    std::size_t given = 0, piece_bytes = 0;
+    bool damaged = false;
+    bool begun = false; ///< something of it may be in the log
+    state::command part;
+    bool commits = false; ///< that part
+    std::size_t tries = 0;
+  };
+
   struct client_state {
     caf::actor self;
     std::size_t number = 0;
@@ -60,6 +80,7 @@ private:
     std::size_t home = 0; ///< node of its choice
     http::consistency mode = http::consistency::normal;
     std::uint64_t pending = 0;
+    std::optional<transfer> moving;
   };
   using address = std::tuple<std::size_t, int, request_id>; ///< node, life, id
 
@@ -70,6 +91,17 @@ private:
   void next_turn(client_state& c, virtual_time in);
   void finished(client_state& c, const operation& o);
   caf::actor spawn_client(std::size_t number);
+
+  // workload_snapshots.cpp
+  void begin_save(client_state& c, std::size_t node);
+  void begin_restore(client_state& c, std::size_t node, std::uint64_t drawn);
+  request_id ask_about(client_state& c);
+  void unpack_more(client_state& c);
+  void propose_part(client_state& c);
+  void part_decided(client_state& c, const operation& o);
+  void end_transfer(client_state& c, bool tell_node);
+  bool for_transfer(std::size_t node, int life, const client_answer& a);
+  void transfers_lost(std::size_t node);
 
   std::string key(std::uint64_t n) const;
   payload fresh_value(std::uint64_t number);
@@ -92,6 +124,8 @@ private:
   std::deque<client_state> clients_;
   std::deque<operation> history_; ///< by id
   std::map<address, std::uint64_t> pending_;
+  std::deque<std::string> archives_; ///< the last few that were saved
+  std::uint64_t transfers_ = 0;
   bool writing_ = true;
   virtual_time last_write_done_{0}, longest_gap_{0};
   std::optional<std::pair<std::string, std::string>> complaint_;

@@ -51,6 +51,7 @@ public:
     raft::snapshot_meta meta;
     payload bytes;
     bool last = false;
+    std::uint64_t total_bytes = 0; ///< of the whole snapshot
   };
   /// `index` zero: newest (freezes a new view if the newest frozen one is older than the checkpoint); else exactly that
   /// one, failure if it is gone. At most `bytes_max` bytes from `offset`.

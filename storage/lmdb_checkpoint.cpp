@@ -351,6 +351,7 @@ result<checkpoint_store::chunk> lmdb_checkpoint::read_snapshot(log_index index, 
   c.meta = v.meta;
   c.bytes = make_payload(std::move(bytes));
   c.last = offset + n == v.bytes;
+  c.total_bytes = v.bytes;
   return c;
 }
 

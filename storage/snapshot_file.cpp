@@ -3,6 +3,8 @@
 #include "protocol/base/bytes.hpp"
 #include "protocol/wire/entry_codec.hpp"
 
+#include <algorithm>
+
 namespace belay::storage {
 
 namespace {
@@ -16,78 +18,8 @@ constexpr std::size_t buffer_bytes =
 constexpr std::size_t header_bytes_max = 16u << 20;
 constexpr std::size_t block_bytes_max = 1u << 30; // one row: a transaction of the largest values is far below
 
-/// Reads a file front to back; a short read is a failure.
-class front_reader {
-public:
-  explicit front_reader(file& f) : file_(f) {}
-
-  /// The next `n` bytes; valid until the next call.
-  result<std::string_view> take(std::size_t n) {
-    if (have_.size() - at_ < n) {
-      have_.erase(0, at_);
-      at_ = 0;
-      const auto old = have_.size();
-      have_.resize(old + std::max(n - old, buffer_bytes));
-      auto got = file_.read_at(offset_, have_.data() + old, have_.size() - old);
-      if (!got)
-        return failure{got.error()};
-      have_.resize(old + *got);
-      offset_ += *got;
-      if (have_.size() < n)
-        return failure{"snapshot is cut after " + std::to_string(offset_) + " bytes"};
-    }
-    const auto view = std::string_view(have_).substr(at_, n);
-    at_ += n;
-    return view;
-  }
-
-  result<bool> at_end() {
-    if (at_ < have_.size())
-      return false;
-    char c;
-    auto got = file_.read_at(offset_, &c, 1);
-    if (!got)
-      return failure{got.error()};
-    return *got == 0;
-  }
-
-  std::uint64_t position() const { return offset_ - (have_.size() - at_); }
-
-private:
-  file& file_;
-  std::string have_;
-  std::size_t at_ = 0;
-  std::uint64_t offset_ = 0;
-};
-
 failure wrong(const std::string& what) {
   return failure{"snapshot is damaged: " + what};
-}
-
-result<checkpoint_info> read_header(front_reader& in, std::uint32_t& crc) {
-  auto fixed = in.take(header_magic.size() + 8);
-  if (!fixed)
-    return failure{fixed.error()};
-  byte_reader head(*fixed);
-  if (head.raw(header_magic.size()) != header_magic)
-    return wrong("it does not begin like one");
-  if (const auto v = head.u32(); v != version)
-    return failure{"snapshot has format version " + std::to_string(v) + ", which this program does not know"};
-  const auto n = head.u32();
-  if (n > header_bytes_max)
-    return wrong("its header is too long");
-  crc = crc32c(*fixed);
-  auto rest = in.take(n + 4u);
-  if (!rest)
-    return failure{rest.error()};
-  byte_reader r(*rest);
-  checkpoint_info info;
-  const bool meta = wire::decode_snapshot_meta(r, info.meta);
-  info.digest = r.u64();
-  crc = crc32c(rest->substr(0, n), crc);
-  if (!meta || r.position() != n || r.u32() != crc || !r.complete())
-    return wrong("its header is malformed or has a wrong checksum");
-  return info;
 }
 
 status read_rows(std::string_view block, std::uint64_t& rows, const std::function<status(const row_view&)>& row) {
@@ -167,49 +99,125 @@ result<std::uint64_t> snapshot_writer::finish() {
   return written_;
 }
 
-result<checkpoint_info> read_snapshot_file(file& f, const std::function<status(const row_view&)>& row) {
-  front_reader in(f);
-  std::uint32_t crc = 0;
-  auto info = read_header(in, crc);
-  if (!info)
-    return info;
-  std::uint64_t rows = 0;
-  for (;;) {
-    const auto at = in.position();
-    auto length = in.take(4);
-    if (!length)
-      return failure{length.error()};
-    const std::size_t n = byte_reader(*length).u32();
-    if (n > block_bytes_max)
-      return wrong("a block at offset " + std::to_string(at) + " is too long");
-    crc = crc32c(*length, crc);
-    const auto body_bytes = n == 0 ? 8 : n;
-    auto rest = in.take(body_bytes + 4);
-    if (!rest)
-      return failure{rest.error()};
-    const auto body = rest->substr(0, body_bytes);
-    crc = crc32c(body, crc);
-    if (byte_reader(rest->substr(body_bytes)).u32() != crc)
-      return wrong("wrong checksum of the block at offset " + std::to_string(at));
-    if (n == 0) {
-      if (byte_reader(body).u64() != rows)
-        return wrong("rows are missing");
-      break;
+std::size_t snapshot_parser::wanted() const {
+  switch (at_) {
+  case at::fixed_header:
+    return header_magic.size() + 8;
+  case at::header:
+  case at::block:
+    return part_bytes_;
+  case at::block_length:
+    return 4;
+  case at::footer_magic:
+    return footer_magic.size();
+  case at::end:
+    break;
+  }
+  return 0;
+}
+
+status snapshot_parser::take(std::string_view bytes, const std::function<status(const row_view&)>& row) {
+  while (!bytes.empty()) {
+    if (at_ == at::end)
+      return wrong("there is more behind its end");
+    const auto n = std::min(bytes.size(), wanted() - have_.size());
+    // A part that came in one piece is not copied.
+    std::string_view whole = bytes.substr(0, n);
+    if (!have_.empty() || n < wanted()) {
+      have_.append(whole);
+      whole = have_;
     }
-    if (auto s = read_rows(body, rows, row); !s)
+    bytes.remove_prefix(n);
+    position_ += n;
+    if (whole.size() < wanted())
+      return done{};
+    if (auto s = part(whole, row); !s)
+      return s;
+    have_.clear();
+  }
+  return done{};
+}
+
+status snapshot_parser::part(std::string_view bytes, const std::function<status(const row_view&)>& row) {
+  byte_reader r(bytes);
+  switch (at_) {
+  case at::fixed_header: {
+    if (r.raw(header_magic.size()) != header_magic)
+      return wrong("it does not begin like one");
+    if (const auto v = r.u32(); v != version)
+      return failure{"snapshot has format version " + std::to_string(v) + ", which this program does not know"};
+    const auto n = r.u32();
+    if (n > header_bytes_max)
+      return wrong("its header is too long");
+    crc_ = crc32c(bytes);
+    part_bytes_ = n + 4u;
+    at_ = at::header;
+    return done{};
+  }
+  case at::header: {
+    const auto n = part_bytes_ - 4;
+    checkpoint_info info;
+    const bool meta = wire::decode_snapshot_meta(r, info.meta);
+    info.digest = r.u64();
+    crc_ = crc32c(bytes.substr(0, n), crc_);
+    if (!meta || r.position() != n || r.u32() != crc_ || !r.complete())
+      return wrong("its header is malformed or has a wrong checksum");
+    info_ = std::move(info);
+    at_ = at::block_length;
+    return done{};
+  }
+  case at::block_length: {
+    const std::size_t n = r.u32();
+    if (n > block_bytes_max)
+      return wrong("a block at offset " + std::to_string(position_ - bytes.size()) + " is too long");
+    crc_ = crc32c(bytes, crc_);
+    last_ = n == 0;
+    part_bytes_ = (last_ ? 8 : n) + 4; // with the checksum
+    at_ = at::block;
+    return done{};
+  }
+  case at::block: {
+    const auto body = bytes.substr(0, bytes.size() - 4);
+    crc_ = crc32c(body, crc_);
+    if (byte_reader(bytes.substr(body.size())).u32() != crc_)
+      return wrong("wrong checksum of the block that ends at offset " + std::to_string(position_));
+    at_ = last_ ? at::footer_magic : at::block_length;
+    if (!last_)
+      return read_rows(body, rows_, row);
+    return byte_reader(body).u64() == rows_ ? status(done{}) : wrong("rows are missing");
+  }
+  case at::footer_magic:
+    at_ = at::end;
+    return bytes == footer_magic ? status(done{}) : wrong("it does not end like one");
+  case at::end:
+    break;
+  }
+  return done{};
+}
+
+status snapshot_parser::finish() const {
+  if (at_ != at::end)
+    return failure{"snapshot is cut after " + std::to_string(position_) + " bytes"};
+  return done{};
+}
+
+result<checkpoint_info> read_snapshot_file(file& f, const std::function<status(const row_view&)>& row) {
+  snapshot_parser parser;
+  std::string buffer(buffer_bytes, '\0');
+  std::uint64_t offset = 0;
+  for (;;) {
+    auto got = f.read_at(offset, buffer.data(), buffer.size());
+    if (!got)
+      return failure{got.error()};
+    if (*got == 0)
+      break;
+    offset += *got;
+    if (auto s = parser.take(std::string_view(buffer).substr(0, *got), row); !s)
       return failure{s.error()};
   }
-  auto end = in.take(footer_magic.size());
-  if (!end)
-    return failure{end.error()};
-  if (*end != footer_magic)
-    return wrong("it does not end like one");
-  auto at_end = in.at_end();
-  if (!at_end)
-    return failure{at_end.error()};
-  if (!*at_end)
-    return wrong("there is more behind its end");
-  return info;
+  if (auto s = parser.finish(); !s)
+    return failure{s.error()};
+  return *parser.info();
 }
 
 } // namespace belay::storage

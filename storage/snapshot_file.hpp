@@ -13,6 +13,7 @@
 #include "storage/file_system.hpp"
 
 #include <functional>
+#include <optional>
 #include <string>
 
 namespace belay::storage {
@@ -35,6 +36,31 @@ private:
   std::string buffer_; ///< finished blocks, not written yet
   std::uint64_t written_ = 0;
   std::uint64_t rows_ = 0;
+  std::uint32_t crc_ = 0;
+};
+
+/// Takes a snapshot in pieces of any size, checking everything.
+class snapshot_parser {
+public:
+  /// Gives `row` every row of the blocks that are complete; it may end all with a failure. What it was given counts only
+  /// after finish() was a success.
+  status take(std::string_view bytes, const std::function<status(const row_view&)>& row);
+  /// There is no more.
+  status finish() const;
+  /// After the header was taken.
+  const std::optional<checkpoint_info>& info() const { return info_; }
+
+private:
+  status part(std::string_view bytes, const std::function<status(const row_view&)>& row);
+  std::size_t wanted() const;
+
+  enum class at { fixed_header, header, block_length, block, footer_magic, end };
+  at at_ = at::fixed_header;
+  std::string have_; ///< of the part under way
+  std::size_t part_bytes_ = 0;
+  bool last_ = false; ///< the block under way is the footer
+  std::optional<checkpoint_info> info_;
+  std::uint64_t position_ = 0, rows_ = 0;
   std::uint32_t crc_ = 0;
 };
 

@@ -2,6 +2,7 @@
 #include "protocol/http/url.hpp"
 
 #include <algorithm>
+#include <limits>
 
 namespace belay::http {
 
@@ -10,11 +11,11 @@ namespace {
 // The reference has no limit here. Registrations and sessions are small; this keeps a client from filling our memory.
 constexpr std::size_t other_bytes_max = 4 << 20;
 
-enum class kind { kv, txn, other };
+enum class kind { kv, txn, snapshot, other };
 
 /// The path is not clean yet, but a request that must be redirected may be judged by its literal spelling, too.
 kind kind_of(std::string_view target) {
-  constexpr std::string_view kv = "/v1/kv/", txn = "/v1/txn";
+  constexpr std::string_view kv = "/v1/kv/", txn = "/v1/txn", snapshot = "/v1/snapshot";
   std::string decoded;
   auto path = target.substr(0, std::min(target.find('?'), target.size()));
   if (path.find('%') != std::string_view::npos) {
@@ -24,6 +25,8 @@ kind kind_of(std::string_view target) {
   }
   if (path.substr(0, kv.size()) == kv)
     return kind::kv;
+  if (path == snapshot)
+    return kind::snapshot;
   return path == txn ? kind::txn : kind::other;
 }
 
@@ -37,6 +40,10 @@ body_limit body_limit_of(std::string_view method, std::string_view target, const
     break;
   case kind::txn:
     return {std::max(s.txn_max_req_len, s.kv_max_value_size)};
+  case kind::snapshot:
+    if (method == "PUT")
+      return {std::numeric_limits<std::size_t>::max(), true};
+    break;
   case kind::other:
     break;
   }

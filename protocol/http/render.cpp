@@ -226,6 +226,8 @@ struct body_writer {
     return json(json_list(found.list, [](auto& out, const auto& c) { append_check(out, *c, absent_tags::empty); }));
   }
 
+  response operator()(const state::autopilot_ptr& settings) const { return render_autopilot(*settings, options); }
+
   // Both have shapes of their own and never come here.
   response operator()(const state::txn_reply&) const { return {}; }
   response operator()(const state::refusal&) const { return {}; }
@@ -247,6 +249,8 @@ response render_read(const read_request& request, const state::query_result& res
   if (const auto* txn = std::get_if<state::txn_reply>(&result.data))
     return render_txn(*txn, &meta, options);
   auto r = std::visit(body_writer{request.query, options}, result.data);
+  if (std::holds_alternative<state::autopilot_get>(request.query))
+    return r; // contract 12: operator endpoints send no meta headers
   add_meta(r, request, result.index, meta);
   add_fence(r, request.query, result);
   add_remaining_times(r, meta);

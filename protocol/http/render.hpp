@@ -34,6 +34,11 @@ response render_renew(const std::string& id, const state::session_ptr& session, 
 /// contract 01 section 7 (index 1, no known leader).
 response render_read_error(const read_request& request, std::string text);
 
+/// The answer to GET /v1/snapshot without its body: an archive of the state at `index`.
+/// GET /v1/operator/autopilot/configuration.
+response render_autopilot(const state::autopilot_settings& s, const render_options& options);
+response render_snapshot_head(log_index index, const read_meta& meta);
+
 /// Writes text as a JSON string with Consul's escapes (contract 01 section 8).
 void append_json_string(std::string& out, std::string_view text);
 /// Standard base64 with padding.

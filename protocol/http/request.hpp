@@ -57,15 +57,24 @@ struct session_renew {
   std::string id;
 };
 
+/// GET /v1/snapshot. The archive comes in pieces behind render_snapshot_head().
+struct snapshot_save {
+  bool stale = false;
+};
+/// PUT /v1/snapshot. The archive is the body.
+struct snapshot_restore {};
+
 /// Answered by the node that is asked, from what it knows.
 enum class local_kind : std::uint8_t {
   status_leader, status_peers, agent_self, agent_members, agent_metrics, raft_configuration, catalog_datacenters, agent_reload,
+  remove_peer, autopilot_health,
 };
 struct local_request {
   local_kind kind = local_kind::status_leader;
   bool prometheus = false; ///< agent_metrics
   bool stale = false;
   bool wan = false; ///< agent_members: names have the datacenter behind them
+  std::string peer = {}; ///< remove_peer: "id " or "address ", and which
 };
 
 /// Answered by the agent that is asked, from its own services, checks and events.
@@ -74,7 +83,8 @@ struct agent_request {
   bool text = false; ///< health of a service: the status word alone
 };
 
-using action = std::variant<response, read_request, write_request, session_renew, local_request, agent_request>;
+using action = std::variant<response, read_request, write_request, session_renew, snapshot_save, snapshot_restore,
+                            local_request, agent_request>;
 
 struct parsed_request {
   http::action action; ///< a response: answer with it at once (errors, redirects, OPTIONS)
@@ -106,6 +116,7 @@ parsed_request parse(const raw_request& r, const route_settings& s, const std::f
 /// Known as soon as the header is there: the largest body this request may have, to refuse it early (413), and what to answer then.
 struct body_limit {
   std::size_t bytes_max = 0;
+  bool streamed = false; ///< the body is passed on as it comes; parse() sees none
 };
 body_limit body_limit_of(std::string_view method, std::string_view target, const route_settings& s);
 /// The 413 of contract 03 section 3 / 05 for a body of that length; 0: unknown, because it came in chunks.

@@ -34,4 +34,10 @@ void serialize(const response& r, std::string_view date, bool keep_alive, bool g
 void serialize_head(const response& r, std::string_view date, bool keep_alive, bool encoded, std::size_t body_bytes,
                     const std::vector<std::pair<std::string, std::string>>& extra, std::string& out);
 
+/// The head of a body whose length is not known. `chunked`: it follows in chunks, else up to the end of the connection.
+void serialize_stream_head(const response& r, std::string_view date, bool keep_alive, bool chunked,
+                           const std::vector<std::pair<std::string, std::string>>& extra, std::string& out);
+/// One chunk of such a body; an empty one ends it.
+void append_chunk(std::string& out, std::string_view bytes);
+
 } // namespace belay::http

@@ -4,7 +4,8 @@ namespace belay::http {
 
 namespace {
 
-constexpr std::string_view get_only = "OPTIONS,GET", put_only = "OPTIONS,PUT";
+constexpr std::string_view get_only = "OPTIONS,GET", put_only = "OPTIONS,PUT", delete_only = "OPTIONS,DELETE",
+                           get_or_put = "OPTIONS,GET,PUT";
 
 // kv first: it is asked for most.
 constexpr route routes[] = {
@@ -50,7 +51,12 @@ constexpr route routes[] = {
     {"/v1/agent/check/update/", method_put, put_only, "agent_check_update", agent_check_update_route},
     {"/v1/event/fire/", method_put, put_only, "event_fire", event_fire_route},
     {"/v1/event/list", method_get, get_only, "event_list", event_list_route},
+    {"/v1/snapshot", method_get | method_put, get_or_put, "snapshot", snapshot_route},
     {"/v1/operator/raft/configuration", method_get, get_only, "raft_configuration", raft_configuration_route},
+    {"/v1/operator/raft/peer", method_delete, delete_only, "raft_peer", raft_peer_route},
+    {"/v1/operator/autopilot/configuration", method_get | method_put, get_or_put, "autopilot_configuration",
+     autopilot_configuration_route},
+    {"/v1/operator/autopilot/health", method_get, get_only, "autopilot_health", autopilot_health_route},
 };
 
 bool covers(std::string_view pattern, std::string_view path) {

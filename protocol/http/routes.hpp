@@ -66,5 +66,9 @@ action agent_check_update_route(request_context& c);
 action event_fire_route(request_context& c);
 action event_list_route(request_context& c);
 action raft_configuration_route(request_context& c);
+action raft_peer_route(request_context& c);
+action autopilot_configuration_route(request_context& c);
+action autopilot_health_route(request_context& c);
+action snapshot_route(request_context& c);
 
 } // namespace belay::http

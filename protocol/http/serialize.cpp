@@ -2,6 +2,8 @@
 #include "protocol/http/json_output.hpp"
 #include "protocol/http/response.hpp"
 
+#include <charconv>
+
 namespace belay::http {
 
 namespace {
@@ -54,10 +56,9 @@ void append_header(std::string& out, std::string_view name, std::string_view val
   out.append(name).append(": ").append(value).append("\r\n");
 }
 
-} // namespace
-
-void serialize_head(const response& r, std::string_view date, bool keep_alive, bool encoded, std::size_t body_bytes,
-                    const std::vector<std::pair<std::string, std::string>>& extra, std::string& out) {
+/// Everything up to the header about the length of the body.
+void append_head(const response& r, std::string_view date, bool encoded,
+                 const std::vector<std::pair<std::string, std::string>>& extra, std::string& out) {
   if (const auto head = head_of(r.status); !head.empty())
     out.append(head);
   else {
@@ -76,9 +77,36 @@ void serialize_head(const response& r, std::string_view date, bool keep_alive, b
   for (const auto& [name, value] : extra)
     append_header(out, name, value);
   append_header(out, "Date", date);
+}
+
+void end_head(const response& r, bool keep_alive, std::string& out) {
+  out += r.close || !keep_alive ? "\r\nConnection: close\r\n\r\n" : "\r\n\r\n";
+}
+
+} // namespace
+
+void serialize_head(const response& r, std::string_view date, bool keep_alive, bool encoded, std::size_t body_bytes,
+                    const std::vector<std::pair<std::string, std::string>>& extra, std::string& out) {
+  append_head(r, date, encoded, extra, out);
   out += "Content-Length: ";
   append_number(out, body_bytes);
-  out += r.close || !keep_alive ? "\r\nConnection: close\r\n\r\n" : "\r\n\r\n";
+  end_head(r, keep_alive, out);
+}
+
+void serialize_stream_head(const response& r, std::string_view date, bool keep_alive, bool chunked,
+                           const std::vector<std::pair<std::string, std::string>>& extra, std::string& out) {
+  append_head(r, date, false, extra, out);
+  if (chunked)
+    out += "Transfer-Encoding: chunked";
+  else
+    out.resize(out.size() - 2); // end_head begins with a line end
+  end_head(r, keep_alive, out);
+}
+
+void append_chunk(std::string& out, std::string_view bytes) {
+  char size[20];
+  const auto end = std::to_chars(size, size + sizeof size, bytes.size(), 16).ptr;
+  out.append(size, static_cast<std::size_t>(end - size)).append("\r\n").append(bytes).append("\r\n");
 }
 
 void serialize(const response& r, std::string_view date, bool keep_alive, bool gzip,

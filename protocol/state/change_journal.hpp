@@ -93,7 +93,7 @@ private:
 
   std::uint32_t epoch_ = 1;
   std::vector<dirty_row> dirty_;
-  std::array<bookmarks, 9> gone_; // removed since the last checkpoint, by table number, 1 to 8
+  std::array<bookmarks, 11> gone_; // removed since the last checkpoint, by table number, 1 to 10
 };
 
 } // namespace belay::state

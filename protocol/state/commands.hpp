@@ -146,7 +146,52 @@ struct tombstone_reap {
   log_index up_to;
 };
 
-using command = std::variant<kv_write, txn, session_create, session_destroy, catalog_register, catalog_deregister, tombstone_reap>;
+/// What operators want of the set of servers (contract 12). Until it is set it has these values, and the first entry of
+/// the log is the one that made it.
+struct autopilot_settings {
+  bool cleanup_dead_servers = true;
+  std::int64_t last_contact_threshold_ns = 200'000'000;
+  std::uint64_t max_trailing_logs = 250;
+  std::uint64_t min_quorum = 0;
+  std::int64_t server_stabilization_ns = 10'000'000'000;
+  std::string redundancy_zone_tag;
+  bool disable_upgrade_migration = false;
+  std::string upgrade_version_tag;
+  log_index create_index{1}, modify_index{1};
+};
+using autopilot_ptr = std::shared_ptr<const autopilot_settings>;
+
+/// Replaces the whole record. Answers a bool.
+struct autopilot_set {
+  autopilot_settings wanted;      ///< its indexes do not matter
+  std::optional<log_index> check; ///< only if that is its ModifyIndex
+};
+
+struct dirty_row; ///< machine.hpp
+using row_batch = std::shared_ptr<const std::vector<dirty_row>>;
+
+/// A restore replaces all tables at once. Its rows are gathered first, some in each entry, so that no entry is large:
+/// begin, rows 0, rows 1, ..., commit. `id` is new for every restore. Each may be proposed again if its outcome is
+/// unknown. They answer true, or refuse with a text if another restore was begun or this one was idle for too long.
+struct restore_begin {
+  std::string id;
+  log_index archive_index; ///< up to which the archive's state had been applied
+};
+struct restore_rows {
+  std::string id;
+  std::uint64_t number = 0;
+  row_batch rows; ///< never null
+};
+struct restore_commit {
+  std::string id;
+  std::uint64_t batches = 0; ///< how many there were
+};
+struct restore_abort {
+  std::string id;
+};
+
+using command = std::variant<kv_write, txn, session_create, session_destroy, catalog_register, catalog_deregister, tombstone_reap,
+                             restore_begin, restore_rows, restore_commit, restore_abort, autopilot_set>;
 
 // ---- answers
 
@@ -213,7 +258,9 @@ struct lock_delay_started {
   cluster_time until;
 };
 /// The tables were replaced (restore, snapshot installed): wake everybody.
-struct everything_changed {};
+struct everything_changed {
+  bool indexes_may_fall = false; ///< after a restore: wake even those whose index has not come
+};
 
 using effect = std::variant<kv_changed, kv_tree_removed, session_changed, catalog_changed, lock_delay_started, everything_changed>;
 using effects = std::vector<effect>;

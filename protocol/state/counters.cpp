@@ -22,6 +22,10 @@ std::string service_row(std::string_view name) {
 
 } // namespace
 
+std::string_view counters::name_of(mark m) {
+  return names[static_cast<std::size_t>(m)];
+}
+
 void counters::set_slot(std::size_t i, std::uint64_t value) {
   auto& s = marks_[i];
   if (s.value == value)

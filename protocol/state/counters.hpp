@@ -23,6 +23,9 @@ class counters {
 public:
   explicit counters(change_journal& journal) : journal_(journal), services_(journal, table::counters) {}
 
+  /// As in checkpoints.
+  static std::string_view name_of(mark m);
+
   /// Zero: never.
   log_index at(mark m) const { return log_index{marks_[static_cast<std::size_t>(m)].value}; }
   void set(mark m, log_index index);

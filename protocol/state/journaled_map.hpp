@@ -84,6 +84,7 @@ public:
     return found ? &found->row : nullptr;
   }
   auto lower_bound(std::string_view key) const { return rows_.lower_bound(key); }
+  auto begin() const { return rows_.begin(); }
   auto end() const { return rows_.end(); }
   std::size_t size() const { return rows_.size(); }
   /// Largest row_index() under the prefix; zero: none.

@@ -183,6 +183,15 @@ std::optional<std::string> session_id_error(std::string_view id) {
   return std::nullopt;
 }
 
+std::optional<cluster_time> delay_end(const session_record& holder, cluster_time now) {
+  constexpr std::int64_t longest_ns = 60'000'000'000; // contract 04 section 2.1: clamped when applied
+  if (holder.lock_delay_ns <= 0)
+    return std::nullopt;
+  const auto delay_ns = static_cast<std::uint64_t>(std::min(holder.lock_delay_ns, longest_ns));
+  // Rounded up to whole milliseconds: never shorter than asked for.
+  return cluster_time{now.value + (delay_ns + 999'999) / 1'000'000};
+}
+
 void orphan_key(applying& a, const std::string& key, const session_record& holder) {
   const auto place = a.t.kv.locate(key);
   const auto old = kv_table::entry(place);
@@ -200,15 +209,12 @@ void orphan_key(applying& a, const std::string& key, const session_record& holde
     else
       key_was_changed(a, key);
   }
-  constexpr std::int64_t longest_ns = 60'000'000'000; // contract 04 section 2.1: clamped when applied
-  if (holder.lock_delay_ns <= 0)
+  const auto until = delay_end(holder, a.now);
+  if (!until)
     return;
-  const auto delay_ns = static_cast<std::uint64_t>(std::min(holder.lock_delay_ns, longest_ns));
-  // Rounded up to whole milliseconds: never shorter than asked for.
-  const cluster_time until{a.now.value + (delay_ns + 999'999) / 1'000'000};
   PROBE("kv: lock delay begins");
-  a.t.delays.start(key, until);
-  a.changed.push_back(lock_delay_started{key, until});
+  a.t.delays.start(key, *until);
+  a.changed.push_back(lock_delay_started{key, *until});
 }
 
 } // namespace belay::state

@@ -26,6 +26,8 @@ key_result write_key(applying& a, const kv_op& op);
 /// What is wrong with a session id before it is looked up; nullopt: nothing.
 std::optional<std::string> session_id_error(std::string_view id);
 
+/// Until when keys cannot be acquired that this session loses now; nullopt: no delay.
+std::optional<cluster_time> delay_end(const session_record& holder, cluster_time now);
 /// Unlocks or removes (by its session's behaviour) a key whose holder ends, and starts its lock delay.
 void orphan_key(applying& a, const std::string& key, const session_record& holder);
 

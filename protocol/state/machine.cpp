@@ -2,18 +2,32 @@
 
 #include "protocol/base/check.hpp"
 #include "protocol/base/mutants.hpp"
+#include "protocol/base/probe.hpp"
 #include "protocol/state/catalog_rules.hpp"
 #include "protocol/state/key_operations.hpp"
 #include "protocol/state/reading.hpp"
+#include "protocol/state/restoring.hpp"
 #include "protocol/state/session_rules.hpp"
 #include "protocol/state/transactions.hpp"
 
 namespace belay::state {
 
 struct machine::impl {
-  tables t;
+  std::unique_ptr<tables> t = std::make_unique<tables>();
+  bool replaced = false;
   log_index applied;
   cluster_time now;
+
+  reply put_in_force(const restore_commit& c, effects& changed) {
+    if (auto why = t->stage.unfit(c.id, c.batches))
+      return refusal{std::move(*why)};
+    if (!t->stage.head()->in_force) {
+      PROBE("state: restore came into force");
+      t = restored(*t, applied, now, changed);
+      replaced = true;
+    }
+    return true;
+  }
 };
 
 namespace {
@@ -78,6 +92,36 @@ reply run(applying& a, const tombstone_reap& c) {
   return true;
 }
 
+reply run(applying& a, const autopilot_set& c) {
+  const auto* now = a.t.autopilot.find(autopilot_key);
+  const auto before = now != nullptr ? *now : std::make_shared<const autopilot_settings>();
+  if (c.check && *c.check != before->modify_index)
+    return false;
+  auto next = std::make_shared<autopilot_settings>(c.wanted);
+  next->create_index = before->create_index;
+  next->modify_index = a.index;
+  a.t.autopilot.put(autopilot_key, std::move(next));
+  return true;
+}
+
+reply run(applying& a, const restore_begin& c) {
+  a.t.stage.begin(c.id, c.archive_index, a.now);
+  return true;
+}
+reply run(applying& a, const restore_rows& c) {
+  if (auto why = a.t.stage.add(c.id, c.number, c.rows, a.now))
+    return refusal{std::move(*why)};
+  return true;
+}
+reply run(applying& a, const restore_abort& c) {
+  a.t.stage.abort(c.id);
+  return true;
+}
+/// Replaces the tables, which no entry that is given tables can do: machine::apply sees to it.
+reply run(applying&, const restore_commit&) {
+  return refusal{"not here"};
+}
+
 std::optional<reply> early(const tables& t, const kv_write& c, cluster_time now) {
   if (c.op.verb == kv_verb::lock) {
     if (auto until = t.delays.blocked_until(c.op.key, now)) {
@@ -129,7 +173,9 @@ machine& machine::operator=(machine&&) noexcept = default;
 
 reply machine::apply(log_index index, cluster_time now, const command& c, effects& changed) {
   skip(index, now);
-  applying a{impl_->t, index, now, changed};
+  if (const auto* commit = std::get_if<restore_commit>(&c))
+    return impl_->put_in_force(*commit, changed);
+  applying a{*impl_->t, index, now, changed};
   return std::visit([&](const auto& each) { return run(a, each); }, c);
 }
 
@@ -138,14 +184,15 @@ void machine::skip(log_index index, cluster_time now) {
   PRECONDITION(now >= impl_->now);
   impl_->applied = index;
   impl_->now = now;
-  impl_->t.delays.expire(now);
+  impl_->t->delays.expire(now);
+  impl_->t->stage.expire(now);
 }
 
 query_result machine::evaluate(const query& q) const {
-  return answer(impl_->t, q);
+  return answer(*impl_->t, q);
 }
 log_index machine::index_of(const query& q) const {
-  return answer_index(impl_->t, q);
+  return answer_index(*impl_->t, q);
 }
 log_index machine::applied_index() const {
   return impl_->applied;
@@ -154,58 +201,62 @@ cluster_time machine::now() const {
   return impl_->now;
 }
 std::uint64_t machine::digest() const {
-  return impl_->t.journal.digest();
+  return impl_->t->journal.digest();
 }
 std::uint64_t machine::recompute_digest() const {
-  return impl_->t.recompute_digest();
+  return impl_->t->recompute_digest();
 }
 
 std::optional<reply> machine::refuse_early(const command& c, cluster_time now) const {
-  return std::visit([&](const auto& each) { return early(impl_->t, each, now); }, c);
+  return std::visit([&](const auto& each) { return early(*impl_->t, each, now); }, c);
 }
 
 session_ptr machine::find_session(std::string_view id) const {
-  return impl_->t.sessions.find(id);
+  return impl_->t->sessions.find(id);
 }
 
 void machine::for_each_session(const std::function<void(const session_ptr&)>& f) const {
-  impl_->t.sessions.rows().for_each_under("", f);
+  impl_->t->sessions.rows().for_each_under("", f);
 }
 
 bool machine::node_has_check(std::string_view node, std::string_view check_id) const {
-  return impl_->t.catalog.find_check(node, check_id) != nullptr;
+  return impl_->t->catalog.find_check(node, check_id) != nullptr;
 }
 
 std::size_t machine::key_count() const {
-  return impl_->t.kv.size();
+  return impl_->t->kv.size();
 }
 
 std::optional<cluster_time> machine::locked_out_until(std::string_view key) const {
-  return impl_->t.delays.blocked_until(key, impl_->now);
+  return impl_->t->delays.blocked_until(key, impl_->now);
 }
 
 log_index machine::newest_tombstone() const {
-  return impl_->t.graves.newest();
+  return impl_->t->graves.newest();
 }
 
+bool machine::replaced() const {
+  return impl_->replaced;
+}
 std::vector<dirty_row> machine::take_dirty() {
-  return impl_->t.take_dirty();
+  impl_->replaced = false;
+  return impl_->t->take_dirty();
 }
 std::vector<dirty_row> machine::all_rows() const {
-  return impl_->t.all_rows();
+  return impl_->t->all_rows();
 }
 void machine::load_row(dirty_row row) {
   if (MUTANT(tombstones_not_in_checkpoint) && row.table == table::tombstones)
     return;
   if (MUTANT(lock_delays_not_in_checkpoint) && row.table == table::lock_delays)
     return;
-  impl_->t.restore(std::move(row));
+  impl_->t->restore(std::move(row));
 }
 
 void machine::finish_load(log_index applied, cluster_time now) {
   impl_->applied = applied;
   impl_->now = now;
-  impl_->t.journal.take_dirty(); // what was loaded is in the checkpoint already
+  impl_->t->journal.take_dirty(); // what was loaded is in the checkpoint already
 }
 
 } // namespace belay::state

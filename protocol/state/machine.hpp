@@ -11,7 +11,8 @@
 namespace belay::state {
 
 /// Tables as the checkpoint numbers them; never renumber.
-enum class table : std::uint8_t { kv = 1, tombstones = 2, sessions = 3, lock_delays = 4, nodes = 5, services = 6, checks = 7, counters = 8 };
+enum class table : std::uint8_t { kv = 1, tombstones = 2, sessions = 3, lock_delays = 4, nodes = 5, services = 6, checks = 7, counters = 8,
+                                  staging = 9, operators = 10 };
 
 struct tombstone {
   std::string key;
@@ -28,11 +29,26 @@ struct counter {
   std::uint64_t value = 0;
 };
 
+/// What a restore has gathered: its head, or one batch of rows.
+struct staged_record {
+  std::string key;
+  row_batch rows; ///< null: this is the head
+  // the head's
+  std::string id;
+  log_index archive_index;
+  std::uint64_t batches = 0;
+  cluster_time touched;  ///< when it last went on
+  bool in_force = false; ///< it replaced the tables; the batches are gone
+};
+using staged_ptr = std::shared_ptr<const staged_record>;
+
 /// A row as it is now, or that it is gone (monostate). Encoded by wire/row_codec.
 struct dirty_row {
   state::table table = table::kv;
   std::string key;
-  std::variant<std::monostate, kv_entry_ptr, tombstone, session_ptr, lock_delay_record, node_ptr, service_ptr, check_ptr, counter> row;
+  std::variant<std::monostate, kv_entry_ptr, tombstone, session_ptr, lock_delay_record, node_ptr, service_ptr, check_ptr, counter, staged_ptr,
+               autopilot_ptr>
+      row;
 };
 
 class machine {
@@ -73,6 +89,8 @@ public:
 
   /// Rows changed since the last call (each once, in any order). After load: none.
   std::vector<dirty_row> take_dirty();
+  /// Ask before take_dirty(): true if the tables were replaced since its last call. Rows it does not name are gone then.
+  bool replaced() const;
   /// Every row there is, for a full checkpoint.
   std::vector<dirty_row> all_rows() const;
   /// Rebuilds from a checkpoint: load_row for each row, then finish_load.

@@ -90,6 +90,10 @@ log_index index_for(const tables& t, const health_state&) {
 log_index index_for(const tables& t, const health_service& q) {
   return service_index(t, q.service, true);
 }
+log_index index_for(const tables& t, const autopilot_get&) {
+  const auto* row = t.autopilot.find(autopilot_key);
+  return row != nullptr ? (*row)->modify_index : autopilot_settings().modify_index;
+}
 log_index index_for(const tables& t, const txn_read&) {
   return t.newest_key_change();
 }
@@ -233,6 +237,11 @@ answer_data data_for(const tables& t, const health_service& q) {
 }
 answer_data data_for(const tables& t, const txn_read& q) {
   return read_transaction(t, q.ops);
+}
+
+answer_data data_for(const tables& t, const autopilot_get&) {
+  const auto* row = t.autopilot.find(autopilot_key);
+  return row != nullptr ? *row : std::make_shared<const autopilot_settings>();
 }
 
 template <class Query>

@@ -13,5 +13,7 @@ std::uint64_t row_hash(const node_ptr& row);
 std::uint64_t row_hash(const service_ptr& row);
 std::uint64_t row_hash(const check_ptr& row);
 std::uint64_t row_hash(const counter& row);
+std::uint64_t row_hash(const staged_ptr& row);
+std::uint64_t row_hash(const autopilot_ptr& row);
 
 } // namespace belay::state

@@ -52,6 +52,18 @@ void tables::restore(dirty_row row) {
     else
       marks.erase(row.key);
     return;
+  case table::staging:
+    if (auto* r = std::get_if<staged_ptr>(&row.row))
+      stage.put(std::move(*r));
+    else
+      stage.erase(row.key);
+    return;
+  case table::operators:
+    if (auto* r = std::get_if<autopilot_ptr>(&row.row))
+      autopilot.put(autopilot_key, std::move(*r));
+    else
+      autopilot.erase(autopilot_key);
+    return;
   }
 }
 
@@ -71,6 +83,8 @@ std::vector<dirty_row> tables::all_rows() const {
   catalog.services().append_rows(out);
   catalog.checks().append_rows(out);
   marks.append_rows(out);
+  stage.rows().append_rows(out);
+  autopilot.append_rows(out);
   return out;
 }
 
@@ -81,7 +95,8 @@ std::vector<dirty_row> tables::take_dirty() {
 std::uint64_t tables::recompute_digest() const {
   return kv.rows().recompute_digest() + graves.rows().recompute_digest() + sessions.rows().recompute_digest() +
          delays.rows().recompute_digest() + catalog.nodes().recompute_digest() + catalog.services().recompute_digest() +
-         catalog.checks().recompute_digest() + marks.recompute_digest();
+         catalog.checks().recompute_digest() + marks.recompute_digest() + stage.rows().recompute_digest() +
+         autopilot.recompute_digest();
 }
 
 } // namespace belay::state

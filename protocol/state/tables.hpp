@@ -6,11 +6,14 @@
 #include "protocol/state/kv_table.hpp"
 #include "protocol/state/lock_delay.hpp"
 #include "protocol/state/session_table.hpp"
+#include "protocol/state/staging.hpp"
 #include "protocol/state/tombstones.hpp"
 
 #include <algorithm>
 
 namespace belay::state {
+
+inline constexpr std::string_view autopilot_key = "autopilot";
 
 /// Does not move in memory: every table refers to the journal.
 struct tables {
@@ -21,6 +24,8 @@ struct tables {
   lock_delay delays{journal};
   catalog_table catalog{journal};
   counters marks{journal};
+  staging stage{journal};
+  journaled_map<autopilot_ptr> autopilot{journal, table::operators}; ///< one row at most, autopilot_key
 
   tables() = default;
   tables(const tables&) = delete;

@@ -54,6 +54,9 @@ interest interest_of(const state::kv_keys& q) {
 interest interest_of(const state::session_info& q) {
   return {topic::session, folded(q.id)};
 }
+interest interest_of(const state::autopilot_get&) {
+  return {topic::anything, {}};
+}
 interest interest_of(const state::session_list&) {
   return {topic::all_sessions, {}};
 }

@@ -15,6 +15,11 @@
 //   4 catalog_register    node, bool skip, bool has service, [service], list of check
 //   5 catalog_deregister  text node, text service, text check
 //   6 tombstone_reap      varint index
+//   7 restore_begin       text id, varint index of the archive
+//   8 restore_rows        text id, varint number, list of { u8 table | text key | text row }
+//   9 restore_commit      text id, varint number of batches
+//  10 restore_abort       text id
+//  11 autopilot_set       settings, bool has check, [varint check]
 //
 // A reply: u8 version = 1 | u8 kind = place in state::reply | body. Kind 5 is a bool with a note:
 //   bool | u8 why | text holder | varint retry after | varint fence
@@ -129,6 +134,94 @@ void put(byte_writer& w, const state::tombstone_reap& c) {
   w.varint(c.up_to.value);
 }
 
+void put(byte_writer& w, const state::restore_begin& c) {
+  w.u8(version);
+  w.u8(7);
+  w.text(c.id);
+  w.varint(c.archive_index.value);
+}
+void put_batch(byte_writer& w, const std::vector<state::dirty_row>& rows) {
+  w.varint(rows.size());
+  for (const auto& row : rows) {
+    const auto value = encode_row(row);
+    PRECONDITION(value.has_value());
+    w.u8(static_cast<std::uint8_t>(row.table));
+    w.text(row.key);
+    w.text(*value);
+  }
+}
+void put(byte_writer& w, const state::restore_rows& c) {
+  w.u8(version);
+  w.u8(8);
+  w.text(c.id);
+  w.varint(c.number);
+  put_batch(w, *c.rows);
+}
+void put(byte_writer& w, const state::restore_commit& c) {
+  w.u8(version);
+  w.u8(9);
+  w.text(c.id);
+  w.varint(c.batches);
+}
+void put(byte_writer& w, const state::restore_abort& c) {
+  w.u8(version);
+  w.u8(10);
+  w.text(c.id);
+}
+
+void put_settings(byte_writer& w, const state::autopilot_settings& s) {
+  w.boolean(s.cleanup_dead_servers);
+  w.u64(static_cast<std::uint64_t>(s.last_contact_threshold_ns));
+  w.varint(s.max_trailing_logs);
+  w.varint(s.min_quorum);
+  w.u64(static_cast<std::uint64_t>(s.server_stabilization_ns));
+  w.text(s.redundancy_zone_tag);
+  w.boolean(s.disable_upgrade_migration);
+  w.text(s.upgrade_version_tag);
+  w.varint(s.create_index.value);
+  w.varint(s.modify_index.value);
+}
+state::autopilot_settings get_settings(byte_reader& r) {
+  state::autopilot_settings s;
+  s.cleanup_dead_servers = r.boolean();
+  s.last_contact_threshold_ns = static_cast<std::int64_t>(r.u64());
+  s.max_trailing_logs = r.varint();
+  s.min_quorum = r.varint();
+  s.server_stabilization_ns = static_cast<std::int64_t>(r.u64());
+  s.redundancy_zone_tag = r.text();
+  s.disable_upgrade_migration = r.boolean();
+  s.upgrade_version_tag = r.text();
+  s.create_index = log_index{r.varint()};
+  s.modify_index = log_index{r.varint()};
+  return s;
+}
+void put(byte_writer& w, const state::autopilot_set& c) {
+  w.u8(version);
+  w.u8(11);
+  put_settings(w, c.wanted);
+  w.boolean(c.check.has_value());
+  if (c.check)
+    w.varint(c.check->value);
+}
+
+state::row_batch get_batch(byte_reader& r) {
+  auto rows = std::make_shared<std::vector<state::dirty_row>>();
+  for (auto n = read_count(r); n > 0 && r.ok(); --n) {
+    const auto table = r.u8();
+    const auto key = r.text();
+    const auto value = r.text();
+    // Batches hold no batches: nobody writes such, and reading them would be a recursion as deep as the sender likes.
+    if (table == static_cast<std::uint8_t>(state::table::staging))
+      r.fail();
+    auto row = r.ok() ? decode_row(table, key, value) : std::nullopt;
+    if (row)
+      rows->push_back(std::move(*row));
+    else
+      r.fail();
+  }
+  return rows;
+}
+
 state::command get_command(byte_reader& r) {
   switch (r.u8()) {
   case 0: {
@@ -174,6 +267,34 @@ state::command get_command(byte_reader& r) {
   }
   case 6:
     return state::tombstone_reap{log_index{r.varint()}};
+  case 7: {
+    state::restore_begin c;
+    c.id = r.text();
+    c.archive_index = log_index{r.varint()};
+    return c;
+  }
+  case 8: {
+    state::restore_rows c;
+    c.id = r.text();
+    c.number = r.varint();
+    c.rows = get_batch(r);
+    return c;
+  }
+  case 9: {
+    state::restore_commit c;
+    c.id = r.text();
+    c.batches = r.varint();
+    return c;
+  }
+  case 10:
+    return state::restore_abort{std::string(r.text())};
+  case 11: {
+    state::autopilot_set c;
+    c.wanted = get_settings(r);
+    if (r.boolean())
+      c.check = log_index{r.varint()};
+    return c;
+  }
   default:
     r.fail();
     return {};
@@ -285,11 +406,44 @@ void put_row(byte_writer& w, const state::counter& row) {
   w.u8(version);
   w.varint(row.value);
 }
+// staging: bool is a batch | a batch: as in restore_rows; else text id | varint archive index, batches, touched | bool in
+// force
+void put_row(byte_writer& w, const state::staged_ptr& row) {
+  w.u8(version);
+  w.boolean(row->rows != nullptr);
+  if (row->rows != nullptr)
+    return put_batch(w, *row->rows);
+  w.text(row->id);
+  w.varint(row->archive_index.value);
+  w.varint(row->batches);
+  w.varint(row->touched.value);
+  w.boolean(row->in_force);
+}
+// operators: settings, as in autopilot_set
+void put_row(byte_writer& w, const state::autopilot_ptr& row) {
+  w.u8(version);
+  put_settings(w, *row);
+}
+state::staged_ptr get_staged(byte_reader& r, std::string_view key) {
+  auto row = std::make_shared<state::staged_record>();
+  row->key = key;
+  if (r.boolean()) {
+    row->rows = get_batch(r);
+    return row;
+  }
+  row->id = r.text();
+  row->archive_index = log_index{r.varint()};
+  row->batches = r.varint();
+  row->touched = cluster_time{r.varint()};
+  row->in_force = r.boolean();
+  return row;
+}
 /// The key a row is stored under, told by the record itself.
 std::string own_key(const state::dirty_row& row) {
   return std::visit(overloaded{
                         [&](const auto&) { return row.key; },
                         [](const state::session_ptr& s) { return s->id; },
+                        [](const state::staged_ptr& s) { return s->key; },
                         [](const state::node_ptr& n) { return state::folded(n->node); },
                         [](const state::service_ptr& s) { return state::row_key(s->node, s->id); },
                         [](const state::check_ptr& c) { return state::row_key(c->node, c->check_id); },
@@ -428,6 +582,12 @@ std::optional<state::dirty_row> decode_row(std::uint8_t table, std::string_view 
     break;
   case state::table::counters:
     row.row = state::counter{std::string(key), r.varint()};
+    break;
+  case state::table::staging:
+    row.row = get_staged(r, key);
+    break;
+  case state::table::operators:
+    row.row = std::make_shared<const state::autopilot_settings>(get_settings(r));
     break;
   default:
     return std::nullopt;

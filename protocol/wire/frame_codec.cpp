@@ -227,7 +227,7 @@ std::optional<frame> decode_frame(std::string_view bytes) {
   case kind::forward_call: {
     forward_call c;
     c.id = request_id{r.u64()};
-    c.kind = get_enum(r, call_kind::renew_session);
+    c.kind = get_enum(r, call_kind::describe_health);
     c.bytes = make_payload(std::string(r.text()));
     f = std::move(c);
     break;

@@ -29,14 +29,14 @@ struct hello {
   std::vector<raft::member> agreed;  ///< the complete initial set as this node sees it, sorted by id; empty: not complete yet
 };
 
-enum class call_kind : std::uint8_t { propose = 0, renew_session = 1 };
+enum class call_kind : std::uint8_t { propose = 0, renew_session = 1, remove_member = 2, describe_health = 3 };
 enum class call_outcome : std::uint8_t { done = 0, refused = 1, unknown = 2, retry = 3 };
 
 /// A write (or session renewal) handed to the leader, once: the leader never passes it on (R24).
 struct forward_call {
   request_id id; ///< of the asking node
   call_kind kind = call_kind::propose;
-  payload bytes; ///< propose: an encoded command; renew_session: the session id
+  payload bytes; ///< propose: an encoded command; renew_session: the session id; else actors/raft_peer_operators.cpp
 };
 
 struct forward_reply {

@@ -125,6 +125,8 @@ http_gateway_actor cluster_fixture::spawn_gateway(std::size_t index) {
         [at](const renew_result& r) { at(r.id).renewals.push_back(r); },
         [at](const read_result& r) { at(r.id).reads.push_back(r); },
         [](const status_result&) {},
+        [](const archive_packed&) {},
+        [](const archive_unpacked&) {},
         [this, index](const cluster_view& v) { nodes_[index].view = v; },
         [](const agent_answer&) {},
         [](tick_atom) {},

@@ -77,6 +77,7 @@ raft_peer_actor::behavior_type fake_raft_peer(raft_peer_actor::pointer self, std
       [](const snapshot_chunk_loaded&) {},
       [](const snapshot_chunk_stored&) {},
       [](const snapshot_in_force&) {},
+      [](const members_missing&) {},
       [](const hand_over_leadership&) {},
       [](const give_up_lease&) {},
       [](const change_members&) {},

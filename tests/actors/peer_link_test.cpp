@@ -193,6 +193,7 @@ public:
           [](const snapshot_chunk_loaded&) {},
           [](const snapshot_chunk_stored&) {},
           [](const snapshot_in_force&) {},
+          [](const members_missing&) {},
           [](const hand_over_leadership&) {},
           [](const give_up_lease&) {},
           [](const change_members&) {},

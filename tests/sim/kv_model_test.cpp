@@ -6,6 +6,7 @@
 #include <catch2/catch.hpp>
 
 #include <algorithm>
+#include <deque>
 
 using namespace belay;
 using namespace belay::sim;
@@ -31,6 +32,11 @@ struct log_writer {
 
 log_index i(std::uint64_t v) {
   return log_index{v};
+}
+/// As many commands as it takes; the rows of the archive are not the model's business.
+std::vector<state::command> restore(const std::string& id, std::uint64_t archive) {
+  const auto rows = std::make_shared<const std::vector<state::dirty_row>>();
+  return {state::restore_begin{id, i(archive)}, state::restore_rows{id, 0, rows}, state::restore_commit{id, 1}};
 }
 std::string exact(index_bounds b) {
   return b.low == b.high ? to_string(b.low) : to_string(b.low) + ".." + to_string(b.high);
@@ -148,6 +154,57 @@ TEST_CASE("model of keys: what sessions decide is not judged, the rest is") {
   CHECK(log.model.doubtful("p/a", i(8)));
 }
 
+TEST_CASE("model of keys: a restore brings back keys, tombstones and indexes as of its archive") {
+  log_writer log;
+  log(set("p/a", "1"))(set("p/b", "1"))(remove_key("p/b"))(set("q", "1")); // 4: archive
+  log(set("p/a", "2"))(remove_key("q"))(set("new", "1"));                  // 7
+  for (const auto& c : restore("r", 4))
+    CHECK(log(c).says() == "true"); // 10: in force
+  CHECK(*log.model.entry_at("p/a", i(9))->value == "2");
+  CHECK(*log.model.entry_at("p/a", i(10))->value == "1");
+  CHECK(log.model.entry_at("p/a", i(10))->modify_index == i(1));
+  CHECK(log.model.entry_at("q", i(10)) != nullptr);
+  CHECK(log.model.entry_at("new", i(10)) == nullptr);
+  CHECK(exact(log.model.prefix_index("p/", i(9))) == "5");
+  CHECK(exact(log.model.prefix_index("p/", i(10))) == "3");
+  CHECK(exact(log.model.prefix_index("", i(10))) == "4");
+  CHECK(exact(log.model.key_index("new", i(10))) == "4");
+  CHECK(log(cas("q", "2", 6)).says() == "false");
+  CHECK(log(cas("q", "2", 4)).says() == "true"); // 12
+  CHECK(exact(log.model.prefix_index("", i(12))) == "12");
+  CHECK(log.model.restored_between(i(9), i(10)));
+  CHECK_FALSE(log.model.restored_between(i(10), i(12)));
+  // A reaping since the archive is undone with everything else; one since the restore is not.
+  log(state::tombstone_reap{i(3)}); // 13
+  CHECK(exact(log.model.prefix_index("p/", i(13))) == "1");
+  for (const auto& c : restore("again", 8))
+    log(c); // 16: as of 8, before the first restore
+  CHECK(exact(log.model.prefix_index("p/", i(16))) == "5");
+  CHECK(exact(log.model.prefix_index("q", i(16))) == "6");
+  for (const auto& c : restore("third", 12))
+    log(c); // 19: as of 12, behind the first restore
+  CHECK(exact(log.model.prefix_index("p/", i(19))) == "3");
+  CHECK(log.model.entry_at("q", i(19))->modify_index == i(12));
+}
+
+TEST_CASE("model of keys: what is lacking of a restore is told") {
+  log_writer log;
+  log(set("a", "1"))(set("a", "2"));
+  const auto parts = restore("r", 1);
+  CHECK(log(parts[1]).says() == "other"); // refused: not begun
+  CHECK(log(parts[0]).says() == "true");
+  CHECK(log(parts[2]).says() == "other"); // no rows
+  CHECK(log(parts[1]).says() == "true");
+  CHECK(log(parts[1]).says() == "true"); // told twice
+  CHECK(log(parts[0]).says() == "true"); // a late one changes nothing
+  CHECK(log(parts[2]).says() == "true");
+  CHECK(*log.model.entry_at("a", log.model.applied())->value == "1");
+  CHECK(log(set("a", "3"))(parts[2]).says() == "true"); // has been
+  CHECK(*log.model.entry_at("a", log.model.applied())->value == "3");
+  log(restore("other", 2)[0])(state::restore_abort{"other"});
+  CHECK(log(restore("other", 2)[1]).says() == "other");
+}
+
 /// Both are written from the contract, one from the other's tables never: where they differ, one is wrong.
 TEST_CASE("model of keys: agrees with the state machine on random logs") {
   seeded_random random(7);
@@ -157,6 +214,8 @@ TEST_CASE("model of keys: agrees with the state machine on random logs") {
     state::machine machine;
     kv_model model;
     state::effects changed;
+    std::vector<std::pair<std::vector<state::dirty_row>, log_index>> archives;
+    std::deque<state::command> restoring; // of one archive, the parts that are not in the log yet
     const auto some_key = [&] { return std::string(keys[random.below(std::size(keys))]); };
     const auto some_op = [&]() -> state::kv_op {
       const auto key = some_key();
@@ -183,7 +242,20 @@ TEST_CASE("model of keys: agrees with the state machine on random logs") {
     };
     for (std::uint64_t n = 1; n <= 60; ++n) {
       state::command c = state::kv_write{some_op()};
-      if (random.below(4) == 0) {
+      if (random.below(8) == 0) {
+        archives.emplace_back(machine.all_rows(), machine.applied_index());
+        std::erase_if(archives.back().first, [](const auto& r) { return r.table == state::table::staging; });
+      } else if (random.below(12) == 0 && !archives.empty() && restoring.empty()) {
+        const auto& [rows, index] = archives[random.below(archives.size())];
+        const auto id = "of " + std::to_string(n);
+        restoring = {state::restore_begin{id, index},
+                     state::restore_rows{id, 0, std::make_shared<const std::vector<state::dirty_row>>(rows)},
+                     state::restore_commit{id, 1}};
+      }
+      if (!restoring.empty() && random.below(3) != 0) {
+        c = restoring.front();
+        restoring.pop_front();
+      } else if (random.below(4) == 0) {
         state::txn t;
         for (auto count = 1 + random.below(4); count > 0; --count)
           t.ops.push_back(random.below(4) == 0 ? some_read() : some_op());

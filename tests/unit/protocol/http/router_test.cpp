@@ -10,7 +10,7 @@ using namespace belay::http;
 TEST_CASE("unknown paths are 404 without a text, a type, or Vary") {
   for (const auto path :
        {"/v1/nothing", "/v2/kv/a", "/v1/session/nothing", "/v1/txn/x", "/v1", "/v1/acl/list", "/v1/event",
-        "/v1/event/nothing", "/v1/snapshot", "/v1/agent/check", "/v1/agent/join/a", "/v1/coordinate/nodes"}) {
+        "/v1/event/nothing", "/v1/snapshot/x", "/v1/agent/check", "/v1/agent/join/a", "/v1/coordinate/nodes"}) {
     const auto r = refusal_to("GET", path);
     INFO(path);
     CHECK(r.status == 404);

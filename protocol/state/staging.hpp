@@ -1,0 +1,48 @@
+#pragma once
+// Where the rows of an archive wait until all of them are there. They are rows of the state machine like any others, so
+// checkpoints, installed snapshots and the digest hold them, but nothing that can be read or written looks at them.
+
+#include "protocol/state/journaled_map.hpp"
+
+namespace belay::state {
+
+/// One restore at a time: a newer one takes the place of what an older one has left.
+class staging {
+public:
+  /// A restore that nobody goes on with is forgotten after so much cluster time: its client or its server is gone.
+  static constexpr std::uint64_t idle_ms_max = 120'000;
+
+  explicit staging(change_journal& journal) : rows_(journal, table::staging) {}
+
+  void begin(const std::string& id, log_index archive_index, cluster_time now);
+  /// Takes the batch unless it is there already. @returns why not; nullopt: it is there.
+  std::optional<std::string> add(const std::string& id, std::uint64_t number, row_batch rows, cluster_time now);
+  /// Drops everything if it belongs to that restore and has not been put in force.
+  void abort(const std::string& id);
+  /// Drops what is idle for too long. Called for every entry of the log, so that all nodes hold the same rows.
+  void expire(cluster_time now);
+  /// Why this restore cannot be put in force; nullopt: it can, or (head()->in_force) it has been.
+  std::optional<std::string> unfit(const std::string& id, std::uint64_t batches) const;
+  /// Remembers that the restore was put in force, for whoever asks again because its answer was lost.
+  void note_in_force(const std::string& id, cluster_time now);
+
+  /// Null: no restore is under way.
+  const staged_record* head() const;
+  /// Calls `f(row_batch)` in the order of the batches.
+  template <class F>
+  void for_each_batch(F&& f) const {
+    rows_.for_each_under(batch_prefix, [&](const staged_ptr& each) { f(each->rows); });
+  }
+
+  void put(staged_ptr row);
+  void erase(std::string_view key) { rows_.erase(key); }
+  const journaled_map<staged_ptr>& rows() const { return rows_; }
+
+private:
+  static constexpr std::string_view head_key = "a", batch_prefix = "b";
+  void clear();
+
+  journaled_map<staged_ptr> rows_;
+};
+
+} // namespace belay::state

@@ -1,0 +1,81 @@
+// Requests of operators about the set of servers (contract 12).
+
+#include "tests/unit/protocol/http/asked.hpp"
+
+using namespace belay;
+using namespace belay::http;
+
+namespace {
+
+constexpr auto configuration = "/v1/operator/autopilot/configuration";
+
+std::string peer_asked(std::string_view target) {
+  auto p = ask("DELETE", target);
+  REQUIRE(std::holds_alternative<local_request>(p.action));
+  const auto& r = std::get<local_request>(p.action);
+  CHECK(r.kind == local_kind::remove_peer);
+  return r.peer;
+}
+
+} // namespace
+
+TEST_CASE("a server is removed by its id or by its address") {
+  CHECK(peer_asked("/v1/operator/raft/peer?id=abc") == "id abc");
+  CHECK(peer_asked("/v1/operator/raft/peer?address=127.0.0.1:8300") == "address 127.0.0.1:8300");
+  const auto none = refusal_to("DELETE", "/v1/operator/raft/peer");
+  CHECK(none.status == 400);
+  CHECK(none.body ==
+        "Bad request: Must specify either ?id with the server's ID or ?address with IP:port of peer to remove");
+  const auto both = refusal_to("DELETE", "/v1/operator/raft/peer?id=a&address=b");
+  CHECK(both.status == 400);
+  CHECK(both.body == "Bad request: Must specify only one of ?id or ?address");
+  CHECK(refusal_to("GET", "/v1/operator/raft/peer?id=a").status == 405);
+}
+
+TEST_CASE("a PUT of autopilot's settings replaces all of them") {
+  const auto set = written<state::autopilot_set>(
+      "PUT", configuration,
+      R"({"CleanupDeadServers":true,"LastContactThreshold":"1.5s","MaxTrailingLogs":9,"MinQuorum":3,)"
+      R"("ServerStabilizationTime":5000000000,"RedundancyZoneTag":"z","DisableUpgradeMigration":true,)"
+      R"("UpgradeVersionTag":"v","CreateIndex":4,"ModifyIndex":5})");
+  CHECK(set.wanted.cleanup_dead_servers);
+  CHECK(set.wanted.last_contact_threshold_ns == 1'500'000'000);
+  CHECK(set.wanted.max_trailing_logs == 9);
+  CHECK(set.wanted.min_quorum == 3);
+  CHECK(set.wanted.server_stabilization_ns == 5'000'000'000);
+  CHECK(set.wanted.redundancy_zone_tag == "z");
+  CHECK(set.wanted.disable_upgrade_migration);
+  CHECK(set.wanted.upgrade_version_tag == "v");
+  CHECK_FALSE(set.check);
+  const auto empty = written<state::autopilot_set>("PUT", std::string(configuration) + "?cas=0", "{}");
+  CHECK_FALSE(empty.wanted.cleanup_dead_servers);
+  CHECK(empty.wanted.last_contact_threshold_ns == 0);
+  CHECK(empty.wanted.max_trailing_logs == 0);
+  CHECK(empty.check == log_index{0});
+}
+
+TEST_CASE("autopilot: what is wrong is told in Consul's words") {
+  const auto refused = [](std::string_view query, std::string_view body) {
+    const auto r = refusal_to("PUT", std::string(configuration) + std::string(query), body);
+    CHECK(r.status == 400);
+    return r.body;
+  };
+  CHECK(refused("", "") == "Bad request: Error parsing autopilot config: EOF");
+  CHECK(refused("", R"({"Bogus":1})") == R"(Bad request: Error parsing autopilot config: json: unknown field "Bogus")");
+  CHECK(refused("", R"({"LastContactThreshold":"abc"})") ==
+        R"(Bad request: Error parsing autopilot config: time: invalid duration "abc")");
+  CHECK(refused("?cas=abc", "{}") ==
+        R"(Bad request: Error parsing cas value: strconv.ParseUint: parsing "abc": invalid syntax)");
+}
+
+TEST_CASE("autopilot's settings are shown without meta headers") {
+  const auto asked = read_asked("GET", std::string(configuration) + "?stale");
+  CHECK(asked.mode == consistency::stale);
+  CHECK(asked.min_index == 0);
+  const auto r = render_read(asked, {log_index{1}, std::make_shared<const state::autopilot_settings>()}, {}, {});
+  CHECK(r.body == R"({"CleanupDeadServers":true,"LastContactThreshold":"200ms","MaxTrailingLogs":250,"MinQuorum":0,)"
+                  R"("ServerStabilizationTime":"10s","RedundancyZoneTag":"","DisableUpgradeMigration":false,)"
+                  R"("UpgradeVersionTag":"","CreateIndex":1,"ModifyIndex":1})");
+  CHECK(header(r, "X-Consul-Index") == "(none)");
+  CHECK(refusal_to("GET", std::string(configuration) + "?index=abc").status == 400);
+}

@@ -1,0 +1,373 @@
+#include "protocol/base/random.hpp"
+#include "tests/unit/protocol/state/driver.hpp"
+
+#include <catch2/catch.hpp>
+
+#include <algorithm>
+#include <map>
+
+using namespace belay;
+using namespace belay::state;
+
+namespace {
+
+/// What an archive holds: all rows but those of a restore under way.
+struct archive {
+  std::vector<dirty_row> rows;
+  log_index index;
+};
+
+archive save(const machine& m) {
+  archive a{m.all_rows(), m.applied_index()};
+  std::erase_if(a.rows, [](const dirty_row& r) { return r.table == table::staging; });
+  return a;
+}
+
+std::vector<command> restore_of(const archive& a, const std::string& id, std::size_t rows_each) {
+  std::vector<command> all{restore_begin{id, a.index}};
+  std::uint64_t number = 0;
+  for (std::size_t i = 0; i < a.rows.size(); i += rows_each, ++number) {
+    const auto begin = a.rows.begin() + static_cast<std::ptrdiff_t>(i);
+    const auto end = a.rows.begin() + static_cast<std::ptrdiff_t>(std::min(i + rows_each, a.rows.size()));
+    all.emplace_back(restore_rows{id, number, std::make_shared<const std::vector<dirty_row>>(begin, end)});
+  }
+  all.emplace_back(restore_commit{id, number});
+  return all;
+}
+
+bool restore(driver& d, const archive& a, const std::string& id = "r") {
+  bool ok = true;
+  for (const auto& c : restore_of(a, id, 3))
+    ok = d.refused(d.apply(c)).empty() && ok;
+  return ok;
+}
+
+std::uint64_t fence(const reply& r) {
+  return r.note.fence;
+}
+
+reply acquire(driver& d, const std::string& key, const std::string& session) {
+  return d.write(kv_verb::lock, key, "v", 0, 0, session);
+}
+
+/// As after a restart from a checkpoint.
+void reload(driver& d) {
+  machine fresh;
+  for (auto& row : d.m.all_rows())
+    fresh.load_row(std::move(row));
+  fresh.finish_load(d.m.applied_index(), d.m.now());
+  REQUIRE(fresh.digest() == d.m.digest());
+  d.m = std::move(fresh);
+}
+
+std::vector<kv_entry_ptr> all_keys(const driver& d) {
+  return std::get<kv_entries>(d.m.evaluate(kv_list{""}).data).entries;
+}
+
+/// All that clients can see.
+std::string seen(const driver& d) {
+  std::string out;
+  for (const auto& e : all_keys(d))
+    out += e->key + "=" + *e->value + "@" + to_string(e->modify_index) + "/" + e->session + "/" +
+           std::to_string(e->fence) + " ";
+  const auto listed = std::get<sessions>(d.m.evaluate(session_list{}).data).list;
+  for (const auto& s : listed)
+    out += s->id + " ";
+  for (const char* prefix : {"", "a", "b", "d/", "x"})
+    out += std::to_string(d.prefix_index(prefix)) + " ";
+  out += to_string(d.m.evaluate(catalog_nodes{}).index) + (d.node_known("n") ? "n" : "") +
+         (d.node_known("later") ? "later" : "");
+  return out;
+}
+
+void populate(driver& d) {
+  const auto s = d.open(1);
+  d.set("a", "1");
+  d.set("d/x", "2");
+  d.set("d/y", "3");
+  d.remove("d/y");
+  d.acquire("lock", s);
+}
+
+void change(driver& d) {
+  d.set("a", "changed");
+  d.remove_tree("d/");
+  d.set("new", "n");
+  d.add_node("later");
+}
+
+} // namespace
+
+TEST_CASE("a restore brings back rows with their indexes, and the log goes on") {
+  driver d;
+  populate(d);
+  const auto before = seen(d);
+  const auto saved = save(d.m);
+  change(d);
+  d.m.take_dirty();
+  CHECK(restore(d, saved));
+  CHECK(seen(d) == before);
+  CHECK(d.m.digest() == d.m.recompute_digest());
+  CHECK(d.m.replaced());
+  CHECK(std::any_of(d.changed.begin(), d.changed.end(), [](const effect& e) {
+    const auto* all = std::get_if<everything_changed>(&e);
+    return all != nullptr && all->indexes_may_fall;
+  }));
+  d.m.take_dirty();
+  CHECK_FALSE(d.m.replaced());
+  d.set("after");
+  CHECK(d.get("after")->modify_index == d.index());
+  reload(d);
+}
+
+TEST_CASE("until its last entry a restore is seen by nobody, and nothing stays of one that ends early") {
+  driver model;
+  populate(model);
+  const auto saved = save(model.m);
+  const auto steps = restore_of(saved, "r", 1);
+  const char* ends[] = {"aborted", "idle for too long", "replaced by another restore"};
+  for (std::size_t cut = 1; cut < steps.size(); ++cut) {
+    for (const std::string how : ends) {
+      INFO(cut << " steps, then " << how);
+      driver d;
+      populate(d);
+      change(d);
+      const auto before = seen(d);
+      for (std::size_t i = 0; i < cut; ++i) {
+        REQUIRE(d.refused(d.apply(steps[i])).empty());
+        CHECK(seen(d) == before);
+      }
+      CHECK(d.m.digest() == d.m.recompute_digest());
+      const auto staged = [&] {
+        const auto rows = d.m.all_rows();
+        return std::count_if(rows.begin(), rows.end(), [](const dirty_row& r) { return r.table == table::staging; });
+      };
+      CHECK(staged() > 0);
+      if (how == "aborted") {
+        d.apply(restore_abort{"r"});
+        CHECK(staged() == 0);
+      } else if (how == "idle for too long") {
+        d.pass(121'000);
+        d.set("z", "z");
+        d.remove("z");
+        CHECK(staged() == 0);
+      } else {
+        d.apply(restore_begin{"other", saved.index});
+        CHECK(staged() == 1); // the head of the other one
+      }
+      for (std::size_t i = cut; i < steps.size(); ++i)
+        CHECK_FALSE(d.refused(d.apply(steps[i])).empty());
+      CHECK(*d.get("a")->value == "changed");
+      CHECK(d.get("d/x") == nullptr);
+      CHECK(d.m.digest() == d.m.recompute_digest());
+    }
+  }
+}
+
+TEST_CASE("a restore goes on after a checkpoint between any two of its steps") {
+  driver straight;
+  populate(straight);
+  const auto saved = save(straight.m);
+  const auto steps = restore_of(saved, "r", 2);
+  change(straight);
+  for (const auto& step : steps)
+    straight.apply(step);
+  for (std::size_t at = 0; at <= steps.size(); ++at) {
+    INFO("checkpoint after " << at << " steps");
+    driver d;
+    populate(d);
+    change(d);
+    for (std::size_t i = 0; i < steps.size(); ++i) {
+      if (i == at)
+        reload(d);
+      CHECK(d.refused(d.apply(steps[i])).empty());
+    }
+    CHECK(d.m.digest() == straight.m.digest());
+    CHECK(seen(d) == seen(straight));
+  }
+}
+
+TEST_CASE("steps of unknown outcome may be proposed again; a gap is noticed") {
+  driver d;
+  populate(d);
+  const auto saved = save(d.m);
+  const auto steps = restore_of(saved, "r", 2);
+  REQUIRE(steps.size() > 4);
+  d.apply(steps[0]);
+  d.apply(steps[1]);
+  CHECK(d.refused(d.apply(steps[1])).empty());
+  CHECK_FALSE(d.refused(d.apply(steps[3])).empty()); // steps[2] is not there
+  CHECK_FALSE(d.refused(d.apply(steps.back())).empty());
+  CHECK(d.refused(d.apply(steps[0])).empty()); // a late one: what was gathered stays
+  for (std::size_t i = 2; i < steps.size(); ++i)
+    CHECK(d.refused(d.apply(steps[i])).empty());
+  CHECK(d.refused(d.apply(steps[0])).empty()); // a late one: what was put in force stays that
+  d.set("a", "written behind it");
+  CHECK(d.refused(d.apply(steps.back())).empty()); // says that it was put in force, and does not do it again
+  CHECK(*d.get("a")->value == "written behind it");
+}
+
+TEST_CASE("settings of operators: set, checked, kept and restored") {
+  driver d;
+  const auto now = [&] { return *std::get<autopilot_ptr>(d.m.evaluate(autopilot_get{}).data); };
+  CHECK(now().modify_index == log_index{1});
+  CHECK(now().max_trailing_logs == 250);
+  autopilot_set set;
+  set.wanted.max_trailing_logs = 7;
+  set.check = log_index{0};
+  CHECK(std::get<bool>(d.apply(set)) == false);
+  set.check = log_index{1};
+  CHECK(std::get<bool>(d.apply(set)) == true);
+  CHECK(now().max_trailing_logs == 7);
+  CHECK(now().create_index == log_index{1});
+  CHECK(now().modify_index == d.index());
+  const auto saved = save(d.m);
+  set.check.reset();
+  set.wanted.max_trailing_logs = 8;
+  d.apply(set);
+  reload(d);
+  CHECK(now().max_trailing_logs == 8);
+  CHECK(restore(d, saved));
+  CHECK(now().max_trailing_logs == 7);
+  CHECK(d.m.digest() == d.m.recompute_digest());
+}
+
+TEST_CASE("an archive of another cluster does not bring indexes from the future") {
+  driver old;
+  for (int i = 0; i < 50; ++i)
+    old.set("filler", std::to_string(i));
+  const auto s = old.open(1);
+  const auto old_fence = fence(acquire(old, "lock", s));
+  REQUIRE(old_fence > 50);
+  driver d;
+  CHECK(restore(d, save(old.m)));
+  CHECK(d.get("filler")->modify_index <= d.index());
+  CHECK(d.prefix_index("") <= d.index().value);
+  CHECK(d.get("lock")->session == s);
+  CHECK(d.get("lock")->fence > old_fence);
+  d.release("lock", s);
+  CHECK(fence(acquire(d, "lock", s)) > old_fence + 1);
+}
+
+TEST_CASE("who holds a lock by the archive has a new grant, unless it is his newest one anyway") {
+  driver d;
+  const auto s1 = d.open(1), s2 = d.open(2);
+  const auto first = fence(acquire(d, "passed on", s1));
+  const auto kept = fence(acquire(d, "kept", s1));
+  const auto saved = save(d.m);
+  d.release("passed on", s1);
+  const auto second = fence(acquire(d, "passed on", s2));
+  CHECK(restore(d, saved));
+  CHECK(d.get("passed on")->session == s1);
+  CHECK(d.get("passed on")->fence > second);
+  CHECK(second > first);
+  CHECK(fence(acquire(d, "passed on", s1)) == d.get("passed on")->fence);
+  CHECK(d.get("kept")->fence == kept);
+}
+
+TEST_CASE("lock delays go on through a restore, and a lock that is lost by it has one") {
+  driver d;
+  const auto a = d.open(1, 30'000), b = d.open(2, 20'000);
+  d.acquire("in the archive", a);
+  d.close(a);
+  const auto saved = save(d.m);
+  d.acquire("later", b);
+  const auto c = d.open(3, 10'000);
+  d.acquire("lost", c);
+  d.close(b);
+  CHECK(restore(d, saved));
+  CHECK(d.m.locked_out_until("in the archive") == cluster_time{d.now.value + 30'000});
+  CHECK(d.m.locked_out_until("later") == cluster_time{d.now.value + 20'000});
+  CHECK(d.m.locked_out_until("lost") == cluster_time{d.now.value + 10'000});
+  CHECK_FALSE(d.m.find_session(c));
+  const auto refused = acquire(d, "later", b); // b is back, its lock is not
+  CHECK(refused.note.why == refused_for::lock_delay);
+  CHECK(refused.note.retry_after_ms == 20'000);
+}
+
+TEST_CASE("rows that refer to nothing are not put in force") {
+  driver d;
+  const auto s = d.open(1);
+  d.acquire("k", s);
+  d.add_service("n", "web", "web");
+  auto saved = save(d.m);
+  std::erase_if(saved.rows, [](const dirty_row& r) { return r.table == table::sessions || r.table == table::nodes; });
+  CHECK(restore(d, saved));
+  CHECK(d.get("k")->session.empty());
+  CHECK(d.get("k")->fence == 0);
+  CHECK(std::get<service_instances>(d.m.evaluate(catalog_service{"web", {}, {}}).data).list.empty());
+  CHECK(d.m.digest() == d.m.recompute_digest());
+}
+
+TEST_CASE("fences never go back, whatever happens between two grants") {
+  // Holders come and go; keys are put, deleted and made again; the node restarts; archives of any age are restored, own
+  // ones and one of a cluster that is far ahead. Each new grant of a lock must have a larger fence than any before.
+  driver far;
+  for (int i = 0; i < 3000; ++i)
+    far.set("k", std::to_string(i));
+  acquire(far, "k", far.open(7));
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    INFO("seed " << seed);
+    seeded_random random(seed);
+    driver d;
+    std::vector<archive> archives{save(far.m)};
+    std::map<std::string, std::uint64_t> largest;
+    std::map<std::string, std::string> holder_of_largest;
+    const auto granted = [&](const std::string& key, const std::string& session, std::uint64_t f, bool held_before) {
+      if (held_before && holder_of_largest[key] == session && f == largest[key])
+        return; // the same grant
+      CHECK(f > largest[key]);
+      largest[key] = f;
+      holder_of_largest[key] = session;
+    };
+    d.add_node("n");
+    for (int step = 0; step < 600; ++step) {
+      INFO("step " << step);
+      d.pass(random.below(50));
+      const std::string key(1, static_cast<char>('k' + random.below(3)));
+      const auto session = uuid(static_cast<int>(random.below(4)));
+      const auto before = d.get(key);
+      switch (random.below(12)) {
+      case 0:
+        if (!d.m.find_session(session))
+          d.open(static_cast<int>(session.back() - '0'), static_cast<std::int64_t>(random.below(2) * 20));
+        break;
+      case 1:
+        d.close(session);
+        break;
+      case 2:
+        d.set(key, std::to_string(step));
+        break;
+      case 3:
+        d.remove(key);
+        break;
+      case 4:
+        if (random.below(4) == 0)
+          reload(d);
+        break;
+      case 5:
+        d.release(key, session);
+        break;
+      case 6:
+        if (random.below(8) == 0)
+          archives.push_back(save(d.m));
+        break;
+      case 7:
+        if (random.below(8) == 0) {
+          REQUIRE(restore(d, archives[random.below(archives.size())], std::to_string(step)));
+          for (const auto& e : all_keys(d))
+            if (!e->session.empty())
+              granted(e->key, e->session, e->fence, true);
+        }
+        break;
+      default: {
+        const auto r = acquire(d, key, session);
+        if (const auto* yes = std::get_if<bool>(&r); yes != nullptr && *yes)
+          granted(key, session, fence(r), before && before->session == session);
+        break;
+      }
+      }
+    }
+    CHECK(d.m.digest() == d.m.recompute_digest());
+  }
+}
