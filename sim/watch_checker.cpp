@@ -81,6 +81,11 @@ void watch_checker::held(std::uint64_t operation_id, virtual_time now) {
     return;
   if (!it->second.parked_at)
     it->second.parked_at = nodes_[it->second.node].applied;
+  auto& w = it->second;
+  if (!w.is_held && !w.news.is_zero() && keys_.restored_between(w.news, *w.parked_at)) { // gone again before it was looked at
+    w.news = {};
+    w.due.reset();
+  }
   if (it->second.is_held)
     return;
   it->second.is_held = true;
