@@ -87,10 +87,6 @@ lock_client::request lock_client::next(std::uint64_t drawn, std::uint64_t fresh,
     node_known_ = false;
     return state::command(state::catalog_deregister{node, {}, spare_part(drawn) == 0 ? std::string() : "serfHealth"});
   }
-  if (afterlife_ > 0) {
-    --afterlife_;
-    return session_renewal{ended_};
-  }
   if (session_.id.empty())
     return create(drawn);
   const std::chrono::nanoseconds ttl(session_.ttl_ns);
@@ -98,7 +94,7 @@ lock_client::request lock_client::next(std::uint64_t drawn, std::uint64_t fresh,
     asleep_until_ = now + ttl * static_cast<std::int64_t>(1 + spare_part(drawn) / 4 % 3);
     return {};
   }
-  if (ttl > ttl.zero() && now - renewed_ > ttl / 2) {
+  if ((ttl > ttl.zero() && now - renewed_ > ttl / 2) || kind_part(drawn) == 25) {
     renewed_ = now;
     return session_renewal{session_.id};
   }
@@ -108,10 +104,12 @@ lock_client::request lock_client::next(std::uint64_t drawn, std::uint64_t fresh,
     return reading(state::kv_list{"l/"},
                    spare_part(drawn) % 2 == 0 ? http::consistency::normal : http::consistency::stale);
   if (kind_part(drawn) == 26 && spare_part(drawn) % 2 == 0) {
-    const auto id = session_.id;
-    forget_session();
-    ended_ = id;
-    afterlife_ = 3;
+    // Perhaps another one's, who goes on until somebody tells him.
+    const auto id = spare_part(drawn) % 4 == 0
+                        ? session_.id
+                        : all_[all_.size() - 1 - key_part(drawn) % std::min<std::size_t>(all_.size(), 8)];
+    if (id == session_.id)
+      forget_session();
     return state::command(state::session_destroy{{id}, "destroyed"});
   }
   if (contends_)
@@ -124,6 +122,7 @@ lock_client::request lock_client::create(std::uint64_t drawn) {
   step_ = step::creating;
   session_ = {};
   session_.id = id_of_session(number_, ++sessions_);
+  all_.push_back(session_.id);
   session_.node = "m" + std::to_string(number_ % 2);
   // One without a TTL holds its locks until somebody ends it.
   session_.ttl_ns = spare_part(drawn) % 16 == 15 ? 0 : ttls_s[key_part(drawn) % 4] * 1'000'000'000;
@@ -215,7 +214,7 @@ void lock_client::forget_session() {
 
 void lock_client::learn(const operation& o) {
   if (o.renewal) {
-    if (o.result == outcome::done && o.renewed == nullptr && o.renewal->session == session_.id)
+    if (o.result == outcome::done && o.renewed == nullptr)
       forget_session();
     return;
   }

@@ -18,13 +18,17 @@ inline constexpr std::string_view semaphore_prefix = "s/";
 inline constexpr std::string_view semaphore_key = "s/.holders";
 std::vector<std::string> holders_in(std::string_view value);
 
+/// The sessions that any client of this kind asked for: each may end another one's.
+using known_sessions = std::vector<std::string>;
+
 /// Says what to ask next, and learns from the answers. One at a time.
 class lock_client {
 public:
   /// Nothing, or one of the three kinds of operations.
   using request = std::variant<std::monostate, state::command, http::read_request, session_renewal>;
 
-  explicit lock_client(std::size_t number) : number_(number), contends_(number % 2 == 1) {}
+  /// @pre `all` outlives it
+  lock_client(std::size_t number, known_sessions& all) : number_(number), contends_(number % 2 == 1), all_(all) {}
 
   /// @param drawn decides, as in `workload`; @param fresh a number that no command had before
   request next(std::uint64_t drawn, std::uint64_t fresh, virtual_time now);
@@ -44,14 +48,13 @@ private:
 
   std::size_t number_;
   bool contends_; ///< for the semaphore; else for locks
+  known_sessions& all_;
   step step_ = step::idle;
   bool node_known_ = false;
   std::uint64_t sessions_ = 0;    ///< asked for so far
   state::session_record session_; ///< id empty: none
   virtual_time renewed_{0};
   virtual_time asleep_until_{0};
-  std::string ended_; ///< a session that it ended itself, and renews all the same
-  int afterlife_ = 0; ///< so many times
   std::string wanted_, held_; ///< lock
   // of the semaphore: what it saw last
   bool entered_ = false, holds_ = false;

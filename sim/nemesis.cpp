@@ -120,13 +120,15 @@ void nemesis::act() {
   case action::isolate_leader:
     if (const auto leader = nodes_.leader(); f.isolate_leader && leader) {
       hurt("isolate-leader");
-      const auto how = draw(6);
+      const auto how = draw(7);
       if (how < 3)
         cut_off(*leader, how != 1, how != 2);
       else if (how < 5)
         outrun(*leader);
-      else
+      else if (how == 5)
         outwait(*leader);
+      else
+        oversleep(*leader);
     }
     break;
   case action::disk:
@@ -426,9 +428,8 @@ void nemesis::hunt(std::size_t node) {
   case 3:
     cut_off(node, true, false);
     break;
-  case 4: // it does not know yet that it was cut off when it goes on
-    cut_off(node, true, true);
-    stand_still(node, milliseconds(300 + draw(2000)));
+  case 4:
+    oversleep(node);
     break;
   case 5:
     tempt_to_forget(node, forgetting::by_power);
@@ -440,6 +441,12 @@ void nemesis::hunt(std::size_t node) {
   default:
     outrun(node);
   }
+}
+
+// It does not know yet that it was cut off, and that there is another one, when it goes on.
+void nemesis::oversleep(std::size_t leader) {
+  cut_off(leader, true, true, seconds(3));
+  stand_still(leader, milliseconds(300 + draw(2000)));
 }
 
 // It is cut off, the others know at once, and one of them has just forgotten whom it heard.

@@ -47,6 +47,7 @@ private:
   bool may_damage_a_disk() const;
   void outrun(std::size_t leader);
   void outwait(std::size_t leader);
+  void oversleep(std::size_t leader);
   void change_members();
   void stand_still(std::size_t node, virtual_time d);
   void hunt(std::size_t node);

@@ -62,7 +62,7 @@ void workload::start() {
     c.number = i;
     c.watches = i >= swarm_.clients && i < swarm_.clients + swarm_.watchers;
     if (i >= swarm_.clients + swarm_.watchers)
-      c.locks.emplace(i - swarm_.clients - swarm_.watchers);
+      c.locks.emplace(i - swarm_.clients - swarm_.watchers, sessions_asked_for_);
     c.home = i % swarm_.nodes;
     c.self = spawn_client(i);
     time_.enlist(nobody, actor_kind::client, c.self);

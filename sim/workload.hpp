@@ -121,6 +121,7 @@ private:
   reply_checker& replies_;
   watch_checker& watches_;
   session_checker& sessions_;
+  known_sessions sessions_asked_for_;
   std::deque<client_state> clients_;
   std::deque<operation> history_; ///< by id
   std::map<address, std::uint64_t> pending_;

@@ -28,7 +28,6 @@ namespace belay {
   M(delete_wakes_nobody)                                                                                               \
   M(doomed_session_renewed)                                                                                            \
   M(empty_log_taken_as_fitting)                                                                                        \
-  M(empty_voter_has_no_guard)                                                                                          \
   M(expiry_by_deposed_leader)                                                                                          \
   M(failed_append_ignored)                                                                                             \
   M(fence_is_lock_index)                                                                                               \

@@ -48,7 +48,7 @@ core::impl::impl(node_id id, limits l, restored_state restored, std::uint64_t se
   soft.term = hard.term;
   // A leader may count on us from before the restart: its lease must survive that. It may, too, if it has not sent us
   // anything to keep yet: whoever knows a term has answered somebody.
-  guard = (!config().empty() || (!hard.term.is_zero() && !MUTANT(empty_voter_has_no_guard))) && !MUTANT(guard_lost_by_restart);
+  guard = (!config().empty() || !hard.term.is_zero()) && !MUTANT(guard_lost_by_restart);
   election_timeout = shuffled_timeout();
 }
 
