@@ -338,12 +338,13 @@ void fsm::replace(const machine_replaced& r) {
   if (r.meta.index > applied_.index) {
     PROBE("fsm: snapshot in force");
     log::info("fsm", "snapshot in force", {{"index", r.meta.index.value}, {"keys", r.machine->key_count()}});
+    const bool indexes_may_fall = r.machine->restored_at() != machine_->restored_at() && !MUTANT(restore_by_snapshot_not_noticed);
     machine_ = r.machine;
     applied_ = r.meta;
     checkpointed_ = r.meta.index;
     bytes_since_checkpoint_ = 0;
     say_applied();
-    state::effects changed{state::everything_changed{}};
+    state::effects changed{state::everything_changed{indexes_may_fall}};
     machine_->for_each_session([&](const state::session_ptr& s) { changed.push_back(state::session_changed{s, true}); });
     publish(std::move(changed));
   }

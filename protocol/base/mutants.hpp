@@ -61,6 +61,7 @@ namespace belay {
   M(released_by_anybody)                                                                                               \
   M(renewal_forgotten)                                                                                                 \
   M(renewed_without_lease)                                                                                             \
+  M(restore_by_snapshot_not_noticed)                                                                                   \
   M(session_ends_early)                                                                                                \
   M(session_ends_in_part)                                                                                              \
   M(sessions_of_checkpoint_forgotten)                                                                                  \

@@ -17,6 +17,7 @@ enum class mark : std::uint8_t {
   last_extinction,  ///< when a service last lost its last instance
   all_keys_removed, ///< newest recursive delete of everything, which leaves no tombstone
   fence_base,       ///< no index: what a grant's fence is above its log index
+  restored,         ///< by the newest restore of an archive
 };
 
 class counters {
@@ -49,7 +50,7 @@ private:
   void set_slot(std::size_t i, std::uint64_t value);
 
   change_journal& journal_;
-  std::array<slot, 9> marks_; // in an array because T(kvs) changes with every write
+  std::array<slot, 10> marks_; // in an array because T(kvs) changes with every write
   journaled_map<counter> services_;
 };
 

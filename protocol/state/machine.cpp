@@ -227,6 +227,10 @@ std::size_t machine::key_count() const {
   return impl_->t->kv.size();
 }
 
+log_index machine::restored_at() const {
+  return impl_->t->marks.at(mark::restored);
+}
+
 std::optional<cluster_time> machine::locked_out_until(std::string_view key) const {
   return impl_->t->delays.blocked_until(key, impl_->now);
 }

@@ -83,6 +83,8 @@ public:
   void for_each_session(const std::function<void(const session_ptr&)>& f) const;
   bool node_has_check(std::string_view node, std::string_view check_id) const;
   std::size_t key_count() const;
+  /// Of the newest restore of an archive; zero: none. Indexes of before it may be above those of now.
+  log_index restored_at() const;
   std::optional<cluster_time> locked_out_until(std::string_view key) const;
   /// Largest index of all tombstones; zero: none (for the reaper's schedule).
   log_index newest_tombstone() const;

@@ -34,6 +34,7 @@ public:
         take(row);
     });
     fresh_->stage.note_in_force(old_.stage.head()->id, now_);
+    fresh_->marks.set(mark::restored, index_);
     drop_dangling();
     raise_fence_base();
     grant_again();
