@@ -1,0 +1,386 @@
+// How a cluster does with very many sessions: creation, renewals, expiry, and the end of thousands at once. Prints one
+// JSON object. Not a test: figures depend on the machine.
+//
+//   session_scale HOST:PORT [--sessions N] [--ttl SECONDS] [--connections N] [--seconds N] [--locked N] [--pid PID]...
+//
+// Phases: register a node and create N sessions with that TTL; renew them all round robin for `seconds` as fast as the
+// server answers; stop, and see how long after twice the TTL a sample of them ends; then, under a stream of puts, end
+// `locked` sessions that hold a lock each by one entry (their node is deregistered).
+
+#include <boost/asio/connect.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/beast/core.hpp>
+#include <boost/beast/http.hpp>
+#include <boost/json.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <fstream>
+#include <functional>
+#include <iostream>
+#include <iterator>
+#include <memory>
+#include <optional>
+#include <sstream>
+#include <string>
+#include <unistd.h>
+#include <vector>
+
+namespace asio = boost::asio;
+namespace beast = boost::beast;
+namespace http = beast::http;
+namespace json = boost::json;
+using tcp = asio::ip::tcp;
+using steady = std::chrono::steady_clock;
+using seconds = std::chrono::duration<double>;
+
+namespace {
+
+struct options {
+  std::string host = "127.0.0.1", port = "8500";
+  std::size_t sessions = 100'000, connections = 64, locked = 10'000, sample = 200;
+  int ttl_s = 60, duration_s = 20;
+  std::vector<int> pids;
+};
+
+double since(steady::time_point t) {
+  return seconds(steady::now() - t).count();
+}
+
+double percentile(std::vector<double>& v, double p) {
+  if (v.empty())
+    return 0;
+  const auto at = static_cast<std::size_t>(p * static_cast<double>(v.size() - 1));
+  std::nth_element(v.begin(), v.begin() + static_cast<std::ptrdiff_t>(at), v.end());
+  return v[at];
+}
+
+double round3(double v) {
+  return std::round(v * 1000) / 1000;
+}
+
+/// One keep-alive connection; one request at a time.
+class connection : public std::enable_shared_from_this<connection> {
+public:
+  using done = std::function<void(int status, std::string body)>;
+
+  connection(asio::io_context& loop, const tcp::resolver::results_type& where) : stream_(loop) {
+    stream_.connect(where);
+    stream_.socket().set_option(tcp::no_delay(true));
+  }
+
+  void ask(http::verb verb, const std::string& target, std::string body, done then) {
+    request_ = {verb, target, 11};
+    request_.set(http::field::host, "belay");
+    request_.body() = std::move(body);
+    request_.prepare_payload();
+    then_ = std::move(then);
+    http::async_write(stream_, request_, [self = shared_from_this()](beast::error_code e, std::size_t) {
+      if (e)
+        return self->finish(0, e.message());
+      self->response_ = {};
+      http::async_read(self->stream_, self->buffer_, self->response_, [self](beast::error_code e, std::size_t) {
+        self->finish(e ? 0 : static_cast<int>(self->response_.result_int()),
+                     e ? e.message() : std::move(self->response_.body()));
+      });
+    });
+  }
+
+private:
+  void finish(int status, std::string body) { std::exchange(then_, nullptr)(status, std::move(body)); }
+
+  beast::tcp_stream stream_;
+  beast::flat_buffer buffer_;
+  http::request<http::string_body> request_;
+  http::response<http::string_body> response_;
+  done then_;
+};
+
+struct usage {
+  double cpu_s = 0;
+  std::uint64_t rss_kib = 0;
+};
+
+/// Of all servers named by --pid.
+usage used(const std::vector<int>& pids) {
+  usage u;
+  for (const int pid : pids) {
+    std::ifstream stat("/proc/" + std::to_string(pid) + "/stat");
+    std::string text((std::istreambuf_iterator<char>(stat)), {});
+    const auto after = text.rfind(')');
+    if (after == std::string::npos)
+      continue;
+    std::istringstream in(text.substr(after + 2));
+    std::vector<std::string> fields{std::istream_iterator<std::string>(in), {}};
+    if (fields.size() < 22)
+      continue;
+    u.cpu_s += static_cast<double>(std::stoull(fields[11]) + std::stoull(fields[12])) /
+               static_cast<double>(sysconf(_SC_CLK_TCK));
+    u.rss_kib += std::stoull(fields[21]) * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE)) / 1024;
+  }
+  return u;
+}
+
+class bench {
+public:
+  explicit bench(options o) : o_(std::move(o)), where_(tcp::resolver(loop_).resolve(o_.host, o_.port)) {
+    for (std::size_t i = 0; i < o_.connections; ++i)
+      pool_.push_back(std::make_shared<connection>(loop_, where_));
+  }
+
+  json::object run() {
+    one(http::verb::put, "/v1/catalog/register", node("scale"));
+    one(http::verb::put, "/v1/catalog/register", node("bulk"));
+    json::object figures;
+    const auto before = used(o_.pids);
+    figures["create"] = create();
+    const auto with_sessions = used(o_.pids);
+    if (!o_.pids.empty())
+      figures["kib_per_session_all_servers"] =
+          round3(static_cast<double>(with_sessions.rss_kib - before.rss_kib) / static_cast<double>(ids_.size()));
+    figures["renew"] = renew();
+    figures["expiry"] = expiry();
+    figures["end_of_locked"] = end_many();
+    return figures;
+  }
+
+private:
+  static std::string node(const std::string& name) { return R"({"Node":")" + name + R"(","Address":"127.0.0.1"})"; }
+
+  std::pair<int, std::string> one(http::verb verb, const std::string& target, const std::string& body) {
+    std::pair<int, std::string> answer;
+    pool_[0]->ask(verb, target, body, [&](int status, std::string text) { answer = {status, std::move(text)}; });
+    loop_.restart();
+    loop_.run();
+    if (answer.first != 200)
+      std::cerr << target << ": " << answer.first << " " << answer.second << "\n";
+    return answer;
+  }
+
+  /// `count` requests over all connections, each as soon as the one before on its connection is answered.
+  void all(std::size_t count, const std::function<void(std::size_t i, connection&, std::function<void()> next)>& ask) {
+    std::size_t begun = 0;
+    std::vector<std::function<void()>> turns(pool_.size());
+    for (std::size_t c = 0; c < pool_.size(); ++c) {
+      turns[c] = [&, c] {
+        if (begun < count)
+          ask(begun++, *pool_[c], turns[c]);
+      };
+      turns[c]();
+    }
+    loop_.restart();
+    loop_.run();
+  }
+
+  static std::string session(const std::string& node, int ttl_s) {
+    return R"({"Node":")" + node + R"(","NodeChecks":[],"LockDelay":"0s","TTL":")" + std::to_string(ttl_s) + R"(s"})";
+  }
+
+  json::object create() {
+    ids_.resize(o_.sessions);
+    renewed_.resize(o_.sessions);
+    std::size_t failed = 0;
+    const auto start = steady::now();
+    all(o_.sessions, [&](std::size_t i, connection& c, const std::function<void()>& next) {
+      c.ask(http::verb::put, "/v1/session/create", session("scale", o_.ttl_s),
+            [&, i, next](int status, const std::string& body) {
+              failed += status == 200 ? 0 : 1;
+              if (status == 200)
+                ids_[i] = json::parse(body).at("ID").as_string().c_str();
+              renewed_[i] = steady::now();
+              next();
+            });
+    });
+    const auto took = since(start);
+    return {
+        {"sessions", o_.sessions}, {"failed", failed}, {"per_second", round3(static_cast<double>(o_.sessions) / took)}};
+  }
+
+  json::object renew() {
+    std::size_t failed = 0, done = 0;
+    std::vector<double> latency;
+    const auto start = steady::now();
+    const auto before = used(o_.pids);
+    bool over = false;
+    std::vector<std::function<void()>> turns(pool_.size());
+    std::size_t at = 0;
+    for (std::size_t c = 0; c < pool_.size(); ++c) {
+      turns[c] = [&, c] {
+        if (over)
+          return;
+        const auto i = at++ % ids_.size();
+        const auto sent = steady::now();
+        pool_[c]->ask(http::verb::put, "/v1/session/renew/" + ids_[i], {},
+                      [&, c, i, sent](int status, const std::string&) {
+                        failed += status == 200 ? 0 : 1;
+                        ++done;
+                        latency.push_back(since(sent) * 1e3);
+                        renewed_[i] = steady::now();
+                        over = since(start) > o_.duration_s;
+                        turns[c]();
+                      });
+      };
+      turns[c]();
+    }
+    loop_.restart();
+    loop_.run();
+    const auto took = since(start);
+    const auto after = used(o_.pids);
+    json::object r{{"per_second", round3(static_cast<double>(done) / took)},
+                   {"failed", failed},
+                   {"p50_ms", round3(percentile(latency, 0.5))},
+                   {"p99_ms", round3(percentile(latency, 0.99))},
+                   {"max_ms", round3(percentile(latency, 1))}};
+    if (!o_.pids.empty())
+      r["server_cpu_us_per_renewal"] = round3((after.cpu_s - before.cpu_s) * 1e6 / static_cast<double>(done));
+    return r;
+  }
+
+  /// Asks for each session of a sample every 50 ms, from shortly before twice the TTL on; histogram of how long after
+  /// that it was gone.
+  json::object expiry() {
+    std::vector<double> late;
+    std::vector<std::shared_ptr<connection>> watchers;
+    const auto step = std::max<std::size_t>(1, ids_.size() / o_.sample);
+    for (std::size_t i = 0; i < ids_.size(); i += step) {
+      auto c = std::make_shared<connection>(loop_, where_);
+      watchers.push_back(c);
+      auto timer =
+          std::make_shared<asio::steady_timer>(loop_, renewed_[i] + std::chrono::milliseconds(2000 * o_.ttl_s - 500));
+      timer->async_wait([this, timer, c, i, &late](beast::error_code) { look(*c, i, late); });
+    }
+    loop_.restart();
+    loop_.run();
+    json::object histogram;
+    for (const double edge : {0.0, 0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 5.0}) {
+      const auto n = std::count_if(late.begin(), late.end(), [edge](double l) { return l <= edge; });
+      histogram["<=" + std::to_string(edge).substr(0, 4) + "s"] = n;
+    }
+    const auto earliest = late.empty() ? 0.0 : *std::min_element(late.begin(), late.end());
+    return {{"sample", late.size()},
+            {"after_twice_the_ttl", histogram},
+            {"earliest_s", round3(earliest)},
+            {"p50_s", round3(percentile(late, 0.5))},
+            {"p99_s", round3(percentile(late, 0.99))},
+            {"max_s", round3(percentile(late, 1))}};
+  }
+
+  void look(connection& c, std::size_t i, std::vector<double>& late) {
+    c.ask(http::verb::get, "/v1/session/info/" + ids_[i], {},
+          [this, &c, i, &late](int status, const std::string& body) {
+            if (status == 200 && body.starts_with("[]"))
+              return late.push_back(since(renewed_[i]) - 2.0 * o_.ttl_s);
+            auto timer = std::make_shared<asio::steady_timer>(loop_, std::chrono::milliseconds(50));
+            timer->async_wait([this, timer, &c, i, &late](beast::error_code) { look(c, i, late); });
+          });
+  }
+
+  json::object end_many() {
+    std::vector<std::string> locked(o_.locked);
+    all(o_.locked, [&](std::size_t i, connection& c, const std::function<void()>& next) {
+      c.ask(http::verb::put, "/v1/session/create", session("bulk", 86'400), [&, i, next](int, const std::string& body) {
+        locked[i] = json::parse(body).at("ID").as_string().c_str();
+        next();
+      });
+    });
+    std::size_t granted = 0;
+    all(o_.locked, [&](std::size_t i, connection& c, const std::function<void()>& next) {
+      c.ask(http::verb::put, "/v1/kv/scale/lock/" + std::to_string(i) + "?acquire=" + locked[i], "held",
+            [&, next](int, const std::string& body) {
+              granted += body == "true" || body == "true\n" ? 1 : 0;
+              next();
+            });
+    });
+    // Puts from all connections but the first; the node goes in the middle.
+    std::vector<double> before, around;
+    bool over = false;
+    double took = 0;
+    std::optional<steady::time_point> ended;
+    std::vector<std::function<void()>> turns(pool_.size());
+    const auto start = steady::now();
+    for (std::size_t c = 1; c < pool_.size(); ++c) {
+      turns[c] = [&, c] {
+        if (over)
+          return;
+        const auto sent = steady::now();
+        pool_[c]->ask(http::verb::put, "/v1/kv/scale/put/" + std::to_string(c), "value",
+                      [&, c, sent](int, const std::string&) {
+                        (ended ? around : before).push_back(since(sent) * 1e3);
+                        turns[c]();
+                      });
+      };
+      turns[c]();
+    }
+    asio::steady_timer middle(loop_, std::chrono::seconds(3)), end(loop_, std::chrono::seconds(6));
+    middle.async_wait([&](beast::error_code) {
+      ended = steady::now();
+      pool_[0]->ask(http::verb::put, "/v1/catalog/deregister", R"({"Node":"bulk"})",
+                    [&](int, const std::string&) { took = since(*ended) * 1e3; });
+    });
+    end.async_wait([&](beast::error_code) { over = true; });
+    loop_.restart();
+    loop_.run();
+    return {{"sessions_with_a_lock_each", granted},
+            {"entry_took_ms", round3(took)},
+            {"puts_p99_ms_before", round3(percentile(before, 0.99))},
+            {"puts_p99_ms_after", round3(percentile(around, 0.99))},
+            {"puts_max_ms_before", round3(percentile(before, 1))},
+            {"puts_max_ms_after", round3(percentile(around, 1))},
+            {"puts_per_second", round3(static_cast<double>(before.size() + around.size()) / since(start))}};
+  }
+
+  options o_;
+  asio::io_context loop_{1};
+  tcp::resolver::results_type where_;
+  std::vector<std::shared_ptr<connection>> pool_;
+  std::vector<std::string> ids_;
+  std::vector<steady::time_point> renewed_;
+};
+
+std::optional<options> understood(const std::vector<std::string>& words) {
+  options o;
+  if (words.empty())
+    return std::nullopt;
+  const auto colon = words[0].rfind(':');
+  if (colon == std::string::npos)
+    return std::nullopt;
+  o.host = words[0].substr(0, colon);
+  o.port = words[0].substr(colon + 1);
+  for (std::size_t i = 1; i + 1 < words.size(); i += 2) {
+    const auto n = std::stoul(words[i + 1]);
+    if (words[i] == "--sessions")
+      o.sessions = n;
+    else if (words[i] == "--ttl")
+      o.ttl_s = static_cast<int>(n);
+    else if (words[i] == "--connections")
+      o.connections = std::max<std::size_t>(2, n);
+    else if (words[i] == "--seconds")
+      o.duration_s = static_cast<int>(n);
+    else if (words[i] == "--locked")
+      o.locked = n;
+    else if (words[i] == "--pid")
+      o.pids.push_back(static_cast<int>(n));
+    else
+      return std::nullopt;
+  }
+  return o;
+}
+
+} // namespace
+
+int main(int argc, char** argv) try {
+  const auto o = understood({argv + 1, argv + argc});
+  if (!o) {
+    std::cerr << "Usage: session_scale HOST:PORT [--sessions N] [--ttl SECONDS] [--connections N] [--seconds N] "
+                 "[--locked N] [--pid PID]...\n";
+    return 64;
+  }
+  std::cout << json::serialize(bench(*o).run()) << std::endl;
+} catch (const std::exception& e) {
+  std::cerr << "session_scale: " << e.what() << "\n";
+  return 1;
+}
