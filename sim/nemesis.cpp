@@ -238,8 +238,12 @@ bool nemesis::may_lose_a_disk(std::size_t node) const {
     return false;
   const auto* core = nodes_.core(*leader);
   const auto& config = core->config();
+  if (config.joint())
+    return false;
+  if (const auto& l = config.learners; std::find(l.begin(), l.end(), nodes_.id_of(node)) != l.end())
+    return true; // counted nowhere
   // Everybody else is a living member that has all that is committed: nothing depends on this disk alone.
-  if (config.joint() || !config.learners.empty())
+  if (!config.learners.empty())
     return false;
   for (const auto& m : config.members) {
     const auto at = nodes_.node_of(m.id);

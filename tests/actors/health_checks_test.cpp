@@ -209,6 +209,8 @@ private:
           [](const renew_result&) {},
           [](const read_result&) {},
           [](const status_result&) {},
+          [](archive_packed&) {},
+          [](archive_unpacked&) {},
           [](const cluster_view&) {},
           [this](const agent_answer& a) { CHECK(answers.emplace(a.id.value, a.reply).second); },
           [](tick_atom) {},
