@@ -37,6 +37,7 @@ fsm_actor::behavior_type fsm::make_behavior() {
         lease_until_ = l.until;
         send(wires_->reaper, l);
       },
+      [this](const renew_request& r) { send(wires_->reaper, r); },
       [this](const give_up_lease& g) {
         lease_until_ = {};
         send(wires_->reaper, g);

@@ -30,7 +30,7 @@ using health_checks_actor = http_gateway_actor::extend<reacts_to<agent_call>, re
 using registration_keeper_actor = caf::typed_actor<reacts_to<keep_registrations>, reacts_to<stop_atom>>;
 
 using fsm_actor = caf::typed_actor<reacts_to<committed_entries>, reacts_to<check_write>, reacts_to<read_query>, reacts_to<cancel_query>,
-                                   reacts_to<barrier_result>, reacts_to<lease_extended>, reacts_to<give_up_lease>, reacts_to<cluster_view>,
+                                   reacts_to<barrier_result>, reacts_to<renew_request>, reacts_to<lease_extended>, reacts_to<give_up_lease>, reacts_to<cluster_view>,
                                    reacts_to<queries_touched>, reacts_to<checkpoint_written>,
                                    reacts_to<machine_replaced>, reacts_to<tick_atom>, reacts_to<flush_atom>, reacts_to<stop_atom>>;
 

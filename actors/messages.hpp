@@ -296,7 +296,8 @@ struct propose_internal {
   term_id required_term;
   payload command;
 };
-/// raft_peer -> session_reaper: renewals, own and forwarded.
+/// raft_peer -> fsm -> session_reaper: renewals, own and forwarded. By way of the fsm, so that the reaper knows of every
+/// session that a client was told to be ended.
 struct renew_request {
   origin from;
   std::string session;

@@ -43,7 +43,7 @@ void raft_peer::propose_held() {
   for (auto& w : held_.take_all()) {
     if (w.kind == wire::call_kind::renew_session) {
       if (serving_)
-        send(wires_->reaper, renew_request{w.from, *w.bytes, w.deadline});
+        send(wires_->fsm, renew_request{w.from, *w.bytes, w.deadline});
       else
         held_.add(std::move(w));
     } else if (w.kind == wire::call_kind::remove_member) {

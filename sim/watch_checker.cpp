@@ -121,7 +121,7 @@ broken watch_checker::ended(const operation& op) {
           std::chrono::duration<double>(w.wait).count())
     return who + " was answered without news (index " + to_string(index) + ") after " + in_ms(waited) + " of " +
            in_ms(w.wait);
-  if (w.due && *w.due < op.returned && (w.is_held || index <= w.min_index))
+  if (w.due && *w.due < op.returned && (w.is_held || (index <= w.min_index && !keys_.restored_between(w.news, op.committed_at_return))))
     return who + " was answered at " + in_ms(op.returned) + " with index " + to_string(index) + ", but entry " +
            to_string(w.news) + " had to be answered by " + in_ms(*w.due);
   return overdue(op.returned);

@@ -190,6 +190,7 @@ private:
         },
         [](const cancel_query&) {},
         [](const barrier_result&) {},
+        [](const renew_request&) {},
         [](const lease_extended&) {},
         [](const give_up_lease&) {},
         [](const cluster_view&) {},

@@ -40,6 +40,7 @@ fsm_actor::behavior_type fake_fsm(fsm_actor::pointer self, std::shared_ptr<backs
         b->cancelled.push_back(c.id);
       },
       [](const barrier_result&) {},
+      [](const renew_request&) {},
       [](const lease_extended&) {},
       [](const give_up_lease&) {},
       [](const cluster_view&) {},
