@@ -94,6 +94,8 @@ void check_action(const http::response& answer) {
 }
 
 void check_action(const http::session_renew&) {}
+void check_action(const http::snapshot_save&) {}
+void check_action(const http::snapshot_restore&) {}
 void check_action(const http::local_request&) {}
 void check_action(const http::agent_request&) {}
 
