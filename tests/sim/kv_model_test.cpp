@@ -130,10 +130,10 @@ TEST_CASE("model of keys: a transaction has all of its effects or none") {
   CHECK(log.model.entry_at("c", i(4))->modify_index == i(4));
 }
 
-TEST_CASE("model of keys: what sessions decide is not judged, the rest is") {
+TEST_CASE("model of keys: what the catalog decides is not judged, the rest is") {
   log_writer log;
   log(set("p/a", "1"))(set("p/b", "1"));
-  CHECK(log(lock("p/b")).says() == "not judged");
+  CHECK(log(txn(key_op(kv_verb::set, "p/b", "9"), write_of_node("m"))).says() == "not judged");
   CHECK_FALSE(log.model.doubtful("p/b", i(2)));
   CHECK(log.model.doubtful("p/b", i(3)));
   CHECK_FALSE(log.model.doubtful("p/a", i(3)));
@@ -143,15 +143,6 @@ TEST_CASE("model of keys: what sessions decide is not judged, the rest is") {
   CHECK(log(set("p/b", "2")).says() == "true");
   CHECK(log(cas("p/b", "2", 1)).says() == "not judged");
   CHECK(log(cas("p/a", "2", 9)).says() == "false");
-  state::session_destroy end;
-  end.ids = {"11111111-2222-3333-4444-555555555555"};
-  log(end);
-  CHECK(exact(log.model.key_index("none", i(7))) == "2..7");
-  // A transaction with a lock in it may fail: what it would write is doubtful, too.
-  auto acquire = key_op(kv_verb::lock, "p/c", "x");
-  log(txn(key_op(kv_verb::set, "p/a", "9"), acquire));
-  CHECK(log.says() == "not judged");
-  CHECK(log.model.doubtful("p/a", i(8)));
 }
 
 TEST_CASE("model of keys: a restore brings back keys, tombstones and indexes as of its archive") {
@@ -210,6 +201,7 @@ TEST_CASE("model of keys: agrees with the state machine on random logs") {
   seeded_random random(7);
   const char* keys[] = {"a", "p/", "p/a", "p/b", "p/a/x", "p/a/y", "q/a"};
   const char* prefixes[] = {"", "p", "p/", "p/a", "p/a/", "q/", "none"};
+  const auto id_of = [](std::uint64_t n) { return std::to_string(n) + "0000000-0000-4000-8000-000000000000"; };
   for (int round = 0; round < 60; ++round) {
     state::machine machine;
     kv_model model;
@@ -222,7 +214,14 @@ TEST_CASE("model of keys: agrees with the state machine on random logs") {
       const auto old = model.entry_at(key, model.applied());
       const auto index = random.below(3) == 0 || !old ? random.below(3) : old->modify_index.value;
       const auto value = std::to_string(random.below(3));
-      switch (random.below(12)) {
+      switch (random.below(15)) {
+      case 12:
+      case 13:
+      case 14: {
+        auto op = key_op(random.below(3) == 0 ? kv_verb::unlock : kv_verb::lock, key, value);
+        op.session = random.below(20) == 0 ? "short" : random.below(20) == 0 ? "" : id_of(random.below(4));
+        return op;
+      }
       case 0:
         return key_op(kv_verb::cas, key, value, index);
       case 1:
@@ -235,12 +234,42 @@ TEST_CASE("model of keys: agrees with the state machine on random logs") {
         return key_op(kv_verb::set, key, value);
       }
     };
+    const auto of_sessions = [&]() -> state::command {
+      switch (random.below(6)) {
+      case 0:
+        return state::session_destroy{{id_of(random.below(4)), id_of(random.below(4))}, "destroyed"};
+      case 1: {
+        state::catalog_register r;
+        r.node.node = "m" + std::to_string(random.below(2));
+        r.node.address = "10.0.0.1";
+        state::check_record check;
+        check.node = r.node.node;
+        check.check_id = check.name = "alive";
+        check.status = random.below(3) == 0 ? "critical" : "passing";
+        r.checks.push_back(check);
+        return r;
+      }
+      case 2:
+        return state::catalog_deregister{
+            "m" + std::to_string(random.below(2)), {}, random.below(2) == 0 ? "alive" : ""};
+      default: {
+        state::session_create c;
+        c.session.id = id_of(random.below(4));
+        c.session.node = "m" + std::to_string(random.below(2));
+        c.session.lock_delay_ns = static_cast<std::int64_t>(random.below(3)) * 3'500'000;
+        c.session.behavior = static_cast<state::session_behavior>(random.below(2));
+        if (random.below(2) == 0)
+          c.session.node_checks = {"alive"};
+        return c;
+      }
+      }
+    };
     const auto some_read = [&]() -> state::kv_op {
       constexpr kv_verb reads[] = {kv_verb::get, kv_verb::get_tree, kv_verb::check_index, kv_verb::check_not_exists,
                                    kv_verb::check_session};
       return key_op(reads[random.below(5)], some_key(), "", random.below(20));
     };
-    for (std::uint64_t n = 1; n <= 60; ++n) {
+    for (std::uint64_t n = 1; n <= 100; ++n) {
       state::command c = state::kv_write{some_op()};
       if (random.below(8) == 0) {
         archives.emplace_back(machine.all_rows(), machine.applied_index());
@@ -260,6 +289,8 @@ TEST_CASE("model of keys: agrees with the state machine on random logs") {
         for (auto count = 1 + random.below(4); count > 0; --count)
           t.ops.push_back(random.below(4) == 0 ? some_read() : some_op());
         c = t;
+      } else if (random.below(4) == 0) {
+        c = of_sessions();
       } else if (random.below(15) == 0) {
         c = state::tombstone_reap{i(random.below(n))};
       }
@@ -269,6 +300,12 @@ TEST_CASE("model of keys: agrees with the state machine on random logs") {
       if (!std::holds_alternative<state::tombstone_reap>(c)) {
         REQUIRE(answer);
         REQUIRE(same_reply(*answer, right));
+      }
+      for (std::uint64_t each = 0; each < 4; ++each) {
+        const auto told = machine.evaluate(state::session_info{id_of(each)});
+        REQUIRE(std::get<state::sessions>(told.data).list.size() ==
+                (model.sessions().lived_at(id_of(each), i(n)) ? 1 : 0));
+        REQUIRE(told.index == model.session_index(i(n)));
       }
       for (const auto* key : keys) {
         INFO("key " << key);

@@ -338,9 +338,9 @@ TEST_CASE("replies: lists, names and transactions that read") {
 TEST_CASE("replies: what is in doubt is not judged, what is beside it is") {
   run_by_hand r;
   r.wrote(set("p/a", "1"));
-  r.is_unknown(r.asks(lock("p/l"))).commit(lock("p/l"));
-  auto held = std::make_shared<state::kv_entry>(*row("p/l", "held", 2, 2));
-  held->lock_index = 1;
+  const auto unknown = txn(key_op(kv_verb::set, "p/l", "held"), write_of_node("m"));
+  r.is_unknown(r.asks(unknown)).commit(unknown);
+  const auto held = row("p/l", "held", 2, 2);
   CHECK(r.read(state::kv_list{"p/"}, 2, rows(row("p/a", "1", 1, 1), held)).fine());
   CHECK(r.read(state::kv_list{"p/"}, 1, rows(row("p/a", "1", 1, 1))).fine());
   CHECK_FALSE(r.read(state::kv_list{"p/"}, 2, rows(held)).fine());

@@ -38,6 +38,13 @@ inline state::command lock(std::string key) {
   op.session = "11111111-2222-3333-4444-555555555555";
   return state::kv_write{op};
 }
+/// Something that is not modelled.
+inline state::node_op write_of_node(std::string name) {
+  state::node_op op;
+  op.node.node = std::move(name);
+  op.node.address = "10.0.0.1";
+  return op;
+}
 template <class... Ops>
 state::command txn(Ops... ops) {
   state::txn t;
@@ -49,6 +56,7 @@ inline raft::entry entry(std::uint64_t index, const state::command& c) {
   raft::entry e;
   e.index = log_index{index};
   e.term = term_id{1};
+  e.time = cluster_time{index};
   e.kind = raft::entry_kind::command;
   e.data = make_payload(wire::encode_command(c));
   return e;

@@ -1,0 +1,141 @@
+#include "sim/session_checker.hpp"
+#include "tests/sim/written_log.hpp"
+
+#include <catch2/catch.hpp>
+
+using namespace belay;
+using namespace belay::sim;
+using state::kv_verb;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+namespace {
+
+constexpr auto session = "11111111-2222-3333-4444-555555555555"; // that of lock()
+
+/// A log and the clients' view of it, told by hand; the checker is told of both.
+class story {
+public:
+  story() {
+    state::catalog_register node;
+    node.node.node = "m";
+    commit(node, seconds(0));
+    state::session_create create;
+    create.session.id = session;
+    create.session.node = "m";
+    create.session.ttl_ns = 10'000'000'000;
+    commit(create, seconds(0));
+  }
+  broken commit(const state::command& c, virtual_time at) {
+    const auto e = entry(model_.applied().value + 1, c);
+    reply_ = model_.apply(e);
+    return checker_.committed(e, at);
+  }
+  broken times_out(virtual_time at) { return commit(state::session_destroy{{session}, "ttl"}, at); }
+  /// @param known what a client knew when it asked; zero: nothing
+  broken renewal(virtual_time asked, virtual_time answered, bool there, std::uint64_t known = 0) {
+    operation o;
+    o.renewal = session_renewal{session};
+    o.invoked = asked;
+    o.returned = answered;
+    o.result = outcome::done;
+    o.known_at_invocation = log_index{known};
+    o.committed_at_return = model_.applied();
+    o.renewed = there ? std::make_shared<state::session_record>() : nullptr;
+    checker_.begun(o);
+    return checker_.ended(o);
+  }
+  broken acquire(std::uint64_t fence) {
+    operation o;
+    o.write = lock("k");
+    commit(*o.write, seconds(1));
+    o.result = outcome::done;
+    o.index = model_.applied();
+    o.reply = true;
+    o.reply.note.fence = fence;
+    return checker_.ended(o);
+  }
+  std::uint64_t applied() const { return model_.applied().value; }
+  session_checker& checker() { return checker_; }
+
+private:
+  kv_model model_;
+  session_checker checker_{model_};
+  std::optional<state::reply> reply_;
+};
+
+} // namespace
+
+TEST_CASE("sessions: none ends before its TTL after a renewal") {
+  story s;
+  CHECK_FALSE(s.renewal(seconds(5), seconds(6), true));
+  SECTION("in time") {
+    CHECK_FALSE(s.times_out(seconds(15)));
+    CHECK(s.checker().wrongly_released() == 0);
+  }
+  SECTION("too soon, and known already") {
+    CHECK(s.times_out(milliseconds(14'900)));
+    CHECK(s.checker().wrongly_released() == 1);
+  }
+  SECTION("too soon, as the answer of a renewal shows that comes later") {
+    CHECK_FALSE(s.times_out(seconds(25)));
+    CHECK(s.renewal(seconds(24), seconds(26), true));
+  }
+  SECTION("a renewal that was asked for when it had ended proves nothing about its end") {
+    CHECK_FALSE(s.times_out(seconds(25)));
+    CHECK_FALSE(s.renewal(seconds(26), seconds(27), false, s.applied()));
+  }
+}
+
+TEST_CASE("sessions: a renewal is told the truth of some moment between question and answer") {
+  story s;
+  const auto alive = s.applied();
+  CHECK(s.renewal(seconds(1), seconds(2), false)); // it lived all the time
+  s.times_out(seconds(20));
+  CHECK_FALSE(s.renewal(seconds(21), seconds(22), false, s.applied()));
+  CHECK(s.renewal(seconds(31), seconds(32), true, s.applied())); // it ended, and somebody knew
+  CHECK_FALSE(s.renewal(seconds(31), seconds(32), true, alive));
+}
+
+TEST_CASE("sessions: one that nobody renews ends some time") {
+  story s;
+  s.checker().led(seconds(2));
+  s.renewal(seconds(3), seconds(4), true);
+  CHECK_FALSE(s.checker().finish(seconds(24)));
+  CHECK(s.checker().finish(seconds(60)));
+  s.times_out(seconds(61));
+  CHECK_FALSE(s.checker().finish(seconds(90)));
+}
+
+TEST_CASE("sessions: a fence grows with each grant, and stays with it") {
+  story s;
+  CHECK_FALSE(s.acquire(7));
+  CHECK_FALSE(s.acquire(7)); // the same grant
+  CHECK(s.acquire(8));
+  auto release = key_op(kv_verb::unlock, "k");
+  release.session = session;
+  s.commit(state::kv_write{release}, seconds(2));
+  CHECK(s.acquire(7)); // another grant
+  s.commit(state::kv_write{release}, seconds(3));
+  CHECK_FALSE(s.acquire(9));
+}
+
+TEST_CASE("sessions: no more hold the semaphore than may") {
+  story s;
+  const auto contend = [&](int n) {
+    const auto id = std::to_string(n) + "0000000-0000-4000-8000-000000000000";
+    state::session_create create;
+    create.session.id = id;
+    create.session.node = "m";
+    s.commit(create, seconds(1));
+    auto op = key_op(kv_verb::lock, "s/" + id);
+    op.session = id;
+    s.commit(state::kv_write{op}, seconds(1));
+    return id;
+  };
+  const auto a = contend(1), b = contend(2), c = contend(3);
+  CHECK_FALSE(s.commit(set("s/.holders", a + "," + b + ";1"), seconds(2)));
+  CHECK(s.commit(set("s/.holders", a + "," + b + "," + c + ";2"), seconds(3)));
+  s.commit(state::session_destroy{{a}, "destroyed"}, seconds(4)); // holds nothing any more
+  CHECK_FALSE(s.commit(set("s/.holders", a + "," + b + "," + c + ";3"), seconds(5)));
+}
