@@ -1,6 +1,7 @@
 #include "protocol/base/random.hpp"
 #include "protocol/state/machine.hpp"
 #include "sim/kv_model.hpp"
+#include "sim/words.hpp"
 #include "tests/sim/written_log.hpp"
 
 #include <catch2/catch.hpp>
@@ -207,6 +208,7 @@ TEST_CASE("model of keys: agrees with the state machine on random logs") {
     kv_model model;
     state::effects changed;
     std::vector<std::pair<std::vector<state::dirty_row>, log_index>> archives;
+    std::string told_so_far;
     std::deque<state::command> restoring; // of one archive, the parts that are not in the log yet
     const auto some_key = [&] { return std::string(keys[random.below(std::size(keys))]); };
     const auto some_op = [&]() -> state::kv_op {
@@ -296,7 +298,8 @@ TEST_CASE("model of keys: agrees with the state machine on random logs") {
       }
       const auto right = machine.apply(i(n), cluster_time{n}, c, changed);
       const auto answer = model.apply(entry(n, c));
-      INFO("round " << round << " entry " << n);
+      told_so_far += to_string(i(n)) + " " + words(c) + "\n";
+      INFO("round " << round << "\n" << told_so_far);
       if (!std::holds_alternative<state::tombstone_reap>(c)) {
         REQUIRE(answer);
         REQUIRE(same_reply(*answer, right));

@@ -90,7 +90,7 @@ TEST_CASE("sessions: none ends before its TTL after a renewal") {
 TEST_CASE("sessions: a renewal is told the truth of some moment between question and answer") {
   story s;
   const auto alive = s.applied();
-  CHECK(s.renewal(seconds(1), seconds(2), false)); // it lived all the time
+  CHECK(s.renewal(seconds(1), seconds(2), false, alive)); // it lived all the time
   s.times_out(seconds(20));
   CHECK_FALSE(s.renewal(seconds(21), seconds(22), false, s.applied()));
   CHECK(s.renewal(seconds(31), seconds(32), true, s.applied())); // it ended, and somebody knew
