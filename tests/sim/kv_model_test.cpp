@@ -255,12 +255,14 @@ TEST_CASE("model of keys: agrees with the state machine on random logs") {
         return state::catalog_deregister{
             "m" + std::to_string(random.below(2)), {}, random.below(2) == 0 ? "alive" : ""};
       default: {
+        // Ids are never used twice for different sessions.
+        const auto number = random.below(4);
         state::session_create c;
-        c.session.id = id_of(random.below(4));
-        c.session.node = "m" + std::to_string(random.below(2));
-        c.session.lock_delay_ns = static_cast<std::int64_t>(random.below(3)) * 3'500'000;
-        c.session.behavior = static_cast<state::session_behavior>(random.below(2));
-        if (random.below(2) == 0)
+        c.session.id = id_of(number);
+        c.session.node = "m" + std::to_string(number % 2);
+        c.session.lock_delay_ns = static_cast<std::int64_t>(number) * 3'500'000;
+        c.session.behavior = static_cast<state::session_behavior>(number / 2);
+        if (number % 3 == 0)
           c.session.node_checks = {"alive"};
         return c;
       }
