@@ -18,8 +18,17 @@ class holder {
 public:
   holder(std::size_t number, std::vector<std::uint16_t> ports) : number_(number), ports_(std::move(ports)) {}
 
-  /// @returns false: no session, or no lock
+  /// @returns false: no session, or no lock, for 10 s (the servers have to be in the catalog first)
   bool begin() {
+    const auto begun = steady_clock::now();
+    while (!begun_once())
+      if (seconds_since(begun) > 10)
+        return false;
+    return true;
+  }
+
+private:
+  bool begun_once() {
     // Not bound to the health of the server that is asked: that one will be killed.
     const auto created = http_put(ports_[number_ % ports_.size()], "/v1/session/create",
                                   R"({"TTL":"10s","LockDelay":"0s","NodeChecks":[],"Name":"holder"})");
@@ -29,6 +38,7 @@ public:
     return http_put(ports_[0], key() + "?acquire=" + session_, "held").body.starts_with("true");
   }
 
+public:
   void run(const std::atomic<bool>& over) {
     for (std::size_t turn = number_; !over; ++turn) {
       const auto reply = http_put(ports_[turn % ports_.size()], "/v1/session/renew/" + session_, "");

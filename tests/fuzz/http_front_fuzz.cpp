@@ -132,7 +132,7 @@ TEST_CASE("http front: any request is decided, and decided the same again") {
     requests.push_back(parse_sample(text));
   REQUIRE(requests.size() >= 10);
   seeded_random random(20261121);
-  std::vector<std::size_t> kinds(5);
+  std::size_t answers = 0, reads = 0, writes = 0, local = 0;
   for (int i = 0; i < 40'000; ++i) {
     auto s = requests[random.below(requests.size())];
     switch (random.below(5)) {
@@ -152,13 +152,17 @@ TEST_CASE("http front: any request is decided, and decided the same again") {
       mutate(random.below(2) == 0 ? s.target : s.body, random);
     }
     INFO("round " << i << ": " << s.method << " " << s.target << "\n" << s.body);
-    ++kinds[route(s).action.index()];
+    const auto routed = route(s);
+    answers += std::holds_alternative<http::response>(routed.action) ? 1 : 0;
+    reads += std::holds_alternative<http::read_request>(routed.action) ? 1 : 0;
+    writes += std::holds_alternative<http::write_request>(routed.action) ? 1 : 0;
+    local += std::holds_alternative<http::local_request>(routed.action) ? 1 : 0;
   }
-  // The mutations are mild enough to get through to every kind of action but the renewals the corpus has none of.
-  CHECK(kinds[0] > 1000);
-  CHECK(kinds[1] > 1000);
-  CHECK(kinds[2] > 1000);
-  CHECK(kinds[4] > 100);
+  // The mutations are mild enough to get through to what most requests are.
+  CHECK(answers > 1000);
+  CHECK(reads > 1000);
+  CHECK(writes > 1000);
+  CHECK(local > 100);
 }
 
 TEST_CASE("http front: the stored requests are understood") {
