@@ -31,11 +31,16 @@ const http::route_settings& http_settings() {
 namespace {
 
 const actors::http_reader_rules& rules() {
-  static const actors::http_reader_rules r{http_header_max, [](std::string_view method, std::string_view target) {
-                                             // Asked as the gateway does; the answer is too large to be of use here.
-                                             (void)http::body_limit_of(method, target, http_settings());
-                                             return method == "GET" ? 100 : http_body_max;
-                                           }};
+  static const actors::http_reader_rules r = [] {
+    actors::http_reader_rules all;
+    all.header_bytes_max = http_header_max;
+    all.body_bytes_max = [](std::string_view method, std::string_view target) {
+      // Asked as the gateway does; the answer is too large to be of use here.
+      (void)http::body_limit_of(method, target, http_settings());
+      return method == "GET" ? std::size_t{100} : http_body_max;
+    };
+    return all;
+  }();
   return r;
 }
 
@@ -180,6 +185,7 @@ std::vector<std::size_t> every_byte(std::size_t size) {
 }
 
 void count(http_findings& f, const http::parsed_request& p) {
+  static_assert(std::variant_size_v<http::action> == std::tuple_size_v<decltype(f.actions)>);
   ++f.actions[p.action.index()];
 }
 
