@@ -1,5 +1,7 @@
 #include "sim/lock_client.hpp"
 
+#include "sim/drawn_parts.hpp"
+
 #include <algorithm>
 #include <cstdio>
 #include <set>
@@ -10,17 +12,6 @@ using state::kv_verb;
 using std::chrono::milliseconds;
 
 namespace {
-
-// The parts of what was drawn, as workload cuts it.
-std::uint64_t kind_part(std::uint64_t drawn) {
-  return drawn % 32;
-}
-std::uint64_t key_part(std::uint64_t drawn) {
-  return (drawn >> 5) % 1024;
-}
-std::uint64_t spare_part(std::uint64_t drawn) {
-  return (drawn >> 33) % 128;
-}
 
 std::string id_of_session(std::size_t client, std::uint64_t number) {
   char text[40];

@@ -2,6 +2,7 @@
 
 #include "protocol/base/probe.hpp"
 #include "protocol/wire/command_codec.hpp"
+#include "sim/drawn_parts.hpp"
 #include "sim/words.hpp"
 
 #include <caf/event_based_actor.hpp>
@@ -16,25 +17,6 @@ using std::chrono::milliseconds;
 using turn_atom = caf::atom_constant<caf::atom("turn")>;
 
 namespace {
-
-// One question of a client is answered by one number, cut into these parts: so leaving out one answer leaves out one
-// operation and changes no other.
-constexpr std::uint64_t drawn_max = std::uint64_t{1} << 40;
-std::uint64_t kind_part(std::uint64_t drawn) {
-  return drawn % 32;
-}
-std::uint64_t key_part(std::uint64_t drawn) {
-  return (drawn >> 5) % 1024;
-}
-std::uint64_t node_part(std::uint64_t drawn) {
-  return (drawn >> 15) % 1024;
-}
-std::uint64_t pause_part(std::uint64_t drawn) {
-  return (drawn >> 25) % 256;
-}
-std::uint64_t spare_part(std::uint64_t drawn) {
-  return (drawn >> 33) % 128;
-}
 
 std::uint64_t number_of(const std::string& value) {
   std::uint64_t n = 0;
