@@ -1,9 +1,8 @@
 #include "actors/health_checks.hpp"
 
 #include "actors/log.hpp"
+#include "protocol/http/snapshot_sha256.hpp"
 #include "protocol/wire/registration_codec.hpp"
-
-#include <openssl/sha.h>
 
 #include <algorithm>
 
@@ -120,15 +119,7 @@ void health_checks::restore(std::vector<std::pair<std::string, std::string>> kep
 }
 
 std::string health_checks::file_name(const agent::item& what) {
-  unsigned char digest[SHA256_DIGEST_LENGTH];
-  SHA256(reinterpret_cast<const unsigned char*>(what.id.data()), what.id.size(), digest);
-  constexpr char digits[] = "0123456789abcdef";
-  std::string name = what.is_service ? "service-" : "check-";
-  for (const auto byte : digest) {
-    name += digits[byte >> 4];
-    name += digits[byte & 15];
-  }
-  return name;
+  return (what.is_service ? "service-" : "check-") + http::sha256().add(what.id).hex();
 }
 
 // ---- clients
@@ -137,12 +128,7 @@ void health_checks::on_call(const agent_call& call) {
   const auto t = now();
   auto reply = agent_.handle(call.what, t);
   if (!reply) {
-    std::chrono::nanoseconds wait{0};
-    if (const auto* events = std::get_if<agent::list_events>(&call.what))
-      wait = events->wait;
-    else if (const auto* service = std::get_if<agent::read_service>(&call.what))
-      wait = service->wait;
-    parked_.insert_or_assign(call.id.value, parked{call.what, t + wait});
+    parked_.insert_or_assign(call.id.value, parked{call.what, t + agent::wait_of(call.what)});
     return;
   }
   held_answer waiting{call.id, std::move(*reply), {}, 0, t + settings_.hold, false};

@@ -262,11 +262,7 @@ void http_gateway::send_agent(http_connection& c, exchange& e, const http::agent
     e.answer = http::error_response(500, "this server has no agent");
     return;
   }
-  e.deadline = now() + settings_.hold + settings_.answer_slack;
-  if (const auto* events = std::get_if<agent::list_events>(&r.what))
-    e.deadline += events->wait;
-  else if (const auto* service = std::get_if<agent::read_service>(&r.what))
-    e.deadline += service->wait;
+  e.deadline = now() + settings_.hold + settings_.answer_slack + agent::wait_of(r.what);
   send(wires_->health, agent_call{new_id(c, e), r.what});
 }
 

@@ -12,6 +12,7 @@
 #include "actors/peer_link.hpp"
 #include "actors/raft_peer.hpp"
 #include "actors/registration_keeper.hpp"
+#include "protocol/agent/member_catalog.hpp"
 #include "actors/session_reaper.hpp"
 #include "actors/watch_registry.hpp"
 #include "storage/lmdb_checkpoint.hpp"
@@ -226,15 +227,10 @@ void running_node::spawn_agent(const node_config& config, const identity& who, s
   r.update_interval = config.check_update_interval;
   r.seed = seed;
   // As the leader registers its members, with what only the node itself knows.
-  const auto& address = config.advertise_addr;
-  r.node.id = who.uuid;
-  r.node.node = config.node_name;
-  r.node.address = address;
-  r.node.datacenter = config.datacenter;
-  r.node.tagged_addresses =
-      state::string_map{{"lan", address}, {"lan_ipv4", address}, {"wan", address}, {"wan_ipv4", address}};
-  r.node.meta = config.node_meta;
-  r.node.meta->emplace("consul-network-segment", "");
+  r.node = agent::node_of({who.uuid, config.node_name, config.advertise_addr, 0, {}}, config.datacenter);
+  auto meta = config.node_meta;
+  meta.merge(*r.node.meta);
+  r.node.meta = std::move(meta);
   wires_->keeper = system_.spawn<registration_keeper, caf::detached>(wires_, registrations_directory(config.data_dir));
   wires_->health = system_.spawn<health_checks>(&front_host_, wires_, std::move(h), std::move(start),
                                             std::make_shared<asio_probes>(front_));

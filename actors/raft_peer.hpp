@@ -66,6 +66,8 @@ private:
   void propose_here(std::vector<held_write> batch);
   void forward_held(node_id leader);
   void answer(const origin& to, wire::call_outcome outcome, const std::string& text);
+  /// For one of this node's own gateways.
+  void answer_here(write_result r);
   void answer_committed();
   void send_answers();
   void expire_writes();

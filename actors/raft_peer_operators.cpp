@@ -57,11 +57,7 @@ void raft_peer::answer_decided(const origin& to, state::reply reply) {
     queue_frame(to.node, wire::forward_reply{to.id, wire::call_outcome::done, {}, wire::encode_reply(reply)});
     return;
   }
-  const auto g = gateway_of(to.id);
-  if (g >= wires_->gateways.size())
-    return;
-  answers_.resize(wires_->gateways.size());
-  answers_[g].list.push_back({to.id, wire::call_outcome::done, std::move(reply), {}, {}});
+  answer_here({to.id, wire::call_outcome::done, std::move(reply), {}, {}});
 }
 
 void raft_peer::begin_removal(held_write w) {

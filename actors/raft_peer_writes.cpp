@@ -141,8 +141,7 @@ void raft_peer::answer_committed() {
   while (!until_committed_.empty() && until_committed_.begin()->first <= core_.commit_index()) {
     auto result = std::move(until_committed_.begin()->second);
     until_committed_.erase(until_committed_.begin());
-    answers_.resize(wires_->gateways.size());
-    answers_[gateway_of(result.id)].list.push_back(std::move(result));
+    answer_here(std::move(result));
   }
 }
 
@@ -177,11 +176,15 @@ void raft_peer::answer(const origin& to, wire::call_outcome outcome, const std::
     queue_frame(to.node, wire::forward_reply{to.id, outcome, {}, text});
     return;
   }
-  const auto g = gateway_of(to.id);
+  answer_here({to.id, outcome, {}, {}, text});
+}
+
+void raft_peer::answer_here(write_result r) {
+  const auto g = gateway_of(r.id);
   if (g >= wires_->gateways.size())
     return;
   answers_.resize(wires_->gateways.size());
-  answers_[g].list.push_back({to.id, outcome, {}, {}, text});
+  answers_[g].list.push_back(std::move(r));
 }
 
 void raft_peer::send_answers() {

@@ -1,10 +1,7 @@
 #include "actors/registration_keeper.hpp"
 
-#include <fcntl.h>
-#include <unistd.h>
+#include "storage/file_system.hpp"
 
-#include <cerrno>
-#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -17,53 +14,25 @@ namespace fs = std::filesystem;
 
 constexpr auto unfinished = ".new";
 
-std::string system_error(const std::string& what, const std::string& path) {
-  return what + " " + path + ": " + std::strerror(errno);
-}
-
-status write_file(const std::string& path, const std::string& bytes, bool durable) {
-  const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-  if (fd < 0)
-    return failure{system_error("cannot create", path)};
-  std::size_t written = 0;
-  while (written < bytes.size()) {
-    const auto n = ::write(fd, bytes.data() + written, bytes.size() - written);
-    if (n < 0 && errno == EINTR)
-      continue;
-    if (n <= 0)
-      break;
-    written += static_cast<std::size_t>(n);
-  }
-  const bool ok = written == bytes.size() && (!durable || ::fdatasync(fd) == 0);
-  auto why = ok ? std::string() : system_error("cannot write", path);
-  ::close(fd);
-  if (!ok)
-    return failure{std::move(why)};
-  return done{};
-}
-
-status sync_directory(const std::string& path) {
-  const int fd = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  const bool ok = fd >= 0 && ::fsync(fd) == 0;
-  auto why = ok ? std::string() : system_error("cannot sync", path);
-  if (fd >= 0)
-    ::close(fd);
-  if (!ok)
-    return failure{std::move(why)};
-  return done{};
-}
-
 status replace(const std::string& path, const std::string& bytes, bool durable) {
   if (bytes.empty()) {
-    if (::unlink(path.c_str()) != 0 && errno != ENOENT)
-      return failure{system_error("cannot remove", path)};
+    std::error_code wrong;
+    fs::remove(path, wrong); // it need not be there
+    if (wrong)
+      return failure{"cannot remove " + path + ": " + wrong.message()};
     return done{};
   }
-  if (auto s = write_file(path + unfinished, bytes, durable); !s)
+  auto& files = storage::posix_file_system();
+  const auto fresh = path + unfinished;
+  auto f = files.open(fresh, storage::open_mode::fresh);
+  if (!f)
+    return failure{f.error()};
+  if (auto s = (*f)->write_at(0, {bytes}); !s)
     return s;
-  if (::rename((path + unfinished).c_str(), path.c_str()) != 0)
-    return failure{system_error("cannot rename to", path)};
-  return done{};
+  if (durable)
+    if (auto s = (*f)->sync(); !s)
+      return s;
+  return files.rename(fresh, path);
 }
 
 } // namespace
@@ -87,7 +56,7 @@ void registration_keeper::keep(const keep_registrations& k) {
   for (const auto& [name, bytes] : k.files)
     note(replace(directory_ + "/" + name, bytes, k.token != 0));
   if (k.token != 0)
-    note(sync_directory(directory_));
+    note(storage::posix_file_system().sync_directory(directory_));
   if (wires_->health && (k.token != 0 || !answer.error.empty()))
     send(wires_->health, std::move(answer));
 }

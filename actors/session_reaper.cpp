@@ -74,20 +74,18 @@ void session_reaper::take(const state::effects& changed) {
 }
 
 void session_reaper::lead(const cluster_view& v) {
-  const bool leading = v.serving;
-  if (!leading || v.soft.term != term_)
-    forget_the_doomed();
-  if (MUTANT(timers_of_old_leadership) && deadlines_.size() > 0) {
-    // goes on with what it knew
-  } else if (leading && (!leading_ || v.soft.term != term_)) {
-    deadlines_.clear();
+  const bool goes_on = leading_ && v.serving && v.soft.term == term_;
+  leading_ = v.serving;
+  term_ = v.soft.term;
+  if (goes_on)
+    return;
+  forget_the_doomed();
+  if (MUTANT(timers_of_old_leadership) && deadlines_.size() > 0)
+    return;
+  deadlines_.clear();
+  if (leading_)
     for (const auto& [id, s] : sessions_)
       start_timer(s);
-  } else if (!leading) {
-    deadlines_.clear();
-  }
-  leading_ = leading;
-  term_ = v.soft.term;
 }
 
 void session_reaper::renew(const renew_request& r) {

@@ -385,9 +385,8 @@ kv_model::step kv_model::write_key(draft& d, const kv_op& op) {
 
 /// Contract 04 section 3.1.
 kv_model::step kv_model::lock(draft& d, const kv_op& op) {
-  const auto refused = [](std::string text) {
-    step s{certainty::failed, nullptr, false, text, state::reply{state::refusal{text}}};
-    return s;
+  const auto refused = [](const std::string& text) {
+    return step{certainty::failed, nullptr, false, text, state::reply{state::refusal{text}}};
   };
   if (const auto until = delayed_until(op.key); until > d.time.value) {
     state::reply told(false);

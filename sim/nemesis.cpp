@@ -155,12 +155,10 @@ void nemesis::act() {
       caf::anon_send(nodes_.wires(*leader).raft_peer, actors::hand_over_leadership{voters[draw(voters.size())]});
       // The old leader does not hear that there is a new one, or the new one is not heard.
       if (const auto whom = draw(3); whom != 0)
-        time_.after(milliseconds(draw(120)),
-                    [this, node = whom == 1 ? *leader : draw(nodes_.size()), detail = detail_] {
-                      detail_ = detail;
-                      if (acting_ && nodes_.running(node))
-                        cut_off(node, true, true);
-                    });
+        later(milliseconds(draw(120)), [this, node = whom == 1 ? *leader : draw(nodes_.size())] {
+          if (nodes_.running(node))
+            cut_off(node, true, true);
+        });
     }
     break;
   case action::clock:
@@ -330,15 +328,14 @@ void nemesis::tempt_to_forget(std::size_t leader, forgetting how) {
   const auto hang = milliseconds(how == forgetting::by_power && draw(3) != 0 ? 20 + draw(100) : 0);
   const auto in = milliseconds(150 + draw(300));
   if (hang > hang.zero())
-    time_.after(in - hang, [this, witness, life = nodes_.life(witness), until = time_.now() + in + hang] {
-      if (acting_ && nodes_.life(witness) == life) {
+    later(in - hang, [this, witness, life = nodes_.life(witness), until = time_.now() + in + hang] {
+      if (nodes_.life(witness) == life) {
         trace_.line(time_.now(), witness, "disk hangs");
         nodes_.disk(witness).stall_until(until);
       }
     });
-  time_.after(in, [this, how, witness, other, lagging, detail = detail_] {
-    detail_ = detail;
-    if (!acting_ || !nodes_.running(witness) || !nodes_.running(other))
+  later(in, [this, how, witness, other, lagging] {
+    if (!nodes_.running(witness) || !nodes_.running(other))
       return;
     if (how == forgetting::by_power) {
       hurt("power");
@@ -357,19 +354,30 @@ void nemesis::tempt_to_forget(std::size_t leader, forgetting how) {
 
 // ---- leaders and members
 
+void nemesis::begin_hunt() {
+  ++hunts_;
+  detail_ = {stream_kind::nemesis, static_cast<std::uint16_t>(0x8000 | hunts_)};
+}
+
+void nemesis::later(virtual_time in, std::function<void()> what) {
+  time_.after(in, [this, what = std::move(what), detail = detail_] {
+    if (!acting_)
+      return;
+    detail_ = detail;
+    what();
+  });
+}
+
 void nemesis::on_led(std::size_t node) {
   if (!acting_ || !swarm_.faults.leader_hunt)
     return;
-  ++hunts_;
-  detail_ = {stream_kind::nemesis, static_cast<std::uint16_t>(0x8000 | hunts_)};
+  begin_hunt();
   if (draw(3) == 0)
     return;
   const auto in = milliseconds(draw(2) == 0 ? draw(10) : draw(400));
-  time_.after(in, [this, node, life = nodes_.life(node), detail = detail_] {
-    if (!acting_ || nodes_.life(node) != life || !nodes_.running(node))
-      return;
-    detail_ = detail;
-    hunt(node);
+  later(in, [this, node, life = nodes_.life(node)] {
+    if (nodes_.life(node) == life && nodes_.running(node))
+      hunt(node);
   });
 }
 
@@ -386,8 +394,7 @@ void nemesis::on_campaign(std::size_t node) {
       voters.push_back(i);
   if (voters.size() != 1)
     return;
-  ++hunts_;
-  detail_ = {stream_kind::nemesis, static_cast<std::uint16_t>(0x8000 | hunts_)};
+  begin_hunt();
   if (draw(4) != 3)
     return;
   hurt("voter-loss");
@@ -401,14 +408,12 @@ void nemesis::on_campaign(std::size_t node) {
 void nemesis::on_first_snapshot(std::size_t node) {
   if (!acting_ || !swarm_.faults.power)
     return;
-  ++hunts_;
-  detail_ = {stream_kind::nemesis, static_cast<std::uint16_t>(0x8000 | hunts_)};
+  begin_hunt();
   if (draw(3) != 2)
     return;
   hurt("power");
-  time_.after(std::chrono::microseconds(draw(2'000)), [this, node, life = nodes_.life(node), detail = detail_] {
-    detail_ = detail;
-    if (!acting_ || nodes_.life(node) != life || nodes_.state(node) == node_state::down)
+  later(std::chrono::microseconds(draw(2'000)), [this, node, life = nodes_.life(node)] {
+    if (nodes_.life(node) != life || nodes_.state(node) == node_state::down)
       return;
     nodes_.power_off(node);
     start_later(node, milliseconds(20 + draw(300)));
@@ -482,10 +487,7 @@ void nemesis::outwait(std::size_t leader) {
   }
   mend_later(std::move(directions));
   const auto timeout = swarm_.peer.limits.tick * swarm_.peer.limits.election_ticks;
-  time_.after(timeout * static_cast<std::int64_t>(500 + draw(2500)) / 1000, [this, leader, others, detail = detail_] {
-    detail_ = detail;
-    if (!acting_)
-      return;
+  later(timeout * static_cast<std::int64_t>(500 + draw(2500)) / 1000, [this, leader, others] {
     cut_off(leader, true, true);
     for (const auto i : others)
       if (nodes_.running(i)) {
@@ -513,17 +515,12 @@ void nemesis::change_members() {
   caf::anon_send(nodes_.wires(*leader).raft_peer,
                  actors::change_members{raft::configuration_of_voters(std::move(chosen))});
   if (draw(4) == 3)
-    time_.after(milliseconds(draw(700)), [this, node = *leader, life = nodes_.life(*leader), detail = detail_] {
-      detail_ = detail;
-      if (acting_ && nodes_.life(node) == life && nodes_.serving(node))
+    later(milliseconds(draw(700)), [this, node = *leader, life = nodes_.life(*leader)] {
+      if (nodes_.life(node) == life && nodes_.serving(node))
         outwait(node);
     });
   if (draw(2) == 1) // those who stay and those who go do not hear of each other any more
-    time_.after(std::chrono::microseconds(draw(6'000)), [this, side, detail = detail_] {
-      detail_ = detail;
-      if (acting_)
-        split(side);
-    });
+    later(std::chrono::microseconds(draw(6'000)), [this, side] { split(side); });
 }
 
 // ---- wires and clocks

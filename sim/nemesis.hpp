@@ -3,6 +3,7 @@
 
 #include "sim/cluster.hpp"
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -50,7 +51,10 @@ private:
   void oversleep(std::size_t leader);
   void change_members();
   void stand_still(std::size_t node, virtual_time d);
+  void begin_hunt();
   void hunt(std::size_t node);
+  /// Of the action that is being taken, unless all is over by then.
+  void later(virtual_time in, std::function<void()> what);
   void lose_disk(std::size_t node);
   void flip_bit(std::size_t node, virtual_time down);
   enum class forgetting : std::uint8_t { by_power, by_damage };

@@ -101,8 +101,6 @@ broken session_checker::ended(const operation& op) {
 broken session_checker::judge_renewal(const operation& op) {
   const auto& id = op.renewal->session;
   auto& l = lives_[id];
-  if (op.result == outcome::refused) // it was not carried out, and will not be
-    return std::nullopt;
   if (op.result != outcome::done)
     return std::nullopt;
   l.touch = std::max(l.born, op.returned);
@@ -147,7 +145,7 @@ broken session_checker::judge_fence(const operation& op, const state::kv_op& ask
 broken session_checker::finish(virtual_time now) const {
   if (!rules_.trust_clocks)
     return std::nullopt;
-  for (const auto& [id, l] : std::map(lives_.begin(), lives_.end())) {
+  for (const auto& [id, l] : lives_) {
     const auto* session = model_.sessions().find(id);
     if (session == nullptr || session->ttl_ns <= 0)
       continue;

@@ -5,8 +5,6 @@
 #include "sim/kv_model.hpp"
 
 #include <map>
-#include <set>
-#include <unordered_map>
 
 namespace belay::sim {
 
@@ -56,7 +54,7 @@ private:
   const kv_model& model_;
   session_rules rules_;
   virtual_time led_{0};
-  std::unordered_map<std::string, life> lives_;
+  std::map<std::string, life> lives_;
   std::map<std::string, std::map<log_index, std::uint64_t>> fences_; ///< by key and entry of the grant
   std::uint64_t wrongly_released_ = 0;
 };

@@ -56,15 +56,21 @@ cluster_member member_of(std::string uuid, std::string name, const std::string& 
   return m;
 }
 
+state::node_record node_of(const cluster_member& m, const std::string& datacenter) {
+  state::node_record n;
+  n.id = m.uuid;
+  n.node = m.name;
+  n.address = m.address;
+  n.datacenter = datacenter;
+  n.tagged_addresses =
+      state::string_map{{"lan", m.address}, {"lan_ipv4", m.address}, {"wan", m.address}, {"wan_ipv4", m.address}};
+  n.meta = state::string_map{{"consul-network-segment", ""}};
+  return n;
+}
+
 state::catalog_register registration_of(const cluster_member& m, const std::string& datacenter) {
   state::catalog_register r;
-  r.node.id = m.uuid;
-  r.node.node = m.name;
-  r.node.address = m.address;
-  r.node.datacenter = datacenter;
-  r.node.tagged_addresses =
-      state::string_map{{"lan", m.address}, {"lan_ipv4", m.address}, {"wan", m.address}, {"wan_ipv4", m.address}};
-  r.node.meta = state::string_map{{"consul-network-segment", ""}};
+  r.node = node_of(m, datacenter);
   state::service_record s;
   s.node = m.name;
   s.id = s.service = server_service;

@@ -24,6 +24,8 @@ struct cluster_member {
 cluster_member member_of(std::string uuid, std::string name, const std::string& server_address,
                          std::optional<bool> alive);
 
+/// Its node.
+state::node_record node_of(const cluster_member& m, const std::string& datacenter);
 /// All three rows. @pre m.alive
 state::catalog_register registration_of(const cluster_member& m, const std::string& datacenter);
 

@@ -62,6 +62,15 @@ using request = std::variant<list_services, list_checks, read_service, service_h
                              deregister_service, service_maintenance, node_maintenance, register_check,
                              deregister_check, update_check, fire_event, list_events>;
 
+/// How long its answer may be put off for news; zero: not at all.
+inline std::chrono::nanoseconds wait_of(const request& r) {
+  if (const auto* events = std::get_if<list_events>(&r))
+    return events->wait;
+  if (const auto* service = std::get_if<read_service>(&r))
+    return service->wait;
+  return std::chrono::nanoseconds{0};
+}
+
 // ---- replies
 
 /// 200 without a body.

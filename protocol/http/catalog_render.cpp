@@ -54,6 +54,33 @@ void append_connect(std::string& out, const state::service_record& s) {
   out += s.connect_json.empty() ? "{}" : s.connect_json;
 }
 
+/// What both forms of a service begin with.
+void begin_service(std::string& out, const state::service_record& s, absent_tags tags) {
+  out += '{';
+  if (!s.kind.empty()) {
+    append_member(out, "\"Kind\":", s.kind);
+    out += ',';
+  }
+  append_member(out, "\"ID\":", s.id);
+  append_member(out, ",\"Service\":", s.service);
+  out += ",\"Tags\":";
+  append_tags(out, s.tags, tags);
+}
+
+void append_any_tagged_addresses(std::string& out, const state::service_record& s) {
+  if (s.tagged_addresses && !s.tagged_addresses->empty()) {
+    out += ",\"TaggedAddresses\":";
+    append_tagged_addresses(out, *s.tagged_addresses);
+  }
+}
+
+void append_weights_and_override(std::string& out, const state::service_record& s) {
+  out += ",\"Weights\":";
+  append_weights(out, s);
+  out += ",\"EnableTagOverride\":";
+  append_bool(out, s.enable_tag_override);
+}
+
 } // namespace
 
 void append_node(std::string& out, const state::node_record& n) {
@@ -69,28 +96,14 @@ void append_node(std::string& out, const state::node_record& n) {
 }
 
 void append_service(std::string& out, const state::service_record& s, absent_tags tags) {
-  out += '{';
-  if (!s.kind.empty()) {
-    append_member(out, "\"Kind\":", s.kind);
-    out += ',';
-  }
-  append_member(out, "\"ID\":", s.id);
-  append_member(out, ",\"Service\":", s.service);
-  out += ",\"Tags\":";
-  append_tags(out, s.tags, tags);
+  begin_service(out, s, tags);
   append_member(out, ",\"Address\":", s.address);
-  if (s.tagged_addresses && !s.tagged_addresses->empty()) {
-    out += ",\"TaggedAddresses\":";
-    append_tagged_addresses(out, *s.tagged_addresses);
-  }
+  append_any_tagged_addresses(out, s);
   out += ",\"Meta\":";
   append_json_map(out, s.meta);
   out += ",\"Port\":";
   append_number(out, s.port);
-  out += ",\"Weights\":";
-  append_weights(out, s);
-  out += ",\"EnableTagOverride\":";
-  append_bool(out, s.enable_tag_override);
+  append_weights_and_override(out, s);
   out += ",\"Proxy\":";
   append_proxy(out, s);
   out += ",\"Connect\":";
@@ -99,28 +112,14 @@ void append_service(std::string& out, const state::service_record& s, absent_tag
 }
 
 void append_agent_service(std::string& out, const state::service_record& s, std::string_view hash) {
-  out += '{';
-  if (!s.kind.empty()) {
-    append_member(out, "\"Kind\":", s.kind);
-    out += ',';
-  }
-  append_member(out, "\"ID\":", s.id);
-  append_member(out, ",\"Service\":", s.service);
-  out += ",\"Tags\":";
-  append_tags(out, s.tags, absent_tags::empty);
+  begin_service(out, s, absent_tags::empty);
   out += ",\"Meta\":";
   append_json_map(out, s.meta ? s.meta : std::optional<state::string_map>(std::in_place));
   out += ",\"Port\":";
   append_number(out, s.port);
   append_member(out, ",\"Address\":", s.address);
-  if (s.tagged_addresses && !s.tagged_addresses->empty()) {
-    out += ",\"TaggedAddresses\":";
-    append_tagged_addresses(out, *s.tagged_addresses);
-  }
-  out += ",\"Weights\":";
-  append_weights(out, s);
-  out += ",\"EnableTagOverride\":";
-  append_bool(out, s.enable_tag_override);
+  append_any_tagged_addresses(out, s);
+  append_weights_and_override(out, s);
   if (!hash.empty())
     append_member(out, ",\"ContentHash\":", hash);
   if (!s.proxy_json.empty())
