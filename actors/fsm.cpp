@@ -340,6 +340,8 @@ void fsm::replace(const machine_replaced& r) {
     PROBE("fsm: snapshot in force");
     log::info("fsm", "snapshot in force", {{"index", r.meta.index.value}, {"keys", r.machine->key_count()}});
     const bool indexes_may_fall = r.machine->restored_at() != machine_->restored_at() && !MUTANT(restore_by_snapshot_not_noticed);
+    if (indexes_may_fall)
+      PROBE("fsm: snapshot brought a restore");
     machine_ = r.machine;
     applied_ = r.meta;
     checkpointed_ = r.meta.index;

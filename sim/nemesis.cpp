@@ -14,6 +14,7 @@ using std::chrono::seconds;
 namespace {
 
 constexpr stream what_next{stream_kind::nemesis, 0};
+constexpr stream checkpoint_reads{stream_kind::nemesis, 0x7FFF};
 // Of all rounds of the nemesis so many per million do something.
 constexpr std::uint32_t activity = 600'000;
 
@@ -180,6 +181,10 @@ void nemesis::stand_still(std::size_t node, virtual_time d) {
     if (nodes_.life(node) == life && nodes_.state(node) == node_state::paused && !stay_down_.contains(node))
       nodes_.resume(node);
   });
+}
+
+virtual_time nemesis::election_timeout() const {
+  return swarm_.peer.limits.tick * swarm_.peer.limits.election_ticks;
 }
 
 virtual_time nemesis::some_time() {
@@ -381,21 +386,45 @@ void nemesis::on_led(std::size_t node) {
   });
 }
 
+void nemesis::on_campaign(std::size_t node) {
+  if (!acting_ || !swarm_.faults.leader_hunt)
+    return;
+  begin_hunt();
+  switch (draw(5)) {
+  case 1: // whoever leads now does not hear of it
+    if (const auto leader = nodes_.leader(); leader && *leader != node) {
+      hurt("deaf-leader");
+      cut_off(*leader, true, true);
+    }
+    break;
+  case 2: { // another one will have to ask the same voters, in the same term
+    hurt("rival");
+    const auto rival = (node + 1 + draw(nodes_.size() - 1)) % nodes_.size();
+    net_.cut(node, rival);
+    net_.cut(rival, node);
+    mend_later({{node, rival}, {rival, node}}, seconds(1));
+    break;
+  }
+  case 3:
+    lose_voter(node);
+    break;
+  default:
+    break;
+  }
+}
+
 // Of three, one leads no more and is cut off, one campaigns, and the third had better not be the only one who can vote:
 // it is gone for the rest of the run, and the two others must find together, whoever has the longer log or the later
 // term.
-void nemesis::on_campaign(std::size_t node) {
-  if (!acting_ || !swarm_.faults.leader_hunt || !swarm_.faults.kill || swarm_.faults.reconfigure ||
-      nodes_.size() != 3 || !stay_down_.empty() || !damaged_.empty())
+void nemesis::lose_voter(std::size_t candidate) {
+  if (!swarm_.faults.kill || swarm_.faults.reconfigure || nodes_.size() != 3 || !stay_down_.empty() ||
+      !damaged_.empty())
     return;
   std::vector<std::size_t> voters;
   for (std::size_t i = 0; i < 3; ++i)
-    if (i != node && nodes_.running(i) && !net_.is_cut(i, node) && !net_.is_cut(node, i))
+    if (i != candidate && nodes_.running(i) && !net_.is_cut(i, candidate) && !net_.is_cut(candidate, i))
       voters.push_back(i);
   if (voters.size() != 1)
-    return;
-  begin_hunt();
-  if (draw(4) != 3)
     return;
   hurt("voter-loss");
   stay_down_.insert(voters.front());
@@ -405,14 +434,53 @@ void nemesis::on_campaign(std::size_t node) {
   });
 }
 
+void nemesis::on_vote(std::size_t node) {
+  if (!acting_ || !swarm_.faults.leader_hunt || !swarm_.faults.power)
+    return;
+  begin_hunt();
+  if (draw(4) == 3) // before or after it is on the disk
+    power_off_soon(node,
+                   std::chrono::microseconds(draw(300)) + swarm_.disk_latency * static_cast<std::int64_t>(draw(3)));
+}
+
+// Somebody learns of it by a checkpoint only.
+void nemesis::on_restore(std::size_t node) {
+  if (!acting_ || !(swarm_.faults.partition || swarm_.faults.isolate_leader))
+    return;
+  begin_hunt();
+  if (draw(3) == 0)
+    return;
+  const auto other = (node + 1 + draw(nodes_.size() - 1)) % nodes_.size();
+  if (draw(2) == 0)
+    return cut_off(other, true, true);
+  // The checkpoint brings what was restored and nothing newer.
+  const auto quiet = swarm_.machine.checkpoint_interval + seconds(1);
+  if (quiet < seconds(10)) {
+    hush(time_.now() + quiet + seconds(3));
+    cut_off(other, true, true, quiet);
+  }
+}
+
+void nemesis::on_chunk_read(std::size_t node) {
+  if (!acting_ || !swarm_.faults.disk_stall || !tape_.chance(checkpoint_reads, 30'000))
+    return;
+  begin_hunt();
+  hurt("checkpoint-stall");
+  nodes_.disk(node).stall_checkpoints_until(time_.now() + some_time());
+  trace_.line(time_.now(), node, "disk hangs where the checkpoint is");
+}
+
 void nemesis::on_first_snapshot(std::size_t node) {
   if (!acting_ || !swarm_.faults.power)
     return;
   begin_hunt();
-  if (draw(3) != 2)
-    return;
+  if (draw(3) == 2)
+    power_off_soon(node, std::chrono::microseconds(draw(2'000)));
+}
+
+void nemesis::power_off_soon(std::size_t node, virtual_time in) {
   hurt("power");
-  later(std::chrono::microseconds(draw(2'000)), [this, node, life = nodes_.life(node)] {
+  later(in, [this, node, life = nodes_.life(node)] {
     if (nodes_.life(node) != life || nodes_.state(node) == node_state::down)
       return;
     nodes_.power_off(node);
@@ -422,7 +490,7 @@ void nemesis::on_first_snapshot(std::size_t node) {
 
 void nemesis::hunt(std::size_t node) {
   hurt("leader-hunt");
-  switch (draw(10)) {
+  switch (draw(12)) {
   case 0:
     nodes_.kill(node);
     start_later(node, milliseconds(20 + draw(200)));
@@ -444,8 +512,17 @@ void nemesis::hunt(std::size_t node) {
     tempt_to_forget(node, forgetting::by_power);
     break;
   case 6:
-  case 7:
     outwait(node);
+    break;
+  case 7: // all have what it has, and know nothing newer
+    hush(time_.now() + 4 * election_timeout());
+    later(milliseconds(100), [this, node] { outwait(node); });
+    break;
+  case 8:
+    hears_late(node);
+    break;
+  case 9:
+    leave_behind(node);
     break;
   default:
     outrun(node);
@@ -456,6 +533,29 @@ void nemesis::hunt(std::size_t node) {
 void nemesis::oversleep(std::size_t leader) {
   cut_off(leader, true, true, seconds(3));
   stand_still(leader, milliseconds(300 + draw(2000)));
+}
+
+// It is heard no more, and stands still; what it was told before that is there when it goes on.
+void nemesis::leave_behind(std::size_t leader) {
+  cut_off(leader, false, true, seconds(3));
+  stand_still(leader, election_timeout() * static_cast<std::int64_t>(100 + draw(1500)) / 1000);
+}
+
+// What it hears is older and older, until it hears yes from those who by now follow another one.
+void nemesis::hears_late(std::size_t leader) {
+  const auto step = election_timeout() * 4 / 10; // less than what it takes for silence
+  const auto steps = static_cast<std::int64_t>(1 + draw(6));
+  const auto slow_down = [this, leader](virtual_time extra) {
+    for (std::size_t i = 0; i < nodes_.size(); ++i)
+      if (i != leader)
+        net_.slow_down(i, leader, extra);
+  };
+  for (std::int64_t k = 1; k <= steps; ++k)
+    later(step * (k - 1), [slow_down, extra = step * k] { slow_down(extra); });
+  later(step * steps + milliseconds(draw(300)), [this, leader, slow_down] {
+    cut_off(leader, false, true, seconds(2));
+    later(seconds(2), [slow_down] { slow_down(virtual_time::zero()); });
+  });
 }
 
 // It is cut off, the others know at once, and one of them has just forgotten whom it heard.
@@ -486,8 +586,7 @@ void nemesis::outwait(std::size_t leader) {
     directions.insert(directions.end(), {{leader, i}, {i, leader}});
   }
   mend_later(std::move(directions));
-  const auto timeout = swarm_.peer.limits.tick * swarm_.peer.limits.election_ticks;
-  later(timeout * static_cast<std::int64_t>(500 + draw(2500)) / 1000, [this, leader, others] {
+  later(election_timeout() * static_cast<std::int64_t>(500 + draw(2500)) / 1000, [this, leader, others] {
     cut_off(leader, true, true);
     for (const auto i : others)
       if (nodes_.running(i)) {
@@ -615,6 +714,7 @@ std::set<std::size_t> nemesis::heal() {
     for (std::size_t b = 0; b < nodes_.size(); ++b)
       if (a != b && !of_the_broken(a, b))
         net_.mend(a, b);
+  net_.forget_slowness();
   net_.faults.lost_per_million = net_.faults.duplicated_per_million = 0;
   net_.faults.reordered_per_million = net_.faults.delayed_per_million = 0;
   for (auto i : stay_down_) {
@@ -634,6 +734,7 @@ std::set<std::size_t> nemesis::heal() {
   for (auto i : well) {
     nodes_.disk(i).set_full(false);
     nodes_.disk(i).stall_until(virtual_time::zero());
+    nodes_.disk(i).stall_checkpoints_until(virtual_time::zero());
     nodes_.disk(i).fail_next(0);
     if (nodes_.state(i) == node_state::paused)
       nodes_.resume(i);

@@ -27,10 +27,19 @@ public:
   void on_led(std::size_t node);
   /// That node asks for votes.
   void on_campaign(std::size_t node);
+  /// That node is the first to know that a restore is committed.
+  void on_restore(std::size_t node);
+  /// That node reads a part of its checkpoint for another one.
+  void on_chunk_read(std::size_t node);
+  /// That node votes for another one, and writes it to its disk.
+  void on_vote(std::size_t node);
   /// That node has its first checkpoint although its log is empty: a snapshot was installed.
   void on_first_snapshot(std::size_t node);
   /// A node ended itself: somebody starts it again after a while.
   void on_node_gone(std::size_t node);
+
+  /// Keeps the clients from beginning anything before then.
+  std::function<void(virtual_time until)> hush;
 
   const std::map<std::string, std::uint64_t>& counts() const { return counts_; }
   /// A node that should have started did not; nullopt: none.
@@ -43,11 +52,15 @@ private:
   void hurt(const char* what) { ++counts_[what]; }
   std::uint64_t draw(std::uint64_t n) { return tape_.choose(detail_, n); }
   virtual_time some_time();
+  virtual_time election_timeout() const;
   std::optional<std::size_t> some_running();
   bool may_lose_a_disk(std::size_t node) const;
   bool may_damage_a_disk() const;
   void outrun(std::size_t leader);
   void outwait(std::size_t leader);
+  void leave_behind(std::size_t leader);
+  void hears_late(std::size_t leader);
+  void lose_voter(std::size_t candidate);
   void oversleep(std::size_t leader);
   void change_members();
   void stand_still(std::size_t node, virtual_time d);
@@ -56,6 +69,7 @@ private:
   /// Of the action that is being taken, unless all is over by then.
   void later(virtual_time in, std::function<void()> what);
   void lose_disk(std::size_t node);
+  void power_off_soon(std::size_t node, virtual_time in);
   void flip_bit(std::size_t node, virtual_time down);
   enum class forgetting : std::uint8_t { by_power, by_damage };
   void tempt_to_forget(std::size_t leader, forgetting how);
@@ -77,7 +91,7 @@ private:
   bool acting_ = false;
   std::uint16_t rounds_ = 0;
   std::uint16_t hunts_ = 0;
-  std::set<std::size_t> damaged_; ///< disks that cannot be used any more
+  std::set<std::size_t> damaged_;   ///< disks that cannot be used any more
   std::set<std::size_t> stay_down_; ///< until the end of the run
   std::map<std::string, std::uint64_t> counts_;
   std::optional<std::string> complaint_;

@@ -10,8 +10,12 @@ namespace {
 // Rules that look at whole logs are checked so seldom, in messages of Raft peers.
 constexpr std::uint64_t whole_log_every = 64;
 constexpr std::uint64_t compare_every = 4096;
-// A request is held for 7 s at most and asked again with every tick of 25 ms, of a clock that may run 1.6 times as fast.
+// A request is held for 7 s at most and asked again with every tick of 25 ms, of a clock that may run 1.6 times as
+// fast.
 constexpr std::uint32_t forwarded_max = 500;
+// A follower that lost its part, or could not keep it, says so at most with every tick of 25 ms.
+constexpr std::uint32_t same_chunk_max = 12;
+constexpr std::chrono::milliseconds same_chunk_within{250};
 
 const char* role_words(raft::role r) {
   constexpr const char* names[] = {"follower", "pre-candidate", "candidate", "LEADER"};
@@ -22,8 +26,8 @@ const char* role_words(raft::role r) {
 
 observer::observer(schedule& time, event_trace& trace, cluster& nodes, reply_checker& replies, watch_checker& watches,
                    session_checker& sessions, bool lease_is_safe)
-    : time_(time), trace_(trace), nodes_(nodes), replies_(replies), watches_(watches), sessions_(sessions), seen_(nodes.size()),
-      lease_is_safe_(lease_is_safe) {}
+    : time_(time), trace_(trace), nodes_(nodes), replies_(replies), watches_(watches), sessions_(sessions),
+      seen_(nodes.size()), lease_is_safe_(lease_is_safe) {}
 
 void observer::complain(const char* checker, const std::string& text) {
   if (complaint_)
@@ -38,7 +42,9 @@ void observer::before(const enlisted& who, const caf::type_erased_tuple& message
   else if (who.kind == actor_kind::watches && message.match_element<actors::park_query>(0) && parked)
     parked(who.node, message.get_as<actors::park_query>(0).id);
   else if (who.kind == actor_kind::links && message.match_element<actors::send_frames>(0))
-    count_forwarded(who.node, message.get_as<actors::send_frames>(0));
+    look_at_frames(who.node, message.get_as<actors::send_frames>(0));
+  else if (who.kind == actor_kind::checkpoints && message.match_element<actors::load_snapshot_chunk>(0))
+    chunk_read(who.node, message.get_as<actors::load_snapshot_chunk>(0).what);
   else if (who.kind == actor_kind::raft_peer && message.match_element<actors::barrier_request>(0))
     barrier_asked(who.node, message.get_as<actors::barrier_request>(0));
   else if (who.kind == actor_kind::fsm && message.match_element<actors::barrier_result>(0))
@@ -56,8 +62,8 @@ void observer::barrier_answered(std::size_t node, const actors::barrier_result& 
   if (it == barriers_.end())
     return;
   if (b.ok && b.index < it->second)
-    complain("barriers", "node " + std::to_string(node) + " may read at index " + to_string(b.index) + ", but when it asked, " +
-                             to_string(it->second) + " was committed");
+    complain("barriers", "node " + std::to_string(node) + " may read at index " + to_string(b.index) +
+                             ", but when it asked, " + to_string(it->second) + " was committed");
   barriers_.erase(it);
 }
 
@@ -70,12 +76,29 @@ void observer::check_leases(std::size_t new_leader) {
                              " had a lease");
 }
 
-void observer::count_forwarded(std::size_t node, const actors::send_frames& frames) {
+void observer::look_at_frames(std::size_t node, const actors::send_frames& frames) {
   for (const auto& [to, frame] : frames.list)
-    if (const auto* call = std::get_if<wire::forward_call>(&frame))
+    if (const auto* call = std::get_if<wire::forward_call>(&frame)) {
       if (++forwarded_[{node, nodes_.life(node), call->id}] == forwarded_max)
-        complain("forwarding", "request " + to_string(call->id) + " of node " + std::to_string(node) + " was forwarded " +
-                                   std::to_string(forwarded_max) + " times");
+        complain("forwarding", "request " + to_string(call->id) + " of node " + std::to_string(node) +
+                                   " was forwarded " + std::to_string(forwarded_max) + " times");
+    } else if (const auto* message = std::get_if<raft::message>(&frame);
+               message != nullptr && nodes_.core(node) != nullptr) {
+      complain("raft invariants", rules_.sent(*nodes_.core(node), *message));
+    }
+}
+
+// Who asks again before the answer is there only makes a slow disk slower.
+void observer::chunk_read(std::size_t node, const raft::snapshot_read& what) {
+  if (reads_chunk)
+    reads_chunk(node);
+  auto& read = chunk_reads_[{node, nodes_.life(node), what.to}];
+  if (read.what.index != what.index || read.what.offset != what.offset || time_.now() - read.since > same_chunk_within)
+    read = {what, time_.now(), 0};
+  if (++read.times == same_chunk_max)
+    complain("snapshots", "node " + std::to_string(node) + " read the part of its snapshot at byte " +
+                              std::to_string(what.offset) + " " + std::to_string(same_chunk_max) +
+                              " times for server " + to_string(what.to));
 }
 
 void observer::take_committed(std::size_t node, const actors::committed_entries& c) {
@@ -87,7 +110,10 @@ void observer::take_committed(std::size_t node, const actors::committed_entries&
                                             ", but nobody has seen entry " + std::to_string(known + 1) + " committed");
     if (e.index.value == known + 1) {
       committed_.push_back(fact);
+      const auto restores = replies_.model().restores().size();
       complain("replies", replies_.committed(e));
+      if (restored && replies_.model().restores().size() > restores)
+        restored(node);
       complain("sessions", sessions_.committed(e, time_.now()));
       continue;
     }
@@ -95,7 +121,8 @@ void observer::take_committed(std::size_t node, const actors::committed_entries&
     if (before.term != fact.term || before.time != fact.time || before.crc != fact.crc)
       return complain("state machines", "node " + std::to_string(node) + " is to apply entry " + to_string(e.index) +
                                             " of term " + to_string(e.term) + ", another node applied one of term " +
-                                            to_string(before.term) + (before.term == fact.term ? " with other contents" : ""));
+                                            to_string(before.term) +
+                                            (before.term == fact.term ? " with other contents" : ""));
   }
 }
 
@@ -121,7 +148,8 @@ void observer::look_at_checkpoint(std::size_t node) {
     complain("checkpoints", "node " + std::to_string(node) + " had a checkpoint at " + to_string(seen.checkpoint) +
                                 " and put an older one in its place, at " + to_string((*info)->meta.index));
   const auto* core = nodes_.core(node);
-  if (seen.checkpoint.is_zero() && !(*info)->meta.index.is_zero() && core != nullptr && core->last_index().is_zero() && first_snapshot)
+  if (seen.checkpoint.is_zero() && !(*info)->meta.index.is_zero() && core != nullptr && core->last_index().is_zero() &&
+      first_snapshot)
     first_snapshot(node);
   seen.checkpoint = (*info)->meta.index;
 }
@@ -132,7 +160,12 @@ void observer::look_at_raft(std::size_t node) {
     return;
   auto& seen = seen_[node];
   if (seen.life != nodes_.life(node)) {
-    seen.steps = {};
+    if (seen.raft_id != core->self())
+      seen.steps = {};
+    else
+      seen.steps.forget();
+    seen.raft_id = core->self();
+    seen.voted_for = {};
     seen.soft = {};
     seen.applied = {};
     seen.life = nodes_.life(node);
@@ -145,9 +178,15 @@ void observer::look_at_raft(std::size_t node) {
       campaigns(node);
     trace_.add(seen.soft.term.value << 8 ^ static_cast<std::uint64_t>(seen.soft.role) << 4 ^ node);
     if (trace_.wanted())
-      trace_.line(time_.now(), node, std::string("is ") + role_words(seen.soft.role) + " in term " + to_string(seen.soft.term) +
-                                         ", leader " + to_string(seen.soft.leader) + ", log up to " +
-                                         to_string(core->last_index()) + ", committed " + to_string(core->commit_index()));
+      trace_.line(time_.now(), node,
+                  std::string("is ") + role_words(seen.soft.role) + " in term " + to_string(seen.soft.term) +
+                      ", leader " + to_string(seen.soft.leader) + ", log up to " + to_string(core->last_index()) +
+                      ", committed " + to_string(core->commit_index()));
+  }
+  if (const auto vote = core->voted_for(); seen.voted_for != vote) {
+    seen.voted_for = vote;
+    if (!vote.is_zero() && vote != core->self() && votes)
+      votes(node);
   }
   complain("raft invariants", seen.steps.observe(*core));
   complain("raft invariants", rules_.observe(*core));
@@ -176,8 +215,8 @@ void observer::look_at_machine(std::size_t node) {
   if (applied == seen.applied)
     return;
   if (applied < seen.applied)
-    complain("state machines", "node " + std::to_string(node) + " had applied " + to_string(seen.applied) + " and now only " +
-                                   to_string(applied));
+    complain("state machines", "node " + std::to_string(node) + " had applied " + to_string(seen.applied) +
+                                   " and now only " + to_string(applied));
   seen.applied = applied;
   trace_.add(machine->digest());
   if (applied.value >= digests_.size())

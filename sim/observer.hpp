@@ -18,8 +18,7 @@ class observer {
 public:
   /// @param lease_is_safe false: clocks may be so wrong that leases overlap
   observer(schedule& time, event_trace& trace, cluster& nodes, reply_checker& replies, watch_checker& watches,
-           session_checker& sessions,
-           bool lease_is_safe);
+           session_checker& sessions, bool lease_is_safe);
 
   /// Before an actor handles that message.
   void before(const enlisted& who, const caf::type_erased_tuple& message);
@@ -38,6 +37,12 @@ public:
   std::function<void(std::size_t node)> first_snapshot;
   /// Called when a node asks for votes.
   std::function<void(std::size_t node)> campaigns;
+  /// Called when a node is the first to learn that a restore of the tables is committed.
+  std::function<void(std::size_t node)> restored;
+  /// Called when a node reads a part of its checkpoint for another one.
+  std::function<void(std::size_t node)> reads_chunk;
+  /// Called when a node has decided to vote for another one, which is not on its disk yet.
+  std::function<void(std::size_t node)> votes;
 
   std::uint64_t elections() const { return elections_; }
   /// The first broken rule: checker and text.
@@ -49,8 +54,14 @@ private:
     raft::soft_state soft;
     log_index applied;
     log_index checkpoint;
-    node_id id;
+    node_id id, raft_id, voted_for;
     int life = -1;
+  };
+  /// A part of a snapshot that is read again and again.
+  struct repeated_read {
+    raft::snapshot_read what;
+    virtual_time since{0};
+    std::uint32_t times = 0;
   };
   struct known_entry {
     term_id term;
@@ -62,7 +73,8 @@ private:
   void look_at_machine(std::size_t node);
   void look_at_checkpoint(std::size_t node);
   void take_committed(std::size_t node, const actors::committed_entries& c);
-  void count_forwarded(std::size_t node, const actors::send_frames& frames);
+  void look_at_frames(std::size_t node, const actors::send_frames& frames);
+  void chunk_read(std::size_t node, const raft::snapshot_read& what);
   void barrier_asked(std::size_t node, const actors::barrier_request& b);
   void barrier_answered(std::size_t node, const actors::barrier_result& b);
   void check_leases(std::size_t new_leader);
@@ -81,10 +93,13 @@ private:
   session_checker& sessions_;
   raft::cluster_check rules_;
   std::vector<seen_of_node> seen_;
-  std::vector<known_entry> committed_; ///< by index - 1
+  std::vector<known_entry> committed_;                  ///< by index - 1
   std::vector<std::pair<bool, std::uint64_t>> digests_; ///< by index: known, value
-  std::map<std::tuple<std::size_t, int, request_id>, std::uint32_t> forwarded_; ///< how often, by node, life and request
-  std::map<std::tuple<std::size_t, int, std::uint64_t>, log_index> barriers_; ///< what was committed when it was asked for
+  std::map<std::tuple<std::size_t, int, request_id>, std::uint32_t>
+      forwarded_; ///< how often, by node, life and request
+  std::map<std::tuple<std::size_t, int, std::uint64_t>, log_index>
+      barriers_; ///< what was committed when it was asked for
+  std::map<std::tuple<std::size_t, int, node_id>, repeated_read> chunk_reads_; ///< by node, life and follower
   bool lease_is_safe_;
   std::uint64_t looks_ = 0;
   std::uint64_t elections_ = 0;

@@ -52,8 +52,11 @@ public:
   simulation(tape& choices, const run_options& options)
       : tape_(choices), profile_(options.profile), trace_(options.trace), swarm_(draw_swarm(choices, options.profile)),
         time_(choices, trace_), net_(time_, choices, trace_), nodes_(time_, choices, trace_, net_, swarm_),
-        replies_({swarm_.lease_is_safe()}), watches_(replies_.model(), watch_rules_of(swarm_)), sessions_(replies_.model(), {swarm_.lease_is_safe(), swarm_.peer.hold}), watcher_(time_, trace_, nodes_, replies_, watches_, sessions_, swarm_.lease_is_safe()),
-        clients_(time_, choices, trace_, nodes_, swarm_, replies_, watches_, sessions_), nemesis_(time_, choices, trace_, nodes_, net_, swarm_) {
+        replies_({swarm_.lease_is_safe()}), watches_(replies_.model(), watch_rules_of(swarm_)),
+        sessions_(replies_.model(), {swarm_.lease_is_safe(), swarm_.peer.hold}),
+        watcher_(time_, trace_, nodes_, replies_, watches_, sessions_, swarm_.lease_is_safe()),
+        clients_(time_, choices, trace_, nodes_, swarm_, replies_, watches_, sessions_),
+        nemesis_(time_, choices, trace_, nodes_, net_, swarm_) {
     net_.faults = swarm_.network;
     time_.shuffle_per_million = swarm_.shuffle_per_million;
     time_.before = [this](const enlisted& who, const caf::type_erased_tuple& m) { watcher_.before(who, m); };
@@ -65,6 +68,10 @@ public:
     watcher_.parked = [this](std::size_t node, request_id id) { clients_.on_parked(node, id); };
     watcher_.first_snapshot = [this](std::size_t node) { nemesis_.on_first_snapshot(node); };
     watcher_.campaigns = [this](std::size_t node) { nemesis_.on_campaign(node); };
+    watcher_.restored = [this](std::size_t node) { nemesis_.on_restore(node); };
+    watcher_.reads_chunk = [this](std::size_t node) { nemesis_.on_chunk_read(node); };
+    watcher_.votes = [this](std::size_t node) { nemesis_.on_vote(node); };
+    nemesis_.hush = [this](virtual_time until) { clients_.hush(until); };
     nodes_.led = [this](std::size_t node) {
       watcher_.on_led();
       nemesis_.on_led(node);
@@ -78,7 +85,11 @@ public:
     };
   }
 
-  ~simulation() { nodes_.gone = nullptr; } // those who want to know go first
+  ~simulation() { // those who want to know go first
+    nodes_.gone = nullptr;
+    time_.before = nullptr;
+    time_.after_message = nullptr;
+  }
   simulation(const simulation&) = delete;
   simulation& operator=(const simulation&) = delete;
 
@@ -150,7 +161,9 @@ private:
       // Every now and then a sync takes long.
       if (const auto n = tape_.choose_rarely(s, 100, 3'000); n != 0)
         d *= static_cast<std::int64_t>(n);
-      return std::max<virtual_time>(d, nodes_.disk(who.node).stalled_until() - time_.now());
+      const auto& disk = nodes_.disk(who.node);
+      const auto until = who.kind == actor_kind::checkpoints ? disk.checkpoints_stalled_until() : disk.stalled_until();
+      return std::max<virtual_time>(d, until - time_.now());
     }
     if (swarm_.slow_per_million > 0 && who.node != nobody)
       if (const auto n = tape_.choose_rarely({stream_kind::schedule, 1}, 60, swarm_.slow_per_million); n != 0)
@@ -195,8 +208,9 @@ private:
         if (clients_.find(id).read->min_index < replies_.committed().value && clients_.find(id).invoked < time_.now())
           waiting.push_back(id);
     until("watches", [&] {
-      return std::all_of(waiting.begin(), waiting.end(),
-                         [&](std::uint64_t id) { return clients_.find(id).result != outcome::pending || clients_.find(id).read->min_index >= last_change(id); });
+      return std::all_of(waiting.begin(), waiting.end(), [&](std::uint64_t id) {
+        return clients_.find(id).result != outcome::pending || clients_.find(id).read->min_index >= last_change(id);
+      });
     });
     settle("convergence", [this] { return agreed_leader() && converged(); });
     // The rest of the calm: nothing more may go wrong.
@@ -274,7 +288,8 @@ private:
     std::string text;
     for (std::size_t i = 0; i < nodes_.size(); ++i) {
       const auto* core = nodes_.core(i);
-      text += "n" + std::to_string(i) + (well_.contains(i) ? ": " : " (broken): ") + (core == nullptr ? "down" : core->describe()) + "; ";
+      text += "n" + std::to_string(i) + (well_.contains(i) ? ": " : " (broken): ") +
+              (core == nullptr ? "down" : core->describe()) + "; ";
     }
     return text;
   }

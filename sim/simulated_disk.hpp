@@ -54,6 +54,9 @@ public:
   /// Until then writes do not come to their end; for the one who schedules them.
   void stall_until(virtual_time when) { stalled_until_ = when; }
   virtual_time stalled_until() const { return stalled_until_; }
+  /// The same for checkpoints only: a part of the disk that is hard to read.
+  void stall_checkpoints_until(virtual_time when) { checkpoints_stalled_until_ = when; }
+  virtual_time checkpoints_stalled_until() const { return std::max(stalled_until_, checkpoints_stalled_until_); }
 
   /// What happened to this disk, by name.
   std::map<std::string, std::uint64_t> counts() const;
@@ -64,7 +67,7 @@ private:
   std::shared_ptr<simulated_checkpoints> checkpoints_ = std::make_shared<simulated_checkpoints>();
   std::shared_ptr<storage::log_store> log_;
   std::uint64_t lives_ = 0;
-  virtual_time stalled_until_{0};
+  virtual_time stalled_until_{0}, checkpoints_stalled_until_{0};
   std::uint64_t power_losses_ = 0, bits_flipped_ = 0, writes_interrupted_ = 0;
 };
 

@@ -146,6 +146,8 @@ void simulated_network::travel(std::size_t from, std::size_t to, std::string byt
     d.held.push_back(std::move(bytes));
     return;
   }
+  if (const auto extra = slowed_.find({from, to}); extra != slowed_.end())
+    delay += extra->second;
   auto when = time_.now() + delay;
   if (in_order) {
     when = std::max(when, d.last_arrival);
@@ -224,11 +226,6 @@ void simulated_network::mend(std::size_t from, std::size_t to) {
     return;
   for (auto& bytes : std::exchange(it->second.held, {}))
     travel(from, to, std::move(bytes), faults.latency, true);
-}
-
-void simulated_network::mend_all() {
-  for (const auto& [direction, since] : std::map(cut_))
-    mend(direction.first, direction.second);
 }
 
 bool simulated_network::is_cut(std::size_t from, std::size_t to) const {

@@ -38,7 +38,9 @@ public:
   /// Nothing gets through in that direction. Without a heal before the silence is over, the connection breaks.
   void cut(std::size_t from, std::size_t to);
   void mend(std::size_t from, std::size_t to);
-  void mend_all();
+  /// From now on each frame in that direction takes so much longer; zero: no longer than others.
+  void slow_down(std::size_t from, std::size_t to, virtual_time extra) { slowed_[{from, to}] = extra; }
+  void forget_slowness() { slowed_.clear(); }
   bool is_cut(std::size_t from, std::size_t to) const;
   /// Both ends see the connection break, and make a new one.
   void reset(std::size_t a, std::size_t b);
@@ -76,6 +78,7 @@ private:
   std::map<pair, direction> directions_;
   std::map<pair, std::uint64_t> up_; ///< connected pairs, with the epoch
   std::map<pair, virtual_time> cut_; ///< directions, since when
+  std::map<pair, virtual_time> slowed_;
   std::uint64_t epochs_ = 0;
 };
 

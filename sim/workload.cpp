@@ -109,6 +109,8 @@ void workload::turn(client_state& c) {
     return;
   if (!writing_ && !c.watches)
     return;
+  if (time_.now() < quiet_until_ && !c.watches)
+    return next_turn(c, quiet_until_ - time_.now());
   const auto drawn = tape_.choose({stream_kind::client, static_cast<std::uint16_t>(c.number)}, drawn_max);
   if (drawn == 0)
     return next_turn(c, swarm_.think_time);

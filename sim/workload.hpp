@@ -31,6 +31,8 @@ public:
   std::uint64_t read(std::size_t node, const std::string& key, http::consistency mode);
   const operation& find(std::uint64_t id) const { return history_[id - 1]; }
   const std::deque<operation>& history() const { return history_; }
+  /// Nobody begins anything but blocking queries before then.
+  void hush(virtual_time until) { quiet_until_ = until; }
   std::vector<std::string> keys() const;
   /// Blocking queries that wait at that node.
   std::vector<std::uint64_t> parked_at(std::size_t node) const;
@@ -128,6 +130,7 @@ private:
   std::deque<std::string> archives_; ///< the last few that were saved
   std::uint64_t transfers_ = 0;
   bool writing_ = true;
+  virtual_time quiet_until_{0};
   virtual_time last_write_done_{0}, longest_gap_{0};
   std::optional<std::pair<std::string, std::string>> complaint_;
 };

@@ -282,6 +282,9 @@ bool core::is_leader() const {
 term_id core::term() const {
   return impl_->hard.term;
 }
+node_id core::voted_for() const {
+  return impl_->hard.voted_for;
+}
 log_index core::commit_index() const {
   return impl_->commit;
 }

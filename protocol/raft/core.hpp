@@ -183,6 +183,7 @@ public:
   const soft_state& soft() const;
   bool is_leader() const;
   term_id term() const;
+  node_id voted_for() const; ///< in this term; zero: nobody
   log_index commit_index() const;
   log_index last_index() const;
   log_index first_index() const;      ///< oldest entry kept

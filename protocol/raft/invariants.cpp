@@ -1,6 +1,7 @@
 #include "protocol/raft/invariants.hpp"
 
 #include "protocol/raft/core_impl.hpp"
+#include "protocol/raft/quorum.hpp"
 
 #include <algorithm>
 
@@ -33,7 +34,6 @@ broken_rule check_node(const core& c) {
   RULE(n.handed_out <= n.log.last());
   RULE(n.durable <= n.handed_out || n.durable <= n.delivered); // beyond that only a checkpoint makes durable
   RULE(n.log.last_term() <= n.hard.term);
-  RULE(n.log.config_index() <= n.log.last());
   RULE(n.soft.term == n.hard.term);
   auto term = n.log.term_at(n.log.base());
   auto time = n.log.time_at(n.log.base());
@@ -80,7 +80,16 @@ broken_rule check_node(const core& c) {
 
 broken_rule step_check::observe(const core& c) {
   const auto& n = inside(c);
-  if (seen_) {
+  // Section 4.1: the latest in the log. What a checkpoint brought is not in the log.
+  const auto config = n.log.config_index();
+  RULE(config <= n.log.last());
+  RULE(config <= n.delivered || n.log.at(config).kind == entry_kind::configuration);
+  if (!seen_) { // the process before this one had it on disk
+    RULE(n.hard.term >= durable_hard_.term);
+    RULE(n.hard.term > durable_hard_.term || durable_hard_.voted_for.is_zero() ||
+         n.hard.voted_for == durable_hard_.voted_for);
+    RULE(n.log.last() >= durable_commit_);
+  } else {
     RULE(n.hard.term >= term_);
     RULE(n.commit >= commit_);
     RULE(n.hard.term > term_ || vote_.is_zero() || n.hard.voted_for == vote_);
@@ -89,6 +98,17 @@ broken_rule step_check::observe(const core& c) {
     RULE(!leads_on || n.log.last() >= last_);
     // Section 3.6.2: only entries of its own term commit by counting (R9).
     RULE(!leads_on || n.commit == commit_ || n.log.term_at(n.commit) == n.hard.term);
+    if (leads_on && n.commit > commit_) { // section 3.5, 10.2.1: on the disks of a majority
+      const auto has_it = [&](node_id id) {
+        if (id == n.self)
+          return n.durable >= n.commit;
+        const auto p = n.followers.find(id);
+        return p != n.followers.end() && p->second.match >= n.commit;
+      };
+      // By the configuration in force when it was counted: the latest then, which may have been joint.
+      const auto* then = n.log.config_at(n.commit);
+      RULE(has_quorum(n.config(), has_it) || (then != nullptr && has_quorum(*then, has_it)));
+    }
   }
   seen_ = true;
   term_ = n.hard.term;
@@ -96,6 +116,8 @@ broken_rule step_check::observe(const core& c) {
   commit_ = n.commit;
   role_ = n.soft.role;
   last_ = n.log.last();
+  durable_hard_ = n.durable_hard;
+  durable_commit_ = std::max(durable_commit_, std::min(n.commit, n.durable));
   return std::nullopt;
 }
 
@@ -103,14 +125,29 @@ cluster_check::fact cluster_check::fact_of(const entry& e) {
   return {e.term, e.time, crc32c(*e.data, static_cast<std::uint32_t>(e.kind))};
 }
 
+broken_rule cluster_check::vote_told(term_id term, node_id voter, node_id candidate, const core& c) {
+  const auto& on_disk = inside(c).durable_hard;
+  RULE(on_disk.term > term || (on_disk.term == term && on_disk.voted_for == candidate));
+  const auto [it, fresh] = votes_.try_emplace({term, voter}, candidate);
+  RULE(it->second == candidate); // one vote per term for ever
+  return std::nullopt;
+}
+
+broken_rule cluster_check::sent(const core& c, const message& m) {
+  const auto& n = inside(c);
+  if (const auto* vote = std::get_if<vote_reply>(&m.body); vote != nullptr && vote->granted && !vote->pre_vote)
+    return vote_told(m.term, m.from, m.to, c);
+  if (const auto* request = std::get_if<vote_request>(&m.body); request != nullptr && !request->pre_vote)
+    return vote_told(m.term, m.from, m.from, c);
+  // A later leader may have cut off already what was written in the term of the answer.
+  if (const auto* reply = std::get_if<append_reply>(&m.body);
+      reply != nullptr && reply->success && m.term == n.hard.term)
+    RULE(n.durable_hard.term == m.term && n.durable >= reply->match);
+  return std::nullopt;
+}
+
 broken_rule cluster_check::observe(const core& c) {
   const auto& n = inside(c);
-  // Only votes that are on disk were told to anybody; one that was lost before may be given again.
-  const auto& v = n.durable_hard;
-  if (!v.voted_for.is_zero()) {
-    const auto [it, fresh] = votes_.try_emplace({v.term, n.self}, v.voted_for);
-    RULE(it->second == v.voted_for); // one vote per term for ever
-  }
   auto& checked = checked_[n.self];
   if (n.commit < checked) // restarted: what was committed may have to be learnt again
     checked = n.commit;
@@ -131,6 +168,10 @@ broken_rule cluster_check::observe(const core& c) {
     RULE(it->second == n.self); // election safety
   }
   if (leads && !led) {
+    RULE(has_quorum(n.config(), [&](node_id id) {
+      const auto vote = votes_.find({n.hard.term, id});
+      return id == n.self || (vote != votes_.end() && vote->second == n.self);
+    })); // section 3.4
     for (const auto& [i, f] : committed_) {
       if (committed_in_.at(i) > n.hard.term)
         continue;              // committed by a later leader that we have not heard of yet

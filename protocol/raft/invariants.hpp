@@ -16,7 +16,7 @@ using broken_rule = std::optional<std::string>;
 /// One node by itself: log, commit and disk positions, role, progress. O(log length).
 broken_rule check_node(const core& c);
 
-/// What of a node may only move one way while its process lives.
+/// What of a node may only move one way: while its process lives and, as far as it was on disk, beyond that.
 class step_check {
 public:
   /// Call after every step. The first call only remembers.
@@ -31,6 +31,8 @@ private:
   log_index commit_;
   role role_ = role::follower;
   log_index last_;
+  hard_state durable_hard_;
+  log_index durable_commit_; ///< committed and on disk: nothing takes it away
 };
 
 /// All nodes together, and over time, restarts included.
@@ -39,6 +41,9 @@ public:
   /// After a step of this node: election safety, one vote per term for ever, leader completeness, and that its
   /// committed entries are those everybody else committed (log matching below the commit index).
   broken_rule observe(const core& c);
+  /// A message that this node sends: what it promises must be on its disk, and no vote is given twice
+  /// (dissertation 3.8, R19, R21). Of every node, or no leader has its votes.
+  broken_rule sent(const core& c, const message& m);
   /// Log matching of two nodes over everything both hold (dissertation figure 3.2). O(log length).
   static broken_rule compare(const core& a, const core& b);
 
@@ -54,7 +59,9 @@ private:
   static fact fact_of(const entry& e);
 
   std::map<term_id, node_id> leaders_;
-  std::map<std::pair<term_id, node_id>, node_id> votes_; ///< (term, voter) -> for whom
+  broken_rule vote_told(term_id term, node_id voter, node_id candidate, const core& c);
+
+  std::map<std::pair<term_id, node_id>, node_id> votes_; ///< (term, voter) -> for whom, as told
   std::map<log_index, fact> committed_;
   std::map<log_index, term_id> committed_in_; ///< the lowest term of a node seen with the entry committed
   std::map<node_id, log_index> checked_;      ///< up to there this node's committed entries were compared

@@ -177,6 +177,8 @@ void raft_cluster::settle(std::uint64_t id) {
 
 void raft_cluster::carry_out(test_node& n, ready r) {
   for (auto& m : r.send_now) {
+    if (auto broken = facts_.sent(*n.core, m))
+      throw broken_invariant(*broken);
     ++sent_;
     net_.push_back(std::move(m));
   }
