@@ -174,24 +174,28 @@ TEST_CASE("cluster time never goes back, whatever the leader's clock says") {
 // A candidate that counted a vote which is not on its disk could lead, forget the vote in a crash, and give another one
 // in the same term.
 TEST_CASE("a candidate's own vote counts only when it is on disk") {
-  raft_cluster c;
-  c.start(3);
-  c.stall_disk(1, true);
-  for (int i = 0; i < 30 && c.core(1).term() == term_id{1}; ++i) {
-    c.tick(1);
-    std::erase_if(c.in_flight(), [](const message& m) { return m.from.value == 3 || m.to.value == 3; });
-    c.deliver_all();
-  }
-  REQUIRE(c.core(1).soft().role == role::candidate);
-  const auto answer = [](std::uint64_t from) {
-    return message{node_id{from}, node_id{1}, term_id{2}, vote_reply{false, true}};
+  raft::core one(node_id{1}, small_limits(), {}, 1);
+  REQUIRE(one.bootstrap(make_config({1, 2, 3})));
+  local_time now{std::chrono::seconds(1)};
+  std::uint64_t written = 0;
+  const auto granted = [&](bool pre_vote) {
+    for (std::uint64_t voter : {2, 3})
+      one.step({node_id{voter}, node_id{1}, term_id{2}, vote_reply{pre_vote, true}}, now);
+    if (const auto r = one.take_ready(); r.persist)
+      written = r.persist->token;
   };
-  c.core(1).step(answer(2), c.now());
-  c.core(1).step(answer(3), c.now());
-  c.settle(1);
-  CHECK(c.core(1).soft().role == role::candidate);
-  c.stall_disk(1, false);
-  CHECK(c.core(1).soft().role == role::leader);
+  if (const auto r = one.take_ready(); r.persist)
+    one.persisted(r.persist->token, now);
+  for (int i = 0; i < 100 && one.soft().role == role::follower; ++i)
+    one.tick(now += small_limits().tick);
+  REQUIRE(one.soft().role == role::pre_candidate);
+  granted(true);
+  REQUIRE(one.soft().role == role::candidate);
+  REQUIRE(one.voted_for() == node_id{1});
+  granted(false);
+  CHECK(one.soft().role == role::candidate);
+  one.persisted(written, now);
+  CHECK(one.soft().role == role::leader);
 }
 
 TEST_CASE("a checkpoint is kept up with: entries behind it go, those not applied stay") {
