@@ -162,9 +162,10 @@ void fsm::answer_writes(std::vector<write_result>& results) {
 }
 
 void fsm::publish(state::effects changed) {
-  bool of_sessions = false;
+  bool of_sessions = false, of_everything = false;
   for (const auto& e : changed) {
     const bool all = std::holds_alternative<state::everything_changed>(e);
+    of_everything = of_everything || all;
     of_sessions = of_sessions || all || std::holds_alternative<state::session_changed>(e);
     if (all) // tombstones came back; those of before mean nothing now
       tombstone_bins_.clear();
@@ -173,6 +174,8 @@ void fsm::publish(state::effects changed) {
   }
   if (of_sessions)
     send(wires_->reaper, publish_effects{changed});
+  if (of_everything && wires_->delays)
+    send(wires_->delays, publish_effects{changed});
   send(wires_->watches, publish_effects{std::move(changed)});
 }
 

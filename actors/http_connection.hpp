@@ -40,6 +40,8 @@ struct exchange {
   std::unique_ptr<snapshot_transfer> transfer; ///< of a snapshot request
   std::uint64_t last_contact_ms = 0;           ///< of a snapshot's read
   bool known_leader = true;
+  monotonic_time wait_until{}; ///< an acquire that is refused for a lock-delay is tried again until then
+  bool in_delay = false;       ///< and waits now
   bool ask_again = false; ///< local requests without a leader: repeated until `deadline`
 
   /// A write of one key that nothing but the log decides (no lock, no transaction).
@@ -59,7 +61,7 @@ struct exchange {
       return (events != nullptr && events->index > 0) || (service != nullptr && !service->hash.empty());
     }
     const auto* r = std::get_if<http::read_request>(&what);
-    return r != nullptr && r->min_index > 0;
+    return (r != nullptr && r->min_index > 0) || in_delay;
   }
 };
 

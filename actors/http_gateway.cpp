@@ -214,8 +214,11 @@ void http_gateway::understand(http_connection&, const http::raw_request& r, exch
     e.answer = std::move(*known);
   else if (auto* read = std::get_if<http::read_request>(&parsed.action))
     e.what = std::move(*read);
-  else if (auto* write = std::get_if<http::write_request>(&parsed.action))
+  else if (auto* write = std::get_if<http::write_request>(&parsed.action)) {
     e.what = std::move(write->command);
+    if (write->lock_wait.count() > 0)
+      e.wait_until = now() + write->lock_wait;
+  }
   else if (auto* renewal = std::get_if<http::session_renew>(&parsed.action))
     e.what = std::move(*renewal);
   else if (auto* agents = std::get_if<http::agent_request>(&parsed.action))
@@ -352,13 +355,16 @@ void http_gateway::forget(exchange& e) {
     send(wires_->fsm, cancel_query{e.id});
   else if (std::holds_alternative<http::agent_request>(e.what))
     send(wires_->health, cancel_query{e.id});
+  else if (e.in_delay)
+    send(wires_->delays, cancel_query{e.id});
 }
 
 void http_gateway::count(const exchange& e, int status) {
   // Long polls last as long as the client likes: they would hide what the others took.
   last_answer_ = now();
   const auto took = last_answer_ - e.began;
-  metrics_.request(e.blocking() ? "blocking" : e.route, status, took);
+  const bool waited = e.blocking() || e.wait_until != monotonic_time{};
+  metrics_.request(waited ? "blocking" : e.route, status, took);
   if (!e.shown.empty())
     log::debug("http", "request finished",
                {{"request", e.shown}, {"status", status},
@@ -406,6 +412,21 @@ http::response decided_answer(const http::local_request& asked, write_result& r,
 
 } // namespace
 
+bool http_gateway::wait_for_lock_delay(http_connection& c, exchange& e, const write_result& r) {
+  e.in_delay = false;
+  const auto& note = r.reply.note;
+  if (r.outcome != wire::call_outcome::done || note.why != state::refused_for::lock_delay || stopping_)
+    return false;
+  const auto t = now();
+  e.in_delay = t < e.wait_until;
+  if (!e.in_delay)
+    return false;
+  const auto left = std::min<std::chrono::nanoseconds>(std::chrono::milliseconds(note.retry_after_ms), e.wait_until - t);
+  e.deadline = t + left + settings_.hold + settings_.answer_slack;
+  send(wires_->delays, await_lock_delay{new_id(c, e), std::get<state::command>(e.what), left});
+  return true;
+}
+
 void http_gateway::on_writes(write_results& w) {
   for (auto& r : w.list) {
     auto* c = connection_of(r.id);
@@ -420,6 +441,8 @@ void http_gateway::on_writes(write_results& w) {
       e->answer = decided_answer(*local, r, e->options);
       continue;
     }
+    if (wait_for_lock_delay(*c, *e, r))
+      continue;
     const auto* command = std::get_if<state::command>(&e->what);
     if (r.outcome == wire::call_outcome::done && command != nullptr)
       e->answer = http::render_write(*command, r.reply, e->options, r.index);

@@ -105,6 +105,8 @@ private:
   /// The exchange that has this id, no longer waited for; null if its client is gone.
   exchange* settle(request_id id);
   void on_writes(write_results& w);
+  /// @returns true: it was refused for a lock-delay, and waits for its end.
+  bool wait_for_lock_delay(http_connection& c, exchange& e, const write_result& r);
   void on_renewal(const renew_result& r);
   void on_read(read_result& r);
   void on_status(const status_result& s);

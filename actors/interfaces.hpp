@@ -37,6 +37,9 @@ using fsm_actor = caf::typed_actor<reacts_to<committed_entries>, reacts_to<check
 using watch_registry_actor = caf::typed_actor<reacts_to<park_query>, reacts_to<unpark_query>, reacts_to<publish_effects>,
                                               reacts_to<tick_atom>, reacts_to<stop_atom>>;
 
+using lock_delay_tracker_actor = caf::typed_actor<reacts_to<await_lock_delay>, reacts_to<cancel_query>,
+                                                  reacts_to<publish_effects>, reacts_to<tick_atom>, reacts_to<stop_atom>>;
+
 using session_reaper_actor = caf::typed_actor<reacts_to<publish_effects>, reacts_to<read_result>, reacts_to<cluster_view>, reacts_to<renew_request>,
                                               reacts_to<lease_extended>, reacts_to<give_up_lease>, reacts_to<tick_atom>, reacts_to<stop_atom>>;
 
@@ -71,6 +74,7 @@ struct wiring {
   fsm_actor fsm;
   watch_registry_actor watches;
   session_reaper_actor reaper;
+  lock_delay_tracker_actor delays;
   log_writer_actor log;
   checkpointer_actor checkpoints;
   peer_link_actor links;

@@ -289,7 +289,16 @@ struct queries_touched {
   bool expired = false;
 };
 
-// ---- session_reaper and lock_delay_tracker (fsm -> them: publish_effects, cluster_view)
+// ---- lock_delay_tracker
+
+/// http_gateway -> lock_delay_tracker: it was refused for a lock-delay that lasts so long; check_write it then.
+struct await_lock_delay {
+  request_id id;
+  state::command acquire;
+  std::chrono::nanoseconds left{0};
+};
+
+// ---- session_reaper (fsm -> it: publish_effects, cluster_view)
 
 /// session_reaper -> raft_peer: a proposal that only this term's leader may make (R25).
 struct propose_internal {
@@ -403,6 +412,7 @@ BELAY_LOCAL_MESSAGE(park_query)
 BELAY_LOCAL_MESSAGE(unpark_query)
 BELAY_LOCAL_MESSAGE(publish_effects)
 BELAY_LOCAL_MESSAGE(queries_touched)
+BELAY_LOCAL_MESSAGE(await_lock_delay)
 BELAY_LOCAL_MESSAGE(propose_internal)
 BELAY_LOCAL_MESSAGE(renew_request)
 BELAY_LOCAL_MESSAGE(renew_answer)

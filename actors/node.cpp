@@ -13,6 +13,7 @@
 #include "actors/raft_peer.hpp"
 #include "actors/registration_keeper.hpp"
 #include "protocol/agent/member_catalog.hpp"
+#include "actors/lock_delay_tracker.hpp"
 #include "actors/session_reaper.hpp"
 #include "actors/watch_registry.hpp"
 #include "storage/lmdb_checkpoint.hpp"
@@ -176,6 +177,7 @@ running_node::running_node(const node_config& config, const identity& who, opene
   std::vector<state::session_ptr> sessions;
   disk.machine->for_each_session([&](const state::session_ptr& s) { sessions.push_back(s); });
   wires_->reaper = system_.spawn<session_reaper>(&front_host_, wires_, std::move(sessions));
+  wires_->delays = system_.spawn<lock_delay_tracker>(&front_host_, wires_);
 
   fsm_settings machine_settings;
   machine_settings.checkpoint_entries = config.raft_snapshot_threshold;
@@ -317,6 +319,7 @@ void running_node::stop() {
   end(wires_->fsm);
   end(wires_->watches);
   end(wires_->reaper);
+  end(wires_->delays);
   end(wires_->log);
   end(wires_->checkpoints);
   *wires_ = {};

@@ -2,6 +2,7 @@
 
 #include "actors/checkpointer.hpp"
 #include "actors/log_writer.hpp"
+#include "actors/lock_delay_tracker.hpp"
 #include "actors/session_reaper.hpp"
 #include "actors/watch_registry.hpp"
 #include "protocol/base/probe.hpp"
@@ -136,6 +137,7 @@ void cluster::spawn(std::size_t index, found_on_disk found) {
   w.checkpoints = system.spawn<checkpointer>(n.wires, n.disk->checkpoints(), applied.index, m);
   w.watches = system.spawn<watch_registry>(nullptr, n.wires, m);
   w.reaper = system.spawn<session_reaper>(nullptr, n.wires, sessions);
+  w.delays = system.spawn<lock_delay_tracker>(nullptr, n.wires);
   w.fsm = system.spawn<fsm>(nullptr, n.wires, machine_settings, std::move(found.machine), applied, n.numbers, m);
   w.raft_peer = system.spawn<raft_peer>(nullptr, n.wires, peer_settings, n.self, std::move(formation), std::move(found.raft),
                                         n.numbers, m);
@@ -154,6 +156,7 @@ void cluster::spawn(std::size_t index, found_on_disk found) {
   enlist(actor_kind::raft_peer, w.raft_peer);
   enlist(actor_kind::links, w.links);
   enlist(actor_kind::gateway, w.gateways.front());
+  enlist(actor_kind::delays, w.delays);
   for (const auto& timed : {caf::actor_cast<caf::actor>(w.watches), caf::actor_cast<caf::actor>(w.reaper),
                             caf::actor_cast<caf::actor>(w.fsm), caf::actor_cast<caf::actor>(w.raft_peer)})
     caf::anon_send(timed, tick_atom::value);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <set>
+#include <utility>
 
 namespace belay::sim {
 
@@ -126,7 +127,10 @@ lock_client::request lock_client::create(std::uint64_t drawn) {
 
 lock_client::request lock_client::without_lock(std::uint64_t drawn, std::uint64_t fresh) {
   step_ = step::acquiring;
-  wanted_ = "l/" + std::to_string(key_part(drawn) % 2);
+  if (delay_left_ > delay_left_.zero() && spare_part(drawn) % 2 == 0)
+    return acquire_later{state::kv_write{op(kv_verb::lock, wanted_, fresh)}, std::exchange(delay_left_, {})};
+  wanted_ = spare_part(drawn) % 4 == 3 ? std::string(slot_prefix) + std::to_string(slot_++ % semaphore_limit)
+                                       : "l/" + std::to_string(key_part(drawn) % 2);
   auto acquire = op(kv_verb::lock, wanted_, fresh);
   if (kind_part(drawn) < 20)
     return state::command(state::kv_write{std::move(acquire)});
@@ -235,6 +239,8 @@ void lock_client::learn_write(const operation& o) {
   case step::acquiring:
     if (granted)
       held_ = wanted_;
+    delay_left_ = done && o.reply.note.why == state::refused_for::lock_delay ? milliseconds(o.reply.note.retry_after_ms)
+                                                                             : virtual_time::zero();
     break;
   case step::releasing:
     held_.clear();

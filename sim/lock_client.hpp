@@ -16,6 +16,8 @@ namespace belay::sim {
 inline constexpr std::size_t semaphore_limit = 2;
 inline constexpr std::string_view semaphore_prefix = "s/";
 inline constexpr std::string_view semaphore_key = "s/.holders";
+/// The other recipe: each of these keys, with a number behind it, is a lock, and one of them is enough.
+inline constexpr std::string_view slot_prefix = "p/";
 std::vector<std::string> holders_in(std::string_view value);
 
 /// The sessions that any client of this kind asked for: each may end another one's.
@@ -24,8 +26,13 @@ using known_sessions = std::vector<std::string>;
 /// Says what to ask next, and learns from the answers. One at a time.
 class lock_client {
 public:
+  /// An acquire that is to be tried when a lock-delay is over.
+  struct acquire_later {
+    state::command acquire;
+    virtual_time left;
+  };
   /// Nothing, or one of the three kinds of operations.
-  using request = std::variant<std::monostate, state::command, http::read_request, session_renewal>;
+  using request = std::variant<std::monostate, state::command, acquire_later, http::read_request, session_renewal>;
 
   /// @pre `all` outlives it
   lock_client(std::size_t number, known_sessions& all) : number_(number), contends_(number % 2 == 1), all_(all) {}
@@ -55,7 +62,9 @@ private:
   state::session_record session_; ///< id empty: none
   virtual_time renewed_{0};
   virtual_time asleep_until_{0};
-  std::string wanted_, held_; ///< lock
+  std::string wanted_, held_; ///< lock, or slot of the semaphore that has a key for each
+  std::uint64_t slot_ = 0;    ///< to be tried next
+  virtual_time delay_left_{0}; ///< of what it wants
   // of the semaphore: what it saw last
   bool entered_ = false, holds_ = false;
   bool seen_ = false;

@@ -24,7 +24,7 @@ caf::resumable* resumable_of(const caf::actor& a) {
 
 const char* name_of(actor_kind k) {
   constexpr const char* names[] = {"raft_peer",   "fsm",   "watch_registry", "session_reaper", "log_writer",
-                                   "checkpointer", "links", "gateway",        "client"};
+                                   "checkpointer", "links", "gateway",        "client", "lock_delay_tracker"};
   return names[static_cast<std::size_t>(k)];
 }
 

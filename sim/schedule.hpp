@@ -14,7 +14,7 @@
 
 namespace belay::sim {
 
-enum class actor_kind : std::uint8_t { raft_peer, fsm, watches, reaper, log, checkpoints, links, gateway, client };
+enum class actor_kind : std::uint8_t { raft_peer, fsm, watches, reaper, log, checkpoints, links, gateway, client, delays };
 const char* name_of(actor_kind k);
 
 /// One living actor of the simulation.

@@ -207,6 +207,8 @@ void workload::lock_turn(client_state& c, std::uint64_t drawn) {
   auto wanted = c.locks->next(drawn, history_.size() + 1, time_.now());
   if (auto* command = std::get_if<state::command>(&wanted))
     c.pending = ask(c.number, *node, std::move(*command), std::nullopt);
+  else if (auto* later = std::get_if<lock_client::acquire_later>(&wanted))
+    c.pending = ask(c.number, *node, std::move(later->acquire), std::nullopt, {}, later->left);
   else if (auto* read = std::get_if<http::read_request>(&wanted))
     c.pending = ask(c.number, *node, std::nullopt, std::move(*read));
   else if (auto* renewal = std::get_if<session_renewal>(&wanted))
@@ -283,7 +285,8 @@ std::uint64_t workload::read(std::size_t node, const std::string& key, http::con
 }
 
 std::uint64_t workload::ask(std::size_t client, std::size_t node, std::optional<state::command> write,
-                            std::optional<http::read_request> read, std::optional<session_renewal> renewal) {
+                            std::optional<http::read_request> read, std::optional<session_renewal> renewal,
+                            virtual_time delay) {
   auto& o = history_.emplace_back();
   o.id = history_.size();
   o.client = client;
@@ -302,8 +305,10 @@ std::uint64_t workload::ask(std::size_t client, std::size_t node, std::optional<
   const auto id = nodes_.next_request(node);
   pending_.emplace(address{node, o.node_life, id}, o.id);
   const auto& wires = nodes_.wires(node);
-  virtual_time wait{0};
-  if (o.write) {
+  virtual_time wait = delay;
+  if (delay > delay.zero()) {
+    caf::anon_send(wires.delays, actors::await_lock_delay{id, *o.write, delay});
+  } else if (o.write) {
     // As the gateway: the state machine looks first at what it may refuse without a log entry.
     const auto* plain = std::get_if<state::kv_write>(&*o.write);
     const bool part = o.client < clients_.size() && clients_[o.client].moving;
@@ -338,8 +343,12 @@ void workload::give_up(std::uint64_t id, const std::string& why) {
   auto& o = history_[id - 1];
   const auto it = std::find_if(pending_.begin(), pending_.end(), [id](const auto& p) { return p.second == id; });
   if (it != pending_.end()) {
-    if (o.read && nodes_.state(o.node) != node_state::down && nodes_.life(o.node) == o.node_life)
-      caf::anon_send(nodes_.wires(o.node).fsm, actors::cancel_query{std::get<2>(it->first)});
+    const bool there = nodes_.state(o.node) != node_state::down && nodes_.life(o.node) == o.node_life;
+    const actors::cancel_query cancel{std::get<2>(it->first)};
+    if (there && o.read)
+      caf::anon_send(nodes_.wires(o.node).fsm, cancel);
+    else if (there && o.write)
+      caf::anon_send(nodes_.wires(o.node).delays, cancel);
     pending_.erase(it);
   }
   o.result = outcome::unknown;

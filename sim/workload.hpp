@@ -110,7 +110,8 @@ private:
   state::kv_op op(state::kv_verb verb, std::string key);
   std::optional<std::size_t> some_node(std::uint64_t drawn) const;
   std::uint64_t ask(std::size_t client, std::size_t node, std::optional<state::command> write,
-                    std::optional<http::read_request> read, std::optional<session_renewal> renewal = {});
+                    std::optional<http::read_request> read, std::optional<session_renewal> renewal = {},
+                    virtual_time delay = {}); ///< of a lock that is asked for when it is over
   void give_up(std::uint64_t id, const std::string& why);
   void finish(operation& o);
   void complain(const char* checker, const broken& b);

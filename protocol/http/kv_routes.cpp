@@ -58,7 +58,7 @@ action get_key(request_context& c, const query_options& o) {
   return filtered_read(c, std::move(q), o);
 }
 
-action put_key(request_context& c) {
+action put_key(request_context& c, const query_options& o) {
   if (auto r = refuse_namespace(c))
     return std::move(*r);
   if (c.argument.empty())
@@ -87,7 +87,9 @@ action put_key(request_context& c) {
   }
   op.key = c.argument;
   op.value = make_payload(std::string(c.request.body));
-  return write_request{state::kv_write{std::move(op)}};
+  // Consul has no use for it here (docs/http-extensions.md).
+  const bool waits = op.verb == state::kv_verb::lock && !c.query.get("wait").empty();
+  return write_request{state::kv_write{std::move(op)}, waits ? o.wait : std::chrono::nanoseconds{0}};
 }
 
 action delete_key(request_context& c) {
@@ -121,7 +123,7 @@ action kv_route(request_context& c) {
     return std::move(*r);
   if (c.request.method == "GET")
     return get_key(c, o);
-  return c.request.method == "PUT" ? put_key(c) : delete_key(c);
+  return c.request.method == "PUT" ? put_key(c, o) : delete_key(c);
 }
 
 } // namespace belay::http

@@ -51,6 +51,8 @@ struct read_request {
 /// A write of the replicated state.
 struct write_request {
   state::command command;
+  /// An acquire that is refused for a lock-delay waits so long for its end; zero: not at all.
+  std::chrono::nanoseconds lock_wait{0};
 };
 
 struct session_renew {

@@ -4,6 +4,7 @@
 #include "actors/health_checks.hpp"
 #include "actors/log.hpp"
 #include "actors/log_writer.hpp"
+#include "actors/lock_delay_tracker.hpp"
 #include "actors/session_reaper.hpp"
 #include "actors/watch_registry.hpp"
 #include "protocol/wire/command_codec.hpp"
@@ -184,6 +185,7 @@ void cluster_fixture::spawn_actors(std::size_t index) {
   w.checkpoints = system_.spawn<checkpointer>(n.wires, n.checkpoints, applied.index, m);
   w.watches = system_.spawn<watch_registry>(nullptr, n.wires, m);
   w.reaper = system_.spawn<session_reaper>(nullptr, n.wires, sessions);
+  w.delays = system_.spawn<lock_delay_tracker>(nullptr, n.wires);
   w.fsm = system_.spawn<fsm>(nullptr, n.wires, machine_settings, machine, applied, n.numbers, m);
   w.raft_peer = system_.spawn<raft_peer>(nullptr, n.wires, peer_settings, n.self, std::move(formation),
                                          std::move(restored), n.numbers, m);
@@ -202,6 +204,7 @@ void cluster_fixture::spawn_actors(std::size_t index) {
   list(w.checkpoints);
   list(w.watches);
   list(w.reaper);
+  list(w.delays);
   list(w.fsm);
   list(w.raft_peer);
   list(w.links);
@@ -311,6 +314,12 @@ call cluster_fixture::write(std::size_t index, const state::command& c) {
   return made;
 }
 
+call cluster_fixture::write_later(std::size_t index, const state::command& c, milliseconds left) {
+  const auto made = next_call(index);
+  caf::anon_send(nodes_[index].wires->delays, await_lock_delay{made.id, c, left});
+  return made;
+}
+
 call cluster_fixture::put(std::size_t index, const std::string& key, const std::string& value) {
   const auto made = next_call(index);
   caf::anon_send(nodes_[index].wires->raft_peer,
@@ -340,6 +349,7 @@ call cluster_fixture::read(std::size_t index, const state::query& q, http::consi
 
 void cluster_fixture::cancel(const call& c) {
   caf::anon_send(nodes_[c.node].wires->fsm, cancel_query{c.id});
+  caf::anon_send(nodes_[c.node].wires->delays, cancel_query{c.id});
 }
 
 bool cluster_fixture::answered(const call& c) {
@@ -366,13 +376,14 @@ log_index cluster_fixture::put_done(std::size_t index, const std::string& key, c
   return r.index;
 }
 
-std::string cluster_fixture::session(std::size_t index, seconds ttl) {
+std::string cluster_fixture::session(std::size_t index, seconds ttl, milliseconds lock_delay) {
   pass(milliseconds(200)); // a new leader registers the members, whose node the session needs
   state::session_create c;
   c.session.id = uuid_of(0xabc000 + ++sessions_);
   c.session.node = nodes_[index].self.name;
   c.session.ttl = std::to_string(ttl.count()) + "s";
   c.session.ttl_ns = std::chrono::nanoseconds(ttl).count();
+  c.session.lock_delay_ns = std::chrono::nanoseconds(lock_delay).count();
   c.session.checks.emplace();
   const auto r = written(write(index, c));
   REQUIRE(r.outcome == wire::call_outcome::done);

@@ -93,6 +93,8 @@ public:
 
   // ---- clients; the answers are collected
   call write(std::size_t node, const state::command& c);
+  /// An acquire that waits for the end of a lock-delay, which lasts so long.
+  call write_later(std::size_t node, const state::command& c, milliseconds left);
   call put(std::size_t node, const std::string& key, const std::string& value);
   call renew(std::size_t node, const std::string& session);
   /// @param min_index 0: not blocking
@@ -112,7 +114,7 @@ public:
   /// Writes and waits; the write must be done.
   log_index put_done(std::size_t node, const std::string& key, const std::string& value);
   /// Creates a session and waits. @returns its id
-  std::string session(std::size_t node, seconds ttl);
+  std::string session(std::size_t node, seconds ttl, milliseconds lock_delay = {});
   /// What a stale read of that key says there and now; "(none)": no such key.
   std::string stale(std::size_t node, const std::string& key);
 

@@ -1,5 +1,7 @@
 #include "tests/actors/http_gateway_fixture.hpp"
 
+#include "actors/lock_delay_tracker.hpp"
+
 #include <caf/send.hpp>
 
 #include <catch2/catch.hpp>
@@ -24,7 +26,12 @@ fsm_actor::behavior_type fake_fsm(fsm_actor::pointer self, std::shared_ptr<backs
       [=](const check_write& w) {
         std::lock_guard lock(b->mutex);
         b->checked.push_back(w);
-        self->send(wires->gateways[0], write_results{{{w.id, wire::call_outcome::done, false, {}, {}}}});
+        state::reply r = false;
+        if (!b->check_replies.empty()) {
+          r = b->check_replies.back();
+          b->check_replies.pop_back();
+        }
+        self->send(wires->gateways[0], write_results{{{w.id, wire::call_outcome::done, std::move(r), {}, {}}}});
       },
       [=](const read_query& q) {
         std::lock_guard lock(b->mutex);
@@ -195,6 +202,7 @@ gateway_fixture::gateway_fixture(gateway_settings settings) : system_(config_), 
   settings.listen = {{"127.0.0.1", 0, {}}};
   wires_->fsm = system_.spawn(fake_fsm, behind_, wires_);
   wires_->raft_peer = system_.spawn(fake_raft_peer, behind_, wires_);
+  wires_->delays = system_.spawn<lock_delay_tracker>(nullptr, wires_);
   const auto gateway = system_.spawn<http_gateway>(&host_, wires_, std::move(settings), metrics_);
   wires_->gateways.push_back(gateway);
   auto* g = static_cast<http_gateway*>(caf::actor_cast<caf::abstract_actor*>(gateway));
@@ -209,6 +217,7 @@ gateway_fixture::~gateway_fixture() {
   stop();
   caf::anon_send(wires_->fsm, stop_atom::value);
   caf::anon_send(wires_->raft_peer, stop_atom::value);
+  caf::anon_send(wires_->delays, stop_atom::value);
   system_.await_all_actors_done();
   *wires_ = {};
   stays_.reset();

@@ -24,6 +24,7 @@ struct backstage {
   std::mutex mutex;
   std::vector<propose_write> writes;
   std::vector<check_write> checked; ///< answered `false`
+  std::vector<state::reply> check_replies; ///< or with these, as long as there are any; the last first
   std::vector<read_query> reads;
   std::vector<request_id> cancelled;
   bool hold_writes = false; ///< they are kept for the test to answer
@@ -38,6 +39,10 @@ struct backstage {
   std::size_t read_count() {
     std::lock_guard lock(mutex);
     return reads.size();
+  }
+  std::size_t check_count() {
+    std::lock_guard lock(mutex);
+    return checked.size();
   }
   std::size_t cancel_count() {
     std::lock_guard lock(mutex);

@@ -40,6 +40,17 @@ TEST_CASE("keys are what the path says once it is decoded") {
     CHECK(std::get<state::kv_get>(read_asked("GET", t.target).query).key == t.key);
 }
 
+TEST_CASE("an acquire may say how long it waits for the end of a lock-delay") {
+  const auto wait_of = [](std::string_view target) {
+    return std::get<write_request>(ask("PUT", target).action).lock_wait;
+  };
+  CHECK(wait_of("/v1/kv/k?acquire=S&wait=1500ms") == std::chrono::milliseconds(1500));
+  CHECK(wait_of("/v1/kv/k?acquire=S").count() == 0);
+  CHECK(wait_of("/v1/kv/k?acquire=S&wait=9h") == usual_settings().max_query_time);
+  CHECK(wait_of("/v1/kv/k?release=S&wait=10s").count() == 0);
+  CHECK(wait_of("/v1/kv/k?wait=10s").count() == 0);
+}
+
 TEST_CASE("PUT becomes set, cas, lock or unlock with value and flags") {
   auto op = written<state::kv_write>("PUT", "/v1/kv/k", std::string_view("a\0b", 3)).op;
   CHECK(op.verb == kv_verb::set);

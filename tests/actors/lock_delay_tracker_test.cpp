@@ -1,0 +1,87 @@
+// Acquires that wait for the end of a lock-delay.
+
+#include "tests/actors/cluster_fixture.hpp"
+
+#include <catch2/catch.hpp>
+
+using namespace belay;
+using namespace belay::actors;
+using namespace belay::actors::testing;
+
+namespace {
+
+constexpr milliseconds delay{5'000};
+// The way through the log, and what cluster time is behind the clock.
+constexpr milliseconds slack{200};
+
+state::command acquire(const std::string& session) {
+  state::kv_op o;
+  o.verb = state::kv_verb::lock;
+  o.key = "lock";
+  o.value = make_payload("mine");
+  o.session = session;
+  return state::kv_write{std::move(o)};
+}
+
+/// A session whose lock-delay begins now. @returns when the lock was lost
+monotonic_time lose_the_lock(cluster_fixture& c, std::size_t node) {
+  const auto holder = c.session(node, seconds(3600), delay);
+  CHECK(std::get<bool>(c.written(c.write(node, acquire(holder))).reply));
+  c.written(c.write(node, state::session_destroy{{holder}, "destroyed"}));
+  return c.now();
+}
+
+} // namespace
+
+TEST_CASE("an acquire waits for the end of the lock-delay, on any server", "[actors][locks]") {
+  cluster_fixture c;
+  const auto leader = c.leader();
+  const bool through_leader = GENERATE(true, false);
+  const auto node = through_leader ? leader : c.all_but(leader).front();
+  const auto next = c.session(leader, seconds(3600));
+  const auto lost = lose_the_lock(c, leader);
+
+  const auto refused = c.written(c.write(node, acquire(next)));
+  CHECK_FALSE(std::get<bool>(refused.reply));
+  CHECK(refused.reply.note.why == state::refused_for::lock_delay);
+  const milliseconds left(refused.reply.note.retry_after_ms);
+  CHECK(left <= delay);
+  CHECK(left > delay - slack);
+
+  const auto waiting = c.write_later(node, acquire(next), left);
+  c.pass(left - milliseconds(100));
+  CHECK_FALSE(c.answered(waiting));
+  const auto granted = c.written(waiting);
+  CHECK(std::get<bool>(granted.reply));
+  CHECK(c.now() - lost >= delay - slack);
+  CHECK(c.now() - lost <= delay + slack);
+}
+
+TEST_CASE("who waits for a lock-delay outlives the leader", "[actors][locks]") {
+  cluster_fixture c;
+  const auto leader = c.leader();
+  const auto node = c.all_but(leader).front();
+  const auto next = c.session(node, seconds(3600));
+  lose_the_lock(c, leader);
+  const auto waiting = c.write_later(node, acquire(next), delay);
+  c.pass(seconds(1));
+  c.crash(leader);
+  const auto r = c.written(waiting);
+  REQUIRE(r.outcome == wire::call_outcome::done);
+  // The new leader's clock may be a little behind: then it says how much is left, and the gateway waits again.
+  if (!std::get<bool>(r.reply))
+    CHECK(r.reply.note.retry_after_ms <= static_cast<std::uint64_t>(slack.count()));
+}
+
+TEST_CASE("who does not wait any more is not tried again", "[actors][locks]") {
+  cluster_fixture c;
+  const auto leader = c.leader();
+  const auto next = c.session(leader, seconds(3600));
+  lose_the_lock(c, leader);
+  const auto waiting = c.write_later(leader, acquire(next), delay);
+  c.cancel(waiting);
+  c.pass(2 * delay);
+  CHECK_FALSE(c.answered(waiting));
+  const auto r = c.found(c.get(leader, "lock"));
+  CHECK(std::get<state::kv_entries>(std::get<state::query_result>(r.answer).data).entries.front()->session.empty());
+}
