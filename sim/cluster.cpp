@@ -307,14 +307,16 @@ std::optional<std::size_t> cluster::leader() const {
   return found;
 }
 
-raft::configuration cluster::configuration() const {
+std::optional<raft::configuration> cluster::configuration() const {
   const raft::core* most = nullptr;
   for (std::size_t i = 0; i < nodes_.size(); ++i) {
     const auto* c = core(i);
     if (c != nullptr && (most == nullptr || c->commit_index() > most->commit_index()))
       most = c;
   }
-  return most == nullptr ? raft::configuration{} : most->config();
+  if (most == nullptr || most->config().joint() || most->config() != most->meta_at_commit().config)
+    return std::nullopt;
+  return most->config();
 }
 
 std::optional<std::size_t> cluster::node_of(node_id id) const {

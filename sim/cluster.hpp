@@ -57,8 +57,9 @@ public:
   bool has_lease(std::size_t node) const;
   /// Serves as the leader of the highest term; nullopt: nobody does.
   std::optional<std::size_t> leader() const;
-  /// The configuration in force at whoever knows the most.
-  raft::configuration configuration() const;
+  /// The configuration in force at whoever knows the most; nullopt: a change is on its way, so that others may still
+  /// need a majority of the one before.
+  std::optional<raft::configuration> configuration() const;
   std::optional<std::size_t> node_of(node_id id) const;
 
   simulated_disk& disk(std::size_t node) { return *nodes_[node].disk; }

@@ -241,7 +241,7 @@ bool nemesis::may_lose_a_disk(std::size_t node) const {
     return false;
   const auto* core = nodes_.core(*leader);
   const auto& config = core->config();
-  if (config.joint())
+  if (config.joint() || config != core->meta_at_commit().config)
     return false;
   if (const auto& l = config.learners; std::find(l.begin(), l.end(), nodes_.id_of(node)) != l.end())
     return true; // counted nowhere
@@ -266,8 +266,8 @@ bool nemesis::may_lose_a_disk(std::size_t node) const {
 
 bool nemesis::may_damage_a_disk() const {
   const auto config = nodes_.configuration();
-  return damaged_.empty() && stay_down_.empty() && !config.joint() && config.voters.size() >= 3 &&
-         std::all_of(config.members.begin(), config.members.end(),
+  return damaged_.empty() && stay_down_.empty() && config && config->voters.size() >= 3 &&
+         std::all_of(config->members.begin(), config->members.end(),
                      [this](const raft::member& m) { return nodes_.node_of(m.id).has_value(); });
 }
 
@@ -690,11 +690,10 @@ std::set<std::size_t> nemesis::heal() {
   const auto config = nodes_.configuration();
   // Leaving some nodes broken is fair only where the others are certainly a majority of every set that counts.
   std::size_t spare = 0;
-  const bool all_here = std::all_of(config.members.begin(), config.members.end(),
-                                    [this](const raft::member& m) { return nodes_.node_of(m.id).has_value(); });
-  if (all_here && !swarm_.faults.reconfigure && !config.joint() && config.learners.empty() &&
-      config.voters.size() >= 3 && damaged_.empty())
-    spare = (config.voters.size() - 1) / 2;
+  const auto here = [this](const raft::member& m) { return nodes_.node_of(m.id).has_value(); };
+  if (config && std::all_of(config->members.begin(), config->members.end(), here) && !swarm_.faults.reconfigure &&
+      config->learners.empty() && config->voters.size() >= 3 && damaged_.empty())
+    spare = (config->voters.size() - 1) / 2;
   if (spare < stay_down_.size())
     stay_down_.clear();
   const auto broken = swarm_.faults.kill || swarm_.faults.partition || swarm_.faults.pause ? draw(spare + 1) : 0;

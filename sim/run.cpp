@@ -246,9 +246,9 @@ private:
   /// Well, and in the configuration.
   std::vector<std::size_t> members() {
     std::vector<std::size_t> found;
-    const auto config = nodes_.configuration();
+    const auto leader = agreed_leader();
     for (auto i : well_)
-      if (nodes_.running(i) && config.is_voter(nodes_.id_of(i)))
+      if (leader && nodes_.running(i) && nodes_.view(*leader).config.is_voter(nodes_.id_of(i)))
         found.push_back(i);
     return found;
   }
