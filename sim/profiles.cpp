@@ -21,6 +21,7 @@ std::vector<profile> all_profiles() {
   endurance.name = "endurance";
   endurance.chaos = seconds(560);
   endurance.calm = seconds(40);
+  endurance.longest_partition = seconds(90); // as long as Jepsen's: sessions end, logs grow far apart
   return {swarm, calm, brief, endurance};
 }
 

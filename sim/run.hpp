@@ -21,6 +21,7 @@ struct profile {
   std::vector<std::size_t> nodes = {3, 5};  ///< one of them is drawn
   std::chrono::seconds chaos{45};           ///< faults everywhere
   std::chrono::seconds calm{15};            ///< a majority is healed; progress is demanded
+  std::chrono::seconds longest_partition{0}; ///< a quarter of the partitions last so long; zero: none lasts long
   bool faults = true;                       ///< false: none at all
   std::uint32_t operations_per_second = 40; ///< of all clients together, about
 };

@@ -105,6 +105,7 @@ swarm draw_swarm(tape& choices, const profile& p) {
   s.patience = o.one_of({milliseconds(8000), milliseconds(1000), milliseconds(20'000)});
   s.lockers = o.one_of({std::size_t{0}, std::size_t{4}, std::size_t{6}});
   s.snapshots = o.one_in(5);
+  s.longest_partition = p.longest_partition;
   return s;
 }
 

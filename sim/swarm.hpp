@@ -45,6 +45,7 @@ struct swarm {
   virtual_time disk_latency{std::chrono::microseconds(80)};
   std::size_t slow_disk = SIZE_MAX; ///< the node whose log takes 8 times as long to write; none
   std::chrono::milliseconds nemesis_interval{500};
+  virtual_time longest_partition{0};
   actors::raft_peer_settings peer;
   actors::fsm_settings machine;
   std::size_t segment_bytes = 16384;
