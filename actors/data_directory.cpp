@@ -1,13 +1,12 @@
 #include "actors/data_directory.hpp"
 
-#include <fcntl.h>
+#include "storage/file_system.hpp"
+
 #include <sys/random.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstdio>
-#include <cstring>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <optional>
@@ -21,31 +20,11 @@ namespace {
 
 constexpr auto format_line = "belay-data-directory 1";
 
-std::string system_error(const std::string& what, const std::string& path) {
-  return what + " " + path + ": " + std::strerror(errno);
-}
-
 status write_durably(const std::string& path, const std::string& text) {
-  const auto temporary = path + ".new";
-  const int fd = open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-  if (fd < 0)
-    return failure{system_error("cannot create", temporary)};
-  const bool written = write(fd, text.data(), text.size()) == static_cast<ssize_t>(text.size()) && fsync(fd) == 0;
-  const auto error = written ? std::string{} : system_error("cannot write", temporary);
-  close(fd);
-  if (!written)
-    return failure{error};
-  if (rename(temporary.c_str(), path.c_str()) != 0)
-    return failure{system_error("cannot rename", temporary)};
-  const int dir = open(fs::path(path).parent_path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (dir < 0 || fsync(dir) != 0) {
-    const auto why = system_error("cannot sync the directory of", path);
-    if (dir >= 0)
-      close(dir);
-    return failure{why};
-  }
-  close(dir);
-  return done{};
+  auto& files = storage::posix_file_system();
+  if (auto s = storage::replace_file(files, path, text, true); !s)
+    return s;
+  return files.sync_directory(fs::path(path).parent_path().string());
 }
 
 std::string hex(std::uint64_t v) {

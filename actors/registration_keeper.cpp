@@ -12,8 +12,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr auto unfinished = ".new";
-
 status replace(const std::string& path, const std::string& bytes, bool durable) {
   if (bytes.empty()) {
     std::error_code wrong;
@@ -22,17 +20,7 @@ status replace(const std::string& path, const std::string& bytes, bool durable) 
       return failure{"cannot remove " + path + ": " + wrong.message()};
     return done{};
   }
-  auto& files = storage::posix_file_system();
-  const auto fresh = path + unfinished;
-  auto f = files.open(fresh, storage::open_mode::fresh);
-  if (!f)
-    return failure{f.error()};
-  if (auto s = (*f)->write_at(0, {bytes}); !s)
-    return s;
-  if (durable)
-    if (auto s = (*f)->sync(); !s)
-      return s;
-  return files.rename(fresh, path);
+  return storage::replace_file(storage::posix_file_system(), path, bytes, durable);
 }
 
 } // namespace
@@ -69,7 +57,7 @@ result<std::vector<std::pair<std::string, std::string>>> open_registrations(cons
   std::vector<std::pair<std::string, std::string>> found;
   for (const auto& each : fs::directory_iterator(directory, wrong)) {
     const auto name = each.path().filename().string();
-    if (each.path().extension() == unfinished) { // the node stopped before it was renamed
+    if (each.path().extension() == storage::unfinished_extension) { // the node stopped before it was renamed
       std::error_code ignored;
       fs::remove(each.path(), ignored);
       continue;

@@ -64,5 +64,10 @@ file_system& posix_file_system();
 
 /// All of a file.
 result<std::string> read_whole(file& f);
+/// What a file that is being replaced ends with; one that is found was not finished, and means nothing.
+inline constexpr std::string_view unfinished_extension = ".new";
+/// Puts a file of these bytes in the place of `path`, in one step. What it holds is durable if that is wanted, its name
+/// after sync_directory().
+status replace_file(file_system& files, const std::string& path, std::string_view bytes, bool durable);
 
 } // namespace belay::storage

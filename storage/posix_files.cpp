@@ -208,4 +208,17 @@ result<std::string> read_whole(file& f) {
   return all;
 }
 
+status replace_file(file_system& files, const std::string& path, std::string_view bytes, bool durable) {
+  const auto unfinished = path + std::string(unfinished_extension);
+  auto f = files.open(unfinished, open_mode::fresh);
+  if (!f)
+    return failure{f.error()};
+  if (auto s = (*f)->write_at(0, {bytes}); !s)
+    return s;
+  if (durable)
+    if (auto s = (*f)->sync(); !s)
+      return s;
+  return files.rename(unfinished, path);
+}
+
 } // namespace belay::storage
