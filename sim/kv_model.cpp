@@ -735,6 +735,11 @@ bool kv_model::restored_between(log_index after, log_index up_to) const {
   return std::any_of(restores_.begin(), restores_.end(), [&](log_index at) { return after < at && at <= up_to; });
 }
 
+log_index kv_model::last_restore(log_index up_to) const {
+  const auto next = std::upper_bound(restores_.begin(), restores_.end(), up_to);
+  return next == restores_.begin() ? log_index{} : *std::prev(next);
+}
+
 // ---- entries
 
 bool same_entry(const state::kv_entry& a, const state::kv_entry& b) {

@@ -62,6 +62,8 @@ public:
   /// When a restore came into force.
   const std::vector<log_index>& restores() const { return restores_; }
   bool restored_between(log_index after, log_index up_to) const;
+  /// Zero: none so far. @returns at most up_to
+  log_index last_restore(log_index up_to) const;
   /// Changes of keys that are not doubtful.
   const std::vector<kv_change>& changes() const { return changes_; }
   /// Between two of these no read of keys can change its answer or its index.

@@ -68,10 +68,7 @@ void watch_checker::begun(const operation& op) {
   const auto last = last_.find({op.client, op.node, op.node_life, question_text(w.query)});
   if (last != last_.end())
     w.last_index = last->second;
-  const auto& changes = keys_.changes();
-  w.scanned = static_cast<std::size_t>(std::upper_bound(changes.begin(), changes.end(), w.min_index,
-                                                        [](log_index i, const kv_change& c) { return i < c.index; }) -
-                                       changes.begin());
+  w.scanned = changes_up_to(w.min_index);
   look(waiting_[op.id] = std::move(w), n, op.invoked);
 }
 
@@ -79,18 +76,20 @@ void watch_checker::held(std::uint64_t operation_id, virtual_time now) {
   const auto it = waiting_.find(operation_id);
   if (it == waiting_.end())
     return;
-  if (!it->second.parked_at)
-    it->second.parked_at = nodes_[it->second.node].applied;
   auto& w = it->second;
-  if (!w.is_held && !w.news.is_zero() && keys_.restored_between(w.news, *w.parked_at)) { // gone again before it was looked at
+  if (w.parked_at)
+    return;
+  w.parked_at = nodes_[w.node].applied;
+  if (const auto restored = keys_.last_restore(*w.parked_at); restored > w.news && !w.news.is_zero()) {
+    // Gone again before it was looked at, with all that was there before the restore.
     w.news = {};
     w.due.reset();
+    w.scanned = std::max(w.scanned, changes_up_to(restored));
+    look(w, nodes_[w.node], now);
   }
-  if (it->second.is_held)
-    return;
-  it->second.is_held = true;
-  if (it->second.due)
-    it->second.due = now + rules_.slack;
+  if (!w.is_held && w.due)
+    w.due = now + rules_.slack;
+  w.is_held = true;
 }
 
 broken watch_checker::ended(const operation& op) {
@@ -158,6 +157,13 @@ broken watch_checker::node_resumed(std::size_t node, virtual_time now) {
     if (w.node == node && !w.news.is_zero())
       w.due = now + rules_.slack;
   return overdue(now);
+}
+
+std::size_t watch_checker::changes_up_to(log_index i) const {
+  const auto& changes = keys_.changes();
+  return static_cast<std::size_t>(std::upper_bound(changes.begin(), changes.end(), i,
+                                                   [](log_index i, const kv_change& c) { return i < c.index; }) -
+                                  changes.begin());
 }
 
 /// A change is news only if the index that the contract promises is above the one waited for: reaped tombstones, or an

@@ -65,6 +65,8 @@ private:
 
   void look(waiting& w, const node_state& n, virtual_time now) const;
   broken overdue(virtual_time now) const;
+  /// How many of the model's changes there are up to that entry.
+  std::size_t changes_up_to(log_index i) const;
   log_index sure_index(const state::query& q, log_index s) const;
 
   const kv_model& keys_;

@@ -34,11 +34,6 @@ struct log_writer {
 log_index i(std::uint64_t v) {
   return log_index{v};
 }
-/// As many commands as it takes; the rows of the archive are not the model's business.
-std::vector<state::command> restore(const std::string& id, std::uint64_t archive) {
-  const auto rows = std::make_shared<const std::vector<state::dirty_row>>();
-  return {state::restore_begin{id, i(archive)}, state::restore_rows{id, 0, rows}, state::restore_commit{id, 1}};
-}
 std::string exact(index_bounds b) {
   return b.low == b.high ? to_string(b.low) : to_string(b.low) + ".." + to_string(b.high);
 }

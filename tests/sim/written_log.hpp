@@ -5,8 +5,10 @@
 #include "protocol/state/commands.hpp"
 #include "protocol/wire/command_codec.hpp"
 
+#include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace belay::sim {
 
@@ -44,6 +46,11 @@ inline state::node_op write_of_node(std::string name) {
   op.node.node = std::move(name);
   op.node.address = "10.0.0.1";
   return op;
+}
+/// As many commands as it takes; the rows of the archive are not the models' business.
+inline std::vector<state::command> restore(const std::string& id, std::uint64_t archive) {
+  const auto rows = std::make_shared<const std::vector<state::dirty_row>>();
+  return {state::restore_begin{id, log_index{archive}}, state::restore_rows{id, 0, rows}, state::restore_commit{id, 1}};
 }
 template <class... Ops>
 state::command txn(Ops... ops) {
