@@ -1,8 +1,8 @@
 #include "sim/cluster.hpp"
 
 #include "actors/checkpointer.hpp"
-#include "actors/log_writer.hpp"
 #include "actors/lock_delay_tracker.hpp"
+#include "actors/log_writer.hpp"
 #include "actors/session_reaper.hpp"
 #include "actors/watch_registry.hpp"
 #include "protocol/base/probe.hpp"
@@ -314,7 +314,7 @@ std::optional<raft::configuration> cluster::configuration() const {
     if (c != nullptr && (most == nullptr || c->commit_index() > most->commit_index()))
       most = c;
   }
-  if (most == nullptr || most->config().joint() || most->config() != most->meta_at_commit().config)
+  if (most == nullptr || !raft::settled(*most))
     return std::nullopt;
   return most->config();
 }

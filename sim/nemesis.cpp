@@ -105,8 +105,7 @@ void nemesis::act() {
     if (f.one_way) {
       hurt("one-way");
       const auto other = (*victim + 1 + draw(nodes_.size() - 1)) % nodes_.size();
-      net_.cut(*victim, other);
-      mend_later({{*victim, other}});
+      cut({{*victim, other}});
     }
     break;
   case action::reset:
@@ -237,9 +236,9 @@ bool nemesis::may_lose_a_disk(std::size_t node) const {
   if (!leader || *leader == node)
     return false;
   const auto* core = nodes_.core(*leader);
-  const auto& config = core->config();
-  if (config.joint() || config != core->meta_at_commit().config)
+  if (!raft::settled(*core))
     return false;
+  const auto& config = core->config();
   if (const auto& l = config.learners; std::find(l.begin(), l.end(), nodes_.id_of(node)) != l.end())
     return true; // counted nowhere
   // Everybody else is a living member that has all that is committed: nothing depends on this disk alone.
@@ -356,43 +355,41 @@ void nemesis::tempt_to_forget(std::size_t leader, forgetting how) {
 
 // ---- wires and clocks
 
-void nemesis::mend_later(std::vector<std::pair<std::size_t, std::size_t>> directions, virtual_time at_least) {
-  time_.after(some_time() + at_least, [this, directions = std::move(directions)] {
-    for (const auto& [from, to] : directions)
+void nemesis::cut(directions what, virtual_time at_least) {
+  for (const auto& [from, to] : what)
+    net_.cut(from, to);
+  time_.after(some_time() + at_least, [this, what = std::move(what)] {
+    for (const auto& [from, to] : what)
       if (!stay_down_.contains(from) && !stay_down_.contains(to))
         net_.mend(from, to);
   });
 }
 
 void nemesis::cut_off(std::size_t node, bool inwards, bool outwards, virtual_time at_least) {
-  std::vector<std::pair<std::size_t, std::size_t>> directions;
+  directions all;
   for (std::size_t i = 0; i < nodes_.size(); ++i) {
     if (i == node)
       continue;
     if (inwards)
-      directions.emplace_back(i, node);
+      all.emplace_back(i, node);
     if (outwards)
-      directions.emplace_back(node, i);
+      all.emplace_back(node, i);
   }
-  for (const auto& [from, to] : directions)
-    net_.cut(from, to);
   trace_.line(time_.now(), node, "is cut off");
-  mend_later(std::move(directions), at_least);
+  cut(std::move(all), at_least);
 }
 
 void nemesis::split(std::uint64_t sides) {
   hurt("partition");
-  std::vector<std::pair<std::size_t, std::size_t>> directions;
+  directions across;
   for (std::size_t a = 0; a < nodes_.size(); ++a)
     for (std::size_t b = 0; b < nodes_.size(); ++b)
       if ((sides >> a & 1) != (sides >> b & 1))
-        directions.emplace_back(a, b);
-  for (const auto& [from, to] : directions)
-    net_.cut(from, to);
+        across.emplace_back(a, b);
   trace_.line(time_.now(), nobody, "the network is split");
   const auto longest = swarm_.longest_partition;
   const bool lasts = longest > longest.zero() && draw(4) == 3;
-  mend_later(std::move(directions), lasts ? longest : milliseconds(400));
+  cut(std::move(across), lasts ? longest : shortest_cut);
 }
 
 void nemesis::disturb_clock(std::size_t node) {

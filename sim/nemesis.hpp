@@ -75,9 +75,12 @@ private:
   void tempt_to_forget(std::size_t leader, forgetting how);
   /// @param sides a bit for each node: who has it does not hear who has it not
   void split(std::uint64_t sides);
-  void cut_off(std::size_t node, bool inwards, bool outwards, virtual_time at_least = std::chrono::milliseconds(400));
-  void mend_later(std::vector<std::pair<std::size_t, std::size_t>> directions,
-                  virtual_time at_least = std::chrono::milliseconds(400));
+  static constexpr virtual_time shortest_cut = std::chrono::milliseconds(400);
+  using directions = std::vector<std::pair<std::size_t, std::size_t>>;
+  void cut_off(std::size_t node, bool inwards, bool outwards, virtual_time at_least = shortest_cut);
+  static directions both_ways(std::size_t a, std::size_t b) { return {{a, b}, {b, a}}; }
+  /// From the first to the second node of each, until some time after `at_least`.
+  void cut(directions what, virtual_time at_least = shortest_cut);
   void disturb_disk();
   void disturb_clock(std::size_t node);
 

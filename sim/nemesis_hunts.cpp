@@ -56,9 +56,7 @@ void nemesis::on_campaign(std::size_t node) {
   case 2: { // another one will have to ask the same voters, in the same term
     hurt("rival");
     const auto rival = (node + 1 + draw(nodes_.size() - 1)) % nodes_.size();
-    net_.cut(node, rival);
-    net_.cut(rival, node);
-    mend_later({{node, rival}, {rival, node}}, seconds(1));
+    cut(both_ways(node, rival), seconds(1));
     break;
   }
   case 3:
@@ -230,18 +228,16 @@ void nemesis::outrun(std::size_t leader) {
 // to campaign, the latter have just forgotten whom they heard.
 void nemesis::outwait(std::size_t leader) {
   std::vector<std::size_t> others;
-  std::vector<std::pair<std::size_t, std::size_t>> directions;
+  directions silent;
   for (std::size_t k = 1; k < nodes_.size(); ++k) {
     const auto i = (leader + k) % nodes_.size();
     if (k > nodes_.size() / 2) {
       others.push_back(i);
       continue;
     }
-    net_.cut(leader, i);
-    net_.cut(i, leader);
-    directions.insert(directions.end(), {{leader, i}, {i, leader}});
+    silent.insert(silent.end(), {{leader, i}, {i, leader}});
   }
-  mend_later(std::move(directions));
+  cut(std::move(silent));
   later(election_timeout() * static_cast<std::int64_t>(500 + draw(2500)) / 1000, [this, leader, others] {
     cut_off(leader, true, true);
     for (const auto i : others)

@@ -135,15 +135,20 @@ void observer::after(const enlisted& who) {
     look_at_checkpoint(who.node);
 }
 
+observer::seen_of_node& observer::seen_of(std::size_t node) {
+  auto& seen = seen_[node];
+  if (seen.id != nodes_.id_of(node)) {
+    seen = {};
+    seen.id = nodes_.id_of(node);
+  }
+  return seen;
+}
+
 void observer::look_at_checkpoint(std::size_t node) {
   const auto info = nodes_.disk(node).checkpoints()->info();
   if (!info || !*info)
     return;
-  auto& seen = seen_[node];
-  if (seen.id != nodes_.id_of(node)) {
-    seen.id = nodes_.id_of(node);
-    seen.checkpoint = {};
-  }
+  auto& seen = seen_of(node);
   if ((*info)->meta.index < seen.checkpoint)
     complain("checkpoints", "node " + std::to_string(node) + " had a checkpoint at " + to_string(seen.checkpoint) +
                                 " and put an older one in its place, at " + to_string((*info)->meta.index));
@@ -158,13 +163,9 @@ void observer::look_at_raft(std::size_t node) {
   const auto* core = nodes_.core(node);
   if (core == nullptr)
     return;
-  auto& seen = seen_[node];
+  auto& seen = seen_of(node);
   if (seen.life != nodes_.life(node)) {
-    if (seen.raft_id != core->self())
-      seen.steps = {};
-    else
-      seen.steps.forget();
-    seen.raft_id = core->self();
+    seen.steps.forget();
     seen.voted_for = {};
     seen.soft = {};
     seen.applied = {};

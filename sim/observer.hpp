@@ -54,7 +54,8 @@ private:
     raft::soft_state soft;
     log_index applied;
     log_index checkpoint;
-    node_id id, raft_id, voted_for;
+    node_id id; ///< a node whose disk was lost comes back as another one
+    node_id voted_for;
     int life = -1;
   };
   /// A part of a snapshot that is read again and again.
@@ -71,6 +72,7 @@ private:
 
   void look_at_raft(std::size_t node);
   void look_at_machine(std::size_t node);
+  seen_of_node& seen_of(std::size_t node);
   void look_at_checkpoint(std::size_t node);
   void take_committed(std::size_t node, const actors::committed_entries& c);
   void look_at_frames(std::size_t node, const actors::send_frames& frames);

@@ -25,6 +25,10 @@ const auto& inside(const core& c) {
       return std::string(#condition) + " | " + c.describe();                                                           \
   } while (false)
 
+bool settled(const core& c) {
+  return !c.config().joint() && c.config() == c.meta_at_commit().config;
+}
+
 broken_rule check_node(const core& c) {
   const auto& n = inside(c);
   RULE(n.log.base() <= n.delivered);

@@ -16,10 +16,13 @@ using broken_rule = std::optional<std::string>;
 /// One node by itself: log, commit and disk positions, role, progress. O(log length).
 broken_rule check_node(const core& c);
 
+/// Its configuration is not joint, and committed: none is on its way in or out.
+bool settled(const core& c);
+
 /// What of a node may only move one way: while its process lives and, as far as it was on disk, beyond that.
 class step_check {
 public:
-  /// Call after every step. The first call only remembers.
+  /// Call after every step. The first call after forget() compares with what the process before had on its disk.
   broken_rule observe(const core& c);
   /// The process ended: what is not on disk may be gone.
   void forget() { seen_ = false; }
@@ -38,8 +41,8 @@ private:
 /// All nodes together, and over time, restarts included.
 class cluster_check {
 public:
-  /// After a step of this node: election safety, one vote per term for ever, leader completeness, and that its
-  /// committed entries are those everybody else committed (log matching below the commit index).
+  /// After a step of this node: election safety, a leader has its votes, leader completeness, and that its committed
+  /// entries are those everybody else committed (log matching below the commit index).
   broken_rule observe(const core& c);
   /// A message that this node sends: what it promises must be on its disk, and no vote is given twice
   /// (dissertation 3.8, R19, R21). Of every node, or no leader has its votes.
@@ -58,9 +61,9 @@ private:
   };
   static fact fact_of(const entry& e);
 
-  std::map<term_id, node_id> leaders_;
   broken_rule vote_told(term_id term, node_id voter, node_id candidate, const core& c);
 
+  std::map<term_id, node_id> leaders_;
   std::map<std::pair<term_id, node_id>, node_id> votes_; ///< (term, voter) -> for whom, as told
   std::map<log_index, fact> committed_;
   std::map<log_index, term_id> committed_in_; ///< the lowest term of a node seen with the entry committed
