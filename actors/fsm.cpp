@@ -174,8 +174,8 @@ void fsm::publish(state::effects changed) {
   }
   if (of_sessions)
     send(wires_->reaper, publish_effects{changed});
-  if (of_everything && wires_->delays)
-    send(wires_->delays, publish_effects{changed});
+  if (of_everything)
+    send(wires_->delays, publish_effects{{state::everything_changed{}}});
   send(wires_->watches, publish_effects{std::move(changed)});
 }
 

@@ -14,13 +14,7 @@ lock_delay_tracker_actor::behavior_type lock_delay_tracker::make_behavior() {
   return {
       [this](await_lock_delay& a) { await(std::move(a)); },
       [this](const cancel_query& c) { forget(c.id); },
-      [this](const publish_effects& e) {
-        const bool all = std::any_of(e.changed.begin(), e.changed.end(), [](const state::effect& each) {
-          return std::holds_alternative<state::everything_changed>(each);
-        });
-        if (all)
-          try_again(monotonic_time::max());
-      },
+      [this](const publish_effects&) { try_again(monotonic_time::max()); },
       [this](tick_atom) {
         armed_for_ = monotonic_time::max();
         try_again(now());
@@ -32,7 +26,6 @@ lock_delay_tracker_actor::behavior_type lock_delay_tracker::make_behavior() {
 
 void lock_delay_tracker::await(await_lock_delay a) {
   PROBE("delays: acquire waits for the end of a lock-delay");
-  forget(a.id);
   const auto id = a.id;
   by_id_[id] = waiting_.emplace(now() + a.left, std::move(a));
   arm();

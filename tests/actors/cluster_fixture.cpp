@@ -2,9 +2,9 @@
 
 #include "actors/checkpointer.hpp"
 #include "actors/health_checks.hpp"
+#include "actors/lock_delay_tracker.hpp"
 #include "actors/log.hpp"
 #include "actors/log_writer.hpp"
-#include "actors/lock_delay_tracker.hpp"
 #include "actors/session_reaper.hpp"
 #include "actors/watch_registry.hpp"
 #include "protocol/wire/command_codec.hpp"
