@@ -161,19 +161,26 @@ private:
     return answer;
   }
 
-  /// `count` requests over all connections, each as soon as the one before on its connection is answered.
-  void all(std::size_t count, const std::function<void(std::size_t i, connection&, std::function<void()> next)>& ask) {
+  using request = std::function<void(std::size_t i, connection&, std::function<void()> next)>;
+
+  /// On all connections from `first` on: request 0, 1, ... as soon as the one before on its connection is answered,
+  /// while `more` says so; ends when the last is answered and no timer is left.
+  void keep_asking(std::size_t first, const std::function<bool(std::size_t i)>& more, const request& ask) {
     std::size_t begun = 0;
     std::vector<std::function<void()>> turns(pool_.size());
-    for (std::size_t c = 0; c < pool_.size(); ++c) {
+    for (std::size_t c = first; c < pool_.size(); ++c) {
       turns[c] = [&, c] {
-        if (begun < count)
+        if (more(begun))
           ask(begun++, *pool_[c], turns[c]);
       };
       turns[c]();
     }
     loop_.restart();
     loop_.run();
+  }
+
+  void all(std::size_t count, const request& ask) {
+    keep_asking(0, [count](std::size_t i) { return i < count; }, ask);
   }
 
   static std::string session(const std::string& node, int ttl_s) {
@@ -205,29 +212,19 @@ private:
     std::vector<double> latency;
     const auto start = steady::now();
     const auto before = used(o_.pids);
-    bool over = false;
-    std::vector<std::function<void()>> turns(pool_.size());
-    std::size_t at = 0;
-    for (std::size_t c = 0; c < pool_.size(); ++c) {
-      turns[c] = [&, c] {
-        if (over)
-          return;
-        const auto i = at++ % ids_.size();
-        const auto sent = steady::now();
-        pool_[c]->ask(http::verb::put, "/v1/session/renew/" + ids_[i], {},
-                      [&, c, i, sent](int status, const std::string&) {
-                        failed += status == 200 ? 0 : 1;
-                        ++done;
-                        latency.push_back(since(sent) * 1e3);
-                        renewed_[i] = steady::now();
-                        over = since(start) > o_.duration_s;
-                        turns[c]();
-                      });
-      };
-      turns[c]();
-    }
-    loop_.restart();
-    loop_.run();
+    keep_asking(
+        0, [&](std::size_t) { return since(start) < o_.duration_s; },
+        [&](std::size_t turn, connection& c, const std::function<void()>& next) {
+          const auto i = turn % ids_.size();
+          c.ask(http::verb::put, "/v1/session/renew/" + ids_[i], {},
+                [&, i, next, sent = steady::now()](int status, const std::string&) {
+                  failed += status == 200 ? 0 : 1;
+                  ++done;
+                  latency.push_back(since(sent) * 1e3);
+                  renewed_[i] = steady::now();
+                  next();
+                });
+        });
     const auto took = since(start);
     const auto after = used(o_.pids);
     json::object r{{"per_second", round3(static_cast<double>(done) / took)},
@@ -297,33 +294,24 @@ private:
     });
     // Puts from all connections but the first; the node goes in the middle.
     std::vector<double> before, around;
-    bool over = false;
     double took = 0;
     std::optional<steady::time_point> ended;
-    std::vector<std::function<void()>> turns(pool_.size());
     const auto start = steady::now();
-    for (std::size_t c = 1; c < pool_.size(); ++c) {
-      turns[c] = [&, c] {
-        if (over)
-          return;
-        const auto sent = steady::now();
-        pool_[c]->ask(http::verb::put, "/v1/kv/scale/put/" + std::to_string(c), "value",
-                      [&, c, sent](int, const std::string&) {
-                        (ended ? around : before).push_back(since(sent) * 1e3);
-                        turns[c]();
-                      });
-      };
-      turns[c]();
-    }
-    asio::steady_timer middle(loop_, std::chrono::seconds(3)), end(loop_, std::chrono::seconds(6));
+    asio::steady_timer middle(loop_, std::chrono::seconds(3));
     middle.async_wait([&](beast::error_code) {
       ended = steady::now();
       pool_[0]->ask(http::verb::put, "/v1/catalog/deregister", R"({"Node":"bulk"})",
                     [&](int, const std::string&) { took = since(*ended) * 1e3; });
     });
-    end.async_wait([&](beast::error_code) { over = true; });
-    loop_.restart();
-    loop_.run();
+    keep_asking(
+        1, [&](std::size_t) { return since(start) < 6; },
+        [&](std::size_t turn, connection& c, const std::function<void()>& next) {
+          c.ask(http::verb::put, "/v1/kv/scale/put/" + std::to_string(turn % 64), "value",
+                [&, next, sent = steady::now()](int, const std::string&) {
+                  (ended ? around : before).push_back(since(sent) * 1e3);
+                  next();
+                });
+        });
     return {{"sessions_with_a_lock_each", granted},
             {"entry_took_ms", round3(took)},
             {"puts_p99_ms_before", round3(percentile(before, 0.99))},

@@ -27,18 +27,6 @@ public:
     return true;
   }
 
-private:
-  bool begun_once() {
-    // Not bound to the health of the server that is asked: that one will be killed.
-    const auto created = http_put(ports_[number_ % ports_.size()], "/v1/session/create",
-                                  R"({"TTL":"10s","LockDelay":"0s","NodeChecks":[],"Name":"holder"})");
-    if (!created.ok())
-      return false;
-    session_ = std::string(json::parse(created.body).at("ID").as_string());
-    return http_put(ports_[0], key() + "?acquire=" + session_, "held").body.starts_with("true");
-  }
-
-public:
   void run(const std::atomic<bool>& over) {
     for (std::size_t turn = number_; !over; ++turn) {
       const auto reply = http_put(ports_[turn % ports_.size()], "/v1/session/renew/" + session_, "");
@@ -63,6 +51,16 @@ public:
   std::size_t renewed() const { return renewed_; }
 
 private:
+  bool begun_once() {
+    // Not bound to the health of the server that is asked: that one will be killed.
+    const auto created = http_put(ports_[number_ % ports_.size()], "/v1/session/create",
+                                  R"({"TTL":"10s","LockDelay":"0s","NodeChecks":[],"Name":"holder"})");
+    if (!created.ok())
+      return false;
+    session_ = std::string(json::parse(created.body).at("ID").as_string());
+    return http_put(ports_[0], key() + "?acquire=" + session_, "held").body.starts_with("true");
+  }
+
   std::size_t number_;
   std::vector<std::uint16_t> ports_;
   std::string session_;
