@@ -22,7 +22,12 @@ std::vector<profile> all_profiles() {
   endurance.chaos = seconds(560);
   endurance.calm = seconds(40);
   endurance.longest_partition = seconds(90); // as long as Jepsen's: sessions end, logs grow far apart
-  return {swarm, calm, brief, endurance};
+  profile locks;
+  locks.name = "locks";
+  locks.locks = true;
+  locks.chaos = seconds(20); // several times the TTLs and the shorter delays
+  locks.calm = seconds(10);
+  return {swarm, calm, brief, endurance, locks};
 }
 
 } // namespace

@@ -23,6 +23,7 @@ struct profile {
   std::chrono::seconds calm{15};            ///< a majority is healed; progress is demanded
   std::chrono::seconds longest_partition{0}; ///< a quarter of the partitions last so long; zero: none lasts long
   bool faults = true;                       ///< false: none at all
+  bool locks = false;                       ///< in every run; false: in those that draw them
   std::uint32_t operations_per_second = 40; ///< of all clients together, about
 };
 

@@ -104,6 +104,8 @@ swarm draw_swarm(tape& choices, const profile& p) {
   s.think_time = std::chrono::nanoseconds(seconds(1)) * static_cast<std::int64_t>(s.clients) / (p.operations_per_second * hurry);
   s.patience = o.one_of({milliseconds(8000), milliseconds(1000), milliseconds(20'000)});
   s.lockers = o.one_of({std::size_t{0}, std::size_t{4}, std::size_t{6}});
+  if (p.locks && s.lockers == 0)
+    s.lockers = 4;
   s.snapshots = o.one_in(5);
   s.longest_partition = p.longest_partition;
   return s;
