@@ -3,6 +3,7 @@
 #include "protocol/base/check.hpp"
 
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <utility>
@@ -29,15 +30,11 @@ http::response plain_error(int status, std::string text) {
 } // namespace
 
 http_connection::http_connection(http_front& front, const connection_limits& limits, int fd, const std::string* address)
-    : front_(&front), limits_(limits), socket_(front.loop()), address_(address), last_input_(front.now()),
-      last_output_(last_input_) {
-  boost::system::error_code ec;
-  socket_.assign(fd, ec);
-  if (ec)
-    ::close(fd);
-}
+    : front_(&front), limits_(limits), fd_(fd), address_(address), last_input_(front.now()), last_output_(last_input_) {}
 
-http_connection::~http_connection() = default;
+http_connection::~http_connection() {
+  shut();
+}
 
 void http_connection::start() {
   wait_readable();
@@ -45,25 +42,43 @@ void http_connection::start() {
 
 // ---- reading
 
-void http_connection::wait_readable() {
-  if (reading_ || input_ended_ || !open())
-    return;
-  // A client that sends far ahead is not read until its answers are through.
-  if (!lingering_ && !may_look_at_next() && waiting_.size() >= limits_.waiting_bytes_max)
-    return;
-  reading_ = true;
-  socket_.async_wait(stream_descriptor::wait_read, [self = shared_from_this()](const boost::system::error_code& ec) {
-    self->reading_ = false;
-    if (ec || !self->open())
+void http_connection::on_ready(bool readable, bool writable) {
+  const auto self = shared_from_this();
+  if (writable && waits_for_.write) {
+    if (!wait_for({waits_for_.read, false}))
       return;
-    self->on_readable();
-  });
+    if (flush())
+      progress();
+  }
+  if (readable && open() && waits_for_.read)
+    read_some();
 }
 
-void http_connection::on_readable() {
+bool http_connection::may_read() const {
+  if (input_ended_ || !open())
+    return false;
+  // A client that sends far ahead is not read until its answers are through.
+  return lingering_ || may_look_at_next() || waiting_.size() < limits_.waiting_bytes_max;
+}
+
+bool http_connection::wait_for(socket_poller::interest i) {
+  if (!front_->sockets().change(fd_, *this, waits_for_, i)) {
+    close();
+    return false;
+  }
+  waits_for_ = i;
+  return true;
+}
+
+void http_connection::wait_readable() {
+  if (open())
+    wait_for({may_read(), waits_for_.write});
+}
+
+void http_connection::read_some() {
   auto& buffer = front_->input;
   for (int i = 0; i < reads_per_turn; ++i) {
-    const auto n = ::recv(socket_.native_handle(), buffer.data(), buffer.size(), 0);
+    const auto n = ::recv(fd_, buffer.data(), buffer.size(), 0);
     if (n > 0) {
       last_input_ = front_->now();
       if (!lingering_)
@@ -343,13 +358,13 @@ bool http_connection::flush() {
     fresh.clear();
   }
   const auto before = unsent_from_;
-  while (unsent_from_ < unsent_.size() && !writing_) {
-    const auto n =
-        ::send(socket_.native_handle(), unsent_.data() + unsent_from_, unsent_.size() - unsent_from_, MSG_NOSIGNAL);
+  while (unsent_from_ < unsent_.size() && !waits_for_.write) {
+    const auto n = ::send(fd_, unsent_.data() + unsent_from_, unsent_.size() - unsent_from_, MSG_NOSIGNAL);
     if (n >= 0) {
       unsent_from_ += static_cast<std::size_t>(n);
     } else if (errno == EAGAIN) {
-      wait_writable();
+      if (!wait_for({waits_for_.read, true}))
+        return false;
     } else if (errno != EINTR) {
       unsent_.clear();
       unsent_from_ = 0;
@@ -374,26 +389,13 @@ bool http_connection::flush() {
   return true;
 }
 
-void http_connection::wait_writable() {
-  if (writing_)
-    return;
-  writing_ = true;
-  socket_.async_wait(stream_descriptor::wait_write, [self = shared_from_this()](const boost::system::error_code& ec) {
-    self->writing_ = false;
-    if (ec || !self->open())
-      return;
-    if (self->flush())
-      self->progress();
-  });
-}
-
 /// Closing while the client still sends would reset the connection, and the client might never read our answer.
 void http_connection::begin_linger() {
   if (lingering_)
     return;
   if (input_ended_)
     return close();
-  ::shutdown(socket_.native_handle(), SHUT_WR);
+  ::shutdown(fd_, SHUT_WR);
   lingering_ = true;
   linger_until_ = front_->now() + limits_.linger;
   waiting_ = std::string();
@@ -425,12 +427,19 @@ void http_connection::close() {
   if (!open())
     return;
   INVARIANT(!busy_);
-  boost::system::error_code ignored;
-  socket_.close(ignored);
+  shut();
   drop_exchanges();
   if (reader_ != nullptr)
     front_->give_back(std::move(reader_));
   front_->closed(*this);
+}
+
+void http_connection::shut() {
+  if (!open())
+    return;
+  front_->sockets().change(fd_, *this, waits_for_, {});
+  waits_for_ = {};
+  ::close(std::exchange(fd_, -1));
 }
 
 void http_connection::drop_exchanges() {

@@ -6,6 +6,7 @@
 #include "actors/http_reader.hpp"
 #include "actors/messages.hpp"
 #include "actors/snapshot_transfer.hpp"
+#include "actors/socket_poller.hpp"
 
 #include <cstdint>
 #include <list>
@@ -72,7 +73,7 @@ class http_front {
 public:
   virtual ~http_front() = default;
 
-  virtual boost::asio::io_context& loop() = 0;
+  virtual socket_poller& sockets() = 0;
   virtual monotonic_time now() = 0;
   /// Value of the Date header.
   virtual std::string_view date() = 0;
@@ -108,13 +109,13 @@ struct connection_limits {
   std::chrono::milliseconds linger{2000};  ///< after the last answer, until the client closes too
 };
 
-class http_connection : public std::enable_shared_from_this<http_connection> {
+class http_connection : public socket_owner, public std::enable_shared_from_this<http_connection> {
 public:
   /// @param fd non-blocking, owned from now on
   http_connection(http_front& front, const connection_limits& limits, int fd, const std::string* address);
-  ~http_connection();
+  ~http_connection() override;
 
-  bool open() const { return socket_.is_open(); }
+  bool open() const { return fd_ >= 0; }
   void start();
   /// Some exchanges got their answers: writes what is in order, goes on with further requests.
   void progress();
@@ -134,9 +135,12 @@ public:
   std::size_t place = 0; ///< the front's business
 
 private:
+  void on_ready(bool readable, bool writable) override;
+  bool may_read() const;
   void wait_readable();
-  void wait_writable();
-  void on_readable();
+  /// @returns false: no memory in the kernel, the connection was closed
+  bool wait_for(socket_poller::interest i);
+  void read_some();
   void take(std::string_view bytes);
   bool may_look_at_next() const;
   std::size_t look_at_next(std::string_view input, bool& more_needed);
@@ -151,11 +155,13 @@ private:
   void end_of_input();
   void begin_linger();
   void drop_exchanges();
+  void shut();
   std::size_t unsent() const { return unsent_.size() - unsent_from_ + front_->output.size(); }
 
   http_front* front_;
   const connection_limits& limits_;
-  stream_descriptor socket_;
+  int fd_;
+  socket_poller::interest waits_for_;
   const std::string* address_;
   std::unique_ptr<http_reader> reader_; ///< only while a request is being read
   std::list<exchange> exchanges_;
@@ -163,7 +169,6 @@ private:
   std::string unsent_;
   std::size_t unsent_from_ = 0;
   monotonic_time last_input_, last_output_, linger_until_{};
-  bool reading_ = false, writing_ = false;
   bool busy_ = false; ///< inside progress()
   bool input_ended_ = false;
   bool last_answer_ = false; ///< the last request that is answered has been read

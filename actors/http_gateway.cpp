@@ -76,8 +76,10 @@ http_gateway::http_gateway(caf::actor_config& config, asio_host* host, wiring_pt
     settings_.wall_clock = [] { return std::chrono::system_clock::now(); };
   if (settings_.connections_max == 0)
     settings_.connections_max = connections_allowed();
-  if (asio_ != nullptr)
+  if (asio_ != nullptr) {
+    sockets_ = std::make_shared<socket_poller>(asio_->loop());
     input.resize(input_bytes);
+  }
 }
 
 http_gateway_actor::behavior_type http_gateway::make_behavior() {
@@ -136,8 +138,6 @@ void http_gateway::accepted(int fd, const std::string& address) {
   c->place = connections_.size();
   connections_.push_back(c);
   metrics_.connections(connections_.size());
-  if (!c->open()) // no memory in the kernel
-    return closed(*c);
   c->start();
 }
 

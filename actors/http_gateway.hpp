@@ -67,7 +67,7 @@ private:
   };
 
   // http_front
-  boost::asio::io_context& loop() override { return asio_->loop(); }
+  socket_poller& sockets() override { return *sockets_; }
   monotonic_time now() override { return clock().now(); }
   std::string_view date() override;
   const http::route_settings& routes() override { return settings_.routes; }
@@ -122,6 +122,7 @@ private:
   std::int64_t wall_seconds() const;
 
   asio_host* asio_;
+  std::shared_ptr<socket_poller> sockets_; ///< null without a host
   wiring_ptr wires_;
   gateway_settings settings_;
   metrics& metrics_;

@@ -2,10 +2,10 @@
 // The sockets that clients connect to.
 
 #include "actors/node_config.hpp"
+#include "actors/socket_poller.hpp"
 #include "protocol/base/result.hpp"
 
 #include <boost/asio/io_context.hpp>
-#include <boost/asio/posix/basic_stream_descriptor.hpp>
 #include <boost/asio/steady_timer.hpp>
 
 #include <functional>
@@ -14,8 +14,6 @@
 #include <vector>
 
 namespace belay::actors {
-
-using stream_descriptor = boost::asio::posix::basic_stream_descriptor<boost::asio::io_context::executor_type>;
 
 /// Sockets that are bound and listening, not yet served. Owned; closed if nobody takes them.
 class listening_sockets {

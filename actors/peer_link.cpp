@@ -25,6 +25,8 @@ constexpr std::chrono::milliseconds tick{20};
 constexpr std::chrono::milliseconds redial_min{20};
 constexpr std::chrono::milliseconds redial_max{500};
 constexpr std::chrono::seconds hello_again{1};
+// What is read at once grows and shrinks with what comes: CAF zeroes that many bytes before each read.
+constexpr std::size_t read_bytes_min = 4u << 10;
 constexpr std::size_t read_bytes_max = 256u << 10;
 
 /// Numeric addresses only need parsing; a name is looked up, which may wait for DNS: names are for small clusters with a hosts file.
@@ -63,6 +65,13 @@ void set_options(int fd, std::chrono::milliseconds silence_limit) {
   setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &limit, sizeof limit);
 }
 
+/// How much to read at once after a read of `got` bytes that could have brought `at_most`.
+std::size_t fitting_read(std::size_t at_most, std::size_t got) {
+  if (got == at_most)
+    return std::min(2 * at_most, read_bytes_max);
+  return got < at_most / 8 ? std::max(at_most / 2, read_bytes_min) : at_most;
+}
+
 } // namespace
 
 result<int> listen_for_peers(const peer_link_settings& s) {
@@ -93,8 +102,8 @@ caf::behavior peer_link::make_behavior() {
   add_doorman(listener_);
   return {
       [this](const caf::io::new_connection_msg& c) {
-        incoming_.emplace(c.handle, incoming{});
-        configure_read(c.handle, caf::io::receive_policy::at_most(read_bytes_max));
+        incoming_[c.handle].read_max = read_bytes_min;
+        configure_read(c.handle, caf::io::receive_policy::at_most(read_bytes_min));
       },
       [this](const caf::io::new_data_msg& d) { on_data(d); },
       [this](const caf::io::connection_closed_msg& c) { on_closed(c.handle); },
@@ -187,8 +196,7 @@ void peer_link::finish_dial(outgoing& o) {
 }
 
 void peer_link::dialled(outgoing& o) {
-  o.handle = add_scribe(o.fd);
-  o.fd = -1;
+  o.handle = add_scribe(o.fd); // which closes it
   o.state = dial_state::up;
   o.failures = 0;
   o.unsent = 0;
@@ -214,11 +222,11 @@ void peer_link::dial_failed(outgoing& o, const char* why) {
 }
 
 void peer_link::disconnect(outgoing& o) {
-  if (o.fd >= 0)
-    ::close(o.fd);
-  o.fd = -1;
   if (o.state == dial_state::up)
     close(o.handle);
+  else if (o.fd >= 0)
+    ::close(o.fd);
+  o.fd = -1;
   o.state = dial_state::idle;
 }
 
@@ -239,6 +247,7 @@ void peer_link::on_closed(caf::io::connection_handle handle) {
     if (o.state != dial_state::up || o.handle != handle)
       continue;
     o.state = dial_state::idle;
+    o.fd = -1;
     o.next_event = clock().now() + redial_min;
     log::info("peer_link", "connection lost", {{"address", address}});
     if (!o.peer.is_zero())
@@ -251,10 +260,27 @@ void peer_link::on_closed(caf::io::connection_handle handle) {
 void peer_link::write_hello(outgoing& o) {
   if (hello_.self.id.is_zero())
     return;
-  scratch_.clear();
-  wire::encode_frame(hello_, scratch_);
-  write(o.handle, scratch_.size(), scratch_.data());
-  flush(o.handle);
+  wire::encode_frame(hello_, o.fresh);
+  transmit(o);
+}
+
+/// At once, as far as the socket takes it: CAF would wait for an event of the socket, which costs three system calls and
+/// a turn of its loop. The rest, and everything behind it until that is gone, is CAF's.
+void peer_link::transmit(outgoing& o) {
+  std::size_t sent = 0;
+  if (o.unsent == 0) {
+    const auto n = ::send(o.fd, o.fresh.data(), o.fresh.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (n > 0)
+      sent = static_cast<std::size_t>(n);
+  }
+  if (sent < o.fresh.size()) {
+    write(o.handle, o.fresh.size() - sent, o.fresh.data() + sent);
+    flush(o.handle);
+    o.unsent += o.fresh.size() - sent;
+  }
+  if (o.fresh.capacity() > read_bytes_max)
+    o.fresh = {};
+  o.fresh.clear();
 }
 
 void peer_link::send_to_peers(send_frames& frames) {
@@ -264,19 +290,16 @@ void peer_link::send_to_peers(send_frames& frames) {
     if (known == address_of_.end())
       continue;
     auto& o = outgoing_[known->second];
-    if (o.state != dial_state::up || o.unsent > settings_.unsent_bytes_max) {
+    if (o.state != dial_state::up || o.unsent + o.fresh.size() > settings_.unsent_bytes_max) {
       metrics_.dropped_frame();
       continue;
     }
-    scratch_.clear();
-    wire::encode_frame(frame, scratch_);
-    write(o.handle, scratch_.size(), scratch_.data());
-    o.unsent += scratch_.size();
+    wire::encode_frame(frame, o.fresh);
     if (std::find(touched.begin(), touched.end(), &o) == touched.end())
       touched.push_back(&o);
   }
   for (auto* o : touched)
-    flush(o->handle);
+    transmit(*o);
 }
 
 void peer_link::on_data(const caf::io::new_data_msg& msg) {
@@ -284,6 +307,10 @@ void peer_link::on_data(const caf::io::new_data_msg& msg) {
   if (it == incoming_.end())
     return;
   auto& in = it->second;
+  if (const auto fitting = fitting_read(in.read_max, msg.buf.size()); fitting != in.read_max) {
+    in.read_max = fitting;
+    configure_read(msg.handle, caf::io::receive_policy::at_most(fitting));
+  }
   frames_received received;
   auto fed = in.decoder.feed({msg.buf.data(), msg.buf.size()}, received.list);
   if (fed && in.peer.is_zero() && !received.list.empty() && !std::holds_alternative<wire::hello>(received.list.front()))

@@ -40,17 +40,19 @@ private:
   struct outgoing {
     std::string address;
     dial_state state = dial_state::idle;
-    int fd = -1; ///< while connecting
+    int fd = -1; ///< of the connection, or of the attempt; CAF's as soon as it is up
     caf::io::connection_handle handle;
     monotonic_time next_event{}; ///< idle: dial again; connecting: give up
     int failures = 0;
     node_id peer; ///< whoever introduced itself with this address; zero: nobody yet
-    std::size_t unsent = 0;
+    std::size_t unsent = 0; ///< handed to CAF
+    std::string fresh;      ///< frames not handed to anybody yet; empty between calls
     bool wanted = true; ///< named by dial_peers, or met
   };
   struct incoming {
     wire::frame_decoder decoder;
     node_id peer;
+    std::size_t read_max = 0; ///< bytes at once
   };
 
   void on_tick();
@@ -65,6 +67,7 @@ private:
   void on_closed(caf::io::connection_handle handle);
   void send_to_peers(send_frames& frames);
   void write_hello(outgoing& o);
+  void transmit(outgoing& o);
 
   wiring_ptr wires_;
   peer_link_settings settings_;
@@ -77,7 +80,6 @@ private:
   std::map<std::string, outgoing> outgoing_; ///< by address
   std::unordered_map<node_id, std::string> address_of_;
   std::map<caf::io::connection_handle, incoming> incoming_;
-  std::string scratch_;
 };
 
 } // namespace belay::actors

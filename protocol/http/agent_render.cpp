@@ -1,5 +1,6 @@
 #include "protocol/http/agent_render.hpp"
 
+#include "protocol/http/base64.hpp"
 #include "protocol/http/filtering.hpp"
 #include "protocol/http/render_parts.hpp"
 #include "protocol/http/request_context.hpp"

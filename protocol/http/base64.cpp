@@ -1,19 +1,54 @@
 #include "protocol/http/base64.hpp"
 
+#include <array>
 #include <cstdint>
 
 namespace belay::http {
 
 namespace {
 
-int digit_value(char c) {
-  if (c >= 'A' && c <= 'Z')
-    return c - 'A';
-  if (c >= 'a' && c <= 'z')
-    return c - 'a' + 26;
-  if (c >= '0' && c <= '9')
-    return c - '0' + 52;
-  return c == '+' ? 62 : c == '/' ? 63 : -1;
+constexpr std::string_view alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+constexpr std::uint32_t no_digit = 1u << 31;
+
+/// For each place in a group of four digits: the digit's value where it belongs in the 24 bits, or no_digit.
+constexpr auto values = [] {
+  std::array<std::array<std::uint32_t, 256>, 4> v{};
+  for (std::size_t place = 0; place < 4; ++place) {
+    v[place].fill(no_digit);
+    for (std::size_t i = 0; i < alphabet.size(); ++i)
+      v[place][static_cast<unsigned char>(alphabet[i])] = static_cast<std::uint32_t>(i << (18 - 6 * place));
+  }
+  return v;
+}();
+
+/// Both digits of 12 bits.
+constexpr auto pairs = [] {
+  std::array<std::array<char, 2>, 4096> p{};
+  for (std::size_t i = 0; i < p.size(); ++i)
+    p[i] = {alphabet[i >> 6], alphabet[i & 63]};
+  return p;
+}();
+
+std::uint32_t value_at(std::size_t place, char c) {
+  return values[place][static_cast<unsigned char>(c)];
+}
+
+/// Whole groups of four digits up to the first that is none. @returns bytes of text used
+std::size_t decode_groups(std::string_view text, std::string& out) {
+  const auto begin = out.size();
+  out.resize(begin + text.size() / 4 * 3);
+  char* to = out.data() + begin;
+  std::size_t i = 0;
+  for (; i + 4 <= text.size(); i += 4, to += 3) {
+    const auto three = value_at(0, text[i]) | value_at(1, text[i + 1]) | value_at(2, text[i + 2]) | value_at(3, text[i + 3]);
+    if ((three & no_digit) != 0)
+      break;
+    to[0] = static_cast<char>(three >> 16);
+    to[1] = static_cast<char>(three >> 8);
+    to[2] = static_cast<char>(three);
+  }
+  out.resize(begin + i / 4 * 3);
+  return i;
 }
 
 failure illegal(std::size_t at) {
@@ -28,10 +63,9 @@ bool is_line_break(char c) {
 
 result<std::string> decode_base64(std::string_view text) {
   std::string out;
-  out.reserve(text.size() / 4 * 3);
   std::uint32_t bits = 0;
   int digits = 0, padding = 0;
-  for (std::size_t i = 0; i < text.size(); ++i) {
+  for (auto i = decode_groups(text, out); i < text.size(); ++i) {
     if (is_line_break(text[i]))
       continue;
     if (text[i] == '=' && (digits == 3 || (digits == 2 && padding < 2))) {
@@ -47,10 +81,10 @@ result<std::string> decode_base64(std::string_view text) {
         out += static_cast<char>(bits >> 2);
       return out;
     }
-    const int value = digit_value(text[i]);
-    if (value < 0 || padding != 0)
+    const auto value = value_at(3, text[i]);
+    if (value == no_digit || padding != 0)
       return illegal(i);
-    bits = bits << 6 | static_cast<std::uint32_t>(value);
+    bits = bits << 6 | value;
     if (++digits < 4)
       continue;
     out += static_cast<char>(bits >> 16);
@@ -62,6 +96,31 @@ result<std::string> decode_base64(std::string_view text) {
   if (digits != 0)
     return illegal(text.size());
   return out;
+}
+
+void append_base64(std::string& out, std::string_view bytes) {
+  const auto byte = [&](std::size_t i) { return static_cast<std::uint32_t>(static_cast<unsigned char>(bytes[i])); };
+  const auto begin = out.size();
+  out.resize(begin + (bytes.size() + 2) / 3 * 4);
+  char* to = out.data() + begin;
+  const auto put = [&to](std::uint32_t twelve_bits) {
+    *to++ = pairs[twelve_bits][0];
+    *to++ = pairs[twelve_bits][1];
+  };
+  std::size_t i = 0;
+  for (; i + 3 <= bytes.size(); i += 3) {
+    const auto three = byte(i) << 16 | byte(i + 1) << 8 | byte(i + 2);
+    put(three >> 12);
+    put(three & 4095);
+  }
+  if (const auto left = bytes.size() - i; left != 0) {
+    const auto three = byte(i) << 16 | (left == 2 ? byte(i + 1) << 8 : 0);
+    put(three >> 12);
+    put(three & 4095);
+    to[-1] = '=';
+    if (left == 1)
+      to[-2] = '=';
+  }
 }
 
 } // namespace belay::http

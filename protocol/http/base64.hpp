@@ -1,5 +1,5 @@
 #pragma once
-// Reading base64; append_base64 in render.hpp writes it.
+// Base64 as in RFC 4648, section 4: standard alphabet, with padding.
 
 #include "protocol/base/result.hpp"
 
@@ -8,7 +8,8 @@
 
 namespace belay::http {
 
-/// Standard alphabet with padding; line breaks are skipped. The failure reads `illegal base64 data at input byte 0`.
+void append_base64(std::string& out, std::string_view bytes);
+/// Line breaks are skipped. The failure reads `illegal base64 data at input byte 0`.
 result<std::string> decode_base64(std::string_view text);
 
 } // namespace belay::http

@@ -51,7 +51,6 @@ std::size_t append_character(std::string& out, std::string_view text) {
   return length;
 }
 
-constexpr char base64_digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
 } // namespace
 
@@ -67,28 +66,6 @@ void append_json_string(std::string& out, std::string_view text) {
       i += append_character(out, text.substr(i));
   }
   out += '"';
-}
-
-void append_base64(std::string& out, std::string_view bytes) {
-  const auto byte = [&](std::size_t i) { return static_cast<std::uint32_t>(static_cast<unsigned char>(bytes[i])); };
-  const auto begin = out.size();
-  out.resize(begin + (bytes.size() + 2) / 3 * 4);
-  char* to = out.data() + begin;
-  std::size_t i = 0;
-  for (; i + 3 <= bytes.size(); i += 3, to += 4) {
-    const auto three = byte(i) << 16 | byte(i + 1) << 8 | byte(i + 2);
-    to[0] = base64_digits[three >> 18];
-    to[1] = base64_digits[(three >> 12) & 63];
-    to[2] = base64_digits[(three >> 6) & 63];
-    to[3] = base64_digits[three & 63];
-  }
-  if (const auto left = bytes.size() - i; left != 0) {
-    const auto three = byte(i) << 16 | (left == 2 ? byte(i + 1) << 8 : 0);
-    to[0] = base64_digits[three >> 18];
-    to[1] = base64_digits[(three >> 12) & 63];
-    to[2] = left == 2 ? base64_digits[(three >> 6) & 63] : '=';
-    to[3] = '=';
-  }
 }
 
 std::string prettify_json(std::string_view compact) {

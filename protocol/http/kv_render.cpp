@@ -1,3 +1,4 @@
+#include "protocol/http/base64.hpp"
 #include "protocol/http/render_parts.hpp"
 
 namespace belay::http {

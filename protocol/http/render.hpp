@@ -41,8 +41,6 @@ response render_snapshot_head(log_index index, const read_meta& meta);
 
 /// Writes text as a JSON string with Consul's escapes (contract 01 section 8).
 void append_json_string(std::string& out, std::string_view text);
-/// Standard base64 with padding.
-void append_base64(std::string& out, std::string_view bytes);
 /// Four-space indentation and a final newline, as ?pretty asks.
 std::string prettify_json(std::string_view compact);
 

@@ -1,5 +1,6 @@
 #include "protocol/http/snapshot_archive.hpp"
 
+#include "protocol/http/base64.hpp"
 #include "protocol/http/json_output.hpp"
 #include "protocol/http/render.hpp"
 

@@ -1,0 +1,55 @@
+#pragma once
+// Readiness of very many sockets on one loop.
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/posix/basic_stream_descriptor.hpp>
+
+#include <sys/epoll.h>
+
+#include <array>
+#include <cstdint>
+#include <memory>
+
+namespace belay::actors {
+
+using stream_descriptor = boost::asio::posix::basic_stream_descriptor<boost::asio::io_context::executor_type>;
+
+/// Whoever owns a watched socket.
+class socket_owner {
+public:
+  virtual ~socket_owner() = default;
+  /// What recv() or send() would not have to wait for, an error of the socket included.
+  virtual void on_ready(bool readable, bool writable) = 0;
+};
+
+/// Asio re-arms a socket with a system call for every wait; here it stays armed until somebody says otherwise, and the
+/// loop only waits for the set as a whole (an epoll descriptor can be waited for like any other). For the loop's thread.
+class socket_poller : public std::enable_shared_from_this<socket_poller> {
+public:
+  explicit socket_poller(boost::asio::io_context& loop);
+
+  /// What one socket waits for. Level-triggered: who does not take what is there is told again.
+  struct interest {
+    bool read = false, write = false;
+    bool none() const { return !read && !write; }
+    bool operator==(const interest&) const = default;
+  };
+  /// @param before what was asked for the last time; with neither the socket is not in the set
+  /// @returns false: no memory in the kernel; the interest is as before
+  bool change(int fd, socket_owner& owner, interest before, interest now);
+
+private:
+  // Told of before the loop's other work gets its turn.
+  static constexpr int events_per_turn = 128;
+
+  void wait();
+  void look();
+
+  stream_descriptor set_;
+  std::array<epoll_event, events_per_turn> events_{};
+  int pending_ = 0; ///< of events_, while they are handed out
+  std::size_t watched_ = 0;
+  bool waiting_ = false;
+};
+
+} // namespace belay::actors
