@@ -21,6 +21,16 @@ std::string read(std::string_view text) {
 
 } // namespace
 
+TEST_CASE("base64: RFC 4648 section 10") {
+  struct row {
+    const char *bytes, *text;
+  };
+  for (const auto& t : {row{"", ""}, row{"f", "Zg=="}, row{"fo", "Zm8="}, row{"foo", "Zm9v"}, row{"foob", "Zm9vYg=="},
+                        row{"fooba", "Zm9vYmE="}, row{"foobar", "Zm9vYmFy"}, row{"\xFB\xFF\xBE", "+/++"}}) {
+    CHECK(written(t.bytes) == t.text);
+  }
+}
+
 TEST_CASE("base64: what another implementation writes and reads, for every length") {
   std::string bytes;
   for (int i = 0; i < 300; ++i) {
