@@ -3,6 +3,10 @@
 #include <array>
 #include <cstdint>
 
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
 namespace belay::http {
 
 namespace {
@@ -49,6 +53,55 @@ std::size_t decode_groups(std::string_view text, std::string& out) {
   }
   out.resize(begin + i / 4 * 3);
   return i;
+}
+
+#if defined(__x86_64__)
+/// Mula, Lemire, "Faster Base64 Encoding and Decoding using AVX2 Instructions", ACM TWEB 2018, section 3: 24 bytes become 32
+/// digits in about ten instructions. @returns bytes used: a multiple of 24; some may be left.
+__attribute__((target("avx2"))) std::size_t encode_avx2(std::string_view bytes, char* to) {
+  // In each 128-bit half: bytes 0 1 2 become 1 0 2 1, so that every digit's six bits lie within one 16-bit word.
+  const auto spread = _mm256_broadcastsi128_si256(_mm_setr_epi8(1, 0, 2, 1, 4, 3, 5, 4, 7, 6, 8, 7, 10, 9, 11, 10));
+  // What to add to a six-bit value for its digit; by 0: a to z, 1 to 10: 0 to 9, 11: +, 12: /, 13: A to Z.
+  const auto offsets = _mm256_broadcastsi128_si256(
+      _mm_setr_epi8('a' - 26, '0' - 52, '0' - 52, '0' - 52, '0' - 52, '0' - 52, '0' - 52, '0' - 52, '0' - 52, '0' - 52,
+                    '0' - 52, '+' - 62, '/' - 63, 'A', 0, 0));
+  std::size_t i = 0;
+  for (; i + 28 <= bytes.size(); i += 24, to += 32) { // the second half is loaded as 16 bytes, four of them unused
+    const auto* from = reinterpret_cast<const __m128i*>(bytes.data() + i);
+    const auto* half = reinterpret_cast<const __m128i*>(bytes.data() + i + 12);
+    const auto in = _mm256_shuffle_epi8(_mm256_set_m128i(_mm_loadu_si128(half), _mm_loadu_si128(from)), spread);
+    const auto odd = _mm256_mulhi_epu16(_mm256_and_si256(in, _mm256_set1_epi32(0x0FC0FC00)), _mm256_set1_epi32(0x04000040));
+    const auto even = _mm256_mullo_epi16(_mm256_and_si256(in, _mm256_set1_epi32(0x003F03F0)), _mm256_set1_epi32(0x01000010));
+    const auto six = _mm256_or_si256(odd, even);
+    const auto below_26 = _mm256_cmpgt_epi8(_mm256_set1_epi8(26), six);
+    const auto which = _mm256_or_si256(_mm256_subs_epu8(six, _mm256_set1_epi8(51)),
+                                       _mm256_and_si256(below_26, _mm256_set1_epi8(13)));
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), _mm256_add_epi8(six, _mm256_shuffle_epi8(offsets, which)));
+  }
+  return i;
+}
+#endif
+
+void encode_portable(std::string_view bytes, char* to) {
+  const auto byte = [&](std::size_t i) { return static_cast<std::uint32_t>(static_cast<unsigned char>(bytes[i])); };
+  const auto put = [&to](std::uint32_t twelve_bits) {
+    *to++ = pairs[twelve_bits][0];
+    *to++ = pairs[twelve_bits][1];
+  };
+  std::size_t i = 0;
+  for (; i + 3 <= bytes.size(); i += 3) {
+    const auto three = byte(i) << 16 | byte(i + 1) << 8 | byte(i + 2);
+    put(three >> 12);
+    put(three & 4095);
+  }
+  if (const auto left = bytes.size() - i; left != 0) {
+    const auto three = byte(i) << 16 | (left == 2 ? byte(i + 1) << 8 : 0);
+    put(three >> 12);
+    put(three & 4095);
+    to[-1] = '=';
+    if (left == 1)
+      to[-2] = '=';
+  }
 }
 
 failure illegal(std::size_t at) {
@@ -99,28 +152,18 @@ result<std::string> decode_base64(std::string_view text) {
 }
 
 void append_base64(std::string& out, std::string_view bytes) {
-  const auto byte = [&](std::size_t i) { return static_cast<std::uint32_t>(static_cast<unsigned char>(bytes[i])); };
   const auto begin = out.size();
   out.resize(begin + (bytes.size() + 2) / 3 * 4);
   char* to = out.data() + begin;
-  const auto put = [&to](std::uint32_t twelve_bits) {
-    *to++ = pairs[twelve_bits][0];
-    *to++ = pairs[twelve_bits][1];
-  };
-  std::size_t i = 0;
-  for (; i + 3 <= bytes.size(); i += 3) {
-    const auto three = byte(i) << 16 | byte(i + 1) << 8 | byte(i + 2);
-    put(three >> 12);
-    put(three & 4095);
+#if defined(__x86_64__)
+  static const bool has_avx2 = __builtin_cpu_supports("avx2") != 0;
+  if (has_avx2) {
+    const auto used = encode_avx2(bytes, to);
+    bytes.remove_prefix(used);
+    to += used / 3 * 4;
   }
-  if (const auto left = bytes.size() - i; left != 0) {
-    const auto three = byte(i) << 16 | (left == 2 ? byte(i + 1) << 8 : 0);
-    put(three >> 12);
-    put(three & 4095);
-    to[-1] = '=';
-    if (left == 1)
-      to[-2] = '=';
-  }
+#endif
+  encode_portable(bytes, to);
 }
 
 } // namespace belay::http
