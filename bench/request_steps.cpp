@@ -1,0 +1,218 @@
+#include "bench/request_steps.hpp"
+
+#include "actors/http_reader.hpp"
+#include "protocol/base/check.hpp"
+#include "protocol/http/base64.hpp"
+#include "protocol/http/render.hpp"
+#include "protocol/http/request.hpp"
+#include "protocol/state/machine.hpp"
+#include "protocol/watch/parked_queries.hpp"
+#include "protocol/wire/command_codec.hpp"
+#include "protocol/wire/frame_codec.hpp"
+#include "storage/segment_log.hpp"
+#include "tests/fuzz/memory_files.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <memory>
+
+namespace belay::bench {
+
+namespace {
+
+constexpr std::size_t keys = 10'000, listed = 1'000, watched = 1'000, value_bytes = 256, in_transaction = 16;
+
+std::string numbered(const char* prefix, std::size_t i) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%s/k%08zu", prefix, i);
+  return text;
+}
+
+std::string some_value(std::size_t i) {
+  std::string v(value_bytes, '\0');
+  for (std::size_t at = 0; at < v.size(); ++at)
+    v[at] = static_cast<char>('a' + (i + at * 7) % 26);
+  return v;
+}
+
+state::command put_of(std::size_t i, std::size_t version) {
+  state::kv_op op;
+  op.key = numbered("bench", i % keys);
+  op.value = make_payload(some_value(i + version));
+  return state::kv_write{std::move(op)};
+}
+
+std::string request_text(const std::string& first_line, const std::string& body = {}) {
+  auto text = first_line + " HTTP/1.1\r\nHost: 127.0.0.1:8500\r\nUser-Agent: Go-http-client/1.1\r\n";
+  if (!body.empty())
+    text += "Content-Length: " + std::to_string(body.size()) + "\r\n";
+  return text + "Accept-Encoding: identity\r\n\r\n" + body;
+}
+
+std::string transaction_body(std::size_t version) {
+  std::string body = "[";
+  for (std::size_t i = 0; i < in_transaction; ++i) {
+    body += i == 0 ? "" : ",";
+    body += R"({"KV":{"Verb":"set","Key":")" + numbered("bench", i * 37) + R"(","Value":")";
+    http::append_base64(body, some_value(i + version));
+    body += "\"}}";
+  }
+  return body + "]";
+}
+
+class world {
+public:
+  world() {
+    settings.node_name = "n1";
+    rules.body_bytes_max = [](std::string_view, std::string_view) { return std::size_t{1} << 20; };
+    for (const std::size_t version : {0, 1})
+      for (std::size_t i = 0; i < keys; ++i)
+        puts.push_back(put_of(i * 7919, version));
+    for (std::size_t i = 0; i < keys; ++i)
+      apply(puts[i]);
+    turn = keys;
+    for (std::size_t i = 0; i < listed; ++i) {
+      state::kv_op op;
+      op.key = numbered("list", i);
+      op.value = make_payload(some_value(i));
+      apply(state::kv_write{std::move(op)});
+    }
+    for (std::size_t i = 0; i < watched; ++i)
+      parked.park(i + 1, state::kv_get{"watched"});
+    storage::segment_log_options options;
+    options.seed = 1;
+    auto opened = storage::segment_log::open(files, "log", options);
+    INVARIANT(opened);
+    log = std::move(*opened);
+    INVARIANT(log->load());
+  }
+
+  state::reply apply(const state::command& c) {
+    state::effects changed;
+    applied = applied.next();
+    return machine.apply(applied, cluster_time{applied.value}, c, changed);
+  }
+
+  http::parsed_request understand(const std::string& bytes) {
+    std::size_t used = 0;
+    const auto verdict = reader.read(bytes, used);
+    INVARIANT(verdict == actors::http_reader::verdict::complete);
+    auto request = reader.request();
+    request.remote_address = "127.0.0.1";
+    auto parsed = http::parse(request, settings, [] { return std::string("5f1a1a6e-0c8e-4d8f-9a55-2f6d3f1f1a01"); });
+    reader.reset();
+    return parsed;
+  }
+
+  void answer(const http::read_request& read) {
+    const auto response = http::render_read(read, machine.evaluate(read.query), {}, {});
+    INVARIANT(response.status == 200);
+    out.clear();
+    http::serialize(response, "Sat, 21 Nov 2026 12:00:00 GMT", true, false, settings.response_headers, out);
+  }
+
+  /// As the leader sends and the log keeps them.
+  std::vector<raft::entry> next_entries(std::size_t n) {
+    std::vector<raft::entry> list(n);
+    for (std::size_t i = 0; i < n; ++i) {
+      logged = logged.next();
+      list[i].index = logged;
+      list[i].term = term_id{1};
+      list[i].kind = raft::entry_kind::command;
+      list[i].data = encoded_put;
+    }
+    return list;
+  }
+
+  http::route_settings settings;
+  actors::http_reader_rules rules;
+  actors::http_reader reader{rules};
+  state::machine machine;
+  log_index applied, logged;
+  watch::parked_queries parked;
+  fuzz::memory_files files;
+  std::unique_ptr<storage::segment_log> log;
+  payload encoded_put = make_payload(wire::encode_command(put_of(1, 1)));
+  std::string out;
+  std::size_t turn = 0;
+  std::vector<state::command> puts; ///< of all keys, in no order of theirs, and again with other values
+};
+
+template <class Action>
+Action action_of(world& w, const std::string& bytes) {
+  auto parsed = w.understand(bytes);
+  auto* action = std::get_if<Action>(&parsed.action);
+  INVARIANT(action != nullptr);
+  return std::move(*action);
+}
+
+} // namespace
+
+std::vector<request_step> request_steps() {
+  const auto w = std::make_shared<world>();
+  const auto get_bytes = request_text("GET /v1/kv/bench/k00000042?consistent");
+  const auto put_bytes = request_text("PUT /v1/kv/bench/k00000042", some_value(7));
+  const auto txn_bytes = request_text("PUT /v1/txn", transaction_body(0));
+  const auto get = action_of<http::read_request>(*w, get_bytes);
+  const auto list = action_of<http::read_request>(*w, request_text("GET /v1/kv/list/?recurse"));
+  const auto transaction = action_of<http::write_request>(*w, txn_bytes).command;
+  const auto other_transaction = action_of<http::write_request>(*w, request_text("PUT /v1/txn", transaction_body(1))).command;
+  const auto transaction_entry = wire::encode_command(transaction);
+
+  raft::message append;
+  append.from = node_id{1};
+  append.to = node_id{2};
+  append.term = term_id{1};
+  append.body = raft::append_entries{{}, {}, {}, 1, w->next_entries(16)};
+  std::string append_frame;
+  wire::encode_frame(append, append_frame);
+  w->logged = {};
+
+  return {
+      {"http/read a get", [w, get_bytes] { w->understand(get_bytes); }},
+      {"http/read a put", [w, put_bytes] { w->understand(put_bytes); }},
+      {"http/read a transaction of 16 puts", [w, txn_bytes] { w->understand(txn_bytes); }},
+      {"http/answer a get", [w, get] { w->answer(get); }},
+      {"http/answer a list of 1000", [w, list] { w->answer(list); }},
+      {"wire/encode a put", [c = put_of(1, 1)] { wire::encode_command(c); }},
+      {"wire/decode a put", [w] { wire::decode_command(*w->encoded_put); }},
+      {"wire/encode a transaction of 16 puts", [transaction] { wire::encode_command(transaction); }},
+      {"wire/decode a transaction of 16 puts", [transaction_entry] { wire::decode_command(transaction_entry); }},
+      {"wire/encode an append of 16 puts",
+       [w, append] {
+         w->out.clear();
+         wire::encode_frame(append, w->out);
+       }},
+      {"wire/decode an append of 16 puts",
+       [append_frame] {
+         wire::frame_decoder decoder;
+         std::vector<wire::frame> frames;
+         INVARIANT(decoder.feed(append_frame, frames) && frames.size() == 1);
+       }},
+      {"state/apply a put", [w] { w->apply(w->puts[w->turn++ % w->puts.size()]); }},
+      {"state/apply a transaction of 16 puts",
+       [w, transaction, other_transaction] { w->apply(++w->turn % 2 == 0 ? transaction : other_transaction); }},
+      {"state/find the index of a prefix", [w, list] { w->machine.index_of(list.query); }},
+      {"watch/who of 1000 is woken",
+       [w] {
+         std::vector<watch::park_id> woken;
+         w->parked.touched({state::kv_changed{"watched"}}, woken);
+         INVARIANT(woken.size() == watched);
+       }},
+      {"watch/park and remove",
+       [w] {
+         w->parked.park(watched + 1, state::kv_get{"elsewhere"});
+         w->parked.remove(watched + 1);
+       }},
+      {"log/append 16 puts, without the disk",
+       [w] {
+         raft::persist_batch batch;
+         batch.entries = w->next_entries(16);
+         INVARIANT(w->log->append({batch}));
+         if (w->logged.value % 16'384 == 0)
+           INVARIANT(w->log->compact(w->logged));
+       }},
+  };
+}
+
+} // namespace belay::bench

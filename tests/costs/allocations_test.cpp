@@ -1,0 +1,77 @@
+// What each step of a request allocates, against the limits in allocations.txt: unlike times, these are the same on every
+// machine, so that a copy that creeps into a hot path is noticed by the change that brings it.
+
+#include "bench/request_steps.hpp"
+
+#include <catch2/catch.hpp>
+
+#include <cstdlib>
+#include <fstream>
+#include <map>
+#include <new>
+
+namespace {
+
+std::size_t allocations = 0;
+
+void* counted(std::size_t bytes) {
+  ++allocations;
+  if (void* p = std::malloc(bytes == 0 ? 1 : bytes))
+    return p;
+  throw std::bad_alloc();
+}
+
+/// By name: `NUMBER NAME` in each line, `#` begins a comment.
+std::map<std::string, double> limits() {
+  std::map<std::string, double> all;
+  std::ifstream in(BELAY_SOURCE_DIR "/tests/costs/allocations.txt");
+  for (std::string line; std::getline(in, line);) {
+    if (line.empty() || line[0] == '#')
+      continue;
+    const auto blank = line.find(' ');
+    all[line.substr(blank + 1)] = std::stod(line.substr(0, blank));
+  }
+  return all;
+}
+
+/// On average, once buffers have their size. Growth of tables is in it, which is why it need not be whole.
+double allocations_of(const belay::bench::request_step& step) {
+  constexpr int warm_up = 50, runs = 400;
+  for (int i = 0; i < warm_up; ++i)
+    step.run();
+  const auto before = allocations;
+  for (int i = 0; i < runs; ++i)
+    step.run();
+  return static_cast<double>(allocations - before) / runs;
+}
+
+} // namespace
+
+void* operator new(std::size_t bytes) {
+  return counted(bytes);
+}
+void operator delete(void* p) noexcept {
+  std::free(p);
+}
+void operator delete(void* p, std::size_t) noexcept {
+  std::free(p);
+}
+
+TEST_CASE("no step of a request allocates more often than its limit says") {
+  const auto allowed = limits();
+  std::size_t known = 0;
+  for (const auto& step : belay::bench::request_steps()) {
+    const auto n = allocations_of(step);
+    INFO(step.name << ": " << n << " allocations; the limit is in tests/costs/allocations.txt");
+    const auto limit = allowed.find(step.name);
+    if (limit == allowed.end()) {
+      FAIL_CHECK("has no limit");
+      continue;
+    }
+    ++known;
+    CHECK(n <= limit->second);
+    // What was gained must not be lost again unseen.
+    CHECK(n >= 0.8 * limit->second - 1);
+  }
+  CHECK(known == allowed.size());
+}
