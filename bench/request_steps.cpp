@@ -20,7 +20,9 @@ namespace belay::bench {
 
 namespace {
 
-constexpr std::size_t keys = 10'000, listed = 1'000, watched = 1'000, value_bytes = 256, in_transaction = 16;
+constexpr std::size_t listed = 1'000, in_transaction = 16;
+// Commands that are ready to be applied: enough to touch other memory each time.
+constexpr std::size_t ready_puts_max = 20'000;
 
 std::string numbered(const char* prefix, std::size_t i) {
   char text[32];
@@ -28,17 +30,17 @@ std::string numbered(const char* prefix, std::size_t i) {
   return text;
 }
 
-std::string some_value(std::size_t i) {
-  std::string v(value_bytes, '\0');
+std::string some_value(std::size_t i, std::size_t bytes) {
+  std::string v(bytes, '\0');
   for (std::size_t at = 0; at < v.size(); ++at)
     v[at] = static_cast<char>('a' + (i + at * 7) % 26);
   return v;
 }
 
-state::command put_of(std::size_t i, std::size_t version) {
+state::command put_of(std::string key, std::string value) {
   state::kv_op op;
-  op.key = numbered("bench", i % keys);
-  op.value = make_payload(some_value(i + version));
+  op.key = std::move(key);
+  op.value = make_payload(std::move(value));
   return state::kv_write{std::move(op)};
 }
 
@@ -49,12 +51,12 @@ std::string request_text(const std::string& first_line, const std::string& body 
   return text + "Accept-Encoding: identity\r\n\r\n" + body;
 }
 
-std::string transaction_body(std::size_t version) {
+std::string transaction_body(const world_size& size, std::size_t version) {
   std::string body = "[";
   for (std::size_t i = 0; i < in_transaction; ++i) {
     body += i == 0 ? "" : ",";
-    body += R"({"KV":{"Verb":"set","Key":")" + numbered("bench", i * 37) + R"(","Value":")";
-    http::append_base64(body, some_value(i + version));
+    body += R"({"KV":{"Verb":"set","Key":")" + numbered("bench", i * (size.keys / in_transaction)) + R"(","Value":")";
+    http::append_base64(body, some_value(i + version, size.value_bytes));
     body += "\"}}";
   }
   return body + "]";
@@ -62,23 +64,21 @@ std::string transaction_body(std::size_t version) {
 
 class world {
 public:
-  world() {
+  explicit world(const world_size& size) {
     settings.node_name = "n1";
-    rules.body_bytes_max = [](std::string_view, std::string_view) { return std::size_t{1} << 20; };
-    for (const std::size_t version : {0, 1})
-      for (std::size_t i = 0; i < keys; ++i)
-        puts.push_back(put_of(i * 7919, version));
-    for (std::size_t i = 0; i < keys; ++i)
-      apply(puts[i]);
-    turn = keys;
-    for (std::size_t i = 0; i < listed; ++i) {
-      state::kv_op op;
-      op.key = numbered("list", i);
-      op.value = make_payload(some_value(i));
-      apply(state::kv_write{std::move(op)});
-    }
-    for (std::size_t i = 0; i < watched; ++i)
-      parked.park(i + 1, state::kv_get{"watched"});
+    rules.body_bytes_max = [](std::string_view, std::string_view) { return std::size_t{1} << 24; };
+    for (std::size_t i = 0; i < size.keys; ++i)
+      apply(put_of(numbered("bench", i), some_value(i, size.value_bytes)));
+    // Of keys all over the table, in no order of theirs, and again with other values.
+    const auto ready = std::min(size.keys, ready_puts_max / 2);
+    for (const std::size_t version : {1, 2})
+      for (std::size_t i = 0; i < ready; ++i)
+        puts.push_back(put_of(numbered("bench", i * 7919 % ready * (size.keys / ready)), some_value(i + version, size.value_bytes)));
+    encoded_put = make_payload(wire::encode_command(puts.front()));
+    for (std::size_t i = 0; i < listed; ++i)
+      apply(put_of(numbered("list", i), some_value(i, size.value_bytes)));
+    for (std::size_t i = 0; i < size.watchers; ++i)
+      parked.park(i + 1, state::kv_get{i % 2 == 0 ? "watched" : numbered("bench", i)});
     storage::segment_log_options options;
     options.seed = 1;
     auto opened = storage::segment_log::open(files, "log", options);
@@ -132,10 +132,10 @@ public:
   watch::parked_queries parked;
   fuzz::memory_files files;
   std::unique_ptr<storage::segment_log> log;
-  payload encoded_put = make_payload(wire::encode_command(put_of(1, 1)));
+  payload encoded_put;
   std::string out;
   std::size_t turn = 0;
-  std::vector<state::command> puts; ///< of all keys, in no order of theirs, and again with other values
+  std::vector<state::command> puts;
 };
 
 template <class Action>
@@ -148,15 +148,15 @@ Action action_of(world& w, const std::string& bytes) {
 
 } // namespace
 
-std::vector<request_step> request_steps() {
-  const auto w = std::make_shared<world>();
+std::vector<request_step> request_steps(world_size size) {
+  const auto w = std::make_shared<world>(size);
   const auto get_bytes = request_text("GET /v1/kv/bench/k00000042?consistent");
-  const auto put_bytes = request_text("PUT /v1/kv/bench/k00000042", some_value(7));
-  const auto txn_bytes = request_text("PUT /v1/txn", transaction_body(0));
+  const auto put_bytes = request_text("PUT /v1/kv/bench/k00000042", some_value(7, size.value_bytes));
+  const auto txn_bytes = request_text("PUT /v1/txn", transaction_body(size, 0));
   const auto get = action_of<http::read_request>(*w, get_bytes);
   const auto list = action_of<http::read_request>(*w, request_text("GET /v1/kv/list/?recurse"));
   const auto transaction = action_of<http::write_request>(*w, txn_bytes).command;
-  const auto other_transaction = action_of<http::write_request>(*w, request_text("PUT /v1/txn", transaction_body(1))).command;
+  const auto other_transaction = action_of<http::write_request>(*w, request_text("PUT /v1/txn", transaction_body(size, 1))).command;
   const auto transaction_entry = wire::encode_command(transaction);
 
   raft::message append;
@@ -174,7 +174,7 @@ std::vector<request_step> request_steps() {
       {"http/read a transaction of 16 puts", [w, txn_bytes] { w->understand(txn_bytes); }},
       {"http/answer a get", [w, get] { w->answer(get); }},
       {"http/answer a list of 1000", [w, list] { w->answer(list); }},
-      {"wire/encode a put", [c = put_of(1, 1)] { wire::encode_command(c); }},
+      {"wire/encode a put", [w] { wire::encode_command(w->puts.front()); }},
       {"wire/decode a put", [w] { wire::decode_command(*w->encoded_put); }},
       {"wire/encode a transaction of 16 puts", [transaction] { wire::encode_command(transaction); }},
       {"wire/decode a transaction of 16 puts", [transaction_entry] { wire::decode_command(transaction_entry); }},
@@ -193,16 +193,16 @@ std::vector<request_step> request_steps() {
       {"state/apply a transaction of 16 puts",
        [w, transaction, other_transaction] { w->apply(++w->turn % 2 == 0 ? transaction : other_transaction); }},
       {"state/find the index of a prefix", [w, list] { w->machine.index_of(list.query); }},
-      {"watch/who of 1000 is woken",
-       [w] {
+      {"watch/who is woken, half of all",
+       [w, size] {
          std::vector<watch::park_id> woken;
          w->parked.touched({state::kv_changed{"watched"}}, woken);
-         INVARIANT(woken.size() == watched);
+         INVARIANT(woken.size() == (size.watchers + 1) / 2);
        }},
       {"watch/park and remove",
-       [w] {
-         w->parked.park(watched + 1, state::kv_get{"elsewhere"});
-         w->parked.remove(watched + 1);
+       [w, size] {
+         w->parked.park(size.watchers + 1, state::kv_get{"elsewhere"});
+         w->parked.remove(size.watchers + 1);
        }},
       {"log/append 16 puts, without the disk",
        [w] {

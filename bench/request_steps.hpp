@@ -2,6 +2,7 @@
 // Steps on the way of a request, each without sockets, disks and other threads: bench/micro.cpp times them, and
 // tests/costs counts what they allocate.
 
+#include <cstddef>
 #include <functional>
 #include <string>
 #include <vector>
@@ -13,7 +14,13 @@ struct request_step {
   std::function<void()> run; ///< once; as often as wanted
 };
 
-/// All work on one world: 10,000 keys with values of 256 bytes, a thousand of them below one prefix, a thousand watched.
-std::vector<request_step> request_steps();
+struct world_size {
+  std::size_t keys = 10'000;
+  std::size_t value_bytes = 256;
+  std::size_t watchers = 1'000; ///< half of them of one key, the others of one each
+};
+
+/// All work on one world of that size; beside its keys there are a thousand below one prefix.
+std::vector<request_step> request_steps(world_size size = {});
 
 } // namespace belay::bench
