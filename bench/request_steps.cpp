@@ -10,7 +10,7 @@
 #include "protocol/wire/command_codec.hpp"
 #include "protocol/wire/frame_codec.hpp"
 #include "storage/segment_log.hpp"
-#include "tests/fuzz/memory_files.hpp"
+#include "sim/memory_files.hpp"
 
 #include <algorithm>
 #include <cstdio>
@@ -130,7 +130,7 @@ public:
   state::machine machine;
   log_index applied, logged;
   watch::parked_queries parked;
-  fuzz::memory_files files;
+  sim::memory_files files;
   std::unique_ptr<storage::segment_log> log;
   payload encoded_put;
   std::string out;

@@ -1,10 +1,10 @@
 // Segment files with any bytes: opening the log ends in a log or in a failure with a text, never in a crash.
 
 #include "tests/fuzz/corpus.hpp"
-#include "tests/fuzz/memory_files.hpp"
 #include "tests/fuzz/subjects.hpp"
 
 #include "protocol/wire/entry_codec.hpp"
+#include "sim/memory_files.hpp"
 #include "storage/segment_log.hpp"
 
 #include <array>
@@ -32,7 +32,7 @@ raft::persist_batch batch_of(std::uint64_t i, std::uint64_t& next) {
 
 /// A log of a few segments with all kinds of batches.
 std::vector<std::string> written_log() {
-  memory_files files;
+  sim::memory_files files;
   storage::segment_log_options o;
   o.segment_bytes = segment_bytes;
   o.fill_bytes = segment_bytes;

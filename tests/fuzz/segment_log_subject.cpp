@@ -1,9 +1,9 @@
-#include "tests/fuzz/memory_files.hpp"
 #include "tests/fuzz/pieces.hpp"
 #include "tests/fuzz/property.hpp"
 #include "tests/fuzz/subjects.hpp"
 
 #include "protocol/wire/entry_codec.hpp"
+#include "sim/memory_files.hpp"
 #include "storage/segment_log.hpp"
 
 namespace belay::fuzz {
@@ -106,7 +106,7 @@ std::string encoded(const storage::loaded_log& log) {
 }
 
 /// Opens what opened before, and appends a batch if one is given.
-storage::loaded_log open_again(memory_files& files, const std::optional<raft::persist_batch>& batch) {
+storage::loaded_log open_again(sim::memory_files& files, const std::optional<raft::persist_batch>& batch) {
   auto log = storage::segment_log::open(files, "raft", small());
   HOLDS(log.ok());
   auto found = (*log)->load();
@@ -117,7 +117,7 @@ storage::loaded_log open_again(memory_files& files, const std::optional<raft::pe
 }
 
 log_finding check_log(const std::vector<std::string>& segments) {
-  memory_files files;
+  sim::memory_files files;
   for (std::size_t i = 0; i < segments.size(); ++i)
     files.contents[storage::segment_name(i + 1)] = std::make_shared<std::string>(segments[i]);
   storage::loaded_log first;

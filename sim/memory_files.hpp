@@ -7,7 +7,7 @@
 #include <memory>
 #include <string>
 
-namespace belay::fuzz {
+namespace belay::sim {
 
 class memory_files : public storage::file_system {
 public:
@@ -64,4 +64,4 @@ private:
   static std::string plain(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 };
 
-} // namespace belay::fuzz
+} // namespace belay::sim
