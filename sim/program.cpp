@@ -4,9 +4,11 @@
 #include "sim/sweep.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <optional>
 #include <ostream>
 
 namespace belay::sim {
@@ -272,10 +274,18 @@ private:
     return shrink_it(*how, std::move(t));
   }
 
-  int shrink_it(const isolation& how, saved_tape t) {
+  int shrink_it(isolation how, saved_tape t) {
     std::string trouble;
+    std::optional<std::chrono::steady_clock::duration> original_took;
     const auto attempt_at = [&](const std::vector<tape_item>& items) -> attempt {
+      const auto begun = std::chrono::steady_clock::now();
       auto ran = run_isolated(how, tape(t.seed, items));
+      if (!original_took) {
+        // A smaller tape whose run takes far longer is not what is looked for, and must not use up the time.
+        original_took = std::chrono::steady_clock::now() - begun;
+        const auto patience = std::chrono::ceil<std::chrono::seconds>(10 * *original_took) + std::chrono::seconds(5);
+        how.wall_limit = how.wall_limit.count() == 0 ? patience : std::min(how.wall_limit, patience);
+      }
       if (!ran) {
         trouble = ran.error();
         return {};
