@@ -160,6 +160,19 @@ void peer_link::on_tick() {
     else if (o.state == dial_state::up && say_hello)
       write_hello(o);
   }
+  drop_silent_connections();
+}
+
+void peer_link::drop_silent_connections() {
+  std::vector<caf::io::connection_handle> silent;
+  for (auto& [handle, in] : incoming_)
+    if (++in.silent_ticks * tick > settings_.hello_limit)
+      silent.push_back(handle);
+  for (const auto handle : silent) {
+    log::info("peer_link", "nothing heard on a connection for too long; closed", {{"peer", incoming_[handle].peer.value}});
+    close(handle);
+    on_closed(handle);
+  }
 }
 
 void peer_link::dial(outgoing& o) {
@@ -307,6 +320,7 @@ void peer_link::on_data(const caf::io::new_data_msg& msg) {
   if (it == incoming_.end())
     return;
   auto& in = it->second;
+  in.silent_ticks = 0;
   if (const auto fitting = fitting_read(in.read_max, msg.buf.size()); fitting != in.read_max) {
     in.read_max = fitting;
     configure_read(msg.handle, caf::io::receive_policy::at_most(fitting));

@@ -19,6 +19,9 @@ struct peer_link_settings {
   std::uint64_t seed = 1;
   std::chrono::milliseconds dial_deadline{1000};
   std::chrono::milliseconds silence_limit{3000}; ///< unacknowledged data for so long ends a connection (TCP_USER_TIMEOUT)
+  /// A peer that has not even said its hello, which is due every second, for so long is lost: a machine without power
+  /// closes nothing.
+  std::chrono::milliseconds hello_limit{10'000};
   std::size_t unsent_bytes_max = 32u << 20;      ///< to one peer; frames beyond are dropped, as by a bad network
 };
 
@@ -53,6 +56,7 @@ private:
     wire::frame_decoder decoder;
     node_id peer;
     std::size_t read_max = 0; ///< bytes at once
+    int silent_ticks = 0;     ///< not time: while this node stood still nobody could be heard
   };
 
   void on_tick();
@@ -63,6 +67,7 @@ private:
   void disconnect(outgoing& o);
   void on_data(const caf::io::new_data_msg& msg);
   void drop_earlier_connections(node_id peer);
+  void drop_silent_connections();
   void on_hello(incoming& in, const wire::hello& h);
   void on_closed(caf::io::connection_handle handle);
   void send_to_peers(send_frames& frames);

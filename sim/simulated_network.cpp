@@ -65,8 +65,8 @@ void simulated_network::disconnect(std::size_t a, std::size_t b) {
   directions_.erase({a, b});
   directions_.erase({b, a});
   for (const auto& [from, to] : {pair{a, b}, pair{b, a}})
-    if (ends_.contains(from) && ends_.contains(to))
-      tell(to, ends_[from].id, false);
+    if (ends_.contains(to))
+      tell(to, last_ids_[from], false); // also of one that is gone: nobody else will say so
 }
 
 void simulated_network::tell(std::size_t node, node_id peer, bool up) {

@@ -445,6 +445,25 @@ TEST_CASE("a peer that comes back drops its earlier connection", "[actors][peer_
   CHECK(a.times_lost(node_id{9}) == 0);
 }
 
+TEST_CASE("a peer whose machine lost its power closes nothing, and is lost all the same", "[actors][peer_link]") {
+  link_fixture f;
+  peer_link_settings s;
+  s.hello_limit = std::chrono::milliseconds(1000);
+  link_end a(f.system(), node_id{1}, 0, s);
+  black_hole home; // it cannot be dialled either, so no connection of ours breaks
+  const auto hello = bytes_of(hello_of(node_id{9}, home.address()));
+  stranger gone(a.port());
+  const auto until = std::chrono::steady_clock::now() + std::chrono::milliseconds(2500);
+  while (std::chrono::steady_clock::now() < until) {
+    gone.say(hello);
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+  REQUIRE(a.hellos_from(node_id{9}) > 0);
+  CHECK(a.times_lost(node_id{9}) == 0);
+  CHECK(soon([&] { return a.times_lost(node_id{9}) == 1; }));
+  CHECK(gone.is_closed());
+}
+
 TEST_CASE("a port that is taken is refused with what to do", "[actors][peer_link]") {
   peer_link_settings s;
   s.listen_host = "127.0.0.1";
