@@ -168,7 +168,7 @@ void peer_link::drop_silent_connections() {
   for (auto& [handle, in] : incoming_)
     if (++in.silent_ticks * tick > settings_.hello_limit)
       silent.push_back(handle);
-  for (const auto handle : silent) {
+  for (const auto& handle : silent) {
     log::info("peer_link", "nothing heard on a connection for too long; closed", {{"peer", incoming_[handle].peer.value}});
     close(handle);
     on_closed(handle);
