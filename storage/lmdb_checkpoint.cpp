@@ -132,10 +132,12 @@ status lmdb_checkpoint::load(const std::function<void(std::uint8_t, std::string_
   lmdb_transaction txn;
   if (int rc = txn.begin(*env_, false); rc != 0)
     return lmdb_failure("cannot read", env_->path(), rc);
-  return each_row(txn, env_->path(), [&](const row_view& r) {
+  auto s = each_row(txn, env_->path(), [&](const row_view& r) {
     row(r.table, r.key, r.value);
     return status(done{});
   });
+  env_->drop_pages();
+  return s;
 }
 
 // ---- commit
@@ -147,6 +149,8 @@ status lmdb_checkpoint::commit(const checkpoint_delta& delta) {
   auto s = delta.full ? commit_full(delta) : commit_changes(delta);
   if (!s && !s.error().starts_with(no_space) && dead_.empty())
     return die(s.error());
+  if (env_ != nullptr)
+    env_->drop_pages();
   return s;
 }
 
@@ -294,6 +298,7 @@ status lmdb_checkpoint::freeze(const checkpoint_info& now) {
   snapshot_writer writer(*view.f, now);
   if (s)
     s = each_row(txn, env_->path(), [&](const row_view& r) { return writer.add(r); });
+  env_->drop_pages();
   if (s) {
     auto bytes = writer.finish();
     s = bytes ? status(done{}) : status(failure{bytes.error()});

@@ -3,12 +3,16 @@
 #include "storage/file_system.hpp"
 
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <sys/sysmacros.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdio>
+#include <fstream>
 
 namespace belay::storage {
 
@@ -96,6 +100,22 @@ void lmdb_env::begin_writeback() {
   mdb_filehandle_t fd;
   if (mdb_env_get_fd(env_, &fd) == 0)
     ::sync_file_range(fd, 0, 0, SYNC_FILE_RANGE_WRITE);
+}
+
+void lmdb_env::drop_pages() {
+  mdb_filehandle_t fd;
+  struct stat file {};
+  if (mdb_env_get_fd(env_, &fd) != 0 || ::fstat(fd, &file) != 0)
+    return;
+  // LMDB does not tell where its map is: first-last rights offset major:minor inode path.
+  std::ifstream maps("/proc/self/maps");
+  for (std::string line; std::getline(maps, line);) {
+    unsigned long first = 0, last = 0, inode = 0;
+    unsigned device_major = 0, device_minor = 0;
+    if (std::sscanf(line.c_str(), "%lx-%lx %*s %*s %x:%x %lu", &first, &last, &device_major, &device_minor, &inode) == 5 &&
+        inode == file.st_ino && makedev(device_major, device_minor) == file.st_dev)
+      ::madvise(reinterpret_cast<void*>(first), last - first, MADV_DONTNEED); // a shared map of a file: nothing is lost
+  }
 }
 
 lmdb_transaction::~lmdb_transaction() {

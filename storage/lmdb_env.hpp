@@ -38,6 +38,8 @@ public:
   status resize(std::uint64_t map_bytes);
   status sync();
   void begin_writeback();
+  /// The pages of the file that were read leave this process's memory; the system keeps them while it has room.
+  void drop_pages();
 
 private:
   lmdb_env(MDB_env* env, std::string path) : env_(env), path_(std::move(path)) {}

@@ -29,6 +29,8 @@ public:
   void row_changed(table t, std::string_view key, bookmark& mark, row_value now, std::uint64_t hash_before,
                    std::uint64_t hash_after) {
     digest_ += hash_after - hash_before;
+    if (loading_)
+      return;
     if (mark.epoch != epoch_) {
       mark.epoch = epoch_;
       mark.position = static_cast<std::uint32_t>(dirty_.size());
@@ -72,6 +74,8 @@ public:
 
   // ---- checkpoints
 
+  /// While rows come out of a checkpoint, they are not what the next one lacks.
+  void loading(bool yes) { loading_ = yes; }
   /// Each row changed since the last call, once, as it is now. Costs nothing per row.
   std::vector<dirty_row> take_dirty() {
     ++epoch_;
@@ -82,7 +86,7 @@ public:
 
 private:
   std::uint64_t digest_ = 0;
-  bool recording_ = false;
+  bool recording_ = false, loading_ = false;
   std::vector<dirty_row> before_;
 
   struct text_hash {

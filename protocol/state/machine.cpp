@@ -254,13 +254,14 @@ void machine::load_row(dirty_row row) {
     return;
   if (MUTANT(lock_delays_not_in_checkpoint) && row.table == table::lock_delays)
     return;
+  impl_->t->journal.loading(true);
   impl_->t->restore(std::move(row));
 }
 
 void machine::finish_load(log_index applied, cluster_time now) {
   impl_->applied = applied;
   impl_->now = now;
-  impl_->t->journal.take_dirty(); // what was loaded is in the checkpoint already
+  impl_->t->journal.loading(false);
 }
 
 } // namespace belay::state
