@@ -601,6 +601,7 @@ void http_gateway::on_exit() {
   close_all();
   touched_.clear();
   spare_readers_.clear();
+  sockets_.reset(); // the loop may end before the last reference to this actor
   drained_.set_value();
 }
 
