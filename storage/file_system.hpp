@@ -25,13 +25,6 @@ public:
   virtual status write_at(std::uint64_t offset, const std::vector<std::string_view>& parts) = 0;
   /// fdatasync: contents and size are durable upon success. After a failure nobody knows what is.
   virtual status sync() = 0;
-  /// Writes and syncs in one step where the file holds nothing but zeros from `offset` on; what is in front of it must be
-  /// durable already. Cheaper than both by themselves. After a failure nobody knows what is durable.
-  virtual status append_durably(std::uint64_t offset, std::string_view bytes) {
-    if (auto s = write_at(offset, {bytes}); !s)
-      return s;
-    return sync();
-  }
   /// A hint to begin writing the range to the disk, so that a later sync() finds little to do. Never fails.
   virtual void begin_writeback(std::uint64_t offset, std::uint64_t n) = 0;
   virtual result<std::uint64_t> size() = 0;

@@ -9,10 +9,8 @@
 #include <algorithm>
 #include <cerrno>
 #include <climits>
-#include <cstdlib>
 #include <cstring>
 #include <filesystem>
-#include <new>
 
 namespace belay::storage {
 
@@ -44,79 +42,6 @@ private:
   int fd_;
 };
 
-/// Writes past the page cache, one durable write at a time (`O_DIRECT`, `RWF_DSYNC`): about half the processor time of
-/// pwrite and fdatasync, because no page is copied, marked, waited for and unmarked (docs/adr/0008).
-/// Such a write has whole blocks at a multiple of their size, so the last block that is not full is kept and written
-/// again with what follows.
-class direct_writer {
-public:
-  static constexpr std::size_t block_bytes = 4096;
-  static constexpr std::size_t write_bytes_max = 1u << 20; ///< more is cheaper in the page cache than copied here
-
-  /// `fd` stays open while this lives. Not usable() if the file system cannot do it (tmpfs).
-  explicit direct_writer(int fd)
-      : fd_(::open(("/proc/self/fd/" + std::to_string(fd)).c_str(), O_RDWR | O_DIRECT | O_CLOEXEC)) {}
-
-  bool usable() const { return fd_.get() >= 0 && !refused_; }
-  /// How many bytes in front of `offset` must be known for a write there.
-  std::size_t head_bytes(std::uint64_t offset) const { return offset == end_ ? 0 : offset % block_bytes; }
-  /// `head`: those bytes. What is behind `bytes` in their last block becomes zero.
-  /// @returns errno; EINVAL: not written, and not usable any more
-  int write(std::uint64_t offset, std::string_view head, std::string_view bytes) {
-    const auto before = offset % block_bytes;
-    const auto total = before + bytes.size();
-    const auto whole = (total + block_bytes - 1) / block_bytes * block_bytes;
-    reserve(whole);
-    if (!head.empty())
-      std::memcpy(blocks_.get(), head.data(), head.size());
-    std::memcpy(blocks_.get() + before, bytes.data(), bytes.size());
-    std::memset(blocks_.get() + total, 0, whole - total);
-    iovec all{blocks_.get(), whole};
-    ssize_t put = 0;
-    do {
-      put = ::pwritev2(fd_.get(), &all, 1, static_cast<off_t>(offset - before), RWF_DSYNC);
-    } while (put < 0 && errno == EINTR);
-    end_ = unknown;
-    if (put != static_cast<ssize_t>(whole)) {
-      const int error = put < 0 ? errno : EIO;
-      refused_ = error == EINVAL || error == EOPNOTSUPP;
-      return refused_ ? EINVAL : error;
-    }
-    end_ = offset + bytes.size();
-    const auto last = total / block_bytes * block_bytes;
-    if (last > 0)
-      std::memcpy(blocks_.get(), blocks_.get() + last, total - last);
-    return 0;
-  }
-  /// Somebody else wrote to the file.
-  void forget() { end_ = unknown; }
-
-private:
-  struct freed {
-    void operator()(char* p) const { std::free(p); }
-  };
-  static constexpr std::uint64_t unknown = UINT64_MAX;
-
-  void reserve(std::size_t n) {
-    if (n <= capacity_)
-      return;
-    n = std::max(n, 2 * capacity_);
-    std::unique_ptr<char, freed> more(static_cast<char*>(std::aligned_alloc(block_bytes, n)));
-    if (!more)
-      throw std::bad_alloc();
-    if (capacity_ > 0)
-      std::memcpy(more.get(), blocks_.get(), block_bytes);
-    blocks_ = std::move(more);
-    capacity_ = n;
-  }
-
-  descriptor fd_;
-  bool refused_ = false;
-  std::uint64_t end_ = unknown; ///< of the last write; the beginning of its last block is in blocks_
-  std::unique_ptr<char, freed> blocks_;
-  std::size_t capacity_ = 0;
-};
-
 class posix_file : public file {
 public:
   posix_file(int fd, std::string path) : fd_(fd), path_(std::move(path)) {}
@@ -137,8 +62,6 @@ public:
   }
 
   status write_at(std::uint64_t offset, const std::vector<std::string_view>& parts) override {
-    if (direct_)
-      direct_->forget();
     std::vector<iovec> rest;
     for (const auto& p : parts)
       if (!p.empty())
@@ -169,25 +92,6 @@ public:
     return done{};
   }
 
-  status append_durably(std::uint64_t offset, std::string_view bytes) override {
-    if (!direct_)
-      direct_ = std::make_unique<direct_writer>(fd_.get());
-    if (!direct_->usable() || bytes.size() > direct_writer::write_bytes_max)
-      return file::append_durably(offset, bytes);
-    std::string head(direct_->head_bytes(offset), '\0');
-    if (!head.empty()) {
-      auto got = read_at(offset - head.size(), head.data(), head.size());
-      if (!got)
-        return failure{got.error()};
-    }
-    const int error = direct_->write(offset, head, bytes);
-    if (error == EINVAL)
-      return file::append_durably(offset, bytes);
-    if (error != 0)
-      return system_failure("cannot write", path_, error);
-    return done{};
-  }
-
   void begin_writeback(std::uint64_t offset, std::uint64_t n) override {
     ::sync_file_range(fd_.get(), static_cast<off_t>(offset), static_cast<off_t>(n), SYNC_FILE_RANGE_WRITE);
   }
@@ -202,7 +106,6 @@ public:
 private:
   descriptor fd_;
   std::string path_;
-  std::unique_ptr<direct_writer> direct_; ///< made by the first append_durably()
 };
 
 class posix_lock : public file_lock {

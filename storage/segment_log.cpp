@@ -142,9 +142,9 @@ status segment_log::append(const std::vector<raft::persist_batch>& batches) {
 
 status segment_log::write_frame() {
   seal_frame(frame_, active_->header, position_.sequence, active_->offset);
-  if (auto s = MUTANT(log_not_synced) ? active_->f->write_at(active_->offset, {frame_})
-                                      : active_->f->append_durably(active_->offset, frame_);
-      !s)
+  if (auto s = active_->f->write_at(active_->offset, {frame_}); !s)
+    return s;
+  if (auto s = MUTANT(log_not_synced) ? status(done{}) : active_->f->sync(); !s)
     return s;
   active_->offset += frame_.size();
   return done{};

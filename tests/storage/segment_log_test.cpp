@@ -2,9 +2,10 @@
 
 #include "sim/simulated_files.hpp"
 #include "tests/storage/log_story.hpp"
-#include "tests/storage/scratch_directory.hpp"
 
 #include <catch2/catch.hpp>
+
+#include <filesystem>
 
 namespace belay::tests {
 
@@ -41,6 +42,16 @@ void must(const status& s) {
     FAIL(s.error());
   SUCCEED();
 }
+
+struct scratch_directory {
+  std::string path = (std::filesystem::temp_directory_path() / "belay-storage-XXXXXX").string();
+  scratch_directory() { REQUIRE(mkdtemp(path.data()) != nullptr); }
+  ~scratch_directory() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path, ignored);
+  }
+};
+
 } // namespace
 
 TEST_CASE("what is appended is loaded again, on a real disk") {
