@@ -2,81 +2,14 @@
 """What many idle blocking queries cost one server: memory for each, reads beside them, and waking one and all. See README.md."""
 
 import argparse
-import base64
-import json
 import os
-import resource
-import select
 import shutil
-import socket
 import tempfile
 import time
 
-from connection import Connection, percentile, request, whole_answer
-from servers import cluster, leader_of
-
-
-class Queries:
-    """Connections with a blocking query each; sockets only, one epoll for all."""
-
-    def __init__(self, port, count):
-        self.epoll, self.by_descriptor, self.sockets = select.epoll(), {}, []
-        for i in range(count):
-            s = socket.create_connection(("127.0.0.1", port), 30)
-            self.sockets.append(s)
-            self.by_descriptor[s.fileno()] = i
-            self.epoll.register(s.fileno(), select.EPOLLIN)
-
-    def send(self, targets):
-        for s, target in zip(self.sockets, targets):
-            s.sendall(request("GET", target))
-
-    def answers(self, count, limit=60):
-        """Waits for so many answers: for each its query, status and time of arrival."""
-        found, buffers, end = [], {}, time.monotonic() + limit
-        while len(found) < count:
-            ready = self.epoll.poll(max(0, end - time.monotonic()), 1024)
-            if not ready:
-                raise SystemExit(f"{count - len(found)} of {count} answers did not come within {limit} s")
-            for descriptor, _ in ready:
-                i = self.by_descriptor[descriptor]
-                data = self.sockets[i].recv(65536)
-                if not data:
-                    raise SystemExit(f"the server closed connection {i}")
-                buffer = buffers.setdefault(i, bytearray())
-                buffer += data
-                answer = whole_answer(buffer)
-                if answer:
-                    found.append((i, answer[0], time.monotonic()))
-                    del buffers[i]
-        return found
-
-    def none_answered(self):
-        return not self.epoll.poll(0, 1)
-
-
-def key(i):
-    return f"poll/{i:06d}"
-
-
-def fill(server, count):
-    """One key for each query; the index each was written at."""
-    connection, indexes = Connection(server.http_port), []
-    value = base64.b64encode(b"v" * 100).decode()
-    for begin in range(0, count, 64):
-        keys = range(begin, min(count, begin + 64))
-        body = json.dumps([{"KV": {"Verb": "set", "Key": key(i), "Value": value}} for i in keys]).encode()
-        status, text = connection.ask("PUT", "/v1/txn", body)
-        if status != 200:
-            raise SystemExit(f"filling: status {status}: {text[:200]}")
-        indexes += [row["KV"]["ModifyIndex"] for row in json.loads(text)["Results"]]
-    connection.close()
-    return indexes
-
-
-def parked(server):
-    gauges = json.loads(server.ask("GET", "/v1/agent/metrics")[1])["Gauges"]
-    return next(int(g["Value"]) for g in gauges if g["Name"].endswith("watch.parked_queries"))
+from blocking_queries import Queries, fill, key, parked, wait_until_parked
+from connection import Connection, percentile, request
+from servers import allow_open_files, cluster, leader_of
 
 
 def plain_reads(server, count):
@@ -119,11 +52,7 @@ def measure(options, server):
     states.append(("connections open, one plain read on each", server.memory()[0], kernel_bytes()))
 
     queries.send(f"/v1/kv/{key(i)}?index={indexes[i]}&wait=10m" for i in range(n))
-    end = time.monotonic() + 60
-    while parked(server) < n:
-        if time.monotonic() > end:
-            raise SystemExit(f"only {parked(server)} of {n} queries are parked")
-        time.sleep(0.1)
+    wait_until_parked(server, n)
     states.append(("a blocking query parked on each", server.memory()[0], kernel_bytes()))
     used = server.processor_seconds()
     time.sleep(5)
@@ -175,17 +104,15 @@ def measure(options, server):
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--binary", required=True, help="the belay program")
-    parser.add_argument("--queries", type=int, default=10000, help="how many (default 10000, at most 25000: one address has so many ports)")
+    parser.add_argument("--queries", type=int, default=10000, help="how many (default 10000)")
     parser.add_argument("--reads", type=int, default=5000, help="plain reads for each percentile")
     parser.add_argument("--folder", default=tempfile.gettempdir(), help="where the scratch data goes")
     options = parser.parse_args()
-    if not 2 <= options.queries <= 25000:
-        parser.error("between 2 and 25000 queries")
+    if options.queries < 2:
+        parser.error("at least 2 queries")
     wanted = options.queries + 200
-    limit = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if limit[1] != resource.RLIM_INFINITY and limit[1] < wanted:
-        parser.error(f"needs {wanted} open files; the hard limit is {limit[1]}")
-    resource.setrlimit(resource.RLIMIT_NOFILE, (wanted if limit[1] == resource.RLIM_INFINITY else limit[1], limit[1]))
+    if allow_open_files(wanted) < wanted:
+        parser.error(f"needs {wanted} open files, which is more than the hard limit")
 
     folder, servers = tempfile.mkdtemp(prefix="long_polls.", dir=options.folder), []
     try:

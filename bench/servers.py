@@ -1,14 +1,14 @@
 """Servers of a measurement: child processes on 127.0.0.1 with a scratch data directory each."""
 
+import http.client
 import json
 import os
+import resource
 import shutil
 import signal
 import socket
 import subprocess
 import time
-
-from connection import Connection
 
 
 def free_ports(count):
@@ -26,29 +26,53 @@ def free_ports(count):
     return found
 
 
+def allow_open_files(wanted):
+    """Raises the limit of this process and of those it starts; how many it now is, fewer than wanted if the system refuses."""
+    soft, hard = (float("inf") if n == resource.RLIM_INFINITY else n for n in resource.getrlimit(resource.RLIMIT_NOFILE))
+    if soft >= wanted:
+        return soft
+    if hard >= wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
+        return wanted
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, wanted))
+        return wanted
+    except (ValueError, OSError):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+        return hard
+
+
 class Server:
+    """A Belay server. Consul's differ only in `config` (peers.py)."""
+
+    protocol = "consul"  # what the load generator calls its API
+
     def __init__(self, binary, folder, name, http_port, server_port, config):
         self.binary, self.folder, self.name, self.http_port, self.server_port = binary, folder, name, http_port, server_port
         self.data, self.log = os.path.join(folder, "data"), os.path.join(folder, "log.txt")
         self.process = None
         os.makedirs(self.data, exist_ok=True)
-        whole = {
+        self.config = os.path.join(folder, "config.json")
+        with open(self.config, "w") as out:
+            json.dump({**self.settings(), **config}, out)
+
+    def settings(self):
+        return {
             "server": True,
-            "node_name": name,
+            "node_name": self.name,
             "data_dir": self.data,
             "bind_addr": "127.0.0.1",
             "client_addr": "127.0.0.1",
-            "ports": {"http": http_port, "server": server_port},
+            "ports": {"http": self.http_port, "server": self.server_port},
             "performance": {"raft_multiplier": 1},
         }
-        whole.update(config)
-        self.config = os.path.join(folder, "config.json")
-        with open(self.config, "w") as out:
-            json.dump(whole, out)
+
+    def command(self):
+        return [self.binary, "agent", "-config-file", self.config]
 
     def start(self):
         with open(self.log, "ab") as log:
-            self.process = subprocess.Popen([self.binary, "agent", "-config-file", self.config], stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+            self.process = subprocess.Popen(self.command(), stdin=subprocess.DEVNULL, stdout=log, stderr=log)
 
     def stop(self, how=signal.SIGTERM):
         if self.process is None:
@@ -67,9 +91,13 @@ class Server:
 
     def ask(self, method, target, body=b"", limit=30):
         """Status and body, over a connection of its own. OSError if there is no answer."""
-        connection = Connection(self.http_port, limit)
+        connection = http.client.HTTPConnection("127.0.0.1", self.http_port, timeout=limit)
         try:
-            return connection.ask(method, target, body)
+            connection.request(method, target, body)
+            answer = connection.getresponse()
+            return answer.status, answer.read()
+        except http.client.HTTPException as error:
+            raise OSError(f"no whole answer: {error!r}") from error
         finally:
             connection.close()
 
@@ -104,13 +132,16 @@ class Server:
 
 
 def cluster(binary, folder, count, config):
-    """Servers that are started and know their leader."""
+    """Belay servers that are started and know their leader."""
     ports = free_ports(2 * count)
     joins = [f"127.0.0.1:{p}" for p in ports[count:]]
     common = {"bootstrap": True} if count == 1 else {"bootstrap_expect": count, "retry_join": joins, "retry_interval": "1s"}
-    servers = [
-        Server(binary, os.path.join(folder, f"n{i + 1}"), f"n{i + 1}", ports[i], ports[count + i], {**common, **config}) for i in range(count)
-    ]
+    return started(Server(binary, os.path.join(folder, f"n{i + 1}"), f"n{i + 1}", ports[i], ports[count + i], {**common, **config}) for i in range(count))
+
+
+def started(servers):
+    """The same servers, once they know their leader. Ends them all if they do not."""
+    servers = list(servers)
     try:
         for server in servers:
             server.start()
@@ -126,6 +157,9 @@ def leader_of(servers, limit=60):
     """The server that leads, once all that run follow it."""
     end = time.monotonic() + limit
     while time.monotonic() < end:
+        for server in servers:
+            if server.process.poll() is not None:
+                raise SystemExit(f"{server.name} has ended with status {server.process.returncode}: " + " ".join(server.log_lines("")[-5:]))
         states = [s.raft() for s in servers]
         leaders = [s for s, r in zip(servers, states) if r and r["state"] == "Leader"]
         if len(leaders) == 1 and all(r and r["state"] in ("Leader", "Follower") for r in states):

@@ -1,0 +1,162 @@
+#!/usr/bin/env python3
+"""Belay beside the etcd and the Consul installed here: the same work by the same load generator on this machine. See README.md."""
+
+import argparse
+import collections
+import json
+import os
+import shutil
+import signal
+import sys
+import tempfile
+
+import generator
+import peers
+from generator import figure, median
+from servers import allow_open_files, cluster
+
+# clients: those of --clients if None.
+Row = collections.namedtuple("Row", "id what workload options clients protocols", defaults=(None, ("consul", "etcd")))
+ROWS = [
+    Row("W1", "put", "put", {}),
+    Row("R1", "get, linearizable", "get", {"read": "strong"}),
+    Row("RD", "get, the Consul API's default mode", "get", {"read": "default"}, protocols=("consul",)),
+    Row("M1", "90 % linearizable get, 10 % put", "mixed", {"read": "strong"}),
+    Row("T1", "transaction of 16 puts", "txn", {"batch": 16}),
+    Row("P1", "list 1,000 keys with their values", "list", {"prefix": "list", "keys": 1000}, (1, 16)),
+    Row("L1", "hand one lock on among so many", "lock", {}, (16,)),
+    Row("S1", "session or lease: create, renew, destroy", "session", {}),
+    Row("B1", "write one key that so many watch, until all know", "watch", {"prefix": "watch", "rounds": 20}, (1000,)),
+]
+
+# Clients of etcd share 4 connections, as its official client would. Where that, or its official recipe, is not the fastest
+# way to use etcd, the other is measured too: what it is called, and its options for a number of clients.
+OTHER_WAYS = {
+    "W1": ("own connections", lambda clients: {"conns": clients} if clients > 4 else None),
+    "R1": ("own connections", lambda clients: {"conns": clients} if clients > 4 else None),
+    "L1": ("tuned recipe", lambda _: {"lock_tuned": 1}),
+    "B1": ("8 connections", lambda _: {"conns": 8}),
+}
+
+
+def ways(row, protocol, clients):
+    """How the clients of a row use a server: a name for it, and options."""
+    if protocol != "etcd":
+        return [("", {})]
+    usual = {} if row.workload in ("lock", "watch") else {"conns": min(clients, 4)}
+    name, options = OTHER_WAYS.get(row.id, ("", lambda _: None))
+    other = options(clients)
+    return [("", usual)] + ([(f" ({name})", other)] if other else [])
+
+
+def measure(options, name, servers, rows, results):
+    """Every row once at one store."""
+    for prefix, keys in (("bench", 10000), ("list", 1000), ("watch", 1)):
+        generator.fill(options.load, servers, keys, prefix=prefix)
+    for row in rows:
+        if servers[0].protocol not in row.protocols:
+            continue
+        for clients in row.clients or options.clients:
+            for way, extra in ways(row, servers[0].protocol, clients):
+                if servers[0].protocol == "etcd" and row.workload in ("get", "list"):
+                    servers[0].settle()
+                count = {"watchers": clients} if row.workload == "watch" else {"clients": clients}
+                steady = {"seconds": options.seconds, "warmup": min(0.7, options.seconds / 2)}
+                result = generator.run(options.load, servers, row.workload, **count, **{**steady, **row.options, **extra})
+                results.append({**result, "row": row.id, "clients": clients, "server": name + way, "store": name, "nodes": len(servers)})
+
+
+def table(rows, results):
+    """Medians, as {(row, clients): {server: median of}}, printed as Markdown."""
+    print("| row | clients | server | ops/s | p50 ms | p99 ms | server CPU us/op |")
+    print("|---|--:|---|--:|--:|--:|--:|")
+    medians = {}
+    for row in rows:
+        for clients in sorted({r["clients"] for r in results if r["row"] == row.id}):
+            of_cell = collections.defaultdict(list)
+            for r in results:
+                if (r["row"], r["clients"]) == (row.id, clients):
+                    of_cell[r["server"]].append(r)
+            for server, runs in of_cell.items():
+                p50, p99, cpu = (median(runs, field) for field in ("lat_us.p50", "lat_us.p99", "srv_us_op"))
+                # The pauses between the writes of a watch row are no property of a server; one write after the other is.
+                speed = 1e6 / p50 if row.workload == "watch" and p50 else median(runs, "ops_s")
+                medians.setdefault((row.id, clients), {})[server] = (speed, cpu)
+                wrong = sum(r["wrong"] for r in runs)
+                note = f" **{wrong} wrong**" if wrong else ""
+                shown = "-" if row.workload == "watch" else figure(speed)
+                print(f"| {row.id} | {clients:,} | {server}{note} | {shown} | {figure(p50 / 1000)} | {figure(p99 / 1000)} | {figure(cpu)} |")
+    return medians
+
+
+def ratios(rows, medians):
+    print("\nAbove 1, Belay is better: so many times the operations of the best other, so many times less processor time of the servers.\n")
+    print("| row | what | clients | ops/s | best other | server CPU | best other |")
+    print("|---|---|--:|--:|---|--:|---|")
+    for row in rows:
+        for (identity, clients), servers in medians.items():
+            others = {name: figures for name, figures in servers.items() if name != "belay"}
+            if identity != row.id or "belay" not in servers or not others:
+                continue
+            speed, cpu = servers["belay"]
+            fastest = max(others, key=lambda name: others[name][0])
+            thriftiest = min(others, key=lambda name: others[name][1])
+            times = [f"{a / b:.2f}" if b else "-" for a, b in ((speed, others[fastest][0]), (others[thriftiest][1], cpu))]
+            print(f"| {row.id} | {row.what} | {clients:,} | {times[0]} | {fastest} | {times[1]} | {thriftiest} |")
+    print("\nWatch rows: the speed is 1 / p50.")
+
+
+def arguments():
+    parser = argparse.ArgumentParser(description=__doc__)
+    generator.add_arguments(parser)
+    parser.add_argument("--etcd", default=shutil.which("etcd"), help="the etcd program (default: the one on PATH)")
+    parser.add_argument("--consul", default=shutil.which("consul"), help="the consul program (default: the one on PATH)")
+    parser.add_argument("--nodes", type=int, default=1, choices=(1, 3), help="servers of each (default 1)")
+    parser.add_argument("--rows", default=",".join(r.id for r in ROWS), help="which rows (default: all: %(default)s)")
+    parser.add_argument("--clients", default="1,16,64", help="clients of the rows that have no number of their own (default %(default)s)")
+    parser.add_argument("--json", help="a file for what the generator said of each run")
+    options = parser.parse_args()
+    wanted = options.rows.split(",")
+    unknown = set(wanted) - {r.id for r in ROWS}
+    if unknown:
+        parser.error(f"no such row: {', '.join(sorted(unknown))}")
+    options.clients = [int(c) for c in options.clients.split(",")]
+    return options, [r for r in ROWS if r.id in wanted]
+
+
+def main():
+    options, rows = arguments()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # through what ends the servers
+    wanted = 4000  # connections of 1,000 watchers, and what etcd and Consul keep open besides
+    if allow_open_files(wanted) < wanted:
+        raise SystemExit(f"needs {wanted} open files, which is more than the hard limit")
+    limits = {"limits": {"http_max_conns_per_client": 3000}}
+    stores = {"belay": lambda folder: cluster(options.binary, folder, options.nodes, limits)}
+    for name, program, start in (("etcd", options.etcd, peers.etcd), ("consul", options.consul, peers.consul)):
+        if program and os.access(program, os.X_OK):
+            stores[name] = lambda folder, start=start, program=program: start(program, folder, options.nodes)
+        else:
+            print(f"{name} is not there: left out", file=sys.stderr)
+
+    results, names = [], list(stores)
+    for turn in range(options.rounds):
+        first = turn % len(names)  # another one begins in each round
+        for name in names[first:] + names[:first]:
+            print(f"round {turn + 1} of {options.rounds}: {name}", file=sys.stderr)
+            folder, servers = tempfile.mkdtemp(prefix="compare.", dir=options.folder), []
+            try:
+                servers += stores[name](folder)
+                measure(options, name, servers, rows, results)
+            finally:
+                for server in servers:
+                    server.stop()
+                shutil.rmtree(folder, ignore_errors=True)
+    if options.json:
+        with open(options.json, "w") as out:
+            json.dump(results, out, indent=1)
+    ratios(rows, table(rows, results))
+    return 1 if any(r["wrong"] for r in results) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

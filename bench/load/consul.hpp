@@ -1,0 +1,207 @@
+// Consul's HTTP API, as Belay and Consul speak it.
+#pragma once
+#include "bench/load/client.hpp"
+#include "bench/load/http.hpp"
+#include "bench/load/values.hpp"
+
+class consul_client : public client {
+public:
+  explicit consul_client(const options& o) : o_(o), c_(o.server), host_(o.server.text) {}
+  task<outcome> put(const std::string& key, const std::string& val) override {
+    co_return co_await want_true("PUT", "/v1/kv/" + key, val);
+  }
+  task<outcome> get(const std::string& key, read_mode mode) override {
+    outcome s = co_await c_.request(req("GET", "/v1/kv/" + key + query(mode), {}), o_.timeout_ns);
+    if (s != outcome::ok)
+      co_return s;
+    co_return entry(key) == 1 ? outcome::ok : bad();
+  }
+  task<outcome> list(const std::string& prefix) override {
+    outcome s = co_await c_.request(req("GET", "/v1/kv/" + prefix + "?recurse", {}), o_.timeout_ns);
+    if (s != outcome::ok)
+      co_return s;
+    if (c_.status != 200)
+      co_return bad();
+    listed = 0;
+    std::string_view b = c_.body;
+    // Every entry has a value of the right length; decoding them all would cost more than the server needs.
+    size_t vl = (o_.vsize + 2) / 3 * 4;
+    for (size_t p = 0; (p = b.find("\"Value\"", p)) != std::string_view::npos;) {
+      p += 7;
+      while (p < b.size() && (b[p] == ':' || b[p] == ' '))
+        p++;
+      if (p + vl + 1 < b.size() && b[p] == '"' && b[p + vl + 1] == '"')
+        listed++;
+    }
+    co_return outcome::ok;
+  }
+  task<outcome> txn(const std::vector<std::string>& keys, const std::vector<std::string>& vals) override {
+    std::string b = "[";
+    for (size_t i = 0; i < keys.size(); i++) {
+      if (i)
+        b += ',';
+      b += "{\"KV\":{\"Verb\":\"set\",\"Key\":\"" + keys[i] + "\",\"Value\":\"" + b64(vals[i]) + "\"}}";
+    }
+    b += "]";
+    outcome s = co_await c_.request(req("PUT", "/v1/txn", b), o_.timeout_ns);
+    if (s != outcome::ok)
+      co_return s;
+    if (c_.status != 200)
+      co_return bad();
+    size_t n = 0;
+    for (size_t p = 0; (p = c_.body.find("\"ModifyIndex\"", p)) != std::string_view::npos; p += 13)
+      n++;
+    size_t e = c_.body.find("\"Errors\"");
+    bool no_errors = e != std::string_view::npos && c_.body.substr(e, 20).find("null") != std::string_view::npos;
+    co_return n == keys.size() && no_errors ? outcome::ok : outcome::body;
+  }
+  task<outcome> session_create(int ttl_s) override {
+    std::string b = "{\"TTL\":\"" + std::to_string(ttl_s) + "s\",\"LockDelay\":\"0s\",\"Name\":\"bench\"}";
+    outcome s = co_await c_.request(req("PUT", "/v1/session/create", b), o_.timeout_ns);
+    if (s != outcome::ok)
+      co_return s;
+    if (c_.status != 200)
+      co_return bad();
+    sid = std::string(text("\"ID\"", c_.body));
+    co_return sid.size() == 36 ? outcome::ok : outcome::body;
+  }
+  task<outcome> session_renew(const std::string& id) override {
+    outcome s = co_await c_.request(req("PUT", "/v1/session/renew/" + id, {}), o_.timeout_ns);
+    if (s != outcome::ok)
+      co_return s;
+    if (c_.status != 200)
+      co_return bad();
+    co_return text("\"ID\"", c_.body) == id ? outcome::ok : outcome::body;
+  }
+  task<outcome> session_destroy(const std::string& id) override {
+    co_return co_await want_true("PUT", "/v1/session/destroy/" + id, {});
+  }
+
+  // The steps of the official client's Lock: look, wait by blocking query
+  // while somebody holds it, then acquire; on a lost race look again.
+  task<outcome> lock_prepare(const std::string& name) override {
+    lock_key_ = name;
+    outcome s = co_await session_create(o_.ttl_s);
+    my_ = sid;
+    co_return s;
+  }
+  task<outcome> lock_acquire() override {
+    u64 idx = 0;
+    for (;;) {
+      std::string q = idx ? "?wait=15s&index=" + std::to_string(idx) : "";
+      outcome s = co_await c_.request(req("GET", "/v1/kv/" + lock_key_ + q, {}), o_.timeout_ns + 16'000'000'000ull);
+      if (s != outcome::ok)
+        co_return s;
+      if (c_.status != 200 && c_.status != 404)
+        co_return bad();
+      if (c_.status == 200) {
+        std::string_view holder = text("\"Session\"", c_.body);
+        if (holder == my_)
+          co_return outcome::ok;
+        if (!holder.empty()) {
+          idx = c_.index;
+          continue;
+        }
+      }
+      s = co_await want_true("PUT", "/v1/kv/" + lock_key_ + "?acquire=" + my_, my_);
+      if (s != outcome::body || trim(c_.body) != "false")
+        co_return s;
+      idx = 0; // somebody else was faster
+    }
+  }
+  task<outcome> lock_release() override {
+    co_return co_await want_true("PUT", "/v1/kv/" + lock_key_ + "?release=" + my_, my_);
+  }
+  task<outcome> lock_end() override { co_return co_await session_destroy(my_); }
+
+  task<outcome> watch_begin(const std::string& key) override {
+    wkey_ = key;
+    outcome s = co_await get(key, read_mode::def);
+    widx_ = c_.index;
+    co_return s;
+  }
+  task<outcome> watch_next(u64 timeout_ns) override {
+    u64 until = now_ns() + timeout_ns;
+    for (;;) {
+      u64 n = now_ns();
+      if (n >= until)
+        co_return outcome::timeout;
+      outcome s = co_await c_.request(req("GET", "/v1/kv/" + wkey_ + "?wait=300s&index=" + std::to_string(widx_), {}),
+                                      until - n);
+      if (s != outcome::ok)
+        co_return s;
+      if (entry(wkey_) != 1)
+        co_return bad();
+      if (c_.index != widx_) {
+        widx_ = c_.index;
+        co_return outcome::ok;
+      }
+    }
+  }
+
+protected:
+  std::string req(const char* method, const std::string& target, std::string_view body) {
+    std::string r;
+    r.reserve(128 + target.size() + body.size());
+    r += method;
+    r += ' ';
+    r += target;
+    r += " HTTP/1.1\r\nHost: ";
+    r += host_;
+    if (*method != 'G') {
+      r += "\r\nContent-Length: ";
+      r += std::to_string(body.size());
+    }
+    r += "\r\n\r\n";
+    r += body;
+    return r;
+  }
+  static const char* query(read_mode m) { return m == read_mode::strong ? "?consistent" : ""; }
+  static std::string_view trim(std::string_view s) {
+    while (!s.empty() && (s.back() == '\n' || s.back() == ' '))
+      s.remove_suffix(1);
+    return s;
+  }
+  // the text value of a field, anywhere in b; empty when absent
+  static std::string_view text(const char* quoted, std::string_view b) {
+    size_t p = b.find(quoted);
+    if (p == std::string_view::npos)
+      return {};
+    p += strlen(quoted);
+    while (p < b.size() && (b[p] == ':' || b[p] == ' '))
+      p++;
+    if (p >= b.size() || b[p] != '"')
+      return {};
+    size_t e = b.find('"', p + 1);
+    return e == std::string_view::npos ? std::string_view{} : b.substr(p + 1, e - p - 1);
+  }
+  task<outcome> want_true(const char* m, std::string target, std::string body) {
+    outcome s = co_await c_.request(req(m, target, body), o_.timeout_ns);
+    if (s != outcome::ok)
+      co_return s;
+    if (c_.status != 200)
+      co_return bad();
+    if (trim(c_.body) == "true")
+      co_return outcome::ok;
+    err = std::string(c_.body.substr(0, 200));
+    co_return outcome::body;
+  }
+  // 1: the answer is that key's entry and its value is in `got`; 0: not found; -1: bad
+  int entry(const std::string& key) {
+    if (c_.status == 404)
+      return 0;
+    if (c_.status != 200)
+      return -1;
+    if (text("\"Key\"", c_.body) != key)
+      return -1;
+    return unb64(text("\"Value\"", c_.body), got) ? 1 : -1;
+  }
+  outcome bad() {
+    err = std::to_string(c_.status) + " " + std::string(c_.body.substr(0, 200));
+    return c_.status == 200 ? outcome::body : outcome::status;
+  }
+  const options& o_;
+  http_connection c_;
+  std::string host_, lock_key_, my_, wkey_;
+  u64 widx_ = 0;
+};

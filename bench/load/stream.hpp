@@ -1,0 +1,182 @@
+// A TCP connection to a server on this machine.
+#pragma once
+#include "bench/load/event_loop.hpp"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+
+#include <cerrno>
+
+struct endpoint {
+  std::string text;
+  sockaddr_in sa{};
+  static endpoint parse(const std::string& s) {
+    endpoint e;
+    e.text = s;
+    auto c = s.rfind(':');
+    if (c == std::string::npos)
+      die("endpoint needs host:port: " + s);
+    e.sa.sin_family = AF_INET;
+    e.sa.sin_port = htons(uint16_t(atoi(s.c_str() + c + 1)));
+    if (inet_pton(AF_INET, s.substr(0, c).c_str(), &e.sa.sin_addr) != 1)
+      die("not an IPv4 address: " + s);
+    if ((ntohl(e.sa.sin_addr.s_addr) >> 24) != 127)
+      die("loopback addresses only: " + s);
+    return e;
+  }
+};
+
+// A non-blocking stream socket with an output buffer and a growing input
+// buffer.  Subclasses parse; any failure ends in fail(), which must resume
+// whoever waits.
+class byte_stream : public pollable {
+public:
+  explicit byte_stream(const endpoint& e) : ep_(e) { loop().watch_deadlines(this); }
+  ~byte_stream() override { close_fd(); }
+
+protected:
+  virtual void on_bytes() = 0;           // in_[0..len_) holds unread bytes; call consume()
+  virtual void on_fail(outcome why) = 0; // the socket is already closed
+  virtual void on_connected() {}
+
+  bool open_fd() {
+    fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+      return false;
+    int one = 1;
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+    connected_ = false;
+    epoch_++;
+    out_.clear();
+    off_ = 0;
+    beg_ = len_ = 0;
+    int r = connect(fd, reinterpret_cast<const sockaddr*>(&ep_.sa), sizeof ep_.sa);
+    if (r == 0)
+      connected_ = true;
+    if (r < 0 && errno != EINPROGRESS) {
+      close(fd);
+      fd = -1;
+      return false;
+    }
+    loop().add(this);
+    return true;
+  }
+  void close_fd() {
+    if (fd >= 0)
+      close(fd);
+    fd = -1;
+    connected_ = false;
+  }
+  void fail(outcome why) {
+    close_fd();
+    deadline = 0;
+    on_fail(why);
+  }
+  // false: failed (fail() was NOT called; the caller decides)
+  bool push_out() {
+    if (!connected_)
+      return true;
+    while (off_ < out_.size()) {
+      ssize_t n = send(fd, out_.data() + off_, out_.size() - off_, MSG_NOSIGNAL);
+      if (n > 0) {
+        off_ += size_t(n);
+      } else if (n < 0 && errno == EAGAIN) {
+        return true;
+      } else if (n < 0 && errno == EINTR) {
+        continue;
+      } else {
+        return false;
+      }
+    }
+    out_.clear();
+    off_ = 0;
+    return true;
+  }
+  std::string_view input() const { return {in_.data() + beg_, len_ - beg_}; }
+  void consume(size_t n) {
+    beg_ += n;
+    if (beg_ == len_)
+      beg_ = len_ = 0;
+  }
+  void on_timeout() override {
+    if (fd >= 0)
+      fail(outcome::timeout);
+  }
+  void on_event(u32) override {
+    if (fd < 0)
+      return;
+    if (!connected_) {
+      int err = 0;
+      socklen_t l = sizeof err;
+      getsockopt(fd, SOL_SOCKET, SO_ERROR, &err, &l);
+      if (err)
+        return fail(outcome::conn);
+      sockaddr_in peer;
+      socklen_t pl = sizeof peer;
+      if (getpeername(fd, reinterpret_cast<sockaddr*>(&peer), &pl) < 0) {
+        if (errno == ENOTCONN)
+          return;
+        return fail(outcome::conn);
+      }
+      connected_ = true;
+      on_connected();
+      if (fd < 0)
+        return;
+    }
+    if (off_ < out_.size() && !push_out())
+      return fail(outcome::conn);
+    for (;;) {
+      if (beg_ > 0 && beg_ == len_)
+        beg_ = len_ = 0;
+      if (in_.size() - len_ < 4096) {
+        if (beg_ > 0) {
+          memmove(in_.data(), in_.data() + beg_, len_ - beg_);
+          len_ -= beg_;
+          beg_ = 0;
+        }
+        if (in_.size() - len_ < 4096)
+          in_.resize(std::max<size_t>(8192, in_.size() * 2));
+      }
+      size_t room = in_.size() - len_;
+      ssize_t n = recv(fd, in_.data() + len_, room, 0);
+      if (n > 0) {
+        len_ += size_t(n);
+        unsigned was = epoch_;
+        on_bytes();
+        if (fd < 0 || epoch_ != was)
+          return;
+        if (size_t(n) < room)
+          return; // drained; the next arrival is a new edge
+      } else if (n == 0) {
+        return fail(outcome::conn);
+      } else if (errno == EAGAIN) {
+        return;
+      } else if (errno != EINTR) {
+        return fail(outcome::conn);
+      }
+    }
+  }
+
+  endpoint ep_;
+  std::string out_;
+  size_t off_ = 0;
+  bool connected_ = false;
+
+private:
+  std::vector<char> in_;
+  size_t beg_ = 0, len_ = 0;
+  unsigned epoch_ = 0;
+};
+
+// One waiting coroutine and its outcome.
+struct waiter {
+  std::coroutine_handle<> h;
+  outcome st = outcome::ok;
+  void wake(outcome s) {
+    st = s;
+    if (h)
+      std::exchange(h, {}).resume();
+  }
+};
