@@ -49,6 +49,12 @@ def ways(row, protocol, clients):
     return [("", usual)] + ([(f" ({name})", other)] if other else [])
 
 
+def run_row(options, servers, row, clients, extra=None):
+    count = {"watchers": clients} if row.workload == "watch" else {"clients": clients}
+    steady = {"seconds": options.seconds, "warmup": min(0.7, options.seconds / 2)}
+    return generator.run(options.load, servers, row.workload, **count, **{**steady, **row.options, **(extra or {})})
+
+
 def measure(options, name, servers, rows, results):
     """Every row once at one store."""
     for prefix, keys in (("bench", 10000), ("list", 1000), ("watch", 1)):
@@ -60,9 +66,7 @@ def measure(options, name, servers, rows, results):
             for way, extra in ways(row, servers[0].protocol, clients):
                 if servers[0].protocol == "etcd" and row.workload in ("get", "list"):
                     servers[0].settle()
-                count = {"watchers": clients} if row.workload == "watch" else {"clients": clients}
-                steady = {"seconds": options.seconds, "warmup": min(0.7, options.seconds / 2)}
-                result = generator.run(options.load, servers, row.workload, **count, **{**steady, **row.options, **extra})
+                result = run_row(options, servers, row, clients, extra)
                 results.append({**result, "row": row.id, "clients": clients, "server": name + way, "store": name, "nodes": len(servers)})
 
 
