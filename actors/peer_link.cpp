@@ -28,6 +28,8 @@ constexpr std::chrono::seconds hello_again{1};
 // What is read at once grows and shrinks with what comes: CAF zeroes that many bytes before each read.
 constexpr std::size_t read_bytes_min = 4u << 10;
 constexpr std::size_t read_bytes_max = 256u << 10;
+// A larger buffer of a peer's frames is given back: it was one unusual batch.
+constexpr std::size_t kept_bytes_max = 256u << 10;
 
 /// Numeric addresses only need parsing; a name is looked up, which may wait for DNS: names are for small clusters with a hosts file.
 bool resolve(const std::string& host, std::uint16_t port, bool passive, sockaddr_storage& out, socklen_t& length) {
@@ -170,8 +172,7 @@ void peer_link::drop_silent_connections() {
       silent.push_back(handle);
   for (const auto& handle : silent) {
     log::info("peer_link", "nothing heard on a connection for too long; closed", {{"peer", incoming_[handle].peer.value}});
-    close(handle);
-    on_closed(handle);
+    hang_up(handle);
   }
 }
 
@@ -243,6 +244,11 @@ void peer_link::disconnect(outgoing& o) {
   o.state = dial_state::idle;
 }
 
+void peer_link::hang_up(caf::io::connection_handle handle) {
+  close(handle);
+  on_closed(handle);
+}
+
 void peer_link::on_closed(caf::io::connection_handle handle) {
   if (auto it = incoming_.find(handle); it != incoming_.end()) {
     const auto peer = it->second.peer;
@@ -291,7 +297,7 @@ void peer_link::transmit(outgoing& o) {
     flush(o.handle);
     o.unsent += o.fresh.size() - sent;
   }
-  if (o.fresh.capacity() > read_bytes_max)
+  if (o.fresh.capacity() > kept_bytes_max)
     o.fresh = {};
   o.fresh.clear();
 }
@@ -334,9 +340,7 @@ void peer_link::on_data(const caf::io::new_data_msg& msg) {
       on_hello(in, *h);
   if (!fed) {
     log::warn("peer_link", "connection closed: it does not speak our protocol", {{"reason", fed.error()}});
-    const auto handle = msg.handle;
-    close(handle);
-    on_closed(handle);
+    hang_up(msg.handle);
     return;
   }
   received.from = in.peer;

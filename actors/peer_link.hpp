@@ -69,6 +69,7 @@ private:
   void drop_earlier_connections(node_id peer);
   void drop_silent_connections();
   void on_hello(incoming& in, const wire::hello& h);
+  void hang_up(caf::io::connection_handle handle);
   void on_closed(caf::io::connection_handle handle);
   void send_to_peers(send_frames& frames);
   void write_hello(outgoing& o);

@@ -26,9 +26,9 @@ bool socket_poller::change(int fd, socket_owner& owner, interest before, interes
     ++watched_;
     wait();
   } else if (how == EPOLL_CTL_DEL) {
-    for (int i = 0; i < pending_; ++i)
-      if (events_[static_cast<std::size_t>(i)].data.ptr == &owner)
-        events_[static_cast<std::size_t>(i)].data.ptr = nullptr; // the owner may be gone when its turn comes
+    for (std::size_t i = 0; i < pending_; ++i)
+      if (events_[i].data.ptr == &owner)
+        events_[i].data.ptr = nullptr; // the owner may be gone when its turn comes
     if (--watched_ == 0)
       set_.cancel(); // the loop may end
   }
@@ -48,9 +48,10 @@ void socket_poller::wait() {
 }
 
 void socket_poller::look() {
-  pending_ = ::epoll_wait(set_.native_handle(), events_.data(), events_per_turn, 0);
-  for (int i = 0; i < pending_; ++i) {
-    const auto& e = events_[static_cast<std::size_t>(i)];
+  const int ready = ::epoll_wait(set_.native_handle(), events_.data(), events_per_turn, 0);
+  pending_ = ready > 0 ? static_cast<std::size_t>(ready) : 0;
+  for (std::size_t i = 0; i < pending_; ++i) {
+    const auto& e = events_[i];
     const bool broken = (e.events & (EPOLLERR | EPOLLHUP)) != 0;
     if (auto* owner = static_cast<socket_owner*>(e.data.ptr); owner != nullptr)
       owner->on_ready((e.events & EPOLLIN) != 0 || broken, (e.events & EPOLLOUT) != 0 || broken);

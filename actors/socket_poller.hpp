@@ -40,14 +40,14 @@ public:
 
 private:
   // Told of before the loop's other work gets its turn.
-  static constexpr int events_per_turn = 128;
+  static constexpr std::size_t events_per_turn = 128;
 
   void wait();
   void look();
 
   stream_descriptor set_;
   std::array<epoll_event, events_per_turn> events_{};
-  int pending_ = 0; ///< of events_, while they are handed out
+  std::size_t pending_ = 0; ///< of events_, while they are handed out
   std::size_t watched_ = 0;
   bool waiting_ = false;
 };
