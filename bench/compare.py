@@ -8,12 +8,11 @@ import os
 import shutil
 import signal
 import sys
-import tempfile
 
 import generator
 import peers
 from generator import figure, median
-from servers import allow_open_files, cluster
+from servers import allow_open_files, cluster, scratch
 
 # clients: those of --clients if None.
 Row = collections.namedtuple("Row", "id what workload options clients protocols", defaults=(None, ("consul", "etcd")))
@@ -49,6 +48,17 @@ def ways(row, protocol, clients):
     return [("", usual)] + ([(f" ({name})", other)] if other else [])
 
 
+def belay(program, folder, count):
+    """Belay's servers, with as many connections of one client as the rows need."""
+    return cluster(program, folder, count, {"limits": {"http_max_conns_per_client": 3000}})
+
+
+def fill(options, servers):
+    """What the rows expect to be there."""
+    for prefix, keys in (("bench", 10000), ("list", 1000), ("watch", 1)):
+        generator.fill(options.load, servers, keys, prefix=prefix)
+
+
 def run_row(options, servers, row, clients, extra=None):
     count = {"watchers": clients} if row.workload == "watch" else {"clients": clients}
     steady = {"seconds": options.seconds, "warmup": min(0.7, options.seconds / 2)}
@@ -57,8 +67,7 @@ def run_row(options, servers, row, clients, extra=None):
 
 def measure(options, name, servers, rows, results):
     """Every row once at one store."""
-    for prefix, keys in (("bench", 10000), ("list", 1000), ("watch", 1)):
-        generator.fill(options.load, servers, keys, prefix=prefix)
+    fill(options, servers)
     for row in rows:
         if servers[0].protocol not in row.protocols:
             continue
@@ -134,8 +143,7 @@ def main():
     wanted = 4000  # connections of 1,000 watchers, and what etcd and Consul keep open besides
     if allow_open_files(wanted) < wanted:
         raise SystemExit(f"needs {wanted} open files, which is more than the hard limit")
-    limits = {"limits": {"http_max_conns_per_client": 3000}}
-    stores = {"belay": lambda folder: cluster(options.binary, folder, options.nodes, limits)}
+    stores = {"belay": lambda folder: belay(options.binary, folder, options.nodes)}
     for name, program, start in (("etcd", options.etcd, peers.etcd), ("consul", options.consul, peers.consul)):
         if program and os.access(program, os.X_OK):
             stores[name] = lambda folder, start=start, program=program: start(program, folder, options.nodes)
@@ -147,14 +155,9 @@ def main():
         first = turn % len(names)  # another one begins in each round
         for name in names[first:] + names[:first]:
             print(f"round {turn + 1} of {options.rounds}: {name}", file=sys.stderr)
-            folder, servers = tempfile.mkdtemp(prefix="compare.", dir=options.folder), []
-            try:
+            with scratch(options.folder, "compare") as (folder, servers):
                 servers += stores[name](folder)
                 measure(options, name, servers, rows, results)
-            finally:
-                for server in servers:
-                    server.stop()
-                shutil.rmtree(folder, ignore_errors=True)
     if options.json:
         with open(options.json, "w") as out:
             json.dump(results, out, indent=1)

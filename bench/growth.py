@@ -3,17 +3,16 @@
 
 import argparse
 import collections
+import contextlib
 import os
-import shutil
 import signal
 import sys
-import tempfile
 
 import blocking_queries
 import generator
 import plots
 from generator import figure, median
-from servers import allow_open_files, cluster, leader_of
+from servers import allow_open_files, cluster, leader_of, scratch
 
 CLIENTS = 64
 KEYS = 10_000  # unless their number is the question
@@ -48,26 +47,19 @@ def park(server, count):
 def measure(options, question, point):
     """{"put": what the generator says, "get": the same} at servers of their own."""
     setting = {"nodes": 1, "vsize": 256, "parked": 0, "keys": KEYS, **question.setting(point)}
-    folder, servers, queries = tempfile.mkdtemp(prefix="growth.", dir=options.folder), [], None
-    try:
+    with scratch(options.folder, "growth") as (folder, servers), contextlib.ExitStack() as opened:
         # All connections of the generator, and of 20,000 queries, are one client to the server.
         servers += cluster(options.binary, folder, setting["nodes"], {"limits": {"http_max_conns_per_client": 20_500}})
         data = {"keys": setting["keys"], "vsize": setting["vsize"]}
         generator.fill(options.load, servers, **data)
         if setting["parked"]:
-            queries = park(leader_of(servers), setting["parked"])
+            queries = opened.enter_context(contextlib.closing(park(leader_of(servers), setting["parked"])))
         load = {"clients": CLIENTS, "seconds": options.seconds, "warmup": min(0.7, options.seconds / 2), **data}
         put = generator.run(options.load, servers, "put", **load)
         get = generator.run(options.load, servers, "get", read=question.read, **load)
-        if queries and not queries.none_answered():
+        if setting["parked"] and not queries.none_answered():
             raise SystemExit("a query was answered though its key had not changed")
         return {"put": put, "get": get}
-    finally:
-        for server in servers:
-            server.stop()
-        if queries:
-            queries.close()
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 def table(name, question, points, results):

@@ -3,13 +3,12 @@
 
 import argparse
 import os
-import shutil
 import tempfile
 import time
 
 from blocking_queries import Queries, fill, key, parked, wait_until_parked
 from connection import Connection, percentile, request
-from servers import allow_open_files, cluster, leader_of
+from servers import allow_open_files, cluster, leader_of, scratch
 
 
 def plain_reads(server, count):
@@ -114,14 +113,9 @@ def main():
     if allow_open_files(wanted) < wanted:
         parser.error(f"needs {wanted} open files, which is more than the hard limit")
 
-    folder, servers = tempfile.mkdtemp(prefix="long_polls.", dir=options.folder), []
-    try:
+    with scratch(options.folder, "long_polls") as (folder, servers):
         servers += cluster(options.binary, folder, 1, {"limits": {"http_max_conns_per_client": wanted}})
         measure(options, servers[0])
-    finally:
-        for server in servers:
-            server.stop()
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 if __name__ == "__main__":

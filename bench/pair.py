@@ -4,16 +4,14 @@
 import argparse
 import os
 import random
-import shutil
 import signal
 import statistics
 import sys
-import tempfile
 
 import compare
 import generator
 from generator import figure, median
-from servers import allow_open_files, cluster
+from servers import allow_open_files, scratch
 
 FIELDS = (("ops/s", "ops_s"), ("p50 us", "lat_us.p50"), ("p99 us", "lat_us.p99"), ("server CPU us/op", "srv_us_op"))
 
@@ -48,23 +46,18 @@ def main():
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # through what ends the servers
     allow_open_files(8000)
 
-    folder, clusters = tempfile.mkdtemp(prefix="pair.", dir=options.folder), []
     results = {cell: ([], []) for cell in range(len(chosen))}
-    try:
+    with scratch(options.folder, "pair") as (folder, servers):
+        clusters = []
         for i, program in enumerate((options.binary, options.other)):
-            clusters.append(cluster(program, os.path.join(folder, str(i)), options.nodes, {"limits": {"http_max_conns_per_client": 3000}}))
-            for prefix, keys in (("bench", 10000), ("list", 1000), ("watch", 1)):
-                generator.fill(options.load, clusters[i], keys, prefix=prefix)
+            clusters.append(compare.belay(program, os.path.join(folder, str(i)), options.nodes))
+            servers += clusters[i]
+            compare.fill(options, clusters[i])
         for turn in range(options.rounds):
             print(f"round {turn + 1} of {options.rounds}", file=sys.stderr)
             for cell, (row, clients) in enumerate(chosen):
                 for i in random.sample((0, 1), 2):
                     results[cell][i].append(compare.run_row(options, clusters[i], row, clients))
-    finally:
-        for servers in clusters:
-            for server in servers:
-                server.stop()
-        shutil.rmtree(folder, ignore_errors=True)
 
     print("| row | clients | " + " | ".join(f"{name} | other | paired" for name, _ in FIELDS) + " |")
     print("|---|--:|" + "--:|" * 3 * len(FIELDS))

@@ -3,10 +3,8 @@
 
 import argparse
 import base64
-import json
 import multiprocessing
 import select
-import shutil
 import signal
 import tempfile
 import threading
@@ -14,7 +12,7 @@ import time
 from array import array
 
 from connection import Connection, percentile, request, whole_answer
-from servers import bytes_on_disk, cluster, leader_of
+from servers import bytes_on_disk, cluster, leader_of, scratch
 
 OPERATIONS_OF_A_TRANSACTION = 64
 
@@ -268,20 +266,14 @@ def main():
     parser.add_argument("--folder", default=tempfile.gettempdir(), help="where the scratch data goes (a real disk, 3 GB)")
     parser.add_argument("--keep", action="store_true", help="keep the folder with the logs")
     options = parser.parse_args()
-    folder, servers = tempfile.mkdtemp(prefix="rebuild_follower.", dir=options.folder), []
-    if options.keep:
-        print("folder:", folder)
-    try:
+    with scratch(options.folder, "rebuild_follower", options.keep) as (folder, servers):
+        if options.keep:
+            print("folder:", folder)
         config = {"limits": {"http_max_conns_per_client": options.writers + 200}}
         if options.trailing_logs:
             config["raft_trailing_logs"] = options.trailing_logs
         servers += cluster(options.binary, folder, 3, config)
         measure(options, servers)
-    finally:
-        for server in servers:
-            server.stop()
-        if not options.keep:
-            shutil.rmtree(folder, ignore_errors=True)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 """Servers of a measurement: child processes on 127.0.0.1 with a scratch data directory each."""
 
+import contextlib
 import http.client
 import json
 import os
@@ -8,6 +9,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import tempfile
 import time
 
 
@@ -137,6 +139,19 @@ def cluster(binary, folder, count, config):
     joins = [f"127.0.0.1:{p}" for p in ports[count:]]
     common = {"bootstrap": True} if count == 1 else {"bootstrap_expect": count, "retry_join": joins, "retry_interval": "1s"}
     return started(Server(binary, os.path.join(folder, f"n{i + 1}"), f"n{i + 1}", ports[i], ports[count + i], {**common, **config}) for i in range(count))
+
+
+@contextlib.contextmanager
+def scratch(below, name, keep=False):
+    """A folder for data, and a list of the servers that use it: they are stopped at the end, and the folder is removed."""
+    folder, servers = tempfile.mkdtemp(prefix=name + ".", dir=below), []
+    try:
+        yield folder, servers
+    finally:
+        for server in servers:
+            server.stop()
+        if not keep:
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def started(servers):

@@ -3,6 +3,8 @@
 //
 // usage: wake_floor PORT      prints nothing; understands GET and PUT of any key (all are the same one) and `index=`
 
+#include "bench/load/values.hpp"
+
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -25,21 +27,6 @@ struct the_key {
   std::uint64_t index = 1;
   std::string answer; ///< rendered once for everybody
 };
-
-std::string base64(std::string_view bytes) {
-  static constexpr char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  std::string out;
-  for (std::size_t i = 0; i < bytes.size(); i += 3) {
-    const auto left = bytes.size() - i;
-    const auto at = [&](std::size_t k) { return k < left ? static_cast<unsigned char>(bytes[i + k]) : 0u; };
-    const unsigned three = at(0) << 16 | at(1) << 8 | at(2);
-    out += digits[three >> 18];
-    out += digits[three >> 12 & 63];
-    out += left > 1 ? digits[three >> 6 & 63] : '=';
-    out += left > 2 ? digits[three & 63] : '=';
-  }
-  return out;
-}
 
 void render(the_key& k) {
   const auto index = std::to_string(k.index);
@@ -120,7 +107,7 @@ int main(int argc, char** argv) {
         const auto path = request.substr(0, request.find(" HTTP"));
         if (path.starts_with("PUT ")) {
           key.name = path.substr(sizeof "PUT /v1/kv/" - 1);
-          key.value64 = base64(std::string_view(request).substr(request.find("\r\n\r\n") + 4));
+          key.value64 = b64(std::string_view(request).substr(request.find("\r\n\r\n") + 4));
           ++key.index;
           render(key);
           write_all(fd, "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\ntrue");

@@ -17,11 +17,9 @@ public:
     co_return entry(key) == 1 ? outcome::ok : bad();
   }
   task<outcome> list(const std::string& prefix) override {
-    outcome s = co_await c_.request(req("GET", "/v1/kv/" + prefix + "?recurse", {}), o_.timeout_ns);
+    outcome s = co_await ask("GET", "/v1/kv/" + prefix + "?recurse", {});
     if (s != outcome::ok)
       co_return s;
-    if (c_.status != 200)
-      co_return bad();
     listed = 0;
     std::string_view b = c_.body;
     // Every entry has a value of the right length; decoding them all would cost more than the server needs.
@@ -43,11 +41,9 @@ public:
       b += "{\"KV\":{\"Verb\":\"set\",\"Key\":\"" + keys[i] + "\",\"Value\":\"" + b64(vals[i]) + "\"}}";
     }
     b += "]";
-    outcome s = co_await c_.request(req("PUT", "/v1/txn", b), o_.timeout_ns);
+    outcome s = co_await ask("PUT", "/v1/txn", b);
     if (s != outcome::ok)
       co_return s;
-    if (c_.status != 200)
-      co_return bad();
     size_t n = 0;
     for (size_t p = 0; (p = c_.body.find("\"ModifyIndex\"", p)) != std::string_view::npos; p += 13)
       n++;
@@ -57,20 +53,16 @@ public:
   }
   task<outcome> session_create(int ttl_s) override {
     std::string b = "{\"TTL\":\"" + std::to_string(ttl_s) + "s\",\"LockDelay\":\"0s\",\"Name\":\"bench\"}";
-    outcome s = co_await c_.request(req("PUT", "/v1/session/create", b), o_.timeout_ns);
+    outcome s = co_await ask("PUT", "/v1/session/create", b);
     if (s != outcome::ok)
       co_return s;
-    if (c_.status != 200)
-      co_return bad();
     sid = std::string(text("\"ID\"", c_.body));
     co_return sid.size() == 36 ? outcome::ok : outcome::body;
   }
   task<outcome> session_renew(const std::string& id) override {
-    outcome s = co_await c_.request(req("PUT", "/v1/session/renew/" + id, {}), o_.timeout_ns);
+    outcome s = co_await ask("PUT", "/v1/session/renew/" + id, {});
     if (s != outcome::ok)
       co_return s;
-    if (c_.status != 200)
-      co_return bad();
     co_return text("\"ID\"", c_.body) == id ? outcome::ok : outcome::body;
   }
   task<outcome> session_destroy(const std::string& id) override {
@@ -175,12 +167,15 @@ protected:
     size_t e = b.find('"', p + 1);
     return e == std::string_view::npos ? std::string_view{} : b.substr(p + 1, e - p - 1);
   }
-  task<outcome> want_true(const char* m, std::string target, std::string body) {
+  // ok: status 200
+  task<outcome> ask(const char* m, std::string target, std::string_view body) {
     outcome s = co_await c_.request(req(m, target, body), o_.timeout_ns);
+    co_return s == outcome::ok&& c_.status != 200 ? bad() : s;
+  }
+  task<outcome> want_true(const char* m, std::string target, std::string body) {
+    outcome s = co_await ask(m, target, body);
     if (s != outcome::ok)
       co_return s;
-    if (c_.status != 200)
-      co_return bad();
     if (trim(c_.body) == "true")
       co_return outcome::ok;
     err = std::string(c_.body.substr(0, 200));

@@ -23,9 +23,6 @@ struct etcd_watches {
   bool ensure() {
     if (up)
       return true;
-    call.out.clear();
-    call.off = 0;
-    call.half_close = false;
     call.on_message = [this](std::string_view m) { on(m); };
     call.on_end = [this](outcome) {
       up = false;
@@ -38,7 +35,7 @@ struct etcd_watches {
       for (auto* w : b)
         w->f(3, {});
     };
-    up = c->start(&call, "/etcdserverpb.Watch/Watch", 0);
+    up = c->open_stream(&call, "/etcdserverpb.Watch/Watch");
     return up;
   }
   bool create(watch* w, std::string_view key, i64 rev) {
@@ -218,9 +215,6 @@ public:
   // On one long-lived LeaseKeepAlive stream, as the official client does.
   task<outcome> session_renew(const std::string& id) override {
     if (!ka_.open) {
-      ka_.out.clear();
-      ka_.off = 0;
-      ka_.half_close = false;
       ka_.on_message = [this](std::string_view m) {
         ka_ttl_ = 0;
         ka_id_ = 0;
@@ -234,7 +228,7 @@ public:
         wake(outcome::ok);
       };
       ka_.on_end = [this](outcome s) { wake(s == outcome::ok ? outcome::proto : s); };
-      if (!c_->c.start(&ka_, "/etcdserverpb.Lease/LeaseKeepAlive", 0))
+      if (!c_->c.open_stream(&ka_, "/etcdserverpb.Lease/LeaseKeepAlive"))
         co_return outcome::conn;
     }
     u64 want = strtoull(id.c_str(), nullptr, 10);

@@ -64,6 +64,13 @@ public:
     loop().mark_dirty(this);
     return true;
   }
+  // Starts a call whose messages follow by send().  false: could not connect.
+  bool open_stream(grpc_call* c, const char* path) {
+    c->out.clear();
+    c->off = 0;
+    c->half_close = false;
+    return start(c, path, 0);
+  }
   // A further message on an open stream.
   void send(grpc_call* c, std::string_view m) {
     grpc_call::frame(c->out, m);
@@ -71,12 +78,6 @@ public:
       c->deferred = false;
       nghttp2_session_resume_data(s_, c->stream);
     }
-    loop().mark_dirty(this);
-  }
-  void cancel(grpc_call* c) {
-    if (!c->open)
-      return;
-    nghttp2_submit_rst_stream(s_, NGHTTP2_FLAG_NONE, c->stream, NGHTTP2_CANCEL);
     loop().mark_dirty(this);
   }
   // co_await unary(call, path, request, timeout) -> outcome; the reply in call.in (unframed by reply())

@@ -59,6 +59,15 @@ task<outcome> clock_task(measured_run& r) {
   co_return outcome::ok;
 }
 
+// Runs the clients that were spawned, for as long as the options say.
+json_object run_timed(measured_run& r) {
+  loop().spawn(clock_task(r));
+  loop().run();
+  json_object j = head();
+  r.print_to(j, double(r.ops));
+  return j;
+}
+
 // A failed operation is not tried again at once: a server that is down must not be asked a million times.
 auto pause_after_failure() {
   return loop().sleep(10'000'000);
@@ -139,10 +148,7 @@ void steady(workload what) {
   auto cs = make_clients(opt.clients, opt.conns);
   for (int i = 0; i < opt.clients; i++)
     loop().spawn(steady_client(r, *cs[size_t(i)], i, what, vals));
-  loop().spawn(clock_task(r));
-  loop().run();
-  json_object j = head();
-  r.print_to(j, double(r.ops));
+  json_object j = run_timed(r);
   if (what == workload::mixed)
     j.raw("read_us", r.reads.json()).raw("write_us", r.writes.json());
   j.print();
@@ -236,10 +242,7 @@ void lock() {
   std::string name = opt.prefix + "-lock-" + std::to_string(now_ns() % 1'000'000);
   for (int i = 0; i < opt.clients; i++)
     loop().spawn(lock_client(r, *cs[size_t(i)], i, l, name));
-  loop().spawn(clock_task(r));
-  loop().run();
-  json_object j = head();
-  r.print_to(j, double(r.ops));
+  json_object j = run_timed(r);
   j.num("violations", double(l.violations)).num("self_reacquired", double(l.self)).print();
 }
 
