@@ -1,8 +1,8 @@
 #include "bench/request_steps.hpp"
 
-#include "actors/http_reader.hpp"
+#include "actors/gateway/http_reader.hpp"
 #include "protocol/base/check.hpp"
-#include "protocol/http/base64.hpp"
+#include "protocol/golang/base64.hpp"
 #include "protocol/http/render.hpp"
 #include "protocol/http/request.hpp"
 #include "protocol/state/machine.hpp"
@@ -10,7 +10,7 @@
 #include "protocol/wire/command_codec.hpp"
 #include "protocol/wire/frame_codec.hpp"
 #include "storage/segment_log.hpp"
-#include "sim/memory_files.hpp"
+#include "sim/world/memory_files.hpp"
 
 #include <algorithm>
 #include <cstdio>
@@ -56,7 +56,7 @@ std::string transaction_body(const world_size& size, std::size_t version) {
   for (std::size_t i = 0; i < in_transaction; ++i) {
     body += i == 0 ? "" : ",";
     body += R"({"KV":{"Verb":"set","Key":")" + numbered("bench", i * (size.keys / in_transaction)) + R"(","Value":")";
-    http::append_base64(body, some_value(i + version, size.value_bytes));
+    golang::append_base64(body, some_value(i + version, size.value_bytes));
     body += "\"}}";
   }
   return body + "]";

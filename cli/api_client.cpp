@@ -1,6 +1,6 @@
 #include "cli/api_client.hpp"
 
-#include "cli/base64.hpp"
+#include "protocol/golang/base64.hpp"
 
 #include <boost/asio/connect.hpp>
 #include <boost/asio/io_context.hpp>
@@ -105,7 +105,7 @@ result<api_answer> api_client::ask(std::string_view method, const std::string& p
   if (!token_.empty())
     request.set("X-Consul-Token", token_);
   if (!basic_auth_.empty())
-    request.set(http::field::authorization, "Basic " + to_base64(basic_auth_));
+    request.set(http::field::authorization, "Basic " + golang::base64(basic_auth_));
   request.body() = body;
   if (method != "GET" || !body.empty())
     request.content_length(body.size());

@@ -1,6 +1,6 @@
 // `belay kv get|put|delete`: options, requests and texts of Consul's command line.
 
-#include "cli/base64.hpp"
+#include "protocol/golang/base64.hpp"
 #include "cli/options.hpp"
 #include "cli/table.hpp"
 
@@ -59,7 +59,7 @@ result<std::vector<pair_row>> pairs(const std::string& body) {
     };
     p.key = text("Key");
     p.session = text("Session");
-    auto value = from_base64(text("Value"));
+    auto value = golang::decode_base64(text("Value"));
     if (!value)
       return failure{value.error()};
     p.value = *value;
@@ -79,7 +79,7 @@ std::string detailed(const pair_row& p, bool base64) {
                 {"LockIndex", p.lock_index},
                 {"ModifyIndex", p.modify_index},
                 {"Session", p.session.empty() ? "-" : p.session},
-                {"Value", base64 ? to_base64(p.value) : p.value}},
+                {"Value", base64 ? golang::base64(p.value) : p.value}},
                6);
 }
 
@@ -153,7 +153,7 @@ int kv_get(const arguments& args, terminal t) {
     if (o.on("detailed"))
       t.out << (i ? "\n" : "") << detailed(p, base64);
     else
-      t.out << (recurse ? p.key + ":" : "") << (base64 ? to_base64(p.value) : p.value) << "\n";
+      t.out << (recurse ? p.key + ":" : "") << (base64 ? golang::base64(p.value) : p.value) << "\n";
   }
   return 0;
 }
@@ -173,7 +173,7 @@ int kv_put(const arguments& args, terminal t) {
   if (!value)
     return error(t, "Error! " + value.error());
   if (o.on("base64")) {
-    value = from_base64(*value);
+    value = golang::decode_base64(*value);
     if (!value)
       return error(t, "Error! Cannot base 64 decode data: " + value.error());
   }

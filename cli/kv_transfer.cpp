@@ -1,6 +1,6 @@
 #include "cli/kv_transfer.hpp"
 
-#include "cli/base64.hpp"
+#include "protocol/golang/base64.hpp"
 #include "cli/options.hpp"
 
 #include <boost/json/parse.hpp>
@@ -55,7 +55,7 @@ std::string write_export(const std::vector<exported_key>& keys) {
   std::string out = "[\n";
   for (const auto& k : keys) {
     out += "\t{\n\t\t\"key\": " + json_string(k.key) + ",\n\t\t\"flags\": " + std::to_string(k.flags) +
-           ",\n\t\t\"value\": \"" + to_base64(k.value) + "\"\n\t}";
+           ",\n\t\t\"value\": \"" + golang::base64(k.value) + "\"\n\t}";
     out += &k == &keys.back() ? "\n" : ",\n";
   }
   return out + "]\n";
@@ -89,7 +89,7 @@ result<std::vector<exported_key>> read_export(std::string_view text) {
     if (const auto* m = member(*o, "value"); m && !m->is_null()) {
       if (!m->is_string())
         return failure{"Cannot unmarshal data: value of key " + k.key + " is not a string"};
-      auto value = from_base64(std::string_view(m->get_string()));
+      auto value = golang::decode_base64(std::string_view(m->get_string()));
       if (!value)
         return failure{"Error base 64 decoding value for key " + k.key + ": " + value.error()};
       k.value = *value;

@@ -1,13 +1,13 @@
 #include "sim/run.hpp"
 
-#include "actors/log.hpp"
+#include "actors/telemetry/log.hpp"
 #include "protocol/base/check.hpp"
 #include "protocol/base/probe.hpp"
-#include "sim/linearizability.hpp"
-#include "sim/nemesis.hpp"
-#include "sim/node_failure.hpp"
-#include "sim/observer.hpp"
-#include "sim/workload.hpp"
+#include "sim/checkers/linearizability.hpp"
+#include "sim/faults/nemesis.hpp"
+#include "sim/world/node_failure.hpp"
+#include "sim/checkers/observer.hpp"
+#include "sim/clients/workload.hpp"
 
 #include <algorithm>
 #include <utility>

@@ -1,7 +1,7 @@
 #pragma once
 // One simulated run: a cluster of the real actors with its clients, from the first choice of a tape to the verdict.
 
-#include "sim/tape.hpp"
+#include "sim/chance/tape.hpp"
 
 #include <chrono>
 #include <functional>

@@ -1,6 +1,6 @@
 #include "protocol/filter/comparison.hpp"
 
-#include "protocol/base/go_quoting.hpp"
+#include "protocol/golang/quoting.hpp"
 #include "protocol/filter/literal.hpp"
 #include "protocol/filter/row_filter.hpp"
 
@@ -104,8 +104,8 @@ result<comparison> comparison::bind(const match& m, fields of) {
   if (auto ok = c.bind_selector(m, of); !ok)
     return failure{ok.error()};
   if (!allows(c.kind_, m.op))
-    return failure{"Invalid match operator " + go_quoted(name_of(m.op)) + " for selector " +
-                   go_quoted(to_string(m.selector))};
+    return failure{"Invalid match operator " + golang::quoted(name_of(m.op)) + " for selector " +
+                   golang::quoted(to_string(m.selector))};
   if (auto ok = c.bind_value(m); !ok)
     return failure{ok.error()};
   if (auto ok = c.bind_pattern(m); !ok)
@@ -127,7 +127,7 @@ status comparison::bind_selector(const match& m, fields of) {
     if (f == nullptr)
       return failure{
           "Selector " +
-          go_quoted(to_string({m.selector.begin(), m.selector.begin() + static_cast<std::ptrdiff_t>(i + 1)})) +
+          golang::quoted(to_string({m.selector.begin(), m.selector.begin() + static_cast<std::ptrdiff_t>(i + 1)})) +
           " is not valid"};
     path_.push_back({f, {}});
     kind_ = f->kind;
@@ -142,8 +142,8 @@ status comparison::bind_value(const match& m) {
     return done{};
   const auto keep = [&](auto read) -> status {
     if (!read)
-      return failure{"Failed to coerce value " + go_quoted(m.value) + " for selector " +
-                     go_quoted(to_string(m.selector)) + ": " + read.error()};
+      return failure{"Failed to coerce value " + golang::quoted(m.value) + " for selector " +
+                     golang::quoted(to_string(m.selector)) + ": " + read.error()};
     number_ = *read;
     return done{};
   };
@@ -170,7 +170,7 @@ status comparison::bind_pattern(const match& m) {
   pattern_ = std::make_unique<re2::RE2>(m.value, options);
   if (pattern_->ok())
     return done{};
-  return failure{"Failed to compile regular expression " + go_quoted(m.value) + ": error parsing regexp: " +
+  return failure{"Failed to compile regular expression " + golang::quoted(m.value) + ": error parsing regexp: " +
                  std::string(go_words(pattern_->error_code())) + ": `" + pattern_->error_arg() + "`"};
 }
 

@@ -1,6 +1,6 @@
 #include "protocol/filter/expression.hpp"
 
-#include "protocol/base/go_quoting.hpp"
+#include "protocol/golang/quoting.hpp"
 
 #include <algorithm>
 
@@ -20,7 +20,7 @@ bool is_identifier(std::string_view text) {
 
 /// The grammar ends a text at the next quote, escaped or not, so that a quote inside has to be a number.
 void append_literal(std::string& out, std::string_view text) {
-  const auto quoted = go_quoted(text);
+  const auto quoted = golang::quoted(text);
   out += '"';
   for (std::size_t i = 1; i + 1 < quoted.size(); ++i) {
     if (quoted[i] != '\\') {

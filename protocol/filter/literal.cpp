@@ -1,6 +1,6 @@
 #include "protocol/filter/literal.hpp"
 
-#include "protocol/base/go_quoting.hpp"
+#include "protocol/golang/quoting.hpp"
 
 #include <limits>
 #include <optional>
@@ -69,7 +69,7 @@ bool append_escaped(std::string& out, std::string_view& rest) {
   }
   if (*code > 0x10FFFF || (*code >= 0xD800 && *code <= 0xDFFF))
     return false;
-  append_utf8(out, *code);
+  golang::append_utf8(out, *code);
   return true;
 }
 
@@ -123,7 +123,7 @@ number_error scan(std::string_view text, std::uint64_t& value) {
 }
 
 failure complaint(std::string_view function, std::string_view text, number_error why) {
-  return {"strconv." + std::string(function) + ": parsing " + go_quoted(text) +
+  return {"strconv." + std::string(function) + ": parsing " + golang::quoted(text) +
           (why == number_error::range ? ": value out of range" : ": invalid syntax")};
 }
 

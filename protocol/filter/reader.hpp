@@ -1,7 +1,7 @@
 #pragma once
 // Reading characters for a grammar, and what is to be said when it does not fit.
 
-#include "protocol/base/go_quoting.hpp"
+#include "protocol/golang/quoting.hpp"
 #include "protocol/base/result.hpp"
 
 #include <algorithm>
@@ -111,7 +111,7 @@ private:
 
   void advance() {
     std::uint32_t ignored = 0;
-    at_.offset += std::max<std::size_t>(1, utf8_character(text_.substr(at_.offset), ignored));
+    at_.offset += std::max<std::size_t>(1, golang::utf8_character(text_.substr(at_.offset), ignored));
     ++at_.column;
     enter_line();
   }

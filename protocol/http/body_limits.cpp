@@ -1,5 +1,5 @@
 #include "protocol/http/request.hpp"
-#include "protocol/http/url.hpp"
+#include "protocol/golang/url.hpp"
 
 #include <algorithm>
 #include <limits>
@@ -19,7 +19,7 @@ kind kind_of(std::string_view target) {
   std::string decoded;
   auto path = target.substr(0, std::min(target.find('?'), target.size()));
   if (path.find('%') != std::string_view::npos) {
-    if (!decode_path(path, decoded))
+    if (!golang::decode_path(path, decoded))
       return kind::other;
     path = decoded;
   }

@@ -1,6 +1,6 @@
 // The router: from the request line to the handler of its path, in the order of contract 01 section 4.
 
-#include "protocol/http/go_syntax.hpp"
+#include "protocol/golang/syntax.hpp"
 #include "protocol/http/network.hpp"
 #include "protocol/http/routes.hpp"
 
@@ -46,7 +46,7 @@ std::string escape_html(std::string_view text) {
 
 response redirect(std::string_view method, std::string_view path, std::string_view raw_query) {
   auto r = bare(301);
-  auto location = escape_path(path);
+  auto location = golang::escape_path(path);
   if (!raw_query.empty())
     (location += '?').append(raw_query);
   if (method == "GET" || method == "HEAD") {
@@ -92,16 +92,16 @@ void read_headers(request_context& c) {
     std::string_view* slot = nullptr;
     switch (name.size()) { // these names differ in length, and most headers match none
     case 6:
-      slot = equal_ignoring_case(name, "Accept") ? &c.accept : nullptr;
+      slot = golang::equal_ignoring_case(name, "Accept") ? &c.accept : nullptr;
       break;
     case 13:
-      slot = equal_ignoring_case(name, "Cache-Control") ? &c.cache_control : nullptr;
+      slot = golang::equal_ignoring_case(name, "Cache-Control") ? &c.cache_control : nullptr;
       break;
     case 15:
-      slot = equal_ignoring_case(name, "Accept-Encoding") ? &c.accept_encoding : nullptr;
+      slot = golang::equal_ignoring_case(name, "Accept-Encoding") ? &c.accept_encoding : nullptr;
       break;
     case 18:
-      slot = equal_ignoring_case(name, "X-Consul-Namespace") ? &c.consul_namespace : nullptr;
+      slot = golang::equal_ignoring_case(name, "X-Consul-Namespace") ? &c.consul_namespace : nullptr;
       break;
     default:
       break;
@@ -133,7 +133,7 @@ bool accepts_gzip(std::string_view header) {
     auto name = coding.substr(0, std::min(coding.find(';'), coding.size()));
     while (!name.empty() && name.back() == ' ')
       name.remove_suffix(1);
-    if (equal_ignoring_case(name, "gzip"))
+    if (golang::equal_ignoring_case(name, "gzip"))
       return !is_refused_coding(coding.substr(std::min(coding.find(';'), coding.size())));
   }
   return false;
@@ -204,20 +204,20 @@ parsed_request parse(const raw_request& r, const route_settings& s, const std::f
   auto path = target.substr(0, mark);
   std::string decoded;
   if (path.find('%') != std::string_view::npos) {
-    if (!decode_path(path, decoded)) {
+    if (!golang::decode_path(path, decoded)) {
       out.action = bad_request();
       return out;
     }
     path = decoded;
   }
-  if (s.unprintable_filter && !is_printable(path)) {
+  if (s.unprintable_filter && !golang::is_printable(path)) {
     out.action = bare(400);
     return out;
   }
   std::string cleaned;
-  const bool unclean = !is_clean_path(path);
+  const bool unclean = !golang::is_clean_path(path);
   if (unclean) {
-    cleaned = clean_path(path);
+    cleaned = golang::clean_path(path);
     path = cleaned;
   }
   if (is_prefix_without_slash(path)) {

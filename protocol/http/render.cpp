@@ -1,6 +1,6 @@
 #include "protocol/http/render.hpp"
 
-#include "protocol/http/filtering.hpp"
+#include "protocol/http/reading/filtering.hpp"
 #include "protocol/http/render_parts.hpp"
 #include "protocol/http/request_context.hpp"
 
@@ -157,7 +157,7 @@ struct body_writer {
     if (found.keys.empty() && asked && !asked->prefix.empty())
       return not_found();
     std::string out;
-    append_json_strings(out, found.keys);
+    golang::append_json_strings(out, found.keys);
     return json(std::move(out));
   }
 
@@ -175,9 +175,9 @@ struct body_writer {
     for (const auto& [name, tags] : found.tags_by_service) {
       out += lead;
       lead = ',';
-      append_json_string(out, name);
+      golang::append_json_string(out, name);
       out += ':';
-      append_json_strings(out, tags);
+      golang::append_json_strings(out, tags);
     }
     if (lead == '{')
       out += '{';
@@ -214,7 +214,7 @@ struct body_writer {
       if (!first)
         out += ',';
       first = false;
-      append_json_string(out, id);
+      golang::append_json_string(out, id);
       out += ':';
       append_service(out, *service, absent_tags::empty);
     }
@@ -269,7 +269,7 @@ response write_body(const state::reply& reply, const render_options& options) {
     return json_response(*yes ? "true" : "false", options);
   if (const auto* id = std::get_if<std::string>(&reply)) {
     std::string out = "{\"ID\":";
-    append_json_string(out, *id);
+    golang::append_json_string(out, *id);
     return json_response(out += '}', options);
   }
   if (const auto* txn = std::get_if<state::txn_reply>(&reply))

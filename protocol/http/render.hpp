@@ -39,9 +39,4 @@ response render_read_error(const read_request& request, std::string text);
 response render_autopilot(const state::autopilot_settings& s, const render_options& options);
 response render_snapshot_head(log_index index, const read_meta& meta);
 
-/// Writes text as a JSON string with Consul's escapes (contract 01 section 8).
-void append_json_string(std::string& out, std::string_view text);
-/// Four-space indentation and a final newline, as ?pretty asks.
-std::string prettify_json(std::string_view compact);
-
 } // namespace belay::http

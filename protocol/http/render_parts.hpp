@@ -1,7 +1,7 @@
 #pragma once
 // Rows as JSON, appended to a string: the pieces that answers of several areas share (contract 03, 04, 05, 07, 08).
 
-#include "protocol/http/json_output.hpp"
+#include "protocol/golang/json_output.hpp"
 #include "protocol/http/render.hpp"
 
 namespace belay::http {

@@ -1,5 +1,7 @@
 #include "protocol/http/request_context.hpp"
 
+#include "protocol/golang/json_output.hpp"
+
 #include "protocol/http/render.hpp"
 
 namespace belay::http {
@@ -61,7 +63,7 @@ response error_response(int status, std::string text) {
 response json_response(std::string compact, const render_options& options) {
   response r;
   r.content_type = "application/json";
-  r.body = options.pretty ? prettify_json(compact) : std::move(compact);
+  r.body = options.pretty ? golang::prettify_json(compact) : std::move(compact);
   return r;
 }
 

@@ -2,7 +2,7 @@
 // A request on its way through the routes: what the router has found out, for the handler of the path.
 
 #include "protocol/http/request.hpp"
-#include "protocol/http/url.hpp"
+#include "protocol/golang/url.hpp"
 
 #include <optional>
 #include <string>
@@ -18,7 +18,7 @@ struct request_context {
 
   std::string_view path;     ///< decoded and clean
   std::string_view argument; ///< of the path, behind the route's prefix
-  query_string query;
+  golang::query_string query;
 
   // Headers that some route looks at; the first of each name.
   std::string_view accept, accept_encoding, cache_control, consul_namespace;

@@ -1,5 +1,5 @@
 #include "protocol/http/gzip.hpp"
-#include "protocol/http/json_output.hpp"
+#include "protocol/golang/json_output.hpp"
 #include "protocol/http/response.hpp"
 
 #include <charconv>
@@ -63,7 +63,7 @@ void append_head(const response& r, std::string_view date, bool encoded,
     out.append(head);
   else {
     out += "HTTP/1.1 ";
-    append_number(out, r.status);
+    golang::append_number(out, r.status);
     out += " Status\r\n";
   }
   if (r.vary)
@@ -89,7 +89,7 @@ void serialize_head(const response& r, std::string_view date, bool keep_alive, b
                     const std::vector<std::pair<std::string, std::string>>& extra, std::string& out) {
   append_head(r, date, encoded, extra, out);
   out += "Content-Length: ";
-  append_number(out, body_bytes);
+  golang::append_number(out, body_bytes);
   end_head(r, keep_alive, out);
 }
 

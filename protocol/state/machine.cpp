@@ -3,11 +3,11 @@
 #include "protocol/base/check.hpp"
 #include "protocol/base/mutants.hpp"
 #include "protocol/base/probe.hpp"
-#include "protocol/state/catalog_rules.hpp"
-#include "protocol/state/key_operations.hpp"
+#include "protocol/state/catalog/catalog_rules.hpp"
+#include "protocol/state/keys/key_operations.hpp"
 #include "protocol/state/reading.hpp"
-#include "protocol/state/restoring.hpp"
-#include "protocol/state/session_rules.hpp"
+#include "protocol/state/restore/restoring.hpp"
+#include "protocol/state/sessions/session_rules.hpp"
 #include "protocol/state/transactions.hpp"
 
 namespace belay::state {

@@ -2,7 +2,7 @@
 
 #include "protocol/base/check.hpp"
 #include "protocol/base/mutants.hpp"
-#include "protocol/state/key_operations.hpp"
+#include "protocol/state/keys/key_operations.hpp"
 #include "protocol/state/transactions.hpp"
 
 #include <set>

@@ -1,13 +1,13 @@
 #pragma once
 // All tables of the state machine, and what one entry of the log may use of them.
 
-#include "protocol/state/catalog_table.hpp"
+#include "protocol/state/catalog/catalog_table.hpp"
 #include "protocol/state/counters.hpp"
-#include "protocol/state/kv_table.hpp"
-#include "protocol/state/lock_delay.hpp"
-#include "protocol/state/session_table.hpp"
-#include "protocol/state/staging.hpp"
-#include "protocol/state/tombstones.hpp"
+#include "protocol/state/keys/kv_table.hpp"
+#include "protocol/state/keys/lock_delay.hpp"
+#include "protocol/state/sessions/session_table.hpp"
+#include "protocol/state/restore/staging.hpp"
+#include "protocol/state/keys/tombstones.hpp"
 
 #include <algorithm>
 

@@ -1,20 +1,14 @@
 #include "protocol/state/transactions.hpp"
 
+#include "protocol/base/overloaded.hpp"
 #include "protocol/base/mutants.hpp"
 #include "protocol/base/probe.hpp"
-#include "protocol/state/catalog_rules.hpp"
-#include "protocol/state/key_operations.hpp"
+#include "protocol/state/catalog/catalog_rules.hpp"
+#include "protocol/state/keys/key_operations.hpp"
 
 namespace belay::state {
 
 namespace {
-
-template <class... Fs>
-struct overloaded : Fs... {
-  using Fs::operator()...;
-};
-template <class... Fs>
-overloaded(Fs...) -> overloaded<Fs...>;
 
 using failure_text = std::optional<std::string>;
 

@@ -1,5 +1,6 @@
 #include "protocol/wire/command_codec.hpp"
 
+#include "protocol/base/overloaded.hpp"
 #include "protocol/base/check.hpp"
 #include "protocol/state/folded_name.hpp"
 #include "protocol/wire/record_codec.hpp"
@@ -33,13 +34,6 @@ namespace {
 constexpr std::uint8_t version = 1;
 constexpr std::uint8_t fenced_version = 2;
 constexpr std::uint8_t noted_bool = 5;
-
-template <class... Fs>
-struct overloaded : Fs... {
-  using Fs::operator()...;
-};
-template <class... Fs>
-overloaded(Fs...) -> overloaded<Fs...>;
 
 void put(byte_writer& w, const state::txn_op& op) {
   w.u8(static_cast<std::uint8_t>(op.index()));

@@ -1,5 +1,6 @@
 #include "protocol/wire/frame_codec.hpp"
 
+#include "protocol/base/overloaded.hpp"
 #include "protocol/wire/entry_codec.hpp"
 
 namespace belay::wire {
@@ -26,13 +27,6 @@ enum class kind : std::uint8_t {
   read_index_reply = 12,
   user_event = 13,
 };
-
-template <class... Fs>
-struct overloaded : Fs... {
-  using Fs::operator()...;
-};
-template <class... Fs>
-overloaded(Fs...) -> overloaded<Fs...>;
 
 void put(byte_writer& w, const raft::member& m) {
   w.u64(m.id.value);

@@ -36,7 +36,7 @@ enum class call_outcome : std::uint8_t { done = 0, refused = 1, unknown = 2, ret
 struct forward_call {
   request_id id; ///< of the asking node
   call_kind kind = call_kind::propose;
-  payload bytes; ///< propose: an encoded command; renew_session: the session id; else actors/raft_peer_operators.cpp
+  payload bytes; ///< propose: an encoded command; renew_session: the session id; else actors/consensus/raft_peer_operators.cpp
 };
 
 struct forward_reply {

@@ -1,6 +1,6 @@
 // Checks that run, against sockets and programs of this machine.
 
-#include "actors/asio_probes.hpp"
+#include "actors/agent/asio_probes.hpp"
 
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/ip/tcp.hpp>

@@ -1,12 +1,12 @@
 #include "tests/actors/cluster_fixture.hpp"
 
-#include "actors/checkpointer.hpp"
-#include "actors/health_checks.hpp"
-#include "actors/lock_delay_tracker.hpp"
-#include "actors/log.hpp"
-#include "actors/log_writer.hpp"
-#include "actors/session_reaper.hpp"
-#include "actors/watch_registry.hpp"
+#include "actors/tables/checkpointer.hpp"
+#include "actors/agent/health_checks.hpp"
+#include "actors/tables/lock_delay_tracker.hpp"
+#include "actors/telemetry/log.hpp"
+#include "actors/consensus/log_writer.hpp"
+#include "actors/tables/session_reaper.hpp"
+#include "actors/tables/watch_registry.hpp"
 #include "protocol/wire/command_codec.hpp"
 
 #include <caf/exit_reason.hpp>

@@ -2,7 +2,7 @@
 
 #include "tests/actors/cluster_fixture.hpp"
 
-#include "actors/session_reaper.hpp"
+#include "actors/tables/session_reaper.hpp"
 #include "protocol/wire/command_codec.hpp"
 
 #include <catch2/catch.hpp>

@@ -1,6 +1,6 @@
 // Who a data directory belongs to, and what is refused at the start with a text that says what to do.
 
-#include "actors/data_directory.hpp"
+#include "actors/node/data_directory.hpp"
 
 #include <catch2/catch.hpp>
 

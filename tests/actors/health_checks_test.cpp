@@ -1,7 +1,7 @@
 // The agent's actor on CAF's test clock, with a catalog, a disk and peers that do what a test says.
 
-#include "actors/health_checks.hpp"
-#include "actors/log.hpp"
+#include "actors/agent/health_checks.hpp"
+#include "actors/telemetry/log.hpp"
 
 #include <caf/actor_system.hpp>
 #include <caf/actor_system_config.hpp>

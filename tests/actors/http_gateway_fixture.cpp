@@ -1,6 +1,6 @@
 #include "tests/actors/http_gateway_fixture.hpp"
 
-#include "actors/lock_delay_tracker.hpp"
+#include "actors/tables/lock_delay_tracker.hpp"
 
 #include <caf/send.hpp>
 

@@ -1,7 +1,7 @@
 #pragma once
 // A gateway on a real socket, with actors behind it that do what a test says.
 
-#include "actors/http_gateway.hpp"
+#include "actors/gateway/http_gateway.hpp"
 
 #include <caf/actor_system.hpp>
 #include <caf/actor_system_config.hpp>

@@ -1,8 +1,8 @@
 // Peer links on real sockets of this machine: two brokers in one actor system, and strangers that connect by hand.
 
-#include "actors/peer_link.hpp"
+#include "actors/consensus/peer_link.hpp"
 
-#include "actors/log.hpp"
+#include "actors/telemetry/log.hpp"
 
 #include <caf/actor_system.hpp>
 #include <caf/actor_system_config.hpp>

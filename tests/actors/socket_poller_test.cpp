@@ -1,4 +1,4 @@
-#include "actors/socket_poller.hpp"
+#include "actors/gateway/socket_poller.hpp"
 
 #include <boost/asio/io_context.hpp>
 

@@ -1,7 +1,7 @@
 #include "tests/fuzz/property.hpp"
 #include "tests/fuzz/subjects.hpp"
 
-#include "actors/http_reader.hpp"
+#include "actors/gateway/http_reader.hpp"
 #include "protocol/base/bytes.hpp"
 #include "protocol/base/random.hpp"
 #include "protocol/http/render.hpp"

@@ -1,6 +1,6 @@
 // What belay-sim understands, and how it refuses the rest.
 
-#include "sim/command_line.hpp"
+#include "sim/program/command_line.hpp"
 
 #include <catch2/catch.hpp>
 

@@ -1,6 +1,6 @@
 // One run in a process of its own: its report and its tape come back even if it dies.
 
-#include "sim/isolation.hpp"
+#include "sim/program/isolation.hpp"
 #include "tests/sim/fake_run.hpp"
 
 #include <catch2/catch.hpp>

@@ -1,7 +1,7 @@
 #include "protocol/base/random.hpp"
 #include "protocol/state/machine.hpp"
-#include "sim/kv_model.hpp"
-#include "sim/words.hpp"
+#include "sim/checkers/kv_model.hpp"
+#include "sim/record/words.hpp"
 #include "tests/sim/written_log.hpp"
 
 #include <catch2/catch.hpp>

@@ -1,5 +1,5 @@
 #include "protocol/base/random.hpp"
-#include "sim/linearizability.hpp"
+#include "sim/checkers/linearizability.hpp"
 
 #include <catch2/catch.hpp>
 

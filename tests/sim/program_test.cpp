@@ -1,7 +1,7 @@
 // The whole program with a simulation that fails on demand: exit codes, files, what is written where.
 
-#include "sim/program.hpp"
-#include "sim/report.hpp"
+#include "sim/program/program.hpp"
+#include "sim/record/report.hpp"
 #include "tests/sim/fake_run.hpp"
 
 #include <boost/json/parse.hpp>

@@ -1,4 +1,4 @@
-#include "sim/reply_checker.hpp"
+#include "sim/checkers/reply_checker.hpp"
 #include "tests/sim/written_log.hpp"
 
 #include <catch2/catch.hpp>

@@ -1,6 +1,6 @@
 // Figures of many runs: added up, told, written as JSON, turned into an exit code.
 
-#include "sim/report.hpp"
+#include "sim/record/report.hpp"
 
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>

@@ -1,6 +1,6 @@
 // The simulation itself: one tape is one run, wherever and whenever it is run.
 
-#include "sim/isolation.hpp"
+#include "sim/program/isolation.hpp"
 #include "sim/run.hpp"
 
 #include <catch2/catch.hpp>

@@ -1,4 +1,4 @@
-#include "sim/session_checker.hpp"
+#include "sim/checkers/session_checker.hpp"
 #include "tests/sim/written_log.hpp"
 
 #include <catch2/catch.hpp>

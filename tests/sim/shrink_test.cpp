@@ -1,6 +1,6 @@
 // Failures that need few of many choices are reduced to these, with few runs.
 
-#include "sim/shrink.hpp"
+#include "sim/program/shrink.hpp"
 #include "tests/sim/fake_run.hpp"
 
 #include "protocol/base/random.hpp"

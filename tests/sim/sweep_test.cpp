@@ -1,7 +1,7 @@
 // Many seeds in several processes: nothing is lost, whatever the runs do to their process.
 
 #include "protocol/base/probe.hpp"
-#include "sim/sweep.hpp"
+#include "sim/program/sweep.hpp"
 #include "tests/sim/fake_run.hpp"
 
 #include <catch2/catch.hpp>

@@ -1,6 +1,6 @@
 // Choices are the same each time they are asked for, in memory and through a file.
 
-#include "sim/tape.hpp"
+#include "sim/chance/tape.hpp"
 
 #include <catch2/catch.hpp>
 

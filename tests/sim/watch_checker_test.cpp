@@ -1,4 +1,4 @@
-#include "sim/watch_checker.hpp"
+#include "sim/checkers/watch_checker.hpp"
 #include "tests/sim/written_log.hpp"
 
 #include <catch2/catch.hpp>

@@ -1,6 +1,6 @@
 // The Raft log on a disk that works.
 
-#include "sim/simulated_files.hpp"
+#include "sim/world/simulated_files.hpp"
 #include "tests/storage/log_story.hpp"
 
 #include <catch2/catch.hpp>

@@ -3,7 +3,7 @@
 #include "tests/unit/cli/fake_node.hpp"
 
 #include "cli/api_client.hpp"
-#include "cli/base64.hpp"
+#include "protocol/golang/base64.hpp"
 #include "cli/kv_transfer.hpp"
 #include "cli/table.hpp"
 #include "cli/verbs.hpp"
@@ -340,9 +340,9 @@ TEST_CASE("what is exported can be imported") {
 
 TEST_CASE("base64") {
   for (const std::string s : {"", "a", "ab", "abc", "abcd"})
-    CHECK(from_base64(to_base64(s)).value() == s);
-  CHECK(to_base64("ab") == "YWI=");
-  CHECK(from_base64("YW\nI=").value() == "ab");
+    CHECK(golang::decode_base64(golang::base64(s)).value() == s);
+  CHECK(golang::base64("ab") == "YWI=");
+  CHECK(golang::decode_base64("YW\nI=").value() == "ab");
   struct row {
     const char* text;
     int at;
@@ -350,7 +350,7 @@ TEST_CASE("base64") {
   for (const auto& r :
        {row{"!", 0}, row{"YWI", 3}, row{"Y", 1}, row{"YW=I", 3}, row{"YWI=YWI=", 4}, row{"====", 0}, row{"Y===", 1}}) {
     INFO(r.text);
-    CHECK(from_base64(r.text).error() == "illegal base64 data at input byte " + std::to_string(r.at));
+    CHECK(golang::decode_base64(r.text).error() == "illegal base64 data at input byte " + std::to_string(r.at));
   }
 }
 

@@ -143,15 +143,15 @@ TEST_CASE("strings in JSON") {
                                         {"\xED\xA0\x80", R"("\ufffd\ufffd\ufffd")"},                // surrogate
                                         {"\xF4\x90\x80\x80x", R"("\ufffd\ufffd\ufffd\ufffdx")"}}) { // beyond Unicode
     std::string out;
-    append_json_string(out, t.text);
+    golang::append_json_string(out, t.text);
     CHECK(out == t.json);
   }
 }
 
 TEST_CASE("pretty JSON") {
-  CHECK(prettify_json("true") == "true\n");
-  CHECK(prettify_json("[]") == "[]\n");
-  CHECK(prettify_json(R"([{"A":1,"B":[],"C":{},"D":"{[,:\"]}"},null])") ==
+  CHECK(golang::prettify_json("true") == "true\n");
+  CHECK(golang::prettify_json("[]") == "[]\n");
+  CHECK(golang::prettify_json(R"([{"A":1,"B":[],"C":{},"D":"{[,:\"]}"},null])") ==
         "[\n    {\n        \"A\": 1,\n        \"B\": [],\n        \"C\": {},\n        \"D\": \"{[,:\\\"]}\"\n    },\n"
         "    null\n]\n");
   CHECK(rendered("/v1/kv/?keys&pretty", state::key_names{{"a"}}).body == "[\n    \"a\"\n]\n");

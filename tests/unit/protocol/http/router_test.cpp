@@ -1,7 +1,7 @@
 // Paths, methods and the order in which a request is judged (contract 01 section 2 to 6).
 
 #include "protocol/http/network.hpp"
-#include "protocol/http/url.hpp"
+#include "protocol/golang/url.hpp"
 #include "tests/unit/protocol/http/asked.hpp"
 
 using namespace belay;
@@ -87,12 +87,12 @@ TEST_CASE("cleaning a path, and knowing that it is clean, agree") {
        {"/",   "/a",   "/a/",  "/a/b",     "//",       "/a//b", "/a/./b",       "/a/.", "/a/..", "/..",   "/a/../",
         "/.a", "/..a", "/a..", "/a/.../b", "/a/..b/c", "/./",   "/a/b/../../c", "",     "a",     "/a/b//"}) {
     INFO(path);
-    CHECK(is_clean_path(path) == (clean_path(path) == path));
-    CHECK(clean_path(clean_path(path)) == clean_path(path));
+    CHECK(golang::is_clean_path(path) == (golang::clean_path(path) == path));
+    CHECK(golang::clean_path(golang::clean_path(path)) == golang::clean_path(path));
   }
-  CHECK(clean_path("/a/b/../../c/") == "/c/");
-  CHECK(clean_path("/a/..") == "/");
-  CHECK(clean_path("/a/.") == "/a");
+  CHECK(golang::clean_path("/a/b/../../c/") == "/c/");
+  CHECK(golang::clean_path("/a/..") == "/");
+  CHECK(golang::clean_path("/a/.") == "/a");
 }
 
 TEST_CASE("malformed escapes: in the path 400 and close, in the query 500 before everything else") {

@@ -1,0 +1,159 @@
+#include "actors/agent/asio_probes.hpp"
+
+#include <boost/asio/connect.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/steady_timer.hpp>
+
+namespace belay::actors {
+
+namespace {
+
+namespace asio = boost::asio;
+using asio::ip::tcp;
+using boost::system::error_code;
+
+// Consul's.
+constexpr std::chrono::seconds tcp_timeout{10};
+
+class tcp_probe final : public running_probe, public std::enable_shared_from_this<tcp_probe> {
+public:
+  tcp_probe(asio::io_context& loop, const agent::check_definition& check, probe_runner::finished then)
+      : resolver_(loop), socket_(loop), timer_(loop), address_(check.tcp), then_(std::move(then)) {
+    timeout_ = check.timeout_ns > 0 ? std::chrono::nanoseconds(check.timeout_ns) : tcp_timeout;
+  }
+
+  void start() override {
+    auto self = shared_from_this();
+    timer_.expires_after(timeout_);
+    timer_.async_wait([self](error_code e) {
+      if (!e)
+        self->end("critical", "dial tcp " + self->address_ + ": i/o timeout");
+    });
+    const auto [host, port] = split_address(address_);
+    if (port.empty())
+      return end("critical", "dial tcp: address " + address_ + ": missing port in address");
+    resolver_.async_resolve(host, port, [self, host = host](error_code e, tcp::resolver::results_type found) {
+      if (e)
+        return self->end("critical", "dial tcp: lookup " + host + ": no such host");
+      asio::async_connect(self->socket_, found, [self](error_code failed, const tcp::endpoint&) {
+        if (failed)
+          self->end("critical", dial_error(self->address_, failed));
+        else
+          self->end("passing", "TCP connect " + self->address_ + ": Success");
+      });
+    });
+  }
+
+  void abandon() override {
+    then_ = nullptr;
+    close();
+  }
+
+private:
+  void close() {
+    error_code ignored;
+    resolver_.cancel();
+    timer_.cancel();
+    socket_.close(ignored);
+  }
+
+  void end(std::string status, std::string output) {
+    auto then = std::exchange(then_, nullptr);
+    close();
+    if (then)
+      then(std::move(status), std::move(output));
+  }
+
+  tcp::resolver resolver_;
+  tcp::socket socket_;
+  asio::steady_timer timer_;
+  std::string address_;
+  std::chrono::nanoseconds timeout_;
+  probe_runner::finished then_;
+};
+
+std::string errno_words(const error_code& why) {
+  // Go has its own, in small letters.
+  if (why == asio::error::connection_refused)
+    return "connection refused";
+  if (why == asio::error::host_unreachable)
+    return "no route to host";
+  if (why == asio::error::network_unreachable)
+    return "network is unreachable";
+  if (why == asio::error::timed_out)
+    return "connection timed out";
+  if (why == asio::error::connection_reset)
+    return "connection reset by peer";
+  return why.message();
+}
+
+} // namespace
+
+probe_address split_address(const std::string& address) {
+  if (!address.empty() && address.front() == '[') {
+    const auto close = address.find(']');
+    if (close == std::string::npos)
+      return {address, {}};
+    const bool port = close + 1 < address.size() && address[close + 1] == ':';
+    return {address.substr(1, close - 1), port ? address.substr(close + 2) : std::string()};
+  }
+  const auto colon = address.rfind(':');
+  if (colon == std::string::npos)
+    return {address, {}};
+  return {address.substr(0, colon), address.substr(colon + 1)};
+}
+
+std::string dial_error(const std::string& address, const error_code& why) {
+  return "dial tcp " + address + ": connect: " + errno_words(why);
+}
+
+std::shared_ptr<running_probe> make_tcp_probe(asio::io_context& loop, const agent::check_definition& check,
+                                              probe_runner::finished then) {
+  return std::make_shared<tcp_probe>(loop, check, std::move(then));
+}
+
+asio_probes::asio_probes(asio::io_context& loop)
+    : loop_(loop), tls_(asio::ssl::context::tls_client),
+      running_(std::make_shared<std::map<std::uint64_t, std::shared_ptr<running_probe>>>()) {
+  error_code ignored; // without the system's certificates, checks of https say why they fail
+  tls_.set_default_verify_paths(ignored);
+}
+
+void asio_probes::start(const agent::check_definition& check, finished then) {
+  const auto number = ++numbers_;
+  // The map holds what runs; a probe that ends takes itself out, behind its own last call.
+  auto over = [running = std::weak_ptr(running_), number, then = std::move(then)](std::string status,
+                                                                                  std::string output) {
+    if (const auto all = running.lock()) {
+      const auto it = all->find(number);
+      if (it != all->end())
+        all->erase(it);
+    }
+    then(std::move(status), std::move(output));
+  };
+  std::shared_ptr<running_probe> probe;
+  switch (agent::kind_of(check)) {
+  case agent::check_kind::http:
+    probe = make_http_probe(loop_, tls_, check, std::move(over));
+    break;
+  case agent::check_kind::tcp:
+    probe = make_tcp_probe(loop_, check, std::move(over));
+    break;
+  case agent::check_kind::script:
+    probe = make_script_probe(loop_, check, std::move(over));
+    break;
+  default:
+    return;
+  }
+  running_->emplace(number, probe);
+  probe->start();
+}
+
+void asio_probes::stop() {
+  const auto all = std::move(*running_);
+  running_->clear();
+  for (const auto& [number, probe] : all)
+    probe->abandon();
+}
+
+} // namespace belay::actors

@@ -1,0 +1,56 @@
+#pragma once
+// Runs checks on an Asio loop: HTTP and TCP by sockets, scripts as child processes. Nothing blocks (contract 09 section
+// 3).
+
+#include "actors/agent/probes.hpp"
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ssl/context.hpp>
+
+#include <cstdint>
+#include <map>
+#include <memory>
+
+namespace belay::actors {
+
+/// One run that has not ended.
+class running_probe {
+public:
+  virtual ~running_probe() = default;
+  virtual void start() = 0;
+  /// Frees what it holds, kills what it started. Its end is not reported.
+  virtual void abandon() = 0;
+};
+
+/// start() and stop() on the loop's thread, or before it runs.
+class asio_probes final : public probe_runner {
+public:
+  explicit asio_probes(boost::asio::io_context& loop);
+
+  void start(const agent::check_definition& check, finished then) override;
+  void stop() override;
+
+private:
+  boost::asio::io_context& loop_;
+  boost::asio::ssl::context tls_;
+  std::uint64_t numbers_ = 0;
+  std::shared_ptr<std::map<std::uint64_t, std::shared_ptr<running_probe>>> running_;
+};
+
+std::shared_ptr<running_probe> make_tcp_probe(boost::asio::io_context& loop, const agent::check_definition& check,
+                                              probe_runner::finished then);
+std::shared_ptr<running_probe> make_http_probe(boost::asio::io_context& loop, boost::asio::ssl::context& tls,
+                                               const agent::check_definition& check, probe_runner::finished then);
+std::shared_ptr<running_probe> make_script_probe(boost::asio::io_context& loop, const agent::check_definition& check,
+                                                 probe_runner::finished then);
+
+/// `host:port` or `[v6]:port`; the port may be missing.
+struct probe_address {
+  std::string host, port;
+};
+probe_address split_address(const std::string& address);
+
+/// As Go words a failed connection: `dial tcp 127.0.0.1:1: connect: connection refused`.
+std::string dial_error(const std::string& address, const boost::system::error_code& why);
+
+} // namespace belay::actors

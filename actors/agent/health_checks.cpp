@@ -1,0 +1,358 @@
+#include "actors/agent/health_checks.hpp"
+
+#include "actors/telemetry/log.hpp"
+#include "protocol/archive/sha256.hpp"
+#include "protocol/wire/registration_codec.hpp"
+
+#include <algorithm>
+
+namespace belay::actors {
+
+namespace {
+
+constexpr std::chrono::milliseconds tick{50};
+// raft_peer answers everything, if only with "unknown"; what is later than this was lost by a fault of ours.
+constexpr std::chrono::seconds answer_slack{60};
+// A new leader first registers its members.
+constexpr std::chrono::seconds compare_after_election{1};
+
+std::string refusal_in(const write_result& r) {
+  if (r.outcome != wire::call_outcome::done)
+    return r.text.empty() ? "outcome unknown" : r.text;
+  const auto* no = std::get_if<state::refusal>(&r.reply);
+  return no != nullptr ? no->text : std::string();
+}
+
+} // namespace
+
+health_checks::health_checks(caf::actor_config& config, actor_host* host, wiring_ptr wires,
+                             health_checks_settings settings, health_checks_start start,
+                             std::shared_ptr<probe_runner> probes)
+    : hosted(config, host), wires_(std::move(wires)), settings_(std::move(settings)), probes_(std::move(probes)),
+      random_(settings_.agent.registry.seed + 2), agent_(settings_.agent),
+      ids_(settings_.number, settings_.agent.registry.seed + 3) {
+  begin(std::move(start));
+}
+
+health_checks_actor::behavior_type health_checks::make_behavior() {
+  return {
+      [this](write_results& w) { on_writes(w); },
+      [](const renew_result&) {},
+      [this](read_result& r) { on_catalog(r); },
+      [](const status_result&) {},
+      [](archive_packed&) {},
+      [](archive_unpacked&) {},
+      [this](const cluster_view& v) { on_view(v); },
+      [](const agent_answer&) {},
+      [this](tick_atom) { on_tick(); },
+      [this](flush_atom) { carry_out(nullptr); },
+      [this](stop_atom) {
+        if (probes_ != nullptr)
+          probes_->stop();
+        quit();
+      },
+      [this](const agent_call& c) { on_call(c); },
+      [this](const cancel_query& c) {
+        parked_.erase(c.id.value);
+        std::erase_if(held_, [&](const held_answer& h) { return h.id == c.id; });
+      },
+      [this](const event_heard& e) {
+        if (agent_.heard(e.event))
+          answer_parked(true);
+      },
+      [this](const members_heard& h) { on_members_heard(h); },
+      [this](const probe_finished& p) {
+        agent_.finished(p.run, p.status, p.output, now());
+        carry_out(nullptr);
+      },
+      [this](const registrations_kept& k) {
+        if (!k.error.empty())
+          log::error("health_checks", "registrations could not be kept", {{"error", k.error}});
+        kept_ = std::max(kept_, k.token);
+        answer_settled();
+      },
+  };
+}
+
+// ---- the beginning
+
+void health_checks::begin(health_checks_start start) {
+  const auto t = now();
+  const auto complain = [](const char* what, const std::string& name, const std::string& why) {
+    log::error("health_checks", what, {{"name", name}, {"reason", why}});
+  };
+  for (auto& s : start.services) {
+    const auto name = s.service.service;
+    if (auto done = agent_.add_configured(std::move(s), t); !done)
+      complain("configured service is left out", name, done.error());
+  }
+  for (auto& c : start.checks) {
+    const auto name = c.name;
+    if (auto done = agent_.add_configured(std::move(c), t); !done)
+      complain("configured check is left out", name, done.error());
+  }
+  restore(std::move(start.kept));
+  agent_.take_touched();
+  say_counts();
+}
+
+void health_checks::restore(std::vector<std::pair<std::string, std::string>> kept) {
+  const auto t = now();
+  std::vector<agent::stored_check> checks;
+  keep_registrations unwanted;
+  for (auto& [file, bytes] : kept) {
+    auto found = wire::decode_registration(bytes, wall_ms());
+    if (!found) // left where it is, for whoever wants to know what it was
+      log::error("health_checks", "kept registration cannot be read", {{"file", file}, {"reason", found.error()}});
+    else if (auto* check = std::get_if<agent::stored_check>(&*found))
+      checks.push_back(std::move(*check));
+    else if (!agent_.restore(std::move(std::get<agent::stored_service>(*found))))
+      unwanted.files.emplace_back(file, std::string());
+  }
+  for (auto& c : checks) { // their services are there now
+    const auto file = file_name({false, c.definition.id});
+    if (!agent_.restore(std::move(c), t))
+      unwanted.files.emplace_back(file, std::string());
+  }
+  if (!unwanted.files.empty() && wires_->keeper)
+    caf::anon_send(wires_->keeper, std::move(unwanted)); // not running yet: no sender of its own
+}
+
+std::string health_checks::file_name(const agent::item& what) {
+  return (what.is_service ? "service-" : "check-") + archive::sha256().add(what.id).hex();
+}
+
+// ---- clients
+
+void health_checks::on_call(const agent_call& call) {
+  const auto t = now();
+  auto reply = agent_.handle(call.what, t);
+  if (!reply) {
+    parked_.insert_or_assign(call.id.value, parked{call.what, t + agent::wait_of(call.what)});
+    return;
+  }
+  held_answer waiting{call.id, std::move(*reply), {}, 0, t + settings_.hold, false};
+  carry_out(&waiting);
+}
+
+void health_checks::carry_out(held_answer* waiting) {
+  auto touched = agent_.take_touched();
+  const auto token = keep(agent_.take_stored());
+  const auto fired = agent_.take_fired();
+  const bool changed = !touched.empty() || !fired.empty();
+  if (!touched.empty())
+    say_counts();
+  if (!fired.empty()) {
+    send_frames out;
+    for (const auto& m : view_.config.members)
+      if (m.id != view_.self)
+        for (const auto& e : fired)
+          out.list.emplace_back(m.id, e);
+    if (!out.list.empty())
+      send(wires_->links, std::move(out));
+  }
+  if (waiting != nullptr) {
+    waiting->items = std::move(touched);
+    waiting->token = token;
+    held_.push_back(std::move(*waiting));
+  }
+  sync();
+  answer_settled();
+  answer_parked(changed);
+}
+
+std::uint64_t health_checks::keep(std::vector<agent::stored_change> changes) {
+  if (changes.empty() || !wires_->keeper)
+    return 0;
+  keep_registrations k;
+  bool durable = false;
+  for (const auto& c : changes) {
+    std::string bytes;
+    if (const auto* s = std::get_if<agent::stored_service>(&c.now))
+      bytes = wire::encode_registration(*s);
+    else if (const auto* check = std::get_if<agent::stored_check>(&c.now))
+      bytes = wire::encode_registration(*check, wall_ms());
+    k.files.emplace_back(file_name(c.what), std::move(bytes));
+    durable = durable || c.durable;
+  }
+  k.token = durable ? ++tokens_ : 0;
+  const auto token = k.token;
+  send(wires_->keeper, std::move(k));
+  return token;
+}
+
+void health_checks::answer_settled() {
+  const auto t = now();
+  const bool reachable = !view_.soft.leader.is_zero();
+  const auto& r = agent_.registry();
+  std::erase_if(held_, [&](held_answer& h) {
+    const bool given_up = h.catalog_failed || !reachable || t >= h.deadline;
+    const bool in_catalog = std::all_of(h.items.begin(), h.items.end(), [&](const agent::item& i) {
+      return i.is_service ? r.service_in_sync(i.id) : r.check_in_sync(i.id);
+    });
+    if (h.token > kept_ || (!in_catalog && !given_up))
+      return false;
+    answer(h.id, std::move(h.reply));
+    return true;
+  });
+}
+
+void health_checks::answer_parked(bool changed) {
+  const auto t = now();
+  std::erase_if(parked_, [&](auto& each) {
+    const bool time_is_up = t >= each.second.deadline;
+    if (!changed && !time_is_up)
+      return false;
+    auto reply = agent_.handle(each.second.what, t, time_is_up);
+    if (!reply)
+      return false;
+    answer(request_id{each.first}, std::move(*reply));
+    return true;
+  });
+}
+
+void health_checks::answer(request_id id, agent::reply reply) {
+  if (const auto g = gateway_of(id); g < wires_->gateways.size())
+    send(wires_->gateways[g], agent_answer{id, std::move(reply)});
+}
+
+// ---- the catalog
+
+void health_checks::sync() {
+  const auto t = now();
+  if (view_.soft.leader.is_zero() || t < retry_at_)
+    return;
+  for (auto& step : agent_.registry().unsynced(t)) {
+    const auto id = ids_.next();
+    send(wires_->fsm, check_write{id, step.command});
+    in_flight_.insert_or_assign(id.value, in_flight{std::move(step), t + settings_.hold + answer_slack});
+  }
+}
+
+void health_checks::on_writes(const write_results& w) {
+  for (const auto& r : w.list)
+    settle(r.id, &r);
+  carry_out(nullptr);
+}
+
+void health_checks::settle(request_id id, const write_result* result) {
+  const auto it = in_flight_.find(id.value);
+  if (it == in_flight_.end())
+    return;
+  const auto why = result != nullptr ? refusal_in(*result) : std::string("no answer");
+  const auto& step = it->second.step;
+  agent_.registry().settled(step, why.empty());
+  if (!why.empty()) {
+    retry_at_ = now() + settings_.retry_interval;
+    log::info("health_checks", "catalog was not updated, will be tried again", {{"reason", why}});
+    const auto carried = [](const auto& list, const std::string& wanted) {
+      return std::any_of(list.begin(), list.end(), [&](const auto& each) { return each.first == wanted; });
+    };
+    for (auto& h : held_)
+      for (const auto& i : h.items)
+        h.catalog_failed = h.catalog_failed || carried(i.is_service ? step.services : step.checks, i.id);
+  }
+  in_flight_.erase(it);
+}
+
+void health_checks::on_view(const cluster_view& v) {
+  const bool new_leader = !v.soft.leader.is_zero() && v.soft.leader != view_.soft.leader;
+  view_ = v;
+  members_have_news();
+  if (new_leader) {
+    retry_at_ = agent::local_time{0};
+    compare_at_ = now() + compare_after_election;
+  }
+  carry_out(nullptr);
+}
+
+void health_checks::compare_if_due() {
+  const auto t = now();
+  if (comparing_ && t >= comparing_->deadline)
+    comparing_.reset();
+  if (comparing_ || view_.soft.leader.is_zero() || t < compare_at_)
+    return;
+  comparing_.emplace();
+  read_catalog(state::catalog_node{settings_.agent.registry.node.node});
+}
+
+void health_checks::read_catalog(state::query what) {
+  comparing_->deadline = now() + settings_.hold + answer_slack;
+  comparing_->waits_for = ask_catalog(std::move(what));
+}
+
+request_id health_checks::ask_catalog(state::query what) {
+  read_query q;
+  q.id = ids_.next();
+  q.request.query = std::move(what);
+  const auto id = q.id;
+  send(wires_->fsm, std::move(q));
+  return id;
+}
+
+void health_checks::on_catalog(const read_result& r) {
+  if (on_member_rows(r))
+    return;
+  if (!comparing_ || r.id != comparing_->waits_for)
+    return;
+  const auto* found = std::get_if<state::query_result>(&r.answer);
+  if (found == nullptr) {
+    comparing_.reset();
+    compare_at_ = now() + settings_.retry_interval;
+    return;
+  }
+  if (const auto* services = std::get_if<state::node_services>(&found->data)) {
+    comparing_->services = *services;
+    return read_catalog(state::health_node{settings_.agent.registry.node.node});
+  }
+  if (const auto* checks = std::get_if<state::checks>(&found->data); checks != nullptr && comparing_->services)
+    agent_.registry().compare(comparing_->services->node, comparing_->services->services, checks->list);
+  comparing_.reset();
+  const std::chrono::nanoseconds interval = settings_.compare_interval;
+  compare_at_ =
+      now() + interval +
+      std::chrono::nanoseconds(static_cast<std::int64_t>(random_.below(static_cast<std::uint64_t>(interval.count()))));
+  carry_out(nullptr);
+}
+
+// ---- time
+
+void health_checks::on_tick() {
+  const auto t = now();
+  for (auto& p : agent_.tick(t))
+    if (probes_ != nullptr)
+      probes_->start(p.definition, [run = std::move(p.run), self = caf::weak_actor_ptr(ctrl())](std::string status,
+                                                                                                std::string output) {
+        if (auto strong = self.lock())
+          caf::anon_send(caf::actor_cast<health_checks_actor>(strong),
+                         probe_finished{run, std::move(status), std::move(output)});
+      });
+  std::vector<request_id> lost;
+  for (const auto& [id, f] : in_flight_)
+    if (f.deadline <= t)
+      lost.push_back(request_id{id});
+  for (const auto id : lost)
+    settle(id, nullptr);
+  compare_if_due();
+  look_at_members_if_due();
+  carry_out(nullptr);
+  wake_after(*this, *wires_, tick, tick_atom::value);
+}
+
+void health_checks::say_counts() {
+  if (settings_.numbers == nullptr)
+    return;
+  const auto n = agent_.counts();
+  settings_.numbers->agent_services.store(n.services, std::memory_order_relaxed);
+  settings_.numbers->agent_checks.store(n.checks, std::memory_order_relaxed);
+  settings_.numbers->agent_ttls.store(n.ttls, std::memory_order_relaxed);
+  settings_.numbers->agent_monitors.store(n.monitors, std::memory_order_relaxed);
+}
+
+std::uint64_t health_checks::wall_ms() const {
+  const auto since =
+      settings_.wall_clock ? settings_.wall_clock().time_since_epoch() : std::chrono::system_clock::duration{0};
+  return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::milliseconds>(since).count());
+}
+
+} // namespace belay::actors

@@ -1,0 +1,143 @@
+#pragma once
+// The agent of this node: its services, checks and events, and their way into the catalog (contract 09, 13).
+
+#include "actors/host.hpp"
+#include "actors/interfaces.hpp"
+#include "actors/agent/probes.hpp"
+#include "actors/request_ids.hpp"
+#include "actors/surroundings.hpp"
+#include "actors/telemetry/vitals.hpp"
+#include "protocol/agent/member_catalog.hpp"
+#include "protocol/base/random.hpp"
+
+#include <map>
+
+namespace belay::actors {
+
+struct health_checks_settings {
+  std::uint16_t number = 1; ///< its place in wiring::gateways
+  agent::agent_settings agent;
+  /// The longest a client waits until the catalog has what it registered; longer without a leader makes no sense.
+  std::chrono::milliseconds hold{7000};
+  /// Between two comparisons with the catalog, plus up to the same again (Consul's anti-entropy).
+  std::chrono::seconds compare_interval{60};
+  std::chrono::milliseconds retry_interval{3000}; ///< after a write that failed
+  std::function<std::chrono::system_clock::time_point()> wall_clock;
+  std::shared_ptr<vitals> numbers; ///< null: nobody wants to know how many there are
+};
+
+/// What is known before the first request.
+struct health_checks_start {
+  std::vector<agent::service_definition> services; ///< of the configuration
+  std::vector<agent::check_definition> checks;
+  std::vector<std::pair<std::string, std::string>> kept; ///< of the registration_keeper: file and bytes
+};
+
+/// Registrations change here first and are written to the catalog by the same way as a client's writes, so on a
+/// follower through the leader. A client is answered when they are on the disk, and in the catalog unless that cannot
+/// be reached.
+///
+/// On the leader it also keeps what the catalog says of the members, dead and alive. Nothing is written as long as the
+/// catalog says what is so.
+///
+/// Events go to the peers as frames and not through the log: they work without a leader, cost no disk, and promise no
+/// more than Consul's gossip does.
+class health_checks : public hosted<health_checks_actor::base> {
+public:
+  /// @param probes null: only checks that report by themselves (TTL) have results
+  health_checks(caf::actor_config& config, actor_host* host, wiring_ptr wires, health_checks_settings settings,
+                health_checks_start start, std::shared_ptr<probe_runner> probes);
+
+  behavior_type make_behavior() override;
+
+  /// File of the registration_keeper for a registration.
+  static std::string file_name(const agent::item& what);
+
+private:
+  struct parked {
+    agent::request what;
+    agent::local_time deadline;
+  };
+  struct held_answer {
+    request_id id;
+    agent::reply reply;
+    std::vector<agent::item> items; ///< wait for the catalog
+    std::uint64_t token = 0;        ///< waits for the disk
+    agent::local_time deadline;
+    bool catalog_failed = false;
+  };
+  struct in_flight {
+    agent::sync_step step;
+    agent::local_time deadline;
+  };
+
+  /// Two reads, one behind the other. What changes in between is at worst written once more.
+  struct comparison {
+    request_id waits_for;
+    agent::local_time deadline;
+    std::optional<state::node_services> services;
+  };
+
+  /// The same for the members, by the leader.
+  struct member_look {
+    request_id waits_for;
+    agent::local_time deadline;
+    agent::member_rows found;
+    bool nodes_known = false;
+  };
+
+  void begin(health_checks_start start);
+  void restore(std::vector<std::pair<std::string, std::string>> kept);
+  void on_call(const agent_call& call);
+  void on_writes(const write_results& w);
+  void on_catalog(const read_result& r);
+  void read_catalog(state::query what);
+  /// @returns its id
+  request_id ask_catalog(state::query what);
+  void on_view(const cluster_view& v);
+  void on_tick();
+  /// After every change: disk, catalog, peers, and whoever waits.
+  void carry_out(held_answer* waiting);
+  void sync();
+  void settle(request_id id, const write_result* result);
+  void compare_if_due();
+  std::uint64_t keep(std::vector<agent::stored_change> changes);
+  void answer_settled();
+  /// `changed` false: only those whose time is up.
+  void answer_parked(bool changed);
+  void answer(request_id id, agent::reply reply);
+
+  // health_checks_members.cpp
+  void on_members_heard(const members_heard& h);
+  void members_have_news();
+  void look_at_members_if_due();
+  /// @returns false: none of its rows
+  bool on_member_rows(const read_result& r);
+  void write_member_changes(const agent::member_rows& found);
+
+  void say_counts();
+  std::uint64_t wall_ms() const;
+  agent::local_time now() { return now_of(*this, *wires_).time_since_epoch(); }
+
+  wiring_ptr wires_;
+  health_checks_settings settings_;
+  std::shared_ptr<probe_runner> probes_;
+  seeded_random random_;
+  agent::local_agent agent_;
+
+  cluster_view view_;
+  request_ids ids_;
+  std::map<std::uint64_t, parked> parked_;
+  std::vector<held_answer> held_;
+  std::map<std::uint64_t, in_flight> in_flight_;
+  std::uint64_t tokens_ = 0, kept_ = 0;
+  agent::local_time retry_at_{0}, compare_at_{0};
+  std::optional<comparison> comparing_;
+
+  members_heard heard_;
+  std::optional<member_look> looking_;
+  agent::local_time look_at_{0};
+  std::chrono::nanoseconds look_again_after_{0}; ///< grows while what was written does not help
+};
+
+} // namespace belay::actors

@@ -1,0 +1,281 @@
+// asio_probes: GET (or another method) of an URL, following redirects as Go's client does.
+
+#include "actors/agent/asio_probes.hpp"
+
+#include "protocol/golang/syntax.hpp"
+
+#include <boost/asio/connect.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/ssl/host_name_verification.hpp>
+#include <boost/asio/ssl/stream.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/beast/core/flat_buffer.hpp>
+#include <boost/beast/http.hpp>
+
+#include <optional>
+
+namespace belay::actors {
+
+namespace {
+
+namespace asio = boost::asio;
+namespace beast = boost::beast;
+using asio::ip::tcp;
+using boost::system::error_code;
+
+// Consul's and Go's.
+constexpr std::chrono::seconds default_timeout{10};
+constexpr int redirects_max = 10;
+constexpr std::size_t default_output_bytes = 4096;
+// Bodies are cut; more is not read into memory than a check could be interested in.
+constexpr std::size_t body_bytes_max = 1 << 20;
+
+struct url {
+  bool tls = false;
+  std::string authority, host, port, target;
+};
+
+std::optional<url> parse_url(const std::string& text) {
+  url u;
+  const auto scheme = text.find("://");
+  if (scheme == std::string::npos)
+    return std::nullopt;
+  const auto name = golang::lower_case(text.substr(0, scheme));
+  if (name != "http" && name != "https")
+    return std::nullopt;
+  u.tls = name == "https";
+  const auto rest = text.substr(scheme + 3);
+  const auto end = std::min(rest.find_first_of("/?#"), rest.size());
+  u.authority = rest.substr(0, end);
+  if (const auto at = u.authority.rfind('@'); at != std::string::npos)
+    u.authority.erase(0, at + 1);
+  u.target = rest.substr(end, rest.find('#') == std::string::npos ? std::string::npos : rest.find('#') - end);
+  if (u.target.empty() || u.target.front() != '/')
+    u.target.insert(0, "/");
+  const auto where = split_address(u.authority);
+  u.host = where.host;
+  u.port = where.port.empty() ? (u.tls ? "443" : "80") : where.port;
+  return u.host.empty() ? std::nullopt : std::optional(u);
+}
+
+std::string go_method(std::string_view method) { // as Go names it in errors: Get, Post
+  auto name = golang::lower_case(method);
+  if (!name.empty() && name.front() >= 'a' && name.front() <= 'z')
+    name.front() = static_cast<char>(name.front() - 'a' + 'A');
+  return name;
+}
+
+class http_probe final : public running_probe, public std::enable_shared_from_this<http_probe> {
+public:
+  http_probe(asio::io_context& loop, asio::ssl::context& tls, const agent::check_definition& check,
+             probe_runner::finished then)
+      : loop_(loop), tls_(tls), check_(check), resolver_(loop), timer_(loop), url_text_(check.http),
+        then_(std::move(then)) {
+    method_ = check.method.empty() ? "GET" : check.method;
+    timeout_ = check.timeout_ns > 0 ? std::chrono::nanoseconds(check.timeout_ns) : default_timeout;
+  }
+
+  void start() override {
+    timer_.expires_after(timeout_);
+    timer_.async_wait([self = shared_from_this()](error_code e) {
+      if (!e)
+        self->fail("context deadline exceeded (Client.Timeout exceeded while awaiting headers)");
+    });
+    request();
+  }
+
+  void abandon() override {
+    then_ = nullptr;
+    close();
+  }
+
+private:
+  using plain_stream = tcp::socket;
+  using tls_stream = asio::ssl::stream<tcp::socket>;
+
+  void request() {
+    const auto parsed = parse_url(url_text_);
+    if (!parsed)
+      return fail("unsupported protocol scheme \"" +
+                  url_text_.substr(0, std::min(url_text_.find(':'), url_text_.size())) + "\"");
+    url_ = *parsed;
+    socket_.reset();
+    stream_.reset();
+    if (url_.tls)
+      stream_.emplace(loop_, tls_);
+    else
+      socket_.emplace(loop_);
+    resolver_.async_resolve(url_.host, url_.port,
+                            [self = shared_from_this()](error_code e, tcp::resolver::results_type found) {
+                              if (!self->then_)
+                                return;
+                              if (e)
+                                return self->fail("dial tcp: lookup " + self->url_.host + ": no such host");
+                              self->connect(found);
+                            });
+  }
+
+  tcp::socket& lowest() { return url_.tls ? stream_->next_layer() : *socket_; }
+
+  void connect(const tcp::resolver::results_type& found) {
+    asio::async_connect(lowest(), found, [self = shared_from_this()](error_code e, const tcp::endpoint& at) {
+      if (!self->then_)
+        return;
+      if (e)
+        return self->fail(dial_error(self->shown_address(at), e));
+      if (self->url_.tls)
+        self->handshake();
+      else
+        self->write(*self->socket_);
+    });
+  }
+
+  std::string shown_address(const tcp::endpoint& at) const {
+    const auto host = at.port() != 0 ? at.address().to_string() : url_.host;
+    return (host.find(':') != std::string::npos ? "[" + host + "]" : host) + ":" + url_.port;
+  }
+
+  void handshake() {
+    error_code ignored;
+    const bool verify = !check_.tls_skip_verify;
+    stream_->set_verify_mode(verify ? asio::ssl::verify_peer : asio::ssl::verify_none, ignored);
+    if (verify)
+      stream_->set_verify_callback(asio::ssl::host_name_verification(url_.host), ignored);
+    SSL_set_tlsext_host_name(stream_->native_handle(), url_.host.c_str());
+    stream_->async_handshake(asio::ssl::stream_base::client, [self = shared_from_this()](error_code e) {
+      if (!self->then_)
+        return;
+      if (e)
+        self->fail("x509: " + e.message());
+      else
+        self->write(*self->stream_);
+    });
+  }
+
+  void fill_request() {
+    request_ = {};
+    request_.version(11);
+    request_.method_string(method_);
+    request_.target(url_.target);
+    request_.set(beast::http::field::host, url_.authority);
+    request_.set(beast::http::field::user_agent, "Consul Health Check");
+    request_.set(beast::http::field::accept, "text/plain, text/*, */*");
+    request_.set(beast::http::field::connection, "close");
+    for (const auto& [name, values] : check_.header) {
+      request_.erase(name);
+      for (const auto& value : values)
+        request_.insert(name, value);
+    }
+    request_.body() = check_.body;
+    request_.prepare_payload();
+  }
+
+  template <class Stream>
+  void write(Stream& stream) {
+    fill_request();
+    beast::http::async_write(stream, request_, [self = shared_from_this(), &stream](error_code e, std::size_t) {
+      if (!self->then_)
+        return;
+      if (e)
+        return self->fail("write: " + e.message());
+      self->read(stream);
+    });
+  }
+
+  template <class Stream>
+  void read(Stream& stream) {
+    buffer_.clear();
+    parser_.emplace();
+    parser_->body_limit(body_bytes_max);
+    if (method_ == "HEAD")
+      parser_->skip(true);
+    beast::http::async_read(stream, buffer_, *parser_, [self = shared_from_this()](error_code e, std::size_t) {
+      if (self->then_)
+        self->on_answer(e);
+    });
+  }
+
+  void on_answer(error_code e) {
+    // A body that is too long, or ends before its length, still has a status.
+    if (e && !parser_->is_header_done())
+      return fail(e == beast::http::error::end_of_stream ? "EOF" : e.message());
+    const auto& answer = parser_->get();
+    const auto code = answer.result_int();
+    const auto location = answer[beast::http::field::location];
+    const bool redirect = (code >= 301 && code <= 303) || code == 307 || code == 308;
+    if (redirect && !location.empty())
+      return follow(code, std::string(location));
+    const auto limit =
+        check_.output_bytes_max > 0 ? static_cast<std::size_t>(check_.output_bytes_max) : default_output_bytes;
+    auto body = answer.body();
+    if (body.size() > limit) // Consul's ring buffer keeps the end
+      body.erase(0, body.size() - limit);
+    auto reason = std::string(answer.reason());
+    if (reason.empty())
+      reason = std::string(beast::http::obsolete_reason(answer.result()));
+    const char* status = code >= 200 && code <= 299 ? "passing" : code == 429 ? "warning" : "critical";
+    end(status,
+        "HTTP " + method_ + " " + check_.http + ": " + std::to_string(code) + " " + reason + " Output: " + body);
+  }
+
+  void follow(unsigned code, const std::string& location) {
+    if (++redirects_ > redirects_max)
+      return fail("stopped after 10 redirects");
+    const std::string scheme = url_.tls ? "https://" : "http://";
+    if (location.find("://") != std::string::npos)
+      url_text_ = location;
+    else if (location.compare(0, 2, "//") == 0)
+      url_text_ = scheme.substr(0, scheme.size() - 2) + location;
+    else if (location.front() == '/')
+      url_text_ = scheme + url_.authority + location;
+    else
+      url_text_ = scheme + url_.authority + url_.target.substr(0, url_.target.rfind('/') + 1) + location;
+    if (code <= 303 && method_ != "HEAD")
+      method_ = "GET";
+    request();
+  }
+
+  void fail(const std::string& why) { end("critical", go_method(method_) + " \"" + url_text_ + "\": " + why); }
+
+  void end(std::string status, std::string output) {
+    auto then = std::exchange(then_, nullptr);
+    close();
+    if (then)
+      then(std::move(status), std::move(output));
+  }
+
+  void close() {
+    error_code ignored;
+    resolver_.cancel();
+    timer_.cancel();
+    if (socket_)
+      socket_->close(ignored);
+    if (stream_)
+      stream_->next_layer().close(ignored);
+  }
+
+  asio::io_context& loop_;
+  asio::ssl::context& tls_;
+  agent::check_definition check_;
+  tcp::resolver resolver_;
+  asio::steady_timer timer_;
+  std::optional<plain_stream> socket_;
+  std::optional<tls_stream> stream_;
+  std::string url_text_, method_;
+  url url_;
+  std::chrono::nanoseconds timeout_;
+  int redirects_ = 0;
+  beast::http::request<beast::http::string_body> request_;
+  beast::flat_buffer buffer_;
+  std::optional<beast::http::response_parser<beast::http::string_body>> parser_;
+  probe_runner::finished then_;
+};
+
+} // namespace
+
+std::shared_ptr<running_probe> make_http_probe(asio::io_context& loop, asio::ssl::context& tls,
+                                               const agent::check_definition& check, probe_runner::finished then) {
+  return std::make_shared<http_probe>(loop, tls, check, std::move(then));
+}
+
+} // namespace belay::actors

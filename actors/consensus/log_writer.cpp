@@ -1,0 +1,46 @@
+#include "actors/consensus/log_writer.hpp"
+
+#include "actors/telemetry/log.hpp"
+#include "protocol/base/mutants.hpp"
+
+
+namespace belay::actors {
+
+log_writer::log_writer(caf::actor_config& config, wiring_ptr wires, std::shared_ptr<storage::log_store> store, metrics& m)
+    : log_writer_actor::base(config), wires_(std::move(wires)), store_(std::move(store)), metrics_(m) {}
+
+log_writer_actor::behavior_type log_writer::make_behavior() {
+  return {
+      [this](const write_log& w) { write(w); },
+      [this](const compact_log& c) {
+        // Old segments only cost space: try again with the next checkpoint.
+        if (auto s = store_->compact(c.first_kept); !s)
+          log::warn("log_writer", "old log segments could not be removed", {{"error", s.error()}});
+      },
+      [this](stop_atom) { quit(); },
+  };
+}
+
+void log_writer::write(const write_log& w) {
+  log_written answer;
+  answer.token = w.batches.back().token;
+  answer.batches = w.batches.size();
+  const auto begun = now();
+  if (auto s = store_->append(w.batches); !s && !MUTANT(failed_append_ignored)) {
+    if (!s.error().starts_with("no space")) {
+      log::error("log_writer", "write to the Raft log failed; stopping, because what is on the disk is not known any more",
+                 {{"error", s.error()}, {"advice", "check the disk (dmesg, smartctl), then start the node again"}});
+      fail_stop(*wires_);
+    }
+    answer.disk_full = s.error();
+  }
+  answer.took = now() - begun;
+  std::size_t entries = 0;
+  for (const auto& b : w.batches)
+    entries += b.entries.size();
+  metrics_.fsync(answer.took);
+  metrics_.batch(entries);
+  send(wires_->raft_peer, std::move(answer));
+}
+
+} // namespace belay::actors

@@ -1,0 +1,32 @@
+#pragma once
+// The one actor that waits for the disk of the Raft log. Detached; in the simulator an ordinary actor.
+
+#include "actors/interfaces.hpp"
+#include "actors/telemetry/metrics.hpp"
+#include "actors/surroundings.hpp"
+#include "storage/log_store.hpp"
+
+#include <caf/typed_event_based_actor.hpp>
+
+#include <memory>
+
+namespace belay::actors {
+
+/// Makes write_log durable with one sync and answers raft_peer with log_written. A failed write or sync ends the process (R22): what
+/// is on the disk is not known any more. A full disk does not: the answer says so, and the batches can be sent again.
+class log_writer : public log_writer_actor::base {
+public:
+  log_writer(caf::actor_config& config, wiring_ptr wires, std::shared_ptr<storage::log_store> store, metrics& m);
+
+  behavior_type make_behavior() override;
+
+private:
+  monotonic_time now() { return now_of(*this, *wires_); }
+  void write(const write_log& w);
+
+  wiring_ptr wires_;
+  std::shared_ptr<storage::log_store> store_;
+  metrics& metrics_;
+};
+
+} // namespace belay::actors

@@ -1,0 +1,482 @@
+#include "actors/gateway/http_connection.hpp"
+
+#include "protocol/base/check.hpp"
+
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <utility>
+
+namespace belay::actors {
+
+namespace {
+
+constexpr std::string_view continue_line = "HTTP/1.1 100 Continue\r\n\r\n";
+// Buffers of an idle connection: most have none; small ones are kept for the next slow answer.
+constexpr std::size_t kept_bytes_max = 1024;
+// Rounds of reading before other connections get their turn.
+constexpr int reads_per_turn = 4;
+// Of an upload, while what came before is on its way through the log.
+constexpr std::size_t upload_bytes_max = 1u << 20;
+
+http::response plain_error(int status, std::string text) {
+  auto r = http::error_response(status, std::move(text));
+  r.vary = false; // not from a handler
+  r.close = true;
+  return r;
+}
+
+} // namespace
+
+http_connection::http_connection(http_front& front, const connection_limits& limits, int fd, const std::string* address)
+    : front_(&front), limits_(limits), fd_(fd), address_(address), last_input_(front.now()), last_output_(last_input_) {}
+
+http_connection::~http_connection() {
+  shut();
+}
+
+void http_connection::start() {
+  wait_readable();
+}
+
+// ---- reading
+
+void http_connection::on_ready(bool readable, bool writable) {
+  const auto self = shared_from_this();
+  if (writable && waits_for_.write) {
+    if (!wait_for({waits_for_.read, false}))
+      return;
+    if (flush())
+      progress();
+  }
+  if (readable && open() && waits_for_.read)
+    read_some();
+}
+
+bool http_connection::may_read() const {
+  if (input_ended_ || !open())
+    return false;
+  // A client that sends far ahead is not read until its answers are through.
+  return lingering_ || may_look_at_next() || waiting_.size() < limits_.waiting_bytes_max;
+}
+
+bool http_connection::wait_for(socket_poller::interest i) {
+  if (!front_->sockets().change(fd_, *this, waits_for_, i)) {
+    close();
+    return false;
+  }
+  waits_for_ = i;
+  return true;
+}
+
+void http_connection::wait_readable() {
+  if (open())
+    wait_for({may_read(), waits_for_.write});
+}
+
+void http_connection::read_some() {
+  auto& buffer = front_->input;
+  for (int i = 0; i < reads_per_turn; ++i) {
+    const auto n = ::recv(fd_, buffer.data(), buffer.size(), 0);
+    if (n > 0) {
+      last_input_ = front_->now();
+      if (!lingering_)
+        take(std::string_view(buffer.data(), static_cast<std::size_t>(n)));
+      if (!open())
+        return;
+      if (static_cast<std::size_t>(n) < buffer.size() || waiting_.size() >= limits_.waiting_bytes_max)
+        break;
+    } else if (n == 0) {
+      return end_of_input();
+    } else if (errno == EAGAIN) {
+      break;
+    } else if (errno != EINTR) {
+      return close();
+    }
+  }
+  wait_readable();
+}
+
+void http_connection::take(std::string_view bytes) {
+  if (last_answer_)
+    return;
+  if (!waiting_.empty() || !may_look_at_next()) {
+    waiting_.append(bytes);
+    return progress();
+  }
+  // The common case: everything is used up without a copy.
+  busy_ = true;
+  bool more_needed = false;
+  while (!bytes.empty() && !more_needed && may_look_at_next()) {
+    bytes.remove_prefix(look_at_next(bytes, more_needed));
+    write_in_order();
+  }
+  busy_ = false;
+  if (!bytes.empty() && !last_answer_)
+    waiting_.assign(bytes);
+  flush();
+}
+
+bool http_connection::may_look_at_next() const {
+  if (uploading_)
+    return exchanges_.back().transfer->body.size() < upload_bytes_max;
+  return !last_answer_ && exchanges_.size() < limits_.in_flight_max && unsent() < limits_.unsent_bytes_max &&
+         (exchanges_.empty() || exchanges_.back().may_overlap());
+}
+
+/// Reads at most one request. @returns bytes used
+std::size_t http_connection::look_at_next(std::string_view input, bool& more_needed) {
+  if (reader_ == nullptr)
+    reader_ = front_->take_reader();
+  std::size_t used = 0;
+  const auto verdict = reader_->read(input, used);
+  switch (verdict) {
+  case http_reader::verdict::head:
+    begin_exchange(true);
+    return used;
+  case http_reader::verdict::more:
+    more_needed = true;
+    if (uploading_)
+      hand_over(false);
+    if (exchanges_.empty() && reader_->take_expectation())
+      front_->output += continue_line;
+    if (!reader_->in_request())
+      front_->give_back(std::move(reader_));
+    return used;
+  case http_reader::verdict::complete:
+    if (uploading_)
+      hand_over(true);
+    else
+      begin_exchange(false);
+    front_->give_back(std::move(reader_));
+    return used;
+  default:
+    if (uploading_)
+      break_upload();
+    else
+      refuse(verdict);
+    front_->give_back(std::move(reader_));
+    return input.size(); // nothing behind it can be understood
+  }
+}
+
+/// The rest of its body cannot be found.
+void http_connection::break_upload() {
+  auto& e = exchanges_.back();
+  if (e.sent && !e.answer)
+    front_->forget(e);
+  e.sent = true;
+  if (!e.answer)
+    e.answer = plain_error(400, "400 Bad Request");
+}
+
+/// Bytes of the body of the upload under way.
+void http_connection::hand_over(bool complete) {
+  auto& e = exchanges_.back();
+  e.transfer->body += reader_->take_body();
+  e.transfer->body_complete = complete;
+  uploading_ = !complete;
+  last_answer_ = last_answer_ || (complete && !e.keep_alive);
+  front_->body_arrived(*this, e);
+}
+
+exchange& http_connection::begin_exchange(bool body_follows) {
+  auto& e = exchanges_.emplace_back();
+  http::raw_request request = reader_->request();
+  request.remote_address = *address_;
+  e.began = front_->now();
+  e.head = request.method == "HEAD";
+  e.keep_alive = reader_->keep_alive();
+  e.old_version = reader_->old_version();
+  front_->understand(*this, request, e);
+  uploading_ = body_follows && e.transfer != nullptr;
+  if (e.transfer != nullptr)
+    e.transfer->body_complete = !body_follows;
+  if (body_follows && !uploading_ && e.answer)
+    e.answer->close = true; // it was refused, and the body is not read
+  if ((!e.keep_alive && !uploading_) || (e.answer && e.answer->close))
+    last_answer_ = true;
+  if (e.may_overlap()) { // else write_in_order starts it when it is at the front
+    e.sent = true;
+    if (!e.answer)
+      front_->dispatch(*this, e);
+  }
+  return e;
+}
+
+void http_connection::refuse(http_reader::verdict why) {
+  auto& e = exchanges_.emplace_back();
+  e.began = front_->now();
+  e.route = "refused";
+  e.sent = true;
+  e.keep_alive = false;
+  last_answer_ = true;
+  const auto& request = reader_->request();
+  switch (why) {
+  case http_reader::verdict::header_too_large:
+    e.answer = plain_error(431, "431 Request Header Fields Too Large");
+    break;
+  case http_reader::verdict::body_too_large:
+    e.answer = http::body_too_large(request.target, reader_->declared_length(), front_->routes());
+    break;
+  case http_reader::verdict::no_host:
+    e.answer = plain_error(400, "400 Bad Request: missing required Host header");
+    break;
+  default:
+    e.answer = plain_error(400, "400 Bad Request");
+    break;
+  }
+}
+
+void http_connection::end_of_input() {
+  input_ended_ = true;
+  if (lingering_ || uploading_)
+    return close();
+  // A client may close its side behind a request and still wait for the answer; nobody does that for minutes.
+  for (const auto& e : exchanges_)
+    if (e.blocking())
+      return close();
+  progress();
+}
+
+// ---- answering
+
+void http_connection::progress() {
+  if (busy_ || !open())
+    return;
+  busy_ = true;
+  std::size_t used = 0;
+  bool more_needed = false;
+  for (;;) {
+    write_in_order();
+    if (more_needed || !may_look_at_next() || used == waiting_.size())
+      break;
+    used += look_at_next(std::string_view(waiting_).substr(used), more_needed);
+  }
+  busy_ = false;
+  if (last_answer_ || used == waiting_.size())
+    waiting_.clear();
+  else
+    waiting_.erase(0, used);
+  if (waiting_.empty() && waiting_.capacity() > kept_bytes_max)
+    waiting_.shrink_to_fit();
+  if (!flush())
+    return;
+  const bool stuck = waiting_.empty() || more_needed || last_answer_;
+  if (input_ended_ && exchanges_.empty() && unsent() == 0 && stuck && !lingering_)
+    return close();
+  wait_readable();
+}
+
+/// Moves answers from the front of the queue to the output; starts a request that had to wait for that.
+void http_connection::write_in_order() {
+  while (!exchanges_.empty()) {
+    auto& e = exchanges_.front();
+    if (!e.sent && !e.answer) {
+      e.sent = true;
+      front_->dispatch(*this, e);
+    }
+    if (!e.answer)
+      break;
+    if (uploading_ && exchanges_.size() == 1) { // answered before its body was there: nothing behind it is read
+      uploading_ = false;
+      e.answer->close = true;
+    }
+    if (e.transfer == nullptr || !e.transfer->streaming) {
+      append_answer(e);
+    } else if (e.head) {
+      append_answer(e);
+      front_->forget(e); // nobody takes the pieces
+    } else if (!write_piece(e)) {
+      break;
+    }
+    exchanges_.pop_front();
+    if (closing_) {
+      last_answer_ = true;
+      drop_exchanges();
+    }
+  }
+  const bool body_wanted = exchanges_.empty() || (uploading_ && exchanges_.size() == 1);
+  if (body_wanted && reader_ != nullptr && reader_->take_expectation())
+    front_->output += continue_line;
+}
+
+/// Some more of an answer that comes in pieces. @returns true: that was all of it
+bool http_connection::write_piece(exchange& e) {
+  auto& t = *e.transfer;
+  const bool chunked = !e.old_version; // HTTP/1.0 knows the end of the body by that of the connection
+  const bool last = !chunked || !e.keep_alive || t.failed || (last_answer_ && exchanges_.size() == 1);
+  auto& out = front_->output;
+  if (!t.head_written) {
+    t.head_written = true;
+    http::serialize_stream_head(*e.answer, front_->date(), !last, chunked, front_->routes().response_headers, out);
+  }
+  if (!t.piece.empty()) {
+    if (chunked)
+      http::append_chunk(out, t.piece);
+    else
+      out += t.piece;
+    t.piece = std::string();
+  }
+  if (t.ended || t.failed) {
+    if (t.ended && chunked)
+      http::append_chunk(out, {});
+    front_->count(e, e.answer->status);
+    closing_ = closing_ || last;
+    return true;
+  }
+  if (!t.asked && unsent() < limits_.unsent_bytes_max / 2)
+    front_->next_piece(*this, e);
+  return false;
+}
+
+void http_connection::append_answer(exchange& e) {
+  auto& r = *e.answer;
+  const bool last = r.close || !e.keep_alive || (last_answer_ && exchanges_.size() == 1);
+  if (e.old_version && !last)
+    r.headers.emplace_back("Connection", "keep-alive");
+  const auto& extra = front_->routes().response_headers;
+  if (e.head) {
+    const auto body_bytes = r.body_shared ? r.body_shared->size() : r.body.size();
+    http::serialize_head(r, front_->date(), !last, false, body_bytes, extra, front_->output);
+  } else {
+    http::serialize(r, front_->date(), !last, e.options.gzip, extra, front_->output);
+  }
+  front_->count(e, r.status);
+  closing_ = closing_ || last;
+}
+
+/// @returns false: the connection was closed
+bool http_connection::flush() {
+  auto& fresh = front_->output;
+  if (unsent_.empty()) {
+    unsent_from_ = 0;
+    unsent_.swap(fresh); // no copy, and the small buffer of one goes to the other
+  } else if (!fresh.empty()) {
+    unsent_ += fresh;
+    fresh.clear();
+  }
+  const auto before = unsent_from_;
+  while (unsent_from_ < unsent_.size() && !waits_for_.write) {
+    const auto n = ::send(fd_, unsent_.data() + unsent_from_, unsent_.size() - unsent_from_, MSG_NOSIGNAL);
+    if (n >= 0) {
+      unsent_from_ += static_cast<std::size_t>(n);
+    } else if (errno == EAGAIN) {
+      if (!wait_for({waits_for_.read, true}))
+        return false;
+    } else if (errno != EINTR) {
+      unsent_.clear();
+      unsent_from_ = 0;
+      close();
+      return false;
+    }
+  }
+  if (unsent_from_ != before || unsent_.empty())
+    last_output_ = front_->now();
+  if (unsent_from_ < unsent_.size())
+    return true;
+  unsent_.clear();
+  unsent_from_ = 0;
+  if (fresh.capacity() < unsent_.capacity() && unsent_.capacity() <= limits_.unsent_bytes_max)
+    unsent_.swap(fresh); // the warm buffer stays with the gateway
+  if (unsent_.capacity() > kept_bytes_max)
+    unsent_ = std::string();
+  if (closing_) {
+    begin_linger();
+    return open();
+  }
+  return true;
+}
+
+/// Closing while the client still sends would reset the connection, and the client might never read our answer.
+void http_connection::begin_linger() {
+  if (lingering_)
+    return;
+  if (input_ended_)
+    return close();
+  ::shutdown(fd_, SHUT_WR);
+  lingering_ = true;
+  linger_until_ = front_->now() + limits_.linger;
+  waiting_ = std::string();
+  wait_readable();
+}
+
+// ---- ending
+
+void http_connection::finish(const std::string& text) {
+  if (!open() || lingering_)
+    return;
+  last_answer_ = true;
+  for (auto& e : exchanges_) {
+    e.keep_alive = e.keep_alive && &e != &exchanges_.back();
+    if (e.answer || (e.sent && !e.blocking()))
+      continue;
+    if (e.sent)
+      front_->forget(e);
+    e.sent = true;
+    e.answer = http::error_response(500, text);
+  }
+  if (exchanges_.empty() && unsent() == 0)
+    return close();
+  closing_ = closing_ || exchanges_.empty();
+  progress();
+}
+
+void http_connection::close() {
+  if (!open())
+    return;
+  INVARIANT(!busy_);
+  shut();
+  drop_exchanges();
+  if (reader_ != nullptr)
+    front_->give_back(std::move(reader_));
+  front_->closed(*this);
+}
+
+void http_connection::shut() {
+  if (!open())
+    return;
+  front_->sockets().change(fd_, *this, waits_for_, {});
+  waits_for_ = {};
+  ::close(std::exchange(fd_, -1));
+}
+
+void http_connection::drop_exchanges() {
+  for (auto& e : exchanges_)
+    if (e.sent && (!e.answer || (e.transfer != nullptr && e.transfer->streaming)))
+      front_->forget(e);
+  exchanges_.clear();
+}
+
+void http_connection::sweep(monotonic_time now) {
+  if (lingering_) {
+    if (now >= linger_until_)
+      close();
+    return;
+  }
+  if (unsent() > 0 && now - last_output_ > limits_.stall)
+    return close();
+  if (reader_ != nullptr && exchanges_.empty() && now - last_input_ > limits_.stall)
+    return close();
+  if (uploading_ && exchanges_.back().transfer->starved && now - last_input_ > limits_.stall)
+    return close();
+  bool changed = false;
+  for (auto& e : exchanges_) {
+    if (!e.sent || e.answer)
+      continue;
+    if (now >= e.deadline) {
+      front_->forget(e);
+      e.answer = http::error_response(500, std::string(e.give_up));
+      changed = true;
+    } else if (e.ask_again) {
+      e.ask_again = false;
+      front_->dispatch(*this, e);
+      changed = changed || e.answer.has_value();
+    }
+  }
+  if (changed)
+    progress();
+}
+
+} // namespace belay::actors

@@ -1,0 +1,68 @@
+#pragma once
+// The sockets that clients connect to.
+
+#include "actors/gateway/socket_poller.hpp"
+#include "protocol/base/host_port.hpp"
+#include "protocol/base/result.hpp"
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/steady_timer.hpp>
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace belay::actors {
+
+/// Sockets that are bound and listening, not yet served. Owned; closed if nobody takes them.
+class listening_sockets {
+public:
+  struct one {
+    int fd = -1;
+    std::string name;      ///< host:port with the real port, or unix:///path
+    std::string unix_path; ///< removed when it is closed
+  };
+
+  listening_sockets() = default;
+  listening_sockets(listening_sockets&& other) noexcept : list_(std::move(other.list_)) { other.list_.clear(); }
+  listening_sockets& operator=(listening_sockets&& other) noexcept;
+  ~listening_sockets() { close(); }
+
+  /// All or none. Port 0: any free one.
+  /// @param share_port several gateways listen on the same address, the kernel spreads connections among them
+  static result<listening_sockets> open(const std::vector<listen_address>& addresses, bool share_port);
+
+  const std::vector<one>& list() const { return list_; }
+  std::vector<one> release() { return std::exchange(list_, {}); }
+
+private:
+  void close();
+  std::vector<one> list_;
+};
+
+/// Accepts connections on one socket, on the loop's thread.
+class http_listener : public std::enable_shared_from_this<http_listener> {
+public:
+  /// Gets a connected non-blocking socket and the client's IP address (empty: Unix socket).
+  using accept_handler = std::function<void(int fd, const std::string& address)>;
+
+  http_listener(boost::asio::io_context& loop, listening_sockets::one socket, accept_handler accepted);
+  ~http_listener() { stop(); }
+
+  void start() { wait(); }
+  /// No handler is called any more.
+  void stop();
+
+private:
+  void wait();
+  void accept_some();
+
+  stream_descriptor socket_;
+  boost::asio::steady_timer pause_;
+  std::string name_, unix_path_;
+  accept_handler accepted_;
+  bool complained_ = false;
+};
+
+} // namespace belay::actors

@@ -1,0 +1,223 @@
+#include "actors/gateway/http_reader.hpp"
+
+#include <boost/beast/core/string.hpp>
+#include <boost/beast/http/basic_parser.hpp>
+
+#include <algorithm>
+#include <limits>
+#include <new>
+#include <utility>
+
+namespace belay::actors {
+
+namespace beast = boost::beast;
+
+namespace {
+
+constexpr std::size_t reserved_bytes_max = 1u << 20;
+// Each costs more memory than the bytes it came in.
+constexpr std::size_t fields_max = 4096;
+// Buffers above that are given back between requests, so that readers in the pool stay small.
+constexpr std::size_t kept_bytes_max = 65536;
+
+std::string_view view(beast::string_view s) {
+  return {s.data(), s.size()};
+}
+
+beast::error_code stop() {
+  return beast::http::make_error_code(beast::http::error::body_limit);
+}
+
+} // namespace
+
+/// Beast's parser of request lines and headers; what it finds goes to the reader.
+class http_reader::parser final : public beast::http::basic_parser<true> {
+public:
+  explicit parser(http_reader& r) : r_(r) {
+    eager(true);
+    skip(true); // bodies are read by the reader
+    body_limit(boost::none);
+    // Beast counts only what comes in one piece; the reader counts itself.
+    header_limit(std::numeric_limits<std::uint32_t>::max());
+  }
+
+private:
+  void on_request_impl(beast::http::verb, beast::string_view method, beast::string_view target, int version,
+                       beast::error_code& ec) override {
+    r_.method_ = keep(method);
+    r_.target_ = keep(target);
+    r_.old_version_ = version < 11;
+    check_head(ec);
+  }
+
+  void on_response_impl(int, beast::string_view, int, beast::error_code&) override {}
+
+  void on_field_impl(beast::http::field name, beast::string_view text, beast::string_view value,
+                     beast::error_code& ec) override {
+    if (name == beast::http::field::host)
+      r_.has_host_ = true;
+    else if (name == beast::http::field::expect && beast::iequals(value, "100-continue"))
+      r_.expects_continue_ = true;
+    else if (name == beast::http::field::transfer_encoding && !beast::iequals(value, "chunked"))
+      return refuse(verdict::bad_request, ec); // where such a body ends is not known
+    const auto kept = keep(text);
+    r_.fields_.emplace_back(kept, keep(value));
+    check_head(ec);
+  }
+
+  void on_header_impl(beast::error_code& ec) override {
+    r_.finish_head();
+    r_.keep_alive_ = keep_alive();
+    r_.chunked_ = chunked();
+    r_.expects_continue_ = r_.expects_continue_ && !r_.old_version_;
+    const auto length = content_length();
+    r_.declared_ = length ? *length : 0;
+    r_.body_max_ = r_.rules_.body_bytes_max(r_.request_.method, r_.request_.target);
+    r_.streamed_ = r_.rules_.body_streamed && r_.rules_.body_streamed(r_.request_.method, r_.request_.target);
+    if (!r_.has_host_ && !r_.old_version_)
+      refuse(verdict::no_host, ec);
+    else if (r_.declared_ > r_.body_max_)
+      refuse(verdict::body_too_large, ec);
+  }
+
+  void on_body_init_impl(const boost::optional<std::uint64_t>&, beast::error_code&) override {}
+  std::size_t on_body_impl(beast::string_view bytes, beast::error_code&) override { return bytes.size(); }
+  void on_chunk_header_impl(std::uint64_t, beast::string_view, beast::error_code&) override {}
+  std::size_t on_chunk_body_impl(std::uint64_t, beast::string_view bytes, beast::error_code&) override {
+    return bytes.size();
+  }
+  void on_finish_impl(beast::error_code&) override {}
+
+  span keep(beast::string_view s) {
+    const span where{r_.head_.size(), s.size()};
+    r_.head_.append(view(s));
+    return where;
+  }
+
+  void check_head(beast::error_code& ec) {
+    if (r_.head_bytes() > r_.rules_.header_bytes_max || r_.fields_.size() > fields_max)
+      refuse(verdict::header_too_large, ec);
+  }
+
+  void refuse(verdict why, beast::error_code& ec) {
+    r_.refused_ = why;
+    ec = stop();
+  }
+
+  http_reader& r_;
+};
+
+http_reader::http_reader(const http_reader_rules& rules) : rules_(rules), parser_(std::make_unique<parser>(*this)) {}
+
+http_reader::~http_reader() = default;
+
+http_reader::verdict http_reader::read(std::string_view input, std::size_t& used) {
+  used = 0;
+  if (!started_) {
+    // Old clients send an empty line behind a body; RFC 9112 section 2.2 asks servers to skip it.
+    while (input.size() >= 2 && input[0] == '\r' && input[1] == '\n') {
+      input.remove_prefix(2);
+      used += 2;
+    }
+    if (input.empty() || input == "\r")
+      return verdict::more;
+    started_ = true;
+  }
+  if (!head_done_) {
+    std::size_t of_head = 0;
+    const auto v = read_head(input, of_head);
+    used += of_head;
+    if (v != verdict::complete)
+      return v;
+    input.remove_prefix(of_head);
+    if (streamed_ && (chunked_ || declared_ > 0))
+      return verdict::head;
+  }
+  std::size_t of_body = 0;
+  const auto v = read_body(input, of_body);
+  used += of_body;
+  return v;
+}
+
+http_reader::verdict http_reader::read_head(std::string_view input, std::size_t& used) {
+  beast::error_code ec;
+  used = parser_->put(boost::asio::const_buffer(input.data(), input.size()), ec);
+  if (ec == beast::http::error::need_more || !ec) {
+    if (parser_->is_done())
+      return verdict::complete;
+    return head_bytes() + (input.size() - used) > rules_.header_bytes_max ? verdict::header_too_large : verdict::more;
+  }
+  return ec == stop() ? refused_ : verdict::bad_request;
+}
+
+http_reader::verdict http_reader::read_body(std::string_view input, std::size_t& used) {
+  bool complete = false;
+  if (chunked_) {
+    switch (chunks_.decode(input, body_, body_max_, used)) {
+    case chunk_decoder::state::more:
+      break;
+    case chunk_decoder::state::complete:
+      complete = true;
+      break;
+    case chunk_decoder::state::broken:
+      return verdict::bad_request;
+    case chunk_decoder::state::too_large:
+      return verdict::body_too_large;
+    }
+  } else {
+    // Room for all of it, unless it is so much that announcing costs the client less than us.
+    if (body_.empty() && !streamed_)
+      body_.reserve(static_cast<std::size_t>(std::min<std::uint64_t>(declared_, reserved_bytes_max)));
+    used = static_cast<std::size_t>(std::min<std::uint64_t>(input.size(), declared_ - body_taken_ - body_.size()));
+    body_.append(input.substr(0, used));
+    complete = body_taken_ + body_.size() == declared_;
+  }
+  if (used > 0)
+    expects_continue_ = false; // it did not wait
+  if (!complete)
+    return verdict::more;
+  request_.body = body_;
+  return verdict::complete;
+}
+
+bool http_reader::take_expectation() {
+  return head_done_ && std::exchange(expects_continue_, false);
+}
+
+std::string http_reader::take_body() {
+  body_taken_ += body_.size();
+  return std::exchange(body_, {});
+}
+
+void http_reader::finish_head() {
+  const std::string_view all = head_;
+  request_.method = all.substr(method_.begin, method_.size);
+  request_.target = all.substr(target_.begin, target_.size);
+  request_.headers.clear();
+  for (const auto& [name, value] : fields_)
+    request_.headers.emplace_back(all.substr(name.begin, name.size), all.substr(value.begin, value.size));
+  head_done_ = true;
+}
+
+void http_reader::reset() {
+  // Beast's parser serves one message; rebuilding it in place costs no allocation.
+  parser_->~parser();
+  new (parser_.get()) parser(*this);
+  request_ = http::raw_request{{}, {}, std::move(request_.headers), {}, {}};
+  request_.headers.clear();
+  fields_.clear();
+  head_.clear();
+  body_.clear();
+  if (head_.capacity() > kept_bytes_max)
+    head_.shrink_to_fit();
+  if (body_.capacity() > kept_bytes_max)
+    body_.shrink_to_fit();
+  chunks_ = {};
+  declared_ = body_taken_ = 0;
+  streamed_ = false;
+  refused_ = verdict::bad_request;
+  head_done_ = chunked_ = has_host_ = expects_continue_ = old_version_ = started_ = false;
+  keep_alive_ = true;
+}
+
+} // namespace belay::actors

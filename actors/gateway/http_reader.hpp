@@ -1,0 +1,102 @@
+#pragma once
+// Cuts the bytes of one connection into requests. No sockets: bytes in, requests out, whatever pieces they come in.
+
+#include "actors/gateway/http_chunks.hpp"
+#include "protocol/http/request.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+
+namespace belay::actors {
+
+struct http_reader_rules {
+  std::size_t header_bytes_max = 1u << 20; ///< of request line and headers (contract 01 section 1: about 1 MiB)
+  /// The largest body of such a request, asked as soon as its header is there.
+  std::function<std::size_t(std::string_view method, std::string_view target)> body_bytes_max;
+  /// Its body may be too large to be kept; null: none is.
+  std::function<bool(std::string_view method, std::string_view target)> body_streamed;
+};
+
+class http_reader {
+public:
+  enum class verdict {
+    more,     ///< the request is not complete
+    complete, ///< ask request(), then reset()
+    head,     ///< of a request whose body is passed on as it comes: ask request(), go on with read() and take_body()
+    // After these nothing more can be read from the connection:
+    bad_request,      ///< not HTTP
+    no_host,          ///< HTTP/1.1 without a Host header, which Go refuses too
+    header_too_large, ///< 431
+    body_too_large,   ///< 413, see declared_length()
+  };
+
+  /// @param rules outlives the reader
+  explicit http_reader(const http_reader_rules& rules);
+  ~http_reader();
+  http_reader(const http_reader&) = delete;
+  http_reader& operator=(const http_reader&) = delete;
+
+  /// Reads at most one request from the front of `input`.
+  /// @param used bytes consumed. What is left over must come again, with more behind it; with verdict `complete` it
+  /// belongs to the next request.
+  verdict read(std::string_view input, std::size_t& used);
+
+  /// Valid from `complete` until reset(); after the other ends as far as it was read. remote_address is left to the
+  /// caller.
+  const http::raw_request& request() const { return request_; }
+  /// After verdict `head`: what came of the body since the last call.
+  std::string take_body();
+  /// What the header announced; 0: nothing or chunks.
+  std::uint64_t declared_length() const { return declared_; }
+  /// The header is there, and the client waits for `100 Continue` before it sends the body. True once.
+  bool take_expectation();
+  /// The client wants to go on with this connection.
+  bool keep_alive() const { return keep_alive_; }
+  /// The client speaks HTTP/1.0, which keeps a connection only if it is told so.
+  bool old_version() const { return old_version_; }
+  /// Bytes of a request were read, but not all.
+  bool in_request() const { return started_; }
+
+  /// Ready for the next request; keeps small buffers.
+  void reset();
+
+private:
+  class parser;
+  friend class parser;
+
+  verdict read_head(std::string_view input, std::size_t& used);
+  verdict read_body(std::string_view input, std::size_t& used);
+  void finish_head();
+  /// As they came over the wire, but for optional blanks.
+  std::size_t head_bytes() const { return head_.size() + 4 * fields_.size(); }
+
+  const http_reader_rules& rules_;
+  std::unique_ptr<parser> parser_;
+  http::raw_request request_;
+  std::string head_; ///< what request_ refers to
+  struct span {
+    std::size_t begin = 0, size = 0;
+  };
+  span method_, target_;
+  std::vector<std::pair<span, span>> fields_;
+  std::string body_;
+  std::size_t body_max_ = 0;
+  std::uint64_t body_taken_ = 0; ///< by take_body()
+  bool streamed_ = false;
+  std::uint64_t declared_ = 0;
+  verdict refused_ = verdict::bad_request;
+  bool head_done_ = false;
+  bool chunked_ = false;
+  chunk_decoder chunks_;
+  bool has_host_ = false;
+  bool expects_continue_ = false;
+  bool keep_alive_ = true;
+  bool old_version_ = false;
+  bool started_ = false;
+};
+
+} // namespace belay::actors

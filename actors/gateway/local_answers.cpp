@@ -1,0 +1,337 @@
+#include "actors/gateway/local_answers.hpp"
+
+#include "protocol/golang/json_output.hpp"
+
+#include <sys/utsname.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <map>
+#include <thread>
+
+namespace belay::actors {
+
+namespace {
+
+using golang::append_bool;
+using golang::append_json_string;
+using golang::append_number;
+
+struct host_port {
+  std::string host;
+  std::uint16_t port = 0;
+};
+
+host_port split(const std::string& address) {
+  const auto colon = address.rfind(':');
+  if (colon == std::string::npos)
+    return {address, 0};
+  host_port r{address.substr(0, colon), static_cast<std::uint16_t>(std::atoi(address.c_str() + colon + 1))};
+  if (r.host.size() > 2 && r.host.front() == '[')
+    r.host = r.host.substr(1, r.host.size() - 2);
+  return r;
+}
+
+std::string joined(const std::string& host, std::uint16_t port) {
+  return (host.find(':') == std::string::npos ? host : "[" + host + "]") + ":" + std::to_string(port);
+}
+
+/// Writes `"name":` with the comma that belongs before it.
+void member(std::string& out, std::string_view name) {
+  if (out.back() != '{')
+    out += ',';
+  golang::append_json_string(out, name);
+  out += ':';
+}
+
+void text_member(std::string& out, std::string_view name, std::string_view value) {
+  member(out, name);
+  golang::append_json_string(out, value);
+}
+
+void append_texts(std::string& out, const std::map<std::string, std::string>& all) {
+  out += '{';
+  for (const auto& [name, value] : all)
+    text_member(out, name, value);
+  out += '}';
+}
+
+std::map<std::string, std::string> tags_of(const raft::member& m, bool voter, const local_facts& facts) {
+  std::map<std::string, std::string> tags{
+      {"acls", "0"},
+      {"build", facts.version + ":" + facts.revision},
+      {"dc", facts.datacenter},
+      {"ft_fs", "1"},
+      {"id", m.uuid},
+      {"port", std::to_string(split(m.address).port)},
+      {"raft_vsn", "3"},
+      {"role", "consul"},
+      {"segment", ""},
+      {"vsn", "2"},
+      {"vsn_max", "3"},
+      {"vsn_min", "2"},
+      {"wan_join_port", std::to_string(facts.serf_wan_port)},
+  };
+  if (facts.bootstrap)
+    tags["bootstrap"] = "1";
+  else if (facts.bootstrap_expect > 0)
+    tags["expect"] = std::to_string(facts.bootstrap_expect);
+  if (!voter)
+    tags["nonvoter"] = "1";
+  return tags;
+}
+
+void append_member(std::string& out, const peer_status& p, const local_facts& facts, bool wan) {
+  constexpr int alive = 1, failed = 4; // serf's numbers
+  const auto where = split(p.member.address);
+  out += '{';
+  text_member(out, "Name", wan ? p.member.name + "." + facts.datacenter : p.member.name);
+  text_member(out, "Addr", where.host);
+  member(out, "Port");
+  golang::append_number(out, where.port);
+  member(out, "Tags");
+  append_texts(out, tags_of(p.member, p.voter, facts));
+  member(out, "Status");
+  golang::append_number(out, p.connected ? alive : failed);
+  out +=
+      ",\"ProtocolMin\":1,\"ProtocolMax\":5,\"ProtocolCur\":2,\"DelegateMin\":2,\"DelegateMax\":5,\"DelegateCur\":4}";
+}
+
+/// This node, also before it belongs to a cluster.
+peer_status own_status(const status_result& now, const local_facts& facts) {
+  for (const auto& p : now.peers)
+    if (p.member.id == now.view.self || p.member.uuid == facts.node_uuid)
+      return p;
+  peer_status p;
+  p.member = {now.view.self, facts.node_uuid, facts.node_name, joined(facts.address, facts.server_port)};
+  p.connected = true;
+  return p;
+}
+
+std::string members_json(const status_result& now, const local_facts& facts, bool wan) {
+  std::string out = "[";
+  bool self_listed = false;
+  for (const auto& p : now.peers) {
+    self_listed = self_listed || p.member.id == now.view.self;
+    if (out.size() > 1)
+      out += ',';
+    append_member(out, p, facts, wan);
+  }
+  if (!self_listed) {
+    if (out.size() > 1)
+      out += ',';
+    append_member(out, own_status(now, facts), facts, wan);
+  }
+  return out += ']';
+}
+
+const char* state_name(raft::role r) {
+  switch (r) {
+  case raft::role::leader:
+    return "Leader";
+  case raft::role::follower:
+    return "Follower";
+  default:
+    return "Candidate";
+  }
+}
+
+/// As Go prints a duration of whole milliseconds.
+std::string go_duration(int ms) {
+  if (ms < 1000)
+    return ms == 0 ? "0s" : std::to_string(ms) + "ms";
+  char text[32];
+  std::snprintf(text, sizeof text, "%.3f", ms % 60000 / 1000.0);
+  std::string seconds(text);
+  while (seconds.back() == '0')
+    seconds.pop_back();
+  if (seconds.back() == '.')
+    seconds.pop_back();
+  const int minutes = ms / 60000;
+  if (minutes == 0)
+    return seconds + "s";
+  return (minutes < 60 ? "" : std::to_string(minutes / 60) + "h") + std::to_string(minutes % 60) + "m" + seconds + "s";
+}
+
+/// As Go prints a list of raft.Server.
+std::string configuration_text(const raft::configuration& c) {
+  std::string out = "[";
+  for (const auto& m : c.members) {
+    if (out.size() > 1)
+      out += ' ';
+    out += std::string("{Suffrage:") + (c.is_voter(m.id) ? "Voter" : "Nonvoter") + " ID:" + m.uuid +
+           " Address:" + m.address + "}";
+  }
+  return out += ']';
+}
+
+std::string hex(std::uint64_t v) {
+  char text[17];
+  std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(v));
+  return text;
+}
+
+std::map<std::string, std::string> raft_stats(const status_result& now) {
+  const auto& soft = now.view.soft;
+  const auto& config = now.view.config;
+  const bool leads = soft.role == raft::role::leader;
+  const auto voters = config.voters.size();
+  const auto others = voters - (config.is_voter(now.view.self) && voters > 0 ? 1 : 0);
+  const auto pending = now.commit > now.applied ? now.commit.value - now.applied.value : 0;
+  std::string contact = "0";
+  if (!leads)
+    contact = now.ms_since_leader < 0 ? "never" : go_duration(now.ms_since_leader);
+  std::map<std::string, std::string> s{
+      {"applied_index", to_string(now.applied)},
+      {"commit_index", to_string(now.commit)},
+      {"first_log_index", to_string(now.first)},
+      {"fsm_pending", std::to_string(pending)},
+      {"joint", config.joint() ? "true" : "false"},
+      {"last_contact", contact},
+      {"last_log_index", to_string(now.last)},
+      {"last_log_term", to_string(now.last_term)},
+      {"last_snapshot_index", to_string(now.snapshot_index)},
+      {"last_snapshot_term", to_string(now.snapshot_term)},
+      {"latest_configuration", configuration_text(config)},
+      {"latest_configuration_index", "0"},
+      {"num_peers", std::to_string(others)},
+      {"protocol_version", "3"},
+      {"protocol_version_max", "3"},
+      {"protocol_version_min", "0"},
+      {"snapshot_version_max", "1"},
+      {"snapshot_version_min", "0"},
+      {"state", state_name(soft.role)},
+      {"state_digest", hex(now.digest)},
+      {"state_digest_at", to_string(now.digest_at)},
+      {"term", to_string(soft.term)},
+  };
+  if (leads)
+    for (const auto& p : now.peers)
+      if (p.member.id != now.view.self)
+        s["peer_" + p.member.name] = "match=" + to_string(p.progress.match) + " next=" + to_string(p.progress.next) +
+                                     " inflight=" + std::to_string(p.progress.inflight);
+  return s;
+}
+
+std::string self_json(const status_result& now, const local_facts& facts) {
+  const bool leads = now.view.soft.role == raft::role::leader;
+  const auto yes_no = [](bool v) { return v ? "true" : "false"; };
+  std::string out = "{\"Config\":{";
+  text_member(out, "Datacenter", facts.datacenter);
+  text_member(out, "NodeName", facts.node_name);
+  text_member(out, "NodeID", facts.node_uuid);
+  text_member(out, "Revision", facts.revision);
+  out += ",\"Server\":true";
+  text_member(out, "Version", facts.version);
+  out += "},\"DebugConfig\":{";
+  for (const auto& [name, value] : facts.effective_settings) {
+    member(out, name);
+    out += value;
+  }
+  // Network coordinates are not measured: the origin, with the error of serf's newborn nodes.
+  out += "},\"Coord\":{\"Vec\":[0,0,0,0,0,0,0,0],\"Error\":1.5,\"Adjustment\":0,\"Height\":0.00001},\"Member\":";
+  append_member(out, own_status(now, facts), facts, false);
+
+  out += ",\"Stats\":{\"agent\":";
+  append_texts(out, {{"check_monitors", std::to_string(now.registered.monitors)},
+                     {"check_ttls", std::to_string(now.registered.ttls)},
+                     {"checks", std::to_string(now.registered.checks)},
+                     {"services", std::to_string(now.registered.services)}});
+  out += ",\"build\":";
+  append_texts(out, {{"prerelease", ""}, {"revision", facts.revision}, {"version", facts.version}});
+  out += ",\"consul\":";
+  append_texts(out, {{"acl", "disabled"},
+                     {"bootstrap", yes_no(facts.bootstrap)},
+                     {"known_datacenters", "1"},
+                     {"leader", yes_no(leads)},
+                     {"leader_addr", leader_address(now.view)},
+                     {"server", "true"}});
+  out += ",\"raft\":";
+  append_texts(out, raft_stats(now));
+  utsname system{};
+  ::uname(&system);
+  const auto cpus = std::to_string(std::max(1u, std::thread::hardware_concurrency()));
+  out += ",\"runtime\":";
+  append_texts(out, {{"arch", system.machine}, {"cpu_count", cpus}, {"max_procs", cpus}, {"os", "linux"}});
+  const auto failed =
+      std::count_if(now.peers.begin(), now.peers.end(), [](const peer_status& p) { return !p.connected; });
+  const auto members = std::max<std::size_t>(1, now.peers.size());
+  for (const char* pool : {"serf_lan", "serf_wan"}) {
+    member(out, pool);
+    append_texts(out, {{"encrypted", "false"},
+                       {"failed", std::to_string(failed)},
+                       {"left", "0"},
+                       {"members", std::to_string(members)}});
+  }
+  return out += "},\"Meta\":{\"consul-network-segment\":\"\"}}";
+}
+
+std::string raft_configuration_json(const cluster_view& view) {
+  std::string out = "{\"Servers\":[";
+  bool first = true;
+  for (const auto& m : view.config.members) {
+    out += first ? "{" : ",{";
+    first = false;
+    text_member(out, "ID", m.uuid);
+    text_member(out, "Node", m.name);
+    text_member(out, "Address", m.address);
+    member(out, "Leader");
+    golang::append_bool(out, m.id == view.soft.leader);
+    text_member(out, "ProtocolVersion", "3");
+    member(out, "Voter");
+    golang::append_bool(out, view.config.is_voter(m.id));
+    out += '}';
+  }
+  return out += "],\"Index\":0}"; // contract 12: always 0 in this version
+}
+
+std::string json_of(const http::local_request& request, const status_result& now, const local_facts& facts) {
+  std::string out;
+  switch (request.kind) {
+  case http::local_kind::status_leader:
+    golang::append_json_string(out, leader_address(now.view));
+    return out;
+  case http::local_kind::status_peers: {
+    std::vector<std::string> addresses;
+    for (const auto& m : now.view.config.members)
+      addresses.push_back(m.address);
+    golang::append_json_strings(out, addresses);
+    return out;
+  }
+  case http::local_kind::catalog_datacenters:
+    golang::append_json_strings(out, std::vector<std::string>{facts.datacenter});
+    return out;
+  case http::local_kind::agent_self:
+    return self_json(now, facts);
+  case http::local_kind::agent_members:
+    return members_json(now, facts, request.wan);
+  case http::local_kind::raft_configuration:
+    return raft_configuration_json(now.view);
+  case http::local_kind::remove_peer:
+  case http::local_kind::autopilot_health:
+  case http::local_kind::agent_metrics:
+  case http::local_kind::agent_reload:
+    break;
+  }
+  return "null";
+}
+
+} // namespace
+
+std::string leader_address(const cluster_view& view) {
+  const auto* leader = view.config.find(view.soft.leader);
+  return view.soft.leader.is_zero() || leader == nullptr ? std::string() : leader->address;
+}
+
+http::response answer_local(const http::local_request& request, const status_result& now, const local_facts& facts,
+                            const http::render_options& options) {
+  http::response r;
+  r.content_type = "application/json";
+  r.body = json_of(request, now, facts);
+  if (options.pretty)
+    r.body = golang::prettify_json(r.body);
+  return r;
+}
+
+} // namespace belay::actors

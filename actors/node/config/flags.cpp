@@ -1,0 +1,231 @@
+#include "actors/node/config/flags.hpp"
+#include "protocol/golang/syntax.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cstdio>
+#include <optional>
+
+namespace belay::actors {
+
+namespace json = boost::json;
+
+namespace {
+
+enum class flag_kind { boolean, integer, text, list, text_map, dev, help, file, format, inlined };
+
+struct flag {
+  std::string_view name;
+  flag_kind kind;
+  std::string_view path; ///< configuration key
+  std::string_view help;
+};
+
+using enum flag_kind;
+
+constexpr flag flags[] = {
+    {"advertise", text, "advertise_addr", "address told to peers (default: -bind)"},
+    {"advertise-wan", text, "advertise_addr_wan", "accepted, no effect"},
+    {"allow-write-http-from", list, "http_config.allow_write_http_from", "network (CIDR) that may write over HTTP"},
+    {"alt-domain", text, "alt_domain", "accepted, no effect"},
+    {"bind", text, "bind_addr", "address for peers (default 0.0.0.0)"},
+    {"bootstrap", boolean, "bootstrap", "elect itself: the only server of a new cluster"},
+    {"bootstrap-expect", integer, "bootstrap_expect", "servers to wait for before the first election"},
+    {"check_output_max_size", integer, "check_output_max_size", "bytes of a check's output that are kept"},
+    {"client", text, "client_addr", "addresses for HTTP, separated by blanks (default 127.0.0.1)"},
+    {"config-dir", file, "", "folder whose .json files are read in alphabetical order"},
+    {"config-file", file, "", "JSON file to read; later ones override, lists append"},
+    {"config-format", format, "", "read files of any name as this: json"},
+    {"data-dir", text, "data_dir", "where everything is kept"},
+    {"datacenter", text, "datacenter", "name of the datacenter (default dc1)"},
+    {"default-query-time", text, "default_query_time", "longest wait of blocking queries without ?wait (default 300s)"},
+    {"dev", dev, "", "one server that keeps everything in memory"},
+    {"disable-host-node-id", boolean, "disable_host_node_id", "accepted: node IDs are always random"},
+    {"disable-keyring-file", boolean, "disable_keyring_file", "accepted, no effect"},
+    {"dns-port", integer, "ports.dns", "accepted, no effect: there is no DNS"},
+    {"domain", text, "domain", "accepted, no effect"},
+    {"enable-local-script-checks", boolean, "enable_local_script_checks", "allow checks of configuration files that run programs"},
+    {"enable-script-checks", boolean, "enable_script_checks", "allow checks that run programs"},
+    {"encrypt", text, "encrypt", "refused: traffic between servers is not encrypted yet"},
+    {"grpc-port", integer, "ports.grpc", "accepted, no effect"},
+    {"h", help, "", "this text"},
+    {"hcl", inlined, "", "configuration text (JSON)"},
+    {"help", help, "", "this text"},
+    {"http-port", integer, "ports.http", "port of the HTTP API (default 8500); 0 or less: none"},
+    {"https-port", integer, "ports.https", "refused if above 0: there is no HTTPS yet"},
+    {"join", list, "start_join", "as -retry-join"},
+    {"join-wan", list, "start_join_wan", "accepted, no effect"},
+    {"log-file", text, "log_file", "append the log to this file too"},
+    {"log-json", boolean, "log_json", "log JSON objects"},
+    {"log-level", text, "log_level", "TRACE, DEBUG, INFO, WARN or ERR (default INFO)"},
+    {"log-rotate-bytes", integer, "log_rotate_bytes", "accepted, no effect: rename the file and send SIGHUP"},
+    {"log-rotate-duration", text, "log_rotate_duration", "accepted, no effect"},
+    {"log-rotate-max-files", integer, "log_rotate_max_files", "accepted, no effect"},
+    {"max-query-time", text, "max_query_time", "longest wait of any blocking query (default 600s)"},
+    {"node", text, "node_name", "name of this node (default: the host name)"},
+    {"node-id", text, "node_id", "UUID of this node (default: random, kept in the data directory)"},
+    {"node-meta", text_map, "node_meta", "key:value about this node"},
+    {"non-voting-server", boolean, "non_voting_server", "accepted, no effect"},
+    {"pid-file", text, "pid_file", "file for the process id"},
+    {"primary-gateway", list, "primary_gateways", "accepted, no effect"},
+    {"protocol", integer, "protocol", "accepted, no effect"},
+    {"raft-protocol", integer, "raft_protocol", "accepted, no effect"},
+    {"recursor", list, "recursors", "accepted, no effect: there is no DNS"},
+    {"rejoin", boolean, "rejoin_after_leave", "accepted, no effect"},
+    {"retry-interval", text, "retry_interval", "pause between attempts to reach a peer (default 30s)"},
+    {"retry-interval-wan", text, "retry_interval_wan", "accepted, no effect"},
+    {"retry-join", list, "retry_join", "a peer, host or host:port (of its -server-port)"},
+    {"retry-join-wan", list, "retry_join_wan", "accepted, no effect"},
+    {"retry-max", integer, "retry_max", "attempts to reach a peer; 0: no limit"},
+    {"retry-max-wan", integer, "retry_max_wan", "accepted, no effect"},
+    {"segment", text, "segment", "accepted, no effect"},
+    {"serf-lan-allowed-cidrs", list, "serf_lan_allowed_cidrs", "accepted, no effect"},
+    {"serf-lan-bind", text, "serf_lan", "accepted, no effect"},
+    {"serf-lan-port", integer, "ports.serf_lan", "shown in the list of members; nothing listens there"},
+    {"serf-wan-allowed-cidrs", list, "serf_wan_allowed_cidrs", "accepted, no effect"},
+    {"serf-wan-bind", text, "serf_wan", "accepted, no effect"},
+    {"serf-wan-port", integer, "ports.serf_wan", "shown in the list of members; nothing listens there"},
+    {"server", boolean, "server", "be a server"},
+    {"server-port", integer, "ports.server", "port for peers (default 8300)"},
+    {"syslog", boolean, "enable_syslog", "accepted, no effect"},
+    {"ui", boolean, "ui", "accepted: says that / may show a web page"},
+    {"ui-content-path", text, "ui_content_path", "accepted, no effect"},
+    {"ui-dir", text, "ui_dir", "accepted, no effect"},
+};
+
+const flag* find_flag(std::string_view name) {
+  for (const auto& f : flags)
+    if (f.name == name)
+      return &f;
+  return nullptr;
+}
+
+config_error usage_error(std::string text) {
+  return {std::move(text), 1, true};
+}
+
+/// The member at `path` (`ports.http`) with its sections.
+json::value& at_path(json::object& o, std::string_view path) {
+  auto dot = path.find('.');
+  if (dot == path.npos)
+    return o[path];
+  auto& section = o[path.substr(0, dot)];
+  if (!section.is_object())
+    section.emplace_object();
+  return at_path(section.get_object(), path.substr(dot + 1));
+}
+
+/// @returns empty, or the complaint.
+std::string take(agent_flags& out, const flag& f, const std::string& value) {
+  const auto name = std::string(f.name);
+  switch (f.kind) {
+  case boolean:
+  case dev: {
+    auto b = golang::parse_bool(value);
+    if (!b)
+      return "invalid boolean value \"" + value + "\" for -" + name + ": strconv.ParseBool: parsing \"" + value +
+             "\": invalid syntax";
+    if (f.kind == dev)
+      out.dev = *b;
+    else
+      at_path(out.values, f.path) = *b;
+    break;
+  }
+  case integer: {
+    std::int64_t n = 0;
+    auto begin = value.data() + (value.starts_with('+') ? 1 : 0), end = value.data() + value.size();
+    auto r = std::from_chars(begin, end, n);
+    if (r.ec != std::errc() || r.ptr != end || begin == end)
+      return "invalid value \"" + value + "\" for flag -" + name + ": strconv.ParseInt: parsing \"" + value +
+             "\": invalid syntax";
+    at_path(out.values, f.path) = n;
+    break;
+  }
+  case text:
+    at_path(out.values, f.path) = value;
+    break;
+  case list: {
+    auto& v = at_path(out.lists, f.path);
+    if (!v.is_array())
+      v.emplace_array();
+    v.get_array().push_back(json::value(value));
+    break;
+  }
+  case text_map: {
+    auto colon = value.find(':');
+    auto& v = at_path(out.values, f.path);
+    if (!v.is_object())
+      v.emplace_object();
+    v.get_object()[value.substr(0, colon)] = colon == value.npos ? std::string() : value.substr(colon + 1);
+    break;
+  }
+  case file:
+    out.files.push_back(value);
+    break;
+  case format:
+    out.format = value;
+    break;
+  case inlined:
+    out.inlined.push_back(value);
+    break;
+  case help:
+    break;
+  }
+  return {};
+}
+
+} // namespace
+
+std::variant<agent_flags, config_error> parse_agent_flags(const std::vector<std::string>& args) {
+  agent_flags out;
+  for (std::size_t i = 0; i < args.size(); ++i) {
+    std::string_view arg = args[i];
+    if (arg.size() < 2 || arg[0] != '-' || arg == "--") {
+      // Go's flag package stops at the first word that is no flag.
+      std::string rest;
+      for (auto j = i + (arg == "--" ? 1 : 0); j < args.size(); ++j)
+        rest += (rest.empty() ? "" : " ") + args[j];
+      if (rest.empty())
+        return out;
+      return config_error{"config: Unknown extra arguments: [" + rest + "]"};
+    }
+    arg.remove_prefix(arg[1] == '-' ? 2 : 1);
+    if (arg.empty() || arg[0] == '-' || arg[0] == '=')
+      return usage_error("bad flag syntax: " + args[i]);
+    auto equals = arg.find('=');
+    auto name = arg.substr(0, equals);
+    const auto* f = find_flag(name);
+    if (!f)
+      return usage_error("flag provided but not defined: -" + std::string(name));
+    if (f->kind == help)
+      return config_error{"", 0, true};
+    std::string value;
+    if (equals != arg.npos)
+      value = arg.substr(equals + 1);
+    else if (f->kind == boolean || f->kind == dev)
+      value = "true";
+    else if (i + 1 < args.size())
+      value = args[++i];
+    else
+      return usage_error("flag needs an argument: -" + std::string(name));
+    if (auto complaint = take(out, *f, value); !complaint.empty())
+      return usage_error(std::move(complaint));
+  }
+  return out;
+}
+
+std::string agent_usage() {
+  std::string out = "Usage: belay agent [options]\n\n  Runs a node until it is interrupted.\n\nOptions\n\n";
+  for (const auto& f : flags) {
+    if (f.name == "h")
+      continue;
+    char line[200];
+    const bool plain = f.kind == boolean || f.kind == dev || f.kind == help;
+    auto left = "-" + std::string(f.name) + (plain ? "" : "=<value>");
+    std::snprintf(line, sizeof(line), "  %-36s %.*s\n", left.c_str(), static_cast<int>(f.help.size()), f.help.data());
+    out += line;
+  }
+  return out;
+}
+
+} // namespace belay::actors

@@ -1,0 +1,25 @@
+#pragma once
+// The agent's flags, turned into the configuration keys they stand for.
+
+#include "actors/node/config/node_config.hpp"
+
+#include <boost/json/object.hpp>
+
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace belay::actors {
+
+struct agent_flags {
+  bool dev = false;
+  std::string format;               ///< -config-format: json or empty
+  std::vector<std::string> files;   ///< -config-file and -config-dir, in order
+  std::vector<std::string> inlined; ///< -hcl
+  boost::json::object lists;        ///< merged before the files: lists are appended in this order
+  boost::json::object values;       ///< merged after the files
+};
+
+std::variant<agent_flags, config_error> parse_agent_flags(const std::vector<std::string>& args);
+
+} // namespace belay::actors

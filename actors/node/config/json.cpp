@@ -1,0 +1,245 @@
+#include "actors/node/config/json.hpp"
+
+#include <boost/json/parse.hpp>
+
+#include <cstdio>
+
+namespace belay::actors {
+
+namespace {
+
+/// Follows the grammar far enough to say what Go's encoding/json says about the first wrong character.
+class go_syntax {
+public:
+  explicit go_syntax(std::string_view text) : text_(text) {}
+
+  /// @returns false: see complaint(). On success `end()` is behind the value.
+  bool value(int depth = 0) {
+    if (depth > 512)
+      return wrong("exceeded max depth");
+    skip_blanks();
+    if (at_end())
+      return cut_short();
+    switch (char c = text_[pos_]; c) {
+    case '{':
+      return object(depth);
+    case '[':
+      return array(depth);
+    case '"':
+      return string();
+    case 't':
+      return word("true");
+    case 'f':
+      return word("false");
+    case 'n':
+      return word("null");
+    default:
+      if (c == '-' || (c >= '0' && c <= '9'))
+        return number();
+      return unexpected("looking for beginning of value");
+    }
+  }
+
+  std::size_t end() const { return pos_; }
+  const std::string& complaint() const { return complaint_; }
+
+private:
+  bool at_end() const { return pos_ >= text_.size(); }
+
+  void skip_blanks() {
+    while (!at_end() && (text_[pos_] == ' ' || text_[pos_] == '\t' || text_[pos_] == '\r' || text_[pos_] == '\n'))
+      ++pos_;
+  }
+
+  bool wrong(std::string text) {
+    complaint_ = std::move(text);
+    return false;
+  }
+  bool cut_short() { return wrong("unexpected EOF"); }
+
+  bool unexpected(std::string_view where) {
+    auto c = static_cast<unsigned char>(text_[pos_]);
+    std::string shown;
+    if (c == '\'')
+      shown = "'\\''";
+    else if (c == '"')
+      shown = "'\"'";
+    else if (c == '\n')
+      shown = "'\\n'";
+    else if (c == '\t')
+      shown = "'\\t'";
+    else if (c == '\\')
+      shown = "'\\\\'";
+    else if (c < 0x20 || c == 0x7f) {
+      char hex[8];
+      std::snprintf(hex, sizeof(hex), "'\\x%02x'", c);
+      shown = hex;
+    } else if (c < 0x80)
+      shown = std::string("'") + static_cast<char>(c) + "'";
+    else { // Go looks at bytes, and shows each as the character of that number
+      shown = "'";
+      shown += static_cast<char>(0xC0 | (c >> 6));
+      shown += static_cast<char>(0x80 | (c & 0x3F));
+      shown += "'";
+    }
+    return wrong("invalid character " + shown + " " + std::string(where));
+  }
+
+  bool object(int depth) {
+    ++pos_;
+    skip_blanks();
+    if (!at_end() && text_[pos_] == '}')
+      return ++pos_, true;
+    for (;;) {
+      skip_blanks();
+      if (at_end())
+        return cut_short();
+      if (text_[pos_] != '"')
+        return unexpected("looking for beginning of object key string");
+      if (!string())
+        return false;
+      skip_blanks();
+      if (at_end())
+        return cut_short();
+      if (text_[pos_] != ':')
+        return unexpected("after object key");
+      ++pos_;
+      if (!value(depth + 1))
+        return false;
+      skip_blanks();
+      if (at_end())
+        return cut_short();
+      if (text_[pos_] == '}')
+        return ++pos_, true;
+      if (text_[pos_] != ',')
+        return unexpected("after object key:value pair");
+      ++pos_;
+    }
+  }
+
+  bool array(int depth) {
+    ++pos_;
+    skip_blanks();
+    if (!at_end() && text_[pos_] == ']')
+      return ++pos_, true;
+    for (;;) {
+      if (!value(depth + 1))
+        return false;
+      skip_blanks();
+      if (at_end())
+        return cut_short();
+      if (text_[pos_] == ']')
+        return ++pos_, true;
+      if (text_[pos_] != ',')
+        return unexpected("after array element");
+      ++pos_;
+    }
+  }
+
+  bool string() {
+    for (++pos_;; ++pos_) {
+      if (at_end())
+        return cut_short();
+      auto c = static_cast<unsigned char>(text_[pos_]);
+      if (c == '"')
+        return ++pos_, true;
+      if (c < 0x20)
+        return unexpected("in string literal");
+      if (c != '\\')
+        continue;
+      if (++pos_; at_end())
+        return cut_short();
+      if (text_[pos_] == 'u') {
+        for (int i = 0; i < 4; ++i) {
+          if (++pos_; at_end())
+            return cut_short();
+          char h = text_[pos_];
+          if (!((h >= '0' && h <= '9') || (h >= 'a' && h <= 'f') || (h >= 'A' && h <= 'F')))
+            return unexpected("in \\u hexadecimal character escape");
+        }
+      } else if (std::string_view("\"\\/bfnrt").find(text_[pos_]) == std::string_view::npos) {
+        return unexpected("in string escape code");
+      }
+    }
+  }
+
+  bool word(std::string_view expected) {
+    for (std::size_t i = 0; i < expected.size(); ++i, ++pos_) {
+      if (at_end())
+        return cut_short();
+      if (text_[pos_] != expected[i])
+        return unexpected("in literal " + std::string(expected) + " (expecting '" + expected[i] + "')");
+    }
+    return true;
+  }
+
+  bool digit() const { return !at_end() && text_[pos_] >= '0' && text_[pos_] <= '9'; }
+
+  bool number() {
+    if (text_[pos_] == '-')
+      ++pos_;
+    if (at_end())
+      return cut_short();
+    if (!digit())
+      return unexpected("in numeric literal");
+    if (text_[pos_] == '0')
+      ++pos_;
+    else
+      while (digit())
+        ++pos_;
+    if (!at_end() && text_[pos_] == '.') {
+      ++pos_;
+      if (at_end())
+        return cut_short();
+      if (!digit())
+        return unexpected("after decimal point in numeric literal");
+      while (digit())
+        ++pos_;
+    }
+    if (!at_end() && (text_[pos_] == 'e' || text_[pos_] == 'E')) {
+      ++pos_;
+      if (!at_end() && (text_[pos_] == '+' || text_[pos_] == '-'))
+        ++pos_;
+      if (at_end())
+        return cut_short();
+      if (!digit())
+        return unexpected("in exponent of numeric literal");
+      while (digit())
+        ++pos_;
+    }
+    return true;
+  }
+
+  std::string_view text_;
+  std::size_t pos_ = 0;
+  std::string complaint_;
+};
+
+} // namespace
+
+result<boost::json::object> parse_config_json(std::string_view text) {
+  if (text.find_first_not_of(" \t\r\n") == text.npos)
+    return failure{"EOF"};
+  go_syntax syntax(text);
+  if (!syntax.value())
+    return failure{syntax.complaint()};
+  boost::json::parse_options options;
+  options.max_depth = 513;
+  options.allow_invalid_utf8 = true;
+  boost::system::error_code ec;
+  auto v = boost::json::parse(text.substr(0, syntax.end()), ec, {}, options);
+  if (ec)
+    return failure{"invalid JSON: " + ec.message()};
+  if (v.is_null())
+    return boost::json::object{};
+  if (!v.is_object())
+    return failure{std::string("json: cannot unmarshal ") +
+                   (v.is_array()    ? "array"
+                    : v.is_string() ? "string"
+                    : v.is_bool()   ? "bool"
+                                    : "number") +
+                   " into Go value of type map[string]interface {}"};
+  return std::move(v.get_object());
+}
+
+} // namespace belay::actors

@@ -1,0 +1,456 @@
+#include "actors/node/config/node_config.hpp"
+
+#include "actors/node/config/agent_sections.hpp"
+#include "actors/node/config/checks.hpp"
+#include "actors/node/config/flags.hpp"
+#include "actors/node/config/json.hpp"
+#include "actors/node/config/keys.hpp"
+#include "protocol/golang/duration.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <limits>
+#include <sstream>
+#include <sys/stat.h>
+
+namespace belay::actors {
+
+namespace json = boost::json;
+namespace fs = std::filesystem;
+
+namespace {
+
+bool ends_in(const std::string& path, std::string_view extension) {
+  return path.size() >= extension.size() &&
+         path.compare(path.size() - extension.size(), extension.npos, extension) == 0;
+}
+
+std::vector<std::string> words(const std::string& text) {
+  std::istringstream in(text);
+  std::vector<std::string> out;
+  for (std::string w; in >> w;)
+    out.push_back(w);
+  return out;
+}
+
+/// Reads sources one after the other into one object.
+class source_reader {
+public:
+  source_reader(std::string format, std::vector<std::string>& warnings)
+      : format_(std::move(format)), warnings_(warnings) {}
+
+  /// @returns empty, or the complaint.
+  std::string read_path(const std::string& path) {
+    struct stat st {};
+    if (::stat(path.c_str(), &st) != 0)
+      return open_failed(path, errno);
+    if (!S_ISDIR(st.st_mode))
+      return read_file(path);
+    std::vector<std::string> names;
+    std::error_code ec;
+    for (fs::directory_iterator it(path, ec), end; !ec && it != end; it.increment(ec))
+      names.push_back(it->path().string());
+    if (ec)
+      return open_failed(path, ec.value());
+    std::sort(names.begin(), names.end());
+    for (const auto& name : names) {
+      std::error_code ignored;
+      if (fs::is_directory(name, ignored))
+        continue;
+      if (auto complaint = read_file(name); !complaint.empty())
+        return complaint;
+    }
+    return {};
+  }
+
+  std::string read_text(const std::string& name, std::string_view text) {
+    auto parsed = parse_config_json(text);
+    if (!parsed)
+      return "failed to parse " + name + ": " + parsed.error();
+    return add(name, std::move(*parsed));
+  }
+
+  std::string add(const std::string& name, json::object o) {
+    if (auto complaint = check_config_source(o); !complaint.empty())
+      return "failed to parse " + name + ": " + complaint;
+    merge_config(merged_, o);
+    return {};
+  }
+
+  json::object& merged() { return merged_; }
+
+private:
+  static std::string open_failed(const std::string& path, int error) {
+    auto why = error == ENOENT   ? std::string("no such file or directory")
+               : error == EACCES ? std::string("permission denied")
+                                 : std::string(std::strerror(error));
+    return "config: Open failed on " + path + ". open " + path + ": " + why;
+  }
+
+  std::string read_file(const std::string& path) {
+    const bool as_json = format_ == "json" || (format_.empty() && ends_in(path, ".json"));
+    if (format_ == "hcl" || (format_.empty() && ends_in(path, ".hcl")))
+      return "failed to parse " + path + ": HCL is not supported; write the configuration as JSON (same keys)";
+    if (!as_json) {
+      warnings_.push_back("skipping file " + path + ", extension must be .json, or config format must be set");
+      return {};
+    }
+    std::ifstream in(path, std::ios::binary);
+    if (!in)
+      return open_failed(path, errno);
+    std::ostringstream text;
+    text << in.rdbuf();
+    return read_text(path, text.str());
+  }
+
+  std::string format_;
+  std::vector<std::string>& warnings_;
+  json::object merged_;
+};
+
+/// Takes values out of a checked configuration; keeps the first complaint.
+class decoder {
+public:
+  explicit decoder(const json::object& config) : config_(config) {}
+
+  const json::value* find(std::string_view path) const {
+    const json::object* at = &config_;
+    for (;;) {
+      auto dot = path.find('.');
+      const auto* v = at->if_contains(path.substr(0, dot));
+      if (!v || dot == path.npos)
+        return v;
+      if (!v->is_object())
+        return nullptr;
+      at = &v->get_object();
+      path.remove_prefix(dot + 1);
+    }
+  }
+
+  void get(std::string_view path, bool& to) const {
+    if (const auto* v = find(path))
+      to = v->get_bool();
+  }
+  void get(std::string_view path, std::string& to) const {
+    if (const auto* v = find(path))
+      to = std::string(v->get_string());
+  }
+  void get(std::string_view path, std::chrono::nanoseconds& to) {
+    const auto* v = find(path);
+    if (!v)
+      return;
+    std::string_view text(v->get_string());
+    if (auto d = golang::parse_duration(text))
+      to = *d;
+    else
+      complain(std::string(path) + ": invalid duration: \"" + std::string(text) +
+               "\": " + golang::duration_complaint(text));
+  }
+  void get(std::string_view path, std::vector<std::string>& to) const {
+    if (const auto* v = find(path))
+      for (const auto& one : v->get_array())
+        to.emplace_back(one.get_string());
+  }
+  void get(std::string_view path, std::map<std::string, std::string>& to) const {
+    if (const auto* v = find(path))
+      for (const auto& member : v->get_object())
+        to[std::string(member.key())] = std::string(member.value().get_string());
+  }
+  /// A whole number in [low, high].
+  template <class Int>
+  void get(std::string_view path, Int& to, std::int64_t low, std::int64_t high) {
+    const auto* v = find(path);
+    if (!v)
+      return;
+    boost::system::error_code ec;
+    auto n = v->to_number<std::int64_t>(ec);
+    if (ec || n < low || n > high)
+      complain(std::string(path) + " must be a whole number from " + std::to_string(low) + " to " +
+               std::to_string(high));
+    else
+      to = static_cast<Int>(n);
+  }
+
+  void complain(std::string text) {
+    if (complaint_.empty())
+      complaint_ = std::move(text);
+  }
+  const std::string& complaint() const { return complaint_; }
+
+private:
+  const json::object& config_;
+  std::string complaint_;
+};
+
+constexpr std::int64_t int_max = std::numeric_limits<int>::max();
+constexpr std::int64_t big = std::numeric_limits<std::int64_t>::max();
+
+void decode_identity(decoder& d, node_config& c) {
+  d.get("data_dir", c.data_dir);
+  d.get("node_name", c.node_name);
+  d.get("node_id", c.node_id);
+  d.get("datacenter", c.datacenter);
+  d.get("node_meta", c.node_meta);
+  if (c.node_name.empty())
+    c.node_name = host_name();
+  auto lower = [](std::string& s) {
+    for (char& ch : s)
+      ch = static_cast<char>(std::tolower(static_cast<unsigned char>(ch)));
+  };
+  lower(c.datacenter);
+  if (c.datacenter.empty())
+    return d.complain("datacenter cannot be empty");
+  if (c.datacenter.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-_") != std::string::npos)
+    return d.complain("datacenter cannot be \"" + c.datacenter + "\". Please use only [a-z0-9-_].");
+  lower(c.node_id);
+  bool uuid = c.node_id.size() == 36;
+  for (std::size_t i = 0; uuid && i < 36; ++i) {
+    const bool dash = i == 8 || i == 13 || i == 18 || i == 23;
+    uuid = dash ? c.node_id[i] == '-' : std::isxdigit(static_cast<unsigned char>(c.node_id[i])) != 0;
+  }
+  if (!c.node_id.empty() && !uuid)
+    d.complain("node_id: \"" + c.node_id + "\" is not a UUID");
+}
+
+void decode_formation(decoder& d, node_config& c, std::vector<std::string>& warnings) {
+  int expect = 0;
+  d.get("server", c.server);
+  d.get("bootstrap", c.bootstrap);
+  d.get("bootstrap_expect", expect, -int_max, int_max);
+  d.get("start_join", c.joins);
+  d.get("retry_join", c.joins);
+  d.get("retry_interval", c.retry_interval);
+  d.get("retry_max", c.retry_max, 0, int_max);
+  for (const auto& join : c.joins)
+    if (join.find("provider=") != join.npos)
+      d.complain("retry_join: finding peers through a cloud provider is not supported: " + join);
+  if (expect < 0)
+    d.complain("bootstrap_expect cannot be " + std::to_string(expect) + ". Must be greater than or equal to zero");
+  if (expect > 0 && c.dev)
+    d.complain("'bootstrap_expect > 0' not allowed in dev mode");
+  if (c.bootstrap && c.dev)
+    d.complain("'bootstrap = true' not allowed in dev mode");
+  if (expect > 0 && c.bootstrap)
+    d.complain("'bootstrap_expect > 0' and 'bootstrap = true' are mutually exclusive");
+  if (c.bootstrap && !c.server)
+    d.complain("'bootstrap = true' requires 'server = true'");
+  if (expect > 0 && !c.server)
+    d.complain("'bootstrap_expect > 0' requires 'server = true'");
+  if (c.bootstrap)
+    warnings.push_back("bootstrap = true: do not enable unless necessary");
+  if (expect == 1)
+    warnings.push_back("bootstrap_expect is set to 1; this is the same as setting bootstrap = true.");
+  if (expect == 2)
+    warnings.push_back("bootstrap_expect = 2: A cluster with 2 servers will provide no failure tolerance.");
+  else if (expect > 2 && expect % 2 == 0)
+    warnings.push_back(
+        "bootstrap_expect is even number: A cluster with an even number of servers does not achieve optimum fault "
+        "tolerance.");
+  if (expect == 1 || c.dev)
+    c.bootstrap = true;
+  if (expect > 1)
+    c.bootstrap_expect = expect;
+}
+
+/// IP addresses of a setting; blanks separate them where `several`.
+std::vector<std::string> addresses(decoder& d, const std::string& name, const std::string& value, bool several) {
+  auto list = words(value);
+  if (value.find("{{") != value.npos)
+    d.complain(name + ": address templates are not supported; write the address: " + value);
+  else if (list.size() != 1 && !several)
+    d.complain(name + " must be one address: " + value);
+  for (auto& a : list) {
+    if (a.size() > 2 && a.front() == '[' && a.back() == ']')
+      a = a.substr(1, a.size() - 2);
+    if (!a.starts_with("unix://") && !is_ip_address(a))
+      d.complain(name + ": invalid ip address: " + a);
+    if (a.starts_with("unix://") && !several)
+      d.complain(name + ": must be an IP address: " + a);
+  }
+  return list;
+}
+
+int port(decoder& d, const std::string& path, int standard, bool may_be_off) {
+  int p = standard;
+  d.get(path, p, -int_max, 65535);
+  if (p <= 0 && !may_be_off)
+    d.complain(path + " must be a valid port from 1 to 65535");
+  return p <= 0 ? -1 : p;
+}
+
+void decode_addresses(decoder& d, node_config& c) {
+  c.server_port = static_cast<std::uint16_t>(port(d, "ports.server", 8300, false));
+  c.serf_lan_port = static_cast<std::uint16_t>(std::max(0, port(d, "ports.serf_lan", 8301, true)));
+  c.serf_wan_port = static_cast<std::uint16_t>(std::max(0, port(d, "ports.serf_wan", 8302, true)));
+  c.http_port = port(d, "ports.http", 8500, true);
+
+  if (c.dev)
+    c.bind_addr = "127.0.0.1";
+  std::string bind = c.bind_addr, client = "127.0.0.1", http;
+  d.get("bind_addr", bind);
+  d.get("client_addr", client);
+  d.get("addresses.http", http);
+  if (auto list = addresses(d, "bind_addr", bind, false); list.size() == 1)
+    c.bind_addr = list.front();
+  c.client_addrs = addresses(d, "client_addr", client, true);
+  auto listen = words(http).empty() ? c.client_addrs : addresses(d, "addresses.http", http, true);
+  for (const auto& a : listen) {
+    listen_address l;
+    if (a.starts_with("unix://"))
+      l.unix_path = a.substr(7);
+    else
+      l.host = a, l.port = static_cast<std::uint16_t>(std::max(0, c.http_port));
+    if (c.http_port > 0)
+      c.http_listeners.push_back(l);
+  }
+
+  std::string advertise;
+  d.get("advertise_addr", advertise);
+  if (!words(advertise).empty()) {
+    if (auto list = addresses(d, "advertise_addr", advertise, false); list.size() == 1)
+      c.advertise_addr = list.front();
+    if (is_unspecified_address(c.advertise_addr))
+      d.complain("Advertise address cannot be 0.0.0.0, :: or [::]");
+  } else if (!is_unspecified_address(c.bind_addr)) {
+    c.advertise_addr = c.bind_addr;
+  } else if (auto own = own_address()) {
+    c.advertise_addr = *own;
+  } else {
+    d.complain(own.error());
+  }
+}
+
+void decode_limits(decoder& d, node_config& c) {
+  int multiplier = c.dev ? 1 : 5;
+  d.get("performance.raft_multiplier", multiplier, -int_max, int_max);
+  if (multiplier < 1 || multiplier > 10)
+    d.complain("performance.raft_multiplier cannot be " + std::to_string(multiplier) + ". Must be between 1 and 10");
+  c.raft_multiplier = multiplier;
+  d.get("performance.rpc_hold_timeout", c.rpc_hold_timeout);
+  d.get("performance.leave_drain_time", c.leave_drain_time);
+  d.get("raft_snapshot_threshold", c.raft_snapshot_threshold, 1, big);
+  d.get("raft_snapshot_interval", c.raft_snapshot_interval);
+  d.get("raft_trailing_logs", c.raft_trailing_logs, 0, big);
+  d.get("limits.kv_max_value_size", c.kv_max_value_size, 1, big);
+  d.get("limits.txn_max_req_len", c.txn_max_req_len, 1, big);
+  d.get("limits.http_max_conns_per_client", c.http_max_conns_per_client, 0, int_max);
+  d.get("session_ttl_min", c.session_ttl_min);
+  d.get("default_query_time", c.default_query_time);
+  d.get("max_query_time", c.max_query_time);
+  d.get("discovery_max_stale", c.discovery_max_stale);
+  d.get("http_config.response_headers", c.response_headers);
+  d.get("http_config.block_endpoints", c.block_endpoints);
+  d.get("http_config.allow_write_http_from", c.allow_write_http_from);
+  for (const auto& network : c.allow_write_http_from) {
+    auto slash = network.find('/');
+    if (slash == network.npos || !is_ip_address(network.substr(0, slash)))
+      d.complain("http_config.allow_write_http_from: invalid CIDR address: " + network);
+  }
+  d.get("disable_http_unprintable_char_filter", c.disable_http_unprintable_char_filter);
+  d.get("enable_script_checks", c.enable_script_checks);
+  d.get("enable_local_script_checks", c.enable_local_script_checks);
+  d.get("check_output_max_size", c.check_output_max_size, 1, int_max);
+  d.get("check_update_interval", c.check_update_interval);
+}
+
+void decode_operation(decoder& d, node_config& c) {
+  std::string level = c.dev ? "DEBUG" : "INFO";
+  d.get("log_level", level);
+  if (auto l = log::level_named(level))
+    c.log.lowest = *l;
+  else
+    d.complain("Invalid log level: " + level + ". Valid log levels are: [TRACE DEBUG INFO WARN ERR]");
+  d.get("log_json", c.log.json);
+  d.get("log_file", c.log.file);
+  d.get("pid_file", c.pid_file);
+  c.skip_leave_on_interrupt = c.server; // Consul's default depends on the role
+  d.get("leave_on_terminate", c.leave_on_terminate);
+  d.get("skip_leave_on_interrupt", c.skip_leave_on_interrupt);
+  d.get("telemetry.prometheus_retention_time", c.prometheus_retention_time);
+  d.get("telemetry.disable_hostname", c.telemetry_disable_hostname);
+  d.get("telemetry.metrics_prefix", c.metrics_prefix);
+  c.ui = c.dev;
+  d.get("ui", c.ui);
+}
+
+std::variant<parsed_command_line, config_error> decode(const json::object& merged, bool dev,
+                                                       std::vector<std::string> warnings) {
+  decoder d(merged);
+  parsed_command_line out;
+  auto& c = out.config;
+  c.dev = dev;
+  c.server = dev;
+  decode_identity(d, c);
+  if (c.data_dir.empty() && !dev)
+    d.complain("data_dir cannot be empty");
+  struct stat st {};
+  if (!c.data_dir.empty() && ::stat(c.data_dir.c_str(), &st) == 0 && !S_ISDIR(st.st_mode))
+    d.complain("data_dir \"" + c.data_dir + "\" is not a directory");
+  if (dev)
+    c.data_dir.clear();
+  decode_formation(d, c, warnings);
+  decode_addresses(d, c);
+  decode_limits(d, c);
+  decode_operation(d, c);
+  d.complain(decode_definitions(merged, c));
+  if (!d.complaint().empty())
+    return config_error{d.complaint()};
+  if (auto refused = refused_protection(merged); !refused.empty())
+    return config_error{refused};
+  if (!c.server)
+    return config_error{
+        "'server = false': there are no client agents yet; set 'server = true', and let programs talk to a server"};
+  if (auto idle = keys_without_effect(merged); !idle.empty()) {
+    std::string line = "settings without effect in this build:";
+    for (const auto& key : idle)
+      line += (&key == &idle.front() ? " " : ", ") + key;
+    warnings.push_back(line);
+  }
+  out.warnings = std::move(warnings);
+  return out;
+}
+
+std::variant<parsed_command_line, config_error> load(const agent_flags& flags) {
+  std::vector<std::string> warnings;
+  if (!flags.format.empty() && flags.format != "json" && flags.format != "hcl")
+    return config_error{"config: -config-format must be either 'hcl' or 'json'"};
+  source_reader sources(flags.format, warnings);
+  std::string complaint = sources.add("flags", flags.lists);
+  for (const auto& path : flags.files)
+    if (complaint.empty())
+      complaint = sources.read_path(path);
+  if (complaint.empty())
+    complaint = sources.add("flags", flags.values);
+  for (const auto& text : flags.inlined) {
+    if (!complaint.empty())
+      break;
+    auto first = text.find_first_not_of(" \t\r\n");
+    if (first != text.npos && text[first] != '{')
+      complaint = "failed to parse -hcl: HCL is not supported; write JSON, e.g. -hcl '{\"log_level\": \"WARN\"}'";
+    else if (first != text.npos)
+      complaint = sources.read_text("-hcl", text);
+  }
+  if (!complaint.empty())
+    return config_error{complaint};
+  return decode(sources.merged(), flags.dev, std::move(warnings));
+}
+
+} // namespace
+
+std::variant<parsed_command_line, config_error> parse_agent_arguments(const std::vector<std::string>& args) {
+  auto flags = parse_agent_flags(args);
+  if (auto* error = std::get_if<config_error>(&flags))
+    return *error;
+  return load(std::get<agent_flags>(flags));
+}
+
+std::variant<parsed_command_line, config_error> parse_config_files(const std::vector<std::string>& paths) {
+  agent_flags flags;
+  flags.files = paths;
+  return load(flags);
+}
+
+} // namespace belay::actors

@@ -1,0 +1,110 @@
+#pragma once
+// The configuration of a node: Consul's flags and JSON keys, merged, checked and decoded.
+
+#include "actors/telemetry/log.hpp"
+#include "protocol/agent/definitions.hpp"
+#include "protocol/base/host_port.hpp"
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace belay::actors {
+
+/// Values are decoded and in range. The comment names the JSON key; the defaults are Consul's.
+struct node_config {
+  using duration = std::chrono::nanoseconds;
+
+  // Who this node is
+  bool dev = false;               ///< -dev: nothing on disk, quick election, pretty JSON
+  std::string data_dir;           ///< data_dir; empty only with -dev
+  std::string node_name;          ///< node_name; the host name if not given
+  std::string node_id;            ///< node_id, a lower-case UUID; empty: random, kept in data_dir
+  std::string datacenter = "dc1"; ///< datacenter, lower case
+  std::map<std::string, std::string> node_meta;
+
+  // How a cluster forms
+  bool server = false;
+  bool bootstrap = false;         ///< bootstrap, or bootstrap_expect = 1, or -dev
+  int bootstrap_expect = 0;       ///< bootstrap_expect when above 1: wait for that many servers, then elect. Else 0
+  std::vector<std::string> joins; ///< start_join and retry_join: host or host:port (of ports.server), in order
+  duration retry_interval = std::chrono::seconds{30}; ///< between attempts to reach a peer
+  int retry_max = 0;                                  ///< 0: for ever
+
+  // Where it listens
+  std::string bind_addr = "0.0.0.0";                  ///< for peers
+  std::string advertise_addr;                         ///< what peers are told; never empty or unspecified
+  std::uint16_t server_port = 8300;                   ///< ports.server
+  std::uint16_t serf_lan_port = 8301;                 ///< ports.serf_lan; only shown (`members`), nothing listens there
+  std::uint16_t serf_wan_port = 8302;                 ///< ports.serf_wan; 0: off; only shown
+  std::vector<std::string> client_addrs{"127.0.0.1"}; ///< client_addr
+  int http_port = 8500;                               ///< ports.http; -1: no HTTP
+  std::vector<listen_address> http_listeners; ///< client_addr or addresses.http, with ports.http; empty: no HTTP
+
+  // Consensus
+  int raft_multiplier =
+      5; ///< performance.raft_multiplier, 1..10: election after 1 s x n without leader, lease 0.5 s x n
+  duration rpc_hold_timeout = std::chrono::seconds{7};        ///< performance.rpc_hold_timeout: wait for a leader
+  duration leave_drain_time = std::chrono::seconds{5};        ///< performance.leave_drain_time
+  std::uint64_t raft_snapshot_threshold = 16384;              ///< entries between two checkpoints
+  duration raft_snapshot_interval = std::chrono::seconds{30}; ///< time between two looks at the threshold
+  std::uint64_t raft_trailing_logs = 10240;                   ///< entries kept behind a checkpoint for slow followers
+
+  // What clients may do
+  std::uint64_t kv_max_value_size = 512 * 1024; ///< limits.kv_max_value_size, bytes
+  std::uint64_t txn_max_req_len = 512 * 1024;   ///< limits.txn_max_req_len, bytes; the limit is the larger of both
+  int http_max_conns_per_client = 200;          ///< limits.http_max_conns_per_client, for each source address
+  duration session_ttl_min = std::chrono::seconds{10};
+  duration default_query_time = std::chrono::seconds{300}; ///< of blocking queries without `wait`
+  duration max_query_time = std::chrono::seconds{600};
+  duration discovery_max_stale{0};
+  std::map<std::string, std::string> response_headers; ///< http_config.response_headers
+  std::vector<std::string> block_endpoints;            ///< http_config.block_endpoints: path prefixes answered 403
+  std::vector<std::string> allow_write_http_from;      ///< http_config.allow_write_http_from: CIDR; empty: everybody
+  bool disable_http_unprintable_char_filter = false;
+
+  // The agent
+  std::vector<agent::service_definition> services; ///< service, services; of all sources
+  std::vector<agent::check_definition> checks;     ///< check, checks
+  bool enable_script_checks = false;               ///< checks that run programs, whoever defines them
+  bool enable_local_script_checks = false;         ///< only those of the configuration
+  std::int64_t check_output_max_size = 4096;       ///< bytes of a check's output that are kept
+  duration check_update_interval = std::chrono::minutes{5}; ///< between changes of output alone in the catalog
+
+  // Operation
+  log::settings log; ///< log_level, log_json, log_file
+  std::string pid_file;
+  bool leave_on_terminate = false;       ///< SIGTERM: leave the cluster (exit 0) or only stop (exit 1)
+  bool skip_leave_on_interrupt = true;   ///< SIGINT: the same choice; servers skip leaving by default
+  duration prometheus_retention_time{0}; ///< telemetry.prometheus_retention_time; 0: no text format
+  bool telemetry_disable_hostname = false;
+  std::string metrics_prefix = "consul";
+  bool ui = false;
+};
+
+struct parsed_command_line {
+  node_config config;
+  std::vector<std::string> warnings; ///< for the log, at warn
+};
+
+struct config_error {
+  std::string text; ///< complete but for the `==> ` in front
+  int exit_code = 1;
+  bool wrong_usage = false; ///< a flag was wrong: show `text` without `==> `, then the usage
+};
+
+/// @param args what follows `agent`: flags with one or two dashes, `-flag value` or `-flag=value`.
+/// Reads the configuration files named there; nothing else is touched. `-h` is an error with exit code 0 and empty
+/// text.
+std::variant<parsed_command_line, config_error> parse_agent_arguments(const std::vector<std::string>& args);
+
+/// What `validate` checks: files or folders, as if each were given with -config-file.
+std::variant<parsed_command_line, config_error> parse_config_files(const std::vector<std::string>& paths);
+
+/// Flags of the agent, one in each line.
+std::string agent_usage();
+
+} // namespace belay::actors

@@ -1,0 +1,115 @@
+#include "actors/tables/checkpointer.hpp"
+
+#include "actors/telemetry/log.hpp"
+#include "protocol/base/probe.hpp"
+#include "protocol/wire/command_codec.hpp"
+
+
+namespace belay::actors {
+
+result<std::shared_ptr<state::machine>> load_machine(storage::checkpoint_store& store, const storage::checkpoint_info& info) {
+  auto m = std::make_shared<state::machine>();
+  std::string bad_row;
+  auto loaded = store.load([&](std::uint8_t table, std::string_view key, std::string_view value) {
+    if (auto row = wire::decode_row(table, key, value))
+      m->load_row(std::move(*row));
+    else if (bad_row.empty())
+      bad_row = "table " + std::to_string(table) + ", key " + std::string(key);
+  });
+  if (!loaded)
+    return failure{loaded.error()};
+  if (!bad_row.empty())
+    return failure{"checkpoint row that cannot be decoded: " + bad_row};
+  m->finish_load(info.meta.index, info.meta.time);
+  if (m->digest() != info.digest)
+    return failure{"checkpoint at index " + to_string(info.meta.index) + " does not have the digest it was written with"};
+  return m;
+}
+
+checkpointer::checkpointer(caf::actor_config& config, wiring_ptr wires, std::shared_ptr<storage::checkpoint_store> store,
+                           log_index newest, metrics& m)
+    : checkpointer_actor::base(config), wires_(std::move(wires)), store_(std::move(store)), newest_(newest), metrics_(m), archives_(*store_) {}
+
+checkpointer_actor::behavior_type checkpointer::make_behavior() {
+  return {
+      [this](const write_checkpoint& w) { write(w); },
+      [this](const load_snapshot_chunk& l) { load_chunk(l.what); },
+      [this](const store_snapshot_chunk& s) { store_chunk(s.what); },
+      [this](const pack_archive& p) {
+        if (gateway_of(p.id) < wires_->gateways.size())
+          send(wires_->gateways[gateway_of(p.id)], archives_.pack(p));
+      },
+      [this](unpack_archive& u) {
+        if (gateway_of(u.id) < wires_->gateways.size())
+          send(wires_->gateways[gateway_of(u.id)], archives_.unpack(u));
+      },
+      [this](const close_archive& c) { archives_.close(c.archive); },
+      [this](stop_atom) { quit(); },
+  };
+}
+
+void checkpointer::write(const write_checkpoint& w) {
+  checkpoint_written answer;
+  answer.meta = w.meta;
+  const auto begun = now();
+  if (w.meta.index > newest_) { // else a snapshot was installed meanwhile, and it is newer
+    storage::checkpoint_delta delta{w.meta, w.digest, w.full, {}};
+    delta.rows.reserve(w.rows.size());
+    for (const auto& row : w.rows) {
+      auto value = wire::encode_row(row);
+      delta.rows.push_back({static_cast<std::uint8_t>(row.table), row.key, value ? make_payload(std::move(*value)) : nullptr});
+    }
+    if (auto s = store_->commit(delta); !s) {
+      if (!s.error().starts_with("no space")) {
+        log::error("checkpointer", "checkpoint failed; stopping, because its file cannot be trusted any more",
+                   {{"index", w.meta.index.value}, {"error", s.error()}, {"advice", "check the disk, then start the node again"}});
+        fail_stop(*wires_);
+      }
+      answer.error = s.error();
+    } else {
+      newest_ = w.meta.index;
+    }
+  }
+  answer.took = now() - begun;
+  metrics_.checkpoint(answer.took);
+  send(wires_->fsm, answer);
+  send(wires_->raft_peer, std::move(answer));
+}
+
+void checkpointer::load_chunk(const raft::snapshot_read& what) {
+  snapshot_chunk_loaded answer;
+  answer.to = what.to;
+  answer.offset = what.offset;
+  if (auto chunk = store_->read_snapshot(what.index, what.offset, what.bytes_max))
+    answer.chunk = std::move(*chunk);
+  else
+    answer.error = chunk.error();
+  if (!answer.error.empty())
+    PROBE("checkpoint: snapshot chunk not there");
+  send(wires_->raft_peer, std::move(answer));
+}
+
+void checkpointer::store_chunk(const raft::snapshot_write& what) {
+  snapshot_chunk_stored answer;
+  answer.meta = what.meta;
+  answer.last = what.last;
+  if (auto stored = store_->write_snapshot(what.meta, what.offset, *what.bytes, what.last))
+    answer.next_offset = *stored;
+  else
+    answer.error = stored.error();
+  if (answer.error.empty() && what.last) {
+    newest_ = what.meta.index;
+    auto info = store_->info();
+    auto machine = info && *info ? load_machine(*store_, **info)
+                                 : result<std::shared_ptr<state::machine>>(failure{info ? "it is empty" : info.error()});
+    if (!machine) {
+      log::error("checkpointer", "an installed snapshot cannot be read back; stopping",
+                 {{"index", what.meta.index.value}, {"error", machine.error()}});
+      fail_stop(*wires_);
+    }
+    send(wires_->fsm, machine_replaced{what.meta, std::move(*machine)});
+  }
+  send(wires_->raft_peer, std::move(answer));
+}
+
+} // namespace belay::actors

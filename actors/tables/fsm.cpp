@@ -1,0 +1,441 @@
+#include "actors/tables/fsm.hpp"
+
+#include "actors/telemetry/log.hpp"
+#include "protocol/base/mutants.hpp"
+#include "protocol/base/probe.hpp"
+#include "protocol/wire/command_codec.hpp"
+
+#include <algorithm>
+
+namespace belay::actors {
+
+namespace {
+
+constexpr std::chrono::milliseconds tick{250};
+// The next checkpoint after one that found no room copies every row, on the thread that answers clients, and a disk may
+// stay full for hours.
+constexpr std::chrono::seconds checkpoint_retry{10};
+
+} // namespace
+
+fsm::fsm(caf::actor_config& config, actor_host* host, wiring_ptr wires, fsm_settings settings,
+         std::shared_ptr<state::machine> machine, raft::snapshot_meta applied, std::shared_ptr<vitals> v, metrics& m)
+    : hosted(config, host), wires_(std::move(wires)), settings_(settings), machine_(std::move(machine)),
+      applied_(std::move(applied)), vitals_(std::move(v)), metrics_(m), checkpointed_(applied_.index) {
+  gathering_default_.lease_ok = true;
+  say_applied(); // a log that ends at the checkpoint brings nothing to apply
+}
+
+fsm_actor::behavior_type fsm::make_behavior() {
+  return {
+      [this](const committed_entries& c) { apply(c); },
+      [this](const check_write& w) { check(w); },
+      [this](const read_query& q) { read(q); },
+      [this](const cancel_query& c) { cancel(c.id); },
+      [this](const barrier_result& b) { on_barrier(b); },
+      [this](const lease_extended& l) {
+        lease_until_ = l.until;
+        send(wires_->reaper, l);
+      },
+      [this](const renew_request& r) { send(wires_->reaper, r); },
+      [this](const give_up_lease& g) {
+        lease_until_ = {};
+        send(wires_->reaper, g);
+      },
+      [this](const cluster_view& v) {
+        view_ = v;
+        if (!v.serving) {
+          lease_until_ = {};
+          tombstone_bins_.clear();
+        }
+        send(wires_->reaper, v);
+      },
+      [this](const queries_touched& t) { look_again(t); },
+      [this](const checkpoint_written& c) {
+        checkpoint_running_ = false;
+        if (c.error.empty()) {
+          checkpointed_ = std::max(checkpointed_, c.meta.index);
+        } else {
+          PROBE("fsm: no room for a checkpoint");
+          // The changed rows were handed over and are not there.
+          full_checkpoint_due_ = !MUTANT(changed_rows_forgotten);
+          next_checkpoint_ = now() + checkpoint_retry;
+          log::error("fsm", "checkpoint not written; writes go on, the log grows until there is room",
+                     {{"index", c.meta.index.value}, {"error", c.error}, {"advice", "free space on the data directory's disk"}});
+        }
+        answer_archives(c.error);
+      },
+      [this](const machine_replaced& r) { replace(r); },
+      [this](tick_atom) {
+        maintain();
+        wake_after(*this, *wires_, tick, tick_atom::value);
+      },
+      [this](flush_atom) { request_barriers(); },
+      [this](stop_atom) { quit(); },
+  };
+}
+
+// ---- writes
+
+void fsm::apply(const committed_entries& c) {
+  state::effects changed;
+  std::vector<write_result> own;
+  forwarded_results forwarded;
+  for (std::size_t i = 0; i < c.entries.size(); ++i) {
+    const auto& e = c.entries[i];
+    if (e.index <= applied_.index) { // an installed snapshot was ahead of it (R14)
+      PROBE("fsm: entry below an installed snapshot skipped");
+      continue;
+    }
+    INVARIANT(e.index == applied_.index.next());
+    state::reply reply;
+    if (e.kind == raft::entry_kind::command) {
+      reply = apply_command(e, changed);
+    } else {
+      machine_->skip(e.index, e.time);
+      if (e.kind == raft::entry_kind::configuration) {
+        auto config = raft::decode_configuration(*e.data);
+        INVARIANT(config.has_value()); // raft's core has checked it
+        applied_.config = std::move(*config);
+      }
+    }
+    applied_.index = e.index;
+    applied_.term = e.term;
+    applied_.time = e.time;
+    bytes_since_checkpoint_ += e.data->size();
+    if (c.origins.empty() || c.origins[i].id.is_zero())
+      continue;
+    const auto& from = c.origins[i];
+    if (from.node == view_.self)
+      own.push_back({from.id, wire::call_outcome::done, std::move(reply), e.index, {}});
+    else
+      forwarded.list.emplace_back(
+          from.node, wire::forward_reply{from.id, wire::call_outcome::done, e.index, wire::encode_reply(reply)});
+  }
+  say_applied();
+  answer_writes(own);
+  if (!forwarded.list.empty())
+    send(wires_->raft_peer, std::move(forwarded));
+  if (!changed.empty())
+    publish(std::move(changed));
+  serve_waiting();
+}
+
+state::reply fsm::apply_command(const raft::entry& e, state::effects& changed) {
+  auto command = wire::decode_command(*e.data);
+  if (!command) {
+    // Every node would skip a different thing if it went on: an older version must not guess at a newer one's command.
+    log::error("fsm", "committed entry that this version cannot read; stopping",
+               {{"index", e.index.value}, {"term", e.term.value}, {"advice", "upgrade this node to the version the others run"}});
+    fail_stop(*wires_);
+  }
+  return machine_->apply(e.index, e.time, *command, changed);
+}
+
+void fsm::check(const check_write& w) {
+  // Only the leader knows cluster time well enough to refuse for a lock delay; to others every delay is over, and apply() decides.
+  const auto now = view_.serving ? std::max(machine_->now(), settings_.wall_clock()) : cluster_time{UINT64_MAX};
+  auto refused = machine_->refuse_early(w.command, now);
+  if (!refused) {
+    send(wires_->raft_peer, propose_write{w.id, make_payload(wire::encode_command(w.command))});
+    return;
+  }
+  std::vector<write_result> results;
+  results.push_back({w.id, wire::call_outcome::done, std::move(*refused), {}, {}});
+  answer_writes(results);
+}
+
+void fsm::answer_writes(std::vector<write_result>& results) {
+  if (results.empty())
+    return;
+  if (wires_->gateways.size() == 1) {
+    send(wires_->gateways.front(), write_results{std::move(results)});
+    return;
+  }
+  std::vector<write_results> by_gateway(wires_->gateways.size());
+  for (auto& r : results)
+    if (gateway_of(r.id) < by_gateway.size())
+      by_gateway[gateway_of(r.id)].list.push_back(std::move(r));
+  for (std::size_t g = 0; g < by_gateway.size(); ++g)
+    if (!by_gateway[g].list.empty())
+      send(wires_->gateways[g], std::move(by_gateway[g]));
+}
+
+void fsm::publish(state::effects changed) {
+  bool of_sessions = false, of_everything = false;
+  for (const auto& e : changed) {
+    const bool all = std::holds_alternative<state::everything_changed>(e);
+    of_everything = of_everything || all;
+    of_sessions = of_sessions || all || std::holds_alternative<state::session_changed>(e);
+    if (all) // tombstones came back; those of before mean nothing now
+      tombstone_bins_.clear();
+    if (all && view_.serving)
+      look_for_members();
+  }
+  if (of_sessions)
+    send(wires_->reaper, publish_effects{changed});
+  if (of_everything)
+    send(wires_->delays, publish_effects{{state::everything_changed{}}});
+  send(wires_->watches, publish_effects{std::move(changed)});
+}
+
+// ---- reads
+
+void fsm::read(const read_query& q) {
+  const auto heard_of_leader = vitals_->leader_heard_ns.load(std::memory_order_relaxed) != 0 || view_.serving;
+  switch (q.request.mode) {
+  case http::consistency::stale:
+    // Contract 06: a server that never had contact with a leader does not serve stale reads; they wait like the others.
+    if (heard_of_leader)
+      return serve(q);
+    gathering_default_.queries.push_back(q);
+    break;
+  case http::consistency::normal:
+    if (lease_until_ > monotonic_time{} && now() < lease_until_)
+      return serve(q);
+    gathering_default_.queries.push_back(q);
+    break;
+  case http::consistency::consistent:
+    gathering_consistent_.queries.push_back(q);
+    break;
+  }
+  if (!flush_scheduled_) {
+    flush_scheduled_ = true;
+    send(this, flush_atom::value);
+  }
+}
+
+void fsm::cancel(request_id id) {
+  if (parked_.erase(id) != 0) {
+    send(wires_->watches, unpark_query{id});
+    return;
+  }
+  const auto drop = [id](std::vector<read_query>& queries) {
+    std::erase_if(queries, [id](const read_query& q) { return q.id == id; });
+  };
+  drop(gathering_default_.queries);
+  drop(gathering_consistent_.queries);
+  for (auto& [barrier, group] : at_barrier_)
+    drop(group.queries);
+  for (auto& [index, queries] : until_applied_)
+    drop(queries);
+  std::erase_if(archives_, [id](const auto& each) { return each.second.id == id; });
+}
+
+void fsm::request_barriers() {
+  flush_scheduled_ = false;
+  for (auto* group : {&gathering_default_, &gathering_consistent_}) {
+    if (group->queries.empty())
+      continue;
+    const auto id = next_barrier_++;
+    send(wires_->raft_peer, barrier_request{id, group->lease_ok});
+    auto& sent = at_barrier_[id];
+    sent.lease_ok = group->lease_ok;
+    sent.queries.swap(group->queries);
+  }
+}
+
+void fsm::on_barrier(const barrier_result& b) {
+  auto it = at_barrier_.find(b.id);
+  if (it == at_barrier_.end())
+    return;
+  auto queries = std::move(it->second.queries);
+  at_barrier_.erase(it);
+  if (!b.ok) {
+    for (const auto& q : queries)
+      refuse(q, b.text);
+  } else if (b.index <= applied_.index || MUTANT(read_served_before_applied)) {
+    for (const auto& q : queries)
+      serve(q);
+  } else {
+    PROBE("fsm: read waited for apply");
+    until_applied_.emplace(b.index, std::move(queries));
+  }
+}
+
+void fsm::serve_waiting() {
+  while (!until_applied_.empty() && until_applied_.begin()->first <= applied_.index) {
+    auto queries = std::move(until_applied_.begin()->second);
+    until_applied_.erase(until_applied_.begin());
+    for (const auto& q : queries)
+      serve(q);
+  }
+}
+
+void fsm::serve(const read_query& q) {
+  if (q.archive)
+    return archive(q);
+  const auto n = q.request.min_index;
+  const bool waits = MUTANT(watch_parked_without_look) || machine_->index_of(q.request.query).value <= n;
+  if (n > 0 && waits && now() < q.deadline) {
+    send(wires_->watches, park_query{q.id, q.request.query, q.deadline});
+    parked_.emplace(q.id, q);
+    return;
+  }
+  reply_to(q, machine_->evaluate(q.request.query));
+}
+
+void fsm::look_again(const queries_touched& t) {
+  for (auto id : t.ids) {
+    auto it = parked_.find(id);
+    if (it == parked_.end())
+      continue;
+    if (!t.expired && machine_->index_of(it->second.request.query).value <= it->second.request.min_index) {
+      PROBE("watch: woken and parked again");
+      continue;
+    }
+    if (t.expired)
+      PROBE("watch: answered at its deadline");
+    reply_to(it->second, machine_->evaluate(it->second.request.query));
+    parked_.erase(it);
+    if (!t.expired)
+      send(wires_->watches, unpark_query{id});
+  }
+}
+
+void fsm::reply_to(const read_query& q, state::query_result result) {
+  if (gateway_of(q.id) >= wires_->gateways.size())
+    return;
+  read_result r{q.id, std::move(result), 0, true};
+  if (q.request.mode == http::consistency::stale && !view_.serving) {
+    r.last_contact_ms = ms_since_leader();
+    r.known_leader = !view_.soft.leader.is_zero();
+  }
+  if (const auto* get = std::get_if<state::kv_get>(&q.request.query)) {
+    r.lock_delay_ms = lock_delay_left_ms(get->key);
+  } else if (std::holds_alternative<state::session_info>(q.request.query) && view_.serving) {
+    send(wires_->reaper, std::move(r)); // it knows how long the session has got
+    return;
+  }
+  send(wires_->gateways[gateway_of(q.id)], std::move(r));
+}
+
+void fsm::refuse(const read_query& q, const std::string& text) {
+  if (gateway_of(q.id) < wires_->gateways.size())
+    send(wires_->gateways[gateway_of(q.id)], read_result{q.id, failure{text}, 0, false});
+}
+
+std::uint64_t fsm::lock_delay_left_ms(const std::string& key) const {
+  const auto until = machine_->locked_out_until(key);
+  if (!until)
+    return 0;
+  // No entry may have come for a while. The next one brings about this time.
+  const auto now = std::max(machine_->now(), settings_.wall_clock());
+  return *until > now ? until->value - now.value : 0;
+}
+
+
+std::uint64_t fsm::ms_since_leader() {
+  const auto heard = std::chrono::nanoseconds(vitals_->leader_heard_ns.load(std::memory_order_relaxed));
+  const auto silent = now().time_since_epoch() - heard;
+  return silent.count() < 0 ? 0 : static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::milliseconds>(silent).count());
+}
+
+// ---- upkeep
+
+void fsm::say_applied() {
+  vitals_->applied_index.store(applied_.index.value, std::memory_order_relaxed);
+  metrics_.applied(applied_.index.value);
+}
+
+void fsm::replace(const machine_replaced& r) {
+  if (r.meta.index > applied_.index) {
+    PROBE("fsm: snapshot in force");
+    log::info("fsm", "snapshot in force", {{"index", r.meta.index.value}, {"keys", r.machine->key_count()}});
+    const bool indexes_may_fall = r.machine->restored_at() != machine_->restored_at() && !MUTANT(restore_by_snapshot_not_noticed);
+    if (indexes_may_fall)
+      PROBE("fsm: snapshot brought a restore");
+    machine_ = r.machine;
+    applied_ = r.meta;
+    checkpointed_ = r.meta.index;
+    bytes_since_checkpoint_ = 0;
+    say_applied();
+    state::effects changed{state::everything_changed{indexes_may_fall}};
+    machine_->for_each_session([&](const state::session_ptr& s) { changed.push_back(state::session_changed{s, true}); });
+    publish(std::move(changed));
+  }
+  send(wires_->raft_peer, snapshot_in_force{r.meta});
+  serve_waiting();
+}
+
+void fsm::maintain() {
+  vitals_->digest.store(machine_->digest(), std::memory_order_relaxed);
+  vitals_->digest_index.store(applied_.index.value, std::memory_order_relaxed);
+  metrics_.keys(machine_->key_count());
+  const auto now = this->now();
+  if (!checkpoint_running_ && applied_.index > checkpointed_ && now >= next_checkpoint_ &&
+      (applied_.index.value - checkpointed_.value >= settings_.checkpoint_entries ||
+       bytes_since_checkpoint_ >= settings_.checkpoint_bytes || now - last_checkpoint_ >= settings_.checkpoint_interval))
+    start_checkpoint();
+  if (view_.serving)
+    reap_tombstones();
+}
+
+void fsm::start_checkpoint() {
+  checkpoint_running_ = true;
+  last_checkpoint_ = now();
+  bytes_since_checkpoint_ = 0;
+  write_checkpoint w;
+  w.meta = applied_;
+  if (MUTANT(checkpoint_index_ahead))
+    w.meta.index = w.meta.index.next();
+  w.digest = machine_->digest();
+  w.full = full_checkpoint_due_ || machine_->replaced();
+  w.rows = machine_->take_dirty();
+  if (w.full) {
+    PROBE("fsm: checkpoint of all rows");
+    w.rows = machine_->all_rows();
+  }
+  full_checkpoint_due_ = false;
+  send(wires_->checkpoints, std::move(w));
+}
+
+/// A checkpoint and not the tables themselves: it is there already but for what changed lately, and does not keep the
+/// thread that answers clients while gigabytes are packed.
+void fsm::archive(const read_query& q) {
+  archives_.emplace(applied_.index, q);
+  if (!checkpoint_running_)
+    answer_archives({});
+}
+
+void fsm::answer_archives(const std::string& error) {
+  while (!archives_.empty() && (!error.empty() || archives_.begin()->first <= checkpointed_)) {
+    const auto q = std::move(archives_.begin()->second);
+    archives_.erase(archives_.begin());
+    if (error.empty())
+      reply_to(q, {checkpointed_, state::kv_entries{}});
+    else
+      refuse(q, error);
+  }
+  if (!archives_.empty() && !checkpoint_running_)
+    start_checkpoint();
+}
+
+/// An archive may be older than a server, or of another cluster. The leader sees to it that every member is registered.
+void fsm::look_for_members() {
+  members_missing missing;
+  for (const auto& m : view_.config.members)
+    if (!machine_->node_has_check(m.name, "serfHealth"))
+      missing.uuids.push_back(m.uuid);
+  if (!missing.uuids.empty())
+    send(wires_->raft_peer, std::move(missing));
+}
+
+void fsm::reap_tombstones() {
+  const auto now = this->now();
+  const auto newest = machine_->newest_tombstone();
+  const auto known = tombstone_bins_.empty() ? log_index{} : tombstone_bins_.rbegin()->second;
+  if (newest > known) {
+    if (tombstone_bins_.empty() || now - tombstone_bins_.rbegin()->first >= settings_.tombstone_bin)
+      tombstone_bins_.emplace(now, newest);
+    else
+      tombstone_bins_.rbegin()->second = newest;
+  }
+  while (!tombstone_bins_.empty() && now - tombstone_bins_.begin()->first >= settings_.tombstone_ttl + settings_.tombstone_bin) {
+    const state::tombstone_reap reap{tombstone_bins_.begin()->second};
+    send(wires_->raft_peer, propose_internal{view_.soft.term, make_payload(wire::encode_command(reap))});
+    tombstone_bins_.erase(tombstone_bins_.begin());
+  }
+}
+
+} // namespace belay::actors

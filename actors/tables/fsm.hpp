@@ -1,0 +1,106 @@
+#pragma once
+// Owns the replicated state machine: applies what is committed, answers reads, publishes effects, starts checkpoints.
+
+#include "actors/host.hpp"
+#include "actors/interfaces.hpp"
+#include "actors/telemetry/metrics.hpp"
+#include "actors/surroundings.hpp"
+#include "actors/telemetry/vitals.hpp"
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+namespace belay::actors {
+
+struct fsm_settings {
+  std::uint64_t checkpoint_entries = 16384;      ///< a checkpoint after so many applied entries (raft_snapshot_threshold)
+  std::size_t checkpoint_bytes = 32u << 20;      ///< or so many bytes of commands
+  std::chrono::seconds checkpoint_interval{30};  ///< or so long after the last one, if anything was applied (raft_snapshot_interval)
+  std::chrono::milliseconds tombstone_ttl{std::chrono::minutes(15)}; ///< contract 02 section 3
+  /// Deletions are gathered so long and forgotten together (Consul: agent/consul/state/graveyard, tombstone_gc granularity).
+  std::chrono::milliseconds tombstone_bin{std::chrono::seconds(30)};
+  std::function<cluster_time()> wall_clock;      ///< milliseconds since 1970
+};
+
+/// Lives on the gateway's thread, so that a read costs no switch. A read is answered
+/// - stale: at once, from what is applied here;
+/// - default: at once under the leader's lease, else after a barrier that the lease may prove;
+/// - consistent: after a barrier confirmed by a quorum.
+/// Barriers of one turn share one request. A follower reads its own tables too, once they have the index the leader named.
+class fsm : public hosted<fsm_actor::base> {
+public:
+  /// `applied` says where `machine` stands (index zero: empty).
+  fsm(caf::actor_config& config, actor_host* host, wiring_ptr wires, fsm_settings settings, std::shared_ptr<state::machine> machine,
+      raft::snapshot_meta applied, std::shared_ptr<vitals> v, metrics& m);
+
+  behavior_type make_behavior() override;
+
+  /// For checks between two messages, on the thread of this actor.
+  const state::machine& machine() const { return *machine_; }
+  monotonic_time lease_until() const { return lease_until_; }
+
+private:
+  struct read_group {
+    std::vector<read_query> queries;
+    bool lease_ok = false;
+  };
+
+  monotonic_time now() { return now_of(*this, *wires_); }
+  void apply(const committed_entries& c);
+  state::reply apply_command(const raft::entry& e, state::effects& changed);
+  void check(const check_write& w);
+  void answer_writes(std::vector<write_result>& results);
+  void read(const read_query& q);
+  void cancel(request_id id);
+  void request_barriers();
+  void on_barrier(const barrier_result& b);
+  void serve_waiting();
+  void serve(const read_query& q);
+  void look_again(const queries_touched& t);
+  void reply_to(const read_query& q, state::query_result result);
+  std::uint64_t lock_delay_left_ms(const std::string& key) const;
+  void refuse(const read_query& q, const std::string& text);
+  void publish(state::effects changed);
+  void say_applied();
+  void replace(const machine_replaced& r);
+  void archive(const read_query& q);
+  void answer_archives(const std::string& error);
+  void look_for_members();
+  void maintain();
+  void start_checkpoint();
+  void reap_tombstones();
+  std::uint64_t ms_since_leader();
+
+  wiring_ptr wires_;
+  fsm_settings settings_;
+  std::shared_ptr<state::machine> machine_;
+  raft::snapshot_meta applied_;
+  std::shared_ptr<vitals> vitals_;
+  metrics& metrics_;
+
+  cluster_view view_;
+  monotonic_time lease_until_{};
+
+  read_group gathering_default_, gathering_consistent_;
+  bool flush_scheduled_ = false;
+  std::uint64_t next_barrier_ = 1;
+  std::unordered_map<std::uint64_t, read_group> at_barrier_;
+  std::multimap<log_index, std::vector<read_query>> until_applied_;
+  std::unordered_map<request_id, read_query> parked_;
+
+  std::multimap<log_index, read_query> archives_; ///< waiting for a checkpoint of that index or a later one
+  bool checkpoint_running_ = false;
+  bool full_checkpoint_due_ = false;
+  log_index checkpointed_;
+  std::size_t bytes_since_checkpoint_ = 0;
+  monotonic_time last_checkpoint_{};
+  monotonic_time next_checkpoint_{}; ///< not before; set when there was no room
+
+  /// Deletions seen while leading: newest tombstone index by when it was seen.
+  std::map<monotonic_time, log_index> tombstone_bins_;
+};
+
+} // namespace belay::actors

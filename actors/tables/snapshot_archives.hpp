@@ -1,0 +1,54 @@
+#pragma once
+// Archives on their way: rows of a checkpoint into an archive that is being saved, an archive that is being restored
+// into commands for the log. Belongs to the checkpointer, whose thread has the time.
+
+#include "actors/messages.hpp"
+#include "protocol/archive/snapshot_archive.hpp"
+#include "storage/snapshot_file.hpp"
+
+#include <memory>
+#include <unordered_map>
+
+namespace belay::actors {
+
+class snapshot_archives {
+public:
+  explicit snapshot_archives(storage::checkpoint_store& store) : store_(store) {}
+
+  /// The next piece of the archive; the first call begins it.
+  archive_packed pack(const pack_archive& p);
+  /// Takes more of the archive. Answers with one command to propose at most, and is to be called again, with or without
+  /// more bytes, once that is decided.
+  archive_unpacked unpack(unpack_archive& u);
+  void close(request_id archive) {
+    saving_.erase(archive);
+    restoring_.erase(archive);
+  }
+
+private:
+  struct saving {
+    raft::snapshot_meta meta;
+    std::uint64_t offset = 0;
+    std::unique_ptr<archive::archive_writer> writer;
+  };
+  struct restoring {
+    std::string id;
+    std::string input; ///< not looked at yet
+    archive::archive_reader reader;
+    storage::snapshot_parser parser;
+    std::string state; ///< unpacked and not parsed
+    std::shared_ptr<std::vector<state::dirty_row>> rows = std::make_shared<std::vector<state::dirty_row>>();
+    std::size_t row_bytes = 0;
+    std::uint64_t batches = 0;
+    bool begun = false;
+  };
+
+  std::string parse(restoring& r);
+  void end_batch(restoring& r, archive_unpacked& answer);
+
+  storage::checkpoint_store& store_;
+  std::unordered_map<request_id, saving> saving_;
+  std::unordered_map<request_id, restoring> restoring_;
+};
+
+} // namespace belay::actors

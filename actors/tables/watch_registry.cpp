@@ -1,0 +1,74 @@
+#include "actors/tables/watch_registry.hpp"
+
+#include <algorithm>
+
+namespace belay::actors {
+
+namespace {
+
+constexpr std::chrono::milliseconds tick{20};
+
+} // namespace
+
+watch_registry::watch_registry(caf::actor_config& config, actor_host* host, wiring_ptr wires, metrics& m)
+    : hosted(config, host), wires_(std::move(wires)), metrics_(m) {}
+
+watch_registry_actor::behavior_type watch_registry::make_behavior() {
+  return {
+      [this](const park_query& p) { park(p); },
+      [this](const unpark_query& u) { forget(u.id); },
+      [this](const publish_effects& e) {
+        std::vector<watch::park_id> woken;
+        parked_.touched(e.changed, woken);
+        if (woken.empty())
+          return;
+        queries_touched t;
+        t.expired = std::any_of(e.changed.begin(), e.changed.end(), [](const state::effect& each) {
+          const auto* all = std::get_if<state::everything_changed>(&each);
+          return all != nullptr && all->indexes_may_fall;
+        });
+        t.ids.reserve(woken.size());
+        for (auto id : woken)
+          t.ids.push_back(request_id{id});
+        if (t.expired)
+          for (auto id : t.ids)
+            forget(id);
+        send(wires_->fsm, std::move(t));
+      },
+      [this](tick_atom) {
+        expire();
+        wake_after(*this, *wires_, tick, tick_atom::value);
+      },
+      [this](stop_atom) { quit(); },
+  };
+}
+
+void watch_registry::park(const park_query& p) {
+  parked_.park(p.id.value, p.query);
+  deadline_of_[p.id] = deadlines_.emplace(p.deadline, p.id);
+  metrics_.parked_queries(parked_.size());
+}
+
+void watch_registry::forget(request_id id) {
+  auto it = deadline_of_.find(id);
+  if (it == deadline_of_.end())
+    return;
+  deadlines_.erase(it->second);
+  deadline_of_.erase(it);
+  parked_.remove(id.value);
+  metrics_.parked_queries(parked_.size());
+}
+
+void watch_registry::expire() {
+  const auto now = this->now();
+  queries_touched late;
+  late.expired = true;
+  for (auto it = deadlines_.begin(); it != deadlines_.end() && it->first <= now; ++it)
+    late.ids.push_back(it->second);
+  for (auto id : late.ids)
+    forget(id);
+  if (!late.ids.empty())
+    send(wires_->fsm, std::move(late));
+}
+
+} // namespace belay::actors

@@ -1,0 +1,38 @@
+#pragma once
+// Who waits for what: parked blocking queries and their deadlines.
+
+#include "actors/host.hpp"
+#include "actors/interfaces.hpp"
+#include "actors/telemetry/metrics.hpp"
+#include "actors/surroundings.hpp"
+#include "protocol/watch/parked_queries.hpp"
+
+#include <map>
+#include <unordered_map>
+
+namespace belay::actors {
+
+/// Told by the fsm, in order, of queries to park and of effects; answers it with queries_touched. Deadlines are kept to within
+/// one tick (20 ms).
+class watch_registry : public hosted<watch_registry_actor::base> {
+public:
+  watch_registry(caf::actor_config& config, actor_host* host, wiring_ptr wires, metrics& m);
+
+  behavior_type make_behavior() override;
+
+private:
+  using deadline_queue = std::multimap<monotonic_time, request_id>;
+
+  monotonic_time now() { return now_of(*this, *wires_); }
+  void park(const park_query& p);
+  void forget(request_id id);
+  void expire();
+
+  wiring_ptr wires_;
+  metrics& metrics_;
+  watch::parked_queries parked_;
+  deadline_queue deadlines_;
+  std::unordered_map<request_id, deadline_queue::iterator> deadline_of_;
+};
+
+} // namespace belay::actors

@@ -1,0 +1,233 @@
+#include "actors/telemetry/log.hpp"
+
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+#include <ctime>
+#include <fcntl.h>
+#include <mutex>
+#include <strings.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace belay::log {
+
+namespace {
+
+std::atomic<int> lowest{static_cast<int>(level::info)};
+
+/// Where lines go. Guarded by `mutex`: lines of two threads must not mix.
+struct sink {
+  std::mutex mutex;
+  settings now;
+  int file = -1;
+};
+
+sink& the_sink() {
+  static sink* s = new sink; // never destroyed: actors may log while the process ends
+  return *s;
+}
+
+int open_file(const std::string& name) {
+  struct stat st {};
+  bool folder = ::stat(name.c_str(), &st) == 0 && S_ISDIR(st.st_mode);
+  auto path = folder ? name + "/belay.log" : name;
+  return ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0640);
+}
+
+void write_all(int fd, std::string_view bytes) {
+  while (!bytes.empty()) {
+    auto n = ::write(fd, bytes.data(), bytes.size());
+    if (n < 0 && errno == EINTR)
+      continue;
+    if (n <= 0)
+      return; // a log that cannot be written must not stop the node
+    bytes.remove_prefix(static_cast<std::size_t>(n));
+  }
+}
+
+void append_quoted(std::string& out, std::string_view text) {
+  static constexpr char hex[] = "0123456789abcdef";
+  out += '"';
+  for (char c : text) {
+    auto b = static_cast<unsigned char>(c);
+    if (c == '"' || c == '\\') {
+      out += '\\';
+      out += c;
+    } else if (c == '\n') {
+      out += "\\n";
+    } else if (c == '\t') {
+      out += "\\t";
+    } else if (b < 0x20 || b == 0x7f) {
+      out += "\\u00";
+      out += hex[b >> 4];
+      out += hex[b & 15];
+    } else {
+      out += c;
+    }
+  }
+  out += '"';
+}
+
+bool needs_quotes(std::string_view text) {
+  if (text.empty())
+    return true;
+  for (char c : text)
+    if (static_cast<unsigned char>(c) <= 0x20 || c == '"' || c == '\\' || c == '=' || c == 0x7f)
+      return true;
+  return false;
+}
+
+bool has_control(std::string_view text) {
+  for (char c : text)
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f)
+      return true;
+  return false;
+}
+
+void append_time(std::string& out, std::int64_t unix_ms) {
+  auto seconds = static_cast<std::time_t>(unix_ms / 1000);
+  std::tm t{};
+  gmtime_r(&seconds, &t);
+  char text[40];
+  auto n = std::strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%S", &t);
+  out.append(text, n);
+  n = static_cast<std::size_t>(std::snprintf(text, sizeof(text), ".%03dZ", static_cast<int>(unix_ms % 1000)));
+  out.append(text, n);
+}
+
+// Widths as Consul's logger pads them, so that messages start in one column.
+constexpr std::array<std::string_view, 5> brackets = {"[TRACE] ", "[DEBUG] ", "[INFO]  ", "[WARN]  ", "[ERROR] "};
+constexpr std::array<std::string_view, 5> words = {"trace", "debug", "info", "warn", "error"};
+
+} // namespace
+
+std::optional<level> level_named(std::string_view name) {
+  static constexpr std::pair<std::string_view, level> all[] = {
+      {"TRACE", level::trace},  {"DEBUG", level::debug}, {"INFO", level::info},  {"WARN", level::warn},
+      {"WARNING", level::warn}, {"ERR", level::error},   {"ERROR", level::error}};
+  for (const auto& [text, l] : all)
+    if (text.size() == name.size() && ::strncasecmp(text.data(), name.data(), text.size()) == 0)
+      return l;
+  return std::nullopt;
+}
+
+void field::append_plain(std::string& out) const {
+  char text[32];
+  switch (kind_) {
+  case kind::boolean:
+    out += unsigned_ != 0 ? "true" : "false";
+    break;
+  case kind::whole:
+    out += std::to_string(signed_);
+    break;
+  case kind::natural:
+    out += std::to_string(unsigned_);
+    break;
+  case kind::real:
+    out.append(text, static_cast<std::size_t>(std::snprintf(text, sizeof(text), "%.6g", real_)));
+    break;
+  case kind::text:
+    break;
+  }
+}
+
+std::string format_line(bool json, std::int64_t unix_ms, level l, std::string_view module, std::string_view message,
+                        fields more) {
+  std::string out;
+  out.reserve(160);
+  auto at = static_cast<std::size_t>(l);
+  if (json) {
+    out += R"({"@level":")";
+    out += words[at];
+    out += R"(","@message":)";
+    append_quoted(out, message);
+    out += R"(,"@module":)";
+    append_quoted(out, module);
+    out += R"(,"@timestamp":")";
+    append_time(out, unix_ms);
+    out += '"';
+    for (const auto& f : more) {
+      out += ',';
+      append_quoted(out, f.key());
+      out += ':';
+      if (f.is_text())
+        append_quoted(out, f.text());
+      else
+        f.append_plain(out);
+    }
+    out += '}';
+    return out;
+  }
+  append_time(out, unix_ms);
+  out += ' ';
+  out += brackets[at];
+  out += module;
+  out += ": ";
+  if (has_control(message))
+    append_quoted(out, message);
+  else
+    out += message;
+  for (const auto& f : more) {
+    out += ' ';
+    out += f.key();
+    out += '=';
+    if (!f.is_text())
+      f.append_plain(out);
+    else if (needs_quotes(f.text()))
+      append_quoted(out, f.text());
+    else
+      out += f.text();
+  }
+  return out;
+}
+
+std::string configure(const settings& s) {
+  int file = -1;
+  if (!s.file.empty() && (file = open_file(s.file)) < 0)
+    return "cannot open the log file " + s.file + ": " + std::strerror(errno);
+  auto& to = the_sink();
+  std::lock_guard lock(to.mutex);
+  if (to.file >= 0)
+    ::close(to.file);
+  to.file = file;
+  to.now = s;
+  set_level(s.lowest);
+  return {};
+}
+
+std::string reopen() {
+  settings s;
+  {
+    std::lock_guard lock(the_sink().mutex);
+    s = the_sink().now;
+  }
+  s.lowest = static_cast<level>(lowest.load(std::memory_order_relaxed));
+  return configure(s);
+}
+
+void set_level(level l) {
+  lowest.store(static_cast<int>(l), std::memory_order_relaxed);
+}
+
+bool enabled(level l) {
+  return static_cast<int>(l) >= lowest.load(std::memory_order_relaxed);
+}
+
+void write(level l, std::string_view module, std::string_view message, fields more) {
+  auto now = std::chrono::system_clock::now().time_since_epoch();
+  auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(now).count();
+  auto& to = the_sink();
+  std::lock_guard lock(to.mutex);
+  auto line = format_line(to.now.json, ms, l, module, message, more);
+  line += '\n';
+  if (to.now.to_stdout)
+    write_all(STDOUT_FILENO, line);
+  if (to.file >= 0)
+    write_all(to.file, line);
+}
+
+} // namespace belay::log

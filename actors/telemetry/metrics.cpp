@@ -1,0 +1,314 @@
+#include "actors/telemetry/metrics.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <ctime>
+#include <tuple>
+
+namespace belay::actors {
+
+namespace {
+
+constexpr double ns_per_ms = 1e6;
+
+void append(std::string& out, double v) {
+  char text[40];
+  if (v == std::floor(v) && std::abs(v) < 1e15)
+    std::snprintf(text, sizeof text, "%.0f", v);
+  else
+    std::snprintf(text, sizeof text, "%.6g", v);
+  out += text;
+}
+
+void append(std::string& out, std::uint64_t v) {
+  out += std::to_string(v);
+}
+
+/// `raft.commit_time` -> `belay_raft_commit_time`
+std::string prometheus_name(std::string_view prefix, std::string_view name) {
+  std::string out(prefix);
+  if (!out.empty())
+    out += '_';
+  out += name;
+  for (auto& c : out)
+    if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9')))
+      c = '_';
+  return out;
+}
+
+std::string json_name(std::string_view prefix, std::string_view name) {
+  std::string out(prefix);
+  if (!out.empty())
+    out += '.';
+  for (char c : name)
+    out += c == '"' || c == '\\' ? '_' : c;
+  return out;
+}
+
+void append_header(std::string& out, const std::string& name, const char* type) {
+  out += "# TYPE " + name + " " + type + "\n";
+}
+
+/// @param to_unit factor from the value counted to the unit shown (seconds for Prometheus)
+void append_histogram(std::string& out, const std::string& name, const std::string& labels,
+                      const distribution::totals& t, double to_unit) {
+  const std::string more = labels.empty() ? "" : labels + ",";
+  std::uint64_t sum = 0;
+  for (std::size_t i = 0; i + 1 < distribution::buckets; ++i) {
+    sum += t.bucket[i];
+    out += name + "_bucket{" + more + "le=\"";
+    append(out, static_cast<double>(distribution::bucket_end(i)) * to_unit);
+    out += "\"} ";
+    append(out, sum);
+    out += '\n';
+  }
+  sum += t.bucket[distribution::buckets - 1];
+  out += name + "_bucket{" + more + "le=\"+Inf\"} ";
+  append(out, sum);
+  const std::string set = labels.empty() ? "" : "{" + labels + "}";
+  out += "\n" + name + "_sum" + set + " ";
+  append(out, static_cast<double>(t.sum) * to_unit);
+  out += "\n" + name + "_count" + set + " ";
+  append(out, sum);
+  out += '\n';
+}
+
+} // namespace
+
+// ---- distribution
+
+// Counts and durations share one scale: 1, then steps of four up to 2^16 (65 us in ns), of two up to 2^26 (67 ms), of
+// four up to 2^34 (17 s). A write takes 100 us to 10 ms here; that is where the steps are fine.
+std::size_t distribution::bucket_of(std::uint64_t value) {
+  for (std::size_t i = 0; i + 1 < buckets; ++i)
+    if (value <= bucket_end(i))
+      return i;
+  return buckets - 1;
+}
+
+std::uint64_t distribution::bucket_end(std::size_t i) {
+  constexpr std::array<unsigned char, buckets - 1> bits{0,  2,  4,  6,  8,  10, 12, 14, 16, 17, 18, 19,
+                                                        20, 21, 22, 23, 24, 25, 26, 28, 30, 32, 34};
+  return std::uint64_t{1} << bits[i];
+}
+
+distribution::totals distribution::look() const {
+  totals t;
+  t.count = count_.load(std::memory_order_relaxed);
+  t.sum = sum_.load(std::memory_order_relaxed);
+  t.squares = squares_.load(std::memory_order_relaxed);
+  t.least = least_.load(std::memory_order_relaxed);
+  t.most = most_.load(std::memory_order_relaxed);
+  if (t.least == UINT64_MAX)
+    t.least = 0;
+  for (std::size_t i = 0; i < buckets; ++i)
+    t.bucket[i] = bucket_[i].load(std::memory_order_relaxed);
+  return t;
+}
+
+distribution::totals distribution::take_totals() {
+  auto t = look();
+  least_.store(UINT64_MAX, std::memory_order_relaxed);
+  most_.store(0, std::memory_order_relaxed);
+  return t;
+}
+
+// ---- metrics
+
+void metrics::request(std::string_view route, int status, std::chrono::nanoseconds took) {
+  const auto find = [&](std::size_t n) -> served* {
+    for (std::size_t i = 0; i < n; ++i)
+      if (served_[i].status == status && served_[i].route == route)
+        return &served_[i];
+    return nullptr;
+  };
+  auto* row = find(served_count_.load(std::memory_order_acquire));
+  if (row == nullptr) {
+    std::lock_guard lock(new_route_);
+    const auto n = served_count_.load(std::memory_order_relaxed);
+    row = find(n);
+    if (row == nullptr && n < served_max) {
+      row = &served_[n];
+      row->route = n + 1 == served_max ? "other" : route;
+      row->status = n + 1 == served_max ? 0 : status;
+      served_count_.store(n + 1, std::memory_order_release);
+    } else if (row == nullptr) {
+      row = &served_[served_max - 1];
+    }
+  }
+  row->took.add(ns(took));
+}
+
+std::array<metrics::gauge_ref, 9> metrics::gauges() const {
+  return {{{"raft.term", &term_},
+           {"raft.is_leader", &leader_},
+           {"raft.last_index", &last_index_},
+           {"raft.commit_index", &commit_index_},
+           {"raft.applied_index", &applied_index_},
+           {"raft.connected_peers", &peers_},
+           {"state.keys", &keys_},
+           {"watch.parked_queries", &parked_},
+           {"http.connections", &connections_}}};
+}
+
+std::array<metrics::gauge_ref, 4> metrics::counters() const {
+  return {{{"raft.state.leader", &leader_changes_}, // Consul's name for "became leader"
+           {"raft.dropped_frames", &dropped_frames_},
+           {"raft.refused_writes", &refused_},
+           {"http.refused_connections", &refused_connections_}}};
+}
+
+std::vector<metrics::sample> metrics::samples_now() const {
+  std::vector<sample> out;
+  out.push_back({"raft.fsync", "{}", fsync_.look(), {}, 1 / ns_per_ms});
+  out.push_back({"raft.batch_entries", "{}", batch_.look(), {}, 1});
+  out.push_back({"checkpoint.write", "{}", checkpoint_.look(), {}, 1 / ns_per_ms});
+  const auto n = served_count_.load(std::memory_order_acquire);
+  for (std::size_t i = 0; i < n; ++i) {
+    const auto& s = served_[i];
+    out.push_back({"http.request",
+                   "{\"code\":\"" + std::to_string(s.status) + "\",\"route\":\"" + std::string(s.route) + "\"}",
+                   s.took.look(),
+                   {},
+                   1 / ns_per_ms});
+  }
+  return out;
+}
+
+metrics::closed_interval metrics::measure(std::int64_t began, std::int64_t now, const closed_interval& before) const {
+  closed_interval c;
+  c.began = began;
+  c.ended = now;
+  c.samples = samples_now();
+  // Rows are only ever added at the end, so the same place is the same series.
+  for (std::size_t i = 0; i < c.samples.size(); ++i) {
+    auto& s = c.samples[i];
+    s.in_interval = s.at_end;
+    if (i < before.samples.size()) {
+      const auto& b = before.samples[i].at_end;
+      s.in_interval.count -= b.count;
+      s.in_interval.sum -= b.sum;
+      s.in_interval.squares -= b.squares;
+    }
+  }
+  const auto list = counters();
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    const auto v = list[i].value->load(std::memory_order_relaxed);
+    c.counters.push_back({list[i].name, v, i < before.counters.size() ? v - before.counters[i].at_end : v});
+  }
+  return c;
+}
+
+void metrics::close_interval(std::int64_t now) {
+  std::lock_guard lock(interval_mutex_);
+  if (open_since_ == 0)
+    open_since_ = now;
+  if (now - open_since_ < interval)
+    return;
+  closed_ = measure(open_since_, now, closed_);
+  open_since_ = now;
+  for (auto* d : {&fsync_, &batch_, &checkpoint_})
+    d->take_totals();
+  const auto n = served_count_.load(std::memory_order_acquire);
+  for (std::size_t i = 0; i < n; ++i)
+    served_[i].took.take_totals();
+}
+
+std::string metrics::json(std::string_view prefix, std::int64_t now) const {
+  closed_interval c;
+  {
+    std::lock_guard lock(interval_mutex_);
+    c = closed_.samples.empty() ? measure(open_since_ == 0 ? now : open_since_, now, {}) : closed_;
+  }
+  const std::time_t began = c.began - c.began % interval;
+  std::tm utc{};
+  gmtime_r(&began, &utc);
+  char stamp[40];
+  std::strftime(stamp, sizeof stamp, "%Y-%m-%d %H:%M:%S +0000 UTC", &utc);
+  const double seconds = static_cast<double>(std::max<std::int64_t>(1, c.ended - c.began));
+
+  std::string out = "{\"Timestamp\":\"";
+  out += stamp;
+  out += "\",\"Gauges\":[";
+  bool first = true;
+  for (const auto& g : gauges()) {
+    out += first ? "{\"Name\":\"" : ",{\"Name\":\"";
+    first = false;
+    out += json_name(prefix, g.name) + "\",\"Value\":";
+    append(out, g.value->load(std::memory_order_relaxed));
+    out += ",\"Labels\":{}}";
+  }
+  out += "],\"Points\":[],\"Counters\":[";
+  first = true;
+  const auto series = [&](const std::string& name, const std::string& labels, std::uint64_t count, double sum,
+                          double squares, double least, double most) {
+    const double n = static_cast<double>(count);
+    const double mean = sum / n;
+    const double variance = count < 2 ? 0 : std::max(0.0, (squares - sum * mean) / (n - 1));
+    out += first ? "{\"Name\":\"" : ",{\"Name\":\"";
+    first = false;
+    out += json_name(prefix, name) + "\",\"Count\":";
+    append(out, count);
+    const std::pair<const char*, double> members[] = {{"Rate", sum / seconds}, {"Sum", sum},
+                                                      {"Min", least},          {"Max", most},
+                                                      {"Mean", mean},          {"Stddev", std::sqrt(variance)}};
+    for (const auto& [key, value] : members) {
+      out += std::string(",\"") + key + "\":";
+      append(out, value);
+    }
+    out += ",\"Labels\":" + labels + "}";
+  };
+  for (const auto& counter : c.counters)
+    if (counter.in_interval > 0)
+      series(counter.name, "{}", counter.in_interval, static_cast<double>(counter.in_interval),
+             static_cast<double>(counter.in_interval), 1, 1);
+  out += "],\"Samples\":[";
+  first = true;
+  for (const auto& s : c.samples)
+    if (s.in_interval.count > 0)
+      series(s.name, s.labels, s.in_interval.count, static_cast<double>(s.in_interval.sum) * s.scale,
+             s.in_interval.squares * s.scale * s.scale, static_cast<double>(s.in_interval.least) * s.scale,
+             static_cast<double>(s.in_interval.most) * s.scale);
+  out += "]}";
+  return out;
+}
+
+std::string metrics::prometheus(std::string_view prefix) const {
+  std::string out;
+  for (const auto& g : gauges()) {
+    const auto name = prometheus_name(prefix, g.name);
+    append_header(out, name, "gauge");
+    out += name + " ";
+    append(out, g.value->load(std::memory_order_relaxed));
+    out += '\n';
+  }
+  for (const auto& c : counters()) {
+    const auto name = prometheus_name(prefix, c.name);
+    append_header(out, name, "counter");
+    out += name + " ";
+    append(out, c.value->load(std::memory_order_relaxed));
+    out += '\n';
+  }
+  constexpr double seconds_per_ns = 1e-9;
+  const std::tuple<const char*, const distribution*, double> plain[] = {
+      {"raft.fsync_seconds", &fsync_, seconds_per_ns},
+      {"raft.batch_entries", &batch_, 1},
+      {"checkpoint.write_seconds", &checkpoint_, seconds_per_ns}};
+  for (const auto& [series, values, unit] : plain) {
+    const auto name = prometheus_name(prefix, series);
+    append_header(out, name, "histogram");
+    append_histogram(out, name, "", values->look(), unit);
+  }
+  const auto name = prometheus_name(prefix, "http.request_seconds");
+  const auto n = served_count_.load(std::memory_order_acquire);
+  if (n > 0)
+    append_header(out, name, "histogram");
+  for (std::size_t i = 0; i < n; ++i)
+    append_histogram(
+        out, name, "code=\"" + std::to_string(served_[i].status) + "\",route=\"" + std::string(served_[i].route) + "\"",
+        served_[i].took.look(), seconds_per_ns);
+  return out;
+}
+
+} // namespace belay::actors

@@ -1,0 +1,326 @@
+#include "protocol/archive/snapshot_archive.hpp"
+
+#include "protocol/golang/base64.hpp"
+#include "protocol/golang/json_output.hpp"
+
+#include <zlib.h>
+
+#include <algorithm>
+#include <cstring>
+
+namespace belay::archive {
+
+namespace {
+
+constexpr std::size_t tar_block = 512;
+constexpr int gzip_window = 15 + 16; // zlib: +16 asks for the gzip wrapper
+constexpr std::size_t zlib_piece = 64u << 10;
+constexpr std::string_view meta_name = "meta.json", state_name = "state.bin", sums_name = "SHA256SUMS";
+constexpr std::size_t sums_bytes_max = 4096;
+
+/// Value of "Peers": a msgpack list of the servers' addresses, which is what older versions of Consul's tools expect.
+std::string msgpack_list(const std::vector<archive_meta::server>& servers) {
+  std::string out;
+  const auto big_endian = [&](std::size_t n) { out += static_cast<char>(n >> 8), out += static_cast<char>(n); };
+  if (servers.size() < 16)
+    out += static_cast<char>(0x90 | servers.size());
+  else
+    out += '\xdc', big_endian(servers.size());
+  for (const auto& s : servers) {
+    if (s.address.size() < 32)
+      out += static_cast<char>(0xa0 | s.address.size());
+    else
+      out += '\xda', big_endian(s.address.size());
+    out += s.address;
+  }
+  return out;
+}
+
+std::string meta_json(const archive_meta& m) {
+  std::string out = "{\"Version\":1,\"ID\":\"" + to_string(m.term) + "-" + to_string(m.index) + "-" +
+                    std::to_string(m.time_ms) + "\",\"Index\":" + to_string(m.index) +
+                    ",\"Term\":" + to_string(m.term) + ",\"Peers\":\"";
+  golang::append_base64(out, msgpack_list(m.servers));
+  out += "\",\"Configuration\":{\"Servers\":[";
+  bool first = true;
+  for (const auto& s : m.servers) {
+    out += first ? "{\"Suffrage\":" : ",{\"Suffrage\":";
+    first = false;
+    out += s.voter ? "0,\"ID\":" : "1,\"ID\":";
+    golang::append_json_string(out, s.id);
+    out += ",\"Address\":";
+    golang::append_json_string(out, s.address);
+    out += '}';
+  }
+  return out + "]},\"ConfigurationIndex\":1,\"Size\":" + std::to_string(m.state_bytes) + "}\n";
+}
+
+/// A number field of a tar header: octal digits and a zero byte, or, where they are too few, base 256.
+void put_number(char* field, std::size_t size, std::uint64_t value) {
+  const auto digits = size - 1;
+  if (digits * 3 < 64 && value >> (digits * 3) != 0) {
+    for (std::size_t i = size; i-- > 1; value >>= 8)
+      field[i] = static_cast<char>(value);
+    field[0] = '\x80';
+    return;
+  }
+  field[digits] = '\0';
+  for (std::size_t i = digits; i-- > 0; value >>= 3)
+    field[i] = static_cast<char>('0' + (value & 7));
+}
+
+std::optional<std::uint64_t> get_number(std::string_view field) {
+  std::uint64_t v = 0;
+  if ((field[0] & 0x80) != 0) {
+    for (std::size_t i = 1; i < field.size(); ++i) {
+      if (v >> 56 != 0)
+        return std::nullopt;
+      v = v << 8 | static_cast<unsigned char>(field[i]);
+    }
+    return v;
+  }
+  for (const char c : field) {
+    if (c == '\0' || c == ' ')
+      continue;
+    if (c < '0' || c > '7')
+      return std::nullopt;
+    v = v * 8 + static_cast<std::uint64_t>(c - '0');
+  }
+  return v;
+}
+
+// The fields of a ustar header that are looked at.
+struct span {
+  std::size_t at, size;
+};
+constexpr span name_field{0, 100}, mode_field{100, 8}, uid_field{108, 8}, gid_field{116, 8}, size_field{124, 12},
+    time_field{136, 12}, sum_field{148, 8}, type_field{156, 1}, magic_field{257, 8};
+
+std::uint64_t header_sum(std::string_view header) {
+  std::uint64_t sum = 0;
+  for (std::size_t i = 0; i < tar_block; ++i)
+    sum += i >= sum_field.at && i < sum_field.at + sum_field.size ? ' ' : static_cast<unsigned char>(header[i]);
+  return sum;
+}
+
+std::string sum_line(std::string_view sum, std::string_view name) {
+  return std::string(sum) + "  " + std::string(name) + "\n";
+}
+
+std::uint64_t padding_of(std::uint64_t bytes) {
+  return (tar_block - bytes % tar_block) % tar_block;
+}
+
+constexpr auto unpack_failed = "failed to decompress snapshot: ";
+constexpr auto read_failed = "failed to read snapshot file: ";
+
+} // namespace
+
+// ---- writing
+
+struct archive_writer::compressor {
+  z_stream z{};
+  bool ok = false;
+  // As for other answers: level 1 costs a third of level 6 and is nearly as small.
+  compressor() { ok = deflateInit2(&z, 1, Z_DEFLATED, gzip_window, 8, Z_DEFAULT_STRATEGY) == Z_OK; }
+  ~compressor() {
+    if (ok)
+      deflateEnd(&z);
+  }
+};
+
+archive_writer::archive_writer(archive_meta meta) : meta_(std::move(meta)), gzip_(std::make_unique<compressor>()) {}
+archive_writer::~archive_writer() = default;
+
+void archive_writer::pack(std::string_view bytes, bool last, std::string& out) {
+  if (!gzip_->ok) // no memory: an archive without an end, which nobody takes for a whole one
+    return;
+  auto& z = gzip_->z;
+  z.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data()));
+  z.avail_in = static_cast<uInt>(bytes.size());
+  do {
+    const auto before = out.size();
+    out.resize(before + zlib_piece);
+    z.next_out = reinterpret_cast<Bytef*>(out.data() + before);
+    z.avail_out = zlib_piece;
+    deflate(&z, last ? Z_FINISH : Z_NO_FLUSH);
+    out.resize(out.size() - z.avail_out);
+  } while (z.avail_out == 0);
+}
+
+void archive_writer::file_head(std::string_view name, std::uint64_t bytes, std::string& out) {
+  std::string h(tar_block, '\0');
+  name.copy(h.data(), name.size());
+  put_number(&h[mode_field.at], mode_field.size, 0600);
+  put_number(&h[uid_field.at], uid_field.size, 0);
+  put_number(&h[gid_field.at], gid_field.size, 0);
+  put_number(&h[size_field.at], size_field.size, bytes);
+  put_number(&h[time_field.at], time_field.size, meta_.time_ms / 1000);
+  h[type_field.at] = '0';
+  constexpr char magic[] = "ustar\00000";
+  std::memcpy(&h[magic_field.at], magic, magic_field.size);
+  put_number(&h[sum_field.at], sum_field.size - 1, header_sum(h));
+  h[sum_field.at + sum_field.size - 1] = ' ';
+  pack(h, false, out);
+}
+
+void archive_writer::pad(std::uint64_t bytes, std::string& out) {
+  pack(std::string(padding_of(bytes), '\0'), false, out);
+}
+
+void archive_writer::begin(std::string& out) {
+  const auto meta = meta_json(meta_);
+  meta_sum_ = sha256().add(meta).hex();
+  file_head(meta_name, meta.size(), out);
+  pack(meta, false, out);
+  pad(meta.size(), out);
+  file_head(state_name, meta_.state_bytes, out);
+}
+
+void archive_writer::add(std::string_view state, std::string& out) {
+  state_sum_.add(state);
+  pack(state, false, out);
+}
+
+void archive_writer::finish(std::string& out) {
+  pad(meta_.state_bytes, out);
+  const auto sums = sum_line(meta_sum_, meta_name) + sum_line(state_sum_.hex(), state_name);
+  file_head(sums_name, sums.size(), out);
+  pack(sums, false, out);
+  pad(sums.size(), out);
+  pack(std::string(2 * tar_block, '\0'), true, out);
+}
+
+// ---- reading
+
+struct archive_reader::decompressor {
+  z_stream z{};
+  bool ok = false;
+  bool any = false;   ///< input was seen
+  bool ended = false; ///< the gzip stream is complete
+  decompressor() { ok = inflateInit2(&z, gzip_window) == Z_OK; }
+  ~decompressor() {
+    if (ok)
+      inflateEnd(&z);
+  }
+};
+
+archive_reader::archive_reader() : gzip_(std::make_unique<decompressor>()) {}
+archive_reader::~archive_reader() = default;
+
+std::optional<std::string> archive_reader::take(std::string_view& bytes, std::string& state,
+                                                std::size_t state_bytes_max) {
+  auto& g = *gzip_;
+  if (!g.ok)
+    return std::string(unpack_failed) + "out of memory";
+  std::string piece(zlib_piece, '\0');
+  bool more_inside = true; // zlib may hold output for input it has taken already
+  while (state.size() < state_bytes_max && (!bytes.empty() || more_inside)) {
+    if (g.ended) {
+      if (bytes.empty())
+        return std::nullopt;
+      return std::string(unpack_failed) + "gzip: invalid header"; // something behind the end
+    }
+    g.any = g.any || !bytes.empty();
+    g.z.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data()));
+    g.z.avail_in = static_cast<uInt>(std::min<std::size_t>(bytes.size(), 1u << 20));
+    const auto given = g.z.avail_in;
+    g.z.next_out = reinterpret_cast<Bytef*>(piece.data());
+    g.z.avail_out = zlib_piece;
+    const int rc = inflate(&g.z, Z_NO_FLUSH);
+    bytes.remove_prefix(given - g.z.avail_in);
+    if (rc != Z_OK && rc != Z_STREAM_END && rc != Z_BUF_ERROR)
+      return std::string(unpack_failed) + (g.z.total_out == 0 ? "gzip: invalid header" : "flate: corrupt input");
+    g.ended = rc == Z_STREAM_END;
+    more_inside = g.z.avail_out == 0;
+    if (auto why = untar(std::string_view(piece).substr(0, zlib_piece - g.z.avail_out), state))
+      return why;
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string> archive_reader::next_file() {
+  if (head_.find_first_not_of('\0') == std::string::npos) {
+    ended_ = true;
+    return std::nullopt;
+  }
+  const auto field = [this](span f) { return std::string_view(head_).substr(f.at, f.size); };
+  const auto sum = get_number(field(sum_field)), size = get_number(field(size_field));
+  if (!sum || *sum != header_sum(head_) || !size)
+    return std::string(read_failed) + "failed reading snapshot: archive/tar: invalid tar header";
+  file f;
+  f.name = std::string(field(name_field).substr(0, field(name_field).find('\0')));
+  f.left = *size;
+  f.padding = padding_of(*size);
+  const bool regular = field(type_field)[0] == '0' || field(type_field)[0] == '\0';
+  const bool again = (f.name == meta_name && meta_sum_) || (f.name == state_name && state_sum_) ||
+                     (f.name == sums_name && !sums_text_.empty());
+  if (f.name == meta_name)
+    meta_sum_.emplace();
+  else if (f.name == state_name)
+    state_sum_.emplace();
+  if (!regular || again || (f.name != meta_name && f.name != state_name && f.name != sums_name) ||
+      (f.name == sums_name && f.left > sums_bytes_max))
+    return std::string(read_failed) + "unexpected file \"" + f.name + "\" in snapshot";
+  file_ = std::move(f);
+  return std::nullopt;
+}
+
+std::optional<std::string> archive_reader::untar(std::string_view bytes, std::string& state) {
+  while (!bytes.empty() && !ended_) {
+    if (!file_) {
+      const auto n = std::min(bytes.size(), tar_block - head_.size());
+      head_.append(bytes.substr(0, n));
+      bytes.remove_prefix(n);
+      if (head_.size() < tar_block)
+        return std::nullopt;
+      auto why = next_file();
+      head_.clear();
+      if (why)
+        return why;
+      continue;
+    }
+    const auto part = bytes.substr(0, static_cast<std::size_t>(std::min<std::uint64_t>(bytes.size(), file_->left)));
+    bytes.remove_prefix(part.size());
+    file_->left -= part.size();
+    if (file_->name == meta_name) {
+      meta_sum_->add(part);
+    } else if (file_->name == state_name) {
+      state_sum_->add(part);
+      state.append(part);
+    } else {
+      sums_text_.append(part);
+    }
+    if (file_->left != 0)
+      return std::nullopt;
+    const auto skipped = static_cast<std::size_t>(std::min<std::uint64_t>(bytes.size(), file_->padding));
+    bytes.remove_prefix(skipped);
+    file_->padding -= skipped;
+    if (file_->padding == 0)
+      file_.reset();
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string> archive_reader::finish() {
+  if (!gzip_->any)
+    return std::string(unpack_failed) + "EOF";
+  if (gzip_->z.total_out == 0 && !gzip_->ended)
+    return std::string(unpack_failed) + "unexpected EOF";
+  if (!gzip_->ended || file_ || !head_.empty())
+    return std::string(read_failed) + "failed to read snapshot hashes: unexpected EOF";
+  const auto check = [this](std::string_view name, std::optional<sha256>& sum) -> std::optional<std::string> {
+    if (!sum)
+      return std::string(read_failed) + "failed checking integrity of snapshot: list missing hash for \"" +
+             std::string(name) + "\"";
+    if (sums_text_.find(sum_line(sum->hex(), name)) == std::string::npos)
+      return std::string(read_failed) + "failed checking integrity of snapshot: hash check failed for \"" +
+             std::string(name) + "\"";
+    return std::nullopt;
+  };
+  if (auto why = check(meta_name, meta_sum_))
+    return why;
+  return check(state_name, state_sum_);
+}
+
+} // namespace belay::archive

@@ -1,0 +1,83 @@
+#pragma once
+// The archive of /v1/snapshot: a gzipped tar of meta.json, state.bin and SHA256SUMS, as Consul's (contract 11). What
+// state.bin holds is ours alone. Both directions work on pieces of any size.
+
+#include "protocol/base/ids.hpp"
+#include "protocol/archive/sha256.hpp"
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace belay::archive {
+
+/// What meta.json says.
+struct archive_meta {
+  struct server {
+    std::string id, address;
+    bool voter = true;
+  };
+  log_index index;
+  term_id term;
+  std::uint64_t time_ms = 0; ///< since 1970; part of the ID, and the time of the files
+  std::vector<server> servers;
+  std::uint64_t state_bytes = 0;
+};
+
+class archive_writer {
+public:
+  explicit archive_writer(archive_meta meta);
+  ~archive_writer();
+
+  /// Appends to `out` what the archive has before state.bin.
+  void begin(std::string& out);
+  /// The next bytes of state.bin; all together they are meta.state_bytes.
+  void add(std::string_view state, std::string& out);
+  void finish(std::string& out);
+
+private:
+  void file_head(std::string_view name, std::uint64_t bytes, std::string& out);
+  void pad(std::uint64_t bytes, std::string& out);
+  void pack(std::string_view bytes, bool last, std::string& out);
+
+  struct compressor;
+  archive_meta meta_;
+  std::unique_ptr<compressor> gzip_;
+  std::string meta_sum_;
+  sha256 state_sum_;
+};
+
+/// Errors are Consul's texts where it has one for the case.
+class archive_reader {
+public:
+  archive_reader();
+  ~archive_reader();
+
+  /// Takes some of `bytes` and removes it from there; appends what it has of state.bin to `state`, and stops when that
+  /// has `state_bytes_max` or little more. @returns what is wrong with the archive; nullopt: nothing so far.
+  std::optional<std::string> take(std::string_view& bytes, std::string& state, std::size_t state_bytes_max);
+  /// There is no more. @returns what is wrong, as when it ended too early or a checksum differs.
+  std::optional<std::string> finish();
+
+private:
+  struct decompressor;
+  struct file {
+    std::string name;
+    std::uint64_t left = 0, padding = 0;
+  };
+  std::optional<std::string> untar(std::string_view bytes, std::string& state);
+  std::optional<std::string> next_file();
+
+  std::unique_ptr<decompressor> gzip_;
+  std::string head_; ///< of the next file in the tar
+  std::optional<file> file_;
+  bool ended_ = false; ///< the tar says so
+  std::string sums_text_;
+  std::optional<sha256> meta_sum_, state_sum_;
+};
+
+} // namespace belay::archive

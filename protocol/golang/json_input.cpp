@@ -1,0 +1,185 @@
+#include "protocol/golang/json_input.hpp"
+
+#include "protocol/golang/duration.hpp"
+#include "protocol/golang/syntax.hpp"
+
+#include <boost/json/array.hpp>
+#include <boost/json/serialize.hpp>
+#include <boost/json/stream_parser.hpp>
+#include <boost/json/string.hpp>
+
+#include <cmath>
+#include <limits>
+
+namespace belay::golang {
+
+namespace {
+
+// Deep enough for every registration; a nest of brackets from the network must not exhaust the stack of those that walk
+// over the value.
+constexpr std::size_t depth_max = 64;
+
+std::string_view view(const boost::json::string& s) {
+  return {s.data(), s.size()};
+}
+
+bool is_space(char c) {
+  return c == ' ' || c == '\t' || c == '\n' || c == '\r';
+}
+
+std::string kind_name(const boost::json::value& v) {
+  switch (v.kind()) {
+  case boost::json::kind::null:
+    return "null";
+  case boost::json::kind::bool_:
+    return "bool";
+  case boost::json::kind::string:
+    return "string";
+  case boost::json::kind::array:
+    return "array";
+  case boost::json::kind::object:
+    return "object";
+  default:
+    return "number";
+  }
+}
+
+/// Numbers beyond this were never meant as nanoseconds or ports; casting them would be undefined.
+std::optional<std::int64_t> whole(double d) {
+  constexpr double bound = 9223372036854774784.0; // largest double below 2^63
+  if (!(d >= -bound && d <= bound))
+    return std::nullopt;
+  return static_cast<std::int64_t>(d);
+}
+
+} // namespace
+
+result<boost::json::value> read_json(std::string_view text) {
+  while (!text.empty() && is_space(text.front()))
+    text.remove_prefix(1);
+  if (text.empty())
+    return failure{"EOF"};
+  boost::json::parse_options options;
+  options.max_depth = depth_max;
+  options.allow_invalid_utf8 = true;
+  boost::json::stream_parser parser({}, options);
+  boost::json::error_code wrong;
+  const auto used = parser.write_some(text.data(), text.size(), wrong);
+  if (!wrong && !parser.done())
+    parser.finish(wrong); // a number at the very end, or a text that stops too early
+  if (!wrong)
+    return parser.release();
+  if (wrong == boost::json::error::too_deep)
+    return failure{"exceeded max depth"};
+  if (used >= text.size() || wrong == boost::json::error::incomplete)
+    return failure{"unexpected EOF"};
+  const char c = text[used];
+  return failure{"invalid character '" + std::string(1, c) + "' " +
+                 (used == 0 ? "looking for beginning of value" : "in JSON at byte " + std::to_string(used + 1))};
+}
+
+std::string json_decoder::folded_name(boost::json::string_view name) {
+  return lower_case({name.data(), name.size()});
+}
+
+void json_decoder::unknown(std::string_view name) {
+  fail("json: unknown field " + quoted(name));
+}
+
+void json_decoder::wrong_type(const boost::json::value& v, std::string_view what) {
+  fail("json: cannot unmarshal " + kind_name(v) + " into Go " + std::string(what));
+}
+
+void json_decoder::wrong_field(const boost::json::value& v, json_field at, std::string_view type) {
+  auto shown = kind_name(v);
+  // Go shows a number if the type is a number, too, but cannot hold this one.
+  if (v.is_number() && (type == "int" || type == "uint64"))
+    shown += " " + boost::json::serialize(v);
+  fail("json: cannot unmarshal " + shown + " into Go struct field " + std::string(at.owner) + "." +
+       std::string(at.name) + " of type " + std::string(type));
+}
+
+void json_decoder::text(const boost::json::value& v, json_field at, std::string& out) {
+  if (const auto* s = v.if_string())
+    out = view(*s);
+  else if (!v.is_null())
+    wrong_field(v, at, "string");
+}
+
+void json_decoder::boolean(const boost::json::value& v, json_field at, bool& out) {
+  if (const auto* b = v.if_bool())
+    out = *b;
+  else if (!v.is_null())
+    wrong_field(v, at, "bool");
+}
+
+void json_decoder::integer(const boost::json::value& v, json_field at, std::int64_t& out) {
+  if (const auto* i = v.if_int64())
+    out = *i;
+  else if (!v.is_null())
+    wrong_field(v, at, "int");
+}
+
+void json_decoder::unsigned_integer(const boost::json::value& v, json_field at, std::uint64_t& out) {
+  if (const auto* u = v.if_uint64())
+    out = *u;
+  else if (const auto* i = v.if_int64(); i && *i >= 0)
+    out = static_cast<std::uint64_t>(*i);
+  else if (!v.is_null())
+    wrong_field(v, at, "uint64");
+}
+
+void json_decoder::index(const boost::json::value& v, json_field at, log_index& out) {
+  unsigned_integer(v, at, out.value);
+}
+
+void json_decoder::texts(const boost::json::value& v, json_field at, std::optional<std::vector<std::string>>& out) {
+  if (v.is_null()) {
+    out.reset();
+    return;
+  }
+  const auto* list = v.if_array();
+  if (!list) {
+    wrong_field(v, at, "[]string");
+    return;
+  }
+  out.emplace();
+  for (const auto& each : *list)
+    text(each, at, out->emplace_back());
+}
+
+void json_decoder::map(const boost::json::value& v, json_field at, std::optional<std::map<std::string, std::string>>& out) {
+  if (v.is_null()) {
+    out.reset();
+    return;
+  }
+  const auto* object = v.if_object();
+  if (!object) {
+    wrong_field(v, at, "map[string]string");
+    return;
+  }
+  out.emplace();
+  for (const auto& m : *object)
+    text(m.value(), at, (*out)[std::string(m.key().data(), m.key().size())]);
+}
+
+void json_decoder::duration_ns(const boost::json::value& v, json_field at, std::int64_t& out) {
+  if (const auto* s = v.if_string()) {
+    if (s->empty())
+      return;
+    if (const auto d = parse_duration(view(*s)))
+      out = d->count();
+    else
+      fail(duration_complaint(view(*s)));
+  } else if (const auto* i = v.if_int64()) {
+    out = *i;
+  } else if (const auto* d = v.if_double()) {
+    if (const auto ns = whole(*d))
+      out = *ns;
+    else
+      wrong_field(v, at, "time.Duration");
+  } else if (!v.is_null())
+    wrong_field(v, at, "time.Duration");
+}
+
+} // namespace belay::golang

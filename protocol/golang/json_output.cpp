@@ -1,0 +1,182 @@
+#include "protocol/golang/json_output.hpp"
+
+#include "protocol/golang/syntax.hpp"
+
+#include <boost/json/array.hpp>
+#include <boost/json/object.hpp>
+#include <boost/json/serialize.hpp>
+#include <boost/json/string.hpp>
+
+#include <array>
+
+namespace belay::golang {
+
+namespace {
+
+/// Bytes that stand for themselves inside a string.
+constexpr std::array<bool, 256> plain_bytes = [] {
+  std::array<bool, 256> plain{};
+  for (std::size_t b = 0x20; b < 0x80; ++b)
+    plain[b] = b != '"' && b != '\\' && b != '<' && b != '>' && b != '&';
+  return plain;
+}();
+
+void append_unicode_escape(std::string& out, std::uint32_t c) {
+  constexpr char hex[] = "0123456789abcdef";
+  out += "\\u";
+  for (int shift = 12; shift >= 0; shift -= 4)
+    out += hex[(c >> shift) & 15];
+}
+
+/// One character that may need an escape. @returns the bytes it took.
+std::size_t append_character(std::string& out, std::string_view text) {
+  std::uint32_t c = 0;
+  const auto length = utf8_character(text, c);
+  if (length == 0) {
+    out += "\\ufffd";
+    return 1;
+  }
+  if (c == '"' || c == '\\')
+    (out += '\\') += static_cast<char>(c);
+  else if (c == '\n')
+    out += "\\n";
+  else if (c == '\r')
+    out += "\\r";
+  else if (c == '\t')
+    out += "\\t";
+  else if (c < 0x20 || c == '<' || c == '>' || c == '&' || c == 0x2028 || c == 0x2029)
+    append_unicode_escape(out, c);
+  else
+    out.append(text.substr(0, length));
+  return length;
+}
+
+
+} // namespace
+
+void append_json_string(std::string& out, std::string_view text) {
+  out += '"';
+  for (std::size_t i = 0; i < text.size();) {
+    auto end = i;
+    while (end < text.size() && plain_bytes[static_cast<unsigned char>(text[end])])
+      ++end;
+    out.append(text.substr(i, end - i));
+    i = end;
+    if (i < text.size())
+      i += append_character(out, text.substr(i));
+  }
+  out += '"';
+}
+
+std::string prettify_json(std::string_view compact) {
+  std::string out;
+  out.reserve(compact.size() * 2);
+  std::size_t depth = 0;
+  const auto new_line = [&] {
+    out += '\n';
+    out.append(depth * 4, ' ');
+  };
+  for (std::size_t i = 0; i < compact.size(); ++i) {
+    const char c = compact[i];
+    switch (c) {
+    case '"': {
+      auto end = i + 1;
+      while (end < compact.size() && compact[end] != '"')
+        end += compact[end] == '\\' ? 2 : 1;
+      out.append(compact.substr(i, end + 1 - i));
+      i = end;
+      break;
+    }
+    case '{':
+    case '[':
+      out += c;
+      if (i + 1 < compact.size() && (compact[i + 1] == '}' || compact[i + 1] == ']')) {
+        out += compact[++i];
+        break;
+      }
+      ++depth;
+      new_line();
+      break;
+    case '}':
+    case ']':
+      depth -= depth > 0 ? 1 : 0;
+      new_line();
+      out += c;
+      break;
+    case ',':
+      out += c;
+      new_line();
+      break;
+    case ':':
+      out += ": ";
+      break;
+    default:
+      out += c;
+    }
+  }
+  return out += '\n';
+}
+
+void append_json_strings(std::string& out, const std::vector<std::string>& list) {
+  out += '[';
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    if (i != 0)
+      out += ',';
+    append_json_string(out, list[i]);
+  }
+  out += ']';
+}
+
+void append_json_strings(std::string& out, const std::optional<std::vector<std::string>>& list) {
+  if (list)
+    append_json_strings(out, *list);
+  else
+    out += "null";
+}
+
+void append_json_map(std::string& out, const std::optional<std::map<std::string, std::string>>& map) {
+  if (!map) {
+    out += "null";
+    return;
+  }
+  out += '{';
+  bool first = true;
+  for (const auto& [name, value] : *map) {
+    if (!first)
+      out += ',';
+    first = false;
+    append_json_string(out, name);
+    out += ':';
+    append_json_string(out, value);
+  }
+  out += '}';
+}
+
+void append_json_value(std::string& out, const boost::json::value& value) {
+  if (const auto* text = value.if_string()) {
+    append_json_string(out, {text->data(), text->size()});
+  } else if (const auto* list = value.if_array()) {
+    out += '[';
+    for (std::size_t i = 0; i < list->size(); ++i) {
+      if (i != 0)
+        out += ',';
+      append_json_value(out, (*list)[i]);
+    }
+    out += ']';
+  } else if (const auto* object = value.if_object()) {
+    out += '{';
+    bool first = true;
+    for (const auto& member : *object) {
+      if (!first)
+        out += ',';
+      first = false;
+      append_json_string(out, {member.key().data(), member.key().size()});
+      out += ':';
+      append_json_value(out, member.value());
+    }
+    out += '}';
+  } else
+    out += boost::json::serialize(value);
+}
+
+} // namespace belay::golang

@@ -1,0 +1,41 @@
+#pragma once
+// JSON text as Go's encoder writes it (contract 01 section 8), appended to a string.
+
+#include "protocol/base/ids.hpp"
+
+#include <boost/json/value.hpp>
+
+#include <charconv>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace belay::golang {
+
+/// Writes text as a JSON string with Consul's escapes (contract 01 section 8).
+void append_json_string(std::string& out, std::string_view text);
+template <class Int>
+void append_number(std::string& out, Int value) {
+  char digits[24];
+  const auto end = std::to_chars(digits, digits + sizeof digits, value).ptr;
+  out.append(digits, static_cast<std::size_t>(end - digits));
+}
+inline void append_number(std::string& out, log_index value) {
+  append_number(out, value.value);
+}
+inline void append_bool(std::string& out, bool value) {
+  out += value ? "true" : "false";
+}
+void append_json_strings(std::string& out, const std::vector<std::string>& list);
+/// null if there is none.
+void append_json_strings(std::string& out, const std::optional<std::vector<std::string>>& list);
+/// null if there is none.
+void append_json_map(std::string& out, const std::optional<std::map<std::string, std::string>>& map);
+/// What a client gave, to be echoed.
+void append_json_value(std::string& out, const boost::json::value& value);
+/// Four-space indentation and a final newline, as ?pretty asks.
+std::string prettify_json(std::string_view compact);
+
+} // namespace belay::golang

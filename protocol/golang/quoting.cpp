@@ -1,0 +1,88 @@
+#include "protocol/golang/quoting.hpp"
+
+namespace belay::golang {
+
+namespace {
+
+void append_hex(std::string& out, std::uint32_t value, int digits) {
+  constexpr char hex[] = "0123456789abcdef";
+  for (int shift = 4 * (digits - 1); shift >= 0; shift -= 4)
+    out += hex[(value >> shift) & 15];
+}
+
+} // namespace
+
+std::string quoted(std::string_view text) {
+  std::string out = "\"";
+  while (!text.empty()) {
+    const char c = text.front();
+    std::uint32_t code_point = 0;
+    const auto length = utf8_character(text, code_point);
+    if (length == 0) {
+      out += "\\x";
+      append_hex(out, static_cast<unsigned char>(c), 2);
+      text.remove_prefix(1);
+      continue;
+    }
+    if (c == '"' || c == '\\')
+      (out += '\\') += c;
+    else if (c == '\n')
+      out += "\\n";
+    else if (c == '\r')
+      out += "\\r";
+    else if (c == '\t')
+      out += "\\t";
+    else if (code_point < 0x20 || code_point == 0x7F) {
+      out += "\\x";
+      append_hex(out, code_point, 2);
+    } else if (code_point >= 0x80 && code_point <= 0xA0) {
+      out += "\\u";
+      append_hex(out, code_point, 4);
+    } else
+      out.append(text.substr(0, length));
+    text.remove_prefix(length);
+  }
+  return out += '"';
+}
+
+std::size_t utf8_character(std::string_view text, std::uint32_t& code_point) {
+  const auto byte = [&](std::size_t i) { return static_cast<std::uint32_t>(static_cast<unsigned char>(text[i])); };
+  const auto first = byte(0);
+  if (first < 0x80) {
+    code_point = first;
+    return 1;
+  }
+  const std::size_t length = first >= 0xF0 ? 4 : first >= 0xE0 ? 3 : 2;
+  if (first < 0xC2 || first > 0xF4 || text.size() < length)
+    return 0;
+  std::uint32_t value = first & (0x7FU >> length);
+  for (std::size_t i = 1; i < length; ++i) {
+    if ((byte(i) & 0xC0) != 0x80)
+      return 0;
+    value = (value << 6) | (byte(i) & 0x3F);
+  }
+  // Too long a form, a surrogate, or beyond the last character (Unicode 15, table 3-7).
+  if ((length == 3 && value < 0x800) || (length == 4 && value < 0x10000) || value > 0x10FFFF ||
+      (value >= 0xD800 && value <= 0xDFFF))
+    return 0;
+  code_point = value;
+  return length;
+}
+
+void append_utf8(std::string& out, std::uint32_t code_point) {
+  const auto last_six = [&](int shift) { return static_cast<char>(0x80 | ((code_point >> shift) & 0x3F)); };
+  if (code_point < 0x80) {
+    out += static_cast<char>(code_point);
+  } else if (code_point < 0x800) {
+    out += static_cast<char>(0xC0 | (code_point >> 6));
+    out += last_six(0);
+  } else if (code_point < 0x10000) {
+    out += static_cast<char>(0xE0 | (code_point >> 12));
+    (out += last_six(6)) += last_six(0);
+  } else {
+    out += static_cast<char>(0xF0 | (code_point >> 18));
+    ((out += last_six(12)) += last_six(6)) += last_six(0);
+  }
+}
+
+} // namespace belay::golang

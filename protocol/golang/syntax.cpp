@@ -1,0 +1,80 @@
+#include "protocol/golang/syntax.hpp"
+
+#include <limits>
+
+namespace belay::golang {
+
+namespace {
+
+enum class number_error { none, syntax, range };
+
+/// Go looks at one digit after the other: a number that is too large stays so, whatever follows.
+number_error scan(std::string_view text, std::uint64_t& value) {
+  constexpr auto largest = std::numeric_limits<std::uint64_t>::max();
+  value = 0;
+  if (text.empty())
+    return number_error::syntax;
+  for (const char c : text) {
+    if (c < '0' || c > '9')
+      return number_error::syntax;
+    const auto digit = static_cast<std::uint64_t>(c - '0');
+    if (value > (largest - digit) / 10)
+      return number_error::range;
+    value = value * 10 + digit;
+  }
+  return number_error::none;
+}
+
+char lower(char c) {
+  return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+}
+
+} // namespace
+
+result<std::uint64_t> read_uint(std::string_view text) {
+  std::uint64_t value = 0;
+  switch (scan(text, value)) {
+  case number_error::none:
+    return value;
+  case number_error::range:
+    return failure{"strconv.ParseUint: parsing " + quoted(text) + ": value out of range"};
+  case number_error::syntax:
+    break;
+  }
+  return failure{"strconv.ParseUint: parsing " + quoted(text) + ": invalid syntax"};
+}
+
+std::optional<std::uint64_t> parse_uint(std::string_view text) {
+  std::uint64_t value = 0;
+  if (scan(text, value) != number_error::none)
+    return std::nullopt;
+  return value;
+}
+
+std::optional<bool> parse_bool(std::string_view text) {
+  for (const auto yes : {"1", "t", "T", "true", "TRUE", "True"})
+    if (text == yes)
+      return true;
+  for (const auto no : {"0", "f", "F", "false", "FALSE", "False"})
+    if (text == no)
+      return false;
+  return std::nullopt;
+}
+
+bool equal_ignoring_case(std::string_view a, std::string_view b) {
+  if (a.size() != b.size())
+    return false;
+  for (std::size_t i = 0; i < a.size(); ++i)
+    if (lower(a[i]) != lower(b[i]))
+      return false;
+  return true;
+}
+
+std::string lower_case(std::string_view text) {
+  std::string out(text);
+  for (char& c : out)
+    c = lower(c);
+  return out;
+}
+
+} // namespace belay::golang

@@ -1,0 +1,176 @@
+#include "protocol/http/agent/agent_render.hpp"
+
+#include "protocol/golang/base64.hpp"
+#include "protocol/http/reading/filtering.hpp"
+#include "protocol/http/render_parts.hpp"
+#include "protocol/http/request_context.hpp"
+
+#include <algorithm>
+
+namespace belay::http {
+
+namespace {
+
+template <class List, class Append>
+void append_list(std::string& out, const List& list, Append append) {
+  char lead = '[';
+  for (const auto& each : list) {
+    out += lead;
+    lead = ',';
+    append(each);
+  }
+  if (lead == '[')
+    out += '[';
+  out += ']';
+}
+
+/// The object of a list by ID; `{}` if it is empty.
+template <class List, class Id, class Append>
+std::string json_by_id(const List& list, Id id_of, Append append) {
+  std::string out;
+  char lead = '{';
+  for (const auto& each : list) {
+    out += lead;
+    lead = ',';
+    golang::append_json_string(out, id_of(*each));
+    out += ':';
+    append(out, *each);
+  }
+  if (lead == '{')
+    out += '{';
+  return out += '}';
+}
+
+void append_check_row(std::string& out, const state::check_record& c) {
+  append_check(out, c, absent_tags::empty);
+}
+
+/// As code and X-Consul-Reason tell it.
+int code_of(const std::string& status) {
+  return status == "passing" ? 200 : status == "warning" ? 429 : 503;
+}
+
+void append_health(std::string& out, const agent::health_of_service& h) {
+  out += "{\"AggregatedStatus\":";
+  golang::append_json_string(out, h.status);
+  out += ",\"Service\":";
+  append_agent_service(out, *h.service, {});
+  out += ",\"Checks\":";
+  append_list(out, h.checks, [&](const state::check_ptr& c) { append_check_row(out, *c); });
+  out += '}';
+}
+
+response health_response(int code, std::string reason, std::string json, bool text, const render_options& options) {
+  response r;
+  if (text) {
+    r.content_type = "text/plain";
+    r.body = reason;
+  } else {
+    r = json_response(std::move(json), options);
+  }
+  r.status = code;
+  r.headers.emplace_back("X-Consul-Reason", std::move(reason));
+  return r;
+}
+
+void append_event(std::string& out, const agent::user_event& e) {
+  out += "{\"ID\":";
+  golang::append_json_string(out, e.id);
+  out += ",\"Name\":";
+  golang::append_json_string(out, e.name);
+  out += ",\"Payload\":";
+  if (e.payload.empty())
+    out += "null";
+  else {
+    out += '"';
+    golang::append_base64(out, e.payload);
+    out += '"';
+  }
+  out += ",\"NodeFilter\":";
+  golang::append_json_string(out, e.node_filter);
+  out += ",\"ServiceFilter\":";
+  golang::append_json_string(out, e.service_filter);
+  out += ",\"TagFilter\":";
+  golang::append_json_string(out, e.tag_filter);
+  out += ",\"Version\":1,\"LTime\":";
+  golang::append_number(out, e.time);
+  out += '}';
+}
+
+struct writer {
+  const agent_request& request;
+  const render_options& options;
+
+  response operator()(const agent::accepted&) const { return {}; }
+  response operator()(const agent::refused& r) const { return error_response(r.status, r.text); }
+
+  response operator()(const agent::service_rows& found) const {
+    return json_response(json_by_id(
+                             found.list, [](const auto& s) -> const std::string& { return s.id; },
+                             [](std::string& out, const auto& s) { append_agent_service(out, s, {}); }),
+                         options);
+  }
+
+  response operator()(const agent::check_rows& found) const {
+    return json_response(
+        json_by_id(
+            found.list, [](const auto& c) -> const std::string& { return c.check_id; }, append_check_row),
+        options);
+  }
+
+  response operator()(const agent::service_row& found) const {
+    std::string out;
+    append_agent_service(out, *found.service, found.hash);
+    auto r = json_response(std::move(out), options);
+    r.headers.emplace_back("X-Consul-ContentHash", found.hash);
+    return r;
+  }
+
+  response operator()(const agent::health_rows& found) const {
+    const auto& asked = std::get<agent::service_health>(request.what);
+    std::string out;
+    if (asked.by_id) {
+      if (found.list.empty())
+        return health_response(404, "ServiceId " + asked.name + " not found",
+                               "{\"AggregatedStatus\":\"critical\",\"Service\":null,\"Checks\":null}", request.text,
+                               options);
+      const auto& only = found.list.front();
+      append_health(out, only);
+      return health_response(code_of(only.status), only.status, std::move(out), request.text, options);
+    }
+    append_list(out, found.list, [&](const agent::health_of_service& h) { append_health(out, h); });
+    if (found.list.empty())
+      return health_response(404, "ServiceName " + asked.name + " Not Found", std::move(out), request.text, options);
+    const auto worst = std::max_element(found.list.begin(), found.list.end(), [](const auto& a, const auto& b) {
+      return code_of(a.status) < code_of(b.status);
+    });
+    return health_response(code_of(worst->status), worst->status, std::move(out), request.text, options);
+  }
+
+  response operator()(const agent::event_fired& fired) const {
+    std::string out;
+    append_event(out, fired.event);
+    return json_response(std::move(out), options);
+  }
+
+  response operator()(const agent::event_rows& found) const {
+    std::string out;
+    append_list(out, found.events.list, [&](const agent::user_event& e) { append_event(out, e); });
+    auto r = json_response(std::move(out), options);
+    r.headers.emplace_back("X-Consul-Index", std::to_string(found.events.index));
+    return r;
+  }
+};
+
+} // namespace
+
+response render_agent(const agent_request& request, const agent::reply& reply, const render_options& options) {
+  if (options.filter) {
+    auto kept = reply;
+    leave_out(*options.filter, kept);
+    return std::visit(writer{request, options}, kept);
+  }
+  return std::visit(writer{request, options}, reply);
+}
+
+} // namespace belay::http

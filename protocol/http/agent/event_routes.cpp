@@ -1,0 +1,36 @@
+// /v1/event/ (contract 13).
+
+#include "protocol/golang/syntax.hpp"
+#include "protocol/http/routes.hpp"
+
+namespace belay::http {
+
+action event_fire_route(request_context& c) {
+  if (c.argument.empty())
+    return error_response(400, "Missing name");
+  if (auto no = refuse_datacenter(c))
+    return std::move(*no);
+  agent::user_event e;
+  e.id = c.uuid();
+  e.name = c.argument;
+  e.payload = c.request.body;
+  e.node_filter = c.query.get("node");
+  e.service_filter = c.query.get("service");
+  e.tag_filter = c.query.get("tag");
+  return agent_request{agent::fire_event{std::move(e)}};
+}
+
+action event_list_route(request_context& c) {
+  agent::list_events r{std::string(c.query.get("name")), 0, {}};
+  if (auto no = read_wait(c, r.wait))
+    return std::move(*no);
+  if (const auto text = c.query.get("index"); !text.empty()) {
+    const auto index = golang::parse_uint(text);
+    if (!index)
+      return error_response(400, "Invalid index");
+    r.index = *index;
+  }
+  return agent_request{std::move(r)};
+}
+
+} // namespace belay::http

@@ -1,0 +1,84 @@
+// What the node that is asked answers by itself: status, agent, operator (contract 06, 09, 12).
+
+#include "protocol/golang/syntax.hpp"
+#include "protocol/http/reading/query_options.hpp"
+#include "protocol/http/routes.hpp"
+
+#include <algorithm>
+
+namespace belay::http {
+
+namespace {
+
+action status(request_context& c, local_kind kind) {
+  query_options o;
+  if (auto r = read_query_options(c, o))
+    return std::move(*r);
+  if (auto r = refuse_datacenter(c))
+    return std::move(*r);
+  return local_request{kind, false, o.mode == consistency::stale, false};
+}
+
+/// Scrapers name the format they want in Accept.
+bool accepts_prometheus(std::string_view accept) {
+  while (!accept.empty()) {
+    const auto end = std::min(accept.find(','), accept.size());
+    std::string type;
+    for (const char ch : accept.substr(0, end))
+      if (ch != ' ')
+        type += ch;
+    accept.remove_prefix(std::min(end + 1, accept.size()));
+    type = golang::lower_case(type);
+    if (type.rfind("application/openmetrics-text", 0) == 0 || type.rfind("text/plain;version=0.0.4", 0) == 0)
+      return true;
+  }
+  return false;
+}
+
+} // namespace
+
+action status_leader_route(request_context& c) {
+  return status(c, local_kind::status_leader);
+}
+
+action status_peers_route(request_context& c) {
+  return status(c, local_kind::status_peers);
+}
+
+action raft_configuration_route(request_context& c) {
+  return status(c, local_kind::raft_configuration);
+}
+
+action agent_self_route(request_context&) {
+  return local_request{local_kind::agent_self, false, false, false};
+}
+
+action agent_members_route(request_context& c) {
+  const bool wan = !c.query.get("wan").empty();
+  const auto segment = c.query.get("segment");
+  // The command line asks for "_all" always, with and without -wan.
+  if (!segment.empty() && segment != "_all")
+    return wan ? error_response(400, "Cannot provide a segment with wan=true")
+               : error_response(500, "Network segments are not supported in this version of Consul");
+  return local_request{local_kind::agent_members, false, false, wan};
+}
+
+action agent_metrics_route(request_context& c) {
+  const bool prometheus = c.query.get("format") == "prometheus" || accepts_prometheus(c.accept);
+  if (prometheus && !c.settings.prometheus)
+    return error_response(415, "Prometheus is not enabled since its retention time is not positive");
+  return local_request{local_kind::agent_metrics, prometheus, false, false};
+}
+
+action agent_reload_route(request_context&) {
+  return local_request{local_kind::agent_reload, false, false, false};
+}
+
+action catalog_datacenters_route(request_context& c) {
+  query_options o;
+  if (auto r = read_consistency(c, o))
+    return std::move(*r);
+  return local_request{local_kind::catalog_datacenters, false, false, false};
+}
+
+} // namespace belay::http

@@ -1,0 +1,147 @@
+// /v1/catalog/ (contract 07).
+
+#include "protocol/http/discovery/catalog_input.hpp"
+#include "protocol/http/discovery/discovery.hpp"
+#include "protocol/http/reading/filtering.hpp"
+#include "protocol/http/routes.hpp"
+
+#include <boost/json/array.hpp>
+
+namespace belay::http {
+
+namespace {
+
+using boost::json::value;
+
+void decode_checks(golang::json_decoder& d, const value& v, std::vector<state::check_record>& out) {
+  if (v.is_null())
+    return;
+  const auto* list = v.if_array();
+  if (!list) {
+    d.wrong_type(v, "struct field RegisterRequest.Checks of type structs.HealthChecks");
+    return;
+  }
+  for (const auto& each : *list)
+    decode_check(d, each, "RegisterRequest.Checks", out.emplace_back());
+}
+
+void decode_registration(golang::json_decoder& d, const value& v, state::catalog_register& out) {
+  constexpr std::string_view owner = "RegisterRequest";
+  std::optional<state::check_record> single;
+  std::string ignored;
+  log_index ignored_index;
+  d.object(v, "value of type structs.RegisterRequest", [&](const std::string& name, const value& each) {
+    if (name == "datacenter")
+      d.text(each, {owner, "Datacenter"}, out.node.datacenter);
+    else if (name == "id")
+      d.text(each, {owner, "ID"}, out.node.id);
+    else if (name == "node")
+      d.text(each, {owner, "Node"}, out.node.node);
+    else if (name == "address")
+      d.text(each, {owner, "Address"}, out.node.address);
+    else if (name == "taggedaddresses")
+      d.map(each, {owner, "TaggedAddresses"}, out.node.tagged_addresses);
+    else if (name == "nodemeta")
+      d.map(each, {owner, "NodeMeta"}, out.node.meta);
+    else if (name == "skipnodeupdate")
+      d.boolean(each, {owner, "SkipNodeUpdate"}, out.skip_node_update);
+    else if (name == "token")
+      d.text(each, {owner, "Token"}, ignored);
+    else if (name == "createindex" || name == "modifyindex")
+      d.index(each, {owner, "CreateIndex"}, ignored_index);
+    else if (name == "service") {
+      out.service.reset();
+      if (!each.is_null())
+        decode_service(d, each, "RegisterRequest.Service", out.service.emplace());
+    } else if (name == "check") {
+      single.reset();
+      if (!each.is_null())
+        decode_check(d, each, "RegisterRequest.Check", single.emplace());
+    } else if (name == "checks")
+      decode_checks(d, each, out.checks);
+    else
+      return false;
+    return true;
+  });
+  if (single)
+    out.checks.push_back(std::move(*single));
+}
+
+void decode_deregistration(golang::json_decoder& d, const value& v, std::string& datacenter, state::catalog_deregister& out) {
+  constexpr std::string_view owner = "DeregisterRequest";
+  std::string ignored;
+  d.object(v, "value of type structs.DeregisterRequest", [&](const std::string& name, const value& each) {
+    if (name == "datacenter")
+      d.text(each, {owner, "Datacenter"}, datacenter);
+    else if (name == "node")
+      d.text(each, {owner, "Node"}, out.node);
+    else if (name == "serviceid")
+      d.text(each, {owner, "ServiceID"}, out.service_id);
+    else if (name == "checkid")
+      d.text(each, {owner, "CheckID"}, out.check_id);
+    else if (name == "address") // obsolete
+      d.text(each, {owner, "Address"}, ignored);
+    else if (name == "token")
+      d.text(each, {owner, "Token"}, ignored);
+    else
+      return false;
+    return true;
+  });
+}
+
+} // namespace
+
+action catalog_register_route(request_context& c) {
+  state::catalog_register command;
+  if (auto r = decode_body(c, [&](auto& d, const auto& v) { decode_registration(d, v, command); }))
+    return std::move(*r);
+  auto& datacenter = command.node.datacenter;
+  if (datacenter.empty())
+    datacenter = c.settings.datacenter;
+  if (datacenter != c.settings.datacenter)
+    return no_path_to_datacenter();
+  if (command.service)
+    command.service->node = command.node.node;
+  return write_request{std::move(command)};
+}
+
+action catalog_deregister_route(request_context& c) {
+  state::catalog_deregister command;
+  std::string datacenter;
+  if (auto r = decode_body(c, [&](auto& d, const auto& v) { decode_deregistration(d, v, datacenter, command); }))
+    return std::move(*r);
+  if (!datacenter.empty() && datacenter != c.settings.datacenter)
+    return no_path_to_datacenter();
+  return write_request{std::move(command)};
+}
+
+action catalog_nodes_route(request_context& c) {
+  discovery_read r;
+  if (auto no = read_discovery(c, {.namespaces_refused = false}, r))
+    return std::move(*no);
+  return filtered_read(c, state::catalog_nodes{std::move(r.node_meta)}, r.options);
+}
+
+action catalog_services_route(request_context& c) {
+  discovery_read r;
+  if (auto no = read_discovery(c, {}, r))
+    return std::move(*no);
+  return make_read(state::catalog_services{std::move(r.node_meta)}, r.options);
+}
+
+action catalog_service_route(request_context& c) {
+  discovery_read r;
+  if (auto no = read_discovery(c, {.argument_missing = "Missing service name"}, r))
+    return std::move(*no);
+  return filtered_read(
+      c, state::catalog_service{std::string(c.argument), c.query.all("tag"), std::move(r.node_meta)}, r.options);
+}
+
+action catalog_node_route(request_context& c) {
+  discovery_read r;
+  if (auto no = read_discovery(c, {.argument_missing = "Missing node name"}, r))
+    return std::move(*no);
+  return filtered_read(c, state::catalog_node{std::string(c.argument)}, r.options);
+}
+
+} // namespace belay::http

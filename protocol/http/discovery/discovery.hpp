@@ -1,0 +1,21 @@
+#pragma once
+// What the reads of catalog and health have in common (contract 07 and 08).
+
+#include "protocol/http/reading/query_options.hpp"
+
+namespace belay::http {
+
+struct discovery_read {
+  query_options options;
+  state::string_map node_meta;
+};
+
+struct discovery_rules {
+  std::string_view argument_missing = {}; ///< text if the path ends at the route's slash; empty: there is no argument
+  bool namespaces_refused = true;
+};
+
+/// In the reference's order: namespace, options, argument, datacenter.
+refused read_discovery(const request_context& c, const discovery_rules& rules, discovery_read& out);
+
+} // namespace belay::http

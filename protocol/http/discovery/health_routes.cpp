@@ -1,0 +1,46 @@
+// /v1/health/ (contract 08).
+
+#include "protocol/http/discovery/discovery.hpp"
+#include "protocol/http/reading/filtering.hpp"
+#include "protocol/golang/syntax.hpp"
+#include "protocol/http/routes.hpp"
+
+namespace belay::http {
+
+action health_node_route(request_context& c) {
+  discovery_read r;
+  if (auto no = read_discovery(c, {.argument_missing = "Missing node name"}, r))
+    return std::move(*no);
+  return filtered_read(c, state::health_node{std::string(c.argument)}, r.options);
+}
+
+action health_checks_route(request_context& c) {
+  discovery_read r;
+  if (auto no = read_discovery(c, {.argument_missing = "Missing service name"}, r))
+    return std::move(*no);
+  return filtered_read(c, state::health_checks{std::string(c.argument), std::move(r.node_meta)}, r.options);
+}
+
+action health_state_route(request_context& c) {
+  discovery_read r;
+  if (auto no = read_discovery(c, {.argument_missing = "Missing check state"}, r))
+    return std::move(*no);
+  return filtered_read(c, state::health_state{std::string(c.argument), std::move(r.node_meta)}, r.options);
+}
+
+action health_service_route(request_context& c) {
+  discovery_read r;
+  if (auto no = read_discovery(c, {.argument_missing = "Missing service name"}, r))
+    return std::move(*no);
+  state::health_service q{std::string(c.argument), c.query.all("tag"), std::move(r.node_meta), false};
+  if (c.query.has("passing")) {
+    const auto text = c.query.get("passing");
+    const auto value = text.empty() ? std::optional<bool>(true) : golang::parse_bool(text);
+    if (!value)
+      return with_unknown_meta(error_response(400, "Invalid value for ?passing"));
+    q.passing_only = *value;
+  }
+  return filtered_read(c, std::move(q), r.options);
+}
+
+} // namespace belay::http

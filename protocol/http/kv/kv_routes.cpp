@@ -1,0 +1,129 @@
+// /v1/kv/ (contract 03).
+
+#include "protocol/http/reading/filtering.hpp"
+#include "protocol/golang/syntax.hpp"
+#include "protocol/http/reading/query_options.hpp"
+#include "protocol/http/routes.hpp"
+
+#include <initializer_list>
+
+namespace belay::http {
+
+namespace {
+
+response missing_key_name() {
+  return error_response(400, "Missing key name");
+}
+
+refused refuse_conflict(const request_context& c, std::initializer_list<std::string_view> exclusive) {
+  int given = 0;
+  for (const auto name : exclusive)
+    given += c.query.has(name) ? 1 : 0;
+  if (given < 2)
+    return std::nullopt;
+  return error_response(400, "Conflicting flags: " + c.query.encoded());
+}
+
+/// Absent: `out` stays. A bad number is a 500 (contract 01 section 10).
+refused read_number(const request_context& c, std::string_view name, std::uint64_t& out) {
+  if (!c.query.has(name))
+    return std::nullopt;
+  auto value = golang::read_uint(c.query.get(name));
+  if (!value)
+    return error_response(500, value.error());
+  out = *value;
+  return std::nullopt;
+}
+
+action get_key(request_context& c, const query_options& o) {
+  if (auto r = refuse_namespace(c))
+    return std::move(*r);
+  state::query q;
+  if (c.query.has("keys")) {
+    // Old clients misspell it; the right spelling wins.
+    auto separator = c.query.get("separator");
+    if (separator.empty())
+      separator = c.query.get("seperator");
+    q = state::kv_keys{std::string(c.argument), std::string(separator)};
+  } else if (c.query.has("recurse")) {
+    q = state::kv_list{std::string(c.argument)};
+  } else {
+    if (c.argument.empty())
+      return missing_key_name();
+    q = state::kv_get{std::string(c.argument)};
+    c.options.raw = c.query.has("raw");
+  }
+  if (auto r = refuse_datacenter(c))
+    return std::move(*r);
+  return filtered_read(c, std::move(q), o);
+}
+
+action put_key(request_context& c, const query_options& o) {
+  if (auto r = refuse_namespace(c))
+    return std::move(*r);
+  if (c.argument.empty())
+    return missing_key_name();
+  if (auto r = refuse_conflict(c, {"cas", "acquire", "release"}))
+    return std::move(*r);
+  state::kv_op op;
+  std::uint64_t cas = 0;
+  if (auto r = read_number(c, "flags", op.flags))
+    return std::move(*r);
+  if (auto r = read_number(c, "cas", cas))
+    return std::move(*r);
+  if (c.request.body.size() > c.settings.kv_max_value_size)
+    return body_too_large(c.request.target, c.request.body.size(), c.settings);
+  if (auto r = refuse_datacenter(c))
+    return std::move(*r);
+  if (c.query.has("cas")) {
+    op.verb = state::kv_verb::cas;
+    op.index = log_index{cas};
+  } else if (c.query.has("acquire")) {
+    op.verb = state::kv_verb::lock;
+    op.session = c.query.get("acquire");
+  } else if (c.query.has("release")) {
+    op.verb = state::kv_verb::unlock;
+    op.session = c.query.get("release");
+  }
+  op.key = c.argument;
+  op.value = make_payload(std::string(c.request.body));
+  // Consul has no use for it here (docs/http-extensions.md).
+  const bool waits = op.verb == state::kv_verb::lock && !c.query.get("wait").empty();
+  return write_request{state::kv_write{std::move(op)}, waits ? o.wait : std::chrono::nanoseconds{0}};
+}
+
+action delete_key(request_context& c) {
+  if (auto r = refuse_namespace(c))
+    return std::move(*r);
+  if (auto r = refuse_conflict(c, {"recurse", "cas"}))
+    return std::move(*r);
+  const bool recurse = c.query.has("recurse");
+  if (!recurse && c.argument.empty())
+    return missing_key_name();
+  std::uint64_t cas = 0;
+  if (auto r = read_number(c, "cas", cas))
+    return std::move(*r);
+  if (auto r = refuse_datacenter(c))
+    return std::move(*r);
+  state::kv_op op;
+  op.key = c.argument;
+  op.verb = recurse              ? state::kv_verb::remove_tree
+            : c.query.has("cas") ? state::kv_verb::remove_cas
+                                 : state::kv_verb::remove;
+  op.index = log_index{cas};
+  return write_request{state::kv_write{std::move(op)}};
+}
+
+} // namespace
+
+action kv_route(request_context& c) {
+  query_options o;
+  // On writes, too: contract 01 section 4.
+  if (auto r = read_query_options(c, o))
+    return std::move(*r);
+  if (c.request.method == "GET")
+    return get_key(c, o);
+  return c.request.method == "PUT" ? put_key(c, o) : delete_key(c);
+}
+
+} // namespace belay::http

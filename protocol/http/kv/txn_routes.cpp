@@ -1,0 +1,275 @@
+// /v1/txn (contract 05).
+
+#include "protocol/golang/base64.hpp"
+#include "protocol/http/discovery/catalog_input.hpp"
+#include "protocol/golang/syntax.hpp"
+#include "protocol/http/reading/query_options.hpp"
+#include "protocol/http/render_parts.hpp"
+#include "protocol/http/routes.hpp"
+
+#include <boost/json/array.hpp>
+#include <boost/json/string.hpp>
+
+namespace belay::http {
+
+namespace {
+
+using boost::json::value;
+
+constexpr std::size_t operations_max = 64; // contract 05 section 4; later releases allow 128
+
+/// One operation, and what is wrong with it before the state is asked.
+struct operation {
+  state::txn_op op;
+  bool writes = false;
+  std::string unknown_verb; ///< text of the error; empty: the verb is known
+};
+
+struct verb_name {
+  std::string_view name;
+  state::kv_verb verb;
+  bool writes;
+};
+constexpr verb_name kv_verbs[] = {{"set", state::kv_verb::set, true},
+                                  {"cas", state::kv_verb::cas, true},
+                                  {"lock", state::kv_verb::lock, true},
+                                  {"unlock", state::kv_verb::unlock, true},
+                                  {"get", state::kv_verb::get, false},
+                                  {"get-tree", state::kv_verb::get_tree, false},
+                                  {"check-index", state::kv_verb::check_index, false},
+                                  {"check-session", state::kv_verb::check_session, false},
+                                  {"check-not-exists", state::kv_verb::check_not_exists, false},
+                                  {"delete", state::kv_verb::remove, true},
+                                  {"delete-tree", state::kv_verb::remove_tree, true},
+                                  {"delete-cas", state::kv_verb::remove_cas, true}};
+
+struct catalog_verb_name {
+  std::string_view name;
+  state::catalog_verb verb;
+};
+constexpr catalog_verb_name catalog_verbs[] = {{"get", state::catalog_verb::get},
+                                               {"set", state::catalog_verb::set},
+                                               {"cas", state::catalog_verb::cas},
+                                               {"delete", state::catalog_verb::remove},
+                                               {"delete-cas", state::catalog_verb::remove_cas}};
+
+void decode_value(golang::json_decoder& d, const value& v, payload& out) {
+  if (v.is_null()) {
+    out = make_payload({});
+    return;
+  }
+  const auto* s = v.if_string();
+  if (!s) {
+    d.wrong_type(v, "struct field KVTxnOp.KV.Value of type []uint8");
+    return;
+  }
+  auto bytes = golang::decode_base64({s->data(), s->size()});
+  if (bytes)
+    out = make_payload(std::move(*bytes));
+  else
+    d.fail(bytes.error());
+}
+
+operation decode_kv(golang::json_decoder& d, const value& v) {
+  constexpr std::string_view owner = "KVTxnOp.KV";
+  state::kv_op op;
+  op.value = make_payload({});
+  std::string verb, ignored;
+  d.object(v, "struct field TxnOp.KV of type api.KVTxnOp", [&](const std::string& name, const value& each) {
+    if (name == "verb")
+      d.text(each, {owner, "Verb"}, verb);
+    else if (name == "key")
+      d.text(each, {owner, "Key"}, op.key);
+    else if (name == "value")
+      decode_value(d, each, op.value);
+    else if (name == "flags")
+      d.unsigned_integer(each, {owner, "Flags"}, op.flags);
+    else if (name == "index")
+      d.index(each, {owner, "Index"}, op.index);
+    else if (name == "session")
+      d.text(each, {owner, "Session"}, op.session);
+    else if (name == "namespace")
+      d.text(each, {owner, "Namespace"}, ignored);
+    else
+      return false;
+    return true;
+  });
+  for (const auto& known : kv_verbs)
+    if (known.name == verb) {
+      op.verb = known.verb;
+      return {std::move(op), known.writes, {}};
+    }
+  // Contract 05 section 3: it counts as a read, also for the shape of the answer.
+  op.verb = state::kv_verb::get;
+  return {std::move(op), false, "unknown KV verb " + golang::quoted(verb)};
+}
+
+/// Shared by nodes, services and checks. `kind` as in error texts.
+template <class Op>
+operation with_catalog_verb(Op op, const std::string& verb, std::string_view kind) {
+  for (const auto& known : catalog_verbs)
+    if (known.name == verb) {
+      op.verb = known.verb;
+      return {std::move(op), known.verb != state::catalog_verb::get, {}};
+    }
+  return {std::move(op), true, "unknown " + std::string(kind) + " verb " + golang::quoted(verb)};
+}
+
+operation decode_node_op(golang::json_decoder& d, const value& v, const route_settings& s) {
+  state::node_op op;
+  std::string verb;
+  d.object(v, "struct field TxnOp.Node of type api.NodeTxnOp", [&](const std::string& name, const value& each) {
+    if (name == "verb")
+      d.text(each, {"NodeTxnOp.Node", "Verb"}, verb);
+    else if (name == "node")
+      decode_node(d, each, "Node.Node.Node", op.node);
+    else
+      return false;
+    return true;
+  });
+  if (op.node.datacenter.empty())
+    op.node.datacenter = s.datacenter;
+  return with_catalog_verb(std::move(op), verb, "Node");
+}
+
+operation decode_service_op(golang::json_decoder& d, const value& v) {
+  state::service_op op;
+  std::string verb;
+  d.object(v, "struct field TxnOp.Service of type api.ServiceTxnOp", [&](const std::string& name, const value& each) {
+    if (name == "verb")
+      d.text(each, {"ServiceTxnOp.Service", "Verb"}, verb);
+    else if (name == "node")
+      d.text(each, {"ServiceTxnOp.Service", "Node"}, op.service.node);
+    else if (name == "service")
+      decode_service(d, each, "AgentService.Service.Service", op.service);
+    else
+      return false;
+    return true;
+  });
+  return with_catalog_verb(std::move(op), verb, "Service");
+}
+
+operation decode_check_op(golang::json_decoder& d, const value& v) {
+  state::check_op op;
+  std::string verb;
+  d.object(v, "struct field TxnOp.Check of type api.CheckTxnOp", [&](const std::string& name, const value& each) {
+    if (name == "verb")
+      d.text(each, {"CheckTxnOp.Check", "Verb"}, verb);
+    else if (name == "check")
+      decode_check(d, each, "HealthCheck.Check.Check", op.check);
+    else
+      return false;
+    return true;
+  });
+  return with_catalog_verb(std::move(op), verb, "Check");
+}
+
+/// Of several kinds in one element the first of KV, Node, Service, Check counts; none: no operation.
+std::optional<operation> decode_operation(golang::json_decoder& d, const value& v, const route_settings& s) {
+  std::optional<operation> kv, node, service, check;
+  d.object(v, "value of type api.TxnOp", [&](const std::string& name, const value& each) {
+    if (name != "kv" && name != "node" && name != "service" && name != "check")
+      return false;
+    if (each.is_null())
+      return true;
+    if (name == "kv")
+      kv = decode_kv(d, each);
+    else if (name == "node")
+      node = decode_node_op(d, each, s);
+    else if (name == "service")
+      service = decode_service_op(d, each);
+    else
+      check = decode_check_op(d, each);
+    return true;
+  });
+  return kv ? std::move(kv) : node ? std::move(node) : service ? std::move(service) : std::move(check);
+}
+
+response parse_failure(const std::string& why) {
+  return error_response(400, "Failed to parse body: " + why);
+}
+
+refused decode_operations(const request_context& c, std::vector<operation>& out) {
+  auto json = golang::read_json(c.request.body);
+  if (!json)
+    return parse_failure(json.error());
+  golang::json_decoder d;
+  const auto* list = json->if_array();
+  if (!list && !json->is_null())
+    d.wrong_type(*json, "value of type api.TxnOps");
+  if (list)
+    for (const auto& each : *list)
+      if (auto op = decode_operation(d, each, c.settings))
+        out.push_back(std::move(*op));
+  if (!d.ok())
+    return parse_failure(d.error());
+  if (list && list->size() > operations_max)
+    return error_response(413, "Transaction contains too many operations (" + std::to_string(list->size()) + " > " +
+                                   std::to_string(operations_max) + ")");
+  for (const auto& each : out)
+    if (const auto* kv = std::get_if<state::kv_op>(&each.op); kv && kv->value->size() > c.settings.kv_max_value_size)
+      return error_response(413, "Value for key " + golang::quoted(kv->key) + " is too large (" +
+                                     std::to_string(kv->value->size()) + " > " +
+                                     std::to_string(c.settings.kv_max_value_size) + " bytes)");
+  return std::nullopt;
+}
+
+/// Arguments that the reference refuses in its first stage, where it does not come to the verb yet.
+std::string argument_error(const state::kv_op& op) {
+  return op.key.empty() && op.verb != state::kv_verb::remove_tree ? "Must provide key" : "";
+}
+std::string argument_error(const state::node_op& op) {
+  return op.node.node.empty() ? "Must provide node" : "";
+}
+std::string argument_error(const state::service_op& op) {
+  return op.service.service.empty() ? "Must provide service name with ID" : "";
+}
+std::string argument_error(const state::check_op&) {
+  return "";
+}
+
+/// Verbs that no state machine knows fail the transaction here, with the shape it would have had.
+response refuse_unknown_verbs(const std::vector<operation>& ops, bool writes, const render_options& options) {
+  state::txn_reply first_stage, second_stage;
+  for (std::size_t i = 0; i < ops.size(); ++i) {
+    auto why = std::visit([](const auto& op) { return argument_error(op); }, ops[i].op);
+    if (!why.empty())
+      first_stage.errors.push_back({i, std::move(why)});
+    else if (!ops[i].unknown_verb.empty())
+      second_stage.errors.push_back({i, ops[i].unknown_verb});
+  }
+  const read_meta meta;
+  return render_txn(first_stage.errors.empty() ? second_stage : first_stage, writes ? nullptr : &meta, options);
+}
+
+} // namespace
+
+action txn_route(request_context& c) {
+  if (c.request.body.size() > body_limit_of(c.request.method, c.request.target, c.settings).bytes_max)
+    return body_too_large(c.request.target, c.request.body.size(), c.settings);
+  std::vector<operation> ops;
+  if (auto r = decode_operations(c, ops))
+    return std::move(*r);
+  bool writes = false, unknown = false;
+  for (const auto& each : ops) {
+    writes = writes || each.writes;
+    unknown = unknown || !each.unknown_verb.empty();
+  }
+  query_options o;
+  if (!writes)
+    if (auto r = read_query_options(c, o))
+      return std::move(*r);
+  if (auto r = refuse_datacenter(c))
+    return std::move(*r);
+  if (unknown)
+    return refuse_unknown_verbs(ops, writes, c.options);
+  state::txn txn;
+  for (auto& each : ops)
+    txn.ops.push_back(std::move(each.op));
+  if (writes)
+    return write_request{std::move(txn)};
+  o.min_index = 0; // contract 05 section 3: never blocks
+  return make_read(state::txn_read{std::move(txn)}, o);
+}
+
+} // namespace belay::http

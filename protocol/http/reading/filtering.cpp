@@ -1,0 +1,73 @@
+#include "protocol/http/reading/filtering.hpp"
+
+namespace belay::http {
+
+namespace {
+
+/// The failure is the whole text of the refusal.
+status compile_filter(request_context& c, filter::fields of) {
+  const auto text = c.query.get("filter");
+  if (text.empty() || of.empty())
+    return done{};
+  auto f = filter::row_filter::compile(text, of);
+  if (!f)
+    return failure{"Failed to create boolean expression evaluator: " + f.error()};
+  c.options.filter = std::make_shared<const filter::row_filter>(std::move(f).value());
+  return done{};
+}
+
+bool is_own_extension(const state::query& q) {
+  return std::holds_alternative<state::session_list>(q) || std::holds_alternative<state::kv_list>(q);
+}
+
+struct rows_of_result {
+  const filter::row_filter& accepted;
+
+  template <class T>
+  void operator()(std::vector<std::shared_ptr<const T>>& list) const {
+    std::erase_if(list, [&](const auto& row) { return !accepted.accepts(row.get()); });
+  }
+  void operator()(std::vector<state::service_instance>& list) const {
+    std::erase_if(list, [&](const auto& row) { return !accepted.accepts(&row); });
+  }
+
+  void operator()(state::kv_entries& found) const { (*this)(found.entries); }
+  void operator()(state::sessions& found) const { (*this)(found.list); }
+  void operator()(state::nodes& found) const { (*this)(found.list); }
+  void operator()(state::service_instances& found) const { (*this)(found.list); }
+  void operator()(state::node_services& found) const { (*this)(found.services); }
+  void operator()(state::checks& found) const { (*this)(found.list); }
+  void operator()(agent::service_rows& found) const { (*this)(found.list); }
+  void operator()(agent::check_rows& found) const { (*this)(found.list); }
+  template <class Other>
+  void operator()(Other&) const {}
+};
+
+} // namespace
+
+action filtered_read(request_context& c, state::query q, const query_options& o) {
+  if (auto ok = compile_filter(c, filter_fields(q)); !ok) {
+    // Contract 07: Consul answers 500. Where it does not filter, nobody expects that.
+    if (is_own_extension(q))
+      return error_response(400, ok.error());
+    return with_unknown_meta(error_response(500, ok.error()));
+  }
+  return make_read(std::move(q), o);
+}
+
+refused read_filter(request_context& c, const agent::request& r) {
+  if (auto ok = compile_filter(c, filter_fields(r)); !ok)
+    return error_response(500, ok.error());
+  return std::nullopt;
+}
+
+void leave_out(const filter::row_filter& f, const state::query& q, state::query_result& result) {
+  PRECONDITION(f.bound_to().data() == filter_fields(q).data());
+  std::visit(rows_of_result{f}, result.data);
+}
+
+void leave_out(const filter::row_filter& f, agent::reply& reply) {
+  std::visit(rows_of_result{f}, reply);
+}
+
+} // namespace belay::http

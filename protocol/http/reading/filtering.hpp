@@ -1,0 +1,24 @@
+#pragma once
+// `?filter`: which rows of an answer a client wants to see (contract 07, docs/http-extensions.md). Rows are left out
+// when the answer is written, so that indexes and blocking do not know of it.
+
+#include "protocol/agent/requests.hpp"
+#include "protocol/filter/row_filter.hpp"
+#include "protocol/http/reading/query_options.hpp"
+
+namespace belay::http {
+
+/// What can be selected in the rows of such an answer; empty: `?filter` is ignored there.
+filter::fields filter_fields(const state::query& q);
+filter::fields filter_fields(const agent::request& r);
+
+/// The read, whose filter goes into the request's options; or what is wrong with the filter.
+action filtered_read(request_context& c, state::query q, const query_options& o);
+/// The same for what the agent is asked.
+refused read_filter(request_context& c, const agent::request& r);
+
+/// Leaves only the rows that the filter lets through. @pre it was made for this query
+void leave_out(const filter::row_filter& f, const state::query& q, state::query_result& result);
+void leave_out(const filter::row_filter& f, agent::reply& reply);
+
+} // namespace belay::http

@@ -1,0 +1,95 @@
+#include "protocol/http/reading/query_options.hpp"
+
+#include "protocol/golang/duration.hpp"
+#include "protocol/golang/syntax.hpp"
+
+#include <algorithm>
+#include <limits>
+
+namespace belay::http {
+
+namespace {
+
+std::string_view trimmed(std::string_view text) {
+  while (!text.empty() && (text.front() == ' ' || text.front() == '\t'))
+    text.remove_prefix(1);
+  while (!text.empty() && (text.back() == ' ' || text.back() == '\t'))
+    text.remove_suffix(1);
+  return text;
+}
+
+/// Go's Atoi on a number of seconds.
+bool is_integer(std::string_view text) {
+  if (!text.empty() && (text.front() == '-' || text.front() == '+'))
+    text.remove_prefix(1);
+  const auto n = golang::parse_uint(text);
+  return n && *n <= static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
+}
+
+/// Only the syntax matters: nothing is cached here.
+bool is_valid_cache_control(std::string_view header) {
+  const auto lower = golang::lower_case(header);
+  std::string_view rest = lower;
+  while (!rest.empty()) {
+    const auto end = std::min(rest.find(','), rest.size());
+    const auto directive = trimmed(rest.substr(0, end));
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+    for (const std::string_view name : {"max-age=", "stale-if-error="})
+      if (directive.substr(0, name.size()) == name && !is_integer(directive.substr(name.size())))
+        return false;
+  }
+  return true;
+}
+
+bool is_discovery(std::string_view path) {
+  return path.substr(0, 11) == "/v1/catalog" || path.substr(0, 10) == "/v1/health";
+}
+
+} // namespace
+
+refused read_consistency(const request_context& c, query_options& out) {
+  bool stale = c.query.has("stale");
+  const bool consistent = c.query.has("consistent"), cached = c.query.has("cached");
+  if (const auto text = c.query.get("max_stale"); !text.empty()) {
+    const auto limit = golang::parse_duration(text);
+    if (!limit)
+      return error_response(400, "Invalid max_stale value " + golang::quoted(text));
+    stale = stale || limit->count() > 0;
+  }
+  if (stale && consistent)
+    return error_response(400, "Cannot specify ?stale with ?consistent, conflicting semantics.");
+  if (cached && consistent)
+    return error_response(400, "Cannot specify ?cached with ?consistent, conflicting semantics.");
+  const bool unspecified = !stale && !consistent && !cached && !c.query.has("leader");
+  if (unspecified && c.settings.discovery_max_stale.count() > 0)
+    stale = is_discovery(c.path);
+  out.mode = stale ? consistency::stale : consistent ? consistency::consistent : consistency::normal;
+  if (!c.cache_control.empty() && !is_valid_cache_control(c.cache_control))
+    return error_response(400, "Invalid Cache-Control header.");
+  return std::nullopt;
+}
+
+refused read_query_options(const request_context& c, query_options& out) {
+  if (auto r = read_consistency(c, out))
+    return r;
+  out.wait = std::chrono::nanoseconds{0};
+  if (const auto text = c.query.get("wait"); !text.empty()) {
+    const auto wait = golang::parse_duration(text);
+    if (!wait)
+      return error_response(400, "Invalid wait time");
+    out.wait = *wait;
+  }
+  if (const auto text = c.query.get("index"); !text.empty()) {
+    const auto index = golang::parse_uint(text);
+    if (!index)
+      return error_response(400, "Invalid index");
+    out.min_index = *index;
+  }
+  // Contract 02 section 4: no time, or one that makes no sense, is the default; the cap comes before the jitter.
+  if (out.wait.count() <= 0)
+    out.wait = c.settings.default_query_time;
+  out.wait = std::min(out.wait, c.settings.max_query_time);
+  return std::nullopt;
+}
+
+} // namespace belay::http

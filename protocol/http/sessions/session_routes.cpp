@@ -1,0 +1,243 @@
+// /v1/session/ (contract 04 section 2).
+
+#include "protocol/golang/duration.hpp"
+#include "protocol/http/reading/filtering.hpp"
+#include "protocol/golang/json_input.hpp"
+#include "protocol/http/reading/query_options.hpp"
+#include "protocol/http/routes.hpp"
+
+#include <boost/json/array.hpp>
+#include <boost/json/string.hpp>
+
+#include <limits>
+
+namespace belay::http {
+
+namespace {
+
+using boost::json::value;
+
+constexpr std::int64_t ns_per_second = 1'000'000'000;
+constexpr std::int64_t lock_delay_default_ns = 15 * ns_per_second;           // contract 04 section 2.1
+constexpr std::chrono::nanoseconds session_ttl_max = std::chrono::hours(24); // as above
+constexpr std::string_view serf_check = "serfHealth";
+
+/// What the body said, before defaults are resolved.
+struct session_body {
+  std::string name, node, behavior = "release", ttl;
+  std::int64_t lock_delay_ns = lock_delay_default_ns;
+  std::optional<std::vector<std::string>> checks{{std::string(serf_check)}};
+  std::optional<std::vector<std::string>> node_checks{{std::string(serf_check)}};
+  std::optional<std::vector<std::string>> service_checks;
+};
+
+/// Contract 04 section 2.1: small values are seconds, whatever way they were written.
+std::int64_t seconds_if_small(std::int64_t ns) {
+  constexpr std::int64_t threshold = 1000;
+  if (ns >= threshold)
+    return ns;
+  // A negative delay is none; multiplied it could wrap around into a long one.
+  return ns < 0 ? std::max(ns, -threshold) * ns_per_second : ns * ns_per_second;
+}
+
+void decode_lock_delay(golang::json_decoder& d, const value& v, std::int64_t& out) {
+  if (v.is_null())
+    return;
+  std::int64_t ns = 0;
+  if (const auto* s = v.if_string()) {
+    const std::string_view text(s->data(), s->size());
+    const auto parsed = golang::parse_duration(text);
+    if (!parsed) {
+      d.fail(golang::duration_complaint(text));
+      return;
+    }
+    ns = parsed->count();
+  } else if (const auto* i = v.if_int64())
+    ns = *i;
+  else if (v.is_uint64())
+    ns = std::numeric_limits<std::int64_t>::max();
+  else if (v.is_double())
+    d.duration_ns(v, {"", "LockDelay"}, ns);
+  out = seconds_if_small(ns);
+}
+
+void decode_service_checks(golang::json_decoder& d, const value& v, std::optional<std::vector<std::string>>& out) {
+  out.reset();
+  if (v.is_null())
+    return;
+  const auto* list = v.if_array();
+  if (!list) {
+    d.wrong_type(v, "struct field .ServiceChecks of type []structs.ServiceCheck");
+    return;
+  }
+  out.emplace();
+  for (const auto& each : *list) {
+    auto& id = out->emplace_back();
+    d.object(
+        each, "struct field .ServiceChecks of type structs.ServiceCheck",
+        [&](const std::string& name, const value& v2) {
+          if (name == "id")
+            d.text(v2, {"", "ServiceChecks.ID"}, id);
+          return true;
+        },
+        true);
+  }
+}
+
+void decode_body(golang::json_decoder& d, const value& v, session_body& out) {
+  d.object(
+      v, "value of type structs.Session",
+      [&](const std::string& name, const value& each) {
+        if (name == "name")
+          d.text(each, {"", "Name"}, out.name);
+        else if (name == "node")
+          d.text(each, {"", "Node"}, out.node);
+        else if (name == "behavior")
+          d.text(each, {"", "Behavior"}, out.behavior);
+        else if (name == "ttl")
+          d.text(each, {"", "TTL"}, out.ttl);
+        else if (name == "lockdelay")
+          decode_lock_delay(d, each, out.lock_delay_ns);
+        else if (name == "checks")
+          d.texts(each, {"", "Checks"}, out.checks);
+        else if (name == "nodechecks")
+          d.texts(each, {"", "NodeChecks"}, out.node_checks);
+        else if (name == "servicechecks")
+          decode_service_checks(d, each, out.service_checks);
+        return true;
+      },
+      true);
+}
+
+/// Contract 04 section 2.1, "Resolution of the check lists".
+void resolve_checks(session_body& b) {
+  if (!b.checks || b.checks->empty()) {
+    b.checks.reset();
+    b.node_checks.emplace();
+  } else if (!b.node_checks || b.node_checks->empty() || (b.checks->size() == 1 && b.checks->front() == serf_check))
+    b.checks.reset();
+}
+
+refused read_ttl(const std::string& text, const route_settings& s, std::int64_t& out_ns) {
+  if (text.empty())
+    return std::nullopt;
+  const auto ttl = golang::parse_duration(text);
+  if (!ttl)
+    return error_response(500, "Session TTL '" + text + "' invalid: " + golang::duration_complaint(text));
+  if (ttl->count() != 0 && (*ttl < s.session_ttl_min || *ttl > session_ttl_max))
+    return error_response(500, "Invalid Session TTL '" + std::to_string(ttl->count()) + "', must be between [" +
+                                   golang::format_duration(s.session_ttl_min) + "=" + golang::format_duration(session_ttl_max) +
+                                   "]");
+  out_ns = ttl->count();
+  return std::nullopt;
+}
+
+/// The record to create, or why not.
+refused make_session(request_context& c, session_body b, state::session_record& out) {
+  if (b.node.empty())
+    return error_response(500, "Must provide Node");
+  if (b.behavior != "release" && b.behavior != "delete" && !b.behavior.empty())
+    return error_response(500, "Invalid Behavior setting '" + b.behavior + "'");
+  if (auto r = read_ttl(b.ttl, c.settings, out.ttl_ns))
+    return r;
+  resolve_checks(b);
+  out.id = c.uuid();
+  out.name = std::move(b.name);
+  out.node = std::move(b.node);
+  out.lock_delay_ns = b.lock_delay_ns;
+  out.behavior = b.behavior == "delete" ? state::session_behavior::remove : state::session_behavior::release;
+  out.ttl = std::move(b.ttl);
+  out.checks = std::move(b.checks);
+  out.node_checks = std::move(b.node_checks);
+  out.service_checks = std::move(b.service_checks);
+  return std::nullopt;
+}
+
+/// The id in the path of destroy and renew, with what both refuse.
+refused refuse_target(const request_context& c) {
+  if (auto r = refuse_namespace(c))
+    return r;
+  if (c.argument.empty())
+    return error_response(400, "Missing session");
+  if (auto r = refuse_datacenter(c))
+    return r;
+  return refuse_session_id(c.argument);
+}
+
+refused read_options(const request_context& c, query_options& o) {
+  if (auto r = refuse_namespace(c))
+    return r;
+  return read_query_options(c, o);
+}
+
+} // namespace
+
+action session_create_route(request_context& c) {
+  if (auto r = refuse_namespace(c))
+    return std::move(*r);
+  session_body body;
+  body.node = c.settings.node_name;
+  if (!c.request.body.empty()) {
+    golang::json_decoder d;
+    auto json = golang::read_json(c.request.body);
+    if (json)
+      decode_body(d, *json, body);
+    else
+      d.fail(json.error());
+    if (!d.ok())
+      return error_response(400, "Request decode failed: " + d.error());
+  }
+  if (auto r = refuse_datacenter(c))
+    return std::move(*r);
+  state::session_create command;
+  if (auto r = make_session(c, std::move(body), command.session))
+    return std::move(*r);
+  return write_request{std::move(command)};
+}
+
+action session_destroy_route(request_context& c) {
+  if (auto r = refuse_target(c))
+    return std::move(*r);
+  return write_request{state::session_destroy{{std::string(c.argument)}, "destroyed"}};
+}
+
+action session_renew_route(request_context& c) {
+  if (auto r = refuse_target(c))
+    return std::move(*r);
+  return session_renew{std::string(c.argument)};
+}
+
+action session_info_route(request_context& c) {
+  query_options o;
+  if (auto r = read_options(c, o))
+    return std::move(*r);
+  if (c.argument.empty())
+    return error_response(400, "Missing session");
+  if (auto r = refuse_datacenter(c))
+    return with_unknown_meta(std::move(*r));
+  if (auto r = refuse_session_id(c.argument))
+    return with_unknown_meta(std::move(*r));
+  return make_read(state::session_info{std::string(c.argument)}, o);
+}
+
+action session_node_route(request_context& c) {
+  query_options o;
+  if (auto r = read_options(c, o))
+    return std::move(*r);
+  if (c.argument.empty())
+    return error_response(400, "Missing node name");
+  if (auto r = refuse_datacenter(c))
+    return with_unknown_meta(std::move(*r));
+  return make_read(state::session_node{std::string(c.argument)}, o);
+}
+
+action session_list_route(request_context& c) {
+  query_options o;
+  if (auto r = read_options(c, o))
+    return std::move(*r);
+  if (auto r = refuse_datacenter(c))
+    return with_unknown_meta(std::move(*r));
+  return filtered_read(c, state::session_list{}, o);
+}
+
+} // namespace belay::http

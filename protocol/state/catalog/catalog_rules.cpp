@@ -1,0 +1,288 @@
+#include "protocol/state/catalog/catalog_rules.hpp"
+
+#include "protocol/base/check.hpp"
+#include "protocol/base/mutants.hpp"
+#include "protocol/state/sessions/session_rules.hpp"
+
+namespace belay::state {
+
+namespace {
+
+constexpr std::string_view critical = "critical";
+constexpr std::string_view serf_check = "serfHealth";
+
+bool same(const node_record& a, const node_record& b) {
+  return a.id == b.id && a.node == b.node && a.address == b.address && a.datacenter == b.datacenter &&
+         a.tagged_addresses == b.tagged_addresses && a.meta == b.meta;
+}
+
+bool same(const std::optional<std::map<std::string, service_address>>& a,
+          const std::optional<std::map<std::string, service_address>>& b) {
+  if (a.has_value() != b.has_value())
+    return false;
+  if (!a)
+    return true;
+  return std::equal(a->begin(), a->end(), b->begin(), b->end(), [](const auto& x, const auto& y) {
+    return x.first == y.first && x.second.address == y.second.address && x.second.port == y.second.port;
+  });
+}
+
+bool same(const service_record& a, const service_record& b) {
+  return a.kind == b.kind && a.id == b.id && a.service == b.service && a.address == b.address && a.tags == b.tags &&
+         same(a.tagged_addresses, b.tagged_addresses) && a.meta == b.meta && a.port == b.port &&
+         a.weight_passing == b.weight_passing && a.weight_warning == b.weight_warning &&
+         a.enable_tag_override == b.enable_tag_override && a.proxy_json == b.proxy_json &&
+         a.connect_json == b.connect_json;
+}
+
+bool same(const check_record& a, const check_record& b) {
+  return a.node == b.node && a.check_id == b.check_id && a.name == b.name && a.status == b.status &&
+         a.notes == b.notes && a.output == b.output && a.service_id == b.service_id &&
+         a.service_name == b.service_name && a.type == b.type && a.service_tags == b.service_tags &&
+         a.definition_json == b.definition_json;
+}
+
+void touch_service(applying& a, std::string_view node, const std::string& service) {
+  a.t.marks.set_service(service, a.index);
+  a.changed.push_back(catalog_changed{std::string(node), service});
+}
+
+/// Health reads of a service show its nodes and their checks, so what concerns a node concerns every service on it.
+void touch_services_of_node(applying& a, std::string_view node) {
+  for (const auto& s : a.t.catalog.services_of_node(node))
+    touch_service(a, node, s->service);
+}
+
+/// An instance of `service` went away: its index moves, or is dropped with the last instance (contract 02 section 5).
+void instance_lost(applying& a, std::string_view node, const std::string& service) {
+  if (!a.t.catalog.instances(service).empty()) {
+    touch_service(a, node, service);
+    return;
+  }
+  a.t.marks.drop_service(service);
+  a.t.marks.set(mark::last_extinction, a.index);
+  a.changed.push_back(catalog_changed{std::string(node), service});
+}
+
+/// Contract 07: a name belongs to the node that has it as long as that one's liveness check does not fail.
+std::optional<std::string> name_conflict(const applying& a, const node_record& node, bool may_take_over_nameless) {
+  const auto holder = a.t.catalog.find_node(node.node);
+  if (!holder || holder->id == node.id)
+    return std::nullopt;
+  const auto alive = a.t.catalog.find_check(holder->node, serf_check);
+  if (!alive || alive->status == critical)
+    return std::nullopt;
+  if (holder->id.empty() && may_take_over_nameless)
+    return std::nullopt;
+  return "Node name " + node.node + " is reserved by node " + holder->id + " with name " + holder->node + " (" +
+         holder->address + ")";
+}
+
+/// @pre the node may be known under another name: then that one goes, with all it had.
+std::optional<std::string> settle_identity(applying& a, const node_record& node, node_ptr& known) {
+  if (!node.id.empty()) {
+    known = a.t.catalog.find_node_by_id(node.id);
+    if (!known) {
+      if (auto conflict = name_conflict(a, node, true))
+        return "Error while renaming Node ID: \"" + node.id + "\": " + *conflict;
+    } else if (known->node != node.node) {
+      if (auto conflict = name_conflict(a, node, false))
+        return "Error while renaming Node ID: \"" + node.id + "\" (" + node.address + "): " + *conflict;
+      remove_node(a, known->node);
+    }
+  }
+  if (!known)
+    known = a.t.catalog.find_node(node.node);
+  return std::nullopt;
+}
+
+} // namespace
+
+std::optional<std::string> ensure_node(applying& a, node_record node) {
+  node_ptr known;
+  if (auto why = settle_identity(a, node, known))
+    return why;
+  node.create_index = known ? known->create_index : a.index;
+  node.modify_index = a.index;
+  if (known && same(*known, node))
+    return std::nullopt;
+  auto row = std::make_shared<const node_record>(std::move(node));
+  a.t.catalog.put(row);
+  a.t.marks.set(mark::nodes, a.index);
+  a.changed.push_back(catalog_changed{row->node, {}});
+  touch_services_of_node(a, row->node);
+  return std::nullopt;
+}
+
+std::optional<std::string> ensure_service(applying& a, service_record service) {
+  const auto node = a.t.catalog.find_node(service.node);
+  if (!node)
+    return "Missing node registration";
+  service.node = node->node;
+  if (service.id.empty())
+    service.id = service.service;
+  const auto known = a.t.catalog.find_service(service.node, service.id);
+  service.create_index = known ? known->create_index : a.index;
+  service.modify_index = a.index;
+  if (known && same(*known, service))
+    return std::nullopt;
+  auto row = std::make_shared<const service_record>(std::move(service));
+  a.t.catalog.put(row);
+  a.t.marks.set(mark::services, a.index);
+  touch_service(a, row->node, row->service);
+  if (known && folded(known->service) != folded(row->service))
+    instance_lost(a, row->node, known->service);
+  return std::nullopt;
+}
+
+std::optional<std::string> ensure_check(applying& a, check_record check) {
+  const auto node = a.t.catalog.find_node(check.node);
+  if (!node)
+    return "Missing node registration";
+  check.node = node->node;
+  if (check.check_id.empty())
+    check.check_id = check.name;
+  if (check.check_id.empty())
+    return "failed inserting check: object missing primary index";
+  if (check.status.empty())
+    check.status = critical;
+  if (!check.service_id.empty()) {
+    const auto service = a.t.catalog.find_service(check.node, check.service_id);
+    if (!service)
+      return "Missing service registration";
+    check.service_name = service->service;
+    check.service_tags = service->tags;
+  }
+  const auto known = a.t.catalog.find_check(check.node, check.check_id);
+  check.create_index = known ? known->create_index : a.index;
+  const bool modified = !known || !same(*known, check);
+  check.modify_index = modified ? a.index : known->modify_index;
+  const auto row = std::make_shared<const check_record>(std::move(check));
+  // Contract 02 section 5: an identical check moves T(checks) and nothing else.
+  a.t.marks.set(mark::checks, a.index);
+  a.changed.push_back(catalog_changed{row->node, row->service_name});
+  if (modified) {
+    a.t.catalog.put(row);
+    if (row->service_id.empty())
+      touch_services_of_node(a, row->node);
+    else
+      touch_service(a, row->node, row->service_name);
+  }
+  if (row->status == critical && !MUTANT(critical_check_ignored))
+    for (const auto& s : a.t.sessions.relying_on(row->node, row->check_id))
+      end_session(a, s->id);
+  return std::nullopt;
+}
+
+void remove_check(applying& a, std::string_view node, std::string_view check_id) {
+  const auto known = a.t.catalog.find_check(node, check_id);
+  if (!known)
+    return;
+  a.t.catalog.erase_check(row_key(known->node, known->check_id));
+  a.t.marks.set(mark::checks, a.index);
+  a.changed.push_back(catalog_changed{known->node, known->service_name});
+  if (known->service_id.empty()) {
+    a.t.marks.set(mark::services, a.index);
+    touch_services_of_node(a, known->node);
+  } else if (const auto service = a.t.catalog.find_service(known->node, known->service_id))
+    touch_service(a, known->node, service->service);
+  for (const auto& s : a.t.sessions.relying_on(known->node, known->check_id))
+    end_session(a, s->id);
+}
+
+void remove_service(applying& a, std::string_view node, std::string_view id) {
+  const auto known = a.t.catalog.find_service(node, id);
+  if (!known)
+    return;
+  const auto wanted = folded(known->id);
+  for (const auto& check : a.t.catalog.checks_of_node(known->node))
+    if (folded(check->service_id) == wanted)
+      remove_check(a, check->node, check->check_id);
+  a.t.catalog.erase_service(row_key(known->node, known->id));
+  a.t.marks.set(mark::services, a.index);
+  a.t.marks.set(mark::checks, a.index);
+  instance_lost(a, known->node, known->service);
+}
+
+void remove_node(applying& a, std::string_view name) {
+  const auto known = a.t.catalog.find_node(name);
+  if (!known)
+    return;
+  for (const auto& s : a.t.catalog.services_of_node(known->node))
+    remove_service(a, known->node, s->id);
+  for (const auto& c : a.t.catalog.checks_of_node(known->node))
+    remove_check(a, known->node, c->check_id);
+  a.t.catalog.erase_node(folded(known->node));
+  for (const auto m : {mark::nodes, mark::services, mark::checks})
+    a.t.marks.set(m, a.index);
+  a.changed.push_back(catalog_changed{known->node, {}});
+  for (const auto& s : a.t.sessions.of_node(known->node))
+    end_session(a, s->id);
+}
+
+std::optional<std::string> node_error(const node_record& node) {
+  if (node.node.empty())
+    return "Must provide node";
+  if (!node.id.empty() && node.id.size() != 36)
+    return "Bad node ID: uuid string is wrong length";
+  return std::nullopt;
+}
+
+std::optional<std::string> service_error(const service_record& service) {
+  if (service.service.empty())
+    return "Must provide service name with ID";
+  if (service.address == "0.0.0.0" || service.address == "::" || service.address == "[::]")
+    return "Invalid service address";
+  return std::nullopt;
+}
+
+std::optional<std::string> register_error(const catalog_register& request) {
+  if (auto why = node_error(request.node))
+    return why;
+  if (request.node.address.empty() && !request.skip_node_update)
+    return "Must provide address if SkipNodeUpdate is not set";
+  return request.service ? service_error(*request.service) : std::nullopt;
+}
+
+std::optional<std::string> deregister_error(const catalog_deregister& request) {
+  if (request.node.empty())
+    return "Must provide node";
+  return std::nullopt;
+}
+
+reply register_all(applying& a, const catalog_register& request) {
+  if (auto why = register_error(request))
+    return refusal{*why};
+  if (!request.skip_node_update || !a.t.catalog.find_node(request.node.node))
+    if (auto why = ensure_node(a, request.node))
+      return refusal{"failed inserting node: " + *why};
+  if (request.service) {
+    auto service = *request.service;
+    service.node = request.node.node;
+    if (auto why = ensure_service(a, std::move(service)))
+      return refusal{"failed inserting service: " + *why};
+  }
+  for (auto check : request.checks) {
+    if (check.node.empty())
+      check.node = request.node.node;
+    if (check.node != request.node.node)
+      return refusal{"check node \"" + check.node + "\" does not match node \"" + request.node.node + "\""};
+    if (auto why = ensure_check(a, check))
+      return refusal{"failed inserting check: " + *why + " on node \"" + check.node + "\""};
+  }
+  return true;
+}
+
+reply deregister(applying& a, const catalog_deregister& request) {
+  if (auto why = deregister_error(request))
+    return refusal{*why};
+  if (!request.service_id.empty())
+    remove_service(a, request.node, request.service_id);
+  else if (!request.check_id.empty())
+    remove_check(a, request.node, request.check_id);
+  else
+    remove_node(a, request.node);
+  return true;
+}
+
+} // namespace belay::state

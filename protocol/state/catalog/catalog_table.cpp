@@ -1,0 +1,143 @@
+#include "protocol/state/catalog/catalog_table.hpp"
+
+#include <algorithm>
+
+namespace belay::state {
+
+namespace {
+
+template <class Index>
+void unlink(Index& index, const std::string& name, const std::string& key) {
+  auto at = index.find(name);
+  if (at == index.end())
+    return;
+  at->second.erase(key);
+  if (at->second.empty())
+    index.erase(at);
+}
+
+template <class Row>
+Row row_or_null(const journaled_map<Row>& rows, std::string_view key) {
+  const auto* row = rows.find(key);
+  return row ? *row : nullptr;
+}
+
+template <class Row>
+std::vector<Row> rows_under(const journaled_map<Row>& rows, std::string_view node) {
+  std::vector<Row> list;
+  rows.for_each_under(row_key(node, ""), [&](const Row& row) { list.push_back(row); });
+  return list;
+}
+
+std::string hex_digits(std::string_view id) {
+  auto digits = folded(id);
+  std::erase(digits, '-');
+  return digits;
+}
+
+} // namespace
+
+node_ptr catalog_table::find_node(std::string_view name) const {
+  return row_or_null(nodes_, folded(name));
+}
+
+node_ptr catalog_table::find_node_by_id(std::string_view id) const {
+  auto at = nodes_by_id_.find(folded(id));
+  return at == nodes_by_id_.end() ? nullptr : row_or_null(nodes_, *at->second.begin());
+}
+
+node_ptr catalog_table::find_node_by_id_prefix(std::string_view digits) const {
+  const auto wanted = hex_digits(digits);
+  if (wanted.size() < 2 || wanted.find_first_not_of("0123456789abcdef") != std::string::npos)
+    return nullptr;
+  node_ptr found;
+  for (const auto& [id, keys] : nodes_by_id_) {
+    if (!starts_with(hex_digits(id), wanted))
+      continue;
+    if (found || keys.size() > 1)
+      return nullptr;
+    found = row_or_null(nodes_, *keys.begin());
+  }
+  return found;
+}
+
+service_ptr catalog_table::find_service(std::string_view node, std::string_view id) const {
+  return row_or_null(services_, row_key(node, id));
+}
+
+check_ptr catalog_table::find_check(std::string_view node, std::string_view check_id) const {
+  return row_or_null(checks_, row_key(node, check_id));
+}
+
+std::vector<service_ptr> catalog_table::services_of_node(std::string_view node) const {
+  return rows_under(services_, node);
+}
+
+std::vector<service_ptr> catalog_table::instances(std::string_view service) const {
+  std::vector<service_ptr> list;
+  if (auto at = services_by_name_.find(folded(service)); at != services_by_name_.end())
+    for (const auto& key : at->second)
+      list.push_back(*services_.find(key));
+  return list;
+}
+
+std::vector<check_ptr> catalog_table::checks_of_node(std::string_view node) const {
+  return rows_under(checks_, node);
+}
+
+std::vector<check_ptr> catalog_table::checks_of_service(std::string_view service) const {
+  std::vector<check_ptr> list;
+  if (auto at = checks_by_service_.find(folded(service)); at != checks_by_service_.end())
+    for (const auto& key : at->second)
+      list.push_back(*checks_.find(key));
+  return list;
+}
+
+void catalog_table::put(node_ptr row) {
+  const auto key = folded(row->node);
+  erase_node(key);
+  if (!row->id.empty())
+    nodes_by_id_[folded(row->id)].insert(key);
+  nodes_.put(key, std::move(row));
+}
+
+void catalog_table::put(service_ptr row) {
+  const auto key = row_key(row->node, row->id);
+  erase_service(key);
+  services_by_name_[folded(row->service)].insert(key);
+  services_.put(key, std::move(row));
+}
+
+void catalog_table::put(check_ptr row) {
+  const auto key = row_key(row->node, row->check_id);
+  erase_check(key);
+  if (!row->service_name.empty())
+    checks_by_service_[folded(row->service_name)].insert(key);
+  checks_.put(key, std::move(row));
+}
+
+void catalog_table::erase_node(std::string_view key) {
+  auto p = nodes_.locate(key);
+  if (!p.row())
+    return;
+  unlink(nodes_by_id_, folded((*p.row())->id), std::string(key));
+  nodes_.erase(p, key);
+}
+
+void catalog_table::erase_service(std::string_view key) {
+  auto p = services_.locate(key);
+  if (!p.row())
+    return;
+  unlink(services_by_name_, folded((*p.row())->service), std::string(key));
+  services_.erase(p, key);
+}
+
+void catalog_table::erase_check(std::string_view key) {
+  auto p = checks_.locate(key);
+  if (!p.row())
+    return;
+  unlink(checks_by_service_, folded((*p.row())->service_name), std::string(key));
+  checks_.erase(p, key);
+}
+
+} // namespace belay::state

@@ -1,0 +1,220 @@
+#include "protocol/state/keys/key_operations.hpp"
+
+#include "protocol/base/check.hpp"
+#include "protocol/base/mutants.hpp"
+#include "protocol/base/probe.hpp"
+
+namespace belay::state {
+
+namespace {
+
+const payload& empty_value() {
+  static const payload none = make_payload({});
+  return none;
+}
+
+void key_was_changed(applying& a, const std::string& key) {
+  a.t.marks.set(mark::kvs, a.index);
+  a.changed.push_back(kv_changed{key});
+}
+
+/// Contract 02 section 2: an entry that equals the stored one in value, flags, lock index and holder is not written
+/// (C7).
+kv_entry_ptr store(applying& a, const kv_table::place& place, const kv_op& op, std::uint64_t lock_index,
+                   std::string_view session, std::uint64_t fence) {
+  const auto old = kv_table::entry(place);
+  const payload& value = op.value ? op.value : empty_value();
+  if (old && old->flags == op.flags && old->lock_index == lock_index && old->session == session &&
+      old->fence == fence && *old->value == *value)
+    return old;
+  auto entry = std::make_shared<kv_entry>();
+  entry->key = op.key;
+  entry->value = value;
+  entry->flags = op.flags;
+  entry->lock_index = lock_index;
+  entry->session = session;
+  entry->fence = fence;
+  entry->create_index = old ? old->create_index : a.index;
+  entry->modify_index = a.index;
+  a.t.kv.put(place, entry);
+  key_was_changed(a, op.key);
+  return entry;
+}
+
+/// Contract 03 section 5.4: put and cas keep the holder, and his fence with him, and forget the lock index.
+kv_entry_ptr overwrite(applying& a, const kv_table::place& place, const kv_op& op) {
+  const auto old = kv_table::entry(place);
+  const bool keeps = old && !MUTANT(put_takes_the_lock_away);
+  return store(a, place, op, 0, keeps ? old->session : std::string(), keeps ? old->fence : 0);
+}
+
+key_result set(applying& a, const kv_op& op) {
+  return {key_outcome::done, overwrite(a, a.t.kv.locate(op.key), op)};
+}
+
+key_result set_if_unchanged(applying& a, const kv_op& op) {
+  const auto place = a.t.kv.locate(op.key);
+  const auto old = kv_table::entry(place);
+  if (op.index != (old ? old->modify_index : log_index{}) && !MUTANT(cas_ignores_index)) {
+    PROBE("kv: check-and-set refused");
+    return {key_outcome::refused};
+  }
+  return {key_outcome::done, overwrite(a, place, op)};
+}
+
+/// Contract 04 section 3.1, in its order.
+key_result acquire(applying& a, const kv_op& op) {
+  if (auto until = a.t.delays.blocked_until(op.key, a.now); until && !MUTANT(lock_delay_ignored))
+    return {key_outcome::lock_delay, nullptr, {}, {}, until->value - a.now.value};
+  if (auto wrong = session_id_error(op.session))
+    return {key_outcome::failed, nullptr, std::move(*wrong)};
+  const auto session = a.t.sessions.find(op.session);
+  if (!session)
+    return {key_outcome::failed, nullptr, "invalid session \"" + op.session + "\""};
+  const auto place = a.t.kv.locate(op.key);
+  const auto old = kv_table::entry(place);
+  if (old && !old->session.empty()) {
+    if (old->session != session->id && !MUTANT(lock_granted_twice)) {
+      PROBE("kv: lock is held");
+      return {key_outcome::refused, nullptr, {}, old->session};
+    }
+    // No new grant: whoever guards something with the fence must go on to let the holder in.
+    return {key_outcome::done, store(a, place, op, old->lock_index, session->id, old->fence)};
+  }
+  const auto fence = MUTANT(fence_is_lock_index) ? (old ? old->lock_index : 0) + 1
+                                                 : a.t.marks.at(mark::fence_base).value + a.index.value;
+  return {key_outcome::done, store(a, place, op, (old ? old->lock_index : 0) + 1, session->id, fence)};
+}
+
+/// Contract 04 section 3.2: the id is only compared.
+key_result release(applying& a, const kv_op& op) {
+  if (op.session.empty())
+    return {key_outcome::failed, nullptr, "missing session"};
+  const auto place = a.t.kv.locate(op.key);
+  const auto old = kv_table::entry(place);
+  if (!old || old->session.empty() || (old->session != folded(op.session) && !MUTANT(released_by_anybody)))
+    return {key_outcome::refused, nullptr, {}, old ? old->session : std::string()};
+  return {key_outcome::done, store(a, place, op, old->lock_index, {}, 0)};
+}
+
+void remove(applying& a, const kv_table::place& place, const std::string& key) {
+  a.t.kv.erase(place);
+  a.t.graves.bury_key(key, a.index);
+  a.t.marks.set(mark::tombstones, a.index);
+  if (MUTANT(delete_wakes_nobody))
+    a.t.marks.set(mark::kvs, a.index);
+  else
+    key_was_changed(a, key);
+}
+
+/// Contract 02 section 3: one tombstone for the whole tree, none for the empty prefix.
+void remove_tree(applying& a, const std::string& prefix) {
+  if (a.t.kv.erase_under(prefix) == 0)
+    return;
+  a.t.marks.set(mark::kvs, a.index);
+  if (prefix.empty())
+    a.t.marks.set(mark::all_keys_removed, a.index);
+  else {
+    a.t.graves.bury_tree(prefix, a.index);
+    a.t.marks.set(mark::tombstones, a.index);
+  }
+  if (!MUTANT(tree_delete_wakes_nobody))
+    a.changed.push_back(kv_tree_removed{prefix});
+}
+
+} // namespace
+
+bool writes_keys(kv_verb verb) {
+  switch (verb) {
+  case kv_verb::set:
+  case kv_verb::cas:
+  case kv_verb::lock:
+  case kv_verb::unlock:
+  case kv_verb::remove:
+  case kv_verb::remove_tree:
+  case kv_verb::remove_cas:
+    return true;
+  case kv_verb::get:
+  case kv_verb::get_tree:
+  case kv_verb::check_index:
+  case kv_verb::check_session:
+  case kv_verb::check_not_exists:
+    return false;
+  }
+  return false;
+}
+
+key_result write_key(applying& a, const kv_op& op) {
+  switch (op.verb) {
+  case kv_verb::set:
+    return set(a, op);
+  case kv_verb::cas:
+    return set_if_unchanged(a, op);
+  case kv_verb::lock:
+    return acquire(a, op);
+  case kv_verb::unlock:
+    return release(a, op);
+  case kv_verb::remove:
+  case kv_verb::remove_cas: {
+    const auto place = a.t.kv.locate(op.key);
+    const auto old = kv_table::entry(place);
+    if (!old)
+      return {}; // also with an index that cannot match (C8)
+    if (op.verb == kv_verb::remove_cas && old->modify_index != op.index)
+      return {key_outcome::refused};
+    remove(a, place, op.key);
+    return {};
+  }
+  case kv_verb::remove_tree:
+    remove_tree(a, op.key);
+    return {};
+  default:
+    break;
+  }
+  PRECONDITION(writes_keys(op.verb));
+  return {};
+}
+
+std::optional<std::string> session_id_error(std::string_view id) {
+  if (id.empty())
+    return "missing session";
+  if (id.size() != 36)
+    return "failed session lookup: index error: UUID must be 36 characters";
+  return std::nullopt;
+}
+
+std::optional<cluster_time> delay_end(const session_record& holder, cluster_time now) {
+  constexpr std::int64_t longest_ns = 60'000'000'000; // contract 04 section 2.1: clamped when applied
+  if (holder.lock_delay_ns <= 0)
+    return std::nullopt;
+  const auto delay_ns = static_cast<std::uint64_t>(std::min(holder.lock_delay_ns, longest_ns));
+  // Rounded up to whole milliseconds: never shorter than asked for.
+  return cluster_time{now.value + (delay_ns + 999'999) / 1'000'000};
+}
+
+void orphan_key(applying& a, const std::string& key, const session_record& holder) {
+  const auto place = a.t.kv.locate(key);
+  const auto old = kv_table::entry(place);
+  INVARIANT(old && old->session == holder.id);
+  if (holder.behavior == session_behavior::remove && !MUTANT(delete_behavior_releases))
+    remove(a, place, key);
+  else {
+    auto entry = std::make_shared<kv_entry>(*old);
+    entry->session.clear();
+    entry->fence = 0;
+    entry->modify_index = a.index;
+    a.t.kv.put(place, std::move(entry));
+    if (MUTANT(release_wakes_nobody))
+      a.t.marks.set(mark::kvs, a.index);
+    else
+      key_was_changed(a, key);
+  }
+  const auto until = delay_end(holder, a.now);
+  if (!until)
+    return;
+  PROBE("kv: lock delay begins");
+  a.t.delays.start(key, *until);
+  a.changed.push_back(lock_delay_started{key, *until});
+}
+
+} // namespace belay::state

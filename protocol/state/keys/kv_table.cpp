@@ -1,0 +1,106 @@
+#include "protocol/state/keys/kv_table.hpp"
+
+#include "protocol/base/check.hpp"
+
+#include <algorithm>
+
+namespace belay::state {
+
+void kv_table::track(const kv_entry_ptr& before, const kv_entry_ptr& after) {
+  const std::string_view old_holder = before ? std::string_view(before->session) : std::string_view();
+  const std::string_view new_holder = after ? std::string_view(after->session) : std::string_view();
+  if (old_holder == new_holder)
+    return;
+  if (!old_holder.empty()) {
+    auto at = held_.find(old_holder);
+    INVARIANT(at != held_.end());
+    at->second.erase(before->key);
+    if (at->second.empty())
+      held_.erase(at);
+  }
+  if (!new_holder.empty())
+    held_[std::string(new_holder)].insert(after->key);
+}
+
+void kv_table::put(place p, kv_entry_ptr entry) {
+  track(kv_table::entry(p), entry);
+  const std::string_view key = entry->key; // stays valid: the row keeps the entry alive
+  rows_.put(p, key, std::move(entry));
+}
+
+void kv_table::put(kv_entry_ptr entry) {
+  auto p = locate(entry->key);
+  put(p, std::move(entry));
+}
+
+void kv_table::erase(place p) {
+  const auto old = entry(p);
+  track(old, nullptr);
+  rows_.erase(p, old->key);
+}
+
+void kv_table::erase(std::string_view key) {
+  auto p = locate(key);
+  if (p.row())
+    erase(p);
+}
+
+std::size_t kv_table::erase_under(std::string_view prefix) {
+  return rows_.erase_under(prefix, [this](const kv_entry_ptr& e) { track(e, nullptr); });
+}
+
+kv_entry_ptr kv_table::find(std::string_view key) const {
+  const auto* row = rows_.find(key);
+  return row ? *row : nullptr;
+}
+
+log_index kv_table::list(std::string_view prefix, std::vector<kv_entry_ptr>& out) const {
+  log_index newest;
+  rows_.for_each_under(prefix, [&](const kv_entry_ptr& e) {
+    newest = std::max(newest, e->modify_index);
+    out.push_back(e);
+  });
+  return newest;
+}
+
+namespace {
+
+/// The smallest text that is greater than all texts starting with `prefix`; empty: there is none.
+std::string behind(std::string prefix) {
+  while (!prefix.empty() && static_cast<unsigned char>(prefix.back()) == 0xFF)
+    prefix.pop_back();
+  if (!prefix.empty())
+    prefix.back() = static_cast<char>(static_cast<unsigned char>(prefix.back()) + 1);
+  return prefix;
+}
+
+} // namespace
+
+void kv_table::names(std::string_view prefix, std::string_view separator, std::vector<std::string>& out) const {
+  for (auto at = rows_.lower_bound(prefix); at != rows_.end() && starts_with(at->key, prefix);) {
+    const std::string& key = at->key;
+    const auto cut = separator.empty() ? std::string::npos : key.find(separator, prefix.size());
+    if (cut == std::string::npos) {
+      out.push_back(key);
+      ++at;
+      continue;
+    }
+    // All keys that start with the cut name have the same cut, so they are next to each other: skip them in one step.
+    out.push_back(key.substr(0, cut + separator.size()));
+    const auto next = behind(out.back());
+    at = next.empty() ? rows_.end() : rows_.lower_bound(next);
+  }
+}
+
+log_index kv_table::newest_under(std::string_view prefix) const {
+  return rows_.newest_under(prefix);
+}
+
+std::vector<std::string> kv_table::held_by(std::string_view session) const {
+  auto at = held_.find(session);
+  if (at == held_.end())
+    return {};
+  return {at->second.begin(), at->second.end()};
+}
+
+} // namespace belay::state

@@ -1,0 +1,77 @@
+#include "protocol/state/keys/tombstones.hpp"
+
+#include "protocol/base/check.hpp"
+#include "protocol/base/probe.hpp"
+
+#include <algorithm>
+
+namespace belay::state {
+
+void tombstones::bury_key(std::string_view key, log_index index) {
+  const auto* old = rows_.find(key);
+  put({std::string(key), index, old ? old->tree_index : log_index{}});
+}
+
+void tombstones::bury_tree(std::string_view prefix, log_index index) {
+  put({std::string(prefix), index, index});
+}
+
+void tombstones::reap(log_index up_to) {
+  while (!by_index_.empty() && by_index_.begin()->first <= up_to) {
+    PROBE("kv: tombstone reaped");
+    erase(std::string(by_index_.begin()->second));
+  }
+}
+
+log_index tombstones::newest_under(std::string_view prefix) const {
+  return rows_.newest_under(prefix);
+}
+
+log_index tombstones::newest_tree_around(std::string_view prefix) const {
+  log_index newest;
+  for (const auto& [length, count] : tree_lengths_) {
+    if (length >= prefix.size())
+      break;
+    if (auto at = trees_.find(prefix.substr(0, length)); at != trees_.end())
+      newest = std::max(newest, at->second);
+  }
+  return newest;
+}
+
+log_index tombstones::newest() const {
+  return by_index_.empty() ? log_index{} : by_index_.rbegin()->first;
+}
+
+void tombstones::unindex(const tombstone& row) {
+  by_index_.erase({row.index, row.key});
+  if (row.tree_index.is_zero())
+    return;
+  trees_.erase(row.key);
+  auto at = tree_lengths_.find(row.key.size());
+  INVARIANT(at != tree_lengths_.end());
+  if (--at->second == 0)
+    tree_lengths_.erase(at);
+}
+
+void tombstones::put(tombstone row) {
+  auto p = rows_.locate(row.key);
+  if (const auto* old = p.row())
+    unindex(*old);
+  by_index_.emplace(row.index, row.key);
+  if (!row.tree_index.is_zero()) {
+    trees_[row.key] = row.tree_index;
+    ++tree_lengths_[row.key.size()];
+  }
+  const std::string key = row.key;
+  rows_.put(p, key, std::move(row));
+}
+
+void tombstones::erase(std::string_view key) {
+  auto p = rows_.locate(key);
+  if (!p.row())
+    return;
+  unindex(*p.row());
+  rows_.erase(p, key);
+}
+
+} // namespace belay::state

@@ -1,0 +1,150 @@
+#include "protocol/state/restore/restoring.hpp"
+
+#include "protocol/state/keys/key_operations.hpp"
+
+#include <algorithm>
+
+namespace belay::state {
+
+namespace {
+
+// Sums of two such numbers cannot wrap around, and nobody gets there by writing.
+constexpr std::uint64_t fence_max = 1ULL << 62;
+// Contract 04 section 3.5: no lock delay is longer. One of another cluster may be by a clock that runs ahead.
+constexpr std::uint64_t delay_ms_max = 60'000;
+
+template <class Record>
+std::shared_ptr<const Record> with_indexes_up_to(std::shared_ptr<const Record> row, log_index newest) {
+  if (row->create_index <= newest && row->modify_index <= newest)
+    return row;
+  auto lowered = std::make_shared<Record>(*row);
+  lowered->create_index = std::min(row->create_index, newest);
+  lowered->modify_index = std::min(row->modify_index, newest);
+  return lowered;
+}
+
+class restorer {
+public:
+  restorer(const tables& old, log_index index, cluster_time now)
+      : old_(old), index_(index), now_(now), fresh_(std::make_unique<tables>()) {}
+
+  std::unique_ptr<tables> run(effects& changed) {
+    old_.stage.for_each_batch([this](const row_batch& batch) {
+      for (const auto& row : *batch)
+        take(row);
+    });
+    fresh_->stage.note_in_force(old_.stage.head()->id, now_);
+    fresh_->marks.set(mark::restored, index_);
+    drop_dangling();
+    raise_fence_base();
+    grant_again();
+    keep_delays();
+    changed.push_back(everything_changed{true});
+    fresh_->sessions.rows().for_each_under("", [&](const session_ptr& s) {
+      changed.push_back(session_changed{s, true});
+    });
+    return std::move(fresh_);
+  }
+
+private:
+  void take(dirty_row row) {
+    std::visit([&](auto& each) { lower(each); }, row.row);
+    if (const auto* delay = std::get_if<lock_delay_record>(&row.row); delay != nullptr && delay->until <= now_)
+      return;
+    if (row.table != table::staging && !std::holds_alternative<std::monostate>(row.row))
+      fresh_->restore(std::move(row));
+  }
+
+  void lower(std::monostate) const {}
+  void lower(staged_ptr&) const {}
+  template <class Record>
+  void lower(std::shared_ptr<const Record>& row) const {
+    row = with_indexes_up_to(std::move(row), index_);
+  }
+  void lower(tombstone& row) const {
+    row.index = std::min(row.index, index_);
+    row.tree_index = std::min(row.tree_index, row.index);
+  }
+  void lower(lock_delay_record& row) const { row.until.value = std::min(row.until.value, now_.value + delay_ms_max); }
+  void lower(counter& row) const {
+    row.value = std::min(row.value, counters::name_of(mark::fence_base) == row.name ? fence_max : index_.value);
+  }
+
+  void drop_dangling() {
+    std::vector<std::string> services, checks;
+    for (const auto& each : fresh_->catalog.services())
+      if (!fresh_->catalog.find_node(each.value.row->node))
+        services.push_back(each.key);
+    for (const auto& each : fresh_->catalog.checks())
+      if (!fresh_->catalog.find_node(each.value.row->node))
+        checks.push_back(each.key);
+    for (const auto& key : services)
+      fresh_->catalog.erase_service(key);
+    for (const auto& key : checks)
+      fresh_->catalog.erase_check(key);
+  }
+
+  /// Grants from now on are above all of this cluster, and above all that the archive's cluster made before it.
+  void raise_fence_base() {
+    const auto own = old_.marks.at(mark::fence_base).value;
+    const auto archive_newest =
+        fresh_->marks.at(mark::fence_base).value + std::min(old_.stage.head()->archive_index.value, fence_max);
+    const auto needed = archive_newest >= index_.value ? archive_newest + 1 - index_.value : 0;
+    fresh_->marks.set(mark::fence_base, log_index{std::max(own, needed)});
+  }
+
+  /// The lock may have had other holders since the archive was written.
+  void grant_again() {
+    std::vector<kv_entry_ptr> held;
+    fresh_->kv.rows().for_each_under("", [&](const kv_entry_ptr& e) {
+      if (!e->session.empty() || e->fence != 0)
+        held.push_back(e);
+    });
+    const auto fence = fresh_->marks.at(mark::fence_base).value + index_.value;
+    for (const auto& e : held) {
+      const auto now_held = old_.kv.find(e->key);
+      const bool newest = now_held && now_held->session == e->session && now_held->fence == e->fence;
+      const bool lives = fresh_->sessions.rows().find(e->session) != nullptr;
+      if (newest && lives && e->fence != 0)
+        continue;
+      auto changed = std::make_shared<kv_entry>(*e);
+      changed->fence = lives ? fence : 0;
+      if (!lives)
+        changed->session.clear();
+      fresh_->kv.put(std::move(changed));
+    }
+  }
+
+  void keep_delays() {
+    old_.delays.rows().for_each_under("", [&](const lock_delay_record& d) { delay_until(d.key, d.until); });
+    old_.kv.rows().for_each_under("", [&](const kv_entry_ptr& e) {
+      if (e->session.empty())
+        return;
+      const auto after = fresh_->kv.find(e->key);
+      const auto holder = old_.sessions.find(e->session);
+      if (!holder || (after && after->session == e->session))
+        return;
+      if (const auto until = delay_end(*holder, now_))
+        delay_until(e->key, *until);
+    });
+  }
+
+  void delay_until(const std::string& key, cluster_time until) {
+    const auto known = fresh_->delays.blocked_until(key, now_);
+    if (until > now_ && (!known || *known < until))
+      fresh_->delays.start(key, until);
+  }
+
+  const tables& old_;
+  log_index index_;
+  cluster_time now_;
+  std::unique_ptr<tables> fresh_;
+};
+
+} // namespace
+
+std::unique_ptr<tables> restored(const tables& old, log_index index, cluster_time now, effects& changed) {
+  return restorer(old, index, now).run(changed);
+}
+
+} // namespace belay::state

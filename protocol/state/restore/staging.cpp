@@ -1,0 +1,98 @@
+#include "protocol/state/restore/staging.hpp"
+
+#include "protocol/base/probe.hpp"
+
+namespace belay::state {
+
+namespace {
+
+constexpr auto not_this_one = "the restore was given up or replaced by another one";
+
+/// Of the same length for all, so that the order of texts is that of numbers.
+std::string batch_key(std::string_view prefix, std::uint64_t number) {
+  const auto digits = std::to_string(number);
+  constexpr std::size_t digits_max = 20;
+  return std::string(prefix) + std::string(digits_max - digits.size(), '0') + digits;
+}
+
+} // namespace
+
+void staging::clear() {
+  rows_.erase_under("", [](const staged_ptr&) {});
+}
+
+void staging::begin(const std::string& id, log_index archive_index, cluster_time now) {
+  // Proposed a second time, and the first one came late: what was gathered, or put in force, since then stays.
+  if (const auto* h = head(); h != nullptr && h->id == id)
+    return;
+  clear();
+  auto h = std::make_shared<staged_record>();
+  h->key = head_key;
+  h->id = id;
+  h->archive_index = archive_index;
+  h->touched = now;
+  put(std::move(h));
+}
+
+std::optional<std::string> staging::add(const std::string& id, std::uint64_t number, row_batch rows, cluster_time now) {
+  const auto* h = head();
+  if (h == nullptr || h->id != id || h->in_force)
+    return not_this_one;
+  if (number + 1 == h->batches)
+    return std::nullopt; // its first answer was lost
+  if (number != h->batches)
+    return "the restore lacks some of its rows";
+  auto batch = std::make_shared<staged_record>();
+  batch->key = batch_key(batch_prefix, number);
+  batch->rows = std::move(rows);
+  auto next = std::make_shared<staged_record>(*h);
+  ++next->batches;
+  next->touched = now;
+  put(std::move(batch));
+  put(std::move(next));
+  return std::nullopt;
+}
+
+void staging::abort(const std::string& id) {
+  if (const auto* h = head(); h != nullptr && h->id == id && !h->in_force)
+    clear();
+}
+
+void staging::expire(cluster_time now) {
+  if (rows_.size() == 0)
+    return;
+  const auto* h = head();
+  if (h != nullptr && now.value - h->touched.value <= idle_ms_max)
+    return;
+  if (h != nullptr && !h->in_force)
+    PROBE("state: restore forgotten because nobody went on with it");
+  clear();
+}
+
+std::optional<std::string> staging::unfit(const std::string& id, std::uint64_t batches) const {
+  const auto* h = head();
+  if (h == nullptr || h->id != id)
+    return not_this_one;
+  if (!h->in_force && h->batches != batches)
+    return "the restore lacks some of its rows";
+  return std::nullopt;
+}
+
+void staging::note_in_force(const std::string& id, cluster_time now) {
+  begin(id, {}, now);
+  auto h = std::make_shared<staged_record>(*head());
+  h->in_force = true;
+  put(std::move(h));
+}
+
+const staged_record* staging::head() const {
+  const auto* row = rows_.find(head_key);
+  return row != nullptr ? row->get() : nullptr;
+}
+
+void staging::put(staged_ptr row) {
+  const std::string key = row->key;
+  rows_.put(key, std::move(row));
+}
+
+} // namespace belay::state

@@ -1,0 +1,47 @@
+#include "protocol/state/sessions/session_rules.hpp"
+
+#include "protocol/base/mutants.hpp"
+#include "protocol/state/keys/key_operations.hpp"
+
+namespace belay::state {
+
+reply create_session(applying& a, const session_record& wanted) {
+  if (!a.t.catalog.find_node(wanted.node))
+    return refusal{"Missing node registration"};
+  for (const auto& id : check_ids(wanted)) {
+    const auto check = a.t.catalog.find_check(wanted.node, id);
+    if (!check)
+      return refusal{"Missing check '" + id + "' registration"};
+    if (check->status == "critical")
+      return refusal{"Check '" + id + "' is in critical state"};
+  }
+  // The proposer draws fresh random ids, so a known id is the same command committed twice: the session is there.
+  if (auto known = a.t.sessions.find(wanted.id))
+    return known->id;
+  auto session = std::make_shared<session_record>(wanted);
+  session->id = folded(wanted.id);
+  session->create_index = a.index;
+  session->modify_index = a.index;
+  a.t.sessions.put(session);
+  a.t.marks.set(mark::sessions, a.index);
+  a.changed.push_back(session_changed{session, true});
+  return session->id;
+}
+
+void end_session(applying& a, std::string_view id) {
+  const auto session = a.t.sessions.find(id);
+  if (!session)
+    return;
+  for (const auto& key : a.t.kv.held_by(session->id)) {
+    if (MUTANT(lock_outlives_session))
+      break;
+    orphan_key(a, key, *session);
+    if (MUTANT(session_ends_in_part))
+      break;
+  }
+  a.t.sessions.erase(session->id);
+  a.t.marks.set(mark::sessions, a.index);
+  a.changed.push_back(session_changed{session, false});
+}
+
+} // namespace belay::state

@@ -1,0 +1,796 @@
+#include "sim/checkers/kv_model.hpp"
+
+#include "protocol/base/check.hpp"
+#include "protocol/wire/command_codec.hpp"
+
+#include <algorithm>
+
+namespace belay::sim {
+
+namespace {
+
+using state::kv_op;
+using state::kv_verb;
+
+bool under(std::string_view key, std::string_view prefix) {
+  return key.substr(0, prefix.size()) == prefix;
+}
+
+template <class Map, class F>
+void for_each_under(Map& map, std::string_view prefix, F&& f) {
+  for (auto it = map.lower_bound(prefix); it != map.end() && under(it->first, prefix); ++it)
+    f(*it);
+}
+
+std::string quoted(std::string_view text) {
+  return '"' + std::string(text) + '"';
+}
+
+std::string_view text_of(const payload& p) {
+  return p ? std::string_view(*p) : std::string_view();
+}
+
+std::string lower(std::string text) {
+  for (char& c : text)
+    if (c >= 'A' && c <= 'Z')
+      c = static_cast<char>(c - 'A' + 'a');
+  return text;
+}
+
+/// The newest index at or before s; zero: none.
+log_index newest(const std::vector<log_index>& ascending, log_index s) {
+  const auto it = std::upper_bound(ascending.begin(), ascending.end(), s);
+  return it == ascending.begin() ? log_index{} : *std::prev(it);
+}
+
+void note(std::vector<log_index>& ascending, log_index i) {
+  if (ascending.empty() || ascending.back() != i)
+    ascending.push_back(i);
+}
+
+log_index shown(log_index i) {
+  return std::max(i, log_index{1}); // contract 02 section 2: never 0
+}
+
+// A restore that nobody goes on with is forgotten (docs/http-extensions.md).
+constexpr std::uint64_t restore_idle_ms = 120'000;
+constexpr auto other_restore = "the restore was given up or replaced by another one";
+constexpr auto rows_lacking = "the restore lacks some of its rows";
+
+bool changes_keys(kv_verb verb) {
+  return verb != kv_verb::get && verb != kv_verb::get_tree && verb != kv_verb::check_index &&
+         verb != kv_verb::check_session && verb != kv_verb::check_not_exists;
+}
+
+std::string stale_text(const kv_op& op) {
+  if (op.verb == kv_verb::remove_cas)
+    return "failed to delete key " + quoted(op.key) + ", index is stale";
+  if (op.verb == kv_verb::unlock)
+    return "failed to unlock key " + quoted(op.key) + ", lock isn't held, or is held by another session";
+  return "failed to set key " + quoted(op.key) + ", index is stale";
+}
+
+template <class Past>
+bool doubted(const Past& past, log_index s) {
+  return !past.doubtful_since.is_zero() && past.doubtful_since <= s;
+}
+
+template <class Past>
+state::kv_entry_ptr version_at(const Past& past, log_index s) {
+  const auto it = std::upper_bound(past.versions.begin(), past.versions.end(), s,
+                                   [](log_index i, const auto& v) { return i < v.at; });
+  return it == past.versions.begin() ? nullptr : std::prev(it)->entry;
+}
+
+/// A read of a transaction on a key that is not doubtful. @returns the error; empty: none
+std::string check(const kv_op& op, const state::kv_entry_ptr& e) {
+  const auto key = quoted(op.key);
+  switch (op.verb) {
+  case kv_verb::get:
+    return e ? "" : "key " + key + " doesn't exist";
+  case kv_verb::check_index:
+    if (!e)
+      return "failed to check index, key " + key + " doesn't exist";
+    return e->modify_index == op.index ? ""
+                                       : "failed index check for key " + key + ", current modify index " +
+                                             to_string(e->modify_index) + " != " + to_string(op.index);
+  case kv_verb::check_session:
+    if (!e)
+      return "failed to check session, key " + key + " doesn't exist";
+    return e->session == lower(op.session) ? ""
+                                           : "failed session check for key " + key + ", current session " +
+                                                 quoted(e->session) + " != " + quoted(op.session);
+  case kv_verb::check_not_exists:
+    return e ? "key " + key + " exists" : "";
+  default:
+    return "";
+  }
+}
+
+} // namespace
+
+struct kv_model::draft {
+  log_index index;
+  cluster_time time;
+  std::vector<std::pair<std::string, state::kv_entry_ptr>> before; ///< of each change, in order
+  std::vector<std::string> graves;
+  std::vector<std::string> trees;       ///< not empty, removed something
+  std::vector<std::string> trees_maybe; ///< perhaps
+  bool uncertain = false;
+  bool went_back = false; ///< a restore came into force
+};
+
+std::optional<state::reply> kv_model::apply(const raft::entry& e) {
+  PRECONDITION(e.index == applied_.next());
+  applied_ = e.index;
+  if (gathering_ && e.time.value - gathering_->touched.value > restore_idle_ms)
+    gathering_.reset();
+  if (e.kind != raft::entry_kind::command)
+    return std::nullopt;
+  const auto command = wire::decode_command(*e.data);
+  if (!command)
+    return std::nullopt;
+  draft d;
+  d.index = e.index;
+  d.time = e.time;
+  std::optional<state::reply> answer;
+  if (const auto* w = std::get_if<state::kv_write>(&*command)) {
+    answer = run(d, *w);
+  } else if (const auto* t = std::get_if<state::txn>(&*command)) {
+    answer = run(d, *t);
+  } else if (const auto* r = std::get_if<state::tombstone_reap>(&*command)) {
+    reaps_.push_back({e.index, r->up_to});
+    note(moments_, e.index);
+  } else if (const auto* s = std::get_if<state::session_create>(&*command)) {
+    answer = sessions_.create(s->session, e.index);
+    note(moments_, e.index);
+  } else if (const auto* begun = std::get_if<state::restore_begin>(&*command)) {
+    answer = run(d, *begun);
+  } else if (const auto* rows = std::get_if<state::restore_rows>(&*command)) {
+    answer = run(d, *rows);
+  } else if (const auto* commit = std::get_if<state::restore_commit>(&*command)) {
+    answer = run(d, *commit);
+  } else if (const auto* abort = std::get_if<state::restore_abort>(&*command)) {
+    answer = run(d, *abort);
+  } else {
+    std::vector<std::string> ending;
+    if (const auto* x = std::get_if<state::session_destroy>(&*command))
+      ending = x->ids;
+    else if (const auto* c = std::get_if<state::catalog_register>(&*command))
+      ending = sessions_.of_registration(*c, e.index);
+    else if (const auto* r = std::get_if<state::catalog_deregister>(&*command))
+      ending = sessions_.of_deregistration(*r, e.index);
+    for (const auto& id : ending)
+      end_session(d, id);
+    d.uncertain = !ending.empty() && !doubtful_.empty();
+    note(moments_, e.index);
+    answer = state::reply{true};
+  }
+  keep(d);
+  return answer;
+}
+
+// ---- one entry
+
+std::optional<state::reply> kv_model::run(draft& d, const state::kv_write& c) {
+  const auto s = write_key(d, c.op);
+  if (s.told)
+    return s.told;
+  switch (s.outcome) {
+  case certainty::done:
+    return state::reply{true};
+  case certainty::failed:
+    return state::reply{false};
+  case certainty::open:
+    break;
+  }
+  make_doubtful(d, c.op.key);
+  return std::nullopt;
+}
+
+/// Contract 05: everything is evaluated and every failure reported; one failure undoes all.
+std::optional<state::reply> kv_model::run(draft& d, const state::txn& c) {
+  state::txn_reply answer;
+  bool open = false;
+  for (std::size_t i = 0; i < c.ops.size(); ++i) {
+    const auto* op = std::get_if<kv_op>(&c.ops[i]);
+    open = open || op == nullptr;
+    if (op != nullptr && op->key.empty() && op->verb != kv_verb::remove_tree)
+      answer.errors.push_back({i, "Must provide key"});
+    else if (op != nullptr && op->verb == kv_verb::lock && delayed_until(op->key) > d.time.value)
+      answer.errors.push_back({i, "failed to lock key " + quoted(op->key) + " due to lock delay"});
+  }
+  if (!answer.errors.empty()) // the catalog may have added to the list
+    return open ? std::nullopt : std::optional<state::reply>(answer);
+  if (open) {
+    make_doubtful(d, c);
+    return std::nullopt;
+  }
+
+  bool shows_unknown = false;
+  for (std::size_t i = 0; i < c.ops.size(); ++i) {
+    const auto& op = std::get<kv_op>(c.ops[i]);
+    if (!changes_keys(op.verb)) {
+      if (op.verb == kv_verb::get_tree) {
+        for_each_under(live_, op.key, [&](const auto& pair) { answer.results.push_back({pair.second, true}); });
+        shows_unknown = shows_unknown || any_doubtful_now(op.key);
+      } else if (doubtful_.count(op.key) != 0) {
+        open = true;
+      } else if (auto wrong = check(op, live(op.key)); !wrong.empty()) {
+        answer.errors.push_back({i, std::move(wrong)});
+      } else if (op.verb != kv_verb::check_not_exists) {
+        answer.results.push_back({live(op.key), op.verb == kv_verb::get});
+      }
+      continue;
+    }
+    auto s = write_key(d, op);
+    shows_unknown = shows_unknown || s.shows_unknown;
+    if (s.outcome == certainty::failed)
+      answer.errors.push_back({i, s.why.empty() ? stale_text(op) : s.why});
+    else if (s.outcome == certainty::open)
+      open = true;
+    else if (s.entry)
+      answer.results.push_back({std::move(s.entry), false});
+  }
+  if (!answer.errors.empty()) {
+    undo(d);
+    answer.results.clear();
+    return open ? std::nullopt : std::optional<state::reply>(answer);
+  }
+  if (open) {
+    undo(d);
+    make_doubtful(d, c);
+    return std::nullopt;
+  }
+  return shows_unknown ? std::nullopt : std::optional<state::reply>(answer);
+}
+
+// ---- restores
+
+std::optional<state::reply> kv_model::run(draft& d, const state::restore_begin& c) {
+  if (!gathering_ || gathering_->id != c.id)
+    gathering_ = gathering{c.id, c.archive_index, 0, d.time, false};
+  return state::reply{true};
+}
+
+std::optional<state::reply> kv_model::run(draft& d, const state::restore_rows& c) {
+  auto& g = gathering_;
+  if (!g || g->id != c.id || g->in_force)
+    return state::reply{state::refusal{other_restore}};
+  if (c.number + 1 == g->batches) // told twice
+    return state::reply{true};
+  if (c.number != g->batches)
+    return state::reply{state::refusal{rows_lacking}};
+  ++g->batches;
+  g->touched = d.time;
+  return state::reply{true};
+}
+
+std::optional<state::reply> kv_model::run(draft& d, const state::restore_commit& c) {
+  auto& g = gathering_;
+  if (!g || g->id != c.id)
+    return state::reply{state::refusal{other_restore}};
+  if (g->in_force)
+    return state::reply{true};
+  if (g->batches != c.batches)
+    return state::reply{state::refusal{rows_lacking}};
+  go_back(d, g->archive);
+  g->in_force = true;
+  g->touched = d.time;
+  return state::reply{true};
+}
+
+std::optional<state::reply> kv_model::run(draft&, const state::restore_abort& c) {
+  if (gathering_ && gathering_->id == c.id && !gathering_->in_force)
+    gathering_.reset();
+  return state::reply{true};
+}
+
+/// @pre the archive was saved by this cluster
+void kv_model::go_back(draft& d, log_index archive) {
+  PRECONDITION(archive < d.index);
+  keep_delays(d, archive);
+  sessions_.go_back(archive, d.index);
+  for (const auto& [key, past] : pasts_) {
+    if (doubtful_.count(key) != 0)
+      continue;
+    const auto now = live(key);
+    auto then = version_at(past, archive);
+    if (now == then)
+      continue;
+    // Somebody else may have held it since: a new grant.
+    if (then && !then->session.empty() && (!now || now->session != then->session || now->fence != then->fence)) {
+      auto granted = std::make_shared<state::kv_entry>(*then);
+      granted->fence = d.index.value;
+      then = granted;
+    }
+    d.before.emplace_back(key, now);
+    if (then)
+      live_[key] = then;
+    else
+      live_.erase(key);
+  }
+  d.went_back = true;
+  past_restores_.push_back({d.index, archive});
+  restores_.push_back(d.index);
+}
+
+/// Those of the archive and those of now hold on, and who loses his lock by the restore is protected as if his session
+/// had ended (docs/http-extensions.md).
+void kv_model::keep_delays(const draft& d, log_index archive) {
+  for (auto& [key, all] : delays_) {
+    const auto then = std::find_if(all.rbegin(), all.rend(), [&](const delay& each) { return each.since <= archive; });
+    const auto until = std::max(then == all.rend() ? 0 : then->until, all.back().until);
+    if (until > d.time.value && until > all.back().until)
+      all.push_back({d.index, until});
+  }
+  for (const auto& [key, now] : live_) {
+    const auto* holder = sessions_.find(now->session);
+    const auto then = entry_at(key, archive);
+    if (now->session.empty() || holder == nullptr || (then && then->session == now->session))
+      continue;
+    if (const auto until = delay_after(d, *holder); until > delayed_until(key))
+      delays_[key].push_back({d.index, until});
+  }
+}
+
+std::uint64_t kv_model::delayed_until(std::string_view key) const {
+  const auto it = delays_.find(key);
+  return it == delays_.end() ? 0 : it->second.back().until;
+}
+
+/// Contract 04 sections 2.1 and 3.5. Zero: none.
+std::uint64_t kv_model::delay_after(const draft& d, const state::session_record& s) {
+  constexpr std::int64_t ns_per_ms = 1'000'000, longest_ms = 60'000;
+  return s.lock_delay_ns <= 0
+             ? 0
+             : d.time.value +
+                   static_cast<std::uint64_t>(std::min((s.lock_delay_ns + ns_per_ms - 1) / ns_per_ms, longest_ms));
+}
+
+kv_model::step kv_model::write_key(draft& d, const kv_op& op) {
+  const bool in_doubt = doubtful_.count(op.key) != 0;
+  const auto old = live(op.key);
+  switch (op.verb) {
+  case kv_verb::cas:
+    if (in_doubt)
+      return {certainty::open, nullptr, true};
+    if (op.index != (old ? old->modify_index : log_index{}))
+      return {certainty::failed, nullptr, false};
+    return store(d, op);
+  case kv_verb::set:
+    return store(d, op);
+  case kv_verb::remove:
+  case kv_verb::remove_cas:
+    if (in_doubt) {
+      d.uncertain = true;
+      return {op.verb == kv_verb::remove ? certainty::done : certainty::open, nullptr, false};
+    }
+    if (old && op.verb == kv_verb::remove_cas && old->modify_index != op.index)
+      return {certainty::failed, nullptr, false};
+    if (old) // a missing key is deleted whatever the index
+      remove(d, op.key);
+    return {};
+  case kv_verb::remove_tree:
+    remove_tree(d, op.key);
+    return {};
+  case kv_verb::lock:
+    return lock(d, op);
+  case kv_verb::unlock:
+    return unlock(d, op);
+  default:
+    return {certainty::open, nullptr, true};
+  }
+}
+
+/// Contract 04 section 3.1.
+kv_model::step kv_model::lock(draft& d, const kv_op& op) {
+  const auto refused = [](const std::string& text) {
+    return step{certainty::failed, nullptr, false, text, state::reply{state::refusal{text}}};
+  };
+  if (const auto until = delayed_until(op.key); until > d.time.value) {
+    state::reply told(false);
+    told.note = {state::refused_for::lock_delay, {}, until - d.time.value, 0};
+    return {certainty::failed, nullptr, false, "failed to lock key " + quoted(op.key) + " due to lock delay", told};
+  }
+  if (op.session.empty())
+    return refused("missing session");
+  if (op.session.size() != 36)
+    return refused("failed session lookup: index error: UUID must be 36 characters");
+  const auto id = lower(op.session);
+  if (sessions_.find(id) == nullptr)
+    return refused("invalid session " + quoted(op.session));
+  if (doubtful_.count(op.key) != 0)
+    return {certainty::open, nullptr, true};
+  const auto old = live(op.key);
+  if (old && !old->session.empty() && old->session != id) {
+    state::reply told(false);
+    told.note = {state::refused_for::held, old->session, 0, 0};
+    return {certainty::failed, nullptr, false, "failed to lock key " + quoted(op.key) + ", lock is already held", told};
+  }
+  const bool again = old && old->session == id;
+  auto s = put(d, op, (old ? old->lock_index : 0) + (again ? 0 : 1), id, again ? old->fence : d.index.value);
+  s.told = state::reply(true);
+  s.told->note.fence = s.entry->fence; // stands for the grant: what number it is told is judged by reply_checker
+  return s;
+}
+
+/// Contract 04 section 3.2.
+kv_model::step kv_model::unlock(draft& d, const kv_op& op) {
+  if (op.session.empty())
+    return {certainty::failed, nullptr, false, "missing session", state::reply{state::refusal{"missing session"}}};
+  if (doubtful_.count(op.key) != 0) {
+    d.uncertain = true;
+    return {certainty::open, nullptr, true};
+  }
+  const auto old = live(op.key);
+  if (!old || old->session.empty() || old->session != lower(op.session)) {
+    state::reply told(false);
+    if (old && !old->session.empty())
+      told.note = {state::refused_for::held, old->session, 0, 0};
+    return {certainty::failed, nullptr, false, {}, told};
+  }
+  return put(d, op, old->lock_index, {}, 0);
+}
+
+/// With all that hangs on it, at once.
+void kv_model::end_session(draft& d, const std::string& id) {
+  const auto* session = sessions_.find(id);
+  if (session == nullptr)
+    return;
+  const auto ending = *session;
+  std::vector<std::string> held;
+  for (const auto& [key, e] : live_)
+    if (e->session == id)
+      held.push_back(key);
+  for (const auto& key : held) {
+    const auto old = live(key);
+    if (ending.behavior == state::session_behavior::remove) {
+      remove(d, key);
+    } else {
+      auto e = std::make_shared<state::kv_entry>(*old);
+      e->session.clear();
+      e->fence = 0;
+      e->modify_index = d.index;
+      d.before.emplace_back(key, old);
+      live_[key] = e;
+    }
+    if (const auto until = delay_after(d, ending); until != 0)
+      delays_[key].push_back({d.index, until});
+  }
+  sessions_.end(id, d.index);
+}
+
+/// A write of what is there already is none (C7).
+kv_model::step kv_model::store(draft& d, const kv_op& op) {
+  if (doubtful_.count(op.key) != 0) {
+    d.uncertain = true;
+    return {certainty::done, nullptr, true};
+  }
+  const auto old = live(op.key);
+  // Contract 03 section 5.4: the holder stays, the lock index does not.
+  return put(d, op, 0, old ? old->session : std::string(), old ? old->fence : 0);
+}
+
+kv_model::step kv_model::put(draft& d, const kv_op& op, std::uint64_t lock_index, const std::string& holder,
+                             std::uint64_t grant) {
+  const auto old = live(op.key);
+  if (old && old->flags == op.flags && *old->value == text_of(op.value) && old->lock_index == lock_index &&
+      old->session == holder && old->fence == grant)
+    return {certainty::done, old, false};
+  auto e = std::make_shared<state::kv_entry>();
+  e->key = op.key;
+  e->value = op.value ? op.value : make_payload({});
+  e->flags = op.flags;
+  e->lock_index = lock_index;
+  e->session = holder;
+  e->fence = grant;
+  e->create_index = old ? old->create_index : d.index;
+  e->modify_index = d.index;
+  d.before.emplace_back(op.key, old);
+  live_[op.key] = e;
+  return {certainty::done, e, false};
+}
+
+void kv_model::remove(draft& d, const std::string& key) {
+  d.before.emplace_back(key, live(key));
+  d.graves.push_back(key);
+  live_.erase(key);
+}
+
+void kv_model::remove_tree(draft& d, const std::string& prefix) {
+  std::vector<std::string> gone;
+  for_each_under(live_, prefix, [&](const auto& pair) { gone.push_back(pair.first); });
+  for (const auto& key : gone) {
+    d.before.emplace_back(key, live(key));
+    live_.erase(key);
+  }
+  if (!gone.empty())
+    d.trees.push_back(prefix);
+  if (any_doubtful_now(prefix)) {
+    d.trees_maybe.push_back(prefix);
+    d.uncertain = true;
+  }
+}
+
+void kv_model::make_doubtful(draft& d, const std::string& key) {
+  d.uncertain = true;
+  live_.erase(key);
+  if (doubtful_.insert(key).second)
+    pasts_[key].doubtful_since = d.index;
+}
+
+void kv_model::make_doubtful(draft& d, const state::txn& c) {
+  d.uncertain = true;
+  for (const auto& each : c.ops) {
+    const auto* op = std::get_if<kv_op>(&each);
+    if (op == nullptr || !changes_keys(op->verb))
+      continue;
+    if (op->verb != kv_verb::remove_tree) {
+      make_doubtful(d, op->key);
+      continue;
+    }
+    std::vector<std::string> touched;
+    for_each_under(live_, op->key, [&](const auto& pair) { touched.push_back(pair.first); });
+    for (const auto& key : touched)
+      make_doubtful(d, key);
+    d.trees_maybe.push_back(op->key);
+  }
+}
+
+void kv_model::undo(draft& d) {
+  for (auto it = d.before.rbegin(); it != d.before.rend(); ++it) {
+    if (it->second)
+      live_[it->first] = it->second;
+    else
+      live_.erase(it->first);
+  }
+  d = draft{d.index, d.time, {}, {}, {}, {}, false, false};
+}
+
+void kv_model::keep(const draft& d) {
+  std::set<std::string_view> seen;
+  for (const auto& [key, old] : d.before) {
+    if (!seen.insert(key).second)
+      continue;
+    pasts_[key].versions.push_back({d.index, live(key)});
+    changes_.push_back({d.index, key});
+  }
+  for (const auto& key : d.graves)
+    note(tombstones_[key], d.index);
+  for (const auto& prefix : d.trees) {
+    if (!prefix.empty())
+      note(tombstones_[prefix], d.index);
+    tree_removals_.push_back({d.index, prefix});
+  }
+  for (const auto& prefix : d.trees_maybe)
+    tree_removals_.push_back({d.index, prefix});
+  // A restore brings the index of the table back, too.
+  if (!d.before.empty() && !d.went_back)
+    note(certain_, d.index);
+  if (d.uncertain)
+    note(uncertain_, d.index);
+  if (!d.before.empty() || d.uncertain || d.went_back)
+    note(moments_, d.index);
+}
+
+state::kv_entry_ptr kv_model::live(std::string_view key) const {
+  const auto it = live_.find(key);
+  return it == live_.end() ? nullptr : it->second;
+}
+
+bool kv_model::any_doubtful_now(std::string_view prefix) const {
+  const auto it = doubtful_.lower_bound(prefix);
+  return it != doubtful_.end() && under(*it, prefix);
+}
+
+// ---- any moment
+
+bool kv_model::doubtful(std::string_view key, log_index s) const {
+  const auto it = pasts_.find(key);
+  return it != pasts_.end() && doubted(it->second, s);
+}
+
+state::kv_entry_ptr kv_model::entry_at(std::string_view key, log_index s) const {
+  const auto it = pasts_.find(key);
+  return it == pasts_.end() ? nullptr : version_at(it->second, s);
+}
+
+std::vector<state::kv_entry_ptr> kv_model::entries_at(std::string_view prefix, log_index s) const {
+  std::vector<state::kv_entry_ptr> found;
+  for_each_under(pasts_, prefix, [&](const auto& pair) {
+    if (doubted(pair.second, s))
+      return;
+    if (auto e = version_at(pair.second, s))
+      found.push_back(std::move(e));
+  });
+  return found;
+}
+
+bool kv_model::doubtful_under(std::string_view prefix, log_index s) const {
+  for (auto it = doubtful_.lower_bound(prefix); it != doubtful_.end() && under(*it, prefix); ++it)
+    if (doubtful(*it, s))
+      return true;
+  return false;
+}
+
+/// Whether what happened at `at` is part of the past of the tables at s: a restore leaves out all since its archive.
+bool kv_model::in_force(log_index at, log_index s) const {
+  for (auto it = past_restores_.rbegin(); it != past_restores_.rend(); ++it) {
+    if (it->at > s)
+      continue;
+    if (at > it->at)
+      break;
+    s = it->archive;
+  }
+  return at <= s;
+}
+
+log_index kv_model::newest_in_force(const std::vector<log_index>& ascending, log_index s) const {
+  auto found = newest(ascending, s);
+  for (auto it = past_restores_.rbegin(); it != past_restores_.rend(); ++it) {
+    if (it->at > s)
+      continue;
+    if (found > it->at)
+      break;
+    s = it->archive;
+    found = newest(ascending, s);
+  }
+  return found;
+}
+
+log_index kv_model::table_low(log_index s) const {
+  return newest_in_force(certain_, s);
+}
+log_index kv_model::table_high(log_index s) const {
+  return std::max(table_low(s), newest_in_force(uncertain_, s));
+}
+
+index_bounds kv_model::key_index(std::string_view key, log_index s) const {
+  if (doubtful(key, s))
+    return {log_index{1}, shown(table_high(s))};
+  if (const auto e = entry_at(key, s))
+    return {e->modify_index, e->modify_index};
+  return {shown(table_low(s)), shown(table_high(s))};
+}
+
+/// Contract 02 section 2. Where the reference may fall back to an older tombstone after a recursive delete of a wider
+/// prefix, a server may do better (section 3, regression 2): that delete is the upper bound.
+index_bounds kv_model::prefix_index(std::string_view prefix, log_index s) const {
+  if (prefix.empty())
+    return {shown(table_low(s)), shown(table_high(s))};
+  log_index own;
+  for_each_under(pasts_, prefix, [&](const auto& pair) {
+    if (doubted(pair.second, s))
+      return;
+    if (const auto e = version_at(pair.second, s))
+      own = std::max(own, e->modify_index);
+  });
+  for_each_under(tombstones_, prefix, [&](const auto& pair) {
+    const auto grave = newest_in_force(pair.second, s);
+    if (grave > own && std::none_of(reaps_.begin(), reaps_.end(), [&](const reap& r) {
+          return grave < r.at && grave <= r.up_to && in_force(r.at, s);
+        }))
+      own = grave;
+  });
+  const bool doubt = doubtful_under(prefix, s);
+  if (own.is_zero())
+    return {doubt ? log_index{1} : shown(table_low(s)), shown(table_high(s))};
+  auto high = doubt ? table_high(s) : own;
+  for (auto it = tree_removals_.rbegin(); it != tree_removals_.rend() && it->at > high; ++it)
+    if (in_force(it->at, s) && it->prefix.size() < prefix.size() && under(prefix, it->prefix)) {
+      high = it->at;
+      break;
+    }
+  return {own, std::max(own, high)};
+}
+
+log_index kv_model::session_index(log_index s) const {
+  return shown(newest_in_force(sessions_.changes(), s));
+}
+
+log_index kv_model::granted_at(std::string_view key, log_index s) const {
+  const auto e = entry_at(key, s);
+  return e ? log_index{e->fence} : log_index{};
+}
+
+std::optional<state::txn_reply> kv_model::read_txn(const state::txn& c, log_index s) const {
+  state::txn_reply answer;
+  for (std::size_t i = 0; i < c.ops.size(); ++i) {
+    const auto* op = std::get_if<kv_op>(&c.ops[i]);
+    if (op == nullptr || changes_keys(op->verb))
+      return std::nullopt;
+    if (op->key.empty())
+      answer.errors.push_back({i, "Must provide key"});
+  }
+  if (!answer.errors.empty())
+    return answer;
+  for (std::size_t i = 0; i < c.ops.size(); ++i) {
+    const auto& op = std::get<kv_op>(c.ops[i]);
+    if (op.verb == kv_verb::get_tree) {
+      if (doubtful_under(op.key, s))
+        return std::nullopt;
+      for (auto& e : entries_at(op.key, s))
+        answer.results.push_back({std::move(e), true});
+      continue;
+    }
+    if (doubtful(op.key, s))
+      return std::nullopt;
+    const auto e = entry_at(op.key, s);
+    if (auto wrong = check(op, e); !wrong.empty())
+      answer.errors.push_back({i, std::move(wrong)});
+    else if (op.verb != kv_verb::check_not_exists)
+      answer.results.push_back({e, op.verb == kv_verb::get});
+  }
+  if (!answer.errors.empty())
+    answer.results.clear();
+  return answer;
+}
+
+bool kv_model::reaped_between(log_index after, log_index up_to) const {
+  return std::any_of(reaps_.begin(), reaps_.end(), [&](const reap& r) { return after < r.at && r.at <= up_to; });
+}
+
+bool kv_model::restored_between(log_index after, log_index up_to) const {
+  return std::any_of(restores_.begin(), restores_.end(), [&](log_index at) { return after < at && at <= up_to; });
+}
+
+log_index kv_model::last_restore(log_index up_to) const {
+  const auto next = std::upper_bound(restores_.begin(), restores_.end(), up_to);
+  return next == restores_.begin() ? log_index{} : *std::prev(next);
+}
+
+// ---- entries
+
+bool same_entry(const state::kv_entry& a, const state::kv_entry& b) {
+  return a.key == b.key && text_of(a.value) == text_of(b.value) && a.flags == b.flags && a.lock_index == b.lock_index &&
+         a.session == b.session && a.create_index == b.create_index && a.modify_index == b.modify_index;
+}
+
+namespace {
+
+bool same_result(const state::txn_result& a, const state::txn_result& b) {
+  const auto* x = std::get_if<state::kv_entry_ptr>(&a.row);
+  const auto* y = std::get_if<state::kv_entry_ptr>(&b.row);
+  if (x == nullptr || y == nullptr || !*x || !*y || a.with_value != b.with_value)
+    return false;
+  auto shown_by_a = **x, shown_by_b = **y;
+  if (!a.with_value)
+    shown_by_a.value = shown_by_b.value = nullptr; // it does not even travel
+  return same_entry(shown_by_a, shown_by_b);
+}
+
+bool same_error(const state::txn_error& a, const state::txn_error& b) {
+  return a.op_index == b.op_index && a.what == b.what;
+}
+
+} // namespace
+
+bool same_reply(const state::reply& a, const state::reply& b) {
+  if (a.index() != b.index())
+    return false;
+  if (const auto* flag = std::get_if<bool>(&a))
+    return *flag == *std::get_if<bool>(&b);
+  if (const auto* text = std::get_if<std::string>(&a))
+    return *text == *std::get_if<std::string>(&b);
+  if (const auto* refused = std::get_if<state::refusal>(&a))
+    return refused->text == std::get_if<state::refusal>(&b)->text;
+  if (const auto* t = std::get_if<state::txn_reply>(&a)) {
+    const auto* u = std::get_if<state::txn_reply>(&b);
+    return std::equal(t->results.begin(), t->results.end(), u->results.begin(), u->results.end(), same_result) &&
+           std::equal(t->errors.begin(), t->errors.end(), u->errors.begin(), u->errors.end(), same_error);
+  }
+  return true;
+}
+
+std::string described(const state::kv_entry& e) {
+  std::string text = e.key + "=\"" + std::string(text_of(e.value)) + "\" created " + to_string(e.create_index) +
+                     " modified " + to_string(e.modify_index);
+  if (e.flags != 0)
+    text += " flags " + std::to_string(e.flags);
+  if (e.lock_index != 0 || !e.session.empty())
+    text += " lock index " + std::to_string(e.lock_index) + " session " + quoted(e.session);
+  return text;
+}
+
+} // namespace belay::sim

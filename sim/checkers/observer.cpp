@@ -1,0 +1,263 @@
+#include "sim/checkers/observer.hpp"
+
+#include "protocol/base/bytes.hpp"
+#include "protocol/base/probe.hpp"
+
+namespace belay::sim {
+
+namespace {
+
+// Rules that look at whole logs are checked so seldom, in messages of Raft peers.
+constexpr std::uint64_t whole_log_every = 64;
+constexpr std::uint64_t compare_every = 4096;
+// A request is held for 7 s at most and asked again with every tick of 25 ms, of a clock that may run 1.6 times as
+// fast.
+constexpr std::uint32_t forwarded_max = 500;
+// A follower that lost its part, or could not keep it, says so at most with every tick of 25 ms.
+constexpr std::uint32_t same_chunk_max = 12;
+constexpr std::chrono::milliseconds same_chunk_within{250};
+
+const char* role_words(raft::role r) {
+  constexpr const char* names[] = {"follower", "pre-candidate", "candidate", "LEADER"};
+  return names[static_cast<std::size_t>(r)];
+}
+
+} // namespace
+
+observer::observer(schedule& time, event_trace& trace, cluster& nodes, reply_checker& replies, watch_checker& watches,
+                   session_checker& sessions, bool lease_is_safe)
+    : time_(time), trace_(trace), nodes_(nodes), replies_(replies), watches_(watches), sessions_(sessions),
+      seen_(nodes.size()), lease_is_safe_(lease_is_safe) {}
+
+void observer::complain(const char* checker, const std::string& text) {
+  if (complaint_)
+    return;
+  complaint_.emplace(checker, text);
+  trace_.line(time_.now(), nobody, std::string("BROKEN (") + checker + "): " + text);
+}
+
+void observer::before(const enlisted& who, const caf::type_erased_tuple& message) {
+  if (who.kind == actor_kind::fsm && message.match_element<actors::committed_entries>(0))
+    take_committed(who.node, message.get_as<actors::committed_entries>(0));
+  else if (who.kind == actor_kind::watches && message.match_element<actors::park_query>(0) && parked)
+    parked(who.node, message.get_as<actors::park_query>(0).id);
+  else if (who.kind == actor_kind::links && message.match_element<actors::send_frames>(0))
+    look_at_frames(who.node, message.get_as<actors::send_frames>(0));
+  else if (who.kind == actor_kind::checkpoints && message.match_element<actors::load_snapshot_chunk>(0))
+    chunk_read(who.node, message.get_as<actors::load_snapshot_chunk>(0).what);
+  else if (who.kind == actor_kind::raft_peer && message.match_element<actors::barrier_request>(0))
+    barrier_asked(who.node, message.get_as<actors::barrier_request>(0));
+  else if (who.kind == actor_kind::fsm && message.match_element<actors::barrier_result>(0))
+    barrier_answered(who.node, message.get_as<actors::barrier_result>(0));
+}
+
+// Whoever asks for a barrier must see all that was committed anywhere by then.
+void observer::barrier_asked(std::size_t node, const actors::barrier_request& b) {
+  if (!b.lease_ok || lease_is_safe_)
+    barriers_[{node, nodes_.life(node), b.id}] = rules_.committed();
+}
+
+void observer::barrier_answered(std::size_t node, const actors::barrier_result& b) {
+  const auto it = barriers_.find({node, nodes_.life(node), b.id});
+  if (it == barriers_.end())
+    return;
+  if (b.ok && b.index < it->second)
+    complain("barriers", "node " + std::to_string(node) + " may read at index " + to_string(b.index) +
+                             ", but when it asked, " + to_string(it->second) + " was committed");
+  barriers_.erase(it);
+}
+
+// Nobody can become the leader while another may still answer from what it knows; of an earlier term he can (votes that
+// were read late), because he commits nothing any more.
+void observer::check_leases(std::size_t new_leader) {
+  for (std::size_t i = 0; i < nodes_.size(); ++i)
+    if (i != new_leader && nodes_.has_lease(i) && nodes_.core(i)->term() < nodes_.core(new_leader)->term())
+      complain("leases", "node " + std::to_string(new_leader) + " became the leader while node " + std::to_string(i) +
+                             " had a lease");
+}
+
+void observer::look_at_frames(std::size_t node, const actors::send_frames& frames) {
+  for (const auto& [to, frame] : frames.list)
+    if (const auto* call = std::get_if<wire::forward_call>(&frame)) {
+      if (++forwarded_[{node, nodes_.life(node), call->id}] == forwarded_max)
+        complain("forwarding", "request " + to_string(call->id) + " of node " + std::to_string(node) +
+                                   " was forwarded " + std::to_string(forwarded_max) + " times");
+    } else if (const auto* message = std::get_if<raft::message>(&frame);
+               message != nullptr && nodes_.core(node) != nullptr) {
+      complain("raft invariants", rules_.sent(*nodes_.core(node), *message));
+    }
+}
+
+// Who asks again before the answer is there only makes a slow disk slower.
+void observer::chunk_read(std::size_t node, const raft::snapshot_read& what) {
+  if (reads_chunk)
+    reads_chunk(node);
+  auto& read = chunk_reads_[{node, nodes_.life(node), what.to}];
+  if (read.what.index != what.index || read.what.offset != what.offset || time_.now() - read.since > same_chunk_within)
+    read = {what, time_.now(), 0};
+  if (++read.times == same_chunk_max)
+    complain("snapshots", "node " + std::to_string(node) + " read the part of its snapshot at byte " +
+                              std::to_string(what.offset) + " " + std::to_string(same_chunk_max) +
+                              " times for server " + to_string(what.to));
+}
+
+void observer::take_committed(std::size_t node, const actors::committed_entries& c) {
+  for (const auto& e : c.entries) {
+    const known_entry fact{e.term, e.time, crc32c(*e.data, static_cast<std::uint32_t>(e.kind))};
+    const auto known = committed_.size();
+    if (e.index.value > known + 1)
+      return complain("state machines", "node " + std::to_string(node) + " is to apply entry " + to_string(e.index) +
+                                            ", but nobody has seen entry " + std::to_string(known + 1) + " committed");
+    if (e.index.value == known + 1) {
+      committed_.push_back(fact);
+      const auto restores = replies_.model().restores().size();
+      complain("replies", replies_.committed(e));
+      if (restored && replies_.model().restores().size() > restores)
+        restored(node);
+      complain("sessions", sessions_.committed(e, time_.now()));
+      continue;
+    }
+    const auto& before = committed_[e.index.value - 1];
+    if (before.term != fact.term || before.time != fact.time || before.crc != fact.crc)
+      return complain("state machines", "node " + std::to_string(node) + " is to apply entry " + to_string(e.index) +
+                                            " of term " + to_string(e.term) + ", another node applied one of term " +
+                                            to_string(before.term) +
+                                            (before.term == fact.term ? " with other contents" : ""));
+  }
+}
+
+void observer::after(const enlisted& who) {
+  if (who.kind == actor_kind::raft_peer)
+    look_at_raft(who.node);
+  else if (who.kind == actor_kind::fsm)
+    look_at_machine(who.node);
+  else if (who.kind == actor_kind::checkpoints)
+    look_at_checkpoint(who.node);
+}
+
+observer::seen_of_node& observer::seen_of(std::size_t node) {
+  auto& seen = seen_[node];
+  if (seen.id != nodes_.id_of(node)) {
+    seen = {};
+    seen.id = nodes_.id_of(node);
+  }
+  return seen;
+}
+
+void observer::look_at_checkpoint(std::size_t node) {
+  const auto info = nodes_.disk(node).checkpoints()->info();
+  if (!info || !*info)
+    return;
+  auto& seen = seen_of(node);
+  if ((*info)->meta.index < seen.checkpoint)
+    complain("checkpoints", "node " + std::to_string(node) + " had a checkpoint at " + to_string(seen.checkpoint) +
+                                " and put an older one in its place, at " + to_string((*info)->meta.index));
+  const auto* core = nodes_.core(node);
+  if (seen.checkpoint.is_zero() && !(*info)->meta.index.is_zero() && core != nullptr && core->last_index().is_zero() &&
+      first_snapshot)
+    first_snapshot(node);
+  seen.checkpoint = (*info)->meta.index;
+}
+
+void observer::look_at_raft(std::size_t node) {
+  const auto* core = nodes_.core(node);
+  if (core == nullptr)
+    return;
+  auto& seen = seen_of(node);
+  if (seen.life != nodes_.life(node)) {
+    seen.steps.forget();
+    seen.voted_for = {};
+    seen.soft = {};
+    seen.applied = {};
+    seen.life = nodes_.life(node);
+  }
+  if (seen.soft != core->soft()) {
+    seen.soft = core->soft();
+    if (seen.soft.role == raft::role::leader && lease_is_safe_)
+      check_leases(node);
+    if (seen.soft.role == raft::role::candidate && campaigns)
+      campaigns(node);
+    trace_.add(seen.soft.term.value << 8 ^ static_cast<std::uint64_t>(seen.soft.role) << 4 ^ node);
+    if (trace_.wanted())
+      trace_.line(time_.now(), node,
+                  std::string("is ") + role_words(seen.soft.role) + " in term " + to_string(seen.soft.term) +
+                      ", leader " + to_string(seen.soft.leader) + ", log up to " + to_string(core->last_index()) +
+                      ", committed " + to_string(core->commit_index()));
+  }
+  if (const auto vote = core->voted_for(); seen.voted_for != vote) {
+    seen.voted_for = vote;
+    if (!vote.is_zero() && vote != core->self() && votes)
+      votes(node);
+  }
+  complain("raft invariants", seen.steps.observe(*core));
+  complain("raft invariants", rules_.observe(*core));
+  ++looks_;
+  if (looks_ % whole_log_every == 0)
+    complain("raft invariants", raft::check_node(*core));
+  if (looks_ % compare_every == 0)
+    compare_logs();
+}
+
+void observer::compare_logs() {
+  for (std::size_t a = 0; a < nodes_.size(); ++a)
+    for (std::size_t b = 0; b < a; ++b)
+      if (nodes_.core(a) != nullptr && nodes_.core(b) != nullptr)
+        complain("raft invariants", raft::cluster_check::compare(*nodes_.core(a), *nodes_.core(b)));
+}
+
+void observer::look_at_machine(std::size_t node) {
+  const auto* machine = nodes_.machine(node);
+  if (machine == nullptr)
+    return;
+  const auto applied = machine->applied_index();
+  auto& seen = seen_[node];
+  if (seen.life != nodes_.life(node))
+    return look_at_raft(node);
+  if (applied == seen.applied)
+    return;
+  if (applied < seen.applied)
+    complain("state machines", "node " + std::to_string(node) + " had applied " + to_string(seen.applied) +
+                                   " and now only " + to_string(applied));
+  seen.applied = applied;
+  trace_.add(machine->digest());
+  if (applied.value >= digests_.size())
+    digests_.resize(applied.value + 64);
+  auto& [known, digest] = digests_[applied.value];
+  if (known && digest != machine->digest())
+    complain("digests", "node " + std::to_string(node) + " at index " + to_string(applied) +
+                            " does not have the digest that another node had there");
+  known = true;
+  digest = machine->digest();
+  complain("watches", watches_.applied(node, nodes_.life(node), applied, time_.now()));
+}
+
+void observer::on_led() {
+  ++elections_;
+  sessions_.led(time_.now());
+}
+
+void observer::on_node_gone(std::size_t node) {
+  complain("watches", watches_.node_stopped(node, time_.now()));
+  seen_[node].steps.forget();
+}
+
+void observer::on_node_paused(std::size_t node) {
+  complain("watches", watches_.node_stopped(node, time_.now()));
+}
+
+void observer::on_node_resumed(std::size_t node) {
+  complain("watches", watches_.node_resumed(node, time_.now()));
+}
+
+void observer::finish() {
+  compare_logs();
+  for (std::size_t i = 0; i < nodes_.size(); ++i) {
+    if (const auto* core = nodes_.core(i))
+      complain("raft invariants", raft::check_node(*core));
+    if (const auto* machine = nodes_.machine(i))
+      if (machine->digest() != machine->recompute_digest())
+        complain("digests", "node " + std::to_string(i) + ": the digest kept and the digest of the rows differ");
+  }
+}
+
+} // namespace belay::sim

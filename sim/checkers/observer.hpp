@@ -1,0 +1,111 @@
+#pragma once
+// Looks at every node after every message: Raft's rules, the same log for all state machines, the same digest at the
+// same index, and what checkers of replies and watches need to know.
+
+#include "sim/world/cluster.hpp"
+#include "sim/checkers/reply_checker.hpp"
+#include "sim/checkers/session_checker.hpp"
+#include "sim/checkers/watch_checker.hpp"
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace belay::sim {
+
+class observer {
+public:
+  /// @param lease_is_safe false: clocks may be so wrong that leases overlap
+  observer(schedule& time, event_trace& trace, cluster& nodes, reply_checker& replies, watch_checker& watches,
+           session_checker& sessions, bool lease_is_safe);
+
+  /// Before an actor handles that message.
+  void before(const enlisted& who, const caf::type_erased_tuple& message);
+  /// After it did.
+  void after(const enlisted& who);
+  void on_led();
+  void on_node_gone(std::size_t node);
+  void on_node_paused(std::size_t node);
+  void on_node_resumed(std::size_t node);
+  /// At the end of a run: logs compared with each other, digests computed from scratch.
+  void finish();
+
+  /// Told of each query that a node begins to hold.
+  std::function<void(std::size_t node, request_id id)> parked;
+  /// Called when a node has its first checkpoint and nothing in its log.
+  std::function<void(std::size_t node)> first_snapshot;
+  /// Called when a node asks for votes.
+  std::function<void(std::size_t node)> campaigns;
+  /// Called when a node is the first to learn that a restore of the tables is committed.
+  std::function<void(std::size_t node)> restored;
+  /// Called when a node reads a part of its checkpoint for another one.
+  std::function<void(std::size_t node)> reads_chunk;
+  /// Called when a node has decided to vote for another one, which is not on its disk yet.
+  std::function<void(std::size_t node)> votes;
+
+  std::uint64_t elections() const { return elections_; }
+  /// The first broken rule: checker and text.
+  const std::optional<std::pair<std::string, std::string>>& complaint() const { return complaint_; }
+
+private:
+  struct seen_of_node {
+    raft::step_check steps;
+    raft::soft_state soft;
+    log_index applied;
+    log_index checkpoint;
+    node_id id; ///< a node whose disk was lost comes back as another one
+    node_id voted_for;
+    int life = -1;
+  };
+  /// A part of a snapshot that is read again and again.
+  struct repeated_read {
+    raft::snapshot_read what;
+    virtual_time since{0};
+    std::uint32_t times = 0;
+  };
+  struct known_entry {
+    term_id term;
+    cluster_time time;
+    std::uint32_t crc = 0;
+  };
+
+  void look_at_raft(std::size_t node);
+  void look_at_machine(std::size_t node);
+  seen_of_node& seen_of(std::size_t node);
+  void look_at_checkpoint(std::size_t node);
+  void take_committed(std::size_t node, const actors::committed_entries& c);
+  void look_at_frames(std::size_t node, const actors::send_frames& frames);
+  void chunk_read(std::size_t node, const raft::snapshot_read& what);
+  void barrier_asked(std::size_t node, const actors::barrier_request& b);
+  void barrier_answered(std::size_t node, const actors::barrier_result& b);
+  void check_leases(std::size_t new_leader);
+  void compare_logs();
+  void complain(const char* checker, const std::string& text);
+  void complain(const char* checker, const broken& b) {
+    if (b)
+      complain(checker, *b);
+  }
+
+  schedule& time_;
+  event_trace& trace_;
+  cluster& nodes_;
+  reply_checker& replies_;
+  watch_checker& watches_;
+  session_checker& sessions_;
+  raft::cluster_check rules_;
+  std::vector<seen_of_node> seen_;
+  std::vector<known_entry> committed_;                  ///< by index - 1
+  std::vector<std::pair<bool, std::uint64_t>> digests_; ///< by index: known, value
+  std::map<std::tuple<std::size_t, int, request_id>, std::uint32_t>
+      forwarded_; ///< how often, by node, life and request
+  std::map<std::tuple<std::size_t, int, std::uint64_t>, log_index>
+      barriers_; ///< what was committed when it was asked for
+  std::map<std::tuple<std::size_t, int, node_id>, repeated_read> chunk_reads_; ///< by node, life and follower
+  bool lease_is_safe_;
+  std::uint64_t looks_ = 0;
+  std::uint64_t elections_ = 0;
+  std::optional<std::pair<std::string, std::string>> complaint_;
+};
+
+} // namespace belay::sim

@@ -1,0 +1,402 @@
+#include "sim/checkers/reply_checker.hpp"
+
+#include "protocol/base/check.hpp"
+#include "protocol/wire/command_codec.hpp"
+
+#include <algorithm>
+
+namespace belay::sim {
+
+namespace {
+
+using state::kv_verb;
+
+std::string described(const state::reply& r) {
+  if (const auto* b = std::get_if<bool>(&r))
+    return *b ? "true" : "false";
+  if (const auto* s = std::get_if<std::string>(&r))
+    return '"' + *s + '"';
+  if (const auto* f = std::get_if<state::refusal>(&r))
+    return "refused: " + f->text;
+  if (const auto* t = std::get_if<state::txn_reply>(&r)) {
+    std::string text = "transaction:";
+    for (const auto& each : t->results)
+      if (const auto* e = std::get_if<state::kv_entry_ptr>(&each.row); e != nullptr && *e)
+        text += " [" + sim::described(**e) + "]";
+    for (const auto& each : t->errors)
+      text += " error " + std::to_string(each.op_index) + ": " + each.what + ";";
+    return text;
+  }
+  return "nothing";
+}
+
+const char* name_of(http::consistency mode) {
+  return mode == http::consistency::stale ? "stale" : mode == http::consistency::consistent ? "consistent" : "default";
+}
+
+std::string described(const state::query& q) {
+  if (const auto* g = std::get_if<state::kv_get>(&q))
+    return "of key " + g->key;
+  if (const auto* l = std::get_if<state::kv_list>(&q))
+    return "of all under \"" + l->prefix + "\"";
+  if (const auto* k = std::get_if<state::kv_keys>(&q))
+    return "of the names under \"" + k->prefix + "\"" +
+           (k->separator.empty() ? "" : " cut at \"" + k->separator + "\"");
+  return std::holds_alternative<state::txn_read>(q) ? "by transaction" : "of sessions or catalog";
+}
+
+std::string described(const state::query_result& a) {
+  std::string text = "index " + to_string(a.index);
+  if (const auto* entries = std::get_if<state::kv_entries>(&a.data)) {
+    text += entries->entries.empty() ? ", nothing" : "";
+    for (const auto& e : entries->entries)
+      text += e ? ", " + sim::described(*e) : ", null";
+  } else if (const auto* names = std::get_if<state::key_names>(&a.data)) {
+    for (const auto& name : names->keys)
+      text += ", " + name;
+  } else if (const auto* r = std::get_if<state::refusal>(&a.data)) {
+    text += ", refused: " + r->text;
+  } else if (const auto* t = std::get_if<state::txn_reply>(&a.data)) {
+    text += ", " + described(state::reply(*t));
+  }
+  return text;
+}
+
+std::string of(const operation& op) {
+  std::string text = "operation " + std::to_string(op.id) + " of client " + std::to_string(op.client) + " at node " +
+                     std::to_string(op.node);
+  if (op.read)
+    text += std::string(" (") + name_of(op.read->mode) + " read " + described(op.read->query) + ")";
+  return text;
+}
+
+std::vector<std::string> cut_names(const std::vector<state::kv_entry_ptr>& entries, const state::kv_keys& q) {
+  std::vector<std::string> names;
+  for (const auto& e : entries) {
+    auto name = e->key;
+    if (!q.separator.empty())
+      if (const auto at = name.find(q.separator, q.prefix.size()); at != std::string::npos)
+        name.resize(at + q.separator.size());
+    if (names.empty() || names.back() != name)
+      names.push_back(std::move(name));
+  }
+  return names;
+}
+
+/// No answer shows a state before this index.
+log_index newest_in(const state::query_result& a) {
+  auto newest = a.index.value > 1 ? a.index : log_index{};
+  if (const auto* entries = std::get_if<state::kv_entries>(&a.data))
+    for (const auto& e : entries->entries)
+      if (e)
+        newest = std::max(newest, e->modify_index);
+  return newest;
+}
+
+} // namespace
+
+// ---- writes
+
+broken reply_checker::committed(const raft::entry& e) {
+  if (e.index != committed().next())
+    return "entry " + to_string(e.index) + " was committed after entry " + to_string(committed());
+  auto reply = model_.apply(e);
+  const bool is_command = e.kind == raft::entry_kind::command;
+  log_.push_back({is_command ? e.data : nullptr, std::move(reply)});
+  if (!is_command)
+    return std::nullopt;
+  auto it = commands_.find(*e.data);
+  if (it == commands_.end()) {
+    const auto command = wire::decode_command(*e.data);
+    if (!command)
+      return "entry " + to_string(e.index) + " is not a command";
+    if (!std::holds_alternative<state::kv_write>(*command) && !std::holds_alternative<state::txn>(*command) &&
+        !std::holds_alternative<state::session_create>(*command))
+      return std::nullopt; // servers of their own accord
+    return "entry " + to_string(e.index) + " has a command that no client gave";
+  }
+  it->second.entries.push_back(e.index);
+  return count(it->second);
+}
+
+broken reply_checker::count(const same_command& c) const {
+  if (!c.by_clients_only || c.entries.size() <= c.may_commit)
+    return std::nullopt;
+  std::string text = "a command is in the log " + std::to_string(c.entries.size()) + " times, at";
+  for (auto i : c.entries)
+    text += " " + to_string(i);
+  text += ", but may be there " + std::to_string(c.may_commit) + " times; asked for by operation";
+  for (auto id : c.asked_by)
+    text += " " + std::to_string(id);
+  return text;
+}
+
+void reply_checker::begun(operation& op) {
+  op.known_at_invocation = known_;
+  if (op.read && like_stale(op))
+    seen_before_[op.id] = seen_at_[{op.node, op.node_life}];
+  if (!op.write)
+    return;
+  auto& same = commands_[wire::encode_command(*op.write)];
+  same.asked_by.push_back(op.id);
+  ++same.may_commit;
+  same.by_clients_only = std::holds_alternative<state::kv_write>(*op.write) ||
+                         std::holds_alternative<state::txn>(*op.write) ||
+                         std::holds_alternative<state::session_create>(*op.write);
+  command_of_[op.id] = &same; // unordered_map never moves its elements
+}
+
+broken reply_checker::ended(const operation& op) {
+  PRECONDITION(op.result != outcome::pending);
+  if (op.committed_at_return > committed())
+    return of(op) + " says that " + to_string(op.committed_at_return) + " was committed, but nothing above " +
+           to_string(committed()) + " was";
+  if (op.read)
+    return op.result == outcome::done ? judge_read(op) : std::nullopt;
+  if (!op.write) // renewals: session_checker
+    return std::nullopt;
+  const auto it = command_of_.find(op.id);
+  PRECONDITION(it != command_of_.end());
+  auto& same = *it->second;
+  switch (op.result) {
+  case outcome::done:
+    return op.index.is_zero() ? judge_without_entry(op, same) : judge_write(op, same);
+  case outcome::refused:
+    --same.may_commit;
+    if (auto b = count(same))
+      return of(op) + " was refused (" + op.text + "), but " + *b;
+    return std::nullopt;
+  default:
+    return std::nullopt;
+  }
+}
+
+broken reply_checker::judge_write(const operation& op, same_command& same) {
+  if (op.index > committed())
+    return of(op) + " was done at entry " + to_string(op.index) + ", but nothing above " + to_string(committed()) +
+           " is committed";
+  auto& entry = log_[op.index.value - 1];
+  if (std::find(same.entries.begin(), same.entries.end(), op.index) == same.entries.end())
+    return of(op) + " was done at entry " + to_string(op.index) + ", which is not its command";
+  if (entry.claimed_by != 0)
+    return of(op) + " was done at entry " + to_string(op.index) + ", which was operation " +
+           std::to_string(entry.claimed_by);
+  entry.claimed_by = op.id;
+  if (op.index <= op.known_at_invocation)
+    return of(op) + " was done at entry " + to_string(op.index) + ", although entry " +
+           to_string(op.known_at_invocation) + " was known before it began";
+  if (entry.reply && !same_reply(op.reply, *entry.reply))
+    return of(op) + " at entry " + to_string(op.index) + " was answered " + described(op.reply) + ", right is " +
+           described(*entry.reply);
+  if (entry.reply)
+    if (auto b = judge_note(op, *entry.reply))
+      return b;
+  known_ = std::max(known_, op.index);
+  return std::nullopt;
+}
+
+/// Of locks; the number of a fence is judged by session_checker.
+broken reply_checker::judge_note(const operation& op, const state::reply& right) const {
+  const auto* w = std::get_if<state::kv_write>(&*op.write);
+  if (w == nullptr || (w->op.verb != kv_verb::lock && w->op.verb != kv_verb::unlock))
+    return std::nullopt;
+  auto told = op.reply.note, expected = right.note;
+  told.fence = expected.fence = 0;
+  if (told == expected)
+    return std::nullopt;
+  const auto words = [](const state::lock_note& n) {
+    return "reason " + std::to_string(static_cast<int>(n.why)) + ", holder \"" + n.holder + "\", again in " +
+           std::to_string(n.retry_after_ms) + " ms";
+  };
+  return of(op) + " at entry " + to_string(op.index) + " was told " + words(told) + ", right is " + words(expected);
+}
+
+/// Contract 04 section 3.1, 05 section 2: what may be refused before it is replicated.
+broken reply_checker::judge_without_entry(const operation& op, same_command& same) const {
+  --same.may_commit;
+  if (auto b = count(same))
+    return of(op) + " was answered without an entry, but " + *b;
+  const auto wrong = [&](const std::string& right) {
+    return of(op) + " was answered " + described(op.reply) + " without an entry, right is " + right;
+  };
+  if (const auto* w = std::get_if<state::kv_write>(&*op.write)) {
+    const auto& session = w->op.session;
+    const auto* refused = std::get_if<state::refusal>(&op.reply);
+    if (w->op.verb == kv_verb::unlock)
+      return session.empty() && refused && refused->text == "missing session"
+                 ? std::nullopt
+                 : broken(wrong(session.empty() ? "missing session" : "an entry"));
+    if (w->op.verb != kv_verb::lock)
+      return wrong("an entry");
+    if (const auto* held = std::get_if<bool>(&op.reply)) // by a lock-delay
+      return *held ? broken(wrong("an entry")) : std::nullopt;
+    const std::string text = session.empty()        ? "missing session"
+                             : session.size() != 36 ? "failed session lookup: index error: UUID must be 36 characters"
+                                                    : "invalid session \"" + session + "\"";
+    return refused && refused->text == text ? std::nullopt : broken(wrong(text));
+  }
+  if (const auto* t = std::get_if<state::txn>(&*op.write)) {
+    state::txn_reply right;
+    bool only_keys = true; // no lock-delay, no arguments of the catalog
+    for (std::size_t i = 0; i < t->ops.size(); ++i) {
+      const auto* kv = std::get_if<state::kv_op>(&t->ops[i]);
+      only_keys = only_keys && kv != nullptr && kv->verb != kv_verb::lock;
+      if (kv != nullptr && kv->key.empty() && kv->verb != kv_verb::remove_tree)
+        right.errors.push_back({i, "Must provide key"});
+    }
+    const auto* told = std::get_if<state::txn_reply>(&op.reply);
+    if (told == nullptr || told->errors.empty())
+      return wrong("an entry");
+    if (only_keys && !same_reply(op.reply, state::reply(right)))
+      return wrong(right.errors.empty() ? "an entry" : described(state::reply(right)));
+  }
+  return std::nullopt;
+}
+
+// ---- reads
+
+bool reply_checker::like_stale(const operation& op) const {
+  return op.read->mode == http::consistency::stale ||
+         (op.read->mode == http::consistency::normal && !rules_.trust_lease);
+}
+
+broken reply_checker::judge_read(const operation& op) {
+  if (!op.answer)
+    return of(op) + " is done without an answer";
+  if (op.answer->index.is_zero())
+    return of(op) + " was answered with index 0";
+  const bool stale = like_stale(op);
+  log_index from = op.known_at_invocation;
+  if (stale) {
+    const auto it = seen_before_.find(op.id);
+    from = it == seen_before_.end() ? log_index{} : it->second;
+  }
+  const auto to = op.committed_at_return;
+  const auto s = lowest_explanation(op.read->query, *op.answer, from, to);
+  if (!s) {
+    std::string text = of(op) + " was answered " + described(*op.answer) + "; at no moment from " + to_string(from) +
+                       " to " + to_string(to) + " was that so: at the first " + model_answer(op.read->query, from);
+    if (from < to)
+      text += "; at the last " + model_answer(op.read->query, to);
+    return text;
+  }
+  if (stale) {
+    auto& seen = seen_at_[{op.node, op.node_life}];
+    seen = std::max(seen, *s);
+  } else {
+    known_ = std::max(known_, *s);
+  }
+  return std::nullopt;
+}
+
+std::optional<log_index> reply_checker::lowest_explanation(const state::query& q, const state::query_result& a,
+                                                           log_index from, log_index to) const {
+  const bool keys = std::holds_alternative<state::kv_get>(q) || std::holds_alternative<state::kv_list>(q) ||
+                    std::holds_alternative<state::kv_keys>(q);
+  if (!keys && !std::holds_alternative<state::txn_read>(q) && !std::holds_alternative<state::session_info>(q))
+    return from;
+  const auto start = keys ? std::max(from, newest_in(a)) : from;
+  if (start > to)
+    return std::nullopt;
+  if (explained_at(q, a, start))
+    return start;
+  const auto& moments = model_.moments();
+  for (auto it = std::upper_bound(moments.begin(), moments.end(), start); it != moments.end() && *it <= to; ++it)
+    if (explained_at(q, a, *it))
+      return *it;
+  return std::nullopt;
+}
+
+bool reply_checker::explained_at(const state::query& q, const state::query_result& a, log_index s) const {
+  if (const auto* t = std::get_if<state::txn_read>(&q)) {
+    const auto right = model_.read_txn(t->ops, s);
+    const auto* told = std::get_if<state::txn_reply>(&a.data);
+    return told != nullptr && (!right || same_reply(state::reply(*told), state::reply(*right)));
+  }
+  if (const auto* i = std::get_if<state::session_info>(&q)) {
+    const auto* told = std::get_if<state::sessions>(&a.data);
+    return told != nullptr && a.index == model_.session_index(s) &&
+           told->list.size() == (model_.sessions().lived_at(i->id, s) ? 1 : 0);
+  }
+  if (const auto* k = std::get_if<state::kv_keys>(&q)) {
+    const auto* told = std::get_if<state::key_names>(&a.data);
+    if (told == nullptr || !model_.prefix_index(k->prefix, s).contains(a.index))
+      return false;
+    const auto right = cut_names(model_.entries_at(k->prefix, s), *k);
+    if (!model_.doubtful_under(k->prefix, s))
+      return told->keys == right;
+    return std::is_sorted(told->keys.begin(), told->keys.end()) &&
+           std::includes(told->keys.begin(), told->keys.end(), right.begin(), right.end());
+  }
+  const auto* told = std::get_if<state::kv_entries>(&a.data);
+  if (told == nullptr || std::count(told->entries.begin(), told->entries.end(), nullptr) != 0)
+    return false;
+  if (const auto* g = std::get_if<state::kv_get>(&q)) {
+    if (!model_.key_index(g->key, s).contains(a.index))
+      return false;
+    if (model_.doubtful(g->key, s))
+      return told->entries.size() <= 1;
+    const auto right = model_.entry_at(g->key, s);
+    return right ? told->entries.size() == 1 && same_entry(*told->entries.front(), *right) : told->entries.empty();
+  }
+  const auto& prefix = std::get<state::kv_list>(q).prefix;
+  const auto right = model_.entries_at(prefix, s);
+  if (!model_.prefix_index(prefix, s).contains(a.index))
+    return false;
+  auto next = right.begin();
+  const std::string* last = nullptr;
+  for (const auto& e : told->entries) {
+    if (e->key.compare(0, prefix.size(), prefix) != 0 || (last != nullptr && e->key <= *last))
+      return false;
+    last = &e->key;
+    if (model_.doubtful(e->key, s))
+      continue;
+    if (next == right.end() || !same_entry(*e, **next))
+      return false;
+    ++next;
+  }
+  return next == right.end();
+}
+
+std::string reply_checker::model_answer(const state::query& q, log_index s) const {
+  std::vector<state::kv_entry_ptr> entries;
+  index_bounds bounds;
+  if (const auto* g = std::get_if<state::kv_get>(&q)) {
+    bounds = model_.key_index(g->key, s);
+    if (model_.doubtful(g->key, s))
+      return "doubtful";
+    if (auto e = model_.entry_at(g->key, s))
+      entries.push_back(std::move(e));
+  } else if (const auto* t = std::get_if<state::txn_read>(&q)) {
+    const auto right = model_.read_txn(t->ops, s);
+    return right ? described(state::reply(*right)) : "doubtful";
+  } else {
+    const auto* l = std::get_if<state::kv_list>(&q);
+    const auto* k = std::get_if<state::kv_keys>(&q);
+    if (l == nullptr && k == nullptr)
+      return "not judged";
+    const auto& prefix = l != nullptr ? l->prefix : k->prefix;
+    bounds = model_.prefix_index(prefix, s);
+    entries = model_.entries_at(prefix, s);
+  }
+  std::string text = "index " + to_string(bounds.low);
+  if (bounds.high != bounds.low)
+    text += " to " + to_string(bounds.high);
+  text += entries.empty() ? ", nothing" : "";
+  for (const auto& e : entries)
+    text += ", " + sim::described(*e);
+  return text;
+}
+
+// ---- the end
+
+/// Done operations have their own entries and refused ones none: what is left over must fit to the unknown ones, which
+/// count() watched all along. Here once more over the whole log, so that no order of calls hides it.
+broken reply_checker::finish() const {
+  for (const auto& [bytes, same] : commands_)
+    if (auto b = count(same))
+      return b;
+  return std::nullopt;
+}
+
+} // namespace belay::sim

@@ -1,0 +1,75 @@
+#pragma once
+// Judges every answer to a client against the log: was it true at a moment that the client may be shown?
+
+#include "sim/record/history.hpp"
+#include "sim/checkers/kv_model.hpp"
+
+#include <map>
+#include <unordered_map>
+
+namespace belay::sim {
+
+struct reply_rules {
+  /// False where clocks may run apart by more than the leader's lease allows for: reads in default mode are then judged
+  /// like stale ones.
+  bool trust_lease = true;
+};
+
+/// Call committed() for each entry before any node answers by it, begun() and ended() once for each operation, in the
+/// order in which it happens.
+class reply_checker {
+public:
+  explicit reply_checker(reply_rules rules = {}) : rules_(rules) {}
+
+  /// The next committed entry. Complains about a command that nobody can have asked for, or not that often (J5).
+  broken committed(const raft::entry& e);
+  /// Told to some client.
+  log_index known() const { return known_; }
+  log_index committed() const { return model_.applied(); }
+
+  /// Sets op.known_at_invocation. @pre op has its write or read, node and node_life
+  void begun(operation& op);
+  /// @pre op.result is not pending; op.committed_at_return is set
+  broken ended(const operation& op);
+  /// At the end of the run.
+  broken finish() const;
+
+  const kv_model& model() const { return model_; }
+
+private:
+  struct logged {
+    payload data; ///< null: not a command
+    std::optional<state::reply> reply;
+    std::uint64_t claimed_by = 0; ///< id of the operation that was told of this entry
+  };
+  /// Operations whose commands are equal to the byte: all but deletes are alone.
+  struct same_command {
+    std::vector<std::uint64_t> asked_by;
+    std::size_t may_commit = 0; ///< asked and neither refused nor answered without an entry
+    std::vector<log_index> entries;
+    bool by_clients_only = false; ///< servers never propose such a thing
+  };
+  using place = std::pair<std::size_t, int>; ///< node, life
+
+  bool like_stale(const operation& op) const;
+  broken count(const same_command& c) const;
+  broken judge_write(const operation& op, same_command& same);
+  broken judge_note(const operation& op, const state::reply& right) const;
+  broken judge_without_entry(const operation& op, same_command& same) const;
+  broken judge_read(const operation& op);
+  bool explained_at(const state::query& q, const state::query_result& a, log_index s) const;
+  std::optional<log_index> lowest_explanation(const state::query& q, const state::query_result& a, log_index from,
+                                              log_index to) const;
+  std::string model_answer(const state::query& q, log_index s) const;
+
+  reply_rules rules_;
+  kv_model model_;
+  std::vector<logged> log_; ///< entry i at i - 1
+  std::unordered_map<std::string, same_command> commands_;
+  std::unordered_map<std::uint64_t, same_command*> command_of_;
+  log_index known_;
+  std::map<place, log_index> seen_at_;                       ///< by stale reads there
+  std::unordered_map<std::uint64_t, log_index> seen_before_; ///< by operation: seen_at_ when it began
+};
+
+} // namespace belay::sim

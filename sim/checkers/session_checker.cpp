@@ -1,0 +1,161 @@
+#include "sim/checkers/session_checker.hpp"
+
+#include "protocol/base/probe.hpp"
+#include "protocol/wire/command_codec.hpp"
+#include "sim/record/semaphore_recipes.hpp"
+
+#include <algorithm>
+
+namespace belay::sim {
+
+using std::chrono::nanoseconds;
+using std::chrono::seconds;
+
+namespace {
+
+// An unrenewed session ends so long after twice its TTL at the latest: clocks that run up to 10 % slow are counted
+// apart; the reaper looks every 50 ms and asks again every second.
+constexpr seconds slack{3};
+
+std::string in_seconds(virtual_time t) {
+  return std::to_string(static_cast<double>(t.count()) / 1e9) + " s";
+}
+
+} // namespace
+
+broken session_checker::committed(const raft::entry& e, virtual_time now) {
+  if (e.kind != raft::entry_kind::command)
+    return std::nullopt;
+  const auto command = wire::decode_command(*e.data);
+  if (!command)
+    return std::nullopt;
+  if (const auto* c = std::get_if<state::session_create>(&*command))
+    lives_[c->session.id].born = now;
+  if (const auto* d = std::get_if<state::session_destroy>(&*command); d != nullptr && d->cause == "ttl")
+    for (const auto& id : d->ids) {
+      if (!model_.sessions().lived_at(id, e.index.prev()) || model_.sessions().lived_at(id, e.index))
+        continue;
+      PROBE("sessions: ended by TTL");
+      auto& l = lives_[id];
+      l.timed_out = now;
+      if (auto b = too_soon(id, l, l.sure))
+        return b;
+    }
+  if (std::holds_alternative<state::restore_commit>(*command))
+    for (const auto& id : model_.sessions().alive()) { // all timers begin afresh
+      lives_[id].born = now;
+      lives_[id].timed_out.reset();
+    }
+  const auto holders = model_.entry_at(semaphore_key, e.index);
+  if (!holders || model_.doubtful(semaphore_key, e.index))
+    return std::nullopt;
+  std::size_t alive = 0;
+  for (const auto& id : holders_in(*holders->value)) {
+    const auto contender = model_.entry_at(std::string(semaphore_prefix) + id, e.index);
+    alive += contender && contender->session == id ? 1 : 0;
+  }
+  if (alive == semaphore_limit)
+    PROBE("sessions: semaphore is full");
+  if (alive > semaphore_limit)
+    return "at entry " + to_string(e.index) + " " + std::to_string(alive) +
+           " sessions hold the semaphore: " + *holders->value;
+  return std::nullopt;
+}
+
+broken session_checker::too_soon(const std::string& id, const life& l, virtual_time asked) {
+  const auto* past = model_.sessions().past(id);
+  if (!rules_.trust_clocks || past == nullptr || !l.timed_out)
+    return std::nullopt;
+  const nanoseconds ttl(past->ttl_ns);
+  if (*l.timed_out < asked || *l.timed_out - asked >= ttl)
+    return std::nullopt;
+  ++wrongly_released_;
+  return "session " + id + " with a TTL of " + in_seconds(ttl) + " was ended for its TTL at " +
+         in_seconds(*l.timed_out) + ", although it was renewed or created by a request of " + in_seconds(asked);
+}
+
+void session_checker::begun(const operation& op) {
+  if (op.renewal)
+    lives_[op.renewal->session].touch = op.invoked + rules_.hold + seconds(1);
+}
+
+broken session_checker::ended(const operation& op) {
+  if (op.renewal)
+    return judge_renewal(op);
+  if (op.result != outcome::done || !op.write)
+    return std::nullopt;
+  if (const auto* c = std::get_if<state::session_create>(&*op.write)) {
+    if (!std::holds_alternative<std::string>(op.reply))
+      return std::nullopt;
+    auto& l = lives_[c->session.id];
+    l.sure = std::max(l.sure, op.invoked);
+    return too_soon(c->session.id, l, op.invoked);
+  }
+  const auto* w = std::get_if<state::kv_write>(&*op.write);
+  const auto* flag = std::get_if<bool>(&op.reply);
+  if (w != nullptr && w->op.verb == state::kv_verb::lock && flag != nullptr && *flag)
+    return judge_fence(op, w->op, op.reply.note.fence);
+  return std::nullopt;
+}
+
+broken session_checker::judge_renewal(const operation& op) {
+  const auto& id = op.renewal->session;
+  auto& l = lives_[id];
+  if (op.result != outcome::done)
+    return std::nullopt;
+  l.touch = std::max(l.born, op.returned);
+  if (!rules_.trust_clocks)
+    return std::nullopt;
+  const auto what = "renewal " + std::to_string(op.id) + " of session " + id;
+  const auto from = op.known_at_invocation, to = op.committed_at_return;
+  if (op.renewed == nullptr) {
+    PROBE("sessions: renewal of one that is gone");
+    if (model_.sessions().lived_always(id, from, to))
+      return what + " was told that there is none, but it lived all the time";
+    return std::nullopt;
+  }
+  if (!model_.sessions().lived_ever(id, from, to))
+    return what + " was told to be done, but at no moment from " + to_string(from) + " to " + to_string(to) +
+           " was there such a session";
+  l.sure = std::max(l.sure, op.invoked);
+  return too_soon(id, l, op.invoked);
+}
+
+broken session_checker::judge_fence(const operation& op, const state::kv_op& asked, std::uint64_t fence) {
+  const auto grant = model_.granted_at(asked.key, op.index);
+  if (grant.is_zero() || model_.doubtful(asked.key, op.index))
+    return std::nullopt;
+  auto& known = fences_[asked.key];
+  const auto [it, fresh] = known.emplace(grant, fence);
+  const auto complaint = [&](const std::string& text) {
+    return "operation " + std::to_string(op.id) + " got key " + asked.key + " by the grant of entry " +
+           to_string(grant) + " with fence " + std::to_string(fence) + ", " + text;
+  };
+  if (it->second != fence)
+    return complaint("but the same grant had fence " + std::to_string(it->second));
+  if (it != known.begin() && std::prev(it)->second >= fence)
+    return complaint("but the grant of entry " + to_string(std::prev(it)->first) + " had " +
+                     std::to_string(std::prev(it)->second));
+  if (std::next(it) != known.end() && std::next(it)->second <= fence)
+    return complaint("but the grant of entry " + to_string(std::next(it)->first) + " has " +
+                     std::to_string(std::next(it)->second));
+  return std::nullopt;
+}
+
+broken session_checker::finish(virtual_time now) const {
+  if (!rules_.trust_clocks)
+    return std::nullopt;
+  for (const auto& [id, l] : lives_) {
+    const auto* session = model_.sessions().find(id);
+    if (session == nullptr || session->ttl_ns <= 0)
+      continue;
+    const nanoseconds ttl(session->ttl_ns);
+    const auto quiet_since = std::max({l.touch, l.born, led_});
+    if (now > quiet_since && now - quiet_since > 2 * ttl + 2 * ttl / 5 + slack)
+      return "session " + id + " with a TTL of " + in_seconds(ttl) + " still lives, although nobody renewed it since " +
+             in_seconds(quiet_since);
+  }
+  return std::nullopt;
+}
+
+} // namespace belay::sim

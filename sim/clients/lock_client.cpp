@@ -1,0 +1,277 @@
+#include "sim/clients/lock_client.hpp"
+
+#include "sim/chance/drawn_parts.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <set>
+#include <utility>
+
+namespace belay::sim {
+
+using state::kv_verb;
+using std::chrono::milliseconds;
+
+namespace {
+
+std::string id_of_session(std::size_t client, std::uint64_t number) {
+  char text[40];
+  std::snprintf(text, sizeof text, "%08zx-0000-4000-8000-%012llx", client, static_cast<unsigned long long>(number));
+  return text;
+}
+
+std::string joined(const std::vector<std::string>& holders) {
+  std::string text;
+  for (const auto& h : holders)
+    text += (text.empty() ? "" : ",") + h;
+  return text;
+}
+
+http::read_request reading(state::query q, http::consistency mode) {
+  http::read_request r;
+  r.query = std::move(q);
+  r.mode = mode;
+  return r;
+}
+
+} // namespace
+
+state::kv_op lock_client::op(kv_verb verb, std::string key, std::uint64_t fresh) const {
+  state::kv_op o;
+  o.verb = verb;
+  o.key = std::move(key);
+  o.value = make_payload(std::to_string(fresh));
+  o.flags = fresh;
+  o.session = session_.id;
+  return o;
+}
+
+lock_client::request lock_client::next(std::uint64_t drawn, std::uint64_t fresh, virtual_time now) {
+  if (now < asleep_until_)
+    return {};
+  step_ = step::idle;
+  const auto node = "m" + std::to_string(number_ % 2);
+  if (!node_known_ || (kind_part(drawn) == 30 && spare_part(drawn) % 8 == 0)) {
+    state::catalog_register r;
+    r.node.node = node;
+    r.node.address = "10.0.0.1";
+    state::check_record check;
+    check.node = node;
+    check.check_id = check.name = "serfHealth";
+    check.status = node_known_ ? "critical" : "passing";
+    check.output = std::to_string(fresh);
+    r.checks.push_back(check);
+    node_known_ = !node_known_;
+    return state::command(std::move(r));
+  }
+  if (kind_part(drawn) == 31 && spare_part(drawn) % 32 == 0) {
+    node_known_ = false;
+    return state::command(state::catalog_deregister{node, {}, spare_part(drawn) == 0 ? std::string() : "serfHealth"});
+  }
+  if (session_.id.empty())
+    return create(drawn);
+  const std::chrono::nanoseconds ttl(session_.ttl_ns);
+  if (kind_part(drawn) == 29 && spare_part(drawn) % 4 == 0) { // stands still, and does not know it
+    asleep_until_ = now + ttl * static_cast<std::int64_t>(1 + spare_part(drawn) / 4 % 3);
+    return {};
+  }
+  if ((ttl > ttl.zero() && now - renewed_ > ttl / 2) || kind_part(drawn) == 25) {
+    renewed_ = now;
+    return session_renewal{session_.id};
+  }
+  if (kind_part(drawn) == 28)
+    return reading(state::session_info{session_.id}, http::consistency::normal);
+  if (kind_part(drawn) == 27)
+    return reading(state::kv_list{"l/"},
+                   spare_part(drawn) % 2 == 0 ? http::consistency::normal : http::consistency::stale);
+  if (kind_part(drawn) == 26 && spare_part(drawn) % 2 == 0) {
+    // Perhaps another one's, who goes on until somebody tells him.
+    const auto id = spare_part(drawn) % 4 == 0
+                        ? session_.id
+                        : all_[all_.size() - 1 - key_part(drawn) % std::min<std::size_t>(all_.size(), 8)];
+    if (id == session_.id)
+      forget_session();
+    return state::command(state::session_destroy{{id}, "destroyed"});
+  }
+  if (contends_)
+    return semaphore(drawn, fresh);
+  return held_.empty() ? without_lock(drawn, fresh) : with_lock(drawn, fresh);
+}
+
+lock_client::request lock_client::create(std::uint64_t drawn) {
+  constexpr std::int64_t ttls_s[] = {2, 3, 4, 2}, delays_ms[] = {0, 500, 3'000, 15'000};
+  step_ = step::creating;
+  session_ = {};
+  session_.id = id_of_session(number_, ++sessions_);
+  all_.push_back(session_.id);
+  session_.node = "m" + std::to_string(number_ % 2);
+  // One without a TTL holds its locks until somebody ends it.
+  session_.ttl_ns = spare_part(drawn) % 16 == 15 ? 0 : ttls_s[key_part(drawn) % 4] * 1'000'000'000;
+  session_.ttl = std::to_string(session_.ttl_ns / 1'000'000'000) + "s";
+  session_.lock_delay_ns = delays_ms[spare_part(drawn) % 4] * 1'000'000;
+  session_.behavior = key_part(drawn) % 5 == 4 ? state::session_behavior::remove : state::session_behavior::release;
+  session_.node_checks = std::vector<std::string>{"serfHealth"};
+  return state::command(state::session_create{session_});
+}
+
+lock_client::request lock_client::without_lock(std::uint64_t drawn, std::uint64_t fresh) {
+  step_ = step::acquiring;
+  if (delay_left_ > delay_left_.zero() && spare_part(drawn) % 2 == 0)
+    return acquire_later{state::kv_write{op(kv_verb::lock, wanted_, fresh)}, std::exchange(delay_left_, {})};
+  wanted_ = spare_part(drawn) % 4 == 3 ? std::string(slot_prefix) + std::to_string(slot_++ % semaphore_limit)
+                                       : "l/" + std::to_string(key_part(drawn) % 2);
+  auto acquire = op(kv_verb::lock, wanted_, fresh);
+  if (kind_part(drawn) < 20)
+    return state::command(state::kv_write{std::move(acquire)});
+  state::txn t;
+  t.ops.push_back(std::move(acquire));
+  t.ops.push_back(op(kv_verb::set, "g/" + wanted_, fresh));
+  return state::command(std::move(t));
+}
+
+lock_client::request lock_client::with_lock(std::uint64_t drawn, std::uint64_t fresh) {
+  const auto plain = [&](kv_verb verb) {
+    auto o = op(verb, held_, fresh);
+    o.session.clear();
+    return o;
+  };
+  switch (kind_part(drawn)) {
+  case 0 ... 9: { // only as long as the lock is held
+    state::txn t;
+    t.ops.push_back(op(kv_verb::check_session, held_, fresh));
+    t.ops.push_back(op(kv_verb::set, "g/" + held_, fresh));
+    return state::command(std::move(t));
+  }
+  case 10 ... 12:
+    return state::command(state::kv_write{plain(kv_verb::set)});
+  case 13 ... 14:
+    return state::command(state::kv_write{op(kv_verb::lock, held_, fresh)});
+  case 15: {
+    auto o = plain(kv_verb::remove);
+    o.value = make_payload({});
+    return state::command(state::kv_write{std::move(o)});
+  }
+  case 16 ... 17: {
+    step_ = step::releasing;
+    state::txn t;
+    t.ops.push_back(op(kv_verb::unlock, held_, fresh));
+    return state::command(std::move(t));
+  }
+  default:
+    step_ = step::releasing;
+    return state::command(state::kv_write{op(kv_verb::unlock, held_, fresh)});
+  }
+}
+
+lock_client::request lock_client::semaphore(std::uint64_t drawn, std::uint64_t fresh) {
+  const auto prefix = std::string(semaphore_prefix);
+  if (!entered_) {
+    step_ = step::entering;
+    return state::command(state::kv_write{op(kv_verb::lock, prefix + session_.id, fresh)});
+  }
+  if (!seen_) {
+    step_ = step::listing;
+    return reading(state::kv_list{prefix},
+                   spare_part(drawn) % 2 == 0 ? http::consistency::normal : http::consistency::consistent);
+  }
+  seen_ = false;
+  const bool leaves = holds_ && kind_part(drawn) < 12;
+  if (holds_ ? !leaves : holders_.size() >= semaphore_limit)
+    return {};
+  auto next = holders_;
+  std::erase(next, session_.id);
+  if (!leaves)
+    next.push_back(session_.id);
+  step_ = leaves ? step::leaving : step::joining;
+  auto o = op(kv_verb::cas, std::string(semaphore_key), fresh);
+  o.value = make_payload(joined(next) + ";" + std::to_string(fresh)); // no two values are alike
+  o.index = holders_at_;
+  o.session.clear();
+  return state::command(state::kv_write{std::move(o)});
+}
+
+void lock_client::forget_session() {
+  session_ = {};
+  held_.clear();
+  entered_ = holds_ = seen_ = false;
+}
+
+void lock_client::learn(const operation& o) {
+  if (o.renewal) {
+    if (o.result == outcome::done && o.renewed == nullptr)
+      forget_session();
+    return;
+  }
+  if (o.read) {
+    if (step_ == step::listing)
+      learn_holders(o);
+    return;
+  }
+  learn_write(o);
+}
+
+void lock_client::learn_write(const operation& o) {
+  const auto* refused = std::get_if<state::refusal>(&o.reply);
+  const auto* flag = std::get_if<bool>(&o.reply);
+  const auto* txn = std::get_if<state::txn_reply>(&o.reply);
+  const bool done = o.result == outcome::done && !refused;
+  const bool granted = done && ((flag && *flag) || (txn && txn->errors.empty()));
+  switch (step_) {
+  case step::creating:
+    if (!done) { // perhaps it is there: then it ends at the end of its time
+      forget_session();
+      node_known_ = node_known_ && refused == nullptr;
+    } else {
+      renewed_ = o.invoked;
+    }
+    break;
+  case step::acquiring:
+    if (granted)
+      held_ = wanted_;
+    delay_left_ = done && o.reply.note.why == state::refused_for::lock_delay ? milliseconds(o.reply.note.retry_after_ms)
+                                                                             : virtual_time::zero();
+    break;
+  case step::releasing:
+    held_.clear();
+    break;
+  case step::entering:
+    entered_ = granted;
+    break;
+  case step::joining:
+    holds_ = granted;
+    break;
+  case step::leaving:
+    holds_ = holds_ && !granted;
+    break;
+  default:
+    if (txn && !txn->errors.empty()) // what was guarded is not written: the lock is lost
+      held_.clear();
+    break;
+  }
+  if (refused && refused->text.starts_with("invalid session"))
+    forget_session();
+}
+
+void lock_client::learn_holders(const operation& o) {
+  const auto* found = o.answer ? std::get_if<state::kv_entries>(&o.answer->data) : nullptr;
+  seen_ = found != nullptr;
+  if (!seen_)
+    return;
+  holders_.clear();
+  holders_at_ = {};
+  std::set<std::string> contending;
+  for (const auto& e : found->entries) {
+    if (e->key == semaphore_key) {
+      holders_ = holders_in(*e->value);
+      holders_at_ = e->modify_index;
+    } else if (!e->session.empty() && e->key == std::string(semaphore_prefix) + e->session) {
+      contending.insert(e->session);
+    }
+  }
+  // Those whose session has ended hold nothing any more.
+  std::erase_if(holders_, [&](const std::string& h) { return !contending.contains(h); });
+  if (!contending.contains(session_.id))
+    entered_ = holds_ = seen_ = false;
+}
+
+} // namespace belay::sim

@@ -1,0 +1,440 @@
+#include "sim/clients/workload.hpp"
+
+#include "protocol/base/probe.hpp"
+#include "protocol/wire/command_codec.hpp"
+#include "sim/chance/drawn_parts.hpp"
+#include "sim/record/words.hpp"
+
+#include <caf/event_based_actor.hpp>
+#include <caf/send.hpp>
+
+#include <algorithm>
+#include <charconv>
+
+namespace belay::sim {
+
+using std::chrono::milliseconds;
+using turn_atom = caf::atom_constant<caf::atom("turn")>;
+
+namespace {
+
+std::uint64_t number_of(const std::string& value) {
+  std::uint64_t n = 0;
+  std::from_chars(value.data(), value.data() + value.size(), n);
+  return n;
+}
+
+} // namespace
+
+const char* name_of(outcome o) {
+  constexpr const char* names[] = {"pending", "done", "refused", "unknown"};
+  return names[static_cast<std::size_t>(o)];
+}
+
+workload::workload(schedule& time, tape& choices, event_trace& trace, cluster& nodes, const swarm& s,
+                   reply_checker& replies, watch_checker& watches, session_checker& sessions)
+    : time_(time), tape_(choices), trace_(trace), nodes_(nodes), swarm_(s), replies_(replies), watches_(watches),
+      sessions_(sessions) {
+  nodes_.answered = [this](std::size_t node, int life, const client_answer& a) { on_answer(node, life, a); };
+}
+
+void workload::start() {
+  for (std::size_t i = 0; i < swarm_.clients + swarm_.watchers + swarm_.lockers; ++i) {
+    auto& c = clients_.emplace_back();
+    c.number = i;
+    c.watches = i >= swarm_.clients && i < swarm_.clients + swarm_.watchers;
+    if (i >= swarm_.clients + swarm_.watchers)
+      c.locks.emplace(i - swarm_.clients - swarm_.watchers, sessions_asked_for_);
+    c.home = i % swarm_.nodes;
+    c.self = spawn_client(i);
+    time_.enlist(nobody, actor_kind::client, c.self);
+    next_turn(c, milliseconds(200 + 37 * i));
+  }
+}
+
+caf::actor workload::spawn_client(std::size_t number) {
+  return time_.system().spawn([this, number](caf::event_based_actor*) -> caf::behavior {
+    return {
+        [this, number](turn_atom) { turn(clients_[number]); },
+        [this, number](std::uint64_t id) { finished(clients_[number], find(id)); },
+    };
+  });
+}
+
+void workload::next_turn(client_state& c, virtual_time in) {
+  time_.after(in, [self = c.self] { caf::anon_send(self, turn_atom::value); });
+}
+
+// ---- what clients do
+
+std::vector<std::string> workload::keys() const {
+  std::vector<std::string> all;
+  for (std::size_t i = 0; i < swarm_.keys; ++i)
+    all.push_back(key(i));
+  return all;
+}
+
+std::string workload::key(std::uint64_t n) const {
+  n %= swarm_.keys;
+  return "k/" + std::to_string(n % 2) + "/" + std::to_string(n);
+}
+
+payload workload::fresh_value(std::uint64_t number) {
+  auto text = std::to_string(number) + " of " + std::to_string(history_.size() + 1);
+  if (text.size() < swarm_.value_bytes)
+    text.resize(swarm_.value_bytes, '.');
+  return make_payload(std::move(text));
+}
+
+state::kv_op workload::op(state::kv_verb verb, std::string key) {
+  state::kv_op o;
+  o.verb = verb;
+  o.key = std::move(key);
+  o.value = make_payload({});
+  o.flags = history_.size() + 1; // so that no two commands are alike
+  return o;
+}
+
+std::optional<std::size_t> workload::some_node(std::uint64_t drawn) const {
+  for (std::size_t i = 0; i < nodes_.size(); ++i) {
+    const auto node = (drawn + i) % nodes_.size();
+    if (nodes_.state(node) != node_state::down)
+      return node;
+  }
+  return std::nullopt;
+}
+
+void workload::turn(client_state& c) {
+  if (c.pending != 0 || c.moving)
+    return;
+  if (!writing_ && !c.watches)
+    return;
+  if (time_.now() < quiet_until_ && !c.watches)
+    return next_turn(c, quiet_until_ - time_.now());
+  const auto drawn = tape_.choose({stream_kind::client, static_cast<std::uint16_t>(c.number)}, drawn_max);
+  if (drawn == 0)
+    return next_turn(c, swarm_.think_time);
+  if (c.watches)
+    watch_turn(c, drawn);
+  else if (c.locks)
+    lock_turn(c, drawn);
+  else
+    write_turn(c, drawn);
+  if (c.pending == 0 && !c.moving)
+    next_turn(c, swarm_.think_time);
+}
+
+void workload::write_turn(client_state& c, std::uint64_t drawn) {
+  using state::kv_verb;
+  // Mostly at home, so that one client sees one node's view.
+  const auto node = some_node(spare_part(drawn) % 4 == 0 ? node_part(drawn) : c.home);
+  if (!node)
+    return;
+  constexpr std::uint64_t turns_for_each_snapshot = 64;
+  if (swarm_.snapshots && pause_part(drawn) % turns_for_each_snapshot == 0)
+    return spare_part(drawn) % 2 == 0 ? begin_save(c, *node) : begin_restore(c, *node, key_part(drawn));
+  const auto k = key(key_part(drawn));
+  const auto put = [&](kv_verb verb) {
+    auto o = op(verb, k);
+    o.value = fresh_value(drawn);
+    return o;
+  };
+  const auto write = [&](state::command command) { c.pending = ask(c.number, *node, std::move(command), std::nullopt); };
+  const auto read = [&](state::query q, http::consistency mode) {
+    http::read_request r;
+    r.query = std::move(q);
+    r.mode = mode;
+    c.pending = ask(c.number, *node, std::nullopt, std::move(r));
+  };
+  using mode = http::consistency;
+  switch (kind_part(drawn)) {
+  case 0 ... 7:
+    return write(state::kv_write{put(kv_verb::set)});
+  case 8 ... 12: { // a counter: read, then add one if nobody else has
+    if (c.counted_key.empty()) {
+      c.counted_key = "c/" + std::to_string(key_part(drawn) % 2);
+      return read(state::kv_get{c.counted_key}, spare_part(drawn) % 2 == 0 ? mode::normal : mode::consistent);
+    }
+    auto o = op(kv_verb::cas, std::exchange(c.counted_key, {}));
+    o.index = c.counted_at;
+    o.value = fresh_value(c.counted + 1);
+    return write(state::kv_write{o});
+  }
+  case 13:
+    return write(state::kv_write{op(kv_verb::remove, k)});
+  case 14: {
+    auto o = op(kv_verb::remove_cas, k);
+    o.index = c.counted_at; // of another key, mostly: refused, mostly
+    return write(state::kv_write{o});
+  }
+  case 15:
+    return write(state::kv_write{op(kv_verb::remove_tree, "k/" + std::to_string(key_part(drawn) % 2) + "/")});
+  case 16 ... 17: {
+    state::txn t;
+    t.ops.push_back(put(kv_verb::set));
+    auto second = op(kv_verb::set, key(key_part(drawn) + 1));
+    second.value = fresh_value(drawn + 1);
+    t.ops.push_back(second);
+    if (spare_part(drawn) % 3 == 0) {
+      auto last = op(kv_verb::cas, key(key_part(drawn) + 2));
+      last.index = c.counted_at;
+      last.value = fresh_value(drawn + 2);
+      t.ops.push_back(last);
+    }
+    return write(std::move(t));
+  }
+  case 18 ... 21:
+    return read(state::kv_get{k}, mode::normal);
+  case 22 ... 24:
+    return read(state::kv_get{k}, mode::consistent);
+  case 25 ... 26:
+    return read(state::kv_get{k}, mode::stale);
+  case 27 ... 28:
+    return read(state::kv_list{"k/" + std::to_string(key_part(drawn) % 2) + "/"}, mode::normal);
+  case 29:
+    return read(state::kv_list{"k/"}, mode::stale);
+  case 30:
+    return write(state::kv_write{put(kv_verb::cas)}); // index 0: only if there is none
+  default:
+    return read(state::kv_get{"c/" + std::to_string(key_part(drawn) % 2)}, mode::normal);
+  }
+}
+
+void workload::lock_turn(client_state& c, std::uint64_t drawn) {
+  const auto node = some_node(spare_part(drawn) % 4 == 0 ? node_part(drawn) : c.home);
+  if (!node)
+    return;
+  auto wanted = c.locks->next(drawn, history_.size() + 1, time_.now());
+  if (auto* command = std::get_if<state::command>(&wanted))
+    c.pending = ask(c.number, *node, std::move(*command), std::nullopt);
+  else if (auto* later = std::get_if<lock_client::acquire_later>(&wanted))
+    c.pending = ask(c.number, *node, std::move(later->acquire), std::nullopt, {}, later->left);
+  else if (auto* read = std::get_if<http::read_request>(&wanted))
+    c.pending = ask(c.number, *node, std::nullopt, std::move(*read));
+  else if (auto* renewal = std::get_if<session_renewal>(&wanted))
+    c.pending = ask(c.number, *node, std::nullopt, std::nullopt, std::move(*renewal));
+}
+
+void workload::watch_turn(client_state& c, std::uint64_t drawn) {
+  // A new thing to wait for now and then, at any node; else the same again, from where it was.
+  if (c.seen_index == 0 || kind_part(drawn) == 0 || nodes_.state(c.home) == node_state::down) {
+    const auto node = some_node(node_part(drawn));
+    if (!node)
+      return;
+    c.home = *node;
+    c.seen_index = 0;
+    constexpr const char* prefixes[] = {"k/0/", "k/1/", "k/", "k/1", "l/"};
+    if (spare_part(drawn) % 3 == 0)
+      c.watched = state::kv_list{prefixes[key_part(drawn) % 5]};
+    else
+      c.watched = state::kv_get{key(key_part(drawn))};
+    constexpr http::consistency modes[] = {http::consistency::normal, http::consistency::stale, http::consistency::normal,
+                                           http::consistency::consistent};
+    c.mode = modes[spare_part(drawn) % 4];
+  }
+  constexpr milliseconds waits[] = {milliseconds(20'000), milliseconds(3'000), milliseconds(400)};
+  http::read_request r;
+  r.query = c.watched;
+  r.mode = c.mode;
+  r.min_index = c.seen_index;
+  r.wait = waits[pause_part(drawn) % 3];
+  c.pending = ask(c.number, c.home, std::nullopt, std::move(r));
+}
+
+void workload::finished(client_state& c, const operation& o) {
+  if (o.id != c.pending)
+    return;
+  c.pending = 0;
+  if (c.moving)
+    return part_decided(c, o);
+  if (c.watches) {
+    c.seen_index = o.answer ? o.answer->index.value : 0;
+    next_turn(c, o.answer ? milliseconds(1) : swarm_.think_time);
+    return;
+  }
+  if (c.locks)
+    c.locks->learn(o);
+  if (o.read && !c.counted_key.empty()) {
+    c.counted_at = {};
+    c.counted = 0;
+    const auto* found = o.answer ? std::get_if<state::kv_entries>(&o.answer->data) : nullptr;
+    if (found == nullptr) {
+      c.counted_key.clear();
+    } else if (!found->entries.empty()) {
+      c.counted_at = found->entries.front()->modify_index;
+      c.counted = number_of(*found->entries.front()->value);
+    }
+  }
+  const auto jitter = (o.id * 7919) % 100; // clients do not go in step
+  next_turn(c, swarm_.think_time * static_cast<std::int64_t>(50 + jitter) / 100);
+}
+
+// ---- asking and learning
+
+std::uint64_t workload::put(std::size_t node, const std::string& key) {
+  auto o = op(state::kv_verb::set, key);
+  o.value = fresh_value(0);
+  return ask(SIZE_MAX, node, state::kv_write{std::move(o)}, std::nullopt);
+}
+
+std::uint64_t workload::read(std::size_t node, const std::string& key, http::consistency mode) {
+  http::read_request r;
+  r.query = state::kv_get{key};
+  r.mode = mode;
+  return ask(SIZE_MAX, node, std::nullopt, std::move(r));
+}
+
+std::uint64_t workload::ask(std::size_t client, std::size_t node, std::optional<state::command> write,
+                            std::optional<http::read_request> read, std::optional<session_renewal> renewal,
+                            virtual_time delay) {
+  auto& o = history_.emplace_back();
+  o.id = history_.size();
+  o.client = client;
+  o.node = node;
+  o.node_life = nodes_.life(node);
+  o.invoked = time_.now();
+  o.write = std::move(write);
+  o.read = std::move(read);
+  o.renewal = std::move(renewal);
+  replies_.begun(o);
+  sessions_.begun(o);
+  trace_.add(o.id << 8 | node);
+  trace_.count();
+  if (trace_.wanted())
+    trace_.line(time_.now(), node, "asked " + words(o));
+  const auto id = nodes_.next_request(node);
+  pending_.emplace(address{node, o.node_life, id}, o.id);
+  const auto& wires = nodes_.wires(node);
+  virtual_time wait = delay;
+  if (delay > delay.zero()) {
+    caf::anon_send(wires.delays, actors::await_lock_delay{id, *o.write, delay});
+  } else if (o.write) {
+    // As the gateway: the state machine looks first at what it may refuse without a log entry.
+    const auto* plain = std::get_if<state::kv_write>(&*o.write);
+    const bool part = o.client < clients_.size() && clients_[o.client].moving;
+    if (part || (plain != nullptr && plain->op.verb == state::kv_verb::set))
+      caf::anon_send(wires.raft_peer, actors::propose_write{id, make_payload(wire::encode_command(*o.write))});
+    else
+      caf::anon_send(wires.fsm, actors::check_write{id, *o.write});
+  } else if (o.renewal) {
+    caf::anon_send(wires.raft_peer, actors::renew_session{id, o.renewal->session});
+  } else {
+    actors::read_query q;
+    q.id = id;
+    q.request = *o.read;
+    wait = o.read->wait;
+    q.deadline = nodes_.clock(node).now() + wait;
+    caf::anon_send(wires.fsm, std::move(q));
+    watches_.begun(o);
+  }
+  time_.after(wait + swarm_.patience, [this, id = o.id] {
+    if (find(id).result == outcome::pending)
+      give_up(id, "no answer in time");
+  });
+  return o.id;
+}
+
+void workload::on_parked(std::size_t node, request_id id) {
+  if (const auto it = pending_.find({node, nodes_.life(node), id}); it != pending_.end())
+    watches_.held(it->second, time_.now());
+}
+
+void workload::give_up(std::uint64_t id, const std::string& why) {
+  auto& o = history_[id - 1];
+  const auto it = std::find_if(pending_.begin(), pending_.end(), [id](const auto& p) { return p.second == id; });
+  if (it != pending_.end()) {
+    const bool there = nodes_.state(o.node) != node_state::down && nodes_.life(o.node) == o.node_life;
+    const actors::cancel_query cancel{std::get<2>(it->first)};
+    if (there && o.read)
+      caf::anon_send(nodes_.wires(o.node).fsm, cancel);
+    else if (there && o.write)
+      caf::anon_send(nodes_.wires(o.node).delays, cancel);
+    pending_.erase(it);
+  }
+  o.result = outcome::unknown;
+  o.text = why;
+  finish(o);
+}
+
+void workload::on_answer(std::size_t node, int life, const client_answer& a) {
+  if (for_transfer(node, life, a))
+    return;
+  const auto id = std::visit([](const auto& r) { return r.id; }, a);
+  const auto it = pending_.find({node, life, id});
+  if (it == pending_.end()) // the client has given up
+    return;
+  auto& o = history_[it->second - 1];
+  pending_.erase(it);
+  if (const auto* w = std::get_if<actors::write_result>(&a)) {
+    o.result = w->outcome == wire::call_outcome::done      ? outcome::done
+               : w->outcome == wire::call_outcome::refused ? outcome::refused
+                                                           : outcome::unknown;
+    o.reply = w->reply;
+    o.index = w->index;
+    o.text = w->text;
+  } else if (const auto* n = std::get_if<actors::renew_result>(&a)) {
+    o.result = n->ok ? outcome::done : outcome::refused;
+    o.renewed = n->session;
+    o.text = n->text;
+  } else if (const auto* r = std::get_if<actors::read_result>(&a)) {
+    if (const auto* found = std::get_if<state::query_result>(&r->answer)) {
+      o.result = outcome::done;
+      o.answer = *found;
+    } else {
+      o.result = outcome::refused;
+      o.text = std::get<failure>(r->answer).text;
+    }
+  }
+  finish(o);
+}
+
+void workload::finish(operation& o) {
+  o.returned = time_.now();
+  o.committed_at_return = replies_.committed();
+  trace_.add(o.id << 32 ^ static_cast<std::uint64_t>(o.result) << 24 ^ o.index.value);
+  if (o.answer)
+    trace_.add(o.answer->index.value);
+  if (trace_.wanted())
+    trace_.line(time_.now(), o.node, "answered " + words(o));
+  if (o.write && o.result == outcome::done) {
+    longest_gap_ = std::max(longest_gap_, o.returned - last_write_done_);
+    last_write_done_ = o.returned;
+  }
+  if (o.result == outcome::unknown)
+    PROBE("clients: unknown outcome");
+  complain("replies", replies_.ended(o));
+  complain("sessions", sessions_.ended(o));
+  if (o.read)
+    complain("watches", watches_.ended(o));
+  if (o.client < clients_.size())
+    caf::anon_send(clients_[o.client].self, o.id);
+}
+
+void workload::on_node_gone(std::size_t node) {
+  std::vector<std::uint64_t> lost;
+  for (const auto& [where, id] : pending_)
+    if (std::get<0>(where) == node)
+      lost.push_back(id);
+  for (auto id : lost)
+    give_up(id, "connection lost");
+  transfers_lost(node);
+}
+
+std::vector<std::uint64_t> workload::parked_at(std::size_t node) const {
+  std::vector<std::uint64_t> found;
+  for (const auto& [where, id] : pending_)
+    if (std::get<0>(where) == node && find(id).read && find(id).read->min_index > 0)
+      found.push_back(id);
+  return found;
+}
+
+void workload::complain(const char* checker, const broken& b) {
+  if (b && !complaint_)
+    complaint_.emplace(checker, *b);
+}
+
+std::chrono::nanoseconds workload::longest_write_gap() const {
+  return longest_gap_;
+}
+
+} // namespace belay::sim

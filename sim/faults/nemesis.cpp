@@ -1,0 +1,477 @@
+#include "sim/faults/nemesis.hpp"
+
+#include <caf/send.hpp>
+
+#include <algorithm>
+
+namespace belay::sim {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+namespace {
+
+constexpr stream what_next{stream_kind::nemesis, 0};
+// Of all rounds of the nemesis so many per million do something.
+constexpr std::uint32_t activity = 600'000;
+
+} // namespace
+
+nemesis::nemesis(schedule& time, tape& choices, event_trace& trace, cluster& nodes, simulated_network& net,
+                 const swarm& s)
+    : time_(time), tape_(choices), trace_(trace), nodes_(nodes), net_(net), swarm_(s), detail_(what_next) {}
+
+void nemesis::start() {
+  acting_ = true;
+  for (std::size_t i = 0; i < swarm_.nodes; ++i)
+    start_later(i, milliseconds(10 * i));
+  time_.after(milliseconds(1200), [this] { act(); });
+}
+
+// ---- one round
+
+void nemesis::act() {
+  if (!acting_)
+    return;
+  ++rounds_;
+  time_.after(swarm_.nemesis_interval, [this] { act(); });
+  enum class action : std::uint64_t {
+    nothing,
+    kill,
+    power,
+    blackout,
+    pause,
+    partition,
+    one_way,
+    reset,
+    isolate_leader,
+    disk,
+    disk_loss,
+    membership,
+    transfer,
+    clock,
+    kill_leader,
+    reconfigure,
+    count,
+  };
+  const auto drawn =
+      static_cast<action>(tape_.choose_rarely(what_next, static_cast<std::uint64_t>(action::count), activity));
+  // Each round has a stream of its own: leaving out one changes nothing about the others.
+  detail_ = {stream_kind::nemesis, rounds_};
+  const auto& f = swarm_.faults;
+  const auto victim = some_running();
+  if (!victim)
+    return;
+  switch (drawn) {
+  case action::kill:
+  case action::kill_leader:
+    if (f.kill) {
+      const auto target = drawn == action::kill_leader ? nodes_.leader().value_or(*victim) : *victim;
+      hurt("kill");
+      nodes_.kill(target);
+      start_later(target, some_time());
+    }
+    break;
+  case action::power:
+    if (const auto leader = nodes_.leader(); f.power && leader && draw(3) == 2) {
+      tempt_to_forget(*leader, forgetting::by_power);
+    } else if (f.power) {
+      hurt("power");
+      nodes_.power_off(*victim);
+      start_later(*victim, some_time());
+    }
+    break;
+  case action::blackout:
+    if (f.blackout) {
+      hurt("blackout");
+      for (std::size_t i = 0; i < nodes_.size(); ++i)
+        if (nodes_.state(i) != node_state::down) {
+          nodes_.power_off(i);
+          start_later(i, some_time());
+        }
+    }
+    break;
+  case action::pause:
+    if (f.pause) {
+      hurt("pause");
+      stand_still(*victim, some_time());
+    }
+    break;
+  case action::partition:
+    if (f.partition)
+      split(1 + draw((std::uint64_t{1} << nodes_.size()) - 2));
+    break;
+  case action::one_way:
+    if (f.one_way) {
+      hurt("one-way");
+      const auto other = (*victim + 1 + draw(nodes_.size() - 1)) % nodes_.size();
+      cut({{*victim, other}});
+    }
+    break;
+  case action::reset:
+    if (f.reset) {
+      hurt("reset");
+      net_.reset(*victim, (*victim + 1 + draw(nodes_.size() - 1)) % nodes_.size());
+    }
+    break;
+  case action::isolate_leader:
+    if (const auto leader = nodes_.leader(); f.isolate_leader && leader) {
+      hurt("isolate-leader");
+      const auto how = draw(7);
+      if (how < 3)
+        cut_off(*leader, how != 1, how != 2);
+      else if (how < 5)
+        outrun(*leader);
+      else if (how == 5)
+        outwait(*leader);
+      else
+        oversleep(*leader);
+    }
+    break;
+  case action::disk:
+    disturb_disk();
+    break;
+  case action::disk_loss:
+    if (f.disk_loss && may_lose_a_disk(*victim)) {
+      nodes_.kill(*victim);
+      lose_disk(*victim);
+      start_later(*victim, some_time());
+    }
+    break;
+  case action::membership:
+    for (std::size_t i = swarm_.nodes; f.membership && i < nodes_.size(); ++i)
+      if (nodes_.life(i) == 0 && nodes_.state(i) == node_state::down) {
+        hurt("join");
+        start_again(i);
+      }
+    break;
+  case action::transfer:
+    if (const auto leader = nodes_.leader(); f.transfer && leader) {
+      const auto& voters = nodes_.view(*leader).config.voters;
+      hurt("transfer");
+      caf::anon_send(nodes_.wires(*leader).raft_peer, actors::hand_over_leadership{voters[draw(voters.size())]});
+      // The old leader does not hear that there is a new one, or the new one is not heard.
+      if (const auto whom = draw(3); whom != 0)
+        later(milliseconds(draw(120)), [this, node = whom == 1 ? *leader : draw(nodes_.size())] {
+          if (nodes_.running(node))
+            cut_off(node, true, true);
+        });
+    }
+    break;
+  case action::clock:
+    disturb_clock(*victim);
+    break;
+  case action::reconfigure:
+    if (f.reconfigure)
+      change_members();
+    break;
+  case action::nothing:
+  case action::count:
+    break;
+  }
+}
+
+void nemesis::stand_still(std::size_t node, virtual_time d) {
+  nodes_.pause(node);
+  time_.after(d, [this, node, life = nodes_.life(node)] {
+    if (nodes_.life(node) == life && nodes_.state(node) == node_state::paused && !stay_down_.contains(node))
+      nodes_.resume(node);
+  });
+}
+
+virtual_time nemesis::election_timeout() const {
+  return swarm_.peer.limits.tick * swarm_.peer.limits.election_ticks;
+}
+
+virtual_time nemesis::some_time() {
+  constexpr milliseconds times[] = {milliseconds(300), milliseconds(60), milliseconds(900), milliseconds(2500),
+                                    milliseconds(9000)};
+  return times[draw(5)] + milliseconds(draw(100));
+}
+
+std::optional<std::size_t> nemesis::some_running() {
+  std::vector<std::size_t> candidates;
+  for (std::size_t i = 0; i < nodes_.size(); ++i)
+    if (nodes_.running(i))
+      candidates.push_back(i);
+  if (candidates.empty())
+    return std::nullopt;
+  return candidates[draw(candidates.size())];
+}
+
+void nemesis::start_later(std::size_t node, virtual_time in) {
+  time_.after(in, [this, node] {
+    if (nodes_.state(node) == node_state::down && !stay_down_.contains(node))
+      start_again(node);
+  });
+}
+
+void nemesis::start_again(std::size_t node) {
+  const auto started = nodes_.start(node);
+  if (started) {
+    damaged_.erase(node); // all of the disk was read: the bit was one that does not matter
+    return;
+  }
+  if (damaged_.insert(node).second && !complaint_)
+    complaint_ =
+        "node " + std::to_string(node) + " does not start, although nothing has damaged its disk: " + started.error();
+  // What an operator does with a damaged disk: a new one, once the others have all that this server may have promised.
+  if (may_lose_a_disk(node)) {
+    lose_disk(node);
+    start_later(node, seconds(1));
+  } else {
+    start_later(node, seconds(2));
+  }
+}
+
+void nemesis::on_node_gone(std::size_t node) {
+  if (!stay_down_.contains(node))
+    start_later(node, seconds(1));
+}
+
+// ---- disks
+
+bool nemesis::may_lose_a_disk(std::size_t node) const {
+  const auto leader = nodes_.leader();
+  if (!leader || *leader == node)
+    return false;
+  const auto* core = nodes_.core(*leader);
+  if (!raft::settled(*core))
+    return false;
+  const auto& config = core->config();
+  if (const auto& l = config.learners; std::find(l.begin(), l.end(), nodes_.id_of(node)) != l.end())
+    return true; // counted nowhere
+  // Everybody else is a living member that has all that is committed: nothing depends on this disk alone.
+  if (!config.learners.empty())
+    return false;
+  for (const auto& m : config.members) {
+    const auto at = nodes_.node_of(m.id);
+    if (!at)
+      return false; // an earlier loss is not repaired yet
+    if (*at == node)
+      continue;
+    if (nodes_.state(*at) == node_state::down)
+      return false;
+    const auto progress = core->progress();
+    const auto found = std::find_if(progress.begin(), progress.end(), [&](const auto& p) { return p.id == m.id; });
+    if (*at != *leader && (found == progress.end() || found->match < core->commit_index()))
+      return false;
+  }
+  return true;
+}
+
+bool nemesis::may_damage_a_disk() const {
+  const auto config = nodes_.configuration();
+  return damaged_.empty() && stay_down_.empty() && config && config->voters.size() >= 3 &&
+         std::all_of(config->members.begin(), config->members.end(),
+                     [this](const raft::member& m) { return nodes_.node_of(m.id).has_value(); });
+}
+
+void nemesis::lose_disk(std::size_t node) {
+  hurt("disk-loss");
+  damaged_.erase(node);
+  nodes_.wipe(node);
+}
+
+void nemesis::disturb_disk() {
+  const auto& f = swarm_.faults;
+  const auto victim = some_running();
+  if (!victim)
+    return;
+  auto& disk = nodes_.disk(*victim);
+  std::vector<bool fault_set::*> possible;
+  for (const auto fault : {&fault_set::disk_full, &fault_set::disk_stall, &fault_set::disk_error, &fault_set::bit_flip})
+    if (f.*fault)
+      possible.push_back(fault);
+  if (possible.empty())
+    return;
+  const auto fault = possible[draw(possible.size())];
+  if (fault == &fault_set::disk_full) {
+    hurt("disk-full");
+    disk.set_full(true);
+    trace_.line(time_.now(), *victim, "disk is full");
+    time_.after(some_time(), [&disk] { disk.set_full(false); });
+  } else if (fault == &fault_set::disk_stall) {
+    hurt("disk-stall");
+    disk.stall_until(time_.now() + some_time());
+    trace_.line(time_.now(), *victim, "disk hangs");
+  } else if (fault == &fault_set::disk_error) {
+    hurt("disk-error");
+    disk.fail_next(1 + draw(4));
+    trace_.line(time_.now(), *victim, "disk is about to fail a call");
+  } else if (const auto leader = nodes_.leader(); leader && nodes_.size() == 3 && draw(3) != 0) {
+    tempt_to_forget(*leader, forgetting::by_damage);
+  } else if (may_damage_a_disk()) {
+    hurt("bit-flip");
+    flip_bit(*victim, some_time());
+  }
+}
+
+void nemesis::flip_bit(std::size_t node, virtual_time down) {
+  nodes_.kill(node);
+  nodes_.disk(node).flip_bit(tape_, detail_);
+  damaged_.insert(node);
+  trace_.line(time_.now(), node, "a bit on its disk is flipped");
+  start_later(node, down);
+}
+
+// For a while only the leader and one follower know what is committed. Then one of the two forgets (if it can), and the
+// other cannot be asked.
+void nemesis::tempt_to_forget(std::size_t leader, forgetting how) {
+  if (nodes_.size() != 3)
+    return;
+  const auto follower = (leader + 1 + draw(2)) % 3;
+  const auto lagging = 3 - leader - follower;
+  const bool of_leader = how == forgetting::by_power && draw(2) == 1;
+  const auto witness = of_leader ? leader : follower, other = of_leader ? follower : leader;
+  cut_off(lagging, true, true);
+  // What it says it has is not on its disk if the disk hangs.
+  const auto hang = milliseconds(how == forgetting::by_power && draw(3) != 0 ? 20 + draw(100) : 0);
+  const auto in = milliseconds(150 + draw(300));
+  if (hang > hang.zero())
+    later(in - hang, [this, witness, life = nodes_.life(witness), until = time_.now() + in + hang] {
+      if (nodes_.life(witness) == life) {
+        trace_.line(time_.now(), witness, "disk hangs");
+        nodes_.disk(witness).stall_until(until);
+      }
+    });
+  later(in, [this, how, witness, other, lagging] {
+    if (!nodes_.running(witness) || !nodes_.running(other))
+      return;
+    if (how == forgetting::by_power) {
+      hurt("power");
+      nodes_.disk(witness).stall_until(virtual_time::zero());
+      nodes_.power_off(witness);
+      start_later(witness, milliseconds(20));
+    } else if (may_damage_a_disk()) {
+      hurt("bit-flip");
+      flip_bit(witness, milliseconds(20));
+    }
+    cut_off(other, true, true, seconds(2)); // long enough for the two others to find together
+    net_.mend(witness, lagging);
+    net_.mend(lagging, witness);
+  });
+}
+
+// ---- wires and clocks
+
+void nemesis::cut(directions what, virtual_time at_least) {
+  for (const auto& [from, to] : what)
+    net_.cut(from, to);
+  time_.after(some_time() + at_least, [this, what = std::move(what)] {
+    for (const auto& [from, to] : what)
+      if (!stay_down_.contains(from) && !stay_down_.contains(to))
+        net_.mend(from, to);
+  });
+}
+
+void nemesis::cut_off(std::size_t node, bool inwards, bool outwards, virtual_time at_least) {
+  directions all;
+  for (std::size_t i = 0; i < nodes_.size(); ++i) {
+    if (i == node)
+      continue;
+    if (inwards)
+      all.emplace_back(i, node);
+    if (outwards)
+      all.emplace_back(node, i);
+  }
+  trace_.line(time_.now(), node, "is cut off");
+  cut(std::move(all), at_least);
+}
+
+void nemesis::split(std::uint64_t sides) {
+  hurt("partition");
+  directions across;
+  for (std::size_t a = 0; a < nodes_.size(); ++a)
+    for (std::size_t b = 0; b < nodes_.size(); ++b)
+      if ((sides >> a & 1) != (sides >> b & 1))
+        across.emplace_back(a, b);
+  trace_.line(time_.now(), nobody, "the network is split");
+  const auto longest = swarm_.longest_partition;
+  const bool lasts = longest > longest.zero() && draw(4) == 3;
+  cut(std::move(across), lasts ? longest : shortest_cut);
+}
+
+void nemesis::disturb_clock(std::size_t node) {
+  const auto& f = swarm_.faults;
+  auto& clock = nodes_.clock(node);
+  const auto how = draw(3);
+  if (how == 0 && (f.clock_rate || f.clock_wild)) {
+    hurt("clock-rate");
+    // The stated bound is 10 % between any two clocks (raft::limits::clock_rate_error).
+    const std::int64_t most = f.clock_wild ? 600'000 : 45'000;
+    clock.set_rate(static_cast<std::int64_t>(draw(static_cast<std::uint64_t>(2 * most))) - most);
+    trace_.line(time_.now(), node, "clock runs " + std::to_string(clock.rate_ppm()) + " ppm fast");
+  } else if (how == 1 && f.clock_jump && f.clock_wild) {
+    hurt("clock-jump");
+    clock.jump(milliseconds(draw(5000)));
+    trace_.line(time_.now(), node, "monotonic clock jumps ahead");
+  } else if (how == 2 && f.clock_jump) {
+    hurt("wall-clock-set");
+    clock.set_wall(static_cast<std::int64_t>(draw(120'000)) - 60'000);
+    trace_.line(time_.now(), node, "wall clock is set");
+  }
+}
+
+// ---- the end of it
+
+std::set<std::size_t> nemesis::heal() {
+  acting_ = false;
+  detail_ = {stream_kind::nemesis, UINT16_MAX};
+  const auto config = nodes_.configuration();
+  // Leaving some nodes broken is fair only where the others are certainly a majority of every set that counts.
+  std::size_t spare = 0;
+  const auto here = [this](const raft::member& m) { return nodes_.node_of(m.id).has_value(); };
+  if (config && std::all_of(config->members.begin(), config->members.end(), here) && !swarm_.faults.reconfigure &&
+      config->learners.empty() && config->voters.size() >= 3 && damaged_.empty())
+    spare = (config->voters.size() - 1) / 2;
+  if (spare < stay_down_.size())
+    stay_down_.clear();
+  const auto broken = swarm_.faults.kill || swarm_.faults.partition || swarm_.faults.pause ? draw(spare + 1) : 0;
+  if (const auto leader = nodes_.leader();
+      leader && broken > stay_down_.size() && *leader < swarm_.nodes && draw(2) == 1)
+    stay_down_.insert(*leader);
+  while (stay_down_.size() < broken)
+    stay_down_.insert(draw(swarm_.nodes));
+  std::set<std::size_t> well;
+  for (std::size_t i = 0; i < nodes_.size(); ++i)
+    if (!stay_down_.contains(i))
+      well.insert(i);
+  const auto of_the_broken = [this](std::size_t a, std::size_t b) {
+    return stay_down_.contains(a) || stay_down_.contains(b);
+  };
+  for (std::size_t a = 0; a < nodes_.size(); ++a)
+    for (std::size_t b = 0; b < nodes_.size(); ++b)
+      if (a != b && !of_the_broken(a, b))
+        net_.mend(a, b);
+  net_.forget_slowness();
+  net_.faults.lost_per_million = net_.faults.duplicated_per_million = 0;
+  net_.faults.reordered_per_million = net_.faults.delayed_per_million = 0;
+  for (auto i : stay_down_) {
+    if (nodes_.running(i)) {
+      const auto how = draw(4);
+      if (how == 0)
+        nodes_.kill(i);
+      else if (how == 1)
+        nodes_.pause(i);
+      else
+        for (std::size_t other = 0; other < nodes_.size(); ++other)
+          if (other != i)
+            how == 2 ? net_.cut(i, other) : net_.cut(other, i);
+    }
+    trace_.line(time_.now(), i, "stays broken");
+  }
+  for (auto i : well) {
+    nodes_.disk(i).set_full(false);
+    nodes_.disk(i).stall_until(virtual_time::zero());
+    nodes_.disk(i).stall_checkpoints_until(virtual_time::zero());
+    nodes_.disk(i).fail_next(0);
+    if (nodes_.state(i) == node_state::paused)
+      nodes_.resume(i);
+    else if (nodes_.state(i) == node_state::down && (i < swarm_.nodes || nodes_.life(i) > 0))
+      start_again(i);
+  }
+  return well;
+}
+
+} // namespace belay::sim

@@ -1,0 +1,103 @@
+#pragma once
+// Who makes things go wrong, and who sets them right again before progress is demanded.
+
+#include "sim/world/cluster.hpp"
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+
+namespace belay::sim {
+
+class nemesis {
+public:
+  nemesis(schedule& time, tape& choices, event_trace& trace, cluster& nodes, simulated_network& net, const swarm& s);
+
+  /// Acts until stop().
+  void start();
+  /// No new faults. Whatever is broken stays so until heal().
+  void stop() { acting_ = false; }
+  /// Sets everything right but for a few nodes (never so many that the others are no majority), which stay as broken as
+  /// they are or are broken now. @returns the nodes that are well
+  std::set<std::size_t> heal();
+
+  /// That node leads now.
+  void on_led(std::size_t node);
+  /// That node asks for votes.
+  void on_campaign(std::size_t node);
+  /// That node is the first to know that a restore is committed.
+  void on_restore(std::size_t node);
+  /// That node reads a part of its checkpoint for another one.
+  void on_chunk_read(std::size_t node);
+  /// That node votes for another one, and writes it to its disk.
+  void on_vote(std::size_t node);
+  /// That node has its first checkpoint although its log is empty: a snapshot was installed.
+  void on_first_snapshot(std::size_t node);
+  /// A node ended itself: somebody starts it again after a while.
+  void on_node_gone(std::size_t node);
+
+  /// Keeps the clients from beginning anything before then.
+  std::function<void(virtual_time until)> hush;
+
+  const std::map<std::string, std::uint64_t>& counts() const { return counts_; }
+  /// A node that should have started did not; nullopt: none.
+  const std::optional<std::string>& complaint() const { return complaint_; }
+
+private:
+  void act();
+  void start_again(std::size_t node);
+  void start_later(std::size_t node, virtual_time in);
+  void hurt(const char* what) { ++counts_[what]; }
+  std::uint64_t draw(std::uint64_t n) { return tape_.choose(detail_, n); }
+  virtual_time some_time();
+  virtual_time election_timeout() const;
+  std::optional<std::size_t> some_running();
+  bool may_lose_a_disk(std::size_t node) const;
+  bool may_damage_a_disk() const;
+  void outrun(std::size_t leader);
+  void outwait(std::size_t leader);
+  void leave_behind(std::size_t leader);
+  void hears_late(std::size_t leader);
+  void lose_voter(std::size_t candidate);
+  void oversleep(std::size_t leader);
+  void change_members();
+  void stand_still(std::size_t node, virtual_time d);
+  void begin_hunt();
+  void hunt(std::size_t node);
+  /// Of the action that is being taken, unless all is over by then.
+  void later(virtual_time in, std::function<void()> what);
+  void lose_disk(std::size_t node);
+  void power_off_soon(std::size_t node, virtual_time in);
+  void flip_bit(std::size_t node, virtual_time down);
+  enum class forgetting : std::uint8_t { by_power, by_damage };
+  void tempt_to_forget(std::size_t leader, forgetting how);
+  /// @param sides a bit for each node: who has it does not hear who has it not
+  void split(std::uint64_t sides);
+  static constexpr virtual_time shortest_cut = std::chrono::milliseconds(400);
+  using directions = std::vector<std::pair<std::size_t, std::size_t>>;
+  void cut_off(std::size_t node, bool inwards, bool outwards, virtual_time at_least = shortest_cut);
+  static directions both_ways(std::size_t a, std::size_t b) { return {{a, b}, {b, a}}; }
+  /// From the first to the second node of each, until some time after `at_least`.
+  void cut(directions what, virtual_time at_least = shortest_cut);
+  void disturb_disk();
+  void disturb_clock(std::size_t node);
+
+  schedule& time_;
+  tape& tape_;
+  event_trace& trace_;
+  cluster& nodes_;
+  simulated_network& net_;
+  swarm swarm_;
+  stream detail_; ///< of the action that is being taken
+  bool acting_ = false;
+  std::uint16_t rounds_ = 0;
+  std::uint16_t hunts_ = 0;
+  std::set<std::size_t> damaged_;   ///< disks that cannot be used any more
+  std::set<std::size_t> stay_down_; ///< until the end of the run
+  std::map<std::string, std::uint64_t> counts_;
+  std::optional<std::string> complaint_;
+};
+
+} // namespace belay::sim

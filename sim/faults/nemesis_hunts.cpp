@@ -1,0 +1,277 @@
+// What the nemesis does when it sees its chance: an election, a vote, a restore, a snapshot.
+
+#include "sim/faults/nemesis.hpp"
+
+#include <caf/send.hpp>
+
+namespace belay::sim {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+namespace {
+
+constexpr stream checkpoint_reads{stream_kind::nemesis, 0x7FFF};
+
+} // namespace
+
+void nemesis::begin_hunt() {
+  ++hunts_;
+  detail_ = {stream_kind::nemesis, static_cast<std::uint16_t>(0x8000 | hunts_)};
+}
+
+void nemesis::later(virtual_time in, std::function<void()> what) {
+  time_.after(in, [this, what = std::move(what), detail = detail_] {
+    if (!acting_)
+      return;
+    detail_ = detail;
+    what();
+  });
+}
+
+void nemesis::on_led(std::size_t node) {
+  if (!acting_ || !swarm_.faults.leader_hunt)
+    return;
+  begin_hunt();
+  if (draw(3) == 0)
+    return;
+  const auto in = milliseconds(draw(2) == 0 ? draw(10) : draw(400));
+  later(in, [this, node, life = nodes_.life(node)] {
+    if (nodes_.life(node) == life && nodes_.running(node))
+      hunt(node);
+  });
+}
+
+void nemesis::on_campaign(std::size_t node) {
+  if (!acting_ || !swarm_.faults.leader_hunt)
+    return;
+  begin_hunt();
+  switch (draw(5)) {
+  case 1: // whoever leads now does not hear of it
+    if (const auto leader = nodes_.leader(); leader && *leader != node) {
+      hurt("deaf-leader");
+      cut_off(*leader, true, true);
+    }
+    break;
+  case 2: { // another one will have to ask the same voters, in the same term
+    hurt("rival");
+    const auto rival = (node + 1 + draw(nodes_.size() - 1)) % nodes_.size();
+    cut(both_ways(node, rival), seconds(1));
+    break;
+  }
+  case 3:
+    lose_voter(node);
+    break;
+  default:
+    break;
+  }
+}
+
+// Of three, one leads no more and is cut off, one campaigns, and the third had better not be the only one who can vote:
+// it is gone for the rest of the run, and the two others must find together, whoever has the longer log or the later
+// term.
+void nemesis::lose_voter(std::size_t candidate) {
+  if (!swarm_.faults.kill || swarm_.faults.reconfigure || nodes_.size() != 3 || !stay_down_.empty() ||
+      !damaged_.empty())
+    return;
+  std::vector<std::size_t> voters;
+  for (std::size_t i = 0; i < 3; ++i)
+    if (i != candidate && nodes_.running(i) && !net_.is_cut(i, candidate) && !net_.is_cut(candidate, i))
+      voters.push_back(i);
+  if (voters.size() != 1)
+    return;
+  hurt("voter-loss");
+  stay_down_.insert(voters.front());
+  time_.after(virtual_time::zero(), [this, voter = voters.front()] {
+    if (nodes_.running(voter))
+      nodes_.kill(voter);
+  });
+}
+
+void nemesis::on_vote(std::size_t node) {
+  if (!acting_ || !swarm_.faults.leader_hunt || !swarm_.faults.power)
+    return;
+  begin_hunt();
+  if (draw(4) == 3) // before or after it is on the disk
+    power_off_soon(node,
+                   std::chrono::microseconds(draw(300)) + swarm_.disk_latency * static_cast<std::int64_t>(draw(3)));
+}
+
+// Somebody learns of it by a checkpoint only.
+void nemesis::on_restore(std::size_t node) {
+  if (!acting_ || !(swarm_.faults.partition || swarm_.faults.isolate_leader))
+    return;
+  begin_hunt();
+  if (draw(3) == 0)
+    return;
+  const auto other = (node + 1 + draw(nodes_.size() - 1)) % nodes_.size();
+  if (draw(2) == 0)
+    return cut_off(other, true, true);
+  // The checkpoint brings what was restored and nothing newer.
+  const auto quiet = swarm_.machine.checkpoint_interval + seconds(1);
+  if (quiet < seconds(10)) {
+    hush(time_.now() + quiet + seconds(3));
+    cut_off(other, true, true, quiet);
+  }
+}
+
+void nemesis::on_chunk_read(std::size_t node) {
+  if (!acting_ || !swarm_.faults.disk_stall || !tape_.chance(checkpoint_reads, 30'000))
+    return;
+  begin_hunt();
+  hurt("checkpoint-stall");
+  nodes_.disk(node).stall_checkpoints_until(time_.now() + some_time());
+  trace_.line(time_.now(), node, "disk hangs where the checkpoint is");
+}
+
+void nemesis::on_first_snapshot(std::size_t node) {
+  if (!acting_ || !swarm_.faults.power)
+    return;
+  begin_hunt();
+  if (draw(3) == 2)
+    power_off_soon(node, std::chrono::microseconds(draw(2'000)));
+}
+
+void nemesis::power_off_soon(std::size_t node, virtual_time in) {
+  hurt("power");
+  later(in, [this, node, life = nodes_.life(node)] {
+    if (nodes_.life(node) != life || nodes_.state(node) == node_state::down)
+      return;
+    nodes_.power_off(node);
+    start_later(node, milliseconds(20 + draw(300)));
+  });
+}
+
+void nemesis::hunt(std::size_t node) {
+  hurt("leader-hunt");
+  switch (draw(12)) {
+  case 0:
+    nodes_.kill(node);
+    start_later(node, milliseconds(20 + draw(200)));
+    break;
+  case 1:
+    nodes_.power_off(node);
+    start_later(node, some_time());
+    break;
+  case 2:
+    cut_off(node, true, true);
+    break;
+  case 3:
+    cut_off(node, true, false);
+    break;
+  case 4:
+    oversleep(node);
+    break;
+  case 5:
+    tempt_to_forget(node, forgetting::by_power);
+    break;
+  case 6:
+    outwait(node);
+    break;
+  case 7: // all have what it has, and know nothing newer
+    hush(time_.now() + 4 * election_timeout());
+    later(milliseconds(100), [this, node] { outwait(node); });
+    break;
+  case 8:
+    hears_late(node);
+    break;
+  case 9:
+    leave_behind(node);
+    break;
+  default:
+    outrun(node);
+  }
+}
+
+// It does not know yet that it was cut off, and that there is another one, when it goes on.
+void nemesis::oversleep(std::size_t leader) {
+  cut_off(leader, true, true, seconds(3));
+  stand_still(leader, milliseconds(300 + draw(2000)));
+}
+
+// It is heard no more, and stands still; what it was told before that is there when it goes on.
+void nemesis::leave_behind(std::size_t leader) {
+  cut_off(leader, false, true, seconds(3));
+  stand_still(leader, election_timeout() * static_cast<std::int64_t>(100 + draw(1500)) / 1000);
+}
+
+// What it hears is older and older, until it hears yes from those who by now follow another one.
+void nemesis::hears_late(std::size_t leader) {
+  const auto step = election_timeout() * 4 / 10; // less than what it takes for silence
+  const auto steps = static_cast<std::int64_t>(1 + draw(6));
+  const auto slow_down = [this, leader](virtual_time extra) {
+    for (std::size_t i = 0; i < nodes_.size(); ++i)
+      if (i != leader)
+        net_.slow_down(i, leader, extra);
+  };
+  for (std::int64_t k = 1; k <= steps; ++k)
+    later(step * (k - 1), [slow_down, extra = step * k] { slow_down(extra); });
+  later(step * steps + milliseconds(draw(300)), [this, leader, slow_down] {
+    cut_off(leader, false, true, seconds(2));
+    later(seconds(2), [slow_down] { slow_down(virtual_time::zero()); });
+  });
+}
+
+// It is cut off, the others know at once, and one of them has just forgotten whom it heard.
+void nemesis::outrun(std::size_t leader) {
+  cut_off(leader, true, true);
+  for (std::size_t i = 0; i < nodes_.size(); ++i)
+    if (i != leader)
+      net_.reset(leader, i);
+  if (const auto other = some_running(); other && *other != leader) {
+    nodes_.kill(*other);
+    start_later(*other, milliseconds(1 + draw(40)));
+  }
+}
+
+// Half of the followers hear nothing of it any more, while the others keep its lease alive; when the former are about
+// to campaign, the latter have just forgotten whom they heard.
+void nemesis::outwait(std::size_t leader) {
+  std::vector<std::size_t> others;
+  directions silent;
+  for (std::size_t k = 1; k < nodes_.size(); ++k) {
+    const auto i = (leader + k) % nodes_.size();
+    if (k > nodes_.size() / 2) {
+      others.push_back(i);
+      continue;
+    }
+    silent.insert(silent.end(), {{leader, i}, {i, leader}});
+  }
+  cut(std::move(silent));
+  later(election_timeout() * static_cast<std::int64_t>(500 + draw(2500)) / 1000, [this, leader, others] {
+    cut_off(leader, true, true);
+    for (const auto i : others)
+      if (nodes_.running(i)) {
+        nodes_.kill(i);
+        start_later(i, milliseconds(1 + draw(40)));
+      }
+  });
+}
+
+void nemesis::change_members() {
+  const auto leader = nodes_.leader();
+  if (!leader)
+    return;
+  std::vector<raft::member> chosen;
+  std::uint64_t side = 0;
+  for (std::size_t i = 0; i < nodes_.size(); ++i)
+    if (nodes_.life(i) > 0 && draw(3) != 0) {
+      chosen.push_back(nodes_.member(i));
+      side |= std::uint64_t{1} << i;
+    }
+  if (chosen.size() < 2)
+    return;
+  hurt("reconfigure");
+  trace_.line(time_.now(), *leader, "is asked to change the members to " + std::to_string(chosen.size()) + " servers");
+  caf::anon_send(nodes_.wires(*leader).raft_peer,
+                 actors::change_members{raft::configuration_of_voters(std::move(chosen))});
+  if (draw(4) == 3)
+    later(milliseconds(draw(700)), [this, node = *leader, life = nodes_.life(*leader)] {
+      if (nodes_.life(node) == life && nodes_.serving(node))
+        outwait(node);
+    });
+  if (draw(2) == 1) // those who stay and those who go do not hear of each other any more
+    later(std::chrono::microseconds(draw(6'000)), [this, side] { split(side); });
+}
+
+} // namespace belay::sim

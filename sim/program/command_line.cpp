@@ -1,0 +1,262 @@
+#include "sim/program/command_line.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <map>
+#include <set>
+#include <string_view>
+
+namespace belay::sim {
+
+namespace {
+
+enum class takes : std::uint8_t { nothing, text, number, text_or_nothing };
+
+struct flag {
+  std::string_view name;
+  takes value;
+  std::string_view shown, help;
+};
+
+constexpr std::array flags = {
+    flag{"seed", takes::number, "N", "one run"},
+    flag{"seeds", takes::text, "A..B", "a sweep over the seeds from A to B-1"},
+    flag{"replay", takes::text, "FILE", "the run of a saved tape"},
+    flag{"shrink", takes::text_or_nothing, "[FILE]", "make a failing tape smaller: that file's, or that of --seed"},
+    flag{"regressions", takes::text, "DIR", "replay every *.tape of a folder and compare with what it expects"},
+    flag{"list-profiles", takes::nothing, "", "names for --profile"},
+    flag{"list-mutants", takes::nothing, "", "names for --mutant"},
+    flag{"profile", takes::text, "NAME", "which faults, how large, how long (default: the tape's, else swarm)"},
+    flag{"mutant", takes::text, "NAME", "switch a known bug on; none: off, whatever the tape says"},
+    flag{"virtual-seconds", takes::number, "N", "length of the phase with faults, instead of the profile's"},
+    flag{"trace", takes::nothing, "", "every event as a line on stdout (one run or replay)"},
+    flag{"twice", takes::nothing, "", "repeat every run and compare (default: every 50th seed)"},
+    flag{"save", takes::text, "FILE", "where the tape of --seed goes, or the shrunk one (default there: FILE.min)"},
+    flag{"report", takes::text, "FILE", "figures as JSON"},
+    flag{"jobs", takes::number, "N", "processes of a sweep (default: one per processor)"},
+    flag{"until-failure", takes::nothing, "", "stop the sweep at its first failing seed"},
+    flag{"require-probes", takes::text, "FILE", "fail if a probe named in that file was never reached"},
+    flag{"run-seconds", takes::number, "N", "real time a run may take before it counts as stuck (default 600; 0: any)"},
+    flag{"shrink-runs", takes::number, "N", "how often shrinking may run (default 2000)"},
+    flag{"shrink-seconds", takes::number, "N", "real time shrinking may take (default 120)"},
+    flag{"quiet", takes::nothing, "", "no progress, and nothing about what passed"},
+    flag{"help", takes::nothing, "", "this text"},
+};
+
+const flag* find_flag(std::string_view name) {
+  if (name == "h")
+    name = "help";
+  const auto* found = std::find_if(flags.begin(), flags.end(), [&](const flag& f) { return f.name == name; });
+  return found == flags.end() ? nullptr : found;
+}
+
+std::optional<std::uint64_t> number_in(std::string_view text) {
+  std::uint64_t n = 0;
+  const auto r = std::from_chars(text.data(), text.data() + text.size(), n);
+  if (r.ec != std::errc() || r.ptr != text.data() + text.size())
+    return std::nullopt;
+  return n;
+}
+
+std::string invalid(std::string_view value, std::string_view flag_name, std::string_view why) {
+  return "invalid value \"" + std::string(value) + "\" for flag -" + std::string(flag_name) + ": " + std::string(why);
+}
+
+/// Flags as they came, by name.
+class given_flags {
+public:
+  /// @returns a complaint, or empty.
+  std::string read(const std::vector<std::string>& words) {
+    for (std::size_t i = 0; i < words.size(); ++i) {
+      std::string_view word = words[i];
+      if (word.size() < 2 || word[0] != '-')
+        return "unexpected word: " + words[i];
+      word.remove_prefix(word[1] == '-' ? 2 : 1);
+      if (word.empty() || word[0] == '-' || word[0] == '=')
+        return "bad flag syntax: " + words[i];
+      const auto equals = word.find('=');
+      const auto* f = find_flag(word.substr(0, equals));
+      if (f == nullptr)
+        return "flag provided but not defined: -" + std::string(word.substr(0, equals));
+      std::string value;
+      if (equals != word.npos) {
+        if (f->value == takes::nothing)
+          return invalid(word.substr(equals + 1), f->name, "it takes none");
+        value = word.substr(equals + 1);
+        if (value.empty())
+          return "flag needs an argument: -" + std::string(f->name);
+      } else if (f->value == takes::text_or_nothing) {
+        if (i + 1 < words.size() && !words[i + 1].starts_with('-'))
+          value = words[++i];
+      } else if (f->value != takes::nothing) {
+        if (i + 1 == words.size())
+          return "flag needs an argument: -" + std::string(f->name);
+        value = words[++i];
+      }
+      if (f->value == takes::number && !number_in(value))
+        return invalid(value, f->name, "not a number from 0 to 2^64-1");
+      if (!values_.emplace(f->name, value).second)
+        return "flag given twice: -" + std::string(f->name);
+    }
+    return {};
+  }
+
+  bool has(std::string_view name) const { return values_.contains(name); }
+  std::string text(std::string_view name) const { return has(name) ? values_.find(name)->second : std::string(); }
+  std::uint64_t number(std::string_view name, std::uint64_t otherwise) const {
+    return has(name) ? number_in(text(name)).value_or(0) : otherwise;
+  }
+  const std::map<std::string_view, std::string, std::less<>>& all() const { return values_; }
+
+private:
+  std::map<std::string_view, std::string, std::less<>> values_;
+};
+
+/// What is to be done, and which flags may stand beside it.
+struct mode {
+  std::string_view flag_name;
+  action what;
+  std::set<std::string_view> companions;
+};
+
+const std::vector<mode>& modes() {
+  // --seed comes last: beside --shrink it is a companion.
+  static const std::vector<mode> all = {
+      {"help", action::help, {}},
+      {"list-profiles", action::list_profiles, {}},
+      {"list-mutants", action::list_mutants, {}},
+      {"shrink",
+       action::shrink,
+       {"seed", "profile", "mutant", "virtual-seconds", "run-seconds", "save", "shrink-runs", "shrink-seconds",
+        "quiet"}},
+      {"replay",
+       action::replay,
+       {"profile", "mutant", "virtual-seconds", "run-seconds", "trace", "twice", "save", "report", "quiet"}},
+      {"regressions", action::regressions, {"run-seconds", "quiet"}},
+      {"seeds",
+       action::sweep,
+       {"profile", "mutant", "virtual-seconds", "run-seconds", "twice", "report", "jobs", "until-failure",
+        "require-probes", "quiet"}},
+      {"seed",
+       action::one_seed,
+       {"profile", "mutant", "virtual-seconds", "run-seconds", "trace", "twice", "save", "report", "quiet"}},
+  };
+  return all;
+}
+
+/// @returns a complaint, or empty.
+std::string take_seeds(const std::string& text, command_line& into) {
+  const auto dots = text.find("..");
+  const auto first = number_in(std::string_view(text).substr(0, dots));
+  const auto end = dots == text.npos ? std::nullopt : number_in(std::string_view(text).substr(dots + 2));
+  if (!first || !end)
+    return invalid(text, "seeds", "not of the form A..B");
+  if (*first >= *end)
+    return invalid(text, "seeds", "there is no seed in it: B is excluded");
+  into.first_seed = *first;
+  into.end_seed = *end;
+  return {};
+}
+
+std::string listed(const std::vector<std::string>& names) {
+  std::string out;
+  for (const auto& n : names)
+    out += (out.empty() ? "" : ", ") + n;
+  return out.empty() ? "nothing" : out;
+}
+
+/// @returns a complaint, or empty.
+std::string take_names(const given_flags& given, const known_names& names, command_line& into) {
+  const auto is_in = [](const std::vector<std::string>& all, const std::string& one) {
+    return std::find(all.begin(), all.end(), one) != all.end();
+  };
+  if (given.has("profile")) {
+    into.profile = given.text("profile");
+    if (!is_in(names.profiles, *into.profile))
+      return invalid(*into.profile, "profile", "there is " + listed(names.profiles));
+  }
+  if (given.has("mutant")) {
+    into.mutant = given.text("mutant");
+    if (*into.mutant == "none")
+      into.mutant = "";
+    else if (!is_in(names.mutants, *into.mutant))
+      return invalid(*into.mutant, "mutant", "there is " + listed(names.mutants));
+  }
+  return {};
+}
+
+} // namespace
+
+result<command_line> parse_command_line(const std::vector<std::string>& words, const known_names& names) {
+  given_flags given;
+  if (auto wrong = given.read(words); !wrong.empty())
+    return failure{wrong};
+  command_line line;
+  if (given.has("help"))
+    return line;
+  const auto& all = modes();
+  const auto chosen = std::find_if(all.begin(), all.end(), [&](const mode& m) { return given.has(m.flag_name); });
+  if (chosen == all.end())
+    return failure{"nothing to do: give -seed, -seeds, -replay, -shrink or -regressions"};
+  for (const auto& [name, value] : given.all())
+    if (name != chosen->flag_name && !chosen->companions.contains(name))
+      return failure{"-" + std::string(name) + " does not go with -" + std::string(chosen->flag_name)};
+
+  line.what = chosen->what;
+  if (given.has("seed")) {
+    line.first_seed = given.number("seed", 0);
+    line.end_seed = line.first_seed + 1;
+  }
+  if (given.has("seeds"))
+    if (auto wrong = take_seeds(given.text("seeds"), line); !wrong.empty())
+      return failure{wrong};
+  line.tape_file = given.has("replay") ? given.text("replay") : given.text("shrink");
+  if (line.what == action::shrink && line.tape_file.empty() != given.has("seed"))
+    return failure{"-shrink needs a file or -seed, one of them"};
+  if (line.what == action::replay && line.tape_file.empty())
+    return failure{"flag needs an argument: -replay"};
+  line.regressions_folder = given.text("regressions");
+  if (auto wrong = take_names(given, names, line); !wrong.empty())
+    return failure{wrong};
+  for (const auto* name : {"virtual-seconds", "jobs", "shrink-runs", "shrink-seconds"})
+    if (given.has(name) && given.number(name, 0) == 0)
+      return failure{invalid("0", name, "must be at least 1")};
+  // A thousand processes, a virtual year, a month of real time: more is a slip of the finger, and could overflow.
+  for (const auto& [name, most] : {std::pair{"jobs", 1000u}, std::pair{"virtual-seconds", 31'536'000u},
+                                   std::pair{"run-seconds", 2'592'000u}, std::pair{"shrink-seconds", 2'592'000u}})
+    if (given.number(name, 0) > most)
+      return failure{invalid(given.text(name), name, "must be at most " + std::to_string(most))};
+  line.virtual_seconds = given.number("virtual-seconds", line.virtual_seconds);
+  line.run_seconds = given.number("run-seconds", line.run_seconds);
+  line.jobs = given.number("jobs", line.jobs);
+  line.shrink_runs = given.number("shrink-runs", line.shrink_runs);
+  line.shrink_seconds = given.number("shrink-seconds", line.shrink_seconds);
+  line.trace = given.has("trace");
+  line.twice = given.has("twice");
+  line.until_failure = given.has("until-failure");
+  line.quiet = given.has("quiet");
+  line.save_file = given.text("save");
+  line.report_file = given.text("report");
+  line.required_probes_file = given.text("require-probes");
+  return line;
+}
+
+std::string usage(const std::string& program) {
+  std::string out =
+      "Usage: " + program + " --seed N | --seeds A..B | --replay FILE | --shrink FILE | --shrink --seed N" +
+      " | --regressions DIR [options]\n\n"
+      "  Runs whole clusters of Belay in virtual time, with faults, and checks what their clients see.\n\n"
+      "Options\n\n";
+  for (const auto& f : flags) {
+    auto left = "  --" + std::string(f.name) + (f.shown.empty() ? "" : " ") + std::string(f.shown);
+    left.resize(std::max<std::size_t>(left.size() + 1, 26), ' ');
+    out += left + std::string(f.help) + "\n";
+  }
+  return out + "\nExit code: 0 passed; 1 safety: a rule was broken, or a required probe not reached; 2 liveness: no\n"
+               "progress; 3 not deterministic; 64 wrong usage; 74 a file cannot be read or written; 130 interrupted.\n"
+               "Of several kinds of failure 1 goes before 3, and 3 before 2.\n"
+               "The trace, lists and the summary of a sweep go to stdout, all else to stderr.\n";
+}
+
+} // namespace belay::sim

@@ -1,0 +1,66 @@
+#pragma once
+// Runs in a process of their own: what kills the run does not kill who asked for it.
+
+#include "sim/record/report.hpp"
+
+#include <iosfwd>
+
+namespace belay::sim {
+
+/// A run that ends by an exception is a safety failure of the checker "exception". The report has the tape's seed.
+run_report run_guarded(const run_function& run, tape& choices, const run_options& options);
+
+/// The same, then once more from the tape that came out, without a trace: if that is another run, the verdict is
+/// nondeterminism (a safety failure of the first run stays one, and its text says so).
+run_report run_twice(const run_function& run, tape& choices, const run_options& options);
+
+struct isolation {
+  run_function run;
+  sim::profile profile;
+  std::chrono::seconds wall_limit{600}; ///< real time after which a run is killed; 0: none
+  bool twice = false;
+  std::ostream* trace = nullptr; ///< gets the events, from the other process: a file, a pipe, std::cout
+};
+
+struct isolated_run {
+  run_report report;
+  std::vector<tape_item> taken;
+  /// False: the process died and could not tell its tape any more, `taken` is empty.
+  bool taken_known = false;
+  std::string stderr_tail; ///< the end of what the run wrote to stderr
+};
+
+/// Forks; @pre this process has no threads that matter. A run that dies is a safety failure, its checker is the
+/// signal's name; one that takes longer than the limit a liveness failure of the checker "wall clock".
+/// @returns a failure if there can be no process.
+result<isolated_run> run_isolated(const isolation& how, const tape& start);
+
+// ---- for whoever keeps processes itself
+
+/// Where a child process leaves its stderr for its parent. Made by the parent before it forks.
+class stderr_catcher {
+public:
+  stderr_catcher();
+  ~stderr_catcher();
+  stderr_catcher(const stderr_catcher&) = delete;
+  stderr_catcher& operator=(const stderr_catcher&) = delete;
+
+  /// In the child: fd 2 (and fd 1 unless it is to be kept) leads here.
+  void take_over(bool stdout_too) const;
+  /// In the child: forgets what came so far.
+  void restart() const;
+  /// In the parent: printable characters and line breaks only, at most `limit` bytes.
+  std::string tail(std::size_t limit = 4000) const;
+
+private:
+  int file_ = -1;
+};
+
+/// In a fresh child: dies with the parent, leaves no core dump, leaves Ctrl-C to the parent, and
+/// no signal handlers but the default ones.
+void become_child_of(int parent_pid);
+
+run_report report_of_death(std::uint64_t seed, int wait_status, const std::string& stderr_tail);
+run_report report_of_timeout(std::uint64_t seed, std::chrono::seconds limit);
+
+} // namespace belay::sim

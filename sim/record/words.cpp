@@ -1,0 +1,115 @@
+#include "sim/record/words.hpp"
+
+#include "protocol/base/overloaded.hpp"
+
+namespace belay::sim {
+
+namespace {
+
+std::string number(std::uint64_t n) {
+  return std::to_string(n);
+}
+
+std::string text_of(const payload& value) {
+  constexpr std::size_t shown_max = 24;
+  return value->size() <= shown_max ? *value : value->substr(0, shown_max) + "...";
+}
+
+std::string words_of(const state::kv_op& op) {
+  constexpr const char* verbs[] = {"set", "cas", "lock", "unlock", "get", "get-tree", "check-index", "check-session",
+                                   "check-not-exists", "delete", "delete-tree", "delete-cas"};
+  std::string text = verbs[static_cast<std::size_t>(op.verb)];
+  text += " " + op.key;
+  if (op.value != nullptr && !op.value->empty())
+    text += " = " + text_of(op.value);
+  if (!op.index.is_zero())
+    text += " if at " + to_string(op.index);
+  if (!op.session.empty())
+    text += " by " + op.session;
+  return text;
+}
+
+} // namespace
+
+std::string words(const state::command& c) {
+  return std::visit(overloaded{
+                        [](const state::kv_write& w) { return words_of(w.op); },
+                        [](const state::txn& t) {
+                          std::string text = "transaction";
+                          for (const auto& op : t.ops)
+                            if (const auto* kv = std::get_if<state::kv_op>(&op))
+                              text += " [" + words_of(*kv) + "]";
+                          return text;
+                        },
+                        [](const state::session_create& s) {
+                          return "create session " + s.session.id + " ttl " + s.session.ttl;
+                        },
+                        [](const state::session_destroy& s) {
+                          return "end " + number(s.ids.size()) + " session(s), first " +
+                                 (s.ids.empty() ? "none" : s.ids.front()) + " (" + s.cause + ")";
+                        },
+                        [](const state::catalog_register& r) { return "register node " + r.node.node; },
+                        [](const state::catalog_deregister& d) { return "deregister node " + d.node; },
+                        [](const state::tombstone_reap& t) { return "forget tombstones up to " + to_string(t.up_to); },
+                        [](const state::restore_begin& r) {
+                          return "begin restore " + r.id + " of index " + to_string(r.archive_index);
+                        },
+                        [](const state::restore_rows& r) {
+                          return "restore " + r.id + ", batch " + number(r.number) + " of " + number(r.rows->size()) + " rows";
+                        },
+                        [](const state::restore_commit& r) {
+                          return "commit restore " + r.id + " of " + number(r.batches) + " batches";
+                        },
+                        [](const state::restore_abort& r) { return "give up restore " + r.id; },
+                        [](const auto&) { return std::string("another command"); },
+                    },
+                    c);
+}
+
+std::string words(const http::read_request& r) {
+  constexpr const char* modes[] = {"", " (consistent)", " (stale)"};
+  std::string text = std::visit(overloaded{
+                                    [](const state::kv_get& q) { return "get " + q.key; },
+                                    [](const state::kv_list& q) { return "list " + q.prefix; },
+                                    [](const auto&) { return std::string("read"); },
+                                },
+                                r.query);
+  if (r.min_index > 0)
+    text += " once it is past " + number(r.min_index);
+  return text + modes[static_cast<std::size_t>(r.mode)];
+}
+
+std::string words(const operation& o) {
+  std::string text = "#" + number(o.id) + " " + (o.write     ? words(*o.write)
+                                                : o.read    ? words(*o.read)
+                                                            : "renew session " + o.renewal->session);
+  if (o.result == outcome::pending)
+    return text;
+  text += std::string(": ") + name_of(o.result);
+  if (!o.index.is_zero())
+    text += " at " + to_string(o.index);
+  if (o.write && o.result == outcome::done)
+    text += std::visit(overloaded{
+                           [](bool yes) { return std::string(yes ? " true" : " false"); },
+                           [](const state::txn_reply& t) {
+                             return std::string(t.errors.empty() ? " all" : " rolled back: " + t.errors.front().what);
+                           },
+                           [](const state::refusal& r) { return " (" + r.text + ")"; },
+                           [](const std::string& id) { return " " + id; },
+                           [](const auto&) { return std::string{}; },
+                       },
+                       o.reply);
+  if (o.answer) {
+    text += ", index " + to_string(o.answer->index);
+    if (const auto* e = std::get_if<state::kv_entries>(&o.answer->data))
+      for (const auto& entry : e->entries)
+        text += " [" + entry->key + " = " + text_of(entry->value) + " at " + to_string(entry->modify_index) + "]";
+  }
+  if (o.renewal && o.result == outcome::done && o.renewed == nullptr)
+    text += ", there is none";
+  if (!o.text.empty())
+    text += " (" + o.text + ")";
+  return text;
+}
+
+} // namespace belay::sim

@@ -1,0 +1,14 @@
+#pragma once
+// What clients ask and are answered, in one line of words for the trace.
+
+#include "sim/record/history.hpp"
+
+#include <string>
+
+namespace belay::sim {
+
+std::string words(const state::command& c);
+std::string words(const http::read_request& r);
+std::string words(const operation& o);
+
+} // namespace belay::sim

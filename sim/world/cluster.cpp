@@ -1,0 +1,329 @@
+#include "sim/world/cluster.hpp"
+
+#include "actors/tables/checkpointer.hpp"
+#include "actors/tables/lock_delay_tracker.hpp"
+#include "actors/consensus/log_writer.hpp"
+#include "actors/tables/session_reaper.hpp"
+#include "actors/tables/watch_registry.hpp"
+#include "protocol/base/probe.hpp"
+#include "sim/world/node_failure.hpp"
+
+#include <caf/send.hpp>
+
+#include <algorithm>
+#include <cstdio>
+
+namespace belay::sim {
+
+namespace {
+
+std::string uuid_of(std::uint64_t n) {
+  char text[37];
+  std::snprintf(text, sizeof text, "00000000-0000-4000-8000-%012llx", static_cast<unsigned long long>(n));
+  return text;
+}
+
+stream disk_stream(std::size_t node) {
+  return {stream_kind::disk, static_cast<std::uint16_t>(node)};
+}
+
+} // namespace
+
+cluster::cluster(schedule& time, tape& choices, event_trace& trace, simulated_network& net, const swarm& s)
+    : time_(time), tape_(choices), trace_(trace), net_(net), swarm_(s), nodes_(s.nodes + s.spares) {
+  for (std::size_t i = 0; i < nodes_.size(); ++i) {
+    auto& n = nodes_[i];
+    n.self.name = "node-" + std::to_string(i);
+    n.self.address = "10.0.0." + std::to_string(i + 1) + ":8300";
+    n.clock = std::make_shared<simulated_clock>(time_);
+    n.disk = std::make_unique<simulated_disk>(swarm_.segment_bytes);
+    born(n);
+  }
+}
+
+cluster::~cluster() {
+  for (std::size_t i = 0; i < nodes_.size(); ++i)
+    if (nodes_[i].state != node_state::down)
+      stop(i, true);
+}
+
+void cluster::born(node& n) {
+  n.self.id = node_id{++births_};
+  n.self.uuid = uuid_of(n.self.id.value);
+  n.cluster_id = 0;
+}
+
+// ---- starting
+
+result<cluster::found_on_disk> cluster::load(node& n) {
+  auto log = n.disk->open_log();
+  if (!log)
+    return failure{log.error()};
+  auto loaded = (*log)->load();
+  if (!loaded)
+    return failure{loaded.error()};
+  auto info = n.disk->checkpoints()->info();
+  if (!info)
+    return failure{info.error()};
+  found_on_disk found;
+  found.machine = std::make_shared<state::machine>();
+  if (*info) {
+    auto machine = actors::load_machine(*n.disk->checkpoints(), **info);
+    if (!machine)
+      return failure{machine.error()};
+    found.machine = *machine;
+    found.raft.snapshot = (*info)->meta;
+  }
+  found.raft.hard = loaded->hard;
+  found.raft.entries = std::move(loaded->entries);
+  return found;
+}
+
+status cluster::start(std::size_t index) {
+  auto& n = nodes_[index];
+  INVARIANT(n.state == node_state::down);
+  auto found = load(n);
+  if (!found) {
+    PROBE("sim: a node found its disk damaged");
+    n.disk->crash(crash_kind::kill, tape_, disk_stream(index)); // nobody uses what was opened
+    trace_.add(0xdead + index);
+    if (trace_.wanted())
+      trace_.line(time_.now(), index, "does not start: " + found.error());
+    return failure{found.error()};
+  }
+  if (trace_.wanted())
+    trace_.line(time_.now(), index, "starts as server " + to_string(n.self.id) + ", log up to " +
+                                        to_string(found->raft.entries.empty() ? found->raft.snapshot.index
+                                                                              : found->raft.entries.back().index));
+  ++n.life;
+  n.view = {};
+  n.failing = false;
+  n.state = node_state::running;
+  n.numbers = std::make_shared<actors::vitals>();
+  n.counted = std::make_shared<actors::metrics>();
+  n.wires = std::make_shared<actors::wiring>();
+  n.wires->clock = n.clock;
+  n.wires->fail_stop = [this, index] {
+    nodes_[index].failing = true;
+    throw node_failure{};
+  };
+  spawn(index, std::move(*found));
+  return done{};
+}
+
+void cluster::spawn(std::size_t index, found_on_disk found) {
+  using namespace actors;
+  auto& n = nodes_[index];
+  auto& m = *n.counted;
+  auto& system = time_.system();
+  const auto applied = found.raft.snapshot;
+  std::vector<state::session_ptr> sessions;
+  found.machine->for_each_session([&](const state::session_ptr& s) { sessions.push_back(s); });
+
+  auto machine_settings = swarm_.machine;
+  machine_settings.wall_clock = [clock = n.clock] { return clock->wall(); };
+  auto peer_settings = swarm_.peer;
+  // Elections are shuffled by the seed of the run and by who and when this is; not by the tape, which may change.
+  peer_settings.seed = tape_.seed() * 1000 + index * 100 + static_cast<std::uint64_t>(n.life);
+  n.requests = request_ids(0, peer_settings.seed);
+  peer_settings.wall_clock = machine_settings.wall_clock;
+  peer_settings.joined = [this, index](std::uint64_t id) { nodes_[index].cluster_id = id; };
+  // Who comes later is started without bootstrap_expect: three that have not met the cluster yet would form another.
+  const auto expect = index < swarm_.nodes ? swarm_.nodes : 0;
+  raft::formation formation(n.self, "dc1", static_cast<std::uint32_t>(expect), n.cluster_id);
+
+  auto& w = *n.wires;
+  w.log = system.spawn<log_writer>(n.wires, n.disk->log(), m);
+  w.checkpoints = system.spawn<checkpointer>(n.wires, n.disk->checkpoints(), applied.index, m);
+  w.watches = system.spawn<watch_registry>(nullptr, n.wires, m);
+  w.reaper = system.spawn<session_reaper>(nullptr, n.wires, sessions);
+  w.delays = system.spawn<lock_delay_tracker>(nullptr, n.wires);
+  w.fsm = system.spawn<fsm>(nullptr, n.wires, machine_settings, std::move(found.machine), applied, n.numbers, m);
+  w.raft_peer = system.spawn<raft_peer>(nullptr, n.wires, peer_settings, n.self, std::move(formation), std::move(found.raft),
+                                        n.numbers, m);
+  w.links = spawn_links(index);
+  w.gateways.push_back(spawn_gateway(index));
+  n.peer = dynamic_cast<const actors::raft_peer*>(caf::actor_cast<caf::abstract_actor*>(w.raft_peer));
+  n.fsm = dynamic_cast<const actors::fsm*>(caf::actor_cast<caf::abstract_actor*>(w.fsm));
+  const auto enlist = [&](actor_kind kind, const auto& handle) {
+    time_.enlist(index, kind, caf::actor_cast<caf::actor>(handle));
+  };
+  enlist(actor_kind::log, w.log);
+  enlist(actor_kind::checkpoints, w.checkpoints);
+  enlist(actor_kind::watches, w.watches);
+  enlist(actor_kind::reaper, w.reaper);
+  enlist(actor_kind::fsm, w.fsm);
+  enlist(actor_kind::raft_peer, w.raft_peer);
+  enlist(actor_kind::links, w.links);
+  enlist(actor_kind::gateway, w.gateways.front());
+  enlist(actor_kind::delays, w.delays);
+  for (const auto& timed : {caf::actor_cast<caf::actor>(w.watches), caf::actor_cast<caf::actor>(w.reaper),
+                            caf::actor_cast<caf::actor>(w.fsm), caf::actor_cast<caf::actor>(w.raft_peer)})
+    caf::anon_send(timed, tick_atom::value);
+}
+
+actors::http_gateway_actor cluster::spawn_gateway(std::size_t index) {
+  using namespace actors;
+  const auto life = nodes_[index].life;
+  return time_.system().spawn(
+      [this, index, life](http_gateway_actor::pointer self) -> http_gateway_actor::behavior_type {
+        return {
+            [this, index, life](const write_results& w) {
+              for (const auto& r : w.list)
+                answered(index, life, r);
+            },
+            [this, index, life](const renew_result& r) { answered(index, life, r); },
+            [this, index, life](const read_result& r) { answered(index, life, r); },
+            [](const status_result&) {},
+            [](const agent_answer&) {},
+            [this, index, life](const archive_packed& p) { answered(index, life, p); },
+            [this, index, life](const archive_unpacked& u) { answered(index, life, u); },
+            [this, index](const cluster_view& v) {
+              auto& view = nodes_[index].view;
+              const bool news = v.serving && (!view.serving || view.soft.term != v.soft.term);
+              view = v;
+              if (news && led)
+                led(index);
+            },
+            [](tick_atom) {},
+            [](flush_atom) {},
+            [self](stop_atom) { self->quit(); },
+        };
+      });
+}
+
+actors::peer_link_actor cluster::spawn_links(std::size_t index) {
+  using namespace actors;
+  return time_.system().spawn([this, index](peer_link_actor::pointer self) -> peer_link_actor::behavior_type {
+    return {
+        [this, index](const send_frames& f) { net_.send(index, f); },
+        [](const dial_peers&) {},
+        [this, index](const announce& a) {
+          net_.announce(index, nodes_[index].self.id, nodes_[index].wires->raft_peer, a.hello);
+        },
+        [](tick_atom) {},
+        [self](stop_atom) { self->quit(); },
+    };
+  });
+}
+
+// ---- ending
+
+void cluster::stop(std::size_t index, bool power) {
+  auto& n = nodes_[index];
+  INVARIANT(n.state != node_state::down);
+  n.ending = true;
+  if (n.state == node_state::paused)
+    time_.resume(index);
+  // A disk that is in the middle of a write has done a part of it.
+  if (power)
+    for (const auto kind : {actor_kind::log, actor_kind::checkpoints})
+      if (time_.is_busy(index, kind) && n.disk->interrupt_next(tape_, disk_stream(index)))
+        time_.finish_busy(index, kind);
+  time_.kill(index);
+  *n.wires = {}; // handles are strong, and the actors have the wires
+  n.wires.reset();
+  n.peer = nullptr;
+  n.fsm = nullptr;
+  n.state = node_state::down;
+  n.failing = n.ending = false;
+  n.disk->crash(power ? crash_kind::power : crash_kind::kill, tape_, disk_stream(index));
+  net_.gone(index, power);
+  if (gone)
+    gone(index);
+}
+
+void cluster::kill(std::size_t index) {
+  trace_.add(0x4b11 + index);
+  trace_.line(time_.now(), index, "is killed");
+  stop(index, false);
+}
+
+void cluster::power_off(std::size_t index) {
+  trace_.add(0x0ff + index);
+  trace_.line(time_.now(), index, "loses its power");
+  stop(index, true);
+}
+
+void cluster::bury_the_dead() {
+  for (std::size_t i = 0; i < nodes_.size(); ++i) {
+    if (!nodes_[i].failing || nodes_[i].ending)
+      continue;
+    PROBE("sim: a node ended itself");
+    trace_.add(0xf411 + i);
+    trace_.line(time_.now(), i, "ends itself");
+    stop(i, false);
+  }
+}
+
+void cluster::pause(std::size_t index) {
+  INVARIANT(running(index));
+  trace_.line(time_.now(), index, "stands still");
+  time_.pause(index);
+  nodes_[index].state = node_state::paused;
+  if (paused)
+    paused(index);
+}
+
+void cluster::resume(std::size_t index) {
+  INVARIANT(state(index) == node_state::paused);
+  trace_.line(time_.now(), index, "goes on");
+  time_.resume(index);
+  nodes_[index].state = node_state::running;
+  if (resumed)
+    resumed(index);
+}
+
+void cluster::wipe(std::size_t index) {
+  auto& n = nodes_[index];
+  INVARIANT(n.state == node_state::down);
+  n.disk->wipe();
+  born(n);
+  trace_.add(0x319e + n.self.id.value);
+  if (trace_.wanted())
+    trace_.line(time_.now(), index, "has a new, empty disk; it will be server " + to_string(n.self.id));
+}
+
+// ---- what is so now
+
+const raft::core* cluster::core(std::size_t node) const {
+  return nodes_[node].peer == nullptr ? nullptr : &nodes_[node].peer->core();
+}
+
+const state::machine* cluster::machine(std::size_t node) const {
+  return nodes_[node].fsm == nullptr ? nullptr : &nodes_[node].fsm->machine();
+}
+
+bool cluster::has_lease(std::size_t node) const {
+  const auto& n = nodes_[node];
+  return n.fsm != nullptr && n.fsm->lease_until() > n.clock->now();
+}
+
+std::optional<std::size_t> cluster::leader() const {
+  std::optional<std::size_t> found;
+  for (std::size_t i = 0; i < nodes_.size(); ++i)
+    if (serving(i) && (!found || view(i).soft.term > view(*found).soft.term))
+      found = i;
+  return found;
+}
+
+std::optional<raft::configuration> cluster::configuration() const {
+  const raft::core* most = nullptr;
+  for (std::size_t i = 0; i < nodes_.size(); ++i) {
+    const auto* c = core(i);
+    if (c != nullptr && (most == nullptr || c->commit_index() > most->commit_index()))
+      most = c;
+  }
+  if (most == nullptr || !raft::settled(*most))
+    return std::nullopt;
+  return most->config();
+}
+
+std::optional<std::size_t> cluster::node_of(node_id id) const {
+  for (std::size_t i = 0; i < nodes_.size(); ++i)
+    if (nodes_[i].self.id == id)
+      return i;
+  return std::nullopt;
+}
+
+} // namespace belay::sim

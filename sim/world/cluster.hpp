@@ -1,0 +1,120 @@
+#pragma once
+// The nodes of a simulated cluster: the real actors, put together as `node` does it, on simulated disks, clocks and wires.
+
+#include "actors/tables/fsm.hpp"
+#include "actors/consensus/raft_peer.hpp"
+#include "actors/request_ids.hpp"
+#include "protocol/raft/invariants.hpp"
+#include "sim/world/simulated_clock.hpp"
+#include "sim/world/simulated_disk.hpp"
+#include "sim/world/simulated_network.hpp"
+#include "sim/world/swarm.hpp"
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace belay::sim {
+
+/// What a node's gateway was told, for the client who asked.
+using client_answer = std::variant<actors::write_result, actors::renew_result, actors::read_result, actors::archive_packed,
+                                   actors::archive_unpacked>;
+
+enum class node_state : std::uint8_t { down, running, paused };
+
+class cluster {
+public:
+  cluster(schedule& time, tape& choices, event_trace& trace, simulated_network& net, const swarm& s);
+  ~cluster();
+
+  std::size_t size() const { return nodes_.size(); }
+
+  // ---- nodes
+  /// @returns a failure if what is on its disk cannot be used: it stays down.
+  status start(std::size_t node);
+  void kill(std::size_t node);
+  /// Its machine goes off: what was not synced may be gone, a write that was going on may be there in part.
+  void power_off(std::size_t node);
+  void pause(std::size_t node);
+  void resume(std::size_t node);
+  /// Its disk is lost: it will start as another server at the same address.
+  void wipe(std::size_t node);
+  node_state state(std::size_t node) const { return nodes_[node].state; }
+  bool running(std::size_t node) const { return nodes_[node].state == node_state::running; }
+  int life(std::size_t node) const { return nodes_[node].life; }
+
+  // ---- what is so now
+  const raft::member& member(std::size_t node) const { return nodes_[node].self; }
+  node_id id_of(std::size_t node) const { return nodes_[node].self.id; }
+  const actors::cluster_view& view(std::size_t node) const { return nodes_[node].view; }
+  bool serving(std::size_t node) const { return running(node) && view(node).serving; }
+  /// Null: not running.
+  const raft::core* core(std::size_t node) const;
+  const state::machine* machine(std::size_t node) const;
+  /// Answers default reads without asking anybody, at this moment of its own clock.
+  bool has_lease(std::size_t node) const;
+  /// Serves as the leader of the highest term; nullopt: nobody does.
+  std::optional<std::size_t> leader() const;
+  /// The configuration in force at whoever knows the most; nullopt: a change is on its way, so that others may still
+  /// need a majority of the one before.
+  std::optional<raft::configuration> configuration() const;
+  std::optional<std::size_t> node_of(node_id id) const;
+
+  simulated_disk& disk(std::size_t node) { return *nodes_[node].disk; }
+  simulated_clock& clock(std::size_t node) { return *nodes_[node].clock; }
+  /// The actors' handles of a node that is not down.
+  const actors::wiring& wires(std::size_t node) const { return *nodes_[node].wires; }
+  request_id next_request(std::size_t node) { return nodes_[node].requests.next(); }
+
+  // ---- who wants to know
+  std::function<void(std::size_t node, int life, client_answer)> answered;
+  /// The node is not there any more: what it was asked will not be answered. Also told of one that ended itself.
+  std::function<void(std::size_t node)> gone;
+  std::function<void(std::size_t node)> paused, resumed;
+  std::function<void(std::size_t node)> led; ///< it has become the leader and serves
+
+  /// Calls after each message: ends nodes that have decided to end.
+  void bury_the_dead();
+
+private:
+  struct node {
+    raft::member self;
+    std::uint64_t cluster_id = 0;
+    std::unique_ptr<simulated_disk> disk;
+    std::shared_ptr<simulated_clock> clock;
+    std::shared_ptr<actors::metrics> counted;
+    std::shared_ptr<actors::vitals> numbers;
+    actors::wiring_ptr wires; ///< null: down
+    const actors::raft_peer* peer = nullptr;
+    const actors::fsm* fsm = nullptr;
+    actors::cluster_view view;
+    node_state state = node_state::down;
+    bool failing = false; ///< has decided to end
+    bool ending = false;  ///< is being ended
+    int life = 0;
+    actors::request_ids requests{0, 0};
+  };
+
+  struct found_on_disk {
+    raft::restored_state raft;
+    std::shared_ptr<state::machine> machine;
+  };
+  result<found_on_disk> load(node& n);
+  void spawn(std::size_t index, found_on_disk found);
+  actors::http_gateway_actor spawn_gateway(std::size_t index);
+  actors::peer_link_actor spawn_links(std::size_t index);
+  void stop(std::size_t index, bool power);
+  void born(node& n);
+
+  schedule& time_;
+  tape& tape_;
+  event_trace& trace_;
+  simulated_network& net_;
+  swarm swarm_;
+  std::vector<node> nodes_;
+  std::uint64_t births_ = 0;
+};
+
+} // namespace belay::sim

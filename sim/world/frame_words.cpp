@@ -1,0 +1,82 @@
+#include "sim/world/frame_words.hpp"
+
+#include "protocol/base/overloaded.hpp"
+
+namespace belay::sim {
+
+namespace {
+
+std::string number(std::uint64_t n) {
+  return std::to_string(n);
+}
+
+std::string words_of(const raft::message& m) {
+  const auto body = std::visit(
+      overloaded{
+          [](const raft::append_entries& a) {
+            auto text = "append after " + to_string(a.prev_index) + "/" + to_string(a.prev_term);
+            if (!a.entries.empty())
+              text += ", entries " + to_string(a.entries.front().index) + ".." + to_string(a.entries.back().index);
+            return text + ", commit " + to_string(a.commit) + ", round " + number(a.round);
+          },
+          [](const raft::append_reply& r) {
+            return r.success ? "append accepted up to " + to_string(r.match) + ", round " + number(r.round)
+                             : "append rejected at " + to_string(r.rejected) + ", try " + to_string(r.conflict_index) + "/" +
+                                   to_string(r.conflict_term);
+          },
+          [](const raft::vote_request& v) {
+            return std::string(v.pre_vote ? "pre-vote?" : v.transfer ? "vote (transfer)?" : "vote?") + " log ends at " +
+                   to_string(v.last_index) + "/" + to_string(v.last_term);
+          },
+          [](const raft::vote_reply& v) {
+            return std::string(v.pre_vote ? "pre-vote " : "vote ") + (v.granted ? "granted" : "refused");
+          },
+          [](const raft::snapshot_chunk& c) {
+            return "snapshot " + to_string(c.meta.index) + " at " + number(c.offset) + ", " + number(c.bytes->size()) + " bytes" +
+                   (c.last ? ", last" : "");
+          },
+          [](const raft::snapshot_reply& r) {
+            return "snapshot " + to_string(r.index) + (r.installed  ? " installed"
+                                                       : r.rejected ? " rejected"
+                                                                    : " next " + number(r.next_offset));
+          },
+          [](const raft::timeout_now&) { return std::string("campaign now"); },
+      },
+      m.body);
+  return "[term " + to_string(m.term) + "] " + body;
+}
+
+const char* outcome_words(wire::call_outcome o) {
+  constexpr const char* names[] = {"done", "refused", "unknown", "ask again"};
+  return names[static_cast<std::size_t>(o)];
+}
+
+} // namespace
+
+std::string words(const wire::frame& f) {
+  return std::visit(overloaded{
+                        [](const wire::hello& h) {
+                          return "hello, I am server " + to_string(h.self.id) + " (" + h.self.name + ") of cluster " +
+                                 number(h.cluster_id);
+                        },
+                        [](const raft::message& m) { return words_of(m); },
+                        [](const wire::forward_call& c) {
+                          return "for the leader: request " + to_string(c.id) +
+                                 (c.kind == wire::call_kind::propose ? "" : ", renew " + *c.bytes);
+                        },
+                        [](const wire::forward_reply& r) {
+                          return "request " + to_string(r.id) + " " + outcome_words(r.outcome) +
+                                 (r.index.is_zero() ? "" : " at " + to_string(r.index));
+                        },
+                        [](const wire::read_index& r) {
+                          return "read index? " + number(r.id) + (r.lease_ok ? ", lease will do" : "");
+                        },
+                        [](const wire::read_index_reply& r) {
+                          return "read index " + number(r.id) + (r.ok ? " is " + to_string(r.index) : " is not known here");
+                        },
+                        [](const agent::user_event& e) { return "event " + e.name; },
+                    },
+                    f);
+}
+
+} // namespace belay::sim

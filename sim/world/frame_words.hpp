@@ -1,0 +1,12 @@
+#pragma once
+// What travels between nodes, in one line of words for the trace.
+
+#include "protocol/wire/frame_codec.hpp"
+
+#include <string>
+
+namespace belay::sim {
+
+std::string words(const wire::frame& f);
+
+} // namespace belay::sim

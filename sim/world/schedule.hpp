@@ -1,0 +1,99 @@
+#pragma once
+// Who goes next: one message at a time of all actors of all nodes, on CAF's test scheduler, in virtual time.
+
+#include "sim/world/event_trace.hpp"
+
+#include <caf/actor_system.hpp>
+#include <caf/actor_system_config.hpp>
+#include <caf/scheduler/test_coordinator.hpp>
+
+#include <map>
+#include <memory>
+#include <set>
+#include <unordered_map>
+
+namespace belay::sim {
+
+enum class actor_kind : std::uint8_t { raft_peer, fsm, watches, reaper, log, checkpoints, links, gateway, client, delays };
+const char* name_of(actor_kind k);
+
+/// One living actor of the simulation.
+struct enlisted {
+  std::uint64_t number = 0; ///< in order of birth
+  std::size_t node = nobody;
+  actor_kind kind = actor_kind::client;
+  caf::actor handle;
+};
+
+class schedule {
+public:
+  schedule(tape& choices, event_trace& trace);
+  ~schedule();
+  schedule(const schedule&) = delete;
+  schedule& operator=(const schedule&) = delete;
+
+  caf::actor_system& system() { return *system_; }
+  virtual_time now() const;
+  /// The same on the actor system's clock.
+  std::chrono::steady_clock::time_point system_now() const;
+
+  /// Runs `what` at that time (now, if it has passed), after all that was asked for earlier for the same time.
+  void at(virtual_time when, std::function<void()> what);
+  void after(virtual_time d, std::function<void()> what) { at(now() + d, std::move(what)); }
+
+  // ---- actors
+  /// From now on its messages are handled by step(). An exception that leaves one of its handlers ends only this actor.
+  std::uint64_t enlist(std::size_t node, actor_kind kind, caf::actor handle);
+  /// All actors of that node are gone at once; messages they have not begun are lost.
+  void kill(std::size_t node);
+  /// Handles the one message that an actor's disk is busy with (see `busy`), now.
+  bool finish_busy(std::size_t node, actor_kind kind);
+  bool is_busy(std::size_t node, actor_kind kind) const;
+  /// The node's actors stand still; mail for them waits.
+  void pause(std::size_t node);
+  void resume(std::size_t node);
+
+  // ---- what the owner of the schedule wants to know
+  /// How long an actor takes for its next message. Null or zero: no time at all.
+  std::function<virtual_time(const enlisted&)> busy;
+  std::function<void(const enlisted&, const caf::type_erased_tuple&)> before;
+  std::function<void(const enlisted&)> after_message;
+
+  /// How often, per million, another than the oldest runnable actor goes next.
+  std::uint32_t shuffle_per_million = 0;
+
+  /// One message, or time goes on to the next event. @returns false when `until` is reached.
+  bool step(virtual_time until);
+  std::uint64_t messages() const { return messages_; }
+
+private:
+  struct system_config : caf::actor_system_config {
+    system_config() { set("scheduler.policy", caf::atom("testing")); }
+  };
+  struct slot {
+    enlisted who;
+    caf::resumable* put_aside = nullptr; ///< busy, or its node is paused
+    bool busy = false;                   ///< with its next message, put aside for that
+    bool due = false;                    ///< its time for that message is over
+  };
+
+  slot* slot_of(caf::resumable* r);
+  void bring_back(slot& s);
+  void run_front(slot* s);
+  void go_on(virtual_time until);
+
+  tape& tape_;
+  event_trace& trace_;
+  system_config config_;
+  std::unique_ptr<caf::actor_system> system_;
+  caf::scheduler::test_coordinator* coordinator_;
+  std::chrono::steady_clock::time_point epoch_;
+  std::map<std::uint64_t, slot> slots_; ///< by number
+  std::unordered_map<const caf::resumable*, slot*> by_address_; ///< looked up, never walked through
+  std::set<std::size_t> paused_;
+  std::multimap<virtual_time, std::function<void()>> events_;
+  std::uint64_t births_ = 0;
+  std::uint64_t messages_ = 0;
+};
+
+} // namespace belay::sim

@@ -1,0 +1,242 @@
+#include "sim/world/simulated_network.hpp"
+
+#include "protocol/base/bytes.hpp"
+#include "sim/world/frame_words.hpp"
+
+#include <caf/send.hpp>
+
+#include <algorithm>
+
+namespace belay::sim {
+
+namespace {
+
+// The fate of a frame, by the value the tape gives: 0 arrives in time.
+enum class fate : std::uint8_t { in_time, lost, duplicated, reordered, delayed };
+
+} // namespace
+
+void simulated_network::announce(std::size_t node, node_id id, actors::raft_peer_actor peer, const wire::hello& hello) {
+  const auto before = ends_.find(node);
+  const bool known = before != ends_.end();
+  if (known && before->second.hello.cluster_id == hello.cluster_id && before->second.hello.agreed == hello.agreed)
+    return;
+  ends_[node] = {id, std::move(peer), hello};
+  for (const auto& [other, end] : ends_) {
+    if (other == node)
+      continue;
+    if (known && connected(node, other)) {
+      write(node, other, hello);
+    } else {
+      // A new process dials; what its predecessor had is over, even if the other end has not noticed yet.
+      if (up_.erase(ordered(node, other)) != 0)
+        tell(other, last_ids_[node], false);
+      dial(node, other);
+    }
+  }
+  last_ids_[node] = id;
+}
+
+void simulated_network::dial(std::size_t a, std::size_t b) {
+  time_.after(faults.redial, [this, a, b] {
+    if (!ends_.contains(a) || !ends_.contains(b) || connected(a, b))
+      return;
+    if (is_cut(a, b) || is_cut(b, a))
+      dial(a, b);
+    else
+      connect(a, b);
+  });
+}
+
+void simulated_network::connect(std::size_t a, std::size_t b) {
+  const auto epoch = ++epochs_;
+  up_[ordered(a, b)] = epoch;
+  for (const auto& [from, to] : {pair{a, b}, pair{b, a}})
+    directions_[{from, to}] = direction{epoch, time_.now(), {}, {}};
+  for (const auto& [from, to] : {pair{a, b}, pair{b, a}}) {
+    write(from, to, ends_[from].hello);
+    tell(to, ends_[from].id, true);
+  }
+}
+
+void simulated_network::disconnect(std::size_t a, std::size_t b) {
+  if (up_.erase(ordered(a, b)) == 0)
+    return;
+  directions_.erase({a, b});
+  directions_.erase({b, a});
+  for (const auto& [from, to] : {pair{a, b}, pair{b, a}})
+    if (ends_.contains(to))
+      tell(to, last_ids_[from], false); // also of one that is gone: nobody else will say so
+}
+
+void simulated_network::tell(std::size_t node, node_id peer, bool up) {
+  trace_.add(0x7000 + node * 64 + (up ? 32 : 0) + peer.value);
+  // Behind the frames that came over the connection.
+  const auto d = faults.latency + std::chrono::nanoseconds(1);
+  time_.after(d, [this, node, peer, up] {
+    const auto end = ends_.find(node);
+    if (end == ends_.end())
+      return;
+    if (trace_.wanted())
+      trace_.line(time_.now(), node, std::string(up ? "connected with server " : "lost server ") + to_string(peer));
+    if (up)
+      caf::anon_send(end->second.peer, actors::peer_connected{peer});
+    else
+      caf::anon_send(end->second.peer, actors::peer_lost{peer});
+  });
+}
+
+void simulated_network::send(std::size_t from, const actors::send_frames& frames) {
+  for (const auto& [id, frame] : frames.list)
+    for (const auto& [to, end] : ends_)
+      if (end.id == id && connected(from, to))
+        write(from, to, frame);
+}
+
+void simulated_network::write(std::size_t from, std::size_t to, const wire::frame& f) {
+  std::string bytes;
+  wire::encode_frame(f, bytes);
+  trace_.add(crc32c(bytes) ^ (from << 40) ^ (to << 48));
+  trace_.count();
+  if (trace_.wanted())
+    trace_.line(time_.now(), from, "-> n" + std::to_string(to) + "  " + words(f));
+  auto delay = faults.latency;
+  bool in_order = true;
+  const auto of_raft = std::holds_alternative<raft::message>(f);
+  const stream s{stream_kind::network, static_cast<std::uint16_t>(from * 16 + to)};
+  const auto odds = faults.delayed_per_million +
+                    (of_raft ? faults.lost_per_million + faults.duplicated_per_million + faults.reordered_per_million : 0);
+  if (odds > 0) {
+    // One question a frame: which fate, and how much of it.
+    const auto drawn = tape_.choose_rarely(s, 1 + 1000, odds);
+    if (drawn != 0) {
+      auto share = (drawn - 1) * odds / 1000;
+      const auto amount = faults.latency * static_cast<std::int64_t>(1 + drawn % 200);
+      const auto within = [&share](std::uint32_t part) {
+        const bool yes = share < part;
+        share -= yes ? 0 : part;
+        return yes;
+      };
+      if (within(faults.delayed_per_million)) {
+        delay += amount;
+      } else if (within(faults.lost_per_million)) {
+        if (trace_.wanted())
+          trace_.line(time_.now(), from, "   which is lost");
+        return;
+      } else if (within(faults.duplicated_per_million)) {
+        // A copy of a part of a snapshot has most to spoil when all of it, and what came behind it, is there.
+        const auto* message = std::get_if<raft::message>(&f);
+        const bool of_snapshot = message && std::holds_alternative<raft::snapshot_chunk>(message->body);
+        travel(from, to, bytes, delay + amount * (of_snapshot ? 20 : 1), false);
+      } else {
+        delay += amount;
+        in_order = false;
+      }
+    }
+  }
+  travel(from, to, std::move(bytes), delay, in_order);
+}
+
+void simulated_network::travel(std::size_t from, std::size_t to, std::string bytes, virtual_time delay, bool in_order) {
+  const auto found = directions_.find({from, to});
+  if (found == directions_.end())
+    return;
+  auto& d = found->second;
+  if (is_cut(from, to)) {
+    d.held.push_back(std::move(bytes));
+    return;
+  }
+  if (const auto extra = slowed_.find({from, to}); extra != slowed_.end())
+    delay += extra->second;
+  auto when = time_.now() + delay;
+  if (in_order) {
+    when = std::max(when, d.last_arrival);
+    d.last_arrival = when;
+  }
+  time_.at(when, [this, from, to, epoch = d.epoch, bytes = std::move(bytes)] {
+    const auto it = directions_.find({from, to});
+    if (it == directions_.end() || it->second.epoch != epoch)
+      return;
+    if (is_cut(from, to))
+      it->second.held.push_back(bytes);
+    else
+      arrive(from, to, bytes);
+  });
+}
+
+void simulated_network::arrive(std::size_t from, std::size_t to, const std::string& bytes) {
+  const auto target = ends_.find(to);
+  const auto source = ends_.find(from);
+  if (target == ends_.end() || source == ends_.end())
+    return;
+  actors::frames_received received;
+  received.from = source->second.id;
+  const auto fed = directions_[{from, to}].decoder.feed(bytes, received.list);
+  INVARIANT(fed.ok());
+  caf::anon_send(target->second.peer, std::move(received));
+}
+
+void simulated_network::gone(std::size_t node, bool power) {
+  const auto end = ends_.find(node);
+  if (end == ends_.end())
+    return;
+  const auto id = end->second.id;
+  ends_.erase(end);
+  for (const auto& [other, o] : ends_) {
+    if (!connected(node, other))
+      continue;
+    // Nothing more gets in or out, whoever notices when.
+    directions_.erase({node, other});
+    directions_.erase({other, node});
+    time_.after(power ? faults.silence : virtual_time::zero(),
+                [this, node, id, other = other, epoch = up_[ordered(node, other)]] { forget(node, id, other, epoch); });
+  }
+}
+
+void simulated_network::forget(std::size_t node, node_id id, std::size_t other, std::uint64_t epoch) {
+  const auto it = up_.find(ordered(node, other));
+  if (it == up_.end() || it->second != epoch)
+    return;
+  up_.erase(it);
+  if (!ends_.contains(other))
+    return;
+  tell(other, id, false);
+  if (ends_.contains(node))
+    dial(node, other);
+}
+
+void simulated_network::cut(std::size_t from, std::size_t to) {
+  if (!cut_.try_emplace({from, to}, time_.now()).second)
+    return;
+  const auto since = time_.now();
+  time_.after(faults.silence, [this, from, to, since] {
+    const auto it = cut_.find({from, to});
+    if (it == cut_.end() || it->second != since)
+      return;
+    disconnect(from, to);
+    dial(from, to);
+  });
+}
+
+void simulated_network::mend(std::size_t from, std::size_t to) {
+  if (cut_.erase({from, to}) == 0)
+    return;
+  const auto it = directions_.find({from, to});
+  if (it == directions_.end())
+    return;
+  for (auto& bytes : std::exchange(it->second.held, {}))
+    travel(from, to, std::move(bytes), faults.latency, true);
+}
+
+bool simulated_network::is_cut(std::size_t from, std::size_t to) const {
+  return cut_.contains({from, to});
+}
+
+void simulated_network::reset(std::size_t a, std::size_t b) {
+  if (!connected(a, b))
+    return;
+  disconnect(a, b);
+  dial(a, b);
+}
+
+} // namespace belay::sim

@@ -1,0 +1,149 @@
+#include "sim/world/swarm.hpp"
+
+namespace belay::sim {
+
+using std::chrono::microseconds;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+namespace {
+
+// Each option asks on a stream of its own, so that taking one away leaves the others as they are.
+class options {
+public:
+  explicit options(tape& choices) : tape_(choices) {}
+
+  bool one_in_three() { return tape_.choose_rarely(next(), 2, 333'333) != 0; }
+  bool one_in(std::uint32_t n) { return tape_.choose_rarely(next(), 2, 1'000'000 / n) != 0; }
+  /// The first is the dullest.
+  template <class T>
+  T one_of(std::initializer_list<T> values) {
+    return values.begin()[tape_.choose(next(), values.size())];
+  }
+
+private:
+  stream next() { return {stream_kind::swarm, number_++}; }
+
+  tape& tape_;
+  std::uint16_t number_ = 0;
+};
+
+void draw_faults(options& o, swarm& s) {
+  auto& f = s.faults;
+  f.kill = o.one_in_three();
+  f.power = o.one_in_three();
+  f.blackout = o.one_in(6);
+  f.pause = o.one_in_three();
+  f.partition = o.one_in_three();
+  f.one_way = o.one_in(4);
+  f.reset = o.one_in(4);
+  f.isolate_leader = o.one_in_three();
+  f.disk_full = o.one_in(4);
+  f.disk_stall = o.one_in(4);
+  f.disk_error = o.one_in(6);
+  f.bit_flip = o.one_in(6);
+  f.disk_loss = o.one_in(5);
+  f.membership = o.one_in(4);
+  f.transfer = o.one_in(4);
+  f.reconfigure = o.one_in(5);
+  f.leader_hunt = o.one_in(4);
+  if (f.reconfigure) // a disk that is needed by a small set of members must not be lost: nobody could go on
+    f.bit_flip = f.disk_loss = false;
+  f.clock_rate = o.one_in_three();
+  f.clock_wild = o.one_in(12);
+  f.clock_jump = o.one_in(5);
+  f.slow_actors = o.one_in(4);
+  s.network.lost_per_million = o.one_in_three() ? o.one_of({10'000u, 50'000u, 200'000u}) : 0;
+  s.network.duplicated_per_million = o.one_in(4) ? o.one_of({10'000u, 50'000u}) : 0;
+  s.network.reordered_per_million = o.one_in(4) ? o.one_of({10'000u, 100'000u}) : 0;
+  s.network.delayed_per_million = o.one_in_three() ? o.one_of({1'000u, 20'000u}) : 0;
+  s.shuffle_per_million = o.one_in(2) ? o.one_of({20'000u, 300'000u}) : 0;
+  s.slow_per_million = f.slow_actors ? o.one_of({300u, 3'000u}) : 0;
+}
+
+void draw_limits(options& o, swarm& s) {
+  auto& l = s.peer.limits;
+  l.election_ticks = o.one_of({22, 10, 10, 13});
+  l.append_bytes_max = o.one_of({1u << 20, 2'000u, 300u});
+  l.append_entries_max = o.one_of({4096u, 8u, 1u});
+  l.inflight_appends_max = o.one_of({16u, 2u, 1u});
+  l.snapshot_chunk_bytes = o.one_of({64u << 10, 4096u, 700u});
+  l.snapshot_chunks_inflight = o.one_of({4u, 1u});
+  l.uncommitted_bytes_max = o.one_of({64u << 20, 4'000u});
+  l.catch_up_bytes_max = o.one_of({256u << 20, 20'000u});
+  s.peer.trailing_entries = o.one_of({std::uint64_t{10240}, std::uint64_t{20}, std::uint64_t{0}});
+  s.peer.hold = o.one_of({milliseconds(7000), milliseconds(1500)});
+  s.machine.checkpoint_entries = o.one_of({std::uint64_t{16384}, std::uint64_t{100}, std::uint64_t{10}});
+  s.machine.checkpoint_interval = o.one_of({seconds(30), seconds(3)});
+  s.machine.tombstone_ttl = o.one_of({milliseconds(900'000), milliseconds(6'000), milliseconds(1'000)});
+  s.machine.tombstone_bin = milliseconds(2'000);
+  s.segment_bytes = o.one_of({std::size_t{65536}, std::size_t{8192}});
+}
+
+} // namespace
+
+swarm draw_swarm(tape& choices, const profile& p) {
+  options o(choices);
+  swarm s;
+  s.nodes = p.nodes[choices.choose({stream_kind::swarm, 1000}, p.nodes.size())];
+  if (p.faults)
+    draw_faults(o, s);
+  draw_limits(o, s);
+  s.network.latency = o.one_of({microseconds(100), microseconds(100), microseconds(1'000), microseconds(8'000)});
+  s.disk_latency = o.one_of({microseconds(80), microseconds(80), microseconds(1'000), microseconds(10'000)});
+  s.slow_disk = o.one_of({SIZE_MAX, SIZE_MAX, std::size_t{0}, std::size_t{1}});
+  s.network.redial = o.one_of({milliseconds(30), milliseconds(5)});
+  s.nemesis_interval = o.one_of({milliseconds(1500), milliseconds(700), milliseconds(300)});
+  s.spares = s.faults.membership || s.faults.reconfigure ? o.one_of({std::size_t{1}, std::size_t{2}}) : 0;
+  s.clients = o.one_of({std::size_t{4}, std::size_t{2}, std::size_t{6}});
+  s.watchers = o.one_of({std::size_t{3}, std::size_t{1}, std::size_t{5}});
+  s.keys = o.one_of({std::size_t{4}, std::size_t{2}, std::size_t{8}});
+  s.value_bytes = o.one_of({std::size_t{16}, std::size_t{200}, std::size_t{1500}});
+  // Some clients are in a hurry: most of what a stale leader could do wrong, it does within milliseconds.
+  const auto hurry = o.one_of({1, 1, 1, 6});
+  s.think_time = std::chrono::nanoseconds(seconds(1)) * static_cast<std::int64_t>(s.clients) / (p.operations_per_second * hurry);
+  s.patience = o.one_of({milliseconds(8000), milliseconds(1000), milliseconds(20'000)});
+  s.lockers = o.one_of({std::size_t{0}, std::size_t{4}, std::size_t{6}});
+  if (p.locks && s.lockers == 0)
+    s.lockers = 4;
+  s.snapshots = o.one_in(5);
+  s.longest_partition = p.longest_partition;
+  return s;
+}
+
+std::string describe(const swarm& s) {
+  const auto& f = s.faults;
+  std::string text = std::to_string(s.nodes) + " nodes, " + std::to_string(s.clients) + " clients, " +
+                     std::to_string(s.watchers) + " watchers, " + std::to_string(s.lockers) + " lockers, " + std::to_string(s.keys) + " keys; faults:";
+  const auto name = [&text](bool on, const char* what) { text += on ? std::string(" ") + what : ""; };
+  name(f.kill, "kill");
+  name(f.power, "power");
+  name(f.blackout, "blackout");
+  name(f.pause, "pause");
+  name(f.partition, "partition");
+  name(f.one_way, "one-way");
+  name(f.reset, "reset");
+  name(f.isolate_leader, "isolate-leader");
+  name(f.disk_full, "disk-full");
+  name(f.disk_stall, "disk-stall");
+  name(f.disk_error, "disk-error");
+  name(f.bit_flip, "bit-flip");
+  name(f.disk_loss, "disk-loss");
+  name(f.membership, "membership");
+  name(f.transfer, "transfer");
+  name(f.reconfigure, "reconfigure");
+  name(f.leader_hunt, "leader-hunt");
+  name(f.clock_rate, "clock-rate");
+  name(f.clock_wild, "clock-wild");
+  name(f.clock_jump, "clock-jump");
+  name(f.slow_actors, "slow-actors");
+  name(s.network.lost_per_million > 0, "loss");
+  name(s.network.duplicated_per_million > 0, "duplicates");
+  name(s.network.reordered_per_million > 0, "reordering");
+  name(s.network.delayed_per_million > 0, "delays");
+  name(s.shuffle_per_million > 0, "shuffle");
+  text += s.snapshots ? "; clients restore snapshots" : "";
+  return text;
+}
+
+} // namespace belay::sim

@@ -1,0 +1,67 @@
+#pragma once
+// What a run is like: drawn first, so that most runs lack most faults ("Swarm Testing", Groce et al., 2012).
+
+#include "actors/tables/fsm.hpp"
+#include "actors/consensus/raft_peer.hpp"
+#include "sim/world/simulated_network.hpp"
+
+#include <chrono>
+#include <string>
+
+namespace belay::sim {
+
+/// What the nemesis may do; each is on in about a third of the runs.
+struct fault_set {
+  bool kill = false;         ///< processes end, what was written stays
+  bool power = false;        ///< a machine goes off, what was not synced may be gone
+  bool blackout = false;     ///< all machines go off at once
+  bool pause = false;        ///< processes stand still
+  bool partition = false;    ///< two groups that do not hear each other
+  bool one_way = false;      ///< one direction is dead
+  bool reset = false;        ///< connections break
+  bool isolate_leader = false;
+  bool disk_full = false;
+  bool disk_stall = false;   ///< one write takes seconds
+  bool disk_error = false;   ///< a call fails, the process ends
+  bool bit_flip = false;     ///< on a stopped node's disk
+  bool disk_loss = false;    ///< a new server comes back at the same address
+  bool membership = false;   ///< servers join
+  bool transfer = false;     ///< the leader hands over
+  bool reconfigure = false;  ///< any set of servers becomes the members
+  bool leader_hunt = false;  ///< who becomes the leader is killed, cut off or paused soon after
+  bool clock_rate = false;   ///< within the stated bound
+  bool clock_wild = false;   ///< far outside of it: default reads may be stale then
+  bool clock_jump = false;   ///< monotonic clocks jump ahead, wall clocks to and fro
+  bool slow_actors = false;  ///< an actor takes milliseconds for a message
+};
+
+struct swarm {
+  std::size_t nodes = 3;
+  std::size_t spares = 0; ///< may join later
+  fault_set faults;
+  network_faults network;
+  std::uint32_t shuffle_per_million = 0;
+  std::uint32_t slow_per_million = 0;
+  virtual_time disk_latency{std::chrono::microseconds(80)};
+  std::size_t slow_disk = SIZE_MAX; ///< the node whose log takes 8 times as long to write; none
+  std::chrono::milliseconds nemesis_interval{500};
+  virtual_time longest_partition{0};
+  actors::raft_peer_settings peer;
+  actors::fsm_settings machine;
+  std::size_t segment_bytes = 16384;
+  std::size_t clients = 4, watchers = 3, lockers = 0;
+  std::size_t keys = 4;
+  bool snapshots = false; ///< clients save archives and restore them now and then
+  std::size_t value_bytes = 16;
+  virtual_time think_time{std::chrono::milliseconds(100)}; ///< of a client, on average
+  std::chrono::milliseconds patience{8000};                ///< after which a client gives up on an answer
+
+  /// Default reads can be trusted: all clocks keep to the stated bound.
+  bool lease_is_safe() const { return !faults.clock_wild; }
+};
+
+swarm draw_swarm(tape& choices, const profile& p);
+/// One line for the trace.
+std::string describe(const swarm& s);
+
+} // namespace belay::sim

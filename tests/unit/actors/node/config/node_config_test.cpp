@@ -1,0 +1,382 @@
+// What a node makes of its flags and files: Consul's texts where it refuses, because tools compare them.
+
+#include "actors/node/config/node_config.hpp"
+#include "actors/node/config/checks.hpp"
+
+#include <catch2/catch.hpp>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+using namespace belay::actors;
+using namespace std::chrono_literals;
+
+namespace {
+
+/// A folder of its own for each test case, with files on demand.
+class scratch_folder {
+public:
+  scratch_folder() {
+    char name[] = "/tmp/belay-config-XXXXXX";
+    path_ = mkdtemp(name);
+  }
+  ~scratch_folder() { std::filesystem::remove_all(path_); }
+
+  std::string write(const std::string& name, const std::string& text) const {
+    std::ofstream(path_ + "/" + name) << text;
+    return path_ + "/" + name;
+  }
+  const std::string& path() const { return path_; }
+
+private:
+  std::string path_;
+};
+
+std::string text_of(const std::variant<parsed_command_line, config_error>& r) {
+  auto* e = std::get_if<config_error>(&r);
+  return e ? e->text : "(accepted)";
+}
+
+parsed_command_line accepted(const std::vector<std::string>& args) {
+  auto r = parse_agent_arguments(args);
+  INFO(text_of(r));
+  REQUIRE(std::holds_alternative<parsed_command_line>(r));
+  return std::get<parsed_command_line>(r);
+}
+
+config_error refused(const std::vector<std::string>& args) {
+  auto r = parse_agent_arguments(args);
+  REQUIRE(std::holds_alternative<config_error>(r));
+  return std::get<config_error>(r);
+}
+
+/// A server whose file holds `more` beside what every server needs.
+std::vector<std::string> file_with(const scratch_folder& in, const std::string& more) {
+  return {"-config-file", in.write("c.json", R"({"server":true,"data_dir":"/nonexistent/d","bind_addr":"127.0.0.1")" +
+                                                 (more.empty() ? "" : "," + more) + "}")};
+}
+
+bool mentions(const std::vector<std::string>& lines, const std::string& text) {
+  for (const auto& l : lines)
+    if (l.find(text) != l.npos)
+      return true;
+  return false;
+}
+
+} // namespace
+
+TEST_CASE("defaults are Consul's") {
+  auto c = accepted({"-server", "-data-dir=/nonexistent/d", "-bind", "127.0.0.1"}).config;
+  CHECK(c.datacenter == "dc1");
+  CHECK(c.node_name == host_name());
+  CHECK(c.server_port == 8300);
+  CHECK(c.http_port == 8500);
+  CHECK(c.http_listeners == std::vector<listen_address>{{"127.0.0.1", 8500, ""}});
+  CHECK(c.advertise_addr == "127.0.0.1");
+  CHECK(c.raft_multiplier == 5);
+  CHECK(c.session_ttl_min == 10s);
+  CHECK(c.default_query_time == 300s);
+  CHECK(c.max_query_time == 600s);
+  CHECK(c.retry_interval == 30s);
+  CHECK(c.rpc_hold_timeout == 7s);
+  CHECK(c.kv_max_value_size == 524288);
+  CHECK(c.http_max_conns_per_client == 200);
+  CHECK(c.raft_snapshot_threshold == 16384);
+  CHECK(c.raft_trailing_logs == 10240);
+  CHECK(c.skip_leave_on_interrupt);
+  CHECK_FALSE(c.leave_on_terminate);
+  CHECK_FALSE(c.bootstrap);
+  CHECK(c.log.lowest == belay::log::level::info);
+}
+
+TEST_CASE("every effective key reaches its field") {
+  scratch_folder f;
+  auto p =
+      accepted(file_with(f, R"("bootstrap_expect":3,"node_name":"n1","node_id":"B31A9000-0000-4000-8000-000000000001",
+    "datacenter":"DC2","advertise_addr":"127.0.0.2","client_addr":"127.0.0.1 ::1","ports":{"http":18500,"server":18300,"serf_lan":18301,"serf_wan":-1},
+    "start_join":["a:1"],"retry_join":["b:2","c"],"retry_interval":"1s","retry_max":4,"log_level":"err","log_json":true,"log_file":"/x/l","pid_file":"/x/p",
+    "limits":{"kv_max_value_size":1000,"txn_max_req_len":2000,"http_max_conns_per_client":7},
+    "performance":{"raft_multiplier":1,"rpc_hold_timeout":"3s","leave_drain_time":"2s"},
+    "raft_snapshot_threshold":5,"raft_snapshot_interval":"6s","raft_trailing_logs":7,"session_ttl_min":"1s","default_query_time":"1m","max_query_time":"2m",
+    "http_config":{"response_headers":{"X-A":"b"},"block_endpoints":["/v1/event"],"allow_write_http_from":["10.0.0.0/8"]},
+    "disable_http_unprintable_char_filter":true,"telemetry":{"prometheus_retention_time":"24h","disable_hostname":true,"metrics_prefix":"b"},
+    "leave_on_terminate":true,"skip_leave_on_interrupt":false,"node_meta":{"k":"v"},"enable_script_checks":true,"discovery_max_stale":"5s","ui":true)"));
+  const auto& c = p.config;
+  CHECK(c.bootstrap_expect == 3);
+  CHECK(c.node_name == "n1");
+  CHECK(c.node_id == "b31a9000-0000-4000-8000-000000000001");
+  CHECK(c.datacenter == "dc2");
+  CHECK(c.advertise_addr == "127.0.0.2");
+  CHECK(c.http_listeners == std::vector<listen_address>{{"127.0.0.1", 18500, ""}, {"::1", 18500, ""}});
+  CHECK(c.server_port == 18300);
+  CHECK(c.serf_lan_port == 18301);
+  CHECK(c.serf_wan_port == 0);
+  CHECK(c.joins == std::vector<std::string>{"a:1", "b:2", "c"});
+  CHECK(c.retry_interval == 1s);
+  CHECK(c.retry_max == 4);
+  CHECK(c.log.lowest == belay::log::level::error);
+  CHECK(c.log.json);
+  CHECK(c.log.file == "/x/l");
+  CHECK(c.pid_file == "/x/p");
+  CHECK(c.kv_max_value_size == 1000);
+  CHECK(c.txn_max_req_len == 2000);
+  CHECK(c.http_max_conns_per_client == 7);
+  CHECK(c.raft_multiplier == 1);
+  CHECK(c.rpc_hold_timeout == 3s);
+  CHECK(c.leave_drain_time == 2s);
+  CHECK(c.raft_snapshot_threshold == 5);
+  CHECK(c.raft_snapshot_interval == 6s);
+  CHECK(c.raft_trailing_logs == 7);
+  CHECK(c.session_ttl_min == 1s);
+  CHECK(c.default_query_time == 60s);
+  CHECK(c.max_query_time == 120s);
+  CHECK(c.response_headers.at("X-A") == "b");
+  CHECK(c.block_endpoints == std::vector<std::string>{"/v1/event"});
+  CHECK(c.allow_write_http_from == std::vector<std::string>{"10.0.0.0/8"});
+  CHECK(c.disable_http_unprintable_char_filter);
+  CHECK(c.prometheus_retention_time == 24h);
+  CHECK(c.telemetry_disable_hostname);
+  CHECK(c.metrics_prefix == "b");
+  CHECK(c.leave_on_terminate);
+  CHECK_FALSE(c.skip_leave_on_interrupt);
+  CHECK(c.node_meta.at("k") == "v");
+  CHECK(c.enable_script_checks);
+  CHECK(c.discovery_max_stale == 5s);
+  CHECK(c.ui);
+  CHECK(p.warnings.empty());
+}
+
+TEST_CASE("-dev is one server in memory on the loopback") {
+  auto c = accepted({"-dev"}).config;
+  CHECK(c.dev);
+  CHECK(c.server);
+  CHECK(c.bootstrap);
+  CHECK(c.data_dir.empty());
+  CHECK(c.bind_addr == "127.0.0.1");
+  CHECK(c.raft_multiplier == 1);
+  CHECK(c.log.lowest == belay::log::level::debug);
+  CHECK(c.ui);
+  CHECK(accepted({"-dev", "-log-level=warn"}).config.log.lowest == belay::log::level::warn);
+}
+
+TEST_CASE("a flag beats a file, a later file an earlier one, and lists are appended") {
+  scratch_folder f;
+  f.write("1.json", R"({"server":true,"node_name":"one","retry_join":["b"],"ports":{"http":1000,"server":2000}})");
+  f.write("2.json", R"({"node_name":"two","retry_join":["c"],"ports":{"http":1001},"node_meta":{"x":"2"}})");
+  f.write("notes.txt", "not a configuration");
+  auto p = accepted({"-config-dir", f.path(), "-data-dir", "/nonexistent/d", "-bind=127.0.0.1", "-retry-join=a",
+                     "--server-port=2001", "-hcl", R"({"datacenter":"dc9"})"});
+  CHECK(p.config.node_name == "two");
+  CHECK(p.config.joins == std::vector<std::string>{"a", "b", "c"});
+  CHECK(p.config.http_port == 1001);
+  CHECK(p.config.server_port == 2001);
+  CHECK(p.config.datacenter == "dc9");
+  CHECK(mentions(p.warnings, "skipping file " + f.path() + "/notes.txt"));
+}
+
+TEST_CASE("unknown keys are refused by name, wherever they are") {
+  scratch_folder f;
+  auto args = file_with(f, R"("bogus_key":1)");
+  CHECK(refused(args).text ==
+        "failed to parse " + args[1] + ": 1 error occurred:\n\t* invalid config key bogus_key\n\n");
+  CHECK(refused(args).exit_code == 1);
+  CHECK(refused(file_with(f, R"("ports":{"grpc_tls":1},"ui_config":{})")).text ==
+        "failed to parse " + args[1] +
+            ": 2 errors occurred:\n\t* invalid config key ports.grpc_tls\n\t* invalid config key ui_config\n\n");
+}
+
+TEST_CASE("complaints about configurations") {
+  scratch_folder f;
+  struct row {
+    const char* more;
+    const char* complaint;
+  };
+  const row rows[] = {
+      {R"("session_ttl_min":"abc")", R"(session_ttl_min: invalid duration: "abc": time: invalid duration "abc")"},
+      {R"("session_ttl_min":"10")", R"(session_ttl_min: invalid duration: "10": time: missing unit in duration "10")"},
+      {R"("performance":{"raft_multiplier":11})", "performance.raft_multiplier cannot be 11. Must be between 1 and 10"},
+      {R"("performance":{"raft_multiplier":0})", "performance.raft_multiplier cannot be 0. Must be between 1 and 10"},
+      {R"("bootstrap":true,"server":false)", "'bootstrap = true' requires 'server = true'"},
+      {R"("bootstrap":true,"bootstrap_expect":3)",
+       "'bootstrap_expect > 0' and 'bootstrap = true' are mutually exclusive"},
+      {R"("bootstrap_expect":-1)", "bootstrap_expect cannot be -1. Must be greater than or equal to zero"},
+      {R"("data_dir":"")", "data_dir cannot be empty"},
+      {R"("data_dir":"/dev/null")", "data_dir \"/dev/null\" is not a directory"},
+      {R"("log_level":"loud")", "Invalid log level: loud. Valid log levels are: [TRACE DEBUG INFO WARN ERR]"},
+      {R"("ports":{"server":-1})", "ports.server must be a valid port from 1 to 65535"},
+      {R"("ports":{"http":70000})", "ports.http must be a whole number from -2147483647 to 65535"},
+      {R"("datacenter":"d c")", "datacenter cannot be \"d c\". Please use only [a-z0-9-_]."},
+      {R"("client_addr":"localhost")", "client_addr: invalid ip address: localhost"},
+      {R"("advertise_addr":"0.0.0.0")", "Advertise address cannot be 0.0.0.0, :: or [::]"},
+      {R"("node_id":"7")", "node_id: \"7\" is not a UUID"},
+      {R"("http_config":{"allow_write_http_from":["ten"]})",
+       "http_config.allow_write_http_from: invalid CIDR address: ten"},
+      {R"("retry_join":["provider=aws tag=x"])",
+       "retry_join: finding peers through a cloud provider is not supported: provider=aws tag=x"},
+  };
+  for (const auto& r : rows) {
+    INFO(r.more);
+    auto e = refused(file_with(f, r.more));
+    CHECK(e.text == r.complaint);
+    CHECK(e.exit_code == 1);
+  }
+}
+
+TEST_CASE("files that cannot be read or parsed") {
+  scratch_folder f;
+  CHECK(refused({"-config-file", "/nonexistent/c.json"}).text ==
+        "config: Open failed on /nonexistent/c.json. open /nonexistent/c.json: no such file or directory");
+  struct row {
+    const char* text;
+    const char* complaint;
+  };
+  const row rows[] = {
+      {"{bad", "invalid character 'b' looking for beginning of object key string"},
+      {"{\"a\" 1}", "invalid character '1' after object key"},
+      {"{\"server\":true \"a\":1}", "invalid character '\"' after object key:value pair"},
+      {"{\"a\":[1 2]}", "invalid character '2' after array element"},
+      {"{\"a\":tru}", "invalid character '}' in literal true (expecting 'e')"},
+      {"{\"a\":", "unexpected EOF"},
+      {"", "EOF"},
+      {"nope", "invalid character 'o' in literal null (expecting 'u')"},
+      {"[]", "json: cannot unmarshal array into Go value of type map[string]interface {}"},
+      {"{\"a\":\"\n\"}", "invalid character '\\n' in string literal"},
+      {"{\"a\":01}", "invalid character '1' after object key:value pair"},
+      {"{\"bootstrap_expect\":\"3\"}",
+       "1 error(s) decoding:\n\n* 'bootstrap_expect' expected type 'int', got unconvertible type 'string'"},
+      {"{\"ports\":3}", "1 error(s) decoding:\n\n* 'ports' expected a map, got 'float64'"},
+  };
+  for (const auto& r : rows) {
+    INFO(r.text);
+    auto path = f.write("c.json", r.text);
+    CHECK(refused({"-config-file=" + path}).text == "failed to parse " + path + ": " + r.complaint);
+  }
+  auto hcl = f.write("c.hcl", "server = true");
+  CHECK(refused({"-config-file", hcl}).text.find("HCL is not supported; write the configuration as JSON") !=
+        std::string::npos);
+  CHECK(refused({"-dev", "-hcl", "server = true"}).text.find("HCL is not supported") != std::string::npos);
+}
+
+TEST_CASE("wrong flags") {
+  struct row {
+    std::vector<std::string> args;
+    const char* complaint;
+  };
+  const row rows[] = {
+      {{"-bogusflag"}, "flag provided but not defined: -bogusflag"},
+      {{"--bogusflag=1"}, "flag provided but not defined: -bogusflag"},
+      {{"-node"}, "flag needs an argument: -node"},
+      {{"-http-port", "x"}, R"(invalid value "x" for flag -http-port: strconv.ParseInt: parsing "x": invalid syntax)"},
+      {{"-server=x"}, R"(invalid boolean value "x" for -server: strconv.ParseBool: parsing "x": invalid syntax)"},
+  };
+  for (const auto& r : rows) {
+    auto e = refused(r.args);
+    CHECK(e.text == r.complaint);
+    CHECK(e.wrong_usage);
+    CHECK(e.exit_code == 1);
+  }
+  CHECK(refused({"-dev", "word", "more"}).text == "config: Unknown extra arguments: [word more]");
+  CHECK(refused({"-h"}).exit_code == 0);
+  CHECK(refused({"-h"}).text.empty());
+}
+
+// A configuration that switches protection on must not run unprotected: its author would not notice.
+TEST_CASE("protection that this build lacks stops the start") {
+  scratch_folder f;
+  for (auto more : {R"("acl":{"enabled":true})", R"("acl_datacenter":"dc1")",
+                    R"("encrypt":"pUqJrVyVRj5jsiYEkM/tFQYfWyJIv4s3XkvDwy7Cu5s=")",
+                    R"("ports":{"https":8501},"cert_file":"c","key_file":"k")", R"("verify_incoming":true)",
+                    R"("verify_incoming_rpc":true)", R"("verify_outgoing":true)", R"("verify_server_hostname":true)",
+                    R"("auto_encrypt":{"allow_tls":true})", R"("auto_config":{"enabled":true})"}) {
+    INFO(more);
+    auto e = refused(file_with(f, more));
+    CHECK(e.text.find("this build does not") != std::string::npos);
+  }
+  for (auto more : {R"("acl":{"enabled":false,"default_policy":"allow"})", R"("encrypt":"")",
+                    R"("ports":{"https":-1},"cert_file":"c","key_file":"k")", R"("verify_incoming":false)",
+                    R"("verify_incoming_https":true)"}) {
+    INFO(more);
+    accepted(file_with(f, more));
+  }
+}
+
+TEST_CASE("keys of Consul without effect are accepted and named in one line") {
+  scratch_folder f;
+  auto p = accepted(file_with(
+      f,
+      R"("connect":{"enabled":true,"ca_config":{"x":1}},"enable_debug":true,"dns_config":{"a":1},"enable_central_service_config":true,
+      "primary_datacenter":"dc1","acl_default_policy":"deny","acl_enforce_version_8":true,"translate_wan_addrs":true,"gossip_lan":{"a":1},"gossip_wan":{},
+      "autopilot":{"cleanup_dead_servers":true,"min_quorum":0},"disable_update_check":true,"disable_remote_exec":true,"reconnect_timeout":"72h",
+      "check_update_interval":"5m","tls_min_version":"tls12","ca_file":"","ports":{"dns":-1,"grpc":8502},"limits":{"rpc_rate":-1})"));
+  REQUIRE(p.warnings.size() == 1);
+  CHECK(p.warnings[0] ==
+        "settings without effect in this build: acl_default_policy, autopilot.cleanup_dead_servers, "
+        "connect, dns_config, enable_debug, gossip_lan, ports.grpc, primary_datacenter, reconnect_timeout, "
+        "translate_wan_addrs" +
+            std::string());
+}
+
+TEST_CASE("servers only, for now") {
+  CHECK(refused({"-data-dir=/nonexistent/d", "-bind=127.0.0.1"}).text.find("no client agents yet") !=
+        std::string::npos);
+}
+
+TEST_CASE("listening on Unix sockets and on several addresses") {
+  scratch_folder f;
+  auto c = accepted(file_with(f, R"("addresses":{"http":"unix:///tmp/b.sock [::1]"},"ports":{"http":5})")).config;
+  CHECK(c.http_listeners == std::vector<listen_address>{{"", 0, "/tmp/b.sock"}, {"::1", 5, ""}});
+  CHECK(accepted(file_with(f, R"("ports":{"http":-1})")).config.http_listeners.empty());
+}
+
+TEST_CASE("the address told to peers when all are bound") {
+  CHECK(choose_own_address({"10.1.2.3", "8.8.8.8"}).value() == "10.1.2.3");
+  CHECK(choose_own_address({"172.31.0.1"}).value() == "172.31.0.1");
+  CHECK(choose_own_address({"172.32.0.1"}).value() == "127.0.0.1");
+  CHECK(choose_own_address({}).value() == "127.0.0.1");
+  CHECK(choose_own_address({"10.1.2.3", "192.168.0.1"}).error() ==
+        "Multiple private IPv4 addresses found. Please configure one with 'bind' and/or 'advertise'.");
+}
+
+TEST_CASE("validate reads files like an agent") {
+  scratch_folder f;
+  auto good = f.write("a.json", R"({"server":true,"data_dir":"/nonexistent/d","bind_addr":"127.0.0.1"})");
+  CHECK(text_of(parse_config_files({good})) == "(accepted)");
+  CHECK(text_of(parse_config_files({f.write("b.json", "{}")})) == "data_dir cannot be empty");
+}
+
+TEST_CASE("services and checks of all files count, one or a list of them") {
+  scratch_folder in;
+  auto args = file_with(in, R"("service":{"name":"web","port":80,"check":{"ttl":"10s"}},"check_update_interval":"1m")");
+  args.push_back("-config-file");
+  args.push_back(in.write("more.json", R"({"service":{"name":"db","enable_tag_override":true},
+    "services":[{"id":"a1","name":"api","checks":[{"http":"http://127.0.0.1:1/","interval":"5s","tls_skip_verify":true}]}],
+    "check":{"name":"disk","args":["/bin/true"],"interval":"30s","deregister_critical_service_after":"90m"},
+    "enable_local_script_checks":true,"check_output_max_size":100})"));
+  const auto p = accepted(args);
+  CHECK(p.warnings.empty());
+  const auto& c = p.config;
+  REQUIRE(c.services.size() == 3);
+  CHECK(c.services[0].service.service == "web");
+  CHECK(c.services[0].checks.at(0).ttl_ns == std::chrono::nanoseconds(10s).count());
+  CHECK(c.services[1].service.enable_tag_override);
+  CHECK(c.services[2].service.id == "a1");
+  CHECK(c.services[2].checks.at(0).tls_skip_verify);
+  REQUIRE(c.checks.size() == 1);
+  CHECK(c.checks[0].id == "disk");
+  CHECK(c.checks[0].deregister_after_ns == std::chrono::nanoseconds(90min).count());
+  CHECK(c.enable_local_script_checks);
+  CHECK_FALSE(c.enable_script_checks);
+  CHECK(c.check_output_max_size == 100);
+  CHECK(c.check_update_interval == 1min);
+}
+
+TEST_CASE("a service or check that cannot be is refused at the start, not left out") {
+  scratch_folder in;
+  CHECK(refused(file_with(in, R"("service":{"port":80})")).text == "service \"\": Missing service name");
+  CHECK(refused(file_with(in, R"("services":[{"name":"web","prot":80}])")).text ==
+        "service \"web\": json: unknown field \"prot\"");
+  CHECK(refused(file_with(in, R"("check":{"name":"c"})")).text == "check \"c\": TTL must be > 0 for TTL checks");
+  CHECK(refused(file_with(in, R"("checks":[{"name":"c","grpc":"x:1","interval":"1s"}])")).text ==
+        "check \"c\": Invalid check: GRPC checks are not supported by this server");
+}

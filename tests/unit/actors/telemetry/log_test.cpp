@@ -1,0 +1,124 @@
+// The log's lines: people and tools read them, so an event is always exactly one.
+
+#include "actors/telemetry/log.hpp"
+
+#include <catch2/catch.hpp>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <thread>
+#include <unistd.h>
+#include <vector>
+
+namespace {
+
+// 2026-11-21T10:00:00.123Z
+constexpr std::int64_t some_time = 1795255200123;
+
+std::string read_all(const std::string& path) {
+  std::ostringstream out;
+  out << std::ifstream(path).rdbuf();
+  return out.str();
+}
+
+/// Puts the logger back to its defaults, and its file away.
+struct log_file {
+  log_file() {
+    char name[] = "/tmp/belay-log-XXXXXX";
+    ::close(mkstemp(name));
+    path = name;
+  }
+  ~log_file() {
+    belay::log::configure({});
+    std::filesystem::remove(path);
+  }
+  std::string path;
+};
+
+} // namespace
+
+TEST_CASE("a line of text") {
+  CHECK(belay::log::format_line(false, some_time, belay::log::level::info, "raft", "became leader",
+                                {{"term", 3}, {"index", std::uint64_t{17}}}) ==
+        "2026-11-21T10:00:00.123Z [INFO]  raft: became leader term=3 index=17");
+  CHECK(belay::log::format_line(false, some_time, belay::log::level::error, "fsm", "x",
+                                {{"why", "two words"}, {"ok", false}, {"s", 1.5}, {"n", -1}, {"e", ""}}) ==
+        R"(2026-11-21T10:00:00.123Z [ERROR] fsm: x why="two words" ok=false s=1.5 n=-1 e="")");
+}
+
+// A key or an address chosen by a client must not be able to forge a second line.
+TEST_CASE("line breaks inside values stay inside the line") {
+  CHECK(belay::log::format_line(false, some_time, belay::log::level::warn, "m", "t", {{"k", "a\nb\"\x01"}}) ==
+        R"(2026-11-21T10:00:00.123Z [WARN]  m: t k="a\nb\"\u0001")");
+  CHECK(belay::log::format_line(false, some_time, belay::log::level::warn, "m", "t\n2026", {}).find('\n') ==
+        std::string::npos);
+}
+
+TEST_CASE("a line of JSON") {
+  CHECK(
+      belay::log::format_line(true, some_time, belay::log::level::debug, "raft", "say \"hi\"",
+                              {{"term", 3}, {"who", "n1"}}) ==
+      R"({"@level":"debug","@message":"say \"hi\"","@module":"raft","@timestamp":"2026-11-21T10:00:00.123Z","term":3,"who":"n1"})");
+}
+
+TEST_CASE("names of levels") {
+  CHECK(belay::log::level_named("err") == belay::log::level::error);
+  CHECK(belay::log::level_named("ERROR") == belay::log::level::error);
+  CHECK(belay::log::level_named("Trace") == belay::log::level::trace);
+  CHECK_FALSE(belay::log::level_named("loud").has_value());
+  CHECK_FALSE(belay::log::level_named("").has_value());
+}
+
+TEST_CASE("what is below the level is not written, and the level changes while running") {
+  log_file f;
+  REQUIRE(belay::log::configure({belay::log::level::warn, false, false, f.path}).empty());
+  belay::log::info("m", "quiet");
+  belay::log::warn("m", "loud");
+  belay::log::set_level(belay::log::level::debug);
+  belay::log::debug("m", "chatty");
+  auto text = read_all(f.path);
+  CHECK(text.find("quiet") == std::string::npos);
+  CHECK(text.find("loud") != std::string::npos);
+  CHECK(text.find("chatty") != std::string::npos);
+}
+
+TEST_CASE("a renamed file is left alone after reopen") {
+  log_file f;
+  REQUIRE(belay::log::configure({belay::log::level::info, false, false, f.path}).empty());
+  belay::log::info("m", "first");
+  std::filesystem::rename(f.path, f.path + ".1");
+  REQUIRE(belay::log::reopen().empty());
+  belay::log::info("m", "second");
+  CHECK(read_all(f.path + ".1").find("second") == std::string::npos);
+  CHECK(read_all(f.path).find("second") != std::string::npos);
+  std::filesystem::remove(f.path + ".1");
+}
+
+TEST_CASE("a file that cannot be opened changes nothing") {
+  log_file f;
+  REQUIRE(belay::log::configure({belay::log::level::info, false, false, f.path}).empty());
+  CHECK(belay::log::configure({belay::log::level::info, false, false, "/nonexistent/x/y"}).find("No such file") !=
+        std::string::npos);
+  belay::log::info("m", "still here");
+  CHECK(read_all(f.path).find("still here") != std::string::npos);
+}
+
+TEST_CASE("lines of several threads do not mix") {
+  log_file f;
+  REQUIRE(belay::log::configure({belay::log::level::info, false, false, f.path}).empty());
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t)
+    threads.emplace_back([] {
+      for (int i = 0; i < 200; ++i)
+        belay::log::info("m", "message", {{"text", "a longer value that could be torn"}});
+    });
+  for (auto& t : threads)
+    t.join();
+  std::istringstream in(read_all(f.path));
+  std::size_t lines = 0;
+  for (std::string line; std::getline(in, line); ++lines)
+    CHECK(line.ends_with("m: message text=\"a longer value that could be torn\""));
+  CHECK(lines == 800);
+}

@@ -1,0 +1,187 @@
+#include "protocol/base/random.hpp"
+#include "protocol/http/gzip.hpp"
+#include "protocol/archive/snapshot_archive.hpp"
+
+#include <catch2/catch.hpp>
+
+#include <zlib.h>
+
+using namespace belay;
+using namespace belay::archive;
+
+namespace {
+
+archive_meta meta_of(std::string_view state) {
+  archive_meta m;
+  m.index = log_index{111};
+  m.term = term_id{3};
+  m.time_ms = 1'795'218'087'396;
+  m.servers.push_back({"6d1f1c5e-2d0b-4c0c-9a8a-51f0f3a4b7c9", "127.0.0.1:8300", true});
+  m.state_bytes = state.size();
+  return m;
+}
+
+std::string packed(std::string_view state, std::size_t piece) {
+  std::string out;
+  archive_writer w(meta_of(state));
+  w.begin(out);
+  for (std::size_t at = 0; at < state.size(); at += piece)
+    w.add(state.substr(at, piece), out);
+  w.finish(out);
+  return out;
+}
+
+std::string random_bytes(std::size_t n, std::uint64_t seed) {
+  seeded_random random(seed);
+  std::string out;
+  for (std::size_t i = 0; i < n; ++i)
+    out += static_cast<char>(random.below(i % 2 == 0 ? 256 : 4)); // shrinks, but not to nothing
+  return out;
+}
+
+struct unpacked {
+  std::string state;
+  std::optional<std::string> error;
+};
+
+unpacked unpack(std::string_view archive, std::size_t piece, std::size_t state_max = 1u << 16) {
+  unpacked u;
+  archive_reader r;
+  while (!archive.empty()) {
+    auto part = archive.substr(0, piece);
+    archive.remove_prefix(part.size());
+    bool all = false;
+    while (!all) {
+      std::string state;
+      if ((u.error = r.take(part, state, state_max)))
+        return u;
+      all = state.size() < state_max;
+      u.state += state;
+    }
+  }
+  u.error = r.finish();
+  return u;
+}
+
+} // namespace
+
+TEST_CASE("SHA-256 of the examples in FIPS 180-4, in pieces of any size") {
+  struct row {
+    std::string text;
+    const char* sum;
+  };
+  const row rows[] = {
+      {"", "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"},
+      {"abc", "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"},
+      {"abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq",
+       "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1"},
+      {std::string(1'000'000, 'a'), "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0"},
+  };
+  for (const auto& r : rows)
+    for (const std::size_t piece : {1, 63, 64, 65, 1'000'000}) {
+      sha256 sum;
+      for (std::size_t at = 0; at < r.text.size(); at += piece)
+        sum.add(std::string_view(r.text).substr(at, piece));
+      CHECK(sum.hex() == r.sum);
+      CHECK(sum.hex() == r.sum); // looking changes nothing
+    }
+}
+
+TEST_CASE("an archive comes back as it went in, in pieces of any size") {
+  for (const std::size_t bytes : {0, 1, 511, 512, 513, 70'000, 300'000}) {
+    const auto state = random_bytes(bytes, bytes + 1);
+    for (const std::size_t piece : {1u << 20, 700u}) {
+      const auto archive = packed(state, piece);
+      for (const std::size_t read : {std::size_t{1u << 20}, std::size_t{997}, std::size_t{1}}) {
+        if (read == 1 && bytes > 1000)
+          continue;
+        INFO(bytes << " bytes by " << piece << ", read by " << read);
+        const auto u = unpack(archive, read);
+        CHECK_FALSE(u.error);
+        CHECK(u.state == state);
+      }
+    }
+  }
+}
+
+TEST_CASE("what unpacks to much is given out in parts") {
+  const std::string zeros(8u << 20, '\0');
+  const auto archive = packed(zeros, 1u << 20);
+  REQUIRE(archive.size() < 100'000);
+  archive_reader r;
+  std::string_view rest = archive;
+  std::size_t all = 0;
+  for (bool more = true; more;) {
+    std::string state;
+    REQUIRE_FALSE(r.take(rest, state, 100'000));
+    CHECK(state.size() < 300'000);
+    more = state.size() >= 100'000;
+    all += state.size();
+  }
+  CHECK(all == zeros.size());
+  CHECK_FALSE(r.finish());
+}
+
+TEST_CASE("what is no archive is refused with Consul's texts") {
+  const auto whole = packed(random_bytes(5000, 1), 1000);
+  CHECK(unpack("", 10).error == "failed to decompress snapshot: EOF");
+  CHECK(unpack("this is no snapshot", 100).error == "failed to decompress snapshot: gzip: invalid header");
+  CHECK(unpack(whole.substr(0, 5), 100).error == "failed to decompress snapshot: unexpected EOF");
+  CHECK(unpack(whole.substr(0, whole.size() - 20), 100).error ==
+        "failed to read snapshot file: failed to read snapshot hashes: unexpected EOF");
+}
+
+TEST_CASE("an archive that is cut anywhere, or has one wrong byte, is refused") {
+  const auto state = random_bytes(3000, 2);
+  const auto whole = packed(state, 1000);
+  REQUIRE_FALSE(unpack(whole, 4096).error);
+  for (std::size_t cut = 0; cut < whole.size(); cut += 3) {
+    INFO("cut at " << cut);
+    CHECK(unpack(whole.substr(0, cut), 4096).error);
+  }
+  std::size_t accepted = 0;
+  // Bytes 4 to 9 of gzip's header (time, flags of the compressor, system) say nothing about the content.
+  for (std::size_t at = 10; at < whole.size(); ++at) {
+    INFO("byte " << at);
+    auto damaged = whole;
+    damaged[at] = static_cast<char>(damaged[at] ^ 0x10);
+    // Zeros of the tar may be copied from any place with zeros: the same content, said in another way.
+    const auto u = unpack(damaged, 4096);
+    CHECK((u.error || u.state == state));
+    accepted += u.error ? 0 : 1;
+  }
+  CHECK(accepted < whole.size() / 50);
+}
+
+TEST_CASE("a wrong checksum inside an archive whose compression is right names its file") {
+  const auto whole = packed("the state", 100);
+  std::string tar(8192, '\0');
+  z_stream z{};
+  REQUIRE(inflateInit2(&z, 15 + 16) == Z_OK);
+  z.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(whole.data()));
+  z.avail_in = static_cast<uInt>(whole.size());
+  z.next_out = reinterpret_cast<Bytef*>(tar.data());
+  z.avail_out = static_cast<uInt>(tar.size());
+  REQUIRE(inflate(&z, Z_FINISH) == Z_STREAM_END);
+  tar.resize(z.total_out);
+  inflateEnd(&z);
+  struct row {
+    const char *text, *other, *error;
+  };
+  const row rows[] = {
+      {"the state", "the State", "failed checking integrity of snapshot: hash check failed for \"state.bin\""},
+      {"\"Index\":111", "\"Index\":112", "failed checking integrity of snapshot: hash check failed for \"meta.json\""},
+  };
+  for (const auto& r : rows) {
+    auto changed = tar;
+    const auto at = changed.find(r.text);
+    REQUIRE(at != std::string::npos);
+    changed.replace(at, std::string_view(r.text).size(), r.other);
+    std::string archive;
+    REQUIRE(append_gzip(archive, changed));
+    CHECK(unpack(archive, 100).error == std::string("failed to read snapshot file: ") + r.error);
+  }
+  CHECK(tar.find("{\"Version\":1,\"ID\":\"3-111-1795218087396\",\"Index\":111,\"Term\":3,\"Peers\":\"") !=
+        std::string::npos);
+  CHECK(tar.find("\"ConfigurationIndex\":1,\"Size\":9}\n") != std::string::npos);
+}
