@@ -27,7 +27,8 @@ public:
 /// Runs actors on the thread of an Asio io_context (one thread runs it).
 class asio_host final : public actor_host {
 public:
-  asio_host(caf::actor_system& system, boost::asio::io_context& loop) : context_(system, *this), entry_(*this), loop_(loop) {}
+  asio_host(caf::actor_system& system, boost::asio::io_context& loop)
+      : context_(system, *this), entry_(*this), loop_(loop) {}
 
   caf::execution_unit* entry() override { return &entry_; }
   caf::resumable::subtype_t subtype() const override { return caf::resumable::scheduled_actor; }

@@ -26,7 +26,7 @@ using monotonic_time = std::chrono::steady_clock::time_point;
 /// `id`'s upper 16 bits are the gateway's number, so that the answer finds it.
 struct propose_write {
   request_id id;
-  payload command;                                  ///< encoded; else what its kind says
+  payload command; ///< encoded; else what its kind says
   wire::call_kind kind = wire::call_kind::propose;
 };
 /// gateway -> fsm: a write whose arguments the state machine may refuse before it costs a log entry (contract 04 section 3.1, 05, 07);
@@ -46,9 +46,9 @@ struct renew_session {
 struct write_result {
   request_id id;
   wire::call_outcome outcome = wire::call_outcome::unknown; ///< done, refused or unknown
-  state::reply reply;  ///< done
-  log_index index;     ///< done: of the entry
-  std::string text;    ///< refused, unknown: for the client, with status 500
+  state::reply reply;                                       ///< done
+  log_index index;                                          ///< done: of the entry
+  std::string text;                                         ///< refused, unknown: for the client, with status 500
 };
 /// All of one turn in one message.
 struct write_results {

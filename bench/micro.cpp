@@ -12,7 +12,8 @@ int main(int argc, char** argv) {
   benchmark::Initialize(&argc, argv);
   belay::bench::world_size size;
   for (int i = 1; i < argc; ++i)
-    if (std::sscanf(argv[i], "--keys=%zu", &size.keys) != 1 && std::sscanf(argv[i], "--watchers=%zu", &size.watchers) != 1 &&
+    if (std::sscanf(argv[i], "--keys=%zu", &size.keys) != 1 &&
+        std::sscanf(argv[i], "--watchers=%zu", &size.watchers) != 1 &&
         std::sscanf(argv[i], "--value_bytes=%zu", &size.value_bytes) != 1) {
       std::fprintf(stderr, "micro: unknown option %s\n", argv[i]);
       return 64;

@@ -9,8 +9,8 @@
 #include "protocol/watch/parked_queries.hpp"
 #include "protocol/wire/command_codec.hpp"
 #include "protocol/wire/frame_codec.hpp"
-#include "storage/segment_log.hpp"
 #include "sim/world/memory_files.hpp"
+#include "storage/segment_log.hpp"
 
 #include <algorithm>
 #include <cstdio>
@@ -73,7 +73,8 @@ public:
     const auto ready = std::min(size.keys, ready_puts_max / 2);
     for (const std::size_t version : {1, 2})
       for (std::size_t i = 0; i < ready; ++i)
-        puts.push_back(put_of(numbered("bench", i * 7919 % ready * (size.keys / ready)), some_value(i + version, size.value_bytes)));
+        puts.push_back(put_of(numbered("bench", i * 7919 % ready * (size.keys / ready)),
+                              some_value(i + version, size.value_bytes)));
     encoded_put = make_payload(wire::encode_command(puts.front()));
     for (std::size_t i = 0; i < listed; ++i)
       apply(put_of(numbered("list", i), some_value(i, size.value_bytes)));
@@ -156,7 +157,8 @@ std::vector<request_step> request_steps(world_size size) {
   const auto get = action_of<http::read_request>(*w, get_bytes);
   const auto list = action_of<http::read_request>(*w, request_text("GET /v1/kv/list/?recurse"));
   const auto transaction = action_of<http::write_request>(*w, txn_bytes).command;
-  const auto other_transaction = action_of<http::write_request>(*w, request_text("PUT /v1/txn", transaction_body(size, 1))).command;
+  const auto other_transaction =
+      action_of<http::write_request>(*w, request_text("PUT /v1/txn", transaction_body(size, 1))).command;
   const auto transaction_entry = wire::encode_command(transaction);
 
   raft::message append;

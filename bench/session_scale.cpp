@@ -180,7 +180,8 @@ private:
   }
 
   void all(std::size_t count, const request& ask) {
-    keep_asking(0, [count](std::size_t i) { return i < count; }, ask);
+    keep_asking(
+        0, [count](std::size_t i) { return i < count; }, ask);
   }
 
   static std::string session(const std::string& node, int ttl_s) {

@@ -1,9 +1,9 @@
 // `belay agent` and `belay validate`: everything around a node that is not the node.
 
-#include "actors/node/data_directory.hpp"
-#include "actors/telemetry/log.hpp"
-#include "actors/node/node.hpp"
 #include "actors/node/config/node_config.hpp"
+#include "actors/node/data_directory.hpp"
+#include "actors/node/node.hpp"
+#include "actors/telemetry/log.hpp"
 #include "cli/verbs.hpp"
 
 #include <csignal>

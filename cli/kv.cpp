@@ -1,8 +1,8 @@
 // `belay kv get|put|delete`: options, requests and texts of Consul's command line.
 
-#include "protocol/golang/base64.hpp"
 #include "cli/options.hpp"
 #include "cli/table.hpp"
+#include "protocol/golang/base64.hpp"
 
 #include <boost/json/parse.hpp>
 

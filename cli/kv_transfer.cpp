@@ -1,7 +1,7 @@
 #include "cli/kv_transfer.hpp"
 
-#include "protocol/golang/base64.hpp"
 #include "cli/options.hpp"
+#include "protocol/golang/base64.hpp"
 
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>

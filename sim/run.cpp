@@ -4,10 +4,10 @@
 #include "protocol/base/check.hpp"
 #include "protocol/base/probe.hpp"
 #include "sim/checkers/linearizability.hpp"
-#include "sim/faults/nemesis.hpp"
-#include "sim/world/node_failure.hpp"
 #include "sim/checkers/observer.hpp"
 #include "sim/clients/workload.hpp"
+#include "sim/faults/nemesis.hpp"
+#include "sim/world/node_failure.hpp"
 
 #include <algorithm>
 #include <utility>

@@ -112,7 +112,8 @@ void lmdb_env::drop_pages() {
   for (std::string line; std::getline(maps, line);) {
     unsigned long first = 0, last = 0, inode = 0;
     unsigned device_major = 0, device_minor = 0;
-    if (std::sscanf(line.c_str(), "%lx-%lx %*s %*s %x:%x %lu", &first, &last, &device_major, &device_minor, &inode) == 5 &&
+    if (std::sscanf(line.c_str(), "%lx-%lx %*s %*s %x:%x %lu", &first, &last, &device_major, &device_minor, &inode) ==
+            5 &&
         inode == file.st_ino && makedev(device_major, device_minor) == file.st_dev)
       ::madvise(reinterpret_cast<void*>(first), last - first, MADV_DONTNEED); // a shared map of a file: nothing is lost
   }

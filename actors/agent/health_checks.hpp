@@ -1,9 +1,9 @@
 #pragma once
 // The agent of this node: its services, checks and events, and their way into the catalog (contract 09, 13).
 
+#include "actors/agent/probes.hpp"
 #include "actors/host.hpp"
 #include "actors/interfaces.hpp"
-#include "actors/agent/probes.hpp"
 #include "actors/request_ids.hpp"
 #include "actors/surroundings.hpp"
 #include "actors/telemetry/vitals.hpp"

@@ -59,7 +59,7 @@ struct held_barrier {
   std::uint64_t id = 0; ///< the asker's
   bool lease_ok = false;
   monotonic_time deadline;
-  node_id asked;        ///< the leader it was sent to; zero: not sent
+  node_id asked; ///< the leader it was sent to; zero: not sent
 };
 
 } // namespace belay::actors

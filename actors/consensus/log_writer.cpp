@@ -3,10 +3,10 @@
 #include "actors/telemetry/log.hpp"
 #include "protocol/base/mutants.hpp"
 
-
 namespace belay::actors {
 
-log_writer::log_writer(caf::actor_config& config, wiring_ptr wires, std::shared_ptr<storage::log_store> store, metrics& m)
+log_writer::log_writer(caf::actor_config& config, wiring_ptr wires, std::shared_ptr<storage::log_store> store,
+                       metrics& m)
     : log_writer_actor::base(config), wires_(std::move(wires)), store_(std::move(store)), metrics_(m) {}
 
 log_writer_actor::behavior_type log_writer::make_behavior() {
@@ -28,7 +28,8 @@ void log_writer::write(const write_log& w) {
   const auto begun = now();
   if (auto s = store_->append(w.batches); !s && !MUTANT(failed_append_ignored)) {
     if (!s.error().starts_with("no space")) {
-      log::error("log_writer", "write to the Raft log failed; stopping, because what is on the disk is not known any more",
+      log::error("log_writer",
+                 "write to the Raft log failed; stopping, because what is on the disk is not known any more",
                  {{"error", s.error()}, {"advice", "check the disk (dmesg, smartctl), then start the node again"}});
       fail_stop(*wires_);
     }

@@ -2,8 +2,8 @@
 // The one actor that waits for the disk of the Raft log. Detached; in the simulator an ordinary actor.
 
 #include "actors/interfaces.hpp"
-#include "actors/telemetry/metrics.hpp"
 #include "actors/surroundings.hpp"
+#include "actors/telemetry/metrics.hpp"
 #include "storage/log_store.hpp"
 
 #include <caf/typed_event_based_actor.hpp>

@@ -95,10 +95,10 @@ result<int> listen_for_peers(const peer_link_settings& s) {
   return fd;
 }
 
-peer_link::peer_link(caf::actor_config& config, wiring_ptr wires, peer_link_settings settings, int listener, node_id self,
-                     metrics& m)
-    : caf::io::broker(config), wires_(std::move(wires)), settings_(std::move(settings)), listener_(listener), self_(self),
-      metrics_(m), random_(settings_.seed) {}
+peer_link::peer_link(caf::actor_config& config, wiring_ptr wires, peer_link_settings settings, int listener,
+                     node_id self, metrics& m)
+    : caf::io::broker(config), wires_(std::move(wires)), settings_(std::move(settings)), listener_(listener),
+      self_(self), metrics_(m), random_(settings_.seed) {}
 
 caf::behavior peer_link::make_behavior() {
   add_doorman(listener_);
@@ -129,8 +129,8 @@ caf::behavior peer_link::make_behavior() {
         }
       },
       [this](const announce& a) {
-        const bool changed = a.hello.cluster_id != hello_.cluster_id || a.hello.agreed != hello_.agreed ||
-                             a.hello.self != hello_.self;
+        const bool changed =
+            a.hello.cluster_id != hello_.cluster_id || a.hello.agreed != hello_.agreed || a.hello.self != hello_.self;
         hello_ = a.hello;
         if (changed)
           next_hello_ = {};
@@ -171,7 +171,8 @@ void peer_link::drop_silent_connections() {
     if (++in.silent_ticks * tick > settings_.hello_limit)
       silent.push_back(handle);
   for (const auto& handle : silent) {
-    log::info("peer_link", "nothing heard on a connection for too long; closed", {{"peer", incoming_[handle].peer.value}});
+    log::info("peer_link", "nothing heard on a connection for too long; closed",
+              {{"peer", incoming_[handle].peer.value}});
     hang_up(handle);
   }
 }
@@ -228,7 +229,8 @@ void peer_link::dial_failed(outgoing& o, const char* why) {
   o.fd = -1;
   o.state = dial_state::idle;
   if (o.failures == 0)
-    log::warn("peer_link", "peer cannot be reached; trying again until it can", {{"address", o.address}, {"reason", why}});
+    log::warn("peer_link", "peer cannot be reached; trying again until it can",
+              {{"address", o.address}, {"reason", why}});
   o.failures = std::min(o.failures + 1, 10);
   const auto pause = std::min(redial_max, redial_min * (1 << std::min(o.failures, 5)));
   const auto jitter = random_.below(static_cast<std::uint64_t>(pause.count()));

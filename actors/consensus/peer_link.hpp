@@ -18,11 +18,12 @@ struct peer_link_settings {
   std::uint16_t listen_port = 0;
   std::uint64_t seed = 1;
   std::chrono::milliseconds dial_deadline{1000};
-  std::chrono::milliseconds silence_limit{3000}; ///< unacknowledged data for so long ends a connection (TCP_USER_TIMEOUT)
+  std::chrono::milliseconds silence_limit{
+      3000}; ///< unacknowledged data for so long ends a connection (TCP_USER_TIMEOUT)
   /// A peer that has not even said its hello, which is due every second, for so long is lost: a machine without power
   /// closes nothing.
   std::chrono::milliseconds hello_limit{10'000};
-  std::size_t unsent_bytes_max = 32u << 20;      ///< to one peer; frames beyond are dropped, as by a bad network
+  std::size_t unsent_bytes_max = 32u << 20; ///< to one peer; frames beyond are dropped, as by a bad network
 };
 
 /// Opens the listening socket for peers.
@@ -33,7 +34,8 @@ result<int> listen_for_peers(const peer_link_settings& s);
 class peer_link : public caf::io::broker {
 public:
   /// `listener` from listen_for_peers.
-  peer_link(caf::actor_config& config, wiring_ptr wires, peer_link_settings settings, int listener, node_id self, metrics& m);
+  peer_link(caf::actor_config& config, wiring_ptr wires, peer_link_settings settings, int listener, node_id self,
+            metrics& m);
 
   caf::behavior make_behavior() override;
 
@@ -47,10 +49,10 @@ private:
     caf::io::connection_handle handle;
     monotonic_time next_event{}; ///< idle: dial again; connecting: give up
     int failures = 0;
-    node_id peer; ///< whoever introduced itself with this address; zero: nobody yet
+    node_id peer;           ///< whoever introduced itself with this address; zero: nobody yet
     std::size_t unsent = 0; ///< handed to CAF
     std::string fresh;      ///< frames not handed to anybody yet; empty between calls
-    bool wanted = true; ///< named by dial_peers, or met
+    bool wanted = true;     ///< named by dial_peers, or met
   };
   struct incoming {
     wire::frame_decoder decoder;

@@ -33,11 +33,12 @@ const char* name_of(raft::role r) {
 } // namespace
 
 raft_peer::raft_peer(caf::actor_config& config, actor_host* host, wiring_ptr wires, raft_peer_settings settings,
-                     raft::member self, raft::formation formation, raft::restored_state restored, std::shared_ptr<vitals> v,
-                     metrics& m)
+                     raft::member self, raft::formation formation, raft::restored_state restored,
+                     std::shared_ptr<vitals> v, metrics& m)
     : hosted(config, host), wires_(std::move(wires)), settings_(std::move(settings)), self_(std::move(self)),
-      formation_(std::move(formation)), core_(self_.id, settings_.limits, restored, settings_.seed), vitals_(std::move(v)),
-      metrics_(m), checkpointed_(restored.snapshot.index), checkpoint_term_(restored.snapshot.term), read_ids_(settings_.seed) {}
+      formation_(std::move(formation)), core_(self_.id, settings_.limits, restored, settings_.seed),
+      vitals_(std::move(v)), metrics_(m), checkpointed_(restored.snapshot.index),
+      checkpoint_term_(restored.snapshot.term), read_ids_(settings_.seed) {}
 
 raft_peer_actor::behavior_type raft_peer::make_behavior() {
   return {
@@ -47,7 +48,9 @@ raft_peer_actor::behavior_type raft_peer::make_behavior() {
       [this](const renew_session& r) {
         hold_write({{self_.id, r.id}, wire::call_kind::renew_session, make_payload(r.session), now() + settings_.hold});
       },
-      [this](const barrier_request& b) { request_barrier({self_.id, b.id, b.lease_ok, now() + settings_.hold, {}}); },
+      [this](const barrier_request& b) {
+        request_barrier({self_.id, b.id, b.lease_ok, now() + settings_.hold, {}});
+      },
       [this](const forwarded_results& f) {
         for (const auto& [to, reply] : f.list)
           queue_frame(to, reply);
@@ -189,9 +192,8 @@ void raft_peer::carry_out(raft::ready r) {
     committed_entries c;
     take_origins(r.committed, c.origins);
     c.entries = std::move(r.committed);
-    const bool awaited_elsewhere = std::any_of(c.origins.begin(), c.origins.end(), [this](const origin& o) {
-      return !o.id.is_zero() && o.node != self_.id;
-    });
+    const bool awaited_elsewhere = std::any_of(
+        c.origins.begin(), c.origins.end(), [this](const origin& o) { return !o.id.is_zero() && o.node != self_.id; });
     send(wires_->fsm, std::move(c));
     answer_committed();
     if (awaited_elsewhere) {
@@ -207,9 +209,10 @@ void raft_peer::carry_out(raft::ready r) {
   for (auto& s : r.snapshot_writes)
     send(wires_->checkpoints, store_snapshot_chunk{std::move(s)});
   if (r.config_changed) {
-    log::info("raft_peer", "configuration", {{"voters", r.config_changed->voters.size()},
-                                             {"learners", r.config_changed->learners.size()},
-                                             {"joint", r.config_changed->joint() ? 1 : 0}});
+    log::info("raft_peer", "configuration",
+              {{"voters", r.config_changed->voters.size()},
+               {"learners", r.config_changed->learners.size()},
+               {"joint", r.config_changed->joint() ? 1 : 0}});
     dial();
     form_cluster();
   }
@@ -226,8 +229,11 @@ void raft_peer::publish_view() {
   if (soft_ != before) {
     const auto* leader = core_.config().find(soft_.leader);
     log::info("raft_peer", name_of(soft_.role),
-              {{"node", self_.name}, {"term", soft_.term.value}, {"index", core_.last_index().value},
-               {"commit", core_.commit_index().value}, {"leader", leader != nullptr ? leader->name : std::string("none")}});
+              {{"node", self_.name},
+               {"term", soft_.term.value},
+               {"index", core_.last_index().value},
+               {"commit", core_.commit_index().value},
+               {"leader", leader != nullptr ? leader->name : std::string("none")}});
     if (soft_.role == raft::role::leader && before.role != raft::role::leader) {
       metrics_.leader_change();
       registered_members_.clear();
@@ -273,7 +279,8 @@ void raft_peer::on_log_written(const log_written& w) {
     PROBE("peer: disk full");
     if (!disk_full_)
       log::error("raft_peer", "disk full: nothing can be acknowledged here until there is room",
-                 {{"error", w.disk_full}, {"advice", "free space on the disk of the data directory; it is tried again every second"}});
+                 {{"error", w.disk_full},
+                  {"advice", "free space on the disk of the data directory; it is tried again every second"}});
     disk_full_ = true;
     retry_disk_at_ = now() + disk_retry;
     return;
@@ -335,8 +342,9 @@ void raft_peer::answer_status(const status_request& s) {
           : static_cast<int>(std::chrono::duration_cast<std::chrono::milliseconds>(local_now() - heard).count());
   r.digest = vitals_->digest.load(std::memory_order_relaxed);
   r.digest_at = log_index{vitals_->digest_index.load(std::memory_order_relaxed)};
-  r.registered = {vitals_->agent_services.load(std::memory_order_relaxed), vitals_->agent_checks.load(std::memory_order_relaxed),
-             vitals_->agent_ttls.load(std::memory_order_relaxed), vitals_->agent_monitors.load(std::memory_order_relaxed)};
+  r.registered = {
+      vitals_->agent_services.load(std::memory_order_relaxed), vitals_->agent_checks.load(std::memory_order_relaxed),
+      vitals_->agent_ttls.load(std::memory_order_relaxed), vitals_->agent_monitors.load(std::memory_order_relaxed)};
   const auto progress = core_.progress();
   for (const auto& m : core_.config().members) {
     peer_status p;

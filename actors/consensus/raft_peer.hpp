@@ -4,9 +4,9 @@
 #include "actors/consensus/held_requests.hpp"
 #include "actors/host.hpp"
 #include "actors/interfaces.hpp"
-#include "actors/telemetry/metrics.hpp"
 #include "actors/request_ids.hpp"
 #include "actors/surroundings.hpp"
+#include "actors/telemetry/metrics.hpp"
 #include "actors/telemetry/vitals.hpp"
 #include "protocol/raft/formation.hpp"
 
@@ -20,23 +20,26 @@ namespace belay::actors {
 
 struct raft_peer_settings {
   raft::limits limits;
-  std::chrono::milliseconds hold{7000};     ///< how long a request waits for a leader (performance.rpc_hold_timeout)
-  std::uint64_t trailing_entries = 10240;   ///< kept behind a checkpoint for followers that are a little behind (raft_trailing_logs)
+  std::chrono::milliseconds hold{7000}; ///< how long a request waits for a leader (performance.rpc_hold_timeout)
+  std::uint64_t trailing_entries =
+      10240; ///< kept behind a checkpoint for followers that are a little behind (raft_trailing_logs)
   /// A member that was not heard for so long counts as dead (serfHealth); Consul's gossip takes about as long in a small
   /// cluster. Far more than an election, since sessions end by it.
   std::chrono::milliseconds member_silence{5000};
   std::uint64_t seed = 1;
   std::vector<std::string> join;            ///< host:port of peers to dial (retry_join)
   std::function<cluster_time()> wall_clock; ///< milliseconds since 1970
-  std::function<void(std::uint64_t cluster_id)> joined; ///< make it durable that this data directory belongs to that cluster
+  std::function<void(std::uint64_t cluster_id)>
+      joined; ///< make it durable that this data directory belongs to that cluster
 };
 
 /// Everything that happens in one turn of the mailbox shares one `ready`: one log write, one append per follower, one read round.
 /// Lives on the thread of the peer links.
 class raft_peer : public hosted<raft_peer_actor::base> {
 public:
-  raft_peer(caf::actor_config& config, actor_host* host, wiring_ptr wires, raft_peer_settings settings, raft::member self,
-            raft::formation formation, raft::restored_state restored, std::shared_ptr<vitals> v, metrics& m);
+  raft_peer(caf::actor_config& config, actor_host* host, wiring_ptr wires, raft_peer_settings settings,
+            raft::member self, raft::formation formation, raft::restored_state restored, std::shared_ptr<vitals> v,
+            metrics& m);
 
   behavior_type make_behavior() override;
 
@@ -143,12 +146,12 @@ private:
   std::vector<removal> removals_;
 
   held_writes held_;
-  held_writes asked_in_vain_; ///< whom we took for the leader does not lead: next tick, or when a leader is known
+  held_writes asked_in_vain_;  ///< whom we took for the leader does not lead: next tick, or when a leader is known
   std::deque<origin> origins_; ///< of entries proposed here, from origins_first_ on
   log_index origins_first_;
   std::unordered_map<request_id, forwarded_write> forwarded_;
   std::multimap<log_index, write_result> until_committed_; ///< forwarded writes that are done, but not here yet
-  std::vector<write_results> answers_; ///< by gateway
+  std::vector<write_results> answers_;                     ///< by gateway
 
   std::vector<held_barrier> barriers_waiting_, barriers_asked_in_vain_;
   std::unordered_map<std::uint64_t, held_barrier> barriers_asked_; ///< by the fresh id of the attempt

@@ -1,7 +1,7 @@
 // raft_peer: what peers say, who belongs to the cluster, and the members' place in the catalog.
 
-#include "actors/telemetry/log.hpp"
 #include "actors/consensus/raft_peer.hpp"
+#include "actors/telemetry/log.hpp"
 #include "protocol/agent/member_catalog.hpp"
 #include "protocol/wire/command_codec.hpp"
 

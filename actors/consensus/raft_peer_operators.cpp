@@ -4,9 +4,9 @@
 //   autopilot/health
 
 #include "actors/consensus/raft_peer.hpp"
-#include "protocol/golang/quoting.hpp"
 #include "protocol/golang/duration.hpp"
 #include "protocol/golang/json_output.hpp"
+#include "protocol/golang/quoting.hpp"
 #include "protocol/wire/command_codec.hpp"
 
 #include <algorithm>
@@ -35,7 +35,8 @@ std::optional<raft::configuration> without(const raft::configuration& now, const
 
 std::string not_found(const std::string& which) {
   const auto space = which.find(' ');
-  return which.substr(0, space) + " " + golang::quoted(which.substr(space + 1)) + " was not found in the Raft configuration";
+  return which.substr(0, space) + " " + golang::quoted(which.substr(space + 1)) +
+         " was not found in the Raft configuration";
 }
 
 std::string as_rfc3339(std::uint64_t ms) {

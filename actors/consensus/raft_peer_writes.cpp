@@ -1,7 +1,7 @@
 // raft_peer: writes and session renewals, held until there is a leader, proposed or forwarded once, answered with what is known.
 
-#include "actors/telemetry/log.hpp"
 #include "actors/consensus/raft_peer.hpp"
+#include "actors/telemetry/log.hpp"
 #include "protocol/base/mutants.hpp"
 #include "protocol/base/probe.hpp"
 #include "protocol/wire/command_codec.hpp"
@@ -81,7 +81,8 @@ void raft_peer::propose_here(std::vector<held_write> batch) {
 
 void raft_peer::forward_held(node_id leader) {
   for (auto& w : held_.take_all()) {
-    if (w.from.node != self_.id) { // once forwarded is enough (R24), and what has no origin was this node's own wish as leader
+    if (w.from.node !=
+        self_.id) { // once forwarded is enough (R24), and what has no origin was this node's own wish as leader
       if (!w.from.id.is_zero())
         queue_frame(w.from.node, wire::forward_reply{w.from.id, wire::call_outcome::retry, {}, {}});
       continue;

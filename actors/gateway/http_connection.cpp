@@ -30,7 +30,8 @@ http::response plain_error(int status, std::string text) {
 } // namespace
 
 http_connection::http_connection(http_front& front, const connection_limits& limits, int fd, const std::string* address)
-    : front_(&front), limits_(limits), fd_(fd), address_(address), last_input_(front.now()), last_output_(last_input_) {}
+    : front_(&front), limits_(limits), fd_(fd), address_(address), last_input_(front.now()), last_output_(last_input_) {
+}
 
 http_connection::~http_connection() {
   shut();

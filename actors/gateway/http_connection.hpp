@@ -4,9 +4,9 @@
 
 #include "actors/gateway/http_listener.hpp"
 #include "actors/gateway/http_reader.hpp"
-#include "actors/messages.hpp"
 #include "actors/gateway/snapshot_transfer.hpp"
 #include "actors/gateway/socket_poller.hpp"
+#include "actors/messages.hpp"
 
 #include <cstdint>
 #include <list>
@@ -21,9 +21,8 @@ namespace belay::actors {
 /// A request whose answer has not been written yet.
 struct exchange {
   /// What it asks for; monostate: the answer was known at once.
-  using asked =
-      std::variant<std::monostate, http::read_request, state::command, http::session_renew, http::snapshot_save,
-                   http::snapshot_restore, http::local_request, http::agent_request>;
+  using asked = std::variant<std::monostate, http::read_request, state::command, http::session_renew,
+                             http::snapshot_save, http::snapshot_restore, http::local_request, http::agent_request>;
 
   request_id id;
   asked what;
@@ -37,13 +36,13 @@ struct exchange {
   bool head = false; ///< the answer has no body
   bool keep_alive = true;
   bool old_version = false;
-  bool sent = false;      ///< somebody is working on it (or it is answered)
+  bool sent = false;                           ///< somebody is working on it (or it is answered)
   std::unique_ptr<snapshot_transfer> transfer; ///< of a snapshot request
   std::uint64_t last_contact_ms = 0;           ///< of a snapshot's read
   bool known_leader = true;
   monotonic_time wait_until{}; ///< an acquire that is refused for a lock-delay is tried again until then
   bool in_delay = false;       ///< and waits now
-  bool ask_again = false; ///< local requests without a leader: repeated until `deadline`
+  bool ask_again = false;      ///< local requests without a leader: repeated until `deadline`
 
   /// A write of one key that nothing but the log decides (no lock, no transaction).
   bool plain_write() const {

@@ -4,8 +4,8 @@
 #include "protocol/golang/json_output.hpp"
 #include "protocol/http/agent/agent_render.hpp"
 #include "protocol/http/render.hpp"
-#include "protocol/wire/command_codec.hpp"
 #include "protocol/lease/session_deadlines.hpp"
+#include "protocol/wire/command_codec.hpp"
 
 #include <boost/asio/post.hpp>
 
@@ -85,11 +85,16 @@ http_gateway::http_gateway(caf::actor_config& config, asio_host* host, wiring_pt
 
 http_gateway_actor::behavior_type http_gateway::make_behavior() {
   return {
-      [this](write_results& w) { on_writes(w); },    [this](const renew_result& r) { on_renewal(r); },
-      [this](read_result& r) { on_read(r); },        [this](const status_result& s) { on_status(s); },
-      [this](archive_packed& p) { on_packed(p); },   [this](archive_unpacked& u) { on_unpacked(u); },
-      [this](const cluster_view& v) { on_view(v); }, [this](const agent_answer& a) { on_agent(a); },
-      [this](tick_atom) { on_tick(); },              [this](flush_atom) { progress_touched(); },
+      [this](write_results& w) { on_writes(w); },
+      [this](const renew_result& r) { on_renewal(r); },
+      [this](read_result& r) { on_read(r); },
+      [this](const status_result& s) { on_status(s); },
+      [this](archive_packed& p) { on_packed(p); },
+      [this](archive_unpacked& u) { on_unpacked(u); },
+      [this](const cluster_view& v) { on_view(v); },
+      [this](const agent_answer& a) { on_agent(a); },
+      [this](tick_atom) { on_tick(); },
+      [this](flush_atom) { progress_touched(); },
       [this](stop_atom) { stop(); },
   };
 }
@@ -219,8 +224,7 @@ void http_gateway::understand(http_connection&, const http::raw_request& r, exch
     e.what = std::move(write->command);
     if (write->lock_wait.count() > 0)
       e.wait_until = now() + write->lock_wait;
-  }
-  else if (auto* renewal = std::get_if<http::session_renew>(&parsed.action))
+  } else if (auto* renewal = std::get_if<http::session_renew>(&parsed.action))
     e.what = std::move(*renewal);
   else if (auto* agents = std::get_if<http::agent_request>(&parsed.action))
     e.what = std::move(*agents);
@@ -230,8 +234,7 @@ void http_gateway::understand(http_connection&, const http::raw_request& r, exch
     e.what = http::snapshot_restore{};
     e.transfer = std::make_unique<snapshot_transfer>();
     e.transfer->body = r.body;
-  }
-  else
+  } else
     e.what = std::get<http::local_request>(parsed.action);
 }
 
@@ -368,7 +371,8 @@ void http_gateway::count(const exchange& e, int status) {
   metrics_.request(waited ? "blocking" : e.route, status, took);
   if (!e.shown.empty())
     log::debug("http", "request finished",
-               {{"request", e.shown}, {"status", status},
+               {{"request", e.shown},
+                {"status", status},
                 {"us", std::chrono::duration_cast<std::chrono::microseconds>(took).count()}});
 }
 
@@ -422,7 +426,8 @@ bool http_gateway::wait_for_lock_delay(http_connection& c, exchange& e, const wr
   e.in_delay = t < e.wait_until;
   if (!e.in_delay)
     return false;
-  const auto left = std::min<std::chrono::nanoseconds>(std::chrono::milliseconds(note.retry_after_ms), e.wait_until - t);
+  const auto left =
+      std::min<std::chrono::nanoseconds>(std::chrono::milliseconds(note.retry_after_ms), e.wait_until - t);
   e.deadline = t + left + settings_.hold + settings_.answer_slack;
   send(wires_->delays, await_lock_delay{new_id(c, e), std::get<state::command>(e.what), left});
   return true;
@@ -500,9 +505,10 @@ void http_gateway::ask_for_health(http_connection& c, exchange& e, const read_re
     e.answer = http::error_response(500, std::get<failure>(r.answer).text);
     return;
   }
-  auto rules = std::to_string((*settings)->last_contact_threshold_ns) + " " + std::to_string((*settings)->max_trailing_logs) +
-               " " + settings_.facts.version;
-  send(wires_->raft_peer, propose_write{new_id(c, e), make_payload(std::move(rules)), wire::call_kind::describe_health});
+  auto rules = std::to_string((*settings)->last_contact_threshold_ns) + " " +
+               std::to_string((*settings)->max_trailing_logs) + " " + settings_.facts.version;
+  send(wires_->raft_peer,
+       propose_write{new_id(c, e), make_payload(std::move(rules)), wire::call_kind::describe_health});
 }
 
 void http_gateway::on_status(const status_result& s) {

@@ -1,12 +1,12 @@
 #pragma once
 // Serves HTTP: an actor on the thread of its sockets. Parses, asks fsm and raft_peer, renders, keeps answers in order.
 
-#include "actors/host.hpp"
 #include "actors/gateway/http_connection.hpp"
-#include "actors/interfaces.hpp"
 #include "actors/gateway/local_answers.hpp"
-#include "actors/telemetry/metrics.hpp"
+#include "actors/host.hpp"
+#include "actors/interfaces.hpp"
 #include "actors/request_ids.hpp"
+#include "actors/telemetry/metrics.hpp"
 #include "protocol/base/random.hpp"
 
 #include <functional>

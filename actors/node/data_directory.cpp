@@ -60,7 +60,8 @@ result<identity> parse(const std::string& file, const std::string& text) {
       cluster = parse_hex(value);
   }
   if (id.value_or(0) == 0 || !cluster || i.uuid.size() != 36 || i.datacenter.empty())
-    return failure{file + " is damaged: restore it from a copy, or remove the whole data directory to rejoin as a new server"};
+    return failure{file +
+                   " is damaged: restore it from a copy, or remove the whole data directory to rejoin as a new server"};
   i.id = node_id{*id};
   i.cluster_id = *cluster;
   return i;
@@ -81,7 +82,8 @@ std::string random_uuid() {
   char text[37];
   std::snprintf(text, sizeof text, "%08x-%04x-4%03x-%04x-%012llx", static_cast<unsigned>(a >> 32),
                 static_cast<unsigned>(a >> 16) & 0xFFFF, static_cast<unsigned>(a) & 0xFFF,
-                0x8000 | (static_cast<unsigned>(b >> 48) & 0x3FFF), static_cast<unsigned long long>(b & 0xFFFFFFFFFFFF));
+                0x8000 | (static_cast<unsigned>(b >> 48) & 0x3FFF),
+                static_cast<unsigned long long>(b & 0xFFFFFFFFFFFF));
   return text;
 }
 

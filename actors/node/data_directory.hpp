@@ -11,8 +11,8 @@ namespace belay::actors {
 
 /// The file `identity` of a data directory; lines `name value`.
 struct identity {
-  node_id id;                   ///< random, born with the directory: a wiped server is another server (R8)
-  std::string uuid;             ///< Consul's node ID
+  node_id id;       ///< random, born with the directory: a wiped server is another server (R8)
+  std::string uuid; ///< Consul's node ID
   std::string datacenter;
   std::uint64_t cluster_id = 0; ///< zero: in no cluster yet
 };
@@ -20,7 +20,8 @@ struct identity {
 /// Reads the identity, or gives a new directory one (also to an empty or missing one). Consul's `node-id` file is kept beside it.
 /// @param configured_uuid from the configuration; empty: random or what is there.
 /// @returns a failure that says what to do: foreign files, damaged identity, other datacenter, no permission.
-result<identity> open_data_directory(const std::string& path, const std::string& configured_uuid, const std::string& datacenter);
+result<identity> open_data_directory(const std::string& path, const std::string& configured_uuid,
+                                     const std::string& datacenter);
 
 /// Replaces the identity durably (write, sync, rename, sync).
 status save_identity(const std::string& path, const identity& i);

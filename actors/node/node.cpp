@@ -1,20 +1,20 @@
 #include "actors/node/node.hpp"
 
 #include "actors/agent/asio_probes.hpp"
-#include "actors/tables/checkpointer.hpp"
-#include "actors/node/data_directory.hpp"
-#include "actors/node/front_loop.hpp"
-#include "actors/tables/fsm.hpp"
 #include "actors/agent/health_checks.hpp"
-#include "actors/gateway/http_gateway.hpp"
-#include "actors/tables/lock_delay_tracker.hpp"
-#include "actors/telemetry/log.hpp"
+#include "actors/agent/registration_keeper.hpp"
 #include "actors/consensus/log_writer.hpp"
 #include "actors/consensus/peer_link.hpp"
 #include "actors/consensus/raft_peer.hpp"
-#include "actors/agent/registration_keeper.hpp"
+#include "actors/gateway/http_gateway.hpp"
+#include "actors/node/data_directory.hpp"
+#include "actors/node/front_loop.hpp"
+#include "actors/tables/checkpointer.hpp"
+#include "actors/tables/fsm.hpp"
+#include "actors/tables/lock_delay_tracker.hpp"
 #include "actors/tables/session_reaper.hpp"
 #include "actors/tables/watch_registry.hpp"
+#include "actors/telemetry/log.hpp"
 #include "protocol/agent/member_catalog.hpp"
 #include "storage/lmdb_checkpoint.hpp"
 #include "storage/segment_log.hpp"
@@ -50,15 +50,17 @@ struct opened_disk {
 
 /// Log and checkpoint must meet: entries without a gap behind the checkpoint. (A log that ends before it, or disagrees with it, is what an
 /// installed snapshot leaves behind if the node stops right then: the core drops such a log, R13.)
-result<raft::restored_state> fit_together(storage::loaded_log found, const std::optional<storage::checkpoint_info>& checkpoint) {
+result<raft::restored_state> fit_together(storage::loaded_log found,
+                                          const std::optional<storage::checkpoint_info>& checkpoint) {
   raft::restored_state r;
   r.hard = found.hard;
   if (checkpoint)
     r.snapshot = checkpoint->meta;
   if (!found.entries.empty() && found.entries.front().index > r.snapshot.index.next())
-    return failure{"the Raft log begins at index " + to_string(found.entries.front().index) + " but the checkpoint ends at " +
-                   to_string(r.snapshot.index) +
-                   ": entries are missing. Remove the data directory to rejoin as a new server; the others have the data"};
+    return failure{
+        "the Raft log begins at index " + to_string(found.entries.front().index) + " but the checkpoint ends at " +
+        to_string(r.snapshot.index) +
+        ": entries are missing. Remove the data directory to rejoin as a new server; the others have the data"};
   r.entries = std::move(found.entries);
   return r;
 }
@@ -83,7 +85,8 @@ result<opened_disk> open_disk(const std::string& data_dir) {
   if (*info) {
     auto machine = load_machine(*d.checkpoints, **info);
     if (!machine)
-      return failure{machine.error() + ". Remove the data directory to rejoin as a new server; the others have the data"};
+      return failure{machine.error() +
+                     ". Remove the data directory to rejoin as a new server; the others have the data"};
     d.machine = std::move(*machine);
   } else {
     d.machine = std::make_shared<state::machine>();
@@ -166,7 +169,8 @@ private:
 running_node::running_node(const node_config& config, const identity& who, opened_disk disk, int peer_listener,
                            health_checks_start agent, std::function<void()> reload)
     : system_(caf_config_), front_host_(system_, front_), raft_host_(system_) {
-  const raft::member self{who.id, who.uuid, config.node_name, config.advertise_addr + ":" + std::to_string(config.server_port)};
+  const raft::member self{who.id, who.uuid, config.node_name,
+                          config.advertise_addr + ":" + std::to_string(config.server_port)};
   const auto seed = random_u64();
   const auto applied = disk.restored.snapshot;
 
@@ -181,10 +185,10 @@ running_node::running_node(const node_config& config, const identity& who, opene
 
   fsm_settings machine_settings;
   machine_settings.checkpoint_entries = config.raft_snapshot_threshold;
-  machine_settings.checkpoint_interval = std::chrono::duration_cast<std::chrono::seconds>(config.raft_snapshot_interval);
+  machine_settings.checkpoint_interval =
+      std::chrono::duration_cast<std::chrono::seconds>(config.raft_snapshot_interval);
   machine_settings.wall_clock = wall_clock;
-  wires_->fsm =
-      system_.spawn<fsm>(&front_host_, wires_, machine_settings, disk.machine, applied, vitals_, metrics_);
+  wires_->fsm = system_.spawn<fsm>(&front_host_, wires_, machine_settings, disk.machine, applied, vitals_, metrics_);
 
   raft_peer_settings peer_settings;
   peer_settings.limits = limits_for(config.raft_multiplier);
@@ -204,8 +208,8 @@ running_node::running_node(const node_config& config, const identity& who, opene
   };
   const auto expect = static_cast<std::uint32_t>(config.bootstrap ? 1 : config.bootstrap_expect);
   raft::formation formation(self, config.datacenter, expect, who.cluster_id);
-  wires_->raft_peer = system_.spawn<raft_peer>(&raft_host_, wires_, std::move(peer_settings), self, std::move(formation),
-                                               std::move(disk.restored), vitals_, metrics_);
+  wires_->raft_peer = system_.spawn<raft_peer>(&raft_host_, wires_, std::move(peer_settings), self,
+                                               std::move(formation), std::move(disk.restored), vitals_, metrics_);
 
   peer_link_settings link_settings;
   link_settings.seed = seed + 1;
@@ -216,7 +220,8 @@ running_node::running_node(const node_config& config, const identity& who, opene
   spawn_agent(config, who, seed + 3, std::move(agent));
 }
 
-void running_node::spawn_agent(const node_config& config, const identity& who, std::uint64_t seed, health_checks_start start) {
+void running_node::spawn_agent(const node_config& config, const identity& who, std::uint64_t seed,
+                               health_checks_start start) {
   health_checks_settings h;
   h.number = static_cast<std::uint16_t>(wires_->gateways.size());
   h.hold = std::chrono::duration_cast<std::chrono::milliseconds>(config.rpc_hold_timeout);
@@ -235,7 +240,7 @@ void running_node::spawn_agent(const node_config& config, const identity& who, s
   r.node.meta = std::move(meta);
   wires_->keeper = system_.spawn<registration_keeper, caf::detached>(wires_, registrations_directory(config.data_dir));
   wires_->health = system_.spawn<health_checks>(&front_host_, wires_, std::move(h), std::move(start),
-                                            std::make_shared<asio_probes>(front_));
+                                                std::make_shared<asio_probes>(front_));
   wires_->gateways.push_back(wires_->health);
 }
 
@@ -395,23 +400,26 @@ int run_node(node_config config, std::function<node_config(const node_config&)> 
   auto kept = open_registrations(registrations_directory(config.data_dir));
   if (!kept)
     return fail(kept.error());
-  log::info("node", "state restored", {{"checkpoint", disk->restored.snapshot.index.value},
-                                       {"log_entries", disk->restored.entries.size()},
-                                       {"term", disk->restored.hard.term.value},
-                                       {"keys", disk->machine->key_count()}});
+  log::info("node", "state restored",
+            {{"checkpoint", disk->restored.snapshot.index.value},
+             {"log_entries", disk->restored.entries.size()},
+             {"term", disk->restored.hard.term.value},
+             {"keys", disk->machine->key_count()}});
 
   std::mutex reloading; // a signal and a request may ask at once
   const auto reload_now = [&] {
     std::lock_guard hold(reloading);
     config = reload(config);
   };
-  running_node node(config, *who, std::move(*disk), *listener, {config.services, config.checks, std::move(*kept)}, reload_now);
+  running_node node(config, *who, std::move(*disk), *listener, {config.services, config.checks, std::move(*kept)},
+                    reload_now);
   if (auto s = node.start(); !s)
     return fail(s.error());
   // Scripts that start Consul wait for this line.
   std::fputs("==> Belay agent running!\n", stdout);
   std::fflush(stdout);
-  log::info("node", "serving", {{"node", config.node_name}, {"id", config.node_id}, {"server_port", config.server_port}});
+  log::info("node", "serving",
+            {{"node", config.node_name}, {"id", config.node_id}, {"server_port", config.server_port}});
   for (;;) {
     int signal = 0;
     sigwait(&signals, &signal);

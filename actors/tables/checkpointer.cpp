@@ -4,10 +4,10 @@
 #include "protocol/base/probe.hpp"
 #include "protocol/wire/command_codec.hpp"
 
-
 namespace belay::actors {
 
-result<std::shared_ptr<state::machine>> load_machine(storage::checkpoint_store& store, const storage::checkpoint_info& info) {
+result<std::shared_ptr<state::machine>> load_machine(storage::checkpoint_store& store,
+                                                     const storage::checkpoint_info& info) {
   auto m = std::make_shared<state::machine>();
   std::string bad_row;
   auto loaded = store.load([&](std::uint8_t table, std::string_view key, std::string_view value) {
@@ -22,13 +22,15 @@ result<std::shared_ptr<state::machine>> load_machine(storage::checkpoint_store& 
     return failure{"checkpoint row that cannot be decoded: " + bad_row};
   m->finish_load(info.meta.index, info.meta.time);
   if (m->digest() != info.digest)
-    return failure{"checkpoint at index " + to_string(info.meta.index) + " does not have the digest it was written with"};
+    return failure{"checkpoint at index " + to_string(info.meta.index) +
+                   " does not have the digest it was written with"};
   return m;
 }
 
-checkpointer::checkpointer(caf::actor_config& config, wiring_ptr wires, std::shared_ptr<storage::checkpoint_store> store,
-                           log_index newest, metrics& m)
-    : checkpointer_actor::base(config), wires_(std::move(wires)), store_(std::move(store)), newest_(newest), metrics_(m), archives_(*store_) {}
+checkpointer::checkpointer(caf::actor_config& config, wiring_ptr wires,
+                           std::shared_ptr<storage::checkpoint_store> store, log_index newest, metrics& m)
+    : checkpointer_actor::base(config), wires_(std::move(wires)), store_(std::move(store)), newest_(newest),
+      metrics_(m), archives_(*store_) {}
 
 checkpointer_actor::behavior_type checkpointer::make_behavior() {
   return {
@@ -57,12 +59,15 @@ void checkpointer::write(const write_checkpoint& w) {
     delta.rows.reserve(w.rows.size());
     for (const auto& row : w.rows) {
       auto value = wire::encode_row(row);
-      delta.rows.push_back({static_cast<std::uint8_t>(row.table), row.key, value ? make_payload(std::move(*value)) : nullptr});
+      delta.rows.push_back(
+          {static_cast<std::uint8_t>(row.table), row.key, value ? make_payload(std::move(*value)) : nullptr});
     }
     if (auto s = store_->commit(delta); !s) {
       if (!s.error().starts_with("no space")) {
         log::error("checkpointer", "checkpoint failed; stopping, because its file cannot be trusted any more",
-                   {{"index", w.meta.index.value}, {"error", s.error()}, {"advice", "check the disk, then start the node again"}});
+                   {{"index", w.meta.index.value},
+                    {"error", s.error()},
+                    {"advice", "check the disk, then start the node again"}});
         fail_stop(*wires_);
       }
       answer.error = s.error();
@@ -100,8 +105,9 @@ void checkpointer::store_chunk(const raft::snapshot_write& what) {
   if (answer.error.empty() && what.last) {
     newest_ = what.meta.index;
     auto info = store_->info();
-    auto machine = info && *info ? load_machine(*store_, **info)
-                                 : result<std::shared_ptr<state::machine>>(failure{info ? "it is empty" : info.error()});
+    auto machine = info && *info
+                       ? load_machine(*store_, **info)
+                       : result<std::shared_ptr<state::machine>>(failure{info ? "it is empty" : info.error()});
     if (!machine) {
       log::error("checkpointer", "an installed snapshot cannot be read back; stopping",
                  {{"index", what.meta.index.value}, {"error", machine.error()}});

@@ -2,9 +2,9 @@
 // Writes checkpoints, hands out and takes in snapshots. Blocks on the disk: detached; in the simulator an ordinary actor.
 
 #include "actors/interfaces.hpp"
-#include "actors/telemetry/metrics.hpp"
-#include "actors/tables/snapshot_archives.hpp"
 #include "actors/surroundings.hpp"
+#include "actors/tables/snapshot_archives.hpp"
+#include "actors/telemetry/metrics.hpp"
 #include "storage/checkpoint_store.hpp"
 
 #include <caf/typed_event_based_actor.hpp>
@@ -15,14 +15,15 @@ namespace belay::actors {
 
 /// Loads all rows of a checkpoint into a fresh state machine and compares its digest.
 /// @returns a failure if the store cannot be read or the digest differs from the one that was written with it.
-result<std::shared_ptr<state::machine>> load_machine(storage::checkpoint_store& store, const storage::checkpoint_info& info);
+result<std::shared_ptr<state::machine>> load_machine(storage::checkpoint_store& store,
+                                                     const storage::checkpoint_info& info);
 
 /// Every transaction begins and ends inside one message handler (L4). Any failed commit but a full disk ends the process.
 class checkpointer : public checkpointer_actor::base {
 public:
   /// `newest`: index of the checkpoint found at the start, zero: none.
-  checkpointer(caf::actor_config& config, wiring_ptr wires, std::shared_ptr<storage::checkpoint_store> store, log_index newest,
-               metrics& m);
+  checkpointer(caf::actor_config& config, wiring_ptr wires, std::shared_ptr<storage::checkpoint_store> store,
+               log_index newest, metrics& m);
 
   behavior_type make_behavior() override;
 

@@ -61,7 +61,9 @@ fsm_actor::behavior_type fsm::make_behavior() {
           full_checkpoint_due_ = !MUTANT(changed_rows_forgotten);
           next_checkpoint_ = now() + checkpoint_retry;
           log::error("fsm", "checkpoint not written; writes go on, the log grows until there is room",
-                     {{"index", c.meta.index.value}, {"error", c.error}, {"advice", "free space on the data directory's disk"}});
+                     {{"index", c.meta.index.value},
+                      {"error", c.error},
+                      {"advice", "free space on the data directory's disk"}});
         }
         answer_archives(c.error);
       },
@@ -126,7 +128,9 @@ state::reply fsm::apply_command(const raft::entry& e, state::effects& changed) {
   if (!command) {
     // Every node would skip a different thing if it went on: an older version must not guess at a newer one's command.
     log::error("fsm", "committed entry that this version cannot read; stopping",
-               {{"index", e.index.value}, {"term", e.term.value}, {"advice", "upgrade this node to the version the others run"}});
+               {{"index", e.index.value},
+                {"term", e.term.value},
+                {"advice", "upgrade this node to the version the others run"}});
     fail_stop(*wires_);
   }
   return machine_->apply(e.index, e.time, *command, changed);
@@ -324,11 +328,12 @@ std::uint64_t fsm::lock_delay_left_ms(const std::string& key) const {
   return *until > now ? until->value - now.value : 0;
 }
 
-
 std::uint64_t fsm::ms_since_leader() {
   const auto heard = std::chrono::nanoseconds(vitals_->leader_heard_ns.load(std::memory_order_relaxed));
   const auto silent = now().time_since_epoch() - heard;
-  return silent.count() < 0 ? 0 : static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::milliseconds>(silent).count());
+  return silent.count() < 0
+             ? 0
+             : static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::milliseconds>(silent).count());
 }
 
 // ---- upkeep
@@ -342,7 +347,8 @@ void fsm::replace(const machine_replaced& r) {
   if (r.meta.index > applied_.index) {
     PROBE("fsm: snapshot in force");
     log::info("fsm", "snapshot in force", {{"index", r.meta.index.value}, {"keys", r.machine->key_count()}});
-    const bool indexes_may_fall = r.machine->restored_at() != machine_->restored_at() && !MUTANT(restore_by_snapshot_not_noticed);
+    const bool indexes_may_fall =
+        r.machine->restored_at() != machine_->restored_at() && !MUTANT(restore_by_snapshot_not_noticed);
     if (indexes_may_fall)
       PROBE("fsm: snapshot brought a restore");
     machine_ = r.machine;
@@ -351,7 +357,9 @@ void fsm::replace(const machine_replaced& r) {
     bytes_since_checkpoint_ = 0;
     say_applied();
     state::effects changed{state::everything_changed{indexes_may_fall}};
-    machine_->for_each_session([&](const state::session_ptr& s) { changed.push_back(state::session_changed{s, true}); });
+    machine_->for_each_session([&](const state::session_ptr& s) {
+      changed.push_back(state::session_changed{s, true});
+    });
     publish(std::move(changed));
   }
   send(wires_->raft_peer, snapshot_in_force{r.meta});
@@ -365,7 +373,8 @@ void fsm::maintain() {
   const auto now = this->now();
   if (!checkpoint_running_ && applied_.index > checkpointed_ && now >= next_checkpoint_ &&
       (applied_.index.value - checkpointed_.value >= settings_.checkpoint_entries ||
-       bytes_since_checkpoint_ >= settings_.checkpoint_bytes || now - last_checkpoint_ >= settings_.checkpoint_interval))
+       bytes_since_checkpoint_ >= settings_.checkpoint_bytes ||
+       now - last_checkpoint_ >= settings_.checkpoint_interval))
     start_checkpoint();
   if (view_.serving)
     reap_tombstones();
@@ -431,7 +440,8 @@ void fsm::reap_tombstones() {
     else
       tombstone_bins_.rbegin()->second = newest;
   }
-  while (!tombstone_bins_.empty() && now - tombstone_bins_.begin()->first >= settings_.tombstone_ttl + settings_.tombstone_bin) {
+  while (!tombstone_bins_.empty() &&
+         now - tombstone_bins_.begin()->first >= settings_.tombstone_ttl + settings_.tombstone_bin) {
     const state::tombstone_reap reap{tombstone_bins_.begin()->second};
     send(wires_->raft_peer, propose_internal{view_.soft.term, make_payload(wire::encode_command(reap))});
     tombstone_bins_.erase(tombstone_bins_.begin());

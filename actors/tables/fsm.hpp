@@ -3,8 +3,8 @@
 
 #include "actors/host.hpp"
 #include "actors/interfaces.hpp"
-#include "actors/telemetry/metrics.hpp"
 #include "actors/surroundings.hpp"
+#include "actors/telemetry/metrics.hpp"
 #include "actors/telemetry/vitals.hpp"
 
 #include <functional>
@@ -16,13 +16,14 @@
 namespace belay::actors {
 
 struct fsm_settings {
-  std::uint64_t checkpoint_entries = 16384;      ///< a checkpoint after so many applied entries (raft_snapshot_threshold)
-  std::size_t checkpoint_bytes = 32u << 20;      ///< or so many bytes of commands
-  std::chrono::seconds checkpoint_interval{30};  ///< or so long after the last one, if anything was applied (raft_snapshot_interval)
+  std::uint64_t checkpoint_entries = 16384; ///< a checkpoint after so many applied entries (raft_snapshot_threshold)
+  std::size_t checkpoint_bytes = 32u << 20; ///< or so many bytes of commands
+  std::chrono::seconds checkpoint_interval{
+      30}; ///< or so long after the last one, if anything was applied (raft_snapshot_interval)
   std::chrono::milliseconds tombstone_ttl{std::chrono::minutes(15)}; ///< contract 02 section 3
   /// Deletions are gathered so long and forgotten together (Consul: agent/consul/state/graveyard, tombstone_gc granularity).
   std::chrono::milliseconds tombstone_bin{std::chrono::seconds(30)};
-  std::function<cluster_time()> wall_clock;      ///< milliseconds since 1970
+  std::function<cluster_time()> wall_clock; ///< milliseconds since 1970
 };
 
 /// Lives on the gateway's thread, so that a read costs no switch. A read is answered
@@ -33,8 +34,8 @@ struct fsm_settings {
 class fsm : public hosted<fsm_actor::base> {
 public:
   /// `applied` says where `machine` stands (index zero: empty).
-  fsm(caf::actor_config& config, actor_host* host, wiring_ptr wires, fsm_settings settings, std::shared_ptr<state::machine> machine,
-      raft::snapshot_meta applied, std::shared_ptr<vitals> v, metrics& m);
+  fsm(caf::actor_config& config, actor_host* host, wiring_ptr wires, fsm_settings settings,
+      std::shared_ptr<state::machine> machine, raft::snapshot_meta applied, std::shared_ptr<vitals> v, metrics& m);
 
   behavior_type make_behavior() override;
 

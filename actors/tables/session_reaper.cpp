@@ -133,8 +133,10 @@ void session_reaper::reap() {
   PROBE("reaper: session at the end of its time");
   for (const auto& id : due)
     doomed_.try_emplace(id);
-  log::info("session_reaper", "sessions reached twice their TTL and end", {{"count", due.size()}, {"first", due.front()}});
-  send(wires_->raft_peer, propose_internal{term_, make_payload(wire::encode_command(state::session_destroy{std::move(due), "ttl"}))});
+  log::info("session_reaper", "sessions reached twice their TTL and end",
+            {{"count", due.size()}, {"first", due.front()}});
+  send(wires_->raft_peer,
+       propose_internal{term_, make_payload(wire::encode_command(state::session_destroy{std::move(due), "ttl"}))});
 }
 
 } // namespace belay::actors

@@ -17,7 +17,8 @@ namespace belay::actors {
 class session_reaper : public hosted<session_reaper_actor::base> {
 public:
   /// `sessions`: those in the state machine at the start of this process.
-  session_reaper(caf::actor_config& config, actor_host* host, wiring_ptr wires, const std::vector<state::session_ptr>& sessions);
+  session_reaper(caf::actor_config& config, actor_host* host, wiring_ptr wires,
+                 const std::vector<state::session_ptr>& sessions);
 
   behavior_type make_behavior() override;
 

@@ -3,8 +3,8 @@
 
 #include "actors/host.hpp"
 #include "actors/interfaces.hpp"
-#include "actors/telemetry/metrics.hpp"
 #include "actors/surroundings.hpp"
+#include "actors/telemetry/metrics.hpp"
 #include "protocol/watch/parked_queries.hpp"
 
 #include <map>

@@ -149,8 +149,8 @@ bool local_registry::check_in_sync(const std::string& id) const {
 
 void local_registry::compare(const state::node_ptr& node, const std::vector<state::service_ptr>& services,
                              const std::vector<state::check_ptr>& checks) {
-  if (!node_.in_flight && (node == nullptr || node->id != settings_.node.id || node->address != settings_.node.address ||
-                           node->meta != settings_.node.meta))
+  if (!node_.in_flight && (node == nullptr || node->id != settings_.node.id ||
+                           node->address != settings_.node.address || node->meta != settings_.node.meta))
     changed(node_);
   const auto service_id = [](const state::service_record& s) -> const std::string& { return s.id; };
   const auto check_id = [](const state::check_record& c) -> const std::string& { return c.check_id; };

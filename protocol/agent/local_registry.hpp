@@ -11,7 +11,7 @@
 namespace belay::agent {
 
 struct registry_settings {
-  state::node_record node; ///< as the catalog shall show it
+  state::node_record node;                                           ///< as the catalog shall show it
   std::int64_t output_bytes_max = 4096;                              ///< check_output_max_size
   std::chrono::nanoseconds update_interval{std::chrono::minutes(5)}; ///< check_update_interval: changes of output alone
   std::uint64_t seed = 1;

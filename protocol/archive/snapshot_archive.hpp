@@ -2,8 +2,8 @@
 // The archive of /v1/snapshot: a gzipped tar of meta.json, state.bin and SHA256SUMS, as Consul's (contract 11). What
 // state.bin holds is ours alone. Both directions work on pieces of any size.
 
-#include "protocol/base/ids.hpp"
 #include "protocol/archive/sha256.hpp"
+#include "protocol/base/ids.hpp"
 
 #include <cstdint>
 #include <memory>

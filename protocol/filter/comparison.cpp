@@ -1,8 +1,8 @@
 #include "protocol/filter/comparison.hpp"
 
-#include "protocol/golang/quoting.hpp"
 #include "protocol/filter/literal.hpp"
 #include "protocol/filter/row_filter.hpp"
+#include "protocol/golang/quoting.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>

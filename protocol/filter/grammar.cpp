@@ -1,8 +1,8 @@
 #include "protocol/filter/grammar.hpp"
 
-#include "protocol/golang/quoting.hpp"
 #include "protocol/filter/literal.hpp"
 #include "protocol/filter/reader.hpp"
+#include "protocol/golang/quoting.hpp"
 
 #include <initializer_list>
 #include <optional>

@@ -1,8 +1,8 @@
 #pragma once
 // Reading characters for a grammar, and what is to be said when it does not fit.
 
-#include "protocol/golang/quoting.hpp"
 #include "protocol/base/result.hpp"
+#include "protocol/golang/quoting.hpp"
 
 #include <algorithm>
 #include <cstddef>

@@ -44,7 +44,8 @@ std::size_t decode_groups(std::string_view text, std::string& out) {
   char* to = out.data() + begin;
   std::size_t i = 0;
   for (; i + 4 <= text.size(); i += 4, to += 3) {
-    const auto three = value_at(0, text[i]) | value_at(1, text[i + 1]) | value_at(2, text[i + 2]) | value_at(3, text[i + 3]);
+    const auto three =
+        value_at(0, text[i]) | value_at(1, text[i + 1]) | value_at(2, text[i + 2]) | value_at(3, text[i + 3]);
     if ((three & no_digit) != 0)
       break;
     to[0] = static_cast<char>(three >> 16);
@@ -62,20 +63,22 @@ __attribute__((target("avx2"))) std::size_t encode_avx2(std::string_view bytes, 
   // In each 128-bit half: bytes 0 1 2 become 1 0 2 1, so that every digit's six bits lie within one 16-bit word.
   const auto spread = _mm256_broadcastsi128_si256(_mm_setr_epi8(1, 0, 2, 1, 4, 3, 5, 4, 7, 6, 8, 7, 10, 9, 11, 10));
   // What to add to a six-bit value for its digit; by 0: a to z, 1 to 10: 0 to 9, 11: +, 12: /, 13: A to Z.
-  const auto offsets = _mm256_broadcastsi128_si256(
-      _mm_setr_epi8('a' - 26, '0' - 52, '0' - 52, '0' - 52, '0' - 52, '0' - 52, '0' - 52, '0' - 52, '0' - 52, '0' - 52,
-                    '0' - 52, '+' - 62, '/' - 63, 'A', 0, 0));
+  const auto offsets =
+      _mm256_broadcastsi128_si256(_mm_setr_epi8('a' - 26, '0' - 52, '0' - 52, '0' - 52, '0' - 52, '0' - 52, '0' - 52,
+                                                '0' - 52, '0' - 52, '0' - 52, '0' - 52, '+' - 62, '/' - 63, 'A', 0, 0));
   std::size_t i = 0;
   for (; i + 28 <= bytes.size(); i += 24, to += 32) { // the second half is loaded as 16 bytes, four of them unused
     const auto* from = reinterpret_cast<const __m128i*>(bytes.data() + i);
     const auto* half = reinterpret_cast<const __m128i*>(bytes.data() + i + 12);
     const auto in = _mm256_shuffle_epi8(_mm256_set_m128i(_mm_loadu_si128(half), _mm_loadu_si128(from)), spread);
-    const auto odd = _mm256_mulhi_epu16(_mm256_and_si256(in, _mm256_set1_epi32(0x0FC0FC00)), _mm256_set1_epi32(0x04000040));
-    const auto even = _mm256_mullo_epi16(_mm256_and_si256(in, _mm256_set1_epi32(0x003F03F0)), _mm256_set1_epi32(0x01000010));
+    const auto odd =
+        _mm256_mulhi_epu16(_mm256_and_si256(in, _mm256_set1_epi32(0x0FC0FC00)), _mm256_set1_epi32(0x04000040));
+    const auto even =
+        _mm256_mullo_epi16(_mm256_and_si256(in, _mm256_set1_epi32(0x003F03F0)), _mm256_set1_epi32(0x01000010));
     const auto six = _mm256_or_si256(odd, even);
     const auto below_26 = _mm256_cmpgt_epi8(_mm256_set1_epi8(26), six);
-    const auto which = _mm256_or_si256(_mm256_subs_epu8(six, _mm256_set1_epi8(51)),
-                                       _mm256_and_si256(below_26, _mm256_set1_epi8(13)));
+    const auto which =
+        _mm256_or_si256(_mm256_subs_epu8(six, _mm256_set1_epi8(51)), _mm256_and_si256(below_26, _mm256_set1_epi8(13)));
     _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), _mm256_add_epi8(six, _mm256_shuffle_epi8(offsets, which)));
   }
   return i;

@@ -148,7 +148,8 @@ void json_decoder::texts(const boost::json::value& v, json_field at, std::option
     text(each, at, out->emplace_back());
 }
 
-void json_decoder::map(const boost::json::value& v, json_field at, std::optional<std::map<std::string, std::string>>& out) {
+void json_decoder::map(const boost::json::value& v, json_field at,
+                       std::optional<std::map<std::string, std::string>>& out) {
   if (v.is_null()) {
     out.reset();
     return;

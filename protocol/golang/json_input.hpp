@@ -1,8 +1,8 @@
 #pragma once
 // JSON bodies read with the rules and error texts of Go's decoder (contract 01 section 9).
 
-#include "protocol/base/result.hpp"
 #include "protocol/base/ids.hpp"
+#include "protocol/base/result.hpp"
 
 #include <boost/json/object.hpp>
 #include <boost/json/value.hpp>

@@ -51,7 +51,6 @@ std::size_t append_character(std::string& out, std::string_view text) {
   return length;
 }
 
-
 } // namespace
 
 void append_json_string(std::string& out, std::string_view text) {

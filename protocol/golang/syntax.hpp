@@ -1,8 +1,8 @@
 #pragma once
 // Numbers, booleans and quoting with the rules and error texts of Go's strconv, which clients of Consul see and match.
 
-#include "protocol/golang/quoting.hpp"
 #include "protocol/base/result.hpp"
+#include "protocol/golang/quoting.hpp"
 
 #include <cstdint>
 #include <optional>

@@ -1,5 +1,5 @@
-#include "protocol/http/request.hpp"
 #include "protocol/golang/url.hpp"
+#include "protocol/http/request.hpp"
 
 #include <algorithm>
 #include <limits>

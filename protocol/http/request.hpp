@@ -35,8 +35,8 @@ enum class consistency : std::uint8_t { normal, consistent, stale };
 /// How the answer is to be written; kept until it is rendered.
 struct render_options {
   bool pretty = false;
-  bool gzip = false; ///< client accepts gzip
-  bool raw = false;  ///< KV ?raw
+  bool gzip = false;                                     ///< client accepts gzip
+  bool raw = false;                                      ///< KV ?raw
   std::shared_ptr<const filter::row_filter> filter = {}; ///< null: all rows
 };
 
@@ -44,8 +44,8 @@ struct render_options {
 struct read_request {
   state::query query;
   consistency mode = consistency::normal;
-  std::uint64_t min_index = 0;             ///< 0: answer at once
-  std::chrono::nanoseconds wait{0};        ///< already defaulted and capped, without jitter
+  std::uint64_t min_index = 0;      ///< 0: answer at once
+  std::chrono::nanoseconds wait{0}; ///< already defaulted and capped, without jitter
 };
 
 /// A write of the replicated state.
@@ -68,14 +68,22 @@ struct snapshot_restore {};
 
 /// Answered by the node that is asked, from what it knows.
 enum class local_kind : std::uint8_t {
-  status_leader, status_peers, agent_self, agent_members, agent_metrics, raft_configuration, catalog_datacenters, agent_reload,
-  remove_peer, autopilot_health,
+  status_leader,
+  status_peers,
+  agent_self,
+  agent_members,
+  agent_metrics,
+  raft_configuration,
+  catalog_datacenters,
+  agent_reload,
+  remove_peer,
+  autopilot_health,
 };
 struct local_request {
   local_kind kind = local_kind::status_leader;
   bool prometheus = false; ///< agent_metrics
   bool stale = false;
-  bool wan = false; ///< agent_members: names have the datacenter behind them
+  bool wan = false;      ///< agent_members: names have the datacenter behind them
   std::string peer = {}; ///< remove_peer: "id " or "address ", and which
 };
 
@@ -104,7 +112,7 @@ struct route_settings {
   std::chrono::nanoseconds max_query_time{std::chrono::minutes(10)};
   std::chrono::nanoseconds session_ttl_min{std::chrono::seconds(10)};
   std::chrono::nanoseconds discovery_max_stale{0}; ///< > 0: catalog and health reads in default mode become stale ones
-  bool pretty_always = false; ///< -dev
+  bool pretty_always = false;                      ///< -dev
   bool unprintable_filter = true;
   std::vector<std::string> block_endpoints;
   std::vector<std::pair<std::string, std::string>> response_headers;

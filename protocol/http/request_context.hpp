@@ -1,8 +1,8 @@
 #pragma once
 // A request on its way through the routes: what the router has found out, for the handler of the path.
 
-#include "protocol/http/request.hpp"
 #include "protocol/golang/url.hpp"
+#include "protocol/http/request.hpp"
 
 #include <optional>
 #include <string>

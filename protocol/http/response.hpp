@@ -14,7 +14,8 @@ namespace belay::http {
 struct response {
   int status = 200;
   std::string_view content_type; ///< static text; empty: no Content-Type
-  std::vector<std::pair<std::string_view, std::string>> headers; ///< names are static texts; without Date, Content-Length, Vary
+  std::vector<std::pair<std::string_view, std::string>>
+      headers; ///< names are static texts; without Date, Content-Length, Vary
   std::string body;
   payload body_shared; ///< if not null, the body (no copy of a ?raw value)
   bool vary = true;    ///< Vary: Accept-Encoding (all but the router's own 404, 301, 400)

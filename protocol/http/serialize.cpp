@@ -1,5 +1,5 @@
-#include "protocol/http/gzip.hpp"
 #include "protocol/golang/json_output.hpp"
+#include "protocol/http/gzip.hpp"
 #include "protocol/http/response.hpp"
 
 #include <charconv>

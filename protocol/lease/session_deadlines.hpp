@@ -17,7 +17,9 @@ namespace belay::lease {
 using local_time = std::chrono::nanoseconds;
 
 /// How long a session lives from its creation or renewal on.
-inline std::chrono::nanoseconds lifetime(std::chrono::nanoseconds ttl) { return MUTANT(session_ends_early) ? ttl / 2 : 2 * ttl; }
+inline std::chrono::nanoseconds lifetime(std::chrono::nanoseconds ttl) {
+  return MUTANT(session_ends_early) ? ttl / 2 : 2 * ttl;
+}
 
 class session_deadlines {
 public:

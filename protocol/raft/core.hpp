@@ -29,8 +29,9 @@ struct limits {
   std::size_t inflight_bytes_max = 8 << 20;     ///< per follower
   std::size_t uncommitted_bytes_max = 64 << 20; ///< propose() refuses above
   std::size_t trailing_bytes_max = 64 << 20;    ///< of entries kept by compact()'s `keep`, whatever their number
-  std::size_t catch_up_bytes_max = 256 << 20;   ///< of entries kept beyond compact()'s `keep` for followers that are catching up
-  std::size_t read_rounds_max = 2;              ///< barrier rounds in flight; later reads join the next round
+  std::size_t catch_up_bytes_max =
+      256 << 20;                   ///< of entries kept beyond compact()'s `keep` for followers that are catching up
+  std::size_t read_rounds_max = 2; ///< barrier rounds in flight; later reads join the next round
   std::size_t snapshot_chunk_bytes = 512 << 10;
   std::size_t snapshot_chunks_inflight = 4;
   double clock_rate_error =

@@ -39,8 +39,8 @@ struct session_record {
   std::string node;
   std::int64_t lock_delay_ns = 0; ///< as asked for; clamped to 60 s when it starts
   session_behavior behavior = session_behavior::release;
-  std::string ttl; ///< as the client wrote it
-  std::int64_t ttl_ns = 0; ///< 0: none
+  std::string ttl;                                ///< as the client wrote it
+  std::int64_t ttl_ns = 0;                        ///< 0: none
   std::optional<std::vector<std::string>> checks; ///< deprecated member, shown only when given
   std::optional<std::vector<std::string>> node_checks;
   std::optional<std::vector<std::string>> service_checks;
@@ -85,8 +85,18 @@ struct check_record {
 // ---- key operations, alone or in a transaction
 
 enum class kv_verb : std::uint8_t {
-  set = 0, cas = 1, lock = 2, unlock = 3, get = 4, get_tree = 5, check_index = 6, check_session = 7,
-  check_not_exists = 8, remove = 9, remove_tree = 10, remove_cas = 11,
+  set = 0,
+  cas = 1,
+  lock = 2,
+  unlock = 3,
+  get = 4,
+  get_tree = 5,
+  check_index = 6,
+  check_session = 7,
+  check_not_exists = 8,
+  remove = 9,
+  remove_tree = 10,
+  remove_cas = 11,
 };
 
 struct kv_op {
@@ -94,7 +104,7 @@ struct kv_op {
   std::string key;
   payload value; ///< set, cas, lock, unlock
   std::uint64_t flags = 0;
-  log_index index; ///< cas, remove_cas, check_index
+  log_index index;     ///< cas, remove_cas, check_index
   std::string session; ///< lock, unlock, check_session
 };
 
@@ -190,8 +200,8 @@ struct restore_abort {
   std::string id;
 };
 
-using command = std::variant<kv_write, txn, session_create, session_destroy, catalog_register, catalog_deregister, tombstone_reap,
-                             restore_begin, restore_rows, restore_commit, restore_abort, autopilot_set>;
+using command = std::variant<kv_write, txn, session_create, session_destroy, catalog_register, catalog_deregister,
+                             tombstone_reap, restore_begin, restore_rows, restore_commit, restore_abort, autopilot_set>;
 
 // ---- answers
 
@@ -202,7 +212,8 @@ struct txn_error {
 /// One element of a transaction's Results. `with_value`: kv entries read by get and get-tree show their value.
 struct txn_result {
   std::variant<kv_entry_ptr, std::shared_ptr<const node_record>, std::shared_ptr<const service_record>,
-               std::shared_ptr<const check_record>> row;
+               std::shared_ptr<const check_record>>
+      row;
   bool with_value = false;
 };
 struct txn_reply {
@@ -262,7 +273,8 @@ struct everything_changed {
   bool indexes_may_fall = false; ///< after a restore: wake even those whose index has not come
 };
 
-using effect = std::variant<kv_changed, kv_tree_removed, session_changed, catalog_changed, lock_delay_started, everything_changed>;
+using effect =
+    std::variant<kv_changed, kv_tree_removed, session_changed, catalog_changed, lock_delay_started, everything_changed>;
 using effects = std::vector<effect>;
 
 } // namespace belay::state

@@ -5,9 +5,9 @@ namespace belay::state {
 namespace {
 
 // Names in checkpoints, in the order of `mark`; never change one.
-constexpr std::array<std::string_view, 10> names = {
-    "kvs", "tombstones", "sessions", "nodes", "services", "checks", "last-extinction", "all-keys-removed", "fence-base",
-    "restored"};
+constexpr std::array<std::string_view, 10> names = {"kvs",        "tombstones", "sessions",        "nodes",
+                                                    "services",   "checks",     "last-extinction", "all-keys-removed",
+                                                    "fence-base", "restored"};
 constexpr std::string_view service_prefix = "service/";
 
 std::optional<std::size_t> mark_number(std::string_view name) {

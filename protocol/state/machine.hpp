@@ -11,8 +11,18 @@
 namespace belay::state {
 
 /// Tables as the checkpoint numbers them; never renumber.
-enum class table : std::uint8_t { kv = 1, tombstones = 2, sessions = 3, lock_delays = 4, nodes = 5, services = 6, checks = 7, counters = 8,
-                                  staging = 9, operators = 10 };
+enum class table : std::uint8_t {
+  kv = 1,
+  tombstones = 2,
+  sessions = 3,
+  lock_delays = 4,
+  nodes = 5,
+  services = 6,
+  checks = 7,
+  counters = 8,
+  staging = 9,
+  operators = 10
+};
 
 struct tombstone {
   std::string key;
@@ -46,8 +56,8 @@ using staged_ptr = std::shared_ptr<const staged_record>;
 struct dirty_row {
   state::table table = table::kv;
   std::string key;
-  std::variant<std::monostate, kv_entry_ptr, tombstone, session_ptr, lock_delay_record, node_ptr, service_ptr, check_ptr, counter, staged_ptr,
-               autopilot_ptr>
+  std::variant<std::monostate, kv_entry_ptr, tombstone, session_ptr, lock_delay_record, node_ptr, service_ptr,
+               check_ptr, counter, staged_ptr, autopilot_ptr>
       row;
 };
 

@@ -60,8 +60,9 @@ struct txn_read {
   txn ops;
 };
 
-using query = std::variant<kv_get, kv_list, kv_keys, session_info, session_list, session_node, catalog_nodes, catalog_services,
-                           catalog_service, catalog_node, health_node, health_checks, health_state, health_service, txn_read, autopilot_get>;
+using query = std::variant<kv_get, kv_list, kv_keys, session_info, session_list, session_node, catalog_nodes,
+                           catalog_services, catalog_service, catalog_node, health_node, health_checks, health_state,
+                           health_service, txn_read, autopilot_get>;
 
 using node_ptr = std::shared_ptr<const node_record>;
 using service_ptr = std::shared_ptr<const service_record>;
@@ -100,8 +101,8 @@ struct checks {
 
 struct query_result {
   log_index index; ///< never zero
-  std::variant<kv_entries, key_names, sessions, nodes, service_names, service_instances, node_services, checks, txn_reply, refusal,
-               autopilot_ptr>
+  std::variant<kv_entries, key_names, sessions, nodes, service_names, service_instances, node_services, checks,
+               txn_reply, refusal, autopilot_ptr>
       data;
 };
 

@@ -176,7 +176,9 @@ std::uint64_t row_hash(const counter& row) {
 
 std::uint64_t row_hash(const autopilot_ptr& row) {
   hasher h(table::operators);
-  h.number(row->cleanup_dead_servers ? 1 : 0).signed_number(row->last_contact_threshold_ns).number(row->max_trailing_logs);
+  h.number(row->cleanup_dead_servers ? 1 : 0)
+      .signed_number(row->last_contact_threshold_ns)
+      .number(row->max_trailing_logs);
   h.number(row->min_quorum).signed_number(row->server_stabilization_ns).text(row->redundancy_zone_tag);
   h.number(row->disable_upgrade_migration ? 1 : 0).text(row->upgrade_version_tag);
   return h.index(row->create_index).index(row->modify_index).value();
@@ -190,10 +192,12 @@ std::uint64_t row_hash(const staged_ptr& row) {
     return h.value();
   for (const auto& each : *row->rows) {
     h.text(each.key);
-    std::visit([&](const auto& r) {
-      if constexpr (!std::is_same_v<std::decay_t<decltype(r)>, std::monostate>)
-        h.number(row_hash(r));
-    }, each.row);
+    std::visit(
+        [&](const auto& r) {
+          if constexpr (!std::is_same_v<std::decay_t<decltype(r)>, std::monostate>)
+            h.number(row_hash(r));
+        },
+        each.row);
   }
   return h.value();
 }

@@ -5,9 +5,9 @@
 #include "protocol/state/counters.hpp"
 #include "protocol/state/keys/kv_table.hpp"
 #include "protocol/state/keys/lock_delay.hpp"
-#include "protocol/state/sessions/session_table.hpp"
-#include "protocol/state/restore/staging.hpp"
 #include "protocol/state/keys/tombstones.hpp"
+#include "protocol/state/restore/staging.hpp"
+#include "protocol/state/sessions/session_table.hpp"
 
 #include <algorithm>
 

@@ -1,7 +1,7 @@
 #include "protocol/state/transactions.hpp"
 
-#include "protocol/base/overloaded.hpp"
 #include "protocol/base/mutants.hpp"
+#include "protocol/base/overloaded.hpp"
 #include "protocol/base/probe.hpp"
 #include "protocol/state/catalog/catalog_rules.hpp"
 #include "protocol/state/keys/key_operations.hpp"

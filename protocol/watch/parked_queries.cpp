@@ -4,8 +4,6 @@
 #include "protocol/base/mutants.hpp"
 #include "protocol/base/probe.hpp"
 #include "protocol/state/folded_name.hpp"
-#include "protocol/base/mutants.hpp"
-#include "protocol/base/probe.hpp"
 
 #include <algorithm>
 #include <map>

@@ -1,7 +1,7 @@
 #include "protocol/wire/command_codec.hpp"
 
-#include "protocol/base/overloaded.hpp"
 #include "protocol/base/check.hpp"
+#include "protocol/base/overloaded.hpp"
 #include "protocol/state/folded_name.hpp"
 #include "protocol/wire/record_codec.hpp"
 

@@ -8,7 +8,7 @@ namespace belay::wire {
 namespace {
 
 constexpr std::uint8_t version = 1;
-constexpr std::size_t header_bytes = 8; // length, CRC
+constexpr std::size_t header_bytes = 8;   // length, CRC
 constexpr std::size_t members_max = 1000; // more in one hello is nonsense, and would only cost memory
 
 /// Never renumber.
@@ -279,47 +279,48 @@ void encode_frame(const frame& f, std::string& out) {
   w.u64(0); // length and CRC, patched below
   w.u8(version);
   const auto begin = [&w](kind k) { w.u8(static_cast<std::uint8_t>(k)); };
-  std::visit(overloaded{
-                 [&](const hello& h) {
-                   begin(kind::hello);
-                   put(w, h);
-                 },
-                 [&](const raft::message& m) {
-                   begin(kind_of(m.body));
-                   put(w, m);
-                 },
-                 [&](const forward_call& c) {
-                   begin(kind::forward_call);
-                   w.u64(c.id.value);
-                   w.u8(static_cast<std::uint8_t>(c.kind));
-                   w.text(*c.bytes);
-                 },
-                 [&](const forward_reply& c) {
-                   begin(kind::forward_reply);
-                   w.u64(c.id.value);
-                   w.u8(static_cast<std::uint8_t>(c.outcome));
-                   w.u64(c.index.value);
-                   w.text(c.bytes);
-                 },
-                 [&](const read_index& q) {
-                   begin(kind::read_index);
-                   w.u64(q.id);
-                   w.boolean(q.lease_ok);
-                 },
-                 [&](const read_index_reply& q) {
-                   begin(kind::read_index_reply);
-                   w.u64(q.id);
-                   w.boolean(q.ok);
-                   w.u64(q.index.value);
-                 },
-                 [&](const agent::user_event& e) {
-                   begin(kind::user_event);
-                   for (const auto* text : {&e.id, &e.name, &e.payload, &e.node_filter, &e.service_filter, &e.tag_filter})
-                     w.text(*text);
-                   w.u64(e.time);
-                 },
-             },
-             f);
+  std::visit(
+      overloaded{
+          [&](const hello& h) {
+            begin(kind::hello);
+            put(w, h);
+          },
+          [&](const raft::message& m) {
+            begin(kind_of(m.body));
+            put(w, m);
+          },
+          [&](const forward_call& c) {
+            begin(kind::forward_call);
+            w.u64(c.id.value);
+            w.u8(static_cast<std::uint8_t>(c.kind));
+            w.text(*c.bytes);
+          },
+          [&](const forward_reply& c) {
+            begin(kind::forward_reply);
+            w.u64(c.id.value);
+            w.u8(static_cast<std::uint8_t>(c.outcome));
+            w.u64(c.index.value);
+            w.text(c.bytes);
+          },
+          [&](const read_index& q) {
+            begin(kind::read_index);
+            w.u64(q.id);
+            w.boolean(q.lease_ok);
+          },
+          [&](const read_index_reply& q) {
+            begin(kind::read_index_reply);
+            w.u64(q.id);
+            w.boolean(q.ok);
+            w.u64(q.index.value);
+          },
+          [&](const agent::user_event& e) {
+            begin(kind::user_event);
+            for (const auto* text : {&e.id, &e.name, &e.payload, &e.node_filter, &e.service_filter, &e.tag_filter})
+              w.text(*text);
+            w.u64(e.time);
+          },
+      },
+      f);
   const auto body = std::string_view(out).substr(start + header_bytes);
   patch_u32(out, start, static_cast<std::uint32_t>(body.size() + 4));
   patch_u32(out, start + 4, crc32c(body));

@@ -24,9 +24,10 @@ inline constexpr std::size_t frame_bytes_max = 64u << 20;
 struct hello {
   raft::member self;
   std::string datacenter;
-  std::uint64_t cluster_id = 0;      ///< zero: belongs to no cluster yet
+  std::uint64_t cluster_id = 0; ///< zero: belongs to no cluster yet
   std::uint32_t bootstrap_expect = 0;
-  std::vector<raft::member> agreed;  ///< the complete initial set as this node sees it, sorted by id; empty: not complete yet
+  std::vector<raft::member>
+      agreed; ///< the complete initial set as this node sees it, sorted by id; empty: not complete yet
 };
 
 enum class call_kind : std::uint8_t { propose = 0, renew_session = 1, remove_member = 2, describe_health = 3 };
@@ -36,7 +37,8 @@ enum class call_outcome : std::uint8_t { done = 0, refused = 1, unknown = 2, ret
 struct forward_call {
   request_id id; ///< of the asking node
   call_kind kind = call_kind::propose;
-  payload bytes; ///< propose: an encoded command; renew_session: the session id; else actors/consensus/raft_peer_operators.cpp
+  payload
+      bytes; ///< propose: an encoded command; renew_session: the session id; else actors/consensus/raft_peer_operators.cpp
 };
 
 struct forward_reply {
@@ -57,7 +59,8 @@ struct read_index_reply {
   log_index index;
 };
 
-using frame = std::variant<hello, raft::message, forward_call, forward_reply, read_index, read_index_reply, agent::user_event>;
+using frame =
+    std::variant<hello, raft::message, forward_call, forward_reply, read_index, read_index_reply, agent::user_event>;
 
 /// Appends one frame.
 void encode_frame(const frame& f, std::string& out);

@@ -107,9 +107,9 @@ private:
   enum class certainty : std::uint8_t { done, failed, open };
   struct step {
     certainty outcome = certainty::done;
-    state::kv_entry_ptr entry;  ///< shown by a transaction
-    bool shows_unknown = false; ///< would show an entry that is doubtful
-    std::string why{};          ///< of a failed one, in a transaction
+    state::kv_entry_ptr entry;          ///< shown by a transaction
+    bool shows_unknown = false;         ///< would show an entry that is doubtful
+    std::string why{};                  ///< of a failed one, in a transaction
     std::optional<state::reply> told{}; ///< alone; nullopt: true or false, without a note
   };
   struct draft; ///< what the entry at hand changed so far

@@ -2,10 +2,10 @@
 // Looks at every node after every message: Raft's rules, the same log for all state machines, the same digest at the
 // same index, and what checkers of replies and watches need to know.
 
-#include "sim/world/cluster.hpp"
 #include "sim/checkers/reply_checker.hpp"
 #include "sim/checkers/session_checker.hpp"
 #include "sim/checkers/watch_checker.hpp"
+#include "sim/world/cluster.hpp"
 
 #include <optional>
 #include <string>

@@ -1,8 +1,8 @@
 #pragma once
 // Judges every answer to a client against the log: was it true at a moment that the client may be shown?
 
-#include "sim/record/history.hpp"
 #include "sim/checkers/kv_model.hpp"
+#include "sim/record/history.hpp"
 
 #include <map>
 #include <unordered_map>

@@ -1,8 +1,8 @@
 #pragma once
 // Judges when sessions end, what renewals tell, fences and the semaphore, over all of the run.
 
-#include "sim/record/history.hpp"
 #include "sim/checkers/kv_model.hpp"
+#include "sim/record/history.hpp"
 
 #include <map>
 

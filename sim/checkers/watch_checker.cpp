@@ -115,12 +115,14 @@ broken watch_checker::ended(const operation& op) {
     last_[{op.client, op.node, op.node_life, text}] = index;
   }
   const auto waited = op.returned - op.invoked;
-  if (subject_of(w.query) && !refused && index <= w.min_index && !keys_.restored_between(w.known, op.committed_at_return) &&
+  if (subject_of(w.query) && !refused && index <= w.min_index &&
+      !keys_.restored_between(w.known, op.committed_at_return) &&
       std::chrono::duration<double>(waited).count() * rules_.fastest_clock <
           std::chrono::duration<double>(w.wait).count())
     return who + " was answered without news (index " + to_string(index) + ") after " + in_ms(waited) + " of " +
            in_ms(w.wait);
-  if (w.due && *w.due < op.returned && (w.is_held || (index <= w.min_index && !keys_.restored_between(w.news, op.committed_at_return))))
+  if (w.due && *w.due < op.returned &&
+      (w.is_held || (index <= w.min_index && !keys_.restored_between(w.news, op.committed_at_return))))
     return who + " was answered at " + in_ms(op.returned) + " with index " + to_string(index) + ", but entry " +
            to_string(w.news) + " had to be answered by " + in_ms(*w.due);
   return overdue(op.returned);
@@ -161,9 +163,9 @@ broken watch_checker::node_resumed(std::size_t node, virtual_time now) {
 
 std::size_t watch_checker::changes_up_to(log_index i) const {
   const auto& changes = keys_.changes();
-  return static_cast<std::size_t>(std::upper_bound(changes.begin(), changes.end(), i,
-                                                   [](log_index i, const kv_change& c) { return i < c.index; }) -
-                                  changes.begin());
+  return static_cast<std::size_t>(
+      std::upper_bound(changes.begin(), changes.end(), i, [](log_index i, const kv_change& c) { return i < c.index; }) -
+      changes.begin());
 }
 
 /// A change is news only if the index that the contract promises is above the one waited for: reaped tombstones, or an

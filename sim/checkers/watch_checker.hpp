@@ -1,8 +1,8 @@
 #pragma once
 // Judges blocking queries: no index goes back, nobody is answered early without news, no news is missed (C5, C6).
 
-#include "sim/record/history.hpp"
 #include "sim/checkers/kv_model.hpp"
+#include "sim/record/history.hpp"
 
 #include <map>
 #include <unordered_map>

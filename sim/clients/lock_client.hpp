@@ -53,8 +53,8 @@ private:
   state::session_record session_; ///< id empty: none
   virtual_time renewed_{0};
   virtual_time asleep_until_{0};
-  std::string wanted_, held_; ///< lock, or slot of the semaphore that has a key for each
-  std::uint64_t slot_ = 0;    ///< to be tried next
+  std::string wanted_, held_;  ///< lock, or slot of the semaphore that has a key for each
+  std::uint64_t slot_ = 0;     ///< to be tried next
   virtual_time delay_left_{0}; ///< of what it wants
   // of the semaphore: what it saw last
   bool entered_ = false, holds_ = false;

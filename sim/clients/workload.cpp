@@ -139,7 +139,9 @@ void workload::write_turn(client_state& c, std::uint64_t drawn) {
     o.value = fresh_value(drawn);
     return o;
   };
-  const auto write = [&](state::command command) { c.pending = ask(c.number, *node, std::move(command), std::nullopt); };
+  const auto write = [&](state::command command) {
+    c.pending = ask(c.number, *node, std::move(command), std::nullopt);
+  };
   const auto read = [&](state::query q, http::consistency mode) {
     http::read_request r;
     r.query = std::move(q);
@@ -228,8 +230,8 @@ void workload::watch_turn(client_state& c, std::uint64_t drawn) {
       c.watched = state::kv_list{prefixes[key_part(drawn) % 5]};
     else
       c.watched = state::kv_get{key(key_part(drawn))};
-    constexpr http::consistency modes[] = {http::consistency::normal, http::consistency::stale, http::consistency::normal,
-                                           http::consistency::consistent};
+    constexpr http::consistency modes[] = {http::consistency::normal, http::consistency::stale,
+                                           http::consistency::normal, http::consistency::consistent};
     c.mode = modes[spare_part(drawn) % 4];
   }
   constexpr milliseconds waits[] = {milliseconds(20'000), milliseconds(3'000), milliseconds(400)};

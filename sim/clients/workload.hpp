@@ -1,12 +1,12 @@
 #pragma once
 // The clients of a simulated cluster, and the record of all they asked and learned.
 
-#include "sim/world/cluster.hpp"
-#include "sim/record/history.hpp"
-#include "sim/clients/lock_client.hpp"
 #include "sim/checkers/reply_checker.hpp"
 #include "sim/checkers/session_checker.hpp"
 #include "sim/checkers/watch_checker.hpp"
+#include "sim/clients/lock_client.hpp"
+#include "sim/record/history.hpp"
+#include "sim/world/cluster.hpp"
 
 #include <deque>
 #include <map>

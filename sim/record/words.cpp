@@ -16,8 +16,9 @@ std::string text_of(const payload& value) {
 }
 
 std::string words_of(const state::kv_op& op) {
-  constexpr const char* verbs[] = {"set", "cas", "lock", "unlock", "get", "get-tree", "check-index", "check-session",
-                                   "check-not-exists", "delete", "delete-tree", "delete-cas"};
+  constexpr const char* verbs[] = {"set",         "cas",         "lock",          "unlock",           "get",
+                                   "get-tree",    "check-index", "check-session", "check-not-exists", "delete",
+                                   "delete-tree", "delete-cas"};
   std::string text = verbs[static_cast<std::size_t>(op.verb)];
   text += " " + op.key;
   if (op.value != nullptr && !op.value->empty())
@@ -32,38 +33,37 @@ std::string words_of(const state::kv_op& op) {
 } // namespace
 
 std::string words(const state::command& c) {
-  return std::visit(overloaded{
-                        [](const state::kv_write& w) { return words_of(w.op); },
-                        [](const state::txn& t) {
-                          std::string text = "transaction";
-                          for (const auto& op : t.ops)
-                            if (const auto* kv = std::get_if<state::kv_op>(&op))
-                              text += " [" + words_of(*kv) + "]";
-                          return text;
-                        },
-                        [](const state::session_create& s) {
-                          return "create session " + s.session.id + " ttl " + s.session.ttl;
-                        },
-                        [](const state::session_destroy& s) {
-                          return "end " + number(s.ids.size()) + " session(s), first " +
-                                 (s.ids.empty() ? "none" : s.ids.front()) + " (" + s.cause + ")";
-                        },
-                        [](const state::catalog_register& r) { return "register node " + r.node.node; },
-                        [](const state::catalog_deregister& d) { return "deregister node " + d.node; },
-                        [](const state::tombstone_reap& t) { return "forget tombstones up to " + to_string(t.up_to); },
-                        [](const state::restore_begin& r) {
-                          return "begin restore " + r.id + " of index " + to_string(r.archive_index);
-                        },
-                        [](const state::restore_rows& r) {
-                          return "restore " + r.id + ", batch " + number(r.number) + " of " + number(r.rows->size()) + " rows";
-                        },
-                        [](const state::restore_commit& r) {
-                          return "commit restore " + r.id + " of " + number(r.batches) + " batches";
-                        },
-                        [](const state::restore_abort& r) { return "give up restore " + r.id; },
-                        [](const auto&) { return std::string("another command"); },
-                    },
-                    c);
+  return std::visit(
+      overloaded{
+          [](const state::kv_write& w) { return words_of(w.op); },
+          [](const state::txn& t) {
+            std::string text = "transaction";
+            for (const auto& op : t.ops)
+              if (const auto* kv = std::get_if<state::kv_op>(&op))
+                text += " [" + words_of(*kv) + "]";
+            return text;
+          },
+          [](const state::session_create& s) { return "create session " + s.session.id + " ttl " + s.session.ttl; },
+          [](const state::session_destroy& s) {
+            return "end " + number(s.ids.size()) + " session(s), first " + (s.ids.empty() ? "none" : s.ids.front()) +
+                   " (" + s.cause + ")";
+          },
+          [](const state::catalog_register& r) { return "register node " + r.node.node; },
+          [](const state::catalog_deregister& d) { return "deregister node " + d.node; },
+          [](const state::tombstone_reap& t) { return "forget tombstones up to " + to_string(t.up_to); },
+          [](const state::restore_begin& r) {
+            return "begin restore " + r.id + " of index " + to_string(r.archive_index);
+          },
+          [](const state::restore_rows& r) {
+            return "restore " + r.id + ", batch " + number(r.number) + " of " + number(r.rows->size()) + " rows";
+          },
+          [](const state::restore_commit& r) {
+            return "commit restore " + r.id + " of " + number(r.batches) + " batches";
+          },
+          [](const state::restore_abort& r) { return "give up restore " + r.id; },
+          [](const auto&) { return std::string("another command"); },
+      },
+      c);
 }
 
 std::string words(const http::read_request& r) {
@@ -80,9 +80,10 @@ std::string words(const http::read_request& r) {
 }
 
 std::string words(const operation& o) {
-  std::string text = "#" + number(o.id) + " " + (o.write     ? words(*o.write)
-                                                : o.read    ? words(*o.read)
-                                                            : "renew session " + o.renewal->session);
+  std::string text = "#" + number(o.id) + " " +
+                     (o.write  ? words(*o.write)
+                      : o.read ? words(*o.read)
+                               : "renew session " + o.renewal->session);
   if (o.result == outcome::pending)
     return text;
   text += std::string(": ") + name_of(o.result);

@@ -1,8 +1,8 @@
 #include "sim/world/cluster.hpp"
 
+#include "actors/consensus/log_writer.hpp"
 #include "actors/tables/checkpointer.hpp"
 #include "actors/tables/lock_delay_tracker.hpp"
-#include "actors/consensus/log_writer.hpp"
 #include "actors/tables/session_reaper.hpp"
 #include "actors/tables/watch_registry.hpp"
 #include "protocol/base/probe.hpp"
@@ -92,9 +92,10 @@ status cluster::start(std::size_t index) {
     return failure{found.error()};
   }
   if (trace_.wanted())
-    trace_.line(time_.now(), index, "starts as server " + to_string(n.self.id) + ", log up to " +
-                                        to_string(found->raft.entries.empty() ? found->raft.snapshot.index
-                                                                              : found->raft.entries.back().index));
+    trace_.line(
+        time_.now(), index,
+        "starts as server " + to_string(n.self.id) + ", log up to " +
+            to_string(found->raft.entries.empty() ? found->raft.snapshot.index : found->raft.entries.back().index));
   ++n.life;
   n.view = {};
   n.failing = false;
@@ -139,8 +140,8 @@ void cluster::spawn(std::size_t index, found_on_disk found) {
   w.reaper = system.spawn<session_reaper>(nullptr, n.wires, sessions);
   w.delays = system.spawn<lock_delay_tracker>(nullptr, n.wires);
   w.fsm = system.spawn<fsm>(nullptr, n.wires, machine_settings, std::move(found.machine), applied, n.numbers, m);
-  w.raft_peer = system.spawn<raft_peer>(nullptr, n.wires, peer_settings, n.self, std::move(formation), std::move(found.raft),
-                                        n.numbers, m);
+  w.raft_peer = system.spawn<raft_peer>(nullptr, n.wires, peer_settings, n.self, std::move(formation),
+                                        std::move(found.raft), n.numbers, m);
   w.links = spawn_links(index);
   w.gateways.push_back(spawn_gateway(index));
   n.peer = dynamic_cast<const actors::raft_peer*>(caf::actor_cast<caf::abstract_actor*>(w.raft_peer));

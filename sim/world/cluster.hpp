@@ -1,9 +1,9 @@
 #pragma once
 // The nodes of a simulated cluster: the real actors, put together as `node` does it, on simulated disks, clocks and wires.
 
-#include "actors/tables/fsm.hpp"
 #include "actors/consensus/raft_peer.hpp"
 #include "actors/request_ids.hpp"
+#include "actors/tables/fsm.hpp"
 #include "protocol/raft/invariants.hpp"
 #include "sim/world/simulated_clock.hpp"
 #include "sim/world/simulated_disk.hpp"
@@ -19,8 +19,8 @@
 namespace belay::sim {
 
 /// What a node's gateway was told, for the client who asked.
-using client_answer = std::variant<actors::write_result, actors::renew_result, actors::read_result, actors::archive_packed,
-                                   actors::archive_unpacked>;
+using client_answer = std::variant<actors::write_result, actors::renew_result, actors::read_result,
+                                   actors::archive_packed, actors::archive_unpacked>;
 
 enum class node_state : std::uint8_t { down, running, paused };
 

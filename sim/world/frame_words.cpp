@@ -21,24 +21,27 @@ std::string words_of(const raft::message& m) {
           },
           [](const raft::append_reply& r) {
             return r.success ? "append accepted up to " + to_string(r.match) + ", round " + number(r.round)
-                             : "append rejected at " + to_string(r.rejected) + ", try " + to_string(r.conflict_index) + "/" +
-                                   to_string(r.conflict_term);
+                             : "append rejected at " + to_string(r.rejected) + ", try " + to_string(r.conflict_index) +
+                                   "/" + to_string(r.conflict_term);
           },
           [](const raft::vote_request& v) {
-            return std::string(v.pre_vote ? "pre-vote?" : v.transfer ? "vote (transfer)?" : "vote?") + " log ends at " +
-                   to_string(v.last_index) + "/" + to_string(v.last_term);
+            return std::string(v.pre_vote   ? "pre-vote?"
+                               : v.transfer ? "vote (transfer)?"
+                                            : "vote?") +
+                   " log ends at " + to_string(v.last_index) + "/" + to_string(v.last_term);
           },
           [](const raft::vote_reply& v) {
             return std::string(v.pre_vote ? "pre-vote " : "vote ") + (v.granted ? "granted" : "refused");
           },
           [](const raft::snapshot_chunk& c) {
-            return "snapshot " + to_string(c.meta.index) + " at " + number(c.offset) + ", " + number(c.bytes->size()) + " bytes" +
-                   (c.last ? ", last" : "");
+            return "snapshot " + to_string(c.meta.index) + " at " + number(c.offset) + ", " + number(c.bytes->size()) +
+                   " bytes" + (c.last ? ", last" : "");
           },
           [](const raft::snapshot_reply& r) {
-            return "snapshot " + to_string(r.index) + (r.installed  ? " installed"
-                                                       : r.rejected ? " rejected"
-                                                                    : " next " + number(r.next_offset));
+            return "snapshot " + to_string(r.index) +
+                   (r.installed  ? " installed"
+                    : r.rejected ? " rejected"
+                                 : " next " + number(r.next_offset));
           },
           [](const raft::timeout_now&) { return std::string("campaign now"); },
       },
@@ -72,7 +75,8 @@ std::string words(const wire::frame& f) {
                           return "read index? " + number(r.id) + (r.lease_ok ? ", lease will do" : "");
                         },
                         [](const wire::read_index_reply& r) {
-                          return "read index " + number(r.id) + (r.ok ? " is " + to_string(r.index) : " is not known here");
+                          return "read index " + number(r.id) +
+                                 (r.ok ? " is " + to_string(r.index) : " is not known here");
                         },
                         [](const agent::user_event& e) { return "event " + e.name; },
                     },

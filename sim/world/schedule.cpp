@@ -23,8 +23,8 @@ caf::resumable* resumable_of(const caf::actor& a) {
 } // namespace
 
 const char* name_of(actor_kind k) {
-  constexpr const char* names[] = {"raft_peer",   "fsm",   "watch_registry", "session_reaper", "log_writer",
-                                   "checkpointer", "links", "gateway",        "client", "lock_delay_tracker"};
+  constexpr const char* names[] = {"raft_peer",    "fsm",   "watch_registry", "session_reaper", "log_writer",
+                                   "checkpointer", "links", "gateway",        "client",         "lock_delay_tracker"};
   return names[static_cast<std::size_t>(k)];
 }
 

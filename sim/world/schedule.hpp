@@ -14,7 +14,18 @@
 
 namespace belay::sim {
 
-enum class actor_kind : std::uint8_t { raft_peer, fsm, watches, reaper, log, checkpoints, links, gateway, client, delays };
+enum class actor_kind : std::uint8_t {
+  raft_peer,
+  fsm,
+  watches,
+  reaper,
+  log,
+  checkpoints,
+  links,
+  gateway,
+  client,
+  delays
+};
 const char* name_of(actor_kind k);
 
 /// One living actor of the simulation.
@@ -88,7 +99,7 @@ private:
   std::unique_ptr<caf::actor_system> system_;
   caf::scheduler::test_coordinator* coordinator_;
   std::chrono::steady_clock::time_point epoch_;
-  std::map<std::uint64_t, slot> slots_; ///< by number
+  std::map<std::uint64_t, slot> slots_;                         ///< by number
   std::unordered_map<const caf::resumable*, slot*> by_address_; ///< looked up, never walked through
   std::set<std::size_t> paused_;
   std::multimap<virtual_time, std::function<void()>> events_;

@@ -11,7 +11,8 @@ public:
   explicit simulated_clock(const schedule& time) : time_(time), set_at_(time.system_now()), shown_(set_at_) {}
 
   actors::monotonic_time now() const override {
-    return shown_ + std::chrono::nanoseconds(scaled((time_.system_now() - set_at_).count(), million_ + rate_ppm_, million_));
+    return shown_ +
+           std::chrono::nanoseconds(scaled((time_.system_now() - set_at_).count(), million_ + rate_ppm_, million_));
   }
   std::chrono::nanoseconds in_system_time(std::chrono::nanoseconds own) const override {
     return std::chrono::nanoseconds(scaled(own.count(), million_, million_ + rate_ppm_) + 1);

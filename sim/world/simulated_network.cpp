@@ -104,8 +104,9 @@ void simulated_network::write(std::size_t from, std::size_t to, const wire::fram
   bool in_order = true;
   const auto of_raft = std::holds_alternative<raft::message>(f);
   const stream s{stream_kind::network, static_cast<std::uint16_t>(from * 16 + to)};
-  const auto odds = faults.delayed_per_million +
-                    (of_raft ? faults.lost_per_million + faults.duplicated_per_million + faults.reordered_per_million : 0);
+  const auto odds =
+      faults.delayed_per_million +
+      (of_raft ? faults.lost_per_million + faults.duplicated_per_million + faults.reordered_per_million : 0);
   if (odds > 0) {
     // One question a frame: which fate, and how much of it.
     const auto drawn = tape_.choose_rarely(s, 1 + 1000, odds);

@@ -101,7 +101,8 @@ swarm draw_swarm(tape& choices, const profile& p) {
   s.value_bytes = o.one_of({std::size_t{16}, std::size_t{200}, std::size_t{1500}});
   // Some clients are in a hurry: most of what a stale leader could do wrong, it does within milliseconds.
   const auto hurry = o.one_of({1, 1, 1, 6});
-  s.think_time = std::chrono::nanoseconds(seconds(1)) * static_cast<std::int64_t>(s.clients) / (p.operations_per_second * hurry);
+  s.think_time =
+      std::chrono::nanoseconds(seconds(1)) * static_cast<std::int64_t>(s.clients) / (p.operations_per_second * hurry);
   s.patience = o.one_of({milliseconds(8000), milliseconds(1000), milliseconds(20'000)});
   s.lockers = o.one_of({std::size_t{0}, std::size_t{4}, std::size_t{6}});
   if (p.locks && s.lockers == 0)
@@ -114,7 +115,8 @@ swarm draw_swarm(tape& choices, const profile& p) {
 std::string describe(const swarm& s) {
   const auto& f = s.faults;
   std::string text = std::to_string(s.nodes) + " nodes, " + std::to_string(s.clients) + " clients, " +
-                     std::to_string(s.watchers) + " watchers, " + std::to_string(s.lockers) + " lockers, " + std::to_string(s.keys) + " keys; faults:";
+                     std::to_string(s.watchers) + " watchers, " + std::to_string(s.lockers) + " lockers, " +
+                     std::to_string(s.keys) + " keys; faults:";
   const auto name = [&text](bool on, const char* what) { text += on ? std::string(" ") + what : ""; };
   name(f.kill, "kill");
   name(f.power, "power");

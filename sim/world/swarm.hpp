@@ -1,8 +1,8 @@
 #pragma once
 // What a run is like: drawn first, so that most runs lack most faults ("Swarm Testing", Groce et al., 2012).
 
-#include "actors/tables/fsm.hpp"
 #include "actors/consensus/raft_peer.hpp"
+#include "actors/tables/fsm.hpp"
 #include "sim/world/simulated_network.hpp"
 
 #include <chrono>
@@ -12,27 +12,27 @@ namespace belay::sim {
 
 /// What the nemesis may do; each is on in about a third of the runs.
 struct fault_set {
-  bool kill = false;         ///< processes end, what was written stays
-  bool power = false;        ///< a machine goes off, what was not synced may be gone
-  bool blackout = false;     ///< all machines go off at once
-  bool pause = false;        ///< processes stand still
-  bool partition = false;    ///< two groups that do not hear each other
-  bool one_way = false;      ///< one direction is dead
-  bool reset = false;        ///< connections break
+  bool kill = false;      ///< processes end, what was written stays
+  bool power = false;     ///< a machine goes off, what was not synced may be gone
+  bool blackout = false;  ///< all machines go off at once
+  bool pause = false;     ///< processes stand still
+  bool partition = false; ///< two groups that do not hear each other
+  bool one_way = false;   ///< one direction is dead
+  bool reset = false;     ///< connections break
   bool isolate_leader = false;
   bool disk_full = false;
-  bool disk_stall = false;   ///< one write takes seconds
-  bool disk_error = false;   ///< a call fails, the process ends
-  bool bit_flip = false;     ///< on a stopped node's disk
-  bool disk_loss = false;    ///< a new server comes back at the same address
-  bool membership = false;   ///< servers join
-  bool transfer = false;     ///< the leader hands over
-  bool reconfigure = false;  ///< any set of servers becomes the members
-  bool leader_hunt = false;  ///< who becomes the leader is killed, cut off or paused soon after
-  bool clock_rate = false;   ///< within the stated bound
-  bool clock_wild = false;   ///< far outside of it: default reads may be stale then
-  bool clock_jump = false;   ///< monotonic clocks jump ahead, wall clocks to and fro
-  bool slow_actors = false;  ///< an actor takes milliseconds for a message
+  bool disk_stall = false;  ///< one write takes seconds
+  bool disk_error = false;  ///< a call fails, the process ends
+  bool bit_flip = false;    ///< on a stopped node's disk
+  bool disk_loss = false;   ///< a new server comes back at the same address
+  bool membership = false;  ///< servers join
+  bool transfer = false;    ///< the leader hands over
+  bool reconfigure = false; ///< any set of servers becomes the members
+  bool leader_hunt = false; ///< who becomes the leader is killed, cut off or paused soon after
+  bool clock_rate = false;  ///< within the stated bound
+  bool clock_wild = false;  ///< far outside of it: default reads may be stale then
+  bool clock_jump = false;  ///< monotonic clocks jump ahead, wall clocks to and fro
+  bool slow_actors = false; ///< an actor takes milliseconds for a message
 };
 
 struct swarm {

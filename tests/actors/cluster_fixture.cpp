@@ -1,12 +1,12 @@
 #include "tests/actors/cluster_fixture.hpp"
 
-#include "actors/tables/checkpointer.hpp"
 #include "actors/agent/health_checks.hpp"
-#include "actors/tables/lock_delay_tracker.hpp"
-#include "actors/telemetry/log.hpp"
 #include "actors/consensus/log_writer.hpp"
+#include "actors/tables/checkpointer.hpp"
+#include "actors/tables/lock_delay_tracker.hpp"
 #include "actors/tables/session_reaper.hpp"
 #include "actors/tables/watch_registry.hpp"
+#include "actors/telemetry/log.hpp"
 #include "protocol/wire/command_codec.hpp"
 
 #include <caf/exit_reason.hpp>
@@ -194,7 +194,8 @@ void cluster_fixture::spawn_actors(std::size_t index) {
   if (options_.agents) {
     health_checks_settings h;
     h.agent.registry.seed = peer_settings.seed;
-    h.agent.registry.node = agent::registration_of(agent::member_of(n.self.uuid, n.self.name, n.self.address, true), "dc1").node;
+    h.agent.registry.node =
+        agent::registration_of(agent::member_of(n.self.uuid, n.self.name, n.self.address, true), "dc1").node;
     h.agent.registry.node.meta->emplace("rack", std::to_string(index));
     w.health = system_.spawn<health_checks>(nullptr, n.wires, std::move(h), health_checks_start{}, nullptr);
     w.gateways.push_back(w.health);

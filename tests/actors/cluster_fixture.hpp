@@ -1,8 +1,8 @@
 #pragma once
 // Nodes of one cluster on CAF's test scheduler: the real actors, virtual time, disks in memory, wires in memory.
 
-#include "actors/tables/fsm.hpp"
 #include "actors/consensus/raft_peer.hpp"
+#include "actors/tables/fsm.hpp"
 #include "sim/world/simulated_checkpoints.hpp"
 #include "tests/actors/fake_network.hpp"
 #include "tests/actors/memory_log.hpp"

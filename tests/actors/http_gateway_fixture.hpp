@@ -23,7 +23,7 @@ namespace belay::actors::testing {
 struct backstage {
   std::mutex mutex;
   std::vector<propose_write> writes;
-  std::vector<check_write> checked; ///< answered `false`
+  std::vector<check_write> checked;        ///< answered `false`
   std::vector<state::reply> check_replies; ///< or with these, as long as there are any; the last first
   std::vector<read_query> reads;
   std::vector<request_id> cancelled;

@@ -1,5 +1,5 @@
-#include "tests/actors/http_gateway_fixture.hpp"
 #include "protocol/wire/command_codec.hpp"
+#include "tests/actors/http_gateway_fixture.hpp"
 
 #include <catch2/catch.hpp>
 
@@ -369,7 +369,7 @@ TEST_CASE("running out of descriptors does not stop the listener", "[gateway]") 
   gateway_settings s;
   s.connections_max = 1000;
   gateway_fixture f(s);
-  auto first = f.client(); // stays: its end would free a descriptor at the wrong moment
+  auto first = f.client();                         // stays: its end would free a descriptor at the wrong moment
   CHECK(first.ask(get("/v1/kv/a")).status == 200); // all threads have what they need
   const auto reads = f.behind().read_count();
   rlimit before{};

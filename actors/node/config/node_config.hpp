@@ -67,11 +67,11 @@ struct node_config {
   bool disable_http_unprintable_char_filter = false;
 
   // The agent
-  std::vector<agent::service_definition> services; ///< service, services; of all sources
-  std::vector<agent::check_definition> checks;     ///< check, checks
-  bool enable_script_checks = false;               ///< checks that run programs, whoever defines them
-  bool enable_local_script_checks = false;         ///< only those of the configuration
-  std::int64_t check_output_max_size = 4096;       ///< bytes of a check's output that are kept
+  std::vector<agent::service_definition> services;          ///< service, services; of all sources
+  std::vector<agent::check_definition> checks;              ///< check, checks
+  bool enable_script_checks = false;                        ///< checks that run programs, whoever defines them
+  bool enable_local_script_checks = false;                  ///< only those of the configuration
+  std::int64_t check_output_max_size = 4096;                ///< bytes of a check's output that are kept
   duration check_update_interval = std::chrono::minutes{5}; ///< between changes of output alone in the catalog
 
   // Operation

@@ -1,7 +1,7 @@
 #include "protocol/http/agent/agent_input.hpp"
 
-#include "protocol/http/discovery/catalog_input.hpp"
 #include "protocol/golang/syntax.hpp"
+#include "protocol/http/discovery/catalog_input.hpp"
 
 #include <boost/json/array.hpp>
 
@@ -19,7 +19,8 @@ std::string plain(std::string name) {
   return name;
 }
 
-void decode_header(golang::json_decoder& d, const value& v, golang::json_field at, std::map<std::string, std::vector<std::string>>& out) {
+void decode_header(golang::json_decoder& d, const value& v, golang::json_field at,
+                   std::map<std::string, std::vector<std::string>>& out) {
   out.clear();
   if (v.is_null())
     return;

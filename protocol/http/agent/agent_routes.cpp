@@ -1,10 +1,10 @@
 // /v1/agent/service..., /v1/agent/check..., maintenance and health (contract 09).
 
+#include "protocol/golang/duration.hpp"
+#include "protocol/golang/syntax.hpp"
 #include "protocol/http/agent/agent_input.hpp"
 #include "protocol/http/discovery/catalog_input.hpp"
-#include "protocol/golang/duration.hpp"
 #include "protocol/http/reading/filtering.hpp"
-#include "protocol/golang/syntax.hpp"
 #include "protocol/http/routes.hpp"
 
 #include <algorithm>

@@ -1,8 +1,8 @@
 #include "protocol/http/discovery/catalog_input.hpp"
 
-#include "protocol/http/discovery/check_definition.hpp"
-#include "protocol/golang/syntax.hpp"
 #include "protocol/golang/json_output.hpp"
+#include "protocol/golang/syntax.hpp"
+#include "protocol/http/discovery/check_definition.hpp"
 
 namespace belay::http {
 
@@ -60,8 +60,8 @@ bool has_member(const boost::json::object& o, std::string_view wanted) {
 }
 
 /// Mesh settings are kept and shown, not acted upon. `always`: members the reference shows even when nobody gave them.
-void decode_mesh(golang::json_decoder& d, const value& v, golang::json_field at, std::initializer_list<std::string_view> always,
-                 std::string& out) {
+void decode_mesh(golang::json_decoder& d, const value& v, golang::json_field at,
+                 std::initializer_list<std::string_view> always, std::string& out) {
   out.clear();
   if (v.is_null())
     return;

@@ -8,11 +8,13 @@ namespace belay::http {
 
 /// `owner` names the object in error texts.
 void decode_node(golang::json_decoder& d, const boost::json::value& v, std::string_view owner, state::node_record& out);
-void decode_service(golang::json_decoder& d, const boost::json::value& v, std::string_view owner, state::service_record& out);
+void decode_service(golang::json_decoder& d, const boost::json::value& v, std::string_view owner,
+                    state::service_record& out);
 /// One member by its lower-case name. @returns false: a service has no such member
 bool decode_service_member(golang::json_decoder& d, const std::string& name, const boost::json::value& each,
                            std::string_view owner, state::service_record& out);
-void decode_check(golang::json_decoder& d, const boost::json::value& v, std::string_view owner, state::check_record& out);
+void decode_check(golang::json_decoder& d, const boost::json::value& v, std::string_view owner,
+                  state::check_record& out);
 
 /// 400 for a body that is no such object (contract 01 section 9).
 response decode_failure(std::string why);

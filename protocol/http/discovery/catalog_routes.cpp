@@ -67,7 +67,8 @@ void decode_registration(golang::json_decoder& d, const value& v, state::catalog
     out.checks.push_back(std::move(*single));
 }
 
-void decode_deregistration(golang::json_decoder& d, const value& v, std::string& datacenter, state::catalog_deregister& out) {
+void decode_deregistration(golang::json_decoder& d, const value& v, std::string& datacenter,
+                           state::catalog_deregister& out) {
   constexpr std::string_view owner = "DeregisterRequest";
   std::string ignored;
   d.object(v, "value of type structs.DeregisterRequest", [&](const std::string& name, const value& each) {
@@ -133,8 +134,8 @@ action catalog_service_route(request_context& c) {
   discovery_read r;
   if (auto no = read_discovery(c, {.argument_missing = "Missing service name"}, r))
     return std::move(*no);
-  return filtered_read(
-      c, state::catalog_service{std::string(c.argument), c.query.all("tag"), std::move(r.node_meta)}, r.options);
+  return filtered_read(c, state::catalog_service{std::string(c.argument), c.query.all("tag"), std::move(r.node_meta)},
+                       r.options);
 }
 
 action catalog_node_route(request_context& c) {

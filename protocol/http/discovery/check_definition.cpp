@@ -35,7 +35,8 @@ void decode_header(golang::json_decoder& d, const value& v, std::string_view own
   }
 }
 
-bool decode_member(golang::json_decoder& d, const std::string& name, const value& v, std::string_view owner, fields& f) {
+bool decode_member(golang::json_decoder& d, const std::string& name, const value& v, std::string_view owner,
+                   fields& f) {
   const auto text = [&](std::string_view shown, std::string& out) {
     d.text(v, {owner, shown}, out);
     return true;

@@ -1,8 +1,8 @@
 // /v1/health/ (contract 08).
 
+#include "protocol/golang/syntax.hpp"
 #include "protocol/http/discovery/discovery.hpp"
 #include "protocol/http/reading/filtering.hpp"
-#include "protocol/golang/syntax.hpp"
 #include "protocol/http/routes.hpp"
 
 namespace belay::http {

@@ -1,7 +1,7 @@
 // /v1/kv/ (contract 03).
 
-#include "protocol/http/reading/filtering.hpp"
 #include "protocol/golang/syntax.hpp"
+#include "protocol/http/reading/filtering.hpp"
 #include "protocol/http/reading/query_options.hpp"
 #include "protocol/http/routes.hpp"
 

@@ -1,8 +1,8 @@
 // /v1/txn (contract 05).
 
 #include "protocol/golang/base64.hpp"
-#include "protocol/http/discovery/catalog_input.hpp"
 #include "protocol/golang/syntax.hpp"
+#include "protocol/http/discovery/catalog_input.hpp"
 #include "protocol/http/reading/query_options.hpp"
 #include "protocol/http/render_parts.hpp"
 #include "protocol/http/routes.hpp"

@@ -1,9 +1,9 @@
 // /v1/operator/: members of the cluster and autopilot (contract 12). raft/configuration is in local_routes.cpp.
 
 #include "protocol/golang/duration.hpp"
-#include "protocol/golang/syntax.hpp"
 #include "protocol/golang/json_input.hpp"
 #include "protocol/golang/json_output.hpp"
+#include "protocol/golang/syntax.hpp"
 #include "protocol/http/reading/query_options.hpp"
 #include "protocol/http/routes.hpp"
 

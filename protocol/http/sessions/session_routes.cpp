@@ -1,8 +1,8 @@
 // /v1/session/ (contract 04 section 2).
 
 #include "protocol/golang/duration.hpp"
-#include "protocol/http/reading/filtering.hpp"
 #include "protocol/golang/json_input.hpp"
+#include "protocol/http/reading/filtering.hpp"
 #include "protocol/http/reading/query_options.hpp"
 #include "protocol/http/routes.hpp"
 
@@ -126,8 +126,8 @@ refused read_ttl(const std::string& text, const route_settings& s, std::int64_t&
     return error_response(500, "Session TTL '" + text + "' invalid: " + golang::duration_complaint(text));
   if (ttl->count() != 0 && (*ttl < s.session_ttl_min || *ttl > session_ttl_max))
     return error_response(500, "Invalid Session TTL '" + std::to_string(ttl->count()) + "', must be between [" +
-                                   golang::format_duration(s.session_ttl_min) + "=" + golang::format_duration(session_ttl_max) +
-                                   "]");
+                                   golang::format_duration(s.session_ttl_min) + "=" +
+                                   golang::format_duration(session_ttl_max) + "]");
   out_ns = ttl->count();
   return std::nullopt;
 }

@@ -15,8 +15,8 @@ struct key_result {
   key_outcome outcome = key_outcome::done;
   kv_entry_ptr entry{}; ///< as it is afterwards; null: none, or the operation does not show it
   std::string text{};
-  std::string holder{};       ///< refused because of this session's lock
-  std::uint64_t wait_ms = 0;  ///< lock_delay: how long it lasts
+  std::string holder{};      ///< refused because of this session's lock
+  std::uint64_t wait_ms = 0; ///< lock_delay: how long it lasts
 };
 
 bool writes_keys(kv_verb verb);

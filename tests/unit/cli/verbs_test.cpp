@@ -3,10 +3,10 @@
 #include "tests/unit/cli/fake_node.hpp"
 
 #include "cli/api_client.hpp"
-#include "protocol/golang/base64.hpp"
 #include "cli/kv_transfer.hpp"
 #include "cli/table.hpp"
 #include "cli/verbs.hpp"
+#include "protocol/golang/base64.hpp"
 
 #include <catch2/catch.hpp>
 

@@ -1,7 +1,7 @@
 // Paths, methods and the order in which a request is judged (contract 01 section 2 to 6).
 
-#include "protocol/http/network.hpp"
 #include "protocol/golang/url.hpp"
+#include "protocol/http/network.hpp"
 #include "tests/unit/protocol/http/asked.hpp"
 
 using namespace belay;

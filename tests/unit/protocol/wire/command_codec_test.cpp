@@ -89,12 +89,14 @@ std::vector<command> commands() {
   all.push_back(r);
   all.push_back(catalog_deregister{"n", "s", "c"});
   all.push_back(tombstone_reap{log_index{1ULL << 40}});
-  all.push_back(autopilot_set{{false, -1, 250, 3, 1ll << 60, "zone", true, "tag", log_index{1}, log_index{7}}, log_index{9}});
+  all.push_back(
+      autopilot_set{{false, -1, 250, 3, 1ll << 60, "zone", true, "tag", log_index{1}, log_index{7}}, log_index{9}});
   all.push_back(autopilot_set{});
   all.push_back(restore_begin{"id", log_index{77}});
-  all.push_back(restore_rows{"id", 3, std::make_shared<const std::vector<dirty_row>>(std::vector<dirty_row>{
-                                          {table::counters, "kvs", counter{"kvs", 7}},
-                                          {table::lock_delays, "d", lock_delay_record{"d", cluster_time{5}}}})});
+  all.push_back(restore_rows{"id", 3,
+                             std::make_shared<const std::vector<dirty_row>>(std::vector<dirty_row>{
+                                 {table::counters, "kvs", counter{"kvs", 7}},
+                                 {table::lock_delays, "d", lock_delay_record{"d", cluster_time{5}}}})});
   all.push_back(restore_commit{"id", 4});
   all.push_back(restore_abort{"id"});
   return all;
@@ -122,11 +124,19 @@ std::vector<dirty_row> rows() {
       {table::operators, "autopilot",
        std::make_shared<const autopilot_settings>(
            autopilot_settings{false, -1, 250, 3, 1ll << 60, "zone", true, "tag", log_index{1}, log_index{7}})},
-      {table::staging, "a", std::make_shared<const staged_record>(
-                                staged_record{"a", nullptr, "restore", log_index{9}, 3, cluster_time{1234}, true})},
-      {table::staging, "b1", std::make_shared<const staged_record>(
-                                 staged_record{"b1", std::make_shared<const std::vector<dirty_row>>(
-                                                         std::vector<dirty_row>{{table::counters, "x", counter{"x", 1}}}), {}, {}, 0, {}, false})},
+      {table::staging, "a",
+       std::make_shared<const staged_record>(
+           staged_record{"a", nullptr, "restore", log_index{9}, 3, cluster_time{1234}, true})},
+      {table::staging, "b1",
+       std::make_shared<const staged_record>(
+           staged_record{"b1",
+                         std::make_shared<const std::vector<dirty_row>>(
+                             std::vector<dirty_row>{{table::counters, "x", counter{"x", 1}}}),
+                         {},
+                         {},
+                         0,
+                         {},
+                         false})},
   };
 }
 

@@ -9,7 +9,9 @@ using namespace belay;
 
 namespace {
 
-raft::member member_a() { return {node_id{7}, "0f8fad5b-d9cb-469f-a165-70867728950e", "n1", "127.0.0.1:8300"}; }
+raft::member member_a() {
+  return {node_id{7}, "0f8fad5b-d9cb-469f-a165-70867728950e", "n1", "127.0.0.1:8300"};
+}
 
 raft::entry entry_of(std::uint64_t index, std::string text) {
   return {log_index{index}, term_id{3}, cluster_time{123456}, raft::entry_kind::command, make_payload(std::move(text))};

@@ -1,7 +1,7 @@
 // What a node makes of its flags and files: Consul's texts where it refuses, because tools compare them.
 
-#include "actors/node/config/node_config.hpp"
 #include "actors/node/config/checks.hpp"
+#include "actors/node/config/node_config.hpp"
 
 #include <catch2/catch.hpp>
 
