@@ -1,5 +1,5 @@
+#include "protocol/archive/gzip.hpp"
 #include "protocol/golang/json_output.hpp"
-#include "protocol/http/gzip.hpp"
 #include "protocol/http/response.hpp"
 
 #include <charconv>
@@ -114,7 +114,7 @@ void serialize(const response& r, std::string_view date, bool keep_alive, bool g
   const std::string_view plain = r.body_shared ? std::string_view(*r.body_shared) : std::string_view(r.body);
   std::string packed;
   // Only registered handlers compress, and those are the ones that say Vary.
-  const bool encoded = gzip && r.vary && !plain.empty() && append_gzip(packed, plain);
+  const bool encoded = gzip && r.vary && !plain.empty() && archive::append_gzip(packed, plain);
   const auto body = encoded ? std::string_view(packed) : plain;
   constexpr std::size_t head_bytes_typical = 320;
   if (out.capacity() - out.size() < head_bytes_typical + body.size())

@@ -1,6 +1,6 @@
+#include "protocol/archive/gzip.hpp"
 #include "protocol/archive/snapshot_archive.hpp"
 #include "protocol/base/random.hpp"
-#include "protocol/http/gzip.hpp"
 
 #include <catch2/catch.hpp>
 

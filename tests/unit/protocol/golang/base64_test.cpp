@@ -4,6 +4,7 @@
 #include <catch2/catch.hpp>
 
 using namespace belay;
+using namespace belay::golang;
 
 namespace {
 

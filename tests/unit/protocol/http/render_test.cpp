@@ -1,5 +1,6 @@
 // Answers as texts, whole, as the contract shows them.
 
+#include "protocol/golang/json_output.hpp"
 #include "tests/unit/protocol/http/asked.hpp"
 
 using namespace belay;

@@ -1,7 +1,7 @@
 // Responses as bytes, gzip, and durations.
 
+#include "protocol/archive/gzip.hpp"
 #include "protocol/golang/duration.hpp"
-#include "protocol/http/gzip.hpp"
 #include "tests/unit/protocol/http/asked.hpp"
 
 #include "protocol/base/random.hpp"
@@ -76,7 +76,7 @@ TEST_CASE("gzip gives back what went in, and only where there is a body to compr
       for (std::size_t i = 0; i < size; ++i)
         body += even ? 'x' : static_cast<char>(random.below(256));
       std::string packed = ">";
-      REQUIRE(append_gzip(packed, body));
+      REQUIRE(archive::append_gzip(packed, body));
       CHECK(gunzip(packed.substr(1)) == body);
     }
   }

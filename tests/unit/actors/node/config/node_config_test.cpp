@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <fstream>
 
+using namespace belay;
 using namespace belay::actors;
 using namespace std::chrono_literals;
 

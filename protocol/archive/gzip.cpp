@@ -1,10 +1,10 @@
-#include "protocol/http/gzip.hpp"
+#include "protocol/archive/gzip.hpp"
 
 #include <zlib.h>
 
 #include <cstdint>
 
-namespace belay::http {
+namespace belay::archive {
 
 namespace {
 
@@ -57,4 +57,4 @@ bool append_gzip(std::string& out, std::string_view bytes) {
   return done;
 }
 
-} // namespace belay::http
+} // namespace belay::archive

@@ -4,9 +4,9 @@
 #include <string>
 #include <string_view>
 
-namespace belay::http {
+namespace belay::archive {
 
 /// Appends `bytes` as one gzip member. @returns false, with `out` unchanged, if memory for the compressor is short.
 bool append_gzip(std::string& out, std::string_view bytes);
 
-} // namespace belay::http
+} // namespace belay::archive
