@@ -61,4 +61,9 @@ TEST_CASE("base64: what cannot be read is named by its place") {
   CHECK(read("QQ==QUJD") == "illegal base64 data at input byte 4");
   CHECK(read("Q===") == "illegal base64 data at input byte 1");
   CHECK(read("=") == "illegal base64 data at input byte 0");
+  CHECK(read("!") == "illegal base64 data at input byte 0");
+  CHECK(read("YWI") == "illegal base64 data at input byte 3");
+  CHECK(read("Y") == "illegal base64 data at input byte 1");
+  CHECK(read("YW=I") == "illegal base64 data at input byte 3");
+  CHECK(read("YWI=YWI=") == "illegal base64 data at input byte 4");
 }
