@@ -71,7 +71,7 @@ public:
     watcher_.restored = [this](std::size_t node) { nemesis_.on_restore(node); };
     watcher_.reads_chunk = [this](std::size_t node) { nemesis_.on_chunk_read(node); };
     watcher_.votes = [this](std::size_t node) { nemesis_.on_vote(node); };
-    nemesis_.hush = [this](virtual_time until) { clients_.hush(until); };
+    nemesis_.keep_clients_quiet = [this](virtual_time until) { clients_.keep_quiet(until); };
     nodes_.led = [this](std::size_t node) {
       watcher_.on_led();
       nemesis_.on_led(node);
@@ -93,7 +93,7 @@ public:
   simulation(const simulation&) = delete;
   simulation& operator=(const simulation&) = delete;
 
-  run_report go() {
+  run_report execute() {
     report_.seed = tape_.seed();
     if (trace_.wanted())
       trace_.line(time_.now(), nobody, "seed " + std::to_string(tape_.seed()) + ": " + describe(swarm_));
@@ -142,11 +142,12 @@ private:
     return false;
   }
 
-  bool run_until_so(const std::function<bool()>& so, virtual_time limit) {
+  /// @returns false: a rule was broken, or the goal was not reached within the limit.
+  bool run_until_reached(const std::function<bool()>& goal, virtual_time limit) {
     const auto end = time_.now() + limit;
-    while (fine() && !so())
+    while (fine() && !goal())
       if (!run_until(std::min<virtual_time>(end, time_.now() + milliseconds(10))) || time_.now() >= end)
-        return fine() && so();
+        return fine() && goal();
     return fine();
   }
 
@@ -175,12 +176,12 @@ private:
 
   void recover() {
     clients_.stop_writing();
-    well_ = nemesis_.heal();
+    healed_nodes_ = nemesis_.heal();
     const auto healed_at = time_.now();
     if (trace_.wanted())
       trace_.line(time_.now(), nobody, "the faults are over");
-    const auto until = [&](const char* what, const std::function<bool()>& so) {
-      if (fine() && !run_until_so(so, recovery_max) && fine())
+    const auto until = [&](const char* what, const std::function<bool()>& goal) {
+      if (fine() && !run_until_reached(goal, recovery_max) && fine())
         fail(verdict::liveness, what, describe_nodes());
     };
     settle("leader", [this] { return agreed_leader().has_value(); });
@@ -188,7 +189,7 @@ private:
     report_.heal_to_convergence = std::chrono::duration_cast<milliseconds>(time_.now() - healed_at);
     if (!fine())
       return;
-    // A write through each of the well must be done, and wake everybody who waits for that key.
+    // A write through each member that works must be done, and wake everybody who waits for that key.
     for (const auto node : members()) {
       for (const auto& key : clients_.keys()) {
         std::uint64_t id = 0;
@@ -201,7 +202,7 @@ private:
           return;
       }
     }
-    // Every key that anybody may wait for was written: nobody waits any more with what was so before.
+    // Every key that anybody may wait for was written: no query that was asked before may still wait.
     std::vector<std::uint64_t> waiting;
     for (const auto node : members())
       for (auto id : clients_.parked_at(node))
@@ -218,19 +219,19 @@ private:
       run_until(std::max<virtual_time>(profile_.chaos + profile_.calm, time_.now()));
   }
 
-  void settle(const char* what, const std::function<bool()>& so) {
+  void settle(const char* what, const std::function<bool()>& goal) {
     const auto end = time_.now() + catching_up_max;
-    for (auto reached = slowest(); fine() && !run_until_so(so, recovery_max) && fine();) {
+    for (auto reached = slowest(); fine() && !run_until_reached(goal, recovery_max) && fine();) {
       const auto before = std::exchange(reached, slowest());
       if (reached <= before || time_.now() >= end)
         fail(verdict::liveness, what, describe_nodes());
     }
   }
 
-  /// What the one of the well that is farthest behind has applied.
+  /// The smallest applied index of the nodes that were healed.
   log_index slowest() {
     auto least = log_index{UINT64_MAX};
-    for (auto i : well_)
+    for (auto i : healed_nodes_)
       if (const auto* machine = nodes_.machine(i))
         least = std::min(least, machine->applied_index());
     return least;
@@ -243,11 +244,11 @@ private:
     return machine == nullptr ? 0 : machine->index_of(o.read->query).value;
   }
 
-  /// Well, and in the configuration.
+  /// The healed nodes that run and vote.
   std::vector<std::size_t> members() {
     std::vector<std::size_t> found;
     const auto leader = agreed_leader();
-    for (auto i : well_)
+    for (auto i : healed_nodes_)
       if (leader && nodes_.running(i) && nodes_.view(*leader).config.is_voter(nodes_.id_of(i)))
         found.push_back(i);
     return found;
@@ -255,10 +256,10 @@ private:
 
   std::optional<std::size_t> agreed_leader() {
     const auto leader = nodes_.leader();
-    if (!leader || !well_.contains(*leader))
+    if (!leader || !healed_nodes_.contains(*leader))
       return std::nullopt;
     const auto& config = nodes_.view(*leader).config;
-    for (auto i : well_) {
+    for (auto i : healed_nodes_) {
       if (nodes_.state(i) == node_state::down && (nodes_.life(i) > 0))
         return std::nullopt;
       if (!nodes_.running(i))
@@ -272,7 +273,7 @@ private:
 
   bool converged() {
     std::optional<std::pair<log_index, std::uint64_t>> first;
-    for (auto i : well_) {
+    for (auto i : healed_nodes_) {
       const auto* machine = nodes_.machine(i);
       if (machine == nullptr)
         continue;
@@ -288,7 +289,7 @@ private:
     std::string text;
     for (std::size_t i = 0; i < nodes_.size(); ++i) {
       const auto* core = nodes_.core(i);
-      text += "n" + std::to_string(i) + (well_.contains(i) ? ": " : " (broken): ") +
+      text += "n" + std::to_string(i) + (healed_nodes_.contains(i) ? ": " : " (broken): ") +
               (core == nullptr ? "down" : core->describe()) + "; ";
     }
     return text;
@@ -344,7 +345,7 @@ private:
   observer watcher_;
   workload clients_;
   nemesis nemesis_;
-  std::set<std::size_t> well_;
+  std::set<std::size_t> healed_nodes_;
   run_report report_;
 };
 
@@ -357,7 +358,7 @@ run_report run(tape& choices, const run_options& options) {
   quiet.to_stdout = false;
   belay::log::configure(quiet);
   simulation s(choices, options);
-  auto report = s.go();
+  auto report = s.execute();
   on_check_failed(nullptr);
   return report;
 }

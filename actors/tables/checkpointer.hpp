@@ -1,5 +1,6 @@
 #pragma once
-// Writes checkpoints, hands out and takes in snapshots. Blocks on the disk: detached; in the simulator an ordinary actor.
+// The actor that writes checkpoints of the state machine to LMDB, and that reads and stores the snapshots which servers
+// send each other. It waits for the disk, so it has a thread of its own (in the simulator it is an ordinary actor).
 
 #include "actors/interfaces.hpp"
 #include "actors/surroundings.hpp"
@@ -18,7 +19,7 @@ namespace belay::actors {
 result<std::shared_ptr<state::machine>> load_machine(storage::checkpoint_store& store,
                                                      const storage::checkpoint_info& info);
 
-/// Every transaction begins and ends inside one message handler (L4). Any failed commit but a full disk ends the process.
+/// Every transaction begins and ends inside one message handler (docs/pitfalls.md L4). Any failed commit but a full disk ends the process.
 class checkpointer : public checkpointer_actor::base {
 public:
   /// `newest`: index of the checkpoint found at the start, zero: none.

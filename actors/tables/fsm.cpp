@@ -12,8 +12,8 @@ namespace belay::actors {
 namespace {
 
 constexpr std::chrono::milliseconds tick{250};
-// The next checkpoint after one that found no room copies every row, on the thread that answers clients, and a disk may
-// stay full for hours.
+// After a checkpoint that found no room the next one copies every row, on the thread that answers clients. A disk may stay
+// full for hours, so the next attempt waits for this long.
 constexpr std::chrono::seconds checkpoint_retry{10};
 
 } // namespace
@@ -85,7 +85,7 @@ void fsm::apply(const committed_entries& c) {
   forwarded_results forwarded;
   for (std::size_t i = 0; i < c.entries.size(); ++i) {
     const auto& e = c.entries[i];
-    if (e.index <= applied_.index) { // an installed snapshot was ahead of it (R14)
+    if (e.index <= applied_.index) { // an installed snapshot was ahead of it (docs/pitfalls.md R14)
       PROBE("fsm: entry below an installed snapshot skipped");
       continue;
     }
@@ -189,7 +189,7 @@ void fsm::read(const read_query& q) {
   const auto heard_of_leader = vitals_->leader_heard_ns.load(std::memory_order_relaxed) != 0 || view_.serving;
   switch (q.request.mode) {
   case http::consistency::stale:
-    // Contract 06: a server that never had contact with a leader does not serve stale reads; they wait like the others.
+    // docs/contract/06, section 2: a server that never had contact with a leader does not serve stale reads; they wait like the others.
     if (heard_of_leader)
       return serve(q);
     gathering_default_.queries.push_back(q);
@@ -323,7 +323,7 @@ std::uint64_t fsm::lock_delay_left_ms(const std::string& key) const {
   const auto until = machine_->locked_out_until(key);
   if (!until)
     return 0;
-  // No entry may have come for a while. The next one brings about this time.
+  // Cluster time is that of the last entry, which may be old. The next entry will carry about the time of the wall clock.
   const auto now = std::max(machine_->now(), settings_.wall_clock());
   return *until > now ? until->value - now.value : 0;
 }

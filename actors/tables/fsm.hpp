@@ -1,5 +1,6 @@
 #pragma once
-// Owns the replicated state machine: applies what is committed, answers reads, publishes effects, starts checkpoints.
+// The actor that owns the replicated state machine (protocol/state): it applies what is committed, answers reads, tells
+// the other actors what changed, and starts checkpoints.
 
 #include "actors/host.hpp"
 #include "actors/interfaces.hpp"
@@ -20,7 +21,7 @@ struct fsm_settings {
   std::size_t checkpoint_bytes = 32u << 20; ///< or so many bytes of commands
   std::chrono::seconds checkpoint_interval{
       30}; ///< or so long after the last one, if anything was applied (raft_snapshot_interval)
-  std::chrono::milliseconds tombstone_ttl{std::chrono::minutes(15)}; ///< contract 02 section 3
+  std::chrono::milliseconds tombstone_ttl{std::chrono::minutes(15)}; ///< docs/contract/02, section 3
   /// Deletions are gathered so long and forgotten together (Consul: agent/consul/state/graveyard, tombstone_gc granularity).
   std::chrono::milliseconds tombstone_bin{std::chrono::seconds(30)};
   std::function<cluster_time()> wall_clock; ///< milliseconds since 1970

@@ -1,5 +1,6 @@
 #pragma once
-// Acquires that wait for the end of a lock-delay.
+// The actor that keeps acquires which were refused because of a lock-delay and may wait (`?acquire=...&wait=...`), and
+// tries each of them again when its lock-delay should be over.
 
 #include "actors/host.hpp"
 #include "actors/interfaces.hpp"
@@ -11,9 +12,9 @@
 namespace belay::actors {
 
 /// apply() decides whether a lock-delay is over, in cluster time, and the fsm refuses before it where that is certain.
-/// Who was refused and wants to wait is kept here, on the server that he asked, and tried again when the delay should
-/// be over, or at once when the tables are restored. A gateway hears of the result as of any write; if the delay is not
-/// over after all, it asks again.
+/// An acquire that was refused and may wait is kept here, on the server that was asked, and tried again when the delay
+/// should be over, or at once when the tables are restored. The gateway gets the result like that of any write; if the
+/// delay is not over after all, the gateway sends the acquire here again.
 class lock_delay_tracker : public hosted<lock_delay_tracker_actor::base> {
 public:
   lock_delay_tracker(caf::actor_config& config, actor_host* host, wiring_ptr wires);
@@ -26,7 +27,7 @@ private:
   monotonic_time now() { return now_of(*this, *wires_); }
   void await(await_lock_delay a);
   void forget(request_id id);
-  /// Those whose time has come by then.
+  /// Sends all acquires that wait until `until` or less to the fsm again.
   void try_again(monotonic_time until);
   void arm();
 

@@ -1,5 +1,6 @@
 #pragma once
-// Ends sessions whose TTL has passed twice, while this node leads (contract 04).
+// The actor that ends sessions by their TTL (docs/contract/04, section 5). It works on the leader only: it keeps the
+// deadlines of all sessions, renews them, and proposes the end of those that have passed twice their TTL.
 
 #include "actors/host.hpp"
 #include "actors/interfaces.hpp"
@@ -11,8 +12,8 @@
 namespace belay::actors {
 
 /// Deadlines are private to the leader and start afresh with each leadership. What is due is proposed as one batch, fenced by the term
-/// (R25), and again a second later if it is still there (C3). From then on it cannot be renewed any more: a renewal waits for what
-/// becomes of the session. Renewals count only under the leader's lease: a leader that was deposed and does not know it yet
+/// (docs/pitfalls.md R25), and again a second later if it is still there (docs/pitfalls.md C3). A session whose end is proposed cannot
+/// be renewed any more: a renewal is answered when it is known what became of the session. Renewals count only under the leader's lease: a leader that was deposed and does not know it yet
 /// must not tell a client that its session lives on.
 class session_reaper : public hosted<session_reaper_actor::base> {
 public:

@@ -1,6 +1,7 @@
 #pragma once
-// Archives on their way: rows of a checkpoint into an archive that is being saved, an archive that is being restored
-// into commands for the log. Belongs to the checkpointer, whose thread has the time.
+// Archives of `/v1/snapshot` that are being saved or restored (docs/contract/11). Saving turns the rows of a checkpoint
+// into pieces of an archive; restoring turns the bytes of an archive into commands for the log. Used by the checkpointer,
+// because packing takes time and its thread serves no clients.
 
 #include "actors/messages.hpp"
 #include "protocol/archive/snapshot_archive.hpp"

@@ -1,5 +1,6 @@
 #pragma once
-// Who waits for what: parked blocking queries and their deadlines.
+// The actor that keeps blocking queries while they wait: it knows what each of them depends on and when it must be
+// answered at the latest.
 
 #include "actors/host.hpp"
 #include "actors/interfaces.hpp"

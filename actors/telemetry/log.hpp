@@ -1,5 +1,6 @@
 #pragma once
-// The log of a node: one line for each event, `key=value` pairs behind it.
+// The log of a node, for operators: one line for each event, with `key=value` pairs behind the text; on stdout, in a
+// file, or as JSON. docs/operations.md lists the lines that matter.
 
 #include <concepts>
 #include <cstdint>

@@ -1,5 +1,5 @@
 #pragma once
-// A few numbers that one actor keeps current and others read without asking.
+// A few numbers about a node that one of its actors keeps current and others read without asking it by a message.
 
 #include <atomic>
 #include <chrono>
@@ -8,7 +8,8 @@
 namespace belay::actors {
 
 struct vitals {
-  /// When the leader was last heard, in nanoseconds of the node's monotonic clock; 0: never; kept at "now" by nobody on the leader.
+  /// When the leader was last heard, in nanoseconds of the node's monotonic clock; 0: never. raft_peer sets it with each message of
+  /// the leader; while it leads itself, to now with every tick.
   std::atomic<std::int64_t> leader_heard_ns{0};
   std::atomic<std::uint64_t> applied_index{0};
   /// A digest of the state machine and the applied index it belongs to (written in that order of fields, read for display only).

@@ -1,5 +1,6 @@
-// Consul's HTTP API, as Belay and Consul speak it.
 #pragma once
+// A client of the load generator that speaks Consul's HTTP API, to Belay or to Consul.
+
 #include "bench/load/client.hpp"
 #include "bench/load/http.hpp"
 #include "bench/load/values.hpp"

@@ -1,5 +1,7 @@
-// Coroutines on one thread and one epoll set; no allocation for a request beyond the coroutine's frame.
 #pragma once
+// The event loop of the load generator: coroutines on one thread and one epoll set. A request allocates nothing but its
+// coroutine's frame.
+
 #include <sys/epoll.h>
 #include <unistd.h>
 

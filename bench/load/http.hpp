@@ -1,5 +1,6 @@
-// HTTP/1.1 with keep-alive: one request under way on a connection.
 #pragma once
+// HTTP/1.1 connections of the load generator, with keep-alive: one request at a time on each.
+
 #include "bench/load/stream.hpp"
 
 class http_connection : public byte_stream {

@@ -1,5 +1,6 @@
-// What one run gathers, and how it is printed.
 #pragma once
+// The figures that one run of the load generator gathers, and how they are printed as JSON.
+
 #include "bench/load/client.hpp"
 #include "bench/load/histogram.hpp"
 #include "bench/load/usage.hpp"

@@ -1,5 +1,6 @@
-// A TCP connection to a server on this machine.
 #pragma once
+// A TCP connection of the load generator to a server on this machine, for its event loop.
+
 #include "bench/load/event_loop.hpp"
 
 #include <arpa/inet.h>

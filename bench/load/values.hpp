@@ -1,5 +1,6 @@
-// Values whose every byte can be checked, and base64.
 #pragma once
+// Values that the load generator writes and checks when it reads them back, byte by byte; and base64 for them.
+
 #include "bench/load/event_loop.hpp"
 
 #include <charconv>

@@ -1,6 +1,7 @@
 #pragma once
-// When sessions with a TTL are due, by the leader's own monotonic clock: a lower bound, ended at twice the TTL as in Consul 1.8.7
-// (contract 04; structs.SessionTTLMultiplier). Level-triggered: what is due stays due until it is removed (C3).
+// The deadlines of sessions with a TTL, by the leader's own monotonic clock. A TTL is a lower bound: as in Consul 1.8.7 a
+// session is due at twice its TTL after its last renewal (docs/contract/04, section 5; SessionTTLMultiplier in Consul's
+// source). What is due stays due until it is removed, so no end of a session is forgotten (docs/pitfalls.md C3).
 
 #include "protocol/base/mutants.hpp"
 

@@ -152,7 +152,7 @@ struct parked_queries::impl {
       append(topic::service, folded(e.service), out);
     append(topic::all_catalog, {}, out);
   }
-  /// Nothing readable changes (contract 02 section 2).
+  /// Nothing readable changes (docs/contract/02, section 3).
   void touch(const state::lock_delay_started&, std::vector<park_id>&) const {}
   void touch(const state::everything_changed&, std::vector<park_id>& out) const {
     if (MUTANT(snapshot_wakes_nobody))

@@ -1,5 +1,6 @@
 #pragma once
-// Blocking queries that wait for a change: effects in, wake-ups out.
+// The index of parked blocking queries: given the effects of an applied entry, it says which queries may have a new
+// answer (docs/contract/02, section 4).
 
 #include "protocol/state/queries.hpp"
 

@@ -1,6 +1,9 @@
 #pragma once
-// How a client's next step comes out of one number of the tape.
+// How the simulated clients and the nemesis (sim/faults) turn a number drawn from the tape into what they do: a client cuts one number into
+// parts, and a table of shares says which numbers mean which action. Tapes keep numbers, so a table may only grow at
+// its end, within what the last share leaves.
 
+#include <cstddef>
 #include <cstdint>
 
 namespace belay::sim {
@@ -8,8 +11,9 @@ namespace belay::sim {
 // One question of a client is answered by one number, cut into these parts: so leaving out one answer leaves out one
 // operation and changes no other.
 inline constexpr std::uint64_t drawn_max = std::uint64_t{1} << 40;
+inline constexpr std::uint64_t kinds_max = 32;
 inline std::uint64_t kind_part(std::uint64_t drawn) {
-  return drawn % 32;
+  return drawn % kinds_max;
 }
 inline std::uint64_t key_part(std::uint64_t drawn) {
   return (drawn >> 5) % 1024;
@@ -22,6 +26,31 @@ inline std::uint64_t pause_part(std::uint64_t drawn) {
 }
 inline std::uint64_t spare_part(std::uint64_t drawn) {
   return (drawn >> 33) % 128;
+}
+
+/// One action, and how many of the numbers that can be drawn mean it.
+template <class Action>
+struct share {
+  Action action;
+  std::uint64_t numbers;
+};
+
+/// How many numbers a table of shares stands for.
+template <class Action, std::size_t N>
+constexpr std::uint64_t numbers_of(const share<Action> (&shares)[N]) {
+  std::uint64_t sum = 0;
+  for (const auto& s : shares)
+    sum += s.numbers;
+  return sum;
+}
+
+/// The action that a number means: the shares follow each other, from 0 on. @pre number < numbers_of(shares)
+template <class Action, std::size_t N>
+constexpr Action action_of(const share<Action> (&shares)[N], std::uint64_t number) {
+  std::size_t i = 0;
+  for (; i + 1 < N && number >= shares[i].numbers; ++i)
+    number -= shares[i].numbers;
+  return shares[i].action;
 }
 
 } // namespace belay::sim

@@ -49,7 +49,7 @@ void note(std::vector<log_index>& ascending, log_index i) {
 }
 
 log_index shown(log_index i) {
-  return std::max(i, log_index{1}); // contract 02 section 2: never 0
+  return std::max(i, log_index{1}); // docs/contract/02, section 2: never 0
 }
 
 // A restore that nobody goes on with is forgotten (docs/http-extensions.md).
@@ -188,7 +188,7 @@ std::optional<state::reply> kv_model::run(draft& d, const state::kv_write& c) {
   return std::nullopt;
 }
 
-/// Contract 05: everything is evaluated and every failure reported; one failure undoes all.
+/// docs/contract/05: everything is evaluated and every failure reported; one failure undoes all.
 std::optional<state::reply> kv_model::run(draft& d, const state::txn& c) {
   state::txn_reply answer;
   bool open = false;
@@ -339,7 +339,7 @@ std::uint64_t kv_model::delayed_until(std::string_view key) const {
   return it == delays_.end() ? 0 : it->second.back().until;
 }
 
-/// Contract 04 sections 2.1 and 3.5. Zero: none.
+/// docs/contract/04, sections 2.1 and 3.5. Zero: none.
 std::uint64_t kv_model::delay_after(const draft& d, const state::session_record& s) {
   constexpr std::int64_t ns_per_ms = 1'000'000, longest_ms = 60'000;
   return s.lock_delay_ns <= 0
@@ -383,7 +383,7 @@ kv_model::step kv_model::write_key(draft& d, const kv_op& op) {
   }
 }
 
-/// Contract 04 section 3.1.
+/// docs/contract/04, section 3.1.
 kv_model::step kv_model::lock(draft& d, const kv_op& op) {
   const auto refused = [](const std::string& text) {
     return step{certainty::failed, nullptr, false, text, state::reply{state::refusal{text}}};
@@ -415,7 +415,7 @@ kv_model::step kv_model::lock(draft& d, const kv_op& op) {
   return s;
 }
 
-/// Contract 04 section 3.2.
+/// docs/contract/04, section 3.2.
 kv_model::step kv_model::unlock(draft& d, const kv_op& op) {
   if (op.session.empty())
     return {certainty::failed, nullptr, false, "missing session", state::reply{state::refusal{"missing session"}}};
@@ -461,14 +461,14 @@ void kv_model::end_session(draft& d, const std::string& id) {
   sessions_.end(id, d.index);
 }
 
-/// A write of what is there already is none (C7).
+/// A write of what is there already changes nothing (docs/pitfalls.md C7).
 kv_model::step kv_model::store(draft& d, const kv_op& op) {
   if (doubtful_.count(op.key) != 0) {
     d.uncertain = true;
     return {certainty::done, nullptr, true};
   }
   const auto old = live(op.key);
-  // Contract 03 section 5.4: the holder stays, the lock index does not.
+  // docs/contract/03, section 5.4: the holder stays, the lock index does not.
   return put(d, op, 0, old ? old->session : std::string(), old ? old->fence : 0);
 }
 
@@ -654,7 +654,7 @@ index_bounds kv_model::key_index(std::string_view key, log_index s) const {
   return {shown(table_low(s)), shown(table_high(s))};
 }
 
-/// Contract 02 section 2. Where the reference may fall back to an older tombstone after a recursive delete of a wider
+/// docs/contract/02, section 2. Where the reference may fall back to an older tombstone after a recursive delete of a wider
 /// prefix, a server may do better (section 3, regression 2): that delete is the upper bound.
 index_bounds kv_model::prefix_index(std::string_view prefix, log_index s) const {
   if (prefix.empty())

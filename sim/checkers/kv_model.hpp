@@ -1,6 +1,7 @@
 #pragma once
-// What Consul's keys and locks are after each log entry, by rules of its own: nothing here is shared with protocol/state but the
-// records. All versions are kept, so that an answer can be compared with any moment of the log.
+// A second implementation of keys and locks, to compare the servers' answers with. It takes the committed log entry by entry
+// and says what Consul's keys and locks are after each of them (docs/contract/02 to 05). Nothing is shared with
+// protocol/state but the records. All versions are kept, so that an answer can be compared with any moment of the log.
 
 #include "protocol/raft/types.hpp"
 #include "protocol/state/queries.hpp"

@@ -1,6 +1,7 @@
 #pragma once
-// Is there an order of the clients' operations, each at one moment between its begin and its end, that a plain register
-// could have answered? From what clients saw alone: neither log nor indexes are looked at.
+// Searches for a linearization: an order of the clients' operations, each placed at one moment between its begin and its
+// end, in which a plain register would have given the same answers. It looks only at what clients saw, neither at the
+// log nor at indexes.
 
 #include "sim/record/history.hpp"
 

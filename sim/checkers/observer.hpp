@@ -1,6 +1,7 @@
 #pragma once
-// Looks at every node after every message: Raft's rules, the same log for all state machines, the same digest at the
-// same index, and what checkers of replies and watches need to know.
+// Looks at every node after every message: it checks Raft's rules (protocol/raft/invariants.hpp), that all state machines
+// apply the same log, and that equal indexes have equal digests; and it tells the checkers of replies, sessions and
+// watches what was committed.
 
 #include "sim/checkers/reply_checker.hpp"
 #include "sim/checkers/session_checker.hpp"

@@ -211,7 +211,7 @@ broken reply_checker::judge_note(const operation& op, const state::reply& right)
   return of(op) + " at entry " + to_string(op.index) + " was told " + words(told) + ", right is " + words(expected);
 }
 
-/// Contract 04 section 3.1, 05 section 2: what may be refused before it is replicated.
+/// docs/contract/04, section 3.1, and docs/contract/05, section 2: what may be refused before it is replicated.
 broken reply_checker::judge_without_entry(const operation& op, same_command& same) const {
   --same.may_commit;
   if (auto b = count(same))

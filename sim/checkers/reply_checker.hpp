@@ -1,5 +1,6 @@
 #pragma once
-// Judges every answer to a client against the log: was it true at a moment that the client may be shown?
+// Judges every answer to a client against the committed log. A write's answer must be what kv_model says at its entry; a
+// read's answer must be the state at one entry, no older than the read's consistency mode allows.
 
 #include "sim/checkers/kv_model.hpp"
 #include "sim/record/history.hpp"
@@ -21,7 +22,7 @@ class reply_checker {
 public:
   explicit reply_checker(reply_rules rules = {}) : rules_(rules) {}
 
-  /// The next committed entry. Complains about a command that nobody can have asked for, or not that often (J5).
+  /// The next committed entry. Complains about a command that nobody can have asked for, or not that often (docs/pitfalls.md J5).
   broken committed(const raft::entry& e);
   /// Told to some client.
   log_index known() const { return known_; }

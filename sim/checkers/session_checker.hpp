@@ -1,5 +1,6 @@
 #pragma once
-// Judges when sessions end, what renewals tell, fences and the semaphore, over all of the run.
+// Judges sessions over the whole run: when they end, what their renewals are answered, that fences only grow, and that
+// the semaphore never has more holders than its limit.
 
 #include "sim/checkers/kv_model.hpp"
 #include "sim/record/history.hpp"
@@ -16,7 +17,7 @@ struct session_rules {
   virtual_time hold{std::chrono::seconds(7)};
 };
 
-/// Rules (contract 04, issue of the lock recipes in docs/testing.md):
+/// Rules (docs/contract/04, sections 4 and 5; docs/guides/semaphores.md):
 /// - a session does not end by its TTL sooner than its TTL after a renewal, or its creation, that was told to be done
 /// was asked for;
 /// - one that nobody renews ends at twice its TTL, and some slack, after there is a leader;

@@ -16,7 +16,7 @@ std::vector<std::string> checks_of(const state::session_record& s) {
 
 } // namespace
 
-/// Contract 04 section 2.1.
+/// docs/contract/04, section 2.1.
 state::reply session_model::create(const state::session_record& wanted, log_index at) {
   const auto node = nodes_.find(wanted.node);
   if (node == nodes_.end())

@@ -32,7 +32,7 @@ std::string question_text(const state::query& q) {
     return "prefix " + l->prefix;
   if (const auto* k = std::get_if<state::kv_keys>(&q))
     return "names " + std::to_string(k->prefix.size()) + ' ' + k->prefix + k->separator;
-  // Contract 02 section 2: one number for all of them.
+  // docs/contract/02, section 2: one number for all of them.
   if (std::holds_alternative<state::session_info>(q) || std::holds_alternative<state::session_list>(q) ||
       std::holds_alternative<state::session_node>(q))
     return "sessions";

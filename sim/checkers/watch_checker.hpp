@@ -1,5 +1,6 @@
 #pragma once
-// Judges blocking queries: no index goes back, nobody is answered early without news, no news is missed (C5, C6).
+// Judges blocking queries: no index goes back, no query is answered before its time without news, and no news is missed
+// (docs/pitfalls.md C5, C6; docs/contract/02, section 4).
 
 #include "sim/checkers/kv_model.hpp"
 #include "sim/record/history.hpp"

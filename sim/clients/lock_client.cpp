@@ -14,6 +14,37 @@ using std::chrono::milliseconds;
 
 namespace {
 
+// Some of the kinds of a turn (kind_part) are for things that a client does whatever state its lock is in; with the
+// others it goes on with its lock or semaphore.
+constexpr std::uint64_t kind_renew_early = 25;
+constexpr std::uint64_t kind_end_session = 26;
+constexpr std::uint64_t kind_list_locks = 27;
+constexpr std::uint64_t kind_read_session = 28;
+constexpr std::uint64_t kind_oversleep = 29;
+constexpr std::uint64_t kind_check_fails = 30;
+constexpr std::uint64_t kind_deregister = 31;
+// Below it a lock is acquired by a plain write, from it on by a transaction that also writes what the lock guards.
+constexpr std::uint64_t kinds_plain_acquire = 20;
+// Below it a holder of the semaphore leaves it.
+constexpr std::uint64_t kinds_leave = 12;
+
+/// What a client does while it has a lock.
+enum class holder_action : std::uint8_t {
+  guarded_put,
+  plain_put,
+  acquire_again,
+  remove_key,
+  release_in_transaction,
+  release,
+};
+
+constexpr share<holder_action> holder_actions[] = {
+    {holder_action::guarded_put, 10},           {holder_action::plain_put, 3},
+    {holder_action::acquire_again, 2},          {holder_action::remove_key, 1},
+    {holder_action::release_in_transaction, 2}, {holder_action::release, 14},
+};
+static_assert(numbers_of(holder_actions) == kinds_max);
+
 std::string id_of_session(std::size_t client, std::uint64_t number) {
   char text[40];
   std::snprintf(text, sizeof text, "%08zx-0000-4000-8000-%012llx", client, static_cast<unsigned long long>(number));
@@ -51,7 +82,7 @@ lock_client::request lock_client::next(std::uint64_t drawn, std::uint64_t fresh,
     return {};
   step_ = step::idle;
   const auto node = "m" + std::to_string(number_ % 2);
-  if (!node_known_ || (kind_part(drawn) == 30 && spare_part(drawn) % 8 == 0)) {
+  if (!node_known_ || (kind_part(drawn) == kind_check_fails && spare_part(drawn) % 8 == 0)) {
     state::catalog_register r;
     r.node.node = node;
     r.node.address = "10.0.0.1";
@@ -64,28 +95,28 @@ lock_client::request lock_client::next(std::uint64_t drawn, std::uint64_t fresh,
     node_known_ = !node_known_;
     return state::command(std::move(r));
   }
-  if (kind_part(drawn) == 31 && spare_part(drawn) % 32 == 0) {
+  if (kind_part(drawn) == kind_deregister && spare_part(drawn) % 32 == 0) {
     node_known_ = false;
     return state::command(state::catalog_deregister{node, {}, spare_part(drawn) == 0 ? std::string() : "serfHealth"});
   }
   if (session_.id.empty())
     return create(drawn);
   const std::chrono::nanoseconds ttl(session_.ttl_ns);
-  if (kind_part(drawn) == 29 && spare_part(drawn) % 4 == 0) { // stands still, and does not know it
+  if (kind_part(drawn) == kind_oversleep && spare_part(drawn) % 4 == 0) { // stands still, and does not know it
     asleep_until_ = now + ttl * static_cast<std::int64_t>(1 + spare_part(drawn) / 4 % 3);
     return {};
   }
-  if ((ttl > ttl.zero() && now - renewed_ > ttl / 2) || kind_part(drawn) == 25) {
+  if ((ttl > ttl.zero() && now - renewed_ > ttl / 2) || kind_part(drawn) == kind_renew_early) {
     renewed_ = now;
     return session_renewal{session_.id};
   }
-  if (kind_part(drawn) == 28)
+  if (kind_part(drawn) == kind_read_session)
     return reading(state::session_info{session_.id}, http::consistency::normal);
-  if (kind_part(drawn) == 27)
+  if (kind_part(drawn) == kind_list_locks)
     return reading(state::kv_list{"l/"},
                    spare_part(drawn) % 2 == 0 ? http::consistency::normal : http::consistency::stale);
-  if (kind_part(drawn) == 26 && spare_part(drawn) % 2 == 0) {
-    // Perhaps another one's, who goes on until somebody tells him.
+  if (kind_part(drawn) == kind_end_session && spare_part(drawn) % 2 == 0) {
+    // Perhaps that of another client, which goes on until an answer tells it.
     const auto id = spare_part(drawn) % 4 == 0
                         ? session_.id
                         : all_[all_.size() - 1 - key_part(drawn) % std::min<std::size_t>(all_.size(), 8)];
@@ -121,7 +152,7 @@ lock_client::request lock_client::without_lock(std::uint64_t drawn, std::uint64_
   wanted_ = spare_part(drawn) % 4 == 3 ? std::string(slot_prefix) + std::to_string(slot_++ % semaphore_limit)
                                        : "l/" + std::to_string(key_part(drawn) % 2);
   auto acquire = op(kv_verb::lock, wanted_, fresh);
-  if (kind_part(drawn) < 20)
+  if (kind_part(drawn) < kinds_plain_acquire)
     return state::command(state::kv_write{std::move(acquire)});
   state::txn t;
   t.ops.push_back(std::move(acquire));
@@ -135,32 +166,33 @@ lock_client::request lock_client::with_lock(std::uint64_t drawn, std::uint64_t f
     o.session.clear();
     return o;
   };
-  switch (kind_part(drawn)) {
-  case 0 ... 9: { // only as long as the lock is held
+  switch (action_of(holder_actions, kind_part(drawn))) {
+  case holder_action::guarded_put: { // fails if the lock is not held any more
     state::txn t;
     t.ops.push_back(op(kv_verb::check_session, held_, fresh));
     t.ops.push_back(op(kv_verb::set, "g/" + held_, fresh));
     return state::command(std::move(t));
   }
-  case 10 ... 12:
+  case holder_action::plain_put:
     return state::command(state::kv_write{plain(kv_verb::set)});
-  case 13 ... 14:
+  case holder_action::acquire_again:
     return state::command(state::kv_write{op(kv_verb::lock, held_, fresh)});
-  case 15: {
+  case holder_action::remove_key: {
     auto o = plain(kv_verb::remove);
     o.value = make_payload({});
     return state::command(state::kv_write{std::move(o)});
   }
-  case 16 ... 17: {
+  case holder_action::release_in_transaction: {
     step_ = step::releasing;
     state::txn t;
     t.ops.push_back(op(kv_verb::unlock, held_, fresh));
     return state::command(std::move(t));
   }
-  default:
-    step_ = step::releasing;
-    return state::command(state::kv_write{op(kv_verb::unlock, held_, fresh)});
+  case holder_action::release:
+    break;
   }
+  step_ = step::releasing;
+  return state::command(state::kv_write{op(kv_verb::unlock, held_, fresh)});
 }
 
 lock_client::request lock_client::semaphore(std::uint64_t drawn, std::uint64_t fresh) {
@@ -175,7 +207,7 @@ lock_client::request lock_client::semaphore(std::uint64_t drawn, std::uint64_t f
                    spare_part(drawn) % 2 == 0 ? http::consistency::normal : http::consistency::consistent);
   }
   seen_ = false;
-  const bool leaves = holds_ && kind_part(drawn) < 12;
+  const bool leaves = holds_ && kind_part(drawn) < kinds_leave;
   if (holds_ ? !leaves : holders_.size() >= semaphore_limit)
     return {};
   auto next = holders_;

@@ -1,7 +1,7 @@
 #pragma once
-// A client that works under sessions: it takes locks and slots of a semaphore, guards what it writes, renews (or
-// forgets to), gives back, and now and then does what breaks locks elsewhere: sleeps for longer than its TTL, plainly
-// writes or deletes a locked key, lets the check fail that its session hangs on.
+// A simulated client that works under sessions: it takes locks and slots of a semaphore, writes only while it holds
+// them, renews its session (or forgets to) and releases. Now and then it does what breaks locks elsewhere: it sleeps for
+// longer than its TTL, writes or deletes a locked key without the lock, or lets a check fail that its session depends on.
 
 #include "sim/record/history.hpp"
 #include "sim/record/semaphore_recipes.hpp"

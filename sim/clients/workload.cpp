@@ -18,6 +18,32 @@ using turn_atom = caf::atom_constant<caf::atom("turn")>;
 
 namespace {
 
+/// What a client that writes does with its turn.
+enum class write_action : std::uint8_t {
+  put,
+  count_up, ///< a counter: read it, then add one if nobody else has
+  remove,
+  remove_cas, ///< by an index that was read of another key: nearly always refused
+  remove_tree,
+  transact,
+  get,
+  get_consistent,
+  get_stale,
+  list,
+  list_stale,
+  create, ///< by check-and-set with index 0: written only if there is no such key
+  get_counter,
+};
+
+constexpr share<write_action> write_actions[] = {
+    {write_action::put, 8},         {write_action::count_up, 5},       {write_action::remove, 1},
+    {write_action::remove_cas, 1},  {write_action::remove_tree, 1},    {write_action::transact, 2},
+    {write_action::get, 4},         {write_action::get_consistent, 3}, {write_action::get_stale, 2},
+    {write_action::list, 2},        {write_action::list_stale, 1},     {write_action::create, 1},
+    {write_action::get_counter, 1},
+};
+static_assert(numbers_of(write_actions) == kinds_max);
+
 std::uint64_t number_of(const std::string& value) {
   std::uint64_t n = 0;
   std::from_chars(value.data(), value.data() + value.size(), n);
@@ -149,10 +175,10 @@ void workload::write_turn(client_state& c, std::uint64_t drawn) {
     c.pending = ask(c.number, *node, std::nullopt, std::move(r));
   };
   using mode = http::consistency;
-  switch (kind_part(drawn)) {
-  case 0 ... 7:
+  switch (action_of(write_actions, kind_part(drawn))) {
+  case write_action::put:
     return write(state::kv_write{put(kv_verb::set)});
-  case 8 ... 12: { // a counter: read, then add one if nobody else has
+  case write_action::count_up: {
     if (c.counted_key.empty()) {
       c.counted_key = "c/" + std::to_string(key_part(drawn) % 2);
       return read(state::kv_get{c.counted_key}, spare_part(drawn) % 2 == 0 ? mode::normal : mode::consistent);
@@ -162,16 +188,16 @@ void workload::write_turn(client_state& c, std::uint64_t drawn) {
     o.value = fresh_value(c.counted + 1);
     return write(state::kv_write{o});
   }
-  case 13:
+  case write_action::remove:
     return write(state::kv_write{op(kv_verb::remove, k)});
-  case 14: {
+  case write_action::remove_cas: {
     auto o = op(kv_verb::remove_cas, k);
-    o.index = c.counted_at; // of another key, mostly: refused, mostly
+    o.index = c.counted_at;
     return write(state::kv_write{o});
   }
-  case 15:
+  case write_action::remove_tree:
     return write(state::kv_write{op(kv_verb::remove_tree, "k/" + std::to_string(key_part(drawn) % 2) + "/")});
-  case 16 ... 17: {
+  case write_action::transact: {
     state::txn t;
     t.ops.push_back(put(kv_verb::set));
     auto second = op(kv_verb::set, key(key_part(drawn) + 1));
@@ -185,19 +211,19 @@ void workload::write_turn(client_state& c, std::uint64_t drawn) {
     }
     return write(std::move(t));
   }
-  case 18 ... 21:
+  case write_action::get:
     return read(state::kv_get{k}, mode::normal);
-  case 22 ... 24:
+  case write_action::get_consistent:
     return read(state::kv_get{k}, mode::consistent);
-  case 25 ... 26:
+  case write_action::get_stale:
     return read(state::kv_get{k}, mode::stale);
-  case 27 ... 28:
+  case write_action::list:
     return read(state::kv_list{"k/" + std::to_string(key_part(drawn) % 2) + "/"}, mode::normal);
-  case 29:
+  case write_action::list_stale:
     return read(state::kv_list{"k/"}, mode::stale);
-  case 30:
-    return write(state::kv_write{put(kv_verb::cas)}); // index 0: only if there is none
-  default:
+  case write_action::create:
+    return write(state::kv_write{put(kv_verb::cas)});
+  case write_action::get_counter:
     return read(state::kv_get{"c/" + std::to_string(key_part(drawn) % 2)}, mode::normal);
   }
 }

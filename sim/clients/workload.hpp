@@ -1,5 +1,6 @@
 #pragma once
-// The clients of a simulated cluster, and the record of all they asked and learned.
+// The clients of a simulated cluster: who asks what at which node and when, and the record of all that was asked and
+// answered. Checkers (sim/checkers) judge the answers; the nemesis (sim/faults) disturbs the nodes meanwhile.
 
 #include "sim/checkers/reply_checker.hpp"
 #include "sim/checkers/session_checker.hpp"
@@ -32,7 +33,7 @@ public:
   const operation& find(std::uint64_t id) const { return history_[id - 1]; }
   const std::deque<operation>& history() const { return history_; }
   /// Nobody begins anything but blocking queries before then.
-  void hush(virtual_time until) { quiet_until_ = until; }
+  void keep_quiet(virtual_time until) { quiet_until_ = until; }
   std::vector<std::string> keys() const;
   /// Blocking queries that wait at that node.
   std::vector<std::uint64_t> parked_at(std::size_t node) const;

@@ -15,6 +15,27 @@ constexpr stream what_next{stream_kind::nemesis, 0};
 // Of all rounds of the nemesis so many per million do something.
 constexpr std::uint32_t activity = 600'000;
 
+/// How a leader is isolated.
+enum class leader_isolation : std::uint8_t { cut_off, unheard, deaf, outrun, outwait, oversleep };
+constexpr share<leader_isolation> leader_isolations[] = {
+    {leader_isolation::cut_off, 1}, {leader_isolation::unheard, 1}, {leader_isolation::deaf, 1},
+    {leader_isolation::outrun, 2},  {leader_isolation::outwait, 1}, {leader_isolation::oversleep, 1},
+};
+
+enum class clock_fault : std::uint8_t { rate, jump, wall_set };
+constexpr share<clock_fault> clock_faults[] = {
+    {clock_fault::rate, 1}, {clock_fault::jump, 1}, {clock_fault::wall_set, 1}};
+
+/// How a node stays broken until the end of the run.
+enum class lasting_fault : std::uint8_t { down, paused, unheard, deaf };
+constexpr share<lasting_fault> lasting_faults[] = {
+    {lasting_fault::down, 1}, {lasting_fault::paused, 1}, {lasting_fault::unheard, 1}, {lasting_fault::deaf, 1}};
+
+/// Who is cut off while the leadership is handed over.
+enum class cut_in_transfer : std::uint8_t { nobody, old_leader, anyone };
+constexpr share<cut_in_transfer> cuts_in_transfer[] = {
+    {cut_in_transfer::nobody, 1}, {cut_in_transfer::old_leader, 1}, {cut_in_transfer::anyone, 1}};
+
 } // namespace
 
 nemesis::nemesis(schedule& time, tape& choices, event_trace& trace, cluster& nodes, simulated_network& net,
@@ -67,7 +88,7 @@ void nemesis::act() {
   case action::kill_leader:
     if (f.kill) {
       const auto target = drawn == action::kill_leader ? nodes_.leader().value_or(*victim) : *victim;
-      hurt("kill");
+      count_fault("kill");
       nodes_.kill(target);
       start_later(target, some_time());
     }
@@ -76,14 +97,14 @@ void nemesis::act() {
     if (const auto leader = nodes_.leader(); f.power && leader && draw(3) == 2) {
       tempt_to_forget(*leader, forgetting::by_power);
     } else if (f.power) {
-      hurt("power");
+      count_fault("power");
       nodes_.power_off(*victim);
       start_later(*victim, some_time());
     }
     break;
   case action::blackout:
     if (f.blackout) {
-      hurt("blackout");
+      count_fault("blackout");
       for (std::size_t i = 0; i < nodes_.size(); ++i)
         if (nodes_.state(i) != node_state::down) {
           nodes_.power_off(i);
@@ -93,7 +114,7 @@ void nemesis::act() {
     break;
   case action::pause:
     if (f.pause) {
-      hurt("pause");
+      count_fault("pause");
       stand_still(*victim, some_time());
     }
     break;
@@ -103,29 +124,21 @@ void nemesis::act() {
     break;
   case action::one_way:
     if (f.one_way) {
-      hurt("one-way");
+      count_fault("one-way");
       const auto other = (*victim + 1 + draw(nodes_.size() - 1)) % nodes_.size();
       cut({{*victim, other}});
     }
     break;
   case action::reset:
     if (f.reset) {
-      hurt("reset");
+      count_fault("reset");
       net_.reset(*victim, (*victim + 1 + draw(nodes_.size() - 1)) % nodes_.size());
     }
     break;
   case action::isolate_leader:
     if (const auto leader = nodes_.leader(); f.isolate_leader && leader) {
-      hurt("isolate-leader");
-      const auto how = draw(7);
-      if (how < 3)
-        cut_off(*leader, how != 1, how != 2);
-      else if (how < 5)
-        outrun(*leader);
-      else if (how == 5)
-        outwait(*leader);
-      else
-        oversleep(*leader);
+      count_fault("isolate-leader");
+      isolate(*leader);
     }
     break;
   case action::disk:
@@ -141,21 +154,22 @@ void nemesis::act() {
   case action::membership:
     for (std::size_t i = swarm_.nodes; f.membership && i < nodes_.size(); ++i)
       if (nodes_.life(i) == 0 && nodes_.state(i) == node_state::down) {
-        hurt("join");
+        count_fault("join");
         start_again(i);
       }
     break;
   case action::transfer:
     if (const auto leader = nodes_.leader(); f.transfer && leader) {
       const auto& voters = nodes_.view(*leader).config.voters;
-      hurt("transfer");
+      count_fault("transfer");
       caf::anon_send(nodes_.wires(*leader).raft_peer, actors::hand_over_leadership{voters[draw(voters.size())]});
       // The old leader does not hear that there is a new one, or the new one is not heard.
-      if (const auto whom = draw(3); whom != 0)
-        later(milliseconds(draw(120)), [this, node = whom == 1 ? *leader : draw(nodes_.size())] {
-          if (nodes_.running(node))
-            cut_off(node, true, true);
-        });
+      if (const auto whom = draw_action(cuts_in_transfer); whom != cut_in_transfer::nobody)
+        later(milliseconds(draw(120)),
+              [this, node = whom == cut_in_transfer::old_leader ? *leader : draw(nodes_.size())] {
+                if (nodes_.running(node))
+                  cut_off(node, true, true);
+              });
     }
     break;
   case action::clock:
@@ -168,6 +182,23 @@ void nemesis::act() {
   case action::nothing:
   case action::count:
     break;
+  }
+}
+
+void nemesis::isolate(std::size_t leader) {
+  switch (draw_action(leader_isolations)) {
+  case leader_isolation::cut_off:
+    return cut_off(leader, true, true);
+  case leader_isolation::unheard:
+    return cut_off(leader, false, true);
+  case leader_isolation::deaf:
+    return cut_off(leader, true, false);
+  case leader_isolation::outrun:
+    return outrun(leader);
+  case leader_isolation::outwait:
+    return outwait(leader);
+  case leader_isolation::oversleep:
+    return oversleep(leader);
   }
 }
 
@@ -268,7 +299,7 @@ bool nemesis::may_damage_a_disk() const {
 }
 
 void nemesis::lose_disk(std::size_t node) {
-  hurt("disk-loss");
+  count_fault("disk-loss");
   damaged_.erase(node);
   nodes_.wipe(node);
 }
@@ -287,22 +318,22 @@ void nemesis::disturb_disk() {
     return;
   const auto fault = possible[draw(possible.size())];
   if (fault == &fault_set::disk_full) {
-    hurt("disk-full");
+    count_fault("disk-full");
     disk.set_full(true);
     trace_.line(time_.now(), *victim, "disk is full");
     time_.after(some_time(), [&disk] { disk.set_full(false); });
   } else if (fault == &fault_set::disk_stall) {
-    hurt("disk-stall");
+    count_fault("disk-stall");
     disk.stall_until(time_.now() + some_time());
     trace_.line(time_.now(), *victim, "disk hangs");
   } else if (fault == &fault_set::disk_error) {
-    hurt("disk-error");
+    count_fault("disk-error");
     disk.fail_next(1 + draw(4));
     trace_.line(time_.now(), *victim, "disk is about to fail a call");
   } else if (const auto leader = nodes_.leader(); leader && nodes_.size() == 3 && draw(3) != 0) {
     tempt_to_forget(*leader, forgetting::by_damage);
   } else if (may_damage_a_disk()) {
-    hurt("bit-flip");
+    count_fault("bit-flip");
     flip_bit(*victim, some_time());
   }
 }
@@ -339,12 +370,12 @@ void nemesis::tempt_to_forget(std::size_t leader, forgetting how) {
     if (!nodes_.running(witness) || !nodes_.running(other))
       return;
     if (how == forgetting::by_power) {
-      hurt("power");
+      count_fault("power");
       nodes_.disk(witness).stall_until(virtual_time::zero());
       nodes_.power_off(witness);
       start_later(witness, milliseconds(20));
     } else if (may_damage_a_disk()) {
-      hurt("bit-flip");
+      count_fault("bit-flip");
       flip_bit(witness, milliseconds(20));
     }
     cut_off(other, true, true, seconds(2)); // long enough for the two others to find together
@@ -380,7 +411,7 @@ void nemesis::cut_off(std::size_t node, bool inwards, bool outwards, virtual_tim
 }
 
 void nemesis::split(std::uint64_t sides) {
-  hurt("partition");
+  count_fault("partition");
   directions across;
   for (std::size_t a = 0; a < nodes_.size(); ++a)
     for (std::size_t b = 0; b < nodes_.size(); ++b)
@@ -395,19 +426,19 @@ void nemesis::split(std::uint64_t sides) {
 void nemesis::disturb_clock(std::size_t node) {
   const auto& f = swarm_.faults;
   auto& clock = nodes_.clock(node);
-  const auto how = draw(3);
-  if (how == 0 && (f.clock_rate || f.clock_wild)) {
-    hurt("clock-rate");
+  const auto fault = draw_action(clock_faults);
+  if (fault == clock_fault::rate && (f.clock_rate || f.clock_wild)) {
+    count_fault("clock-rate");
     // The stated bound is 10 % between any two clocks (raft::limits::clock_rate_error).
     const std::int64_t most = f.clock_wild ? 600'000 : 45'000;
     clock.set_rate(static_cast<std::int64_t>(draw(static_cast<std::uint64_t>(2 * most))) - most);
     trace_.line(time_.now(), node, "clock runs " + std::to_string(clock.rate_ppm()) + " ppm fast");
-  } else if (how == 1 && f.clock_jump && f.clock_wild) {
-    hurt("clock-jump");
+  } else if (fault == clock_fault::jump && f.clock_jump && f.clock_wild) {
+    count_fault("clock-jump");
     clock.jump(milliseconds(draw(5000)));
     trace_.line(time_.now(), node, "monotonic clock jumps ahead");
-  } else if (how == 2 && f.clock_jump) {
-    hurt("wall-clock-set");
+  } else if (fault == clock_fault::wall_set && f.clock_jump) {
+    count_fault("wall-clock-set");
     clock.set_wall(static_cast<std::int64_t>(draw(120'000)) - 60'000);
     trace_.line(time_.now(), node, "wall clock is set");
   }
@@ -433,10 +464,10 @@ std::set<std::size_t> nemesis::heal() {
     stay_down_.insert(*leader);
   while (stay_down_.size() < broken)
     stay_down_.insert(draw(swarm_.nodes));
-  std::set<std::size_t> well;
+  std::set<std::size_t> healed;
   for (std::size_t i = 0; i < nodes_.size(); ++i)
     if (!stay_down_.contains(i))
-      well.insert(i);
+      healed.insert(i);
   const auto of_the_broken = [this](std::size_t a, std::size_t b) {
     return stay_down_.contains(a) || stay_down_.contains(b);
   };
@@ -449,19 +480,19 @@ std::set<std::size_t> nemesis::heal() {
   net_.faults.reordered_per_million = net_.faults.delayed_per_million = 0;
   for (auto i : stay_down_) {
     if (nodes_.running(i)) {
-      const auto how = draw(4);
-      if (how == 0)
+      const auto fault = draw_action(lasting_faults);
+      if (fault == lasting_fault::down)
         nodes_.kill(i);
-      else if (how == 1)
+      else if (fault == lasting_fault::paused)
         nodes_.pause(i);
       else
         for (std::size_t other = 0; other < nodes_.size(); ++other)
           if (other != i)
-            how == 2 ? net_.cut(i, other) : net_.cut(other, i);
+            fault == lasting_fault::unheard ? net_.cut(i, other) : net_.cut(other, i);
     }
     trace_.line(time_.now(), i, "stays broken");
   }
-  for (auto i : well) {
+  for (auto i : healed) {
     nodes_.disk(i).set_full(false);
     nodes_.disk(i).stall_until(virtual_time::zero());
     nodes_.disk(i).stall_checkpoints_until(virtual_time::zero());
@@ -471,7 +502,7 @@ std::set<std::size_t> nemesis::heal() {
     else if (nodes_.state(i) == node_state::down && (i < swarm_.nodes || nodes_.life(i) > 0))
       start_again(i);
   }
-  return well;
+  return healed;
 }
 
 } // namespace belay::sim

@@ -1,6 +1,8 @@
 #pragma once
-// Who makes things go wrong, and who sets them right again before progress is demanded.
+// The nemesis of a run: it makes nodes, disks, wires and clocks fail, at random times and at moments in which much can
+// go wrong (an election, a vote, a first snapshot), and repairs most of them again before the run demands progress.
 
+#include "sim/chance/drawn_parts.hpp"
 #include "sim/world/cluster.hpp"
 
 #include <functional>
@@ -20,7 +22,7 @@ public:
   /// No new faults. Whatever is broken stays so until heal().
   void stop() { acting_ = false; }
   /// Sets everything right but for a few nodes (never so many that the others are no majority), which stay as broken as
-  /// they are or are broken now. @returns the nodes that are well
+  /// they are or are broken now. @returns the nodes that work again
   std::set<std::size_t> heal();
 
   /// That node leads now.
@@ -38,8 +40,8 @@ public:
   /// A node ended itself: somebody starts it again after a while.
   void on_node_gone(std::size_t node);
 
-  /// Keeps the clients from beginning anything before then.
-  std::function<void(virtual_time until)> hush;
+  /// Called to keep the clients from beginning anything before then.
+  std::function<void(virtual_time until)> keep_clients_quiet;
 
   const std::map<std::string, std::uint64_t>& counts() const { return counts_; }
   /// A node that should have started did not; nullopt: none.
@@ -49,13 +51,18 @@ private:
   void act();
   void start_again(std::size_t node);
   void start_later(std::size_t node, virtual_time in);
-  void hurt(const char* what) { ++counts_[what]; }
+  void count_fault(const char* what) { ++counts_[what]; }
   std::uint64_t draw(std::uint64_t n) { return tape_.choose(detail_, n); }
+  template <class Action, std::size_t N>
+  Action draw_action(const share<Action> (&shares)[N]) {
+    return action_of(shares, draw(numbers_of(shares)));
+  }
   virtual_time some_time();
   virtual_time election_timeout() const;
   std::optional<std::size_t> some_running();
   bool may_lose_a_disk(std::size_t node) const;
   bool may_damage_a_disk() const;
+  void isolate(std::size_t leader);
   void outrun(std::size_t leader);
   void outwait(std::size_t leader);
   void leave_behind(std::size_t leader);

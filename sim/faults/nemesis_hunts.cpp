@@ -1,4 +1,4 @@
-// What the nemesis does when it sees its chance: an election, a vote, a restore, a snapshot.
+// What the nemesis does at moments in which much can go wrong: an election, a vote, a restore, a snapshot.
 
 #include "sim/faults/nemesis.hpp"
 
@@ -12,6 +12,41 @@ using std::chrono::seconds;
 namespace {
 
 constexpr stream checkpoint_reads{stream_kind::nemesis, 0x7FFF};
+
+/// What is done to an election that begins.
+enum class against_campaign : std::uint8_t {
+  nothing,
+  deafen_leader, ///< whoever leads now does not hear of it
+  split_rivals,  ///< another one will have to ask the same voters, in the same term
+  lose_voter,
+};
+constexpr share<against_campaign> against_campaigns[] = {
+    {against_campaign::nothing, 1},    {against_campaign::deafen_leader, 1}, {against_campaign::split_rivals, 1},
+    {against_campaign::lose_voter, 1}, {against_campaign::nothing, 1},
+};
+
+/// What is done to a node that has just become the leader.
+enum class against_leader : std::uint8_t {
+  kill,
+  power_off,
+  cut_off,
+  deafen,
+  oversleep,
+  tempt_to_forget,
+  outwait,
+  outwait_after_silence, ///< all have what it has, and know nothing newer
+  hears_late,
+  leave_behind,
+  outrun,
+};
+constexpr share<against_leader> against_leaders[] = {
+    {against_leader::kill, 1},       {against_leader::power_off, 1},
+    {against_leader::cut_off, 1},    {against_leader::deafen, 1},
+    {against_leader::oversleep, 1},  {against_leader::tempt_to_forget, 1},
+    {against_leader::outwait, 1},    {against_leader::outwait_after_silence, 1},
+    {against_leader::hears_late, 1}, {against_leader::leave_behind, 1},
+    {against_leader::outrun, 2},
+};
 
 } // namespace
 
@@ -46,29 +81,29 @@ void nemesis::on_campaign(std::size_t node) {
   if (!acting_ || !swarm_.faults.leader_hunt)
     return;
   begin_hunt();
-  switch (draw(5)) {
-  case 1: // whoever leads now does not hear of it
+  switch (draw_action(against_campaigns)) {
+  case against_campaign::deafen_leader:
     if (const auto leader = nodes_.leader(); leader && *leader != node) {
-      hurt("deaf-leader");
+      count_fault("deaf-leader");
       cut_off(*leader, true, true);
     }
     break;
-  case 2: { // another one will have to ask the same voters, in the same term
-    hurt("rival");
+  case against_campaign::split_rivals: {
+    count_fault("rival");
     const auto rival = (node + 1 + draw(nodes_.size() - 1)) % nodes_.size();
     cut(both_ways(node, rival), seconds(1));
     break;
   }
-  case 3:
+  case against_campaign::lose_voter:
     lose_voter(node);
     break;
-  default:
+  case against_campaign::nothing:
     break;
   }
 }
 
-// Of three, one leads no more and is cut off, one campaigns, and the third had better not be the only one who can vote:
-// it is gone for the rest of the run, and the two others must find together, whoever has the longer log or the later
+// Of three servers the old leader is cut off, and the candidate hears only one voter. That voter is lost for the rest
+// of the run: the candidate and the old leader must then elect one of the two, whoever has the longer log or the later
 // term.
 void nemesis::lose_voter(std::size_t candidate) {
   if (!swarm_.faults.kill || swarm_.faults.reconfigure || nodes_.size() != 3 || !stay_down_.empty() ||
@@ -80,7 +115,7 @@ void nemesis::lose_voter(std::size_t candidate) {
       voters.push_back(i);
   if (voters.size() != 1)
     return;
-  hurt("voter-loss");
+  count_fault("voter-loss");
   stay_down_.insert(voters.front());
   time_.after(virtual_time::zero(), [this, voter = voters.front()] {
     if (nodes_.running(voter))
@@ -97,7 +132,7 @@ void nemesis::on_vote(std::size_t node) {
                    std::chrono::microseconds(draw(300)) + swarm_.disk_latency * static_cast<std::int64_t>(draw(3)));
 }
 
-// Somebody learns of it by a checkpoint only.
+// A node that is cut off meanwhile learns of the restore by a checkpoint only.
 void nemesis::on_restore(std::size_t node) {
   if (!acting_ || !(swarm_.faults.partition || swarm_.faults.isolate_leader))
     return;
@@ -110,7 +145,7 @@ void nemesis::on_restore(std::size_t node) {
   // The checkpoint brings what was restored and nothing newer.
   const auto quiet = swarm_.machine.checkpoint_interval + seconds(1);
   if (quiet < seconds(10)) {
-    hush(time_.now() + quiet + seconds(3));
+    keep_clients_quiet(time_.now() + quiet + seconds(3));
     cut_off(other, true, true, quiet);
   }
 }
@@ -119,7 +154,7 @@ void nemesis::on_chunk_read(std::size_t node) {
   if (!acting_ || !swarm_.faults.disk_stall || !tape_.chance(checkpoint_reads, 30'000))
     return;
   begin_hunt();
-  hurt("checkpoint-stall");
+  count_fault("checkpoint-stall");
   nodes_.disk(node).stall_checkpoints_until(time_.now() + some_time());
   trace_.line(time_.now(), node, "disk hangs where the checkpoint is");
 }
@@ -133,7 +168,7 @@ void nemesis::on_first_snapshot(std::size_t node) {
 }
 
 void nemesis::power_off_soon(std::size_t node, virtual_time in) {
-  hurt("power");
+  count_fault("power");
   later(in, [this, node, life = nodes_.life(node)] {
     if (nodes_.life(node) != life || nodes_.state(node) == node_state::down)
       return;
@@ -143,43 +178,44 @@ void nemesis::power_off_soon(std::size_t node, virtual_time in) {
 }
 
 void nemesis::hunt(std::size_t node) {
-  hurt("leader-hunt");
-  switch (draw(12)) {
-  case 0:
+  count_fault("leader-hunt");
+  switch (draw_action(against_leaders)) {
+  case against_leader::kill:
     nodes_.kill(node);
     start_later(node, milliseconds(20 + draw(200)));
     break;
-  case 1:
+  case against_leader::power_off:
     nodes_.power_off(node);
     start_later(node, some_time());
     break;
-  case 2:
+  case against_leader::cut_off:
     cut_off(node, true, true);
     break;
-  case 3:
+  case against_leader::deafen:
     cut_off(node, true, false);
     break;
-  case 4:
+  case against_leader::oversleep:
     oversleep(node);
     break;
-  case 5:
+  case against_leader::tempt_to_forget:
     tempt_to_forget(node, forgetting::by_power);
     break;
-  case 6:
+  case against_leader::outwait:
     outwait(node);
     break;
-  case 7: // all have what it has, and know nothing newer
-    hush(time_.now() + 4 * election_timeout());
+  case against_leader::outwait_after_silence:
+    keep_clients_quiet(time_.now() + 4 * election_timeout());
     later(milliseconds(100), [this, node] { outwait(node); });
     break;
-  case 8:
+  case against_leader::hears_late:
     hears_late(node);
     break;
-  case 9:
+  case against_leader::leave_behind:
     leave_behind(node);
     break;
-  default:
+  case against_leader::outrun:
     outrun(node);
+    break;
   }
 }
 
@@ -261,7 +297,7 @@ void nemesis::change_members() {
     }
   if (chosen.size() < 2)
     return;
-  hurt("reconfigure");
+  count_fault("reconfigure");
   trace_.line(time_.now(), *leader, "is asked to change the members to " + std::to_string(chosen.size()) + " servers");
   caf::anon_send(nodes_.wires(*leader).raft_peer,
                  actors::change_members{raft::configuration_of_voters(std::move(chosen))});

@@ -1,5 +1,5 @@
 #pragma once
-// The words behind `belay-sim`.
+// The command line of `belay-sim`: which words it takes, and what they ask for.
 
 #include "protocol/base/result.hpp"
 

@@ -1,5 +1,6 @@
 #pragma once
-// Runs in a process of their own: what kills the run does not kill who asked for it.
+// Carries out simulated runs in child processes, so that a run that crashes or hangs is one failed run and not the end
+// of the sweep.
 
 #include "sim/record/report.hpp"
 

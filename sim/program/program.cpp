@@ -73,7 +73,7 @@ public:
       command_ += " " + w;
   }
 
-  int go() {
+  int execute() {
     switch (line_.what) {
     case action::help:
       parts_.out << usage(parts_.name) << std::flush;
@@ -371,7 +371,7 @@ int run_program(const std::vector<std::string>& words, const program_parts& part
     parts.err << line.error() << "\n" << usage(parts.name) << std::flush;
     return exit_usage;
   }
-  return program(parts, std::move(*line), words).go();
+  return program(parts, std::move(*line), words).execute();
 }
 
 } // namespace belay::sim

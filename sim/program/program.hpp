@@ -1,5 +1,6 @@
 #pragma once
-// All of `belay-sim` but the simulation.
+// What `belay-sim` does with its command line: one run, a replay, a sweep, shrinking, the regressions. The simulation
+// itself is given to it as a function, so that tests can put another one in its place.
 
 #include "sim/program/command_line.hpp"
 #include "sim/run.hpp"

@@ -1,5 +1,6 @@
 #pragma once
-// Makes a failing tape small: fewer choices, duller choices, the same failure.
+// Makes the tape of a failing run small: it leaves out choices and makes others duller as long as the run still fails
+// in the same way.
 
 #include "sim/run.hpp"
 

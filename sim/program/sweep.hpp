@@ -1,5 +1,5 @@
 #pragma once
-// Many seeds, in several processes.
+// Runs many seeds on several processes, and gathers their figures and failures.
 
 #include "sim/program/isolation.hpp"
 

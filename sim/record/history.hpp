@@ -1,5 +1,6 @@
 #pragma once
-// What clients asked and what they learned, with the facts that let checkers judge it.
+// The record of one client operation: what was asked, when and where, what was answered, and what was committed by
+// then. Checkers judge it.
 
 #include "protocol/http/request.hpp"
 #include "protocol/state/machine.hpp"
@@ -10,7 +11,7 @@
 
 namespace belay::sim {
 
-/// Design 6: three outcomes, and not yet any.
+/// The three outcomes of a request (docs/architecture.md, "A write"), and none yet.
 enum class outcome : std::uint8_t { pending, done, refused, unknown };
 const char* name_of(outcome o);
 

@@ -1,5 +1,6 @@
 #pragma once
-// Where the simulated clients keep their semaphores: what the clients write there and the checkers read.
+// The keys in which the simulated clients keep their semaphores, and the texts they hold: written by
+// sim/clients/lock_client, read by sim/checkers/session_checker.
 
 #include <cstddef>
 #include <string>

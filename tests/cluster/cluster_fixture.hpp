@@ -1,5 +1,6 @@
 #pragma once
-// What the cluster tests share.
+// What the tests with real server processes share: starting a cluster, its ports, and the check that nothing was
+// lost.
 
 #include "tests/cluster/workload.hpp"
 

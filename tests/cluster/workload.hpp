@@ -1,5 +1,6 @@
 #pragma once
-// Writers that remember what they were told, so that it can be compared with what the cluster has in the end.
+// The writers of the cluster tests. They remember every answer they got, so that it can be compared with what the cluster
+// holds in the end.
 
 #include "tests/harness/server_cluster.hpp"
 

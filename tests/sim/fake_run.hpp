@@ -1,5 +1,5 @@
 #pragma once
-// Runs that are over in microseconds and fail on demand.
+// A stand-in for the simulation in tests of `belay-sim`: its runs end in microseconds and fail on demand.
 
 #include "sim/run.hpp"
 
