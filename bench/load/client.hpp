@@ -1,5 +1,6 @@
-// What a workload may ask of a store. One client is one closed loop: it never has more than one operation under way.
 #pragma once
+// What a workload may ask of a store. One client is one closed loop: it never has more than one operation under way.
+
 #include "bench/load/stream.hpp"
 
 enum class read_mode {

@@ -1,5 +1,6 @@
-// Consul's HTTP API, as Belay and Consul speak it.
 #pragma once
+// Consul's HTTP API, as Belay and Consul speak it.
+
 #include "bench/load/client.hpp"
 #include "bench/load/http.hpp"
 #include "bench/load/values.hpp"

@@ -1,5 +1,6 @@
-// etcd v3 over gRPC.
 #pragma once
+// etcd v3 over gRPC.
+
 #include "bench/load/client.hpp"
 #include "bench/load/grpc.hpp"
 #include "bench/load/protobuf.hpp"

@@ -1,5 +1,6 @@
-// Coroutines on one thread and one epoll set; no allocation for a request beyond the coroutine's frame.
 #pragma once
+// Coroutines on one thread and one epoll set; no allocation for a request beyond the coroutine's frame.
+
 #include <sys/epoll.h>
 #include <unistd.h>
 

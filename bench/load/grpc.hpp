@@ -1,5 +1,6 @@
-// gRPC calls over one HTTP/2 connection, by nghttp2.
 #pragma once
+// gRPC calls over one HTTP/2 connection, by nghttp2.
+
 #include "bench/load/stream.hpp"
 
 #include <nghttp2/nghttp2.h>

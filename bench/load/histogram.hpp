@@ -1,5 +1,6 @@
-// Latencies.
 #pragma once
+// Latencies.
+
 #include "bench/load/event_loop.hpp"
 
 // Log-linear, 128 steps an octave: under 0.8 % error from 128 ns upward.

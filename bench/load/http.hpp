@@ -1,5 +1,6 @@
-// HTTP/1.1 with keep-alive: one request under way on a connection.
 #pragma once
+// HTTP/1.1 with keep-alive: one request under way on a connection.
+
 #include "bench/load/stream.hpp"
 
 class http_connection : public byte_stream {

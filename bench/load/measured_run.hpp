@@ -1,5 +1,6 @@
-// What one run gathers, and how it is printed.
 #pragma once
+// What one run gathers, and how it is printed.
+
 #include "bench/load/client.hpp"
 #include "bench/load/histogram.hpp"
 #include "bench/load/usage.hpp"

@@ -1,5 +1,6 @@
-// As much of protobuf as etcd's messages need.
 #pragma once
+// As much of protobuf as etcd's messages need.
+
 #include "bench/load/event_loop.hpp"
 
 struct protobuf {

@@ -1,5 +1,6 @@
-// A TCP connection to a server on this machine.
 #pragma once
+// A TCP connection to a server on this machine.
+
 #include "bench/load/event_loop.hpp"
 
 #include <arpa/inet.h>

@@ -1,5 +1,6 @@
-// What the servers and this process have used up so far, from /proc.
 #pragma once
+// What the servers and this process have used up so far, from /proc.
+
 #include "bench/load/event_loop.hpp"
 
 #include <sys/resource.h>

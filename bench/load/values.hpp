@@ -1,5 +1,6 @@
-// Values whose every byte can be checked, and base64.
 #pragma once
+// Values whose every byte can be checked, and base64.
+
 #include "bench/load/event_loop.hpp"
 
 #include <charconv>
