@@ -14,7 +14,7 @@ namespace belay::fuzz {
 
 using corpus = std::map<std::string, std::string>; ///< contents by name of the file
 
-/// All stored inputs of the subject.
+/// All stored inputs of the subject; the test fails if there are none.
 corpus read_corpus(const std::string& subject);
 
 /// Checks that each sample is stored as it is here: what this program writes today is what it wrote then. With
