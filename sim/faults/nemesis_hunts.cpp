@@ -219,19 +219,21 @@ void nemesis::hunt(std::size_t node) {
   }
 }
 
-// It does not know yet that it was cut off, and that there is another one, when it goes on.
+// The leader stands still, cut off from the others. When it goes on it does not know yet that the others have elected
+// another one.
 void nemesis::oversleep(std::size_t leader) {
   cut_off(leader, true, true, seconds(3));
   stand_still(leader, milliseconds(300 + draw(2000)));
 }
 
-// It is heard no more, and stands still; what it was told before that is there when it goes on.
+// The leader is not heard any more, and stands still. Answers that were sent to it before are there when it goes on.
 void nemesis::leave_behind(std::size_t leader) {
   cut_off(leader, false, true, seconds(3));
   stand_still(leader, election_timeout() * static_cast<std::int64_t>(100 + draw(1500)) / 1000);
 }
 
-// What it hears is older and older, until it hears yes from those who by now follow another one.
+// Everything reaches the leader later and later. At last it is not heard any more, while late answers of followers that
+// have elected another leader still confirm it.
 void nemesis::hears_late(std::size_t leader) {
   const auto step = election_timeout() * 4 / 10; // less than what it takes for silence
   const auto steps = static_cast<std::int64_t>(1 + draw(6));
@@ -248,7 +250,8 @@ void nemesis::hears_late(std::size_t leader) {
   });
 }
 
-// It is cut off, the others know at once, and one of them has just forgotten whom it heard.
+// The leader is cut off, and the others notice at once. One of them has just been started again, so that it does not
+// remember having heard a leader.
 void nemesis::outrun(std::size_t leader) {
   cut_off(leader, true, true);
   for (std::size_t i = 0; i < nodes_.size(); ++i)
@@ -260,8 +263,8 @@ void nemesis::outrun(std::size_t leader) {
   }
 }
 
-// Half of the followers hear nothing of it any more, while the others keep its lease alive; when the former are about
-// to campaign, the latter have just forgotten whom they heard.
+// Half of the followers do not hear the leader any more, while the others keep its lease alive. When the former are about
+// to campaign, the latter have just been started again and do not remember having heard a leader.
 void nemesis::outwait(std::size_t leader) {
   std::vector<std::size_t> others;
   directions silent;
