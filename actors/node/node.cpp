@@ -114,8 +114,8 @@ public:
   }
 };
 
-/// Ticks of 25 ms. performance.raft_multiplier scales the election time: 1 gives 250 to 475 ms without a leader, 5 (the default) 550 to
-/// 1075 ms. Consul's own figures (1 s x n) were made for disks and networks of 2014 and would mean 10 s without writes.
+/// What performance.raft_multiplier scales: docs/configuration.md. Not Consul's time of 1 s x n: that was made for disks and
+/// networks of 2014, and would mean 10 s without writes.
 raft::limits limits_for(int raft_multiplier) {
   raft::limits l;
   l.election_ticks = 7 + 3 * raft_multiplier;

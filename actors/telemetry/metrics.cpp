@@ -4,13 +4,15 @@
 #include <cmath>
 #include <cstdio>
 #include <ctime>
-#include <tuple>
 
 namespace belay::actors {
 
 namespace {
 
 constexpr double ns_per_ms = 1e6;
+constexpr double seconds_per_ns = 1e-9;
+constexpr const char* requests_name = "http.request";
+constexpr const char* requests_prometheus_name = "http.request_seconds";
 
 void append(std::string& out, double v) {
   char text[40];
@@ -140,34 +142,43 @@ void metrics::request(std::string_view route, int status, std::chrono::nanosecon
   row->took.add(ns(took));
 }
 
-std::array<metrics::gauge_ref, 9> metrics::gauges() const {
-  return {{{"raft.term", &term_},
-           {"raft.is_leader", &leader_},
-           {"raft.last_index", &last_index_},
-           {"raft.commit_index", &commit_index_},
-           {"raft.applied_index", &applied_index_},
-           {"raft.connected_peers", &peers_},
-           {"state.keys", &keys_},
-           {"watch.parked_queries", &parked_},
-           {"http.connections", &connections_}}};
+std::array<metrics::number_ref, 9> metrics::gauges() const {
+  return {{{"raft.term", &term_, "the term this node is in"},
+           {"raft.is_leader", &leader_, "1 on the leader, 0 elsewhere"},
+           {"raft.last_index", &last_index_, "index of the last entry of the log"},
+           {"raft.commit_index", &commit_index_, "index up to which entries are known to be committed"},
+           {"raft.applied_index", &applied_index_,
+            "index up to which entries are in the tables; alarm if it stands still while the leader's does not"},
+           {"raft.connected_peers", &peers_, "servers that are connected, of the others"},
+           {"state.keys", &keys_, "keys"},
+           {"watch.parked_queries", &parked_, "blocking queries that wait"},
+           {"http.connections", &connections_, "open connections of clients"}}};
 }
 
-std::array<metrics::gauge_ref, 4> metrics::counters() const {
-  return {{{"raft.state.leader", &leader_changes_}, // Consul's name for "became leader"
-           {"raft.dropped_frames", &dropped_frames_},
-           {"raft.refused_writes", &refused_},
-           {"http.refused_connections", &refused_connections_}}};
+std::array<metrics::number_ref, 4> metrics::counters() const {
+  return {{{"raft.state.leader", &leader_changes_, "this node became leader (Consul's name for it)"},
+           {"raft.dropped_frames", &dropped_frames_, "frames thrown away because a peer takes no more"},
+           {"raft.refused_writes", &refused_, "requests turned away because too much is waiting already"},
+           {"http.refused_connections", &refused_connections_,
+            "connections turned away: too many of one address, or of all"}}};
+}
+
+std::array<metrics::distribution_ref, 3> metrics::distributions() const {
+  return {{{"raft.fsync", "raft.fsync_seconds", &fsync_, 1 / ns_per_ms, seconds_per_ns,
+            "how long making a batch of entries durable took"},
+           {"raft.batch_entries", "raft.batch_entries", &batch_, 1, 1, "entries that one sync made durable"},
+           {"checkpoint.write", "checkpoint.write_seconds", &checkpoint_, 1 / ns_per_ms, seconds_per_ns,
+            "how long writing a checkpoint took"}}};
 }
 
 std::vector<metrics::sample> metrics::samples_now() const {
   std::vector<sample> out;
-  out.push_back({"raft.fsync", "{}", fsync_.look(), {}, 1 / ns_per_ms});
-  out.push_back({"raft.batch_entries", "{}", batch_.look(), {}, 1});
-  out.push_back({"checkpoint.write", "{}", checkpoint_.look(), {}, 1 / ns_per_ms});
+  for (const auto& d : distributions())
+    out.push_back({d.name, "{}", d.values->look(), {}, d.shown});
   const auto n = served_count_.load(std::memory_order_acquire);
   for (std::size_t i = 0; i < n; ++i) {
     const auto& s = served_[i];
-    out.push_back({"http.request",
+    out.push_back({requests_name,
                    "{\"code\":\"" + std::to_string(s.status) + "\",\"route\":\"" + std::string(s.route) + "\"}",
                    s.took.look(),
                    {},
@@ -290,17 +301,12 @@ std::string metrics::prometheus(std::string_view prefix) const {
     append(out, c.value->load(std::memory_order_relaxed));
     out += '\n';
   }
-  constexpr double seconds_per_ns = 1e-9;
-  const std::tuple<const char*, const distribution*, double> plain[] = {
-      {"raft.fsync_seconds", &fsync_, seconds_per_ns},
-      {"raft.batch_entries", &batch_, 1},
-      {"checkpoint.write_seconds", &checkpoint_, seconds_per_ns}};
-  for (const auto& [series, values, unit] : plain) {
-    const auto name = prometheus_name(prefix, series);
+  for (const auto& d : distributions()) {
+    const auto name = prometheus_name(prefix, d.prometheus_name);
     append_header(out, name, "histogram");
-    append_histogram(out, name, "", values->look(), unit);
+    append_histogram(out, name, "", d.values->look(), d.prometheus_shown);
   }
-  const auto name = prometheus_name(prefix, "http.request_seconds");
+  const auto name = prometheus_name(prefix, requests_prometheus_name);
   const auto n = served_count_.load(std::memory_order_acquire);
   if (n > 0)
     append_header(out, name, "histogram");
@@ -308,6 +314,56 @@ std::string metrics::prometheus(std::string_view prefix) const {
     append_histogram(
         out, name, "code=\"" + std::to_string(served_[i].status) + "\",route=\"" + std::string(served_[i].route) + "\"",
         served_[i].took.look(), seconds_per_ns);
+  return out;
+}
+
+std::string metrics::reference() {
+  std::string out =
+      R"(# Metrics
+
+Made from the tables in `actors/telemetry/metrics.cpp`; change those, then
+`BELAY_REWRITE=1 build/dev/test_node 'docs/metrics.md*'`.
+
+`GET /v1/agent/metrics` answers with the numbers of the server that is asked, as JSON; with `?format=prometheus` as text for
+Prometheus, if `telemetry.prometheus_retention_time` is above 0. JSON shows counters and samples of the last complete interval of )" +
+      std::to_string(interval) +
+      R"( s (before there is one: since the start), and leaves out those in which nothing happened; Prometheus counts from the start
+of the process. Names are shown without `telemetry.metrics_prefix`: with the default one, `raft.term` is `consul.raft.term` in JSON and
+`consul_raft_term` for Prometheus.
+
+## Gauges
+
+| name | |
+|---|---|
+)";
+  const auto row = [&](std::string_view name, std::string_view means) {
+    out.append("| `").append(name).append("` | ").append(means).append(" |\n");
+  };
+  const metrics none;
+  for (const auto& g : none.gauges())
+    row(g.name, g.means);
+  out += "\n## Counters\n\n| name | counts |\n|---|---|\n";
+  for (const auto& c : none.counters())
+    row(c.name, c.means);
+  out += R"(
+## Samples
+
+In JSON with count, rate, sum, least, most, mean and standard deviation; for Prometheus a histogram.
+
+| name in JSON | unit | name for Prometheus | unit | |
+|---|---|---|---|---|
+)";
+  const auto sample = [&](std::string_view name, std::string_view prometheus_name, bool time, std::string_view means) {
+    out.append("| `").append(name).append(time ? "` | ms | `" : "` | | `").append(prometheus_name);
+    out.append(time ? "` | s | " : "` | | ").append(means).append(" |\n");
+  };
+  for (const auto& d : none.distributions())
+    sample(d.name, d.prometheus_name, d.prometheus_shown != 1, d.means);
+  sample(requests_name, requests_prometheus_name, true,
+         "how long a request took, until its answer was handed to the connection. Labels: `code`, the status; `route`, "
+         "the path "
+         "without what varies in it, `blocking` for a query that waited, `other` for what is more than " +
+             std::to_string(served_max) + " pairs of both");
   return out;
 }
 

@@ -1,5 +1,6 @@
 #pragma once
-// Numbers about this node, counted by all its actors, shown at /v1/agent/metrics (contract 09).
+// Numbers about this node, counted by all its actors, shown at /v1/agent/metrics (docs/contract/09). All of them are in
+// docs/metrics.md, which is made from the tables in metrics.cpp.
 
 #include <array>
 #include <atomic>
@@ -98,10 +99,12 @@ public:
   void close_interval(std::int64_t now);
   static constexpr std::int64_t interval = 10; ///< seconds, as Consul's
 
-  /// The last complete interval, in the shape of contract 09; before there is one, what was counted since the start.
+  /// The last complete interval, in the shape of docs/contract/09; before there is one, what was counted since the start.
   std::string json(std::string_view prefix, std::int64_t now) const;
   /// Prometheus text format; counters and histograms since the start.
   std::string prometheus(std::string_view prefix) const;
+  /// docs/metrics.md: what each of them is.
+  static std::string reference();
 
 private:
   static std::uint64_t ns(std::chrono::nanoseconds d) {
@@ -112,12 +115,22 @@ private:
     gauge.store(value, std::memory_order_relaxed);
   }
 
-  struct gauge_ref {
+  // What there is, once: json(), prometheus() and reference() go through these.
+  struct number_ref {
     const char* name;
     const std::atomic<std::uint64_t>* value;
+    const char* means; ///< a line of docs/metrics.md
   };
-  std::array<gauge_ref, 9> gauges() const;
-  std::array<gauge_ref, 4> counters() const;
+  struct distribution_ref {
+    const char* name; ///< in json()
+    const char* prometheus_name;
+    const distribution* values;
+    double shown, prometheus_shown; ///< factors from what is counted to the unit shown
+    const char* means;
+  };
+  std::array<number_ref, 9> gauges() const;
+  std::array<number_ref, 4> counters() const;
+  std::array<distribution_ref, 3> distributions() const;
 
   struct served {
     std::string_view route;

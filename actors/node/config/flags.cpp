@@ -73,23 +73,23 @@ constexpr flag flags[] = {
     {"raft-protocol", integer, "raft_protocol", "accepted, no effect"},
     {"recursor", list, "recursors", "accepted, no effect: there is no DNS"},
     {"rejoin", boolean, "rejoin_after_leave", "accepted, no effect"},
-    {"retry-interval", text, "retry_interval", "pause between attempts to reach a peer (default 30s)"},
+    {"retry-interval", text, "retry_interval", "accepted, no effect: tried again within half a second"},
     {"retry-interval-wan", text, "retry_interval_wan", "accepted, no effect"},
     {"retry-join", list, "retry_join", "a peer, host or host:port (of its -server-port)"},
     {"retry-join-wan", list, "retry_join_wan", "accepted, no effect"},
-    {"retry-max", integer, "retry_max", "attempts to reach a peer; 0: no limit"},
+    {"retry-max", integer, "retry_max", "accepted, no effect: no limit"},
     {"retry-max-wan", integer, "retry_max_wan", "accepted, no effect"},
     {"segment", text, "segment", "accepted, no effect"},
     {"serf-lan-allowed-cidrs", list, "serf_lan_allowed_cidrs", "accepted, no effect"},
     {"serf-lan-bind", text, "serf_lan", "accepted, no effect"},
-    {"serf-lan-port", integer, "ports.serf_lan", "shown in the list of members; nothing listens there"},
+    {"serf-lan-port", integer, "ports.serf_lan", "accepted, no effect: there is no gossip"},
     {"serf-wan-allowed-cidrs", list, "serf_wan_allowed_cidrs", "accepted, no effect"},
     {"serf-wan-bind", text, "serf_wan", "accepted, no effect"},
     {"serf-wan-port", integer, "ports.serf_wan", "shown in the list of members; nothing listens there"},
     {"server", boolean, "server", "be a server"},
     {"server-port", integer, "ports.server", "port for peers (default 8300)"},
     {"syslog", boolean, "enable_syslog", "accepted, no effect"},
-    {"ui", boolean, "ui", "accepted: says that / may show a web page"},
+    {"ui", boolean, "ui", "accepted, no effect: there is no web page"},
     {"ui-content-path", text, "ui_content_path", "accepted, no effect"},
     {"ui-dir", text, "ui_dir", "accepted, no effect"},
 };
@@ -213,6 +213,13 @@ std::variant<agent_flags, config_error> parse_agent_flags(const std::vector<std:
       return usage_error(std::move(complaint));
   }
   return out;
+}
+
+std::string_view flag_of_key(std::string_view path) {
+  for (const auto& f : flags)
+    if (f.path == path)
+      return f.name;
+  return {};
 }
 
 std::string agent_usage() {

@@ -6,6 +6,7 @@
 #include <boost/json/object.hpp>
 
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -19,6 +20,9 @@ struct agent_flags {
   boost::json::object lists;        ///< merged before the files: lists are appended in this order
   boost::json::object values;       ///< merged after the files
 };
+
+/// The flag that sets the key at `path` (`http-port` of `ports.http`); empty if there is none.
+std::string_view flag_of_key(std::string_view path);
 
 std::variant<agent_flags, config_error> parse_agent_flags(const std::vector<std::string>& args);
 

@@ -1,8 +1,10 @@
 #pragma once
-// Every key a configuration may contain, its type, and whether it does anything here.
+// Every key a configuration may contain, its type, and whether it does anything here. The one list of them: sources are
+// checked against it, and docs/configuration.md is made from it.
 
 #include <boost/json/object.hpp>
 
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,9 +15,14 @@ namespace belay::actors {
 enum class config_kind { boolean, integer, text, duration, list, text_map, section, opaque, definitions };
 
 enum class config_effect {
+  /// Decoded into node_config, and read from there.
   effective,
+  /// The node does not start if it is set to something that would matter (refused_protection in checks.hpp).
+  refused,
   /// Known and accepted. Named in the warning if it is set to something that would matter.
   none,
+  /// Known and accepted: the node works as if it were true. Named in the warning if it is false.
+  as_if_true,
   /// Known, accepted, and right as it is without doing anything.
   silent,
 };
@@ -24,7 +31,10 @@ struct config_key {
   std::string_view path; ///< `ports.http`
   config_kind kind;
   config_effect effect;
+  std::string_view means = {}; ///< a line of docs/configuration.md (Markdown); empty where the effect says it all
 };
+
+std::span<const config_key> config_keys();
 
 /// nullptr: unknown. Below an opaque key everything is known.
 const config_key* find_config_key(std::string_view path);

@@ -222,8 +222,6 @@ void decode_formation(decoder& d, node_config& c, std::vector<std::string>& warn
   d.get("bootstrap_expect", expect, -int_max, int_max);
   d.get("start_join", c.joins);
   d.get("retry_join", c.joins);
-  d.get("retry_interval", c.retry_interval);
-  d.get("retry_max", c.retry_max, 0, int_max);
   for (const auto& join : c.joins)
     if (join.find("provider=") != join.npos)
       d.complain("retry_join: finding peers through a cloud provider is not supported: " + join);
@@ -281,9 +279,18 @@ int port(decoder& d, const std::string& path, int standard, bool may_be_off) {
   return p <= 0 ? -1 : p;
 }
 
+/// Values of keys without effect are refused where Consul refuses them.
+void check_idle(decoder& d) {
+  std::chrono::nanoseconds time{};
+  int number = 0;
+  d.get("retry_interval", time);
+  d.get("retry_max", number, 0, int_max);
+  d.get("performance.leave_drain_time", time);
+  (void)port(d, "ports.serf_lan", 8301, true);
+}
+
 void decode_addresses(decoder& d, node_config& c) {
   c.server_port = static_cast<std::uint16_t>(port(d, "ports.server", 8300, false));
-  c.serf_lan_port = static_cast<std::uint16_t>(std::max(0, port(d, "ports.serf_lan", 8301, true)));
   c.serf_wan_port = static_cast<std::uint16_t>(std::max(0, port(d, "ports.serf_wan", 8302, true)));
   c.http_port = port(d, "ports.http", 8500, true);
 
@@ -330,7 +337,6 @@ void decode_limits(decoder& d, node_config& c) {
     d.complain("performance.raft_multiplier cannot be " + std::to_string(multiplier) + ". Must be between 1 and 10");
   c.raft_multiplier = multiplier;
   d.get("performance.rpc_hold_timeout", c.rpc_hold_timeout);
-  d.get("performance.leave_drain_time", c.leave_drain_time);
   d.get("raft_snapshot_threshold", c.raft_snapshot_threshold, 1, big);
   d.get("raft_snapshot_interval", c.raft_snapshot_interval);
   d.get("raft_trailing_logs", c.raft_trailing_logs, 0, big);
@@ -366,14 +372,8 @@ void decode_operation(decoder& d, node_config& c) {
   d.get("log_json", c.log.json);
   d.get("log_file", c.log.file);
   d.get("pid_file", c.pid_file);
-  c.skip_leave_on_interrupt = c.server; // Consul's default depends on the role
-  d.get("leave_on_terminate", c.leave_on_terminate);
-  d.get("skip_leave_on_interrupt", c.skip_leave_on_interrupt);
   d.get("telemetry.prometheus_retention_time", c.prometheus_retention_time);
-  d.get("telemetry.disable_hostname", c.telemetry_disable_hostname);
   d.get("telemetry.metrics_prefix", c.metrics_prefix);
-  c.ui = c.dev;
-  d.get("ui", c.ui);
 }
 
 std::variant<parsed_command_line, config_error> decode(const json::object& merged, bool dev,
@@ -395,6 +395,7 @@ std::variant<parsed_command_line, config_error> decode(const json::object& merge
   decode_addresses(d, c);
   decode_limits(d, c);
   decode_operation(d, c);
+  check_idle(d);
   d.complain(decode_definitions(merged, c));
   if (!d.complaint().empty())
     return config_error{d.complaint()};

@@ -31,24 +31,19 @@ struct node_config {
   bool bootstrap = false;         ///< bootstrap, or bootstrap_expect = 1, or -dev
   int bootstrap_expect = 0;       ///< bootstrap_expect when above 1: wait for that many servers, then elect. Else 0
   std::vector<std::string> joins; ///< start_join and retry_join: host or host:port (of ports.server), in order
-  duration retry_interval = std::chrono::seconds{30}; ///< between attempts to reach a peer
-  int retry_max = 0;                                  ///< 0: for ever
 
   // Where it listens
   std::string bind_addr = "0.0.0.0";                  ///< for peers
   std::string advertise_addr;                         ///< what peers are told; never empty or unspecified
   std::uint16_t server_port = 8300;                   ///< ports.server
-  std::uint16_t serf_lan_port = 8301;                 ///< ports.serf_lan; only shown (`members`), nothing listens there
   std::uint16_t serf_wan_port = 8302;                 ///< ports.serf_wan; 0: off; only shown
   std::vector<std::string> client_addrs{"127.0.0.1"}; ///< client_addr
   int http_port = 8500;                               ///< ports.http; -1: no HTTP
   std::vector<listen_address> http_listeners; ///< client_addr or addresses.http, with ports.http; empty: no HTTP
 
   // Consensus
-  int raft_multiplier =
-      5; ///< performance.raft_multiplier, 1..10: election after 1 s x n without leader, lease 0.5 s x n
+  int raft_multiplier = 5; ///< performance.raft_multiplier, 1..10: docs/configuration.md says what it scales
   duration rpc_hold_timeout = std::chrono::seconds{7};        ///< performance.rpc_hold_timeout: wait for a leader
-  duration leave_drain_time = std::chrono::seconds{5};        ///< performance.leave_drain_time
   std::uint64_t raft_snapshot_threshold = 16384;              ///< entries between two checkpoints
   duration raft_snapshot_interval = std::chrono::seconds{30}; ///< time between two looks at the threshold
   std::uint64_t raft_trailing_logs = 10240;                   ///< entries kept behind a checkpoint for slow followers
@@ -77,12 +72,8 @@ struct node_config {
   // Operation
   log::settings log; ///< log_level, log_json, log_file
   std::string pid_file;
-  bool leave_on_terminate = false;       ///< SIGTERM: leave the cluster (exit 0) or only stop (exit 1)
-  bool skip_leave_on_interrupt = true;   ///< SIGINT: the same choice; servers skip leaving by default
   duration prometheus_retention_time{0}; ///< telemetry.prometheus_retention_time; 0: no text format
-  bool telemetry_disable_hostname = false;
   std::string metrics_prefix = "consul";
-  bool ui = false;
 };
 
 struct parsed_command_line {

@@ -79,14 +79,11 @@ TEST_CASE("defaults are Consul's") {
   CHECK(c.session_ttl_min == 10s);
   CHECK(c.default_query_time == 300s);
   CHECK(c.max_query_time == 600s);
-  CHECK(c.retry_interval == 30s);
   CHECK(c.rpc_hold_timeout == 7s);
   CHECK(c.kv_max_value_size == 524288);
   CHECK(c.http_max_conns_per_client == 200);
   CHECK(c.raft_snapshot_threshold == 16384);
   CHECK(c.raft_trailing_logs == 10240);
-  CHECK(c.skip_leave_on_interrupt);
-  CHECK_FALSE(c.leave_on_terminate);
   CHECK_FALSE(c.bootstrap);
   CHECK(c.log.lowest == belay::log::level::info);
 }
@@ -95,14 +92,14 @@ TEST_CASE("every effective key reaches its field") {
   scratch_folder f;
   auto p =
       accepted(file_with(f, R"("bootstrap_expect":3,"node_name":"n1","node_id":"B31A9000-0000-4000-8000-000000000001",
-    "datacenter":"DC2","advertise_addr":"127.0.0.2","client_addr":"127.0.0.1 ::1","ports":{"http":18500,"server":18300,"serf_lan":18301,"serf_wan":-1},
-    "start_join":["a:1"],"retry_join":["b:2","c"],"retry_interval":"1s","retry_max":4,"log_level":"err","log_json":true,"log_file":"/x/l","pid_file":"/x/p",
+    "datacenter":"DC2","advertise_addr":"127.0.0.2","client_addr":"127.0.0.1 ::1","ports":{"http":18500,"server":18300,"serf_wan":-1},
+    "start_join":["a:1"],"retry_join":["b:2","c"],"log_level":"err","log_json":true,"log_file":"/x/l","pid_file":"/x/p",
     "limits":{"kv_max_value_size":1000,"txn_max_req_len":2000,"http_max_conns_per_client":7},
-    "performance":{"raft_multiplier":1,"rpc_hold_timeout":"3s","leave_drain_time":"2s"},
+    "performance":{"raft_multiplier":1,"rpc_hold_timeout":"3s"},
     "raft_snapshot_threshold":5,"raft_snapshot_interval":"6s","raft_trailing_logs":7,"session_ttl_min":"1s","default_query_time":"1m","max_query_time":"2m",
     "http_config":{"response_headers":{"X-A":"b"},"block_endpoints":["/v1/event"],"allow_write_http_from":["10.0.0.0/8"]},
-    "disable_http_unprintable_char_filter":true,"telemetry":{"prometheus_retention_time":"24h","disable_hostname":true,"metrics_prefix":"b"},
-    "leave_on_terminate":true,"skip_leave_on_interrupt":false,"node_meta":{"k":"v"},"enable_script_checks":true,"discovery_max_stale":"5s","ui":true)"));
+    "disable_http_unprintable_char_filter":true,"telemetry":{"prometheus_retention_time":"24h","metrics_prefix":"b"},
+    "node_meta":{"k":"v"},"enable_script_checks":true,"discovery_max_stale":"5s")"));
   const auto& c = p.config;
   CHECK(c.bootstrap_expect == 3);
   CHECK(c.node_name == "n1");
@@ -111,11 +108,8 @@ TEST_CASE("every effective key reaches its field") {
   CHECK(c.advertise_addr == "127.0.0.2");
   CHECK(c.http_listeners == std::vector<listen_address>{{"127.0.0.1", 18500, ""}, {"::1", 18500, ""}});
   CHECK(c.server_port == 18300);
-  CHECK(c.serf_lan_port == 18301);
   CHECK(c.serf_wan_port == 0);
   CHECK(c.joins == std::vector<std::string>{"a:1", "b:2", "c"});
-  CHECK(c.retry_interval == 1s);
-  CHECK(c.retry_max == 4);
   CHECK(c.log.lowest == belay::log::level::error);
   CHECK(c.log.json);
   CHECK(c.log.file == "/x/l");
@@ -125,7 +119,6 @@ TEST_CASE("every effective key reaches its field") {
   CHECK(c.http_max_conns_per_client == 7);
   CHECK(c.raft_multiplier == 1);
   CHECK(c.rpc_hold_timeout == 3s);
-  CHECK(c.leave_drain_time == 2s);
   CHECK(c.raft_snapshot_threshold == 5);
   CHECK(c.raft_snapshot_interval == 6s);
   CHECK(c.raft_trailing_logs == 7);
@@ -137,14 +130,10 @@ TEST_CASE("every effective key reaches its field") {
   CHECK(c.allow_write_http_from == std::vector<std::string>{"10.0.0.0/8"});
   CHECK(c.disable_http_unprintable_char_filter);
   CHECK(c.prometheus_retention_time == 24h);
-  CHECK(c.telemetry_disable_hostname);
   CHECK(c.metrics_prefix == "b");
-  CHECK(c.leave_on_terminate);
-  CHECK_FALSE(c.skip_leave_on_interrupt);
   CHECK(c.node_meta.at("k") == "v");
   CHECK(c.enable_script_checks);
   CHECK(c.discovery_max_stale == 5s);
-  CHECK(c.ui);
   CHECK(p.warnings.empty());
 }
 
@@ -157,7 +146,6 @@ TEST_CASE("-dev is one server in memory on the loopback") {
   CHECK(c.bind_addr == "127.0.0.1");
   CHECK(c.raft_multiplier == 1);
   CHECK(c.log.lowest == belay::log::level::debug);
-  CHECK(c.ui);
   CHECK(accepted({"-dev", "-log-level=warn"}).config.log.lowest == belay::log::level::warn);
 }
 
@@ -205,6 +193,9 @@ TEST_CASE("complaints about configurations") {
       {R"("data_dir":"")", "data_dir cannot be empty"},
       {R"("data_dir":"/dev/null")", "data_dir \"/dev/null\" is not a directory"},
       {R"("log_level":"loud")", "Invalid log level: loud. Valid log levels are: [TRACE DEBUG INFO WARN ERR]"},
+      {R"("retry_interval":"soon")", R"(retry_interval: invalid duration: "soon": time: invalid duration "soon")"},
+      {R"("retry_max":-1)", "retry_max must be a whole number from 0 to 2147483647"},
+      {R"("ports":{"serf_lan":70000})", "ports.serf_lan must be a whole number from -2147483647 to 65535"},
       {R"("ports":{"server":-1})", "ports.server must be a valid port from 1 to 65535"},
       {R"("ports":{"http":70000})", "ports.http must be a whole number from -2147483647 to 65535"},
       {R"("datacenter":"d c")", "datacenter cannot be \"d c\". Please use only [a-z0-9-_]."},
@@ -309,13 +300,22 @@ TEST_CASE("keys of Consul without effect are accepted and named in one line") {
       R"("connect":{"enabled":true,"ca_config":{"x":1}},"enable_debug":true,"dns_config":{"a":1},"enable_central_service_config":true,
       "primary_datacenter":"dc1","acl_default_policy":"deny","acl_enforce_version_8":true,"translate_wan_addrs":true,"gossip_lan":{"a":1},"gossip_wan":{},
       "autopilot":{"cleanup_dead_servers":true,"min_quorum":0},"disable_update_check":true,"disable_remote_exec":true,"reconnect_timeout":"72h",
-      "check_update_interval":"5m","tls_min_version":"tls12","ca_file":"","ports":{"dns":-1,"grpc":8502},"limits":{"rpc_rate":-1})"));
+      "check_update_interval":"5m","tls_min_version":"tls12","ca_file":"","ports":{"dns":-1,"grpc":8502,"serf_lan":18301},"limits":{"rpc_rate":-1},
+      "retry_interval":"1s","retry_max":4,"performance":{"leave_drain_time":"2s"},"leave_on_terminate":true,"skip_leave_on_interrupt":false,
+      "telemetry":{"disable_hostname":false},"ui":true)"));
   REQUIRE(p.warnings.size() == 1);
   CHECK(p.warnings[0] ==
         "settings without effect in this build: acl_default_policy, autopilot.cleanup_dead_servers, "
-        "connect, dns_config, enable_debug, gossip_lan, ports.grpc, primary_datacenter, reconnect_timeout, "
-        "translate_wan_addrs" +
-            std::string());
+        "connect, dns_config, enable_debug, gossip_lan, leave_on_terminate, performance.leave_drain_time, ports.grpc, "
+        "primary_datacenter, reconnect_timeout, retry_interval, retry_max, skip_leave_on_interrupt, "
+        "telemetry.disable_hostname, translate_wan_addrs, ui");
+}
+
+TEST_CASE("keys without effect that ask for what is so anyway are not mentioned") {
+  scratch_folder f;
+  CHECK(accepted(file_with(f, R"("retry_max":0,"leave_on_terminate":false,"skip_leave_on_interrupt":true,"ui":false,
+      "telemetry":{"disable_hostname":true},"ports":{"serf_lan":8301})"))
+            .warnings.empty());
 }
 
 TEST_CASE("servers only, for now") {

@@ -1,0 +1,45 @@
+// The pages that are made from tables in the code. BELAY_REWRITE=1 writes them; git diff is the review.
+
+#include "actors/node/config/keys.hpp"
+#include "actors/node/config/reference.hpp"
+#include "actors/telemetry/metrics.hpp"
+
+#include <catch2/catch.hpp>
+
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+
+using namespace belay::actors;
+
+namespace {
+
+void check_page(const std::string& name, const std::string& made) {
+  const auto file = std::string(BELAY_SOURCE_DIR "/docs/") + name;
+  if (std::getenv("BELAY_REWRITE") != nullptr)
+    std::ofstream(file, std::ios::binary) << made;
+  std::ifstream in(file, std::ios::binary);
+  const std::string stored{std::istreambuf_iterator<char>(in), {}};
+  INFO("docs/" << name << " is not what the tables say: BELAY_REWRITE=1 writes it");
+  CHECK(stored == made);
+}
+
+} // namespace
+
+TEST_CASE("docs/configuration.md is what the tables say") {
+  check_page("configuration.md", configuration_reference());
+}
+
+TEST_CASE("docs/metrics.md is what the tables say") {
+  check_page("metrics.md", metrics::reference());
+}
+
+// A reader of the page has to learn the default and the meaning of all that can be set.
+TEST_CASE("every key with an effect says what it does") {
+  for (const auto& key : config_keys()) {
+    INFO(key.path);
+    const bool told = !key.means.empty() && key.means.find('|') == key.means.npos;
+    CHECK((told || key.kind == config_kind::section ||
+           (key.effect != config_effect::effective && key.effect != config_effect::refused)));
+  }
+}

@@ -1,0 +1,54 @@
+# belay_unity(TARGET): with BELAY_UNITY, files of one folder are compiled together, a few at a time, so that what they all
+# include is read and instantiated once. What it saves, and what it asks of the code: docs/adr/0008.
+#
+# All files that are compiled together are one file to the compiler: names in their anonymous namespaces must differ. Two
+# that want the same name need not change: list one of them here, and it is compiled alone.
+set(BELAY_ALONE
+    actors/agent/script_probe.cpp
+    actors/gateway/http_gateway_snapshots.cpp
+    actors/gateway/http_reader.cpp
+    actors/gateway/local_answers.cpp
+    actors/node/config/keys.cpp
+    actors/tables/session_reaper.cpp
+    actors/tables/watch_registry.cpp
+    cli/kv.cpp
+    cli/kv_transfer.cpp
+    protocol/filter/grammar.cpp
+    protocol/wire/frame_codec.cpp
+    protocol/wire/record_codec.cpp
+    protocol/wire/registration_codec.cpp
+    storage/snapshot_file.cpp
+)
+set(BELAY_UNITY_FILES 8) # more save little, and take more than 1 GB of memory
+
+function(belay_unity target)
+  if(NOT BELAY_UNITY)
+    return()
+  endif()
+  get_target_property(sources ${target} SOURCES)
+  set(folders)
+  foreach(source ${sources})
+    get_filename_component(source ${source} ABSOLUTE)
+    file(RELATIVE_PATH path ${CMAKE_SOURCE_DIR} ${source})
+    if(path MATCHES "\\.cpp$" AND NOT path IN_LIST BELAY_ALONE)
+      get_filename_component(folder ${path} DIRECTORY)
+      list(APPEND folders ${folder})
+      list(APPEND in_${folder} ${source})
+    endif()
+  endforeach()
+  list(REMOVE_DUPLICATES folders)
+  foreach(folder ${folders})
+    list(LENGTH in_${folder} files)
+    # As many groups as needed, of about the same size.
+    math(EXPR groups "(${files} + ${BELAY_UNITY_FILES} - 1) / ${BELAY_UNITY_FILES}")
+    math(EXPR each "(${files} + ${groups} - 1) / ${groups}")
+    string(REPLACE "/" "_" name ${folder})
+    set(number 0)
+    foreach(source ${in_${folder}})
+      math(EXPR group "${number} / ${each}")
+      set_source_files_properties(${source} PROPERTIES UNITY_GROUP ${name}_${group})
+      math(EXPR number "${number} + 1")
+    endforeach()
+  endforeach()
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
+endfunction()
