@@ -1,9 +1,9 @@
 #include "sim/clients/lock_client.hpp"
 
+#include "protocol/base/uuid.hpp"
 #include "sim/chance/drawn_parts.hpp"
 
 #include <algorithm>
-#include <cstdio>
 #include <set>
 #include <utility>
 
@@ -15,9 +15,7 @@ using std::chrono::milliseconds;
 namespace {
 
 std::string id_of_session(std::size_t client, std::uint64_t number) {
-  char text[40];
-  std::snprintf(text, sizeof text, "%08zx-0000-4000-8000-%012llx", client, static_cast<unsigned long long>(number));
-  return text;
+  return uuid_of(static_cast<std::uint64_t>(client) << 32, number);
 }
 
 std::string joined(const std::vector<std::string>& holders) {

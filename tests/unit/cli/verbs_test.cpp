@@ -6,7 +6,6 @@
 #include "cli/kv_transfer.hpp"
 #include "cli/table.hpp"
 #include "cli/verbs.hpp"
-#include "protocol/golang/base64.hpp"
 
 #include <catch2/catch.hpp>
 
@@ -69,7 +68,7 @@ TEST_CASE("verbs of the key-value store") {
        {"kv", "get", "-keys", "a"},
        2,
        {200, R"(["a/b","a/c/"])"},
-       "GET /v1/kv/a?keys&separator=/",
+       "GET /v1/kv/a?keys&separator=%2F",
        0,
        "a/b\na/c/\n",
        ""},
@@ -336,22 +335,6 @@ TEST_CASE("what is exported can be imported") {
   CHECK(*back == keys);
   CHECK(read_export("[]")->empty());
   CHECK(read_export(R"([{"key":"k","flags":-1}])").error().starts_with("Cannot unmarshal data: "));
-}
-
-TEST_CASE("base64") {
-  for (const std::string s : {"", "a", "ab", "abc", "abcd"})
-    CHECK(golang::decode_base64(golang::base64(s)).value() == s);
-  CHECK(golang::base64("ab") == "YWI=");
-  CHECK(golang::decode_base64("YW\nI=").value() == "ab");
-  struct row {
-    const char* text;
-    int at;
-  };
-  for (const auto& r :
-       {row{"!", 0}, row{"YWI", 3}, row{"Y", 1}, row{"YW=I", 3}, row{"YWI=YWI=", 4}, row{"====", 0}, row{"Y===", 1}}) {
-    INFO(r.text);
-    CHECK(golang::decode_base64(r.text).error() == "illegal base64 data at input byte " + std::to_string(r.at));
-  }
 }
 
 TEST_CASE("columns") {
