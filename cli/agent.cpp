@@ -121,15 +121,11 @@ int validate(const arguments& args, terminal t) {
     } else
       paths.push_back(a);
   }
-  if (paths.empty()) {
-    t.err << "Must specify at least one config file or directory\n";
-    return 1;
-  }
+  if (paths.empty())
+    return error(t, "Must specify at least one config file or directory");
   auto parsed = actors::parse_config_files(paths);
-  if (auto* error = std::get_if<actors::config_error>(&parsed)) {
-    t.err << "Config validation failed: " << error->text << "\n";
-    return 1;
-  }
+  if (auto* wrong = std::get_if<actors::config_error>(&parsed))
+    return error(t, "Config validation failed: " + wrong->text);
   if (!quiet) {
     for (const auto& w : std::get<actors::parsed_command_line>(parsed).warnings)
       t.err << w << "\n";

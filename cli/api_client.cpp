@@ -1,6 +1,8 @@
 #include "cli/api_client.hpp"
 
+#include "protocol/base/host_port.hpp"
 #include "protocol/golang/base64.hpp"
+#include "protocol/golang/url.hpp"
 
 #include <boost/asio/connect.hpp>
 #include <boost/asio/io_context.hpp>
@@ -48,33 +50,10 @@ result<api_address> parse_api_address(std::string text) {
     return failure{"unknown protocol scheme: " + text.substr(0, at)};
   if (auto slash = text.find('/'); slash != text.npos)
     text.resize(slash);
-  auto bracket = text.rfind(']');
-  auto colon = text.rfind(':');
-  const bool has_port = colon != text.npos && (bracket == text.npos || colon > bracket) &&
-                        (bracket != text.npos || text.find(':') == colon);
-  a.host = has_port ? text.substr(0, colon) : text;
-  a.port = has_port ? text.substr(colon + 1) : "8500";
-  if (a.host.size() > 2 && a.host.front() == '[' && a.host.back() == ']')
-    a.host = a.host.substr(1, a.host.size() - 2);
-  if (a.host.empty())
-    a.host = "127.0.0.1";
+  auto where = split_optional_port(text);
+  a.host = where.host.empty() ? "127.0.0.1" : std::move(where.host);
+  a.port = where.port.value_or("8500");
   return a;
-}
-
-std::string escape_path(std::string_view path) {
-  static constexpr char hex[] = "0123456789ABCDEF";
-  std::string out;
-  for (char c : path) {
-    auto b = static_cast<unsigned char>(c);
-    if (std::isalnum(b) || std::string_view("-._~/").find(c) != std::string_view::npos) {
-      out += c;
-    } else {
-      out += '%';
-      out += hex[b >> 4];
-      out += hex[b & 15];
-    }
-  }
-  return out;
 }
 
 api_query& api_query::add(std::string_view name) {
@@ -83,11 +62,15 @@ api_query& api_query::add(std::string_view name) {
 }
 
 api_query& api_query::add(std::string_view name, std::string_view value) {
-  return add(std::string(name) + "=" + escape_path(value));
+  return add(std::string(name) + "=" + golang::escape_query(value));
 }
 
 std::string api_answer::complaint() const {
   return "Unexpected response code: " + std::to_string(status) + " (" + body + ")";
+}
+
+std::string complaint_about(const result<api_answer>& answer) {
+  return !answer ? answer.error() : answer->found() ? std::string() : answer->complaint();
 }
 
 api_client::api_client(api_address where, std::string token, std::string basic_auth)
@@ -100,7 +83,7 @@ result<api_answer> api_client::ask(std::string_view method, const std::string& p
   request.method_string(method);
   request.target(target);
   request.version(11);
-  request.set(http::field::host, where_.unix_path.empty() ? where_.host + ":" + where_.port : "localhost");
+  request.set(http::field::host, where_.unix_path.empty() ? join_host_port(where_.host, where_.port) : "localhost");
   request.set(http::field::connection, "close");
   if (!token_.empty())
     request.set("X-Consul-Token", token_);
@@ -114,8 +97,8 @@ result<api_answer> api_client::ask(std::string_view method, const std::string& p
   boost::system::error_code ec;
   const auto failed = [&](const std::string& what) {
     return failure{std::string(method) + " http://" +
-                   (where_.unix_path.empty() ? where_.host + ":" + where_.port : where_.unix_path) + target + ": " +
-                   what};
+                   (where_.unix_path.empty() ? join_host_port(where_.host, where_.port) : where_.unix_path) + target +
+                   ": " + what};
   };
   result<api_answer> answer = failure{};
   if (!where_.unix_path.empty()) {
@@ -143,7 +126,7 @@ result<api_answer> api_client::ask(std::string_view method, const std::string& p
 result<boost::json::value> api_client::get_json(const std::string& path, const api_query& query) const {
   auto answer = ask("GET", path, query);
   if (!answer)
-    return failure{answer.error()};
+    return answer.why();
   if (!answer->found())
     return failure{answer->complaint()};
   boost::system::error_code ec;

@@ -23,14 +23,11 @@ class api_query {
 public:
   api_query& add(std::string_view name);
   api_query& add(std::string_view name, std::string_view value);
-  const std::string& text() const { return text_; }
+  const std::string& text() const { return text_; } ///< escaped
 
 private:
   std::string text_;
 };
-
-/// Percent-escapes everything but unreserved characters and slashes.
-std::string escape_path(std::string_view path);
 
 struct api_answer {
   unsigned status = 0;
@@ -40,6 +37,8 @@ struct api_answer {
   /// As Consul's Go client words it: `Unexpected response code: 500 (text)`.
   std::string complaint() const;
 };
+/// Why it is no 200; empty if it is one.
+std::string complaint_about(const result<api_answer>& answer);
 
 class api_client {
 public:

@@ -2,6 +2,7 @@
 
 #include "cli/options.hpp"
 #include "cli/table.hpp"
+#include "protocol/base/host_port.hpp"
 
 #include <algorithm>
 #include <map>
@@ -12,11 +13,6 @@ namespace belay::cli {
 namespace json = boost::json;
 
 namespace {
-
-int error(terminal t, const std::string& text) {
-  t.err << text << "\n";
-  return 1;
-}
 
 std::string text_of(const json::value* v) {
   if (!v)
@@ -50,10 +46,6 @@ std::string status_word(const std::string& number) {
   return it == words.end() ? "unknown" : it->second;
 }
 
-std::string with_port(const std::string& host, const std::string& port) {
-  return (host.find(':') == host.npos ? host : "[" + host + "]") + ":" + port;
-}
-
 } // namespace
 
 int members(const arguments& args, terminal t) {
@@ -73,7 +65,7 @@ int members(const arguments& args, terminal t) {
     return error(t, "Error retrieving members: the answer is not a list");
   std::vector<std::vector<std::string>> rows;
   for (const auto& m : list->get_array()) {
-    const auto address = with_port(member_text(m, "Addr"), member_text(m, "Port"));
+    const auto address = join_host_port(member_text(m, "Addr"), member_text(m, "Port"));
     const auto status = status_word(member_text(m, "Status"));
     if (o.on("detailed")) {
       std::string tags;

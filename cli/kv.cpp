@@ -3,30 +3,17 @@
 #include "cli/options.hpp"
 #include "cli/table.hpp"
 #include "protocol/golang/base64.hpp"
+#include "protocol/golang/url.hpp"
 
 #include <boost/json/parse.hpp>
 
-#include <fstream>
-#include <istream>
-#include <iterator>
 #include <ostream>
-#include <sstream>
 
 namespace belay::cli {
 
 namespace json = boost::json;
 
 namespace {
-
-int error(terminal t, const std::string& text) {
-  t.err << text << "\n";
-  return 1;
-}
-
-/// Keys never begin with a slash, but people write one.
-std::string without_leading_slash(std::string key) {
-  return key.starts_with('/') ? key.substr(1) : key;
-}
 
 std::string number_text(const json::value& v) {
   boost::system::error_code ec;
@@ -61,7 +48,7 @@ result<std::vector<pair_row>> pairs(const std::string& body) {
     p.session = text("Session");
     auto value = golang::decode_base64(text("Value"));
     if (!value)
-      return failure{value.error()};
+      return value.why();
     p.value = *value;
     p.create_index = number("CreateIndex");
     p.modify_index = number("ModifyIndex");
@@ -81,20 +68,6 @@ std::string detailed(const pair_row& p, bool base64) {
                 {"Session", p.session.empty() ? "-" : p.session},
                 {"Value", base64 ? golang::base64(p.value) : p.value}},
                6);
-}
-
-/// `@file`, `-` for the input, else the text itself.
-result<std::string> value_given(const std::string& text, std::istream& in) {
-  if (text == "-")
-    return std::string(std::istreambuf_iterator<char>(in), {});
-  if (!text.starts_with('@'))
-    return text;
-  std::ifstream file(text.substr(1), std::ios::binary);
-  if (!file)
-    return failure{"Failed to read file: open " + text.substr(1) + ": no such file or directory"};
-  std::ostringstream out;
-  out << file.rdbuf();
-  return out.str();
 }
 
 /// Body of a write's answer.
@@ -125,7 +98,7 @@ int kv_get(const arguments& args, terminal t) {
   } else if (recurse) {
     query.add("recurse");
   }
-  auto answer = client->ask("GET", "/v1/kv/" + escape_path(key), query);
+  auto answer = client->ask("GET", "/v1/kv/" + golang::escape_path(key), query);
   if (!answer)
     return error(t, "Error querying agent: " + answer.error());
   if (answer->status == 404) {
@@ -196,8 +169,8 @@ int kv_put(const arguments& args, terminal t) {
     query.add("acquire", o.value("session"));
   else if (release)
     query.add("release", o.value("session"));
-  auto answer = client->ask("PUT", "/v1/kv/" + escape_path(key), query, *value);
-  const auto complaint = !answer ? answer.error() : answer->found() ? std::string() : answer->complaint();
+  auto answer = client->ask("PUT", "/v1/kv/" + golang::escape_path(key), query, *value);
+  const auto complaint = complaint_about(answer);
   const bool ok = complaint.empty() && is_true(*answer);
   if (cas)
     return ok ? (t.out << "Success! Data written to: " << key << "\n", 0)
@@ -237,8 +210,8 @@ int kv_delete(const arguments& args, terminal t) {
     query.add("recurse");
   if (cas)
     query.add("cas", o.value("modify-index"));
-  auto answer = client->ask("DELETE", "/v1/kv/" + escape_path(key), query);
-  const auto complaint = !answer ? answer.error() : answer->found() ? std::string() : answer->complaint();
+  auto answer = client->ask("DELETE", "/v1/kv/" + golang::escape_path(key), query);
+  const auto complaint = complaint_about(answer);
   if (!complaint.empty())
     return error(t, std::string("Error! Did not delete ") + (recurse ? "prefix " : "key ") + key + ": " + complaint);
   if (recurse)

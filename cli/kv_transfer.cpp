@@ -1,17 +1,14 @@
 #include "cli/kv_transfer.hpp"
 
 #include "cli/options.hpp"
+#include "protocol/base/ascii_case.hpp"
 #include "protocol/golang/base64.hpp"
+#include "protocol/golang/json_output.hpp"
+#include "protocol/golang/url.hpp"
 
 #include <boost/json/parse.hpp>
-#include <boost/json/serialize.hpp>
 
-#include <fstream>
-#include <istream>
-#include <iterator>
 #include <ostream>
-#include <sstream>
-#include <strings.h>
 
 namespace belay::cli {
 
@@ -19,30 +16,9 @@ namespace json = boost::json;
 
 namespace {
 
-int error(terminal t, const std::string& text) {
-  t.err << text << "\n";
-  return 1;
-}
-
-/// As Go writes a string: `<`, `>`, `&` escaped too.
-std::string json_string(const std::string& text) {
-  std::string out;
-  for (char c : json::serialize(json::value(text)))
-    if (c == '<')
-      out += "\\u003c";
-    else if (c == '>')
-      out += "\\u003e";
-    else if (c == '&')
-      out += "\\u0026";
-    else
-      out += c;
-  return out;
-}
-
 const json::value* member(const json::object& o, const char* name) {
   for (const auto& m : o)
-    if (m.key().size() == std::char_traits<char>::length(name) &&
-        ::strncasecmp(m.key().data(), name, m.key().size()) == 0)
+    if (equal_ignoring_case({m.key().data(), m.key().size()}, name))
       return &m.value();
   return nullptr;
 }
@@ -54,8 +30,11 @@ std::string write_export(const std::vector<exported_key>& keys) {
     return "[]\n";
   std::string out = "[\n";
   for (const auto& k : keys) {
-    out += "\t{\n\t\t\"key\": " + json_string(k.key) + ",\n\t\t\"flags\": " + std::to_string(k.flags) +
-           ",\n\t\t\"value\": \"" + golang::base64(k.value) + "\"\n\t}";
+    out += "\t{\n\t\t\"key\": ";
+    golang::append_json_string(out, k.key);
+    out += ",\n\t\t\"flags\": " + std::to_string(k.flags) + ",\n\t\t\"value\": \"";
+    golang::append_base64(out, k.value);
+    out += "\"\n\t}";
     out += &k == &keys.back() ? "\n" : ",\n";
   }
   return out + "]\n";
@@ -105,13 +84,11 @@ int kv_export(const arguments& args, terminal t) {
     return *code;
   if (o.words().size() > 1)
     return error(t, "Too many arguments (expected 1, got " + std::to_string(o.words().size()) + ")");
-  std::string prefix = o.words().empty() ? "" : o.words()[0];
-  if (prefix.starts_with('/'))
-    prefix = prefix.substr(1);
+  const auto prefix = without_leading_slash(o.words().empty() ? "" : o.words()[0]);
   auto client = o.client(t);
   if (!client)
     return 1;
-  auto answer = client->ask("GET", "/v1/kv/" + escape_path(prefix), o.query().add("recurse"));
+  auto answer = client->ask("GET", "/v1/kv/" + golang::escape_path(prefix), o.query().add("recurse"));
   if (!answer)
     return error(t, "Error querying agent: " + answer.error());
   if (answer->status == 404) {
@@ -136,18 +113,10 @@ int kv_import(const arguments& args, terminal t) {
     return error(t, o.words().empty()
                         ? "Error! Missing DATA argument"
                         : "Error! Too many arguments (expected 1, got " + std::to_string(o.words().size()) + ")");
-  std::string text = o.words()[0];
-  if (text == "-") {
-    text = std::string(std::istreambuf_iterator<char>(t.in), {});
-  } else if (text.starts_with('@')) {
-    std::ifstream file(text.substr(1), std::ios::binary);
-    if (!file)
-      return error(t, "Error! Failed to read file: open " + text.substr(1) + ": no such file or directory");
-    std::ostringstream all;
-    all << file.rdbuf();
-    text = all.str();
-  }
-  auto keys = read_export(text);
+  const auto text = value_given(o.words()[0], t.in);
+  if (!text)
+    return error(t, "Error! " + text.error());
+  auto keys = read_export(*text);
   if (!keys)
     return error(t, keys.error());
   auto client = o.client(t);
@@ -157,10 +126,9 @@ int kv_import(const arguments& args, terminal t) {
     auto query = o.query();
     if (k.flags != 0)
       query.add("flags", std::to_string(k.flags));
-    auto answer = client->ask("PUT", "/v1/kv/" + escape_path(k.key), query, k.value);
-    if (!answer || !answer->found())
-      return error(t, "Error! Failed writing data for key " + k.key + ": " +
-                          (answer ? answer->complaint() : answer.error()));
+    auto answer = client->ask("PUT", "/v1/kv/" + golang::escape_path(k.key), query, k.value);
+    if (const auto complaint = complaint_about(answer); !complaint.empty())
+      return error(t, "Error! Failed writing data for key " + k.key + ": " + complaint);
     t.out << "Imported: " << k.key << "\n";
   }
   return 0;

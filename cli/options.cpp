@@ -1,21 +1,18 @@
 #include "cli/options.hpp"
 
-#include <charconv>
+#include "protocol/golang/flags.hpp"
+#include "protocol/golang/syntax.hpp"
+
 #include <cstdlib>
 #include <fstream>
+#include <istream>
+#include <iterator>
 #include <ostream>
+#include <sstream>
 
 namespace belay::cli {
 
 namespace {
-
-std::optional<std::uint64_t> unsigned_number(const std::string& text) {
-  std::uint64_t n = 0;
-  auto r = std::from_chars(text.data(), text.data() + text.size(), n);
-  if (r.ec != std::errc() || r.ptr != text.data() + text.size())
-    return std::nullopt;
-  return n;
-}
 
 /// BELAY_... before CONSUL_...; empty counts as not set.
 std::string environment(const char* name) {
@@ -61,44 +58,35 @@ std::optional<int> options::parse(const arguments& args, terminal t) {
     t.err << text << "\n" << usage();
     return 1;
   };
-  std::size_t i = 0;
-  for (; i < args.size(); ++i) {
-    std::string_view arg = args[i];
-    if (arg.size() < 2 || arg[0] != '-')
+  const auto is_help = [](std::string_view name) { return name == "h" || name == "help"; };
+  golang::flag_reader words(args, [&](std::string_view name) -> std::optional<golang::flag_takes> {
+    if (is_help(name) || switches_.contains(name))
+      return golang::flag_takes::nothing;
+    return valued_.contains(name) ? std::optional(golang::flag_takes::value) : std::nullopt;
+  });
+  for (;;) {
+    auto given = words.next();
+    if (!given)
+      return wrong(given.error());
+    if (!*given)
       break;
-    if (arg == "--") {
-      ++i;
-      break;
-    }
-    arg.remove_prefix(arg[1] == '-' ? 2 : 1);
-    auto equals = arg.find('=');
-    auto name = std::string(arg.substr(0, equals));
-    if (name == "h" || name == "help") {
+    if (is_help((*given)->name)) {
       t.out << usage();
       return 0;
     }
-    const bool is_switch = switches_.contains(name);
-    if (!is_switch && !valued_.contains(name))
-      return wrong("flag provided but not defined: -" + name);
-    if (equals != arg.npos)
-      values_[name] = std::string(arg.substr(equals + 1));
-    else if (is_switch)
-      values_[name] = "true";
-    else if (i + 1 < args.size())
-      values_[name] = args[++i];
-    else
-      return wrong("flag needs an argument: -" + name);
-    if (numbers_.contains(name) && !unsigned_number(values_[name]))
-      return wrong("invalid value \"" + values_[name] + "\" for flag -" + name + ": strconv.ParseUint: parsing \"" +
-                   values_[name] + "\": invalid syntax");
+    const std::string name((*given)->name);
+    auto& value = values_[name] = (*given)->value.value_or("true");
+    if (numbers_.contains(name))
+      if (const auto number = golang::read_uint(value); !number)
+        return wrong("invalid value " + golang::quoted(value) + " for flag -" + name + ": " + number.error());
   }
-  words_.assign(args.begin() + static_cast<std::ptrdiff_t>(i), args.end());
+  words_ = words.rest();
   return std::nullopt;
 }
 
 bool options::on(std::string_view name) const {
-  auto v = value(name);
-  return !v.empty() && v != "false" && v != "0" && v != "f" && v != "F";
+  const auto v = value(name);
+  return golang::parse_bool(v).value_or(!v.empty());
 }
 
 std::string options::value(std::string_view name, std::string otherwise) const {
@@ -107,7 +95,7 @@ std::string options::value(std::string_view name, std::string otherwise) const {
 }
 
 std::uint64_t options::number(std::string_view name) const {
-  return unsigned_number(value(name)).value_or(0);
+  return golang::parse_uint(value(name)).value_or(0);
 }
 
 std::optional<api_client> options::client(terminal t) const {
@@ -139,6 +127,23 @@ api_query options::query() const {
   if (on("stale"))
     q.add("stale");
   return q;
+}
+
+result<std::string> value_given(const std::string& word, std::istream& in) {
+  if (word == "-")
+    return std::string(std::istreambuf_iterator<char>(in), {});
+  if (!word.starts_with('@'))
+    return word;
+  std::ifstream file(word.substr(1), std::ios::binary);
+  if (!file)
+    return failure{"Failed to read file: open " + word.substr(1) + ": no such file or directory"};
+  std::ostringstream out;
+  out << file.rdbuf();
+  return out.str();
+}
+
+std::string without_leading_slash(const std::string& key) {
+  return key.starts_with('/') ? key.substr(1) : key;
 }
 
 } // namespace belay::cli

@@ -1,5 +1,6 @@
 #pragma once
-// Options of the client verbs, in the manner of Go's flag package, and the address every one of them has.
+// Options of the client verbs, in the manner of Go's flag package, the address every one of them has, and what verbs do
+// with the words behind their options.
 
 #include "cli/api_client.hpp"
 #include "cli/verbs.hpp"
@@ -45,5 +46,11 @@ private:
   std::map<std::string, std::string> values_;
   std::vector<std::string> words_;
 };
+
+/// What a word on the command line means as data: `@file` that file, `-` the input, else the word itself. The failure
+/// reads `Failed to read file: ...`.
+result<std::string> value_given(const std::string& word, std::istream& in);
+/// Keys never begin with a slash, but people write one.
+std::string without_leading_slash(const std::string& key);
 
 } // namespace belay::cli

@@ -57,6 +57,11 @@ bool is_help(std::string_view word) {
 
 } // namespace
 
+int error(terminal t, const std::string& text) {
+  t.err << text << "\n";
+  return 1;
+}
+
 int run(const arguments& words, terminal t) {
   if (words.empty()) {
     t.err << usage("");

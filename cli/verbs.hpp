@@ -15,7 +15,10 @@ struct terminal {
 };
 using arguments = std::vector<std::string>;
 
-/// Finds the verb in the first word. Without one, or with an unknown one: usage and 127, as Consul does.
+/// Writes a complaint as a line. @returns the exit code of a verb that failed
+int error(terminal t, const std::string& text);
+
+/// Finds the verb in the first words. Without one, or with an unknown one: usage and 127, as Consul does.
 int run(const arguments& words, terminal t);
 
 int agent(const arguments& args, terminal t);

@@ -239,7 +239,7 @@ result<std::optional<stored_info>> get_info(lmdb_transaction& txn, const std::st
 status each_row(lmdb_transaction& txn, const std::string& path, const std::function<status(const row_view&)>& row) {
   auto info = get_info(txn, path);
   if (!info)
-    return failure{info.error()};
+    return info.why();
   if (!*info)
     return done{};
   lmdb_cursor c;

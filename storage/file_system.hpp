@@ -11,8 +11,10 @@
 
 namespace belay::storage {
 
-/// Beginning of every failure that means: the disk or quota is full.
-inline constexpr std::string_view no_space = "no space";
+/// What every failure looks like that means: the disk or quota is full.
+inline failure no_space(const std::string& text) {
+  return failure{"no space: " + text, failure_kind::no_space};
+}
 
 /// An open file; closed with the object. Failures name the path and the system's reason.
 class file {

@@ -53,30 +53,30 @@ result<std::unique_ptr<lmdb_checkpoint>> lmdb_checkpoint::open(const std::string
   auto snapshots = data_directory + "/snapshots";
   for (const auto& directory : {state, snapshots})
     if (auto s = files.make_directory(directory); !s)
-      return failure{s.error()};
+      return s.why();
   auto lock = files.lock(state);
   if (!lock)
-    return failure{lock.error()};
+    return lock.why();
   std::unique_ptr<lmdb_checkpoint> store(
       new lmdb_checkpoint(std::move(state), std::move(snapshots), options, std::move(lock).value()));
   if (auto s = store->remove_leftovers(); !s)
-    return failure{s.error()};
+    return s.why();
   if (auto s = store->open_or_create(); !s)
-    return failure{s.error()};
+    return s.why();
   return store;
 }
 
 status lmdb_checkpoint::remove_leftovers() {
   auto names = files_.list(snapshots_);
   if (!names)
-    return failure{names.error()};
+    return names.why();
   for (const auto& name : *names)
     if (name.ends_with(".snapshot") || name == "incoming")
       if (auto s = files_.remove(snapshots_ + "/" + name); !s)
         return s;
   auto state = files_.list(state_);
   if (!state)
-    return failure{state.error()};
+    return state.why();
   if (std::find(state->begin(), state->end(), new_name + 1) != state->end())
     return files_.remove(state_ + new_name);
   return done{};
@@ -86,22 +86,23 @@ status lmdb_checkpoint::open_or_create() {
   const auto path = state_ + live_name;
   auto names = files_.list(state_);
   if (!names)
-    return failure{names.error()};
+    return names.why();
   if (std::find(names->begin(), names->end(), live_name + 1) == names->end())
     // LMDB does not create a file atomically; a rename does.
     return replace_with(0, [](lmdb_transaction&) { return status(done{}); });
   auto f = files_.open(path, open_mode::existing);
   if (!f)
-    return failure{f.error()};
+    return f.why();
   auto bytes = (*f)->size();
   if (!bytes)
-    return failure{bytes.error()};
+    return bytes.why();
   auto env =
       lmdb_env::open(path, lmdb_use::live, std::max(options_.map_bytes, *bytes + *bytes / 2 / map_step * map_step));
   if (!env)
     return failure{env.error() +
-                   " (if the file is damaged: restore the data directory from a copy, or remove the whole data "
-                   "directory so that this server joins the cluster again as a new one)"};
+                       " (if the file is damaged: restore the data directory from a copy, or remove the whole data "
+                       "directory so that this server joins the cluster again as a new one)",
+                   env.why().kind};
   env_ = std::move(env).value();
   return done{};
 }
@@ -119,7 +120,7 @@ result<std::optional<checkpoint_info>> lmdb_checkpoint::info() {
     return lmdb_failure("cannot read", env_->path(), rc);
   auto stored = get_info(txn, env_->path());
   if (!stored)
-    return failure{stored.error()};
+    return stored.why();
   std::optional<checkpoint_info> i;
   if (*stored)
     i = std::move((*stored)->info);
@@ -147,7 +148,7 @@ status lmdb_checkpoint::commit(const checkpoint_delta& delta) {
   if (!dead_.empty())
     return failure{dead_};
   auto s = delta.full ? commit_full(delta) : commit_changes(delta);
-  if (!s && !s.error().starts_with(no_space) && dead_.empty())
+  if (!s && s.why().kind != failure_kind::no_space && dead_.empty())
     return die(s.error());
   if (env_ != nullptr)
     env_->drop_pages();
@@ -158,8 +159,7 @@ status lmdb_checkpoint::grow_map(std::uint64_t more) {
   const auto now = env_->map_bytes();
   const auto wanted = std::max(2 * now, (now + more + map_step - 1) / map_step * map_step);
   if (now >= options_.map_bytes_max)
-    return failure{std::string(no_space) + ": the checkpoint may not use more than " +
-                   std::to_string(options_.map_bytes_max) + " bytes"};
+    return no_space("the checkpoint may not use more than " + std::to_string(options_.map_bytes_max) + " bytes");
   return env_->resize(std::min(wanted, options_.map_bytes_max));
 }
 
@@ -175,7 +175,7 @@ status lmdb_checkpoint::commit_changes(const checkpoint_delta& delta) {
   std::stable_sort(rows.begin(), rows.end(), [](const auto* a, const auto* b) { return row_before(*a, *b); });
   if (env_->used_bytes() > env_->map_bytes() / 10 * 7)
     if (auto s = grow_map(bytes);
-        !s && !s.error().starts_with(no_space)) // at the limit there may still be free pages inside
+        !s && s.why().kind != failure_kind::no_space) // at the limit there may still be free pages inside
       return s;
   auto rc = try_commit(delta, rows);
   if (rc == MDB_MAP_FULL) {
@@ -184,7 +184,7 @@ status lmdb_checkpoint::commit_changes(const checkpoint_delta& delta) {
     rc = try_commit(delta, rows);
   }
   auto s = as_status(rc, "cannot commit to", env_->path());
-  if (rc != MDB_MAP_FULL && !s && s.error().starts_with(no_space)) {
+  if (rc != MDB_MAP_FULL && !s && s.why().kind == failure_kind::no_space) {
     // The file still holds the last commit: LMDB writes new pages only where nothing lives, and the page that puts them
     // in force comes last. A fresh environment shares no memory with the failed attempt.
     env_.reset();
@@ -245,12 +245,11 @@ status lmdb_checkpoint::replace_with(std::uint64_t bytes_estimate,
   const auto map =
       std::max(options_.map_bytes, (page_waste * bytes_estimate + 2 * map_slack) / map_step * map_step + map_step);
   if (map > options_.map_bytes_max)
-    return failure{std::string(no_space) + ": the checkpoint may not use more than " +
-                   std::to_string(options_.map_bytes_max) + " bytes"};
+    return no_space("the checkpoint may not use more than " + std::to_string(options_.map_bytes_max) + " bytes");
   {
     auto env = lmdb_env::open(path, lmdb_use::build, map);
     if (!env)
-      return discard_new(failure{env.error()});
+      return discard_new(env.why());
     {
       lmdb_transaction txn;
       auto s = as_status(txn.begin(**env, true), "cannot write", path);
@@ -259,10 +258,10 @@ status lmdb_checkpoint::replace_with(std::uint64_t bytes_estimate,
       if (s)
         s = as_status(txn.commit(), "cannot commit to", path);
       if (!s)
-        return discard_new(failure{s.error()});
+        return discard_new(s.why());
     }
     if (auto s = (*env)->sync(); !s)
-      return discard_new(failure{s.error()});
+      return discard_new(s.why());
   }
   return put_in_force();
 }
@@ -270,7 +269,7 @@ status lmdb_checkpoint::replace_with(std::uint64_t bytes_estimate,
 status lmdb_checkpoint::put_in_force() {
   // The old environment still works on the old file, whatever its name is.
   if (auto s = files_.rename(state_ + new_name, state_ + live_name); !s)
-    return discard_new(failure{s.error()});
+    return discard_new(s.why());
   if (auto s = files_.sync_directory(state_); !s)
     return die(s.error());
   env_.reset();
@@ -291,7 +290,7 @@ status lmdb_checkpoint::freeze(const checkpoint_info& now) {
   view.path = snapshots_ + "/" + std::string(16 - std::min<std::size_t>(16, index.size()), '0') + index + ".snapshot";
   auto f = files_.open(view.path, open_mode::fresh);
   if (!f)
-    return failure{f.error()};
+    return f.why();
   view.f = std::move(f).value();
   lmdb_transaction txn;
   auto s = as_status(txn.begin(*env_, false), "cannot read", env_->path());
@@ -301,7 +300,7 @@ status lmdb_checkpoint::freeze(const checkpoint_info& now) {
   env_->drop_pages();
   if (s) {
     auto bytes = writer.finish();
-    s = bytes ? status(done{}) : status(failure{bytes.error()});
+    s = bytes ? status(done{}) : status(bytes.why());
     view.bytes = bytes ? *bytes : 0;
   }
   if (!s) {
@@ -325,12 +324,12 @@ result<lmdb_checkpoint::frozen_view*> lmdb_checkpoint::frozen(log_index index) {
   }
   auto now = info();
   if (!now)
-    return failure{now.error()};
+    return now.why();
   if (!*now)
     return failure{"there is no checkpoint yet"};
   if (frozen_.empty() || frozen_.back().meta != (*now)->meta)
     if (auto s = freeze(**now); !s)
-      return failure{s.error()};
+      return s.why();
   return &frozen_.back();
 }
 
@@ -340,7 +339,7 @@ result<checkpoint_store::chunk> lmdb_checkpoint::read_snapshot(log_index index, 
     return failure{dead_};
   auto view = frozen(index);
   if (!view)
-    return failure{view.error()};
+    return view.why();
   const auto& v = **view;
   if (offset > v.bytes)
     return failure{"the snapshot of index " + to_string(v.meta.index) + " has only " + std::to_string(v.bytes) +
@@ -349,7 +348,7 @@ result<checkpoint_store::chunk> lmdb_checkpoint::read_snapshot(log_index index, 
   std::string bytes(n, '\0');
   auto got = v.f->read_at(offset, bytes.data(), n);
   if (!got)
-    return failure{got.error()};
+    return got.why();
   if (*got != n)
     return failure{v.path + " is shorter than it was written"};
   chunk c;
@@ -368,16 +367,16 @@ result<std::uint64_t> lmdb_checkpoint::write_snapshot(const raft::snapshot_meta&
   if (!dead_.empty())
     return failure{dead_};
   const auto path = snapshots_ + "/incoming";
-  const auto give_up = [&](std::string why) {
+  const auto give_up = [&](const failure& why) {
     incoming_.reset();
     (void)files_.remove(path);
-    return failure{std::move(why)};
+    return why;
   };
   if (offset == 0) {
     incoming_.reset();
     auto f = files_.open(path, open_mode::fresh);
     if (!f)
-      return failure{f.error()};
+      return f.why();
     incoming_.emplace();
     incoming_->meta = meta;
     incoming_->f = std::move(f).value();
@@ -389,14 +388,14 @@ result<std::uint64_t> lmdb_checkpoint::write_snapshot(const raft::snapshot_meta&
                    " do not continue those up to " + std::to_string(incoming_->bytes) + " of index " +
                    to_string(incoming_->meta.index)};
   if (auto s = incoming_->f->write_at(offset, {bytes}); !s)
-    return give_up(s.error());
+    return give_up(s.why());
   incoming_->f->begin_writeback(offset, bytes.size());
   incoming_->bytes += bytes.size();
   const auto stored = incoming_->bytes;
   if (!last)
     return stored;
   if (auto s = install(); !s)
-    return give_up(s.error());
+    return give_up(s.why());
   incoming_.reset();
   (void)files_.remove(path); // else at the next start
   return stored;
@@ -412,7 +411,7 @@ status lmdb_checkpoint::install() {
       return as_status(rc, "cannot write", state_ + new_name);
     });
     if (!info)
-      return failure{info.error()};
+      return info.why();
     if (info->meta != incoming_->meta)
       return failure{"snapshot is of index " + to_string(info->meta.index) + " and not what was announced as index " +
                      to_string(incoming_->meta.index)};

@@ -24,7 +24,7 @@ namespace belay::storage {
 struct lmdb_checkpoint_options {
   /// Address space reserved at first, not disk space; doubled when needed.
   std::uint64_t map_bytes = 1ull << 30;
-  /// Never more than this: then commits fail with "no space".
+  /// Never more than this: then commits fail for want of space.
   std::uint64_t map_bytes_max = 256ull << 30;
   /// Frozen views kept, so that a slow follower can finish one while another begins a newer one. At least 1.
   std::size_t frozen_max = 2;
@@ -39,7 +39,7 @@ public:
   result<std::optional<checkpoint_info>> info() override;
   /// Rows are handed out before the last one is checked: use them only if the result is a success.
   status load(const std::function<void(std::uint8_t, std::string_view, std::string_view)>& row) override;
-  /// A failure that begins with "no space" leaves the old checkpoint in force and the store usable; after any other the
+  /// A failure of the kind no_space leaves the old checkpoint in force and the store usable; after any other the
   /// store must not be used again.
   status commit(const checkpoint_delta& delta) override;
   result<chunk> read_snapshot(log_index index, std::uint64_t offset, std::size_t bytes_max) override;

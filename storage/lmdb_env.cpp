@@ -47,9 +47,7 @@ MDB_val val(std::string_view s) {
 
 failure lmdb_failure(const std::string& what, const std::string& path, int code) {
   auto text = what + " " + path + ": " + mdb_strerror(code);
-  if (means_no_space(code, path))
-    text = std::string(no_space) + ": " + text;
-  return failure{std::move(text)};
+  return means_no_space(code, path) ? no_space(text) : failure{std::move(text)};
 }
 
 result<std::unique_ptr<lmdb_env>> lmdb_env::open(const std::string& path, lmdb_use use, std::uint64_t map_bytes) {

@@ -12,7 +12,7 @@
 
 namespace belay::storage {
 
-/// Text for a code of LMDB or the system; begins with "no space" if the disk, a quota or a file size limit is the
+/// The failure for a code of LMDB or the system; of the kind no_space if the disk, a quota or a file size limit is the
 /// reason.
 failure lmdb_failure(const std::string& what, const std::string& path, int code);
 

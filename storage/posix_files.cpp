@@ -22,9 +22,7 @@ constexpr auto lock_name = "lock";
 
 failure system_failure(const std::string& what, const std::string& path, int error) {
   auto text = what + " " + path + ": " + std::strerror(error);
-  if (error == ENOSPC || error == EDQUOT)
-    text = std::string(no_space) + ": " + text;
-  return failure{std::move(text)};
+  return error == ENOSPC || error == EDQUOT ? no_space(text) : failure{std::move(text)};
 }
 
 class descriptor {
@@ -199,11 +197,11 @@ file_system& posix_file_system() {
 result<std::string> read_whole(file& f) {
   auto bytes = f.size();
   if (!bytes)
-    return failure{bytes.error()};
+    return bytes.why();
   std::string all(*bytes, '\0');
   auto got = f.read_at(0, all.data(), all.size());
   if (!got)
-    return failure{got.error()};
+    return got.why();
   all.resize(*got);
   return all;
 }
@@ -212,7 +210,7 @@ status replace_file(file_system& files, const std::string& path, std::string_vie
   const auto unfinished = path + std::string(unfinished_extension);
   auto f = files.open(unfinished, open_mode::fresh);
   if (!f)
-    return failure{f.error()};
+    return f.why();
   if (auto s = (*f)->write_at(0, {bytes}); !s)
     return s;
   if (durable)

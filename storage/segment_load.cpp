@@ -35,7 +35,7 @@ failure segment_log::damage(const std::string& name, std::size_t offset, const s
 result<std::vector<std::uint64_t>> segment_log::sort_out_files() {
   auto names = files_.list(directory_);
   if (!names)
-    return failure{names.error()};
+    return names.why();
   std::vector<std::uint64_t> numbers;
   bool removed = false;
   for (const auto& name : *names) {
@@ -49,21 +49,21 @@ result<std::vector<std::uint64_t>> segment_log::sort_out_files() {
     next_free_number_ = std::max(next_free_number_, *n + 1);
     auto f = files_.open(path(name), open_mode::existing);
     if (!f)
-      return failure{f.error()};
+      return f.why();
     auto bytes = (*f)->size();
     if (!bytes)
-      return failure{bytes.error()};
+      return bytes.why();
     if (*bytes == options_.segment_bytes && free_.size() < options_.free_segments_max) {
       free_.push_back(name);
       continue;
     }
     if (auto s = files_.remove(path(name)); !s)
-      return failure{s.error()};
+      return s.why();
     removed = true;
   }
   if (removed)
     if (auto s = files_.sync_directory(directory_); !s)
-      return failure{s.error()};
+      return s.why();
   return numbers;
 }
 
@@ -71,14 +71,14 @@ result<loaded_log> segment_log::load() {
   PRECONDITION(!loaded_);
   auto numbers = sort_out_files();
   if (!numbers)
-    return failure{numbers.error()};
+    return numbers.why();
   loaded_log log;
   for (std::size_t i = 0; i < numbers->size(); ++i) {
     const auto n = (*numbers)[i];
     if (i > 0 && n != (*numbers)[i - 1] + 1)
       return damage(segment_name((*numbers)[i - 1] + 1), 0, "the file is missing");
     if (auto s = read_segment(n, i + 1 == numbers->size(), log); !s)
-      return failure{s.error()};
+      return s.why();
     next_number_ = n + 1;
   }
   log.hard = position_.hard;
@@ -86,8 +86,8 @@ result<loaded_log> segment_log::load() {
   // A new log gets its first segment ready here, so that the first append does not wait for it. A full disk is told
   // then.
   if (numbers->empty())
-    if (auto s = fill_spare(options_.segment_bytes, SIZE_MAX); !s && !s.error().starts_with(no_space))
-      return failure{s.error()};
+    if (auto s = fill_spare(options_.segment_bytes, SIZE_MAX); !s && s.why().kind != failure_kind::no_space)
+      return s.why();
   return log;
 }
 
@@ -95,10 +95,10 @@ status segment_log::read_segment(std::uint64_t number, bool last, loaded_log& in
   const auto name = segment_name(number);
   auto f = files_.open(path(name), open_mode::existing);
   if (!f)
-    return failure{f.error()};
+    return f.why();
   auto bytes = read_whole(**f);
   if (!bytes)
-    return failure{bytes.error()};
+    return bytes.why();
   const std::string_view all = *bytes;
   const auto header = decode_segment_header(all);
   if (!header)

@@ -1,9 +1,9 @@
 #include "storage/segment_log.hpp"
+#include "protocol/base/hex.hpp"
 #include "protocol/base/mutants.hpp"
 #include "protocol/base/probe.hpp"
 
 #include <algorithm>
-#include <cstdio>
 #include <random>
 
 namespace belay::storage {
@@ -31,9 +31,7 @@ std::uint64_t seed_or_random(std::uint64_t seed) {
 }
 
 std::string numbered(std::uint64_t number, const char* ending) {
-  char b[32];
-  std::snprintf(b, sizeof b, "%016llx%s", static_cast<unsigned long long>(number), ending);
-  return b;
+  return to_hex(number) + ending;
 }
 
 } // namespace
@@ -55,16 +53,16 @@ segment_log::segment_log(file_system& files, std::string directory, segment_log_
 result<std::unique_ptr<segment_log>> segment_log::open(file_system& files, std::string directory,
                                                        segment_log_options options) {
   if (auto s = files.make_directory(directory); !s)
-    return failure{s.error()};
+    return s.why();
   auto lock = files.lock(directory);
   if (!lock)
-    return failure{lock.error()};
+    return lock.why();
   return std::unique_ptr<segment_log>(new segment_log(files, std::move(directory), options, std::move(lock).value()));
 }
 
 failure segment_log::die(const std::string& why) {
   PROBE("log: append failed for good");
-  // Whatever the reason was, it does not begin with "no space": that would mean that the log is unchanged.
+  // Whatever the reason was, its kind is not kept: no_space would mean that the log is unchanged.
   dead_ = "Raft log in " + directory_ + " failed: " + why;
   return failure{dead_};
 }
@@ -110,7 +108,7 @@ status segment_log::append(const std::vector<raft::persist_batch>& batches) {
       PROBE("log: append waited for a segment to be filled");
       ++counters_.waited_for_fill;
       if (auto s = fill_spare(needed, SIZE_MAX); !s) {
-        if (!s.error().starts_with(no_space))
+        if (s.why().kind != failure_kind::no_space)
           return die(s.error());
         PROBE("log: no space for the next segment");
         if (spare_ && spare_->bytes > options_.segment_bytes)
@@ -135,7 +133,7 @@ status segment_log::append(const std::vector<raft::persist_batch>& batches) {
   // Twice what was written, so that the next segment is always ready before this one is full. A full disk matters only
   // when the segment is needed.
   if (auto s = fill_spare(options_.segment_bytes, std::max(options_.fill_bytes, 2 * written));
-      !s && !s.error().starts_with(no_space))
+      !s && s.why().kind != failure_kind::no_space)
     return die(s.error());
   return done{};
 }
@@ -188,7 +186,7 @@ status segment_log::fill_spare(std::uint64_t bytes_needed, std::size_t budget) {
     s.name = s.recycled ? free_.back() : free_name(next_free_number_);
     auto f = files_.open(path(s.name), s.recycled ? open_mode::existing : open_mode::fresh);
     if (!f)
-      return failure{f.error()};
+      return f.why();
     s.f = std::move(f).value();
     s.bytes = options_.segment_bytes;
     if (s.recycled)

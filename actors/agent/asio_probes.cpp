@@ -1,5 +1,7 @@
 #include "actors/agent/asio_probes.hpp"
 
+#include "protocol/base/host_port.hpp"
+
 #include <boost/asio/connect.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/steady_timer.hpp>
@@ -29,10 +31,10 @@ public:
       if (!e)
         self->end("critical", "dial tcp " + self->address_ + ": i/o timeout");
     });
-    const auto [host, port] = split_address(address_);
-    if (port.empty())
+    const auto [host, port] = split_host_port(address_);
+    if (port.value_or("").empty())
       return end("critical", "dial tcp: address " + address_ + ": missing port in address");
-    resolver_.async_resolve(host, port, [self, host = host](error_code e, tcp::resolver::results_type found) {
+    resolver_.async_resolve(host, *port, [self, host = host](error_code e, tcp::resolver::results_type found) {
       if (e)
         return self->end("critical", "dial tcp: lookup " + host + ": no such host");
       asio::async_connect(self->socket_, found, [self](error_code failed, const tcp::endpoint&) {
@@ -88,20 +90,6 @@ std::string errno_words(const error_code& why) {
 }
 
 } // namespace
-
-probe_address split_address(const std::string& address) {
-  if (!address.empty() && address.front() == '[') {
-    const auto close = address.find(']');
-    if (close == std::string::npos)
-      return {address, {}};
-    const bool port = close + 1 < address.size() && address[close + 1] == ':';
-    return {address.substr(1, close - 1), port ? address.substr(close + 2) : std::string()};
-  }
-  const auto colon = address.rfind(':');
-  if (colon == std::string::npos)
-    return {address, {}};
-  return {address.substr(0, colon), address.substr(colon + 1)};
-}
 
 std::string dial_error(const std::string& address, const error_code& why) {
   return "dial tcp " + address + ": connect: " + errno_words(why);

@@ -1,6 +1,6 @@
 #pragma once
-// Runs checks on an Asio loop: HTTP and TCP by sockets, scripts as child processes. Nothing blocks (contract 09 section
-// 3).
+// Runs checks on an Asio loop: HTTP and TCP by sockets, scripts as child processes. Nothing blocks
+// (docs/contract/09, section 3).
 
 #include "actors/agent/probes.hpp"
 
@@ -43,12 +43,6 @@ std::shared_ptr<running_probe> make_http_probe(boost::asio::io_context& loop, bo
                                                const agent::check_definition& check, probe_runner::finished then);
 std::shared_ptr<running_probe> make_script_probe(boost::asio::io_context& loop, const agent::check_definition& check,
                                                  probe_runner::finished then);
-
-/// `host:port` or `[v6]:port`; the port may be missing.
-struct probe_address {
-  std::string host, port;
-};
-probe_address split_address(const std::string& address);
 
 /// As Go words a failed connection: `dial tcp 127.0.0.1:1: connect: connection refused`.
 std::string dial_error(const std::string& address, const boost::system::error_code& why);

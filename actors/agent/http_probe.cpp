@@ -2,6 +2,7 @@
 
 #include "actors/agent/asio_probes.hpp"
 
+#include "protocol/base/host_port.hpp"
 #include "protocol/golang/syntax.hpp"
 
 #include <boost/asio/connect.hpp>
@@ -52,9 +53,11 @@ std::optional<url> parse_url(const std::string& text) {
   u.target = rest.substr(end, rest.find('#') == std::string::npos ? std::string::npos : rest.find('#') - end);
   if (u.target.empty() || u.target.front() != '/')
     u.target.insert(0, "/");
-  const auto where = split_address(u.authority);
+  const auto where = split_host_port(u.authority);
   u.host = where.host;
-  u.port = where.port.empty() ? (u.tls ? "443" : "80") : where.port;
+  u.port = where.port.value_or("");
+  if (u.port.empty())
+    u.port = u.tls ? "443" : "80";
   return u.host.empty() ? std::nullopt : std::optional(u);
 }
 
@@ -132,7 +135,7 @@ private:
 
   std::string shown_address(const tcp::endpoint& at) const {
     const auto host = at.port() != 0 ? at.address().to_string() : url_.host;
-    return (host.find(':') != std::string::npos ? "[" + host + "]" : host) + ":" + url_.port;
+    return join_host_port(host, url_.port);
   }
 
   void handshake() {

@@ -2,13 +2,11 @@
 // Requests that raft_peer keeps until there is a leader to decide them.
 
 #include "actors/messages.hpp"
+#include "actors/refusal_texts.hpp"
 
 #include <deque>
 
 namespace belay::actors {
-
-/// What a client is told when no leader turned up in time (contract 06 section 3).
-inline constexpr auto no_leader = "No cluster leader";
 
 /// A write (or renewal) on its way to the leader's log.
 struct held_write {

@@ -1,6 +1,7 @@
 #include "actors/consensus/peer_link.hpp"
 
 #include "actors/telemetry/log.hpp"
+#include "protocol/base/host_port.hpp"
 
 #include <caf/io/middleman.hpp>
 #include <caf/io/network/multiplexer.hpp>
@@ -42,20 +43,6 @@ bool resolve(const std::string& host, std::uint16_t port, bool passive, sockaddr
   std::memcpy(&out, found->ai_addr, found->ai_addrlen);
   length = found->ai_addrlen;
   freeaddrinfo(found);
-  return true;
-}
-
-bool split_address(const std::string& address, std::string& host, std::uint16_t& port) {
-  const auto colon = address.rfind(':');
-  if (colon == std::string::npos)
-    return false;
-  host = address.substr(0, colon);
-  if (host.size() > 1 && host.front() == '[' && host.back() == ']')
-    host = host.substr(1, host.size() - 2);
-  const long p = std::strtol(address.c_str() + colon + 1, nullptr, 10);
-  if (p <= 0 || p > 65535)
-    return false;
-  port = static_cast<std::uint16_t>(p);
   return true;
 }
 
@@ -178,11 +165,10 @@ void peer_link::drop_silent_connections() {
 }
 
 void peer_link::dial(outgoing& o) {
-  std::string host;
-  std::uint16_t port = 0;
+  const auto peer = split_host_port(o.address);
   sockaddr_storage address{};
   socklen_t length = 0;
-  if (!split_address(o.address, host, port) || !resolve(host, port, false, address, length))
+  if (peer.number() == 0 || !resolve(peer.host, peer.number(), false, address, length))
     return dial_failed(o, "address cannot be resolved");
   o.fd = socket(address.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
   if (o.fd < 0)

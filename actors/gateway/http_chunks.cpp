@@ -1,5 +1,7 @@
 #include "actors/gateway/http_chunks.hpp"
 
+#include "protocol/base/hex.hpp"
+
 #include <algorithm>
 
 namespace belay::actors {
@@ -10,13 +12,6 @@ namespace {
 constexpr std::size_t extras_max = 16384;
 // Enough for 2^60; a body of that size is refused anyway.
 constexpr int size_digits_max = 15;
-
-int hex_value(char c) {
-  if (c >= '0' && c <= '9')
-    return c - '0';
-  const char lower = static_cast<char>(c | 0x20);
-  return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
-}
 
 } // namespace
 

@@ -1,6 +1,8 @@
 #include "actors/gateway/http_gateway.hpp"
 
+#include "actors/refusal_texts.hpp"
 #include "actors/telemetry/log.hpp"
+#include "protocol/base/uuid.hpp"
 #include "protocol/golang/json_output.hpp"
 #include "protocol/http/agent/agent_render.hpp"
 #include "protocol/http/render.hpp"
@@ -28,7 +30,6 @@ constexpr std::chrono::seconds sweep_interval{1};
 constexpr std::size_t descriptors_reserved = 256;
 constexpr std::size_t spare_readers_max = 64;
 
-constexpr std::string_view no_leader = "No cluster leader";
 constexpr auto shutting_down = "agent is shutting down";
 
 std::size_t connections_allowed() {
@@ -37,22 +38,6 @@ std::size_t connections_allowed() {
     return 1u << 20;
   const auto all = static_cast<std::size_t>(limit.rlim_cur);
   return all - std::min(descriptors_reserved, all / 4);
-}
-
-/// A random UUID (version 4) from two numbers.
-std::string uuid_of(std::uint64_t high, std::uint64_t low) {
-  high = (high & ~0xF000ULL) | 0x4000ULL;
-  low = (low & ~(3ULL << 62)) | (2ULL << 62);
-  constexpr char digits[] = "0123456789abcdef";
-  std::string out;
-  out.reserve(36);
-  for (int i = 0; i < 32; ++i) {
-    if (i == 8 || i == 12 || i == 16 || i == 20)
-      out += '-';
-    const auto word = i < 16 ? high : low;
-    out += digits[(word >> (60 - 4 * (i % 16))) & 15];
-  }
-  return out;
 }
 
 } // namespace

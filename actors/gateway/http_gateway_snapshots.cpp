@@ -1,17 +1,12 @@
-// http_gateway: snapshots on their way out and in (contract 11). A download is a consistent read of everything, as of a
+// http_gateway: snapshots on their way out and in (docs/contract/11). A download is a consistent read of everything, as of a
 // checkpoint written for it. An upload becomes entries of the log, one after the other.
 
 #include "actors/gateway/http_gateway.hpp"
+#include "actors/refusal_texts.hpp"
 #include "protocol/http/render.hpp"
 #include "protocol/wire/command_codec.hpp"
 
 namespace belay::actors {
-
-namespace {
-
-constexpr auto no_leader = "No cluster leader";
-
-} // namespace
 
 // ---- download
 

@@ -1,6 +1,7 @@
 #include "actors/gateway/http_listener.hpp"
 
 #include "actors/telemetry/log.hpp"
+#include "protocol/base/host_port.hpp"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -21,10 +22,6 @@ namespace {
 constexpr int accepts_per_turn = 64;
 // When there are no file descriptors left: others must close theirs first.
 constexpr std::chrono::milliseconds pause_without_descriptors{100};
-
-std::string host_port(const std::string& host, unsigned port) {
-  return (host.find(':') == std::string::npos ? host : "[" + host + "]") + ":" + std::to_string(port);
-}
 
 failure refused(const char* step, const std::string& name, int error) {
   return failure{"listen " + name + ": " + step + ": " + std::strerror(error)};
@@ -105,7 +102,7 @@ std::string ip_of(const socket_address& a) {
 
 result<listening_sockets::one> open_one(const listen_address& where, bool share_port) {
   const bool local = !where.unix_path.empty();
-  listening_sockets::one s{-1, local ? "unix://" + where.unix_path : host_port(where.host, where.port),
+  listening_sockets::one s{-1, local ? "unix://" + where.unix_path : join_host_port(where.host, where.port),
                            where.unix_path};
   socket_address address;
   if (!fill(address, where))
@@ -137,7 +134,7 @@ result<listening_sockets::one> open_one(const listen_address& where, bool share_
     address.size = sizeof address.bytes;
     if (::getsockname(s.fd, address.any(), &address.size) != 0)
       return give_up("getsockname");
-    s.name = host_port(where.host, port_of(address));
+    s.name = join_host_port(where.host, port_of(address));
   }
   return s;
 }

@@ -1,12 +1,13 @@
 #include "actors/gateway/local_answers.hpp"
 
+#include "protocol/base/hex.hpp"
+#include "protocol/base/host_port.hpp"
+#include "protocol/golang/duration.hpp"
 #include "protocol/golang/json_output.hpp"
 
 #include <sys/utsname.h>
 
 #include <algorithm>
-#include <cstdio>
-#include <cstdlib>
 #include <map>
 #include <thread>
 
@@ -17,25 +18,6 @@ namespace {
 using golang::append_bool;
 using golang::append_json_string;
 using golang::append_number;
-
-struct host_port {
-  std::string host;
-  std::uint16_t port = 0;
-};
-
-host_port split(const std::string& address) {
-  const auto colon = address.rfind(':');
-  if (colon == std::string::npos)
-    return {address, 0};
-  host_port r{address.substr(0, colon), static_cast<std::uint16_t>(std::atoi(address.c_str() + colon + 1))};
-  if (r.host.size() > 2 && r.host.front() == '[')
-    r.host = r.host.substr(1, r.host.size() - 2);
-  return r;
-}
-
-std::string joined(const std::string& host, std::uint16_t port) {
-  return (host.find(':') == std::string::npos ? host : "[" + host + "]") + ":" + std::to_string(port);
-}
 
 /// Writes `"name":` with the comma that belongs before it.
 void member(std::string& out, std::string_view name) {
@@ -64,7 +46,7 @@ std::map<std::string, std::string> tags_of(const raft::member& m, bool voter, co
       {"dc", facts.datacenter},
       {"ft_fs", "1"},
       {"id", m.uuid},
-      {"port", std::to_string(split(m.address).port)},
+      {"port", std::to_string(split_host_port(m.address).number())},
       {"raft_vsn", "3"},
       {"role", "consul"},
       {"segment", ""},
@@ -84,12 +66,12 @@ std::map<std::string, std::string> tags_of(const raft::member& m, bool voter, co
 
 void append_member(std::string& out, const peer_status& p, const local_facts& facts, bool wan) {
   constexpr int alive = 1, failed = 4; // serf's numbers
-  const auto where = split(p.member.address);
+  const auto where = split_host_port(p.member.address);
   out += '{';
   text_member(out, "Name", wan ? p.member.name + "." + facts.datacenter : p.member.name);
   text_member(out, "Addr", where.host);
   member(out, "Port");
-  golang::append_number(out, where.port);
+  golang::append_number(out, where.number());
   member(out, "Tags");
   append_texts(out, tags_of(p.member, p.voter, facts));
   member(out, "Status");
@@ -104,7 +86,7 @@ peer_status own_status(const status_result& now, const local_facts& facts) {
     if (p.member.id == now.view.self || p.member.uuid == facts.node_uuid)
       return p;
   peer_status p;
-  p.member = {now.view.self, facts.node_uuid, facts.node_name, joined(facts.address, facts.server_port)};
+  p.member = {now.view.self, facts.node_uuid, facts.node_name, join_host_port(facts.address, facts.server_port)};
   p.connected = true;
   return p;
 }
@@ -137,23 +119,6 @@ const char* state_name(raft::role r) {
   }
 }
 
-/// As Go prints a duration of whole milliseconds.
-std::string go_duration(int ms) {
-  if (ms < 1000)
-    return ms == 0 ? "0s" : std::to_string(ms) + "ms";
-  char text[32];
-  std::snprintf(text, sizeof text, "%.3f", ms % 60000 / 1000.0);
-  std::string seconds(text);
-  while (seconds.back() == '0')
-    seconds.pop_back();
-  if (seconds.back() == '.')
-    seconds.pop_back();
-  const int minutes = ms / 60000;
-  if (minutes == 0)
-    return seconds + "s";
-  return (minutes < 60 ? "" : std::to_string(minutes / 60) + "h") + std::to_string(minutes % 60) + "m" + seconds + "s";
-}
-
 /// As Go prints a list of raft.Server.
 std::string configuration_text(const raft::configuration& c) {
   std::string out = "[";
@@ -166,12 +131,6 @@ std::string configuration_text(const raft::configuration& c) {
   return out += ']';
 }
 
-std::string hex(std::uint64_t v) {
-  char text[17];
-  std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(v));
-  return text;
-}
-
 std::map<std::string, std::string> raft_stats(const status_result& now) {
   const auto& soft = now.view.soft;
   const auto& config = now.view.config;
@@ -181,7 +140,8 @@ std::map<std::string, std::string> raft_stats(const status_result& now) {
   const auto pending = now.commit > now.applied ? now.commit.value - now.applied.value : 0;
   std::string contact = "0";
   if (!leads)
-    contact = now.ms_since_leader < 0 ? "never" : go_duration(now.ms_since_leader);
+    contact =
+        now.ms_since_leader < 0 ? "never" : golang::format_duration(std::chrono::milliseconds(now.ms_since_leader));
   std::map<std::string, std::string> s{
       {"applied_index", to_string(now.applied)},
       {"commit_index", to_string(now.commit)},
@@ -202,7 +162,7 @@ std::map<std::string, std::string> raft_stats(const status_result& now) {
       {"snapshot_version_max", "1"},
       {"snapshot_version_min", "0"},
       {"state", state_name(soft.role)},
-      {"state_digest", hex(now.digest)},
+      {"state_digest", to_hex(now.digest)},
       {"state_digest_at", to_string(now.digest_at)},
       {"term", to_string(soft.term)},
   };

@@ -1,12 +1,12 @@
 #include "actors/node/data_directory.hpp"
 
+#include "protocol/base/hex.hpp"
+#include "protocol/base/uuid.hpp"
 #include "storage/file_system.hpp"
 
 #include <sys/random.h>
 
 #include <algorithm>
-#include <cstdio>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <optional>
@@ -27,19 +27,6 @@ status write_durably(const std::string& path, const std::string& text) {
   return files.sync_directory(fs::path(path).parent_path().string());
 }
 
-std::string hex(std::uint64_t v) {
-  char b[17];
-  std::snprintf(b, sizeof b, "%016llx", static_cast<unsigned long long>(v));
-  return b;
-}
-
-/// Exactly what hex() writes; nullopt: anything else, such as a digit that was damaged or a line that was cut.
-std::optional<std::uint64_t> parse_hex(const std::string& text) {
-  if (text.size() != 16 || text.find_first_not_of("0123456789abcdef") != std::string::npos)
-    return std::nullopt;
-  return std::strtoull(text.c_str(), nullptr, 16);
-}
-
 result<identity> parse(const std::string& file, const std::string& text) {
   std::istringstream in(text);
   std::string line;
@@ -51,15 +38,15 @@ result<identity> parse(const std::string& file, const std::string& text) {
   std::optional<std::uint64_t> id, cluster;
   while (in >> name >> value) {
     if (name == "node_id")
-      id = parse_hex(value);
+      id = from_hex(value);
     else if (name == "uuid")
       i.uuid = value;
     else if (name == "datacenter")
       i.datacenter = value;
     else if (name == "cluster_id")
-      cluster = parse_hex(value);
+      cluster = from_hex(value);
   }
-  if (id.value_or(0) == 0 || !cluster || i.uuid.size() != 36 || i.datacenter.empty())
+  if (id.value_or(0) == 0 || !cluster || i.uuid.size() != uuid_characters || i.datacenter.empty())
     return failure{file +
                    " is damaged: restore it from a copy, or remove the whole data directory to rejoin as a new server"};
   i.id = node_id{*id};
@@ -77,19 +64,12 @@ std::uint64_t random_u64() {
 }
 
 std::string random_uuid() {
-  const auto a = random_u64();
-  const auto b = random_u64();
-  char text[37];
-  std::snprintf(text, sizeof text, "%08x-%04x-4%03x-%04x-%012llx", static_cast<unsigned>(a >> 32),
-                static_cast<unsigned>(a >> 16) & 0xFFFF, static_cast<unsigned>(a) & 0xFFF,
-                0x8000 | (static_cast<unsigned>(b >> 48) & 0x3FFF),
-                static_cast<unsigned long long>(b & 0xFFFFFFFFFFFF));
-  return text;
+  return uuid_of(random_u64(), random_u64());
 }
 
 status save_identity(const std::string& path, const identity& i) {
-  std::string text = std::string(format_line) + "\nnode_id " + hex(i.id.value) + "\nuuid " + i.uuid + "\ndatacenter " +
-                     i.datacenter + "\ncluster_id " + hex(i.cluster_id) + "\n";
+  std::string text = std::string(format_line) + "\nnode_id " + to_hex(i.id.value) + "\nuuid " + i.uuid +
+                     "\ndatacenter " + i.datacenter + "\ncluster_id " + to_hex(i.cluster_id) + "\n";
   return write_durably(path + "/identity", text);
 }
 
@@ -129,9 +109,9 @@ result<identity> open_data_directory(const std::string& path, const std::string&
   born.uuid = configured_uuid.empty() ? random_uuid() : configured_uuid;
   born.datacenter = datacenter;
   if (auto s = write_durably(path + "/node-id", born.uuid); !s)
-    return failure{s.error()};
+    return s.why();
   if (auto s = save_identity(path, born); !s)
-    return failure{s.error()};
+    return s.why();
   return born;
 }
 

@@ -11,7 +11,7 @@ namespace belay::actors {
 
 /// The file `identity` of a data directory; lines `name value`.
 struct identity {
-  node_id id;       ///< random, born with the directory: a wiped server is another server (R8)
+  node_id id;       ///< random, born with the directory: a wiped server is another server (docs/pitfalls.md R8)
   std::string uuid; ///< Consul's node ID
   std::string datacenter;
   std::uint64_t cluster_id = 0; ///< zero: in no cluster yet

@@ -16,6 +16,7 @@
 #include "actors/tables/watch_registry.hpp"
 #include "actors/telemetry/log.hpp"
 #include "protocol/agent/member_catalog.hpp"
+#include "protocol/base/host_port.hpp"
 #include "storage/lmdb_checkpoint.hpp"
 #include "storage/segment_log.hpp"
 
@@ -49,7 +50,7 @@ struct opened_disk {
 };
 
 /// Log and checkpoint must meet: entries without a gap behind the checkpoint. (A log that ends before it, or disagrees with it, is what an
-/// installed snapshot leaves behind if the node stops right then: the core drops such a log, R13.)
+/// installed snapshot leaves behind if the node stops right then: the core drops such a log, docs/pitfalls.md R13.)
 result<raft::restored_state> fit_together(storage::loaded_log found,
                                           const std::optional<storage::checkpoint_info>& checkpoint) {
   raft::restored_state r;
@@ -69,19 +70,19 @@ result<opened_disk> open_disk(const std::string& data_dir) {
   opened_disk d;
   auto log = storage::segment_log::open(storage::posix_file_system(), data_dir + "/raft");
   if (!log)
-    return failure{log.error()};
+    return log.why();
   d.log = std::move(*log);
   auto checkpoints = storage::lmdb_checkpoint::open(data_dir);
   if (!checkpoints)
-    return failure{checkpoints.error()};
+    return checkpoints.why();
   d.checkpoints = std::move(*checkpoints);
 
   auto loaded = d.log->load();
   if (!loaded)
-    return failure{loaded.error()};
+    return loaded.why();
   auto info = d.checkpoints->info();
   if (!info)
-    return failure{info.error()};
+    return info.why();
   if (*info) {
     auto machine = load_machine(*d.checkpoints, **info);
     if (!machine)
@@ -93,7 +94,7 @@ result<opened_disk> open_disk(const std::string& data_dir) {
   }
   auto restored = fit_together(std::move(*loaded), *info);
   if (!restored)
-    return failure{restored.error()};
+    return restored.why();
   d.restored = std::move(*restored);
   return d;
 }
@@ -127,13 +128,10 @@ cluster_time wall_clock() {
   return cluster_time{static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::milliseconds>(since).count())};
 }
 
+/// Of a peer to be joined, who may be named without a port: then it is Consul's for servers.
 std::string with_port(const std::string& address) {
-  const bool bare_v6 = address.find(':') != address.rfind(':') && address.front() != '[';
-  if (bare_v6)
-    return "[" + address + "]:8300";
-  const auto bracket = address.rfind(']');
-  const auto colon = address.find(':', bracket == std::string::npos ? 0 : bracket);
-  return colon == std::string::npos ? address + ":8300" : address;
+  const auto peer = split_optional_port(address);
+  return join_host_port(peer.host, peer.port.value_or("8300"));
 }
 
 /// All actors of the node, spawned in the order in which they depend on each other, and stopped in the order of the data's way.
@@ -169,6 +167,7 @@ private:
 running_node::running_node(const node_config& config, const identity& who, opened_disk disk, int peer_listener,
                            health_checks_start agent, std::function<void()> reload)
     : system_(caf_config_), front_host_(system_, front_), raft_host_(system_) {
+  // Without brackets even around an IPv6 address: this text is kept in the configurations of clusters.
   const raft::member self{who.id, who.uuid, config.node_name,
                           config.advertise_addr + ":" + std::to_string(config.server_port)};
   const auto seed = random_u64();

@@ -17,7 +17,7 @@ result<std::shared_ptr<state::machine>> load_machine(storage::checkpoint_store& 
       bad_row = "table " + std::to_string(table) + ", key " + std::string(key);
   });
   if (!loaded)
-    return failure{loaded.error()};
+    return loaded.why();
   if (!bad_row.empty())
     return failure{"checkpoint row that cannot be decoded: " + bad_row};
   m->finish_load(info.meta.index, info.meta.time);
@@ -63,7 +63,7 @@ void checkpointer::write(const write_checkpoint& w) {
           {static_cast<std::uint8_t>(row.table), row.key, value ? make_payload(std::move(*value)) : nullptr});
     }
     if (auto s = store_->commit(delta); !s) {
-      if (!s.error().starts_with("no space")) {
+      if (s.why().kind != failure_kind::no_space) {
         log::error("checkpointer", "checkpoint failed; stopping, because its file cannot be trusted any more",
                    {{"index", w.meta.index.value},
                     {"error", s.error()},

@@ -1,5 +1,7 @@
 #include "actors/telemetry/log.hpp"
 
+#include "protocol/base/hex.hpp"
+
 #include <array>
 #include <atomic>
 #include <cerrno>
@@ -50,7 +52,6 @@ void write_all(int fd, std::string_view bytes) {
 }
 
 void append_quoted(std::string& out, std::string_view text) {
-  static constexpr char hex[] = "0123456789abcdef";
   out += '"';
   for (char c : text) {
     auto b = static_cast<unsigned char>(c);
@@ -62,9 +63,8 @@ void append_quoted(std::string& out, std::string_view text) {
     } else if (c == '\t') {
       out += "\\t";
     } else if (b < 0x20 || b == 0x7f) {
-      out += "\\u00";
-      out += hex[b >> 4];
-      out += hex[b & 15];
+      out += "\\u";
+      append_hex(out, b, 4);
     } else {
       out += c;
     }

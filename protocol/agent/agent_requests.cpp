@@ -1,6 +1,7 @@
 // local_agent: what clients ask.
 
 #include "protocol/agent/local_agent.hpp"
+#include "protocol/base/hex.hpp"
 #include "protocol/state/row_hash.hpp"
 
 namespace belay::agent {
@@ -16,12 +17,7 @@ constexpr std::string_view default_reason(bool of_service) {
 } // namespace
 
 std::string content_hash(const state::service_record& s) {
-  constexpr char digits[] = "0123456789abcdef";
-  const auto hash = state::row_hash(std::make_shared<const state::service_record>(s));
-  std::string out;
-  for (int shift = 60; shift >= 0; shift -= 4)
-    out += digits[(hash >> shift) & 15];
-  return out;
+  return to_hex(state::row_hash(std::make_shared<const state::service_record>(s)));
 }
 
 std::optional<reply> local_agent::handle(const request& r, local_time now, bool no_longer) {

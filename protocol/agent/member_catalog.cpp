@@ -1,9 +1,9 @@
 #include "protocol/agent/member_catalog.hpp"
 
+#include "protocol/base/host_port.hpp"
 #include "protocol/state/folded_name.hpp"
 
 #include <algorithm>
-#include <charconv>
 
 namespace belay::agent {
 
@@ -48,12 +48,9 @@ bool superseded(const cluster_member& m, const std::vector<cluster_member>& memb
 
 cluster_member member_of(std::string uuid, std::string name, const std::string& server_address,
                          std::optional<bool> alive) {
-  cluster_member m{std::move(uuid), std::move(name), server_address, 0, alive};
-  if (const auto colon = server_address.rfind(':'); colon != std::string::npos) {
-    m.address = server_address.substr(0, colon);
-    std::from_chars(server_address.data() + colon + 1, server_address.data() + server_address.size(), m.port);
-  }
-  return m;
+  auto where = split_host_port(server_address);
+  const auto port = where.number();
+  return {std::move(uuid), std::move(name), std::move(where.host), port, alive};
 }
 
 state::node_record node_of(const cluster_member& m, const std::string& datacenter) {

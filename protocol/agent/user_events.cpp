@@ -1,5 +1,7 @@
 #include "protocol/agent/user_events.hpp"
 
+#include "protocol/base/hex.hpp"
+
 #include <boost/regex.hpp>
 
 #include <algorithm>
@@ -121,10 +123,7 @@ std::uint64_t index_of(std::string_view uuid) {
   for (const char c : uuid) {
     if (c == '-')
       continue;
-    const int v = c >= '0' && c <= '9'   ? c - '0'
-                  : c >= 'a' && c <= 'f' ? c - 'a' + 10
-                  : c >= 'A' && c <= 'F' ? c - 'A' + 10
-                                         : -1;
+    const int v = hex_value(c);
     if (v < 0 || digits == 32)
       return 1;
     auto& h = half[digits++ / 16];

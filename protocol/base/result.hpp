@@ -1,17 +1,25 @@
 #pragma once
-// A value, or the text of what went wrong.
+// A value, or what went wrong: a text for people, and a kind for those who have to decide what to do next.
 
 #include "protocol/base/check.hpp"
 
+#include <cstdint>
 #include <string>
 #include <utility>
 #include <variant>
 
 namespace belay {
 
-/// Why something was not done; `text` is for people and logs.
+/// What somebody does differently because of it. A kind is added when there is somebody who asks.
+enum class failure_kind : std::uint8_t {
+  other,
+  no_space, ///< a disk, a quota or a limit of bytes is full: nothing was changed, and it may work later
+};
+
+/// Why something was not done; `text` is for people and logs, and nobody compares it.
 struct failure {
   std::string text;
+  failure_kind kind = failure_kind::other;
 };
 
 /// Holds a T or a failure. Reading the wrong one is a programming error.
@@ -39,6 +47,11 @@ public:
   const std::string& error() const {
     PRECONDITION(!ok());
     return std::get<1>(data_).text;
+  }
+  /// The whole failure, to be handed on or asked for its kind.
+  const failure& why() const {
+    PRECONDITION(!ok());
+    return std::get<1>(data_);
   }
 
   T& operator*() & { return value(); }

@@ -102,14 +102,14 @@ result<comparison> comparison::bind(const match& m, fields of) {
   c.text_ = m.value;
   // In this order, as all of it may be wrong at once.
   if (auto ok = c.bind_selector(m, of); !ok)
-    return failure{ok.error()};
+    return ok.why();
   if (!allows(c.kind_, m.op))
     return failure{"Invalid match operator " + golang::quoted(name_of(m.op)) + " for selector " +
                    golang::quoted(to_string(m.selector))};
   if (auto ok = c.bind_value(m); !ok)
-    return failure{ok.error()};
+    return ok.why();
   if (auto ok = c.bind_pattern(m); !ok)
-    return failure{ok.error()};
+    return ok.why();
   return c;
 }
 

@@ -1,6 +1,8 @@
 #include "protocol/filter/literal.hpp"
 
+#include "protocol/base/hex.hpp"
 #include "protocol/golang/quoting.hpp"
+#include "protocol/golang/syntax.hpp"
 
 #include <limits>
 #include <optional>
@@ -13,15 +15,9 @@ failure syntax_error() {
   return {"invalid syntax"};
 }
 
-/// Value of a digit in the bases up to 16; 16 if it is none.
+/// Value of a digit in the bases up to 16; at least 16 if it is none.
 unsigned digit_value(char c) {
-  if (c >= '0' && c <= '9')
-    return static_cast<unsigned>(c - '0');
-  if (c >= 'a' && c <= 'f')
-    return static_cast<unsigned>(c - 'a') + 10;
-  if (c >= 'A' && c <= 'F')
-    return static_cast<unsigned>(c - 'A') + 10;
-  return 16;
+  return static_cast<unsigned>(hex_value(c));
 }
 
 /// The digits at the front, which are taken off.
@@ -123,8 +119,7 @@ number_error scan(std::string_view text, std::uint64_t& value) {
 }
 
 failure complaint(std::string_view function, std::string_view text, number_error why) {
-  return {"strconv." + std::string(function) + ": parsing " + golang::quoted(text) +
-          (why == number_error::range ? ": value out of range" : ": invalid syntax")};
+  return why == number_error::range ? golang::out_of_range(function, text) : golang::invalid_syntax(function, text);
 }
 
 } // namespace
@@ -174,13 +169,9 @@ result<std::uint64_t> read_natural(std::string_view text) {
 }
 
 result<bool> read_boolean(std::string_view text) {
-  for (const auto yes : {"1", "t", "T", "true", "TRUE", "True"})
-    if (text == yes)
-      return true;
-  for (const auto no : {"0", "f", "F", "false", "FALSE", "False"})
-    if (text == no)
-      return false;
-  return complaint("ParseBool", text, number_error::syntax);
+  if (const auto b = golang::parse_bool(text))
+    return *b;
+  return golang::invalid_syntax("ParseBool", text);
 }
 
 } // namespace belay::filter

@@ -12,7 +12,7 @@ namespace belay::golang {
 /// at whole nanoseconds. @returns nullopt for anything else and beyond 63 bits of nanoseconds.
 std::optional<std::chrono::nanoseconds> parse_duration(std::string_view text);
 
-/// Why parse_go_duration refused `text`, in Go's words: `time: invalid duration "abc"`, `time: missing unit in
+/// Why parse_duration refused `text`, in Go's words: `time: invalid duration "abc"`, `time: missing unit in
 /// duration "10"`, `time: unknown unit "x" in duration "10x"`.
 std::string duration_complaint(std::string_view text);
 

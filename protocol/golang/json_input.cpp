@@ -78,10 +78,6 @@ result<boost::json::value> read_json(std::string_view text) {
                  (used == 0 ? "looking for beginning of value" : "in JSON at byte " + std::to_string(used + 1))};
 }
 
-std::string json_decoder::folded_name(boost::json::string_view name) {
-  return lower_case({name.data(), name.size()});
-}
-
 void json_decoder::unknown(std::string_view name) {
   fail("json: unknown field " + quoted(name));
 }

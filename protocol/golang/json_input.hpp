@@ -1,6 +1,7 @@
 #pragma once
-// JSON bodies read with the rules and error texts of Go's decoder (contract 01 section 9).
+// JSON bodies read with the rules and error texts of Go's decoder (docs/contract/01, section 9).
 
+#include "protocol/base/ascii_case.hpp"
 #include "protocol/base/ids.hpp"
 #include "protocol/base/result.hpp"
 
@@ -57,15 +58,15 @@ public:
       return;
     }
     for (const auto& m : *o)
-      if (!member(folded_name(m.key()), m.value()) && !unknown_names_pass)
-        unknown({m.key().data(), m.key().size()});
+      if (const std::string_view name(m.key().data(), m.key().size());
+          !member(lower_case(name), m.value()) && !unknown_names_pass)
+        unknown(name);
   }
 
   /// `what` completes "json: cannot unmarshal string into Go ", such as "value of type api.TxnOps".
   void wrong_type(const boost::json::value& v, std::string_view what);
 
 private:
-  static std::string folded_name(boost::json::string_view name);
   void wrong_field(const boost::json::value& v, json_field at, std::string_view type);
   void unknown(std::string_view name);
 

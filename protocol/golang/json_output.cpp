@@ -1,6 +1,7 @@
 #include "protocol/golang/json_output.hpp"
 
-#include "protocol/golang/syntax.hpp"
+#include "protocol/base/hex.hpp"
+#include "protocol/golang/quoting.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
@@ -21,13 +22,6 @@ constexpr std::array<bool, 256> plain_bytes = [] {
   return plain;
 }();
 
-void append_unicode_escape(std::string& out, std::uint32_t c) {
-  constexpr char hex[] = "0123456789abcdef";
-  out += "\\u";
-  for (int shift = 12; shift >= 0; shift -= 4)
-    out += hex[(c >> shift) & 15];
-}
-
 /// One character that may need an escape. @returns the bytes it took.
 std::size_t append_character(std::string& out, std::string_view text) {
   std::uint32_t c = 0;
@@ -36,18 +30,14 @@ std::size_t append_character(std::string& out, std::string_view text) {
     out += "\\ufffd";
     return 1;
   }
-  if (c == '"' || c == '\\')
-    (out += '\\') += static_cast<char>(c);
-  else if (c == '\n')
-    out += "\\n";
-  else if (c == '\r')
-    out += "\\r";
-  else if (c == '\t')
-    out += "\\t";
-  else if (c < 0x20 || c == '<' || c == '>' || c == '&' || c == 0x2028 || c == 0x2029)
-    append_unicode_escape(out, c);
-  else
+  if (append_short_escape(out, text.front()))
+    return length;
+  if (c < 0x20 || c == '<' || c == '>' || c == '&' || c == 0x2028 || c == 0x2029) {
+    out += "\\u";
+    append_hex(out, c, 4);
+  } else {
     out.append(text.substr(0, length));
+  }
   return length;
 }
 

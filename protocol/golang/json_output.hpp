@@ -1,5 +1,5 @@
 #pragma once
-// JSON text as Go's encoder writes it (contract 01 section 8), appended to a string.
+// JSON text as Go's encoder writes it (docs/contract/01, section 8), appended to a string.
 
 #include "protocol/base/ids.hpp"
 
@@ -14,7 +14,7 @@
 
 namespace belay::golang {
 
-/// Writes text as a JSON string with Consul's escapes (contract 01 section 8).
+/// Writes text as a JSON string: `<`, `>`, `&` and two line separators of Unicode are escaped, too.
 void append_json_string(std::string& out, std::string_view text);
 template <class Int>
 void append_number(std::string& out, Int value) {

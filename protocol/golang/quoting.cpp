@@ -1,16 +1,17 @@
 #include "protocol/golang/quoting.hpp"
 
+#include "protocol/base/hex.hpp"
+
 namespace belay::golang {
 
-namespace {
-
-void append_hex(std::string& out, std::uint32_t value, int digits) {
-  constexpr char hex[] = "0123456789abcdef";
-  for (int shift = 4 * (digits - 1); shift >= 0; shift -= 4)
-    out += hex[(value >> shift) & 15];
+bool append_short_escape(std::string& out, char c) {
+  constexpr std::string_view escaped = "\"\\\n\r\t", letters = "\"\\nrt";
+  const auto known = escaped.find(c);
+  if (known == std::string_view::npos)
+    return false;
+  (out += '\\') += letters[known];
+  return true;
 }
-
-} // namespace
 
 std::string quoted(std::string_view text) {
   std::string out = "\"";
@@ -24,22 +25,19 @@ std::string quoted(std::string_view text) {
       text.remove_prefix(1);
       continue;
     }
-    if (c == '"' || c == '\\')
-      (out += '\\') += c;
-    else if (c == '\n')
-      out += "\\n";
-    else if (c == '\r')
-      out += "\\r";
-    else if (c == '\t')
-      out += "\\t";
-    else if (code_point < 0x20 || code_point == 0x7F) {
+    if (append_short_escape(out, c)) {
+      text.remove_prefix(1);
+      continue;
+    }
+    if (code_point < 0x20 || code_point == 0x7F) {
       out += "\\x";
       append_hex(out, code_point, 2);
     } else if (code_point >= 0x80 && code_point <= 0xA0) {
       out += "\\u";
       append_hex(out, code_point, 4);
-    } else
+    } else {
       out.append(text.substr(0, length));
+    }
     text.remove_prefix(length);
   }
   return out += '"';

@@ -1,5 +1,6 @@
 #pragma once
-// Texts in quotes as Go's %q prints them, which clients of Consul see in error texts.
+// Texts in quotes as Go's %q prints them, which clients of Consul see in error texts; and what all quoting needs: the
+// escapes with one letter, and characters of UTF-8.
 
 #include <cstdint>
 #include <string>
@@ -9,6 +10,10 @@ namespace belay::golang {
 
 /// With quotes around it, as %q prints it.
 std::string quoted(std::string_view text);
+
+/// A quotation mark, a backslash, a line feed, a carriage return or a tab, behind a backslash.
+/// @returns false for all other bytes, with `out` unchanged
+bool append_short_escape(std::string& out, char c);
 
 /// Length in bytes of the UTF-8 character at the front; 0 if the bytes there are none. `code_point` is set unless 0.
 /// @pre !text.empty()

@@ -25,11 +25,19 @@ number_error scan(std::string_view text, std::uint64_t& value) {
   return number_error::none;
 }
 
-char lower(char c) {
-  return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+failure strconv_failure(std::string_view function, std::string_view text, std::string_view why) {
+  return failure{"strconv." + std::string(function) + ": parsing " + quoted(text) + ": " + std::string(why)};
 }
 
 } // namespace
+
+failure invalid_syntax(std::string_view function, std::string_view text) {
+  return strconv_failure(function, text, "invalid syntax");
+}
+
+failure out_of_range(std::string_view function, std::string_view text) {
+  return strconv_failure(function, text, "value out of range");
+}
 
 result<std::uint64_t> read_uint(std::string_view text) {
   std::uint64_t value = 0;
@@ -37,11 +45,11 @@ result<std::uint64_t> read_uint(std::string_view text) {
   case number_error::none:
     return value;
   case number_error::range:
-    return failure{"strconv.ParseUint: parsing " + quoted(text) + ": value out of range"};
+    return out_of_range("ParseUint", text);
   case number_error::syntax:
     break;
   }
-  return failure{"strconv.ParseUint: parsing " + quoted(text) + ": invalid syntax"};
+  return invalid_syntax("ParseUint", text);
 }
 
 std::optional<std::uint64_t> parse_uint(std::string_view text) {
@@ -59,22 +67,6 @@ std::optional<bool> parse_bool(std::string_view text) {
     if (text == no)
       return false;
   return std::nullopt;
-}
-
-bool equal_ignoring_case(std::string_view a, std::string_view b) {
-  if (a.size() != b.size())
-    return false;
-  for (std::size_t i = 0; i < a.size(); ++i)
-    if (lower(a[i]) != lower(b[i]))
-      return false;
-  return true;
-}
-
-std::string lower_case(std::string_view text) {
-  std::string out(text);
-  for (char& c : out)
-    c = lower(c);
-  return out;
 }
 
 } // namespace belay::golang

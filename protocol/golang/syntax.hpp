@@ -1,6 +1,7 @@
 #pragma once
-// Numbers, booleans and quoting with the rules and error texts of Go's strconv, which clients of Consul see and match.
+// Numbers and booleans with the rules and error texts of Go's strconv, which clients of Consul see and match.
 
+#include "protocol/base/ascii_case.hpp"
 #include "protocol/base/result.hpp"
 #include "protocol/golang/quoting.hpp"
 
@@ -18,8 +19,12 @@ std::optional<std::uint64_t> parse_uint(std::string_view text);
 /// 1 t T true TRUE True, 0 f F false FALSE False.
 std::optional<bool> parse_bool(std::string_view text);
 
-/// ASCII only, which is what names of headers and JSON members are.
-bool equal_ignoring_case(std::string_view a, std::string_view b);
-std::string lower_case(std::string_view text);
+/// `strconv.ParseInt: parsing "abc": invalid syntax`, for a function of strconv.
+failure invalid_syntax(std::string_view function, std::string_view text);
+/// `strconv.ParseInt: parsing "99999999999999999999": value out of range`.
+failure out_of_range(std::string_view function, std::string_view text);
+
+using belay::equal_ignoring_case;
+using belay::lower_case;
 
 } // namespace belay::golang

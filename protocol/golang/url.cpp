@@ -1,6 +1,7 @@
 #include "protocol/golang/url.hpp"
 
-#include "protocol/golang/syntax.hpp"
+#include "protocol/base/hex.hpp"
+#include "protocol/golang/quoting.hpp"
 
 #include <algorithm>
 #include <cstdint>
@@ -8,16 +9,6 @@
 namespace belay::golang {
 
 namespace {
-
-int hex_value(char c) {
-  if (c >= '0' && c <= '9')
-    return c - '0';
-  if (c >= 'a' && c <= 'f')
-    return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F')
-    return c - 'A' + 10;
-  return -1;
-}
 
 /// Appends; `plus_is_space` as in query strings.
 bool decode(std::string_view escaped, bool plus_is_space, std::string& out) {
@@ -110,6 +101,12 @@ std::string clean_path(std::string_view path) {
     (out += '/').append(segment);
   if (out.empty() || (!path.empty() && path.back() == '/'))
     out += '/';
+  return out;
+}
+
+std::string escape_query(std::string_view text) {
+  std::string out;
+  append_query_escaped(out, text);
   return out;
 }
 

@@ -1,5 +1,5 @@
 #pragma once
-// Request targets: percent escapes, the path a client really means, and query strings (contract 01 section 2 and 6).
+// Request targets: percent escapes, the path a client really means, and query strings (docs/contract/01, sections 2 and 6).
 
 #include <array>
 #include <string>
@@ -14,8 +14,10 @@ bool decode_path(std::string_view escaped, std::string& out);
 std::string clean_path(std::string_view path);
 /// clean_path(path) == path, without building it.
 bool is_clean_path(std::string_view path);
-/// For a Location header; the inverse of decode_path.
+/// For a path in a request or a Location header; the inverse of decode_path. Slashes stay.
 std::string escape_path(std::string_view path);
+/// For a name or value behind '?'; a space becomes '+'.
+std::string escape_query(std::string_view text);
 /// No character is a control, a separator other than the space, or unassigned for text. Bytes that are not UTF-8 pass.
 bool is_printable(std::string_view path);
 

@@ -1,5 +1,6 @@
 #include "protocol/http/request_context.hpp"
 
+#include "protocol/base/uuid.hpp"
 #include "protocol/golang/json_output.hpp"
 
 #include "protocol/http/render.hpp"
@@ -42,7 +43,6 @@ response with_unknown_meta(response r) {
 }
 
 refused refuse_session_id(std::string_view id) {
-  constexpr std::size_t uuid_characters = 36;
   if (id.size() == uuid_characters)
     return std::nullopt;
   return error_response(500, "failed session lookup: index error: UUID must be 36 characters");

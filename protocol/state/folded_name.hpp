@@ -1,5 +1,7 @@
 #pragma once
-// Names of nodes, services and checks: looked up without regard to ASCII case, echoed as registered (contract 07).
+// Names of nodes, services and checks: looked up without regard to ASCII case, echoed as registered (docs/contract/07).
+
+#include "protocol/base/ascii_case.hpp"
 
 #include <string>
 #include <string_view>
@@ -7,11 +9,7 @@
 namespace belay::state {
 
 inline std::string folded(std::string_view name) {
-  std::string out(name);
-  for (auto& c : out)
-    if (c >= 'A' && c <= 'Z')
-      c = static_cast<char>(c - 'A' + 'a');
-  return out;
+  return lower_case(name);
 }
 
 /// Key of a service or check row: node and id, folded. NUL sorts below every other byte, so that rows go by node, then

@@ -1,9 +1,9 @@
 #include "sim/clients/lock_client.hpp"
 
+#include "protocol/base/uuid.hpp"
 #include "sim/chance/drawn_parts.hpp"
 
 #include <algorithm>
-#include <cstdio>
 #include <set>
 #include <utility>
 
@@ -46,9 +46,7 @@ constexpr share<holder_action> holder_actions[] = {
 static_assert(numbers_of(holder_actions) == kinds_max);
 
 std::string id_of_session(std::size_t client, std::uint64_t number) {
-  char text[40];
-  std::snprintf(text, sizeof text, "%08zx-0000-4000-8000-%012llx", client, static_cast<unsigned long long>(number));
-  return text;
+  return uuid_of(static_cast<std::uint64_t>(client) << 32, number);
 }
 
 std::string joined(const std::vector<std::string>& holders) {

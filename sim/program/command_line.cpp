@@ -1,8 +1,10 @@
 #include "sim/program/command_line.hpp"
 
+#include "protocol/golang/flags.hpp"
+#include "protocol/golang/syntax.hpp"
+
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <map>
 #include <set>
 #include <string_view>
@@ -11,37 +13,42 @@ namespace belay::sim {
 
 namespace {
 
-enum class takes : std::uint8_t { nothing, text, number, text_or_nothing };
+using golang::flag_takes;
 
 struct flag {
   std::string_view name;
-  takes value;
+  flag_takes value;
   std::string_view shown, help;
+
+  bool is_number() const { return shown == "N"; }
 };
 
 constexpr std::array flags = {
-    flag{"seed", takes::number, "N", "one run"},
-    flag{"seeds", takes::text, "A..B", "a sweep over the seeds from A to B-1"},
-    flag{"replay", takes::text, "FILE", "the run of a saved tape"},
-    flag{"shrink", takes::text_or_nothing, "[FILE]", "make a failing tape smaller: that file's, or that of --seed"},
-    flag{"regressions", takes::text, "DIR", "replay every *.tape of a folder and compare with what it expects"},
-    flag{"list-profiles", takes::nothing, "", "names for --profile"},
-    flag{"list-mutants", takes::nothing, "", "names for --mutant"},
-    flag{"profile", takes::text, "NAME", "which faults, how large, how long (default: the tape's, else swarm)"},
-    flag{"mutant", takes::text, "NAME", "switch a known bug on; none: off, whatever the tape says"},
-    flag{"virtual-seconds", takes::number, "N", "length of the phase with faults, instead of the profile's"},
-    flag{"trace", takes::nothing, "", "every event as a line on stdout (one run or replay)"},
-    flag{"twice", takes::nothing, "", "repeat every run and compare (default: every 50th seed)"},
-    flag{"save", takes::text, "FILE", "where the tape of --seed goes, or the shrunk one (default there: FILE.min)"},
-    flag{"report", takes::text, "FILE", "figures as JSON"},
-    flag{"jobs", takes::number, "N", "processes of a sweep (default: one per processor)"},
-    flag{"until-failure", takes::nothing, "", "stop the sweep at its first failing seed"},
-    flag{"require-probes", takes::text, "FILE", "fail if a probe named in that file was never reached"},
-    flag{"run-seconds", takes::number, "N", "real time a run may take before it counts as stuck (default 600; 0: any)"},
-    flag{"shrink-runs", takes::number, "N", "how often shrinking may run (default 2000)"},
-    flag{"shrink-seconds", takes::number, "N", "real time shrinking may take (default 120)"},
-    flag{"quiet", takes::nothing, "", "no progress, and nothing about what passed"},
-    flag{"help", takes::nothing, "", "this text"},
+    flag{"seed", flag_takes::value, "N", "one run"},
+    flag{"seeds", flag_takes::value, "A..B", "a sweep over the seeds from A to B-1"},
+    flag{"replay", flag_takes::value, "FILE", "the run of a saved tape"},
+    flag{"shrink", flag_takes::value_or_nothing, "[FILE]",
+         "make a failing tape smaller: that file's, or that of --seed"},
+    flag{"regressions", flag_takes::value, "DIR", "replay every *.tape of a folder and compare with what it expects"},
+    flag{"list-profiles", flag_takes::nothing, "", "names for --profile"},
+    flag{"list-mutants", flag_takes::nothing, "", "names for --mutant"},
+    flag{"profile", flag_takes::value, "NAME", "which faults, how large, how long (default: the tape's, else swarm)"},
+    flag{"mutant", flag_takes::value, "NAME", "switch a known bug on; none: off, whatever the tape says"},
+    flag{"virtual-seconds", flag_takes::value, "N", "length of the phase with faults, instead of the profile's"},
+    flag{"trace", flag_takes::nothing, "", "every event as a line on stdout (one run or replay)"},
+    flag{"twice", flag_takes::nothing, "", "repeat every run and compare (default: every 50th seed)"},
+    flag{"save", flag_takes::value, "FILE",
+         "where the tape of --seed goes, or the shrunk one (default there: FILE.min)"},
+    flag{"report", flag_takes::value, "FILE", "figures as JSON"},
+    flag{"jobs", flag_takes::value, "N", "processes of a sweep (default: one per processor)"},
+    flag{"until-failure", flag_takes::nothing, "", "stop the sweep at its first failing seed"},
+    flag{"require-probes", flag_takes::value, "FILE", "fail if a probe named in that file was never reached"},
+    flag{"run-seconds", flag_takes::value, "N",
+         "real time a run may take before it counts as stuck (default 600; 0: any)"},
+    flag{"shrink-runs", flag_takes::value, "N", "how often shrinking may run (default 2000)"},
+    flag{"shrink-seconds", flag_takes::value, "N", "real time shrinking may take (default 120)"},
+    flag{"quiet", flag_takes::nothing, "", "no progress, and nothing about what passed"},
+    flag{"help", flag_takes::nothing, "", "this text"},
 };
 
 const flag* find_flag(std::string_view name) {
@@ -49,14 +56,6 @@ const flag* find_flag(std::string_view name) {
     name = "help";
   const auto* found = std::find_if(flags.begin(), flags.end(), [&](const flag& f) { return f.name == name; });
   return found == flags.end() ? nullptr : found;
-}
-
-std::optional<std::uint64_t> number_in(std::string_view text) {
-  std::uint64_t n = 0;
-  const auto r = std::from_chars(text.data(), text.data() + text.size(), n);
-  if (r.ec != std::errc() || r.ptr != text.data() + text.size())
-    return std::nullopt;
-  return n;
 }
 
 std::string invalid(std::string_view value, std::string_view flag_name, std::string_view why) {
@@ -68,44 +67,37 @@ class given_flags {
 public:
   /// @returns a complaint, or empty.
   std::string read(const std::vector<std::string>& words) {
-    for (std::size_t i = 0; i < words.size(); ++i) {
-      std::string_view word = words[i];
-      if (word.size() < 2 || word[0] != '-')
-        return "unexpected word: " + words[i];
-      word.remove_prefix(word[1] == '-' ? 2 : 1);
-      if (word.empty() || word[0] == '-' || word[0] == '=')
-        return "bad flag syntax: " + words[i];
-      const auto equals = word.find('=');
-      const auto* f = find_flag(word.substr(0, equals));
-      if (f == nullptr)
-        return "flag provided but not defined: -" + std::string(word.substr(0, equals));
-      std::string value;
-      if (equals != word.npos) {
-        if (f->value == takes::nothing)
-          return invalid(word.substr(equals + 1), f->name, "it takes none");
-        value = word.substr(equals + 1);
-        if (value.empty())
-          return "flag needs an argument: -" + std::string(f->name);
-      } else if (f->value == takes::text_or_nothing) {
-        if (i + 1 < words.size() && !words[i + 1].starts_with('-'))
-          value = words[++i];
-      } else if (f->value != takes::nothing) {
-        if (i + 1 == words.size())
-          return "flag needs an argument: -" + std::string(f->name);
-        value = words[++i];
-      }
-      if (f->value == takes::number && !number_in(value))
+    golang::flag_reader reader(words, [](std::string_view name) -> std::optional<flag_takes> {
+      const auto* f = find_flag(name);
+      return f == nullptr ? std::nullopt : std::optional(f->value);
+    });
+    for (;;) {
+      auto given = reader.next();
+      if (!given)
+        return given.error();
+      if (!*given)
+        break;
+      const auto* f = find_flag((*given)->name);
+      const auto value = (*given)->value.value_or("");
+      // Stricter than Go: an empty or second value is a slip of the hand.
+      if ((*given)->attached && f->value == flag_takes::nothing)
+        return invalid(value, f->name, "it takes none");
+      if ((*given)->attached && value.empty())
+        return "flag needs an argument: -" + std::string(f->name);
+      if (f->is_number() && !golang::parse_uint(value))
         return invalid(value, f->name, "not a number from 0 to 2^64-1");
       if (!values_.emplace(f->name, value).second)
         return "flag given twice: -" + std::string(f->name);
     }
+    if (reader.position() < words.size())
+      return (words[reader.position()] == "--" ? "bad flag syntax: " : "unexpected word: ") + words[reader.position()];
     return {};
   }
 
   bool has(std::string_view name) const { return values_.contains(name); }
   std::string text(std::string_view name) const { return has(name) ? values_.find(name)->second : std::string(); }
   std::uint64_t number(std::string_view name, std::uint64_t otherwise) const {
-    return has(name) ? number_in(text(name)).value_or(0) : otherwise;
+    return has(name) ? golang::parse_uint(text(name)).value_or(0) : otherwise;
   }
   const std::map<std::string_view, std::string, std::less<>>& all() const { return values_; }
 
@@ -148,8 +140,8 @@ const std::vector<mode>& modes() {
 /// @returns a complaint, or empty.
 std::string take_seeds(const std::string& text, command_line& into) {
   const auto dots = text.find("..");
-  const auto first = number_in(std::string_view(text).substr(0, dots));
-  const auto end = dots == text.npos ? std::nullopt : number_in(std::string_view(text).substr(dots + 2));
+  const auto first = golang::parse_uint(std::string_view(text).substr(0, dots));
+  const auto end = dots == text.npos ? std::nullopt : golang::parse_uint(std::string_view(text).substr(dots + 2));
   if (!first || !end)
     return invalid(text, "seeds", "not of the form A..B");
   if (*first >= *end)

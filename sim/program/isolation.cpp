@@ -1,5 +1,7 @@
 #include "sim/program/isolation.hpp"
 
+#include "protocol/base/hex.hpp"
+
 #include <boost/json/array.hpp>
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
@@ -159,9 +161,8 @@ run_report run_twice(const run_function& run, tape& choices, const run_options& 
   if (first.trace_hash == second.trace_hash && first.outcome == second.outcome && first.events == second.events)
     return first;
   const auto words = [](const run_report& r) {
-    char hash[20];
-    std::snprintf(hash, sizeof hash, "%016llx", static_cast<unsigned long long>(r.trace_hash));
-    return std::string(name_of(r.outcome)) + ", trace " + hash + ", " + std::to_string(r.events) + " events";
+    return std::string(name_of(r.outcome)) + ", trace " + to_hex(r.trace_hash) + ", " + std::to_string(r.events) +
+           " events";
   };
   const auto text = "first run: " + words(first) + "; its repetition: " + words(second);
   if (first.outcome == verdict::safety) {

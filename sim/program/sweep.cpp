@@ -126,7 +126,7 @@ public:
     const auto start = std::chrono::steady_clock::now();
     for (;;) {
       if (auto hired = hire(); !hired)
-        return failure{hired.error()};
+        return hired.why();
       if (workers_.empty())
         break;
       listen();

@@ -1,5 +1,7 @@
 #include "sim/record/report.hpp"
 
+#include "protocol/base/hex.hpp"
+
 #include <boost/json/array.hpp>
 #include <boost/json/serialize.hpp>
 
@@ -19,12 +21,6 @@ constexpr std::array all_verdicts = {verdict::passed, verdict::safety, verdict::
 std::string fixed(double value, int digits) {
   char text[64];
   std::snprintf(text, sizeof text, "%.*f", digits, value);
-  return text;
-}
-
-std::string hexadecimal(std::uint64_t n) {
-  char text[20];
-  std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(n));
   return text;
 }
 
@@ -236,7 +232,7 @@ std::string told(const run_report& r, const recipe& how) {
   if (r.outcome == verdict::passed)
     return out + " (" + std::to_string(r.events) + " events, " + std::to_string(r.operations) + " operations, " +
            fixed(std::chrono::duration<double>(r.duration).count(), 1) + " virtual seconds, trace " +
-           hexadecimal(r.trace_hash) + ")\n";
+           to_hex(r.trace_hash) + ")\n";
   return out + ": " + r.checker + ": " + r.what + "\n  " + how.command(r) + "\n";
 }
 
@@ -316,7 +312,7 @@ json::object to_json(const figures& f, const recipe& how, const std::string& com
                      {"verdict", name_of(r.outcome)},
                      {"checker", r.checker},
                      {"text", r.what},
-                     {"trace_hash", hexadecimal(r.trace_hash)},
+                     {"trace_hash", to_hex(r.trace_hash)},
                      {"events", r.events},
                      {"virtual_ms", std::chrono::duration_cast<std::chrono::milliseconds>(r.duration).count()},
                      {"replay", how.command(r)}});

@@ -6,22 +6,16 @@
 #include "actors/tables/session_reaper.hpp"
 #include "actors/tables/watch_registry.hpp"
 #include "protocol/base/probe.hpp"
+#include "protocol/base/uuid.hpp"
 #include "sim/world/node_failure.hpp"
 
 #include <caf/send.hpp>
 
 #include <algorithm>
-#include <cstdio>
 
 namespace belay::sim {
 
 namespace {
-
-std::string uuid_of(std::uint64_t n) {
-  char text[37];
-  std::snprintf(text, sizeof text, "00000000-0000-4000-8000-%012llx", static_cast<unsigned long long>(n));
-  return text;
-}
 
 stream disk_stream(std::size_t node) {
   return {stream_kind::disk, static_cast<std::uint16_t>(node)};
@@ -49,7 +43,7 @@ cluster::~cluster() {
 
 void cluster::born(node& n) {
   n.self.id = node_id{++births_};
-  n.self.uuid = uuid_of(n.self.id.value);
+  n.self.uuid = uuid_of(0, n.self.id.value);
   n.cluster_id = 0;
 }
 
@@ -58,19 +52,19 @@ void cluster::born(node& n) {
 result<cluster::found_on_disk> cluster::load(node& n) {
   auto log = n.disk->open_log();
   if (!log)
-    return failure{log.error()};
+    return log.why();
   auto loaded = (*log)->load();
   if (!loaded)
-    return failure{loaded.error()};
+    return loaded.why();
   auto info = n.disk->checkpoints()->info();
   if (!info)
-    return failure{info.error()};
+    return info.why();
   found_on_disk found;
   found.machine = std::make_shared<state::machine>();
   if (*info) {
     auto machine = actors::load_machine(*n.disk->checkpoints(), **info);
     if (!machine)
-      return failure{machine.error()};
+      return machine.why();
     found.machine = *machine;
     found.raft.snapshot = (*info)->meta;
   }
@@ -89,7 +83,7 @@ status cluster::start(std::size_t index) {
     trace_.add(0xdead + index);
     if (trace_.wanted())
       trace_.line(time_.now(), index, "does not start: " + found.error());
-    return failure{found.error()};
+    return found.why();
   }
   if (trace_.wanted())
     trace_.line(

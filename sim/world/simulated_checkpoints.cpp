@@ -104,7 +104,7 @@ status simulated_checkpoints::each_row(
 
 status simulated_checkpoints::load(const std::function<void(std::uint8_t, std::string_view, std::string_view)>& row) {
   if (auto i = info(); !i)
-    return failure{i.error()};
+    return i.why();
   return each_row([&](std::uint8_t table, std::string_view key, std::string_view value) {
     row(table, key, value);
     return status(done{});
@@ -131,14 +131,14 @@ std::optional<failure> simulated_checkpoints::before_change(const char* what) {
   }
   if (full_) {
     ++counters_.full;
-    return failure{std::string(storage::no_space) + ": cannot " + what + " (simulated)"};
+    return storage::no_space("cannot " + std::string(what) + " (simulated)");
   }
   return std::nullopt;
 }
 
 status simulated_checkpoints::commit(const storage::checkpoint_delta& delta) {
   if (auto f = before_change("commit to the simulated checkpoint")) {
-    if (f->text.starts_with(storage::no_space))
+    if (f->kind == failure_kind::no_space)
       ++refused_;
     else if (dead_.empty())
       return die(f->text);
@@ -180,7 +180,7 @@ status simulated_checkpoints::freeze(const storage::checkpoint_info& now) {
   if (!s)
     return s;
   if (auto bytes = writer.finish(); !bytes)
-    return failure{bytes.error()};
+    return bytes.why();
   // There may be one of another checkpoint with the same index.
   std::erase_if(outgoing_, [&](const frozen& v) { return v.meta.index == now.meta.index; });
   if (outgoing_.size() == frozen_max)
@@ -196,12 +196,12 @@ result<storage::checkpoint_store::chunk> simulated_checkpoints::read_snapshot(lo
   if (index.is_zero()) {
     auto now = info();
     if (!now)
-      return failure{now.error()};
+      return now.why();
     if (!*now)
       return failure{"there is no checkpoint yet"};
     if (outgoing_.empty() || outgoing_.back().meta != (*now)->meta)
       if (auto s = freeze(**now); !s)
-        return failure{s.error()};
+        return s.why();
     index = (*now)->meta.index;
   }
   const auto view =
@@ -237,7 +237,7 @@ result<std::uint64_t> simulated_checkpoints::write_snapshot(const raft::snapshot
     auto whole = std::move(*incoming_);
     incoming_.reset();
     if (auto s = install(std::move(whole)); !s)
-      return failure{s.error()};
+      return s.why();
   }
   return stored;
 }
@@ -252,7 +252,7 @@ status simulated_checkpoints::install(frozen whole) {
     return done{};
   });
   if (!found)
-    return failure{found.error()};
+    return found.why();
   if (found->meta != whole.meta)
     return failure{"snapshot is of index " + to_string(found->meta.index) + " and not what was announced as index " +
                    to_string(whole.meta.index)};

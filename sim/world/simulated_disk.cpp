@@ -21,7 +21,7 @@ result<std::shared_ptr<storage::log_store>> simulated_disk::open_log() {
   o.seed = ++lives_; // no two lives have the same salts, as no two processes have
   auto log = storage::segment_log::open(files_, log_directory, o);
   if (!log)
-    return failure{log.error()};
+    return log.why();
   log_ = std::move(log).value();
   return log_;
 }

@@ -104,7 +104,7 @@ public:
       return failure{"cannot write " + path_ + ": " + disk_.refusal(obstacle).text};
     if (full) {
       ++disk_.counters_.full;
-      return failure{std::string(storage::no_space) + ": cannot write " + path_ + " (simulated)"};
+      return storage::no_space("cannot write " + path_ + " (simulated)");
     }
     return done{};
   }

@@ -67,7 +67,7 @@ public:
   static constexpr std::uint64_t unlimited = std::uint64_t{1} << 60; // so that offsets can be added to it
 
   // ---- faults. A "changing call" is a write, a sync, or a change of names.
-  /// Bytes all files together may have; what goes beyond fails with "no space", a write after the part that fits.
+  /// Bytes all files together may have; what goes beyond fails for want of space, a write after the part that fits.
   void set_capacity(std::uint64_t bytes) { capacity_ = bytes; }
   /// No new space at all.
   void set_full(bool full) { set_capacity(full ? 0 : unlimited); }

@@ -7,6 +7,7 @@
 #include "actors/tables/session_reaper.hpp"
 #include "actors/tables/watch_registry.hpp"
 #include "actors/telemetry/log.hpp"
+#include "protocol/base/uuid.hpp"
 #include "protocol/wire/command_codec.hpp"
 
 #include <caf/exit_reason.hpp>
@@ -15,7 +16,6 @@
 #include <catch2/catch.hpp>
 
 #include <algorithm>
-#include <cstdio>
 
 namespace belay::actors::testing {
 
@@ -25,12 +25,6 @@ namespace {
 constexpr std::uint64_t wall_base_ms = 1'795'000'000'000;
 // Divides all periods of the actors.
 constexpr milliseconds clock_step{1};
-
-std::string uuid_of(std::uint64_t n) {
-  char text[37];
-  std::snprintf(text, sizeof text, "00000000-0000-4000-8000-%012llx", static_cast<unsigned long long>(n));
-  return text;
-}
 
 } // namespace
 
@@ -46,7 +40,7 @@ cluster_fixture::cluster_fixture(cluster_options options)
   for (std::size_t i = 0; i < nodes_.size(); ++i) {
     auto& self = nodes_[i].self;
     self.id = node_id{++births_};
-    self.uuid = uuid_of(self.id.value);
+    self.uuid = uuid_of(0, self.id.value);
     self.name = "node-" + std::to_string(i);
     self.address = "10.0.0." + std::to_string(i + 1) + ":8300";
   }
@@ -251,7 +245,7 @@ void cluster_fixture::wipe(std::size_t index) {
   REQUIRE(!alive(index));
   auto& n = nodes_[index];
   n.self.id = node_id{++births_};
-  n.self.uuid = uuid_of(n.self.id.value);
+  n.self.uuid = uuid_of(0, n.self.id.value);
   n.cluster_id = 0;
   n.log = std::make_shared<memory_log>();
   n.checkpoints = std::make_shared<sim::simulated_checkpoints>();
@@ -380,7 +374,7 @@ log_index cluster_fixture::put_done(std::size_t index, const std::string& key, c
 std::string cluster_fixture::session(std::size_t index, seconds ttl, milliseconds lock_delay) {
   pass(milliseconds(200)); // a new leader registers the members, whose node the session needs
   state::session_create c;
-  c.session.id = uuid_of(0xabc000 + ++sessions_);
+  c.session.id = uuid_of(0, 0xabc000 + ++sessions_);
   c.session.node = nodes_[index].self.name;
   c.session.ttl = std::to_string(ttl.count()) + "s";
   c.session.ttl_ns = std::chrono::nanoseconds(ttl).count();

@@ -1,13 +1,11 @@
 // Who a data directory belongs to, and what is refused at the start with a text that says what to do.
 
 #include "actors/node/data_directory.hpp"
+#include "tests/harness/scratch.hpp"
 
 #include <catch2/catch.hpp>
 
-#include <cstdlib>
 #include <filesystem>
-#include <fstream>
-#include <sstream>
 
 using namespace belay;
 using namespace belay::actors;
@@ -15,34 +13,8 @@ namespace fs = std::filesystem;
 
 namespace {
 
-class scratch_directory {
-public:
-  scratch_directory() {
-    auto name = (fs::temp_directory_path() / "belay-data-test-XXXXXX").string();
-    REQUIRE(mkdtemp(name.data()) != nullptr);
-    path_ = name;
-  }
-  ~scratch_directory() {
-    std::error_code ignored;
-    fs::remove_all(path_, ignored);
-  }
-  std::string operator/(const std::string& name) const { return path_ + "/" + name; }
-  const std::string& path() const { return path_; }
-
-private:
-  std::string path_;
-};
-
-std::string content(const std::string& file) {
-  std::ifstream in(file, std::ios::binary);
-  std::stringstream text;
-  text << in.rdbuf();
-  return text.str();
-}
-
-void write_file(const std::string& file, const std::string& text) {
-  std::ofstream(file, std::ios::binary) << text;
-}
+using harness::file_text;
+using harness::scratch_folder;
 
 bool contains(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
@@ -51,14 +23,14 @@ bool contains(const std::string& text, const std::string& part) {
 } // namespace
 
 TEST_CASE("a new directory is given an identity and keeps it", "[actors][data_directory][R8]") {
-  scratch_directory d;
+  scratch_folder d;
   const auto path = d / "data";
   const auto born = open_data_directory(path, "", "dc1");
   REQUIRE(born.ok());
   CHECK_FALSE(born.value().id.is_zero());
   CHECK(born.value().uuid.size() == 36);
   CHECK(born.value().cluster_id == 0);
-  CHECK(content(path + "/node-id") == born.value().uuid);
+  CHECK(file_text(path + "/node-id") == born.value().uuid);
 
   auto joined = born.value();
   joined.cluster_id = 0xfedcba9876543210;
@@ -78,9 +50,9 @@ TEST_CASE("a new directory is given an identity and keeps it", "[actors][data_di
 }
 
 TEST_CASE("a start that broke off before the identity was whole is begun again", "[actors][data_directory]") {
-  scratch_directory d;
-  write_file(d / "identity.new", "belay-data-dir");
-  write_file(d / "node-id", "x");
+  scratch_folder d;
+  d.write("identity.new", "belay-data-dir");
+  d.write("node-id", "x");
   fs::create_directory(d / "lost+found");
   CHECK(open_data_directory(d.path(), "", "dc1").ok());
 }
@@ -88,13 +60,13 @@ TEST_CASE("a start that broke off before the identity was whole is begun again",
 TEST_CASE("a directory with other files in it is refused and left as it is", "[actors][data_directory]") {
   // The path was mistyped, or a disk was not mounted: to begin in there would hide the mistake, or lose somebody's
   // data.
-  scratch_directory d;
-  write_file(d / "thesis.tex", "chapter 1");
+  scratch_folder d;
+  d.write("thesis.tex", "chapter 1");
   const auto r = open_data_directory(d.path(), "", "dc1");
   REQUIRE_FALSE(r.ok());
   CHECK(contains(r.error(), "thesis.tex"));
   CHECK(contains(r.error(), "Use an empty directory"));
-  CHECK(content(d / "thesis.tex") == "chapter 1");
+  CHECK(file_text(d / "thesis.tex") == "chapter 1");
   CHECK_FALSE(fs::exists(d / "identity"));
   CHECK_FALSE(fs::exists(d / "node-id"));
 }
@@ -102,7 +74,7 @@ TEST_CASE("a directory with other files in it is refused and left as it is", "[a
 TEST_CASE("data without its identity is refused", "[actors][data_directory][R8]") {
   // The identity was deleted but log and checkpoint are there. Under a new identity the node would vote again with an
   // old log.
-  scratch_directory d;
+  scratch_folder d;
   REQUIRE(open_data_directory(d.path(), "", "dc1").ok());
   fs::create_directory(d / "raft");
   fs::remove(d / "identity");
@@ -114,19 +86,19 @@ TEST_CASE("data without its identity is refused", "[actors][data_directory][R8]"
 
 TEST_CASE("a damaged identity is refused, wherever the damage is", "[actors][data_directory][L6]") {
   // Another id than the one under which it has voted would make two servers out of one.
-  scratch_directory d;
+  scratch_folder d;
   REQUIRE(open_data_directory(d.path(), "", "dc1").ok());
-  const auto good = content(d / "identity");
+  const auto good = file_text(d / "identity");
   REQUIRE(contains(good, "\nnode_id "));
 
   const auto refused = [&](const std::string& text) {
-    write_file(d / "identity", text);
+    d.write("identity", text);
     const auto r = open_data_directory(d.path(), "", "dc1");
     CAPTURE(text);
     REQUIRE_FALSE(r.ok());
     CHECK(contains(r.error(), d / "identity"));
     CHECK(contains(r.error(), "remove the whole data directory to rejoin as a new server"));
-    CHECK(content(d / "identity") == text);
+    CHECK(file_text(d / "identity") == text);
   };
   refused("");
   refused(std::string(good.size(), '\0'));
@@ -146,7 +118,7 @@ TEST_CASE("a damaged identity is refused, wherever the damage is", "[actors][dat
 }
 
 TEST_CASE("a directory of another datacenter or node is refused", "[actors][data_directory]") {
-  scratch_directory d;
+  scratch_folder d;
   const std::string mine = "11111111-2222-4333-8444-555555555555";
   REQUIRE(open_data_directory(d.path(), mine, "dc1").ok());
   const auto elsewhere = open_data_directory(d.path(), "", "dc2");
@@ -161,8 +133,8 @@ TEST_CASE("a directory of another datacenter or node is refused", "[actors][data
 }
 
 TEST_CASE("a path that cannot be a directory is refused", "[actors][data_directory]") {
-  scratch_directory d;
-  write_file(d / "file", "x");
+  scratch_folder d;
+  d.write("file", "x");
   const auto r = open_data_directory(d / "file", "", "dc1");
   REQUIRE_FALSE(r.ok());
   CHECK(contains(r.error(), "data_dir"));

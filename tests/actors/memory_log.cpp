@@ -7,7 +7,7 @@ namespace belay::actors::testing {
 status memory_log::append(const std::vector<raft::persist_batch>& batches) {
   if (full_) {
     ++refused_;
-    return failure{"no space left on the simulated disk"};
+    return failure{"no space left on the simulated disk", failure_kind::no_space};
   }
   auto& entries = kept_.entries;
   for (const auto& b : batches) {

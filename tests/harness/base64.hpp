@@ -1,5 +1,6 @@
 #pragma once
-// Values in answers and transactions are base64.
+// Values in answers and transactions are base64. The tests of real servers read it with code of their own, so that they
+// do not share the mistakes of the server.
 
 #include <string>
 #include <string_view>

@@ -3,6 +3,7 @@
 #include <arpa/inet.h>
 #include <cstdlib>
 #include <fstream>
+#include <iterator>
 #include <mutex>
 #include <netinet/in.h>
 #include <random>
@@ -25,6 +26,12 @@ scratch_folder::~scratch_folder() {
   std::error_code ignored;
   if (environment("BELAY_KEEP", "").empty())
     std::filesystem::remove_all(path_, ignored);
+}
+
+std::string scratch_folder::write(const std::string& name, const std::string& text) const {
+  const auto file = *this / name;
+  std::ofstream(file, std::ios::binary) << text;
+  return file;
 }
 
 std::vector<std::uint16_t> free_ports(std::size_t count) {
@@ -64,6 +71,11 @@ void raise_file_limit() {
     limit.rlim_cur = limit.rlim_max;
     setrlimit(RLIMIT_NOFILE, &limit);
   }
+}
+
+std::string file_text(const std::filesystem::path& file) {
+  std::ifstream in(file, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
 }
 
 std::string file_tail(const std::filesystem::path& file, std::size_t bytes_max) {

@@ -16,6 +16,10 @@ public:
   scratch_folder(const scratch_folder&) = delete;
   scratch_folder& operator=(const scratch_folder&) = delete;
   const std::filesystem::path& path() const { return path_; }
+  /// The path of a file or folder in it.
+  std::string operator/(const std::string& name) const { return (path_ / name).string(); }
+  /// Makes a file of this text, or replaces it. @returns its path
+  std::string write(const std::string& name, const std::string& text) const;
 
 private:
   std::filesystem::path path_;
@@ -27,6 +31,9 @@ std::vector<std::uint16_t> free_ports(std::size_t count);
 
 /// Lets this process and its children open as many files as the system permits.
 void raise_file_limit();
+
+/// All of a file; empty if it cannot be read.
+std::string file_text(const std::filesystem::path& file);
 
 /// The last `bytes_max` bytes of a file; empty if it cannot be read.
 std::string file_tail(const std::filesystem::path& file, std::size_t bytes_max);

@@ -2,6 +2,7 @@
 
 #include "sim/program/program.hpp"
 #include "sim/record/report.hpp"
+#include "tests/harness/scratch.hpp"
 #include "tests/sim/fake_run.hpp"
 
 #include <boost/json/parse.hpp>
@@ -45,26 +46,13 @@ struct outcome {
   std::string out, err;
 };
 
-class folder {
+class folder : public harness::scratch_folder {
 public:
-  folder() {
-    auto name = (std::filesystem::temp_directory_path() / "belay-sim-XXXXXX").string();
-    REQUIRE(::mkdtemp(name.data()) != nullptr);
-    path_ = name;
-  }
-  ~folder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  std::string operator/(const std::string& name) const { return path_ + "/" + name; }
-  const std::string& path() const { return path_; }
-
   std::string read(const std::string& name) const {
     std::ifstream in(*this / name);
     REQUIRE(in.is_open());
     return {std::istreambuf_iterator<char>(in), {}};
   }
-  void write(const std::string& name, const std::string& text) const { std::ofstream(*this / name) << text; }
 
   outcome run(const std::string& words) const {
     std::istringstream in(words);
@@ -101,9 +89,6 @@ public:
     o.err = err.str();
     return o;
   }
-
-private:
-  std::string path_;
 };
 
 saved_tape saved(const folder& f, const std::string& name) {

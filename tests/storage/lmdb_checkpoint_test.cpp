@@ -2,6 +2,7 @@
 
 #include "protocol/base/random.hpp"
 #include "storage/lmdb_checkpoint.hpp"
+#include "tests/harness/scratch.hpp"
 
 #include <catch2/catch.hpp>
 
@@ -26,14 +27,7 @@ namespace {
 
 using rows_by_key = std::map<std::pair<std::uint8_t, std::string>, std::string>;
 
-struct scratch_directory {
-  std::string path = (fs::temp_directory_path() / "belay-checkpoint-XXXXXX").string();
-  scratch_directory() { REQUIRE(mkdtemp(path.data()) != nullptr); }
-  ~scratch_directory() {
-    std::error_code ignored;
-    fs::remove_all(path, ignored);
-  }
-};
+using harness::scratch_folder;
 
 raft::snapshot_meta meta_at(std::uint64_t index) {
   raft::snapshot_meta m;
@@ -139,10 +133,10 @@ result<std::uint64_t> install(lmdb_checkpoint& store, const raft::snapshot_meta&
 } // namespace
 
 TEST_CASE("what is committed is loaded after a restart") {
-  scratch_directory scratch;
+  scratch_folder scratch;
   rows_by_key expected;
   {
-    auto store = open_store(scratch.path);
+    auto store = open_store(scratch.path());
     CHECK(index_of(*store) == 0);
     CHECK(load(*store).empty());
     auto d = delta_at(10);
@@ -159,7 +153,7 @@ TEST_CASE("what is committed is loaded after a restart") {
     must(store->commit(d));
     apply_to(expected, d);
   }
-  auto store = open_store(scratch.path);
+  auto store = open_store(scratch.path());
   const auto info = store->info();
   REQUIRE(info.ok());
   REQUIRE(info.value().has_value());
@@ -169,16 +163,16 @@ TEST_CASE("what is committed is loaded after a restart") {
 }
 
 TEST_CASE("a data directory is opened once") {
-  scratch_directory scratch;
-  auto first = open_store(scratch.path);
-  const auto second = lmdb_checkpoint::open(scratch.path);
+  scratch_folder scratch;
+  auto first = open_store(scratch.path());
+  const auto second = lmdb_checkpoint::open(scratch.path());
   REQUIRE_FALSE(second.ok());
   CHECK(second.error().find("in use by another process") != std::string::npos);
 }
 
 TEST_CASE("keys longer than LMDB allows keep their order and can be changed and removed") {
-  scratch_directory scratch;
-  auto store = open_store(scratch.path);
+  scratch_folder scratch;
+  auto store = open_store(scratch.path());
   rows_by_key expected;
   auto d = delta_at(1);
   for (std::size_t n : {508, 509, 510, 511, 512, 4000, 1 << 20})
@@ -222,8 +216,8 @@ TEST_CASE("long keys with the same checksum are different rows") {
     }
   }
   REQUIRE(crc32c(one) == crc32c(other));
-  scratch_directory scratch;
-  auto store = open_store(scratch.path);
+  scratch_folder scratch;
+  auto store = open_store(scratch.path());
   rows_by_key expected;
   const auto step = [&](checkpoint_delta d) {
     must(store->commit(d));
@@ -245,9 +239,9 @@ TEST_CASE("long keys with the same checksum are different rows") {
 }
 
 TEST_CASE("a full commit replaces everything") {
-  scratch_directory scratch;
+  scratch_folder scratch;
   seeded_random random(1);
-  auto store = open_store(scratch.path);
+  auto store = open_store(scratch.path());
   must(store->commit(varied(5, 2000, random)));
   auto d = varied(6, 1500, random, true);
   put(d, 1, "twice", "first");
@@ -259,18 +253,18 @@ TEST_CASE("a full commit replaces everything") {
   CHECK(load(*store) == expected);
   CHECK(expected.at({1, "twice"}) == "second");
   store.reset();
-  store = open_store(scratch.path);
+  store = open_store(scratch.path());
   CHECK(load(*store) == expected);
   CHECK(index_of(*store) == 6);
 }
 
 TEST_CASE("the map grows from a tiny one") {
-  scratch_directory scratch;
+  scratch_folder scratch;
   seeded_random random(2);
   storage::lmdb_checkpoint_options o;
   o.map_bytes = 1 << 20;
   rows_by_key expected;
-  auto store = open_store(scratch.path, o);
+  auto store = open_store(scratch.path(), o);
   for (std::uint64_t i = 1; i <= 12; ++i) {
     const auto d = varied(i, i * 700, random, i == 9);
     must(store->commit(d));
@@ -279,16 +273,16 @@ TEST_CASE("the map grows from a tiny one") {
   CHECK(store->map_bytes() > 4 << 20);
   CHECK(load(*store) == expected);
   store.reset();
-  store = open_store(scratch.path, o);
+  store = open_store(scratch.path(), o);
   CHECK(load(*store) == expected);
 }
 
 TEST_CASE("at the limit of the map commits are refused and the old checkpoint stays") {
-  scratch_directory scratch;
+  scratch_folder scratch;
   storage::lmdb_checkpoint_options o;
   o.map_bytes = 1 << 20;
   o.map_bytes_max = 3 << 20;
-  auto store = open_store(scratch.path, o);
+  auto store = open_store(scratch.path(), o);
   auto d = delta_at(1);
   put(d, 1, "k", std::string(1 << 20, 'v'));
   must(store->commit(d));
@@ -300,7 +294,7 @@ TEST_CASE("at the limit of the map commits are refused and the old checkpoint st
     put(large, 1, "large" + std::to_string(i), std::string(100000, 'v'));
   const auto s = store->commit(large);
   REQUIRE_FALSE(s.ok());
-  CHECK(s.error().starts_with("no space"));
+  CHECK(s.why().kind == failure_kind::no_space);
   CHECK(load(*store) == expected);
   CHECK(index_of(*store) == 1);
   d = delta_at(3);
@@ -335,9 +329,9 @@ private:
 
 TEST_CASE("when the disk takes no more, commits are refused and the old checkpoint stays") {
   // The limit of a file's size stands for the full disk: LMDB's writes fail halfway through.
-  scratch_directory scratch;
+  scratch_folder scratch;
   seeded_random random(3);
-  auto store = open_store(scratch.path);
+  auto store = open_store(scratch.path());
   rows_by_key expected;
   const auto first = varied(1, 3000, random);
   must(store->commit(first));
@@ -345,26 +339,26 @@ TEST_CASE("when the disk takes no more, commits are refused and the old checkpoi
   const auto large = varied(2, 20000, random, GENERATE(false, true));
   {
     // A multiple of neither page nor buffer, and one of a page: LMDB's write is cut, or fails at once.
-    const auto used = fs::file_size(scratch.path + "/state/checkpoint.mdb");
+    const auto used = fs::file_size(scratch / "state/checkpoint.mdb");
     file_size_limit limit(used + GENERATE(1000, 8192));
     const auto refused = store->commit(large);
     REQUIRE_FALSE(refused.ok());
-    CHECK(refused.error().starts_with("no space"));
+    CHECK(refused.why().kind == failure_kind::no_space);
     CHECK(load(*store) == expected);
   }
-  CHECK_FALSE(fs::exists(scratch.path + "/state/new.mdb"));
+  CHECK_FALSE(fs::exists(scratch / "state/new.mdb"));
   must(store->commit(large));
   apply_to(expected, large);
   CHECK(load(*store) == expected);
   store.reset();
-  store = open_store(scratch.path);
+  store = open_store(scratch.path());
   CHECK(load(*store) == expected);
 }
 
 TEST_CASE("a snapshot of 100,000 rows travels to another server") {
-  scratch_directory here, there;
+  scratch_folder here, there;
   seeded_random random(4);
-  auto from = open_store(here.path);
+  auto from = open_store(here.path());
   must(from->commit(varied(100, 100000, random)));
   const auto expected = load(*from);
   REQUIRE(expected.size() > 70000);
@@ -372,7 +366,7 @@ TEST_CASE("a snapshot of 100,000 rows travels to another server") {
   const auto all = snapshot_of(*from, meta);
   CHECK(meta == meta_at(100));
 
-  auto to = open_store(there.path);
+  auto to = open_store(there.path());
   auto old = delta_at(7);
   put(old, 1, "of another time", "v");
   must(to->commit(old));
@@ -387,18 +381,18 @@ TEST_CASE("a snapshot of 100,000 rows travels to another server") {
   put(d, 9, "next", "v");
   must(to->commit(d));
   to.reset();
-  to = open_store(there.path);
+  to = open_store(there.path());
   CHECK(load(*to).size() == expected.size() + 1);
-  CHECK_FALSE(fs::exists(there.path + "/snapshots/incoming"));
+  CHECK_FALSE(fs::exists(there / "snapshots/incoming"));
 }
 
 TEST_CASE("a follower goes on with the snapshot it began, while checkpoints move on") {
-  scratch_directory here, there;
+  scratch_folder here, there;
   seeded_random random(5);
-  auto from = open_store(here.path);
+  auto from = open_store(here.path());
   must(from->commit(varied(1, 3000, random)));
   const auto expected = load(*from);
-  auto to = open_store(there.path);
+  auto to = open_store(there.path());
   std::uint64_t offset = 0;
   log_index index;
   for (bool last = false; !last;) {
@@ -427,25 +421,25 @@ TEST_CASE("a follower goes on with the snapshot it began, while checkpoints move
 }
 
 TEST_CASE("the same checkpoint is frozen once, an empty one never") {
-  scratch_directory scratch;
-  auto store = open_store(scratch.path);
+  scratch_folder scratch;
+  auto store = open_store(scratch.path());
   CHECK_FALSE(store->read_snapshot(log_index{}, 0, 100).ok());
   must(store->commit(delta_at(5)));
   REQUIRE(store->read_snapshot(log_index{}, 0, 100).ok());
-  const auto file = scratch.path + "/snapshots/0000000000000005.snapshot";
+  const auto file = scratch / "snapshots/0000000000000005.snapshot";
   const auto made = fs::last_write_time(file);
   REQUIRE(store->read_snapshot(log_index{}, 10, 100).ok());
   CHECK(fs::last_write_time(file) == made);
 }
 
 TEST_CASE("a damaged snapshot is refused and the old checkpoint stays") {
-  scratch_directory here, there;
+  scratch_folder here, there;
   seeded_random random(6);
-  auto from = open_store(here.path);
+  auto from = open_store(here.path());
   must(from->commit(varied(50, 1500, random)));
   raft::snapshot_meta meta;
   const auto all = snapshot_of(*from, meta, 10000);
-  auto to = open_store(there.path);
+  auto to = open_store(there.path());
   auto d = delta_at(7);
   put(d, 1, "old", "v");
   must(to->commit(d));
@@ -454,7 +448,7 @@ TEST_CASE("a damaged snapshot is refused and the old checkpoint stays") {
     REQUIRE_FALSE(stored.ok());
     CHECK(index_of(*to) == 7);
     CHECK(load(*to).size() == 1);
-    CHECK_FALSE(fs::exists(there.path + "/state/new.mdb"));
+    CHECK_FALSE(fs::exists(there / "state/new.mdb"));
   };
   for (int i = 0; i < 60; ++i) {
     auto bytes = all;
@@ -473,8 +467,8 @@ TEST_CASE("a damaged snapshot is refused and the old checkpoint stays") {
 }
 
 TEST_CASE("chunks must continue each other") {
-  scratch_directory scratch;
-  auto store = open_store(scratch.path);
+  scratch_folder scratch;
+  auto store = open_store(scratch.path());
   CHECK_FALSE(store->write_snapshot(meta_at(5), 10, "x", false).ok());
   CHECK(*store->write_snapshot(meta_at(5), 0, "0123456789", false) == 10);
   CHECK_FALSE(store->write_snapshot(meta_at(5), 9, "x", false).ok());
@@ -484,26 +478,26 @@ TEST_CASE("chunks must continue each other") {
 }
 
 TEST_CASE("what a crash left unfinished is removed") {
-  scratch_directory scratch;
-  auto store = open_store(scratch.path);
+  scratch_folder scratch;
+  auto store = open_store(scratch.path());
   auto d = delta_at(5);
   put(d, 1, "k", "v");
   must(store->commit(d));
   REQUIRE(store->read_snapshot(log_index{}, 0, 100).ok());
   REQUIRE(store->write_snapshot(meta_at(9), 0, "begun", false).ok());
   store.reset();
-  std::ofstream(scratch.path + "/state/new.mdb") << "half a file";
-  store = open_store(scratch.path);
+  std::ofstream(scratch / "state/new.mdb") << "half a file";
+  store = open_store(scratch.path());
   CHECK(load(*store).size() == 1);
-  CHECK(fs::is_empty(scratch.path + "/snapshots"));
-  CHECK_FALSE(fs::exists(scratch.path + "/state/new.mdb"));
+  CHECK(fs::is_empty(scratch / "snapshots"));
+  CHECK_FALSE(fs::exists(scratch / "state/new.mdb"));
   CHECK_FALSE(store->write_snapshot(meta_at(9), 5, "more", false).ok());
 }
 
 TEST_CASE("changed bytes in the checkpoint are damage") {
-  scratch_directory scratch;
-  const auto file = scratch.path + "/state/checkpoint.mdb";
-  auto store = open_store(scratch.path);
+  scratch_folder scratch;
+  const auto file = scratch / "state/checkpoint.mdb";
+  auto store = open_store(scratch.path());
   auto d = delta_at(5);
   put(d, 1, "the-key", "the-value");
   put(d, 1, std::string(600, 'K'), "long-value");
@@ -519,14 +513,14 @@ TEST_CASE("changed bytes in the checkpoint are damage") {
     REQUIRE(hits > 0);
     std::ofstream(file, std::ios::binary | std::ios::trunc) << changed;
     INFO(what);
-    auto damaged = open_store(scratch.path);
+    auto damaged = open_store(scratch.path());
     const auto s = damaged->load([](auto, auto, auto) {});
     REQUIRE_FALSE(s.ok());
     CHECK(s.error().find("checkpoint is damaged") != std::string::npos);
     CHECK(s.error().find("restore the data directory") != std::string::npos);
   }
   std::ofstream(file, std::ios::binary | std::ios::trunc) << std::string(8192, 'x');
-  const auto unopened = lmdb_checkpoint::open(scratch.path);
+  const auto unopened = lmdb_checkpoint::open(scratch.path());
   REQUIRE_FALSE(unopened.ok());
   CHECK(unopened.error().find(file) != std::string::npos);
 }
@@ -534,7 +528,7 @@ TEST_CASE("changed bytes in the checkpoint are damage") {
 TEST_CASE("a process killed at any moment leaves a whole checkpoint, not older than the last one reported") {
   // Situation: commits, whole replacements and snapshot installs in turn. Event: SIGKILL after a varying number of
   // them.
-  scratch_directory scratch;
+  scratch_folder scratch;
   const auto rows_at = [](std::uint64_t i) {
     auto d = delta_at(i, true);
     for (std::uint64_t k = 0; k < 300; ++k)
@@ -547,7 +541,7 @@ TEST_CASE("a process killed at any moment leaves a whole checkpoint, not older t
     REQUIRE(pipe(pipe_ends) == 0);
     const auto child = fork();
     if (child == 0) {
-      auto opened = lmdb_checkpoint::open(scratch.path);
+      auto opened = lmdb_checkpoint::open(scratch.path());
       if (!opened)
         _exit(1);
       auto& store = **opened;
@@ -577,7 +571,7 @@ TEST_CASE("a process killed at any moment leaves a whole checkpoint, not older t
     while (read(pipe_ends[0], &reported, sizeof reported) == sizeof reported)
       ;
     close(pipe_ends[0]);
-    auto store = open_store(scratch.path);
+    auto store = open_store(scratch.path());
     const auto index = index_of(*store);
     CHECK(index >= reported);
     CHECK(index <= reported + 1);

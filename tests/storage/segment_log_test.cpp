@@ -1,6 +1,7 @@
 // The Raft log on a disk that works.
 
 #include "sim/world/simulated_files.hpp"
+#include "tests/harness/scratch.hpp"
 #include "tests/storage/log_story.hpp"
 
 #include <catch2/catch.hpp>
@@ -43,20 +44,13 @@ void must(const status& s) {
   SUCCEED();
 }
 
-struct scratch_directory {
-  std::string path = (std::filesystem::temp_directory_path() / "belay-storage-XXXXXX").string();
-  scratch_directory() { REQUIRE(mkdtemp(path.data()) != nullptr); }
-  ~scratch_directory() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path, ignored);
-  }
-};
+using harness::scratch_folder;
 
 } // namespace
 
 TEST_CASE("what is appended is loaded again, on a real disk") {
-  scratch_directory scratch;
-  const auto directory = scratch.path + "/a/raft";
+  scratch_folder scratch;
+  const auto directory = scratch / "a/raft";
   expected_log expected;
   {
     auto log = open_log(storage::posix_file_system(), {}, directory);
@@ -76,13 +70,13 @@ TEST_CASE("what is appended is loaded again, on a real disk") {
 
 TEST_CASE("a data directory has one owner") {
   // Two processes with one log would overwrite each other's frames; flock also tells two opens in one process apart.
-  scratch_directory scratch;
-  auto first = open_log(storage::posix_file_system(), small(), scratch.path);
-  auto second = segment_log::open(storage::posix_file_system(), scratch.path, small());
+  scratch_folder scratch;
+  auto first = open_log(storage::posix_file_system(), small(), scratch.path());
+  auto second = segment_log::open(storage::posix_file_system(), scratch.path(), small());
   REQUIRE_FALSE(second.ok());
   CHECK(second.error().find("in use by another process") != std::string::npos);
   first.reset();
-  CHECK(segment_log::open(storage::posix_file_system(), scratch.path, small()).ok());
+  CHECK(segment_log::open(storage::posix_file_system(), scratch.path(), small()).ok());
 }
 
 TEST_CASE("many batches cost one write and one sync") {
@@ -218,10 +212,10 @@ TEST_CASE("a full disk refuses the append and leaves the log usable") {
     expected.apply(b);
   }
   REQUIRE_FALSE(s.ok());
-  CHECK(s.error().starts_with("no space"));
+  CHECK(s.why().kind == failure_kind::no_space);
   CHECK(index > 60); // all three segments were used up first
   // A huge append finds no place, and must not take the place of a small one later.
-  CHECK(log->append({batch_of({make_entry(index, 1, std::string(50000, 'v'))})}).error().starts_with("no space"));
+  CHECK(log->append({batch_of({make_entry(index, 1, std::string(50000, 'v'))})}).why().kind == failure_kind::no_space);
   {
     auto copy = disk.copy();
     auto other = open_log(*copy);

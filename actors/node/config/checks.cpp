@@ -1,5 +1,7 @@
 #include "actors/node/config/checks.hpp"
 
+#include "actors/node/config/json.hpp"
+
 #include <arpa/inet.h>
 #include <ifaddrs.h>
 #include <net/if.h>
@@ -15,21 +17,13 @@ namespace json = boost::json;
 
 namespace {
 
-const json::value* find(const json::object& config, std::string_view path) {
-  auto dot = path.find('.');
-  const auto* v = config.if_contains(path.substr(0, dot));
-  if (!v || dot == path.npos)
-    return v;
-  return v->is_object() ? find(v->get_object(), path.substr(dot + 1)) : nullptr;
-}
-
 bool is_true(const json::object& config, std::string_view path) {
-  const auto* v = find(config, path);
+  const auto* v = value_at(config, path);
   return v && v->is_bool() && v->get_bool();
 }
 
 bool has_text(const json::object& config, std::string_view path) {
-  const auto* v = find(config, path);
+  const auto* v = value_at(config, path);
   return v && v->is_string() && !v->get_string().empty();
 }
 
@@ -51,7 +45,7 @@ std::string refused_protection(const json::object& config) {
     return refuse("acl_datacenter", "enforce ACLs: every client may read and write everything");
   if (has_text(config, "encrypt"))
     return refuse("encrypt", "encrypt traffic between servers");
-  const auto* https = find(config, "ports.https");
+  const auto* https = value_at(config, "ports.https");
   const bool https_on = https && https->is_int64() && https->get_int64() > 0;
   if (https_on)
     return refuse("ports.https > 0", "serve HTTPS");

@@ -1,7 +1,7 @@
 #include "actors/node/config/flags.hpp"
+#include "protocol/golang/flags.hpp"
 #include "protocol/golang/syntax.hpp"
 
-#include <algorithm>
 #include <charconv>
 #include <cstdio>
 #include <optional>
@@ -101,6 +101,11 @@ const flag* find_flag(std::string_view name) {
   return nullptr;
 }
 
+/// Needs no value.
+bool is_switch(flag_kind kind) {
+  return kind == boolean || kind == dev || kind == help;
+}
+
 config_error usage_error(std::string text) {
   return {std::move(text), 1, true};
 }
@@ -124,8 +129,8 @@ std::string take(agent_flags& out, const flag& f, const std::string& value) {
   case dev: {
     auto b = golang::parse_bool(value);
     if (!b)
-      return "invalid boolean value \"" + value + "\" for -" + name + ": strconv.ParseBool: parsing \"" + value +
-             "\": invalid syntax";
+      return "invalid boolean value " + golang::quoted(value) + " for -" + name + ": " +
+             golang::invalid_syntax("ParseBool", value).text;
     if (f.kind == dev)
       out.dev = *b;
     else
@@ -137,8 +142,8 @@ std::string take(agent_flags& out, const flag& f, const std::string& value) {
     auto begin = value.data() + (value.starts_with('+') ? 1 : 0), end = value.data() + value.size();
     auto r = std::from_chars(begin, end, n);
     if (r.ec != std::errc() || r.ptr != end || begin == end)
-      return "invalid value \"" + value + "\" for flag -" + name + ": strconv.ParseInt: parsing \"" + value +
-             "\": invalid syntax";
+      return "invalid value " + golang::quoted(value) + " for flag -" + name + ": " +
+             golang::invalid_syntax("ParseInt", value).text;
     at_path(out.values, f.path) = n;
     break;
   }
@@ -179,39 +184,29 @@ std::string take(agent_flags& out, const flag& f, const std::string& value) {
 
 std::variant<agent_flags, config_error> parse_agent_flags(const std::vector<std::string>& args) {
   agent_flags out;
-  for (std::size_t i = 0; i < args.size(); ++i) {
-    std::string_view arg = args[i];
-    if (arg.size() < 2 || arg[0] != '-' || arg == "--") {
-      // Go's flag package stops at the first word that is no flag.
-      std::string rest;
-      for (auto j = i + (arg == "--" ? 1 : 0); j < args.size(); ++j)
-        rest += (rest.empty() ? "" : " ") + args[j];
-      if (rest.empty())
-        return out;
-      return config_error{"config: Unknown extra arguments: [" + rest + "]"};
-    }
-    arg.remove_prefix(arg[1] == '-' ? 2 : 1);
-    if (arg.empty() || arg[0] == '-' || arg[0] == '=')
-      return usage_error("bad flag syntax: " + args[i]);
-    auto equals = arg.find('=');
-    auto name = arg.substr(0, equals);
+  golang::flag_reader words(args, [](std::string_view name) -> std::optional<golang::flag_takes> {
     const auto* f = find_flag(name);
     if (!f)
-      return usage_error("flag provided but not defined: -" + std::string(name));
+      return std::nullopt;
+    return is_switch(f->kind) ? golang::flag_takes::nothing : golang::flag_takes::value;
+  });
+  for (;;) {
+    const auto given = words.next();
+    if (!given)
+      return usage_error(given.error());
+    if (!*given)
+      break;
+    const auto* f = find_flag((*given)->name);
     if (f->kind == help)
       return config_error{"", 0, true};
-    std::string value;
-    if (equals != arg.npos)
-      value = arg.substr(equals + 1);
-    else if (f->kind == boolean || f->kind == dev)
-      value = "true";
-    else if (i + 1 < args.size())
-      value = args[++i];
-    else
-      return usage_error("flag needs an argument: -" + std::string(name));
-    if (auto complaint = take(out, *f, value); !complaint.empty())
+    if (auto complaint = take(out, *f, (*given)->value.value_or("true")); !complaint.empty())
       return usage_error(std::move(complaint));
   }
+  std::string rest;
+  for (const auto& word : words.rest())
+    rest += (rest.empty() ? "" : " ") + word;
+  if (!rest.empty())
+    return config_error{"config: Unknown extra arguments: [" + rest + "]"};
   return out;
 }
 
@@ -228,8 +223,7 @@ std::string agent_usage() {
     if (f.name == "h")
       continue;
     char line[200];
-    const bool plain = f.kind == boolean || f.kind == dev || f.kind == help;
-    auto left = "-" + std::string(f.name) + (plain ? "" : "=<value>");
+    auto left = "-" + std::string(f.name) + (is_switch(f.kind) ? "" : "=<value>");
     std::snprintf(line, sizeof(line), "  %-36s %.*s\n", left.c_str(), static_cast<int>(f.help.size()), f.help.data());
     out += line;
   }

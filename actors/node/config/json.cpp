@@ -1,8 +1,8 @@
 #include "actors/node/config/json.hpp"
 
-#include <boost/json/parse.hpp>
+#include "protocol/base/hex.hpp"
 
-#include <cstdio>
+#include <boost/json/parse.hpp>
 
 namespace belay::actors {
 
@@ -71,9 +71,9 @@ private:
     else if (c == '\\')
       shown = "'\\\\'";
     else if (c < 0x20 || c == 0x7f) {
-      char hex[8];
-      std::snprintf(hex, sizeof(hex), "'\\x%02x'", c);
-      shown = hex;
+      shown = "'\\x";
+      append_hex(shown, c, 2);
+      shown += '\'';
     } else if (c < 0x80)
       shown = std::string("'") + static_cast<char>(c) + "'";
     else { // Go looks at bytes, and shows each as the character of that number
@@ -240,6 +240,14 @@ result<boost::json::object> parse_config_json(std::string_view text) {
                                     : "number") +
                    " into Go value of type map[string]interface {}"};
   return std::move(v.get_object());
+}
+
+const json::value* value_at(const json::object& config, std::string_view path) {
+  const auto dot = path.find('.');
+  const auto* v = config.if_contains(path.substr(0, dot));
+  if (!v || dot == path.npos)
+    return v;
+  return v->is_object() ? value_at(v->get_object(), path.substr(dot + 1)) : nullptr;
 }
 
 } // namespace belay::actors

@@ -1,9 +1,10 @@
 #include "actors/node/config/keys.hpp"
 
+#include "protocol/base/ascii_case.hpp"
+
 #include <boost/json/array.hpp>
 
 #include <algorithm>
-#include <cctype>
 
 namespace belay::actors {
 
@@ -274,13 +275,6 @@ constexpr config_key keys[] = {
     {"watches", opaque, none},
 };
 
-std::string lower(std::string_view text) {
-  std::string out(text);
-  for (char& c : out)
-    c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return out;
-}
-
 std::string_view type_wanted(config_kind kind) {
   switch (kind) {
   case boolean:
@@ -347,7 +341,7 @@ struct complaints {
 json::object checked(const json::object& in, const std::string& prefix, complaints& wrong) {
   json::object out;
   for (const auto& member : in) {
-    auto name = lower(member.key());
+    auto name = lower_case(member.key());
     auto path = prefix + name;
     const auto* key = find_config_key(path);
     if (!key) {

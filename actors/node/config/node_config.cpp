@@ -5,6 +5,9 @@
 #include "actors/node/config/flags.hpp"
 #include "actors/node/config/json.hpp"
 #include "actors/node/config/keys.hpp"
+#include "protocol/base/ascii_case.hpp"
+#include "protocol/base/host_port.hpp"
+#include "protocol/base/uuid.hpp"
 #include "protocol/golang/duration.hpp"
 
 #include <algorithm>
@@ -22,11 +25,6 @@ namespace json = boost::json;
 namespace fs = std::filesystem;
 
 namespace {
-
-bool ends_in(const std::string& path, std::string_view extension) {
-  return path.size() >= extension.size() &&
-         path.compare(path.size() - extension.size(), extension.npos, extension) == 0;
-}
 
 std::vector<std::string> words(const std::string& text) {
   std::istringstream in(text);
@@ -91,8 +89,8 @@ private:
   }
 
   std::string read_file(const std::string& path) {
-    const bool as_json = format_ == "json" || (format_.empty() && ends_in(path, ".json"));
-    if (format_ == "hcl" || (format_.empty() && ends_in(path, ".hcl")))
+    const bool as_json = format_ == "json" || (format_.empty() && path.ends_with(".json"));
+    if (format_ == "hcl" || (format_.empty() && path.ends_with(".hcl")))
       return "failed to parse " + path + ": HCL is not supported; write the configuration as JSON (same keys)";
     if (!as_json) {
       warnings_.push_back("skipping file " + path + ", extension must be .json, or config format must be set");
@@ -116,30 +114,16 @@ class decoder {
 public:
   explicit decoder(const json::object& config) : config_(config) {}
 
-  const json::value* find(std::string_view path) const {
-    const json::object* at = &config_;
-    for (;;) {
-      auto dot = path.find('.');
-      const auto* v = at->if_contains(path.substr(0, dot));
-      if (!v || dot == path.npos)
-        return v;
-      if (!v->is_object())
-        return nullptr;
-      at = &v->get_object();
-      path.remove_prefix(dot + 1);
-    }
-  }
-
   void get(std::string_view path, bool& to) const {
-    if (const auto* v = find(path))
+    if (const auto* v = value_at(config_, path))
       to = v->get_bool();
   }
   void get(std::string_view path, std::string& to) const {
-    if (const auto* v = find(path))
+    if (const auto* v = value_at(config_, path))
       to = std::string(v->get_string());
   }
   void get(std::string_view path, std::chrono::nanoseconds& to) {
-    const auto* v = find(path);
+    const auto* v = value_at(config_, path);
     if (!v)
       return;
     std::string_view text(v->get_string());
@@ -150,19 +134,19 @@ public:
                "\": " + golang::duration_complaint(text));
   }
   void get(std::string_view path, std::vector<std::string>& to) const {
-    if (const auto* v = find(path))
+    if (const auto* v = value_at(config_, path))
       for (const auto& one : v->get_array())
         to.emplace_back(one.get_string());
   }
   void get(std::string_view path, std::map<std::string, std::string>& to) const {
-    if (const auto* v = find(path))
+    if (const auto* v = value_at(config_, path))
       for (const auto& member : v->get_object())
         to[std::string(member.key())] = std::string(member.value().get_string());
   }
   /// A whole number in [low, high].
   template <class Int>
   void get(std::string_view path, Int& to, std::int64_t low, std::int64_t high) {
-    const auto* v = find(path);
+    const auto* v = value_at(config_, path);
     if (!v)
       return;
     boost::system::error_code ec;
@@ -196,22 +180,13 @@ void decode_identity(decoder& d, node_config& c) {
   d.get("node_meta", c.node_meta);
   if (c.node_name.empty())
     c.node_name = host_name();
-  auto lower = [](std::string& s) {
-    for (char& ch : s)
-      ch = static_cast<char>(std::tolower(static_cast<unsigned char>(ch)));
-  };
-  lower(c.datacenter);
+  c.datacenter = lower_case(c.datacenter);
   if (c.datacenter.empty())
     return d.complain("datacenter cannot be empty");
   if (c.datacenter.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-_") != std::string::npos)
     return d.complain("datacenter cannot be \"" + c.datacenter + "\". Please use only [a-z0-9-_].");
-  lower(c.node_id);
-  bool uuid = c.node_id.size() == 36;
-  for (std::size_t i = 0; uuid && i < 36; ++i) {
-    const bool dash = i == 8 || i == 13 || i == 18 || i == 23;
-    uuid = dash ? c.node_id[i] == '-' : std::isxdigit(static_cast<unsigned char>(c.node_id[i])) != 0;
-  }
-  if (!c.node_id.empty() && !uuid)
+  c.node_id = lower_case(c.node_id);
+  if (!c.node_id.empty() && !is_uuid(c.node_id))
     d.complain("node_id: \"" + c.node_id + "\" is not a UUID");
 }
 
@@ -261,8 +236,7 @@ std::vector<std::string> addresses(decoder& d, const std::string& name, const st
   else if (list.size() != 1 && !several)
     d.complain(name + " must be one address: " + value);
   for (auto& a : list) {
-    if (a.size() > 2 && a.front() == '[' && a.back() == ']')
-      a = a.substr(1, a.size() - 2);
+    a = std::string(without_brackets(a));
     if (!a.starts_with("unix://") && !is_ip_address(a))
       d.complain(name + ": invalid ip address: " + a);
     if (a.starts_with("unix://") && !several)

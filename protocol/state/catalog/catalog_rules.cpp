@@ -2,6 +2,7 @@
 
 #include "protocol/base/check.hpp"
 #include "protocol/base/mutants.hpp"
+#include "protocol/base/uuid.hpp"
 #include "protocol/state/sessions/session_rules.hpp"
 
 namespace belay::state {
@@ -223,7 +224,7 @@ void remove_node(applying& a, std::string_view name) {
 std::optional<std::string> node_error(const node_record& node) {
   if (node.node.empty())
     return "Must provide node";
-  if (!node.id.empty() && node.id.size() != 36)
+  if (!node.id.empty() && node.id.size() != uuid_characters)
     return "Bad node ID: uuid string is wrong length";
   return std::nullopt;
 }

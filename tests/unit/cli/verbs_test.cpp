@@ -68,7 +68,7 @@ TEST_CASE("verbs of the key-value store") {
        {"kv", "get", "-keys", "a"},
        2,
        {200, R"(["a/b","a/c/"])"},
-       "GET /v1/kv/a?keys&separator=/",
+       "GET /v1/kv/a?keys&separator=%2F",
        0,
        "a/b\na/c/\n",
        ""},

@@ -1,6 +1,7 @@
 // The log's lines: people and tools read them, so an event is always exactly one.
 
 #include "actors/telemetry/log.hpp"
+#include "tests/harness/scratch.hpp"
 
 #include <catch2/catch.hpp>
 
@@ -17,24 +18,12 @@ namespace {
 // 2026-11-21T10:00:00.123Z
 constexpr std::int64_t some_time = 1795255200123;
 
-std::string read_all(const std::string& path) {
-  std::ostringstream out;
-  out << std::ifstream(path).rdbuf();
-  return out.str();
-}
-
 /// Puts the logger back to its defaults, and its file away.
 struct log_file {
-  log_file() {
-    char name[] = "/tmp/belay-log-XXXXXX";
-    ::close(mkstemp(name));
-    path = name;
-  }
-  ~log_file() {
-    belay::log::configure({});
-    std::filesystem::remove(path);
-  }
-  std::string path;
+  ~log_file() { belay::log::configure({}); }
+
+  belay::harness::scratch_folder folder;
+  std::string path = folder / "log";
 };
 
 } // namespace
@@ -78,7 +67,7 @@ TEST_CASE("what is below the level is not written, and the level changes while r
   belay::log::warn("m", "loud");
   belay::log::set_level(belay::log::level::debug);
   belay::log::debug("m", "chatty");
-  auto text = read_all(f.path);
+  auto text = belay::harness::file_text(f.path);
   CHECK(text.find("quiet") == std::string::npos);
   CHECK(text.find("loud") != std::string::npos);
   CHECK(text.find("chatty") != std::string::npos);
@@ -91,9 +80,8 @@ TEST_CASE("a renamed file is left alone after reopen") {
   std::filesystem::rename(f.path, f.path + ".1");
   REQUIRE(belay::log::reopen().empty());
   belay::log::info("m", "second");
-  CHECK(read_all(f.path + ".1").find("second") == std::string::npos);
-  CHECK(read_all(f.path).find("second") != std::string::npos);
-  std::filesystem::remove(f.path + ".1");
+  CHECK(belay::harness::file_text(f.path + ".1").find("second") == std::string::npos);
+  CHECK(belay::harness::file_text(f.path).find("second") != std::string::npos);
 }
 
 TEST_CASE("a file that cannot be opened changes nothing") {
@@ -102,7 +90,7 @@ TEST_CASE("a file that cannot be opened changes nothing") {
   CHECK(belay::log::configure({belay::log::level::info, false, false, "/nonexistent/x/y"}).find("No such file") !=
         std::string::npos);
   belay::log::info("m", "still here");
-  CHECK(read_all(f.path).find("still here") != std::string::npos);
+  CHECK(belay::harness::file_text(f.path).find("still here") != std::string::npos);
 }
 
 TEST_CASE("lines of several threads do not mix") {
@@ -116,7 +104,7 @@ TEST_CASE("lines of several threads do not mix") {
     });
   for (auto& t : threads)
     t.join();
-  std::istringstream in(read_all(f.path));
+  std::istringstream in(belay::harness::file_text(f.path));
   std::size_t lines = 0;
   for (std::string line; std::getline(in, line); ++lines)
     CHECK(line.ends_with("m: message text=\"a longer value that could be torn\""));

@@ -2,6 +2,7 @@
 
 #include "actors/node/config/checks.hpp"
 #include "actors/node/config/node_config.hpp"
+#include "tests/harness/scratch.hpp"
 
 #include <catch2/catch.hpp>
 
@@ -15,24 +16,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-/// A folder of its own for each test case, with files on demand.
-class scratch_folder {
-public:
-  scratch_folder() {
-    char name[] = "/tmp/belay-config-XXXXXX";
-    path_ = mkdtemp(name);
-  }
-  ~scratch_folder() { std::filesystem::remove_all(path_); }
-
-  std::string write(const std::string& name, const std::string& text) const {
-    std::ofstream(path_ + "/" + name) << text;
-    return path_ + "/" + name;
-  }
-  const std::string& path() const { return path_; }
-
-private:
-  std::string path_;
-};
+using harness::scratch_folder;
 
 std::string text_of(const std::variant<parsed_command_line, config_error>& r) {
   auto* e = std::get_if<config_error>(&r);
@@ -161,7 +145,7 @@ TEST_CASE("a flag beats a file, a later file an earlier one, and lists are appen
   CHECK(p.config.http_port == 1001);
   CHECK(p.config.server_port == 2001);
   CHECK(p.config.datacenter == "dc9");
-  CHECK(mentions(p.warnings, "skipping file " + f.path() + "/notes.txt"));
+  CHECK(mentions(p.warnings, "skipping file " + f / "notes.txt"));
 }
 
 TEST_CASE("unknown keys are refused by name, wherever they are") {
