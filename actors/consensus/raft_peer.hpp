@@ -23,20 +23,20 @@ namespace belay::actors {
 struct raft_peer_settings {
   raft::limits limits;
   std::chrono::milliseconds hold{7000}; ///< how long a request waits for a leader (performance.rpc_hold_timeout)
-  std::uint64_t trailing_entries =
-      10240; ///< kept behind a checkpoint for followers that are a little behind (raft_trailing_logs)
+  /// Kept behind a checkpoint, for followers that are a little behind (raft_trailing_logs).
+  std::uint64_t trailing_entries = 10240;
   /// A member that was not heard for so long counts as dead (serfHealth); Consul's gossip takes about as long in a small
   /// cluster. Far more than an election, since sessions end by it.
   std::chrono::milliseconds member_silence{5000};
   std::uint64_t seed = 1;
   std::vector<std::string> join;            ///< host:port of peers to dial (retry_join)
   std::function<cluster_time()> wall_clock; ///< milliseconds since 1970
-  std::function<void(std::uint64_t cluster_id)>
-      joined; ///< make it durable that this data directory belongs to that cluster
+  /// Makes it durable that this data directory belongs to that cluster.
+  std::function<void(std::uint64_t cluster_id)> joined;
 };
 
-/// Everything that happens in one turn of the mailbox shares one `ready`: one log write, one append per follower, one read round.
-/// Lives on the thread of the peer links.
+/// All messages that wait in its mailbox at one moment share one raft::ready: one write of the log, one append to each
+/// follower, one read round. Lives on the thread of the peer links.
 class raft_peer : public hosted<raft_peer_actor::base> {
 public:
   raft_peer(caf::actor_config& config, actor_host* host, wiring_ptr wires, raft_peer_settings settings,
