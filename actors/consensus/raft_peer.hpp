@@ -118,7 +118,7 @@ private:
   void follow_removals();
   http::health_report health(const forward::describe_health& rules) const;
 
-  // raft_peer_members.cpp: who belongs to the cluster, snapshots
+  // raft_peer_members.cpp: what peers say, and who belongs to the cluster
   void on_frames(const frames_received& f);
   void on_hello(const wire::hello& h);
   void announce_self();

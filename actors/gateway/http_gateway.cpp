@@ -509,8 +509,8 @@ void http_gateway::ask_for_health(http_connection& c, exchange& e, const read_re
   }
   const forward::describe_health asked{(*settings)->last_contact_threshold_ns, (*settings)->max_trailing_logs,
                                        settings_.facts.version};
-  send(wires_->raft_peer, propose_write{new_id(c, e), make_payload(wire::encode_operator_call(asked)),
-                                        wire::call_kind::describe_health});
+  send(wires_->raft_peer,
+       propose_write{new_id(c, e), make_payload(wire::encode_operator_call(asked)), wire::call_kind::describe_health});
 }
 
 void http_gateway::on_status(const status_result& s) {
