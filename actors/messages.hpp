@@ -2,6 +2,7 @@
 // What the actors of one node tell each other. All of it stays inside the process; nodes speak protocol/wire frames.
 
 #include "protocol/agent/local_agent.hpp"
+#include "protocol/forward/requests.hpp"
 #include "protocol/http/request.hpp"
 #include "protocol/raft/core.hpp"
 #include "protocol/state/machine.hpp"
@@ -129,10 +130,7 @@ struct registrations_kept {
 // ---- raft_peer -> fsm
 
 /// Who waits for an entry; id zero: nobody on this node's account.
-struct origin {
-  node_id node;
-  request_id id;
-};
+using forward::origin;
 struct committed_entries {
   std::vector<raft::entry> entries;
   std::vector<origin> origins; ///< one for each entry, or empty: none of them has one

@@ -1,5 +1,6 @@
 #pragma once
-// The one actor that waits for the disk of the Raft log. Detached; in the simulator an ordinary actor.
+// The actor that writes the Raft log, and the only one that waits for its disk: it has a thread of its own (in the
+// simulator it has not).
 
 #include "actors/interfaces.hpp"
 #include "actors/surroundings.hpp"
@@ -12,8 +13,9 @@
 
 namespace belay::actors {
 
-/// Makes write_log durable with one sync and answers raft_peer with log_written. A failed write or sync ends the process (R22): what
-/// is on the disk is not known any more. A full disk does not: the answer says so, and the batches can be sent again.
+/// Makes write_log durable with one sync and answers raft_peer with log_written. A failed write or sync ends the process
+/// (docs/pitfalls.md R22): what is on the disk is not known any more. A full disk does not: the answer says so, and the
+/// batches can be sent again.
 class log_writer : public log_writer_actor::base {
 public:
   log_writer(caf::actor_config& config, wiring_ptr wires, std::shared_ptr<storage::log_store> store, metrics& m);

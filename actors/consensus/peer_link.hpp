@@ -1,6 +1,7 @@
 #pragma once
-// Connections to the other nodes, on CAF's multiplexer. Each node dials every other one: it sends on the connection it has dialled
-// and listens on those it has accepted, so an incarnation is a connection and FIFO holds within it (docs/adr/0002).
+// Connections to the other nodes, on CAF's multiplexer. Each node dials every other one: it sends on the connection it
+// has dialled and listens on those it has accepted. So within the life of a connection frames arrive in the order in
+// which they were sent, and a new connection is seen as one by both sides (docs/adr/0002).
 
 #include "actors/interfaces.hpp"
 #include "actors/telemetry/metrics.hpp"
@@ -30,7 +31,8 @@ struct peer_link_settings {
 /// @returns the descriptor, or a failure that says what to do (address in use, not this host's).
 result<int> listen_for_peers(const peer_link_settings& s);
 
-/// Sends frames to whom it can, drops the others (Raft and the forwarders expect loss). Never blocks: it connects without waiting.
+/// Sends frames to whom it can and drops the others: Raft and protocol/forward expect loss. Never blocks: it connects
+/// without waiting.
 class peer_link : public caf::io::broker {
 public:
   /// `listener` from listen_for_peers.

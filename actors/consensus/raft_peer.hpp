@@ -1,40 +1,42 @@
 #pragma once
-// Owns this node's Raft core: feeds it messages, ticks and confirmed writes, and carries out what it returns.
+// The actor that owns a node's Raft core (protocol/raft) and the requests that wait for a leader (protocol/forward): it
+// feeds them messages, ticks and confirmed writes, and carries out what they return. Besides, it forms the cluster with
+// protocol/raft/formation and answers what operators ask of a leader.
 
-#include "actors/consensus/held_requests.hpp"
 #include "actors/host.hpp"
 #include "actors/interfaces.hpp"
-#include "actors/request_ids.hpp"
 #include "actors/surroundings.hpp"
 #include "actors/telemetry/metrics.hpp"
 #include "actors/telemetry/vitals.hpp"
+#include "protocol/forward/operator_calls.hpp"
+#include "protocol/forward/pending_barriers.hpp"
+#include "protocol/forward/pending_calls.hpp"
+#include "protocol/http/operators/health_report.hpp"
 #include "protocol/raft/formation.hpp"
 
-#include <deque>
 #include <functional>
 #include <map>
 #include <set>
-#include <unordered_map>
 
 namespace belay::actors {
 
 struct raft_peer_settings {
   raft::limits limits;
   std::chrono::milliseconds hold{7000}; ///< how long a request waits for a leader (performance.rpc_hold_timeout)
-  std::uint64_t trailing_entries =
-      10240; ///< kept behind a checkpoint for followers that are a little behind (raft_trailing_logs)
+  /// Kept behind a checkpoint, for followers that are a little behind (raft_trailing_logs).
+  std::uint64_t trailing_entries = 10240;
   /// A member that was not heard for so long counts as dead (serfHealth); Consul's gossip takes about as long in a small
   /// cluster. Far more than an election, since sessions end by it.
   std::chrono::milliseconds member_silence{5000};
   std::uint64_t seed = 1;
   std::vector<std::string> join;            ///< host:port of peers to dial (retry_join)
   std::function<cluster_time()> wall_clock; ///< milliseconds since 1970
-  std::function<void(std::uint64_t cluster_id)>
-      joined; ///< make it durable that this data directory belongs to that cluster
+  /// Makes it durable that this data directory belongs to that cluster.
+  std::function<void(std::uint64_t cluster_id)> joined;
 };
 
-/// Everything that happens in one turn of the mailbox shares one `ready`: one log write, one append per follower, one read round.
-/// Lives on the thread of the peer links.
+/// All messages that wait in its mailbox at one moment share one raft::ready: one write of the log, one append to each
+/// follower, one read round. Lives on the thread of the peer links.
 class raft_peer : public hosted<raft_peer_actor::base> {
 public:
   raft_peer(caf::actor_config& config, actor_host* host, wiring_ptr wires, raft_peer_settings settings,
@@ -54,51 +56,69 @@ private:
   void schedule_flush();
   void flush();
   void carry_out(raft::ready r);
-  void write_next_batches();
-  void on_log_written(const log_written& w);
+  void on_committed(std::vector<raft::entry> entries);
   void on_tick();
+  void on_peer_connected(node_id peer);
+  void on_peer_lost(node_id peer);
+  void on_hand_over(const hand_over_leadership& h);
+  void on_lease_given_up(const give_up_lease& g);
+  void on_change_members(const change_members& c);
   void queue_frame(node_id to, wire::frame f) { outbox_.list.emplace_back(to, std::move(f)); }
   void send_outbox();
+
+  // raft_peer_disk.cpp: the log and checkpoints
+  void write_next_batches();
+  void on_log_written(const log_written& w);
+  void on_checkpoint_written(const checkpoint_written& c);
+  void on_chunk_loaded(const snapshot_chunk_loaded& s);
+  void on_chunk_stored(const snapshot_chunk_stored& s);
+  void on_snapshot_in_force(const snapshot_in_force& s);
+
+  // raft_peer_view.cpp: what the other actors are told of this node's place in the cluster
   void publish_view();
   void extend_lease();
   void answer_status(const status_request& s);
 
-  // raft_peer_writes.cpp: proposals, forwarding, renewals
-  void hold_write(held_write w);
-  void propose_held();
-  void propose_here(std::vector<held_write> batch);
-  void forward_held(node_id leader);
-  void answer(const origin& to, wire::call_outcome outcome, const std::string& text);
+  // raft_peer_requests.cpp: carries out what protocol/forward returns
+  raft::local_time hold_until() { return local_now() + settings_.hold; }
+  forward::leadership leadership_now() const;
+  void hold(forward::held_call c);
+  void hold_barrier(forward::held_barrier b);
+  void advance_calls();
+  void advance_barriers();
+  void carry_out_calls();
+  void carry_out_barriers();
+  void propose_here(std::vector<forward::held_call> batch);
+  void pass_answer(const forward::held_call& asked, forward::reply r);
+  /// Refused or unknown.
+  void tell(const forward::origin& to, wire::call_outcome outcome, std::string text);
   /// For one of this node's own gateways.
   void answer_here(write_result r);
-  void answer_committed();
   void send_answers();
-  void expire_writes();
   void ask_again();
-  void writes_unknown_from(log_index first);
-  void forwarded_unknown(node_id to, const std::string& text);
-  void take_origins(const std::vector<raft::entry>& committed, std::vector<origin>& origins);
+  void on_internal_proposal(const propose_internal& p);
   void on_forward_call(node_id from, const wire::forward_call& c);
   void on_forward_reply(node_id from, const wire::forward_reply& r);
   void on_renew_answer(const renew_answer& a);
-
-  // raft_peer_operators.cpp: what operators ask of the leader
-  void answer_decided(const origin& to, state::reply reply);
-  void begin_removal(held_write w);
-  void follow_removals();
-  std::string health_json(const std::string& rules) const;
-
-  // raft_peer_reads.cpp: barriers
-  void request_barrier(held_barrier b);
-  void try_barriers();
   void on_reads(const raft::ready& r);
-  void barrier_done(const held_barrier& b, log_index index);
   void on_read_index(node_id from, const wire::read_index& q);
   void on_read_index_reply(const wire::read_index_reply& r);
-  void expire_barriers();
-  void retry_barriers_at(node_id leader);
 
-  // raft_peer_members.cpp: who belongs to the cluster, snapshots
+  // raft_peer_operators.cpp: what operators ask of the leader
+  struct removal {
+    forward::origin from;
+    forward::remove_member what;
+    raft::local_time deadline{0};
+    bool begun = false; ///< proposed
+    log_index entry;    ///< the first half of it, if begun
+  };
+  void decide(const forward::held_call& c);
+  void answer_decided(const forward::origin& to, state::reply reply);
+  void begin_removal(removal r);
+  void follow_removals();
+  http::health_report health(const forward::describe_health& rules) const;
+
+  // raft_peer_members.cpp: what peers say, and who belongs to the cluster
   void on_frames(const frames_received& f);
   void on_hello(const wire::hello& h);
   void announce_self();
@@ -138,24 +158,11 @@ private:
   std::map<node_id, std::uint64_t> connected_since_ms_; ///< by the wall clock, as far as it is known
   std::uint64_t led_since_ms_ = 0;
 
-  struct removal {
-    held_write write;
-    bool begun = false; ///< proposed
-    log_index entry;    ///< the first half of it, if begun
-  };
   std::vector<removal> removals_;
 
-  held_writes held_;
-  held_writes asked_in_vain_;  ///< whom we took for the leader does not lead: next tick, or when a leader is known
-  std::deque<origin> origins_; ///< of entries proposed here, from origins_first_ on
-  log_index origins_first_;
-  std::unordered_map<request_id, forwarded_write> forwarded_;
-  std::multimap<log_index, write_result> until_committed_; ///< forwarded writes that are done, but not here yet
-  std::vector<write_results> answers_;                     ///< by gateway
-
-  std::vector<held_barrier> barriers_waiting_, barriers_asked_in_vain_;
-  std::unordered_map<std::uint64_t, held_barrier> barriers_asked_; ///< by the fresh id of the attempt
-  fresh_numbers read_ids_;
+  forward::pending_calls calls_;
+  forward::pending_barriers barriers_;
+  std::vector<write_results> answers_; ///< by gateway
 };
 
 } // namespace belay::actors

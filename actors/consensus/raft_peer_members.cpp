@@ -107,7 +107,7 @@ void raft_peer::register_members() {
       continue;
     const auto r =
         agent::registration_of(agent::member_of(m.uuid, m.name, m.address, true), formation_.own().datacenter);
-    hold_write({{}, wire::call_kind::propose, make_payload(wire::encode_command(r)), now() + settings_.hold});
+    hold({{}, wire::call_kind::propose, make_payload(wire::encode_command(r)), hold_until()});
   }
 }
 

@@ -1,28 +1,21 @@
-// raft_peer: what operators ask of the leader about the set of servers (contract 12). Forwarded to it like a write:
-//   remove_member    "id <node ID>" or "address <host:port>"; answered true when the configuration lacks the server
-//   describe_health  "<LastContactThreshold in ns> <MaxTrailingLogs> <version>"; answered with the JSON of
-//   autopilot/health
+// raft_peer: what operators ask of the leader about the set of servers (docs/contract/12; protocol/forward/operator_calls.hpp).
 
 #include "actors/consensus/raft_peer.hpp"
-#include "protocol/golang/duration.hpp"
-#include "protocol/golang/json_output.hpp"
 #include "protocol/golang/quoting.hpp"
 #include "protocol/wire/command_codec.hpp"
+#include "protocol/wire/operator_codec.hpp"
 
 #include <algorithm>
-#include <ctime>
-#include <sstream>
 
 namespace belay::actors {
 
 namespace {
 
 /// The configuration without that server; nullopt: it is not in it.
-std::optional<raft::configuration> without(const raft::configuration& now, const std::string& which) {
-  const auto space = std::min(which.find(' '), which.size());
-  const auto kind = which.substr(0, space), name = which.substr(std::min(space + 1, which.size()));
+std::optional<raft::configuration> without(const raft::configuration& now, const forward::remove_member& which) {
+  const bool by_id = which.by == forward::remove_member::named_by::id;
   const auto found = std::find_if(now.members.begin(), now.members.end(),
-                                  [&](const raft::member& m) { return (kind == "id" ? m.uuid : m.address) == name; });
+                                  [&](const raft::member& m) { return (by_id ? m.uuid : m.address) == which.name; });
   if (found == now.members.end())
     return std::nullopt;
   const auto id = found->id;
@@ -33,24 +26,24 @@ std::optional<raft::configuration> without(const raft::configuration& now, const
   return next;
 }
 
-std::string not_found(const std::string& which) {
-  const auto space = which.find(' ');
-  return which.substr(0, space) + " " + golang::quoted(which.substr(space + 1)) +
-         " was not found in the Raft configuration";
-}
-
-std::string as_rfc3339(std::uint64_t ms) {
-  const auto t = static_cast<std::time_t>(ms / 1000);
-  std::tm utc{};
-  gmtime_r(&t, &utc);
-  char text[32];
-  return {text, std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &utc)};
+std::string not_found(const forward::remove_member& which) {
+  return std::string(name_of(which.by)) + " " + golang::quoted(which.name) + " was not found in the Raft configuration";
 }
 
 } // namespace
 
+void raft_peer::decide(const forward::held_call& c) {
+  const auto call = wire::decode_operator_call(c.kind, *c.bytes);
+  if (!call)
+    return answer_decided(c.from, state::refusal{"call of an operator could not be read"});
+  if (const auto* rules = std::get_if<forward::describe_health>(&*call))
+    answer_decided(c.from, http::render_health(health(*rules)));
+  else
+    begin_removal({c.from, std::get<forward::remove_member>(*call), c.deadline, false, {}});
+}
+
 /// The answer of the leader itself, not of an entry of the log.
-void raft_peer::answer_decided(const origin& to, state::reply reply) {
+void raft_peer::answer_decided(const forward::origin& to, state::reply reply) {
   if (to.id.is_zero())
     return;
   schedule_flush();
@@ -61,90 +54,61 @@ void raft_peer::answer_decided(const origin& to, state::reply reply) {
   answer_here({to.id, wire::call_outcome::done, std::move(reply), {}, {}});
 }
 
-void raft_peer::begin_removal(held_write w) {
-  const auto next = without(core_.config(), *w.bytes);
+void raft_peer::begin_removal(removal r) {
+  const auto next = without(core_.config(), r.what);
   if (!next)
-    return answer_decided(w.from, state::refusal{not_found(*w.bytes)});
+    return answer_decided(r.from, state::refusal{not_found(r.what)});
   if (next->voters.empty())
-    return answer_decided(w.from, state::refusal{"need at least one voter in configuration: {[]}"});
+    return answer_decided(r.from, state::refusal{"need at least one voter in configuration: {[]}"});
   // Not now (another change is under way): with the next tick again.
-  const bool begun = !core_.config().joint() && !core_.propose_configuration(*next, settings_.wall_clock());
-  removals_.push_back({std::move(w), begun, core_.last_index()});
+  r.begun = !core_.config().joint() && !core_.propose_configuration(*next, settings_.wall_clock());
+  r.entry = core_.last_index();
+  removals_.push_back(std::move(r));
 }
 
 /// With every tick.
 void raft_peer::follow_removals() {
   for (auto& r : std::exchange(removals_, {})) {
-    const bool there = core_.config().joint() || without(core_.config(), *r.write.bytes);
+    const bool there = core_.config().joint() || without(core_.config(), r.what);
     if (r.begun && !there && core_.commit_index() >= r.entry)
-      answer_decided(r.write.from, true); // once the second half is there, the first one is committed for good
+      answer_decided(r.from, true); // once the second half is there, the first one is committed for good
     else if (!leading())
-      answer(r.write.from, wire::call_outcome::unknown, "leadership lost while committing log");
-    else if (r.write.deadline <= now())
-      answer(r.write.from, wire::call_outcome::unknown, "timed out enqueuing operation");
+      tell(r.from, wire::call_outcome::unknown, forward::leadership_lost);
+    else if (r.deadline <= local_now())
+      tell(r.from, wire::call_outcome::unknown, "timed out enqueuing operation");
     else if (r.begun)
       removals_.push_back(std::move(r));
     else
-      begin_removal(std::move(r.write));
+      begin_removal(std::move(r));
   }
 }
 
-std::string raft_peer::health_json(const std::string& rules) const {
-  std::int64_t threshold_ns = 0;
-  std::uint64_t trailing_max = 0;
-  std::string version;
-  std::istringstream(rules) >> threshold_ns >> trailing_max >> version;
-  const auto& config = core_.config();
+http::health_report raft_peer::health(const forward::describe_health& rules) const {
   const auto progress = core_.progress();
-  std::string servers;
-  std::size_t healthy_voters = 0;
-  bool all_healthy = true;
-  for (const auto& m : config.members) {
-    const bool self = m.id == self_.id;
-    const bool connected = self || connected_.contains(m.id);
-    std::chrono::nanoseconds contact{0};
-    auto last = core_.last_index();
+  std::vector<http::server_health> servers;
+  for (const auto& m : core_.config().members) {
+    http::server_health s;
+    s.id = m.uuid;
+    s.name = m.name;
+    s.address = m.address;
+    s.leader = m.id == self_.id;
+    s.alive = s.leader || connected_.contains(m.id);
+    s.version = rules.version;
+    s.last_index = core_.last_index();
     for (const auto& p : progress)
-      if (!self && p.id == m.id) {
-        contact = p.silent_ticks * std::chrono::nanoseconds(settings_.limits.tick);
-        last = p.match;
+      if (!s.leader && p.id == m.id) {
+        s.last_contact = p.silent_ticks * std::chrono::nanoseconds(settings_.limits.tick);
+        s.last_index = p.match;
       }
+    s.last_term = core_.term_at(s.last_index);
+    s.healthy = s.alive && s.last_contact.count() <= rules.last_contact_threshold_ns &&
+                s.last_index.value + rules.max_trailing_logs >= core_.last_index().value;
+    s.voter = core_.config().is_voter(m.id);
     const auto since = connected_since_ms_.find(m.id);
-    const bool healthy =
-        connected && contact.count() <= threshold_ns && last.value + trailing_max >= core_.last_index().value;
-    const bool voter = config.is_voter(m.id);
-    all_healthy = all_healthy && healthy;
-    healthy_voters += healthy && voter ? 1 : 0;
-    servers += servers.empty() ? "{\"ID\":" : ",{\"ID\":";
-    golang::append_json_string(servers, m.uuid);
-    servers += ",\"Name\":";
-    golang::append_json_string(servers, m.name);
-    servers += ",\"Address\":";
-    golang::append_json_string(servers, m.address);
-    servers += connected ? ",\"SerfStatus\":\"alive\",\"Version\":" : ",\"SerfStatus\":\"failed\",\"Version\":";
-    golang::append_json_string(servers, version);
-    servers += ",\"Leader\":";
-    golang::append_bool(servers, self);
-    servers += ",\"LastContact\":";
-    golang::append_json_string(servers, golang::format_duration(contact));
-    servers += ",\"LastTerm\":";
-    golang::append_number(servers, core_.term_at(last).value);
-    servers += ",\"LastIndex\":";
-    golang::append_number(servers, last);
-    servers += ",\"Healthy\":";
-    golang::append_bool(servers, healthy);
-    servers += ",\"Voter\":";
-    golang::append_bool(servers, voter);
-    servers += ",\"StableSince\":";
-    golang::append_json_string(
-        servers,
-        as_rfc3339(since == connected_since_ms_.end() ? led_since_ms_ : std::max(led_since_ms_, since->second)));
-    servers += '}';
+    s.stable_since_ms = since == connected_since_ms_.end() ? led_since_ms_ : std::max(led_since_ms_, since->second);
+    servers.push_back(std::move(s));
   }
-  const auto quorum = config.voters.size() / 2 + 1;
-  std::string out = all_healthy ? "{\"Healthy\":true" : "{\"Healthy\":false";
-  out += ",\"FailureTolerance\":" + std::to_string(healthy_voters > quorum ? healthy_voters - quorum : 0);
-  return out + ",\"Servers\":[" + servers + "]}";
+  return http::report_on(std::move(servers), core_.config().voters.size());
 }
 
 } // namespace belay::actors

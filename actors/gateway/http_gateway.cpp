@@ -5,9 +5,11 @@
 #include "protocol/base/uuid.hpp"
 #include "protocol/golang/json_output.hpp"
 #include "protocol/http/agent/agent_render.hpp"
+#include "protocol/http/operators/health_report.hpp"
 #include "protocol/http/render.hpp"
 #include "protocol/lease/session_deadlines.hpp"
 #include "protocol/wire/command_codec.hpp"
+#include "protocol/wire/operator_codec.hpp"
 
 #include <boost/asio/post.hpp>
 
@@ -293,7 +295,8 @@ void http_gateway::answer_here(http_connection& c, exchange& e, const http::loca
   }
   case http::local_kind::remove_peer:
     e.deadline = now() + settings_.hold + settings_.answer_slack;
-    send(wires_->raft_peer, propose_write{new_id(c, e), make_payload(r.peer), wire::call_kind::remove_member});
+    send(wires_->raft_peer, propose_write{new_id(c, e), make_payload(wire::encode_operator_call(r.removed)),
+                                          wire::call_kind::remove_member});
     return;
   case http::local_kind::autopilot_health: { // first what healthy means; then the leader is asked
     e.deadline = now() + settings_.hold + settings_.answer_slack;
@@ -390,11 +393,10 @@ http::response decided_answer(const http::local_request& asked, write_result& r,
   http::response answer;
   if (asked.kind != http::local_kind::autopilot_health)
     return answer;
-  constexpr std::string_view all_well = "{\"Healthy\":true";
   auto* health = std::get_if<std::string>(&r.reply);
   if (health == nullptr)
     return http::error_response(500, "answer of the leader could not be read");
-  answer.status = health->starts_with(all_well) ? 200 : 429;
+  answer.status = http::says_healthy(*health) ? 200 : 429;
   answer.content_type = "application/json";
   answer.body = options.pretty ? golang::prettify_json(*health) : std::move(*health);
   return answer;
@@ -490,10 +492,10 @@ void http_gateway::ask_for_health(http_connection& c, exchange& e, const read_re
     e.answer = http::error_response(500, std::get<failure>(r.answer).text);
     return;
   }
-  auto rules = std::to_string((*settings)->last_contact_threshold_ns) + " " +
-               std::to_string((*settings)->max_trailing_logs) + " " + settings_.facts.version;
+  const forward::describe_health asked{(*settings)->last_contact_threshold_ns, (*settings)->max_trailing_logs,
+                                       settings_.facts.version};
   send(wires_->raft_peer,
-       propose_write{new_id(c, e), make_payload(std::move(rules)), wire::call_kind::describe_health});
+       propose_write{new_id(c, e), make_payload(wire::encode_operator_call(asked)), wire::call_kind::describe_health});
 }
 
 void http_gateway::on_status(const status_result& s) {

@@ -2,6 +2,7 @@
 // What an HTTP request asks for, once its path, query and body are understood (contract 01 to 06).
 
 #include "protocol/agent/requests.hpp"
+#include "protocol/forward/operator_calls.hpp"
 #include "protocol/http/response.hpp"
 #include "protocol/state/queries.hpp"
 
@@ -84,7 +85,7 @@ struct local_request {
   bool prometheus = false; ///< agent_metrics
   bool stale = false;
   bool wan = false;      ///< agent_members: names have the datacenter behind them
-  std::string peer = {}; ///< remove_peer: "id " or "address ", and which
+  forward::remove_member removed = {}; ///< remove_peer
 };
 
 /// Answered by the agent that is asked, from its own services, checks and events.

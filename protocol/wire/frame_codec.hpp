@@ -7,6 +7,7 @@
 
 #include "protocol/agent/user_events.hpp"
 #include "protocol/base/result.hpp"
+#include "protocol/forward/messages.hpp"
 #include "protocol/raft/types.hpp"
 
 #include <optional>
@@ -30,34 +31,13 @@ struct hello {
       agreed; ///< the complete initial set as this node sees it, sorted by id; empty: not complete yet
 };
 
-enum class call_kind : std::uint8_t { propose = 0, renew_session = 1, remove_member = 2, describe_health = 3 };
-enum class call_outcome : std::uint8_t { done = 0, refused = 1, unknown = 2, retry = 3 };
-
-/// A write (or session renewal) handed to the leader, once: the leader never passes it on (R24).
-struct forward_call {
-  request_id id; ///< of the asking node
-  call_kind kind = call_kind::propose;
-  payload
-      bytes; ///< propose: an encoded command; renew_session: the session id; else actors/consensus/raft_peer_operators.cpp
-};
-
-struct forward_reply {
-  request_id id; ///< echoed
-  call_outcome outcome = call_outcome::unknown;
-  log_index index;
-  std::string bytes; ///< done: encoded reply; refused and unknown: text for the client
-};
-
-/// Asks the leader up to where a read must wait (etcd calls it ReadIndex). `lease_ok`: the leader's lease is proof enough.
-struct read_index {
-  std::uint64_t id = 0;
-  bool lease_ok = false;
-};
-struct read_index_reply {
-  std::uint64_t id = 0;
-  bool ok = false;
-  log_index index;
-};
+// Requests and their answers, under the names of their frames.
+using forward::call_kind;
+using forward::call_outcome;
+using forward::read_index;
+using forward::read_index_reply;
+using forward_call = forward::call;
+using forward_reply = forward::reply;
 
 using frame =
     std::variant<hello, raft::message, forward_call, forward_reply, read_index, read_index_reply, agent::user_event>;

@@ -47,7 +47,7 @@ struct wire_findings {
 ///   f  a stream of frames as it is          b  bodies of frames, given a right length and checksum
 ///   c  a command       r  a reply           t  u8 table | u16 length of key | key | value of a row
 ///   e  entries         h  a hard state      m  snapshot meta                      g  a configuration
-///   a  commands, to be applied one after the other
+///   a  commands, to be applied one after the other      o  u8 kind | an operator's call
 ///
 /// where several things each are "u16 length | bytes" (little-endian; the last may be cut short). Frames are the same
 /// in any split. What decodes is encoded again, in no more bytes, and that is stable. Commands that decode can be

@@ -7,6 +7,7 @@
 #include "protocol/wire/command_codec.hpp"
 #include "protocol/wire/entry_codec.hpp"
 #include "protocol/wire/frame_codec.hpp"
+#include "protocol/wire/operator_codec.hpp"
 
 using namespace belay;
 using namespace belay::fuzz;
@@ -221,6 +222,13 @@ corpus samples() {
   all["hard_state"] = hard;
   all["snapshot_meta"] = snapshot;
   all["configuration"] = "g" + raft::encode(configuration());
+  const auto operators = [](wire::call_kind kind, const forward::operator_call& call) {
+    return std::string("o") + static_cast<char>(kind) + wire::encode_operator_call(call);
+  };
+  all["remove_member"] = operators(wire::call_kind::remove_member,
+                                   forward::remove_member{forward::remove_member::named_by::address, "10.0.0.1:8300"});
+  all["describe_health"] =
+      operators(wire::call_kind::describe_health, forward::describe_health{200'000'000, 250, "1.8.7"});
   return all;
 }
 

@@ -6,6 +6,7 @@
 #include "protocol/wire/command_codec.hpp"
 #include "protocol/wire/entry_codec.hpp"
 #include "protocol/wire/frame_codec.hpp"
+#include "protocol/wire/operator_codec.hpp"
 
 #include <algorithm>
 
@@ -251,6 +252,15 @@ wire_findings fuzz_wire(std::string_view bytes) {
   case 'g':
     check_stable(
         rest, raft::decode_configuration, [](const auto& c) { return raft::encode(c); }, f);
+    break;
+  case 'o':
+    if (!rest.empty())
+      check_stable(
+          rest.substr(1),
+          [&](std::string_view call) {
+            return wire::decode_operator_call(static_cast<forward::call_kind>(rest[0]), call);
+          },
+          wire::encode_operator_call, f);
     break;
   case 'a':
     check_applied(pieces_of(rest), f);

@@ -62,7 +62,10 @@ action raft_peer_route(request_context& c) {
     return bad_request("Must specify only one of ?id or ?address");
   local_request r;
   r.kind = local_kind::remove_peer;
-  r.peer = id ? "id " + std::string(c.query.get("id")) : "address " + std::string(c.query.get("address"));
+  if (id)
+    r.removed = {forward::remove_member::named_by::id, std::string(c.query.get("id"))};
+  else
+    r.removed = {forward::remove_member::named_by::address, std::string(c.query.get("address"))};
   return r;
 }
 

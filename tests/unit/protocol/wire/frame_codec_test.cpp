@@ -93,7 +93,7 @@ TEST_CASE("random bytes with a right checksum are refused or decoded, never wors
       c = static_cast<char>(random.next());
     body[0] = 1;
     if (body.size() > 1)
-      body[1] = static_cast<char>(1 + random.below(12));
+      body[1] = static_cast<char>(1 + random.below(13));
     std::string stream;
     byte_writer w(stream);
     w.u32(static_cast<std::uint32_t>(body.size() + 4));

@@ -14,7 +14,7 @@ std::string peer_asked(std::string_view target) {
   REQUIRE(std::holds_alternative<local_request>(p.action));
   const auto& r = std::get<local_request>(p.action);
   CHECK(r.kind == local_kind::remove_peer);
-  return r.peer;
+  return std::string(name_of(r.removed.by)) + " " + r.removed.name;
 }
 
 } // namespace

@@ -1,0 +1,84 @@
+// raft_peer: the log on the disk, checkpoints, and snapshots that go to followers or come from the leader.
+
+#include "actors/consensus/raft_peer.hpp"
+#include "actors/telemetry/log.hpp"
+#include "protocol/base/probe.hpp"
+
+#include <algorithm>
+
+namespace belay::actors {
+
+namespace {
+
+// How long a full disk is left alone before the next attempt.
+constexpr std::chrono::seconds disk_retry{1};
+
+} // namespace
+
+void raft_peer::write_next_batches() {
+  if (writing_ || (disk_full_ && now() < retry_disk_at_))
+    return;
+  if (in_flight_.empty())
+    in_flight_.swap(unwritten_);
+  if (in_flight_.empty())
+    return;
+  writing_ = true;
+  send(wires_->log, write_log{in_flight_});
+}
+
+void raft_peer::on_log_written(const log_written& w) {
+  writing_ = false;
+  if (!w.disk_full.empty()) {
+    PROBE("peer: disk full");
+    if (!disk_full_)
+      log::error("raft_peer", "disk full: nothing can be acknowledged here until there is room",
+                 {{"error", w.disk_full},
+                  {"advice", "free space on the disk of the data directory; it is tried again every second"}});
+    disk_full_ = true;
+    retry_disk_at_ = now() + disk_retry;
+    return;
+  }
+  if (disk_full_)
+    log::info("raft_peer", "there is room on the disk again; going on", {{"index", core_.last_index().value}});
+  disk_full_ = false;
+  in_flight_.clear();
+  core_.persisted(w.token, local_now());
+  metrics_.commit(core_.commit_index().value);
+  schedule_flush();
+}
+
+void raft_peer::on_checkpoint_written(const checkpoint_written& c) {
+  if (!c.error.empty())
+    return;
+  checkpointed_ = c.meta.index;
+  checkpoint_term_ = c.meta.term;
+  send(wires_->log, compact_log{core_.compact(c.meta, settings_.trailing_entries)});
+}
+
+void raft_peer::on_chunk_loaded(const snapshot_chunk_loaded& s) {
+  if (s.error.empty()) {
+    core_.snapshot_loaded(s.to, s.chunk.meta, s.offset, s.chunk.bytes, s.chunk.last);
+  } else {
+    log::warn("raft_peer", "no snapshot to send yet", {{"to", s.to.value}, {"error", s.error}});
+    core_.snapshot_unavailable(s.to);
+  }
+  schedule_flush();
+}
+
+void raft_peer::on_chunk_stored(const snapshot_chunk_stored& s) {
+  if (!s.error.empty()) {
+    log::warn("raft_peer", "snapshot chunk refused", {{"index", s.meta.index.value}, {"error", s.error}});
+    core_.snapshot_failed(s.meta.index);
+  } else if (!s.last) {
+    core_.snapshot_written(s.meta.index, s.next_offset);
+  }
+  schedule_flush();
+}
+
+void raft_peer::on_snapshot_in_force(const snapshot_in_force& s) {
+  core_.snapshot_installed(s.meta);
+  checkpointed_ = std::max(checkpointed_, s.meta.index);
+  schedule_flush();
+}
+
+} // namespace belay::actors

@@ -1,0 +1,200 @@
+// raft_peer: requests of clients. What happens to them is decided by protocol/forward; here it is carried out.
+
+#include "actors/consensus/raft_peer.hpp"
+#include "protocol/base/mutants.hpp"
+#include "protocol/base/overloaded.hpp"
+#include "protocol/base/probe.hpp"
+#include "protocol/wire/command_codec.hpp"
+
+namespace belay::actors {
+
+forward::leadership raft_peer::leadership_now() const {
+  const auto leader = core_.soft().leader;
+  const bool reachable = !leading() && connected_.contains(leader);
+  return {leading(), serving_, core_.term(), reachable ? leader : node_id{}};
+}
+
+// ---- calls
+
+void raft_peer::hold(forward::held_call c) {
+  schedule_flush();
+  if (!calls_.hold(std::move(c)))
+    metrics_.refused();
+  carry_out_calls();
+}
+
+void raft_peer::advance_calls() {
+  if (calls_.none_held())
+    return;
+  calls_.go_on(leadership_now());
+  carry_out_calls();
+}
+
+void raft_peer::carry_out_calls() {
+  for (auto& action : calls_.take_actions())
+    std::visit(overloaded{
+                   [this](forward::to_peer& p) {
+                     std::visit([&](auto& frame) { queue_frame(p.to, std::move(frame)); }, p.what);
+                   },
+                   [this](forward::tell_client& t) {
+                     answer_here({t.id, t.outcome, {}, {}, std::move(t.text)});
+                   },
+                   [this](forward::pass_answer& p) { pass_answer(p.asked, std::move(p.answer)); },
+                   [this](forward::renew_here& r) {
+                     send(wires_->fsm, renew_request{r.from, *r.session, monotonic_time{r.deadline}});
+                   },
+                   [this](forward::decide_here& d) { decide(d.asked); },
+                   [this](forward::propose_here& p) { propose_here(std::move(p.batch)); },
+               },
+               action);
+}
+
+void raft_peer::propose_here(std::vector<forward::held_call> batch) {
+  std::vector<payload> commands;
+  commands.reserve(batch.size());
+  for (const auto& c : batch)
+    commands.push_back(c.bytes);
+  const auto proposed = core_.propose(std::move(commands), settings_.wall_clock());
+  if (const auto* first = std::get_if<log_index>(&proposed))
+    calls_.proposed(*first, batch);
+  else
+    calls_.not_proposed(std::move(batch));
+}
+
+void raft_peer::pass_answer(const forward::held_call& asked, forward::reply r) {
+  if (asked.kind == wire::call_kind::renew_session) {
+    renew_result result{r.id, true, nullptr, {}};
+    if (!r.bytes.empty())
+      if (auto row = wire::decode_row(static_cast<std::uint8_t>(state::table::sessions), *asked.bytes, r.bytes))
+        if (auto* s = std::get_if<state::session_ptr>(&row->row))
+          result.session = *s;
+    if (gateway_of(r.id) < wires_->gateways.size())
+      send(wires_->gateways[gateway_of(r.id)], std::move(result));
+    return;
+  }
+  auto reply = wire::decode_reply(r.bytes);
+  if (!reply)
+    return tell(asked.from, wire::call_outcome::unknown, "answer of the leader could not be read");
+  answer_here({r.id, wire::call_outcome::done, std::move(*reply), r.index, {}});
+}
+
+void raft_peer::tell(const forward::origin& to, wire::call_outcome outcome, std::string text) {
+  calls_.tell(to, outcome, std::move(text));
+  carry_out_calls();
+}
+
+void raft_peer::answer_here(write_result r) {
+  const auto g = gateway_of(r.id);
+  if (g >= wires_->gateways.size())
+    return;
+  answers_.resize(wires_->gateways.size());
+  answers_[g].list.push_back(std::move(r));
+}
+
+void raft_peer::send_answers() {
+  for (std::size_t g = 0; g < answers_.size(); ++g)
+    if (!answers_[g].list.empty())
+      send(wires_->gateways[g], std::exchange(answers_[g], {}));
+}
+
+void raft_peer::on_internal_proposal(const propose_internal& p) {
+  // What a timer of an earlier leadership wants is not wanted any more: docs/pitfalls.md R25.
+  const bool ours = leading() && core_.term() == p.required_term;
+  if (ours || MUTANT(expiry_by_deposed_leader))
+    hold({{ours ? node_id{} : self_.id, {}},
+          wire::call_kind::propose,
+          p.command,
+          hold_until(),
+          ours ? p.required_term : term_id{}});
+  else
+    PROBE("peer: timer of an earlier leadership dropped");
+}
+
+void raft_peer::on_forward_call(node_id from, const wire::forward_call& c) {
+  schedule_flush();
+  if (!calls_.take_over(from, c, leading(), hold_until()))
+    metrics_.refused();
+  carry_out_calls();
+}
+
+void raft_peer::on_forward_reply(node_id from, const wire::forward_reply& r) {
+  if (!calls_.answered(from, r, core_.commit_index()))
+    return;
+  schedule_flush();
+  carry_out_calls();
+}
+
+void raft_peer::on_renew_answer(const renew_answer& a) {
+  schedule_flush();
+  const auto& from = a.asked.from;
+  if (!a.known) {
+    calls_.renewal_undecided(from, make_payload(a.asked.session), a.asked.deadline.time_since_epoch());
+    return carry_out_calls();
+  }
+  if (from.node == self_.id) {
+    if (gateway_of(from.id) < wires_->gateways.size())
+      send(wires_->gateways[gateway_of(from.id)], renew_result{from.id, true, a.session, {}});
+    return;
+  }
+  std::string bytes;
+  if (a.session != nullptr)
+    bytes = wire::encode_row({state::table::sessions, a.session->id, a.session}).value_or(std::string{});
+  queue_frame(from.node, wire::forward_reply{from.id, wire::call_outcome::done, {}, std::move(bytes)});
+}
+
+void raft_peer::ask_again() {
+  calls_.ask_again();
+  barriers_.ask_again();
+}
+
+// ---- barriers
+
+void raft_peer::hold_barrier(forward::held_barrier b) {
+  barriers_.hold(std::move(b));
+  schedule_flush();
+}
+
+void raft_peer::advance_barriers() {
+  if (barriers_.none_waiting())
+    return;
+  barriers_.go_on(leadership_now(), leading() && core_.lease_until() > local_now(), core_.commit_index());
+  carry_out_barriers();
+}
+
+void raft_peer::carry_out_barriers() {
+  for (auto& action : barriers_.take_actions())
+    std::visit(overloaded{
+                   [this](forward::to_peer& p) {
+                     std::visit([&](auto& frame) { queue_frame(p.to, std::move(frame)); }, p.what);
+                   },
+                   [this](const forward::barrier_done& d) {
+                     send(wires_->fsm, barrier_result{d.id, d.ok, d.index, d.ok ? "" : forward::no_leader});
+                   },
+                   [this](const forward::confirm_leadership& c) {
+                     if (!core_.read(c.attempt))
+                       barriers_.failed(c.attempt);
+                   },
+               },
+               action);
+}
+
+void raft_peer::on_reads(const raft::ready& r) {
+  for (const auto& c : r.reads_confirmed)
+    barriers_.confirmed(c.id, c.index);
+  for (const auto id : r.reads_failed)
+    barriers_.failed(id);
+  carry_out_barriers();
+}
+
+void raft_peer::on_read_index(node_id from, const wire::read_index& q) {
+  barriers_.asked_by(from, q, leading(), hold_until());
+  carry_out_barriers();
+  schedule_flush();
+}
+
+void raft_peer::on_read_index_reply(const wire::read_index_reply& r) {
+  barriers_.answered(r);
+  carry_out_barriers();
+}
+
+} // namespace belay::actors

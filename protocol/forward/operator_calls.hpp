@@ -1,0 +1,31 @@
+#pragma once
+// What operators ask of the leader about the set of servers (docs/contract/12). Such a call travels like a write, but
+// the leader answers it itself: no entry of the log decides it.
+
+#include <cstdint>
+#include <string>
+#include <variant>
+
+namespace belay::forward {
+
+/// Take a server out of the configuration. Answered true as soon as the configuration lacks it.
+struct remove_member {
+  enum class named_by : std::uint8_t { id, address };
+  named_by by = named_by::id;
+  std::string name; ///< the node ID, or host:port
+};
+
+constexpr const char* name_of(remove_member::named_by by) {
+  return by == remove_member::named_by::id ? "id" : "address";
+}
+
+/// Say how the servers are. Answered with the JSON text of protocol/http/operators/health_report.hpp.
+struct describe_health {
+  std::int64_t last_contact_threshold_ns = 0; ///< silent for longer: not healthy
+  std::uint64_t max_trailing_logs = 0;        ///< behind by more entries: not healthy
+  std::string version;                        ///< of the asking server, to be shown; no spaces
+};
+
+using operator_call = std::variant<remove_member, describe_health>;
+
+} // namespace belay::forward

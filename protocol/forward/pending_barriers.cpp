@@ -1,0 +1,127 @@
+#include "protocol/forward/pending_barriers.hpp"
+
+#include "protocol/base/mutants.hpp"
+#include "protocol/base/probe.hpp"
+
+#include <algorithm>
+#include <iterator>
+
+namespace belay::forward {
+
+void pending_barriers::asked_by(node_id follower, const read_index& q, bool leading, local_time deadline) {
+  const held_barrier b{follower, q.id, q.lease_ok, deadline};
+  if (leading)
+    hold(b);
+  else
+    finish(b, false, {});
+}
+
+void pending_barriers::go_on(const leadership& now, bool lease, log_index commit) {
+  if (!now.here && now.elsewhere.is_zero())
+    return;
+  for (auto& b : std::exchange(waiting_, {})) {
+    if (b.lease_ok && lease) {
+      PROBE("peer: barrier answered under the lease");
+      finish(b, true, commit);
+      continue;
+    }
+    const auto attempt = attempts_.next(); // never reused: docs/pitfalls.md R11
+    if (now.here) {
+      actions_.push_back(confirm_leadership{attempt});
+    } else if (b.asker != self_) { // asked while this node led: the asker looks for the new leader itself
+      PROBE("peer: barrier sent back, leadership lost");
+      finish(b, false, {});
+      continue;
+    } else {
+      b.asked = now.elsewhere;
+      actions_.push_back(to_peer{now.elsewhere, read_index{attempt, b.lease_ok}});
+    }
+    asked_.emplace(attempt, std::move(b));
+  }
+}
+
+void pending_barriers::finish(const held_barrier& b, bool ok, log_index index) {
+  if (b.asker == self_)
+    actions_.push_back(barrier_done{b.id, ok, index});
+  else
+    actions_.push_back(to_peer{b.asker, read_index_reply{b.id, ok, index}});
+}
+
+void pending_barriers::confirmed(std::uint64_t attempt, log_index index) {
+  const auto it = asked_.find(attempt);
+  if (it == asked_.end())
+    return;
+  finish(it->second, true, index);
+  asked_.erase(it);
+}
+
+void pending_barriers::failed(std::uint64_t attempt) {
+  const auto it = asked_.find(attempt);
+  if (it == asked_.end())
+    return;
+  waiting_.push_back(std::move(it->second));
+  asked_.erase(it);
+}
+
+void pending_barriers::answered(const read_index_reply& r) {
+  const auto it = asked_.find(r.id);
+  if (it == asked_.end() || it->second.asked.is_zero())
+    return;
+  if (r.ok)
+    finish(it->second, true, r.index);
+  else
+    asked_in_vain_.push_back(std::move(it->second));
+  asked_.erase(it);
+}
+
+template <class Lost>
+void pending_barriers::wait_again(Lost lost) {
+  for (auto it = asked_.begin(); it != asked_.end();) {
+    const auto asked = it->second.asked;
+    if (asked.is_zero() || !lost(asked)) {
+      ++it;
+      continue;
+    }
+    PROBE("peer: barrier asked again of another leader");
+    waiting_.push_back(std::move(it->second));
+    it = asked_.erase(it);
+  }
+}
+
+void pending_barriers::leader_changed(node_id leader) {
+  wait_again([leader](node_id asked) { return asked != leader; });
+  attempts_ = MUTANT(read_id_reused) ? fresh_numbers(seed_) : attempts_;
+}
+
+void pending_barriers::peer_lost(node_id peer) {
+  wait_again([peer](node_id asked) { return asked == peer; });
+}
+
+// Asked at once, the same node would be asked again and again, as fast as the wire allows.
+void pending_barriers::ask_again() {
+  std::move(asked_in_vain_.begin(), asked_in_vain_.end(), std::back_inserter(waiting_));
+  asked_in_vain_.clear();
+}
+
+void pending_barriers::expire(local_time now) {
+  const auto give_up = [this](const held_barrier& b) {
+    PROBE("peer: barrier given up");
+    finish(b, false, {});
+  };
+  std::erase_if(waiting_, [&](const held_barrier& b) {
+    if (b.deadline > now)
+      return false;
+    give_up(b);
+    return true;
+  });
+  for (auto it = asked_.begin(); it != asked_.end();) {
+    if (it->second.deadline > now) {
+      ++it;
+      continue;
+    }
+    give_up(it->second);
+    it = asked_.erase(it);
+  }
+}
+
+} // namespace belay::forward

@@ -1,0 +1,86 @@
+#pragma once
+// Barriers of linearizable reads: up to which index must a read wait, so that it sees all that was committed before it
+// was asked? A leader asks its quorum, or trusts its lease; a follower asks the leader. No clock and no network: an
+// actor brings what happened and carries out what comes back.
+
+#include "protocol/base/fresh_numbers.hpp"
+#include "protocol/forward/requests.hpp"
+#include "protocol/raft/types.hpp"
+
+#include <unordered_map>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace belay::forward {
+
+/// A barrier for a read of this node, or for a follower that asks this node.
+struct held_barrier {
+  node_id asker;        ///< this node or a follower
+  std::uint64_t id = 0; ///< the asker's
+  bool lease_ok = false;
+  local_time deadline{0};
+  node_id asked{}; ///< the leader it was sent to; zero: not sent
+};
+
+/// A read of this node: serve it once `index` is applied, or fail it.
+struct barrier_done {
+  std::uint64_t id = 0;
+  bool ok = false;
+  log_index index;
+};
+/// This node leads: have it confirmed by a quorum. Answer with confirmed() or failed(), sooner or later.
+struct confirm_leadership {
+  std::uint64_t attempt = 0;
+};
+
+using barrier_action = std::variant<to_peer, barrier_done, confirm_leadership>;
+
+class pending_barriers {
+public:
+  /// @param seed of the attempts' numbers; differs from process to process
+  pending_barriers(node_id self, std::uint64_t seed) : self_(self), seed_(seed), attempts_(seed) {}
+
+  // ---- inputs. After each of them take_actions() says what is to be done.
+
+  /// It waits for the next go_on().
+  void hold(held_barrier b) { waiting_.push_back(std::move(b)); }
+  /// A follower asks this node.
+  void asked_by(node_id follower, const read_index& q, bool leading, local_time deadline);
+  /// What waits goes on, if somebody leads. `lease`: this node leads, and nobody else can now.
+  void go_on(const leadership& now, bool lease, log_index commit);
+
+  void confirmed(std::uint64_t attempt, log_index index);
+  /// Leadership was lost or is uncertain: asked again, as another attempt (docs/pitfalls.md R11).
+  void failed(std::uint64_t attempt);
+  /// What the leader says.
+  void answered(const read_index_reply& r);
+
+  /// The leader is another one, or the term is. Zero: nobody leads.
+  void leader_changed(node_id leader);
+  void peer_lost(node_id peer);
+  /// With every tick, and when a leader is known: who was asked in vain is asked again.
+  void ask_again();
+  /// With every tick.
+  void expire(local_time now);
+
+  /// What is to be done since the last call, in this order.
+  std::vector<barrier_action> take_actions() { return std::exchange(actions_, {}); }
+
+  /// No barrier waits for go_on().
+  bool none_waiting() const { return waiting_.empty(); }
+
+private:
+  void finish(const held_barrier& b, bool ok, log_index index);
+  template <class Lost>
+  void wait_again(Lost lost);
+
+  node_id self_;
+  std::uint64_t seed_;
+  std::vector<barrier_action> actions_;
+  std::vector<held_barrier> waiting_, asked_in_vain_;
+  std::unordered_map<std::uint64_t, held_barrier> asked_; ///< by attempt
+  fresh_numbers attempts_;
+};
+
+} // namespace belay::forward

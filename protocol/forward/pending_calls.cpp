@@ -1,0 +1,236 @@
+#include "protocol/forward/pending_calls.hpp"
+
+#include "protocol/base/mutants.hpp"
+#include "protocol/base/probe.hpp"
+
+namespace belay::forward {
+
+namespace {
+
+// As those of requests.hpp.
+constexpr auto overloaded = "too many writes are waiting, try again";
+constexpr auto connection_lost = "rpc error making call: EOF";
+constexpr auto never_answered = "rpc error making call: i/o timeout";
+// After that a leader that was asked and says nothing is taken as lost; longer than any election and hold time.
+constexpr std::chrono::seconds forward_timeout{30};
+
+} // namespace
+
+// ---- held
+
+bool pending_calls::hold(held_call c) {
+  if (held_.has_room_for(c)) {
+    held_.add(std::move(c));
+    return true;
+  }
+  PROBE("peer: too many writes wait");
+  tell(c.from, call_outcome::refused, overloaded);
+  return false;
+}
+
+bool pending_calls::take_over(node_id from, const call& c, bool leading, local_time deadline) {
+  if (leading)
+    return hold({{from, c.id}, c.kind, c.bytes, deadline});
+  PROBE("peer: write forwarded to one that does not lead");
+  send_back({from, c.id});
+  return true;
+}
+
+void pending_calls::go_on(const leadership& now) {
+  if (held_.empty())
+    return;
+  if (now.here)
+    share_out(now);
+  else if (!now.elsewhere.is_zero())
+    hand_over(now.elsewhere);
+}
+
+/// Among the log, the session timers and the decisions of the leader itself.
+void pending_calls::share_out(const leadership& now) {
+  std::vector<held_call> batch;
+  for (auto& c : held_.take_all()) {
+    switch (c.kind) {
+    case call_kind::renew_session:
+      if (now.serving)
+        actions_.push_back(renew_here{c.from, std::move(c.bytes), c.deadline});
+      else
+        held_.add(std::move(c));
+      break;
+    case call_kind::remove_member:
+    case call_kind::describe_health:
+      actions_.push_back(decide_here{std::move(c)});
+      break;
+    case call_kind::propose:
+      if (c.required_term.is_zero() || c.required_term == now.term)
+        batch.push_back(std::move(c));
+    }
+  }
+  if (!batch.empty())
+    actions_.push_back(propose_here{std::move(batch)});
+}
+
+void pending_calls::hand_over(node_id leader) {
+  for (auto& c : held_.take_all()) {
+    if (c.from.node != self_) { // once forwarded is enough (docs/pitfalls.md R24)
+      send_back(c.from);
+      continue;
+    }
+    actions_.push_back(to_peer{leader, call{c.from.id, c.kind, c.bytes}});
+    const auto id = c.from.id;
+    forwarded_.insert_or_assign(id, forwarded_call{std::move(c), leader});
+  }
+}
+
+/// What has no origin was this node's own wish as the leader, and ends here.
+void pending_calls::send_back(const origin& from) {
+  if (!from.id.is_zero())
+    actions_.push_back(to_peer{from.node, reply{from.id, call_outcome::retry, {}, {}}});
+}
+
+// Asked at once, the same node would be asked again and again, as fast as the wire allows.
+void pending_calls::ask_again() {
+  for (auto& c : asked_in_vain_.take_all())
+    held_.add(std::move(c));
+}
+
+void pending_calls::expire(local_time now) {
+  if (!held_.empty()) {
+    for (auto& c : held_.take_all()) {
+      if (c.deadline > now)
+        held_.add(std::move(c));
+      else
+        tell(c.from, call_outcome::refused, no_leader);
+    }
+  }
+  for (auto it = forwarded_.begin(); it != forwarded_.end();) {
+    if (it->second.asked.deadline + forward_timeout > now) {
+      ++it;
+      continue;
+    }
+    PROBE("peer: forwarded write never answered");
+    tell(it->second.asked.from, call_outcome::unknown, never_answered);
+    it = forwarded_.erase(it);
+  }
+}
+
+// ---- proposed here
+
+void pending_calls::proposed(log_index first, const std::vector<held_call>& batch) {
+  if (origins_.empty())
+    origins_first_ = first;
+  while (origins_first_.value + origins_.size() < first.value) // the core's own entries
+    origins_.emplace_back();
+  for (const auto& c : batch)
+    origins_.push_back(c.from);
+}
+
+void pending_calls::not_proposed(std::vector<held_call> batch) {
+  PROBE("peer: write waits for its turn");
+  for (auto& c : batch)
+    held_.add(std::move(c));
+}
+
+std::vector<origin> pending_calls::committed(const std::vector<raft::entry>& entries) {
+  std::vector<origin> found;
+  if (origins_.empty())
+    return found;
+  const auto next = [this] {
+    const auto front = origins_.front();
+    origins_.pop_front();
+    origins_first_ = origins_first_.next();
+    return front;
+  };
+  found.reserve(entries.size());
+  for (const auto& e : entries) {
+    while (!origins_.empty() && origins_first_ < e.index)
+      next();
+    found.push_back(!origins_.empty() && origins_first_ == e.index ? next() : origin{});
+  }
+  return found;
+}
+
+void pending_calls::unknown_from(log_index first) {
+  while (!origins_.empty() && origins_first_.value + origins_.size() > first.value) {
+    PROBE("peer: own write unknown, leadership lost");
+    tell(origins_.back(), call_outcome::unknown, leadership_lost);
+    origins_.pop_back();
+  }
+}
+
+// ---- handed to the leader
+
+bool pending_calls::answered(node_id from, reply r, log_index commit) {
+  const auto it = forwarded_.find(r.id);
+  if (it == forwarded_.end() || it->second.leader != from)
+    return false;
+  auto asked = std::move(it->second.asked);
+  forwarded_.erase(it);
+  if (r.outcome == call_outcome::retry) { // it was not proposed
+    PROBE("peer: forwarded write asked again");
+    (MUTANT(asked_again_at_once) ? held_ : asked_in_vain_).add(std::move(asked));
+  } else if (r.outcome != call_outcome::done) {
+    tell(asked.from, r.outcome, std::move(r.bytes));
+  } else if (asked.kind == call_kind::renew_session) {
+    actions_.push_back(pass_answer{std::move(asked), std::move(r)});
+  } else {
+    if (r.index > commit)
+      PROBE("peer: answer waits for the commit here");
+    const auto index = r.index;
+    until_committed_.emplace(index, pass_answer{std::move(asked), std::move(r)});
+    committed_here(commit);
+  }
+  return true;
+}
+
+void pending_calls::committed_here(log_index commit) {
+  while (!until_committed_.empty() && until_committed_.begin()->first <= commit) {
+    actions_.push_back(std::move(until_committed_.begin()->second));
+    until_committed_.erase(until_committed_.begin());
+  }
+}
+
+void pending_calls::renewal_undecided(const origin& from, payload session, local_time deadline) {
+  PROBE("peer: renewal asked again");
+  if (from.node == self_)
+    asked_in_vain_.add({from, call_kind::renew_session, std::move(session), deadline});
+  else
+    actions_.push_back(to_peer{from.node, reply{from.id, call_outcome::retry, {}, {}}});
+}
+
+template <class Lost>
+void pending_calls::forwarded_unknown(Lost lost, const char* text) {
+  for (auto it = forwarded_.begin(); it != forwarded_.end();) {
+    auto& f = it->second;
+    if (!lost(f.leader)) {
+      ++it;
+      continue;
+    }
+    PROBE("peer: forwarded unknown");
+    if (f.asked.kind == call_kind::renew_session || MUTANT(forwarded_write_retried))
+      held_.add(std::move(f.asked)); // harmless when done twice
+    else
+      tell(f.asked.from, call_outcome::unknown, text);
+    it = forwarded_.erase(it);
+  }
+}
+
+void pending_calls::leader_changed(node_id leader) {
+  forwarded_unknown([leader](node_id asked) { return asked != leader; }, leadership_lost);
+}
+
+void pending_calls::peer_lost(node_id peer) {
+  forwarded_unknown([peer](node_id asked) { return asked == peer; }, connection_lost);
+}
+
+void pending_calls::tell(const origin& to, call_outcome outcome, std::string text) {
+  const auto told =
+      MUTANT(unknown_told_as_refused) && outcome == call_outcome::unknown ? call_outcome::refused : outcome;
+  if (to.id.is_zero())
+    return;
+  if (to.node == self_)
+    actions_.push_back(tell_client{to.id, told, std::move(text)});
+  else
+    actions_.push_back(to_peer{to.node, reply{to.id, told, {}, std::move(text)}});
+}
+
+} // namespace belay::forward

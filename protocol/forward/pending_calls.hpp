@@ -1,0 +1,117 @@
+#pragma once
+// Writes, session renewals and operators' calls from their arrival to their answer: held until there is a leader, then
+// proposed here or handed to the leader once, and answered with what is known. No clock and no network: an actor
+// brings what happened and carries out what comes back.
+
+#include "protocol/forward/held_calls.hpp"
+#include "protocol/raft/types.hpp"
+
+#include <deque>
+#include <map>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace belay::forward {
+
+/// A client of this node is told that its call was refused, or that its outcome is unknown.
+struct tell_client {
+  request_id id;
+  call_outcome outcome = call_outcome::unknown;
+  std::string text;
+};
+/// A client of this node gets the leader's answer to its call; the outcome is `done`.
+struct pass_answer {
+  held_call asked;
+  reply answer;
+};
+/// This node leads: its session timers decide the renewal.
+struct renew_here {
+  origin from;
+  payload session;
+  local_time deadline{0}; ///< until then it may be asked again, of this leader or the next
+};
+/// This node leads, and decides this call of an operator itself.
+struct decide_here {
+  held_call asked;
+};
+/// This node leads: into the log with them, all or none. Answer with proposed() or not_proposed().
+struct propose_here {
+  std::vector<held_call> batch;
+};
+
+using call_action = std::variant<to_peer, tell_client, pass_answer, renew_here, decide_here, propose_here>;
+
+class pending_calls {
+public:
+  explicit pending_calls(node_id self) : self_(self) {}
+
+  // ---- inputs. After each of them take_actions() says what is to be done.
+
+  /// @returns false: too many wait, it was refused at once.
+  bool hold(held_call c);
+  /// A call that another node hands to this one. @returns as hold()
+  bool take_over(node_id from, const call& c, bool leading, local_time deadline);
+  /// What is held goes on, if somebody leads.
+  void go_on(const leadership& now);
+
+  /// `first` is the index of the first of them, the others follow.
+  void proposed(log_index first, const std::vector<held_call>& batch);
+  /// The log takes no more now (a transfer, or too much on its way): they wait for their turn or their deadline.
+  void not_proposed(std::vector<held_call> batch);
+  /// These entries are committed. @returns the origin of each, or nothing if none of them was proposed here
+  std::vector<origin> committed(const std::vector<raft::entry>& entries);
+  /// Whether entries proposed here from `first` on will be committed cannot be known here any more.
+  void unknown_from(log_index first);
+
+  /// The leader's answer. Answers from others than the node that was asked, and to questions that nobody asked, count
+  /// for nothing. @returns false: it was such a one
+  bool answered(node_id from, reply r, log_index commit);
+  /// The commit index has risen: who writes through this node can read his write on this node, by a stale read too.
+  void committed_here(log_index commit);
+  /// The session timers could not decide: not the leader, or not sure of it. A renewal may be tried twice.
+  void renewal_undecided(const origin& from, payload session, local_time deadline);
+
+  /// The leader is another one, or the term is. Zero: nobody leads.
+  void leader_changed(node_id leader);
+  /// What was sent last on the connection may be lost.
+  void peer_lost(node_id peer);
+  /// With every tick, and when a leader is known: who was asked in vain is asked again.
+  void ask_again();
+  /// With every tick.
+  void expire(local_time now);
+
+  /// Refused or unknown, wherever the call came from.
+  void tell(const origin& to, call_outcome outcome, std::string text);
+
+  /// What is to be done since the last call, in this order.
+  std::vector<call_action> take_actions() { return std::exchange(actions_, {}); }
+
+  /// None is held. Calls that were proposed or handed to the leader do not count.
+  bool none_held() const { return held_.empty(); }
+
+private:
+  struct forwarded_call {
+    held_call asked;
+    node_id leader; ///< who was asked: decides what is known when a connection breaks
+  };
+
+  void share_out(const leadership& now);
+  void hand_over(node_id leader);
+  void send_back(const origin& from);
+  template <class Lost>
+  void forwarded_unknown(Lost lost, const char* text);
+
+  node_id self_;
+  std::vector<call_action> actions_;
+  held_calls held_;
+  held_calls asked_in_vain_; ///< whom we took for the leader does not lead
+  std::unordered_map<request_id, forwarded_call> forwarded_;
+  std::multimap<log_index, pass_answer> until_committed_; ///< done, but not yet on this node
+  std::deque<origin> origins_;                            ///< of entries proposed here, from origins_first_ on
+  log_index origins_first_;
+};
+
+} // namespace belay::forward

@@ -1,0 +1,87 @@
+#include "protocol/http/operators/health_report.hpp"
+
+#include "protocol/golang/duration.hpp"
+#include "protocol/golang/json_output.hpp"
+
+#include <algorithm>
+
+namespace belay::http {
+
+namespace {
+
+// The texts begin with one of these; nodes of other versions send and expect the same.
+constexpr std::string_view all_healthy = "{\"Healthy\":true";
+constexpr std::string_view not_all_healthy = "{\"Healthy\":false";
+
+std::string two_digits(unsigned long n) {
+  return (n < 10 ? "0" : "") + std::to_string(n);
+}
+
+/// In whole seconds, rounded down.
+std::string as_rfc3339(std::uint64_t ms) {
+  const std::chrono::sys_seconds at{std::chrono::seconds(ms / 1000)};
+  const auto day = std::chrono::floor<std::chrono::days>(at);
+  const std::chrono::year_month_day date{day};
+  const std::chrono::hh_mm_ss time{at - day};
+  return std::to_string(static_cast<int>(date.year())) + "-" + two_digits(static_cast<unsigned>(date.month())) + "-" +
+         two_digits(static_cast<unsigned>(date.day())) + "T" +
+         two_digits(static_cast<unsigned long>(time.hours().count())) + ":" +
+         two_digits(static_cast<unsigned long>(time.minutes().count())) + ":" +
+         two_digits(static_cast<unsigned long>(time.seconds().count())) + "Z";
+}
+
+void append_server(std::string& out, const server_health& s) {
+  out += "{\"ID\":";
+  golang::append_json_string(out, s.id);
+  out += ",\"Name\":";
+  golang::append_json_string(out, s.name);
+  out += ",\"Address\":";
+  golang::append_json_string(out, s.address);
+  out += s.alive ? ",\"SerfStatus\":\"alive\",\"Version\":" : ",\"SerfStatus\":\"failed\",\"Version\":";
+  golang::append_json_string(out, s.version);
+  out += ",\"Leader\":";
+  golang::append_bool(out, s.leader);
+  out += ",\"LastContact\":";
+  golang::append_json_string(out, golang::format_duration(s.last_contact));
+  out += ",\"LastTerm\":";
+  golang::append_number(out, s.last_term.value);
+  out += ",\"LastIndex\":";
+  golang::append_number(out, s.last_index);
+  out += ",\"Healthy\":";
+  golang::append_bool(out, s.healthy);
+  out += ",\"Voter\":";
+  golang::append_bool(out, s.voter);
+  out += ",\"StableSince\":";
+  golang::append_json_string(out, as_rfc3339(s.stable_since_ms));
+  out += '}';
+}
+
+} // namespace
+
+health_report report_on(std::vector<server_health> servers, std::size_t voters) {
+  const auto quorum = voters / 2 + 1;
+  const auto healthy = std::count_if(servers.begin(), servers.end(), [](const auto& s) { return s.healthy; });
+  const auto healthy_voters = static_cast<std::size_t>(
+      std::count_if(servers.begin(), servers.end(), [](const auto& s) { return s.healthy && s.voter; }));
+  return {static_cast<std::size_t>(healthy) == servers.size(), healthy_voters > quorum ? healthy_voters - quorum : 0,
+          std::move(servers)};
+}
+
+std::string render_health(const health_report& r) {
+  std::string out(r.healthy ? all_healthy : not_all_healthy);
+  out += ",\"FailureTolerance\":";
+  golang::append_number(out, r.failure_tolerance);
+  out += ",\"Servers\":[";
+  for (const auto& s : r.servers) {
+    if (&s != &r.servers.front())
+      out += ',';
+    append_server(out, s);
+  }
+  return out += "]}";
+}
+
+bool says_healthy(std::string_view rendered) {
+  return rendered.starts_with(all_healthy);
+}
+
+} // namespace belay::http

@@ -1,0 +1,65 @@
+#include "protocol/wire/operator_codec.hpp"
+
+#include "protocol/base/overloaded.hpp"
+
+#include <charconv>
+
+namespace belay::wire {
+
+namespace {
+
+using forward::call_kind;
+using forward::describe_health;
+using forward::remove_member;
+
+std::optional<remove_member> decode_removal(std::string_view bytes) {
+  for (const auto by : {remove_member::named_by::id, remove_member::named_by::address}) {
+    const auto prefix = std::string(name_of(by)) + " ";
+    if (bytes.starts_with(prefix))
+      return remove_member{by, std::string(bytes.substr(prefix.size()))};
+  }
+  return std::nullopt;
+}
+
+/// Takes a number and the space behind it off the front. @returns false: they are not there
+template <class Int>
+bool take_number(std::string_view& bytes, Int& out) {
+  const auto [end, error] = std::from_chars(bytes.data(), bytes.data() + bytes.size(), out);
+  const auto length = static_cast<std::size_t>(end - bytes.data());
+  if (error != std::errc() || length == bytes.size() || bytes[length] != ' ')
+    return false;
+  bytes.remove_prefix(length + 1);
+  return true;
+}
+
+std::optional<describe_health> decode_rules(std::string_view bytes) {
+  describe_health d;
+  if (!take_number(bytes, d.last_contact_threshold_ns) || !take_number(bytes, d.max_trailing_logs) ||
+      bytes.find(' ') != std::string_view::npos)
+    return std::nullopt;
+  d.version = bytes;
+  return d;
+}
+
+} // namespace
+
+std::string encode_operator_call(const forward::operator_call& c) {
+  return std::visit(overloaded{
+                        [](const remove_member& r) { return name_of(r.by) + (" " + r.name); },
+                        [](const describe_health& d) {
+                          return std::to_string(d.last_contact_threshold_ns) + " " +
+                                 std::to_string(d.max_trailing_logs) + " " + d.version;
+                        },
+                    },
+                    c);
+}
+
+std::optional<forward::operator_call> decode_operator_call(call_kind kind, std::string_view bytes) {
+  if (kind == call_kind::remove_member)
+    return decode_removal(bytes);
+  if (kind == call_kind::describe_health)
+    return decode_rules(bytes);
+  return std::nullopt;
+}
+
+} // namespace belay::wire

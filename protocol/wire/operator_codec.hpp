@@ -1,0 +1,23 @@
+#pragma once
+// The bytes of operators' calls. They are texts, for a reason of history, and stay so: nodes of two versions call each
+// other while a cluster is upgraded.
+//
+//   remove_member    "id " or "address ", then the name of the server up to the end
+//   describe_health  LastContactThreshold in ns | " " | MaxTrailingLogs | " " | version; numbers in decimal
+
+#include "protocol/forward/messages.hpp"
+#include "protocol/forward/operator_calls.hpp"
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace belay::wire {
+
+/// For a call of the kind with the same name.
+std::string encode_operator_call(const forward::operator_call& c);
+
+/// nullopt: malformed, or operators' calls are of another kind.
+std::optional<forward::operator_call> decode_operator_call(forward::call_kind kind, std::string_view bytes);
+
+} // namespace belay::wire

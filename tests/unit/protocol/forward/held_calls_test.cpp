@@ -1,0 +1,51 @@
+// The queue of calls that wait for a leader: in order, and bounded in count and bytes.
+
+#include "protocol/forward/held_calls.hpp"
+
+#include <catch2/catch.hpp>
+
+using namespace belay;
+using namespace belay::forward;
+
+namespace {
+
+held_call call_of(std::uint64_t id, std::size_t bytes) {
+  return {{node_id{1}, request_id{id}}, call_kind::propose, make_payload(std::string(bytes, 'x')), local_time{0}};
+}
+
+} // namespace
+
+TEST_CASE("held calls come back in the order in which they came") {
+  held_calls held;
+  for (std::uint64_t id : {3, 1, 2})
+    REQUIRE(held.add(call_of(id, 1)));
+  const auto taken = held.take_all();
+  REQUIRE(taken.size() == 3);
+  CHECK(taken[0].from.id == request_id{3});
+  CHECK(taken[1].from.id == request_id{1});
+  CHECK(taken[2].from.id == request_id{2});
+  CHECK(held.empty());
+}
+
+TEST_CASE("so many calls are held and no more") {
+  held_calls held;
+  for (std::size_t i = 0; i < held_calls::count_max; ++i)
+    REQUIRE(held.add(call_of(i + 1, 0)));
+  CHECK_FALSE(held.has_room_for(call_of(1, 0)));
+  CHECK_FALSE(held.add(call_of(1, 0)));
+  CHECK(held.size() == held_calls::count_max);
+  held.take_all();
+  CHECK(held.add(call_of(1, 0)));
+}
+
+TEST_CASE("so many bytes are held and no more") {
+  held_calls held;
+  const auto half = call_of(1, held_calls::bytes_max / 2);
+  REQUIRE(held.add(half));
+  REQUIRE(held.add(half));
+  CHECK(held.add(call_of(2, 0)));
+  CHECK_FALSE(held.add(call_of(3, 1)));
+  // What was taken makes room again.
+  held.take_all();
+  CHECK(held.add(half));
+}

@@ -1,0 +1,214 @@
+// Barriers of linearizable reads: who is asked, whose answer counts, and what happens when it does not come.
+
+#include "tests/unit/protocol/forward/told.hpp"
+
+#include <catch2/catch.hpp>
+
+#include <set>
+
+using namespace belay;
+using namespace belay::forward;
+using namespace belay::forward::testing;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+namespace {
+
+constexpr local_time deadline = seconds(7);
+constexpr log_index commit{10};
+
+/// Server 1, and what it is told to do.
+struct story {
+  pending_barriers barriers{self, 42};
+  std::uint64_t attempt = 0; ///< of the last question to a quorum or to another leader
+  std::set<std::uint64_t> attempts;
+
+  lines take() {
+    const auto actions = barriers.take_actions();
+    for (const auto& a : actions) {
+      if (const auto* here = std::get_if<confirm_leadership>(&a))
+        asked(here->attempt);
+      else if (const auto* sent = std::get_if<to_peer>(&a))
+        if (const auto* question = std::get_if<read_index>(&sent->what))
+          asked(question->id);
+    }
+    return words_of(actions);
+  }
+  void asked(std::uint64_t id) {
+    attempt = id;
+    CHECK(attempts.insert(id).second); // never the same number twice
+  }
+
+  void hold(std::uint64_t id, bool lease_ok = false, node_id asker = self) {
+    barriers.hold({asker, id, lease_ok, deadline});
+    CHECK(take().empty());
+  }
+  lines go_on(const leadership& now, bool lease = false) {
+    barriers.go_on(now, lease, commit);
+    return take();
+  }
+  lines confirmed(std::uint64_t of_attempt, std::uint64_t index) {
+    barriers.confirmed(of_attempt, log_index{index});
+    return take();
+  }
+  lines failed(std::uint64_t of_attempt) {
+    barriers.failed(of_attempt);
+    return take();
+  }
+  lines answered(std::uint64_t of_attempt, bool ok, std::uint64_t index = 0) {
+    barriers.answered({of_attempt, ok, log_index{index}});
+    return take();
+  }
+};
+
+} // namespace
+
+TEST_CASE("whom a barrier asks") {
+  struct row {
+    const char* story;
+    leadership now;
+    bool lease;    // this node leads and nobody else can
+    bool lease_ok; // the reader trusts in it
+    node_id asker;
+    lines expected;
+  };
+  // clang-format off
+  const row rows[] = {
+      {"no leader, it waits",            leaderless(),   false, true,  self,  {}},
+      {"leader, default mode",           led_here(),     true,  true,  self,  {"barrier 7 at 10"}},
+      {"leader without lease",           led_here(),     false, true,  self,  {"confirm leadership"}},
+      {"leader, the quorum is wanted",   led_here(),     true,  false, self,  {"confirm leadership"}},
+      {"leader, a follower asks",        led_here(),     true,  true,  third, {"to 3: read index 7 is 10"}},
+      {"leader, a follower, no lease",   led_here(),     false, true,  third, {"confirm leadership"}},
+      {"follower",                       led_by(second), false, false, self,  {"to 2: read index?"}},
+      {"follower, default mode",         led_by(second), false, true,  self,  {"to 2: read index? lease"}},
+      {"follower by now, a third asks",  led_by(second), false, true,  third, {"to 3: read index 7 unknown"}},
+  };
+  // clang-format on
+  for (const auto& r : rows) {
+    INFO(r.story);
+    story s;
+    s.hold(7, r.lease_ok, r.asker);
+    CHECK(s.go_on(r.now, r.lease) == r.expected);
+    CHECK(s.barriers.none_waiting() == !r.expected.empty());
+  }
+}
+
+TEST_CASE("a follower's question") {
+  story s;
+  SECTION("is for the leader alone") {
+    s.barriers.asked_by(third, {77, true}, false, deadline);
+    CHECK(s.take() == lines{"to 3: read index 77 unknown"});
+    CHECK(s.barriers.none_waiting());
+  }
+  SECTION("is answered with the follower's own number") {
+    s.barriers.asked_by(third, {77, false}, true, deadline);
+    CHECK(s.go_on(led_here()) == lines{"confirm leadership"});
+    CHECK(s.confirmed(s.attempt, 12) == lines{"to 3: read index 77 is 12"});
+  }
+  SECTION("that was not confirmed in time is answered so") {
+    s.barriers.asked_by(third, {77, false}, true, deadline);
+    s.go_on(led_here());
+    s.barriers.expire(deadline);
+    CHECK(s.take() == lines{"to 3: read index 77 unknown"});
+  }
+}
+
+TEST_CASE("the quorum says yes or no") {
+  story s;
+  s.hold(7);
+  REQUIRE(s.go_on(led_here()) == lines{"confirm leadership"});
+  const auto first = s.attempt;
+  SECTION("yes") {
+    CHECK(s.confirmed(first, 12) == lines{"barrier 7 at 12"});
+    CHECK(s.confirmed(first, 12).empty());
+  }
+  SECTION("no: asked afresh, and the answer to the first attempt counts for nothing") {
+    CHECK(s.failed(first).empty());
+    CHECK_FALSE(s.barriers.none_waiting());
+    CHECK(s.go_on(led_by(second)) == lines{"to 2: read index?"});
+    CHECK(s.confirmed(first, 12).empty());
+    CHECK(s.answered(first, true, 12).empty());
+    CHECK(s.answered(s.attempt, true, 13) == lines{"barrier 7 at 13"});
+  }
+  SECTION("what another node says to such an attempt counts for nothing") {
+    CHECK(s.answered(first, true, 99).empty());
+    CHECK(s.confirmed(first, 12) == lines{"barrier 7 at 12"});
+  }
+  SECTION("an attempt that nobody made") {
+    CHECK(s.confirmed(first + 1, 12).empty());
+    CHECK(s.failed(first + 1).empty());
+  }
+}
+
+TEST_CASE("the leader says yes, no, or nothing") {
+  story s;
+  s.hold(7);
+  REQUIRE(s.go_on(led_by(second)) == lines{"to 2: read index?"});
+  const auto first = s.attempt;
+  SECTION("yes") {
+    CHECK(s.answered(first, true, 12) == lines{"barrier 7 at 12"});
+    CHECK(s.answered(first, true, 12).empty());
+  }
+  SECTION("no: asked again, but not at once") {
+    CHECK(s.answered(first, false).empty());
+    CHECK(s.go_on(led_by(second)).empty());
+    s.barriers.ask_again();
+    CHECK(s.go_on(led_by(second)) == lines{"to 2: read index?"});
+    CHECK(s.answered(first, true, 12).empty());
+    CHECK(s.answered(s.attempt, true, 13) == lines{"barrier 7 at 13"});
+  }
+  SECTION("the connection to it breaks") {
+    s.barriers.peer_lost(third);
+    CHECK(s.barriers.none_waiting());
+    s.barriers.peer_lost(second);
+    CHECK(s.go_on(led_by(second)) == lines{"to 2: read index?"});
+    CHECK(s.answered(first, true, 12).empty());
+  }
+  SECTION("it leads in the next term as well") {
+    s.barriers.leader_changed(second);
+    CHECK(s.barriers.none_waiting());
+    CHECK(s.answered(first, true, 12) == lines{"barrier 7 at 12"});
+  }
+  SECTION("another one leads") {
+    s.barriers.leader_changed(third);
+    CHECK(s.go_on(led_by(third)) == lines{"to 3: read index?"});
+    CHECK(s.answered(first, true, 12).empty());
+    CHECK(s.answered(s.attempt, true, 13) == lines{"barrier 7 at 13"});
+  }
+  SECTION("nobody leads") {
+    s.barriers.leader_changed({});
+    CHECK(s.go_on(leaderless()).empty());
+    CHECK(s.go_on(led_here()) == lines{"confirm leadership"});
+  }
+  SECTION("nothing, until the reader has waited long enough") {
+    s.barriers.expire(deadline - milliseconds(1));
+    CHECK(s.take().empty());
+    s.barriers.expire(deadline);
+    CHECK(s.take() == lines{"barrier 7 failed"});
+    CHECK(s.answered(first, true, 12).empty());
+  }
+}
+
+TEST_CASE("barriers of the quorum outlive a lost connection and another leader's rise") {
+  // The core says itself when it cannot confirm a read.
+  story s;
+  s.hold(7);
+  s.go_on(led_here());
+  s.barriers.peer_lost(second);
+  s.barriers.leader_changed(second);
+  CHECK(s.barriers.none_waiting());
+  CHECK(s.confirmed(s.attempt, 12) == lines{"barrier 7 at 12"});
+}
+
+TEST_CASE("a barrier that waits for a leader fails at its deadline") {
+  story s;
+  s.hold(7);
+  s.hold(8);
+  s.go_on(leaderless());
+  s.barriers.expire(deadline - milliseconds(1));
+  CHECK(s.take().empty());
+  s.barriers.expire(deadline);
+  CHECK(s.take() == lines{"barrier 7 failed", "barrier 8 failed"});
+  CHECK(s.barriers.none_waiting());
+}

@@ -1,0 +1,346 @@
+// From a call's arrival to its answer: held, proposed or forwarded once, done, refused or unknown.
+
+#include "tests/unit/protocol/forward/told.hpp"
+
+#include <catch2/catch.hpp>
+
+using namespace belay;
+using namespace belay::forward;
+using namespace belay::forward::testing;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+namespace {
+
+constexpr local_time deadline = seconds(7);
+constexpr log_index nothing_committed{0};
+
+/// Server 1, and what it is told to do.
+struct story {
+  pending_calls calls{self};
+
+  lines take() { return words_of(calls.take_actions()); }
+
+  /// A client of this node, or one of another node that handed it over.
+  lines hold(std::uint64_t id, std::string bytes, call_kind kind = call_kind::propose, node_id from = self) {
+    calls.hold({{from, request_id{id}}, kind, make_payload(std::move(bytes)), deadline});
+    return take();
+  }
+  lines go_on(const leadership& now) {
+    calls.go_on(now);
+    return take();
+  }
+  /// The leader answers. `index`: of the entry
+  lines answered(node_id from, std::uint64_t id, call_outcome outcome, std::string bytes = {}, log_index index = {},
+                 log_index commit = log_index{100}) {
+    calls.answered(from, {request_id{id}, outcome, index, std::move(bytes)}, commit);
+    return take();
+  }
+  /// Proposes what is held, the first of them at `first`.
+  void propose(log_index first) {
+    calls.go_on(led_here());
+    for (auto& action : calls.take_actions())
+      calls.proposed(first, std::get<propose_here>(action).batch);
+  }
+};
+
+std::vector<raft::entry> entries(std::uint64_t first, std::uint64_t last) {
+  std::vector<raft::entry> all;
+  for (auto i = first; i <= last; ++i)
+    all.push_back({log_index{i}, term_id{5}, cluster_time{1}, raft::entry_kind::command, make_payload("")});
+  return all;
+}
+
+std::vector<std::uint64_t> ids(const std::vector<origin>& origins) {
+  std::vector<std::uint64_t> all;
+  for (const auto& o : origins)
+    all.push_back(o.id.value);
+  return all;
+}
+
+} // namespace
+
+TEST_CASE("a call waits until there is a leader") {
+  story s;
+  CHECK(s.hold(1, "a").empty());
+  CHECK(s.hold(2, "b").empty());
+  CHECK(s.go_on(leaderless()).empty());
+  SECTION("here: all that is held is proposed at once, in order") {
+    CHECK(s.go_on(led_here()) == lines{"propose a b"});
+    CHECK(s.calls.none_held());
+  }
+  SECTION("elsewhere: it is handed over, once") {
+    CHECK(s.go_on(led_by(second)) == lines{"to 2: call 1 propose a", "to 2: call 2 propose b"});
+    CHECK(s.calls.none_held());
+    CHECK(s.go_on(led_by(second)).empty());
+  }
+}
+
+TEST_CASE("what a leader does with a call depends on its kind") {
+  story s;
+  s.hold(1, "a");
+  s.hold(2, "session", call_kind::renew_session, third);
+  s.hold(3, "id x", call_kind::remove_member);
+  s.hold(4, "1 2 v", call_kind::describe_health);
+  SECTION("everything at once, the log last") {
+    CHECK(s.go_on(led_here()) ==
+          lines{"renew session for 3/2", "decide remove_member id x", "decide describe_health 1 2 v", "propose a"});
+  }
+  SECTION("renewals wait until an entry of the leader's own term is committed") {
+    CHECK(s.go_on(led_here(5, false)) ==
+          lines{"decide remove_member id x", "decide describe_health 1 2 v", "propose a"});
+    CHECK(s.go_on(led_here(5, true)) == lines{"renew session for 3/2"});
+  }
+}
+
+TEST_CASE("what the log does not take now waits for its turn") {
+  story s;
+  s.hold(1, "a");
+  s.hold(2, "b");
+  s.calls.go_on(led_here());
+  auto actions = s.calls.take_actions();
+  s.calls.not_proposed(std::get<propose_here>(actions.front()).batch);
+  s.hold(3, "c");
+  CHECK(s.go_on(led_here()) == lines{"propose a b c"});
+}
+
+TEST_CASE("a proposal of this node itself is of one term or none") {
+  // A session timer fired in term 5. In term 6 another leader may have renewed the session.
+  story s;
+  s.calls.hold({{}, call_kind::propose, make_payload("expire"), deadline, term_id{5}});
+  SECTION("the term is still the same") {
+    CHECK(s.go_on(led_here(5)) == lines{"propose expire"});
+  }
+  SECTION("a later leadership of the same node") {
+    CHECK(s.go_on(led_here(6)).empty());
+    CHECK(s.go_on(led_here(5)).empty());
+  }
+  SECTION("another leader is not asked to do it") {
+    CHECK(s.go_on(led_by(second)).empty());
+    CHECK(s.calls.none_held());
+  }
+  SECTION("nobody is told that it expired") {
+    s.calls.expire(deadline);
+    CHECK(s.take().empty());
+  }
+}
+
+TEST_CASE("a call that was handed over to this node is not passed on") {
+  // Two nodes that each take the other for the leader would pass it to and fro, and it might be proposed twice.
+  story s;
+  const call c{request_id{9}, call_kind::propose, make_payload("a")};
+  SECTION("this node does not lead") {
+    CHECK(s.calls.take_over(third, c, false, deadline));
+    CHECK(s.take() == lines{"to 3: reply 9 retry"});
+    CHECK(s.calls.none_held());
+  }
+  SECTION("this node leads no more before it could propose it") {
+    CHECK(s.calls.take_over(third, c, true, deadline));
+    CHECK(s.take().empty());
+    CHECK(s.go_on(led_by(second)) == lines{"to 3: reply 9 retry"});
+    CHECK(s.calls.none_held());
+  }
+}
+
+TEST_CASE("who brings more than is held is refused at once") {
+  story s;
+  for (std::size_t i = 0; i < held_calls::count_max; ++i)
+    REQUIRE(s.calls.hold({{self, request_id{i + 1}}, call_kind::propose, make_payload(""), deadline}));
+  CHECK_FALSE(s.calls.hold({{self, request_id{70'001}}, call_kind::propose, make_payload(""), deadline}));
+  CHECK(s.take() == lines{"tell 70001 refused: too many writes are waiting, try again"});
+  CHECK_FALSE(s.calls.take_over(third, {request_id{70'002}, call_kind::propose, make_payload("")}, true, deadline));
+  CHECK(s.take() == lines{"to 3: reply 70002 refused: too many writes are waiting, try again"});
+}
+
+TEST_CASE("answers of the leader find their call") {
+  story s;
+  s.hold(1, "a");
+  s.hold(2, "b");
+  s.go_on(led_by(second));
+
+  // what comes                                                    what the client is told
+  SECTION("done") {
+    CHECK(s.answered(second, 2, call_outcome::done, "true") == lines{"answer 2 b: true"});
+    CHECK(s.answered(second, 1, call_outcome::done, "false") == lines{"answer 1 a: false"});
+  }
+  SECTION("refused") {
+    CHECK(s.answered(second, 1, call_outcome::refused, "no") == lines{"tell 1 refused: no"});
+  }
+  SECTION("unknown stays unknown") {
+    CHECK(s.answered(second, 1, call_outcome::unknown, "lost") == lines{"tell 1 unknown: lost"});
+  }
+  SECTION("from a node that was not asked: nothing") {
+    CHECK_FALSE(s.calls.answered(third, {request_id{1}, call_outcome::done, {}, "true"}, nothing_committed));
+    CHECK(s.take().empty());
+    CHECK(s.answered(second, 1, call_outcome::done, "true") == lines{"answer 1 a: true"});
+  }
+  SECTION("to a call that nobody made: nothing") {
+    CHECK_FALSE(s.calls.answered(second, {request_id{3}, call_outcome::done, {}, "true"}, nothing_committed));
+    CHECK(s.take().empty());
+  }
+  SECTION("twice: the second one is nothing") {
+    s.answered(second, 1, call_outcome::done, "true");
+    CHECK_FALSE(s.calls.answered(second, {request_id{1}, call_outcome::done, {}, "true"}, nothing_committed));
+    CHECK(s.take().empty());
+  }
+}
+
+TEST_CASE("an answer waits until this node has the entry") {
+  // Else a client could write through a follower, read there with ?stale, and not find what it wrote.
+  story s;
+  for (std::uint64_t id : {1, 2, 3})
+    s.hold(id, "w" + std::to_string(id));
+  s.hold(4, "session", call_kind::renew_session);
+  s.go_on(led_by(second));
+  CHECK(s.answered(second, 1, call_outcome::done, "x", log_index{12}, log_index{10}).empty());
+  CHECK(s.answered(second, 2, call_outcome::done, "y", log_index{11}, log_index{10}).empty());
+  CHECK(s.answered(second, 3, call_outcome::done, "z", log_index{10}, log_index{10}) == lines{"answer 3 w3: z"});
+  CHECK(s.answered(second, 4, call_outcome::done, "", {}, log_index{10}) == lines{"answer 4 session: "});
+  s.calls.committed_here(log_index{11});
+  CHECK(s.take() == lines{"answer 2 w2: y"});
+  s.calls.committed_here(log_index{20});
+  CHECK(s.take() == lines{"answer 1 w1: x"});
+  s.calls.committed_here(log_index{30});
+  CHECK(s.take().empty());
+}
+
+TEST_CASE("whoever was asked in vain is asked again, but not at once") {
+  story s;
+  s.hold(1, "a");
+  s.go_on(led_by(second));
+  CHECK(s.answered(second, 1, call_outcome::retry).empty());
+  CHECK(s.go_on(led_by(second)).empty());
+  s.calls.ask_again();
+  SECTION("the same node") {
+    CHECK(s.go_on(led_by(second)) == lines{"to 2: call 1 propose a"});
+  }
+  SECTION("the next leader, and what the first one says counts no more") {
+    CHECK(s.go_on(led_by(third)) == lines{"to 3: call 1 propose a"});
+    CHECK(s.answered(second, 1, call_outcome::done, "true").empty());
+    CHECK(s.answered(third, 1, call_outcome::done, "true") == lines{"answer 1 a: true"});
+  }
+  SECTION("this node, which leads by now") {
+    CHECK(s.go_on(led_here()) == lines{"propose a"});
+  }
+}
+
+TEST_CASE("a forwarded write whose leader is lost is of unknown outcome, a renewal is repeated") {
+  story s;
+  s.hold(1, "a");
+  s.hold(2, "session", call_kind::renew_session);
+  s.go_on(led_by(second));
+  SECTION("the connection broke") {
+    s.calls.peer_lost(third);
+    CHECK(s.take().empty());
+    s.calls.peer_lost(second);
+    CHECK(s.take() == lines{"tell 1 unknown: rpc error making call: EOF"});
+    CHECK(s.go_on(led_by(third)) == lines{"to 3: call 2 renew_session session"});
+  }
+  SECTION("another one leads") {
+    s.calls.leader_changed(second);
+    CHECK(s.take().empty());
+    s.calls.leader_changed(third);
+    CHECK(s.take() == lines{"tell 1 unknown: leadership lost while committing log"});
+    CHECK(s.go_on(led_by(third)) == lines{"to 3: call 2 renew_session session"});
+  }
+  SECTION("nobody leads") {
+    s.calls.leader_changed({});
+    CHECK(s.take() == lines{"tell 1 unknown: leadership lost while committing log"});
+  }
+  CHECK(s.answered(second, 1, call_outcome::done, "true").empty());
+}
+
+TEST_CASE("nobody waits for ever") {
+  story s;
+  SECTION("held: refused at its deadline, for it did not happen and will not") {
+    s.hold(1, "a");
+    s.hold(8, "b", call_kind::propose, third);
+    s.calls.expire(deadline - milliseconds(1));
+    CHECK(s.take().empty());
+    s.calls.expire(deadline);
+    CHECK(s.take() == lines{"tell 1 refused: No cluster leader", "to 3: reply 8 refused: No cluster leader"});
+    CHECK(s.go_on(led_here()).empty());
+  }
+  SECTION("asked in vain: the same, when it is held again") {
+    s.hold(1, "a");
+    s.go_on(led_by(second));
+    s.answered(second, 1, call_outcome::retry);
+    s.calls.expire(deadline);
+    CHECK(s.take().empty());
+    s.calls.ask_again();
+    s.calls.expire(deadline);
+    CHECK(s.take() == lines{"tell 1 refused: No cluster leader"});
+  }
+  SECTION("handed over: unknown, half a minute later, for the leader may have proposed it") {
+    s.hold(1, "a");
+    s.go_on(led_by(second));
+    s.calls.expire(deadline + seconds(30) - milliseconds(1));
+    CHECK(s.take().empty());
+    s.calls.expire(deadline + seconds(30));
+    CHECK(s.take() == lines{"tell 1 unknown: rpc error making call: i/o timeout"});
+    CHECK(s.answered(second, 1, call_outcome::done, "true").empty());
+  }
+}
+
+TEST_CASE("a renewal that the session timers could not decide is asked again") {
+  story s;
+  s.calls.renewal_undecided({self, request_id{1}}, make_payload("mine"), deadline);
+  s.calls.renewal_undecided({third, request_id{2}}, make_payload("theirs"), deadline);
+  CHECK(s.take() == lines{"to 3: reply 2 retry"});
+  CHECK(s.go_on(led_here()).empty());
+  s.calls.ask_again();
+  CHECK(s.go_on(led_here()) == lines{"renew mine for 1/1"});
+}
+
+TEST_CASE("each committed entry knows who waits for it") {
+  story s;
+  SECTION("none was proposed here: nothing to tell") {
+    CHECK(s.calls.committed(entries(1, 3)).empty());
+  }
+  SECTION("all in order, whatever is committed at once") {
+    s.hold(11, "a");
+    s.hold(12, "b", call_kind::propose, third);
+    s.propose(log_index{4});
+    s.hold(13, "c");
+    s.propose(log_index{6});
+    const auto first = s.calls.committed(entries(3, 5));
+    CHECK(ids(first) == std::vector<std::uint64_t>{0, 11, 12});
+    CHECK(first[1].node == self);
+    CHECK(first[2].node == third);
+    CHECK(ids(s.calls.committed(entries(6, 7))) == std::vector<std::uint64_t>{13, 0});
+    CHECK(s.calls.committed(entries(8, 9)).empty());
+  }
+  SECTION("entries of the core itself between two proposals are nobody's") {
+    s.hold(11, "a");
+    s.propose(log_index{4});
+    s.hold(12, "b");
+    s.propose(log_index{7});
+    CHECK(ids(s.calls.committed(entries(4, 7))) == std::vector<std::uint64_t>{11, 0, 0, 12});
+  }
+  SECTION("a snapshot took the place of some of them") {
+    s.hold(11, "a");
+    s.hold(12, "b");
+    s.propose(log_index{4});
+    CHECK(ids(s.calls.committed(entries(5, 6))) == std::vector<std::uint64_t>{12, 0});
+  }
+}
+
+TEST_CASE("what was proposed here becomes unknown with the leadership") {
+  story s;
+  for (std::uint64_t id : {11, 12, 13})
+    s.hold(id, "w");
+  s.hold(14, "w", call_kind::propose, third);
+  s.propose(log_index{4});
+  // 4 and 5 are committed by the next leader, it seems; of 6 and 7 nobody here knows.
+  s.calls.unknown_from(log_index{6});
+  CHECK(s.take() == lines{"to 3: reply 14 unknown: leadership lost while committing log",
+                          "tell 13 unknown: leadership lost while committing log"});
+  CHECK(ids(s.calls.committed(entries(4, 7))) == std::vector<std::uint64_t>{11, 12, 0, 0});
+}
+
+TEST_CASE("who has no request is told nothing") {
+  story s;
+  s.calls.tell({self, {}}, call_outcome::unknown, "x");
+  s.calls.tell({}, call_outcome::refused, "x");
+  CHECK(s.take().empty());
+}

@@ -1,0 +1,76 @@
+// Operators' calls between nodes: the bytes are those of every version before, and what is malformed is refused.
+
+#include "protocol/wire/operator_codec.hpp"
+
+#include <catch2/catch.hpp>
+
+using namespace belay;
+using forward::call_kind;
+using forward::describe_health;
+using forward::remove_member;
+using named_by = forward::remove_member::named_by;
+
+namespace {
+
+bool refused(call_kind kind, std::string_view bytes) {
+  return !wire::decode_operator_call(kind, bytes);
+}
+
+} // namespace
+
+TEST_CASE("a removal names the server by its id or its address") {
+  struct row {
+    remove_member call;
+    const char* bytes;
+  };
+  const row rows[] = {
+      {{named_by::id, "0f8fad5b-d9cb-469f-a165-70867728950e"}, "id 0f8fad5b-d9cb-469f-a165-70867728950e"},
+      {{named_by::address, "127.0.0.1:8300"}, "address 127.0.0.1:8300"},
+      {{named_by::id, ""}, "id "},                       // ?id without a value
+      {{named_by::address, "a b  c"}, "address a b  c"}, // whatever the operator typed
+  };
+  for (const auto& r : rows) {
+    INFO(r.bytes);
+    CHECK(wire::encode_operator_call(r.call) == r.bytes);
+    const auto back = wire::decode_operator_call(call_kind::remove_member, r.bytes);
+    REQUIRE(back);
+    CHECK(std::get<remove_member>(*back).by == r.call.by);
+    CHECK(std::get<remove_member>(*back).name == r.call.name);
+  }
+  for (const auto* bytes : {"", "id", "address", "ID x", "name x", " id x"}) {
+    INFO(bytes);
+    CHECK(refused(call_kind::remove_member, bytes));
+  }
+}
+
+TEST_CASE("the question for the servers' health carries what healthy means") {
+  struct row {
+    describe_health call;
+    const char* bytes;
+  };
+  const row rows[] = {
+      {{200'000'000, 250, "1.8.7"}, "200000000 250 1.8.7"},
+      {{-1, 0, ""}, "-1 0 "},
+      {{0, ~0ULL, "v"}, "0 18446744073709551615 v"},
+  };
+  for (const auto& r : rows) {
+    INFO(r.bytes);
+    CHECK(wire::encode_operator_call(r.call) == r.bytes);
+    const auto back = wire::decode_operator_call(call_kind::describe_health, r.bytes);
+    REQUIRE(back);
+    const auto& d = std::get<describe_health>(*back);
+    CHECK(d.last_contact_threshold_ns == r.call.last_contact_threshold_ns);
+    CHECK(d.max_trailing_logs == r.call.max_trailing_logs);
+    CHECK(d.version == r.call.version);
+  }
+  for (const auto* bytes : {"", "1", "1 2", "x 2 v", "1 -2 v", "1  2 v", " 1 2 v", "1 2 v w", "1 2 v ",
+                            "9223372036854775808 2 v", "1 18446744073709551616 v"}) {
+    INFO(bytes);
+    CHECK(refused(call_kind::describe_health, bytes));
+  }
+}
+
+TEST_CASE("other calls are no operators' calls") {
+  CHECK(refused(call_kind::propose, "id x"));
+  CHECK(refused(call_kind::renew_session, "id x"));
+}
