@@ -1,6 +1,6 @@
 #pragma once
-// Archives on their way: rows of a checkpoint into an archive that is being saved, an archive that is being restored
-// into commands for the log. Belongs to the checkpointer, whose thread has the time.
+// Snapshots of operators, piece by piece (docs/contract/11): makes an archive out of the rows of a checkpoint, and
+// commands for the log out of an archive. Belongs to the checkpointer, on whose thread it may take its time.
 
 #include "actors/messages.hpp"
 #include "protocol/archive/snapshot_archive.hpp"

@@ -1,6 +1,8 @@
-#include "actors/gateway/local_answers.hpp"
+#include "actors/gateway/requests/local_answers.hpp"
 
+#include "protocol/golang/duration.hpp"
 #include "protocol/golang/json_output.hpp"
+#include "protocol/http/request_context.hpp"
 
 #include <sys/utsname.h>
 
@@ -13,10 +15,6 @@
 namespace belay::actors {
 
 namespace {
-
-using golang::append_bool;
-using golang::append_json_string;
-using golang::append_number;
 
 struct host_port {
   std::string host;
@@ -137,23 +135,6 @@ const char* state_name(raft::role r) {
   }
 }
 
-/// As Go prints a duration of whole milliseconds.
-std::string go_duration(int ms) {
-  if (ms < 1000)
-    return ms == 0 ? "0s" : std::to_string(ms) + "ms";
-  char text[32];
-  std::snprintf(text, sizeof text, "%.3f", ms % 60000 / 1000.0);
-  std::string seconds(text);
-  while (seconds.back() == '0')
-    seconds.pop_back();
-  if (seconds.back() == '.')
-    seconds.pop_back();
-  const int minutes = ms / 60000;
-  if (minutes == 0)
-    return seconds + "s";
-  return (minutes < 60 ? "" : std::to_string(minutes / 60) + "h") + std::to_string(minutes % 60) + "m" + seconds + "s";
-}
-
 /// As Go prints a list of raft.Server.
 std::string configuration_text(const raft::configuration& c) {
   std::string out = "[";
@@ -181,7 +162,8 @@ std::map<std::string, std::string> raft_stats(const status_result& now) {
   const auto pending = now.commit > now.applied ? now.commit.value - now.applied.value : 0;
   std::string contact = "0";
   if (!leads)
-    contact = now.ms_since_leader < 0 ? "never" : go_duration(now.ms_since_leader);
+    contact =
+        now.ms_since_leader < 0 ? "never" : golang::format_duration(std::chrono::milliseconds(now.ms_since_leader));
   std::map<std::string, std::string> s{
       {"applied_index", to_string(now.applied)},
       {"commit_index", to_string(now.commit)},
@@ -283,7 +265,7 @@ std::string raft_configuration_json(const cluster_view& view) {
     golang::append_bool(out, view.config.is_voter(m.id));
     out += '}';
   }
-  return out += "],\"Index\":0}"; // contract 12: always 0 in this version
+  return out += "],\"Index\":0}"; // docs/contract/12: always 0 in this version
 }
 
 std::string json_of(const http::local_request& request, const status_result& now, const local_facts& facts) {
@@ -326,12 +308,35 @@ std::string leader_address(const cluster_view& view) {
 
 http::response answer_local(const http::local_request& request, const status_result& now, const local_facts& facts,
                             const http::render_options& options) {
-  http::response r;
-  r.content_type = "application/json";
-  r.body = json_of(request, now, facts);
-  if (options.pretty)
-    r.body = golang::prettify_json(r.body);
-  return r;
+  return http::json_response(json_of(request, now, facts), options);
+}
+
+http::response answer_decided(const http::local_request& request, write_result& r,
+                              const http::render_options& options) {
+  if (r.outcome != wire::call_outcome::done)
+    return http::error_response(500, std::move(r.text));
+  if (auto* no = std::get_if<state::refusal>(&r.reply))
+    return http::error_response(500, std::move(no->text));
+  if (request.kind != http::local_kind::autopilot_health)
+    return {};
+  constexpr std::string_view all_well = "{\"Healthy\":true";
+  auto* health = std::get_if<std::string>(&r.reply);
+  if (health == nullptr)
+    return http::error_response(500, "answer of the leader could not be read");
+  const int status = health->starts_with(all_well) ? 200 : 429;
+  auto answer = http::json_response(std::move(*health), options);
+  answer.status = status;
+  return answer;
+}
+
+http::response answer_metrics(const http::local_request& request, const metrics& m, std::string_view prefix,
+                              std::int64_t now, const http::render_options& options) {
+  if (!request.prometheus)
+    return http::json_response(m.json(prefix, now), options);
+  http::response answer;
+  answer.content_type = "text/plain; version=0.0.4; charset=utf-8";
+  answer.body = m.prometheus(prefix);
+  return answer;
 }
 
 } // namespace belay::actors
