@@ -1,5 +1,6 @@
 #include "actors/gateway/http_connection.hpp"
 
+#include "actors/gateway/answer_bytes.hpp"
 #include "protocol/base/check.hpp"
 
 #include <sys/socket.h>

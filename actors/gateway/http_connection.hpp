@@ -2,7 +2,6 @@
 // One client's connection: reads requests, keeps their answers in the order of the requests, and writes them. A plain
 // object on the gateway's thread.
 
-#include "actors/gateway/answer_bytes.hpp"
 #include "actors/gateway/http_front.hpp"
 #include "actors/gateway/unsent_output.hpp"
 
