@@ -66,7 +66,7 @@ class world {
 public:
   explicit world(const world_size& size) {
     settings.node_name = "n1";
-    rules.body_bytes_max = [](std::string_view, std::string_view) { return std::size_t{1} << 24; };
+    rules.body_limit = [](std::string_view, std::string_view) { return http::body_limit{std::size_t{1} << 24}; };
     for (std::size_t i = 0; i < size.keys; ++i)
       apply(put_of(numbered("bench", i), some_value(i, size.value_bytes)));
     // Of keys all over the table, in no order of theirs, and again with other values.

@@ -1,6 +1,6 @@
 #pragma once
-// Chunked bodies (RFC 9112 section 7.1), a byte at a time or many. Beast's own decoder aborts in a build with
-// assertions when an empty body comes byte by byte.
+// Decodes bodies that come in chunks (RFC 9112 section 7.1), however the bytes are cut into pieces. Beast has a decoder,
+// but in a build with assertions it aborts when an empty body comes byte by byte.
 
 #include <cstdint>
 #include <string>

@@ -1,5 +1,6 @@
 #include "actors/gateway/http_connection.hpp"
 
+#include "actors/gateway/answer_bytes.hpp"
 #include "protocol/base/check.hpp"
 
 #include <sys/socket.h>
@@ -13,18 +14,25 @@ namespace belay::actors {
 namespace {
 
 constexpr std::string_view continue_line = "HTTP/1.1 100 Continue\r\n\r\n";
-// Buffers of an idle connection: most have none; small ones are kept for the next slow answer.
+// Input of an idle connection: most have none; a small buffer is kept.
 constexpr std::size_t kept_bytes_max = 1024;
 // Rounds of reading before other connections get their turn.
 constexpr int reads_per_turn = 4;
 // Of an upload, while what came before is on its way through the log.
 constexpr std::size_t upload_bytes_max = 1u << 20;
 
-http::response plain_error(int status, std::string text) {
-  auto r = http::error_response(status, std::move(text));
-  r.vary = false; // not from a handler
-  r.close = true;
-  return r;
+/// The answer to a request that could not be read.
+http::response refusal(http_reader::verdict why, const http_reader& reader, const http::route_settings& routes) {
+  switch (why) {
+  case http_reader::verdict::header_too_large:
+    return http::closing_error(431, "431 Request Header Fields Too Large");
+  case http_reader::verdict::body_too_large:
+    return http::body_too_large(reader.request().target, reader.declared_length(), routes);
+  case http_reader::verdict::no_host:
+    return http::closing_error(400, "400 Bad Request: missing required Host header");
+  default:
+    return http::malformed_request();
+  }
 }
 
 } // namespace
@@ -129,7 +137,7 @@ bool http_connection::may_look_at_next() const {
 /// Reads at most one request. @returns bytes used
 std::size_t http_connection::look_at_next(std::string_view input, bool& more_needed) {
   if (reader_ == nullptr)
-    reader_ = front_->take_reader();
+    reader_ = front_->readers().take();
   std::size_t used = 0;
   const auto verdict = reader_->read(input, used);
   switch (verdict) {
@@ -143,21 +151,21 @@ std::size_t http_connection::look_at_next(std::string_view input, bool& more_nee
     if (exchanges_.empty() && reader_->take_expectation())
       front_->output += continue_line;
     if (!reader_->in_request())
-      front_->give_back(std::move(reader_));
+      front_->readers().give_back(std::move(reader_));
     return used;
   case http_reader::verdict::complete:
     if (uploading_)
       hand_over(true);
     else
       begin_exchange(false);
-    front_->give_back(std::move(reader_));
+    front_->readers().give_back(std::move(reader_));
     return used;
   default:
     if (uploading_)
       break_upload();
     else
       refuse(verdict);
-    front_->give_back(std::move(reader_));
+    front_->readers().give_back(std::move(reader_));
     return input.size(); // nothing behind it can be understood
   }
 }
@@ -169,7 +177,7 @@ void http_connection::break_upload() {
     front_->forget(e);
   e.sent = true;
   if (!e.answer)
-    e.answer = plain_error(400, "400 Bad Request");
+    e.answer = http::malformed_request();
 }
 
 /// Bytes of the body of the upload under way.
@@ -179,18 +187,24 @@ void http_connection::hand_over(bool complete) {
   e.transfer->body_complete = complete;
   uploading_ = !complete;
   last_answer_ = last_answer_ || (complete && !e.keep_alive);
-  front_->body_arrived(*this, e);
+  front_->body_arrived(e);
 }
 
-exchange& http_connection::begin_exchange(bool body_follows) {
+exchange& http_connection::new_exchange() {
   auto& e = exchanges_.emplace_back();
+  e.from = this;
+  e.began = front_->now();
+  return e;
+}
+
+void http_connection::begin_exchange(bool body_follows) {
+  auto& e = new_exchange();
   http::raw_request request = reader_->request();
   request.remote_address = *address_;
-  e.began = front_->now();
   e.head = request.method == "HEAD";
   e.keep_alive = reader_->keep_alive();
   e.old_version = reader_->old_version();
-  front_->understand(*this, request, e);
+  front_->understand(request, e);
   uploading_ = body_follows && e.transfer != nullptr;
   if (e.transfer != nullptr)
     e.transfer->body_complete = !body_follows;
@@ -201,33 +215,17 @@ exchange& http_connection::begin_exchange(bool body_follows) {
   if (e.may_overlap()) { // else write_in_order starts it when it is at the front
     e.sent = true;
     if (!e.answer)
-      front_->dispatch(*this, e);
+      front_->dispatch(e);
   }
-  return e;
 }
 
 void http_connection::refuse(http_reader::verdict why) {
-  auto& e = exchanges_.emplace_back();
-  e.began = front_->now();
+  auto& e = new_exchange();
   e.route = "refused";
   e.sent = true;
   e.keep_alive = false;
   last_answer_ = true;
-  const auto& request = reader_->request();
-  switch (why) {
-  case http_reader::verdict::header_too_large:
-    e.answer = plain_error(431, "431 Request Header Fields Too Large");
-    break;
-  case http_reader::verdict::body_too_large:
-    e.answer = http::body_too_large(request.target, reader_->declared_length(), front_->routes());
-    break;
-  case http_reader::verdict::no_host:
-    e.answer = plain_error(400, "400 Bad Request: missing required Host header");
-    break;
-  default:
-    e.answer = plain_error(400, "400 Bad Request");
-    break;
-  }
+  e.answer = refusal(why, *reader_, front_->routes());
 }
 
 void http_connection::end_of_input() {
@@ -276,7 +274,7 @@ void http_connection::write_in_order() {
     auto& e = exchanges_.front();
     if (!e.sent && !e.answer) {
       e.sent = true;
-      front_->dispatch(*this, e);
+      front_->dispatch(e);
     }
     if (!e.answer)
       break;
@@ -285,9 +283,9 @@ void http_connection::write_in_order() {
       e.answer->close = true;
     }
     if (e.transfer == nullptr || !e.transfer->streaming) {
-      append_answer(e);
+      write_answer(e);
     } else if (e.head) {
-      append_answer(e);
+      write_answer(e);
       front_->forget(e); // nobody takes the pieces
     } else if (!write_piece(e)) {
       break;
@@ -303,86 +301,57 @@ void http_connection::write_in_order() {
     front_->output += continue_line;
 }
 
+/// Nothing is answered on this connection behind `e`.
+bool http_connection::is_last(const exchange& e) const {
+  return !e.keep_alive || (last_answer_ && exchanges_.size() == 1);
+}
+
+void http_connection::write_answer(exchange& e) {
+  const bool last = e.answer->close || is_last(e);
+  append_answer(e, {front_->date(), front_->routes().response_headers, last}, front_->output);
+  written(e, last);
+}
+
 /// Some more of an answer that comes in pieces. @returns true: that was all of it
 bool http_connection::write_piece(exchange& e) {
-  auto& t = *e.transfer;
-  const bool chunked = !e.old_version; // HTTP/1.0 knows the end of the body by that of the connection
-  const bool last = !chunked || !e.keep_alive || t.failed || (last_answer_ && exchanges_.size() == 1);
-  auto& out = front_->output;
-  if (!t.head_written) {
-    t.head_written = true;
-    http::serialize_stream_head(*e.answer, front_->date(), !last, chunked, front_->routes().response_headers, out);
-  }
-  if (!t.piece.empty()) {
-    if (chunked)
-      http::append_chunk(out, t.piece);
-    else
-      out += t.piece;
-    t.piece = std::string();
-  }
-  if (t.ended || t.failed) {
-    if (t.ended && chunked)
-      http::append_chunk(out, {});
-    front_->count(e, e.answer->status);
-    closing_ = closing_ || last;
+  const bool last = ends_with_connection(e) || is_last(e);
+  if (append_piece(e, {front_->date(), front_->routes().response_headers, last}, front_->output)) {
+    written(e, last);
     return true;
   }
-  if (!t.asked && unsent() < limits_.unsent_bytes_max / 2)
-    front_->next_piece(*this, e);
+  if (!e.transfer->asked && unsent() < limits_.unsent_bytes_max / 2)
+    front_->next_piece(e);
   return false;
 }
 
-void http_connection::append_answer(exchange& e) {
-  auto& r = *e.answer;
-  const bool last = r.close || !e.keep_alive || (last_answer_ && exchanges_.size() == 1);
-  if (e.old_version && !last)
-    r.headers.emplace_back("Connection", "keep-alive");
-  const auto& extra = front_->routes().response_headers;
-  if (e.head) {
-    const auto body_bytes = r.body_shared ? r.body_shared->size() : r.body.size();
-    http::serialize_head(r, front_->date(), !last, false, body_bytes, extra, front_->output);
-  } else {
-    http::serialize(r, front_->date(), !last, e.options.gzip, extra, front_->output);
-  }
-  front_->count(e, r.status);
+void http_connection::written(const exchange& e, bool last) {
+  front_->count(e, e.answer->status);
   closing_ = closing_ || last;
 }
 
 /// @returns false: the connection was closed
 bool http_connection::flush() {
-  auto& fresh = front_->output;
-  if (unsent_.empty()) {
-    unsent_from_ = 0;
-    unsent_.swap(fresh); // no copy, and the small buffer of one goes to the other
-  } else if (!fresh.empty()) {
-    unsent_ += fresh;
-    fresh.clear();
-  }
-  const auto before = unsent_from_;
-  while (unsent_from_ < unsent_.size() && !waits_for_.write) {
-    const auto n = ::send(fd_, unsent_.data() + unsent_from_, unsent_.size() - unsent_from_, MSG_NOSIGNAL);
-    if (n >= 0) {
-      unsent_from_ += static_cast<std::size_t>(n);
-    } else if (errno == EAGAIN) {
+  unsent_.take(front_->output);
+  const auto before = unsent_.size();
+  if (!waits_for_.write) {
+    switch (unsent_.send(fd_)) {
+    case unsent_output::outcome::sent:
+      break;
+    case unsent_output::outcome::blocked:
       if (!wait_for({waits_for_.read, true}))
         return false;
-    } else if (errno != EINTR) {
+      break;
+    case unsent_output::outcome::broken:
       unsent_.clear();
-      unsent_from_ = 0;
       close();
       return false;
     }
   }
-  if (unsent_from_ != before || unsent_.empty())
+  if (before == 0 || unsent_.size() != before)
     last_output_ = front_->now();
-  if (unsent_from_ < unsent_.size())
+  if (!unsent_.empty())
     return true;
-  unsent_.clear();
-  unsent_from_ = 0;
-  if (fresh.capacity() < unsent_.capacity() && unsent_.capacity() <= limits_.unsent_bytes_max)
-    unsent_.swap(fresh); // the warm buffer stays with the gateway
-  if (unsent_.capacity() > kept_bytes_max)
-    unsent_ = std::string();
+  unsent_.release(front_->output, limits_.unsent_bytes_max);
   if (closing_) {
     begin_linger();
     return open();
@@ -431,7 +400,7 @@ void http_connection::close() {
   shut();
   drop_exchanges();
   if (reader_ != nullptr)
-    front_->give_back(std::move(reader_));
+    front_->readers().give_back(std::move(reader_));
   front_->closed(*this);
 }
 
@@ -470,9 +439,8 @@ void http_connection::sweep(monotonic_time now) {
       front_->forget(e);
       e.answer = http::error_response(500, std::string(e.give_up));
       changed = true;
-    } else if (e.ask_again) {
-      e.ask_again = false;
-      front_->dispatch(*this, e);
+    } else if (std::exchange(e.ask_again, false)) {
+      front_->dispatch(e);
       changed = changed || e.answer.has_value();
     }
   }

@@ -1,5 +1,5 @@
 #pragma once
-// The sockets that clients connect to.
+// The sockets that clients connect to: bound while the node starts, served once it is ready.
 
 #include "actors/gateway/socket_poller.hpp"
 #include "protocol/base/host_port.hpp"

@@ -72,11 +72,10 @@ private:
     r_.expects_continue_ = r_.expects_continue_ && !r_.old_version_;
     const auto length = content_length();
     r_.declared_ = length ? *length : 0;
-    r_.body_max_ = r_.rules_.body_bytes_max(r_.request_.method, r_.request_.target);
-    r_.streamed_ = r_.rules_.body_streamed && r_.rules_.body_streamed(r_.request_.method, r_.request_.target);
+    r_.limit_ = r_.rules_.body_limit(r_.request_.method, r_.request_.target);
     if (!r_.has_host_ && !r_.old_version_)
       refuse(verdict::no_host, ec);
-    else if (r_.declared_ > r_.body_max_)
+    else if (r_.declared_ > r_.limit_.bytes_max)
       refuse(verdict::body_too_large, ec);
   }
 
@@ -130,7 +129,7 @@ http_reader::verdict http_reader::read(std::string_view input, std::size_t& used
     if (v != verdict::complete)
       return v;
     input.remove_prefix(of_head);
-    if (streamed_ && (chunked_ || declared_ > 0))
+    if (limit_.streamed && (chunked_ || declared_ > 0))
       return verdict::head;
   }
   std::size_t of_body = 0;
@@ -153,7 +152,7 @@ http_reader::verdict http_reader::read_head(std::string_view input, std::size_t&
 http_reader::verdict http_reader::read_body(std::string_view input, std::size_t& used) {
   bool complete = false;
   if (chunked_) {
-    switch (chunks_.decode(input, body_, body_max_, used)) {
+    switch (chunks_.decode(input, body_, limit_.bytes_max, used)) {
     case chunk_decoder::state::more:
       break;
     case chunk_decoder::state::complete:
@@ -166,7 +165,7 @@ http_reader::verdict http_reader::read_body(std::string_view input, std::size_t&
     }
   } else {
     // Room for all of it, unless it is so much that announcing costs the client less than us.
-    if (body_.empty() && !streamed_)
+    if (body_.empty() && !limit_.streamed)
       body_.reserve(static_cast<std::size_t>(std::min<std::uint64_t>(declared_, reserved_bytes_max)));
     used = static_cast<std::size_t>(std::min<std::uint64_t>(input.size(), declared_ - body_taken_ - body_.size()));
     body_.append(input.substr(0, used));
@@ -214,7 +213,7 @@ void http_reader::reset() {
     body_.shrink_to_fit();
   chunks_ = {};
   declared_ = body_taken_ = 0;
-  streamed_ = false;
+  limit_ = {};
   refused_ = verdict::bad_request;
   head_done_ = chunked_ = has_host_ = expects_continue_ = old_version_ = started_ = false;
   keep_alive_ = true;

@@ -1,5 +1,5 @@
 #pragma once
-// Cuts the bytes of one connection into requests. No sockets: bytes in, requests out, whatever pieces they come in.
+// Cuts the bytes of one connection into HTTP requests. No sockets: bytes in, requests out, whatever pieces they come in.
 
 #include "actors/gateway/http_chunks.hpp"
 #include "protocol/http/request.hpp"
@@ -14,11 +14,10 @@
 namespace belay::actors {
 
 struct http_reader_rules {
-  std::size_t header_bytes_max = 1u << 20; ///< of request line and headers (contract 01 section 1: about 1 MiB)
-  /// The largest body of such a request, asked as soon as its header is there.
-  std::function<std::size_t(std::string_view method, std::string_view target)> body_bytes_max;
-  /// Its body may be too large to be kept; null: none is.
-  std::function<bool(std::string_view method, std::string_view target)> body_streamed;
+  /// Of request line and headers (docs/contract/01, section 1: about 1 MiB).
+  std::size_t header_bytes_max = 1u << 20;
+  /// The largest body of such a request, and whether it is passed on as it comes. Asked as soon as its header is there.
+  std::function<http::body_limit(std::string_view method, std::string_view target)> body_limit;
 };
 
 class http_reader {
@@ -84,9 +83,8 @@ private:
   span method_, target_;
   std::vector<std::pair<span, span>> fields_;
   std::string body_;
-  std::size_t body_max_ = 0;
+  http::body_limit limit_;
   std::uint64_t body_taken_ = 0; ///< by take_body()
-  bool streamed_ = false;
   std::uint64_t declared_ = 0;
   verdict refused_ = verdict::bad_request;
   bool head_done_ = false;

@@ -1,5 +1,5 @@
 #pragma once
-// Readiness of very many sockets on one loop.
+// Tells the owners of very many sockets when there is something to read or room to write: one epoll set on one loop.
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/posix/basic_stream_descriptor.hpp>
@@ -18,7 +18,7 @@ using stream_descriptor = boost::asio::posix::basic_stream_descriptor<boost::asi
 class socket_owner {
 public:
   virtual ~socket_owner() = default;
-  /// What recv() or send() would not have to wait for, an error of the socket included.
+  /// recv() or send() would not have to wait now. An error of the socket counts as both.
   virtual void on_ready(bool readable, bool writable) = 0;
 };
 
@@ -39,7 +39,7 @@ public:
   bool change(int fd, socket_owner& owner, interest before, interest now);
 
 private:
-  // Told of before the loop's other work gets its turn.
+  // Events that are handed out before the loop's other work gets its turn.
   static constexpr std::size_t events_per_turn = 128;
 
   void wait();

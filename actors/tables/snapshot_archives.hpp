@@ -1,7 +1,6 @@
 #pragma once
-// Archives of `/v1/snapshot` that are being saved or restored (docs/contract/11). Saving turns the rows of a checkpoint
-// into pieces of an archive; restoring turns the bytes of an archive into commands for the log. Used by the checkpointer,
-// because packing takes time and its thread serves no clients.
+// Snapshots of operators, piece by piece (docs/contract/11): makes an archive out of the rows of a checkpoint, and
+// commands for the log out of an archive. Belongs to the checkpointer, on whose thread it may take its time.
 
 #include "actors/messages.hpp"
 #include "protocol/archive/snapshot_archive.hpp"

@@ -1,5 +1,7 @@
+// How large the body of a request may be, and what a client is told that sends more.
+
 #include "protocol/golang/url.hpp"
-#include "protocol/http/request.hpp"
+#include "protocol/http/routes.hpp"
 
 #include <algorithm>
 #include <limits>
@@ -9,58 +11,62 @@ namespace belay::http {
 namespace {
 
 // The reference has no limit here. Registrations and sessions are small; this keeps a client from filling our memory.
-constexpr std::size_t other_bytes_max = 4 << 20;
-
-enum class kind { kv, txn, snapshot, other };
+constexpr std::size_t usual_bytes_max = 4 << 20;
 
 /// The path is not clean yet, but a request that must be redirected may be judged by its literal spelling, too.
-kind kind_of(std::string_view target) {
-  constexpr std::string_view kv = "/v1/kv/", txn = "/v1/txn", snapshot = "/v1/snapshot";
+body_rule rule_of(std::string_view target) {
   std::string decoded;
   auto path = target.substr(0, std::min(target.find('?'), target.size()));
   if (path.find('%') != std::string_view::npos) {
     if (!golang::decode_path(path, decoded))
-      return kind::other;
+      return body_rule::usual;
     path = decoded;
   }
-  if (path.substr(0, kv.size()) == kv)
-    return kind::kv;
-  if (path == snapshot)
-    return kind::snapshot;
-  return path == txn ? kind::txn : kind::other;
+  const auto* at = find_route(path);
+  return at != nullptr ? at->body : body_rule::usual;
+}
+
+body_limit limit_of(body_rule rule, bool put, const route_settings& s) {
+  switch (rule) {
+  case body_rule::value:
+    if (put)
+      return {s.kv_max_value_size};
+    break;
+  case body_rule::transaction:
+    return {std::max(s.txn_max_req_len, s.kv_max_value_size)};
+  case body_rule::archive:
+    if (put)
+      return {std::numeric_limits<std::size_t>::max(), true};
+    break;
+  case body_rule::usual:
+    break;
+  }
+  return {usual_bytes_max};
+}
+
+/// Where the client finds the option that sets it.
+std::string_view advice(body_rule rule) {
+  if (rule == body_rule::value)
+    return " See https://www.consul.io/docs/agent/options.html#kv_max_value_size.";
+  if (rule == body_rule::transaction)
+    return " See https://www.consul.io/docs/agent/options.html#txn_max_req_len.";
+  return {};
 }
 
 } // namespace
 
 body_limit body_limit_of(std::string_view method, std::string_view target, const route_settings& s) {
-  switch (kind_of(target)) {
-  case kind::kv:
-    if (method == "PUT")
-      return {s.kv_max_value_size};
-    break;
-  case kind::txn:
-    return {std::max(s.txn_max_req_len, s.kv_max_value_size)};
-  case kind::snapshot:
-    if (method == "PUT")
-      return {std::numeric_limits<std::size_t>::max(), true};
-    break;
-  case kind::other:
-    break;
-  }
-  return {other_bytes_max};
+  return limit_of(rule_of(target), method == "PUT", s);
 }
 
 response body_too_large(std::string_view target, std::uint64_t length, const route_settings& s) {
-  const auto what = kind_of(target);
-  const auto limit = body_limit_of("PUT", target, s).bytes_max;
+  const auto rule = rule_of(target);
+  const auto limit = limit_of(rule, true, s).bytes_max;
   std::string text = "Request body";
   if (length != 0)
     text += "(" + std::to_string(length) + " bytes)";
   text += " too large, max size: " + std::to_string(limit) + " bytes.";
-  if (what == kind::kv)
-    text += " See https://www.consul.io/docs/agent/options.html#kv_max_value_size.";
-  else if (what == kind::txn)
-    text += " See https://www.consul.io/docs/agent/options.html#txn_max_req_len.";
+  text += advice(rule);
   auto r = error_response(413, std::move(text));
   r.close = true;
   return r;

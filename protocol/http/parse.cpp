@@ -1,4 +1,4 @@
-// The router: from the request line to the handler of its path, in the order of contract 01 section 4.
+// The router: from the request line to the handler of its path, in the order of docs/contract/01, section 4.
 
 #include "protocol/golang/syntax.hpp"
 #include "protocol/http/network.hpp"
@@ -10,18 +10,11 @@ namespace belay::http {
 
 namespace {
 
-/// Answers of the router itself: no Vary (contract 01 section 7).
+/// Answers of the router itself: no Vary (docs/contract/01, section 7).
 response bare(int status) {
   response r;
   r.status = status;
   r.vary = false;
-  return r;
-}
-
-response bad_request() {
-  auto r = error_response(400, "400 Bad Request");
-  r.vary = false;
-  r.close = true;
   return r;
 }
 
@@ -58,18 +51,8 @@ response redirect(std::string_view method, std::string_view path, std::string_vi
   return r;
 }
 
-unsigned method_bit(std::string_view method) {
-  if (method == "GET")
-    return method_get;
-  if (method == "PUT")
-    return method_put;
-  if (method == "DELETE")
-    return method_delete;
-  return 0;
-}
-
 response with_allow(response r, const route& at) {
-  r.headers.emplace_back("Allow", std::string(at.allow));
+  r.headers.emplace_back("Allow", at.allow());
   return r;
 }
 
@@ -196,7 +179,7 @@ parsed_request parse(const raw_request& r, const route_settings& s, const std::f
   }
   const auto target = local_part(r.target);
   if (target.empty() || has_control_character(target)) {
-    out.action = bad_request();
+    out.action = malformed_request();
     return out;
   }
   const auto mark = std::min(target.find('?'), target.size());
@@ -205,7 +188,7 @@ parsed_request parse(const raw_request& r, const route_settings& s, const std::f
   std::string decoded;
   if (path.find('%') != std::string_view::npos) {
     if (!golang::decode_path(path, decoded)) {
-      out.action = bad_request();
+      out.action = malformed_request();
       return out;
     }
     path = decoded;
@@ -220,7 +203,8 @@ parsed_request parse(const raw_request& r, const route_settings& s, const std::f
     cleaned = golang::clean_path(path);
     path = cleaned;
   }
-  if (is_prefix_without_slash(path)) {
+  const auto* at = find_route(path);
+  if (!at && is_prefix_without_slash(path)) {
     out.action = redirect(r.method, std::string(path) + '/', raw_query);
     return out;
   }
@@ -228,7 +212,6 @@ parsed_request parse(const raw_request& r, const route_settings& s, const std::f
     out.action = redirect(r.method, path, raw_query);
     return out;
   }
-  const auto* at = find_route(path);
   if (!at) {
     out.action = path == "/" ? index_page() : bare(404);
     return out;

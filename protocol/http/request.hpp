@@ -1,5 +1,6 @@
 #pragma once
-// What an HTTP request asks for, once its path, query and body are understood (contract 01 to 06).
+// What an HTTP request asks for, once its path, query and body are understood (docs/contract/01 to docs/contract/06),
+// and the function that finds it out.
 
 #include "protocol/agent/requests.hpp"
 #include "protocol/forward/operator_calls.hpp"
@@ -124,13 +125,13 @@ struct route_settings {
 /// Decides what a request asks for. Pure; `uuid` makes a fresh random lower-case UUID (for session ids).
 parsed_request parse(const raw_request& r, const route_settings& s, const std::function<std::string()>& uuid);
 
-/// Known as soon as the header is there: the largest body this request may have, to refuse it early (413), and what to answer then.
+/// Known as soon as the header is there: the largest body this request may have, so that it can be refused early (413).
 struct body_limit {
   std::size_t bytes_max = 0;
   bool streamed = false; ///< the body is passed on as it comes; parse() sees none
 };
 body_limit body_limit_of(std::string_view method, std::string_view target, const route_settings& s);
-/// The 413 of contract 03 section 3 / 05 for a body of that length; 0: unknown, because it came in chunks.
+/// The 413 of docs/contract/03, section 3, and docs/contract/05 for a body of that length; 0: unknown, because it came in chunks.
 response body_too_large(std::string_view target, std::uint64_t length, const route_settings& s);
 
 } // namespace belay::http

@@ -3,8 +3,6 @@
 #include "protocol/base/uuid.hpp"
 #include "protocol/golang/json_output.hpp"
 
-#include "protocol/http/render.hpp"
-
 namespace belay::http {
 
 namespace {
@@ -46,18 +44,6 @@ refused refuse_session_id(std::string_view id) {
   if (id.size() == uuid_characters)
     return std::nullopt;
   return error_response(500, "failed session lookup: index error: UUID must be 36 characters");
-}
-
-response error_response(int status, std::string text) {
-  response r;
-  // Contract 01 section 10: what the text says about permissions decides, wherever it came from.
-  const bool denied =
-      text.find("Permission denied") != std::string::npos || text.find("ACL not found") != std::string::npos;
-  r.status = denied ? 403 : status;
-  if (!text.empty())
-    r.content_type = "text/plain; charset=utf-8";
-  r.body = std::move(text);
-  return r;
 }
 
 response json_response(std::string compact, const render_options& options) {

@@ -1,5 +1,6 @@
 #pragma once
-// A request on its way through the routes: what the router has found out, for the handler of the path.
+// A request on its way to the handler of its path: what the router has found out about it, and the checks that several
+// handlers make.
 
 #include "protocol/golang/url.hpp"
 #include "protocol/http/request.hpp"
@@ -27,17 +28,17 @@ struct request_context {
 /// What a handler of one path decides. Called only with a method of that path's list.
 using route_handler = action (*)(request_context&);
 
-/// Refusals: a response, or nothing to refuse.
+/// The response to a request that is refused; nullopt: there is nothing to refuse.
 using refused = std::optional<response>;
 
-/// Contract 01 section 6: this build knows no namespaces.
+/// Namespaces are not known here (docs/contract/01, section 6).
 refused refuse_namespace(const request_context& c);
 /// `?dc` names another datacenter.
 refused refuse_datacenter(const request_context& c);
 response no_path_to_datacenter();
-/// Errors of session, catalog and health reads behind the checks of arguments (contract 01 section 7).
+/// Errors of session, catalog and health reads behind the checks of arguments (docs/contract/01, section 7).
 response with_unknown_meta(response r);
-/// The session's id, if it is none: contract 04 section 2.2.
+/// `id` cannot be a session's (docs/contract/04, section 2.2).
 refused refuse_session_id(std::string_view id);
 
 /// 200 with this JSON.

@@ -24,6 +24,10 @@ struct response {
 
 /// Error text as the contract sends it (text/plain; charset=utf-8).
 response error_response(int status, std::string text);
+/// An error that ends the connection, noticed before a handler was found: without Vary.
+response closing_error(int status, std::string text);
+/// Such a one, for what is not HTTP.
+response malformed_request();
 
 /// Status line, headers and body, appended to `out`; `date` is the value of the Date header. HEAD bodies are left out by the caller's choice of body.
 /// gzip: compresses a non-empty body. `extra` are configured response headers.

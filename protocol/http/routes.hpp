@@ -1,26 +1,44 @@
 #pragma once
-// Which path is served by what, and by which methods (contract 01 section 2 to 4).
+// The table of routes: which path is served by which handler, by which methods, with how large a body (docs/contract/01,
+// sections 2 to 4). What is known of a path stands there once.
 
 #include "protocol/http/request_context.hpp"
+
+#include <cstdint>
+#include <string>
+#include <string_view>
 
 namespace belay::http {
 
 enum method : unsigned { method_get = 1, method_put = 2, method_delete = 4 };
 
-struct route {
-  std::string_view pattern; ///< with a trailing slash: everything below it, too
-  unsigned methods = 0;
-  std::string_view allow; ///< the Allow header
-  std::string_view name;  ///< for metrics
-  route_handler handle = nullptr;
+/// How large a body may be; the sizes are in body_limits.cpp.
+enum class body_rule : std::uint8_t {
+  usual,
+  value,       ///< of a key, when it is PUT
+  transaction, ///< and the values in it
+  archive,     ///< when it is PUT: of any size, passed on as it comes
 };
 
+struct route {
+  std::string_view pattern; ///< with a trailing slash: everything below it, too
+  unsigned methods = 0;     ///< of enum method
+  std::string_view name;    ///< for metrics
+  route_handler handle = nullptr;
+  body_rule body = body_rule::usual;
+
+  /// The Allow header.
+  std::string allow() const;
+};
+
+/// 0: none of those above.
+unsigned method_bit(std::string_view name);
 /// The route with the longest pattern that covers the path; null: unknown path.
 const route* find_route(std::string_view path);
-/// `path` lacks the trailing slash of a pattern.
+/// `path`, for which there is no route, lacks the trailing slash of a pattern.
 bool is_prefix_without_slash(std::string_view path);
 
-/// `?wait` of the reads that wait for the agent: ten minutes unless less is asked for (contract 09, 13).
+/// `?wait` of the reads that wait for the agent: ten minutes unless less is asked for (docs/contract/09, docs/contract/13).
 refused read_wait(const request_context& c, std::chrono::nanoseconds& out);
 
 action kv_route(request_context& c);

@@ -1,5 +1,5 @@
 // workload: clients that save archives and restore them, as http_gateway does it for HTTP
-// (actors/gateway/http_gateway_snapshots.cpp).
+// (actors/gateway/requests/archive_transfers.cpp).
 
 #include "protocol/base/check.hpp"
 #include "protocol/base/probe.hpp"

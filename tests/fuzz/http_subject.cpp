@@ -34,10 +34,10 @@ const actors::http_reader_rules& rules() {
   static const actors::http_reader_rules r = [] {
     actors::http_reader_rules all;
     all.header_bytes_max = http_header_max;
-    all.body_bytes_max = [](std::string_view method, std::string_view target) {
+    all.body_limit = [](std::string_view method, std::string_view target) {
       // Asked as the gateway does; the answer is too large to be of use here.
       (void)http::body_limit_of(method, target, http_settings());
-      return method == "GET" ? std::size_t{100} : http_body_max;
+      return http::body_limit{method == "GET" ? std::size_t{100} : http_body_max};
     };
     return all;
   }();

@@ -1,4 +1,5 @@
-// What the node that is asked answers by itself: status, agent, operator (contract 06, 09, 12).
+// What the node that is asked answers by itself: status, agent, operator (docs/contract/06,
+// docs/contract/09, docs/contract/12).
 
 #include "protocol/golang/syntax.hpp"
 #include "protocol/http/reading/query_options.hpp"
@@ -16,7 +17,7 @@ action status(request_context& c, local_kind kind) {
     return std::move(*r);
   if (auto r = refuse_datacenter(c))
     return std::move(*r);
-  return local_request{kind, false, o.mode == consistency::stale, false};
+  return local_request{.kind = kind, .stale = o.mode == consistency::stale};
 }
 
 /// Scrapers name the format they want in Accept.
@@ -50,7 +51,7 @@ action raft_configuration_route(request_context& c) {
 }
 
 action agent_self_route(request_context&) {
-  return local_request{local_kind::agent_self, false, false, false};
+  return local_request{.kind = local_kind::agent_self};
 }
 
 action agent_members_route(request_context& c) {
@@ -60,25 +61,25 @@ action agent_members_route(request_context& c) {
   if (!segment.empty() && segment != "_all")
     return wan ? error_response(400, "Cannot provide a segment with wan=true")
                : error_response(500, "Network segments are not supported in this version of Consul");
-  return local_request{local_kind::agent_members, false, false, wan};
+  return local_request{.kind = local_kind::agent_members, .wan = wan};
 }
 
 action agent_metrics_route(request_context& c) {
   const bool prometheus = c.query.get("format") == "prometheus" || accepts_prometheus(c.accept);
   if (prometheus && !c.settings.prometheus)
     return error_response(415, "Prometheus is not enabled since its retention time is not positive");
-  return local_request{local_kind::agent_metrics, prometheus, false, false};
+  return local_request{.kind = local_kind::agent_metrics, .prometheus = prometheus};
 }
 
 action agent_reload_route(request_context&) {
-  return local_request{local_kind::agent_reload, false, false, false};
+  return local_request{.kind = local_kind::agent_reload};
 }
 
 action catalog_datacenters_route(request_context& c) {
   query_options o;
   if (auto r = read_consistency(c, o))
     return std::move(*r);
-  return local_request{local_kind::catalog_datacenters, false, false, false};
+  return local_request{.kind = local_kind::catalog_datacenters};
 }
 
 } // namespace belay::http

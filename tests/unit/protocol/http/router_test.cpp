@@ -1,4 +1,4 @@
-// Paths, methods and the order in which a request is judged (contract 01 section 2 to 6).
+// Paths, methods and the order in which a request is judged (docs/contract/01, sections 2 to 6).
 
 #include "protocol/golang/url.hpp"
 #include "protocol/http/network.hpp"
@@ -40,13 +40,39 @@ TEST_CASE("other methods, HEAD too, are 405 with the list of the path") {
         row{"GET", "/v1/agent/service/register", "OPTIONS,PUT"}, row{"PUT", "/v1/agent/service/web", "OPTIONS,GET"},
         row{"GET", "/v1/agent/check/pass/c", "OPTIONS,PUT"}, row{"PUT", "/v1/event/list", "OPTIONS,GET"},
         row{"GET", "/v1/event/fire/deploy", "OPTIONS,PUT"}, row{"get", "/v1/status/peers", "OPTIONS,GET"},
-        row{"PUT", "/v1/operator/raft/configuration", "OPTIONS,GET"}}) {
+        row{"PUT", "/v1/operator/raft/configuration", "OPTIONS,GET"},
+        row{"PUT", "/v1/operator/raft/peer", "OPTIONS,DELETE"}, row{"DELETE", "/v1/snapshot", "OPTIONS,GET,PUT"}}) {
     const auto r = refusal_to(t.method, t.path);
     CHECK(r.status == 405);
     CHECK(header(r, "Allow") == t.allow);
     CHECK(r.body == std::string("method ") + t.method + " not allowed");
     CHECK(r.content_type == "text/plain; charset=utf-8");
     CHECK(r.vary);
+  }
+}
+
+// Asked before the path is cleaned and the method is known to be allowed.
+TEST_CASE("how large a body may be follows from path and method") {
+  auto s = usual_settings();
+  s.kv_max_value_size = 10;
+  s.txn_max_req_len = 20;
+  constexpr std::size_t usual = 4 << 20, any = SIZE_MAX;
+  struct row {
+    const char *method, *target;
+    std::size_t bytes_max;
+    bool streamed;
+  };
+  for (const auto& t :
+       {row{"PUT", "/v1/kv/a", 10, false}, row{"PUT", "/v1/kv/", 10, false}, row{"PUT", "/v1/kv", usual, false},
+        row{"GET", "/v1/kv/a", usual, false}, row{"PUT", "/v1/kv%2Fa", 10, false},
+        row{"PUT", "/v1/kv/%zz", usual, false}, row{"PUT", "/v1/txn?dc=x", 20, false},
+        row{"POST", "/v1/txn", 20, false}, row{"PUT", "/v1/txn/", usual, false}, row{"PUT", "/v1/snapshot", any, true},
+        row{"GET", "/v1/snapshot", usual, false}, row{"PUT", "/v1/agent/service/register", usual, false},
+        row{"PUT", "/nothing", usual, false}, row{"OPTIONS", "*", usual, false}, row{"PUT", "", usual, false}}) {
+    INFO(t.method << " " << t.target);
+    const auto limit = body_limit_of(t.method, t.target, s);
+    CHECK(limit.bytes_max == t.bytes_max);
+    CHECK(limit.streamed == t.streamed);
   }
 }
 

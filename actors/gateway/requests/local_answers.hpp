@@ -1,7 +1,9 @@
 #pragma once
-// Answers to questions about this node and its cluster: status, agent, operator (contract 06, 09, 12).
+// How answers to questions about this node and its cluster look: status, agent, operator (docs/contract/06,
+// docs/contract/09, docs/contract/12). Who is asked before is decided by local_questions.
 
 #include "actors/messages.hpp"
+#include "actors/telemetry/metrics.hpp"
 
 #include <cstdint>
 #include <string>
@@ -29,9 +31,14 @@ struct local_facts {
 /// "host:port" of the leader's server port, or empty.
 std::string leader_address(const cluster_view& view);
 
-/// Answers every kind but agent_metrics and agent_reload, which are not about the cluster, and remove_peer and autopilot_health, which the
-/// leader decides.
+/// Answers every kind but agent_metrics and agent_reload, which are not about the cluster, and remove_peer and
+/// autopilot_health, which the leader decides.
 http::response answer_local(const http::local_request& request, const status_result& now, const local_facts& facts,
                             const http::render_options& options);
+/// Answers remove_peer and autopilot_health with what the leader said; its texts are moved out of `r`.
+http::response answer_decided(const http::local_request& request, write_result& r, const http::render_options& options);
+/// Answers agent_metrics. `now`: seconds since 1970
+http::response answer_metrics(const http::local_request& request, const metrics& m, std::string_view prefix,
+                              std::int64_t now, const http::render_options& options);
 
 } // namespace belay::actors

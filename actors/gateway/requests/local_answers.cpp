@@ -1,9 +1,11 @@
-#include "actors/gateway/local_answers.hpp"
+#include "actors/gateway/requests/local_answers.hpp"
 
 #include "protocol/base/hex.hpp"
 #include "protocol/base/host_port.hpp"
 #include "protocol/golang/duration.hpp"
 #include "protocol/golang/json_output.hpp"
+#include "protocol/http/operators/health_report.hpp"
+#include "protocol/http/request_context.hpp"
 
 #include <sys/utsname.h>
 
@@ -14,10 +16,6 @@
 namespace belay::actors {
 
 namespace {
-
-using golang::append_bool;
-using golang::append_json_string;
-using golang::append_number;
 
 /// Writes `"name":` with the comma that belongs before it.
 void member(std::string& out, std::string_view name) {
@@ -243,7 +241,7 @@ std::string raft_configuration_json(const cluster_view& view) {
     golang::append_bool(out, view.config.is_voter(m.id));
     out += '}';
   }
-  return out += "],\"Index\":0}"; // contract 12: always 0 in this version
+  return out += "],\"Index\":0}"; // docs/contract/12: always 0 in this version
 }
 
 std::string json_of(const http::local_request& request, const status_result& now, const local_facts& facts) {
@@ -286,12 +284,34 @@ std::string leader_address(const cluster_view& view) {
 
 http::response answer_local(const http::local_request& request, const status_result& now, const local_facts& facts,
                             const http::render_options& options) {
-  http::response r;
-  r.content_type = "application/json";
-  r.body = json_of(request, now, facts);
-  if (options.pretty)
-    r.body = golang::prettify_json(r.body);
-  return r;
+  return http::json_response(json_of(request, now, facts), options);
+}
+
+http::response answer_decided(const http::local_request& request, write_result& r,
+                              const http::render_options& options) {
+  if (r.outcome != wire::call_outcome::done)
+    return http::error_response(500, std::move(r.text));
+  if (auto* no = std::get_if<state::refusal>(&r.reply))
+    return http::error_response(500, std::move(no->text));
+  if (request.kind != http::local_kind::autopilot_health)
+    return {};
+  auto* health = std::get_if<std::string>(&r.reply);
+  if (health == nullptr)
+    return http::error_response(500, "answer of the leader could not be read");
+  const int status = http::says_healthy(*health) ? 200 : 429;
+  auto answer = http::json_response(std::move(*health), options);
+  answer.status = status;
+  return answer;
+}
+
+http::response answer_metrics(const http::local_request& request, const metrics& m, std::string_view prefix,
+                              std::int64_t now, const http::render_options& options) {
+  if (!request.prometheus)
+    return http::json_response(m.json(prefix, now), options);
+  http::response answer;
+  answer.content_type = "text/plain; version=0.0.4; charset=utf-8";
+  answer.body = m.prometheus(prefix);
+  return answer;
 }
 
 } // namespace belay::actors

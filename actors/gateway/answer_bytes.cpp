@@ -1,0 +1,36 @@
+#include "actors/gateway/answer_bytes.hpp"
+
+namespace belay::actors {
+
+void append_answer(exchange& e, const answer_head& head, std::string& out) {
+  auto& r = *e.answer;
+  if (e.old_version && !head.last)
+    r.headers.emplace_back("Connection", "keep-alive");
+  if (e.head) {
+    const auto body_bytes = r.body_shared ? r.body_shared->size() : r.body.size();
+    http::serialize_head(r, head.date, !head.last, false, body_bytes, head.extra, out);
+  } else {
+    http::serialize(r, head.date, !head.last, e.options.gzip, head.extra, out);
+  }
+}
+
+bool append_piece(exchange& e, const answer_head& head, std::string& out) {
+  auto& t = *e.transfer;
+  const bool chunked = !e.old_version;
+  if (!t.head_written) {
+    t.head_written = true;
+    http::serialize_stream_head(*e.answer, head.date, !head.last, chunked, head.extra, out);
+  }
+  if (!t.piece.empty()) {
+    if (chunked)
+      http::append_chunk(out, t.piece);
+    else
+      out += t.piece;
+    t.piece = std::string();
+  }
+  if (t.ended && chunked)
+    http::append_chunk(out, {});
+  return t.ended || t.failed;
+}
+
+} // namespace belay::actors

@@ -1,0 +1,25 @@
+#include "actors/gateway/client_admission.hpp"
+
+namespace belay::actors {
+
+const std::string* client_admission::admit(const std::string& address) {
+  if (connections_ >= connections_max_)
+    return nullptr;
+  const auto client = of_address_.try_emplace(address, 0).first;
+  if (!address.empty() && per_address_max_ > 0 && client->second >= per_address_max_)
+    return nullptr;
+  ++client->second;
+  ++connections_;
+  return &client->first;
+}
+
+void client_admission::leave(const std::string& address) {
+  const auto client = of_address_.find(address);
+  if (client == of_address_.end())
+    return;
+  --connections_;
+  if (--client->second == 0)
+    of_address_.erase(client);
+}
+
+} // namespace belay::actors

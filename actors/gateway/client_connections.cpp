@@ -1,0 +1,96 @@
+#include "actors/gateway/client_connections.hpp"
+
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace belay::actors {
+
+namespace {
+
+// File descriptors left for log segments, checkpoints and peers.
+constexpr std::size_t descriptors_reserved = 256;
+
+std::size_t connections_allowed() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY)
+    return 1u << 20;
+  const auto all = static_cast<std::size_t>(limit.rlim_cur);
+  return all - std::min(descriptors_reserved, all / 4);
+}
+
+} // namespace
+
+client_connections::client_connections(http_front& front, const connection_limits& limits, std::size_t connections_max,
+                                       int per_address_max, metrics& m)
+    : front_(front), limits_(limits), metrics_(m),
+      admission_(connections_max != 0 ? connections_max : connections_allowed(), per_address_max) {}
+
+void client_connections::listen(boost::asio::io_context& loop, listening_sockets sockets) {
+  for (auto& s : sockets.release()) {
+    auto l = std::make_shared<http_listener>(loop, std::move(s),
+                                             [this](int fd, const std::string& address) { accepted(fd, address); });
+    l->start();
+    listeners_.push_back(std::move(l));
+  }
+}
+
+void client_connections::stop_listening() {
+  for (const auto& l : listeners_)
+    l->stop();
+  listeners_.clear();
+}
+
+void client_connections::accepted(int fd, const std::string& address) {
+  const auto* kept_address = admission_.admit(address);
+  if (kept_address == nullptr) {
+    metrics_.connection_refused();
+    ::close(fd);
+    return;
+  }
+  auto c = std::make_shared<http_connection>(front_, limits_, fd, kept_address);
+  c->place = list_.size();
+  list_.push_back(c);
+  metrics_.connections(list_.size());
+  c->start();
+}
+
+void client_connections::remove(http_connection& c) {
+  const auto place = c.place;
+  list_.back()->place = place;
+  std::swap(list_[place], list_.back());
+  const auto keep = std::move(list_.back());
+  list_.pop_back();
+  metrics_.connections(list_.size());
+  admission_.leave(c.address());
+}
+
+void client_connections::sweep(monotonic_time now) {
+  for (auto i = list_.size(); i-- > 0;) {
+    if (i >= list_.size()) // others were closed on the way
+      continue;
+    const auto c = list_[i];
+    c->sweep(now);
+  }
+}
+
+void client_connections::finish(const std::string& text) {
+  const auto all = list_;
+  for (const auto& c : all)
+    c->finish(text);
+}
+
+bool client_connections::idle() const {
+  return std::all_of(list_.begin(), list_.end(), [](const auto& c) { return c->idle(); });
+}
+
+void client_connections::close_all() {
+  while (!list_.empty()) {
+    const auto c = list_.back();
+    c->close();
+  }
+}
+
+} // namespace belay::actors

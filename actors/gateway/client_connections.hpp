@@ -1,0 +1,47 @@
+#pragma once
+// The connections of all clients of one gateway: accepts them, ends them.
+
+#include "actors/gateway/client_admission.hpp"
+#include "actors/gateway/http_connection.hpp"
+#include "actors/gateway/http_listener.hpp"
+#include "actors/telemetry/metrics.hpp"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace belay::actors {
+
+class client_connections {
+public:
+  /// @param front,limits,m outlive it
+  /// @param connections_max 0: what the limit of open files leaves after a reserve for log and peers
+  client_connections(http_front& front, const connection_limits& limits, std::size_t connections_max,
+                     int per_address_max, metrics& m);
+
+  /// Accepts connections on these sockets, as soon as the loop runs.
+  void listen(boost::asio::io_context& loop, listening_sockets sockets);
+  void stop_listening();
+
+  /// The front was told that this one is closed.
+  void remove(http_connection& c);
+  /// Each looks for its deadlines.
+  void sweep(monotonic_time now);
+  /// Each answers what is in flight, blocking queries with `text`, then closes.
+  void finish(const std::string& text);
+  /// Nothing is in flight, and all answers are sent.
+  bool idle() const;
+  void close_all();
+
+private:
+  void accepted(int fd, const std::string& address);
+
+  http_front& front_;
+  const connection_limits& limits_;
+  metrics& metrics_;
+  client_admission admission_;
+  std::vector<std::shared_ptr<http_listener>> listeners_;
+  std::vector<std::shared_ptr<http_connection>> list_; ///< each at its `place`
+};
+
+} // namespace belay::actors

@@ -1,0 +1,47 @@
+#include "actors/gateway/requests/answers.hpp"
+
+#include "protocol/http/agent/agent_render.hpp"
+#include "protocol/http/render.hpp"
+#include "protocol/lease/session_deadlines.hpp"
+
+namespace belay::actors {
+
+namespace {
+
+/// How long a session lives that was renewed this moment; zero: it has no TTL.
+std::uint64_t lifetime_ms(const state::session_ptr& s) {
+  if (s == nullptr || s->ttl_ns <= 0)
+    return 0;
+  const auto all = lease::lifetime(std::chrono::nanoseconds(s->ttl_ns));
+  return static_cast<std::uint64_t>(std::chrono::ceil<std::chrono::milliseconds>(all).count());
+}
+
+} // namespace
+
+http::response answer_to(const exchange& e, write_result& r) {
+  const auto* command = std::get_if<state::command>(&e.what);
+  if (r.outcome == wire::call_outcome::done && command != nullptr)
+    return http::render_write(*command, r.reply, e.options, r.index);
+  return http::error_response(500, std::move(r.text));
+}
+
+http::response answer_to(const exchange& e, const renew_result& r) {
+  const auto* renewal = std::get_if<http::session_renew>(&e.what);
+  if (r.ok && renewal != nullptr)
+    return http::render_renew(renewal->id, r.session, e.options, lifetime_ms(r.session));
+  return http::error_response(500, r.text);
+}
+
+http::response answer_to(const exchange& e, read_result& r) {
+  const auto& request = std::get<http::read_request>(e.what);
+  if (auto* failed = std::get_if<failure>(&r.answer))
+    return http::render_read_error(request, std::move(failed->text));
+  return http::render_read(request, std::get<state::query_result>(r.answer),
+                           {r.last_contact_ms, r.known_leader, r.lock_delay_ms, r.session_ttl_ms}, e.options);
+}
+
+http::response answer_to(const exchange& e, const agent_answer& a) {
+  return http::render_agent(std::get<http::agent_request>(e.what), a.reply, e.options);
+}
+
+} // namespace belay::actors

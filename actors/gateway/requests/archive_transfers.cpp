@@ -1,0 +1,146 @@
+#include "actors/gateway/requests/archive_transfers.hpp"
+
+#include "actors/gateway/requests/local_answers.hpp"
+#include "protocol/http/render.hpp"
+#include "protocol/wire/command_codec.hpp"
+
+#include <utility>
+
+namespace belay::actors {
+
+// ---- download
+
+void archive_transfers::begin_save(exchange& e, const http::snapshot_save& s, bool leaderless, monotonic_time now) {
+  if (!s.stale && leaderless) {
+    e.answer = http::error_response(500, forward::no_leader);
+    return;
+  }
+  e.transfer = std::make_unique<snapshot_transfer>();
+  e.transfer->archive = pending_.add(e, times_.due(now));
+  read_query q{e.id, {}, {}};
+  q.request.mode = s.stale ? http::consistency::stale : http::consistency::consistent;
+  q.archive = true;
+  out_.post(std::move(q));
+}
+
+void archive_transfers::checkpointed(exchange& e, const read_result& r) {
+  if (const auto* failed = std::get_if<failure>(&r.answer)) {
+    e.answer = http::error_response(500, failed->text);
+    return;
+  }
+  e.last_contact_ms = r.last_contact_ms;
+  e.known_leader = r.known_leader;
+  next_piece(e);
+}
+
+void archive_transfers::next_piece(exchange& e) {
+  e.transfer->asked = true;
+  out_.post(pack_archive{pending_.add(e), e.transfer->archive});
+}
+
+void archive_transfers::packed(archive_packed& p) {
+  auto* e = pending_.settle(p.id);
+  if (e == nullptr)
+    return;
+  auto& t = *e->transfer;
+  t.asked = false;
+  t.piece = std::move(p.bytes);
+  t.ended = p.last;
+  t.failed = !p.error.empty();
+  if (!t.streaming) {
+    t.streaming = p.error.empty();
+    e->answer = t.streaming ? http::render_snapshot_head(p.index, {e->last_contact_ms, e->known_leader})
+                            : http::error_response(500, p.error);
+  }
+}
+
+// ---- upload
+
+void archive_transfers::begin_restore(exchange& e, std::string restore_id, monotonic_time now) {
+  auto& t = *e.transfer;
+  t.restore_id = std::move(restore_id);
+  t.archive = request_id{};
+  unpack_more(e, now);
+}
+
+void archive_transfers::body_arrived(exchange& e, monotonic_time now) {
+  if (e.sent && e.transfer->starved)
+    unpack_more(e, now);
+}
+
+void archive_transfers::unpack_more(exchange& e, monotonic_time now) {
+  auto& t = *e.transfer;
+  t.starved = t.body.empty() && !t.body_complete;
+  if (t.starved) { // the connection closes if the client stalls
+    e.deadline = monotonic_time::max();
+    return;
+  }
+  unpack_archive u;
+  u.id = pending_.add(e, times_.due(now));
+  if (t.archive.is_zero())
+    t.archive = u.id;
+  u.archive = t.archive;
+  u.restore_id = t.restore_id;
+  u.last = t.body_complete;
+  u.bytes = std::exchange(t.body, {});
+  out_.post(std::move(u));
+}
+
+void archive_transfers::unpacked(const archive_unpacked& u, monotonic_time now) {
+  auto* e = pending_.settle(u.id);
+  if (e == nullptr)
+    return;
+  if (!u.error.empty())
+    return end_restore(*e, u.error);
+  if (u.command == nullptr) // all that was there is used up; what came meanwhile goes on at once
+    return unpack_more(*e, now);
+  auto& t = *e->transfer;
+  t.command = u.command;
+  t.committing = u.last;
+  t.begun = true;
+  t.retry_until = now + times_.hold;
+  propose_part(*e, now);
+}
+
+void archive_transfers::propose_part(exchange& e, monotonic_time now) {
+  const auto id = pending_.add(e, times_.due(now));
+  out_.post(propose_write{id, e.transfer->command});
+}
+
+void archive_transfers::part_decided(exchange& e, write_result& r, monotonic_time now) {
+  auto& t = *e.transfer;
+  if (r.outcome != wire::call_outcome::done) {
+    // Each part may be proposed again: the state machine knows which ones it has.
+    if (r.outcome == wire::call_outcome::unknown && now < t.retry_until)
+      return propose_part(e, now);
+    return end_restore(e, std::move(r.text));
+  }
+  if (const auto* no = std::get_if<state::refusal>(&r.reply))
+    return end_restore(e, no->text);
+  if (t.committing) {
+    e.answer.emplace();
+    e.answer->headers.emplace_back("X-Belay-Index", to_string(r.index));
+    return;
+  }
+  unpack_more(e, now);
+}
+
+// ---- ending
+
+void archive_transfers::abandon(exchange& e) {
+  auto& t = *e.transfer;
+  out_.post(close_archive{t.archive});
+  if (std::holds_alternative<http::snapshot_save>(e.what))
+    out_.post(cancel_query{t.archive});
+  if (std::exchange(t.begun, false)) {
+    auto abort = make_payload(wire::encode_command(state::restore_abort{t.restore_id}));
+    out_.post(propose_write{pending_.unclaimed_id(), std::move(abort)});
+  }
+}
+
+void archive_transfers::end_restore(exchange& e, std::string text) {
+  abandon(e);
+  e.answer = http::error_response(500, std::move(text));
+}
+
+} // namespace belay::actors

@@ -1,0 +1,72 @@
+#pragma once
+// A client's request from the moment it was read until its answer is written, and what follows from what it asks for:
+// which requests of one connection may be decided together, which may wait for minutes, how long an acquire waits.
+
+#include "actors/gateway/requests/snapshot_transfer.hpp"
+#include "actors/messages.hpp"
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+
+namespace belay::actors {
+
+/// Who sent a request and takes its answer: a connection.
+class requester : public std::enable_shared_from_this<requester> {
+public:
+  virtual ~requester() = default;
+  /// Some of its exchanges got their answers.
+  virtual void progress() = 0;
+};
+
+/// A request whose answer has not been written yet. It belongs to its requester and stays where it is in memory.
+struct exchange {
+  /// What it asks for; monostate: the answer was known at once.
+  using asked = std::variant<std::monostate, http::read_request, state::command, http::session_renew,
+                             http::snapshot_save, http::snapshot_restore, http::local_request, http::agent_request>;
+
+  requester* from = nullptr;
+  request_id id; ///< under which an actor was asked last
+  asked what;
+  http::render_options options;
+  std::string_view route; ///< static text
+  std::string shown;      ///< method and target for the log, without tokens; only while requests are logged
+  monotonic_time began;
+  monotonic_time deadline; ///< if nobody answered until then, the answer is 500 with the text `give_up`
+  std::string_view give_up = "rpc error making call: i/o timeout"; ///< Consul's when a leader is silent; static text
+  std::optional<http::response> answer;
+  bool head = false; ///< the answer has no body
+  bool keep_alive = true;
+  bool old_version = false;                    ///< HTTP/1.0
+  bool sent = false;                           ///< somebody is working on it (or it is answered)
+  std::unique_ptr<snapshot_transfer> transfer; ///< of a snapshot request
+  std::uint64_t last_contact_ms = 0;           ///< of a snapshot's read
+  bool known_leader = true;                    ///< of a snapshot's read
+  monotonic_time wait_until{}; ///< an acquire that is refused for a lock-delay is tried again until then
+  bool in_delay = false;       ///< it waits for the end of a lock-delay now
+  bool ask_again = false;      ///< local requests without a leader: repeated until `deadline`
+
+  /// Takes over what was understood of the request. `body`: as much of it as is there.
+  /// @pre `began` is set
+  void understood(http::parsed_request&& parsed, std::string_view body);
+
+  /// A write of one key that nothing but the log decides (no lock, no transaction).
+  bool plain_write() const {
+    const auto* command = std::get_if<state::command>(&what);
+    const auto* write = command != nullptr ? std::get_if<state::kv_write>(command) : nullptr;
+    return write != nullptr && write->op.verb != state::kv_verb::lock && write->op.verb != state::kv_verb::unlock;
+  }
+  /// Plain writes of one connection may be decided together, in their order; everything else waits for what came before
+  /// it and holds up what comes behind it, as with a server that reads one request at a time.
+  bool may_overlap() const { return std::holds_alternative<std::monostate>(what) || plain_write(); }
+  /// May be without an answer for minutes.
+  bool blocking() const;
+  /// How long an acquire that was refused waits before it is tried again.
+  /// @param delay what is left of the lock-delay
+  /// @returns nullopt: its client does not want to wait any more
+  std::optional<std::chrono::nanoseconds> wait_for_lock(std::chrono::milliseconds delay, monotonic_time now) const;
+};
+
+} // namespace belay::actors

@@ -1,0 +1,87 @@
+#include "actors/gateway/requests/local_questions.hpp"
+
+#include "protocol/wire/operator_codec.hpp"
+
+#include <utility>
+
+namespace belay::actors {
+
+namespace {
+
+/// Waits for a leader, as long as requests are held.
+bool needs_leader(const http::local_request& r) {
+  return r.kind == http::local_kind::raft_configuration && !r.stale;
+}
+
+} // namespace
+
+void local_questions::begin(exchange& e, const http::local_request& r, monotonic_time now) {
+  switch (r.kind) {
+  case http::local_kind::remove_peer: {
+    const auto id = pending_.add(e, times_.due(now));
+    return out_.post(propose_write{id, make_payload(wire::encode_operator_call(r.removed)), wire::call_kind::remove_member});
+  }
+  case http::local_kind::autopilot_health: { // first what healthy means; then the leader is asked
+    read_query q{pending_.add(e, times_.due(now)), {}, {}};
+    q.request.query = state::autopilot_get{};
+    return out_.post(std::move(q));
+  }
+  case http::local_kind::catalog_datacenters:
+    e.answer = answer_local(r, {}, facts_, e.options);
+    return;
+  case http::local_kind::status_leader:
+  case http::local_kind::status_peers:
+    if (view_known_) { // raft_peer tells every change
+      status_result known;
+      known.view = view_;
+      e.answer = answer_local(r, known, facts_, e.options);
+      return;
+    }
+    break;
+  default:
+    break;
+  }
+  const bool repeated = e.deadline != monotonic_time{};
+  if (!repeated && needs_leader(r)) {
+    e.deadline = now + times_.hold;
+    e.give_up = forward::no_leader;
+  } else if (!repeated) {
+    e.deadline = times_.due(now);
+  }
+  out_.post(status_request{pending_.add(e), r});
+}
+
+void local_questions::settings_read(exchange& e, const read_result& r) {
+  const auto* found = std::get_if<state::query_result>(&r.answer);
+  const auto* settings = found == nullptr ? nullptr : std::get_if<state::autopilot_ptr>(&found->data);
+  if (settings == nullptr) {
+    e.answer = http::error_response(500, std::get<failure>(r.answer).text);
+    return;
+  }
+  const forward::describe_health asked{(*settings)->last_contact_threshold_ns, (*settings)->max_trailing_logs,
+                                       facts_.version};
+  const auto id = pending_.add(e);
+  out_.post(propose_write{id, make_payload(wire::encode_operator_call(asked)), wire::call_kind::describe_health});
+}
+
+void local_questions::status_told(const status_result& s) {
+  auto* e = pending_.settle(s.id);
+  if (e == nullptr)
+    return;
+  const auto& request = std::get<http::local_request>(e->what);
+  if (needs_leader(request) && leader_address(s.view).empty())
+    e->ask_again = true;
+  else
+    e->answer = answer_local(request, s, facts_, e->options);
+}
+
+void local_questions::decided(exchange& e, write_result& r) const {
+  e.answer = answer_decided(std::get<http::local_request>(e.what), r, e.options);
+}
+
+void local_questions::view_changed(const cluster_view& v) {
+  view_ = v;
+  view_known_ = true;
+}
+
+} // namespace belay::actors

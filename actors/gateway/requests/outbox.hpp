@@ -1,0 +1,25 @@
+#pragma once
+// The messages that a gateway's parts send to other actors. The gateway sends them; a test looks at them. The type of a
+// message decides who gets it.
+
+#include "actors/messages.hpp"
+
+namespace belay::actors {
+
+class outbox {
+public:
+  virtual ~outbox() = default;
+
+  /// To raft_peer.
+  virtual void post(propose_write m) = 0;
+  virtual void post(status_request m) = 0;
+  /// To the fsm.
+  virtual void post(read_query m) = 0;
+  virtual void post(cancel_query m) = 0;
+  /// To the checkpointer.
+  virtual void post(pack_archive m) = 0;
+  virtual void post(unpack_archive m) = 0;
+  virtual void post(close_archive m) = 0;
+};
+
+} // namespace belay::actors

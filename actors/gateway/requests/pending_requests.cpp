@@ -1,0 +1,23 @@
+#include "actors/gateway/requests/pending_requests.hpp"
+
+namespace belay::actors {
+
+exchange* pending_requests::settle(request_id id) {
+  const auto it = asked_.find(id);
+  if (it == asked_.end())
+    return nullptr;
+  auto* e = it->second;
+  asked_.erase(it);
+  if (touched_.empty() || touched_.back().get() != e->from)
+    touched_.push_back(e->from->shared_from_this());
+  return e;
+}
+
+void pending_requests::progress() {
+  // Connections may be closed on the way, and their ends touch nothing else.
+  for (const auto& r : touched_)
+    r->progress();
+  touched_.clear();
+}
+
+} // namespace belay::actors

@@ -1,0 +1,33 @@
+#pragma once
+// The state of one snapshot that a client downloads or uploads (GET and PUT /v1/snapshot): which bytes are there, and
+// what is being waited for. The connection moves the bytes, archive_transfers asks the other actors.
+
+#include "actors/messages.hpp"
+
+#include <string>
+
+namespace belay::actors {
+
+struct snapshot_transfer {
+  request_id archive; ///< by which the checkpointer knows it
+
+  // Download: pieces are asked for one by one, as fast as the client takes them.
+  bool streaming = false;    ///< the answer's head is known, its body comes in pieces
+  bool head_written = false; ///< the head is among the bytes for the client
+  bool asked = false;        ///< for the next piece
+  bool ended = false;        ///< `piece` is the last one
+  bool failed = false;       ///< no more pieces come, though the archive is not complete
+  std::string piece;         ///< arrived and not yet among the bytes for the client
+
+  // Upload: some bytes go to the checkpointer, which makes one command of them; when the log has it, the next ones go.
+  std::string restore_id; ///< that the commands of one restore have in common
+  std::string body;       ///< arrived and not passed on
+  bool body_complete = false;
+  bool starved = false;    ///< waits for bytes of the client
+  bool begun = false;      ///< something of it may be in the log
+  bool committing = false; ///< `command` is the one that puts everything in force
+  payload command;         ///< proposed last
+  monotonic_time retry_until{};
+};
+
+} // namespace belay::actors

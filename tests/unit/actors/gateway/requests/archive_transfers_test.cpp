@@ -1,0 +1,235 @@
+// Snapshots of operators: which actor is asked for what, and what the client is told when something goes wrong.
+
+#include "actors/gateway/requests/archive_transfers.hpp"
+#include "protocol/wire/command_codec.hpp"
+#include "tests/unit/actors/gateway/requests/asked.hpp"
+
+using namespace belay;
+using namespace belay::actors;
+using namespace belay::actors::testing;
+using namespace std::chrono_literals;
+
+namespace {
+
+struct fixture : asked_fixture {
+  archive_transfers transfers{out, pending, times};
+
+  exchange& save() {
+    auto& e = client->asks(http::snapshot_save{});
+    transfers.begin_save(e, {}, false, now);
+    return e;
+  }
+  /// The leader's checkpoint is there, and the first piece was asked for.
+  pack_archive checkpointed(exchange& e) {
+    const auto q = out.take<read_query>();
+    REQUIRE(pending.settle(q.id) == &e);
+    read_result r;
+    r.id = q.id;
+    transfers.checkpointed(e, r);
+    return out.take<pack_archive>();
+  }
+  void packed(request_id id, std::string bytes, bool last, std::string error = {}) {
+    archive_packed p{id, log_index{9}, std::move(bytes), last, std::move(error)};
+    transfers.packed(p);
+  }
+
+  exchange& restore(std::string first_bytes, bool complete) {
+    auto& e = client->asks(http::snapshot_restore{});
+    e.transfer = std::make_unique<snapshot_transfer>();
+    e.transfer->body = std::move(first_bytes);
+    e.transfer->body_complete = complete;
+    transfers.begin_restore(e, "restore-id", now);
+    return e;
+  }
+  void unpacked(const unpack_archive& asked, const char* command, bool last, std::string error = {}) {
+    archive_unpacked u;
+    u.id = asked.id;
+    u.command = command != nullptr ? make_payload(command) : nullptr;
+    u.last = last;
+    u.error = std::move(error);
+    transfers.unpacked(u, now);
+  }
+  void decided(const propose_write& asked, wire::call_outcome outcome, state::reply reply = true) {
+    auto* e = pending.settle(asked.id);
+    REQUIRE(e != nullptr);
+    write_result r{asked.id, outcome, std::move(reply), log_index{12}, "some reason"};
+    transfers.part_decided(*e, r, now);
+  }
+  /// Everything of a restore is dropped, on this node and in the log.
+  void check_aborted(request_id archive) {
+    CHECK(out.take<close_archive>().archive == archive);
+    const auto abort = wire::decode_command(*out.take<propose_write>().command);
+    REQUIRE(abort);
+    CHECK(std::get<state::restore_abort>(*abort).id == "restore-id");
+    CHECK(out.list.empty());
+  }
+};
+
+} // namespace
+
+TEST_CASE("archive_transfers: a download is a consistent read, then piece after piece") {
+  fixture f;
+  auto& e = f.save();
+  CHECK(e.deadline == f.now + 67s);
+  const auto& asked = std::get<read_query>(f.out.list.front());
+  CHECK(asked.archive);
+  CHECK(asked.request.mode == http::consistency::consistent);
+  const auto first = f.checkpointed(e);
+  CHECK(first.archive == e.transfer->archive);
+  CHECK_FALSE(e.answer);
+
+  f.packed(first.id, "abc", false);
+  REQUIRE(e.answer);
+  CHECK(e.answer->status == 200);
+  CHECK(e.transfer->streaming);
+  CHECK(e.transfer->piece == "abc");
+  CHECK_FALSE(e.transfer->ended);
+
+  e.transfer->piece.clear(); // written
+  f.transfers.next_piece(e);
+  const auto second = f.out.take<pack_archive>();
+  CHECK(second.archive == first.archive);
+  CHECK(e.transfer->asked);
+  f.packed(second.id, "def", true);
+  CHECK_FALSE(e.transfer->asked);
+  CHECK(e.transfer->ended);
+  CHECK(f.out.list.empty());
+}
+
+TEST_CASE("archive_transfers: stale downloads need no leader, others are refused when there is none") {
+  fixture f;
+  auto& refused = f.client->asks(http::snapshot_save{});
+  f.transfers.begin_save(refused, {false}, true, f.now);
+  REQUIRE(refused.answer);
+  CHECK(refused.answer->status == 500);
+  CHECK(refused.answer->body == "No cluster leader");
+  CHECK(f.out.list.empty());
+
+  auto& stale = f.client->asks(http::snapshot_save{true});
+  f.transfers.begin_save(stale, {true}, true, f.now);
+  CHECK(f.out.take<read_query>().request.mode == http::consistency::stale);
+}
+
+// Once the head is sent, its status cannot be taken back: only the end of the connection tells the client.
+TEST_CASE("archive_transfers: a download that fails is a 500 before its first piece, and cut off behind it") {
+  fixture f;
+  auto& early = f.save();
+  f.packed(f.checkpointed(early).id, "", false, "disk is gone");
+  REQUIRE(early.answer);
+  CHECK(early.answer->status == 500);
+  CHECK(early.answer->body == "disk is gone");
+  CHECK_FALSE(early.transfer->streaming);
+
+  auto& late = f.save();
+  f.packed(f.checkpointed(late).id, "abc", false);
+  f.transfers.next_piece(late);
+  f.packed(f.out.take<pack_archive>().id, "", false, "disk is gone");
+  CHECK(late.answer->status == 200);
+  CHECK(late.transfer->failed);
+}
+
+TEST_CASE("archive_transfers: who goes away during a download is forgotten by those who work for it") {
+  fixture f;
+  auto& e = f.save();
+  f.checkpointed(e);
+  f.transfers.abandon(e);
+  CHECK(f.out.take<close_archive>().archive == e.transfer->archive);
+  CHECK(f.out.take<cancel_query>().id == e.transfer->archive);
+  CHECK(f.out.list.empty()); // nothing is in the log
+}
+
+TEST_CASE("archive_transfers: an upload becomes commands, one after the other") {
+  fixture f;
+  auto& e = f.restore("abc", false);
+  auto u = f.out.take<unpack_archive>();
+  CHECK(u.bytes == "abc");
+  CHECK_FALSE(u.last);
+  CHECK(u.restore_id == "restore-id");
+  const auto archive = u.archive;
+
+  f.unpacked(u, "first command", false);
+  auto w = f.out.take<propose_write>();
+  CHECK(*w.command == "first command");
+  // More arrives while the command is on its way through the log.
+  e.transfer->body = "def";
+  f.transfers.body_arrived(e, f.now);
+  CHECK(f.out.list.empty());
+  f.decided(w, wire::call_outcome::done);
+  u = f.out.take<unpack_archive>();
+  CHECK(u.bytes == "def");
+  CHECK(u.archive == archive);
+
+  // Used up without a command: it waits for the client, however long that takes; the connection looks at stalls.
+  f.unpacked(u, nullptr, false);
+  CHECK(e.transfer->starved);
+  CHECK(e.deadline == monotonic_time::max());
+  CHECK(f.out.list.empty());
+  e.transfer->body = "ghi";
+  e.transfer->body_complete = true;
+  f.transfers.body_arrived(e, f.now);
+  u = f.out.take<unpack_archive>();
+  CHECK(u.last);
+  CHECK(e.deadline == f.now + 67s);
+  f.unpacked(u, "commit", true);
+  f.decided(f.out.take<propose_write>(), wire::call_outcome::done);
+  REQUIRE(e.answer);
+  CHECK(e.answer->status == 200);
+  REQUIRE(e.answer->headers.size() == 1);
+  CHECK(e.answer->headers[0].first == "X-Belay-Index");
+  CHECK(e.answer->headers[0].second == "12");
+  CHECK(f.out.list.empty());
+}
+
+TEST_CASE("archive_transfers: a part whose outcome nobody knows is proposed again, for as long as requests are held") {
+  fixture f;
+  auto& e = f.restore("abc", true);
+  f.unpacked(f.out.take<unpack_archive>(), "command", false);
+  auto w = f.out.take<propose_write>();
+  f.now += 7s - 1ns;
+  f.decided(w, wire::call_outcome::unknown);
+  const auto again = f.out.take<propose_write>();
+  CHECK(*again.command == "command");
+  CHECK(again.id != w.id);
+  CHECK_FALSE(e.answer);
+  f.now += 1ns;
+  f.decided(again, wire::call_outcome::unknown);
+  REQUIRE(e.answer);
+  CHECK(e.answer->status == 500);
+  CHECK(e.answer->body == "some reason");
+  f.check_aborted(e.transfer->archive);
+}
+
+TEST_CASE("archive_transfers: an upload that is refused leaves nothing behind") {
+  fixture f;
+  SECTION("by the log") {
+    auto& e = f.restore("abc", true);
+    f.unpacked(f.out.take<unpack_archive>(), "command", false);
+    f.decided(f.out.take<propose_write>(), wire::call_outcome::refused);
+    CHECK(e.answer->body == "some reason");
+    f.check_aborted(e.transfer->archive);
+  }
+  SECTION("by the state machine") {
+    auto& e = f.restore("abc", true);
+    f.unpacked(f.out.take<unpack_archive>(), "command", false);
+    f.decided(f.out.take<propose_write>(), wire::call_outcome::done, state::refusal{"a part is missing"});
+    CHECK(e.answer->body == "a part is missing");
+    f.check_aborted(e.transfer->archive);
+  }
+  SECTION("because it is no archive, before anything was proposed") {
+    auto& e = f.restore("abc", true);
+    f.unpacked(f.out.take<unpack_archive>(), nullptr, false, "not gzip");
+    CHECK(e.answer->body == "not gzip");
+    CHECK(f.out.take<close_archive>().archive == e.transfer->archive);
+    CHECK(f.out.list.empty());
+  }
+  SECTION("because its client has gone; the log is told once") {
+    auto& e = f.restore("abc", true);
+    f.unpacked(f.out.take<unpack_archive>(), "command", false);
+    f.out.take<propose_write>();
+    f.transfers.abandon(e);
+    f.check_aborted(e.transfer->archive);
+    f.transfers.abandon(e);
+    f.out.take<close_archive>();
+    CHECK(f.out.list.empty());
+  }
+}

@@ -1,0 +1,125 @@
+// What follows from the request of an exchange: who may overtake whom, who may wait, and what is taken over of it.
+
+#include "actors/gateway/requests/exchange.hpp"
+#include "actors/gateway/requests/logged_request.hpp"
+
+#include <catch2/catch.hpp>
+
+using namespace belay;
+using namespace belay::actors;
+using namespace std::chrono_literals;
+
+namespace {
+
+exchange::asked kv(state::kv_verb verb) {
+  state::kv_op op;
+  op.key = "k";
+  op.verb = verb;
+  return state::command{state::kv_write{std::move(op)}};
+}
+
+exchange asking(exchange::asked what) {
+  exchange e;
+  e.what = std::move(what);
+  return e;
+}
+
+} // namespace
+
+// Two requests of one connection may be decided together only if neither can see what the other does.
+TEST_CASE("exchange: plain writes overlap, everything else is decided alone") {
+  struct row {
+    const char* name;
+    exchange::asked what;
+    bool may_overlap;
+  };
+  const row rows[] = {
+      {"answered at once", std::monostate{}, true},
+      {"set", kv(state::kv_verb::set), true},
+      {"check and set", kv(state::kv_verb::cas), true},
+      {"delete", kv(state::kv_verb::remove), true},
+      {"acquire", kv(state::kv_verb::lock), false},
+      {"release", kv(state::kv_verb::unlock), false},
+      {"transaction", state::command{state::txn{}}, false},
+      {"session", state::command{state::session_create{}}, false},
+      {"read", http::read_request{}, false},
+      {"renewal", http::session_renew{"s"}, false},
+      {"status", http::local_request{}, false},
+      {"download", http::snapshot_save{}, false},
+  };
+  for (const auto& t : rows) {
+    INFO(t.name);
+    CHECK(asking(t.what).may_overlap() == t.may_overlap);
+  }
+}
+
+TEST_CASE("exchange: what may be without an answer for minutes") {
+  http::read_request at_once, later;
+  later.min_index = 5;
+  CHECK_FALSE(asking(at_once).blocking());
+  CHECK(asking(later).blocking());
+  CHECK_FALSE(asking(http::agent_request{agent::list_events{"", 0, 10s}}).blocking());
+  CHECK(asking(http::agent_request{agent::list_events{"", 7, 10s}}).blocking());
+  CHECK_FALSE(asking(http::agent_request{agent::read_service{"web", "", 10s}}).blocking());
+  CHECK(asking(http::agent_request{agent::read_service{"web", "abc", 10s}}).blocking());
+  CHECK_FALSE(asking(kv(state::kv_verb::lock)).blocking());
+  auto in_delay = asking(kv(state::kv_verb::lock));
+  in_delay.in_delay = true;
+  CHECK(in_delay.blocking());
+}
+
+TEST_CASE("exchange: an acquire waits until the delay is over, but not longer than its client wants") {
+  const auto began = monotonic_time{} + 1h;
+  struct row {
+    const char* name;
+    std::chrono::milliseconds wanted, gone_by, delay;
+    std::optional<std::chrono::nanoseconds> wait;
+  };
+  const row rows[] = {
+      {"the delay ends first", 10s, 0s, 3s, 3s},    {"the client's time ends first", 10s, 8s, 3s, 2s},
+      {"a delay that is over", 10s, 1s, 0s, 0s},    {"just in time", 10s, 9999ms, 3s, 1ms},
+      {"no time left", 10s, 10s, 3s, std::nullopt}, {"does not want to wait", 0s, 0s, 3s, std::nullopt},
+  };
+  for (const auto& t : rows) {
+    INFO(t.name);
+    exchange e;
+    e.began = began;
+    http::parsed_request parsed;
+    parsed.action = http::write_request{std::get<state::command>(kv(state::kv_verb::lock)), t.wanted};
+    e.understood(std::move(parsed), {});
+    CHECK(e.wait_for_lock(t.delay, began + t.gone_by) == t.wait);
+  }
+}
+
+TEST_CASE("exchange: what was understood is taken over") {
+  http::parsed_request known;
+  known.action = http::error_response(404, "not there");
+  known.options.pretty = true;
+  known.route = "kv";
+  exchange e;
+  e.understood(std::move(known), {});
+  REQUIRE(e.answer);
+  CHECK(e.answer->status == 404);
+  CHECK(std::holds_alternative<std::monostate>(e.what));
+  CHECK(e.options.pretty);
+  CHECK(e.route == "kv");
+  CHECK(e.transfer == nullptr);
+
+  http::parsed_request upload;
+  upload.action = http::snapshot_restore{};
+  exchange u;
+  u.understood(std::move(upload), "first bytes");
+  CHECK_FALSE(u.answer);
+  REQUIRE(u.transfer != nullptr);
+  CHECK(u.transfer->body == "first bytes");
+}
+
+// A token in the log would be in the hands of everybody who may read the log.
+TEST_CASE("logged_request: no token is shown") {
+  const auto shown = [](std::string_view target) { return logged_request({"GET", target, {}, {}, {}}); };
+  CHECK(shown("/v1/kv/a?raw") == "GET /v1/kv/a?raw");
+  CHECK(shown("/v1/kv/a?token=secret") == "GET /v1/kv/a?token=<hidden>");
+  CHECK(shown("/v1/kv/a?token=s1&raw&token=s2") == "GET /v1/kv/a?token=<hidden>&raw&token=<hidden>");
+  CHECK(shown("/v1/kv/a?x&token=&y") == "GET /v1/kv/a?x&token=<hidden>&y");
+  CHECK(shown("/v1/kv/token=a?mytoken=b") == "GET /v1/kv/token=a?mytoken=b");
+}

@@ -1,0 +1,144 @@
+// Questions about this node and its cluster: what is known here is answered at once, the rest is asked for.
+
+#include "actors/gateway/requests/local_questions.hpp"
+#include "tests/unit/actors/gateway/requests/asked.hpp"
+
+using namespace belay;
+using namespace belay::actors;
+using namespace belay::actors::testing;
+using namespace std::chrono_literals;
+using http::local_kind;
+
+namespace {
+
+cluster_view view_of_one(bool with_leader) {
+  cluster_view v;
+  const raft::member m{node_id{1}, "11111111-2222-3333-4444-555555555555", "n1", "127.0.0.1:8300"};
+  v.config.members = {m};
+  v.config.voters = {m.id};
+  v.self = m.id;
+  if (with_leader)
+    v.soft.leader = m.id;
+  return v;
+}
+
+struct fixture : asked_fixture {
+  local_questions questions{out, pending, times, {}};
+
+  exchange& begin(http::local_request r) {
+    auto& e = client->asks(r);
+    questions.begin(e, r, now);
+    return e;
+  }
+  void told(const status_request& asked, bool with_leader) {
+    status_result s;
+    s.id = asked.id;
+    s.view = view_of_one(with_leader);
+    questions.status_told(s);
+  }
+  void decided(exchange& e, write_result r) { questions.decided(e, r); }
+};
+
+write_result told_by_leader(wire::call_outcome outcome, state::reply reply = true, std::string text = {}) {
+  return {{}, outcome, std::move(reply), log_index{3}, std::move(text)};
+}
+
+} // namespace
+
+TEST_CASE("local_questions: who leads is answered at once, as soon as it is known") {
+  fixture f;
+  CHECK_FALSE(f.questions.leaderless());
+  auto& first = f.begin({.kind = local_kind::status_leader});
+  CHECK_FALSE(first.answer);
+  CHECK(first.deadline == f.now + 67s);
+  f.told(f.out.take<status_request>(), true);
+  REQUIRE(first.answer);
+  CHECK(first.answer->body == "\"127.0.0.1:8300\"");
+
+  f.questions.view_changed(view_of_one(true));
+  CHECK(f.questions.has_leader());
+  CHECK_FALSE(f.questions.leaderless());
+  auto& second = f.begin({.kind = local_kind::status_leader});
+  REQUIRE(second.answer);
+  CHECK(second.answer->body == "\"127.0.0.1:8300\"");
+  CHECK(f.begin({.kind = local_kind::status_peers}).answer->body == "[\"127.0.0.1:8300\"]");
+  CHECK(f.out.list.empty());
+
+  f.questions.view_changed(view_of_one(false));
+  CHECK(f.questions.leaderless());
+  CHECK(f.begin({.kind = local_kind::status_leader}).answer->body == "\"\"");
+}
+
+// The configuration is the leader's. Without one the question is held like a write, and put again now and then.
+TEST_CASE("local_questions: the Raft configuration waits for a leader, a stale one does not") {
+  fixture f;
+  auto& held = f.begin({.kind = local_kind::raft_configuration});
+  CHECK(held.deadline == f.now + 7s);
+  CHECK(held.give_up == "No cluster leader");
+  f.told(f.out.take<status_request>(), false);
+  CHECK_FALSE(held.answer);
+  CHECK(held.ask_again);
+  const auto deadline = held.deadline;
+  f.now += 1s;
+  f.questions.begin(held, std::get<http::local_request>(held.what), f.now);
+  CHECK(held.deadline == deadline);
+  f.told(f.out.take<status_request>(), true);
+  REQUIRE(held.answer);
+  CHECK(held.answer->status == 200);
+
+  auto& stale = f.begin({.kind = local_kind::raft_configuration, .stale = true});
+  CHECK(stale.deadline == f.now + 67s);
+  f.told(f.out.take<status_request>(), false);
+  REQUIRE(stale.answer);
+  CHECK(stale.answer->status == 200);
+}
+
+TEST_CASE("local_questions: an order to remove a server goes to the leader, and its answer has no body") {
+  fixture f;
+  auto& e = f.begin({.kind = local_kind::remove_peer, .peer = "id abc"});
+  CHECK(f.out.take<propose_write>().kind == wire::call_kind::remove_member);
+  f.decided(e, told_by_leader(wire::call_outcome::done));
+  CHECK(e.answer->status == 200);
+  CHECK(e.answer->body.empty());
+  f.decided(e, told_by_leader(wire::call_outcome::done, state::refusal{"no such server"}));
+  CHECK(e.answer->status == 500);
+  CHECK(e.answer->body == "no such server");
+  f.decided(e, told_by_leader(wire::call_outcome::unknown, {}, "leadership lost"));
+  CHECK(e.answer->status == 500);
+  CHECK(e.answer->body == "leadership lost");
+}
+
+TEST_CASE("local_questions: health is asked of the leader with the settings that say what is healthy") {
+  fixture f;
+  auto& e = f.begin({.kind = local_kind::autopilot_health});
+  const auto q = f.out.take<read_query>();
+  CHECK(std::holds_alternative<state::autopilot_get>(q.request.query));
+  REQUIRE(f.pending.settle(q.id) == &e);
+  SECTION("which cannot be read") {
+    read_result r;
+    r.answer = failure{"No cluster leader"};
+    f.questions.settings_read(e, r);
+    CHECK(e.answer->status == 500);
+    CHECK(e.answer->body == "No cluster leader");
+  }
+  SECTION("which are there") {
+    read_result r;
+    r.answer = state::query_result{log_index{1}, std::make_shared<const state::autopilot_settings>()};
+    const auto deadline = e.deadline;
+    f.now += 1s;
+    f.questions.settings_read(e, r);
+    const auto w = f.out.take<propose_write>();
+    CHECK(w.kind == wire::call_kind::describe_health);
+    CHECK(w.id == e.id);
+    CHECK(e.deadline == deadline); // two questions, one deadline
+    f.decided(e, told_by_leader(wire::call_outcome::done, std::string("{\"Healthy\":true,\"FailureTolerance\":1}")));
+    CHECK(e.answer->status == 200);
+    CHECK(e.answer->content_type == "application/json");
+    f.decided(e, told_by_leader(wire::call_outcome::done, std::string("{\"Healthy\":false,\"FailureTolerance\":0}")));
+    CHECK(e.answer->status == 429);
+    CHECK(e.answer->body == "{\"Healthy\":false,\"FailureTolerance\":0}");
+    f.decided(e, told_by_leader(wire::call_outcome::done, true));
+    CHECK(e.answer->status == 500);
+    CHECK(e.answer->body == "answer of the leader could not be read");
+  }
+}

@@ -1,0 +1,68 @@
+// Answers find the exchange that was asked, once, and its client is told once for each turn.
+
+#include "tests/unit/actors/gateway/requests/asked.hpp"
+
+using namespace belay;
+using namespace belay::actors;
+using namespace belay::actors::testing;
+using namespace std::chrono_literals;
+
+TEST_CASE("pending_requests: an answer finds its exchange once") {
+  asked_fixture f;
+  auto& a = f.client->asks(std::monostate{});
+  auto& b = f.client->asks(std::monostate{});
+  const auto of_a = f.pending.add(a, f.now + 1s);
+  const auto of_b = f.pending.add(b, f.now + 2s);
+  CHECK(of_a != of_b);
+  CHECK(a.id == of_a);
+  CHECK(a.deadline == f.now + 1s);
+  CHECK(f.pending.settle(of_b) == &b);
+  CHECK(f.pending.settle(of_b) == nullptr);
+  CHECK(f.pending.settle(of_a) == &a);
+  CHECK(f.client->told == 0);
+  f.pending.progress();
+  CHECK(f.client->told == 1); // of both
+  f.pending.progress();
+  CHECK(f.client->told == 1);
+}
+
+// Its answer comes later and must not be taken for that of somebody else.
+TEST_CASE("pending_requests: who was forgotten is not found") {
+  asked_fixture f;
+  auto& e = f.client->asks(std::monostate{});
+  const auto id = f.pending.add(e);
+  CHECK(f.pending.forget(e));
+  CHECK_FALSE(f.pending.forget(e));
+  CHECK(f.pending.settle(id) == nullptr);
+  CHECK(f.pending.settle(f.pending.unclaimed_id()) == nullptr);
+}
+
+TEST_CASE("pending_requests: asking again keeps the deadline") {
+  asked_fixture f;
+  auto& e = f.client->asks(std::monostate{});
+  const auto first = f.pending.add(e, f.now + 1s);
+  CHECK(f.pending.settle(first) == &e);
+  const auto second = f.pending.add(e);
+  CHECK(second != first);
+  CHECK(e.deadline == f.now + 1s);
+  CHECK(f.pending.settle(second) == &e);
+}
+
+// A connection may close while it is told of an answer; others are told nevertheless, and nobody is told of its end.
+TEST_CASE("pending_requests: clients that go away between answer and turn stay until they were told") {
+  asked_fixture f;
+  auto gone = std::make_shared<counting_client>();
+  auto& e = gone->asks(std::monostate{});
+  CHECK(f.pending.settle(f.pending.add(e)) == &e);
+  std::weak_ptr<counting_client> seen = gone;
+  gone.reset();
+  CHECK_FALSE(seen.expired());
+  f.pending.progress();
+  CHECK(seen.expired());
+
+  auto& other = f.client->asks(std::monostate{});
+  f.pending.settle(f.pending.add(other));
+  f.pending.drop_settled();
+  f.pending.progress();
+  CHECK(f.client->told == 0);
+}
