@@ -16,20 +16,6 @@ constexpr std::chrono::milliseconds spread_delay{2};
 constexpr std::chrono::milliseconds lease_step{20};
 constexpr std::chrono::seconds disk_retry{1};
 
-const char* name_of(raft::role r) {
-  switch (r) {
-  case raft::role::follower:
-    return "follower";
-  case raft::role::pre_candidate:
-    return "pre_candidate";
-  case raft::role::candidate:
-    return "candidate";
-  case raft::role::leader:
-    return "leader";
-  }
-  return "?";
-}
-
 } // namespace
 
 raft_peer::raft_peer(caf::actor_config& config, actor_host* host, wiring_ptr wires, raft_peer_settings settings,
