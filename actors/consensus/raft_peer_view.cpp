@@ -10,20 +10,6 @@ namespace {
 // A lease is told on only when it got longer by this much, so that a busy leader does not send one message per append.
 constexpr std::chrono::milliseconds lease_step{20};
 
-const char* name_of(raft::role r) {
-  switch (r) {
-  case raft::role::follower:
-    return "follower";
-  case raft::role::pre_candidate:
-    return "pre_candidate";
-  case raft::role::candidate:
-    return "candidate";
-  case raft::role::leader:
-    return "leader";
-  }
-  return "?";
-}
-
 } // namespace
 
 void raft_peer::publish_view() {

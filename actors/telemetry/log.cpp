@@ -199,16 +199,6 @@ std::string configure(const settings& s) {
   return {};
 }
 
-std::string reopen() {
-  settings s;
-  {
-    std::lock_guard lock(the_sink().mutex);
-    s = the_sink().now;
-  }
-  s.lowest = static_cast<level>(lowest.load(std::memory_order_relaxed));
-  return configure(s);
-}
-
 void set_level(level l) {
   lowest.store(static_cast<int>(l), std::memory_order_relaxed);
 }

@@ -70,8 +70,6 @@ struct settings {
 /// Takes effect for the lines that follow, in every thread.
 /// @returns empty, or why the file cannot be opened (then nothing has changed).
 std::string configure(const settings& s);
-/// Opens the file of the settings again, for whoever renamed it to rotate it. @returns as configure.
-std::string reopen();
 void set_level(level lowest);
 /// One atomic load: ask before building something costly.
 bool enabled(level l);

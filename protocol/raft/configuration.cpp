@@ -92,6 +92,8 @@ configuration second_step(const configuration& joint) {
   return last;
 }
 
+// Stored in log entries and checkpoints, and sent. Integers are little-endian.
+//
 // offset  size      what
 // 0       1         version, 1
 // 1       varint    number of members, then each: id (8), uuid, name, address (varint length, bytes)

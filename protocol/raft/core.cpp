@@ -46,8 +46,8 @@ core::impl::impl(node_id id, limits l, restored_state restored, std::uint64_t se
   commit = delivered = restored.snapshot.index;
   verified = commit;
   soft.term = hard.term;
-  // A leader may count on us from before the restart: its lease must survive that. It may, too, if it has not sent us
-  // anything to keep yet: whoever knows a term has answered somebody.
+  // Before the restart this node may have answered a leader, whose lease counts on that. This is so even if nothing of
+  // that leader's log is here yet: whoever knows a term has answered somebody.
   guard = (!config().empty() || !hard.term.is_zero()) && !MUTANT(guard_lost_by_restart);
   election_timeout = shuffled_timeout();
 }
@@ -64,7 +64,7 @@ void core::impl::saw_time(local_time t) {
 void core::impl::tick(local_time t) {
   saw_time(t);
   ++ticks;
-  if (soft.role == role::leader)
+  if (leading)
     tick_leader();
   else
     tick_follower();
@@ -75,7 +75,7 @@ void core::impl::step(const message& m, local_time t) {
   if (m.to != self || m.from == self || m.from.is_zero() || m.term.value > number_max)
     return;
   if (is_reply(m.body)) {
-    if (!config().contains(m.from) && !followers.contains(m.from))
+    if (!config().contains(m.from) && progress_of(m.from) == nullptr)
       return;
     // A granted pre-vote carries the term that would be campaigned for; nobody is in it yet.
     if (m.term > hard.term && !is_pre_vote_grant(m.body)) {
@@ -111,7 +111,7 @@ void core::impl::persisted(std::uint64_t token, local_time t) {
   }
   if (soft.role == role::candidate && hard_is_durable() && votes.emplace(self, true).second)
     count_votes();
-  if (soft.role == role::leader)
+  if (leading)
     commit_by_count();
 }
 
@@ -150,21 +150,21 @@ void core::impl::take_persist() {
   }
   persist_batch b;
   b.token = next_token++;
+  std::optional<hard_state> changed;
   if (std::exchange(hard_changed, false))
-    b.hard = hard;
+    changed = hard;
+  b.hard = MUTANT(hard_state_lost) ? std::nullopt : changed;
   b.truncate_from = std::exchange(truncate_from, std::nullopt);
   b.restart_after = std::exchange(restart_after, std::nullopt);
   b.entries = log.copy(handed_out.next(), log.last());
   handed_out = log.last();
-  unconfirmed.push_back({b.token, b.hard, b.entries.empty() ? log_index{} : handed_out, ticks, std::move(held)});
+  unconfirmed.push_back({b.token, changed, b.entries.empty() ? log_index{} : handed_out, ticks, std::move(held)});
   held.clear();
-  if (MUTANT(hard_state_lost))
-    b.hard.reset();
   out.persist = std::move(b);
 }
 
 void core::impl::take_committed() {
-  // While a checkpoint is being put in force, the state machine must not run past it (R14).
+  // While a checkpoint is being put in force, the state machine must not run past it (docs/pitfalls.md R14).
   if (installing() || delivered >= commit)
     return;
   out.committed = log.copy(delivered.next(), commit);
@@ -172,7 +172,7 @@ void core::impl::take_committed() {
 }
 
 ready core::impl::take_ready() {
-  if (soft.role == role::leader) {
+  if (leading) {
     start_rounds();
     drive_followers();
     confirm_rounds();
@@ -187,9 +187,9 @@ ready core::impl::take_ready() {
 void core::impl::advance_commit(log_index to) {
   INVARIANT(to >= commit);
   INVARIANT(to <= log.last());
-  if (soft.role == role::leader)
-    for (auto i = std::max(commit.next(), term_start); i <= to; i = i.next())
-      uncommitted_bytes -= log.at(i).data->size();
+  if (leading)
+    for (auto i = std::max(commit.next(), leading->term_start); i <= to; i = i.next())
+      leading->uncommitted_bytes -= log.at(i).data->size();
   commit = to;
 }
 
@@ -228,11 +228,10 @@ bool core::transfer_leadership(node_id to) {
 
 void core::peer_unreachable(node_id peer) {
   auto& c = *impl_;
-  if (auto it = c.followers.find(peer); it != c.followers.end()) {
-    auto& p = it->second;
-    if (p.state != progress_view::state::snapshot) {
-      p.become_probe(p.match.next());
-      p.probe_sent = true; // the link is down: the next heartbeat is early enough
+  if (auto* p = c.progress_of(peer)) {
+    if (p->state != follower_state::snapshot) {
+      p->become_probe(p->match.next());
+      p->probe_sent = true; // the link is down: the next heartbeat is early enough
     }
   } else if (c.soft.role == role::follower && c.soft.leader == peer) {
     // Only the shuffled part of the timeout is cut short, to 0..3 ticks: neither we nor others vote before
@@ -262,7 +261,9 @@ log_index core::compact(const snapshot_meta& meta, std::uint64_t keep) {
 }
 
 void core::broadcast_commit() {
-  for (auto& [id, p] : impl_->followers)
+  if (!impl_->leading)
+    return;
+  for (auto& [id, p] : impl_->leading->followers)
     p.commit_due = p.told_commit < impl_->commit;
 }
 
@@ -277,7 +278,7 @@ const soft_state& core::soft() const {
   return impl_->soft;
 }
 bool core::is_leader() const {
-  return impl_->soft.role == role::leader;
+  return impl_->leading.has_value();
 }
 term_id core::term() const {
   return impl_->hard.term;
@@ -315,7 +316,9 @@ snapshot_meta core::meta_at(log_index i) const {
 
 std::vector<progress_view> core::progress() const {
   std::vector<progress_view> all;
-  for (const auto& [id, p] : impl_->followers)
+  if (!impl_->leading)
+    return all;
+  for (const auto& [id, p] : impl_->leading->followers)
     if (p.departing_ticks < 0)
       all.push_back({id, p.state, p.match, p.next, p.inflight(), p.silent_ticks});
   return all;

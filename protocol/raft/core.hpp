@@ -1,6 +1,7 @@
 #pragma once
-// One node's Raft: values in, one `ready` out. No clock, disk or network: the raft_peer actor carries out what comes
-// back.
+// Raft for one node, as a plain object: values in, one `ready` out that says what to write, what to send and what is
+// committed. It has no clock, disk or network of its own; in the server actors/consensus/raft_peer.cpp carries out what
+// comes back. How to drive one, with an example that compiles: docs/driving-raft.md.
 
 #include "protocol/base/random.hpp"
 #include "protocol/base/result.hpp"
@@ -18,24 +19,27 @@ namespace belay::raft {
 /// Monotonic local time; only differences matter, and only on one node.
 using local_time = std::chrono::nanoseconds;
 
+/// How often, how much, how long. The same on all servers of a cluster, as far as time is concerned: the lease of one
+/// counts on the election time of the others.
 struct limits {
   std::chrono::milliseconds tick{25}; ///< how often tick() is called
-  int heartbeat_ticks = 2;            ///< leader sends at least this often
-  int election_ticks = 20; ///< a follower campaigns after election_ticks .. 2*election_ticks - 1 silent ticks
-  int stall_elections = 4; ///< step down if own persist is outstanding longer than this many election times (R5)
+  int heartbeat_ticks = 2;            ///< a leader sends to each follower at least this often
+  int election_ticks = 20; ///< a follower campaigns after election_ticks .. 2 * election_ticks - 1 silent ticks
+  /// A leader steps down when a batch it handed out is not on disk after this many election times (docs/pitfalls.md R5).
+  int stall_elections = 4;
   std::size_t append_bytes_max = 1 << 20; ///< of entry data per append_entries (at least one entry always fits)
   std::size_t append_entries_max = 4096;
   std::size_t inflight_appends_max = 16;        ///< per follower in replicate state
   std::size_t inflight_bytes_max = 8 << 20;     ///< per follower
   std::size_t uncommitted_bytes_max = 64 << 20; ///< propose() refuses above
   std::size_t trailing_bytes_max = 64 << 20;    ///< of entries kept by compact()'s `keep`, whatever their number
-  std::size_t catch_up_bytes_max =
-      256 << 20;                   ///< of entries kept beyond compact()'s `keep` for followers that are catching up
-  std::size_t read_rounds_max = 2; ///< barrier rounds in flight; later reads join the next round
+  /// Of entries kept beyond compact()'s `keep` for followers that are catching up.
+  std::size_t catch_up_bytes_max = 256 << 20;
+  std::size_t read_rounds_max = 2; ///< rounds with reads that are unanswered at one time; later reads share the next
   std::size_t snapshot_chunk_bytes = 512 << 10;
   std::size_t snapshot_chunks_inflight = 4;
-  double clock_rate_error =
-      0.10; ///< lease = election time * (1 - 2*this): stated bound on how far clock rates may differ
+  /// How far the rates of two servers' clocks may differ. A lease lasts election time * (1 - 2 * this).
+  double clock_rate_error = 0.10;
 };
 
 /// What a node finds on its disk. The log may start after `snapshot.index`; older entries are in the checkpoint.
@@ -46,8 +50,9 @@ struct restored_state {
 };
 
 enum class role : std::uint8_t { follower, pre_candidate, candidate, leader };
+std::string_view name_of(role r);
 
-/// Must be durable as ONE step: hard state, truncation and entries together (R18, R19).
+/// Must be durable as ONE step: hard state, truncation and entries together (docs/pitfalls.md R18).
 struct persist_batch {
   std::uint64_t token = 0; ///< rises by one; confirm with persisted(token), in order
   std::optional<hard_state> hard;
@@ -57,18 +62,18 @@ struct persist_batch {
   std::vector<entry> entries;
 };
 
-/// The leader needs bytes of a checkpoint to send. `index` zero: of the newest one; else of exactly that one, to
-/// resume. Answer with snapshot_loaded() or snapshot_unavailable().
+/// The leader wants bytes of a checkpoint, to send them. `index` zero: of the newest checkpoint; else of exactly that
+/// one, to go on with it. Answer with snapshot_loaded() or snapshot_unavailable().
 struct snapshot_read {
-  node_id to;
+  node_id to; ///< the follower they are for
   log_index index;
   std::uint64_t offset = 0;
   std::size_t bytes_max = 0;
 };
 
-/// The follower got bytes to store. In order per index; offset 0 starts afresh. When `last`, verify, make the
-/// checkpoint durable and in force, then call snapshot_installed(); else snapshot_written(). On damage
-/// snapshot_failed().
+/// The follower got bytes of a checkpoint, to be stored: in order for each index; offset 0 begins anew. Answer with
+/// snapshot_written(); if it is the `last`, check the whole, make it durable, put it in force as the state machine's
+/// tables, then answer with snapshot_installed(). If anything is wrong with it, answer with snapshot_failed().
 struct snapshot_write {
   snapshot_meta meta;
   std::uint64_t offset = 0;
@@ -76,9 +81,10 @@ struct snapshot_write {
   bool last = false;
 };
 
+/// Nobody else led when this read was asked for: it may be served as soon as the state machine has applied `index`.
 struct confirmed_read {
   std::uint64_t id;
-  log_index index; ///< serve once the state machine has applied this far
+  log_index index;
 };
 
 /// Who this node is now, as far as it knows. Reported on every change.
@@ -89,19 +95,22 @@ struct soft_state {
   bool operator==(const soft_state&) const = default;
 };
 
-/// One output, one order:
-/// 1. hand `persist` to the log; 2. send `send_now`; 3. when the log reports a token durable, call persisted(token),
-/// then send that batch's `send_after_persist` — persisted() returns them in ITS ready; 4. give `committed` to the
-/// state machine.
+/// What is to be done, in this order (docs/driving-raft.md):
+/// 1. hand `persist` to the log; it need not be waited for;
+/// 2. send `send_now`;
+/// 3. give `committed` to the state machine, and carry out the rest;
+/// 4. when the log says that a batch is on disk, call persisted() with its token. What may be sent only then, an
+///    acknowledgement or a vote, is in `send_now` of the ready that follows.
 struct ready {
   std::optional<persist_batch> persist;
   std::vector<message> send_now;
   std::vector<entry> committed; ///< contiguous, in order, each once per process life
   std::vector<confirmed_read> reads_confirmed;
-  std::vector<std::uint64_t> reads_failed; ///< leadership lost or uncertain: ask again under a fresh id (R11)
+  /// Leadership was lost or is uncertain. Ask again, under a fresh id (docs/pitfalls.md R11).
+  std::vector<std::uint64_t> reads_failed;
   std::optional<soft_state> soft;
-  /// Own proposals at and after this index, made in a term before the present one, may or may not commit: report
-  /// unknown.
+  /// Set when leadership was lost: what this node proposed at this index and after it may or may not be committed by the
+  /// next leader. Whoever waits for it is told that the outcome is unknown.
   std::optional<log_index> proposals_unknown_from;
   std::vector<snapshot_read> snapshot_reads;
   std::vector<snapshot_write> snapshot_writes;
@@ -109,59 +118,77 @@ struct ready {
   bool empty() const;
 };
 
+/// How a leader sends to one follower.
+enum class follower_state : std::uint8_t {
+  probe,     ///< one append at a time, until the logs are known to fit
+  replicate, ///< a window of appends
+  snapshot,  ///< a checkpoint; no entries
+};
+std::string_view name_of(follower_state s);
+
 /// What the leader knows of one follower; for operators and tests.
 struct progress_view {
-  enum class state : std::uint8_t { probe, replicate, snapshot };
   node_id id;
-  progress_view::state state = state::probe;
-  log_index match;
-  log_index next;
+  follower_state state = follower_state::probe;
+  log_index match; ///< on the follower's disk and equal to the leader's log, up to here
+  log_index next;  ///< the first entry to be sent
   std::size_t inflight = 0;
-  int silent_ticks = 0;
+  int silent_ticks = 0; ///< since it was last heard
 };
 
+/// Why a proposal is refused. Nothing was appended.
 enum class propose_error : std::uint8_t {
   not_leader,
-  transferring,
-  too_much_uncommitted,
-  change_in_progress,
-  no_noop_yet,
-  quorum_not_heard, ///< of the members to be: with them this leader would have to step down
-  invalid
+  transferring,         ///< leadership is being handed over, or the leader leaves the cluster
+  too_much_uncommitted, ///< limits::uncommitted_bytes_max
+  change_in_progress,   ///< another change of the configuration is not finished
+  no_noop_yet,          ///< the first entry of the leader's term is not committed
+  quorum_not_heard,     ///< of the members to be: with them this leader would have to step down
+  invalid,              ///< a null payload or none; a configuration that is not well-formed, or is in force already
 };
+std::string_view name_of(propose_error e);
 
+/// One node's Raft. Not copied, no threads: one owner.
 class core {
 public:
+  /// `seed`: of the only chance there is, the length of election timeouts. It should differ between servers.
   core(node_id self, limits l, restored_state restored, std::uint64_t seed);
   ~core();
   core(core&&) noexcept;
   core& operator=(core&&) noexcept;
 
-  // ---- inputs. Each may be followed by take_ready(); several inputs may share one (batching). Peer input is checked.
+  // ---- inputs. Call take_ready() after each, or after several: then they share one disk write and fewer messages.
 
   /// First start of a cluster: every initial member calls it with the same configuration on an empty log; makes entry 1
   /// (term 1).
   /// @returns a failure if there is any state already.
   status bootstrap(const configuration& initial);
 
+  /// Every limits::tick. `now` never goes back; here and below.
   void tick(local_time now);
+  /// A message from another server. It is checked: whatever it says, it does no more harm than to be lost.
   void step(const message& m, local_time now);
   /// `token` and all before it are on disk.
   void persisted(std::uint64_t token, local_time now);
 
-  /// Appends entries in order. @returns the first one's index; the others follow. All or nothing.
+  /// Appends commands to the leader's log, all or none. @returns the first one's index; the others follow. That they are
+  /// committed is told by ready::committed; that this is not known any more, by ready::proposals_unknown_from.
   std::variant<log_index, propose_error> propose(std::vector<payload> commands, cluster_time now);
-  /// Starts the change to exactly this set (joint consensus; the second half follows by itself). Learners not in
-  /// voters.
+  /// Begins the change to exactly these members (joint consensus: the second half follows by itself).
+  /// @returns nullopt: it has begun
   std::optional<propose_error> propose_configuration(const configuration& target, cluster_time now);
-  /// Linearizable barrier: leadership is confirmed by a quorum after this call. `id` must be fresh. @returns false: not
-  /// leader.
+  /// Asks a quorum whether this node still leads, for a linearizable read. The answer is in ready::reads_confirmed or
+  /// ready::reads_failed. `id` must never have been used before. @returns false: this node does not lead
   bool read(std::uint64_t id);
-  /// @returns false if not leader or the target is not an up-to-date-able voter. Gives up after one election time.
+  /// Hands leadership to another voter: once that one has the whole log it is told to campaign. Until then proposals are
+  /// refused. Given up after one election time.
+  /// @returns false: this node does not lead, or `to` is no voter, is silent, or still needs a snapshot
   bool transfer_leadership(node_id to);
-  /// A link to a peer was lost or refused: the leader goes back to probing; a follower whose LEADER it was may campaign
-  /// early (pre-vote keeps that harmless).
+  /// The link to a peer was lost or refused. A leader sends there more carefully (see follower_state::probe); a follower
+  /// of that leader may campaign earlier, which harms nobody because it asks for pre-votes first.
   void peer_unreachable(node_id peer);
+
+  // ---- answers to ready::snapshot_reads and ready::snapshot_writes
 
   void snapshot_loaded(node_id to, const snapshot_meta& meta, std::uint64_t offset, payload bytes, bool last);
   void snapshot_unavailable(node_id to);
@@ -169,16 +196,18 @@ public:
   void snapshot_failed(log_index index);
   void snapshot_installed(const snapshot_meta& meta);
 
+  // ---- housekeeping
+
   /// A checkpoint at `meta` is durable: entries at or before `meta.index - keep` may be forgotten.
-  /// @returns the first index kept, for the log store to compact.
+  /// @returns the first index that is kept: the log on disk may drop what is before it
   log_index compact(const snapshot_meta& meta, std::uint64_t keep);
-  /// Followers that know less than the commit index are told now (an empty append), instead of with the next heartbeat.
+  /// Tells followers the commit index at once (with an empty append), instead of with the next heartbeat.
   void broadcast_commit();
 
-  /// Everything to be done since the last call.
+  /// @returns everything there is to do since the last call
   ready take_ready();
 
-  // ---- what is so now
+  // ---- the present state
 
   node_id self() const;
   const soft_state& soft() const;
@@ -189,25 +218,25 @@ public:
   log_index last_index() const;
   log_index first_index() const;      ///< oldest entry kept
   term_id term_at(log_index i) const; ///< zero if unknown
-  /// Leader only, and only once the no-op of its term is committed: until when (own clock) no other leader can exist if
-  /// clock rates differ by no more than limits.clock_rate_error. Zero: no lease.
+  /// Until when, by this node's clock, there can be no other leader, if clock rates differ by no more than
+  /// limits::clock_rate_error. Zero: no lease. Only a leader that has committed the no-op of its term has one.
   local_time lease_until() const;
-  /// True once the leader's own term has a committed entry.
+  /// This node leads, and an entry of its term is committed: its commit index is that of the cluster.
   bool may_serve_reads() const;
-  /// Latest in the log, committed or not (as Raft uses it).
+  /// The configuration in force: the latest in the log, committed or not (dissertation 4.1).
   const configuration& config() const;
   snapshot_meta meta_at_commit() const; ///< index, term, time, configuration as of the commit index
-  /// Snapshot meta (term, time, config in force) for an index that is applied and still in the log or the snapshot
-  /// base.
+  /// The same as of another index that is applied and still in the log, or the index just before the log. Index zero in
+  /// what is returned: not known.
   snapshot_meta meta_at(log_index i) const;
-  std::vector<progress_view> progress() const;
+  std::vector<progress_view> progress() const; ///< empty on all but the leader
   /// Ticks since the leader was last heard (0 on the leader); -1: never.
   int ticks_since_leader() const;
   /// One line, for logs and scenarios.
   std::string describe() const;
 
 private:
-  friend struct invariant_probe; ///< protocol/raft/invariants
+  friend struct invariant_probe; ///< protocol/raft/invariants.cpp looks inside
   struct impl;
   std::unique_ptr<impl> impl_;
 };

@@ -1,9 +1,10 @@
 #pragma once
-// The inside of a core. Its functions are spread over one source file per noun, named in the sections below.
+// The inside of raft::core (core.hpp): all that one node keeps of Raft, and the functions that change it. The functions
+// are spread over source files by subject; each section below names its file.
 
 #include "protocol/raft/configuration.hpp"
 #include "protocol/raft/core.hpp"
-#include "protocol/raft/follower_progress.hpp"
+#include "protocol/raft/leading.hpp"
 #include "protocol/raft/log_window.hpp"
 
 #include <map>
@@ -17,14 +18,14 @@ inline constexpr std::uint64_t number_max = std::uint64_t{1} << 62;
 struct core::impl {
   impl(node_id self, limits l, restored_state restored, std::uint64_t seed);
 
-  // ---- core.cpp: dispatch, what goes out
+  // ---- core.cpp: inputs, and what goes out
   void tick(local_time now);
   void step(const message& m, local_time now);
   void persisted(std::uint64_t token, local_time now);
   ready take_ready();
   void saw_time(local_time now);
   void send_now(node_id to, message_body body);
-  /// Not before everything decided so far is on disk.
+  /// Sends it once everything decided so far is on disk.
   void send_durable(node_id to, message_body body);
   void send_as(term_id term, node_id to, message_body body);
   bool hard_is_durable() const { return durable_hard == hard; }
@@ -38,11 +39,12 @@ struct core::impl {
   void follow(term_id term, node_id new_leader);
   void lose_leadership();
   void heard_leader();
-  /// While this holds, no vote is given: a leader may rely on it (its lease).
+  /// While this holds no vote is given. The lease of the leader that was heard rests on it.
   bool guards_leader() const;
-  /// A voter, or one whose removal is not known to be committed.
+  /// This node is a voter, or its removal is not known to be committed.
   bool electable() const;
   bool may_campaign() const;
+  /// This node is a quorum by itself.
   bool alone() const;
   void campaign(bool transfer);
   void pre_campaign();
@@ -52,6 +54,7 @@ struct core::impl {
   void tick_follower();
   void on_vote_request(const message& m, const vote_request& r);
   void on_vote_reply(const message& m, const vote_reply& r);
+  node_id silent_voter_or(node_id answered) const;
   void on_timeout_now(const message& m);
   int shuffled_timeout() {
     return lim.election_ticks + static_cast<int>(random.below(static_cast<std::uint64_t>(lim.election_ticks)));
@@ -65,12 +68,13 @@ struct core::impl {
   void send_append(node_id id, follower_progress& p, bool with_entries);
   void on_append_reply(const message& m, const append_reply& r);
   void commit_by_count();
+  /// A quorum was heard within an election time and `more_ticks`.
   bool quorum_is_heard(int more_ticks = 0) const { return quorum_is_heard(config(), more_ticks); }
   bool quorum_is_heard(const configuration& c, int more_ticks) const;
   std::variant<log_index, propose_error> propose(std::vector<payload> commands, cluster_time now);
 
   // ---- following.cpp: the follower's side of appends
-  /// Terms and roles as any message from a leader sets them. @returns false: the message is not to be used.
+  /// Follows the sender of `m`, which speaks as a leader. @returns false: the message is to be ignored.
   bool accept_leader(const message& m);
   bool sane(const message& m, const append_entries& a) const;
   void on_append(const message& m, const append_entries& a);
@@ -92,7 +96,7 @@ struct core::impl {
   void confirm_rounds();
   void fail_reads();
   local_time lease_until() const;
-  bool may_serve_reads() const { return soft.role == role::leader && commit >= term_start; }
+  bool may_serve_reads() const { return leading && commit >= leading->term_start; }
 
   // ---- snapshots.cpp
   void drive_snapshot(node_id id, follower_progress& p);
@@ -113,17 +117,19 @@ struct core::impl {
   std::string describe() const;
 
   const configuration& config() const { return log.config(); }
+  /// What is known of a follower; null: this node does not lead, or does not know that one.
+  follower_progress* progress_of(node_id id) { return leading ? leading->find(id) : nullptr; }
 
-  // ---- who we are
+  // ---- this node
   node_id self;
   limits lim;
   seeded_random random;
 
-  // ---- what survives a restart, as it is in memory
+  // ---- what survives a restart, as it stands in memory (the disk may be behind)
   hard_state hard;
   log_window log;
 
-  // ---- on its way to the disk
+  // ---- what is on its way to the disk
   struct unconfirmed_batch {
     std::uint64_t token;
     std::optional<hard_state> hard;
@@ -132,9 +138,10 @@ struct core::impl {
     std::vector<message> then_send;
   };
   std::uint64_t next_token = 1;
-  std::deque<unconfirmed_batch> unconfirmed;
-  std::vector<message> held; ///< to be sent once the next batch, or the last one handed out, is on disk
+  std::deque<unconfirmed_batch> unconfirmed; ///< handed out, not known to be on disk
+  std::vector<message> held;                 ///< to be sent once the next batch, or the last one handed out, is on disk
   bool hard_changed = false;
+  // Of the next batch; see persist_batch.
   std::optional<log_index> truncate_from;
   std::optional<snapshot_meta> restart_after;
   log_index handed_out; ///< last entry given to the disk
@@ -152,38 +159,18 @@ struct core::impl {
   bool time_known = false;
   int ticks = 0;
 
-  // ---- follower
-  int election_elapsed = 0;
-  int election_timeout = 0;
+  // ---- follower and candidate
+  int election_elapsed = 0;      ///< ticks since the timeout began
+  int election_timeout = 0;      ///< ticks; shuffled anew each time
   bool leader_was_heard = false; ///< since the start, for ticks_since_leader()
   int contact_ticks = 0;         ///< since the leader was last heard
   local_time contact_time{0};
-  bool guard = false;            ///< contact_* say how long votes are refused
-  log_index verified;            ///< our log equals the present leader's up to here
-  std::map<node_id, bool> votes; ///< of this campaign, by voter (R2)
+  bool guard = false;            ///< votes are refused for an election time after contact_ticks and contact_time
+  log_index verified;            ///< this log equals the present leader's up to here
+  std::map<node_id, bool> votes; ///< of this campaign, by voter (docs/pitfalls.md R2)
 
-  // ---- leader
-  std::map<node_id, follower_progress> followers;
-  log_index term_start; ///< the no-op of our term
-  std::size_t uncommitted_bytes = 0;
-  int heartbeat_elapsed = 0;
-  bool heartbeat_due = false;
-  node_id transfer_to;
-  int transfer_ticks = 0;
-  bool lease_forfeited = false; ///< somebody may be campaigning at our request (see transfer_leadership)
-  bool retiring = false;        ///< not in the committed configuration any more
-
-  // ---- read rounds
-  struct read_round {
-    std::uint64_t number;
-    local_time sent;
-    log_index index;
-    std::vector<std::uint64_t> reads; ///< empty: a heartbeat's
-  };
-  std::uint64_t round = 0;
-  std::deque<read_round> rounds; ///< in flight
-  std::vector<std::uint64_t> reads_waiting;
-  std::optional<local_time> lease_base; ///< when the newest confirmed round was first sent
+  // ---- leader: set exactly while soft.role is role::leader
+  std::optional<raft::leading> leading;
 
   // ---- a snapshot on its way in
   struct incoming_snapshot {

@@ -4,32 +4,6 @@ namespace belay::raft {
 
 namespace {
 
-const char* name_of(role r) {
-  switch (r) {
-  case role::follower:
-    return "follower";
-  case role::pre_candidate:
-    return "pre-candidate";
-  case role::candidate:
-    return "candidate";
-  case role::leader:
-    return "leader";
-  }
-  return "?";
-}
-
-const char* name_of(enum progress_view::state s) {
-  switch (s) {
-  case progress_view::state::probe:
-    return "probe";
-  case progress_view::state::replicate:
-    return "replicate";
-  case progress_view::state::snapshot:
-    return "snapshot";
-  }
-  return "?";
-}
-
 std::string list(const std::vector<node_id>& ids) {
   std::string s;
   for (auto id : ids)
@@ -40,7 +14,7 @@ std::string list(const std::vector<node_id>& ids) {
 } // namespace
 
 std::string core::impl::describe() const {
-  std::string s = to_string(self) + " " + name_of(soft.role) + " term=" + to_string(hard.term);
+  std::string s = to_string(self) + " " + std::string(name_of(soft.role)) + " term=" + to_string(hard.term);
   s += " vote=" + (hard.voted_for.is_zero() ? "-" : to_string(hard.voted_for));
   s += " leader=" + (soft.leader.is_zero() ? "-" : to_string(soft.leader));
   s += " log=" + to_string(log.first()) + ".." + to_string(log.last()) + "@" + to_string(log.last_term());
@@ -52,8 +26,11 @@ std::string core::impl::describe() const {
     s += " learners=" + list(config().learners);
   if (incoming)
     s += " receiving=" + to_string(incoming->meta.index) + "+" + std::to_string(incoming->next_offset);
-  for (const auto& [id, p] : followers) {
-    s += " [" + to_string(id) + " " + name_of(p.state) + " match=" + to_string(p.match) + " next=" + to_string(p.next);
+  if (!leading)
+    return s;
+  for (const auto& [id, p] : leading->followers) {
+    s += " [" + to_string(id) + " " + std::string(name_of(p.state)) + " match=" + to_string(p.match) +
+         " next=" + to_string(p.next);
     if (p.inflight() != 0)
       s += " inflight=" + std::to_string(p.inflight());
     s += "]";

@@ -1,4 +1,4 @@
-// Terms, votes, and who leads (dissertation chapters 3.4, 4.2.3, 6.4, 9.6).
+// Terms, votes, and who leads (dissertation 3.4, 4.2.3, 6.4, 9.6).
 
 #include "protocol/base/mutants.hpp"
 #include "protocol/base/probe.hpp"
@@ -10,14 +10,14 @@
 namespace belay::raft {
 
 void core::impl::follow(term_id term, node_id new_leader) {
-  if (soft.role == role::leader)
+  if (leading)
     lose_leadership();
   if (soft.role != role::follower) {
     election_elapsed = 0;
     election_timeout = shuffled_timeout();
   }
   if (term > hard.term || MUTANT(vote_forgotten_on_step_down)) {
-    hard = {term, {}}; // the vote is reset here and nowhere else (R1)
+    hard = {term, {}}; // the vote is reset here and nowhere else (docs/pitfalls.md R1)
     hard_changed = true;
     verified = commit;
   }
@@ -26,17 +26,13 @@ void core::impl::follow(term_id term, node_id new_leader) {
 }
 
 void core::impl::lose_leadership() {
-  const auto first = std::max(commit.next(), term_start);
+  const auto first = std::max(commit.next(), leading->term_start);
   if (first <= log.last())
     out.proposals_unknown_from = std::min(first, out.proposals_unknown_from.value_or(first));
   fail_reads();
-  followers.clear();
-  lease_base.reset();
-  transfer_to = {};
-  retiring = false;
-  uncommitted_bytes = 0;
+  leading.reset();
   guard = false;
-  leader_was_heard = true;
+  leader_was_heard = true; // this node was that leader
   contact_ticks = 0;
 }
 
@@ -51,13 +47,12 @@ void core::impl::heard_leader() {
 }
 
 bool core::impl::guards_leader() const {
-  if (MUTANT(vote_while_leader_heard))
-    return false;
-  if (soft.role == role::leader)
-    return true; // a quorum hears us, or we would have stepped down
-  // Ticks alone may come a little early after a contact, and the time alone may jump after a pause: both have to have
-  // passed.
-  return guard && (contact_ticks < lim.election_ticks || now - contact_time < lim.tick * lim.election_ticks);
+  // After a contact the next tick may come early, and after a pause the time jumps: an election time has passed only
+  // when both say so.
+  const bool leader_heard =
+      guard && (contact_ticks < lim.election_ticks || now - contact_time < lim.tick * lim.election_ticks);
+  // A leader guards itself: it hears a quorum, or it would have stepped down.
+  return (leading || leader_heard) && !MUTANT(vote_while_leader_heard);
 }
 
 bool core::impl::alone() const {
@@ -67,22 +62,24 @@ bool core::impl::alone() const {
 bool core::impl::electable() const {
   if (config().is_voter(self))
     return true;
-  // Section 4.2.2: as long as the configuration without us may still be lost, we may be the only one who can bring it
-  // to those in it. Once its commit is known a removed server stays quiet, as a learner always does (R4).
+  // Dissertation 4.2.2: as long as the configuration without this node may still be lost, this node may be the only one
+  // that can bring it to its members. Once it is known to be committed, a removed server stays quiet, as a learner
+  // always does (docs/pitfalls.md R4).
   const auto* before = log.config_index() > commit ? log.config_at(log.config_index().prev()) : nullptr;
   return before != nullptr && before->is_voter(self);
 }
 
 bool core::impl::may_campaign() const {
-  // With a disk that does not answer we could not lead (R5).
+  // With a disk that does not answer it could not lead (docs/pitfalls.md R5).
   return electable() && !installing() && persist_age_ticks() < lim.election_ticks;
 }
 
 void core::impl::tick_follower() {
   ++contact_ticks;
   ++election_elapsed;
-  // Nobody else to ask: no waiting, unless a leader that is just leaving was heard in this life (it has no lease, see
-  // lease_until).
+  // With nobody else to ask it does not wait, unless it has heard a leader since this process began: that one is about to
+  // remove itself, and would be disturbed. After a restart it does not wait even then, because a leader that removes
+  // itself has given up its lease (see lease_until).
   if (alone() && soft.role == role::follower && may_campaign() && !(leader_was_heard && guards_leader())) {
     campaign(false);
     return;
@@ -96,9 +93,9 @@ void core::impl::tick_follower() {
 }
 
 void core::impl::pre_campaign() {
-  soft = {role::pre_candidate, hard.term, {}}; // a pre-candidate forgets its leader (R3); term and vote stay
+  soft = {role::pre_candidate, hard.term, {}}; // a pre-candidate forgets its leader (docs/pitfalls.md R3)
   votes.clear();
-  votes.emplace(self, true);
+  votes.emplace(self, true); // a pre-vote promises nothing: it need not be on disk
   election_elapsed = 0;
   // Asking costs nothing and disturbs nobody, so it is done again soon: others may have been a few ticks from giving up
   // the leader.
@@ -112,7 +109,7 @@ void core::impl::campaign(bool transfer) {
   hard_changed = true;
   verified = commit;
   soft = {role::candidate, hard.term, {}};
-  votes.clear(); // our own vote counts once it is on disk: see persisted()
+  votes.clear(); // the own vote counts once it is on disk: see persisted()
   election_elapsed = 0;
   election_timeout =
       lim.election_ticks / 2 + 1 + static_cast<int>(random.below(static_cast<std::uint64_t>(lim.election_ticks)));
@@ -147,28 +144,18 @@ void core::impl::count_votes() {
 void core::impl::lead() {
   soft = {role::leader, hard.term, self};
   votes.clear();
-  followers.clear();
-  guard = false;
-  round = 0;
-  rounds.clear();
-  lease_base.reset();
-  lease_forfeited = false;
-  transfer_to = {};
-  retiring = false;
-  uncommitted_bytes = 0;
-  heartbeat_elapsed = 0;
-  heartbeat_due = true;
+  leading.emplace();
   sync_progress();
-  // Section 6.4: what earlier terms left behind commits with the first entry of our own.
-  term_start = append_own(entry_kind::noop, make_payload({}), {});
+  // Dissertation 6.4: what earlier terms left uncommitted commits with the first entry of this one.
+  leading->term_start = append_own(entry_kind::noop, make_payload({}), {});
 }
 
 void core::impl::on_vote_request(const message& m, const vote_request& r) {
   const bool up_to_date = MUTANT(vote_without_log_check) || r.last_term > log.last_term() ||
-                          (r.last_term == log.last_term() && r.last_index >= log.last()); // section 3.6.1
+                          (r.last_term == log.last_term() && r.last_index >= log.last()); // dissertation 3.6.1
   const bool guarded = guards_leader() && !r.transfer;
   if (r.pre_vote) {
-    // In our own term a pre-vote is worth granting only as long as we could still vote.
+    // In this node's own term a pre-vote is worth granting only as long as the vote is free.
     const bool term_free =
         m.term > hard.term || (m.term == hard.term && hard.voted_for.is_zero() && soft.leader.is_zero());
     if (!guarded && up_to_date && term_free) {
@@ -182,7 +169,7 @@ void core::impl::on_vote_request(const message& m, const vote_request& r) {
     else
       PROBE("raft: pre-vote refused, term not free");
     if (!(MUTANT(prevote_ignored_when_lagging) && m.term <= hard.term))
-      send_now(m.from, vote_reply{true, false}); // with our term, so that a lagging node catches up (R3)
+      send_now(m.from, vote_reply{true, false}); // tells a lagging node this term (docs/pitfalls.md R3)
     return;
   }
   if (m.term < hard.term || guarded) {
@@ -205,14 +192,20 @@ void core::impl::on_vote_request(const message& m, const vote_request& r) {
     hard_changed = true;
   }
   election_elapsed = 0;
-  if (MUTANT(vote_not_durable))
-    send_now(m.from, vote_reply{false, true});
-  else
-    send_durable(m.from, vote_reply{false, true});
+  // A vote that was told has to be remembered after a crash: the answer waits for the disk (docs/pitfalls.md R21).
+  auto& outbox = MUTANT(vote_not_durable) ? out.send_now : held;
+  outbox.push_back({self, m.from, hard.term, vote_reply{false, true}});
+}
+
+/// For the mutant votes_counted_not_collected: the last voter that has not answered, if `answered` has done so already.
+node_id core::impl::silent_voter_or(node_id answered) const {
+  const auto& voters = config().voters;
+  const auto silent = std::find_if(voters.rbegin(), voters.rend(), [&](node_id id) { return !votes.contains(id); });
+  return votes.contains(answered) && silent != voters.rend() ? *silent : answered;
 }
 
 void core::impl::on_vote_reply(const message& m, const vote_reply& r) {
-  // Kind and term must be those of the campaign that is on; each voter counts once (R2).
+  // Kind and term must be those of the present campaign; each voter counts once (docs/pitfalls.md R2).
   const bool pre_vote = r.pre_vote && !(MUTANT(vote_reply_kind_ignored) && soft.role == role::candidate);
   const bool fits = pre_vote ? soft.role == role::pre_candidate && m.term == (r.granted ? hard.term.next() : hard.term)
                              : soft.role == role::candidate && m.term == hard.term;
@@ -220,11 +213,7 @@ void core::impl::on_vote_reply(const message& m, const vote_reply& r) {
     PROBE("raft: vote of another campaign");
     return;
   }
-  auto voter = m.from;
-  if (MUTANT(votes_counted_not_collected) && votes.contains(voter))
-    for (auto other : config().voters)
-      voter = votes.contains(other) ? voter : other;
-  votes[voter] = r.granted;
+  votes[MUTANT(votes_counted_not_collected) ? silent_voter_or(m.from) : m.from] = r.granted;
   count_votes();
 }
 

@@ -28,7 +28,7 @@ void follower_progress::clear_window() {
 }
 
 void follower_progress::become_probe(log_index try_next) {
-  state = state_type::probe;
+  state = follower_state::probe;
   next = std::max(try_next, match.next());
   probe_sent = false;
   told_commit = {};
@@ -36,7 +36,7 @@ void follower_progress::become_probe(log_index try_next) {
 }
 
 void follower_progress::become_replicate() {
-  state = state_type::replicate;
+  state = follower_state::replicate;
   next = match.next();
   probe_sent = false;
   clear_window();
@@ -44,7 +44,7 @@ void follower_progress::become_replicate() {
 
 void follower_progress::become_snapshot() {
   catching_up = true;
-  state = state_type::snapshot;
+  state = follower_state::snapshot;
   snapshot = {};
   clear_window();
 }

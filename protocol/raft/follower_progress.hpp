@@ -1,5 +1,6 @@
 #pragma once
-// What a leader knows of one other server, and how much it may send there without an answer.
+// What a leader knows of one other server: how far its log is, in which state it is sent to (follower_state), and how
+// much may still be sent before it answers.
 
 #include "protocol/raft/core.hpp"
 
@@ -21,25 +22,22 @@ struct outgoing_snapshot {
   int quiet_ticks = 0;                  ///< since the last answer or chunk read
 };
 
-/// Probe: one append at a time until the logs are known to fit. Replicate: a window of appends. Snapshot: no entries at
-/// all.
 struct follower_progress {
-  using state_type = enum progress_view::state;
 
-  state_type state = state_type::probe;
-  log_index match; ///< durable there and equal to our log up to here
-  log_index next;
-  int silent_ticks = 0; ///< since it was last heard
-  bool probe_sent = false;
-  std::uint64_t round_sent = 0;
-  std::uint64_t round_acked = 0;
-  log_index told_commit; ///< what it knows of our commit index, if the message arrived
+  follower_state state = follower_state::probe;
+  log_index match;               ///< durable there and equal to the leader's log up to here
+  log_index next;                ///< the first entry to be sent
+  int silent_ticks = 0;          ///< since it was last heard
+  bool probe_sent = false;       ///< until the next heartbeat, or an answer
+  std::uint64_t round_sent = 0;  ///< the newest read round it was told of
+  std::uint64_t round_acked = 0; ///< the newest one it has answered
+  log_index told_commit;         ///< the commit index it was told; the message may be lost
   bool heartbeat_due = false;
-  bool commit_due = false;
-  /// Not in the newest configuration any more: how many ticks it may still learn of that; negative: it is a member.
+  bool commit_due = false; ///< the commit index is to be told without waiting for a heartbeat
+  /// Of a server that was removed: for how many ticks more it is told so. Negative: it is a member.
   int departing_ticks = -1;
   outgoing_snapshot snapshot;
-  bool catching_up = false; ///< got or gets a snapshot and has not been level with us since
+  bool catching_up = false; ///< it needed a snapshot, and has not reached the commit index since
 
   bool window_open(const limits& l) const {
     return flights_.size() < l.inflight_appends_max && flight_bytes_ < l.inflight_bytes_max;

@@ -57,22 +57,20 @@ void core::impl::on_append(const message& m, const append_entries& a) {
          (fresh->index <= log.base() ||
           (log.holds(fresh->index) && (MUTANT(conflicting_suffix_kept) || log.term_at(fresh->index) == fresh->term))))
     ++fresh;
-  if (fresh != a.entries.end()) {
-    if (fresh->index <= commit || fresh->time < log.time_at(fresh->index.prev()))
-      return; // what is committed is never replaced, and time never goes back
-    if (log.holds(fresh->index))
-      truncate_log(fresh->index);
-    bool changed = false;
-    for (; fresh != a.entries.end(); ++fresh)
-      changed |= log.append(*fresh);
-    if (changed)
-      config_took_effect();
-  }
   const log_index last{a.prev_index.value + a.entries.size()};
-  if (MUTANT(truncate_on_old_append) && !a.entries.empty() && last >= commit && last < log.last()) {
-    truncate_log(last.next());
-    verified = last;
-  }
+  const bool all_known = fresh == a.entries.end();
+  if (!all_known && (fresh->index <= commit || fresh->time < log.time_at(fresh->index.prev())))
+    return; // what is committed is never replaced, and time never goes back
+  // Only a conflict cuts the log. Entries behind the last one of an append that came late are right, too.
+  const auto cut = all_known ? last.next() : fresh->index;
+  if (all_known ? MUTANT(truncate_on_old_append) && !a.entries.empty() && last >= commit && last < log.last()
+                : log.holds(cut))
+    truncate_log(cut);
+  bool changed = false;
+  for (; fresh != a.entries.end(); ++fresh)
+    changed |= log.append(*fresh);
+  if (changed)
+    config_took_effect();
   verified = std::max(verified, last);
   auto upto = std::min(a.commit, MUTANT(commit_beyond_verified) ? log.last() : verified);
   // A checkpoint that is being put in force has to stay part of what is committed, whatever a peer says.
@@ -84,16 +82,14 @@ void core::impl::on_append(const message& m, const append_entries& a) {
   append_reply r;
   r.success = true;
   r.round = a.round;
-  if (MUTANT(append_acked_before_durable)) {
-    r.match = verified;
+  // A heartbeat is answered at once, with what is on disk already; an append when all of it is on disk.
+  const bool too_early = MUTANT(append_acked_before_durable);
+  const bool at_once = too_early || (hard_is_durable() && (verified <= durable || a.entries.empty()));
+  r.match = at_once && !too_early ? std::min(verified, durable) : verified;
+  if (at_once)
     send_now(m.from, r);
-  } else if (hard_is_durable() && (verified <= durable || a.entries.empty())) {
-    r.match = std::min(verified, durable); // a heartbeat is answered at once, with what is on disk already
-    send_now(m.from, r);
-  } else {
-    r.match = verified;
+  else
     send_durable(m.from, r);
-  }
 }
 
 void core::impl::reject_append(const message& m, const append_entries& a) {
@@ -102,10 +98,11 @@ void core::impl::reject_append(const message& m, const append_entries& a) {
   else
     PROBE("raft: append refused, other term");
   if (a.prev_index <= commit)
-    return; // contradicts what is committed: not from an honest leader
+    return; // contradicts what is committed: no honest leader sends it
   append_reply r;
   r.rejected = a.prev_index;
-  // No entry newer than the leader's can fit: name our last one that is not. Up to the commit index everything fits.
+  // Entries of a newer term than the leader's cannot fit: name the last one that is not newer. Up to the commit index
+  // everything fits.
   r.conflict_index = std::max(commit, log.last_not_above(std::min(a.prev_index.prev(), log.last()), a.prev_term));
   r.conflict_term = log.term_at(r.conflict_index);
   r.round = a.round;
@@ -114,6 +111,8 @@ void core::impl::reject_append(const message& m, const append_entries& a) {
 
 void core::impl::truncate_log(log_index from) {
   INVARIANT(from > commit);
+  // Only a peer that contradicts itself within a term takes back what was verified before.
+  verified = std::min(verified, from.prev());
   if (from <= handed_out) {
     truncate_from = std::min(from, truncate_from.value_or(from));
     handed_out = from.prev();

@@ -6,7 +6,7 @@ namespace belay::raft {
 
 namespace {
 
-// A learner votes once it is this close to the leader's log: what is left fits into a few appends.
+// A learner becomes a voter once it is this close to the end of the leader's log: what is left fits into a few appends.
 constexpr std::uint64_t promotion_lag_max = 1000;
 
 bool by_id(const member& a, const member& b) {
@@ -127,13 +127,13 @@ std::optional<configuration> formation::next_configuration(const core& leader) c
     if (!std::binary_search(now.learners.begin(), now.learners.end(), id))
       continue;
     for (const auto& progress : leader.progress()) {
-      // In a short log even one that has nothing at all is close: it must have got that far first.
-      if (progress.id != id || progress.state != progress_view::state::replicate || progress.match.is_zero() ||
+      // In a short log even a learner without any entry is close: it must also have confirmed an entry.
+      if (progress.id != id || progress.state != follower_state::replicate || progress.match.is_zero() ||
           progress.match.value + promotion_lag_max < leader.last_index().value)
         continue;
       configuration next = now;
       std::erase(next.learners, id);
-      // Named once more, because clang before 16 does not capture structured bindings.
+      // id and p are captured by name, because clang before 16 does not capture structured bindings.
       std::erase_if(next.members, [&, id = id, &p = p](const member& m) {
         const bool replaced = m.id != id && m.id != self_.id && same_place(m, p.self);
         if (replaced) {

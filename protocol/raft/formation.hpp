@@ -1,5 +1,6 @@
 #pragma once
-// How servers that know nothing of each other become a cluster, once; and how a newcomer is fitted into one that exists.
+// How servers that know nothing of each other become a cluster (bootstrap_expect), once; and which change of the
+// configuration brings a newcomer into a cluster that exists.
 
 #include "protocol/raft/core.hpp"
 
@@ -10,7 +11,7 @@
 
 namespace belay::raft {
 
-/// What a peer said of itself.
+/// What a server says of itself to its peers.
 struct introduction {
   member self;
   std::string datacenter;
@@ -19,35 +20,37 @@ struct introduction {
   std::vector<member> agreed;   ///< the complete initial set as the peer sees it; empty: not complete yet
 };
 
-/// The first configuration is made when `expect` servers, ourselves included, have each named the same set of exactly that size. A set
-/// once named stays until the process ends, so no server can take part in two first configurations.
+/// One server's side of it. The first configuration is made when `expect` servers, this one included, have each named the
+/// same set of exactly that size. A server never names another set before its process ends, so it cannot take part in two
+/// first configurations.
 class formation {
 public:
   /// `cluster_id` zero: this node is in no cluster yet.
   formation(member self, std::string datacenter, std::uint32_t expect, std::uint64_t cluster_id);
 
-  /// @returns a text for the log if the peer cannot belong to us (other datacenter, other cluster).
+  /// A peer has introduced itself. @returns a text for the log if it does not belong here (other datacenter or cluster).
   std::optional<std::string> met(const introduction& peer);
   void lost(node_id peer);
 
-  /// What we say of ourselves now.
+  /// What this server says of itself now.
   introduction own() const;
-  /// Set as soon as all agree and we are in no cluster: bootstrap with it.
+  /// Set as soon as all agree and this server is in no cluster: bootstrap with it.
   std::optional<configuration> first_configuration() const;
-  /// We are in that cluster from now on.
+  /// This server is in that cluster from now on.
   void joined(std::uint64_t cluster_id);
   std::uint64_t cluster_id() const { return cluster_id_; }
-  /// Of the first configuration: what its cluster is called.
+  /// The number by which the servers of a cluster know each other: made from its first configuration.
   static std::uint64_t cluster_id_of(const configuration& first);
-  /// Whether frames of that peer may be listened to.
+  /// Whether frames of that peer may be used.
   bool belongs(node_id peer) const;
   const introduction* find(node_id peer) const;
 
-  /// Leader only: the next configuration that brings in a connected newcomer, or takes the place of a server whose address, name or
-  /// node ID it has taken over (a wiped server comes back under a new id, R8); nullopt: nothing to do. A member that is alive is never
-  /// replaced: two servers with one name would take turns for ever.
+  /// On the leader: the next configuration on a connected newcomer's way to become a voter, or nullopt. First it becomes a
+  /// learner; once its log is close to the leader's, a voter. With that it replaces a member with the same address, name
+  /// or node ID: a server whose disk was wiped comes back under a new id (docs/pitfalls.md R8). A member that is connected
+  /// is never replaced, or two servers with one name would take turns for ever.
   std::optional<configuration> next_configuration(const core& leader) const;
-  /// The living member whose address, name or node ID that server claims, too; null: none.
+  /// A connected member with the same address, name or node ID as that newcomer; null: none.
   const member* rival_of(const member& newcomer, const configuration& now) const;
 
 private:

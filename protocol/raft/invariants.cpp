@@ -54,26 +54,26 @@ broken_rule check_node(const core& c) {
   for (const auto& batch : n.unconfirmed)
     handed = std::max(handed, batch.last);
   RULE(handed == n.handed_out || n.restart_after || handed <= n.log.last());
-  if (n.soft.role == role::leader) {
+  RULE(n.leading.has_value() == (n.soft.role == role::leader));
+  if (n.leading) {
+    const auto& l = *n.leading;
     RULE(n.soft.leader == n.self);
     RULE(n.hard.voted_for == n.self);
-    RULE(n.persist_age_ticks() <= n.lim.stall_elections * n.lim.election_ticks); // R5: steps down instead
-    RULE(n.quorum_is_heard(1));                                                  // section 6.2: steps down instead
-    RULE(n.log.term_at(n.term_start) == n.hard.term || n.term_start <= n.log.base());
-    for (const auto& [id, p] : n.followers) {
+    // It steps down instead: docs/pitfalls.md R5, and dissertation 6.2.
+    RULE(n.persist_age_ticks() <= n.lim.stall_elections * n.lim.election_ticks);
+    RULE(n.quorum_is_heard(1));
+    RULE(n.log.term_at(l.term_start) == n.hard.term || l.term_start <= n.log.base());
+    for (const auto& [id, p] : l.followers) {
       RULE(id != n.self);
       RULE(p.match < p.next);
       RULE(p.match <= n.log.last());
       RULE(p.next <= n.log.last().next());
-      RULE(p.round_acked <= n.round);
+      RULE(p.round_acked <= l.round);
       RULE(p.inflight() <= n.lim.inflight_appends_max);
     }
     for (const auto& m : n.config().members)
-      RULE(m.id == n.self || n.followers.contains(m.id));
+      RULE(m.id == n.self || l.followers.contains(m.id));
   } else {
-    RULE(n.followers.empty());
-    RULE(n.rounds.empty());
-    RULE(n.reads_waiting.empty());
     RULE(n.soft.leader != n.self);
     RULE(c.lease_until() == local_time{0});
   }
@@ -84,7 +84,7 @@ broken_rule check_node(const core& c) {
 
 broken_rule step_check::observe(const core& c) {
   const auto& n = inside(c);
-  // Section 4.1: the latest in the log. What a checkpoint brought is not in the log.
+  // Dissertation 4.1: the configuration in force is the latest in the log. (What a checkpoint brought is not in the log.)
   const auto config = n.log.config_index();
   RULE(config <= n.log.last());
   RULE(config <= n.delivered || n.log.at(config).kind == entry_kind::configuration);
@@ -100,14 +100,14 @@ broken_rule step_check::observe(const core& c) {
     // A leader only ever appends to its log.
     const bool leads_on = role_ == role::leader && n.soft.role == role::leader && n.hard.term == term_;
     RULE(!leads_on || n.log.last() >= last_);
-    // Section 3.6.2: only entries of its own term commit by counting (R9).
+    // Dissertation 3.6.2: only entries of its own term commit by counting (docs/pitfalls.md R9).
     RULE(!leads_on || n.commit == commit_ || n.log.term_at(n.commit) == n.hard.term);
-    if (leads_on && n.commit > commit_) { // section 3.5, 10.2.1: on the disks of a majority
+    if (leads_on && n.commit > commit_) { // dissertation 3.5, 10.2.1: on the disks of a majority
       const auto has_it = [&](node_id id) {
         if (id == n.self)
           return n.durable >= n.commit;
-        const auto p = n.followers.find(id);
-        return p != n.followers.end() && p->second.match >= n.commit;
+        const auto* p = n.leading->find(id);
+        return p != nullptr && p->match >= n.commit;
       };
       // By the configuration in force when it was counted: the latest then, which may have been joint.
       const auto* then = n.log.config_at(n.commit);
@@ -175,7 +175,7 @@ broken_rule cluster_check::observe(const core& c) {
     RULE(has_quorum(n.config(), [&](node_id id) {
       const auto vote = votes_.find({n.hard.term, id});
       return id == n.self || (vote != votes_.end() && vote->second == n.self);
-    })); // section 3.4
+    })); // dissertation 3.4
     for (const auto& [i, f] : committed_) {
       if (committed_in_.at(i) > n.hard.term)
         continue;              // committed by a later leader that we have not heard of yet

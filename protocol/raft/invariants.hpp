@@ -1,6 +1,6 @@
 #pragma once
-// What must be true of one node, of each step it takes, and of the whole cluster. For tests and simulations; new rule,
-// new line here.
+// Rules that must never be broken: by one node, by a step it takes, by the whole cluster. Tests and the simulator check
+// them after every step. A new rule of Raft is a new line in invariants.cpp.
 
 #include "protocol/raft/core.hpp"
 
@@ -10,21 +10,22 @@
 
 namespace belay::raft {
 
-/// The text of the rule that is broken, with the facts; nullopt: all is well.
+/// The text of the rule that is broken, with the node's state; nullopt: all is well.
 using broken_rule = std::optional<std::string>;
 
-/// One node by itself: log, commit and disk positions, role, progress. O(log length).
+/// Looks at one node by itself: log, commit and disk positions, role, progress. O(log length).
 broken_rule check_node(const core& c);
 
-/// Its configuration is not joint, and committed: none is on its way in or out.
+/// No change of the configuration is under way: it is not joint, and it is committed.
 bool settled(const core& c);
 
-/// What of a node may only move one way: while its process lives and, as far as it was on disk, beyond that.
+/// Watches one node over time: terms, votes and the commit index never go back while its process lives, nor, as far as
+/// they were on disk, in the processes after it.
 class step_check {
 public:
   /// Call after every step. The first call after forget() compares with what the process before had on its disk.
   broken_rule observe(const core& c);
-  /// The process ended: what is not on disk may be gone.
+  /// Call when the process has ended: what was not on disk may be gone.
   void forget() { seen_ = false; }
 
 private:
@@ -38,19 +39,19 @@ private:
   log_index durable_commit_; ///< committed and on disk: nothing takes it away
 };
 
-/// All nodes together, and over time, restarts included.
+/// Watches all nodes together over time, restarts included.
 class cluster_check {
 public:
-  /// After a step of this node: election safety, a leader has its votes, leader completeness, and that its committed
-  /// entries are those everybody else committed (log matching below the commit index).
+  /// Call after a step of this node. Checks election safety, that a leader was given its votes, leader completeness, and
+  /// that the node has committed the same entries as everybody else (dissertation figure 3.2).
   broken_rule observe(const core& c);
-  /// A message that this node sends: what it promises must be on its disk, and no vote is given twice
-  /// (dissertation 3.8, R19, R21). Of every node, or no leader has its votes.
+  /// Call with every message a node sends. What it promises must be on the node's disk, and no vote is given twice
+  /// (dissertation 3.8, docs/pitfalls.md R21). Messages that are left out make observe() miss votes.
   broken_rule sent(const core& c, const message& m);
-  /// Log matching of two nodes over everything both hold (dissertation figure 3.2). O(log length).
+  /// Log matching of two nodes, over all entries that both hold (dissertation figure 3.2). O(log length).
   static broken_rule compare(const core& a, const core& b);
 
-  /// Entries known to be committed by anybody.
+  /// The last entry that anybody is known to have committed.
   log_index committed() const { return committed_.empty() ? log_index{} : committed_.rbegin()->first; }
 
 private:
@@ -66,9 +67,9 @@ private:
   std::map<term_id, node_id> leaders_;
   std::map<std::pair<term_id, node_id>, node_id> votes_; ///< (term, voter) -> for whom, as told
   std::map<log_index, fact> committed_;
-  std::map<log_index, term_id> committed_in_; ///< the lowest term of a node seen with the entry committed
+  std::map<log_index, term_id> committed_in_; ///< the lowest term in which a node was seen with the entry committed
   std::map<node_id, log_index> checked_;      ///< up to there this node's committed entries were compared
-  std::map<node_id, bool> led_;
+  std::map<node_id, bool> led_;               ///< when last observed
 };
 
 } // namespace belay::raft

@@ -21,8 +21,8 @@ bool log_window::restore(const snapshot_meta& snapshot, std::vector<entry> entri
     return false;
   std::size_t skip = 0;
   if (first <= snapshot.index) {
-    // The term before the first entry is not known any more, so that entry itself becomes the base. What follows up to
-    // the snapshot spares followers that are a little behind a whole snapshot.
+    // The term before the first entry is not known any more, so that entry itself becomes the base. Entries from there
+    // to the snapshot are kept: a follower that is a little behind gets them instead of a whole snapshot.
     base_ = first;
     base_term_ = entries.front().term;
     base_time_ = entries.front().time;

@@ -1,5 +1,6 @@
 #pragma once
-// The part of the log a node holds in memory, what lies just before it, and the configurations it says.
+// The part of the Raft log that a node holds in memory: all entries behind the newest checkpoint and some before it, the
+// term and time of the entry just before them, and the configurations these entries bring.
 
 #include "protocol/raft/types.hpp"
 
@@ -10,10 +11,11 @@ namespace belay::raft {
 
 class log_window {
 public:
-  /// @returns false if the entries do not go on from the snapshot (they end before it, or another term stands at its
-  /// index, or there are none: the process may have ended before the log on the disk was told of its first snapshot):
-  /// then the window is empty behind the snapshot. @pre entries are contiguous and leave no gap behind the
-  /// snapshot
+  /// Fills the window with what was on disk.
+  /// @returns false if the entries do not go on from the snapshot: they end before it, or the entry at its index has
+  /// another term, or there are none (the process may have ended before the log on the disk was told of its first
+  /// snapshot). Then the window is empty behind the snapshot.
+  /// @pre entries are contiguous and leave no gap behind the snapshot
   bool restore(const snapshot_meta& snapshot, std::vector<entry> entries);
 
   /// Index just before the first entry kept; its term and time are known.
@@ -33,7 +35,8 @@ public:
   /// @pre e.index follows the last one; a configuration entry can be decoded
   /// @returns true if the configuration in force is another one now.
   bool append(entry e);
-  /// Drops `i` and all after it. @pre holds(i) @returns true if the configuration in force is another one now (R7).
+  /// Drops `i` and all after it. @pre holds(i)
+  /// @returns true if the configuration in force is another one now (docs/pitfalls.md R7).
   bool truncate_from(log_index i);
   /// Forgets everything; the next entry is the one after the snapshot.
   void restart(const snapshot_meta& snapshot);
@@ -49,7 +52,7 @@ public:
   /// @pre i <= last()
   log_index last_not_above(log_index i, term_id t) const;
 
-  /// Latest in the log, committed or not.
+  /// The configuration in force: the latest in the log, committed or not.
   const configuration& config() const { return configs_.back().config; }
   log_index config_index() const { return configs_.back().index; }
   /// As of `i`; null if that is older than what is known.

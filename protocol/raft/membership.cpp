@@ -1,4 +1,4 @@
-// First configuration, joint consensus (dissertation 4.3), removal, and leadership transfer (3.10).
+// First configuration, joint consensus (dissertation 4.3), removal (4.2), and leadership transfer (3.10).
 
 #include "protocol/base/mutants.hpp"
 #include "protocol/base/probe.hpp"
@@ -19,7 +19,7 @@ status core::impl::bootstrap(const configuration& initial) {
   hard_changed = true;
   soft.term = hard.term;
   log.append({log_index{1}, hard.term, {}, entry_kind::configuration, make_payload(encode(initial))});
-  // Nobody can have a lease that rests on us: only the shuffled part of the timeout is waited for.
+  // No leader was ever heard, so no lease rests on this node: it waits for the shuffled part of the timeout only.
   guard = false;
   election_elapsed = lim.election_ticks;
   config_took_effect();
@@ -27,12 +27,12 @@ status core::impl::bootstrap(const configuration& initial) {
 }
 
 std::optional<propose_error> core::impl::propose_configuration(const configuration& target, cluster_time time) {
-  if (soft.role != role::leader)
+  if (!leading)
     return propose_error::not_leader;
-  if (!transfer_to.is_zero() || retiring)
+  if (leading->handing_over())
     return propose_error::transferring;
   if (!may_serve_reads())
-    return propose_error::no_noop_yet; // R6
+    return propose_error::no_noop_yet; // docs/pitfalls.md R6
   if (config().joint() || log.config_index() > commit) {
     PROBE("raft: membership change refused, one is under way");
     return propose_error::change_in_progress;
@@ -52,7 +52,7 @@ void core::impl::config_took_effect() {
   out.config_changed = config();
   if (config().joint())
     PROBE("raft: joint configuration");
-  if (soft.role == role::leader)
+  if (leading)
     sync_progress();
   else if (soft.role != role::follower && !electable())
     follow(hard.term, {});
@@ -62,19 +62,19 @@ void core::impl::sync_progress() {
   for (const auto& m : config().members) {
     if (m.id == self)
       continue;
-    auto [it, fresh] = followers.try_emplace(m.id);
+    auto [it, fresh] = leading->followers.try_emplace(m.id);
     if (fresh)
       it->second.next = log.last().next();
     it->second.departing_ticks = -1;
   }
-  // Who leaves shall hear that it is so, or it would ask for votes until somebody stops it.
-  for (auto& [id, p] : followers)
+  // A server that was removed is still told so for a while, or it would ask for votes again and again.
+  for (auto& [id, p] : leading->followers)
     if (!config().contains(id) && p.departing_ticks < 0)
       p.departing_ticks = 2 * lim.election_ticks;
 }
 
 void core::impl::after_commit() {
-  if (soft.role != role::leader || log.config_index() > commit)
+  if (!leading || log.config_index() > commit)
     return;
   if (config().joint()) {
     PROBE("raft: joint configuration committed");
@@ -82,56 +82,57 @@ void core::impl::after_commit() {
     commit_by_count(); // with fewer voters a quorum may be there already
     return;
   }
-  for (auto& [id, p] : followers)
+  auto& l = *leading;
+  for (auto& [id, p] : l.followers)
     p.commit_due |= p.departing_ticks >= 0 && p.told_commit < log.config_index();
-  if (config().is_voter(self) || retiring)
+  if (config().is_voter(self) || l.retiring)
     return;
-  // Section 4.2.2: a leader that is not in the new configuration steps down once that is committed; first it names an
-  // heir.
+  // Dissertation 4.2.2: a leader that is not in the new configuration steps down once that is committed. Before it does,
+  // it hands over to the voter whose log is longest.
   PROBE("raft: leader leaves the configuration");
-  retiring = true;
-  for (const auto& [id, p] : followers)
-    if (config().is_voter(id) && (transfer_to.is_zero() || p.match > followers.at(transfer_to).match))
-      transfer_to = id;
-  transfer_ticks = 0;
-  for (auto& [id, p] : followers)
+  l.retiring = true;
+  for (const auto& [id, p] : l.followers)
+    if (config().is_voter(id) && (l.transfer_to.is_zero() || p.match > l.followers.at(l.transfer_to).match))
+      l.transfer_to = id;
+  l.transfer_ticks = 0;
+  for (auto& [id, p] : l.followers)
     p.commit_due = true;
 }
 
 bool core::impl::transfer_leadership(node_id to) {
-  auto it = followers.find(to);
-  if (soft.role != role::leader || retiring || it == followers.end() || !config().is_voter(to))
+  const auto* p = progress_of(to);
+  if (p == nullptr || leading->retiring || !config().is_voter(to))
     return false;
-  if (!transfer_to.is_zero())
-    return transfer_to == to;
-  const auto& p = it->second;
-  if (p.silent_ticks > lim.election_ticks || p.state == progress_view::state::snapshot)
+  if (!leading->transfer_to.is_zero())
+    return leading->transfer_to == to;
+  if (p->silent_ticks > lim.election_ticks || p->state == follower_state::snapshot)
     return false;
-  transfer_to = to;
-  transfer_ticks = 0;
+  leading->transfer_to = to;
+  leading->transfer_ticks = 0;
   return true;
 }
 
 void core::impl::tick_transfer() {
-  if (transfer_to.is_zero() && !retiring)
+  auto& l = *leading;
+  if (!l.handing_over())
     return;
-  auto it = followers.find(transfer_to);
-  if (++transfer_ticks > lim.election_ticks || it == followers.end()) {
+  const auto* heir = l.find(l.transfer_to);
+  if (++l.transfer_ticks > lim.election_ticks || heir == nullptr) {
     PROBE("raft: transfer given up");
-    transfer_to = {};
-    if (retiring)
+    l.transfer_to = {};
+    if (l.retiring)
       follow(hard.term, {});
     return;
   }
-  if (it->second.match != log.last() || transfer_ticks % lim.heartbeat_ticks != 0)
+  if (heir->match != log.last() || l.transfer_ticks % lim.heartbeat_ticks != 0)
     return;
-  // Not before a later tick than the one in which the transfer began: whoever serves reads under our lease has heard by
-  // now that it is over. It does not come back in this term even if the transfer fails, because this message may arrive
-  // at any later time.
+  // The earliest tick for this is the one after the tick in which the transfer began: by then whoever serves reads under
+  // the lease has heard that it is over. The lease does not come back in this term even if the transfer fails, because
+  // this message may arrive at any later time.
   PROBE("raft: lease forfeited to a transfer");
-  send_now(transfer_to, timeout_now{});
-  lease_forfeited = true;
-  if (retiring)
+  send_now(l.transfer_to, timeout_now{});
+  l.lease_forfeited = true;
+  if (l.retiring)
     follow(hard.term, {});
 }
 

@@ -1,5 +1,6 @@
 #pragma once
-// Majorities of a configuration; of both halves while it is joint (dissertation 4.3).
+// Counting votes and answers: what a majority of a configuration's voters says, or of both sets of voters while it is
+// joint (dissertation 4.3).
 
 #include "protocol/base/mutants.hpp"
 #include "protocol/raft/types.hpp"
@@ -10,8 +11,7 @@
 
 namespace belay::raft {
 
-/// @returns true if `says_yes(node_id)` holds for a majority of the voters of every half. An empty configuration has no
-/// quorum.
+/// @returns true if `says_yes(node_id)` holds for a majority of each set of voters. An empty configuration has no quorum.
 template <class F>
 bool has_quorum(const configuration& c, F&& says_yes) {
   const auto majority = [&](const std::vector<node_id>& half) {

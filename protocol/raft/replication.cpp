@@ -9,23 +9,21 @@
 
 namespace belay::raft {
 
-using state_type = enum progress_view::state;
-
 log_index core::impl::append_own(entry_kind kind, payload data, cluster_time time) {
   if (time < log.last_time() && kind == entry_kind::command)
     PROBE("raft: wall clock behind cluster time");
   const bool keep = MUTANT(leader_time_goes_back) && kind == entry_kind::command;
   const entry e{log.last().next(), hard.term, keep ? time : std::max(time, log.last_time()), kind, std::move(data)};
-  uncommitted_bytes += e.data->size();
+  leading->uncommitted_bytes += e.data->size();
   if (log.append(e))
     config_took_effect();
   return e.index;
 }
 
 std::variant<log_index, propose_error> core::impl::propose(std::vector<payload> commands, cluster_time time) {
-  if (soft.role != role::leader)
+  if (!leading)
     return propose_error::not_leader;
-  if (!transfer_to.is_zero() || retiring)
+  if (leading->handing_over())
     return propose_error::transferring;
   if (commands.empty())
     return propose_error::invalid;
@@ -35,7 +33,7 @@ std::variant<log_index, propose_error> core::impl::propose(std::vector<payload> 
       return propose_error::invalid;
     bytes += c->size();
   }
-  if (uncommitted_bytes > 0 && uncommitted_bytes + bytes > lim.uncommitted_bytes_max) {
+  if (leading->uncommitted_bytes > 0 && leading->uncommitted_bytes + bytes > lim.uncommitted_bytes_max) {
     PROBE("raft: too much uncommitted");
     return propose_error::too_much_uncommitted;
   }
@@ -46,10 +44,11 @@ std::variant<log_index, propose_error> core::impl::propose(std::vector<payload> 
 }
 
 void core::impl::tick_leader() {
+  auto& followers = leading->followers;
   for (auto it = followers.begin(); it != followers.end();) {
     auto& p = it->second;
     ++p.silent_ticks;
-    if (p.state == state_type::snapshot)
+    if (p.state == follower_state::snapshot)
       tick_snapshot(it->first, p);
     const bool knows = p.told_commit >= log.config_index() && p.match >= log.config_index();
     if (p.departing_ticks >= 0 && (p.departing_ticks-- == 0 || knows))
@@ -59,7 +58,7 @@ void core::impl::tick_leader() {
   }
   if (!quorum_is_heard() && !MUTANT(leader_without_quorum_stays)) {
     PROBE("raft: step down without quorum");
-    follow(hard.term, {}); // the vote of this term stays (R1)
+    follow(hard.term, {}); // the vote of this term stays (docs/pitfalls.md R1)
     return;
   }
   if (persist_age_ticks() >= lim.stall_elections * lim.election_ticks && !MUTANT(stalled_disk_keeps_leading)) {
@@ -68,14 +67,14 @@ void core::impl::tick_leader() {
     return;
   }
   tick_transfer();
-  if (soft.role != role::leader)
+  if (!leading) // it stepped down
     return;
   if (alone())
-    lease_base = now;
-  if (++heartbeat_elapsed < lim.heartbeat_ticks)
+    leading->lease_base = now;
+  if (++leading->heartbeat_elapsed < lim.heartbeat_ticks)
     return;
-  heartbeat_elapsed = 0;
-  heartbeat_due = true;
+  leading->heartbeat_elapsed = 0;
+  leading->heartbeat_due = true;
   for (auto& [id, p] : followers) {
     p.heartbeat_due = true;
     p.probe_sent = false;
@@ -83,98 +82,99 @@ void core::impl::tick_leader() {
   }
 }
 
-/// Servers that this leader has not met yet count as heard: it is about to ask them.
+// Servers that are not among the followers yet count as heard: this leader is about to ask them for the first time.
 bool core::impl::quorum_is_heard(const configuration& c, int more_ticks) const {
   return has_quorum(c, [&](node_id id) {
-    const auto it = followers.find(id);
-    return id == self || it == followers.end() || it->second.silent_ticks <= lim.election_ticks + more_ticks;
+    const auto* p = leading->find(id);
+    return id == self || p == nullptr || p->silent_ticks <= lim.election_ticks + more_ticks;
   });
 }
 
 void core::impl::drive_followers() {
-  for (auto& [id, p] : followers)
+  for (auto& [id, p] : leading->followers)
     drive(id, p);
 }
 
 void core::impl::drive(node_id id, follower_progress& p) {
-  if (p.state != state_type::snapshot && p.next <= log.base())
+  if (p.state != follower_state::snapshot && p.next <= log.base())
     p.become_snapshot();
   switch (p.state) {
-  case state_type::probe:
+  case follower_state::probe:
     if (!p.probe_sent) {
-      // Entries for a node that does not answer would be copied for nothing, again and again.
+      // To a node that does not answer the append goes without entries: they would be copied for nothing.
       send_append(id, p, p.silent_ticks <= lim.election_ticks);
       p.probe_sent = true;
     }
     break;
-  case state_type::replicate:
+  case follower_state::replicate:
     while (p.next <= log.last() && p.window_open(lim))
       send_append(id, p, true);
     break;
-  case state_type::snapshot:
+  case follower_state::snapshot:
     drive_snapshot(id, p);
     break;
   }
-  const bool round_due = p.round_sent < round && config().is_voter(id);
+  const bool round_due = p.round_sent < leading->round && config().is_voter(id);
   if (round_due || p.heartbeat_due || p.commit_due)
     send_append(id, p, false);
 }
 
 void core::impl::send_append(node_id id, follower_progress& p, bool with_entries) {
   append_entries a;
-  // During a snapshot nothing is known to fit but the empty log. Elsewhere even a heartbeat stands behind all that was
-  // sent: if that got lost, the follower says so.
-  if (p.state != state_type::snapshot)
+  // During a snapshot only the empty log is known to fit. Otherwise even a heartbeat refers to the last entry that was
+  // sent: if that entry got lost, the follower refuses the heartbeat and so says where it stands.
+  if (p.state != follower_state::snapshot)
     a.prev_index = p.next.prev();
   a.prev_term = log.term_at(a.prev_index);
   a.commit = commit;
-  a.round = round;
+  a.round = leading->round;
   if (with_entries && log.holds(p.next))
     a.entries = log.slice(p.next, lim.append_entries_max, lim.append_bytes_max);
   const log_index last{a.prev_index.value + a.entries.size()};
-  if (p.state == state_type::replicate && !a.entries.empty()) {
+  if (p.state == follower_state::replicate && !a.entries.empty()) {
     std::size_t bytes = 0;
     for (const auto& e : a.entries)
       bytes += e.data->size();
     p.sent(last, bytes);
   }
   p.told_commit = std::max(p.told_commit, std::min(commit, last));
-  p.round_sent = round;
+  p.round_sent = leading->round;
   p.heartbeat_due = false;
   p.commit_due = false;
   send_now(id, std::move(a));
 }
 
 void core::impl::on_append_reply(const message& m, const append_reply& r) {
-  auto it = followers.find(m.from);
-  if (soft.role != role::leader || m.term != hard.term || it == followers.end())
+  auto* known = progress_of(m.from);
+  if (known == nullptr || m.term != hard.term)
     return;
-  if (r.round > round || (r.success && r.match > log.last()))
-    return; // no answer to anything we said
-  auto& p = it->second;
+  if (r.round > leading->round || (r.success && r.match > log.last()))
+    return; // no answer to anything that was sent
+  auto& p = *known;
   p.silent_ticks = 0;
   if (r.round > p.round_acked) {
-    p.round_acked = MUTANT(old_round_counts) ? round : r.round;
+    p.round_acked = MUTANT(old_round_counts) ? leading->round : r.round;
     confirm_rounds();
   }
   if (r.success) {
     const bool rose = p.confirmed(r.match);
-    p.catching_up = p.catching_up && (p.state == state_type::snapshot || p.match < commit);
-    if (p.state == state_type::probe)
+    p.catching_up = p.catching_up && (p.state == follower_state::snapshot || p.match < commit);
+    if (p.state == follower_state::probe)
       p.become_replicate();
-    else if (p.state == state_type::snapshot && p.match >= log.base())
+    else if (p.state == follower_state::snapshot && p.match >= log.base())
       p.become_probe(p.match.next());
     if (rose)
       commit_by_count();
     return;
   }
-  const bool current = p.state == state_type::probe ? r.rejected == p.next.prev()
-                                                    : p.state == state_type::replicate && r.rejected > p.match;
+  const bool current = p.state == follower_state::probe ? r.rejected == p.next.prev()
+                                                        : p.state == follower_state::replicate && r.rejected > p.match;
   if (!current || r.rejected.is_zero()) {
     PROBE("raft: late refusal of an append");
     return;
   }
-  // The follower skipped what is newer than the entry we asked about; skip what is newer than the entry it names.
+  // The follower named its last entry whose term is not above that of the entry asked about. In this log, too, only an
+  // entry whose term is not above that of the entry named can fit.
   const auto hint = std::min({r.conflict_index, r.rejected, log.last()});
   const auto fits = log.last_not_above(hint, r.conflict_term);
   p.become_probe(std::min(fits.next(), r.rejected));
@@ -184,17 +184,17 @@ void core::impl::commit_by_count() {
   const log_index reached{quorum_value(config(), [&](node_id id) -> std::uint64_t {
     if (id == self)
       return MUTANT(leader_counts_unwritten) ? log.last().value : durable.value;
-    auto it = followers.find(id);
-    return it == followers.end() ? 0 : it->second.match.value;
+    const auto* p = leading->find(id);
+    return p == nullptr ? 0 : p->match.value;
   })};
-  // Section 3.6.2: only entries of our own term commit by counting (R9).
+  // Dissertation 3.6.2: only entries of the leader's own term commit by counting (docs/pitfalls.md R9).
   if (reached <= commit)
     return;
   if (log.term_at(reached) != hard.term && !MUTANT(commit_any_term)) {
     PROBE("raft: a quorum has an entry of an earlier term");
     return;
   }
-  if (commit.next() < term_start)
+  if (commit.next() < leading->term_start)
     PROBE("raft: entries of earlier terms committed by the own no-op");
   advance_commit(reached);
   after_commit();

@@ -1,4 +1,5 @@
-// Checkpoints for followers whose next entry the leader has forgotten (dissertation chapter 5), and forgetting itself.
+// Checkpoints for followers whose next entry the leader's log has lost to compaction (dissertation chapter 5), and the
+// compaction itself.
 
 #include "protocol/base/mutants.hpp"
 #include "protocol/base/probe.hpp"
@@ -9,8 +10,6 @@
 namespace belay::raft {
 
 namespace {
-
-using state_type = enum progress_view::state;
 
 bool sane_chunk(const message& m, const snapshot_chunk& c) {
   return !c.meta.index.is_zero() && c.meta.index.value <= number_max && !c.meta.term.is_zero() &&
@@ -33,9 +32,9 @@ void core::impl::drive_snapshot(node_id id, follower_progress& p) {
 
 void core::impl::tick_snapshot(node_id id, follower_progress& p) {
   auto& s = p.snapshot;
-  // A chunk that is being read is waited for, however long our disk takes: it would be read twice, and later still.
-  if (++s.quiet_ticks > lim.election_ticks && MUTANT(slow_chunk_read_again))
-    s.reading = false;
+  ++s.quiet_ticks;
+  // A chunk that is being read is waited for, however long the disk takes: read twice, it would come later still.
+  s.reading = s.reading && !(MUTANT(slow_chunk_read_again) && s.quiet_ticks > lim.election_ticks);
   if (s.reading || !s.meta || s.quiet_ticks < 2 * lim.heartbeat_ticks || p.silent_ticks > lim.election_ticks)
     return;
   if (s.chunk_ends.empty() && !s.all_read && !s.asked_where)
@@ -48,10 +47,10 @@ void core::impl::tick_snapshot(node_id id, follower_progress& p) {
 
 void core::impl::snapshot_loaded(node_id to, const snapshot_meta& meta, std::uint64_t offset, payload bytes,
                                  bool last) {
-  auto it = followers.find(to);
-  if (it == followers.end() || it->second.state != state_type::snapshot)
+  auto* p = progress_of(to);
+  if (p == nullptr || p->state != follower_state::snapshot)
     return;
-  auto& s = it->second.snapshot;
+  auto& s = p->snapshot;
   if (!s.reading || offset != s.read_offset || (s.meta && s.meta->index != meta.index))
     return;
   if (bytes == nullptr || (bytes->empty() && !last)) {
@@ -68,22 +67,22 @@ void core::impl::snapshot_loaded(node_id to, const snapshot_meta& meta, std::uin
 }
 
 void core::impl::snapshot_unavailable(node_id to) {
-  auto it = followers.find(to);
-  if (it == followers.end() || it->second.state != state_type::snapshot)
+  auto* p = progress_of(to);
+  if (p == nullptr || p->state != follower_state::snapshot)
     return;
   PROBE("raft: snapshot begun anew");
-  it->second.snapshot = {};
-  it->second.snapshot.paused = true; // from the start, with whatever is the newest then
+  p->snapshot = {};
+  p->snapshot.paused = true; // at the next heartbeat it begins again, with the newest checkpoint then
 }
 
 void core::impl::on_snapshot_reply(const message& m, const snapshot_reply& r) {
-  auto it = followers.find(m.from);
-  if (soft.role != role::leader || m.term != hard.term || it == followers.end())
+  auto* known = progress_of(m.from);
+  if (known == nullptr || m.term != hard.term)
     return;
-  auto& p = it->second;
+  auto& p = *known;
   auto& s = p.snapshot;
   p.silent_ticks = 0;
-  if (p.state != state_type::snapshot || !s.meta || s.meta->index != r.index)
+  if (p.state != follower_state::snapshot || !s.meta || s.meta->index != r.index)
     return;
   if (r.installed) {
     if (r.index > commit)
@@ -102,7 +101,7 @@ void core::impl::on_snapshot_reply(const message& m, const snapshot_reply& r) {
     return;
   s.quiet_ticks = 0;
   s.wanted = r.next_offset;
-  if (r.next_offset > s.read_offset) { // it still has what we sent before we started again
+  if (r.next_offset > s.read_offset) { // it still has chunks from before the leader began anew
     PROBE("raft: snapshot resumed");
     s.read_offset = r.next_offset;
   }
@@ -128,7 +127,7 @@ void core::impl::on_snapshot_chunk(const message& m, const snapshot_chunk& c) {
   }
   if (!sane_chunk(m, c) || !accept_leader(m))
     return;
-  if (c.meta.index <= commit && !MUTANT(snapshot_below_commit_installed)) { // R14
+  if (c.meta.index <= commit && !MUTANT(snapshot_below_commit_installed)) { // docs/pitfalls.md R14
     PROBE("raft: snapshot at or below the commit index");
     send_durable(m.from, snapshot_reply{c.meta.index, 0, true, false});
     return;
@@ -178,19 +177,19 @@ void core::impl::snapshot_installed(const snapshot_meta& meta) {
   delivered = meta.index;
   if (log.holds(meta.index) && (log.term_at(meta.index) == meta.term || MUTANT(suffix_kept_under_snapshot))) {
     PROBE("raft: snapshot installed under a log that goes on");
-    // The log goes on from the checkpoint: nothing to drop. Entries that are not on disk yet up to there need not be
-    // any more.
+    // The log goes on from the checkpoint: nothing to drop. Entries up to there that are not on disk yet need not get
+    // there any more.
     durable = std::max(durable, meta.index);
     if (meta.index > commit)
       advance_commit(meta.index);
     verified = std::max(verified, commit);
-    if (soft.role == role::leader)
+    if (leading)
       commit_by_count();
     return;
   }
-  // A suffix of another history would make the leader send this checkpoint again for ever (R13).
+  // If a suffix of another history stayed, the leader would send this checkpoint again for ever (docs/pitfalls.md R13).
   INVARIANT(meta.index > commit);
-  INVARIANT(soft.role != role::leader);
+  INVARIANT(!leading);
   if (log.holds(meta.index))
     PROBE("raft: snapshot installed over a divergent log");
   log.restart(meta);
@@ -204,15 +203,17 @@ void core::impl::snapshot_installed(const snapshot_meta& meta) {
 
 // ---- forgetting
 
-/// How far a follower that is catching up, and is heard, still needs the log, within limits.catch_up_bytes_max: one
-/// that gets a snapshot needs what comes behind it, or the entry it has to go on with is gone when the snapshot is in
-/// force, and the next snapshot begins, for ever under load.
+/// @returns the last index that may be forgotten, not above `upto`: what followers that are catching up (and are heard)
+/// still need stays, within limits.catch_up_bytes_max. A follower that gets a snapshot needs the entries behind it. If
+/// those were gone when the snapshot is in force, it would need another snapshot, and under load so on for ever.
 log_index core::impl::needed_behind(log_index upto) const {
+  if (!leading)
+    return std::max(upto, log.base());
   auto needed = upto;
-  for (const auto& [id, p] : followers) {
+  for (const auto& [id, p] : leading->followers) {
     if (!p.catching_up || p.silent_ticks > lim.election_ticks || p.departing_ticks >= 0)
       continue;
-    if (p.state == progress_view::state::snapshot)
+    if (p.state == follower_state::snapshot)
       needed = std::min(needed, p.snapshot.meta ? p.snapshot.meta->index : log.base());
     else if (p.match >= log.base())
       needed = std::min(needed, p.match);

@@ -1,5 +1,7 @@
 #pragma once
-// What Raft nodes keep and say. Figures and sections: D. Ongaro, "Consensus: Bridging Theory and Practice", 2014.
+// What Raft servers keep (entries, configurations, votes) and the messages they send each other. "Dissertation", here
+// and in all of protocol/raft, is D. Ongaro, "Consensus: Bridging Theory and Practice", Stanford 2014; numbers behind it
+// are its sections and figures.
 
 #include "protocol/base/bytes.hpp"
 #include "protocol/base/ids.hpp"
@@ -12,7 +14,9 @@
 
 namespace belay::raft {
 
+/// Stored: never renumber.
 enum class entry_kind : std::uint8_t { noop = 0, command = 1, configuration = 2 };
+std::string_view name_of(entry_kind k);
 
 /// One log entry. `data` is never null; it is empty for a no-op.
 struct entry {
@@ -33,16 +37,17 @@ struct member {
   bool operator==(const member&) const = default;
 };
 
-/// Who votes and who only listens. Joint while `voters_old` is not empty: then both majorities are needed (chapter 4).
+/// Who votes and who only gets the log. Joint while `voters_old` is not empty: then a majority of each of the two sets of
+/// voters is needed (dissertation 4.3).
 struct configuration {
   std::vector<member> members; ///< everybody named below, sorted by id, no duplicates
-  std::vector<node_id> voters; ///< sorted
+  std::vector<node_id> voters; ///< sorted, as the two below
   std::vector<node_id> voters_old;
-  std::vector<node_id> learners;
+  std::vector<node_id> learners; ///< get the log and do not vote
 
   bool joint() const { return !voters_old.empty(); }
   bool empty() const { return voters.empty(); }
-  bool is_voter(node_id id) const; ///< in either half
+  bool is_voter(node_id id) const; ///< in either of the two sets
   bool contains(node_id id) const;
   const member* find(node_id id) const;
   bool operator==(const configuration&) const = default;
@@ -52,8 +57,8 @@ std::string encode(const configuration& c);
 /// nullopt: not a well-formed configuration (unsorted, duplicate or unknown ids included).
 std::optional<configuration> decode_configuration(std::string_view bytes);
 
-/// What must survive a restart beside the entries. One value, so that a vote never outlives or misses its term (R1,
-/// R19).
+/// What must survive a restart beside the entries. One value, so that a vote is never kept or lost without its term
+/// (docs/pitfalls.md R1).
 struct hard_state {
   term_id term;
   node_id voted_for; ///< zero: nobody in this term
@@ -72,9 +77,9 @@ struct snapshot_meta {
 };
 
 // ---- messages
-// ---------------------------------------------------------------------------------------------------------
 
-/// Also the heartbeat (no entries). `round` numbers the leader's read barriers and lease probes within the term.
+/// Entries for a follower; without entries, a heartbeat. `round` is the number of the leader's newest read round, counted
+/// within its term: the answer shows that the follower still followed when that round began (protocol/raft/leading.hpp).
 struct append_entries {
   log_index prev_index;
   term_id prev_term;
@@ -94,18 +99,20 @@ struct append_reply {
 
 struct vote_request {
   bool pre_vote = false;
-  bool transfer = false; ///< by leadership transfer: granted although a leader is heard (section 4.2.3)
+  bool transfer =
+      false; ///< the leader asked for this campaign: granted although a leader is heard (dissertation 4.2.3)
   log_index last_index;
   term_id last_term;
 };
 
-/// Echoes the kind, so that a pre-vote reply is never counted as a vote (R2).
+/// Echoes the kind, so that the answer to a pre-vote is never counted as a vote (docs/pitfalls.md R2).
 struct vote_reply {
   bool pre_vote = false;
   bool granted = false;
 };
 
-/// A part of a checkpoint, in order, at most `limits::snapshot_chunk_bytes`.
+/// A part of a checkpoint, at most limits::snapshot_chunk_bytes. Parts come in order. One without bytes that is not the
+/// last is a question: where does the follower want to go on?
 struct snapshot_chunk {
   snapshot_meta meta;
   std::uint64_t offset = 0;
@@ -113,15 +120,14 @@ struct snapshot_chunk {
   bool last = false;
 };
 
-/// `next_offset` is where the follower wants to go on (resumable); `installed`: all of it is in force.
 struct snapshot_reply {
-  log_index index; ///< of the snapshot meant
-  std::uint64_t next_offset = 0;
-  bool installed = false;
-  bool rejected = false; ///< damaged or unwanted: start again or go back to probing
+  log_index index;               ///< of the checkpoint meant
+  std::uint64_t next_offset = 0; ///< where the follower wants to go on
+  bool installed = false;        ///< all of it is in force
+  bool rejected = false;         ///< damaged or not wanted: begin anew
 };
 
-/// Leadership transfer: campaign at once.
+/// Leadership transfer: the receiver is to campaign at once.
 struct timeout_now {};
 
 using message_body =

@@ -232,9 +232,7 @@ std::string scenario::execute(const command& c) {
     const auto refused = cluster_.core(c.number(0))
                              .propose_configuration(make_config(c.list("voters"), c.list("learners")), cluster_.wall());
     cluster_.settle(c.number(0));
-    static const char* const reasons[] = {"not_leader",         "transferring", "too_much_uncommitted",
-                                          "change_in_progress", "no_noop_yet",  "invalid"};
-    return refused ? std::string("refused: ") + reasons[static_cast<int>(*refused)] + "\n" : "";
+    return refused ? "refused: " + std::string(name_of(*refused)) + "\n" : "";
   } else if (name == "transfer") {
     const bool begun = cluster_.core(c.number(0)).transfer_leadership(node_id{c.number(1)});
     cluster_.settle(c.number(0));

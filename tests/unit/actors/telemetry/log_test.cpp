@@ -73,12 +73,14 @@ TEST_CASE("what is below the level is not written, and the level changes while r
   CHECK(text.find("chatty") != std::string::npos);
 }
 
-TEST_CASE("a renamed file is left alone after reopen") {
+// How a log is rotated: rename the file, then SIGHUP, which configures the log again.
+TEST_CASE("a renamed file is left alone once the log is configured again") {
   log_file f;
-  REQUIRE(belay::log::configure({belay::log::level::info, false, false, f.path}).empty());
+  const belay::log::settings s{belay::log::level::info, false, false, f.path};
+  REQUIRE(belay::log::configure(s).empty());
   belay::log::info("m", "first");
   std::filesystem::rename(f.path, f.path + ".1");
-  REQUIRE(belay::log::reopen().empty());
+  REQUIRE(belay::log::configure(s).empty());
   belay::log::info("m", "second");
   CHECK(belay::harness::file_text(f.path + ".1").find("second") == std::string::npos);
   CHECK(belay::harness::file_text(f.path).find("second") != std::string::npos);

@@ -1,0 +1,68 @@
+// The names of Raft's enumerations, as logs and test stories print them.
+
+#include "protocol/raft/core.hpp"
+
+// An enumerator without a name does not compile.
+#pragma GCC diagnostic error "-Wswitch"
+
+namespace belay::raft {
+
+std::string_view name_of(entry_kind k) {
+  switch (k) {
+  case entry_kind::noop:
+    return "noop";
+  case entry_kind::command:
+    return "command";
+  case entry_kind::configuration:
+    return "configuration";
+  }
+  return "?";
+}
+
+std::string_view name_of(role r) {
+  switch (r) {
+  case role::follower:
+    return "follower";
+  case role::pre_candidate:
+    return "pre_candidate";
+  case role::candidate:
+    return "candidate";
+  case role::leader:
+    return "leader";
+  }
+  return "?";
+}
+
+std::string_view name_of(follower_state s) {
+  switch (s) {
+  case follower_state::probe:
+    return "probe";
+  case follower_state::replicate:
+    return "replicate";
+  case follower_state::snapshot:
+    return "snapshot";
+  }
+  return "?";
+}
+
+std::string_view name_of(propose_error e) {
+  switch (e) {
+  case propose_error::not_leader:
+    return "not_leader";
+  case propose_error::transferring:
+    return "transferring";
+  case propose_error::too_much_uncommitted:
+    return "too_much_uncommitted";
+  case propose_error::change_in_progress:
+    return "change_in_progress";
+  case propose_error::no_noop_yet:
+    return "no_noop_yet";
+  case propose_error::quorum_not_heard:
+    return "quorum_not_heard";
+  case propose_error::invalid:
+    return "invalid";
+  }
+  return "?";
+}
+
+} // namespace belay::raft
