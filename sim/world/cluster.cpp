@@ -7,6 +7,7 @@
 #include "actors/tables/watch_registry.hpp"
 #include "protocol/base/probe.hpp"
 #include "sim/world/node_failure.hpp"
+#include "sim/world/stub_of.hpp"
 
 #include <caf/send.hpp>
 
@@ -165,47 +166,31 @@ void cluster::spawn(std::size_t index, found_on_disk found) {
 
 actors::http_gateway_actor cluster::spawn_gateway(std::size_t index) {
   using namespace actors;
-  const auto life = nodes_[index].life;
-  return time_.system().spawn(
-      [this, index, life](http_gateway_actor::pointer self) -> http_gateway_actor::behavior_type {
-        return {
-            [this, index, life](const write_results& w) {
-              for (const auto& r : w.list)
-                answered(index, life, r);
-            },
-            [this, index, life](const renew_result& r) { answered(index, life, r); },
-            [this, index, life](const read_result& r) { answered(index, life, r); },
-            [](const status_result&) {},
-            [](const agent_answer&) {},
-            [this, index, life](const archive_packed& p) { answered(index, life, p); },
-            [this, index, life](const archive_unpacked& u) { answered(index, life, u); },
-            [this, index](const cluster_view& v) {
-              auto& view = nodes_[index].view;
-              const bool news = v.serving && (!view.serving || view.soft.term != v.soft.term);
-              view = v;
-              if (news && led)
-                led(index);
-            },
-            [](tick_atom) {},
-            [](flush_atom) {},
-            [self](stop_atom) { self->quit(); },
-        };
+  const auto hand_on = [this, index, life = nodes_[index].life](const auto& answer) { answered(index, life, answer); };
+  return stub_of<http_gateway_actor>(
+      time_.system(),
+      [hand_on](const write_results& w) {
+        for (const auto& r : w.list)
+          hand_on(r);
+      },
+      [hand_on](const renew_result& r) { hand_on(r); }, [hand_on](const read_result& r) { hand_on(r); },
+      [hand_on](const archive_packed& p) { hand_on(p); }, [hand_on](const archive_unpacked& u) { hand_on(u); },
+      [this, index](const cluster_view& v) {
+        auto& view = nodes_[index].view;
+        const bool news = v.serving && (!view.serving || view.soft.term != v.soft.term);
+        view = v;
+        if (news && led)
+          led(index);
       });
 }
 
 actors::peer_link_actor cluster::spawn_links(std::size_t index) {
   using namespace actors;
-  return time_.system().spawn([this, index](peer_link_actor::pointer self) -> peer_link_actor::behavior_type {
-    return {
-        [this, index](const send_frames& f) { net_.send(index, f); },
-        [](const dial_peers&) {},
-        [this, index](const announce& a) {
-          net_.announce(index, nodes_[index].self.id, nodes_[index].wires->raft_peer, a.hello);
-        },
-        [](tick_atom) {},
-        [self](stop_atom) { self->quit(); },
-    };
-  });
+  return stub_of<peer_link_actor>(
+      time_.system(), [this, index](const send_frames& f) { net_.send(index, f); },
+      [this, index](const announce& a) {
+        net_.announce(index, nodes_[index].self.id, nodes_[index].wires->raft_peer, a.hello);
+      });
 }
 
 // ---- ending

@@ -8,6 +8,7 @@
 #include "actors/tables/watch_registry.hpp"
 #include "actors/telemetry/log.hpp"
 #include "protocol/wire/command_codec.hpp"
+#include "sim/world/stub_of.hpp"
 
 #include <caf/exit_reason.hpp>
 #include <caf/send.hpp>
@@ -111,44 +112,28 @@ cluster_time cluster_fixture::wall_clock() {
 // ---- nodes
 
 http_gateway_actor cluster_fixture::spawn_gateway(std::size_t index) {
-  const auto life = nodes_[index].life;
-  return system_.spawn([this, index, life](http_gateway_actor::pointer self) -> http_gateway_actor::behavior_type {
-    const auto at = [this, index, life](request_id id) -> call_answers& {
-      auto& a = answers_[{index, life, id}];
-      a.at = now();
-      return a;
-    };
-    return {
-        [at](const write_results& w) {
-          for (const auto& r : w.list)
-            at(r.id).writes.push_back(r);
-        },
-        [at](const renew_result& r) { at(r.id).renewals.push_back(r); },
-        [at](const read_result& r) { at(r.id).reads.push_back(r); },
-        [](const status_result&) {},
-        [](const archive_packed&) {},
-        [](const archive_unpacked&) {},
-        [this, index](const cluster_view& v) { nodes_[index].view = v; },
-        [](const agent_answer&) {},
-        [](tick_atom) {},
-        [](flush_atom) {},
-        [self](stop_atom) { self->quit(); },
-    };
-  });
+  const auto at = [this, index, life = nodes_[index].life](request_id id) -> call_answers& {
+    auto& a = answers_[{index, life, id}];
+    a.at = now();
+    return a;
+  };
+  return sim::stub_of<http_gateway_actor>(
+      system_,
+      [at](const write_results& w) {
+        for (const auto& r : w.list)
+          at(r.id).writes.push_back(r);
+      },
+      [at](const renew_result& r) { at(r.id).renewals.push_back(r); },
+      [at](const read_result& r) { at(r.id).reads.push_back(r); },
+      [this, index](const cluster_view& v) { nodes_[index].view = v; });
 }
 
 peer_link_actor cluster_fixture::spawn_links(std::size_t index) {
-  return system_.spawn([this, index](peer_link_actor::pointer self) -> peer_link_actor::behavior_type {
-    const auto wires = nodes_[index].wires;
-    const auto id = nodes_[index].self.id;
-    return {
-        [this, index](const send_frames& f) { net_.send(index, f); },
-        [](const dial_peers&) {},
-        [this, index, id, wires](const announce& a) { net_.announce(index, id, wires->raft_peer, a.hello); },
-        [](tick_atom) {},
-        [self](stop_atom) { self->quit(); },
-    };
-  });
+  return sim::stub_of<peer_link_actor>(
+      system_, [this, index](const send_frames& f) { net_.send(index, f); },
+      [this, index, id = nodes_[index].self.id, wires = nodes_[index].wires](const announce& a) {
+        net_.announce(index, id, wires->raft_peer, a.hello);
+      });
 }
 
 void cluster_fixture::spawn_actors(std::size_t index) {
