@@ -30,8 +30,8 @@ struct propose_write {
   payload command; ///< encoded; else what its kind says
   wire::call_kind kind = wire::call_kind::propose;
 };
-/// gateway -> fsm: a write whose arguments the state machine may refuse before it costs a log entry (contract 04 section 3.1, 05, 07);
-/// passed on to raft_peer otherwise.
+/// gateway -> fsm: a write whose arguments the state machine may refuse before it costs a log entry (docs/contract/04,
+/// section 3); passed on to raft_peer otherwise.
 struct check_write {
   request_id id;
   state::command command;
@@ -42,7 +42,7 @@ struct renew_session {
   std::string session;
 };
 
-// ---- fsm or raft_peer -> gateway: the three outcomes (design 6)
+// ---- fsm or raft_peer -> gateway: the three outcomes. Unknown stays unknown: it may have happened
 
 struct write_result {
   request_id id;
@@ -108,11 +108,11 @@ struct agent_answer {
   request_id id;
   agent::reply reply;
 };
-/// raft_peer -> health_checks: from another node.
+/// raft_peer -> health_checks: another node fired an event.
 struct event_heard {
   agent::user_event event;
 };
-/// A check was run.
+/// health_checks -> itself, when a probe has ended: a check was run.
 struct probe_finished {
   agent::check_schedule::run run;
   std::string status, output;
@@ -227,10 +227,6 @@ struct snapshot_chunk_stored {
   bool last = false;
   std::string error;
 };
-/// fsm -> raft_peer: these members are not in the catalog any more, because the tables were restored.
-struct members_missing {
-  std::vector<std::string> uuids;
-};
 /// checkpointer -> fsm: the tables were replaced by an installed snapshot. fsm then tells raft_peer snapshot_in_force.
 struct machine_replaced {
   raft::snapshot_meta meta;
@@ -301,7 +297,7 @@ struct await_lock_delay {
 
 // ---- session_reaper (fsm -> it: publish_effects, cluster_view)
 
-/// session_reaper -> raft_peer: a proposal that only this term's leader may make (R25).
+/// session_reaper -> raft_peer: a proposal that only this term's leader may make (docs/pitfalls.md R25).
 struct propose_internal {
   term_id required_term;
   payload command;

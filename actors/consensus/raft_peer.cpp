@@ -118,10 +118,6 @@ raft_peer_actor::behavior_type raft_peer::make_behavior() {
         checkpointed_ = std::max(checkpointed_, s.meta.index);
         schedule_flush();
       },
-      [this](const members_missing& m) {
-        for (const auto& uuid : m.uuids)
-          registered_members_.erase(uuid); // the next tick registers them
-      },
       [this](const hand_over_leadership& h) {
         if (!leading() || handing_over_)
           return;
@@ -236,7 +232,6 @@ void raft_peer::publish_view() {
                {"leader", leader != nullptr ? leader->name : std::string("none")}});
     if (soft_.role == raft::role::leader && before.role != raft::role::leader) {
       metrics_.leader_change();
-      registered_members_.clear();
       led_since_ms_ = settings_.wall_clock().value;
     }
     if (soft_.leader != before.leader || soft_.term != before.term) {
@@ -318,7 +313,6 @@ void raft_peer::on_tick() {
   expire_barriers();
   form_cluster();
   bring_in_newcomers();
-  register_members();
   tell_members_heard();
   metrics_.raft_indexes(core_.last_index().value, core_.commit_index().value);
   schedule_flush();

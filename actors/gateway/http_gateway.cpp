@@ -94,7 +94,6 @@ http_gateway_actor::behavior_type http_gateway::make_behavior() {
       [this](const cluster_view& v) { on_view(v); },
       [this](const agent_answer& a) { on_agent(a); },
       [this](tick_atom) { on_tick(); },
-      [this](flush_atom) { progress_touched(); },
       [this](stop_atom) { stop(); },
   };
 }

@@ -24,7 +24,9 @@ enum class actor_kind : std::uint8_t {
   links,
   gateway,
   client,
-  delays
+  delays,
+  keeper,
+  agent
 };
 const char* name_of(actor_kind k);
 

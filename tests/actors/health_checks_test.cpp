@@ -54,7 +54,7 @@ public:
     s.agent.registry.node.node = "n1";
     s.agent.registry.node.id = "id";
     s.agent.registry.node.meta = state::string_map{{"rack", "7"}};
-    s.wall_clock = [this] { return std::chrono::system_clock::time_point(wall); };
+    s.wall_clock = [this] { return cluster_time{static_cast<std::uint64_t>(wall.count())}; };
     wires->health = system_.spawn<health_checks>(nullptr, wires, s, std::move(start), probes);
     wires->gateways.push_back(wires->health);
     caf::anon_send(wires->health, tick_atom::value);
