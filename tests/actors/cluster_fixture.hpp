@@ -1,5 +1,6 @@
 #pragma once
-// Nodes of one cluster on CAF's test scheduler: the real actors, virtual time, disks in memory, wires in memory.
+// A cluster for tests of actors: the real actors of several nodes, put together as the program does it, on CAF's test scheduler, in
+// virtual time. Disks and wires are in memory; the gateways are stubs, through which a test asks and collects the answers.
 
 #include "actors/node/node_composition.hpp"
 #include "sim/world/simulated_checkpoints.hpp"
