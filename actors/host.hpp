@@ -1,5 +1,6 @@
 #pragma once
-// Which thread an actor lives on. CAF's own choice is a scheduler worker; hot actors share a thread with their sockets instead.
+// Which thread an actor lives on. CAF would take a worker of its scheduler; actors on the way of every request share a thread with
+// their sockets instead, so that a message costs no switch of threads (docs/adr/0004-threads.md).
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/post.hpp>

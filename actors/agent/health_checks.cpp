@@ -45,7 +45,6 @@ health_checks_actor::behavior_type health_checks::make_behavior() {
       [this](const cluster_view& v) { on_view(v); },
       [](const agent_answer&) {},
       [this](tick_atom) { on_tick(); },
-      [this](flush_atom) { carry_out(nullptr); },
       [this](stop_atom) {
         if (probes_ != nullptr)
           probes_->stop();
@@ -350,9 +349,7 @@ void health_checks::say_counts() {
 }
 
 std::uint64_t health_checks::wall_ms() const {
-  const auto since =
-      settings_.wall_clock ? settings_.wall_clock().time_since_epoch() : std::chrono::system_clock::duration{0};
-  return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::milliseconds>(since).count());
+  return settings_.wall_clock ? settings_.wall_clock().value : 0;
 }
 
 } // namespace belay::actors

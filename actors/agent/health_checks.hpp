@@ -1,5 +1,6 @@
 #pragma once
-// The agent of this node: its services, checks and events, and their way into the catalog (contract 09, 13).
+// The agent of this node: its services, checks and events, and their way into the catalog (docs/contract/09,
+// docs/contract/13).
 
 #include "actors/agent/probes.hpp"
 #include "actors/host.hpp"
@@ -22,8 +23,8 @@ struct health_checks_settings {
   /// Between two comparisons with the catalog, plus up to the same again (Consul's anti-entropy).
   std::chrono::seconds compare_interval{60};
   std::chrono::milliseconds retry_interval{3000}; ///< after a write that failed
-  std::function<std::chrono::system_clock::time_point()> wall_clock;
-  std::shared_ptr<vitals> numbers; ///< null: nobody wants to know how many there are
+  std::function<cluster_time()> wall_clock;       ///< milliseconds since 1970; null: it is 1970
+  std::shared_ptr<vitals> numbers;                ///< null: nobody wants to know how many there are
 };
 
 /// What is known before the first request.

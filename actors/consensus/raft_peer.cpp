@@ -52,10 +52,6 @@ raft_peer_actor::behavior_type raft_peer::make_behavior() {
       [this](const snapshot_chunk_loaded& s) { on_chunk_loaded(s); },
       [this](const snapshot_chunk_stored& s) { on_chunk_stored(s); },
       [this](const snapshot_in_force& s) { on_snapshot_in_force(s); },
-      [this](const members_missing& m) {
-        for (const auto& uuid : m.uuids)
-          registered_members_.erase(uuid); // the next tick registers them
-      },
       [this](const hand_over_leadership& h) { on_hand_over(h); },
       [this](const give_up_lease& g) { on_lease_given_up(g); },
       [this](const change_members& c) { on_change_members(c); },
@@ -173,7 +169,6 @@ void raft_peer::on_tick() {
   carry_out_barriers();
   form_cluster();
   bring_in_newcomers();
-  register_members();
   tell_members_heard();
   metrics_.raft_indexes(core_.last_index().value, core_.commit_index().value);
   schedule_flush();

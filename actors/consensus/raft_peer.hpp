@@ -125,7 +125,6 @@ private:
   void form_cluster();
   void bring_in_newcomers();
   void dial();
-  void register_members();
   void tell_members_heard();
 
   wiring_ptr wires_;
@@ -153,7 +152,6 @@ private:
   monotonic_time lease_sent_{};
   std::set<node_id> connected_;
   std::map<node_id, std::string> complaints_; ///< said once each
-  std::set<std::string> registered_members_;
   members_heard told_heard_;
   std::map<node_id, std::uint64_t> connected_since_ms_; ///< by the wall clock, as far as it is known
   std::uint64_t led_since_ms_ = 0;

@@ -1,9 +1,7 @@
-// raft_peer: what peers say, who belongs to the cluster, and the members' place in the catalog.
+// raft_peer: what peers say, who belongs to the cluster, and which of its members are heard.
 
 #include "actors/consensus/raft_peer.hpp"
 #include "actors/telemetry/log.hpp"
-#include "protocol/agent/member_catalog.hpp"
-#include "protocol/wire/command_codec.hpp"
 
 namespace belay::actors {
 
@@ -30,7 +28,7 @@ void raft_peer::on_frames(const frames_received& f) {
       on_read_index(f.from, *q);
     } else if (const auto* a = std::get_if<wire::read_index_reply>(&frame)) {
       on_read_index_reply(*a);
-    } else if (const auto* e = std::get_if<agent::user_event>(&frame); e != nullptr && wires_->health) {
+    } else if (const auto* e = std::get_if<agent::user_event>(&frame); e != nullptr) {
       send(wires_->health, event_heard{*e});
     }
   }
@@ -98,21 +96,8 @@ void raft_peer::dial() {
   send(wires_->links, std::move(d));
 }
 
-/// Where nobody watches over the members (a node without an agent), they are taken to be alive once in each leadership.
-void raft_peer::register_members() {
-  if (!serving_ || wires_->health)
-    return;
-  for (const auto& m : core_.config().members) {
-    if (core_.config().joint() || !registered_members_.insert(m.uuid).second)
-      continue;
-    const auto r =
-        agent::registration_of(agent::member_of(m.uuid, m.name, m.address, true), formation_.own().datacenter);
-    hold({{}, wire::call_kind::propose, make_payload(wire::encode_command(r)), hold_until()});
-  }
-}
-
 void raft_peer::tell_members_heard() {
-  if (!serving_ || !wires_->health)
+  if (!serving_)
     return;
   members_heard h{core_.term(), {{self_.id, true}}};
   for (const auto& p : core_.progress()) {

@@ -25,7 +25,6 @@ void raft_peer::publish_view() {
                {"leader", leader != nullptr ? leader->name : std::string("none")}});
     if (soft_.role == raft::role::leader && before.role != raft::role::leader) {
       metrics_.leader_change();
-      registered_members_.clear();
       led_since_ms_ = settings_.wall_clock().value;
     }
     if (soft_.leader != before.leader || soft_.term != before.term) {

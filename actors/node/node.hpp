@@ -1,5 +1,5 @@
 #pragma once
-// One running server: opens its data directory, spawns its actors, and takes them down in order.
+// One running server, from its configuration to its exit code: opens the data directory, puts the node together, waits for signals.
 
 #include "actors/node/config/node_config.hpp"
 

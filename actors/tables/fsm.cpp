@@ -173,8 +173,6 @@ void fsm::publish(state::effects changed) {
     of_sessions = of_sessions || all || std::holds_alternative<state::session_changed>(e);
     if (all) // tombstones came back; those of before mean nothing now
       tombstone_bins_.clear();
-    if (all && view_.serving)
-      look_for_members();
   }
   if (of_sessions)
     send(wires_->reaper, publish_effects{changed});
@@ -418,16 +416,6 @@ void fsm::answer_archives(const std::string& error) {
   }
   if (!archives_.empty() && !checkpoint_running_)
     start_checkpoint();
-}
-
-/// An archive may be older than a server, or of another cluster. The leader sees to it that every member is registered.
-void fsm::look_for_members() {
-  members_missing missing;
-  for (const auto& m : view_.config.members)
-    if (!machine_->node_has_check(m.name, "serfHealth"))
-      missing.uuids.push_back(m.uuid);
-  if (!missing.uuids.empty())
-    send(wires_->raft_peer, std::move(missing));
 }
 
 void fsm::reap_tombstones() {

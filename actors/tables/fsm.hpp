@@ -70,7 +70,6 @@ private:
   void replace(const machine_replaced& r);
   void archive(const read_query& q);
   void answer_archives(const std::string& error);
-  void look_for_members();
   void maintain();
   void start_checkpoint();
   void reap_tombstones();

@@ -219,10 +219,6 @@ void machine::for_each_session(const std::function<void(const session_ptr&)>& f)
   impl_->t->sessions.rows().for_each_under("", f);
 }
 
-bool machine::node_has_check(std::string_view node, std::string_view check_id) const {
-  return impl_->t->catalog.find_check(node, check_id) != nullptr;
-}
-
 std::size_t machine::key_count() const {
   return impl_->t->kv.size();
 }

@@ -91,7 +91,6 @@ public:
 
   session_ptr find_session(std::string_view id) const;
   void for_each_session(const std::function<void(const session_ptr&)>& f) const;
-  bool node_has_check(std::string_view node, std::string_view check_id) const;
   std::size_t key_count() const;
   /// Of the newest restore of an archive; zero: none. Indexes of before it may be above those of now.
   log_index restored_at() const;

@@ -1,13 +1,10 @@
 #include "sim/world/cluster.hpp"
 
-#include "actors/consensus/log_writer.hpp"
-#include "actors/tables/checkpointer.hpp"
-#include "actors/tables/lock_delay_tracker.hpp"
-#include "actors/tables/session_reaper.hpp"
-#include "actors/tables/watch_registry.hpp"
+#include "protocol/base/overloaded.hpp"
 #include "protocol/base/probe.hpp"
 #include "protocol/base/uuid.hpp"
 #include "sim/world/node_failure.hpp"
+#include "sim/world/stub_of.hpp"
 
 #include <caf/send.hpp>
 
@@ -20,6 +17,20 @@ namespace {
 stream disk_stream(std::size_t node) {
   return {stream_kind::disk, static_cast<std::uint16_t>(node)};
 }
+
+constexpr overloaded kind_of{
+    [](const actors::log_writer_actor&) { return actor_kind::log; },
+    [](const actors::checkpointer_actor&) { return actor_kind::checkpoints; },
+    [](const actors::watch_registry_actor&) { return actor_kind::watches; },
+    [](const actors::session_reaper_actor&) { return actor_kind::reaper; },
+    [](const actors::lock_delay_tracker_actor&) { return actor_kind::delays; },
+    [](const actors::fsm_actor&) { return actor_kind::fsm; },
+    [](const actors::raft_peer_actor&) { return actor_kind::raft_peer; },
+    [](const actors::peer_link_actor&) { return actor_kind::links; },
+    [](const actors::http_gateway_actor&) { return actor_kind::gateway; },
+    [](const actors::registration_keeper_actor&) { return actor_kind::keeper; },
+    [](const actors::health_checks_actor&) { return actor_kind::agent; },
+};
 
 } // namespace
 
@@ -49,34 +60,11 @@ void cluster::born(node& n) {
 
 // ---- starting
 
-result<cluster::found_on_disk> cluster::load(node& n) {
-  auto log = n.disk->open_log();
-  if (!log)
-    return log.why();
-  auto loaded = (*log)->load();
-  if (!loaded)
-    return loaded.why();
-  auto info = n.disk->checkpoints()->info();
-  if (!info)
-    return info.why();
-  found_on_disk found;
-  found.machine = std::make_shared<state::machine>();
-  if (*info) {
-    auto machine = actors::load_machine(*n.disk->checkpoints(), **info);
-    if (!machine)
-      return machine.why();
-    found.machine = *machine;
-    found.raft.snapshot = (*info)->meta;
-  }
-  found.raft.hard = loaded->hard;
-  found.raft.entries = std::move(loaded->entries);
-  return found;
-}
-
 status cluster::start(std::size_t index) {
   auto& n = nodes_[index];
   INVARIANT(n.state == node_state::down);
-  auto found = load(n);
+  auto log = n.disk->open_log();
+  auto found = log ? actors::read_disk(*log, n.disk->checkpoints()) : log.why();
   if (!found) {
     PROBE("sim: a node found its disk damaged");
     n.disk->crash(crash_kind::kill, tape_, disk_stream(index)); // nobody uses what was opened
@@ -86,120 +74,80 @@ status cluster::start(std::size_t index) {
     return found.why();
   }
   if (trace_.wanted())
-    trace_.line(
-        time_.now(), index,
-        "starts as server " + to_string(n.self.id) + ", log up to " +
-            to_string(found->raft.entries.empty() ? found->raft.snapshot.index : found->raft.entries.back().index));
+    trace_.line(time_.now(), index,
+                "starts as server " + to_string(n.self.id) + ", log up to " +
+                    to_string(found->restored.entries.empty() ? found->restored.snapshot.index
+                                                              : found->restored.entries.back().index));
   ++n.life;
   n.view = {};
   n.failing = false;
   n.state = node_state::running;
   n.numbers = std::make_shared<actors::vitals>();
   n.counted = std::make_shared<actors::metrics>();
-  n.wires = std::make_shared<actors::wiring>();
-  n.wires->clock = n.clock;
-  n.wires->fail_stop = [this, index] {
-    nodes_[index].failing = true;
-    throw node_failure{};
-  };
   spawn(index, std::move(*found));
   return done{};
 }
 
-void cluster::spawn(std::size_t index, found_on_disk found) {
+void cluster::spawn(std::size_t index, actors::node_disk found) {
   using namespace actors;
   auto& n = nodes_[index];
-  auto& m = *n.counted;
-  auto& system = time_.system();
-  const auto applied = found.raft.snapshot;
-  std::vector<state::session_ptr> sessions;
-  found.machine->for_each_session([&](const state::session_ptr& s) { sessions.push_back(s); });
-
-  auto machine_settings = swarm_.machine;
-  machine_settings.wall_clock = [clock = n.clock] { return clock->wall(); };
-  auto peer_settings = swarm_.peer;
-  // Elections are shuffled by the seed of the run and by who and when this is; not by the tape, which may change.
-  peer_settings.seed = tape_.seed() * 1000 + index * 100 + static_cast<std::uint64_t>(n.life);
-  n.requests = request_ids(0, peer_settings.seed);
-  peer_settings.wall_clock = machine_settings.wall_clock;
-  peer_settings.joined = [this, index](std::uint64_t id) { nodes_[index].cluster_id = id; };
+  node_plan plan;
+  plan.self = n.self;
+  plan.datacenter = "dc1";
   // Who comes later is started without bootstrap_expect: three that have not met the cluster yet would form another.
-  const auto expect = index < swarm_.nodes ? swarm_.nodes : 0;
-  raft::formation formation(n.self, "dc1", static_cast<std::uint32_t>(expect), n.cluster_id);
-
-  auto& w = *n.wires;
-  w.log = system.spawn<log_writer>(n.wires, n.disk->log(), m);
-  w.checkpoints = system.spawn<checkpointer>(n.wires, n.disk->checkpoints(), applied.index, m);
-  w.watches = system.spawn<watch_registry>(nullptr, n.wires, m);
-  w.reaper = system.spawn<session_reaper>(nullptr, n.wires, sessions);
-  w.delays = system.spawn<lock_delay_tracker>(nullptr, n.wires);
-  w.fsm = system.spawn<fsm>(nullptr, n.wires, machine_settings, std::move(found.machine), applied, n.numbers, m);
-  w.raft_peer = system.spawn<raft_peer>(nullptr, n.wires, peer_settings, n.self, std::move(formation),
-                                        std::move(found.raft), n.numbers, m);
-  w.links = spawn_links(index);
-  w.gateways.push_back(spawn_gateway(index));
+  plan.bootstrap_expect = static_cast<std::uint32_t>(index < swarm_.nodes ? swarm_.nodes : 0);
+  plan.cluster_id = n.cluster_id;
+  plan.disk = std::move(found);
+  plan.machine = swarm_.machine;
+  plan.peer = swarm_.peer;
+  // Elections are shuffled by the seed of the run and by who and when this is; not by the tape, which may change.
+  plan.peer.seed = tape_.seed() * 1000 + index * 100 + static_cast<std::uint64_t>(n.life);
+  plan.peer.joined = [this, index](std::uint64_t id) { nodes_[index].cluster_id = id; };
+  plan.wall_clock = [clock = n.clock] { return clock->wall(); };
+  plan.clock = n.clock;
+  plan.fail_stop = [this, index] {
+    nodes_[index].failing = true;
+    throw node_failure{};
+  };
+  plan.spawn_links = [this, index](const wiring_ptr& wires) { return spawn_links(index, wires); };
+  plan.spawn_gateway = [this, index](const wiring_ptr&) { return spawn_gateway(index); };
+  n.requests = request_ids(0, plan.peer.seed);
+  n.composition = std::make_unique<node_composition>(time_.system(), std::move(plan), n.numbers, *n.counted);
+  const auto& w = n.composition->wires();
   n.peer = dynamic_cast<const actors::raft_peer*>(caf::actor_cast<caf::abstract_actor*>(w.raft_peer));
   n.fsm = dynamic_cast<const actors::fsm*>(caf::actor_cast<caf::abstract_actor*>(w.fsm));
-  const auto enlist = [&](actor_kind kind, const auto& handle) {
-    time_.enlist(index, kind, caf::actor_cast<caf::actor>(handle));
-  };
-  enlist(actor_kind::log, w.log);
-  enlist(actor_kind::checkpoints, w.checkpoints);
-  enlist(actor_kind::watches, w.watches);
-  enlist(actor_kind::reaper, w.reaper);
-  enlist(actor_kind::fsm, w.fsm);
-  enlist(actor_kind::raft_peer, w.raft_peer);
-  enlist(actor_kind::links, w.links);
-  enlist(actor_kind::gateway, w.gateways.front());
-  enlist(actor_kind::delays, w.delays);
-  for (const auto& timed : {caf::actor_cast<caf::actor>(w.watches), caf::actor_cast<caf::actor>(w.reaper),
-                            caf::actor_cast<caf::actor>(w.fsm), caf::actor_cast<caf::actor>(w.raft_peer)})
-    caf::anon_send(timed, tick_atom::value);
+  n.composition->for_each_actor(
+      [&](const auto& handle) { time_.enlist(index, kind_of(handle), caf::actor_cast<caf::actor>(handle)); });
+  n.composition->begin();
 }
 
 actors::http_gateway_actor cluster::spawn_gateway(std::size_t index) {
   using namespace actors;
-  const auto life = nodes_[index].life;
-  return time_.system().spawn(
-      [this, index, life](http_gateway_actor::pointer self) -> http_gateway_actor::behavior_type {
-        return {
-            [this, index, life](const write_results& w) {
-              for (const auto& r : w.list)
-                answered(index, life, r);
-            },
-            [this, index, life](const renew_result& r) { answered(index, life, r); },
-            [this, index, life](const read_result& r) { answered(index, life, r); },
-            [](const status_result&) {},
-            [](const agent_answer&) {},
-            [this, index, life](const archive_packed& p) { answered(index, life, p); },
-            [this, index, life](const archive_unpacked& u) { answered(index, life, u); },
-            [this, index](const cluster_view& v) {
-              auto& view = nodes_[index].view;
-              const bool news = v.serving && (!view.serving || view.soft.term != v.soft.term);
-              view = v;
-              if (news && led)
-                led(index);
-            },
-            [](tick_atom) {},
-            [](flush_atom) {},
-            [self](stop_atom) { self->quit(); },
-        };
+  const auto hand_on = [this, index, life = nodes_[index].life](const auto& answer) { answered(index, life, answer); };
+  return stub_of<http_gateway_actor>(
+      time_.system(),
+      [hand_on](const write_results& w) {
+        for (const auto& r : w.list)
+          hand_on(r);
+      },
+      [hand_on](const renew_result& r) { hand_on(r); }, [hand_on](const read_result& r) { hand_on(r); },
+      [hand_on](const archive_packed& p) { hand_on(p); }, [hand_on](const archive_unpacked& u) { hand_on(u); },
+      [this, index](const cluster_view& v) {
+        auto& view = nodes_[index].view;
+        const bool news = v.serving && (!view.serving || view.soft.term != v.soft.term);
+        view = v;
+        if (news && led)
+          led(index);
       });
 }
 
-actors::peer_link_actor cluster::spawn_links(std::size_t index) {
+actors::peer_link_actor cluster::spawn_links(std::size_t index, const actors::wiring_ptr& wires) {
   using namespace actors;
-  return time_.system().spawn([this, index](peer_link_actor::pointer self) -> peer_link_actor::behavior_type {
-    return {
-        [this, index](const send_frames& f) { net_.send(index, f); },
-        [](const dial_peers&) {},
-        [this, index](const announce& a) {
-          net_.announce(index, nodes_[index].self.id, nodes_[index].wires->raft_peer, a.hello);
-        },
-        [](tick_atom) {},
-        [self](stop_atom) { self->quit(); },
-    };
-  });
+  return stub_of<peer_link_actor>(
+      time_.system(), [this, index](const send_frames& f) { net_.send(index, f); },
+      [this, index, wires](const announce& a) {
+        net_.announce(index, nodes_[index].self.id, wires->raft_peer, a.hello);
+      });
 }
 
 // ---- ending
@@ -216,8 +164,7 @@ void cluster::stop(std::size_t index, bool power) {
       if (time_.is_busy(index, kind) && n.disk->interrupt_next(tape_, disk_stream(index)))
         time_.finish_busy(index, kind);
   time_.kill(index);
-  *n.wires = {}; // handles are strong, and the actors have the wires
-  n.wires.reset();
+  n.composition.reset();
   n.peer = nullptr;
   n.fsm = nullptr;
   n.state = node_state::down;

@@ -1,9 +1,8 @@
 #pragma once
-// The nodes of a simulated cluster: the real actors, put together as `node` does it, on simulated disks, clocks and wires.
+// The nodes of a simulated cluster: the real actors, put together as the program does it, on simulated disks, clocks and wires.
 
-#include "actors/consensus/raft_peer.hpp"
+#include "actors/node/node_composition.hpp"
 #include "actors/request_ids.hpp"
-#include "actors/tables/fsm.hpp"
 #include "protocol/raft/invariants.hpp"
 #include "sim/world/simulated_clock.hpp"
 #include "sim/world/simulated_disk.hpp"
@@ -65,7 +64,7 @@ public:
   simulated_disk& disk(std::size_t node) { return *nodes_[node].disk; }
   simulated_clock& clock(std::size_t node) { return *nodes_[node].clock; }
   /// The actors' handles of a node that is not down.
-  const actors::wiring& wires(std::size_t node) const { return *nodes_[node].wires; }
+  const actors::wiring& wires(std::size_t node) const { return nodes_[node].composition->wires(); }
   request_id next_request(std::size_t node) { return nodes_[node].requests.next(); }
 
   // ---- who wants to know
@@ -86,7 +85,7 @@ private:
     std::shared_ptr<simulated_clock> clock;
     std::shared_ptr<actors::metrics> counted;
     std::shared_ptr<actors::vitals> numbers;
-    actors::wiring_ptr wires; ///< null: down
+    std::unique_ptr<actors::node_composition> composition; ///< null: down
     const actors::raft_peer* peer = nullptr;
     const actors::fsm* fsm = nullptr;
     actors::cluster_view view;
@@ -97,14 +96,9 @@ private:
     actors::request_ids requests{0, 0};
   };
 
-  struct found_on_disk {
-    raft::restored_state raft;
-    std::shared_ptr<state::machine> machine;
-  };
-  result<found_on_disk> load(node& n);
-  void spawn(std::size_t index, found_on_disk found);
+  void spawn(std::size_t index, actors::node_disk found);
   actors::http_gateway_actor spawn_gateway(std::size_t index);
-  actors::peer_link_actor spawn_links(std::size_t index);
+  actors::peer_link_actor spawn_links(std::size_t index, const actors::wiring_ptr& wires);
   void stop(std::size_t index, bool power);
   void born(node& n);
 

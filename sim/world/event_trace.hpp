@@ -1,5 +1,6 @@
 #pragma once
-// What happened in a run: a hash of every event, and lines of text for who wants to read it.
+// What happened in a simulated run: a hash over all events, by which two runs are known to be the same, and, if somebody wants to
+// read them, lines of text.
 
 #include "sim/run.hpp"
 

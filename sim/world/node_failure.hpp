@@ -1,5 +1,5 @@
 #pragma once
-// How a node of the simulation dies by its own decision: where the real process would abort.
+// What a simulated node throws where the real process would abort: it ends by its own decision.
 
 namespace belay::sim {
 

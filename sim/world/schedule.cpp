@@ -23,8 +23,10 @@ caf::resumable* resumable_of(const caf::actor& a) {
 } // namespace
 
 const char* name_of(actor_kind k) {
-  constexpr const char* names[] = {"raft_peer",    "fsm",   "watch_registry", "session_reaper", "log_writer",
-                                   "checkpointer", "links", "gateway",        "client",         "lock_delay_tracker"};
+  constexpr const char* names[] = {
+      "raft_peer", "fsm",     "watch_registry", "session_reaper",     "log_writer",          "checkpointer",
+      "links",     "gateway", "client",         "lock_delay_tracker", "registration_keeper", "health_checks"};
+  static_assert(std::size(names) == static_cast<std::size_t>(actor_kind::agent) + 1);
   return names[static_cast<std::size_t>(k)];
 }
 

@@ -1,5 +1,6 @@
 #pragma once
-// Who goes next: one message at a time of all actors of all nodes, on CAF's test scheduler, in virtual time.
+// Decides what happens next in a simulated run: the actors of all nodes handle one message at a time, on CAF's test scheduler, and
+// virtual time goes on when none has mail.
 
 #include "sim/world/event_trace.hpp"
 
@@ -24,7 +25,9 @@ enum class actor_kind : std::uint8_t {
   links,
   gateway,
   client,
-  delays
+  delays,
+  keeper,
+  agent
 };
 const char* name_of(actor_kind k);
 

@@ -98,7 +98,7 @@ public:
   const counters& counted() const { return counters_; }
   std::uint64_t bytes_used() const;
   std::vector<std::string> paths() const;
-  /// To be changed at will; null: no such file. What changes here counts as it were synced or not as before.
+  /// The bytes of that file, for tests that damage them; null: no such file. Whether they count as synced stays as it was.
   std::string* contents(const std::string& path);
   /// The same disk, with what is synced and what is not; without faults, limits, locks and open files.
   std::unique_ptr<simulated_files> copy() const;

@@ -1,5 +1,6 @@
 #pragma once
-// What a run is like: drawn first, so that most runs lack most faults ("Swarm Testing", Groce et al., 2012).
+// What a simulated run is like: how many nodes and clients, which faults exist in it at all, how slow wires and disks are. All of
+// it is drawn before the run begins, so that most runs lack most faults ("Swarm Testing", Groce et al., 2012).
 
 #include "actors/consensus/raft_peer.hpp"
 #include "actors/tables/fsm.hpp"

@@ -1,14 +1,9 @@
 #include "tests/actors/cluster_fixture.hpp"
 
-#include "actors/agent/health_checks.hpp"
-#include "actors/consensus/log_writer.hpp"
-#include "actors/tables/checkpointer.hpp"
-#include "actors/tables/lock_delay_tracker.hpp"
-#include "actors/tables/session_reaper.hpp"
-#include "actors/tables/watch_registry.hpp"
 #include "actors/telemetry/log.hpp"
 #include "protocol/base/uuid.hpp"
 #include "protocol/wire/command_codec.hpp"
+#include "sim/world/stub_of.hpp"
 
 #include <caf/exit_reason.hpp>
 #include <caf/send.hpp>
@@ -105,111 +100,28 @@ cluster_time cluster_fixture::wall_clock() {
 // ---- nodes
 
 http_gateway_actor cluster_fixture::spawn_gateway(std::size_t index) {
-  const auto life = nodes_[index].life;
-  return system_.spawn([this, index, life](http_gateway_actor::pointer self) -> http_gateway_actor::behavior_type {
-    const auto at = [this, index, life](request_id id) -> call_answers& {
-      auto& a = answers_[{index, life, id}];
-      a.at = now();
-      return a;
-    };
-    return {
-        [at](const write_results& w) {
-          for (const auto& r : w.list)
-            at(r.id).writes.push_back(r);
-        },
-        [at](const renew_result& r) { at(r.id).renewals.push_back(r); },
-        [at](const read_result& r) { at(r.id).reads.push_back(r); },
-        [](const status_result&) {},
-        [](const archive_packed&) {},
-        [](const archive_unpacked&) {},
-        [this, index](const cluster_view& v) { nodes_[index].view = v; },
-        [](const agent_answer&) {},
-        [](tick_atom) {},
-        [](flush_atom) {},
-        [self](stop_atom) { self->quit(); },
-    };
-  });
+  const auto at = [this, index, life = nodes_[index].life](request_id id) -> call_answers& {
+    auto& a = answers_[{index, life, id}];
+    a.at = now();
+    return a;
+  };
+  return sim::stub_of<http_gateway_actor>(
+      system_,
+      [at](const write_results& w) {
+        for (const auto& r : w.list)
+          at(r.id).writes.push_back(r);
+      },
+      [at](const renew_result& r) { at(r.id).renewals.push_back(r); },
+      [at](const read_result& r) { at(r.id).reads.push_back(r); },
+      [this, index](const cluster_view& v) { nodes_[index].view = v; });
 }
 
-peer_link_actor cluster_fixture::spawn_links(std::size_t index) {
-  return system_.spawn([this, index](peer_link_actor::pointer self) -> peer_link_actor::behavior_type {
-    const auto wires = nodes_[index].wires;
-    const auto id = nodes_[index].self.id;
-    return {
-        [this, index](const send_frames& f) { net_.send(index, f); },
-        [](const dial_peers&) {},
-        [this, index, id, wires](const announce& a) { net_.announce(index, id, wires->raft_peer, a.hello); },
-        [](tick_atom) {},
-        [self](stop_atom) { self->quit(); },
-    };
-  });
-}
-
-void cluster_fixture::spawn_actors(std::size_t index) {
-  auto& n = nodes_[index];
-  auto& m = *n.counted;
-  // As `node` does at a start: what the disks say, then the actors in the order in which they need each other.
-  auto loaded = n.log->load();
-  auto info = n.checkpoints->info();
-  REQUIRE((loaded && info));
-  raft::restored_state restored;
-  auto machine = std::make_shared<state::machine>();
-  if (*info) {
-    auto read = load_machine(*n.checkpoints, **info);
-    REQUIRE(read.ok());
-    machine = *read;
-    restored.snapshot = (*info)->meta;
-  }
-  restored.hard = loaded->hard;
-  restored.entries = loaded->entries;
-  const auto applied = restored.snapshot;
-  std::vector<state::session_ptr> sessions;
-  machine->for_each_session([&](const state::session_ptr& s) { sessions.push_back(s); });
-
-  auto machine_settings = options_.machine;
-  machine_settings.wall_clock = [this] { return wall_clock(); };
-  auto peer_settings = options_.peer;
-  peer_settings.seed = options_.seed * 1000 + index * 10 + static_cast<std::uint64_t>(n.life);
-  peer_settings.wall_clock = machine_settings.wall_clock;
-  peer_settings.joined = [this, index](std::uint64_t id) { nodes_[index].cluster_id = id; };
-  raft::formation formation(n.self, "dc1", static_cast<std::uint32_t>(options_.nodes), n.cluster_id);
-
-  auto& w = *n.wires;
-  w.log = system_.spawn<log_writer>(n.wires, n.log, m);
-  w.checkpoints = system_.spawn<checkpointer>(n.wires, n.checkpoints, applied.index, m);
-  w.watches = system_.spawn<watch_registry>(nullptr, n.wires, m);
-  w.reaper = system_.spawn<session_reaper>(nullptr, n.wires, sessions);
-  w.delays = system_.spawn<lock_delay_tracker>(nullptr, n.wires);
-  w.fsm = system_.spawn<fsm>(nullptr, n.wires, machine_settings, machine, applied, n.numbers, m);
-  w.raft_peer = system_.spawn<raft_peer>(nullptr, n.wires, peer_settings, n.self, std::move(formation),
-                                         std::move(restored), n.numbers, m);
-  w.links = spawn_links(index);
-  w.gateways.push_back(spawn_gateway(index));
-  if (options_.agents) {
-    health_checks_settings h;
-    h.agent.registry.seed = peer_settings.seed;
-    h.agent.registry.node =
-        agent::registration_of(agent::member_of(n.self.uuid, n.self.name, n.self.address, true), "dc1").node;
-    h.agent.registry.node.meta->emplace("rack", std::to_string(index));
-    w.health = system_.spawn<health_checks>(nullptr, n.wires, std::move(h), health_checks_start{}, nullptr);
-    w.gateways.push_back(w.health);
-  }
-  const auto list = [&](const auto& handle) { n.actors.push_back(caf::actor_cast<caf::actor>(handle)); };
-  list(w.log);
-  list(w.checkpoints);
-  list(w.watches);
-  list(w.reaper);
-  list(w.delays);
-  list(w.fsm);
-  list(w.raft_peer);
-  list(w.links);
-  for (const auto& g : w.gateways)
-    list(g);
-  for (const auto& timed : {caf::actor_cast<caf::actor>(w.watches), caf::actor_cast<caf::actor>(w.reaper),
-                            caf::actor_cast<caf::actor>(w.fsm), caf::actor_cast<caf::actor>(w.raft_peer)})
-    caf::anon_send(timed, tick_atom::value);
-  if (w.health)
-    caf::anon_send(w.health, tick_atom::value);
+peer_link_actor cluster_fixture::spawn_links(std::size_t index, const wiring_ptr& wires) {
+  return sim::stub_of<peer_link_actor>(
+      system_, [this, index](const send_frames& f) { net_.send(index, f); },
+      [this, index, id = nodes_[index].self.id, wires](const announce& a) {
+        net_.announce(index, id, wires->raft_peer, a.hello);
+      });
 }
 
 void cluster_fixture::start(std::size_t index) {
@@ -219,24 +131,39 @@ void cluster_fixture::start(std::size_t index) {
   n.requests = 0;
   n.view = {};
   n.numbers = std::make_shared<vitals>();
-  n.wires = std::make_shared<wiring>();
-  spawn_actors(index);
+  auto disk = read_disk(n.log, n.checkpoints);
+  REQUIRE(disk.ok());
+  node_plan plan;
+  plan.self = n.self;
+  plan.datacenter = "dc1";
+  plan.bootstrap_expect = static_cast<std::uint32_t>(options_.nodes);
+  plan.cluster_id = n.cluster_id;
+  plan.node_meta = {{"rack", std::to_string(index)}};
+  plan.disk = std::move(*disk);
+  plan.machine = options_.machine;
+  plan.peer = options_.peer;
+  plan.peer.seed = options_.seed * 1000 + index * 10 + static_cast<std::uint64_t>(n.life);
+  plan.peer.joined = [this, index](std::uint64_t id) { nodes_[index].cluster_id = id; };
+  plan.wall_clock = [this] { return wall_clock(); };
+  plan.spawn_links = [this, index](const wiring_ptr& wires) { return spawn_links(index, wires); };
+  plan.spawn_gateway = [this, index](const wiring_ptr&) { return spawn_gateway(index); };
+  n.composition = std::make_unique<node_composition>(system_, std::move(plan), n.numbers, *n.counted);
+  n.composition->begin();
 }
 
 void cluster_fixture::crash(std::size_t index, bool silent) {
   auto& n = nodes_[index];
   REQUIRE(alive(index));
-  for (const auto& a : n.actors) {
+  n.composition->for_each_actor([this](const auto& handle) {
+    const auto a = caf::actor_cast<caf::actor>(handle);
     // Ahead of its mail, and handled now: nothing that it has not begun happens any more.
     caf::actor_cast<caf::abstract_actor*>(a)->enqueue(
         nullptr, caf::make_message_id(caf::message_priority::high),
         caf::make_message(caf::exit_msg{a->address(), caf::exit_reason::kill}), nullptr);
     scheduler_.prioritize(a);
     scheduler_.try_run_once();
-  }
-  n.actors.clear();
-  *n.wires = {}; // handles are strong, and the actors have the wires
-  n.wires.reset();
+  });
+  n.composition.reset();
   n.checkpoints->crash();
   net_.gone(index, silent);
 }
@@ -305,26 +232,26 @@ call cluster_fixture::next_call(std::size_t index) {
 
 call cluster_fixture::write(std::size_t index, const state::command& c) {
   const auto made = next_call(index);
-  caf::anon_send(nodes_[index].wires->fsm, check_write{made.id, c});
+  caf::anon_send(wires(index).fsm, check_write{made.id, c});
   return made;
 }
 
 call cluster_fixture::write_later(std::size_t index, const state::command& c, milliseconds left) {
   const auto made = next_call(index);
-  caf::anon_send(nodes_[index].wires->delays, await_lock_delay{made.id, c, left});
+  caf::anon_send(wires(index).delays, await_lock_delay{made.id, c, left});
   return made;
 }
 
 call cluster_fixture::put(std::size_t index, const std::string& key, const std::string& value) {
   const auto made = next_call(index);
-  caf::anon_send(nodes_[index].wires->raft_peer,
+  caf::anon_send(wires(index).raft_peer,
                  propose_write{made.id, make_payload(wire::encode_command(set_key(key, value)))});
   return made;
 }
 
 call cluster_fixture::renew(std::size_t index, const std::string& session) {
   const auto made = next_call(index);
-  caf::anon_send(nodes_[index].wires->raft_peer, renew_session{made.id, session});
+  caf::anon_send(wires(index).raft_peer, renew_session{made.id, session});
   return made;
 }
 
@@ -338,13 +265,13 @@ call cluster_fixture::read(std::size_t index, const state::query& q, http::consi
   r.request.min_index = min_index;
   r.request.wait = wait;
   r.deadline = now() + wait;
-  caf::anon_send(nodes_[index].wires->fsm, std::move(r));
+  caf::anon_send(wires(index).fsm, std::move(r));
   return made;
 }
 
 void cluster_fixture::cancel(const call& c) {
-  caf::anon_send(nodes_[c.node].wires->fsm, cancel_query{c.id});
-  caf::anon_send(nodes_[c.node].wires->delays, cancel_query{c.id});
+  caf::anon_send(wires(c.node).fsm, cancel_query{c.id});
+  caf::anon_send(wires(c.node).delays, cancel_query{c.id});
 }
 
 bool cluster_fixture::answered(const call& c) {
@@ -372,7 +299,15 @@ log_index cluster_fixture::put_done(std::size_t index, const std::string& key, c
 }
 
 std::string cluster_fixture::session(std::size_t index, seconds ttl, milliseconds lock_delay) {
-  pass(milliseconds(200)); // a new leader registers the members, whose node the session needs
+  // A session needs its node in the catalog, where the node's agent puts it once there is a leader.
+  const auto registered = [&] {
+    const auto r = found(read(index, state::catalog_node{nodes_[index].self.name}, http::consistency::stale));
+    return std::get<state::node_services>(std::get<state::query_result>(r.answer).data).node != nullptr;
+  };
+  for (int tries = 0; !registered(); ++tries) {
+    REQUIRE(tries < 100);
+    pass(milliseconds(10));
+  }
   state::session_create c;
   c.session.id = uuid_of(0, 0xabc000 + ++sessions_);
   c.session.node = nodes_[index].self.name;

@@ -1,8 +1,8 @@
 #pragma once
-// Nodes of one cluster on CAF's test scheduler: the real actors, virtual time, disks in memory, wires in memory.
+// A cluster for tests of actors: the real actors of several nodes, put together as the program does it, on CAF's test scheduler, in
+// virtual time. Disks and wires are in memory; the gateways are stubs, through which a test asks and collects the answers.
 
-#include "actors/consensus/raft_peer.hpp"
-#include "actors/tables/fsm.hpp"
+#include "actors/node/node_composition.hpp"
 #include "sim/world/simulated_checkpoints.hpp"
 #include "tests/actors/fake_network.hpp"
 #include "tests/actors/memory_log.hpp"
@@ -28,8 +28,7 @@ struct cluster_options {
   std::uint64_t shuffle = 0; ///< which of the actors with mail goes next is drawn from it; 0: in order of arrival
   fsm_settings machine;
   raft_peer_settings peer;
-  bool start = true;   ///< all of them at once
-  bool agents = false; ///< each node has a health_checks, which keeps the members' rows while it leads
+  bool start = true; ///< all of them at once
 
   cluster_options() {
     peer.limits.election_ticks = 10; // 250 ms
@@ -71,7 +70,7 @@ public:
   void crash(std::size_t node, bool silent = false);
   /// Its disk is lost: it will start as another server at the same place.
   void wipe(std::size_t node);
-  bool alive(std::size_t node) const { return nodes_[node].wires != nullptr; }
+  bool alive(std::size_t node) const { return nodes_[node].composition != nullptr; }
   /// As its gateway was told last.
   const cluster_view& view(std::size_t node) const { return nodes_[node].view; }
   bool serving(std::size_t node) const { return alive(node) && view(node).serving; }
@@ -89,7 +88,7 @@ public:
   std::uint64_t digest(std::size_t node) const { return nodes_[node].numbers->digest.load(); }
   std::string metrics_text(std::size_t node) const { return nodes_[node].counted->prometheus("consul"); }
   fake_network& net() { return net_; }
-  raft_peer_actor peer(std::size_t node) { return nodes_[node].wires->raft_peer; }
+  raft_peer_actor peer(std::size_t node) { return wires(node).raft_peer; }
 
   // ---- clients; the answers are collected
   call write(std::size_t node, const state::command& c);
@@ -129,17 +128,16 @@ private:
     std::shared_ptr<sim::simulated_checkpoints> checkpoints = std::make_shared<sim::simulated_checkpoints>();
     std::shared_ptr<metrics> counted = std::make_shared<metrics>();
     std::shared_ptr<vitals> numbers = std::make_shared<vitals>();
-    wiring_ptr wires; ///< null: not running
-    std::vector<caf::actor> actors;
+    std::unique_ptr<node_composition> composition; ///< null: not running
     cluster_view view;
     int life = 0;
     std::uint64_t requests = 0;
   };
 
   bool step();
-  void spawn_actors(std::size_t index);
   http_gateway_actor spawn_gateway(std::size_t index);
-  peer_link_actor spawn_links(std::size_t index);
+  peer_link_actor spawn_links(std::size_t index, const wiring_ptr& wires);
+  const wiring& wires(std::size_t node) { return nodes_[node].composition->wires(); }
   cluster_time wall_clock();
   call next_call(std::size_t index);
 

@@ -1,4 +1,4 @@
-// What the catalog says of the servers themselves: the leader keeps it (contract 08).
+// What the catalog says of the servers themselves: the leader keeps it (docs/contract/08).
 
 #include "tests/actors/cluster_fixture.hpp"
 
@@ -15,12 +15,6 @@ namespace {
 
 // Elections, a look at the catalog, and the way through the log.
 constexpr milliseconds soon{3000};
-
-cluster_options with_agents() {
-  cluster_options o;
-  o.agents = true;
-  return o;
-}
 
 std::string name_of(cluster_fixture& c, std::size_t node) {
   for (const auto& m : c.view(node).config.members)
@@ -61,7 +55,7 @@ std::size_t commands_in(memory_log& log) {
 } // namespace
 
 TEST_CASE("every server is in the catalog, alive, with what its agent says of it", "[actors][members]") {
-  cluster_fixture c(with_agents());
+  cluster_fixture c;
   const auto leader = c.leader();
   for (std::size_t i = 0; i < 3; ++i) {
     CHECK(becomes(c, leader, name_of(c, i), "passing", soon));
@@ -73,7 +67,7 @@ TEST_CASE("every server is in the catalog, alive, with what its agent says of it
 }
 
 TEST_CASE("a server that falls silent turns critical, and passing when it is back", "[actors][members]") {
-  cluster_fixture c(with_agents());
+  cluster_fixture c;
   const auto leader = c.leader();
   const auto other = c.all_but(leader).front();
   const auto name = name_of(c, other);
@@ -97,7 +91,7 @@ TEST_CASE("a server that falls silent turns critical, and passing when it is bac
 
 TEST_CASE("a new leader takes the old one for dead when it was silent long enough, and not before",
           "[actors][members]") {
-  cluster_fixture c(with_agents());
+  cluster_fixture c;
   const auto old = c.leader();
   const auto name = name_of(c, old);
   REQUIRE(becomes(c, old, name, "passing", soon));
@@ -120,7 +114,7 @@ TEST_CASE("a new leader takes the old one for dead when it was silent long enoug
 
 TEST_CASE("a session on a server that died ends with the server's health", "[actors][members][sessions]") {
   // Its holder talked to that server, or was it: nobody else will give the lock back.
-  cluster_fixture c(with_agents());
+  cluster_fixture c;
   const auto leader = c.leader();
   const auto other = c.all_but(leader).front();
   REQUIRE(becomes(c, leader, name_of(c, other), "passing", soon));
@@ -141,7 +135,7 @@ TEST_CASE("a session on a server that died ends with the server's health", "[act
 }
 
 TEST_CASE("nothing is written while nothing happens to the members", "[actors][members]") {
-  cluster_fixture c(with_agents());
+  cluster_fixture c;
   const auto leader = c.leader();
   for (std::size_t i = 0; i < 3; ++i)
     REQUIRE(becomes(c, leader, name_of(c, i), "passing", soon));
@@ -159,7 +153,7 @@ TEST_CASE("nothing is written while nothing happens to the members", "[actors][m
 }
 
 TEST_CASE("a server that left the configuration leaves the catalog, by whoever leads", "[actors][members]") {
-  cluster_fixture c(with_agents());
+  cluster_fixture c;
   const auto leader = c.leader();
   const auto gone = c.all_but(leader).front(), stays = c.all_but(leader).back();
   const auto name = name_of(c, gone);
@@ -187,7 +181,7 @@ TEST_CASE("a server that left the configuration leaves the catalog, by whoever l
 
 TEST_CASE("a server that lost its disk takes its name back", "[actors][members]") {
   // It comes as another server with the same name: the catalog must not refuse the name for the sake of the old one.
-  cluster_fixture c(with_agents());
+  cluster_fixture c;
   const auto leader = c.leader();
   const auto other = c.all_but(leader).front();
   const auto name = name_of(c, other);

@@ -4,6 +4,7 @@
 
 #include "actors/tables/session_reaper.hpp"
 #include "protocol/wire/command_codec.hpp"
+#include "sim/world/stub_of.hpp"
 
 #include <catch2/catch.hpp>
 
@@ -169,33 +170,9 @@ class reaper_alone {
 public:
   reaper_alone() : system_(config_), scheduler_(dynamic_cast<caf::scheduler::test_coordinator&>(system_.scheduler())) {
     scheduler_.clock().current_time += std::chrono::hours(1);
-    wires_->raft_peer = system_.spawn([this](raft_peer_actor::pointer self) -> raft_peer_actor::behavior_type {
-      return {
-          [](const propose_write&) {},
-          [](const renew_session&) {},
-          [](const barrier_request&) {},
-          [](const forwarded_results&) {},
-          [](const log_written&) {},
-          [](const frames_received&) {},
-          [](const peer_lost&) {},
-          [this](const propose_internal& p) { proposed_.push_back(p); },
-          [this](const renew_answer& a) { renewed_.push_back(a); },
-          [](const checkpoint_written&) {},
-          [](const peer_connected&) {},
-          [](spread_atom) {},
-          [](const snapshot_chunk_loaded&) {},
-          [](const snapshot_chunk_stored&) {},
-          [](const snapshot_in_force&) {},
-          [](const members_missing&) {},
-          [](const hand_over_leadership&) {},
-          [](const give_up_lease&) {},
-          [](const change_members&) {},
-          [](const status_request&) {},
-          [](tick_atom) {},
-          [](flush_atom) {},
-          [self](stop_atom) { self->quit(); },
-      };
-    });
+    wires_->raft_peer = sim::stub_of<raft_peer_actor>(
+        system_, [this](const propose_internal& p) { proposed_.push_back(p); },
+        [this](const renew_answer& a) { renewed_.push_back(a); });
     wires_->reaper = system_.spawn<session_reaper>(nullptr, wires_, std::vector<state::session_ptr>{});
     tell(tick_atom::value);
   }

@@ -2,6 +2,7 @@
 
 #include "actors/agent/health_checks.hpp"
 #include "actors/telemetry/log.hpp"
+#include "sim/world/stub_of.hpp"
 
 #include <caf/actor_system.hpp>
 #include <caf/actor_system_config.hpp>
@@ -37,28 +38,23 @@ public:
     quiet.to_stdout = false;
     log::configure(quiet);
     scheduler_.clock().current_time += 1h;
-    wires->fsm = system_.spawn([this](fsm_actor::pointer self) { return fsm_behavior(self); });
-    wires->links = system_.spawn([this](peer_link_actor::pointer self) -> peer_link_actor::behavior_type {
-      return {[this](const send_frames& f) { frames.insert(frames.end(), f.list.begin(), f.list.end()); },
-              [](const dial_peers&) {}, [](const announce&) {}, [](tick_atom) {}, [self](stop_atom) { self->quit(); }};
+    wires->fsm = spawn_fsm();
+    wires->links = sim::stub_of<peer_link_actor>(
+        system_, [this](const send_frames& f) { frames.insert(frames.end(), f.list.begin(), f.list.end()); });
+    wires->keeper = sim::stub_of<registration_keeper_actor>(system_, [this](const keep_registrations& k) {
+      for (const auto& [name, bytes] : k.files)
+        disk[name] = bytes;
+      if (k.token != 0 && !disk_is_slow)
+        caf::anon_send(wires->health, registrations_kept{k.token, {}});
+      last_token = std::max(last_token, k.token);
     });
-    wires->keeper =
-        system_.spawn([this](registration_keeper_actor::pointer self) -> registration_keeper_actor::behavior_type {
-          return {[this, self](const keep_registrations& k) {
-                    for (const auto& [name, bytes] : k.files)
-                      disk[name] = bytes;
-                    if (k.token != 0 && !disk_is_slow)
-                      self->send(wires->health, registrations_kept{k.token, {}});
-                    last_token = std::max(last_token, k.token);
-                  },
-                  [self](stop_atom) { self->quit(); }};
-        });
-    wires->gateways.push_back(spawn_gateway());
+    wires->gateways.push_back(sim::stub_of<http_gateway_actor>(
+        system_, [this](const agent_answer& a) { CHECK(answers.emplace(a.id.value, a.reply).second); }));
     health_checks_settings s;
     s.agent.registry.node.node = "n1";
     s.agent.registry.node.id = "id";
     s.agent.registry.node.meta = state::string_map{{"rack", "7"}};
-    s.wall_clock = [this] { return std::chrono::system_clock::time_point(wall); };
+    s.wall_clock = [this] { return cluster_time{static_cast<std::uint64_t>(wall.count())}; };
     wires->health = system_.spawn<health_checks>(nullptr, wires, s, std::move(start), probes);
     wires->gateways.push_back(wires->health);
     caf::anon_send(wires->health, tick_atom::value);
@@ -161,9 +157,9 @@ private:
     }
   }
 
-  fsm_actor::behavior_type fsm_behavior(fsm_actor::pointer self) {
-    return {
-        [](const committed_entries&) {},
+  fsm_actor spawn_fsm() {
+    return sim::stub_of<fsm_actor>(
+        system_,
         [this](const check_write& w) {
           writes.push_back(w);
           if (!catalog_is_slow) {
@@ -187,38 +183,7 @@ private:
             found.data = std::move(list);
           }
           caf::anon_send(wires->gateways.at(gateway_of(q.id)), read_result{q.id, std::move(found), 0, true});
-        },
-        [](const cancel_query&) {},
-        [](const barrier_result&) {},
-        [](const renew_request&) {},
-        [](const lease_extended&) {},
-        [](const give_up_lease&) {},
-        [](const cluster_view&) {},
-        [](const queries_touched&) {},
-        [](const checkpoint_written&) {},
-        [](const machine_replaced&) {},
-        [](tick_atom) {},
-        [](flush_atom) {},
-        [self](stop_atom) { self->quit(); },
-    };
-  }
-
-  http_gateway_actor spawn_gateway() {
-    return system_.spawn([this](http_gateway_actor::pointer self) -> http_gateway_actor::behavior_type {
-      return {
-          [](const write_results&) {},
-          [](const renew_result&) {},
-          [](const read_result&) {},
-          [](const status_result&) {},
-          [](archive_packed&) {},
-          [](archive_unpacked&) {},
-          [](const cluster_view&) {},
-          [this](const agent_answer& a) { CHECK(answers.emplace(a.id.value, a.reply).second); },
-          [](tick_atom) {},
-          [](flush_atom) {},
-          [self](stop_atom) { self->quit(); },
-      };
-    });
+        });
   }
 
   config config_;

@@ -1,6 +1,7 @@
 #include "tests/actors/http_gateway_fixture.hpp"
 
 #include "actors/tables/lock_delay_tracker.hpp"
+#include "sim/world/stub_of.hpp"
 
 #include <caf/send.hpp>
 
@@ -20,9 +21,9 @@ namespace belay::actors::testing {
 
 namespace {
 
-fsm_actor::behavior_type fake_fsm(fsm_actor::pointer self, std::shared_ptr<backstage> b, wiring_ptr wires) {
-  return {
-      [](const committed_entries&) {},
+fsm_actor fake_fsm(caf::actor_system& system, std::shared_ptr<backstage> b, wiring_ptr wires) {
+  return sim::stub_of<fsm_actor>(
+      system,
       [=](const check_write& w) {
         std::lock_guard lock(b->mutex);
         b->checked.push_back(w);
@@ -31,7 +32,7 @@ fsm_actor::behavior_type fake_fsm(fsm_actor::pointer self, std::shared_ptr<backs
           r = b->check_replies.back();
           b->check_replies.pop_back();
         }
-        self->send(wires->gateways[0], write_results{{{w.id, wire::call_outcome::done, std::move(r), {}, {}}}});
+        caf::anon_send(wires->gateways[0], write_results{{{w.id, wire::call_outcome::done, std::move(r), {}, {}}}});
       },
       [=](const read_query& q) {
         std::lock_guard lock(b->mutex);
@@ -40,65 +41,32 @@ fsm_actor::behavior_type fake_fsm(fsm_actor::pointer self, std::shared_ptr<backs
           return;
         const auto* get = std::get_if<state::kv_get>(&q.request.query);
         auto found = b->answer ? b->answer(q.request.query) : entry_result(get != nullptr ? get->key : "", "v");
-        self->send(wires->gateways[0], read_result{q.id, std::move(found), 0, true});
+        caf::anon_send(wires->gateways[0], read_result{q.id, std::move(found), 0, true});
       },
       [=](const cancel_query& c) {
         std::lock_guard lock(b->mutex);
         b->cancelled.push_back(c.id);
-      },
-      [](const barrier_result&) {},
-      [](const renew_request&) {},
-      [](const lease_extended&) {},
-      [](const give_up_lease&) {},
-      [](const cluster_view&) {},
-      [](const queries_touched&) {},
-      [](const checkpoint_written&) {},
-      [](const machine_replaced&) {},
-      [](tick_atom) {},
-      [](flush_atom) {},
-      [=](stop_atom) { self->quit(); },
-  };
+      });
 }
 
-raft_peer_actor::behavior_type fake_raft_peer(raft_peer_actor::pointer self, std::shared_ptr<backstage> b,
-                                              wiring_ptr wires) {
-  return {
+raft_peer_actor fake_raft_peer(caf::actor_system& system, std::shared_ptr<backstage> b, wiring_ptr wires) {
+  return sim::stub_of<raft_peer_actor>(
+      system,
       [=](const propose_write& w) {
         std::lock_guard lock(b->mutex);
         b->writes.push_back(w);
         if (!b->hold_writes)
-          self->send(wires->gateways[0], write_results{{{w.id, wire::call_outcome::done, true, log_index{7}, {}}}});
+          caf::anon_send(wires->gateways[0], write_results{{{w.id, wire::call_outcome::done, true, log_index{7}, {}}}});
       },
       [=](const renew_session& r) {
-        self->send(wires->gateways[0], renew_result{r.id, true, nullptr, {}});
+        caf::anon_send(wires->gateways[0], renew_result{r.id, true, nullptr, {}});
       },
-      [](const barrier_request&) {},
-      [](const forwarded_results&) {},
-      [](const log_written&) {},
-      [](const frames_received&) {},
-      [](const peer_lost&) {},
-      [](const propose_internal&) {},
-      [](const renew_answer&) {},
-      [](const checkpoint_written&) {},
-      [](const peer_connected&) {},
-      [](spread_atom) {},
-      [](const snapshot_chunk_loaded&) {},
-      [](const snapshot_chunk_stored&) {},
-      [](const snapshot_in_force&) {},
-      [](const members_missing&) {},
-      [](const hand_over_leadership&) {},
-      [](const give_up_lease&) {},
-      [](const change_members&) {},
       [=](const status_request& s) {
         std::lock_guard lock(b->mutex);
         auto r = b->status;
         r.id = s.id;
-        self->send(wires->gateways[0], std::move(r));
-      },
-      [](tick_atom) {},
-      [](flush_atom) {},
-      [=](stop_atom) { self->quit(); },
-  };
+        caf::anon_send(wires->gateways[0], std::move(r));
+      });
 }
 
 } // namespace
@@ -200,8 +168,8 @@ bool raw_client::closed() {
 
 gateway_fixture::gateway_fixture(gateway_settings settings) : system_(config_), host_(system_, loop_) {
   settings.listen = {{"127.0.0.1", 0, {}}};
-  wires_->fsm = system_.spawn(fake_fsm, behind_, wires_);
-  wires_->raft_peer = system_.spawn(fake_raft_peer, behind_, wires_);
+  wires_->fsm = fake_fsm(system_, behind_, wires_);
+  wires_->raft_peer = fake_raft_peer(system_, behind_, wires_);
   wires_->delays = system_.spawn<lock_delay_tracker>(nullptr, wires_);
   const auto gateway = system_.spawn<http_gateway>(&host_, wires_, std::move(settings), metrics_);
   wires_->gateways.push_back(gateway);

@@ -3,12 +3,12 @@
 #include "actors/consensus/peer_link.hpp"
 
 #include "actors/telemetry/log.hpp"
+#include "sim/world/stub_of.hpp"
 
 #include <caf/actor_system.hpp>
 #include <caf/actor_system_config.hpp>
 #include <caf/io/middleman.hpp>
 #include <caf/send.hpp>
-#include <caf/typed_event_based_actor.hpp>
 
 #include <catch2/catch.hpp>
 
@@ -163,46 +163,24 @@ public:
     auto listener = listen_for_peers(settings);
     REQUIRE(listener.ok());
     port_ = port_of(*listener);
-    wires_->raft_peer = system.spawn([h = heard_](raft_peer_actor::pointer self) -> raft_peer_actor::behavior_type {
-      return {
-          [](const propose_write&) {},
-          [](const renew_session&) {},
-          [](const barrier_request&) {},
-          [](const forwarded_results&) {},
-          [](const log_written&) {},
-          [h](const frames_received& f) {
-            std::lock_guard lock(h->mutex);
-            for (const auto& frame : f.list)
-              if (const auto* hello = std::get_if<wire::hello>(&frame))
-                h->hellos.emplace_back(f.from, *hello);
-              else
-                h->frames.emplace_back(f.from, frame);
-          },
-          [h](const peer_lost& p) {
-            std::lock_guard lock(h->mutex);
-            h->lost.push_back(p.peer);
-          },
-          [](const propose_internal&) {},
-          [](const renew_answer&) {},
-          [](const checkpoint_written&) {},
-          [h](const peer_connected& p) {
-            std::lock_guard lock(h->mutex);
-            h->connected.push_back(p.peer);
-          },
-          [](spread_atom) {},
-          [](const snapshot_chunk_loaded&) {},
-          [](const snapshot_chunk_stored&) {},
-          [](const snapshot_in_force&) {},
-          [](const members_missing&) {},
-          [](const hand_over_leadership&) {},
-          [](const give_up_lease&) {},
-          [](const change_members&) {},
-          [](const status_request&) {},
-          [](tick_atom) {},
-          [](flush_atom) {},
-          [self](stop_atom) { self->quit(); },
-      };
-    });
+    wires_->raft_peer = sim::stub_of<raft_peer_actor>(
+        system,
+        [h = heard_](const frames_received& f) {
+          std::lock_guard lock(h->mutex);
+          for (const auto& frame : f.list)
+            if (const auto* hello = std::get_if<wire::hello>(&frame))
+              h->hellos.emplace_back(f.from, *hello);
+            else
+              h->frames.emplace_back(f.from, frame);
+        },
+        [h = heard_](const peer_lost& p) {
+          std::lock_guard lock(h->mutex);
+          h->lost.push_back(p.peer);
+        },
+        [h = heard_](const peer_connected& p) {
+          std::lock_guard lock(h->mutex);
+          h->connected.push_back(p.peer);
+        });
     caf::actor_config on_multiplexer{&system.middleman().backend()};
     wires_->links = caf::actor_cast<peer_link_actor>(system.spawn_class<peer_link, caf::no_spawn_options>(
         on_multiplexer, wires_, settings, *listener, id_, numbers_));

@@ -1,0 +1,105 @@
+#include "actors/node/node_composition.hpp"
+
+#include "actors/consensus/log_writer.hpp"
+#include "actors/tables/checkpointer.hpp"
+#include "actors/tables/lock_delay_tracker.hpp"
+#include "actors/tables/session_reaper.hpp"
+#include "actors/tables/watch_registry.hpp"
+#include "protocol/agent/member_catalog.hpp"
+
+#include <caf/send.hpp>
+
+namespace belay::actors {
+
+namespace {
+
+/// On a thread of its own, because it blocks; or like any other, where a test decides who goes next.
+template <class Actor, class... Args>
+auto spawn_for_disk(caf::actor_system& system, bool own_thread, Args&&... args) {
+  return own_thread ? system.spawn<Actor, caf::detached>(std::forward<Args>(args)...)
+                    : system.spawn<Actor>(std::forward<Args>(args)...);
+}
+
+/// As the leader registers its members, with what only the node itself knows.
+state::node_record row_of(const node_plan& plan) {
+  const auto self = agent::member_of(plan.self.uuid, plan.self.name, plan.self.address, std::nullopt);
+  auto row = agent::node_of(self, plan.datacenter);
+  auto meta = plan.node_meta;
+  meta.merge(*row.meta);
+  row.meta = std::move(meta);
+  return row;
+}
+
+} // namespace
+
+node_composition::node_composition(caf::actor_system& system, node_plan plan, std::shared_ptr<vitals> numbers,
+                                   metrics& counted) {
+  auto& w = *wires_;
+  w.clock = plan.clock;
+  w.fail_stop = plan.fail_stop;
+  plan.machine.wall_clock = plan.peer.wall_clock = plan.wall_clock;
+  const auto applied = plan.disk.restored.snapshot;
+  std::vector<state::session_ptr> sessions;
+  plan.disk.machine->for_each_session([&](const state::session_ptr& s) { sessions.push_back(s); });
+
+  w.log = spawn_for_disk<log_writer>(system, plan.disks_have_threads, wires_, plan.disk.log, counted);
+  w.checkpoints = spawn_for_disk<checkpointer>(system, plan.disks_have_threads, wires_, plan.disk.checkpoints,
+                                               applied.index, counted);
+  w.watches = system.spawn<watch_registry>(plan.front, wires_, counted);
+  w.reaper = system.spawn<session_reaper>(plan.front, wires_, std::move(sessions));
+  w.delays = system.spawn<lock_delay_tracker>(plan.front, wires_);
+  w.fsm = system.spawn<fsm>(plan.front, wires_, std::move(plan.machine), std::move(plan.disk.machine), applied, numbers,
+                            counted);
+  raft::formation formation(plan.self, plan.datacenter, plan.bootstrap_expect, plan.cluster_id);
+  w.raft_peer = system.spawn<raft_peer>(plan.consensus, wires_, plan.peer, plan.self, std::move(formation),
+                                        std::move(plan.disk.restored), numbers, counted);
+  w.links = plan.spawn_links(wires_);
+  w.gateways.push_back(plan.spawn_gateway(wires_));
+  spawn_agent(system, std::move(plan), std::move(numbers));
+}
+
+void node_composition::spawn_agent(caf::actor_system& system, node_plan plan, std::shared_ptr<vitals> numbers) {
+  auto& w = *wires_;
+  auto h = std::move(plan.agent);
+  h.number = static_cast<std::uint16_t>(w.gateways.size());
+  h.hold = plan.peer.hold;
+  h.numbers = std::move(numbers);
+  h.wall_clock = plan.wall_clock;
+  h.agent.registry.seed = plan.peer.seed + 3;
+  h.agent.registry.node = row_of(plan);
+  if (plan.spawn_keeper)
+    w.keeper = plan.spawn_keeper(wires_);
+  w.health =
+      system.spawn<health_checks>(plan.front, wires_, std::move(h), std::move(plan.registered), std::move(plan.probes));
+  w.gateways.push_back(w.health);
+}
+
+void node_composition::begin() {
+  const auto tick = [](const auto& actor) { caf::anon_send(actor, tick_atom::value); };
+  tick(wires_->links);
+  tick(wires_->watches);
+  tick(wires_->reaper);
+  tick(wires_->fsm);
+  tick(wires_->raft_peer);
+  tick(wires_->health);
+}
+
+void node_composition::stop(const std::function<void()>& drained) {
+  const auto end = [](const auto& actor) { caf::anon_send(actor, stop_atom::value); };
+  end(wires_->gateways.front());
+  drained();
+  // In the order in which data passes them; each still handles what is in its mailbox.
+  end(wires_->health);
+  if (wires_->keeper)
+    end(wires_->keeper);
+  end(wires_->raft_peer);
+  end(wires_->links);
+  end(wires_->fsm);
+  end(wires_->watches);
+  end(wires_->reaper);
+  end(wires_->delays);
+  end(wires_->log);
+  end(wires_->checkpoints);
+}
+
+} // namespace belay::actors

@@ -1,0 +1,50 @@
+#include "actors/node/node_disk.hpp"
+
+#include "actors/tables/checkpointer.hpp"
+
+namespace belay::actors {
+
+namespace {
+
+constexpr auto advice = "Remove the data directory to rejoin as a new server; the others have the data";
+
+/// Log and checkpoint must meet: entries without a gap behind the checkpoint. (A log that ends before it, or disagrees with it,
+/// is what an installed snapshot leaves behind if the node stops right then: the core drops such a log, docs/pitfalls.md R13.)
+result<raft::restored_state> fit_together(storage::loaded_log found,
+                                          const std::optional<storage::checkpoint_info>& checkpoint) {
+  raft::restored_state r;
+  r.hard = found.hard;
+  if (checkpoint)
+    r.snapshot = checkpoint->meta;
+  if (!found.entries.empty() && found.entries.front().index > r.snapshot.index.next())
+    return failure{"the Raft log begins at index " + to_string(found.entries.front().index) +
+                   " but the checkpoint ends at " + to_string(r.snapshot.index) + ": entries are missing. " + advice};
+  r.entries = std::move(found.entries);
+  return r;
+}
+
+} // namespace
+
+result<node_disk> read_disk(std::shared_ptr<storage::log_store> log,
+                            std::shared_ptr<storage::checkpoint_store> checkpoints) {
+  node_disk d{std::move(log), std::move(checkpoints), std::make_shared<state::machine>(), {}};
+  auto loaded = d.log->load();
+  if (!loaded)
+    return loaded.why();
+  auto info = d.checkpoints->info();
+  if (!info)
+    return info.why();
+  if (*info) {
+    auto machine = load_machine(*d.checkpoints, **info);
+    if (!machine)
+      return failure{machine.error() + ". " + advice};
+    d.machine = std::move(*machine);
+  }
+  auto restored = fit_together(std::move(*loaded), *info);
+  if (!restored)
+    return restored.why();
+  d.restored = std::move(*restored);
+  return d;
+}
+
+} // namespace belay::actors
