@@ -1,0 +1,17 @@
+#pragma once
+// How much one client may make a gateway keep for it, and for how long.
+
+#include <chrono>
+#include <cstddef>
+
+namespace belay::actors {
+
+struct connection_limits {
+  std::size_t in_flight_max = 64;          ///< requests of one connection without an answer
+  std::size_t unsent_bytes_max = 1 << 20;  ///< above that, no further request is looked at
+  std::size_t waiting_bytes_max = 1 << 16; ///< input kept while none is looked at; beyond that the socket is not read
+  std::chrono::seconds stall{60};          ///< half a request, or an answer, without a byte of progress
+  std::chrono::milliseconds linger{2000};  ///< after the last answer, until the client closes too
+};
+
+} // namespace belay::actors

@@ -1,0 +1,199 @@
+#include "actors/gateway/exchange_queue.hpp"
+
+#include "actors/gateway/answer_bytes.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace belay::actors {
+
+namespace {
+
+// Of an upload, while what came before is on its way through the log.
+constexpr std::size_t upload_bytes_max = 1u << 20;
+
+/// The answer to a request that could not be read.
+http::response refusal(http_reader::verdict why, const http_reader& reader, const http::route_settings& routes) {
+  switch (why) {
+  case http_reader::verdict::header_too_large:
+    return http::closing_error(431, "431 Request Header Fields Too Large");
+  case http_reader::verdict::body_too_large:
+    return http::body_too_large(reader.request().target, reader.declared_length(), routes);
+  case http_reader::verdict::no_host:
+    return http::closing_error(400, "400 Bad Request: missing required Host header");
+  default:
+    return http::malformed_request();
+  }
+}
+
+} // namespace
+
+bool exchange_queue::blocking() const {
+  return std::any_of(list_.begin(), list_.end(), [](const exchange& e) { return e.blocking(); });
+}
+
+bool exchange_queue::may_begin(std::size_t unsent) const {
+  if (uploading_)
+    return list_.back().transfer->body.size() < upload_bytes_max;
+  return !ended_ && list_.size() < limits_.in_flight_max && unsent < limits_.unsent_bytes_max &&
+         (list_.empty() || list_.back().may_overlap());
+}
+
+// ---- requests
+
+exchange& exchange_queue::add() {
+  auto& e = list_.emplace_back();
+  e.from = &owner_;
+  e.began = front_.now();
+  return e;
+}
+
+void exchange_queue::begin(const http_reader& reader, std::string_view client_address, bool body_follows) {
+  auto& e = add();
+  http::raw_request request = reader.request();
+  request.remote_address = client_address;
+  e.head = request.method == "HEAD";
+  e.keep_alive = reader.keep_alive();
+  e.old_version = reader.old_version();
+  front_.understand(request, e);
+  uploading_ = body_follows && e.transfer != nullptr;
+  if (e.transfer != nullptr)
+    e.transfer->body_complete = !body_follows;
+  if (body_follows && !uploading_ && e.answer)
+    e.answer->close = true; // it was refused, and the body is not read
+  if ((!e.keep_alive && !uploading_) || (e.answer && e.answer->close))
+    ended_ = true;
+  if (e.may_overlap()) { // else write() starts it when it is at the front
+    e.sent = true;
+    if (!e.answer)
+      front_.dispatch(e);
+  }
+}
+
+void exchange_queue::body_arrived(std::string_view bytes, bool complete) {
+  auto& e = list_.back();
+  e.transfer->body += bytes;
+  e.transfer->body_complete = complete;
+  uploading_ = !complete;
+  ended_ = ended_ || (complete && !e.keep_alive);
+  front_.body_arrived(e);
+}
+
+void exchange_queue::refuse(http_reader::verdict why, const http_reader& reader) {
+  if (uploading_) {
+    auto& e = list_.back();
+    if (e.sent && !e.answer)
+      front_.forget(e);
+    e.sent = true;
+    if (!e.answer)
+      e.answer = http::malformed_request();
+    return;
+  }
+  auto& e = add();
+  e.route = "refused";
+  e.sent = true;
+  e.keep_alive = false;
+  ended_ = true;
+  e.answer = refusal(why, reader, front_.routes());
+}
+
+// ---- answers
+
+void exchange_queue::write(std::size_t unsent) {
+  while (!list_.empty()) {
+    auto& e = list_.front();
+    if (!e.sent && !e.answer) {
+      e.sent = true;
+      front_.dispatch(e);
+    }
+    if (!e.answer)
+      break;
+    if (uploading_ && list_.size() == 1) { // answered before its body was there: nothing behind it is read
+      uploading_ = false;
+      e.answer->close = true;
+    }
+    if (e.transfer == nullptr || !e.transfer->streaming) {
+      write_answer(e);
+    } else if (e.head) {
+      write_answer(e);
+      front_.forget(e); // nobody takes the pieces
+    } else if (!write_piece(e, unsent)) {
+      break;
+    }
+    list_.pop_front();
+    if (closing_) {
+      ended_ = true;
+      drop();
+    }
+  }
+}
+
+/// Nothing is answered behind `e`.
+bool exchange_queue::is_last(const exchange& e) const {
+  return !e.keep_alive || (ended_ && list_.size() == 1);
+}
+
+void exchange_queue::write_answer(exchange& e) {
+  const bool last = e.answer->close || is_last(e);
+  append_answer(e, {front_.date(), front_.routes().response_headers, last}, front_.output);
+  written(e, last);
+}
+
+/// Some more of an answer that comes in pieces. @returns true: that was all of it
+bool exchange_queue::write_piece(exchange& e, std::size_t unsent) {
+  const bool last = ends_with_connection(e) || is_last(e);
+  if (append_piece(e, {front_.date(), front_.routes().response_headers, last}, front_.output)) {
+    written(e, last);
+    return true;
+  }
+  if (!e.transfer->asked && unsent + front_.output.size() < limits_.unsent_bytes_max / 2)
+    front_.next_piece(e);
+  return false;
+}
+
+void exchange_queue::written(const exchange& e, bool last) {
+  front_.count(e, e.answer->status);
+  closing_ = closing_ || last;
+}
+
+// ---- ending
+
+bool exchange_queue::sweep(monotonic_time now) {
+  bool changed = false;
+  for (auto& e : list_) {
+    if (!e.sent || e.answer)
+      continue;
+    if (now >= e.deadline) {
+      front_.forget(e);
+      e.answer = http::error_response(500, std::string(e.give_up));
+      changed = true;
+    } else if (std::exchange(e.ask_again, false)) {
+      front_.dispatch(e);
+      changed = changed || e.answer.has_value();
+    }
+  }
+  return changed;
+}
+
+void exchange_queue::finish(const std::string& text) {
+  ended_ = true;
+  closing_ = closing_ || list_.empty();
+  for (auto& e : list_) {
+    e.keep_alive = e.keep_alive && &e != &list_.back();
+    if (e.answer || (e.sent && !e.blocking()))
+      continue;
+    if (e.sent)
+      front_.forget(e);
+    e.sent = true;
+    e.answer = http::error_response(500, text);
+  }
+}
+
+void exchange_queue::drop() {
+  for (auto& e : list_)
+    if (e.sent && (!e.answer || (e.transfer != nullptr && e.transfer->streaming)))
+      front_.forget(e);
+  list_.clear();
+}
+
+} // namespace belay::actors

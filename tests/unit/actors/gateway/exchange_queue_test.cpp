@@ -1,0 +1,295 @@
+// The order of requests and answers on one connection, with a front that does what the test says.
+
+#include "actors/gateway/exchange_queue.hpp"
+
+#include <catch2/catch.hpp>
+
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+using namespace belay;
+using namespace belay::actors;
+using namespace std::chrono_literals;
+
+namespace {
+
+/// Knows four paths: /plain (a write of a key), /read, /wait (a read that may take minutes), /upload. Everything else is
+/// answered at once.
+class told_front final : public http_front {
+public:
+  socket_poller& sockets() override { std::abort(); }
+  http_reader_pool& readers() override { return pool; }
+  monotonic_time now() override { return time; }
+  std::string_view date() override { return "today"; }
+  const http::route_settings& routes() override { return settings; }
+  void understand(const http::raw_request& r, exchange& e) override {
+    http::parsed_request parsed;
+    http::read_request read;
+    if (r.target == "/plain") {
+      parsed.action = http::write_request{state::kv_write{}};
+    } else if (r.target == "/read" || r.target == "/wait") {
+      read.min_index = r.target == "/wait" ? 5 : 0;
+      parsed.action = read;
+    } else if (r.target == "/upload") {
+      parsed.action = http::snapshot_restore{};
+    } else {
+      parsed.action = http::error_response(404, std::string(r.target));
+    }
+    e.understood(std::move(parsed), r.body);
+    e.deadline = time + 10s;
+  }
+  void dispatch(exchange& e) override { dispatched.push_back(&e); }
+  void body_arrived(exchange&) override { ++bodies; }
+  void next_piece(exchange& e) override {
+    ++pieces;
+    e.transfer->asked = true;
+  }
+  void forget(exchange&) override { ++forgotten; }
+  void count(const exchange&, int status) override { statuses.push_back(status); }
+  void closed(http_connection&) override {}
+
+  /// What was written since the last call.
+  std::string written() { return std::exchange(output, {}); }
+
+  http_reader_rules rules{1u << 20, [](std::string_view, std::string_view target) {
+                            return http::body_limit{1u << 20, target == "/upload"};
+                          }};
+  http_reader_pool pool{rules};
+  http::route_settings settings;
+  monotonic_time time = monotonic_time{} + 1h;
+  std::vector<exchange*> dispatched;
+  std::vector<int> statuses;
+  int bodies = 0, pieces = 0, forgotten = 0;
+};
+
+struct nobody : requester {
+  void progress() override {}
+};
+
+struct fixture {
+  /// As the connection does it: reads one request, which must be there in full but for an upload's body.
+  void request(const std::string& line, const std::string& headers = {}) {
+    http_reader reader(front.rules);
+    std::size_t used = 0;
+    const auto verdict = reader.read(line + " HTTP/1.1\r\nHost: x\r\n" + headers + "\r\n", used);
+    REQUIRE((verdict == http_reader::verdict::complete || verdict == http_reader::verdict::head));
+    queue.begin(reader, "127.0.0.1", verdict == http_reader::verdict::head);
+  }
+  static void answer(exchange& e, const std::string& text) { e.answer = http::error_response(500, text); }
+  std::string write() {
+    queue.write(0);
+    return front.written();
+  }
+
+  told_front front;
+  connection_limits limits;
+  std::shared_ptr<nobody> owner = std::make_shared<nobody>();
+  exchange_queue queue{*owner, front, limits};
+};
+
+/// The bodies in a row of answers: what is behind each empty line.
+std::string bodies(const std::string& bytes) {
+  std::string all;
+  for (auto at = bytes.find("\r\n\r\n"); at != std::string::npos; at = bytes.find("\r\n\r\n", at + 4)) {
+    const auto end = bytes.find("HTTP/1.1", at);
+    all += (all.empty() ? "" : " ") + bytes.substr(at + 4, end == std::string::npos ? end : end - at - 4);
+  }
+  return all;
+}
+
+} // namespace
+
+// If answers came in another order, the client would take one for another.
+TEST_CASE("exchange_queue: writes are decided together, their answers keep the order of the requests") {
+  fixture f;
+  f.request("PUT /plain");
+  f.request("PUT /plain");
+  f.request("GET /known");
+  REQUIRE(f.front.dispatched.size() == 2);
+  f.answer(*f.front.dispatched[1], "second");
+  CHECK(f.write().empty());
+  f.answer(*f.front.dispatched[0], "first");
+  CHECK(bodies(f.write()) == "first second /known");
+  CHECK(f.queue.empty());
+  CHECK(f.front.statuses == std::vector<int>{500, 500, 404});
+}
+
+TEST_CASE("exchange_queue: a read begins when all before it is answered, and nothing begins behind it") {
+  fixture f;
+  f.request("PUT /plain");
+  CHECK(f.queue.may_begin(0));
+  f.request("GET /read");
+  CHECK_FALSE(f.queue.may_begin(0));
+  f.write();
+  CHECK(f.front.dispatched.size() == 1);
+  f.answer(*f.front.dispatched[0], "written");
+  CHECK(bodies(f.write()) == "written");
+  REQUIRE(f.front.dispatched.size() == 2);
+  f.answer(*f.front.dispatched[1], "read");
+  CHECK(bodies(f.write()) == "read");
+  CHECK(f.queue.may_begin(0));
+}
+
+TEST_CASE("exchange_queue: limits of what one client may have under way") {
+  fixture f;
+  f.limits.in_flight_max = 2;
+  f.limits.unsent_bytes_max = 100;
+  f.request("PUT /plain");
+  CHECK(f.queue.may_begin(99));
+  CHECK_FALSE(f.queue.may_begin(100));
+  f.request("PUT /plain");
+  CHECK_FALSE(f.queue.may_begin(0));
+}
+
+TEST_CASE("exchange_queue: behind the last answer nothing is written") {
+  fixture f;
+  SECTION("the client wants no more") {
+    f.request("GET /one", "Connection: close\r\n");
+    CHECK(f.queue.ended());
+    CHECK_FALSE(f.queue.may_begin(0));
+    CHECK(f.write().find("Connection: close") != std::string::npos);
+  }
+  SECTION("what came is no HTTP; requests before it are answered") {
+    f.request("PUT /plain");
+    http_reader reader(f.front.rules);
+    std::size_t used = 0;
+    const auto verdict = reader.read("nonsense\r\n\r\n", used);
+    f.queue.refuse(verdict, reader);
+    CHECK(f.queue.ended());
+    f.answer(*f.front.dispatched[0], "first");
+    const auto bytes = f.write();
+    CHECK(bodies(bytes) == "first 400 Bad Request");
+    CHECK(bytes.find("Connection: close") == bytes.rfind("Connection: close"));
+  }
+  CHECK(f.queue.closing());
+  CHECK(f.queue.empty());
+}
+
+TEST_CASE("exchange_queue: an upload is passed on as it comes, and not too far ahead") {
+  fixture f;
+  f.request("PUT /upload", "Content-Length: 3000000\r\n");
+  CHECK(f.queue.uploading());
+  CHECK(f.queue.wants_body());
+  f.write();
+  REQUIRE(f.front.dispatched.size() == 1);
+  auto& e = *f.front.dispatched[0];
+  f.queue.body_arrived(std::string(1u << 20, 'x'), false);
+  CHECK(f.front.bodies == 1);
+  CHECK_FALSE(f.queue.may_begin(0)); // until that is on its way
+  e.transfer->body.clear();
+  CHECK(f.queue.may_begin(0));
+  CHECK_FALSE(f.queue.starved());
+  e.transfer->starved = true;
+  CHECK(f.queue.starved());
+  SECTION("to its end") {
+    f.queue.body_arrived("the end", true);
+    CHECK(e.transfer->body_complete);
+    CHECK_FALSE(f.queue.uploading());
+    f.answer(e, "restored");
+    CHECK(bodies(f.write()) == "restored");
+    CHECK_FALSE(f.queue.closing());
+  }
+  SECTION("it is answered before its end: the rest is not read, so the connection ends") {
+    f.answer(e, "no archive");
+    CHECK(f.write().find("Connection: close") != std::string::npos);
+    CHECK(f.queue.closing());
+  }
+  SECTION("its rest cannot be read") {
+    http_reader reader(f.front.rules);
+    f.queue.refuse(http_reader::verdict::bad_request, reader);
+    CHECK(f.front.forgotten == 1);
+    CHECK(bodies(f.write()) == "400 Bad Request");
+    CHECK(f.queue.closing());
+  }
+}
+
+TEST_CASE("exchange_queue: pieces of a download are asked for as the client takes them") {
+  fixture f;
+  f.request("GET /read");
+  f.write();
+  auto& e = *f.front.dispatched.at(0);
+  e.transfer = std::make_unique<snapshot_transfer>();
+  e.transfer->streaming = true;
+  e.transfer->piece = "abc";
+  e.answer.emplace();
+  f.queue.write(f.limits.unsent_bytes_max / 2);
+  CHECK(f.front.written().find("3\r\nabc\r\n") != std::string::npos);
+  CHECK(f.front.pieces == 0); // the client is slow
+  CHECK(f.write().empty());
+  CHECK(f.front.pieces == 1);
+  CHECK(f.write().empty());
+  CHECK(f.front.pieces == 1); // one at a time
+  e.transfer->ended = true;
+  CHECK(f.write() == "0\r\n\r\n");
+  CHECK(f.queue.empty());
+}
+
+// A request that is never answered is a failure.
+TEST_CASE("exchange_queue: what is past its deadline is answered 500") {
+  fixture f;
+  f.request("PUT /plain");
+  CHECK_FALSE(f.queue.sweep(f.front.time + 10s - 1ns));
+  CHECK(f.queue.sweep(f.front.time + 10s));
+  CHECK(f.front.forgotten == 1);
+  CHECK(bodies(f.write()) == "rpc error making call: i/o timeout");
+  CHECK_FALSE(f.queue.sweep(f.front.time + 20s));
+}
+
+TEST_CASE("exchange_queue: a question that wants it is put again") {
+  fixture f;
+  f.request("GET /read");
+  f.write();
+  f.front.dispatched.at(0)->ask_again = true;
+  CHECK_FALSE(f.queue.sweep(f.front.time));
+  CHECK(f.front.dispatched.size() == 2);
+  CHECK_FALSE(f.queue.sweep(f.front.time));
+  CHECK(f.front.dispatched.size() == 2);
+}
+
+TEST_CASE("exchange_queue: at shutdown what is under way is finished, what may take minutes is not") {
+  fixture f;
+  SECTION("a write") {
+    f.request("PUT /plain");
+    CHECK_FALSE(f.queue.blocking());
+    f.queue.finish("shutting down");
+    CHECK(f.write().empty());
+    f.answer(*f.front.dispatched[0], "written");
+    const auto bytes = f.write();
+    CHECK(bodies(bytes) == "written");
+    CHECK(bytes.find("Connection: close") != std::string::npos);
+    CHECK(f.front.forgotten == 0);
+  }
+  SECTION("a blocking query") {
+    f.request("GET /wait");
+    f.write();
+    CHECK(f.queue.blocking());
+    f.queue.finish("shutting down");
+    CHECK(f.front.forgotten == 1);
+    CHECK(bodies(f.write()) == "shutting down");
+  }
+  SECTION("a read that has not begun") {
+    f.request("PUT /plain");
+    f.request("GET /read");
+    f.queue.finish("shutting down");
+    f.answer(*f.front.dispatched[0], "written");
+    CHECK(bodies(f.write()) == "written shutting down");
+    CHECK(f.front.dispatched.size() == 1);
+  }
+  SECTION("nothing") {
+    f.queue.finish("shutting down");
+  }
+  CHECK(f.queue.ended());
+  CHECK(f.queue.closing());
+}
+
+TEST_CASE("exchange_queue: when the client goes, those are told who work for it") {
+  fixture f;
+  f.request("PUT /plain");
+  f.request("PUT /plain");
+  f.request("GET /read"); // has not begun
+  f.answer(*f.front.dispatched[0], "written");
+  f.queue.drop();
+  CHECK(f.front.forgotten == 1);
+  CHECK(f.queue.empty());
+}
