@@ -1,5 +1,5 @@
 #pragma once
-// The agent of this node: its services, checks and events, and their way into the catalog (contract 09, 13).
+// The agent of this node: its services, checks and events, and their way into the catalog (docs/contract/09 and 13).
 
 #include "actors/agent/probes.hpp"
 #include "actors/host.hpp"
@@ -37,8 +37,8 @@ struct health_checks_start {
 /// follower through the leader. A client is answered when they are on the disk, and in the catalog unless that cannot
 /// be reached.
 ///
-/// On the leader it also keeps what the catalog says of the members, dead and alive. Nothing is written as long as the
-/// catalog says what is so.
+/// On the leader it also keeps the members' rows in the catalog, dead and alive. Nothing is written as long as the
+/// catalog agrees with the cluster.
 ///
 /// Events go to the peers as frames and not through the log: they work without a leader, cost no disk, and promise no
 /// more than Consul's gossip does.
@@ -71,14 +71,15 @@ private:
     agent::local_time deadline;
   };
 
-  /// Two reads, one behind the other. What changes in between is at worst written once more.
+  /// This node's rows in the catalog, compared with its registrations: two reads, one behind the other. What changes
+  /// in between is at worst written once more.
   struct comparison {
     request_id waits_for;
     agent::local_time deadline;
     std::optional<state::node_services> services;
   };
 
-  /// The same for the members, by the leader.
+  /// The members' rows in the catalog, compared with the members; only the leader does it.
   struct member_look {
     request_id waits_for;
     agent::local_time deadline;

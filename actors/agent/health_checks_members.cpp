@@ -1,4 +1,4 @@
-// health_checks: the members' rows in the catalog, which the leader keeps (contract 08).
+// health_checks: the members' rows in the catalog, which the leader keeps (docs/contract/08).
 
 #include "actors/agent/health_checks.hpp"
 #include "actors/telemetry/log.hpp"

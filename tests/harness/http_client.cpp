@@ -221,19 +221,6 @@ http_reply http_connection::ask(const http_request& request, milliseconds limit)
   return receive(milliseconds{left_ms(end)});
 }
 
-bool http_connection::closed_by_server(milliseconds limit) {
-  auto end = steady_clock::now() + limit;
-  char piece[4096];
-  while (fd_ >= 0) {
-    auto got = recv(fd_, piece, sizeof piece, 0);
-    if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR))
-      return true;
-    if (got < 0 && !wait_for(fd_, POLLIN, end))
-      return false;
-  }
-  return true;
-}
-
 http_reply exchange(std::uint16_t port, const http_request& request, milliseconds limit) {
   http_connection connection(port);
   return connection.ask(request, limit);

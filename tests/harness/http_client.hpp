@@ -55,9 +55,6 @@ public:
   std::string send(const http_request& request, milliseconds limit);
   http_reply receive(milliseconds limit);
 
-  /// Whether the server closes (or resets) the connection within `limit`; what it sends meanwhile is thrown away.
-  bool closed_by_server(milliseconds limit);
-
   /// Ends what another thread is waiting for here.
   void interrupt();
   void close();
