@@ -8,7 +8,7 @@
 
 namespace belay::agent {
 
-/// Knows nothing of results but whether they count.
+/// Of results it only knows how many of a kind came in a row, and whether that is enough for them to count.
 class check_schedule {
 public:
   /// Consul runs nothing more often.

@@ -1,6 +1,7 @@
 #include "protocol/agent/definitions.hpp"
 
 #include <algorithm>
+#include <array>
 
 namespace belay::agent {
 
@@ -75,21 +76,9 @@ check_kind kind_of(const check_definition& c) {
 }
 
 std::string_view name_of(check_kind k) {
-  switch (k) {
-  case check_kind::ttl:
-    return "ttl";
-  case check_kind::http:
-    return "http";
-  case check_kind::tcp:
-    return "tcp";
-  case check_kind::script:
-    return "script";
-  case check_kind::alias:
-    return "alias";
-  case check_kind::maintenance:
-    return "maintenance";
-  }
-  return "";
+  constexpr std::array<std::string_view, 6> names = {"ttl", "http", "tcp", "script", "alias", "maintenance"};
+  static_assert(names.size() == static_cast<std::size_t>(check_kind::maintenance) + 1);
+  return names[static_cast<std::size_t>(k)];
 }
 
 std::optional<std::string> complaint_of(const check_definition& c) {

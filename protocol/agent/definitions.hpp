@@ -1,5 +1,5 @@
 #pragma once
-// Services and checks as they are registered with the agent that runs beside them (contract 09).
+// Services and checks as they are registered with the agent that runs beside them (docs/contract/09).
 
 #include "protocol/state/queries.hpp"
 

@@ -43,9 +43,11 @@ struct stored_change {
   bool durable = true; ///< a result may be lost in a crash; a registration that was answered may not
 };
 
+/// Decides; whoever owns it writes to the catalog and the disk, runs the checks, and tells it the time.
 class local_agent {
 public:
-  /// Dead services are looked for that often, and no check waits for less than the second (Consul's).
+  /// Between two looks for services that have been critical for too long, and the shortest time that counts as too
+  /// long. Both are Consul's.
   static constexpr std::chrono::seconds reap_interval{30};
   static constexpr std::chrono::seconds deregister_after_min{60};
 

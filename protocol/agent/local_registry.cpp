@@ -8,13 +8,23 @@ namespace {
 
 constexpr std::string_view critical = "critical";
 
-/// Contract 09 section 3: the first bytes, and how many there were.
+/// docs/contract/09, section 3: the first bytes, and how many there were.
 std::string cut(std::string_view output, std::int64_t limit) {
   const auto max = static_cast<std::size_t>(limit);
   if (output.size() <= max)
     return std::string(output);
   return std::string(output.substr(0, max)) + " ... (captured " + std::to_string(max) + " of " +
          std::to_string(output.size()) + " bytes)";
+}
+
+/// Of those that are still registered. What was removed stays in the map until the catalog knows.
+template <class Row, class Map>
+std::vector<Row> rows_of(const Map& held) {
+  std::vector<Row> list;
+  for (const auto& [id, each] : held)
+    if (!each.deleted)
+      list.push_back(each.row);
+  return list;
 }
 
 bool is_node_check(const state::check_record& c) {
@@ -34,19 +44,11 @@ const local_registry::check_entry* local_registry::check(const std::string& id) 
 }
 
 std::vector<state::service_ptr> local_registry::services() const {
-  std::vector<state::service_ptr> list;
-  for (const auto& [id, s] : services_)
-    if (!s.deleted)
-      list.push_back(s.row);
-  return list;
+  return rows_of<state::service_ptr>(services_);
 }
 
 std::vector<state::check_ptr> local_registry::checks() const {
-  std::vector<state::check_ptr> list;
-  for (const auto& [id, c] : checks_)
-    if (!c.deleted)
-      list.push_back(c.row);
-  return list;
+  return rows_of<state::check_ptr>(checks_);
 }
 
 std::vector<state::check_ptr> local_registry::checks_of(const std::string& service_id) const {

@@ -1,5 +1,5 @@
 #pragma once
-// The services and checks of this node's agent, and how far the catalog agrees with them (contract 09: anti-entropy).
+// The services and checks of this node's agent, and how far the catalog agrees with them (anti-entropy: docs/contract/09).
 
 #include "protocol/agent/definitions.hpp"
 #include "protocol/base/random.hpp"
@@ -114,7 +114,7 @@ private:
   std::uint64_t versions_ = 0;
 };
 
-/// Worst status of checks, or `maintenance` (contract 09).
+/// Worst status of checks, or `maintenance` (docs/contract/09).
 std::string aggregated(const std::vector<state::check_ptr>& checks);
 
 /// Checks that maintenance mode adds.

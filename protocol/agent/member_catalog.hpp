@@ -1,6 +1,6 @@
 #pragma once
 // What the leader keeps in the catalog of every server: its node, the service "consul", the check "serfHealth"
-// (contract 08).
+// (docs/contract/08).
 
 #include "protocol/state/queries.hpp"
 
@@ -34,9 +34,9 @@ struct member_rows {
   std::vector<state::service_instance> instances; ///< of server_service, with their checks
 };
 
-/// What has to be written, in this order, so that the catalog says what is so: servers that are no members any more go
-/// with all they have, members are there, passing or critical. Of members that nobody can tell anything about yet, only
-/// the name is kept. Empty: nothing to do.
+/// What has to be written, in this order, so that the catalog agrees with the cluster: servers that are no members any
+/// more are removed with all they have; members are registered, passing or critical. A member of whom nobody knows yet
+/// whether it is alive is neither registered nor removed. Empty: nothing to do.
 std::vector<state::command> member_changes(const std::vector<cluster_member>& members, const member_rows& found,
                                            const std::string& datacenter);
 

@@ -1,5 +1,5 @@
 #pragma once
-// What clients ask of the agent itself, and what it answers (contract 09, 13).
+// What clients ask of the agent itself, and what it answers (docs/contract/09 and 13).
 
 #include "protocol/agent/definitions.hpp"
 #include "protocol/agent/user_events.hpp"

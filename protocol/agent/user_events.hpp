@@ -1,5 +1,5 @@
 #pragma once
-// User events (contract 13): the last ones this node has heard of, and which of them concern it.
+// User events (docs/contract/13): the last ones this node has heard of, and which of them concern it.
 
 #include "protocol/base/result.hpp"
 #include "protocol/state/queries.hpp"

@@ -1,5 +1,5 @@
 #pragma once
-// The archive of /v1/snapshot: a gzipped tar of meta.json, state.bin and SHA256SUMS, as Consul's (contract 11). What
+// The archive of /v1/snapshot: a gzipped tar of meta.json, state.bin and SHA256SUMS, as Consul's (docs/contract/11). What
 // state.bin holds is ours alone. Both directions work on pieces of any size.
 
 #include "protocol/archive/sha256.hpp"

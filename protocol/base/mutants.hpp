@@ -1,7 +1,8 @@
 #pragma once
-// Known bugs that can be switched on, to see that the simulator finds them: `if (MUTANT(commit_any_term)) ...`.
-// Only where BELAY_SIMULATION_HOOKS is defined (tests, the sim preset); in shipped builds MUTANT() is the constant
-// false. Each bug, its source and how soon it is found: tests/mutants/README.md.
+// Known bugs that can be switched on, to see that the simulator finds them. A bug is one condition inside an expression,
+// as in `if (e.term == term || MUTANT(commit_any_term))`, and never a statement of its own. Only where
+// BELAY_SIMULATION_HOOKS is defined (tests, the sim preset); in shipped builds MUTANT() is the constant false. Each bug,
+// its source and how soon it is found: tests/mutants/README.md.
 
 #include <string_view>
 #include <vector>

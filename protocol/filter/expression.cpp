@@ -3,6 +3,7 @@
 #include "protocol/golang/quoting.hpp"
 
 #include <algorithm>
+#include <array>
 
 namespace belay::filter {
 
@@ -100,8 +101,9 @@ void append_expression(std::string& out, const expression& e) {
 } // namespace
 
 std::string_view name_of(match_operator op) {
-  constexpr std::string_view names[] = {"Equal",    "Not Equal",    "In",      "Not In",
-                                        "Is Empty", "Is Not Empty", "Matches", "Not Matches"};
+  constexpr std::array<std::string_view, 8> names = {"Equal",    "Not Equal",    "In",      "Not In",
+                                                     "Is Empty", "Is Not Empty", "Matches", "Not Matches"};
+  static_assert(names.size() == static_cast<std::size_t>(match_operator::not_matches) + 1);
   return names[static_cast<std::size_t>(op)];
 }
 

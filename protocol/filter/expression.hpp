@@ -1,5 +1,5 @@
 #pragma once
-// A filter expression as a tree (the language of go-bexpr 0.1, contract 07).
+// A filter expression as a tree (the language of go-bexpr 0.1, docs/contract/07).
 
 #include <cstdint>
 #include <string>

@@ -85,12 +85,29 @@ private:
     return wrong("invalid character " + shown + " " + std::string(where));
   }
 
-  bool object(int depth) {
+  /// Parts between commas, up to `close`; the bracket in front is here.
+  template <class Part>
+  bool list(char close, std::string_view behind_a_part, Part part) {
     ++pos_;
     skip_blanks();
-    if (!at_end() && text_[pos_] == '}')
+    if (!at_end() && text_[pos_] == close)
       return ++pos_, true;
     for (;;) {
+      if (!part())
+        return false;
+      skip_blanks();
+      if (at_end())
+        return cut_short();
+      if (text_[pos_] == close)
+        return ++pos_, true;
+      if (text_[pos_] != ',')
+        return unexpected(behind_a_part);
+      ++pos_;
+    }
+  }
+
+  bool object(int depth) {
+    return list('}', "after object key:value pair", [this, depth] {
       skip_blanks();
       if (at_end())
         return cut_short();
@@ -104,36 +121,12 @@ private:
       if (text_[pos_] != ':')
         return unexpected("after object key");
       ++pos_;
-      if (!value(depth + 1))
-        return false;
-      skip_blanks();
-      if (at_end())
-        return cut_short();
-      if (text_[pos_] == '}')
-        return ++pos_, true;
-      if (text_[pos_] != ',')
-        return unexpected("after object key:value pair");
-      ++pos_;
-    }
+      return value(depth + 1);
+    });
   }
 
   bool array(int depth) {
-    ++pos_;
-    skip_blanks();
-    if (!at_end() && text_[pos_] == ']')
-      return ++pos_, true;
-    for (;;) {
-      if (!value(depth + 1))
-        return false;
-      skip_blanks();
-      if (at_end())
-        return cut_short();
-      if (text_[pos_] == ']')
-        return ++pos_, true;
-      if (text_[pos_] != ',')
-        return unexpected("after array element");
-      ++pos_;
-    }
+    return list(']', "after array element", [this, depth] { return value(depth + 1); });
   }
 
   bool string() {
@@ -153,8 +146,7 @@ private:
         for (int i = 0; i < 4; ++i) {
           if (++pos_; at_end())
             return cut_short();
-          char h = text_[pos_];
-          if (!((h >= '0' && h <= '9') || (h >= 'a' && h <= 'f') || (h >= 'A' && h <= 'F')))
+          if (hex_value(text_[pos_]) < 0)
             return unexpected("in \\u hexadecimal character escape");
         }
       } else if (std::string_view("\"\\/bfnrt").find(text_[pos_]) == std::string_view::npos) {
@@ -242,7 +234,7 @@ result<boost::json::object> parse_config_json(std::string_view text) {
   return std::move(v.get_object());
 }
 
-const json::value* value_at(const json::object& config, std::string_view path) {
+const boost::json::value* value_at(const boost::json::object& config, std::string_view path) {
   const auto dot = path.find('.');
   const auto* v = config.if_contains(path.substr(0, dot));
   if (!v || dot == path.npos)
