@@ -1,6 +1,6 @@
 #pragma once
-// The log of a node, for its operators: one line for each event, on stdout and in a file, with `key=value` pairs behind the
-// message or as JSON. Any thread may write.
+// The log of a node, for its operators: one line for each event, on stdout and in a file, with `key=value` pairs behind
+// the message or as JSON. Any thread may write.
 
 #include <concepts>
 #include <cstdint>

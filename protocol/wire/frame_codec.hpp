@@ -17,7 +17,8 @@
 
 namespace belay::wire {
 
-/// Largest frame accepted: an append of 1 MiB plus one oversized entry (a transaction of 64 values of 512 KiB) and room.
+/// Largest frame accepted: an append of 1 MiB plus one oversized entry (a transaction of 64 values of 512 KiB) and
+/// room.
 inline constexpr std::size_t frame_bytes_max = 64u << 20;
 
 /// First frame of a connection and again on every change: who speaks.
@@ -26,8 +27,8 @@ struct hello {
   std::string datacenter;
   std::uint64_t cluster_id = 0; ///< zero: belongs to no cluster yet
   std::uint32_t bootstrap_expect = 0;
-  std::vector<raft::member>
-      agreed; ///< the complete initial set as this node sees it, sorted by id; empty: not complete yet
+  /// The complete initial set of servers as this node sees it, sorted by id; empty: not complete yet.
+  std::vector<raft::member> agreed;
 };
 
 enum class call_kind : std::uint8_t { propose = 0, renew_session = 1, remove_member = 2, describe_health = 3 };
@@ -48,7 +49,8 @@ struct forward_reply {
   std::string bytes; ///< done: encoded reply; refused and unknown: text for the client
 };
 
-/// Asks the leader up to where a read must wait (etcd calls it ReadIndex). `lease_ok`: the leader's lease is proof enough.
+/// Asks the leader up to where a read must wait (etcd calls it ReadIndex). `lease_ok`: the leader's lease is proof
+/// enough.
 struct read_index {
   std::uint64_t id = 0;
   bool lease_ok = false;
