@@ -99,7 +99,7 @@ struct soft_state {
 /// What is to be done, in this order (docs/driving-raft.md):
 /// 1. hand `persist` to the log; it need not be waited for;
 /// 2. send `send_now`;
-/// 3. give `committed` to the state machine, and carry out the rest;
+/// 3. give up what `proposals_unknown_from` names, give `committed` to the state machine, and carry out the rest;
 /// 4. when the log says that a batch is on disk, call persisted() with its token. What may be sent only then, an
 ///    acknowledgement or a vote, is in `send_now` of the ready that follows.
 struct ready {
@@ -111,7 +111,8 @@ struct ready {
   std::vector<std::uint64_t> reads_failed;
   std::optional<soft_state> soft;
   /// Set when leadership was lost: what this node proposed at this index and after it may or may not be committed by
-  /// the next leader. Whoever waits for it is told that the outcome is unknown.
+  /// the next leader. Whoever waits for it is told that the outcome is unknown, and before `committed` is looked at:
+  /// entries that come at these indexes may be another leader's.
   std::optional<log_index> proposals_unknown_from;
   std::vector<snapshot_read> snapshot_reads;
   std::vector<snapshot_write> snapshot_writes;
