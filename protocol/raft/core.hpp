@@ -82,7 +82,8 @@ struct snapshot_write {
   bool last = false;
 };
 
-/// Nobody else led when this read was asked for: it may be served as soon as the state machine has applied `index`.
+/// A quorum still followed this leader after the read was asked for: it may be served as soon as the state machine has
+/// applied `index`.
 struct confirmed_read {
   std::uint64_t id;
   log_index index;
