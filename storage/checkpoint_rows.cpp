@@ -17,7 +17,7 @@ constexpr char long_tag = 2;
 constexpr std::uint8_t version = 1;
 constexpr std::size_t value_header_bytes = 5; // version, CRC
 constexpr std::size_t short_key_bytes_max = lmdb_key_bytes_max - 2;
-constexpr std::size_t appended_bytes_max = 8u << 20; // in one transaction: LMDB keeps its pages in memory
+constexpr std::size_t appended_bytes_max = 8u << 20; // in one transaction, whose pages LMDB keeps in memory
 constexpr std::size_t bucket_bytes = 2 + 4;
 constexpr std::size_t long_key_bytes = bucket_bytes + 4;
 
@@ -46,7 +46,7 @@ std::string bucket_of(std::uint8_t table, std::string_view key) {
   return tagged(long_tag, table) + big_endian(crc32c(key), 4);
 }
 
-/// Puts version, CRC and the parts under `key`.
+/// Puts a value under `key`: version, CRC and these parts.
 int put_value(lmdb_transaction& txn, std::string_view key, std::initializer_list<std::string_view> parts,
               unsigned flags) {
   auto n = value_header_bytes;

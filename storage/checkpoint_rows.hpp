@@ -1,14 +1,17 @@
 #pragma once
-// How rows and the record about them lie in an LMDB file. LMDB's keys have at most 511 bytes, ours up to 1 MiB.
+// How a checkpoint lies in an LMDB file: the rows of the state machine's tables, and one record that says what they
+// are. LMDB's keys have at most 511 bytes, a row's key may have 1 MiB; so a long key is part of the value.
 //
-//   key                                                      value
-//   0x00                                                     u8 version (1) | u32 CRC32C | snapshot meta | u64 digest |
-//   u64 rows 0x01 | u8 table | key (at most 509 bytes)                u8 version (1) | u32 CRC32C | value 0x02 | u8
-//   table | u64 hash of key | u32 ordinal          u8 version (1) | u32 CRC32C | u32 key bytes | key | value
+//                LMDB's key                                         LMDB's value, behind u8 version (1) | u32 CRC32C
+//   the record   u8 0                                               snapshot meta | u64 digest | u64 number of rows
+//   a row        u8 1 | u8 table | key, at most 509 bytes           value
+//   a long row   u8 2 | u8 table | u32 CRC32C of key | u32 ordinal  u32 bytes of the key | key | value
 //
-// Integers in keys are big-endian, so that LMDB's order is theirs; in values little-endian. A CRC covers LMDB's key and
-// what follows it in the value: a value under another key is found out as well. Long keys with the same CRC differ in
-// their ordinal. All LMDB codes not named are passed on.
+// Integers in keys are big-endian, so that LMDB's order is theirs; in values little-endian. The CRC in a value covers
+// LMDB's key and what follows the CRC, so a value that stands under another key is found out as well. Long keys with
+// the same CRC are told apart by their ordinal. Snapshot meta: protocol/wire/entry_codec.hpp.
+//
+// Functions that return an int return 0 or the code of LMDB or the system that made them fail.
 
 #include "storage/checkpoint_store.hpp"
 #include "storage/lmdb_env.hpp"
@@ -20,7 +23,7 @@ namespace belay::storage {
 
 inline constexpr std::size_t lmdb_key_bytes_max = 511;
 
-/// A row as views into something that lives longer.
+/// A row; the views point into something that outlives it.
 struct row_view {
   std::uint8_t table = 0;
   std::string_view key;
@@ -29,7 +32,7 @@ struct row_view {
   bool before(const row_view& other) const { return table != other.table ? table < other.table : key < other.key; }
 };
 
-/// True for keys that lie under their checksum.
+/// True for keys that make a long row.
 bool is_long_key(std::string_view key);
 
 /// Adds or replaces one row.
@@ -37,11 +40,12 @@ int put_row(lmdb_transaction& txn, const row_view& row);
 /// Removes one row; 0 also if there is none.
 int remove_row(lmdb_transaction& txn, std::uint8_t table, std::string_view key);
 
-/// Fills an empty file fast: rows go in as they come in (table, key) order, those with long keys are kept for the end.
+/// Fills an empty file fast, with rows that come in (table, key) order. Long rows are kept in memory until finish(),
+/// because LMDB has them behind all others.
 class row_appender {
 public:
   explicit row_appender(lmdb_transaction& txn) : txn_(txn) {}
-  /// Commits now and then, so that memory stays bounded: for files that have no name yet.
+  /// Commits now and then, so that memory stays bounded: only for a file that is not in use yet.
   /// @returns EINVAL if the row is not behind the one before.
   int add(const row_view& row);
   int finish();

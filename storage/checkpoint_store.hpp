@@ -1,5 +1,7 @@
 #pragma once
-// Where the state machine's tables rest between restarts. Implemented by lmdb_checkpoint and by the simulator.
+// The interface to checkpoints: the state machine's tables on a disk, as they stood at one index of the Raft log. A
+// restart begins with them, and snapshots for other servers are made of them. Implemented by lmdb_checkpoint, and by
+// the simulator (sim/world/simulated_checkpoints.hpp).
 
 #include "protocol/base/result.hpp"
 #include "protocol/raft/types.hpp"
@@ -20,11 +22,11 @@ struct row_change {
   payload value;
 };
 
-/// All changes between two applied indexes; becomes ONE transaction (R20).
+/// All changes between two applied indexes; becomes ONE transaction (docs/pitfalls.md R20).
 struct checkpoint_delta {
   raft::snapshot_meta meta;
   std::uint64_t digest = 0; ///< of the state machine at meta.index
-  bool full = false;        ///< true: everything not named here is gone (after a restore)
+  bool full = false;        ///< true: `rows` are all there is, as after a restore
   std::vector<row_change> rows;
 };
 
@@ -33,7 +35,7 @@ struct checkpoint_info {
   std::uint64_t digest = 0;
 };
 
-/// One owner, one thread (LMDB write transactions belong to a thread; none is open between calls).
+/// Used by one thread, because a write transaction of LMDB belongs to a thread. None is open between calls.
 class checkpoint_store {
 public:
   virtual ~checkpoint_store() = default;
@@ -46,20 +48,21 @@ public:
   /// Durable upon return.
   virtual status commit(const checkpoint_delta& delta) = 0;
 
-  // ---- snapshot out: a file of checksummed records, frozen when opened, kept until closed or replaced
+  // ---- snapshot out: a file (snapshot_file.hpp) made of the checkpoint when it is first asked for. Later commits do
+  // not change it. Some of the newest are kept.
   struct chunk {
     raft::snapshot_meta meta;
     payload bytes;
     bool last = false;
     std::uint64_t total_bytes = 0; ///< of the whole snapshot
   };
-  /// `index` zero: newest (freezes a new view if the newest frozen one is older than the checkpoint); else exactly that
-  /// one, failure if it is gone. At most `bytes_max` bytes from `offset`.
+  /// At most `bytes_max` bytes from `offset` of the snapshot of exactly that index; a failure if it is gone. `index`
+  /// zero: of the newest checkpoint, of which a snapshot is made if there is none.
   virtual result<chunk> read_snapshot(log_index index, std::uint64_t offset, std::size_t bytes_max) = 0;
 
   // ---- snapshot in
-  /// Offset 0 starts afresh; otherwise must continue exactly. With `last`: verified as a whole (checksums, meta), made
-  /// durable and put in force atomically, replacing the old checkpoint. @returns bytes stored so far.
+  /// Offset 0 begins anew; otherwise the bytes must follow those stored so far. With `last` the whole is checked
+  /// (checksums, meta), made durable, and takes the place of the checkpoint in one step. @returns bytes stored so far.
   virtual result<std::uint64_t> write_snapshot(const raft::snapshot_meta& meta, std::uint64_t offset,
                                                std::string_view bytes, bool last) = 0;
 };

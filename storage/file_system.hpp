@@ -1,5 +1,6 @@
 #pragma once
-// The few things storage asks of a disk: thin, so that tests can fail each call and replay every prefix of writes.
+// The interface to files and directories, as little as storage needs of it. Tests and the simulator implement it too:
+// to fail each call in turn, and to cut the power after every write.
 
 #include "protocol/base/result.hpp"
 
@@ -25,14 +26,14 @@ public:
   virtual result<std::size_t> read_at(std::uint64_t offset, char* into, std::size_t n) = 0;
   /// Writes the parts one after the other, all or a failure. Not durable before sync().
   virtual status write_at(std::uint64_t offset, const std::vector<std::string_view>& parts) = 0;
-  /// fdatasync: contents and size are durable upon success. After a failure nobody knows what is.
+  /// fdatasync: contents and size are durable upon success. After a failure it is unknown which of them are.
   virtual status sync() = 0;
   /// A hint to begin writing the range to the disk, so that a later sync() finds little to do. Never fails.
   virtual void begin_writeback(std::uint64_t offset, std::uint64_t n) = 0;
   virtual result<std::uint64_t> size() = 0;
 };
 
-/// Held while the object lives.
+/// A lock on a directory, held while the object lives.
 class file_lock {
 public:
   virtual ~file_lock() = default;
@@ -53,7 +54,7 @@ public:
   virtual status remove(const std::string& path) = 0;
   /// Names, creations and removals in `directory` are durable upon success.
   virtual status sync_directory(const std::string& directory) = 0;
-  /// With missing parents; those are durable upon success.
+  /// With its parents if they are missing; all of them are durable upon success.
   virtual status make_directory(const std::string& directory) = 0;
   /// Plain names, sorted, without "." and "..".
   virtual result<std::vector<std::string>> list(const std::string& directory) = 0;
@@ -66,10 +67,11 @@ file_system& posix_file_system();
 
 /// All of a file.
 result<std::string> read_whole(file& f);
-/// What a file that is being replaced ends with; one that is found was not finished, and means nothing.
+/// How the name of the new file ends while replace_file() fills it. One that is found after a crash was not finished,
+/// and means nothing.
 inline constexpr std::string_view unfinished_extension = ".new";
-/// Puts a file of these bytes in the place of `path`, in one step. What it holds is durable if that is wanted, its name
-/// after sync_directory().
+/// Puts a file with these bytes in the place of `path`, in one step. `durable`: its contents are synced. Its name is
+/// durable after sync_directory().
 status replace_file(file_system& files, const std::string& path, std::string_view bytes, bool durable);
 
 } // namespace belay::storage

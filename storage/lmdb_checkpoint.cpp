@@ -14,7 +14,7 @@ constexpr auto live_name = "/checkpoint.mdb";
 constexpr auto new_name = "/new.mdb";
 constexpr std::uint64_t map_step = 1u << 20;
 constexpr std::uint64_t map_bytes_min = 1u << 20;
-// Room for the pages a change copies on the way from its leaf to the root, and for the list of free pages.
+// For the pages a change copies on the way from its leaf to the root, and for the list of free pages.
 constexpr std::uint64_t map_slack = 512u << 10;
 constexpr std::uint64_t row_overhead = 64; // our headers, LMDB's node and its share of the page
 // LMDB puts values above half a page on pages of their own: at worst, two pages for a little more than one.
@@ -142,7 +142,6 @@ status lmdb_checkpoint::load(const std::function<void(std::uint8_t, std::string_
 }
 
 // ---- commit
-// ------------------------------------------------------------------------------------------------------------
 
 status lmdb_checkpoint::commit(const checkpoint_delta& delta) {
   if (!dead_.empty())
@@ -174,8 +173,8 @@ status lmdb_checkpoint::commit_changes(const checkpoint_delta& delta) {
   }
   std::stable_sort(rows.begin(), rows.end(), [](const auto* a, const auto* b) { return row_before(*a, *b); });
   if (env_->used_bytes() > env_->map_bytes() / 10 * 7)
-    if (auto s = grow_map(bytes);
-        !s && s.why().kind != failure_kind::no_space) // at the limit there may still be free pages inside
+    // At the limit of the map there may still be free pages inside: it is tried.
+    if (auto s = grow_map(bytes); !s && s.why().kind != failure_kind::no_space)
       return s;
   auto rc = try_commit(delta, rows);
   if (rc == MDB_MAP_FULL) {
@@ -232,10 +231,9 @@ status lmdb_checkpoint::commit_full(const checkpoint_delta& delta) {
 }
 
 // ---- a whole new file
-// --------------------------------------------------------------------------------------------------
 
 status lmdb_checkpoint::discard_new(failure why) {
-  (void)files_.remove(state_ + new_name); // else at the next start
+  (void)files_.remove(state_ + new_name); // if this fails, the next start removes it
   return why;
 }
 
@@ -267,7 +265,7 @@ status lmdb_checkpoint::replace_with(std::uint64_t bytes_estimate,
 }
 
 status lmdb_checkpoint::put_in_force() {
-  // The old environment still works on the old file, whatever its name is.
+  // Until env_ is replaced it goes on with the old file, even though that has no name then.
   if (auto s = files_.rename(state_ + new_name, state_ + live_name); !s)
     return discard_new(s.why());
   if (auto s = files_.sync_directory(state_); !s)
@@ -279,10 +277,9 @@ status lmdb_checkpoint::put_in_force() {
 }
 
 // ---- snapshot out
-// ------------------------------------------------------------------------------------------------------
 
 status lmdb_checkpoint::freeze(const checkpoint_info& now) {
-  // The file is named after the index, and there may be one of another checkpoint with the same.
+  // The file is named after the index, and another checkpoint may have had the same.
   std::erase_if(frozen_, [&](const frozen_view& v) { return v.meta.index == now.meta.index; });
   frozen_view view;
   view.meta = now.meta;
@@ -360,7 +357,6 @@ result<checkpoint_store::chunk> lmdb_checkpoint::read_snapshot(log_index index, 
 }
 
 // ---- snapshot in
-// -------------------------------------------------------------------------------------------------------
 
 result<std::uint64_t> lmdb_checkpoint::write_snapshot(const raft::snapshot_meta& meta, std::uint64_t offset,
                                                       std::string_view bytes, bool last) {
@@ -397,7 +393,7 @@ result<std::uint64_t> lmdb_checkpoint::write_snapshot(const raft::snapshot_meta&
   if (auto s = install(); !s)
     return give_up(s.why());
   incoming_.reset();
-  (void)files_.remove(path); // else at the next start
+  (void)files_.remove(path); // if this fails, the next start removes it
   return stored;
 }
 

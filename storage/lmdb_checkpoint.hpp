@@ -1,11 +1,14 @@
 #pragma once
-// Checkpoints in one LMDB file, and snapshots of them as flat files. Below a data directory:
+// The checkpoint store of the server: one LMDB file for the checkpoint, flat files for snapshots of it. In a data
+// directory:
 //
 //   state/lock                            held while the store is open
-//   state/checkpoint.mdb                  what is in force
-//   state/new.mdb                         a whole new one being made; takes the name above once it is durable
-//   snapshots/0000000000000042.snapshot   frozen views for followers (the number is the index); gone after a restart
-//   snapshots/incoming                    what a leader sends; gone after a restart
+//   state/checkpoint.mdb                  the checkpoint
+//   state/new.mdb                         a whole new one while it is made; takes the name above once it is durable
+//   snapshots/0000000000000042.snapshot   snapshots for followers (the number is the index); removed at the next start
+//   snapshots/incoming                    what a leader sends; removed at the next start
+//
+// The layout of the LMDB file is in checkpoint_rows.hpp, that of a snapshot in snapshot_file.hpp.
 //
 // Each commit is one LMDB transaction, synced. A full commit and an installed snapshot make a new file, sync it and
 // rename it: after a crash the old or the new one is there, whole.
@@ -26,7 +29,7 @@ struct lmdb_checkpoint_options {
   std::uint64_t map_bytes = 1ull << 30;
   /// Never more than this: then commits fail for want of space.
   std::uint64_t map_bytes_max = 256ull << 30;
-  /// Frozen views kept, so that a slow follower can finish one while another begins a newer one. At least 1.
+  /// Snapshots kept, so that a slow follower can finish one while another begins with a newer one. At least 1.
   std::size_t frozen_max = 2;
 };
 
@@ -37,7 +40,7 @@ public:
                                                        lmdb_checkpoint_options options = {});
 
   result<std::optional<checkpoint_info>> info() override;
-  /// Rows are handed out before the last one is checked: use them only if the result is a success.
+  /// `row` is called before the last row is checked: use what it got only if the result is a success.
   status load(const std::function<void(std::uint8_t, std::string_view, std::string_view)>& row) override;
   /// A failure of the kind no_space leaves the old checkpoint in force and the store usable; after any other the
   /// store must not be used again.
@@ -51,6 +54,7 @@ public:
   std::uint64_t map_bytes() const { return env_->map_bytes(); }
 
 private:
+  /// A snapshot for followers.
   struct frozen_view {
     raft::snapshot_meta meta;
     std::string path;

@@ -1,5 +1,6 @@
 #pragma once
-// LMDB's C handles with owners. One database per file (the unnamed one), one thread, one transaction at a time.
+// LMDB's C handles (environment, transaction, cursor) as objects that free them. Used in the one way this server needs:
+// one database per file (the unnamed one), one thread, one transaction at a time.
 
 #include "protocol/base/result.hpp"
 
@@ -38,7 +39,7 @@ public:
   status resize(std::uint64_t map_bytes);
   status sync();
   void begin_writeback();
-  /// The pages of the file that were read leave this process's memory; the system keeps them while it has room.
+  /// Takes the pages of the file that were read out of this process's memory. The system keeps them while it has room.
   void drop_pages();
 
 private:
@@ -48,7 +49,7 @@ private:
   std::string path_;
 };
 
-/// Ends with the object: aborted, unless committed. Calls return LMDB's codes, because what to do depends on them.
+/// Aborted by the destructor unless committed. Calls return LMDB's codes, because the caller acts on some of them.
 class lmdb_transaction {
 public:
   lmdb_transaction() = default;
@@ -63,7 +64,7 @@ public:
   int remove(std::string_view key);
   int entries(std::uint64_t& n);
   int commit();
-  /// commit(), and a new one for the next part; the disk is asked to begin with what was written.
+  /// commit(), and begins a new one for the next part. The disk is asked to begin to write what was committed.
   int commit_and_go_on();
 
   MDB_txn* raw() const { return txn_; }
@@ -75,7 +76,7 @@ private:
   MDB_dbi dbi_ = 0;
 };
 
-/// A place in the order of keys. @pre ends before its transaction
+/// A place in the order of keys. @pre destroyed before its transaction ends
 class lmdb_cursor {
 public:
   lmdb_cursor() = default;

@@ -1,5 +1,6 @@
 #pragma once
-// Where the Raft log lives. Implemented by segment_log on a disk and by the simulator.
+// The interface to the Raft log on a disk: everything that raft::core says must be durable (raft::persist_batch) goes
+// through it. Implemented by segment_log, and by the simulator (sim/world/simulated_disk.hpp).
 
 #include "protocol/base/result.hpp"
 #include "protocol/raft/core.hpp"
@@ -15,7 +16,8 @@ struct loaded_log {
   std::vector<raft::entry> entries;
 };
 
-/// One owner, one thread. After a failure of append() the object must not be used again: the process stops (docs/pitfalls.md R22).
+/// Used by one thread. After a failure of append(), unless the disk was only full, the object must not be used again:
+/// the process stops (docs/pitfalls.md R22).
 class log_store {
 public:
   virtual ~log_store() = default;

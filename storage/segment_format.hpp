@@ -1,5 +1,6 @@
 #pragma once
-// Bytes of a segment file of the Raft log. Integers are little-endian.
+// The bytes of a segment file of the Raft log: how they are written, read back, and how a write that a crash cut short
+// is told from damage. Integers are little-endian.
 //
 //   offset 0, 512 bytes: segment header
 //     8 "BELAYSEG" | u32 version (1) | u64 number | u64 file bytes | u64 salt | u64 first sequence | u64 next index
@@ -42,7 +43,7 @@ inline constexpr std::size_t frame_header_bytes = 32; // never crosses a sector,
 inline constexpr std::size_t frame_trailer_bytes = 8;
 inline constexpr std::size_t body_bytes_max = 1u << 30;
 
-/// What the log was when the segment began.
+/// Where the log stood when the segment began.
 struct segment_header {
   std::uint64_t number = 0;
   std::uint64_t file_bytes = 0;
@@ -79,7 +80,7 @@ std::optional<frame_header> decode_frame_header(std::string_view bytes, const se
 
 enum class frame_state : std::uint8_t {
   whole,
-  none,    ///< the header is zero
+  none,    ///< there is nothing: the header is zeros
   torn,    ///< looks like a write that was not completed
   damaged, ///< was complete once, or never was a frame
 };

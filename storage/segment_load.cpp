@@ -22,6 +22,24 @@ std::optional<std::uint64_t> number_of(std::string_view name, std::string_view e
   return n;
 }
 
+/// Why that which stands at `offset`, where frame `sequence` of segment `s` is expected, was not left there by an
+/// unfinished write; nullopt: it may have been. @pre look.state is not whole
+std::optional<std::string> damage_in(const frame_look& look, std::string_view all, std::size_t offset,
+                                     std::uint64_t sequence, const segment_header& s) {
+  const auto expected = "frame " + std::to_string(sequence);
+  if (look.state == frame_state::damaged)
+    return expected + " has a wrong checksum or number, and is no unfinished write";
+  if (auto later = find_later_frame(all, offset, sequence, s))
+    return expected + " is unreadable, but a later one follows at offset " + std::to_string(*later);
+  // A write ends where its frame does; what is behind it was written once this one was durable.
+  if (look.bytes > 0 && !all_zero(all.substr(offset + look.bytes)))
+    return expected + " is incomplete, but something was written behind it";
+  // The first frame of a segment was durable before the file got its name.
+  if (offset == segment_header_bytes)
+    return expected + ", the first of this segment, is unreadable";
+  return std::nullopt;
+}
+
 } // namespace
 
 failure segment_log::damage(const std::string& name, std::size_t offset, const std::string& what) const {
@@ -83,8 +101,8 @@ result<loaded_log> segment_log::load() {
   }
   log.hard = position_.hard;
   loaded_ = true;
-  // A new log gets its first segment ready here, so that the first append does not wait for it. A full disk is told
-  // then.
+  // A new log gets its first segment ready here, so that the first append does not wait for it. If the disk is full, it
+  // is that append that says so.
   if (numbers->empty())
     if (auto s = fill_spare(options_.segment_bytes, SIZE_MAX); !s && s.why().kind != failure_kind::no_space)
       return s.why();
@@ -125,20 +143,9 @@ status segment_log::read_segment(std::uint64_t number, bool last, loaded_log& in
   for (;;) {
     const auto look = look_at_frame(all, offset, position_.sequence, *header);
     if (look.state != frame_state::whole) {
-      if (MUTANT(damage_cut_as_torn))
-        break;
-      const auto expected = "frame " + std::to_string(position_.sequence);
-      if (look.state == frame_state::damaged)
-        return damage(name, offset, expected + " has a wrong checksum or number, and is no unfinished write");
-      if (auto later = find_later_frame(all, offset, position_.sequence, *header))
-        return damage(name, offset,
-                      expected + " is unreadable, but a later one follows at offset " + std::to_string(*later));
-      // A write ends where its frame does; what is behind it was written once this one was durable.
-      if (look.bytes > 0 && !all_zero(all.substr(offset + look.bytes)))
-        return damage(name, offset, expected + " is incomplete, but something was written behind it");
-      // Its first frame was durable before the file got its name.
-      if (offset == segment_header_bytes)
-        return damage(name, offset, expected + ", the first of this segment, is unreadable");
+      const auto why = damage_in(look, all, offset, position_.sequence, *header);
+      if (why && !MUTANT(damage_cut_as_torn))
+        return damage(name, offset, *why);
       break;
     }
     auto batches = decode_body(look.body);
@@ -164,30 +171,31 @@ status segment_log::read_segment(std::uint64_t number, bool last, loaded_log& in
   if (active_)
     segments_.push_back(std::move(static_cast<segment&>(*active_)));
   active_ = std::move(now);
-  return last ? secure_end(all, last_frame, offset) : status(done{});
+  if (!last)
+    return done{};
+  const auto used = all.find_last_not_of('\0') + 1;
+  const auto torn_bytes = used > offset ? used - offset : 0;
+  const bool secured = MUTANT(tail_unsynced_after_restart) && torn_bytes == 0;
+  return secured ? status(done{}) : secure_end(all, last_frame, offset, torn_bytes);
 }
 
-status segment_log::secure_end(std::string_view all, std::size_t last_frame, std::size_t end) {
+status segment_log::secure_end(std::string_view all, std::size_t last_frame, std::size_t end, std::size_t torn_bytes) {
   // From here on the owner of the log acts on all that was read, but the process that wrote the last frame may have
   // ended before its sync, or because that failed: then the system has the frame in memory only, and after a failed
   // sync it does not even try again, unless the bytes are written again. The frames before were synced, or this was
   // done for them.
   std::string bytes(all.substr(last_frame, end - last_frame));
-  // An unfinished write behind it never was acknowledged. It is wiped, because the next frame has its sequence and must
-  // be followed by zeros.
-  const auto used = all.find_last_not_of('\0') + 1;
-  const auto torn = used > end ? used - end : 0;
-  if (MUTANT(tail_unsynced_after_restart) && torn == 0)
-    return done{};
-  if (torn > 0)
+  // An unfinished write behind it never was acknowledged. Zeros take its place, because the next frame has its sequence
+  // number and must be followed by zeros.
+  if (torn_bytes > 0)
     PROBE("log: torn tail cut");
-  bytes.append(torn, '\0');
+  bytes.append(torn_bytes, '\0');
   if (auto s = active_->f->write_at(last_frame, {bytes}); !s)
     return s;
   if (auto s = active_->f->sync(); !s)
     return s;
-  counters_.torn_bytes_cut += torn;
-  // The same for its name.
+  counters_.torn_bytes_cut += torn_bytes;
+  // The file's name may be in memory only, too.
   return files_.sync_directory(directory_);
 }
 

@@ -130,8 +130,8 @@ status segment_log::append(const std::vector<raft::persist_batch>& batches) {
   const auto written = frame_.size();
   if (frame_.capacity() > frame_memory_kept)
     std::string().swap(frame_);
-  // Twice what was written, so that the next segment is always ready before this one is full. A full disk matters only
-  // when the segment is needed.
+  // Twice what was written, so that the next segment is ready before this one is full. A full disk matters only when
+  // that segment is needed.
   if (auto s = fill_spare(options_.segment_bytes, std::max(options_.fill_bytes, 2 * written));
       !s && s.why().kind != failure_kind::no_space)
     return die(s.error());
@@ -177,7 +177,8 @@ status segment_log::begin_segment() {
 }
 
 status segment_log::fill_spare(std::uint64_t bytes_needed, std::size_t budget) {
-  // Bytes the disk already gave us are surer than new ones: it may be full.
+  // A used-up segment is preferred to a new file that is only partly filled: its bytes are there even if the disk is
+  // full.
   if (spare_ && !spare_->recycled && spare_->zeroed < spare_->bytes && !free_.empty())
     drop_spare();
   if (!spare_) {

@@ -1,5 +1,6 @@
 #pragma once
-// The Raft log on a disk: a directory of zero-filled segment files (layout: segment_format.hpp).
+// The Raft log of the server: a directory of segment files, filled with zeros ahead of use. The layout of a segment is
+// in segment_format.hpp.
 //
 //   lock                       held while the log is open
 //   0000000000000007.segment   numbers are contiguous; the highest is the one written to
@@ -24,21 +25,21 @@
 namespace belay::storage {
 
 struct segment_log_options {
-  std::size_t segment_bytes =
-      16u << 20; ///< at least 4096, rounded up to it. An append that needs more gets a larger segment
-  std::size_t fill_bytes =
-      256u << 10; ///< zero-filled ahead after each append: a 16 MiB segment is ready after 64 of them
+  /// Rounded up to a multiple of 4096. An append that needs more gets a larger segment.
+  std::size_t segment_bytes = 16u << 20;
+  /// Filled with zeros ahead after each append: a segment of 16 MiB is ready after 64 appends.
+  std::size_t fill_bytes = 256u << 10;
   std::size_t free_segments_max = 2; ///< used-up segments kept to be written again
   std::uint64_t seed = 0;            ///< of the salts; zero: from the operating system
 };
 
-/// Facts for operators and tests.
+/// For operators and tests.
 struct segment_log_counters {
   std::uint64_t appends = 0;
   std::uint64_t bytes = 0;
   std::uint64_t segments_begun = 0;
   std::uint64_t segments_recycled = 0; ///< of those begun
-  std::uint64_t waited_for_fill = 0;   ///< appends that had to zero-fill first
+  std::uint64_t waited_for_fill = 0;   ///< appends that first had to fill the next segment with zeros
   std::uint64_t torn_bytes_cut = 0;    ///< by load()
 };
 
@@ -76,6 +77,7 @@ private:
     std::unique_ptr<file> f;
     std::uint64_t offset = 0; ///< where the next frame goes
   };
+  /// The next segment while it is filled with zeros.
   struct spare_segment {
     std::string name;
     std::unique_ptr<file> f;
@@ -90,8 +92,9 @@ private:
   std::string path(const std::string& name) const { return directory_ + "/" + name; }
   result<std::vector<std::uint64_t>> sort_out_files();
   status read_segment(std::uint64_t number, bool last, loaded_log& into);
-  /// Makes the last frame read, which ends at `end`, durable for certain, and wipes what is behind it.
-  status secure_end(std::string_view all, std::size_t last_frame, std::size_t end);
+  /// Makes the last frame read, which ends at `end`, durable for certain, and overwrites the `torn_bytes` behind it
+  /// with zeros.
+  status secure_end(std::string_view all, std::size_t last_frame, std::size_t end, std::size_t torn_bytes);
   failure damage(const std::string& name, std::size_t offset, const std::string& what) const;
 
   /// Checks that the batches follow each other and the log. @returns where the log stands after them.

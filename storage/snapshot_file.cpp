@@ -12,11 +12,11 @@ namespace {
 constexpr std::string_view header_magic = "BELAYSNP";
 constexpr std::string_view footer_magic = "BELAYEND";
 constexpr std::uint32_t version = 1;
-constexpr std::size_t block_bytes = 64u << 10; // a damaged one is found before much was read
-constexpr std::size_t buffer_bytes =
-    1u << 20; // big writes, each begun to be written back so that no sync finds a mountain
+constexpr std::size_t block_bytes = 64u << 10; // a damaged block is found before much was read
+// Writes are large, and each is handed to the disk at once, so that the sync at the end has little left to do.
+constexpr std::size_t buffer_bytes = 1u << 20;
 constexpr std::size_t header_bytes_max = 16u << 20;
-constexpr std::size_t block_bytes_max = 1u << 30; // one row: a transaction of the largest values is far below
+constexpr std::size_t block_bytes_max = 1u << 30; // of a block with one row: values are far smaller
 
 failure wrong(const std::string& what) {
   return failure{"snapshot is damaged: " + what};

@@ -1,13 +1,24 @@
 #pragma once
-// A checkpoint as one flat file, as it travels to another server.
+// A checkpoint as one flat file: what travels to a server whose log is too far behind, and what an archive for
+// operators contains. The writer and the parser of it.
 //
-//   header   8 "BELAYSNP" | u32 version (1) | u32 bytes of what follows | snapshot meta | u64 digest | u32 CRC32C of
-//   all before blocks   u32 bytes of the rows | rows | u32 CRC32C of the bytes and rows
-//     row    u8 table | varint length | key | varint length | value
-//   footer   u32 0 | u64 number of rows | u32 CRC32C of these 12 bytes | 8 "BELAYEND"
+//   part      bytes    what
+//   header    8        "BELAYSNP"
+//             4        u32 version, 1
+//             4        u32 bytes of the next two fields
+//             varies   snapshot meta (protocol/wire/entry_codec.hpp)
+//             8        u64 digest of the state machine
+//             4        u32 CRC32C of all before
+//   blocks    4        u32 bytes of the rows
+//             varies   rows, each: u8 table | varint length | key | varint length | value
+//             4        u32 CRC32C of the two fields before
+//   footer    4        u32 0
+//             8        u64 number of rows
+//             4        u32 CRC32C of the two fields before
+//             8        "BELAYEND"
 //
-// Rows are in (table, key) order without duplicates. Each CRC continues from the one before, so that blocks that are
-// missing, swapped or from another snapshot are found out. Integers are little-endian.
+// Rows are in (table, key) order without duplicates. Each CRC begins with the value of the one before, so that blocks
+// that are missing, swapped or from another snapshot are found out. Integers are little-endian.
 
 #include "storage/checkpoint_rows.hpp"
 #include "storage/file_system.hpp"
@@ -32,7 +43,7 @@ private:
   status flush();
 
   file& file_;
-  std::string block_;  ///< rows of the block under way
+  std::string block_;  ///< rows of the block that is not finished
   std::string buffer_; ///< finished blocks, not written yet
   std::uint64_t written_ = 0;
   std::uint64_t rows_ = 0;
@@ -42,12 +53,12 @@ private:
 /// Takes a snapshot in pieces of any size, checking everything.
 class snapshot_parser {
 public:
-  /// Gives `row` every row of the blocks that are complete; it may end all with a failure. What it was given counts only
-  /// after finish() was a success.
+  /// Takes the next bytes and calls `row` for each row of the blocks that are complete; a failure that `row` returns
+  /// ends it. Rows count only after finish() was a success.
   status take(std::string_view bytes, const std::function<status(const row_view&)>& row);
-  /// There is no more.
+  /// Call at the end of the bytes. @returns a failure if that is not the end of the snapshot
   status finish() const;
-  /// After the header was taken.
+  /// nullopt until the header is complete.
   const std::optional<checkpoint_info>& info() const { return info_; }
 
 private:
@@ -56,16 +67,16 @@ private:
 
   enum class at { fixed_header, header, block_length, block, footer_magic, end };
   at at_ = at::fixed_header;
-  std::string have_; ///< of the part under way
+  std::string have_; ///< bytes of the part that is not complete yet
   std::size_t part_bytes_ = 0;
-  bool last_ = false; ///< the block under way is the footer
+  bool last_ = false; ///< the block that is not complete yet is the footer
   std::optional<checkpoint_info> info_;
   std::uint64_t position_ = 0, rows_ = 0;
   std::uint32_t crc_ = 0;
 };
 
-/// Reads a whole snapshot, checking everything. `row` may end it with a failure; what it was given before counts only
-/// if the result is a success.
+/// Reads a whole snapshot, checking everything. A failure that `row` returns ends it. Rows count only if the result is
+/// a success.
 result<checkpoint_info> read_snapshot_file(file& f, const std::function<status(const row_view&)>& row);
 
 } // namespace belay::storage

@@ -25,7 +25,8 @@ struct limits {
   std::chrono::milliseconds tick{25}; ///< how often tick() is called
   int heartbeat_ticks = 2;            ///< a leader sends to each follower at least this often
   int election_ticks = 20; ///< a follower campaigns after election_ticks .. 2 * election_ticks - 1 silent ticks
-  /// A leader steps down when a batch it handed out is not on disk after this many election times (docs/pitfalls.md R5).
+  /// A leader steps down when a batch it handed out is not on disk after this many election times
+  /// (docs/pitfalls.md R5).
   int stall_elections = 4;
   std::size_t append_bytes_max = 1 << 20; ///< of entry data per append_entries (at least one entry always fits)
   std::size_t append_entries_max = 4096;
@@ -81,7 +82,8 @@ struct snapshot_write {
   bool last = false;
 };
 
-/// Nobody else led when this read was asked for: it may be served as soon as the state machine has applied `index`.
+/// A quorum still followed this leader after the read was asked for: it may be served as soon as the state machine has
+/// applied `index`.
 struct confirmed_read {
   std::uint64_t id;
   log_index index;
@@ -98,7 +100,7 @@ struct soft_state {
 /// What is to be done, in this order (docs/driving-raft.md):
 /// 1. hand `persist` to the log; it need not be waited for;
 /// 2. send `send_now`;
-/// 3. give `committed` to the state machine, and carry out the rest;
+/// 3. give up what `proposals_unknown_from` names, give `committed` to the state machine, and carry out the rest;
 /// 4. when the log says that a batch is on disk, call persisted() with its token. What may be sent only then, an
 ///    acknowledgement or a vote, is in `send_now` of the ready that follows.
 struct ready {
@@ -109,8 +111,9 @@ struct ready {
   /// Leadership was lost or is uncertain. Ask again, under a fresh id (docs/pitfalls.md R11).
   std::vector<std::uint64_t> reads_failed;
   std::optional<soft_state> soft;
-  /// Set when leadership was lost: what this node proposed at this index and after it may or may not be committed by the
-  /// next leader. Whoever waits for it is told that the outcome is unknown.
+  /// Set when leadership was lost: what this node proposed at this index and after it may or may not be committed by
+  /// the next leader. Whoever waits for it is told that the outcome is unknown, and before `committed` is looked at:
+  /// entries that come at these indexes may be another leader's.
   std::optional<log_index> proposals_unknown_from;
   std::vector<snapshot_read> snapshot_reads;
   std::vector<snapshot_write> snapshot_writes;
@@ -171,8 +174,8 @@ public:
   /// `token` and all before it are on disk.
   void persisted(std::uint64_t token, local_time now);
 
-  /// Appends commands to the leader's log, all or none. @returns the first one's index; the others follow. That they are
-  /// committed is told by ready::committed; that this is not known any more, by ready::proposals_unknown_from.
+  /// Appends commands to the leader's log, all or none. @returns the first one's index; the others follow. That they
+  /// are committed is told by ready::committed; that this is not known any more, by ready::proposals_unknown_from.
   std::variant<log_index, propose_error> propose(std::vector<payload> commands, cluster_time now);
   /// Begins the change to exactly these members (joint consensus: the second half follows by itself).
   /// @returns nullopt: it has begun
@@ -180,12 +183,12 @@ public:
   /// Asks a quorum whether this node still leads, for a linearizable read. The answer is in ready::reads_confirmed or
   /// ready::reads_failed. `id` must never have been used before. @returns false: this node does not lead
   bool read(std::uint64_t id);
-  /// Hands leadership to another voter: once that one has the whole log it is told to campaign. Until then proposals are
-  /// refused. Given up after one election time.
+  /// Hands leadership to another voter: once that one has the whole log it is told to campaign. Until then proposals
+  /// are refused. Given up after one election time.
   /// @returns false: this node does not lead, or `to` is no voter, is silent, or still needs a snapshot
   bool transfer_leadership(node_id to);
-  /// The link to a peer was lost or refused. A leader sends there more carefully (see follower_state::probe); a follower
-  /// of that leader may campaign earlier, which harms nobody because it asks for pre-votes first.
+  /// The link to a peer was lost or refused. A leader sends there more carefully (see follower_state::probe); a
+  /// follower of that leader may campaign earlier, which harms nobody because it asks for pre-votes first.
   void peer_unreachable(node_id peer);
 
   // ---- answers to ready::snapshot_reads and ready::snapshot_writes

@@ -77,8 +77,8 @@ bool core::impl::may_campaign() const {
 void core::impl::tick_follower() {
   ++contact_ticks;
   ++election_elapsed;
-  // With nobody else to ask it does not wait, unless it has heard a leader since this process began: that one is about to
-  // remove itself, and would be disturbed. After a restart it does not wait even then, because a leader that removes
+  // With nobody else to ask it does not wait, unless it has heard a leader since this process began: that one is about
+  // to remove itself, and would be disturbed. After a restart it does not wait even then, because a leader that removes
   // itself has given up its lease (see lease_until).
   if (alone() && soft.role == role::follower && may_campaign() && !(leader_was_heard && guards_leader())) {
     campaign(false);

@@ -20,15 +20,16 @@ struct introduction {
   std::vector<member> agreed;   ///< the complete initial set as the peer sees it; empty: not complete yet
 };
 
-/// One server's side of it. The first configuration is made when `expect` servers, this one included, have each named the
-/// same set of exactly that size. A server never names another set before its process ends, so it cannot take part in two
-/// first configurations.
+/// One server's side of it. The first configuration is made when `expect` servers, this one included, have each named
+/// the same set of exactly that size. A server never names another set before its process ends, so it cannot take part
+/// in two first configurations.
 class formation {
 public:
   /// `cluster_id` zero: this node is in no cluster yet.
   formation(member self, std::string datacenter, std::uint32_t expect, std::uint64_t cluster_id);
 
-  /// A peer has introduced itself. @returns a text for the log if it does not belong here (other datacenter or cluster).
+  /// A peer has introduced itself.
+  /// @returns a text for the log if it does not belong here, but to another datacenter or cluster
   std::optional<std::string> met(const introduction& peer);
   void lost(node_id peer);
 
@@ -45,10 +46,10 @@ public:
   bool belongs(node_id peer) const;
   const introduction* find(node_id peer) const;
 
-  /// On the leader: the next configuration on a connected newcomer's way to become a voter, or nullopt. First it becomes a
-  /// learner; once its log is close to the leader's, a voter. With that it replaces a member with the same address, name
-  /// or node ID: a server whose disk was wiped comes back under a new id (docs/pitfalls.md R8). A member that is connected
-  /// is never replaced, or two servers with one name would take turns for ever.
+  /// On the leader: the next configuration on a connected newcomer's way to become a voter, or nullopt. First it
+  /// becomes a learner; once its log is close to the leader's, a voter. With that it replaces a member with the same
+  /// address, name or node ID: a server whose disk was wiped comes back under a new id (docs/pitfalls.md R8). A member
+  /// that is connected is never replaced, or two servers with one name would take turns for ever.
   std::optional<configuration> next_configuration(const core& leader) const;
   /// A connected member with the same address, name or node ID as that newcomer; null: none.
   const member* rival_of(const member& newcomer, const configuration& now) const;

@@ -84,7 +84,8 @@ broken_rule check_node(const core& c) {
 
 broken_rule step_check::observe(const core& c) {
   const auto& n = inside(c);
-  // Dissertation 4.1: the configuration in force is the latest in the log. (What a checkpoint brought is not in the log.)
+  // Dissertation 4.1: the configuration in force is the latest in the log. (What a checkpoint brought is not in the
+  // log.)
   const auto config = n.log.config_index();
   RULE(config <= n.log.last());
   RULE(config <= n.delivered || n.log.at(config).kind == entry_kind::configuration);

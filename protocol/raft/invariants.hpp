@@ -42,8 +42,8 @@ private:
 /// Watches all nodes together over time, restarts included.
 class cluster_check {
 public:
-  /// Call after a step of this node. Checks election safety, that a leader was given its votes, leader completeness, and
-  /// that the node has committed the same entries as everybody else (dissertation figure 3.2).
+  /// Call after a step of this node. Checks election safety, that a leader was given its votes, leader completeness,
+  /// and that the node has committed the same entries as everybody else (dissertation figure 3.2).
   broken_rule observe(const core& c);
   /// Call with every message a node sends. What it promises must be on the node's disk, and no vote is given twice
   /// (dissertation 3.8, docs/pitfalls.md R21). Messages that are left out make observe() miss votes.

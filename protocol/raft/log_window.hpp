@@ -1,6 +1,6 @@
 #pragma once
-// The part of the Raft log that a node holds in memory: all entries behind the newest checkpoint and some before it, the
-// term and time of the entry just before them, and the configurations these entries bring.
+// The part of the Raft log that a node holds in memory: all entries behind the newest checkpoint and some before it,
+// the term and time of the entry just before them, and the configurations these entries bring.
 
 #include "protocol/raft/types.hpp"
 

@@ -87,8 +87,8 @@ void core::impl::after_commit() {
     p.commit_due |= p.departing_ticks >= 0 && p.told_commit < log.config_index();
   if (config().is_voter(self) || l.retiring)
     return;
-  // Dissertation 4.2.2: a leader that is not in the new configuration steps down once that is committed. Before it does,
-  // it hands over to the voter whose log is longest.
+  // Dissertation 4.2.2: a leader that is not in the new configuration steps down once that is committed. Before it
+  // does, it hands over to the voter whose log is longest.
   PROBE("raft: leader leaves the configuration");
   l.retiring = true;
   for (const auto& [id, p] : l.followers)
@@ -126,9 +126,9 @@ void core::impl::tick_transfer() {
   }
   if (heir->match != log.last() || l.transfer_ticks % lim.heartbeat_ticks != 0)
     return;
-  // The earliest tick for this is the one after the tick in which the transfer began: by then whoever serves reads under
-  // the lease has heard that it is over. The lease does not come back in this term even if the transfer fails, because
-  // this message may arrive at any later time.
+  // The earliest tick for this is the one after the tick in which the transfer began: by then whoever serves reads
+  // under the lease has heard that it is over. The lease does not come back in this term even if the transfer fails,
+  // because this message may arrive at any later time.
   PROBE("raft: lease forfeited to a transfer");
   send_now(l.transfer_to, timeout_now{});
   l.lease_forfeited = true;

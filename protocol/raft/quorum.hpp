@@ -11,7 +11,8 @@
 
 namespace belay::raft {
 
-/// @returns true if `says_yes(node_id)` holds for a majority of each set of voters. An empty configuration has no quorum.
+/// @returns true if `says_yes(node_id)` holds for a majority of each set of voters. An empty configuration has no
+/// quorum.
 template <class F>
 bool has_quorum(const configuration& c, F&& says_yes) {
   const auto majority = [&](const std::vector<node_id>& half) {

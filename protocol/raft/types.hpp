@@ -1,7 +1,7 @@
 #pragma once
 // What Raft servers keep (entries, configurations, votes) and the messages they send each other. "Dissertation", here
-// and in all of protocol/raft, is D. Ongaro, "Consensus: Bridging Theory and Practice", Stanford 2014; numbers behind it
-// are its sections and figures.
+// and in all of protocol/raft, is D. Ongaro, "Consensus: Bridging Theory and Practice", Stanford 2014; numbers behind
+// it are its sections and figures.
 
 #include "protocol/base/bytes.hpp"
 #include "protocol/base/ids.hpp"
@@ -37,8 +37,8 @@ struct member {
   bool operator==(const member&) const = default;
 };
 
-/// Who votes and who only gets the log. Joint while `voters_old` is not empty: then a majority of each of the two sets of
-/// voters is needed (dissertation 4.3).
+/// Who votes and who only gets the log. Joint while `voters_old` is not empty: then a majority of each of the two sets
+/// of voters is needed (dissertation 4.3).
 struct configuration {
   std::vector<member> members; ///< everybody named below, sorted by id, no duplicates
   std::vector<node_id> voters; ///< sorted, as the two below
@@ -78,8 +78,9 @@ struct snapshot_meta {
 
 // ---- messages
 
-/// Entries for a follower; without entries, a heartbeat. `round` is the number of the leader's newest read round, counted
-/// within its term: the answer shows that the follower still followed when that round began (protocol/raft/leading.hpp).
+/// Entries for a follower; without entries, a heartbeat. `round` is the number of the leader's newest read round,
+/// counted within its term: the answer shows that the follower still followed when that round began
+/// (protocol/raft/leading.hpp).
 struct append_entries {
   log_index prev_index;
   term_id prev_term;

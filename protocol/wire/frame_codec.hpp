@@ -18,7 +18,8 @@
 
 namespace belay::wire {
 
-/// Largest frame accepted: an append of 1 MiB plus one oversized entry (a transaction of 64 values of 512 KiB) and room.
+/// Largest frame accepted: an append of 1 MiB plus one oversized entry (a transaction of 64 values of 512 KiB) and
+/// room.
 inline constexpr std::size_t frame_bytes_max = 64u << 20;
 
 /// First frame of a connection and again on every change: who speaks.
@@ -27,8 +28,8 @@ struct hello {
   std::string datacenter;
   std::uint64_t cluster_id = 0; ///< zero: belongs to no cluster yet
   std::uint32_t bootstrap_expect = 0;
-  std::vector<raft::member>
-      agreed; ///< the complete initial set as this node sees it, sorted by id; empty: not complete yet
+  /// The complete initial set of servers as this node sees it, sorted by id; empty: not complete yet.
+  std::vector<raft::member> agreed;
 };
 
 // Requests and their answers, under the names of their frames.

@@ -43,7 +43,8 @@ TEST_CASE("three nodes elect one leader, commit, and serve reads") {
   CHECK(c.converge() == "");
 }
 
-TEST_CASE("a voter that has nothing to keep yet guards its leader after a restart, too", "[R12]") {
+// docs/pitfalls.md R12
+TEST_CASE("a voter that has nothing to keep yet guards its leader after a restart, too") {
   // It answered the leader of its term, who may count on that for its lease although it has not sent an entry yet.
   const auto answer_of = [](std::uint64_t term) {
     raft_cluster c;

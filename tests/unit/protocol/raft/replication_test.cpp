@@ -216,3 +216,23 @@ TEST_CASE("a checkpoint is kept up with: entries behind it go, those not applied
   CHECK(core.compact({log_index{13}, core.term(), {}, meta.config}, 0) == log_index{13});
   CHECK(core.last_index() == log_index{13});
 }
+
+// docs/pitfalls.md R16: entries that were right are replaced by the same leader, in the same term. No honest one does that.
+// The follower must not take as committed what it has cut off again.
+TEST_CASE("a leader that contradicts itself within its term stops nobody") {
+  raft::core one(node_id{1}, small_limits(), {}, 1);
+  REQUIRE(one.bootstrap(make_config({1, 2, 3})));
+  const local_time now{std::chrono::seconds(1)};
+  const auto append = [&](std::uint64_t count, std::uint64_t term, std::uint64_t commit) {
+    append_entries a{log_index{1}, term_id{1}, log_index{commit}, 0, {}};
+    for (std::uint64_t i = 0; i < count; ++i)
+      a.entries.push_back({log_index{2 + i}, term_id{term}, {}, entry_kind::command, make_payload("x")});
+    one.step({node_id{2}, node_id{1}, term_id{5}, std::move(a)}, now);
+    CHECK(check_node(one).value_or("") == "");
+  };
+  append(5, 3, 1);
+  CHECK(one.last_index() == log_index{6});
+  append(1, 4, 6);
+  CHECK(one.last_index() == log_index{2});
+  CHECK(one.commit_index() == log_index{2});
+}
