@@ -384,8 +384,7 @@ void fsm::start_checkpoint() {
   bytes_since_checkpoint_ = 0;
   write_checkpoint w;
   w.meta = applied_;
-  if (MUTANT(checkpoint_index_ahead))
-    w.meta.index = w.meta.index.next();
+  w.meta.index = MUTANT(checkpoint_index_ahead) ? applied_.index.next() : applied_.index;
   w.digest = machine_->digest();
   w.full = full_checkpoint_due_ || machine_->replaced();
   w.rows = machine_->take_dirty();

@@ -5,6 +5,7 @@
 #include "protocol/base/probe.hpp"
 #include "protocol/wire/command_codec.hpp"
 
+#include <span>
 #include <utility>
 
 namespace belay::actors {
@@ -19,9 +20,8 @@ constexpr std::chrono::seconds propose_again_after{1};
 session_reaper::session_reaper(caf::actor_config& config, actor_host* host, wiring_ptr wires,
                                const std::vector<state::session_ptr>& sessions)
     : hosted(config, host), wires_(std::move(wires)) {
-  for (const auto& s : sessions)
-    if (!MUTANT(sessions_of_checkpoint_forgotten))
-      sessions_.emplace(s->id, s);
+  for (const auto& s : std::span(sessions).first(MUTANT(sessions_of_checkpoint_forgotten) ? 0 : sessions.size()))
+    sessions_.emplace(s->id, s);
 }
 
 session_reaper_actor::behavior_type session_reaper::make_behavior() {
@@ -99,7 +99,8 @@ void session_reaper::renew(const renew_request& r) {
     doomed->second.push_back(r);
     return;
   }
-  if (!MUTANT(renewal_forgotten))
+  // A session without a TTL has no timer, and there is nothing to restart.
+  if (it->second->ttl_ns > 0 && !MUTANT(renewal_forgotten))
     deadlines_.renew(r.session, now());
   answer(r, true, it->second);
 }

@@ -155,7 +155,7 @@ struct parked_queries::impl {
   /// Nothing readable changes (docs/contract/02, section 3).
   void touch(const state::lock_delay_started&, std::vector<park_id>&) const {}
   void touch(const state::everything_changed&, std::vector<park_id>& out) const {
-    if (MUTANT(snapshot_wakes_nobody))
+    if (parked.empty() || MUTANT(snapshot_wakes_nobody))
       return;
     PROBE("watch: everything looked at again");
     for (const auto& [id, where] : parked)
