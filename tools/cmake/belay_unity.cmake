@@ -1,5 +1,5 @@
 # belay_unity(TARGET): with BELAY_UNITY, files of one folder are compiled together, a few at a time, so that what they all
-# include is read and instantiated once. What it saves, and what it asks of the code: docs/adr/0008.
+# include is read and instantiated once. What it saves, and what it asks of the code: docs/adr/0010.
 #
 # All files that are compiled together are one file to the compiler: names in their anonymous namespaces must differ. Two
 # that want the same name need not change: list one of them here, and it is compiled alone.
