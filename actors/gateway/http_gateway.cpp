@@ -62,7 +62,6 @@ http_gateway_actor::behavior_type http_gateway::make_behavior() {
       [this](const cluster_view& v) { view_changed(v); },
       [this](const agent_answer& a) { answered(a); },
       [this](tick_atom) { tick(); },
-      [this](flush_atom) { pending_.progress(); },
       [this](stop_atom) { stop(); },
   };
 }

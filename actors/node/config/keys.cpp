@@ -395,15 +395,18 @@ bool asks_for_something(const json::value& v) {
   }
 }
 
+/// Whether somebody who sets the key to that is to be told that it does nothing.
+bool is_without_effect(const config_key& key, const json::value& v) {
+  return key.effect == none ? asks_for_something(v) : key.effect == as_if_true && v.is_bool() && !v.get_bool();
+}
+
 void collect(const json::object& in, const std::string& prefix, std::vector<std::string>& out) {
   for (const auto& member : in) {
     auto path = prefix + std::string(member.key());
     const auto* key = find_config_key(path);
     if (key && key->kind == section)
       collect(member.value().get_object(), path + ".", out);
-    else if (key && key->effect == none && asks_for_something(member.value()))
-      out.push_back(path);
-    else if (key && key->effect == as_if_true && member.value().is_bool() && !member.value().get_bool())
+    else if (key && is_without_effect(*key, member.value()))
       out.push_back(path);
   }
 }
