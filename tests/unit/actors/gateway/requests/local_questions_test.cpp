@@ -95,7 +95,7 @@ TEST_CASE("local_questions: the Raft configuration waits for a leader, a stale o
 
 TEST_CASE("local_questions: an order to remove a server goes to the leader, and its answer has no body") {
   fixture f;
-  auto& e = f.begin({.kind = local_kind::remove_peer, .peer = "id abc"});
+  auto& e = f.begin({.kind = local_kind::remove_peer, .removed = {forward::remove_member::named_by::id, "abc"}});
   CHECK(f.out.take<propose_write>().kind == wire::call_kind::remove_member);
   f.decided(e, told_by_leader(wire::call_outcome::done));
   CHECK(e.answer->status == 200);
