@@ -1,5 +1,6 @@
 #include "actors/telemetry/log.hpp"
 
+#include "protocol/base/ascii_case.hpp"
 #include "protocol/base/hex.hpp"
 
 #include <array>
@@ -11,7 +12,6 @@
 #include <ctime>
 #include <fcntl.h>
 #include <mutex>
-#include <strings.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -110,7 +110,7 @@ std::optional<level> level_named(std::string_view name) {
       {"TRACE", level::trace},  {"DEBUG", level::debug}, {"INFO", level::info},  {"WARN", level::warn},
       {"WARNING", level::warn}, {"ERR", level::error},   {"ERROR", level::error}};
   for (const auto& [text, l] : all)
-    if (text.size() == name.size() && ::strncasecmp(text.data(), name.data(), text.size()) == 0)
+    if (equal_ignoring_case(text, name))
       return l;
   return std::nullopt;
 }

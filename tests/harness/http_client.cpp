@@ -1,5 +1,7 @@
 #include "tests/harness/http_client.hpp"
 
+#include "protocol/base/ascii_case.hpp"
+
 #include <boost/asio/buffer.hpp>
 #include <boost/beast/http.hpp>
 
@@ -43,11 +45,6 @@ bool wait_for(int fd, short events, steady_time end) {
   }
 }
 
-std::string lower(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return std::tolower(c); });
-  return text;
-}
-
 std::string bytes_of(const http_request& request) {
   std::string out = request.method + " " + request.target + " HTTP/1.1\r\nHost: 127.0.0.1\r\n";
   for (const auto& [name, value] : request.headers)
@@ -74,8 +71,8 @@ double seconds_since(steady_time begun) {
   return std::chrono::duration<double>(steady_clock::now() - begun).count();
 }
 
-const std::string* http_reply::header(std::string name) const {
-  auto found = headers.find(lower(std::move(name)));
+const std::string* http_reply::header(std::string_view name) const {
+  auto found = headers.find(lower_case(name));
   return found == headers.end() ? nullptr : &found->second;
 }
 
@@ -206,7 +203,7 @@ http_reply http_connection::receive(milliseconds limit) {
   auto& message = parser.get();
   reply.status = static_cast<int>(message.result_int());
   for (const auto& field : message)
-    reply.headers[lower(std::string(field.name_string()))] = std::string(field.value());
+    reply.headers[lower_case(std::string(field.name_string()))] = std::string(field.value());
   reply.body = std::move(message.body());
   reply.took = seconds_since(begun_);
   if (!keep)

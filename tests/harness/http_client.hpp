@@ -7,6 +7,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -34,7 +35,7 @@ struct http_reply {
   std::string error; ///< why there is no complete answer; empty if there is one
 
   /// Name in any case; null if it was not sent.
-  const std::string* header(std::string name) const;
+  const std::string* header(std::string_view name) const;
   bool ok() const { return error.empty() && status == 200; }
 };
 
