@@ -3,6 +3,7 @@
 #include "actors/telemetry/log.hpp"
 #include "protocol/golang/json_output.hpp"
 #include "protocol/http/agent/agent_render.hpp"
+#include "protocol/http/reading/filtering.hpp"
 #include "protocol/http/render.hpp"
 #include "protocol/lease/session_deadlines.hpp"
 #include "protocol/wire/command_codec.hpp"
@@ -492,7 +493,7 @@ void http_gateway::on_read(read_result& r) {
     if (auto* failed = std::get_if<failure>(&r.answer))
       e->answer = http::render_read_error(request, std::move(failed->text));
     else
-      e->answer = http::render_read(request, std::get<state::query_result>(r.answer),
+      e->answer = http::answer_read(request, std::get<state::query_result>(r.answer),
                                     {r.last_contact_ms, r.known_leader, r.lock_delay_ms, r.session_ttl_ms}, e->options);
   }
   progress_touched();

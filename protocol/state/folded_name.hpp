@@ -1,5 +1,5 @@
 #pragma once
-// Names of nodes, services and checks: looked up without regard to ASCII case, echoed as registered (contract 07).
+// Names of nodes, services and checks: looked up without regard to ASCII case, echoed as registered (docs/contract/07).
 
 #include <string>
 #include <string_view>
