@@ -23,8 +23,8 @@ bool same(const state::service_record& a, const state::service_record& b) {
   return a.kind == b.kind && a.service == b.service && a.address == b.address && a.port == b.port &&
          a.tags.value_or(std::vector<std::string>{}) == b.tags.value_or(std::vector<std::string>{}) &&
          a.meta.value_or(state::string_map{}) == b.meta.value_or(state::string_map{}) &&
-         same(a.tagged_addresses, b.tagged_addresses) && a.weight_passing == b.weight_passing &&
-         a.weight_warning == b.weight_warning && a.enable_tag_override == b.enable_tag_override &&
+         same(a.tagged_addresses, b.tagged_addresses) && a.weights.passing == b.weights.passing &&
+         a.weights.warning == b.weights.warning && a.enable_tag_override == b.enable_tag_override &&
          a.proxy_json == b.proxy_json && a.connect_json == b.connect_json;
 }
 

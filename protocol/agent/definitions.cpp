@@ -110,11 +110,11 @@ std::optional<std::string> complete(service_definition& d) {
     s.id = s.service;
   if (s.address == "0.0.0.0" || s.address == "::" || s.address == "[::]")
     return "Invalid service address";
-  if (s.weight_passing < 1)
+  if (s.weights.passing < 1)
     return "Invalid Weights: Passing must be greater than 0";
-  if (s.weight_warning < 0)
+  if (s.weights.warning < 0)
     return "Invalid Weights: Warning must be greater or equal than 0";
-  if (s.weight_passing > 65535 || s.weight_warning > 65535)
+  if (s.weights.passing > 65535 || s.weights.warning > 65535)
     return "Invalid Weights: DNS Weight must be between 0 and 65535";
   if (s.meta)
     if (auto why = meta_complaint(*s.meta))

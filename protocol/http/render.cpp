@@ -1,6 +1,6 @@
 #include "protocol/http/render.hpp"
 
-#include "protocol/http/reading/filtering.hpp"
+#include "protocol/http/record_json.hpp"
 #include "protocol/http/render_parts.hpp"
 #include "protocol/http/request_context.hpp"
 
@@ -19,17 +19,26 @@ using discovery_queries =
     std::variant<state::catalog_nodes, state::catalog_services, state::catalog_service, state::catalog_node,
                  state::health_node, state::health_checks, state::health_state, state::health_service>;
 
-/// Contract 01 section 7: of catalog and health reads.
+/// docs/contract/01, section 7: of catalog and health reads.
 bool tells_consistency(const state::query& q) {
   return std::visit([](const auto& each) { return is_one_of<std::decay_t<decltype(each)>, discovery_queries>::value; },
                     q);
 }
 
-/// Contract 01 section 7: errors of these carry meta headers.
+/// docs/contract/01, section 7: errors of these carry meta headers.
 bool sets_meta_late(const state::query& q) {
   const bool session = std::holds_alternative<state::session_info>(q) ||
                        std::holds_alternative<state::session_list>(q) || std::holds_alternative<state::session_node>(q);
   return session || tells_consistency(q);
+}
+
+template <class Query>
+constexpr bool is_of_settings = false;
+template <class Settings>
+constexpr bool is_of_settings<state::settings_get<Settings>> = true;
+
+bool reads_settings(const state::query& q) {
+  return std::visit([](const auto& each) { return is_of_settings<std::decay_t<decltype(each)>>; }, q);
 }
 
 void add_meta(response& r, const read_request& request, log_index index, const read_meta& meta) {
@@ -59,20 +68,6 @@ void add_fence(response& r, const state::query& q, const state::query_result& re
     r.headers.emplace_back("X-Belay-Fence", std::to_string(found->entries.front()->fence));
 }
 
-std::string_view reason_text(state::refused_for why) {
-  switch (why) {
-  case state::refused_for::held:
-    return "held";
-  case state::refused_for::lock_delay:
-    return "lock-delay";
-  case state::refused_for::index:
-    return "index";
-  case state::refused_for::nothing:
-    break;
-  }
-  return {};
-}
-
 bool succeeded(const state::reply& reply) {
   if (const auto* yes = std::get_if<bool>(&reply))
     return *yes;
@@ -86,7 +81,7 @@ void add_outcome(response& r, const state::reply& reply, log_index index) {
     r.headers.emplace_back("X-Belay-Index", to_string(index));
   const auto& note = reply.note;
   if (note.why != state::refused_for::nothing)
-    r.headers.emplace_back("X-Belay-Reason", reason_text(note.why));
+    r.headers.emplace_back("X-Belay-Reason", name_of(note.why));
   if (!note.holder.empty())
     r.headers.emplace_back("X-Belay-Holder", note.holder);
   if (note.retry_after_ms != 0)
@@ -226,7 +221,12 @@ struct body_writer {
     return json(json_list(found.list, [](auto& out, const auto& c) { append_check(out, *c, absent_tags::empty); }));
   }
 
-  response operator()(const state::autopilot_ptr& settings) const { return render_autopilot(*settings, options); }
+  template <state::operator_settings Settings>
+  response operator()(const state::settings_ptr<Settings>& settings) const {
+    std::string out;
+    append_object(out, *settings);
+    return json(std::move(out));
+  }
 
   // Both have shapes of their own and never come here.
   response operator()(const state::txn_reply&) const { return {}; }
@@ -237,20 +237,13 @@ struct body_writer {
 
 response render_read(const read_request& request, const state::query_result& result, const read_meta& meta,
                      const render_options& options) {
-  if (options.filter) {
-    auto kept = result;
-    leave_out(*options.filter, request.query, kept);
-    auto whole = options;
-    whole.filter.reset();
-    return render_read(request, kept, meta, whole);
-  }
   if (const auto* no = std::get_if<state::refusal>(&result.data))
     return render_read_error(request, no->text);
   if (const auto* txn = std::get_if<state::txn_reply>(&result.data))
     return render_txn(*txn, &meta, options);
   auto r = std::visit(body_writer{request.query, options}, result.data);
-  if (std::holds_alternative<state::autopilot_get>(request.query))
-    return r; // contract 12: operator endpoints send no meta headers
+  if (reads_settings(request.query))
+    return r; // docs/contract/12: operator endpoints send no meta headers
   add_meta(r, request, result.index, meta);
   add_fence(r, request.query, result);
   add_remaining_times(r, meta);

@@ -1,5 +1,6 @@
 #pragma once
-// Typed answers to HTTP ones: status, headers, JSON (contract 01 section 7 and 8, 03 to 08).
+// Typed answers to HTTP ones: status, headers, JSON (docs/contract/01, sections 7 and 8;
+// docs/contract/03 to 08).
 
 #include "protocol/http/request.hpp"
 #include "protocol/http/response.hpp"
@@ -20,6 +21,7 @@ struct read_meta {
   std::uint64_t session_ttl_ms = 0; ///< the session that was read lives so long if it is not renewed
 };
 
+/// All rows of the result, whatever filter the options have: filtering.hpp leaves out what a client does not want to see.
 /// The read's query and mode decide shape and headers (404 of a missing key, Effective-Consistency of catalog and health, ...).
 response render_read(const read_request& request, const state::query_result& result, const read_meta& meta,
                      const render_options& options);
@@ -31,12 +33,10 @@ response render_write(const state::command& command, const state::reply& reply, 
 response render_renew(const std::string& id, const state::session_ptr& session, const render_options& options,
                       std::uint64_t ttl_ms = 0);
 /// Reads that failed before they were evaluated: status 500 with the text; session, catalog and health reads carry the meta headers of
-/// contract 01 section 7 (index 1, no known leader).
+/// docs/contract/01, section 7 (index 1, no known leader).
 response render_read_error(const read_request& request, std::string text);
 
 /// The answer to GET /v1/snapshot without its body: an archive of the state at `index`.
-/// GET /v1/operator/autopilot/configuration.
-response render_autopilot(const state::autopilot_settings& s, const render_options& options);
 response render_snapshot_head(log_index index, const read_meta& meta);
 
 } // namespace belay::http

@@ -1,5 +1,6 @@
 #pragma once
-// Rows as JSON, appended to a string: the pieces that answers of several areas share (contract 03, 04, 05, 07, 08).
+// Rows as JSON, appended to a string: the pieces that answers of several areas share (docs/contract/03, 04, 05,
+// 07 and 08).
 
 #include "protocol/golang/json_output.hpp"
 #include "protocol/http/render.hpp"
@@ -13,7 +14,7 @@ void append_node(std::string& out, const state::node_record& n);
 /// How absent tags are shown: `[]` by catalog and health, null by transactions.
 enum class absent_tags { empty, null };
 void append_service(std::string& out, const state::service_record& s, absent_tags tags);
-/// As the agent shows its own (contract 09). `hash` empty: left out.
+/// As the agent shows its own (docs/contract/09). `hash` empty: left out.
 void append_agent_service(std::string& out, const state::service_record& s, std::string_view hash);
 void append_check(std::string& out, const state::check_record& c, absent_tags tags);
 /// One row of /v1/catalog/service: the node's members with the service's behind them.

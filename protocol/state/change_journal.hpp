@@ -1,7 +1,8 @@
 #pragma once
-// What every table reports its changes to: keeps the digest, the set of rows a checkpoint lacks, and how to undo.
+// Every table reports its changes here. The journal keeps the digest, the rows that the next checkpoint lacks, and, while
+// a transaction runs, the rows as they were, to take it back.
 
-#include "protocol/state/machine.hpp"
+#include "protocol/state/rows.hpp"
 
 #include <array>
 #include <iterator>
@@ -12,8 +13,6 @@
 #include <vector>
 
 namespace belay::state {
-
-using row_value = decltype(dirty_row::row);
 
 class change_journal {
 public:
@@ -97,7 +96,7 @@ private:
 
   std::uint32_t epoch_ = 1;
   std::vector<dirty_row> dirty_;
-  std::array<bookmarks, 11> gone_; // removed since the last checkpoint, by table number, 1 to 10
+  std::array<bookmarks, count_of<table>> gone_; // removed since the last checkpoint, by table
 };
 
 } // namespace belay::state

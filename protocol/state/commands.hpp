@@ -1,86 +1,9 @@
 #pragma once
 // What can be written. One command is one log entry; ids, times and random numbers in it were fixed before it was proposed.
 
-#include "protocol/base/bytes.hpp"
-#include "protocol/base/ids.hpp"
-
-#include <chrono>
-#include <map>
-#include <optional>
-#include <string>
-#include <variant>
-#include <vector>
+#include "protocol/state/rows.hpp"
 
 namespace belay::state {
-
-// ---- records (rows of the tables; immutable once stored, shared by pointer)
-
-struct kv_entry {
-  std::string key;
-  payload value; ///< never null; empty text = Consul's null
-  std::uint64_t flags = 0;
-  std::uint64_t lock_index = 0;
-  std::string session; ///< holder; empty: not locked
-  log_index create_index;
-  log_index modify_index;
-  /// Of the holder's grant; zero: not locked. Larger than that of every grant before, of this key or any other.
-  /// It is the log index of the entry that granted the lock, plus mark::fence_base. Log indexes only rise, through
-  /// deletes, failovers and restarts; the base is raised when an archive with larger fences is restored. LockIndex could
-  /// not serve: plain puts and deletes reset it. ModifyIndex neither: a put moves it while the holder stays.
-  std::uint64_t fence = 0;
-};
-using kv_entry_ptr = std::shared_ptr<const kv_entry>;
-
-enum class session_behavior : std::uint8_t { release = 0, remove = 1 };
-
-struct session_record {
-  std::string id; ///< lower-case UUID
-  std::string name;
-  std::string node;
-  std::int64_t lock_delay_ns = 0; ///< as asked for; clamped to 60 s when it starts
-  session_behavior behavior = session_behavior::release;
-  std::string ttl;                                ///< as the client wrote it
-  std::int64_t ttl_ns = 0;                        ///< 0: none
-  std::optional<std::vector<std::string>> checks; ///< deprecated member, shown only when given
-  std::optional<std::vector<std::string>> node_checks;
-  std::optional<std::vector<std::string>> service_checks;
-  log_index create_index;
-  log_index modify_index;
-};
-using session_ptr = std::shared_ptr<const session_record>;
-
-using string_map = std::map<std::string, std::string>;
-
-struct node_record {
-  std::string id, node, address, datacenter;
-  std::optional<string_map> tagged_addresses, meta;
-  log_index create_index, modify_index;
-};
-
-struct service_address {
-  std::string address;
-  std::int64_t port = 0;
-};
-
-struct service_record {
-  std::string node; ///< owning node's name
-  std::string kind, id, service, address;
-  std::optional<std::vector<std::string>> tags;
-  std::optional<std::map<std::string, service_address>> tagged_addresses;
-  std::optional<string_map> meta;
-  std::int64_t port = 0;
-  std::int64_t weight_passing = 1, weight_warning = 1;
-  bool enable_tag_override = false;
-  std::string proxy_json, connect_json; ///< kept and echoed as given; empty: none
-  log_index create_index, modify_index;
-};
-
-struct check_record {
-  std::string node, check_id, name, status, notes, output, service_id, service_name, type;
-  std::optional<std::vector<std::string>> service_tags;
-  std::string definition_json = "{}"; ///< normalised when it was registered
-  log_index create_index, modify_index;
-};
 
 // ---- key operations, alone or in a transaction
 
@@ -98,17 +21,65 @@ enum class kv_verb : std::uint8_t {
   remove_tree = 10,
   remove_cas = 11,
 };
+/// As in the transactions of clients (docs/contract/05).
+template <>
+inline constexpr auto names_of<kv_verb> = std::to_array<std::string_view>({
+    "set",
+    "cas",
+    "lock",
+    "unlock",
+    "get",
+    "get-tree",
+    "check-index",
+    "check-session",
+    "check-not-exists",
+    "delete",
+    "delete-tree",
+    "delete-cas",
+});
+static_assert(count_of<kv_verb> == static_cast<std::size_t>(kv_verb::remove_cas) + 1);
+
+/// The others only read or check.
+constexpr bool writes_keys(kv_verb verb) {
+  switch (verb) {
+  case kv_verb::set:
+  case kv_verb::cas:
+  case kv_verb::lock:
+  case kv_verb::unlock:
+  case kv_verb::remove:
+  case kv_verb::remove_tree:
+  case kv_verb::remove_cas:
+    return true;
+  case kv_verb::get:
+  case kv_verb::get_tree:
+  case kv_verb::check_index:
+  case kv_verb::check_session:
+  case kv_verb::check_not_exists:
+    break;
+  }
+  return false;
+}
 
 struct kv_op {
   kv_verb verb = kv_verb::set;
   std::string key;
-  payload value; ///< set, cas, lock, unlock
+  payload value; ///< set, cas, lock, unlock; null: empty
   std::uint64_t flags = 0;
   log_index index;     ///< cas, remove_cas, check_index
   std::string session; ///< lock, unlock, check_session
 };
+template <>
+inline constexpr auto fields_of<kv_op> = std::tuple{
+    field<&kv_op::verb, "Verb">{},   field<&kv_op::key, "Key">{},
+    field<&kv_op::value, "Value">{}, field<&kv_op::flags, "Flags", as::fixed>{},
+    field<&kv_op::index, "Index">{}, field<&kv_op::session, "Session">{},
+};
 
 enum class catalog_verb : std::uint8_t { get = 0, set = 1, cas = 2, remove = 3, remove_cas = 4 };
+template <>
+inline constexpr auto names_of<catalog_verb> = std::to_array<std::string_view>({"get", "set", "cas", "delete",
+                                                                                "delete-cas"});
+static_assert(count_of<catalog_verb> == static_cast<std::size_t>(catalog_verb::remove_cas) + 1);
 
 struct node_op {
   catalog_verb verb = catalog_verb::set;
@@ -122,86 +93,146 @@ struct check_op {
   catalog_verb verb = catalog_verb::set;
   check_record check;
 };
+template <>
+inline constexpr auto fields_of<node_op> = std::tuple{field<&node_op::verb>{}, field<&node_op::node>{}};
+template <>
+inline constexpr auto fields_of<service_op> = std::tuple{field<&service_op::verb>{}, field<&service_op::service>{}};
+template <>
+inline constexpr auto fields_of<check_op> = std::tuple{field<&check_op::verb>{}, field<&check_op::check>{}};
+
+/// The place of each kind is its number in bytes: new ones go to the end.
 using txn_op = std::variant<kv_op, node_op, service_op, check_op>;
 
 // ---- commands
 
 /// PUT or DELETE of one key (or tree). Answers bool; an acquire may be refused with a text.
 struct kv_write {
+  static constexpr command_tag tag = command_tag::kv_write;
+
   kv_op op;
 };
+template <>
+inline constexpr auto fields_of<kv_write> = std::tuple{field<&kv_write::op>{}};
+
 /// All or nothing at one index.
 struct txn {
+  static constexpr command_tag tag = command_tag::txn;
+
   std::vector<txn_op> ops;
 };
+template <>
+inline constexpr auto fields_of<txn> = std::tuple{field<&txn::ops>{}};
+
 struct session_create {
+  static constexpr command_tag tag = command_tag::session_create;
+
   session_record session;
 };
+template <>
+inline constexpr auto fields_of<session_create> = std::tuple{field<&session_create::session>{}};
+
 /// Ends these sessions with all that hangs on them. Unknown ids are skipped.
 struct session_destroy {
+  static constexpr command_tag tag = command_tag::session_destroy;
+
   std::vector<std::string> ids;
   std::string cause; ///< for the log: "destroyed", "ttl", ...
 };
+template <>
+inline constexpr auto fields_of<session_destroy> = std::tuple{
+    field<&session_destroy::ids>{},
+    field<&session_destroy::cause>{},
+};
+
+/// Node, service and checks together or not at all.
 struct catalog_register {
+  static constexpr command_tag tag = command_tag::catalog_register;
+
   node_record node;
-  bool skip_node_update = false;
+  bool skip_node_update = false; ///< a node of that name stays as it is
   std::optional<service_record> service;
   std::vector<check_record> checks;
 };
+template <>
+inline constexpr auto fields_of<catalog_register> = std::tuple{
+    field<&catalog_register::node>{},
+    field<&catalog_register::skip_node_update>{},
+    field<&catalog_register::service>{},
+    field<&catalog_register::checks>{},
+};
+
+/// Of the service, else of the check if they are not empty, else of the whole node.
 struct catalog_deregister {
+  static constexpr command_tag tag = command_tag::catalog_deregister;
+
   std::string node, service_id, check_id;
 };
-/// Forgets tombstones at and below the index (contract 02 section 3).
+template <>
+inline constexpr auto fields_of<catalog_deregister> = std::tuple{
+    field<&catalog_deregister::node, "Node">{},
+    field<&catalog_deregister::service_id, "ServiceID">{},
+    field<&catalog_deregister::check_id, "CheckID">{},
+};
+
+/// Forgets tombstones at and below the index (docs/contract/02, section 3).
 struct tombstone_reap {
+  static constexpr command_tag tag = command_tag::tombstone_reap;
+
   log_index up_to;
 };
-
-/// What operators want of the set of servers (contract 12). Until it is set it has these values, and the first entry of
-/// the log is the one that made it.
-struct autopilot_settings {
-  bool cleanup_dead_servers = true;
-  std::int64_t last_contact_threshold_ns = 200'000'000;
-  std::uint64_t max_trailing_logs = 250;
-  std::uint64_t min_quorum = 0;
-  std::int64_t server_stabilization_ns = 10'000'000'000;
-  std::string redundancy_zone_tag;
-  bool disable_upgrade_migration = false;
-  std::string upgrade_version_tag;
-  log_index create_index{1}, modify_index{1};
-};
-using autopilot_ptr = std::shared_ptr<const autopilot_settings>;
-
-/// Replaces the whole record. Answers a bool.
-struct autopilot_set {
-  autopilot_settings wanted;      ///< its indexes do not matter
-  std::optional<log_index> check; ///< only if that is its ModifyIndex
-};
-
-struct dirty_row; ///< machine.hpp
-using row_batch = std::shared_ptr<const std::vector<dirty_row>>;
+template <>
+inline constexpr auto fields_of<tombstone_reap> = std::tuple{field<&tombstone_reap::up_to>{}};
 
 /// A restore replaces all tables at once. Its rows are gathered first, some in each entry, so that no entry is large:
 /// begin, rows 0, rows 1, ..., commit. `id` is new for every restore. Each may be proposed again if its outcome is
 /// unknown. They answer true, or refuse with a text if another restore was begun or this one was idle for too long.
 struct restore_begin {
+  static constexpr command_tag tag = command_tag::restore_begin;
+
   std::string id;
   log_index archive_index; ///< up to which the archive's state had been applied
 };
 struct restore_rows {
+  static constexpr command_tag tag = command_tag::restore_rows;
+
   std::string id;
   std::uint64_t number = 0;
   row_batch rows; ///< never null
 };
 struct restore_commit {
+  static constexpr command_tag tag = command_tag::restore_commit;
+
   std::string id;
   std::uint64_t batches = 0; ///< how many there were
 };
 struct restore_abort {
+  static constexpr command_tag tag = command_tag::restore_abort;
+
   std::string id;
 };
+template <>
+inline constexpr auto fields_of<restore_begin> = std::tuple{
+    field<&restore_begin::id>{},
+    field<&restore_begin::archive_index>{},
+};
+template <>
+inline constexpr auto fields_of<restore_rows> = std::tuple{
+    field<&restore_rows::id>{},
+    field<&restore_rows::number>{},
+    field<&restore_rows::rows>{},
+};
+template <>
+inline constexpr auto fields_of<restore_commit> = std::tuple{
+    field<&restore_commit::id>{},
+    field<&restore_commit::batches>{},
+};
+template <>
+inline constexpr auto fields_of<restore_abort> = std::tuple{field<&restore_abort::id>{}};
 
-using command = std::variant<kv_write, txn, session_create, session_destroy, catalog_register, catalog_deregister,
-                             tombstone_reap, restore_begin, restore_rows, restore_commit, restore_abort, autopilot_set>;
+using command =
+    with_settings<std::variant<kv_write, txn, session_create, session_destroy, catalog_register, catalog_deregister,
+                               tombstone_reap, restore_begin, restore_rows, restore_commit, restore_abort>,
+                  settings_set>;
 
 // ---- answers
 
@@ -209,11 +240,15 @@ struct txn_error {
   std::size_t op_index = 0;
   std::string what;
 };
+template <>
+inline constexpr auto fields_of<txn_error> = std::tuple{
+    field<&txn_error::op_index, "OpIndex">{},
+    field<&txn_error::what, "What">{},
+};
+
 /// One element of a transaction's Results. `with_value`: kv entries read by get and get-tree show their value.
 struct txn_result {
-  std::variant<kv_entry_ptr, std::shared_ptr<const node_record>, std::shared_ptr<const service_record>,
-               std::shared_ptr<const check_record>>
-      row;
+  std::variant<kv_entry_ptr, node_ptr, service_ptr, check_ptr> row; ///< the place is the number in bytes
   bool with_value = false;
 };
 struct txn_reply {
@@ -224,6 +259,9 @@ struct txn_reply {
 struct refusal {
   std::string text;
 };
+template <>
+inline constexpr auto fields_of<refusal> = std::tuple{field<&refusal::text>{}};
+
 /// Why a key was not written although nothing was wrong with the request.
 enum class refused_for : std::uint8_t {
   nothing = 0,
@@ -231,6 +269,10 @@ enum class refused_for : std::uint8_t {
   lock_delay = 2, ///< nobody may have it yet
   index = 3,      ///< the row is not the one that was meant
 };
+template <>
+inline constexpr auto names_of<refused_for> = std::to_array<std::string_view>({"", "held", "lock-delay", "index"});
+static_assert(count_of<refused_for> == static_cast<std::size_t>(refused_for::index) + 1);
+
 /// What a boolean answer cannot say.
 struct lock_note {
   refused_for why = refused_for::nothing;
@@ -239,7 +281,15 @@ struct lock_note {
   std::uint64_t fence = 0;          ///< of a granted acquire
   bool operator==(const lock_note&) const = default;
 };
+template <>
+inline constexpr auto fields_of<lock_note> = std::tuple{
+    field<&lock_note::why>{},
+    field<&lock_note::holder>{},
+    field<&lock_note::retry_after_ms>{},
+    field<&lock_note::fence>{},
+};
 
+/// The place of each is its number in bytes: new ones go to the end.
 using plain_reply = std::variant<std::monostate, bool, std::string /* session id */, txn_reply, refusal>;
 /// `note` comes only with a bool.
 struct reply : plain_reply {

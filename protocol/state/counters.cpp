@@ -4,28 +4,14 @@ namespace belay::state {
 
 namespace {
 
-// Names in checkpoints, in the order of `mark`; never change one.
-constexpr std::array<std::string_view, 10> names = {"kvs",        "tombstones", "sessions",        "nodes",
-                                                    "services",   "checks",     "last-extinction", "all-keys-removed",
-                                                    "fence-base", "restored"};
+constexpr const auto& names = names_of<mark>;
 constexpr std::string_view service_prefix = "service/";
-
-std::optional<std::size_t> mark_number(std::string_view name) {
-  for (std::size_t i = 0; i < names.size(); ++i)
-    if (names[i] == name)
-      return i;
-  return std::nullopt;
-}
 
 std::string service_row(std::string_view name) {
   return std::string(service_prefix) + folded(name);
 }
 
 } // namespace
-
-std::string_view counters::name_of(mark m) {
-  return names[static_cast<std::size_t>(m)];
-}
 
 void counters::set_slot(std::size_t i, std::uint64_t value) {
   auto& s = marks_[i];
@@ -60,8 +46,8 @@ void counters::drop_service(std::string_view name) {
 }
 
 void counters::put(counter row) {
-  if (auto i = mark_number(row.name))
-    set_slot(*i, row.value);
+  if (const auto m = named<mark>(row.name))
+    set(*m, log_index{row.value});
   else {
     const std::string name = row.name;
     services_.put(name, std::move(row));
@@ -69,8 +55,8 @@ void counters::put(counter row) {
 }
 
 void counters::erase(std::string_view name) {
-  if (auto i = mark_number(name))
-    set_slot(*i, 0);
+  if (const auto m = named<mark>(name))
+    set(*m, {});
   else
     services_.erase(name);
 }

@@ -1,5 +1,5 @@
 #pragma once
-// Named numbers beside the rows: when each table last changed (contract 02 section 2), and each service (section 5).
+// Named numbers beside the rows: when each table last changed (docs/contract/02, section 2), and each service (section 5).
 
 #include "protocol/state/journaled_map.hpp"
 
@@ -20,12 +20,16 @@ enum class mark : std::uint8_t {
   restored,         ///< by the newest restore of an archive
 };
 
+/// As in checkpoints; never change one.
+template <>
+inline constexpr auto names_of<mark> = std::to_array<std::string_view>({"kvs", "tombstones", "sessions", "nodes",
+                                                                        "services", "checks", "last-extinction",
+                                                                        "all-keys-removed", "fence-base", "restored"});
+static_assert(count_of<mark> == static_cast<std::size_t>(mark::restored) + 1);
+
 class counters {
 public:
   explicit counters(change_journal& journal) : journal_(journal), services_(journal, table::counters) {}
-
-  /// As in checkpoints.
-  static std::string_view name_of(mark m);
 
   /// Zero: never.
   log_index at(mark m) const { return log_index{marks_[static_cast<std::size_t>(m)].value}; }
@@ -50,7 +54,7 @@ private:
   void set_slot(std::size_t i, std::uint64_t value);
 
   change_journal& journal_;
-  std::array<slot, 10> marks_; // in an array because T(kvs) changes with every write
+  std::array<slot, count_of<mark>> marks_; // in an array because T(kvs) changes with every write
   journaled_map<counter> services_;
 };
 

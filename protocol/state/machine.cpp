@@ -86,22 +86,15 @@ reply run(applying& a, const catalog_deregister& c) {
   return deregister(a, c);
 }
 
-/// Contract 02 section 3: neither notifies nor moves an index.
+/// docs/contract/02, section 3: neither notifies nor moves an index.
 reply run(applying& a, const tombstone_reap& c) {
   a.t.graves.reap(c.up_to);
   return true;
 }
 
-reply run(applying& a, const autopilot_set& c) {
-  const auto* now = a.t.autopilot.find(autopilot_key);
-  const auto before = now != nullptr ? *now : std::make_shared<const autopilot_settings>();
-  if (c.check && *c.check != before->modify_index)
-    return false;
-  auto next = std::make_shared<autopilot_settings>(c.wanted);
-  next->create_index = before->create_index;
-  next->modify_index = a.index;
-  a.t.autopilot.put(autopilot_key, std::move(next));
-  return true;
+template <class Settings>
+reply run(applying& a, const settings_set<Settings>& c) {
+  return a.t.settings.of<Settings>().set(c, a.index);
 }
 
 reply run(applying& a, const restore_begin& c) {
@@ -211,10 +204,6 @@ std::optional<reply> machine::refuse_early(const command& c, cluster_time now) c
   return std::visit([&](const auto& each) { return early(*impl_->t, each, now); }, c);
 }
 
-session_ptr machine::find_session(std::string_view id) const {
-  return impl_->t->sessions.find(id);
-}
-
 void machine::for_each_session(const std::function<void(const session_ptr&)>& f) const {
   impl_->t->sessions.rows().for_each_under("", f);
 }
@@ -246,12 +235,11 @@ std::vector<dirty_row> machine::all_rows() const {
   return impl_->t->all_rows();
 }
 void machine::load_row(dirty_row row) {
-  if (MUTANT(tombstones_not_in_checkpoint) && row.table == table::tombstones)
-    return;
-  if (MUTANT(lock_delays_not_in_checkpoint) && row.table == table::lock_delays)
-    return;
   impl_->t->journal.loading(true);
-  impl_->t->restore(std::move(row));
+  const bool forgotten = (row.table == table::tombstones && MUTANT(tombstones_not_in_checkpoint)) ||
+                         (row.table == table::lock_delays && MUTANT(lock_delays_not_in_checkpoint));
+  if (!forgotten)
+    impl_->t->restore(std::move(row));
 }
 
 void machine::finish_load(log_index applied, cluster_time now) {

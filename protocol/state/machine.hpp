@@ -1,5 +1,7 @@
 #pragma once
-// The replicated state machine: apply() is a function of its arguments and of what was applied before, on every node alike.
+// The replicated state machine: commands (commands.hpp) in the order of the log go in, answers and changes come out. What
+// apply() does is a function of its arguments and of what was applied before, so that it is the same on every node.
+// Queries (queries.hpp) are answered from the tables as they are; rows (rows.hpp) go to checkpoints and come back.
 
 #include "protocol/state/queries.hpp"
 
@@ -9,57 +11,6 @@
 #include <string_view>
 
 namespace belay::state {
-
-/// Tables as the checkpoint numbers them; never renumber.
-enum class table : std::uint8_t {
-  kv = 1,
-  tombstones = 2,
-  sessions = 3,
-  lock_delays = 4,
-  nodes = 5,
-  services = 6,
-  checks = 7,
-  counters = 8,
-  staging = 9,
-  operators = 10
-};
-
-struct tombstone {
-  std::string key;
-  log_index index;      ///< of the newest deletion that left it
-  log_index tree_index; ///< of the newest recursive delete of this prefix; zero: none
-};
-struct lock_delay_record {
-  std::string key;
-  cluster_time until;
-};
-/// A named number (table indexes that rows alone do not tell).
-struct counter {
-  std::string name;
-  std::uint64_t value = 0;
-};
-
-/// What a restore has gathered: its head, or one batch of rows.
-struct staged_record {
-  std::string key;
-  row_batch rows; ///< null: this is the head
-  // the head's
-  std::string id;
-  log_index archive_index;
-  std::uint64_t batches = 0;
-  cluster_time touched;  ///< when it last went on
-  bool in_force = false; ///< it replaced the tables; the batches are gone
-};
-using staged_ptr = std::shared_ptr<const staged_record>;
-
-/// A row as it is now, or that it is gone (monostate). Encoded by wire/row_codec.
-struct dirty_row {
-  state::table table = table::kv;
-  std::string key;
-  std::variant<std::monostate, kv_entry_ptr, tombstone, session_ptr, lock_delay_record, node_ptr, service_ptr,
-               check_ptr, counter, staged_ptr, autopilot_ptr>
-      row;
-};
 
 class machine {
 public:
@@ -85,11 +36,10 @@ public:
   /// The same from scratch; differs only if memory or a checkpoint was damaged.
   std::uint64_t recompute_digest() const;
 
-  /// Refused early, before the log (contract 04 section 3.1): nullopt = may be proposed.
+  /// Refused early, before the log (docs/contract/04, section 3.1): nullopt = may be proposed.
   /// `now` is the leader's estimate of cluster time; apply() decides again.
   std::optional<reply> refuse_early(const command& c, cluster_time now) const;
 
-  session_ptr find_session(std::string_view id) const;
   void for_each_session(const std::function<void(const session_ptr&)>& f) const;
   std::size_t key_count() const;
   /// Of the newest restore of an archive; zero: none. Indexes of before it may be above those of now.

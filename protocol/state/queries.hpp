@@ -1,5 +1,5 @@
 #pragma once
-// What can be read, and what a read answers. Every answer has the index of contract 02 section 2 (never 0).
+// What can be read, and what a read answers. Every answer has the index of docs/contract/02, section 2 (never 0).
 
 #include "protocol/state/commands.hpp"
 
@@ -11,7 +11,7 @@ struct kv_get {
 struct kv_list {
   std::string prefix;
 };
-/// `separator` empty: none (contract 03 section 2).
+/// `separator` empty: none (docs/contract/03, section 2).
 struct kv_keys {
   std::string prefix, separator;
 };
@@ -53,20 +53,15 @@ struct health_service {
   string_map node_meta;
   bool passing_only = false;
 };
-/// Never waits.
-struct autopilot_get {};
 /// A transaction that only reads (get, get-tree, checks).
 struct txn_read {
   txn ops;
 };
 
-using query = std::variant<kv_get, kv_list, kv_keys, session_info, session_list, session_node, catalog_nodes,
-                           catalog_services, catalog_service, catalog_node, health_node, health_checks, health_state,
-                           health_service, txn_read, autopilot_get>;
-
-using node_ptr = std::shared_ptr<const node_record>;
-using service_ptr = std::shared_ptr<const service_record>;
-using check_ptr = std::shared_ptr<const check_record>;
+using query = with_settings<
+    std::variant<kv_get, kv_list, kv_keys, session_info, session_list, session_node, catalog_nodes, catalog_services,
+                 catalog_service, catalog_node, health_node, health_checks, health_state, health_service, txn_read>,
+    settings_get>;
 
 struct kv_entries {
   std::vector<kv_entry_ptr> entries; ///< empty: 404
@@ -101,8 +96,9 @@ struct checks {
 
 struct query_result {
   log_index index; ///< never zero
-  std::variant<kv_entries, key_names, sessions, nodes, service_names, service_instances, node_services, checks,
-               txn_reply, refusal, autopilot_ptr>
+  with_settings<std::variant<kv_entries, key_names, sessions, nodes, service_names, service_instances, node_services,
+                             checks, txn_reply, refusal>,
+                settings_ptr>
       data;
 };
 

@@ -11,7 +11,7 @@ namespace belay::state {
 
 namespace {
 
-/// Contract 02 section 2: 0 would make clients spin (C6).
+/// docs/contract/02, section 2: 0 would make clients spin (docs/pitfalls.md C6).
 log_index shown(log_index i) {
   return i.is_zero() ? log_index{1} : i;
 }
@@ -22,7 +22,7 @@ log_index prefix_index(const tables& t, std::string_view prefix, log_index newes
   const auto own = MUTANT(index_back_after_delete) ? newest_key : std::max(newest_key, t.graves.newest_under(prefix));
   if (own.is_zero())
     return t.newest_key_change();
-  // Where the reference falls back to an older tombstone (contract 02 section 3, regression 2), a recursive delete of a
+  // Where the reference falls back to an older tombstone (docs/contract/02, section 3, regression 2), a recursive delete of a
   // wider prefix counts too. Keys that live now are newer than any such delete, so this moves only what was emptied by
   // it.
   return std::max({own, t.graves.newest_tree_around(prefix), t.marks.at(mark::all_keys_removed)});
@@ -48,11 +48,13 @@ log_index index_for(const tables& t, const kv_get& q) {
   const auto entry = t.kv.find(q.key);
   return entry ? entry->modify_index : t.newest_key_change();
 }
-log_index index_for(const tables& t, const kv_list& q) {
-  return prefix_index(t, q.prefix, q.prefix.empty() ? log_index{} : t.kv.newest_under(q.prefix));
+/// All that look at the keys below a prefix.
+template <class Query>
+requires requires(const Query& q) {
+  q.prefix;
 }
-log_index index_for(const tables& t, const kv_keys& q) {
-  return index_for(t, kv_list{q.prefix});
+log_index index_for(const tables& t, const Query& q) {
+  return prefix_index(t, q.prefix, q.prefix.empty() ? log_index{} : t.kv.newest_under(q.prefix));
 }
 log_index index_for(const tables& t, const session_info&) {
   return t.marks.at(mark::sessions);
@@ -90,9 +92,9 @@ log_index index_for(const tables& t, const health_state&) {
 log_index index_for(const tables& t, const health_service& q) {
   return service_index(t, q.service, true);
 }
-log_index index_for(const tables& t, const autopilot_get&) {
-  const auto* row = t.autopilot.find(autopilot_key);
-  return row != nullptr ? (*row)->modify_index : autopilot_settings().modify_index;
+template <class Settings>
+log_index index_for(const tables& t, const settings_get<Settings>&) {
+  return t.settings.of<Settings>().modify_index();
 }
 log_index index_for(const tables& t, const txn_read&) {
   return t.newest_key_change();
@@ -137,7 +139,7 @@ std::vector<service_instance> instances(const tables& t, const std::string& serv
   return list;
 }
 
-/// Contract 08: node-level checks, then those of the instance.
+/// docs/contract/08: node-level checks, then those of the instance.
 std::vector<check_ptr> checks_of_instance(const tables& t, const service_record& s) {
   std::vector<check_ptr> node_level, own;
   const auto id = folded(s.id);
@@ -239,9 +241,9 @@ answer_data data_for(const tables& t, const txn_read& q) {
   return read_transaction(t, q.ops);
 }
 
-answer_data data_for(const tables& t, const autopilot_get&) {
-  const auto* row = t.autopilot.find(autopilot_key);
-  return row != nullptr ? *row : std::make_shared<const autopilot_settings>();
+template <class Settings>
+answer_data data_for(const tables& t, const settings_get<Settings>&) {
+  return t.settings.of<Settings>().now();
 }
 
 template <class Query>

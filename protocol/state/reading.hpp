@@ -1,5 +1,6 @@
 #pragma once
-// Answers queries from the tables: content and order by contract 03, 04, 07, 08; indexes by contract 02.
+// Answers queries from the tables: content and order by docs/contract/03, 04, 07 and 08; indexes by
+// docs/contract/02.
 
 #include "protocol/state/tables.hpp"
 

@@ -6,14 +6,14 @@
 #include "protocol/state/keys/kv_table.hpp"
 #include "protocol/state/keys/lock_delay.hpp"
 #include "protocol/state/keys/tombstones.hpp"
+#include "protocol/state/operators/settings_tables.hpp"
+#include "protocol/state/queries.hpp"
 #include "protocol/state/restore/staging.hpp"
 #include "protocol/state/sessions/session_table.hpp"
 
 #include <algorithm>
 
 namespace belay::state {
-
-inline constexpr std::string_view autopilot_key = "autopilot";
 
 /// Does not move in memory: every table refers to the journal.
 struct tables {
@@ -25,7 +25,7 @@ struct tables {
   catalog_table catalog{journal};
   counters marks{journal};
   staging stage{journal};
-  journaled_map<autopilot_ptr> autopilot{journal, table::operators}; ///< one row at most, autopilot_key
+  settings_tables settings{journal};
 
   tables() = default;
   tables(const tables&) = delete;
@@ -38,8 +38,22 @@ struct tables {
   std::vector<dirty_row> all_rows() const;
   std::vector<dirty_row> take_dirty();
   std::uint64_t recompute_digest() const;
+  /// Calls `f(table)` for each table; it has append_rows() and recompute_digest().
+  template <class F>
+  void for_each_table(F&& f) const {
+    f(kv.rows());
+    f(graves.rows());
+    f(sessions.rows());
+    f(delays.rows());
+    f(catalog.nodes());
+    f(catalog.services());
+    f(catalog.checks());
+    f(marks);
+    f(stage.rows());
+    settings.for_each(f);
+  }
 
-  /// Index of reads that depend on every key (contract 02 section 2): never goes back.
+  /// Index of reads that depend on every key (docs/contract/02, section 2): never goes back.
   log_index newest_key_change() const { return std::max(marks.at(mark::kvs), marks.at(mark::tombstones)); }
 };
 

@@ -258,10 +258,9 @@ txn_reply run_transaction(applying& a, const txn& c) {
     return answer;
   }
   PROBE("kv: transaction rolled back");
-  if (MUTANT(txn_not_rolled_back))
-    a.t.journal.discard_recording();
-  else
+  if (!MUTANT(txn_not_rolled_back))
     a.t.undo();
+  a.t.journal.discard_recording();
   a.changed.erase(a.changed.begin() + static_cast<std::ptrdiff_t>(effects_before), a.changed.end());
   answer.results.clear();
   return answer;

@@ -1,12 +1,12 @@
 #pragma once
 // All or nothing: every operation is evaluated and every failure reported, and then either all or none is kept
-// (contract 05).
+// (docs/contract/05).
 
 #include "protocol/state/tables.hpp"
 
 namespace belay::state {
 
-/// First stage (contract 05 section 2): keys, arguments, lock delays. Not empty: nothing else is looked at.
+/// First stage (docs/contract/05, section 2): keys, arguments, lock delays. Not empty: nothing else is looked at.
 std::vector<txn_error> early_errors(const tables& t, const txn& c, cluster_time now);
 
 /// Both stages. After errors the tables, indexes and effects are as before.

@@ -43,16 +43,19 @@ bool may_be_node_id(std::string_view text) {
 interest interest_of(const state::kv_get& q) {
   return {topic::key, q.key};
 }
-interest interest_of(const state::kv_list& q) {
-  return {topic::prefix, q.prefix};
+/// All that look at the keys below a prefix.
+template <class Query>
+requires requires(const Query& q) {
+  q.prefix;
 }
-interest interest_of(const state::kv_keys& q) {
+interest interest_of(const Query& q) {
   return {topic::prefix, q.prefix};
 }
 interest interest_of(const state::session_info& q) {
   return {topic::session, folded(q.id)};
 }
-interest interest_of(const state::autopilot_get&) {
+template <class Settings>
+interest interest_of(const state::settings_get<Settings>&) {
   return {topic::anything, {}};
 }
 interest interest_of(const state::session_list&) {

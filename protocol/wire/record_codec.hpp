@@ -1,43 +1,191 @@
 #pragma once
-// Bytes of the records that commands, replies and checkpoint rows are made of. Readers leave their error in the
-// byte_reader.
+// Bytes of records: the members of a record one after the other, in the order of its list of fields
+// (protocol/state/fields.hpp), each by its type. Readers leave their error in the byte_reader.
+//
+//   type of the member         bytes
+//   -------------------------  ------------------------------------------------------------------------------------
+//   bool                       u8: 0 or 1
+//   enum                       u8: the value
+//   signed number              8 bytes, little-endian
+//   unsigned number            varint; marked as::fixed: 8 bytes, little-endian
+//   log_index, cluster_time    varint
+//   text, payload              varint length | the bytes; no payload: like an empty one
+//   optional                   u8: 0, or 1 and the value
+//   vector                     varint count | the elements
+//   map                        varint count | text name and value of each, in ascending order of the names
+//   variant                    u8: place of the alternative | its value
+//   another record             its members
+//
+// Members marked as::by_key and as::later are not among a record's bytes: command_codec.cpp says where they are.
 
 #include "protocol/base/bytes.hpp"
 #include "protocol/state/commands.hpp"
 
 namespace belay::wire {
 
-void write_record(byte_writer& w, const state::kv_op& op);
-void read_record(byte_reader& r, state::kv_op& op);
-
-/// Without the key.
-void write_record(byte_writer& w, const state::kv_entry& row, bool with_value);
-void read_record(byte_reader& r, state::kv_entry& row);
-
-void write_record(byte_writer& w, const state::session_record& row);
-void read_record(byte_reader& r, state::session_record& row);
-
-void write_record(byte_writer& w, const state::node_record& row);
-void read_record(byte_reader& r, state::node_record& row);
-
-void write_record(byte_writer& w, const state::service_record& row);
-void read_record(byte_reader& r, state::service_record& row);
-
-void write_record(byte_writer& w, const state::check_record& row);
-void read_record(byte_reader& r, state::check_record& row);
-
-void write_list(byte_writer& w, const std::vector<std::string>& list);
-void read_list(byte_reader& r, std::vector<std::string>& list);
+namespace detail {
+template <class T>
+inline constexpr bool is_strong_id = false;
+template <class Tag>
+inline constexpr bool is_strong_id<strong_id<Tag>> = true;
+template <class T>
+inline constexpr bool is_optional = false;
+template <class T>
+inline constexpr bool is_optional<std::optional<T>> = true;
+template <class T>
+inline constexpr bool is_vector = false;
+template <class T>
+inline constexpr bool is_vector<std::vector<T>> = true;
+template <class T>
+inline constexpr bool is_map = false;
+template <class T>
+inline constexpr bool is_map<std::map<std::string, T>> = true;
+template <class T>
+inline constexpr bool is_variant = false;
+template <class... Ts>
+inline constexpr bool is_variant<std::variant<Ts...>> = true;
+template <class>
+inline constexpr bool has_no_layout = false;
+} // namespace detail
 
 /// Number of elements that follow. More than bytes are left is an error: every element takes at least one.
 std::size_t read_count(byte_reader& r);
 
-template <class Enum>
-Enum read_enum(byte_reader& r, Enum last) {
-  const auto v = r.u8();
-  if (v > static_cast<std::uint8_t>(last))
+/// As in state::restore_rows, drawn in command_codec.cpp.
+void write_batch(byte_writer& w, const state::row_batch& rows);
+void read_batch(byte_reader& r, state::row_batch& rows);
+
+template <state::listed Record>
+void write_record(byte_writer& w, const Record& record);
+template <state::listed Record>
+void read_record(byte_reader& r, Record& record);
+
+template <unsigned Traits = 0, class T>
+void write_value(byte_writer& w, const T& v) {
+  if constexpr (std::is_same_v<T, std::monostate>)
+    return;
+  else if constexpr (std::is_same_v<T, bool>)
+    w.boolean(v);
+  else if constexpr (std::is_enum_v<T>)
+    w.u8(static_cast<std::uint8_t>(v));
+  else if constexpr (std::is_same_v<T, std::int64_t>)
+    w.u64(static_cast<std::uint64_t>(v));
+  else if constexpr (std::is_same_v<T, std::uint64_t> && (Traits & state::as::fixed) != 0)
+    w.u64(v);
+  else if constexpr (std::is_same_v<T, std::uint64_t>)
+    w.varint(v);
+  else if constexpr (detail::is_strong_id<T>)
+    w.varint(v.value);
+  else if constexpr (std::is_same_v<T, std::string>)
+    w.text(v);
+  else if constexpr (std::is_same_v<T, payload>)
+    w.text(v ? std::string_view(*v) : std::string_view());
+  else if constexpr (std::is_same_v<T, state::row_batch>)
+    write_batch(w, v);
+  else if constexpr (detail::is_optional<T>) {
+    w.boolean(v.has_value());
+    if (v)
+      write_value(w, *v);
+  } else if constexpr (detail::is_vector<T>) {
+    w.varint(v.size());
+    for (const auto& each : v)
+      write_value(w, each);
+  } else if constexpr (detail::is_map<T>) {
+    w.varint(v.size());
+    for (const auto& [name, value] : v) {
+      w.text(name);
+      write_value(w, value);
+    }
+  } else if constexpr (detail::is_variant<T>) {
+    w.u8(static_cast<std::uint8_t>(v.index()));
+    std::visit([&](const auto& each) { write_value(w, each); }, v);
+  } else if constexpr (state::listed<T>)
+    write_record(w, v);
+  else
+    static_assert(detail::has_no_layout<T>);
+}
+
+template <unsigned Traits = 0, class T>
+void read_value(byte_reader& r, T& v);
+
+/// The alternative at that place; another place is an error.
+template <class... Ts>
+void read_alternative(byte_reader& r, std::size_t place, std::variant<Ts...>& v) {
+  const bool known = [&]<std::size_t... I>(std::index_sequence<I...>) {
+    return ((place == I ? (read_value(r, v.template emplace<I>()), true) : false) || ...);
+  }
+  (std::index_sequence_for<Ts...>{});
+  if (!known)
     r.fail();
-  return r.ok() ? static_cast<Enum>(v) : Enum{};
+}
+
+template <unsigned Traits, class T>
+void read_value(byte_reader& r, T& v) {
+  if constexpr (std::is_same_v<T, std::monostate>)
+    return;
+  else if constexpr (std::is_same_v<T, bool>)
+    v = r.boolean();
+  else if constexpr (state::named_enum<T>) {
+    const auto number = r.u8();
+    if (number >= state::count_of<T>)
+      r.fail();
+    v = r.ok() ? static_cast<T>(number) : T{};
+  } else if constexpr (std::is_same_v<T, std::int64_t>)
+    v = static_cast<std::int64_t>(r.u64());
+  else if constexpr (std::is_same_v<T, std::uint64_t> && (Traits & state::as::fixed) != 0)
+    v = r.u64();
+  else if constexpr (std::is_same_v<T, std::uint64_t>)
+    v = r.varint();
+  else if constexpr (detail::is_strong_id<T>)
+    v = T{r.varint()};
+  else if constexpr (std::is_same_v<T, std::string>)
+    v = r.text();
+  else if constexpr (std::is_same_v<T, payload>)
+    v = make_payload(std::string(r.text()));
+  else if constexpr (std::is_same_v<T, state::row_batch>)
+    read_batch(r, v);
+  else if constexpr (detail::is_optional<T>) {
+    v.reset();
+    if (r.boolean())
+      read_value(r, v.emplace());
+  } else if constexpr (detail::is_vector<T>) {
+    v.clear();
+    for (auto n = read_count(r); n > 0 && r.ok(); --n)
+      read_value(r, v.emplace_back());
+  } else if constexpr (detail::is_map<T>) {
+    v.clear();
+    for (auto n = read_count(r); n > 0 && r.ok(); --n) {
+      std::string name(r.text());
+      read_value(r, v[std::move(name)]);
+    }
+  } else if constexpr (detail::is_variant<T>)
+    read_alternative(r, r.u8(), v);
+  else if constexpr (state::listed<T>)
+    read_record(r, v);
+  else
+    static_assert(detail::has_no_layout<T>);
+}
+
+/// Calls `write(field, value)` for each member that is among the record's bytes.
+template <state::listed Record, class Write>
+void for_each_written(const Record& record, Write write) {
+  state::for_each_field<Record>([&](auto f) {
+    if constexpr (!f.is(state::as::by_key | state::as::later))
+      write(f, record.*f.member);
+  });
+}
+
+template <state::listed Record>
+void write_record(byte_writer& w, const Record& record) {
+  for_each_written(record, [&](auto f, const auto& value) { write_value<f.traits>(w, value); });
+}
+
+template <state::listed Record>
+void read_record(byte_reader& r, Record& record) {
+  state::for_each_field<Record>([&](auto f) {
+    if constexpr (!f.is(state::as::by_key | state::as::later))
+      read_value<f.traits>(r, record.*f.member);
+  });
 }
 
 } // namespace belay::wire

@@ -6,13 +6,38 @@
 
 //   u8 version (1) | u8 kind: 1 service, 2 check | body | u32 CRC32C of everything before
 //
-//   service  record of record_codec
-//   check    text id, name, notes, service id, status | int ttl, interval, timeout, deregister after |
-//            text http, method, body | varint count of headers (text name, list values) | bool skip TLS verification |
-//            text tcp | list args | text alias node, alias service | bool maintenance |
-//            int successes, failures, output bytes | text last status, last output | u64 valid until, ms
-//
-// "int" = signed number in 8 bytes.
+//   service   state::service_record, as record_codec.hpp draws records
+//   check     agent::check_definition, by the list below | text last status | text last output | u64 valid until, ms
+
+namespace belay::state {
+
+template <>
+inline constexpr auto fields_of<agent::check_definition> = std::tuple{
+    field<&agent::check_definition::id>{},
+    field<&agent::check_definition::name>{},
+    field<&agent::check_definition::notes>{},
+    field<&agent::check_definition::service_id>{},
+    field<&agent::check_definition::status>{},
+    field<&agent::check_definition::http>{},
+    field<&agent::check_definition::method>{},
+    field<&agent::check_definition::body>{},
+    field<&agent::check_definition::tcp>{},
+    field<&agent::check_definition::alias_node>{},
+    field<&agent::check_definition::alias_service>{},
+    field<&agent::check_definition::ttl_ns>{},
+    field<&agent::check_definition::interval_ns>{},
+    field<&agent::check_definition::timeout_ns>{},
+    field<&agent::check_definition::deregister_after_ns>{},
+    field<&agent::check_definition::success_before_passing>{},
+    field<&agent::check_definition::failures_before_critical>{},
+    field<&agent::check_definition::output_bytes_max>{},
+    field<&agent::check_definition::header>{},
+    field<&agent::check_definition::tls_skip_verify>{},
+    field<&agent::check_definition::maintenance>{},
+    field<&agent::check_definition::args>{},
+};
+
+} // namespace belay::state
 
 namespace belay::wire {
 
@@ -21,45 +46,6 @@ namespace {
 constexpr std::uint8_t version = 1;
 enum class kind : std::uint8_t { service = 1, check = 2 };
 constexpr std::size_t crc_bytes = 4;
-
-template <class Definition, class Visit>
-void visit_texts(Definition& d, Visit visit) {
-  visit(d.id), visit(d.name), visit(d.notes), visit(d.service_id), visit(d.status);
-  visit(d.http), visit(d.method), visit(d.body), visit(d.tcp), visit(d.alias_node), visit(d.alias_service);
-}
-
-template <class Definition, class Visit>
-void visit_numbers(Definition& d, Visit visit) {
-  visit(d.ttl_ns), visit(d.interval_ns), visit(d.timeout_ns), visit(d.deregister_after_ns);
-  visit(d.success_before_passing), visit(d.failures_before_critical), visit(d.output_bytes_max);
-}
-
-void put(byte_writer& w, const agent::check_definition& d) {
-  visit_texts(d, [&](const std::string& text) { w.text(text); });
-  visit_numbers(d, [&](std::int64_t n) { w.u64(static_cast<std::uint64_t>(n)); });
-  w.varint(d.header.size());
-  for (const auto& [name, values] : d.header) {
-    w.text(name);
-    write_list(w, values);
-  }
-  w.boolean(d.tls_skip_verify);
-  w.boolean(d.maintenance);
-  write_list(w, d.args);
-}
-
-agent::check_definition get_definition(byte_reader& r) {
-  agent::check_definition d;
-  visit_texts(d, [&](std::string& text) { text = r.text(); });
-  visit_numbers(d, [&](std::int64_t& n) { n = static_cast<std::int64_t>(r.u64()); });
-  for (auto left = read_count(r); left > 0 && r.ok(); --left) {
-    std::string name(r.text());
-    read_list(r, d.header[name]);
-  }
-  d.tls_skip_verify = r.boolean();
-  d.maintenance = r.boolean();
-  read_list(r, d.args);
-  return d;
-}
 
 std::string sealed(std::string bytes) {
   const auto crc = crc32c(bytes);
@@ -84,7 +70,7 @@ std::string encode_registration(const agent::stored_check& c, std::uint64_t now_
   byte_writer w(out);
   w.u8(version);
   w.u8(static_cast<std::uint8_t>(kind::check));
-  put(w, c.definition);
+  write_record(w, c.definition);
   w.text(c.status);
   w.text(c.output);
   w.u64(now_ms + static_cast<std::uint64_t>(std::max<std::int64_t>(0, c.valid_ns / ns_per_ms)));
@@ -110,7 +96,7 @@ result<registration> decode_registration(std::string_view bytes, std::uint64_t n
     found = std::move(s);
   } else if (k == static_cast<std::uint8_t>(kind::check)) {
     agent::stored_check c;
-    c.definition = get_definition(r);
+    read_record(r, c.definition);
     c.status = r.text();
     c.output = r.text();
     const auto until = r.u64();

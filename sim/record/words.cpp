@@ -16,10 +16,7 @@ std::string text_of(const payload& value) {
 }
 
 std::string words_of(const state::kv_op& op) {
-  constexpr const char* verbs[] = {"set",         "cas",         "lock",          "unlock",           "get",
-                                   "get-tree",    "check-index", "check-session", "check-not-exists", "delete",
-                                   "delete-tree", "delete-cas"};
-  std::string text = verbs[static_cast<std::size_t>(op.verb)];
+  std::string text(name_of(op.verb));
   text += " " + op.key;
   if (op.value != nullptr && !op.value->empty())
     text += " = " + text_of(op.value);

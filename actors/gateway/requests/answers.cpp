@@ -1,6 +1,7 @@
 #include "actors/gateway/requests/answers.hpp"
 
 #include "protocol/http/agent/agent_render.hpp"
+#include "protocol/http/reading/filtering.hpp"
 #include "protocol/http/render.hpp"
 #include "protocol/lease/session_deadlines.hpp"
 
@@ -36,7 +37,7 @@ http::response answer_to(const exchange& e, read_result& r) {
   const auto& request = std::get<http::read_request>(e.what);
   if (auto* failed = std::get_if<failure>(&r.answer))
     return http::render_read_error(request, std::move(failed->text));
-  return http::render_read(request, std::get<state::query_result>(r.answer),
+  return http::answer_read(request, std::get<state::query_result>(r.answer),
                            {r.last_contact_ms, r.known_leader, r.lock_delay_ms, r.session_ttl_ms}, e.options);
 }
 

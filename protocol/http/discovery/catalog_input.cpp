@@ -3,6 +3,7 @@
 #include "protocol/golang/json_output.hpp"
 #include "protocol/golang/syntax.hpp"
 #include "protocol/http/discovery/check_definition.hpp"
+#include "protocol/http/record_input.hpp"
 
 namespace belay::http {
 
@@ -10,8 +11,24 @@ namespace {
 
 using boost::json::value;
 
+/// The members of an object inside an object, such as "TaggedAddresses.Port" of a service.
+template <class Record>
+void decode_part(golang::json_decoder& d, const value& v, std::string_view what, std::string_view owner,
+                 std::string_view part, Record& out) {
+  d.object(v, what, [&](const std::string& name, const value& each) {
+    return decode_member(name, out, [&]<class Field, class T>(Field, T& member) {
+      const auto shown = std::string(part) + "." + std::string(Field::name);
+      if constexpr (std::is_same_v<T, std::string>)
+        d.text(each, {owner, shown}, member);
+      else
+        d.integer(each, {owner, shown}, member);
+      return true;
+    });
+  });
+}
+
 void decode_tagged_addresses(golang::json_decoder& d, const value& v, std::string_view owner,
-                             std::optional<std::map<std::string, state::service_address>>& out) {
+                             std::optional<state::service_addresses>& out) {
   out.reset();
   if (v.is_null())
     return;
@@ -22,34 +39,16 @@ void decode_tagged_addresses(golang::json_decoder& d, const value& v, std::strin
     return;
   }
   out.emplace();
-  for (const auto& m : *object) {
-    auto& address = (*out)[std::string(m.key().data(), m.key().size())];
-    d.object(m.value(), "value of type structs.ServiceAddress", [&](const std::string& name, const value& each) {
-      if (name == "address")
-        d.text(each, {owner, "TaggedAddresses.Address"}, address.address);
-      else if (name == "port")
-        d.integer(each, {owner, "TaggedAddresses.Port"}, address.port);
-      else
-        return false;
-      return true;
-    });
-  }
+  for (const auto& m : *object)
+    decode_part(d, m.value(), "value of type structs.ServiceAddress", owner, "TaggedAddresses",
+                (*out)[std::string(m.key().data(), m.key().size())]);
 }
 
-void decode_weights(golang::json_decoder& d, const value& v, std::string_view owner, state::service_record& out) {
+void decode_weights(golang::json_decoder& d, const value& v, std::string_view owner, state::service_weights& out) {
   if (v.is_null())
     return;
-  out.weight_passing = out.weight_warning = 0;
-  d.object(v, "struct field " + std::string(owner) + ".Weights of type structs.Weights",
-           [&](const std::string& name, const value& each) {
-             if (name == "passing")
-               d.integer(each, {owner, "Weights.Passing"}, out.weight_passing);
-             else if (name == "warning")
-               d.integer(each, {owner, "Weights.Warning"}, out.weight_warning);
-             else
-               return false;
-             return true;
-           });
+  out = {0, 0};
+  decode_part(d, v, "struct field " + std::string(owner) + ".Weights of type structs.Weights", owner, "Weights", out);
 }
 
 bool has_member(const boost::json::object& o, std::string_view wanted) {
@@ -80,17 +79,57 @@ void decode_mesh(golang::json_decoder& d, const value& v, golang::json_field at,
   out += '}';
 }
 
-void decode_definition(golang::json_decoder& d, const value& v, std::string_view owner, state::check_record& out) {
-  auto definition = decode_check_definition(d, v, owner);
-  out.definition_json = definition.json;
-  if (out.type.empty())
-    out.type = definition.type;
+struct service_input : member_input {
+  bool indexes = true; ///< CreateIndex and ModifyIndex are members
+
+  template <class Field, class T>
+  bool operator()(Field f, T& out) const {
+    const golang::json_field at{owner, Field::name};
+    if constexpr (std::is_same_v<T, log_index>)
+      return indexes && member_input::operator()(f, out);
+    else if constexpr (std::is_same_v<T, std::optional<state::service_addresses>>)
+      decode_tagged_addresses(d, value, owner, out);
+    else if constexpr (std::is_same_v<T, state::service_weights>)
+      decode_weights(d, value, owner, out);
+    else if constexpr (Field::name == "Proxy")
+      decode_mesh(d, value, at, {"MeshGateway", "Expose"}, out);
+    else if constexpr (Field::name == "Connect")
+      decode_mesh(d, value, at, {}, out);
+    else
+      return member_input::operator()(f, out);
+    return true;
+  }
+};
+
+bool decode_service_member(const std::string& name, state::service_record& out, const service_input& input) {
+  // What the agent's files call them.
+  if (name == "tagged_addresses")
+    return decode_member("taggedaddresses", out, input);
+  if (name == "enable_tag_override")
+    return decode_member("enabletagoverride", out, input);
+  return decode_member(name, out, input);
 }
+
+struct check_input : member_input {
+  state::check_record& check;
+
+  template <class Field, class T>
+  bool operator()(Field f, T& out) const {
+    if constexpr (Field::is(state::as::json)) {
+      auto definition = decode_check_definition(d, value, owner);
+      out = std::move(definition.json);
+      if (check.type.empty())
+        check.type = std::move(definition.type);
+      return true;
+    } else
+      return member_input::operator()(f, out);
+  }
+};
 
 } // namespace
 
 response decode_failure(std::string why) {
-  // Contract 01 section 9.
+  // docs/contract/01, section 9.
   if (why == "json: unknown field \"Namespace\"")
     why += " - Namespaces are a Consul Enterprise feature";
   return error_response(400, "Request decode failed: " + why);
@@ -99,104 +138,26 @@ response decode_failure(std::string why) {
 void decode_node(golang::json_decoder& d, const value& v, std::string_view owner, state::node_record& out) {
   d.object(v, "struct field " + std::string(owner) + " of type api.Node",
            [&](const std::string& name, const value& each) {
-             if (name == "id")
-               d.text(each, {owner, "ID"}, out.id);
-             else if (name == "node")
-               d.text(each, {owner, "Node"}, out.node);
-             else if (name == "address")
-               d.text(each, {owner, "Address"}, out.address);
-             else if (name == "datacenter")
-               d.text(each, {owner, "Datacenter"}, out.datacenter);
-             else if (name == "taggedaddresses")
-               d.map(each, {owner, "TaggedAddresses"}, out.tagged_addresses);
-             else if (name == "meta")
-               d.map(each, {owner, "Meta"}, out.meta);
-             else if (name == "createindex")
-               d.index(each, {owner, "CreateIndex"}, out.create_index);
-             else if (name == "modifyindex")
-               d.index(each, {owner, "ModifyIndex"}, out.modify_index);
-             else
-               return false;
-             return true;
+             return decode_member(name, out, member_input{d, each, owner});
            });
 }
 
 bool decode_service_member(golang::json_decoder& d, const std::string& name, const value& each, std::string_view owner,
                            state::service_record& out) {
-  if (name == "kind")
-    d.text(each, {owner, "Kind"}, out.kind);
-  else if (name == "id")
-    d.text(each, {owner, "ID"}, out.id);
-  else if (name == "service")
-    d.text(each, {owner, "Service"}, out.service);
-  else if (name == "tags")
-    d.texts(each, {owner, "Tags"}, out.tags);
-  else if (name == "address")
-    d.text(each, {owner, "Address"}, out.address);
-  else if (name == "taggedaddresses" || name == "tagged_addresses")
-    decode_tagged_addresses(d, each, owner, out.tagged_addresses);
-  else if (name == "meta")
-    d.map(each, {owner, "Meta"}, out.meta);
-  else if (name == "port")
-    d.integer(each, {owner, "Port"}, out.port);
-  else if (name == "weights")
-    decode_weights(d, each, owner, out);
-  else if (name == "enabletagoverride" || name == "enable_tag_override")
-    d.boolean(each, {owner, "EnableTagOverride"}, out.enable_tag_override);
-  else if (name == "proxy")
-    decode_mesh(d, each, {owner, "Proxy"}, {"MeshGateway", "Expose"}, out.proxy_json);
-  else if (name == "connect")
-    decode_mesh(d, each, {owner, "Connect"}, {}, out.connect_json);
-  else
-    return false;
-  return true;
+  return decode_service_member(name, out, {{d, each, owner}, false});
 }
 
 void decode_service(golang::json_decoder& d, const value& v, std::string_view owner, state::service_record& out) {
   d.object(v, "struct field " + std::string(owner) + " of type structs.NodeService",
            [&](const std::string& name, const value& each) {
-             if (name == "createindex")
-               d.index(each, {owner, "CreateIndex"}, out.create_index);
-             else if (name == "modifyindex")
-               d.index(each, {owner, "ModifyIndex"}, out.modify_index);
-             else
-               return decode_service_member(d, name, each, owner, out);
-             return true;
+             return decode_service_member(name, out, {{d, each, owner}});
            });
 }
 
 void decode_check(golang::json_decoder& d, const value& v, std::string_view owner, state::check_record& out) {
   d.object(v, "struct field " + std::string(owner) + " of type structs.HealthCheck",
            [&](const std::string& name, const value& each) {
-             if (name == "node")
-               d.text(each, {owner, "Node"}, out.node);
-             else if (name == "checkid")
-               d.text(each, {owner, "CheckID"}, out.check_id);
-             else if (name == "name")
-               d.text(each, {owner, "Name"}, out.name);
-             else if (name == "status")
-               d.text(each, {owner, "Status"}, out.status);
-             else if (name == "notes")
-               d.text(each, {owner, "Notes"}, out.notes);
-             else if (name == "output")
-               d.text(each, {owner, "Output"}, out.output);
-             else if (name == "serviceid")
-               d.text(each, {owner, "ServiceID"}, out.service_id);
-             else if (name == "servicename")
-               d.text(each, {owner, "ServiceName"}, out.service_name);
-             else if (name == "servicetags")
-               d.texts(each, {owner, "ServiceTags"}, out.service_tags);
-             else if (name == "type")
-               d.text(each, {owner, "Type"}, out.type);
-             else if (name == "definition")
-               decode_definition(d, each, owner, out);
-             else if (name == "createindex")
-               d.index(each, {owner, "CreateIndex"}, out.create_index);
-             else if (name == "modifyindex")
-               d.index(each, {owner, "ModifyIndex"}, out.modify_index);
-             else
-               return false;
-             return true;
+             return decode_member(name, out, check_input{{d, each, owner}, out});
            });
 }
 

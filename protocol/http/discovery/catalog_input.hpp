@@ -1,5 +1,5 @@
 #pragma once
-// Nodes, services and checks as clients send them, in registrations and in transactions (contract 05 and 07).
+// Nodes, services and checks as clients send them, in registrations and in transactions (docs/contract/05, docs/contract/07).
 
 #include "protocol/golang/json_input.hpp"
 #include "protocol/http/request_context.hpp"
@@ -16,7 +16,7 @@ bool decode_service_member(golang::json_decoder& d, const std::string& name, con
 void decode_check(golang::json_decoder& d, const boost::json::value& v, std::string_view owner,
                   state::check_record& out);
 
-/// 400 for a body that is no such object (contract 01 section 9).
+/// 400 for a body that is no such object (docs/contract/01, section 9).
 response decode_failure(std::string why);
 
 /// Reads the body's JSON and hands it to `decode(json_decoder&, const boost::json::value&)`.

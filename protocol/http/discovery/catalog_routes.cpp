@@ -1,8 +1,9 @@
-// /v1/catalog/ (contract 07).
+// /v1/catalog/ (docs/contract/07).
 
 #include "protocol/http/discovery/catalog_input.hpp"
 #include "protocol/http/discovery/discovery.hpp"
 #include "protocol/http/reading/filtering.hpp"
+#include "protocol/http/record_input.hpp"
 #include "protocol/http/routes.hpp"
 
 #include <boost/json/array.hpp>
@@ -31,17 +32,7 @@ void decode_registration(golang::json_decoder& d, const value& v, state::catalog
   std::string ignored;
   log_index ignored_index;
   d.object(v, "value of type structs.RegisterRequest", [&](const std::string& name, const value& each) {
-    if (name == "datacenter")
-      d.text(each, {owner, "Datacenter"}, out.node.datacenter);
-    else if (name == "id")
-      d.text(each, {owner, "ID"}, out.node.id);
-    else if (name == "node")
-      d.text(each, {owner, "Node"}, out.node.node);
-    else if (name == "address")
-      d.text(each, {owner, "Address"}, out.node.address);
-    else if (name == "taggedaddresses")
-      d.map(each, {owner, "TaggedAddresses"}, out.node.tagged_addresses);
-    else if (name == "nodemeta")
+    if (name == "nodemeta")
       d.map(each, {owner, "NodeMeta"}, out.node.meta);
     else if (name == "skipnodeupdate")
       d.boolean(each, {owner, "SkipNodeUpdate"}, out.skip_node_update);
@@ -59,8 +50,8 @@ void decode_registration(golang::json_decoder& d, const value& v, state::catalog
         decode_check(d, each, "RegisterRequest.Check", single.emplace());
     } else if (name == "checks")
       decode_checks(d, each, out.checks);
-    else
-      return false;
+    else // the node's members stand beside the others
+      return name != "meta" && decode_member(name, out.node, member_input{d, each, owner});
     return true;
   });
   if (single)
@@ -74,18 +65,12 @@ void decode_deregistration(golang::json_decoder& d, const value& v, std::string&
   d.object(v, "value of type structs.DeregisterRequest", [&](const std::string& name, const value& each) {
     if (name == "datacenter")
       d.text(each, {owner, "Datacenter"}, datacenter);
-    else if (name == "node")
-      d.text(each, {owner, "Node"}, out.node);
-    else if (name == "serviceid")
-      d.text(each, {owner, "ServiceID"}, out.service_id);
-    else if (name == "checkid")
-      d.text(each, {owner, "CheckID"}, out.check_id);
     else if (name == "address") // obsolete
       d.text(each, {owner, "Address"}, ignored);
     else if (name == "token")
       d.text(each, {owner, "Token"}, ignored);
     else
-      return false;
+      return decode_member(name, out, member_input{d, each, owner});
     return true;
   });
 }

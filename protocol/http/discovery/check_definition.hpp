@@ -1,5 +1,5 @@
 #pragma once
-// How a check is run, as the catalog documents it (contract 07): kept in the form in which it is shown.
+// How a check is run, as the catalog documents it (docs/contract/07): kept in the form in which it is shown.
 
 #include "protocol/golang/json_input.hpp"
 

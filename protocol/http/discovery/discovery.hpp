@@ -1,5 +1,5 @@
 #pragma once
-// What the reads of catalog and health have in common (contract 07 and 08).
+// What the reads of catalog and health have in common (docs/contract/07, docs/contract/08).
 
 #include "protocol/http/reading/query_options.hpp"
 

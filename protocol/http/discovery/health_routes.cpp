@@ -1,4 +1,4 @@
-// /v1/health/ (contract 08).
+// /v1/health/ (docs/contract/08).
 
 #include "protocol/golang/syntax.hpp"
 #include "protocol/http/discovery/discovery.hpp"

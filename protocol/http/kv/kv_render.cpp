@@ -1,30 +1,35 @@
 #include "protocol/golang/base64.hpp"
+#include "protocol/http/record_json.hpp"
 #include "protocol/http/render_parts.hpp"
 
 namespace belay::http {
 
-void append_kv_entry(std::string& out, const state::kv_entry& e, bool with_value) {
-  out += "{\"LockIndex\":";
-  golang::append_number(out, e.lock_index);
-  out += ",\"Key\":";
-  golang::append_json_string(out, e.key);
-  out += ",\"Flags\":";
-  golang::append_number(out, e.flags);
-  if (with_value && !e.value->empty()) {
-    out += ",\"Value\":\"";
-    golang::append_base64(out, *e.value);
-    out += '"';
-  } else
-    out += ",\"Value\":null";
-  if (!e.session.empty()) {
-    out += ",\"Session\":";
-    golang::append_json_string(out, e.session);
+namespace {
+
+constexpr auto shown_order =
+    order_of<state::kv_entry>(std::to_array<moved>({{"Key", "LockIndex"}, {"Flags", "Key"}, {"Value", "Flags"}}));
+
+/// Values are shown in base64, empty ones as null.
+struct kv_view : record_view {
+  bool with_value = true;
+
+  template <class Field, class T>
+  void append(std::string& out, Field f, const T& v) const {
+    if constexpr (!std::is_same_v<T, payload>)
+      record_view::append(out, f, v);
+    else if (with_value && !v->empty()) {
+      out += '"';
+      golang::append_base64(out, *v);
+      out += '"';
+    } else
+      out += "null";
   }
-  out += ",\"CreateIndex\":";
-  golang::append_number(out, e.create_index);
-  out += ",\"ModifyIndex\":";
-  golang::append_number(out, e.modify_index);
-  out += '}';
+};
+
+} // namespace
+
+void append_kv_entry(std::string& out, const state::kv_entry& e, bool with_value) {
+  append_object<state::kv_entry, shown_order>(out, e, kv_view{{}, with_value});
 }
 
 } // namespace belay::http

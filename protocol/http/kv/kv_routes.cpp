@@ -1,4 +1,4 @@
-// /v1/kv/ (contract 03).
+// /v1/kv/ (docs/contract/03).
 
 #include "protocol/golang/syntax.hpp"
 #include "protocol/http/reading/filtering.hpp"
@@ -24,7 +24,7 @@ refused refuse_conflict(const request_context& c, std::initializer_list<std::str
   return error_response(400, "Conflicting flags: " + c.query.encoded());
 }
 
-/// Absent: `out` stays. A bad number is a 500 (contract 01 section 10).
+/// Absent: `out` stays. A bad number is a 500 (docs/contract/01, section 10).
 refused read_number(const request_context& c, std::string_view name, std::uint64_t& out) {
   if (!c.query.has(name))
     return std::nullopt;
@@ -118,7 +118,7 @@ action delete_key(request_context& c) {
 
 action kv_route(request_context& c) {
   query_options o;
-  // On writes, too: contract 01 section 4.
+  // On writes, too: docs/contract/01, section 4.
   if (auto r = read_query_options(c, o))
     return std::move(*r);
   if (c.request.method == "GET")

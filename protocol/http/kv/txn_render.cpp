@@ -1,3 +1,4 @@
+#include "protocol/http/record_json.hpp"
 #include "protocol/http/render_parts.hpp"
 #include "protocol/http/request_context.hpp"
 
@@ -41,11 +42,9 @@ void append_results(std::string& out, const std::vector<state::txn_result>& resu
 void append_errors(std::string& out, const std::vector<state::txn_error>& errors) {
   out += '[';
   for (std::size_t i = 0; i < errors.size(); ++i) {
-    out += i == 0 ? "{\"OpIndex\":" : ",{\"OpIndex\":";
-    golang::append_number(out, errors[i].op_index);
-    out += ",\"What\":";
-    golang::append_json_string(out, errors[i].what);
-    out += '}';
+    if (i != 0)
+      out += ',';
+    append_object(out, errors[i]);
   }
   out += ']';
 }

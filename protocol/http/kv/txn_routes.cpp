@@ -1,9 +1,10 @@
-// /v1/txn (contract 05).
+// /v1/txn (docs/contract/05).
 
 #include "protocol/golang/base64.hpp"
 #include "protocol/golang/syntax.hpp"
 #include "protocol/http/discovery/catalog_input.hpp"
 #include "protocol/http/reading/query_options.hpp"
+#include "protocol/http/record_input.hpp"
 #include "protocol/http/render_parts.hpp"
 #include "protocol/http/routes.hpp"
 
@@ -16,7 +17,7 @@ namespace {
 
 using boost::json::value;
 
-constexpr std::size_t operations_max = 64; // contract 05 section 4; later releases allow 128
+constexpr std::size_t operations_max = 64; // docs/contract/05, section 4; later releases allow 128
 
 /// One operation, and what is wrong with it before the state is asked.
 struct operation {
@@ -24,34 +25,6 @@ struct operation {
   bool writes = false;
   std::string unknown_verb; ///< text of the error; empty: the verb is known
 };
-
-struct verb_name {
-  std::string_view name;
-  state::kv_verb verb;
-  bool writes;
-};
-constexpr verb_name kv_verbs[] = {{"set", state::kv_verb::set, true},
-                                  {"cas", state::kv_verb::cas, true},
-                                  {"lock", state::kv_verb::lock, true},
-                                  {"unlock", state::kv_verb::unlock, true},
-                                  {"get", state::kv_verb::get, false},
-                                  {"get-tree", state::kv_verb::get_tree, false},
-                                  {"check-index", state::kv_verb::check_index, false},
-                                  {"check-session", state::kv_verb::check_session, false},
-                                  {"check-not-exists", state::kv_verb::check_not_exists, false},
-                                  {"delete", state::kv_verb::remove, true},
-                                  {"delete-tree", state::kv_verb::remove_tree, true},
-                                  {"delete-cas", state::kv_verb::remove_cas, true}};
-
-struct catalog_verb_name {
-  std::string_view name;
-  state::catalog_verb verb;
-};
-constexpr catalog_verb_name catalog_verbs[] = {{"get", state::catalog_verb::get},
-                                               {"set", state::catalog_verb::set},
-                                               {"cas", state::catalog_verb::cas},
-                                               {"delete", state::catalog_verb::remove},
-                                               {"delete-cas", state::catalog_verb::remove_cas}};
 
 void decode_value(golang::json_decoder& d, const value& v, payload& out) {
   if (v.is_null()) {
@@ -78,28 +51,19 @@ operation decode_kv(golang::json_decoder& d, const value& v) {
   d.object(v, "struct field TxnOp.KV of type api.KVTxnOp", [&](const std::string& name, const value& each) {
     if (name == "verb")
       d.text(each, {owner, "Verb"}, verb);
-    else if (name == "key")
-      d.text(each, {owner, "Key"}, op.key);
     else if (name == "value")
       decode_value(d, each, op.value);
-    else if (name == "flags")
-      d.unsigned_integer(each, {owner, "Flags"}, op.flags);
-    else if (name == "index")
-      d.index(each, {owner, "Index"}, op.index);
-    else if (name == "session")
-      d.text(each, {owner, "Session"}, op.session);
     else if (name == "namespace")
       d.text(each, {owner, "Namespace"}, ignored);
     else
-      return false;
+      return decode_member(name, op, member_input{d, each, owner});
     return true;
   });
-  for (const auto& known : kv_verbs)
-    if (known.name == verb) {
-      op.verb = known.verb;
-      return {std::move(op), known.writes, {}};
-    }
-  // Contract 05 section 3: it counts as a read, also for the shape of the answer.
+  if (const auto known = state::named<state::kv_verb>(verb)) {
+    op.verb = *known;
+    return {std::move(op), state::writes_keys(*known), {}};
+  }
+  // docs/contract/05, section 3: it counts as a read, also for the shape of the answer.
   op.verb = state::kv_verb::get;
   return {std::move(op), false, "unknown KV verb " + golang::quoted(verb)};
 }
@@ -107,11 +71,10 @@ operation decode_kv(golang::json_decoder& d, const value& v) {
 /// Shared by nodes, services and checks. `kind` as in error texts.
 template <class Op>
 operation with_catalog_verb(Op op, const std::string& verb, std::string_view kind) {
-  for (const auto& known : catalog_verbs)
-    if (known.name == verb) {
-      op.verb = known.verb;
-      return {std::move(op), known.verb != state::catalog_verb::get, {}};
-    }
+  if (const auto known = state::named<state::catalog_verb>(verb)) {
+    op.verb = *known;
+    return {std::move(op), *known != state::catalog_verb::get, {}};
+  }
   return {std::move(op), true, "unknown " + std::string(kind) + " verb " + golang::quoted(verb)};
 }
 
@@ -268,7 +231,7 @@ action txn_route(request_context& c) {
     txn.ops.push_back(std::move(each.op));
   if (writes)
     return write_request{std::move(txn)};
-  o.min_index = 0; // contract 05 section 3: never blocks
+  o.min_index = 0; // docs/contract/05, section 3: never blocks
   return make_read(state::txn_read{std::move(txn)}, o);
 }
 

@@ -1,4 +1,4 @@
-// /v1/snapshot (contract 11).
+// /v1/snapshot (docs/contract/11).
 
 #include "protocol/http/reading/query_options.hpp"
 #include "protocol/http/render.hpp"

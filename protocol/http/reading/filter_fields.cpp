@@ -1,7 +1,11 @@
-// The fields of Consul's rows that filters can select: names and kinds are those of its structures, which is why
-// indexes and definitions of checks cannot be selected there. Rows that Consul does not filter have all their fields.
+// The fields of rows that filters can select. They follow from the lists of the records (protocol/state/fields.hpp):
+// names and kinds are those of Consul's structures, which is why indexes and definitions of checks cannot be selected in
+// its rows. Rows that Consul does not filter have all their fields.
 
 #include "protocol/http/reading/filtering.hpp"
+#include "protocol/http/service_node_names.hpp"
+
+#include <array>
 
 namespace belay::http {
 
@@ -9,12 +13,7 @@ namespace {
 
 using filter::field;
 using filter::field_kind;
-using filter::json;
 using filter::json_member;
-using filter::member;
-using filter::object;
-using filter::object_map;
-using filter::objects;
 using state::check_record;
 using state::kv_entry;
 using state::node_record;
@@ -22,37 +21,7 @@ using state::service_instance;
 using state::service_record;
 using state::session_record;
 
-constexpr field node_fields[] = {
-    member<&node_record::id>("ID"),
-    member<&node_record::node>("Node"),
-    member<&node_record::address>("Address"),
-    member<&node_record::datacenter>("Datacenter"),
-    member<&node_record::tagged_addresses>("TaggedAddresses"),
-    member<&node_record::meta>("Meta"),
-};
-
-constexpr field check_fields[] = {
-    member<&check_record::node>("Node"),
-    member<&check_record::check_id>("CheckID"),
-    member<&check_record::name>("Name"),
-    member<&check_record::status>("Status"),
-    member<&check_record::notes>("Notes"),
-    member<&check_record::output>("Output"),
-    member<&check_record::service_id>("ServiceID"),
-    member<&check_record::service_name>("ServiceName"),
-    member<&check_record::service_tags>("ServiceTags"),
-    member<&check_record::type>("Type"),
-};
-
-constexpr field address_fields[] = {
-    member<&state::service_address::address>("Address"),
-    member<&state::service_address::port>("Port"),
-};
-
-constexpr field weight_fields[] = {
-    member<&service_record::weight_passing>("Passing"),
-    member<&service_record::weight_warning>("Warning"),
-};
+// ---- what is kept as JSON
 
 constexpr field gateway_fields[] = {json_member("Mode", field_kind::text)};
 
@@ -89,97 +58,133 @@ constexpr field proxy_fields[] = {
 
 constexpr field connect_fields[] = {json_member("Native", field_kind::boolean)};
 
-/// Of a service below its node, and of one of the agent's.
-constexpr field service_fields[] = {
-    member<&service_record::kind>("Kind"),
-    member<&service_record::id>("ID"),
-    member<&service_record::service>("Service"),
-    member<&service_record::tags>("Tags"),
-    member<&service_record::address>("Address"),
-    object_map<&service_record::tagged_addresses>("TaggedAddresses", address_fields),
-    member<&service_record::meta>("Meta"),
-    member<&service_record::port>("Port"),
-    object<>("Weights", weight_fields),
-    member<&service_record::enable_tag_override>("EnableTagOverride"),
-    json<&service_record::proxy_json>("Proxy", proxy_fields),
-    json<&service_record::connect_json>("Connect", connect_fields),
+// ---- fields out of a record's list
+
+struct own_names {
+  template <class Field>
+  static constexpr std::string_view name() {
+    return Field::name;
+  }
 };
 
-/// Of /v1/catalog/service, where node and service are one object.
-constexpr field service_node_fields[] = {
-    member<&service_instance::node, &node_record::id>("ID"),
-    member<&service_instance::node, &node_record::node>("Node"),
-    member<&service_instance::node, &node_record::address>("Address"),
-    member<&service_instance::node, &node_record::datacenter>("Datacenter"),
-    member<&service_instance::node, &node_record::tagged_addresses>("TaggedAddresses"),
-    member<&service_instance::node, &node_record::meta>("NodeMeta"),
-    member<&service_instance::service, &service_record::kind>("ServiceKind"),
-    member<&service_instance::service, &service_record::id>("ServiceID"),
-    member<&service_instance::service, &service_record::service>("ServiceName"),
-    member<&service_instance::service, &service_record::tags>("ServiceTags"),
-    member<&service_instance::service, &service_record::address>("ServiceAddress"),
-    object_map<&service_instance::service, &service_record::tagged_addresses>("ServiceTaggedAddresses", address_fields),
-    object<&service_instance::service>("ServiceWeights", weight_fields),
-    member<&service_instance::service, &service_record::meta>("ServiceMeta"),
-    member<&service_instance::service, &service_record::port>("ServicePort"),
-    member<&service_instance::service, &service_record::enable_tag_override>("ServiceEnableTagOverride"),
-    json<&service_instance::service, &service_record::proxy_json>("ServiceProxy", proxy_fields),
-    json<&service_instance::service, &service_record::connect_json>("ServiceConnect", connect_fields),
+/// Consul's rows: no indexes, and of JSON only what has fields here.
+struct as_in_consul {
+  template <class Field>
+  static constexpr bool selects() {
+    return !Field::name.empty() && !std::is_same_v<typename Field::type, log_index> && Field::name != "Definition";
+  }
+};
+struct all_fields {
+  template <class Field>
+  static constexpr bool selects() {
+    return !Field::name.empty();
+  }
 };
 
-/// Of /v1/health/service.
-constexpr field instance_fields[] = {
-    object<&service_instance::node>("Node", node_fields),
-    object<&service_instance::service>("Service", service_fields),
-    objects<&service_instance::checks>("Checks", check_fields),
-};
+template <class T>
+inline constexpr bool is_part_map = false;
+template <state::listed Record>
+inline constexpr bool is_part_map<std::optional<std::map<std::string, Record>>> = true;
 
-// ---- beyond Consul's
-
-filter::field_value behavior_of(const void* row) {
-  const auto behavior = static_cast<const session_record*>(row)->behavior;
-  return std::string_view(behavior == state::session_behavior::remove ? "delete" : "release");
-}
-
-filter::field_value service_checks_of(const void* row) {
-  const auto& ids = static_cast<const session_record*>(row)->service_checks;
-  if (!ids)
-    return filter::row_list{};
-  return filter::row_list{&*ids, ids->size(), [](const void* list, std::size_t i) {
-                            return filter::row_ref{&(*static_cast<const filter::text_list*>(list))[i]};
-                          }};
-}
+template <class Record>
+constexpr filter::fields parts();
 
 filter::field_value text_itself(const void* row) {
   return std::string_view(*static_cast<const std::string*>(row));
 }
+constexpr field id_fields[] = {{"ID", field_kind::text, text_itself}};
 
-constexpr field service_check_fields[] = {{"ID", field_kind::text, text_itself}};
+filter::row_ref text_at(const void* list, std::size_t i) {
+  return {&(*static_cast<const filter::text_list*>(list))[i]};
+}
 
-constexpr field session_fields[] = {
-    member<&session_record::id>("ID"),
-    member<&session_record::name>("Name"),
-    member<&session_record::node>("Node"),
-    member<&session_record::lock_delay_ns>("LockDelay"),
-    {"Behavior", field_kind::text, behavior_of},
-    member<&session_record::ttl>("TTL"),
-    member<&session_record::node_checks>("NodeChecks"),
-    {"ServiceChecks", field_kind::objects, service_checks_of, service_check_fields},
-    member<&session_record::checks>("Checks"),
-    member<&session_record::create_index>("CreateIndex"),
-    member<&session_record::modify_index>("ModifyIndex"),
+template <class Field>
+const auto& member_of_row(const void* row) {
+  return static_cast<const typename Field::record*>(row)->*Field::member;
+}
+
+/// `Path` leads to the record.
+template <class Field, class Names, auto... Path>
+constexpr field field_for() {
+  constexpr auto name = Names::template name<Field>();
+  using type = typename Field::type;
+  constexpr bool computed = Field::is(state::as::id_objects) || state::named_enum<type>;
+  static_assert(!computed || sizeof...(Path) == 0, "read from the row itself");
+  if constexpr (Field::is(state::as::json))
+    return filter::json<Path..., Field::member>(name, Field::name == "Proxy" ? filter::fields(proxy_fields)
+                                                                             : filter::fields(connect_fields));
+  else if constexpr (Field::is(state::as::id_objects))
+    return {name, field_kind::objects,
+            [](const void* row) -> filter::field_value {
+              const auto& ids = member_of_row<Field>(row);
+              return ids ? filter::row_list{&*ids, ids->size(), text_at} : filter::row_list{};
+            },
+            id_fields};
+  else if constexpr (is_part_map<type>)
+    return filter::object_map<Path..., Field::member>(name, parts<typename type::value_type::mapped_type>());
+  else if constexpr (state::listed<type>)
+    return filter::object<Path..., Field::member>(name, parts<type>());
+  else if constexpr (state::named_enum<type>)
+    return {name, field_kind::text,
+            [](const void* row) -> filter::field_value { return name_of(member_of_row<Field>(row)); }};
+  else
+    return filter::member<Path..., Field::member>(name);
+}
+
+template <class Record, class Choice>
+constexpr std::size_t selected_count() {
+  std::size_t n = 0;
+  state::for_each_field<Record>([&]<class Field>(Field) { n += Choice::template selects<Field>() ? 1 : 0; });
+  return n;
+}
+
+template <class Record, class Choice, class Names = own_names, auto... Path>
+constexpr auto fields_for() {
+  std::array<field, selected_count<Record, Choice>()> out;
+  state::for_each_field<Record>([&, i = std::size_t{0}]<class Field>(Field) mutable {
+    if constexpr (Choice::template selects<Field>())
+      out[i++] = field_for<Field, Names, Path...>();
+  });
+  return out;
+}
+
+template <class Record>
+constexpr auto part_fields = fields_for<Record, all_fields>();
+template <class Record>
+constexpr filter::fields parts() {
+  return part_fields<Record>;
+}
+
+template <std::size_t N, std::size_t M>
+constexpr std::array<field, N + M> joined(const std::array<field, N>& a, const std::array<field, M>& b) {
+  std::array<field, N + M> all;
+  for (std::size_t i = 0; i < N + M; ++i)
+    all[i] = i < N ? a[i] : b[i - N];
+  return all;
+}
+
+// ---- rows
+
+constexpr auto node_fields = fields_for<node_record, as_in_consul>();
+constexpr auto check_fields = fields_for<check_record, as_in_consul>();
+/// Of a service below its node, and of one of the agent's.
+constexpr auto service_fields = fields_for<service_record, as_in_consul>();
+
+/// Of /v1/catalog/service, where node and service are one object.
+constexpr auto service_node_fields =
+    joined(fields_for<node_record, as_in_consul, node_names, &service_instance::node>(),
+           fields_for<service_record, as_in_consul, service_names, &service_instance::service>());
+
+/// Of /v1/health/service.
+constexpr field instance_fields[] = {
+    filter::object<&service_instance::node>("Node", node_fields),
+    filter::object<&service_instance::service>("Service", service_fields),
+    filter::objects<&service_instance::checks>("Checks", check_fields),
 };
 
-/// `Value` is what was stored, not its base64.
-constexpr field key_fields[] = {
-    member<&kv_entry::lock_index>("LockIndex"),
-    member<&kv_entry::key>("Key"),
-    member<&kv_entry::flags>("Flags"),
-    member<&kv_entry::value>("Value"),
-    member<&kv_entry::session>("Session"),
-    member<&kv_entry::create_index>("CreateIndex"),
-    member<&kv_entry::modify_index>("ModifyIndex"),
-};
+// Beyond Consul's. A key's `Value` is what was stored, not its base64.
+constexpr auto session_fields = fields_for<session_record, all_fields>();
+constexpr auto key_fields = fields_for<kv_entry, all_fields>();
 
 struct fields_of_query {
   filter::fields operator()(const state::catalog_nodes&) const { return node_fields; }

@@ -47,7 +47,7 @@ struct rows_of_result {
 
 action filtered_read(request_context& c, state::query q, const query_options& o) {
   if (auto ok = compile_filter(c, filter_fields(q)); !ok) {
-    // Contract 07: Consul answers 500. Where it does not filter, nobody expects that.
+    // docs/contract/07: Consul answers 500. Where it does not filter, nobody expects that.
     if (is_own_extension(q))
       return error_response(400, ok.error());
     return with_unknown_meta(error_response(500, ok.error()));
@@ -59,6 +59,15 @@ refused read_filter(request_context& c, const agent::request& r) {
   if (auto ok = compile_filter(c, filter_fields(r)); !ok)
     return error_response(500, ok.error());
   return std::nullopt;
+}
+
+response answer_read(const read_request& request, const state::query_result& result, const read_meta& meta,
+                     const render_options& options) {
+  if (!options.filter)
+    return render_read(request, result, meta, options);
+  auto kept = result;
+  leave_out(*options.filter, request.query, kept);
+  return render_read(request, kept, meta, options);
 }
 
 void leave_out(const filter::row_filter& f, const state::query& q, state::query_result& result) {

@@ -1,10 +1,11 @@
 #pragma once
-// `?filter`: which rows of an answer a client wants to see (contract 07, docs/http-extensions.md). Rows are left out
+// `?filter`: which rows of an answer a client wants to see (docs/contract/07, docs/http-extensions.md). Rows are left out
 // when the answer is written, so that indexes and blocking do not know of it.
 
 #include "protocol/agent/requests.hpp"
 #include "protocol/filter/row_filter.hpp"
 #include "protocol/http/reading/query_options.hpp"
+#include "protocol/http/render.hpp"
 
 namespace belay::http {
 
@@ -16,6 +17,10 @@ filter::fields filter_fields(const agent::request& r);
 action filtered_read(request_context& c, state::query q, const query_options& o);
 /// The same for what the agent is asked.
 refused read_filter(request_context& c, const agent::request& r);
+
+/// The answer to the read: those rows of the result that the filter in the options lets through.
+response answer_read(const read_request& request, const state::query_result& result, const read_meta& meta,
+                     const render_options& options);
 
 /// Leaves only the rows that the filter lets through. @pre it was made for this query
 void leave_out(const filter::row_filter& f, const state::query& q, state::query_result& result);

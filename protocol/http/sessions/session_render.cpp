@@ -1,50 +1,35 @@
+#include "protocol/http/record_json.hpp"
 #include "protocol/http/render_parts.hpp"
 
 namespace belay::http {
 
 namespace {
 
-void append_service_checks(std::string& out, const std::optional<std::vector<std::string>>& ids) {
-  if (!ids) {
-    out += "null";
-    return;
+constexpr auto shown_order = order_of<state::session_record>(std::to_array<moved>({{"Checks", "ServiceChecks"}}));
+
+struct session_view : record_view {
+  template <class Field, class T>
+  void append(std::string& out, Field f, const T& v) const {
+    if constexpr (!Field::is(state::as::id_objects))
+      record_view::append(out, f, v);
+    else if (!v)
+      out += "null";
+    else {
+      out += '[';
+      for (std::size_t i = 0; i < v->size(); ++i) {
+        out += i == 0 ? "{\"ID\":" : ",{\"ID\":";
+        golang::append_json_string(out, (*v)[i]);
+        out += ",\"Namespace\":\"\"}";
+      }
+      out += ']';
+    }
   }
-  out += '[';
-  for (std::size_t i = 0; i < ids->size(); ++i) {
-    out += i == 0 ? "{\"ID\":" : ",{\"ID\":";
-    golang::append_json_string(out, (*ids)[i]);
-    out += ",\"Namespace\":\"\"}";
-  }
-  out += ']';
-}
+};
 
 } // namespace
 
 void append_session(std::string& out, const state::session_record& s) {
-  out += "{\"ID\":";
-  golang::append_json_string(out, s.id);
-  out += ",\"Name\":";
-  golang::append_json_string(out, s.name);
-  out += ",\"Node\":";
-  golang::append_json_string(out, s.node);
-  out += ",\"LockDelay\":";
-  golang::append_number(out, s.lock_delay_ns);
-  out += s.behavior == state::session_behavior::remove ? ",\"Behavior\":\"delete\"" : ",\"Behavior\":\"release\"";
-  out += ",\"TTL\":";
-  golang::append_json_string(out, s.ttl);
-  out += ",\"NodeChecks\":";
-  golang::append_json_strings(out, s.node_checks);
-  out += ",\"ServiceChecks\":";
-  append_service_checks(out, s.service_checks);
-  if (s.checks && !s.checks->empty()) {
-    out += ",\"Checks\":";
-    golang::append_json_strings(out, *s.checks);
-  }
-  out += ",\"CreateIndex\":";
-  golang::append_number(out, s.create_index);
-  out += ",\"ModifyIndex\":";
-  golang::append_number(out, s.modify_index);
-  out += '}';
+  append_object<state::session_record, shown_order>(out, s, session_view{});
 }
 
 } // namespace belay::http

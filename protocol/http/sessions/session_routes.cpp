@@ -1,9 +1,10 @@
-// /v1/session/ (contract 04 section 2).
+// /v1/session/ (docs/contract/04, section 2).
 
 #include "protocol/golang/duration.hpp"
 #include "protocol/golang/json_input.hpp"
 #include "protocol/http/reading/filtering.hpp"
 #include "protocol/http/reading/query_options.hpp"
+#include "protocol/http/record_input.hpp"
 #include "protocol/http/routes.hpp"
 
 #include <boost/json/array.hpp>
@@ -18,20 +19,23 @@ namespace {
 using boost::json::value;
 
 constexpr std::int64_t ns_per_second = 1'000'000'000;
-constexpr std::int64_t lock_delay_default_ns = 15 * ns_per_second;           // contract 04 section 2.1
+constexpr std::int64_t lock_delay_default_ns = 15 * ns_per_second;           // docs/contract/04, section 2.1
 constexpr std::chrono::nanoseconds session_ttl_max = std::chrono::hours(24); // as above
 constexpr std::string_view serf_check = "serfHealth";
 
 /// What the body said, before defaults are resolved.
 struct session_body {
-  std::string name, node, behavior = "release", ttl;
-  std::int64_t lock_delay_ns = lock_delay_default_ns;
-  std::optional<std::vector<std::string>> checks{{std::string(serf_check)}};
-  std::optional<std::vector<std::string>> node_checks{{std::string(serf_check)}};
-  std::optional<std::vector<std::string>> service_checks;
+  state::session_record session;
+  std::string behavior{name_of(state::session_behavior::release)};
+
+  session_body() {
+    session.lock_delay_ns = lock_delay_default_ns;
+    session.checks = {std::string(serf_check)};
+    session.node_checks = {std::string(serf_check)};
+  }
 };
 
-/// Contract 04 section 2.1: small values are seconds, whatever way they were written.
+/// docs/contract/04, section 2.1: small values are seconds, whatever way they were written.
 std::int64_t seconds_if_small(std::int64_t ns) {
   constexpr std::int64_t threshold = 1000;
   if (ns >= threshold)
@@ -84,33 +88,36 @@ void decode_service_checks(golang::json_decoder& d, const value& v, std::optiona
   }
 }
 
+struct session_input : member_input {
+  std::string& behavior;
+
+  template <class Field, class T>
+  bool operator()(Field f, T& out) const {
+    if constexpr (Field::name == "ID" || std::is_same_v<T, log_index>)
+      return false; // not the client's to choose
+    else if constexpr (Field::name == "LockDelay")
+      decode_lock_delay(d, value, out);
+    else if constexpr (Field::is(state::as::id_objects))
+      decode_service_checks(d, value, out);
+    else if constexpr (std::is_same_v<T, state::session_behavior>)
+      d.text(value, {owner, Field::name}, behavior);
+    else
+      return member_input::operator()(f, out);
+    return true;
+  }
+};
+
 void decode_body(golang::json_decoder& d, const value& v, session_body& out) {
   d.object(
       v, "value of type structs.Session",
       [&](const std::string& name, const value& each) {
-        if (name == "name")
-          d.text(each, {"", "Name"}, out.name);
-        else if (name == "node")
-          d.text(each, {"", "Node"}, out.node);
-        else if (name == "behavior")
-          d.text(each, {"", "Behavior"}, out.behavior);
-        else if (name == "ttl")
-          d.text(each, {"", "TTL"}, out.ttl);
-        else if (name == "lockdelay")
-          decode_lock_delay(d, each, out.lock_delay_ns);
-        else if (name == "checks")
-          d.texts(each, {"", "Checks"}, out.checks);
-        else if (name == "nodechecks")
-          d.texts(each, {"", "NodeChecks"}, out.node_checks);
-        else if (name == "servicechecks")
-          decode_service_checks(d, each, out.service_checks);
-        return true;
+        return decode_member(name, out.session, session_input{{d, each, ""}, out.behavior});
       },
       true);
 }
 
-/// Contract 04 section 2.1, "Resolution of the check lists".
-void resolve_checks(session_body& b) {
+/// docs/contract/04, section 2.1, "Resolution of the check lists".
+void resolve_checks(state::session_record& b) {
   if (!b.checks || b.checks->empty()) {
     b.checks.reset();
     b.node_checks.emplace();
@@ -134,22 +141,17 @@ refused read_ttl(const std::string& text, const route_settings& s, std::int64_t&
 
 /// The record to create, or why not.
 refused make_session(request_context& c, session_body b, state::session_record& out) {
-  if (b.node.empty())
+  if (b.session.node.empty())
     return error_response(500, "Must provide Node");
-  if (b.behavior != "release" && b.behavior != "delete" && !b.behavior.empty())
+  const auto behavior = state::named<state::session_behavior>(b.behavior);
+  if (!behavior && !b.behavior.empty())
     return error_response(500, "Invalid Behavior setting '" + b.behavior + "'");
-  if (auto r = read_ttl(b.ttl, c.settings, out.ttl_ns))
+  if (auto r = read_ttl(b.session.ttl, c.settings, b.session.ttl_ns))
     return r;
-  resolve_checks(b);
+  resolve_checks(b.session);
+  out = std::move(b.session);
   out.id = c.uuid();
-  out.name = std::move(b.name);
-  out.node = std::move(b.node);
-  out.lock_delay_ns = b.lock_delay_ns;
-  out.behavior = b.behavior == "delete" ? state::session_behavior::remove : state::session_behavior::release;
-  out.ttl = std::move(b.ttl);
-  out.checks = std::move(b.checks);
-  out.node_checks = std::move(b.node_checks);
-  out.service_checks = std::move(b.service_checks);
+  out.behavior = behavior.value_or(state::session_behavior::release);
   return std::nullopt;
 }
 
@@ -176,7 +178,7 @@ action session_create_route(request_context& c) {
   if (auto r = refuse_namespace(c))
     return std::move(*r);
   session_body body;
-  body.node = c.settings.node_name;
+  body.session.node = c.settings.node_name;
   if (!c.request.body.empty()) {
     golang::json_decoder d;
     auto json = golang::read_json(c.request.body);

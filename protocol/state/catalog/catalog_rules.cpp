@@ -12,37 +12,6 @@ namespace {
 constexpr std::string_view critical = "critical";
 constexpr std::string_view serf_check = "serfHealth";
 
-bool same(const node_record& a, const node_record& b) {
-  return a.id == b.id && a.node == b.node && a.address == b.address && a.datacenter == b.datacenter &&
-         a.tagged_addresses == b.tagged_addresses && a.meta == b.meta;
-}
-
-bool same(const std::optional<std::map<std::string, service_address>>& a,
-          const std::optional<std::map<std::string, service_address>>& b) {
-  if (a.has_value() != b.has_value())
-    return false;
-  if (!a)
-    return true;
-  return std::equal(a->begin(), a->end(), b->begin(), b->end(), [](const auto& x, const auto& y) {
-    return x.first == y.first && x.second.address == y.second.address && x.second.port == y.second.port;
-  });
-}
-
-bool same(const service_record& a, const service_record& b) {
-  return a.kind == b.kind && a.id == b.id && a.service == b.service && a.address == b.address && a.tags == b.tags &&
-         same(a.tagged_addresses, b.tagged_addresses) && a.meta == b.meta && a.port == b.port &&
-         a.weight_passing == b.weight_passing && a.weight_warning == b.weight_warning &&
-         a.enable_tag_override == b.enable_tag_override && a.proxy_json == b.proxy_json &&
-         a.connect_json == b.connect_json;
-}
-
-bool same(const check_record& a, const check_record& b) {
-  return a.node == b.node && a.check_id == b.check_id && a.name == b.name && a.status == b.status &&
-         a.notes == b.notes && a.output == b.output && a.service_id == b.service_id &&
-         a.service_name == b.service_name && a.type == b.type && a.service_tags == b.service_tags &&
-         a.definition_json == b.definition_json;
-}
-
 void touch_service(applying& a, std::string_view node, const std::string& service) {
   a.t.marks.set_service(service, a.index);
   a.changed.push_back(catalog_changed{std::string(node), service});
@@ -54,7 +23,7 @@ void touch_services_of_node(applying& a, std::string_view node) {
     touch_service(a, node, s->service);
 }
 
-/// An instance of `service` went away: its index moves, or is dropped with the last instance (contract 02 section 5).
+/// An instance of `service` went away: its index moves, or is dropped with the last instance (docs/contract/02, section 5).
 void instance_lost(applying& a, std::string_view node, const std::string& service) {
   if (!a.t.catalog.instances(service).empty()) {
     touch_service(a, node, service);
@@ -65,7 +34,7 @@ void instance_lost(applying& a, std::string_view node, const std::string& servic
   a.changed.push_back(catalog_changed{std::string(node), service});
 }
 
-/// Contract 07: a name belongs to the node that has it as long as that one's liveness check does not fail.
+/// docs/contract/07: a name belongs to the node that has it as long as that one's liveness check does not fail.
 std::optional<std::string> name_conflict(const applying& a, const node_record& node, bool may_take_over_nameless) {
   const auto holder = a.t.catalog.find_node(node.node);
   if (!holder || holder->id == node.id)
@@ -105,7 +74,7 @@ std::optional<std::string> ensure_node(applying& a, node_record node) {
     return why;
   node.create_index = known ? known->create_index : a.index;
   node.modify_index = a.index;
-  if (known && same(*known, node))
+  if (known && same_but_for_indexes(*known, node))
     return std::nullopt;
   auto row = std::make_shared<const node_record>(std::move(node));
   a.t.catalog.put(row);
@@ -125,7 +94,7 @@ std::optional<std::string> ensure_service(applying& a, service_record service) {
   const auto known = a.t.catalog.find_service(service.node, service.id);
   service.create_index = known ? known->create_index : a.index;
   service.modify_index = a.index;
-  if (known && same(*known, service))
+  if (known && same_but_for_indexes(*known, service))
     return std::nullopt;
   auto row = std::make_shared<const service_record>(std::move(service));
   a.t.catalog.put(row);
@@ -156,10 +125,10 @@ std::optional<std::string> ensure_check(applying& a, check_record check) {
   }
   const auto known = a.t.catalog.find_check(check.node, check.check_id);
   check.create_index = known ? known->create_index : a.index;
-  const bool modified = !known || !same(*known, check);
+  const bool modified = !known || !same_but_for_indexes(*known, check);
   check.modify_index = modified ? a.index : known->modify_index;
   const auto row = std::make_shared<const check_record>(std::move(check));
-  // Contract 02 section 5: an identical check moves T(checks) and nothing else.
+  // docs/contract/02, section 5: an identical check moves T(checks) and nothing else.
   a.t.marks.set(mark::checks, a.index);
   a.changed.push_back(catalog_changed{row->node, row->service_name});
   if (modified) {

@@ -1,6 +1,6 @@
 #pragma once
-// How nodes, services and checks are registered, renamed and removed, and which indexes move (contract 07, 02 section
-// 5).
+// How nodes, services and checks are registered, renamed and removed, and which indexes move (docs/contract/07, and
+// docs/contract/02, section 5).
 
 #include "protocol/state/tables.hpp"
 

@@ -13,13 +13,15 @@ const payload& empty_value() {
   return none;
 }
 
-void key_was_changed(applying& a, const std::string& key) {
+/// `told`: its readers are woken; always, but for mutants.
+void key_was_changed(applying& a, const std::string& key, bool told = true) {
   a.t.marks.set(mark::kvs, a.index);
-  a.changed.push_back(kv_changed{key});
+  if (told)
+    a.changed.push_back(kv_changed{key});
 }
 
-/// Contract 02 section 2: an entry that equals the stored one in value, flags, lock index and holder is not written
-/// (C7).
+/// docs/contract/02, section 2: an entry that equals the stored one in value, flags, lock index and holder is not written
+/// (docs/pitfalls.md C7).
 kv_entry_ptr store(applying& a, const kv_table::place& place, const kv_op& op, std::uint64_t lock_index,
                    std::string_view session, std::uint64_t fence) {
   const auto old = kv_table::entry(place);
@@ -41,7 +43,7 @@ kv_entry_ptr store(applying& a, const kv_table::place& place, const kv_op& op, s
   return entry;
 }
 
-/// Contract 03 section 5.4: put and cas keep the holder, and his fence with him, and forget the lock index.
+/// docs/contract/03, section 5.4: put and cas keep the holder, and his fence with him, and forget the lock index.
 kv_entry_ptr overwrite(applying& a, const kv_table::place& place, const kv_op& op) {
   const auto old = kv_table::entry(place);
   const bool keeps = old && !MUTANT(put_takes_the_lock_away);
@@ -62,7 +64,7 @@ key_result set_if_unchanged(applying& a, const kv_op& op) {
   return {key_outcome::done, overwrite(a, place, op)};
 }
 
-/// Contract 04 section 3.1, in its order.
+/// docs/contract/04, section 3.1, in its order.
 key_result acquire(applying& a, const kv_op& op) {
   if (auto until = a.t.delays.blocked_until(op.key, a.now); until && !MUTANT(lock_delay_ignored))
     return {key_outcome::lock_delay, nullptr, {}, {}, until->value - a.now.value};
@@ -86,7 +88,7 @@ key_result acquire(applying& a, const kv_op& op) {
   return {key_outcome::done, store(a, place, op, (old ? old->lock_index : 0) + 1, session->id, fence)};
 }
 
-/// Contract 04 section 3.2: the id is only compared.
+/// docs/contract/04, section 3.2: the id is only compared.
 key_result release(applying& a, const kv_op& op) {
   if (op.session.empty())
     return {key_outcome::failed, nullptr, "missing session"};
@@ -101,13 +103,10 @@ void remove(applying& a, const kv_table::place& place, const std::string& key) {
   a.t.kv.erase(place);
   a.t.graves.bury_key(key, a.index);
   a.t.marks.set(mark::tombstones, a.index);
-  if (MUTANT(delete_wakes_nobody))
-    a.t.marks.set(mark::kvs, a.index);
-  else
-    key_was_changed(a, key);
+  key_was_changed(a, key, !MUTANT(delete_wakes_nobody));
 }
 
-/// Contract 02 section 3: one tombstone for the whole tree, none for the empty prefix.
+/// docs/contract/02, section 3: one tombstone for the whole tree, none for the empty prefix.
 void remove_tree(applying& a, const std::string& prefix) {
   if (a.t.kv.erase_under(prefix) == 0)
     return;
@@ -124,26 +123,6 @@ void remove_tree(applying& a, const std::string& prefix) {
 
 } // namespace
 
-bool writes_keys(kv_verb verb) {
-  switch (verb) {
-  case kv_verb::set:
-  case kv_verb::cas:
-  case kv_verb::lock:
-  case kv_verb::unlock:
-  case kv_verb::remove:
-  case kv_verb::remove_tree:
-  case kv_verb::remove_cas:
-    return true;
-  case kv_verb::get:
-  case kv_verb::get_tree:
-  case kv_verb::check_index:
-  case kv_verb::check_session:
-  case kv_verb::check_not_exists:
-    return false;
-  }
-  return false;
-}
-
 key_result write_key(applying& a, const kv_op& op) {
   switch (op.verb) {
   case kv_verb::set:
@@ -159,7 +138,7 @@ key_result write_key(applying& a, const kv_op& op) {
     const auto place = a.t.kv.locate(op.key);
     const auto old = kv_table::entry(place);
     if (!old)
-      return {}; // also with an index that cannot match (C8)
+      return {}; // also with an index that cannot match (docs/pitfalls.md C8)
     if (op.verb == kv_verb::remove_cas && old->modify_index != op.index)
       return {key_outcome::refused};
     remove(a, place, op.key);
@@ -184,7 +163,7 @@ std::optional<std::string> session_id_error(std::string_view id) {
 }
 
 std::optional<cluster_time> delay_end(const session_record& holder, cluster_time now) {
-  constexpr std::int64_t longest_ns = 60'000'000'000; // contract 04 section 2.1: clamped when applied
+  constexpr std::int64_t longest_ns = 60'000'000'000; // docs/contract/04, section 2.1: clamped when applied
   if (holder.lock_delay_ns <= 0)
     return std::nullopt;
   const auto delay_ns = static_cast<std::uint64_t>(std::min(holder.lock_delay_ns, longest_ns));
@@ -204,10 +183,7 @@ void orphan_key(applying& a, const std::string& key, const session_record& holde
     entry->fence = 0;
     entry->modify_index = a.index;
     a.t.kv.put(place, std::move(entry));
-    if (MUTANT(release_wakes_nobody))
-      a.t.marks.set(mark::kvs, a.index);
-    else
-      key_was_changed(a, key);
+    key_was_changed(a, key, !MUTANT(release_wakes_nobody));
   }
   const auto until = delay_end(holder, a.now);
   if (!until)

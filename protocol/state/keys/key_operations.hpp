@@ -1,5 +1,5 @@
 #pragma once
-// Rules of writing and reading single keys and trees (contract 03, and 04 section 3).
+// Rules of writing and reading single keys and trees (docs/contract/03, and docs/contract/04, section 3).
 
 #include "protocol/state/tables.hpp"
 
@@ -19,7 +19,6 @@ struct key_result {
   std::uint64_t wait_ms = 0; ///< lock_delay: how long it lasts
 };
 
-bool writes_keys(kv_verb verb);
 /// Writes nothing unless the outcome is `done`. @pre writes_keys(op.verb)
 key_result write_key(applying& a, const kv_op& op);
 

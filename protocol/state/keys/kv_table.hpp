@@ -31,8 +31,8 @@ public:
   std::size_t size() const { return rows_.size(); }
   /// Appends the entries under the prefix in ascending order. @returns the largest ModifyIndex among them; zero: none.
   log_index list(std::string_view prefix, std::vector<kv_entry_ptr>& out) const;
-  /// Names under the prefix, cut after the first separator behind the prefix, without repetitions (contract 03 section
-  /// 2).
+  /// Names under the prefix, cut after the first separator behind the prefix, without repetitions (docs/contract/03,
+  /// section 2).
   void names(std::string_view prefix, std::string_view separator, std::vector<std::string>& out) const;
   /// Largest ModifyIndex under the prefix; zero: no key.
   log_index newest_under(std::string_view prefix) const;

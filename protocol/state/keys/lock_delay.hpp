@@ -1,6 +1,6 @@
 #pragma once
-// Keys that cannot be acquired for a while because their holder's session was ended (contract 04 section 3.5), in
-// cluster time: the same on every node, and kept by checkpoints and restarts (C4).
+// Keys that cannot be acquired for a while because their holder's session was ended (docs/contract/04, section 3.5), in
+// cluster time: the same on every node, and kept by checkpoints and restarts (docs/pitfalls.md C4).
 
 #include "protocol/state/journaled_map.hpp"
 

@@ -1,5 +1,6 @@
 #pragma once
-// What deleted keys leave behind so that the index of a prefix never goes back (contract 02 section 3, C5).
+// What deleted keys leave behind so that the index of a prefix never goes back (docs/contract/02, section 3;
+// docs/pitfalls.md C5).
 
 #include "protocol/state/journaled_map.hpp"
 

@@ -10,7 +10,7 @@ namespace {
 
 // Sums of two such numbers cannot wrap around, and nobody gets there by writing.
 constexpr std::uint64_t fence_max = 1ULL << 62;
-// Contract 04 section 3.5: no lock delay is longer. One of another cluster may be by a clock that runs ahead.
+// docs/contract/04, section 3.5: no lock delay is longer. One of another cluster may be by a clock that runs ahead.
 constexpr std::uint64_t delay_ms_max = 60'000;
 
 template <class Record>
@@ -67,7 +67,7 @@ private:
   }
   void lower(lock_delay_record& row) const { row.until.value = std::min(row.until.value, now_.value + delay_ms_max); }
   void lower(counter& row) const {
-    row.value = std::min(row.value, counters::name_of(mark::fence_base) == row.name ? fence_max : index_.value);
+    row.value = std::min(row.value, name_of(mark::fence_base) == row.name ? fence_max : index_.value);
   }
 
   void drop_dangling() {

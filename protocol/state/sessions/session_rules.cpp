@@ -32,13 +32,10 @@ void end_session(applying& a, std::string_view id) {
   const auto session = a.t.sessions.find(id);
   if (!session)
     return;
-  for (const auto& key : a.t.kv.held_by(session->id)) {
-    if (MUTANT(lock_outlives_session))
-      break;
-    orphan_key(a, key, *session);
-    if (MUTANT(session_ends_in_part))
-      break;
-  }
+  const auto held = a.t.kv.held_by(session->id);
+  for (const auto& key : held)
+    if (!MUTANT(lock_outlives_session) && !(MUTANT(session_ends_in_part) && key != held.front()))
+      orphan_key(a, key, *session);
   a.t.sessions.erase(session->id);
   a.t.marks.set(mark::sessions, a.index);
   a.changed.push_back(session_changed{session, false});

@@ -1,5 +1,5 @@
 #pragma once
-// How sessions begin and end (contract 04 sections 2.1 and 4).
+// How sessions begin and end (docs/contract/04, sections 2.1 and 4).
 
 #include "protocol/state/tables.hpp"
 

@@ -44,7 +44,7 @@ TEST_CASE("what a service must have") {
   };
   CHECK(why([](auto& s) { s.service.service.clear(); }) == "Missing service name");
   CHECK(why([](auto& s) { s.service.address = "0.0.0.0"; }) == "Invalid service address");
-  CHECK(why([](auto& s) { s.service.weight_passing = 0; }) == "Invalid Weights: Passing must be greater than 0");
+  CHECK(why([](auto& s) { s.service.weights.passing = 0; }) == "Invalid Weights: Passing must be greater than 0");
   CHECK(why([](auto& s) {
           s.service.meta = state::string_map{{"bad key!", "v"}};
         }) == "Invalid Service Meta: Couldn't load metadata pair ('bad key!', 'v'): Key contains invalid characters");

@@ -36,7 +36,7 @@ inline state::service_ptr service(const std::string& id, std::int64_t port) {
   s->tags = std::vector<std::string>{"p", "t-" + id};
   s->meta = state::string_map{{"role", id == "db1" ? "primary" : "replica"}};
   s->tagged_addresses = std::map<std::string, state::service_address>{{"lan", {"10.0.0.9", port}}};
-  s->weight_passing = 3;
+  s->weights.passing = 3;
   s->proxy_json = R"({"DestinationServiceName":"web","MeshGateway":{},"Expose":{"Checks":true},)"
                   R"("Upstreams":[{"DestinationName":"up","LocalBindPort":1234}]})";
   s->connect_json = R"({"Native":true})";

@@ -22,6 +22,13 @@ public:
   log_index index() const { return m.applied_index(); }
   void pass(std::uint64_t ms) { now.value += ms; }
 
+  /// Null: there is none.
+  session_ptr session(const std::string& id) const {
+    const auto answer = m.evaluate(session_info{id});
+    const auto* found = std::get_if<sessions>(&answer.data);
+    return found == nullptr || found->list.empty() ? nullptr : found->list.front();
+  }
+
   reply apply(const command& c) {
     changed.clear();
     return m.apply(m.applied_index().next(), now, c, changed);

@@ -73,7 +73,7 @@ TEST_CASE("txn_rollback: one failure undoes everything and every failure is repo
   CHECK(*d.get("a")->value == "old");
   CHECK(d.get("b") == nullptr);
   CHECK(d.get("held")->session == s);
-  CHECK(d.m.find_session(s));
+  CHECK(d.session(s));
   CHECK(d.node_known("n"));
   CHECK_FALSE(d.m.locked_out_until("held"));
   CHECK(d.prefix_index("t/") == t_index);

@@ -45,7 +45,7 @@ TEST_CASE("a check comes back as it was, valid for what is left of its TTL") {
 
 TEST_CASE("a service comes back as it was") {
   agent::stored_service s;
-  s.service.id = "a1", s.service.service = "api", s.service.port = 80, s.service.weight_passing = 3;
+  s.service.id = "a1", s.service.service = "api", s.service.port = 80, s.service.weights.passing = 3;
   s.service.tags = std::vector<std::string>{"t"};
   s.service.meta = state::string_map{{"k", "v"}};
   const auto found = wire::decode_registration(wire::encode_registration(s), noon);
@@ -54,7 +54,7 @@ TEST_CASE("a service comes back as it was") {
   CHECK(back.id == "a1");
   CHECK(back.service == "api");
   CHECK(back.port == 80);
-  CHECK(back.weight_passing == 3);
+  CHECK(back.weights.passing == 3);
   CHECK(back.tags == s.service.tags);
   CHECK(back.meta == s.service.meta);
 }

@@ -49,7 +49,7 @@ TEST_CASE("a service as clients register it, in both spellings") {
   CHECK(s.service == "web");
   CHECK(s.port == 80);
   CHECK(s.enable_tag_override);
-  CHECK(s.weight_passing == 5);
+  CHECK(s.weights.passing == 5);
   REQUIRE(r.definition.checks.size() == 3);
   const auto& c = r.definition.checks[0];
   CHECK(c.id == "c");

@@ -24,7 +24,7 @@ TEST_CASE("a registration with everything") {
   CHECK(c.service->port == 80);
   CHECK(c.service->kind == "connect-proxy");
   CHECK(c.service->enable_tag_override);
-  CHECK(c.service->weight_passing == 1);
+  CHECK(c.service->weights.passing == 1);
   CHECK(c.service->proxy_json == R"({"DestinationServiceName":"\u003cw\u003e","MeshGateway":{},"Expose":{}})");
   CHECK(c.service->connect_json == R"({"Native":true})");
   REQUIRE(c.checks.size() == 2);

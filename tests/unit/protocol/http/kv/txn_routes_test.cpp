@@ -73,8 +73,8 @@ TEST_CASE("operations on nodes, services and checks") {
   const auto& s = std::get<state::service_op>(txn.ops[1]).service;
   CHECK(s.node == "x");
   CHECK(s.id == "w1");
-  CHECK(s.weight_passing == 3);
-  CHECK(s.weight_warning == 2);
+  CHECK(s.weights.passing == 3);
+  CHECK(s.weights.warning == 2);
   CHECK(s.tagged_addresses->at("lan").address == "9.9.9.9");
   const auto& c = std::get<state::check_op>(txn.ops[2]);
   CHECK(c.verb == state::catalog_verb::remove_cas);

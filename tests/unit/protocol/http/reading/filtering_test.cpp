@@ -1,5 +1,6 @@
 // `?filter` from the query to the rows that are left (contract 07, docs/http-extensions.md).
 
+#include "protocol/http/reading/filtering.hpp"
 #include "tests/unit/protocol/http/filtered_rows.hpp"
 
 using namespace belay;
@@ -15,7 +16,7 @@ response answered(const std::string& path, std::string_view filter, Data data) {
   if (const auto* r = std::get_if<response>(&p.action))
     INFO(r->status << " " << r->body);
   REQUIRE(std::holds_alternative<read_request>(p.action));
-  return render_read(std::get<read_request>(p.action), {log_index{42}, std::move(data)}, {}, p.options);
+  return answer_read(std::get<read_request>(p.action), {log_index{42}, std::move(data)}, {}, p.options);
 }
 
 state::node_ptr node(const std::string& name, const std::string& rack) {

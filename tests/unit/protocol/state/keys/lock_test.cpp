@@ -127,7 +127,7 @@ TEST_CASE("the end of a session: behaviours") {
     d.acquire("taken-over", other);
     d.close(s);
     const auto end = d.index();
-    CHECK(d.m.find_session(s) == nullptr);
+    CHECK(d.session(s) == nullptr);
     CHECK(d.get("c")->session == other);
     CHECK(d.get("taken-over")->session == other);
     if (behavior == session_behavior::release) {

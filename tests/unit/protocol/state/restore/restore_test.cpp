@@ -279,7 +279,7 @@ TEST_CASE("lock delays go on through a restore, and a lock that is lost by it ha
   CHECK(d.m.locked_out_until("in the archive") == cluster_time{d.now.value + 30'000});
   CHECK(d.m.locked_out_until("later") == cluster_time{d.now.value + 20'000});
   CHECK(d.m.locked_out_until("lost") == cluster_time{d.now.value + 10'000});
-  CHECK_FALSE(d.m.find_session(c));
+  CHECK_FALSE(d.session(c));
   const auto refused = acquire(d, "later", b); // b is back, its lock is not
   CHECK(refused.note.why == refused_for::lock_delay);
   CHECK(refused.note.retry_after_ms == 20'000);
@@ -329,7 +329,7 @@ TEST_CASE("fences never go back, whatever happens between two grants") {
       const auto before = d.get(key);
       switch (random.below(12)) {
       case 0:
-        if (!d.m.find_session(session))
+        if (!d.session(session))
           d.open(static_cast<int>(session.back() - '0'), static_cast<std::int64_t>(random.below(2) * 20));
         break;
       case 1:

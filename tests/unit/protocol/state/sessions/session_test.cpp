@@ -34,7 +34,7 @@ TEST_CASE("session_create: refusals are decided by the catalog at the moment of 
   CHECK(d.m.evaluate(session_list{}).index == log_index{1});
   d.add_check("n", "mem", "warning");
   CHECK(std::get<std::string>(create(d, 1, "N", list{"mem"})) == uuid(1));
-  const auto s = d.m.find_session(uuid(1));
+  const auto s = d.session(uuid(1));
   REQUIRE(s);
   CHECK(s->node == "N"); // as the client spelled it
   CHECK(s->create_index == d.index());
@@ -131,7 +131,7 @@ TEST_CASE("causes of invalidation: a session ends in the same entry as what it r
     REQUIRE(std::get<std::string>(create(d, 1, "n", list{"mem"}, list{"db-ok"})) == uuid(1));
     REQUIRE(d.acquire("k", uuid(1)));
     r.cause(d);
-    CHECK((d.m.find_session(uuid(1)) == nullptr) == r.ends);
+    CHECK((d.session(uuid(1)) == nullptr) == r.ends);
     CHECK(d.get("k")->session.empty() == r.ends);
     if (r.ends) {
       CHECK(d.get("k")->modify_index == d.index());
@@ -146,7 +146,7 @@ TEST_CASE("a session without checks lives until its node goes") {
   d.add_check("n", "mem", "passing");
   create(d, 1, "n", list{});
   d.add_check("n", "mem", "critical");
-  CHECK(d.m.find_session(uuid(1)));
+  CHECK(d.session(uuid(1)));
   d.drop("n");
-  CHECK_FALSE(d.m.find_session(uuid(1)));
+  CHECK_FALSE(d.session(uuid(1)));
 }

@@ -1,0 +1,81 @@
+#pragma once
+// The tables of operators' settings (settings.hpp), and what each of their commands and queries does: the same for all.
+
+#include "protocol/state/journaled_map.hpp"
+
+namespace belay::state {
+
+/// The one row of its table, if somebody has set it.
+template <operator_settings Settings>
+class settings_table {
+public:
+  explicit settings_table(change_journal& journal) : rows_(journal, Settings::in) {}
+
+  /// Never null: the initial values until they are set.
+  settings_ptr<Settings> now() const {
+    const auto* row = rows_.find(Settings::row_key);
+    return row != nullptr ? *row : std::make_shared<const Settings>();
+  }
+  log_index modify_index() const {
+    const auto* row = rows_.find(Settings::row_key);
+    return row != nullptr ? (*row)->modify_index : Settings().modify_index;
+  }
+  /// @returns false: they are not those that the caller has seen
+  bool set(const settings_set<Settings>& c, log_index index) {
+    const auto before = now();
+    if (c.check && *c.check != before->modify_index)
+      return false;
+    auto next = std::make_shared<Settings>(c.wanted);
+    next->create_index = before->create_index;
+    next->modify_index = index;
+    put(std::move(next));
+    return true;
+  }
+
+  void put(settings_ptr<Settings> row) { rows_.put(Settings::row_key, std::move(row)); }
+  void erase() { rows_.erase(Settings::row_key); }
+  const journaled_map<settings_ptr<Settings>>& rows() const { return rows_; }
+
+private:
+  journaled_map<settings_ptr<Settings>> rows_;
+};
+
+template <class List>
+class settings_tables_of;
+
+template <class... Settings>
+class settings_tables_of<settings_list<Settings...>> : private settings_table<Settings>... {
+public:
+  explicit settings_tables_of(change_journal& journal) : settings_table<Settings>(journal)... {}
+
+  template <operator_settings One>
+  settings_table<One>& of() {
+    return *this;
+  }
+  template <operator_settings One>
+  const settings_table<One>& of() const {
+    return *this;
+  }
+
+  /// Puts a row back as it was, or takes it away; those of other tables are ignored.
+  void restore(dirty_row& row) { (restore_one<Settings>(row), ...); }
+  /// Calls `f(journaled_map)` for the rows of each table.
+  template <class F>
+  void for_each(F&& f) const {
+    (f(of<Settings>().rows()), ...);
+  }
+
+private:
+  template <operator_settings One>
+  void restore_one(dirty_row& row) {
+    if (row.table != One::in)
+      return;
+    if (auto* there = std::get_if<settings_ptr<One>>(&row.row))
+      of<One>().put(std::move(*there));
+    else
+      of<One>().erase();
+  }
+};
+using settings_tables = settings_tables_of<all_settings>;
+
+} // namespace belay::state

@@ -1,0 +1,103 @@
+#pragma once
+// Rows of the tables as checkpoints, archives and the change journal see them: which table, under which key, and what.
+// Tables whose rows no client reads (tombstones, lock delays, counters, staging) have their records here.
+
+#include "protocol/state/operators/settings.hpp"
+#include "protocol/state/records.hpp"
+
+namespace belay::state {
+
+/// What a deleted key, or a prefix whose keys were deleted at once, leaves behind.
+struct tombstone {
+  static constexpr table in = table::tombstones;
+
+  std::string key;
+  log_index index;      ///< of the newest deletion that left it
+  log_index tree_index; ///< of the newest recursive delete of this prefix; zero: none
+};
+template <>
+inline constexpr auto fields_of<tombstone> = std::tuple{
+    field<&tombstone::key, "", as::by_key>{},
+    field<&tombstone::index>{},
+    field<&tombstone::tree_index>{},
+};
+
+/// A key that cannot be acquired before a time.
+struct lock_delay_record {
+  static constexpr table in = table::lock_delays;
+
+  std::string key;
+  cluster_time until;
+};
+template <>
+inline constexpr auto fields_of<lock_delay_record> = std::tuple{
+    field<&lock_delay_record::key, "", as::by_key>{},
+    field<&lock_delay_record::until>{},
+};
+
+/// A named number (table indexes that rows alone do not tell).
+struct counter {
+  static constexpr table in = table::counters;
+
+  std::string name;
+  std::uint64_t value = 0;
+};
+template <>
+inline constexpr auto fields_of<counter> = std::tuple{
+    field<&counter::name, "", as::by_key>{},
+    field<&counter::value>{},
+};
+
+struct dirty_row;
+using row_batch = std::shared_ptr<const std::vector<dirty_row>>;
+
+/// What a restore has gathered: its head, or one batch of rows.
+struct staged_record {
+  static constexpr table in = table::staging;
+
+  std::string key;
+  row_batch rows; ///< null: this is the head
+  // the head's
+  std::string id;
+  log_index archive_index;
+  std::uint64_t batches = 0;
+  cluster_time touched;  ///< when it last went on
+  bool in_force = false; ///< it replaced the tables; the batches are gone
+};
+using staged_ptr = std::shared_ptr<const staged_record>;
+/// Without the batch, which bytes and hash treat apart.
+template <>
+inline constexpr auto fields_of<staged_record> = std::tuple{
+    field<&staged_record::key, "", as::by_key>{},
+    field<&staged_record::id>{},
+    field<&staged_record::archive_index>{},
+    field<&staged_record::batches>{},
+    field<&staged_record::touched>{},
+    field<&staged_record::in_force>{},
+};
+
+/// Empty: there is no such row.
+using row_value = with_settings<std::variant<std::monostate, kv_entry_ptr, tombstone, session_ptr, lock_delay_record,
+                                             node_ptr, service_ptr, check_ptr, counter, staged_ptr>,
+                                settings_ptr>;
+
+/// A row as it is now, or that it is gone. Encoded by protocol/wire/command_codec.
+struct dirty_row {
+  state::table table = table::kv;
+  std::string key;
+  row_value row;
+};
+
+/// The record of a row: most rows are shared pointers to one, small ones are one themselves.
+template <class Record>
+const Record& record_of(const Record& row) {
+  return row;
+}
+template <class Record>
+const Record& record_of(const std::shared_ptr<const Record>& row) {
+  return *row;
+}
+template <class Row>
+using record_type = std::remove_cvref_t<decltype(record_of(std::declval<const Row&>()))>;
+
+} // namespace belay::state

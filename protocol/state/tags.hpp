@@ -1,0 +1,54 @@
+#pragma once
+// The numbers of tables and commands, as they stand in logs, checkpoints, archives and between peers. Never change one;
+// new ones go to the end.
+
+#include "protocol/state/enum_names.hpp"
+
+#include <cstdint>
+
+namespace belay::state {
+
+enum class table : std::uint8_t {
+  kv = 1,
+  tombstones = 2,
+  sessions = 3,
+  lock_delays = 4,
+  nodes = 5,
+  services = 6,
+  checks = 7,
+  counters = 8,
+  staging = 9,
+  operators = 10, ///< settings of autopilot
+};
+template <>
+inline constexpr auto names_of<table> = std::to_array<std::string_view>({
+    "",
+    "kv",
+    "tombstones",
+    "sessions",
+    "lock_delays",
+    "nodes",
+    "services",
+    "checks",
+    "counters",
+    "staging",
+    "operators",
+});
+static_assert(count_of<table> == static_cast<std::size_t>(table::operators) + 1);
+
+enum class command_tag : std::uint8_t {
+  kv_write = 0,
+  txn = 1,
+  session_create = 2,
+  session_destroy = 3,
+  catalog_register = 4,
+  catalog_deregister = 5,
+  tombstone_reap = 6,
+  restore_begin = 7,
+  restore_rows = 8,
+  restore_commit = 9,
+  restore_abort = 10,
+  autopilot_set = 11,
+};
+
+} // namespace belay::state
