@@ -253,14 +253,13 @@ txn_reply run_transaction(applying& a, const txn& c) {
   for (std::size_t i = 0; i < c.ops.size(); ++i)
     if (auto why = std::visit([&](const auto& op) { return run(a, op, answer.results); }, c.ops[i]))
       answer.errors.push_back({i, std::move(*why)});
-  if (answer.errors.empty()) {
-    a.t.journal.discard_recording();
-    return answer;
-  }
-  PROBE("kv: transaction rolled back");
-  if (!MUTANT(txn_not_rolled_back))
+  const bool failed = !answer.errors.empty();
+  if (failed && !MUTANT(txn_not_rolled_back))
     a.t.undo();
   a.t.journal.discard_recording();
+  if (!failed)
+    return answer;
+  PROBE("kv: transaction rolled back");
   a.changed.erase(a.changed.begin() + static_cast<std::ptrdiff_t>(effects_before), a.changed.end());
   answer.results.clear();
   return answer;

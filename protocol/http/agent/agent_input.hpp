@@ -1,5 +1,5 @@
 #pragma once
-// Services and checks as clients and configuration files define them for an agent (contract 09 sections 2 and 3).
+// Services and checks as clients and configuration files define them for an agent (docs/contract/09, sections 2 and 3).
 
 #include "protocol/agent/definitions.hpp"
 #include "protocol/golang/json_input.hpp"

@@ -1,4 +1,4 @@
-// /v1/agent/service..., /v1/agent/check..., maintenance and health (contract 09).
+// /v1/agent/service..., /v1/agent/check..., maintenance and health (docs/contract/09).
 
 #include "protocol/golang/duration.hpp"
 #include "protocol/golang/syntax.hpp"
@@ -13,7 +13,7 @@ namespace belay::http {
 
 namespace {
 
-// Contract 09, 13: default and maximum of reads that wait for the agent.
+// docs/contract/09, 13: default and maximum of reads that wait for the agent.
 constexpr std::chrono::minutes wait_max{10};
 
 refused read_enable(const request_context& c, bool& enable) {

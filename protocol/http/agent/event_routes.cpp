@@ -1,4 +1,4 @@
-// /v1/event/ (contract 13).
+// /v1/event/ (docs/contract/13).
 
 #include "protocol/golang/syntax.hpp"
 #include "protocol/http/routes.hpp"

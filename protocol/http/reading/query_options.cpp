@@ -85,7 +85,7 @@ refused read_query_options(const request_context& c, query_options& out) {
       return error_response(400, "Invalid index");
     out.min_index = *index;
   }
-  // Contract 02 section 4: no time, or one that makes no sense, is the default; the cap comes before the jitter.
+  // docs/contract/02, section 4: no time, or one that makes no sense, is the default; the cap comes before the jitter.
   if (out.wait.count() <= 0)
     out.wait = c.settings.default_query_time;
   out.wait = std::min(out.wait, c.settings.max_query_time);

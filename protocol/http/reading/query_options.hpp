@@ -1,5 +1,5 @@
 #pragma once
-// The parameters that all reads share: consistency, caching, wait and index (contract 01 section 6, 06 section 2).
+// The parameters that all reads share: consistency, caching, wait and index (docs/contract/01, section 6; docs/contract/06, section 2).
 
 #include "protocol/http/request_context.hpp"
 

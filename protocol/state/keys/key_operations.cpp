@@ -108,16 +108,17 @@ void remove(applying& a, const kv_table::place& place, const std::string& key) {
 
 /// docs/contract/02, section 3: one tombstone for the whole tree, none for the empty prefix.
 void remove_tree(applying& a, const std::string& prefix) {
-  if (a.t.kv.erase_under(prefix) == 0)
-    return;
-  a.t.marks.set(mark::kvs, a.index);
-  if (prefix.empty())
-    a.t.marks.set(mark::all_keys_removed, a.index);
-  else {
-    a.t.graves.bury_tree(prefix, a.index);
-    a.t.marks.set(mark::tombstones, a.index);
+  const auto removed = a.t.kv.erase_under(prefix);
+  if (removed > 0) {
+    a.t.marks.set(mark::kvs, a.index);
+    if (prefix.empty())
+      a.t.marks.set(mark::all_keys_removed, a.index);
+    else {
+      a.t.graves.bury_tree(prefix, a.index);
+      a.t.marks.set(mark::tombstones, a.index);
+    }
   }
-  if (!MUTANT(tree_delete_wakes_nobody))
+  if (removed > 0 && !MUTANT(tree_delete_wakes_nobody))
     a.changed.push_back(kv_tree_removed{prefix});
 }
 

@@ -1,4 +1,4 @@
-// Requests to catalog and health (contract 07 and 08).
+// Requests to catalog and health (docs/contract/07 and 08).
 
 #include "tests/unit/protocol/http/asked.hpp"
 

@@ -1,4 +1,4 @@
-// Requests for keys (contract 03).
+// Requests for keys (docs/contract/03).
 
 #include "tests/unit/protocol/http/asked.hpp"
 

@@ -1,4 +1,4 @@
-// Transactions as requests (contract 05).
+// Transactions as requests (docs/contract/05).
 
 #include "tests/unit/protocol/http/asked.hpp"
 

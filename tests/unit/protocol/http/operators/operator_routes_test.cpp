@@ -1,4 +1,4 @@
-// Requests of operators about the set of servers (contract 12).
+// Requests of operators about the set of servers (docs/contract/12).
 
 #include "tests/unit/protocol/http/asked.hpp"
 

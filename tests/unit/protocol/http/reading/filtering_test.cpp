@@ -1,4 +1,4 @@
-// `?filter` from the query to the rows that are left (contract 07, docs/http-extensions.md).
+// `?filter` from the query to the rows that are left (docs/contract/07, docs/http-extensions.md).
 
 #include "protocol/http/reading/filtering.hpp"
 #include "tests/unit/protocol/http/filtered_rows.hpp"

@@ -1,4 +1,4 @@
-// Requests about sessions (contract 04 section 2).
+// Requests about sessions (docs/contract/04, section 2).
 
 #include "tests/unit/protocol/http/asked.hpp"
 
