@@ -13,8 +13,8 @@ namespace belay::actors {
 
 /// Deadlines are private to the leader and start afresh with each leadership. What is due is proposed as one batch, fenced by the term
 /// (docs/pitfalls.md R25), and again a second later if it is still there (docs/pitfalls.md C3). A session whose end is proposed cannot
-/// be renewed any more: a renewal is answered when it is known what became of the session. Renewals count only under the leader's lease: a leader that was deposed and does not know it yet
-/// must not tell a client that its session lives on.
+/// be renewed any more: a renewal is answered when it is known what became of the session. Renewals count only under the
+/// leader's lease: a leader that was deposed and does not know it yet must not tell a client that its session lives on.
 class session_reaper : public hosted<session_reaper_actor::base> {
 public:
   /// `sessions`: those in the state machine at the start of this process.

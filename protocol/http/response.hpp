@@ -29,7 +29,8 @@ response closing_error(int status, std::string text);
 /// Such a one, for what is not HTTP.
 response malformed_request();
 
-/// Status line, headers and body, appended to `out`; `date` is the value of the Date header. HEAD bodies are left out by the caller's choice of body.
+/// Status line, headers and body, appended to `out`; `date` is the value of the Date header. HEAD
+/// bodies are left out by the caller's choice of body.
 /// gzip: compresses a non-empty body. `extra` are configured response headers.
 void serialize(const response& r, std::string_view date, bool keep_alive, bool gzip,
                const std::vector<std::pair<std::string, std::string>>& extra, std::string& out);

@@ -156,7 +156,7 @@ TEST_CASE("old_leader_reaper: a timer of an earlier leadership ends nothing", "[
   REQUIRE(c.view(leader).soft.term == now_term);
   CHECK(exists(c, leader, id));
   for (std::size_t i = 0; i < 3; ++i)
-    CHECK(c.net().sent_by<wire::forward_call>(i) == 0);
+    CHECK(c.net().calls_forwarded_by(i) == 0);
 
   caf::anon_send(c.peer(leader), propose_internal{now_term, ending(id)});
   c.pass(seconds(1));

@@ -78,7 +78,7 @@ TEST_CASE("what a state machine refuses early costs no log entry", "[actors][wri
   // Acquiring with something that cannot be a session is refused before the log, on a follower as well.
   cluster_fixture c;
   const auto leader = c.leader();
-  c.pass(milliseconds(100));
+  c.pass(seconds(3)); // the agents have registered their nodes
   const auto before = c.log(leader).kept().entries.size();
   state::kv_write lock;
   lock.op.verb = state::kv_verb::lock;
@@ -141,7 +141,7 @@ TEST_CASE("forwarded_once: a call that was forwarded is never passed on", "[acto
     REQUIRE(replies().size() == 1);
     CHECK(replies().front().second.outcome == call_outcome::retry);
   }
-  const auto calls = c.net().sent_by<wire::forward_call>(asked) + c.net().sent_by<wire::forward_call>(leader);
+  const auto calls = c.net().calls_forwarded_by(asked) + c.net().calls_forwarded_by(leader);
   CHECK(calls == 0);
 }
 
@@ -257,7 +257,7 @@ TEST_CASE("a forwarded write whose leader dies is of unknown outcome", "[actors]
     c.net().hold(old, i);
   const auto w = c.put(follower, "k", "v");
   c.settle();
-  REQUIRE(c.net().sent_by<wire::forward_call>(follower) == 1);
+  REQUIRE(c.net().calls_forwarded_by(follower) == 1);
   REQUIRE(times_in_log(c.log(old), set_key("k", "v")) == 1);
   c.crash(old);
   const auto r = c.written(w);
@@ -269,7 +269,7 @@ TEST_CASE("a forwarded write whose leader dies is of unknown outcome", "[actors]
   c.pass(seconds(8));
   c.start(old);
   CHECK(c.converged());
-  CHECK(c.net().sent_by<wire::forward_call>(follower) == 1);
+  CHECK(c.net().calls_forwarded_by(follower) == 1);
   CHECK(c.stale(follower, "k") == "(none)");
   CHECK(c.answers(w).writes.size() == 1);
 }
@@ -283,7 +283,7 @@ TEST_CASE("a forwarded write outlives the connection it did not go through", "[a
   caf::anon_send(c.peer(follower), peer_lost{c.id_of(leader)});
   const auto w = c.put(follower, "k", "v");
   c.settle();
-  CHECK(c.net().sent_by<wire::forward_call>(follower) == 0);
+  CHECK(c.net().calls_forwarded_by(follower) == 0);
   c.net().reconnect(leader, follower);
   CHECK(c.written(w).outcome == call_outcome::done);
   CHECK(c.stale(follower, "k") == "v");

@@ -4,6 +4,7 @@
 
 #include "actors/interfaces.hpp"
 
+#include <algorithm>
 #include <deque>
 #include <functional>
 #include <map>
@@ -56,12 +57,12 @@ public:
           found.emplace_back(s.from, *f);
     return found;
   }
-  template <class Kind>
-  std::size_t sent_by(std::size_t from) const {
-    std::size_t n = 0;
-    for (const auto& s : sent_)
-      n += s.from == from && std::holds_alternative<Kind>(s.frame) ? 1 : 0;
-    return n;
+  /// Calls that this node sent to another one for a client, or handed on. Its agent's registrations are not counted.
+  std::size_t calls_forwarded_by(std::size_t from) const {
+    return static_cast<std::size_t>(std::count_if(sent_.begin(), sent_.end(), [from](const sent_frame& s) {
+      const auto* call = std::get_if<wire::forward_call>(&s.frame);
+      return s.from == from && call != nullptr && gateway_of(call->id) == 0;
+    }));
   }
 
 private:
