@@ -17,6 +17,7 @@ set(BELAY_ALONE
     protocol/wire/record_codec.cpp
     protocol/wire/registration_codec.cpp
     storage/snapshot_file.cpp
+    tests/unit/protocol/state/fields_test.cpp
 )
 set(BELAY_UNITY_FILES 8) # more save little, and take more than 1 GB of memory
 
