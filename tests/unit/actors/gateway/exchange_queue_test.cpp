@@ -53,7 +53,8 @@ public:
   std::string written() { return std::exchange(output, {}); }
 
   http_reader_rules rules{1u << 20, [](std::string_view, std::string_view target) {
-                            return http::body_limit{1u << 20, target == "/upload"};
+                            const bool upload = target == "/upload";
+                            return http::body_limit{upload ? 1u << 30 : 1u << 20, upload};
                           }};
   http_reader_pool pool{rules};
   http::route_settings settings;
