@@ -85,7 +85,7 @@ struct local_request {
   local_kind kind = local_kind::status_leader;
   bool prometheus = false; ///< agent_metrics
   bool stale = false;
-  bool wan = false;      ///< agent_members: names have the datacenter behind them
+  bool wan = false;                    ///< agent_members: names have the datacenter behind them
   forward::remove_member removed = {}; ///< remove_peer
 };
 

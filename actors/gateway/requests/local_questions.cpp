@@ -19,7 +19,8 @@ void local_questions::begin(exchange& e, const http::local_request& r, monotonic
   switch (r.kind) {
   case http::local_kind::remove_peer: {
     const auto id = pending_.add(e, times_.due(now));
-    return out_.post(propose_write{id, make_payload(wire::encode_operator_call(r.removed)), wire::call_kind::remove_member});
+    return out_.post(
+        propose_write{id, make_payload(wire::encode_operator_call(r.removed)), wire::call_kind::remove_member});
   }
   case http::local_kind::autopilot_health: { // first what healthy means; then the leader is asked
     read_query q{pending_.add(e, times_.due(now)), {}, {}};
