@@ -19,6 +19,10 @@ using std::chrono::seconds;
 
 namespace {
 
+// Messages that beget each other for ever keep virtual time from passing. The busiest second of ordinary runs has some
+// tens of thousands of events.
+constexpr std::uint64_t events_per_second_max = 1'000'000;
+
 // How long a healed majority may take, in virtual time, for each step of its recovery. Above the longest election, the
 // longest time a request is held and the longest outage that may be in force when the healing begins.
 constexpr seconds recovery_max{40};
@@ -125,7 +129,17 @@ private:
       fail(verdict::safety, "disks", *nemesis_.complaint());
     else if (clients_.complaint())
       fail(verdict::safety, clients_.complaint()->first, clients_.complaint()->second);
+    else if (const auto n = events_this_second(); n > events_per_second_max)
+      fail(verdict::liveness, "storm", std::to_string(n) + " events within one virtual second");
     return report_.outcome == verdict::passed;
+  }
+
+  std::uint64_t events_this_second() {
+    if (const auto second = std::chrono::floor<std::chrono::seconds>(time_.now()); second != second_) {
+      second_ = second;
+      events_before_second_ = trace_.events();
+    }
+    return trace_.events() - events_before_second_;
   }
 
   void fail(verdict v, const std::string& checker, const std::string& what) {
@@ -347,6 +361,8 @@ private:
   nemesis nemesis_;
   std::set<std::size_t> healed_nodes_;
   run_report report_;
+  std::chrono::seconds second_{0}; ///< the virtual one under way
+  std::uint64_t events_before_second_ = 0;
 };
 
 } // namespace
