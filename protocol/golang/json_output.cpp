@@ -57,6 +57,18 @@ void append_json_string(std::string& out, std::string_view text) {
   out += '"';
 }
 
+void append_json_name(std::string& out, std::string_view name) {
+  if (out.back() != '{')
+    out += ',';
+  append_json_string(out, name);
+  out += ':';
+}
+
+void append_json_member(std::string& out, std::string_view name, std::string_view value) {
+  append_json_name(out, name);
+  append_json_string(out, value);
+}
+
 std::string prettify_json(std::string_view compact) {
   std::string out;
   out.reserve(compact.size() * 2);

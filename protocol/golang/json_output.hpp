@@ -28,6 +28,10 @@ inline void append_number(std::string& out, log_index value) {
 inline void append_bool(std::string& out, bool value) {
   out += value ? "true" : "false";
 }
+/// Begins the next member of an object, `"name":`, with a comma unless `out` ends in its `{`.
+void append_json_name(std::string& out, std::string_view name);
+/// A member whose value is a string.
+void append_json_member(std::string& out, std::string_view name, std::string_view value);
 void append_json_strings(std::string& out, const std::vector<std::string>& list);
 /// null if there is none.
 void append_json_strings(std::string& out, const std::optional<std::vector<std::string>>& list);

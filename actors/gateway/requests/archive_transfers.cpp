@@ -1,6 +1,6 @@
 #include "actors/gateway/requests/archive_transfers.hpp"
 
-#include "actors/gateway/requests/local_answers.hpp"
+#include "protocol/forward/requests.hpp"
 #include "protocol/http/render.hpp"
 #include "protocol/wire/command_codec.hpp"
 

@@ -17,23 +17,10 @@ namespace belay::actors {
 
 namespace {
 
-/// Writes `"name":` with the comma that belongs before it.
-void member(std::string& out, std::string_view name) {
-  if (out.back() != '{')
-    out += ',';
-  golang::append_json_string(out, name);
-  out += ':';
-}
-
-void text_member(std::string& out, std::string_view name, std::string_view value) {
-  member(out, name);
-  golang::append_json_string(out, value);
-}
-
 void append_texts(std::string& out, const std::map<std::string, std::string>& all) {
   out += '{';
   for (const auto& [name, value] : all)
-    text_member(out, name, value);
+    golang::append_json_member(out, name, value);
   out += '}';
 }
 
@@ -66,13 +53,13 @@ void append_member(std::string& out, const peer_status& p, const local_facts& fa
   constexpr int alive = 1, failed = 4; // serf's numbers
   const auto where = split_host_port(p.member.address);
   out += '{';
-  text_member(out, "Name", wan ? p.member.name + "." + facts.datacenter : p.member.name);
-  text_member(out, "Addr", where.host);
-  member(out, "Port");
+  golang::append_json_member(out, "Name", wan ? p.member.name + "." + facts.datacenter : p.member.name);
+  golang::append_json_member(out, "Addr", where.host);
+  golang::append_json_name(out, "Port");
   golang::append_number(out, where.number());
-  member(out, "Tags");
+  golang::append_json_name(out, "Tags");
   append_texts(out, tags_of(p.member, p.voter, facts));
-  member(out, "Status");
+  golang::append_json_name(out, "Status");
   golang::append_number(out, p.connected ? alive : failed);
   out +=
       ",\"ProtocolMin\":1,\"ProtocolMax\":5,\"ProtocolCur\":2,\"DelegateMin\":2,\"DelegateMax\":5,\"DelegateCur\":4}";
@@ -176,15 +163,15 @@ std::string self_json(const status_result& now, const local_facts& facts) {
   const bool leads = now.view.soft.role == raft::role::leader;
   const auto yes_no = [](bool v) { return v ? "true" : "false"; };
   std::string out = "{\"Config\":{";
-  text_member(out, "Datacenter", facts.datacenter);
-  text_member(out, "NodeName", facts.node_name);
-  text_member(out, "NodeID", facts.node_uuid);
-  text_member(out, "Revision", facts.revision);
+  golang::append_json_member(out, "Datacenter", facts.datacenter);
+  golang::append_json_member(out, "NodeName", facts.node_name);
+  golang::append_json_member(out, "NodeID", facts.node_uuid);
+  golang::append_json_member(out, "Revision", facts.revision);
   out += ",\"Server\":true";
-  text_member(out, "Version", facts.version);
+  golang::append_json_member(out, "Version", facts.version);
   out += "},\"DebugConfig\":{";
   for (const auto& [name, value] : facts.effective_settings) {
-    member(out, name);
+    golang::append_json_name(out, name);
     out += value;
   }
   // Network coordinates are not measured: the origin, with the error of serf's newborn nodes.
@@ -216,7 +203,7 @@ std::string self_json(const status_result& now, const local_facts& facts) {
       std::count_if(now.peers.begin(), now.peers.end(), [](const peer_status& p) { return !p.connected; });
   const auto members = std::max<std::size_t>(1, now.peers.size());
   for (const char* pool : {"serf_lan", "serf_wan"}) {
-    member(out, pool);
+    golang::append_json_name(out, pool);
     append_texts(out, {{"encrypted", "false"},
                        {"failed", std::to_string(failed)},
                        {"left", "0"},
@@ -231,13 +218,13 @@ std::string raft_configuration_json(const cluster_view& view) {
   for (const auto& m : view.config.members) {
     out += first ? "{" : ",{";
     first = false;
-    text_member(out, "ID", m.uuid);
-    text_member(out, "Node", m.name);
-    text_member(out, "Address", m.address);
-    member(out, "Leader");
+    golang::append_json_member(out, "ID", m.uuid);
+    golang::append_json_member(out, "Node", m.name);
+    golang::append_json_member(out, "Address", m.address);
+    golang::append_json_name(out, "Leader");
     golang::append_bool(out, m.id == view.soft.leader);
-    text_member(out, "ProtocolVersion", "3");
-    member(out, "Voter");
+    golang::append_json_member(out, "ProtocolVersion", "3");
+    golang::append_json_name(out, "Voter");
     golang::append_bool(out, view.config.is_voter(m.id));
     out += '}';
   }

@@ -1,5 +1,6 @@
 #include "actors/gateway/requests/local_questions.hpp"
 
+#include "protocol/forward/requests.hpp"
 #include "protocol/wire/operator_codec.hpp"
 
 #include <utility>

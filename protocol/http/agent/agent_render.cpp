@@ -74,26 +74,25 @@ response health_response(int code, std::string reason, std::string json, bool te
 }
 
 void append_event(std::string& out, const agent::user_event& e) {
-  out += "{\"ID\":";
-  golang::append_json_string(out, e.id);
-  out += ",\"Name\":";
-  golang::append_json_string(out, e.name);
-  out += ",\"Payload\":";
+  using namespace golang;
+  out += '{';
+  append_json_member(out, "ID", e.id);
+  append_json_member(out, "Name", e.name);
+  append_json_name(out, "Payload");
   if (e.payload.empty())
     out += "null";
   else {
     out += '"';
-    golang::append_base64(out, e.payload);
+    append_base64(out, e.payload);
     out += '"';
   }
-  out += ",\"NodeFilter\":";
-  golang::append_json_string(out, e.node_filter);
-  out += ",\"ServiceFilter\":";
-  golang::append_json_string(out, e.service_filter);
-  out += ",\"TagFilter\":";
-  golang::append_json_string(out, e.tag_filter);
-  out += ",\"Version\":1,\"LTime\":";
-  golang::append_number(out, e.time);
+  append_json_member(out, "NodeFilter", e.node_filter);
+  append_json_member(out, "ServiceFilter", e.service_filter);
+  append_json_member(out, "TagFilter", e.tag_filter);
+  append_json_name(out, "Version");
+  append_number(out, 1);
+  append_json_name(out, "LTime");
+  append_number(out, e.time);
   out += '}';
 }
 

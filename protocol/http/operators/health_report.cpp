@@ -31,28 +31,25 @@ std::string as_rfc3339(std::uint64_t ms) {
 }
 
 void append_server(std::string& out, const server_health& s) {
-  out += "{\"ID\":";
-  golang::append_json_string(out, s.id);
-  out += ",\"Name\":";
-  golang::append_json_string(out, s.name);
-  out += ",\"Address\":";
-  golang::append_json_string(out, s.address);
-  out += s.alive ? ",\"SerfStatus\":\"alive\",\"Version\":" : ",\"SerfStatus\":\"failed\",\"Version\":";
-  golang::append_json_string(out, s.version);
-  out += ",\"Leader\":";
-  golang::append_bool(out, s.leader);
-  out += ",\"LastContact\":";
-  golang::append_json_string(out, golang::format_duration(s.last_contact));
-  out += ",\"LastTerm\":";
-  golang::append_number(out, s.last_term.value);
-  out += ",\"LastIndex\":";
-  golang::append_number(out, s.last_index);
-  out += ",\"Healthy\":";
-  golang::append_bool(out, s.healthy);
-  out += ",\"Voter\":";
-  golang::append_bool(out, s.voter);
-  out += ",\"StableSince\":";
-  golang::append_json_string(out, as_rfc3339(s.stable_since_ms));
+  using namespace golang;
+  out += '{';
+  append_json_member(out, "ID", s.id);
+  append_json_member(out, "Name", s.name);
+  append_json_member(out, "Address", s.address);
+  append_json_member(out, "SerfStatus", s.alive ? "alive" : "failed");
+  append_json_member(out, "Version", s.version);
+  append_json_name(out, "Leader");
+  append_bool(out, s.leader);
+  append_json_member(out, "LastContact", format_duration(s.last_contact));
+  append_json_name(out, "LastTerm");
+  append_number(out, s.last_term.value);
+  append_json_name(out, "LastIndex");
+  append_number(out, s.last_index);
+  append_json_name(out, "Healthy");
+  append_bool(out, s.healthy);
+  append_json_name(out, "Voter");
+  append_bool(out, s.voter);
+  append_json_member(out, "StableSince", as_rfc3339(s.stable_since_ms));
   out += '}';
 }
 
