@@ -231,8 +231,9 @@ std::string told(const run_report& r, const recipe& how) {
   auto out = "seed " + std::to_string(r.seed) + ": " + name_of(r.outcome);
   if (r.outcome == verdict::passed)
     return out + " (" + std::to_string(r.events) + " events, " + std::to_string(r.operations) + " operations, " +
-           fixed(std::chrono::duration<double>(r.duration).count(), 1) + " virtual seconds, trace " +
-           to_hex(r.trace_hash) + ")\n";
+           fixed(std::chrono::duration<double>(r.duration).count(), 1) + " virtual seconds, converged " +
+           std::to_string(r.heal_to_convergence.count()) + " ms after the faults, trace " + to_hex(r.trace_hash) +
+           ")\n";
   return out + ": " + r.checker + ": " + r.what + "\n  " + how.command(r) + "\n";
 }
 
