@@ -123,13 +123,21 @@ caf::behavior peer_link::make_behavior() {
           next_hello_ = {};
       },
       [this](tick_atom) {
+        if (stopping_)
+          return quit();
         on_tick();
         delayed_send(this, tick, tick_atom::value);
+        ticking_ = true;
       },
       [this](stop_atom) {
         for (auto& [address, o] : outgoing_)
           disconnect(o);
-        quit();
+        close_all();
+        stopping_ = true;
+        // With the next tick if one is due: a broker of CAF 0.17.6 that has ended keeps its mailbox open, and a tick that
+        // finds CAF's loop gone would keep the broker for ever.
+        if (!ticking_)
+          quit();
       },
   };
 }

@@ -87,6 +87,8 @@ private:
   seeded_random random_;
   wire::hello hello_;
   monotonic_time next_hello_{};
+  bool ticking_ = false; ///< a tick is on its way
+  bool stopping_ = false;
   std::map<std::string, outgoing> outgoing_; ///< by address
   std::unordered_map<node_id, std::string> address_of_;
   std::map<caf::io::connection_handle, incoming> incoming_;

@@ -14,9 +14,13 @@ namespace {
 
 std::size_t allocations = 0;
 
-void* counted(std::size_t bytes) {
+void* counted_or_null(std::size_t bytes) noexcept {
   ++allocations;
-  if (void* p = std::malloc(bytes == 0 ? 1 : bytes))
+  return std::malloc(bytes == 0 ? 1 : bytes);
+}
+
+void* counted(std::size_t bytes) {
+  if (void* p = counted_or_null(bytes))
     return p;
   throw std::bad_alloc();
 }
@@ -47,13 +51,36 @@ double allocations_of(const belay::bench::request_step& step) {
 
 } // namespace
 
+// All forms but those for aligned memory: what one of them hands out, any of the others may be asked to free, and a sanitizer's
+// own would not know it.
 void* operator new(std::size_t bytes) {
   return counted(bytes);
+}
+void* operator new[](std::size_t bytes) {
+  return counted(bytes);
+}
+void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept {
+  return counted_or_null(bytes);
+}
+void* operator new[](std::size_t bytes, const std::nothrow_t&) noexcept {
+  return counted_or_null(bytes);
 }
 void operator delete(void* p) noexcept {
   std::free(p);
 }
+void operator delete[](void* p) noexcept {
+  std::free(p);
+}
 void operator delete(void* p, std::size_t) noexcept {
+  std::free(p);
+}
+void operator delete[](void* p, std::size_t) noexcept {
+  std::free(p);
+}
+void operator delete(void* p, const std::nothrow_t&) noexcept {
+  std::free(p);
+}
+void operator delete[](void* p, const std::nothrow_t&) noexcept {
   std::free(p);
 }
 
