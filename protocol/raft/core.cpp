@@ -107,13 +107,12 @@ void core::impl::step(const message& m, local_time t) {
 }
 
 bool core::impl::counts(node_id from) const {
-  return !config().contains(self) || config().contains(from) || log.names_from(commit, from) ||
-         acquainted.contains(from);
+  return config().empty() || log.names_from(commit, from) || acquainted.contains(from);
 }
 
 void core::impl::told_of(node_id by, const std::vector<node_id>& servers) {
   constexpr std::size_t acquainted_max = 1000; // far more than a cluster has ever had while a process lives
-  if (!counts(by))
+  if (by != self && !counts(by))
     return;
   for (auto id : servers)
     if (acquainted.size() < acquainted_max && !id.is_zero() && id != self)

@@ -174,11 +174,12 @@ public:
   /// servers of which counts() is true.
   void step(const message& m, local_time now);
   /// Whether requests of that server count. They do if it is a member of the configuration in force or of one that may
-  /// come back into force (from the commit index on), or if told_of() has named it. A server that is not a member itself
-  /// listens to everybody: it is to be told of a cluster, or is about to be added again. Which cluster may do that is
-  /// decided outside (formation::belongs).
+  /// come back into force (from the commit index on), or if told_of() has named it. A server without any configuration
+  /// listens to everybody, and keeps listening to whom it followed then: the log of the cluster that takes it in begins
+  /// with configurations of other servers. Which cluster may do that is decided outside (formation::may_be_led_by).
   bool counts(node_id from) const;
-  /// `by` says that these are members of the configuration it knows. Believed if counts(by). A server that is behind may
+  /// `by` says that these are members of the configuration it knows. Believed if counts(by), or if it is this server
+  /// itself: what its driver knows for other reasons. A server that is behind may
   /// not have the entry yet that added the present leader or candidate, and gets it from nobody else; without this it
   /// would refuse exactly the ones who can help it. For the life of the process.
   void told_of(node_id by, const std::vector<node_id>& servers);

@@ -101,6 +101,37 @@ TEST_CASE("a server that is in no cluster listens to whoever leads") {
   CHECK(c.core(2).soft().leader == stranger);
 }
 
+TEST_CASE("a server that is taken in listens to its leader, although the log begins with others' configurations") {
+  raft_cluster c;
+  c.introductions = false;
+  c.add_node(2);
+  const raft::entry first{
+      log_index{1}, term_id{1}, {}, entry_kind::configuration, make_payload(encode(make_config({3, 4, 5})))};
+  c.core(2).step({node_id{6}, node_id{2}, term_id{5}, append_entries{{}, {}, {}, 1, {first}}}, c.now());
+  c.settle(2);
+  REQUIRE_FALSE(c.core(2).config().empty());
+  CHECK(c.core(2).counts(node_id{6}));
+  CHECK(c.core(2).counts(node_id{4}));
+  CHECK_FALSE(c.core(2).counts(stranger));
+}
+
+TEST_CASE("a server that was removed listens to members only") {
+  raft_cluster c;
+  c.start(3);
+  const auto l = c.elect();
+  const auto removed = l % 3 + 1;
+  std::vector<std::uint64_t> rest;
+  for (const auto id : c.ids())
+    if (id != removed)
+      rest.push_back(id);
+  REQUIRE_FALSE(c.core(l).propose_configuration(make_config(rest), c.wall()));
+  c.settle(l);
+  c.run(20);
+  REQUIRE_FALSE(c.core(removed).config().contains(node_id{removed}));
+  CHECK(c.core(removed).counts(node_id{l}));
+  CHECK_FALSE(c.core(removed).counts(stranger));
+}
+
 namespace {
 
 /// 3 is cut off while 4 joins and is made the leader. @returns 4's id if that has come about

@@ -336,6 +336,7 @@ void raft_cluster::deliver(std::size_t i, bool keep_a_copy) {
 void raft_cluster::introduce(test_node& to) {
   if (!introductions)
     return;
+  to.joined = to.joined || to.core->config().contains(to.id);
   for (const auto& [id, n] : nodes_) {
     if (n.id == to.id || !n.core || is_cut(id, to.id.value))
       continue;
@@ -343,6 +344,8 @@ void raft_cluster::introduce(test_node& to) {
     for (const auto& m : n.core->config().members)
       named.push_back(m.id);
     to.core->told_of(n.id, named);
+    if (!to.joined)
+      to.core->told_of(to.id, {n.id});
   }
 }
 

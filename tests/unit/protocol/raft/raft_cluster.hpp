@@ -40,6 +40,7 @@ struct test_node {
   std::vector<entry> log;
   snapshot_meta checkpoint;
   std::string checkpoint_bytes;
+  bool joined = false; ///< has been a member; before, it takes all servers by their word
 
   // ---- does not survive
   std::deque<persist_batch> writing; ///< handed to the disk, not synced
