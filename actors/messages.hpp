@@ -4,6 +4,7 @@
 #include "protocol/agent/local_agent.hpp"
 #include "protocol/forward/requests.hpp"
 #include "protocol/http/request.hpp"
+#include "protocol/raft/cluster_clock.hpp"
 #include "protocol/raft/core.hpp"
 #include "protocol/state/machine.hpp"
 #include "protocol/wire/frame_codec.hpp"
@@ -146,7 +147,8 @@ struct cluster_view {
   raft::soft_state soft;
   raft::configuration config;
   node_id self;
-  bool serving = false; ///< leader whose own term has a committed entry
+  bool serving = false;        ///< leader whose own term has a committed entry
+  raft::cluster_clock clock{}; ///< serving: how it stamps entries
 };
 /// raft_peer -> health_checks, while this node leads and serves: which members it hears, on every change. Those that are
 /// not listed have been silent since this term began, and not for long.

@@ -26,4 +26,12 @@ void wake_after(Actor& self, const wiring& w, std::chrono::nanoseconds d, Signal
   std::abort();
 }
 
+/// The same where nothing is wrong with the program and a core dump would tell nothing: whoever started it has to change
+/// something first.
+[[noreturn]] inline void stop_for_good(const wiring& w) {
+  if (w.fail_stop)
+    w.fail_stop();
+  std::_Exit(EXIT_FAILURE);
+}
+
 } // namespace belay::actors

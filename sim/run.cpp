@@ -7,6 +7,7 @@
 #include "sim/checkers/observer.hpp"
 #include "sim/clients/workload.hpp"
 #include "sim/faults/nemesis.hpp"
+#include "sim/faults/stranger.hpp"
 #include "sim/world/node_failure.hpp"
 
 #include <algorithm>
@@ -60,7 +61,7 @@ public:
         sessions_(replies_.model(), {swarm_.lease_is_safe(), swarm_.peer.hold}),
         watcher_(time_, trace_, nodes_, replies_, watches_, sessions_, swarm_.lease_is_safe()),
         clients_(time_, choices, trace_, nodes_, swarm_, replies_, watches_, sessions_),
-        nemesis_(time_, choices, trace_, nodes_, net_, swarm_) {
+        nemesis_(time_, choices, trace_, nodes_, net_, swarm_), stranger_(time_, choices, trace_, nodes_) {
     net_.faults = swarm_.network;
     time_.shuffle_per_million = swarm_.shuffle_per_million;
     time_.before = [this](const enlisted& who, const caf::type_erased_tuple& m) { watcher_.before(who, m); };
@@ -103,6 +104,8 @@ public:
       trace_.line(time_.now(), nobody, "seed " + std::to_string(tape_.seed()) + ": " + describe(swarm_));
     try {
       nemesis_.start();
+      if (swarm_.faults.stranger)
+        stranger_.start();
       clients_.start();
       if (run_until(profile_.chaos))
         recover();
@@ -190,6 +193,7 @@ private:
 
   void recover() {
     clients_.stop_writing();
+    stranger_.stop();
     healed_nodes_ = nemesis_.heal();
     const auto healed_at = time_.now();
     if (trace_.wanted())
@@ -337,6 +341,8 @@ private:
     r.elections = watcher_.elections();
     r.wrongly_released_locks = sessions_.wrongly_released();
     r.faults = nemesis_.counts();
+    if (stranger_.frames() > 0)
+      r.faults["stranger"] = stranger_.frames();
     r.longest_write_gap = std::chrono::duration_cast<milliseconds>(clients_.longest_write_gap());
     for (const auto& o : clients_.history()) {
       ++r.operations;
@@ -359,6 +365,7 @@ private:
   observer watcher_;
   workload clients_;
   nemesis nemesis_;
+  stranger stranger_;
   std::set<std::size_t> healed_nodes_;
   run_report report_;
   std::chrono::seconds second_{0}; ///< the virtual one under way

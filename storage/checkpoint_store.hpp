@@ -35,6 +35,16 @@ struct checkpoint_info {
   std::uint64_t digest = 0;
 };
 
+/// Judges a snapshot that arrives, beyond what bytes and checksums say, before it takes the place of anything.
+class snapshot_judge {
+public:
+  virtual ~snapshot_judge() = default;
+  /// In order, once each. A failure ends it.
+  virtual status row(std::uint8_t table, std::string_view key, std::string_view value) = 0;
+  /// All rows were there.
+  virtual status whole(const checkpoint_info& info) = 0;
+};
+
 /// Used by one thread, because a write transaction of LMDB belongs to a thread. None is open between calls.
 class checkpoint_store {
 public:
@@ -62,9 +72,14 @@ public:
 
   // ---- snapshot in
   /// Offset 0 begins anew; otherwise the bytes must follow those stored so far. With `last` the whole is checked
-  /// (checksums, meta), made durable, and takes the place of the checkpoint in one step. @returns bytes stored so far.
+  /// (checksums, meta, and then by `judge`, which may be null), made durable, and takes the place of the checkpoint in
+  /// one step. If anything is wrong with it, the checkpoint stays as it was. @returns bytes stored so far.
   virtual result<std::uint64_t> write_snapshot(const raft::snapshot_meta& meta, std::uint64_t offset,
-                                               std::string_view bytes, bool last) = 0;
+                                               std::string_view bytes, bool last, snapshot_judge* judge) = 0;
+  result<std::uint64_t> write_snapshot(const raft::snapshot_meta& meta, std::uint64_t offset, std::string_view bytes,
+                                       bool last) {
+    return write_snapshot(meta, offset, bytes, last, nullptr);
+  }
 };
 
 } // namespace belay::storage

@@ -359,7 +359,7 @@ result<checkpoint_store::chunk> lmdb_checkpoint::read_snapshot(log_index index, 
 // ---- snapshot in
 
 result<std::uint64_t> lmdb_checkpoint::write_snapshot(const raft::snapshot_meta& meta, std::uint64_t offset,
-                                                      std::string_view bytes, bool last) {
+                                                      std::string_view bytes, bool last, snapshot_judge* judge) {
   if (!dead_.empty())
     return failure{dead_};
   const auto path = snapshots_ + "/incoming";
@@ -390,20 +390,22 @@ result<std::uint64_t> lmdb_checkpoint::write_snapshot(const raft::snapshot_meta&
   const auto stored = incoming_->bytes;
   if (!last)
     return stored;
-  if (auto s = install(); !s)
+  if (auto s = install(judge); !s)
     return give_up(s.why());
   incoming_.reset();
   (void)files_.remove(path); // if this fails, the next start removes it
   return stored;
 }
 
-status lmdb_checkpoint::install() {
-  return replace_with(small_row_waste * incoming_->bytes, [this](lmdb_transaction& txn) -> status {
+status lmdb_checkpoint::install(snapshot_judge* judge) {
+  return replace_with(small_row_waste * incoming_->bytes, [this, judge](lmdb_transaction& txn) -> status {
     row_appender appender(txn);
     auto info = read_snapshot_file(*incoming_->f, [&](const row_view& r) -> status {
       const int rc = appender.add(r);
       if (rc == EINVAL)
         return failure{"snapshot is damaged: its rows are not in order"};
+      if (rc == 0 && judge != nullptr)
+        return judge->row(r.table, r.key, r.value);
       return as_status(rc, "cannot write", state_ + new_name);
     });
     if (!info)
@@ -411,6 +413,8 @@ status lmdb_checkpoint::install() {
     if (info->meta != incoming_->meta)
       return failure{"snapshot is of index " + to_string(info->meta.index) + " and not what was announced as index " +
                      to_string(incoming_->meta.index)};
+    if (auto s = judge != nullptr ? judge->whole(*info) : status(done{}); !s)
+      return s;
     int rc = appender.finish();
     if (rc == 0)
       rc = put_info(txn, *info);

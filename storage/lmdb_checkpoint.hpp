@@ -47,8 +47,9 @@ public:
   status commit(const checkpoint_delta& delta) override;
   result<chunk> read_snapshot(log_index index, std::uint64_t offset, std::size_t bytes_max) override;
   /// After a failure the old checkpoint is in force, and the next call must begin at offset 0.
+  using checkpoint_store::write_snapshot;
   result<std::uint64_t> write_snapshot(const raft::snapshot_meta& meta, std::uint64_t offset, std::string_view bytes,
-                                       bool last) override;
+                                       bool last, snapshot_judge* judge) override;
 
   /// For operators and tests.
   std::uint64_t map_bytes() const { return env_->map_bytes(); }
@@ -82,7 +83,7 @@ private:
   status discard_new(failure why);
   result<frozen_view*> frozen(log_index index);
   status freeze(const checkpoint_info& now);
-  status install();
+  status install(snapshot_judge* judge);
   failure die(const std::string& why);
 
   file_system& files_;

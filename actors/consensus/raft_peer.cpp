@@ -76,6 +76,8 @@ void raft_peer::schedule_flush() {
 
 void raft_peer::flush() {
   flush_scheduled_ = false;
+  if (leading())
+    cluster_now(); // its time begins now at the latest
   advance_calls();
   advance_barriers();
   // Two rounds: what the first one commits or elects may let held requests go on.
@@ -118,6 +120,7 @@ void raft_peer::carry_out(raft::ready r) {
                {"joint", r.config_changed->joint() ? 1 : 0}});
     dial();
     form_cluster();
+    told_.clear();
   }
   const bool serving = core_.is_leader() && core_.may_serve_reads();
   if (r.soft || r.config_changed || serving != serving_) {
@@ -170,6 +173,7 @@ void raft_peer::on_tick() {
   form_cluster();
   bring_in_newcomers();
   tell_members_heard();
+  gossip();
   metrics_.raft_indexes(core_.last_index().value, core_.commit_index().value);
   schedule_flush();
 }
@@ -178,6 +182,7 @@ void raft_peer::on_tick() {
 
 void raft_peer::on_peer_connected(node_id peer) {
   connected_.insert(peer);
+  told_.erase(peer);
   connected_since_ms_[peer] = settings_.wall_clock().value;
   metrics_.peers(connected_.size());
   schedule_flush();
@@ -185,6 +190,10 @@ void raft_peer::on_peer_connected(node_id peer) {
 
 void raft_peer::on_peer_lost(node_id peer) {
   connected_.erase(peer);
+  told_.erase(peer);
+  clocks_.lost(peer);
+  if (const auto* known = formation_.find(peer); known != nullptr && core_.config().contains(peer))
+    levels_seen_[peer] = known->level;
   formation_.lost(peer);
   core_.peer_unreachable(peer);
   calls_.peer_lost(peer);
@@ -210,7 +219,7 @@ void raft_peer::on_lease_given_up(const give_up_lease& g) {
 }
 
 void raft_peer::on_change_members(const change_members& c) {
-  const bool begun = leading() && !core_.propose_configuration(c.target, settings_.wall_clock());
+  const bool begun = leading() && !core_.propose_configuration(c.target, cluster_now());
   log::info("raft_peer", begun ? "membership changes" : "membership cannot be changed now",
             {{"voters", c.target.voters.size()}, {"term", core_.term().value}});
   schedule_flush();

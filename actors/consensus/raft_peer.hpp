@@ -12,7 +12,9 @@
 #include "protocol/forward/pending_barriers.hpp"
 #include "protocol/forward/pending_calls.hpp"
 #include "protocol/http/operators/health_report.hpp"
+#include "protocol/raft/cluster_clock.hpp"
 #include "protocol/raft/formation.hpp"
+#include "protocol/raft/peer_clocks.hpp"
 
 #include <functional>
 #include <map>
@@ -127,6 +129,15 @@ private:
   void dial();
   void tell_members_heard();
 
+  // raft_peer_gossip.cpp: what peers are told regularly, cluster time and feature levels
+  void gossip();
+  void on_gossip(node_id from, const wire::gossip& g);
+  void vouch_for(node_id from);
+  cluster_time cluster_now();
+  /// A text if not all members of the configuration are known to understand that command; nullopt: they do.
+  std::optional<std::string> not_understood(std::string_view command) const;
+  state::feature_level level_of_member(node_id id) const;
+
   wiring_ptr wires_;
   raft_peer_settings settings_;
   raft::member self_;
@@ -151,7 +162,13 @@ private:
   bool handing_over_ = false; ///< the fsm was asked to give up the lease
   monotonic_time lease_sent_{};
   std::set<node_id> connected_;
-  std::map<node_id, std::string> complaints_; ///< said once each
+  std::set<node_id> told_; ///< peers that know the present configuration from this node
+  monotonic_time next_gossip_{};
+  std::set<node_id> skewed_; ///< peers whose wall clock is known to be off, as the log was told
+  raft::peer_clocks clocks_;
+  raft::cluster_clock cluster_clock_;                   ///< of the present term, on the leader
+  std::map<node_id, state::feature_level> levels_seen_; ///< of members that went away
+  std::map<node_id, std::string> complaints_;           ///< said once each
   members_heard told_heard_;
   std::map<node_id, std::uint64_t> connected_since_ms_; ///< by the wall clock, as far as it is known
   std::uint64_t led_since_ms_ = 0;

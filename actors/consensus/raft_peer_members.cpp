@@ -17,6 +17,11 @@ void raft_peer::on_frames(const frames_received& f) {
     if (const auto* m = std::get_if<raft::message>(&frame)) {
       if (m->to != self_.id || m->from != f.from) // meant for an earlier life of this address
         continue;
+      const bool as_leader = std::holds_alternative<raft::append_entries>(m->body) ||
+                             std::holds_alternative<raft::snapshot_chunk>(m->body);
+      if (as_leader && !formation_.may_be_led_by(f.from))
+        continue;
+      vouch_for(f.from);
       core_.step(*m, now);
       if (core_.soft().leader == f.from)
         vitals_->leader_heard_ns.store(now.count(), std::memory_order_relaxed);
@@ -30,13 +35,15 @@ void raft_peer::on_frames(const frames_received& f) {
       on_read_index_reply(*a);
     } else if (const auto* e = std::get_if<agent::user_event>(&frame); e != nullptr) {
       send(wires_->health, event_heard{*e});
+    } else if (const auto* g = std::get_if<wire::gossip>(&frame)) {
+      on_gossip(f.from, *g);
     }
   }
   schedule_flush();
 }
 
 void raft_peer::on_hello(const wire::hello& h) {
-  auto complaint = formation_.met({h.self, h.datacenter, h.cluster_id, h.bootstrap_expect, h.agreed});
+  auto complaint = formation_.met({h.self, h.datacenter, h.cluster_id, h.bootstrap_expect, h.agreed, h.level});
   if (const auto* rival = formation_.rival_of(h.self, core_.config()); rival != nullptr && leading() && !complaint)
     complaint = "server " + h.self.name + " at " + h.self.address + " has the name, address or node ID of member " +
                 rival->name + " at " + rival->address + ", which is alive: give it one of its own";
@@ -49,7 +56,7 @@ void raft_peer::on_hello(const wire::hello& h) {
 
 void raft_peer::announce_self() {
   auto own = formation_.own();
-  send(wires_->links, announce{{own.self, own.datacenter, own.cluster_id, own.expect, own.agreed}});
+  send(wires_->links, announce{{own.self, own.datacenter, own.cluster_id, own.expect, own.agreed, state::own_level}});
 }
 
 void raft_peer::form_cluster() {
@@ -82,7 +89,7 @@ void raft_peer::bring_in_newcomers() {
   auto next = formation_.next_configuration(core_);
   if (!next)
     return;
-  if (!core_.propose_configuration(*next, settings_.wall_clock()))
+  if (!core_.propose_configuration(*next, cluster_now()))
     log::info("raft_peer", "membership changes",
               {{"voters", next->voters.size()}, {"learners", next->learners.size()}});
 }

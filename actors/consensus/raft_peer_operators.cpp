@@ -61,7 +61,7 @@ void raft_peer::begin_removal(removal r) {
   if (next->voters.empty())
     return answer_decided(r.from, state::refusal{"need at least one voter in configuration: {[]}"});
   // Not now (another change is under way): with the next tick again.
-  r.begun = !core_.config().joint() && !core_.propose_configuration(*next, settings_.wall_clock());
+  r.begun = !core_.config().joint() && !core_.propose_configuration(*next, cluster_now());
   r.entry = core_.last_index();
   removals_.push_back(std::move(r));
 }

@@ -50,11 +50,19 @@ void raft_peer::carry_out_calls() {
 }
 
 void raft_peer::propose_here(std::vector<forward::held_call> batch) {
+  std::erase_if(batch, [this](const forward::held_call& c) {
+    auto why = not_understood(*c.bytes);
+    if (why)
+      tell(c.from, wire::call_outcome::refused, std::move(*why));
+    return why.has_value();
+  });
+  if (batch.empty())
+    return;
   std::vector<payload> commands;
   commands.reserve(batch.size());
   for (const auto& c : batch)
     commands.push_back(c.bytes);
-  const auto proposed = core_.propose(std::move(commands), settings_.wall_clock());
+  const auto proposed = core_.propose(std::move(commands), cluster_now());
   if (const auto* first = std::get_if<log_index>(&proposed))
     calls_.proposed(*first, batch);
   else
@@ -112,6 +120,15 @@ void raft_peer::on_internal_proposal(const propose_internal& p) {
 
 void raft_peer::on_forward_call(node_id from, const wire::forward_call& c) {
   schedule_flush();
+  // Once it is in the log, a command that cannot be read stops every server. Those of the own gateways were made here.
+  if (c.kind == wire::call_kind::propose && leading() && !MUTANT(garbage_proposed) && !wire::decode_command(*c.bytes)) {
+    PROBE("peer: forwarded command that cannot be read");
+    const auto needs = wire::needs_of(*c.bytes);
+    auto why = needs && needs->level > state::own_level ? wire::too_new(*needs, "the leader")
+                                                        : std::string("command could not be read");
+    queue_frame(from, wire::forward_reply{c.id, wire::call_outcome::refused, {}, std::move(why)});
+    return;
+  }
   if (!calls_.take_over(from, c, leading(), hold_until()))
     metrics_.refused();
   carry_out_calls();

@@ -34,7 +34,7 @@ void raft_peer::publish_view() {
       ask_again();
     }
   }
-  cluster_view v{soft_, core_.config(), self_.id, serving_};
+  cluster_view v{soft_, core_.config(), self_.id, serving_, cluster_clock_};
   for (const auto& g : wires_->gateways)
     send(g, v);
   send(wires_->fsm, std::move(v));

@@ -23,6 +23,7 @@ fsm::fsm(caf::actor_config& config, actor_host* host, wiring_ptr wires, fsm_sett
     : hosted(config, host), wires_(std::move(wires)), settings_(settings), machine_(std::move(machine)),
       applied_(std::move(applied)), vitals_(std::move(v)), metrics_(m), checkpointed_(applied_.index) {
   gathering_default_.lease_ok = true;
+  applied_at_ = now();
   say_applied(); // a log that ends at the checkpoint brings nothing to apply
 }
 
@@ -80,6 +81,7 @@ fsm_actor::behavior_type fsm::make_behavior() {
 // ---- writes
 
 void fsm::apply(const committed_entries& c) {
+  const auto arrived = now();
   state::effects changed;
   std::vector<write_result> own;
   forwarded_results forwarded;
@@ -104,6 +106,7 @@ void fsm::apply(const committed_entries& c) {
     applied_.index = e.index;
     applied_.term = e.term;
     applied_.time = e.time;
+    applied_at_ = arrived;
     bytes_since_checkpoint_ += e.data->size();
     if (c.origins.empty() || c.origins[i].id.is_zero())
       continue;
@@ -127,19 +130,23 @@ state::reply fsm::apply_command(const raft::entry& e, state::effects& changed) {
   auto command = wire::decode_command(*e.data);
   if (!command) {
     // Every node would skip a different thing if it went on: an older version must not guess at a newer one's command.
-    log::error("fsm", "committed entry that this version cannot read; stopping",
-               {{"index", e.index.value},
-                {"term", e.term.value},
-                {"advice", "upgrade this node to the version the others run"}});
-    fail_stop(*wires_);
+    const auto needs = wire::needs_of(*e.data);
+    const bool newer = needs && needs->level > state::own_level;
+    log::error(
+        "fsm", "committed entry that this version cannot read; stopping",
+        {{"index", e.index.value},
+         {"term", e.term.value},
+         {"error", newer ? wire::too_new(*needs, "this server") : std::string("it is damaged, or of no known kind")},
+         {"advice", newer ? "install Belay " + needs->version + " or newer here; the data can stay"
+                          : std::string("install the version that the other servers run")}});
+    stop_for_good(*wires_);
   }
   return machine_->apply(e.index, e.time, *command, changed);
 }
 
 void fsm::check(const check_write& w) {
   // Only the leader knows cluster time well enough to refuse for a lock delay; to others every delay is over, and apply() decides.
-  const auto now = view_.serving ? std::max(machine_->now(), settings_.wall_clock()) : cluster_time{UINT64_MAX};
-  auto refused = machine_->refuse_early(w.command, now);
+  auto refused = machine_->refuse_early(w.command, view_.serving ? cluster_now() : cluster_time{UINT64_MAX});
   if (!refused) {
     send(wires_->raft_peer, propose_write{w.id, make_payload(wire::encode_command(w.command))});
     return;
@@ -317,13 +324,20 @@ void fsm::refuse(const read_query& q, const std::string& text) {
     send(wires_->gateways[gateway_of(q.id)], read_result{q.id, failure{text}, 0, false});
 }
 
-std::uint64_t fsm::lock_delay_left_ms(const std::string& key) const {
+std::uint64_t fsm::lock_delay_left_ms(const std::string& key) {
   const auto until = machine_->locked_out_until(key);
   if (!until)
     return 0;
-  // Cluster time is that of the last entry, which may be old. The next entry will carry about the time of the wall clock.
-  const auto now = std::max(machine_->now(), settings_.wall_clock());
+  const auto now = cluster_now();
   return *until > now ? until->value - now.value : 0;
+}
+
+/// About what the next entry will carry: on the leader exactly that, on others less by what entries take to get here.
+cluster_time fsm::cluster_now() {
+  if (view_.serving)
+    return std::max(machine_->now(), view_.clock.at(now().time_since_epoch()));
+  const auto since = std::chrono::duration_cast<std::chrono::milliseconds>(now() - applied_at_).count();
+  return cluster_time{machine_->now().value + static_cast<std::uint64_t>(since > 0 ? since : 0)};
 }
 
 std::uint64_t fsm::ms_since_leader() {
@@ -351,6 +365,7 @@ void fsm::replace(const machine_replaced& r) {
       PROBE("fsm: snapshot brought a restore");
     machine_ = r.machine;
     applied_ = r.meta;
+    applied_at_ = now();
     checkpointed_ = r.meta.index;
     bytes_since_checkpoint_ = 0;
     say_applied();

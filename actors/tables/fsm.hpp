@@ -8,7 +8,6 @@
 #include "actors/telemetry/metrics.hpp"
 #include "actors/telemetry/vitals.hpp"
 
-#include <functional>
 #include <map>
 #include <memory>
 #include <unordered_map>
@@ -24,7 +23,6 @@ struct fsm_settings {
   std::chrono::milliseconds tombstone_ttl{std::chrono::minutes(15)}; ///< docs/contract/02, section 3
   /// Deletions are gathered so long and forgotten together (Consul: agent/consul/state/graveyard, tombstone_gc granularity).
   std::chrono::milliseconds tombstone_bin{std::chrono::seconds(30)};
-  std::function<cluster_time()> wall_clock; ///< milliseconds since 1970
 };
 
 /// Lives on the gateway's thread, so that a read costs no switch. A read is answered
@@ -63,7 +61,7 @@ private:
   void serve(const read_query& q);
   void look_again(const queries_touched& t);
   void reply_to(const read_query& q, state::query_result result);
-  std::uint64_t lock_delay_left_ms(const std::string& key) const;
+  std::uint64_t lock_delay_left_ms(const std::string& key);
   void refuse(const read_query& q, const std::string& text);
   void publish(state::effects changed);
   void say_applied();
@@ -73,12 +71,14 @@ private:
   void maintain();
   void start_checkpoint();
   void reap_tombstones();
+  cluster_time cluster_now();
   std::uint64_t ms_since_leader();
 
   wiring_ptr wires_;
   fsm_settings settings_;
   std::shared_ptr<state::machine> machine_;
   raft::snapshot_meta applied_;
+  monotonic_time applied_at_; ///< when the last entry was applied
   std::shared_ptr<vitals> vitals_;
   metrics& metrics_;
 

@@ -18,6 +18,7 @@ namespace belay {
   M(check_session_ignored)                                                                                             \
   M(checkpoint_index_ahead)                                                                                            \
   M(checksum_ignored)                                                                                                  \
+  M(cluster_time_of_wall_clock)                                                                                        \
   M(commit_any_term)                                                                                                   \
   M(commit_beyond_verified)                                                                                            \
   M(commit_minority)                                                                                                   \
@@ -31,8 +32,10 @@ namespace belay {
   M(empty_log_taken_as_fitting)                                                                                        \
   M(expiry_by_deposed_leader)                                                                                          \
   M(failed_append_ignored)                                                                                             \
+  M(far_term_believed)                                                                                                 \
   M(fence_is_lock_index)                                                                                               \
   M(forwarded_write_retried)                                                                                           \
+  M(garbage_proposed)                                                                                                  \
   M(guard_lost_by_restart)                                                                                             \
   M(hard_state_lost)                                                                                                   \
   M(index_back_after_delete)                                                                                           \
@@ -68,12 +71,15 @@ namespace belay {
   M(sessions_of_checkpoint_forgotten)                                                                                  \
   M(slow_chunk_read_again)                                                                                             \
   M(snapshot_below_commit_installed)                                                                                   \
+  M(snapshot_digest_ignored)                                                                                           \
   M(snapshot_wakes_nobody)                                                                                             \
   M(stalled_disk_keeps_leading)                                                                                        \
+  M(stranger_heeded)                                                                                                   \
   M(suffix_kept_under_snapshot)                                                                                        \
   M(tail_unsynced_after_restart)                                                                                       \
   M(timers_of_old_leadership)                                                                                          \
   M(tombstones_not_in_checkpoint)                                                                                      \
+  M(transfer_at_anybodys_word)                                                                                         \
   M(tree_delete_wakes_nobody)                                                                                          \
   M(truncate_on_old_append)                                                                                            \
   M(txn_not_rolled_back)                                                                                               \

@@ -74,6 +74,10 @@ void core::impl::step(const message& m, local_time t) {
   saw_time(t);
   if (m.to != self || m.from == self || m.from.is_zero() || m.term.value > number_max)
     return;
+  if (m.term.value > hard.term.value + term_leap_max && !MUTANT(far_term_believed)) {
+    PROBE("raft: term far above the own one refused");
+    return;
+  }
   if (is_reply(m.body)) {
     if (!config().contains(m.from) && progress_of(m.from) == nullptr)
       return;
@@ -82,6 +86,9 @@ void core::impl::step(const message& m, local_time t) {
       follow(m.term, {});
       return;
     }
+  } else if (!counts(m.from) && !MUTANT(stranger_heeded)) {
+    PROBE("raft: request of a server that is no member");
+    return;
   }
   if (const auto* append = std::get_if<append_entries>(&m.body))
     on_append(m, *append);
@@ -97,6 +104,19 @@ void core::impl::step(const message& m, local_time t) {
     on_snapshot_reply(m, *stored);
   else
     on_timeout_now(m);
+}
+
+bool core::impl::counts(node_id from) const {
+  return config().empty() || log.names_from(commit, from) || acquainted.contains(from);
+}
+
+void core::impl::told_of(node_id by, const std::vector<node_id>& servers) {
+  constexpr std::size_t acquainted_max = 1000; // far more than a cluster has ever had while a process lives
+  if (by != self && !counts(by))
+    return;
+  for (auto id : servers)
+    if (acquainted.size() < acquainted_max && !id.is_zero() && id != self)
+      acquainted.insert(id);
 }
 
 void core::impl::persisted(std::uint64_t token, local_time t) {
@@ -210,6 +230,12 @@ void core::tick(local_time now) {
 void core::step(const message& m, local_time now) {
   impl_->step(m, now);
 }
+bool core::counts(node_id from) const {
+  return impl_->counts(from);
+}
+void core::told_of(node_id by, const std::vector<node_id>& servers) {
+  impl_->told_of(by, servers);
+}
 void core::persisted(std::uint64_t token, local_time now) {
   impl_->persisted(token, now);
 }
@@ -291,6 +317,9 @@ log_index core::commit_index() const {
 }
 log_index core::last_index() const {
   return impl_->log.last();
+}
+cluster_time core::last_time() const {
+  return impl_->log.last_time();
 }
 log_index core::first_index() const {
   return impl_->log.first();

@@ -169,8 +169,20 @@ public:
 
   /// Every limits::tick. `now` never goes back; here and below.
   void tick(local_time now);
-  /// A message from another server. It is checked: whatever it says, it does no more harm than to be lost.
+  /// A message from another server. It is checked: whatever it says, it does no more harm than to be lost. A term more
+  /// than 2^32 above the own one is not believed, and requests (appends, votes, snapshots, transfers) count only from
+  /// servers of which counts() is true.
   void step(const message& m, local_time now);
+  /// Whether requests of that server count. They do if it is a member of the configuration in force or of one that may
+  /// come back into force (from the commit index on), or if told_of() has named it. A server without any configuration
+  /// listens to everybody, and keeps listening to whom it followed then: the log of the cluster that takes it in begins
+  /// with configurations of other servers. Which cluster may do that is decided outside (formation::may_be_led_by).
+  bool counts(node_id from) const;
+  /// `by` says that these are members of the configuration it knows. Believed if counts(by), or if it is this server
+  /// itself: what its driver knows for other reasons. A server that is behind may
+  /// not have the entry yet that added the present leader or candidate, and gets it from nobody else; without this it
+  /// would refuse exactly the ones who can help it. For the life of the process.
+  void told_of(node_id by, const std::vector<node_id>& servers);
   /// `token` and all before it are on disk.
   void persisted(std::uint64_t token, local_time now);
 
@@ -219,6 +231,7 @@ public:
   node_id voted_for() const; ///< in this term; zero: nobody
   log_index commit_index() const;
   log_index last_index() const;
+  cluster_time last_time() const;     ///< of the last entry
   log_index first_index() const;      ///< oldest entry kept
   term_id term_at(log_index i) const; ///< zero if unknown
   /// Until when, by this node's clock, there can be no other leader, if clock rates differ by no more than

@@ -8,12 +8,16 @@
 #include "protocol/raft/log_window.hpp"
 
 #include <map>
+#include <set>
 
 namespace belay::raft {
 
 /// Largest index, term or offset believed of a peer: far above what a cluster reaches in centuries, far below where
 /// adding one would wrap.
 inline constexpr std::uint64_t number_max = std::uint64_t{1} << 62;
+/// How far above the own term one of a peer is believed. An election raises the term by one, so no honest server is ever
+/// so far ahead; one false message of a term near the largest would leave no room for further elections.
+inline constexpr std::uint64_t term_leap_max = std::uint64_t{1} << 32;
 
 struct core::impl {
   impl(node_id self, limits l, restored_state restored, std::uint64_t seed);
@@ -21,6 +25,8 @@ struct core::impl {
   // ---- core.cpp: inputs, and what goes out
   void tick(local_time now);
   void step(const message& m, local_time now);
+  bool counts(node_id from) const;
+  void told_of(node_id by, const std::vector<node_id>& servers);
   void persisted(std::uint64_t token, local_time now);
   ready take_ready();
   void saw_time(local_time now);
@@ -124,6 +130,9 @@ struct core::impl {
   node_id self;
   limits lim;
   seeded_random random;
+
+  /// Servers of this cluster that the own log need not name yet, as servers told that count.
+  std::set<node_id> acquainted;
 
   // ---- what survives a restart, as it stands in memory (the disk may be behind)
   hard_state hard;

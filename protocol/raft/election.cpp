@@ -218,7 +218,8 @@ void core::impl::on_vote_reply(const message& m, const vote_reply& r) {
 }
 
 void core::impl::on_timeout_now(const message& m) {
-  if (m.term == hard.term && soft.role == role::follower && soft.leader == m.from && may_campaign()) {
+  if (m.term == hard.term && soft.role == role::follower &&
+      (soft.leader == m.from || MUTANT(transfer_at_anybodys_word)) && may_campaign()) {
     PROBE("raft: campaign at the leader's request");
     campaign(true);
   }

@@ -18,6 +18,8 @@ bool core::impl::accept_leader(const message& m) {
   if (m.term > hard.term || soft.role != role::follower || soft.leader != m.from)
     follow(m.term, m.from);
   heard_leader();
+  if (config().empty())
+    told_of(self, {m.from});
   return true;
 }
 

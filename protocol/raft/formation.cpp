@@ -55,8 +55,20 @@ void formation::lost(node_id peer) {
 
 bool formation::belongs(node_id peer) const {
   auto it = peers_.find(peer);
+  const auto ours = cluster_id_ != 0 ? cluster_id_ : bound_;
   return it != peers_.end() && it->second.datacenter == datacenter_ &&
-         (cluster_id_ == 0 || it->second.cluster_id == 0 || it->second.cluster_id == cluster_id_);
+         (ours == 0 || it->second.cluster_id == 0 || it->second.cluster_id == ours);
+}
+
+bool formation::may_be_led_by(node_id peer) {
+  if (!belongs(peer))
+    return false;
+  if (cluster_id_ != 0)
+    return true;
+  const auto theirs = peers_.at(peer).cluster_id;
+  if (bound_ == 0)
+    bound_ = theirs;
+  return theirs != 0;
 }
 
 const introduction* formation::find(node_id peer) const {

@@ -18,6 +18,7 @@ struct introduction {
   std::uint64_t cluster_id = 0; ///< zero: in no cluster yet
   std::uint32_t expect = 0;     ///< bootstrap_expect
   std::vector<member> agreed;   ///< the complete initial set as the peer sees it; empty: not complete yet
+  std::uint16_t level = 0; ///< feature level (protocol/state/feature_levels.hpp); known of members of a cluster only
 };
 
 /// One server's side of it. The first configuration is made when `expect` servers, this one included, have each named
@@ -44,6 +45,9 @@ public:
   static std::uint64_t cluster_id_of(const configuration& first);
   /// Whether frames of that peer may be used.
   bool belongs(node_id peer) const;
+  /// Whether appends and snapshots of that peer may be used: it belongs, and it is in a cluster. A server that is in none
+  /// yet is bound to the cluster of the first such peer: until its process ends, others do not belong any more.
+  bool may_be_led_by(node_id peer);
   const introduction* find(node_id peer) const;
 
   /// On the leader: the next configuration on a connected newcomer's way to become a voter, or nullopt. First it
@@ -61,6 +65,7 @@ private:
   std::string datacenter_;
   std::uint32_t expect_;
   std::uint64_t cluster_id_;
+  std::uint64_t bound_ = 0; ///< in no cluster yet: whose leader's frames were taken
   std::vector<member> agreed_;
   std::map<node_id, introduction> peers_;
 };

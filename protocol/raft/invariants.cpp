@@ -96,6 +96,7 @@ broken_rule step_check::observe(const core& c) {
     RULE(n.log.last() >= durable_commit_);
   } else {
     RULE(n.hard.term >= term_);
+    RULE(n.hard.term.value <= term_.value + term_leap_max);
     RULE(n.commit >= commit_);
     RULE(n.hard.term > term_ || vote_.is_zero() || n.hard.voted_for == vote_);
     // A leader only ever appends to its log.

@@ -143,4 +143,14 @@ const configuration* log_window::config_at(log_index i) const {
   return nullptr;
 }
 
+bool log_window::names_from(log_index i, node_id id) const {
+  for (auto it = configs_.rbegin(); it != configs_.rend(); ++it) {
+    if (it->config.contains(id))
+      return true;
+    if (it->index <= i)
+      break;
+  }
+  return false;
+}
+
 } // namespace belay::raft

@@ -57,6 +57,8 @@ public:
   log_index config_index() const { return configs_.back().index; }
   /// As of `i`; null if that is older than what is known.
   const configuration* config_at(log_index i) const;
+  /// Whether the configuration as of `i`, or one behind it, contains that server.
+  bool names_from(log_index i, node_id id) const;
 
 private:
   struct config_point {

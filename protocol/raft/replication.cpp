@@ -10,8 +10,6 @@
 namespace belay::raft {
 
 log_index core::impl::append_own(entry_kind kind, payload data, cluster_time time) {
-  if (time < log.last_time() && kind == entry_kind::command)
-    PROBE("raft: wall clock behind cluster time");
   const bool keep = MUTANT(leader_time_goes_back) && kind == entry_kind::command;
   const entry e{log.last().next(), hard.term, keep ? time : std::max(time, log.last_time()), kind, std::move(data)};
   leading->uncommitted_bytes += e.data->size();

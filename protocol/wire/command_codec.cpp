@@ -2,12 +2,16 @@
 
 #include "protocol/base/check.hpp"
 #include "protocol/base/overloaded.hpp"
+#include "protocol/state/feature_levels.hpp"
 #include "protocol/state/folded_name.hpp"
 #include "protocol/wire/record_codec.hpp"
+
+#include <algorithm>
 
 // Records and their members are laid out as record_codec.hpp draws them.
 //
 //   command   u8 version = 1 | u8 state::command_tag | the command, a record
+//             u8 version = 2 | u16 feature level > 0 | text first version that has it | u8 tag | the command
 //
 //   batch     varint count | { u8 state::table | text key | text row } of each     (state::restore_rows)
 //
@@ -27,6 +31,8 @@ namespace {
 
 constexpr std::uint8_t version = 1;
 constexpr std::uint8_t version_with_later = 2;
+constexpr std::uint8_t version_with_needs = 2;
+constexpr std::size_t needed_version_max = 32;
 constexpr std::uint8_t noted_bool = 5;
 static_assert(noted_bool == std::variant_size_v<state::plain_reply>);
 
@@ -37,9 +43,29 @@ void put(byte_writer& w, const Command& c) {
   // Room for the fixed part and the longest varints, so that the value is copied exactly once.
   if constexpr (std::is_same_v<Command, state::kv_write>)
     w.out().reserve(64 + c.op.key.size() + c.op.session.size() + (c.op.value ? c.op.value->size() : 0));
-  w.u8(version);
+  if constexpr (constexpr auto level = state::level_of(Command::tag); level == 0)
+    w.u8(version);
+  else
+    w.raw(encode_needs({level, std::string(state::first_version_of(level))}));
   w.u8(static_cast<std::uint8_t>(c.tag));
   write_record(w, c);
+}
+
+/// @returns nullopt: not the beginning of a command
+std::optional<command_needs> get_needs(byte_reader& r) {
+  const auto v = r.u8();
+  if (!r.ok())
+    return std::nullopt;
+  if (v == version)
+    return command_needs{};
+  command_needs needs;
+  needs.level = r.u16();
+  needs.version = r.text();
+  const auto printable = [](char c) { return c > ' ' && c < 127; };
+  if (v != version_with_needs || !r.ok() || needs.level == 0 || needs.version.size() > needed_version_max ||
+      !std::all_of(needs.version.begin(), needs.version.end(), printable))
+    return std::nullopt;
+  return needs;
 }
 
 /// Reads the command that has this tag into `out`. @returns false: none has it
@@ -264,12 +290,33 @@ std::string encode_command(const state::command& c) {
 
 std::optional<state::command> decode_command(std::string_view bytes) {
   byte_reader r(bytes);
-  if (r.u8() != version)
+  const auto needs = get_needs(r);
+  if (!needs || needs->level > state::own_level)
     return std::nullopt;
   state::command c;
-  if (!get_command(r, r.u8(), c) || !r.complete())
+  const auto tag = r.u8();
+  if (!get_command(r, tag, c) || !r.complete() || state::level_of(static_cast<state::command_tag>(tag)) != needs->level)
     return std::nullopt;
   return c;
+}
+
+std::optional<command_needs> needs_of(std::string_view bytes) {
+  byte_reader r(bytes);
+  return get_needs(r);
+}
+
+std::string too_new(const command_needs& needs, std::string_view whom) {
+  return "command of feature level " + std::to_string(needs.level) + ", and " + std::string(whom) + " has level " +
+         std::to_string(state::own_level) + ": install Belay " + needs.version + " or newer";
+}
+
+std::string encode_needs(const command_needs& needs) {
+  std::string out;
+  byte_writer w(out);
+  w.u8(version_with_needs);
+  w.u16(needs.level);
+  w.text(needs.version);
+  return out;
 }
 
 std::string encode_reply(const state::reply& reply) {

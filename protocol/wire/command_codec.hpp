@@ -1,6 +1,7 @@
 #pragma once
 // Versioned bytes of commands (log entries), their replies (forwarded writes) and table rows (checkpoints).
 
+#include "protocol/state/feature_levels.hpp"
 #include "protocol/state/machine.hpp"
 
 #include <optional>
@@ -9,10 +10,22 @@
 
 namespace belay::wire {
 
-/// First byte: format version (1).
+/// First byte: format version (1; 2 for kinds that need a feature level).
 std::string encode_command(const state::command& c);
-/// nullopt: damaged or of an unknown version.
+/// nullopt: damaged, or of a kind that this version does not know.
 std::optional<state::command> decode_command(std::string_view bytes);
+
+/// What a server must have to understand a command. Can be told of commands that this one does not understand.
+struct command_needs {
+  state::feature_level level = 0;
+  std::string version; ///< the first that has the level; empty: any
+};
+/// nullopt: not the beginning of a command.
+std::optional<command_needs> needs_of(std::string_view bytes);
+/// Tells an operator what to install, and on `whom` ("this server").
+std::string too_new(const command_needs& needs, std::string_view whom);
+/// The first bytes of a command that needs that; its tag follows.
+std::string encode_needs(const command_needs& needs);
 
 std::string encode_reply(const state::reply& r);
 std::optional<state::reply> decode_reply(std::string_view bytes);

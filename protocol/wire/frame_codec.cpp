@@ -10,6 +10,7 @@ namespace {
 constexpr std::uint8_t version = 1;
 constexpr std::size_t header_bytes = 8;   // length, CRC
 constexpr std::size_t members_max = 1000; // more in one hello is nonsense, and would only cost memory
+constexpr std::uint32_t expect_mask = 0xffff;
 
 /// Never renumber.
 enum class kind : std::uint8_t {
@@ -26,6 +27,7 @@ enum class kind : std::uint8_t {
   read_index = 11,
   read_index_reply = 12,
   user_event = 13,
+  gossip = 14,
 };
 
 void put(byte_writer& w, const raft::member& m) {
@@ -48,7 +50,8 @@ void put(byte_writer& w, const hello& h) {
   put(w, h.self);
   w.text(h.datacenter);
   w.u64(h.cluster_id);
-  w.u32(h.bootstrap_expect);
+  // See hello::level.
+  w.u32(h.cluster_id == 0 ? h.bootstrap_expect : (h.bootstrap_expect & expect_mask) | std::uint32_t{h.level} << 16);
   w.varint(h.agreed.size());
   for (const auto& m : h.agreed)
     put(w, m);
@@ -60,12 +63,40 @@ hello get_hello(byte_reader& r) {
   h.datacenter = r.text();
   h.cluster_id = r.u64();
   h.bootstrap_expect = r.u32();
+  if (h.cluster_id != 0) {
+    h.level = static_cast<state::feature_level>(h.bootstrap_expect >> 16);
+    h.bootstrap_expect &= expect_mask;
+  }
   const auto n = r.varint();
   if (n > members_max)
     r.fail();
   for (std::uint64_t i = 0; r.ok() && i < n; ++i)
     h.agreed.push_back(get_member(r));
   return h;
+}
+
+void put(byte_writer& w, const gossip& g) {
+  w.u64(g.clock.sent_ns);
+  w.u64(g.clock.wall.value);
+  w.u64(g.clock.heard_ns);
+  w.u64(g.clock.held_ns);
+  w.varint(g.members.size());
+  for (auto id : g.members)
+    w.u64(id.value);
+}
+
+gossip get_gossip(byte_reader& r) {
+  gossip g;
+  g.clock.sent_ns = r.u64();
+  g.clock.wall = cluster_time{r.u64()};
+  g.clock.heard_ns = r.u64();
+  g.clock.held_ns = r.u64();
+  const auto n = r.varint();
+  if (n > members_max)
+    r.fail();
+  for (std::uint64_t i = 0; r.ok() && i < n; ++i)
+    g.members.push_back(node_id{r.u64()});
+  return g;
 }
 
 kind kind_of(const raft::message_body& body) {
@@ -258,6 +289,9 @@ std::optional<frame> decode_frame(std::string_view bytes) {
     f = std::move(e);
     break;
   }
+  case kind::gossip:
+    f = get_gossip(r);
+    break;
   default:
     return std::nullopt;
   }
@@ -318,6 +352,10 @@ void encode_frame(const frame& f, std::string& out) {
             for (const auto* text : {&e.id, &e.name, &e.payload, &e.node_filter, &e.service_filter, &e.tag_filter})
               w.text(*text);
             w.u64(e.time);
+          },
+          [&](const gossip& g) {
+            begin(kind::gossip);
+            put(w, g);
           },
       },
       f);

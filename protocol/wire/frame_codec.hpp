@@ -8,7 +8,8 @@
 #include "protocol/agent/user_events.hpp"
 #include "protocol/base/result.hpp"
 #include "protocol/forward/messages.hpp"
-#include "protocol/raft/types.hpp"
+#include "protocol/raft/peer_clocks.hpp"
+#include "protocol/state/feature_levels.hpp"
 
 #include <optional>
 #include <string>
@@ -30,6 +31,16 @@ struct hello {
   std::uint32_t bootstrap_expect = 0;
   /// The complete initial set of servers as this node sees it, sorted by id; empty: not complete yet.
   std::vector<raft::member> agreed;
+  /// What the sender understands; only of a server that belongs to a cluster, zero before. It travels in the upper half of
+  /// the four bytes of bootstrap_expect, which nobody looks at in the hello of such a server: frames end where they
+  /// always did, and servers from before there were levels can read them.
+  state::feature_level level = 0;
+};
+
+/// Sent regularly, and after a change of the configuration, to peers of feature level 1 and above.
+struct gossip {
+  raft::clock_mark clock;
+  std::vector<node_id> members; ///< of the configuration that the sender knows (raft::core::told_of)
 };
 
 // Requests and their answers, under the names of their frames.
@@ -40,8 +51,8 @@ using forward::read_index_reply;
 using forward_call = forward::call;
 using forward_reply = forward::reply;
 
-using frame =
-    std::variant<hello, raft::message, forward_call, forward_reply, read_index, read_index_reply, agent::user_event>;
+using frame = std::variant<hello, raft::message, forward_call, forward_reply, read_index, read_index_reply,
+                           agent::user_event, gossip>;
 
 /// Appends one frame.
 void encode_frame(const frame& f, std::string& out);

@@ -110,6 +110,7 @@ void observer::take_committed(std::size_t node, const actors::committed_entries&
                                             ", but nobody has seen entry " + std::to_string(known + 1) + " committed");
     if (e.index.value == known + 1) {
       committed_.push_back(fact);
+      check_cluster_time(e);
       const auto restores = replies_.model().restores().size();
       complain("replies", replies_.committed(e));
       if (restored && replies_.model().restores().size() > restores)
@@ -124,6 +125,37 @@ void observer::take_committed(std::size_t node, const actors::committed_entries&
                                             to_string(before.term) +
                                             (before.term == fact.term ? " with other contents" : ""));
   }
+}
+
+void observer::note_appended(seen_of_node& seen, const raft::core& core) {
+  if (!core.is_leader())
+    return;
+  if (seen.appended_in != core.term()) {
+    seen.appended_in = core.term();
+    seen.appended = {};
+  }
+  for (auto i = core.last_index(); i > seen.appended && core.term_at(i) == core.term(); i = i.prev())
+    appended_.try_emplace({i, core.term()}, time_.now());
+  seen.appended = core.last_index();
+}
+
+// Lock-delays are counted in cluster time. As long as it never runs ahead of true time, but for what the rates of clocks
+// may differ, none is shorter than it should be, whatever wall clocks show and whoever leads.
+void observer::check_cluster_time(const raft::entry& e) {
+  const auto made = appended_.find({e.index, e.term});
+  if (made == appended_.end() || e.kind != raft::entry_kind::command)
+    return; // others take over the time of the entry before them, and delays neither begin nor end with them
+  const stamp now{e.time, made->second};
+  if (lease_is_safe_ && last_stamp_ && last_stamp_->told.value != 0 && now.told > last_stamp_->told) {
+    const auto told = std::chrono::milliseconds(now.told.value - last_stamp_->told.value);
+    const auto gone = std::chrono::duration_cast<std::chrono::milliseconds>(now.made - last_stamp_->made);
+    if (told > gone + gone / 10 + std::chrono::milliseconds(2))
+      complain("cluster time", "entry " + to_string(e.index) + " is stamped " + std::to_string(told.count()) +
+                                   " ms after the one before, and was made " + std::to_string(gone.count()) +
+                                   " ms after it: a lock-delay may be cut short");
+  }
+  last_stamp_ = now;
+  appended_.erase(appended_.begin(), std::next(made));
 }
 
 void observer::after(const enlisted& who) {
@@ -189,6 +221,7 @@ void observer::look_at_raft(std::size_t node) {
     if (!vote.is_zero() && vote != core->self() && votes)
       votes(node);
   }
+  note_appended(seen, *core);
   complain("raft invariants", seen.steps.observe(*core));
   complain("raft invariants", rules_.observe(*core));
   ++looks_;

@@ -8,6 +8,7 @@
 #include "sim/checkers/watch_checker.hpp"
 #include "sim/world/cluster.hpp"
 
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -55,6 +56,8 @@ private:
     raft::soft_state soft;
     log_index applied;
     log_index checkpoint;
+    log_index appended; ///< of the entries that it made as the leader of its term, the last that was seen
+    term_id appended_in;
     node_id id; ///< a node whose disk was lost comes back as another one
     node_id voted_for;
     int life = -1;
@@ -73,6 +76,8 @@ private:
 
   void look_at_raft(std::size_t node);
   void look_at_machine(std::size_t node);
+  void note_appended(seen_of_node& seen, const raft::core& core);
+  void check_cluster_time(const raft::entry& e);
   seen_of_node& seen_of(std::size_t node);
   void look_at_checkpoint(std::size_t node);
   void take_committed(std::size_t node, const actors::committed_entries& c);
@@ -96,7 +101,14 @@ private:
   session_checker& sessions_;
   raft::cluster_check rules_;
   std::vector<seen_of_node> seen_;
-  std::vector<known_entry> committed_;                  ///< by index - 1
+  std::vector<known_entry> committed_; ///< by index - 1
+  /// When a leader made an entry, by true time.
+  std::map<std::pair<log_index, term_id>, virtual_time> appended_;
+  struct stamp {
+    cluster_time told;
+    virtual_time made{0};
+  };
+  std::optional<stamp> last_stamp_;                     ///< of the last committed command
   std::vector<std::pair<bool, std::uint64_t>> digests_; ///< by index: known, value
   std::map<std::tuple<std::size_t, int, request_id>, std::uint32_t>
       forwarded_; ///< how often, by node, life and request

@@ -12,6 +12,7 @@ using std::chrono::seconds;
 namespace {
 
 constexpr stream what_next{stream_kind::nemesis, 0};
+constexpr stream wall_clocks{stream_kind::nemesis, 0x7FFD};
 // Of all rounds of the nemesis so many per million do something.
 constexpr std::uint32_t activity = 600'000;
 
@@ -44,6 +45,8 @@ nemesis::nemesis(schedule& time, tape& choices, event_trace& trace, cluster& nod
 
 void nemesis::start() {
   acting_ = true;
+  if (swarm_.faults.clock_year)
+    set_wall_clocks();
   for (std::size_t i = 0; i < swarm_.nodes; ++i)
     start_later(i, milliseconds(10 * i));
   time_.after(milliseconds(1200), [this] { act(); });
@@ -442,6 +445,20 @@ void nemesis::disturb_clock(std::size_t node) {
     clock.set_wall(static_cast<std::int64_t>(draw(120'000)) - 60'000);
     trace_.line(time_.now(), node, "wall clock is set");
   }
+}
+
+void nemesis::set_wall_clocks() {
+  constexpr std::int64_t year_ms = 365LL * 24 * 3600 * 1000;
+  constexpr std::int64_t offsets[] = {0, year_ms, -year_ms, 20'000, -20'000};
+  if (!acting_)
+    return;
+  for (std::size_t i = 0; i < nodes_.size(); ++i) {
+    const auto offset = offsets[tape_.choose(wall_clocks, std::size(offsets))];
+    nodes_.clock(i).set_wall(offset);
+    count_fault("clock-year");
+    trace_.line(time_.now(), i, "wall clock is " + std::to_string(offset / 1000) + " s off");
+  }
+  time_.after(seconds(4 + static_cast<std::int64_t>(tape_.choose(wall_clocks, 12))), [this] { set_wall_clocks(); });
 }
 
 // ---- the end of it

@@ -90,6 +90,8 @@ private:
   void cut(directions what, virtual_time at_least = shortest_cut);
   void disturb_disk();
   void disturb_clock(std::size_t node);
+  /// Some wall clocks are a year off, and others of them later.
+  void set_wall_clocks();
 
   schedule& time_;
   tape& tape_;

@@ -46,6 +46,8 @@ public:
 
   // ---- what is so now
   const raft::member& member(std::size_t node) const { return nodes_[node].self; }
+  /// As its disk says; zero: it is in no cluster yet.
+  std::uint64_t cluster_id(std::size_t node) const { return nodes_[node].cluster_id; }
   node_id id_of(std::size_t node) const { return nodes_[node].self.id; }
   const actors::cluster_view& view(std::size_t node) const { return nodes_[node].view; }
   bool serving(std::size_t node) const { return running(node) && view(node).serving; }

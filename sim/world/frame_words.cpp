@@ -57,30 +57,31 @@ const char* outcome_words(wire::call_outcome o) {
 } // namespace
 
 std::string words(const wire::frame& f) {
-  return std::visit(overloaded{
-                        [](const wire::hello& h) {
-                          return "hello, I am server " + to_string(h.self.id) + " (" + h.self.name + ") of cluster " +
-                                 number(h.cluster_id);
-                        },
-                        [](const raft::message& m) { return words_of(m); },
-                        [](const wire::forward_call& c) {
-                          return "for the leader: request " + to_string(c.id) +
-                                 (c.kind == wire::call_kind::propose ? "" : ", renew " + *c.bytes);
-                        },
-                        [](const wire::forward_reply& r) {
-                          return "request " + to_string(r.id) + " " + outcome_words(r.outcome) +
-                                 (r.index.is_zero() ? "" : " at " + to_string(r.index));
-                        },
-                        [](const wire::read_index& r) {
-                          return "read index? " + number(r.id) + (r.lease_ok ? ", lease will do" : "");
-                        },
-                        [](const wire::read_index_reply& r) {
-                          return "read index " + number(r.id) +
-                                 (r.ok ? " is " + to_string(r.index) : " is not known here");
-                        },
-                        [](const agent::user_event& e) { return "event " + e.name; },
-                    },
-                    f);
+  return std::visit(
+      overloaded{
+          [](const wire::hello& h) {
+            return "hello, I am server " + to_string(h.self.id) + " (" + h.self.name + ") of cluster " +
+                   number(h.cluster_id);
+          },
+          [](const raft::message& m) { return words_of(m); },
+          [](const wire::forward_call& c) {
+            return "for the leader: request " + to_string(c.id) +
+                   (c.kind == wire::call_kind::propose ? "" : ", renew " + *c.bytes);
+          },
+          [](const wire::forward_reply& r) {
+            return "request " + to_string(r.id) + " " + outcome_words(r.outcome) +
+                   (r.index.is_zero() ? "" : " at " + to_string(r.index));
+          },
+          [](const wire::read_index& r) {
+            return "read index? " + number(r.id) + (r.lease_ok ? ", lease will do" : "");
+          },
+          [](const wire::read_index_reply& r) {
+            return "read index " + number(r.id) + (r.ok ? " is " + to_string(r.index) : " is not known here");
+          },
+          [](const agent::user_event& e) { return "event " + e.name; },
+          [](const wire::gossip& g) { return "gossip of " + std::to_string(g.members.size()) + " members"; },
+      },
+      f);
 }
 
 } // namespace belay::sim

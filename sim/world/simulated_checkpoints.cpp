@@ -217,7 +217,8 @@ result<storage::checkpoint_store::chunk> simulated_checkpoints::read_snapshot(lo
 }
 
 result<std::uint64_t> simulated_checkpoints::write_snapshot(const raft::snapshot_meta& meta, std::uint64_t offset,
-                                                            std::string_view bytes, bool last) {
+                                                            std::string_view bytes, bool last,
+                                                            storage::snapshot_judge* judge) {
   if (auto f = before_change("write an incoming snapshot")) {
     incoming_.reset();
     return *f;
@@ -236,26 +237,28 @@ result<std::uint64_t> simulated_checkpoints::write_snapshot(const raft::snapshot
   if (last) {
     auto whole = std::move(*incoming_);
     incoming_.reset();
-    if (auto s = install(std::move(whole)); !s)
+    if (auto s = install(std::move(whole), judge); !s)
       return s.why();
   }
   return stored;
 }
 
-status simulated_checkpoints::install(frozen whole) {
+status simulated_checkpoints::install(frozen whole, storage::snapshot_judge* judge) {
   row_map rows;
   text_file file(whole.bytes);
   auto found = storage::read_snapshot_file(file, [&](const storage::row_view& r) -> status {
     if (!rows.empty() && row_key{r.table, std::string(r.key)} <= rows.rbegin()->first)
       return failure{"snapshot is damaged: its rows are not in order"};
     put_row(rows, r.table, r.key, r.value);
-    return done{};
+    return judge != nullptr ? judge->row(r.table, r.key, r.value) : status(done{});
   });
   if (!found)
     return found.why();
   if (found->meta != whole.meta)
     return failure{"snapshot is of index " + to_string(found->meta.index) + " and not what was announced as index " +
                    to_string(whole.meta.index)};
+  if (auto s = judge != nullptr ? judge->whole(*found) : status(done{}); !s)
+    return s;
   rows_ = std::move(rows);
   put_record(*found);
   ++installed_;

@@ -19,8 +19,9 @@ public:
   status load(const std::function<void(std::uint8_t, std::string_view, std::string_view)>& row) override;
   status commit(const storage::checkpoint_delta& delta) override;
   result<chunk> read_snapshot(log_index index, std::uint64_t offset, std::size_t bytes_max) override;
+  using checkpoint_store::write_snapshot;
   result<std::uint64_t> write_snapshot(const raft::snapshot_meta& meta, std::uint64_t offset, std::string_view bytes,
-                                       bool last) override;
+                                       bool last, storage::snapshot_judge* judge) override;
 
   /// The process or its machine ends: frozen and half-written snapshots are gone, faults to come are off.
   void crash();
@@ -72,7 +73,7 @@ private:
   /// All rows, checked.
   status each_row(const std::function<status(std::uint8_t, std::string_view, std::string_view)>& row) const;
   status freeze(const storage::checkpoint_info& now);
-  status install(frozen whole);
+  status install(frozen whole, storage::snapshot_judge* judge);
   std::string on_its_way(std::string chunk);
 
   row_map rows_;

@@ -109,6 +109,8 @@ swarm draw_swarm(tape& choices, const profile& p) {
     s.lockers = 4;
   s.snapshots = o.one_in(5);
   s.longest_partition = p.longest_partition;
+  s.faults.stranger = o.one_in(6) && p.faults;
+  s.faults.clock_year = o.one_in(6) && p.faults;
   return s;
 }
 
@@ -139,6 +141,8 @@ std::string describe(const swarm& s) {
   name(f.clock_wild, "clock-wild");
   name(f.clock_jump, "clock-jump");
   name(f.slow_actors, "slow-actors");
+  name(f.clock_year, "clock-year");
+  name(f.stranger, "stranger");
   name(s.network.lost_per_million > 0, "loss");
   name(s.network.duplicated_per_million > 0, "duplicates");
   name(s.network.reordered_per_million > 0, "reordering");

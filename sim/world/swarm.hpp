@@ -34,6 +34,8 @@ struct fault_set {
   bool clock_wild = false;  ///< far outside of it: default reads may be stale then
   bool clock_jump = false;  ///< monotonic clocks jump ahead, wall clocks to and fro
   bool slow_actors = false; ///< an actor takes milliseconds for a message
+  bool clock_year = false;  ///< wall clocks are a year off, some of them
+  bool stranger = false;    ///< somebody sends forged frames to the peer ports
 };
 
 struct swarm {

@@ -11,6 +11,7 @@
 #include <catch2/catch.hpp>
 
 #include <algorithm>
+#include <stdexcept>
 
 namespace belay::actors::testing {
 
@@ -92,8 +93,8 @@ monotonic_time cluster_fixture::now() {
   return scheduler_.clock().now();
 }
 
-cluster_time cluster_fixture::wall_clock() {
-  const auto since = std::chrono::duration_cast<milliseconds>(now().time_since_epoch());
+cluster_time cluster_fixture::wall_clock(std::size_t node) {
+  const auto since = std::chrono::duration_cast<milliseconds>(now().time_since_epoch()) + nodes_[node].wall_ahead;
   return cluster_time{wall_base_ms + static_cast<std::uint64_t>(since.count())};
 }
 
@@ -144,7 +145,12 @@ void cluster_fixture::start(std::size_t index) {
   plan.peer = options_.peer;
   plan.peer.seed = options_.seed * 1000 + index * 10 + static_cast<std::uint64_t>(n.life);
   plan.peer.joined = [this, index](std::uint64_t id) { nodes_[index].cluster_id = id; };
-  plan.wall_clock = [this] { return wall_clock(); };
+  plan.wall_clock = [this, index] { return wall_clock(index); };
+  n.gave_up = false;
+  plan.fail_stop = [this, index] {
+    nodes_[index].gave_up = true;
+    throw std::runtime_error("the node gives up");
+  };
   plan.spawn_links = [this, index](const wiring_ptr& wires) { return spawn_links(index, wires); };
   plan.spawn_gateway = [this, index](const wiring_ptr&) { return spawn_gateway(index); };
   n.composition = std::make_unique<node_composition>(system_, std::move(plan), n.numbers, *n.counted);

@@ -70,6 +70,11 @@ public:
   void crash(std::size_t node, bool silent = false);
   /// Its disk is lost: it will start as another server at the same place.
   void wipe(std::size_t node);
+  /// Has met something that it cannot go on with. Its other actors are still there; crash() ends them.
+  bool gave_up(std::size_t node) const { return nodes_[node].gave_up; }
+  /// From now on the node's wall clock is so far ahead of what it should be.
+  void set_wall(std::size_t node, milliseconds ahead) { nodes_[node].wall_ahead = ahead; }
+  const raft::member& member(std::size_t node) const { return nodes_[node].self; }
   bool alive(std::size_t node) const { return nodes_[node].composition != nullptr; }
   /// As its gateway was told last.
   const cluster_view& view(std::size_t node) const { return nodes_[node].view; }
@@ -131,6 +136,8 @@ private:
     std::unique_ptr<node_composition> composition; ///< null: not running
     cluster_view view;
     int life = 0;
+    bool gave_up = false;
+    milliseconds wall_ahead{0};
     std::uint64_t requests = 0;
   };
 
@@ -138,7 +145,7 @@ private:
   http_gateway_actor spawn_gateway(std::size_t index);
   peer_link_actor spawn_links(std::size_t index, const wiring_ptr& wires);
   const wiring& wires(std::size_t node) { return nodes_[node].composition->wires(); }
-  cluster_time wall_clock();
+  cluster_time wall_clock(std::size_t node);
   call next_call(std::size_t index);
 
   cluster_options options_;

@@ -582,4 +582,52 @@ TEST_CASE("a process killed at any moment leaves a whole checkpoint, not older t
   }
 }
 
+namespace {
+
+/// Refuses at a row, or at the end.
+struct strict_judge final : storage::snapshot_judge {
+  std::size_t refuse_at = SIZE_MAX;
+  std::size_t seen = 0;
+  bool ended = false;
+
+  status row(std::uint8_t, std::string_view, std::string_view) override {
+    return seen++ == refuse_at ? status(failure{"not this row"}) : status(done{});
+  }
+  status whole(const storage::checkpoint_info& info) override {
+    ended = true;
+    return refuse_at == seen || info.meta.index.is_zero() ? status(failure{"not this whole"}) : status(done{});
+  }
+};
+
+} // namespace
+
+TEST_CASE("a snapshot that its judge refuses leaves the old checkpoint in place") {
+  scratch_folder here, there;
+  seeded_random random(7);
+  auto from = open_store(here.path());
+  must(from->commit(varied(50, 300, random)));
+  raft::snapshot_meta meta;
+  const auto all = snapshot_of(*from, meta, 1u << 20);
+  const auto rows = load(*from).size();
+  auto to = open_store(there.path());
+  auto d = delta_at(7);
+  put(d, 1, "old", "v");
+  must(to->commit(d));
+  for (const std::size_t at : {std::size_t{0}, rows / 2, rows - 1, rows}) {
+    strict_judge judge;
+    judge.refuse_at = at;
+    const auto stored = to->write_snapshot(meta, 0, all, true, &judge);
+    REQUIRE_FALSE(stored.ok());
+    CHECK(stored.error() == (at == rows ? "not this whole" : "not this row"));
+    CHECK(index_of(*to) == 7);
+    CHECK(load(*to).size() == 1);
+    CHECK_FALSE(fs::exists(there / "state/new.mdb"));
+  }
+  strict_judge judge;
+  REQUIRE(to->write_snapshot(meta, 0, all, true, &judge).ok());
+  CHECK(judge.ended);
+  CHECK(judge.seen == rows);
+  CHECK(load(*to) == load(*from));
+}
+
 } // namespace belay::tests

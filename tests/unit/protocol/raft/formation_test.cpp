@@ -95,3 +95,27 @@ TEST_CASE("a newcomer with the name of a living member does not take its place; 
   CHECK(leader.rival_of(twin, config) != nullptr);
   CHECK(leader.rival_of(server(2), config) == nullptr); // nobody is his own rival
 }
+
+TEST_CASE("a server that is in no cluster is bound to the first one that leads it") {
+  const auto of_cluster = [](std::uint64_t id, std::uint64_t cluster) {
+    return introduction{server(id), "dc1", cluster, 0, {}};
+  };
+  formation f(server(1), "dc1", 0, 0);
+  (void)f.met(of_cluster(2, 77));
+  (void)f.met(of_cluster(3, 88));
+  (void)f.met(of_cluster(4, 0));
+  (void)f.met(of_cluster(5, 77));
+  CHECK_FALSE(f.may_be_led_by(node_id{4})); // nobody leads who is in no cluster
+  CHECK(f.belongs(node_id{2}));
+  CHECK(f.belongs(node_id{3}));
+  REQUIRE(f.may_be_led_by(node_id{2}));
+  CHECK(f.belongs(node_id{2}));
+  CHECK_FALSE(f.belongs(node_id{3}));
+  CHECK_FALSE(f.may_be_led_by(node_id{3}));
+  CHECK_FALSE(f.may_be_led_by(node_id{4}));
+  CHECK(f.may_be_led_by(node_id{5}));       // the next leader of the same cluster
+  CHECK_FALSE(f.may_be_led_by(node_id{6})); // has not introduced itself
+  f.joined(77);
+  CHECK(f.may_be_led_by(node_id{2}));
+  CHECK_FALSE(f.may_be_led_by(node_id{3}));
+}

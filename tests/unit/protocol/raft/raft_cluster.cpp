@@ -328,8 +328,25 @@ void raft_cluster::deliver(std::size_t i, bool keep_a_copy) {
     drop(i);
   if (is_cut(m.from.value, m.to.value) || !nodes_.contains(m.to.value) || !up(m.to.value))
     return;
+  introduce(node(m.to.value));
   core(m.to.value).step(m, now_);
   settle(m.to.value);
+}
+
+void raft_cluster::introduce(test_node& to) {
+  if (!introductions)
+    return;
+  to.joined = to.joined || to.core->config().contains(to.id);
+  for (const auto& [id, n] : nodes_) {
+    if (n.id == to.id || !n.core || is_cut(id, to.id.value))
+      continue;
+    std::vector<node_id> named;
+    for (const auto& m : n.core->config().members)
+      named.push_back(m.id);
+    to.core->told_of(n.id, named);
+    if (!to.joined)
+      to.core->told_of(to.id, {n.id});
+  }
 }
 
 void raft_cluster::deliver_all(std::size_t max) {

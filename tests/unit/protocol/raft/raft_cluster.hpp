@@ -40,6 +40,7 @@ struct test_node {
   std::vector<entry> log;
   snapshot_meta checkpoint;
   std::string checkpoint_bytes;
+  bool joined = false; ///< has been a member; before, it takes all servers by their word
 
   // ---- does not survive
   std::deque<persist_batch> writing; ///< handed to the disk, not synced
@@ -87,6 +88,9 @@ public:
   /// The state machine's state becomes a checkpoint; the log behind it is forgotten except for `keep` entries.
   void checkpoint(std::uint64_t id, std::uint64_t keep);
 
+  /// Whether nodes tell those they reach whom their configuration names, as actors/consensus/raft_peer does.
+  bool introductions = true;
+
   // ---- the network
   std::deque<message>& in_flight() { return net_; }
   /// Delivers message number `i` (if the link is open and the node is up) and settles its receiver.
@@ -122,6 +126,7 @@ public:
 
 private:
   void check(test_node& n);
+  void introduce(test_node& to);
   void carry_out(test_node& n, ready r);
   void apply(test_node& n, const entry& e);
   void install(test_node& n, const snapshot_write& w);

@@ -364,3 +364,29 @@ TEST_CASE("another version is refused") {
   CHECK_FALSE(decode_command(""));
   CHECK_FALSE(decode_reply(""));
 }
+
+TEST_CASE("a command says which feature level it needs, also to those who do not know its kind") {
+  for (const auto& c : commands()) {
+    const auto needs = needs_of(encode_command(c));
+    REQUIRE(needs);
+    CHECK(needs->level == 0);
+  }
+  const auto newer = encode_needs({7, "0.9.1"}) + "\xc8what came later";
+  CHECK_FALSE(decode_command(newer));
+  const auto needs = needs_of(newer);
+  REQUIRE(needs);
+  CHECK(needs->level == 7);
+  CHECK(needs->version == "0.9.1");
+  CHECK(too_new(*needs, "this server") ==
+        "command of feature level 7, and this server has level 1: install Belay 0.9.1 or newer");
+
+  // Level 0 has one spelling, and a kind that is known is not taken at another level than its own.
+  CHECK_FALSE(needs_of(encode_needs({0, ""})));
+  CHECK_FALSE(decode_command(encode_needs({1, "0.1.0"}) + encode_command(tombstone_reap{log_index{1}}).substr(1)));
+  // What goes into the log and to operators is not anything a peer likes.
+  CHECK_FALSE(needs_of(encode_needs({7, std::string(33, '1')})));
+  CHECK_FALSE(needs_of(encode_needs({7, "1\n2"})));
+  CHECK_FALSE(needs_of(newer.substr(0, 5)));
+  CHECK_FALSE(needs_of(""));
+  CHECK_FALSE(needs_of("\x03garbage"));
+}

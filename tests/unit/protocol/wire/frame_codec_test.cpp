@@ -24,6 +24,8 @@ std::vector<wire::frame> one_of_each() {
   };
   return {
       wire::hello{member_a(), "dc1", 99, 3, {member_a()}},
+      wire::hello{member_a(), "dc1", 99, 3, {member_a()}, 0xfffe},
+      wire::hello{member_a(), "dc1", 0, 0x12345, {}},
       message(raft::append_entries{log_index{4}, term_id{3}, log_index{2}, 17, {entry_of(5, "one"), entry_of(6, "")}}),
       message(raft::append_reply{true, log_index{6}, log_index{0}, log_index{3}, term_id{2}, 17}),
       message(raft::vote_request{true, false, log_index{6}, term_id{3}}),
@@ -36,6 +38,8 @@ std::vector<wire::frame> one_of_each() {
       wire::read_index{11, true},
       wire::read_index_reply{11, true, log_index{6}},
       agent::user_event{"id", "deploy", std::string("pay\0load", 8), "web.*", "api", "v1", 42},
+      wire::gossip{{1, cluster_time{2}, 3, 4}, {node_id{5}, node_id{6}}},
+      wire::gossip{},
   };
 }
 
@@ -56,7 +60,7 @@ std::string stream_of(const std::vector<wire::frame>& frames) {
 
 TEST_CASE("every kind of frame survives the trip, however the stream is cut") {
   const auto sent = one_of_each();
-  REQUIRE(sent.size() == 13);
+  REQUIRE(sent.size() == 17);
   const auto stream = stream_of(sent);
   for (std::size_t piece : {std::size_t{1}, std::size_t{2}, std::size_t{7}, std::size_t{64}, stream.size()}) {
     wire::frame_decoder decoder;
@@ -93,7 +97,7 @@ TEST_CASE("random bytes with a right checksum are refused or decoded, never wors
       c = static_cast<char>(random.next());
     body[0] = 1;
     if (body.size() > 1)
-      body[1] = static_cast<char>(1 + random.below(13));
+      body[1] = static_cast<char>(1 + random.below(14));
     std::string stream;
     byte_writer w(stream);
     w.u32(static_cast<std::uint32_t>(body.size() + 4));
@@ -104,4 +108,68 @@ TEST_CASE("random bytes with a right checksum are refused or decoded, never wors
     refused += decoder.feed(stream, received) ? 0 : 1;
   }
   CHECK(refused > 10000);
+}
+
+namespace {
+
+/// A hello as servers read it that know no levels: to the last byte, and what they make of it.
+struct old_hello {
+  std::uint64_t cluster_id = 0;
+  std::uint32_t bootstrap_expect = 0;
+  std::size_t agreed = 0;
+};
+std::optional<old_hello> read_as_before_levels(const wire::hello& h) {
+  const auto bytes = bytes_of(h);
+  byte_reader r(bytes);
+  r.u64(); // length, checksum
+  if (r.u8() != 1 || r.u8() != 1)
+    return std::nullopt;
+  const auto member = [&r] {
+    r.u64();
+    for (int i = 0; i < 3; ++i)
+      r.text();
+  };
+  old_hello old;
+  member();
+  r.text();
+  old.cluster_id = r.u64();
+  old.bootstrap_expect = r.u32();
+  old.agreed = r.varint();
+  for (std::size_t i = 0; i < old.agreed; ++i)
+    member();
+  return r.complete() ? std::optional(old) : std::nullopt;
+}
+
+wire::hello trip(const wire::hello& h) {
+  wire::frame_decoder decoder;
+  std::vector<wire::frame> received;
+  REQUIRE(decoder.feed(bytes_of(h), received).ok());
+  return std::get<wire::hello>(received.at(0));
+}
+
+} // namespace
+
+TEST_CASE("a hello with a feature level is read by servers that know no levels") {
+  const auto level = GENERATE(0, 1, 0xffff);
+  wire::hello h{member_a(), "dc1", 99, 3, {member_a(), member_a()}, static_cast<state::feature_level>(level)};
+  const auto old = read_as_before_levels(h);
+  REQUIRE(old);
+  CHECK(old->cluster_id == 99);
+  CHECK(old->agreed == 2);
+  CHECK(trip(h).level == level);
+  CHECK(trip(h).bootstrap_expect == 3);
+
+  // Before there is a cluster they compare bootstrap_expect with their own, so it is what it always was.
+  h.cluster_id = 0;
+  const auto forming = read_as_before_levels(h);
+  REQUIRE(forming);
+  CHECK(forming->bootstrap_expect == 3);
+  CHECK(trip(h).level == 0);
+  CHECK(trip(h).bootstrap_expect == 3);
+}
+
+TEST_CASE("a hello of a server that knows no levels has level 0") {
+  wire::hello h{member_a(), "dc1", 99, 65'535, {}, 0};
+  CHECK(trip(h).level == 0);
+  CHECK(trip(h).bootstrap_expect == 65'535);
 }

@@ -1,0 +1,121 @@
+// raft_peer: what servers tell each other regularly, beside Raft: their clocks, and whom they know. What follows from it:
+// whose requests count, what every member understands, which time an entry is stamped with.
+
+#include "actors/consensus/raft_peer.hpp"
+#include "actors/telemetry/log.hpp"
+#include "protocol/base/mutants.hpp"
+#include "protocol/base/probe.hpp"
+#include "protocol/wire/command_codec.hpp"
+
+namespace belay::actors {
+
+namespace {
+
+constexpr std::chrono::seconds gossip_interval{5};
+/// A clock that is off by more is told in the log; less is what time servers leave.
+constexpr std::chrono::milliseconds skew_worth_a_line{500};
+
+} // namespace
+
+// ---- gossip
+
+/// With every tick. A peer that is new, or that does not know the present configuration from here, need not wait.
+void raft_peer::gossip() {
+  if (now() >= next_gossip_) {
+    next_gossip_ = now() + gossip_interval;
+    told_.clear();
+  }
+  if (told_.size() >= connected_.size())
+    return;
+  wire::gossip g;
+  for (const auto& m : core_.config().members)
+    g.members.push_back(m.id);
+  for (const auto peer : connected_) {
+    const auto* known = formation_.find(peer);
+    if (told_.contains(peer) || known == nullptr || known->level == 0 || !formation_.belongs(peer))
+      continue; // of a server that has said no level yet it is not known whether it can read this
+    told_.insert(peer);
+    g.clock = clocks_.say(peer, settings_.wall_clock(), local_now());
+    queue_frame(peer, g);
+  }
+}
+
+void raft_peer::on_gossip(node_id from, const wire::gossip& g) {
+  core_.told_of(from, g.members);
+  if (!core_.config().contains(from))
+    return;
+  const auto skew = clocks_.heard(from, g.clock, settings_.wall_clock(), local_now());
+  metrics_.clock_skew(clocks_.largest());
+  if (!skew)
+    return;
+  const auto distance = std::chrono::abs(skew->skew);
+  if (distance - skew->error >= skew_worth_a_line) {
+    if (!skewed_.insert(from).second)
+      return;
+    const auto* peer = formation_.find(from);
+    log::warn(
+        "raft_peer", "wall clocks differ",
+        {{"server", peer != nullptr ? peer->self.name : to_string(from)},
+         {"ahead_ms", skew->skew.count()},
+         {"advice", "let a time server set the clocks; locks and sessions do not depend on it, times in logs do"}});
+  } else if (distance + skew->error < skew_worth_a_line && skewed_.erase(from) != 0) {
+    log::info("raft_peer", "wall clocks agree again", {{"ahead_ms", skew->skew.count()}});
+  }
+}
+
+/// A server that is in no cluster yet has bound itself to one, and takes its servers by their word.
+/// Servers without gossip cannot tell whom they know. While a member is one of them, whoever shows the cluster's id counts,
+/// as it was among those servers: else a server that is behind could be out of reach for as long as an upgrade takes.
+void raft_peer::vouch_for(node_id from) {
+  if (core_.counts(from))
+    return;
+  const auto* asking = formation_.find(from);
+  if (asking == nullptr || asking->cluster_id == 0)
+    return;
+  if (formation_.cluster_id() == 0)
+    return core_.told_of(self_.id, {from});
+  if (asking->cluster_id != formation_.cluster_id())
+    return;
+  for (const auto& m : core_.config().members) {
+    const auto* known = formation_.find(m.id);
+    if (known == nullptr || known->cluster_id == 0 || known->level != 0)
+      continue;
+    PROBE("peer: vouched for, a member is of level 0");
+    core_.told_of(m.id, {from});
+    return;
+  }
+}
+
+// ---- time
+
+cluster_time raft_peer::cluster_now() {
+  if (cluster_clock_.term() != core_.term())
+    cluster_clock_.begin(core_.term(), MUTANT(leader_time_goes_back) ? cluster_time{} : core_.last_time(),
+                         settings_.wall_clock(), local_now());
+  return MUTANT(cluster_time_of_wall_clock) ? settings_.wall_clock() : cluster_clock_.at(local_now());
+}
+
+// ---- feature levels
+
+std::optional<std::string> raft_peer::not_understood(std::string_view command) const {
+  const auto needs = wire::needs_of(command);
+  if (!needs || needs->level == 0)
+    return std::nullopt;
+  for (const auto& m : core_.config().members)
+    if (level_of_member(m.id) < needs->level)
+      return "server " + m.name + " is not known to have feature level " + std::to_string(needs->level) +
+             ": install Belay " + needs->version + " or newer there, or remove it, and try again";
+  return std::nullopt;
+}
+
+/// Of a member that went away, the last it said: it comes back as what it was or newer, or stops at what it cannot read.
+state::feature_level raft_peer::level_of_member(node_id id) const {
+  if (id == self_.id)
+    return state::own_level;
+  if (const auto* known = formation_.find(id))
+    return known->level;
+  const auto seen = levels_seen_.find(id);
+  return seen == levels_seen_.end() ? state::feature_level{0} : seen->second;
+}
+
+} // namespace belay::actors

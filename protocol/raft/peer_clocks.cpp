@@ -1,0 +1,53 @@
+#include "protocol/raft/peer_clocks.hpp"
+
+#include <algorithm>
+
+namespace belay::raft {
+
+namespace {
+
+using std::chrono::milliseconds;
+
+// A round trip of more says too little about clocks to be worth showing.
+constexpr std::chrono::seconds round_trip_max{2};
+// About 30,000 years: differences of such times cannot overflow.
+constexpr std::uint64_t wall_max = std::uint64_t{1} << 50;
+
+} // namespace
+
+clock_mark peer_clocks::say(node_id peer, cluster_time wall, local_time now) const {
+  clock_mark mark{static_cast<std::uint64_t>(now.count()), wall, 0, 0};
+  if (const auto it = peers_.find(peer); it != peers_.end()) {
+    mark.heard_ns = it->second.sent_ns;
+    mark.held_ns = static_cast<std::uint64_t>((now - it->second.heard_at).count());
+  }
+  return mark;
+}
+
+std::optional<clock_skew> peer_clocks::heard(node_id peer, const clock_mark& mark, cluster_time wall, local_time now) {
+  auto& p = peers_[peer];
+  p.sent_ns = mark.sent_ns;
+  p.heard_at = now;
+  const auto now_ns = static_cast<std::uint64_t>(now.count());
+  // Marks of a process that was here before, and invented ones, have nothing to do with this clock.
+  if (mark.heard_ns == 0 || mark.heard_ns > now_ns || mark.held_ns > now_ns - mark.heard_ns ||
+      mark.wall.value > wall_max || wall.value > wall_max)
+    return std::nullopt;
+  const auto round_trip = std::chrono::nanoseconds(now_ns - mark.heard_ns - mark.held_ns);
+  if (round_trip > round_trip_max)
+    return std::nullopt;
+  const auto error = std::chrono::ceil<milliseconds>(round_trip / 2);
+  const milliseconds skew(static_cast<std::int64_t>(mark.wall.value) - static_cast<std::int64_t>(wall.value));
+  p.skew = clock_skew{skew + error, error}; // it was sent half a round trip ago
+  return p.skew;
+}
+
+std::chrono::milliseconds peer_clocks::largest() const {
+  milliseconds most{0};
+  for (const auto& [id, p] : peers_)
+    if (p.skew)
+      most = std::max(most, std::chrono::abs(p.skew->skew));
+  return most;
+}
+
+} // namespace belay::raft

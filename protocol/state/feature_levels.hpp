@@ -1,0 +1,49 @@
+#pragma once
+// Feature levels: which kinds of commands a server understands. A server says its level in its hello; a kind that came
+// with a level is proposed only when all members of the configuration are known to have that level, so that servers of
+// two versions can run beside each other while one is replaced by the other. A new kind of command is a row in
+// newer_kinds, a new level a row in level_versions; docs/operations.md tells what operators see of it.
+
+#include "protocol/state/tags.hpp"
+
+#include <array>
+#include <string_view>
+
+namespace belay::state {
+
+using feature_level = std::uint16_t;
+
+/// The level of this program. Servers from before there were levels have level 0.
+inline constexpr feature_level own_level = 1;
+
+/// The first version that has a level. It travels with every command of that level, so that an older program can tell
+/// its operator what to install.
+struct level_version {
+  feature_level level;
+  std::string_view version;
+};
+inline constexpr auto level_versions = std::to_array<level_version>({{0, "0.1.0"}, {1, "0.1.0"}});
+static_assert(level_versions.back().level == own_level);
+
+/// The level that a kind of command needs. Those that are not listed need none.
+struct kind_level {
+  command_tag tag;
+  feature_level level;
+};
+inline constexpr std::array<kind_level, 0> newer_kinds{};
+
+constexpr feature_level level_of(command_tag tag) {
+  for (const auto& k : newer_kinds)
+    if (k.tag == tag)
+      return k.level;
+  return 0;
+}
+
+constexpr std::string_view first_version_of(feature_level level) {
+  for (const auto& v : level_versions)
+    if (v.level == level)
+      return v.version;
+  return "";
+}
+
+} // namespace belay::state

@@ -1,0 +1,36 @@
+#pragma once
+// A hostile peer: it can reach the peer ports, knows what a server says of itself, and sends frames that are well-formed
+// and wrong, under an id of its own or under that of a member. None of it may change anything but what time it takes.
+// What it does not do: keep to the protocol as a real server would. Who is let in is not its subject.
+
+#include "sim/world/cluster.hpp"
+
+#include <cstdint>
+#include <string>
+
+namespace belay::sim {
+
+class stranger {
+public:
+  stranger(schedule& time, tape& choices, event_trace& trace, cluster& nodes);
+
+  /// Acts from now on, until stop().
+  void start();
+  void stop() { acting_ = false; }
+  std::uint64_t frames() const { return frames_; }
+
+private:
+  void act();
+  void send(std::size_t to, node_id from, std::string words, wire::frame what);
+  void forge_snapshot(std::size_t to, node_id leader);
+  std::uint64_t draw(std::uint64_t n);
+
+  schedule& time_;
+  tape& tape_;
+  event_trace& trace_;
+  cluster& nodes_;
+  bool acting_ = false;
+  std::uint64_t frames_ = 0;
+};
+
+} // namespace belay::sim
