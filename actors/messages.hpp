@@ -336,6 +336,7 @@ struct peer_lost {
 /// Keep connections to exactly these (host:port) and to whoever connects to us.
 struct dial_peers {
   std::vector<std::string> addresses;
+  std::vector<node_id> members; ///< of the configuration; others are strangers, for whom there is little room
 };
 /// What this node says of itself in hello frames from now on.
 struct announce {

@@ -30,7 +30,9 @@ std::string banner(const actors::node_config& c) {
          " (Bootstrap: " + yes(c.bootstrap) + ")\n" + "       Client Addr: [" + clients +
          "] (HTTP: " + std::to_string(c.http_port) + ", HTTPS: -1, gRPC: -1, DNS: -1)\n" +
          "      Cluster Addr: " + c.advertise_addr + " (Server: " + std::to_string(c.server_port) + ")\n" +
-         "           Encrypt: Gossip: false, TLS-Outgoing: false, TLS-Incoming: false, Auto-Encrypt-TLS: false\n\n" +
+         "           Encrypt: Gossip: " + yes(!c.peer_tls.encrypt.empty()) +
+         ", TLS-Outgoing: " + yes(c.peer_tls.verify_outgoing || c.peer_tls.verify_server_hostname) +
+         ", TLS-Incoming: " + yes(c.peer_tls.verify_incoming) + ", Auto-Encrypt-TLS: false\n\n" +
          "==> Log data will now stream in as it occurs:\n\n";
 }
 

@@ -40,6 +40,13 @@ options::options(std::string synopsis, std::vector<std::string> switches, std::v
   valued_.insert({"http-addr", "token", "token-file", "datacenter"});
 }
 
+options options::offline(std::string synopsis, std::vector<std::string> switches, std::vector<std::string> valued) {
+  options o(std::move(synopsis), {}, {});
+  o.switches_ = {switches.begin(), switches.end()};
+  o.valued_ = {valued.begin(), valued.end()};
+  return o;
+}
+
 options& options::numbers(std::vector<std::string> names) {
   numbers_.insert(names.begin(), names.end());
   return *this;
@@ -75,7 +82,7 @@ std::optional<int> options::parse(const arguments& args, terminal t) {
       return 0;
     }
     const std::string name((*given)->name);
-    auto& value = values_[name] = (*given)->value.value_or("true");
+    const auto& value = values_[name].emplace_back((*given)->value.value_or("true"));
     if (numbers_.contains(name))
       if (const auto number = golang::read_uint(value); !number)
         return wrong("invalid value " + golang::quoted(value) + " for flag -" + name + ": " + number.error());
@@ -91,7 +98,12 @@ bool options::on(std::string_view name) const {
 
 std::string options::value(std::string_view name, std::string otherwise) const {
   auto it = values_.find(std::string(name));
-  return it == values_.end() ? otherwise : it->second;
+  return it == values_.end() ? otherwise : it->second.back();
+}
+
+std::vector<std::string> options::values(std::string_view name) const {
+  auto it = values_.find(std::string(name));
+  return it == values_.end() ? std::vector<std::string>() : it->second;
 }
 
 std::uint64_t options::number(std::string_view name) const {

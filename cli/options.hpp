@@ -22,6 +22,8 @@ public:
   /// @param switches names without value, @param valued names with one; -http-addr, -token, -token-file, -datacenter
   /// and -stale are always known.
   options(std::string synopsis, std::vector<std::string> switches, std::vector<std::string> valued);
+  /// Of a verb that talks to nobody: only the names given here are known.
+  static options offline(std::string synopsis, std::vector<std::string> switches, std::vector<std::string> valued);
 
   /// @returns the exit code if the verb is done already (help, or a complaint, both written to `t`).
   std::optional<int> parse(const arguments& args, terminal t);
@@ -29,6 +31,8 @@ public:
   bool on(std::string_view name) const;
   bool given(std::string_view name) const { return values_.contains(std::string(name)); }
   std::string value(std::string_view name, std::string otherwise = "") const;
+  /// All values of an option that may be given more than once, in their order.
+  std::vector<std::string> values(std::string_view name) const;
   /// An unsigned number; parse() has checked it.
   std::uint64_t number(std::string_view name) const;
   /// Names among the valued ones that must be unsigned numbers.
@@ -43,7 +47,7 @@ public:
 private:
   std::string synopsis_;
   std::set<std::string, std::less<>> switches_, valued_, numbers_;
-  std::map<std::string, std::string> values_;
+  std::map<std::string, std::vector<std::string>> values_;
   std::vector<std::string> words_;
 };
 

@@ -16,6 +16,7 @@ struct verb {
 constexpr verb verbs[] = {
     {"agent", agent, "Runs a node"},
     {"info", info, "Shows what a node says about itself"},
+    {"keygen", keygen, "Makes a key for `encrypt`"},
     {"kv delete", kv_delete, "Removes a key, or all keys below a prefix"},
     {"kv export", kv_export, "Writes all keys below a prefix as JSON"},
     {"kv get", kv_get, "Reads a key, or all keys below a prefix"},
@@ -23,6 +24,8 @@ constexpr verb verbs[] = {
     {"kv put", kv_put, "Writes a key"},
     {"members", members, "Lists the nodes of the cluster"},
     {"operator raft list-peers", raft_list_peers, "Lists the servers that vote"},
+    {"tls ca create", tls_ca_create, "Makes a certificate authority of your own"},
+    {"tls cert create", tls_cert_create, "Makes a certificate, signed by it"},
     {"validate", validate, "Checks configuration files"},
 };
 
@@ -44,9 +47,10 @@ std::string usage(std::string_view group) {
   if (group.empty()) {
     line("help", "This text");
     line("version", "Shows the version");
-    out += "\nEvery command but agent, validate and version talks to a node: -http-addr=<address>, else the "
-           "environment's\n"
-           "BELAY_HTTP_ADDR or CONSUL_HTTP_ADDR, else 127.0.0.1:8500. `belay <command> -h` shows its options.\n";
+    out +=
+        "\nEvery command but agent, keygen, tls, validate and version talks to a node: -http-addr=<address>, else the "
+        "environment's\n"
+        "BELAY_HTTP_ADDR or CONSUL_HTTP_ADDR, else 127.0.0.1:8500. `belay <command> -h` shows its options.\n";
   }
   return out;
 }

@@ -31,6 +31,10 @@ int kv_delete(const arguments& args, terminal t);
 int kv_export(const arguments& args, terminal t);
 int kv_import(const arguments& args, terminal t);
 
+int keygen(const arguments& args, terminal t);
+int tls_ca_create(const arguments& args, terminal t);
+int tls_cert_create(const arguments& args, terminal t);
+
 int members(const arguments& args, terminal t);
 int info(const arguments& args, terminal t);
 int raft_list_peers(const arguments& args, terminal t);

@@ -1,3 +1,5 @@
+// peer_link: those who come to us, and what they say. Those whom we dial: peer_link_dialling.cpp.
+
 #include "actors/consensus/peer_link.hpp"
 
 #include "actors/telemetry/log.hpp"
@@ -6,15 +8,11 @@
 #include <caf/io/middleman.hpp>
 #include <caf/io/network/multiplexer.hpp>
 
-#include <arpa/inet.h>
-#include <fcntl.h>
 #include <netdb.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
-#include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
@@ -23,36 +21,17 @@ namespace belay::actors {
 namespace {
 
 constexpr std::chrono::milliseconds tick{20};
-constexpr std::chrono::milliseconds redial_min{20};
-constexpr std::chrono::milliseconds redial_max{500};
+// While somebody waits for an answer to his handshake, which has three legs.
+constexpr std::chrono::milliseconds tick_of_handshakes{4};
 constexpr std::chrono::seconds hello_again{1};
+// A peer from another host in place of one that was heard just now is an impostor, or two servers have one identity.
+constexpr std::chrono::milliseconds heard_just_now{1500};
 // What is read at once grows and shrinks with what comes: CAF zeroes that many bytes before each read.
 constexpr std::size_t read_bytes_min = 4u << 10;
 constexpr std::size_t read_bytes_max = 256u << 10;
-// A larger buffer of a peer's frames is given back: it was one unusual batch.
-constexpr std::size_t kept_bytes_max = 256u << 10;
-
-/// Numeric addresses only need parsing; a name is looked up, which may wait for DNS: names are for small clusters with a hosts file.
-bool resolve(const std::string& host, std::uint16_t port, bool passive, sockaddr_storage& out, socklen_t& length) {
-  addrinfo hints{};
-  hints.ai_socktype = SOCK_STREAM;
-  hints.ai_flags = AI_NUMERICSERV | (passive ? AI_PASSIVE : 0);
-  addrinfo* found = nullptr;
-  if (getaddrinfo(host.empty() ? nullptr : host.c_str(), std::to_string(port).c_str(), &hints, &found) != 0)
-    return false;
-  std::memcpy(&out, found->ai_addr, found->ai_addrlen);
-  length = found->ai_addrlen;
-  freeaddrinfo(found);
-  return true;
-}
-
-void set_options(int fd, std::chrono::milliseconds silence_limit) {
-  const int on = 1;
-  setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-  setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
-  const auto limit = static_cast<unsigned>(silence_limit.count());
-  setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &limit, sizeof limit);
-}
+// A server that says it is of our cluster, and is not in the configuration that we know: a leader that was elected while we were
+// away. What it sends brings the configuration; a batch of entries is 1 MiB.
+constexpr std::size_t newer_member_frame_max = 4u << 20;
 
 /// How much to read at once after a read of `got` bytes that could have brought `at_most`.
 std::size_t fitting_read(std::size_t at_most, std::size_t got) {
@@ -65,16 +44,16 @@ std::size_t fitting_read(std::size_t at_most, std::size_t got) {
 
 result<int> listen_for_peers(const peer_link_settings& s) {
   const auto where = s.listen_host + ":" + std::to_string(s.listen_port);
-  sockaddr_storage address{};
-  socklen_t length = 0;
-  if (!resolve(s.listen_host, s.listen_port, true, address, length))
+  const auto address = numeric_endpoint(s.listen_host, s.listen_port, true);
+  if (!address)
     return failure{"address of the server port cannot be resolved: " + where};
-  const int fd = socket(address.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+  const int fd = socket(address->bytes.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
   if (fd < 0)
     return failure{std::string("no socket for peers: ") + std::strerror(errno)};
   const int on = 1;
   setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-  if (bind(fd, reinterpret_cast<sockaddr*>(&address), length) != 0 || listen(fd, 128) != 0) {
+  // Long, since it is emptied a few times a second only while nobody is on his way in.
+  if (bind(fd, address->any(), address->size) != 0 || listen(fd, 512) != 0) {
     const std::string why = std::strerror(errno);
     ::close(fd);
     return failure{"cannot listen for peers on " + where + ": " + why + " (set bind_addr and ports.server)"};
@@ -85,36 +64,27 @@ result<int> listen_for_peers(const peer_link_settings& s) {
 peer_link::peer_link(caf::actor_config& config, wiring_ptr wires, peer_link_settings settings, int listener,
                      node_id self, metrics& m)
     : caf::io::broker(config), wires_(std::move(wires)), settings_(std::move(settings)), listener_(listener),
-      self_(self), metrics_(m), random_(settings_.seed) {}
+      self_(self), metrics_(m), random_(settings_.seed),
+      lobby_(listener, settings_.lobby, [c = settings_.credentials] { return c->now(); }), names_(settings_.look_up) {}
+
+peer_link::~peer_link() {
+  if (listener_ >= 0)
+    ::close(listener_);
+}
 
 caf::behavior peer_link::make_behavior() {
-  add_doorman(listener_);
   return {
-      [this](const caf::io::new_connection_msg& c) {
-        incoming_[c.handle].read_max = read_bytes_min;
-        configure_read(c.handle, caf::io::receive_policy::at_most(read_bytes_min));
-      },
       [this](const caf::io::new_data_msg& d) { on_data(d); },
       [this](const caf::io::connection_closed_msg& c) { on_closed(c.handle); },
-      [this](const caf::io::acceptor_closed_msg&) {
-        log::error("peer_link", "listening socket for peers closed; no peer can connect to this node",
-                   {{"advice", "restart the node"}});
-      },
       [this](const caf::io::data_transferred_msg& d) {
         for (auto& [address, o] : outgoing_)
-          if (o.state == dial_state::up && o.handle == d.handle)
+          if (o.state == dial_state::up && o.handle == d.handle) {
             o.unsent = d.remaining;
+            transmit(o);
+          }
       },
       [this](send_frames& f) { send_to_peers(f); },
-      [this](const dial_peers& d) {
-        for (auto& [address, o] : outgoing_)
-          o.wanted = o.peer != node_id{};
-        for (const auto& a : d.addresses) {
-          auto& o = outgoing_[a];
-          o.address = a;
-          o.wanted = true;
-        }
-      },
+      [this](const dial_peers& d) { on_dial_peers(d); },
       [this](const announce& a) {
         const bool changed =
             a.hello.cluster_id != hello_.cluster_id || a.hello.agreed != hello_.agreed || a.hello.self != hello_.self;
@@ -125,13 +95,13 @@ caf::behavior peer_link::make_behavior() {
       [this](tick_atom) {
         if (stopping_)
           return quit();
-        on_tick();
-        delayed_send(this, tick, tick_atom::value);
+        delayed_send(this, on_tick(), tick_atom::value);
         ticking_ = true;
       },
       [this](stop_atom) {
         for (auto& [address, o] : outgoing_)
           disconnect(o);
+        ::close(std::exchange(listener_, -1)); // at once: whoever starts again wants the port
         close_all();
         stopping_ = true;
         // With the next tick if one is due: a broker of CAF 0.17.6 that has ended keeps its mailbox open, and a tick that
@@ -142,206 +112,122 @@ caf::behavior peer_link::make_behavior() {
   };
 }
 
-// ---- dialling
-
-void peer_link::on_tick() {
+/// @returns when the next one is due
+std::chrono::milliseconds peer_link::on_tick() {
   const auto now = clock().now();
+  for (auto& p : lobby_.pump(now))
+    admit(std::move(p));
   const bool say_hello = now >= next_hello_;
-  if (say_hello)
+  if (say_hello) {
     next_hello_ = now + hello_again;
+    refill_strangers();
+  }
+  bool in_handshakes = lobby_.occupied();
   for (auto& [address, o] : outgoing_) {
-    if (o.state == dial_state::idle && o.wanted && now >= o.next_event && address != hello_.self.address)
+    if (o.state == dial_state::idle && now >= o.next_event && address != hello_.self.address)
       dial(o);
     else if (o.state == dial_state::connecting)
       finish_dial(o);
+    else if (o.state == dial_state::shaking_hands)
+      shake_hands(o);
     else if (o.state == dial_state::up && say_hello)
       write_hello(o);
+    in_handshakes = in_handshakes || o.state == dial_state::shaking_hands;
   }
-  drop_silent_connections();
+  drop_silent_connections(tick_);
+  tick_ = in_handshakes ? tick_of_handshakes : tick;
+  return tick_;
 }
 
-void peer_link::drop_silent_connections() {
-  std::vector<caf::io::connection_handle> silent;
-  for (auto& [handle, in] : incoming_)
-    if (++in.silent_ticks * tick > settings_.hello_limit)
-      silent.push_back(handle);
-  for (const auto& handle : silent) {
-    log::info("peer_link", "nothing heard on a connection for too long; closed",
-              {{"peer", incoming_[handle].peer.value}});
-    hang_up(handle);
+/// Once a minute for each address and reason.
+void peer_link::complain(const std::string& address, const std::string& why, const char* event) {
+  if (brake_.may_tell(address + why, clock().now()))
+    log::warn("peer_link", event, {{"address", address}, {"reason", why}});
+}
+
+// ---- whom we know
+
+void peer_link::on_dial_peers(const dial_peers& d) {
+  members_ = {d.members.begin(), d.members.end()};
+  std::set<std::string> hosts;
+  for (auto& [address, o] : outgoing_)
+    o.named = false;
+  for (const auto& a : d.addresses) {
+    towards(a).named = true;
+    hosts.insert(split_host_port(a).host);
   }
-}
-
-void peer_link::dial(outgoing& o) {
-  const auto peer = split_host_port(o.address);
-  sockaddr_storage address{};
-  socklen_t length = 0;
-  if (peer.number() == 0 || !resolve(peer.host, peer.number(), false, address, length))
-    return dial_failed(o, "address cannot be resolved");
-  o.fd = socket(address.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-  if (o.fd < 0)
-    return dial_failed(o, std::strerror(errno));
-  set_options(o.fd, settings_.silence_limit);
-  o.state = dial_state::connecting;
-  o.next_event = clock().now() + settings_.dial_deadline;
-  if (connect(o.fd, reinterpret_cast<sockaddr*>(&address), length) != 0 && errno != EINPROGRESS)
-    return dial_failed(o, std::strerror(errno));
-  finish_dial(o);
-}
-
-void peer_link::finish_dial(outgoing& o) {
-  pollfd p{o.fd, POLLOUT, 0};
-  if (poll(&p, 1, 0) == 0) {
-    if (clock().now() >= o.next_event)
-      dial_failed(o, "no answer");
-    return;
-  }
-  int error = 0;
-  socklen_t length = sizeof error;
-  getsockopt(o.fd, SOL_SOCKET, SO_ERROR, &error, &length);
-  if (error != 0)
-    return dial_failed(o, std::strerror(error));
-  dialled(o);
-}
-
-void peer_link::dialled(outgoing& o) {
-  o.handle = add_scribe(o.fd); // which closes it
-  o.state = dial_state::up;
-  o.failures = 0;
-  o.unsent = 0;
-  ack_writes(o.handle, true);
-  configure_read(o.handle, caf::io::receive_policy::at_most(1024)); // to learn of its end; peers do not answer here
-  write_hello(o);
-  log::debug("peer_link", "connected", {{"address", o.address}});
-  if (!o.peer.is_zero())
-    send(wires_->raft_peer, peer_connected{o.peer});
-}
-
-void peer_link::dial_failed(outgoing& o, const char* why) {
-  if (o.fd >= 0)
-    ::close(o.fd);
-  o.fd = -1;
-  o.state = dial_state::idle;
-  if (o.failures == 0)
-    log::warn("peer_link", "peer cannot be reached; trying again until it can",
-              {{"address", o.address}, {"reason", why}});
-  o.failures = std::min(o.failures + 1, 10);
-  const auto pause = std::min(redial_max, redial_min * (1 << std::min(o.failures, 5)));
-  const auto jitter = random_.below(static_cast<std::uint64_t>(pause.count()));
-  o.next_event = clock().now() + pause / 2 + std::chrono::milliseconds(jitter);
-}
-
-void peer_link::disconnect(outgoing& o) {
-  if (o.state == dial_state::up)
-    close(o.handle);
-  else if (o.fd >= 0)
-    ::close(o.fd);
-  o.fd = -1;
-  o.state = dial_state::idle;
-}
-
-void peer_link::hang_up(caf::io::connection_handle handle) {
-  close(handle);
-  on_closed(handle);
-}
-
-void peer_link::on_closed(caf::io::connection_handle handle) {
-  if (auto it = incoming_.find(handle); it != incoming_.end()) {
-    const auto peer = it->second.peer;
-    incoming_.erase(it);
-    if (peer.is_zero())
-      return;
-    for (const auto& [other, in] : incoming_)
-      if (in.peer == peer)
-        return; // it came back before we saw it go
-    log::info("peer_link", "peer hung up", {{"peer", peer.value}});
-    send(wires_->raft_peer, peer_lost{peer});
-    return;
-  }
-  for (auto& [address, o] : outgoing_) {
-    if (o.state != dial_state::up || o.handle != handle)
-      continue;
-    o.state = dial_state::idle;
-    o.fd = -1;
-    o.next_event = clock().now() + redial_min;
-    log::info("peer_link", "connection lost", {{"address", address}});
-    if (!o.peer.is_zero())
-      send(wires_->raft_peer, peer_lost{o.peer});
-  }
-}
-
-// ---- frames
-
-void peer_link::write_hello(outgoing& o) {
-  if (hello_.self.id.is_zero())
-    return;
-  wire::encode_frame(hello_, o.fresh);
-  transmit(o);
-}
-
-/// At once, as far as the socket takes it: CAF would wait for an event of the socket, which costs three system calls and
-/// a turn of its loop. The rest, and everything behind it until that is gone, is CAF's.
-void peer_link::transmit(outgoing& o) {
-  std::size_t sent = 0;
-  if (o.unsent == 0) {
-    const auto n = ::send(o.fd, o.fresh.data(), o.fresh.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
-    if (n > 0)
-      sent = static_cast<std::size_t>(n);
-  }
-  if (sent < o.fresh.size()) {
-    write(o.handle, o.fresh.size() - sent, o.fresh.data() + sent);
-    flush(o.handle);
-    o.unsent += o.fresh.size() - sent;
-  }
-  if (o.fresh.capacity() > kept_bytes_max)
-    o.fresh = {};
-  o.fresh.clear();
-}
-
-void peer_link::send_to_peers(send_frames& frames) {
-  std::vector<outgoing*> touched;
-  for (const auto& [to, frame] : frames.list) {
-    auto known = address_of_.find(to);
-    if (known == address_of_.end())
-      continue;
-    auto& o = outgoing_[known->second];
-    if (o.state != dial_state::up || o.unsent + o.fresh.size() > settings_.unsent_bytes_max) {
-      metrics_.dropped_frame();
+  lobby_.know(std::move(hosts));
+  for (auto it = outgoing_.begin(); it != outgoing_.end();) {
+    auto& o = it->second;
+    if (o.named || (!o.peer.is_zero() && is_heard(o.peer))) {
+      ++it;
       continue;
     }
-    wire::encode_frame(frame, o.fresh);
-    if (std::find(touched.begin(), touched.end(), &o) == touched.end())
-      touched.push_back(&o);
+    disconnect(o);
+    it = outgoing_.erase(it);
   }
-  for (auto* o : touched)
-    transmit(*o);
 }
 
-void peer_link::on_data(const caf::io::new_data_msg& msg) {
-  auto it = incoming_.find(msg.handle);
-  if (it == incoming_.end())
+bool peer_link::is_heard(node_id peer) const {
+  return std::any_of(incoming_.begin(), incoming_.end(), [&](const auto& i) { return i.second.peer == peer; });
+}
+
+/// Nothing stays behind of a server that is no member once it is gone: else strangers would be dialled for ever.
+void peer_link::forget_stranger(node_id peer) {
+  const auto known = address_of_.find(peer);
+  if (members_.contains(peer) || known == address_of_.end())
     return;
-  auto& in = it->second;
-  in.silent_ticks = 0;
-  if (const auto fitting = fitting_read(in.read_max, msg.buf.size()); fitting != in.read_max) {
-    in.read_max = fitting;
-    configure_read(msg.handle, caf::io::receive_policy::at_most(fitting));
+  if (auto it = outgoing_.find(known->second); it != outgoing_.end() && !it->second.named) {
+    disconnect(it->second);
+    outgoing_.erase(it);
+    address_of_.erase(known);
   }
-  frames_received received;
-  auto fed = in.decoder.feed({msg.buf.data(), msg.buf.size()}, received.list);
-  if (fed && in.peer.is_zero() && !received.list.empty() && !std::holds_alternative<wire::hello>(received.list.front()))
-    fed = failure{"no introduction"};
-  for (const auto& f : received.list)
-    if (const auto* h = std::get_if<wire::hello>(&f); h != nullptr && fed)
-      on_hello(in, *h);
-  if (!fed) {
-    log::warn("peer_link", "connection closed: it does not speak our protocol", {{"reason", fed.error()}});
-    hang_up(msg.handle);
+}
+
+// ---- who comes to us
+
+/// Empty: none.
+std::string peer_link::objection_to(const introduced_peer& p) {
+  const auto& self = p.hello.self;
+  if (self.id == self_)
+    return {};
+  const auto where = split_host_port(self.address);
+  // A name would have to be looked up, by whoever may say hello.
+  if (where.number() == 0 || !numeric_endpoint(where.host, where.number()))
+    return "the address in its introduction is not numeric: " + self.address.substr(0, 100);
+  if (!p.channel)
+    for (const auto& [handle, in] : incoming_)
+      if (in.peer == self.id && in.from != p.address && in.silent < heard_just_now)
+        return "server " + self.name.substr(0, 100) + " is connected already, from " + in.from;
+  if (members_.contains(self.id) || outgoing_.contains(self.address))
+    return {};
+  const auto strangers = std::count_if(outgoing_.begin(), outgoing_.end(), [this](const auto& o) {
+    return !o.second.named && !members_.contains(o.second.peer);
+  });
+  if (static_cast<std::size_t>(strangers) >= settings_.strangers_max)
+    return "there are too many servers that are no members";
+  return {};
+}
+
+void peer_link::admit(introduced_peer p) {
+  if (const auto why = objection_to(p); !why.empty()) {
+    complain(p.address, why, "a connection to the server port was refused");
+    ::close(p.fd);
+    lobby_.left(p.address);
     return;
   }
-  received.from = in.peer;
-  if (!received.list.empty())
-    send(wires_->raft_peer, std::move(received));
+  set_peer_options(p.fd, settings_.silence_limit);
+  drop_earlier_connections(p.hello.self.id);
+  const auto handle = add_scribe(p.fd);
+  auto& in = incoming_[handle];
+  in.from = std::move(p.address);
+  in.channel = std::move(p.channel);
+  in.read_max = read_bytes_min;
+  in.credit = settings_.stranger_bytes_per_second;
+  in.peer = p.hello.self.id;
+  configure_read(handle, caf::io::receive_policy::at_most(read_bytes_min));
+  on_hello(in, p.hello, true);
+  take_frames(handle, in, p.said, std::move(p.hello));
 }
 
 /// What is still unread on them is of an earlier life of the connection: it must not be heard after what comes now.
@@ -352,22 +238,180 @@ void peer_link::drop_earlier_connections(node_id peer) {
       continue;
     }
     const auto handle = it->first;
+    lobby_.left(it->second.from);
     it = incoming_.erase(it);
     close(handle);
   }
 }
 
-void peer_link::on_hello(incoming& in, const wire::hello& h) {
-  const bool first = in.peer.is_zero();
+void peer_link::drop_silent_connections(std::chrono::milliseconds passed) {
+  std::vector<caf::io::connection_handle> silent;
+  for (auto& [handle, in] : incoming_)
+    if ((in.silent += passed) > settings_.hello_limit)
+      silent.push_back(handle);
+  for (const auto& handle : silent) {
+    log::info("peer_link", "nothing heard on a connection for too long; closed",
+              {{"peer", incoming_[handle].peer.value}});
+    hang_up(handle);
+  }
+}
+
+void peer_link::hang_up(caf::io::connection_handle handle) {
+  close(handle);
+  on_closed(handle);
+}
+
+void peer_link::on_closed(caf::io::connection_handle handle) {
+  if (auto it = incoming_.find(handle); it != incoming_.end())
+    return on_accepted_closed(it);
+  for (auto& [address, o] : outgoing_)
+    if (o.state == dial_state::up && o.handle == handle)
+      return lost(o);
+}
+
+void peer_link::on_accepted_closed(incoming_map::iterator it) {
+  const auto peer = it->second.peer;
+  lobby_.left(it->second.from);
+  incoming_.erase(it);
+  if (is_heard(peer) || peer == self_)
+    return; // it came back before we saw it go
+  log::info("peer_link", "peer hung up", {{"peer", peer.value}});
+  send(wires_->raft_peer, peer_lost{peer});
+  forget_stranger(peer);
+}
+
+// ---- what they say
+
+void peer_link::on_data(const caf::io::new_data_msg& msg) {
+  const std::string_view bytes(msg.buf.data(), msg.buf.size());
+  const auto it = incoming_.find(msg.handle);
+  if (it == incoming_.end()) {
+    for (auto& [address, o] : outgoing_)
+      if (o.state == dial_state::up && o.handle == msg.handle)
+        return on_answer(o, bytes);
+    return;
+  }
+  auto& in = it->second;
+  // Of strangers little at once, so that what they may say a second holds: CAF reads several times before it looks up.
+  const auto fitting = is_stranger(in) ? read_bytes_min : fitting_read(in.read_max, bytes.size());
+  if (fitting != in.read_max) {
+    in.read_max = fitting;
+    configure_read(msg.handle, caf::io::receive_policy::at_most(fitting));
+  }
+  if (is_stranger(in)) {
+    in.credit -= std::min(in.credit, bytes.size());
+    if (in.credit == 0) {
+      in.halted = true;
+      halt(msg.handle); // until the next second
+    }
+  }
+  if (!in.channel) {
+    take_frames(msg.handle, in, bytes);
+    return;
+  }
+  std::string plain;
+  const auto fed = in.channel->feed(bytes, plain);
+  std::string answer;
+  in.channel->take_output(answer);
+  if (!answer.empty()) {
+    write(msg.handle, answer.size(), answer.data());
+    flush(msg.handle);
+  }
+  if (!plain.empty() && !take_frames(msg.handle, in, plain))
+    return;
+  if (!fed) {
+    if (fed.error() != "peer closed the connection")
+      complain(in.from, fed.error(), "connection of a peer closed");
+    hang_up(msg.handle);
+  }
+}
+
+void peer_link::refill_strangers() {
+  for (auto& [handle, in] : incoming_) {
+    in.credit = settings_.stranger_bytes_per_second;
+    if (std::exchange(in.halted, false))
+      trigger(handle);
+  }
+}
+
+/// Without credentials anybody may say anything of himself, so that only those count whom the configuration names. Whoever belongs
+/// to no cluster yet does not know who will be his.
+bool peer_link::is_stranger(const incoming& in) const {
+  return !in.channel && !members_.empty() && !members_.contains(in.peer);
+}
+
+std::size_t peer_link::frame_limit(const incoming& in) const {
+  if (!is_stranger(in))
+    return wire::frame_bytes_max;
+  const bool says_ours = in.cluster_id != 0 && in.cluster_id == hello_.cluster_id;
+  return says_ours ? std::max(newer_member_frame_max, settings_.stranger_frame_max) : settings_.stranger_frame_max;
+}
+
+bool peer_link::strangers_are_too_many(const incoming& in) const {
+  const auto unproved = [this](const incoming& i) { return !i.channel && !members_.contains(i.peer); };
+  if (!unproved(in) || in.decoder.unfinished_bytes() < settings_.stranger_frame_max)
+    return false;
+  std::size_t bytes = 0;
+  for (const auto& [handle, other] : incoming_)
+    if (unproved(other))
+      bytes += other.decoder.unfinished_bytes();
+  return bytes > settings_.stranger_bytes_max;
+}
+
+/// @param first before those in `bytes`
+/// @returns false if the connection was closed for it
+bool peer_link::take_frames(caf::io::connection_handle handle, incoming& in, std::string_view bytes,
+                            std::optional<wire::frame> first) {
+  in.silent = std::chrono::milliseconds(0);
+  frames_received received;
+  received.from = in.peer;
   if (first)
-    drop_earlier_connections(h.self.id);
-  in.peer = h.self.id;
+    received.list.push_back(std::move(*first));
+  in.decoder.set_frame_bytes_max(frame_limit(in));
+  auto fed = in.decoder.feed(bytes, received.list);
+  for (std::size_t i = first ? 1 : 0; fed && i < received.list.size(); ++i)
+    if (const auto* h = std::get_if<wire::hello>(&received.list[i]); h != nullptr) {
+      if (h->self.id == in.peer)
+        on_hello(in, *h, false);
+      else
+        fed = failure{"it introduces itself as somebody else"};
+    }
+  if (fed && strangers_are_too_many(in))
+    fed = failure{"unfinished frames of servers that are no members take too much memory"};
+  if (!fed) {
+    complain(in.from, fed.error(), "connection closed: it does not speak our protocol");
+    hang_up(handle);
+    return false;
+  }
+  // What we say to ourselves by way of an address in retry_join is no news.
+  if (in.peer != self_ && !received.list.empty())
+    send(wires_->raft_peer, std::move(received));
+  return true;
+}
+
+void peer_link::on_hello(incoming& in, const wire::hello& h, bool first) {
+  in.cluster_id = h.cluster_id;
   if (h.self.id == self_)
     return;
+  const auto before = address_of_.find(h.self.id);
+  if (before != address_of_.end() && before->second != h.self.address) {
+    // It has moved, or somebody else says so: where it is reached it has not.
+    const auto there = outgoing_.find(before->second);
+    if (!in.channel && there != outgoing_.end() && there->second.state == dial_state::up)
+      return;
+    // The address of a stranger, and the number of them, were looked at when he came.
+    if (!members_.contains(h.self.id) && !first)
+      return;
+    if (const auto where = split_host_port(h.self.address);
+        where.number() == 0 || !numeric_endpoint(where.host, where.number()))
+      return;
+    if (there != outgoing_.end() && !there->second.named) {
+      disconnect(there->second);
+      outgoing_.erase(there);
+    }
+  }
   address_of_[h.self.id] = h.self.address;
-  auto& o = outgoing_[h.self.address];
-  o.address = h.self.address;
-  o.wanted = true;
+  auto& o = towards(h.self.address);
   const bool known = o.peer == h.self.id;
   o.peer = h.self.id;
   if (first && o.state == dial_state::idle)

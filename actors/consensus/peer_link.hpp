@@ -3,12 +3,18 @@
 // has dialled and listens on those it has accepted. So within the life of a connection frames arrive in the order in
 // which they were sent, and a new connection is seen as one by both sides (docs/adr/0002).
 
+#include "actors/consensus/log_brake.hpp"
+#include "actors/consensus/peer_lobby.hpp"
+#include "actors/consensus/peer_names.hpp"
+#include "actors/consensus/peer_queue.hpp"
 #include "actors/interfaces.hpp"
 #include "actors/telemetry/metrics.hpp"
+#include "actors/tls/credential_store.hpp"
 
 #include <caf/io/broker.hpp>
 
 #include <map>
+#include <set>
 #include <string>
 #include <unordered_map>
 
@@ -25,6 +31,16 @@ struct peer_link_settings {
   /// closes nothing.
   std::chrono::milliseconds hello_limit{10'000};
   std::size_t unsent_bytes_max = 32u << 20; ///< to one peer; frames beyond are dropped, as by a bad network
+  lobby_limits lobby;
+  /// Servers that are no members and are dialled back.
+  std::size_t strangers_max = 64;
+  /// A frame of a server that is no member of this one's cluster and has no credentials; and unfinished ones of all of these.
+  std::size_t stranger_frame_max = 64u << 10;
+  std::size_t stranger_bytes_max = 64u << 20;
+  /// What is read a second of such a server.
+  std::size_t stranger_bytes_per_second = 1u << 20;
+  std::shared_ptr<tls::credential_store> credentials = std::make_shared<tls::credential_store>();
+  peer_names::lookup look_up = peer_names::system_lookup();
 };
 
 /// Opens the listening socket for peers.
@@ -35,46 +51,81 @@ result<int> listen_for_peers(const peer_link_settings& s);
 /// without waiting.
 class peer_link : public caf::io::broker {
 public:
-  /// `listener` from listen_for_peers.
+  /// `listener` from listen_for_peers; it is closed when this stops.
   peer_link(caf::actor_config& config, wiring_ptr wires, peer_link_settings settings, int listener, node_id self,
             metrics& m);
+  ~peer_link() override;
 
   caf::behavior make_behavior() override;
 
 private:
-  enum class dial_state : std::uint8_t { idle, connecting, up };
+  enum class dial_state : std::uint8_t { idle, connecting, shaking_hands, up };
 
   struct outgoing {
+    explicit outgoing(std::string where, std::size_t unsent_max) : address(std::move(where)), queue(unsent_max) {}
+
     std::string address;
     dial_state state = dial_state::idle;
     int fd = -1; ///< of the connection, or of the attempt; CAF's as soon as it is up
     caf::io::connection_handle handle;
-    monotonic_time next_event{}; ///< idle: dial again; connecting: give up
+    std::optional<tls::channel> channel; ///< none: without TLS
+    monotonic_time next_event{};         ///< idle: dial again; connecting, shaking hands: give up
+    monotonic_time up_since{};
     int failures = 0;
+    std::string complaint;  ///< told last, until a connection lasts
     node_id peer;           ///< whoever introduced itself with this address; zero: nobody yet
     std::size_t unsent = 0; ///< handed to CAF
-    std::string fresh;      ///< frames not handed to anybody yet; empty between calls
-    bool wanted = true;     ///< named by dial_peers, or met
+    peer_queue queue;       ///< not handed to anybody yet
+    std::string fresh;      ///< bytes about to be handed over; empty between calls
+    bool named = false;     ///< by dial_peers; else it is a stranger's, and goes with him
   };
   struct incoming {
     wire::frame_decoder decoder;
     node_id peer;
+    std::string from;                    ///< host, in figures
+    std::optional<tls::channel> channel; ///< none: without TLS
+    std::uint64_t cluster_id = 0;
     std::size_t read_max = 0; ///< bytes at once
-    int silent_ticks = 0;     ///< not time: while this node stood still nobody could be heard
+    std::size_t credit = 0;   ///< bytes that may be read of a stranger until the next second
+    bool halted = false;
+    std::chrono::milliseconds silent{0}; ///< of ticks, not time: while this node stood still nobody could be heard
   };
+  using incoming_map = std::map<caf::io::connection_handle, incoming>;
 
-  void on_tick();
-  void dial(outgoing& o);
-  void finish_dial(outgoing& o);
-  void dialled(outgoing& o);
-  void dial_failed(outgoing& o, const char* why);
-  void disconnect(outgoing& o);
+  // peer_link.cpp
+  std::chrono::milliseconds on_tick();
   void on_data(const caf::io::new_data_msg& msg);
+  bool take_frames(caf::io::connection_handle handle, incoming& in, std::string_view bytes,
+                   std::optional<wire::frame> first = std::nullopt);
+  void admit(introduced_peer p);
+  std::string objection_to(const introduced_peer& p);
   void drop_earlier_connections(node_id peer);
-  void drop_silent_connections();
-  void on_hello(incoming& in, const wire::hello& h);
+  void drop_silent_connections(std::chrono::milliseconds passed);
+  void refill_strangers();
+  std::size_t frame_limit(const incoming& in) const;
+  bool is_stranger(const incoming& in) const;
+  bool strangers_are_too_many(const incoming& in) const;
+  void on_hello(incoming& in, const wire::hello& h, bool first);
   void hang_up(caf::io::connection_handle handle);
   void on_closed(caf::io::connection_handle handle);
+  void on_accepted_closed(incoming_map::iterator it);
+  void on_dial_peers(const dial_peers& d);
+  void forget_stranger(node_id peer);
+  bool is_heard(node_id peer) const;
+  void complain(const std::string& address, const std::string& why, const char* event);
+
+  // peer_link_dialling.cpp
+  outgoing& towards(const std::string& address);
+  void dial(outgoing& o);
+  void finish_dial(outgoing& o);
+  void shake_hands(outgoing& o);
+  void dialled(outgoing& o);
+  void dial_failed(outgoing& o, const std::string& why);
+  void cannot_reach(outgoing& o, const std::string& why);
+  void back_off(outgoing& o);
+  void on_answer(outgoing& o, std::string_view bytes);
+  void lost(outgoing& o);
+  void disconnect(outgoing& o);
   void send_to_peers(send_frames& frames);
   void write_hello(outgoing& o);
   void transmit(outgoing& o);
@@ -85,13 +136,18 @@ private:
   node_id self_;
   metrics& metrics_;
   seeded_random random_;
+  peer_lobby lobby_;
+  peer_names names_;
+  log_brake brake_;
   wire::hello hello_;
   monotonic_time next_hello_{};
   bool ticking_ = false; ///< a tick is on its way
   bool stopping_ = false;
+  std::chrono::milliseconds tick_{0};        ///< the one before this
   std::map<std::string, outgoing> outgoing_; ///< by address
   std::unordered_map<node_id, std::string> address_of_;
-  std::map<caf::io::connection_handle, incoming> incoming_;
+  std::set<node_id> members_; ///< of the configuration; empty: of none yet
+  incoming_map incoming_;
 };
 
 } // namespace belay::actors

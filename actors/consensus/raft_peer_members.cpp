@@ -97,9 +97,11 @@ void raft_peer::bring_in_newcomers() {
 void raft_peer::dial() {
   dial_peers d;
   d.addresses = settings_.join;
-  for (const auto& m : core_.config().members)
+  for (const auto& m : core_.config().members) {
+    d.members.push_back(m.id);
     if (m.id != self_.id)
       d.addresses.push_back(m.address);
+  }
   send(wires_->links, std::move(d));
 }
 

@@ -1,5 +1,6 @@
 #include "actors/gateway/http_listener.hpp"
 
+#include "actors/spare_descriptors.hpp"
 #include "actors/telemetry/log.hpp"
 #include "protocol/base/host_port.hpp"
 
@@ -22,6 +23,8 @@ namespace {
 constexpr int accepts_per_turn = 64;
 // When there are no file descriptors left: others must close theirs first.
 constexpr std::chrono::milliseconds pause_without_descriptors{100};
+
+constexpr char nearly_used_up[] = "file descriptors are nearly used up; the rest is for the log";
 
 failure refused(const char* step, const std::string& name, int error) {
   return failure{"listen " + name + ": " + step + ": " + std::strerror(error)};
@@ -204,15 +207,26 @@ void http_listener::wait() {
 }
 
 void http_listener::accept_some() {
+  if (tight_) { // connections wait in the kernel until others have closed theirs
+    const int next = ::dup(socket_.native_handle());
+    tight_ = next < 0 || !leaves_spare_descriptors(next);
+    if (next >= 0)
+      ::close(next);
+    if (tight_)
+      return pause(nearly_used_up);
+  }
   for (int i = 0; i < accepts_per_turn; ++i) {
     socket_address from;
     from.size = sizeof from.bytes;
     const int fd = ::accept4(socket_.native_handle(), from.any(), &from.size, SOCK_CLOEXEC | SOCK_NONBLOCK);
     if (fd >= 0) {
-      complained_ = false;
+      tight_ = !leaves_spare_descriptors(fd);
+      complained_ = complained_ && tight_;
       accepted_(fd, ip_of(from));
       if (!accepted_)
         return;
+      if (tight_)
+        return pause(nearly_used_up);
       continue;
     }
     switch (errno) {
@@ -223,18 +237,21 @@ void http_listener::accept_some() {
     case EAGAIN:
       return wait();
     default: // EMFILE, ENFILE, ENOBUFS, ENOMEM: the connection stays in the queue, so a plain wait would spin
-      if (!std::exchange(complained_, true))
-        log::warn("http_gateway", "cannot accept connections now",
-                  {{"address", name_}, {"error", std::strerror(errno)}, {"advice", "raise the limit of open files"}});
-      pause_.expires_after(pause_without_descriptors);
-      pause_.async_wait([self = shared_from_this()](const boost::system::error_code& ec) {
-        if (!ec && self->accepted_)
-          self->accept_some();
-      });
-      return;
+      return pause(std::strerror(errno));
     }
   }
   wait();
+}
+
+void http_listener::pause(const char* why) {
+  if (!std::exchange(complained_, true))
+    log::warn("http_gateway", "cannot accept connections now",
+              {{"address", name_}, {"error", why}, {"advice", "raise the limit of open files"}});
+  pause_.expires_after(pause_without_descriptors);
+  pause_.async_wait([self = shared_from_this()](const boost::system::error_code& ec) {
+    if (!ec && self->accepted_)
+      self->accept_some();
+  });
 }
 
 } // namespace belay::actors

@@ -57,12 +57,14 @@ public:
 private:
   void wait();
   void accept_some();
+  void pause(const char* why);
 
   stream_descriptor socket_;
   boost::asio::steady_timer pause_;
   std::string name_, unix_path_;
   accept_handler accepted_;
   bool complained_ = false;
+  bool tight_ = false; ///< the last descriptor given was one of those that are spared
 };
 
 } // namespace belay::actors

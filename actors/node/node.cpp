@@ -7,7 +7,9 @@
 #include "actors/node/data_directory.hpp"
 #include "actors/node/front_loop.hpp"
 #include "actors/node/node_composition.hpp"
+#include "actors/node/peer_keyring.hpp"
 #include "actors/telemetry/log.hpp"
+#include "actors/tls/credential_store.hpp"
 #include "protocol/base/host_port.hpp"
 #include "storage/lmdb_checkpoint.hpp"
 #include "storage/segment_log.hpp"
@@ -156,8 +158,8 @@ gateway_settings gateway_settings_of(const node_config& config, const identity& 
 class running_node {
 public:
   /// `reload` re-reads the configuration, for /v1/agent/reload.
-  running_node(const node_config& config, const identity& who, node_disk disk, int peer_listener,
-               health_checks_start registered, std::function<void()> reload);
+  running_node(const node_config& config, const identity& who, node_disk disk, peer_link_settings links,
+               int peer_listener, health_checks_start registered, std::function<void()> reload);
   ~running_node() { stop(); }
 
   /// Opens the doors: timers run, clients and peers are listened to.
@@ -178,8 +180,8 @@ private:
   bool stopped_ = false;
 };
 
-running_node::running_node(const node_config& config, const identity& who, node_disk disk, int peer_listener,
-                           health_checks_start registered, std::function<void()> reload)
+running_node::running_node(const node_config& config, const identity& who, node_disk disk, peer_link_settings links,
+                           int peer_listener, health_checks_start registered, std::function<void()> reload)
     : system_(caf_config_), front_host_(system_, front_), raft_host_(system_) {
   node_plan plan;
   // Without brackets even around an IPv6 address: this text is kept in the configurations of clusters.
@@ -200,11 +202,10 @@ running_node::running_node(const node_config& config, const identity& who, node_
   plan.disks_have_threads = true;
   const auto seed = plan.peer.seed;
   plan.spawn_links = [&](const wiring_ptr& wires) {
-    peer_link_settings s;
-    s.seed = seed + 1;
+    links.seed = seed + 1;
     caf::actor_config on_multiplexer{&system_.middleman().backend()};
     return caf::actor_cast<peer_link_actor>(system_.spawn_class<peer_link, caf::no_spawn_options>(
-        on_multiplexer, wires, s, peer_listener, who.id, metrics_));
+        on_multiplexer, wires, std::move(links), peer_listener, who.id, metrics_));
   };
   plan.spawn_gateway = [&](const wiring_ptr& wires) {
     auto g = gateway_settings_of(config, who);
@@ -275,6 +276,22 @@ private:
   std::string path_;
 };
 
+/// The files that the configuration names, and the keyring of the data directory.
+result<tls::credentials_ptr> peer_credentials_of(const node_config& config) {
+  auto s = config.peer_tls;
+  if (!config.disable_keyring_file) {
+    const auto configured = s.encrypt.empty() ? std::string() : s.encrypt.front();
+    auto keys = keys_in_force(config.data_dir, configured);
+    if (!keys)
+      return keys.why();
+    if (!configured.empty() && keys->front() != configured)
+      log::warn("node", "the keyring of the data directory counts, and not the encrypt of the configuration",
+                {{"keyring", keyring_file(config.data_dir)}});
+    s.encrypt = std::move(*keys);
+  }
+  return tls::credentials::load(s);
+}
+
 int fail(const std::string& why) {
   log::error("node", "cannot start", {{"reason", why}});
   return 1;
@@ -300,10 +317,19 @@ int run_node(node_config config, std::function<node_config(const node_config&)> 
   auto who = open_data_directory(config.data_dir, config.node_id, config.datacenter);
   if (!who)
     return fail(who.error());
+  auto credentials = peer_credentials_of(config);
+  if (!credentials)
+    return fail(credentials.error());
+  if ((*credentials)->accepts_plaintext() && !config.dev)
+    log::warn("node", "servers are accepted without credentials: whoever reaches the server port can be one",
+              {{"server_port", config.server_port}, {"advice", "encrypt, or certificates: docs/security.md"}});
   config.node_id = who->uuid;
   peer_link_settings links;
+  links.credentials = std::make_shared<tls::credential_store>(*credentials);
   links.listen_host = config.bind_addr;
   links.listen_port = config.server_port;
+  links.lobby.per_address_max = static_cast<std::size_t>(config.rpc_max_conns_per_client);
+  links.lobby.deadline = std::chrono::duration_cast<std::chrono::milliseconds>(config.rpc_handshake_timeout);
   auto listener = listen_for_peers(links);
   if (!listener)
     return fail(listener.error());
@@ -320,12 +346,16 @@ int run_node(node_config config, std::function<node_config(const node_config&)> 
              {"keys", disk->machine->key_count()}});
 
   std::mutex reloading; // a signal and a request may ask at once
-  const auto reload_now = [&] {
+  const auto reload_now = [&, in_force = links.credentials] {
     std::lock_guard hold(reloading);
     config = reload(config);
+    if (auto next = peer_credentials_of(config); next)
+      in_force->replace(*next);
+    else
+      log::error("node", "credentials for peers not reloaded; the old ones stay in force", {{"reason", next.error()}});
   };
-  running_node node(config, *who, std::move(*disk), *listener, {config.services, config.checks, std::move(*kept)},
-                    reload_now);
+  running_node node(config, *who, std::move(*disk), links, *listener,
+                    {config.services, config.checks, std::move(*kept)}, reload_now);
   if (auto s = node.start(); !s)
     return fail(s.error());
   // Scripts that start Consul wait for this line.

@@ -371,7 +371,7 @@ status frame_decoder::feed(std::string_view bytes, std::vector<frame>& frames) {
     byte_reader header(rest);
     const std::size_t length = header.u32();
     const auto crc = header.u32();
-    if (length < 4 || length > frame_bytes_max)
+    if (length < 4 || length > frame_bytes_max_)
       return failure{"frame of " + std::to_string(length) + " bytes"};
     if (rest.size() < length + 4)
       break;

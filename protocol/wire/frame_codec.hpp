@@ -64,8 +64,14 @@ public:
   /// @returns a failure if the stream is broken: close the connection.
   status feed(std::string_view bytes, std::vector<frame>& frames);
 
+  /// Larger frames break the stream from now on; at most frame_bytes_max, which is where it begins.
+  void set_frame_bytes_max(std::size_t bytes) { frame_bytes_max_ = bytes; }
+  /// Of a frame that is not complete yet.
+  std::size_t unfinished_bytes() const { return pending_.size(); }
+
 private:
   std::string pending_;
+  std::size_t frame_bytes_max_ = frame_bytes_max;
 };
 
 } // namespace belay::wire

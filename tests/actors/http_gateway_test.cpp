@@ -399,6 +399,41 @@ TEST_CASE("running out of descriptors does not stop the listener", "[gateway]") 
 }
 #endif
 
+#ifndef __SANITIZE_ADDRESS__
+TEST_CASE("clients do not take the last descriptors", "[gateway]") {
+  // The log opens a segment now and then, and the process ends if it cannot. The clients' own ends count here as well.
+  gateway_settings s;
+  s.connections_max = 1000;
+  s.connections_per_client_max = 1000;
+  gateway_fixture f(s);
+  auto first = f.client();
+  CHECK(first.ask(get("/v1/kv/a")).status == 200);
+  const int next = ::dup(0);
+  REQUIRE(next >= 0);
+  ::close(next);
+  rlimit before{};
+  REQUIRE(::getrlimit(RLIMIT_NOFILE, &before) == 0);
+  rlimit low = before;
+  low.rlim_cur = static_cast<rlim_t>(next) + 70;
+  REQUIRE(::setrlimit(RLIMIT_NOFILE, &low) == 0);
+  std::vector<decltype(f.client())> clients;
+  for (int i = 0; i < 34; ++i) { // 68 descriptors if all were accepted
+    clients.push_back(f.client());
+    std::this_thread::sleep_for(10ms);
+  }
+  std::this_thread::sleep_for(500ms);
+  std::vector<int> files;
+  for (int i = 0; i < 12; ++i)
+    if (const int fd = ::dup(0); fd >= 0)
+      files.push_back(fd);
+  CHECK(files.size() == 12);
+  for (int fd : files)
+    ::close(fd);
+  REQUIRE(::setrlimit(RLIMIT_NOFILE, &before) == 0);
+  CHECK(clients.back().ask(get("/v1/kv/a")).status == 200); // it has waited
+}
+#endif
+
 TEST_CASE("at shutdown blocking queries end and answers in flight are sent", "[gateway]") {
   gateway_fixture f;
   f.behind().hold_reads = true;

@@ -17,6 +17,9 @@ set(BELAY_ALONE
     protocol/wire/record_codec.cpp
     protocol/wire/registration_codec.cpp
     storage/snapshot_file.cpp
+    tests/actors/peer_limits_test.cpp
+    tests/actors/peer_link_test.cpp
+    tests/actors/peer_security_test.cpp
     tests/unit/protocol/state/fields_test.cpp
 )
 set(BELAY_UNITY_FILES 8) # more save little, and take more than 1 GB of memory

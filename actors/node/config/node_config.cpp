@@ -158,6 +158,7 @@ public:
       to = static_cast<Int>(n);
   }
 
+  /// Empty: nothing to complain of.
   void complain(std::string text) {
     if (complaint_.empty())
       complaint_ = std::move(text);
@@ -304,6 +305,37 @@ void decode_addresses(decoder& d, node_config& c) {
   }
 }
 
+/// Texts are Consul's. Whether the files are there is seen at the start.
+void decode_peer_security(decoder& d, node_config& c) {
+  auto& t = c.peer_tls;
+  std::string key;
+  bool incoming = false, incoming_rpc = false;
+  d.get("encrypt", key);
+  d.get("encrypt_verify_incoming", t.encrypt_verify_incoming);
+  d.get("encrypt_verify_outgoing", t.encrypt_verify_outgoing);
+  d.get("verify_incoming", incoming);
+  d.get("verify_incoming_rpc", incoming_rpc);
+  d.get("verify_outgoing", t.verify_outgoing);
+  d.get("verify_server_hostname", t.verify_server_hostname);
+  d.get("ca_file", t.ca_file);
+  d.get("ca_path", t.ca_path);
+  d.get("cert_file", t.cert_file);
+  d.get("key_file", t.key_file);
+  d.get("domain", t.domain);
+  t.verify_incoming = incoming || incoming_rpc;
+  t.datacenter = c.datacenter;
+  while (t.domain.ends_with('.'))
+    t.domain.pop_back();
+  if (!key.empty())
+    t.encrypt = {key};
+  d.complain(tls::complaint_about(t));
+  d.get("disable_keyring_file", c.disable_keyring_file);
+  d.get("limits.rpc_max_conns_per_client", c.rpc_max_conns_per_client, 0, int_max);
+  d.get("limits.rpc_handshake_timeout", c.rpc_handshake_timeout);
+  if (c.rpc_handshake_timeout.count() <= 0)
+    d.complain("limits.rpc_handshake_timeout must be above 0");
+}
+
 void decode_limits(decoder& d, node_config& c) {
   int multiplier = c.dev ? 1 : 5;
   d.get("performance.raft_multiplier", multiplier, -int_max, int_max);
@@ -367,6 +399,7 @@ std::variant<parsed_command_line, config_error> decode(const json::object& merge
     c.data_dir.clear();
   decode_formation(d, c, warnings);
   decode_addresses(d, c);
+  decode_peer_security(d, c);
   decode_limits(d, c);
   decode_operation(d, c);
   check_idle(d);

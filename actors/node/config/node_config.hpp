@@ -2,6 +2,7 @@
 // The configuration of a node: Consul's flags and JSON keys, merged, checked and decoded.
 
 #include "actors/telemetry/log.hpp"
+#include "actors/tls/credentials.hpp"
 #include "protocol/agent/definitions.hpp"
 #include "protocol/base/host_port.hpp"
 
@@ -40,6 +41,13 @@ struct node_config {
   std::vector<std::string> client_addrs{"127.0.0.1"}; ///< client_addr
   int http_port = 8500;                               ///< ports.http; -1: no HTTP
   std::vector<listen_address> http_listeners; ///< client_addr or addresses.http, with ports.http; empty: no HTTP
+
+  // How servers know each other. Files are not read yet: tls::credentials::load
+  tls::credential_settings peer_tls; ///< ca_file ... encrypt; of datacenter and domain, too
+  bool disable_keyring_file = false; ///< only encrypt of peer_tls counts
+  int rpc_max_conns_per_client =
+      100; ///< limits.rpc_max_conns_per_client, for each source address of peers; 0: no limit
+  duration rpc_handshake_timeout = std::chrono::seconds{5}; ///< limits.rpc_handshake_timeout
 
   // Consensus
   int raft_multiplier = 5; ///< performance.raft_multiplier, 1..10: docs/configuration.md says what it scales

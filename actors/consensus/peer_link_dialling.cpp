@@ -1,0 +1,242 @@
+// peer_link: those whom we dial, and what we say to them.
+
+#include "actors/consensus/peer_link.hpp"
+#include "actors/spare_descriptors.hpp"
+#include "actors/telemetry/log.hpp"
+#include "protocol/base/host_port.hpp"
+
+#include <poll.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+namespace belay::actors {
+
+namespace {
+
+constexpr std::chrono::milliseconds redial_min{20};
+constexpr std::chrono::milliseconds redial_max{500};
+// A connection that ends sooner was refused: the dialling side of TLS 1.3 is through before the other one has judged it.
+constexpr std::chrono::seconds lasting{1};
+// A larger buffer of a peer's frames is given back: it was one unusual batch.
+constexpr std::size_t spare_capacity_max = 256u << 10;
+
+} // namespace
+
+peer_link::outgoing& peer_link::towards(const std::string& address) {
+  return outgoing_.try_emplace(address, address, settings_.unsent_bytes_max).first->second;
+}
+
+// ---- dialling
+
+void peer_link::dial(outgoing& o) {
+  const auto peer = split_host_port(o.address);
+  const auto address = peer.number() == 0 ? std::nullopt : names_.find(peer.host, peer.number());
+  if (!address)
+    return dial_failed(o, "its name is not known (yet)");
+  o.fd = socket(address->bytes.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+  if (o.fd < 0)
+    return dial_failed(o, std::strerror(errno));
+  if (!leaves_spare_descriptors(o.fd))
+    return dial_failed(o, "file descriptors are nearly used up");
+  set_peer_options(o.fd, settings_.silence_limit);
+  o.state = dial_state::connecting;
+  o.next_event = clock().now() + settings_.dial_deadline;
+  if (connect(o.fd, address->any(), address->size) != 0 && errno != EINPROGRESS)
+    return dial_failed(o, std::strerror(errno));
+  finish_dial(o);
+}
+
+void peer_link::finish_dial(outgoing& o) {
+  pollfd p{o.fd, POLLOUT, 0};
+  if (poll(&p, 1, 0) == 0) {
+    if (clock().now() >= o.next_event)
+      dial_failed(o, "no answer");
+    return;
+  }
+  int error = 0;
+  socklen_t length = sizeof error;
+  getsockopt(o.fd, SOL_SOCKET, SO_ERROR, &error, &length);
+  if (error != 0)
+    return dial_failed(o, std::strerror(error));
+  const auto credentials = settings_.credentials->now();
+  if (!credentials->dials_with_tls())
+    return dialled(o);
+  o.channel.emplace(credentials, tls::channel::side::dials);
+  o.state = dial_state::shaking_hands;
+  o.next_event = clock().now() + settings_.lobby.deadline;
+  shake_hands(o);
+}
+
+void peer_link::shake_hands(outgoing& o) {
+  char bytes[8u << 10];
+  std::string nothing;
+  for (;;) {
+    std::string out;
+    o.channel->take_output(out);
+    if (send_now(o.fd, out) != out.size())
+      return dial_failed(o, "the handshake could not be sent");
+    if (o.channel->established())
+      return dialled(o);
+    const auto n = ::recv(o.fd, bytes, sizeof bytes, MSG_DONTWAIT);
+    if (n == 0 || (n < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR))
+      return dial_failed(o, "it ended the connection during the handshake of TLS: does it speak TLS?");
+    if (n < 0) {
+      if (clock().now() >= o.next_event)
+        dial_failed(o, "no answer to the handshake of TLS");
+      return;
+    }
+    if (const auto fed = o.channel->feed({bytes, static_cast<std::size_t>(n)}, nothing); !fed) {
+      out.clear();
+      o.channel->take_output(out); // why
+      (void)send_now(o.fd, out);
+      return dial_failed(o, fed.error());
+    }
+  }
+}
+
+void peer_link::dialled(outgoing& o) {
+  o.handle = add_scribe(o.fd); // which closes it
+  o.state = dial_state::up;
+  o.up_since = clock().now();
+  o.unsent = 0;
+  o.queue.clear();
+  ack_writes(o.handle, true);
+  configure_read(o.handle, caf::io::receive_policy::at_most(1024)); // to learn of its end; peers do not answer here
+  write_hello(o);
+  log::debug("peer_link", "connected", {{"address", o.address}, {"tls", o.channel.has_value()}});
+  if (!o.peer.is_zero())
+    send(wires_->raft_peer, peer_connected{o.peer});
+}
+
+void peer_link::dial_failed(outgoing& o, const std::string& why) {
+  if (o.fd >= 0)
+    ::close(o.fd);
+  o.fd = -1;
+  o.channel.reset();
+  o.state = dial_state::idle;
+  cannot_reach(o, why);
+  back_off(o);
+}
+
+/// Once for an outage, as long as the reason is the same.
+void peer_link::cannot_reach(outgoing& o, const std::string& why) {
+  if (o.complaint == why)
+    return;
+  o.complaint = why;
+  complain(o.address, why, "peer cannot be reached; trying again until it can");
+}
+
+void peer_link::back_off(outgoing& o) {
+  o.failures = std::min(o.failures + 1, 10);
+  const auto pause = std::min(redial_max, redial_min * (1 << std::min(o.failures, 5)));
+  const auto jitter = random_.below(static_cast<std::uint64_t>(pause.count()));
+  o.next_event = clock().now() + pause / 2 + std::chrono::milliseconds(jitter);
+}
+
+/// A peer says nothing on a connection that we dialled, but for why it ends it.
+void peer_link::on_answer(outgoing& o, std::string_view bytes) {
+  constexpr std::string_view alert("\x15\x03", 2);
+  std::string said;
+  if (o.channel) {
+    const auto fed = o.channel->feed(bytes, said);
+    if (fed)
+      return;
+    cannot_reach(o, fed.error());
+  } else if (bytes.starts_with(alert)) {
+    cannot_reach(o, "peer refused us: it demands TLS (encrypt, or certificates)");
+  } else {
+    return;
+  }
+  close(o.handle);
+  lost(o);
+}
+
+void peer_link::lost(outgoing& o) {
+  const auto now = clock().now();
+  o.state = dial_state::idle;
+  o.fd = -1;
+  o.channel.reset();
+  o.queue.clear();
+  if (now - o.up_since < lasting) {
+    back_off(o);
+  } else {
+    o.failures = 0;
+    o.complaint.clear();
+    o.next_event = now + redial_min;
+    log::info("peer_link", "connection lost", {{"address", o.address}});
+  }
+  if (!o.peer.is_zero())
+    send(wires_->raft_peer, peer_lost{o.peer});
+}
+
+void peer_link::disconnect(outgoing& o) {
+  if (o.state == dial_state::up)
+    close(o.handle);
+  else if (o.fd >= 0)
+    ::close(o.fd);
+  o.fd = -1;
+  o.channel.reset();
+  o.queue.clear();
+  o.state = dial_state::idle;
+}
+
+// ---- frames
+
+void peer_link::write_hello(outgoing& o) {
+  if (hello_.self.id.is_zero())
+    return;
+  (void)o.queue.push(hello_, o.unsent); // dropped: the peer takes nothing anyway
+  transmit(o);
+}
+
+/// At once, as far as the socket takes it: CAF would wait for an event of the socket, which costs three system calls and
+/// a turn of its loop. The rest, and everything behind it until that is gone, is CAF's.
+void peer_link::transmit(outgoing& o) {
+  // Again as long as the socket takes all: then no event of it fetches what waits in the queue.
+  while (o.queue.has_work(o.unsent)) {
+    if (o.channel) {
+      std::string plain;
+      o.queue.take(o.unsent, plain);
+      if (!o.channel->write(plain))
+        break; // what is wrong with the peer comes out when it is heard or lost
+      o.channel->take_output(o.fresh);
+    } else {
+      o.queue.take(o.unsent, o.fresh);
+    }
+    const auto sent = o.unsent == 0 ? send_now(o.fd, o.fresh) : 0;
+    if (sent < o.fresh.size()) {
+      write(o.handle, o.fresh.size() - sent, o.fresh.data() + sent);
+      flush(o.handle);
+      o.unsent += o.fresh.size() - sent;
+    }
+    o.fresh.clear();
+  }
+  if (o.fresh.capacity() > spare_capacity_max)
+    o.fresh = {};
+}
+
+void peer_link::send_to_peers(send_frames& frames) {
+  std::vector<outgoing*> touched;
+  for (const auto& [to, frame] : frames.list) {
+    auto known = address_of_.find(to);
+    if (known == address_of_.end())
+      continue;
+    const auto found = outgoing_.find(known->second);
+    if (found == outgoing_.end())
+      continue;
+    auto& o = found->second;
+    if (o.state != dial_state::up || !o.queue.push(frame, o.unsent)) {
+      metrics_.dropped_frame();
+      continue;
+    }
+    if (std::find(touched.begin(), touched.end(), &o) == touched.end())
+      touched.push_back(&o);
+  }
+  for (auto* o : touched)
+    transmit(*o);
+}
+
+} // namespace belay::actors

@@ -1,0 +1,263 @@
+#include "actors/consensus/peer_lobby.hpp"
+
+#include "actors/spare_descriptors.hpp"
+#include "actors/telemetry/log.hpp"
+#include "protocol/base/bytes.hpp"
+
+#include <poll.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+namespace belay::actors {
+
+namespace {
+
+// Of one turn: the turns are milliseconds apart, and peers wait behind the listening socket meanwhile.
+constexpr int accepts_per_pump = 16;
+// When there are no descriptors left: others must close theirs first. Asking again at once would keep a core busy.
+constexpr std::chrono::milliseconds pause_without_descriptors{500};
+constexpr std::size_t read_step = 8u << 10;
+// Unused time is not saved up for longer.
+constexpr std::chrono::nanoseconds purse_max = std::chrono::milliseconds(20);
+// What a fatal alert of TLS looks like, handshake_failure: a dialler without TLS learns from it that TLS is demanded.
+constexpr std::string_view alert("\x15\x03\x03\x00\x02\x02\x28", 7);
+
+std::chrono::nanoseconds thread_time() {
+  timespec t{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+  return std::chrono::seconds(t.tv_sec) + std::chrono::nanoseconds(t.tv_nsec);
+}
+
+} // namespace
+
+peer_lobby::peer_lobby(int listener, lobby_limits limits, std::function<tls::credentials_ptr()> credentials)
+    : listener_(listener), limits_(limits), credentials_(std::move(credentials)) {}
+
+peer_lobby::~peer_lobby() {
+  for (const auto& g : waiting_)
+    ::close(g.fd);
+}
+
+std::vector<introduced_peer> peer_lobby::pump(monotonic_time now) {
+  now_ = now;
+  if (last_pump_ != monotonic_time{}) {
+    const auto earned =
+        std::chrono::duration_cast<std::chrono::nanoseconds>((now - last_pump_) * limits_.share_of_time);
+    for (auto* p : {&for_known_, &for_strangers_})
+      p->left = std::min(purse_max, p->left + earned);
+  }
+  last_pump_ = now;
+  accept_some(now);
+  std::vector<introduced_peer> out;
+  // The newest first: among many strangers who wait for nothing, one of ours is served when it comes.
+  for (auto g = waiting_.begin(); g != waiting_.end();) {
+    if (now - g->since > limits_.deadline) {
+      refuse(*g, "it did not introduce itself in time");
+      g = dismiss(g);
+      continue;
+    }
+    auto& purse = known_.contains(g->address) ? for_known_ : for_strangers_;
+    if (purse.left < std::chrono::nanoseconds(0)) {
+      ++g;
+      continue;
+    }
+    const auto begun = thread_time();
+    const auto came_to = serve(*g, out);
+    purse.left -= thread_time() - begun;
+    if (came_to == progress::introduced) {
+      ++inside_count_;
+      g = waiting_.erase(g);
+    } else if (came_to == progress::gone) {
+      g = dismiss(g);
+    } else {
+      ++g;
+    }
+  }
+  return out;
+}
+
+void peer_lobby::left(const std::string& address) {
+  if (inside_count_ > 0)
+    --inside_count_;
+  if (auto it = by_address_.find(address); it != by_address_.end() && --it->second == 0)
+    by_address_.erase(it);
+}
+
+// ---- the door
+
+void peer_lobby::accept_some(monotonic_time now) {
+  if (now < closed_until_)
+    return;
+  for (int i = 0; i < accepts_per_pump; ++i) {
+    socket_endpoint from;
+    from.size = sizeof from.bytes;
+    const int fd =
+        accept4(listener_, reinterpret_cast<sockaddr*>(&from.bytes), &from.size, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    if (fd < 0) {
+      if (errno == ECONNABORTED || errno == EINTR)
+        continue;
+      if (errno != EAGAIN && errno != EWOULDBLOCK) { // EMFILE, ENFILE, ENOBUFS, ENOMEM
+        closed_until_ = now + pause_without_descriptors;
+        if (brake_.may_tell("accept", now))
+          log::warn("peer_link", "no connections of peers are accepted for a moment",
+                    {{"reason", std::strerror(errno)}});
+      }
+      return;
+    }
+    if (!leaves_spare_descriptors(fd)) {
+      ::close(fd);
+      closed_until_ = now + pause_without_descriptors;
+      if (brake_.may_tell("descriptors", now))
+        log::warn("peer_link", "no connections of peers are accepted for a moment",
+                  {{"reason", "file descriptors are nearly used up; the rest is for the log"},
+                   {"advice", "raise the limit (ulimit -n, LimitNOFILE)"}});
+      return;
+    }
+    auto address = host_text(from);
+    if (!make_room_for(address)) {
+      ::close(fd);
+      if (brake_.may_tell("room " + address, now))
+        log::warn("peer_link", "a connection of a peer was closed: there are too many",
+                  {{"address", address}, {"advice", "limits.rpc_max_conns_per_client"}});
+      continue;
+    }
+    ++by_address_[address];
+    guest g;
+    g.fd = fd;
+    g.address = std::move(address);
+    g.since = now;
+    g.credentials = credentials_();
+    waiting_.push_front(std::move(g));
+  }
+}
+
+/// Whoever has waited longest without introducing himself goes: one of ours is through within milliseconds.
+bool peer_lobby::make_room_for(const std::string& address) {
+  const auto from_there = by_address_.find(address);
+  if (limits_.per_address_max != 0 && from_there != by_address_.end() &&
+      from_there->second >= limits_.per_address_max) {
+    auto oldest =
+        std::find_if(waiting_.rbegin(), waiting_.rend(), [&](const guest& g) { return g.address == address; });
+    if (oldest == waiting_.rend())
+      return false;
+    dismiss(std::prev(oldest.base()));
+  }
+  if (connections() < limits_.connections_max)
+    return true;
+  if (waiting_.empty())
+    return false;
+  dismiss(std::prev(waiting_.end()));
+  return true;
+}
+
+peer_lobby::guests::iterator peer_lobby::dismiss(guests::iterator g) {
+  ::close(g->fd);
+  if (auto it = by_address_.find(g->address); it != by_address_.end() && --it->second == 0)
+    by_address_.erase(it);
+  return waiting_.erase(g);
+}
+
+void peer_lobby::refuse(const guest& g, const std::string& why) {
+  // Who comes from where is counted by address: a port says nothing.
+  if (!brake_.may_tell(g.address + why, now_))
+    return;
+  log::warn("peer_link", "a connection to the server port was refused",
+            {{"address", g.address}, {"reason", why}, {"refusals_not_told", brake_.take_untold()}});
+}
+
+// ---- a guest
+
+peer_lobby::progress peer_lobby::serve(guest& g, std::vector<introduced_peer>& out) {
+  char bytes[read_step];
+  const auto n = ::recv(g.fd, bytes, sizeof bytes, MSG_DONTWAIT);
+  if (n < 0)
+    return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR ? progress::waits : progress::gone;
+  if (n == 0) // scanners and probes of load balancers do that; a dialler that refuses us says so before
+    return progress::gone;
+  const auto taken = take(g, {bytes, static_cast<std::size_t>(n)});
+  answer(g);
+  if (!taken) {
+    refuse(g, taken.error());
+    if (!g.channel)
+      (void)send_now(g.fd, alert);
+    return progress::gone;
+  }
+  constexpr std::size_t length_bytes = 4;
+  if (g.said.size() < length_bytes)
+    return progress::waits;
+  byte_reader header(g.said);
+  const auto whole = length_bytes + std::size_t{header.u32()};
+  if (whole > hello_bytes_max) {
+    refuse(g, "it does not speak our protocol");
+    return progress::gone;
+  }
+  if (g.said.size() < whole)
+    return progress::waits;
+  wire::frame_decoder decoder;
+  std::vector<wire::frame> frames;
+  const auto fed = decoder.feed(std::string_view(g.said).substr(0, whole), frames);
+  if (!fed || frames.size() != 1 || !std::holds_alternative<wire::hello>(frames.front())) {
+    refuse(g, !fed ? fed.error() : "its first words are no introduction");
+    return progress::gone;
+  }
+  introduced_peer p;
+  p.fd = g.fd;
+  p.address = g.address;
+  p.channel = std::move(g.channel);
+  p.hello = std::get<wire::hello>(std::move(frames.front()));
+  p.said = g.said.substr(whole);
+  out.push_back(std::move(p));
+  return progress::introduced;
+}
+
+status peer_lobby::take(guest& g, std::string_view bytes) {
+  std::string kept;
+  if (!g.channel && !g.plain) {
+    kept = std::move(g.first);
+    kept += bytes;
+    bytes = kept;
+    if (auto s = choose_kind(g, bytes); !s)
+      return s;
+  }
+  if (g.channel) {
+    if (auto s = g.channel->feed(bytes, g.said); !s)
+      return s;
+    if (g.channel->established() && !g.channel->peer().may_be_raft_peer)
+      return failure{"certificate of peer names " + g.channel->peer().name + " and not " +
+                     g.credentials->server_name()};
+  } else {
+    (g.plain ? g.said : g.first) += bytes;
+  }
+  return done{};
+}
+
+/// A record of TLS begins with 22 and the version 3.x. As the length of a frame that would be at least 64 KiB, far more than a hello has.
+status peer_lobby::choose_kind(guest& g, std::string_view first) {
+  if (first.size() < 3)
+    return done{};
+  const bool is_tls = first[0] == 0x16 && first[1] == 0x03 && first[2] != 0;
+  if (is_tls && !g.credentials->accepts_tls())
+    return failure{"peer speaks TLS, and this server has neither a certificate nor an encrypt key"};
+  if (!is_tls && !g.credentials->accepts_plaintext())
+    return failure{"peer speaks without TLS, which this server demands"};
+  if (is_tls)
+    g.channel.emplace(g.credentials, tls::channel::side::accepts);
+  else
+    g.plain = true;
+  return done{};
+}
+
+void peer_lobby::answer(guest& g) {
+  if (!g.channel)
+    return;
+  std::string bytes;
+  g.channel->take_output(bytes);
+  // At most a few KiB into an empty socket; one that does not take them is of no peer of ours.
+  (void)send_now(g.fd, bytes);
+}
+
+} // namespace belay::actors

@@ -1,0 +1,103 @@
+#pragma once
+// Where connections of peers wait until it is known whose they are: they are accepted here, shake hands, and say hello. Whatever
+// strangers do, it costs a bounded number of descriptors, bytes and time; who has not introduced himself in time is sent away.
+
+#include "actors/consensus/log_brake.hpp"
+#include "actors/consensus/peer_sockets.hpp"
+#include "actors/messages.hpp"
+#include "actors/tls/channel.hpp"
+#include "protocol/wire/frame_codec.hpp"
+
+#include <functional>
+#include <list>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace belay::actors {
+
+struct lobby_limits {
+  std::size_t per_address_max = 100; ///< connections from one address, those that left the lobby included; 0: no limit
+  std::size_t connections_max = 512; ///< in all, those that left the lobby included
+  std::chrono::milliseconds deadline{5000}; ///< from being accepted to the end of the hello
+  /// Of the time of the thread that may be spent with handshakes and hellos; once for addresses that are known and once for others.
+  double share_of_time = 0.05;
+};
+
+/// A connection whose first words were a hello; whether it is a welcome one is for others to say.
+struct introduced_peer {
+  int fd = -1;                         ///< the receiver's to close
+  std::string address;                 ///< host, in figures
+  std::optional<tls::channel> channel; ///< none: it speaks without TLS, which is allowed
+  wire::hello hello;
+  std::string said; ///< behind the hello, deciphered: whole frames or parts of them
+};
+
+class peer_lobby {
+public:
+  /// A hello with the names and addresses of some twenty servers.
+  static constexpr std::size_t hello_bytes_max = 4u << 10;
+
+  /// @param listener a listening socket that does not block; it is not closed here
+  /// @param credentials what is demanded of those who come from now on; asked for each connection
+  peer_lobby(int listener, lobby_limits limits, std::function<tls::credentials_ptr()> credentials);
+  ~peer_lobby();
+  peer_lobby(const peer_lobby&) = delete;
+  peer_lobby& operator=(const peer_lobby&) = delete;
+
+  /// Accepts, reads and answers as far as that needs no waiting. @returns those who have introduced themselves
+  std::vector<introduced_peer> pump(monotonic_time now);
+  /// A connection that pump() returned from there is closed.
+  void left(const std::string& address);
+
+  /// Whether somebody waits: then pump() again soon.
+  bool occupied() const { return !waiting_.empty(); }
+  std::size_t waiting() const { return waiting_.size(); }
+  /// Hosts of members: strangers cannot use up their time.
+  void know(std::set<std::string> hosts) { known_ = std::move(hosts); }
+
+private:
+  struct guest {
+    int fd = -1;
+    std::string address;
+    monotonic_time since{};
+    tls::credentials_ptr credentials;
+    std::optional<tls::channel> channel;
+    std::string first; ///< bytes that do not say yet whether they are TLS
+    std::string said;  ///< deciphered, without TLS as it came
+    bool plain = false;
+  };
+  using guests = std::list<guest>;
+  /// Time that may still be spent; below zero: overdrawn.
+  struct purse {
+    std::chrono::nanoseconds left{0};
+  };
+  enum class progress : std::uint8_t { waits, introduced, gone };
+
+  void accept_some(monotonic_time now);
+  bool make_room_for(const std::string& address);
+  progress serve(guest& g, std::vector<introduced_peer>& out);
+  status take(guest& g, std::string_view bytes);
+  status choose_kind(guest& g, std::string_view first);
+  void refuse(const guest& g, const std::string& why);
+  guests::iterator dismiss(guests::iterator g);
+  void answer(guest& g);
+  std::size_t connections() const { return waiting_.size() + inside_count_; }
+
+  int listener_;
+  lobby_limits limits_;
+  std::function<tls::credentials_ptr()> credentials_;
+  guests waiting_;                                ///< the newest first
+  std::map<std::string, std::size_t> by_address_; ///< all connections, inside or not
+  std::size_t inside_count_ = 0;
+  std::set<std::string> known_;
+  purse for_known_, for_strangers_;
+  monotonic_time last_pump_{};
+  monotonic_time closed_until_{}; ///< no descriptors left: nobody is accepted until then
+  log_brake brake_;
+  monotonic_time now_{};
+};
+
+} // namespace belay::actors

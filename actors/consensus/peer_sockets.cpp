@@ -1,0 +1,53 @@
+#include "actors/consensus/peer_sockets.hpp"
+
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+
+#include <cstring>
+
+namespace belay::actors {
+
+namespace {
+
+// In the kernel and not sent yet: what is written later waits behind it, heartbeats, too.
+constexpr int not_sent_bytes_max = 128 << 10;
+
+} // namespace
+
+std::optional<socket_endpoint> numeric_endpoint(const std::string& host, std::uint16_t port, bool passive) {
+  addrinfo hints{};
+  hints.ai_socktype = SOCK_STREAM;
+  hints.ai_flags = AI_NUMERICSERV | AI_NUMERICHOST | (passive ? AI_PASSIVE : 0);
+  addrinfo* found = nullptr;
+  if (getaddrinfo(host.empty() ? nullptr : host.c_str(), std::to_string(port).c_str(), &hints, &found) != 0)
+    return std::nullopt;
+  socket_endpoint e;
+  std::memcpy(&e.bytes, found->ai_addr, found->ai_addrlen);
+  e.size = found->ai_addrlen;
+  freeaddrinfo(found);
+  return e;
+}
+
+std::string host_text(const socket_endpoint& e) {
+  char text[NI_MAXHOST] = {};
+  if (getnameinfo(e.any(), e.size, text, sizeof text, nullptr, 0, NI_NUMERICHOST) != 0)
+    return "?";
+  return text;
+}
+
+void set_peer_options(int fd, std::chrono::milliseconds silence_limit) {
+  const int on = 1;
+  setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
+  setsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &not_sent_bytes_max, sizeof not_sent_bytes_max);
+  const auto limit = static_cast<unsigned>(silence_limit.count());
+  setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &limit, sizeof limit);
+}
+
+std::size_t send_now(int fd, std::string_view bytes) {
+  const auto n = ::send(fd, bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+  return n > 0 ? static_cast<std::size_t>(n) : 0;
+}
+
+} // namespace belay::actors

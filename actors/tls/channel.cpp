@@ -1,0 +1,352 @@
+#include "actors/tls/channel.hpp"
+
+#include "actors/tls/openssl_handles.hpp"
+
+#include <cstring>
+#include <optional>
+
+namespace belay::tls {
+
+namespace {
+
+using ssl_ptr = std::unique_ptr<SSL, openssl_free<SSL_free>>;
+
+// As much as a record of TLS holds.
+constexpr std::size_t read_step = 16u << 10;
+
+std::string written_time(const ASN1_TIME* t) {
+  const bio_ptr out(BIO_new(BIO_s_mem()));
+  ASN1_TIME_print(out.get(), t);
+  char text[64];
+  const int n = BIO_read(out.get(), text, sizeof text);
+  return {text, n > 0 ? static_cast<std::size_t>(n) : 0};
+}
+
+/// The first name for a host, else the common name.
+std::string name_of(X509* certificate) {
+  std::string found;
+  auto* names = static_cast<GENERAL_NAMES*>(X509_get_ext_d2i(certificate, NID_subject_alt_name, nullptr, nullptr));
+  for (int i = 0; names != nullptr && found.empty() && i < sk_GENERAL_NAME_num(names); ++i)
+    if (const auto* n = sk_GENERAL_NAME_value(names, i); n->type == GEN_DNS)
+      found.assign(reinterpret_cast<const char*>(ASN1_STRING_get0_data(n->d.dNSName)),
+                   static_cast<std::size_t>(ASN1_STRING_length(n->d.dNSName)));
+  GENERAL_NAMES_free(names);
+  if (found.empty()) {
+    char text[256] = {};
+    X509_NAME_get_text_by_NID(X509_get_subject_name(certificate), NID_commonName, text, sizeof text);
+    found = text;
+  }
+  return found;
+}
+
+bool names_host(X509* certificate, const std::string& name) {
+  constexpr unsigned exactly = X509_CHECK_FLAG_NO_WILDCARDS | X509_CHECK_FLAG_NEVER_CHECK_SUBJECT;
+  return X509_check_host(certificate, name.data(), name.size(), exactly, nullptr) == 1;
+}
+
+} // namespace
+
+struct channel::state {
+  credentials_ptr mine;
+  side which;
+  ssl_ptr ssl;
+  std::optional<peer_proof> peer;
+  std::optional<failure> broken;
+  std::size_t handshake_bytes = 0;
+  std::string unknown_key; ///< identity of a key that was offered to us and that we do not have
+  long certificate_error = X509_V_OK;
+  std::string certificate_detail; ///< when it expired; whom it names
+
+  static state* of(const SSL* ssl) { return static_cast<state*>(SSL_get_app_data(ssl)); }
+
+  // ---- callbacks of OpenSSL
+
+  static SSL_SESSION* session_of(SSL* ssl, const peer_key& key) {
+    constexpr unsigned char aes_128_gcm_sha256[] = {0x13, 0x01};
+    session_ptr s(SSL_SESSION_new());
+    const auto* cipher = SSL_CIPHER_find(ssl, aes_128_gcm_sha256);
+    if (!s || cipher == nullptr || SSL_SESSION_set_cipher(s.get(), cipher) != 1 ||
+        SSL_SESSION_set_protocol_version(s.get(), TLS1_3_VERSION) != 1 ||
+        SSL_SESSION_set1_master_key(s.get(), reinterpret_cast<const unsigned char*>(key.secret.data()),
+                                    key.secret.size()) != 1)
+      return nullptr;
+    return s.release();
+  }
+
+  static int offer_key(SSL* ssl, const EVP_MD* digest, const unsigned char** identity, std::size_t* length,
+                       SSL_SESSION** session) {
+    *session = nullptr;
+    *identity = nullptr;
+    *length = 0;
+    if (digest != nullptr && EVP_MD_get_type(digest) != NID_sha256)
+      return 1; // the peer wants another hash: then a certificate has to do
+    const auto& key = of(ssl)->mine->keys().front();
+    *session = session_of(ssl, key);
+    *identity = reinterpret_cast<const unsigned char*>(key.identity.data());
+    *length = key.identity.size();
+    return *session != nullptr ? 1 : 0;
+  }
+
+  static int find_key(SSL* ssl, const unsigned char* identity, std::size_t length, SSL_SESSION** session) {
+    *session = nullptr;
+    auto* self = of(ssl);
+    const std::string_view wanted(reinterpret_cast<const char*>(identity), length);
+    const auto* key = self->mine->accepts_key() ? self->mine->find_key(wanted) : nullptr;
+    if (key != nullptr)
+      *session = session_of(ssl, *key);
+    else
+      self->unknown_key = wanted.size() <= 64 ? std::string(wanted) : "of no known kind";
+    return 1; // without a session it is a matter of certificates
+  }
+
+  static int judge_certificate(int good, X509_STORE_CTX* store) {
+    auto* ssl = static_cast<SSL*>(X509_STORE_CTX_get_ex_data(store, SSL_get_ex_data_X509_STORE_CTX_idx()));
+    auto* self = of(ssl);
+    auto* certificate = X509_STORE_CTX_get_current_cert(store);
+    const int error = X509_STORE_CTX_get_error(store);
+    if (good == 0) {
+      if (self->certificate_error == X509_V_OK) {
+        self->certificate_error = error;
+        if (certificate != nullptr && error == X509_V_ERR_CERT_HAS_EXPIRED)
+          self->certificate_detail = written_time(X509_get0_notAfter(certificate));
+        else if (certificate != nullptr)
+          self->certificate_detail = name_of(certificate);
+      }
+      return 0;
+    }
+    if (X509_STORE_CTX_get_error_depth(store) != 0 || self->which != side::dials ||
+        !self->mine->verifies_server_name() || certificate == nullptr ||
+        names_host(certificate, self->mine->server_name()))
+      return 1;
+    self->certificate_error = X509_V_ERR_HOSTNAME_MISMATCH;
+    self->certificate_detail = name_of(certificate);
+    X509_STORE_CTX_set_error(store, X509_V_ERR_HOSTNAME_MISMATCH);
+    return 0;
+  }
+
+  // ---- texts
+
+  std::string certificate_complaint() const {
+    switch (certificate_error) {
+    case X509_V_ERR_CERT_HAS_EXPIRED:
+      return "certificate of peer has expired: " + certificate_detail;
+    case X509_V_ERR_CERT_NOT_YET_VALID:
+      return "certificate of peer is not valid yet; are the clocks right?";
+    case X509_V_ERR_HOSTNAME_MISMATCH:
+      return "certificate of peer names " + certificate_detail + " and not " + mine->server_name();
+    case X509_V_ERR_INVALID_PURPOSE:
+      return "certificate of peer may not be used for this (extended key usage): " + certificate_detail;
+    case X509_V_ERR_PERMITTED_VIOLATION:
+    case X509_V_ERR_EXCLUDED_VIOLATION:
+      return "certificate of peer has a name that its CA may not give: " + certificate_detail;
+    case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT:
+    case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY:
+    case X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE:
+    case X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT:
+    case X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN:
+    case X509_V_ERR_CERT_SIGNATURE_FAILURE:
+      if (!mine->has_certificate())
+        return "peer does not know our encrypt key; it shows a certificate, and no ca_file is set here";
+      return "certificate of peer is not signed by ca_file: " + certificate_detail;
+    default:
+      return std::string("certificate of peer is not accepted: ") + X509_verify_cert_error_string(certificate_error);
+    }
+  }
+
+  std::string own_kind() const {
+    return which == side::dials && mine->dials_with_key() ? "our encrypt key" : "our certificate";
+  }
+
+  /// What an error of OpenSSL means for those who run the servers.
+  std::string complaint(unsigned long error) const {
+    if (certificate_error != X509_V_OK)
+      return certificate_complaint();
+    const int reason = ERR_GET_REASON(error);
+    if (!unknown_key.empty() &&
+        (reason == SSL_R_NO_SUITABLE_SIGNATURE_ALGORITHM || reason == SSL_R_NO_SHARED_CIPHER ||
+         reason == SSL_R_TLSV1_ALERT_UNKNOWN_CA || reason == SSL_R_PEER_DID_NOT_RETURN_A_CERTIFICATE ||
+         reason == SSL_R_SSLV3_ALERT_HANDSHAKE_FAILURE)) {
+      if (!mine->accepts_key())
+        return "peer has an encrypt key only, and this server demands certificates";
+      return "peer has another encrypt key: " + unknown_key;
+    }
+    switch (reason) {
+    case SSL_R_NO_SUITABLE_SIGNATURE_ALGORITHM:
+    case SSL_R_NO_SHARED_CIPHER:
+      return "peer has no encrypt key, and this server has no certificate";
+    case SSL_R_BINDER_DOES_NOT_VERIFY:
+      return "peer has another encrypt key";
+    case SSL_R_PEER_DID_NOT_RETURN_A_CERTIFICATE:
+      return "peer has no certificate";
+    case SSL_R_TLSV1_ALERT_UNKNOWN_CA:
+      return which == side::dials && !mine->dials_with_certificate() && !mine->has_certificate()
+                 ? "peer refused us: it does not know our encrypt key"
+                 : "peer refused us: our certificate is not signed by its ca_file";
+    case SSL_R_SSLV3_ALERT_CERTIFICATE_EXPIRED:
+      return "peer refused us: our certificate has expired";
+    case SSL_R_TLSV13_ALERT_CERTIFICATE_REQUIRED:
+      return "peer refused us: it demands a certificate";
+    case SSL_R_SSLV3_ALERT_BAD_CERTIFICATE:
+    case SSL_R_SSLV3_ALERT_CERTIFICATE_UNKNOWN:
+    case SSL_R_SSLV3_ALERT_UNSUPPORTED_CERTIFICATE:
+      return "peer refused us: it does not accept our certificate";
+    case SSL_R_SSLV3_ALERT_HANDSHAKE_FAILURE:
+    case SSL_R_TLSV1_ALERT_DECRYPT_ERROR:
+    case SSL_R_SSLV3_ALERT_ILLEGAL_PARAMETER:
+      return "peer refused us: it does not accept " + own_kind();
+    case SSL_R_UNSUPPORTED_PROTOCOL:
+    case SSL_R_VERSION_TOO_LOW:
+    case SSL_R_TLSV1_ALERT_PROTOCOL_VERSION:
+      return "peer does not speak TLS 1.3";
+    case SSL_R_HTTP_REQUEST:
+    case SSL_R_WRONG_VERSION_NUMBER:
+      return "peer does not speak TLS";
+    default:
+      break;
+    }
+    const auto* text = error != 0 ? ERR_reason_error_string(error) : nullptr;
+    return std::string("TLS with peer failed: ") + (text != nullptr ? text : "connection ended");
+  }
+
+  // ---- progress
+
+  status fail(std::string text) {
+    broken = failure{std::move(text)};
+    return *broken;
+  }
+
+  /// @param returned what an operation of OpenSSL returned. @returns done if it only waits for the peer
+  status judge(int returned) {
+    switch (SSL_get_error(ssl.get(), returned)) {
+    case SSL_ERROR_NONE:
+    case SSL_ERROR_WANT_READ:
+    case SSL_ERROR_WANT_WRITE:
+      return done{};
+    case SSL_ERROR_ZERO_RETURN:
+      return fail("peer closed the connection");
+    default: {
+      const auto error = ERR_peek_error();
+      ERR_clear_error();
+      return fail(complaint(error));
+    }
+    }
+  }
+
+  void take_proof() {
+    peer_proof p;
+    p.by_key = SSL_session_reused(ssl.get()) == 1;
+    if (p.by_key) {
+      p.name = "encrypt key";
+      p.may_be_raft_peer = true;
+    } else if (auto* certificate = SSL_get0_peer_certificate(ssl.get())) {
+      p.name = name_of(certificate);
+      p.may_be_raft_peer = names_host(certificate, mine->server_name());
+    }
+    peer = std::move(p);
+  }
+
+  status shake_hands() {
+    ERR_clear_error();
+    const int r = SSL_do_handshake(ssl.get());
+    if (r != 1)
+      return judge(r);
+    take_proof();
+    return done{};
+  }
+};
+
+channel::channel(credentials_ptr mine, side s) : state_(std::make_unique<state>()) {
+  auto& me = *state_;
+  me.mine = std::move(mine);
+  me.which = s;
+  me.ssl.reset(SSL_new(s == side::dials ? me.mine->dialling() : me.mine->accepting()));
+  auto* in = BIO_new(BIO_s_mem());
+  auto* out = BIO_new(BIO_s_mem());
+  INVARIANT(me.ssl != nullptr && in != nullptr && out != nullptr);
+  // Empty is not the end: there may be more.
+  BIO_set_mem_eof_return(in, -1);
+  BIO_set_mem_eof_return(out, -1);
+  SSL_set_bio(me.ssl.get(), in, out);
+  SSL_set_app_data(me.ssl.get(), state_.get());
+  SSL_set_verify(me.ssl.get(), SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, state::judge_certificate);
+  if (s == side::dials) {
+    SSL_set_connect_state(me.ssl.get());
+    if (me.mine->dials_with_key())
+      SSL_set_psk_use_session_callback(me.ssl.get(), state::offer_key);
+    (void)me.shake_hands();
+  } else {
+    SSL_set_accept_state(me.ssl.get());
+    // Asked even where keys are not accepted, so that the reason of a refusal is known.
+    SSL_set_psk_find_session_callback(me.ssl.get(), state::find_key);
+  }
+}
+
+channel::~channel() = default;
+channel::channel(channel&&) noexcept = default;
+channel& channel::operator=(channel&&) noexcept = default;
+
+status channel::feed(std::string_view ciphertext, std::string& plaintext) {
+  auto& me = *state_;
+  if (me.broken)
+    return *me.broken;
+  while (!me.peer && !ciphertext.empty()) {
+    // In steps, so that a peer may say its first words behind its handshake, however long they are.
+    const auto step = ciphertext.substr(0, read_step);
+    me.handshake_bytes += step.size();
+    if (me.handshake_bytes > handshake_bytes_max)
+      return me.fail("peer sent more than " + std::to_string(handshake_bytes_max) + " bytes of a handshake");
+    BIO_write(SSL_get_rbio(me.ssl.get()), step.data(), static_cast<int>(step.size()));
+    ciphertext.remove_prefix(step.size());
+    if (auto s = me.shake_hands(); !s)
+      return s;
+  }
+  if (!me.peer)
+    return done{};
+  if (!ciphertext.empty())
+    BIO_write(SSL_get_rbio(me.ssl.get()), ciphertext.data(), static_cast<int>(ciphertext.size()));
+  ERR_clear_error();
+  for (;;) {
+    const auto before = plaintext.size();
+    plaintext.resize(before + read_step);
+    std::size_t got = 0;
+    const int r = SSL_read_ex(me.ssl.get(), plaintext.data() + before, read_step, &got);
+    plaintext.resize(before + got);
+    if (r != 1)
+      return me.judge(r);
+  }
+}
+
+status channel::write(std::string_view plaintext) {
+  auto& me = *state_;
+  PRECONDITION(me.peer.has_value());
+  if (me.broken)
+    return *me.broken;
+  ERR_clear_error();
+  while (!plaintext.empty()) {
+    std::size_t taken = 0;
+    if (const int r = SSL_write_ex(me.ssl.get(), plaintext.data(), plaintext.size(), &taken); r != 1)
+      return me.judge(r);
+    plaintext.remove_prefix(taken);
+  }
+  return done{};
+}
+
+void channel::take_output(std::string& out) {
+  auto* bio = SSL_get_wbio(state_->ssl.get());
+  const auto waiting = BIO_ctrl_pending(bio);
+  const auto before = out.size();
+  out.resize(before + waiting);
+  const int got = waiting == 0 ? 0 : BIO_read(bio, out.data() + before, static_cast<int>(waiting));
+  out.resize(before + (got > 0 ? static_cast<std::size_t>(got) : 0));
+}
+
+bool channel::established() const {
+  return state_->peer.has_value() && !state_->broken;
+}
+
+const peer_proof& channel::peer() const {
+  PRECONDITION(state_->peer.has_value());
+  return *state_->peer;
+}
+
+} // namespace belay::tls

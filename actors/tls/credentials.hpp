@@ -1,0 +1,74 @@
+#pragma once
+// What a server shows to its peers and what it wants to see of them: certificates, pre-shared keys, or nothing. Loaded from
+// files once; a reload makes new credentials, and channels keep those they began with. docs/security.md has the table.
+
+#include "actors/tls/peer_key.hpp"
+#include "protocol/base/result.hpp"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+struct ssl_ctx_st;
+
+namespace belay::tls {
+
+/// Consul's keys of the same names.
+struct credential_settings {
+  std::string ca_file, ca_path;        ///< PEM: a file, a folder of files
+  std::string cert_file, key_file;     ///< PEM: the certificate with the chain behind it, its private key
+  std::vector<std::string> encrypt;    ///< base64; all are accepted, the first one is used to dial. Empty: none
+  bool verify_incoming = false;        ///< only certificates are accepted
+  bool verify_outgoing = false;        ///< only peers with certificates are talked to
+  bool verify_server_hostname = false; ///< ... that name server_name(); verify_outgoing, too
+  bool encrypt_verify_incoming = true; ///< false: peers without the key are accepted, too
+  bool encrypt_verify_outgoing = true; ///< false: peers are dialled without the key
+  std::string datacenter = "dc1", domain = "consul";
+};
+
+/// What can be seen without opening a file: a setting that needs another one, a key that is none. In Consul's words where it has
+/// some; empty: nothing.
+std::string complaint_about(const credential_settings& s);
+
+class credentials {
+public:
+  /// @returns a failure that names the key and the file, or complaint_about() them.
+  static result<std::shared_ptr<const credentials>> load(const credential_settings& s);
+  ~credentials();
+  credentials(const credentials&) = delete;
+  credentials& operator=(const credentials&) = delete;
+
+  /// `server.DATACENTER.DOMAIN`: whose certificate names this may be a Raft peer.
+  const std::string& server_name() const { return server_name_; }
+
+  bool dials_with_tls() const { return dials_with_certificate() || dials_with_key(); }
+  bool dials_with_certificate() const { return verify_outgoing_; }
+  bool dials_with_key() const { return !verify_outgoing_ && !keys_.empty() && key_outgoing_; }
+  bool accepts_tls() const { return has_certificate_ || accepts_key(); }
+  bool accepts_key() const { return !keys_.empty() && !verify_incoming_; }
+  /// Whether a peer may speak without TLS.
+  bool accepts_plaintext() const { return !verify_incoming_ && (keys_.empty() || !key_incoming_); }
+  bool has_certificate() const { return has_certificate_; } ///< and a CA
+  bool verifies_server_name() const { return verify_server_name_; }
+
+  const std::vector<peer_key>& keys() const { return keys_; }
+  /// The key with that identity, or null.
+  const peer_key* find_key(std::string_view identity) const;
+
+  ssl_ctx_st* dialling() const { return dialling_; }
+  ssl_ctx_st* accepting() const { return accepting_; }
+
+private:
+  credentials() = default;
+
+  std::string server_name_;
+  std::vector<peer_key> keys_;
+  bool verify_incoming_ = false, verify_outgoing_ = false, verify_server_name_ = false;
+  bool key_incoming_ = true, key_outgoing_ = true;
+  bool has_certificate_ = false;
+  ssl_ctx_st* dialling_ = nullptr;
+  ssl_ctx_st* accepting_ = nullptr;
+};
+using credentials_ptr = std::shared_ptr<const credentials>;
+
+} // namespace belay::tls

@@ -1,0 +1,27 @@
+#pragma once
+// Consul's `encrypt`: a secret that all servers share. Here it is the root of a pre-shared key of TLS 1.3 (RFC 8446, section
+// 2.2), by which two servers prove to each other that they have it; the traffic has fresh keys all the same (psk_dhe_ke).
+//
+//   pre-shared key   HKDF-SHA256(secret, no salt, info "belay peer psk v1"), 32 bytes
+//   its identity     HKDF-SHA256(secret, no salt, info "belay peer psk identity v1"), 8 bytes in hex; sent in the clear
+
+#include "protocol/base/result.hpp"
+
+#include <string>
+#include <string_view>
+
+namespace belay::tls {
+
+struct peer_key {
+  std::string secret; ///< 32 bytes, for TLS
+  std::string
+      identity; ///< 16 hex digits; by it the accepting side finds which of its keys is meant. Tells nothing of the secret
+};
+
+/// @param encrypt base64 of 16, 24 or 32 bytes. The failure says what is wrong and never contains the key.
+result<peer_key> derive_peer_key(std::string_view encrypt);
+
+/// A new secret for `encrypt`: base64 of 32 random bytes.
+result<std::string> generate_peer_secret();
+
+} // namespace belay::tls

@@ -1,0 +1,299 @@
+#pragma once
+// Peer links on real sockets of this machine: brokers in one actor system, each with a raft_peer that notes what it hears, and
+// strangers that connect by hand.
+
+#include "actors/consensus/peer_link.hpp"
+
+#include "actors/telemetry/log.hpp"
+#include "sim/world/stub_of.hpp"
+
+#include <caf/actor_system.hpp>
+#include <caf/actor_system_config.hpp>
+#include <caf/io/middleman.hpp>
+#include <caf/send.hpp>
+
+#include <catch2/catch.hpp>
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <functional>
+#include <mutex>
+#include <thread>
+
+namespace belay::link_test {
+
+using namespace belay::actors;
+
+/// Polls until `what` holds. @returns false after twenty seconds
+inline bool soon(const std::function<bool()>& what) {
+  for (int i = 0; i < 4000; ++i) {
+    if (what())
+      return true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  return what();
+}
+
+inline std::uint16_t port_of(int fd) {
+  sockaddr_in a{};
+  socklen_t length = sizeof a;
+  REQUIRE(getsockname(fd, reinterpret_cast<sockaddr*>(&a), &length) == 0);
+  return ntohs(a.sin_port);
+}
+
+inline std::string local(std::uint16_t port) {
+  return "127.0.0.1:" + std::to_string(port);
+}
+
+inline sockaddr_in loopback(std::uint16_t port) {
+  sockaddr_in a{};
+  a.sin_family = AF_INET;
+  a.sin_port = htons(port);
+  a.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  return a;
+}
+
+inline wire::hello hello_of(node_id id, const std::string& address) {
+  wire::hello h;
+  h.self.id = id;
+  h.self.uuid = "00000000-0000-4000-8000-000000000000";
+  h.self.name = "n" + to_string(id);
+  h.self.address = address;
+  h.datacenter = "dc1";
+  h.bootstrap_expect = 3;
+  return h;
+}
+
+inline std::string bytes_of(const wire::frame& f) {
+  std::string out;
+  wire::encode_frame(f, out);
+  return out;
+}
+
+/// A TCP connection made by hand.
+class stranger {
+public:
+  /// @param from an address of 127.0.0.0/8
+  explicit stranger(std::uint16_t port, const char* from = "127.0.0.1")
+      : fd_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    const timeval limit{20, 0};
+    ::setsockopt(fd_, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
+    auto here = loopback(0);
+    REQUIRE(::inet_pton(AF_INET, from, &here.sin_addr) == 1);
+    REQUIRE(::bind(fd_, reinterpret_cast<const sockaddr*>(&here), sizeof here) == 0);
+    const auto to = loopback(port);
+    REQUIRE(::connect(fd_, reinterpret_cast<const sockaddr*>(&to), sizeof to) == 0);
+  }
+  ~stranger() { ::close(fd_); }
+  stranger(const stranger&) = delete;
+
+  void say(const std::string& bytes) { ::send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL); }
+  /// The other side closes; nothing it might have said before counts.
+  bool is_closed() {
+    char byte[512];
+    for (;;) {
+      const auto n = ::recv(fd_, byte, sizeof byte, 0);
+      if (n <= 0)
+        return n == 0 || errno == ECONNRESET;
+    }
+  }
+
+  /// Whether it is not closed yet, without waiting.
+  bool is_open() {
+    char byte;
+    const auto n = ::recv(fd_, &byte, 1, MSG_DONTWAIT | MSG_PEEK);
+    return n > 0 || (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK));
+  }
+
+private:
+  int fd_;
+};
+
+/// A listening socket whose queue is full: whoever connects gets no answer.
+class black_hole {
+public:
+  black_hole() : fd_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    auto any = loopback(0);
+    REQUIRE(::bind(fd_, reinterpret_cast<sockaddr*>(&any), sizeof any) == 0);
+    REQUIRE(::listen(fd_, 0) == 0);
+    port_ = port_of(fd_);
+    // Until one of them is not answered any more.
+    for (int i = 0; i < 64 && !full_; ++i) {
+      const int c = ::socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+      clients_.push_back(c);
+      const auto to = loopback(port_);
+      ::connect(c, reinterpret_cast<const sockaddr*>(&to), sizeof to);
+      pollfd p{c, POLLOUT, 0};
+      full_ = ::poll(&p, 1, 300) == 0;
+    }
+  }
+  ~black_hole() {
+    for (int c : clients_)
+      ::close(c);
+    ::close(fd_);
+  }
+  std::string address() const { return local(port_); }
+  bool full() const { return full_; }
+
+private:
+  int fd_;
+  std::uint16_t port_ = 0;
+  bool full_ = false;
+  std::vector<int> clients_;
+};
+
+struct system_config : caf::actor_system_config {
+  system_config() {
+    load<caf::io::middleman>();
+    set("scheduler.policy", caf::atom("sharing"));
+    set("scheduler.max-threads", std::size_t{1});
+    set("middleman.workers", std::size_t{0});
+  }
+};
+
+/// What raft_peer was told.
+struct heard {
+  std::mutex mutex;
+  std::vector<std::pair<node_id, wire::frame>> frames; ///< without hellos
+  std::vector<std::pair<node_id, wire::hello>> hellos;
+  std::vector<node_id> connected, lost;
+};
+
+/// A peer link with a raft_peer that notes what it hears.
+class link_end {
+public:
+  link_end(caf::actor_system& system, node_id id, std::uint16_t port = 0, peer_link_settings settings = {})
+      : system_(system), id_(id) {
+    settings.listen_host = "127.0.0.1";
+    settings.listen_port = port;
+    auto listener = listen_for_peers(settings);
+    REQUIRE(listener.ok());
+    port_ = port_of(*listener);
+    wires_->raft_peer = sim::stub_of<raft_peer_actor>(
+        system,
+        [h = heard_](const frames_received& f) {
+          std::lock_guard lock(h->mutex);
+          for (const auto& frame : f.list)
+            if (const auto* hello = std::get_if<wire::hello>(&frame))
+              h->hellos.emplace_back(f.from, *hello);
+            else
+              h->frames.emplace_back(f.from, frame);
+        },
+        [h = heard_](const peer_lost& p) {
+          std::lock_guard lock(h->mutex);
+          h->lost.push_back(p.peer);
+        },
+        [h = heard_](const peer_connected& p) {
+          std::lock_guard lock(h->mutex);
+          h->connected.push_back(p.peer);
+        });
+    caf::actor_config on_multiplexer{&system.middleman().backend()};
+    wires_->links = caf::actor_cast<peer_link_actor>(system.spawn_class<peer_link, caf::no_spawn_options>(
+        on_multiplexer, wires_, settings, *listener, id_, numbers_));
+    tell(announce{hello_of(id_, address())});
+    tell(tick_atom::value);
+  }
+  ~link_end() { stop(); }
+
+  void stop() {
+    if (!wires_->links)
+      return;
+    tell(stop_atom::value);
+    caf::anon_send(wires_->raft_peer, stop_atom::value);
+    *wires_ = {};
+  }
+
+  template <class Message>
+  void tell(const Message& m) {
+    caf::anon_send(wires_->links, m);
+  }
+  void dial(std::vector<std::string> addresses) { tell(dial_peers{std::move(addresses), {}}); }
+  /// As a server that knows its cluster.
+  void dial_members(std::vector<std::string> addresses, std::vector<node_id> members) {
+    tell(dial_peers{std::move(addresses), std::move(members)});
+  }
+  /// Questions numbered from `first`.
+  void send_numbers(node_id to, std::uint64_t first, std::size_t count) {
+    send_frames f;
+    for (std::size_t i = 0; i < count; ++i)
+      f.list.emplace_back(to, wire::read_index{first + i, false});
+    tell(f);
+  }
+  /// The numbers heard from that peer, in order.
+  std::vector<std::uint64_t> numbers_from(node_id peer) {
+    std::lock_guard lock(heard_->mutex);
+    std::vector<std::uint64_t> found;
+    for (const auto& [from, f] : heard_->frames)
+      if (const auto* number = std::get_if<wire::read_index>(&f); number != nullptr && from == peer)
+        found.push_back(number->id);
+    return found;
+  }
+  /// The data of all log entries heard from that peer, joined.
+  std::string entry_bytes_from(node_id peer) {
+    std::lock_guard lock(heard_->mutex);
+    std::string all;
+    for (const auto& [from, f] : heard_->frames)
+      if (const auto* m = std::get_if<raft::message>(&f); m != nullptr && from == peer)
+        if (const auto* append = std::get_if<raft::append_entries>(&m->body))
+          for (const auto& e : append->entries)
+            all += *e.data;
+    return all;
+  }
+  std::size_t times_connected(node_id peer) {
+    std::lock_guard lock(heard_->mutex);
+    return static_cast<std::size_t>(std::count(heard_->connected.begin(), heard_->connected.end(), peer));
+  }
+  std::size_t times_lost(node_id peer) {
+    std::lock_guard lock(heard_->mutex);
+    return static_cast<std::size_t>(std::count(heard_->lost.begin(), heard_->lost.end(), peer));
+  }
+  std::size_t hellos_from(node_id peer) {
+    std::lock_guard lock(heard_->mutex);
+    return static_cast<std::size_t>(
+        std::count_if(heard_->hellos.begin(), heard_->hellos.end(), [&](const auto& h) { return h.first == peer; }));
+  }
+  std::uint16_t port() const { return port_; }
+  std::string address() const { return local(port_); }
+  node_id id() const { return id_; }
+
+private:
+  caf::actor_system& system_;
+  node_id id_;
+  std::uint16_t port_ = 0;
+  metrics numbers_;
+  std::shared_ptr<heard> heard_ = std::make_shared<heard>();
+  wiring_ptr wires_ = std::make_shared<wiring>();
+};
+
+/// The system outlives the ends, and waits for their actors.
+class link_fixture {
+public:
+  link_fixture() : system_(config_) {
+    log::settings quiet;
+    quiet.to_stdout = false;
+    log::configure(quiet);
+  }
+  ~link_fixture() { system_.await_all_actors_done(); }
+
+  caf::actor_system& system() { return system_; }
+
+private:
+  system_config config_;
+  caf::actor_system system_;
+};
+
+inline std::vector<std::uint64_t> counted(std::uint64_t first, std::size_t n) {
+  std::vector<std::uint64_t> all;
+  for (std::size_t i = 0; i < n; ++i)
+    all.push_back(first + i);
+  return all;
+}
+
+} // namespace belay::link_test

@@ -1,0 +1,330 @@
+// What strangers at the server port can use up: connections, descriptors, bytes, time. Beside each of them a peer is served.
+
+#include "tests/actors/link_fixture.hpp"
+
+#include <catch2/catch.hpp>
+
+#include <sys/resource.h>
+
+#include <atomic>
+#include <condition_variable>
+
+using namespace belay;
+using namespace belay::actors;
+using namespace belay::link_test;
+
+namespace {
+
+using strangers = std::vector<std::unique_ptr<stranger>>;
+
+std::size_t open_ones(strangers& all) {
+  return static_cast<std::size_t>(std::count_if(all.begin(), all.end(), [](auto& s) { return s->is_open(); }));
+}
+
+/// A listening socket where a link may dial back.
+class home {
+public:
+  home() : fd_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)) {
+    auto any = loopback(0);
+    REQUIRE(::bind(fd_, reinterpret_cast<sockaddr*>(&any), sizeof any) == 0);
+    REQUIRE(::listen(fd_, 16) == 0);
+  }
+  ~home() {
+    ::close(visitor_);
+    ::close(fd_);
+  }
+  std::string address() const { return local(port_of(fd_)); }
+  bool was_visited() {
+    if (visitor_ < 0)
+      visitor_ = ::accept4(fd_, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    return visitor_ >= 0;
+  }
+  bool visitor_left() {
+    char bytes[4096];
+    for (;;) {
+      const auto n = ::recv(visitor_, bytes, sizeof bytes, MSG_DONTWAIT);
+      if (n <= 0)
+        return n == 0 || (errno != EAGAIN && errno != EWOULDBLOCK);
+    }
+  }
+
+private:
+  int fd_;
+  int visitor_ = -1;
+};
+
+raft::message append_of(node_id from, node_id to, std::size_t bytes) {
+  raft::entry e;
+  e.index = log_index{1};
+  e.term = term_id{1};
+  e.kind = raft::entry_kind::command;
+  e.data = make_payload(std::string(bytes, 'x'));
+  raft::append_entries append;
+  append.entries.push_back(e);
+  return raft::message{from, to, term_id{1}, append};
+}
+
+} // namespace
+
+TEST_CASE("connections that say nothing are few, and keep nobody out", "[actors][peer_link][limits]") {
+  // 120 connections from the host of a peer, twelve times as many as one address may have. The peer comes last.
+  peer_link_settings s;
+  s.lobby.per_address_max = 10;
+  link_fixture f;
+  link_end a(f.system(), node_id{1}, 0, s);
+  strangers all;
+  for (int i = 0; i < 120; ++i)
+    all.push_back(std::make_unique<stranger>(a.port()));
+  CHECK(soon([&] { return open_ones(all) <= 10; }));
+  link_end b(f.system(), node_id{2});
+  b.dial({a.address()});
+  REQUIRE(soon([&] { return a.hellos_from(b.id()) > 0 && b.times_connected(a.id()) > 0; }));
+  b.send_numbers(a.id(), 1, 3);
+  CHECK(soon([&] { return a.numbers_from(b.id()).size() == 3; }));
+}
+
+TEST_CASE("connections of all addresses together are limited, too", "[actors][peer_link][limits]") {
+  peer_link_settings s;
+  s.lobby.connections_max = 20;
+  link_fixture f;
+  link_end a(f.system(), node_id{1}, 0, s);
+  strangers all;
+  for (int host = 2; host < 10; ++host)
+    for (int i = 0; i < 10; ++i)
+      all.push_back(std::make_unique<stranger>(a.port(), ("127.0.0." + std::to_string(host)).c_str()));
+  CHECK(soon([&] { return open_ones(all) <= 20; }));
+  link_end b(f.system(), node_id{2});
+  b.dial({a.address()});
+  CHECK(soon([&] { return a.hellos_from(b.id()) > 0; }));
+}
+
+TEST_CASE("a hello that does not end is not waited for", "[actors][peer_link][limits]") {
+  peer_link_settings s;
+  s.lobby.deadline = std::chrono::milliseconds(300);
+  link_fixture f;
+  link_end a(f.system(), node_id{1}, 0, s);
+  stranger silent(a.port()), slow(a.port()), chatty(a.port());
+  const auto hello = bytes_of(hello_of(node_id{9}, "127.0.0.1:9"));
+  slow.say(hello.substr(0, hello.size() - 1));
+  auto large = hello_of(node_id{9}, "127.0.0.1:9");
+  large.self.name = std::string(peer_lobby::hello_bytes_max, 'x');
+  chatty.say(bytes_of(large));
+  CHECK(chatty.is_closed());
+  CHECK(slow.is_closed());
+  CHECK(silent.is_closed());
+  CHECK(a.hellos_from(node_id{9}) == 0);
+}
+
+TEST_CASE("introductions of strangers take a share of the time, and members have one of their own",
+          "[actors][peer_link][limits]") {
+  // With a share of next to nothing one turn uses it up for hours.
+  peer_link_settings s;
+  s.lobby.share_of_time = 1e-9;
+  s.lobby.deadline = std::chrono::minutes(10);
+  link_fixture f;
+  link_end a(f.system(), node_id{1}, 0, s);
+  home there;
+  a.dial_members({local(1)}, {node_id{1}, node_id{2}});
+  stranger first(a.port(), "127.0.0.2");
+  first.say(bytes_of(hello_of(node_id{11}, there.address())));
+  REQUIRE(soon([&] { return a.hellos_from(node_id{11}) > 0; }));
+  stranger second(a.port(), "127.0.0.3");
+  second.say(bytes_of(hello_of(node_id{12}, there.address())));
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  stranger member(a.port(), "127.0.0.1");
+  member.say(bytes_of(hello_of(node_id{2}, there.address())));
+  CHECK(soon([&] { return a.hellos_from(node_id{2}) > 0; }));
+  CHECK(a.hellos_from(node_id{12}) == 0);
+}
+
+TEST_CASE("strangers are dialled back in small number, and forgotten when they go", "[actors][peer_link][limits]") {
+  // Each hello used to leave an address behind that was dialled for ever: 3,000 of them kept the thread of the Raft core busy.
+  peer_link_settings s;
+  s.strangers_max = 2;
+  link_fixture f;
+  link_end a(f.system(), node_id{1}, 0, s);
+  a.dial_members({}, {node_id{1}, node_id{2}, node_id{3}});
+  home homes[4];
+  const auto introduce = [&](stranger& who, std::uint64_t id, home& where) {
+    who.say(bytes_of(hello_of(node_id{id}, where.address())));
+  };
+  auto first = std::make_unique<stranger>(a.port());
+  introduce(*first, 11, homes[0]);
+  stranger second(a.port());
+  introduce(second, 12, homes[1]);
+  REQUIRE(soon([&] { return homes[0].was_visited() && homes[1].was_visited(); }));
+  stranger third(a.port());
+  introduce(third, 13, homes[2]);
+  CHECK(third.is_closed());
+  CHECK_FALSE(homes[2].was_visited());
+  stranger member(a.port()); // not one of the two
+  introduce(member, 3, homes[3]);
+  CHECK(soon([&] { return homes[3].was_visited(); }));
+
+  first.reset();
+  CHECK(soon([&] { return homes[0].visitor_left(); }));
+  stranger instead(a.port());
+  introduce(instead, 14, homes[2]);
+  CHECK(soon([&] { return homes[2].was_visited(); }));
+  CHECK_FALSE(homes[1].visitor_left());
+}
+
+TEST_CASE("an introduction with a name instead of an address is not looked up", "[actors][peer_link][limits]") {
+  std::atomic<int> asked{0};
+  peer_link_settings s;
+  s.look_up = [&](const std::string&) -> std::optional<socket_endpoint> {
+    ++asked;
+    return std::nullopt;
+  };
+  link_fixture f;
+  link_end a(f.system(), node_id{1}, 0, s);
+  stranger who(a.port());
+  who.say(bytes_of(hello_of(node_id{9}, "attacker.example:8300")));
+  CHECK(who.is_closed());
+  CHECK(asked == 0);
+  CHECK(a.hellos_from(node_id{9}) == 0);
+}
+
+TEST_CASE("a name in retry_join that is not answered holds up nobody", "[actors][peer_link][limits]") {
+  // getaddrinfo() on the thread of the Raft core: one name that could not be resolved left 36 writes in 15 s of thousands.
+  struct gate {
+    std::mutex mutex;
+    std::condition_variable changed;
+    bool open = false;
+  };
+  const auto closed = std::make_shared<gate>();
+  peer_link_settings s;
+  s.look_up = [closed](const std::string&) -> std::optional<socket_endpoint> {
+    std::unique_lock lock(closed->mutex);
+    closed->changed.wait(lock, [&] { return closed->open; });
+    return std::nullopt;
+  };
+  link_fixture f;
+  link_end a(f.system(), node_id{1}, 0, s);
+  link_end b(f.system(), node_id{2});
+  a.dial({"nobody.invalid:8300", b.address()});
+  REQUIRE(soon([&] { return b.hellos_from(a.id()) > 0 && a.times_connected(b.id()) > 0; }));
+  a.send_numbers(b.id(), 1, 100);
+  CHECK(soon([&] { return b.numbers_from(a.id()).size() == 100; }));
+  {
+    std::lock_guard lock(closed->mutex);
+    closed->open = true;
+  }
+  closed->changed.notify_all();
+}
+
+TEST_CASE("large frames are for members", "[actors][peer_link][limits]") {
+  // Twenty unfinished frames of 60 MiB were 1.3 GB.
+  link_fixture f;
+  link_end a(f.system(), node_id{1});
+  a.dial_members({}, {node_id{1}, node_id{2}});
+  home there;
+  const auto say_large = [&](stranger& who, std::uint64_t id) {
+    who.say(bytes_of(hello_of(node_id{id}, there.address())) + bytes_of(wire::read_index{1, false}));
+    REQUIRE(soon([&] { return a.numbers_from(node_id{id}).size() == 1; }));
+    const auto frame = bytes_of(append_of(node_id{id}, a.id(), 100'000));
+    who.say(frame.substr(0, 10)); // its length alone tells
+    return frame.substr(10);
+  };
+  stranger outside(a.port()), member(a.port());
+  say_large(outside, 9);
+  CHECK(outside.is_closed());
+  member.say(say_large(member, 2));
+  CHECK(soon([&] { return a.entry_bytes_from(node_id{2}).size() == 100'000; }));
+}
+
+TEST_CASE("unfinished frames of all strangers together are limited", "[actors][peer_link][limits]") {
+  // A server that belongs to no cluster yet must take large frames of anybody: one of them may be its leader.
+  peer_link_settings s;
+  s.stranger_bytes_max = 3u << 20;
+  link_fixture f;
+  link_end a(f.system(), node_id{1}, 0, s);
+  home there;
+  strangers all;
+  for (std::uint64_t id = 11; id < 15; ++id) {
+    all.push_back(std::make_unique<stranger>(a.port()));
+    all.back()->say(bytes_of(hello_of(node_id{id}, there.address())));
+    REQUIRE(soon([&] { return a.hellos_from(node_id{id}) > 0; }));
+    all.back()->say(bytes_of(append_of(node_id{id}, a.id(), 60u << 20)).substr(0, 1u << 20));
+  }
+  CHECK(soon([&] { return open_ones(all) == 3; }));
+}
+
+TEST_CASE("a stranger is read slowly, and a member is not", "[actors][peer_link][limits]") {
+  peer_link_settings s;
+  s.stranger_bytes_per_second = 16u << 10;
+  link_fixture f;
+  link_end a(f.system(), node_id{1}, 0, s);
+  a.dial_members({}, {node_id{1}, node_id{2}});
+  home there;
+  stranger outside(a.port()), member(a.port());
+  std::string many;
+  for (std::uint64_t i = 0; i < 120'000; ++i)
+    wire::encode_frame(wire::read_index{i, false}, many);
+  // CAF reads up to 50 times at once; even so a stranger needs ten seconds for all of it.
+  REQUIRE(many.size() > 10 * (50u * 4096));
+  outside.say(bytes_of(hello_of(node_id{9}, there.address())));
+  REQUIRE(soon([&] { return a.hellos_from(node_id{9}) > 0; }));
+  std::thread says([&] { outside.say(many); });
+  member.say(bytes_of(hello_of(node_id{2}, there.address())) + many);
+  CHECK(soon([&] { return a.numbers_from(node_id{2}).size() == 120'000; }));
+  CHECK(a.numbers_from(node_id{9}).size() < 50'000);
+  CHECK(a.times_lost(node_id{9}) == 0);
+  a.stop();
+  says.join();
+}
+
+TEST_CASE("somebody with a member's id does not take its place", "[actors][peer_link][limits]") {
+  // Hellos with members' ids stopped all writes: frames went to where the last hello said.
+  link_fixture f;
+  link_end a(f.system(), node_id{1});
+  link_end b(f.system(), node_id{2});
+  a.dial_members({b.address()}, {node_id{1}, node_id{2}});
+  b.dial({a.address()});
+  REQUIRE(soon([&] { return a.times_connected(b.id()) > 0 && b.times_connected(a.id()) > 0; }));
+  home elsewhere;
+  stranger forger(a.port(), "127.0.0.77");
+  forger.say(bytes_of(hello_of(b.id(), elsewhere.address())));
+  CHECK(forger.is_closed());
+  a.send_numbers(b.id(), 1, 10);
+  CHECK(soon([&] { return b.numbers_from(a.id()).size() == 10; }));
+  CHECK_FALSE(elsewhere.was_visited());
+  CHECK(a.times_lost(b.id()) == 0);
+}
+
+TEST_CASE("the last descriptors are left to the log", "[actors][peer_link][limits]") {
+  // 1,100 connections at ulimit -n 1024: one core busy with accept(), and the writer of the log could not open its next segment.
+  link_fixture f;
+  link_end a(f.system(), node_id{1});
+  rlimit before{};
+  REQUIRE(::getrlimit(RLIMIT_NOFILE, &before) == 0);
+  const int next = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+  REQUIRE(next >= 0);
+  ::close(next);
+  rlimit few = before;
+  few.rlim_cur = static_cast<rlim_t>(next) + 70;
+  REQUIRE(::setrlimit(RLIMIT_NOFILE, &few) == 0);
+  // The strangers' own ends count as well; they stop at 38 below the limit.
+  std::vector<int> ends;
+  for (int i = 0; i < 34; ++i) {
+    const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    const auto to = loopback(a.port());
+    if (fd < 0 || ::connect(fd, reinterpret_cast<const sockaddr*>(&to), sizeof to) != 0)
+      break;
+    ends.push_back(fd);
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  std::this_thread::sleep_for(std::chrono::milliseconds(500));
+  std::vector<int> files;
+  for (int i = 0; i < 16; ++i)
+    if (const int fd = ::open("/dev/null", O_RDONLY | O_CLOEXEC); fd >= 0)
+      files.push_back(fd);
+  CHECK(files.size() == 16);
+  for (const auto* list : {&ends, &files})
+    for (int fd : *list)
+      ::close(fd);
+  REQUIRE(::setrlimit(RLIMIT_NOFILE, &before) == 0);
+  link_end b(f.system(), node_id{2});
+  b.dial({a.address()});
+  CHECK(soon([&] { return a.hellos_from(b.id()) > 0; })); // and afterwards all is well
+}
