@@ -2,6 +2,7 @@
 
 #include "actors/telemetry/log.hpp"
 #include "protocol/archive/sha256.hpp"
+#include "protocol/agent/probe_request.hpp"
 #include "protocol/wire/registration_codec.hpp"
 
 #include <algorithm>
@@ -112,6 +113,11 @@ void health_checks::restore(std::vector<std::pair<std::string, std::string>> kep
     const auto file = file_name({false, c.definition.id});
     if (!agent_.restore(std::move(c), t))
       unwanted.files.emplace_back(file, std::string());
+    if (auto why = agent::request_complaint_of(c.definition)) { // kept by a version that did not look
+      log::error("health_checks", "kept check is left out",
+                 {{"check", c.definition.id}, {"file", file}, {"reason", *why}});
+      continue;
+    }
   }
   if (!unwanted.files.empty() && wires_->keeper)
     caf::anon_send(wires_->keeper, std::move(unwanted)); // not running yet: no sender of its own
