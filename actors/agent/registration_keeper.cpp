@@ -1,5 +1,7 @@
 #include "actors/agent/registration_keeper.hpp"
 
+#include "actors/telemetry/fatal_exceptions.hpp"
+
 #include "storage/file_system.hpp"
 
 #include <filesystem>
@@ -26,7 +28,9 @@ status replace(const std::string& path, const std::string& bytes, bool durable) 
 } // namespace
 
 registration_keeper::registration_keeper(caf::actor_config& config, wiring_ptr wires, std::string directory)
-    : registration_keeper_actor::base(config), wires_(std::move(wires)), directory_(std::move(directory)) {}
+    : registration_keeper_actor::base(config), wires_(std::move(wires)), directory_(std::move(directory)) {
+  end_node_by_exceptions_of(*this, wires_, "registration_keeper");
+}
 
 registration_keeper_actor::behavior_type registration_keeper::make_behavior() {
   return {

@@ -1,5 +1,6 @@
 #include "actors/consensus/peer_link.hpp"
 
+#include "actors/telemetry/fatal_exceptions.hpp"
 #include "actors/telemetry/log.hpp"
 #include "protocol/base/host_port.hpp"
 
@@ -85,7 +86,9 @@ result<int> listen_for_peers(const peer_link_settings& s) {
 peer_link::peer_link(caf::actor_config& config, wiring_ptr wires, peer_link_settings settings, int listener,
                      node_id self, metrics& m)
     : caf::io::broker(config), wires_(std::move(wires)), settings_(std::move(settings)), listener_(listener),
-      self_(self), metrics_(m), random_(settings_.seed) {}
+      self_(self), metrics_(m), random_(settings_.seed) {
+  end_node_by_exceptions_of(*this, wires_, "peer_link");
+}
 
 caf::behavior peer_link::make_behavior() {
   add_doorman(listener_);
