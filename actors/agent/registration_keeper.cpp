@@ -54,10 +54,13 @@ void registration_keeper::keep(const keep_registrations& k) {
 }
 
 result<std::vector<std::pair<std::string, std::string>>> open_registrations(const std::string& directory) {
+  if (auto made = storage::posix_file_system().make_directory(directory); !made)
+    return made.why();
+  // Commands, headers and bodies of checks have passwords in them. Earlier versions made it readable for everybody.
   std::error_code wrong;
-  fs::create_directories(directory, wrong);
+  fs::permissions(directory, fs::perms::owner_all, wrong);
   if (wrong)
-    return failure{"cannot create " + directory + ": " + wrong.message()};
+    return failure{"cannot close " + directory + " to others: " + wrong.message()};
   std::vector<std::pair<std::string, std::string>> found;
   for (const auto& each : fs::directory_iterator(directory, wrong)) {
     const auto name = each.path().filename().string();
