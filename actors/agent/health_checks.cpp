@@ -1,6 +1,8 @@
 #include "actors/agent/health_checks.hpp"
 
+#include "actors/telemetry/fatal_exceptions.hpp"
 #include "actors/telemetry/log.hpp"
+#include "protocol/agent/probe_request.hpp"
 #include "protocol/archive/sha256.hpp"
 #include "protocol/wire/registration_codec.hpp"
 
@@ -31,6 +33,7 @@ health_checks::health_checks(caf::actor_config& config, actor_host* host, wiring
     : hosted(config, host), wires_(std::move(wires)), settings_(std::move(settings)), probes_(std::move(probes)),
       random_(settings_.agent.registry.seed + 2), agent_(settings_.agent),
       ids_(settings_.number, settings_.agent.registry.seed + 3) {
+  end_node_by_exceptions_of(*this, wires_, "health_checks");
   begin(std::move(start));
 }
 
@@ -110,6 +113,11 @@ void health_checks::restore(std::vector<std::pair<std::string, std::string>> kep
   }
   for (auto& c : checks) { // their services are there now
     const auto file = file_name({false, c.definition.id});
+    if (auto why = agent::request_complaint_of(c.definition)) { // kept by a version that did not look
+      log::error("health_checks", "kept check is left out",
+                 {{"check", c.definition.id}, {"file", file}, {"reason", *why}});
+      continue;
+    }
     if (!agent_.restore(std::move(c), t))
       unwanted.files.emplace_back(file, std::string());
   }

@@ -2,6 +2,7 @@
 
 #include "actors/agent/asio_probes.hpp"
 
+#include "protocol/base/ascii_case.hpp"
 #include "protocol/base/host_port.hpp"
 #include "protocol/golang/syntax.hpp"
 
@@ -13,6 +14,8 @@
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/http.hpp>
 
+#include <algorithm>
+#include <exception>
 #include <optional>
 
 namespace belay::actors {
@@ -36,6 +39,22 @@ struct url {
   std::string authority, host, port, target;
 };
 
+/// A space would end the target of the request line, and other bytes may not stand in it: as %XX, which is what Go's client sends.
+std::string escaped_target(const std::string& target) {
+  constexpr std::string_view digits = "0123456789ABCDEF";
+  std::string out;
+  out.reserve(target.size());
+  for (const char c : target) {
+    if (c > ' ' && c < '\x7f') {
+      out += c;
+      continue;
+    }
+    const auto byte = static_cast<unsigned char>(c);
+    out += {'%', digits[byte >> 4], digits[byte & 0xf]};
+  }
+  return out;
+}
+
 std::optional<url> parse_url(const std::string& text) {
   url u;
   const auto scheme = text.find("://");
@@ -58,7 +77,11 @@ std::optional<url> parse_url(const std::string& text) {
   u.port = where.port.value_or("");
   if (u.port.empty())
     u.port = u.tls ? "443" : "80";
-  return u.host.empty() ? std::nullopt : std::optional(u);
+  const auto names_a_host = [](char c) { return c > ' ' && c < '\x7f'; };
+  if (u.host.empty() || !std::all_of(u.authority.begin(), u.authority.end(), names_a_host))
+    return std::nullopt;
+  u.target = escaped_target(u.target);
+  return u;
 }
 
 std::string go_method(std::string_view method) { // as Go names it in errors: Get, Post
@@ -66,6 +89,12 @@ std::string go_method(std::string_view method) { // as Go names it in errors: Ge
   if (!name.empty() && name.front() >= 'a' && name.front() <= 'z')
     name.front() = static_cast<char>(name.front() - 'a' + 'A');
   return name;
+}
+
+/// Fields that say where the request ends: ours to set, as they are Go's.
+bool is_framing(std::string_view name) {
+  return equal_ignoring_case(name, "Content-Length") || equal_ignoring_case(name, "Transfer-Encoding") ||
+         equal_ignoring_case(name, "Trailer");
 }
 
 class http_probe final : public running_probe, public std::enable_shared_from_this<http_probe> {
@@ -84,7 +113,7 @@ public:
       if (!e)
         self->fail("context deadline exceeded (Client.Timeout exceeded while awaiting headers)");
     });
-    request();
+    guarded([this] { request(); });
   }
 
   void abandon() override {
@@ -95,6 +124,17 @@ public:
 private:
   using plain_stream = tcp::socket;
   using tls_stream = asio::ssl::stream<tcp::socket>;
+
+  /// All of it runs on the thread that serves clients, where an exception would end the node: what a library throws about this check's
+  /// request, or about the answer to it, is the result of the check.
+  template <class F>
+  void guarded(F&& step) {
+    try {
+      step();
+    } catch (const std::exception& e) {
+      fail(e.what());
+    }
+  }
 
   void request() {
     const auto parsed = parse_url(url_text_);
@@ -114,7 +154,7 @@ private:
                                 return;
                               if (e)
                                 return self->fail("dial tcp: lookup " + self->url_.host + ": no such host");
-                              self->connect(found);
+                              self->guarded([&] { self->connect(found); });
                             });
   }
 
@@ -126,10 +166,12 @@ private:
         return;
       if (e)
         return self->fail(dial_error(self->shown_address(at), e));
-      if (self->url_.tls)
-        self->handshake();
-      else
-        self->write(*self->socket_);
+      self->guarded([&] {
+        if (self->url_.tls)
+          self->handshake();
+        else
+          self->write(*self->socket_);
+      });
     });
   }
 
@@ -151,7 +193,7 @@ private:
       if (e)
         self->fail("x509: " + e.message());
       else
-        self->write(*self->stream_);
+        self->guarded([&] { self->write(*self->stream_); });
     });
   }
 
@@ -165,6 +207,8 @@ private:
     request_.set(beast::http::field::accept, "text/plain, text/*, */*");
     request_.set(beast::http::field::connection, "close");
     for (const auto& [name, values] : check_.header) {
+      if (is_framing(name))
+        continue;
       request_.erase(name);
       for (const auto& value : values)
         request_.insert(name, value);
@@ -181,7 +225,7 @@ private:
         return;
       if (e)
         return self->fail("write: " + e.message());
-      self->read(stream);
+      self->guarded([&] { self->read(stream); });
     });
   }
 
@@ -194,7 +238,7 @@ private:
       parser_->skip(true);
     beast::http::async_read(stream, buffer_, *parser_, [self = shared_from_this()](error_code e, std::size_t) {
       if (self->then_)
-        self->on_answer(e);
+        self->guarded([&] { self->on_answer(e); });
     });
   }
 

@@ -1,5 +1,7 @@
 #include "actors/agent/registration_keeper.hpp"
 
+#include "actors/telemetry/fatal_exceptions.hpp"
+
 #include "storage/file_system.hpp"
 
 #include <filesystem>
@@ -26,7 +28,9 @@ status replace(const std::string& path, const std::string& bytes, bool durable) 
 } // namespace
 
 registration_keeper::registration_keeper(caf::actor_config& config, wiring_ptr wires, std::string directory)
-    : registration_keeper_actor::base(config), wires_(std::move(wires)), directory_(std::move(directory)) {}
+    : registration_keeper_actor::base(config), wires_(std::move(wires)), directory_(std::move(directory)) {
+  end_node_by_exceptions_of(*this, wires_, "registration_keeper");
+}
 
 registration_keeper_actor::behavior_type registration_keeper::make_behavior() {
   return {
@@ -50,10 +54,13 @@ void registration_keeper::keep(const keep_registrations& k) {
 }
 
 result<std::vector<std::pair<std::string, std::string>>> open_registrations(const std::string& directory) {
+  if (auto made = storage::posix_file_system().make_directory(directory); !made)
+    return made.why();
+  // Commands, headers and bodies of checks have passwords in them. Earlier versions made it readable for everybody.
   std::error_code wrong;
-  fs::create_directories(directory, wrong);
+  fs::permissions(directory, fs::perms::owner_all, wrong);
   if (wrong)
-    return failure{"cannot create " + directory + ": " + wrong.message()};
+    return failure{"cannot close " + directory + " to others: " + wrong.message()};
   std::vector<std::pair<std::string, std::string>> found;
   for (const auto& each : fs::directory_iterator(directory, wrong)) {
     const auto name = each.path().filename().string();

@@ -1,5 +1,6 @@
 #include "actors/consensus/log_writer.hpp"
 
+#include "actors/telemetry/fatal_exceptions.hpp"
 #include "actors/telemetry/log.hpp"
 #include "protocol/base/mutants.hpp"
 
@@ -7,7 +8,9 @@ namespace belay::actors {
 
 log_writer::log_writer(caf::actor_config& config, wiring_ptr wires, std::shared_ptr<storage::log_store> store,
                        metrics& m)
-    : log_writer_actor::base(config), wires_(std::move(wires)), store_(std::move(store)), metrics_(m) {}
+    : log_writer_actor::base(config), wires_(std::move(wires)), store_(std::move(store)), metrics_(m) {
+  end_node_by_exceptions_of(*this, wires_, "log_writer");
+}
 
 log_writer_actor::behavior_type log_writer::make_behavior() {
   return {

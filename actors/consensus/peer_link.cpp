@@ -2,6 +2,7 @@
 
 #include "actors/consensus/peer_link.hpp"
 
+#include "actors/telemetry/fatal_exceptions.hpp"
 #include "actors/telemetry/log.hpp"
 #include "protocol/base/host_port.hpp"
 
@@ -65,7 +66,9 @@ peer_link::peer_link(caf::actor_config& config, wiring_ptr wires, peer_link_sett
                      node_id self, metrics& m)
     : caf::io::broker(config), wires_(std::move(wires)), settings_(std::move(settings)), listener_(listener),
       self_(self), metrics_(m), random_(settings_.seed),
-      lobby_(listener, settings_.lobby, [c = settings_.credentials] { return c->now(); }), names_(settings_.look_up) {}
+      lobby_(listener, settings_.lobby, [c = settings_.credentials] { return c->now(); }), names_(settings_.look_up) {
+  end_node_by_exceptions_of(*this, wires_, "peer_link");
+}
 
 peer_link::~peer_link() {
   if (listener_ >= 0)

@@ -1,5 +1,6 @@
 #include "actors/consensus/raft_peer.hpp"
 
+#include "actors/telemetry/fatal_exceptions.hpp"
 #include "actors/telemetry/log.hpp"
 
 #include <algorithm>
@@ -19,7 +20,9 @@ raft_peer::raft_peer(caf::actor_config& config, actor_host* host, wiring_ptr wir
     : hosted(config, host), wires_(std::move(wires)), settings_(std::move(settings)), self_(std::move(self)),
       formation_(std::move(formation)), core_(self_.id, settings_.limits, restored, settings_.seed),
       vitals_(std::move(v)), metrics_(m), checkpointed_(restored.snapshot.index),
-      checkpoint_term_(restored.snapshot.term), calls_(self_.id), barriers_(self_.id, settings_.seed) {}
+      checkpoint_term_(restored.snapshot.term), calls_(self_.id), barriers_(self_.id, settings_.seed) {
+  end_node_by_exceptions_of(*this, wires_, "raft_peer");
+}
 
 raft_peer_actor::behavior_type raft_peer::make_behavior() {
   return {

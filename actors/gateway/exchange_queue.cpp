@@ -21,6 +21,10 @@ http::response refusal(http_reader::verdict why, const http_reader& reader, cons
     return http::body_too_large(reader.request().target, reader.declared_length(), routes);
   case http_reader::verdict::no_host:
     return http::closing_error(400, "400 Bad Request: missing required Host header");
+  case http_reader::verdict::many_hosts:
+    return http::closing_error(400, "400 Bad Request: too many Host headers");
+  case http_reader::verdict::malformed_host:
+    return http::closing_error(400, "400 Bad Request: malformed Host header");
   default:
     return http::malformed_request();
   }

@@ -57,10 +57,14 @@ chunk_decoder::state chunk_decoder::step(char c) {
     }
     if (digits_ == 0)
       return state::broken;
+    [[fallthrough]];
+  case at::size_blank: // what follows is an extension or nothing
     if (c == '\r')
       at_ = at::size_end;
-    else if (c == ';' || c == ' ' || c == '\t')
+    else if (c == ';')
       at_ = at::extension;
+    else if ((c == ' ' || c == '\t') && ++extra_bytes_ <= extras_max)
+      at_ = at::size_blank;
     else
       return state::broken;
     return state::more;

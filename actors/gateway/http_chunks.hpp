@@ -20,6 +20,7 @@ public:
 private:
   enum class at : std::uint8_t {
     size,
+    size_blank,
     extension,
     size_end,
     data,

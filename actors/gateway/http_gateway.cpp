@@ -2,6 +2,7 @@
 
 #include "actors/gateway/requests/answers.hpp"
 #include "actors/gateway/requests/logged_request.hpp"
+#include "actors/telemetry/fatal_exceptions.hpp"
 #include "actors/telemetry/log.hpp"
 #include "protocol/base/overloaded.hpp"
 #include "protocol/base/uuid.hpp"
@@ -32,6 +33,7 @@ http_gateway::http_gateway(caf::actor_config& config, asio_host* host, wiring_pt
       connections_(*this, settings_.limits, settings_.connections_max, settings_.connections_per_client_max, m),
       pending_(settings_.number, settings_.seed), transfers_(*this, pending_, times_),
       questions_(*this, pending_, times_, std::move(settings_.facts)) {
+  end_node_by_exceptions_of(*this, wires_, "http_gateway");
   if (!settings_.uuid)
     settings_.uuid = [this] {
       const auto high = random_.next();

@@ -1,5 +1,7 @@
 #include "actors/gateway/http_reader.hpp"
 
+#include "protocol/base/ascii_case.hpp"
+
 #include <boost/beast/core/string.hpp>
 #include <boost/beast/http/basic_parser.hpp>
 
@@ -22,6 +24,27 @@ constexpr std::size_t kept_bytes_max = 65536;
 
 std::string_view view(beast::string_view s) {
   return {s.data(), s.size()};
+}
+
+bool is_length(std::string_view text) {
+  return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
+}
+
+/// Go's httpguts.ValidHostHeader: by its characters only, and it may be empty.
+bool may_be_host(std::string_view text) {
+  static constexpr std::string_view others = "!$%&'()*+,-.:;=[]_~";
+  return std::all_of(text.begin(), text.end(), [](char c) {
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+           others.find(c) != std::string_view::npos;
+  });
+}
+
+/// A line that goes on in the next one: obsolete, and read differently by those between the client and us (RFC 9112 section 5.2).
+bool has_folded_line(std::string_view lines) {
+  for (auto at = lines.find("\r\n"); at != std::string_view::npos; at = lines.find("\r\n", at + 2))
+    if (at + 2 < lines.size() && (lines[at + 2] == ' ' || lines[at + 2] == '\t'))
+      return true;
+  return false;
 }
 
 beast::error_code stop() {
@@ -54,12 +77,15 @@ private:
 
   void on_field_impl(beast::http::field name, beast::string_view text, beast::string_view value,
                      beast::error_code& ec) override {
-    if (name == beast::http::field::host)
-      r_.has_host_ = true;
-    else if (name == beast::http::field::expect && beast::iequals(value, "100-continue"))
+    if (name == beast::http::field::host) {
+      ++r_.hosts_;
+      r_.host_is_malformed_ = r_.host_is_malformed_ || !may_be_host(view(value));
+    } else if (name == beast::http::field::expect && beast::iequals(value, "100-continue"))
       r_.expects_continue_ = true;
-    else if (name == beast::http::field::transfer_encoding && !beast::iequals(value, "chunked"))
+    else if (name == beast::http::field::transfer_encoding && !may_frame(view(value)))
       return refuse(verdict::bad_request, ec); // where such a body ends is not known
+    else if (name == beast::http::field::content_length && (++r_.lengths_ > 1 || !is_length(view(value))))
+      return refuse(verdict::bad_request, ec); // Beast would take lists and repetitions of one number
     const auto kept = keep(text);
     r_.fields_.emplace_back(kept, keep(value));
     check_head(ec);
@@ -73,8 +99,12 @@ private:
     const auto length = content_length();
     r_.declared_ = length ? *length : 0;
     r_.limit_ = r_.rules_.body_limit(r_.request_.method, r_.request_.target);
-    if (!r_.has_host_ && !r_.old_version_)
+    if (r_.hosts_ == 0 && !r_.old_version_)
       refuse(verdict::no_host, ec);
+    else if (r_.hosts_ > 1)
+      refuse(verdict::many_hosts, ec);
+    else if (r_.host_is_malformed_)
+      refuse(verdict::malformed_host, ec);
     else if (r_.declared_ > r_.limit_.bytes_max)
       refuse(verdict::body_too_large, ec);
   }
@@ -86,6 +116,11 @@ private:
     return bytes.size();
   }
   void on_finish_impl(beast::error_code&) override {}
+
+  /// Only `chunked`, once, and not in HTTP/1.0, where nobody on the way needs to know it (RFC 9112 section 6.1).
+  bool may_frame(std::string_view encoding) {
+    return ++r_.encodings_ == 1 && !r_.old_version_ && equal_ignoring_case(encoding, "chunked");
+  }
 
   span keep(beast::string_view s) {
     const span where{r_.head_.size(), s.size()};
@@ -141,6 +176,8 @@ http_reader::verdict http_reader::read(std::string_view input, std::size_t& used
 http_reader::verdict http_reader::read_head(std::string_view input, std::size_t& used) {
   beast::error_code ec;
   used = parser_->put(boost::asio::const_buffer(input.data(), input.size()), ec);
+  if (has_folded_line(input.substr(0, used)))
+    return verdict::bad_request;
   if (ec == beast::http::error::need_more || !ec) {
     if (parser_->is_done())
       return verdict::complete;
@@ -215,7 +252,8 @@ void http_reader::reset() {
   declared_ = body_taken_ = 0;
   limit_ = {};
   refused_ = verdict::bad_request;
-  head_done_ = chunked_ = has_host_ = expects_continue_ = old_version_ = started_ = false;
+  head_done_ = chunked_ = host_is_malformed_ = expects_continue_ = old_version_ = started_ = false;
+  hosts_ = lengths_ = encodings_ = 0;
   keep_alive_ = true;
 }
 

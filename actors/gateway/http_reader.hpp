@@ -28,7 +28,9 @@ public:
     head,     ///< of a request whose body is passed on as it comes: ask request(), go on with read() and take_body()
     // After these nothing more can be read from the connection:
     bad_request,      ///< not HTTP
-    no_host,          ///< HTTP/1.1 without a Host header, which Go refuses too
+    no_host,          ///< HTTP/1.1 without a Host header; Go refuses this and the next two, in the same order
+    many_hosts,       ///< more than one
+    malformed_host,   ///< with characters that no host has
     header_too_large, ///< 431
     body_too_large,   ///< 413, see declared_length()
   };
@@ -90,7 +92,8 @@ private:
   bool head_done_ = false;
   bool chunked_ = false;
   chunk_decoder chunks_;
-  bool has_host_ = false;
+  int hosts_ = 0, lengths_ = 0, encodings_ = 0; ///< fields of that name
+  bool host_is_malformed_ = false;
   bool expects_continue_ = false;
   bool keep_alive_ = true;
   bool old_version_ = false;

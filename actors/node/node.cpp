@@ -8,6 +8,7 @@
 #include "actors/node/front_loop.hpp"
 #include "actors/node/node_composition.hpp"
 #include "actors/node/peer_keyring.hpp"
+#include "actors/telemetry/fatal_exceptions.hpp"
 #include "actors/telemetry/log.hpp"
 #include "actors/tls/credential_store.hpp"
 #include "protocol/base/host_port.hpp"
@@ -308,6 +309,7 @@ int run_node(node_config config, std::function<node_config(const node_config&)> 
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   raise_file_limit();
 
+  log_uncaught_exceptions();
   if (!config.server)
     return fail("client agents (server = false) are not part of this program: set \"server\": true");
   temporary_directory scratch(config.dev && config.data_dir.empty());

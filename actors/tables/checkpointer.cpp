@@ -1,5 +1,6 @@
 #include "actors/tables/checkpointer.hpp"
 
+#include "actors/telemetry/fatal_exceptions.hpp"
 #include "actors/telemetry/log.hpp"
 #include "protocol/base/mutants.hpp"
 #include "protocol/base/probe.hpp"
@@ -52,7 +53,9 @@ result<std::shared_ptr<state::machine>> load_machine(storage::checkpoint_store& 
 checkpointer::checkpointer(caf::actor_config& config, wiring_ptr wires,
                            std::shared_ptr<storage::checkpoint_store> store, log_index newest, metrics& m)
     : checkpointer_actor::base(config), wires_(std::move(wires)), store_(std::move(store)), newest_(newest),
-      metrics_(m), archives_(*store_) {}
+      metrics_(m), archives_(*store_) {
+  end_node_by_exceptions_of(*this, wires_, "checkpointer");
+}
 
 checkpointer_actor::behavior_type checkpointer::make_behavior() {
   return {

@@ -1,5 +1,6 @@
 #include "actors/tables/fsm.hpp"
 
+#include "actors/telemetry/fatal_exceptions.hpp"
 #include "actors/telemetry/log.hpp"
 #include "protocol/base/mutants.hpp"
 #include "protocol/base/probe.hpp"
@@ -22,6 +23,7 @@ fsm::fsm(caf::actor_config& config, actor_host* host, wiring_ptr wires, fsm_sett
          std::shared_ptr<state::machine> machine, raft::snapshot_meta applied, std::shared_ptr<vitals> v, metrics& m)
     : hosted(config, host), wires_(std::move(wires)), settings_(settings), machine_(std::move(machine)),
       applied_(std::move(applied)), vitals_(std::move(v)), metrics_(m), checkpointed_(applied_.index) {
+  end_node_by_exceptions_of(*this, wires_, "fsm");
   gathering_default_.lease_ok = true;
   applied_at_ = now();
   say_applied(); // a log that ends at the checkpoint brings nothing to apply

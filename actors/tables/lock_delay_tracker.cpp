@@ -1,5 +1,7 @@
 #include "actors/tables/lock_delay_tracker.hpp"
 
+#include "actors/telemetry/fatal_exceptions.hpp"
+
 #include "protocol/base/probe.hpp"
 
 #include <algorithm>
@@ -8,7 +10,9 @@
 namespace belay::actors {
 
 lock_delay_tracker::lock_delay_tracker(caf::actor_config& config, actor_host* host, wiring_ptr wires)
-    : hosted(config, host), wires_(std::move(wires)) {}
+    : hosted(config, host), wires_(std::move(wires)) {
+  end_node_by_exceptions_of(*this, wires_, "lock_delay_tracker");
+}
 
 lock_delay_tracker_actor::behavior_type lock_delay_tracker::make_behavior() {
   return {

@@ -1,5 +1,6 @@
 #include "actors/tables/session_reaper.hpp"
 
+#include "actors/telemetry/fatal_exceptions.hpp"
 #include "actors/telemetry/log.hpp"
 #include "protocol/base/mutants.hpp"
 #include "protocol/base/probe.hpp"
@@ -20,6 +21,7 @@ constexpr std::chrono::seconds propose_again_after{1};
 session_reaper::session_reaper(caf::actor_config& config, actor_host* host, wiring_ptr wires,
                                const std::vector<state::session_ptr>& sessions)
     : hosted(config, host), wires_(std::move(wires)) {
+  end_node_by_exceptions_of(*this, wires_, "session_reaper");
   for (const auto& s : std::span(sessions).first(MUTANT(sessions_of_checkpoint_forgotten) ? 0 : sessions.size()))
     sessions_.emplace(s->id, s);
 }

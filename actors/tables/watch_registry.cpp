@@ -1,5 +1,7 @@
 #include "actors/tables/watch_registry.hpp"
 
+#include "actors/telemetry/fatal_exceptions.hpp"
+
 #include <algorithm>
 
 namespace belay::actors {
@@ -11,7 +13,9 @@ constexpr std::chrono::milliseconds tick{20};
 } // namespace
 
 watch_registry::watch_registry(caf::actor_config& config, actor_host* host, wiring_ptr wires, metrics& m)
-    : hosted(config, host), wires_(std::move(wires)), metrics_(m) {}
+    : hosted(config, host), wires_(std::move(wires)), metrics_(m) {
+  end_node_by_exceptions_of(*this, wires_, "watch_registry");
+}
 
 watch_registry_actor::behavior_type watch_registry::make_behavior() {
   return {

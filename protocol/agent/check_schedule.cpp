@@ -28,10 +28,10 @@ void check_schedule::begin(const std::string& id, const check_definition& d, loc
   t.successes_needed = d.success_before_passing;
   t.failures_needed = d.failures_before_critical;
   if (kind == check_kind::ttl) {
-    t.interval = local_time{d.ttl_ns};
+    t.interval = std::min<local_time>(local_time{d.ttl_ns}, interval_max);
     return arm(id, t, now + t.interval);
   }
-  t.interval = std::max<local_time>(local_time{d.interval_ns}, interval_min);
+  t.interval = std::clamp<local_time>(local_time{d.interval_ns}, interval_min, interval_max);
   // Spread, so that checks registered together do not run together for ever.
   const auto stagger = random_.below(static_cast<std::uint64_t>(t.interval.count()));
   arm(id, t, now + local_time{static_cast<std::int64_t>(stagger)});

@@ -13,6 +13,8 @@ class check_schedule {
 public:
   /// Consul runs nothing more often.
   static constexpr std::chrono::seconds interval_min{1};
+  /// 146 years: added to any time since the start of a machine it stays a time.
+  static constexpr local_time interval_max = local_time::max() / 2;
 
   explicit check_schedule(std::uint64_t seed) : random_(seed) {}
 

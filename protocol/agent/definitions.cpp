@@ -1,5 +1,7 @@
 #include "protocol/agent/definitions.hpp"
 
+#include "protocol/agent/probe_request.hpp"
+
 #include <algorithm>
 #include <array>
 
@@ -95,7 +97,7 @@ std::optional<std::string> complaint_of(const check_definition& c) {
     return "TTL must be > 0 for TTL checks";
   if (c.output_bytes_max < 0)
     return "MaxOutputMaxSize must be positive";
-  return std::nullopt;
+  return request_complaint_of(c);
 }
 
 bool is_status(std::string_view text) {

@@ -1,63 +1,39 @@
 #include "protocol/agent/user_events.hpp"
 
 #include "protocol/base/hex.hpp"
-
-#include <boost/regex.hpp>
+#include "protocol/golang/regular_expression.hpp"
 
 #include <algorithm>
-#include <exception>
 
 namespace belay::agent {
 
 namespace {
 
-// Boost's matcher keeps its stack on the heap and gives up on expressions that would take for ever, by an exception.
-
-std::string go_complaint(const std::string& pattern, const boost::regex_error& e) {
-  const auto from = [&](char c) { return pattern.substr(std::min(pattern.find(c), pattern.size())); };
-  std::string what;
-  switch (e.code()) {
-  case boost::regex_constants::error_brack:
-    what = "missing closing ]: `" + from('[') + "`";
-    break;
-  case boost::regex_constants::error_paren:
-    what = pattern.find('(') == std::string::npos ? "unexpected ): `" + pattern + "`"
-                                                  : "missing closing ): `" + pattern + "`";
-    break;
-  case boost::regex_constants::error_badrepeat:
-    what = "missing argument to repetition operator: `" +
-           pattern.substr(std::min(pattern.find_first_of("*+?"), pattern.size()), 1) + "`";
-    break;
-  case boost::regex_constants::error_escape:
-    what = "invalid escape sequence: `" + from('\\').substr(0, 2) + "`";
-    break;
-  default:
-    what = "invalid or unsupported syntax: `" + pattern + "`";
-  }
-  return "error parsing regexp: " + what;
-}
-
 std::optional<std::string> pattern_complaint(const std::string& pattern) {
   if (pattern.empty())
     return std::nullopt;
-  try {
-    const boost::regex compiled(pattern);
-    return std::nullopt;
-  } catch (const boost::regex_error& e) {
-    return go_complaint(pattern, e);
-  } catch (const std::exception&) { // too large
-    return "error parsing regexp: expression too large: `" + pattern + "`";
-  }
+  const auto compiled = golang::regular_expression::compile(pattern);
+  return compiled ? std::nullopt : std::optional("error parsing regexp: " + compiled.error());
 }
 
-/// An expression from a peer that cannot be evaluated matches nothing.
-bool matches(const std::string& pattern, std::string_view text) {
-  try {
-    return boost::regex_search(text.begin(), text.end(), boost::regex(pattern));
-  } catch (const std::exception&) {
-    return false;
+/// One of an event's filters, compiled once for all that it is held against.
+class event_filter {
+public:
+  explicit event_filter(const std::string& pattern) : everything_(pattern.empty()) {
+    if (everything_)
+      return;
+    if (auto compiled = golang::regular_expression::compile(pattern))
+      compiled_ = std::move(*compiled);
   }
-}
+
+  bool matches_everything() const { return everything_; }
+  /// An expression from a peer that cannot be compiled matches nothing.
+  bool matches(std::string_view text) const { return everything_ || (compiled_ && compiled_->matches(text)); }
+
+private:
+  bool everything_;
+  std::optional<golang::regular_expression> compiled_;
+};
 
 } // namespace
 
@@ -77,17 +53,17 @@ std::optional<std::string> complaint_of(const user_event& e) {
 }
 
 bool concerns(const user_event& e, std::string_view node, const std::vector<state::service_ptr>& services) {
-  if (!e.node_filter.empty() && !matches(e.node_filter, node))
+  if (!event_filter(e.node_filter).matches(node))
     return false;
-  if (e.service_filter.empty())
+  const event_filter service(e.service_filter);
+  if (service.matches_everything())
     return true;
+  const event_filter tag(e.tag_filter);
   return std::any_of(services.begin(), services.end(), [&](const state::service_ptr& s) {
-    if (!matches(e.service_filter, s->service))
+    if (!service.matches(s->service))
       return false;
-    if (e.tag_filter.empty())
-      return true;
-    return s->tags && std::any_of(s->tags->begin(), s->tags->end(),
-                                  [&](const std::string& tag) { return matches(e.tag_filter, tag); });
+    return tag.matches_everything() || (s->tags && std::any_of(s->tags->begin(), s->tags->end(),
+                                                               [&](const std::string& t) { return tag.matches(t); }));
   });
 }
 

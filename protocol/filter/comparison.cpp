@@ -9,7 +9,6 @@
 #include <boost/json/parse.hpp>
 #include <boost/json/string.hpp>
 #include <boost/system/error_code.hpp>
-#include <re2/re2.h>
 
 #include <algorithm>
 
@@ -40,45 +39,6 @@ bool allows(field_kind kind, match_operator op) {
   return false;
 }
 
-/// The words of Go's regexp/syntax.
-std::string_view go_words(re2::RE2::ErrorCode code) {
-  using re2::RE2;
-  switch (code) {
-  case RE2::ErrorBadEscape:
-    return "invalid escape sequence";
-  case RE2::ErrorBadCharClass:
-    return "invalid character class";
-  case RE2::ErrorBadCharRange:
-    return "invalid character class range";
-  case RE2::ErrorMissingBracket:
-    return "missing closing ]";
-  case RE2::ErrorMissingParen:
-    return "missing closing )";
-  case RE2::ErrorUnexpectedParen:
-    return "unexpected )";
-  case RE2::ErrorTrailingBackslash:
-    return "trailing backslash at end of expression";
-  case RE2::ErrorRepeatArgument:
-    return "missing argument to repetition operator";
-  case RE2::ErrorRepeatSize:
-    return "invalid repeat count";
-  case RE2::ErrorRepeatOp:
-    return "invalid nested repetition operator";
-  case RE2::ErrorBadPerlOp:
-    return "invalid or unsupported Perl syntax";
-  case RE2::ErrorBadUTF8:
-    return "invalid UTF-8";
-  case RE2::ErrorBadNamedCapture:
-    return "invalid named capture";
-  case RE2::ErrorPatternTooLarge:
-    return "expression too large";
-  case RE2::NoError:
-  case RE2::ErrorInternal:
-    break;
-  }
-  return "regexp/syntax: internal error";
-}
-
 const field* find_field(fields of, std::string_view name) {
   const auto found = std::find_if(of.begin(), of.end(), [&](const field& f) { return f.name == name; });
   return found == of.end() ? nullptr : &*found;
@@ -89,11 +49,6 @@ bool is_map(field_kind kind) {
 }
 
 } // namespace
-
-comparison::comparison() = default;
-comparison::comparison(comparison&&) noexcept = default;
-comparison& comparison::operator=(comparison&&) noexcept = default;
-comparison::~comparison() = default;
 
 result<comparison> comparison::bind(const match& m, fields of) {
   comparison c;
@@ -164,14 +119,12 @@ status comparison::bind_pattern(const match& m) {
     return done{};
   if (m.value.size() > pattern_bytes_max)
     return failure{"regular expression is longer than " + std::to_string(pattern_bytes_max) + " bytes"};
-  re2::RE2::Options options;
-  options.set_log_errors(false);
-  options.set_max_mem(static_cast<std::int64_t>(pattern_memory_bytes_max));
-  pattern_ = std::make_unique<re2::RE2>(m.value, options);
-  if (pattern_->ok())
-    return done{};
-  return failure{"Failed to compile regular expression " + golang::quoted(m.value) + ": error parsing regexp: " +
-                 std::string(go_words(pattern_->error_code())) + ": `" + pattern_->error_arg() + "`"};
+  auto compiled = golang::regular_expression::compile(m.value);
+  if (!compiled)
+    return failure{"Failed to compile regular expression " + golang::quoted(m.value) +
+                   ": error parsing regexp: " + compiled.error()};
+  pattern_ = std::move(*compiled);
+  return done{};
 }
 
 bool comparison::of_row(const void* row, std::size_t depth) const {
@@ -257,7 +210,7 @@ bool comparison::of_missing_key() const {
 
 bool comparison::of_text(std::string_view text) const {
   if (pattern_)
-    return unless_negative(re2::RE2::PartialMatch(re2::StringPiece(text.data(), text.size()), *pattern_));
+    return unless_negative(pattern_->matches(text));
   if (op_ == match_operator::in || op_ == match_operator::not_in)
     return of_presence(text.find(text_) != std::string_view::npos);
   return unless_negative(text == text_);

@@ -4,18 +4,15 @@
 #include "protocol/base/result.hpp"
 #include "protocol/filter/expression.hpp"
 #include "protocol/filter/field.hpp"
+#include "protocol/golang/regular_expression.hpp"
 
 #include <boost/json/value.hpp>
 
-#include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
 #include <vector>
-
-namespace re2 {
-class RE2;
-}
 
 namespace belay::filter {
 
@@ -23,12 +20,8 @@ class comparison {
 public:
   static result<comparison> bind(const match& m, fields of);
 
-  comparison(comparison&&) noexcept;
-  comparison& operator=(comparison&&) noexcept;
-  ~comparison();
-
   bool holds(const void* row) const { return of_row(row, 0); }
-  bool has_pattern() const { return pattern_ != nullptr; }
+  bool has_pattern() const { return pattern_.has_value(); }
 
 private:
   /// A field of an object, or the key of a map if there is none.
@@ -37,7 +30,7 @@ private:
     std::string key;
   };
 
-  comparison();
+  comparison() = default;
 
   status bind_selector(const match& m, fields of);
   status bind_value(const match& m);
@@ -64,7 +57,7 @@ private:
   bool negative_ = false;
   std::string text_;
   std::variant<std::int64_t, std::uint64_t, bool> number_;
-  std::unique_ptr<re2::RE2> pattern_;
+  std::optional<golang::regular_expression> pattern_;
 };
 
 } // namespace belay::filter

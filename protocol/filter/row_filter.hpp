@@ -4,6 +4,7 @@
 #include "protocol/base/result.hpp"
 #include "protocol/filter/expression.hpp"
 #include "protocol/filter/field.hpp"
+#include "protocol/golang/regular_expression.hpp"
 
 #include <memory>
 #include <string_view>
@@ -11,9 +12,8 @@
 namespace belay::filter {
 
 // Consul has no such limits. A regular expression may take this much memory; matching takes time linear in the text.
-constexpr std::size_t pattern_bytes_max = 512;
+constexpr std::size_t pattern_bytes_max = golang::regular_expression::text_bytes_max;
 constexpr std::size_t patterns_max = 16;
-constexpr std::size_t pattern_memory_bytes_max = 512 * 1024;
 
 class row_filter {
 public:

@@ -168,6 +168,39 @@ TEST_CASE("an HTTP check of nobody, of somebody silent, of nonsense", "[probes]"
   CHECK(run(c).output == "Get \"ftp://x/\": unsupported protocol scheme \"ftp\"");
 }
 
+TEST_CASE("a request that cannot be written is a critical check, and nothing leaves the loop", "[probes]") {
+  // None of these can be registered any more (docs/pitfalls.md H1); the probe does not rely on it.
+  text_server server({http_answer("200 OK", "")});
+  auto c = check_every_second();
+  c.http = "http://" + server.address() + "/";
+  c.header["X-Long"] = {std::string(70'000, 'x')};
+  auto v = run(c); // run() would rethrow what a handler throws
+  CHECK(v.status == "critical");
+  CHECK(v.output.rfind("Get \"" + c.http + "\": ", 0) == 0);
+  server.join();
+  CHECK(server.requests.at(0).empty());
+  c.http = "http://bad\r\nhost/";
+  CHECK(run(c).status == "critical");
+}
+
+TEST_CASE("an HTTP check sends one request, whatever its URL and header say", "[probes]") {
+  text_server server({http_answer("200 OK", "")});
+  auto c = check_every_second();
+  c.http = "http://" + server.address() + "/a b\r\n?c=\xc3\xa9";
+  c.body = "abc";
+  c.header["Content-Length"] = {"1"};
+  c.header["transfer-encoding"] = {"chunked"};
+  c.header["Trailer"] = {"X"};
+  CHECK(run(c).status == "passing");
+  server.join();
+  const auto& request = server.requests.at(0);
+  CHECK(request.rfind("GET /a%20b%0D%0A?c=%C3%A9 HTTP/1.1\r\n", 0) == 0);
+  CHECK(request.find("Content-Length: 3\r\n") != std::string::npos);
+  CHECK(request.find("Content-Length: 1") == std::string::npos);
+  CHECK(request.find("ransfer-") == std::string::npos);
+  CHECK(request.find("Trailer") == std::string::npos);
+}
+
 TEST_CASE("a script's exit code is the status, what it writes is shown", "[probes]") {
   auto v = run(script({"/bin/sh", "-c", "echo out; echo err >&2"}));
   CHECK(v.status == "passing");

@@ -1,5 +1,6 @@
 // Who a data directory belongs to, and what is refused at the start with a text that says what to do.
 
+#include "actors/agent/registration_keeper.hpp"
 #include "actors/node/data_directory.hpp"
 #include "tests/harness/scratch.hpp"
 
@@ -155,4 +156,19 @@ TEST_CASE("node IDs are random UUIDs of version 4", "[actors][data_directory]") 
     CHECK(u[14] == '4');
     CHECK(contains("89ab", std::string(1, u[19])));
   }
+}
+
+// Checks may carry passwords: in headers, bodies and commands.
+TEST_CASE("what was registered with the agent is readable by its owner only", "[actors][data_directory]") {
+  scratch_folder d;
+  const auto all = fs::perms::owner_all | fs::perms::group_read | fs::perms::group_exec | fs::perms::others_read |
+                   fs::perms::others_exec;
+  const auto made = d / "new/agent";
+  REQUIRE(open_registrations(made).ok());
+  CHECK(fs::status(made).permissions() == fs::perms::owner_all);
+  const auto old = d / "old";
+  fs::create_directory(old);
+  fs::permissions(old, all);
+  REQUIRE(open_registrations(old).ok());
+  CHECK(fs::status(old).permissions() == fs::perms::owner_all);
 }

@@ -2,6 +2,7 @@
 
 #include "actors/agent/health_checks.hpp"
 #include "actors/telemetry/log.hpp"
+#include "protocol/wire/registration_codec.hpp"
 #include "sim/world/stub_of.hpp"
 
 #include <caf/actor_system.hpp>
@@ -358,4 +359,23 @@ TEST_CASE("registrations survive the process, results as long as their TTL", "[h
 
   agent_fixture without(damaged);
   CHECK(without.status_of("w") == "(none)");
+}
+
+TEST_CASE("a kept HTTP check that could not be sent is left out", "[health_checks]") {
+  health_checks_start kept;
+  for (const std::string value : {"fine", "two\r\nlines"}) {
+    agent::stored_check c;
+    c.definition.id = c.definition.name = value.substr(0, 3);
+    c.definition.http = "http://127.0.0.1:1/";
+    c.definition.interval_ns = std::chrono::nanoseconds(10s).count();
+    c.definition.header["X-Mine"] = {value};
+    kept.kept.emplace_back("check-" + c.definition.id, wire::encode_registration(c, 0));
+  }
+  agent_fixture f(kept);
+  CHECK(f.status_of("fin") == "critical");
+  CHECK(f.status_of("two") == "(none)");
+  CHECK(f.disk.empty()); // its file stays, for whoever wants to know what it was
+  f.pass(11s);
+  REQUIRE(f.probes->started.size() == 1);
+  CHECK(f.probes->started[0].first.id == "fin");
 }

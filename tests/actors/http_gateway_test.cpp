@@ -217,6 +217,9 @@ TEST_CASE("what is not HTTP is refused, and the connection ends", "[gateway]") {
 
 TEST_CASE("requests before a broken one are answered", "[gateway]") {
   gateway_fixture f;
+  refused("GET /v1/kv/a HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n", 400, "400 Bad Request: too many Host headers");
+  refused("GET /v1/kv/a HTTP/1.1\r\nHost: a b\r\n\r\n", 400, "400 Bad Request: malformed Host header");
+  refused("PUT /v1/kv/a HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 400, bad);
   auto c = f.client();
   c.send(put("/v1/kv/a", "1") + get("/v1/kv/b") + "nonsense\r\n\r\n" + put("/v1/kv/a", "2"));
   CHECK(c.read().body == "true");

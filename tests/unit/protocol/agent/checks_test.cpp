@@ -1,3 +1,4 @@
+#include "protocol/agent/probe_request.hpp"
 #include "tests/unit/protocol/agent/agent_driver.hpp"
 
 using namespace belay::agent;
@@ -199,4 +200,72 @@ TEST_CASE("an alias check follows the service it names") {
   CHECK(d.output_of("a") == "All checks passing.");
   d.ask(deregister_service{"web"});
   CHECK(d.status_of("a") == "critical");
+}
+
+TEST_CASE("an HTTP check whose request could not be sent, or would be two, is refused when it is registered") {
+  const std::string longest(request_part_bytes_max - 1, 'a'), too_long(request_part_bytes_max, 'a');
+  struct row {
+    const char* what;
+    std::string method, url, name, value;
+    std::string refusal; ///< empty: it is taken
+  };
+  const auto rows = {
+      row{"usual", "POST", "http://127.0.0.1:1/a b?c", "X-Mine", "seven\t7 \xc3\xa9", ""},
+      row{"longest", longest, "http://127.0.0.1/" + longest.substr(17), longest, longest, ""},
+      row{"method", "GET / HTTP/1.1\r\nX: y", "http://127.0.0.1:1/", "a", "b",
+          "Method contains characters that no HTTP method has"},
+      row{"long method", too_long, "http://127.0.0.1:1/", "a", "b", "Method must be shorter than 65536 bytes"},
+      row{"URL", "GET", "http://127.0.0.1:1/\r\nX: y", "a", "b", "HTTP contains a control character"},
+      row{"long URL", "GET", "http://127.0.0.1/" + too_long, "a", "b", "HTTP must be shorter than 65536 bytes"},
+      row{"name", "GET", "http://127.0.0.1:1/", "a: b\r\nc", "d",
+          "Header contains a name with characters that no header field has"},
+      row{"no name", "GET", "http://127.0.0.1:1/", "", "d",
+          "Header contains a name with characters that no header field has"},
+      row{"long name", "GET", "http://127.0.0.1:1/", too_long, "d", "name in Header must be shorter than 65536 bytes"},
+      row{"value", "GET", "http://127.0.0.1:1/", "a", "b\r\nc: d", "value of Header 'a' contains a control character"},
+      row{"NUL", "GET", "http://127.0.0.1:1/", "a", std::string("b\0c", 3),
+          "value of Header 'a' contains a control character"},
+      row{"long value", "GET", "http://127.0.0.1:1/", "a", too_long,
+          "value of Header 'a' must be shorter than 65536 bytes"},
+  };
+  for (const auto& r : rows) {
+    INFO(r.what);
+    auto c = tcp_check("h", 10s);
+    c.tcp.clear();
+    c.http = r.url;
+    c.method = r.method;
+    c.header[r.name] = {"first", r.value};
+    agent_driver d;
+    if (r.refusal.empty()) {
+      d.ask(register_check{c});
+      d.ask(register_service{service_named("web", {c}), false});
+      continue;
+    }
+    const auto alone = d.ask<refused>(register_check{c});
+    CHECK(alone.status == 400);
+    CHECK(alone.text == "Invalid check: " + r.refusal);
+    CHECK(d.ask<refused>(register_service{service_named("web", {c}), false}).text == alone.text);
+    CHECK_FALSE(d.agent.add_configured(c, d.now));
+    CHECK(d.status_of("h") == "(none)");
+  }
+}
+
+TEST_CASE("the header of an HTTP check has a limit in all") {
+  agent_driver d;
+  auto c = tcp_check("h", 10s);
+  c.tcp.clear();
+  c.http = "http://127.0.0.1:1/";
+  c.header["a"] = std::vector<std::string>(17, std::string(request_part_bytes_max - 2, 'v'));
+  CHECK(d.ask<refused>(register_check{c}).text == "Invalid check: Header must not be larger than 1048576 bytes");
+  c.header["a"].pop_back();
+  d.ask(register_check{c});
+}
+
+TEST_CASE("the longest interval and TTL that can be written are not over at once") {
+  check_schedule s(1);
+  s.begin("ttl", ttl_check("ttl", std::chrono::nanoseconds::max()), 24h);
+  s.begin("tcp", tcp_check("tcp", std::chrono::nanoseconds::max()), 24h);
+  const auto due = s.due(48h);
+  CHECK(due.expired.empty());
+  CHECK(due.runs.empty());
 }

@@ -122,4 +122,9 @@ TEST_CASE("logged_request: no token is shown") {
   CHECK(shown("/v1/kv/a?token=s1&raw&token=s2") == "GET /v1/kv/a?token=<hidden>&raw&token=<hidden>");
   CHECK(shown("/v1/kv/a?x&token=&y") == "GET /v1/kv/a?x&token=<hidden>&y");
   CHECK(shown("/v1/kv/token=a?mytoken=b") == "GET /v1/kv/token=a?mytoken=b");
+  CHECK(shown("/v1/kv/a?raw;token=s1;x&y") == "GET /v1/kv/a?raw;token=<hidden>&y");
+  CHECK(shown("/v1/kv/a?%74oken=s1&tok%65n=s2&raw") == "GET /v1/kv/a?%74oken=<hidden>&tok%65n=<hidden>&raw");
+  CHECK(shown("/v1/kv/a?%54%4f%4b%45%4e=s1&Token=s2") == "GET /v1/kv/a?%54%4f%4b%45%4e=<hidden>&Token=<hidden>");
+  CHECK(shown("/v1/kv/a?x=/b?token=s1") == "GET /v1/kv/a?x=/b?token=<hidden>");
+  CHECK(shown("/v1/kv/a?token&%74oke=a&tokenn=b&%7=c&=&?") == "GET /v1/kv/a?token&%74oke=a&tokenn=b&%7=c&=&?");
 }

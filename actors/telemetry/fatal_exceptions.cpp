@@ -1,0 +1,34 @@
+#include "actors/telemetry/fatal_exceptions.hpp"
+
+#include "actors/telemetry/log.hpp"
+
+#include <cstdlib>
+
+namespace belay::actors {
+
+std::string text_of(const std::exception_ptr& e) {
+  try {
+    std::rethrow_exception(e);
+  } catch (const std::exception& known) {
+    return known.what();
+  } catch (...) {
+    return "an exception of unknown type";
+  }
+}
+
+void log_fatal_exception(std::string_view who, const std::exception_ptr& e) {
+  try {
+    log::error("node", "stopping: ended by an exception", {{"actor", who}, {"exception", text_of(e)}});
+  } catch (...) { // no memory even for a line
+  }
+}
+
+void log_uncaught_exceptions() {
+  std::set_terminate([] {
+    if (const auto e = std::current_exception())
+      log_fatal_exception("none: a callback of a thread", e);
+    std::abort();
+  });
+}
+
+} // namespace belay::actors

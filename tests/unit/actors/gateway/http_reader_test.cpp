@@ -1,0 +1,140 @@
+// Which requests are refused because somebody between the client and us might read them differently (RFC 9112, section 11.2).
+
+#include "actors/gateway/http_reader.hpp"
+#include "protocol/golang/quoting.hpp"
+
+#include <catch2/catch.hpp>
+
+#include <string>
+#include <vector>
+
+using namespace belay::actors;
+using verdict = http_reader::verdict;
+
+namespace {
+
+/// How reading the first request of `bytes` ends, if they come in pieces of that size.
+verdict verdict_of(std::string_view bytes, std::size_t piece, std::string* body = nullptr) {
+  http_reader_rules rules;
+  rules.body_limit = [](std::string_view, std::string_view) { return belay::http::body_limit{1000}; };
+  http_reader reader(rules);
+  std::string waiting;
+  while (true) {
+    std::size_t used = 0;
+    const auto v = reader.read(waiting, used);
+    waiting.erase(0, used);
+    if (v == verdict::complete && body != nullptr)
+      *body = reader.request().body;
+    if (v != verdict::more || bytes.empty())
+      return v;
+    waiting += bytes.substr(0, piece);
+    bytes.remove_prefix(std::min(piece, bytes.size()));
+  }
+}
+
+verdict verdict_of(std::string_view bytes) {
+  const auto whole = verdict_of(bytes, bytes.size());
+  for (const std::size_t piece : {1, 2, 7})
+    CHECK(verdict_of(bytes, piece) == whole);
+  return whole;
+}
+
+} // namespace
+
+TEST_CASE("http_reader: where a request ends must be the same for everybody") {
+  const std::string line = "PUT /v1/kv/a HTTP/1.1\r\n", old_line = "PUT /v1/kv/a HTTP/1.0\r\n", host = "Host: x\r\n";
+  const std::string chunks = "\r\n1\r\nx\r\n0\r\n\r\n";
+  const auto bad = verdict::bad_request, good = verdict::complete;
+  const std::vector<std::pair<std::string, verdict>> rows{
+      {line + host + "Content-Length: 1\r\n\r\nx", good},
+      {line + host + "Content-Length:\t1 \t\r\n\r\nx", good},
+      {line + host + "Content-Length: 1\r\nContent-Length: 1\r\n\r\nx", bad},
+      {line + host + "Content-Length: 1\r\ncontent-length: 2\r\n\r\nxx", bad},
+      {line + host + "Content-Length: 1, 1\r\n\r\nx", bad},
+      {line + host + "Content-Length: 1,2\r\n\r\nx", bad},
+      {line + host + "Content-Length: +1\r\n\r\nx", bad},
+      {line + host + "Content-Length: -1\r\n\r\nx", bad},
+      {line + host + "Content-Length: 0x1\r\n\r\nx", bad},
+      {line + host + "Content-Length: 1 1\r\n\r\nx", bad},
+      {line + host + "Content-Length:\r\n\r\n", bad},
+      {line + host + "Content-Length: 99999999999999999999\r\n\r\n", bad},
+      {line + host + "Transfer-Encoding: chunked\r\n" + chunks, good},
+      {line + host + "Transfer-Encoding: Chunked\r\n" + chunks, good},
+      {line + host + "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n" + chunks, bad},
+      {line + host + "Transfer-Encoding: chunked, chunked\r\n" + chunks, bad},
+      {line + host + "Transfer-Encoding: gzip, chunked\r\n" + chunks, bad},
+      {line + host + "Transfer-Encoding: identity\r\n\r\n", bad},
+      {line + host + "Transfer-Encoding:\r\n\r\n", bad},
+      {line + host + "Transfer-Encoding: chunked\r\nContent-Length: 1\r\n" + chunks, bad},
+      {line + host + "Content-Length: 1\r\nTransfer-Encoding: chunked\r\n" + chunks, bad},
+      {line + host + "Transfer-Encoding : chunked\r\n" + chunks, bad},
+      {line + host + "Transfer-Encoding\r\n: chunked\r\n" + chunks, bad},
+      {line + host + "Transfer-Encoding:\r\n chunked\r\n" + chunks, bad},
+      {old_line + "Content-Length: 1\r\n\r\nx", good},
+      {old_line + host + "Transfer-Encoding: chunked\r\n" + chunks, bad},
+      {line + host + "A: b\r\n c\r\n\r\n", bad},
+      {line + host + "A: b\r\n\tc\r\n\r\n", bad},
+      {line + " A: b\r\n" + host + "\r\n", bad},
+      {line + host + "A : b\r\n\r\n", bad},
+      {line + host + "A: b\rc\r\n\r\n", bad},
+      {line + host + "A: b\nContent-Length: 1\r\n\r\nx", bad},
+      {line + host + "A: b\n\nC: d\r\n\r\n", bad},
+      {line + host + ": b\r\n\r\n", bad},
+      {line + host + std::string("A: b\0c\r\n\r\n", 10), bad},
+      {"PUT /v1/kv/a HTTP/1.1\n" + host + "\r\n", bad},
+      {"PUT  /v1/kv/a HTTP/1.1\r\n" + host + "\r\n", bad},
+      {"PUT /v1/kv/a b HTTP/1.1\r\n" + host + "\r\n", bad},
+      {"PUT /v1/kv/a\r HTTP/1.1\r\n" + host + "\r\n", bad},
+      {"PUT /v1/kv/a HTTP/2.0\r\n" + host + "\r\n", bad},
+  };
+  for (const auto& [bytes, wanted] : rows) {
+    INFO(belay::golang::quoted(bytes));
+    CHECK(verdict_of(bytes) == wanted);
+  }
+}
+
+TEST_CASE("http_reader: one host, as Go demands it") {
+  const std::string line = "GET / HTTP/1.1\r\n", old_line = "GET / HTTP/1.0\r\n";
+  const std::vector<std::pair<std::string, verdict>> rows{
+      {line + "Host: x\r\n\r\n", verdict::complete},
+      {line + "Host: [::1]:8500\r\n\r\n", verdict::complete},
+      {line + "Host:\r\n\r\n", verdict::complete},
+      {line + "\r\n", verdict::no_host},
+      {line + "Host: x\r\nHost: x\r\n\r\n", verdict::many_hosts},
+      {line + "Host: x\r\nA: b\r\nhOST: y\r\n\r\n", verdict::many_hosts},
+      {line + "Host: x y\r\n\r\n", verdict::malformed_host},
+      {line + "Host: x/y\r\n\r\n", verdict::malformed_host},
+      {line + "Host: x@y\r\n\r\n", verdict::malformed_host},
+      {old_line + "\r\n", verdict::complete},
+      {old_line + "Host: x\r\nHost: y\r\n\r\n", verdict::many_hosts},
+  };
+  for (const auto& [bytes, wanted] : rows) {
+    INFO(belay::golang::quoted(bytes));
+    CHECK(verdict_of(bytes) == wanted);
+  }
+}
+
+TEST_CASE("http_reader: chunks") {
+  const auto with = [](const std::string& chunks) {
+    return "PUT /v1/kv/a HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n" + chunks;
+  };
+  std::string body;
+  for (const auto* good : {"5\r\nhello\r\n0\r\n\r\n", "5;a=b;c\r\nhello\r\n00\r\nT: x\r\n\r\n",
+                           "005 \t\r\nhello\r\n0 ;a\r\n\r\n", "1\r\nh\r\n4\r\nello\r\n0\r\n\r\n"}) {
+    INFO(good);
+    body.clear();
+    CHECK(verdict_of(with(good)) == verdict::complete);
+    verdict_of(with(good), 1000, &body);
+    CHECK(body == "hello");
+  }
+  for (const auto* bad :
+       {"+5\r\nhello\r\n0\r\n\r\n", "-5\r\nhello\r\n0\r\n\r\n", "0x5\r\nhello\r\n0\r\n\r\n",
+        "5 6\r\nhello\r\n0\r\n\r\n", " 5\r\nhello\r\n0\r\n\r\n", "5\nhello\r\n0\r\n\r\n", "5\rhello\r\n0\r\n\r\n",
+        "5\r\nhellox\r\n0\r\n\r\n", "5\r\nhello\n0\r\n\r\n", "5;a\nb\r\nhello\r\n0\r\n\r\n", ";a\r\n\r\n", "\r\n",
+        "0000000000000005\r\nhello\r\n0\r\n\r\n", "ffffffffffffffff1\r\n"}) {
+    INFO(bad);
+    CHECK(verdict_of(with(bad)) == verdict::bad_request);
+  }
+  CHECK(verdict_of(with("5" + std::string(20'000, ' ') + "\r\n")) == verdict::bad_request);
+  CHECK(verdict_of(with("3e9\r\n")) == verdict::body_too_large);
+}
