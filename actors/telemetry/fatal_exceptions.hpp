@@ -1,6 +1,6 @@
 #pragma once
 // An exception that nobody expected ends the node, and the log says whose it was. CAF would end the actor only: the others would go on
-// without it, and the node would look healthy (docs/pitfalls.md F8).
+// without it, and the node would look healthy (docs/pitfalls.md F12).
 
 #include "actors/surroundings.hpp"
 

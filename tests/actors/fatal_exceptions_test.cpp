@@ -1,4 +1,4 @@
-// An actor in which an exception was thrown must not leave a node behind that goes on without it (docs/pitfalls.md F8).
+// An actor in which an exception was thrown must not leave a node behind that goes on without it (docs/pitfalls.md F12).
 
 #include "actors/agent/registration_keeper.hpp"
 #include "actors/consensus/peer_link.hpp"
