@@ -22,6 +22,7 @@ constexpr verb verbs[] = {
     {"kv import", kv_import, "Writes what export wrote"},
     {"kv put", kv_put, "Writes a key"},
     {"members", members, "Lists the nodes of the cluster"},
+    {"operator raft add-peer", raft_add_peer, "Takes a server into the cluster"},
     {"operator raft list-peers", raft_list_peers, "Lists the servers that vote"},
     {"validate", validate, "Checks configuration files"},
 };

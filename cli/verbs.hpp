@@ -33,6 +33,7 @@ int kv_import(const arguments& args, terminal t);
 
 int members(const arguments& args, terminal t);
 int info(const arguments& args, terminal t);
+int raft_add_peer(const arguments& args, terminal t);
 int raft_list_peers(const arguments& args, terminal t);
 
 } // namespace belay::cli

@@ -19,7 +19,19 @@ raft_peer::raft_peer(caf::actor_config& config, actor_host* host, wiring_ptr wir
     : hosted(config, host), wires_(std::move(wires)), settings_(std::move(settings)), self_(std::move(self)),
       formation_(std::move(formation)), core_(self_.id, settings_.limits, restored, settings_.seed),
       vitals_(std::move(v)), metrics_(m), checkpointed_(restored.snapshot.index),
-      checkpoint_term_(restored.snapshot.term), calls_(self_.id), barriers_(self_.id, settings_.seed) {}
+      checkpoint_term_(restored.snapshot.term), calls_(self_.id), barriers_(self_.id, settings_.seed) {
+  if (formation_.cluster_id() != 0 || restored.entries.empty())
+    return;
+  // It ended between its first entry and the note of its cluster in the data directory.
+  const auto& first = restored.entries.front();
+  if (first.index != log_index{1} || first.kind != raft::entry_kind::configuration)
+    return;
+  const auto founders = raft::decode_configuration(*first.data);
+  if (!founders)
+    return;
+  formation_.joined(raft::formation::cluster_id_of(*founders));
+  note_due_ = formation_.cluster_id();
+}
 
 raft_peer_actor::behavior_type raft_peer::make_behavior() {
   return {
@@ -87,6 +99,7 @@ void raft_peer::flush() {
     advance_calls();
     advance_barriers();
   }
+  note_cluster();
   write_next_batches();
   send_answers();
   send_outbox();
@@ -118,6 +131,7 @@ void raft_peer::carry_out(raft::ready r) {
                {"joint", r.config_changed->joint() ? 1 : 0}});
     dial();
     form_cluster();
+    announce_self();
   }
   const bool serving = core_.is_leader() && core_.may_serve_reads();
   if (r.soft || r.config_changed || serving != serving_) {
@@ -165,8 +179,11 @@ void raft_peer::on_tick() {
   calls_.expire(now);
   carry_out_calls();
   follow_removals();
+  follow_additions();
   barriers_.expire(now);
   carry_out_barriers();
+  forget_silent_addresses();
+  formation_.tick(all_met());
   form_cluster();
   bring_in_newcomers();
   tell_members_heard();
@@ -186,6 +203,7 @@ void raft_peer::on_peer_connected(node_id peer) {
 void raft_peer::on_peer_lost(node_id peer) {
   connected_.erase(peer);
   formation_.lost(peer);
+  announce_self();
   core_.peer_unreachable(peer);
   calls_.peer_lost(peer);
   carry_out_calls();

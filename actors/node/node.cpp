@@ -98,9 +98,14 @@ raft_peer_settings peer_settings_of(const node_config& config, const identity& w
     auto now = who;
     now.cluster_id = cluster_id;
     if (auto s = save_identity(dir, now); !s)
-      log::error("node", "identity could not be saved", {{"error", s.error()}});
-    else
-      log::info("node", "data directory belongs to a cluster now", {{"cluster", cluster_id}});
+      return log::error("node", "identity could not be saved", {{"error", s.error()}});
+    log::info("node", "data directory belongs to a cluster now", {{"cluster", cluster_id}});
+  };
+  p.promised = [dir = config.data_dir](const raft::promise& promised) {
+    const auto s = save_promise(dir, promised);
+    if (!s)
+      log::error("node", "what was promised to form a cluster could not be saved", {{"error", s.error()}});
+    return s.ok();
   };
   return p;
 }
@@ -157,7 +162,7 @@ class running_node {
 public:
   /// `reload` re-reads the configuration, for /v1/agent/reload.
   running_node(const node_config& config, const identity& who, node_disk disk, int peer_listener,
-               health_checks_start registered, std::function<void()> reload);
+               raft::promise promised, health_checks_start registered, std::function<void()> reload);
   ~running_node() { stop(); }
 
   /// Opens the doors: timers run, clients and peers are listened to.
@@ -179,14 +184,16 @@ private:
 };
 
 running_node::running_node(const node_config& config, const identity& who, node_disk disk, int peer_listener,
-                           health_checks_start registered, std::function<void()> reload)
+                           raft::promise promised, health_checks_start registered, std::function<void()> reload)
     : system_(caf_config_), front_host_(system_, front_), raft_host_(system_) {
   node_plan plan;
   // Without brackets even around an IPv6 address: this text is kept in the configurations of clusters.
   plan.self = {who.id, who.uuid, config.node_name, config.advertise_addr + ":" + std::to_string(config.server_port)};
   plan.datacenter = config.datacenter;
   plan.bootstrap_expect = static_cast<std::uint32_t>(config.bootstrap ? 1 : config.bootstrap_expect);
+  plan.admit_newcomers = config.admit_unverified_servers;
   plan.cluster_id = who.cluster_id;
+  plan.promised = std::move(promised);
   plan.node_meta = config.node_meta;
   plan.disk = std::move(disk);
   plan.machine = machine_settings_of(config);
@@ -310,6 +317,15 @@ int run_node(node_config config, std::function<node_config(const node_config&)> 
   auto disk = open_disk(config.data_dir);
   if (!disk)
     return fail(disk.error());
+  if (auto s = check_memory(who->cluster_id, disk->restored); !s)
+    return fail(s.error());
+  auto promised = load_promise(config.data_dir);
+  if (!promised)
+    return fail(promised.error());
+  log::warn("node", "the port for peers is open: whoever reaches it can speak as a server",
+            {{"address", join_host_port(config.bind_addr, config.server_port)},
+             {"advice", "let only servers reach it"},
+             {"admit_unverified_servers", config.admit_unverified_servers ? 1 : 0}});
   auto kept = open_registrations(registrations_directory(config.data_dir));
   if (!kept)
     return fail(kept.error());
@@ -324,8 +340,8 @@ int run_node(node_config config, std::function<node_config(const node_config&)> 
     std::lock_guard hold(reloading);
     config = reload(config);
   };
-  running_node node(config, *who, std::move(*disk), *listener, {config.services, config.checks, std::move(*kept)},
-                    reload_now);
+  running_node node(config, *who, std::move(*disk), *listener, std::move(*promised),
+                    {config.services, config.checks, std::move(*kept)}, reload_now);
   if (auto s = node.start(); !s)
     return fail(s.error());
   // Scripts that start Consul wait for this line.

@@ -78,6 +78,7 @@ public:
   }
   void commit(std::uint64_t index) { set(commit_index_, index); }
   void peers(std::size_t connected) { set(peers_, connected); }
+  void disk_full(bool full) { set(disk_full_, full ? 1 : 0); }
   /// A frame that was thrown away because a peer takes no more.
   void dropped_frame() { bump(dropped_frames_); }
   /// A request turned away because too much is waiting already.
@@ -128,7 +129,7 @@ private:
     double shown, prometheus_shown; ///< factors from what is counted to the unit shown
     const char* means;
   };
-  std::array<number_ref, 9> gauges() const;
+  std::array<number_ref, 10> gauges() const;
   std::array<number_ref, 4> counters() const;
   std::array<distribution_ref, 3> distributions() const;
 
@@ -142,7 +143,7 @@ private:
 
   std::atomic<std::uint64_t> leader_changes_{0}, dropped_frames_{0}, refused_{0}, refused_connections_{0};
   std::atomic<std::uint64_t> term_{0}, leader_{0}, last_index_{0}, commit_index_{0}, applied_index_{0}, peers_{0},
-      keys_{0}, parked_{0}, connections_{0};
+      disk_full_{0}, keys_{0}, parked_{0}, connections_{0};
   distribution fsync_, batch_, checkpoint_;
 
   std::array<served, served_max> served_;

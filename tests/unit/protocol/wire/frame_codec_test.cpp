@@ -105,3 +105,70 @@ TEST_CASE("random bytes with a right checksum are refused or decoded, never wors
   }
   CHECK(refused > 10000);
 }
+
+TEST_CASE("what a hello says more is read by those who know it, and by earlier versions as one more member") {
+  wire::hello h{member_a(), "dc1", 0, 3, {member_a()}};
+  const auto without = bytes_of(h);
+  h.known = {"10.0.0.1:8300", "10.0.0.2:8300"};
+  h.has_log = h.hears_cluster = h.promises = h.given_up = true;
+  h.round = 7;
+  h.refused = {1, 2};
+  const auto with = bytes_of(h);
+  CHECK(without.size() < with.size());
+  wire::frame_decoder decoder;
+  std::vector<wire::frame> received;
+  REQUIRE(decoder.feed(with + without, received).ok());
+  const auto& read = std::get<wire::hello>(received.at(0));
+  CHECK(read.agreed == h.agreed);
+  CHECK(read.known == h.known);
+  CHECK(read.has_log);
+  CHECK(read.hears_cluster);
+  CHECK(read.promises);
+  CHECK(read.round == 7);
+  CHECK(read.given_up);
+  CHECK(read.refused == h.refused);
+  CHECK_FALSE(std::get<wire::hello>(received.at(1)).promises);
+
+  // As the first version wrote and read it: the last member of `agreed` has no id.
+  byte_reader r(std::string_view(with).substr(10));
+  const auto skip_member = [&r] {
+    const auto id = r.u64();
+    (void)r.text();
+    (void)r.text();
+    (void)r.text();
+    return id;
+  };
+  CHECK(skip_member() == 7);
+  CHECK(r.text() == "dc1");
+  CHECK(r.u64() == 0);
+  CHECK(r.u32() == 3);
+  CHECK(r.varint() == 2);
+  CHECK(skip_member() == 7);
+  CHECK(skip_member() == 0);
+  CHECK(r.complete());
+}
+
+TEST_CASE("an unknown block of a hello is skipped, a damaged one ends the connection") {
+  const auto frame_with = [](const std::string& blocks) {
+    return bytes_of(wire::hello{member_a(), "dc1", 0, 3, {raft::member{node_id{}, {}, {}, blocks}}});
+  };
+  std::string unknown, cut, promise;
+  byte_writer u(unknown), c(cut), p(promise);
+  u.u8(200);
+  u.u32(3);
+  u.raw("abc");
+  u.u8(4);
+  u.u32(1);
+  u.u8(1);
+  c.u8(200);
+  c.u32(30);
+  p.u8(5);
+  p.u32(2);
+  p.u16(1);
+  std::vector<wire::frame> received;
+  REQUIRE(wire::frame_decoder().feed(frame_with(unknown), received).ok());
+  CHECK(std::get<wire::hello>(received.at(0)).has_log);
+  CHECK(std::get<wire::hello>(received.at(0)).agreed.empty());
+  CHECK_FALSE(wire::frame_decoder().feed(frame_with(cut), received).ok());
+  CHECK_FALSE(wire::frame_decoder().feed(frame_with(promise), received).ok());
+}
