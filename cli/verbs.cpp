@@ -24,6 +24,7 @@ constexpr verb verbs[] = {
     {"members", members, "Lists the nodes of the cluster"},
     {"operator raft add-peer", raft_add_peer, "Takes a server into the cluster"},
     {"operator raft list-peers", raft_list_peers, "Lists the servers that vote"},
+    {"operator raft recover", raft_recover, "Makes a stopped server a cluster of its own, after a majority was lost"},
     {"validate", validate, "Checks configuration files"},
 };
 

@@ -7,6 +7,7 @@
 #include "actors/node/data_directory.hpp"
 #include "actors/node/front_loop.hpp"
 #include "actors/node/node_composition.hpp"
+#include "actors/node/recovery.hpp"
 #include "actors/telemetry/log.hpp"
 #include "protocol/base/host_port.hpp"
 #include "storage/lmdb_checkpoint.hpp"
@@ -314,6 +315,16 @@ int run_node(node_config config, std::function<node_config(const node_config&)> 
   auto listener = listen_for_peers(links);
   if (!listener)
     return fail(listener.error());
+  const auto recovered = follow_peers_file(config.data_dir);
+  if (!recovered)
+    return fail(recovered.error());
+  if (*recovered) {
+    log::warn("node",
+              "raft/peers.json was followed: this server is a cluster of its own now, and former members are refused");
+    who = read_identity(config.data_dir);
+    if (!who)
+      return fail(who.error());
+  }
   auto disk = open_disk(config.data_dir);
   if (!disk)
     return fail(disk.error());
