@@ -255,6 +255,9 @@ bool formation::dead(const promise& p) const {
     const auto& said = peer->first;
     if (said.round > p.round || (said.round == p.round && said.set != p.set))
       return true;
+    if (said.round < p.round &&
+        (peer->cluster_id != 0 || peer->has_log)) // it never promised this set, and promises no more
+      return true;
   }
   return given_up_by_enough(p);
 }
@@ -326,13 +329,16 @@ std::optional<promise> formation::next_promise() const {
     refuse(p);
     return p;
   }
-  if (cluster_near() || cluster_told() || !(all_met_ || calm_ticks_ >= settings_.patience_ticks))
-    return std::nullopt;
-  auto set = chosen_set();
-  if (set.empty())
-    return std::nullopt;
+  const bool waits = cluster_near() || cluster_told() || !(all_met_ || calm_ticks_ >= settings_.patience_ticks);
+  auto set = waits ? std::vector<member>() : chosen_set();
   promise next;
   next.refused = promise_.refused;
+  if (set.empty()) {
+    if (promise_.set.empty())
+      return std::nullopt;
+    next.round = promise_.round + 1; // let go at once: as long as this server names the set, others cannot ignore it
+    return next;
+  }
   if (contains(set, self_.id)) {
     next.round = round_for(set);
     next.set = std::move(set);

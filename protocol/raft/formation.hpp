@@ -10,8 +10,8 @@
 // - The first configuration is made by a server that hears all members of its set name the same set in the same round.
 //   So whoever makes it knows that all have promised it.
 // - A promise is let go only when it is certain that nobody has made it: a member of the set names another set in the
-//   same round, or is in a later one. That member either never promised this set, and never can; or it has let it go for
-//   the same reason. By induction nobody has heard all of them name it.
+//   same round, or is in a later one, or has got into a cluster in an earlier one. That member either never promised this
+//   set, and never can; or it has let it go for the same reason. By induction nobody has heard all of them name it.
 // - If a member of the set has gone for good, nobody can be certain. Then those who are left *give up*: each promises on
 //   its disk never to make this configuration and never to vote in its cluster. Once so many have that the rest is no
 //   majority, that cluster can have no leader, and the promise is let go.
