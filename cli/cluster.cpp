@@ -119,6 +119,24 @@ int info(const arguments& args, terminal t) {
   return 0;
 }
 
+int raft_add_peer(const arguments& args, terminal t) {
+  options o("operator raft add-peer [options]", {}, {"address"});
+  if (auto code = o.parse(args, t))
+    return *code;
+  if (!o.given("address"))
+    return error(t, "An address is required for the peer to add: -address=HOST:PORT, as it is told to peers");
+  auto client = o.client(t);
+  if (!client)
+    return 1;
+  auto query = o.query();
+  query.add("address", o.value("address"));
+  const auto answer = client->ask("PUT", "/v1/operator/raft/peer", query);
+  if (const auto complaint = complaint_about(answer); !complaint.empty())
+    return error(t, "Error adding peer: " + complaint);
+  t.out << "Added peer with address \"" << o.value("address") << "\"\n";
+  return 0;
+}
+
 int raft_list_peers(const arguments& args, terminal t) {
   options o("operator raft list-peers [options]", {}, {});
   if (auto code = o.parse(args, t))

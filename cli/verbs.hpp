@@ -37,6 +37,8 @@ int tls_cert_create(const arguments& args, terminal t);
 
 int members(const arguments& args, terminal t);
 int info(const arguments& args, terminal t);
+int raft_add_peer(const arguments& args, terminal t);
 int raft_list_peers(const arguments& args, terminal t);
+int raft_recover(const arguments& args, terminal t);
 
 } // namespace belay::cli

@@ -89,8 +89,7 @@ caf::behavior peer_link::make_behavior() {
       [this](send_frames& f) { send_to_peers(f); },
       [this](const dial_peers& d) { on_dial_peers(d); },
       [this](const announce& a) {
-        const bool changed =
-            a.hello.cluster_id != hello_.cluster_id || a.hello.agreed != hello_.agreed || a.hello.self != hello_.self;
+        const bool changed = a.hello != hello_;
         hello_ = a.hello;
         if (changed)
           next_hello_ = {};

@@ -22,6 +22,17 @@ raft_peer::raft_peer(caf::actor_config& config, actor_host* host, wiring_ptr wir
       vitals_(std::move(v)), metrics_(m), checkpointed_(restored.snapshot.index),
       checkpoint_term_(restored.snapshot.term), calls_(self_.id), barriers_(self_.id, settings_.seed) {
   end_node_by_exceptions_of(*this, wires_, "raft_peer");
+  if (formation_.cluster_id() != 0 || restored.entries.empty())
+    return;
+  // It ended between its first entry and the note of its cluster in the data directory.
+  const auto& first = restored.entries.front();
+  if (first.index != log_index{1} || first.kind != raft::entry_kind::configuration)
+    return;
+  const auto founders = raft::decode_configuration(*first.data);
+  if (!founders)
+    return;
+  formation_.joined(raft::formation::cluster_id_of(*founders));
+  note_due_ = formation_.cluster_id();
 }
 
 raft_peer_actor::behavior_type raft_peer::make_behavior() {
@@ -92,6 +103,7 @@ void raft_peer::flush() {
     advance_calls();
     advance_barriers();
   }
+  note_cluster();
   write_next_batches();
   send_answers();
   send_outbox();
@@ -124,6 +136,7 @@ void raft_peer::carry_out(raft::ready r) {
     dial();
     form_cluster();
     told_.clear();
+    announce_self();
   }
   const bool serving = core_.is_leader() && core_.may_serve_reads();
   if (r.soft || r.config_changed || serving != serving_) {
@@ -171,8 +184,11 @@ void raft_peer::on_tick() {
   calls_.expire(now);
   carry_out_calls();
   follow_removals();
+  follow_additions();
   barriers_.expire(now);
   carry_out_barriers();
+  forget_silent_addresses();
+  formation_.tick(all_met());
   form_cluster();
   bring_in_newcomers();
   tell_members_heard();
@@ -198,6 +214,7 @@ void raft_peer::on_peer_lost(node_id peer) {
   if (const auto* known = formation_.find(peer); known != nullptr && core_.config().contains(peer))
     levels_seen_[peer] = known->level;
   formation_.lost(peer);
+  announce_self();
   core_.peer_unreachable(peer);
   calls_.peer_lost(peer);
   carry_out_calls();

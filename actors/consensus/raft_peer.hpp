@@ -31,7 +31,10 @@ struct raft_peer_settings {
   /// cluster. Far more than an election, since sessions end by it.
   std::chrono::milliseconds member_silence{5000};
   std::uint64_t seed = 1;
-  std::vector<std::string> join;            ///< host:port of peers to dial (retry_join)
+  std::vector<std::string> join; ///< host:port of peers to dial (retry_join)
+  /// Makes durable what this server has promised (protocol/raft/formation.hpp). @returns false: it could not, and nobody
+  /// must hear of it
+  std::function<bool(const raft::promise&)> promised;
   std::function<cluster_time()> wall_clock; ///< milliseconds since 1970
   /// Makes it durable that this data directory belongs to that cluster.
   std::function<void(std::uint64_t cluster_id)> joined;
@@ -114,6 +117,13 @@ private:
     bool begun = false; ///< proposed
     log_index entry;    ///< the first half of it, if begun
   };
+  struct addition {
+    forward::origin from;
+    std::string address;
+    raft::local_time deadline{0};
+  };
+  void begin_addition(addition a);
+  void follow_additions();
   void decide(const forward::held_call& c);
   void answer_decided(const forward::origin& to, state::reply reply);
   void begin_removal(removal r);
@@ -123,8 +133,15 @@ private:
   // raft_peer_members.cpp: what peers say, and who belongs to the cluster
   void on_frames(const frames_received& f);
   void on_hello(const wire::hello& h);
+  void on_message(node_id from, const raft::message& m);
+  void learn(const wire::hello& h);
+  void forget_silent_addresses();
+  bool all_met() const;
+  std::vector<std::string> known_addresses() const;
   void announce_self();
   void form_cluster();
+  bool join_first_cluster();
+  void note_cluster();
   void bring_in_newcomers();
   void dial();
   void tell_members_heard();
@@ -174,6 +191,14 @@ private:
   std::uint64_t led_since_ms_ = 0;
 
   std::vector<removal> removals_;
+  std::vector<addition> additions_;
+
+  /// Servers that peers know (host:port), and for how many ticks nobody has named them.
+  std::map<std::string, int> learned_;
+  wire::hello announced_;
+  std::uint64_t note_due_ = 0; ///< the cluster that this node has joined, until that is on the disk
+  std::uint64_t note_after_token_ =
+      0; ///< with this batch all of the log is there that was when it joined; 0: not known
 
   forward::pending_calls calls_;
   forward::pending_barriers barriers_;

@@ -5,6 +5,7 @@
 #include "protocol/base/probe.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace belay::actors {
 
@@ -26,6 +27,18 @@ void raft_peer::write_next_batches() {
   send(wires_->log, write_log{in_flight_});
 }
 
+/// The identity must not say that this node belongs to a cluster before the log does: after a loss of power it would be
+/// a voter without memory.
+void raft_peer::note_cluster() {
+  if (note_due_ == 0 || note_after_token_ != 0)
+    return;
+  const auto& behind = unwritten_.empty() ? in_flight_ : unwritten_;
+  if (behind.empty())
+    settings_.joined(std::exchange(note_due_, 0));
+  else
+    note_after_token_ = behind.back().token;
+}
+
 void raft_peer::on_log_written(const log_written& w) {
   writing_ = false;
   if (!w.disk_full.empty()) {
@@ -35,14 +48,23 @@ void raft_peer::on_log_written(const log_written& w) {
                  {{"error", w.disk_full},
                   {"advice", "free space on the disk of the data directory; it is tried again every second"}});
     disk_full_ = true;
+    metrics_.disk_full(true);
+    announce_self();
     retry_disk_at_ = now() + disk_retry;
     return;
   }
   if (disk_full_)
     log::info("raft_peer", "there is room on the disk again; going on", {{"index", core_.last_index().value}});
-  disk_full_ = false;
+  if (std::exchange(disk_full_, false)) {
+    metrics_.disk_full(false);
+    announce_self();
+  }
   in_flight_.clear();
   core_.persisted(w.token, local_now());
+  if (note_after_token_ != 0 && w.token >= note_after_token_) {
+    settings_.joined(std::exchange(note_due_, 0));
+    note_after_token_ = 0;
+  }
   metrics_.commit(core_.commit_index().value);
   schedule_flush();
 }

@@ -2,11 +2,40 @@
 
 #include "actors/consensus/raft_peer.hpp"
 #include "actors/telemetry/log.hpp"
+#include "protocol/base/host_port.hpp"
+#include "protocol/state/feature_levels.hpp"
+
+#include <algorithm>
 
 namespace belay::actors {
 
+namespace {
+
+// Addresses that peers tell are dialled, so there must not be many of them, nor names to be looked up.
+constexpr std::size_t learned_max = 64;
+constexpr std::size_t address_bytes_max = 64;
+// A peer names those it knows once a second.
+constexpr int learned_ticks_max = 2400;
+
+bool is_numeric(const std::string& address) {
+  return address.size() <= address_bytes_max && split_host_port(address).number() != 0 &&
+         address.find_first_not_of("0123456789abcdefABCDEF.:[]") == std::string::npos;
+}
+
+/// Only leaders send them.
+bool of_leader(const raft::message_body& body) {
+  return std::holds_alternative<raft::append_entries>(body) || std::holds_alternative<raft::snapshot_chunk>(body);
+}
+
+/// May change the log or the term of who takes it.
+bool binds(const raft::message_body& body) {
+  const auto* vote = std::get_if<raft::vote_request>(&body);
+  return of_leader(body) || (vote != nullptr && !vote->pre_vote);
+}
+
+} // namespace
+
 void raft_peer::on_frames(const frames_received& f) {
-  const auto now = local_now();
   for (const auto& frame : f.list) {
     if (const auto* h = std::get_if<wire::hello>(&frame)) {
       on_hello(*h);
@@ -15,16 +44,7 @@ void raft_peer::on_frames(const frames_received& f) {
     if (!formation_.belongs(f.from))
       continue;
     if (const auto* m = std::get_if<raft::message>(&frame)) {
-      if (m->to != self_.id || m->from != f.from) // meant for an earlier life of this address
-        continue;
-      const bool as_leader = std::holds_alternative<raft::append_entries>(m->body) ||
-                             std::holds_alternative<raft::snapshot_chunk>(m->body);
-      if (as_leader && !formation_.may_be_led_by(f.from))
-        continue;
-      vouch_for(f.from);
-      core_.step(*m, now);
-      if (core_.soft().leader == f.from)
-        vitals_->leader_heard_ns.store(now.count(), std::memory_order_relaxed);
+      on_message(f.from, *m);
     } else if (const auto* c = std::get_if<wire::forward_call>(&frame)) {
       on_forward_call(f.from, *c);
     } else if (const auto* r = std::get_if<wire::forward_reply>(&frame)) {
@@ -42,45 +62,146 @@ void raft_peer::on_frames(const frames_received& f) {
   schedule_flush();
 }
 
+void raft_peer::on_message(node_id from, const raft::message& m) {
+  if (m.to != self_.id || m.from != from) // meant for an earlier life of this address
+    return;
+  if (!formation_.may_follow(from, of_leader(m.body)))
+    return;
+  if (binds(m.body))
+    formation_.bind(from);
+  vouch_for(from);
+  const auto now = local_now();
+  core_.step(m, now);
+  if (core_.soft().leader == from)
+    vitals_->leader_heard_ns.store(now.count(), std::memory_order_relaxed);
+}
+
 void raft_peer::on_hello(const wire::hello& h) {
-  auto complaint = formation_.met({h.self, h.datacenter, h.cluster_id, h.bootstrap_expect, h.agreed, h.level});
-  if (const auto* rival = formation_.rival_of(h.self, core_.config()); rival != nullptr && leading() && !complaint)
+  auto complaint = formation_.met({h.self,
+                                   h.datacenter,
+                                   h.cluster_id,
+                                   h.bootstrap_expect,
+                                   h.promises,
+                                   {h.round, h.agreed, h.given_up, h.refused},
+                                   h.has_log,
+                                   h.hears_cluster,
+                                   h.disk_full,
+                                   h.level});
+  const auto& members = core_.config();
+  if (const auto* rival = formation_.rival_of(h.self, members); rival != nullptr && leading() && !complaint)
     complaint = "server " + h.self.name + " at " + h.self.address + " has the name, address or node ID of member " +
                 rival->name + " at " + rival->address + ", which is alive: give it one of its own";
+  if (leading() && !complaint && !formation_.admits(h.self, members))
+    complaint = "server " + h.self.name + " is not a member: `belay operator raft add-peer -address=" + h.self.address +
+                "` takes it in";
   if (complaint && complaints_[h.self.id] != *complaint) {
     complaints_[h.self.id] = *complaint;
     log::error("raft_peer", "a server that is not ours was refused", {{"reason", *complaint}});
   }
+  learn(h);
   form_cluster();
+  announce_self();
+}
+
+/// Servers that name one seed only find each other through it, and so do members that have moved.
+void raft_peer::learn(const wire::hello& h) {
+  const auto& members = core_.config();
+  if (!formation_.belongs(h.self.id) || (!members.empty() && !members.contains(h.self.id)))
+    return;
+  bool news = false;
+  for (const auto& address : h.known) {
+    if (address == self_.address || !is_numeric(address))
+      continue;
+    if (!learned_.contains(address) && learned_.size() >= learned_max)
+      break;
+    news = learned_.insert_or_assign(address, 0).second || news;
+  }
+  if (news)
+    dial();
+}
+
+void raft_peer::forget_silent_addresses() {
+  for (auto& [address, ticks] : learned_)
+    ++ticks;
+  if (std::erase_if(learned_, [](const auto& known) { return known.second > learned_ticks_max; }) > 0)
+    dial();
+}
+
+std::vector<std::string> raft_peer::known_addresses() const {
+  auto all = formation_.heard_addresses();
+  for (const auto& m : core_.config().members)
+    all.push_back(m.address);
+  std::sort(all.begin(), all.end());
+  all.erase(std::unique(all.begin(), all.end()), all.end());
+  std::erase(all, self_.address);
+  return all;
+}
+
+/// Of those who were named, by the configuration or by peers.
+bool raft_peer::all_met() const {
+  const auto heard = formation_.heard_addresses();
+  const auto met = [&](const std::string& address) {
+    return address == self_.address || std::find(heard.begin(), heard.end(), address) != heard.end();
+  };
+  return std::all_of(settings_.join.begin(), settings_.join.end(), met) &&
+         std::all_of(learned_.begin(), learned_.end(), [&](const auto& known) { return met(known.first); });
 }
 
 void raft_peer::announce_self() {
-  auto own = formation_.own();
-  send(wires_->links, announce{{own.self, own.datacenter, own.cluster_id, own.expect, own.agreed, state::own_level}});
+  const auto own = formation_.own();
+  wire::hello h;
+  h.self = own.self;
+  h.datacenter = own.datacenter;
+  h.cluster_id = own.cluster_id;
+  h.bootstrap_expect = own.expect;
+  h.agreed = own.first.set;
+  h.level = state::own_level;
+  h.known = known_addresses();
+  h.has_log = own.has_log;
+  h.hears_cluster = own.hears_cluster;
+  h.disk_full = disk_full_;
+  h.promises = true;
+  h.round = own.first.round;
+  h.given_up = own.first.given_up;
+  h.refused = own.first.refused;
+  if (h == announced_)
+    return;
+  announced_ = h;
+  send(wires_->links, announce{std::move(h)});
 }
 
 void raft_peer::form_cluster() {
   if (formation_.cluster_id() != 0)
     return;
-  if (core_.config().contains(self_.id)) { // a leader has told us of its cluster
-    const auto leader_id = core_.soft().leader;
-    const auto* leader = formation_.find(leader_id);
-    if (leader_id == self_.id) // stopped between the first entry and its note in the data directory
-      formation_.joined(raft::formation::cluster_id_of(core_.config()));
-    else if (leader != nullptr && leader->cluster_id != 0)
-      formation_.joined(leader->cluster_id);
-    else
-      return;
-  } else if (auto first = formation_.first_configuration(); first && core_.bootstrap(*first)) {
-    log::info("raft_peer", "first configuration", {{"servers", first->voters.size()}});
-    formation_.joined(raft::formation::cluster_id_of(*first));
-  } else {
+  if (!core_.term().is_zero() || !core_.last_index().is_zero())
+    formation_.has_log();
+  if (!join_first_cluster()) {
     announce_self();
     return;
   }
-  settings_.joined(formation_.cluster_id());
+  note_due_ = formation_.cluster_id();
   announce_self();
   schedule_flush();
+}
+
+/// @returns whether this server belongs to a cluster now
+bool raft_peer::join_first_cluster() {
+  if (core_.config().contains(self_.id)) { // a leader has told us of its cluster
+    for (const auto& m : core_.config().members)
+      if (const auto* peer = formation_.find(m.id); peer != nullptr && peer->cluster_id != 0) {
+        formation_.joined(peer->cluster_id);
+        return true;
+      }
+    return false;
+  }
+  if (auto next = formation_.next_promise(); next && settings_.promised(*next))
+    formation_.promised(std::move(*next));
+  const auto first = formation_.first_configuration();
+  if (!first || !core_.bootstrap(*first))
+    return false;
+  log::info("raft_peer", "first configuration", {{"servers", first->voters.size()}});
+  formation_.joined(raft::formation::cluster_id_of(*first));
+  return true;
 }
 
 void raft_peer::bring_in_newcomers() {
@@ -102,6 +223,8 @@ void raft_peer::dial() {
     if (m.id != self_.id)
       d.addresses.push_back(m.address);
   }
+  for (const auto& [address, ticks] : learned_)
+    d.addresses.push_back(address);
   send(wires_->links, std::move(d));
 }
 

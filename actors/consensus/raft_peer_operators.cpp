@@ -1,6 +1,7 @@
 // raft_peer: what operators ask of the leader about the set of servers (docs/contract/12; protocol/forward/operator_calls.hpp).
 
 #include "actors/consensus/raft_peer.hpp"
+#include "protocol/base/host_port.hpp"
 #include "protocol/golang/quoting.hpp"
 #include "protocol/wire/command_codec.hpp"
 #include "protocol/wire/operator_codec.hpp"
@@ -38,6 +39,8 @@ void raft_peer::decide(const forward::held_call& c) {
     return answer_decided(c.from, state::refusal{"call of an operator could not be read"});
   if (const auto* rules = std::get_if<forward::describe_health>(&*call))
     answer_decided(c.from, http::render_health(health(*rules)));
+  else if (const auto* add = std::get_if<forward::add_member>(&*call))
+    begin_addition({c.from, add->address, c.deadline});
   else
     begin_removal({c.from, std::get<forward::remove_member>(*call), c.deadline, false, {}});
 }
@@ -83,6 +86,35 @@ void raft_peer::follow_removals() {
   }
 }
 
+void raft_peer::begin_addition(addition a) {
+  if (split_host_port(a.address).number() == 0)
+    return answer_decided(a.from, state::refusal{"address " + golang::quoted(a.address) + " is not host:port"});
+  formation_.admit(a.address);
+  learned_[a.address] = 0;
+  dial();
+  additions_.push_back(std::move(a));
+}
+
+/// With every tick.
+void raft_peer::follow_additions() {
+  const bool settled = !core_.config().joint() && core_.meta_at_commit().config == core_.config();
+  for (auto& a : std::exchange(additions_, {})) {
+    const auto& members = core_.config().members;
+    const bool there =
+        std::any_of(members.begin(), members.end(), [&](const raft::member& m) { return m.address == a.address; });
+    if (!leading())
+      tell(a.from, wire::call_outcome::unknown, forward::leadership_lost);
+    else if (there && settled)
+      answer_decided(a.from, true);
+    else if (a.deadline <= local_now())
+      answer_decided(a.from,
+                     state::refusal{"no server has introduced itself as " + a.address +
+                                    " yet, or its name or node ID is that of a member; it is added when it does"});
+    else
+      additions_.push_back(std::move(a));
+  }
+}
+
 http::health_report raft_peer::health(const forward::describe_health& rules) const {
   const auto progress = core_.progress();
   std::vector<http::server_health> servers;
@@ -101,7 +133,9 @@ http::health_report raft_peer::health(const forward::describe_health& rules) con
         s.last_index = p.match;
       }
     s.last_term = core_.term_at(s.last_index);
-    s.healthy = s.alive && s.last_contact.count() <= rules.last_contact_threshold_ns &&
+    const auto* said = formation_.find(m.id);
+    const bool writes = s.leader ? !disk_full_ : said == nullptr || !said->disk_full;
+    s.healthy = s.alive && writes && s.last_contact.count() <= rules.last_contact_threshold_ns &&
                 s.last_index.value + rules.max_trailing_logs >= core_.last_index().value;
     s.voter = core_.config().is_voter(m.id);
     const auto since = connected_since_ms_.find(m.id);

@@ -7,8 +7,11 @@
 #include <sys/random.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
 #include <filesystem>
-#include <fstream>
+#include <memory>
 #include <optional>
 #include <sstream>
 
@@ -19,6 +22,34 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr auto format_line = "belay-data-directory 1";
+// Never "restore it": a server with an older copy of its data has forgotten votes and entries (docs/operations.md).
+constexpr auto start_empty =
+    "move the whole data directory away and start with an empty one, and the server comes back as "
+    "a new one and gets the data from the others (docs/operations.md, A node is lost)";
+constexpr auto promise_file = "/formation";
+
+/// nullopt: there is no such file.
+result<std::optional<std::string>> read_whole(const std::string& file) {
+  const auto cannot = [&] {
+    return failure{
+        "cannot read " + file + ": " + std::strerror(errno) +
+        ". It is not damaged as far as is known: give the user of this process access to it; nothing was changed"};
+  };
+  std::unique_ptr<std::FILE, int (*)(std::FILE*)> in(std::fopen(file.c_str(), "rbe"), &std::fclose);
+  if (in == nullptr) {
+    if (errno == ENOENT)
+      return std::optional<std::string>();
+    return cannot();
+  }
+  std::string text;
+  char buffer[4096];
+  errno = 0;
+  while (const auto n = std::fread(buffer, 1, sizeof buffer, in.get()))
+    text.append(buffer, n);
+  if (std::ferror(in.get()) != 0)
+    return cannot();
+  return std::optional(std::move(text));
+}
 
 status write_durably(const std::string& path, const std::string& text) {
   auto& files = storage::posix_file_system();
@@ -33,7 +64,7 @@ result<identity> parse(const std::string& file, const std::string& text) {
   identity i;
   if (!std::getline(in, line) || line != format_line)
     return failure{file + " is damaged or of a newer version (first line is not '" + format_line +
-                   "'): restore it from a copy, or remove the whole data directory to rejoin as a new server"};
+                   "'): " + start_empty};
   std::string name, value;
   std::optional<std::uint64_t> id, cluster;
   while (in >> name >> value) {
@@ -47,8 +78,7 @@ result<identity> parse(const std::string& file, const std::string& text) {
       cluster = from_hex(value);
   }
   if (id.value_or(0) == 0 || !cluster || i.uuid.size() != uuid_characters || i.datacenter.empty())
-    return failure{file +
-                   " is damaged: restore it from a copy, or remove the whole data directory to rejoin as a new server"};
+    return failure{file + " is damaged: " + start_empty};
   i.id = node_id{*id};
   i.cluster_id = *cluster;
   return i;
@@ -73,6 +103,16 @@ status save_identity(const std::string& path, const identity& i) {
   return write_durably(path + "/identity", text);
 }
 
+result<identity> read_identity(const std::string& path) {
+  const auto file = path + "/identity";
+  const auto text = read_whole(file);
+  if (!text)
+    return text.why();
+  if (!*text)
+    return failure{path + " is no data directory: it has no identity file"};
+  return parse(file, **text);
+}
+
 result<identity> open_data_directory(const std::string& path, const std::string& configured_uuid,
                                      const std::string& datacenter) {
   std::error_code ec;
@@ -80,11 +120,11 @@ result<identity> open_data_directory(const std::string& path, const std::string&
   if (ec)
     return failure{"cannot create data_dir " + path + ": " + ec.message()};
   const auto file = path + "/identity";
-  if (fs::exists(file, ec)) {
-    std::ifstream in(file, std::ios::binary);
-    std::stringstream text;
-    text << in.rdbuf();
-    auto found = parse(file, text.str());
+  const auto text = read_whole(file);
+  if (!text)
+    return text.why();
+  if (*text) {
+    auto found = parse(file, **text);
     if (!found)
       return found;
     if (found->datacenter != datacenter)
@@ -113,6 +153,22 @@ result<identity> open_data_directory(const std::string& path, const std::string&
   if (auto s = save_identity(path, born); !s)
     return s.why();
   return born;
+}
+
+result<raft::promise> load_promise(const std::string& path) {
+  const auto text = read_whole(path + promise_file);
+  if (!text)
+    return text.why();
+  if (!*text)
+    return raft::promise{};
+  auto found = raft::decode_promise(**text);
+  if (!found)
+    return failure{path + promise_file + " is damaged: " + start_empty};
+  return std::move(*found);
+}
+
+status save_promise(const std::string& path, const raft::promise& p) {
+  return write_durably(path + promise_file, raft::encode(p));
 }
 
 } // namespace belay::actors

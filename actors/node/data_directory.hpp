@@ -3,6 +3,7 @@
 
 #include "protocol/base/ids.hpp"
 #include "protocol/base/result.hpp"
+#include "protocol/raft/formation.hpp"
 
 #include <cstdint>
 #include <string>
@@ -23,8 +24,17 @@ struct identity {
 result<identity> open_data_directory(const std::string& path, const std::string& configured_uuid,
                                      const std::string& datacenter);
 
+/// Of a directory that has one. @returns a failure also if there is none
+result<identity> read_identity(const std::string& path);
+
 /// Replaces the identity durably (write, sync, rename, sync).
 status save_identity(const std::string& path, const identity& i);
+
+/// What this server has promised about the first configuration of its cluster; nothing, if there is no such file.
+/// @returns a failure that says what to do: damaged, no permission.
+result<raft::promise> load_promise(const std::string& path);
+/// Replaces it durably.
+status save_promise(const std::string& path, const raft::promise& p);
 
 /// 122 random bits as a lower-case version 4 UUID, from the operating system.
 std::string random_uuid();

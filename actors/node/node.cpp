@@ -8,6 +8,7 @@
 #include "actors/node/front_loop.hpp"
 #include "actors/node/node_composition.hpp"
 #include "actors/node/peer_keyring.hpp"
+#include "actors/node/recovery.hpp"
 #include "actors/telemetry/fatal_exceptions.hpp"
 #include "actors/telemetry/log.hpp"
 #include "actors/tls/credential_store.hpp"
@@ -101,9 +102,14 @@ raft_peer_settings peer_settings_of(const node_config& config, const identity& w
     auto now = who;
     now.cluster_id = cluster_id;
     if (auto s = save_identity(dir, now); !s)
-      log::error("node", "identity could not be saved", {{"error", s.error()}});
-    else
-      log::info("node", "data directory belongs to a cluster now", {{"cluster", cluster_id}});
+      return log::error("node", "identity could not be saved", {{"error", s.error()}});
+    log::info("node", "data directory belongs to a cluster now", {{"cluster", cluster_id}});
+  };
+  p.promised = [dir = config.data_dir](const raft::promise& promised) {
+    const auto s = save_promise(dir, promised);
+    if (!s)
+      log::error("node", "what was promised to form a cluster could not be saved", {{"error", s.error()}});
+    return s.ok();
   };
   return p;
 }
@@ -160,7 +166,7 @@ class running_node {
 public:
   /// `reload` re-reads the configuration, for /v1/agent/reload.
   running_node(const node_config& config, const identity& who, node_disk disk, peer_link_settings links,
-               int peer_listener, health_checks_start registered, std::function<void()> reload);
+               int peer_listener, raft::promise promised, health_checks_start registered, std::function<void()> reload);
   ~running_node() { stop(); }
 
   /// Opens the doors: timers run, clients and peers are listened to.
@@ -182,14 +188,17 @@ private:
 };
 
 running_node::running_node(const node_config& config, const identity& who, node_disk disk, peer_link_settings links,
-                           int peer_listener, health_checks_start registered, std::function<void()> reload)
+                           int peer_listener, raft::promise promised, health_checks_start registered,
+                           std::function<void()> reload)
     : system_(caf_config_), front_host_(system_, front_), raft_host_(system_) {
   node_plan plan;
   // Without brackets even around an IPv6 address: this text is kept in the configurations of clusters.
   plan.self = {who.id, who.uuid, config.node_name, config.advertise_addr + ":" + std::to_string(config.server_port)};
   plan.datacenter = config.datacenter;
   plan.bootstrap_expect = static_cast<std::uint32_t>(config.bootstrap ? 1 : config.bootstrap_expect);
+  plan.admit_newcomers = config.admit_unverified_servers;
   plan.cluster_id = who.cluster_id;
+  plan.promised = std::move(promised);
   plan.node_meta = config.node_meta;
   plan.disk = std::move(disk);
   plan.machine = machine_settings_of(config);
@@ -335,9 +344,28 @@ int run_node(node_config config, std::function<node_config(const node_config&)> 
   auto listener = listen_for_peers(links);
   if (!listener)
     return fail(listener.error());
+  const auto recovered = follow_peers_file(config.data_dir);
+  if (!recovered)
+    return fail(recovered.error());
+  if (*recovered) {
+    log::warn("node",
+              "raft/peers.json was followed: this server is a cluster of its own now, and former members are refused");
+    who = read_identity(config.data_dir);
+    if (!who)
+      return fail(who.error());
+  }
   auto disk = open_disk(config.data_dir);
   if (!disk)
     return fail(disk.error());
+  if (auto s = check_memory(who->cluster_id, disk->restored); !s)
+    return fail(s.error());
+  auto promised = load_promise(config.data_dir);
+  if (!promised)
+    return fail(promised.error());
+  log::warn("node", "the port for peers is open: whoever reaches it can speak as a server",
+            {{"address", join_host_port(config.bind_addr, config.server_port)},
+             {"advice", "let only servers reach it"},
+             {"admit_unverified_servers", config.admit_unverified_servers ? 1 : 0}});
   auto kept = open_registrations(registrations_directory(config.data_dir));
   if (!kept)
     return fail(kept.error());
@@ -356,7 +384,7 @@ int run_node(node_config config, std::function<node_config(const node_config&)> 
     else
       log::error("node", "credentials for peers not reloaded; the old ones stay in force", {{"reason", next.error()}});
   };
-  running_node node(config, *who, std::move(*disk), links, *listener,
+  running_node node(config, *who, std::move(*disk), links, *listener, std::move(*promised),
                     {config.services, config.checks, std::move(*kept)}, reload_now);
   if (auto s = node.start(); !s)
     return fail(s.error());

@@ -37,6 +37,7 @@ node_composition::node_composition(caf::actor_system& system, node_plan plan, st
   auto& w = *wires_;
   w.clock = plan.clock;
   w.fail_stop = plan.fail_stop;
+  plan.machine.hold = plan.peer.hold;
   plan.peer.wall_clock = plan.wall_clock;
   const auto applied = plan.disk.restored.snapshot;
   std::vector<state::session_ptr> sessions;
@@ -50,7 +51,10 @@ node_composition::node_composition(caf::actor_system& system, node_plan plan, st
   w.delays = system.spawn<lock_delay_tracker>(plan.front, wires_);
   w.fsm = system.spawn<fsm>(plan.front, wires_, std::move(plan.machine), std::move(plan.disk.machine), applied, numbers,
                             counted);
-  raft::formation formation(plan.self, plan.datacenter, plan.bootstrap_expect, plan.cluster_id);
+  raft::formation_settings founding;
+  founding.expect = plan.bootstrap_expect;
+  founding.admit_newcomers = plan.admit_newcomers;
+  raft::formation formation(plan.self, plan.datacenter, founding, plan.cluster_id, std::move(plan.promised));
   w.raft_peer = system.spawn<raft_peer>(plan.consensus, wires_, plan.peer, plan.self, std::move(formation),
                                         std::move(plan.disk.restored), numbers, counted);
   w.links = plan.spawn_links(wires_);

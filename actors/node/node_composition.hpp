@@ -20,7 +20,9 @@ struct node_plan {
   raft::member self;
   std::string datacenter;
   std::uint32_t bootstrap_expect = 0; ///< so many servers form a cluster; 0: waits for one that takes it in
+  bool admit_newcomers = false;       ///< raft::formation_settings
   std::uint64_t cluster_id = 0;       ///< 0: belongs to none yet
+  raft::promise promised;             ///< as it was on the disk
   state::string_map node_meta;        ///< of its row in the catalog, besides what every server's has
 
   node_disk disk;

@@ -47,4 +47,15 @@ result<node_disk> read_disk(std::shared_ptr<storage::log_store> log,
   return d;
 }
 
+status check_memory(std::uint64_t cluster_id, const raft::restored_state& found) {
+  // The term is in the log from the first entry on, and never leaves it.
+  if (!found.hard.term.is_zero() || (cluster_id == 0 && found.snapshot.index.is_zero()))
+    return done{};
+  return failure{
+      std::string("this server belongs to a cluster but its Raft log is gone: is everything mounted? Started "
+                  "like this it would forget its votes and what it has confirmed. Bring the log back (raft/ in "
+                  "the data directory), or: ") +
+      advice};
+}
+
 } // namespace belay::actors

@@ -24,4 +24,8 @@ struct node_disk {
 result<node_disk> read_disk(std::shared_ptr<storage::log_store> log,
                             std::shared_ptr<storage::checkpoint_store> checkpoints);
 
+/// Whether a server that belongs to a cluster (0: to none yet) still has what it must remember.
+/// @returns a failure, for the operator: it would vote again, and had confirmed what it does not know any more
+status check_memory(std::uint64_t cluster_id, const raft::restored_state& found);
+
 } // namespace belay::actors

@@ -16,6 +16,7 @@ constexpr std::chrono::milliseconds tick{250};
 // After a checkpoint that found no room the next one copies every row, on the thread that answers clients. A disk may stay
 // full for hours, so the next attempt waits for this long.
 constexpr std::chrono::seconds checkpoint_retry{10};
+constexpr auto never_caught_up = "this server does not catch up with the leader; ask another one";
 
 } // namespace
 
@@ -73,6 +74,7 @@ fsm_actor::behavior_type fsm::make_behavior() {
       [this](const machine_replaced& r) { replace(r); },
       [this](tick_atom) {
         maintain();
+        give_up_waiting();
         wake_after(*this, *wires_, tick, tick_atom::value);
       },
       [this](flush_atom) { request_barriers(); },
@@ -228,8 +230,8 @@ void fsm::cancel(request_id id) {
   drop(gathering_consistent_.queries);
   for (auto& [barrier, group] : at_barrier_)
     drop(group.queries);
-  for (auto& [index, queries] : until_applied_)
-    drop(queries);
+  for (auto& [index, group] : until_applied_)
+    drop(group.queries);
   std::erase_if(archives_, [id](const auto& each) { return each.second.id == id; });
 }
 
@@ -242,6 +244,7 @@ void fsm::request_barriers() {
     send(wires_->raft_peer, barrier_request{id, group->lease_ok});
     auto& sent = at_barrier_[id];
     sent.lease_ok = group->lease_ok;
+    sent.deadline = now() + settings_.hold;
     sent.queries.swap(group->queries);
   }
 }
@@ -250,7 +253,8 @@ void fsm::on_barrier(const barrier_result& b) {
   auto it = at_barrier_.find(b.id);
   if (it == at_barrier_.end())
     return;
-  auto queries = std::move(it->second.queries);
+  auto group = std::move(it->second);
+  auto& queries = group.queries;
   at_barrier_.erase(it);
   if (!b.ok) {
     for (const auto& q : queries)
@@ -260,13 +264,28 @@ void fsm::on_barrier(const barrier_result& b) {
       serve(q);
   } else {
     PROBE("fsm: read waited for apply");
-    until_applied_.emplace(b.index, std::move(queries));
+    until_applied_.emplace(b.index, std::move(group));
+  }
+}
+
+/// With every tick. A node that does not learn of the log's end, for want of room on its disk or of a leader, answers all
+/// the same.
+void fsm::give_up_waiting() {
+  for (auto it = until_applied_.begin(); it != until_applied_.end();) {
+    if (now() < it->second.deadline) {
+      ++it;
+      continue;
+    }
+    PROBE("fsm: read gave up waiting for apply");
+    for (const auto& q : it->second.queries)
+      refuse(q, never_caught_up);
+    it = until_applied_.erase(it);
   }
 }
 
 void fsm::serve_waiting() {
   while (!until_applied_.empty() && until_applied_.begin()->first <= applied_.index) {
-    auto queries = std::move(until_applied_.begin()->second);
+    auto queries = std::move(until_applied_.begin()->second.queries);
     until_applied_.erase(until_applied_.begin());
     for (const auto& q : queries)
       serve(q);

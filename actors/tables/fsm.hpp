@@ -23,6 +23,7 @@ struct fsm_settings {
   std::chrono::milliseconds tombstone_ttl{std::chrono::minutes(15)}; ///< docs/contract/02, section 3
   /// Deletions are gathered so long and forgotten together (Consul: agent/consul/state/graveyard, tombstone_gc granularity).
   std::chrono::milliseconds tombstone_bin{std::chrono::seconds(30)};
+  std::chrono::milliseconds hold{7000}; ///< how long a read may wait for this node to apply what it must see
 };
 
 /// Lives on the gateway's thread, so that a read costs no switch. A read is answered
@@ -46,6 +47,7 @@ private:
   struct read_group {
     std::vector<read_query> queries;
     bool lease_ok = false;
+    monotonic_time deadline{};
   };
 
   monotonic_time now() { return now_of(*this, *wires_); }
@@ -58,6 +60,7 @@ private:
   void request_barriers();
   void on_barrier(const barrier_result& b);
   void serve_waiting();
+  void give_up_waiting();
   void serve(const read_query& q);
   void look_again(const queries_touched& t);
   void reply_to(const read_query& q, state::query_result result);
@@ -89,7 +92,7 @@ private:
   bool flush_scheduled_ = false;
   std::uint64_t next_barrier_ = 1;
   std::unordered_map<std::uint64_t, read_group> at_barrier_;
-  std::multimap<log_index, std::vector<read_query>> until_applied_;
+  std::multimap<log_index, read_group> until_applied_;
   std::unordered_map<request_id, read_query> parked_;
 
   std::multimap<log_index, read_query> archives_; ///< waiting for a checkpoint of that index or a later one

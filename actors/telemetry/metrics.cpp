@@ -142,7 +142,7 @@ void metrics::request(std::string_view route, int status, std::chrono::nanosecon
   row->took.add(ns(took));
 }
 
-std::array<metrics::number_ref, 10> metrics::gauges() const {
+std::array<metrics::number_ref, 11> metrics::gauges() const {
   return {{{"raft.term", &term_, "the term this node is in"},
            {"raft.is_leader", &leader_, "1 on the leader, 0 elsewhere"},
            {"raft.last_index", &last_index_, "index of the last entry of the log"},
@@ -152,6 +152,8 @@ std::array<metrics::number_ref, 10> metrics::gauges() const {
            {"raft.connected_peers", &peers_, "servers that are connected, of the others"},
            {"raft.clock_skew_ms", &clock_skew_,
             "how far the wall clock of a connected server is from this one's, in milliseconds: the largest of all"},
+           {"raft.disk_full", &disk_full_,
+            "1 while the log has no room on the disk: this node acknowledges nothing; alarm"},
            {"state.keys", &keys_, "keys"},
            {"watch.parked_queries", &parked_, "blocking queries that wait"},
            {"http.connections", &connections_, "open connections of clients"}}};

@@ -81,6 +81,7 @@ public:
   void clock_skew(std::chrono::milliseconds largest) {
     set(clock_skew_, static_cast<std::uint64_t>(largest.count() < 0 ? 0 : largest.count()));
   }
+  void disk_full(bool full) { set(disk_full_, full ? 1 : 0); }
   /// A frame that was thrown away because a peer takes no more.
   void dropped_frame() { bump(dropped_frames_); }
   /// A request turned away because too much is waiting already.
@@ -131,7 +132,7 @@ private:
     double shown, prometheus_shown; ///< factors from what is counted to the unit shown
     const char* means;
   };
-  std::array<number_ref, 10> gauges() const;
+  std::array<number_ref, 11> gauges() const;
   std::array<number_ref, 4> counters() const;
   std::array<distribution_ref, 3> distributions() const;
 
@@ -145,7 +146,7 @@ private:
 
   std::atomic<std::uint64_t> leader_changes_{0}, dropped_frames_{0}, refused_{0}, refused_connections_{0};
   std::atomic<std::uint64_t> term_{0}, leader_{0}, last_index_{0}, commit_index_{0}, applied_index_{0}, peers_{0},
-      keys_{0}, parked_{0}, connections_{0}, clock_skew_{0};
+      disk_full_{0}, keys_{0}, parked_{0}, connections_{0}, clock_skew_{0};
   distribution fsync_, batch_, checkpoint_;
 
   std::array<served, served_max> served_;

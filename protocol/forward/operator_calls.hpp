@@ -19,6 +19,12 @@ constexpr const char* name_of(remove_member::named_by by) {
   return by == remove_member::named_by::id ? "id" : "address";
 }
 
+/// Take in the server that introduces itself with that address. Answered true as soon as the configuration has it, as a
+/// learner or a voter.
+struct add_member {
+  std::string address; ///< host:port
+};
+
 /// Say how the servers are. Answered with the JSON text of protocol/http/operators/health_report.hpp.
 struct describe_health {
   std::int64_t last_contact_threshold_ns = 0; ///< silent for longer: not healthy
@@ -26,6 +32,6 @@ struct describe_health {
   std::string version;                        ///< of the asking server, to be shown; no spaces
 };
 
-using operator_call = std::variant<remove_member, describe_health>;
+using operator_call = std::variant<remove_member, describe_health, add_member>;
 
 } // namespace belay::forward

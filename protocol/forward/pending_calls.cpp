@@ -11,8 +11,9 @@ namespace {
 constexpr auto overloaded = "too many writes are waiting, try again";
 constexpr auto connection_lost = "rpc error making call: EOF";
 constexpr auto never_answered = "rpc error making call: i/o timeout";
-// After that a leader that was asked and says nothing is taken as lost; longer than any election and hold time.
-constexpr std::chrono::seconds forward_timeout{30};
+// A leader that was asked holds a call as long as this node would have, and then says that it gave up; when even that
+// does not come the link is cut.
+constexpr std::chrono::seconds forward_timeout{1};
 
 } // namespace
 
@@ -90,7 +91,17 @@ void pending_calls::send_back(const origin& from) {
 // Asked at once, the same node would be asked again and again, as fast as the wire allows.
 void pending_calls::ask_again() {
   for (auto& c : asked_in_vain_.take_all())
-    held_.add(std::move(c));
+    keep(held_, std::move(c));
+}
+
+/// Once more: what was not proposed, or can be done twice. If there is no room it is refused, for somebody waits for an answer.
+void pending_calls::keep(held_calls& where, held_call c) {
+  if (where.has_room_for(c)) {
+    where.add(std::move(c));
+    return;
+  }
+  PROBE("peer: too many writes wait again");
+  tell(c.from, call_outcome::refused, overloaded);
 }
 
 void pending_calls::expire(local_time now) {
@@ -111,6 +122,16 @@ void pending_calls::expire(local_time now) {
     tell(it->second.asked.from, call_outcome::unknown, never_answered);
     it = forwarded_.erase(it);
   }
+  // It is done, and this node does not come to know the entry: it may have no room on its disk.
+  for (auto it = until_committed_.begin(); it != until_committed_.end();) {
+    if (it->second.asked.deadline > now) {
+      ++it;
+      continue;
+    }
+    PROBE("peer: done write answered before the commit here");
+    actions_.push_back(std::move(it->second));
+    it = until_committed_.erase(it);
+  }
 }
 
 // ---- proposed here
@@ -127,7 +148,7 @@ void pending_calls::proposed(log_index first, const std::vector<held_call>& batc
 void pending_calls::not_proposed(std::vector<held_call> batch) {
   PROBE("peer: write waits for its turn");
   for (auto& c : batch)
-    held_.add(std::move(c));
+    keep(held_, std::move(c));
 }
 
 std::vector<origin> pending_calls::committed(const std::vector<raft::entry>& entries) {
@@ -167,7 +188,7 @@ bool pending_calls::answered(node_id from, reply r, log_index commit) {
   forwarded_.erase(it);
   if (r.outcome == call_outcome::retry) { // it was not proposed
     PROBE("peer: forwarded write asked again");
-    (MUTANT(asked_again_at_once) ? held_ : asked_in_vain_).add(std::move(asked));
+    keep(MUTANT(asked_again_at_once) ? held_ : asked_in_vain_, std::move(asked));
   } else if (r.outcome != call_outcome::done) {
     tell(asked.from, r.outcome, std::move(r.bytes));
   } else if (asked.kind == call_kind::renew_session) {
@@ -192,7 +213,7 @@ void pending_calls::committed_here(log_index commit) {
 void pending_calls::renewal_undecided(const origin& from, payload session, local_time deadline) {
   PROBE("peer: renewal asked again");
   if (from.node == self_)
-    asked_in_vain_.add({from, call_kind::renew_session, std::move(session), deadline});
+    keep(asked_in_vain_, {from, call_kind::renew_session, std::move(session), deadline});
   else
     actions_.push_back(to_peer{from.node, reply{from.id, call_outcome::retry, {}, {}}});
 }
@@ -207,7 +228,7 @@ void pending_calls::forwarded_unknown(Lost lost, const char* text) {
     }
     PROBE("peer: forwarded unknown");
     if (f.asked.kind == call_kind::renew_session || MUTANT(forwarded_write_retried))
-      held_.add(std::move(f.asked)); // harmless when done twice
+      keep(held_, std::move(f.asked)); // harmless when done twice
     else
       tell(f.asked.from, call_outcome::unknown, text);
     it = forwarded_.erase(it);

@@ -98,6 +98,7 @@ private:
     node_id leader; ///< who was asked: decides what is known when a connection breaks
   };
 
+  void keep(held_calls& where, held_call c);
   void share_out(const leadership& now);
   void hand_over(node_id leader);
   void send_back(const origin& from);

@@ -80,6 +80,9 @@ enum class local_kind : std::uint8_t {
   agent_reload,
   remove_peer,
   autopilot_health,
+  add_peer,
+  agent_live,
+  agent_ready,
 };
 struct local_request {
   local_kind kind = local_kind::status_leader;
@@ -87,6 +90,7 @@ struct local_request {
   bool stale = false;
   bool wan = false;                    ///< agent_members: names have the datacenter behind them
   forward::remove_member removed = {}; ///< remove_peer
+  forward::add_member added = {};      ///< add_peer
 };
 
 /// Answered by the agent that is asked, from its own services, checks and events.

@@ -65,6 +65,8 @@ action health_service_route(request_context& c);
 action agent_self_route(request_context& c);
 action agent_members_route(request_context& c);
 action agent_metrics_route(request_context& c);
+action agent_live_route(request_context& c);
+action agent_ready_route(request_context& c);
 action agent_reload_route(request_context& c);
 action agent_services_route(request_context& c);
 action agent_service_route(request_context& c);

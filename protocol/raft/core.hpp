@@ -176,7 +176,7 @@ public:
   /// Whether requests of that server count. They do if it is a member of the configuration in force or of one that may
   /// come back into force (from the commit index on), or if told_of() has named it. A server without any configuration
   /// listens to everybody, and keeps listening to whom it followed then: the log of the cluster that takes it in begins
-  /// with configurations of other servers. Which cluster may do that is decided outside (formation::may_be_led_by).
+  /// with configurations of other servers. Which cluster may do that is decided outside (formation::may_follow, bind).
   bool counts(node_id from) const;
   /// `by` says that these are members of the configuration it knows. Believed if counts(by), or if it is this server
   /// itself: what its driver knows for other reasons. A server that is behind may

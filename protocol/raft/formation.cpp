@@ -1,24 +1,37 @@
 #include "protocol/raft/formation.hpp"
 
+#include "protocol/base/probe.hpp"
+
 #include <algorithm>
 
 namespace belay::raft {
 
 namespace {
 
-// A learner becomes a voter once it is this close to the end of the leader's log: what is left fits into a few appends.
-constexpr std::uint64_t promotion_lag_max = 1000;
+constexpr std::uint8_t promise_version = 1;
+// More dead first configurations than a formation can have by any honest way.
+constexpr std::size_t refused_max = 16;
 
 bool by_id(const member& a, const member& b) {
   return a.id < b.id;
 }
 
-void add_sorted(std::vector<node_id>& ids, node_id id) {
-  ids.insert(std::upper_bound(ids.begin(), ids.end(), id), id);
+bool contains(const std::vector<member>& set, node_id id) {
+  return std::any_of(set.begin(), set.end(), [id](const member& m) { return m.id == id; });
 }
 
-bool same_place(const member& a, const member& b) {
-  return a.address == b.address || a.name == b.name || a.uuid == b.uuid;
+bool contains(const std::vector<std::uint64_t>& clusters, std::uint64_t id) {
+  return std::find(clusters.begin(), clusters.end(), id) != clusters.end();
+}
+
+std::uint64_t cluster_of(const std::vector<member>& set) {
+  return formation::cluster_id_of(configuration_of_voters(set));
+}
+
+void refuse(promise& p) {
+  const auto cluster = cluster_of(p.set);
+  if (!contains(p.refused, cluster) && p.refused.size() < refused_max)
+    p.refused.push_back(cluster);
 }
 
 } // namespace
@@ -32,16 +45,73 @@ configuration configuration_of_voters(std::vector<member> members) {
   return c;
 }
 
-formation::formation(member self, std::string datacenter, std::uint32_t expect, std::uint64_t cluster_id)
-    : self_(std::move(self)), datacenter_(std::move(datacenter)), expect_(expect), cluster_id_(cluster_id) {
-  look_for_agreement();
+// offset  size      what
+// 0       1         version, 1
+// 1       8         round
+// 9       1         given up
+// 10      varint    number of members of the set, then each: id (8), uuid, name, address (varint length, bytes)
+// ...     varint    number of refused clusters, then each (8)
+// ...     4         CRC32C of all before
+std::string encode(const promise& p) {
+  std::string out;
+  byte_writer w(out);
+  w.u8(promise_version);
+  w.u64(p.round);
+  w.boolean(p.given_up);
+  w.varint(p.set.size());
+  for (const auto& m : p.set) {
+    w.u64(m.id.value);
+    w.text(m.uuid);
+    w.text(m.name);
+    w.text(m.address);
+  }
+  w.varint(p.refused.size());
+  for (const auto cluster : p.refused)
+    w.u64(cluster);
+  w.u32(crc32c(out));
+  return out;
 }
+
+std::optional<promise> decode_promise(std::string_view bytes) {
+  if (bytes.size() < 4)
+    return std::nullopt;
+  byte_reader tail(bytes.substr(bytes.size() - 4));
+  bytes.remove_suffix(4);
+  byte_reader r(bytes);
+  promise p;
+  if (tail.u32() != crc32c(bytes) || r.u8() != promise_version)
+    return std::nullopt;
+  p.round = r.u64();
+  p.given_up = r.boolean();
+  const auto members = r.varint();
+  for (std::uint64_t i = 0; r.ok() && i < members; ++i) {
+    member m;
+    m.id = node_id{r.u64()};
+    m.uuid = r.text();
+    m.name = r.text();
+    m.address = r.text();
+    p.set.push_back(std::move(m));
+  }
+  const auto refused = r.varint();
+  for (std::uint64_t i = 0; r.ok() && i < refused; ++i)
+    p.refused.push_back(r.u64());
+  if (!r.complete())
+    return std::nullopt;
+  return p;
+}
+
+formation::formation(member self, std::string datacenter, formation_settings s, std::uint64_t cluster_id, promise kept)
+    : self_(std::move(self)), datacenter_(std::move(datacenter)), settings_(s), cluster_id_(cluster_id),
+      promise_(std::move(kept)) {}
+
+// ---- who is there
 
 std::optional<std::string> formation::met(const introduction& peer) {
   if (peer.self.id == self_.id || peer.self.id.is_zero())
     return std::nullopt;
+  if (!peers_.contains(peer.self.id))
+    calm_ticks_ = 0;
   peers_[peer.self.id] = peer;
-  look_for_agreement();
   if (peer.datacenter != datacenter_)
     return "server " + peer.self.name + " at " + peer.self.address + " is of datacenter " + peer.datacenter;
   if (!belongs(peer.self.id))
@@ -50,25 +120,45 @@ std::optional<std::string> formation::met(const introduction& peer) {
 }
 
 void formation::lost(node_id peer) {
+  calm_ticks_ = 0;
   peers_.erase(peer);
+}
+
+void formation::tick(bool all_met) {
+  ++calm_ticks_;
+  all_met_ = all_met;
+  const bool heard = std::all_of(promise_.set.begin(), promise_.set.end(),
+                                 [this](const member& m) { return m.id == self_.id || peers_.contains(m.id); });
+  silent_ticks_ = heard ? 0 : silent_ticks_ + 1;
 }
 
 bool formation::belongs(node_id peer) const {
   auto it = peers_.find(peer);
-  const auto ours = cluster_id_ != 0 ? cluster_id_ : bound_;
+  const auto ours = cluster_id_ != 0 ? cluster_id_ : bound_to_;
   return it != peers_.end() && it->second.datacenter == datacenter_ &&
          (ours == 0 || it->second.cluster_id == 0 || it->second.cluster_id == ours);
 }
 
-bool formation::may_be_led_by(node_id peer) {
+bool formation::may_follow(node_id peer, bool leads) const {
   if (!belongs(peer))
     return false;
-  if (cluster_id_ != 0)
-    return true;
-  const auto theirs = peers_.at(peer).cluster_id;
-  if (bound_ == 0)
-    bound_ = theirs;
-  return theirs != 0;
+  if (leads && find(peer)->cluster_id == 0) // nobody leads who is in no cluster
+    return false;
+  // A leader of a cluster that was given up was elected without those who gave it up: it lives after all.
+  return cluster_id_ != 0 || leads || !is_refused(*find(peer));
+}
+
+/// That peer is in a cluster whose configuration this server gave up, and has not promised once more since: the round
+/// tells them apart.
+bool formation::is_refused(const introduction& p) const {
+  const bool promised_again = !promise_.given_up && p.first.round == promise_.round && p.first.set == promise_.set;
+  return contains(promise_.refused, p.cluster_id) && !promised_again;
+}
+
+void formation::bind(node_id peer) {
+  const auto* p = find(peer);
+  if (cluster_id_ == 0 && bound_to_ == 0 && p != nullptr)
+    bound_to_ = p->cluster_id;
 }
 
 const introduction* formation::find(node_id peer) const {
@@ -76,89 +166,233 @@ const introduction* formation::find(node_id peer) const {
   return it == peers_.end() ? nullptr : &it->second;
 }
 
-void formation::look_for_agreement() {
-  if (cluster_id_ != 0 || expect_ == 0 || !agreed_.empty())
-    return;
-  std::vector<member> all{self_};
+std::vector<std::string> formation::heard_addresses() const {
+  std::vector<std::string> all;
   for (const auto& [id, p] : peers_)
-    if (p.cluster_id == 0 && p.expect == expect_ && p.datacenter == datacenter_)
-      all.push_back(p.self);
-  if (all.size() != expect_)
-    return;
-  std::sort(all.begin(), all.end(), by_id);
-  agreed_ = std::move(all);
+    if (p.datacenter == datacenter_)
+      all.push_back(p.self.address);
+  return all;
 }
 
+bool formation::eligible(const introduction& p) const {
+  return p.cluster_id == 0 && !p.has_log && p.promises && p.expect == settings_.expect && p.datacenter == datacenter_;
+}
+
+/// Of a first configuration that is known never to have had a leader.
+bool formation::ignored(std::uint64_t cluster) const {
+  if (cluster == 0)
+    return false;
+  if (promised_cluster() == cluster && !dead(promise_))
+    return false;
+  return contains(promise_.refused, cluster) || std::any_of(peers_.begin(), peers_.end(), [&](const auto& p) {
+           const auto& said = p.second.first;
+           return contains(said.refused, cluster) && (said.set.empty() || cluster_of(said.set) != cluster);
+         });
+}
+
+/// The cluster of the own promise; zero: none.
+std::uint64_t formation::promised_cluster() const {
+  return promise_.set.empty() ? 0 : cluster_of(promise_.set);
+}
+
+/// Another one than that of the own promise.
+bool formation::is_elsewhere(const introduction& p) const {
+  return p.datacenter == datacenter_ && (p.cluster_id != 0 || p.has_log) &&
+         (p.cluster_id == 0 || p.cluster_id != promised_cluster()) && !ignored(p.cluster_id);
+}
+
+bool formation::cluster_near() const {
+  return std::any_of(peers_.begin(), peers_.end(), [&](const auto& p) { return is_elsewhere(p.second); });
+}
+
+/// A cluster that only others hear, or servers with which none can be made.
+bool formation::cluster_told() const {
+  return std::any_of(peers_.begin(), peers_.end(), [&](const auto& known) {
+    const auto& p = known.second;
+    return p.datacenter == datacenter_ && p.cluster_id == 0 && (p.hears_cluster || (!p.promises && p.expect != 0));
+  });
+}
+
+std::string formation::waits_for() const {
+  if (!may_form())
+    return {};
+  for (const auto& m : promise_.set)
+    if (m.id != self_.id && !peers_.contains(m.id))
+      return m.name + " at " + m.address;
+  return {};
+}
+
+// ---- promises
+
 introduction formation::own() const {
-  return {self_, datacenter_, cluster_id_, expect_, agreed_};
+  introduction i;
+  i.self = self_;
+  i.datacenter = datacenter_;
+  i.cluster_id = cluster_id_;
+  i.expect = settings_.expect;
+  i.has_log = has_log_;
+  i.first = promise_;
+  i.hears_cluster = cluster_id_ == 0 && cluster_near();
+  return i;
+}
+
+bool formation::given_up_by_enough(const promise& p) const {
+  std::size_t count = p.given_up ? 1 : 0;
+  for (const auto& m : p.set) {
+    const auto* peer = m.id == self_.id ? nullptr : find(m.id);
+    if (peer != nullptr && eligible(*peer) && peer->first.given_up && peer->first.round == p.round &&
+        peer->first.set == p.set)
+      ++count;
+  }
+  const auto majority = p.set.size() / 2 + 1;
+  return p.set.size() - count < majority;
+}
+
+/// Certain: its configuration was not made, or can never have a leader.
+bool formation::dead(const promise& p) const {
+  for (const auto& m : p.set) {
+    const auto* peer = m.id == self_.id ? nullptr : find(m.id);
+    if (peer == nullptr || !peer->promises) // whether it is in a cluster by now does not matter
+      continue;
+    const auto& said = peer->first;
+    if (said.round > p.round || (said.round == p.round && said.set != p.set))
+      return true;
+    if (said.round < p.round &&
+        (peer->cluster_id != 0 || peer->has_log)) // it never promised this set, and promises no more
+      return true;
+  }
+  return given_up_by_enough(p);
+}
+
+bool formation::should_give_up() const {
+  if (promise_.given_up || cluster_near())
+    return false;
+  bool others_gave_up = false;
+  for (const auto& m : promise_.set) {
+    const auto* p = m.id == self_.id ? nullptr : find(m.id);
+    if (p != nullptr && p->cluster_id == promised_cluster())
+      return false; // it was made
+    others_gave_up = others_gave_up || (p != nullptr && p->first.given_up && p->first.round == promise_.round &&
+                                        p->first.set == promise_.set);
+  }
+  if (others_gave_up)
+    return true;
+  if (silent_ticks_ < settings_.give_up_ticks)
+    return false;
+  const auto others = std::count_if(peers_.begin(), peers_.end(), [this](const auto& p) { return eligible(p.second); });
+  return static_cast<std::size_t>(others) + 1 >= settings_.expect; // else nothing is gained
+}
+
+/// Empty: too few are heard.
+std::vector<member> formation::chosen_set() const {
+  std::vector<member> all{self_};
+  for (const auto& [id, p] : peers_)
+    if (eligible(p))
+      all.push_back(p.self);
+  if (all.size() < settings_.expect)
+    return {};
+  std::sort(all.begin(), all.end(), by_id);
+  all.resize(settings_.expect);
+  return all;
+}
+
+/// The lowest round in which all could promise that set: the one that others are in if they name the same.
+std::uint64_t formation::round_for(const std::vector<member>& set) const {
+  std::uint64_t newest = promise_.round + 1;
+  for (const auto& [id, p] : peers_)
+    if (eligible(p))
+      newest = std::max(newest, p.first.round);
+  const bool taken = std::any_of(peers_.begin(), peers_.end(), [&](const auto& known) {
+    const auto& p = known.second;
+    return eligible(p) && p.first.round == newest && p.first.set != set &&
+           (!p.first.set.empty() || contains(set, p.self.id));
+  });
+  return taken ? newest + 1 : newest;
+}
+
+std::optional<promise> formation::next_promise() const {
+  if (!may_form() || bound_to_ != 0)
+    return std::nullopt;
+  if (!promise_.set.empty() && given_up_by_enough(promise_)) {
+    // Said at once, so that others need not take what one server made alone for a cluster.
+    auto old = promise_;
+    refuse(old);
+    promise next;
+    next.round = promise_.round + 1;
+    next.refused = std::move(old.refused);
+    return next;
+  }
+  if (!promise_.set.empty() && !dead(promise_)) {
+    if (!should_give_up())
+      return std::nullopt;
+    PROBE("formation: promise given up, a member is silent");
+    auto p = promise_;
+    p.given_up = true;
+    refuse(p);
+    return p;
+  }
+  const bool waits = cluster_near() || cluster_told() || !(all_met_ || calm_ticks_ >= settings_.patience_ticks);
+  auto set = waits ? std::vector<member>() : chosen_set();
+  promise next;
+  next.refused = promise_.refused;
+  if (set.empty()) {
+    if (promise_.set.empty())
+      return std::nullopt;
+    next.round = promise_.round + 1; // let go at once: as long as this server names the set, others cannot ignore it
+    return next;
+  }
+  if (contains(set, self_.id)) {
+    next.round = round_for(set);
+    next.set = std::move(set);
+    return next;
+  }
+  // Who promised a set with this server in it must learn that it will never be made.
+  for (const auto& [id, p] : peers_)
+    if (eligible(p) && contains(p.first.set, self_.id))
+      next.round = std::max(next.round, p.first.round);
+  if (next.round <= promise_.round)
+    return std::nullopt;
+  return next;
+}
+
+void formation::promised(promise p) {
+  promise_ = std::move(p);
+  silent_ticks_ = 0;
 }
 
 std::optional<configuration> formation::first_configuration() const {
-  if (cluster_id_ != 0 || agreed_.empty())
+  if (!may_form() || promise_.set.empty() || promise_.given_up || cluster_near())
     return std::nullopt;
-  for (const auto& m : agreed_) {
-    if (m.id == self_.id)
-      continue;
-    auto it = peers_.find(m.id);
-    if (it == peers_.end() || it->second.agreed != agreed_)
-      return std::nullopt;
+  const auto cluster = promised_cluster();
+  if (bound_to_ != 0 && bound_to_ != cluster)
+    return std::nullopt;
+  bool all = true, made = false;
+  for (const auto& m : promise_.set) {
+    const auto* p = m.id == self_.id ? nullptr : find(m.id);
+    // Whoever made it has heard all of them.
+    made = made || (p != nullptr && p->cluster_id == cluster && !is_refused(*p));
+    all = all && (m.id == self_.id || (p != nullptr && eligible(*p) && p->first.set == promise_.set &&
+                                       p->first.round == promise_.round && !p->first.given_up));
   }
-  return configuration_of_voters(agreed_);
+  if (!all && !made)
+    return std::nullopt;
+  return configuration_of_voters(promise_.set);
 }
 
 void formation::joined(std::uint64_t cluster_id) {
+  // Who came before the formation counts, although the set was full.
+  if (may_form() && cluster_id == promised_cluster())
+    for (const auto& [id, p] : peers_)
+      if (eligible(p) && !contains(promise_.set, id))
+        admit(p.self.address);
   cluster_id_ = cluster_id;
+  has_log_ = true;
 }
 
 std::uint64_t formation::cluster_id_of(const configuration& first) {
   const auto bytes = encode(first);
   const std::uint64_t id = (std::uint64_t{crc32c(bytes)} << 32) | crc32c(bytes, 1);
   return id == 0 ? 1 : id;
-}
-
-const member* formation::rival_of(const member& newcomer, const configuration& now) const {
-  for (const auto& m : now.members)
-    if (m.id != newcomer.id && same_place(m, newcomer) && (m.id == self_.id || peers_.contains(m.id)))
-      return &m;
-  return nullptr;
-}
-
-std::optional<configuration> formation::next_configuration(const core& leader) const {
-  const auto& now = leader.config();
-  if (!leader.is_leader() || !leader.may_serve_reads() || now.joint())
-    return std::nullopt;
-  for (const auto& [id, p] : peers_) {
-    if (!belongs(id) || rival_of(p.self, now) != nullptr)
-      continue;
-    if (!now.contains(id)) {
-      configuration next = now;
-      next.members.insert(std::upper_bound(next.members.begin(), next.members.end(), p.self, by_id), p.self);
-      add_sorted(next.learners, id);
-      return next;
-    }
-    if (!std::binary_search(now.learners.begin(), now.learners.end(), id))
-      continue;
-    for (const auto& progress : leader.progress()) {
-      // In a short log even a learner without any entry is close: it must also have confirmed an entry.
-      if (progress.id != id || progress.state != follower_state::replicate || progress.match.is_zero() ||
-          progress.match.value + promotion_lag_max < leader.last_index().value)
-        continue;
-      configuration next = now;
-      std::erase(next.learners, id);
-      // id and p are captured by name, because clang before 16 does not capture structured bindings.
-      std::erase_if(next.members, [&, id = id, &p = p](const member& m) {
-        const bool replaced = m.id != id && m.id != self_.id && same_place(m, p.self);
-        if (replaced) {
-          std::erase(next.voters, m.id);
-          std::erase(next.learners, m.id);
-        }
-        return replaced;
-      });
-      add_sorted(next.voters, id);
-      return next;
-    }
-  }
-  return std::nullopt;
 }
 
 } // namespace belay::raft

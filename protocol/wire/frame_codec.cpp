@@ -3,6 +3,9 @@
 #include "protocol/base/overloaded.hpp"
 #include "protocol/wire/entry_codec.hpp"
 
+#include <algorithm>
+#include <utility>
+
 namespace belay::wire {
 
 namespace {
@@ -10,7 +13,8 @@ namespace {
 constexpr std::uint8_t version = 1;
 constexpr std::size_t header_bytes = 8;   // length, CRC
 constexpr std::size_t members_max = 1000; // more in one hello is nonsense, and would only cost memory
-constexpr std::uint32_t expect_mask = 0xffff;
+constexpr std::size_t known_max = 64;
+constexpr std::size_t refused_max = 64;
 
 /// Never renumber.
 enum class kind : std::uint8_t {
@@ -46,15 +50,116 @@ raft::member get_member(byte_reader& r) {
   return m;
 }
 
+/// Never renumber.
+enum class extension : std::uint8_t { feature_level = 1, known_servers = 3, has_log = 4, round = 5 };
+
+// What came after the first version of a hello: blocks of u8 extension | u32 length | bytes. Whoever does not know a block
+// skips it.
+//
+//   feature_level   u16
+//   known_servers   varint count, then each: text host:port
+//   has_log         u8: 1 has a log, 2 hears a cluster, 4 its disk is full; the sum
+//   round           u64 round | u8 given up | varint count of refused clusters, then each (u64)
+//
+// The blocks are the address of one more member of `agreed`, the last one, with the id zero. Servers of the first version
+// refuse a frame with bytes behind its end, and of an unknown kind; with `agreed` they do nothing but compare it.
+std::string extensions_of(const hello& h) {
+  std::string out;
+  byte_writer w(out);
+  const auto block = [&](extension e, const std::string& bytes) {
+    w.u8(static_cast<std::uint8_t>(e));
+    w.u32(static_cast<std::uint32_t>(bytes.size()));
+    w.raw(bytes);
+  };
+  std::string bytes;
+  byte_writer b(bytes);
+  if (h.level != 0) {
+    b.u16(h.level);
+    block(extension::feature_level, std::exchange(bytes, {}));
+  }
+  if (!h.known.empty()) {
+    const auto n = std::min(h.known.size(), known_max);
+    b.varint(n);
+    for (std::size_t i = 0; i < n; ++i)
+      b.text(h.known[i]);
+    block(extension::known_servers, std::exchange(bytes, {}));
+  }
+  if (const int flags = (h.has_log ? 1 : 0) | (h.hears_cluster ? 2 : 0) | (h.disk_full ? 4 : 0); flags != 0) {
+    b.u8(static_cast<std::uint8_t>(flags));
+    block(extension::has_log, std::exchange(bytes, {}));
+  }
+  if (h.promises) {
+    b.u64(h.round);
+    b.boolean(h.given_up);
+    const auto n = std::min(h.refused.size(), refused_max);
+    b.varint(n);
+    for (std::size_t i = 0; i < n; ++i)
+      b.u64(h.refused[i]);
+    block(extension::round, bytes);
+  }
+  return out;
+}
+
+bool take_extension(extension e, std::string_view bytes, hello& h) {
+  byte_reader r(bytes);
+  switch (e) {
+  case extension::feature_level:
+    h.level = r.u16();
+    break;
+  case extension::known_servers: {
+    const auto n = r.varint();
+    if (n > known_max)
+      return false;
+    for (std::uint64_t i = 0; r.ok() && i < n; ++i)
+      h.known.emplace_back(r.text());
+    break;
+  }
+  case extension::has_log: {
+    const auto flags = r.u8();
+    h.has_log = (flags & 1) != 0;
+    h.hears_cluster = (flags & 2) != 0;
+    h.disk_full = (flags & 4) != 0;
+    break;
+  }
+  case extension::round: {
+    h.promises = true;
+    h.round = r.u64();
+    h.given_up = r.boolean();
+    const auto n = r.varint();
+    if (n > refused_max)
+      return false;
+    for (std::uint64_t i = 0; r.ok() && i < n; ++i)
+      h.refused.push_back(r.u64());
+    break;
+  }
+  default:
+    return true;
+  }
+  return r.ok();
+}
+
+bool take_extensions(std::string_view bytes, hello& h) {
+  byte_reader r(bytes);
+  while (r.ok() && r.remaining() > 0) {
+    const auto e = static_cast<extension>(r.u8());
+    const auto block = r.raw(r.u32());
+    if (!r.ok() || !take_extension(e, block, h))
+      return false;
+  }
+  return r.ok();
+}
+
 void put(byte_writer& w, const hello& h) {
   put(w, h.self);
   w.text(h.datacenter);
   w.u64(h.cluster_id);
-  // See hello::level.
-  w.u32(h.cluster_id == 0 ? h.bootstrap_expect : (h.bootstrap_expect & expect_mask) | std::uint32_t{h.level} << 16);
-  w.varint(h.agreed.size());
+  w.u32(h.bootstrap_expect);
+  auto more = extensions_of(h);
+  w.varint(h.agreed.size() + (more.empty() ? 0 : 1));
   for (const auto& m : h.agreed)
     put(w, m);
+  if (!more.empty())
+    put(w, raft::member{node_id{}, {}, {}, std::move(more)});
 }
 
 hello get_hello(byte_reader& r) {
@@ -63,15 +168,17 @@ hello get_hello(byte_reader& r) {
   h.datacenter = r.text();
   h.cluster_id = r.u64();
   h.bootstrap_expect = r.u32();
-  if (h.cluster_id != 0) {
-    h.level = static_cast<state::feature_level>(h.bootstrap_expect >> 16);
-    h.bootstrap_expect &= expect_mask;
-  }
   const auto n = r.varint();
   if (n > members_max)
     r.fail();
   for (std::uint64_t i = 0; r.ok() && i < n; ++i)
     h.agreed.push_back(get_member(r));
+  if (r.ok() && !h.agreed.empty() && h.agreed.back().id.is_zero()) {
+    const auto more = std::move(h.agreed.back().address);
+    h.agreed.pop_back();
+    if (!take_extensions(more, h))
+      r.fail();
+  }
   return h;
 }
 

@@ -29,12 +29,23 @@ struct hello {
   std::string datacenter;
   std::uint64_t cluster_id = 0; ///< zero: belongs to no cluster yet
   std::uint32_t bootstrap_expect = 0;
-  /// The complete initial set of servers as this node sees it, sorted by id; empty: not complete yet.
+  /// The set that this server has promised to make its first configuration of, sorted by id; empty: none.
   std::vector<raft::member> agreed;
-  /// What the sender understands; only of a server that belongs to a cluster, zero before. It travels in the upper half of
-  /// the four bytes of bootstrap_expect, which nobody looks at in the hello of such a server: frames end where they
-  /// always did, and servers from before there were levels can read them.
+  /// What the sender understands (protocol/state/feature_levels.hpp); 0: a server from before there were levels.
   state::feature_level level = 0;
+
+  // What servers of earlier versions neither say nor understand. It is told in a way that they read and do not look at:
+  // frame_codec.cpp.
+  std::vector<std::string> known = {}; ///< host:port of other servers that this one hears or has in its configuration
+  bool has_log = false;                ///< it has entries, or a term
+  bool hears_cluster = false;          ///< it hears a server that belongs to a cluster or has a log
+  bool disk_full = false;              ///< it acknowledges nothing
+  bool promises = false;               ///< it knows of rounds (protocol/raft/formation.hpp)
+  std::uint64_t round = 0;             ///< of `agreed`
+  bool given_up = false;
+  std::vector<std::uint64_t> refused = {}; ///< clusters whose first configuration this server has given up
+
+  bool operator==(const hello&) const = default;
 };
 
 /// Sent regularly, and after a change of the configuration, to peers of feature level 1 and above.

@@ -8,11 +8,16 @@ namespace belay::wire {
 
 namespace {
 
+using forward::add_member;
 using forward::call_kind;
 using forward::describe_health;
 using forward::remove_member;
 
-std::optional<remove_member> decode_removal(std::string_view bytes) {
+constexpr std::string_view added = "add ";
+
+std::optional<forward::operator_call> decode_change(std::string_view bytes) {
+  if (bytes.starts_with(added))
+    return add_member{std::string(bytes.substr(added.size()))};
   for (const auto by : {remove_member::named_by::id, remove_member::named_by::address}) {
     const auto prefix = std::string(name_of(by)) + " ";
     if (bytes.starts_with(prefix))
@@ -45,6 +50,7 @@ std::optional<describe_health> decode_rules(std::string_view bytes) {
 
 std::string encode_operator_call(const forward::operator_call& c) {
   return std::visit(overloaded{
+                        [](const add_member& a) { return std::string(added) + a.address; },
                         [](const remove_member& r) { return name_of(r.by) + (" " + r.name); },
                         [](const describe_health& d) {
                           return std::to_string(d.last_contact_threshold_ns) + " " +
@@ -56,7 +62,7 @@ std::string encode_operator_call(const forward::operator_call& c) {
 
 std::optional<forward::operator_call> decode_operator_call(call_kind kind, std::string_view bytes) {
   if (kind == call_kind::remove_member)
-    return decode_removal(bytes);
+    return decode_change(bytes);
   if (kind == call_kind::describe_health)
     return decode_rules(bytes);
   return std::nullopt;

@@ -56,6 +56,7 @@ void cluster::born(node& n) {
   n.self.id = node_id{++births_};
   n.self.uuid = uuid_of(0, n.self.id.value);
   n.cluster_id = 0;
+  n.promised = {};
 }
 
 // ---- starting
@@ -65,6 +66,9 @@ status cluster::start(std::size_t index) {
   INVARIANT(n.state == node_state::down);
   auto log = n.disk->open_log();
   auto found = log ? actors::read_disk(*log, n.disk->checkpoints()) : log.why();
+  if (found)
+    if (auto s = actors::check_memory(n.cluster_id, found->restored); !s)
+      found = s.why();
   if (!found) {
     PROBE("sim: a node found its disk damaged");
     n.disk->crash(crash_kind::kill, tape_, disk_stream(index)); // nobody uses what was opened
@@ -96,12 +100,18 @@ void cluster::spawn(std::size_t index, actors::node_disk found) {
   plan.datacenter = "dc1";
   // Who comes later is started without bootstrap_expect: three that have not met the cluster yet would form another.
   plan.bootstrap_expect = static_cast<std::uint32_t>(index < swarm_.nodes ? swarm_.nodes : 0);
+  plan.admit_newcomers = true;
   plan.cluster_id = n.cluster_id;
   plan.disk = std::move(found);
   plan.machine = swarm_.machine;
   plan.peer = swarm_.peer;
   // Elections are shuffled by the seed of the run and by who and when this is; not by the tape, which may change.
   plan.peer.seed = tape_.seed() * 1000 + index * 100 + static_cast<std::uint64_t>(n.life);
+  plan.promised = n.promised;
+  plan.peer.promised = [this, index](const raft::promise& p) {
+    nodes_[index].promised = p;
+    return true;
+  };
   plan.peer.joined = [this, index](std::uint64_t id) { nodes_[index].cluster_id = id; };
   plan.wall_clock = [clock = n.clock] { return clock->wall(); };
   plan.clock = n.clock;

@@ -83,6 +83,7 @@ private:
   struct node {
     raft::member self;
     std::uint64_t cluster_id = 0;
+    raft::promise promised;
     std::unique_ptr<simulated_disk> disk;
     std::shared_ptr<simulated_clock> clock;
     std::shared_ptr<actors::metrics> counted;

@@ -19,7 +19,7 @@ enum class fate : std::uint8_t { in_time, lost, duplicated, reordered, delayed }
 void simulated_network::announce(std::size_t node, node_id id, actors::raft_peer_actor peer, const wire::hello& hello) {
   const auto before = ends_.find(node);
   const bool known = before != ends_.end();
-  if (known && before->second.hello.cluster_id == hello.cluster_id && before->second.hello.agreed == hello.agreed)
+  if (known && before->second.hello == hello)
     return;
   ends_[node] = {id, std::move(peer), hello};
   for (const auto& [other, end] : ends_) {

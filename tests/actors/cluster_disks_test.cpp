@@ -340,3 +340,35 @@ TEST_CASE("one full disk of three stops nobody", "[actors][disks][R5]") {
   CHECK(c.converged());
   check_all_there(c, old, acknowledged);
 }
+
+TEST_CASE("a follower without room answers within the hold time, and is told as not healthy", "[actors][disks]") {
+  // It learns of no new entry: a default read there waits for one, and the answer to a write that was forwarded, too.
+  cluster_fixture c;
+  const auto leader = c.leader();
+  const auto full = c.all_but(leader).front();
+  c.put_done(leader, "k", "old");
+  c.log(full).set_full(true);
+  c.put_done(leader, "k", "new");
+  c.pass(seconds(3));
+  const auto asked = c.now();
+  const auto write = c.put(full, "through", "it");
+  const auto read = c.get(full, "k");
+  REQUIRE(c.until([&] { return c.answered(write) && c.answered(read); }, seconds(60)));
+  // The hold time is 7 s; a read may wait for the next tick of the tables.
+  CHECK(c.now() - asked <= milliseconds(7500));
+  CHECK(c.written(write).outcome == call_outcome::done);
+  const auto found = c.found(read);
+  CHECK((failed(found) || value_of(found) == "new")); // never the old one
+
+  const auto healthy = [&] {
+    const auto answer = c.written(c.operate(leader, forward::describe_health{1'000'000'000, 250, "v"}));
+    return http::says_healthy(std::get<std::string>(answer.reply));
+  };
+  CHECK_FALSE(healthy());
+  CHECK(c.metrics_text(full).find("consul_raft_disk_full 1") != std::string::npos);
+  c.log(full).set_full(false);
+  c.pass(seconds(3));
+  CHECK(healthy());
+  CHECK(c.metrics_text(full).find("consul_raft_disk_full 0") != std::string::npos);
+  CHECK(c.converged());
+}

@@ -3,6 +3,7 @@
 #include "actors/telemetry/log.hpp"
 #include "protocol/base/uuid.hpp"
 #include "protocol/wire/command_codec.hpp"
+#include "protocol/wire/operator_codec.hpp"
 #include "sim/world/stub_of.hpp"
 
 #include <caf/exit_reason.hpp>
@@ -137,13 +138,19 @@ void cluster_fixture::start(std::size_t index) {
   node_plan plan;
   plan.self = n.self;
   plan.datacenter = "dc1";
-  plan.bootstrap_expect = static_cast<std::uint32_t>(options_.nodes);
+  plan.bootstrap_expect = options_.expect != 0 ? options_.expect : static_cast<std::uint32_t>(options_.nodes);
+  plan.admit_newcomers = options_.admit_newcomers;
   plan.cluster_id = n.cluster_id;
   plan.node_meta = {{"rack", std::to_string(index)}};
   plan.disk = std::move(*disk);
   plan.machine = options_.machine;
   plan.peer = options_.peer;
   plan.peer.seed = options_.seed * 1000 + index * 10 + static_cast<std::uint64_t>(n.life);
+  plan.promised = n.promised;
+  plan.peer.promised = [this, index](const raft::promise& p) {
+    nodes_[index].promised = p;
+    return true;
+  };
   plan.peer.joined = [this, index](std::uint64_t id) { nodes_[index].cluster_id = id; };
   plan.wall_clock = [this, index] { return wall_clock(index); };
   n.gave_up = false;
@@ -180,8 +187,15 @@ void cluster_fixture::wipe(std::size_t index) {
   n.self.id = node_id{++births_};
   n.self.uuid = uuid_of(0, n.self.id.value);
   n.cluster_id = 0;
+  n.promised = {};
   n.log = std::make_shared<memory_log>();
   n.checkpoints = std::make_shared<sim::simulated_checkpoints>();
+}
+
+void cluster_fixture::move(std::size_t index, const std::string& name, const std::string& address) {
+  REQUIRE(!alive(index));
+  nodes_[index].self.name = name;
+  nodes_[index].self.address = address;
 }
 
 std::vector<std::size_t> cluster_fixture::all_but(std::size_t node) const {
@@ -252,6 +266,14 @@ call cluster_fixture::put(std::size_t index, const std::string& key, const std::
   const auto made = next_call(index);
   caf::anon_send(wires(index).raft_peer,
                  propose_write{made.id, make_payload(wire::encode_command(set_key(key, value)))});
+  return made;
+}
+
+call cluster_fixture::operate(std::size_t index, const forward::operator_call& what) {
+  const auto made = next_call(index);
+  const auto kind = std::holds_alternative<forward::describe_health>(what) ? wire::call_kind::describe_health
+                                                                           : wire::call_kind::remove_member;
+  caf::anon_send(wires(index).raft_peer, propose_write{made.id, make_payload(wire::encode_operator_call(what)), kind});
   return made;
 }
 

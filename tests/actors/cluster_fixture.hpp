@@ -28,7 +28,9 @@ struct cluster_options {
   std::uint64_t shuffle = 0; ///< which of the actors with mail goes next is drawn from it; 0: in order of arrival
   fsm_settings machine;
   raft_peer_settings peer;
-  bool start = true; ///< all of them at once
+  bool start = true;        ///< all of them at once
+  std::uint32_t expect = 0; ///< bootstrap_expect; 0: all of them
+  bool admit_newcomers = false;
 
   cluster_options() {
     peer.limits.election_ticks = 10; // 250 ms
@@ -75,6 +77,8 @@ public:
   /// From now on the node's wall clock is so far ahead of what it should be.
   void set_wall(std::size_t node, milliseconds ahead) { nodes_[node].wall_ahead = ahead; }
   const raft::member& member(std::size_t node) const { return nodes_[node].self; }
+  /// It will start under that name, at that address.
+  void move(std::size_t node, const std::string& name, const std::string& address);
   bool alive(std::size_t node) const { return nodes_[node].composition != nullptr; }
   /// As its gateway was told last.
   const cluster_view& view(std::size_t node) const { return nodes_[node].view; }
@@ -99,6 +103,9 @@ public:
   call write(std::size_t node, const state::command& c);
   /// An acquire that waits for the end of a lock-delay, which lasts so long.
   call write_later(std::size_t node, const state::command& c, milliseconds left);
+  /// What an operator wants of the leader.
+  call operate(std::size_t node, const forward::operator_call& what);
+  call add_peer(std::size_t node, const std::string& address) { return operate(node, forward::add_member{address}); }
   call put(std::size_t node, const std::string& key, const std::string& value);
   call renew(std::size_t node, const std::string& session);
   /// @param min_index 0: not blocking
@@ -129,6 +136,7 @@ private:
   struct node {
     raft::member self;
     std::uint64_t cluster_id = 0;
+    raft::promise promised;
     std::shared_ptr<memory_log> log = std::make_shared<memory_log>();
     std::shared_ptr<sim::simulated_checkpoints> checkpoints = std::make_shared<sim::simulated_checkpoints>();
     std::shared_ptr<metrics> counted = std::make_shared<metrics>();

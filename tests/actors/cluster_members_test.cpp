@@ -197,3 +197,49 @@ TEST_CASE("a server that lost its disk takes its name back", "[actors][members]"
   CHECK(row->id != id_before);
   CHECK(health_of(c, leader, name) == "passing");
 }
+
+TEST_CASE("a server that has another name and address is known by them everywhere", "[actors][members]") {
+  // A container came back with another host name: the old node, and the sessions on it, must not stay for ever.
+  cluster_fixture c;
+  const auto leader = c.leader();
+  const auto other = c.all_but(leader).front();
+  const auto before = name_of(c, other);
+  REQUIRE(becomes(c, leader, before, "passing", soon));
+  c.crash(other);
+  c.move(other, "renamed", "10.9.9.9:8300");
+  c.start(other);
+  const auto known = [&](std::size_t through) {
+    const auto* m = c.view(through).config.find(c.id_of(other));
+    return m != nullptr && m->name == "renamed" && m->address == "10.9.9.9:8300";
+  };
+  REQUIRE(c.until([&] { return known(0) && known(1) && known(2); }));
+  CHECK(c.view(leader).config.voters.size() == 3);
+  CHECK(becomes(c, leader, "renamed", "passing", soon));
+  CHECK(health_of(c, leader, before) == "(none)");
+  const auto row = node_row(c, leader, "renamed");
+  REQUIRE(row != nullptr);
+  CHECK(row->address == "10.9.9.9");
+}
+
+TEST_CASE("all servers may come back at each other's addresses", "[actors][members]") {
+  cluster_fixture c;
+  c.leader();
+  std::vector<raft::member> before = c.view(0).config.members;
+  for (std::size_t i = 0; i < 3; ++i)
+    c.crash(i);
+  for (std::size_t i = 0; i < 3; ++i) {
+    c.move(i, "node-" + std::to_string(i), "10.0.0." + std::to_string((i + 1) % 3 + 1) + ":8300");
+    c.start(i);
+  }
+  c.leader();
+  REQUIRE(c.until([&] {
+    for (std::size_t i = 0; i < 3; ++i) {
+      const auto* m = c.view(0).config.find(c.id_of(i));
+      if (m == nullptr || m->address != "10.0.0." + std::to_string((i + 1) % 3 + 1) + ":8300")
+        return false;
+    }
+    return true;
+  }));
+  CHECK(c.view(0).config.members != before);
+  c.put_done(0, "k", "v");
+}

@@ -47,6 +47,53 @@ TEST_CASE("three empty servers form one cluster, two do not", "[actors][formatio
   }
 }
 
+TEST_CASE("of five servers that expect three, three form the cluster, and the others join it", "[actors][formation]") {
+  cluster_options o;
+  o.nodes = 5;
+  o.expect = 3;
+  o.shuffle = GENERATE(0u, 1u, 2u, 3u);
+  cluster_fixture c(o);
+  const auto leader = c.leader({0, 1, 2, 3, 4});
+  REQUIRE(c.until([&] { return c.view(leader).config.voters.size() == 5 && !c.view(leader).config.joint(); }));
+  c.pass(seconds(1));
+  for (std::size_t i = 0; i < 5; ++i)
+    CHECK(c.cluster_id(i) == c.cluster_id(leader));
+}
+
+TEST_CASE("newcomers that expect a cluster of their own wait at the door of the one that is there",
+          "[actors][formation]") {
+  cluster_options o;
+  o.nodes = 6;
+  o.expect = 3;
+  o.start = false;
+  cluster_fixture c(o);
+  for (std::size_t i = 0; i < 3; ++i)
+    c.start(i);
+  const auto leader = c.leader({0, 1, 2});
+  for (std::size_t i = 3; i < 6; ++i)
+    c.start(i);
+  c.pass(seconds(20));
+  for (std::size_t i = 3; i < 6; ++i) {
+    CHECK(c.cluster_id(i) == 0);
+    CHECK(c.log(i).kept().entries.empty());
+  }
+  CHECK(c.view(leader).config.members.size() == 3); // nobody asked an operator
+
+  // One of them is wanted.
+  const auto added = c.add_peer(3, "10.0.0.5:8300"); // through one that is no member: it knows no leader
+  const auto asked = c.add_peer(leader, "10.0.0.5:8300");
+  const auto answer = c.written(asked);
+  CHECK(answer.outcome == wire::call_outcome::done);
+  CHECK(std::get<bool>(answer.reply));
+  REQUIRE(c.until([&] { return c.view(leader).config.is_voter(c.id_of(4)); }));
+  CHECK(c.view(leader).config.members.size() == 4);
+  CHECK(c.written(added).outcome == wire::call_outcome::refused);
+
+  const auto nobody = c.written(c.add_peer(leader, "10.0.0.77:8300"));
+  REQUIRE(std::holds_alternative<state::refusal>(nobody.reply));
+  CHECK(std::get<state::refusal>(nobody.reply).text.find("10.0.0.77:8300") != std::string::npos);
+}
+
 TEST_CASE("a write is answered once, by whichever node it came to", "[actors][writes]") {
   // Whatever the order in which the actors of all nodes get to their mail: one answer, with the index of the entry; and
   // who wrote through a follower reads it there at once, even with a stale read.

@@ -2,6 +2,7 @@
 
 #include "actors/agent/registration_keeper.hpp"
 #include "actors/node/data_directory.hpp"
+#include "actors/node/node_disk.hpp"
 #include "tests/harness/scratch.hpp"
 
 #include <catch2/catch.hpp>
@@ -98,7 +99,8 @@ TEST_CASE("a damaged identity is refused, wherever the damage is", "[actors][dat
     CAPTURE(text);
     REQUIRE_FALSE(r.ok());
     CHECK(contains(r.error(), d / "identity"));
-    CHECK(contains(r.error(), "remove the whole data directory to rejoin as a new server"));
+    CHECK(contains(r.error(), "move the whole data directory away and start with an empty one"));
+    CHECK_FALSE(contains(r.error(), "copy")); // docs/operations.md: never an older copy of its own
     CHECK(file_text(d / "identity") == text);
   };
   refused("");
@@ -171,4 +173,47 @@ TEST_CASE("what was registered with the agent is readable by its owner only", "[
   fs::permissions(old, all);
   REQUIRE(open_registrations(old).ok());
   CHECK(fs::status(old).permissions() == fs::perms::owner_all);
+}
+
+TEST_CASE("an identity that cannot be read is not told as damage", "[actors][data_directory]") {
+  // Told to remove the data, an operator would lose them for the sake of a wrong owner.
+  scratch_folder d;
+  REQUIRE(open_data_directory(d.path(), "", "dc1").ok());
+  fs::remove(d / "identity");
+  fs::create_directory(d / "identity"); // also root cannot read that
+  const auto r = open_data_directory(d.path(), "", "dc1");
+  REQUIRE_FALSE(r.ok());
+  CHECK(contains(r.error(), "cannot read " + (d / "identity")));
+  CHECK(contains(r.error(), "give the user of this process access"));
+  CHECK_FALSE(contains(r.error(), "damaged:"));
+  CHECK_FALSE(contains(r.error(), "move the whole data directory"));
+}
+
+TEST_CASE("what was promised to form a cluster is kept beside the identity", "[actors][data_directory]") {
+  scratch_folder d;
+  REQUIRE(open_data_directory(d.path(), "", "dc1").ok());
+  const auto none = load_promise(d.path());
+  REQUIRE(none.ok());
+  CHECK(*none == raft::promise{});
+  const raft::promise made{3, {{node_id{1}, "u", "n", "a:1"}}, true, {9}};
+  REQUIRE(save_promise(d.path(), made).ok());
+  CHECK(*load_promise(d.path()) == made);
+  CHECK(open_data_directory(d.path(), "", "dc1").ok());
+  d.write("formation", "x");
+  CHECK_FALSE(load_promise(d.path()).ok());
+}
+
+TEST_CASE("a server that belongs to a cluster does not start without its log", "[actors][data_directory][R8]") {
+  // The volume with the log is not mounted: it would vote again, and know nothing of what it has confirmed.
+  raft::restored_state empty;
+  CHECK(check_memory(0, empty).ok());
+  const auto gone = check_memory(77, empty);
+  REQUIRE_FALSE(gone.ok());
+  CHECK(contains(gone.error(), "is everything mounted?"));
+
+  raft::restored_state half; // the checkpoint is there, and the log is not
+  half.snapshot.index = log_index{5};
+  CHECK_FALSE(check_memory(0, half).ok());
+  half.hard.term = term_id{2};
+  CHECK(check_memory(77, half).ok());
 }

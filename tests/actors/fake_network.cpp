@@ -9,8 +9,7 @@ namespace belay::actors::testing {
 
 void fake_network::announce(std::size_t node, node_id id, raft_peer_actor peer, const wire::hello& hello) {
   const auto before = ends_.find(node);
-  const bool news = before != ends_.end() && (before->second.hello.cluster_id != hello.cluster_id ||
-                                              before->second.hello.agreed != hello.agreed);
+  const bool news = before != ends_.end() && before->second.hello != hello;
   ends_[node] = {id, std::move(peer), hello};
   if (news)
     for (const auto& [other, end] : ends_)

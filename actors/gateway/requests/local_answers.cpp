@@ -17,6 +17,10 @@ namespace belay::actors {
 
 namespace {
 
+// Of a node that is ready. Entries: what autopilot allows a healthy server (MaxTrailingLogs); silence: some elections.
+constexpr std::uint64_t ready_behind_max = 250;
+constexpr int ready_silence_ms = 5000;
+
 void append_texts(std::string& out, const std::map<std::string, std::string>& all) {
   out += '{';
   for (const auto& [name, value] : all)
@@ -254,6 +258,9 @@ std::string json_of(const http::local_request& request, const status_result& now
   case http::local_kind::raft_configuration:
     return raft_configuration_json(now.view);
   case http::local_kind::remove_peer:
+  case http::local_kind::add_peer:
+  case http::local_kind::agent_live:
+  case http::local_kind::agent_ready:
   case http::local_kind::autopilot_health:
   case http::local_kind::agent_metrics:
   case http::local_kind::agent_reload:
@@ -272,6 +279,30 @@ std::string leader_address(const cluster_view& view) {
 http::response answer_local(const http::local_request& request, const status_result& now, const local_facts& facts,
                             const http::render_options& options) {
   return http::json_response(json_of(request, now, facts), options);
+}
+
+http::response answer_health(const http::local_request& request, const status_result& now,
+                             const http::render_options& options) {
+  // Whoever tells this has passed the thread of clients and that of Raft.
+  if (request.kind == http::local_kind::agent_live)
+    return http::json_response("{\"Live\":true}", options);
+  const auto behind = now.commit.value - std::min(now.applied, now.commit).value;
+  const char* reason = nullptr;
+  if (now.view.soft.leader.is_zero())
+    reason = "no leader";
+  else if (!now.view.config.contains(now.view.self))
+    reason = "not a member of the cluster";
+  else if (now.ms_since_leader < 0 || now.ms_since_leader > ready_silence_ms)
+    reason = "the leader is silent";
+  else if (behind > ready_behind_max)
+    reason = "committed entries are not applied yet";
+  std::string out =
+      std::string("{\"Ready\":") + (reason == nullptr ? "true" : "false") + ",\"Behind\":" + std::to_string(behind);
+  if (reason != nullptr)
+    out += std::string(",\"Reason\":\"") + reason + "\"";
+  auto answer = http::json_response(out + "}", options);
+  answer.status = reason == nullptr ? 200 : 503;
+  return answer;
 }
 
 http::response answer_decided(const http::local_request& request, write_result& r,

@@ -14,6 +14,14 @@ bool needs_leader(const http::local_request& r) {
   return r.kind == http::local_kind::raft_configuration && !r.stale;
 }
 
+bool asks_health(const http::local_request& r) {
+  return r.kind == http::local_kind::agent_live || r.kind == http::local_kind::agent_ready;
+}
+
+// Probes of Kubernetes wait for a second by default; nobody waits longer than they need to try again.
+constexpr std::chrono::seconds health_limit{1};
+constexpr auto not_moving = "Raft does not answer on this node";
+
 } // namespace
 
 void local_questions::begin(exchange& e, const http::local_request& r, monotonic_time now) {
@@ -22,6 +30,11 @@ void local_questions::begin(exchange& e, const http::local_request& r, monotonic
     const auto id = pending_.add(e, times_.due(now));
     return out_.post(
         propose_write{id, make_payload(wire::encode_operator_call(r.removed)), wire::call_kind::remove_member});
+  }
+  case http::local_kind::add_peer: { // by the name of the call that servers of earlier versions know, and refuse
+    const auto id = pending_.add(e, times_.due(now));
+    return out_.post(
+        propose_write{id, make_payload(wire::encode_operator_call(r.added)), wire::call_kind::remove_member});
   }
   case http::local_kind::autopilot_health: { // first what healthy means; then the leader is asked
     read_query q{pending_.add(e, times_.due(now)), {}, {}};
@@ -42,6 +55,11 @@ void local_questions::begin(exchange& e, const http::local_request& r, monotonic
     break;
   default:
     break;
+  }
+  if (asks_health(r)) {
+    e.deadline = now + health_limit;
+    e.give_up = not_moving;
+    return out_.post(status_request{pending_.add(e), r});
   }
   const bool repeated = e.deadline != monotonic_time{};
   if (!repeated && needs_leader(r)) {
@@ -71,7 +89,9 @@ void local_questions::status_told(const status_result& s) {
   if (e == nullptr)
     return;
   const auto& request = std::get<http::local_request>(e->what);
-  if (needs_leader(request) && leader_address(s.view).empty())
+  if (asks_health(request))
+    e->answer = answer_health(request, s, e->options);
+  else if (needs_leader(request) && leader_address(s.view).empty())
     e->ask_again = true;
   else
     e->answer = answer_local(request, s, facts_, e->options);

@@ -24,6 +24,12 @@ constexpr config_key keys[] = {
     {"bootstrap_expect", integer, effective,
      "0. So many servers must know of each other before the first election; the same number on all of them. Without "
      "meaning once the cluster is there"},
+    {"admit_unverified_servers", boolean, effective,
+     "false. Take in every server that dials this cluster with its datacenter, without an operator: whoever reaches "
+     "the "
+     "port for peers can then become a voter. Without it only a server that takes the place of a lost one with its "
+     "name "
+     "and address is taken in, and whom `belay operator raft add-peer` names. Not a key of Consul"},
     {"data_dir", text, effective, "where everything is kept; required unless -dev. Made if it is not there"},
     {"node_name", text, effective, "the host name. Unique in the cluster"},
     {"node_id", text, effective, "a UUID; random, and kept in `data_dir`"},

@@ -196,6 +196,7 @@ void decode_formation(decoder& d, node_config& c, std::vector<std::string>& warn
   d.get("server", c.server);
   d.get("bootstrap", c.bootstrap);
   d.get("bootstrap_expect", expect, -int_max, int_max);
+  d.get("admit_unverified_servers", c.admit_unverified_servers);
   d.get("start_join", c.joins);
   d.get("retry_join", c.joins);
   for (const auto& join : c.joins)

@@ -29,7 +29,8 @@ struct node_config {
 
   // How a cluster forms
   bool server = false;
-  bool bootstrap = false;         ///< bootstrap, or bootstrap_expect = 1, or -dev
+  bool bootstrap = false;                ///< bootstrap, or bootstrap_expect = 1, or -dev
+  bool admit_unverified_servers = false; ///< servers that dial this cluster become members without an operator
   int bootstrap_expect = 0;       ///< bootstrap_expect when above 1: wait for that many servers, then elect. Else 0
   std::vector<std::string> joins; ///< start_join and retry_join: host or host:port (of ports.server), in order
 

@@ -71,6 +71,14 @@ action agent_metrics_route(request_context& c) {
   return local_request{.kind = local_kind::agent_metrics, .prometheus = prometheus};
 }
 
+action agent_live_route(request_context&) {
+  return local_request{.kind = local_kind::agent_live};
+}
+
+action agent_ready_route(request_context&) {
+  return local_request{.kind = local_kind::agent_ready};
+}
+
 action agent_reload_route(request_context&) {
   return local_request{.kind = local_kind::agent_reload};
 }

@@ -1,5 +1,6 @@
 // /v1/operator/: members of the cluster and autopilot (docs/contract/12). raft/configuration is in local_routes.cpp.
 
+#include "protocol/base/host_port.hpp"
 #include "protocol/golang/syntax.hpp"
 #include "protocol/http/reading/query_options.hpp"
 #include "protocol/http/record_input.hpp"
@@ -69,11 +70,24 @@ action settings_route(request_context& c) {
   return make_read(state::settings_get<Settings>{}, o);
 }
 
+/// Not of Consul, whose servers find each other by gossip.
+action add_peer(request_context& c) {
+  const auto address = c.query.get("address");
+  if (split_host_port(address).number() == 0)
+    return bad_request("Must specify ?address with IP:port of peer to add");
+  local_request r;
+  r.kind = local_kind::add_peer;
+  r.added.address = std::string(address);
+  return r;
+}
+
 } // namespace
 
 action raft_peer_route(request_context& c) {
   if (auto r = refuse_datacenter(c))
     return std::move(*r);
+  if (c.request.method == "PUT")
+    return add_peer(c);
   const bool id = c.query.has("id"), address = c.query.has("address");
   if (!id && !address)
     return bad_request("Must specify either ?id with the server's ID or ?address with IP:port of peer to remove");

@@ -271,14 +271,50 @@ TEST_CASE("nobody waits for ever") {
     s.calls.expire(deadline);
     CHECK(s.take() == lines{"tell 1 refused: No cluster leader"});
   }
-  SECTION("handed over: unknown, half a minute later, for the leader may have proposed it") {
+  SECTION("handed over: unknown, a second later, for the leader may have proposed it") {
     s.hold(1, "a");
     s.go_on(led_by(second));
-    s.calls.expire(deadline + seconds(30) - milliseconds(1));
+    s.calls.expire(deadline + seconds(1) - milliseconds(1));
     CHECK(s.take().empty());
-    s.calls.expire(deadline + seconds(30));
+    s.calls.expire(deadline + seconds(1));
     CHECK(s.take() == lines{"tell 1 unknown: rpc error making call: i/o timeout"});
     CHECK(s.answered(second, 1, call_outcome::done, "true").empty());
+  }
+}
+
+TEST_CASE("what the leader has done is told by the deadline, even if this node does not come to know the entry") {
+  // A follower without room on its disk: the write is done, and the client must not wait for ever to hear it.
+  story s;
+  s.hold(1, "a");
+  s.go_on(led_by(second));
+  CHECK(s.answered(second, 1, call_outcome::done, "true", log_index{20}, log_index{19}).empty());
+  s.calls.expire(deadline - milliseconds(1));
+  CHECK(s.take().empty());
+  s.calls.expire(deadline);
+  CHECK(s.take().size() == 1);
+  s.calls.committed_here(log_index{20});
+  CHECK(s.take().empty());
+}
+
+TEST_CASE("a call that is held again when there is no room is refused, not forgotten") {
+  const auto fill = [](story& s) {
+    for (std::size_t i = 0; i < held_calls::count_max; ++i)
+      REQUIRE(s.calls.hold({{self, request_id{i + 1}}, call_kind::propose, make_payload(""), deadline}));
+    (void)s.take();
+  };
+  story s;
+  s.hold(70'001, "a");
+  s.go_on(led_by(second));
+  SECTION("the one that was asked does not lead") {
+    s.answered(second, 70'001, call_outcome::retry);
+    fill(s);
+    s.calls.ask_again();
+    CHECK(s.take() == lines{"tell 70001 refused: too many writes are waiting, try again"});
+  }
+  SECTION("the log takes no more") {
+    fill(s);
+    s.calls.not_proposed({{{self, request_id{70'002}}, call_kind::propose, make_payload(""), deadline}});
+    CHECK(s.take() == lines{"tell 70002 refused: too many writes are waiting, try again"});
   }
 }
 

@@ -18,10 +18,49 @@ void introduce(formation& to, const formation& from) {
   (void)to.met(from.own());
 }
 
+/// All there is to look for is found.
+formation of(std::uint64_t id, std::uint32_t expect, std::uint64_t cluster = 0, promise kept = {}) {
+  formation_settings s;
+  s.expect = expect;
+  s.patience_ticks = 4;
+  s.give_up_ticks = 10;
+  formation f(server(id), "dc1", s, cluster, std::move(kept));
+  f.tick(true);
+  return f;
+}
+
+/// Promises what there is to promise now. @returns whether there was anything
+bool promise_next(formation& f) {
+  auto p = f.next_promise();
+  if (p)
+    f.promised(*p);
+  return p.has_value();
+}
+
+/// Everybody hears everybody, and promises.
+void meet(std::vector<formation*> all) {
+  for (auto* to : all)
+    for (auto* from : all)
+      if (to != from)
+        introduce(*to, *from);
+  for (auto* f : all)
+    (void)promise_next(*f);
+}
+
+std::vector<std::uint64_t> ids_of(const promise& p) {
+  std::vector<std::uint64_t> ids;
+  for (const auto& m : p.set)
+    ids.push_back(m.id.value);
+  return ids;
+}
+
+using numbers = std::vector<std::uint64_t>;
+
 } // namespace
 
 TEST_CASE("a lone server that expects one bootstraps itself") {
-  formation f(server(1), "dc1", 1, 0);
+  auto f = of(1, 1);
+  REQUIRE(promise_next(f));
   auto first = f.first_configuration();
   REQUIRE(first);
   CHECK(first->voters == std::vector{node_id{1}});
@@ -30,50 +69,175 @@ TEST_CASE("a lone server that expects one bootstraps itself") {
 }
 
 TEST_CASE("three servers bootstrap with the same set, and only when each has named it") {
-  formation a(server(1), "dc1", 3, 0), b(server(2), "dc1", 3, 0), c(server(3), "dc1", 3, 0);
-  introduce(a, b);
-  introduce(a, c);
-  CHECK(a.own().agreed.size() == 3);
-  CHECK_FALSE(a.first_configuration()); // b and c have not named theirs
-  introduce(b, a);
-  introduce(b, c);
-  introduce(c, a);
-  introduce(c, b);
+  auto a = of(1, 3), b = of(2, 3), c = of(3, 3);
+  meet({&a, &b, &c});
+  CHECK(ids_of(a.own().first) == numbers{1, 2, 3});
+  CHECK_FALSE(a.first_configuration()); // b and c have not told theirs
   introduce(a, b);
   CHECK_FALSE(a.first_configuration());
   introduce(a, c);
   REQUIRE(a.first_configuration());
-  introduce(b, c);
-  introduce(b, a);
+  meet({&a, &b, &c});
   REQUIRE(b.first_configuration());
   CHECK(*a.first_configuration() == *b.first_configuration());
 }
 
-TEST_CASE("a fourth server that expects three cannot make a second cluster out of two of the first") {
-  formation a(server(1), "dc1", 3, 0), b(server(2), "dc1", 3, 0), c(server(3), "dc1", 3, 0), d(server(4), "dc1", 3, 0);
-  for (auto* x : {&a, &b, &c})
-    for (auto* y : {&a, &b, &c})
-      introduce(*x, *y);
-  introduce(d, b);
-  introduce(d, c);
+TEST_CASE("of four or five servers those with the lowest ids make the cluster, also when others had begun") {
+  auto a = of(1, 3), b = of(2, 3), c = of(3, 3), d = of(4, 3);
+  introduce(b, c);
   introduce(b, d);
-  introduce(c, d);
-  introduce(d, b);
-  introduce(d, c);
+  REQUIRE(promise_next(b));
+  CHECK(ids_of(b.own().first) == numbers{2, 3, 4});
+  for (int i = 0; i < 4; ++i)
+    meet({&a, &b, &c, &d});
+  for (auto* f : {&a, &b, &c}) {
+    CHECK(ids_of(f->own().first) == numbers{1, 2, 3});
+    CHECK(f->first_configuration());
+  }
   CHECK_FALSE(d.first_configuration());
+
+  // The fourth one was there before the cluster was: it needs no operator.
+  const auto first = *a.first_configuration();
+  a.joined(formation::cluster_id_of(first));
+  CHECK(a.admits(server(4), first));
+  CHECK_FALSE(a.admits(server(5), first));
 }
 
-TEST_CASE("a wiped server does not bootstrap beside the cluster that is there") {
-  formation wiped(server(9), "dc1", 3, 0), b(server(2), "dc1", 3, 77), c(server(3), "dc1", 3, 77);
-  introduce(wiped, b);
-  introduce(wiped, c);
-  CHECK(wiped.own().agreed.empty());
-  CHECK_FALSE(wiped.first_configuration());
-  CHECK(wiped.belongs(node_id{2}));
+TEST_CASE("a promise outlives the process: who comes back and hears others does not make a second cluster") {
+  auto a = of(1, 3), b = of(2, 3), c = of(3, 3);
+  meet({&a, &b, &c});
+  const auto bytes = encode(a.own().first);
+  const auto kept = decode_promise(bytes);
+  REQUIRE(kept);
+  CHECK(*kept == a.own().first);
+  meet({&a, &b, &c});
+  REQUIRE(b.first_configuration()); // b has heard a, which goes now
+
+  auto again = of(1, 3, 0, *kept), d = of(4, 3), e = of(5, 3);
+  for (int i = 0; i < 4; ++i)
+    meet({&again, &d, &e});
+  CHECK_FALSE(again.first_configuration());
+  CHECK_FALSE(d.first_configuration());
+  CHECK(ids_of(again.own().first) == numbers{1, 2, 3});
+
+  // It hears b, which has made the cluster: so all had promised it.
+  b.joined(formation::cluster_id_of(*b.first_configuration()));
+  introduce(again, b);
+  CHECK(again.first_configuration());
+}
+
+TEST_CASE("a promise whose member is gone is given up, and those who gave it up never vote in its cluster") {
+  auto a = of(1, 3), b = of(2, 3), c = of(3, 3);
+  meet({&a, &b, &c});
+  auto d = of(4, 3);
+  a.lost(node_id{3});
+  b.lost(node_id{3});
+  const auto set = a.own().first;
+  for (int i = 0; i < 9; ++i) {
+    meet({&a, &b, &d});
+    a.tick(true);
+    b.tick(true);
+  }
+  CHECK(a.own().first == set); // not yet
+  for (int i = 0; i < 6; ++i) {
+    a.tick(true);
+    b.tick(true);
+    meet({&a, &b, &d});
+  }
+  CHECK(ids_of(a.own().first) == numbers{1, 2, 4});
+  CHECK(a.first_configuration());
+  CHECK(b.first_configuration());
+  CHECK(d.first_configuration());
+
+  // The third one had made the configuration: it asks for votes in vain.
+  auto made = of(3, 3, formation::cluster_id_of(configuration_of_voters(set.set)));
+  introduce(a, made);
+  CHECK_FALSE(a.may_follow(node_id{3}, false));
+  CHECK(a.may_follow(node_id{3}, true)); // if it leads, others have voted
+  CHECK(a.first_configuration());        // and does not stop the others
+}
+
+TEST_CASE("an unreadable promise is told from none") {
+  CHECK(decode_promise(encode(promise{})) == promise{});
+  auto bytes = encode(promise{3, {server(1), server(2)}, true, {7, 8}});
+  CHECK(decode_promise(bytes) == promise{3, {server(1), server(2)}, true, {7, 8}});
+  for (std::size_t i = 0; i < bytes.size(); ++i) {
+    auto bad = bytes;
+    bad[i] = static_cast<char>(bad[i] ^ 4);
+    CHECK_FALSE(decode_promise(bad));
+    CHECK_FALSE(decode_promise(bytes.substr(0, i)));
+  }
+}
+
+TEST_CASE("nobody bootstraps beside a cluster that is there, heard by himself or by another") {
+  auto a = of(11, 3), b = of(12, 3), c = of(13, 3), old = of(1, 3, 77);
+  SECTION("before anything is promised") {
+    introduce(a, old);
+    for (int i = 0; i < 4; ++i)
+      meet({&a, &b, &c});
+    for (auto* f : {&a, &b, &c})
+      CHECK(f->own().first.set.empty());
+  }
+  SECTION("after the promise") {
+    meet({&a, &b, &c});
+    meet({&a, &b, &c});
+    REQUIRE(a.first_configuration());
+    introduce(a, old);
+    CHECK_FALSE(a.first_configuration());
+  }
+  SECTION("it has a log and does not know yet of which cluster") {
+    auto restarted = of(2, 3);
+    restarted.has_log();
+    introduce(a, restarted);
+    meet({&a, &b, &c});
+    CHECK(a.own().first.set.empty());
+  }
+  SECTION("a server of an earlier version says less, and is enough") {
+    introduction said;
+    said.self = server(1);
+    said.datacenter = "dc1";
+    said.cluster_id = 77;
+    said.expect = 3;
+    said.promises = false;
+    (void)a.met(said);
+    meet({&a, &b, &c});
+    CHECK(a.own().first.set.empty());
+  }
+}
+
+TEST_CASE("as long as somebody is missing who was named, a server waits for others to be met") {
+  formation_settings s;
+  s.expect = 1;
+  s.patience_ticks = 3;
+  formation f(server(1), "dc1", s, 0);
+  for (int i = 0; i < 2; ++i) {
+    f.tick(false);
+    CHECK_FALSE(f.next_promise());
+  }
+  introduce(f, of(2, 3)); // somebody new: perhaps more will come
+  for (int i = 0; i < 2; ++i) {
+    f.tick(false);
+    CHECK_FALSE(f.next_promise());
+  }
+  f.tick(false);
+  CHECK(f.next_promise());
+}
+
+TEST_CASE("who is in no cluster follows the first whose frames it takes") {
+  auto f = of(9, 0);
+  introduce(f, of(1, 3, 77));
+  introduce(f, of(2, 3, 78));
+  CHECK(f.may_follow(node_id{1}, true));
+  CHECK(f.may_follow(node_id{2}, true));
+  f.bind(node_id{1});
+  CHECK_FALSE(f.may_follow(node_id{2}, true));
+  CHECK_FALSE(f.belongs(node_id{2}));
+  CHECK(f.belongs(node_id{1}));
 }
 
 TEST_CASE("servers of another datacenter or cluster are told apart") {
-  formation a(server(1), "dc1", 3, 77), other(server(2), "dc2", 3, 77), foreign(server(3), "dc1", 3, 78);
+  auto a = of(1, 3, 77), foreign = of(3, 3, 78);
+  formation other(server(2), "dc2", {}, 77);
   CHECK(a.met(other.own()));
   CHECK(a.met(foreign.own()));
   CHECK_FALSE(a.belongs(node_id{2}));
@@ -81,12 +245,12 @@ TEST_CASE("servers of another datacenter or cluster are told apart") {
 }
 
 TEST_CASE("a newcomer with the name of a living member does not take its place; with that of a dead one it may") {
-  formation leader(server(1), "dc1", 3, 77);
+  auto leader = of(1, 3, 77);
   const auto config = configuration_of_voters({server(1), server(2), server(3)});
   auto twin = server(9);
   twin.name = "n2";
-  introduce(leader, formation(server(2), "dc1", 3, 77));
-  introduce(leader, formation(server(3), "dc1", 3, 77));
+  introduce(leader, of(2, 3, 77));
+  introduce(leader, of(3, 3, 77));
   REQUIRE(leader.rival_of(twin, config) != nullptr);
   CHECK(leader.rival_of(twin, config)->id == node_id{2});
   leader.lost(node_id{2});
@@ -98,24 +262,42 @@ TEST_CASE("a newcomer with the name of a living member does not take its place; 
 
 TEST_CASE("a server that is in no cluster is bound to the first one that leads it") {
   const auto of_cluster = [](std::uint64_t id, std::uint64_t cluster) {
-    return introduction{server(id), "dc1", cluster, 0, {}};
+    return introduction{server(id), "dc1", cluster, 0, true, {}};
   };
-  formation f(server(1), "dc1", 0, 0);
+  formation f(server(1), "dc1", {}, 0);
   (void)f.met(of_cluster(2, 77));
   (void)f.met(of_cluster(3, 88));
   (void)f.met(of_cluster(4, 0));
   (void)f.met(of_cluster(5, 77));
-  CHECK_FALSE(f.may_be_led_by(node_id{4})); // nobody leads who is in no cluster
-  CHECK(f.belongs(node_id{2}));
+  CHECK_FALSE(f.may_follow(node_id{4}, true)); // nobody leads who is in no cluster
   CHECK(f.belongs(node_id{3}));
-  REQUIRE(f.may_be_led_by(node_id{2}));
+  REQUIRE(f.may_follow(node_id{2}, true));
+  f.bind(node_id{2});
   CHECK(f.belongs(node_id{2}));
   CHECK_FALSE(f.belongs(node_id{3}));
-  CHECK_FALSE(f.may_be_led_by(node_id{3}));
-  CHECK_FALSE(f.may_be_led_by(node_id{4}));
-  CHECK(f.may_be_led_by(node_id{5}));       // the next leader of the same cluster
-  CHECK_FALSE(f.may_be_led_by(node_id{6})); // has not introduced itself
+  CHECK_FALSE(f.may_follow(node_id{3}, true));
+  CHECK(f.may_follow(node_id{5}, true));       // the next leader of the same cluster
+  CHECK_FALSE(f.may_follow(node_id{6}, true)); // has not introduced itself
   f.joined(77);
-  CHECK(f.may_be_led_by(node_id{2}));
-  CHECK_FALSE(f.may_be_led_by(node_id{3}));
+  CHECK(f.may_follow(node_id{2}, true));
+  CHECK_FALSE(f.may_follow(node_id{3}, true));
+}
+
+TEST_CASE("after the formation only who replaces a lost member, or whom an operator wants, is taken in") {
+  auto leader = of(1, 3, 77);
+  const auto config = configuration_of_voters({server(1), server(2), server(3)});
+  CHECK_FALSE(leader.admits(server(4), config));
+  auto back = server(9);
+  back.name = "n2";
+  CHECK_FALSE(leader.admits(back, config)); // the name alone proves nothing
+  back.address = server(2).address;
+  CHECK(leader.admits(back, config));
+  CHECK(leader.admits(server(3), config)); // a member
+  leader.admit(server(4).address);
+  CHECK(leader.admits(server(4), config));
+  CHECK_FALSE(leader.admits(server(5), config));
+
+  formation_settings s;
+  s.admit_newcomers = true;
+  CHECK(formation(server(1), "dc1", s, 77).admits(server(5), config));
 }

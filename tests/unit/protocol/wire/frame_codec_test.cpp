@@ -110,66 +110,83 @@ TEST_CASE("random bytes with a right checksum are refused or decoded, never wors
   CHECK(refused > 10000);
 }
 
-namespace {
-
-/// A hello as servers read it that know no levels: to the last byte, and what they make of it.
-struct old_hello {
-  std::uint64_t cluster_id = 0;
-  std::uint32_t bootstrap_expect = 0;
-  std::size_t agreed = 0;
-};
-std::optional<old_hello> read_as_before_levels(const wire::hello& h) {
-  const auto bytes = bytes_of(h);
-  byte_reader r(bytes);
-  r.u64(); // length, checksum
-  if (r.u8() != 1 || r.u8() != 1)
-    return std::nullopt;
-  const auto member = [&r] {
-    r.u64();
-    for (int i = 0; i < 3; ++i)
-      r.text();
+TEST_CASE("a hello says what its sender understands; one that does not is of level 0") {
+  const auto trip = [](const wire::hello& h) {
+    std::vector<wire::frame> received;
+    REQUIRE(wire::frame_decoder().feed(bytes_of(h), received).ok());
+    return std::get<wire::hello>(received.at(0));
   };
-  old_hello old;
-  member();
-  r.text();
-  old.cluster_id = r.u64();
-  old.bootstrap_expect = r.u32();
-  old.agreed = r.varint();
-  for (std::size_t i = 0; i < old.agreed; ++i)
-    member();
-  return r.complete() ? std::optional(old) : std::nullopt;
+  const auto level = GENERATE(0, 1, 0xffff);
+  const auto cluster = GENERATE(0u, 99u); // both before and after the formation
+  const auto read = trip({member_a(), "dc1", cluster, 65'535, {member_a()}, static_cast<state::feature_level>(level)});
+  CHECK(read.level == level);
+  CHECK(read.bootstrap_expect == 65'535);
+  CHECK(read.agreed.size() == 1);
 }
 
-wire::hello trip(const wire::hello& h) {
+TEST_CASE("what a hello says more is read by those who know it, and by earlier versions as one more member") {
+  wire::hello h{member_a(), "dc1", 0, 3, {member_a()}};
+  const auto without = bytes_of(h);
+  h.known = {"10.0.0.1:8300", "10.0.0.2:8300"};
+  h.has_log = h.hears_cluster = h.promises = h.given_up = true;
+  h.round = 7;
+  h.refused = {1, 2};
+  const auto with = bytes_of(h);
+  CHECK(without.size() < with.size());
   wire::frame_decoder decoder;
   std::vector<wire::frame> received;
-  REQUIRE(decoder.feed(bytes_of(h), received).ok());
-  return std::get<wire::hello>(received.at(0));
+  REQUIRE(decoder.feed(with + without, received).ok());
+  const auto& read = std::get<wire::hello>(received.at(0));
+  CHECK(read.agreed == h.agreed);
+  CHECK(read.known == h.known);
+  CHECK(read.has_log);
+  CHECK(read.hears_cluster);
+  CHECK(read.promises);
+  CHECK(read.round == 7);
+  CHECK(read.given_up);
+  CHECK(read.refused == h.refused);
+  CHECK_FALSE(std::get<wire::hello>(received.at(1)).promises);
+
+  // As the first version wrote and read it: the last member of `agreed` has no id.
+  byte_reader r(std::string_view(with).substr(10));
+  const auto skip_member = [&r] {
+    const auto id = r.u64();
+    (void)r.text();
+    (void)r.text();
+    (void)r.text();
+    return id;
+  };
+  CHECK(skip_member() == 7);
+  CHECK(r.text() == "dc1");
+  CHECK(r.u64() == 0);
+  CHECK(r.u32() == 3);
+  CHECK(r.varint() == 2);
+  CHECK(skip_member() == 7);
+  CHECK(skip_member() == 0);
+  CHECK(r.complete());
 }
 
-} // namespace
-
-TEST_CASE("a hello with a feature level is read by servers that know no levels") {
-  const auto level = GENERATE(0, 1, 0xffff);
-  wire::hello h{member_a(), "dc1", 99, 3, {member_a(), member_a()}, static_cast<state::feature_level>(level)};
-  const auto old = read_as_before_levels(h);
-  REQUIRE(old);
-  CHECK(old->cluster_id == 99);
-  CHECK(old->agreed == 2);
-  CHECK(trip(h).level == level);
-  CHECK(trip(h).bootstrap_expect == 3);
-
-  // Before there is a cluster they compare bootstrap_expect with their own, so it is what it always was.
-  h.cluster_id = 0;
-  const auto forming = read_as_before_levels(h);
-  REQUIRE(forming);
-  CHECK(forming->bootstrap_expect == 3);
-  CHECK(trip(h).level == 0);
-  CHECK(trip(h).bootstrap_expect == 3);
-}
-
-TEST_CASE("a hello of a server that knows no levels has level 0") {
-  wire::hello h{member_a(), "dc1", 99, 65'535, {}, 0};
-  CHECK(trip(h).level == 0);
-  CHECK(trip(h).bootstrap_expect == 65'535);
+TEST_CASE("an unknown block of a hello is skipped, a damaged one ends the connection") {
+  const auto frame_with = [](const std::string& blocks) {
+    return bytes_of(wire::hello{member_a(), "dc1", 0, 3, {raft::member{node_id{}, {}, {}, blocks}}});
+  };
+  std::string unknown, cut, promise;
+  byte_writer u(unknown), c(cut), p(promise);
+  u.u8(200);
+  u.u32(3);
+  u.raw("abc");
+  u.u8(4);
+  u.u32(1);
+  u.u8(1);
+  c.u8(200);
+  c.u32(30);
+  p.u8(5);
+  p.u32(2);
+  p.u16(1);
+  std::vector<wire::frame> received;
+  REQUIRE(wire::frame_decoder().feed(frame_with(unknown), received).ok());
+  CHECK(std::get<wire::hello>(received.at(0)).has_log);
+  CHECK(std::get<wire::hello>(received.at(0)).agreed.empty());
+  CHECK_FALSE(wire::frame_decoder().feed(frame_with(cut), received).ok());
+  CHECK_FALSE(wire::frame_decoder().feed(frame_with(promise), received).ok());
 }

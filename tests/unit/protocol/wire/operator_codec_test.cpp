@@ -37,7 +37,11 @@ TEST_CASE("a removal names the server by its id or its address") {
     CHECK(std::get<remove_member>(*back).by == r.call.by);
     CHECK(std::get<remove_member>(*back).name == r.call.name);
   }
-  for (const auto* bytes : {"", "id", "address", "ID x", "name x", " id x"}) {
+  const auto add = wire::decode_operator_call(call_kind::remove_member,
+                                              wire::encode_operator_call(forward::add_member{"10.0.0.4:8300"}));
+  REQUIRE(add);
+  CHECK(std::get<forward::add_member>(*add).address == "10.0.0.4:8300");
+  for (const auto* bytes : {"", "id", "address", "add", "ID x", "name x", " id x"}) {
     INFO(bytes);
     CHECK(refused(call_kind::remove_member, bytes));
   }

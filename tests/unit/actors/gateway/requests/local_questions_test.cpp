@@ -108,6 +108,59 @@ TEST_CASE("local_questions: an order to remove a server goes to the leader, and 
   CHECK(e.answer->body == "leadership lost");
 }
 
+TEST_CASE("local_questions: an order to add a server goes to the leader under a name that every version knows") {
+  fixture f;
+  auto& e = f.begin({.kind = local_kind::add_peer, .added = {"10.0.0.4:8300"}});
+  const auto asked = f.out.take<propose_write>();
+  CHECK(asked.kind == wire::call_kind::remove_member);
+  CHECK(*asked.command == "add 10.0.0.4:8300");
+  f.decided(e, told_by_leader(wire::call_outcome::done));
+  CHECK(e.answer->status == 200);
+}
+
+TEST_CASE("local_questions: a probe is told whether this node moves, and within a second") {
+  fixture f;
+  auto& live = f.begin({.kind = local_kind::agent_live});
+  CHECK(live.deadline == f.now + 1s);
+  CHECK(live.give_up == "Raft does not answer on this node");
+  f.told(f.out.take<status_request>(), false);
+  REQUIRE(live.answer);
+  CHECK(live.answer->status == 200);
+  CHECK(live.answer->body == "{\"Live\":true}");
+
+  struct row {
+    bool leader, member;
+    std::uint64_t commit, applied;
+    int silent_ms, status;
+    const char* body;
+  };
+  for (const auto& r : {
+           row{true, true, 300, 50, 5000, 200, "{\"Ready\":true,\"Behind\":250}"},
+           row{true, true, 9, 10, 0, 200, "{\"Ready\":true,\"Behind\":0}"},
+           row{false, true, 9, 9, 0, 503, "{\"Ready\":false,\"Behind\":0,\"Reason\":\"no leader\"}"},
+           row{true, false, 9, 9, 0, 503, "{\"Ready\":false,\"Behind\":0,\"Reason\":\"not a member of the cluster\"}"},
+           row{true, true, 9, 9, 5001, 503, "{\"Ready\":false,\"Behind\":0,\"Reason\":\"the leader is silent\"}"},
+           row{true, true, 9, 9, -1, 503, "{\"Ready\":false,\"Behind\":0,\"Reason\":\"the leader is silent\"}"},
+           row{true, true, 301, 50, 0, 503,
+               "{\"Ready\":false,\"Behind\":251,\"Reason\":\"committed entries are not applied yet\"}"},
+       }) {
+    CAPTURE(r.body);
+    auto& e = f.begin({.kind = local_kind::agent_ready});
+    status_result s;
+    s.id = f.out.take<status_request>().id;
+    s.view = view_of_one(r.leader);
+    if (!r.member)
+      s.view.self = node_id{9};
+    s.commit = log_index{r.commit};
+    s.applied = log_index{r.applied};
+    s.ms_since_leader = r.silent_ms;
+    f.questions.status_told(s);
+    REQUIRE(e.answer);
+    CHECK(e.answer->status == r.status);
+    CHECK(e.answer->body == r.body);
+  }
+}
+
 TEST_CASE("local_questions: health is asked of the leader with the settings that say what is healthy") {
   fixture f;
   auto& e = f.begin({.kind = local_kind::autopilot_health});

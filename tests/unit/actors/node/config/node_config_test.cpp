@@ -82,7 +82,7 @@ TEST_CASE("every effective key reaches its field") {
     "performance":{"raft_multiplier":1,"rpc_hold_timeout":"3s"},
     "raft_snapshot_threshold":5,"raft_snapshot_interval":"6s","raft_trailing_logs":7,"session_ttl_min":"1s","default_query_time":"1m","max_query_time":"2m",
     "http_config":{"response_headers":{"X-A":"b"},"block_endpoints":["/v1/event"],"allow_write_http_from":["10.0.0.0/8"]},
-    "disable_http_unprintable_char_filter":true,"telemetry":{"prometheus_retention_time":"24h","metrics_prefix":"b"},
+    "disable_http_unprintable_char_filter":true,"admit_unverified_servers":true,"telemetry":{"prometheus_retention_time":"24h","metrics_prefix":"b"},
     "node_meta":{"k":"v"},"enable_script_checks":true,"discovery_max_stale":"5s")"));
   const auto& c = p.config;
   CHECK(c.bootstrap_expect == 3);
@@ -113,6 +113,7 @@ TEST_CASE("every effective key reaches its field") {
   CHECK(c.block_endpoints == std::vector<std::string>{"/v1/event"});
   CHECK(c.allow_write_http_from == std::vector<std::string>{"10.0.0.0/8"});
   CHECK(c.disable_http_unprintable_char_filter);
+  CHECK(c.admit_unverified_servers);
   CHECK(c.prometheus_retention_time == 24h);
   CHECK(c.metrics_prefix == "b");
   CHECK(c.node_meta.at("k") == "v");

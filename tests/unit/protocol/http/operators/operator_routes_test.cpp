@@ -32,6 +32,18 @@ TEST_CASE("a server is removed by its id or by its address") {
   CHECK(refusal_to("GET", "/v1/operator/raft/peer?id=a").status == 405);
 }
 
+TEST_CASE("a server is added by its address alone") {
+  auto p = ask("PUT", "/v1/operator/raft/peer?address=10.0.0.4:8300");
+  REQUIRE(std::holds_alternative<local_request>(p.action));
+  CHECK(std::get<local_request>(p.action).kind == local_kind::add_peer);
+  CHECK(std::get<local_request>(p.action).added.address == "10.0.0.4:8300");
+  for (const auto* query : {"", "?id=abc", "?address=10.0.0.4", "?address=10.0.0.4:x"}) {
+    const auto r = refusal_to("PUT", std::string("/v1/operator/raft/peer") + query);
+    CHECK(r.status == 400);
+    CHECK(r.body == "Bad request: Must specify ?address with IP:port of peer to add");
+  }
+}
+
 TEST_CASE("a PUT of autopilot's settings replaces all of them") {
   const auto set = written<state::autopilot_set>(
       "PUT", configuration,

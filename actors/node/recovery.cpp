@@ -1,0 +1,122 @@
+#include "actors/node/recovery.hpp"
+
+#include "storage/lmdb_checkpoint.hpp"
+#include "storage/segment_log.hpp"
+
+#include <boost/json/parse.hpp>
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+namespace belay::actors {
+
+namespace {
+
+/// The last one in the log, or that of the checkpoint.
+std::optional<raft::configuration> last_configuration(const raft::restored_state& found) {
+  for (auto e = found.entries.rbegin(); e != found.entries.rend(); ++e)
+    if (e->kind == raft::entry_kind::configuration)
+      return raft::decode_configuration(*e->data);
+  if (found.snapshot.config.empty())
+    return std::nullopt;
+  return found.snapshot.config;
+}
+
+/// One server of peers.json: an object (Raft protocol 3), or an address alone.
+bool names(const boost::json::value& entry, const raft::member& self) {
+  const auto text = [](const boost::json::value* v) {
+    return v != nullptr && v->is_string() ? std::string(v->get_string()) : std::string();
+  };
+  if (entry.is_string())
+    return text(&entry) == self.address;
+  const auto* o = entry.if_object();
+  if (o == nullptr)
+    return false;
+  const auto* votes = o->if_contains("non_voter");
+  return text(o->if_contains("id")) == self.uuid && text(o->if_contains("address")) == self.address &&
+         (votes == nullptr || *votes == boost::json::value(false));
+}
+
+} // namespace
+
+result<recovery> recovery::open(const std::string& data_dir) {
+  recovery r;
+  r.data_dir_ = data_dir;
+  auto who = read_identity(data_dir);
+  if (!who)
+    return who.why();
+  r.who_ = std::move(*who);
+  auto log = storage::segment_log::open(storage::posix_file_system(), data_dir + "/raft");
+  if (!log)
+    return log.why();
+  auto checkpoints = storage::lmdb_checkpoint::open(data_dir);
+  if (!checkpoints)
+    return checkpoints.why();
+  auto disk = read_disk(std::move(*log), std::move(*checkpoints));
+  if (!disk)
+    return disk.why();
+  if (auto s = check_memory(r.who_.cluster_id, disk->restored); !s)
+    return s.why();
+  r.log_ = disk->log;
+  r.found_ = std::move(disk->restored);
+  const auto before = last_configuration(r.found_);
+  const auto* self = before ? before->find(r.who_.id) : nullptr;
+  if (self == nullptr)
+    return failure{"the server of " + data_dir + " is no member of a cluster: there is nothing to recover"};
+  r.self_ = *self;
+  r.before_ = *before;
+  return r;
+}
+
+log_index recovery::last_index() const {
+  return found_.entries.empty() ? found_.snapshot.index : found_.entries.back().index;
+}
+
+status recovery::carry_out() {
+  auto now = who_;
+  now.cluster_id = random_u64();
+  // First this: a server that leads alone under the old number would be followed by old members.
+  if (auto s = save_identity(data_dir_, now); !s)
+    return s;
+  raft::persist_batch batch;
+  batch.token = 1;
+  batch.hard = raft::hard_state{found_.hard.term.next(), {}};
+  raft::entry alone;
+  alone.index = last_index().next();
+  alone.term = batch.hard->term;
+  alone.time = found_.entries.empty() ? found_.snapshot.time : found_.entries.back().time;
+  alone.kind = raft::entry_kind::configuration;
+  alone.data = make_payload(encode(raft::configuration_of_voters({self_})));
+  batch.entries.push_back(std::move(alone));
+  return log_->append({std::move(batch)});
+}
+
+result<bool> follow_peers_file(const std::string& data_dir) {
+  const auto file = data_dir + "/raft/peers.json";
+  std::ifstream in(file, std::ios::binary);
+  if (!in)
+    return false;
+  std::stringstream text;
+  text << in.rdbuf();
+  boost::system::error_code ec;
+  const auto peers = boost::json::parse(text.str(), ec);
+  if (ec || !peers.is_array())
+    return failure{file + " is not a list of servers; nothing was changed"};
+  auto found = recovery::open(data_dir);
+  if (!found)
+    return found.why();
+  const auto& list = peers.get_array();
+  if (list.size() != 1 || !names(list.front(), found->self()))
+    return failure{file + " must name this server alone, as [{\"id\": \"" + found->self().uuid + "\", \"address\": \"" +
+                   found->self().address +
+                   "\"}]: the other servers start with empty data directories and are added. Nothing was changed"};
+  if (auto s = found->carry_out(); !s)
+    return s.why();
+  std::error_code gone;
+  if (!std::filesystem::remove(file, gone))
+    return failure{file + " was followed and cannot be removed: " + gone.message()};
+  return true;
+}
+
+} // namespace belay::actors

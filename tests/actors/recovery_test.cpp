@@ -1,0 +1,123 @@
+// The drill: of three servers two are lost for good, and what the third one has goes on.
+
+#include "actors/node/recovery.hpp"
+#include "storage/file_system.hpp"
+#include "storage/segment_log.hpp"
+#include "tests/harness/scratch.hpp"
+
+#include <catch2/catch.hpp>
+
+#include <filesystem>
+
+using namespace belay;
+using namespace belay::actors;
+
+namespace {
+
+using harness::scratch_folder;
+
+raft::member lost_member(std::uint64_t id) {
+  const auto n = std::to_string(id);
+  return {node_id{id}, "00000000-0000-4000-8000-00000000000" + n, "n" + n, "127.0.0.1:830" + n};
+}
+
+/// A server of three, with a log of three entries, the last one not known to be committed.
+identity survivor(const std::string& path) {
+  auto who = *open_data_directory(path, "", "dc1");
+  auto self = lost_member(3);
+  self.id = who.id;
+  self.uuid = who.uuid;
+  auto opened = storage::segment_log::open(storage::posix_file_system(), path + "/raft");
+  REQUIRE(opened.ok());
+  const auto log = std::move(*opened);
+  REQUIRE(log->load().ok());
+  raft::persist_batch b;
+  b.token = 1;
+  b.hard = raft::hard_state{term_id{4}, who.id};
+  const auto first = encode(raft::configuration_of_voters({lost_member(1), lost_member(2), self}));
+  b.entries.push_back({log_index{1}, term_id{1}, {}, raft::entry_kind::configuration, make_payload(first)});
+  b.entries.push_back({log_index{2}, term_id{2}, cluster_time{5}, raft::entry_kind::noop, make_payload({})});
+  b.entries.push_back({log_index{3}, term_id{4}, cluster_time{9}, raft::entry_kind::noop, make_payload({})});
+  REQUIRE(log->append({b}).ok());
+  who.cluster_id = 77;
+  REQUIRE(save_identity(path, who).ok());
+  return who;
+}
+
+storage::loaded_log log_of(const std::string& path) {
+  auto log = storage::segment_log::open(storage::posix_file_system(), path + "/raft");
+  REQUIRE(log.ok());
+  auto loaded = (*log)->load();
+  REQUIRE(loaded.ok());
+  return std::move(*loaded);
+}
+
+} // namespace
+
+TEST_CASE("a survivor becomes a cluster of its own, with all it has and another number", "[actors][recovery]") {
+  scratch_folder d;
+  const auto before = survivor(d.path());
+  {
+    auto found = recovery::open(d.path());
+    REQUIRE(found.ok());
+    CHECK(found->self().name == "n3");
+    CHECK(found->before().members.size() == 3);
+    CHECK(found->last_index() == log_index{3});
+    REQUIRE(found->carry_out().ok());
+  }
+  const auto now = read_identity(d.path());
+  REQUIRE(now.ok());
+  CHECK(now->id == before.id);
+  CHECK(now->cluster_id != 0);
+  CHECK(now->cluster_id != before.cluster_id); // who comes back from the old cluster is refused
+  const auto log = log_of(d.path());
+  REQUIRE(log.entries.size() == 4);
+  CHECK(log.hard == raft::hard_state{term_id{5}, {}});
+  CHECK(log.entries.back().time == cluster_time{9});
+
+  // It leads alone, and all it had is committed.
+  raft::core core(now->id, {}, {log.hard, {}, log.entries}, 1);
+  for (int i = 1; i < 10 && core.commit_index() < log_index{5}; ++i) {
+    core.tick(std::chrono::milliseconds(25) * i);
+    while (true) {
+      const auto r = core.take_ready();
+      if (!r.persist)
+        break;
+      core.persisted(r.persist->token, std::chrono::milliseconds(25) * i);
+    }
+  }
+  CHECK(core.is_leader());
+  CHECK(core.commit_index() >= log_index{5});
+  CHECK(core.config().voters == std::vector{now->id});
+}
+
+TEST_CASE("a server that runs, or is no member, is not recovered", "[actors][recovery]") {
+  scratch_folder d;
+  CHECK_FALSE(recovery::open(d.path()).ok());
+  (void)survivor(d.path());
+  const auto running = storage::segment_log::open(storage::posix_file_system(), d / "raft");
+  REQUIRE(running.ok());
+  CHECK_FALSE(recovery::open(d.path()).ok());
+}
+
+TEST_CASE("peers.json is followed if it names this server alone", "[actors][recovery]") {
+  scratch_folder d;
+  const auto who = survivor(d.path());
+  CHECK_FALSE(*follow_peers_file(d.path())); // there is none
+  const auto one = R"({"id":")" + who.uuid + R"(","address":"127.0.0.1:8303","non_voter":false})";
+  for (const auto& text : {std::string("x"), std::string("{}"), std::string("[]"), "[" + one + "," + one + "]",
+                           std::string(R"(["127.0.0.1:8301"])"),
+                           R"([{"id":")" + who.uuid + R"(","address":"127.0.0.1:8303","non_voter":true}])"}) {
+    CAPTURE(text);
+    d.write("raft/peers.json", text);
+    CHECK_FALSE(follow_peers_file(d.path()).ok());
+    CHECK(read_identity(d.path())->cluster_id == 77);
+  }
+  d.write("raft/peers.json", GENERATE_COPY("[" + one + "]", std::string(R"(["127.0.0.1:8303"])")));
+  const auto followed = follow_peers_file(d.path());
+  REQUIRE(followed.ok());
+  CHECK(*followed);
+  CHECK_FALSE(std::filesystem::exists(d / "raft/peers.json"));
+  CHECK(log_of(d.path()).entries.size() == 4);
+  CHECK(read_identity(d.path())->cluster_id != 77);
+}
