@@ -17,6 +17,8 @@ using steady = std::chrono::steady_clock;
 
 // It is asked only when somebody dials. A peer that moved is found so late; its name server is asked so often.
 constexpr std::chrono::seconds fresh_for{2};
+// Each may have a thread that waits. A configuration names a few servers; should others ever get names in here, they are few, too.
+constexpr std::size_t names_max = 64;
 
 } // namespace
 
@@ -53,6 +55,8 @@ std::optional<socket_endpoint> peer_names::find(const std::string& host, std::ui
   if (auto e = numeric_endpoint(host, port))
     return e;
   std::lock_guard lock(answers_->mutex);
+  if (answers_->by_name.size() >= names_max && !answers_->by_name.contains(host))
+    return std::nullopt;
   auto& known = answers_->by_name[host];
   if (!known.asked && (!known.last || steady::now() - known.answered > fresh_for)) {
     known.asked = true;

@@ -18,8 +18,8 @@ public:
   /// @param look_up waits as long as it likes; called on threads that outlive this object.
   explicit peer_names(lookup look_up = system_lookup());
 
-  /// An address at once; for a name the last answer, which is asked for anew if it is old. Names come from the configuration of this
-  /// server or its cluster, so that their number is small.
+  /// An address at once; for a name the last answer, which is asked for anew if it is old. There is room for 64 names: they come from
+  /// the configuration of this server or its cluster.
   /// @returns nullopt: not known, or not yet
   std::optional<socket_endpoint> find(const std::string& host, std::uint16_t port);
 

