@@ -9,6 +9,8 @@ namespace belay::raft {
 namespace {
 
 constexpr std::uint8_t promise_version = 1;
+// No formation takes so many: it is not said in earnest, and would end the counting.
+constexpr std::uint64_t round_max = std::uint64_t{1} << 32;
 // More dead first configurations than a formation can have by any honest way.
 constexpr std::size_t refused_max = 16;
 
@@ -175,7 +177,8 @@ std::vector<std::string> formation::heard_addresses() const {
 }
 
 bool formation::eligible(const introduction& p) const {
-  return p.cluster_id == 0 && !p.has_log && p.promises && p.expect == settings_.expect && p.datacenter == datacenter_;
+  return p.cluster_id == 0 && !p.has_log && p.promises && p.first.round < round_max && p.expect == settings_.expect &&
+         p.datacenter == datacenter_;
 }
 
 /// Of a first configuration that is known never to have had a leader.
