@@ -6,7 +6,7 @@ END_OF_HEADER = b"\r\n\r\n"
 
 
 def request(method, target, body=b""):
-    return b"%s %s HTTP/1.1\r\nHost: b\r\nContent-Length: %d\r\n\r\n%s" % (method.encode(), target.encode(), len(body), body)
+    return b"%s %s HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: %d\r\n\r\n%s" % (method.encode(), target.encode(), len(body), body)
 
 
 def whole_answer(buffer):

@@ -146,6 +146,7 @@ gateway_settings gateway_settings_of(const node_config& config, const identity& 
   r.block_endpoints = config.block_endpoints;
   r.response_headers.assign(config.response_headers.begin(), config.response_headers.end());
   r.allow_write_http_from = config.allow_write_http_from;
+  r.allowed_hosts = config.allowed_hosts;
   r.prometheus = config.prometheus_retention_time.count() > 0;
 
   auto& f = g.facts;

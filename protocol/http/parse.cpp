@@ -1,6 +1,7 @@
 // The router: from the request line to the handler of its path, in the order of docs/contract/01, section 4.
 
 #include "protocol/golang/syntax.hpp"
+#include "protocol/http/host_names.hpp"
 #include "protocol/http/network.hpp"
 #include "protocol/http/routes.hpp"
 
@@ -173,6 +174,10 @@ response index_page() {
 
 parsed_request parse(const raw_request& r, const route_settings& s, const std::function<std::string()>& uuid) {
   parsed_request out;
+  if (!may_call_by_host(r, s)) {
+    out.action = refuse_host(r);
+    return out;
+  }
   if (r.method == "OPTIONS" && r.target == "*") {
     out.action = bare(200);
     return out;

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -123,6 +124,8 @@ struct route_settings {
   std::vector<std::string> block_endpoints;
   std::vector<std::pair<std::string, std::string>> response_headers;
   std::vector<std::string> allow_write_http_from; ///< CIDR
+  /// Names by which the server may be called; `.example.com` stands for all below it. nullopt: any
+  std::optional<std::vector<std::string>> allowed_hosts;
   bool prometheus = true;
 };
 

@@ -190,7 +190,7 @@ TEST_CASE("a restore whose client goes away leaves nothing behind", "[snapshot]"
   http_connection upload(port);
   REQUIRE(upload.connect(milliseconds{5000}).empty());
   const auto begun =
-      "PUT /v1/snapshot HTTP/1.1\r\nHost: belay\r\nContent-Length: " + std::to_string(archive.body.size()) +
+      "PUT /v1/snapshot HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: " + std::to_string(archive.body.size()) +
       "\r\n\r\n" + archive.body.substr(0, archive.body.size() / 2);
   for (std::size_t sent = 0; sent < begun.size();) {
     const auto n = ::send(upload.descriptor(), begun.data() + sent, begun.size() - sent, MSG_NOSIGNAL);

@@ -122,6 +122,11 @@ constexpr config_key keys[] = {
     {"http_config.block_endpoints", list, effective, "none. Path prefixes that are answered with 403"},
     {"http_config.allow_write_http_from", list, effective,
      "everybody. Networks (CIDR) that may send anything but reads"},
+    {"http_config.allowed_hosts", list, effective,
+     "any if HTTP listens on other than loopback addresses, else none. Names by which clients may call the server, in "
+     "the Host header, besides `localhost`, its node name and IP addresses; `.example.com`: all names below it; `*`: "
+     "any. Others are answered with 403: it is how web pages of strangers reach a server on the loopback (DNS "
+     "rebinding)"},
     {"http_config.use_cache", boolean, silent, "answers are never from a cache"},
 
     {"telemetry", section, effective},

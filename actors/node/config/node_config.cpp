@@ -114,6 +114,7 @@ class decoder {
 public:
   explicit decoder(const json::object& config) : config_(config) {}
 
+  bool has(std::string_view path) const { return value_at(config_, path) != nullptr; }
   void get(std::string_view path, bool& to) const {
     if (const auto* v = value_at(config_, path))
       to = v->get_bool();
@@ -337,6 +338,22 @@ void decode_peer_security(decoder& d, node_config& c) {
     d.complain("limits.rpc_handshake_timeout must be above 0");
 }
 
+/// Without the setting, only a server that strangers cannot reach needs it: theirs could be reached without tricks.
+void decode_allowed_hosts(decoder& d, node_config& c) {
+  constexpr auto key = "http_config.allowed_hosts";
+  std::vector<std::string> names;
+  d.get(key, names);
+  for (const auto& name : names)
+    if (name.empty() || name.find_first_of("/:[] \t") != name.npos || (name != "*" && name.find('*') != name.npos))
+      d.complain(std::string(key) + ": not a host name, \".\" and a domain, or \"*\": " + name);
+  const bool local = std::all_of(c.http_listeners.begin(), c.http_listeners.end(), [](const listen_address& l) {
+    return !l.unix_path.empty() || l.host.starts_with("127.") || l.host == "::1";
+  });
+  const bool any = std::find(names.begin(), names.end(), "*") != names.end();
+  if (!any && (local || d.has(key)))
+    c.allowed_hosts = std::move(names);
+}
+
 void decode_limits(decoder& d, node_config& c) {
   int multiplier = c.dev ? 1 : 5;
   d.get("performance.raft_multiplier", multiplier, -int_max, int_max);
@@ -362,6 +379,7 @@ void decode_limits(decoder& d, node_config& c) {
     if (slash == network.npos || !is_ip_address(network.substr(0, slash)))
       d.complain("http_config.allow_write_http_from: invalid CIDR address: " + network);
   }
+  decode_allowed_hosts(d, c);
   d.get("disable_http_unprintable_char_filter", c.disable_http_unprintable_char_filter);
   d.get("enable_script_checks", c.enable_script_checks);
   d.get("enable_local_script_checks", c.enable_local_script_checks);

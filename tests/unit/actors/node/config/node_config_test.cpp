@@ -81,7 +81,7 @@ TEST_CASE("every effective key reaches its field") {
     "limits":{"kv_max_value_size":1000,"txn_max_req_len":2000,"http_max_conns_per_client":7},
     "performance":{"raft_multiplier":1,"rpc_hold_timeout":"3s"},
     "raft_snapshot_threshold":5,"raft_snapshot_interval":"6s","raft_trailing_logs":7,"session_ttl_min":"1s","default_query_time":"1m","max_query_time":"2m",
-    "http_config":{"response_headers":{"X-A":"b"},"block_endpoints":["/v1/event"],"allow_write_http_from":["10.0.0.0/8"]},
+    "http_config":{"response_headers":{"X-A":"b"},"block_endpoints":["/v1/event"],"allow_write_http_from":["10.0.0.0/8"],"allowed_hosts":["belay.test"]},
     "disable_http_unprintable_char_filter":true,"admit_unverified_servers":true,"telemetry":{"prometheus_retention_time":"24h","metrics_prefix":"b"},
     "node_meta":{"k":"v"},"enable_script_checks":true,"discovery_max_stale":"5s")"));
   const auto& c = p.config;
@@ -112,6 +112,7 @@ TEST_CASE("every effective key reaches its field") {
   CHECK(c.response_headers.at("X-A") == "b");
   CHECK(c.block_endpoints == std::vector<std::string>{"/v1/event"});
   CHECK(c.allow_write_http_from == std::vector<std::string>{"10.0.0.0/8"});
+  CHECK(c.allowed_hosts == std::vector<std::string>{"belay.test"});
   CHECK(c.disable_http_unprintable_char_filter);
   CHECK(c.admit_unverified_servers);
   CHECK(c.prometheus_retention_time == 24h);
@@ -120,6 +121,19 @@ TEST_CASE("every effective key reaches its field") {
   CHECK(c.enable_script_checks);
   CHECK(c.discovery_max_stale == 5s);
   CHECK(p.warnings.empty());
+}
+
+TEST_CASE("names of hosts are looked at where HTTP listens on the loopback only, or where they are listed") {
+  scratch_folder f;
+  const auto hosts = [&](const char* text) { return accepted(file_with(f, text)).config.allowed_hosts; };
+  const std::optional<std::vector<std::string>> any, none = std::vector<std::string>{};
+  CHECK(hosts(R"("bootstrap":true)") == none);
+  CHECK(hosts(R"("bootstrap":true,"client_addr":"127.0.0.1 ::1 unix:///x")") == none);
+  CHECK(hosts(R"("bootstrap":true,"client_addr":"0.0.0.0")") == any);
+  CHECK(hosts(R"("bootstrap":true,"client_addr":"127.0.0.1 127.0.0.2 10.0.0.1")") == any);
+  CHECK(hosts(R"("bootstrap":true,"addresses":{"http":"10.0.0.1"})") == any);
+  CHECK(hosts(R"("bootstrap":true,"client_addr":"0.0.0.0","http_config":{"allowed_hosts":[]})") == none);
+  CHECK(hosts(R"("bootstrap":true,"http_config":{"allowed_hosts":["a","*"]})") == any);
 }
 
 TEST_CASE("-dev is one server in memory on the loopback") {
@@ -189,6 +203,8 @@ TEST_CASE("complaints about configurations") {
       {R"("node_id":"7")", "node_id: \"7\" is not a UUID"},
       {R"("http_config":{"allow_write_http_from":["ten"]})",
        "http_config.allow_write_http_from: invalid CIDR address: ten"},
+      {R"("http_config":{"allowed_hosts":["http://a"]})",
+       "http_config.allowed_hosts: not a host name, \".\" and a domain, or \"*\": http://a"},
       {R"("retry_join":["provider=aws tag=x"])",
        "retry_join: finding peers through a cloud provider is not supported: provider=aws tag=x"},
   };
