@@ -16,7 +16,6 @@ constexpr std::size_t block_bytes = 64u << 10; // a damaged block is found befor
 // Writes are large, and each is handed to the disk at once, so that the sync at the end has little left to do.
 constexpr std::size_t buffer_bytes = 1u << 20;
 constexpr std::size_t header_bytes_max = 16u << 20;
-constexpr std::size_t block_bytes_max = 1u << 30; // of a block with one row: values are far smaller
 
 failure wrong(const std::string& what) {
   return failure{"snapshot is damaged: " + what};
@@ -168,7 +167,7 @@ status snapshot_parser::part(std::string_view bytes, const std::function<status(
   }
   case at::block_length: {
     const std::size_t n = r.u32();
-    if (n > block_bytes_max)
+    if (n > block_bytes_max_)
       return wrong("a block at offset " + std::to_string(position_ - bytes.size()) + " is too long");
     crc_ = crc32c(bytes, crc_);
     last_ = n == 0;

@@ -53,6 +53,12 @@ private:
 /// Takes a snapshot in pieces of any size, checking everything.
 class snapshot_parser {
 public:
+  /// Values are far smaller.
+  static constexpr std::size_t usual_block_bytes_max = std::size_t{1} << 30;
+
+  /// @param block_bytes_max so much is gathered before a checksum is looked at
+  explicit snapshot_parser(std::size_t block_bytes_max = usual_block_bytes_max) : block_bytes_max_(block_bytes_max) {}
+
   /// Takes the next bytes and calls `row` for each row of the blocks that are complete; a failure that `row` returns
   /// ends it. Rows count only after finish() was a success.
   status take(std::string_view bytes, const std::function<status(const row_view&)>& row);
@@ -65,6 +71,7 @@ private:
   status part(std::string_view bytes, const std::function<status(const row_view&)>& row);
   std::size_t wanted() const;
 
+  std::size_t block_bytes_max_;
   enum class at { fixed_header, header, block_length, block, footer_magic, end };
   at at_ = at::fixed_header;
   std::string have_; ///< bytes of the part that is not complete yet

@@ -1,5 +1,6 @@
 #include "actors/tables/snapshot_archives.hpp"
 
+#include "protocol/state/restore/row_rules.hpp"
 #include "protocol/wire/command_codec.hpp"
 
 namespace belay::actors {
@@ -54,15 +55,21 @@ archive_packed snapshot_archives::pack(const pack_archive& p) {
 
 /// @returns what is wrong; empty: nothing
 std::string snapshot_archives::parse(restoring& r) {
-  std::string bad_row;
   const auto parsed = r.parser.take(r.state, [&](const storage::row_view& row) -> status {
+    const auto bytes = row.key.size() + row.value.size();
+    if (bytes > state::row_bytes_max)
+      return failure{"it has a row of " + std::to_string(bytes) + " bytes, more than " +
+                     std::to_string(state::row_bytes_max)};
+    r.row_bytes += bytes; // of those that are left out, too: so much was unpacked in one go
     // What another restore had gathered when the archive was written is no state to come back to.
     if (row.table == static_cast<std::uint8_t>(state::table::staging))
       return done{};
     auto decoded = wire::decode_row(row.table, row.key, row.value);
     if (!decoded)
       return failure{"it has a row that cannot be read"};
-    r.row_bytes += row.key.size() + row.value.size();
+    if (auto why = state::complaint_of(*decoded))
+      return failure{"it has a row that no request could have made: one of table " +
+                     std::string(name_of(decoded->table)) + " " + *why};
     r.rows->push_back(std::move(*decoded));
     return done{};
   });

@@ -26,6 +26,10 @@ public:
   }
 
 private:
+  // With one row each, the largest are a little larger than a row may be. An archive is a client's, and what it claims is believed
+  // only so far.
+  static constexpr std::size_t block_bytes_max = std::size_t{64} << 20;
+
   struct saving {
     raft::snapshot_meta meta;
     std::uint64_t offset = 0;
@@ -35,10 +39,10 @@ private:
     std::string id;
     std::string input; ///< not looked at yet
     archive::archive_reader reader;
-    storage::snapshot_parser parser;
+    storage::snapshot_parser parser{block_bytes_max};
     std::string state; ///< unpacked and not parsed
     std::shared_ptr<std::vector<state::dirty_row>> rows = std::make_shared<std::vector<state::dirty_row>>();
-    std::size_t row_bytes = 0;
+    std::size_t row_bytes = 0; ///< since the last batch
     std::uint64_t batches = 0;
     bool begun = false;
   };

@@ -17,6 +17,10 @@ constexpr int gzip_window = 15 + 16; // zlib: +16 asks for the gzip wrapper
 constexpr std::size_t zlib_piece = 64u << 10;
 constexpr std::string_view meta_name = "meta.json", state_name = "state.bin", sums_name = "SHA256SUMS";
 constexpr std::size_t sums_bytes_max = 4096;
+// Ours has some 100 bytes and 100 more for each server.
+constexpr std::uint64_t meta_bytes_max = 1u << 20;
+// Behind the last file tools fill up with zeros, to 10 KiB usually.
+constexpr std::uint64_t fill_bytes_max = 64u << 10;
 
 /// Value of "Peers": a msgpack list of the servers' addresses, which is what older versions of Consul's tools expect.
 std::string msgpack_list(const std::vector<archive_meta::server>& servers) {
@@ -253,12 +257,16 @@ std::optional<std::string> archive_reader::next_file() {
   f.left = *size;
   f.padding = padding_of(*size);
   const bool regular = field(type_field)[0] == '0' || field(type_field)[0] == '\0';
-  const bool again = (f.name == meta_name && meta_sum_) || (f.name == state_name && state_sum_) ||
-                     (f.name == sums_name && !sums_text_.empty());
+  const bool again =
+      (f.name == meta_name && meta_sum_) || (f.name == state_name && state_sum_) || (f.name == sums_name && sums_seen_);
   if (f.name == meta_name)
     meta_sum_.emplace();
   else if (f.name == state_name)
     state_sum_.emplace();
+  else if (f.name == sums_name)
+    sums_seen_ = true;
+  if (f.name == meta_name && f.left > meta_bytes_max)
+    return std::string(read_failed) + "meta.json has more than " + std::to_string(meta_bytes_max) + " bytes";
   if (!regular || again || (f.name != meta_name && f.name != state_name && f.name != sums_name) ||
       (f.name == sums_name && f.left > sums_bytes_max))
     return std::string(read_failed) + "unexpected file \"" + f.name + "\" in snapshot";
@@ -267,7 +275,13 @@ std::optional<std::string> archive_reader::next_file() {
 }
 
 std::optional<std::string> archive_reader::untar(std::string_view bytes, std::string& state) {
-  while (!bytes.empty() && !ended_) {
+  while (!bytes.empty()) {
+    if (ended_) {
+      fill_bytes_ += bytes.size();
+      if (fill_bytes_ > fill_bytes_max || bytes.find_first_not_of('\0') != std::string_view::npos)
+        return std::string(read_failed) + "there is something behind the end of the archive";
+      return std::nullopt;
+    }
     if (!file_) {
       const auto n = std::min(bytes.size(), tar_block - head_.size());
       head_.append(bytes.substr(0, n));

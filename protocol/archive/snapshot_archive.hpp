@@ -76,6 +76,8 @@ private:
   std::string head_; ///< of the next file in the tar
   std::optional<file> file_;
   bool ended_ = false; ///< the tar says so
+  bool sums_seen_ = false;
+  std::uint64_t fill_bytes_ = 0; ///< behind its end
   std::string sums_text_;
   std::optional<sha256> meta_sum_, state_sum_;
 };

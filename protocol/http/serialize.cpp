@@ -52,8 +52,15 @@ std::string_view head_of(int status) {
   }
 }
 
+/// Line breaks in a value become blanks, as in Go: no row can end the header of an answer.
 void append_header(std::string& out, std::string_view name, std::string_view value) {
-  out.append(name).append(": ").append(value).append("\r\n");
+  out.append(name).append(": ");
+  const auto begin = out.size();
+  out.append(value);
+  for (auto i = begin; i < out.size(); ++i)
+    if (out[i] == '\r' || out[i] == '\n' || out[i] == '\0')
+      out[i] = ' ';
+  out.append("\r\n");
 }
 
 /// Everything up to the header about the length of the body.

@@ -1,10 +1,14 @@
 // Archives of operators: what was saved is what is restored, in pieces of any size, and nothing damaged gets through.
 
 #include "actors/tables/snapshot_archives.hpp"
+#include "protocol/base/bytes.hpp"
+#include "protocol/state/catalog/catalog_table.hpp"
 #include "protocol/wire/command_codec.hpp"
 #include "sim/world/simulated_checkpoints.hpp"
 
 #include <catch2/catch.hpp>
+
+#include <limits>
 
 using namespace belay;
 using namespace belay::actors;
@@ -31,6 +35,20 @@ sim::simulated_checkpoints checkpoint_of(std::size_t keys, std::size_t value_byt
   REQUIRE(store.commit(all));
   return store;
 }
+
+/// A checkpoint with that row alone, as it is.
+sim::simulated_checkpoints checkpoint_with(state::row_value row, state::table table, std::string key) {
+  storage::checkpoint_delta all;
+  all.meta.index = log_index{5};
+  all.meta.term = term_id{3};
+  const state::dirty_row dirty{table, std::move(key), std::move(row)};
+  all.rows.push_back({static_cast<std::uint8_t>(table), dirty.key, make_payload(*wire::encode_row(dirty))});
+  sim::simulated_checkpoints store;
+  REQUIRE(store.commit(all));
+  return store;
+}
+
+const std::string uuid = "5f1a1a6e-0c8e-4d8f-9a55-2f6d3f1f1a01";
 
 std::string saved(snapshot_archives& archives) {
   std::string whole;
@@ -118,4 +136,85 @@ TEST_CASE("snapshot_archives: without a checkpoint there is nothing to save, and
   snapshot_archives archives(empty);
   CHECK_FALSE(archives.pack({request_id{1}, request_id{77}}).error.empty());
   CHECK_FALSE(archives.pack({request_id{2}, request_id{77}}).error.empty());
+}
+
+// An archive is a client's input: what it brings must be what requests could have brought.
+TEST_CASE("snapshot_archives: a row that no request could have made is refused", "[actors]") {
+  const auto refusal = [](auto record, state::table table, std::string key) {
+    using type = decltype(record);
+    auto store = checkpoint_with(std::make_shared<const type>(std::move(record)), table, std::move(key));
+    snapshot_archives archives(store);
+    auto error = restore(archives, saved(archives), 4096).error;
+    const std::string lead = "failed to restore snapshot: state.bin is not one of this server's: ";
+    return error.rfind(lead, 0) == 0 ? error.substr(lead.size()) : error;
+  };
+  const std::string no_request = "it has a row that no request could have made: one of table ";
+
+  const auto key = [&](auto spoil) {
+    state::kv_entry e;
+    e.key = "k";
+    e.value = make_payload("v");
+    spoil(e);
+    return refusal(e, state::table::kv, e.key);
+  };
+  CHECK(key([](auto&) {}).empty());
+  CHECK(key([](auto& e) { e.session = uuid; }).empty());
+  CHECK(key([](auto& e) { e.session = "x\r\nSet-Cookie: a"; }) ==
+        no_request + "kv is held by a session whose ID is no UUID");
+  CHECK(key([](auto& e) { e.key = ""; }) == no_request + "kv has no key");
+  CHECK(key([](auto& e) { e.value = make_payload(std::string(16u << 20, 'v')); }).empty());
+  CHECK(key([](auto& e) { e.value = make_payload(std::string((16u << 20) + 1, 'v')); }) ==
+        no_request + "kv has a value of more than 16777216 bytes");
+  CHECK(key([](auto& e) { e.value = make_payload(std::string(18u << 20, 'v')); }).find(", more than 17825792") !=
+        std::string::npos);
+
+  const auto session = [&](auto spoil) {
+    state::session_record s;
+    s.id = uuid;
+    s.node = "n1";
+    s.ttl = "24h";
+    s.ttl_ns = 24LL * 3600 * 1'000'000'000;
+    spoil(s);
+    return refusal(s, state::table::sessions, s.id);
+  };
+  CHECK(session([](auto&) {}).empty());
+  CHECK(session([](auto& s) { s.id = "a\r\nb"; }) == no_request + "sessions has an ID that is no UUID");
+  CHECK(session([](auto& s) { s.node = ""; }) == no_request + "sessions has no node");
+  for (const std::int64_t ttl : {std::numeric_limits<std::int64_t>::max(), std::numeric_limits<std::int64_t>::min(),
+                                 std::int64_t{24} * 3600 * 1000000000 + 1})
+    CHECK(session([&](auto& s) { s.ttl_ns = ttl; }) ==
+          no_request + "sessions has a TTL below zero or of more than 24 hours");
+
+  state::check_record check;
+  check.node = "n1";
+  check.check_id = "c";
+  check.definition_json = "{},\"Injected\":1";
+  const auto check_key = state::row_key(check.node, check.check_id);
+  CHECK(refusal(check, state::table::checks, check_key) == no_request + "checks has a definition that is no JSON");
+  check.definition_json = R"({"Interval":"10s"})";
+  CHECK(refusal(check, state::table::checks, check_key).empty());
+}
+
+// A megabyte that unpacks to a gigabyte must not be gathered before its checksum can be looked at.
+TEST_CASE("snapshot_archives: what claims to be a huge block is refused before it is there", "[actors]") {
+  auto store = checkpoint_of(10, 100);
+  const auto chunk = store.read_snapshot(log_index{0}, 0, 1u << 20); // the newest
+  REQUIRE(chunk);
+  auto state = *chunk->bytes;
+  const auto length_of_header = byte_reader(std::string_view(state).substr(12)).u32();
+  for (const std::uint32_t claimed : {(64u << 20) + 1, 1u << 30, 0xffffffffu}) {
+    std::string length;
+    byte_writer(length).u32(claimed);
+    state.replace(20 + length_of_header, 4, length);
+    archive::archive_meta meta;
+    meta.index = log_index{10};
+    meta.state_bytes = state.size();
+    archive::archive_writer writer(meta);
+    std::string archive;
+    writer.begin(archive);
+    writer.add(state, archive);
+    writer.finish(archive);
+    snapshot_archives archives(store);
+    CHECK(restore(archives, archive, 4096).error.find("is too long") != std::string::npos);
+  }
 }

@@ -58,6 +58,13 @@ void archive_transfers::packed(archive_packed& p) {
 
 void archive_transfers::begin_restore(exchange& e, std::string restore_id, monotonic_time now) {
   auto& t = *e.transfer;
+  if (!restoring_.expired()) {
+    e.answer = http::error_response(
+        500, "another snapshot is being restored through this server: try again when it has ended");
+    return;
+  }
+  t.turn = std::make_shared<char>();
+  restoring_ = t.turn;
   t.restore_id = std::move(restore_id);
   t.archive = request_id{};
   unpack_more(e, now);
@@ -118,6 +125,7 @@ void archive_transfers::part_decided(exchange& e, write_result& r, monotonic_tim
   if (const auto* no = std::get_if<state::refusal>(&r.reply))
     return end_restore(e, no->text);
   if (t.committing) {
+    t.turn.reset();
     e.answer.emplace();
     e.answer->headers.emplace_back("X-Belay-Index", to_string(r.index));
     return;
@@ -140,6 +148,7 @@ void archive_transfers::abandon(exchange& e) {
 
 void archive_transfers::end_restore(exchange& e, std::string text) {
   abandon(e);
+  e.transfer->turn.reset();
   e.answer = http::error_response(500, std::move(text));
 }
 

@@ -6,6 +6,7 @@
 #include "actors/gateway/requests/outbox.hpp"
 #include "actors/gateway/requests/pending_requests.hpp"
 
+#include <memory>
 #include <string>
 
 namespace belay::actors {
@@ -24,7 +25,7 @@ public:
   void next_piece(exchange& e);
   void packed(archive_packed& p);
 
-  /// @param restore_id a fresh UUID
+  /// One at a time: what an archive unpacks to is in memory. @param restore_id a fresh UUID
   void begin_restore(exchange& e, std::string restore_id, monotonic_time now);
   /// There is more of an upload's body.
   void body_arrived(exchange& e, monotonic_time now);
@@ -44,6 +45,7 @@ private:
   outbox& out_;
   pending_requests& pending_;
   answer_times times_;
+  std::weak_ptr<const void> restoring_; ///< expired: no restore is under way
 };
 
 } // namespace belay::actors

@@ -4,6 +4,7 @@
 
 #include "actors/messages.hpp"
 
+#include <memory>
 #include <string>
 
 namespace belay::actors {
@@ -20,8 +21,9 @@ struct snapshot_transfer {
   std::string piece;         ///< arrived and not yet among the bytes for the client
 
   // Upload: some bytes go to the checkpointer, which makes one command of them; when the log has it, the next ones go.
-  std::string restore_id; ///< that the commands of one restore have in common
-  std::string body;       ///< arrived and not passed on
+  std::shared_ptr<const void> turn; ///< held as long as it is the one restore of this server
+  std::string restore_id;           ///< that the commands of one restore have in common
+  std::string body;                 ///< arrived and not passed on
   bool body_complete = false;
   bool starved = false;    ///< waits for bytes of the client
   bool begun = false;      ///< something of it may be in the log

@@ -93,9 +93,10 @@ constexpr config_key keys[] = {
     {"ports.expose_max_port", integer, none},
 
     {"limits", section, effective},
-    {"limits.kv_max_value_size", integer, effective, "524288. Bytes of a value"},
+    {"limits.kv_max_value_size", integer, effective, "524288. Bytes of a value; at most 16 MiB"},
     {"limits.txn_max_req_len", integer, effective,
-     "524288. Bytes of the body of a transaction; if `limits.kv_max_value_size` is larger, that counts"},
+     "524288. Bytes of the body of a transaction, at most 16 MiB; if `limits.kv_max_value_size` is larger, that "
+     "counts"},
     {"limits.http_max_conns_per_client", integer, effective, "200. Connections from one address; 0: no limit"},
     {"limits.rpc_rate", integer, none},
     {"limits.rpc_max_burst", integer, none},

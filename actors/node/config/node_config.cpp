@@ -9,6 +9,7 @@
 #include "protocol/base/host_port.hpp"
 #include "protocol/base/uuid.hpp"
 #include "protocol/golang/duration.hpp"
+#include "protocol/state/restore/row_rules.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -364,8 +365,8 @@ void decode_limits(decoder& d, node_config& c) {
   d.get("raft_snapshot_threshold", c.raft_snapshot_threshold, 1, big);
   d.get("raft_snapshot_interval", c.raft_snapshot_interval);
   d.get("raft_trailing_logs", c.raft_trailing_logs, 0, big);
-  d.get("limits.kv_max_value_size", c.kv_max_value_size, 1, big);
-  d.get("limits.txn_max_req_len", c.txn_max_req_len, 1, big);
+  d.get("limits.kv_max_value_size", c.kv_max_value_size, 1, state::value_bytes_max);
+  d.get("limits.txn_max_req_len", c.txn_max_req_len, 1, state::value_bytes_max);
   d.get("limits.http_max_conns_per_client", c.http_max_conns_per_client, 0, int_max);
   d.get("session_ttl_min", c.session_ttl_min);
   d.get("default_query_time", c.default_query_time);

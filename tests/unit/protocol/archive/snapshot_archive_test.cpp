@@ -6,6 +6,8 @@
 
 #include <zlib.h>
 
+#include <cstdio>
+
 using namespace belay;
 using namespace belay::archive;
 
@@ -61,6 +63,45 @@ unpacked unpack(std::string_view archive, std::size_t piece, std::size_t state_m
   }
   u.error = r.finish();
   return u;
+}
+
+/// @pre it is smaller than 8 KiB
+std::string tar_in(const std::string& archive) {
+  std::string tar(8192, '\0');
+  z_stream z{};
+  REQUIRE(inflateInit2(&z, 15 + 16) == Z_OK);
+  z.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(archive.data()));
+  z.avail_in = static_cast<uInt>(archive.size());
+  z.next_out = reinterpret_cast<Bytef*>(tar.data());
+  z.avail_out = static_cast<uInt>(tar.size());
+  REQUIRE(inflate(&z, Z_FINISH) == Z_STREAM_END);
+  tar.resize(z.total_out);
+  inflateEnd(&z);
+  return tar;
+}
+
+std::string gzipped(const std::string& tar) {
+  std::string archive;
+  REQUIRE(append_gzip(archive, tar));
+  return archive;
+}
+
+/// With its size as given and its checksum right.
+std::string tar_head(std::string_view name, std::uint64_t bytes) {
+  std::string h(512, '\0');
+  h.replace(0, name.size(), name);
+  char number[16];
+  std::snprintf(number, sizeof number, "%011llo", static_cast<unsigned long long>(bytes));
+  h.replace(124, 11, number);
+  h[156] = '0';
+  h.replace(148, 8, "        ");
+  unsigned sum = 0;
+  for (const char c : h)
+    sum += static_cast<unsigned char>(c);
+  std::snprintf(number, sizeof number, "%06o", sum);
+  h.replace(148, 6, number);
+  h[154] = '\0';
+  return h;
 }
 
 } // namespace
@@ -154,17 +195,7 @@ TEST_CASE("an archive that is cut anywhere, or has one wrong byte, is refused") 
 }
 
 TEST_CASE("a wrong checksum inside an archive whose compression is right names its file") {
-  const auto whole = packed("the state", 100);
-  std::string tar(8192, '\0');
-  z_stream z{};
-  REQUIRE(inflateInit2(&z, 15 + 16) == Z_OK);
-  z.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(whole.data()));
-  z.avail_in = static_cast<uInt>(whole.size());
-  z.next_out = reinterpret_cast<Bytef*>(tar.data());
-  z.avail_out = static_cast<uInt>(tar.size());
-  REQUIRE(inflate(&z, Z_FINISH) == Z_STREAM_END);
-  tar.resize(z.total_out);
-  inflateEnd(&z);
+  const auto tar = tar_in(packed("the state", 100));
   struct row {
     const char *text, *other, *error;
   };
@@ -177,11 +208,33 @@ TEST_CASE("a wrong checksum inside an archive whose compression is right names i
     const auto at = changed.find(r.text);
     REQUIRE(at != std::string::npos);
     changed.replace(at, std::string_view(r.text).size(), r.other);
-    std::string archive;
-    REQUIRE(append_gzip(archive, changed));
-    CHECK(unpack(archive, 100).error == std::string("failed to read snapshot file: ") + r.error);
+    CHECK(unpack(gzipped(changed), 100).error == std::string("failed to read snapshot file: ") + r.error);
   }
   CHECK(tar.find("{\"Version\":1,\"ID\":\"3-111-1795218087396\",\"Index\":111,\"Term\":3,\"Peers\":\"") !=
         std::string::npos);
   CHECK(tar.find("\"ConfigurationIndex\":1,\"Size\":9}\n") != std::string::npos);
+}
+
+TEST_CASE("behind the last file an archive may be filled up with some zeros, and with nothing else") {
+  const auto tar = tar_in(packed("the state", 100));
+  const auto with = [&](std::string more) { return unpack(gzipped(tar + std::move(more)), 1000); };
+  const std::string refusal = "failed to read snapshot file: there is something behind the end of the archive";
+  CHECK_FALSE(with(std::string(10'240, '\0')).error); // as of GNU tar
+  CHECK(with(std::string(100'000, '\0')).error == refusal);
+  CHECK(with("x").error == refusal);
+  CHECK(with(std::string(512, '\0') + tar).error == refusal);
+  CHECK(unpack(gzipped(tar) + "more", 1000).error == "failed to decompress snapshot: gzip: invalid header");
+}
+
+TEST_CASE("files that nobody reads have limits, and come once") {
+  const std::string meta(1u << 20, 'm');
+  const auto of = [](const std::string& tar) { return unpack(gzipped(tar), 1000).error.value_or("(taken)"); };
+  CHECK(of(tar_head("meta.json", meta.size()) + meta) ==
+        "failed to read snapshot file: failed checking integrity of snapshot: hash check failed for \"meta.json\"");
+  CHECK(of(tar_head("meta.json", meta.size() + 1)) ==
+        "failed to read snapshot file: meta.json has more than 1048576 bytes");
+  CHECK(of(tar_head("meta.json", 1ULL << 32)) == "failed to read snapshot file: meta.json has more than 1048576 bytes");
+  CHECK(of(tar_head("SHA256SUMS", 4097)) == "failed to read snapshot file: unexpected file \"SHA256SUMS\" in snapshot");
+  CHECK(of(tar_head("SHA256SUMS", 0) + tar_head("SHA256SUMS", 0)) ==
+        "failed to read snapshot file: unexpected file \"SHA256SUMS\" in snapshot");
 }

@@ -134,3 +134,12 @@ TEST_CASE("Go durations: written, and read back") {
   CHECK(golang::format_duration(std::chrono::nanoseconds(std::numeric_limits<std::int64_t>::min())) ==
         "-2562047h47m16.854775808s");
 }
+
+// A session's id of an archive once stood in `X-Belay-Holder` with its line breaks.
+TEST_CASE("no value of a header begins a new line") {
+  response r;
+  r.headers.emplace_back("X-Belay-Holder", std::string("a\r\nSet-Cookie: b\n\0c", 19));
+  std::string out;
+  serialize(r, date, true, false, {}, out);
+  CHECK(out.find("X-Belay-Holder: a  Set-Cookie: b  c\r\nDate: ") != std::string::npos);
+}

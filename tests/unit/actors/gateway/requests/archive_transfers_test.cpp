@@ -233,3 +233,37 @@ TEST_CASE("archive_transfers: an upload that is refused leaves nothing behind") 
     CHECK(f.out.list.empty());
   }
 }
+
+TEST_CASE("archive_transfers: one restore at a time, until it has ended in whatever way") {
+  fixture f;
+  const auto second_is_refused = [&] {
+    const auto posted = f.out.list.size();
+    auto& e = f.restore("abc", true);
+    if (!e.answer)
+      return false;
+    CHECK(e.answer->status == 500);
+    CHECK(e.answer->body == "another snapshot is being restored through this server: try again when it has ended");
+    CHECK(f.out.list.size() == posted); // nobody is asked for anything
+    return true;
+  };
+  auto& failing = f.restore("abc", true);
+  CHECK(second_is_refused());
+  f.unpacked(f.out.take<unpack_archive>(), nullptr, false, "damaged");
+  CHECK(failing.answer);
+  f.out.list.clear();
+
+  auto& good = f.restore("abc", true);
+  CHECK_FALSE(good.answer);
+  f.unpacked(f.out.take<unpack_archive>(), "commit", true);
+  const auto commit = f.out.take<propose_write>();
+  CHECK(second_is_refused());
+  f.decided(commit, wire::call_outcome::done);
+  CHECK(good.answer->status == 200);
+
+  auto& gone = f.restore("abc", true);
+  CHECK_FALSE(gone.answer);
+  f.out.list.clear();
+  CHECK(second_is_refused());
+  gone.transfer.reset(); // its client is gone, and the exchange with it
+  CHECK_FALSE(second_is_refused());
+}

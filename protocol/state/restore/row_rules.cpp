@@ -1,0 +1,85 @@
+#include "protocol/state/restore/row_rules.hpp"
+
+#include "protocol/base/overloaded.hpp"
+#include "protocol/base/uuid.hpp"
+
+#include <boost/json/parse.hpp>
+#include <boost/json/value.hpp>
+
+namespace belay::state {
+
+namespace {
+
+using complaint = std::optional<std::string>;
+
+// docs/contract/04, section 2.1. The smallest TTL is a setting, and may have been another one when the archive was written.
+constexpr std::int64_t session_ttl_max_ns = 24LL * 60 * 60 * 1'000'000'000;
+
+/// Written into answers as it is.
+bool is_json(std::string_view text) {
+  boost::json::parse_options options;
+  options.max_depth = 64; // as of requests (protocol/golang/json_input.cpp), which it once was part of
+  boost::system::error_code wrong;
+  (void)boost::json::parse({text.data(), text.size()}, wrong, {}, options);
+  return !wrong;
+}
+
+complaint wrong_with(const kv_entry& e) {
+  if (e.key.empty())
+    return "has no key";
+  if (e.value && e.value->size() > value_bytes_max)
+    return "has a value of more than " + std::to_string(value_bytes_max) + " bytes";
+  if (!e.session.empty() && !is_uuid(e.session))
+    return "is held by a session whose ID is no UUID";
+  return std::nullopt;
+}
+
+complaint wrong_with(const session_record& s) {
+  if (!is_uuid(s.id))
+    return "has an ID that is no UUID";
+  if (s.node.empty())
+    return "has no node";
+  if (s.ttl_ns < 0 || s.ttl_ns > session_ttl_max_ns)
+    return "has a TTL below zero or of more than 24 hours";
+  return std::nullopt;
+}
+
+complaint wrong_with(const node_record& n) {
+  if (n.node.empty())
+    return "has no name";
+  if (!n.id.empty() && n.id.size() != uuid_characters)
+    return "has an ID that is no UUID";
+  return std::nullopt;
+}
+
+complaint wrong_with(const service_record& s) {
+  if (s.node.empty() || s.service.empty())
+    return "has no node or no name";
+  if ((!s.proxy_json.empty() && !is_json(s.proxy_json)) || (!s.connect_json.empty() && !is_json(s.connect_json)))
+    return "has a proxy or connect section that is no JSON";
+  return std::nullopt;
+}
+
+complaint wrong_with(const check_record& c) {
+  if (c.node.empty())
+    return "has no node";
+  if (!is_json(c.definition_json))
+    return "has a definition that is no JSON";
+  return std::nullopt;
+}
+
+/// Of tables whose rows hold numbers, which a restore brings into their ranges, and of settings.
+template <class Record>
+complaint wrong_with(const Record&) {
+  return std::nullopt;
+}
+
+} // namespace
+
+std::optional<std::string> complaint_of(const dirty_row& row) {
+  return std::visit(overloaded{[](std::monostate) { return complaint("is empty"); },
+                               [](const auto& each) { return wrong_with(record_of(each)); }},
+                    row.row);
+}
+
+} // namespace belay::state
