@@ -76,6 +76,22 @@ void client_connections::sweep(monotonic_time now) {
   }
 }
 
+void client_connections::shed() {
+  if (shedding_) // what is done here changes what is held
+    return;
+  shedding_ = true;
+  while (front_.held.exceeded() && !list_.empty()) {
+    const auto most = *std::max_element(list_.begin(), list_.end(),
+                                        [](const auto& a, const auto& b) { return a->held_bytes() < b->held_bytes(); });
+    const auto before = most->held_bytes();
+    metrics_.connection_shed();
+    most->shed();
+    if (most->held_bytes() >= before)
+      most->close();
+  }
+  shedding_ = false;
+}
+
 void client_connections::finish(const std::string& text) {
   const auto all = list_;
   for (const auto& c : all)

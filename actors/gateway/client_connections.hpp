@@ -27,6 +27,8 @@ public:
   void remove(http_connection& c);
   /// Each looks for its deadlines.
   void sweep(monotonic_time now);
+  /// Those who hold most give it back, until `front.held` is not exceeded any more.
+  void shed();
   /// Each answers what is in flight, blocking queries with `text`, then closes.
   void finish(const std::string& text);
   /// Nothing is in flight, and all answers are sent.
@@ -42,6 +44,7 @@ private:
   client_admission admission_;
   std::vector<std::shared_ptr<http_listener>> listeners_;
   std::vector<std::shared_ptr<http_connection>> list_; ///< each at its `place`
+  bool shedding_ = false;
 };
 
 } // namespace belay::actors

@@ -1,6 +1,8 @@
 #pragma once
 // How much one client may make a gateway keep for it, and for how long.
 
+#include "actors/gateway/client_pace.hpp"
+
 #include <chrono>
 #include <cstddef>
 
@@ -11,6 +13,7 @@ struct connection_limits {
   std::size_t unsent_bytes_max = 1 << 20;  ///< above that, no further request is looked at
   std::size_t waiting_bytes_max = 1 << 16; ///< input kept while none is looked at; beyond that the socket is not read
   std::chrono::seconds stall{60};          ///< half a request, or an answer, without a byte of progress
+  pace_limits pace;                        ///< with progress, but too little
   std::chrono::milliseconds linger{2000};  ///< after the last answer, until the client closes too
 };
 

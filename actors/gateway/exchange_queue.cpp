@@ -36,6 +36,16 @@ bool exchange_queue::blocking() const {
   return std::any_of(list_.begin(), list_.end(), [](const exchange& e) { return e.blocking(); });
 }
 
+std::size_t exchange_queue::held_bytes() const {
+  std::size_t all = 0;
+  for (const auto& e : list_) {
+    all += e.request_bytes + (e.answer ? e.answer->body.size() : 0);
+    if (e.transfer != nullptr)
+      all += e.transfer->body.size() + e.transfer->piece.size();
+  }
+  return all;
+}
+
 bool exchange_queue::may_begin(std::size_t unsent) const {
   if (uploading_)
     return list_.back().transfer->body.size() < upload_bytes_max;
@@ -59,6 +69,7 @@ void exchange_queue::begin(const http_reader& reader, std::string_view client_ad
   e.head = request.method == "HEAD";
   e.keep_alive = reader.keep_alive();
   e.old_version = reader.old_version();
+  e.request_bytes = request.target.size() + request.body.size();
   front_.understand(request, e);
   uploading_ = body_follows && e.transfer != nullptr;
   if (e.transfer != nullptr)
@@ -93,12 +104,16 @@ void exchange_queue::refuse(http_reader::verdict why, const http_reader& reader)
       e.answer = http::malformed_request();
     return;
   }
+  refuse(refusal(why, reader, front_.routes()));
+}
+
+void exchange_queue::refuse(http::response answer) {
   auto& e = add();
   e.route = "refused";
   e.sent = true;
   e.keep_alive = false;
   ended_ = true;
-  e.answer = refusal(why, reader, front_.routes());
+  e.answer = std::move(answer);
 }
 
 // ---- answers

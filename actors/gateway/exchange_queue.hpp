@@ -29,6 +29,8 @@ public:
   bool ended() const { return ended_; }
   /// The last answer is written.
   bool closing() const { return closing_; }
+  /// Held by what is not answered, or answered and not written.
+  std::size_t held_bytes() const;
   /// A client that waits for `100 Continue` may send its body now.
   bool wants_body() const { return list_.empty() || (uploading_ && list_.size() == 1); }
   /// Another request, or more of the upload, may be taken.
@@ -41,6 +43,8 @@ public:
   void body_arrived(std::string_view bytes, bool complete);
   /// The rest of the upload under way, or of a request, cannot be read.
   void refuse(http_reader::verdict why, const http_reader& reader);
+  /// The request that is being read gets this answer, and nothing behind it is read. @pre !uploading()
+  void refuse(http::response answer);
 
   /// Moves answers from the front of the queue to the output; starts a request that had to wait for that.
   /// @param unsent bytes that the client has not taken, without those in the output

@@ -44,6 +44,7 @@ void http_connection::on_ready(bool readable, bool writable) {
   }
   if (readable && open() && waits_for_.read)
     read_some();
+  account();
 }
 
 bool http_connection::may_read() const {
@@ -115,13 +116,16 @@ std::size_t http_connection::look_at_next(std::string_view input, bool& more_nee
   if (reader_ == nullptr)
     reader_ = front_->readers().take();
   std::size_t used = 0;
+  const bool had_head = reader_->has_head();
   const auto verdict = reader_->read(input, used);
   switch (verdict) {
   case http_reader::verdict::head:
+    request_moved(!had_head, used);
     queue_.begin(*reader_, *address_, true);
     return used;
   case http_reader::verdict::more:
     more_needed = true;
+    request_moved(!had_head && reader_->has_head(), used);
     if (queue_.uploading())
       queue_.body_arrived(reader_->take_body(), false);
     if (queue_.empty() && reader_->take_expectation())
@@ -135,12 +139,22 @@ std::size_t http_connection::look_at_next(std::string_view input, bool& more_nee
     else
       queue_.begin(*reader_, *address_, false);
     front_->readers().give_back(std::move(reader_));
+    request_pace_.end();
     return used;
   default:
     queue_.refuse(verdict, *reader_);
     front_->readers().give_back(std::move(reader_));
     return input.size(); // nothing behind it can be understood
   }
+}
+
+/// So much of a request came, and it is not complete. @param head_ended with it; the body has a pace of its own
+void http_connection::request_moved(bool head_ended, std::size_t bytes) {
+  if (head_ended)
+    request_pace_.end();
+  if (reader_->in_request())
+    request_pace_.begin(front_->now());
+  request_pace_.moved(bytes);
 }
 
 void http_connection::end_of_input() {
@@ -178,6 +192,7 @@ void http_connection::progress() {
   if (input_ended_ && queue_.empty() && unsent() == 0 && stuck && !lingering_)
     return close();
   wait_readable();
+  account();
 }
 
 void http_connection::write_in_order() {
@@ -206,8 +221,12 @@ bool http_connection::flush() {
   }
   if (before == 0 || unsent_.size() != before)
     last_output_ = front_->now();
-  if (!unsent_.empty())
+  if (!unsent_.empty()) {
+    answer_pace_.begin(last_output_);
+    answer_pace_.moved(before - unsent_.size());
     return true;
+  }
+  answer_pace_.end();
   unsent_.release(front_->output, limits_.unsent_bytes_max);
   if (queue_.closing()) {
     begin_linger();
@@ -257,6 +276,38 @@ void http_connection::shut() {
   front_->sockets().change(fd_, *this, waits_for_, {});
   waits_for_ = {};
   ::close(std::exchange(fd_, -1));
+  front_->held.change(std::exchange(held_, 0), 0);
+}
+
+// ---- what it holds
+
+void http_connection::account() {
+  if (!open())
+    return;
+  const auto reading = reader_ != nullptr ? reader_->held_bytes() : 0;
+  const auto now_held = reading + waiting_.capacity() + unsent_.held_bytes() + queue_.held_bytes();
+  front_->held.change(std::exchange(held_, now_held), now_held);
+  if (front_->held.exceeded())
+    front_->shed();
+}
+
+void http_connection::shed() {
+  if (!open())
+    return;
+  if (!waits_for_request() || !unsent_.empty() || queue_.uploading())
+    return close();
+  front_->readers().give_back(std::move(reader_));
+  waiting_ = std::string();
+  queue_.refuse(http::closing_error(
+      503, "too many bytes of requests and answers are in flight: see limits.http_max_bytes_in_flight"));
+  progress();
+}
+
+/// Nothing goes on before the client sends more of its request.
+bool http_connection::waits_for_request() const {
+  if (queue_.uploading())
+    return queue_.starved();
+  return reader_ != nullptr && reader_->in_request() && queue_.empty() && may_look_at_next();
 }
 
 void http_connection::sweep(monotonic_time now) {
@@ -270,6 +321,13 @@ void http_connection::sweep(monotonic_time now) {
   if (reader_ != nullptr && queue_.empty() && now - last_input_ > limits_.stall)
     return close();
   if (queue_.starved() && now - last_input_ > limits_.stall)
+    return close();
+  request_pace_.look(now, waits_for_request());
+  answer_pace_.look(now, waits_for_.write);
+  const bool in_header = reader_ != nullptr && !reader_->has_head();
+  if (in_header ? request_pace_.header_too_slow(limits_.pace) : request_pace_.body_too_slow(limits_.pace))
+    return close();
+  if (answer_pace_.body_too_slow(limits_.pace))
     return close();
   if (queue_.sweep(now))
     progress();

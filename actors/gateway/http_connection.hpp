@@ -29,6 +29,10 @@ public:
   void close();
   /// Closes what has stalled, answers exchanges whose deadline has passed, and asks again for those that want it.
   void sweep(monotonic_time now);
+  /// What this client makes us keep: bytes. As of the last event of the connection.
+  std::size_t held_bytes() const { return held_; }
+  /// Gives that back: an unfinished request is refused with 503, everything else ends with the connection.
+  void shed();
   /// Nothing is in flight and everything is sent.
   bool idle() const { return queue_.empty() && unsent_.empty(); }
 
@@ -52,6 +56,9 @@ private:
   void end_of_input();
   void begin_linger();
   void shut();
+  void request_moved(bool head_ended, std::size_t bytes);
+  void account();
+  bool waits_for_request() const;
   std::size_t unsent() const { return unsent_.size() + front_->output.size(); }
 
   http_front* front_;
@@ -64,7 +71,9 @@ private:
   std::string waiting_; ///< input not looked at yet
   unsent_output unsent_;
   monotonic_time last_input_, last_output_, linger_until_{};
-  bool busy_ = false; ///< inside progress()
+  client_pace request_pace_, answer_pace_;
+  std::size_t held_ = 0; ///< as the front knows it
+  bool busy_ = false;    ///< inside progress()
   bool input_ended_ = false;
   bool lingering_ = false;
 };

@@ -1,6 +1,7 @@
 #pragma once
 // What the connections of one gateway share, and whom they ask: the view that a connection has of its gateway.
 
+#include "actors/gateway/byte_budget.hpp"
 #include "actors/gateway/http_reader_pool.hpp"
 #include "actors/gateway/requests/exchange.hpp"
 #include "actors/gateway/socket_poller.hpp"
@@ -38,6 +39,10 @@ public:
   /// Last call of a connection; it may be destroyed when its own calls have returned.
   virtual void closed(http_connection& c) = 0;
 
+  /// `held` is exceeded: somebody else, or the connection that calls, is closed or refused.
+  virtual void shed() {}
+
+  byte_budget held; ///< by all connections
   /// Used within one call only, by one connection at a time.
   std::string input;  ///< has the size of what is read at once
   std::string output; ///< empty between calls

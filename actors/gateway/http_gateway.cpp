@@ -34,6 +34,7 @@ http_gateway::http_gateway(caf::actor_config& config, asio_host* host, wiring_pt
       pending_(settings_.number, settings_.seed), transfers_(*this, pending_, times_),
       questions_(*this, pending_, times_, std::move(settings_.facts)) {
   end_node_by_exceptions_of(*this, wires_, "http_gateway");
+  held.limit(settings_.bytes_in_flight_max);
   if (!settings_.uuid)
     settings_.uuid = [this] {
       const auto high = random_.next();
@@ -276,6 +277,7 @@ void http_gateway::tick() {
   if (t >= next_sweep_) {
     next_sweep_ = t + sweep_interval;
     connections_.sweep(t);
+    metrics_.held_bytes(held.used());
   }
   if (settings_.number == 0)
     metrics_.close_interval(wall_seconds());

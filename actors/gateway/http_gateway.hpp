@@ -30,6 +30,7 @@ struct gateway_settings {
   connection_limits limits;
   std::size_t header_bytes_max = 1u << 20;
   int connections_per_client_max = 200; ///< for each IP address (limits.http_max_conns_per_client); 0: no limit
+  std::size_t bytes_in_flight_max = 0;  ///< of requests and answers that are held for clients; 0: no limit
   std::size_t connections_max = 0;      ///< 0: what the limit of open files leaves after a reserve for log and peers
   /// How long others may keep a request without a leader (performance.rpc_hold_timeout).
   std::chrono::milliseconds hold{7000};
@@ -78,6 +79,7 @@ private:
   void forget(exchange& e) override;
   void count(const exchange& e, int status) override;
   void closed(http_connection& c) override { connections_.remove(c); }
+  void shed() override { connections_.shed(); }
 
   // outbox
   void post(propose_write m) override { send(wires_->raft_peer, std::move(m)); }

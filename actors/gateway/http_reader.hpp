@@ -59,6 +59,9 @@ public:
   bool keep_alive() const { return keep_alive_; }
   /// The client speaks HTTP/1.0, which keeps a connection only if it is told so.
   bool old_version() const { return old_version_; }
+  bool has_head() const { return head_done_; }
+  /// Memory for what was read of the request: bytes.
+  std::size_t held_bytes() const { return head_.capacity() + body_.capacity(); }
   /// Bytes of a request were read, but not all.
   bool in_request() const { return started_; }
 

@@ -10,6 +10,8 @@ class unsent_output {
 public:
   std::size_t size() const { return bytes_.size() - sent_; }
   bool empty() const { return size() == 0; }
+  /// Memory for it: bytes.
+  std::size_t held_bytes() const { return bytes_.capacity(); }
 
   /// Takes over what is in `fresh`, which is empty then.
   void take(std::string& fresh);

@@ -127,6 +127,7 @@ gateway_settings gateway_settings_of(const node_config& config, const identity& 
   gateway_settings g;
   g.listen = config.http_listeners;
   g.connections_per_client_max = config.http_max_conns_per_client;
+  g.bytes_in_flight_max = config.http_max_bytes_in_flight;
   g.hold = std::chrono::duration_cast<std::chrono::milliseconds>(config.rpc_hold_timeout);
   g.metrics_prefix = config.metrics_prefix;
   g.uuid = random_uuid;

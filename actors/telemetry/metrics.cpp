@@ -142,7 +142,7 @@ void metrics::request(std::string_view route, int status, std::chrono::nanosecon
   row->took.add(ns(took));
 }
 
-std::array<metrics::number_ref, 11> metrics::gauges() const {
+std::array<metrics::number_ref, 12> metrics::gauges() const {
   return {{{"raft.term", &term_, "the term this node is in"},
            {"raft.is_leader", &leader_, "1 on the leader, 0 elsewhere"},
            {"raft.last_index", &last_index_, "index of the last entry of the log"},
@@ -156,15 +156,19 @@ std::array<metrics::number_ref, 11> metrics::gauges() const {
             "1 while the log has no room on the disk: this node acknowledges nothing; alarm"},
            {"state.keys", &keys_, "keys"},
            {"watch.parked_queries", &parked_, "blocking queries that wait"},
-           {"http.connections", &connections_, "open connections of clients"}}};
+           {"http.connections", &connections_, "open connections of clients"},
+           {"http.held_bytes", &held_bytes_,
+            "of requests without an answer and answers that were not taken; limits.http_max_bytes_in_flight"}}};
 }
 
-std::array<metrics::number_ref, 4> metrics::counters() const {
+std::array<metrics::number_ref, 5> metrics::counters() const {
   return {{{"raft.state.leader", &leader_changes_, "this node became leader (Consul's name for it)"},
            {"raft.dropped_frames", &dropped_frames_, "frames thrown away because a peer takes no more"},
            {"raft.refused_writes", &refused_, "requests turned away because too much is waiting already"},
            {"http.refused_connections", &refused_connections_,
-            "connections turned away: too many of one address, or of all"}}};
+            "connections turned away: too many of one address, or of all"},
+           {"http.shed_connections", &shed_connections_,
+            "connections ended, or requests refused, because all clients together held too much"}}};
 }
 
 std::array<metrics::distribution_ref, 3> metrics::distributions() const {

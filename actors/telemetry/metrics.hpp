@@ -95,6 +95,8 @@ public:
   // ---- http_gateway
   void connections(std::size_t n) { set(connections_, n); }
   void connection_refused() { bump(refused_connections_); }
+  void connection_shed() { bump(shed_connections_); }
+  void held_bytes(std::size_t n) { set(held_bytes_, n); }
   /// @param route static text
   void request(std::string_view route, int status, std::chrono::nanoseconds took);
 
@@ -132,8 +134,8 @@ private:
     double shown, prometheus_shown; ///< factors from what is counted to the unit shown
     const char* means;
   };
-  std::array<number_ref, 11> gauges() const;
-  std::array<number_ref, 4> counters() const;
+  std::array<number_ref, 12> gauges() const;
+  std::array<number_ref, 5> counters() const;
   std::array<distribution_ref, 3> distributions() const;
 
   struct served {
@@ -144,9 +146,10 @@ private:
   // Routes times statuses that occur; what does not fit is counted in the last row.
   static constexpr std::size_t served_max = 160;
 
-  std::atomic<std::uint64_t> leader_changes_{0}, dropped_frames_{0}, refused_{0}, refused_connections_{0};
+  std::atomic<std::uint64_t> leader_changes_{0}, dropped_frames_{0}, refused_{0}, refused_connections_{0},
+      shed_connections_{0};
   std::atomic<std::uint64_t> term_{0}, leader_{0}, last_index_{0}, commit_index_{0}, applied_index_{0}, peers_{0},
-      disk_full_{0}, keys_{0}, parked_{0}, connections_{0}, clock_skew_{0};
+      disk_full_{0}, keys_{0}, parked_{0}, connections_{0}, clock_skew_{0}, held_bytes_{0};
   distribution fsync_, batch_, checkpoint_;
 
   std::array<served, served_max> served_;

@@ -28,6 +28,14 @@ write_result decided(bool yes) {
   return {{}, wire::call_outcome::done, yes, log_index{9}, {}};
 }
 
+/// Value of a counter.
+std::uint64_t count_in(const metrics& m, const std::string& name) {
+  const auto text = m.prometheus("t");
+  const auto at = text.find("\nt_" + name + " ");
+  REQUIRE(at != std::string::npos);
+  return std::stoull(text.substr(at + name.size() + 4));
+}
+
 /// The value that a KV write which reached raft_peer would store.
 std::string value_of(const propose_write& w) {
   const auto command = wire::decode_command(*w.command);
@@ -546,6 +554,80 @@ TEST_CASE("half a request without progress does not keep its connection", "[gate
   CHECK(idle.ask(get("/v1/kv/a")).status == 200);
   CHECK(c.closed());
   CHECK(idle.ask(get("/v1/kv/a")).status == 200); // between requests a client may be silent as long as it likes
+}
+
+TEST_CASE("a header that trickles in does not keep its connection, and who waits between requests keeps his",
+          "[gateway]") {
+  gateway_settings s;
+  s.limits.pace.header = 1s;
+  gateway_fixture f(s);
+  auto idle = f.client(), early = f.client(), slow = f.client();
+  CHECK(idle.ask(get("/v1/kv/a")).status == 200);
+  slow.send("GET /v1/kv/a HTTP/1.1\r\nHost: x\r\n");
+  for (int i = 0; i < 80; ++i) { // never silent for long
+    slow.send("a: b\r\n");
+    std::this_thread::sleep_for(50ms);
+  }
+  slow.send("\r\n");
+  CHECK(slow.read().status == 0); // closed without an answer
+  CHECK(idle.ask(get("/v1/kv/a")).status == 200);
+  CHECK(early.ask(get("/v1/kv/a")).status == 200); // had not said a word
+}
+
+TEST_CASE("bodies that are never completed cannot take more than their budget", "[gateway]") {
+  gateway_settings s;
+  s.bytes_in_flight_max = 2u << 20;
+  s.limits.linger = 60s; // until all refusals are read
+  gateway_fixture f(s);
+  std::vector<raw_client> unfinished;
+  for (int i = 0; i < 20; ++i) {
+    unfinished.push_back(f.client());
+    unfinished.back().send("PUT /v1/kv/a HTTP/1.1\r\nHost: x\r\nContent-Length: 400000\r\n\r\n" +
+                           std::string(300'000, 'x'));
+    auto other = f.client(); // is served all the while, because he holds little
+    REQUIRE(other.ask(put("/v1/kv/b", "1")).body == "true");
+  }
+  f.sync();
+  const auto shed = count_in(f.numbers(), "http_shed_connections");
+  CHECK(shed >= 12);
+  CHECK(shed <= 18);
+  int refused = 0;
+  for (auto& c : unfinished) {
+    c.send(std::string(100'000, 'x'));
+    const auto r = c.read();
+    if (r.status == 200)
+      continue;
+    CHECK(r.status == 503);
+    CHECK(r.body == "too many bytes of requests and answers are in flight: see limits.http_max_bytes_in_flight");
+    CHECK(r.has("Connection: close"));
+    ++refused;
+  }
+  CHECK(refused >= 12);
+}
+
+TEST_CASE("answers that are not read cannot take more than their budget", "[gateway]") {
+  gateway_settings s;
+  s.bytes_in_flight_max = 32u << 20;
+  gateway_fixture f(s);
+  constexpr std::size_t value_bytes = 12u << 20; // more than the buffers of sockets take
+  f.behind().answer = [](const state::query&) { return entry_result("k", std::string(value_bytes, 'v')); };
+  std::vector<raw_client> slow;
+  for (int i = 0; i < 8; ++i) {
+    slow.push_back(f.client(4096));
+    slow.back().send(get("/v1/kv/k?raw"));
+  }
+  auto other = f.client();
+  REQUIRE(eventually([&] { return f.behind().read_count() == 8; }));
+  f.sync();
+  CHECK(other.ask(put("/v1/kv/b", "1")).body == "true");
+  CHECK(count_in(f.numbers(), "http_shed_connections") >= 5);
+  int whole = 0;
+  for (auto& c : slow) {
+    const auto r = c.read();
+    whole += r.status == 200 && r.body.size() == value_bytes ? 1 : 0;
+  }
+  CHECK(whole >= 1);
+  CHECK(whole <= 3);
 }
 
 TEST_CASE("renewals go to raft_peer and come back", "[gateway]") {

@@ -31,8 +31,9 @@ struct exchange {
   request_id id; ///< under which an actor was asked last
   asked what;
   http::render_options options;
-  std::string_view route; ///< static text
-  std::string shown;      ///< method and target for the log, without tokens; only while requests are logged
+  std::string_view route;        ///< static text
+  std::string shown;             ///< method and target for the log, without tokens; only while requests are logged
+  std::size_t request_bytes = 0; ///< of its target and body, which it holds until it is answered
   monotonic_time began;
   monotonic_time deadline; ///< if nobody answered until then, the answer is 500 with the text `give_up`
   std::string_view give_up = "rpc error making call: i/o timeout"; ///< Consul's when a leader is silent; static text

@@ -98,6 +98,10 @@ constexpr config_key keys[] = {
      "524288. Bytes of the body of a transaction, at most 16 MiB; if `limits.kv_max_value_size` is larger, that "
      "counts"},
     {"limits.http_max_conns_per_client", integer, effective, "200. Connections from one address; 0: no limit"},
+    {"limits.http_max_bytes_in_flight", integer, effective,
+     "536870912; at least 67108864, or 0: no limit. Bytes of requests that are not complete or not answered, and of "
+     "answers that were not taken, of all clients together. Above it, who holds most is closed, or, if its request "
+     "was not complete, answered with 503. No answer can be larger"},
     {"limits.rpc_rate", integer, none},
     {"limits.rpc_max_burst", integer, none},
     {"limits.rpc_max_conns_per_client", integer, effective,

@@ -368,6 +368,11 @@ void decode_limits(decoder& d, node_config& c) {
   d.get("limits.kv_max_value_size", c.kv_max_value_size, 1, state::value_bytes_max);
   d.get("limits.txn_max_req_len", c.txn_max_req_len, 1, state::value_bytes_max);
   d.get("limits.http_max_conns_per_client", c.http_max_conns_per_client, 0, int_max);
+  d.get("limits.http_max_bytes_in_flight", c.http_max_bytes_in_flight, 0, big);
+  // Room for a value that is being put, and for the answer to who reads it, in base64.
+  constexpr std::uint64_t smallest = 64u << 20;
+  if (c.http_max_bytes_in_flight != 0 && c.http_max_bytes_in_flight < smallest)
+    d.complain("limits.http_max_bytes_in_flight must be 0 or at least " + std::to_string(smallest));
   d.get("session_ttl_min", c.session_ttl_min);
   d.get("default_query_time", c.default_query_time);
   d.get("max_query_time", c.max_query_time);

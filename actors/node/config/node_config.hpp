@@ -60,7 +60,9 @@ struct node_config {
   // What clients may do
   std::uint64_t kv_max_value_size = 512 * 1024; ///< limits.kv_max_value_size, bytes
   std::uint64_t txn_max_req_len = 512 * 1024;   ///< limits.txn_max_req_len, bytes; the limit is the larger of both
-  int http_max_conns_per_client = 200;          ///< limits.http_max_conns_per_client, for each source address
+  /// limits.http_max_bytes_in_flight: bytes of requests and answers held for all clients; 0: no limit
+  std::uint64_t http_max_bytes_in_flight = 512 * 1024 * 1024;
+  int http_max_conns_per_client = 200; ///< limits.http_max_conns_per_client, for each source address
   duration session_ttl_min = std::chrono::seconds{10};
   duration default_query_time = std::chrono::seconds{300}; ///< of blocking queries without `wait`
   duration max_query_time = std::chrono::seconds{600};
