@@ -4,6 +4,10 @@
 #include "protocol/base/hex.hpp"
 #include "protocol/state/row_hash.hpp"
 
+#include <algorithm>
+#include <iterator>
+#include <unordered_map>
+
 namespace belay::agent {
 
 namespace {
@@ -13,6 +17,35 @@ constexpr std::string_view default_reason(bool of_service) {
              ? "Maintenance mode is enabled for this service, but no reason was provided. This is a default message."
              : "Maintenance mode is enabled for this node, but no reason was provided. This is a default message.";
 }
+
+/// The checks of each of many services, found in one pass.
+class checks_by_service {
+public:
+  explicit checks_by_service(const local_registry& registry) {
+    for (auto& c : registry.checks())
+      by_id_[c->service_id].push_back(std::move(c));
+  }
+
+  /// With those of the node itself, in order of their IDs.
+  std::vector<state::check_ptr> operator()(const std::string& service_id) const {
+    const auto& own = at(service_id);
+    const auto& of_node = at("");
+    std::vector<state::check_ptr> list;
+    list.reserve(own.size() + of_node.size());
+    std::merge(own.begin(), own.end(), of_node.begin(), of_node.end(), std::back_inserter(list),
+               [](const auto& a, const auto& b) { return a->check_id < b->check_id; });
+    return list;
+  }
+
+private:
+  const std::vector<state::check_ptr>& at(const std::string& service_id) const {
+    static const std::vector<state::check_ptr> none;
+    const auto it = by_id_.find(service_id);
+    return it == by_id_.end() ? none : it->second;
+  }
+
+  std::unordered_map<std::string, std::vector<state::check_ptr>> by_id_;
+};
 
 } // namespace
 
@@ -52,9 +85,10 @@ std::optional<reply> local_agent::read(const read_service& r, bool no_longer) co
 
 reply local_agent::on(const service_health& r, local_time) {
   health_rows found;
+  const checks_by_service checks_of(registry_);
   for (const auto& s : registry_.services())
     if ((r.by_id ? s->id : s->service) == r.name) {
-      auto checks = registry_.checks_of(s->id);
+      auto checks = checks_of(s->id);
       auto status = aggregated(checks);
       found.list.push_back({std::move(status), s, std::move(checks)});
     }

@@ -4,6 +4,7 @@
 #include "protocol/agent/member_catalog.hpp"
 
 #include <algorithm>
+#include <unordered_map>
 
 namespace belay::agent {
 
@@ -33,9 +34,14 @@ bool same(const state::check_record& a, const state::check_record& b, bool whate
          a.service_name == b.service_name && (whatever_output || a.output == b.output);
 }
 
-template <class Rows, class Id>
-auto find_row(const Rows& rows, const std::string& id, Id id_of) {
-  return std::find_if(rows.begin(), rows.end(), [&](const auto& row) { return id_of(*row) == id; });
+/// The rows by their IDs: there may be thousands on both sides.
+template <class Row, class Id>
+std::unordered_map<std::string_view, Row> by_id(const std::vector<Row>& rows, Id id_of) {
+  std::unordered_map<std::string_view, Row> index;
+  index.reserve(rows.size());
+  for (const auto& row : rows)
+    index.emplace(id_of(*row), row);
+  return index;
 }
 
 } // namespace
@@ -47,7 +53,7 @@ state::catalog_register local_registry::registration() const {
   return r;
 }
 
-sync_step local_registry::step_for(const std::string& id, held_service& s) {
+sync_step local_registry::step_for(const std::string& id, held_service& s, const checks_by_owner& waiting) {
   sync_step step;
   step.services.emplace_back(id, s.version);
   s.in_flight = true;
@@ -57,9 +63,8 @@ sync_step local_registry::step_for(const std::string& id, held_service& s) {
   }
   auto r = registration();
   r.service = *s.row;
-  for (auto& [check_id, c] : checks_) {
-    if (c.row->service_id != id || c.in_sync || c.deleted || c.in_flight)
-      continue;
+  for (auto [it, end] = waiting.equal_range(id); it != end; ++it) {
+    auto& [check_id, c] = *it->second;
     c.in_flight = true;
     r.checks.push_back(*c.row);
     step.checks.emplace_back(check_id, c.version);
@@ -98,9 +103,13 @@ std::vector<sync_step> local_registry::unsynced(local_time now) {
     step.command = std::move(r);
     steps.push_back(std::move(step));
   }
+  checks_by_owner waiting;
+  for (auto& entry : checks_)
+    if (const auto& c = entry.second; !c.in_sync && !c.deleted && !c.in_flight && !c.row->service_id.empty())
+      waiting.emplace(c.row->service_id, &entry);
   for (auto& [id, s] : services_)
     if (!s.in_sync && !s.in_flight)
-      steps.push_back(step_for(id, s));
+      steps.push_back(step_for(id, s, waiting));
   for (auto& [id, c] : checks_)
     if (!c.in_sync && !c.in_flight)
       steps.push_back(step_for(id, c));
@@ -154,25 +163,28 @@ void local_registry::compare(const state::node_ptr& node, const std::vector<stat
     changed(node_);
   const auto service_id = [](const state::service_record& s) -> const std::string& { return s.id; };
   const auto check_id = [](const state::check_record& c) -> const std::string& { return c.check_id; };
+  const auto known_services = by_id(services, service_id);
   for (auto& [id, s] : services_) {
     if (s.deleted || s.in_flight)
       continue;
-    const auto found = find_row(services, id, service_id);
-    if (found != services.end() && s.row->enable_tag_override && (*found)->tags != s.row->tags) {
+    const auto found = known_services.find(id);
+    const bool there = found != known_services.end();
+    if (there && s.row->enable_tag_override && found->second->tags != s.row->tags) {
       auto row = std::make_shared<state::service_record>(*s.row); // the catalog's tags prevail
-      row->tags = (*found)->tags;
+      row->tags = found->second->tags;
       s.row = std::move(row);
     }
-    const bool equal = found != services.end() && same(*s.row, **found);
+    const bool equal = there && same(*s.row, *found->second);
     if (!equal)
       changed(s);
     s.in_sync = equal;
   }
+  const auto known_checks = by_id(checks, check_id);
   for (auto& [id, c] : checks_) {
     if (c.deleted || c.in_flight)
       continue;
-    const auto found = find_row(checks, id, check_id);
-    const bool equal = found != checks.end() && same(*c.row, **found, c.output_due.has_value());
+    const auto found = known_checks.find(id);
+    const bool equal = found != known_checks.end() && same(*c.row, *found->second, c.output_due.has_value());
     if (!equal)
       changed(c);
     c.in_sync = equal;

@@ -51,14 +51,6 @@ std::vector<state::check_ptr> local_registry::checks() const {
   return rows_of<state::check_ptr>(checks_);
 }
 
-std::vector<state::check_ptr> local_registry::checks_of(const std::string& service_id) const {
-  std::vector<state::check_ptr> list;
-  for (const auto& [id, c] : checks_)
-    if (!c.deleted && (is_node_check(*c.row) || c.row->service_id == service_id))
-      list.push_back(c.row);
-  return list;
-}
-
 void local_registry::for_each_check(const std::function<void(const std::string&, const check_entry&)>& visit) const {
   for (const auto& [id, c] : checks_)
     if (!c.deleted)
@@ -118,6 +110,8 @@ void local_registry::put_check(check_definition d, const held_service* service, 
     held.critical_since.reset();
   }
   held.definition = std::move(d);
+  if (kind_of(held.definition) == check_kind::alias)
+    aliases_.insert(row->check_id);
   held.row = std::move(row);
   held.from = from;
   held.output_due.reset();
@@ -212,9 +206,14 @@ std::pair<std::string, std::string> local_registry::aliased(const check_definiti
 
 void local_registry::refresh_aliases() {
   // Aliases of aliases settle one step with each change, as they do in Consul with each of its rounds.
-  for (auto& [id, c] : checks_) {
-    if (c.deleted || c.definition.maintenance || kind_of(c.definition) != check_kind::alias)
+  for (auto at = aliases_.begin(); at != aliases_.end();) {
+    const auto known = checks_.find(*at);
+    if (known == checks_.end() || known->second.deleted || kind_of(known->second.definition) != check_kind::alias) {
+      at = aliases_.erase(at);
       continue;
+    }
+    ++at;
+    auto& c = known->second;
     auto [status, output] = aliased(c.definition);
     if (c.row->status == status && c.row->output == output)
       continue;

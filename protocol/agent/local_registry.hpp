@@ -7,6 +7,8 @@
 
 #include <functional>
 #include <map>
+#include <set>
+#include <string_view>
 
 namespace belay::agent {
 
@@ -58,9 +60,7 @@ public:
   const service_entry* service(const std::string& id) const;
   const check_entry* check(const std::string& id) const;
   std::vector<state::service_ptr> services() const;
-  std::vector<state::check_ptr> checks() const;
-  /// With those of the node itself.
-  std::vector<state::check_ptr> checks_of(const std::string& service_id) const;
+  std::vector<state::check_ptr> checks() const; ///< in order of their IDs
   void for_each_check(const std::function<void(const std::string& id, const check_entry&)>& visit) const;
 
   // ---- the catalog
@@ -102,7 +102,8 @@ private:
   void refresh_aliases();
   /// Status and output an alias check takes over.
   std::pair<std::string, std::string> aliased(const check_definition& d) const;
-  sync_step step_for(const std::string& id, held_service& s);
+  using checks_by_owner = std::multimap<std::string_view, std::pair<const std::string, held_check>*>;
+  sync_step step_for(const std::string& id, held_service& s, const checks_by_owner& waiting);
   sync_step step_for(const std::string& id, held_check& c);
   state::catalog_register registration() const;
 
@@ -111,6 +112,7 @@ private:
   sync_state node_{true, false, false, 0}; // the leader registers its members, but knows nothing of their metadata
   std::map<std::string, held_service> services_;
   std::map<std::string, held_check> checks_;
+  std::set<std::string> aliases_; ///< IDs of checks that are aliases, and perhaps of some that were
   std::uint64_t versions_ = 0;
 };
 

@@ -141,16 +141,10 @@ std::vector<service_instance> instances(const tables& t, const std::string& serv
 
 /// docs/contract/08: node-level checks, then those of the instance.
 std::vector<check_ptr> checks_of_instance(const tables& t, const service_record& s) {
-  std::vector<check_ptr> node_level, own;
-  const auto id = folded(s.id);
-  for (auto& c : t.catalog.checks_of_node(s.node)) {
-    if (c->service_id.empty())
-      node_level.push_back(std::move(c));
-    else if (folded(c->service_id) == id)
-      own.push_back(std::move(c));
-  }
-  node_level.insert(node_level.end(), own.begin(), own.end());
-  return node_level;
+  auto list = t.catalog.checks_of_instance(s.node, "");
+  const auto own = t.catalog.checks_of_instance(s.node, s.id);
+  list.insert(list.end(), own.begin(), own.end());
+  return list;
 }
 
 using answer_data = decltype(query_result::data);

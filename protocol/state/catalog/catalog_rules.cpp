@@ -25,7 +25,7 @@ void touch_services_of_node(applying& a, std::string_view node) {
 
 /// An instance of `service` went away: its index moves, or is dropped with the last instance (docs/contract/02, section 5).
 void instance_lost(applying& a, std::string_view node, const std::string& service) {
-  if (!a.t.catalog.instances(service).empty()) {
+  if (a.t.catalog.has_instances(service)) {
     touch_service(a, node, service);
     return;
   }
@@ -164,10 +164,8 @@ void remove_service(applying& a, std::string_view node, std::string_view id) {
   const auto known = a.t.catalog.find_service(node, id);
   if (!known)
     return;
-  const auto wanted = folded(known->id);
-  for (const auto& check : a.t.catalog.checks_of_node(known->node))
-    if (folded(check->service_id) == wanted)
-      remove_check(a, check->node, check->check_id);
+  for (const auto& check : a.t.catalog.checks_of_instance(known->node, known->id))
+    remove_check(a, check->node, check->check_id);
   a.t.catalog.erase_service(row_key(known->node, known->id));
   a.t.marks.set(mark::services, a.index);
   a.t.marks.set(mark::checks, a.index);
@@ -178,6 +176,9 @@ void remove_node(applying& a, std::string_view name) {
   const auto known = a.t.catalog.find_node(name);
   if (!known)
     return;
+  // First, so that not every check that goes looks through them for those that rely on it.
+  for (const auto& s : a.t.sessions.of_node(known->node))
+    end_session(a, s->id);
   for (const auto& s : a.t.catalog.services_of_node(known->node))
     remove_service(a, known->node, s->id);
   for (const auto& c : a.t.catalog.checks_of_node(known->node))
@@ -186,8 +187,6 @@ void remove_node(applying& a, std::string_view name) {
   for (const auto m : {mark::nodes, mark::services, mark::checks})
     a.t.marks.set(m, a.index);
   a.changed.push_back(catalog_changed{known->node, {}});
-  for (const auto& s : a.t.sessions.of_node(known->node))
-    end_session(a, s->id);
 }
 
 std::optional<std::string> node_error(const node_record& node) {

@@ -29,6 +29,15 @@ std::vector<Row> rows_under(const journaled_map<Row>& rows, std::string_view nod
   return list;
 }
 
+template <class Row, class Index>
+std::vector<Row> rows_named(const journaled_map<Row>& rows, const Index& index, std::string_view name) {
+  std::vector<Row> list;
+  if (const auto at = index.find(name); at != index.end())
+    for (const auto& key : at->second)
+      list.push_back(*rows.find(key));
+  return list;
+}
+
 std::string hex_digits(std::string_view id) {
   auto digits = folded(id);
   std::erase(digits, '-');
@@ -74,11 +83,7 @@ std::vector<service_ptr> catalog_table::services_of_node(std::string_view node) 
 }
 
 std::vector<service_ptr> catalog_table::instances(std::string_view service) const {
-  std::vector<service_ptr> list;
-  if (auto at = services_by_name_.find(folded(service)); at != services_by_name_.end())
-    for (const auto& key : at->second)
-      list.push_back(*services_.find(key));
-  return list;
+  return rows_named(services_, services_by_name_, folded(service));
 }
 
 std::vector<check_ptr> catalog_table::checks_of_node(std::string_view node) const {
@@ -86,11 +91,15 @@ std::vector<check_ptr> catalog_table::checks_of_node(std::string_view node) cons
 }
 
 std::vector<check_ptr> catalog_table::checks_of_service(std::string_view service) const {
-  std::vector<check_ptr> list;
-  if (auto at = checks_by_service_.find(folded(service)); at != checks_by_service_.end())
-    for (const auto& key : at->second)
-      list.push_back(*checks_.find(key));
-  return list;
+  return rows_named(checks_, checks_by_service_, folded(service));
+}
+
+std::vector<check_ptr> catalog_table::checks_of_instance(std::string_view node, std::string_view service_id) const {
+  return rows_named(checks_, checks_by_instance_, row_key(node, service_id));
+}
+
+bool catalog_table::has_instances(std::string_view service) const {
+  return services_by_name_.find(folded(service)) != services_by_name_.end();
 }
 
 void catalog_table::put(node_ptr row) {
@@ -113,6 +122,7 @@ void catalog_table::put(check_ptr row) {
   erase_check(key);
   if (!row->service_name.empty())
     checks_by_service_[folded(row->service_name)].insert(key);
+  checks_by_instance_[row_key(row->node, row->service_id)].insert(key);
   checks_.put(key, std::move(row));
 }
 
@@ -137,6 +147,7 @@ void catalog_table::erase_check(std::string_view key) {
   if (!p.row())
     return;
   unlink(checks_by_service_, folded((*p.row())->service_name), std::string(key));
+  unlink(checks_by_instance_, row_key((*p.row())->node, (*p.row())->service_id), std::string(key));
   checks_.erase(p, key);
 }
 

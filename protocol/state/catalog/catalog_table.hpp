@@ -27,6 +27,9 @@ public:
   std::vector<service_ptr> instances(std::string_view service) const;
   std::vector<check_ptr> checks_of_node(std::string_view node) const;
   std::vector<check_ptr> checks_of_service(std::string_view service) const;
+  /// `service_id` empty: those of the node itself.
+  std::vector<check_ptr> checks_of_instance(std::string_view node, std::string_view service_id) const;
+  bool has_instances(std::string_view service) const;
 
   void put(node_ptr row);
   void put(service_ptr row);
@@ -48,6 +51,8 @@ private:
   name_index nodes_by_id_;       // folded id -> row keys
   name_index services_by_name_;  // folded name -> row keys
   name_index checks_by_service_; // folded service name -> row keys
+  // row_key() of node and service id -> row keys. A node may have thousands of services, each of which is asked for its checks.
+  name_index checks_by_instance_;
 };
 
 } // namespace belay::state

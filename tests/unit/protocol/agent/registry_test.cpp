@@ -1,5 +1,7 @@
 #include "tests/unit/protocol/agent/agent_driver.hpp"
 
+#include <array>
+
 using namespace belay::agent;
 namespace state = belay::state;
 
@@ -286,4 +288,50 @@ TEST_CASE("the agent counts what is registered") {
   d.ask(deregister_service{"web"});
   CHECK(d.agent.counts().services == 0);
   CHECK(d.agent.counts().checks == 0);
+}
+
+// Each minute or two the agent's rows are compared with the catalog's, on the thread that serves clients.
+TEST_CASE("many services on one node: what the catalog lacks is found in one pass") {
+  using clock = std::chrono::steady_clock;
+  const auto measured = [](int services) {
+    agent_driver d;
+    for (int i = 0; i < services; ++i) {
+      const auto id = "web-" + std::to_string(i);
+      state::service_record s;
+      s.id = id;
+      s.service = "web";
+      d.agent.restore(stored_service{s});
+      d.agent.restore(stored_check{ttl_check("service:" + id, 10s, id), "passing", "", 0}, d.now);
+    }
+    auto begun = clock::now();
+    const auto steps = d.agent.registry().unsynced(d.now);
+    auto least_find = clock::now() - begun;
+    REQUIRE(steps.size() == static_cast<std::size_t>(services)); // each service with its check
+    for (const auto& step : steps) {
+      d.apply(step);
+      d.agent.registry().settled(step, true);
+    }
+    const auto node = std::make_shared<const state::node_record>(usual_agent().registry.node);
+    const auto known_services = d.agent.registry().services();
+    const auto known_checks = d.agent.registry().checks();
+    auto least_compare = clock::duration::max();
+    for (int round = 0; round < 3; ++round) {
+      begun = clock::now();
+      d.agent.registry().compare(node, known_services, known_checks);
+      least_compare = std::min(least_compare, clock::now() - begun);
+    }
+    CHECK(d.agent.registry().in_sync());
+    auto least_health = clock::duration::max();
+    for (int round = 0; round < 3; ++round) {
+      begun = clock::now();
+      const auto rows = d.ask<health_rows>(service_health{"web", false}).list;
+      least_health = std::min(least_health, clock::now() - begun);
+      REQUIRE(rows.size() == static_cast<std::size_t>(services));
+      REQUIRE(rows.front().checks.size() == 1);
+    }
+    return std::array{least_find, least_compare, least_health};
+  };
+  const auto few = measured(1000), many = measured(8000);
+  for (std::size_t i = 0; i < few.size(); ++i)
+    CHECK(many[i] < 40 * few[i]); // 8, and what the caches do not hold; squares are 64
 }
