@@ -333,5 +333,5 @@ TEST_CASE("many services on one node: what the catalog lacks is found in one pas
   };
   const auto few = measured(1000), many = measured(8000);
   for (std::size_t i = 0; i < few.size(); ++i)
-    CHECK(many[i] < 40 * few[i]); // 8, and what the caches do not hold; squares are 64
+    CHECK(many[i] < 60 * few[i]); // 8, and what the caches do not hold; squares, of what they do not hold, above 100
 }
