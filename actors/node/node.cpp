@@ -198,7 +198,8 @@ running_node::running_node(const node_config& config, const identity& who, node_
   plan.self = {who.id, who.uuid, config.node_name, config.advertise_addr + ":" + std::to_string(config.server_port)};
   plan.datacenter = config.datacenter;
   plan.bootstrap_expect = static_cast<std::uint32_t>(config.bootstrap ? 1 : config.bootstrap_expect);
-  plan.admit_newcomers = config.admit_unverified_servers;
+  // Who has proved that it is one of our servers needs no operator.
+  plan.admit_newcomers = config.admit_unverified_servers || !links.credentials->now()->accepts_plaintext();
   plan.cluster_id = who.cluster_id;
   plan.promised = std::move(promised);
   plan.node_meta = config.node_meta;
@@ -318,9 +319,9 @@ int run_node(node_config config, std::function<node_config(const node_config&)> 
   for (int s : {SIGINT, SIGTERM, SIGHUP})
     sigaddset(&signals, s);
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  log_uncaught_exceptions();
   raise_file_limit();
 
-  log_uncaught_exceptions();
   if (!config.server)
     return fail("client agents (server = false) are not part of this program: set \"server\": true");
   temporary_directory scratch(config.dev && config.data_dir.empty());
@@ -335,7 +336,9 @@ int run_node(node_config config, std::function<node_config(const node_config&)> 
     return fail(credentials.error());
   if ((*credentials)->accepts_plaintext() && !config.dev)
     log::warn("node", "servers are accepted without credentials: whoever reaches the server port can be one",
-              {{"server_port", config.server_port}, {"advice", "encrypt, or certificates: docs/security.md"}});
+              {{"server_port", config.server_port},
+               {"advice", "encrypt, or certificates: docs/security.md"},
+               {"admit_unverified_servers", config.admit_unverified_servers ? 1 : 0}});
   config.node_id = who->uuid;
   peer_link_settings links;
   links.credentials = std::make_shared<tls::credential_store>(*credentials);
@@ -364,10 +367,6 @@ int run_node(node_config config, std::function<node_config(const node_config&)> 
   auto promised = load_promise(config.data_dir);
   if (!promised)
     return fail(promised.error());
-  log::warn("node", "the port for peers is open: whoever reaches it can speak as a server",
-            {{"address", join_host_port(config.bind_addr, config.server_port)},
-             {"advice", "let only servers reach it"},
-             {"admit_unverified_servers", config.admit_unverified_servers ? 1 : 0}});
   auto kept = open_registrations(registrations_directory(config.data_dir));
   if (!kept)
     return fail(kept.error());

@@ -29,7 +29,9 @@ constexpr config_key keys[] = {
      "the "
      "port for peers can then become a voter. Without it only a server that takes the place of a lost one with its "
      "name "
-     "and address is taken in, and whom `belay operator raft add-peer` names. Not a key of Consul"},
+     "and address is taken in, and whom `belay operator raft add-peer` names. Servers that have proved who they are, "
+     "by "
+     "certificates or `encrypt`, are always taken in. Not a key of Consul"},
     {"data_dir", text, effective, "where everything is kept; required unless -dev. Made if it is not there"},
     {"node_name", text, effective, "the host name. Unique in the cluster"},
     {"node_id", text, effective, "a UUID; random, and kept in `data_dir`"},
