@@ -209,6 +209,8 @@ void raft_peer::on_peer_connected(node_id peer) {
 
 void raft_peer::on_peer_lost(node_id peer) {
   connected_.erase(peer);
+  if (!core_.config().contains(peer))
+    connected_since_ms_.erase(peer);
   told_.erase(peer);
   clocks_.lost(peer);
   if (const auto* known = formation_.find(peer); known != nullptr && core_.config().contains(peer))

@@ -13,6 +13,7 @@ namespace {
 
 // Addresses that peers tell are dialled, so there must not be many of them, nor names to be looked up.
 constexpr std::size_t learned_max = 64;
+constexpr std::size_t complaints_max = 256;
 constexpr std::size_t address_bytes_max = 64;
 // A peer names those it knows once a second.
 constexpr int learned_ticks_max = 2400;
@@ -94,6 +95,8 @@ void raft_peer::on_hello(const wire::hello& h) {
   if (leading() && !complaint && !formation_.admits(h.self, members))
     complaint = "server " + h.self.name + " is not a member: `belay operator raft add-peer -address=" + h.self.address +
                 "` takes it in";
+  if (complaints_.size() >= complaints_max && !complaints_.contains(h.self.id))
+    complaints_.clear(); // strangers make up ids: rather a line twice than memory without bound
   if (complaint && complaints_[h.self.id] != *complaint) {
     complaints_[h.self.id] = *complaint;
     log::error("raft_peer", "a server that is not ours was refused", {{"reason", *complaint}});
