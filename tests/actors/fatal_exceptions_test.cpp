@@ -56,7 +56,8 @@ struct store_without_memory final : storage::checkpoint_store {
   status load(const std::function<void(std::uint8_t, std::string_view, std::string_view)>&) override { return done{}; }
   status commit(const storage::checkpoint_delta&) override { throw std::bad_alloc(); }
   result<chunk> read_snapshot(log_index, std::uint64_t, std::size_t) override { return failure{"no"}; }
-  result<std::uint64_t> write_snapshot(const raft::snapshot_meta&, std::uint64_t, std::string_view, bool) override {
+  result<std::uint64_t> write_snapshot(const raft::snapshot_meta&, std::uint64_t, std::string_view, bool,
+                                       storage::snapshot_judge*) override {
     return failure{"no"};
   }
 };
