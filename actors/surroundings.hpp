@@ -19,6 +19,9 @@ void wake_after(Actor& self, const wiring& w, std::chrono::nanoseconds d, Signal
   self.delayed_send(&self, w.clock != nullptr ? w.clock->in_system_time(d) : d, signal);
 }
 
+/// What wiring::fail_stop of a test may throw: only the actor that called it ends, and the test looks at the others.
+struct ended_for_test {};
+
 /// The node cannot go on (the reason was logged): ends the process, and in the simulator the node.
 [[noreturn]] inline void fail_stop(const wiring& w) {
   if (w.fail_stop)

@@ -16,6 +16,16 @@ std::string text_of(const std::exception_ptr& e) {
   }
 }
 
+bool is_ended_for_test(const std::exception_ptr& e) {
+  try {
+    std::rethrow_exception(e);
+  } catch (const ended_for_test&) {
+    return true;
+  } catch (...) {
+    return false;
+  }
+}
+
 void log_fatal_exception(std::string_view who, const std::exception_ptr& e) {
   try {
     log::error("node", "stopping: ended by an exception", {{"actor", who}, {"exception", text_of(e)}});

@@ -17,6 +17,8 @@ namespace belay::actors {
 /// What the exception says of itself, or that it says nothing. @pre `e` holds one
 std::string text_of(const std::exception_ptr& e);
 
+bool is_ended_for_test(const std::exception_ptr& e);
+
 /// Logs that `who` ended by an exception, and with which text.
 void log_fatal_exception(std::string_view who, const std::exception_ptr& e);
 
@@ -24,6 +26,8 @@ void log_fatal_exception(std::string_view who, const std::exception_ptr& e);
 /// what the log calls it, a literal.
 inline void end_node_by_exceptions_of(caf::scheduled_actor& self, wiring_ptr wires, const char* name) {
   self.set_exception_handler([wires = std::move(wires), name](std::exception_ptr& e) -> caf::error {
+    if (is_ended_for_test(e))
+      return caf::exit_reason::unhandled_exception;
     log_fatal_exception(name, e);
     fail_stop(*wires);
   });

@@ -156,7 +156,7 @@ void cluster_fixture::start(std::size_t index) {
   n.gave_up = false;
   plan.fail_stop = [this, index] {
     nodes_[index].gave_up = true;
-    throw std::runtime_error("the node gives up");
+    throw ended_for_test{};
   };
   plan.spawn_links = [this, index](const wiring_ptr& wires) { return spawn_links(index, wires); };
   plan.spawn_gateway = [this, index](const wiring_ptr&) { return spawn_gateway(index); };

@@ -51,6 +51,7 @@ TEST_CASE("without a leader only stale reads are answered", "[no-leader]") {
     if (i != survivor)
       cluster->node(i).start();
   auto served = held.receive(milliseconds{60000});
+  INFO(served.body);
   CHECK(served.status == 200);
   CHECK(served.body.starts_with("true"));
   cluster->wait_ready();
