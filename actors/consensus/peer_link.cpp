@@ -393,6 +393,7 @@ bool peer_link::take_frames(caf::io::connection_handle handle, incoming& in, std
 
 void peer_link::on_hello(incoming& in, const wire::hello& h, bool first) {
   in.cluster_id = h.cluster_id;
+  in.hello = h;
   if (h.self.id == self_)
     return;
   const auto before = address_of_.find(h.self.id);

@@ -82,6 +82,7 @@ private:
   struct incoming {
     wire::frame_decoder decoder;
     node_id peer;
+    wire::hello hello;                   ///< the last one
     std::string from;                    ///< host, in figures
     std::optional<tls::channel> channel; ///< none: without TLS
     std::uint64_t cluster_id = 0;

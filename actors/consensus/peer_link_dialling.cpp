@@ -168,8 +168,14 @@ void peer_link::lost(outgoing& o) {
     o.next_event = now + redial_min;
     log::info("peer_link", "connection lost", {{"address", o.address}});
   }
-  if (!o.peer.is_zero())
-    send(wires_->raft_peer, peer_lost{o.peer});
+  if (o.peer.is_zero())
+    return;
+  send(wires_->raft_peer, peer_lost{o.peer});
+  // Who is lost is forgotten, and frames of somebody unknown are not looked at. This one may still be heard: what it says
+  // before its next hello would be lost without a sound.
+  for (const auto& [handle, in] : incoming_)
+    if (in.peer == o.peer)
+      send(wires_->raft_peer, frames_received{o.peer, {in.hello}});
 }
 
 void peer_link::disconnect(outgoing& o) {

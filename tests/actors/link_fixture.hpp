@@ -26,6 +26,7 @@
 #include <functional>
 #include <mutex>
 #include <thread>
+#include <utility>
 
 namespace belay::link_test {
 
@@ -114,6 +115,39 @@ public:
 
 private:
   int fd_;
+};
+
+/// A listening socket where a link may dial back.
+class home {
+public:
+  home() : fd_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)) {
+    auto any = loopback(0);
+    REQUIRE(::bind(fd_, reinterpret_cast<sockaddr*>(&any), sizeof any) == 0);
+    REQUIRE(::listen(fd_, 16) == 0);
+  }
+  ~home() {
+    ::close(visitor_);
+    ::close(fd_);
+  }
+  std::string address() const { return local(port_of(fd_)); }
+  bool was_visited() {
+    if (visitor_ < 0)
+      visitor_ = ::accept4(fd_, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    return visitor_ >= 0;
+  }
+  void turn_visitor_out() { ::close(std::exchange(visitor_, -1)); }
+  bool visitor_left() {
+    char bytes[4096];
+    for (;;) {
+      const auto n = ::recv(visitor_, bytes, sizeof bytes, MSG_DONTWAIT);
+      if (n <= 0)
+        return n == 0 || (errno != EAGAIN && errno != EWOULDBLOCK);
+    }
+  }
+
+private:
+  int fd_;
+  int visitor_ = -1;
 };
 
 /// A listening socket whose queue is full: whoever connects gets no answer.

@@ -21,38 +21,6 @@ std::size_t open_ones(strangers& all) {
   return static_cast<std::size_t>(std::count_if(all.begin(), all.end(), [](auto& s) { return s->is_open(); }));
 }
 
-/// A listening socket where a link may dial back.
-class home {
-public:
-  home() : fd_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)) {
-    auto any = loopback(0);
-    REQUIRE(::bind(fd_, reinterpret_cast<sockaddr*>(&any), sizeof any) == 0);
-    REQUIRE(::listen(fd_, 16) == 0);
-  }
-  ~home() {
-    ::close(visitor_);
-    ::close(fd_);
-  }
-  std::string address() const { return local(port_of(fd_)); }
-  bool was_visited() {
-    if (visitor_ < 0)
-      visitor_ = ::accept4(fd_, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
-    return visitor_ >= 0;
-  }
-  bool visitor_left() {
-    char bytes[4096];
-    for (;;) {
-      const auto n = ::recv(visitor_, bytes, sizeof bytes, MSG_DONTWAIT);
-      if (n <= 0)
-        return n == 0 || (errno != EAGAIN && errno != EWOULDBLOCK);
-    }
-  }
-
-private:
-  int fd_;
-  int visitor_ = -1;
-};
-
 raft::message append_of(node_id from, node_id to, std::size_t bytes) {
   raft::entry e;
   e.index = log_index{1};

@@ -169,6 +169,21 @@ TEST_CASE("a peer whose machine lost its power closes nothing, and is lost all t
   CHECK(gone.is_closed());
 }
 
+TEST_CASE("a peer that hangs up on us and goes on speaking is known all the same", "[actors][peer_link]") {
+  // Who is lost is forgotten by raft_peer, with all that is not introduced. A forwarded write in the second before the next
+  // introduction would get no answer.
+  link_fixture f;
+  link_end a(f.system(), node_id{1});
+  home there;
+  stranger peer(a.port());
+  peer.say(bytes_of(hello_of(node_id{9}, there.address())));
+  REQUIRE(soon([&] { return there.was_visited() && a.times_connected(node_id{9}) == 1; }));
+  const auto introductions = a.hellos_from(node_id{9});
+  there.turn_visitor_out();
+  REQUIRE(soon([&] { return a.times_lost(node_id{9}) == 1; }));
+  CHECK(soon([&] { return a.hellos_from(node_id{9}) == introductions + 1; }));
+}
+
 TEST_CASE("a port that is taken is refused with what to do", "[actors][peer_link]") {
   peer_link_settings s;
   s.listen_host = "127.0.0.1";
