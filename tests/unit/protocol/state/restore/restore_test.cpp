@@ -285,17 +285,30 @@ TEST_CASE("lock delays go on through a restore, and a lock that is lost by it ha
   CHECK(refused.note.retry_after_ms == 20'000);
 }
 
+TEST_CASE("a lock delay by a clock that ran ahead ends within the longest delay there is") {
+  driver ahead;
+  ahead.now.value += 365ull * 24 * 3600 * 1000;
+  const auto s = ahead.open(1, 30'000);
+  ahead.acquire("k", s);
+  ahead.close(s);
+  driver d;
+  CHECK(restore(d, save(ahead.m)));
+  CHECK(d.m.locked_out_until("k") == cluster_time{d.now.value + 60'000});
+}
+
 TEST_CASE("rows that refer to nothing are not put in force") {
   driver d;
   const auto s = d.open(1);
   d.acquire("k", s);
   d.add_service("n", "web", "web");
+  d.add_check("n", "c", "passing");
   auto saved = save(d.m);
   std::erase_if(saved.rows, [](const dirty_row& r) { return r.table == table::sessions || r.table == table::nodes; });
   CHECK(restore(d, saved));
   CHECK(d.get("k")->session.empty());
   CHECK(d.get("k")->fence == 0);
   CHECK(std::get<service_instances>(d.m.evaluate(catalog_service{"web", {}, {}}).data).list.empty());
+  CHECK(std::get<checks>(d.m.evaluate(health_state{"any", {}}).data).list.empty());
   CHECK(d.m.digest() == d.m.recompute_digest());
 }
 
