@@ -345,7 +345,7 @@ bool peer_link::is_stranger(const incoming& in) const {
 std::size_t peer_link::frame_limit(const incoming& in) const {
   if (!is_stranger(in))
     return wire::frame_bytes_max;
-  const bool says_ours = in.cluster_id != 0 && in.cluster_id == hello_.cluster_id;
+  const bool says_ours = in.hello.cluster_id != 0 && in.hello.cluster_id == hello_.cluster_id;
   return says_ours ? std::max(newer_member_frame_max, settings_.stranger_frame_max) : settings_.stranger_frame_max;
 }
 
@@ -392,7 +392,6 @@ bool peer_link::take_frames(caf::io::connection_handle handle, incoming& in, std
 }
 
 void peer_link::on_hello(incoming& in, const wire::hello& h, bool first) {
-  in.cluster_id = h.cluster_id;
   in.hello = h;
   if (h.self.id == self_)
     return;

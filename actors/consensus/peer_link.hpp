@@ -85,9 +85,8 @@ private:
     wire::hello hello;                   ///< the last one
     std::string from;                    ///< host, in figures
     std::optional<tls::channel> channel; ///< none: without TLS
-    std::uint64_t cluster_id = 0;
-    std::size_t read_max = 0; ///< bytes at once
-    std::size_t credit = 0;   ///< bytes that may be read of a stranger until the next second
+    std::size_t read_max = 0;            ///< bytes at once
+    std::size_t credit = 0;              ///< bytes that may be read of a stranger until the next second
     bool halted = false;
     std::chrono::milliseconds silent{0}; ///< of ticks, not time: while this node stood still nobody could be heard
   };

@@ -1,10 +1,8 @@
 #include "actors/consensus/peer_names.hpp"
 
-#include <netdb.h>
 #include <netinet/in.h>
 
 #include <chrono>
-#include <cstring>
 #include <mutex>
 #include <system_error>
 #include <thread>
@@ -35,18 +33,7 @@ struct peer_names::answers {
 peer_names::peer_names(lookup look_up) : look_up_(std::move(look_up)), answers_(std::make_shared<answers>()) {}
 
 peer_names::lookup peer_names::system_lookup() {
-  return [](const std::string& host) -> std::optional<socket_endpoint> {
-    addrinfo hints{};
-    hints.ai_socktype = SOCK_STREAM;
-    addrinfo* found = nullptr;
-    if (getaddrinfo(host.c_str(), nullptr, &hints, &found) != 0)
-      return std::nullopt;
-    socket_endpoint e;
-    std::memcpy(&e.bytes, found->ai_addr, found->ai_addrlen);
-    e.size = found->ai_addrlen;
-    freeaddrinfo(found);
-    return e;
-  };
+  return [](const std::string& host) { return resolved(host.c_str(), nullptr, 0); };
 }
 
 std::optional<socket_endpoint> peer_names::find(const std::string& host, std::uint16_t port) {

@@ -15,18 +15,23 @@ constexpr int not_sent_bytes_max = 128 << 10;
 
 } // namespace
 
-std::optional<socket_endpoint> numeric_endpoint(const std::string& host, std::uint16_t port, bool passive) {
+std::optional<socket_endpoint> resolved(const char* host, const char* service, int flags) {
   addrinfo hints{};
   hints.ai_socktype = SOCK_STREAM;
-  hints.ai_flags = AI_NUMERICSERV | AI_NUMERICHOST | (passive ? AI_PASSIVE : 0);
+  hints.ai_flags = flags;
   addrinfo* found = nullptr;
-  if (getaddrinfo(host.empty() ? nullptr : host.c_str(), std::to_string(port).c_str(), &hints, &found) != 0)
+  if (getaddrinfo(host, service, &hints, &found) != 0)
     return std::nullopt;
   socket_endpoint e;
   std::memcpy(&e.bytes, found->ai_addr, found->ai_addrlen);
   e.size = found->ai_addrlen;
   freeaddrinfo(found);
   return e;
+}
+
+std::optional<socket_endpoint> numeric_endpoint(const std::string& host, std::uint16_t port, bool passive) {
+  return resolved(host.empty() ? nullptr : host.c_str(), std::to_string(port).c_str(),
+                  AI_NUMERICSERV | AI_NUMERICHOST | (passive ? AI_PASSIVE : 0));
 }
 
 std::string host_text(const socket_endpoint& e) {

@@ -1,5 +1,5 @@
 #pragma once
-// TCP sockets between peers: their addresses and options. Nothing here waits.
+// TCP sockets between peers: their addresses and options.
 
 #include "protocol/base/result.hpp"
 
@@ -18,6 +18,9 @@ struct socket_endpoint {
 
   const sockaddr* any() const { return reinterpret_cast<const sockaddr*>(&bytes); }
 };
+
+/// The first of what getaddrinfo finds, which may wait for a name server unless `flags` say otherwise. Null: no host, no port.
+std::optional<socket_endpoint> resolved(const char* host, const char* service, int flags);
 
 /// nullopt: `host` is not an address but a name. Empty with `passive`: all addresses of the machine.
 std::optional<socket_endpoint> numeric_endpoint(const std::string& host, std::uint16_t port, bool passive = false);

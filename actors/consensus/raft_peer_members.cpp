@@ -102,8 +102,10 @@ void raft_peer::on_hello(const wire::hello& h) {
     log::error("raft_peer", "a server that is not ours was refused", {{"reason", *complaint}});
   }
   learn(h);
-  form_cluster();
-  announce_self();
+  if (formation_.cluster_id() == 0)
+    form_cluster(); // which announces what has changed
+  else
+    announce_self();
 }
 
 /// Servers that name one seed only find each other through it, and so do members that have moved.
@@ -178,13 +180,11 @@ void raft_peer::form_cluster() {
     return;
   if (!core_.term().is_zero() || !core_.last_index().is_zero())
     formation_.has_log();
-  if (!join_first_cluster()) {
-    announce_self();
-    return;
+  if (join_first_cluster()) {
+    note_due_ = formation_.cluster_id();
+    schedule_flush();
   }
-  note_due_ = formation_.cluster_id();
   announce_self();
-  schedule_flush();
 }
 
 /// @returns whether this server belongs to a cluster now

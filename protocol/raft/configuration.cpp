@@ -92,6 +92,22 @@ configuration second_step(const configuration& joint) {
   return last;
 }
 
+void put_member(byte_writer& w, const member& m) {
+  w.u64(m.id.value);
+  w.text(m.uuid);
+  w.text(m.name);
+  w.text(m.address);
+}
+
+member get_member(byte_reader& r) {
+  member m;
+  m.id = node_id{r.u64()};
+  m.uuid = r.text();
+  m.name = r.text();
+  m.address = r.text();
+  return m;
+}
+
 // Stored in log entries and checkpoints, and sent. Integers are little-endian.
 //
 // offset  size      what
@@ -103,12 +119,8 @@ std::string encode(const configuration& c) {
   byte_writer w(out);
   w.u8(encoding_version);
   w.varint(c.members.size());
-  for (const auto& m : c.members) {
-    w.u64(m.id.value);
-    w.text(m.uuid);
-    w.text(m.name);
-    w.text(m.address);
-  }
+  for (const auto& m : c.members)
+    put_member(w, m);
   put_ids(w, c.voters);
   put_ids(w, c.voters_old);
   put_ids(w, c.learners);
@@ -123,14 +135,8 @@ std::optional<configuration> decode_configuration(std::string_view bytes) {
   const auto n = r.varint();
   if (!r.ok() || n > r.remaining())
     return std::nullopt;
-  for (std::uint64_t i = 0; i < n && r.ok(); ++i) {
-    member m;
-    m.id = node_id{r.u64()};
-    m.uuid = r.text();
-    m.name = r.text();
-    m.address = r.text();
-    c.members.push_back(std::move(m));
-  }
+  for (std::uint64_t i = 0; i < n && r.ok(); ++i)
+    c.members.push_back(get_member(r));
   if (!r.ok() || !get_ids(r, c.voters) || !get_ids(r, c.voters_old) || !get_ids(r, c.learners))
     return std::nullopt;
   if (!r.complete() || !well_formed(c))

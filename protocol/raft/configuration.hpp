@@ -1,6 +1,6 @@
 #pragma once
 // Rules about configurations (types.hpp): which ones are acceptable, and the two steps of joint consensus that lead
-// from one set of servers to another.
+// from one set of servers to another. And the bytes of a member, which are the same wherever one is stored or sent.
 
 #include "protocol/raft/types.hpp"
 
@@ -16,5 +16,9 @@ configuration first_step(const configuration& now, const configuration& target);
 
 /// For the second half: the new set alone, without those who have no role in it any more. @pre joint.joint()
 configuration second_step(const configuration& joint);
+
+// id (8), uuid, name, address (varint length, bytes)
+void put_member(byte_writer& w, const member& m);
+member get_member(byte_reader& r);
 
 } // namespace belay::raft

@@ -1,6 +1,7 @@
 #include "protocol/raft/formation.hpp"
 
 #include "protocol/base/probe.hpp"
+#include "protocol/raft/configuration.hpp"
 
 #include <algorithm>
 
@@ -61,12 +62,8 @@ std::string encode(const promise& p) {
   w.u64(p.round);
   w.boolean(p.given_up);
   w.varint(p.set.size());
-  for (const auto& m : p.set) {
-    w.u64(m.id.value);
-    w.text(m.uuid);
-    w.text(m.name);
-    w.text(m.address);
-  }
+  for (const auto& m : p.set)
+    put_member(w, m);
   w.varint(p.refused.size());
   for (const auto cluster : p.refused)
     w.u64(cluster);
@@ -86,14 +83,8 @@ std::optional<promise> decode_promise(std::string_view bytes) {
   p.round = r.u64();
   p.given_up = r.boolean();
   const auto members = r.varint();
-  for (std::uint64_t i = 0; r.ok() && i < members; ++i) {
-    member m;
-    m.id = node_id{r.u64()};
-    m.uuid = r.text();
-    m.name = r.text();
-    m.address = r.text();
-    p.set.push_back(std::move(m));
-  }
+  for (std::uint64_t i = 0; r.ok() && i < members; ++i)
+    p.set.push_back(get_member(r));
   const auto refused = r.varint();
   for (std::uint64_t i = 0; r.ok() && i < refused; ++i)
     p.refused.push_back(r.u64());

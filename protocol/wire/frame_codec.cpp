@@ -1,6 +1,7 @@
 #include "protocol/wire/frame_codec.hpp"
 
 #include "protocol/base/overloaded.hpp"
+#include "protocol/raft/configuration.hpp"
 #include "protocol/wire/entry_codec.hpp"
 
 #include <algorithm>
@@ -33,22 +34,6 @@ enum class kind : std::uint8_t {
   user_event = 13,
   gossip = 14,
 };
-
-void put(byte_writer& w, const raft::member& m) {
-  w.u64(m.id.value);
-  w.text(m.uuid);
-  w.text(m.name);
-  w.text(m.address);
-}
-
-raft::member get_member(byte_reader& r) {
-  raft::member m;
-  m.id = node_id{r.u64()};
-  m.uuid = r.text();
-  m.name = r.text();
-  m.address = r.text();
-  return m;
-}
 
 /// Never renumber.
 enum class extension : std::uint8_t { feature_level = 1, known_servers = 3, has_log = 4, round = 5 };
@@ -150,21 +135,21 @@ bool take_extensions(std::string_view bytes, hello& h) {
 }
 
 void put(byte_writer& w, const hello& h) {
-  put(w, h.self);
+  raft::put_member(w, h.self);
   w.text(h.datacenter);
   w.u64(h.cluster_id);
   w.u32(h.bootstrap_expect);
   auto more = extensions_of(h);
   w.varint(h.agreed.size() + (more.empty() ? 0 : 1));
   for (const auto& m : h.agreed)
-    put(w, m);
+    raft::put_member(w, m);
   if (!more.empty())
-    put(w, raft::member{node_id{}, {}, {}, std::move(more)});
+    raft::put_member(w, raft::member{node_id{}, {}, {}, std::move(more)});
 }
 
 hello get_hello(byte_reader& r) {
   hello h;
-  h.self = get_member(r);
+  h.self = raft::get_member(r);
   h.datacenter = r.text();
   h.cluster_id = r.u64();
   h.bootstrap_expect = r.u32();
@@ -172,7 +157,7 @@ hello get_hello(byte_reader& r) {
   if (n > members_max)
     r.fail();
   for (std::uint64_t i = 0; r.ok() && i < n; ++i)
-    h.agreed.push_back(get_member(r));
+    h.agreed.push_back(raft::get_member(r));
   if (r.ok() && !h.agreed.empty() && h.agreed.back().id.is_zero()) {
     const auto more = std::move(h.agreed.back().address);
     h.agreed.pop_back();
