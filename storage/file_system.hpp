@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -58,6 +59,8 @@ public:
   virtual status make_directory(const std::string& directory) = 0;
   /// Plain names, sorted, without "." and "..".
   virtual result<std::vector<std::string>> list(const std::string& directory) = 0;
+  /// All bytes of a file that need not be writable; nullopt: there is none of that name.
+  virtual result<std::optional<std::string>> read_if_there(const std::string& path) = 0;
   /// Takes the one lock of `directory` without waiting. @returns a failure if another process, or this one, holds it.
   virtual result<std::unique_ptr<file_lock>> lock(const std::string& directory) = 0;
 };

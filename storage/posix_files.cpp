@@ -171,6 +171,25 @@ public:
     return names;
   }
 
+  result<std::optional<std::string>> read_if_there(const std::string& path) override {
+    const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    if (fd < 0 && errno == ENOENT)
+      return std::optional<std::string>();
+    if (fd < 0)
+      return failure{std::strerror(errno)};
+    posix_file f(fd, path);
+    std::string text;
+    char buffer[4096];
+    for (;;) {
+      const auto n = f.read_at(text.size(), buffer, sizeof buffer);
+      if (!n)
+        return n.why();
+      text.append(buffer, *n);
+      if (*n < sizeof buffer)
+        return std::optional(std::move(text));
+    }
+  }
+
   result<std::unique_ptr<file_lock>> lock(const std::string& directory) override {
     const auto path = directory + "/" + lock_name;
     const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);

@@ -2,6 +2,7 @@
 
 #include "actors/consensus/raft_peer.hpp"
 #include "actors/telemetry/log.hpp"
+#include "protocol/base/mutants.hpp"
 #include "protocol/base/probe.hpp"
 
 #include <algorithm>
@@ -33,7 +34,7 @@ void raft_peer::note_cluster() {
   if (note_due_ == 0 || note_after_token_ != 0)
     return;
   const auto& behind = unwritten_.empty() ? in_flight_ : unwritten_;
-  if (behind.empty())
+  if (behind.empty() || MUTANT(identity_before_log))
     settings_.joined(std::exchange(note_due_, 0));
   else
     note_after_token_ = behind.back().token;

@@ -89,7 +89,7 @@ void raft_peer::vouch_for(node_id from) {
 // ---- time
 
 cluster_time raft_peer::cluster_now() {
-  if (cluster_clock_.term() != core_.term())
+  if (cluster_clock_.term() != core_.term() || MUTANT(cluster_time_stands_still))
     cluster_clock_.begin(core_.term(), MUTANT(leader_time_goes_back) ? cluster_time{} : core_.last_time(),
                          settings_.wall_clock(), local_now());
   return MUTANT(cluster_time_of_wall_clock) ? settings_.wall_clock() : cluster_clock_.at(local_now());
@@ -99,7 +99,7 @@ cluster_time raft_peer::cluster_now() {
 
 std::optional<std::string> raft_peer::not_understood(std::string_view command) const {
   const auto needs = wire::needs_of(command);
-  if (!needs || needs->level == 0)
+  if (!needs || needs->level == 0 || MUTANT(newer_kind_proposed))
     return std::nullopt;
   for (const auto& m : core_.config().members)
     if (level_of_member(m.id) < needs->level)

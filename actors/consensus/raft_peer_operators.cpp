@@ -2,6 +2,7 @@
 
 #include "actors/consensus/raft_peer.hpp"
 #include "protocol/base/host_port.hpp"
+#include "protocol/base/mutants.hpp"
 #include "protocol/golang/quoting.hpp"
 #include "protocol/wire/command_codec.hpp"
 #include "protocol/wire/operator_codec.hpp"
@@ -124,7 +125,7 @@ http::health_report raft_peer::health(const forward::describe_health& rules) con
     s.name = m.name;
     s.address = m.address;
     s.leader = m.id == self_.id;
-    s.alive = s.leader || connected_.contains(m.id);
+    s.alive = s.leader || connected_.contains(m.id) || MUTANT(dead_server_told_healthy);
     s.version = rules.version;
     s.last_index = core_.last_index();
     for (const auto& p : progress)
@@ -135,7 +136,8 @@ http::health_report raft_peer::health(const forward::describe_health& rules) con
     s.last_term = core_.term_at(s.last_index);
     const auto* said = formation_.find(m.id);
     const bool writes = s.leader ? !disk_full_ : said == nullptr || !said->disk_full;
-    s.healthy = s.alive && writes && s.last_contact.count() <= rules.last_contact_threshold_ns &&
+    s.healthy = s.alive && (writes || MUTANT(full_disk_told_healthy)) &&
+                (s.last_contact.count() <= rules.last_contact_threshold_ns || MUTANT(dead_server_told_healthy)) &&
                 s.last_index.value + rules.max_trailing_logs >= core_.last_index().value;
     s.voter = core_.config().is_voter(m.id);
     const auto since = connected_since_ms_.find(m.id);

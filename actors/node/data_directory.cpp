@@ -2,16 +2,11 @@
 
 #include "protocol/base/hex.hpp"
 #include "protocol/base/uuid.hpp"
-#include "storage/file_system.hpp"
 
 #include <sys/random.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
 #include <filesystem>
-#include <memory>
 #include <optional>
 #include <sstream>
 
@@ -29,30 +24,16 @@ constexpr auto start_empty =
 constexpr auto promise_file = "/formation";
 
 /// nullopt: there is no such file.
-result<std::optional<std::string>> read_whole(const std::string& file) {
-  const auto cannot = [&] {
-    return failure{
-        "cannot read " + file + ": " + std::strerror(errno) +
-        ". It is not damaged as far as is known: give the user of this process access to it; nothing was changed"};
-  };
-  std::unique_ptr<std::FILE, int (*)(std::FILE*)> in(std::fopen(file.c_str(), "rbe"), &std::fclose);
-  if (in == nullptr) {
-    if (errno == ENOENT)
-      return std::optional<std::string>();
-    return cannot();
-  }
-  std::string text;
-  char buffer[4096];
-  errno = 0;
-  while (const auto n = std::fread(buffer, 1, sizeof buffer, in.get()))
-    text.append(buffer, n);
-  if (std::ferror(in.get()) != 0)
-    return cannot();
-  return std::optional(std::move(text));
+result<std::optional<std::string>> read_whole(storage::file_system& files, const std::string& file) {
+  auto text = files.read_if_there(file);
+  if (!text)
+    return failure{"cannot read " + file + ": " + text.error() +
+                   ". It is not damaged as far as is known: give the user of this process access to it; nothing was "
+                   "changed"};
+  return text;
 }
 
-status write_durably(const std::string& path, const std::string& text) {
-  auto& files = storage::posix_file_system();
+status write_durably(storage::file_system& files, const std::string& path, const std::string& text) {
   if (auto s = storage::replace_file(files, path, text, true); !s)
     return s;
   return files.sync_directory(fs::path(path).parent_path().string());
@@ -97,15 +78,15 @@ std::string random_uuid() {
   return uuid_of(random_u64(), random_u64());
 }
 
-status save_identity(const std::string& path, const identity& i) {
+status save_identity(const std::string& path, const identity& i, storage::file_system& files) {
   std::string text = std::string(format_line) + "\nnode_id " + to_hex(i.id.value) + "\nuuid " + i.uuid +
                      "\ndatacenter " + i.datacenter + "\ncluster_id " + to_hex(i.cluster_id) + "\n";
-  return write_durably(path + "/identity", text);
+  return write_durably(files, path + "/identity", text);
 }
 
-result<identity> read_identity(const std::string& path) {
+result<identity> read_identity(const std::string& path, storage::file_system& files) {
   const auto file = path + "/identity";
-  const auto text = read_whole(file);
+  const auto text = read_whole(files, file);
   if (!text)
     return text.why();
   if (!*text)
@@ -119,8 +100,14 @@ result<identity> open_data_directory(const std::string& path, const std::string&
   fs::create_directories(path, ec);
   if (ec)
     return failure{"cannot create data_dir " + path + ": " + ec.message()};
+  return open_data_directory(path, configured_uuid, datacenter, storage::posix_file_system(), random_u64);
+}
+
+result<identity> open_data_directory(const std::string& path, const std::string& configured_uuid,
+                                     const std::string& datacenter, storage::file_system& files,
+                                     const std::function<std::uint64_t()>& random) {
   const auto file = path + "/identity";
-  const auto text = read_whole(file);
+  const auto text = read_whole(files, file);
   if (!text)
     return text.why();
   if (*text) {
@@ -136,27 +123,26 @@ result<identity> open_data_directory(const std::string& path, const std::string&
     return found;
   }
   static constexpr const char* expected[] = {"identity.new", "node-id", "node-id.new", "lost+found"};
-  for (const auto& entry : fs::directory_iterator(path, ec)) {
-    const auto name = entry.path().filename().string();
+  const auto names = files.list(path);
+  if (!names)
+    return failure{"cannot read data_dir " + path + ": " + names.error()};
+  for (const auto& name : *names)
     if (std::find(std::begin(expected), std::end(expected), name) == std::end(expected))
       return failure{"data_dir " + path + " has no identity file but contains '" + name +
                      "': it is not Belay's or has lost its identity. Use an empty directory; nothing was changed"};
-  }
-  if (ec)
-    return failure{"cannot read data_dir " + path + ": " + ec.message()};
   identity born;
-  born.id = node_id{random_u64()};
+  born.id = node_id{random()};
   born.uuid = configured_uuid.empty() ? random_uuid() : configured_uuid;
   born.datacenter = datacenter;
-  if (auto s = write_durably(path + "/node-id", born.uuid); !s)
+  if (auto s = write_durably(files, path + "/node-id", born.uuid); !s)
     return s.why();
-  if (auto s = save_identity(path, born); !s)
+  if (auto s = save_identity(path, born, files); !s)
     return s.why();
   return born;
 }
 
-result<raft::promise> load_promise(const std::string& path) {
-  const auto text = read_whole(path + promise_file);
+result<raft::promise> load_promise(const std::string& path, storage::file_system& files) {
+  const auto text = read_whole(files, path + promise_file);
   if (!text)
     return text.why();
   if (!*text)
@@ -167,8 +153,8 @@ result<raft::promise> load_promise(const std::string& path) {
   return std::move(*found);
 }
 
-status save_promise(const std::string& path, const raft::promise& p) {
-  return write_durably(path + promise_file, raft::encode(p));
+status save_promise(const std::string& path, const raft::promise& p, storage::file_system& files) {
+  return write_durably(files, path + promise_file, raft::encode(p));
 }
 
 } // namespace belay::actors

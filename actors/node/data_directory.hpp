@@ -4,8 +4,10 @@
 #include "protocol/base/ids.hpp"
 #include "protocol/base/result.hpp"
 #include "protocol/raft/formation.hpp"
+#include "storage/file_system.hpp"
 
 #include <cstdint>
+#include <functional>
 #include <string>
 
 namespace belay::actors {
@@ -24,17 +26,25 @@ struct identity {
 result<identity> open_data_directory(const std::string& path, const std::string& configured_uuid,
                                      const std::string& datacenter);
 
+/// The same with the files of somebody else. @param random ids come from there
+/// @pre the directory is there
+result<identity> open_data_directory(const std::string& path, const std::string& configured_uuid,
+                                     const std::string& datacenter, storage::file_system& files,
+                                     const std::function<std::uint64_t()>& random);
+
 /// Of a directory that has one. @returns a failure also if there is none
-result<identity> read_identity(const std::string& path);
+result<identity> read_identity(const std::string& path, storage::file_system& files = storage::posix_file_system());
 
 /// Replaces the identity durably (write, sync, rename, sync).
-status save_identity(const std::string& path, const identity& i);
+status save_identity(const std::string& path, const identity& i,
+                     storage::file_system& files = storage::posix_file_system());
 
 /// What this server has promised about the first configuration of its cluster; nothing, if there is no such file.
 /// @returns a failure that says what to do: damaged, no permission.
-result<raft::promise> load_promise(const std::string& path);
+result<raft::promise> load_promise(const std::string& path, storage::file_system& files = storage::posix_file_system());
 /// Replaces it durably.
-status save_promise(const std::string& path, const raft::promise& p);
+status save_promise(const std::string& path, const raft::promise& p,
+                    storage::file_system& files = storage::posix_file_system());
 
 /// 122 random bits as a lower-case version 4 UUID, from the operating system.
 std::string random_uuid();

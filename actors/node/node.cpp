@@ -9,6 +9,7 @@
 #include "actors/node/node_composition.hpp"
 #include "actors/node/peer_keyring.hpp"
 #include "actors/node/recovery.hpp"
+#include "actors/node/server_state.hpp"
 #include "actors/telemetry/fatal_exceptions.hpp"
 #include "actors/telemetry/log.hpp"
 #include "actors/tls/credential_store.hpp"
@@ -38,14 +39,21 @@ namespace {
 
 constexpr std::chrono::seconds drain_limit{5};
 
-result<node_disk> open_disk(const std::string& data_dir) {
-  auto log = storage::segment_log::open(storage::posix_file_system(), data_dir + "/raft");
-  if (!log)
-    return log.why();
-  auto checkpoints = storage::lmdb_checkpoint::open(data_dir);
-  if (!checkpoints)
-    return checkpoints.why();
-  return read_disk(std::move(*log), std::move(*checkpoints));
+result<server_state> open_state(const std::string& data_dir, const identity& who) {
+  auto& files = storage::posix_file_system();
+  const auto open_log = [&]() -> result<std::shared_ptr<storage::log_store>> {
+    auto log = storage::segment_log::open(files, data_dir + "/raft");
+    if (!log)
+      return log.why();
+    return std::shared_ptr<storage::log_store>(std::move(*log));
+  };
+  const auto open_checkpoints = [&]() -> result<std::shared_ptr<storage::checkpoint_store>> {
+    auto checkpoints = storage::lmdb_checkpoint::open(data_dir);
+    if (!checkpoints)
+      return checkpoints.why();
+    return std::shared_ptr<storage::checkpoint_store>(std::move(*checkpoints));
+  };
+  return open_server_state(data_dir, who, files, open_log, open_checkpoints);
 }
 
 std::string registrations_directory(const std::string& data_dir) {
@@ -98,19 +106,7 @@ raft_peer_settings peer_settings_of(const node_config& config, const identity& w
   p.seed = random_u64();
   for (const auto& address : config.joins)
     p.join.push_back(with_port(address));
-  p.joined = [dir = config.data_dir, who](std::uint64_t cluster_id) {
-    auto now = who;
-    now.cluster_id = cluster_id;
-    if (auto s = save_identity(dir, now); !s)
-      return log::error("node", "identity could not be saved", {{"error", s.error()}});
-    log::info("node", "data directory belongs to a cluster now", {{"cluster", cluster_id}});
-  };
-  p.promised = [dir = config.data_dir](const raft::promise& promised) {
-    const auto s = save_promise(dir, promised);
-    if (!s)
-      log::error("node", "what was promised to form a cluster could not be saved", {{"error", s.error()}});
-    return s.ok();
-  };
+  keep_membership_in(p, config.data_dir, who, storage::posix_file_system());
   return p;
 }
 
@@ -359,22 +355,17 @@ int run_node(node_config config, std::function<node_config(const node_config&)> 
     if (!who)
       return fail(who.error());
   }
-  auto disk = open_disk(config.data_dir);
-  if (!disk)
-    return fail(disk.error());
-  if (auto s = check_memory(who->cluster_id, disk->restored); !s)
-    return fail(s.error());
-  auto promised = load_promise(config.data_dir);
-  if (!promised)
-    return fail(promised.error());
+  auto state = open_state(config.data_dir, *who);
+  if (!state)
+    return fail(state.error());
   auto kept = open_registrations(registrations_directory(config.data_dir));
   if (!kept)
     return fail(kept.error());
   log::info("node", "state restored",
-            {{"checkpoint", disk->restored.snapshot.index.value},
-             {"log_entries", disk->restored.entries.size()},
-             {"term", disk->restored.hard.term.value},
-             {"keys", disk->machine->key_count()}});
+            {{"checkpoint", state->disk.restored.snapshot.index.value},
+             {"log_entries", state->disk.restored.entries.size()},
+             {"term", state->disk.restored.hard.term.value},
+             {"keys", state->disk.machine->key_count()}});
 
   std::mutex reloading; // a signal and a request may ask at once
   const auto reload_now = [&, in_force = links.credentials] {
@@ -385,7 +376,7 @@ int run_node(node_config config, std::function<node_config(const node_config&)> 
     else
       log::error("node", "credentials for peers not reloaded; the old ones stay in force", {{"reason", next.error()}});
   };
-  running_node node(config, *who, std::move(*disk), links, *listener, std::move(*promised),
+  running_node node(config, *who, std::move(state->disk), links, *listener, std::move(state->promised),
                     {config.services, config.checks, std::move(*kept)}, reload_now);
   if (auto s = node.start(); !s)
     return fail(s.error());

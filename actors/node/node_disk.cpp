@@ -1,6 +1,7 @@
 #include "actors/node/node_disk.hpp"
 
 #include "actors/tables/checkpointer.hpp"
+#include "protocol/base/mutants.hpp"
 
 namespace belay::actors {
 
@@ -49,7 +50,8 @@ result<node_disk> read_disk(std::shared_ptr<storage::log_store> log,
 
 status check_memory(std::uint64_t cluster_id, const raft::restored_state& found) {
   // The term is in the log from the first entry on, and never leaves it.
-  if (!found.hard.term.is_zero() || (cluster_id == 0 && found.snapshot.index.is_zero()))
+  if (!found.hard.term.is_zero() || (cluster_id == 0 && found.snapshot.index.is_zero()) ||
+      MUTANT(identity_without_log_starts))
     return done{};
   return failure{
       std::string("this server belongs to a cluster but its Raft log is gone: is everything mounted? Started "

@@ -76,7 +76,7 @@ void session_reaper::take(const state::effects& changed) {
 }
 
 void session_reaper::lead(const cluster_view& v) {
-  const bool goes_on = leading_ && v.serving && v.soft.term == term_;
+  const bool goes_on = leading_ && v.serving && v.soft.term == term_ && !MUTANT(timers_restarted_by_views);
   leading_ = v.serving;
   term_ = v.soft.term;
   if (goes_on)

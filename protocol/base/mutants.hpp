@@ -13,12 +13,14 @@ namespace belay {
 #define BELAY_MUTANTS(M)                                                                                               \
   M(append_acked_before_durable)                                                                                       \
   M(asked_again_at_once)                                                                                               \
+  M(bootstraps_beside_cluster)                                                                                         \
   M(cas_ignores_index)                                                                                                 \
   M(changed_rows_forgotten)                                                                                            \
   M(check_session_ignored)                                                                                             \
   M(checkpoint_index_ahead)                                                                                            \
   M(checksum_ignored)                                                                                                  \
   M(cluster_time_of_wall_clock)                                                                                        \
+  M(cluster_time_stands_still)                                                                                         \
   M(commit_any_term)                                                                                                   \
   M(commit_beyond_verified)                                                                                            \
   M(commit_minority)                                                                                                   \
@@ -26,18 +28,23 @@ namespace belay {
   M(conflicting_suffix_kept)                                                                                           \
   M(critical_check_ignored)                                                                                            \
   M(damage_cut_as_torn)                                                                                                \
+  M(dead_server_told_healthy)                                                                                          \
   M(delete_behavior_releases)                                                                                          \
   M(delete_wakes_nobody)                                                                                               \
   M(doomed_session_renewed)                                                                                            \
+  M(election_timeouts_alike)                                                                                           \
   M(empty_log_taken_as_fitting)                                                                                        \
   M(expiry_by_deposed_leader)                                                                                          \
   M(failed_append_ignored)                                                                                             \
   M(far_term_believed)                                                                                                 \
   M(fence_is_lock_index)                                                                                               \
   M(forwarded_write_retried)                                                                                           \
+  M(full_disk_told_healthy)                                                                                            \
   M(garbage_proposed)                                                                                                  \
   M(guard_lost_by_restart)                                                                                             \
   M(hard_state_lost)                                                                                                   \
+  M(identity_before_log)                                                                                               \
+  M(identity_without_log_starts)                                                                                       \
   M(index_back_after_delete)                                                                                           \
   M(leader_counts_unwritten)                                                                                           \
   M(leader_time_goes_back)                                                                                             \
@@ -52,10 +59,12 @@ namespace belay {
   M(log_not_synced)                                                                                                    \
   M(membership_not_joint)                                                                                              \
   M(nested_prefix_not_woken)                                                                                           \
+  M(newer_kind_proposed)                                                                                               \
   M(numbers_start_again)                                                                                               \
   M(old_round_counts)                                                                                                  \
   M(only_first_watcher_woken)                                                                                          \
   M(prevote_ignored_when_lagging)                                                                                      \
+  M(promise_not_durable)                                                                                               \
   M(put_takes_the_lock_away)                                                                                           \
   M(read_before_noop)                                                                                                  \
   M(read_id_reused)                                                                                                    \
@@ -69,6 +78,7 @@ namespace belay {
   M(session_ends_early)                                                                                                \
   M(session_ends_in_part)                                                                                              \
   M(sessions_of_checkpoint_forgotten)                                                                                  \
+  M(sick_voters_counted)                                                                                               \
   M(slow_chunk_read_again)                                                                                             \
   M(snapshot_below_commit_installed)                                                                                   \
   M(snapshot_digest_ignored)                                                                                           \
@@ -78,6 +88,7 @@ namespace belay {
   M(suffix_kept_under_snapshot)                                                                                        \
   M(tail_unsynced_after_restart)                                                                                       \
   M(timers_of_old_leadership)                                                                                          \
+  M(timers_restarted_by_views)                                                                                         \
   M(tombstones_not_in_checkpoint)                                                                                      \
   M(transfer_at_anybodys_word)                                                                                         \
   M(tree_delete_wakes_nobody)                                                                                          \

@@ -2,6 +2,7 @@
 // The inside of raft::core (core.hpp): all that one node keeps of Raft, and the functions that change it. The functions
 // are spread over source files by subject; each section below names its file.
 
+#include "protocol/base/mutants.hpp"
 #include "protocol/raft/configuration.hpp"
 #include "protocol/raft/core.hpp"
 #include "protocol/raft/leading.hpp"
@@ -62,9 +63,11 @@ struct core::impl {
   void on_vote_reply(const message& m, const vote_reply& r);
   node_id silent_voter_or(node_id answered) const;
   void on_timeout_now(const message& m);
-  int shuffled_timeout() {
-    return lim.election_ticks + static_cast<int>(random.below(static_cast<std::uint64_t>(lim.election_ticks)));
+  /// By so many ticks time-outs differ, so that not all campaign at once (dissertation 3.4).
+  std::uint64_t election_spread() const {
+    return MUTANT(election_timeouts_alike) ? 1 : static_cast<std::uint64_t>(lim.election_ticks);
   }
+  int shuffled_timeout() { return lim.election_ticks + static_cast<int>(random.below(election_spread())); }
 
   // ---- replication.cpp: the leader's side of appends
   log_index append_own(entry_kind kind, payload data, cluster_time time);

@@ -99,7 +99,7 @@ void core::impl::pre_campaign() {
   election_elapsed = 0;
   // Asking costs nothing and disturbs nobody, so it is done again soon: others may have been a few ticks from giving up
   // the leader.
-  election_timeout = 2 + static_cast<int>(random.below(static_cast<std::uint64_t>(lim.election_ticks / 4 + 1)));
+  election_timeout = 2 + static_cast<int>(random.below(election_spread() / 4 + 1));
   ask_for_votes(true, false);
   count_votes();
 }
@@ -111,8 +111,7 @@ void core::impl::campaign(bool transfer) {
   soft = {role::candidate, hard.term, {}};
   votes.clear(); // the own vote counts once it is on disk: see persisted()
   election_elapsed = 0;
-  election_timeout =
-      lim.election_ticks / 2 + 1 + static_cast<int>(random.below(static_cast<std::uint64_t>(lim.election_ticks)));
+  election_timeout = lim.election_ticks / 2 + 1 + static_cast<int>(random.below(election_spread()));
   ask_for_votes(false, transfer);
 }
 

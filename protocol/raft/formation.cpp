@@ -1,5 +1,6 @@
 #include "protocol/raft/formation.hpp"
 
+#include "protocol/base/mutants.hpp"
 #include "protocol/base/probe.hpp"
 #include "protocol/raft/configuration.hpp"
 
@@ -196,7 +197,8 @@ bool formation::is_elsewhere(const introduction& p) const {
 }
 
 bool formation::cluster_near() const {
-  return std::any_of(peers_.begin(), peers_.end(), [&](const auto& p) { return is_elsewhere(p.second); });
+  return !MUTANT(bootstraps_beside_cluster) &&
+         std::any_of(peers_.begin(), peers_.end(), [&](const auto& p) { return is_elsewhere(p.second); });
 }
 
 /// A cluster that only others hear, or servers with which none can be made.

@@ -5,6 +5,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 
 namespace belay::sim {
@@ -35,6 +36,10 @@ public:
     for (const auto& [name, bytes] : contents)
       names.push_back(name);
     return names;
+  }
+  result<std::optional<std::string>> read_if_there(const std::string& path) override {
+    const auto found = contents.find(plain(path));
+    return found == contents.end() ? std::nullopt : std::optional(*found->second);
   }
   result<std::unique_ptr<storage::file_lock>> lock(const std::string&) override {
     return std::make_unique<storage::file_lock>();

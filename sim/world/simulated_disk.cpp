@@ -7,7 +7,7 @@ namespace belay::sim {
 
 namespace {
 
-constexpr auto log_directory = "raft";
+constexpr auto log_directory = "data/raft";
 // A new segment takes the most: write, sync, rename, sync of the directory, then creation, filling and sync of another.
 constexpr std::uint64_t calls_of_an_append_max = 7;
 
@@ -63,7 +63,12 @@ void simulated_disk::wipe() {
   checkpoints_->wipe();
 }
 
+void simulated_disk::lose(part p) {
+  files_.take_away(p == part::log ? std::string(log_directory) + "/" : std::string(data_directory) + "/identity");
+}
+
 void simulated_disk::set_full(bool full) {
+  full_ = full;
   files_.set_full(full);
   checkpoints_->set_full(full);
 }

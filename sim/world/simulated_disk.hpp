@@ -28,6 +28,8 @@ public:
   /// Segments of the log: rounded up as segment_log does.
   explicit simulated_disk(std::size_t segment_bytes) : segment_bytes_(segment_bytes) {}
 
+  /// Of the server; the log is below it.
+  static constexpr auto data_directory = "data";
   /// A new life of the log begins; load() comes next. Fails if the last one has not ended with crash().
   result<std::shared_ptr<storage::log_store>> open_log();
   /// As opened; null: not open.
@@ -43,9 +45,15 @@ public:
   void crash(crash_kind how, tape& t, stream s);
   /// An empty disk of the same size. @pre nobody uses the stores
   void wipe();
+  /// What may be lost of a disk while the rest is there: the volume with the log, or the file that says whose all that is.
+  enum class part : std::uint8_t { log, identity };
+  /// Until bring_back(). @pre nobody uses the stores
+  void lose(part p);
+  void bring_back() { files_.put_back(); }
 
   // ---- faults
   void set_full(bool full);
+  bool full() const { return full_; }
   /// The n-th changing call from now fails (1: the next one) in log and checkpoints, which count each for themselves.
   /// 0: none.
   void fail_next(std::uint64_t n);
@@ -67,6 +75,7 @@ private:
   std::shared_ptr<simulated_checkpoints> checkpoints_ = std::make_shared<simulated_checkpoints>();
   std::shared_ptr<storage::log_store> log_;
   std::uint64_t lives_ = 0;
+  bool full_ = false;
   virtual_time stalled_until_{0}, checkpoints_stalled_until_{0};
   std::uint64_t power_losses_ = 0, bits_flipped_ = 0, writes_interrupted_ = 0;
 };

@@ -246,11 +246,22 @@ status simulated_files::make_directory(const std::string& directory) {
 result<std::vector<std::string>> simulated_files::list(const std::string& directory) {
   if (stopped_)
     return failure{"cannot list " + directory + ": " + refusal(obstacle::stopping).text};
-  std::vector<std::string> all;
-  for (const auto& [path, i] : names_)
-    if (directory_of(path) == directory)
-      all.push_back(path.substr(directory.size() + 1));
+  std::vector<std::string> all; // sorted, as the paths are
+  const auto below = directory + "/";
+  for (auto it = names_.lower_bound(below); it != names_.end() && it->first.starts_with(below); ++it) {
+    auto name = it->first.substr(below.size());
+    name.resize(std::min(name.find('/'), name.size()));
+    if (all.empty() || all.back() != name)
+      all.push_back(std::move(name));
+  }
   return all;
+}
+
+result<std::optional<std::string>> simulated_files::read_if_there(const std::string& path) {
+  if (stopped_)
+    return failure{refusal(obstacle::stopping).text};
+  const auto found = names_.find(path);
+  return found == names_.end() ? std::nullopt : std::optional(found->second->bytes);
 }
 
 result<std::unique_ptr<storage::file_lock>> simulated_files::lock(const std::string& directory) {
@@ -275,8 +286,39 @@ void simulated_files::kill() {
   end_life();
 }
 
+void simulated_files::take_away(const std::string& path) {
+  away_path_ = path;
+  for (auto it = names_.lower_bound(path); it != names_.end() && it->first.starts_with(path); ++it) {
+    it->second->pending.clear(); // a volume is unmounted in order: everything on it is on its disk
+    away_.insert(*it);
+  }
+  remove_below(path);
+}
+
+void simulated_files::put_back() {
+  if (away_path_.empty())
+    return;
+  remove_below(away_path_); // what was written meanwhile is hidden by the volume
+  for (const auto& [path, i] : away_) {
+    names_[path] = i;
+    durable_names_[path] = i;
+  }
+  away_.clear();
+  away_path_.clear();
+}
+
+void simulated_files::remove_below(const std::string& path) {
+  const auto below = [&](const auto& item) { return item.first.starts_with(path); };
+  std::erase_if(names_, below);
+  std::erase_if(durable_names_, below);
+  for (auto& [directory, changes] : pending_names_)
+    std::erase_if(changes, [&](const pending_name& c) { return c.path.starts_with(path); });
+}
+
 void simulated_files::wipe() {
   end_life();
+  away_.clear();
+  away_path_.clear();
   names_.clear();
   durable_names_.clear();
   pending_names_.clear();

@@ -56,6 +56,7 @@ public:
   status sync_directory(const std::string& directory) override;
   status make_directory(const std::string& directory) override;
   result<std::vector<std::string>> list(const std::string& directory) override;
+  result<std::optional<std::string>> read_if_there(const std::string& path) override;
   result<std::unique_ptr<storage::file_lock>> lock(const std::string& directory) override;
 
   // ---- ends of the process that uses it: open files are of no use any more, locks are free, faults to come are off
@@ -63,6 +64,11 @@ public:
   void kill();
   void lose_power(const survival& how);
   void wipe();
+
+  /// A volume is not mounted: all whose paths begin so are not there until put_back(), which hides what was written in
+  /// their place. Both between two lives of the process that uses it; one at a time.
+  void take_away(const std::string& path);
+  void put_back();
 
   static constexpr std::uint64_t unlimited = std::uint64_t{1} << 60; // so that offsets can be added to it
 
@@ -141,8 +147,11 @@ private:
   void write(inode& into, std::uint64_t offset, std::string_view bytes);
   void settle(inode& i, const survival& how);
   void end_life();
+  void remove_below(const std::string& path);
 
   name_map names_;
+  name_map away_; ///< what is not mounted
+  std::string away_path_;
   name_map durable_names_;
   std::map<std::string, std::vector<pending_name>> pending_names_; ///< by directory, oldest first
   std::map<std::string, std::shared_ptr<bool>> locks_;             ///< by directory; true while held

@@ -1,5 +1,6 @@
 #include "protocol/http/operators/health_report.hpp"
 
+#include "protocol/base/mutants.hpp"
 #include "protocol/golang/duration.hpp"
 #include "protocol/golang/json_output.hpp"
 
@@ -58,8 +59,9 @@ void append_server(std::string& out, const server_health& s) {
 health_report report_on(std::vector<server_health> servers, std::size_t voters) {
   const auto quorum = voters / 2 + 1;
   const auto healthy = std::count_if(servers.begin(), servers.end(), [](const auto& s) { return s.healthy; });
-  const auto healthy_voters = static_cast<std::size_t>(
-      std::count_if(servers.begin(), servers.end(), [](const auto& s) { return s.healthy && s.voter; }));
+  const auto healthy_voters = static_cast<std::size_t>(std::count_if(servers.begin(), servers.end(), [](const auto& s) {
+    return (s.healthy || MUTANT(sick_voters_counted)) && s.voter;
+  }));
   return {static_cast<std::size_t>(healthy) == servers.size(), healthy_voters > quorum ? healthy_voters - quorum : 0,
           std::move(servers)};
 }
