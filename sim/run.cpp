@@ -3,10 +3,13 @@
 #include "actors/telemetry/log.hpp"
 #include "protocol/base/check.hpp"
 #include "protocol/base/probe.hpp"
+#include "sim/checkers/autopilot_checker.hpp"
 #include "sim/checkers/linearizability.hpp"
 #include "sim/checkers/observer.hpp"
+#include "sim/checkers/progress_checker.hpp"
 #include "sim/clients/workload.hpp"
 #include "sim/faults/nemesis.hpp"
+#include "sim/faults/newer_clients.hpp"
 #include "sim/faults/stranger.hpp"
 #include "sim/world/node_failure.hpp"
 
@@ -29,6 +32,12 @@ constexpr std::uint64_t events_per_second_max = 1'000'000;
 constexpr seconds recovery_max{40};
 // A node that gets entry by entry over a slow wire, on a slow disk, may take longer as long as it gets on.
 constexpr seconds catching_up_max{400};
+// How late operators may be told what is so: as long as the leader may take to notice a broken connection, or a full disk.
+constexpr seconds autopilot_max{10};
+// So long the others write until a full disk has no room: about what a segment of the log takes. It has none when nothing
+// new is kept there for a while.
+constexpr seconds filling_max{3};
+constexpr milliseconds stands_still{500};
 // Black-box search for a linearization: on these runs only, the other checkers see more for less.
 constexpr std::uint64_t search_every = 16;
 
@@ -59,9 +68,11 @@ public:
         time_(choices, trace_), net_(time_, choices, trace_), nodes_(time_, choices, trace_, net_, swarm_),
         replies_({swarm_.lease_is_safe()}), watches_(replies_.model(), watch_rules_of(swarm_)),
         sessions_(replies_.model(), {swarm_.lease_is_safe(), swarm_.peer.hold}),
-        watcher_(time_, trace_, nodes_, replies_, watches_, sessions_, swarm_.lease_is_safe()),
+        delays_(replies_.model(), {swarm_.lease_is_safe()}),
+        watcher_(time_, trace_, nodes_, replies_, watches_, sessions_, delays_, swarm_.lease_is_safe()),
         clients_(time_, choices, trace_, nodes_, swarm_, replies_, watches_, sessions_),
-        nemesis_(time_, choices, trace_, nodes_, net_, swarm_), stranger_(time_, choices, trace_, nodes_) {
+        nemesis_(time_, choices, trace_, nodes_, net_, swarm_), stranger_(time_, choices, trace_, nodes_),
+        newer_(time_, choices, trace_, nodes_), progress_(time_, nodes_, net_, swarm_), autopilot_(time_, nodes_) {
     net_.faults = swarm_.network;
     time_.shuffle_per_million = swarm_.shuffle_per_million;
     time_.before = [this](const enlisted& who, const caf::type_erased_tuple& m) { watcher_.before(who, m); };
@@ -76,11 +87,23 @@ public:
     watcher_.restored = [this](std::size_t node) { nemesis_.on_restore(node); };
     watcher_.reads_chunk = [this](std::size_t node) { nemesis_.on_chunk_read(node); };
     watcher_.votes = [this](std::size_t node) { nemesis_.on_vote(node); };
+    nodes_.answered = [this](std::size_t node, int life, const client_answer& a) {
+      if (!autopilot_.take(node, life, a))
+        clients_.on_answer(node, life, a);
+    };
+    clients_.begun = [this](const operation& o) { progress_.begun(o); };
+    clients_.ended = [this](const operation& o) {
+      progress_.ended(o);
+      if (auto broken = delays_.ended(o); broken && report_.outcome == verdict::passed)
+        fail(verdict::safety, "lock-delays", *broken);
+    };
     nemesis_.keep_clients_quiet = [this](virtual_time until) { clients_.keep_quiet(until); };
     nodes_.led = [this](std::size_t node) {
-      watcher_.on_led();
+      watcher_.on_led(node);
       nemesis_.on_led(node);
     };
+    nodes_.promised = [this](std::size_t node) { nemesis_.on_promised(node); };
+    nodes_.joined = [this](std::size_t node) { nemesis_.on_joined(node); };
     nodes_.paused = [this](std::size_t node) { watcher_.on_node_paused(node); };
     nodes_.resumed = [this](std::size_t node) { watcher_.on_node_resumed(node); };
     nodes_.gone = [this](std::size_t node) {
@@ -106,6 +129,8 @@ public:
       nemesis_.start();
       if (swarm_.faults.stranger)
         stranger_.start();
+      if (nodes_.has_older_server())
+        newer_.start();
       clients_.start();
       if (run_until(profile_.chaos))
         recover();
@@ -132,6 +157,8 @@ private:
       fail(verdict::safety, "disks", *nemesis_.complaint());
     else if (clients_.complaint())
       fail(verdict::safety, clients_.complaint()->first, clients_.complaint()->second);
+    else if (auto slow = progress_.look())
+      fail(verdict::liveness, "progress", *slow);
     else if (const auto n = events_this_second(); n > events_per_second_max)
       fail(verdict::liveness, "storm", std::to_string(n) + " events within one virtual second");
     return report_.outcome == verdict::passed;
@@ -194,6 +221,7 @@ private:
   void recover() {
     clients_.stop_writing();
     stranger_.stop();
+    newer_.stop();
     healed_nodes_ = nemesis_.heal();
     const auto healed_at = time_.now();
     if (trace_.wanted())
@@ -232,9 +260,73 @@ private:
       });
     });
     settle("convergence", [this] { return agreed_leader() && converged(); });
+    judge_autopilot();
     // The rest of the calm: nothing more may go wrong.
     if (fine())
       run_until(std::max<virtual_time>(profile_.chaos + profile_.calm, time_.now()));
+  }
+
+  /// What operators are told of the servers, once these are well or broken and stay so.
+  void judge_autopilot() {
+    const auto told = [this](
+                          std::set<std::size_t> well, std::optional<std::size_t> full = {},
+                          const std::function<bool()>& not_so = [] { return false; }) {
+      autopilot_.expect(std::move(well), full);
+      const auto right = [&] { return !autopilot_.wrong() || not_so(); };
+      if (fine() && !run_until_reached(right, autopilot_max) && fine())
+        fail(verdict::safety, "autopilot", *autopilot_.wrong());
+      return fine();
+    };
+    const auto leader = agreed_leader();
+    if (!fine() || !leader)
+      return;
+    std::set<std::size_t> well;
+    for (const auto i : healed_nodes_)
+      if (nodes_.running(i))
+        well.insert(i);
+    if (!told(well) || !tape_.chance({stream_kind::swarm, 1001}, 250'000))
+      return;
+    // A follower whose disk is full, if the others are enough.
+    auto voters = members();
+    std::erase(voters, *leader);
+    if (voters.empty() || 2 * voters.size() <= nodes_.view(*leader).config.voters.size())
+      return;
+    const auto victim = voters.back();
+    auto& disk = nodes_.disk(victim);
+    disk.set_full(true);
+    trace_.line(time_.now(), victim, "disk is full");
+    // There may be room in what the log has already.
+    const auto has = [&] {
+      const auto* core = nodes_.core(*leader);
+      for (const auto& p : core == nullptr ? std::vector<raft::progress_view>() : core->progress())
+        if (p.id == nodes_.id_of(victim))
+          return p.match;
+      return log_index{};
+    };
+    auto known = has();
+    auto stands_since = time_.now();
+    const auto end = time_.now() + filling_max;
+    const auto noticed = [&] { return time_.now() - stands_since >= stands_still; };
+    while (fine() && !noticed() && time_.now() < end && nodes_.running(*leader)) {
+      clients_.put(*leader, clients_.keys().front());
+      run_until(time_.now() + milliseconds(5));
+      if (const auto now = has(); now != known) {
+        known = now;
+        stands_since = time_.now();
+      }
+    }
+    if (!fine())
+      return;
+    if (noticed()) {
+      PROBE("sim: a full disk is told to operators");
+      auto others = well;
+      others.erase(victim);
+      if (!told(others, victim, [&] { return has() != known; })) // it was only slow
+        return;
+    }
+    disk.set_full(false);
+    settle("convergence", [this] { return agreed_leader() && converged(); });
+    told(well);
   }
 
   void settle(const char* what, const std::function<bool()>& goal) {
@@ -343,6 +435,8 @@ private:
     r.faults = nemesis_.counts();
     if (stranger_.frames() > 0)
       r.faults["stranger"] = stranger_.frames();
+    if (newer_.asked() > 0)
+      r.faults["newer-command"] = newer_.asked();
     r.longest_write_gap = std::chrono::duration_cast<milliseconds>(clients_.longest_write_gap());
     for (const auto& o : clients_.history()) {
       ++r.operations;
@@ -362,10 +456,14 @@ private:
   reply_checker replies_;
   watch_checker watches_;
   session_checker sessions_;
+  lock_delay_checker delays_;
   observer watcher_;
   workload clients_;
   nemesis nemesis_;
   stranger stranger_;
+  newer_clients newer_;
+  progress_checker progress_;
+  autopilot_checker autopilot_;
   std::set<std::size_t> healed_nodes_;
   run_report report_;
   std::chrono::seconds second_{0}; ///< the virtual one under way

@@ -2,6 +2,7 @@
 
 #include "protocol/base/bytes.hpp"
 #include "protocol/base/probe.hpp"
+#include "protocol/wire/command_codec.hpp"
 
 namespace belay::sim {
 
@@ -25,9 +26,9 @@ const char* role_words(raft::role r) {
 } // namespace
 
 observer::observer(schedule& time, event_trace& trace, cluster& nodes, reply_checker& replies, watch_checker& watches,
-                   session_checker& sessions, bool lease_is_safe)
+                   session_checker& sessions, lock_delay_checker& delays, bool lease_is_safe)
     : time_(time), trace_(trace), nodes_(nodes), replies_(replies), watches_(watches), sessions_(sessions),
-      seen_(nodes.size()), lease_is_safe_(lease_is_safe) {}
+      delays_(delays), seen_(nodes.size()), lease_is_safe_(lease_is_safe) {}
 
 void observer::complain(const char* checker, const std::string& text) {
   if (complaint_)
@@ -45,6 +46,8 @@ void observer::before(const enlisted& who, const caf::type_erased_tuple& message
     look_at_frames(who.node, message.get_as<actors::send_frames>(0));
   else if (who.kind == actor_kind::checkpoints && message.match_element<actors::load_snapshot_chunk>(0))
     chunk_read(who.node, message.get_as<actors::load_snapshot_chunk>(0).what);
+  else if (who.kind == actor_kind::log && message.match_element<actors::write_log>(0))
+    look_at_written(who.node, message.get_as<actors::write_log>(0));
   else if (who.kind == actor_kind::raft_peer && message.match_element<actors::barrier_request>(0))
     barrier_asked(who.node, message.get_as<actors::barrier_request>(0));
   else if (who.kind == actor_kind::fsm && message.match_element<actors::barrier_result>(0))
@@ -110,12 +113,14 @@ void observer::take_committed(std::size_t node, const actors::committed_entries&
                                             ", but nobody has seen entry " + std::to_string(known + 1) + " committed");
     if (e.index.value == known + 1) {
       committed_.push_back(fact);
+      const auto made = made_at(e);
       check_cluster_time(e);
       const auto restores = replies_.model().restores().size();
       complain("replies", replies_.committed(e));
       if (restored && replies_.model().restores().size() > restores)
         restored(node);
-      complain("sessions", sessions_.committed(e, time_.now()));
+      complain("sessions", sessions_.committed(e, time_.now(), made));
+      complain("lock-delays", delays_.committed(e, made));
       continue;
     }
     const auto& before = committed_[e.index.value - 1];
@@ -137,6 +142,28 @@ void observer::note_appended(seen_of_node& seen, const raft::core& core) {
   for (auto i = core.last_index(); i > seen.appended && core.term_at(i) == core.term(); i = i.prev())
     appended_.try_emplace({i, core.term()}, time_.now());
   seen.appended = core.last_index();
+}
+
+// What a member does not know yet must not come into a log: it would have to stop (docs/pitfalls.md R30).
+void observer::look_at_written(std::size_t node, const actors::write_log& w) {
+  const auto* core = nodes_.core(node);
+  if (core == nullptr || !nodes_.has_older_server())
+    return;
+  state::feature_level least = state::own_level;
+  for (const auto& m : core->config().members)
+    if (const auto at = nodes_.node_of(m.id))
+      least = std::min(least, nodes_.level_of(*at));
+  for (const auto& batch : w.batches)
+    for (const auto& e : batch.entries)
+      if (const auto needs = wire::needs_of(*e.data);
+          e.kind == raft::entry_kind::command && needs && needs->level > least)
+        complain("levels", "entry " + to_string(e.index) + " has a command of level " + std::to_string(needs->level) +
+                               ", and a member has level " + std::to_string(least));
+}
+
+std::optional<virtual_time> observer::made_at(const raft::entry& e) const {
+  const auto made = appended_.find({e.index, e.term});
+  return made == appended_.end() ? std::nullopt : std::optional(made->second);
 }
 
 // Lock-delays are counted in cluster time. As long as it never runs ahead of true time, but for what the rates of clocks
@@ -264,9 +291,17 @@ void observer::look_at_machine(std::size_t node) {
   complain("watches", watches_.applied(node, nodes_.life(node), applied, time_.now()));
 }
 
-void observer::on_led() {
+void observer::on_led(std::size_t node) {
   ++elections_;
-  sessions_.led(time_.now());
+  // Servers that found each other in two groups form a cluster each, and each of them is right about itself.
+  const auto cluster = nodes_.cluster_id(node);
+  if (!cluster_ && cluster != 0)
+    cluster_.emplace(cluster, node);
+  if (cluster_ && cluster != 0 && cluster != cluster_->first)
+    complain("clusters", "node " + std::to_string(node) + " leads another cluster than that which node " +
+                             std::to_string(cluster_->second) + " led: there are two");
+  sessions_.led(nodes_.view(node).soft.term, time_.now());
+  delays_.led(nodes_.view(node).soft.term);
 }
 
 void observer::on_node_gone(std::size_t node) {
@@ -279,6 +314,7 @@ void observer::on_node_paused(std::size_t node) {
 }
 
 void observer::on_node_resumed(std::size_t node) {
+  sessions_.resumed(time_.now());
   complain("watches", watches_.node_resumed(node, time_.now()));
 }
 

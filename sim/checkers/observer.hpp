@@ -3,6 +3,7 @@
 // apply the same log, and that equal indexes have equal digests; and it tells the checkers of replies, sessions and
 // watches what was committed.
 
+#include "sim/checkers/lock_delay_checker.hpp"
 #include "sim/checkers/reply_checker.hpp"
 #include "sim/checkers/session_checker.hpp"
 #include "sim/checkers/watch_checker.hpp"
@@ -20,13 +21,13 @@ class observer {
 public:
   /// @param lease_is_safe false: clocks may be so wrong that leases overlap
   observer(schedule& time, event_trace& trace, cluster& nodes, reply_checker& replies, watch_checker& watches,
-           session_checker& sessions, bool lease_is_safe);
+           session_checker& sessions, lock_delay_checker& delays, bool lease_is_safe);
 
   /// Before an actor handles that message.
   void before(const enlisted& who, const caf::type_erased_tuple& message);
   /// After it did.
   void after(const enlisted& who);
-  void on_led();
+  void on_led(std::size_t node);
   void on_node_gone(std::size_t node);
   void on_node_paused(std::size_t node);
   void on_node_resumed(std::size_t node);
@@ -76,7 +77,9 @@ private:
 
   void look_at_raft(std::size_t node);
   void look_at_machine(std::size_t node);
+  void look_at_written(std::size_t node, const actors::write_log& w);
   void note_appended(seen_of_node& seen, const raft::core& core);
+  std::optional<virtual_time> made_at(const raft::entry& e) const;
   void check_cluster_time(const raft::entry& e);
   seen_of_node& seen_of(std::size_t node);
   void look_at_checkpoint(std::size_t node);
@@ -99,6 +102,7 @@ private:
   reply_checker& replies_;
   watch_checker& watches_;
   session_checker& sessions_;
+  lock_delay_checker& delays_;
   raft::cluster_check rules_;
   std::vector<seen_of_node> seen_;
   std::vector<known_entry> committed_; ///< by index - 1
@@ -118,6 +122,7 @@ private:
   bool lease_is_safe_;
   std::uint64_t looks_ = 0;
   std::uint64_t elections_ = 0;
+  std::optional<std::pair<std::uint64_t, std::size_t>> cluster_; ///< number of the cluster, and who led it first
   std::optional<std::pair<std::string, std::string>> complaint_;
 };
 

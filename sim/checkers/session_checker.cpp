@@ -3,6 +3,7 @@
 #include "protocol/base/probe.hpp"
 #include "protocol/wire/command_codec.hpp"
 #include "sim/record/semaphore_recipes.hpp"
+#include "sim/record/words.hpp"
 
 #include <algorithm>
 
@@ -16,21 +17,32 @@ namespace {
 // An unrenewed session ends so long after twice its TTL at the latest: clocks that run up to 10 % slow are counted
 // apart; the reaper looks every 50 ms and asks again every second.
 constexpr seconds slack{3};
-
-std::string in_seconds(virtual_time t) {
-  return std::to_string(static_cast<double>(t.count()) / 1e9) + " s";
-}
+// While a leader makes entries, the end of a session is not held up by anything but the reaper's pace and the mailboxes.
+constexpr seconds slack_of_entries{1};
+constexpr seconds slack_of_queues{2};
+// Of the times at which entries were made; nobody needs to know to the entry.
+constexpr std::chrono::milliseconds look_every{100};
+// A renewal that was not answered is somewhere: on the wire, in a node that stands still, or held for want of a leader.
+constexpr seconds unanswered_max{20};
 
 } // namespace
 
-broken session_checker::committed(const raft::entry& e, virtual_time now) {
+broken session_checker::committed(const raft::entry& e, virtual_time now, std::optional<virtual_time> made) {
   if (e.kind != raft::entry_kind::command)
     return std::nullopt;
+  if (made && *made >= next_look_) {
+    next_look_ = *made + look_every;
+    if (auto b = too_late(e, *made))
+      return b;
+  }
   const auto command = wire::decode_command(*e.data);
   if (!command)
     return std::nullopt;
-  if (const auto* c = std::get_if<state::session_create>(&*command))
+  if (const auto* c = std::get_if<state::session_create>(&*command)) {
     lives_[c->session.id].born = now;
+    if (c->session.ttl_ns > 0)
+      mortal_.insert(c->session.id);
+  }
   if (const auto* d = std::get_if<state::session_destroy>(&*command); d != nullptr && d->cause == "ttl")
     for (const auto& id : d->ids) {
       if (!model_.sessions().lived_at(id, e.index.prev()) || model_.sessions().lived_at(id, e.index))
@@ -45,6 +57,8 @@ broken session_checker::committed(const raft::entry& e, virtual_time now) {
     for (const auto& id : model_.sessions().alive()) { // all timers begin afresh
       lives_[id].born = now;
       lives_[id].timed_out.reset();
+      if (const auto* s = model_.sessions().find(id); s->ttl_ns > 0)
+        mortal_.insert(id);
     }
   const auto holders = model_.entry_at(semaphore_key, e.index);
   if (!holders || model_.doubtful(semaphore_key, e.index))
@@ -74,9 +88,48 @@ broken session_checker::too_soon(const std::string& id, const life& l, virtual_t
          in_seconds(*l.timed_out) + ", although it was renewed or created by a request of " + in_seconds(asked);
 }
 
+/// The leader of that entry's term made it, so it could have made that of a session's end.
+broken session_checker::too_late(const raft::entry& e, virtual_time made) {
+  const auto led = led_since_.find(e.term);
+  if (!rules_.trust_clocks || led == led_since_.end() || made < resumed_ + slack_of_entries)
+    return std::nullopt;
+  for (auto it = mortal_.begin(); it != mortal_.end();) {
+    const auto* session = model_.sessions().find(*it);
+    if (session == nullptr) {
+      it = mortal_.erase(it);
+      continue;
+    }
+    auto& l = lives_[*it];
+    auto since = std::max({l.touch, l.born, led->second});
+    for (const auto& [op, until] : l.unanswered)
+      since = std::max(since, until);
+    const nanoseconds twice(2 * session->ttl_ns);
+    const auto due = since + twice + twice / 10 + slack_of_entries;
+    // Requests that came before its end may stand in a queue, if nothing could be written for a while.
+    if (l.due != due || l.overdue == l.overdue.zero()) {
+      l.due = due;
+      l.overdue = made > due ? made : virtual_time::zero();
+    } else if (made > l.overdue + slack_of_queues) {
+      return "entry " + to_string(e.index) + " was made at " + in_seconds(made) + " while session " + *it +
+             " with a TTL of " + in_seconds(twice / 2) + " lived, although nobody renewed it since " +
+             in_seconds(since) + " and the same leader served all the time";
+    }
+    ++it;
+  }
+  return std::nullopt;
+}
+
+void session_checker::led(term_id term, virtual_time now) {
+  led_ = now;
+  led_since_.emplace(term, now);
+}
+
 void session_checker::begun(const operation& op) {
-  if (op.renewal)
-    lives_[op.renewal->session].touch = op.invoked + rules_.hold + seconds(1);
+  if (!op.renewal)
+    return;
+  auto& l = lives_[op.renewal->session];
+  l.touch = op.invoked + rules_.hold + seconds(1);
+  l.unanswered.emplace(op.id, op.invoked + unanswered_max);
 }
 
 broken session_checker::ended(const operation& op) {
@@ -104,6 +157,7 @@ broken session_checker::judge_renewal(const operation& op) {
   if (op.result != outcome::done)
     return std::nullopt;
   l.touch = std::max(l.born, op.returned);
+  l.unanswered.erase(op.id);
   if (!rules_.trust_clocks)
     return std::nullopt;
   const auto what = "renewal " + std::to_string(op.id) + " of session " + id;

@@ -6,6 +6,8 @@
 #include "sim/record/history.hpp"
 
 #include <map>
+#include <optional>
+#include <set>
 
 namespace belay::sim {
 
@@ -20,7 +22,8 @@ struct session_rules {
 /// Rules (docs/contract/04, sections 4 and 5; docs/guides/semaphores.md):
 /// - a session does not end by its TTL sooner than its TTL after a renewal, or its creation, that was told to be done
 /// was asked for;
-/// - one that nobody renews ends at twice its TTL, and some slack, after there is a leader;
+/// - one that nobody renews ends within twice its TTL: whoever led for so long by a clock that is 10 % slow, and a second
+/// more, makes the entry of its end before it has made other entries for two seconds; and at the end of a run, whose leader is well, it is gone;
 /// - a renewal that is told to be done is one of a session that may still have lived, one that is refused is not;
 /// - each grant of a lock has a larger fence than every grant of that key before it, and keeps it;
 /// - no more sessions hold the semaphore than it allows.
@@ -28,9 +31,12 @@ class session_checker {
 public:
   explicit session_checker(const kv_model& model, session_rules rules = {}) : model_(model), rules_(rules) {}
 
-  /// The model has taken that entry.
-  broken committed(const raft::entry& e, virtual_time now);
-  void led(virtual_time now) { led_ = now; }
+  /// The model has taken that entry. @param made by its leader then, in true time; nullopt: not known
+  broken committed(const raft::entry& e, virtual_time now, std::optional<virtual_time> made = {});
+  /// A leader of that term begins to serve: its timers start.
+  void led(term_id term, virtual_time now);
+  /// Some node that stood still goes on.
+  void resumed(virtual_time now) { resumed_ = now; }
   void begun(const operation& op);
   /// @pre op.committed_at_return is set
   broken ended(const operation& op);
@@ -45,17 +51,24 @@ private:
     virtual_time sure{0};  ///< the newest renewal that was told to be done was asked for then
     virtual_time touch{0}; ///< the newest renewal that may have been carried out was so at the latest
     virtual_time born{0};
-    std::optional<virtual_time> timed_out; ///< ended by its TTL
+    std::optional<virtual_time> timed_out;            ///< ended by its TTL
+    virtual_time due{0};                              ///< twice its TTL are over
+    virtual_time overdue{0};                          ///< the first entry was made then that is later than that
+    std::map<std::uint64_t, virtual_time> unanswered; ///< renewals by operation: they may be carried out until then
   };
 
   broken judge_renewal(const operation& op);
   broken judge_fence(const operation& op, const state::kv_op& asked, std::uint64_t fence);
   broken too_soon(const std::string& id, const life& l, virtual_time asked);
+  broken too_late(const raft::entry& e, virtual_time made);
 
   const kv_model& model_;
   session_rules rules_;
-  virtual_time led_{0};
+  virtual_time led_{0}, resumed_{0};
+  std::map<term_id, virtual_time> led_since_;
+  virtual_time next_look_{0};
   std::map<std::string, life> lives_;
+  std::set<std::string> mortal_;                                     ///< sessions that live and have a TTL
   std::map<std::string, std::map<log_index, std::uint64_t>> fences_; ///< by key and entry of the grant
   std::uint64_t wrongly_released_ = 0;
 };

@@ -326,6 +326,8 @@ std::uint64_t workload::ask(std::size_t client, std::size_t node, std::optional<
   o.renewal = std::move(renewal);
   replies_.begun(o);
   sessions_.begun(o);
+  if (begun)
+    begun(o);
   trace_.add(o.id << 8 | node);
   trace_.count();
   if (trace_.wanted())
@@ -434,6 +436,8 @@ void workload::finish(operation& o) {
   complain("sessions", sessions_.ended(o));
   if (o.read)
     complain("watches", watches_.ended(o));
+  if (ended)
+    ended(o);
   if (o.client < clients_.size())
     caf::anon_send(clients_[o.client].self, o.id);
 }

@@ -43,6 +43,9 @@ public:
   void on_parked(std::size_t node, request_id id);
   void on_node_gone(std::size_t node);
 
+  /// Told of each operation when it begins, and when it has ended: for checkers of whole runs.
+  std::function<void(const operation&)> begun, ended;
+
   /// The first broken rule.
   const std::optional<std::pair<std::string, std::string>>& complaint() const { return complaint_; } ///< checker, text
   std::chrono::nanoseconds longest_write_gap() const;

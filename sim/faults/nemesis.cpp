@@ -50,6 +50,10 @@ void nemesis::start() {
   for (std::size_t i = 0; i < swarm_.nodes; ++i)
     start_later(i, milliseconds(10 * i));
   time_.after(milliseconds(1200), [this] { act(); });
+  if (swarm_.faults.half_lost_disk)
+    lose_parts();
+  if (swarm_.beginning == beginning::more_than_expected)
+    disturb_births();
 }
 
 // ---- one round
@@ -241,11 +245,15 @@ void nemesis::start_later(std::size_t node, virtual_time in) {
 }
 
 void nemesis::start_again(std::size_t node) {
+  if (half_lost_.contains(node))
+    return start_without_a_part(node);
   const auto started = nodes_.start(node);
   if (started) {
     damaged_.erase(node); // all of the disk was read: the bit was one that does not matter
     return;
   }
+  if (nodes_.disk(node).full()) // a new server has no room for its identity
+    return start_later(node, seconds(1));
   if (damaged_.insert(node).second && !complaint_)
     complaint_ =
         "node " + std::to_string(node) + " does not start, although nothing has damaged its disk: " + started.error();
@@ -265,24 +273,25 @@ void nemesis::on_node_gone(std::size_t node) {
 
 // ---- disks
 
-bool nemesis::may_lose_a_disk(std::size_t node) const {
+bool nemesis::may_lose_disks(const std::set<std::size_t>& nodes) const {
   const auto leader = nodes_.leader();
-  if (!leader || *leader == node)
+  if (!leader || nodes.contains(*leader))
     return false;
   const auto* core = nodes_.core(*leader);
   if (!raft::settled(*core))
     return false;
   const auto& config = core->config();
-  if (const auto& l = config.learners; std::find(l.begin(), l.end(), nodes_.id_of(node)) != l.end())
+  if (const auto& l = config.learners;
+      nodes.size() == 1 && std::find(l.begin(), l.end(), nodes_.id_of(*nodes.begin())) != l.end())
     return true; // counted nowhere
-  // Everybody else is a living member that has all that is committed: nothing depends on this disk alone.
+  // Everybody else is a living member that has all that is committed: nothing depends on these disks alone.
   if (!config.learners.empty())
     return false;
   for (const auto& m : config.members) {
     const auto at = nodes_.node_of(m.id);
     if (!at)
       return false; // an earlier loss is not repaired yet
-    if (*at == node)
+    if (nodes.contains(*at))
       continue;
     if (nodes_.state(*at) == node_state::down)
       return false;
@@ -304,6 +313,7 @@ bool nemesis::may_damage_a_disk() const {
 void nemesis::lose_disk(std::size_t node) {
   count_fault("disk-loss");
   damaged_.erase(node);
+  half_lost_.erase(node);
   nodes_.wipe(node);
 }
 
@@ -510,6 +520,7 @@ std::set<std::size_t> nemesis::heal() {
     trace_.line(time_.now(), i, "stays broken");
   }
   for (auto i : healed) {
+    mend_half_lost(i);
     nodes_.disk(i).set_full(false);
     nodes_.disk(i).stall_until(virtual_time::zero());
     nodes_.disk(i).stall_checkpoints_until(virtual_time::zero());

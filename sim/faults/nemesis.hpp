@@ -37,6 +37,10 @@ public:
   void on_vote(std::size_t node);
   /// That node has its first checkpoint although its log is empty: a snapshot was installed.
   void on_first_snapshot(std::size_t node);
+  /// That node has promised something about the first configuration, and is about to say so.
+  void on_promised(std::size_t node);
+  /// That node's data directory says for the first time that it belongs to a cluster.
+  void on_joined(std::size_t node);
   /// A node ended itself: somebody starts it again after a while.
   void on_node_gone(std::size_t node);
 
@@ -60,7 +64,8 @@ private:
   virtual_time some_time();
   virtual_time election_timeout() const;
   std::optional<std::size_t> some_running();
-  bool may_lose_a_disk(std::size_t node) const;
+  bool may_lose_a_disk(std::size_t node) const { return may_lose_disks({node}); }
+  bool may_lose_disks(const std::set<std::size_t>& nodes) const;
   bool may_damage_a_disk() const;
   void isolate(std::size_t leader);
   void outrun(std::size_t leader);
@@ -89,6 +94,13 @@ private:
   /// From the first to the second node of each, until some time after `at_least`.
   void cut(directions what, virtual_time at_least = shortest_cut);
   void disturb_disk();
+  // nemesis_disks.cpp
+  void lose_parts();
+  void lose_several(std::size_t first);
+  void start_without_a_part(std::size_t node);
+  void mend_half_lost(std::size_t node);
+  // nemesis_births.cpp
+  void disturb_births();
   void disturb_clock(std::size_t node);
   /// Some wall clocks are a year off, and others of them later.
   void set_wall_clocks();
@@ -104,6 +116,7 @@ private:
   std::uint16_t rounds_ = 0;
   std::uint16_t hunts_ = 0;
   std::set<std::size_t> damaged_;   ///< disks that cannot be used any more
+  std::set<std::size_t> half_lost_; ///< disks of which a part is not mounted
   std::set<std::size_t> stay_down_; ///< until the end of the run
   std::map<std::string, std::uint64_t> counts_;
   std::optional<std::string> complaint_;

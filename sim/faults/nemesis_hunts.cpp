@@ -298,7 +298,7 @@ void nemesis::change_members() {
       chosen.push_back(nodes_.member(i));
       side |= std::uint64_t{1} << i;
     }
-  if (chosen.size() < 2)
+  if (chosen.size() < (swarm_.beginning == beginning::down_to_one ? 1 : 2))
     return;
   count_fault("reconfigure");
   trace_.line(time_.now(), *leader, "is asked to change the members to " + std::to_string(chosen.size()) + " servers");

@@ -110,4 +110,8 @@ std::string words(const operation& o) {
   return text;
 }
 
+std::string in_seconds(virtual_time t) {
+  return std::to_string(static_cast<double>(t.count()) / 1e9) + " s";
+}
+
 } // namespace belay::sim

@@ -1,5 +1,5 @@
 #pragma once
-// What clients ask and are answered, in one line of words for the trace.
+// What clients ask and are answered, in one line of words for the trace; and times, for checkers.
 
 #include "sim/record/history.hpp"
 
@@ -10,5 +10,7 @@ namespace belay::sim {
 std::string words(const state::command& c);
 std::string words(const http::read_request& r);
 std::string words(const operation& o);
+/// "1.500000 s"
+std::string in_seconds(virtual_time t);
 
 } // namespace belay::sim

@@ -14,6 +14,8 @@ namespace belay::sim {
 
 namespace {
 
+constexpr auto datacenter = "dc1";
+
 stream disk_stream(std::size_t node) {
   return {stream_kind::disk, static_cast<std::uint16_t>(node)};
 }
@@ -56,7 +58,6 @@ void cluster::born(node& n) {
   n.self.id = node_id{++births_};
   n.self.uuid = uuid_of(0, n.self.id.value);
   n.cluster_id = 0;
-  n.promised = {};
 }
 
 // ---- starting
@@ -64,11 +65,8 @@ void cluster::born(node& n) {
 status cluster::start(std::size_t index) {
   auto& n = nodes_[index];
   INVARIANT(n.state == node_state::down);
-  auto log = n.disk->open_log();
-  auto found = log ? actors::read_disk(*log, n.disk->checkpoints()) : log.why();
-  if (found)
-    if (auto s = actors::check_memory(n.cluster_id, found->restored); !s)
-      found = s.why();
+  actors::identity who;
+  auto found = open_data(index, who);
   if (!found) {
     PROBE("sim: a node found its disk damaged");
     n.disk->crash(crash_kind::kill, tape_, disk_stream(index)); // nobody uses what was opened
@@ -80,39 +78,66 @@ status cluster::start(std::size_t index) {
   if (trace_.wanted())
     trace_.line(time_.now(), index,
                 "starts as server " + to_string(n.self.id) + ", log up to " +
-                    to_string(found->restored.entries.empty() ? found->restored.snapshot.index
-                                                              : found->restored.entries.back().index));
+                    to_string(found->disk.restored.entries.empty() ? found->disk.restored.snapshot.index
+                                                                   : found->disk.restored.entries.back().index));
   ++n.life;
   n.view = {};
   n.failing = false;
   n.state = node_state::running;
   n.numbers = std::make_shared<actors::vitals>();
   n.counted = std::make_shared<actors::metrics>();
-  spawn(index, std::move(*found));
+  spawn(index, who, std::move(*found));
   return done{};
 }
 
-void cluster::spawn(std::size_t index, actors::node_disk found) {
+result<actors::server_state> cluster::open_data(std::size_t index, actors::identity& who) {
+  auto& n = nodes_[index];
+  auto& files = n.disk->files();
+  auto known = actors::open_data_directory(simulated_disk::data_directory, n.self.uuid, datacenter, files,
+                                           [&n] { return n.self.id.value; });
+  if (!known)
+    return known.why();
+  who = std::move(*known);
+  const auto open_checkpoints = [&n]() -> result<std::shared_ptr<storage::checkpoint_store>> {
+    return std::shared_ptr<storage::checkpoint_store>(n.disk->checkpoints());
+  };
+  return actors::open_server_state(
+      simulated_disk::data_directory, who, files, [&n] { return n.disk->open_log(); }, open_checkpoints);
+}
+
+void cluster::spawn(std::size_t index, const actors::identity& who, actors::server_state found) {
   using namespace actors;
   auto& n = nodes_[index];
   node_plan plan;
+  INVARIANT(who.id == n.self.id);
   plan.self = n.self;
-  plan.datacenter = "dc1";
-  // Who comes later is started without bootstrap_expect: three that have not met the cluster yet would form another.
-  plan.bootstrap_expect = static_cast<std::uint32_t>(index < swarm_.nodes ? swarm_.nodes : 0);
+  plan.datacenter = datacenter;
+  plan.bootstrap_expect = bootstrap_expect_of(swarm_, index);
   plan.admit_newcomers = true;
-  plan.cluster_id = n.cluster_id;
-  plan.disk = std::move(found);
+  plan.cluster_id = n.cluster_id = who.cluster_id;
+  plan.disk = std::move(found.disk);
   plan.machine = swarm_.machine;
   plan.peer = swarm_.peer;
+  if (swarm_.beginning == beginning::beside_others &&
+      index >= swarm_.nodes) // as an operator would write it: retry_join
+    for (std::size_t i = 0; i < swarm_.nodes; ++i)
+      plan.peer.join.push_back(nodes_[i].self.address);
   // Elections are shuffled by the seed of the run and by who and when this is; not by the tape, which may change.
   plan.peer.seed = tape_.seed() * 1000 + index * 100 + static_cast<std::uint64_t>(n.life);
-  plan.promised = n.promised;
-  plan.peer.promised = [this, index](const raft::promise& p) {
-    nodes_[index].promised = p;
-    return true;
+  plan.promised = std::move(found.promised);
+  actors::keep_membership_in(plan.peer, simulated_disk::data_directory, who, n.disk->files());
+  plan.peer.promised = [this, index, keep = std::move(plan.peer.promised)](const raft::promise& p) {
+    const bool kept = keep(p);
+    if (kept && promised)
+      promised(index);
+    return kept;
   };
-  plan.peer.joined = [this, index](std::uint64_t id) { nodes_[index].cluster_id = id; };
+  plan.peer.joined = [this, index, keep = std::move(plan.peer.joined)](std::uint64_t id) {
+    keep(id);
+    nodes_[index].cluster_id = id;
+    if (joined)
+      joined(index);
+  };
   plan.wall_clock = [clock = n.clock] { return clock->wall(); };
   plan.clock = n.clock;
   plan.fail_stop = [this, index] {
@@ -154,9 +179,18 @@ actors::http_gateway_actor cluster::spawn_gateway(std::size_t index) {
 actors::peer_link_actor cluster::spawn_links(std::size_t index, const actors::wiring_ptr& wires) {
   using namespace actors;
   return stub_of<peer_link_actor>(
-      time_.system(), [this, index](const send_frames& f) { net_.send(index, f); },
+      time_.system(),
+      [this, index](const send_frames& f) {
+        if (level_of(index) != 0)
+          return net_.send(index, f);
+        auto known = f; // an older version knows no gossip
+        std::erase_if(known.list, [](const auto& each) { return std::holds_alternative<wire::gossip>(each.second); });
+        net_.send(index, known);
+      },
       [this, index, wires](const announce& a) {
-        net_.announce(index, nodes_[index].self.id, wires->raft_peer, a.hello);
+        auto hello = a.hello;
+        hello.level = level_of(index);
+        net_.announce(index, nodes_[index].self.id, wires->raft_peer, hello);
       });
 }
 

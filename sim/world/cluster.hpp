@@ -2,8 +2,10 @@
 // The nodes of a simulated cluster: the real actors, put together as the program does it, on simulated disks, clocks and wires.
 
 #include "actors/node/node_composition.hpp"
+#include "actors/node/server_state.hpp"
 #include "actors/request_ids.hpp"
 #include "protocol/raft/invariants.hpp"
+#include "protocol/state/feature_levels.hpp"
 #include "sim/world/simulated_clock.hpp"
 #include "sim/world/simulated_disk.hpp"
 #include "sim/world/simulated_network.hpp"
@@ -31,7 +33,7 @@ public:
   std::size_t size() const { return nodes_.size(); }
 
   // ---- nodes
-  /// @returns a failure if what is on its disk cannot be used: it stays down.
+  /// Opens its data directory as the program does. @returns a failure if what is there cannot be used: it stays down.
   status start(std::size_t node);
   void kill(std::size_t node);
   /// Its machine goes off: what was not synced may be gone, a write that was going on may be there in part.
@@ -50,6 +52,9 @@ public:
   std::uint64_t cluster_id(std::size_t node) const { return nodes_[node].cluster_id; }
   node_id id_of(std::size_t node) const { return nodes_[node].self.id; }
   const actors::cluster_view& view(std::size_t node) const { return nodes_[node].view; }
+  /// As it says to its peers.
+  state::feature_level level_of(std::size_t node) const { return node == swarm_.older ? 0 : state::own_level; }
+  bool has_older_server() const { return swarm_.older < nodes_.size(); }
   bool serving(std::size_t node) const { return running(node) && view(node).serving; }
   /// Null: not running.
   const raft::core* core(std::size_t node) const;
@@ -74,7 +79,9 @@ public:
   /// The node is not there any more: what it was asked will not be answered. Also told of one that ended itself.
   std::function<void(std::size_t node)> gone;
   std::function<void(std::size_t node)> paused, resumed;
-  std::function<void(std::size_t node)> led; ///< it has become the leader and serves
+  std::function<void(std::size_t node)> led;      ///< it has become the leader and serves
+  std::function<void(std::size_t node)> promised; ///< it has promised something about the first configuration
+  std::function<void(std::size_t node)> joined;   ///< its data directory says now that it belongs to a cluster
 
   /// Calls after each message: ends nodes that have decided to end.
   void bury_the_dead();
@@ -83,7 +90,6 @@ private:
   struct node {
     raft::member self;
     std::uint64_t cluster_id = 0;
-    raft::promise promised;
     std::unique_ptr<simulated_disk> disk;
     std::shared_ptr<simulated_clock> clock;
     std::shared_ptr<actors::metrics> counted;
@@ -99,7 +105,8 @@ private:
     actors::request_ids requests{0, 0};
   };
 
-  void spawn(std::size_t index, actors::node_disk found);
+  result<actors::server_state> open_data(std::size_t index, actors::identity& who);
+  void spawn(std::size_t index, const actors::identity& who, actors::server_state found);
   actors::http_gateway_actor spawn_gateway(std::size_t index);
   actors::peer_link_actor spawn_links(std::size_t index, const actors::wiring_ptr& wires);
   void stop(std::size_t index, bool power);

@@ -229,6 +229,11 @@ void simulated_network::mend(std::size_t from, std::size_t to) {
     travel(from, to, std::move(bytes), faults.latency, true);
 }
 
+bool simulated_network::is_slowed(std::size_t from, std::size_t to) const {
+  const auto it = slowed_.find({from, to});
+  return it != slowed_.end() && it->second > virtual_time::zero();
+}
+
 bool simulated_network::is_cut(std::size_t from, std::size_t to) const {
   return cut_.contains({from, to});
 }

@@ -42,6 +42,9 @@ public:
   void slow_down(std::size_t from, std::size_t to, virtual_time extra) { slowed_[{from, to}] = extra; }
   void forget_slowness() { slowed_.clear(); }
   bool is_cut(std::size_t from, std::size_t to) const;
+  /// Both ends have a connection with each other.
+  bool connected(std::size_t a, std::size_t b) const { return up_.contains(ordered(a, b)); }
+  bool is_slowed(std::size_t from, std::size_t to) const;
   /// Both ends see the connection break, and make a new one.
   void reset(std::size_t a, std::size_t b);
 
@@ -60,7 +63,6 @@ private:
   using pair = std::pair<std::size_t, std::size_t>;
 
   static pair ordered(std::size_t a, std::size_t b) { return std::minmax(a, b); }
-  bool connected(std::size_t a, std::size_t b) const { return up_.contains(ordered(a, b)); }
   void dial(std::size_t a, std::size_t b);
   void connect(std::size_t a, std::size_t b);
   void disconnect(std::size_t a, std::size_t b);

@@ -111,6 +111,7 @@ swarm draw_swarm(tape& choices, const profile& p) {
   s.longest_partition = p.longest_partition;
   s.faults.stranger = o.one_in(6) && p.faults;
   s.faults.clock_year = o.one_in(6) && p.faults;
+  draw_beginning(choices, p, s);
   return s;
 }
 
@@ -142,6 +143,7 @@ std::string describe(const swarm& s) {
   name(f.clock_jump, "clock-jump");
   name(f.slow_actors, "slow-actors");
   name(f.clock_year, "clock-year");
+  name(f.half_lost_disk, "half-lost-disk");
   name(f.stranger, "stranger");
   name(s.network.lost_per_million > 0, "loss");
   name(s.network.duplicated_per_million > 0, "duplicates");
@@ -149,6 +151,10 @@ std::string describe(const swarm& s) {
   name(s.network.delayed_per_million > 0, "delays");
   name(s.shuffle_per_million > 0, "shuffle");
   text += s.snapshots ? "; clients restore snapshots" : "";
+  text += s.older != SIZE_MAX ? "; n" + std::to_string(s.older) + " is of an older version" : "";
+  constexpr const char* beginnings[] = {"", "; more servers than expected", "; from one server", "; down to one server",
+                                        "; others beside it"};
+  text += beginnings[static_cast<std::size_t>(s.beginning)];
   return text;
 }
 

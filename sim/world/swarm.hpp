@@ -22,25 +22,37 @@ struct fault_set {
   bool reset = false;     ///< connections break
   bool isolate_leader = false;
   bool disk_full = false;
-  bool disk_stall = false;  ///< one write takes seconds
-  bool disk_error = false;  ///< a call fails, the process ends
-  bool bit_flip = false;    ///< on a stopped node's disk
-  bool disk_loss = false;   ///< a new server comes back at the same address
-  bool membership = false;  ///< servers join
-  bool transfer = false;    ///< the leader hands over
-  bool reconfigure = false; ///< any set of servers becomes the members
-  bool leader_hunt = false; ///< who becomes the leader is killed, cut off or paused soon after
-  bool clock_rate = false;  ///< within the stated bound
-  bool clock_wild = false;  ///< far outside of it: default reads may be stale then
-  bool clock_jump = false;  ///< monotonic clocks jump ahead, wall clocks to and fro
-  bool slow_actors = false; ///< an actor takes milliseconds for a message
-  bool clock_year = false;  ///< wall clocks are a year off, some of them
-  bool stranger = false;    ///< somebody sends forged frames to the peer ports
+  bool disk_stall = false;     ///< one write takes seconds
+  bool disk_error = false;     ///< a call fails, the process ends
+  bool bit_flip = false;       ///< on a stopped node's disk
+  bool disk_loss = false;      ///< a new server comes back at the same address
+  bool membership = false;     ///< servers join
+  bool transfer = false;       ///< the leader hands over
+  bool reconfigure = false;    ///< any set of servers becomes the members
+  bool leader_hunt = false;    ///< who becomes the leader is killed, cut off or paused soon after
+  bool clock_rate = false;     ///< within the stated bound
+  bool clock_wild = false;     ///< far outside of it: default reads may be stale then
+  bool clock_jump = false;     ///< monotonic clocks jump ahead, wall clocks to and fro
+  bool slow_actors = false;    ///< an actor takes milliseconds for a message
+  bool clock_year = false;     ///< wall clocks are a year off, some of them
+  bool half_lost_disk = false; ///< a part of a disk is not mounted for a while; several disks are lost at once
+  bool stranger = false;       ///< somebody sends forged frames to the peer ports
+};
+
+/// How the cluster comes to be, and what others may become of it.
+enum class beginning : std::uint8_t {
+  as_expected,        ///< so many servers as bootstrap_expect says; others have none and are taken in
+  more_than_expected, ///< four or five with bootstrap_expect 3, disturbed while they find each other
+  from_one,           ///< bootstrap_expect 1, the others are taken in
+  down_to_one,        ///< a change of members may leave one voter
+  beside_others,      ///< three more servers with bootstrap_expect 3 come when the cluster is there
 };
 
 struct swarm {
   std::size_t nodes = 3;
   std::size_t spares = 0; ///< may join later
+  sim::beginning beginning = sim::beginning::as_expected;
+  std::size_t older = SIZE_MAX; ///< a server of a version before feature levels; none
   fault_set faults;
   network_faults network;
   std::uint32_t shuffle_per_million = 0;
@@ -64,6 +76,10 @@ struct swarm {
 };
 
 swarm draw_swarm(tape& choices, const profile& p);
+/// Of it: which servers there are, and what they know of each other (swarm_beginnings.cpp).
+void draw_beginning(tape& choices, const profile& p, swarm& s);
+/// What that server is started with.
+std::uint32_t bootstrap_expect_of(const swarm& s, std::size_t node);
 /// One line for the trace.
 std::string describe(const swarm& s);
 

@@ -29,7 +29,7 @@ public:
   broken commit(const state::command& c, virtual_time at) {
     const auto e = entry(model_.applied().value + 1, c);
     reply_ = model_.apply(e);
-    return checker_.committed(e, at);
+    return checker_.committed(e, at, at);
   }
   broken times_out(virtual_time at) { return commit(state::session_destroy{{session}, "ttl"}, at); }
   /// @param known what a client knew when it asked; zero: nothing
@@ -99,12 +99,48 @@ TEST_CASE("sessions: a renewal is told the truth of some moment between question
 
 TEST_CASE("sessions: one that nobody renews ends some time") {
   story s;
-  s.checker().led(seconds(2));
+  s.checker().led(term_id{1}, seconds(2));
   s.renewal(seconds(3), seconds(4), true);
   CHECK_FALSE(s.checker().finish(seconds(24)));
   CHECK(s.checker().finish(seconds(60)));
   s.times_out(seconds(61));
   CHECK_FALSE(s.checker().finish(seconds(90)));
+}
+
+TEST_CASE("sessions: whoever leads makes the entry of a session's end in time") {
+  story s;
+  s.checker().led(term_id{1}, seconds(2));
+  s.renewal(seconds(3), seconds(4), true);
+  CHECK_FALSE(s.commit(set("a", "1"), milliseconds(26'900))); // 22 s by a slow clock and one more are over at 27
+  SECTION("it makes others for two seconds") {
+    CHECK_FALSE(s.commit(set("a", "2"), milliseconds(27'100)));
+    CHECK_FALSE(s.commit(set("a", "3"), milliseconds(29'100)));
+    CHECK(s.commit(set("a", "4"), milliseconds(29'200)));
+  }
+  SECTION("it ended the session") {
+    s.times_out(seconds(27));
+    CHECK_FALSE(s.commit(set("a", "2"), seconds(28)));
+    CHECK_FALSE(s.commit(set("a", "3"), seconds(40)));
+  }
+  SECTION("it could make none for long") {
+    CHECK_FALSE(s.commit(set("a", "2"), seconds(40)));
+    CHECK_FALSE(s.times_out(seconds(41)));
+  }
+  SECTION("somebody stood still until now") {
+    CHECK_FALSE(s.commit(set("a", "2"), milliseconds(27'100)));
+    s.checker().resumed(seconds(40));
+    CHECK_FALSE(s.commit(set("a", "3"), milliseconds(40'900)));
+    CHECK(s.commit(set("a", "4"), milliseconds(41'000)));
+  }
+  SECTION("a renewal is under way") {
+    operation o;
+    o.id = 99;
+    o.renewal = session_renewal{session};
+    o.invoked = seconds(20);
+    s.checker().begun(o);
+    CHECK_FALSE(s.commit(set("a", "2"), seconds(60)));
+    CHECK_FALSE(s.commit(set("a", "3"), seconds(63)));
+  }
 }
 
 TEST_CASE("sessions: a fence grows with each grant, and stays with it") {

@@ -16,6 +16,7 @@ set(BELAY_ALONE
     protocol/wire/frame_codec.cpp
     protocol/wire/record_codec.cpp
     protocol/wire/registration_codec.cpp
+    sim/checkers/autopilot_checker.cpp
     storage/snapshot_file.cpp
     tests/actors/peer_limits_test.cpp
     tests/actors/peer_link_test.cpp

@@ -1,0 +1,87 @@
+// What the nemesis does while servers that know nothing of each other form their cluster.
+
+#include "sim/faults/nemesis.hpp"
+
+namespace belay::sim {
+
+using std::chrono::milliseconds;
+
+namespace {
+
+constexpr stream of_births{stream_kind::nemesis, 0x7FFA};
+// The first configuration is made within this time, or after what was broken is mended.
+constexpr milliseconds births_last{6'000};
+
+/// Done to one server, or to the wires between it and another one.
+enum class against_birth : std::uint8_t { nothing, start_again, power_off, part };
+constexpr share<against_birth> against_births[] = {{against_birth::nothing, 3},
+                                                   {against_birth::start_again, 3},
+                                                   {against_birth::power_off, 2},
+                                                   {against_birth::part, 4}};
+
+} // namespace
+
+void nemesis::disturb_births() {
+  if (!acting_ || time_.now() > births_last)
+    return;
+  const auto draw_birth = [this](std::uint64_t n) { return tape_.choose(of_births, n); };
+  time_.after(milliseconds(20 + draw_birth(300)), [this] { disturb_births(); });
+  const auto node = draw_birth(swarm_.nodes);
+  const auto other = (node + 1 + draw_birth(swarm_.nodes - 1)) % swarm_.nodes;
+  const auto how_long = milliseconds(20 + draw_birth(1500));
+  const auto what = action_of(against_births, draw_birth(numbers_of(against_births)));
+  if (what == against_birth::nothing || !nodes_.running(node))
+    return;
+  count_fault("birth");
+  if (what == against_birth::part) {
+    net_.cut(node, other);
+    net_.cut(other, node);
+    time_.after(how_long, [this, node, other] {
+      if (stay_down_.contains(node) || stay_down_.contains(other))
+        return;
+      net_.mend(node, other);
+      net_.mend(other, node);
+    });
+    return;
+  }
+  if (what == against_birth::power_off)
+    nodes_.power_off(node);
+  else
+    nodes_.kill(node);
+  start_later(node, how_long);
+}
+
+// Somebody may have heard the promise, and made the first configuration. Then the node starts again among others who
+// have heard nothing of it: they are as many as can form a cluster, if it does not remember.
+void nemesis::on_promised(std::size_t node) {
+  const auto draw_birth = [this](std::uint64_t n) { return tape_.choose(of_births, n); };
+  if (!acting_ || swarm_.beginning != beginning::more_than_expected || swarm_.nodes < 5 || time_.now() > births_last ||
+      draw_birth(4) != 3)
+    return;
+  const auto one = (node + 1 + draw_birth(swarm_.nodes - 1)) % swarm_.nodes;
+  const auto other = (node + 1 + draw_birth(swarm_.nodes - 1)) % swarm_.nodes;
+  const auto in = swarm_.network.latency * static_cast<std::int64_t>(1 + draw_birth(8));
+  const auto how_long = milliseconds(3000 + draw_birth(3000));
+  time_.after(in, [this, node, one, other, how_long] {
+    if (!acting_ || !nodes_.running(node))
+      return;
+    count_fault("birth");
+    directions across;
+    for (std::size_t a = 0; a < swarm_.nodes; ++a)
+      for (std::size_t b = 0; b < swarm_.nodes; ++b)
+        if ((a == node || a == one || a == other) != (b == node || b == one || b == other))
+          across.emplace_back(a, b);
+    trace_.line(time_.now(), node, "is alone with two others");
+    for (const auto& [from, to] : across)
+      net_.cut(from, to);
+    time_.after(how_long, [this, across] {
+      for (const auto& [from, to] : across)
+        if (!stay_down_.contains(from) && !stay_down_.contains(to))
+          net_.mend(from, to);
+    });
+    nodes_.kill(node);
+    start_later(node, milliseconds(20));
+  });
+}
+
+} // namespace belay::sim

@@ -1,0 +1,32 @@
+#pragma once
+// Clients of a newer version, while a member of the cluster is older: they ask servers for a kind of command that the older
+// one does not know. No server may propose it.
+
+#include "sim/world/cluster.hpp"
+
+namespace belay::sim {
+
+class newer_clients {
+public:
+  newer_clients(schedule& time, tape& choices, event_trace& trace, cluster& nodes)
+      : time_(time), tape_(choices), trace_(trace), nodes_(nodes) {}
+
+  void start();
+  void stop() { acting_ = false; }
+  std::uint64_t asked() const { return asked_; }
+
+  /// Of what they ask for.
+  static constexpr state::feature_level level = 1;
+
+private:
+  void act();
+
+  schedule& time_;
+  tape& tape_;
+  event_trace& trace_;
+  cluster& nodes_;
+  bool acting_ = false;
+  std::uint64_t asked_ = 0;
+};
+
+} // namespace belay::sim

@@ -1,0 +1,77 @@
+// Which servers a simulated cluster begins with, and what each is told of the others.
+
+#include "sim/world/swarm.hpp"
+
+namespace belay::sim {
+
+namespace {
+
+// Numbered by themselves: what other options are drawn does not matter.
+constexpr stream which_beginning{stream_kind::swarm, 1010};
+constexpr stream parts_of_disks{stream_kind::swarm, 1011};
+constexpr stream older_server{stream_kind::swarm, 1012};
+constexpr std::uint32_t expected_min = 3;
+
+// A server with a new disk has forgotten what it promised, and counts as one more; where so many as are expected hear
+// nobody else, they are right to form a cluster (protocol/raft/formation.hpp).
+void keep_disks(fault_set& f) {
+  f.disk_loss = f.bit_flip = false;
+}
+
+void keep_in_touch(fault_set& f) {
+  f.kill = f.power = f.blackout = f.disk_error = false;
+  f.partition = f.one_way = f.isolate_leader = f.leader_hunt = f.reconfigure = false;
+}
+
+} // namespace
+
+void draw_beginning(tape& choices, const profile& p, swarm& s) {
+  if (!p.faults)
+    return;
+  s.faults.half_lost_disk = choices.chance(parts_of_disks, 200'000);
+  s.beginning = static_cast<beginning>(choices.choose_rarely(which_beginning, 5, 250'000));
+  // It is a member all the time. Beside a server without gossip anybody counts who knows the cluster's number
+  // (docs/pitfalls.md R28).
+  if (const auto older = choices.choose_rarely(older_server, 1 + s.nodes, 100'000);
+      older != 0 && !s.faults.stranger && !s.faults.reconfigure && s.beginning == beginning::as_expected)
+    s.older = older - 1;
+  switch (s.beginning) {
+  case beginning::more_than_expected:
+    if (s.nodes == expected_min)
+      s.nodes = expected_min + 1;
+    s.spares = 0;
+    s.faults.membership = false;
+    keep_disks(s.faults);
+    break;
+  case beginning::down_to_one:
+    s.faults.reconfigure = true;
+    keep_disks(s.faults);
+    break;
+  case beginning::beside_others:
+    s.nodes = s.spares = expected_min;
+    s.faults.membership = true;
+    keep_disks(s.faults);
+    keep_in_touch(s.faults);
+    break;
+  case beginning::from_one:
+  case beginning::as_expected:
+    break;
+  }
+}
+
+std::uint32_t bootstrap_expect_of(const swarm& s, std::size_t node) {
+  switch (s.beginning) {
+  case beginning::more_than_expected:
+  case beginning::beside_others:
+    return expected_min;
+  case beginning::from_one:
+    return node == 0 ? 1 : 0;
+  case beginning::down_to_one:
+  case beginning::as_expected:
+    break;
+  }
+  // Who comes later is started without bootstrap_expect.
+  return static_cast<std::uint32_t>(node < s.nodes ? s.nodes : 0);
+}
+
+} // namespace belay::sim

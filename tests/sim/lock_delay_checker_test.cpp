@@ -1,0 +1,115 @@
+#include "sim/checkers/lock_delay_checker.hpp"
+#include "tests/sim/written_log.hpp"
+
+#include <catch2/catch.hpp>
+
+using namespace belay;
+using namespace belay::sim;
+using state::kv_verb;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+namespace {
+
+constexpr auto holder = "11111111-2222-3333-4444-555555555555"; // that of lock()
+constexpr auto next_one = "22222222-2222-3333-4444-555555555555";
+
+/// A session has key "k" and a lock-delay of ten seconds, and another one waits for it.
+class delayed_lock {
+public:
+  delayed_lock() {
+    state::catalog_register node;
+    node.node.node = "m";
+    commit(node, seconds(0));
+    for (const auto* id : {holder, next_one}) {
+      state::session_create create;
+      create.session.id = id;
+      create.session.node = "m";
+      create.session.lock_delay_ns = 10'000'000'000;
+      commit(create, seconds(0));
+    }
+    commit(lock("k"), seconds(1));
+  }
+  /// The model counts in cluster time, which is none of this checker's business: it stands for a server that gives the
+  /// lock, and refuses it, when it should not.
+  broken commit(const state::command& c, std::optional<virtual_time> made, std::uint64_t term = 1) {
+    auto e = entry(model_.applied().value + 1, c);
+    e.term = term_id{term};
+    e.time = cluster_time{model_.applied().value * 1'000'000};
+    model_.apply(e);
+    return checker_.committed(e, made);
+  }
+  broken end_session(std::optional<virtual_time> made) { return commit(state::session_destroy{{holder}, "ttl"}, made); }
+  broken acquire(virtual_time made) {
+    auto op = key_op(kv_verb::lock, "k");
+    op.session = next_one;
+    return commit(state::kv_write{op}, made);
+  }
+  broken refused(virtual_time asked) {
+    operation o;
+    auto op = key_op(kv_verb::lock, "k");
+    op.session = next_one;
+    o.write = state::kv_write{op};
+    o.invoked = asked;
+    o.returned = asked + milliseconds(10);
+    o.result = outcome::done;
+    o.reply = false;
+    o.reply.note.why = state::refused_for::lock_delay;
+    return checker_.ended(o);
+  }
+  lock_delay_checker& checker() { return checker_; }
+
+private:
+  kv_model model_;
+  lock_delay_checker checker_{model_};
+};
+
+} // namespace
+
+TEST_CASE("lock-delays: nobody has the lock before its delay is over, but for what clocks may be fast") {
+  delayed_lock l;
+  CHECK_FALSE(l.end_session(seconds(100)));
+  SECTION("over") {
+    CHECK_FALSE(l.acquire(seconds(110)));
+  }
+  SECTION("over by a clock that is 10 % fast") {
+    CHECK_FALSE(l.acquire(milliseconds(109'100)));
+  }
+  SECTION("not over by any") {
+    CHECK(l.acquire(milliseconds(109'000)));
+  }
+  SECTION("at once") {
+    CHECK(l.acquire(seconds(100)));
+  }
+}
+
+TEST_CASE("lock-delays: it counts from when the entry was made; if nobody saw that, nothing is said") {
+  delayed_lock l;
+  CHECK_FALSE(l.end_session(std::nullopt));
+  CHECK_FALSE(l.acquire(seconds(101)));
+  CHECK_FALSE(l.refused(seconds(500)));
+}
+
+TEST_CASE("lock-delays: a release begins none") {
+  delayed_lock l;
+  auto release = key_op(kv_verb::unlock, "k");
+  release.session = holder;
+  CHECK_FALSE(l.commit(state::kv_write{release}, seconds(100)));
+  CHECK_FALSE(l.acquire(seconds(101)));
+}
+
+TEST_CASE("lock-delays: when it is over nobody is refused for it") {
+  delayed_lock l;
+  CHECK_FALSE(l.end_session(seconds(100)));
+  CHECK_FALSE(l.refused(seconds(105)));
+  CHECK_FALSE(l.refused(seconds(112))); // 11 s by a slow clock, and one to ask
+  CHECK(l.refused(milliseconds(112'001)));
+  SECTION("what passes between two leaders is not counted") {
+    l.commit(set("x", "1"), seconds(102));
+    l.checker().led(term_id{2});
+    CHECK_FALSE(l.refused(seconds(115))); // the new leader goes on from the second 102
+    l.commit(set("x", "2"), seconds(120), 2);
+    CHECK_FALSE(l.refused(seconds(130)));
+    CHECK(l.refused(milliseconds(130'001)));
+  }
+}
