@@ -90,7 +90,7 @@ TEST_CASE("server_state: a log without its identity is left alone; without both 
   p.disk.lose(simulated_disk::part::identity);
   const auto refused = p.open();
   REQUIRE_FALSE(refused.ok());
-  CHECK(contains(refused.error(), "raft"));
+  CHECK(contains(refused.error(), "formation"));
   CHECK(contains(refused.error(), "lost its identity"));
   p.disk.bring_back();
   CHECK(p.open()->id == before.id);
