@@ -102,6 +102,7 @@ private:
   void send_answers();
   void ask_again();
   void on_internal_proposal(const propose_internal& p);
+  bool may_forward(node_id from) const;
   void on_forward_call(node_id from, const wire::forward_call& c);
   void on_forward_reply(node_id from, const wire::forward_reply& r);
   void on_renew_answer(const renew_answer& a);

@@ -55,7 +55,8 @@ void raft_peer::on_frames(const frames_received& f) {
     } else if (const auto* a = std::get_if<wire::read_index_reply>(&frame)) {
       on_read_index_reply(*a);
     } else if (const auto* e = std::get_if<agent::user_event>(&frame); e != nullptr) {
-      send(wires_->health, event_heard{*e});
+      if (core_.counts(f.from))
+        send(wires_->health, event_heard{*e});
     } else if (const auto* g = std::get_if<wire::gossip>(&frame)) {
       on_gossip(f.from, *g);
     }

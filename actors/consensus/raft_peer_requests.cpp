@@ -118,8 +118,19 @@ void raft_peer::on_internal_proposal(const propose_internal& p) {
     PROBE("peer: timer of an earlier leadership dropped");
 }
 
+// The leader knows every member, and nobody else has clients of this cluster.
+bool raft_peer::may_forward(node_id from) const {
+  return !leading() || core_.config().contains(from) || MUTANT(stranger_forwards);
+}
+
 void raft_peer::on_forward_call(node_id from, const wire::forward_call& c) {
   schedule_flush();
+  if (!may_forward(from)) {
+    PROBE("peer: call of a server that is no member");
+    queue_frame(from, wire::forward_reply{
+                          c.id, wire::call_outcome::refused, {}, "the server that was asked is not a member of the cluster"});
+    return;
+  }
   // Once it is in the log, a command that cannot be read stops every server. Those of the own gateways were made here.
   if (c.kind == wire::call_kind::propose && leading() && !MUTANT(garbage_proposed) && !wire::decode_command(*c.bytes)) {
     PROBE("peer: forwarded command that cannot be read");
@@ -204,7 +215,10 @@ void raft_peer::on_reads(const raft::ready& r) {
 }
 
 void raft_peer::on_read_index(node_id from, const wire::read_index& q) {
-  barriers_.asked_by(from, q, leading(), hold_until());
+  if (!may_forward(from))
+    queue_frame(from, wire::read_index_reply{q.id, false, {}});
+  else
+    barriers_.asked_by(from, q, leading(), hold_until());
   carry_out_barriers();
   schedule_flush();
 }

@@ -109,7 +109,7 @@ inline std::string client_hello() {
   return bytes;
 }
 
-/// New connections, each with other first words; the youngest hundred stay open and say nothing more.
+/// New connections, each with other first words, many of them a name of its own; the youngest hundred stay open and say nothing more.
 inline void knock(const target& at, const victim& v, double a_second, counts& counted) {
   auto as_member = v.self;
   as_member.address = at.from + ":1";
@@ -118,14 +118,16 @@ inline void knock(const target& at, const victim& v, double a_second, counts& co
       client_hello(),
       "GET / HTTP/1.1\r\n\r\n",
       std::string("\0\0\0\x7f", 4) + std::string(300, 'x'),
-      framed(wire::hello{stranger_at(at.from + ":1"), v.datacenter, v.cluster_id, 3, {}, state::own_level}),
       framed(wire::hello{as_member, v.datacenter, v.cluster_id, 3, {}, state::own_level}),
       framed(wire::hello{v.self, v.datacenter, 0, 3, {v.self}, state::own_level})};
   std::deque<connection> silent;
   pace steady_pace(a_second);
   for (std::size_t i = 0; !at.over(); ++i, steady_pace.wait()) {
     connection c(at, counted);
-    c.send(words[i % words.size()]);
+    auto somebody = stranger_at(at.from + ":" + std::to_string(1 + i % 60000));
+    somebody.id = node_id{strangers_id.value + i};
+    c.send(i % 7 == 0 ? framed(wire::hello{somebody, v.datacenter, v.cluster_id, 3, {}, state::own_level})
+                      : words[i % words.size()]);
     silent.push_back(std::move(c));
     if (silent.size() > 100)
       silent.pop_front();

@@ -74,6 +74,7 @@ namespace belay {
   M(snapshot_digest_ignored)                                                                                           \
   M(snapshot_wakes_nobody)                                                                                             \
   M(stalled_disk_keeps_leading)                                                                                        \
+  M(stranger_forwards)                                                                                                 \
   M(stranger_heeded)                                                                                                   \
   M(suffix_kept_under_snapshot)                                                                                        \
   M(tail_unsynced_after_restart)                                                                                       \
