@@ -5,6 +5,7 @@
 #include "protocol/base/probe.hpp"
 #include "sim/checkers/linearizability.hpp"
 #include "sim/checkers/observer.hpp"
+#include "sim/checkers/recovery.hpp"
 #include "sim/clients/workload.hpp"
 #include "sim/faults/nemesis.hpp"
 #include "sim/faults/stranger.hpp"
@@ -181,6 +182,8 @@ private:
         d *= static_cast<std::int64_t>(n);
       const auto& disk = nodes_.disk(who.node);
       const auto until = who.kind == actor_kind::checkpoints ? disk.checkpoints_stalled_until() : disk.stalled_until();
+      if (until > time_.now() + d)
+        hangs_until_[who.node] = std::max(hangs_until_[who.node], until);
       return std::max<virtual_time>(d, until - time_.now());
     }
     if (swarm_.slow_per_million > 0 && who.node != nobody)
@@ -202,8 +205,15 @@ private:
       if (fine() && !run_until_reached(goal, recovery_max) && fine())
         fail(verdict::liveness, what, describe_nodes());
     };
-    settle("leader", [this] { return agreed_leader().has_value(); });
-    settle("convergence", [this] { return agreed_leader() && converged(); });
+    waited_until_ = last_fault_ = healed_at;
+    for (auto i : healed_nodes_)
+      if (time_.is_busy(i, actor_kind::log) || time_.is_busy(i, actor_kind::checkpoints))
+        last_fault_ = std::max(last_fault_, hangs_until_[i]);
+    settle("leader", [this] { return agreed_leader().has_value() || note_wait(); });
+    settle("convergence", [this] { return (agreed_leader() && converged()) || note_wait(); });
+    note_wait();
+    report_.last_fault_to_convergence =
+        std::chrono::duration_cast<milliseconds>(std::max(virtual_time::zero(), time_.now() - last_fault_));
     report_.heal_to_convergence = std::chrono::duration_cast<milliseconds>(time_.now() - healed_at);
     if (!fine())
       return;
@@ -244,6 +254,19 @@ private:
       if (reached <= before || time_.now() >= end)
         fail(verdict::liveness, what, describe_nodes());
     }
+  }
+
+  /// Adds the time since the last call to what is waited for. @returns false
+  bool note_wait() {
+    if (const auto waited = std::chrono::duration_cast<milliseconds>(time_.now() - waited_until_); waited.count() > 0) {
+      report_.waited_ms[awaited_] += static_cast<std::uint64_t>(waited.count());
+      waited_until_ += waited;
+    }
+    if (std::any_of(healed_nodes_.begin(), healed_nodes_.end(),
+                    [this](std::size_t i) { return nodes_.state(i) == node_state::down && nodes_.life(i) > 0; }))
+      last_fault_ = std::max(last_fault_, time_.now());
+    awaited_ = time_.now() < last_fault_ ? "hanging disk" : awaited(nodes_, healed_nodes_);
+    return false;
   }
 
   /// The smallest applied index of the nodes that were healed.
@@ -368,7 +391,11 @@ private:
   stranger stranger_;
   std::set<std::size_t> healed_nodes_;
   run_report report_;
-  std::chrono::seconds second_{0}; ///< the virtual one under way
+  std::map<std::size_t, virtual_time> hangs_until_; ///< by node: the end of a write that a stalled disk holds up
+  virtual_time last_fault_{0};                      ///< since then nothing is broken that is to be healed
+  virtual_time waited_until_{0};                    ///< report_.waited_ms has all up to here
+  const char* awaited_ = "start";                   ///< since then
+  std::chrono::seconds second_{0};                  ///< the virtual one under way
   std::uint64_t events_before_second_ = 0;
 };
 

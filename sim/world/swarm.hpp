@@ -41,6 +41,7 @@ struct fault_set {
 struct swarm {
   std::size_t nodes = 3;
   std::size_t spares = 0; ///< may join later
+  bool frozen = false;    ///< profile::frozen
   fault_set faults;
   network_faults network;
   std::uint32_t shuffle_per_million = 0;
