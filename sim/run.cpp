@@ -3,6 +3,7 @@
 #include "actors/telemetry/log.hpp"
 #include "protocol/base/check.hpp"
 #include "protocol/base/probe.hpp"
+#include "sim/checkers/answer_times.hpp"
 #include "sim/checkers/linearizability.hpp"
 #include "sim/checkers/observer.hpp"
 #include "sim/checkers/recovery.hpp"
@@ -32,6 +33,8 @@ constexpr seconds recovery_max{40};
 constexpr seconds catching_up_max{400};
 // Black-box search for a linearization: on these runs only, the other checkers see more for less.
 constexpr std::uint64_t search_every = 16;
+// How often the requests that have no answer yet are looked at.
+constexpr milliseconds times_every{100};
 
 std::string broken_check; // the text of an INVARIANT that failed
 
@@ -52,6 +55,12 @@ watch_rules watch_rules_of(const swarm& s) {
   return r;
 }
 
+answer_time_rules answer_time_rules_of(const swarm& s) {
+  answer_time_rules r;
+  r.hold = s.peer.hold;
+  return r;
+}
+
 /// One run, from beginning to end.
 class simulation {
 public:
@@ -59,13 +68,16 @@ public:
       : tape_(choices), profile_(options.profile), trace_(options.trace), swarm_(draw_swarm(choices, options.profile)),
         time_(choices, trace_), net_(time_, choices, trace_), nodes_(time_, choices, trace_, net_, swarm_),
         replies_({swarm_.lease_is_safe()}), watches_(replies_.model(), watch_rules_of(swarm_)),
-        sessions_(replies_.model(), {swarm_.lease_is_safe(), swarm_.peer.hold}),
+        sessions_(replies_.model(), {swarm_.lease_is_safe(), swarm_.peer.hold}), times_(answer_time_rules_of(swarm_)),
         watcher_(time_, trace_, nodes_, replies_, watches_, sessions_, swarm_.lease_is_safe()),
-        clients_(time_, choices, trace_, nodes_, swarm_, replies_, watches_, sessions_),
+        clients_(time_, choices, trace_, nodes_, swarm_, replies_, watches_, sessions_, times_),
         nemesis_(time_, choices, trace_, nodes_, net_, swarm_), stranger_(time_, choices, trace_, nodes_) {
     net_.faults = swarm_.network;
     time_.shuffle_per_million = swarm_.shuffle_per_million;
-    time_.before = [this](const enlisted& who, const caf::type_erased_tuple& m) { watcher_.before(who, m); };
+    time_.before = [this](const enlisted& who, const caf::type_erased_tuple& m) {
+      nodes_.before(who, m);
+      watcher_.before(who, m);
+    };
     time_.after_message = [this](const enlisted& who) {
       watcher_.after(who);
       nodes_.bury_the_dead();
@@ -108,6 +120,7 @@ public:
       if (swarm_.faults.stranger)
         stranger_.start();
       clients_.start();
+      look_at_times();
       if (run_until(profile_.chaos))
         recover();
       if (fine()) {
@@ -129,6 +142,8 @@ private:
       fail(verdict::safety, "invariants", broken_check);
     else if (watcher_.complaint())
       fail(verdict::safety, watcher_.complaint()->first, watcher_.complaint()->second);
+    else if (late_)
+      fail(verdict::liveness, "answer times", *late_);
     else if (nemesis_.complaint())
       fail(verdict::safety, "disks", *nemesis_.complaint());
     else if (clients_.complaint())
@@ -136,6 +151,12 @@ private:
     else if (const auto n = events_this_second(); n > events_per_second_max)
       fail(verdict::liveness, "storm", std::to_string(n) + " events within one virtual second");
     return report_.outcome == verdict::passed;
+  }
+
+  void look_at_times() {
+    for (std::size_t i = 0; i < nodes_.size() && !late_; ++i)
+      late_ = times_.look(i, nodes_.running(i), time_.now(), nodes_.clock(i).now().time_since_epoch());
+    time_.after(times_every, [this] { look_at_times(); });
   }
 
   std::uint64_t events_this_second() {
@@ -385,11 +406,13 @@ private:
   reply_checker replies_;
   watch_checker watches_;
   session_checker sessions_;
+  answer_time_checker times_;
   observer watcher_;
   workload clients_;
   nemesis nemesis_;
   stranger stranger_;
   std::set<std::size_t> healed_nodes_;
+  broken late_; ///< a request without an answer
   run_report report_;
   std::map<std::size_t, virtual_time> hangs_until_; ///< by node: the end of a write that a stalled disk holds up
   virtual_time last_fault_{0};                      ///< since then nothing is broken that is to be healed

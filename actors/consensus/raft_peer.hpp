@@ -31,7 +31,8 @@ struct raft_peer_settings {
   /// cluster. Far more than an election, since sessions end by it.
   std::chrono::milliseconds member_silence{5000};
   std::uint64_t seed = 1;
-  std::vector<std::string> join; ///< host:port of peers to dial (retry_join)
+  std::size_t held_calls_max = forward::held_calls::count_max; ///< writes and renewals that wait for a leader
+  std::vector<std::string> join;                               ///< host:port of peers to dial (retry_join)
   /// Makes durable what this server has promised (protocol/raft/formation.hpp). @returns false: it could not, and nobody
   /// must hear of it
   std::function<bool(const raft::promise&)> promised;

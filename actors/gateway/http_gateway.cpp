@@ -4,6 +4,7 @@
 #include "actors/gateway/requests/logged_request.hpp"
 #include "actors/telemetry/fatal_exceptions.hpp"
 #include "actors/telemetry/log.hpp"
+#include "protocol/base/mutants.hpp"
 #include "protocol/base/overloaded.hpp"
 #include "protocol/base/uuid.hpp"
 #include "protocol/wire/command_codec.hpp"
@@ -120,6 +121,7 @@ void http_gateway::ask(exchange& e, const state::command& command) {
 void http_gateway::ask(exchange& e, const http::read_request& r) {
   const auto t = now();
   read_query q{pending_.add(e, times_.due(t)), r, {}};
+  q.request.mode = MUTANT(reads_served_stale) ? http::consistency::stale : r.mode;
   if (r.min_index > 0) {
     // docs/contract/02, section 4: up to a sixteenth more, so that clients that began together do not come back
     // together.
@@ -285,7 +287,7 @@ void http_gateway::tick() {
     connections_.close_all();
     return quit();
   }
-  delayed_send(this, period, tick_atom::value);
+  wake_after(*this, *wires_, period, tick_atom::value);
 }
 
 void http_gateway::stop() {

@@ -11,6 +11,7 @@
 #include "actors/gateway/requests/pending_requests.hpp"
 #include "actors/host.hpp"
 #include "actors/interfaces.hpp"
+#include "actors/surroundings.hpp"
 #include "actors/telemetry/metrics.hpp"
 #include "protocol/base/random.hpp"
 
@@ -59,6 +60,8 @@ public:
   status listen();
   /// Where it listens: host:port with real ports, or unix:///path. After listen().
   const std::vector<std::string>& addresses() const { return addresses_; }
+  /// What its connections see of it: for those that are made without sockets.
+  http_front& front() { return *this; }
   /// Ready when all answers in flight are sent after stop_atom, or their time is up, and all sockets are closed. Once.
   std::future<void> drained() { return drained_.get_future(); }
 
@@ -69,7 +72,7 @@ private:
   // http_front
   socket_poller& sockets() override { return *sockets_; }
   http_reader_pool& readers() override { return readers_; }
-  monotonic_time now() override { return clock().now(); }
+  monotonic_time now() override { return now_of(*this, *wires_); }
   std::string_view date() override { return date_.at(wall_seconds()); }
   const http::route_settings& routes() override { return settings_.routes; }
   void understand(const http::raw_request& r, exchange& e) override;

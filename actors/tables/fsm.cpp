@@ -272,7 +272,7 @@ void fsm::on_barrier(const barrier_result& b) {
 /// the same.
 void fsm::give_up_waiting() {
   for (auto it = until_applied_.begin(); it != until_applied_.end();) {
-    if (now() < it->second.deadline) {
+    if (now() < it->second.deadline || MUTANT(read_waits_for_ever)) {
       ++it;
       continue;
     }

@@ -13,7 +13,9 @@ namespace belay {
 #define BELAY_MUTANTS(M)                                                                                               \
   M(append_acked_before_durable)                                                                                       \
   M(asked_again_at_once)                                                                                               \
+  M(barrier_waits_for_ever)                                                                                            \
   M(cas_ignores_index)                                                                                                 \
+  M(cas_of_zero_ignored)                                                                                               \
   M(changed_rows_forgotten)                                                                                            \
   M(check_session_ignored)                                                                                             \
   M(checkpoint_index_ahead)                                                                                            \
@@ -35,10 +37,13 @@ namespace belay {
   M(far_term_believed)                                                                                                 \
   M(fence_is_lock_index)                                                                                               \
   M(forwarded_write_retried)                                                                                           \
+  M(forwarded_write_waits_for_ever)                                                                                    \
+  M(full_table_answers_nobody)                                                                                         \
   M(garbage_proposed)                                                                                                  \
   M(guard_lost_by_restart)                                                                                             \
   M(hard_state_lost)                                                                                                   \
   M(index_back_after_delete)                                                                                           \
+  M(index_of_nothing_untold)                                                                                           \
   M(leader_counts_unwritten)                                                                                           \
   M(leader_time_goes_back)                                                                                             \
   M(leader_without_quorum_stays)                                                                                       \
@@ -61,6 +66,9 @@ namespace belay {
   M(read_id_reused)                                                                                                    \
   M(read_round_not_confirmed)                                                                                          \
   M(read_served_before_applied)                                                                                        \
+  M(read_waits_for_ever)                                                                                               \
+  M(reads_served_stale)                                                                                                \
+  M(refused_restore_goes_on)                                                                                           \
   M(release_wakes_nobody)                                                                                              \
   M(released_by_anybody)                                                                                               \
   M(renewal_forgotten)                                                                                                 \
@@ -81,6 +89,7 @@ namespace belay {
   M(timers_of_old_leadership)                                                                                          \
   M(tombstones_not_in_checkpoint)                                                                                      \
   M(transfer_at_anybodys_word)                                                                                         \
+  M(tree_delete_leaves_holders)                                                                                        \
   M(tree_delete_wakes_nobody)                                                                                          \
   M(truncate_on_old_append)                                                                                            \
   M(txn_not_rolled_back)                                                                                               \

@@ -25,7 +25,7 @@ bool pending_calls::hold(held_call c) {
     return true;
   }
   PROBE("peer: too many writes wait");
-  tell(c.from, call_outcome::refused, overloaded);
+  tell(MUTANT(full_table_answers_nobody) ? origin{} : c.from, call_outcome::refused, overloaded);
   return false;
 }
 
@@ -114,7 +114,7 @@ void pending_calls::expire(local_time now) {
     }
   }
   for (auto it = forwarded_.begin(); it != forwarded_.end();) {
-    if (it->second.asked.deadline + forward_timeout > now) {
+    if (it->second.asked.deadline + forward_timeout > now || MUTANT(forwarded_write_waits_for_ever)) {
       ++it;
       continue;
     }

@@ -46,7 +46,9 @@ using call_action = std::variant<to_peer, tell_client, pass_answer, renew_here, 
 
 class pending_calls {
 public:
-  explicit pending_calls(node_id self) : self_(self) {}
+  /// @param held_max how many may wait for a leader
+  explicit pending_calls(node_id self, std::size_t held_max = held_calls::count_max)
+      : self_(self), held_(held_max), asked_in_vain_(held_max) {}
 
   // ---- inputs. After each of them take_actions() says what is to be done.
 

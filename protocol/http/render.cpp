@@ -1,5 +1,6 @@
 #include "protocol/http/render.hpp"
 
+#include "protocol/base/mutants.hpp"
 #include "protocol/http/record_json.hpp"
 #include "protocol/http/render_parts.hpp"
 #include "protocol/http/request_context.hpp"
@@ -242,7 +243,7 @@ response render_read(const read_request& request, const state::query_result& res
   if (const auto* txn = std::get_if<state::txn_reply>(&result.data))
     return render_txn(*txn, &meta, options);
   auto r = std::visit(body_writer{request.query, options}, result.data);
-  if (reads_settings(request.query))
+  if (reads_settings(request.query) || (r.status == 404 && MUTANT(index_of_nothing_untold)))
     return r; // docs/contract/12: operator endpoints send no meta headers
   add_meta(r, request, result.index, meta);
   add_fence(r, request.query, result);

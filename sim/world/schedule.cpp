@@ -24,9 +24,9 @@ caf::resumable* resumable_of(const caf::actor& a) {
 
 const char* name_of(actor_kind k) {
   constexpr const char* names[] = {
-      "raft_peer", "fsm",     "watch_registry", "session_reaper",     "log_writer",          "checkpointer",
-      "links",     "gateway", "client",         "lock_delay_tracker", "registration_keeper", "health_checks"};
-  static_assert(std::size(names) == static_cast<std::size_t>(actor_kind::agent) + 1);
+      "raft_peer", "fsm",    "watch_registry",     "session_reaper",      "log_writer",    "checkpointer", "links",
+      "gateway",   "client", "lock_delay_tracker", "registration_keeper", "health_checks", "sockets"};
+  static_assert(std::size(names) == static_cast<std::size_t>(actor_kind::sockets) + 1);
   return names[static_cast<std::size_t>(k)];
 }
 

@@ -27,7 +27,8 @@ enum class actor_kind : std::uint8_t {
   client,
   delays,
   keeper,
-  agent
+  agent,
+  sockets
 };
 const char* name_of(actor_kind k);
 

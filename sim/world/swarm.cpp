@@ -116,6 +116,9 @@ swarm draw_swarm(tape& choices, const profile& p) {
     return s;
   s.faults.stranger = o.one_in(6) && p.faults;
   s.faults.clock_year = o.one_in(6) && p.faults;
+  // On a stream of its own, so that it may stand anywhere.
+  constexpr std::size_t held_max[] = {forward::held_calls::count_max, forward::held_calls::count_max, 1};
+  s.peer.held_calls_max = held_max[choices.choose({stream_kind::swarm, 1100}, std::size(held_max))];
   return s;
 }
 
