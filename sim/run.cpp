@@ -35,6 +35,8 @@ constexpr seconds catching_up_max{400};
 constexpr std::uint64_t search_every = 16;
 // How often the requests that have no answer yet are looked at.
 constexpr milliseconds times_every{100};
+// What takes this much longer than usual is told as a reason for a late convergence.
+constexpr milliseconds noticeable{100};
 
 std::string broken_check; // the text of an INVARIANT that failed
 
@@ -114,7 +116,9 @@ public:
   run_report execute() {
     report_.seed = tape_.seed();
     if (trace_.wanted())
-      trace_.line(time_.now(), nobody, "seed " + std::to_string(tape_.seed()) + ": " + describe(swarm_));
+      trace_.line(time_.now(), nobody,
+                  "seed " + std::to_string(tape_.seed()) + ": " + describe(swarm_) + "; elections from " +
+                      std::to_string(election_ms()) + " ms");
     try {
       nemesis_.start();
       if (swarm_.faults.stranger)
@@ -135,6 +139,11 @@ public:
   }
 
 private:
+  std::int64_t election_ms() const {
+    const auto& l = swarm_.peer.limits;
+    return std::chrono::duration_cast<milliseconds>(l.tick * l.election_ticks).count();
+  }
+
   bool fine() {
     if (report_.outcome != verdict::passed)
       return false;
@@ -198,14 +207,16 @@ private:
         d *= 10;
       else if (who.node == swarm_.slow_disk)
         d *= 8;
+      const auto usual = d;
       // Every now and then a sync takes long.
       if (const auto n = tape_.choose_rarely(s, 100, 3'000); n != 0)
         d *= static_cast<std::int64_t>(n);
       const auto& disk = nodes_.disk(who.node);
       const auto until = who.kind == actor_kind::checkpoints ? disk.checkpoints_stalled_until() : disk.stalled_until();
-      if (until > time_.now() + d)
-        hangs_until_[who.node] = std::max(hangs_until_[who.node], until);
-      return std::max<virtual_time>(d, until - time_.now());
+      d = std::max<virtual_time>(d, until - time_.now());
+      if (d > usual + noticeable)
+        hangs_until_[{who.node, who.kind}] = time_.now() + d;
+      return d;
     }
     if (swarm_.slow_per_million > 0 && who.node != nobody)
       if (const auto n = tape_.choose_rarely({stream_kind::schedule, 1}, 60, swarm_.slow_per_million); n != 0)
@@ -226,15 +237,14 @@ private:
       if (fine() && !run_until_reached(goal, recovery_max) && fine())
         fail(verdict::liveness, what, describe_nodes());
     };
-    waited_until_ = last_fault_ = healed_at;
-    for (auto i : healed_nodes_)
-      if (time_.is_busy(i, actor_kind::log) || time_.is_busy(i, actor_kind::checkpoints))
-        last_fault_ = std::max(last_fault_, hangs_until_[i]);
+    waited_until_ = healed_at;
+    fault_ends_ = {healed_at};
+    late_until_ = net_.last_arrival_among(healed_nodes_);
     settle("leader", [this] { return agreed_leader().has_value() || note_wait(); });
     settle("convergence", [this] { return (agreed_leader() && converged()) || note_wait(); });
     note_wait();
-    report_.last_fault_to_convergence =
-        std::chrono::duration_cast<milliseconds>(std::max(virtual_time::zero(), time_.now() - last_fault_));
+    const auto last_fault = *std::prev(fault_ends_.upper_bound(time_.now()));
+    report_.last_fault_to_convergence = std::chrono::duration_cast<milliseconds>(time_.now() - last_fault);
     report_.heal_to_convergence = std::chrono::duration_cast<milliseconds>(time_.now() - healed_at);
     if (!fine())
       return;
@@ -283,11 +293,23 @@ private:
       report_.waited_ms[awaited_] += static_cast<std::uint64_t>(waited.count());
       waited_until_ += waited;
     }
+    awaited_ = awaited(nodes_, healed_nodes_);
     if (std::any_of(healed_nodes_.begin(), healed_nodes_.end(),
                     [this](std::size_t i) { return nodes_.state(i) == node_state::down && nodes_.life(i) > 0; }))
-      last_fault_ = std::max(last_fault_, time_.now());
-    awaited_ = time_.now() < last_fault_ ? "hanging disk" : awaited(nodes_, healed_nodes_);
+      fault_ends_.insert(time_.now());
+    else if (awaited_ != "time-out" && awaited_ != "broken leader")
+      awaited_ += lasting_fault();
     return false;
+  }
+
+  /// Something that went wrong before the healing, or a slow sync since, and goes on: said behind what is waited for.
+  std::string lasting_fault() {
+    if (late_until_ > time_.now() + noticeable)
+      return fault_ends_.insert(late_until_), " (late frames)";
+    for (const auto& [where, end] : hangs_until_)
+      if (end > time_.now() && healed_nodes_.contains(where.first) && time_.is_busy(where.first, where.second))
+        return fault_ends_.insert(end), " (disk hangs)";
+    return "";
   }
 
   /// The smallest applied index of the nodes that were healed.
@@ -414,11 +436,13 @@ private:
   std::set<std::size_t> healed_nodes_;
   broken late_; ///< a request without an answer
   run_report report_;
-  std::map<std::size_t, virtual_time> hangs_until_; ///< by node: the end of a write that a stalled disk holds up
-  virtual_time last_fault_{0};                      ///< since then nothing is broken that is to be healed
-  virtual_time waited_until_{0};                    ///< report_.waited_ms has all up to here
-  const char* awaited_ = "start";                   ///< since then
-  std::chrono::seconds second_{0};                  ///< the virtual one under way
+  /// The end of the newest call of a disk that takes much longer than others.
+  std::map<std::pair<std::size_t, actor_kind>, virtual_time> hangs_until_;
+  std::set<virtual_time> fault_ends_; ///< of what went on after the healing, and the healing itself
+  virtual_time late_until_{0};        ///< frames that were delayed before the healing arrive until then
+  virtual_time waited_until_{0};      ///< report_.waited_ms has all up to here
+  std::string awaited_ = "start";     ///< since then
+  std::chrono::seconds second_{0};    ///< the virtual one under way
   std::uint64_t events_before_second_ = 0;
 };
 

@@ -203,6 +203,7 @@ void raft_peer::on_tick() {
 void raft_peer::on_peer_connected(node_id peer) {
   connected_.insert(peer);
   told_.erase(peer);
+  core_.peer_reachable(peer);
   connected_since_ms_[peer] = settings_.wall_clock().value;
   metrics_.peers(connected_.size());
   schedule_flush();

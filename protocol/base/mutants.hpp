@@ -84,6 +84,7 @@ namespace belay {
   M(stalled_disk_keeps_leading)                                                                                        \
   M(stranger_forwards)                                                                                                 \
   M(stranger_heeded)                                                                                                   \
+  M(successor_named_early)                                                                                             \
   M(suffix_kept_under_snapshot)                                                                                        \
   M(tail_unsynced_after_restart)                                                                                       \
   M(timers_of_old_leadership)                                                                                          \

@@ -9,7 +9,6 @@ namespace belay::sim {
 
 /// At this moment; the first of these that is true:
 ///
-///   hanging disk        (added by sim/run.cpp) a write that hung when the healing began still does
 ///   broken leader       the leader is among the nodes that stay broken, and does not know it
 ///   time-out            nobody of the healed leads, nor asks for votes
 ///   votes               somebody asks for votes
@@ -20,6 +19,9 @@ namespace belay::sim {
 ///   snapshot            a follower needs one
 ///   entries             a follower lacks entries
 ///   applying            all entries are everywhere, and not applied everywhere
+///
+/// sim/run.cpp adds (disk hangs) or (late frames) while a call of a healed node's disk takes far longer than others, or frames
+/// that were delayed before the healing are under way.
 const char* awaited(const cluster& nodes, const std::set<std::size_t>& healed);
 
 } // namespace belay::sim

@@ -6,6 +6,7 @@
 #include "sim/world/schedule.hpp"
 
 #include <map>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -42,6 +43,8 @@ public:
   void slow_down(std::size_t from, std::size_t to, virtual_time extra) { slowed_[{from, to}] = extra; }
   void forget_slowness() { slowed_.clear(); }
   bool is_cut(std::size_t from, std::size_t to) const;
+  /// When the last frame arrives that is under way between these nodes now; zero: none ever was.
+  virtual_time last_arrival_among(const std::set<std::size_t>& nodes) const;
   /// Both ends see the connection break, and make a new one.
   void reset(std::size_t a, std::size_t b);
 
