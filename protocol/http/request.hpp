@@ -3,6 +3,7 @@
 // and the function that finds it out.
 
 #include "protocol/agent/requests.hpp"
+#include "protocol/forward/keyring.hpp"
 #include "protocol/forward/operator_calls.hpp"
 #include "protocol/http/response.hpp"
 #include "protocol/state/queries.hpp"
@@ -84,14 +85,17 @@ enum class local_kind : std::uint8_t {
   add_peer,
   agent_live,
   agent_ready,
+  keyring,
 };
 struct local_request {
   local_kind kind = local_kind::status_leader;
   bool prometheus = false; ///< agent_metrics
   bool stale = false;
-  bool wan = false;                    ///< agent_members: names have the datacenter behind them
-  forward::remove_member removed = {}; ///< remove_peer
-  forward::add_member added = {};      ///< add_peer
+  bool wan = false;                     ///< agent_members: names have the datacenter behind them
+  forward::remove_member removed = {};  ///< remove_peer
+  forward::add_member added = {};       ///< add_peer
+  forward::keyring_operation keys = {}; ///< keyring
+  bool local_only = false;              ///< keyring
 };
 
 /// Answered by the agent that is asked, from its own services, checks and events.

@@ -1,5 +1,6 @@
 #include "tests/actors/cluster_fixture.hpp"
 
+#include "actors/node/keyring_keeper.hpp"
 #include "actors/telemetry/log.hpp"
 #include "protocol/base/uuid.hpp"
 #include "protocol/wire/command_codec.hpp"
@@ -40,7 +41,9 @@ cluster_fixture::cluster_fixture(cluster_options options)
     self.uuid = uuid_of(0, self.id.value);
     self.name = "node-" + std::to_string(i);
     self.address = "10.0.0." + std::to_string(i + 1) + ":8300";
+    nodes_[i].keys = options_.keys;
   }
+  net_.credentials = !options_.keys.empty();
   if (options_.start)
     for (std::size_t i = 0; i < nodes_.size(); ++i)
       start(i);
@@ -159,6 +162,12 @@ void cluster_fixture::start(std::size_t index) {
     throw ended_for_test{};
   };
   plan.spawn_links = [this, index](const wiring_ptr& wires) { return spawn_links(index, wires); };
+  if (!options_.keys.empty())
+    plan.spawn_keyring = [this, index](const wiring_ptr& wires) -> keyring_keeper_actor {
+      return system_.spawn<keyring_keeper>(wires, [this, index](const forward::keyring_operation& op) {
+        return forward::operate_on(nodes_[index].keys, op);
+      });
+    };
   plan.spawn_gateway = [this, index](const wiring_ptr&) { return spawn_gateway(index); };
   n.composition = std::make_unique<node_composition>(system_, std::move(plan), n.numbers, *n.counted);
   n.composition->begin();
@@ -274,6 +283,16 @@ call cluster_fixture::operate(std::size_t index, const forward::operator_call& w
   const auto kind = std::holds_alternative<forward::describe_health>(what) ? wire::call_kind::describe_health
                                                                            : wire::call_kind::remove_member;
   caf::anon_send(wires(index).raft_peer, propose_write{made.id, make_payload(wire::encode_operator_call(what)), kind});
+  return made;
+}
+
+call cluster_fixture::operate_keys(std::size_t index, forward::keyring_operation what) {
+  const auto made = next_call(index);
+  status_request asked{made.id, {}};
+  asked.what.kind = http::local_kind::keyring;
+  asked.what.keys = std::move(what);
+  asked.what.local_only = true;
+  caf::anon_send(wires(index).raft_peer, std::move(asked));
   return made;
 }
 

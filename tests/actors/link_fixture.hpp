@@ -24,6 +24,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <functional>
+#include <map>
 #include <mutex>
 #include <thread>
 #include <utility>
@@ -198,6 +199,7 @@ struct heard {
   std::vector<std::pair<node_id, wire::frame>> frames; ///< without hellos
   std::vector<std::pair<node_id, wire::hello>> hellos;
   std::vector<node_id> connected, lost;
+  std::map<node_id, bool> proven, encrypted; ///< as was told last
 };
 
 /// A peer link with a raft_peer that notes what it hears.
@@ -214,6 +216,7 @@ public:
         system,
         [h = heard_](const frames_received& f) {
           std::lock_guard lock(h->mutex);
+          h->proven[f.from] = f.proven;
           for (const auto& frame : f.list)
             if (const auto* hello = std::get_if<wire::hello>(&frame))
               h->hellos.emplace_back(f.from, *hello);
@@ -227,6 +230,7 @@ public:
         [h = heard_](const peer_connected& p) {
           std::lock_guard lock(h->mutex);
           h->connected.push_back(p.peer);
+          h->encrypted[p.peer] = p.encrypted;
         });
     caf::actor_config on_multiplexer{&system.middleman().backend()};
     wires_->links = caf::actor_cast<peer_link_actor>(system.spawn_class<peer_link, caf::no_spawn_options>(
@@ -279,6 +283,21 @@ public:
           for (const auto& e : append->entries)
             all += *e.data;
     return all;
+  }
+  /// How often something about keyrings was heard of that peer.
+  std::size_t keyring_calls_from(node_id peer) {
+    std::lock_guard lock(heard_->mutex);
+    return static_cast<std::size_t>(std::count_if(heard_->frames.begin(), heard_->frames.end(), [&](const auto& f) {
+      return f.first == peer && std::holds_alternative<wire::keyring_call>(f.second);
+    }));
+  }
+  bool is_proven(node_id peer) {
+    std::lock_guard lock(heard_->mutex);
+    return heard_->proven[peer];
+  }
+  bool is_encrypted(node_id peer) {
+    std::lock_guard lock(heard_->mutex);
+    return heard_->encrypted[peer];
   }
   std::size_t times_connected(node_id peer) {
     std::lock_guard lock(heard_->mutex);
