@@ -11,6 +11,7 @@
 #include "actors/gateway/requests/pending_requests.hpp"
 #include "actors/host.hpp"
 #include "actors/interfaces.hpp"
+#include "actors/surroundings.hpp"
 #include "actors/telemetry/metrics.hpp"
 #include "protocol/base/random.hpp"
 
@@ -69,7 +70,7 @@ private:
   // http_front
   socket_poller& sockets() override { return *sockets_; }
   http_reader_pool& readers() override { return readers_; }
-  monotonic_time now() override { return clock().now(); }
+  monotonic_time now() override { return now_of(*this, *wires_); }
   std::string_view date() override { return date_.at(wall_seconds()); }
   const http::route_settings& routes() override { return settings_.routes; }
   void understand(const http::raw_request& r, exchange& e) override;

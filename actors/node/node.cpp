@@ -4,6 +4,7 @@
 #include "actors/agent/registration_keeper.hpp"
 #include "actors/consensus/peer_link.hpp"
 #include "actors/gateway/http_gateway.hpp"
+#include "actors/node/boot_clock.hpp"
 #include "actors/node/data_directory.hpp"
 #include "actors/node/front_loop.hpp"
 #include "actors/node/keyring_keeper.hpp"
@@ -143,6 +144,7 @@ gateway_settings gateway_settings_of(const node_config& config, const identity& 
   r.max_query_time = config.max_query_time;
   r.session_ttl_min = config.session_ttl_min;
   r.discovery_max_stale = config.discovery_max_stale;
+  r.consistent_by_default = config.consistent_by_default;
   r.pretty_always = config.dev;
   r.unprintable_filter = !config.disable_http_unprintable_char_filter;
   r.block_endpoints = config.block_endpoints;
@@ -212,6 +214,7 @@ running_node::running_node(const node_config& config, const identity& who, node_
   plan.registered = std::move(registered);
   plan.probes = std::make_shared<asio_probes>(front_);
   plan.wall_clock = wall_clock;
+  plan.clock = std::make_shared<suspension_proof_clock>();
   plan.front = &front_host_;
   plan.consensus = &raft_host_;
   plan.disks_have_threads = true;

@@ -123,6 +123,7 @@ struct route_settings {
   std::chrono::nanoseconds max_query_time{std::chrono::minutes(10)};
   std::chrono::nanoseconds session_ttl_min{std::chrono::seconds(10)};
   std::chrono::nanoseconds discovery_max_stale{0}; ///< > 0: catalog and health reads in default mode become stale ones
+  bool consistent_by_default = false;              ///< all other reads in default mode become consistent ones
   bool pretty_always = false;                      ///< -dev
   bool unprintable_filter = true;
   std::vector<std::string> block_endpoints;

@@ -26,6 +26,18 @@ constexpr milliseconds clock_step{1};
 
 } // namespace
 
+/// As actors/node/boot_clock.hpp: true time, also across a suspension.
+class cluster_fixture::suspended_clock final : public node_clock {
+public:
+  suspended_clock(cluster_fixture& c, std::size_t node) : cluster_(c), node_(node) {}
+  monotonic_time now() const override { return cluster_.now() + cluster_.nodes_[node_].suspended; }
+  std::chrono::nanoseconds in_system_time(std::chrono::nanoseconds own) const override { return own; }
+
+private:
+  cluster_fixture& cluster_;
+  std::size_t node_;
+};
+
 cluster_fixture::cluster_fixture(cluster_options options)
     : options_(std::move(options)), system_(config_),
       scheduler_(dynamic_cast<caf::scheduler::test_coordinator&>(system_.scheduler())), order_(options_.shuffle) {
@@ -156,6 +168,7 @@ void cluster_fixture::start(std::size_t index) {
   };
   plan.peer.joined = [this, index](std::uint64_t id) { nodes_[index].cluster_id = id; };
   plan.wall_clock = [this, index] { return wall_clock(index); };
+  plan.clock = std::make_shared<suspended_clock>(*this, index);
   n.gave_up = false;
   plan.fail_stop = [this, index] {
     nodes_[index].gave_up = true;
@@ -311,7 +324,7 @@ call cluster_fixture::read(std::size_t index, const state::query& q, http::consi
   r.request.mode = mode;
   r.request.min_index = min_index;
   r.request.wait = wait;
-  r.deadline = now() + wait;
+  r.deadline = now() + nodes_[index].suspended + wait;
   caf::anon_send(wires(index).fsm, std::move(r));
   return made;
 }

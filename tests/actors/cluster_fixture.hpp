@@ -109,6 +109,8 @@ public:
   /// What an operator wants of the leader.
   call operate(std::size_t node, const forward::operator_call& what);
   call add_peer(std::size_t node, const std::string& address) { return operate(node, forward::add_member{address}); }
+  /// The node's clock goes on at once by what its machine was suspended for; nothing else happens.
+  void suspended(std::size_t node, milliseconds d) { nodes_[node].suspended += d; }
   /// What an operator wants of the keys of all members.
   call operate_keys(std::size_t node, forward::keyring_operation what);
   call put(std::size_t node, const std::string& key, const std::string& value);
@@ -151,9 +153,12 @@ private:
     int life = 0;
     bool gave_up = false;
     std::vector<std::string> keys;
+    milliseconds suspended{0};
     milliseconds wall_ahead{0};
     std::uint64_t requests = 0;
   };
+
+  class suspended_clock;
 
   bool step();
   http_gateway_actor spawn_gateway(std::size_t index);

@@ -369,6 +369,11 @@ void decode_limits(decoder& d, node_config& c) {
   d.get("default_query_time", c.default_query_time);
   d.get("max_query_time", c.max_query_time);
   d.get("discovery_max_stale", c.discovery_max_stale);
+  std::string consistency = "default";
+  d.get("default_consistency", consistency);
+  c.consistent_by_default = consistency == "consistent";
+  if (!c.consistent_by_default && consistency != "default")
+    d.complain("default_consistency cannot be \"" + consistency + "\": it is \"default\" or \"consistent\"");
   d.get("http_config.response_headers", c.response_headers);
   d.get("http_config.block_endpoints", c.block_endpoints);
   d.get("http_config.allow_write_http_from", c.allow_write_http_from);
