@@ -347,6 +347,7 @@ struct peer_connected {
 /// The connection from or to that peer is gone; what was sent last may be lost.
 struct peer_lost {
   node_id peer;
+  bool heard = false; ///< there still is one on which it speaks to us: what it has said of itself stays true
 };
 /// Keep connections to exactly these (host:port) and to whoever connects to us.
 struct dial_peers {

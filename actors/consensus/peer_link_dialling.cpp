@@ -175,12 +175,7 @@ void peer_link::lost(outgoing& o) {
   }
   if (o.peer.is_zero())
     return;
-  send(wires_->raft_peer, peer_lost{o.peer});
-  // Who is lost is forgotten, and frames of somebody unknown are not looked at. This one may still be heard: what it says
-  // before its next hello would be lost without a sound.
-  for (const auto& [handle, in] : incoming_)
-    if (in.peer == o.peer)
-      send(wires_->raft_peer, frames_received{o.peer, {in.hello}});
+  send(wires_->raft_peer, peer_lost{o.peer, is_heard(o.peer)});
 }
 
 void peer_link::disconnect(outgoing& o) {

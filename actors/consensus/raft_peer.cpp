@@ -53,7 +53,7 @@ raft_peer_actor::behavior_type raft_peer::make_behavior() {
       },
       [this](const log_written& w) { on_log_written(w); },
       [this](const frames_received& f) { on_frames(f); },
-      [this](const peer_lost& p) { on_peer_lost(p.peer); },
+      [this](const peer_lost& p) { on_peer_lost(p); },
       [this](const propose_internal& p) { on_internal_proposal(p); },
       [this](const renew_answer& a) { on_renew_answer(a); },
       [this](const checkpoint_written& c) { on_checkpoint_written(c); },
@@ -217,7 +217,8 @@ void raft_peer::on_peer_connected(const peer_connected& p) {
   schedule_flush();
 }
 
-void raft_peer::on_peer_lost(node_id peer) {
+void raft_peer::on_peer_lost(const peer_lost& p) {
+  const auto peer = p.peer;
   connected_.erase(peer);
   encrypted_.erase(peer);
   keyrings_.lost(peer);
@@ -228,7 +229,9 @@ void raft_peer::on_peer_lost(node_id peer) {
   clocks_.lost(peer);
   if (const auto* known = formation_.find(peer); known != nullptr && core_.config().contains(peer))
     levels_seen_[peer] = known->level;
-  formation_.lost(peer);
+  // Frames of somebody unknown are not looked at: who is still heard would speak in vain until its next hello.
+  if (!p.heard)
+    formation_.lost(peer);
   announce_self();
   core_.peer_unreachable(peer);
   calls_.peer_lost(peer);

@@ -65,7 +65,7 @@ private:
   void on_committed(std::vector<raft::entry> entries);
   void on_tick();
   void on_peer_connected(const peer_connected& p);
-  void on_peer_lost(node_id peer);
+  void on_peer_lost(const peer_lost& p);
   void on_hand_over(const hand_over_leadership& h);
   void on_lease_given_up(const give_up_lease& g);
   void on_change_members(const change_members& c);

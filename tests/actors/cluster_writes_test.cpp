@@ -121,6 +121,20 @@ TEST_CASE("a write is answered once, by whichever node it came to", "[actors][wr
   CHECK(times_in_log(c.log(leader), set_key("b", "2")) == 1);
 }
 
+TEST_CASE("a peer that we cannot reach and still hear is not forgotten", "[actors][writes][F13]") {
+  // Our connection to it broke, its own did not. What it hands to the leader now is looked at; of one that is gone it would not be.
+  cluster_fixture c;
+  const auto leader = c.leader();
+  const auto follower = c.all_but(leader).front();
+  const bool heard = GENERATE(false, true);
+  caf::anon_send(c.peer(leader), peer_lost{c.id_of(follower), heard});
+  c.net().inject(follower, leader,
+                 wire::forward_call{request_id{77}, wire::call_kind::propose,
+                                    make_payload(wire::encode_command(set_key("k", "v")))});
+  c.pass(milliseconds(50));
+  CHECK(times_in_log(c.log(leader), set_key("k", "v")) == (heard ? 1u : 0u));
+}
+
 TEST_CASE("what a state machine refuses early costs no log entry", "[actors][writes]") {
   // Acquiring with something that cannot be a session is refused before the log, on a follower as well.
   cluster_fixture c;

@@ -93,10 +93,14 @@ public:
     const auto to = loopback(port);
     REQUIRE(::connect(fd_, reinterpret_cast<const sockaddr*>(&to), sizeof to) == 0);
   }
-  ~stranger() { ::close(fd_); }
+  ~stranger() { hang_up(); }
   stranger(const stranger&) = delete;
 
   void say(const std::string& bytes) { ::send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL); }
+  void hang_up() {
+    if (fd_ >= 0)
+      ::close(std::exchange(fd_, -1));
+  }
   /// The other side closes; nothing it might have said before counts.
   bool is_closed() {
     char byte[512];
@@ -199,6 +203,7 @@ struct heard {
   std::vector<std::pair<node_id, wire::frame>> frames; ///< without hellos
   std::vector<std::pair<node_id, wire::hello>> hellos;
   std::vector<node_id> connected, lost;
+  std::map<node_id, bool> heard_still;       ///< of those who were lost, as was told last
   std::map<node_id, bool> proven, encrypted; ///< as was told last
 };
 
@@ -226,6 +231,7 @@ public:
         [h = heard_](const peer_lost& p) {
           std::lock_guard lock(h->mutex);
           h->lost.push_back(p.peer);
+          h->heard_still[p.peer] = p.heard;
         },
         [h = heard_](const peer_connected& p) {
           std::lock_guard lock(h->mutex);
@@ -306,6 +312,10 @@ public:
   std::size_t times_lost(node_id peer) {
     std::lock_guard lock(heard_->mutex);
     return static_cast<std::size_t>(std::count(heard_->lost.begin(), heard_->lost.end(), peer));
+  }
+  bool is_heard_still(node_id peer) {
+    std::lock_guard lock(heard_->mutex);
+    return heard_->heard_still[peer];
   }
   std::size_t hellos_from(node_id peer) {
     std::lock_guard lock(heard_->mutex);
