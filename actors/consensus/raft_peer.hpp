@@ -120,7 +120,7 @@ private:
   };
   struct addition {
     forward::origin from;
-    std::string address;
+    forward::add_member what;
     raft::local_time deadline{0};
   };
   void begin_addition(addition a);

@@ -89,6 +89,12 @@ TEST_CASE("newcomers that expect a cluster of their own wait at the door of the 
   CHECK(c.view(leader).config.members.size() == 4);
   CHECK(c.written(added).outcome == wire::call_outcome::refused);
 
+  // Another one by its node ID.
+  const auto by_id = c.written(c.operate(leader, forward::add_member{{}, c.member(5).uuid}));
+  CHECK(std::get<bool>(by_id.reply));
+  REQUIRE(c.until([&] { return c.view(leader).config.is_voter(c.id_of(5)); }));
+  CHECK_FALSE(c.view(leader).config.contains(c.id_of(3)));
+
   const auto nobody = c.written(c.add_peer(leader, "10.0.0.77:8300"));
   REQUIRE(std::holds_alternative<state::refusal>(nobody.reply));
   CHECK(std::get<state::refusal>(nobody.reply).text.find("10.0.0.77:8300") != std::string::npos);
