@@ -316,6 +316,19 @@ struct renew_answer {
   state::session_ptr session; ///< null: there is no such session
 };
 
+// ---- keyring_keeper
+
+/// raft_peer -> keyring_keeper: what an operator wants of this server's keys, asked here or through a peer.
+struct operate_keyring {
+  origin from;
+  forward::keyring_operation what;
+};
+/// keyring_keeper -> raft_peer
+struct keyring_operated {
+  origin from;
+  forward::keyring_answer answer;
+};
+
 // ---- peer_link
 
 struct send_frames {
@@ -324,14 +337,17 @@ struct send_frames {
 struct frames_received {
   node_id from;
   std::vector<wire::frame> list;
+  bool proven = false; ///< it has shown credentials on the connection that they came on
 };
 /// Frames for that peer can be sent from now on. Twice in a row: it was reconnected.
 struct peer_connected {
   node_id peer;
+  bool encrypted = false; ///< what is sent to it; and it has shown credentials
 };
 /// The connection from or to that peer is gone; what was sent last may be lost.
 struct peer_lost {
   node_id peer;
+  bool heard = false; ///< there still is one on which it speaks to us: what it has said of itself stays true
 };
 /// Keep connections to exactly these (host:port) and to whoever connects to us.
 struct dial_peers {

@@ -54,11 +54,11 @@ raft_peer_actor::behavior_type raft_peer::make_behavior() {
       },
       [this](const log_written& w) { on_log_written(w); },
       [this](const frames_received& f) { on_frames(f); },
-      [this](const peer_lost& p) { on_peer_lost(p.peer); },
+      [this](const peer_lost& p) { on_peer_lost(p); },
       [this](const propose_internal& p) { on_internal_proposal(p); },
       [this](const renew_answer& a) { on_renew_answer(a); },
       [this](const checkpoint_written& c) { on_checkpoint_written(c); },
-      [this](const peer_connected& p) { on_peer_connected(p.peer); },
+      [this](const peer_connected& p) { on_peer_connected(p); },
       [this](spread_atom) {
         spread_scheduled_ = false;
         core_.broadcast_commit();
@@ -70,7 +70,10 @@ raft_peer_actor::behavior_type raft_peer::make_behavior() {
       [this](const hand_over_leadership& h) { on_hand_over(h); },
       [this](const give_up_lease& g) { on_lease_given_up(g); },
       [this](const change_members& c) { on_change_members(c); },
-      [this](const status_request& s) { answer_status(s); },
+      [this](const status_request& s) {
+        s.what.kind == http::local_kind::keyring ? begin_keyring(s) : answer_status(s);
+      },
+      [this](const keyring_operated& k) { on_keyring_operated(k); },
       [this](tick_atom) {
         on_tick();
         wake_after(*this, *wires_, settings_.limits.tick, tick_atom::value);
@@ -186,6 +189,8 @@ void raft_peer::on_tick() {
   carry_out_calls();
   follow_removals();
   follow_additions();
+  keyrings_.expire(now);
+  answer_keyring();
   barriers_.expire(now);
   carry_out_barriers();
   forget_silent_addresses();
@@ -200,8 +205,13 @@ void raft_peer::on_tick() {
 
 // ---- peers and leadership
 
-void raft_peer::on_peer_connected(node_id peer) {
+void raft_peer::on_peer_connected(const peer_connected& p) {
+  const auto peer = p.peer;
   connected_.insert(peer);
+  if (p.encrypted)
+    encrypted_.insert(peer);
+  else
+    encrypted_.erase(peer);
   told_.erase(peer);
   core_.peer_reachable(peer);
   connected_since_ms_[peer] = settings_.wall_clock().value;
@@ -209,15 +219,21 @@ void raft_peer::on_peer_connected(node_id peer) {
   schedule_flush();
 }
 
-void raft_peer::on_peer_lost(node_id peer) {
+void raft_peer::on_peer_lost(const peer_lost& p) {
+  const auto peer = p.peer;
   connected_.erase(peer);
+  encrypted_.erase(peer);
+  keyrings_.lost(peer);
+  answer_keyring();
   if (!core_.config().contains(peer))
     connected_since_ms_.erase(peer);
   told_.erase(peer);
   clocks_.lost(peer);
   if (const auto* known = formation_.find(peer); known != nullptr && core_.config().contains(peer))
     levels_seen_[peer] = known->level;
-  formation_.lost(peer);
+  // Frames of somebody unknown are not looked at: who is still heard would speak in vain until its next hello.
+  if (!p.heard)
+    formation_.lost(peer);
   announce_self();
   core_.peer_unreachable(peer);
   calls_.peer_lost(peer);

@@ -8,6 +8,7 @@
 #include "actors/surroundings.hpp"
 #include "actors/telemetry/metrics.hpp"
 #include "actors/telemetry/vitals.hpp"
+#include "protocol/forward/keyring_rounds.hpp"
 #include "protocol/forward/operator_calls.hpp"
 #include "protocol/forward/pending_barriers.hpp"
 #include "protocol/forward/pending_calls.hpp"
@@ -64,8 +65,8 @@ private:
   void carry_out(raft::ready r);
   void on_committed(std::vector<raft::entry> entries);
   void on_tick();
-  void on_peer_connected(node_id peer);
-  void on_peer_lost(node_id peer);
+  void on_peer_connected(const peer_connected& p);
+  void on_peer_lost(const peer_lost& p);
   void on_hand_over(const hand_over_leadership& h);
   void on_lease_given_up(const give_up_lease& g);
   void on_change_members(const change_members& c);
@@ -121,7 +122,7 @@ private:
   };
   struct addition {
     forward::origin from;
-    std::string address;
+    forward::add_member what;
     raft::local_time deadline{0};
   };
   void begin_addition(addition a);
@@ -147,6 +148,14 @@ private:
   void bring_in_newcomers();
   void dial();
   void tell_members_heard();
+
+  // raft_peer_keyring.cpp: what operators want of the keys of all members
+  void begin_keyring(const status_request& s);
+  void pass_keyring_on(request_id id, const forward::keyring_answer& own);
+  std::string not_to_be_asked(node_id member) const;
+  void on_keyring_call(node_id from, const wire::keyring_call& c);
+  void on_keyring_operated(const keyring_operated& k);
+  void answer_keyring();
 
   // raft_peer_gossip.cpp: what peers are told regularly, cluster time and feature levels
   void gossip();
@@ -181,7 +190,8 @@ private:
   bool handing_over_ = false; ///< the fsm was asked to give up the lease
   monotonic_time lease_sent_{};
   std::set<node_id> connected_;
-  std::set<node_id> told_; ///< peers that know the present configuration from this node
+  std::set<node_id> encrypted_; ///< of those: what they are sent nobody else can read
+  std::set<node_id> told_;      ///< peers that know the present configuration from this node
   monotonic_time next_gossip_{};
   std::set<node_id> skewed_; ///< peers whose wall clock is known to be off, as the log was told
   raft::peer_clocks clocks_;
@@ -194,6 +204,8 @@ private:
 
   std::vector<removal> removals_;
   std::vector<addition> additions_;
+  forward::keyring_rounds keyrings_;
+  std::size_t keyring_calls_ = 0; ///< that keyring_keeper has not answered yet
 
   /// Servers that peers know (host:port), and for how many ticks nobody has named them.
   std::map<std::string, int> learned_;

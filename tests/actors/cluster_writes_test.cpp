@@ -89,6 +89,12 @@ TEST_CASE("newcomers that expect a cluster of their own wait at the door of the 
   CHECK(c.view(leader).config.members.size() == 4);
   CHECK(c.written(added).outcome == wire::call_outcome::refused);
 
+  // Another one by its node ID.
+  const auto by_id = c.written(c.operate(leader, forward::add_member{{}, c.member(5).uuid}));
+  CHECK(std::get<bool>(by_id.reply));
+  REQUIRE(c.until([&] { return c.view(leader).config.is_voter(c.id_of(5)); }));
+  CHECK_FALSE(c.view(leader).config.contains(c.id_of(3)));
+
   const auto nobody = c.written(c.add_peer(leader, "10.0.0.77:8300"));
   REQUIRE(std::holds_alternative<state::refusal>(nobody.reply));
   CHECK(std::get<state::refusal>(nobody.reply).text.find("10.0.0.77:8300") != std::string::npos);
@@ -119,6 +125,20 @@ TEST_CASE("a write is answered once, by whichever node it came to", "[actors][wr
   CHECK(c.written(through_follower).index > c.written(through_leader).index);
   CHECK(std::get<bool>(c.written(through_follower).reply));
   CHECK(times_in_log(c.log(leader), set_key("b", "2")) == 1);
+}
+
+TEST_CASE("a peer that we cannot reach and still hear is not forgotten", "[actors][writes][F13]") {
+  // Our connection to it broke, its own did not. What it hands to the leader now is looked at; of one that is gone it would not be.
+  cluster_fixture c;
+  const auto leader = c.leader();
+  const auto follower = c.all_but(leader).front();
+  const bool heard = GENERATE(false, true);
+  caf::anon_send(c.peer(leader), peer_lost{c.id_of(follower), heard});
+  c.net().inject(follower, leader,
+                 wire::forward_call{request_id{77}, wire::call_kind::propose,
+                                    make_payload(wire::encode_command(set_key("k", "v")))});
+  c.pass(milliseconds(50));
+  CHECK(times_in_log(c.log(leader), set_key("k", "v")) == (heard ? 1u : 0u));
 }
 
 TEST_CASE("what a state machine refuses early costs no log entry", "[actors][writes]") {

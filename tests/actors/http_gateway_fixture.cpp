@@ -166,7 +166,9 @@ bool raw_client::closed() {
 
 // ---- gateway_fixture
 
-gateway_fixture::gateway_fixture(gateway_settings settings) : system_(config_), host_(system_, loop_) {
+gateway_fixture::gateway_fixture(gateway_settings settings, std::shared_ptr<const node_clock> clock)
+    : system_(config_), host_(system_, loop_) {
+  wires_->clock = std::move(clock);
   settings.listen = {{"127.0.0.1", 0, {}}};
   wires_->fsm = fake_fsm(system_, behind_, wires_);
   wires_->raft_peer = fake_raft_peer(system_, behind_, wires_);

@@ -89,7 +89,7 @@ private:
 
 class gateway_fixture {
 public:
-  explicit gateway_fixture(gateway_settings settings = {});
+  explicit gateway_fixture(gateway_settings settings = {}, std::shared_ptr<const node_clock> clock = nullptr);
   ~gateway_fixture();
 
   raw_client client(int receive_buffer = 0) { return raw_client(port_, receive_buffer); }

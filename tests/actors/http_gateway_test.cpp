@@ -333,6 +333,24 @@ TEST_CASE("a blocking query waits a little longer than asked, at random", "[gate
   CHECK(std::unique(extra.begin(), extra.end()) == extra.end());
 }
 
+TEST_CASE("deadlines are told by the clock of the node, which those who keep them look at", "[gateway]") {
+  // After a machine was suspended that clock is ahead of the system's: a deadline of the other one would be over at once.
+  struct ahead final : node_clock {
+    monotonic_time now() const override { return std::chrono::steady_clock::now() + 24h; }
+    std::chrono::nanoseconds in_system_time(std::chrono::nanoseconds own) const override { return own; }
+  };
+  const auto clock = std::make_shared<const ahead>();
+  gateway_fixture f({}, clock);
+  f.behind().hold_reads = true;
+  auto c = f.client();
+  const auto before = clock->now();
+  c.send(get("/v1/kv/a?index=5&wait=16s"));
+  REQUIRE(eventually([&] { return f.behind().read_count() == 1; }));
+  CHECK(f.behind().reads[0].deadline >= before + 16s);
+  f.answer_read(0);
+  CHECK(c.read().status == 200);
+}
+
 TEST_CASE("a client may close its side and still read the answer", "[gateway]") {
   gateway_fixture f;
   f.behind().hold_writes = true;

@@ -58,6 +58,14 @@ constexpr config_key keys[] = {
     {"discovery_max_stale", duration, effective,
      "`0s`: off. Catalog and health reads without a consistency of their own are answered as `?stale`, if this server "
      "has heard its leader within that time"},
+    {"default_consistency", text, effective,
+     "`default`. The mode of reads that name none (`?stale`, `?consistent`, `?leader`): `default` is answered by a "
+     "leader "
+     "that trusts its clock to know how long nobody else can lead; `consistent` asks a majority first, as "
+     "`?consistent` "
+     "does, and trusts no clock: for machines whose hypervisor pauses them. `discovery_max_stale` goes before it. Not "
+     "a "
+     "key of Consul"},
     {"raft_snapshot_threshold", integer, effective, "16384. So many new entries of the log make a checkpoint due"},
     {"raft_snapshot_interval", duration, effective, "`30s`. How often it is asked whether one is due"},
     {"raft_trailing_logs", integer, effective,

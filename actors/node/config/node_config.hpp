@@ -67,6 +67,7 @@ struct node_config {
   duration default_query_time = std::chrono::seconds{300}; ///< of blocking queries without `wait`
   duration max_query_time = std::chrono::seconds{600};
   duration discovery_max_stale{0};
+  bool consistent_by_default = false;                  ///< default_consistency is `consistent`
   std::map<std::string, std::string> response_headers; ///< http_config.response_headers
   std::vector<std::string> block_endpoints;            ///< http_config.block_endpoints: path prefixes answered 403
   std::vector<std::string> allow_write_http_from;      ///< http_config.allow_write_http_from: CIDR; empty: everybody

@@ -83,7 +83,7 @@ TEST_CASE("every effective key reaches its field") {
     "raft_snapshot_threshold":5,"raft_snapshot_interval":"6s","raft_trailing_logs":7,"session_ttl_min":"1s","default_query_time":"1m","max_query_time":"2m",
     "http_config":{"response_headers":{"X-A":"b"},"block_endpoints":["/v1/event"],"allow_write_http_from":["10.0.0.0/8"],"allowed_hosts":["belay.test"]},
     "disable_http_unprintable_char_filter":true,"admit_unverified_servers":true,"telemetry":{"prometheus_retention_time":"24h","metrics_prefix":"b"},
-    "node_meta":{"k":"v"},"enable_script_checks":true,"discovery_max_stale":"5s")"));
+    "node_meta":{"k":"v"},"enable_script_checks":true,"discovery_max_stale":"5s","default_consistency":"consistent")"));
   const auto& c = p.config;
   CHECK(c.bootstrap_expect == 3);
   CHECK(c.node_name == "n1");
@@ -121,6 +121,7 @@ TEST_CASE("every effective key reaches its field") {
   CHECK(c.node_meta.at("k") == "v");
   CHECK(c.enable_script_checks);
   CHECK(c.discovery_max_stale == 5s);
+  CHECK(c.consistent_by_default);
   CHECK(p.warnings.empty());
 }
 
@@ -192,6 +193,8 @@ TEST_CASE("complaints about configurations") {
       {R"("bootstrap_expect":-1)", "bootstrap_expect cannot be -1. Must be greater than or equal to zero"},
       {R"("data_dir":"")", "data_dir cannot be empty"},
       {R"("data_dir":"/dev/null")", "data_dir \"/dev/null\" is not a directory"},
+      {R"("default_consistency":"stale")",
+       "default_consistency cannot be \"stale\": it is \"default\" or \"consistent\""},
       {R"("log_level":"loud")", "Invalid log level: loud. Valid log levels are: [TRACE DEBUG INFO WARN ERR]"},
       {R"("retry_interval":"soon")", R"(retry_interval: invalid duration: "soon": time: invalid duration "soon")"},
       {R"("retry_max":-1)", "retry_max must be a whole number from 0 to 2147483647"},
