@@ -32,7 +32,7 @@ http_gateway::http_gateway(caf::actor_config& config, asio_host* host, wiring_pt
       random_(settings_.seed), times_{settings_.hold, settings_.answer_slack}, readers_(reader_rules()),
       connections_(*this, settings_.limits, settings_.connections_max, settings_.connections_per_client_max, m),
       pending_(settings_.number, settings_.seed), transfers_(*this, pending_, times_),
-      questions_(*this, pending_, times_, std::move(settings_.facts)) {
+      questions_(*this, pending_, times_, std::move(settings_.facts)), admission_(settings_.shedding, m) {
   end_node_by_exceptions_of(*this, wires_, "http_gateway");
   held.limit(settings_.bytes_in_flight_max);
   if (!settings_.uuid)
@@ -106,6 +106,8 @@ void http_gateway::understand(const http::raw_request& r, exchange& e) {
 }
 
 void http_gateway::dispatch(exchange& e) {
+  if (!admission_.admit(e, pending_.load(), now()))
+    return;
   std::visit(overloaded{[](std::monostate) {}, [this, &e](const auto& wanted) { ask(e, wanted); }}, e.what);
 }
 
@@ -191,9 +193,12 @@ void http_gateway::count(const exchange& e, int status) {
 // ---- answers: they are put into their exchanges first; then the connections write those whose turn it is
 
 void http_gateway::answered(write_results& w) {
+  const auto t = now();
   for (auto& r : w.list)
-    if (auto* e = pending_.settle(r.id))
+    if (auto* e = pending_.settle(r.id)) {
+      admission_.decided(*e, r, t);
       decided(*e, r);
+    }
   pending_.progress();
 }
 
@@ -216,6 +221,7 @@ bool http_gateway::wait_for_lock_delay(exchange& e, const write_result& r) {
   if (!left)
     return false;
   e.in_delay = true;
+  e.load = 0; // it may wait for minutes
   const auto id = pending_.add(e, times_.due(t + *left));
   send(wires_->delays, await_lock_delay{id, std::get<state::command>(e.what), *left});
   return true;
@@ -235,6 +241,7 @@ void http_gateway::answered(read_result& r) {
       questions_.settings_read(*e, r);
     else
       e->answer = answer_to(*e, r);
+    admission_.answered(*e, now());
   }
   pending_.progress();
 }
@@ -279,6 +286,7 @@ void http_gateway::tick() {
     connections_.sweep(t);
     metrics_.held_bytes(held.used());
   }
+  admission_.tick(pending_.load(), t);
   if (settings_.number == 0)
     metrics_.close_interval(wall_seconds());
   if (stopping_ && (t >= stop_deadline_ || connections_.idle())) {

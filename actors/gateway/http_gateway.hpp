@@ -9,6 +9,7 @@
 #include "actors/gateway/requests/archive_transfers.hpp"
 #include "actors/gateway/requests/local_questions.hpp"
 #include "actors/gateway/requests/pending_requests.hpp"
+#include "actors/gateway/requests/request_admission.hpp"
 #include "actors/host.hpp"
 #include "actors/interfaces.hpp"
 #include "actors/telemetry/metrics.hpp"
@@ -37,6 +38,7 @@ struct gateway_settings {
   /// raft_peer answers within `hold`, plus 30 s for a silent leader. What is late by more is answered 500: a fault of ours.
   std::chrono::milliseconds answer_slack{60000};
   std::chrono::milliseconds drain{2000}; ///< after stop_atom, for answers in flight
+  forward::shedding_rules shedding;
   std::string metrics_prefix = "belay";
   std::uint64_t seed = 1;            ///< of jitter and, unless `uuid` is set, of session ids
   std::function<std::string()> uuid; ///< fresh random UUID, lower case
@@ -134,6 +136,7 @@ private:
   pending_requests pending_;
   archive_transfers transfers_;
   local_questions questions_;
+  request_admission admission_;
   http_date date_;
 
   monotonic_time last_answer_{};

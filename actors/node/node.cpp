@@ -90,11 +90,16 @@ fsm_settings machine_settings_of(const node_config& config) {
   return m;
 }
 
+forward::shedding_rules shedding_of(const node_config& config) {
+  return {config.overload_delay, config.overload_requests};
+}
+
 raft_peer_settings peer_settings_of(const node_config& config, const identity& who) {
   raft_peer_settings p;
   p.limits = limits_for(config.raft_multiplier);
   p.hold = std::chrono::duration_cast<std::chrono::milliseconds>(config.rpc_hold_timeout);
   p.trailing_entries = config.raft_trailing_logs;
+  p.shedding = shedding_of(config);
   p.seed = random_u64();
   for (const auto& address : config.joins)
     p.join.push_back(with_port(address));
@@ -129,6 +134,7 @@ gateway_settings gateway_settings_of(const node_config& config, const identity& 
   g.connections_per_client_max = config.http_max_conns_per_client;
   g.bytes_in_flight_max = config.http_max_bytes_in_flight;
   g.hold = std::chrono::duration_cast<std::chrono::milliseconds>(config.rpc_hold_timeout);
+  g.shedding = shedding_of(config);
   g.metrics_prefix = config.metrics_prefix;
   g.uuid = random_uuid;
   g.wall_clock = [] { return std::chrono::system_clock::now(); };

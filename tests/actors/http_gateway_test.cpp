@@ -630,6 +630,131 @@ TEST_CASE("answers that are not read cannot take more than their budget", "[gate
   CHECK(whole <= 3);
 }
 
+namespace {
+
+/// A gateway behind which nothing is decided before the test says so, and which takes anything that needs a millisecond for overload.
+struct overloaded_gateway {
+  static gateway_settings settings() {
+    gateway_settings s;
+    s.shedding = {1ms, 4};
+    return s;
+  }
+
+  overloaded_gateway() {
+    f.behind().hold_writes = f.behind().hold_reads = true;
+    for (std::size_t i = 0; i < 6; ++i) { // more than load_min, less than twice as much
+      waiting.push_back(f.client());
+      waiting.back().send(put("/v1/kv/waits", "1"));
+      REQUIRE(eventually([&] { return f.behind().write_count() == i + 1; }));
+    }
+  }
+  ~overloaded_gateway() {
+    f.behind().hold_writes = f.behind().hold_reads = false;
+    for (std::size_t i = 0; i < f.behind().write_count(); ++i)
+      f.answer_write(i, decided(true));
+    for (std::size_t i = 0; i < f.behind().read_count(); ++i)
+      f.answer_read(i);
+  }
+
+  /// One more client writes, again and again, and gets each answer late, until one is refused.
+  void reach() {
+    auto c = f.client();
+    for (int i = 0; i < 1000; ++i) {
+      const auto before = f.behind().write_count();
+      const auto refused = count_in(f.numbers(), "http_shed_writes");
+      c.send(put("/v1/kv/more", "1"));
+      REQUIRE(eventually(
+          [&] { return f.behind().write_count() > before || count_in(f.numbers(), "http_shed_writes") > refused; }));
+      if (f.behind().write_count() > before) {
+        std::this_thread::sleep_for(5ms);
+        f.answer_write(before, decided(true));
+        REQUIRE(c.read().status == 200);
+        continue;
+      }
+      const auto r = c.read();
+      CHECK(r.status == 500); // the one status on which Consul's clients ask again
+      CHECK(r.body == "rate limit exceeded, try again later or against a different server");
+      return;
+    }
+    FAIL("nothing was refused");
+  }
+
+  gateway_fixture f{settings()};
+  std::vector<raw_client> waiting;
+};
+
+} // namespace
+
+// More comes than can be answered. If everything waits alike, sessions end and locks are lost whose holders are well.
+TEST_CASE("under overload writes are refused first, then reads, and renewals and releases pass",
+          "[gateway][overload]") {
+  overloaded_gateway o;
+  auto& f = o.f;
+  o.reach();
+
+  constexpr auto session = "aaaaaaaa-bbbb-cccc-dddd-eeeeeeeeeeee";
+  auto keeper = f.client();
+  CHECK(keeper.ask(put(std::string("/v1/session/renew/") + session, "")).status == 404);     // the answer of raft_peer
+  CHECK(keeper.ask(put(std::string("/v1/kv/lock?release=") + session, "")).body == "false"); // and of the fsm
+  const auto looked_at = f.behind().check_count();
+  CHECK(keeper.ask(put(std::string("/v1/session/destroy/") + session, "")).status == 200);
+  CHECK(f.behind().check_count() == looked_at + 1);
+  CHECK(keeper.ask(get("/v1/agent/metrics")).status == 200);
+
+  // Six are unfinished. Reads are refused when there are eight: twice load_min.
+  auto reader = f.client();
+  reader.send(get("/v1/kv/a"));
+  CHECK(eventually([&] { return f.behind().read_count() == 1; }));
+  bool refused = false;
+  std::vector<raw_client> readers;
+  for (int i = 0; i < 100 && !refused; ++i) {
+    o.reach();
+    const auto asked = f.behind().read_count();
+    const auto shed = count_in(f.numbers(), "http_shed_reads");
+    readers.push_back(f.client());
+    readers.back().send(get("/v1/kv/b"));
+    REQUIRE(
+        eventually([&] { return f.behind().read_count() > asked || count_in(f.numbers(), "http_shed_reads") > shed; }));
+    refused = count_in(f.numbers(), "http_shed_reads") > shed;
+  }
+  REQUIRE(refused);
+  CHECK(readers.back().read().status == 500);
+  CHECK(keeper.ask(put(std::string("/v1/session/renew/") + session, "")).status == 404);
+}
+
+TEST_CASE("when the overload is over nothing is refused any more", "[gateway][overload]") {
+  overloaded_gateway o;
+  o.reach();
+  for (std::size_t i = 0; i < 6; ++i)
+    o.f.answer_write(i, decided(true));
+  o.f.behind().hold_writes = false;
+  auto c = o.f.client();
+  CHECK(eventually([&] { return c.ask(put("/v1/kv/a", "1")).status == 200; }));
+}
+
+// So many clients that each wait for their answer before they ask again are not refused, however slow the disk.
+TEST_CASE("what is slow but not too much is not refused", "[gateway][overload]") {
+  gateway_settings s;
+  s.shedding = {1ms, 8};
+  gateway_fixture f(s);
+  f.behind().hold_writes = true;
+  std::vector<raw_client> clients;
+  for (int i = 0; i < 8; ++i)
+    clients.push_back(f.client());
+  std::size_t answered = 0;
+  for (int round = 0; round < 5; ++round) {
+    for (auto& c : clients)
+      c.send(put("/v1/kv/a", "1"));
+    REQUIRE(eventually([&] { return f.behind().write_count() == answered + clients.size(); }));
+    std::this_thread::sleep_for(260ms); // longer than a window
+    for (auto& c : clients) {
+      f.answer_write(answered++, decided(true));
+      CHECK(c.read().status == 200);
+    }
+  }
+  CHECK(count_in(f.numbers(), "http_shed_writes") == 0);
+}
+
 TEST_CASE("renewals go to raft_peer and come back", "[gateway]") {
   gateway_fixture f;
   auto c = f.client();

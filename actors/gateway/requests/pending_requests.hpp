@@ -29,6 +29,7 @@ public:
   request_id add(exchange& e) {
     e.id = ids_.next();
     asked_.insert_or_assign(e.id, &e);
+    load_ += e.load;
     return e.id;
   }
   request_id add(exchange& e, monotonic_time deadline) {
@@ -39,7 +40,9 @@ public:
   /// told by progress().
   exchange* settle(request_id id);
   /// @returns false: nobody was asked, or the answer has come
-  bool forget(const exchange& e) { return asked_.erase(e.id) != 0; }
+  bool forget(const exchange& e);
+  /// Of all that are worked on.
+  std::size_t load() const { return load_; }
   /// An id with which nobody waits for the answer.
   request_id unclaimed_id() { return ids_.next(); }
 
@@ -51,6 +54,7 @@ public:
 private:
   request_ids ids_;
   std::unordered_map<request_id, exchange*> asked_;
+  std::size_t load_ = 0;
   std::vector<std::shared_ptr<requester>> touched_; ///< have exchanges that were settled
 };
 
