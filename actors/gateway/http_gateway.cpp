@@ -32,7 +32,8 @@ http_gateway::http_gateway(caf::actor_config& config, asio_host* host, wiring_pt
       random_(settings_.seed), times_{settings_.hold, settings_.answer_slack}, readers_(reader_rules()),
       connections_(*this, settings_.limits, settings_.connections_max, settings_.connections_per_client_max, m),
       pending_(settings_.number, settings_.seed), transfers_(*this, pending_, times_),
-      questions_(*this, pending_, times_, std::move(settings_.facts)), admission_(settings_.shedding, m) {
+      questions_(*this, pending_, times_, std::move(settings_.facts)), admission_(settings_.shedding, m),
+      large_answers_(pending_, admission_, held, m) {
   end_node_by_exceptions_of(*this, wires_, "http_gateway");
   held.limit(settings_.bytes_in_flight_max);
   if (!settings_.uuid)
@@ -169,6 +170,7 @@ void http_gateway::forget(exchange& e) {
     transfers_.abandon(e);
   if (!pending_.forget(e))
     return;
+  large_answers_.forget();
   if (std::holds_alternative<http::read_request>(e.what))
     send(wires_->fsm, cancel_query{e.id});
   else if (std::holds_alternative<http::agent_request>(e.what))
@@ -239,11 +241,37 @@ void http_gateway::answered(read_result& r) {
       transfers_.checkpointed(*e, r);
     else if (std::holds_alternative<http::local_request>(e->what))
       questions_.settings_read(*e, r);
-    else
+    else if (large_answers_.take(*e, r, answer_due(), now()))
+      render_soon();
+    else {
       e->answer = answer_to(*e, r);
-    admission_.answered(*e, now());
+      admission_.answered(*e, now());
+    }
   }
   pending_.progress();
+}
+
+/// Behind whatever else waits on this thread. A message to itself would come before what the sockets bring.
+void http_gateway::render_soon() {
+  if (asio_ == nullptr) {
+    while (large_answers_.busy())
+      large_answers_.go_on(now());
+    return;
+  }
+  if (rendering_scheduled_ || !large_answers_.busy())
+    return;
+  rendering_scheduled_ = true;
+  boost::asio::post(asio_->loop(), [this, self = caf::strong_actor_ptr(ctrl())] {
+    rendering_scheduled_ = false;
+    if (exited_)
+      return;
+    large_answers_.go_on(now());
+    peak_.look(held.used());
+    pending_.progress();
+    if (held.exceeded())
+      connections_.shed();
+    render_soon();
+  });
 }
 
 void http_gateway::answered(const status_result& s) {
@@ -284,9 +312,12 @@ void http_gateway::tick() {
   if (t >= next_sweep_) {
     next_sweep_ = t + sweep_interval;
     connections_.sweep(t);
+    large_answers_.tick();
     metrics_.held_bytes(held.used());
   }
   admission_.tick(pending_.load(), t);
+  if (const auto bytes = peak_.due(held.used(), t); bytes != 0 && settings_.give_back_memory)
+    settings_.give_back_memory(bytes);
   if (settings_.number == 0)
     metrics_.close_interval(wall_seconds());
   if (stopping_ && (t >= stop_deadline_ || connections_.idle())) {

@@ -5,6 +5,7 @@
 #include "actors/consensus/peer_link.hpp"
 #include "actors/gateway/http_gateway.hpp"
 #include "actors/node/data_directory.hpp"
+#include "actors/node/free_memory.hpp"
 #include "actors/node/front_loop.hpp"
 #include "actors/node/node_composition.hpp"
 #include "actors/node/peer_keyring.hpp"
@@ -18,6 +19,7 @@
 
 #include <caf/actor_system.hpp>
 #include <caf/actor_system_config.hpp>
+#include <caf/event_based_actor.hpp>
 #include <caf/io/middleman.hpp>
 
 #include <sys/resource.h>
@@ -229,6 +231,11 @@ running_node::running_node(const node_config& config, const identity& who, node_
   plan.spawn_gateway = [&](const wiring_ptr& wires) {
     auto g = gateway_settings_of(config, who);
     g.seed = seed + 2;
+    // On the scheduler's thread, which nobody waits for.
+    g.give_back_memory = [this](std::size_t bytes) {
+      log::debug("node", "memory goes back to the system", {{"bytes", bytes}});
+      system_.spawn([bytes] { give_back_memory(bytes); });
+    };
     g.reload = [reload = std::move(reload)] {
       reload();
       return std::string{};

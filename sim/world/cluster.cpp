@@ -140,7 +140,12 @@ actors::http_gateway_actor cluster::spawn_gateway(std::size_t index) {
         for (const auto& r : w.list)
           hand_on(r);
       },
-      [hand_on](const renew_result& r) { hand_on(r); }, [hand_on](const read_result& r) { hand_on(r); },
+      [hand_on](const renew_result& r) { hand_on(r); },
+      [hand_on](read_result& r) {
+        if (r.shared)
+          r.answer = *r.shared;
+        hand_on(r);
+      },
       [hand_on](const archive_packed& p) { hand_on(p); }, [hand_on](const archive_unpacked& u) { hand_on(u); },
       [this, index](const cluster_view& v) {
         auto& view = nodes_[index].view;

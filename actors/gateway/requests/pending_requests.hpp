@@ -39,6 +39,11 @@ public:
   /// The exchange that was asked with this id, no longer waited for; null: its client is gone. Its requester will be
   /// told by progress().
   exchange* settle(request_id id);
+  /// The exchange that was asked with this id and waits on; null: it was settled or forgotten.
+  exchange* find(request_id id) const {
+    const auto it = asked_.find(id);
+    return it == asked_.end() ? nullptr : it->second;
+  }
   /// @returns false: nobody was asked, or the answer has come
   bool forget(const exchange& e);
   /// Of all that are worked on.
