@@ -83,6 +83,11 @@ struct read_result {
   bool known_leader = true;
   std::uint64_t lock_delay_ms = 0;  ///< of the one key that was read; zero: none
   std::uint64_t session_ttl_ms = 0; ///< left to the one session that was read; zero: no TTL, or not known here
+  /// If not null, this is the answer: many rows, of which others that waited for the same get the same.
+  std::shared_ptr<const state::query_result> shared = {};
+
+  /// Null: it failed.
+  const state::query_result* found() const { return shared ? shared.get() : std::get_if<state::query_result>(&answer); }
 };
 
 // ---- fsm -> raft_peer and back: linearizable reads

@@ -20,7 +20,7 @@ raft_peer::raft_peer(caf::actor_config& config, actor_host* host, wiring_ptr wir
     : hosted(config, host), wires_(std::move(wires)), settings_(std::move(settings)), self_(std::move(self)),
       formation_(std::move(formation)), core_(self_.id, settings_.limits, restored, settings_.seed),
       vitals_(std::move(v)), metrics_(m), checkpointed_(restored.snapshot.index),
-      checkpoint_term_(restored.snapshot.term), calls_(self_.id, settings_.held_calls_max),
+      checkpoint_term_(restored.snapshot.term), calls_(self_.id, settings_.held_calls_max), shedder_(settings_.shedding),
       barriers_(self_.id, settings_.seed) {
   end_node_by_exceptions_of(*this, wires_, "raft_peer");
   if (formation_.cluster_id() != 0 || restored.entries.empty())
@@ -123,6 +123,7 @@ void raft_peer::carry_out(raft::ready r) {
   }
   if (r.proposals_unknown_from) {
     calls_.unknown_from(*r.proposals_unknown_from);
+    delays_.forget();
     carry_out_calls();
   }
   if (!r.committed.empty())
@@ -157,6 +158,8 @@ void raft_peer::on_committed(std::vector<raft::entry> entries) {
                                              [this](const origin& o) { return !o.id.is_zero() && o.node != self_.id; });
   send(wires_->fsm, std::move(c));
   calls_.committed_here(core_.commit_index());
+  if (const auto delay = delays_.committed(core_.commit_index(), local_now()))
+    shedder_.waited(forward::load_shedder::stage::log, *delay);
   carry_out_calls();
   if (awaited_elsewhere) {
     core_.broadcast_commit();
@@ -185,6 +188,7 @@ void raft_peer::on_tick() {
   if (leading())
     vitals_->leader_heard_ns.store(now.count(), std::memory_order_relaxed);
   ask_again();
+  shedder_.look(now, calls_.unfinished());
   calls_.expire(now);
   carry_out_calls();
   follow_removals();

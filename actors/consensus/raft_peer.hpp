@@ -9,9 +9,11 @@
 #include "actors/telemetry/metrics.hpp"
 #include "actors/telemetry/vitals.hpp"
 #include "protocol/forward/keyring_rounds.hpp"
+#include "protocol/forward/load_shedder.hpp"
 #include "protocol/forward/operator_calls.hpp"
 #include "protocol/forward/pending_barriers.hpp"
 #include "protocol/forward/pending_calls.hpp"
+#include "protocol/forward/proposal_delays.hpp"
 #include "protocol/http/operators/health_report.hpp"
 #include "protocol/raft/cluster_clock.hpp"
 #include "protocol/raft/formation.hpp"
@@ -31,6 +33,7 @@ struct raft_peer_settings {
   /// A member that was not heard for so long counts as dead (serfHealth); Consul's gossip takes about as long in a small
   /// cluster. Far more than an election, since sessions end by it.
   std::chrono::milliseconds member_silence{5000};
+  forward::shedding_rules shedding; ///< of writes that other servers forward
   std::uint64_t seed = 1;
   std::size_t held_calls_max = forward::held_calls::count_max; ///< writes and renewals that wait for a leader
   std::vector<std::string> join;                               ///< host:port of peers to dial (retry_join)
@@ -106,6 +109,7 @@ private:
   void on_internal_proposal(const propose_internal& p);
   bool may_forward(node_id from) const;
   void on_forward_call(node_id from, const wire::forward_call& c);
+  bool too_much_for(const wire::forward_call& c);
   void on_forward_reply(node_id from, const wire::forward_reply& r);
   void on_renew_answer(const renew_answer& a);
   void on_reads(const raft::ready& r);
@@ -215,6 +219,8 @@ private:
       0; ///< with this batch all of the log is there that was when it joined; 0: not known
 
   forward::pending_calls calls_;
+  forward::load_shedder shedder_;
+  forward::proposal_delays delays_;
   forward::pending_barriers barriers_;
   std::vector<write_results> answers_; ///< by gateway
 };

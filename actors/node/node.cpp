@@ -6,6 +6,7 @@
 #include "actors/gateway/http_gateway.hpp"
 #include "actors/node/boot_clock.hpp"
 #include "actors/node/data_directory.hpp"
+#include "actors/node/free_memory.hpp"
 #include "actors/node/front_loop.hpp"
 #include "actors/node/keyring_keeper.hpp"
 #include "actors/node/node_composition.hpp"
@@ -20,6 +21,7 @@
 
 #include <caf/actor_system.hpp>
 #include <caf/actor_system_config.hpp>
+#include <caf/event_based_actor.hpp>
 #include <caf/io/middleman.hpp>
 
 #include <sys/resource.h>
@@ -92,11 +94,16 @@ fsm_settings machine_settings_of(const node_config& config) {
   return m;
 }
 
+forward::shedding_rules shedding_of(const node_config& config) {
+  return {config.overload_delay, config.overload_requests};
+}
+
 raft_peer_settings peer_settings_of(const node_config& config, const identity& who) {
   raft_peer_settings p;
   p.limits = limits_for(config.raft_multiplier);
   p.hold = std::chrono::duration_cast<std::chrono::milliseconds>(config.rpc_hold_timeout);
   p.trailing_entries = config.raft_trailing_logs;
+  p.shedding = shedding_of(config);
   p.seed = random_u64();
   for (const auto& address : config.joins)
     p.join.push_back(with_port(address));
@@ -131,6 +138,7 @@ gateway_settings gateway_settings_of(const node_config& config, const identity& 
   g.connections_per_client_max = config.http_max_conns_per_client;
   g.bytes_in_flight_max = config.http_max_bytes_in_flight;
   g.hold = std::chrono::duration_cast<std::chrono::milliseconds>(config.rpc_hold_timeout);
+  g.shedding = shedding_of(config);
   g.metrics_prefix = config.metrics_prefix;
   g.uuid = random_uuid;
   g.wall_clock = [] { return std::chrono::system_clock::now(); };
@@ -228,6 +236,11 @@ running_node::running_node(const node_config& config, const identity& who, node_
   plan.spawn_gateway = [&](const wiring_ptr& wires) {
     auto g = gateway_settings_of(config, who);
     g.seed = seed + 2;
+    // On the scheduler's thread, which nobody waits for.
+    g.give_back_memory = [this](std::size_t bytes) {
+      log::debug("node", "memory goes back to the system", {{"bytes", bytes}});
+      system_.spawn([bytes] { give_back_memory(bytes); });
+    };
     g.reload = [reload = std::move(reload)] {
       reload();
       return std::string{};

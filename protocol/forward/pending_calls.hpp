@@ -93,6 +93,8 @@ public:
 
   /// None is held. Calls that were proposed or handed to the leader do not count.
   bool none_held() const { return held_.empty(); }
+  /// Calls that wait for the leader, or that it is working on: held here, and proposed here and not committed.
+  std::size_t unfinished() const { return held_.size() + origins_.size(); }
 
 private:
   struct forwarded_call {

@@ -176,7 +176,10 @@ void cluster::before(const enlisted& who, const caf::type_erased_tuple& message)
   } else if (message.match_element<renew_result>(0)) {
     hand_on(message.get_as<renew_result>(0));
   } else if (message.match_element<read_result>(0)) {
-    hand_on(message.get_as<read_result>(0));
+    auto result = message.get_as<read_result>(0);
+    if (result.shared)
+      result.answer = *std::exchange(result.shared, nullptr);
+    hand_on(result);
   } else if (message.match_element<archive_packed>(0)) {
     hand_on(message.get_as<archive_packed>(0));
   } else if (message.match_element<archive_unpacked>(0)) {

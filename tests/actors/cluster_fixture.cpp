@@ -129,7 +129,11 @@ http_gateway_actor cluster_fixture::spawn_gateway(std::size_t index) {
           at(r.id).writes.push_back(r);
       },
       [at](const renew_result& r) { at(r.id).renewals.push_back(r); },
-      [at](const read_result& r) { at(r.id).reads.push_back(r); },
+      [at](const read_result& r) {
+        auto& got = at(r.id).reads.emplace_back(r);
+        if (got.shared)
+          got.answer = *got.shared;
+      },
       [this, index](const cluster_view& v) { nodes_[index].view = v; });
 }
 

@@ -355,3 +355,56 @@ TEST_CASE("a forwarded write outlives the connection it did not go through", "[a
   CHECK(c.written(w).outcome == call_outcome::done);
   CHECK(c.stale(follower, "k") == "v");
 }
+
+// Each server refuses what its own clients bring too much of. Together they can still bring the leader more than it commits in time.
+TEST_CASE("under overload the leader refuses forwarded writes, and neither renewals nor releases",
+          "[actors][writes][overload]") {
+  cluster_options o;
+  o.peer.shedding = {milliseconds(50), 4};
+  cluster_fixture c(o);
+  const auto leader = c.leader();
+  const auto follower = c.all_but(leader).front();
+  const auto s = c.session(follower, seconds(30));
+  c.put_done(follower, "lock", "");
+
+  // What the leader appends reaches the followers late, again and again, but soon enough that nobody campaigns.
+  const auto commits_are_late = [&](const std::vector<state::command>& commands) {
+    for (auto to : c.all_but(leader))
+      c.net().hold(leader, to);
+    std::vector<call> calls;
+    for (const auto& each : commands)
+      calls.push_back(c.write(follower, each));
+    c.pass(milliseconds(100));
+    c.net().release();
+    std::vector<write_result> results;
+    for (const auto& each : calls)
+      results.push_back(c.written(each));
+    return results;
+  };
+  std::vector<state::command> puts;
+  for (int i = 0; i < 12; ++i)
+    puts.push_back(set_key("k" + std::to_string(i), "v"));
+  std::size_t refused = 0;
+  for (int round = 0; round < 20 && refused == 0; ++round)
+    for (const auto& r : commits_are_late(puts))
+      if (r.outcome != call_outcome::done) {
+        CHECK(r.outcome == call_outcome::refused); // it did not happen
+        CHECK(r.text == "rate limit exceeded, try again later or against a different server");
+        ++refused;
+      }
+  CHECK(refused > 0);
+  CHECK(refused < puts.size());
+
+  // Behind so many writes that the next put would be refused.
+  auto mixed = puts;
+  mixed.push_back(state::session_destroy{{s}, "destroyed"});
+  mixed.push_back(state::kv_write{{state::kv_verb::unlock, "lock", nullptr, 0, {}, s}});
+  const auto renewal = c.renew(follower, s);
+  const auto results = commits_are_late(mixed);
+  CHECK(results[11].outcome == call_outcome::refused);
+  CHECK(results[12].outcome == call_outcome::done);
+  CHECK(results[13].outcome == call_outcome::done);
+  CHECK(c.until([&] { return !c.answers(renewal).renewals.empty(); }));
+  CHECK(c.answers(renewal).renewals.front().ok);
+  CHECK(c.metrics_text(leader).find("raft_shed_writes 0") == std::string::npos);
+}

@@ -227,4 +227,10 @@ void gateway_fixture::answer_read(std::size_t which) {
   caf::anon_send(wires_->gateways[0], read_result{id, entry_result("k", "v"), 0, true});
 }
 
+void gateway_fixture::answer_reads_with(std::size_t first, std::shared_ptr<const state::query_result> rows) {
+  std::lock_guard lock(behind_->mutex);
+  for (auto i = first; i < behind_->reads.size(); ++i)
+    caf::anon_send(wires_->gateways[0], read_result{behind_->reads[i].id, state::query_result{}, 0, true, 0, 0, rows});
+}
+
 } // namespace belay::actors::testing

@@ -98,6 +98,8 @@ public:
   /// Answers held writes, by their order of arrival.
   void answer_write(std::size_t which, write_result r);
   void answer_read(std::size_t which);
+  /// All reads from the first one on get the same rows, as if one change had woken them.
+  void answer_reads_with(std::size_t first, std::shared_ptr<const state::query_result> rows);
   /// Orders the gateway to stop and waits until it has.
   bool stop();
 

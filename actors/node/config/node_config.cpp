@@ -365,6 +365,8 @@ void decode_limits(decoder& d, node_config& c) {
   constexpr std::uint64_t smallest = 64u << 20;
   if (c.http_max_bytes_in_flight != 0 && c.http_max_bytes_in_flight < smallest)
     d.complain("limits.http_max_bytes_in_flight must be 0 or at least " + std::to_string(smallest));
+  d.get("limits.overload_delay", c.overload_delay);
+  d.get("limits.overload_requests", c.overload_requests, 1, big);
   d.get("session_ttl_min", c.session_ttl_min);
   d.get("default_query_time", c.default_query_time);
   d.get("max_query_time", c.max_query_time);

@@ -78,7 +78,7 @@ TEST_CASE("every effective key reaches its field") {
       accepted(file_with(f, R"("bootstrap_expect":3,"node_name":"n1","node_id":"B31A9000-0000-4000-8000-000000000001",
     "datacenter":"DC2","advertise_addr":"127.0.0.2","client_addr":"127.0.0.1 ::1","ports":{"http":18500,"server":18300,"serf_wan":-1},
     "start_join":["a:1"],"retry_join":["b:2","c"],"log_level":"err","log_json":true,"log_file":"/x/l","pid_file":"/x/p",
-    "limits":{"kv_max_value_size":1000,"txn_max_req_len":2000,"http_max_conns_per_client":7,"http_max_bytes_in_flight":100000000},
+    "limits":{"overload_delay":"2s","overload_requests":77,"kv_max_value_size":1000,"txn_max_req_len":2000,"http_max_conns_per_client":7,"http_max_bytes_in_flight":100000000},
     "performance":{"raft_multiplier":1,"rpc_hold_timeout":"3s"},
     "raft_snapshot_threshold":5,"raft_snapshot_interval":"6s","raft_trailing_logs":7,"session_ttl_min":"1s","default_query_time":"1m","max_query_time":"2m",
     "http_config":{"response_headers":{"X-A":"b"},"block_endpoints":["/v1/event"],"allow_write_http_from":["10.0.0.0/8"],"allowed_hosts":["belay.test"]},
@@ -102,6 +102,8 @@ TEST_CASE("every effective key reaches its field") {
   CHECK(c.txn_max_req_len == 2000);
   CHECK(c.http_max_conns_per_client == 7);
   CHECK(c.http_max_bytes_in_flight == 100'000'000);
+  CHECK(c.overload_delay == 2s);
+  CHECK(c.overload_requests == 77);
   CHECK(c.raft_multiplier == 1);
   CHECK(c.rpc_hold_timeout == 3s);
   CHECK(c.raft_snapshot_threshold == 5);
