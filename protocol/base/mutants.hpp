@@ -64,6 +64,7 @@ namespace belay {
   M(old_round_counts)                                                                                                  \
   M(only_first_watcher_woken)                                                                                          \
   M(own_row_written_again)                                                                                             \
+  M(own_write_waits_for_ever)                                                                                          \
   M(prevote_ignored_when_lagging)                                                                                      \
   M(put_takes_the_lock_away)                                                                                           \
   M(read_before_noop)                                                                                                  \
