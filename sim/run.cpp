@@ -4,9 +4,11 @@
 #include "protocol/base/check.hpp"
 #include "protocol/base/probe.hpp"
 #include "sim/checkers/answer_times.hpp"
+#include "sim/checkers/idle_checker.hpp"
 #include "sim/checkers/linearizability.hpp"
 #include "sim/checkers/observer.hpp"
 #include "sim/checkers/recovery.hpp"
+#include "sim/clients/agent_workload.hpp"
 #include "sim/clients/workload.hpp"
 #include "sim/faults/nemesis.hpp"
 #include "sim/faults/stranger.hpp"
@@ -33,6 +35,12 @@ constexpr seconds recovery_max{40};
 constexpr seconds catching_up_max{400};
 // Black-box search for a linearization: on these runs only, the other checkers see more for less.
 constexpr std::uint64_t search_every = 16;
+// Some runs end with a time in which nobody wants anything. Before it, what is over ends: acquires that wait for a lock-delay
+// (15 s), sessions without renewals, news of members, comparisons of agents with the catalog.
+constexpr std::uint32_t idle_per_million = 125'000;
+constexpr seconds idle_after{18};
+constexpr seconds idle_for{15};
+constexpr std::uint32_t long_per_million = 100'000;
 // How often the requests that have no answer yet are looked at.
 constexpr milliseconds times_every{100};
 // What takes this much longer than usual is told as a reason for a late convergence.
@@ -73,7 +81,8 @@ public:
         sessions_(replies_.model(), {swarm_.lease_is_safe(), swarm_.peer.hold}), times_(answer_time_rules_of(swarm_)),
         watcher_(time_, trace_, nodes_, replies_, watches_, sessions_, swarm_.lease_is_safe()),
         clients_(time_, choices, trace_, nodes_, swarm_, replies_, watches_, sessions_, times_),
-        nemesis_(time_, choices, trace_, nodes_, net_, swarm_), stranger_(time_, choices, trace_, nodes_) {
+        agents_(time_, choices, trace_, nodes_, swarm_), nemesis_(time_, choices, trace_, nodes_, net_, swarm_),
+        stranger_(time_, choices, trace_, nodes_) {
     net_.faults = swarm_.network;
     time_.shuffle_per_million = swarm_.shuffle_per_million;
     time_.before = [this](const enlisted& who, const caf::type_erased_tuple& m) {
@@ -85,6 +94,7 @@ public:
       nodes_.bury_the_dead();
     };
     time_.busy = [this](const enlisted& who) { return busy(who); };
+    watcher_.committed = [this](const raft::entry& e) { return idle_.committed(e); };
     watcher_.parked = [this](std::size_t node, request_id id) { clients_.on_parked(node, id); };
     watcher_.first_snapshot = [this](std::size_t node) { nemesis_.on_first_snapshot(node); };
     watcher_.campaigns = [this](std::size_t node) { nemesis_.on_campaign(node); };
@@ -92,6 +102,10 @@ public:
     watcher_.reads_chunk = [this](std::size_t node) { nemesis_.on_chunk_read(node); };
     watcher_.votes = [this](std::size_t node) { nemesis_.on_vote(node); };
     nemesis_.keep_clients_quiet = [this](virtual_time until) { clients_.keep_quiet(until); };
+    nodes_.well = [this](const std::string& target) { return agents_.is_well(target); };
+    nodes_.received = [this](std::size_t, int, connection_id c, std::string_view bytes, bool last) {
+      return agent_workload::owns(c) ? agents_.on_bytes(c, bytes, last) : clients_.on_bytes(c, bytes, last);
+    };
     nodes_.led = [this](std::size_t node) {
       watcher_.on_led();
       nemesis_.on_led(node);
@@ -101,6 +115,7 @@ public:
     nodes_.gone = [this](std::size_t node) {
       watcher_.on_node_gone(node);
       clients_.on_node_gone(node);
+      agents_.on_node_gone(node);
       nemesis_.on_node_gone(node);
     };
   }
@@ -124,6 +139,8 @@ public:
       if (swarm_.faults.stranger)
         stranger_.start();
       clients_.start();
+      if (swarm_.agents)
+        agents_.start();
       look_at_times();
       if (run_until(profile_.chaos))
         recover();
@@ -157,6 +174,8 @@ private:
       fail(verdict::safety, "disks", *nemesis_.complaint());
     else if (clients_.complaint())
       fail(verdict::safety, clients_.complaint()->first, clients_.complaint()->second);
+    else if (agents_.complaint())
+      fail(verdict::safety, "catalog", *agents_.complaint());
     else if (const auto n = events_this_second(); n > events_per_second_max)
       fail(verdict::liveness, "storm", std::to_string(n) + " events within one virtual second");
     return report_.outcome == verdict::passed;
@@ -219,8 +238,11 @@ private:
       return d;
     }
     if (swarm_.slow_per_million > 0 && who.node != nobody)
-      if (const auto n = tape_.choose_rarely({stream_kind::schedule, 1}, 60, swarm_.slow_per_million); n != 0)
-        return milliseconds(n);
+      if (const auto n = tape_.choose_rarely({stream_kind::schedule, 1}, 60, swarm_.slow_per_million); n != 0) {
+        // The tables have the longest handlers: whole lists, whole checkpoints.
+        const bool long_one = who.kind == actor_kind::fsm && tape_.chance({stream_kind::schedule, 2}, long_per_million);
+        return milliseconds(n) * (long_one ? 10 : 1);
+      }
     return virtual_time::zero();
   }
 
@@ -228,6 +250,7 @@ private:
 
   void recover() {
     clients_.stop_writing();
+    agents_.stop();
     stranger_.stop();
     healed_nodes_ = nemesis_.heal();
     const auto healed_at = time_.now();
@@ -273,9 +296,37 @@ private:
       });
     });
     settle("convergence", [this] { return agreed_leader() && converged(); });
+    if (swarm_.agents)
+      until_catalog_fits();
+    if (tape_.chance({stream_kind::swarm, 1101}, idle_per_million))
+      stand_idle();
     // The rest of the calm: nothing more may go wrong.
     if (fine())
       run_until(std::max<virtual_time>(profile_.chaos + profile_.calm, time_.now()));
+  }
+
+  /// What the agents were told and have found has to come into the catalog.
+  void until_catalog_fits() {
+    const auto difference = [this] {
+      const auto leader = agreed_leader();
+      const auto* machine = leader ? nodes_.machine(*leader) : nullptr;
+      return machine == nullptr ? std::string("no leader") : agents_.difference(healed_nodes_, *machine);
+    };
+    if (fine() && !run_until_reached([&] { return difference().empty(); }, recovery_max) && fine())
+      fail(verdict::liveness, "catalog", difference());
+  }
+
+  void stand_idle() {
+    if (!fine() || !run_until(time_.now() + idle_after))
+      return;
+    if (const auto leader = agreed_leader()) {
+      PROBE("sim: nobody wants anything");
+      idle_.begin(nodes_.view(*leader).soft.term);
+      run_until(time_.now() + idle_for);
+      idle_.end();
+    }
+    if (fine() && !agreed_leader())
+      fail(verdict::liveness, "idle", describe_nodes());
   }
 
   void settle(const char* what, const std::function<bool()>& goal) {
@@ -429,8 +480,10 @@ private:
   watch_checker watches_;
   session_checker sessions_;
   answer_time_checker times_;
+  idle_checker idle_;
   observer watcher_;
   workload clients_;
+  agent_workload agents_;
   nemesis nemesis_;
   stranger stranger_;
   std::set<std::size_t> healed_nodes_;

@@ -206,7 +206,7 @@ void fsm::read(const read_query& q) {
     gathering_default_.queries.push_back(q);
     break;
   case http::consistency::normal:
-    if (lease_until_ > monotonic_time{} && now() < lease_until_)
+    if (lease_until_ > monotonic_time{} && (now() < lease_until_ || MUTANT(lease_ended_by_word_only)))
       return serve(q);
     gathering_default_.queries.push_back(q);
     break;
@@ -483,7 +483,7 @@ void fsm::reap_tombstones() {
   const auto now = this->now();
   const auto newest = machine_->newest_tombstone();
   const auto known = tombstone_bins_.empty() ? log_index{} : tombstone_bins_.rbegin()->second;
-  if (newest > known) {
+  if (newest > known || MUTANT(tombstones_forgotten_again)) {
     if (tombstone_bins_.empty() || now - tombstone_bins_.rbegin()->first >= settings_.tombstone_bin)
       tombstone_bins_.emplace(now, newest);
     else

@@ -32,8 +32,10 @@ namespace belay {
   M(delete_wakes_nobody)                                                                                               \
   M(doomed_session_renewed)                                                                                            \
   M(empty_log_taken_as_fitting)                                                                                        \
+  M(expired_check_passes)                                                                                              \
   M(expiry_by_deposed_leader)                                                                                          \
   M(failed_append_ignored)                                                                                             \
+  M(failed_probe_ignored)                                                                                              \
   M(far_term_believed)                                                                                                 \
   M(fence_is_lock_index)                                                                                               \
   M(forwarded_write_retried)                                                                                           \
@@ -47,6 +49,7 @@ namespace belay {
   M(leader_counts_unwritten)                                                                                           \
   M(leader_time_goes_back)                                                                                             \
   M(leader_without_quorum_stays)                                                                                       \
+  M(lease_ended_by_word_only)                                                                                          \
   M(lease_from_reply_time)                                                                                             \
   M(lease_kept_in_transfer)                                                                                            \
   M(lock_delay_ignored)                                                                                                \
@@ -60,6 +63,8 @@ namespace belay {
   M(numbers_start_again)                                                                                               \
   M(old_round_counts)                                                                                                  \
   M(only_first_watcher_woken)                                                                                          \
+  M(own_row_written_again)                                                                                             \
+  M(own_write_waits_for_ever)                                                                                          \
   M(prevote_ignored_when_lagging)                                                                                      \
   M(put_takes_the_lock_away)                                                                                           \
   M(read_before_noop)                                                                                                  \
@@ -88,6 +93,7 @@ namespace belay {
   M(suffix_kept_under_snapshot)                                                                                        \
   M(tail_unsynced_after_restart)                                                                                       \
   M(timers_of_old_leadership)                                                                                          \
+  M(tombstones_forgotten_again)                                                                                        \
   M(tombstones_not_in_checkpoint)                                                                                      \
   M(transfer_at_anybodys_word)                                                                                         \
   M(tree_delete_leaves_holders)                                                                                        \
@@ -95,6 +101,7 @@ namespace belay {
   M(truncate_on_old_append)                                                                                            \
   M(txn_not_rolled_back)                                                                                               \
   M(unheard_members_accepted)                                                                                          \
+  M(unknown_services_stay)                                                                                             \
   M(unknown_told_as_refused)                                                                                           \
   M(vote_forgotten_on_step_down)                                                                                       \
   M(vote_not_durable)                                                                                                  \

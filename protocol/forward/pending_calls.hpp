@@ -97,6 +97,10 @@ public:
   std::size_t unfinished() const { return held_.size() + origins_.size(); }
 
 private:
+  struct proposed_call {
+    origin from;
+    local_time deadline{0};
+  };
   struct forwarded_call {
     held_call asked;
     node_id leader; ///< who was asked: decides what is known when a connection breaks
@@ -115,7 +119,7 @@ private:
   held_calls asked_in_vain_; ///< whom we took for the leader does not lead
   std::unordered_map<request_id, forwarded_call> forwarded_;
   std::multimap<log_index, pass_answer> until_committed_; ///< done, but not yet on this node
-  std::deque<origin> origins_;                            ///< of entries proposed here, from origins_first_ on
+  std::deque<proposed_call> origins_;                     ///< of entries proposed here, from origins_first_ on
   log_index origins_first_;
 };
 

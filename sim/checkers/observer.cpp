@@ -116,6 +116,8 @@ void observer::take_committed(std::size_t node, const actors::committed_entries&
       if (restored && replies_.model().restores().size() > restores)
         restored(node);
       complain("sessions", sessions_.committed(e, time_.now()));
+      if (committed)
+        complain("idle", committed(e));
       continue;
     }
     const auto& before = committed_[e.index.value - 1];

@@ -63,9 +63,6 @@ workload::workload(schedule& time, tape& choices, event_trace& trace, cluster& n
     : time_(time), tape_(choices), trace_(trace), nodes_(nodes), swarm_(s), replies_(replies), watches_(watches),
       sessions_(sessions), times_(times) {
   nodes_.answered = [this](std::size_t node, int, const client_answer& a) { on_told(node, a); };
-  nodes_.received = [this](std::size_t, int, connection_id c, std::string_view bytes, bool last) {
-    return on_bytes(c, bytes, last);
-  };
 }
 
 void workload::start() {
@@ -137,6 +134,8 @@ std::optional<std::size_t> workload::some_node(std::uint64_t drawn) const {
 void workload::turn(client_state& c) {
   if (c.pending != 0 || c.moving)
     return;
+  if (!writing_ && c.locks)
+    return renew_turn(c);
   if (!writing_ && !c.watches)
     return;
   if (time_.now() < quiet_until_ && !c.watches)
@@ -247,6 +246,16 @@ void workload::lock_turn(client_state& c, std::uint64_t drawn) {
     c.pending = ask(c.number, *node, std::nullopt, std::move(*read));
   else if (auto* renewal = std::get_if<session_renewal>(&wanted))
     c.pending = ask(c.number, *node, std::nullopt, std::nullopt, std::move(*renewal));
+}
+
+/// After the end of the faults: sessions go on, nothing else does.
+void workload::renew_turn(client_state& c) {
+  const auto node = some_node(c.home);
+  auto renewal = c.locks->renewal(time_.now());
+  if (node && renewal)
+    c.pending = ask(c.number, *node, std::nullopt, std::nullopt, std::move(*renewal));
+  else
+    next_turn(c, swarm_.think_time);
 }
 
 void workload::watch_turn(client_state& c, std::uint64_t drawn) {

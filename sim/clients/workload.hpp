@@ -92,6 +92,7 @@ private:
   void write_turn(client_state& c, std::uint64_t drawn);
   void watch_turn(client_state& c, std::uint64_t drawn);
   void lock_turn(client_state& c, std::uint64_t drawn);
+  void renew_turn(client_state& c);
   void next_turn(client_state& c, virtual_time in);
   void finished(client_state& c, const operation& o);
   caf::actor spawn_client(std::size_t number);

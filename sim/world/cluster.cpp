@@ -4,6 +4,7 @@
 #include "protocol/base/probe.hpp"
 #include "protocol/base/uuid.hpp"
 #include "sim/world/node_failure.hpp"
+#include "sim/world/simulated_probes.hpp"
 #include "sim/world/stub_of.hpp"
 
 #include <caf/send.hpp>
@@ -16,6 +17,11 @@ namespace {
 
 // Sessions of the simulated clients are short, so that many of them end within a run.
 constexpr std::chrono::seconds session_ttl_min{1};
+// Often enough to be seen within a run; a minute by default.
+constexpr std::chrono::seconds compare_interval{4};
+
+// Above those of all clients.
+constexpr std::size_t first_probe_stream = 700;
 
 stream disk_stream(std::size_t node) {
   return {stream_kind::disk, static_cast<std::uint16_t>(node)};
@@ -111,6 +117,10 @@ void cluster::spawn(std::size_t index, actors::node_disk found) {
   // Elections are shuffled by the seed of the run and by who and when this is; not by the tape, which may change.
   plan.peer.seed = tape_.seed() * 1000 + index * 100 + static_cast<std::uint64_t>(n.life);
   plan.promised = n.promised;
+  plan.agent.compare_interval = compare_interval;
+  plan.probes = std::make_shared<simulated_probes>(
+      time_, tape_, stream{stream_kind::client, static_cast<std::uint16_t>(first_probe_stream + index)},
+      [this](const std::string& target) { return !well || well(target); });
   plan.peer.promised = [this, index](const raft::promise& p) {
     nodes_[index].promised = p;
     return true;

@@ -80,6 +80,8 @@ public:
   /// The node is not there any more: what it was asked will not be answered. Also told of one that ended itself.
   std::function<void(std::size_t node)> gone;
   std::function<void(std::size_t node)> paused, resumed;
+  /// Whether a target of checks is well; null: all are.
+  std::function<bool(const std::string& target)> well;
   std::function<void(std::size_t node)> led; ///< it has become the leader and serves
 
   /// Call it before each message.

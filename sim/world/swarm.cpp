@@ -116,7 +116,8 @@ swarm draw_swarm(tape& choices, const profile& p) {
     return s;
   s.faults.stranger = o.one_in(6) && p.faults;
   s.faults.clock_year = o.one_in(6) && p.faults;
-  // On a stream of its own, so that it may stand anywhere.
+  // On streams of their own, so that they may stand anywhere.
+  s.agents = choices.chance({stream_kind::swarm, 1102}, 333'333);
   constexpr std::size_t held_max[] = {forward::held_calls::count_max, forward::held_calls::count_max, 1};
   s.peer.held_calls_max = held_max[choices.choose({stream_kind::swarm, 1100}, std::size(held_max))];
   return s;
@@ -156,6 +157,7 @@ std::string describe(const swarm& s) {
   name(s.network.reordered_per_million > 0, "reordering");
   name(s.network.delayed_per_million > 0, "delays");
   name(s.shuffle_per_million > 0, "shuffle");
+  text += s.agents ? "; clients register services" : "";
   text += s.snapshots ? "; clients restore snapshots" : "";
   return text;
 }
