@@ -117,7 +117,8 @@ using raft_peer_actor = caf::typed_actor<
     reacts_to<hand_over_leadership>,  // tests and the simulator: another server shall lead
     reacts_to<give_up_lease>,         // session_reaper: what this actor sent comes back, nobody counts on the lease any more
     reacts_to<change_members>,        // tests and the simulator: exactly these servers shall be the members
-    reacts_to<status_request>,        // http_gateway: what the node knows of its cluster
+    reacts_to<status_request>,        // http_gateway: what the node knows of its cluster; what all members do with their keys
+    reacts_to<keyring_operated>,      // keyring_keeper: the answer to operate_keyring
     reacts_to<tick_atom>,             // node once, then itself: the clock of Raft
     reacts_to<flush_atom>,            // itself: carry out what this turn brought
     reacts_to<stop_atom>              // node
@@ -137,6 +138,11 @@ using checkpointer_actor = caf::typed_actor<
     reacts_to<unpack_archive>,       // http_gateway: the next piece, from a client
     reacts_to<close_archive>,        // http_gateway: that client is done, or gone
     reacts_to<stop_atom>             // node
+>;
+
+using keyring_keeper_actor = caf::typed_actor<
+    reacts_to<operate_keyring>, // raft_peer: list or change the keys of this server
+    reacts_to<stop_atom>        // node
 >;
 
 using peer_link_actor = caf::typed_actor<
@@ -170,6 +176,7 @@ struct wiring {
   peer_link_actor links;
   health_checks_actor health;
   registration_keeper_actor keeper;         ///< none: nothing of the agent is kept
+  keyring_keeper_actor keyring;             ///< none: this server has no keys, and takes none
   std::vector<http_gateway_actor> gateways; ///< by the gateway number in request ids; `health` comes last
 
   std::shared_ptr<const node_clock> clock; ///< null: the actor system's

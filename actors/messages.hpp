@@ -83,6 +83,11 @@ struct read_result {
   bool known_leader = true;
   std::uint64_t lock_delay_ms = 0;  ///< of the one key that was read; zero: none
   std::uint64_t session_ttl_ms = 0; ///< left to the one session that was read; zero: no TTL, or not known here
+  /// If not null, this is the answer: many rows, of which others that waited for the same get the same.
+  std::shared_ptr<const state::query_result> shared = {};
+
+  /// Null: it failed.
+  const state::query_result* found() const { return shared ? shared.get() : std::get_if<state::query_result>(&answer); }
 };
 
 // ---- fsm -> raft_peer and back: linearizable reads
@@ -316,6 +321,19 @@ struct renew_answer {
   state::session_ptr session; ///< null: there is no such session
 };
 
+// ---- keyring_keeper
+
+/// raft_peer -> keyring_keeper: what an operator wants of this server's keys, asked here or through a peer.
+struct operate_keyring {
+  origin from;
+  forward::keyring_operation what;
+};
+/// keyring_keeper -> raft_peer
+struct keyring_operated {
+  origin from;
+  forward::keyring_answer answer;
+};
+
 // ---- peer_link
 
 struct send_frames {
@@ -324,14 +342,17 @@ struct send_frames {
 struct frames_received {
   node_id from;
   std::vector<wire::frame> list;
+  bool proven = false; ///< it has shown credentials on the connection that they came on
 };
 /// Frames for that peer can be sent from now on. Twice in a row: it was reconnected.
 struct peer_connected {
   node_id peer;
+  bool encrypted = false; ///< what is sent to it; and it has shown credentials
 };
 /// The connection from or to that peer is gone; what was sent last may be lost.
 struct peer_lost {
   node_id peer;
+  bool heard = false; ///< there still is one on which it speaks to us: what it has said of itself stays true
 };
 /// Keep connections to exactly these (host:port) and to whoever connects to us.
 struct dial_peers {

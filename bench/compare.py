@@ -20,6 +20,7 @@ ROWS = [
     Row("W1", "put", "put", {}),
     Row("R1", "get, linearizable", "get", {"read": "strong"}),
     Row("RD", "get, the Consul API's default mode", "get", {"read": "default"}, protocols=("consul",)),
+    Row("R2", "get, stale (etcd: serializable)", "get", {"read": "stale"}),
     Row("M1", "90 % linearizable get, 10 % put", "mixed", {"read": "strong"}),
     Row("T1", "transaction of 16 puts", "txn", {"batch": 16}),
     Row("P1", "list 1,000 keys with their values", "list", {"prefix": "list", "keys": 1000}, (1, 16)),
@@ -48,9 +49,9 @@ def ways(row, protocol, clients):
     return [("", usual)] + ([(f" ({name})", other)] if other else [])
 
 
-def belay(program, folder, count):
+def belay(program, folder, count, config=None):
     """Belay's servers, with as many connections of one client as the rows need."""
-    return cluster(program, folder, count, {"limits": {"http_max_conns_per_client": 3000}})
+    return cluster(program, folder, count, {"limits": {"http_max_conns_per_client": 3000}, **(config or {})})
 
 
 def fill(options, servers):

@@ -2,6 +2,7 @@
 """Two Belay programs side by side, the same short runs in turn: what a change brought, on a machine whose speed drifts. See README.md."""
 
 import argparse
+import json
 import os
 import random
 import signal
@@ -28,6 +29,13 @@ def cells(parser, text):
     return found
 
 
+def settings_in(path):
+    if not path:
+        return {}
+    with open(path) as file:
+        return json.load(file)
+
+
 def paired(runs, field):
     """Median over the rounds of the second program's figure by the first one's in the same round."""
     values = [[median([result], field) for result in results] for results in runs]
@@ -38,6 +46,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     generator.add_arguments(parser)
     parser.add_argument("--other", required=True, help="the belay program that is compared with --binary")
+    parser.add_argument("--config", help="JSON file of settings for the servers of --binary")
+    parser.add_argument("--other-config", help="likewise for those of --other: what a setting costs, if both programs are the same")
     parser.add_argument("--nodes", type=int, default=3, choices=(1, 3), help="servers of each (default 3)")
     parser.add_argument("--cells", default="W1:1,W1:16,R1:16,T1:16,L1:16", help="rows of compare.py and clients (default %(default)s)")
     parser.set_defaults(rounds=16, seconds=0.6)
@@ -49,8 +59,8 @@ def main():
     results = {cell: ([], []) for cell in range(len(chosen))}
     with scratch(options.folder, "pair") as (folder, servers):
         clusters = []
-        for i, program in enumerate((options.binary, options.other)):
-            clusters.append(compare.belay(program, os.path.join(folder, str(i)), options.nodes))
+        for i, (program, settings) in enumerate(((options.binary, options.config), (options.other, options.other_config))):
+            clusters.append(compare.belay(program, os.path.join(folder, str(i)), options.nodes, settings_in(settings)))
             servers += clusters[i]
             compare.fill(options, clusters[i])
         for turn in range(options.rounds):

@@ -120,20 +120,23 @@ int info(const arguments& args, terminal t) {
 }
 
 int raft_add_peer(const arguments& args, terminal t) {
-  options o("operator raft add-peer [options]", {}, {"address"});
+  options o("operator raft add-peer [options]", {}, {"address", "id"});
   if (auto code = o.parse(args, t))
     return *code;
-  if (!o.given("address"))
-    return error(t, "An address is required for the peer to add: -address=HOST:PORT, as it is told to peers");
+  const auto address = o.value("address"), id = o.value("id");
+  if (address.empty() && id.empty())
+    return error(t, "An address or id is required for the peer to add: -address=HOST:PORT, as it is told to peers");
+  if (!address.empty() && !id.empty())
+    return error(t, "Error adding peer: cannot give both an address and id");
   auto client = o.client(t);
   if (!client)
     return 1;
   auto query = o.query();
-  query.add("address", o.value("address"));
+  query.add(id.empty() ? "address" : "id", id.empty() ? address : id);
   const auto answer = client->ask("PUT", "/v1/operator/raft/peer", query);
   if (const auto complaint = complaint_about(answer); !complaint.empty())
     return error(t, "Error adding peer: " + complaint);
-  t.out << "Added peer with address \"" << o.value("address") << "\"\n";
+  t.out << "Added peer with " << (id.empty() ? "address" : "id") << " \"" << (id.empty() ? address : id) << "\"\n";
   return 0;
 }
 

@@ -1,6 +1,7 @@
 // `belay keygen` and `belay tls ...`: secrets and certificates for docs/security.md. Names of files, options and texts are those of
 // Consul 1.8. Nothing here talks to a node.
 
+#include "actors/node/config/file_text.hpp"
 #include "actors/tls/certificate_maker.hpp"
 #include "actors/tls/peer_key.hpp"
 #include "cli/options.hpp"
@@ -10,9 +11,7 @@
 
 #include <cerrno>
 #include <cstring>
-#include <fstream>
 #include <ostream>
-#include <sstream>
 
 namespace belay::cli {
 
@@ -57,16 +56,6 @@ status write_pair(const tls::certificate_and_key& made, const std::string& certi
     return s;
   }
   return done{};
-}
-
-result<std::string> file_content(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  if (!in)
-    return failure{"open " + path + ": " +
-                   (errno == ENOENT ? "no such file or directory" : std::strerror(errno))}; // as Go words it
-  std::ostringstream text;
-  text << in.rdbuf();
-  return text.str();
 }
 
 /// In names of files and certificates.
@@ -163,10 +152,10 @@ int tls_cert_create(const arguments& args, terminal t) {
     return error(t, "-days must be from 1 to " + std::to_string(days_max));
   const auto ca_path = in_domain(o.value("ca", "#DOMAIN#-agent-ca.pem"), domain);
   const auto key_path = in_domain(o.value("key", "#DOMAIN#-agent-ca-key.pem"), domain);
-  auto ca = file_content(ca_path);
+  auto ca = actors::read_file_text(ca_path);
   if (!ca)
     return error(t, "Error reading CA: " + ca.error());
-  auto ca_key = file_content(key_path);
+  auto ca_key = actors::read_file_text(key_path);
   if (!ca_key)
     return error(t, "Error reading CA key: " + ca_key.error());
 

@@ -17,6 +17,7 @@ constexpr verb verbs[] = {
     {"agent", agent, "Runs a node"},
     {"info", info, "Shows what a node says about itself"},
     {"keygen", keygen, "Makes a key for `encrypt`"},
+    {"keyring", keyring, "Lists and changes the keys of `encrypt` on all servers"},
     {"kv delete", kv_delete, "Removes a key, or all keys below a prefix"},
     {"kv export", kv_export, "Writes all keys below a prefix as JSON"},
     {"kv get", kv_get, "Reads a key, or all keys below a prefix"},

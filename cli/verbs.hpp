@@ -32,6 +32,7 @@ int kv_export(const arguments& args, terminal t);
 int kv_import(const arguments& args, terminal t);
 
 int keygen(const arguments& args, terminal t);
+int keyring(const arguments& args, terminal t);
 int tls_ca_create(const arguments& args, terminal t);
 int tls_cert_create(const arguments& args, terminal t);
 

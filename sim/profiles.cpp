@@ -27,7 +27,10 @@ std::vector<profile> all_profiles() {
   locks.locks = true;
   locks.chaos = seconds(20); // several times the TTLs and the shorter delays
   locks.calm = seconds(10);
-  return {swarm, calm, brief, endurance, locks};
+  profile reference;
+  reference.name = "reference";
+  reference.frozen = true;
+  return {swarm, calm, brief, endurance, locks, reference};
 }
 
 } // namespace

@@ -3,10 +3,14 @@
 #include "actors/telemetry/log.hpp"
 #include "protocol/base/check.hpp"
 #include "protocol/base/probe.hpp"
+#include "sim/checkers/answer_times.hpp"
 #include "sim/checkers/autopilot_checker.hpp"
+#include "sim/checkers/idle_checker.hpp"
 #include "sim/checkers/linearizability.hpp"
 #include "sim/checkers/observer.hpp"
 #include "sim/checkers/progress_checker.hpp"
+#include "sim/checkers/recovery.hpp"
+#include "sim/clients/agent_workload.hpp"
 #include "sim/clients/workload.hpp"
 #include "sim/faults/nemesis.hpp"
 #include "sim/faults/newer_clients.hpp"
@@ -40,6 +44,16 @@ constexpr seconds filling_max{3};
 constexpr milliseconds stands_still{500};
 // Black-box search for a linearization: on these runs only, the other checkers see more for less.
 constexpr std::uint64_t search_every = 16;
+// Some runs end with a time in which nobody wants anything. Before it, what is over ends: acquires that wait for a lock-delay
+// (15 s), sessions without renewals, news of members, comparisons of agents with the catalog.
+constexpr std::uint32_t idle_per_million = 125'000;
+constexpr seconds idle_after{18};
+constexpr seconds idle_for{15};
+constexpr std::uint32_t long_per_million = 100'000;
+// How often the requests that have no answer yet are looked at.
+constexpr milliseconds times_every{100};
+// What takes this much longer than usual is told as a reason for a late convergence.
+constexpr milliseconds noticeable{100};
 
 std::string broken_check; // the text of an INVARIANT that failed
 
@@ -60,6 +74,12 @@ watch_rules watch_rules_of(const swarm& s) {
   return r;
 }
 
+answer_time_rules answer_time_rules_of(const swarm& s) {
+  answer_time_rules r;
+  r.hold = s.peer.hold;
+  return r;
+}
+
 /// One run, from beginning to end.
 class simulation {
 public:
@@ -68,19 +88,24 @@ public:
         time_(choices, trace_), net_(time_, choices, trace_), nodes_(time_, choices, trace_, net_, swarm_),
         replies_({swarm_.lease_is_safe()}), watches_(replies_.model(), watch_rules_of(swarm_)),
         sessions_(replies_.model(), {swarm_.lease_is_safe(), swarm_.peer.hold}),
-        delays_(replies_.model(), {swarm_.lease_is_safe()}),
+        delays_(replies_.model(), {swarm_.lease_is_safe()}), times_(answer_time_rules_of(swarm_)),
         watcher_(time_, trace_, nodes_, replies_, watches_, sessions_, delays_, swarm_.lease_is_safe()),
-        clients_(time_, choices, trace_, nodes_, swarm_, replies_, watches_, sessions_),
-        nemesis_(time_, choices, trace_, nodes_, net_, swarm_), stranger_(time_, choices, trace_, nodes_),
-        newer_(time_, choices, trace_, nodes_), progress_(time_, nodes_, net_, swarm_), autopilot_(time_, nodes_) {
+        clients_(time_, choices, trace_, nodes_, swarm_, replies_, watches_, sessions_, times_),
+        agents_(time_, choices, trace_, nodes_, swarm_), nemesis_(time_, choices, trace_, nodes_, net_, swarm_),
+        stranger_(time_, choices, trace_, nodes_), newer_(time_, choices, trace_, nodes_),
+        progress_(time_, nodes_, net_, swarm_), autopilot_(time_, nodes_) {
     net_.faults = swarm_.network;
     time_.shuffle_per_million = swarm_.shuffle_per_million;
-    time_.before = [this](const enlisted& who, const caf::type_erased_tuple& m) { watcher_.before(who, m); };
+    time_.before = [this](const enlisted& who, const caf::type_erased_tuple& m) {
+      nodes_.before(who, m);
+      watcher_.before(who, m);
+    };
     time_.after_message = [this](const enlisted& who) {
       watcher_.after(who);
       nodes_.bury_the_dead();
     };
     time_.busy = [this](const enlisted& who) { return busy(who); };
+    watcher_.committed = [this](const raft::entry& e) { return idle_.committed(e); };
     watcher_.parked = [this](std::size_t node, request_id id) { clients_.on_parked(node, id); };
     watcher_.first_snapshot = [this](std::size_t node) { nemesis_.on_first_snapshot(node); };
     watcher_.campaigns = [this](std::size_t node) { nemesis_.on_campaign(node); };
@@ -89,7 +114,7 @@ public:
     watcher_.votes = [this](std::size_t node) { nemesis_.on_vote(node); };
     nodes_.answered = [this](std::size_t node, int life, const client_answer& a) {
       if (!autopilot_.take(node, life, a))
-        clients_.on_answer(node, life, a);
+        clients_.on_told(node, a);
     };
     clients_.begun = [this](const operation& o) { progress_.begun(o); };
     clients_.ended = [this](const operation& o) {
@@ -98,6 +123,10 @@ public:
         fail(verdict::safety, "lock-delays", *broken);
     };
     nemesis_.keep_clients_quiet = [this](virtual_time until) { clients_.keep_quiet(until); };
+    nodes_.well = [this](const std::string& target) { return agents_.is_well(target); };
+    nodes_.received = [this](std::size_t, int, connection_id c, std::string_view bytes, bool last) {
+      return agent_workload::owns(c) ? agents_.on_bytes(c, bytes, last) : clients_.on_bytes(c, bytes, last);
+    };
     nodes_.led = [this](std::size_t node) {
       watcher_.on_led(node);
       nemesis_.on_led(node);
@@ -109,6 +138,7 @@ public:
     nodes_.gone = [this](std::size_t node) {
       watcher_.on_node_gone(node);
       clients_.on_node_gone(node);
+      agents_.on_node_gone(node);
       nemesis_.on_node_gone(node);
     };
   }
@@ -124,7 +154,9 @@ public:
   run_report execute() {
     report_.seed = tape_.seed();
     if (trace_.wanted())
-      trace_.line(time_.now(), nobody, "seed " + std::to_string(tape_.seed()) + ": " + describe(swarm_));
+      trace_.line(time_.now(), nobody,
+                  "seed " + std::to_string(tape_.seed()) + ": " + describe(swarm_) + "; elections from " +
+                      std::to_string(election_ms()) + " ms");
     try {
       nemesis_.start();
       if (swarm_.faults.stranger)
@@ -132,6 +164,9 @@ public:
       if (nodes_.has_older_server())
         newer_.start();
       clients_.start();
+      if (swarm_.agents)
+        agents_.start();
+      look_at_times();
       if (run_until(profile_.chaos))
         recover();
       if (fine()) {
@@ -146,6 +181,11 @@ public:
   }
 
 private:
+  std::int64_t election_ms() const {
+    const auto& l = swarm_.peer.limits;
+    return std::chrono::duration_cast<milliseconds>(l.tick * l.election_ticks).count();
+  }
+
   bool fine() {
     if (report_.outcome != verdict::passed)
       return false;
@@ -153,15 +193,25 @@ private:
       fail(verdict::safety, "invariants", broken_check);
     else if (watcher_.complaint())
       fail(verdict::safety, watcher_.complaint()->first, watcher_.complaint()->second);
+    else if (late_)
+      fail(verdict::liveness, "answer times", *late_);
     else if (nemesis_.complaint())
       fail(verdict::safety, "disks", *nemesis_.complaint());
     else if (clients_.complaint())
       fail(verdict::safety, clients_.complaint()->first, clients_.complaint()->second);
+    else if (agents_.complaint())
+      fail(verdict::safety, "catalog", *agents_.complaint());
     else if (auto slow = progress_.look())
       fail(verdict::liveness, "progress", *slow);
     else if (const auto n = events_this_second(); n > events_per_second_max)
       fail(verdict::liveness, "storm", std::to_string(n) + " events within one virtual second");
     return report_.outcome == verdict::passed;
+  }
+
+  void look_at_times() {
+    for (std::size_t i = 0; i < nodes_.size() && !late_; ++i)
+      late_ = times_.look(i, nodes_.running(i), time_.now(), nodes_.clock(i).now().time_since_epoch());
+    time_.after(times_every, [this] { look_at_times(); });
   }
 
   std::uint64_t events_this_second() {
@@ -203,16 +253,23 @@ private:
         d *= 10;
       else if (who.node == swarm_.slow_disk)
         d *= 8;
+      const auto usual = d;
       // Every now and then a sync takes long.
       if (const auto n = tape_.choose_rarely(s, 100, 3'000); n != 0)
         d *= static_cast<std::int64_t>(n);
       const auto& disk = nodes_.disk(who.node);
       const auto until = who.kind == actor_kind::checkpoints ? disk.checkpoints_stalled_until() : disk.stalled_until();
-      return std::max<virtual_time>(d, until - time_.now());
+      d = std::max<virtual_time>(d, until - time_.now());
+      if (d > usual + noticeable)
+        hangs_until_[{who.node, who.kind}] = time_.now() + d;
+      return d;
     }
     if (swarm_.slow_per_million > 0 && who.node != nobody)
-      if (const auto n = tape_.choose_rarely({stream_kind::schedule, 1}, 60, swarm_.slow_per_million); n != 0)
-        return milliseconds(n);
+      if (const auto n = tape_.choose_rarely({stream_kind::schedule, 1}, 60, swarm_.slow_per_million); n != 0) {
+        // The tables have the longest handlers: whole lists, whole checkpoints.
+        const bool long_one = !swarm_.frozen && who.kind == actor_kind::fsm && tape_.chance({stream_kind::schedule, 2}, long_per_million);
+        return milliseconds(n) * (long_one ? 10 : 1);
+      }
     return virtual_time::zero();
   }
 
@@ -220,6 +277,7 @@ private:
 
   void recover() {
     clients_.stop_writing();
+    agents_.stop();
     stranger_.stop();
     newer_.stop();
     healed_nodes_ = nemesis_.heal();
@@ -230,8 +288,14 @@ private:
       if (fine() && !run_until_reached(goal, recovery_max) && fine())
         fail(verdict::liveness, what, describe_nodes());
     };
-    settle("leader", [this] { return agreed_leader().has_value(); });
-    settle("convergence", [this] { return agreed_leader() && converged(); });
+    waited_until_ = healed_at;
+    fault_ends_ = {healed_at};
+    late_until_ = net_.last_arrival_among(healed_nodes_);
+    settle("leader", [this] { return agreed_leader().has_value() || note_wait(); });
+    settle("convergence", [this] { return (agreed_leader() && converged()) || note_wait(); });
+    note_wait();
+    const auto last_fault = *std::prev(fault_ends_.upper_bound(time_.now()));
+    report_.last_fault_to_convergence = std::chrono::duration_cast<milliseconds>(time_.now() - last_fault);
     report_.heal_to_convergence = std::chrono::duration_cast<milliseconds>(time_.now() - healed_at);
     if (!fine())
       return;
@@ -260,7 +324,12 @@ private:
       });
     });
     settle("convergence", [this] { return agreed_leader() && converged(); });
-    judge_autopilot();
+    if (!swarm_.frozen)
+      judge_autopilot();
+    if (swarm_.agents)
+      until_catalog_fits();
+    if (!swarm_.frozen && tape_.chance({stream_kind::swarm, 1101}, idle_per_million))
+      stand_idle();
     // The rest of the calm: nothing more may go wrong.
     if (fine())
       run_until(std::max<virtual_time>(profile_.chaos + profile_.calm, time_.now()));
@@ -329,6 +398,30 @@ private:
     told(well);
   }
 
+  /// What the agents were told and have found has to come into the catalog.
+  void until_catalog_fits() {
+    const auto difference = [this] {
+      const auto leader = agreed_leader();
+      const auto* machine = leader ? nodes_.machine(*leader) : nullptr;
+      return machine == nullptr ? std::string("no leader") : agents_.difference(healed_nodes_, *machine);
+    };
+    if (fine() && !run_until_reached([&] { return difference().empty(); }, recovery_max) && fine())
+      fail(verdict::liveness, "catalog", difference());
+  }
+
+  void stand_idle() {
+    if (!fine() || !run_until(time_.now() + idle_after))
+      return;
+    if (const auto leader = agreed_leader()) {
+      PROBE("sim: nobody wants anything");
+      idle_.begin(nodes_.view(*leader).soft.term);
+      run_until(time_.now() + idle_for);
+      idle_.end();
+    }
+    if (fine() && !agreed_leader())
+      fail(verdict::liveness, "idle", describe_nodes());
+  }
+
   void settle(const char* what, const std::function<bool()>& goal) {
     const auto end = time_.now() + catching_up_max;
     for (auto reached = slowest(); fine() && !run_until_reached(goal, recovery_max) && fine();) {
@@ -336,6 +429,31 @@ private:
       if (reached <= before || time_.now() >= end)
         fail(verdict::liveness, what, describe_nodes());
     }
+  }
+
+  /// Adds the time since the last call to what is waited for. @returns false
+  bool note_wait() {
+    if (const auto waited = std::chrono::duration_cast<milliseconds>(time_.now() - waited_until_); waited.count() > 0) {
+      report_.waited_ms[awaited_] += static_cast<std::uint64_t>(waited.count());
+      waited_until_ += waited;
+    }
+    awaited_ = awaited(nodes_, healed_nodes_);
+    if (std::any_of(healed_nodes_.begin(), healed_nodes_.end(),
+                    [this](std::size_t i) { return nodes_.state(i) == node_state::down && nodes_.life(i) > 0; }))
+      fault_ends_.insert(time_.now());
+    else if (awaited_ != "time-out" && awaited_ != "broken leader")
+      awaited_ += lasting_fault();
+    return false;
+  }
+
+  /// Something that went wrong before the healing, or a slow sync since, and goes on: said behind what is waited for.
+  std::string lasting_fault() {
+    if (late_until_ > time_.now() + noticeable)
+      return fault_ends_.insert(late_until_), " (late frames)";
+    for (const auto& [where, end] : hangs_until_)
+      if (end > time_.now() && healed_nodes_.contains(where.first) && time_.is_busy(where.first, where.second))
+        return fault_ends_.insert(end), " (disk hangs)";
+    return "";
   }
 
   /// The smallest applied index of the nodes that were healed.
@@ -457,16 +575,26 @@ private:
   watch_checker watches_;
   session_checker sessions_;
   lock_delay_checker delays_;
+  answer_time_checker times_;
+  idle_checker idle_;
   observer watcher_;
   workload clients_;
+  agent_workload agents_;
   nemesis nemesis_;
   stranger stranger_;
   newer_clients newer_;
   progress_checker progress_;
   autopilot_checker autopilot_;
   std::set<std::size_t> healed_nodes_;
+  broken late_; ///< a request without an answer
   run_report report_;
-  std::chrono::seconds second_{0}; ///< the virtual one under way
+  /// The end of the newest call of a disk that takes much longer than others.
+  std::map<std::pair<std::size_t, actor_kind>, virtual_time> hangs_until_;
+  std::set<virtual_time> fault_ends_; ///< of what went on after the healing, and the healing itself
+  virtual_time late_until_{0};        ///< frames that were delayed before the healing arrive until then
+  virtual_time waited_until_{0};      ///< report_.waited_ms has all up to here
+  std::string awaited_ = "start";     ///< since then
+  std::chrono::seconds second_{0};    ///< the virtual one under way
   std::uint64_t events_before_second_ = 0;
 };
 

@@ -23,6 +23,7 @@ struct profile {
   std::chrono::seconds calm{15};             ///< a majority is healed; progress is demanded
   std::chrono::seconds longest_partition{0}; ///< a quarter of the partitions last so long; zero: none lasts long
   bool faults = true;                        ///< false: none at all
+  bool frozen = false;                       ///< the faults of a certain day, whatever is added to the others
   bool locks = false;                        ///< in every run; false: in those that draw them
   std::uint32_t operations_per_second = 40;  ///< of all clients together, about
 };
@@ -54,6 +55,11 @@ struct run_report {
   std::uint64_t operations = 0, done = 0, refused = 0, unknown = 0;
   std::uint64_t elections = 0; ///< leaders that took office
   std::chrono::milliseconds heal_to_convergence{0};
+  /// The same, but since the last fault was over that goes on after the healing: a write that hangs already, a damaged disk
+  /// that is replaced.
+  std::chrono::milliseconds last_fault_to_convergence{0};
+  /// What the cluster waited for meanwhile (sim/checkers/recovery.hpp), by name: the sum is heal_to_convergence.
+  std::map<std::string, std::uint64_t> waited_ms;
   std::chrono::milliseconds longest_write_gap{0};
   std::uint64_t wrongly_released_locks = 0;
   std::map<std::string, std::uint64_t> faults; ///< by name, how often

@@ -367,6 +367,7 @@ bool peer_link::take_frames(caf::io::connection_handle handle, incoming& in, std
   in.silent = std::chrono::milliseconds(0);
   frames_received received;
   received.from = in.peer;
+  received.proven = in.channel.has_value();
   if (first)
     received.list.push_back(std::move(*first));
   in.decoder.set_frame_bytes_max(frame_limit(in));
@@ -419,7 +420,7 @@ void peer_link::on_hello(incoming& in, const wire::hello& h, bool first) {
   if (first && o.state == dial_state::idle)
     o.next_event = {}; // it is alive: no need to wait
   if (o.state == dial_state::up && (!known || first))
-    send(wires_->raft_peer, peer_connected{o.peer});
+    send(wires_->raft_peer, peer_connected{o.peer, o.channel.has_value()});
 }
 
 } // namespace belay::actors

@@ -23,6 +23,11 @@ constexpr std::chrono::seconds lasting{1};
 // A larger buffer of a peer's frames is given back: it was one unusual batch.
 constexpr std::size_t spare_capacity_max = 256u << 10;
 
+/// It must not be read by others than the peer.
+bool has_keys(const wire::frame& f) {
+  return std::holds_alternative<wire::keyring_call>(f) || std::holds_alternative<wire::keyring_reply>(f);
+}
+
 } // namespace
 
 peer_link::outgoing& peer_link::towards(const std::string& address) {
@@ -108,7 +113,7 @@ void peer_link::dialled(outgoing& o) {
   write_hello(o);
   log::debug("peer_link", "connected", {{"address", o.address}, {"tls", o.channel.has_value()}});
   if (!o.peer.is_zero())
-    send(wires_->raft_peer, peer_connected{o.peer});
+    send(wires_->raft_peer, peer_connected{o.peer, o.channel.has_value()});
 }
 
 void peer_link::dial_failed(outgoing& o, const std::string& why) {
@@ -170,12 +175,7 @@ void peer_link::lost(outgoing& o) {
   }
   if (o.peer.is_zero())
     return;
-  send(wires_->raft_peer, peer_lost{o.peer});
-  // Who is lost is forgotten, and frames of somebody unknown are not looked at. This one may still be heard: what it says
-  // before its next hello would be lost without a sound.
-  for (const auto& [handle, in] : incoming_)
-    if (in.peer == o.peer)
-      send(wires_->raft_peer, frames_received{o.peer, {in.hello}});
+  send(wires_->raft_peer, peer_lost{o.peer, is_heard(o.peer)});
 }
 
 void peer_link::disconnect(outgoing& o) {
@@ -234,7 +234,7 @@ void peer_link::send_to_peers(send_frames& frames) {
     if (found == outgoing_.end())
       continue;
     auto& o = found->second;
-    if (o.state != dial_state::up || !o.queue.push(frame, o.unsent)) {
+    if (o.state != dial_state::up || (has_keys(frame) && !o.channel) || !o.queue.push(frame, o.unsent)) {
       metrics_.dropped_frame();
       continue;
     }

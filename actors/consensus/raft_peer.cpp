@@ -20,7 +20,8 @@ raft_peer::raft_peer(caf::actor_config& config, actor_host* host, wiring_ptr wir
     : hosted(config, host), wires_(std::move(wires)), settings_(std::move(settings)), self_(std::move(self)),
       formation_(std::move(formation)), core_(self_.id, settings_.limits, restored, settings_.seed),
       vitals_(std::move(v)), metrics_(m), checkpointed_(restored.snapshot.index),
-      checkpoint_term_(restored.snapshot.term), calls_(self_.id), barriers_(self_.id, settings_.seed) {
+      checkpoint_term_(restored.snapshot.term), calls_(self_.id, settings_.held_calls_max), shedder_(settings_.shedding),
+      barriers_(self_.id, settings_.seed) {
   end_node_by_exceptions_of(*this, wires_, "raft_peer");
   if (formation_.cluster_id() != 0 || restored.entries.empty())
     return;
@@ -53,11 +54,11 @@ raft_peer_actor::behavior_type raft_peer::make_behavior() {
       },
       [this](const log_written& w) { on_log_written(w); },
       [this](const frames_received& f) { on_frames(f); },
-      [this](const peer_lost& p) { on_peer_lost(p.peer); },
+      [this](const peer_lost& p) { on_peer_lost(p); },
       [this](const propose_internal& p) { on_internal_proposal(p); },
       [this](const renew_answer& a) { on_renew_answer(a); },
       [this](const checkpoint_written& c) { on_checkpoint_written(c); },
-      [this](const peer_connected& p) { on_peer_connected(p.peer); },
+      [this](const peer_connected& p) { on_peer_connected(p); },
       [this](spread_atom) {
         spread_scheduled_ = false;
         core_.broadcast_commit();
@@ -69,7 +70,10 @@ raft_peer_actor::behavior_type raft_peer::make_behavior() {
       [this](const hand_over_leadership& h) { on_hand_over(h); },
       [this](const give_up_lease& g) { on_lease_given_up(g); },
       [this](const change_members& c) { on_change_members(c); },
-      [this](const status_request& s) { answer_status(s); },
+      [this](const status_request& s) {
+        s.what.kind == http::local_kind::keyring ? begin_keyring(s) : answer_status(s);
+      },
+      [this](const keyring_operated& k) { on_keyring_operated(k); },
       [this](tick_atom) {
         on_tick();
         wake_after(*this, *wires_, settings_.limits.tick, tick_atom::value);
@@ -119,6 +123,7 @@ void raft_peer::carry_out(raft::ready r) {
   }
   if (r.proposals_unknown_from) {
     calls_.unknown_from(*r.proposals_unknown_from);
+    delays_.forget();
     carry_out_calls();
   }
   if (!r.committed.empty())
@@ -153,6 +158,8 @@ void raft_peer::on_committed(std::vector<raft::entry> entries) {
                                              [this](const origin& o) { return !o.id.is_zero() && o.node != self_.id; });
   send(wires_->fsm, std::move(c));
   calls_.committed_here(core_.commit_index());
+  if (const auto delay = delays_.committed(core_.commit_index(), local_now()))
+    shedder_.waited(forward::load_shedder::stage::log, *delay);
   carry_out_calls();
   if (awaited_elsewhere) {
     core_.broadcast_commit();
@@ -181,10 +188,13 @@ void raft_peer::on_tick() {
   if (leading())
     vitals_->leader_heard_ns.store(now.count(), std::memory_order_relaxed);
   ask_again();
+  shedder_.look(now, calls_.unfinished());
   calls_.expire(now);
   carry_out_calls();
   follow_removals();
   follow_additions();
+  keyrings_.expire(now);
+  answer_keyring();
   barriers_.expire(now);
   carry_out_barriers();
   forget_silent_addresses();
@@ -199,23 +209,35 @@ void raft_peer::on_tick() {
 
 // ---- peers and leadership
 
-void raft_peer::on_peer_connected(node_id peer) {
+void raft_peer::on_peer_connected(const peer_connected& p) {
+  const auto peer = p.peer;
   connected_.insert(peer);
+  if (p.encrypted)
+    encrypted_.insert(peer);
+  else
+    encrypted_.erase(peer);
   told_.erase(peer);
+  core_.peer_reachable(peer);
   connected_since_ms_[peer] = settings_.wall_clock().value;
   metrics_.peers(connected_.size());
   schedule_flush();
 }
 
-void raft_peer::on_peer_lost(node_id peer) {
+void raft_peer::on_peer_lost(const peer_lost& p) {
+  const auto peer = p.peer;
   connected_.erase(peer);
+  encrypted_.erase(peer);
+  keyrings_.lost(peer);
+  answer_keyring();
   if (!core_.config().contains(peer))
     connected_since_ms_.erase(peer);
   told_.erase(peer);
   clocks_.lost(peer);
   if (const auto* known = formation_.find(peer); known != nullptr && core_.config().contains(peer))
     levels_seen_[peer] = known->level;
-  formation_.lost(peer);
+  // Frames of somebody unknown are not looked at: who is still heard would speak in vain until its next hello.
+  if (!p.heard)
+    formation_.lost(peer);
   announce_self();
   core_.peer_unreachable(peer);
   calls_.peer_lost(peer);

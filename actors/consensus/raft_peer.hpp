@@ -8,9 +8,12 @@
 #include "actors/surroundings.hpp"
 #include "actors/telemetry/metrics.hpp"
 #include "actors/telemetry/vitals.hpp"
+#include "protocol/forward/keyring_rounds.hpp"
+#include "protocol/forward/load_shedder.hpp"
 #include "protocol/forward/operator_calls.hpp"
 #include "protocol/forward/pending_barriers.hpp"
 #include "protocol/forward/pending_calls.hpp"
+#include "protocol/forward/proposal_delays.hpp"
 #include "protocol/http/operators/health_report.hpp"
 #include "protocol/raft/cluster_clock.hpp"
 #include "protocol/raft/formation.hpp"
@@ -30,8 +33,10 @@ struct raft_peer_settings {
   /// A member that was not heard for so long counts as dead (serfHealth); Consul's gossip takes about as long in a small
   /// cluster. Far more than an election, since sessions end by it.
   std::chrono::milliseconds member_silence{5000};
+  forward::shedding_rules shedding; ///< of writes that other servers forward
   std::uint64_t seed = 1;
-  std::vector<std::string> join; ///< host:port of peers to dial (retry_join)
+  std::size_t held_calls_max = forward::held_calls::count_max; ///< writes and renewals that wait for a leader
+  std::vector<std::string> join;                               ///< host:port of peers to dial (retry_join)
   /// Makes durable what this server has promised (protocol/raft/formation.hpp). @returns false: it could not, and nobody
   /// must hear of it
   std::function<bool(const raft::promise&)> promised;
@@ -63,8 +68,8 @@ private:
   void carry_out(raft::ready r);
   void on_committed(std::vector<raft::entry> entries);
   void on_tick();
-  void on_peer_connected(node_id peer);
-  void on_peer_lost(node_id peer);
+  void on_peer_connected(const peer_connected& p);
+  void on_peer_lost(const peer_lost& p);
   void on_hand_over(const hand_over_leadership& h);
   void on_lease_given_up(const give_up_lease& g);
   void on_change_members(const change_members& c);
@@ -102,7 +107,9 @@ private:
   void send_answers();
   void ask_again();
   void on_internal_proposal(const propose_internal& p);
+  bool may_forward(node_id from) const;
   void on_forward_call(node_id from, const wire::forward_call& c);
+  bool too_much_for(const wire::forward_call& c);
   void on_forward_reply(node_id from, const wire::forward_reply& r);
   void on_renew_answer(const renew_answer& a);
   void on_reads(const raft::ready& r);
@@ -119,7 +126,7 @@ private:
   };
   struct addition {
     forward::origin from;
-    std::string address;
+    forward::add_member what;
     raft::local_time deadline{0};
   };
   void begin_addition(addition a);
@@ -145,6 +152,14 @@ private:
   void bring_in_newcomers();
   void dial();
   void tell_members_heard();
+
+  // raft_peer_keyring.cpp: what operators want of the keys of all members
+  void begin_keyring(const status_request& s);
+  void pass_keyring_on(request_id id, const forward::keyring_answer& own);
+  std::string not_to_be_asked(node_id member) const;
+  void on_keyring_call(node_id from, const wire::keyring_call& c);
+  void on_keyring_operated(const keyring_operated& k);
+  void answer_keyring();
 
   // raft_peer_gossip.cpp: what peers are told regularly, cluster time and feature levels
   void gossip();
@@ -179,7 +194,8 @@ private:
   bool handing_over_ = false; ///< the fsm was asked to give up the lease
   monotonic_time lease_sent_{};
   std::set<node_id> connected_;
-  std::set<node_id> told_; ///< peers that know the present configuration from this node
+  std::set<node_id> encrypted_; ///< of those: what they are sent nobody else can read
+  std::set<node_id> told_;      ///< peers that know the present configuration from this node
   monotonic_time next_gossip_{};
   std::set<node_id> skewed_; ///< peers whose wall clock is known to be off, as the log was told
   raft::peer_clocks clocks_;
@@ -192,6 +208,8 @@ private:
 
   std::vector<removal> removals_;
   std::vector<addition> additions_;
+  forward::keyring_rounds keyrings_;
+  std::size_t keyring_calls_ = 0; ///< that keyring_keeper has not answered yet
 
   /// Servers that peers know (host:port), and for how many ticks nobody has named them.
   std::map<std::string, int> learned_;
@@ -201,6 +219,8 @@ private:
       0; ///< with this batch all of the log is there that was when it joined; 0: not known
 
   forward::pending_calls calls_;
+  forward::load_shedder shedder_;
+  forward::proposal_delays delays_;
   forward::pending_barriers barriers_;
   std::vector<write_results> answers_; ///< by gateway
 };

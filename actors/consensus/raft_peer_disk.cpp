@@ -13,7 +13,7 @@ namespace belay::actors {
 namespace {
 
 // How long a full disk is left alone before the next attempt.
-constexpr std::chrono::seconds disk_retry{1};
+constexpr std::chrono::milliseconds disk_retry{100};
 
 } // namespace
 
@@ -47,7 +47,7 @@ void raft_peer::on_log_written(const log_written& w) {
     if (!disk_full_)
       log::error("raft_peer", "disk full: nothing can be acknowledged here until there is room",
                  {{"error", w.disk_full},
-                  {"advice", "free space on the disk of the data directory; it is tried again every second"}});
+                  {"advice", "free space on the disk of the data directory; it is tried again ten times a second"}});
     disk_full_ = true;
     metrics_.disk_full(true);
     announce_self();

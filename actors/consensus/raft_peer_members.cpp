@@ -55,11 +55,19 @@ void raft_peer::on_frames(const frames_received& f) {
     } else if (const auto* a = std::get_if<wire::read_index_reply>(&frame)) {
       on_read_index_reply(*a);
     } else if (const auto* e = std::get_if<agent::user_event>(&frame); e != nullptr) {
-      send(wires_->health, event_heard{*e});
+      if (core_.counts(f.from))
+        send(wires_->health, event_heard{*e});
     } else if (const auto* g = std::get_if<wire::gossip>(&frame)) {
       on_gossip(f.from, *g);
+    } else if (f.proven && core_.config().contains(f.from)) {
+      // Whoever asks for keys is given them, so that his own word is not enough.
+      if (const auto* asked = std::get_if<wire::keyring_call>(&frame))
+        on_keyring_call(f.from, *asked);
+      else if (const auto* said = std::get_if<wire::keyring_reply>(&frame))
+        keyrings_.answered(said->id, f.from, said->answer);
     }
   }
+  answer_keyring();
   schedule_flush();
 }
 

@@ -41,7 +41,7 @@ void raft_peer::decide(const forward::held_call& c) {
   if (const auto* rules = std::get_if<forward::describe_health>(&*call))
     answer_decided(c.from, http::render_health(health(*rules)));
   else if (const auto* add = std::get_if<forward::add_member>(&*call))
-    begin_addition({c.from, add->address, c.deadline});
+    begin_addition({c.from, *add, c.deadline});
   else
     begin_removal({c.from, std::get<forward::remove_member>(*call), c.deadline, false, {}});
 }
@@ -88,11 +88,14 @@ void raft_peer::follow_removals() {
 }
 
 void raft_peer::begin_addition(addition a) {
-  if (split_host_port(a.address).number() == 0)
-    return answer_decided(a.from, state::refusal{"address " + golang::quoted(a.address) + " is not host:port"});
-  formation_.admit(a.address);
-  learned_[a.address] = 0;
-  dial();
+  const auto& [address, id] = a.what;
+  if (id.empty() && split_host_port(address).number() == 0)
+    return answer_decided(a.from, state::refusal{"address " + golang::quoted(address) + " is not host:port"});
+  formation_.admit(id.empty() ? address : id);
+  if (id.empty()) { // by its ID alone nobody is found: it has to dial one of us
+    learned_[address] = 0;
+    dial();
+  }
   additions_.push_back(std::move(a));
 }
 
@@ -101,15 +104,17 @@ void raft_peer::follow_additions() {
   const bool settled = !core_.config().joint() && core_.meta_at_commit().config == core_.config();
   for (auto& a : std::exchange(additions_, {})) {
     const auto& members = core_.config().members;
-    const bool there =
-        std::any_of(members.begin(), members.end(), [&](const raft::member& m) { return m.address == a.address; });
+    const auto& [address, id] = a.what;
+    const bool there = std::any_of(members.begin(), members.end(), [&](const raft::member& m) {
+      return id.empty() ? m.address == address : m.uuid == id;
+    });
     if (!leading())
       tell(a.from, wire::call_outcome::unknown, forward::leadership_lost);
     else if (there && settled)
       answer_decided(a.from, true);
     else if (a.deadline <= local_now())
       answer_decided(a.from,
-                     state::refusal{"no server has introduced itself as " + a.address +
+                     state::refusal{"no server has introduced itself as " + (id.empty() ? address : id) +
                                     " yet, or its name or node ID is that of a member; it is added when it does"});
     else
       additions_.push_back(std::move(a));

@@ -4,6 +4,7 @@
 #include "protocol/base/mutants.hpp"
 #include "protocol/base/overloaded.hpp"
 #include "protocol/base/probe.hpp"
+#include "protocol/http/request_class.hpp"
 #include "protocol/wire/command_codec.hpp"
 
 namespace belay::actors {
@@ -63,10 +64,12 @@ void raft_peer::propose_here(std::vector<forward::held_call> batch) {
   for (const auto& c : batch)
     commands.push_back(c.bytes);
   const auto proposed = core_.propose(std::move(commands), cluster_now());
-  if (const auto* first = std::get_if<log_index>(&proposed))
+  if (const auto* first = std::get_if<log_index>(&proposed)) {
     calls_.proposed(*first, batch);
-  else
+    delays_.proposed(log_index{first->value + batch.size() - 1}, batch.back().deadline - settings_.hold);
+  } else {
     calls_.not_proposed(std::move(batch));
+  }
 }
 
 void raft_peer::pass_answer(const forward::held_call& asked, forward::reply r) {
@@ -118,8 +121,19 @@ void raft_peer::on_internal_proposal(const propose_internal& p) {
     PROBE("peer: timer of an earlier leadership dropped");
 }
 
+// The leader knows every member, and nobody else has clients of this cluster.
+bool raft_peer::may_forward(node_id from) const {
+  return !leading() || core_.config().contains(from) || MUTANT(stranger_forwards);
+}
+
 void raft_peer::on_forward_call(node_id from, const wire::forward_call& c) {
   schedule_flush();
+  if (!may_forward(from)) {
+    PROBE("peer: call of a server that is no member");
+    queue_frame(from, wire::forward_reply{
+                          c.id, wire::call_outcome::refused, {}, "the server that was asked is not a member of the cluster"});
+    return;
+  }
   // Once it is in the log, a command that cannot be read stops every server. Those of the own gateways were made here.
   if (c.kind == wire::call_kind::propose && leading() && !MUTANT(garbage_proposed) && !wire::decode_command(*c.bytes)) {
     PROBE("peer: forwarded command that cannot be read");
@@ -129,9 +143,24 @@ void raft_peer::on_forward_call(node_id from, const wire::forward_call& c) {
     queue_frame(from, wire::forward_reply{c.id, wire::call_outcome::refused, {}, std::move(why)});
     return;
   }
+  if (leading() && too_much_for(c)) {
+    metrics_.shed_forwarded_write();
+    queue_frame(from, wire::forward_reply{c.id, wire::call_outcome::refused, {}, http::overloaded_text});
+    return;
+  }
   if (!calls_.take_over(from, c, leading(), hold_until()))
     metrics_.refused();
   carry_out_calls();
+}
+
+/// The servers refuse what their own clients bring; this is for what they bring together.
+bool raft_peer::too_much_for(const wire::forward_call& c) {
+  const auto load = calls_.unfinished();
+  shedder_.look(local_now(), load);
+  if (!shedder_.limit() || c.kind != wire::call_kind::propose)
+    return false;
+  const auto command = wire::decode_command(*c.bytes);
+  return command && !shedder_.admits(http::class_of(*command), load);
 }
 
 void raft_peer::on_forward_reply(node_id from, const wire::forward_reply& r) {
@@ -204,7 +233,10 @@ void raft_peer::on_reads(const raft::ready& r) {
 }
 
 void raft_peer::on_read_index(node_id from, const wire::read_index& q) {
-  barriers_.asked_by(from, q, leading(), hold_until());
+  if (!may_forward(from))
+    queue_frame(from, wire::read_index_reply{q.id, false, {}});
+  else
+    barriers_.asked_by(from, q, leading(), hold_until());
   carry_out_barriers();
   schedule_flush();
 }

@@ -17,7 +17,7 @@ struct answer_head {
   bool last = false;                                             ///< the connection ends behind this answer
 };
 
-/// Appends the answer. @pre there is one
+/// Appends the answer, or if its body is shared its head only. @pre there is one
 void append_answer(exchange& e, const answer_head& head, std::string& out);
 
 /// The body's end is that of the connection: HTTP/1.0 knows no chunks.

@@ -46,6 +46,16 @@ std::size_t exchange_queue::held_bytes() const {
   return all;
 }
 
+std::size_t exchange_queue::shared_bytes() const {
+  std::size_t all = 0;
+  for (const auto& e : list_) {
+    all += e.rendering_bytes;
+    if (e.answer && e.answer->body_pieces)
+      all += e.answer->body_pieces->size / static_cast<std::size_t>(e.answer->body_pieces.use_count());
+  }
+  return all;
+}
+
 bool exchange_queue::may_begin(std::size_t unsent) const {
   if (uploading_)
     return list_.back().transfer->body.size() < upload_bytes_max;
@@ -119,7 +129,7 @@ void exchange_queue::refuse(http::response answer) {
 // ---- answers
 
 void exchange_queue::write(std::size_t unsent) {
-  while (!list_.empty()) {
+  while (!list_.empty() && body_ == nullptr) {
     auto& e = list_.front();
     if (!e.sent && !e.answer) {
       e.sent = true;
@@ -155,6 +165,8 @@ bool exchange_queue::is_last(const exchange& e) const {
 void exchange_queue::write_answer(exchange& e) {
   const bool last = e.answer->close || is_last(e);
   append_answer(e, {front_.date(), front_.routes().response_headers, last}, front_.output);
+  if (!e.head)
+    body_ = std::move(e.answer->body_pieces);
   written(e, last);
 }
 

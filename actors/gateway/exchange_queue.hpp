@@ -8,6 +8,7 @@
 #include <list>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace belay::actors {
 
@@ -29,8 +30,10 @@ public:
   bool ended() const { return ended_; }
   /// The last answer is written.
   bool closing() const { return closing_; }
-  /// Held by what is not answered, or answered and not written.
+  /// Held by what is not answered, or answered and not written; without bodies that are shared.
   std::size_t held_bytes() const;
+  /// Of bodies that are shared, or being rendered, and not written: its share.
+  std::size_t shared_bytes() const;
   /// A client that waits for `100 Continue` may send its body now.
   bool wants_body() const { return list_.empty() || (uploading_ && list_.size() == 1); }
   /// Another request, or more of the upload, may be taken.
@@ -46,9 +49,11 @@ public:
   /// The request that is being read gets this answer, and nothing behind it is read. @pre !uploading()
   void refuse(http::response answer);
 
-  /// Moves answers from the front of the queue to the output; starts a request that had to wait for that.
+  /// Moves answers from the front of the queue to the output, up to the next that has a shared body; starts a request that had to wait for that.
   /// @param unsent bytes that the client has not taken, without those in the output
   void write(std::size_t unsent);
+  /// The body behind what write() has put into the output; null: none. If there was one, write() has not come to an end.
+  http::shared_body_ptr take_body() { return std::exchange(body_, nullptr); }
   /// Answers what is past its deadline, and puts questions again that want it. @returns true: something was answered
   bool sweep(monotonic_time now);
   /// No further request is answered; those that are not worked on, or may take minutes, are answered with `text` and
@@ -68,6 +73,7 @@ private:
   http_front& front_;
   const connection_limits& limits_;
   std::list<exchange> list_;
+  http::shared_body_ptr body_;
   bool uploading_ = false;
   bool ended_ = false;
   bool closing_ = false;

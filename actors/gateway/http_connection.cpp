@@ -197,6 +197,11 @@ void http_connection::progress() {
 
 void http_connection::write_in_order() {
   queue_.write(unsent_.size());
+  while (auto body = queue_.take_body()) {
+    unsent_.take(front_->output);
+    unsent_.append(std::move(body));
+    queue_.write(unsent_.size());
+  }
   if (queue_.wants_body() && reader_ != nullptr && reader_->take_expectation())
     front_->output += continue_line;
 }
@@ -264,6 +269,7 @@ void http_connection::close() {
     return;
   INVARIANT(!busy_);
   shut();
+  unsent_.clear(); // what is shared is given back now, not with the last reference to this connection
   queue_.drop();
   if (reader_ != nullptr)
     front_->readers().give_back(std::move(reader_));
@@ -289,6 +295,10 @@ void http_connection::account() {
   front_->held.change(std::exchange(held_, now_held), now_held);
   if (front_->held.exceeded())
     front_->shed();
+}
+
+std::size_t http_connection::held_bytes() const {
+  return held_ + unsent_.shared_bytes() + queue_.shared_bytes();
 }
 
 void http_connection::shed() {

@@ -29,8 +29,8 @@ public:
   void close();
   /// Closes what has stalled, answers exchanges whose deadline has passed, and asks again for those that want it.
   void sweep(monotonic_time now);
-  /// What this client makes us keep: bytes. As of the last event of the connection.
-  std::size_t held_bytes() const { return held_; }
+  /// What this client makes us keep: bytes. As of the last event of the connection. Of what it shares with others, its share.
+  std::size_t held_bytes() const;
   /// Gives that back: an unfinished request is refused with 503, everything else ends with the connection.
   void shed();
   /// Nothing is in flight and everything is sent.

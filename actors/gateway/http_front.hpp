@@ -1,8 +1,8 @@
 #pragma once
 // What the connections of one gateway share, and whom they ask: the view that a connection has of its gateway.
 
-#include "actors/gateway/byte_budget.hpp"
 #include "actors/gateway/http_reader_pool.hpp"
+#include "actors/gateway/requests/byte_budget.hpp"
 #include "actors/gateway/requests/exchange.hpp"
 #include "actors/gateway/socket_poller.hpp"
 

@@ -4,6 +4,7 @@
 #include "actors/gateway/requests/logged_request.hpp"
 #include "actors/telemetry/fatal_exceptions.hpp"
 #include "actors/telemetry/log.hpp"
+#include "protocol/base/mutants.hpp"
 #include "protocol/base/overloaded.hpp"
 #include "protocol/base/uuid.hpp"
 #include "protocol/wire/command_codec.hpp"
@@ -32,7 +33,8 @@ http_gateway::http_gateway(caf::actor_config& config, asio_host* host, wiring_pt
       random_(settings_.seed), times_{settings_.hold, settings_.answer_slack}, readers_(reader_rules()),
       connections_(*this, settings_.limits, settings_.connections_max, settings_.connections_per_client_max, m),
       pending_(settings_.number, settings_.seed), transfers_(*this, pending_, times_),
-      questions_(*this, pending_, times_, std::move(settings_.facts)) {
+      questions_(*this, pending_, times_, std::move(settings_.facts)), admission_(settings_.shedding, m),
+      large_answers_(pending_, admission_, held, m) {
   end_node_by_exceptions_of(*this, wires_, "http_gateway");
   held.limit(settings_.bytes_in_flight_max);
   if (!settings_.uuid)
@@ -106,6 +108,8 @@ void http_gateway::understand(const http::raw_request& r, exchange& e) {
 }
 
 void http_gateway::dispatch(exchange& e) {
+  if (!admission_.admit(e, pending_.load(), now()))
+    return;
   std::visit(overloaded{[](std::monostate) {}, [this, &e](const auto& wanted) { ask(e, wanted); }}, e.what);
 }
 
@@ -120,6 +124,7 @@ void http_gateway::ask(exchange& e, const state::command& command) {
 void http_gateway::ask(exchange& e, const http::read_request& r) {
   const auto t = now();
   read_query q{pending_.add(e, times_.due(t)), r, {}};
+  q.request.mode = MUTANT(reads_served_stale) ? http::consistency::stale : r.mode;
   if (r.min_index > 0) {
     // docs/contract/02, section 4: up to a sixteenth more, so that clients that began together do not come back
     // together.
@@ -167,6 +172,7 @@ void http_gateway::forget(exchange& e) {
     transfers_.abandon(e);
   if (!pending_.forget(e))
     return;
+  large_answers_.forget();
   if (std::holds_alternative<http::read_request>(e.what))
     send(wires_->fsm, cancel_query{e.id});
   else if (std::holds_alternative<http::agent_request>(e.what))
@@ -191,9 +197,12 @@ void http_gateway::count(const exchange& e, int status) {
 // ---- answers: they are put into their exchanges first; then the connections write those whose turn it is
 
 void http_gateway::answered(write_results& w) {
+  const auto t = now();
   for (auto& r : w.list)
-    if (auto* e = pending_.settle(r.id))
+    if (auto* e = pending_.settle(r.id)) {
+      admission_.decided(*e, r, t);
       decided(*e, r);
+    }
   pending_.progress();
 }
 
@@ -216,6 +225,7 @@ bool http_gateway::wait_for_lock_delay(exchange& e, const write_result& r) {
   if (!left)
     return false;
   e.in_delay = true;
+  e.load = 0; // it may wait for minutes
   const auto id = pending_.add(e, times_.due(t + *left));
   send(wires_->delays, await_lock_delay{id, std::get<state::command>(e.what), *left});
   return true;
@@ -233,10 +243,37 @@ void http_gateway::answered(read_result& r) {
       transfers_.checkpointed(*e, r);
     else if (std::holds_alternative<http::local_request>(e->what))
       questions_.settings_read(*e, r);
-    else
+    else if (large_answers_.take(*e, r, answer_due(), now()))
+      render_soon();
+    else {
       e->answer = answer_to(*e, r);
+      admission_.answered(*e, now());
+    }
   }
   pending_.progress();
+}
+
+/// Behind whatever else waits on this thread. A message to itself would come before what the sockets bring.
+void http_gateway::render_soon() {
+  if (asio_ == nullptr) {
+    while (large_answers_.busy())
+      large_answers_.go_on(now());
+    return;
+  }
+  if (rendering_scheduled_ || !large_answers_.busy())
+    return;
+  rendering_scheduled_ = true;
+  boost::asio::post(asio_->loop(), [this, self = caf::strong_actor_ptr(ctrl())] {
+    rendering_scheduled_ = false;
+    if (exited_)
+      return;
+    large_answers_.go_on(now());
+    peak_.look(held.used());
+    pending_.progress();
+    if (held.exceeded())
+      connections_.shed();
+    render_soon();
+  });
 }
 
 void http_gateway::answered(const status_result& s) {
@@ -277,15 +314,19 @@ void http_gateway::tick() {
   if (t >= next_sweep_) {
     next_sweep_ = t + sweep_interval;
     connections_.sweep(t);
+    large_answers_.tick();
     metrics_.held_bytes(held.used());
   }
+  admission_.tick(pending_.load(), t);
+  if (const auto bytes = peak_.due(held.used(), t); bytes != 0 && settings_.give_back_memory)
+    settings_.give_back_memory(bytes);
   if (settings_.number == 0)
     metrics_.close_interval(wall_seconds());
   if (stopping_ && (t >= stop_deadline_ || connections_.idle())) {
     connections_.close_all();
     return quit();
   }
-  delayed_send(this, period, tick_atom::value);
+  wake_after(*this, *wires_, period, tick_atom::value);
 }
 
 void http_gateway::stop() {

@@ -8,9 +8,13 @@
 #include "actors/gateway/http_date.hpp"
 #include "actors/gateway/requests/archive_transfers.hpp"
 #include "actors/gateway/requests/local_questions.hpp"
+#include "actors/gateway/requests/memory_peak.hpp"
 #include "actors/gateway/requests/pending_requests.hpp"
+#include "actors/gateway/requests/request_admission.hpp"
+#include "actors/gateway/requests/shared_answers.hpp"
 #include "actors/host.hpp"
 #include "actors/interfaces.hpp"
+#include "actors/surroundings.hpp"
 #include "actors/telemetry/metrics.hpp"
 #include "protocol/base/random.hpp"
 
@@ -37,9 +41,12 @@ struct gateway_settings {
   /// raft_peer answers within `hold`, plus 30 s for a silent leader. What is late by more is answered 500: a fault of ours.
   std::chrono::milliseconds answer_slack{60000};
   std::chrono::milliseconds drain{2000}; ///< after stop_atom, for answers in flight
+  forward::shedding_rules shedding;
   std::string metrics_prefix = "belay";
   std::uint64_t seed = 1;            ///< of jitter and, unless `uuid` is set, of session ids
   std::function<std::string()> uuid; ///< fresh random UUID, lower case
+  /// After a peak of what clients made it keep, so many bytes can go back to the system; does not block. Null: nothing is done.
+  std::function<void(std::size_t bytes)> give_back_memory;
   /// PUT /v1/agent/reload. @returns what went wrong; empty: nothing
   std::function<std::string()> reload;
   std::function<std::chrono::system_clock::time_point()> wall_clock; ///< for the Date header and metrics
@@ -59,6 +66,8 @@ public:
   status listen();
   /// Where it listens: host:port with real ports, or unix:///path. After listen().
   const std::vector<std::string>& addresses() const { return addresses_; }
+  /// What its connections see of it: for those that are made without sockets.
+  http_front& front() { return *this; }
   /// Ready when all answers in flight are sent after stop_atom, or their time is up, and all sockets are closed. Once.
   std::future<void> drained() { return drained_.get_future(); }
 
@@ -69,7 +78,7 @@ private:
   // http_front
   socket_poller& sockets() override { return *sockets_; }
   http_reader_pool& readers() override { return readers_; }
-  monotonic_time now() override { return clock().now(); }
+  monotonic_time now() override { return now_of(*this, *wires_); }
   std::string_view date() override { return date_.at(wall_seconds()); }
   const http::route_settings& routes() override { return settings_.routes; }
   void understand(const http::raw_request& r, exchange& e) override;
@@ -111,6 +120,7 @@ private:
   void answered(const archive_unpacked& u);
   void answered(const agent_answer& a);
   void decided(exchange& e, write_result& r);
+  void render_soon();
   /// @returns true: it was refused for a lock-delay, and waits for its end
   bool wait_for_lock_delay(exchange& e, const write_result& r);
   void view_changed(const cluster_view& v);
@@ -134,6 +144,10 @@ private:
   pending_requests pending_;
   archive_transfers transfers_;
   local_questions questions_;
+  request_admission admission_;
+  shared_answers large_answers_;
+  bool rendering_scheduled_ = false;
+  memory_peak peak_;
   http_date date_;
 
   monotonic_time last_answer_{};

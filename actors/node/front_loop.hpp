@@ -1,6 +1,8 @@
 #pragma once
 // Runs the front thread's event loop, and decides when it is worth waiting awake.
 
+#include "actors/node/boot_clock.hpp"
+
 #include <boost/asio/io_context.hpp>
 
 #include <chrono>
@@ -13,7 +15,7 @@ namespace belay::actors {
 /// way to every other thread that could run. An idle node sleeps.
 class front_loop {
 public:
-  using clock = std::chrono::steady_clock;
+  using clock = boot_clock; // the gateway's
 
   static constexpr std::chrono::microseconds awake_max{50};
 

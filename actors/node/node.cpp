@@ -4,8 +4,11 @@
 #include "actors/agent/registration_keeper.hpp"
 #include "actors/consensus/peer_link.hpp"
 #include "actors/gateway/http_gateway.hpp"
+#include "actors/node/boot_clock.hpp"
 #include "actors/node/data_directory.hpp"
+#include "actors/node/free_memory.hpp"
 #include "actors/node/front_loop.hpp"
+#include "actors/node/keyring_keeper.hpp"
 #include "actors/node/node_composition.hpp"
 #include "actors/node/peer_keyring.hpp"
 #include "actors/node/recovery.hpp"
@@ -19,6 +22,7 @@
 
 #include <caf/actor_system.hpp>
 #include <caf/actor_system_config.hpp>
+#include <caf/event_based_actor.hpp>
 #include <caf/io/middleman.hpp>
 
 #include <sys/resource.h>
@@ -98,11 +102,16 @@ fsm_settings machine_settings_of(const node_config& config) {
   return m;
 }
 
+forward::shedding_rules shedding_of(const node_config& config) {
+  return {config.overload_delay, config.overload_requests};
+}
+
 raft_peer_settings peer_settings_of(const node_config& config, const identity& who) {
   raft_peer_settings p;
   p.limits = limits_for(config.raft_multiplier);
   p.hold = std::chrono::duration_cast<std::chrono::milliseconds>(config.rpc_hold_timeout);
   p.trailing_entries = config.raft_trailing_logs;
+  p.shedding = shedding_of(config);
   p.seed = random_u64();
   for (const auto& address : config.joins)
     p.join.push_back(with_port(address));
@@ -125,6 +134,7 @@ gateway_settings gateway_settings_of(const node_config& config, const identity& 
   g.connections_per_client_max = config.http_max_conns_per_client;
   g.bytes_in_flight_max = config.http_max_bytes_in_flight;
   g.hold = std::chrono::duration_cast<std::chrono::milliseconds>(config.rpc_hold_timeout);
+  g.shedding = shedding_of(config);
   g.metrics_prefix = config.metrics_prefix;
   g.uuid = random_uuid;
   g.wall_clock = [] { return std::chrono::system_clock::now(); };
@@ -138,6 +148,7 @@ gateway_settings gateway_settings_of(const node_config& config, const identity& 
   r.max_query_time = config.max_query_time;
   r.session_ttl_min = config.session_ttl_min;
   r.discovery_max_stale = config.discovery_max_stale;
+  r.consistent_by_default = config.consistent_by_default;
   r.pretty_always = config.dev;
   r.unprintable_filter = !config.disable_http_unprintable_char_filter;
   r.block_endpoints = config.block_endpoints;
@@ -164,7 +175,8 @@ class running_node {
 public:
   /// `reload` re-reads the configuration, for /v1/agent/reload.
   running_node(const node_config& config, const identity& who, node_disk disk, peer_link_settings links,
-               int peer_listener, raft::promise promised, health_checks_start registered, std::function<void()> reload);
+               int peer_listener, raft::promise promised, health_checks_start registered, std::function<void()> reload,
+               keyring_keeper::operate keyring);
   ~running_node() { stop(); }
 
   /// Opens the doors: timers run, clients and peers are listened to.
@@ -187,7 +199,7 @@ private:
 
 running_node::running_node(const node_config& config, const identity& who, node_disk disk, peer_link_settings links,
                            int peer_listener, raft::promise promised, health_checks_start registered,
-                           std::function<void()> reload)
+                           std::function<void()> reload, keyring_keeper::operate keyring)
     : system_(caf_config_), front_host_(system_, front_), raft_host_(system_) {
   node_plan plan;
   // Without brackets even around an IPv6 address: this text is kept in the configurations of clusters.
@@ -206,6 +218,7 @@ running_node::running_node(const node_config& config, const identity& who, node_
   plan.registered = std::move(registered);
   plan.probes = std::make_shared<asio_probes>(front_);
   plan.wall_clock = wall_clock;
+  plan.clock = std::make_shared<suspension_proof_clock>();
   plan.front = &front_host_;
   plan.consensus = &raft_host_;
   plan.disks_have_threads = true;
@@ -219,6 +232,11 @@ running_node::running_node(const node_config& config, const identity& who, node_
   plan.spawn_gateway = [&](const wiring_ptr& wires) {
     auto g = gateway_settings_of(config, who);
     g.seed = seed + 2;
+    // On the scheduler's thread, which nobody waits for.
+    g.give_back_memory = [this](std::size_t bytes) {
+      log::debug("node", "memory goes back to the system", {{"bytes", bytes}});
+      system_.spawn([bytes] { give_back_memory(bytes); });
+    };
     g.reload = [reload = std::move(reload)] {
       reload();
       return std::string{};
@@ -229,6 +247,9 @@ running_node::running_node(const node_config& config, const identity& who, node_
   };
   plan.spawn_keeper = [&](const wiring_ptr& wires) {
     return system_.spawn<registration_keeper, caf::detached>(wires, registrations_directory(config.data_dir));
+  };
+  plan.spawn_keyring = [&](const wiring_ptr& wires) {
+    return system_.spawn<keyring_keeper, caf::detached>(wires, std::move(keyring));
   };
   actors_.emplace(system_, std::move(plan), std::make_shared<vitals>(), metrics_);
 }
@@ -367,7 +388,7 @@ int run_node(node_config config, std::function<node_config(const node_config&)> 
              {"term", state->disk.restored.hard.term.value},
              {"keys", state->disk.machine->key_count()}});
 
-  std::mutex reloading; // a signal and a request may ask at once
+  std::mutex reloading; // a signal and requests may ask at once
   const auto reload_now = [&, in_force = links.credentials] {
     std::lock_guard hold(reloading);
     config = reload(config);
@@ -376,8 +397,12 @@ int run_node(node_config config, std::function<node_config(const node_config&)> 
     else
       log::error("node", "credentials for peers not reloaded; the old ones stay in force", {{"reason", next.error()}});
   };
+  const auto operate_keys = [&, in_force = links.credentials](const forward::keyring_operation& op) {
+    std::lock_guard hold(reloading);
+    return operate_keyring_of(config.disable_keyring_file ? std::string() : config.data_dir, *in_force, op);
+  };
   running_node node(config, *who, std::move(state->disk), links, *listener, std::move(state->promised),
-                    {config.services, config.checks, std::move(*kept)}, reload_now);
+                    {config.services, config.checks, std::move(*kept)}, reload_now, operate_keys);
   if (auto s = node.start(); !s)
     return fail(s.error());
   // Scripts that start Consul wait for this line.

@@ -58,6 +58,8 @@ node_composition::node_composition(caf::actor_system& system, node_plan plan, st
   w.raft_peer = system.spawn<raft_peer>(plan.consensus, wires_, plan.peer, plan.self, std::move(formation),
                                         std::move(plan.disk.restored), numbers, counted);
   w.links = plan.spawn_links(wires_);
+  if (plan.spawn_keyring)
+    w.keyring = plan.spawn_keyring(wires_);
   w.gateways.push_back(plan.spawn_gateway(wires_));
   spawn_agent(system, std::move(plan), std::move(numbers));
 }
@@ -98,6 +100,8 @@ void node_composition::stop(const std::function<void()>& drained) {
     end(wires_->keeper);
   end(wires_->raft_peer);
   end(wires_->links);
+  if (wires_->keyring)
+    end(wires_->keyring);
   end(wires_->fsm);
   end(wires_->watches);
   end(wires_->reaper);

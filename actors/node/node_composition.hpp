@@ -47,6 +47,7 @@ struct node_plan {
   std::function<http_gateway_actor(const wiring_ptr&)> spawn_gateway;
   std::function<registration_keeper_actor(const wiring_ptr&)>
       spawn_keeper; ///< null: the agent's registrations are not kept
+  std::function<keyring_keeper_actor(const wiring_ptr&)> spawn_keyring; ///< null: without keys
 };
 
 /// The actors of one running node.
@@ -81,6 +82,8 @@ public:
     f(w.gateways.front());
     if (w.keeper)
       f(w.keeper);
+    if (w.keyring)
+      f(w.keyring);
     f(w.health);
   }
 

@@ -1,13 +1,12 @@
 #include "actors/node/recovery.hpp"
 
+#include "actors/node/config/file_text.hpp"
 #include "storage/lmdb_checkpoint.hpp"
 #include "storage/segment_log.hpp"
 
 #include <boost/json/parse.hpp>
 
 #include <filesystem>
-#include <fstream>
-#include <sstream>
 
 namespace belay::actors {
 
@@ -94,13 +93,13 @@ status recovery::carry_out() {
 
 result<bool> follow_peers_file(const std::string& data_dir) {
   const auto file = data_dir + "/raft/peers.json";
-  std::ifstream in(file, std::ios::binary);
-  if (!in)
+  const auto text = read_file_text_if_there(file);
+  if (!text)
+    return text.why();
+  if (!*text)
     return false;
-  std::stringstream text;
-  text << in.rdbuf();
   boost::system::error_code ec;
-  const auto peers = boost::json::parse(text.str(), ec);
+  const auto peers = boost::json::parse(**text, ec);
   if (ec || !peers.is_array())
     return failure{file + " is not a list of servers; nothing was changed"};
   auto found = recovery::open(data_dir);

@@ -16,6 +16,8 @@ constexpr std::chrono::milliseconds tick{250};
 // After a checkpoint that found no room the next one copies every row, on the thread that answers clients. A disk may stay
 // full for hours, so the next attempt waits for this long.
 constexpr std::chrono::seconds checkpoint_retry{10};
+// Queries woken together that have so many rows are looked up once for all that ask the same, so many different ones being remembered.
+constexpr std::size_t rows_worth_sharing = 64, long_ones_max = 8;
 constexpr auto never_caught_up = "this server does not catch up with the leader; ask another one";
 
 } // namespace
@@ -204,7 +206,7 @@ void fsm::read(const read_query& q) {
     gathering_default_.queries.push_back(q);
     break;
   case http::consistency::normal:
-    if (lease_until_ > monotonic_time{} && now() < lease_until_)
+    if (lease_until_ > monotonic_time{} && (now() < lease_until_ || MUTANT(lease_ended_by_word_only)))
       return serve(q);
     gathering_default_.queries.push_back(q);
     break;
@@ -272,7 +274,7 @@ void fsm::on_barrier(const barrier_result& b) {
 /// the same.
 void fsm::give_up_waiting() {
   for (auto it = until_applied_.begin(); it != until_applied_.end();) {
-    if (now() < it->second.deadline) {
+    if (now() < it->second.deadline || MUTANT(read_waits_for_ever)) {
       ++it;
       continue;
     }
@@ -306,6 +308,23 @@ void fsm::serve(const read_query& q) {
 }
 
 void fsm::look_again(const queries_touched& t) {
+  // Many may wait for the same, and looking a thousand rows up for each of them takes as long as writing the answer.
+  std::vector<std::pair<state::query, std::shared_ptr<const state::query_result>>> long_ones;
+  const auto answer = [&](const read_query& q) {
+    const auto& asked = q.request.query;
+    for (const auto& [query, result] : long_ones)
+      if (state::same_question(query, asked)) {
+        PROBE("fsm: rows looked up once for several");
+        return reply_to(q, result);
+      }
+    auto result = machine_->evaluate(asked);
+    if (state::row_count(result) < rows_worth_sharing)
+      return reply_to(q, std::move(result));
+    if (long_ones.size() == long_ones_max)
+      long_ones.erase(long_ones.begin());
+    long_ones.emplace_back(asked, std::make_shared<const state::query_result>(std::move(result)));
+    reply_to(q, long_ones.back().second);
+  };
   for (auto id : t.ids) {
     auto it = parked_.find(id);
     if (it == parked_.end())
@@ -316,7 +335,7 @@ void fsm::look_again(const queries_touched& t) {
     }
     if (t.expired)
       PROBE("watch: answered at its deadline");
-    reply_to(it->second, machine_->evaluate(it->second.request.query));
+    answer(it->second);
     parked_.erase(it);
     if (!t.expired)
       send(wires_->watches, unpark_query{id});
@@ -324,9 +343,16 @@ void fsm::look_again(const queries_touched& t) {
 }
 
 void fsm::reply_to(const read_query& q, state::query_result result) {
+  reply_to(q, read_result{q.id, std::move(result), 0, true});
+}
+
+void fsm::reply_to(const read_query& q, std::shared_ptr<const state::query_result> shared) {
+  reply_to(q, read_result{q.id, state::query_result{}, 0, true, 0, 0, std::move(shared)});
+}
+
+void fsm::reply_to(const read_query& q, read_result r) {
   if (gateway_of(q.id) >= wires_->gateways.size())
     return;
-  read_result r{q.id, std::move(result), 0, true};
   if (q.request.mode == http::consistency::stale && !view_.serving) {
     r.last_contact_ms = ms_since_leader();
     r.known_leader = !view_.soft.leader.is_zero();
@@ -457,7 +483,7 @@ void fsm::reap_tombstones() {
   const auto now = this->now();
   const auto newest = machine_->newest_tombstone();
   const auto known = tombstone_bins_.empty() ? log_index{} : tombstone_bins_.rbegin()->second;
-  if (newest > known) {
+  if (newest > known || MUTANT(tombstones_forgotten_again)) {
     if (tombstone_bins_.empty() || now - tombstone_bins_.rbegin()->first >= settings_.tombstone_bin)
       tombstone_bins_.emplace(now, newest);
     else

@@ -64,6 +64,8 @@ private:
   void serve(const read_query& q);
   void look_again(const queries_touched& t);
   void reply_to(const read_query& q, state::query_result result);
+  void reply_to(const read_query& q, std::shared_ptr<const state::query_result> shared);
+  void reply_to(const read_query& q, read_result r);
   std::uint64_t lock_delay_left_ms(const std::string& key);
   void refuse(const read_query& q, const std::string& text);
   void publish(state::effects changed);

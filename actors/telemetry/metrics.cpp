@@ -161,14 +161,22 @@ std::array<metrics::number_ref, 12> metrics::gauges() const {
             "of requests without an answer and answers that were not taken; limits.http_max_bytes_in_flight"}}};
 }
 
-std::array<metrics::number_ref, 5> metrics::counters() const {
-  return {{{"raft.state.leader", &leader_changes_, "this node became leader (Consul's name for it)"},
-           {"raft.dropped_frames", &dropped_frames_, "frames thrown away because a peer takes no more"},
-           {"raft.refused_writes", &refused_, "requests turned away because too much is waiting already"},
-           {"http.refused_connections", &refused_connections_,
-            "connections turned away: too many of one address, or of all"},
-           {"http.shed_connections", &shed_connections_,
-            "connections ended, or requests refused, because all clients together held too much"}}};
+std::array<metrics::number_ref, 10> metrics::counters() const {
+  return {
+      {{"raft.state.leader", &leader_changes_, "this node became leader (Consul's name for it)"},
+       {"raft.dropped_frames", &dropped_frames_, "frames thrown away because a peer takes no more"},
+       {"raft.refused_writes", &refused_, "requests turned away because too much is waiting already"},
+       {"http.refused_connections", &refused_connections_,
+        "connections turned away: too many of one address, or of all"},
+       {"http.shed_connections", &shed_connections_,
+        "connections ended, or requests refused, because all clients together held too much"},
+       {"http.shed_writes", &shed_writes_,
+        "writes refused because more came than could be answered; limits.overload_delay"},
+       {"http.shed_reads", &shed_reads_, "reads refused for the same reason: there were too many even without writes"},
+       {"http.renderings", &renderings_, "answers of more than 64 KiB that were rendered"},
+       {"http.shared_answers", &shared_answers_, "answers of more than 64 KiB that others had got rendered, too"},
+       {"raft.shed_writes", &shed_forwarded_,
+        "writes of other servers' clients refused by this one as the leader, for the same reason"}}};
 }
 
 std::array<metrics::distribution_ref, 3> metrics::distributions() const {

@@ -86,6 +86,8 @@ public:
   void dropped_frame() { bump(dropped_frames_); }
   /// A request turned away because too much is waiting already.
   void refused() { bump(refused_); }
+  /// A write that another server forwarded, refused because more came than could be answered.
+  void shed_forwarded_write() { bump(shed_forwarded_); }
 
   // ---- fsm, watch_registry
   void applied(std::uint64_t index) { set(applied_index_, index); }
@@ -96,6 +98,12 @@ public:
   void connections(std::size_t n) { set(connections_, n); }
   void connection_refused() { bump(refused_connections_); }
   void connection_shed() { bump(shed_connections_); }
+  /// Requests refused because more came than could be answered.
+  void shed_write() { bump(shed_writes_); }
+  void shed_read() { bump(shed_reads_); }
+  /// A large answer was rendered; one more client got an answer that was rendered for others.
+  void rendering() { bump(renderings_); }
+  void shared_answer() { bump(shared_answers_); }
   void held_bytes(std::size_t n) { set(held_bytes_, n); }
   /// @param route static text
   void request(std::string_view route, int status, std::chrono::nanoseconds took);
@@ -135,7 +143,7 @@ private:
     const char* means;
   };
   std::array<number_ref, 12> gauges() const;
-  std::array<number_ref, 5> counters() const;
+  std::array<number_ref, 10> counters() const;
   std::array<distribution_ref, 3> distributions() const;
 
   struct served {
@@ -147,7 +155,7 @@ private:
   static constexpr std::size_t served_max = 160;
 
   std::atomic<std::uint64_t> leader_changes_{0}, dropped_frames_{0}, refused_{0}, refused_connections_{0},
-      shed_connections_{0};
+      shed_connections_{0}, shed_writes_{0}, shed_reads_{0}, shed_forwarded_{0}, renderings_{0}, shared_answers_{0};
   std::atomic<std::uint64_t> term_{0}, leader_{0}, last_index_{0}, commit_index_{0}, applied_index_{0}, peers_{0},
       disk_full_{0}, keys_{0}, parked_{0}, connections_{0}, clock_skew_{0}, held_bytes_{0};
   distribution fsync_, batch_, checkpoint_;

@@ -184,6 +184,21 @@ result<std::shared_ptr<const credentials>> credentials::load(const credential_se
   return std::shared_ptr<const credentials>(std::move(c));
 }
 
+result<std::shared_ptr<const credentials>> credentials::with_keys(const credentials& other,
+                                                                  const std::vector<std::string>& encrypt) {
+  std::shared_ptr<credentials> c(new credentials(other));
+  SSL_CTX_up_ref(c->dialling_);
+  SSL_CTX_up_ref(c->accepting_);
+  c->keys_.clear();
+  for (const auto& text : encrypt) {
+    auto key = derive_peer_key(text);
+    if (!key)
+      return key.why();
+    c->keys_.push_back(std::move(*key));
+  }
+  return std::shared_ptr<const credentials>(std::move(c));
+}
+
 credentials::~credentials() {
   SSL_CTX_free(dialling_);
   SSL_CTX_free(accepting_);

@@ -34,8 +34,10 @@ class credentials {
 public:
   /// @returns a failure that names the key and the file, or complaint_about() them.
   static result<std::shared_ptr<const credentials>> load(const credential_settings& s);
+  /// The same with other keys; no file is read again. @returns a failure for a key that is none
+  static result<std::shared_ptr<const credentials>> with_keys(const credentials& c,
+                                                              const std::vector<std::string>& encrypt);
   ~credentials();
-  credentials(const credentials&) = delete;
   credentials& operator=(const credentials&) = delete;
 
   /// `server.DATACENTER.DOMAIN`: whose certificate names this may be a Raft peer.
@@ -60,6 +62,7 @@ public:
 
 private:
   credentials() = default;
+  credentials(const credentials&) = default; ///< for with_keys(), which shares the contexts
 
   std::string server_name_;
   std::vector<peer_key> keys_;

@@ -45,6 +45,7 @@ result<peer_key> derive_peer_key(std::string_view encrypt) {
   if (secret->size() != 16 && secret->size() != 24 && secret->size() != 32)
     return failure{"encrypt has invalid key: key size must be 16, 24 or 32 bytes"};
   peer_key k;
+  k.text = golang::base64(*secret);
   k.secret = hkdf(*secret, "belay peer psk v1", 32);
   for (const unsigned char c : hkdf(*secret, "belay peer psk identity v1", 8))
     append_hex(k.identity, c, 2);

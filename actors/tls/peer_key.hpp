@@ -13,6 +13,7 @@
 namespace belay::tls {
 
 struct peer_key {
+  std::string text;   ///< of `encrypt`: base64, in the one spelling that all servers write
   std::string secret; ///< 32 bytes, for TLS
   std::string
       identity; ///< 16 hex digits; by it the accepting side finds which of its keys is meant. Tells nothing of the secret

@@ -6,6 +6,7 @@
 enum class read_mode {
   strong, ///< linearizable: Consul's `?consistent`, etcd's default
   def,    ///< what the store does if not told otherwise
+  stale,  ///< what the server that is asked has: Consul's `?stale`, etcd's serializable
 };
 
 struct options {

@@ -149,7 +149,9 @@ protected:
     r += body;
     return r;
   }
-  static const char* query(read_mode m) { return m == read_mode::strong ? "?consistent" : ""; }
+  static const char* query(read_mode m) {
+    return m == read_mode::strong ? "?consistent" : m == read_mode::stale ? "?stale" : "";
+  }
   static std::string_view trim(std::string_view s) {
     while (!s.empty() && (s.back() == '\n' || s.back() == ' '))
       s.remove_suffix(1);

@@ -141,9 +141,11 @@ public:
     m.bytes(1, key).bytes(2, val);
     co_return co_await call("/etcdserverpb.KV/Put", m);
   }
-  task<outcome> get(const std::string& key, read_mode) override {
+  task<outcome> get(const std::string& key, read_mode mode) override {
     protobuf m;
     m.bytes(1, key);
+    if (mode == read_mode::stale)
+      m.num(7, 1); // RangeRequest.serializable
     outcome s = co_await call("/etcdserverpb.KV/Range", m);
     if (s != outcome::ok)
       co_return s;

@@ -421,8 +421,8 @@ void set(const std::string& k, const std::string& v) {
     opt.prefix = v;
   else if (k == "--pid")
     opt.pids.push_back(number(k, v, 1, 1 << 30));
-  else if (k == "--read" && (v == "strong" || v == "default"))
-    opt.read = v == "strong" ? read_mode::strong : read_mode::def;
+  else if (k == "--read" && (v == "strong" || v == "default" || v == "stale"))
+    opt.read = v == "strong" ? read_mode::strong : v == "stale" ? read_mode::stale : read_mode::def;
   else if (k == "--batch")
     opt.batch = number(k, v, 1, 1024);
   else if (k == "--rounds")

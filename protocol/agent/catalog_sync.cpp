@@ -2,6 +2,7 @@
 
 #include "protocol/agent/local_registry.hpp"
 #include "protocol/agent/member_catalog.hpp"
+#include "protocol/base/mutants.hpp"
 
 #include <algorithm>
 #include <unordered_map>
@@ -158,7 +159,7 @@ bool local_registry::check_in_sync(const std::string& id) const {
 
 void local_registry::compare(const state::node_ptr& node, const std::vector<state::service_ptr>& services,
                              const std::vector<state::check_ptr>& checks) {
-  if (!node_.in_flight && (node == nullptr || node->id != settings_.node.id ||
+  if (!node_.in_flight && (node == nullptr || MUTANT(own_row_written_again) || node->id != settings_.node.id ||
                            node->address != settings_.node.address || node->meta != settings_.node.meta))
     changed(node_);
   const auto service_id = [](const state::service_record& s) -> const std::string& { return s.id; };
@@ -191,7 +192,7 @@ void local_registry::compare(const state::node_ptr& node, const std::vector<stat
   }
   // What the leader keeps for every member is none of the agent's business.
   for (const auto& row : services)
-    if (row->id != server_service && services_.count(row->id) == 0) {
+    if (row->id != server_service && services_.count(row->id) == 0 && !MUTANT(unknown_services_stay)) {
       auto& s = services_[row->id];
       s.row = row;
       gone(s);

@@ -1,5 +1,7 @@
 #include "protocol/agent/local_agent.hpp"
 
+#include "protocol/base/mutants.hpp"
+
 #include <algorithm>
 
 namespace belay::agent {
@@ -153,7 +155,7 @@ agent_counts local_agent::counts() const {
 std::vector<local_agent::probe> local_agent::tick(local_time now) {
   auto due = schedule_.due(now);
   for (const auto& e : due.expired) {
-    registry_.set_status(e.id, "critical", e.output, now);
+    registry_.set_status(e.id, MUTANT(expired_check_passes) ? "passing" : "critical", e.output, now);
     touched_.push_back({false, e.id});
   }
   if (!next_reap_ || *next_reap_ <= now) {
@@ -182,7 +184,7 @@ void local_agent::reap(local_time now) {
 
 void local_agent::finished(const check_schedule::run& r, std::string_view status, std::string_view output,
                            local_time now) {
-  if (!schedule_.finished(r, status, now))
+  if (!schedule_.finished(r, status, now) || (status == "critical" && MUTANT(failed_probe_ignored)))
     return;
   registry_.set_status(r.id, status, output, now);
   touched_.push_back({false, r.id});

@@ -13,8 +13,10 @@ namespace belay {
 #define BELAY_MUTANTS(M)                                                                                               \
   M(append_acked_before_durable)                                                                                       \
   M(asked_again_at_once)                                                                                               \
+  M(barrier_waits_for_ever)                                                                                            \
   M(bootstraps_beside_cluster)                                                                                         \
   M(cas_ignores_index)                                                                                                 \
+  M(cas_of_zero_ignored)                                                                                               \
   M(changed_rows_forgotten)                                                                                            \
   M(check_session_ignored)                                                                                             \
   M(checkpoint_index_ahead)                                                                                            \
@@ -34,21 +36,27 @@ namespace belay {
   M(doomed_session_renewed)                                                                                            \
   M(election_timeouts_alike)                                                                                           \
   M(empty_log_taken_as_fitting)                                                                                        \
+  M(expired_check_passes)                                                                                              \
   M(expiry_by_deposed_leader)                                                                                          \
   M(failed_append_ignored)                                                                                             \
+  M(failed_probe_ignored)                                                                                              \
   M(far_term_believed)                                                                                                 \
   M(fence_is_lock_index)                                                                                               \
   M(forwarded_write_retried)                                                                                           \
+  M(forwarded_write_waits_for_ever)                                                                                    \
   M(full_disk_told_healthy)                                                                                            \
+  M(full_table_answers_nobody)                                                                                         \
   M(garbage_proposed)                                                                                                  \
   M(guard_lost_by_restart)                                                                                             \
   M(hard_state_lost)                                                                                                   \
   M(identity_before_log)                                                                                               \
   M(identity_without_log_starts)                                                                                       \
   M(index_back_after_delete)                                                                                           \
+  M(index_of_nothing_untold)                                                                                           \
   M(leader_counts_unwritten)                                                                                           \
   M(leader_time_goes_back)                                                                                             \
   M(leader_without_quorum_stays)                                                                                       \
+  M(lease_ended_by_word_only)                                                                                          \
   M(lease_from_reply_time)                                                                                             \
   M(lease_kept_in_transfer)                                                                                            \
   M(lock_delay_ignored)                                                                                                \
@@ -63,6 +71,8 @@ namespace belay {
   M(numbers_start_again)                                                                                               \
   M(old_round_counts)                                                                                                  \
   M(only_first_watcher_woken)                                                                                          \
+  M(own_row_written_again)                                                                                             \
+  M(own_write_waits_for_ever)                                                                                          \
   M(prevote_ignored_when_lagging)                                                                                      \
   M(promise_not_durable)                                                                                               \
   M(put_takes_the_lock_away)                                                                                           \
@@ -70,6 +80,9 @@ namespace belay {
   M(read_id_reused)                                                                                                    \
   M(read_round_not_confirmed)                                                                                          \
   M(read_served_before_applied)                                                                                        \
+  M(read_waits_for_ever)                                                                                               \
+  M(reads_served_stale)                                                                                                \
+  M(refused_restore_goes_on)                                                                                           \
   M(release_wakes_nobody)                                                                                              \
   M(released_by_anybody)                                                                                               \
   M(renewal_forgotten)                                                                                                 \
@@ -84,17 +97,22 @@ namespace belay {
   M(snapshot_digest_ignored)                                                                                           \
   M(snapshot_wakes_nobody)                                                                                             \
   M(stalled_disk_keeps_leading)                                                                                        \
+  M(stranger_forwards)                                                                                                 \
   M(stranger_heeded)                                                                                                   \
+  M(successor_named_early)                                                                                             \
   M(suffix_kept_under_snapshot)                                                                                        \
   M(tail_unsynced_after_restart)                                                                                       \
   M(timers_of_old_leadership)                                                                                          \
   M(timers_restarted_by_views)                                                                                         \
+  M(tombstones_forgotten_again)                                                                                        \
   M(tombstones_not_in_checkpoint)                                                                                      \
   M(transfer_at_anybodys_word)                                                                                         \
+  M(tree_delete_leaves_holders)                                                                                        \
   M(tree_delete_wakes_nobody)                                                                                          \
   M(truncate_on_old_append)                                                                                            \
   M(txn_not_rolled_back)                                                                                               \
   M(unheard_members_accepted)                                                                                          \
+  M(unknown_services_stay)                                                                                             \
   M(unknown_told_as_refused)                                                                                           \
   M(vote_forgotten_on_step_down)                                                                                       \
   M(vote_not_durable)                                                                                                  \

@@ -14,8 +14,10 @@ public:
   static constexpr std::size_t count_max = 65536;
   static constexpr std::size_t bytes_max = 128u << 20;
 
+  explicit held_calls(std::size_t limit = count_max) : limit_(limit) {}
+
   bool has_room_for(const held_call& c) const {
-    return calls_.size() < count_max && bytes_ + c.bytes->size() <= bytes_max;
+    return calls_.size() < limit_ && bytes_ + c.bytes->size() <= bytes_max;
   }
 
   /// @returns false: full, nothing was kept.
@@ -36,6 +38,7 @@ public:
   std::size_t size() const { return calls_.size(); }
 
 private:
+  std::size_t limit_;
   std::vector<held_call> calls_;
   std::size_t bytes_ = 0;
 };

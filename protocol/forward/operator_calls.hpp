@@ -19,10 +19,11 @@ constexpr const char* name_of(remove_member::named_by by) {
   return by == remove_member::named_by::id ? "id" : "address";
 }
 
-/// Take in the server that introduces itself with that address. Answered true as soon as the configuration has it, as a
+/// Take in the server that introduces itself with that address or node ID. Answered true as soon as the configuration has it, as a
 /// learner or a voter.
 struct add_member {
-  std::string address; ///< host:port
+  std::string address; ///< host:port; empty: it is named by its ID
+  std::string id = {}; ///< the node ID; empty: it is named by its address
 };
 
 /// Say how the servers are. Answered with the JSON text of protocol/http/operators/health_report.hpp.

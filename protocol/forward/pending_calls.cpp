@@ -25,7 +25,7 @@ bool pending_calls::hold(held_call c) {
     return true;
   }
   PROBE("peer: too many writes wait");
-  tell(c.from, call_outcome::refused, overloaded);
+  tell(MUTANT(full_table_answers_nobody) ? origin{} : c.from, call_outcome::refused, overloaded);
   return false;
 }
 
@@ -114,13 +114,23 @@ void pending_calls::expire(local_time now) {
     }
   }
   for (auto it = forwarded_.begin(); it != forwarded_.end();) {
-    if (it->second.asked.deadline + forward_timeout > now) {
+    if (it->second.asked.deadline + forward_timeout > now || MUTANT(forwarded_write_waits_for_ever)) {
       ++it;
       continue;
     }
     PROBE("peer: forwarded write never answered");
     tell(it->second.asked.from, call_outcome::unknown, never_answered);
     it = forwarded_.erase(it);
+  }
+  // This node leads, and hears a quorum, but not one that has the entry: a new member may be far behind. Whoever forwarded
+  // a call has a deadline of his own. About in the order of their deadlines.
+  for (auto& o : origins_) {
+    if (o.deadline + forward_timeout > now || MUTANT(own_write_waits_for_ever))
+      break;
+    if (o.from.node != self_ || o.from.id.is_zero())
+      continue;
+    PROBE("peer: own write not committed in time");
+    tell(std::exchange(o.from, origin{}), call_outcome::unknown, never_answered);
   }
   // It is done, and this node does not come to know the entry: it may have no room on its disk.
   for (auto it = until_committed_.begin(); it != until_committed_.end();) {
@@ -142,7 +152,7 @@ void pending_calls::proposed(log_index first, const std::vector<held_call>& batc
   while (origins_first_.value + origins_.size() < first.value) // the core's own entries
     origins_.emplace_back();
   for (const auto& c : batch)
-    origins_.push_back(c.from);
+    origins_.push_back({c.from, c.deadline});
 }
 
 void pending_calls::not_proposed(std::vector<held_call> batch) {
@@ -156,7 +166,7 @@ std::vector<origin> pending_calls::committed(const std::vector<raft::entry>& ent
   if (origins_.empty())
     return found;
   const auto next = [this] {
-    const auto front = origins_.front();
+    const auto front = origins_.front().from;
     origins_.pop_front();
     origins_first_ = origins_first_.next();
     return front;
@@ -173,7 +183,7 @@ std::vector<origin> pending_calls::committed(const std::vector<raft::entry>& ent
 void pending_calls::unknown_from(log_index first) {
   while (!origins_.empty() && origins_first_.value + origins_.size() > first.value) {
     PROBE("peer: own write unknown, leadership lost");
-    tell(origins_.back(), call_outcome::unknown, leadership_lost);
+    tell(origins_.back().from, call_outcome::unknown, leadership_lost);
     origins_.pop_back();
   }
 }

@@ -46,7 +46,9 @@ using call_action = std::variant<to_peer, tell_client, pass_answer, renew_here, 
 
 class pending_calls {
 public:
-  explicit pending_calls(node_id self) : self_(self) {}
+  /// @param held_max how many may wait for a leader
+  explicit pending_calls(node_id self, std::size_t held_max = held_calls::count_max)
+      : self_(self), held_(held_max), asked_in_vain_(held_max) {}
 
   // ---- inputs. After each of them take_actions() says what is to be done.
 
@@ -91,8 +93,14 @@ public:
 
   /// None is held. Calls that were proposed or handed to the leader do not count.
   bool none_held() const { return held_.empty(); }
+  /// Calls that wait for the leader, or that it is working on: held here, and proposed here and not committed.
+  std::size_t unfinished() const { return held_.size() + origins_.size(); }
 
 private:
+  struct proposed_call {
+    origin from;
+    local_time deadline{0};
+  };
   struct forwarded_call {
     held_call asked;
     node_id leader; ///< who was asked: decides what is known when a connection breaks
@@ -111,7 +119,7 @@ private:
   held_calls asked_in_vain_; ///< whom we took for the leader does not lead
   std::unordered_map<request_id, forwarded_call> forwarded_;
   std::multimap<log_index, pass_answer> until_committed_; ///< done, but not yet on this node
-  std::deque<origin> origins_;                            ///< of entries proposed here, from origins_first_ on
+  std::deque<proposed_call> origins_;                     ///< of entries proposed here, from origins_first_ on
   log_index origins_first_;
 };
 

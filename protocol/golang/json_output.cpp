@@ -1,6 +1,7 @@
 #include "protocol/golang/json_output.hpp"
 
 #include "protocol/base/hex.hpp"
+#include "protocol/golang/pretty_json.hpp"
 #include "protocol/golang/quoting.hpp"
 
 #include <boost/json/array.hpp>
@@ -72,49 +73,7 @@ void append_json_member(std::string& out, std::string_view name, std::string_vie
 std::string prettify_json(std::string_view compact) {
   std::string out;
   out.reserve(compact.size() * 2);
-  std::size_t depth = 0;
-  const auto new_line = [&] {
-    out += '\n';
-    out.append(depth * 4, ' ');
-  };
-  for (std::size_t i = 0; i < compact.size(); ++i) {
-    const char c = compact[i];
-    switch (c) {
-    case '"': {
-      auto end = i + 1;
-      while (end < compact.size() && compact[end] != '"')
-        end += compact[end] == '\\' ? 2 : 1;
-      out.append(compact.substr(i, end + 1 - i));
-      i = end;
-      break;
-    }
-    case '{':
-    case '[':
-      out += c;
-      if (i + 1 < compact.size() && (compact[i + 1] == '}' || compact[i + 1] == ']')) {
-        out += compact[++i];
-        break;
-      }
-      ++depth;
-      new_line();
-      break;
-    case '}':
-    case ']':
-      depth -= depth > 0 ? 1 : 0;
-      new_line();
-      out += c;
-      break;
-    case ',':
-      out += c;
-      new_line();
-      break;
-    case ':':
-      out += ": ";
-      break;
-    default:
-      out += c;
-    }
-  }
+  pretty_json{}.append(out, compact);
   return out += '\n';
 }
 

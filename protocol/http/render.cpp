@@ -1,5 +1,7 @@
 #include "protocol/http/render.hpp"
 
+#include "protocol/base/mutants.hpp"
+#include "protocol/http/list_rows.hpp"
 #include "protocol/http/record_json.hpp"
 #include "protocol/http/render_parts.hpp"
 #include "protocol/http/request_context.hpp"
@@ -68,6 +70,13 @@ void add_fence(response& r, const state::query& q, const state::query_result& re
     r.headers.emplace_back("X-Belay-Fence", std::to_string(found->entries.front()->fence));
 }
 
+void add_read_headers(response& r, const read_request& request, const state::query_result& result,
+                      const read_meta& meta) {
+  add_meta(r, request, result.index, meta);
+  add_fence(r, request.query, result);
+  add_remaining_times(r, meta);
+}
+
 bool succeeded(const state::reply& reply) {
   if (const auto* yes = std::get_if<bool>(&reply))
     return *yes;
@@ -90,19 +99,6 @@ void add_outcome(response& r, const state::reply& reply, log_index index) {
     r.headers.emplace_back("X-Belay-Fence", std::to_string(note.fence));
 }
 
-template <class List, class Append>
-std::string json_list(const List& list, Append append) {
-  std::string out = "[";
-  bool first = true;
-  for (const auto& each : list) {
-    if (!first)
-      out += ',';
-    first = false;
-    append(out, each);
-  }
-  return out += ']';
-}
-
 response not_found() {
   response r;
   r.status = 404;
@@ -122,9 +118,11 @@ response raw_value(const state::kv_entry& e) {
 /// The body of an answer by the kind of its data; the query decides between shapes of the same data.
 struct body_writer {
   const state::query& query;
+  const state::query_result& result;
   const render_options& options;
 
   response json(std::string text) const { return json_response(std::move(text), options); }
+  response list() const { return json(whole(*rows_of(query, result, options))); }
 
   response operator()(const state::kv_entries& found) const {
     if (found.entries.empty())
@@ -156,70 +154,13 @@ struct body_writer {
     return json(std::move(out));
   }
 
-  response operator()(const state::sessions& found) const {
-    return json(json_list(found.list, [](auto& out, const auto& s) { append_session(out, *s); }));
-  }
+  response operator()(const state::node_services& found) const { return found.node ? list() : json("null"); }
 
-  response operator()(const state::nodes& found) const {
-    return json(json_list(found.list, [](auto& out, const auto& n) { append_node(out, *n); }));
-  }
-
-  response operator()(const state::service_names& found) const {
-    std::string out;
-    char lead = '{';
-    for (const auto& [name, tags] : found.tags_by_service) {
-      out += lead;
-      lead = ',';
-      golang::append_json_string(out, name);
-      out += ':';
-      golang::append_json_strings(out, tags);
-    }
-    if (lead == '{')
-      out += '{';
-    out += '}';
-    return json(std::move(out));
-  }
-
-  response operator()(const state::service_instances& found) const {
-    if (!std::holds_alternative<state::health_service>(query))
-      return json(
-          json_list(found.list, [](auto& out, const auto& i) { append_service_node(out, *i.node, *i.service); }));
-    return json(json_list(found.list, [](auto& out, const auto& i) {
-      out += "{\"Node\":";
-      append_node(out, *i.node);
-      out += ",\"Service\":";
-      append_service(out, *i.service, absent_tags::empty);
-      out += ",\"Checks\":";
-      out += json_list(i.checks, [](auto& o, const auto& c) { append_check(o, *c, absent_tags::empty); });
-      out += '}';
-    }));
-  }
-
-  response operator()(const state::node_services& found) const {
-    if (!found.node)
-      return json("null");
-    std::map<std::string_view, const state::service_record*> by_id;
-    for (const auto& s : found.services)
-      by_id[s->id] = s.get();
-    std::string out = "{\"Node\":";
-    append_node(out, *found.node);
-    out += ",\"Services\":{";
-    bool first = true;
-    for (const auto& [id, service] : by_id) {
-      if (!first)
-        out += ',';
-      first = false;
-      golang::append_json_string(out, id);
-      out += ':';
-      append_service(out, *service, absent_tags::empty);
-    }
-    out += "}}";
-    return json(std::move(out));
-  }
-
-  response operator()(const state::checks& found) const {
-    return json(json_list(found.list, [](auto& out, const auto& c) { append_check(out, *c, absent_tags::empty); }));
-  }
+  response operator()(const state::sessions&) const { return list(); }
+  response operator()(const state::nodes&) const { return list(); }
+  response operator()(const state::service_names&) const { return list(); }
+  response operator()(const state::service_instances&) const { return list(); }
+  response operator()(const state::checks&) const { return list(); }
 
   template <state::operator_settings Settings>
   response operator()(const state::settings_ptr<Settings>& settings) const {
@@ -241,12 +182,20 @@ response render_read(const read_request& request, const state::query_result& res
     return render_read_error(request, no->text);
   if (const auto* txn = std::get_if<state::txn_reply>(&result.data))
     return render_txn(*txn, &meta, options);
-  auto r = std::visit(body_writer{request.query, options}, result.data);
-  if (reads_settings(request.query))
+  auto r = std::visit(body_writer{request.query, result, options}, result.data);
+  if (reads_settings(request.query) || (r.status == 404 && MUTANT(index_of_nothing_untold)))
     return r; // docs/contract/12: operator endpoints send no meta headers
-  add_meta(r, request, result.index, meta);
-  add_fence(r, request.query, result);
-  add_remaining_times(r, meta);
+  add_read_headers(r, request, result, meta);
+  return r;
+}
+
+response render_read_head(const read_request& request, const state::query_result& result, const read_meta& meta,
+                          const render_options& options) {
+  const auto* found = std::get_if<state::kv_entries>(&result.data);
+  const bool raw = options.raw && found != nullptr && std::holds_alternative<state::kv_get>(request.query);
+  auto r = raw ? raw_value(*found->entries.front()) : json_response({}, {});
+  r.body_shared = nullptr;
+  add_read_headers(r, request, result, meta);
   return r;
 }
 

@@ -25,6 +25,9 @@ struct read_meta {
 /// The read's query and mode decide shape and headers (404 of a missing key, Effective-Consistency of catalog and health, ...).
 response render_read(const read_request& request, const state::query_result& result, const read_meta& meta,
                      const render_options& options);
+/// The same without the body, which comes from elsewhere (piecewise_body.hpp). @pre rows_of() the result is not nullopt
+response render_read_head(const read_request& request, const state::query_result& result, const read_meta& meta,
+                          const render_options& options);
 /// Answer to a write that was decided by the state machine.
 /// `index`: of its log entry; zero: it was refused before it became one.
 response render_write(const state::command& command, const state::reply& reply, const render_options& options,

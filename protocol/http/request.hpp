@@ -3,6 +3,7 @@
 // and the function that finds it out.
 
 #include "protocol/agent/requests.hpp"
+#include "protocol/forward/keyring.hpp"
 #include "protocol/forward/operator_calls.hpp"
 #include "protocol/http/response.hpp"
 #include "protocol/state/queries.hpp"
@@ -84,14 +85,17 @@ enum class local_kind : std::uint8_t {
   add_peer,
   agent_live,
   agent_ready,
+  keyring,
 };
 struct local_request {
   local_kind kind = local_kind::status_leader;
   bool prometheus = false; ///< agent_metrics
   bool stale = false;
-  bool wan = false;                    ///< agent_members: names have the datacenter behind them
-  forward::remove_member removed = {}; ///< remove_peer
-  forward::add_member added = {};      ///< add_peer
+  bool wan = false;                     ///< agent_members: names have the datacenter behind them
+  forward::remove_member removed = {};  ///< remove_peer
+  forward::add_member added = {};       ///< add_peer
+  forward::keyring_operation keys = {}; ///< keyring
+  bool local_only = false;              ///< keyring
 };
 
 /// Answered by the agent that is asked, from its own services, checks and events.
@@ -119,6 +123,7 @@ struct route_settings {
   std::chrono::nanoseconds max_query_time{std::chrono::minutes(10)};
   std::chrono::nanoseconds session_ttl_min{std::chrono::seconds(10)};
   std::chrono::nanoseconds discovery_max_stale{0}; ///< > 0: catalog and health reads in default mode become stale ones
+  bool consistent_by_default = false;              ///< all other reads in default mode become consistent ones
   bool pretty_always = false;                      ///< -dev
   bool unprintable_filter = true;
   std::vector<std::string> block_endpoints;

@@ -2,6 +2,7 @@
 // An HTTP answer before it is bytes.
 
 #include "protocol/base/bytes.hpp"
+#include "protocol/http/shared_body.hpp"
 
 #include <cstdint>
 #include <string>
@@ -17,9 +18,10 @@ struct response {
   std::vector<std::pair<std::string_view, std::string>>
       headers; ///< names are static texts; without Date, Content-Length, Vary
   std::string body;
-  payload body_shared; ///< if not null, the body (no copy of a ?raw value)
-  bool vary = true;    ///< Vary: Accept-Encoding (all but the router's own 404, 301, 400)
-  bool close = false;  ///< close the connection after it
+  payload body_shared;         ///< if not null, the body (no copy of a ?raw value)
+  shared_body_ptr body_pieces; ///< if not null, the body; the caller of serialize_head() sends it
+  bool vary = true;            ///< Vary: Accept-Encoding (all but the router's own 404, 301, 400)
+  bool close = false;          ///< close the connection after it
 };
 
 /// Error text as the contract sends it (text/plain; charset=utf-8).

@@ -9,7 +9,8 @@ struct method_name {
   method bit;
 };
 // In the order of the Allow header.
-constexpr method_name method_names[] = {{"GET", method_get}, {"PUT", method_put}, {"DELETE", method_delete}};
+constexpr method_name method_names[] = {
+    {"GET", method_get}, {"POST", method_post}, {"PUT", method_put}, {"DELETE", method_delete}};
 
 // kv first: it is asked for most.
 // path, methods, name, handler, body
@@ -64,6 +65,7 @@ constexpr route routes[] = {
     {"/v1/operator/autopilot/configuration", method_get | method_put, "autopilot_configuration",
      autopilot_configuration_route},
     {"/v1/operator/autopilot/health", method_get, "autopilot_health", autopilot_health_route},
+    {"/v1/operator/keyring", method_get | method_post | method_put | method_delete, "keyring", keyring_route},
 };
 
 bool covers(std::string_view pattern, std::string_view path) {

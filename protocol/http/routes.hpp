@@ -10,7 +10,7 @@
 
 namespace belay::http {
 
-enum method : unsigned { method_get = 1, method_put = 2, method_delete = 4 };
+enum method : unsigned { method_get = 1, method_put = 2, method_delete = 4, method_post = 8 };
 
 /// How large a body may be; the sizes are in body_limits.cpp.
 enum class body_rule : std::uint8_t {
@@ -89,6 +89,7 @@ action raft_configuration_route(request_context& c);
 action raft_peer_route(request_context& c);
 action autopilot_configuration_route(request_context& c);
 action autopilot_health_route(request_context& c);
+action keyring_route(request_context& c);
 action snapshot_route(request_context& c);
 
 } // namespace belay::http

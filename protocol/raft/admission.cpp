@@ -78,17 +78,18 @@ const member* formation::rival_of(const member& newcomer, const configuration& n
   return nullptr;
 }
 
-void formation::admit(std::string address) {
-  std::erase(admitted_, address);
+void formation::admit(std::string address_or_uuid) {
+  std::erase(admitted_, address_or_uuid);
   if (admitted_.size() == admitted_max)
     admitted_.erase(admitted_.begin());
-  admitted_.push_back(std::move(address));
+  admitted_.push_back(std::move(address_or_uuid));
 }
 
 bool formation::admits(const member& newcomer, const configuration& now) const {
   if (settings_.admit_newcomers || now.contains(newcomer.id))
     return true;
-  if (std::find(admitted_.begin(), admitted_.end(), newcomer.address) != admitted_.end())
+  if (std::any_of(admitted_.begin(), admitted_.end(),
+                  [&](const std::string& named) { return named == newcomer.address || named == newcomer.uuid; }))
     return true;
   // In the place of a lost member: rival_of() has seen to it that none of that name and address is heard.
   return std::any_of(now.members.begin(), now.members.end(),

@@ -260,10 +260,14 @@ void core::peer_unreachable(node_id peer) {
       p->probe_sent = true; // the link is down: the next heartbeat is early enough
     }
   } else if (c.soft.role == role::follower && c.soft.leader == peer) {
-    // Only the shuffled part of the timeout is cut short, to 0..3 ticks: neither we nor others vote before
-    // election_ticks have passed since the leader was last heard, because it may be serving reads under its lease until
-    // then.
-    c.election_timeout = c.lim.election_ticks + static_cast<int>(c.random.below(4));
+    c.hurry();
+  }
+}
+
+void core::peer_reachable(node_id peer) {
+  if (auto* p = impl_->progress_of(peer)) {
+    p->probe_sent = false;
+    p->heartbeat_due = true;
   }
 }
 

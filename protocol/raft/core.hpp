@@ -30,6 +30,9 @@ struct limits {
   int stall_elections = 4;
   std::size_t append_bytes_max = 1 << 20; ///< of entry data per append_entries (at least one entry always fits)
   std::size_t append_entries_max = 4096;
+  /// To a follower that lacks more entries than inflight_appends_max, instead of the two above if they are less.
+  std::size_t catch_up_append_bytes_max = 1 << 20;
+  std::size_t catch_up_append_entries_max = 4096;
   std::size_t inflight_appends_max = 16;        ///< per follower in replicate state
   std::size_t inflight_bytes_max = 8 << 20;     ///< per follower
   std::size_t uncommitted_bytes_max = 64 << 20; ///< propose() refuses above
@@ -37,7 +40,8 @@ struct limits {
   /// Of entries kept beyond compact()'s `keep` for followers that are catching up.
   std::size_t catch_up_bytes_max = 256 << 20;
   std::size_t read_rounds_max = 2; ///< rounds with reads that are unanswered at one time; later reads share the next
-  std::size_t snapshot_chunk_bytes = 512 << 10;
+  std::size_t snapshot_chunk_bytes = 512 << 10; ///< at first; then as much again as the follower has of it
+  std::size_t snapshot_chunk_bytes_max = 512 << 10;
   std::size_t snapshot_chunks_inflight = 4;
   /// How far the rates of two servers' clocks may differ. A lease lasts election time * (1 - 2 * this).
   double clock_rate_error = 0.10;
@@ -202,6 +206,8 @@ public:
   /// The link to a peer was lost or refused. A leader sends there more carefully (see follower_state::probe); a
   /// follower of that leader may campaign earlier, which harms nobody because it asks for pre-votes first.
   void peer_unreachable(node_id peer);
+  /// There is a link to a peer again. A leader sends at once instead of with its next heartbeat.
+  void peer_reachable(node_id peer);
 
   // ---- answers to ready::snapshot_reads and ready::snapshot_writes
 

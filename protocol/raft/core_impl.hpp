@@ -54,6 +54,7 @@ struct core::impl {
   /// This node is a quorum by itself.
   bool alone() const;
   void campaign(bool transfer);
+  void hurry();
   void pre_campaign();
   void ask_for_votes(bool pre_vote, bool transfer);
   void count_votes();
@@ -98,6 +99,7 @@ struct core::impl {
   void after_commit();
   bool transfer_leadership(node_id to);
   void tick_transfer();
+  void name_successor();
 
   // ---- reads.cpp: read rounds and the lease
   bool read(std::uint64_t id);

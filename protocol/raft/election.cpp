@@ -92,6 +92,14 @@ void core::impl::tick_follower() {
     soft.leader = {};
 }
 
+/// Cuts the shuffled part of the timeout short, to 0..3 ticks: there is reason to believe that the leader is gone. Neither
+/// we nor others vote before election_ticks have passed since the leader was last heard, because it may be serving reads
+/// under its lease until then.
+void core::impl::hurry() {
+  if (soft.role == role::follower)
+    election_timeout = std::min(election_timeout, lim.election_ticks + static_cast<int>(random.below(4)));
+}
+
 void core::impl::pre_campaign() {
   soft = {role::pre_candidate, hard.term, {}}; // a pre-candidate forgets its leader (docs/pitfalls.md R3)
   votes.clear();
@@ -153,6 +161,8 @@ void core::impl::on_vote_request(const message& m, const vote_request& r) {
   const bool up_to_date = MUTANT(vote_without_log_check) || r.last_term > log.last_term() ||
                           (r.last_term == log.last_term() && r.last_index >= log.last()); // dissertation 3.6.1
   const bool guarded = guards_leader() && !r.transfer;
+  if (!up_to_date)
+    hurry(); // it asks in vain, because it lacks what this node has: so it is for this node to ask
   if (r.pre_vote) {
     // In this node's own term a pre-vote is worth granting only as long as the vote is free.
     const bool term_free =

@@ -120,7 +120,7 @@ public:
   /// A connected member with the same address, name or node ID as that newcomer; null: none.
   const member* rival_of(const member& newcomer, const configuration& now) const;
   /// An operator wants the server at that address to be taken in, whoever it is.
-  void admit(std::string address);
+  void admit(std::string address_or_uuid);
   /// Whether the servers of that address are taken in.
   bool admits(const member& newcomer, const configuration& now) const;
 
@@ -150,7 +150,7 @@ private:
   bool all_met_ = false;
   int silent_ticks_ = 0; ///< since all members of the promised set were heard
   std::map<node_id, introduction> peers_;
-  std::vector<std::string> admitted_; ///< addresses
+  std::vector<std::string> admitted_; ///< addresses and node IDs
 };
 
 /// Sorted by id, everybody votes.

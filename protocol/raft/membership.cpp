@@ -112,6 +112,25 @@ bool core::impl::transfer_leadership(node_id to) {
   return true;
 }
 
+/// A leader that steps down because it hears no quorum may be heard all the same: its followers would wait for a whole
+/// election time from its last heartbeat on. So it tells one of them to campaign. The lease that the others' guard stands
+/// for is over by this node's own clock, and does not come back: this node never leads again in this term, and no leader
+/// of another term can lose by it, because who campaigns at our request asks for votes in the term after ours.
+void core::impl::name_successor() {
+  if (lease_until() > now && !MUTANT(successor_named_early))
+    return;
+  // Of those that were heard until all fell silent the one whose log is longest.
+  const auto merit = [&](const follower_progress& p) {
+    return std::pair(p.silent_ticks <= lim.election_ticks + 2 * lim.heartbeat_ticks, p.match);
+  };
+  node_id best;
+  for (const auto& [id, p] : leading->followers)
+    if (config().is_voter(id) && (best.is_zero() || merit(p) > merit(leading->followers.at(best))))
+      best = id;
+  if (!best.is_zero())
+    send_now(best, timeout_now{});
+}
+
 void core::impl::tick_transfer() {
   auto& l = *leading;
   if (!l.handing_over())

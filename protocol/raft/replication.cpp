@@ -54,6 +54,8 @@ void core::impl::tick_leader() {
     else
       ++it;
   }
+  if (!quorum_is_heard(MUTANT(successor_named_early) ? -lim.election_ticks / 2 : 0))
+    name_successor();
   if (!quorum_is_heard() && !MUTANT(leader_without_quorum_stays)) {
     PROBE("raft: step down without quorum");
     follow(hard.term, {}); // the vote of this term stays (docs/pitfalls.md R1)
@@ -126,8 +128,13 @@ void core::impl::send_append(node_id id, follower_progress& p, bool with_entries
   a.prev_term = log.term_at(a.prev_index);
   a.commit = commit;
   a.round = leading->round;
-  if (with_entries && log.holds(p.next))
-    a.entries = log.slice(p.next, lim.append_entries_max, lim.append_bytes_max);
+  if (with_entries && log.holds(p.next)) {
+    // Each append costs the follower a write of its disk. One that is behind has most to gain from few of them.
+    const bool behind =
+        p.state == follower_state::replicate && log.last().value - a.prev_index.value > lim.inflight_appends_max;
+    a.entries = log.slice(p.next, std::max(lim.append_entries_max, behind ? lim.catch_up_append_entries_max : 0),
+                          std::max(lim.append_bytes_max, behind ? lim.catch_up_append_bytes_max : 0));
+  }
   const log_index last{a.prev_index.value + a.entries.size()};
   if (p.state == follower_state::replicate && !a.entries.empty()) {
     std::size_t bytes = 0;

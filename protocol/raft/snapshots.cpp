@@ -27,7 +27,10 @@ void core::impl::drive_snapshot(node_id id, follower_progress& p) {
     return;
   s.reading = true;
   s.quiet_ticks = 0;
-  out.snapshot_reads.push_back({id, s.meta ? s.meta->index : log_index{}, s.read_offset, lim.snapshot_chunk_bytes});
+  // As much again as the follower is known to have: where each part costs a slow write, there are few of them.
+  const auto bytes_max = std::max<std::uint64_t>(lim.snapshot_chunk_bytes,
+                                                 std::min<std::uint64_t>(s.wanted, lim.snapshot_chunk_bytes_max));
+  out.snapshot_reads.push_back({id, s.meta ? s.meta->index : log_index{}, s.read_offset, bytes_max});
 }
 
 void core::impl::tick_snapshot(node_id id, follower_progress& p) {

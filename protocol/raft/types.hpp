@@ -112,7 +112,7 @@ struct vote_reply {
   bool granted = false;
 };
 
-/// A part of a checkpoint, at most limits::snapshot_chunk_bytes. Parts come in order. One without bytes that is not the
+/// A part of a checkpoint, at most limits::snapshot_chunk_bytes_max. Parts come in order. One without bytes that is not the
 /// last is a question: where does the follower want to go on?
 struct snapshot_chunk {
   snapshot_meta meta;

@@ -14,7 +14,10 @@ namespace belay::state {
 using feature_level = std::uint16_t;
 
 /// The level of this program. Servers from before there were levels have level 0.
-inline constexpr feature_level own_level = 1;
+inline constexpr feature_level own_level = 2;
+
+/// Not of a command: frames about keyrings (protocol/forward/keyring.hpp) are sent to servers of this level and above.
+inline constexpr feature_level keyring_level = 2;
 
 /// The first version that has a level. It travels with every command of that level, so that an older program can tell
 /// its operator what to install.
@@ -22,7 +25,7 @@ struct level_version {
   feature_level level;
   std::string_view version;
 };
-inline constexpr auto level_versions = std::to_array<level_version>({{0, "0.1.0"}, {1, "0.1.0"}});
+inline constexpr auto level_versions = std::to_array<level_version>({{0, "0.1.0"}, {1, "0.1.0"}, {2, "0.1.0"}});
 static_assert(level_versions.back().level == own_level);
 
 /// The level that a kind of command needs. Those that are not listed need none.

@@ -3,55 +3,87 @@
 
 #include "protocol/state/commands.hpp"
 
+#include <concepts>
+#include <type_traits>
+#include <variant>
+
 namespace belay::state {
 
 struct kv_get {
   std::string key;
+
+  bool operator==(const kv_get&) const = default;
 };
 struct kv_list {
   std::string prefix;
+
+  bool operator==(const kv_list&) const = default;
 };
 /// `separator` empty: none (docs/contract/03, section 2).
 struct kv_keys {
   std::string prefix, separator;
+
+  bool operator==(const kv_keys&) const = default;
 };
 struct session_info {
   std::string id;
+
+  bool operator==(const session_info&) const = default;
 };
-struct session_list {};
+struct session_list {
+  bool operator==(const session_list&) const = default;
+};
 struct session_node {
   std::string node;
+
+  bool operator==(const session_node&) const = default;
 };
 struct catalog_nodes {
   string_map node_meta;
+
+  bool operator==(const catalog_nodes&) const = default;
 };
 struct catalog_services {
   string_map node_meta;
+
+  bool operator==(const catalog_services&) const = default;
 };
 struct catalog_service {
   std::string service;
   std::vector<std::string> tags;
   string_map node_meta;
+
+  bool operator==(const catalog_service&) const = default;
 };
 struct catalog_node {
   std::string node;
+
+  bool operator==(const catalog_node&) const = default;
 };
 struct health_node {
   std::string node;
+
+  bool operator==(const health_node&) const = default;
 };
 struct health_checks {
   std::string service;
   string_map node_meta;
+
+  bool operator==(const health_checks&) const = default;
 };
 struct health_state {
   std::string state;
   string_map node_meta;
+
+  bool operator==(const health_state&) const = default;
 };
 struct health_service {
   std::string service;
   std::vector<std::string> tags;
   string_map node_meta;
   bool passing_only = false;
+
+  bool operator==(const health_service&) const = default;
 };
 /// A transaction that only reads (get, get-tree, checks).
 struct txn_read {
@@ -62,6 +94,18 @@ using query = with_settings<
     std::variant<kv_get, kv_list, kv_keys, session_info, session_list, session_node, catalog_nodes, catalog_services,
                  catalog_service, catalog_node, health_node, health_checks, health_state, health_service, txn_read>,
     settings_get>;
+
+/// Both ask for the same rows. Of transactions and settings that is never said.
+inline bool same_question(const query& a, const query& b) {
+  const auto same = [&b](const auto& each) {
+    using asked = std::decay_t<decltype(each)>;
+    if constexpr (std::equality_comparable<asked>)
+      return each == std::get<asked>(b);
+    else
+      return false;
+  };
+  return a.index() == b.index() && std::visit(same, a);
+}
 
 struct kv_entries {
   std::vector<kv_entry_ptr> entries; ///< empty: 404
@@ -101,5 +145,25 @@ struct query_result {
                 settings_ptr>
       data;
 };
+
+/// Of a list; other answers have one.
+inline std::size_t row_count(const query_result& r) {
+  return std::visit(
+      [](const auto& each) -> std::size_t {
+        if constexpr (requires { each.entries.size(); })
+          return each.entries.size();
+        else if constexpr (requires { each.keys.size(); })
+          return each.keys.size();
+        else if constexpr (requires { each.list.size(); })
+          return each.list.size();
+        else if constexpr (requires { each.services.size(); })
+          return each.services.size();
+        else if constexpr (requires { each.tags_by_service.size(); })
+          return each.tags_by_service.size();
+        else
+          return 1;
+      },
+      r.data);
+}
 
 } // namespace belay::state

@@ -33,6 +33,8 @@ enum class kind : std::uint8_t {
   read_index_reply = 12,
   user_event = 13,
   gossip = 14,
+  keyring_call = 15,
+  keyring_reply = 16,
 };
 
 /// Never renumber.
@@ -165,6 +167,58 @@ hello get_hello(byte_reader& r) {
       r.fail();
   }
   return h;
+}
+
+template <class Enum>
+Enum get_enum(byte_reader& r, Enum last) {
+  const auto v = r.u8();
+  if (v > static_cast<std::uint8_t>(last))
+    r.fail();
+  return static_cast<Enum>(v);
+}
+
+std::string get_text(byte_reader& r, std::size_t bytes_max) {
+  const auto text = r.text();
+  if (text.size() > bytes_max)
+    r.fail();
+  return r.ok() ? std::string(text) : std::string();
+}
+
+void put(byte_writer& w, const keyring_call& c) {
+  w.u64(c.id.value);
+  w.u8(static_cast<std::uint8_t>(c.what.verb));
+  w.text(c.what.key);
+}
+
+keyring_call get_keyring_call(byte_reader& r) {
+  keyring_call c;
+  c.id = request_id{r.u64()};
+  c.what.verb = get_enum(r, forward::keyring_verb::remove);
+  c.what.key = get_text(r, forward::keyring_key_bytes_max);
+  return c;
+}
+
+void put(byte_writer& w, const keyring_reply& a) {
+  w.u64(a.id.value);
+  w.boolean(a.answer.ok);
+  w.text(std::string_view(a.answer.text).substr(0, forward::keyring_text_bytes_max));
+  const auto n = std::min(a.answer.keys.size(), forward::keyring_keys_max);
+  w.varint(n);
+  for (std::size_t i = 0; i < n; ++i)
+    w.text(a.answer.keys[i]);
+}
+
+keyring_reply get_keyring_reply(byte_reader& r) {
+  keyring_reply a;
+  a.id = request_id{r.u64()};
+  a.answer.ok = r.boolean();
+  a.answer.text = get_text(r, forward::keyring_text_bytes_max);
+  const auto n = r.varint();
+  if (n > forward::keyring_keys_max)
+    r.fail();
+  for (std::uint64_t i = 0; r.ok() && i < n; ++i)
+    a.answer.keys.push_back(get_text(r, forward::keyring_key_bytes_max));
+  return a;
 }
 
 void put(byte_writer& w, const gossip& g) {
@@ -308,14 +362,6 @@ raft::message_body get_body(byte_reader& r, kind k) {
   }
 }
 
-template <class Enum>
-Enum get_enum(byte_reader& r, Enum last) {
-  const auto v = r.u8();
-  if (v > static_cast<std::uint8_t>(last))
-    r.fail();
-  return static_cast<Enum>(v);
-}
-
 std::optional<frame> decode_frame(std::string_view bytes) {
   byte_reader r(bytes);
   if (r.u8() != version)
@@ -384,6 +430,12 @@ std::optional<frame> decode_frame(std::string_view bytes) {
   case kind::gossip:
     f = get_gossip(r);
     break;
+  case kind::keyring_call:
+    f = get_keyring_call(r);
+    break;
+  case kind::keyring_reply:
+    f = get_keyring_reply(r);
+    break;
   default:
     return std::nullopt;
   }
@@ -448,6 +500,14 @@ void encode_frame(const frame& f, std::string& out) {
           [&](const gossip& g) {
             begin(kind::gossip);
             put(w, g);
+          },
+          [&](const keyring_call& c) {
+            begin(kind::keyring_call);
+            put(w, c);
+          },
+          [&](const keyring_reply& a) {
+            begin(kind::keyring_reply);
+            put(w, a);
           },
       },
       f);

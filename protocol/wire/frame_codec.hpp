@@ -7,6 +7,7 @@
 
 #include "protocol/agent/user_events.hpp"
 #include "protocol/base/result.hpp"
+#include "protocol/forward/keyring.hpp"
 #include "protocol/forward/messages.hpp"
 #include "protocol/raft/peer_clocks.hpp"
 #include "protocol/state/feature_levels.hpp"
@@ -57,13 +58,15 @@ struct gossip {
 // Requests and their answers, under the names of their frames.
 using forward::call_kind;
 using forward::call_outcome;
+using forward::keyring_call;  // to peers of feature level 2 and above
+using forward::keyring_reply; // likewise
 using forward::read_index;
 using forward::read_index_reply;
 using forward_call = forward::call;
 using forward_reply = forward::reply;
 
 using frame = std::variant<hello, raft::message, forward_call, forward_reply, read_index, read_index_reply,
-                           agent::user_event, gossip>;
+                           agent::user_event, gossip, keyring_call, keyring_reply>;
 
 /// Appends one frame.
 void encode_frame(const frame& f, std::string& out);

@@ -14,8 +14,11 @@ using forward::describe_health;
 using forward::remove_member;
 
 constexpr std::string_view added = "add ";
+constexpr std::string_view added_by_id = "add id ";
 
 std::optional<forward::operator_call> decode_change(std::string_view bytes) {
+  if (bytes.starts_with(added_by_id))
+    return add_member{{}, std::string(bytes.substr(added_by_id.size()))};
   if (bytes.starts_with(added))
     return add_member{std::string(bytes.substr(added.size()))};
   for (const auto by : {remove_member::named_by::id, remove_member::named_by::address}) {
@@ -50,7 +53,9 @@ std::optional<describe_health> decode_rules(std::string_view bytes) {
 
 std::string encode_operator_call(const forward::operator_call& c) {
   return std::visit(overloaded{
-                        [](const add_member& a) { return std::string(added) + a.address; },
+                        [](const add_member& a) {
+                          return a.id.empty() ? std::string(added) + a.address : std::string(added_by_id) + a.id;
+                        },
                         [](const remove_member& r) { return name_of(r.by) + (" " + r.name); },
                         [](const describe_health& d) {
                           return std::to_string(d.last_contact_threshold_ns) + " " +

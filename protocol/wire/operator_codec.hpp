@@ -3,8 +3,9 @@
 // other while a cluster is upgraded.
 //
 //   remove_member    "id " or "address ", then the name of the server up to the end
-//   add_member       "add ", then host:port; a call of the kind remove_member, which a leader of an earlier version refuses
-//                    as unreadable, while an unknown kind would end the connection
+//   add_member       "add ", then host:port, or "add id ", then the node ID; a call of the kind remove_member, which a leader of
+//                    an earlier version refuses as unreadable (the second form as no host:port), while an unknown kind would
+//                    end the connection
 //   describe_health  LastContactThreshold in ns | " " | MaxTrailingLogs | " " | version; numbers in decimal
 
 #include "protocol/forward/messages.hpp"

@@ -121,6 +121,8 @@ void observer::take_committed(std::size_t node, const actors::committed_entries&
         restored(node);
       complain("sessions", sessions_.committed(e, time_.now(), made));
       complain("lock-delays", delays_.committed(e, made));
+      if (committed)
+        complain("idle", committed(e));
       continue;
     }
     const auto& before = committed_[e.index.value - 1];

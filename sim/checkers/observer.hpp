@@ -34,6 +34,8 @@ public:
   /// At the end of a run: logs compared with each other, digests computed from scratch.
   void finish();
 
+  /// Told of each entry when it is committed anywhere; returns what is wrong with it.
+  std::function<broken(const raft::entry&)> committed;
   /// Told of each query that a node begins to hold.
   std::function<void(std::size_t node, request_id id)> parked;
   /// Called when a node has its first checkpoint and nothing in its log.

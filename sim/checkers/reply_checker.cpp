@@ -140,9 +140,11 @@ void reply_checker::begun(operation& op) {
   auto& same = commands_[wire::encode_command(*op.write)];
   same.asked_by.push_back(op.id);
   ++same.may_commit;
-  same.by_clients_only = std::holds_alternative<state::kv_write>(*op.write) ||
-                         std::holds_alternative<state::txn>(*op.write) ||
-                         std::holds_alternative<state::session_create>(*op.write);
+  // An acquire that waits for the end of a lock-delay is tried as often as the servers find it worth a log entry.
+  same.by_clients_only =
+      op.lock_wait == virtual_time::zero() &&
+      (std::holds_alternative<state::kv_write>(*op.write) || std::holds_alternative<state::txn>(*op.write) ||
+       std::holds_alternative<state::session_create>(*op.write));
   command_of_[op.id] = &same; // unordered_map never moves its elements
 }
 

@@ -104,7 +104,9 @@ lock_client::request lock_client::next(std::uint64_t drawn, std::uint64_t fresh,
     asleep_until_ = now + ttl * static_cast<std::int64_t>(1 + spare_part(drawn) / 4 % 3);
     return {};
   }
-  if ((ttl > ttl.zero() && now - renewed_ > ttl / 2) || kind_part(drawn) == kind_renew_early) {
+  if (auto due = renewal(now))
+    return std::move(*due);
+  if (kind_part(drawn) == kind_renew_early) {
     renewed_ = now;
     return session_renewal{session_.id};
   }
@@ -125,6 +127,15 @@ lock_client::request lock_client::next(std::uint64_t drawn, std::uint64_t fresh,
   if (contends_)
     return semaphore(drawn, fresh);
   return held_.empty() ? without_lock(drawn, fresh) : with_lock(drawn, fresh);
+}
+
+std::optional<session_renewal> lock_client::renewal(virtual_time now) {
+  const std::chrono::nanoseconds ttl(session_.ttl_ns);
+  if (session_.id.empty() || ttl == ttl.zero() || now - renewed_ <= ttl / 2)
+    return std::nullopt;
+  renewed_ = now;
+  step_ = step::idle;
+  return session_renewal{session_.id};
 }
 
 lock_client::request lock_client::create(std::uint64_t drawn) {

@@ -6,6 +6,7 @@
 #include "sim/record/history.hpp"
 #include "sim/record/semaphore_recipes.hpp"
 
+#include <optional>
 #include <string>
 #include <variant>
 
@@ -30,6 +31,8 @@ public:
 
   /// @param drawn decides, as in `workload`; @param fresh a number that no command had before
   request next(std::uint64_t drawn, std::uint64_t fresh, virtual_time now);
+  /// What is needed to keep the session, if it has one and it is time.
+  std::optional<session_renewal> renewal(virtual_time now);
   void learn(const operation& o);
 
 private:

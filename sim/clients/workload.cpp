@@ -58,10 +58,11 @@ const char* name_of(outcome o) {
 }
 
 workload::workload(schedule& time, tape& choices, event_trace& trace, cluster& nodes, const swarm& s,
-                   reply_checker& replies, watch_checker& watches, session_checker& sessions)
+                   reply_checker& replies, watch_checker& watches, session_checker& sessions,
+                   answer_time_checker& times)
     : time_(time), tape_(choices), trace_(trace), nodes_(nodes), swarm_(s), replies_(replies), watches_(watches),
-      sessions_(sessions) {
-  nodes_.answered = [this](std::size_t node, int life, const client_answer& a) { on_answer(node, life, a); };
+      sessions_(sessions), times_(times) {
+  nodes_.answered = [this](std::size_t node, int, const client_answer& a) { on_told(node, a); };
 }
 
 void workload::start() {
@@ -133,6 +134,8 @@ std::optional<std::size_t> workload::some_node(std::uint64_t drawn) const {
 void workload::turn(client_state& c) {
   if (c.pending != 0 || c.moving)
     return;
+  if (!writing_ && c.locks)
+    return renew_turn(c);
   if (!writing_ && !c.watches)
     return;
   if (time_.now() < quiet_until_ && !c.watches)
@@ -196,6 +199,8 @@ void workload::write_turn(client_state& c, std::uint64_t drawn) {
     return write(state::kv_write{o});
   }
   case write_action::remove_tree:
+    if (swarm_.lockers > 0 && spare_part(drawn) % 4 == 1) // over locks that others hold, whatever they are for
+      return write(state::kv_write{op(kv_verb::remove_tree, key_part(drawn) % 4 == 0 ? "p/" : "l/")});
     return write(state::kv_write{op(kv_verb::remove_tree, "k/" + std::to_string(key_part(drawn) % 2) + "/")});
   case write_action::transact: {
     state::txn t;
@@ -243,6 +248,16 @@ void workload::lock_turn(client_state& c, std::uint64_t drawn) {
     c.pending = ask(c.number, *node, std::nullopt, std::nullopt, std::move(*renewal));
 }
 
+/// After the end of the faults: sessions go on, nothing else does.
+void workload::renew_turn(client_state& c) {
+  const auto node = some_node(c.home);
+  auto renewal = c.locks->renewal(time_.now());
+  if (node && renewal)
+    c.pending = ask(c.number, *node, std::nullopt, std::nullopt, std::move(*renewal));
+  else
+    next_turn(c, swarm_.think_time);
+}
+
 void workload::watch_turn(client_state& c, std::uint64_t drawn) {
   // A new thing to wait for now and then, at any node; else the same again, from where it was.
   if (c.seen_index == 0 || kind_part(drawn) == 0 || nodes_.state(c.home) == node_state::down) {
@@ -273,8 +288,6 @@ void workload::finished(client_state& c, const operation& o) {
   if (o.id != c.pending)
     return;
   c.pending = 0;
-  if (c.moving)
-    return part_decided(c, o);
   if (c.watches) {
     c.seen_index = o.answer ? o.answer->index.value : 0;
     next_turn(c, o.answer ? milliseconds(1) : swarm_.think_time);
@@ -314,7 +327,7 @@ std::uint64_t workload::read(std::size_t node, const std::string& key, http::con
 
 std::uint64_t workload::ask(std::size_t client, std::size_t node, std::optional<state::command> write,
                             std::optional<http::read_request> read, std::optional<session_renewal> renewal,
-                            virtual_time delay) {
+                            virtual_time lock_wait) {
   auto& o = history_.emplace_back();
   o.id = history_.size();
   o.client = client;
@@ -324,37 +337,23 @@ std::uint64_t workload::ask(std::size_t client, std::size_t node, std::optional<
   o.write = std::move(write);
   o.read = std::move(read);
   o.renewal = std::move(renewal);
+  o.lock_wait = lock_wait;
+  if (o.write)
+    as_requests_say(*o.write);
   replies_.begun(o);
   sessions_.begun(o);
+  times_.begun(o);
   if (begun)
     begun(o);
   trace_.add(o.id << 8 | node);
   trace_.count();
   if (trace_.wanted())
     trace_.line(time_.now(), node, "asked " + words(o));
-  const auto id = nodes_.next_request(node);
-  pending_.emplace(address{node, o.node_life, id}, o.id);
-  const auto& wires = nodes_.wires(node);
-  virtual_time wait = delay;
-  if (delay > delay.zero()) {
-    caf::anon_send(wires.delays, actors::await_lock_delay{id, *o.write, delay});
-  } else if (o.write) {
-    // As the gateway: the state machine looks first at what it may refuse without a log entry.
-    const auto* plain = std::get_if<state::kv_write>(&*o.write);
-    const bool part = o.client < clients_.size() && clients_[o.client].moving;
-    if (part || (plain != nullptr && plain->op.verb == state::kv_verb::set))
-      caf::anon_send(wires.raft_peer, actors::propose_write{id, make_payload(wire::encode_command(*o.write))});
-    else
-      caf::anon_send(wires.fsm, actors::check_write{id, *o.write});
-  } else if (o.renewal) {
-    caf::anon_send(wires.raft_peer, actors::renew_session{id, o.renewal->session});
-  } else {
-    actors::read_query q;
-    q.id = id;
-    q.request = *o.read;
-    wait = o.read->wait;
-    q.deadline = nodes_.clock(node).now() + wait;
-    caf::anon_send(wires.fsm, std::move(q));
+  pending_[o.id];
+  nodes_.gateway(node).send(o.id, request_of(o), wished_id(o));
+  auto wait = lock_wait;
+  if (o.read) {
+    wait = o.read->wait + o.read->wait / 16;
     watches_.begun(o);
   }
   time_.after(wait + swarm_.patience, [this, id = o.id] {
@@ -365,57 +364,54 @@ std::uint64_t workload::ask(std::size_t client, std::size_t node, std::optional<
 }
 
 void workload::on_parked(std::size_t node, request_id id) {
-  if (const auto it = pending_.find({node, nodes_.life(node), id}); it != pending_.end())
-    watches_.held(it->second, time_.now());
+  const auto c = nodes_.gateway(node).asking(id);
+  if (c && pending_.contains(*c))
+    watches_.held(*c, time_.now());
 }
 
 void workload::give_up(std::uint64_t id, const std::string& why) {
   auto& o = history_[id - 1];
-  const auto it = std::find_if(pending_.begin(), pending_.end(), [id](const auto& p) { return p.second == id; });
-  if (it != pending_.end()) {
-    const bool there = nodes_.state(o.node) != node_state::down && nodes_.life(o.node) == o.node_life;
-    const actors::cancel_query cancel{std::get<2>(it->first)};
-    if (there && o.read)
-      caf::anon_send(nodes_.wires(o.node).fsm, cancel);
-    else if (there && o.write)
-      caf::anon_send(nodes_.wires(o.node).delays, cancel);
-    pending_.erase(it);
-  }
+  if (pending_.erase(id) != 0 && nodes_.state(o.node) != node_state::down && nodes_.life(o.node) == o.node_life)
+    nodes_.gateway(o.node).hang_up(id);
   o.result = outcome::unknown;
   o.text = why;
   finish(o);
 }
 
-void workload::on_answer(std::size_t node, int life, const client_answer& a) {
-  if (for_transfer(node, life, a))
+void workload::on_told(std::size_t node, const client_answer& a) {
+  if (const auto* unpacked = std::get_if<actors::archive_unpacked>(&a))
+    return archive_told(node, *unpacked);
+  const auto* w = std::get_if<actors::write_result>(&a);
+  const auto c = w == nullptr ? std::nullopt : nodes_.gateway(node).asking(w->id);
+  if (!c)
     return;
-  const auto id = std::visit([](const auto& r) { return r.id; }, a);
-  const auto it = pending_.find({node, life, id});
-  if (it == pending_.end()) // the client has given up
-    return;
-  auto& o = history_[it->second - 1];
-  pending_.erase(it);
-  if (const auto* w = std::get_if<actors::write_result>(&a)) {
-    o.result = w->outcome == wire::call_outcome::done      ? outcome::done
-               : w->outcome == wire::call_outcome::refused ? outcome::refused
-                                                           : outcome::unknown;
-    o.reply = w->reply;
-    o.index = w->index;
-    o.text = w->text;
-  } else if (const auto* n = std::get_if<actors::renew_result>(&a)) {
-    o.result = n->ok ? outcome::done : outcome::refused;
-    o.renewed = n->session;
-    o.text = n->text;
-  } else if (const auto* r = std::get_if<actors::read_result>(&a)) {
-    if (const auto* found = std::get_if<state::query_result>(&r->answer)) {
-      o.result = outcome::done;
-      o.answer = *found;
-    } else {
-      o.result = outcome::refused;
-      o.text = std::get<failure>(r->answer).text;
-    }
+  if (const auto it = pending_.find(*c); it != pending_.end())
+    it->second.decided = write_decision{w->outcome, w->index};
+}
+
+bool workload::on_bytes(connection_id c, std::string_view bytes, bool last) {
+  if (auto* client = client_of(c))
+    return transfer_bytes(*client, bytes, last);
+  const auto it = pending_.find(c);
+  if (it == pending_.end())
+    return false;
+  it->second.answer += bytes;
+  const auto answer = whole_answer(it->second.answer, last);
+  if (!answer) {
+    if (last)
+      give_up(c, "connection closed");
+    return !last;
   }
+  auto& o = history_[c - 1];
+  const auto decided = it->second.decided;
+  pending_.erase(it);
+  if (auto wrong = understand(*answer, decided, o))
+    complain("http", "operation " + std::to_string(o.id) + " of client " + std::to_string(o.client) + " at node " +
+                         std::to_string(o.node) + " (" + words(o) + "): " + *wrong);
+  if (o.result == outcome::pending)
+    o.result = outcome::unknown;
   finish(o);
+  return false;
 }
 
 void workload::finish(operation& o) {
@@ -434,6 +430,7 @@ void workload::finish(operation& o) {
     PROBE("clients: unknown outcome");
   complain("replies", replies_.ended(o));
   complain("sessions", sessions_.ended(o));
+  times_.ended(o);
   if (o.read)
     complain("watches", watches_.ended(o));
   if (ended)
@@ -444,8 +441,8 @@ void workload::finish(operation& o) {
 
 void workload::on_node_gone(std::size_t node) {
   std::vector<std::uint64_t> lost;
-  for (const auto& [where, id] : pending_)
-    if (std::get<0>(where) == node)
+  for (const auto& [id, w] : pending_)
+    if (find(id).node == node)
       lost.push_back(id);
   for (auto id : lost)
     give_up(id, "connection lost");
@@ -454,10 +451,17 @@ void workload::on_node_gone(std::size_t node) {
 
 std::vector<std::uint64_t> workload::parked_at(std::size_t node) const {
   std::vector<std::uint64_t> found;
-  for (const auto& [where, id] : pending_)
-    if (std::get<0>(where) == node && find(id).read && find(id).read->min_index > 0)
+  for (const auto& [id, w] : pending_)
+    if (find(id).node == node && find(id).read && find(id).read->min_index > 0)
       found.push_back(id);
   return found;
+}
+
+void workload::stop_writing() {
+  writing_ = false;
+  for (auto& c : clients_)
+    if (c.moving && c.moving->restores)
+      end_transfer(c, true);
 }
 
 void workload::complain(const char* checker, const broken& b) {

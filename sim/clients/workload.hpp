@@ -2,9 +2,11 @@
 // The clients of a simulated cluster: who asks what at which node and when, and the record of all that was asked and
 // answered. Checkers (sim/checkers) judge the answers; the nemesis (sim/faults) disturbs the nodes meanwhile.
 
+#include "sim/checkers/answer_times.hpp"
 #include "sim/checkers/reply_checker.hpp"
 #include "sim/checkers/session_checker.hpp"
 #include "sim/checkers/watch_checker.hpp"
+#include "sim/clients/http_messages.hpp"
 #include "sim/clients/lock_client.hpp"
 #include "sim/record/history.hpp"
 #include "sim/world/cluster.hpp"
@@ -16,16 +18,15 @@
 
 namespace belay::sim {
 
-/// Clients are actors: they ask one thing after the other, each at a node of their choice, by the messages that the
-/// gateway sends.
+/// Clients are actors: they ask one thing after the other, each by an HTTP request to a node of their choice.
 class workload {
 public:
   workload(schedule& time, tape& choices, event_trace& trace, cluster& nodes, const swarm& s, reply_checker& replies,
-           watch_checker& watches, session_checker& sessions);
+           watch_checker& watches, session_checker& sessions, answer_time_checker& times);
 
   void start();
   /// No new operations of the ordinary kind from now on; watches go on.
-  void stop_writing() { writing_ = false; }
+  void stop_writing();
 
   /// One put of a value never written before, at that node, outside of the clients' own pace. @returns its id
   std::uint64_t put(std::size_t node, const std::string& key);
@@ -38,7 +39,10 @@ public:
   /// Blocking queries that wait at that node.
   std::vector<std::uint64_t> parked_at(std::size_t node) const;
 
-  void on_answer(std::size_t node, int life, const client_answer& a);
+  /// What the node's gateway is told; the answer to the client follows from it.
+  void on_told(std::size_t node, const client_answer& a);
+  /// Bytes of an answer. @returns false: the client has what it wants, or has given up
+  bool on_bytes(connection_id c, std::string_view bytes, bool last);
   /// The node holds that blocking query.
   void on_parked(std::size_t node, request_id id);
   void on_node_gone(std::size_t node);
@@ -51,24 +55,22 @@ public:
   std::chrono::nanoseconds longest_write_gap() const;
 
 private:
-  /// An archive that a client saves or restores, by the messages that the gateway sends for it.
+  /// An archive that a client saves or restores.
   struct transfer {
-    std::uint64_t serial = 0;
+    connection_id connection = 0;
     std::size_t node = 0;
     int life = 0;
-    request_id asked;   ///< what it waits for; zero: for an operation
-    request_id archive; ///< by which the node knows it
-    log_index known;    ///< of a save: what must be in it
+    log_index known; ///< some client knew so much when it began
     bool restores = false;
-    std::string bytes; ///< saved so far, or to be restored
-    // of a restore
-    std::string id;
+    std::string bytes; ///< to be restored
     std::size_t given = 0, piece_bytes = 0;
     bool damaged = false;
-    bool begun = false; ///< something of it may be in the log
-    state::command part;
-    bool commits = false; ///< that part
-    std::size_t tries = 0;
+    std::string answer; ///< as far as it has come
+  };
+  /// An operation without an answer.
+  struct waiting {
+    std::string answer; ///< as far as it has come
+    std::optional<write_decision> decided;
   };
 
   struct client_state {
@@ -88,12 +90,12 @@ private:
     std::uint64_t pending = 0;
     std::optional<transfer> moving;
   };
-  using address = std::tuple<std::size_t, int, request_id>; ///< node, life, id
 
   void turn(client_state& c);
   void write_turn(client_state& c, std::uint64_t drawn);
   void watch_turn(client_state& c, std::uint64_t drawn);
   void lock_turn(client_state& c, std::uint64_t drawn);
+  void renew_turn(client_state& c);
   void next_turn(client_state& c, virtual_time in);
   void finished(client_state& c, const operation& o);
   caf::actor spawn_client(std::size_t number);
@@ -101,12 +103,14 @@ private:
   // workload_snapshots.cpp
   void begin_save(client_state& c, std::size_t node);
   void begin_restore(client_state& c, std::size_t node, std::uint64_t drawn);
-  request_id ask_about(client_state& c);
-  void unpack_more(client_state& c);
-  void propose_part(client_state& c);
-  void part_decided(client_state& c, const operation& o);
-  void end_transfer(client_state& c, bool tell_node);
-  bool for_transfer(std::size_t node, int life, const client_answer& a);
+  transfer& begin_transfer(client_state& c, std::size_t node);
+  void give_piece(std::size_t client, connection_id connection);
+  void end_transfer(client_state& c, bool hang_up);
+  client_state* client_of(connection_id connection);
+  bool transfer_bytes(client_state& c, std::string_view bytes, bool last);
+  void saved(client_state& c, const http_answer& a);
+  void restored(client_state& c, const http_answer& a);
+  void archive_told(std::size_t node, const actors::archive_unpacked& u);
   void transfers_lost(std::size_t node);
 
   std::string key(std::uint64_t n) const;
@@ -128,11 +132,12 @@ private:
   reply_checker& replies_;
   watch_checker& watches_;
   session_checker& sessions_;
+  answer_time_checker& times_;
   known_sessions sessions_asked_for_;
   std::deque<client_state> clients_;
-  std::deque<operation> history_; ///< by id
-  std::map<address, std::uint64_t> pending_;
-  std::deque<std::string> archives_; ///< the last few that were saved
+  std::deque<operation> history_;            ///< by id
+  std::map<std::uint64_t, waiting> pending_; ///< by operation, which is also its connection's number
+  std::deque<std::string> archives_;         ///< the last few that were saved
   std::uint64_t transfers_ = 0;
   bool writing_ = true;
   virtual_time quiet_until_{0};

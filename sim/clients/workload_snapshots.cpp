@@ -1,14 +1,10 @@
-// workload: clients that save archives and restore them, as http_gateway does it for HTTP
-// (actors/gateway/requests/archive_transfers.cpp).
+// workload: clients that save archives and restore them (GET and PUT /v1/snapshot).
 
-#include "protocol/base/check.hpp"
 #include "protocol/base/probe.hpp"
-#include "protocol/wire/command_codec.hpp"
 #include "sim/clients/workload.hpp"
 
-#include <caf/send.hpp>
-
 #include <algorithm>
+#include <cstdlib>
 
 namespace belay::sim {
 
@@ -16,171 +12,141 @@ namespace {
 
 // More would only bring back the same.
 constexpr std::size_t archives_max = 3;
-// A restore ends when one of its parts has no certain outcome after so many tries.
-constexpr std::size_t tries_max = 4;
 // An upload comes in pieces of any size; the small ones make for more messages than anybody needs.
 constexpr std::size_t piece_sizes[] = {std::size_t{1} << 20, 4096, 700};
+constexpr std::chrono::milliseconds between_pieces{1};
+// Above all numbers of operations.
+constexpr connection_id first_connection = connection_id{1} << 48;
+// A transfer takes several requests' time: each of its parts may wait for a leader.
+constexpr int patience_for_all = 4;
+
+/// Zero: there is none.
+log_index index_in(const http_answer& a, std::string_view name) {
+  const auto* text = a.header(name);
+  return log_index{text == nullptr ? 0 : std::strtoull(text->c_str(), nullptr, 10)};
+}
 
 } // namespace
 
-void workload::begin_save(client_state& c, std::size_t node) {
+workload::transfer& workload::begin_transfer(client_state& c, std::size_t node) {
   auto& t = c.moving.emplace();
-  t.serial = ++transfers_;
+  t.connection = first_connection + ++transfers_;
   t.node = node;
   t.life = nodes_.life(node);
   t.known = replies_.known();
-  t.archive = ask_about(c);
-  actors::read_query q;
-  q.id = t.archive;
-  q.request.mode = http::consistency::consistent;
-  q.archive = true;
-  caf::anon_send(nodes_.wires(node).fsm, std::move(q));
+  time_.after(swarm_.patience * patience_for_all, [this, connection = t.connection] {
+    if (auto* client = client_of(connection))
+      end_transfer(*client, true);
+  });
+  return t;
+}
+
+void workload::begin_save(client_state& c, std::size_t node) {
+  auto& t = begin_transfer(c, node);
+  nodes_.gateway(node).send(t.connection, "GET /v1/snapshot HTTP/1.1\r\nHost: 127.0.0.1:8500\r\n\r\n");
 }
 
 void workload::begin_restore(client_state& c, std::size_t node, std::uint64_t drawn) {
   if (archives_.empty())
     return begin_save(c, node);
-  auto& t = c.moving.emplace();
-  t.serial = ++transfers_;
-  t.node = node;
-  t.life = nodes_.life(node);
+  auto& t = begin_transfer(c, node);
   t.restores = true;
-  t.id = "restore " + std::to_string(t.serial);
   t.bytes = archives_[drawn % archives_.size()];
   t.piece_bytes = piece_sizes[drawn / 4 % std::size(piece_sizes)];
   t.damaged = drawn / 16 % 8 == 0;
   if (t.damaged) // cut somewhere
     t.bytes.resize(t.bytes.size() * (drawn / 128) / 8);
-  unpack_more(c);
+  nodes_.gateway(node).send(t.connection, "PUT /v1/snapshot HTTP/1.1\r\nHost: 127.0.0.1:8500\r\nContent-Length: " +
+                                              std::to_string(t.bytes.size()) + "\r\n\r\n");
+  give_piece(c.number, t.connection);
 }
 
-/// For the next message of the transfer. It has to be answered in time.
-request_id workload::ask_about(client_state& c) {
+void workload::give_piece(std::size_t client, connection_id connection) {
+  auto& c = clients_[client];
+  if (!c.moving || c.moving->connection != connection)
+    return;
   auto& t = *c.moving;
-  t.asked = nodes_.next_request(t.node);
-  time_.after(swarm_.patience, [this, number = c.number, asked = t.asked, serial = t.serial] {
-    auto& client = clients_[number];
-    if (client.moving && client.moving->serial == serial && client.moving->asked == asked)
-      end_transfer(client, true);
-  });
-  return t.asked;
+  auto piece = t.bytes.substr(t.given, t.piece_bytes);
+  if (piece.empty())
+    return;
+  t.given += piece.size();
+  nodes_.gateway(t.node).send(connection, std::move(piece));
+  time_.after(between_pieces, [this, client, connection] { give_piece(client, connection); });
 }
 
-void workload::unpack_more(client_state& c) {
-  auto& t = *c.moving;
-  actors::unpack_archive u;
-  u.id = ask_about(c);
-  if (t.archive.is_zero())
-    t.archive = u.id;
-  u.archive = t.archive;
-  u.restore_id = t.id;
-  u.bytes = t.bytes.substr(t.given, t.piece_bytes);
-  t.given += u.bytes.size();
-  u.last = t.given == t.bytes.size();
-  caf::anon_send(nodes_.wires(t.node).checkpoints, std::move(u));
-}
-
-void workload::propose_part(client_state& c) {
-  auto& t = *c.moving;
-  t.asked = {};
-  t.begun = true;
-  ++t.tries;
-  c.pending = ask(c.number, t.node, t.part, std::nullopt);
-}
-
-void workload::part_decided(client_state& c, const operation& o) {
-  auto& t = *c.moving;
-  const bool here = nodes_.state(t.node) != node_state::down && nodes_.life(t.node) == t.life;
-  if (o.result == outcome::unknown && here && t.tries < tries_max) {
-    PROBE("clients: part of a restore proposed again");
-    return propose_part(c);
-  }
-  const auto* yes = std::get_if<bool>(&o.reply);
-  if (o.result != outcome::done || yes == nullptr || t.commits || !here || !writing_)
-    return end_transfer(c, here);
-  t.tries = 0;
-  unpack_more(c);
-}
-
-/// It has come to its end, or the client is gone.
-void workload::end_transfer(client_state& c, bool tell_node) {
+/// It has come to its end, or the client goes.
+void workload::end_transfer(client_state& c, bool hang_up) {
   const auto t = std::move(*c.moving);
   c.moving.reset();
-  if (tell_node && nodes_.state(t.node) != node_state::down && nodes_.life(t.node) == t.life) {
-    const auto& wires = nodes_.wires(t.node);
-    caf::anon_send(wires.checkpoints, actors::close_archive{t.archive});
-    if (!t.restores)
-      caf::anon_send(wires.fsm, actors::cancel_query{t.archive});
-    if (t.begun) // without effect if it has come into force
-      ask(SIZE_MAX, t.node, state::restore_abort{t.id}, std::nullopt);
-  }
+  if (hang_up && nodes_.state(t.node) != node_state::down && nodes_.life(t.node) == t.life)
+    nodes_.gateway(t.node).hang_up(t.connection);
   next_turn(c, swarm_.think_time);
 }
 
-/// @returns whether the answer was about a transfer
-bool workload::for_transfer(std::size_t node, int life, const client_answer& a) {
-  const auto id = std::visit([](const auto& r) { return r.id; }, a);
+workload::client_state* workload::client_of(connection_id connection) {
   const auto found = std::find_if(clients_.begin(), clients_.end(), [&](const client_state& each) {
-    return each.moving && each.moving->node == node && each.moving->life == life && each.moving->asked == id;
+    return each.moving && each.moving->connection == connection;
   });
-  const bool about_archives =
-      std::holds_alternative<actors::archive_packed>(a) || std::holds_alternative<actors::archive_unpacked>(a);
-  if (found == clients_.end())
-    return about_archives; // the client has given up
-  auto& c = *found;
+  return found == clients_.end() ? nullptr : &*found;
+}
+
+/// @returns false: the client hangs up
+bool workload::transfer_bytes(client_state& c, std::string_view bytes, bool last) {
   auto& t = *c.moving;
+  t.answer += bytes;
+  trace_.add(t.answer.size());
+  const auto answer = whole_answer(t.answer, false);
+  if (!answer && !last)
+    return true;
+  if (answer && t.restores)
+    restored(c, *answer);
+  else if (answer)
+    saved(c, *answer);
+  end_transfer(c, false);
+  return false;
+}
+
+void workload::saved(client_state& c, const http_answer& a) {
+  const auto& t = *c.moving;
+  if (a.status != 200)
+    return;
+  if (const auto index = index_in(a, "X-Consul-Index"); index < t.known)
+    complain("archives", "an archive of index " + to_string(index) + " was saved by node " + std::to_string(t.node) +
+                             " after index " + to_string(t.known) + " was known");
+  PROBE("clients: archive saved");
+  archives_.push_back(a.body);
+  if (archives_.size() > archives_max)
+    archives_.pop_front();
+}
+
+void workload::restored(client_state& c, const http_answer& a) {
+  const auto& t = *c.moving;
+  if (a.status == 200 && t.damaged)
+    complain("archives", "node " + std::to_string(t.node) + " took an archive that was cut for a whole one");
+  else if (a.status == 200 && !replies_.model().restored_between(t.known, index_in(a, "X-Belay-Index")))
+    complain("archives", "node " + std::to_string(t.node) + " said that an archive was restored at entry " +
+                             to_string(index_in(a, "X-Belay-Index")) + ", but none has come into force since entry " +
+                             to_string(t.known));
+  else if (a.status != 200 && a.status != 500)
+    complain("archives", "node " + std::to_string(t.node) + " answered a restore with status " +
+                             std::to_string(a.status) + ": " + a.body);
+}
+
+/// What the checkpointer finds in an archive: an answer of 500 does not tell damage from an election.
+void workload::archive_told(std::size_t node, const actors::archive_unpacked& u) {
+  const auto connection = nodes_.gateway(node).asking(u.id);
+  const auto* c = connection ? client_of(*connection) : nullptr;
+  if (c == nullptr || u.error.empty())
+    return;
+  PROBE("clients: damaged archive refused");
   // What is read from a damaged disk is noticed by whoever reads the archive, so it may end at any time.
-  const bool may_fail = t.damaged || swarm_.faults.bit_flip;
-  if (const auto* checkpointed = std::get_if<actors::read_result>(&a)) {
-    if (std::holds_alternative<failure>(checkpointed->answer))
-      end_transfer(c, false);
-    else
-      caf::anon_send(nodes_.wires(node).checkpoints, actors::pack_archive{ask_about(c), t.archive});
-  } else if (const auto* packed = std::get_if<actors::archive_packed>(&a)) {
-    if (!packed->error.empty()) {
-      end_transfer(c, false);
-      return true;
-    }
-    if (packed->index < t.known)
-      complain("archives", "an archive of index " + to_string(packed->index) + " was saved by node " +
-                               std::to_string(node) + " after index " + to_string(t.known) + " was known");
-    t.bytes += packed->bytes;
-    if (!packed->last) {
-      caf::anon_send(nodes_.wires(node).checkpoints, actors::pack_archive{ask_about(c), t.archive});
-      return true;
-    }
-    PROBE("clients: archive saved");
-    archives_.push_back(std::move(t.bytes));
-    if (archives_.size() > archives_max)
-      archives_.pop_front();
-    end_transfer(c, false);
-  } else if (const auto* unpacked = std::get_if<actors::archive_unpacked>(&a)) {
-    if (!unpacked->error.empty()) {
-      PROBE("clients: damaged archive refused");
-      if (!may_fail)
-        complain("archives", "node " + std::to_string(node) + " refused an archive without damage: " + unpacked->error);
-      end_transfer(c, true);
-    } else if (unpacked->command == nullptr) {
-      if (writing_)
-        unpack_more(c);
-      else
-        end_transfer(c, true);
-    } else {
-      t.commits = unpacked->last;
-      if (t.commits && t.damaged)
-        complain("archives", "node " + std::to_string(node) + " took an archive that was cut for a whole one");
-      const auto command = wire::decode_command(*unpacked->command);
-      INVARIANT(command.has_value());
-      t.part = *command;
-      propose_part(c);
-    }
-  }
-  return true;
+  if (!c->moving->damaged && !swarm_.faults.bit_flip)
+    complain("archives", "node " + std::to_string(node) + " refused an archive without damage: " + u.error);
 }
 
 void workload::transfers_lost(std::size_t node) {
   for (auto& c : clients_)
-    if (c.moving && c.moving->node == node && c.pending == 0)
+    if (c.moving && c.moving->node == node)
       end_transfer(c, false);
 }
 

@@ -82,8 +82,9 @@ void nemesis::act() {
     reconfigure,
     count,
   };
-  const auto drawn =
-      static_cast<action>(tape_.choose_rarely(what_next, static_cast<std::uint64_t>(action::count), activity));
+  constexpr std::uint64_t frozen_count = 16; // what the profile `reference` knows: actions that come later stand behind
+  const auto count = swarm_.frozen ? frozen_count : static_cast<std::uint64_t>(action::count);
+  const auto drawn = static_cast<action>(tape_.choose_rarely(what_next, count, activity));
   // Each round has a stream of its own: leaving out one changes nothing about the others.
   detail_ = {stream_kind::nemesis, rounds_};
   const auto& f = swarm_.faults;

@@ -77,7 +77,7 @@ void stranger::act() {
   if (!acting_)
     return;
   time_.after(milliseconds(50 + draw(400)), [this] { act(); });
-  const auto what = draw(9);
+  const auto what = draw(10);
   const auto to = draw(nodes_.size());
   const auto whose = draw(nodes_.size());
   if (what == 0 || !nodes_.running(to) || to == whose || nodes_.core(to)->config().empty())
@@ -112,6 +112,14 @@ void stranger::act() {
     if (member != leader && core.config().contains(member))
       send(to, member, "wants it to lead", message(member, term, raft::timeout_now{}));
     return;
+  case 9: {
+    state::kv_op op;
+    op.key = "forged";
+    op.value = make_payload("forged");
+    return send(to, own_id, "forwards a write",
+                wire::forward_call{request_id{0x0000'7777'0000'0000 + frames_}, wire::call_kind::propose,
+                                   make_payload(wire::encode_command(state::kv_write{std::move(op)}))});
+  }
   case 7:
     return send(to, member, "forwards a command that cannot be read",
                 wire::forward_call{request_id{0x0000'7777'0000'0000 + frames_}, wire::call_kind::propose,

@@ -30,6 +30,7 @@ struct operation {
   std::optional<state::command> write;
   std::optional<http::read_request> read;
   std::optional<session_renewal> renewal;
+  virtual_time lock_wait{0}; ///< of an acquire: so long the server may wait for the end of a lock-delay
 
   outcome result = outcome::pending;
   state::reply reply;                        ///< of a write that is done

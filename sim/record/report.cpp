@@ -37,8 +37,8 @@ std::string listed(const std::map<std::string, std::uint64_t>& counts) {
 }
 
 std::string told(const spread& s) {
-  return "median " + std::to_string(s.percentile(50)) + " ms, p99 " + std::to_string(s.percentile(99)) + " ms, max " +
-         std::to_string(s.percentile(100)) + " ms";
+  return "median " + std::to_string(s.percentile(50)) + " ms, p95 " + std::to_string(s.percentile(95)) + " ms, p99 " +
+         std::to_string(s.percentile(99)) + " ms, max " + std::to_string(s.percentile(100)) + " ms";
 }
 
 /// Bars of at most 50 signs; far outliers come as one line each, so empty buckets are left out.
@@ -55,6 +55,30 @@ std::string drawn(const histogram_50ms& buckets) {
   return out;
 }
 
+/// The name of what took longest, and how long.
+std::pair<std::string, std::uint64_t> longest(const std::map<std::string, std::uint64_t>& waited_ms) {
+  const auto most = std::max_element(waited_ms.begin(), waited_ms.end(),
+                                     [](const auto& a, const auto& b) { return a.second < b.second; });
+  if (most == waited_ms.end())
+    return {"nothing", 0};
+  return *most;
+}
+
+std::string told_slow(const figures& f) {
+  if (f.slow.empty())
+    return "";
+  std::map<std::string, std::uint64_t> reasons;
+  for (const auto& s : f.slow)
+    ++reasons[longest(s.waited_ms).first];
+  auto out = "converged late         " + std::to_string(f.slow.size()) + " (above " +
+             std::to_string(slow_convergence.count()) + " ms), most of it for: " + listed(reasons) + "\n";
+  std::size_t shown = 0;
+  for (auto s = f.slow.rbegin(); s != f.slow.rend() && shown < 10; ++s, ++shown)
+    out += "  seed " + std::to_string(s->seed) + ": " + std::to_string(s->took.count()) + " ms (" +
+           listed(s->waited_ms) + ")\n";
+  return out;
+}
+
 json::object counts_object(const std::map<std::string, std::uint64_t>& counts) {
   json::object o;
   for (const auto& [name, count] : counts)
@@ -63,7 +87,8 @@ json::object counts_object(const std::map<std::string, std::uint64_t>& counts) {
 }
 
 json::object spread_object(const spread& s) {
-  return {{"median", s.percentile(50)}, {"p99", s.percentile(99)}, {"max", s.percentile(100)}};
+  return {
+      {"median", s.percentile(50)}, {"p95", s.percentile(95)}, {"p99", s.percentile(99)}, {"max", s.percentile(100)}};
 }
 
 /// Words for a shell: quoted if they need it.
@@ -165,7 +190,10 @@ void figures::add(const run_report& r) {
     faults[name] += count;
   if (r.outcome == verdict::passed) {
     heal_to_convergence.add(r.heal_to_convergence);
+    last_fault_to_convergence.add(r.last_fault_to_convergence);
     longest_write_gap.add(r.longest_write_gap);
+    if (r.heal_to_convergence > slow_convergence)
+      slow.insert({r.heal_to_convergence, r.seed, r.waited_ms});
   } else {
     const auto by_seed = [](const run_report& a, const run_report& b) { return a.seed < b.seed; };
     failures.insert(std::upper_bound(failures.begin(), failures.end(), r, by_seed), r);
@@ -257,6 +285,7 @@ std::string told(const figures& f, const recipe& how) {
   out << "probes                 " << listed(f.probes) << "\n";
   out << "longest write gap      " << told(f.longest_write_gap) << "\n";
   out << "heal to convergence    " << told(f.heal_to_convergence) << "\n" << drawn(f.heal_to_convergence.buckets());
+  out << "the same, without faults that last: " << told(f.last_fault_to_convergence) << "\n" << told_slow(f);
   for (const auto& name : f.missing_probes)
     out << "never reached: " << name << "\n";
   for (const auto& r : f.failures)
@@ -301,7 +330,12 @@ json::object to_json(const figures& f, const recipe& how, const std::string& com
   auto& buckets = heal["buckets"].emplace_object();
   for (const auto& [bucket, count] : f.heal_to_convergence.buckets())
     buckets[std::to_string(bucket * 50)] = count;
+  auto& slow = heal["slow"].emplace_array();
+  for (auto s = f.slow.rbegin(); s != f.slow.rend(); ++s)
+    slow.push_back(
+        json::object{{"seed", s->seed}, {"ms", s->took.count()}, {"waited_ms", counts_object(s->waited_ms)}});
   o["heal_to_convergence_ms"] = std::move(heal);
+  o["last_fault_to_convergence_ms"] = spread_object(f.last_fault_to_convergence);
   o["longest_write_gap_ms"] = spread_object(f.longest_write_gap);
   o["faults"] = counts_object(f.faults);
   o["probes"] = counts_object(f.probes);
@@ -341,8 +375,10 @@ json::object to_json(const run_report& r) {
           {"unknown", r.unknown},
           {"elections", r.elections},
           {"heal_to_convergence", r.heal_to_convergence.count()},
+          {"last_fault_to_convergence", r.last_fault_to_convergence.count()},
           {"longest_write_gap", r.longest_write_gap.count()},
           {"wrongly_released_locks", r.wrongly_released_locks},
+          {"waited_ms", counts_object(r.waited_ms)},
           {"faults", counts_object(r.faults)}};
 }
 
@@ -383,13 +419,17 @@ result<run_report> report_from_json(const json::value& v) {
   r.unknown = member("unknown");
   r.elections = member("elections");
   r.heal_to_convergence = std::chrono::milliseconds(member("heal_to_convergence"));
+  r.last_fault_to_convergence = std::chrono::milliseconds(member("last_fault_to_convergence"));
   r.longest_write_gap = std::chrono::milliseconds(member("longest_write_gap"));
   r.wrongly_released_locks = member("wrongly_released_locks");
-  const auto* faults = o->if_contains("faults");
-  if (faults == nullptr || !faults->is_object())
-    return failure{"a report without faults"};
-  for (const auto& f : faults->get_object())
-    r.faults[std::string(f.key())] = number(&f.value());
+  const auto counts = [&](const char* name, std::map<std::string, std::uint64_t>& into) {
+    const auto* m = o->if_contains(name);
+    complete = complete && m != nullptr && m->is_object();
+    for (const auto& c : complete ? m->get_object() : json::object())
+      into[std::string(c.key())] = number(&c.value());
+  };
+  counts("faults", r.faults);
+  counts("waited_ms", r.waited_ms);
   if (!complete)
     return failure{"a report with a member missing or of another kind"};
   return r;

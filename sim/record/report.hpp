@@ -16,9 +16,12 @@
 //   seeds_per_minute       of real time
 //   operations             {asked, done, refused, unknown}
 //   elections, wrongly_released_locks
-//   heal_to_convergence_ms {median, p99, max, buckets: {"0": n, "50": n, ...}} of passed runs; a bucket is named by its
-//                          lower bound, empty ones are left out
-//   longest_write_gap_ms   {median, p99, max} of passed runs
+//   heal_to_convergence_ms {median, p95, p99, max, buckets: {"0": n, "50": n, ...}, slow} of passed runs; a bucket is named
+//                          by its lower bound, empty ones are left out; slow: [{seed, ms, waited_ms: {what: ms}}] of those above
+//                          slow_convergence, the slowest first, with what the cluster waited for (sim/checkers/recovery.hpp)
+//   last_fault_to_convergence_ms {median, p95, p99, max}: the same, counted from when the last fault was over that went on
+//                          after the healing began (a disk that hangs, a damaged one that is replaced)
+//   longest_write_gap_ms   {median, p95, p99, max} of passed runs
 //   faults, probes         {name: how often}, by name
 //   missing_probes         [name], required but never reached
 //   failures               by seed: [{seed, verdict, checker, text, trace_hash, events, virtual_ms, replay}];
@@ -31,6 +34,7 @@
 
 #include <algorithm>
 #include <set>
+#include <tuple>
 
 namespace belay::sim {
 
@@ -60,6 +64,16 @@ private:
   std::map<std::uint64_t, std::uint64_t> counts_;
 };
 
+/// A run that converges later is listed, with what it waited for.
+inline constexpr std::chrono::milliseconds slow_convergence{487};
+
+struct slow_run {
+  std::chrono::milliseconds took{0};
+  std::uint64_t seed = 0;
+  std::map<std::string, std::uint64_t> waited_ms;
+  auto operator<=>(const slow_run& other) const { return std::tie(took, seed) <=> std::tie(other.took, other.seed); }
+};
+
 struct figures {
   std::uint64_t runs = 0;
   std::map<verdict, std::uint64_t> verdicts;
@@ -68,7 +82,8 @@ struct figures {
   std::uint64_t events = 0, choices = 0;
   std::uint64_t operations = 0, done = 0, refused = 0, unknown = 0;
   std::uint64_t elections = 0, wrongly_released_locks = 0;
-  spread heal_to_convergence, longest_write_gap; ///< of passed runs: others end early
+  spread heal_to_convergence, last_fault_to_convergence, longest_write_gap; ///< of passed runs: others end early
+  std::set<slow_run> slow;                                                  ///< the slowest last
   std::map<std::string, std::uint64_t> faults, probes;
   std::vector<run_report> failures; ///< by seed
   std::set<std::string> missing_probes;

@@ -4,6 +4,7 @@
 #include "protocol/base/probe.hpp"
 #include "protocol/base/uuid.hpp"
 #include "sim/world/node_failure.hpp"
+#include "sim/world/simulated_probes.hpp"
 #include "sim/world/stub_of.hpp"
 
 #include <caf/send.hpp>
@@ -15,6 +16,13 @@ namespace belay::sim {
 namespace {
 
 constexpr auto datacenter = "dc1";
+// Sessions of the simulated clients are short, so that many of them end within a run.
+constexpr std::chrono::seconds session_ttl_min{1};
+// Often enough to be seen within a run; a minute by default.
+constexpr std::chrono::seconds compare_interval{4};
+
+// Above those of all clients.
+constexpr std::size_t first_probe_stream = 700;
 
 stream disk_stream(std::size_t node) {
   return {stream_kind::disk, static_cast<std::uint16_t>(node)};
@@ -31,6 +39,7 @@ constexpr overloaded kind_of{
     [](const actors::peer_link_actor&) { return actor_kind::links; },
     [](const actors::http_gateway_actor&) { return actor_kind::gateway; },
     [](const actors::registration_keeper_actor&) { return actor_kind::keeper; },
+    [](const actors::keyring_keeper_actor&) { return actor_kind::keeper; },
     [](const actors::health_checks_actor&) { return actor_kind::agent; },
 };
 
@@ -124,6 +133,10 @@ void cluster::spawn(std::size_t index, const actors::identity& who, actors::serv
       plan.peer.join.push_back(nodes_[i].self.address);
   // Elections are shuffled by the seed of the run and by who and when this is; not by the tape, which may change.
   plan.peer.seed = tape_.seed() * 1000 + index * 100 + static_cast<std::uint64_t>(n.life);
+  plan.agent.compare_interval = compare_interval;
+  plan.probes = std::make_shared<simulated_probes>(
+      time_, tape_, stream{stream_kind::client, static_cast<std::uint16_t>(first_probe_stream + index)},
+      [this](const std::string& target) { return !well || well(target); });
   plan.promised = std::move(found.promised);
   actors::keep_membership_in(plan.peer, simulated_disk::data_directory, who, n.disk->files());
   plan.peer.promised = [this, index, keep = std::move(plan.peer.promised)](const raft::promise& p) {
@@ -145,35 +158,68 @@ void cluster::spawn(std::size_t index, const actors::identity& who, actors::serv
     throw node_failure{};
   };
   plan.spawn_links = [this, index](const wiring_ptr& wires) { return spawn_links(index, wires); };
-  plan.spawn_gateway = [this, index](const wiring_ptr&) { return spawn_gateway(index); };
-  n.requests = request_ids(0, plan.peer.seed);
+  plan.spawn_gateway = [this, index](const wiring_ptr& wires) { return spawn_gateway(index, wires); };
+  n.requests = request_ids(0, plan.peer.seed + 7); // not the gateway's own
   n.composition = std::make_unique<node_composition>(time_.system(), std::move(plan), n.numbers, *n.counted);
   const auto& w = n.composition->wires();
   n.peer = dynamic_cast<const actors::raft_peer*>(caf::actor_cast<caf::abstract_actor*>(w.raft_peer));
   n.fsm = dynamic_cast<const actors::fsm*>(caf::actor_cast<caf::abstract_actor*>(w.fsm));
   n.composition->for_each_actor(
       [&](const auto& handle) { time_.enlist(index, kind_of(handle), caf::actor_cast<caf::actor>(handle)); });
+  time_.enlist(index, actor_kind::sockets, n.gateway->sockets());
   n.composition->begin();
 }
 
-actors::http_gateway_actor cluster::spawn_gateway(std::size_t index) {
-  using namespace actors;
-  const auto hand_on = [this, index, life = nodes_[index].life](const auto& answer) { answered(index, life, answer); };
-  return stub_of<http_gateway_actor>(
-      time_.system(),
-      [hand_on](const write_results& w) {
-        for (const auto& r : w.list)
-          hand_on(r);
-      },
-      [hand_on](const renew_result& r) { hand_on(r); }, [hand_on](const read_result& r) { hand_on(r); },
-      [hand_on](const archive_packed& p) { hand_on(p); }, [hand_on](const archive_unpacked& u) { hand_on(u); },
-      [this, index](const cluster_view& v) {
-        auto& view = nodes_[index].view;
-        const bool news = v.serving && (!view.serving || view.soft.term != v.soft.term);
-        view = v;
-        if (news && led)
-          led(index);
+actors::http_gateway_actor cluster::spawn_gateway(std::size_t index, const actors::wiring_ptr& wires) {
+  auto& n = nodes_[index];
+  actors::gateway_settings g;
+  g.hold = swarm_.peer.hold;
+  g.seed = tape_.seed() * 1000 + index * 100 + static_cast<std::uint64_t>(n.life);
+  g.routes.node_name = n.self.name;
+  g.routes.session_ttl_min = session_ttl_min;
+  g.facts.node_name = n.self.name;
+  g.facts.node_uuid = n.self.uuid;
+  g.wall_clock = [clock = n.clock] {
+    return std::chrono::system_clock::time_point(std::chrono::milliseconds(clock->wall().value));
+  };
+  n.gateway = std::make_unique<simulated_gateway>(
+      time_.system(), wires, std::move(g), *n.counted,
+      [this, index, life = n.life](connection_id c, std::string_view bytes, bool last) {
+        return received(index, life, c, bytes, last);
       });
+  return n.gateway->handle();
+}
+
+void cluster::before(const enlisted& who, const caf::type_erased_tuple& message) {
+  using namespace actors;
+  if (who.kind != actor_kind::gateway || who.node == nobody)
+    return;
+  auto& n = nodes_[who.node];
+  const auto hand_on = [&](const auto& answer) {
+    if (answered)
+      answered(who.node, n.life, answer);
+  };
+  if (message.match_element<cluster_view>(0)) {
+    const auto& v = message.get_as<cluster_view>(0);
+    const bool news = v.serving && (!n.view.serving || n.view.soft.term != v.soft.term);
+    n.view = v;
+    if (news && led)
+      led(who.node);
+  } else if (message.match_element<write_results>(0)) {
+    for (const auto& r : message.get_as<write_results>(0).list)
+      hand_on(r);
+  } else if (message.match_element<renew_result>(0)) {
+    hand_on(message.get_as<renew_result>(0));
+  } else if (message.match_element<read_result>(0)) {
+    auto result = message.get_as<read_result>(0);
+    if (result.shared)
+      result.answer = *std::exchange(result.shared, nullptr);
+    hand_on(result);
+  } else if (message.match_element<archive_packed>(0)) {
+    hand_on(message.get_as<archive_packed>(0));
+  } else if (message.match_element<archive_unpacked>(0)) {
+    hand_on(message.get_as<archive_unpacked>(0));
+  }
 }
 
 actors::peer_link_actor cluster::spawn_links(std::size_t index, const actors::wiring_ptr& wires) {
@@ -208,6 +254,7 @@ void cluster::stop(std::size_t index, bool power) {
       if (time_.is_busy(index, kind) && n.disk->interrupt_next(tape_, disk_stream(index)))
         time_.finish_busy(index, kind);
   time_.kill(index);
+  n.gateway.reset();
   n.composition.reset();
   n.peer = nullptr;
   n.fsm = nullptr;

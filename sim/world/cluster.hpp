@@ -8,6 +8,7 @@
 #include "protocol/state/feature_levels.hpp"
 #include "sim/world/simulated_clock.hpp"
 #include "sim/world/simulated_disk.hpp"
+#include "sim/world/simulated_gateway.hpp"
 #include "sim/world/simulated_network.hpp"
 #include "sim/world/swarm.hpp"
 
@@ -19,7 +20,7 @@
 
 namespace belay::sim {
 
-/// What a node's gateway was told, for the client who asked.
+/// What a node's gateway is told, for the client who asked.
 using client_answer = std::variant<actors::write_result, actors::renew_result, actors::read_result,
                                    actors::archive_packed, actors::archive_unpacked>;
 
@@ -73,17 +74,26 @@ public:
   /// The actors' handles of a node that is not down.
   const actors::wiring& wires(std::size_t node) const { return nodes_[node].composition->wires(); }
   request_id next_request(std::size_t node) { return nodes_[node].requests.next(); }
+  /// Where its clients send to. @pre it is not down
+  simulated_gateway& gateway(std::size_t node) { return *nodes_[node].gateway; }
 
   // ---- who wants to know
-  std::function<void(std::size_t node, int life, client_answer)> answered;
+  /// What a gateway hears from the other actors of its node, when it hears it.
+  std::function<void(std::size_t node, int life, const client_answer&)> answered;
+  /// Bytes of an answer for that client (simulated_gateway::heard).
+  std::function<bool(std::size_t node, int life, connection_id c, std::string_view bytes, bool last)> received;
   /// The node is not there any more: what it was asked will not be answered. Also told of one that ended itself.
   std::function<void(std::size_t node)> gone;
   std::function<void(std::size_t node)> paused, resumed;
   std::function<void(std::size_t node)> led;      ///< it has become the leader and serves
   std::function<void(std::size_t node)> promised; ///< it has promised something about the first configuration
   std::function<void(std::size_t node)> joined;   ///< its data directory says now that it belongs to a cluster
+  /// Whether a target of checks is well; null: all are.
+  std::function<bool(const std::string& target)> well;
 
-  /// Calls after each message: ends nodes that have decided to end.
+  /// Call it before each message.
+  void before(const enlisted& who, const caf::type_erased_tuple& message);
+  /// Call it after each message: ends nodes that have decided to end.
   void bury_the_dead();
 
 private:
@@ -95,6 +105,7 @@ private:
     std::shared_ptr<actors::metrics> counted;
     std::shared_ptr<actors::vitals> numbers;
     std::unique_ptr<actors::node_composition> composition; ///< null: down
+    std::unique_ptr<simulated_gateway> gateway;            ///< null: down
     const actors::raft_peer* peer = nullptr;
     const actors::fsm* fsm = nullptr;
     actors::cluster_view view;
@@ -107,7 +118,7 @@ private:
 
   result<actors::server_state> open_data(std::size_t index, actors::identity& who);
   void spawn(std::size_t index, const actors::identity& who, actors::server_state found);
-  actors::http_gateway_actor spawn_gateway(std::size_t index);
+  actors::http_gateway_actor spawn_gateway(std::size_t index, const actors::wiring_ptr& wires);
   actors::peer_link_actor spawn_links(std::size_t index, const actors::wiring_ptr& wires);
   void stop(std::size_t index, bool power);
   void born(node& n);

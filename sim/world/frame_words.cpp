@@ -80,6 +80,10 @@ std::string words(const wire::frame& f) {
           },
           [](const agent::user_event& e) { return "event " + e.name; },
           [](const wire::gossip& g) { return "gossip of " + std::to_string(g.members.size()) + " members"; },
+          [](const wire::keyring_call& c) { return "for the keyring: request " + to_string(c.id); },
+          [](const wire::keyring_reply& r) {
+            return "keyring, request " + to_string(r.id) + (r.answer.ok ? " done" : " refused");
+          },
       },
       f);
 }

@@ -24,9 +24,9 @@ caf::resumable* resumable_of(const caf::actor& a) {
 
 const char* name_of(actor_kind k) {
   constexpr const char* names[] = {
-      "raft_peer", "fsm",     "watch_registry", "session_reaper",     "log_writer",          "checkpointer",
-      "links",     "gateway", "client",         "lock_delay_tracker", "registration_keeper", "health_checks"};
-  static_assert(std::size(names) == static_cast<std::size_t>(actor_kind::agent) + 1);
+      "raft_peer", "fsm",    "watch_registry",     "session_reaper",      "log_writer",    "checkpointer", "links",
+      "gateway",   "client", "lock_delay_tracker", "registration_keeper", "health_checks", "sockets"};
+  static_assert(std::size(names) == static_cast<std::size_t>(actor_kind::sockets) + 1);
   return names[static_cast<std::size_t>(k)];
 }
 
@@ -79,8 +79,25 @@ std::uint64_t schedule::enlist(std::size_t node, actor_kind kind, caf::actor han
   const auto number = ++births_;
   auto& s = slots_[number];
   s.who = {number, node, kind, std::move(handle)};
+  s.actor = caf::actor_cast<caf::abstract_actor*>(s.who.handle);
   by_address_[r] = &s;
   return number;
+}
+
+schedule::thread schedule::thread_of(const enlisted& who) {
+  switch (who.kind) {
+  case actor_kind::watches:
+  case actor_kind::reaper:
+  case actor_kind::delays:
+  case actor_kind::gateway:
+  case actor_kind::sockets:
+  case actor_kind::agent:
+    return {who.node, actor_kind::fsm};
+  case actor_kind::links:
+    return {who.node, actor_kind::raft_peer};
+  default:
+    return {who.node, who.kind};
+  }
 }
 
 schedule::slot* schedule::slot_of(caf::resumable* r) {
@@ -99,6 +116,7 @@ void schedule::bring_back(slot& s) {
 
 void schedule::kill(std::size_t node) {
   paused_.erase(node);
+  std::erase_if(occupied_, [node](const auto& each) { return each.first.first == node; });
   for (auto it = slots_.begin(); it != slots_.end();) {
     auto& s = it->second;
     if (s.who.node != node) {
@@ -155,7 +173,7 @@ void schedule::run_front(slot* s) {
     s->due = false;
     trace_.add(s->who.number ^ static_cast<std::uint64_t>(now().count()) << 20);
     if (before)
-      if (auto* mail = dynamic_cast<caf::abstract_actor*>(coordinator_->jobs.front())->peek_at_next_mailbox_element())
+      if (auto* mail = s->actor->peek_at_next_mailbox_element())
         before(s->who, mail->content());
   }
   ++messages_;
@@ -166,7 +184,18 @@ void schedule::run_front(slot* s) {
     after_message(who);
 }
 
-bool schedule::step(virtual_time until) {
+void schedule::put_aside(slot& s, virtual_time until) {
+  auto& jobs = coordinator_->jobs;
+  s.busy = true;
+  s.put_aside = jobs.front();
+  jobs.pop_front();
+  at(until, [this, number = s.who.number] {
+    if (const auto it = slots_.find(number); it != slots_.end() && it->second.busy)
+      bring_back(it->second);
+  });
+}
+
+bool schedule::step(virtual_time end) {
   auto& jobs = coordinator_->jobs;
   while (!jobs.empty()) {
     const auto depth = std::min(jobs.size(), shuffle_depth);
@@ -180,23 +209,26 @@ bool schedule::step(virtual_time until) {
       continue;
     }
     if (s != nullptr && !s->due && busy) {
-      if (const auto d = busy(s->who); d > virtual_time::zero()) {
-        s->busy = true;
-        s->put_aside = r;
-        jobs.pop_front();
-        after(d, [this, number = s->who.number] {
-          if (const auto it = slots_.find(number); it != slots_.end() && it->second.busy)
-            bring_back(it->second);
-        });
+      auto until = now();
+      const auto of_thread = occupied_.empty() ? occupied_.end() : occupied_.find(thread_of(s->who));
+      if (of_thread != occupied_.end() && of_thread->second > until) {
+        until = of_thread->second;
+      } else if (const auto d = busy(s->who); d > virtual_time::zero()) {
+        until += d;
+        if (s->who.node != nobody)
+          occupied_[thread_of(s->who)] = until;
+      }
+      if (until > now()) {
+        put_aside(*s, until);
         continue;
       }
     }
     run_front(s);
     return true;
   }
-  if (now() >= until)
+  if (now() >= end)
     return false;
-  go_on(until);
+  go_on(end);
   return true;
 }
 

@@ -27,7 +27,8 @@ enum class actor_kind : std::uint8_t {
   client,
   delays,
   keeper,
-  agent
+  agent,
+  sockets
 };
 const char* name_of(actor_kind k);
 
@@ -68,7 +69,8 @@ public:
   void resume(std::size_t node);
 
   // ---- what the owner of the schedule wants to know
-  /// How long an actor takes for its next message. Null or zero: no time at all.
+  /// How long an actor takes for its next message. Null or zero: no time at all. Meanwhile the other actors of its thread
+  /// wait, too (docs/adr/0004-threads.md).
   std::function<virtual_time(const enlisted&)> busy;
   std::function<void(const enlisted&, const caf::type_erased_tuple&)> before;
   std::function<void(const enlisted&)> after_message;
@@ -76,8 +78,8 @@ public:
   /// How often, per million, another than the oldest runnable actor goes next.
   std::uint32_t shuffle_per_million = 0;
 
-  /// One message, or time goes on to the next event. @returns false when `until` is reached.
-  bool step(virtual_time until);
+  /// One message, or time goes on to the next event. @returns false when `end` is reached.
+  bool step(virtual_time end);
   std::uint64_t messages() const { return messages_; }
 
 private:
@@ -86,12 +88,18 @@ private:
   };
   struct slot {
     enlisted who;
-    caf::resumable* put_aside = nullptr; ///< busy, or its node is paused
-    bool busy = false;                   ///< with its next message, put aside for that
-    bool due = false;                    ///< its time for that message is over
+    caf::abstract_actor* actor = nullptr; ///< that of `who`, found once
+    caf::resumable* put_aside = nullptr;  ///< busy, or its node is paused
+    bool busy = false;                    ///< with its next message, put aside for that
+    bool due = false;                     ///< its time for that message is over
   };
 
+  /// Actors of one node that the server runs on one thread have the same number.
+  using thread = std::pair<std::size_t, actor_kind>;
+
+  static thread thread_of(const enlisted& who);
   slot* slot_of(caf::resumable* r);
+  void put_aside(slot& s, virtual_time until);
   void bring_back(slot& s);
   void run_front(slot* s);
   void go_on(virtual_time until);
@@ -105,6 +113,7 @@ private:
   std::map<std::uint64_t, slot> slots_;                         ///< by number
   std::unordered_map<const caf::resumable*, slot*> by_address_; ///< looked up, never walked through
   std::set<std::size_t> paused_;
+  std::map<thread, virtual_time> occupied_; ///< until when
   std::multimap<virtual_time, std::function<void()>> events_;
   std::uint64_t births_ = 0;
   std::uint64_t messages_ = 0;

@@ -238,6 +238,14 @@ bool simulated_network::is_cut(std::size_t from, std::size_t to) const {
   return cut_.contains({from, to});
 }
 
+virtual_time simulated_network::last_arrival_among(const std::set<std::size_t>& nodes) const {
+  virtual_time last{0};
+  for (const auto& [between, d] : directions_)
+    if (nodes.contains(between.first) && nodes.contains(between.second))
+      last = std::max(last, d.last_arrival);
+  return last;
+}
+
 void simulated_network::reset(std::size_t a, std::size_t b) {
   if (!connected(a, b))
     return;

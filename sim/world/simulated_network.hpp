@@ -6,6 +6,7 @@
 #include "sim/world/schedule.hpp"
 
 #include <map>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -45,6 +46,8 @@ public:
   /// Both ends have a connection with each other.
   bool connected(std::size_t a, std::size_t b) const { return up_.contains(ordered(a, b)); }
   bool is_slowed(std::size_t from, std::size_t to) const;
+  /// When the last frame arrives that is under way between these nodes now; zero: none ever was.
+  virtual_time last_arrival_among(const std::set<std::size_t>& nodes) const;
   /// Both ends see the connection break, and make a new one.
   void reset(std::size_t a, std::size_t b);
 

@@ -109,9 +109,18 @@ swarm draw_swarm(tape& choices, const profile& p) {
     s.lockers = 4;
   s.snapshots = o.one_in(5);
   s.longest_partition = p.longest_partition;
+  // What was drawn in b073746 ends here. All that came later is drawn below, so that figures of the profile `reference` can be
+  // compared with older ones (tests/sim/run_test.cpp has a digest of it).
+  s.frozen = p.frozen;
+  if (s.frozen)
+    return s;
   s.faults.stranger = o.one_in(6) && p.faults;
   s.faults.clock_year = o.one_in(6) && p.faults;
   draw_beginning(choices, p, s);
+  // On streams of their own, so that they may stand anywhere.
+  s.agents = choices.chance({stream_kind::swarm, 1102}, 333'333);
+  constexpr std::size_t held_max[] = {forward::held_calls::count_max, forward::held_calls::count_max, 1};
+  s.peer.held_calls_max = held_max[choices.choose({stream_kind::swarm, 1100}, std::size(held_max))];
   return s;
 }
 
@@ -150,6 +159,7 @@ std::string describe(const swarm& s) {
   name(s.network.reordered_per_million > 0, "reordering");
   name(s.network.delayed_per_million > 0, "delays");
   name(s.shuffle_per_million > 0, "shuffle");
+  text += s.agents ? "; clients register services" : "";
   text += s.snapshots ? "; clients restore snapshots" : "";
   text += s.older != SIZE_MAX ? "; n" + std::to_string(s.older) + " is of an older version" : "";
   constexpr const char* beginnings[] = {"", "; more servers than expected", "; from one server", "; down to one server",

@@ -53,6 +53,7 @@ struct swarm {
   std::size_t spares = 0; ///< may join later
   sim::beginning beginning = sim::beginning::as_expected;
   std::size_t older = SIZE_MAX; ///< a server of a version before feature levels; none
+  bool frozen = false;    ///< profile::frozen
   fault_set faults;
   network_faults network;
   std::uint32_t shuffle_per_million = 0;
@@ -66,6 +67,7 @@ struct swarm {
   std::size_t segment_bytes = 16384;
   std::size_t clients = 4, watchers = 3, lockers = 0;
   std::size_t keys = 4;
+  bool agents = false;    ///< clients register services and checks with the nodes' agents
   bool snapshots = false; ///< clients save archives and restore them now and then
   std::size_t value_bytes = 16;
   virtual_time think_time{std::chrono::milliseconds(100)}; ///< of a client, on average

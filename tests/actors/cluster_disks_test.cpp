@@ -297,7 +297,7 @@ TEST_CASE("nothing is acknowledged while the logs have no room", "[actors][disks
     calls.push_back(c.put(leader, "full" + std::to_string(i), "v"));
   c.pass(outage);
   CHECK(c.log(leader).refused_appends() >= 1);
-  CHECK(c.log(leader).refused_appends() <= static_cast<std::size_t>(outage.count()) / 1000 + 2);
+  CHECK(c.log(leader).refused_appends() <= static_cast<std::size_t>(outage.count()) / 100 + 2);
   for (const auto& w : calls)
     for (const auto& r : c.answers(w).writes)
       CHECK(r.outcome != call_outcome::done);

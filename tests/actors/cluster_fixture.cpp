@@ -1,5 +1,6 @@
 #include "tests/actors/cluster_fixture.hpp"
 
+#include "actors/node/keyring_keeper.hpp"
 #include "actors/telemetry/log.hpp"
 #include "protocol/base/uuid.hpp"
 #include "protocol/wire/command_codec.hpp"
@@ -25,6 +26,18 @@ constexpr milliseconds clock_step{1};
 
 } // namespace
 
+/// As actors/node/boot_clock.hpp: true time, also across a suspension.
+class cluster_fixture::suspended_clock final : public node_clock {
+public:
+  suspended_clock(cluster_fixture& c, std::size_t node) : cluster_(c), node_(node) {}
+  monotonic_time now() const override { return cluster_.now() + cluster_.nodes_[node_].suspended; }
+  std::chrono::nanoseconds in_system_time(std::chrono::nanoseconds own) const override { return own; }
+
+private:
+  cluster_fixture& cluster_;
+  std::size_t node_;
+};
+
 cluster_fixture::cluster_fixture(cluster_options options)
     : options_(std::move(options)), system_(config_),
       scheduler_(dynamic_cast<caf::scheduler::test_coordinator&>(system_.scheduler())), order_(options_.shuffle) {
@@ -40,7 +53,9 @@ cluster_fixture::cluster_fixture(cluster_options options)
     self.uuid = uuid_of(0, self.id.value);
     self.name = "node-" + std::to_string(i);
     self.address = "10.0.0." + std::to_string(i + 1) + ":8300";
+    nodes_[i].keys = options_.keys;
   }
+  net_.credentials = !options_.keys.empty();
   if (options_.start)
     for (std::size_t i = 0; i < nodes_.size(); ++i)
       start(i);
@@ -114,7 +129,11 @@ http_gateway_actor cluster_fixture::spawn_gateway(std::size_t index) {
           at(r.id).writes.push_back(r);
       },
       [at](const renew_result& r) { at(r.id).renewals.push_back(r); },
-      [at](const read_result& r) { at(r.id).reads.push_back(r); },
+      [at](const read_result& r) {
+        auto& got = at(r.id).reads.emplace_back(r);
+        if (got.shared)
+          got.answer = *got.shared;
+      },
       [this, index](const cluster_view& v) { nodes_[index].view = v; });
 }
 
@@ -153,12 +172,19 @@ void cluster_fixture::start(std::size_t index) {
   };
   plan.peer.joined = [this, index](std::uint64_t id) { nodes_[index].cluster_id = id; };
   plan.wall_clock = [this, index] { return wall_clock(index); };
+  plan.clock = std::make_shared<suspended_clock>(*this, index);
   n.gave_up = false;
   plan.fail_stop = [this, index] {
     nodes_[index].gave_up = true;
     throw ended_for_test{};
   };
   plan.spawn_links = [this, index](const wiring_ptr& wires) { return spawn_links(index, wires); };
+  if (!options_.keys.empty())
+    plan.spawn_keyring = [this, index](const wiring_ptr& wires) -> keyring_keeper_actor {
+      return system_.spawn<keyring_keeper>(wires, [this, index](const forward::keyring_operation& op) {
+        return forward::operate_on(nodes_[index].keys, op);
+      });
+    };
   plan.spawn_gateway = [this, index](const wiring_ptr&) { return spawn_gateway(index); };
   n.composition = std::make_unique<node_composition>(system_, std::move(plan), n.numbers, *n.counted);
   n.composition->begin();
@@ -277,6 +303,16 @@ call cluster_fixture::operate(std::size_t index, const forward::operator_call& w
   return made;
 }
 
+call cluster_fixture::operate_keys(std::size_t index, forward::keyring_operation what) {
+  const auto made = next_call(index);
+  status_request asked{made.id, {}};
+  asked.what.kind = http::local_kind::keyring;
+  asked.what.keys = std::move(what);
+  asked.what.local_only = true;
+  caf::anon_send(wires(index).raft_peer, std::move(asked));
+  return made;
+}
+
 call cluster_fixture::renew(std::size_t index, const std::string& session) {
   const auto made = next_call(index);
   caf::anon_send(wires(index).raft_peer, renew_session{made.id, session});
@@ -292,7 +328,7 @@ call cluster_fixture::read(std::size_t index, const state::query& q, http::consi
   r.request.mode = mode;
   r.request.min_index = min_index;
   r.request.wait = wait;
-  r.deadline = now() + wait;
+  r.deadline = now() + nodes_[index].suspended + wait;
   caf::anon_send(wires(index).fsm, std::move(r));
   return made;
 }

@@ -31,6 +31,7 @@ struct cluster_options {
   bool start = true;        ///< all of them at once
   std::uint32_t expect = 0; ///< bootstrap_expect; 0: all of them
   bool admit_newcomers = false;
+  std::vector<std::string> keys; ///< of each node at first; without any its peers show no credentials
 
   cluster_options() {
     peer.limits.election_ticks = 10; // 250 ms
@@ -95,6 +96,8 @@ public:
   /// are equal
   bool converged();
   std::uint64_t digest(std::size_t node) const { return nodes_[node].numbers->digest.load(); }
+  /// The keys by which the node proves itself, as an operator has left them.
+  std::vector<std::string>& keys(std::size_t node) { return nodes_[node].keys; }
   std::string metrics_text(std::size_t node) const { return nodes_[node].counted->prometheus("consul"); }
   fake_network& net() { return net_; }
   raft_peer_actor peer(std::size_t node) { return wires(node).raft_peer; }
@@ -106,6 +109,10 @@ public:
   /// What an operator wants of the leader.
   call operate(std::size_t node, const forward::operator_call& what);
   call add_peer(std::size_t node, const std::string& address) { return operate(node, forward::add_member{address}); }
+  /// The node's clock goes on at once by what its machine was suspended for; nothing else happens.
+  void suspended(std::size_t node, milliseconds d) { nodes_[node].suspended += d; }
+  /// What an operator wants of the keys of all members.
+  call operate_keys(std::size_t node, forward::keyring_operation what);
   call put(std::size_t node, const std::string& key, const std::string& value);
   call renew(std::size_t node, const std::string& session);
   /// @param min_index 0: not blocking
@@ -145,9 +152,13 @@ private:
     cluster_view view;
     int life = 0;
     bool gave_up = false;
+    std::vector<std::string> keys;
+    milliseconds suspended{0};
     milliseconds wall_ahead{0};
     std::uint64_t requests = 0;
   };
+
+  class suspended_clock;
 
   bool step();
   http_gateway_actor spawn_gateway(std::size_t index);

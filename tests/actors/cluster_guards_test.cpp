@@ -76,7 +76,8 @@ TEST_CASE("a forwarded command of a newer level is refused with what to install"
   const auto replies = c.net().sent<wire::forward_reply>(other);
   REQUIRE_FALSE(replies.empty());
   CHECK(replies.back().second.outcome == call_outcome::refused);
-  CHECK(replies.back().second.bytes.find("the leader has level 1: install Belay 9.8.7") != std::string::npos);
+  CHECK(replies.back().second.bytes.find("the leader has level " + std::to_string(state::own_level) +
+                                         ": install Belay 9.8.7") != std::string::npos);
   c.put_done(other, "after", "x");
   CHECK(nobody_gave_up(c));
 }
@@ -198,8 +199,17 @@ TEST_CASE("frames of a server that is no member change nothing, though it knows 
     const auto from_stranger = [&](term_id t, raft::message_body body) {
       return raft::message{stranger, c.id_of(to), t, std::move(body)};
     };
+    hello.self.name = "stranger";
+    hello.self.address = "127.0.0.1:9";
+    hello.self.uuid = "57164a6e-0000-4000-8000-000000000001";
     frames_received f{stranger,
                       {hello,
+                       wire::forward_call{request_id{78}, wire::call_kind::propose, make_payload(forged)},
+                       wire::forward_call{request_id{79}, wire::call_kind::remove_member,
+                                          make_payload("add 127.0.0.1:9")},
+                       wire::forward_call{request_id{80}, wire::call_kind::remove_member,
+                                          make_payload("address " + c.member(follower).address)},
+                       wire::read_index{1, true},
                        from_stranger(term_id{std::uint64_t{1} << 62}, raft::vote_request{false, true, last, term}),
                        from_stranger(term.next(), raft::vote_request{false, true, log_index{1000}, term}),
                        from_stranger(term.next(), raft::append_entries{last, term, last.next(), 1, {entry}}),
@@ -211,6 +221,7 @@ TEST_CASE("frames of a server that is no member change nothing, though it knows 
   c.pass(seconds(2));
   CHECK(c.leader() == leader);
   CHECK(c.view(leader).soft.term == term);
+  CHECK(c.view(leader).config.members.size() == 3);
   for (std::size_t i = 0; i < 3; ++i)
     CHECK(c.stale(i, "forged") == "(none)");
   c.put_done(follower, "after", "x");

@@ -52,6 +52,25 @@ TEST_CASE("a default read needs nobody else while the lease lasts", "[actors][re
   CHECK(value_of(c.found(fast)) == "v");
 }
 
+TEST_CASE("a leader whose machine was suspended trusts its lease no more", "[actors][reads][R12]") {
+  // Its machine sleeps for ten seconds and wakes up: not a frame was handled, not a tick has passed, and others may long lead. With a clock
+  // that slept, too, it would answer from its tables, and renew sessions that have ended.
+  cluster_fixture c;
+  const auto leader = c.leader();
+  c.put_done(leader, "k", "v");
+  const auto session = c.session(leader, seconds(10));
+  hold_everything(c);
+  const bool slept = GENERATE(false, true);
+  c.suspended(leader, slept ? seconds(10) : seconds(0));
+  const auto read = c.get(leader, "k");
+  const auto renewal = c.renew(leader, session);
+  c.settle();
+  CHECK(c.answered(read) == !slept);
+  CHECK(c.answered(renewal) == !slept);
+  c.net().release();
+  CHECK(value_of(c.found(read)) == "v");
+}
+
 TEST_CASE("deposed_leader_reads: a replaced leader answers nothing from the past", "[actors][reads][J1]") {
   // The leader is cut off together with a client that keeps reading. The others elect another one and take a write.
   // From the moment on in which that write is acknowledged, the old leader must not answer with what was before,

@@ -164,3 +164,38 @@ TEST_CASE("no write between two questions is missed", "[actors][watches]") {
   CHECK(seen == "30");
   CHECK(answers > 0);
 }
+
+// A hundred of them would otherwise take a hundred times as long, on the thread of all clients.
+TEST_CASE("who waits for the same large tree gets the same rows, looked up once", "[actors][watches]") {
+  cluster_options o;
+  o.nodes = 1;
+  cluster_fixture c(o);
+  c.leader();
+  log_index index;
+  for (int i = 0; i < 100; ++i)
+    index = c.put_done(0, "tree/" + std::to_string(i), "v");
+  c.put_done(0, "tree2", "v");
+  std::vector<call> waiting, narrower;
+  for (int i = 0; i < 20; ++i) {
+    waiting.push_back(c.read(0, state::kv_list{"tree/"}, consistency::normal, index.value));
+    narrower.push_back(c.read(0, state::kv_list{"tree/1"}, consistency::normal, index.value)); // 11 keys
+  }
+  const auto names = c.read(0, state::kv_keys{"tree/", ""}, consistency::normal, index.value);
+  c.pass(seconds(1));
+  const auto next = c.put_done(0, "tree/1", "new");
+
+  const auto first = c.found(waiting.front());
+  REQUIRE(first.shared != nullptr);
+  CHECK(index_of(first) == next.value);
+  CHECK(std::get<state::kv_entries>(first.shared->data).entries.size() == 100);
+  for (const auto& w : waiting)
+    CHECK(c.found(w).shared == first.shared);
+  for (const auto& n : narrower) {
+    const auto r = c.found(n);
+    CHECK(r.shared == nullptr); // so few are looked up for each
+    CHECK(std::get<state::kv_entries>(std::get<state::query_result>(r.answer).data).entries.size() == 11);
+  }
+  const auto keys = c.found(names);
+  CHECK(keys.shared != first.shared);
+  CHECK(std::get<state::key_names>(std::get<state::query_result>(keys.answer).data).keys.size() == 100);
+}

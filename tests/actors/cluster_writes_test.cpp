@@ -89,6 +89,12 @@ TEST_CASE("newcomers that expect a cluster of their own wait at the door of the 
   CHECK(c.view(leader).config.members.size() == 4);
   CHECK(c.written(added).outcome == wire::call_outcome::refused);
 
+  // Another one by its node ID.
+  const auto by_id = c.written(c.operate(leader, forward::add_member{{}, c.member(5).uuid}));
+  CHECK(std::get<bool>(by_id.reply));
+  REQUIRE(c.until([&] { return c.view(leader).config.is_voter(c.id_of(5)); }));
+  CHECK_FALSE(c.view(leader).config.contains(c.id_of(3)));
+
   const auto nobody = c.written(c.add_peer(leader, "10.0.0.77:8300"));
   REQUIRE(std::holds_alternative<state::refusal>(nobody.reply));
   CHECK(std::get<state::refusal>(nobody.reply).text.find("10.0.0.77:8300") != std::string::npos);
@@ -119,6 +125,20 @@ TEST_CASE("a write is answered once, by whichever node it came to", "[actors][wr
   CHECK(c.written(through_follower).index > c.written(through_leader).index);
   CHECK(std::get<bool>(c.written(through_follower).reply));
   CHECK(times_in_log(c.log(leader), set_key("b", "2")) == 1);
+}
+
+TEST_CASE("a peer that we cannot reach and still hear is not forgotten", "[actors][writes][F13]") {
+  // Our connection to it broke, its own did not. What it hands to the leader now is looked at; of one that is gone it would not be.
+  cluster_fixture c;
+  const auto leader = c.leader();
+  const auto follower = c.all_but(leader).front();
+  const bool heard = GENERATE(false, true);
+  caf::anon_send(c.peer(leader), peer_lost{c.id_of(follower), heard});
+  c.net().inject(follower, leader,
+                 wire::forward_call{request_id{77}, wire::call_kind::propose,
+                                    make_payload(wire::encode_command(set_key("k", "v")))});
+  c.pass(milliseconds(50));
+  CHECK(times_in_log(c.log(leader), set_key("k", "v")) == (heard ? 1u : 0u));
 }
 
 TEST_CASE("what a state machine refuses early costs no log entry", "[actors][writes]") {
@@ -334,4 +354,57 @@ TEST_CASE("a forwarded write outlives the connection it did not go through", "[a
   c.net().reconnect(leader, follower);
   CHECK(c.written(w).outcome == call_outcome::done);
   CHECK(c.stale(follower, "k") == "v");
+}
+
+// Each server refuses what its own clients bring too much of. Together they can still bring the leader more than it commits in time.
+TEST_CASE("under overload the leader refuses forwarded writes, and neither renewals nor releases",
+          "[actors][writes][overload]") {
+  cluster_options o;
+  o.peer.shedding = {milliseconds(50), 4};
+  cluster_fixture c(o);
+  const auto leader = c.leader();
+  const auto follower = c.all_but(leader).front();
+  const auto s = c.session(follower, seconds(30));
+  c.put_done(follower, "lock", "");
+
+  // What the leader appends reaches the followers late, again and again, but soon enough that nobody campaigns.
+  const auto commits_are_late = [&](const std::vector<state::command>& commands) {
+    for (auto to : c.all_but(leader))
+      c.net().hold(leader, to);
+    std::vector<call> calls;
+    for (const auto& each : commands)
+      calls.push_back(c.write(follower, each));
+    c.pass(milliseconds(100));
+    c.net().release();
+    std::vector<write_result> results;
+    for (const auto& each : calls)
+      results.push_back(c.written(each));
+    return results;
+  };
+  std::vector<state::command> puts;
+  for (int i = 0; i < 12; ++i)
+    puts.push_back(set_key("k" + std::to_string(i), "v"));
+  std::size_t refused = 0;
+  for (int round = 0; round < 20 && refused == 0; ++round)
+    for (const auto& r : commits_are_late(puts))
+      if (r.outcome != call_outcome::done) {
+        CHECK(r.outcome == call_outcome::refused); // it did not happen
+        CHECK(r.text == "rate limit exceeded, try again later or against a different server");
+        ++refused;
+      }
+  CHECK(refused > 0);
+  CHECK(refused < puts.size());
+
+  // Behind so many writes that the next put would be refused.
+  auto mixed = puts;
+  mixed.push_back(state::session_destroy{{s}, "destroyed"});
+  mixed.push_back(state::kv_write{{state::kv_verb::unlock, "lock", nullptr, 0, {}, s}});
+  const auto renewal = c.renew(follower, s);
+  const auto results = commits_are_late(mixed);
+  CHECK(results[11].outcome == call_outcome::refused);
+  CHECK(results[12].outcome == call_outcome::done);
+  CHECK(results[13].outcome == call_outcome::done);
+  CHECK(c.until([&] { return !c.answers(renewal).renewals.empty(); }));
+  CHECK(c.answers(renewal).renewals.front().ok);
+  CHECK(c.metrics_text(leader).find("raft_shed_writes 0") == std::string::npos);
 }

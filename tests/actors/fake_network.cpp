@@ -51,8 +51,8 @@ void fake_network::establish() {
       // Whoever is dialled introduces himself on his own connection; from then on both know where to send.
       if (!directions_[{b, a}].up)
         continue;
-      caf::anon_send(from.peer, peer_connected{to.id});
-      caf::anon_send(to.peer, peer_connected{from.id});
+      caf::anon_send(from.peer, peer_connected{to.id, credentials});
+      caf::anon_send(to.peer, peer_connected{from.id, credentials});
     }
   }
 }
@@ -89,6 +89,7 @@ void fake_network::arrive(std::size_t from, std::size_t to, const std::string& b
     return;
   frames_received received;
   received.from = source->second.id;
+  received.proven = credentials;
   const auto fed = directions_[{from, to}].decoder.feed(bytes, received.list);
   INVARIANT(fed.ok());
   caf::anon_send(target->second.peer, std::move(received));

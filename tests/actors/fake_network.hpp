@@ -46,6 +46,7 @@ public:
 
   /// Frames for which it says false vanish. Null: all pass.
   std::function<bool(std::size_t from, std::size_t to, const wire::frame&)> filter;
+  bool credentials = false; ///< all connections are encrypted, and peers have proved themselves on them
 
   /// Frames of one kind that were sent since the start, in order. Raft's own messages are not kept.
   template <class Kind>

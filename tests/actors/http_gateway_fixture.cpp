@@ -166,7 +166,9 @@ bool raw_client::closed() {
 
 // ---- gateway_fixture
 
-gateway_fixture::gateway_fixture(gateway_settings settings) : system_(config_), host_(system_, loop_) {
+gateway_fixture::gateway_fixture(gateway_settings settings, std::shared_ptr<const node_clock> clock)
+    : system_(config_), host_(system_, loop_) {
+  wires_->clock = std::move(clock);
   settings.listen = {{"127.0.0.1", 0, {}}};
   wires_->fsm = fake_fsm(system_, behind_, wires_);
   wires_->raft_peer = fake_raft_peer(system_, behind_, wires_);
@@ -223,6 +225,12 @@ void gateway_fixture::answer_read(std::size_t which) {
     id = behind_->reads.at(which).id;
   }
   caf::anon_send(wires_->gateways[0], read_result{id, entry_result("k", "v"), 0, true});
+}
+
+void gateway_fixture::answer_reads_with(std::size_t first, std::shared_ptr<const state::query_result> rows) {
+  std::lock_guard lock(behind_->mutex);
+  for (auto i = first; i < behind_->reads.size(); ++i)
+    caf::anon_send(wires_->gateways[0], read_result{behind_->reads[i].id, state::query_result{}, 0, true, 0, 0, rows});
 }
 
 } // namespace belay::actors::testing

@@ -89,7 +89,7 @@ private:
 
 class gateway_fixture {
 public:
-  explicit gateway_fixture(gateway_settings settings = {});
+  explicit gateway_fixture(gateway_settings settings = {}, std::shared_ptr<const node_clock> clock = nullptr);
   ~gateway_fixture();
 
   raw_client client(int receive_buffer = 0) { return raw_client(port_, receive_buffer); }
@@ -98,6 +98,8 @@ public:
   /// Answers held writes, by their order of arrival.
   void answer_write(std::size_t which, write_result r);
   void answer_read(std::size_t which);
+  /// All reads from the first one on get the same rows, as if one change had woken them.
+  void answer_reads_with(std::size_t first, std::shared_ptr<const state::query_result> rows);
   /// Orders the gateway to stop and waits until it has.
   bool stop();
 

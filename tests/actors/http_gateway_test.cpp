@@ -1,3 +1,4 @@
+#include "protocol/http/reading/filtering.hpp"
 #include "protocol/wire/command_codec.hpp"
 #include "tests/actors/http_gateway_fixture.hpp"
 
@@ -7,6 +8,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <memory>
 
 using namespace belay;
@@ -333,6 +335,24 @@ TEST_CASE("a blocking query waits a little longer than asked, at random", "[gate
   CHECK(std::unique(extra.begin(), extra.end()) == extra.end());
 }
 
+TEST_CASE("deadlines are told by the clock of the node, which those who keep them look at", "[gateway]") {
+  // After a machine was suspended that clock is ahead of the system's: a deadline of the other one would be over at once.
+  struct ahead final : node_clock {
+    monotonic_time now() const override { return std::chrono::steady_clock::now() + 24h; }
+    std::chrono::nanoseconds in_system_time(std::chrono::nanoseconds own) const override { return own; }
+  };
+  const auto clock = std::make_shared<const ahead>();
+  gateway_fixture f({}, clock);
+  f.behind().hold_reads = true;
+  auto c = f.client();
+  const auto before = clock->now();
+  c.send(get("/v1/kv/a?index=5&wait=16s"));
+  REQUIRE(eventually([&] { return f.behind().read_count() == 1; }));
+  CHECK(f.behind().reads[0].deadline >= before + 16s);
+  f.answer_read(0);
+  CHECK(c.read().status == 200);
+}
+
 TEST_CASE("a client may close its side and still read the answer", "[gateway]") {
   gateway_fixture f;
   f.behind().hold_writes = true;
@@ -628,6 +648,302 @@ TEST_CASE("answers that are not read cannot take more than their budget", "[gate
   }
   CHECK(whole >= 1);
   CHECK(whole <= 3);
+}
+
+namespace {
+
+/// A gateway behind which nothing is decided before the test says so, and which takes anything that needs a millisecond for overload.
+struct overloaded_gateway {
+  static gateway_settings settings() {
+    gateway_settings s;
+    s.shedding = {1ms, 4};
+    return s;
+  }
+
+  overloaded_gateway() {
+    f.behind().hold_writes = f.behind().hold_reads = true;
+    for (std::size_t i = 0; i < 6; ++i) { // more than load_min, less than twice as much
+      waiting.push_back(f.client());
+      waiting.back().send(put("/v1/kv/waits", "1"));
+      REQUIRE(eventually([&] { return f.behind().write_count() == i + 1; }));
+    }
+  }
+  ~overloaded_gateway() {
+    f.behind().hold_writes = f.behind().hold_reads = false;
+    for (std::size_t i = 0; i < f.behind().write_count(); ++i)
+      f.answer_write(i, decided(true));
+    for (std::size_t i = 0; i < f.behind().read_count(); ++i)
+      f.answer_read(i);
+  }
+
+  /// One more client writes, again and again, and gets each answer late, until one is refused.
+  void reach() {
+    auto c = f.client();
+    for (int i = 0; i < 1000; ++i) {
+      const auto before = f.behind().write_count();
+      const auto refused = count_in(f.numbers(), "http_shed_writes");
+      c.send(put("/v1/kv/more", "1"));
+      REQUIRE(eventually(
+          [&] { return f.behind().write_count() > before || count_in(f.numbers(), "http_shed_writes") > refused; }));
+      if (f.behind().write_count() > before) {
+        std::this_thread::sleep_for(5ms);
+        f.answer_write(before, decided(true));
+        REQUIRE(c.read().status == 200);
+        continue;
+      }
+      const auto r = c.read();
+      CHECK(r.status == 500); // the one status on which Consul's clients ask again
+      CHECK(r.body == "rate limit exceeded, try again later or against a different server");
+      return;
+    }
+    FAIL("nothing was refused");
+  }
+
+  gateway_fixture f{settings()};
+  std::vector<raw_client> waiting;
+};
+
+} // namespace
+
+// More comes than can be answered. If everything waits alike, sessions end and locks are lost whose holders are well.
+TEST_CASE("under overload writes are refused first, then reads, and renewals and releases pass",
+          "[gateway][overload]") {
+  overloaded_gateway o;
+  auto& f = o.f;
+  o.reach();
+
+  constexpr auto session = "aaaaaaaa-bbbb-cccc-dddd-eeeeeeeeeeee";
+  auto keeper = f.client();
+  CHECK(keeper.ask(put(std::string("/v1/session/renew/") + session, "")).status == 404);     // the answer of raft_peer
+  CHECK(keeper.ask(put(std::string("/v1/kv/lock?release=") + session, "")).body == "false"); // and of the fsm
+  const auto looked_at = f.behind().check_count();
+  CHECK(keeper.ask(put(std::string("/v1/session/destroy/") + session, "")).status == 200);
+  CHECK(f.behind().check_count() == looked_at + 1);
+  CHECK(keeper.ask(get("/v1/agent/metrics")).status == 200);
+
+  // Six are unfinished. Reads are refused when there are eight: twice load_min.
+  auto reader = f.client();
+  reader.send(get("/v1/kv/a"));
+  CHECK(eventually([&] { return f.behind().read_count() == 1; }));
+  bool refused = false;
+  std::vector<raw_client> readers;
+  for (int i = 0; i < 100 && !refused; ++i) {
+    o.reach();
+    const auto asked = f.behind().read_count();
+    const auto shed = count_in(f.numbers(), "http_shed_reads");
+    readers.push_back(f.client());
+    readers.back().send(get("/v1/kv/b"));
+    REQUIRE(
+        eventually([&] { return f.behind().read_count() > asked || count_in(f.numbers(), "http_shed_reads") > shed; }));
+    refused = count_in(f.numbers(), "http_shed_reads") > shed;
+  }
+  REQUIRE(refused);
+  CHECK(readers.back().read().status == 500);
+  CHECK(keeper.ask(put(std::string("/v1/session/renew/") + session, "")).status == 404);
+}
+
+TEST_CASE("when the overload is over nothing is refused any more", "[gateway][overload]") {
+  overloaded_gateway o;
+  o.reach();
+  for (std::size_t i = 0; i < 6; ++i)
+    o.f.answer_write(i, decided(true));
+  o.f.behind().hold_writes = false;
+  auto c = o.f.client();
+  CHECK(eventually([&] { return c.ask(put("/v1/kv/a", "1")).status == 200; }));
+}
+
+// So many clients that each wait for their answer before they ask again are not refused, however slow the disk.
+TEST_CASE("what is slow but not too much is not refused", "[gateway][overload]") {
+  gateway_settings s;
+  s.shedding = {1ms, 8};
+  gateway_fixture f(s);
+  f.behind().hold_writes = true;
+  std::vector<raw_client> clients;
+  for (int i = 0; i < 8; ++i)
+    clients.push_back(f.client());
+  std::size_t answered = 0;
+  for (int round = 0; round < 5; ++round) {
+    for (auto& c : clients)
+      c.send(put("/v1/kv/a", "1"));
+    REQUIRE(eventually([&] { return f.behind().write_count() == answered + clients.size(); }));
+    std::this_thread::sleep_for(260ms); // longer than a window
+    for (auto& c : clients) {
+      f.answer_write(answered++, decided(true));
+      CHECK(c.read().status == 200);
+    }
+  }
+  CHECK(count_in(f.numbers(), "http_shed_writes") == 0);
+}
+
+namespace {
+
+std::shared_ptr<const state::query_result> tree_of(std::size_t keys, std::size_t value_bytes) {
+  state::kv_entries found;
+  for (std::size_t i = 0; i < keys; ++i) {
+    auto e = std::make_shared<state::kv_entry>();
+    e->key = "tree/" + std::to_string(i);
+    e->value = make_payload(std::string(value_bytes, 'v'));
+    e->create_index = e->modify_index = log_index{9};
+    found.entries.push_back(std::move(e));
+  }
+  return std::make_shared<const state::query_result>(state::query_result{log_index{9}, std::move(found)});
+}
+
+std::uint64_t gauge_in(const metrics& m, const std::string& name) {
+  return count_in(m, name);
+}
+
+} // namespace
+
+// A hundred clients wait for a tree, and one key of it changes. If each gets a body of its own, that is a hundred times the work, on the
+// thread of all clients, and a hundred times the memory.
+TEST_CASE("one rendering serves all who were woken by the same change", "[gateway][large]") {
+  gateway_fixture f;
+  f.behind().hold_reads = true;
+  constexpr std::size_t watchers = 100;
+  std::vector<raw_client> clients;
+  for (std::size_t i = 0; i < watchers; ++i) {
+    clients.push_back(f.client(1 << 16)); // the kernel takes little of it
+    clients.back().send(get("/v1/kv/tree?recurse&index=5&wait=5m"));
+  }
+  REQUIRE(eventually([&] { return f.behind().read_count() == watchers; }));
+  const auto rows = tree_of(4'000, 1'000);
+  f.answer_reads_with(0, rows);
+  REQUIRE(eventually([&] { return count_in(f.numbers(), "http_shared_answers") == watchers - 1; }));
+  REQUIRE(eventually([&] { return count_in(f.numbers(), "http_renderings") == 1; }));
+
+  const auto first = clients.front().read();
+  CHECK(first.status == 200);
+  CHECK(first.has("X-Consul-Index: 9"));
+  // While nearly nobody has taken it, it is there once.
+  CHECK(eventually([&] { return gauge_in(f.numbers(), "http_held_bytes") >= first.body.size(); }));
+  CHECK(gauge_in(f.numbers(), "http_held_bytes") < 2 * first.body.size());
+  http::read_request same;
+  same.query = state::kv_list{"tree"};
+  CHECK((first.body == http::answer_read(same, *rows, {}, {}).body));
+  for (std::size_t i = 1; i < watchers; ++i)
+    CHECK((clients[i].read().body == first.body));
+  CHECK(count_in(f.numbers(), "http_renderings") == 1);
+  // Nobody holds it any more.
+  f.sync();
+  CHECK(eventually([&] { return gauge_in(f.numbers(), "http_held_bytes") < first.body.size() / 10; }));
+}
+
+TEST_CASE("what is shown in another form, or filtered, has a rendering of its own", "[gateway][large]") {
+  gateway_fixture f;
+  f.behind().hold_reads = true;
+  std::vector<raw_client> clients;
+  const auto ask = [&](const std::string& target, const std::string& header = "") {
+    clients.push_back(f.client(4096));
+    clients.back().send(get(target, header));
+    REQUIRE(eventually([&] { return f.behind().read_count() == clients.size(); }));
+  };
+  ask("/v1/kv/tree?recurse");
+  ask("/v1/kv/tree?recurse&stale"); // the same body
+  ask("/v1/kv/tree?recurse&pretty");
+  ask("/v1/kv/tree?recurse", "Accept-Encoding: gzip\r\n");
+  ask("/v1/kv/tree?recurse&filter=Key%20!=%20%22tree/7%22");
+  ask("/v1/kv/tree?recurse&filter=Key%20!=%20%22tree/7%22"); // the same rows are left
+  f.answer_reads_with(0, tree_of(2'000, 1'000));
+  std::vector<answer> answers;
+  for (auto& c : clients)
+    answers.push_back(c.read());
+  CHECK(count_in(f.numbers(), "http_renderings") == 4);
+  CHECK(count_in(f.numbers(), "http_shared_answers") == 2);
+  CHECK((answers[0].body == answers[1].body));
+  CHECK(answers[2].body.size() > answers[0].body.size());
+  CHECK(answers[2].body.rfind("[\n    {\n", 0) == 0);
+  CHECK(answers[3].has("Content-Encoding: gzip"));
+  CHECK(answers[3].body.size() < answers[0].body.size());
+  CHECK(answers[4].body.find("\"tree/7\"") == std::string::npos);
+  CHECK((answers[4].body == answers[5].body));
+  // Keep-alive goes on behind it, and HEAD knows the length.
+  f.behind().hold_reads = false;
+  CHECK(clients[0].ask(get("/v1/kv/a")).status == 200);
+}
+
+TEST_CASE("who asks while others still take the same answer shares it, and gets his own when a row has changed",
+          "[gateway][large]") {
+  gateway_fixture f;
+  const auto rows = tree_of(8'000, 1'000);
+  auto changed = *rows;
+  f.behind().answer = [&](const state::query&) { return *rows; };
+  std::vector<raw_client> slow;
+  for (int i = 0; i < 3; ++i) {
+    slow.push_back(f.client(4096));
+    slow.back().send(get("/v1/kv/tree?recurse"));
+    REQUIRE(eventually([&] {
+      return count_in(f.numbers(), "http_renderings") + count_in(f.numbers(), "http_shared_answers") ==
+             static_cast<std::uint64_t>(i) + 1;
+    }));
+  }
+  CHECK(count_in(f.numbers(), "http_renderings") == 1);
+  auto& first = std::get<state::kv_entries>(changed.data).entries.front();
+  first = std::make_shared<state::kv_entry>(*first); // written again with the same content
+  f.behind().answer = [&](const state::query&) { return changed; };
+  slow.push_back(f.client(4096));
+  slow.back().send(get("/v1/kv/tree?recurse"));
+  REQUIRE(eventually([&] { return count_in(f.numbers(), "http_renderings") == 2; }));
+  const auto body = slow[0].read().body;
+  CHECK(body.size() > 8'000'000);
+  for (std::size_t i = 1; i < slow.size(); ++i)
+    CHECK((slow[i].read().body == body));
+}
+
+// One client asks for a large tree: it may take long, but not on the back of all others.
+TEST_CASE("others are served between the pieces of a large answer", "[gateway][large]") {
+  gateway_fixture f;
+  f.behind().hold_reads = true;
+  auto large = f.client();
+  large.send(get("/v1/kv/tree?recurse", "Accept-Encoding: gzip\r\n"));
+  REQUIRE(eventually([&] { return f.behind().read_count() == 1; }));
+  auto other = f.client();
+  REQUIRE(other.ask(get("/nothing")).status == 404);
+  using clock = std::chrono::steady_clock;
+  f.answer_reads_with(0, tree_of(30'000, 1'000)); // 150 pieces
+  const auto began = clock::now();
+  clock::duration longest{0};
+  while (count_in(f.numbers(), "http_renderings") == 0) {
+    const auto asked = clock::now();
+    REQUIRE(other.ask(get("/nothing")).status == 404);
+    longest = std::max(longest, clock::now() - asked);
+    REQUIRE(clock::now() - began < 60s);
+  }
+  const auto all = clock::now() - began;
+  INFO("the longest took " << longest / 1us << " us of " << all / 1us);
+  CHECK(longest < all / 4);
+  CHECK(large.read().status == 200);
+}
+
+TEST_CASE("a rendering that nobody waits for any more ends", "[gateway][large]") {
+  gateway_fixture f;
+  f.behind().hold_reads = true;
+  auto large = f.client();
+  large.send(get("/v1/kv/tree?recurse&index=5&wait=5m", "Accept-Encoding: gzip\r\n"));
+  REQUIRE(eventually([&] { return f.behind().read_count() == 1; }));
+  f.answer_reads_with(0, tree_of(60'000, 1'000));
+  large.close();
+  f.sync();
+  REQUIRE(eventually([&] { return f.behind().cancel_count() == 1; }));
+  f.behind().hold_reads = false;
+  auto other = f.client();
+  CHECK(other.ask(get("/v1/kv/a")).status == 200);
+  CHECK(eventually([&] { return gauge_in(f.numbers(), "http_held_bytes") < 100'000; }));
+  CHECK(count_in(f.numbers(), "http_renderings") == 0);
+}
+
+TEST_CASE("after a peak memory is given back", "[gateway][large]") {
+  auto given = std::make_shared<std::atomic<std::size_t>>(0);
+  gateway_settings s;
+  s.give_back_memory = [given](std::size_t bytes) { *given += bytes; };
+  gateway_fixture f(s);
+  f.behind().hold_reads = true;
+  auto large = f.client(4096);
+  large.send(get("/v1/kv/tree?recurse"));
+  REQUIRE(eventually([&] { return f.behind().read_count() == 1; }));
+  f.answer_reads_with(0, tree_of(30'000, 1'000));
+  CHECK(large.read().status == 200);
+  CHECK(eventually([&] { return *given > 32u << 20; }));
 }
 
 TEST_CASE("renewals go to raft_peer and come back", "[gateway]") {

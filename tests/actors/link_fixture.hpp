@@ -24,6 +24,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <functional>
+#include <map>
 #include <mutex>
 #include <thread>
 #include <utility>
@@ -92,10 +93,14 @@ public:
     const auto to = loopback(port);
     REQUIRE(::connect(fd_, reinterpret_cast<const sockaddr*>(&to), sizeof to) == 0);
   }
-  ~stranger() { ::close(fd_); }
+  ~stranger() { hang_up(); }
   stranger(const stranger&) = delete;
 
   void say(const std::string& bytes) { ::send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL); }
+  void hang_up() {
+    if (fd_ >= 0)
+      ::close(std::exchange(fd_, -1));
+  }
   /// The other side closes; nothing it might have said before counts.
   bool is_closed() {
     char byte[512];
@@ -198,6 +203,8 @@ struct heard {
   std::vector<std::pair<node_id, wire::frame>> frames; ///< without hellos
   std::vector<std::pair<node_id, wire::hello>> hellos;
   std::vector<node_id> connected, lost;
+  std::map<node_id, bool> heard_still;       ///< of those who were lost, as was told last
+  std::map<node_id, bool> proven, encrypted; ///< as was told last
 };
 
 /// A peer link with a raft_peer that notes what it hears.
@@ -214,6 +221,7 @@ public:
         system,
         [h = heard_](const frames_received& f) {
           std::lock_guard lock(h->mutex);
+          h->proven[f.from] = f.proven;
           for (const auto& frame : f.list)
             if (const auto* hello = std::get_if<wire::hello>(&frame))
               h->hellos.emplace_back(f.from, *hello);
@@ -223,10 +231,12 @@ public:
         [h = heard_](const peer_lost& p) {
           std::lock_guard lock(h->mutex);
           h->lost.push_back(p.peer);
+          h->heard_still[p.peer] = p.heard;
         },
         [h = heard_](const peer_connected& p) {
           std::lock_guard lock(h->mutex);
           h->connected.push_back(p.peer);
+          h->encrypted[p.peer] = p.encrypted;
         });
     caf::actor_config on_multiplexer{&system.middleman().backend()};
     wires_->links = caf::actor_cast<peer_link_actor>(system.spawn_class<peer_link, caf::no_spawn_options>(
@@ -280,6 +290,21 @@ public:
             all += *e.data;
     return all;
   }
+  /// How often something about keyrings was heard of that peer.
+  std::size_t keyring_calls_from(node_id peer) {
+    std::lock_guard lock(heard_->mutex);
+    return static_cast<std::size_t>(std::count_if(heard_->frames.begin(), heard_->frames.end(), [&](const auto& f) {
+      return f.first == peer && std::holds_alternative<wire::keyring_call>(f.second);
+    }));
+  }
+  bool is_proven(node_id peer) {
+    std::lock_guard lock(heard_->mutex);
+    return heard_->proven[peer];
+  }
+  bool is_encrypted(node_id peer) {
+    std::lock_guard lock(heard_->mutex);
+    return heard_->encrypted[peer];
+  }
   std::size_t times_connected(node_id peer) {
     std::lock_guard lock(heard_->mutex);
     return static_cast<std::size_t>(std::count(heard_->connected.begin(), heard_->connected.end(), peer));
@@ -287,6 +312,10 @@ public:
   std::size_t times_lost(node_id peer) {
     std::lock_guard lock(heard_->mutex);
     return static_cast<std::size_t>(std::count(heard_->lost.begin(), heard_->lost.end(), peer));
+  }
+  bool is_heard_still(node_id peer) {
+    std::lock_guard lock(heard_->mutex);
+    return heard_->heard_still[peer];
   }
   std::size_t hellos_from(node_id peer) {
     std::lock_guard lock(heard_->mutex);

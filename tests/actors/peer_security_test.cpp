@@ -162,3 +162,34 @@ TEST_CASE("a reload counts for new connections, and ends none", "[actors][peer_l
   REQUIRE(soon([&] { return b.numbers_from(c.id()).size() == 1; }));
   CHECK(a.hellos_from(c.id()) == 0);
 }
+
+TEST_CASE("frames about keys go over encrypted connections only, and say who has proved himself",
+          "[actors][peer_link][tls][keyring]") {
+  const tls::certificate_files files;
+  const auto certificate = files.signed_by(tls::authority_named("ours"), "server");
+  auto dials_with_it = certificate;
+  dials_with_it.verify_outgoing = true;
+  struct row {
+    const char* name;
+    tls::credential_settings a, b;
+    bool encrypted; ///< from a to b
+  };
+  for (const auto& r : {
+           row{"a key", key(one_key), key(one_key), true},
+           row{"certificates", dials_with_it, certificate, true},
+           row{"nothing", {}, {}, false},
+           row{"a key that is known and not used", key(one_key, false, false), key(one_key, true, false), false},
+       }) {
+    CAPTURE(r.name);
+    link_fixture f;
+    link_end a(f.system(), node_id{1}, 0, with(store_of(r.a)));
+    link_end b(f.system(), node_id{2}, 0, with(store_of(r.b)));
+    REQUIRE(meet(a, b));
+    CHECK(a.is_encrypted(b.id()) == r.encrypted);
+    CHECK(b.is_proven(a.id()) == r.encrypted);
+    a.tell(send_frames{{{b.id(), wire::keyring_call{request_id{1}, {forward::keyring_verb::install, another_key}}}}});
+    a.send_numbers(b.id(), 1, 1);
+    REQUIRE(soon([&] { return b.numbers_from(a.id()).size() == 1; }));
+    CHECK(b.keyring_calls_from(a.id()) == (r.encrypted ? 1u : 0u));
+  }
+}

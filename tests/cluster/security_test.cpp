@@ -14,6 +14,7 @@ namespace json = boost::json;
 
 const char* const one_key = "pUqJrVyVRj5jsiYEkM/tFQYfWyJIv4s3XkvDwy7Cu5s=";
 const char* const another_key = "QUJDREVGR0hJSktMTU5PUA==";
+const char* const third_key = "rnLX6VWbVvLE7DqKDhpQFi2CjAXyhwAE7zG+DdxIuLg=";
 
 /// Runs `belay WORDS` in that folder.
 void belay_in(const std::filesystem::path& folder, const std::string& words) {
@@ -50,6 +51,21 @@ std::size_t servers_known_to(server_node& n) {
   boost::system::error_code ec;
   const auto peers = json::parse(n.get("/v1/status/peers").body, ec);
   return ec || !peers.is_array() ? 0 : peers.get_array().size();
+}
+
+http_reply keyring(server_node& n, const char* method, const std::string& key = {}) {
+  const std::string body = key.empty() ? "" : R"({"Key":")" + key + "\"}";
+  return exchange(n.http_port(), {method, "/v1/operator/keyring", {}, body}, milliseconds{10000});
+}
+
+/// By the program, as an operator would.
+void belay_keyring(server_node& n, const std::filesystem::path& folder, const std::string& options) {
+  belay_in(folder, "keyring -http-addr=127.0.0.1:" + std::to_string(n.http_port()) + " " + options);
+}
+
+std::string term_of(server_node& n) {
+  const auto self = json::parse(n.get("/v1/agent/self").body);
+  return std::string(self.at("Stats").at("raft").at("term").as_string());
 }
 
 /// A fourth server with `its` settings is not taken in, and both sides say why.
@@ -127,5 +143,57 @@ TEST_CASE("from open to a key and on to certificates, one server after another, 
       REQUIRE(load.wait_for_more(20));
     }
   }
+  check_nothing_lost(*cluster, load);
+}
+
+TEST_CASE("a key is replaced on all servers, through the API and then by the program, under writes", "[security]") {
+  scratch_folder folder;
+  auto cluster = ready_cluster(3, {{"encrypt", one_key}, {"log_level", "info"}});
+  auto& any = cluster->node(1);
+  const auto term = term_of(any);
+  const auto breaks = [&] {
+    std::size_t n = 0;
+    for (std::size_t i = 0; i < 3; ++i) {
+      const auto text = log_of(cluster->node(i));
+      for (const std::string_view line : {"connection lost", "peer hung up"})
+        for (auto at = text.find(line); at != text.npos; at = text.find(line, at + 1))
+          ++n;
+    }
+    return n;
+  };
+  const auto breaks_before = breaks();
+  workload load(http_ports(*cluster), 6);
+  REQUIRE(load.wait_for_more(50));
+
+  CHECK(keyring(any, "POST", another_key).status == 200);
+  const auto primary = keyring(any, "DELETE", one_key);
+  CHECK(primary.status == 500);
+  CHECK(primary.body.find("3/3 nodes reported failure") != std::string::npos);
+  CHECK(primary.body.find("Removing the primary key is not allowed") != std::string::npos);
+  CHECK(keyring(any, "PUT", another_key).status == 200);
+  CHECK(keyring(any, "DELETE", one_key).status == 200);
+  REQUIRE(load.wait_for_more(50));
+  const auto listed = keyring(cluster->node(2), "GET").body;
+  CHECK(listed.find(std::string("\"Keys\":{\"") + another_key + "\":3}") != std::string::npos);
+
+  belay_keyring(any, folder.path(), std::string("-install=") + third_key);
+  belay_keyring(any, folder.path(), std::string("-use=") + third_key);
+  belay_keyring(any, folder.path(), std::string("-remove=") + another_key);
+  belay_keyring(any, folder.path(), std::string("-list | grep -q '") + third_key + " \\[3/3\\]'");
+  REQUIRE(load.wait_for_more(50));
+
+  // No pause: nobody was elected, and no connection was made again.
+  CHECK(term_of(any) == term);
+  CHECK(breaks() == breaks_before);
+  // The configuration still says the first key; what the servers kept counts.
+  cluster->node(0).kill_hard();
+  const auto missing = keyring(any, "POST", one_key);
+  CHECK(missing.status == 500);
+  CHECK(missing.body.find("2/3 nodes reported success") != std::string::npos);
+  CHECK(keyring(any, "DELETE", one_key).status == 500);
+  cluster->node(0).start();
+  cluster->wait_ready();
+  check_refused(*cluster, folder.path() / "late", {{"encrypt", one_key}}, "peer has another encrypt key",
+                "peer refused us: it does not accept our encrypt key");
   check_nothing_lost(*cluster, load);
 }

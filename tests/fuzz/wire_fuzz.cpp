@@ -174,6 +174,14 @@ std::vector<wire::frame> frames() {
   };
 }
 
+/// What came after the streams below were stored, which stay as they are.
+std::vector<wire::frame> later_frames() {
+  return {
+      wire::keyring_call{request_id{5}, {forward::keyring_verb::install, "QUJDREVGR0hJSktMTU5PUA=="}},
+      wire::keyring_reply{request_id{5}, {true, {}, {"QUJDREVGR0hJSktMTU5PUA=="}, false}},
+  };
+}
+
 corpus samples() {
   corpus all;
   std::size_t n = 0;
@@ -201,15 +209,21 @@ corpus samples() {
     all[name("row")] = input;
   }
   n = 0;
-  for (const auto& f : frames()) {
+  const auto add_frame = [&](const wire::frame& f) {
     std::string bytes;
     wire::encode_frame(f, bytes);
-    stream += bytes;
     std::string one = "b";
     add_piece(one, std::string_view(bytes).substr(8)); // without length and checksum
     all[name("frame")] = one;
-    bodies += one.substr(1);
+    return std::pair(bytes, one.substr(1));
+  };
+  for (const auto& f : frames()) {
+    const auto [bytes, body] = add_frame(f);
+    stream += bytes;
+    bodies += body;
   }
+  for (const auto& f : later_frames())
+    add_frame(f);
   all["stream"] = stream;
   all["stream_sealed"] = bodies;
   std::string list = "e", hard = "h", snapshot = "m";

@@ -32,6 +32,8 @@ public:
   /// `ports` are merged one by one.
   void configure(const boost::json::object& config);
 
+  /// From the next start on another program runs, on the same data.
+  void replace_program(server_command command) { command_ = std::move(command); }
   /// Starts the process. @pre it does not run
   void start();
   /// kill -9, and waits for the end.

@@ -24,6 +24,7 @@ run_report passed_run(std::uint64_t seed, int heal_ms, int gap_ms) {
   r.unknown = 1;
   r.elections = 3;
   r.heal_to_convergence = std::chrono::milliseconds(heal_ms);
+  r.last_fault_to_convergence = std::chrono::milliseconds(heal_ms / 2);
   r.longest_write_gap = std::chrono::milliseconds(gap_ms);
   r.wrongly_released_locks = 1;
   r.faults = {{"crash", 2}};
@@ -158,17 +159,33 @@ TEST_CASE("report: told to people") {
   CHECK(contains(text, "1000, 500 per second; 60 seeds per minute"));
   CHECK(contains(text, "10: 7 done, 2 refused, 1 unknown"));
   CHECK(contains(text, "crash 3, partition 4"));
-  CHECK(contains(text, "heal to convergence    median 120 ms, p99 120 ms, max 120 ms\n     100 ms        1 ###"));
+  CHECK(contains(text,
+                 "heal to convergence    median 120 ms, p95 120 ms, p99 120 ms, max 120 ms\n     100 ms        1 ###"));
   CHECK(contains(text, "never reached: vote refused\n"));
   CHECK(contains(text, "seed 42: safety: replies: read an old value\n"
                        "  build/sim/belay-sim --seed 42 --profile swarm --trace\n"));
+  CHECK(contains(text, "without faults that last: median 60 ms, p95 60 ms, p99 60 ms, max 60 ms\n"));
+  CHECK_FALSE(contains(text, "converged late"));
+  for (const auto seed : {5, 6}) {
+    auto slow = passed_run(static_cast<std::uint64_t>(seed), 600 + seed, 900);
+    slow.waited_ms = {{"votes", 500}, {"entries", 100 + seed}};
+    f.add(slow);
+  }
+  CHECK(contains(told(f, how), "converged late         2 (above 487 ms), most of it for: votes 2\n"
+                               "  seed 6: 606 ms (entries 106, votes 500)\n"
+                               "  seed 5: 605 ms (entries 105, votes 500)\n"));
+  f = {};
+  f.add(passed_run(1, 120, 900));
+  f.add(failed_run(42, verdict::safety));
   CHECK(progress_line(f, 200, std::chrono::seconds(2)) == "2/200  1 failed  60 seeds/min  ETA 3:18");
   CHECK(progress_line({}, 200, std::chrono::seconds(2)) == "0/200  0 failed  0 seeds/min");
 }
 
 TEST_CASE("report: as JSON") {
   figures f;
-  f.add(passed_run(1, 120, 900));
+  auto slow = passed_run(1, 900, 900);
+  slow.waited_ms = {{"votes", 500}, {"entries", 400}};
+  f.add(slow);
   f.add(passed_run(2, 20, 100));
   f.add(failed_run(42, verdict::liveness));
   f.wall = std::chrono::seconds(3);
@@ -183,10 +200,14 @@ TEST_CASE("report: as JSON") {
     keys += std::string(m.key()) + " ";
   CHECK(keys == "format command profile mutant interrupted runs verdicts wall_seconds virtual_hours events choices "
                 "events_per_second seeds_per_minute operations elections wrongly_released_locks "
-                "heal_to_convergence_ms longest_write_gap_ms faults probes missing_probes failures ");
+                "heal_to_convergence_ms last_fault_to_convergence_ms longest_write_gap_ms faults probes missing_probes "
+                "failures ");
   CHECK(boost::json::serialize(o.at("verdicts")) == R"({"passed":2,"safety":0,"liveness":1,"nondeterminism":0})");
   CHECK(boost::json::serialize(o.at("heal_to_convergence_ms")) ==
-        R"({"median":20,"p99":120,"max":120,"buckets":{"0":1,"100":1}})");
+        R"({"median":20,"p95":900,"p99":900,"max":900,"buckets":{"0":1,"900":1},)"
+        R"("slow":[{"seed":1,"ms":900,"waited_ms":{"entries":400,"votes":500}}]})");
+  CHECK(boost::json::serialize(o.at("last_fault_to_convergence_ms")) ==
+        R"({"median":10,"p95":450,"p99":450,"max":450})");
   CHECK(boost::json::serialize(o.at("probes")) == R"({"a":2,"b":1})");
   CHECK(boost::json::serialize(o.at("missing_probes")) == R"(["c"])");
   CHECK(o.at("wall_seconds").as_double() == 3);
@@ -202,6 +223,7 @@ TEST_CASE("report: as JSON") {
 
 TEST_CASE("report: a run's report comes through to another process whole") {
   auto r = passed_run(UINT64_MAX, 120, 900);
+  r.waited_ms = {{"votes", 100}, {"entries", 20}};
   r.outcome = verdict::nondeterminism;
   r.checker = "a";
   r.what = "line\nbreak, \"quotes\"";
@@ -221,9 +243,11 @@ TEST_CASE("report: a run's report comes through to another process whole") {
   CHECK(back->unknown == r.unknown);
   CHECK(back->elections == r.elections);
   CHECK(back->heal_to_convergence == r.heal_to_convergence);
+  CHECK(back->last_fault_to_convergence == r.last_fault_to_convergence);
   CHECK(back->longest_write_gap == r.longest_write_gap);
   CHECK(back->wrongly_released_locks == r.wrongly_released_locks);
   CHECK(back->faults == r.faults);
+  CHECK(back->waited_ms == r.waited_ms);
 
   const auto all = to_json(r);
   for (const auto& member : all) {

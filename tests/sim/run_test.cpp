@@ -1,7 +1,9 @@
 // The simulation itself: one tape is one run, wherever and whenever it is run.
 
+#include "protocol/base/bytes.hpp"
 #include "sim/program/isolation.hpp"
 #include "sim/run.hpp"
+#include "sim/world/swarm.hpp"
 
 #include <catch2/catch.hpp>
 
@@ -78,6 +80,43 @@ TEST_CASE("run: the empty tape is the dullest run") {
   CHECK(r.choices == 0);
   CHECK(r.faults.empty());
   CHECK(r.elections == 1);
+}
+
+// Figures of the profile `reference` are compared over the years: what is added to the other profiles must not be drawn in it.
+TEST_CASE("run: the faults of the profile reference are those of its day") {
+  const auto p = profile_named("reference");
+  REQUIRE(p.has_value());
+  CHECK(p->chaos == std::chrono::seconds(45));
+  CHECK(p->calm == std::chrono::seconds(15));
+  std::string all;
+  for (std::uint64_t seed = 0; seed < 200; ++seed) {
+    tape t(seed);
+    const auto s = draw_swarm(t, *p);
+    all += describe(s);
+    const auto& l = s.peer.limits;
+    for (const auto n : {std::int64_t(l.election_ticks),
+                         std::int64_t(l.append_bytes_max),
+                         std::int64_t(l.append_entries_max),
+                         std::int64_t(l.inflight_appends_max),
+                         std::int64_t(l.snapshot_chunk_bytes),
+                         std::int64_t(l.snapshot_chunks_inflight),
+                         std::int64_t(l.uncommitted_bytes_max),
+                         std::int64_t(l.catch_up_bytes_max),
+                         std::int64_t(s.peer.trailing_entries),
+                         s.peer.hold.count(),
+                         std::int64_t(s.machine.checkpoint_entries),
+                         s.network.latency.count(),
+                         s.disk_latency.count(),
+                         std::int64_t(s.slow_disk),
+                         s.network.redial.count(),
+                         s.nemesis_interval.count(),
+                         std::int64_t(s.spares),
+                         s.think_time.count(),
+                         s.patience.count(),
+                         std::int64_t(t.taken().size())})
+      all += " " + std::to_string(n);
+  }
+  CHECK(crc32c(all) == 0x4761c941);
 }
 
 TEST_CASE("run: every profile has its name") {

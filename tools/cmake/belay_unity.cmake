@@ -1,5 +1,6 @@
-# belay_unity(TARGET): with BELAY_UNITY, files of one folder are compiled together, a few at a time, so that what they all
-# include is read and instantiated once. What it saves, and what it asks of the code: docs/adr/0010.
+# belay_unity(TARGET [ACROSS_FOLDERS]): with BELAY_UNITY, files of one folder are compiled together, a few at a time, so that what
+# they all include is read and instantiated once. What it saves, and what it asks of the code: docs/adr/0010. ACROSS_FOLDERS: all
+# files of the target count as those of one folder, for tests of many small rooms.
 #
 # All files that are compiled together are one file to the compiler: names in their anonymous namespaces must differ. Two
 # that want the same name need not change: list one of them here, and it is compiled alone.
@@ -21,6 +22,17 @@ set(BELAY_ALONE
     tests/actors/peer_limits_test.cpp
     tests/actors/peer_link_test.cpp
     tests/actors/peer_security_test.cpp
+    tests/sim/linearizability_test.cpp
+    tests/sim/program_test.cpp
+    tests/sim/reply_checker_test.cpp
+    tests/sim/session_checker_test.cpp
+    tests/sim/shrink_test.cpp
+    tests/sim/sweep_test.cpp
+    tests/sim/watch_checker_test.cpp
+    tests/unit/actors/gateway/requests/archive_transfers_test.cpp
+    tests/unit/actors/gateway/requests/exchange_test.cpp
+    tests/unit/actors/gateway/requests/local_questions_test.cpp
+    tests/unit/protocol/http/kv/lock_headers_test.cpp
     tests/unit/protocol/state/fields_test.cpp
 )
 set(BELAY_UNITY_FILES 8) # more save little, and take more than 1 GB of memory
@@ -29,13 +41,18 @@ function(belay_unity target)
   if(NOT BELAY_UNITY)
     return()
   endif()
+  cmake_parse_arguments(U "ACROSS_FOLDERS" "" "" ${ARGN})
   get_target_property(sources ${target} SOURCES)
   set(folders)
   foreach(source ${sources})
     get_filename_component(source ${source} ABSOLUTE)
     file(RELATIVE_PATH path ${CMAKE_SOURCE_DIR} ${source})
     if(path MATCHES "\\.cpp$" AND NOT path IN_LIST BELAY_ALONE)
-      get_filename_component(folder ${path} DIRECTORY)
+      if(U_ACROSS_FOLDERS)
+        set(folder ${target})
+      else()
+        get_filename_component(folder ${path} DIRECTORY)
+      endif()
       list(APPEND folders ${folder})
       list(APPEND in_${folder} ${source})
     endif()

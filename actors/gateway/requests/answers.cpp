@@ -37,8 +37,8 @@ http::response answer_to(const exchange& e, read_result& r) {
   const auto& request = std::get<http::read_request>(e.what);
   if (auto* failed = std::get_if<failure>(&r.answer))
     return http::render_read_error(request, std::move(failed->text));
-  return http::answer_read(request, std::get<state::query_result>(r.answer),
-                           {r.last_contact_ms, r.known_leader, r.lock_delay_ms, r.session_ttl_ms}, e.options);
+  return http::answer_read(request, *r.found(), {r.last_contact_ms, r.known_leader, r.lock_delay_ms, r.session_ttl_ms},
+                           e.options);
 }
 
 http::response answer_to(const exchange& e, const agent_answer& a) {

@@ -1,5 +1,7 @@
 #include "actors/gateway/requests/archive_transfers.hpp"
 
+#include "protocol/base/mutants.hpp"
+#include "protocol/base/probe.hpp"
 #include "protocol/forward/requests.hpp"
 #include "protocol/http/render.hpp"
 #include "protocol/wire/command_codec.hpp"
@@ -118,11 +120,13 @@ void archive_transfers::part_decided(exchange& e, write_result& r, monotonic_tim
   auto& t = *e.transfer;
   if (r.outcome != wire::call_outcome::done) {
     // Each part may be proposed again: the state machine knows which ones it has.
-    if (r.outcome == wire::call_outcome::unknown && now < t.retry_until)
+    if (r.outcome == wire::call_outcome::unknown && now < t.retry_until) {
+      PROBE("gateway: part of a restore proposed again");
       return propose_part(e, now);
+    }
     return end_restore(e, std::move(r.text));
   }
-  if (const auto* no = std::get_if<state::refusal>(&r.reply))
+  if (const auto* no = std::get_if<state::refusal>(&r.reply); no != nullptr && !MUTANT(refused_restore_goes_on))
     return end_restore(e, no->text);
   if (t.committing) {
     t.turn.reset();

@@ -31,10 +31,14 @@ struct exchange {
   request_id id; ///< under which an actor was asked last
   asked what;
   http::render_options options;
-  std::string_view route;        ///< static text
-  std::string shown;             ///< method and target for the log, without tokens; only while requests are logged
-  std::size_t request_bytes = 0; ///< of its target and body, which it holds until it is answered
+  std::string_view route;          ///< static text
+  std::string shown;               ///< method and target for the log, without tokens; only while requests are logged
+  std::size_t request_bytes = 0;   ///< of its target and body, which it holds until it is answered
+  std::size_t rendering_bytes = 0; ///< of its answer that is being rendered, counted for one of those who wait for it
+  std::size_t load = 0;            ///< what it counts for while others work on it (protocol/forward/load_shedder.hpp)
   monotonic_time began;
+  monotonic_time
+      passed_on{};         ///< to those who answer it; until then it waited for what came before it on its connection
   monotonic_time deadline; ///< if nobody answered until then, the answer is 500 with the text `give_up`
   std::string_view give_up = "rpc error making call: i/o timeout"; ///< Consul's when a leader is silent; static text
   std::optional<http::response> answer;

@@ -264,6 +264,7 @@ std::string json_of(const http::local_request& request, const status_result& now
   case http::local_kind::autopilot_health:
   case http::local_kind::agent_metrics:
   case http::local_kind::agent_reload:
+  case http::local_kind::keyring:
     break;
   }
   return "null";
@@ -311,6 +312,10 @@ http::response answer_decided(const http::local_request& request, write_result& 
     return http::error_response(500, std::move(r.text));
   if (auto* no = std::get_if<state::refusal>(&r.reply))
     return http::error_response(500, std::move(no->text));
+  if (request.kind == http::local_kind::keyring) {
+    auto* keys = std::get_if<std::string>(&r.reply);
+    return keys == nullptr ? http::response{} : http::json_response(std::move(*keys), options);
+  }
   if (request.kind != http::local_kind::autopilot_health)
     return {};
   auto* health = std::get_if<std::string>(&r.reply);

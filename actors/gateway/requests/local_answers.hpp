@@ -31,15 +31,16 @@ struct local_facts {
 /// "host:port" of the leader's server port, or empty.
 std::string leader_address(const cluster_view& view);
 
-/// Answers every kind but agent_metrics and agent_reload, which are not about the cluster, and remove_peer, add_peer and
-/// autopilot_health, which the leader decides.
+/// Answers every kind but agent_metrics and agent_reload, which are not about the cluster, remove_peer, add_peer and
+/// autopilot_health, which the leader decides, and keyring, which all members answer.
 http::response answer_local(const http::local_request& request, const status_result& now, const local_facts& facts,
                             const http::render_options& options);
 /// Answers agent_live and agent_ready: 200, or 503 with the reason.
 http::response answer_health(const http::local_request& request, const status_result& now,
                              const http::render_options& options);
 
-/// Answers remove_peer, add_peer and autopilot_health with what the leader said; its texts are moved out of `r`.
+/// Answers remove_peer, add_peer and autopilot_health with what the leader said, keyring with what raft_peer has gathered; the texts
+/// are moved out of `r`.
 http::response answer_decided(const http::local_request& request, write_result& r, const http::render_options& options);
 /// Answers agent_metrics. `now`: seconds since 1970
 http::response answer_metrics(const http::local_request& request, const metrics& m, std::string_view prefix,

@@ -8,9 +8,17 @@ exchange* pending_requests::settle(request_id id) {
     return nullptr;
   auto* e = it->second;
   asked_.erase(it);
+  load_ -= e->load;
   if (touched_.empty() || touched_.back().get() != e->from)
     touched_.push_back(e->from->shared_from_this());
   return e;
+}
+
+bool pending_requests::forget(const exchange& e) {
+  if (asked_.erase(e.id) == 0)
+    return false;
+  load_ -= e.load;
+  return true;
 }
 
 void pending_requests::progress() {

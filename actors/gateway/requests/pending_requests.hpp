@@ -29,6 +29,7 @@ public:
   request_id add(exchange& e) {
     e.id = ids_.next();
     asked_.insert_or_assign(e.id, &e);
+    load_ += e.load;
     return e.id;
   }
   request_id add(exchange& e, monotonic_time deadline) {
@@ -38,8 +39,15 @@ public:
   /// The exchange that was asked with this id, no longer waited for; null: its client is gone. Its requester will be
   /// told by progress().
   exchange* settle(request_id id);
+  /// The exchange that was asked with this id and waits on; null: it was settled or forgotten.
+  exchange* find(request_id id) const {
+    const auto it = asked_.find(id);
+    return it == asked_.end() ? nullptr : it->second;
+  }
   /// @returns false: nobody was asked, or the answer has come
-  bool forget(const exchange& e) { return asked_.erase(e.id) != 0; }
+  bool forget(const exchange& e);
+  /// Of all that are worked on.
+  std::size_t load() const { return load_; }
   /// An id with which nobody waits for the answer.
   request_id unclaimed_id() { return ids_.next(); }
 
@@ -51,6 +59,7 @@ public:
 private:
   request_ids ids_;
   std::unordered_map<request_id, exchange*> asked_;
+  std::size_t load_ = 0;
   std::vector<std::shared_ptr<requester>> touched_; ///< have exchanges that were settled
 };
 

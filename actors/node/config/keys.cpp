@@ -58,6 +58,14 @@ constexpr config_key keys[] = {
     {"discovery_max_stale", duration, effective,
      "`0s`: off. Catalog and health reads without a consistency of their own are answered as `?stale`, if this server "
      "has heard its leader within that time"},
+    {"default_consistency", text, effective,
+     "`default`. The mode of reads that name none (`?stale`, `?consistent`, `?leader`): `default` is answered by a "
+     "leader "
+     "that trusts its clock to know how long nobody else can lead; `consistent` asks a majority first, as "
+     "`?consistent` "
+     "does, and trusts no clock: for machines whose hypervisor pauses them. `discovery_max_stale` goes before it. Not "
+     "a "
+     "key of Consul"},
     {"raft_snapshot_threshold", integer, effective, "16384. So many new entries of the log make a checkpoint due"},
     {"raft_snapshot_interval", duration, effective, "`30s`. How often it is asked whether one is due"},
     {"raft_trailing_logs", integer, effective,
@@ -104,6 +112,18 @@ constexpr config_key keys[] = {
      "536870912; at least 67108864, or 0: no limit. Bytes of requests that are not complete or not answered, and of "
      "answers that were not taken, of all clients together. Above it, who holds most is closed, or, if its request "
      "was not complete, answered with 503. No answer can be larger"},
+    {"limits.overload_delay", duration, effective,
+     "`500ms`; `0s`: off. When, for half a second, even the luckiest write or read waits longer than this, more comes "
+     "than the "
+     "server can answer: writes are refused then, as many as it takes to wait no longer, and reads when there are too "
+     "many even "
+     "without writes. Never refused are renewals and ends of sessions, releases of locks, deregistrations, signs of "
+     "life of checks "
+     "and what operators ask. Refused is with status 500, on which Consul's clients try again. Not a key of Consul"},
+    {"limits.overload_requests", integer, effective,
+     "1024; at least 1. With at most so many requests unanswered nothing is refused, however long it takes; each 64 "
+     "KiB of a "
+     "request count as another one. Not a key of Consul"},
     {"limits.rpc_rate", integer, none},
     {"limits.rpc_max_burst", integer, none},
     {"limits.rpc_max_conns_per_client", integer, effective,

@@ -2,6 +2,7 @@
 
 #include "actors/node/config/agent_sections.hpp"
 #include "actors/node/config/checks.hpp"
+#include "actors/node/config/file_text.hpp"
 #include "actors/node/config/flags.hpp"
 #include "actors/node/config/json.hpp"
 #include "actors/node/config/keys.hpp"
@@ -13,9 +14,7 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <limits>
 #include <sstream>
 #include <sys/stat.h>
@@ -45,7 +44,7 @@ public:
   std::string read_path(const std::string& path) {
     struct stat st {};
     if (::stat(path.c_str(), &st) != 0)
-      return open_failed(path, errno);
+      return open_failed(path, open_failure(path, errno).text);
     if (!S_ISDIR(st.st_mode))
       return read_file(path);
     std::vector<std::string> names;
@@ -53,7 +52,7 @@ public:
     for (fs::directory_iterator it(path, ec), end; !ec && it != end; it.increment(ec))
       names.push_back(it->path().string());
     if (ec)
-      return open_failed(path, ec.value());
+      return open_failed(path, open_failure(path, ec.value()).text);
     std::sort(names.begin(), names.end());
     for (const auto& name : names) {
       std::error_code ignored;
@@ -82,11 +81,8 @@ public:
   json::object& merged() { return merged_; }
 
 private:
-  static std::string open_failed(const std::string& path, int error) {
-    auto why = error == ENOENT   ? std::string("no such file or directory")
-               : error == EACCES ? std::string("permission denied")
-                                 : std::string(std::strerror(error));
-    return "config: Open failed on " + path + ". open " + path + ": " + why;
+  static std::string open_failed(const std::string& path, const std::string& why) {
+    return "config: Open failed on " + path + ". " + why;
   }
 
   std::string read_file(const std::string& path) {
@@ -97,12 +93,8 @@ private:
       warnings_.push_back("skipping file " + path + ", extension must be .json, or config format must be set");
       return {};
     }
-    std::ifstream in(path, std::ios::binary);
-    if (!in)
-      return open_failed(path, errno);
-    std::ostringstream text;
-    text << in.rdbuf();
-    return read_text(path, text.str());
+    const auto text = read_file_text(path);
+    return text ? read_text(path, *text) : open_failed(path, text.error());
   }
 
   std::string format_;
@@ -373,10 +365,17 @@ void decode_limits(decoder& d, node_config& c) {
   constexpr std::uint64_t smallest = 64u << 20;
   if (c.http_max_bytes_in_flight != 0 && c.http_max_bytes_in_flight < smallest)
     d.complain("limits.http_max_bytes_in_flight must be 0 or at least " + std::to_string(smallest));
+  d.get("limits.overload_delay", c.overload_delay);
+  d.get("limits.overload_requests", c.overload_requests, 1, big);
   d.get("session_ttl_min", c.session_ttl_min);
   d.get("default_query_time", c.default_query_time);
   d.get("max_query_time", c.max_query_time);
   d.get("discovery_max_stale", c.discovery_max_stale);
+  std::string consistency = "default";
+  d.get("default_consistency", consistency);
+  c.consistent_by_default = consistency == "consistent";
+  if (!c.consistent_by_default && consistency != "default")
+    d.complain("default_consistency cannot be \"" + consistency + "\": it is \"default\" or \"consistent\"");
   d.get("http_config.response_headers", c.response_headers);
   d.get("http_config.block_endpoints", c.block_endpoints);
   d.get("http_config.allow_write_http_from", c.allow_write_http_from);

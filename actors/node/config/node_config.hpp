@@ -62,11 +62,15 @@ struct node_config {
   std::uint64_t txn_max_req_len = 512 * 1024;   ///< limits.txn_max_req_len, bytes; the limit is the larger of both
   /// limits.http_max_bytes_in_flight: bytes of requests and answers held for all clients; 0: no limit
   std::uint64_t http_max_bytes_in_flight = 512 * 1024 * 1024;
-  int http_max_conns_per_client = 200; ///< limits.http_max_conns_per_client, for each source address
+  duration overload_delay =
+      std::chrono::milliseconds{500};     ///< limits.overload_delay; 0: no request is refused for overload
+  std::uint64_t overload_requests = 1024; ///< limits.overload_requests
+  int http_max_conns_per_client = 200;    ///< limits.http_max_conns_per_client, for each source address
   duration session_ttl_min = std::chrono::seconds{10};
   duration default_query_time = std::chrono::seconds{300}; ///< of blocking queries without `wait`
   duration max_query_time = std::chrono::seconds{600};
   duration discovery_max_stale{0};
+  bool consistent_by_default = false;                  ///< default_consistency is `consistent`
   std::map<std::string, std::string> response_headers; ///< http_config.response_headers
   std::vector<std::string> block_endpoints;            ///< http_config.block_endpoints: path prefixes answered 403
   std::vector<std::string> allow_write_http_from;      ///< http_config.allow_write_http_from: CIDR; empty: everybody

@@ -1,5 +1,6 @@
 // /v1/kv/ (docs/contract/03).
 
+#include "protocol/base/mutants.hpp"
 #include "protocol/golang/syntax.hpp"
 #include "protocol/http/reading/filtering.hpp"
 #include "protocol/http/reading/query_options.hpp"
@@ -75,7 +76,7 @@ action put_key(request_context& c, const query_options& o) {
     return body_too_large(c.request.target, c.request.body.size(), c.settings);
   if (auto r = refuse_datacenter(c))
     return std::move(*r);
-  if (c.query.has("cas")) {
+  if (c.query.has("cas") && !(cas == 0 && MUTANT(cas_of_zero_ignored))) {
     op.verb = state::kv_verb::cas;
     op.index = log_index{cas};
   } else if (c.query.has("acquire")) {

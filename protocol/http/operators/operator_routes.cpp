@@ -72,12 +72,14 @@ action settings_route(request_context& c) {
 
 /// Not of Consul, whose servers find each other by gossip.
 action add_peer(request_context& c) {
-  const auto address = c.query.get("address");
-  if (split_host_port(address).number() == 0)
-    return bad_request("Must specify ?address with IP:port of peer to add");
+  const auto address = c.query.get("address"), id = c.query.get("id");
+  if (!address.empty() && !id.empty())
+    return bad_request("Must specify only one of ?id or ?address");
+  if (id.empty() && split_host_port(address).number() == 0)
+    return bad_request("Must specify either ?id with the server's ID or ?address with IP:port of peer to add");
   local_request r;
   r.kind = local_kind::add_peer;
-  r.added.address = std::string(address);
+  r.added = {std::string(address), lower_case(id)};
   return r;
 }
 

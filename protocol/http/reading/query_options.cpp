@@ -49,7 +49,8 @@ bool is_discovery(std::string_view path) {
 
 refused read_consistency(const request_context& c, query_options& out) {
   bool stale = c.query.has("stale");
-  const bool consistent = c.query.has("consistent"), cached = c.query.has("cached");
+  bool consistent = c.query.has("consistent");
+  const bool cached = c.query.has("cached");
   if (const auto text = c.query.get("max_stale"); !text.empty()) {
     const auto limit = golang::parse_duration(text);
     if (!limit)
@@ -63,6 +64,8 @@ refused read_consistency(const request_context& c, query_options& out) {
   const bool unspecified = !stale && !consistent && !cached && !c.query.has("leader");
   if (unspecified && c.settings.discovery_max_stale.count() > 0)
     stale = is_discovery(c.path);
+  if (unspecified && !stale)
+    consistent = c.settings.consistent_by_default;
   out.mode = stale ? consistency::stale : consistent ? consistency::consistent : consistency::normal;
   if (!c.cache_control.empty() && !is_valid_cache_control(c.cache_control))
     return error_response(400, "Invalid Cache-Control header.");

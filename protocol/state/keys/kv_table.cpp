@@ -1,6 +1,7 @@
 #include "protocol/state/keys/kv_table.hpp"
 
 #include "protocol/base/check.hpp"
+#include "protocol/base/mutants.hpp"
 
 #include <algorithm>
 
@@ -46,7 +47,8 @@ void kv_table::erase(std::string_view key) {
 }
 
 std::size_t kv_table::erase_under(std::string_view prefix) {
-  return rows_.erase_under(prefix, [this](const kv_entry_ptr& e) { track(e, nullptr); });
+  return rows_.erase_under(
+      prefix, [this](const kv_entry_ptr& e) { track(MUTANT(tree_delete_leaves_holders) ? nullptr : e, nullptr); });
 }
 
 kv_entry_ptr kv_table::find(std::string_view key) const {

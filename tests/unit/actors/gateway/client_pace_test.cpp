@@ -1,7 +1,7 @@
 // Who is too slow to be waited for (docs/pitfalls.md H7).
 
-#include "actors/gateway/byte_budget.hpp"
 #include "actors/gateway/client_pace.hpp"
+#include "actors/gateway/requests/byte_budget.hpp"
 
 #include <catch2/catch.hpp>
 

@@ -109,3 +109,73 @@ TEST_CASE("unsent_output: a large buffer goes back to who shares it, one that is
   o.release(fresh, 5'000);
   CHECK(fresh.capacity() < 10'000);
 }
+
+namespace {
+
+belay::http::shared_body_ptr body_of(const std::vector<std::string>& pieces) {
+  belay::http::shared_body b;
+  for (const auto& p : pieces) {
+    b.pieces.push_back(belay::make_payload(p));
+    b.size += p.size();
+  }
+  return std::make_shared<const belay::http::shared_body>(std::move(b));
+}
+
+} // namespace
+
+TEST_CASE("unsent_output: bodies that are shared stand where they were appended, between the bytes around them") {
+  socket_pair s;
+  unsent_output o;
+  const std::string large(700'000, 'b'), other(5, 'd');
+  std::string got, fresh = "head ";
+  o.take(fresh);
+  o.append(body_of({large, "c", large}));
+  fresh = " next head ";
+  o.take(fresh);
+  fresh = "and more ";
+  o.take(fresh);
+  o.append(body_of({other}));
+  CHECK(o.size() == 5 + 2 * large.size() + 1 + 11 + 9 + 5);
+  CHECK(o.held_bytes() < 1'000);
+  for (int i = 0; i < 1000 && !o.empty(); ++i) {
+    const auto before = o.size();
+    REQUIRE(o.send(s.here) != outcome::broken);
+    CHECK(before - o.size() < 2 * unsent_output::bytes_per_turn);
+    got += s.taken();
+  }
+  CHECK(o.empty());
+  CHECK((got == "head " + large + "c" + large + " next head and more " + other));
+  o.release(fresh, shared_max);
+  CHECK(o.shared_bytes() == 0);
+}
+
+// Nobody may be held up by a client that takes megabytes as fast as they come.
+TEST_CASE("unsent_output: a turn is over after so many bytes, though the socket would take more") {
+  socket_pair s;
+  const int room = 8 << 20;
+  ::setsockopt(s.here, SOL_SOCKET, SO_SNDBUF, &room, sizeof room);
+  unsent_output o;
+  std::string fresh(3 * unsent_output::bytes_per_turn, 'x');
+  const auto all = fresh.size();
+  o.take(fresh);
+  std::size_t taken = 0;
+  for (int turn = 0; turn < 100 && !o.empty(); ++turn) {
+    const auto before = o.size();
+    o.send(s.here);
+    CHECK(before - o.size() <= unsent_output::bytes_per_turn);
+    taken += s.taken().size();
+  }
+  CHECK(taken == all);
+}
+
+TEST_CASE("unsent_output: who shares a body holds his share of it") {
+  auto body = body_of({std::string(1000, 'x')});
+  unsent_output a, b;
+  a.append(body);
+  b.append(body);
+  body.reset();
+  CHECK(a.shared_bytes() == 500);
+  b.clear();
+  CHECK(a.shared_bytes() == 1000);
+  CHECK(a.held_bytes() < 100);
+}

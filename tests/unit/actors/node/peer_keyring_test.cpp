@@ -58,3 +58,53 @@ TEST_CASE("a keyring that is none is told, with its name", "[keyring]") {
     CHECK(refused.error().find("/serf/local.keyring: ") != std::string::npos);
   }
 }
+
+TEST_CASE("an operation changes the file first, and then what new connections use", "[keyring]") {
+  const harness::scratch_folder folder;
+  const auto dir = folder.path().string();
+  put(dir, "[\"" + one + "\"]");
+  tls::credential_settings s;
+  s.encrypt = *keys_in_force(dir, "");
+  tls::credential_store store(*tls::credentials::load(s));
+  const auto before = store.now();
+  const auto texts = [&] {
+    std::vector<std::string> found;
+    for (const auto& k : store.now()->keys())
+      found.push_back(k.text);
+    return found;
+  };
+  using enum forward::keyring_verb;
+  const auto line_break = two.substr(0, 8) + "\n" + two.substr(8); // another spelling of the same key
+  CHECK(operate_keyring_of(dir, store, {install, line_break}).ok);
+  CHECK(operate_keyring_of(dir, store, {use, two}).ok);
+  CHECK(texts() == std::vector<std::string>{two, one});
+  CHECK(*keys_in_force(dir, "") == texts());
+  CHECK(operate_keyring_of(dir, store, {list, ""}).keys == texts());
+  CHECK(operate_keyring_of(dir, store, {remove, one}).ok);
+  CHECK(*keys_in_force(dir, one) == std::vector<std::string>{two});
+  CHECK(before->keys().size() == 1); // connections that began with it go on with it
+  CHECK(before->keys().front().text == one);
+  CHECK(store.now()->dials_with_key());
+  struct stat st {};
+  REQUIRE(::stat(keyring_file(dir).c_str(), &st) == 0);
+  CHECK((st.st_mode & 0777) == 0600);
+}
+
+TEST_CASE("what cannot be kept is not done; without a file it is done in memory", "[keyring]") {
+  const harness::scratch_folder folder;
+  const auto dir = folder.path().string();
+  tls::credential_settings s;
+  s.encrypt = {one};
+  tls::credential_store store(*tls::credentials::load(s));
+  std::ofstream(dir + "/serf") << "a file where a folder belongs";
+  const auto refused = operate_keyring_of(dir, store, {forward::keyring_verb::install, two});
+  CHECK_FALSE(refused.ok);
+  CHECK(refused.text.find("local.keyring") != std::string::npos);
+  CHECK(store.now()->keys().size() == 1);
+  CHECK(operate_keyring_of("", store, {forward::keyring_verb::install, two}).ok);
+  CHECK(store.now()->keys().size() == 2);
+  // What peers send has not passed the checks of the API.
+  for (const auto* no_key : {"", "QUJD", "!!", "QUJDREVGR0hJSktMTU5PUA"})
+    CHECK(operate_keyring_of("", store, {forward::keyring_verb::install, no_key}).text ==
+          "key size must be 16, 24 or 32 bytes");
+}

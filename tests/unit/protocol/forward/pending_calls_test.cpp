@@ -271,6 +271,21 @@ TEST_CASE("nobody waits for ever") {
     s.calls.expire(deadline);
     CHECK(s.take() == lines{"tell 1 refused: No cluster leader"});
   }
+  SECTION("proposed here: unknown, a second later, if it is not committed; who forwarded his call knows by himself") {
+    s.hold(1, "a");
+    s.hold(8, "b", call_kind::propose, third);
+    s.hold(2, "c");
+    s.propose(log_index{5});
+    s.calls.expire(deadline + seconds(1) - milliseconds(1));
+    CHECK(s.take().empty());
+    s.calls.expire(deadline + seconds(1));
+    CHECK(s.take() == lines{"tell 1 unknown: rpc error making call: i/o timeout",
+                            "tell 2 unknown: rpc error making call: i/o timeout"});
+    s.calls.expire(deadline + seconds(2));
+    CHECK(s.take().empty());
+    // When it is committed after all, only the other node hears of it.
+    CHECK(ids(s.calls.committed(entries(5, 7))) == std::vector<std::uint64_t>{0, 8, 0});
+  }
   SECTION("handed over: unknown, a second later, for the leader may have proposed it") {
     s.hold(1, "a");
     s.go_on(led_by(second));

@@ -235,6 +235,14 @@ TEST_CASE("modes and times of reads") {
   CHECK(read_asked("GET", "/v1/kv/a", {}, s).mode == consistency::normal);
   CHECK(read_asked("GET", "/v1/health/node/n", {}, s).mode == consistency::stale);
   CHECK(read_asked("GET", "/v1/catalog/nodes?leader", {}, s).mode == consistency::normal);
+  s.consistent_by_default = true;
+  CHECK(read_asked("GET", "/v1/kv/a", {}, s).mode == consistency::consistent);
+  CHECK(read_asked("GET", "/v1/kv/a?index=5", {}, s).mode == consistency::consistent);
+  CHECK(read_asked("GET", "/v1/session/list", {}, s).mode == consistency::consistent);
+  CHECK(read_asked("GET", "/v1/kv/a?leader", {}, s).mode == consistency::normal);
+  CHECK(read_asked("GET", "/v1/kv/a?stale", {}, s).mode == consistency::stale);
+  CHECK(read_asked("GET", "/v1/kv/a?cached", {}, s).mode == consistency::normal);
+  CHECK(read_asked("GET", "/v1/health/node/n", {}, s).mode == consistency::stale);
 }
 
 TEST_CASE("namespaces are refused where the reference looks at them") {

@@ -296,6 +296,11 @@ TEST_CASE("after the formation only who replaces a lost member, or whom an opera
   leader.admit(server(4).address);
   CHECK(leader.admits(server(4), config));
   CHECK_FALSE(leader.admits(server(5), config));
+  auto by_id = server(6);
+  by_id.uuid = "b31a9000-0000-4000-8000-000000000001";
+  CHECK_FALSE(leader.admits(by_id, config));
+  leader.admit(by_id.uuid);
+  CHECK(leader.admits(by_id, config));
 
   formation_settings s;
   s.admit_newcomers = true;

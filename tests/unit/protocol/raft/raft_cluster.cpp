@@ -22,8 +22,9 @@ limits small_limits() {
   l.election_ticks = 10;
   l.heartbeat_ticks = 2;
   l.append_entries_max = 8;
+  l.catch_up_append_bytes_max = l.catch_up_append_entries_max = 0;
   l.inflight_appends_max = 4;
-  l.snapshot_chunk_bytes = 16;
+  l.snapshot_chunk_bytes = l.snapshot_chunk_bytes_max = 16;
   l.snapshot_chunks_inflight = 3;
   return l;
 }

@@ -40,6 +40,9 @@ std::vector<wire::frame> one_of_each() {
       agent::user_event{"id", "deploy", std::string("pay\0load", 8), "web.*", "api", "v1", 42},
       wire::gossip{{1, cluster_time{2}, 3, 4}, {node_id{5}, node_id{6}}},
       wire::gossip{},
+      wire::keyring_call{request_id{5}, {forward::keyring_verb::remove, "QUJDREVGR0hJSktMTU5PUA=="}},
+      wire::keyring_reply{request_id{5}, {true, {}, {"QUJDREVGR0hJSktMTU5PUA==", "x"}, false}},
+      wire::keyring_reply{request_id{6}, {false, "why not", {}, false}},
   };
 }
 
@@ -60,7 +63,7 @@ std::string stream_of(const std::vector<wire::frame>& frames) {
 
 TEST_CASE("every kind of frame survives the trip, however the stream is cut") {
   const auto sent = one_of_each();
-  REQUIRE(sent.size() == 17);
+  REQUIRE(sent.size() == 20);
   const auto stream = stream_of(sent);
   for (std::size_t piece : {std::size_t{1}, std::size_t{2}, std::size_t{7}, std::size_t{64}, stream.size()}) {
     wire::frame_decoder decoder;
@@ -97,7 +100,7 @@ TEST_CASE("random bytes with a right checksum are refused or decoded, never wors
       c = static_cast<char>(random.next());
     body[0] = 1;
     if (body.size() > 1)
-      body[1] = static_cast<char>(1 + random.below(14));
+      body[1] = static_cast<char>(1 + random.below(16));
     std::string stream;
     byte_writer w(stream);
     w.u32(static_cast<std::uint32_t>(body.size() + 4));
@@ -108,6 +111,27 @@ TEST_CASE("random bytes with a right checksum are refused or decoded, never wors
     refused += decoder.feed(stream, received) ? 0 : 1;
   }
   CHECK(refused > 10000);
+}
+
+TEST_CASE("frames about keyrings are bounded, whatever a peer says") {
+  const auto taken = [](const wire::frame& f) {
+    std::vector<wire::frame> received;
+    return wire::frame_decoder().feed(bytes_of(f), received).ok() && received.size() == 1;
+  };
+  const std::string key(forward::keyring_key_bytes_max, 'k');
+  CHECK(taken(wire::keyring_call{request_id{1}, {forward::keyring_verb::install, key}}));
+  CHECK_FALSE(taken(wire::keyring_call{request_id{1}, {forward::keyring_verb::install, key + "k"}}));
+  CHECK_FALSE(taken(wire::keyring_call{request_id{1}, {static_cast<forward::keyring_verb>(4), key}}));
+  CHECK(taken(wire::keyring_reply{request_id{1}, {true, {}, {key}, false}}));
+  CHECK_FALSE(taken(wire::keyring_reply{request_id{1}, {true, {}, {key + "k"}, false}}));
+  // What this side would say is cut instead: a keyring may have been written by hand.
+  wire::keyring_reply many{request_id{1}, {true, std::string(1000, 't'), {}, false}};
+  many.answer.keys.assign(forward::keyring_keys_max + 1, key);
+  std::vector<wire::frame> received;
+  REQUIRE(wire::frame_decoder().feed(bytes_of(many), received).ok());
+  const auto& a = std::get<wire::keyring_reply>(received.at(0)).answer;
+  CHECK(a.keys.size() == forward::keyring_keys_max);
+  CHECK(a.text.size() == forward::keyring_text_bytes_max);
 }
 
 TEST_CASE("a hello says what its sender understands; one that does not is of level 0") {

@@ -41,6 +41,12 @@ TEST_CASE("a removal names the server by its id or its address") {
                                               wire::encode_operator_call(forward::add_member{"10.0.0.4:8300"}));
   REQUIRE(add);
   CHECK(std::get<forward::add_member>(*add).address == "10.0.0.4:8300");
+  const forward::add_member by_id{{}, "b31a9000-0000-4000-8000-000000000001"};
+  CHECK(wire::encode_operator_call(by_id) == "add id b31a9000-0000-4000-8000-000000000001");
+  const auto back = wire::decode_operator_call(call_kind::remove_member, wire::encode_operator_call(by_id));
+  REQUIRE(back);
+  CHECK(std::get<forward::add_member>(*back).id == by_id.id);
+  CHECK(std::get<forward::add_member>(*back).address.empty());
   for (const auto* bytes : {"", "id", "address", "add", "ID x", "name x", " id x"}) {
     INFO(bytes);
     CHECK(refused(call_kind::remove_member, bytes));

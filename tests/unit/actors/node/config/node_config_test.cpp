@@ -78,12 +78,12 @@ TEST_CASE("every effective key reaches its field") {
       accepted(file_with(f, R"("bootstrap_expect":3,"node_name":"n1","node_id":"B31A9000-0000-4000-8000-000000000001",
     "datacenter":"DC2","advertise_addr":"127.0.0.2","client_addr":"127.0.0.1 ::1","ports":{"http":18500,"server":18300,"serf_wan":-1},
     "start_join":["a:1"],"retry_join":["b:2","c"],"log_level":"err","log_json":true,"log_file":"/x/l","pid_file":"/x/p",
-    "limits":{"kv_max_value_size":1000,"txn_max_req_len":2000,"http_max_conns_per_client":7,"http_max_bytes_in_flight":100000000},
+    "limits":{"overload_delay":"2s","overload_requests":77,"kv_max_value_size":1000,"txn_max_req_len":2000,"http_max_conns_per_client":7,"http_max_bytes_in_flight":100000000},
     "performance":{"raft_multiplier":1,"rpc_hold_timeout":"3s"},
     "raft_snapshot_threshold":5,"raft_snapshot_interval":"6s","raft_trailing_logs":7,"session_ttl_min":"1s","default_query_time":"1m","max_query_time":"2m",
     "http_config":{"response_headers":{"X-A":"b"},"block_endpoints":["/v1/event"],"allow_write_http_from":["10.0.0.0/8"],"allowed_hosts":["belay.test"]},
     "disable_http_unprintable_char_filter":true,"admit_unverified_servers":true,"telemetry":{"prometheus_retention_time":"24h","metrics_prefix":"b"},
-    "node_meta":{"k":"v"},"enable_script_checks":true,"discovery_max_stale":"5s")"));
+    "node_meta":{"k":"v"},"enable_script_checks":true,"discovery_max_stale":"5s","default_consistency":"consistent")"));
   const auto& c = p.config;
   CHECK(c.bootstrap_expect == 3);
   CHECK(c.node_name == "n1");
@@ -102,6 +102,8 @@ TEST_CASE("every effective key reaches its field") {
   CHECK(c.txn_max_req_len == 2000);
   CHECK(c.http_max_conns_per_client == 7);
   CHECK(c.http_max_bytes_in_flight == 100'000'000);
+  CHECK(c.overload_delay == 2s);
+  CHECK(c.overload_requests == 77);
   CHECK(c.raft_multiplier == 1);
   CHECK(c.rpc_hold_timeout == 3s);
   CHECK(c.raft_snapshot_threshold == 5);
@@ -121,6 +123,7 @@ TEST_CASE("every effective key reaches its field") {
   CHECK(c.node_meta.at("k") == "v");
   CHECK(c.enable_script_checks);
   CHECK(c.discovery_max_stale == 5s);
+  CHECK(c.consistent_by_default);
   CHECK(p.warnings.empty());
 }
 
@@ -192,6 +195,8 @@ TEST_CASE("complaints about configurations") {
       {R"("bootstrap_expect":-1)", "bootstrap_expect cannot be -1. Must be greater than or equal to zero"},
       {R"("data_dir":"")", "data_dir cannot be empty"},
       {R"("data_dir":"/dev/null")", "data_dir \"/dev/null\" is not a directory"},
+      {R"("default_consistency":"stale")",
+       "default_consistency cannot be \"stale\": it is \"default\" or \"consistent\""},
       {R"("log_level":"loud")", "Invalid log level: loud. Valid log levels are: [TRACE DEBUG INFO WARN ERR]"},
       {R"("retry_interval":"soon")", R"(retry_interval: invalid duration: "soon": time: invalid duration "soon")"},
       {R"("retry_max":-1)", "retry_max must be a whole number from 0 to 2147483647"},

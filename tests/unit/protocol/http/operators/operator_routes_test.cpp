@@ -32,16 +32,24 @@ TEST_CASE("a server is removed by its id or by its address") {
   CHECK(refusal_to("GET", "/v1/operator/raft/peer?id=a").status == 405);
 }
 
-TEST_CASE("a server is added by its address alone") {
+TEST_CASE("a server is added by its id or by its address") {
   auto p = ask("PUT", "/v1/operator/raft/peer?address=10.0.0.4:8300");
   REQUIRE(std::holds_alternative<local_request>(p.action));
   CHECK(std::get<local_request>(p.action).kind == local_kind::add_peer);
   CHECK(std::get<local_request>(p.action).added.address == "10.0.0.4:8300");
-  for (const auto* query : {"", "?id=abc", "?address=10.0.0.4", "?address=10.0.0.4:x"}) {
+  CHECK(std::get<local_request>(p.action).added.id.empty());
+  p = ask("PUT", "/v1/operator/raft/peer?id=B31A9000-0000-4000-8000-000000000001"); // ids are kept in lower case
+  REQUIRE(std::holds_alternative<local_request>(p.action));
+  CHECK(std::get<local_request>(p.action).added.id == "b31a9000-0000-4000-8000-000000000001");
+  CHECK(std::get<local_request>(p.action).added.address.empty());
+  for (const auto* query : {"", "?id=", "?name=n4", "?address=10.0.0.4", "?address=10.0.0.4:x"}) {
     const auto r = refusal_to("PUT", std::string("/v1/operator/raft/peer") + query);
     CHECK(r.status == 400);
-    CHECK(r.body == "Bad request: Must specify ?address with IP:port of peer to add");
+    CHECK(r.body ==
+          "Bad request: Must specify either ?id with the server's ID or ?address with IP:port of peer to add");
   }
+  CHECK(refusal_to("PUT", "/v1/operator/raft/peer?id=a&address=10.0.0.4:8300").body ==
+        "Bad request: Must specify only one of ?id or ?address");
 }
 
 TEST_CASE("a PUT of autopilot's settings replaces all of them") {

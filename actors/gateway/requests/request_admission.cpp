@@ -1,0 +1,96 @@
+#include "actors/gateway/requests/request_admission.hpp"
+
+#include "actors/telemetry/log.hpp"
+#include "protocol/base/overloaded.hpp"
+#include "protocol/base/probe.hpp"
+#include "protocol/http/request_class.hpp"
+
+#include <utility>
+
+namespace belay::actors {
+
+namespace {
+
+using forward::load_shedder;
+using forward::request_class;
+
+// An overload may last for hours.
+constexpr std::chrono::seconds told_again_after{10};
+
+request_class class_of(const exchange& e) {
+  return std::visit(overloaded{
+                        [](const state::command& c) { return http::class_of(c); },
+                        [](const http::read_request& r) { return http::class_of(r); },
+                        [](const http::agent_request& r) { return http::class_of(r); },
+                        [](const auto&) { return request_class::vital; },
+                    },
+                    e.what);
+}
+
+/// What waits for news may wait for minutes, and costs nothing meanwhile; what the agent or an operator is asked is not counted.
+std::size_t load_of(const exchange& e) {
+  const auto* read = std::get_if<http::read_request>(&e.what);
+  const bool counts = read != nullptr ? read->min_index == 0 : std::holds_alternative<state::command>(e.what);
+  return counts ? load_shedder::load_of(e.request_bytes) : 0;
+}
+
+} // namespace
+
+bool request_admission::admit(exchange& e, std::size_t load, monotonic_time now) {
+  e.load = load_of(e);
+  e.passed_on = now;
+  shedder_.look(now.time_since_epoch(), load);
+  if (!shedder_.limit()) // the usual case: its class does not matter
+    return true;
+  const auto c = class_of(e);
+  if (shedder_.admits(c, load))
+    return true;
+  PROBE("gateway: request refused for overload");
+  if (c == request_class::write) {
+    ++writes_untold_;
+    metrics_.shed_write();
+  } else {
+    ++reads_untold_;
+    metrics_.shed_read();
+  }
+  last_refused_ = now;
+  tell_log(load, now);
+  e.load = 0;
+  e.answer = http::error_response(500, http::overloaded_text);
+  return false;
+}
+
+void request_admission::decided(const exchange& e, const write_result& r, monotonic_time now) {
+  // What was refused before the log says nothing about how long that takes, nor does what waits for the end of a lock-delay.
+  if (e.load != 0 && r.outcome == wire::call_outcome::done && !r.index.is_zero())
+    shedder_.waited(load_shedder::stage::log, now - e.passed_on);
+}
+
+void request_admission::answered(const exchange& e, monotonic_time now) {
+  if (e.load != 0)
+    shedder_.waited(load_shedder::stage::reading, now - e.passed_on);
+}
+
+void request_admission::tick(std::size_t load, monotonic_time now) {
+  shedder_.look(now.time_since_epoch(), load);
+  if (!told_ || shedder_.limit() || now - last_refused_ < told_again_after)
+    return;
+  told_ = false;
+  log::info("http", "no requests are refused for overload any more",
+            {{"writes", std::exchange(writes_untold_, 0)}, {"reads", std::exchange(reads_untold_, 0)}});
+}
+
+void request_admission::tell_log(std::size_t load, monotonic_time now) {
+  if (told_ && now - told_at_ < told_again_after)
+    return;
+  told_ = true;
+  told_at_ = now;
+  log::warn("http", "more requests come than this server can answer: writes are refused first, then reads",
+            {{"writes", std::exchange(writes_untold_, 0)},
+             {"reads", std::exchange(reads_untold_, 0)},
+             {"unfinished", load},
+             {"limit", *shedder_.limit()},
+             {"settings", "limits.overload_delay, limits.overload_requests"}});
+}
+
+} // namespace belay::actors

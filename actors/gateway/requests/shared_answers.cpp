@@ -1,0 +1,153 @@
+#include "actors/gateway/requests/shared_answers.hpp"
+
+#include "protocol/base/probe.hpp"
+#include "protocol/http/reading/filtering.hpp"
+
+#include <algorithm>
+
+namespace belay::actors {
+
+bool shared_answers::rows_in_form::same_as(const rows_in_form& other) const {
+  return shown_as == other.shown_as && (rows == other.rows || http::same_rows(*rows, *other.rows));
+}
+
+/// The rows stay in `r` too.
+shared_answers::rows_in_form shared_answers::what_of(const exchange& e, read_result& r) {
+  if (r.shared == nullptr)
+    r.shared = std::make_shared<const state::query_result>(std::move(std::get<state::query_result>(r.answer)));
+  const auto& query = std::get<http::read_request>(e.what).query;
+  // A HEAD request is told the length of the body as it is without compression.
+  const bool raw = e.options.raw && std::holds_alternative<state::kv_get>(query);
+  rows_in_form w{{query.index(), raw, e.options.pretty, e.options.gzip && !e.head}, r.shared};
+  if (e.options.filter) {
+    auto kept = *r.shared;
+    http::leave_out(*e.options.filter, query, kept);
+    w.rows = std::make_shared<const state::query_result>(std::move(kept));
+  }
+  return w;
+}
+
+http::shared_body_ptr shared_answers::find_rendered(const rows_in_form& what) {
+  for (const auto& r : rendered_)
+    if (auto body = r.body.lock(); body != nullptr && r.what.same_as(what))
+      return body;
+  return nullptr;
+}
+
+bool shared_answers::take(exchange& e, read_result& r, monotonic_time due, monotonic_time now) {
+  const auto* result = r.found();
+  if (result == nullptr || http::estimated_bytes(*result) < bytes_min)
+    return false;
+  auto what = what_of(e, r);
+  const auto& request = std::get<http::read_request>(e.what);
+  if (e.options.filter && http::estimated_bytes(*what.rows) < bytes_min)
+    return false; // it has left little
+  auto head = http::render_read_head(request, *what.rows,
+                                     {r.last_contact_ms, r.known_leader, r.lock_delay_ms, r.session_ttl_ms}, e.options);
+  auto body = find_rendered(what);
+  if (body != nullptr) {
+    metrics_.shared_answer();
+  } else if (what.shown_as.raw && !what.shown_as.gzip) { // the value as it is kept
+    const auto& value = std::get<state::kv_entries>(what.rows->data).entries.front()->value;
+    const auto bytes = value->size();
+    body = keep({{value}, bytes, false}, 0, std::move(what));
+  }
+  if (body != nullptr) {
+    e.answer = std::move(head);
+    e.answer->body_pieces = std::move(body);
+    admission_.answered(e, now);
+    return true;
+  }
+  const auto id = pending_.add(e, due);
+  const auto same = std::find_if(active_.begin(), active_.end(), [&](const auto& a) { return a.what.same_as(what); });
+  if (same != active_.end()) {
+    PROBE("gateway: answer joins a rendering");
+    metrics_.shared_answer();
+    same->waiting.push_back({id, std::move(head)});
+    return true;
+  }
+  auto options = e.options;
+  options.gzip = what.shown_as.gzip;
+  active_.emplace_back(std::move(what), request.query, options);
+  active_.back().waiting.push_back({id, std::move(head)});
+  // Most are done with one piece; several such ones must not come one behind the other.
+  if (!rendered_in_turn_ && active_.size() == 1) {
+    go_on(now);
+    rendered_in_turn_ = true;
+  }
+  return true;
+}
+
+/// Some of those who waited for it may have gone.
+bool shared_answers::wanted(rendering& r) {
+  std::erase_if(r.waiting, [this](const waiter& w) { return pending_.find(w.id) == nullptr; });
+  return !r.waiting.empty();
+}
+
+/// Until it is complete, its bytes are one client's: if there are too many in all, that one can be closed for it.
+void shared_answers::hold(rendering& r) {
+  held_.change(std::exchange(r.held, r.body.made().size), r.body.made().size);
+  if (auto* e = pending_.find(r.waiting.front().id))
+    e->rendering_bytes = r.held;
+}
+
+void shared_answers::forget() {
+  for (auto it = active_.begin(); it != active_.end();) {
+    if (wanted(*it)) {
+      hold(*it++);
+      continue;
+    }
+    PROBE("gateway: rendering that nobody waits for any more");
+    held_.change(it->held, 0);
+    it = active_.erase(it);
+  }
+}
+
+void shared_answers::go_on(monotonic_time now) {
+  rendered_in_turn_ = false;
+  if (active_.empty())
+    return;
+  auto& r = active_.front();
+  const bool complete = r.body.go_on(piece_bytes);
+  hold(r);
+  if (complete) {
+    finish(r, now);
+    active_.pop_front();
+  } else if (active_.size() > 1) {
+    active_.splice(active_.end(), active_, active_.begin());
+  }
+}
+
+/// @param held_before of it, as the budget knows
+http::shared_body_ptr shared_answers::keep(http::shared_body made, std::size_t held_before, rows_in_form what) {
+  constexpr std::size_t remembered_max = 64; // beyond that the clock is not waited for
+  if (rendered_.size() >= remembered_max)
+    tick();
+  const auto bytes = made.size;
+  held_.change(held_before, bytes);
+  http::shared_body_ptr body(new http::shared_body(std::move(made)),
+                             [&held = held_, bytes](const http::shared_body* b) {
+                               held.change(bytes, 0);
+                               delete b;
+                             });
+  rendered_.push_back({std::move(what), body});
+  return body;
+}
+
+void shared_answers::finish(rendering& r, monotonic_time now) {
+  metrics_.rendering();
+  const auto body = keep(r.body.take(), r.held, r.what);
+  for (auto& w : r.waiting)
+    if (auto* e = pending_.settle(w.id)) {
+      e->answer = std::move(w.head);
+      e->answer->body_pieces = body;
+      e->rendering_bytes = 0;
+      admission_.answered(*e, now);
+    }
+}
+
+void shared_answers::tick() {
+  std::erase_if(rendered_, [](const rendered& r) { return r.body.expired(); });
+}
+
+} // namespace belay::actors

@@ -1,0 +1,27 @@
+#pragma once
+// Lists and changes the keys of `encrypt` of this server, one operation after the other (protocol/forward/keyring.hpp). Blocks for
+// the disk; run it detached.
+
+#include "actors/interfaces.hpp"
+
+#include <caf/typed_event_based_actor.hpp>
+
+#include <functional>
+
+namespace belay::actors {
+
+class keyring_keeper : public keyring_keeper_actor::base {
+public:
+  /// What is done with the keys; called on the thread of this actor.
+  using operate = std::function<forward::keyring_answer(const forward::keyring_operation&)>;
+
+  keyring_keeper(caf::actor_config& config, wiring_ptr wires, operate keys);
+
+  behavior_type make_behavior() override;
+
+private:
+  wiring_ptr wires_;
+  operate keys_;
+};
+
+} // namespace belay::actors

@@ -1,0 +1,88 @@
+#pragma once
+// A hostile HTTP client: connections that say nothing or never finish, requests that are wrong in every way a server has to find
+// out, bodies that are too large, and readers that do not read.
+
+#include "bench/hostile/traffic.hpp"
+
+#include <deque>
+#include <vector>
+
+namespace belay::hostile {
+
+inline std::string request(const std::string& line, const std::string& body = {}, const std::string& more = {}) {
+  return line + " HTTP/1.1\r\nHost: 127.0.0.1\r\n" + more +
+         (body.empty() ? "" : "Content-Length: " + std::to_string(body.size()) + "\r\n") + "\r\n" + body;
+}
+
+/// New connections; the youngest hundred stay open, most of them in the middle of a request.
+inline void knock(const target& at, double a_second, counts& counted) {
+  const std::vector<std::string> words{"",
+                                       "GET /v1/kv/a HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Slow: ",
+                                       "PUT /v1/kv/slow HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 500000\r\n\r\nx",
+                                       "GET /v1/kv/a HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n",
+                                       "PUT /v1/kv/a HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n",
+                                       "GET /" + std::string(20000, 'a'),
+                                       std::string("\x16\x03\x01\x02\x00\x01", 6) + std::string(300, 'x'),
+                                       request("GET /v1/kv/none?index=1000000000&wait=10m")};
+  std::deque<connection> silent;
+  pace steady_pace(a_second);
+  for (std::size_t i = 0; !at.over(); ++i, steady_pace.wait()) {
+    connection c(at, counted);
+    c.send(words[i % words.size()]);
+    silent.push_back(std::move(c));
+    if (silent.size() > 100)
+      silent.pop_front();
+  }
+}
+
+/// Requests that are refused for what is in them.
+inline void pester(const target& at, double a_second, counts& counted) {
+  const std::vector<std::string> wrong{
+      request("GET /v1/kv/a?index=x"),
+      request("GET /v1/kv/%zz"),
+      request("GET /v1/kv/" + std::string(4000, 'k')),
+      request("DELETE /v1/status/leader"),
+      request("GET /nothing/here"),
+      request("PUT /v1/session/create", "{\"TTL\":"),
+      request("PUT /v1/session/create", "{\"TTL\":\"9223372036854775807s\",\"Checks\":[]}"),
+      request("PUT /v1/txn", "[" + std::string(2000, '[')),
+      request("PUT /v1/agent/check/register", "{\"Name\":\"a\",\"HTTP\":\"http://a/\\r\\nX: y\",\"Interval\":\"1s\"}"),
+      request("GET /v1/catalog/services?filter=" + std::string(500, '(')),
+      request("PUT /v1/event/fire/a?service=" + std::string(200, '(') + "a*)*b"),
+      request("PUT /v1/snapshot", std::string("\x1f\x8b") + std::string(2000, 'x')),
+      request("PUT /v1/catalog/register", "{\"Node\":\"\\u0000\",\"Address\":\"\"}"),
+      request("GET /v1/kv/a", {}, "X-Consul-Token: " + std::string(3000, 't') + "\r\n")};
+  pace steady_pace(a_second);
+  connection c;
+  for (std::size_t i = 0; !at.over(); ++i, steady_pace.wait()) {
+    if (!c.open())
+      c = connection(at, counted);
+    if (c.send(wrong[i % wrong.size()]))
+      ++counted.messages;
+    c.receive(milliseconds{0});
+  }
+}
+
+/// Values that are too large, and a large tree that is asked for and not read.
+inline void flood(const target& at, double bytes_a_second, counts& counted) {
+  const std::string chunk(65536, 'x');
+  const std::string head = "PUT /v1/kv/large HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 600000000\r\n\r\n";
+  std::deque<connection> readers;
+  pace steady_pace(bytes_a_second / static_cast<double>(chunk.size()));
+  connection c;
+  for (std::size_t turn = 0; !at.over(); ++turn, steady_pace.wait()) {
+    if (!c.open()) {
+      c = connection(at, counted);
+      c.send(head);
+    }
+    c.send(chunk);
+    if (turn % 400 == 0) {
+      readers.emplace_back(at, counted);
+      readers.back().send(request("GET /v1/kv/bench/?recurse"));
+      if (readers.size() > 20)
+        readers.pop_front();
+    }
+  }
+}
+
+} // namespace belay::hostile

@@ -1,0 +1,50 @@
+// Hostile traffic to a port of a server, for bench/hostile.py. Prints what it got through as one JSON object.
+//
+//   hostile_traffic peer|http PORT SECONDS [FROM]     FROM: address that connections come from (127.0.0.9)
+//
+// Three threads, each at a pace of its own: 250 new connections, 1,200 forged messages and 22 MB a second, so far as they are taken.
+
+#include "bench/hostile/http_traffic.hpp"
+#include "bench/hostile/peer_traffic.hpp"
+
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+
+namespace {
+
+constexpr double connections = 250, messages = 1200, bytes = 22e6; // a second
+
+} // namespace
+
+int main(int argc, char** argv) {
+  using namespace belay::hostile;
+  const std::string kind = argc > 1 ? argv[1] : "";
+  if (argc < 4 || argc > 5 || (kind != "peer" && kind != "http")) {
+    std::fprintf(stderr, "usage: hostile_traffic peer|http PORT SECONDS [FROM]\n");
+    return 2;
+  }
+  std::signal(SIGPIPE, SIG_IGN);
+  target at;
+  at.port = static_cast<std::uint16_t>(std::atoi(argv[2]));
+  at.from = argc > 4 ? argv[4] : "127.0.0.9";
+  const auto began = steady::now();
+  at.end = began + std::chrono::milliseconds(static_cast<std::int64_t>(std::atof(argv[3]) * 1000));
+  counts counted;
+  if (kind == "peer") {
+    const auto v = introduced(at, counted);
+    std::thread knocks([&] { knock(at, v, connections, counted); }), forges([&] { forge(at, v, messages, counted); });
+    flood(at, v, bytes, counted);
+    knocks.join();
+    forges.join();
+  } else {
+    std::thread knocks([&] { knock(at, connections, counted); }), pesters([&] { pester(at, messages, counted); });
+    flood(at, bytes, counted);
+    knocks.join();
+    pesters.join();
+  }
+  const auto seconds = std::chrono::duration<double>(steady::now() - began).count();
+  const auto rate = [&](const std::atomic<std::uint64_t>& n) { return static_cast<double>(n.load()) / seconds; };
+  std::printf("{\"connections_s\": %.0f, \"messages_s\": %.0f, \"mb_s\": %.1f}\n", rate(counted.connections),
+              rate(counted.messages), rate(counted.bytes) / 1e6);
+}

@@ -1,0 +1,35 @@
+#pragma once
+// How long commands take from their arrival at the leader to their commit: one sample for each batch that is proposed.
+
+#include "protocol/forward/requests.hpp"
+
+#include <deque>
+#include <optional>
+
+namespace belay::forward {
+
+class proposal_delays {
+public:
+  /// A batch was proposed. @param last index of its last entry @param arrived when the command in it came
+  void proposed(log_index last, local_time arrived) { waiting_.push_back({last, arrived}); }
+  /// @returns how long the youngest of the batches waited that are committed now; nullopt: none is
+  std::optional<std::chrono::nanoseconds> committed(log_index commit, local_time now) {
+    std::optional<std::chrono::nanoseconds> delay;
+    while (!waiting_.empty() && waiting_.front().last <= commit) {
+      delay = now - waiting_.front().arrived;
+      waiting_.pop_front();
+    }
+    return delay;
+  }
+  /// Leadership is lost.
+  void forget() { waiting_.clear(); }
+
+private:
+  struct batch {
+    log_index last;
+    local_time arrived{0};
+  };
+  std::deque<batch> waiting_;
+};
+
+} // namespace belay::forward

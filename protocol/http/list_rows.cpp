@@ -1,0 +1,205 @@
+#include "protocol/http/list_rows.hpp"
+
+#include "protocol/http/render_parts.hpp"
+
+#include <algorithm>
+#include <map>
+#include <type_traits>
+
+namespace belay::http {
+
+namespace {
+
+template <class List, class Append>
+list_rows listed(const List& list, Append append) {
+  list_rows rows;
+  rows.count = list.size();
+  rows.append = [&list, append](std::string& out, std::size_t i) { append(out, list[i]); };
+  return rows;
+}
+
+struct rows_by_data {
+  const state::query& query;
+  const render_options& options;
+  using found_rows = std::optional<list_rows>;
+
+  found_rows operator()(const state::kv_entries& found) const {
+    if (found.entries.empty())
+      return std::nullopt;
+    if (options.raw && std::holds_alternative<state::kv_get>(query))
+      return raw(*found.entries.front()->value);
+    return listed(found.entries, [](auto& out, const auto& e) { append_kv_entry(out, *e, true); });
+  }
+
+  static list_rows raw(const std::string& value) {
+    constexpr std::size_t part_bytes = 64 << 10;
+    list_rows rows{{}, {}, (value.size() + part_bytes - 1) / part_bytes, {}, false};
+    rows.append = [&value](std::string& out, std::size_t i) { out.append(value, i * part_bytes, part_bytes); };
+    return rows;
+  }
+
+  found_rows operator()(const state::key_names& found) const {
+    if (found.keys.empty())
+      return std::nullopt;
+    return listed(found.keys, [](auto& out, const auto& key) { golang::append_json_string(out, key); });
+  }
+
+  found_rows operator()(const state::sessions& found) const {
+    return listed(found.list, [](auto& out, const auto& s) { append_session(out, *s); });
+  }
+
+  found_rows operator()(const state::nodes& found) const {
+    return listed(found.list, [](auto& out, const auto& n) { append_node(out, *n); });
+  }
+
+  found_rows operator()(const state::service_names& found) const {
+    std::vector<const std::pair<const std::string, std::vector<std::string>>*> pairs;
+    pairs.reserve(found.tags_by_service.size());
+    for (const auto& each : found.tags_by_service)
+      pairs.push_back(&each);
+    list_rows rows{"{", "}", pairs.size(), {}, true};
+    rows.append = [pairs = std::move(pairs)](std::string& out, std::size_t i) {
+      golang::append_json_string(out, pairs[i]->first);
+      out += ':';
+      golang::append_json_strings(out, pairs[i]->second);
+    };
+    return rows;
+  }
+
+  found_rows operator()(const state::service_instances& found) const {
+    if (!std::holds_alternative<state::health_service>(query))
+      return listed(found.list, [](auto& out, const auto& i) { append_service_node(out, *i.node, *i.service); });
+    return listed(found.list, [](auto& out, const auto& i) {
+      out += "{\"Node\":";
+      append_node(out, *i.node);
+      out += ",\"Service\":";
+      append_service(out, *i.service, absent_tags::empty);
+      out += ",\"Checks\":";
+      out += whole(listed(i.checks, [](auto& o, const auto& c) { append_check(o, *c, absent_tags::empty); }));
+      out += '}';
+    });
+  }
+
+  found_rows operator()(const state::node_services& found) const {
+    if (!found.node)
+      return std::nullopt;
+    std::map<std::string_view, const state::service_record*> by_id;
+    for (const auto& s : found.services)
+      by_id[s->id] = s.get();
+    std::vector<const state::service_record*> services;
+    services.reserve(by_id.size());
+    for (const auto& [id, service] : by_id)
+      services.push_back(service);
+    list_rows rows{"{\"Node\":", "}}", services.size(), {}, true};
+    append_node(rows.begin, *found.node);
+    rows.begin += ",\"Services\":{";
+    rows.append = [services = std::move(services)](std::string& out, std::size_t i) {
+      golang::append_json_string(out, services[i]->id);
+      out += ':';
+      append_service(out, *services[i], absent_tags::empty);
+    };
+    return rows;
+  }
+
+  found_rows operator()(const state::checks& found) const {
+    return listed(found.list, [](auto& out, const auto& c) { append_check(out, *c, absent_tags::empty); });
+  }
+
+  template <class Other>
+  found_rows operator()(const Other&) const {
+    return std::nullopt;
+  }
+};
+
+/// Typical bytes of a row, without the values of keys.
+constexpr std::size_t kv_row_bytes = 160, row_bytes = 400;
+
+struct size_by_data {
+  std::size_t operator()(const state::kv_entries& found) const {
+    std::size_t bytes = 2;
+    for (const auto& e : found.entries)
+      bytes += kv_row_bytes + e->key.size() + e->value->size() * 4 / 3;
+    return bytes;
+  }
+  std::size_t operator()(const state::key_names& found) const {
+    std::size_t bytes = 2;
+    for (const auto& k : found.keys)
+      bytes += k.size() + 3;
+    return bytes;
+  }
+  std::size_t operator()(const state::sessions& found) const { return found.list.size() * row_bytes; }
+  std::size_t operator()(const state::nodes& found) const { return found.list.size() * row_bytes; }
+  std::size_t operator()(const state::service_names& found) const {
+    std::size_t bytes = 2;
+    for (const auto& [name, tags] : found.tags_by_service) {
+      bytes += name.size() + 6;
+      for (const auto& t : tags)
+        bytes += t.size() + 3;
+    }
+    return bytes;
+  }
+  std::size_t operator()(const state::service_instances& found) const {
+    std::size_t rows = 0;
+    for (const auto& i : found.list)
+      rows += 2 + i.checks.size();
+    return rows * row_bytes;
+  }
+  std::size_t operator()(const state::node_services& found) const { return found.services.size() * row_bytes; }
+  std::size_t operator()(const state::checks& found) const { return found.list.size() * row_bytes; }
+  template <class Other>
+  std::size_t operator()(const Other&) const {
+    return 0;
+  }
+};
+
+/// Rows never change: the same pointer is the same content.
+struct equal_data {
+  const decltype(state::query_result::data)& other;
+
+  bool operator()(const state::kv_entries& a) const { return a.entries == std::get<state::kv_entries>(other).entries; }
+  bool operator()(const state::key_names& a) const { return a.keys == std::get<state::key_names>(other).keys; }
+  bool operator()(const state::sessions& a) const { return a.list == std::get<state::sessions>(other).list; }
+  bool operator()(const state::nodes& a) const { return a.list == std::get<state::nodes>(other).list; }
+  bool operator()(const state::service_names& a) const {
+    return a.tags_by_service == std::get<state::service_names>(other).tags_by_service;
+  }
+  bool operator()(const state::service_instances& a) const {
+    const auto& b = std::get<state::service_instances>(other).list;
+    return std::equal(a.list.begin(), a.list.end(), b.begin(), b.end(), [](const auto& x, const auto& y) {
+      return x.node == y.node && x.service == y.service && x.checks == y.checks;
+    });
+  }
+  bool operator()(const state::node_services& a) const {
+    const auto& b = std::get<state::node_services>(other);
+    return a.node == b.node && a.services == b.services;
+  }
+  bool operator()(const state::checks& a) const { return a.list == std::get<state::checks>(other).list; }
+  template <class Other>
+  bool operator()(const Other&) const {
+    return false;
+  }
+};
+
+} // namespace
+
+std::optional<list_rows> rows_of(const state::query& q, const state::query_result& result,
+                                 const render_options& options) {
+  return std::visit(rows_by_data{q, options}, result.data);
+}
+
+std::string whole(const list_rows& rows) {
+  auto out = rows.begin;
+  for (std::size_t i = 0; i < rows.count; ++i)
+    rows.append_row(out, i);
+  return out += rows.end;
+}
+
+std::size_t estimated_bytes(const state::query_result& result) {
+  return std::visit(size_by_data{}, result.data);
+}
+
+bool same_rows(const state::query_result& a, const state::query_result& b) {
+  return a.data.index() == b.data.index() && std::visit(equal_data{b.data}, a.data);
+}
+
+} // namespace belay::http

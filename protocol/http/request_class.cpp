@@ -1,0 +1,64 @@
+#include "protocol/http/request_class.hpp"
+
+#include "protocol/base/overloaded.hpp"
+
+#include <algorithm>
+
+namespace belay::http {
+
+namespace {
+
+using forward::request_class;
+
+bool begins_something(const state::txn_op& op) {
+  const auto* kv = std::get_if<state::kv_op>(&op);
+  if (kv != nullptr)
+    return state::writes_keys(kv->verb) && kv->verb != state::kv_verb::unlock;
+  const auto verb_begins = [](state::catalog_verb v) {
+    return v == state::catalog_verb::set || v == state::catalog_verb::cas;
+  };
+  return std::visit(overloaded{[](const state::kv_op&) { return true; },
+                               [&](const auto& of_catalog) { return verb_begins(of_catalog.verb); }},
+                    op);
+}
+
+} // namespace
+
+request_class class_of(const state::command& c) {
+  return std::visit(overloaded{
+                        [](const state::kv_write& w) {
+                          return w.op.verb == state::kv_verb::unlock ? request_class::vital : request_class::write;
+                        },
+                        [](const state::txn& t) {
+                          return std::any_of(t.ops.begin(), t.ops.end(), begins_something) ? request_class::write
+                                                                                           : request_class::vital;
+                        },
+                        [](const state::session_create&) { return request_class::write; },
+                        [](const state::catalog_register&) { return request_class::write; },
+                        // Ends of sessions and services, settings and restores of operators, the server's own upkeep.
+                        [](const auto&) { return request_class::vital; },
+                    },
+                    c);
+}
+
+request_class class_of(const read_request&) {
+  return request_class::read;
+}
+
+request_class class_of(const agent_request& r) {
+  return std::visit(overloaded{
+                        [](const agent::register_service&) { return request_class::write; },
+                        [](const agent::register_check&) { return request_class::write; },
+                        [](const agent::fire_event&) { return request_class::write; },
+                        [](const agent::list_services&) { return request_class::read; },
+                        [](const agent::list_checks&) { return request_class::read; },
+                        [](const agent::read_service&) { return request_class::read; },
+                        [](const agent::service_health&) { return request_class::read; },
+                        [](const agent::list_events&) { return request_class::read; },
+                        // Signs of life of checks, deregistrations, maintenance.
+                        [](const auto&) { return request_class::vital; },
+                    },
+                    r.what);
+}
+
+} // namespace belay::http

@@ -1,0 +1,50 @@
+#pragma once
+// Judges that every request is answered in time: within the hold time and a stated slack, whatever happens to leaders, links and
+// disks meanwhile.
+
+#include "sim/checkers/kv_model.hpp"
+#include "sim/record/history.hpp"
+
+#include <map>
+
+namespace belay::sim {
+
+struct answer_time_rules {
+  virtual_time hold{std::chrono::milliseconds(7000)}; ///< the servers' setting
+  /// What may come on top: a forwarded request is told to be unknown a second after the hold time; a leader that has
+  /// proposed it, and then hears no quorum, steps down within two election time-outs; ticks and messages.
+  virtual_time slack{std::chrono::milliseconds(2500)};
+};
+
+/// Time counts as it passes on the node that was asked: not while that is paused, and never faster than true time (a clock
+/// that jumps ahead takes nothing from anybody).
+class answer_time_checker {
+public:
+  explicit answer_time_checker(answer_time_rules rules) : rules_(rules) {}
+
+  void begun(const operation& op);
+  /// Answered, or its client has given up.
+  void ended(const operation& op) { waiting_.erase(op.id); }
+
+  /// Call it for every node now and then, with true time and what its own clock shows.
+  /// @returns who should have been answered by now
+  broken look(std::size_t node, bool running, virtual_time now, virtual_time own);
+
+private:
+  struct node_time {
+    bool running = false;
+    virtual_time now{0}, own{0};
+    virtual_time passed{0};
+  };
+  struct request {
+    std::size_t client = 0, node = 0;
+    std::string what;
+    virtual_time allowed{0}, due{0}; ///< due: in the node's passed time
+  };
+
+  answer_time_rules rules_;
+  std::map<std::size_t, node_time> nodes_;
+  std::map<std::uint64_t, request> waiting_; ///< by operation
+};
+
+} // namespace belay::sim

@@ -1,0 +1,37 @@
+#include "sim/checkers/idle_checker.hpp"
+
+#include "protocol/wire/command_codec.hpp"
+#include "sim/record/words.hpp"
+
+#include <algorithm>
+
+namespace belay::sim {
+
+namespace {
+
+// A leader that has not applied its own wish yet may wish it once more.
+constexpr int in_vain_max = 1;
+
+} // namespace
+
+broken idle_checker::committed(const raft::entry& e) {
+  const auto found = wire::decode_command(*e.data);
+  const auto* reap =
+      found && e.kind == raft::entry_kind::command ? std::get_if<state::tombstone_reap>(&*found) : nullptr;
+  const bool in_vain = reap != nullptr && reap->up_to <= reaped_;
+  if (reap != nullptr)
+    reaped_ = std::max(reaped_, reap->up_to);
+  if (!term_)
+    return std::nullopt;
+  const auto entry = "entry " + to_string(e.index) + " of term " + to_string(e.term);
+  if (e.term != *term_)
+    return entry + " was committed in a cluster of which nobody wanted anything since term " + to_string(*term_);
+  if (e.kind != raft::entry_kind::command || !found)
+    return entry + " is no command, and nobody wanted anything";
+  const auto* ended = std::get_if<state::session_destroy>(&*found);
+  if ((ended != nullptr && ended->cause == "ttl") || (reap != nullptr && (!in_vain || ++in_vain_ <= in_vain_max)))
+    return std::nullopt;
+  return entry + " was written though nobody wanted anything: " + words(*found);
+}
+
+} // namespace belay::sim

@@ -1,0 +1,410 @@
+#include "sim/clients/http_messages.hpp"
+
+#include "protocol/base/overloaded.hpp"
+#include "protocol/golang/base64.hpp"
+
+#include <boost/json/parse.hpp>
+#include <boost/json/serialize.hpp>
+
+#include <algorithm>
+#include <charconv>
+
+namespace belay::sim {
+
+using state::kv_verb;
+namespace json = boost::json;
+
+namespace {
+
+// ---- requests
+
+std::string request(std::string_view method, const std::string& target, std::string_view body = {}) {
+  std::string text;
+  text.reserve(128 + target.size() + body.size());
+  text.append(method).append(" ").append(target).append(" HTTP/1.1\r\nHost: 127.0.0.1:8500\r\n");
+  if (method != "GET")
+    text.append("Content-Length: ").append(std::to_string(body.size())).append("\r\n");
+  return text.append("\r\n").append(body);
+}
+
+std::string request_of(const state::kv_write& w) {
+  const auto& op = w.op;
+  const auto target = "/v1/kv/" + op.key;
+  switch (op.verb) {
+  case kv_verb::remove:
+    return request("DELETE", target);
+  case kv_verb::remove_cas:
+    return request("DELETE", target + "?cas=" + to_string(op.index));
+  case kv_verb::remove_tree:
+    return request("DELETE", target + "?recurse");
+  default:
+    break;
+  }
+  auto query = "?flags=" + std::to_string(op.flags);
+  if (op.verb == kv_verb::cas)
+    query += "&cas=" + to_string(op.index);
+  else if (op.verb == kv_verb::lock)
+    query += "&acquire=" + op.session;
+  else if (op.verb == kv_verb::unlock)
+    query += "&release=" + op.session;
+  return request("PUT", target + query, op.value == nullptr ? std::string_view() : std::string_view(*op.value));
+}
+
+json::object object_of(const state::kv_op& op) {
+  json::object kv;
+  kv["Verb"] = name_of(op.verb);
+  kv["Key"] = op.key;
+  kv["Value"] = golang::base64(op.value == nullptr ? std::string_view() : std::string_view(*op.value));
+  kv["Flags"] = op.flags;
+  kv["Index"] = op.index.value;
+  kv["Session"] = op.session;
+  return kv;
+}
+
+std::string request_of(const state::txn& t) {
+  json::array list;
+  for (const auto& op : t.ops)
+    if (const auto* kv = std::get_if<state::kv_op>(&op))
+      list.push_back(json::object{{"KV", object_of(*kv)}});
+  return request("PUT", "/v1/txn", json::serialize(list));
+}
+
+json::array array_of(const std::vector<std::string>& texts) {
+  json::array list;
+  for (const auto& t : texts)
+    list.emplace_back(t);
+  return list;
+}
+
+std::string request_of(const state::session_create& c) {
+  const auto& s = c.session;
+  json::object body;
+  body["Node"] = s.node;
+  body["TTL"] = s.ttl;
+  body["LockDelay"] = std::to_string(s.lock_delay_ns / 1'000'000) + "ms";
+  body["Behavior"] = name_of(s.behavior);
+  if (s.node_checks)
+    body["NodeChecks"] = array_of(*s.node_checks);
+  return request("PUT", "/v1/session/create", json::serialize(body));
+}
+
+std::string request_of(const state::catalog_register& c) {
+  json::object body;
+  body["Node"] = c.node.node;
+  body["Address"] = c.node.address;
+  json::array checks;
+  for (const auto& check : c.checks)
+    checks.push_back(json::object{{"Node", check.node},
+                                  {"CheckID", check.check_id},
+                                  {"Name", check.name},
+                                  {"Status", check.status},
+                                  {"Output", check.output}});
+  body["Checks"] = std::move(checks);
+  return request("PUT", "/v1/catalog/register", json::serialize(body));
+}
+
+std::string request_of(const state::catalog_deregister& c) {
+  json::object body;
+  body["Node"] = c.node;
+  if (!c.check_id.empty())
+    body["CheckID"] = c.check_id;
+  return request("PUT", "/v1/catalog/deregister", json::serialize(body));
+}
+
+std::string request_of(const state::command& c) {
+  return std::visit(
+      overloaded{
+          [](const state::session_destroy& d) { return request("PUT", "/v1/session/destroy/" + d.ids.front()); },
+          [](const state::kv_write& w) { return request_of(w); },
+          [](const state::txn& t) { return request_of(t); },
+          [](const state::session_create& s) { return request_of(s); },
+          [](const state::catalog_register& r) { return request_of(r); },
+          [](const state::catalog_deregister& d) { return request_of(d); },
+          [](const auto&) { return std::string(); },
+      },
+      c);
+}
+
+std::string in_ms(std::chrono::nanoseconds t) {
+  return std::to_string(std::chrono::ceil<std::chrono::milliseconds>(t).count()) + "ms";
+}
+
+std::string request_of(const http::read_request& r) {
+  constexpr const char* modes[] = {"", "consistent&", "stale&"};
+  std::string query = std::string("?") + modes[static_cast<std::size_t>(r.mode)];
+  if (r.min_index > 0)
+    query += "index=" + std::to_string(r.min_index) + "&wait=" + in_ms(r.wait) + "&";
+  const auto target = std::visit(overloaded{
+                                     [&](const state::kv_get& q) { return "/v1/kv/" + q.key + query; },
+                                     [&](const state::kv_list& q) { return "/v1/kv/" + q.prefix + query + "recurse"; },
+                                     [&](const state::session_info& q) { return "/v1/session/info/" + q.id + query; },
+                                     [](const auto&) { return std::string("/v1/other"); },
+                                 },
+                                 r.query);
+  return request("GET", target);
+}
+
+// ---- answers
+
+bool equal_ignoring_case(std::string_view a, std::string_view b) {
+  const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; };
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [&](char x, char y) { return lower(x) == lower(y); });
+}
+
+std::optional<std::uint64_t> number_in(const http_answer& a, std::string_view name) {
+  const auto* text = a.header(name);
+  std::uint64_t n = 0;
+  if (text == nullptr)
+    return std::nullopt;
+  const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), n);
+  return error == std::errc() && end == text->data() + text->size() ? std::optional(n) : std::nullopt;
+}
+
+/// @returns nullopt: the chunks do not end here
+std::optional<std::string> unchunked(std::string_view bytes) {
+  std::string body;
+  for (;;) {
+    const auto line = bytes.find("\r\n");
+    std::size_t size = 0;
+    if (line == std::string_view::npos)
+      return std::nullopt;
+    std::from_chars(bytes.data(), bytes.data() + line, size, 16);
+    bytes.remove_prefix(line + 2);
+    if (bytes.size() < size + 2)
+      return std::nullopt;
+    if (size == 0)
+      return body;
+    body += bytes.substr(0, size);
+    bytes.remove_prefix(size + 2);
+  }
+}
+
+const json::value* member(const json::object& o, std::string_view name) {
+  const auto it = o.find(name);
+  return it == o.end() || it->value().is_null() ? nullptr : &it->value();
+}
+std::string text_in(const json::object& o, std::string_view name) {
+  const auto* v = member(o, name);
+  return v == nullptr ? std::string() : std::string(v->as_string().data(), v->as_string().size());
+}
+std::uint64_t number_in(const json::object& o, std::string_view name) {
+  const auto* v = member(o, name);
+  return v == nullptr ? 0 : v->to_number<std::uint64_t>();
+}
+
+state::kv_entry_ptr entry_in(const json::object& o) {
+  auto e = std::make_shared<state::kv_entry>();
+  e->key = text_in(o, "Key");
+  auto value = golang::decode_base64(text_in(o, "Value"));
+  e->value = make_payload(value ? std::move(*value) : std::string("not base64"));
+  e->flags = number_in(o, "Flags");
+  e->lock_index = number_in(o, "LockIndex");
+  e->session = text_in(o, "Session");
+  e->create_index = log_index{number_in(o, "CreateIndex")};
+  e->modify_index = log_index{number_in(o, "ModifyIndex")};
+  return e;
+}
+
+state::session_ptr session_in(const json::object& o) {
+  auto s = std::make_shared<state::session_record>();
+  s->id = text_in(o, "ID");
+  s->node = text_in(o, "Node");
+  s->ttl = text_in(o, "TTL");
+  s->create_index = log_index{number_in(o, "CreateIndex")};
+  return s;
+}
+
+/// Values are shown by reads only, and clients here do not read in transactions.
+state::txn_reply txn_in(const json::object& o) {
+  state::txn_reply r;
+  if (const auto* errors = member(o, "Errors"))
+    for (const auto& e : errors->as_array())
+      r.errors.push_back({number_in(e.as_object(), "OpIndex"), text_in(e.as_object(), "What")});
+  if (const auto* results = member(o, "Results"))
+    for (const auto& each : results->as_array())
+      if (const auto* kv = member(each.as_object(), "KV"))
+        r.results.push_back({entry_in(kv->as_object()), false});
+  return r;
+}
+
+state::lock_note note_in(const http_answer& a) {
+  state::lock_note n;
+  if (const auto* why = a.header("X-Belay-Reason"))
+    n.why = state::named<state::refused_for>(*why).value_or(state::refused_for::nothing);
+  if (const auto* holder = a.header("X-Belay-Holder"))
+    n.holder = *holder;
+  n.retry_after_ms = number_in(a, "X-Belay-Retry-After-Ms").value_or(0);
+  n.fence = number_in(a, "X-Belay-Fence").value_or(0);
+  return n;
+}
+
+std::string described(const http_answer& a) {
+  constexpr std::size_t shown_max = 200;
+  return "status " + std::to_string(a.status) + ", \"" + a.body.substr(0, shown_max) + '"';
+}
+
+broken understand_write(const http_answer& a, const std::optional<write_decision>& decided, operation& o) {
+  if (!decided || decided->outcome != forward::call_outcome::done) {
+    o.result = decided && decided->outcome == forward::call_outcome::refused ? outcome::refused : outcome::unknown;
+    o.text = a.body;
+    return a.status == 500 ? broken() : "without a decision it was answered " + described(a);
+  }
+  o.result = outcome::done;
+  o.index = decided->index;
+  if (a.status == 500) {
+    o.reply = state::refusal{a.body};
+  } else if (a.status != 200 && a.status != 409) {
+    return "a write was answered " + described(a);
+  } else {
+    const auto body = json::parse(a.body);
+    if (body.is_bool())
+      o.reply = body.as_bool();
+    else if (std::holds_alternative<state::txn>(*o.write))
+      o.reply = txn_in(body.as_object());
+    else
+      o.reply = text_in(body.as_object(), "ID");
+  }
+  const auto* txn = std::get_if<state::txn_reply>(&o.reply);
+  if (txn != nullptr && (a.status == 409) == txn->errors.empty())
+    return "a transaction was answered " + described(a);
+  o.reply.note = note_in(a);
+  if (const auto told = number_in(a, "X-Belay-Index"); told && *told != decided->index.value)
+    return "a write of entry " + to_string(decided->index) + " was told entry " + std::to_string(*told);
+  return std::nullopt;
+}
+
+broken understand_read(const http_answer& a, operation& o) {
+  if (a.status == 500) {
+    o.result = outcome::refused;
+    o.text = a.body;
+    return std::nullopt;
+  }
+  const bool of_keys = !std::holds_alternative<state::session_info>(o.read->query);
+  const auto index = number_in(a, "X-Consul-Index");
+  if ((a.status != 200 && !(a.status == 404 && of_keys)) || !index || a.header("X-Consul-Lastcontact") == nullptr ||
+      a.header("X-Consul-Knownleader") == nullptr)
+    return "a read was answered " + described(a) + (index ? "" : " without an index");
+  o.result = outcome::done;
+  o.answer.emplace();
+  o.answer->index = log_index{*index};
+  if (!of_keys) {
+    state::sessions found;
+    const auto body = json::parse(a.body);
+    for (const auto& each : body.as_array())
+      found.list.push_back(session_in(each.as_object()));
+    o.answer->data = std::move(found);
+    return std::nullopt;
+  }
+  state::kv_entries found;
+  if (a.status == 200) {
+    const auto body = json::parse(a.body);
+    for (const auto& each : body.as_array())
+      found.entries.push_back(entry_in(each.as_object()));
+    if (found.entries.empty())
+      return std::string("a read of keys was answered 200 with no key");
+  }
+  o.answer->data = std::move(found);
+  return std::nullopt;
+}
+
+broken understand_renewal(const http_answer& a, operation& o) {
+  o.result = a.status == 500 ? outcome::refused : outcome::done;
+  if (a.status == 500) {
+    o.text = a.body;
+  } else if (a.status == 200) {
+    const auto body = json::parse(a.body);
+    o.renewed = session_in(body.as_array().at(0).as_object());
+    if (o.renewed->id != o.renewal->session)
+      return "the renewal of another session was told: " + described(a);
+  } else if (a.status != 404 || a.body != "Session id '" + o.renewal->session + "' not found") {
+    return "a renewal was answered " + described(a);
+  }
+  return std::nullopt;
+}
+
+} // namespace
+
+void as_requests_say(state::command& c) {
+  if (auto* w = std::get_if<state::kv_write>(&c)) {
+    auto& op = w->op;
+    const bool removes =
+        op.verb == kv_verb::remove || op.verb == kv_verb::remove_cas || op.verb == kv_verb::remove_tree;
+    if (removes) {
+      op.flags = 0;
+      op.value = nullptr;
+    }
+    if (op.verb != kv_verb::lock && op.verb != kv_verb::unlock)
+      op.session.clear();
+  } else if (auto* r = std::get_if<state::catalog_register>(&c)) {
+    r->node.datacenter = "dc1";
+  }
+}
+
+std::string request_of(const operation& o) {
+  if (o.read)
+    return request_of(*o.read);
+  if (o.renewal)
+    return request("PUT", "/v1/session/renew/" + o.renewal->session);
+  auto text = request_of(*o.write);
+  if (o.lock_wait > virtual_time::zero())
+    if (const auto at = text.find(" HTTP/1.1"); at != std::string::npos)
+      text.insert(at, "&wait=" + in_ms(o.lock_wait));
+  return text;
+}
+
+std::string wished_id(const operation& o) {
+  const auto* c = o.write ? std::get_if<state::session_create>(&*o.write) : nullptr;
+  return c == nullptr ? std::string() : c->session.id;
+}
+
+const std::string* http_answer::header(std::string_view name) const {
+  for (const auto& [n, value] : headers)
+    if (equal_ignoring_case(n, name))
+      return &value;
+  return nullptr;
+}
+
+std::optional<http_answer> whole_answer(std::string_view bytes, bool ended) {
+  const auto head_end = bytes.find("\r\n\r\n");
+  if (head_end == std::string_view::npos)
+    return std::nullopt;
+  http_answer a;
+  auto head = bytes.substr(0, head_end + 2);
+  auto rest = bytes.substr(head_end + 4);
+  const auto line_end = head.find("\r\n");
+  constexpr std::size_t status_at = 9; // behind "HTTP/1.1 "
+  std::from_chars(head.data() + status_at, head.data() + line_end, a.status);
+  head.remove_prefix(line_end + 2);
+  while (!head.empty()) {
+    const auto end = head.find("\r\n");
+    const auto colon = head.find(": ");
+    if (colon < end)
+      a.headers.emplace_back(head.substr(0, colon), head.substr(colon + 2, end - colon - 2));
+    head.remove_prefix(end + 2);
+  }
+  if (const auto length = number_in(a, "Content-Length")) {
+    if (rest.size() < *length)
+      return std::nullopt;
+    a.body = rest.substr(0, *length);
+  } else if (a.header("Transfer-Encoding") != nullptr) {
+    auto body = unchunked(rest);
+    if (!body)
+      return std::nullopt;
+    a.body = std::move(*body);
+  } else if (ended) {
+    a.body = rest;
+  } else {
+    return std::nullopt;
+  }
+  return a;
+}
+
+broken understand(const http_answer& a, const std::optional<write_decision>& decided, operation& o) {
+  try {
+    return o.write ? understand_write(a, decided, o) : o.read ? understand_read(a, o) : understand_renewal(a, o);
+  } catch (const std::exception& e) { // JSON that is none, or of another shape
+    return "an answer that cannot be read (" + std::string(e.what()) + "): " + described(a);
+  }
+}
+
+} // namespace belay::sim

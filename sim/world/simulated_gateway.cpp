@@ -1,0 +1,201 @@
+#include "sim/world/simulated_gateway.hpp"
+
+#include "actors/gateway/exchange_queue.hpp"
+#include "protocol/base/check.hpp"
+#include "protocol/base/uuid.hpp"
+
+#include <caf/event_based_actor.hpp>
+#include <caf/send.hpp>
+
+namespace belay::sim {
+
+namespace {
+
+using close_atom = caf::atom_constant<caf::atom("hang_up")>;
+
+// As often as http_gateway looks at its connections.
+constexpr std::chrono::seconds sweep_interval{1};
+// Nothing unsent is kept: a simulated client takes everything at once.
+constexpr std::size_t unsent = 0;
+
+} // namespace
+
+/// The gateway as its connections see it, but that their answers are gathered here and questions can be told apart.
+class simulated_gateway::front final : public actors::http_front {
+public:
+  explicit front(actors::http_front& real) : real_(real) {}
+
+  actors::socket_poller& sockets() override { return real_.sockets(); }
+  actors::http_reader_pool& readers() override { return real_.readers(); }
+  actors::monotonic_time now() override { return real_.now(); }
+  std::string_view date() override { return real_.date(); }
+  const http::route_settings& routes() override { return real_.routes(); }
+  void understand(const http::raw_request& r, actors::exchange& e) override { real_.understand(r, e); }
+  void dispatch(actors::exchange& e) override;
+  void body_arrived(actors::exchange& e) override { real_.body_arrived(e); }
+  void next_piece(actors::exchange& e) override { real_.next_piece(e); }
+  void forget(actors::exchange& e) override { real_.forget(e); }
+  void count(const actors::exchange& e, int status) override { real_.count(e, status); }
+  void closed(actors::http_connection&) override {}
+
+private:
+  actors::http_front& real_;
+};
+
+/// A client's connection: http_connection without a socket.
+class simulated_gateway::connection final : public actors::requester {
+public:
+  connection(simulated_gateway& all, connection_id id) : all_(all), id_(id), queue_(*this, *all.front_, limits_) {}
+
+  void take(std::string_view bytes) {
+    waiting_ += bytes;
+    progress();
+  }
+
+  void progress() override {
+    if (busy_)
+      return;
+    busy_ = true;
+    std::size_t used = 0;
+    bool more_needed = false;
+    for (;;) {
+      queue_.write(unsent);
+      if (more_needed || !queue_.may_begin(unsent) || used == waiting_.size())
+        break;
+      used += look_at_next(std::string_view(waiting_).substr(used), more_needed);
+    }
+    waiting_.erase(0, used);
+    busy_ = false;
+    flush();
+  }
+
+  void sweep(actors::monotonic_time now) {
+    if (queue_.sweep(now))
+      progress();
+  }
+  void drop() { queue_.drop(); }
+  void asks(const actors::exchange& e) { asking_ = &e; }
+  bool is_asking(request_id id) const { return asking_ != nullptr && !queue_.empty() && asking_->id == id; }
+
+private:
+  std::size_t look_at_next(std::string_view input, bool& more_needed) {
+    using verdict = actors::http_reader::verdict;
+    auto& readers = all_.front_->readers();
+    if (reader_ == nullptr)
+      reader_ = readers.take();
+    std::size_t used = 0;
+    const auto found = reader_->read(input, used);
+    if (found == verdict::head) {
+      queue_.begin(*reader_, address_, true);
+    } else if (found == verdict::more) {
+      more_needed = true;
+      if (queue_.uploading())
+        queue_.body_arrived(reader_->take_body(), false);
+    } else if (found == verdict::complete) {
+      if (queue_.uploading())
+        queue_.body_arrived(reader_->take_body(), true);
+      else
+        queue_.begin(*reader_, address_, false);
+      readers.give_back(std::move(reader_));
+    } else {
+      queue_.refuse(found, *reader_);
+      readers.give_back(std::move(reader_));
+      return input.size();
+    }
+    return used;
+  }
+
+  void flush() {
+    const auto bytes = std::exchange(all_.front_->output, {});
+    if (bytes.empty() && !queue_.closing())
+      return;
+    const auto keep = shared_from_this();
+    if (all_.heard_(id_, bytes, queue_.closing()))
+      return;
+    queue_.drop();
+    all_.connections_.erase(id_);
+  }
+
+  static constexpr std::string_view address_ = "127.0.0.1";
+  static constexpr actors::connection_limits limits_{};
+
+  simulated_gateway& all_;
+  connection_id id_;
+  std::unique_ptr<actors::http_reader> reader_;
+  actors::exchange_queue queue_;
+  const actors::exchange* asking_ = nullptr; ///< in the queue, as long as that is not empty: one request at a time
+  std::string waiting_;
+  bool busy_ = false;
+};
+
+void simulated_gateway::front::dispatch(actors::exchange& e) {
+  static_cast<connection*>(e.from)->asks(e);
+  real_.dispatch(e);
+}
+
+simulated_gateway::simulated_gateway(caf::actor_system& system, const actors::wiring_ptr& wires,
+                                     actors::gateway_settings settings, actors::metrics& m, heard to_clients)
+    : heard_(std::move(to_clients)) {
+  settings.uuid = [this, high = settings.seed, number = std::uint64_t{0}]() mutable {
+    return next_uuid_.empty() ? uuid_of(high, ++number) : std::exchange(next_uuid_, {});
+  };
+  gateway_ = system.spawn<actors::http_gateway>(nullptr, wires, std::move(settings), m);
+  real_ = dynamic_cast<actors::http_gateway*>(caf::actor_cast<caf::abstract_actor*>(gateway_));
+  INVARIANT(real_ != nullptr);
+  front_ = std::make_unique<front>(real_->front());
+  sockets_ = system.spawn([this](caf::event_based_actor* self) -> caf::behavior {
+    self->delayed_send(self, sweep_interval, actors::tick_atom::value);
+    // The gateway sends on this actor's turn, as it does in the callbacks of its sockets.
+    return {
+        [this, self](connection_id c, const std::string& bytes, const std::string& uuid) {
+          real_->context(self->context());
+          arrived(c, bytes, uuid);
+        },
+        [this, self](close_atom, connection_id c) {
+          real_->context(self->context());
+          if (const auto gone = connections_.extract(c))
+            gone.mapped()->drop();
+        },
+        [this, self](actors::tick_atom) {
+          real_->context(self->context());
+          sweep();
+          self->delayed_send(self, sweep_interval, actors::tick_atom::value);
+        },
+    };
+  });
+}
+
+simulated_gateway::~simulated_gateway() = default;
+
+void simulated_gateway::send(connection_id c, std::string bytes, std::string uuid) {
+  caf::anon_send(sockets_, c, std::move(bytes), std::move(uuid));
+}
+
+void simulated_gateway::hang_up(connection_id c) {
+  caf::anon_send(sockets_, close_atom::value, c);
+}
+
+std::optional<connection_id> simulated_gateway::asking(request_id id) const {
+  for (const auto& [c, connection] : connections_)
+    if (connection->is_asking(id))
+      return c;
+  return std::nullopt;
+}
+
+void simulated_gateway::arrived(connection_id c, std::string_view bytes, std::string uuid) {
+  auto& there = connections_[c];
+  if (there == nullptr)
+    there = std::make_shared<connection>(*this, c);
+  const auto keep = there;
+  next_uuid_ = std::move(uuid);
+  keep->take(bytes);
+  next_uuid_.clear();
+}
+
+void simulated_gateway::sweep() {
+  const auto all = connections_;
+  for (const auto& [c, connection] : all)
+    connection->sweep(real_->front().now());
+}
+
+} // namespace belay::sim

@@ -1,0 +1,54 @@
+// A server beside newer ones: what it does with what it cannot know.
+
+#include "protocol/wire/command_codec.hpp"
+#include "storage/segment_log.hpp"
+#include "tests/cluster/cluster_fixture.hpp"
+
+#include <fstream>
+#include <iterator>
+
+using namespace belay::harness;
+using namespace belay;
+
+namespace {
+
+/// Adds an entry to the log of a server that does not run.
+void append_entry(const server_node& n, const std::string& command) {
+  auto log = storage::segment_log::open(storage::posix_file_system(), (n.data_folder() / "raft").string());
+  REQUIRE(log.ok());
+  const auto loaded = (*log)->load();
+  REQUIRE(loaded.ok());
+  REQUIRE_FALSE(loaded->entries.empty());
+  raft::entry next = loaded->entries.back();
+  next.index = log_index{next.index.value + 1};
+  next.kind = raft::entry_kind::command;
+  next.data = make_payload(command);
+  raft::persist_batch batch;
+  batch.hard = loaded->hard;
+  batch.entries = {next};
+  REQUIRE((*log)->append({batch}).ok());
+}
+
+} // namespace
+
+// It was started once as a newer version, and a command that only that one knows is in its log. Whoever starts the old version again
+// has to learn from its last lines what to do; and a supervisor from its exit code that it failed.
+TEST_CASE("a server whose log holds an entry of a newer feature level ends, and says what to install", "[versions]") {
+  auto cluster = ready_cluster(1);
+  auto& node = cluster->node(0);
+  CHECK(node.put("/v1/kv/a", "x").body.starts_with("true"));
+  node.stop();
+  append_entry(node, wire::encode_needs({0xfff0, "9.8.7"}) + "\xc8made up");
+  for (int start = 0; start < 2; ++start) { // the next start is no better, and harms nothing
+    node.start();
+    const auto end = node.process().wait(milliseconds{20000});
+    REQUIRE(end);
+    CHECK(end->signal == 0); // no core dump: nothing is wrong with the program
+    CHECK(end->code == 1);
+  }
+  std::ifstream in(node.log_file());
+  const std::string said{std::istreambuf_iterator<char>(in), {}};
+  CAPTURE(said);
+  CHECK(said.find("committed entry that this version cannot read; stopping") != std::string::npos);
+  CHECK(said.find("install Belay 9.8.7 or newer here; the data can stay") != std::string::npos);
+}

@@ -1,0 +1,109 @@
+// sim/checkers/answer_times: who is late, and whose time does not count.
+#include "sim/checkers/answer_times.hpp"
+
+#include <catch2/catch.hpp>
+
+namespace belay::sim {
+
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+constexpr answer_time_rules rules{seconds(7), seconds(2)};
+
+operation write_at(std::size_t node, std::uint64_t id = 1) {
+  operation op;
+  op.id = id;
+  op.node = node;
+  op.write = state::kv_write{};
+  return op;
+}
+
+operation read_at(std::size_t node, std::uint64_t min_index, virtual_time wait) {
+  operation op;
+  op.id = 1;
+  op.node = node;
+  op.read.emplace();
+  op.read->min_index = min_index;
+  op.read->wait = wait;
+  return op;
+}
+
+/// Node 0 runs with a right clock; every 100 ms somebody looks. @returns when he first complains; zero: never
+virtual_time first_complaint(answer_time_checker& c, virtual_time until) {
+  for (virtual_time t = milliseconds(100); t <= until; t += milliseconds(100))
+    if (c.look(0, true, t, t))
+      return t;
+  return {};
+}
+
+} // namespace
+
+TEST_CASE("answer_times: a request has the hold time and the slack, not more", "[sim]") {
+  answer_time_checker c(rules);
+  c.look(0, true, {}, {});
+  c.begun(write_at(0));
+  CHECK(first_complaint(c, seconds(20)) == milliseconds(9100));
+  CHECK(c.look(0, true, seconds(21), seconds(21))->find("write 1 ") == 0);
+}
+
+TEST_CASE("answer_times: who has an answer is late no more, and other nodes' time does not count", "[sim]") {
+  answer_time_checker c(rules);
+  c.look(0, true, {}, {});
+  c.begun(write_at(0));
+  c.begun(write_at(1, 2));
+  CHECK(first_complaint(c, milliseconds(9000)) == virtual_time::zero());
+  c.ended(write_at(0));
+  CHECK(first_complaint(c, seconds(20)) == virtual_time::zero());
+}
+
+TEST_CASE("answer_times: a blocking query has its wait, a waiting acquire its delay, a read without index neither",
+          "[sim]") {
+  answer_time_checker blocking(rules);
+  blocking.look(0, true, {}, {});
+  blocking.begun(read_at(0, 5, seconds(16)));
+  CHECK(first_complaint(blocking, seconds(30)) == milliseconds(19100)); // 16 s, a sixteenth, the slack
+
+  answer_time_checker short_wait(rules);
+  short_wait.look(0, true, {}, {});
+  short_wait.begun(read_at(0, 5, milliseconds(10))); // it may wait for a leader first
+  CHECK(first_complaint(short_wait, seconds(30)) == milliseconds(9100));
+
+  answer_time_checker plain(rules);
+  plain.look(0, true, {}, {});
+  plain.begun(read_at(0, 0, seconds(16)));
+  CHECK(first_complaint(plain, seconds(30)) == milliseconds(9100));
+
+  answer_time_checker delayed(rules);
+  delayed.look(0, true, {}, {});
+  auto acquire = write_at(0);
+  acquire.lock_wait = seconds(3);
+  delayed.begun(acquire);
+  CHECK(first_complaint(delayed, seconds(30)) == milliseconds(12100));
+}
+
+TEST_CASE(
+    "answer_times: a node that stands still, or whose clock is slow, has more time; one whose clock jumps not less",
+    "[sim]") {
+  answer_time_checker paused(rules);
+  paused.look(0, true, {}, {});
+  paused.begun(write_at(0));
+  CHECK_FALSE(paused.look(0, false, seconds(1), seconds(1)));
+  CHECK_FALSE(paused.look(0, true, seconds(60), seconds(60)));
+  CHECK_FALSE(paused.look(0, true, seconds(68), seconds(68)));
+  CHECK(paused.look(0, true, seconds(70), seconds(70)));
+
+  answer_time_checker slow(rules);
+  slow.look(0, true, {}, {});
+  slow.begun(write_at(0));
+  CHECK_FALSE(slow.look(0, true, seconds(17), milliseconds(8500)));
+  CHECK(slow.look(0, true, seconds(19), milliseconds(9500)));
+
+  answer_time_checker jumping(rules);
+  jumping.look(0, true, {}, {});
+  jumping.begun(write_at(0));
+  CHECK_FALSE(jumping.look(0, true, milliseconds(100), seconds(300)));
+}
+
+} // namespace belay::sim

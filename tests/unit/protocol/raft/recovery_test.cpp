@@ -1,0 +1,177 @@
+// How soon a cluster goes on when something is mended or lost: who campaigns, and how much is sent at once to those who are behind.
+
+#include "tests/unit/protocol/raft/raft_cluster.hpp"
+
+#include <catch2/catch.hpp>
+
+#include <algorithm>
+
+using namespace belay;
+using namespace belay::raft;
+using namespace belay::raft::testing;
+
+namespace {
+
+/// Delivers all that is in flight and what follows from it, but for what is meant for `deaf`.
+void deliver_all_but_to(raft_cluster& c, std::uint64_t deaf) {
+  while (!c.in_flight().empty())
+    if (c.in_flight().front().to.value == deaf)
+      c.drop(0);
+    else
+      c.deliver(0);
+}
+
+template <class Body>
+std::size_t in_flight_to(raft_cluster& c, std::uint64_t to, bool (*counts)(const Body&)) {
+  return static_cast<std::size_t>(std::count_if(c.in_flight().begin(), c.in_flight().end(), [&](const message& m) {
+    const auto* body = std::get_if<Body>(&m.body);
+    return m.to.value == to && body != nullptr && counts(*body);
+  }));
+}
+
+/// Lets a follower come back until it has all, and counts messages of the leader to it.
+template <class Body>
+std::size_t needed_to_catch_up(raft_cluster& c, std::uint64_t leader, std::uint64_t follower,
+                               bool (*counts)(const Body&)) {
+  std::size_t sent = 0;
+  for (int ticks = 0; c.core(follower).last_index() < c.core(leader).last_index(); ++ticks) {
+    REQUIRE(ticks < 1000);
+    c.tick_all();
+    while (!c.in_flight().empty()) {
+      const auto& m = c.in_flight().front();
+      const auto* body = std::get_if<Body>(&m.body);
+      sent += m.to.value == follower && body != nullptr && counts(*body) ? 1 : 0;
+      c.deliver(0);
+    }
+  }
+  return sent;
+}
+
+bool has_entries(const append_entries& a) {
+  return !a.entries.empty();
+}
+
+bool has_bytes(const snapshot_chunk& s) {
+  return !s.bytes->empty();
+}
+
+} // namespace
+
+// The followers hear it until it steps down: on their own they would wait for an election time from then on.
+TEST_CASE("a leader that is heard and hears nobody names its successor as its lease is over") {
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    INFO("seed " << seed);
+    raft_cluster c(seed);
+    c.start(3);
+    const auto l = c.elect();
+    c.run(4);
+    const auto lim = small_limits();
+    int ticks = 0;
+    auto lease = c.core(l).lease_until();
+    for (; c.core(l).is_leader(); ++ticks) {
+      REQUIRE(ticks <= lim.election_ticks + 1);
+      lease = c.core(l).lease_until();
+      c.tick_all();
+      if (c.core(l).is_leader()) { // until then nobody is told to campaign
+        CHECK(in_flight_to<timeout_now>(c, l == 1 ? 2 : 1, [](const timeout_now&) { return true; }) == 0);
+        deliver_all_but_to(c, l);
+      }
+    }
+    CHECK(lease <= c.now());
+    deliver_all_but_to(c, l);
+    CHECK(c.leader() != 0);
+    CHECK(c.leader() != l);
+    CHECK(c.converge() == "");
+  }
+}
+
+TEST_CASE("who refuses a vote because the other's log is shorter campaigns without the shuffled part of its timeout") {
+  const auto lim = small_limits();
+  int longest = 0;
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    INFO("seed " << seed);
+    raft_cluster c(seed);
+    c.start(3);
+    const auto l = c.elect();
+    c.run(4);
+    const std::uint64_t longer = l == 1 ? 2 : 1, shorter = 6 - l - longer;
+    c.crash(l);
+    c.in_flight().clear();
+    c.in_flight().push_back({node_id{shorter}, node_id{longer}, c.core(longer).term().next(),
+                             vote_request{true, false, log_index{1}, term_id{1}}});
+    c.deliver(0);
+    c.in_flight().clear();
+    int ticks = 0;
+    for (; c.core(longer).soft().role == role::follower; ++ticks) {
+      REQUIRE(ticks < 3 * lim.election_ticks);
+      c.tick(longer);
+    }
+    longest = std::max(longest, ticks);
+    CHECK(ticks >= lim.election_ticks - lim.heartbeat_ticks);
+  }
+  CHECK(longest <= lim.election_ticks + 3);
+}
+
+TEST_CASE("a leader sends at once to whom it is connected with again") {
+  raft_cluster c;
+  c.start(3);
+  const auto l = c.elect();
+  c.run(4);
+  const auto away = l == 1 ? 2u : 1u;
+  c.core(l).peer_unreachable(node_id{away});
+  c.settle(l);
+  c.propose(l, "v");
+  const auto any = [](const append_entries&) { return true; };
+  CHECK(in_flight_to<append_entries>(c, away, any) == 0);
+  c.core(l).peer_reachable(node_id{away});
+  c.settle(l);
+  CHECK(in_flight_to<append_entries>(c, away, any) == 1);
+  c.deliver_all();
+  CHECK(c.core(away).last_index() == c.core(l).last_index());
+}
+
+TEST_CASE("a follower that is behind gets few large appends, one that keeps up the usual ones") {
+  auto lim = small_limits();
+  lim.append_entries_max = lim.inflight_appends_max = 1;
+  lim.catch_up_append_entries_max = 4096;
+  lim.catch_up_append_bytes_max = 1 << 20;
+  raft_cluster c;
+  c.start(3, lim);
+  const auto l = c.elect();
+  c.run(4);
+  const auto behind = l == 1 ? 2u : 1u;
+  c.crash(behind);
+  for (int i = 0; i < 50; ++i) {
+    c.propose(l, "v");
+    c.deliver_all();
+  }
+  c.restart(behind);
+  // One to find out that the logs fit, one for all the rest.
+  CHECK(needed_to_catch_up<append_entries>(c, l, behind, has_entries) <= 3);
+  c.propose(l, "v");
+  CHECK(in_flight_to<append_entries>(c, behind, has_entries) == 1);
+  CHECK(c.converge() == "");
+}
+
+TEST_CASE("a snapshot is sent in parts that grow with what the follower has") {
+  auto lim = small_limits();
+  lim.snapshot_chunk_bytes = 16;
+  lim.snapshot_chunk_bytes_max = 1 << 20;
+  lim.snapshot_chunks_inflight = 1;
+  raft_cluster c;
+  c.start(3, lim);
+  const auto l = c.elect();
+  c.run(4);
+  const auto behind = l == 1 ? 2u : 1u;
+  c.crash(behind);
+  for (int i = 0; i < 40; ++i) {
+    c.propose(l, std::string(100, 'v'));
+    c.deliver_all();
+  }
+  c.checkpoint(l, 0);
+  c.restart(behind);
+  const auto parts = needed_to_catch_up<snapshot_chunk>(c, l, behind, has_bytes);
+  CHECK(parts >= 2);
+  CHECK(parts <= 12); // of 16 bytes each it would be hundreds
+  CHECK(c.converge() == "");
+}
