@@ -38,6 +38,7 @@ constexpr overloaded kind_of{
     [](const actors::peer_link_actor&) { return actor_kind::links; },
     [](const actors::http_gateway_actor&) { return actor_kind::gateway; },
     [](const actors::registration_keeper_actor&) { return actor_kind::keeper; },
+    [](const actors::keyring_keeper_actor&) { return actor_kind::keeper; },
     [](const actors::health_checks_actor&) { return actor_kind::agent; },
 };
 
