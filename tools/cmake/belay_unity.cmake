@@ -22,13 +22,6 @@ set(BELAY_ALONE
     tests/actors/peer_limits_test.cpp
     tests/actors/peer_link_test.cpp
     tests/actors/peer_security_test.cpp
-    tests/sim/linearizability_test.cpp
-    tests/sim/program_test.cpp
-    tests/sim/reply_checker_test.cpp
-    tests/sim/session_checker_test.cpp
-    tests/sim/shrink_test.cpp
-    tests/sim/sweep_test.cpp
-    tests/sim/watch_checker_test.cpp
     tests/unit/actors/gateway/requests/archive_transfers_test.cpp
     tests/unit/actors/gateway/requests/exchange_test.cpp
     tests/unit/actors/gateway/requests/local_questions_test.cpp
