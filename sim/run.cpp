@@ -267,7 +267,8 @@ private:
     if (swarm_.slow_per_million > 0 && who.node != nobody)
       if (const auto n = tape_.choose_rarely({stream_kind::schedule, 1}, 60, swarm_.slow_per_million); n != 0) {
         // The tables have the longest handlers: whole lists, whole checkpoints.
-        const bool long_one = !swarm_.frozen && who.kind == actor_kind::fsm && tape_.chance({stream_kind::schedule, 2}, long_per_million);
+        const bool long_one =
+            !swarm_.frozen && who.kind == actor_kind::fsm && tape_.chance({stream_kind::schedule, 2}, long_per_million);
         return milliseconds(n) * (long_one ? 10 : 1);
       }
     return virtual_time::zero();

@@ -20,8 +20,8 @@ raft_peer::raft_peer(caf::actor_config& config, actor_host* host, wiring_ptr wir
     : hosted(config, host), wires_(std::move(wires)), settings_(std::move(settings)), self_(std::move(self)),
       formation_(std::move(formation)), core_(self_.id, settings_.limits, restored, settings_.seed),
       vitals_(std::move(v)), metrics_(m), checkpointed_(restored.snapshot.index),
-      checkpoint_term_(restored.snapshot.term), calls_(self_.id, settings_.held_calls_max), shedder_(settings_.shedding),
-      barriers_(self_.id, settings_.seed) {
+      checkpoint_term_(restored.snapshot.term), calls_(self_.id, settings_.held_calls_max),
+      shedder_(settings_.shedding), barriers_(self_.id, settings_.seed) {
   end_node_by_exceptions_of(*this, wires_, "raft_peer");
   if (formation_.cluster_id() != 0 || restored.entries.empty())
     return;

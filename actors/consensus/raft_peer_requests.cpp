@@ -130,8 +130,9 @@ void raft_peer::on_forward_call(node_id from, const wire::forward_call& c) {
   schedule_flush();
   if (!may_forward(from)) {
     PROBE("peer: call of a server that is no member");
-    queue_frame(from, wire::forward_reply{
-                          c.id, wire::call_outcome::refused, {}, "the server that was asked is not a member of the cluster"});
+    queue_frame(from,
+                wire::forward_reply{
+                    c.id, wire::call_outcome::refused, {}, "the server that was asked is not a member of the cluster"});
     return;
   }
   // Once it is in the log, a command that cannot be read stops every server. Those of the own gateways were made here.

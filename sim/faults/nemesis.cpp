@@ -133,6 +133,11 @@ void nemesis::act() {
   case action::one_way:
     if (f.one_way) {
       count_fault("one-way");
+      const auto leader = nodes_.leader();
+      if (!swarm_.frozen && leader && *leader != *victim && draw(3) == 2) {
+        cut({{*victim, *leader}}, longer_than_anybody_waits());
+        break;
+      }
       const auto other = (*victim + 1 + draw(nodes_.size() - 1)) % nodes_.size();
       cut({{*victim, other}});
     }
@@ -220,6 +225,10 @@ void nemesis::stand_still(std::size_t node, virtual_time d) {
 
 virtual_time nemesis::election_timeout() const {
   return swarm_.peer.limits.tick * swarm_.peer.limits.election_ticks;
+}
+
+virtual_time nemesis::longer_than_anybody_waits() const {
+  return swarm_.peer.hold + seconds(4); // more than the slack of the checker "answer times"
 }
 
 virtual_time nemesis::some_time() {
@@ -318,6 +327,18 @@ void nemesis::lose_disk(std::size_t node) {
   nodes_.wipe(node);
 }
 
+// The leader leads on, for the others answer its heartbeats; but nothing that it writes is committed.
+void nemesis::fill_all_but(std::size_t leader) {
+  for (std::size_t i = 0; i < nodes_.size(); ++i) {
+    if (i == leader || !nodes_.running(i))
+      continue;
+    auto& disk = nodes_.disk(i);
+    disk.set_full(true);
+    trace_.line(time_.now(), i, "disk is full");
+    time_.after(longer_than_anybody_waits(), [&disk] { disk.set_full(false); });
+  }
+}
+
 void nemesis::disturb_disk() {
   const auto& f = swarm_.faults;
   const auto victim = some_running();
@@ -333,6 +354,8 @@ void nemesis::disturb_disk() {
   const auto fault = possible[draw(possible.size())];
   if (fault == &fault_set::disk_full) {
     count_fault("disk-full");
+    if (const auto leader = nodes_.leader(); !swarm_.frozen && leader && draw(3) == 2)
+      return fill_all_but(*leader);
     disk.set_full(true);
     trace_.line(time_.now(), *victim, "disk is full");
     time_.after(some_time(), [&disk] { disk.set_full(false); });

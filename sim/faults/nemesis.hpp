@@ -61,6 +61,7 @@ private:
   Action draw_action(const share<Action> (&shares)[N]) {
     return action_of(shares, draw(numbers_of(shares)));
   }
+  [[nodiscard]] virtual_time longer_than_anybody_waits() const;
   virtual_time some_time();
   virtual_time election_timeout() const;
   std::optional<std::size_t> some_running();
@@ -94,6 +95,7 @@ private:
   /// From the first to the second node of each, until some time after `at_least`.
   void cut(directions what, virtual_time at_least = shortest_cut);
   void disturb_disk();
+  void fill_all_but(std::size_t leader);
   // nemesis_disks.cpp
   void lose_parts();
   void lose_several(std::size_t first);

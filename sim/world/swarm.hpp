@@ -53,7 +53,7 @@ struct swarm {
   std::size_t spares = 0; ///< may join later
   sim::beginning beginning = sim::beginning::as_expected;
   std::size_t older = SIZE_MAX; ///< a server of a version before feature levels; none
-  bool frozen = false;    ///< profile::frozen
+  bool frozen = false;          ///< profile::frozen
   fault_set faults;
   network_faults network;
   std::uint32_t shuffle_per_million = 0;

@@ -202,19 +202,18 @@ TEST_CASE("frames of a server that is no member change nothing, though it knows 
     hello.self.name = "stranger";
     hello.self.address = "127.0.0.1:9";
     hello.self.uuid = "57164a6e-0000-4000-8000-000000000001";
-    frames_received f{stranger,
-                      {hello,
-                       wire::forward_call{request_id{78}, wire::call_kind::propose, make_payload(forged)},
-                       wire::forward_call{request_id{79}, wire::call_kind::remove_member,
-                                          make_payload("add 127.0.0.1:9")},
-                       wire::forward_call{request_id{80}, wire::call_kind::remove_member,
-                                          make_payload("address " + c.member(follower).address)},
-                       wire::read_index{1, true},
-                       from_stranger(term_id{std::uint64_t{1} << 62}, raft::vote_request{false, true, last, term}),
-                       from_stranger(term.next(), raft::vote_request{false, true, log_index{1000}, term}),
-                       from_stranger(term.next(), raft::append_entries{last, term, last.next(), 1, {entry}}),
-                       from_stranger(term, raft::timeout_now{}), wire::gossip{{}, {stranger}},
-                       from_stranger(term.next(), raft::append_entries{last, term, last.next(), 1, {entry}})}};
+    frames_received f{
+        stranger,
+        {hello, wire::forward_call{request_id{78}, wire::call_kind::propose, make_payload(forged)},
+         wire::forward_call{request_id{79}, wire::call_kind::remove_member, make_payload("add 127.0.0.1:9")},
+         wire::forward_call{request_id{80}, wire::call_kind::remove_member,
+                            make_payload("address " + c.member(follower).address)},
+         wire::read_index{1, true},
+         from_stranger(term_id{std::uint64_t{1} << 62}, raft::vote_request{false, true, last, term}),
+         from_stranger(term.next(), raft::vote_request{false, true, log_index{1000}, term}),
+         from_stranger(term.next(), raft::append_entries{last, term, last.next(), 1, {entry}}),
+         from_stranger(term, raft::timeout_now{}), wire::gossip{{}, {stranger}},
+         from_stranger(term.next(), raft::append_entries{last, term, last.next(), 1, {entry}})}};
     caf::anon_send(c.peer(to), std::move(f));
     c.settle();
   }
