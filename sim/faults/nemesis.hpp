@@ -61,7 +61,6 @@ private:
   Action draw_action(const share<Action> (&shares)[N]) {
     return action_of(shares, draw(numbers_of(shares)));
   }
-  [[nodiscard]] virtual_time longer_than_anybody_waits() const;
   virtual_time some_time();
   virtual_time election_timeout() const;
   std::optional<std::size_t> some_running();
@@ -115,6 +114,7 @@ private:
   swarm swarm_;
   stream detail_; ///< of the action that is being taken
   bool acting_ = false;
+  virtual_time next_fault_not_before_{0};
   std::uint16_t rounds_ = 0;
   std::uint16_t hunts_ = 0;
   std::set<std::size_t> damaged_;   ///< disks that cannot be used any more
