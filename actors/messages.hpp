@@ -231,6 +231,7 @@ struct snapshot_chunk_stored {
   std::uint64_t next_offset = 0;
   bool last = false;
   std::string error;
+  bool no_space = false; ///< that is the error
 };
 /// checkpointer -> fsm: the tables were replaced by an installed snapshot. fsm then tells raft_peer snapshot_in_force.
 struct machine_replaced {

@@ -329,7 +329,8 @@ private:
       judge_autopilot();
     if (swarm_.agents)
       until_catalog_fits();
-    if (!swarm_.frozen && tape_.chance({stream_kind::swarm, 1101}, idle_per_million))
+    // After a restore agents may still have something to register.
+    if (!swarm_.frozen && !swarm_.snapshots && tape_.chance({stream_kind::swarm, 1101}, idle_per_million))
       stand_idle();
     // The rest of the calm: nothing more may go wrong.
     if (fine())
@@ -376,7 +377,14 @@ private:
     auto known = has();
     auto stands_since = time_.now();
     const auto end = time_.now() + filling_max;
-    const auto noticed = [&] { return time_.now() - stands_since >= stands_still; };
+    const auto leads = [&] {
+      const auto* core = nodes_.core(*leader);
+      return nodes_.leader() == leader && core != nullptr;
+    };
+    // Something is to be written, and it does not write it.
+    const auto noticed = [&] {
+      return leads() && nodes_.core(*leader)->last_index() > known && time_.now() - stands_since >= stands_still;
+    };
     while (fine() && !noticed() && time_.now() < end && nodes_.running(*leader)) {
       clients_.put(*leader, clients_.keys().front());
       run_until(time_.now() + milliseconds(5));
@@ -391,7 +399,7 @@ private:
       PROBE("sim: a full disk is told to operators");
       auto others = well;
       others.erase(victim);
-      if (!told(others, victim, [&] { return has() != known; })) // it was only slow
+      if (!told(others, victim, [&] { return has() != known || !leads(); })) // it was only slow
         return;
     }
     disk.set_full(false);

@@ -56,8 +56,12 @@ void raft_peer::on_log_written(const log_written& w) {
   }
   if (disk_full_)
     log::info("raft_peer", "there is room on the disk again; going on", {{"index", core_.last_index().value}});
-  if (std::exchange(disk_full_, false)) {
-    metrics_.disk_full(false);
+  const bool entries =
+      std::any_of(in_flight_.begin(), in_flight_.end(), [](const auto& b) { return !b.entries.empty(); });
+  // With entries it goes on without the snapshot that it had no room for.
+  const bool needed_no_snapshot = entries && std::exchange(no_room_for_snapshot_, false);
+  if (std::exchange(disk_full_, false) || needed_no_snapshot) {
+    metrics_.disk_full(no_room_for_snapshot_);
     announce_self();
   }
   in_flight_.clear();
@@ -89,6 +93,12 @@ void raft_peer::on_chunk_loaded(const snapshot_chunk_loaded& s) {
 }
 
 void raft_peer::on_chunk_stored(const snapshot_chunk_stored& s) {
+  // A server that lacks nothing but this snapshot may be few entries behind, and be told as healthy otherwise.
+  if (const bool full = s.no_space && !MUTANT(full_snapshot_told_healthy); full != no_room_for_snapshot_) {
+    no_room_for_snapshot_ = full;
+    metrics_.disk_full(disk_full_ || full);
+    announce_self();
+  }
   if (!s.error.empty()) {
     log::warn("raft_peer", "snapshot chunk refused", {{"index", s.meta.index.value}, {"error", s.error}});
     core_.snapshot_failed(s.meta.index);

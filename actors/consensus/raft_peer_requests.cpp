@@ -174,6 +174,8 @@ void raft_peer::on_forward_reply(node_id from, const wire::forward_reply& r) {
 void raft_peer::on_renew_answer(const renew_answer& a) {
   schedule_flush();
   const auto& from = a.asked.from;
+  if (!a.known && from.node == self_.id && a.asked.deadline <= now())
+    return tell(from, wire::call_outcome::refused, forward::no_leader);
   if (!a.known) {
     calls_.renewal_undecided(from, make_payload(a.asked.session), a.asked.deadline.time_since_epoch());
     return carry_out_calls();

@@ -129,8 +129,10 @@ void checkpointer::store_chunk(const raft::snapshot_write& what) {
     judge.emplace();
   if (auto stored = store_->write_snapshot(what.meta, what.offset, *what.bytes, what.last, judge ? &*judge : nullptr))
     answer.next_offset = *stored;
-  else
+  else {
     answer.error = stored.error();
+    answer.no_space = stored.why().kind == failure_kind::no_space;
+  }
   if (answer.error.empty() && what.last) {
     newest_ = what.meta.index;
     send(wires_->fsm, machine_replaced{what.meta, judge->take()});

@@ -6,6 +6,7 @@
 #include "protocol/base/probe.hpp"
 #include "protocol/wire/command_codec.hpp"
 
+#include <algorithm>
 #include <span>
 #include <utility>
 
@@ -127,9 +128,22 @@ void session_reaper::complete(read_result& r) {
     send(wires_->gateways[gateway_of(r.id)], std::move(r));
 }
 
+/// The end of a session may take as long as a majority cannot write. Whoever asks is told at his deadline that nothing is known.
+void session_reaper::answer_late_renewals() {
+  for (auto& [id, waiting] : doomed_) {
+    const auto late = std::stable_partition(waiting.begin(), waiting.end(), [&](const renew_request& r) {
+      return now() < r.deadline.time_since_epoch() || MUTANT(doomed_renewal_waits_for_ever);
+    });
+    for (auto r = late; r != waiting.end(); ++r)
+      answer(*r, false);
+    waiting.erase(late, waiting.end());
+  }
+}
+
 void session_reaper::reap() {
   if (!leading_)
     return;
+  answer_late_renewals();
   auto due = deadlines_.due(now(), propose_again_after);
   if (due.empty())
     return;

@@ -32,6 +32,7 @@ private:
   void forget_the_doomed();
   /// Adds what only the leader knows to the answer of a read of one session, on its way to the gateway.
   void complete(read_result& r);
+  void answer_late_renewals();
   void reap();
   void start_timer(const state::session_ptr& s);
   lease::local_time now() { return now_of(*this, *wires_).time_since_epoch(); }

@@ -33,6 +33,7 @@ namespace belay {
   M(dead_server_told_healthy)                                                                                          \
   M(delete_behavior_releases)                                                                                          \
   M(delete_wakes_nobody)                                                                                               \
+  M(doomed_renewal_waits_for_ever)                                                                                     \
   M(doomed_session_renewed)                                                                                            \
   M(election_timeouts_alike)                                                                                           \
   M(empty_log_taken_as_fitting)                                                                                        \
@@ -45,6 +46,7 @@ namespace belay {
   M(forwarded_write_retried)                                                                                           \
   M(forwarded_write_waits_for_ever)                                                                                    \
   M(full_disk_told_healthy)                                                                                            \
+  M(full_snapshot_told_healthy)                                                                                        \
   M(full_table_answers_nobody)                                                                                         \
   M(garbage_proposed)                                                                                                  \
   M(guard_lost_by_restart)                                                                                             \

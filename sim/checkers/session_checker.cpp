@@ -93,6 +93,11 @@ broken session_checker::too_late(const raft::entry& e, virtual_time made) {
   const auto led = led_since_.find(e.term);
   if (!rules_.trust_clocks || led == led_since_.end() || made < resumed_ + slack_of_entries)
     return std::nullopt;
+  // While a majority cannot write, the end of a session waits in the queue with everything else.
+  if (made - last_made_ > slack_of_entries)
+    stood_still_ += made - last_made_;
+  last_made_ = std::max(last_made_, made);
+  const auto at_work = made - stood_still_;
   for (auto it = mortal_.begin(); it != mortal_.end();) {
     const auto* session = model_.sessions().find(*it);
     if (session == nullptr) {
@@ -108,8 +113,8 @@ broken session_checker::too_late(const raft::entry& e, virtual_time made) {
     // Requests that came before its end may stand in a queue, if nothing could be written for a while.
     if (l.due != due || l.overdue == l.overdue.zero()) {
       l.due = due;
-      l.overdue = made > due ? made : virtual_time::zero();
-    } else if (made > l.overdue + slack_of_queues) {
+      l.overdue = made > due ? at_work : virtual_time::zero();
+    } else if (at_work > l.overdue + slack_of_queues) {
       return "entry " + to_string(e.index) + " was made at " + in_seconds(made) + " while session " + *it +
              " with a TTL of " + in_seconds(twice / 2) + " lived, although nobody renewed it since " +
              in_seconds(since) + " and the same leader served all the time";

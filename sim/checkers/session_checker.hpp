@@ -23,7 +23,8 @@ struct session_rules {
 /// - a session does not end by its TTL sooner than its TTL after a renewal, or its creation, that was told to be done
 /// was asked for;
 /// - one that nobody renews ends within twice its TTL: whoever led for so long by a clock that is 10 % slow, and a second
-/// more, makes the entry of its end before it has made other entries for two seconds; and at the end of a run, whose leader is well, it is gone;
+/// more, makes the entry of its end before it has made other entries for two seconds (gaps of more than a second between entries do not
+/// count); and at the end of a run, whose leader is well, it is gone;
 /// - a renewal that is told to be done is one of a session that may still have lived, one that is refused is not;
 /// - each grant of a lock has a larger fence than every grant of that key before it, and keeps it;
 /// - no more sessions hold the semaphore than it allows.
@@ -53,7 +54,7 @@ private:
     virtual_time born{0};
     std::optional<virtual_time> timed_out;            ///< ended by its TTL
     virtual_time due{0};                              ///< twice its TTL are over
-    virtual_time overdue{0};                          ///< the first entry was made then that is later than that
+    virtual_time overdue{0};                          ///< time at work when the first entry was made that is later
     std::map<std::uint64_t, virtual_time> unanswered; ///< renewals by operation: they may be carried out until then
   };
 
@@ -65,6 +66,7 @@ private:
   const kv_model& model_;
   session_rules rules_;
   virtual_time led_{0}, resumed_{0};
+  virtual_time last_made_{0}, stood_still_{0}; ///< gaps between entries
   std::map<term_id, virtual_time> led_since_;
   virtual_time next_look_{0};
   std::map<std::string, life> lives_;

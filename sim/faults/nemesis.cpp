@@ -501,7 +501,17 @@ std::set<std::size_t> nemesis::heal() {
   // Leaving some nodes broken is fair only where the others are certainly a majority of every set that counts.
   std::size_t spare = 0;
   const auto here = [this](const raft::member& m) { return nodes_.node_of(m.id).has_value(); };
-  if (config && std::all_of(config->members.begin(), config->members.end(), here) && !swarm_.faults.reconfigure &&
+  // A server that has missed the change does not vote for a member that it does not know (docs/pitfalls.md R28): those who can
+  // tell it must not be gone.
+  const auto knows_all = [&](const raft::member& m) {
+    if (swarm_.frozen || !swarm_.faults.membership)
+      return true;
+    const auto at = nodes_.node_of(m.id);
+    const auto* core = at ? nodes_.core(*at) : nullptr;
+    return core != nullptr && core->config().voters == config->voters;
+  };
+  if (config && std::all_of(config->members.begin(), config->members.end(), here) &&
+      std::all_of(config->members.begin(), config->members.end(), knows_all) && !swarm_.faults.reconfigure &&
       config->learners.empty() && config->voters.size() >= 3 && damaged_.empty())
     spare = (config->voters.size() - 1) / 2;
   if (spare < stay_down_.size())

@@ -53,7 +53,9 @@ void draw_beginning(tape& choices, const profile& p, swarm& s) {
     keep_disks(s.faults);
     keep_in_touch(s.faults);
     break;
-  case beginning::from_one:
+  case beginning::from_one: // with a new disk it would begin from one once more
+    keep_disks(s.faults);
+    break;
   case beginning::as_expected:
     break;
   }

@@ -341,6 +341,32 @@ TEST_CASE("one full disk of three stops nobody", "[actors][disks][R5]") {
   check_all_there(c, old, acknowledged);
 }
 
+TEST_CASE("a follower without room for the snapshot that it needs is told as not healthy", "[actors][disks]") {
+  // It may be few entries behind, and its log may have room.
+  cluster_fixture c(small_steps());
+  std::map<std::string, std::string> acknowledged;
+  const auto leader = c.leader();
+  const auto node = c.all_but(leader).front();
+  c.crash(node);
+  fill(c, leader, 0, 150, acknowledged);
+  c.pass(seconds(1));
+  c.checkpoints(node).set_full(true);
+  c.start(node);
+  c.pass(seconds(3));
+  const auto healthy = [&] {
+    const auto answer = c.written(c.operate(leader, forward::describe_health{1'000'000'000, 250, "v"}));
+    return http::says_healthy(std::get<std::string>(answer.reply));
+  };
+  CHECK_FALSE(healthy());
+  CHECK(c.metrics_text(node).find("consul_raft_disk_full 1") != std::string::npos);
+  c.checkpoints(node).set_full(false);
+  c.pass(seconds(3));
+  CHECK(healthy());
+  CHECK(c.metrics_text(node).find("consul_raft_disk_full 0") != std::string::npos);
+  CHECK(c.converged());
+  check_all_there(c, node, acknowledged);
+}
+
 TEST_CASE("a follower without room answers within the hold time, and is told as not healthy", "[actors][disks]") {
   // It learns of no new entry: a default read there waits for one, and the answer to a write that was forwarded, too.
   cluster_fixture c;

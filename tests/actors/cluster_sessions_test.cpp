@@ -209,6 +209,7 @@ public:
       settle();
     }
   }
+  monotonic_time now() const { return scheduler_.clock().now(); }
   std::vector<propose_internal>& proposed() { return proposed_; }
   std::vector<renew_answer>& renewed() { return renewed_; }
 
@@ -268,7 +269,7 @@ TEST_CASE("timers run on the leader only, and from the start of its leadership",
   r.change("s", true);
   r.pass(5 * ttl);
   CHECK(r.proposed().empty());
-  r.tell(renew_request{{node_id{1}, request_id{1}}, "s", {}});
+  r.tell(renew_request{{node_id{1}, request_id{1}}, "s", r.now() + seconds(7)});
   REQUIRE(r.renewed().size() == 1);
   CHECK_FALSE(r.renewed().front().known);
 
@@ -290,7 +291,7 @@ TEST_CASE("who is about to be ended cannot be renewed any more", "[actors][sessi
   r.change("s", true);
   r.pass(2 * ttl + milliseconds(100));
   REQUIRE(r.proposed().size() == 1);
-  r.tell(renew_request{{node_id{1}, request_id{1}}, "s", {}});
+  r.tell(renew_request{{node_id{1}, request_id{1}}, "s", r.now() + seconds(7)});
   CHECK(r.renewed().empty());
   r.change("s", false);
   REQUIRE(r.renewed().size() == 1);
@@ -300,15 +301,34 @@ TEST_CASE("who is about to be ended cannot be renewed any more", "[actors][sessi
   // What was proposed may be lost with the leadership: then the next leader decides.
   r.change("t", true);
   r.pass(2 * ttl + milliseconds(100));
-  r.tell(renew_request{{node_id{1}, request_id{2}}, "t", {}});
+  r.tell(renew_request{{node_id{1}, request_id{2}}, "t", r.now() + seconds(7)});
   REQUIRE(r.renewed().size() == 1);
   r.lead(1, false);
   REQUIRE(r.renewed().size() == 2);
   CHECK_FALSE(r.renewed().back().known);
   r.lead(3);
-  r.tell(renew_request{{node_id{1}, request_id{2}}, "t", {}});
+  r.tell(renew_request{{node_id{1}, request_id{2}}, "t", r.now() + seconds(7)});
   REQUIRE(r.renewed().size() == 3);
   CHECK(r.renewed().back().session != nullptr);
+}
+
+TEST_CASE("whoever renews a session that is about to end is told by his deadline", "[actors][sessions][R38]") {
+  // Its end may be proposed and not committed: the others' disks may be full, and the leader leads on.
+  reaper_alone r;
+  r.lead(1);
+  r.change("s", true);
+  r.pass(2 * ttl + milliseconds(100));
+  r.tell(renew_request{{node_id{1}, request_id{1}}, "s", r.now() + seconds(7)});
+  r.tell(renew_request{{node_id{1}, request_id{2}}, "s", r.now() + seconds(9)});
+  r.pass(seconds(6));
+  CHECK(r.renewed().empty());
+  r.pass(seconds(2));
+  REQUIRE(r.renewed().size() == 1);
+  CHECK(r.renewed().front().asked.from.id == request_id{1});
+  CHECK_FALSE(r.renewed().front().known);
+  r.change("s", false); // now it has ended
+  REQUIRE(r.renewed().size() == 2);
+  CHECK(r.renewed().back().known);
 }
 
 TEST_CASE("a renewal counts only under the lease", "[actors][sessions]") {
@@ -317,7 +337,7 @@ TEST_CASE("a renewal counts only under the lease", "[actors][sessions]") {
   r.lead(1);
   r.change("s", true);
   r.tell(lease_extended{});
-  r.tell(renew_request{{node_id{1}, request_id{1}}, "s", {}});
+  r.tell(renew_request{{node_id{1}, request_id{1}}, "s", r.now() + seconds(7)});
   REQUIRE(r.renewed().size() == 1);
   CHECK_FALSE(r.renewed().front().known);
 }
