@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Twice the puts that a server can finish: which are refused, and do sessions and locks live on meanwhile? See README.md."""
+"""More than a server can answer: what is refused, and do sessions and locks live on meanwhile? See README.md."""
 
 import argparse
 import base64
@@ -12,7 +12,7 @@ import socket
 import subprocess
 import time
 
-from connection import Connection, request
+from connection import Connection, request, whole_answer
 from servers import allow_open_files, cluster, scratch
 
 TTL = 10  # seconds; the shortest that a session may have
@@ -72,6 +72,113 @@ class Puts:
             s.close()
 
 
+class Listings:
+    """Many connections that each ask for a listing again as soon as they are answered. It is compressed, so that it costs the server much
+    more than whoever asks."""
+
+    TREE = 80  # keys of 400 bytes: just too few for a rendering in pieces
+    DATA = b"GET /v1/kv/tree?recurse HTTP/1.1\r\nHost: 127.0.0.1\r\nAccept-Encoding: gzip\r\n\r\n"
+
+    def __init__(self, port, connections):
+        self.done, self.refused = 0, 0
+        self.waiting, self.sockets = {}, {}
+        self.poll = select.epoll()
+        for _ in range(connections):
+            s = socket.create_connection(("127.0.0.1", port), 30)
+            s.setblocking(False)
+            self.sockets[s.fileno()] = s
+            self.waiting[s.fileno()] = b""
+            self.poll.register(s, select.EPOLLIN)
+
+    @classmethod
+    def fill(cls, port):
+        c = Connection(port)
+        for i in range(cls.TREE):
+            if c.ask("PUT", f"/v1/kv/tree/{i}", os.urandom(400))[0] != 200:
+                raise SystemExit("a put was refused before there was any load")
+
+    def run(self, seconds):
+        """So long; then until everything is answered, within half a minute. Seconds until the last request was sent."""
+        began = time.monotonic()
+        unanswered = set(self.sockets)
+        for s in self.sockets.values():
+            s.send(self.DATA)
+        ended = None
+        while unanswered:
+            now = time.monotonic()
+            if ended is None and now - began >= seconds:
+                ended = now - began
+                self.counted = (self.done, self.refused)
+            if now - began >= seconds + 30:
+                break
+            for fd, _ in self.poll.poll(0.1):
+                data = self.sockets[fd].recv(1 << 18)
+                if not data:
+                    raise SystemExit("the server closed a connection")
+                data = self.waiting[fd] + data
+                answer = whole_answer(data)
+                if answer is None:
+                    self.waiting[fd] = data
+                    continue
+                self.waiting[fd] = b""
+                self.done += answer[0] == 200
+                self.refused += answer[0] == 500
+                if ended is None:
+                    self.sockets[fd].send(self.DATA)
+                else:
+                    unanswered.discard(fd)
+        self.unanswered = len(unanswered)
+        return ended
+
+    def close(self):
+        self.poll.close()
+        for s in self.sockets.values():
+            s.close()
+
+
+def sustainable_reads(port, options):
+    """Listings a second for 512 clients: no overload, and nothing may be refused."""
+    load = Listings(port, 512)
+    rate = load.run(options.seconds)
+    rate = load.counted[0] / rate
+    load.close()
+    if load.refused:
+        raise SystemExit(f"{load.refused} listings were refused though only 512 clients asked")
+    return rate
+
+
+def overload_of_reads(port, rate, options):
+    """So many clients that each would wait for four seconds: eight times as long as anything may."""
+    load = Listings(port, max(1500, min(8000, int(4 * rate))))
+    writer_told, stop = multiprocessing.Queue(), multiprocessing.Event()
+    writer = multiprocessing.Process(target=write_now_and_then, args=(port, stop, writer_told))
+    writer.start()
+    took = load.run(options.seconds)
+    stop.set()
+    puts, puts_refused = writer_told.get(timeout=60)
+    writer.join()
+    load.close()
+    done, refused = load.counted
+    return {
+        "sent": done + refused,
+        "done": done / took,
+        "refused": refused / took,
+        "unanswered": load.unanswered,
+        "puts_refused": puts_refused / max(1, puts),
+        "waits": len(load.sockets) / rate,
+    }
+
+
+def write_now_and_then(port, stop, told):
+    """Tells (puts, how many of them were refused), from when the first was."""
+    c, puts, refused = Connection(port), 0, 0
+    while not stop.wait(0.05):
+        status = c.ask("PUT", "/v1/kv/beside", b"1")[0]
+        refused += status == 500
+        puts += refused > 0
+    told.put((puts, refused))
+
+
 def sustainable(port, options):
     """Puts a second when so many are always unanswered, and no more: no overload, and nothing may be refused."""
     load = Puts(port, 16, options.value)
@@ -104,27 +211,30 @@ def overload(port, rate, options):
     return {"sent": load.sent, "done": done / options.seconds, "refused": refused / options.seconds, "unanswered": unanswered}
 
 
-def keep_session(port, ready, stop, told):
+def keep_session(port, seconds, ready, stop, told):
     """Takes a lock and renews its session every second. Tells (renewals, failed ones, longest, seconds of the release, still held)."""
     c = Connection(port)
     session = json.loads(c.ask("PUT", "/v1/session/create", b'{"TTL":"%ds","LockDelay":"0s"}' % TTL)[1])["ID"]
-    held = c.ask("PUT", f"/v1/kv/lock?acquire={session}", b"mine")[1] == b"true"
+    held = all(c.ask("PUT", f"/v1/kv/{k}?acquire={session}", b"mine")[1] == b"true" for k in ("lock", "other-lock"))
     ready.set()
-    renewals, failed, longest = 0, 0, 0.0
+    start = time.monotonic()
+    renewals, failed, longest, release_took = 0, 0, 0.0, None
     while not stop.wait(1.0):
         begin = time.monotonic()
         renewals += 1
         failed += c.ask("PUT", f"/v1/session/renew/{session}")[0] != 200
         longest = max(longest, time.monotonic() - begin)
-        if renewals == 3:  # another lock comes and goes in the middle of it
+        if release_took is None and time.monotonic() - start > seconds / 2:  # in the middle of it
             begin = time.monotonic()
-            released = c.ask("PUT", f"/v1/kv/lock?release={session}")
+            released = c.ask("PUT", f"/v1/kv/other-lock?release={session}")
             release_took = time.monotonic() - begin
             if released != (200, b"true"):
                 failed += 1
-            while c.ask("PUT", f"/v1/kv/lock?acquire={session}", b"mine")[0] != 200:
-                time.sleep(0.01)
-    entry = json.loads(c.ask("GET", "/v1/kv/lock")[1])[0]
+    status, body = c.ask("GET", "/v1/kv/lock")
+    while status == 500:  # reads may be refused for a moment longer
+        time.sleep(0.1)
+        status, body = c.ask("GET", "/v1/kv/lock")
+    entry = json.loads(body)[0]
     held = held and entry.get("Session") == session and base64.b64decode(entry["Value"]) == b"mine"
     told.put((renewals, failed, longest, release_took, held))
 
@@ -167,32 +277,39 @@ def main():
     parser.add_argument("--seconds", type=float, default=8)
     parser.add_argument("--connections", type=int, default=300)
     parser.add_argument("--value", type=int, default=16384, help="bytes; with small ones the log is not what has too much to do")
+    parser.add_argument("--load", choices=("writes", "reads"), default="writes", help="what there is too much of")
     options = parser.parse_args()
-    allow_open_files(4096)
+    allow_open_files(20000)
+    reads = options.load == "reads"
     with scratch(options.folder, "overload") as (folder, servers):
         servers += cluster(options.binary, folder, 1, {"limits": {"http_max_conns_per_client": 0}})
         port = servers[0].http_port
-        rate = sustainable(port, options)
+        Listings.fill(port)
+        rate = sustainable_reads(port, options) if reads else sustainable(port, options)
         print(f"512 unanswered at all times: nothing refused (their rate is 1.00 below)")
 
         ready, stop, told = multiprocessing.Event(), multiprocessing.Event(), multiprocessing.Queue()
-        keeper = multiprocessing.Process(target=keep_session, args=(port, ready, stop, told))
+        keeper = multiprocessing.Process(target=keep_session, args=(port, options.seconds, ready, stop, told))
         keeper.start()
         consul = ConsulLock(options.consul, port) if options.consul else None
         ready.wait(30)
-        result = overload(port, 2 * rate, options)
+        result = overload_of_reads(port, rate, options) if reads else overload(port, 2 * rate, options)
         stop.set()
         renewals, failed, longest, release_took, held = told.get(timeout=30)
         keeper.join()
         print(f"sent {result['sent'] / options.seconds / rate:.2f}, done {result['done'] / rate:.2f}, refused {result['refused'] / rate:.2f}")
         print(f"renewals {renewals}, failed {failed}, the longest took {longest / TTL:.3f} of the TTL; a release took {release_took / TTL:.3f}")
+        if reads:
+            print(f"without refusing each would wait for {result['waits'] / TTL:.3f} of the TTL; puts refused: {result['puts_refused']:.2f} of them")
         wrong = []
         if result["refused"] == 0:
             wrong.append("nothing was refused")
-        if result["done"] < rate / 2:
+        if reads and result["refused"] / (result["done"] + result["refused"]) > result["puts_refused"]:
+            wrong.append("more reads than puts were refused")
+        if not reads and result["done"] < rate / 2:
             wrong.append("less than half of what can be done was done")
         if result["unanswered"]:
-            wrong.append(f"{result['unanswered']} puts were never answered")
+            wrong.append(f"{result['unanswered']} requests were never answered")
         if failed or not renewals:
             wrong.append("a renewal or a release failed")
         if longest > TTL / 2:
@@ -205,7 +322,10 @@ def main():
             else:
                 wrong.append("`consul lock` has lost its lock")
             consul.end()
-        status, _ = servers[0].ask("PUT", "/v1/kv/after", b"1")
+        end = time.monotonic() + 5
+        status = 0
+        while status != 200 and time.monotonic() < end:
+            status, _ = servers[0].ask("PUT", "/v1/kv/after", b"1")
         if status != 200:
             wrong.append("a put was refused when it was over")
         for line in wrong:

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::string_view continue_line = "HTTP/1.1 100 Continue\r\n\r\n";
 // Input of an idle connection: most have none; a small buffer is kept.
-constexpr std::size_t kept_bytes_max = 1024;
+constexpr std::size_t kept_input_bytes_max = 1024;
 // Rounds of reading before other connections get their turn.
 constexpr int reads_per_turn = 4;
 
@@ -184,7 +184,7 @@ void http_connection::progress() {
     waiting_.clear();
   else
     waiting_.erase(0, used);
-  if (waiting_.empty() && waiting_.capacity() > kept_bytes_max)
+  if (waiting_.empty() && waiting_.capacity() > kept_input_bytes_max)
     waiting_.shrink_to_fit();
   if (!flush())
     return;

@@ -92,6 +92,7 @@ void http_gateway::serve(listening_sockets sockets) {
     return;
   context(asio_->context());
   connections_.listen(asio_->loop(), std::move(sockets));
+  probe_ = std::make_unique<arrival_probe>(sockets_, [this] { admission_.probe_served(pending_.load(), now()); });
   send(this, tick_atom::value);
 }
 
@@ -309,6 +310,9 @@ void http_gateway::tick() {
   const auto t = now();
   if (t < next_tick_) // a second start
     return;
+  // The tick has waited behind the answers of others, the probe waits behind the sockets: together, as long as a request does.
+  if (probe_ != nullptr && !stopping_ && probe_->begin())
+    admission_.begin_probe(next_tick_ == monotonic_time{} ? t : next_tick_);
   const auto period = stopping_ ? tick_period_while_draining : tick_period;
   next_tick_ = t + period;
   if (t >= next_sweep_) {
@@ -346,6 +350,7 @@ void http_gateway::on_exit() {
   connections_.close_all();
   pending_.drop_settled();
   readers_.clear();
+  probe_.reset();
   sockets_.reset(); // the loop may end before the last reference to this actor
   drained_.set_value();
 }

@@ -4,6 +4,7 @@
 // client_connections (sockets), pending_requests (who waits for what), archive_transfers (snapshots), local_questions
 // (status, agent, operator).
 
+#include "actors/gateway/arrival_probe.hpp"
 #include "actors/gateway/client_connections.hpp"
 #include "actors/gateway/http_date.hpp"
 #include "actors/gateway/requests/archive_transfers.hpp"
@@ -20,6 +21,7 @@
 
 #include <functional>
 #include <future>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -145,6 +147,7 @@ private:
   archive_transfers transfers_;
   local_questions questions_;
   request_admission admission_;
+  std::unique_ptr<arrival_probe> probe_; ///< while it has sockets
   shared_answers large_answers_;
   bool rendering_scheduled_ = false;
   memory_peak peak_;

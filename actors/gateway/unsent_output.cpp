@@ -11,7 +11,7 @@ namespace belay::actors {
 namespace {
 
 // Buffers of an idle connection: most have none; small ones are kept for the next slow answer.
-constexpr std::size_t kept_bytes_max = 1024;
+constexpr std::size_t kept_output_bytes_max = 1024;
 
 } // namespace
 
@@ -101,7 +101,7 @@ void unsent_output::release(std::string& fresh, std::size_t shared_max) {
   clear();
   if (fresh.capacity() < bytes_.capacity() && bytes_.capacity() <= shared_max)
     bytes_.swap(fresh); // the warm buffer stays with the gateway
-  if (bytes_.capacity() > kept_bytes_max)
+  if (bytes_.capacity() > kept_output_bytes_max)
     bytes_ = std::string();
 }
 

@@ -7,13 +7,16 @@ namespace belay::forward {
 
 namespace {
 
-// The windows do not begin when trouble does: after an election or a pause of the disk the first of them may have seen nothing but
-// what had to wait for that.
-constexpr int late_windows_before = 2;
 // In one window the limit becomes at most so much smaller or larger.
 constexpr double least_step = 0.5, largest_step = 1.25;
 
 } // namespace
+
+double step_to(std::chrono::nanoseconds delay_max, std::chrono::nanoseconds delay) {
+  const auto ratio =
+      static_cast<double>(delay_max.count()) / static_cast<double>(std::max<std::int64_t>(1, delay.count()));
+  return std::clamp(ratio, least_step, largest_step);
+}
 
 void load_shedder::waited(stage s, std::chrono::nanoseconds delay) {
   auto& least = least_[static_cast<std::size_t>(s)];
@@ -31,10 +34,8 @@ std::optional<std::chrono::nanoseconds> load_shedder::take_delay() {
 }
 
 std::size_t load_shedder::fitted(std::size_t load, std::chrono::nanoseconds delay) const {
-  const auto ratio =
-      static_cast<double>(rules_.delay_max.count()) / static_cast<double>(std::max<std::int64_t>(1, delay.count()));
-  const auto step = std::clamp(ratio, least_step, largest_step);
-  return std::max(rules_.load_min, static_cast<std::size_t>(static_cast<double>(load) * step));
+  const auto fitting = static_cast<double>(load) * step_to(rules_.delay_max, delay);
+  return std::max(rules_.load_min, static_cast<std::size_t>(fitting));
 }
 
 void load_shedder::look(local_time now, std::size_t load) {
@@ -54,7 +55,7 @@ void load_shedder::look(local_time now, std::size_t load) {
     limit_.reset();
   else if (limit_ && delay)
     limit_ = fitted(*limit_, *delay);
-  else if (late && late_windows_ >= late_windows_before && load > rules_.load_min)
+  else if (late && late_windows_ >= late_before_shedding && load > rules_.load_min)
     limit_ = fitted(load, *delay);
 }
 

@@ -29,6 +29,14 @@ struct shedding_rules {
   std::size_t load_min = 1024;
 };
 
+/// By what the limit of something changes that waits so long: so much less or more can be finished in time (Little's law), but a measurement
+/// is not taken for more than half or a quarter more.
+double step_to(std::chrono::nanoseconds delay_max, std::chrono::nanoseconds delay);
+
+/// So many measurements in a row have to be too long before anything is refused. They do not begin when trouble does: after an election or a
+/// pause of the disk the first of them may have seen nothing but what had to wait for that.
+inline constexpr int late_before_shedding = 2;
+
 /// Says what is refused as a limit of unfinished load. While it lasts, the limit is fitted to what can be finished within delay_max
 /// (Little's law: what waits is what is finished in the time of waiting).
 class load_shedder {

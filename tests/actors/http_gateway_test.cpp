@@ -1,3 +1,4 @@
+#include "protocol/base/random.hpp"
 #include "protocol/http/reading/filtering.hpp"
 #include "protocol/wire/command_codec.hpp"
 #include "tests/actors/http_gateway_fixture.hpp"
@@ -10,6 +11,7 @@
 #include <algorithm>
 #include <atomic>
 #include <memory>
+#include <thread>
 
 using namespace belay;
 using namespace belay::actors;
@@ -773,6 +775,150 @@ TEST_CASE("what is slow but not too much is not refused", "[gateway][overload]")
     }
   }
   CHECK(count_in(f.numbers(), "http_shed_writes") == 0);
+}
+
+namespace {
+
+/// Clients that ask for a listing each, and again as soon as they are answered, however; a thread of their own.
+class flood {
+public:
+  explicit flood(gateway_fixture& f) {
+    // What waits for news, and gets it at once: counted by nobody while others work on it.
+    const auto request = get("/v1/kv/tree?recurse&index=1", "Accept-Encoding: gzip\r\n");
+    for (int i = 0; i < connections; ++i)
+      clients_.push_back(f.client());
+    thread_ = std::thread([this, request] {
+      for (auto& c : clients_)
+        c.send(request);
+      while (!stop_)
+        for (auto& c : clients_) {
+          ++(c.read().status == 200 ? done_ : refused_);
+          c.send(request);
+        }
+    });
+  }
+  ~flood() {
+    stop_ = true;
+    thread_.join();
+  }
+
+  std::uint64_t done() const { return done_; }
+  std::uint64_t refused() const { return refused_; }
+
+private:
+  static constexpr int connections = 96;
+  std::vector<raw_client> clients_;
+  std::atomic<bool> stop_{false};
+  std::atomic<std::uint64_t> done_{0}, refused_{0};
+  std::thread thread_;
+};
+
+/// A gateway whose thread takes long for each listing: just too short to be rendered in pieces, and compressed.
+struct slow_gateway {
+  explicit slow_gateway(forward::shedding_rules r) : f(settings(r)) {
+    state::kv_entries found;
+    seeded_random random(1);
+    for (int i = 0; i < 90; ++i) {
+      auto e = std::make_shared<state::kv_entry>();
+      e->key = "tree/" + std::to_string(i);
+      std::string value;
+      while (value.size() < 400)
+        value += static_cast<char>(random.below(256));
+      e->value = make_payload(std::move(value));
+      e->create_index = e->modify_index = log_index{9};
+      found.entries.push_back(std::move(e));
+    }
+    f.behind().answer = [rows = state::query_result{log_index{9}, std::move(found)}](const state::query&) {
+      return rows;
+    };
+  }
+
+  static gateway_settings settings(forward::shedding_rules r) {
+    gateway_settings s;
+    s.shedding = r;
+    s.reload = [] {
+      std::this_thread::sleep_for(300ms);
+      return std::string();
+    };
+    return s;
+  }
+
+  gateway_fixture f;
+};
+
+/// Renewals, releases and ends of sessions, one after the other. @returns the time that they take
+std::chrono::nanoseconds keep_locks(gateway_fixture& f) {
+  const std::string session = "aaaaaaaa-bbbb-cccc-dddd-eeeeeeeeeeee";
+  auto keeper = f.client();
+  const auto began = std::chrono::steady_clock::now();
+  for (int i = 0; i < 10; ++i) {
+    CHECK(keeper.ask(put("/v1/session/renew/" + session, "")).status == 404); // the answer of raft_peer
+    CHECK(keeper.ask(put("/v1/kv/lock?release=" + session, "")).body == "false");
+    CHECK(keeper.ask(put("/v1/session/destroy/" + session, "")).status == 200);
+  }
+  return std::chrono::steady_clock::now() - began;
+}
+
+} // namespace
+
+// The thread that reads requests is what has too much to do: they wait in the kernel, where nobody counts them.
+TEST_CASE("when requests wait to be read, writes are refused first, then reads, and renewals and releases are in time",
+          "[gateway][overload]") {
+  std::chrono::nanoseconds without{};
+  {
+    slow_gateway g({0ms, 16}); // never refuses
+    flood reads(g.f);
+    REQUIRE(eventually([&] { return reads.done() > 500; }));
+    without = keep_locks(g.f);
+    CHECK(reads.refused() == 0);
+  }
+  slow_gateway g({10ms, 16});
+  flood reads(g.f);
+  auto writer = g.f.client();
+  for (int i = 0; i < 200 && reads.refused() < 500; ++i) { // each waits as long as a read does
+    writer.ask(put("/v1/kv/a", "1"));
+    std::this_thread::sleep_for(20ms);
+  }
+  REQUIRE(reads.refused() >= 500);
+  CHECK(keep_locks(g.f) < without / 2);
+
+  // Reads go on, as many as can be answered in time; of writes there is nothing as long as a read has to be refused.
+  const auto done = reads.done();
+  const auto refused = reads.refused();
+  int puts = 0, puts_refused = 0;
+  REQUIRE(eventually([&] {
+    ++puts;
+    puts_refused += writer.ask(put("/v1/kv/a", "1")).status == 500 ? 1 : 0;
+    return puts >= 50 && reads.refused() > refused + 500 && reads.done() > done;
+  }));
+  const auto reads_then = reads.done() - done + reads.refused() - refused;
+  CHECK(static_cast<double>(puts_refused) / puts >
+        static_cast<double>(reads.refused() - refused) / static_cast<double>(reads_then));
+  CHECK(puts_refused > puts * 9 / 10);
+}
+
+TEST_CASE("a pause, a burst and a slow request are no overload of the thread that reads requests",
+          "[gateway][overload]") {
+  slow_gateway g({1ms, 16});
+  constexpr int clients = 32;
+  std::vector<raw_client> burst;
+  for (int i = 0; i < clients; ++i)
+    burst.push_back(g.f.client());
+  auto operator_of_it = g.f.client();
+  for (int round = 0; round < 4; ++round) {
+    if (round % 2 == 0) // nothing is read for much longer than anything may wait
+      operator_of_it.send(put("/v1/agent/reload", ""));
+    for (auto& c : burst)
+      c.send(get("/v1/kv/tree?recurse"));
+    for (auto& c : burst)
+      CHECK(c.read().status == 200);
+    if (round % 2 == 0)
+      CHECK(operator_of_it.read().status == 200);
+    std::this_thread::sleep_for(600ms); // two probes pass, with nothing to do
+    CHECK(burst[0].ask(put("/v1/kv/a", "1")).status == 200);
+  }
+  CHECK(count_in(g.f.numbers(), "http_shed_writes") == 0);
+  CHECK(count_in(g.f.numbers(), "http_shed_reads") == 0);
 }
 
 namespace {

@@ -5,6 +5,7 @@
 #include "protocol/base/probe.hpp"
 #include "protocol/http/request_class.hpp"
 
+#include <string>
 #include <utility>
 
 namespace belay::actors {
@@ -40,10 +41,10 @@ bool request_admission::admit(exchange& e, std::size_t load, monotonic_time now)
   e.load = load_of(e);
   e.passed_on = now;
   shedder_.look(now.time_since_epoch(), load);
-  if (!shedder_.limit()) // the usual case: its class does not matter
-    return true;
   const auto c = class_of(e);
-  if (shedder_.admits(c, load))
+  arrivals_.look(now.time_since_epoch(), load);
+  const bool in_time = arrivals_.admits(c); // counts it, too
+  if (shedder_.admits(c, load) && in_time)
     return true;
   PROBE("gateway: request refused for overload");
   if (c == request_class::write) {
@@ -73,7 +74,7 @@ void request_admission::answered(const exchange& e, monotonic_time now) {
 
 void request_admission::tick(std::size_t load, monotonic_time now) {
   shedder_.look(now.time_since_epoch(), load);
-  if (!told_ || shedder_.limit() || now - last_refused_ < told_again_after)
+  if (!told_ || refusing() || now - last_refused_ < told_again_after)
     return;
   told_ = false;
   log::info("http", "no requests are refused for overload any more",
@@ -89,7 +90,8 @@ void request_admission::tell_log(std::size_t load, monotonic_time now) {
             {{"writes", std::exchange(writes_untold_, 0)},
              {"reads", std::exchange(reads_untold_, 0)},
              {"unfinished", load},
-             {"limit", *shedder_.limit()},
+             {"limit", shedder_.limit() ? std::to_string(*shedder_.limit()) : "none"},
+             {"percent_read_in_time", static_cast<int>(arrivals_.share() * 100)},
              {"settings", "limits.overload_delay, limits.overload_requests"}});
 }
 
