@@ -31,6 +31,7 @@ namespace belay {
   M(critical_check_ignored)                                                                                            \
   M(damage_cut_as_torn)                                                                                                \
   M(dead_server_told_healthy)                                                                                          \
+  M(default_consistency_ignored)                                                                                       \
   M(delete_behavior_releases)                                                                                          \
   M(delete_wakes_nobody)                                                                                               \
   M(doomed_session_renewed)                                                                                            \
@@ -104,6 +105,7 @@ namespace belay {
   M(tail_unsynced_after_restart)                                                                                       \
   M(timers_of_old_leadership)                                                                                          \
   M(timers_restarted_by_views)                                                                                         \
+  M(times_of_steady_clock)                                                                                             \
   M(tombstones_forgotten_again)                                                                                        \
   M(tombstones_not_in_checkpoint)                                                                                      \
   M(transfer_at_anybodys_word)                                                                                         \

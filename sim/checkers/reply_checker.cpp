@@ -133,7 +133,7 @@ broken reply_checker::count(const same_command& c) const {
 
 void reply_checker::begun(operation& op) {
   op.known_at_invocation = known_;
-  if (op.read && like_stale(op))
+  if (op.read && may_be_stale(op))
     seen_before_[op.id] = seen_at_[{op.node, op.node_life}];
   if (!op.write)
     return;
@@ -257,9 +257,17 @@ broken reply_checker::judge_without_entry(const operation& op, same_command& sam
 
 // ---- reads
 
-bool reply_checker::like_stale(const operation& op) const {
+/// As far as is known before its answer.
+bool reply_checker::may_be_stale(const operation& op) const {
   return op.read->mode == http::consistency::stale ||
-         (op.read->mode == http::consistency::normal && !rules_.trust_lease);
+         (op.read->mode == http::consistency::normal && !rules_.default_asks_quorum);
+}
+
+bool reply_checker::like_stale(const operation& op) const {
+  if (op.read->mode == http::consistency::stale || !may_be_stale(op))
+    return op.read->mode == http::consistency::stale;
+  return !rules_.trust_lease ||
+         (rules_.clocks != nullptr && rules_.clocks->lease_in_doubt_between(op.invoked, op.returned));
 }
 
 broken reply_checker::judge_read(const operation& op) {

@@ -37,6 +37,8 @@ struct fault_set {
   bool clock_year = false;     ///< wall clocks are a year off, some of them
   bool half_lost_disk = false; ///< a part of a disk is not mounted for a while; several disks are lost at once
   bool stranger = false;       ///< somebody sends forged frames to the peer ports
+  bool suspend = false;        ///< machines are suspended; the clock since boot counts that
+  bool machine_stop = false;   ///< machines stand still with all their clocks
 };
 
 /// How the cluster comes to be, and what others may become of it.
@@ -53,7 +55,7 @@ struct swarm {
   std::size_t spares = 0; ///< may join later
   sim::beginning beginning = sim::beginning::as_expected;
   std::size_t older = SIZE_MAX; ///< a server of a version before feature levels; none
-  bool frozen = false;    ///< profile::frozen
+  bool frozen = false;          ///< profile::frozen
   fault_set faults;
   network_faults network;
   std::uint32_t shuffle_per_million = 0;
@@ -72,8 +74,9 @@ struct swarm {
   std::size_t value_bytes = 16;
   virtual_time think_time{std::chrono::milliseconds(100)}; ///< of a client, on average
   std::chrono::milliseconds patience{8000};                ///< after which a client gives up on an answer
+  bool consistent_by_default = false; ///< default_consistency: reads in default mode ask a majority
 
-  /// Default reads can be trusted: all clocks keep to the stated bound.
+  /// Default reads can be trusted: all clocks keep to the stated bound, but for machines that stood still (standing_clocks).
   bool lease_is_safe() const { return !faults.clock_wild; }
 };
 
