@@ -17,6 +17,7 @@ namespace belay {
   M(bootstraps_beside_cluster)                                                                                         \
   M(cas_ignores_index)                                                                                                 \
   M(cas_of_zero_ignored)                                                                                               \
+  M(catalog_verb_of_refused_txn_stays)                                                                                 \
   M(changed_rows_forgotten)                                                                                            \
   M(check_session_ignored)                                                                                             \
   M(checkpoint_index_ahead)                                                                                            \

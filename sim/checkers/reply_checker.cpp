@@ -11,6 +11,10 @@ namespace {
 
 using state::kv_verb;
 
+std::string indexes_of(const auto& row) {
+  return " created " + to_string(row.create_index) + " modified " + to_string(row.modify_index);
+}
+
 std::string described(const state::reply& r) {
   if (const auto* b = std::get_if<bool>(&r))
     return *b ? "true" : "false";
@@ -23,6 +27,12 @@ std::string described(const state::reply& r) {
     for (const auto& each : t->results)
       if (const auto* e = std::get_if<state::kv_entry_ptr>(&each.row); e != nullptr && *e)
         text += " [" + sim::described(**e) + "]";
+      else if (const auto* n = std::get_if<state::node_ptr>(&each.row))
+        text += " [node " + (*n)->node + " at " + (*n)->address + indexes_of(**n) + "]";
+      else if (const auto* s = std::get_if<state::service_ptr>(&each.row))
+        text += " [service " + (*s)->id + " port " + std::to_string((*s)->port) + indexes_of(**s) + "]";
+      else if (const auto* c = std::get_if<state::check_ptr>(&each.row))
+        text += " [check " + (*c)->check_id + " " + (*c)->status + " \"" + (*c)->output + "\"" + indexes_of(**c) + "]";
     for (const auto& each : t->errors)
       text += " error " + std::to_string(each.op_index) + ": " + each.what + ";";
     return text;
@@ -239,10 +249,10 @@ broken reply_checker::judge_without_entry(const operation& op, same_command& sam
   }
   if (const auto* t = std::get_if<state::txn>(&*op.write)) {
     state::txn_reply right;
-    bool only_keys = true; // no lock-delay, no arguments of the catalog
+    bool only_keys = true; // no lock-delay, no arguments of the catalog that may be wrong
     for (std::size_t i = 0; i < t->ops.size(); ++i) {
       const auto* kv = std::get_if<state::kv_op>(&t->ops[i]);
-      only_keys = only_keys && kv != nullptr && kv->verb != kv_verb::lock;
+      only_keys = only_keys && (kv == nullptr ? catalog_model::is_modelled(t->ops[i]) : kv->verb != kv_verb::lock);
       if (kv != nullptr && kv->key.empty() && kv->verb != kv_verb::remove_tree)
         right.errors.push_back({i, "Must provide key"});
     }

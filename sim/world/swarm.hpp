@@ -69,8 +69,9 @@ struct swarm {
   std::size_t segment_bytes = 16384;
   std::size_t clients = 4, watchers = 3, lockers = 0;
   std::size_t keys = 4;
-  bool agents = false;    ///< clients register services and checks with the nodes' agents
-  bool snapshots = false; ///< clients save archives and restore them now and then
+  bool agents = false;               ///< clients register services and checks with the nodes' agents
+  bool catalog_transactions = false; ///< some transactions write nodes, services and checks
+  bool snapshots = false;            ///< clients save archives and restore them now and then
   std::size_t value_bytes = 16;
   virtual_time think_time{std::chrono::milliseconds(100)}; ///< of a client, on average
   std::chrono::milliseconds patience{8000};                ///< after which a client gives up on an answer
