@@ -86,10 +86,12 @@ public:
   simulation(tape& choices, const run_options& options)
       : tape_(choices), profile_(options.profile), trace_(options.trace), swarm_(draw_swarm(choices, options.profile)),
         time_(choices, trace_), net_(time_, choices, trace_), nodes_(time_, choices, trace_, net_, swarm_),
-        replies_({swarm_.lease_is_safe()}), watches_(replies_.model(), watch_rules_of(swarm_)),
-        sessions_(replies_.model(), {swarm_.lease_is_safe(), swarm_.peer.hold}),
+        clocks_(swarm_.peer.limits.tick * swarm_.peer.limits.election_ticks),
+        replies_({swarm_.lease_is_safe(), swarm_.consistent_by_default, &clocks_}),
+        watches_(replies_.model(), watch_rules_of(swarm_)),
+        sessions_(replies_.model(), {swarm_.lease_is_safe(), swarm_.peer.hold, &clocks_}),
         delays_(replies_.model(), {swarm_.lease_is_safe()}), times_(answer_time_rules_of(swarm_)),
-        watcher_(time_, trace_, nodes_, replies_, watches_, sessions_, delays_, swarm_.lease_is_safe()),
+        watcher_(time_, trace_, nodes_, replies_, watches_, sessions_, delays_, clocks_, swarm_.lease_is_safe()),
         clients_(time_, choices, trace_, nodes_, swarm_, replies_, watches_, sessions_, times_),
         agents_(time_, choices, trace_, nodes_, swarm_), nemesis_(time_, choices, trace_, nodes_, net_, swarm_),
         stranger_(time_, choices, trace_, nodes_), newer_(time_, choices, trace_, nodes_),
@@ -542,7 +544,9 @@ private:
     // A restore writes all keys at once: the search knows one at a time.
     if (tape_.seed() % search_every != 0 || !replies_.model().restores().empty())
       return;
-    const auto searched = check_linearizability(register_history(clients_.history(), swarm_.lease_is_safe()));
+    const auto searched = check_linearizability(
+        swarm_.consistent_by_default ? register_history(clients_.history())
+                                     : register_history(clients_.history(), swarm_.lease_is_safe(), &clocks_));
     if (searched.verdict == linearizable::no)
       fail(verdict::safety, "linearizability", "key " + searched.key + ": " + searched.text);
     if (searched.verdict == linearizable::gave_up)
@@ -580,6 +584,7 @@ private:
   schedule time_;
   simulated_network net_;
   cluster nodes_;
+  standing_clocks clocks_;
   reply_checker replies_;
   watch_checker watches_;
   session_checker sessions_;

@@ -11,6 +11,8 @@ namespace belay::actors {
 struct boot_clock {
   using time_point = monotonic_time;
   static time_point now();
+  /// It counts while the machine is suspended (CLOCK_BOOTTIME, not CLOCK_MONOTONIC).
+  static bool counts_suspensions();
 };
 
 /// It for the actors of a node. Timers are the system's, and come late by what the machine was suspended for.

@@ -95,6 +95,8 @@ void fsm::apply(const committed_entries& c) {
     const auto& e = c.entries[i];
     if (e.index <= applied_.index) { // an installed snapshot was ahead of it (docs/pitfalls.md R14)
       PROBE("fsm: entry below an installed snapshot skipped");
+      if (!c.origins.empty() && !c.origins[i].id.is_zero()) // done, but the answer is gone with the entry
+        tell_unknown(c.origins[i], own, forwarded);
       continue;
     }
     INVARIANT(e.index == applied_.index.next());
@@ -130,6 +132,14 @@ void fsm::apply(const committed_entries& c) {
   if (!changed.empty())
     publish(std::move(changed));
   serve_waiting();
+}
+
+void fsm::tell_unknown(const origin& who, std::vector<write_result>& own, forwarded_results& forwarded) const {
+  if (who.node == view_.self)
+    own.push_back({who.id, wire::call_outcome::unknown, {}, {}, forward::leadership_lost});
+  else
+    forwarded.list.emplace_back(who.node,
+                                wire::forward_reply{who.id, wire::call_outcome::unknown, {}, forward::leadership_lost});
 }
 
 state::reply fsm::apply_command(const raft::entry& e, state::effects& changed) {

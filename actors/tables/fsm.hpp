@@ -52,6 +52,8 @@ private:
 
   monotonic_time now() { return now_of(*this, *wires_); }
   void apply(const committed_entries& c);
+  /// For an entry that is done, but not applied here.
+  void tell_unknown(const origin& who, std::vector<write_result>& own, forwarded_results& forwarded) const;
   state::reply apply_command(const raft::entry& e, state::effects& changed);
   void check(const check_write& w);
   void answer_writes(std::vector<write_result>& results);

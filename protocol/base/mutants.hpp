@@ -17,6 +17,7 @@ namespace belay {
   M(bootstraps_beside_cluster)                                                                                         \
   M(cas_ignores_index)                                                                                                 \
   M(cas_of_zero_ignored)                                                                                               \
+  M(catalog_verb_of_refused_txn_stays)                                                                                 \
   M(changed_rows_forgotten)                                                                                            \
   M(check_session_ignored)                                                                                             \
   M(checkpoint_index_ahead)                                                                                            \
@@ -31,6 +32,7 @@ namespace belay {
   M(critical_check_ignored)                                                                                            \
   M(damage_cut_as_torn)                                                                                                \
   M(dead_server_told_healthy)                                                                                          \
+  M(default_consistency_ignored)                                                                                       \
   M(delete_behavior_releases)                                                                                          \
   M(delete_wakes_nobody)                                                                                               \
   M(doomed_renewal_waits_for_ever)                                                                                     \
@@ -106,6 +108,7 @@ namespace belay {
   M(tail_unsynced_after_restart)                                                                                       \
   M(timers_of_old_leadership)                                                                                          \
   M(timers_restarted_by_views)                                                                                         \
+  M(times_of_steady_clock)                                                                                             \
   M(tombstones_forgotten_again)                                                                                        \
   M(tombstones_not_in_checkpoint)                                                                                      \
   M(transfer_at_anybodys_word)                                                                                         \

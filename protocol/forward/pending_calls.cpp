@@ -173,8 +173,10 @@ std::vector<origin> pending_calls::committed(const std::vector<raft::entry>& ent
   };
   found.reserve(entries.size());
   for (const auto& e : entries) {
-    while (!origins_.empty() && origins_first_ < e.index)
-      next();
+    while (!origins_.empty() && origins_first_ < e.index) {
+      PROBE("peer: snapshot in the place of an own write");
+      tell(next(), call_outcome::unknown, leadership_lost); // nobody here knows with what answer
+    }
     found.push_back(!origins_.empty() && origins_first_ == e.index ? next() : origin{});
   }
   return found;

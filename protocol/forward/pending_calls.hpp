@@ -63,7 +63,8 @@ public:
   void proposed(log_index first, const std::vector<held_call>& batch);
   /// The log takes no more now (a transfer, or too much on its way): they wait for their turn or their deadline.
   void not_proposed(std::vector<held_call> batch);
-  /// These entries are committed. @returns the origin of each, or nothing if none of them was proposed here
+  /// These entries are committed. Whoever waits for an earlier one, which came with a snapshot of another leader, is told that the
+  /// outcome is unknown. @returns the origin of each, or nothing if none of them was proposed here
   std::vector<origin> committed(const std::vector<raft::entry>& entries);
   /// Whether entries proposed here from `first` on will be committed cannot be known here any more.
   void unknown_from(log_index first);

@@ -1,5 +1,7 @@
 #include "protocol/state/tables.hpp"
 
+#include "protocol/base/mutants.hpp"
+
 namespace belay::state {
 
 namespace {
@@ -10,6 +12,10 @@ void restore_row(Table& t, dirty_row& row, void (Table::*erase)(std::string_view
     t.put(std::move(*there));
   else
     (t.*erase)(row.key);
+}
+
+bool of_catalog(table t) {
+  return t == table::nodes || t == table::services || t == table::checks;
 }
 
 } // namespace
@@ -41,7 +47,8 @@ void tables::restore(dirty_row row) {
 
 void tables::undo() {
   for (auto& row : journal.stop_recording())
-    restore(std::move(row));
+    if (!of_catalog(row.table) || !MUTANT(catalog_verb_of_refused_txn_stays))
+      restore(std::move(row));
 }
 
 std::vector<dirty_row> tables::all_rows() const {

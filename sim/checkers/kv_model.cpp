@@ -1,6 +1,7 @@
 #include "sim/checkers/kv_model.hpp"
 
 #include "protocol/base/check.hpp"
+#include "protocol/base/probe.hpp"
 #include "protocol/wire/command_codec.hpp"
 
 #include <algorithm>
@@ -194,7 +195,7 @@ std::optional<state::reply> kv_model::run(draft& d, const state::txn& c) {
   bool open = false;
   for (std::size_t i = 0; i < c.ops.size(); ++i) {
     const auto* op = std::get_if<kv_op>(&c.ops[i]);
-    open = open || op == nullptr;
+    open = open || (op == nullptr && !(catalog_.known() && catalog_model::is_modelled(c.ops[i])));
     if (op != nullptr && op->key.empty() && op->verb != kv_verb::remove_tree)
       answer.errors.push_back({i, "Must provide key"});
     else if (op != nullptr && op->verb == kv_verb::lock && delayed_until(op->key) > d.time.value)
@@ -203,12 +204,22 @@ std::optional<state::reply> kv_model::run(draft& d, const state::txn& c) {
   if (!answer.errors.empty()) // the catalog may have added to the list
     return open ? std::nullopt : std::optional<state::reply>(answer);
   if (open) {
+    catalog_.forget(); // they may write the same rows
     make_doubtful(d, c);
     return std::nullopt;
   }
 
-  bool shows_unknown = false;
+  bool shows_unknown = false, of_catalog = false;
   for (std::size_t i = 0; i < c.ops.size(); ++i) {
+    if (!std::holds_alternative<kv_op>(c.ops[i])) {
+      of_catalog = true;
+      auto done = catalog_.run(c.ops[i], d.index);
+      if (!done.why.empty())
+        answer.errors.push_back({i, std::move(done.why)});
+      else if (done.shown)
+        answer.results.push_back(std::move(*done.shown));
+      continue;
+    }
     const auto& op = std::get<kv_op>(c.ops[i]);
     if (!changes_keys(op.verb)) {
       if (op.verb == kv_verb::get_tree) {
@@ -234,13 +245,23 @@ std::optional<state::reply> kv_model::run(draft& d, const state::txn& c) {
   }
   if (!answer.errors.empty()) {
     undo(d);
+    catalog_.undo();
+    if (of_catalog)
+      PROBE("clients: a transaction with the catalog is rolled back");
     answer.results.clear();
     return open ? std::nullopt : std::optional<state::reply>(answer);
   }
   if (open) {
     undo(d);
+    catalog_.undo();
+    if (of_catalog)
+      catalog_.forget();
     make_doubtful(d, c);
     return std::nullopt;
+  }
+  if (of_catalog) {
+    PROBE("clients: a transaction with the catalog is done");
+    catalog_.keep(d.index);
   }
   return shows_unknown ? std::nullopt : std::optional<state::reply>(answer);
 }
@@ -291,6 +312,7 @@ void kv_model::go_back(draft& d, log_index archive) {
   PRECONDITION(archive < d.index);
   keep_delays(d, archive);
   sessions_.go_back(archive, d.index);
+  catalog_.go_back(archive, d.index);
   for (const auto& [key, past] : pasts_) {
     if (doubtful_.count(key) != 0)
       continue;
@@ -749,7 +771,30 @@ bool same_entry(const state::kv_entry& a, const state::kv_entry& b) {
 
 namespace {
 
+/// In all that the clients here write.
+bool same_row(const state::node_record& a, const state::node_record& b) {
+  return a.node == b.node && a.address == b.address;
+}
+bool same_row(const state::service_record& a, const state::service_record& b) { // it does not say of which node
+  return a.id == b.id && a.service == b.service && a.port == b.port;
+}
+bool same_row(const state::check_record& a, const state::check_record& b) {
+  return a.node == b.node && a.check_id == b.check_id && a.name == b.name && a.status == b.status &&
+         a.output == b.output && a.service_id == b.service_id && a.service_name == b.service_name;
+}
+
+template <class Row>
+bool same_row_of_catalog(const state::txn_result& a, const state::txn_result& b) {
+  const auto* x = std::get_if<Row>(&a.row);
+  const auto* y = std::get_if<Row>(&b.row);
+  return x != nullptr && y != nullptr && *x && *y && same_row(**x, **y) && (*x)->create_index == (*y)->create_index &&
+         (*x)->modify_index == (*y)->modify_index;
+}
+
 bool same_result(const state::txn_result& a, const state::txn_result& b) {
+  if (!std::holds_alternative<state::kv_entry_ptr>(a.row))
+    return same_row_of_catalog<state::node_ptr>(a, b) || same_row_of_catalog<state::service_ptr>(a, b) ||
+           same_row_of_catalog<state::check_ptr>(a, b);
   const auto* x = std::get_if<state::kv_entry_ptr>(&a.row);
   const auto* y = std::get_if<state::kv_entry_ptr>(&b.row);
   if (x == nullptr || y == nullptr || !*x || !*y || a.with_value != b.with_value)

@@ -5,6 +5,7 @@
 
 #include "protocol/raft/types.hpp"
 #include "protocol/state/queries.hpp"
+#include "sim/checkers/catalog_model.hpp"
 #include "sim/checkers/session_model.hpp"
 
 #include <map>
@@ -32,8 +33,8 @@ struct kv_change {
   std::string key;
 };
 
-/// Of the catalog only what sessions hang on is modelled. A key becomes doubtful for good as soon as a transaction with
-/// operations on the catalog, or one whose outcome is not known for another reason, writes it: nothing is said about it
+/// Of the catalog only what sessions hang on, and nodes that only transactions write, are modelled. A key becomes doubtful
+/// for good as soon as a transaction with other operations on the catalog, or one whose outcome is not known for another reason, writes it: nothing is said about it
 /// from then on.
 class kv_model {
 public:
@@ -150,6 +151,7 @@ private:
   std::map<std::string, state::kv_entry_ptr, std::less<>> live_;
   pasts pasts_;
   session_model sessions_;
+  catalog_model catalog_;
   std::map<std::string, std::vector<delay>, std::less<>> delays_;
   std::set<std::string, std::less<>> doubtful_;
   std::map<std::string, std::vector<log_index>, std::less<>> tombstones_; ///< all that ever were

@@ -3,6 +3,7 @@
 // end, in which a plain register would have given the same answers. It looks only at what clients saw, neither at the
 // log nor at indexes.
 
+#include "sim/checkers/standing_clocks.hpp"
 #include "sim/record/history.hpp"
 
 #include <deque>
@@ -49,7 +50,9 @@ linearizability_report check_linearizability(const std::vector<register_op>& his
 /// The operations on single keys: puts, cas, deletes, and reads that are not stale. What a cas expects is looked up in
 /// what clients read of that key at that ModifyIndex. A recursive delete is one of each key below it. Keys that
 /// transactions or locks write are left out.
+/// @param trust_lease false: reads in default mode are left out; @param clocks not null: those that it excuses are
 /// @pre a value is not written twice to the same key
-std::vector<register_op> register_history(const std::deque<operation>& history, bool trust_lease = true);
+std::vector<register_op> register_history(const std::deque<operation>& history, bool trust_lease = true,
+                                          const standing_clocks* clocks = nullptr);
 
 } // namespace belay::sim

@@ -28,6 +28,8 @@ public:
 
   /// The model has taken that entry. @param made by its leader then, in true time; nullopt: not known
   broken committed(const raft::entry& e, std::optional<virtual_time> made);
+  /// All clocks of some node stood still for so long: if it led, nothing was counted.
+  void stood_still(virtual_time for_so_long) { uncounted_ += for_so_long; }
   /// There is a leader of that term.
   void led(term_id term) { led_ = std::max(led_, term); }
   /// @pre op.result is not pending
@@ -54,7 +56,7 @@ private:
   // Of commands:
   std::optional<virtual_time> last_made_;
   term_id last_term_;
-  virtual_time uncounted_{0}; ///< all that passed between leaders
+  virtual_time uncounted_{0}; ///< all that passed between leaders, or while clocks stood still
   term_id led_;
 };
 

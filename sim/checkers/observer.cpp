@@ -26,9 +26,9 @@ const char* role_words(raft::role r) {
 } // namespace
 
 observer::observer(schedule& time, event_trace& trace, cluster& nodes, reply_checker& replies, watch_checker& watches,
-                   session_checker& sessions, lock_delay_checker& delays, bool lease_is_safe)
+                   session_checker& sessions, lock_delay_checker& delays, standing_clocks& clocks, bool lease_is_safe)
     : time_(time), trace_(trace), nodes_(nodes), replies_(replies), watches_(watches), sessions_(sessions),
-      delays_(delays), seen_(nodes.size()), lease_is_safe_(lease_is_safe) {}
+      delays_(delays), clocks_(clocks), seen_(nodes.size()), lease_is_safe_(lease_is_safe) {}
 
 void observer::complain(const char* checker, const std::string& text) {
   if (complaint_)
@@ -57,16 +57,18 @@ void observer::before(const enlisted& who, const caf::type_erased_tuple& message
 // Whoever asks for a barrier must see all that was committed anywhere by then.
 void observer::barrier_asked(std::size_t node, const actors::barrier_request& b) {
   if (!b.lease_ok || lease_is_safe_)
-    barriers_[{node, nodes_.life(node), b.id}] = rules_.committed();
+    barriers_[{node, nodes_.life(node), b.id}] = {rules_.committed(), time_.now(), b.lease_ok};
 }
 
 void observer::barrier_answered(std::size_t node, const actors::barrier_result& b) {
   const auto it = barriers_.find({node, nodes_.life(node), b.id});
   if (it == barriers_.end())
     return;
-  if (b.ok && b.index < it->second)
+  const auto& asked = it->second;
+  if (b.ok && b.index < asked.committed &&
+      !(asked.lease_ok && clocks_.lease_in_doubt_between(asked.asked, time_.now())))
     complain("barriers", "node " + std::to_string(node) + " may read at index " + to_string(b.index) +
-                             ", but when it asked, " + to_string(it->second) + " was committed");
+                             ", but when it asked, " + to_string(asked.committed) + " was committed");
   barriers_.erase(it);
 }
 
@@ -74,7 +76,8 @@ void observer::barrier_answered(std::size_t node, const actors::barrier_result& 
 // were read late), because he commits nothing any more.
 void observer::check_leases(std::size_t new_leader) {
   for (std::size_t i = 0; i < nodes_.size(); ++i)
-    if (i != new_leader && nodes_.has_lease(i) && nodes_.core(i)->term() < nodes_.core(new_leader)->term())
+    if (i != new_leader && nodes_.has_lease(i) && !clocks_.lease_in_doubt(i, time_.now()) &&
+        nodes_.core(i)->term() < nodes_.core(new_leader)->term())
       complain("leases", "node " + std::to_string(new_leader) + " became the leader while node " + std::to_string(i) +
                              " had a lease");
 }
@@ -309,14 +312,18 @@ void observer::on_led(std::size_t node) {
 void observer::on_node_gone(std::size_t node) {
   complain("watches", watches_.node_stopped(node, time_.now()));
   seen_[node].steps.forget();
+  clocks_.goes_on(node, time_.now());
 }
 
 void observer::on_node_paused(std::size_t node) {
+  if (nodes_.clock(node).stopped())
+    clocks_.stops(node, time_.now());
   complain("watches", watches_.node_stopped(node, time_.now()));
 }
 
 void observer::on_node_resumed(std::size_t node) {
   sessions_.resumed(time_.now());
+  delays_.stood_still(clocks_.goes_on(node, time_.now()));
   complain("watches", watches_.node_resumed(node, time_.now()));
 }
 

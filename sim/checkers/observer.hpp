@@ -21,7 +21,7 @@ class observer {
 public:
   /// @param lease_is_safe false: clocks may be so wrong that leases overlap
   observer(schedule& time, event_trace& trace, cluster& nodes, reply_checker& replies, watch_checker& watches,
-           session_checker& sessions, lock_delay_checker& delays, bool lease_is_safe);
+           session_checker& sessions, lock_delay_checker& delays, standing_clocks& clocks, bool lease_is_safe);
 
   /// Before an actor handles that message.
   void before(const enlisted& who, const caf::type_erased_tuple& message);
@@ -105,6 +105,7 @@ private:
   watch_checker& watches_;
   session_checker& sessions_;
   lock_delay_checker& delays_;
+  standing_clocks& clocks_;
   raft::cluster_check rules_;
   std::vector<seen_of_node> seen_;
   std::vector<known_entry> committed_; ///< by index - 1
@@ -118,8 +119,12 @@ private:
   std::vector<std::pair<bool, std::uint64_t>> digests_; ///< by index: known, value
   std::map<std::tuple<std::size_t, int, request_id>, std::uint32_t>
       forwarded_; ///< how often, by node, life and request
-  std::map<std::tuple<std::size_t, int, std::uint64_t>, log_index>
-      barriers_; ///< what was committed when it was asked for
+  struct barrier {
+    log_index committed; ///< when it was asked for
+    virtual_time asked{0};
+    bool lease_ok = false;
+  };
+  std::map<std::tuple<std::size_t, int, std::uint64_t>, barrier> barriers_;    ///< by node, life and number
   std::map<std::tuple<std::size_t, int, node_id>, repeated_read> chunk_reads_; ///< by node, life and follower
   bool lease_is_safe_;
   std::uint64_t looks_ = 0;

@@ -77,7 +77,12 @@ std::optional<register_op> of_write(const operation& op, const state::kv_op& kv,
 
 } // namespace
 
-std::vector<register_op> register_history(const std::deque<operation>& history, bool trust_lease) {
+std::vector<register_op> register_history(const std::deque<operation>& history, bool trust_lease,
+                                          const standing_clocks* clocks) {
+  const auto excused = [&](const operation& op) {
+    return op.read->mode == http::consistency::normal &&
+           (!trust_lease || (clocks != nullptr && clocks->lease_in_doubt_between(op.invoked, op.returned)));
+  };
   const seen_values seen(history);
   std::set<std::string> keys, left_out;
   for (const auto& op : history) {
@@ -124,7 +129,7 @@ std::vector<register_op> register_history(const std::deque<operation>& history, 
     const auto* g = op.read ? std::get_if<state::kv_get>(&op.read->query) : nullptr;
     if (g == nullptr || left_out.count(g->key) != 0 || op.result != outcome::done || !op.answer)
       continue;
-    if (op.read->mode == http::consistency::stale || (op.read->mode == http::consistency::normal && !trust_lease))
+    if (op.read->mode == http::consistency::stale || excused(op))
       continue;
     const auto* told = std::get_if<state::kv_entries>(&op.answer->data);
     if (told == nullptr)

@@ -11,6 +11,10 @@ namespace {
 
 using state::kv_verb;
 
+std::string indexes_of(const auto& row) {
+  return " created " + to_string(row.create_index) + " modified " + to_string(row.modify_index);
+}
+
 std::string described(const state::reply& r) {
   if (const auto* b = std::get_if<bool>(&r))
     return *b ? "true" : "false";
@@ -23,6 +27,12 @@ std::string described(const state::reply& r) {
     for (const auto& each : t->results)
       if (const auto* e = std::get_if<state::kv_entry_ptr>(&each.row); e != nullptr && *e)
         text += " [" + sim::described(**e) + "]";
+      else if (const auto* n = std::get_if<state::node_ptr>(&each.row))
+        text += " [node " + (*n)->node + " at " + (*n)->address + indexes_of(**n) + "]";
+      else if (const auto* s = std::get_if<state::service_ptr>(&each.row))
+        text += " [service " + (*s)->id + " port " + std::to_string((*s)->port) + indexes_of(**s) + "]";
+      else if (const auto* c = std::get_if<state::check_ptr>(&each.row))
+        text += " [check " + (*c)->check_id + " " + (*c)->status + " \"" + (*c)->output + "\"" + indexes_of(**c) + "]";
     for (const auto& each : t->errors)
       text += " error " + std::to_string(each.op_index) + ": " + each.what + ";";
     return text;
@@ -133,7 +143,7 @@ broken reply_checker::count(const same_command& c) const {
 
 void reply_checker::begun(operation& op) {
   op.known_at_invocation = known_;
-  if (op.read && like_stale(op))
+  if (op.read && may_be_stale(op))
     seen_before_[op.id] = seen_at_[{op.node, op.node_life}];
   if (!op.write)
     return;
@@ -239,10 +249,10 @@ broken reply_checker::judge_without_entry(const operation& op, same_command& sam
   }
   if (const auto* t = std::get_if<state::txn>(&*op.write)) {
     state::txn_reply right;
-    bool only_keys = true; // no lock-delay, no arguments of the catalog
+    bool only_keys = true; // no lock-delay, no arguments of the catalog that may be wrong
     for (std::size_t i = 0; i < t->ops.size(); ++i) {
       const auto* kv = std::get_if<state::kv_op>(&t->ops[i]);
-      only_keys = only_keys && kv != nullptr && kv->verb != kv_verb::lock;
+      only_keys = only_keys && (kv == nullptr ? catalog_model::is_modelled(t->ops[i]) : kv->verb != kv_verb::lock);
       if (kv != nullptr && kv->key.empty() && kv->verb != kv_verb::remove_tree)
         right.errors.push_back({i, "Must provide key"});
     }
@@ -257,9 +267,17 @@ broken reply_checker::judge_without_entry(const operation& op, same_command& sam
 
 // ---- reads
 
-bool reply_checker::like_stale(const operation& op) const {
+/// As far as is known before its answer.
+bool reply_checker::may_be_stale(const operation& op) const {
   return op.read->mode == http::consistency::stale ||
-         (op.read->mode == http::consistency::normal && !rules_.trust_lease);
+         (op.read->mode == http::consistency::normal && !rules_.default_asks_quorum);
+}
+
+bool reply_checker::like_stale(const operation& op) const {
+  if (op.read->mode == http::consistency::stale || !may_be_stale(op))
+    return op.read->mode == http::consistency::stale;
+  return !rules_.trust_lease ||
+         (rules_.clocks != nullptr && rules_.clocks->lease_in_doubt_between(op.invoked, op.returned));
 }
 
 broken reply_checker::judge_read(const operation& op) {

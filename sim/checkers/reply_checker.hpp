@@ -3,6 +3,7 @@
 // read's answer must be the state at one entry, no older than the read's consistency mode allows.
 
 #include "sim/checkers/kv_model.hpp"
+#include "sim/checkers/standing_clocks.hpp"
 #include "sim/record/history.hpp"
 
 #include <map>
@@ -14,6 +15,10 @@ struct reply_rules {
   /// False where clocks may run apart by more than the leader's lease allows for: reads in default mode are then judged
   /// like stale ones.
   bool trust_lease = true;
+  /// default_consistency: reads in default mode are as consistent ones, whatever clocks do.
+  bool default_asks_quorum = false;
+  /// Null: none stands still.
+  const standing_clocks* clocks = nullptr;
 };
 
 /// Call committed() for each entry before any node answers by it, begun() and ended() once for each operation, in the
@@ -52,6 +57,7 @@ private:
   };
   using place = std::pair<std::size_t, int>; ///< node, life
 
+  bool may_be_stale(const operation& op) const;
   bool like_stale(const operation& op) const;
   broken count(const same_command& c) const;
   broken judge_write(const operation& op, same_command& same);

@@ -109,7 +109,7 @@ broken session_checker::too_late(const raft::entry& e, virtual_time made) {
     for (const auto& [op, until] : l.unanswered)
       since = std::max(since, until);
     const nanoseconds twice(2 * session->ttl_ns);
-    const auto due = since + twice + twice / 10 + slack_of_entries;
+    const auto due = since + twice + twice / 10 + slack_of_entries + stood_since(since);
     // Requests that came before its end may stand in a queue, if nothing could be written for a while.
     if (l.due != due || l.overdue == l.overdue.zero()) {
       l.due = due;
@@ -163,7 +163,8 @@ broken session_checker::judge_renewal(const operation& op) {
     return std::nullopt;
   l.touch = std::max(l.born, op.returned);
   l.unanswered.erase(op.id);
-  if (!rules_.trust_clocks)
+  if (!rules_.trust_clocks ||
+      (rules_.clocks != nullptr && rules_.clocks->lease_in_doubt_between(op.invoked, op.returned)))
     return std::nullopt;
   const auto what = "renewal " + std::to_string(op.id) + " of session " + id;
   const auto from = op.known_at_invocation, to = op.committed_at_return;
@@ -210,7 +211,7 @@ broken session_checker::finish(virtual_time now) const {
       continue;
     const nanoseconds ttl(session->ttl_ns);
     const auto quiet_since = std::max({l.touch, l.born, led_});
-    if (now > quiet_since && now - quiet_since > 2 * ttl + 2 * ttl / 5 + slack)
+    if (now > quiet_since && now - quiet_since > 2 * ttl + 2 * ttl / 5 + slack + stood_since(quiet_since))
       return "session " + id + " with a TTL of " + in_seconds(ttl) + " still lives, although nobody renewed it since " +
              in_seconds(quiet_since);
   }

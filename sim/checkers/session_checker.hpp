@@ -3,6 +3,7 @@
 // the semaphore never has more holders than its limit.
 
 #include "sim/checkers/kv_model.hpp"
+#include "sim/checkers/standing_clocks.hpp"
 #include "sim/record/history.hpp"
 
 #include <map>
@@ -17,6 +18,9 @@ struct session_rules {
   bool trust_clocks = true;
   /// How long a request may be held by a server before it is carried out.
   virtual_time hold{std::chrono::seconds(7)};
+  /// Null: none stands still. A leader whose clocks stood still may renew a session that has ended, and counts TTLs that
+  /// much longer.
+  const standing_clocks* clocks = nullptr;
 };
 
 /// Rules (docs/contract/04, sections 4 and 5; docs/guides/semaphores.md):
@@ -62,6 +66,9 @@ private:
   broken judge_fence(const operation& op, const state::kv_op& asked, std::uint64_t fence);
   broken too_soon(const std::string& id, const life& l, virtual_time asked);
   broken too_late(const raft::entry& e, virtual_time made);
+  virtual_time stood_since(virtual_time from) const {
+    return rules_.clocks == nullptr ? virtual_time::zero() : rules_.clocks->stood_since(from);
+  }
 
   const kv_model& model_;
   session_rules rules_;

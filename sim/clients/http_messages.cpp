@@ -61,11 +61,43 @@ json::object object_of(const state::kv_op& op) {
   return kv;
 }
 
+// Of rows of the catalog only what catalog_client gives them.
+
+json::object element_of(const state::kv_op& op) {
+  return {{"KV", object_of(op)}};
+}
+json::object element_of(const state::node_op& op) {
+  const auto& n = op.node;
+  return {{"Node",
+           {{"Verb", name_of(op.verb)},
+            {"Node", {{"Node", n.node}, {"Address", n.address}, {"ModifyIndex", n.modify_index.value}}}}}};
+}
+json::object element_of(const state::service_op& op) {
+  const auto& s = op.service;
+  return {
+      {"Service",
+       {{"Verb", name_of(op.verb)},
+        {"Node", s.node},
+        {"Service", {{"ID", s.id}, {"Service", s.service}, {"Port", s.port}, {"ModifyIndex", s.modify_index.value}}}}}};
+}
+json::object element_of(const state::check_op& op) {
+  const auto& c = op.check;
+  return {{"Check",
+           {{"Verb", name_of(op.verb)},
+            {"Check",
+             {{"Node", c.node},
+              {"CheckID", c.check_id},
+              {"Name", c.name},
+              {"Status", c.status},
+              {"Output", c.output},
+              {"ServiceID", c.service_id},
+              {"ModifyIndex", c.modify_index.value}}}}}};
+}
+
 std::string request_of(const state::txn& t) {
   json::array list;
   for (const auto& op : t.ops)
-    if (const auto* kv = std::get_if<state::kv_op>(&op))
-      list.push_back(json::object{{"KV", object_of(*kv)}});
+    list.push_back(std::visit([](const auto& each) { return element_of(each); }, op));
   return request("PUT", "/v1/txn", json::serialize(list));
 }
 
@@ -214,6 +246,41 @@ state::session_ptr session_in(const json::object& o) {
   return s;
 }
 
+void indexes_in(const json::object& o, auto& row) {
+  row.create_index = log_index{number_in(o, "CreateIndex")};
+  row.modify_index = log_index{number_in(o, "ModifyIndex")};
+}
+
+state::node_ptr node_in(const json::object& o) {
+  auto n = std::make_shared<state::node_record>();
+  n->node = text_in(o, "Node");
+  n->address = text_in(o, "Address");
+  indexes_in(o, *n);
+  return n;
+}
+
+state::service_ptr service_in(const json::object& o) {
+  auto s = std::make_shared<state::service_record>();
+  s->id = text_in(o, "ID");
+  s->service = text_in(o, "Service");
+  s->port = static_cast<std::int64_t>(number_in(o, "Port"));
+  indexes_in(o, *s);
+  return s;
+}
+
+state::check_ptr check_in(const json::object& o) {
+  auto c = std::make_shared<state::check_record>();
+  c->node = text_in(o, "Node");
+  c->check_id = text_in(o, "CheckID");
+  c->name = text_in(o, "Name");
+  c->status = text_in(o, "Status");
+  c->output = text_in(o, "Output");
+  c->service_id = text_in(o, "ServiceID");
+  c->service_name = text_in(o, "ServiceName");
+  indexes_in(o, *c);
+  return c;
+}
+
 /// Values are shown by reads only, and clients here do not read in transactions.
 state::txn_reply txn_in(const json::object& o) {
   state::txn_reply r;
@@ -221,9 +288,17 @@ state::txn_reply txn_in(const json::object& o) {
     for (const auto& e : errors->as_array())
       r.errors.push_back({number_in(e.as_object(), "OpIndex"), text_in(e.as_object(), "What")});
   if (const auto* results = member(o, "Results"))
-    for (const auto& each : results->as_array())
-      if (const auto* kv = member(each.as_object(), "KV"))
+    for (const auto& each : results->as_array()) {
+      const auto& o = each.as_object();
+      if (const auto* kv = member(o, "KV"))
         r.results.push_back({entry_in(kv->as_object()), false});
+      else if (const auto* node = member(o, "Node"))
+        r.results.push_back({node_in(node->as_object()), true});
+      else if (const auto* service = member(o, "Service"))
+        r.results.push_back({service_in(service->as_object()), true});
+      else if (const auto* check = member(o, "Check"))
+        r.results.push_back({check_in(check->as_object()), true});
+    }
   return r;
 }
 
@@ -337,6 +412,10 @@ void as_requests_say(state::command& c) {
       op.session.clear();
   } else if (auto* r = std::get_if<state::catalog_register>(&c)) {
     r->node.datacenter = "dc1";
+  } else if (auto* t = std::get_if<state::txn>(&c)) {
+    for (auto& op : t->ops)
+      if (auto* n = std::get_if<state::node_op>(&op))
+        n->node.datacenter = "dc1";
   }
 }
 

@@ -205,6 +205,12 @@ void workload::write_turn(client_state& c, std::uint64_t drawn) {
   case write_action::transact: {
     state::txn t;
     t.ops.push_back(put(kv_verb::set));
+    if (swarm_.catalog_transactions && pause_part(drawn) % 4 != 0) {
+      auto of_catalog = catalog_.next(drawn, history_.size() + 1);
+      const auto key_at = pause_part(drawn) % 3 == 0 ? t.ops.begin() : t.ops.end(); // the key last, or first
+      t.ops.insert(key_at, of_catalog.ops.begin(), of_catalog.ops.end());
+      return write(std::move(t));
+    }
     auto second = op(kv_verb::set, key(key_part(drawn) + 1));
     second.value = fresh_value(drawn + 1);
     t.ops.push_back(second);
@@ -295,6 +301,7 @@ void workload::finished(client_state& c, const operation& o) {
   }
   if (c.locks)
     c.locks->learn(o);
+  catalog_.learn(o);
   if (o.read && !c.counted_key.empty()) {
     c.counted_at = {};
     c.counted = 0;

@@ -6,6 +6,7 @@
 #include "sim/checkers/reply_checker.hpp"
 #include "sim/checkers/session_checker.hpp"
 #include "sim/checkers/watch_checker.hpp"
+#include "sim/clients/catalog_client.hpp"
 #include "sim/clients/http_messages.hpp"
 #include "sim/clients/lock_client.hpp"
 #include "sim/record/history.hpp"
@@ -135,6 +136,7 @@ private:
   answer_time_checker& times_;
   known_sessions sessions_asked_for_;
   std::deque<client_state> clients_;
+  catalog_client catalog_;
   std::deque<operation> history_;            ///< by id
   std::map<std::uint64_t, waiting> pending_; ///< by operation, which is also its connection's number
   std::deque<std::string> archives_;         ///< the last few that were saved

@@ -54,6 +54,8 @@ void nemesis::start() {
     lose_parts();
   if (swarm_.beginning == beginning::more_than_expected)
     disturb_births();
+  if (swarm_.faults.suspend || swarm_.faults.machine_stop)
+    time_.after(milliseconds(1500), [this] { stop_machines(); });
 }
 
 // ---- one round
@@ -212,8 +214,8 @@ void nemesis::isolate(std::size_t leader) {
   }
 }
 
-void nemesis::stand_still(std::size_t node, virtual_time d) {
-  nodes_.pause(node);
+void nemesis::stand_still(std::size_t node, virtual_time d, pause_of what) {
+  nodes_.pause(node, what);
   time_.after(d, [this, node, life = nodes_.life(node)] {
     if (nodes_.life(node) == life && nodes_.state(node) == node_state::paused && !stay_down_.contains(node))
       nodes_.resume(node);

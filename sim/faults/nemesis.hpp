@@ -75,7 +75,7 @@ private:
   void lose_voter(std::size_t candidate);
   void oversleep(std::size_t leader);
   void change_members();
-  void stand_still(std::size_t node, virtual_time d);
+  void stand_still(std::size_t node, virtual_time d, pause_of what = pause_of::process);
   void begin_hunt();
   void hunt(std::size_t node);
   /// Of the action that is being taken, unless all is over by then.
@@ -103,6 +103,8 @@ private:
   // nemesis_births.cpp
   void disturb_births();
   void disturb_clock(std::size_t node);
+  /// Machines are suspended, or stopped with all their clocks, now and then.
+  void stop_machines();
   /// Some wall clocks are a year off, and others of them later.
   void set_wall_clocks();
 

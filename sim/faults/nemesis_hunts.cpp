@@ -226,6 +226,28 @@ void nemesis::oversleep(std::size_t leader) {
   stand_still(leader, milliseconds(300 + draw(2000)));
 }
 
+// Mostly a leader's: the others may have replaced it when it goes on.
+void nemesis::stop_machines() {
+  if (!acting_)
+    return;
+  begin_hunt();
+  time_.after(milliseconds(1200 + 400 * draw(8)), [this] { stop_machines(); });
+  if (draw(3) == 0)
+    return;
+  const auto leader = nodes_.leader();
+  const auto victim = leader && draw(4) != 3 ? leader : some_running();
+  if (!victim)
+    return;
+  const auto& f = swarm_.faults;
+  const bool all_clocks = f.machine_stop && (!f.suspend || draw(2) == 1);
+  count_fault(all_clocks ? "machine-stop" : "suspend");
+  const auto how_long = election_timeout() * static_cast<std::int64_t>(300 + draw(5000)) / 1000;
+  // What the others have sent meanwhile would tell it at once that it is not the leader any more.
+  if (swarm_.beginning != beginning::beside_others && draw(3) != 0)
+    cut_off(*victim, true, true, how_long + election_timeout());
+  stand_still(*victim, how_long, all_clocks ? pause_of::machine : pause_of::suspended);
+}
+
 // The leader is not heard any more, and stands still. Answers that were sent to it before are there when it goes on.
 void nemesis::leave_behind(std::size_t leader) {
   cut_off(leader, false, true, seconds(3));

@@ -27,6 +27,19 @@ std::string words_of(const state::kv_op& op) {
   return text;
 }
 
+std::string words_of(state::catalog_verb verb, const std::string& what, log_index index) {
+  return std::string(name_of(verb)) + " " + what + " (" + to_string(index) + ")";
+}
+std::string words_of(const state::node_op& op) {
+  return words_of(op.verb, "node " + op.node.node, op.node.modify_index);
+}
+std::string words_of(const state::service_op& op) {
+  return words_of(op.verb, "service " + op.service.id + " of " + op.service.node, op.service.modify_index);
+}
+std::string words_of(const state::check_op& op) {
+  return words_of(op.verb, "check " + op.check.check_id + " of " + op.check.node, op.check.modify_index);
+}
+
 } // namespace
 
 std::string words(const state::command& c) {
@@ -36,8 +49,7 @@ std::string words(const state::command& c) {
           [](const state::txn& t) {
             std::string text = "transaction";
             for (const auto& op : t.ops)
-              if (const auto* kv = std::get_if<state::kv_op>(&op))
-                text += " [" + words_of(*kv) + "]";
+              text += " [" + std::visit([](const auto& each) { return words_of(each); }, op) + "]";
             return text;
           },
           [](const state::session_create& s) { return "create session " + s.session.id + " ttl " + s.session.ttl; },

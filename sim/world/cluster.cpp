@@ -177,6 +177,7 @@ actors::http_gateway_actor cluster::spawn_gateway(std::size_t index, const actor
   g.seed = tape_.seed() * 1000 + index * 100 + static_cast<std::uint64_t>(n.life);
   g.routes.node_name = n.self.name;
   g.routes.session_ttl_min = session_ttl_min;
+  g.routes.consistent_by_default = swarm_.consistent_by_default;
   g.facts.node_name = n.self.name;
   g.facts.node_uuid = n.self.uuid;
   g.wall_clock = [clock = n.clock] {
@@ -248,6 +249,7 @@ void cluster::stop(std::size_t index, bool power) {
   n.ending = true;
   if (n.state == node_state::paused)
     time_.resume(index);
+  n.clock->go_on();
   // A disk that is in the middle of a write has done a part of it.
   if (power)
     for (const auto kind : {actor_kind::log, actor_kind::checkpoints})
@@ -289,10 +291,16 @@ void cluster::bury_the_dead() {
   }
 }
 
-void cluster::pause(std::size_t index) {
+void cluster::pause(std::size_t index, pause_of what) {
   INVARIANT(running(index));
-  trace_.line(time_.now(), index, "stands still");
+  constexpr const char* words[] = {"stands still", "is suspended", "stands still, and all its clocks"};
+  trace_.line(time_.now(), index, words[static_cast<std::size_t>(what)]);
   time_.pause(index);
+  auto& clock = *nodes_[index].clock;
+  if (what == pause_of::suspended)
+    clock.suspend();
+  else if (what == pause_of::machine)
+    clock.stop();
   nodes_[index].state = node_state::paused;
   if (paused)
     paused(index);
@@ -301,6 +309,7 @@ void cluster::pause(std::size_t index) {
 void cluster::resume(std::size_t index) {
   INVARIANT(state(index) == node_state::paused);
   trace_.line(time_.now(), index, "goes on");
+  nodes_[index].clock->go_on();
   time_.resume(index);
   nodes_[index].state = node_state::running;
   if (resumed)

@@ -26,6 +26,13 @@ using client_answer = std::variant<actors::write_result, actors::renew_result, a
 
 enum class node_state : std::uint8_t { down, running, paused };
 
+/// What stands still with a node's actors.
+enum class pause_of : std::uint8_t {
+  process,   ///< nothing else
+  suspended, ///< the clock that does not count suspensions
+  machine,   ///< all clocks: a hypervisor has stopped the machine
+};
+
 class cluster {
 public:
   cluster(schedule& time, tape& choices, event_trace& trace, simulated_network& net, const swarm& s);
@@ -39,7 +46,7 @@ public:
   void kill(std::size_t node);
   /// Its machine goes off: what was not synced may be gone, a write that was going on may be there in part.
   void power_off(std::size_t node);
-  void pause(std::size_t node);
+  void pause(std::size_t node, pause_of what = pause_of::process);
   void resume(std::size_t node);
   /// Its disk is lost: it will start as another server at the same address.
   void wipe(std::size_t node);
@@ -71,6 +78,7 @@ public:
 
   simulated_disk& disk(std::size_t node) { return *nodes_[node].disk; }
   simulated_clock& clock(std::size_t node) { return *nodes_[node].clock; }
+  const simulated_clock& clock(std::size_t node) const { return *nodes_[node].clock; }
   /// The actors' handles of a node that is not down.
   const actors::wiring& wires(std::size_t node) const { return nodes_[node].composition->wires(); }
   request_id next_request(std::size_t node) { return nodes_[node].requests.next(); }

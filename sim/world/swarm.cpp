@@ -119,6 +119,10 @@ swarm draw_swarm(tape& choices, const profile& p) {
   draw_beginning(choices, p, s);
   // On streams of their own, so that they may stand anywhere.
   s.agents = choices.chance({stream_kind::swarm, 1102}, 333'333);
+  s.faults.suspend = p.faults && choices.chance({stream_kind::swarm, 1103}, 200'000);
+  s.faults.machine_stop = p.faults && choices.chance({stream_kind::swarm, 1104}, 250'000);
+  s.consistent_by_default = choices.chance({stream_kind::swarm, 1105}, 333'333);
+  s.catalog_transactions = choices.chance({stream_kind::swarm, 1106}, 333'333);
   constexpr std::size_t held_max[] = {forward::held_calls::count_max, forward::held_calls::count_max, 1};
   s.peer.held_calls_max = held_max[choices.choose({stream_kind::swarm, 1100}, std::size(held_max))];
   return s;
@@ -154,12 +158,16 @@ std::string describe(const swarm& s) {
   name(f.clock_year, "clock-year");
   name(f.half_lost_disk, "half-lost-disk");
   name(f.stranger, "stranger");
+  name(f.suspend, "suspend");
+  name(f.machine_stop, "machine-stop");
   name(s.network.lost_per_million > 0, "loss");
   name(s.network.duplicated_per_million > 0, "duplicates");
   name(s.network.reordered_per_million > 0, "reordering");
   name(s.network.delayed_per_million > 0, "delays");
   name(s.shuffle_per_million > 0, "shuffle");
   text += s.agents ? "; clients register services" : "";
+  text += s.catalog_transactions ? "; transactions on the catalog" : "";
+  text += s.consistent_by_default ? "; default reads are consistent" : "";
   text += s.snapshots ? "; clients restore snapshots" : "";
   text += s.older != SIZE_MAX ? "; n" + std::to_string(s.older) + " is of an older version" : "";
   constexpr const char* beginnings[] = {"", "; more servers than expected", "; from one server", "; down to one server",

@@ -37,6 +37,8 @@ struct fault_set {
   bool clock_year = false;     ///< wall clocks are a year off, some of them
   bool half_lost_disk = false; ///< a part of a disk is not mounted for a while; several disks are lost at once
   bool stranger = false;       ///< somebody sends forged frames to the peer ports
+  bool suspend = false;        ///< machines are suspended; the clock since boot counts that
+  bool machine_stop = false;   ///< machines stand still with all their clocks
 };
 
 /// How the cluster comes to be, and what others may become of it.
@@ -67,13 +69,15 @@ struct swarm {
   std::size_t segment_bytes = 16384;
   std::size_t clients = 4, watchers = 3, lockers = 0;
   std::size_t keys = 4;
-  bool agents = false;    ///< clients register services and checks with the nodes' agents
-  bool snapshots = false; ///< clients save archives and restore them now and then
+  bool agents = false;               ///< clients register services and checks with the nodes' agents
+  bool catalog_transactions = false; ///< some transactions write nodes, services and checks
+  bool snapshots = false;            ///< clients save archives and restore them now and then
   std::size_t value_bytes = 16;
   virtual_time think_time{std::chrono::milliseconds(100)}; ///< of a client, on average
   std::chrono::milliseconds patience{8000};                ///< after which a client gives up on an answer
+  bool consistent_by_default = false; ///< default_consistency: reads in default mode ask a majority
 
-  /// Default reads can be trusted: all clocks keep to the stated bound.
+  /// Default reads can be trusted: all clocks keep to the stated bound, but for machines that stood still (standing_clocks).
   bool lease_is_safe() const { return !faults.clock_wild; }
 };
 

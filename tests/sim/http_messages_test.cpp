@@ -3,6 +3,7 @@
 
 #include "protocol/http/render.hpp"
 #include "protocol/wire/command_codec.hpp"
+#include "sim/clients/catalog_client.hpp"
 
 #include <catch2/catch.hpp>
 
@@ -71,6 +72,12 @@ TEST_CASE("http_messages: the router makes the same command of a request", "[sim
     std::get<state::kv_op>(t.ops.back()).index = {};
   }
   all.push_back(t);
+  const catalog_client catalog;
+  for (std::uint64_t n = 0; n < 50; ++n) {
+    auto mixed = catalog.next(n * 977, n);
+    mixed.ops.push_back(t.ops.front());
+    all.push_back(mixed);
+  }
   state::session_create s;
   s.session.id = id;
   s.session.node = "m0";

@@ -1,6 +1,7 @@
 #include "protocol/base/random.hpp"
 #include "protocol/state/machine.hpp"
 #include "sim/checkers/kv_model.hpp"
+#include "sim/clients/catalog_client.hpp"
 #include "sim/record/words.hpp"
 #include "tests/sim/written_log.hpp"
 
@@ -141,6 +142,43 @@ TEST_CASE("model of keys: what the catalog decides is not judged, the rest is") 
   CHECK(log(cas("p/a", "2", 9)).says() == "false");
 }
 
+TEST_CASE("model of keys: a transaction with rows of the catalog has all of its effects or none") {
+  const auto service = [](state::catalog_verb verb, std::uint64_t index = 0) {
+    state::service_op op;
+    op.verb = verb;
+    op.service.node = "txn-0";
+    op.service.id = "s-0";
+    op.service.service = "s";
+    op.service.modify_index = i(index);
+    return op;
+  };
+  const auto errors = [](const log_writer& log) {
+    std::string text;
+    for (const auto& e : std::get<state::txn_reply>(*log.last).errors)
+      text += std::to_string(e.op_index) + " " + e.what + "\n";
+    return text;
+  };
+  using verb = state::catalog_verb;
+  log_writer log;
+  log(txn(service(verb::set)));
+  CHECK(errors(log) == "0 Missing node registration\n");
+  log(txn(write_of_node("txn-0"), service(verb::set), key_op(kv_verb::cas, "k", "1", 7)));
+  CHECK(errors(log) == "2 failed to set key \"k\", index is stale\n");
+  log(txn(service(verb::get)));
+  CHECK(errors(log) == "0 service \"s-0\" on node \"txn-0\" doesn't exist\n");          // it went with the refused one
+  log(txn(write_of_node("txn-0"), service(verb::cas), key_op(kv_verb::set, "k", "1"))); // 4
+  CHECK(errors(log).empty());
+  CHECK(std::get<state::txn_reply>(*log.last).results.size() == 3);
+  log(txn(key_op(kv_verb::set, "k", "2"), service(verb::remove_cas, 3)));
+  CHECK(errors(log) == "1 failed to delete service \"s-0\" on node \"txn-0\", index is stale\n");
+  CHECK(*log.model.entry_at("k", i(5))->value == "1");
+  log(txn(key_op(kv_verb::set, "k", "2"), service(verb::remove_cas, 4)));
+  CHECK(errors(log).empty());
+  // Somebody else's rows are not known: what is in the same transaction is not, either, nor these rows from then on.
+  CHECK(log(txn(write_of_node("m"), key_op(kv_verb::set, "k", "3"))).says() == "not judged");
+  CHECK(log(txn(service(verb::get))).says() == "not judged");
+}
+
 TEST_CASE("model of keys: a restore brings back keys, tombstones and indexes as of its archive") {
   log_writer log;
   log(set("p/a", "1"))(set("p/b", "1"))(remove_key("p/b"))(set("q", "1")); // 4: archive
@@ -205,6 +243,7 @@ TEST_CASE("model of keys: agrees with the state machine on random logs") {
     std::vector<std::pair<std::vector<state::dirty_row>, log_index>> archives;
     std::string told_so_far;
     std::deque<state::command> restoring; // of one archive, the parts that are not in the log yet
+    catalog_client catalog;
     const auto some_key = [&] { return std::string(keys[random.below(std::size(keys))]); };
     const auto some_op = [&]() -> state::kv_op {
       const auto key = some_key();
@@ -287,6 +326,11 @@ TEST_CASE("model of keys: agrees with the state machine on random logs") {
         state::txn t;
         for (auto count = 1 + random.below(4); count > 0; --count)
           t.ops.push_back(random.below(4) == 0 ? some_read() : some_op());
+        if (random.below(2) == 0) {
+          const auto of_catalog = catalog.next(random.below(UINT64_MAX), n);
+          t.ops.insert(random.below(2) == 0 ? t.ops.begin() : t.ops.end(), of_catalog.ops.begin(),
+                       of_catalog.ops.end());
+        }
         c = t;
       } else if (random.below(4) == 0) {
         c = of_sessions();
@@ -295,6 +339,10 @@ TEST_CASE("model of keys: agrees with the state machine on random logs") {
       }
       const auto right = machine.apply(i(n), cluster_time{n}, c, changed);
       const auto answer = model.apply(entry(n, c));
+      operation told;
+      told.write = c;
+      told.reply = right;
+      catalog.learn(told);
       told_so_far += to_string(i(n)) + " " + words(c) + "\n";
       INFO("round " << round << "\n" << told_so_far);
       if (!std::holds_alternative<state::tombstone_reap>(c)) {

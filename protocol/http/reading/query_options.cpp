@@ -1,5 +1,6 @@
 #include "protocol/http/reading/query_options.hpp"
 
+#include "protocol/base/mutants.hpp"
 #include "protocol/golang/duration.hpp"
 #include "protocol/golang/syntax.hpp"
 
@@ -65,7 +66,7 @@ refused read_consistency(const request_context& c, query_options& out) {
   if (unspecified && c.settings.discovery_max_stale.count() > 0)
     stale = is_discovery(c.path);
   if (unspecified && !stale)
-    consistent = c.settings.consistent_by_default;
+    consistent = c.settings.consistent_by_default && !MUTANT(default_consistency_ignored);
   out.mode = stale ? consistency::stale : consistent ? consistency::consistent : consistency::normal;
   if (!c.cache_control.empty() && !is_valid_cache_control(c.cache_control))
     return error_response(400, "Invalid Cache-Control header.");

@@ -370,9 +370,12 @@ TEST_CASE("each committed entry knows who waits for it") {
   }
   SECTION("a snapshot took the place of some of them") {
     s.hold(11, "a");
-    s.hold(12, "b");
+    s.hold(12, "b", call_kind::propose, third);
+    s.hold(13, "c");
     s.propose(log_index{4});
-    CHECK(ids(s.calls.committed(entries(5, 6))) == std::vector<std::uint64_t>{12, 0});
+    CHECK(ids(s.calls.committed(entries(6, 7))) == std::vector<std::uint64_t>{13, 0});
+    CHECK(s.take() == lines{"tell 11 unknown: leadership lost while committing log",
+                            "to 3: reply 12 unknown: leadership lost while committing log"});
   }
 }
 
