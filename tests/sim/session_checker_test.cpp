@@ -114,8 +114,16 @@ TEST_CASE("sessions: whoever leads makes the entry of a session's end in time") 
   CHECK_FALSE(s.commit(set("a", "1"), milliseconds(26'900))); // 22 s by a slow clock and one more are over at 27
   SECTION("it makes others for two seconds") {
     CHECK_FALSE(s.commit(set("a", "2"), milliseconds(27'100)));
-    CHECK_FALSE(s.commit(set("a", "3"), milliseconds(29'100)));
-    CHECK(s.commit(set("a", "4"), milliseconds(29'200)));
+    CHECK_FALSE(s.commit(set("a", "3"), milliseconds(28'100)));
+    CHECK_FALSE(s.commit(set("a", "4"), milliseconds(29'100)));
+    CHECK(s.commit(set("a", "5"), milliseconds(29'200)));
+  }
+  SECTION("it could make none between them") {
+    CHECK_FALSE(s.commit(set("a", "2"), milliseconds(27'100)));
+    CHECK_FALSE(s.commit(set("a", "3"), milliseconds(33'000)));
+    CHECK_FALSE(s.commit(set("a", "4"), milliseconds(34'000)));
+    CHECK_FALSE(s.commit(set("a", "5"), milliseconds(35'000)));
+    CHECK(s.commit(set("a", "6"), milliseconds(35'100)));
   }
   SECTION("it ended the session") {
     s.times_out(seconds(27));
@@ -130,7 +138,10 @@ TEST_CASE("sessions: whoever leads makes the entry of a session's end in time") 
     CHECK_FALSE(s.commit(set("a", "2"), milliseconds(27'100)));
     s.checker().resumed(seconds(40));
     CHECK_FALSE(s.commit(set("a", "3"), milliseconds(40'900)));
-    CHECK(s.commit(set("a", "4"), milliseconds(41'000)));
+    CHECK_FALSE(s.commit(set("a", "4"), milliseconds(41'900)));
+    CHECK_FALSE(s.commit(set("a", "5"), milliseconds(42'900)));
+    CHECK_FALSE(s.commit(set("a", "6"), milliseconds(43'900)));
+    CHECK(s.commit(set("a", "7"), milliseconds(44'000)));
   }
   SECTION("a renewal is under way") {
     operation o;
