@@ -184,6 +184,8 @@ void raft_cluster::carry_out(test_node& n, ready r) {
     net_.push_back(std::move(m));
   }
   for (auto& w : r.snapshot_writes) {
+    if (n.hard.term < n.core->term())
+      throw broken_invariant("a snapshot is stored before its term");
     if (w.offset == 0)
       n.incoming_bytes.clear();
     if (w.offset != n.incoming_bytes.size())

@@ -175,3 +175,26 @@ TEST_CASE("a snapshot is sent in parts that grow with what the follower has") {
   CHECK(parts <= 12); // of 16 bytes each it would be hundreds
   CHECK(c.converge() == "");
 }
+
+// The log and the checkpoint are different files: after a loss of power one could be there and not the other.
+TEST_CASE("a snapshot is not stored before its term is on the disk") {
+  raft_cluster c;
+  c.add_node(2);
+  c.stall_disk(2, true);
+  const snapshot_chunk first{{log_index{10}, term_id{5}, {}, make_config({1, 2})}, 0, make_payload("x"), false};
+  const auto offer = [&] {
+    c.in_flight().push_back({node_id{1}, node_id{2}, term_id{5}, first});
+    c.deliver(0);
+  };
+  offer();
+  CHECK(c.node(2).incoming_bytes.empty());
+  CHECK(c.in_flight().empty());
+  c.stall_disk(2, false);
+  REQUIRE(c.in_flight().size() == 1);
+  const auto* reply = std::get_if<snapshot_reply>(&c.in_flight().front().body);
+  REQUIRE(reply != nullptr);
+  CHECK((reply->next_offset == 0 && !reply->rejected && !reply->installed));
+  c.in_flight().clear();
+  offer();
+  CHECK(c.node(2).incoming_bytes == "x");
+}
