@@ -200,8 +200,8 @@ TEST_CASE("nothing is stored as a snapshot, or given to the state machine, befor
     CHECK(c.node(2).incoming_bytes == "x");
   }
   SECTION("entries that others have committed") {
-    const entry founders{log_index{1}, term_id{5}, {}, entry_kind::configuration,
-                         make_payload(encode(make_config({1, 2})))};
+    const entry founders{
+        log_index{1}, term_id{5}, {}, entry_kind::configuration, make_payload(encode(make_config({1, 2})))};
     from_leader(append_entries{{}, {}, log_index{1}, 1, {founders}});
     CHECK(c.core(2).commit_index() == log_index{1});
     CHECK(c.node(2).applied.is_zero());
