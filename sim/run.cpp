@@ -421,7 +421,9 @@ private:
   }
 
   void stand_idle() {
-    if (!fine() || !run_until(time_.now() + idle_after))
+    // An acquire may wait for the end of a lock-delay, and longer by true time where a clock is slow.
+    if (!fine() || !run_until(time_.now() + idle_after) ||
+        !run_until_reached([this] { return !clients_.writes_wait(); }, idle_after))
       return;
     if (const auto leader = agreed_leader()) {
       PROBE("sim: nobody wants anything");

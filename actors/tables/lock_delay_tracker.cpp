@@ -9,6 +9,14 @@
 
 namespace belay::actors {
 
+namespace {
+
+// A timer of the system stands still while the machine is suspended, and the clock of the node does not: no acquire waits
+// longer than this beyond its time.
+constexpr std::chrono::seconds longest_sleep{1};
+
+} // namespace
+
 lock_delay_tracker::lock_delay_tracker(caf::actor_config& config, actor_host* host, wiring_ptr wires)
     : hosted(config, host), wires_(std::move(wires)) {
   end_node_by_exceptions_of(*this, wires_, "lock_delay_tracker");
@@ -56,7 +64,9 @@ void lock_delay_tracker::arm() {
   if (waiting_.empty() || waiting_.begin()->first >= armed_for_)
     return;
   armed_for_ = waiting_.begin()->first;
-  wake_after(*this, *wires_, std::max(armed_for_ - now(), monotonic_time::duration{1}), tick_atom::value);
+  const auto left =
+      std::clamp<monotonic_time::duration>(armed_for_ - now(), monotonic_time::duration{1}, longest_sleep);
+  wake_after(*this, *wires_, left, tick_atom::value);
 }
 
 } // namespace belay::actors

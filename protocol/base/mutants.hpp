@@ -95,6 +95,7 @@ namespace belay {
   M(session_ends_early)                                                                                                \
   M(session_ends_in_part)                                                                                              \
   M(sessions_of_checkpoint_forgotten)                                                                                  \
+  M(sets_promised_without_pause)                                                                                       \
   M(sick_voters_counted)                                                                                               \
   M(slow_chunk_read_again)                                                                                             \
   M(snapshot_below_commit_installed)                                                                                   \

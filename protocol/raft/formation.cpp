@@ -104,7 +104,7 @@ std::optional<std::string> formation::met(const introduction& peer) {
   if (peer.self.id == self_.id || peer.self.id.is_zero())
     return std::nullopt;
   if (!peers_.contains(peer.self.id))
-    calm_ticks_ = 0;
+    calm_ticks_ = sets_in_row_ = last_pause_ticks_ = 0;
   peers_[peer.self.id] = peer;
   if (peer.datacenter != datacenter_)
     return "server " + peer.self.name + " at " + peer.self.address + " is of datacenter " + peer.datacenter;
@@ -114,12 +114,13 @@ std::optional<std::string> formation::met(const introduction& peer) {
 }
 
 void formation::lost(node_id peer) {
-  calm_ticks_ = 0;
+  calm_ticks_ = sets_in_row_ = last_pause_ticks_ = 0;
   peers_.erase(peer);
 }
 
 void formation::tick(bool all_met) {
   ++calm_ticks_;
+  pause_ticks_ = std::max(pause_ticks_ - 1, 0);
   all_met_ = all_met;
   const bool heard = std::all_of(promise_.set.begin(), promise_.set.end(),
                                  [this](const member& m) { return m.id == self_.id || peers_.contains(m.id); });
@@ -338,6 +339,8 @@ std::optional<promise> formation::next_promise() const {
     return next;
   }
   if (contains(set, self_.id)) {
+    if (pause_ticks_ > 0 && !MUTANT(sets_promised_without_pause))
+      return std::nullopt;
     next.round = round_for(set);
     next.set = std::move(set);
     return next;
@@ -354,6 +357,8 @@ std::optional<promise> formation::next_promise() const {
 void formation::promised(promise p) {
   promise_ = std::move(p);
   silent_ticks_ = 0;
+  if (!promise_.set.empty() && !promise_.given_up && ++sets_in_row_ >= settings_.sets_at_once)
+    pause_ticks_ = last_pause_ticks_ = std::clamp(2 * last_pause_ticks_, 1, settings_.pause_ticks_max);
 }
 
 std::optional<configuration> formation::first_configuration() const {

@@ -69,6 +69,11 @@ struct formation_settings {
   int patience_ticks = 80;
   /// A promise is given up when a member of its set was not heard for so long.
   int give_up_ticks = 400;
+  /// So many sets are promised at once, one after another, since somebody was met or lost. Each later one comes after a
+  /// pause, of a tick at first, then twice as long as the one before, up to pause_ticks_max. Servers that do not all hear
+  /// each other can want different sets again and again, as fast as they hear of it.
+  int sets_at_once = 8;
+  int pause_ticks_max = 32;
 };
 
 /// One server's side of it.
@@ -149,6 +154,9 @@ private:
   int calm_ticks_ = 0;         ///< since somebody was met or lost
   bool all_met_ = false;
   int silent_ticks_ = 0; ///< since all members of the promised set were heard
+  int sets_in_row_ = 0;  ///< promised since somebody was met or lost
+  int last_pause_ticks_ = 0;
+  int pause_ticks_ = 0; ///< until the next set may be promised
   std::map<node_id, introduction> peers_;
   std::vector<std::string> admitted_; ///< addresses and node IDs
 };

@@ -464,6 +464,11 @@ std::vector<std::uint64_t> workload::parked_at(std::size_t node) const {
   return found;
 }
 
+bool workload::writes_wait() const {
+  return std::any_of(pending_.begin(), pending_.end(),
+                     [this](const auto& p) { return find(p.first).write.has_value(); });
+}
+
 void workload::stop_writing() {
   writing_ = false;
   for (auto& c : clients_)

@@ -39,6 +39,8 @@ public:
   std::vector<std::string> keys() const;
   /// Blocking queries that wait at that node.
   std::vector<std::uint64_t> parked_at(std::size_t node) const;
+  /// A write is without an answer: an acquire, for example, that waits for the end of a lock-delay.
+  bool writes_wait() const;
 
   /// What the node's gateway is told; the answer to the client follows from it.
   void on_told(std::size_t node, const client_answer& a);

@@ -4,6 +4,9 @@
 
 #include <catch2/catch.hpp>
 
+#include <utility>
+#include <vector>
+
 using namespace belay;
 using namespace belay::raft;
 
@@ -101,6 +104,34 @@ TEST_CASE("of four or five servers those with the lowest ids make the cluster, a
   a.joined(formation::cluster_id_of(first));
   CHECK(a.admits(server(4), first));
   CHECK_FALSE(a.admits(server(5), first));
+}
+
+// 1 and 3 do not hear each other: each set lacks somebody for somebody. What one server promises lets the others go on to
+// the next round, and they would do so as fast as they hear it, for as long as the link is broken.
+TEST_CASE("servers that want different sets promise anew after pauses that grow") {
+  auto a = of(1, 3), b = of(2, 3), c = of(3, 3), d = of(4, 3);
+  const std::vector<std::pair<formation*, formation*>> links{{&a, &b}, {&a, &d}, {&b, &c}, {&b, &d}, {&c, &d}};
+  int promises = 0;
+  const auto speak = [&] {
+    for (const auto& [one, other] : links) {
+      introduce(*one, *other);
+      introduce(*other, *one);
+    }
+    for (auto* f : {&a, &b, &c, &d})
+      if (const auto p = f->next_promise()) {
+        promises += p->set.empty() ? 0 : 1;
+        f->promised(*p);
+      }
+  };
+  for (int ticks = 0; ticks < 320; ++ticks) {
+    for (auto* f : {&a, &b, &c, &d})
+      f->tick(true);
+    for (int i = 0; i < 10; ++i)
+      speak();
+  }
+  // For each of four: 8 at once, then 6 growing pauses and 9 of 32 ticks.
+  CHECK(promises >= 4);
+  CHECK(promises <= 4 * 24);
 }
 
 TEST_CASE("a promise outlives the process: who comes back and hears others does not make a second cluster") {
