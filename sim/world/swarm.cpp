@@ -1,5 +1,7 @@
 #include "sim/world/swarm.hpp"
 
+#include <algorithm>
+
 namespace belay::sim {
 
 using std::chrono::microseconds;
@@ -125,6 +127,9 @@ swarm draw_swarm(tape& choices, const profile& p) {
   s.catalog_transactions = choices.chance({stream_kind::swarm, 1106}, 333'333);
   constexpr std::size_t held_max[] = {forward::held_calls::count_max, forward::held_calls::count_max, 1};
   s.peer.held_calls_max = held_max[choices.choose({stream_kind::swarm, 1100}, std::size(held_max))];
+  // An agent sends all rows that the catalog lacks at once. With room for one, what changes most often would keep the rest out.
+  if (s.agents)
+    s.peer.held_calls_max = std::max<std::size_t>(s.peer.held_calls_max, 8);
   return s;
 }
 
