@@ -97,11 +97,11 @@ namespace belay {
   M(sessions_of_checkpoint_forgotten)                                                                                  \
   M(sick_voters_counted)                                                                                               \
   M(slow_chunk_read_again)                                                                                             \
-  M(snapshot_before_term)                                                                                              \
   M(snapshot_below_commit_installed)                                                                                   \
   M(snapshot_digest_ignored)                                                                                           \
   M(snapshot_wakes_nobody)                                                                                             \
   M(stalled_disk_keeps_leading)                                                                                        \
+  M(state_before_term)                                                                                                 \
   M(stranger_forwards)                                                                                                 \
   M(stranger_heeded)                                                                                                   \
   M(successor_named_early)                                                                                             \

@@ -36,6 +36,10 @@ struct core::impl {
   void send_durable(node_id to, message_body body);
   void send_as(term_id term, node_id to, message_body body);
   bool hard_is_durable() const { return durable_hard == hard; }
+  /// The log on the disk knows a term. Until then nothing is given to the state machine or stored as a snapshot: a
+  /// checkpoint is written beside the log, and after a loss of power a server that has one and knows no term cannot tell
+  /// itself from one whose log was lost (docs/pitfalls.md R36).
+  bool knows_a_term() const { return !durable_hard.term.is_zero() || MUTANT(state_before_term); }
   /// Ticks since the oldest unconfirmed batch was handed out.
   int persist_age_ticks() const;
   void take_persist();

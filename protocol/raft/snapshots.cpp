@@ -148,10 +148,7 @@ void core::impl::on_snapshot_chunk(const message& m, const snapshot_chunk& c) {
     incoming = incoming_snapshot{c.meta, m.from, m.term, 0, false};
   }
   incoming->from = m.from;
-  // A checkpoint is stored beside the log, so it could be on the disk before the term it was sent in: after a loss of
-  // power this server would have state and no term (docs/pitfalls.md R36). The leader hears when it may go on.
-  const bool term_is_late = durable_hard.term < m.term && !MUTANT(snapshot_before_term);
-  if (installing() || question || term_is_late || c.offset != incoming->next_offset) {
+  if (installing() || question || !knows_a_term() || c.offset != incoming->next_offset) {
     send_durable(m.from, snapshot_reply{c.meta.index, incoming->next_offset, false, false});
     return;
   }

@@ -184,8 +184,8 @@ void raft_cluster::carry_out(test_node& n, ready r) {
     net_.push_back(std::move(m));
   }
   for (auto& w : r.snapshot_writes) {
-    if (n.hard.term < n.core->term())
-      throw broken_invariant("a snapshot is stored before its term");
+    if (n.hard.term.is_zero())
+      throw broken_invariant("a snapshot is stored before a term");
     if (w.offset == 0)
       n.incoming_bytes.clear();
     if (w.offset != n.incoming_bytes.size())
@@ -290,6 +290,8 @@ void raft_cluster::install(test_node& n, const snapshot_write& w) {
 }
 
 void raft_cluster::apply(test_node& n, const entry& e) {
+  if (n.hard.term.is_zero())
+    throw broken_invariant("an entry is applied before a term is on the disk");
   if (e.index != n.applied.next())
     throw broken_invariant("committed entries are not contiguous at " + to_string(e.index) + " | " +
                            n.core->describe());

@@ -177,24 +177,35 @@ TEST_CASE("a snapshot is sent in parts that grow with what the follower has") {
 }
 
 // The log and the checkpoint are different files: after a loss of power one could be there and not the other.
-TEST_CASE("a snapshot is not stored before its term is on the disk") {
+TEST_CASE("nothing is stored as a snapshot, or given to the state machine, before a term is on the disk") {
   raft_cluster c;
   c.add_node(2);
   c.stall_disk(2, true);
-  const snapshot_chunk first{{log_index{10}, term_id{5}, {}, make_config({1, 2})}, 0, make_payload("x"), false};
-  const auto offer = [&] {
-    c.in_flight().push_back({node_id{1}, node_id{2}, term_id{5}, first});
+  const auto from_leader = [&](message_body body) {
+    c.in_flight().push_back({node_id{1}, node_id{2}, term_id{5}, std::move(body)});
     c.deliver(0);
   };
-  offer();
-  CHECK(c.node(2).incoming_bytes.empty());
-  CHECK(c.in_flight().empty());
-  c.stall_disk(2, false);
-  REQUIRE(c.in_flight().size() == 1);
-  const auto* reply = std::get_if<snapshot_reply>(&c.in_flight().front().body);
-  REQUIRE(reply != nullptr);
-  CHECK((reply->next_offset == 0 && !reply->rejected && !reply->installed));
-  c.in_flight().clear();
-  offer();
-  CHECK(c.node(2).incoming_bytes == "x");
+  SECTION("snapshot") {
+    const snapshot_chunk first{{log_index{10}, term_id{5}, {}, make_config({1, 2})}, 0, make_payload("x"), false};
+    from_leader(first);
+    CHECK(c.node(2).incoming_bytes.empty());
+    CHECK(c.in_flight().empty());
+    c.stall_disk(2, false);
+    REQUIRE(c.in_flight().size() == 1);
+    const auto* reply = std::get_if<snapshot_reply>(&c.in_flight().front().body);
+    REQUIRE(reply != nullptr);
+    CHECK((reply->next_offset == 0 && !reply->rejected && !reply->installed));
+    c.in_flight().clear();
+    from_leader(first);
+    CHECK(c.node(2).incoming_bytes == "x");
+  }
+  SECTION("entries that others have committed") {
+    const entry founders{
+        log_index{1}, term_id{5}, {}, entry_kind::configuration, make_payload(encode(make_config({1, 2})))};
+    from_leader(append_entries{{}, {}, log_index{1}, 1, {founders}});
+    CHECK(c.core(2).commit_index() == log_index{1});
+    CHECK(c.node(2).applied.is_zero());
+    c.stall_disk(2, false);
+    CHECK(c.node(2).applied == log_index{1});
+  }
 }
