@@ -51,7 +51,8 @@ char32_t cursor::peek() {
 }
 
 void cursor::back() {
-  here_ = before_;
+  if (length_ > 0)
+    here_ = before_;
 }
 
 position cursor::at() const {

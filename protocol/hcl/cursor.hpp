@@ -25,7 +25,7 @@ public:
 
   char32_t next();
   char32_t peek();
-  /// Before the character that next() returned last. Only once behind each next(), and not at the end of the text.
+  /// Before the character that next() returned last; nothing at the end of the text. Only once behind each next().
   void back();
 
   /// Behind the character that next() returned last, and before it; in bytes.

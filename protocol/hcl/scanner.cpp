@@ -241,10 +241,9 @@ token_kind scanner::fraction_or_exponent(char32_t c, bool& found) {
   if (!found)
     return token_kind::number;
   if (c == U'.') {
-    const char32_t first = at_.peek();
-    if (is_decimal(first))
-      digits(first);
     c = at_.peek();
+    if (is_decimal(c))
+      c = digits(c);
     if (c == U'e' || c == U'E')
       at_.next();
   }
@@ -258,20 +257,21 @@ token_kind scanner::period() {
   const char32_t first = at_.peek();
   if (!is_decimal(first))
     return token_kind::period;
-  digits(first);
-  const char32_t c = at_.peek();
-  if (c == U'e' || c == U'E')
+  const char32_t behind = digits(first);
+  if (behind == U'e' || behind == U'E')
     at_.next();
   return token_kind::floating;
 }
 
 /// All digits from here on; `first` is the first of them, and was read or is next.
-void scanner::digits(char32_t first) {
+/// @returns the character behind them, which is next unless it is the end or the code 0
+char32_t scanner::digits(char32_t first) {
   char32_t c = first;
   while (is_decimal(c))
     c = at_.next();
   if (c != end)
     at_.back();
+  return c;
 }
 
 /// Behind the `e`. What stands in the place of the first digit is taken, whatever it is.
@@ -347,7 +347,7 @@ void scanner::escape_digits(char32_t first, int base, int count) {
   if (left > 0)
     at_.complain("illegal char escape");
   // In HCL the character in the place of the first digit is gone, in JSON it is read again.
-  if (c != end && (left != count || in_ == language::json))
+  if (in_ == language::json || (left != count && c != end))
     at_.back();
 }
 

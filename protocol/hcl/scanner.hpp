@@ -31,7 +31,7 @@ private:
   token_kind number_from_zero();
   token_kind fraction_or_exponent(char32_t c, bool& found);
   token_kind period();
-  void digits(char32_t first);
+  char32_t digits(char32_t first);
   void exponent();
 
   void string();

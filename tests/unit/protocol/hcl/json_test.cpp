@@ -5,6 +5,7 @@
 
 #include <catch2/catch.hpp>
 
+using namespace std::string_view_literals;
 using namespace belay::hcl;
 using namespace belay::hcl::tests;
 
@@ -48,6 +49,8 @@ TEST_CASE("JSON: errors") {
       {"white space that is not JSON's before it", "\v{\"a\": 1}", "! 1:1: illegal char: \v"},
       {"characters that are no signs", "{\"\xC3\xA9\": \xC3\xA4}", "! 1:7: illegal char"},
       {"escapes that stand for no byte", R"({"a": "\400"})", R"(! At 1:7: unquote "\400" err: invalid syntax)"},
+      {"code 0 in an escape ends the text", "{\"a\": \"\\u00\0\"}"sv, "! 1:15: literal not terminated"},
+      {"code 0 in a number belongs to it", "{\"a\": 1.2\0e3}"sv, "! 1:12: illegal char"},
       {"broken UTF-8", "{\"a\": \"\xFF\"}", "! 1:8: illegal UTF-8 encoding"},
   };
   for (const auto& row : rows) {
