@@ -2,12 +2,12 @@
 
 #include "protocol/base/overloaded.hpp"
 #include "protocol/golang/quoting.hpp"
+#include "protocol/hcl/parser.hpp"
 
 #include <algorithm>
 #include <array>
 #include <cstdint>
 #include <span>
-#include <string_view>
 #include <vector>
 
 namespace belay::acl {
@@ -198,6 +198,13 @@ result<std::string> translate_legacy(const hcl::object& document) {
   if (p.too_deep())
     return failure{"Failed to parse rules: nested deeper than " + std::to_string(legacy_nesting_max) + " levels"};
   return out;
+}
+
+result<std::string> translate_legacy(std::string_view text) {
+  const auto parsed = hcl::parse(text);
+  if (const auto* wrong = std::get_if<hcl::error>(&parsed))
+    return failure{"Failed to parse rules: " + hcl::shown(*wrong)};
+  return translate_legacy(std::get<hcl::object>(parsed));
 }
 
 } // namespace belay::acl

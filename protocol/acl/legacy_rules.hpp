@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <string>
+#include <string_view>
 
 namespace belay::acl {
 
@@ -19,5 +20,8 @@ constexpr std::size_t legacy_nesting_max = 64;
 /// quotes even if it was a heredoc. The failure is `Failed to parse rules: ...`, for a document that is nested deeper
 /// than `legacy_nesting_max`. Costs time in proportion to the document, times the depth of its nesting.
 result<std::string> translate_legacy(const hcl::object& document);
+
+/// The same of a text; `Failed to parse rules: ...` with the parser's complaint if it is neither HCL nor JSON.
+result<std::string> translate_legacy(std::string_view text);
 
 } // namespace belay::acl

@@ -2,6 +2,7 @@
 
 #include "protocol/base/ascii_case.hpp"
 #include "protocol/golang/quoting.hpp"
+#include "protocol/hcl/parser.hpp"
 
 #include <algorithm>
 #include <array>
@@ -279,6 +280,13 @@ result<rules> read_rules(const hcl::object& document) {
   if (auto s = check_scalar("operator", raw->on_operator, out.on_operator); !s)
     return s.why();
   return out;
+}
+
+result<rules> read_rules(std::string_view text) {
+  const auto parsed = hcl::parse(text);
+  if (const auto* wrong = std::get_if<hcl::error>(&parsed))
+    return failure{"Failed to parse ACL rules: " + hcl::shown(*wrong)};
+  return read_rules(std::get<hcl::object>(parsed));
 }
 
 } // namespace belay::acl

@@ -60,4 +60,8 @@ constexpr bool grants(permission policy, permission needed) {
 /// Costs time in proportion to the document.
 result<rules> read_rules(const hcl::object& document);
 
+/// The same of a text in HCL or JSON, within hcl::limits; `Failed to parse ACL rules: ...` with the parser's complaint if
+/// it is neither. An empty text says nothing.
+result<rules> read_rules(std::string_view text);
+
 } // namespace belay::acl

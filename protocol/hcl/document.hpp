@@ -9,7 +9,7 @@
 
 namespace belay::hcl {
 
-/// Both count from 1; a column is a byte, as Consul counts.
+/// Both count from 1; a column is a character (a code point of UTF-8), as Consul counts.
 struct position {
   std::uint32_t line = 0;
   std::uint32_t column = 0;
@@ -32,7 +32,8 @@ using list = std::vector<value>;
 
 struct value {
   position at;
-  std::variant<std::string, number, bool, list, object> is; ///< JSON's null is left out by the parser, as Consul does
+  /// JSON's null is nothing here: an item whose value is null is left out by the parser.
+  std::variant<std::string, number, bool, list, object> is;
 };
 
 /// `name = value`, `name { ... }`, or `name "label" ... { ... }`.
