@@ -1,0 +1,82 @@
+#pragma once
+// What a token may do: the rules of all of its policies and the default policy, compiled into answers.
+// docs/contract/10, sections 2, 3 and 4. Which endpoint asks which of these questions stands in section 3.
+
+#include "protocol/acl/rule_tree.hpp"
+#include "protocol/acl/rules.hpp"
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+
+namespace belay::acl {
+
+/// What is allowed where no rule applies (`acl.default_policy`). Even `allow` does not include managing ACLs.
+enum class default_policy : std::uint8_t { deny, allow };
+
+/// Never changes after it was made, so that any number of threads may ask the same one. An answer costs a walk along
+/// the name, however many rules there are, and allocates nothing.
+class authorizer {
+public:
+  /// Of no policy. @see allow_all, deny_all
+  explicit authorizer(default_policy otherwise) : otherwise_(otherwise) {}
+
+  /// The rules of all policies are pooled: for the same thing `prevailing` decides. They need not outlive the call,
+  /// which costs time in proportion to their bytes. None of the pointers is null.
+  authorizer(std::span<const rules* const> policies, default_policy otherwise);
+
+  /// Everything, the management of ACLs included: what the policy global-management says if it is the only one.
+  static authorizer manage_all();
+  /// What a token without policies may do if the default policy is `allow`: everything but to manage ACLs.
+  static authorizer allow_all() { return authorizer(default_policy::allow); }
+  /// What a token without policies may do if the default policy is `deny`: nothing.
+  static authorizer deny_all() { return authorizer(default_policy::deny); }
+
+  /// All questions about names but key_write_prefix are this one. @pre needed is not deny
+  bool allows(resource on, permission needed, std::string_view name) const;
+
+  bool key_read(std::string_view key) const { return allows(resource::key, permission::read, key); }
+  /// Asked of the prefix of a listing, as if it were a key (`acl.enable_key_list_policy`).
+  bool key_list(std::string_view prefix) const { return allows(resource::key, permission::list, prefix); }
+  bool key_write(std::string_view key) const { return allows(resource::key, permission::write, key); }
+  /// Whether everything that begins with `prefix` may be deleted, keys there or not: docs/contract/10, section 4.
+  bool key_write_prefix(std::string_view prefix) const;
+
+  bool session_read(std::string_view node) const { return allows(resource::session, permission::read, node); }
+  bool session_write(std::string_view node) const { return allows(resource::session, permission::write, node); }
+  bool node_read(std::string_view node) const { return allows(resource::node, permission::read, node); }
+  bool node_write(std::string_view node) const { return allows(resource::node, permission::write, node); }
+  bool service_read(std::string_view service) const { return allows(resource::service, permission::read, service); }
+  bool service_write(std::string_view service) const { return allows(resource::service, permission::write, service); }
+  bool agent_read(std::string_view node) const { return allows(resource::agent, permission::read, node); }
+  bool agent_write(std::string_view node) const { return allows(resource::agent, permission::write, node); }
+  bool event_read(std::string_view event) const { return allows(resource::event, permission::read, event); }
+  bool event_write(std::string_view event) const { return allows(resource::event, permission::write, event); }
+  bool query_read(std::string_view query) const { return allows(resource::query, permission::read, query); }
+  bool query_write(std::string_view query) const { return allows(resource::query, permission::write, query); }
+
+  bool operator_read() const { return allows_or_default(on_operator_, permission::read); }
+  bool operator_write() const { return allows_or_default(on_operator_, permission::write); }
+  bool keyring_read() const { return allows_or_default(on_keyring_, permission::read); }
+  bool keyring_write() const { return allows_or_default(on_keyring_, permission::write); }
+
+  // No default policy grants these: without a rule for acl they are denied.
+  bool acl_read() const { return on_acl_ && grants(*on_acl_, permission::read); }
+  bool acl_write() const { return on_acl_ && grants(*on_acl_, permission::write); }
+  /// To save and to restore: tokens are part of a snapshot.
+  bool snapshot() const { return acl_write(); }
+
+private:
+  bool by_default() const { return otherwise_ == default_policy::allow; }
+  bool allows_or_default(std::optional<permission> policy, permission needed) const {
+    return policy ? grants(*policy, needed) : by_default();
+  }
+
+  default_policy otherwise_;
+  std::array<rule_tree, resource_count> trees_;
+  std::optional<permission> on_acl_, on_keyring_, on_operator_;
+};
+
+} // namespace belay::acl

@@ -1,0 +1,70 @@
+#pragma once
+// The characters of a text one by one, with their lines and columns, and the last complaint about them. hcl goes on behind a character that
+// it does not like, and says only the last of its complaints.
+
+#include "protocol/golang/regular_expression.hpp"
+#include "protocol/hcl/parser.hpp"
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace belay::hcl {
+
+enum class language : std::uint8_t { hcl, json };
+
+class cursor {
+public:
+  /// What next() and peek() return behind the last character, and for a character of the code 0.
+  static constexpr char32_t end = 0;
+  /// For bytes that are no UTF-8.
+  static constexpr char32_t broken = 0xFFFD;
+
+  /// `taken` outlives the cursor.
+  cursor(std::string_view text, language in, steps& taken) : text_(text), in_(in), taken_(taken) {}
+
+  char32_t next();
+  char32_t peek();
+  /// Before the character that next() returned last; nothing at the end of the text. Only once behind each next().
+  void back();
+
+  /// Behind the character that next() returned last, and before it; in bytes.
+  std::size_t offset() const { return here_.offset; }
+  std::size_t start() const { return here_.offset - length_; }
+  std::string_view since(std::size_t from) const { return text_.substr(from, here_.offset - from); }
+  /// Of the character that next() returned last. At the end of the text, each further next() is one more column.
+  position at() const;
+
+  void complain(std::string what);
+  const std::optional<error>& complaint() const { return complaint_; }
+  /// Counts characters that were looked at by others.
+  void charge(std::size_t characters) { taken_.characters += characters; }
+
+  bool is_letter(char32_t c);
+  bool is_digit(char32_t c);
+
+private:
+  struct place {
+    std::size_t offset = 0;
+    std::uint32_t line = 1;
+    std::uint32_t column = 0; ///< 0 behind a line feed
+  };
+  struct unicode_classes {
+    golang::regular_expression letter, digit;
+  };
+
+  /// At the front of what is left; 0 bytes at the end of the text.
+  char32_t front(std::size_t& bytes) const;
+  const unicode_classes& unicode();
+
+  std::string_view text_;
+  language in_;
+  steps& taken_;
+  place here_, before_;
+  std::size_t length_ = 0;        ///< of the last character, in bytes
+  std::uint32_t line_length_ = 0; ///< of the last line, in characters
+  std::optional<error> complaint_;
+  std::optional<unicode_classes> unicode_; ///< made for the first letter that is not ASCII
+};
+
+} // namespace belay::hcl

@@ -1,0 +1,130 @@
+// What a lookup costs: as much as the name is long, not as there are rules. Which rule it finds is in
+// authorizer_test.cpp and model_test.cpp.
+
+#include "protocol/acl/rule_tree.hpp"
+#include "tests/unit/protocol/acl/documents.hpp"
+
+#include <catch2/catch.hpp>
+
+#include <algorithm>
+#include <chrono>
+
+using namespace belay;
+using namespace belay::acl;
+
+namespace {
+
+/// Policies as teams have them, `rules_each` rules in each.
+std::vector<rule> of_teams(std::size_t teams, std::size_t rules_each) {
+  std::vector<rule> out;
+  for (std::size_t t = 0; t < teams; ++t)
+    for (std::size_t i = 0; i < rules_each; ++i) {
+      const auto name = "team-" + std::to_string(t) + "/service-" + std::to_string(i) + "/";
+      out.push_back(i % 5 ? key_prefix(name, permission::write) : key(name + "config", permission::read));
+    }
+  return out;
+}
+
+rule_tree compiled(const std::vector<rule>& all) {
+  std::vector<const rule*> pointers;
+  for (const auto& r : all)
+    pointers.push_back(&r);
+  return rule_tree(pointers);
+}
+
+std::size_t nodes_on_the_way(const rule_tree& tree, std::string_view name) {
+  std::size_t count = 0;
+  tree.walk(name, [&](const rule_tree::node&, bool) { ++count; });
+  return count;
+}
+
+using clock = std::chrono::steady_clock;
+
+/// The least of several rounds.
+template <class F>
+clock::duration time_of(F f) {
+  auto least = clock::duration::max();
+  for (int round = 0; round < 5; ++round) {
+    const auto begun = clock::now();
+    f();
+    least = std::min(least, clock::now() - begun);
+  }
+  return least;
+}
+
+} // namespace
+
+TEST_CASE("the way to a name is no longer than the name") {
+  // 200 policies with 50 rules each, and a chain of rules in which each name begins with the one before.
+  const auto teams = compiled(of_teams(200, 50));
+  std::size_t longest = 0;
+  for (const std::string name : {"", "t", "team-7/service-7/x/y/z", "team-199/service-45/config", "other"}) {
+    INFO(name);
+    CHECK(nodes_on_the_way(teams, name) <= name.size() + 1);
+    longest = std::max(longest, nodes_on_the_way(teams, name));
+  }
+  CHECK(longest <= 8); // team-, 199/service-, digits, the rest: most nodes stand for more than a byte
+  CHECK(teams.of("team-7/service-7/x/y/z") == permission::write);
+  CHECK(teams.of("team-199/service-45/config") == permission::read);
+  CHECK(teams.of("team-199/service-45/confi") == std::nullopt);
+
+  std::vector<rule> chain;
+  for (std::size_t n = 0; n <= 1000; ++n)
+    chain.push_back(key_prefix(std::string(n, 'a'), n % 2 ? permission::read : permission::write));
+  const auto deep = compiled(chain);
+  CHECK(nodes_on_the_way(deep, std::string(1000, 'a')) == 1001);
+  CHECK(nodes_on_the_way(deep, std::string(5000, 'a')) == 1001);
+  CHECK(deep.of(std::string(777, 'a')) == permission::read);
+  CHECK(deep.of(std::string(777, 'a') + "b") == permission::read);
+  CHECK(deep.of(std::string(776, 'a') + "b") == permission::write);
+}
+
+TEST_CASE("a lookup costs about the same among 10,000 rules as among 100") {
+  const auto few_rules = of_teams(2, 50), many_rules = of_teams(200, 50);
+  const auto few = compiled(few_rules), many = compiled(many_rules);
+  std::size_t found = 0;
+  const auto lookups = [&](const rule_tree& tree) {
+    return time_of([&] {
+      for (std::size_t i = 0; i < 20000; ++i)
+        found += tree.of(few_rules[i % few_rules.size()].name + "x").has_value();
+    });
+  };
+  // A look at all rules would take 100 times as long.
+  CHECK(lookups(many) < 15 * lookups(few));
+  CHECK(found > 0);
+}
+
+TEST_CASE("deletes of a prefix do not look at the rules below it") {
+  const auto few = compiled(of_teams(2, 50)), many = compiled(of_teams(200, 50));
+  std::size_t only_write = 0;
+  const auto questions = [&](const rule_tree& tree) {
+    return time_of([&] {
+      for (std::size_t i = 0; i < 20000; ++i)
+        only_write += tree.only_write_under("team-1/service-1") + tree.only_write_under("te");
+    });
+  };
+  CHECK(questions(many) < 15 * questions(few));
+  CHECK(only_write == 0);
+}
+
+TEST_CASE("compiling costs in proportion to the rules, whatever their order") {
+  // Names that all begin alike, forwards and backwards, and children of one node with every byte there is.
+  const auto begins_alike = [](std::size_t count) {
+    std::vector<rule> out;
+    for (std::size_t i = 0; i < count; ++i)
+      out.push_back(key(std::string(100, 'a') + std::to_string(i), permission::read));
+    return out;
+  };
+  const auto few = begins_alike(500), many = begins_alike(10000);
+  const auto small = time_of([&] { compiled(few); });
+  CHECK(time_of([&] { compiled(many); }) < 100 * small); // 20 times the rules; the square of that is 400
+  const auto backwards = std::vector<rule>(many.rbegin(), many.rend());
+  CHECK(time_of([&] { compiled(backwards); }) < 100 * small);
+
+  std::vector<rule> bytes;
+  for (int b = 255; b >= 0; --b)
+    bytes.push_back(key_prefix(std::string(1, static_cast<char>(b)), b % 2 ? permission::read : permission::write));
+  const auto wide = compiled(bytes);
+  for (int b = 0; b < 256; ++b)
+    CHECK(wide.of(std::string(1, static_cast<char>(b)) + "x") == (b % 2 ? permission::read : permission::write));
+}

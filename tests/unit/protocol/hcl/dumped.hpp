@@ -1,0 +1,69 @@
+#pragma once
+// A document as one line, so that a row of a table can say what is expected: `"key" "a" {"policy" "read"}; "n" [1, f1.5, true]`.
+
+#include "protocol/base/hex.hpp"
+#include "protocol/base/overloaded.hpp"
+#include "protocol/hcl/parser.hpp"
+
+#include <string>
+#include <string_view>
+
+namespace belay::hcl::tests {
+
+enum class places : bool { left_out, shown };
+
+/// Bytes that are not printable ASCII, quotes and backslashes as \xHH.
+inline std::string dumped(std::string_view text) {
+  std::string out = "\"";
+  for (const char c : text) {
+    if (c >= 0x20 && c < 0x7F && c != '"' && c != '\\') {
+      out += c;
+    } else {
+      out += "\\x";
+      append_hex(out, static_cast<unsigned char>(c), 2);
+    }
+  }
+  return out += '"';
+}
+
+inline std::string dumped(const position& at, places p) {
+  return p == places::left_out ? "" : "@" + std::to_string(at.line) + ":" + std::to_string(at.column) + " ";
+}
+
+inline std::string dumped(const object& o, places p);
+
+inline std::string dumped(const value& v, places p) {
+  return dumped(v.at, p) + std::visit(overloaded{
+                                          [](const std::string& text) { return dumped(text); },
+                                          [](const number& n) { return (n.is_integer ? "" : "f") + n.text; },
+                                          [](bool b) { return std::string(b ? "true" : "false"); },
+                                          [p](const list& l) {
+                                            std::string out = "[";
+                                            for (const auto& each : l)
+                                              (out += out.size() > 1 ? ", " : "") += dumped(each, p);
+                                            return out += ']';
+                                          },
+                                          [p](const object& o) { return '{' + dumped(o, p) + '}'; },
+                                      },
+                                      v.is);
+}
+
+inline std::string dumped(const object& o, places p) {
+  std::string out;
+  for (const auto& each : o.items) {
+    (out += out.empty() ? "" : "; ") += dumped(each.at, p);
+    for (const auto& key : each.keys)
+      (out += dumped(key)) += ' ';
+    out += dumped(each.is, p);
+  }
+  return out;
+}
+
+/// The document, or the error as Consul shows it behind an exclamation mark.
+inline std::string parsed(std::string_view text, places p = places::left_out, const limits& allowed = {}) {
+  const auto result = parse(text, allowed);
+  const auto* found = std::get_if<object>(&result);
+  return found != nullptr ? dumped(*found, p) : "! " + shown(std::get<error>(result));
+}
+
+} // namespace belay::hcl::tests
