@@ -188,6 +188,7 @@ private:
   bool writing_ = false;
   bool disk_full_ = false;
   bool no_room_for_snapshot_ = false; ///< the last chunk that came could not be stored for want of space
+  std::string snapshot_error_; ///< why the last chunk was refused, as the log was told
   monotonic_time retry_disk_at_{};
   std::vector<raft::persist_batch> in_flight_; ///< kept to be sent again when the disk was full
   raft::soft_state soft_;

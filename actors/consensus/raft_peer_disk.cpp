@@ -100,7 +100,9 @@ void raft_peer::on_chunk_stored(const snapshot_chunk_stored& s) {
     announce_self();
   }
   if (!s.error.empty()) {
-    log::warn("raft_peer", "snapshot chunk refused", {{"index", s.meta.index.value}, {"error", s.error}});
+    if (std::exchange(snapshot_error_, s.error) != s.error)
+      log::warn("raft_peer", "snapshot chunk refused; said once until there is another reason, or a snapshot in force",
+                {{"index", s.meta.index.value}, {"error", s.error}});
     core_.snapshot_failed(s.meta.index);
   } else if (!s.last) {
     core_.snapshot_written(s.meta.index, s.next_offset);
@@ -110,6 +112,7 @@ void raft_peer::on_chunk_stored(const snapshot_chunk_stored& s) {
 
 void raft_peer::on_snapshot_in_force(const snapshot_in_force& s) {
   core_.snapshot_installed(s.meta);
+  snapshot_error_.clear();
   checkpointed_ = std::max(checkpointed_, s.meta.index);
   schedule_flush();
 }
