@@ -139,7 +139,7 @@ private:
 
   // raft_peer_members.cpp: what peers say, and who belongs to the cluster
   void on_frames(const frames_received& f);
-  void on_hello(const wire::hello& h);
+  void on_hello(const wire::hello& h, bool proven);
   void on_message(node_id from, const raft::message& m);
   void learn(const wire::hello& h);
   void forget_silent_addresses();
