@@ -2,6 +2,7 @@
 
 #include "protocol/base/bytes.hpp"
 #include "protocol/wire/entry_codec.hpp"
+#include "storage/advice.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -127,10 +128,7 @@ int find_long(lmdb_transaction& txn, std::uint8_t table, std::string_view key, s
 }
 
 failure damaged(const std::string& path, const std::string& what) {
-  return failure{
-      "checkpoint is damaged: " + path + ": " + what +
-      ". Check the disk, then restore the data directory from a copy, or remove the whole data directory so that "
-      "this server joins the cluster again as a new one"};
+  return failure{"checkpoint is damaged: " + path + ": " + what + ". Check the disk, then " + start_empty};
 }
 
 } // namespace

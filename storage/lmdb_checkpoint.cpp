@@ -99,10 +99,7 @@ status lmdb_checkpoint::open_or_create() {
   auto env =
       lmdb_env::open(path, lmdb_use::live, std::max(options_.map_bytes, *bytes + *bytes / 2 / map_step * map_step));
   if (!env)
-    return failure{env.error() +
-                       " (if the file is damaged: restore the data directory from a copy, or remove the whole data "
-                       "directory so that this server joins the cluster again as a new one)",
-                   env.why().kind};
+    return env.why();
   env_ = std::move(env).value();
   return done{};
 }

@@ -1,5 +1,6 @@
 #include "storage/lmdb_env.hpp"
 
+#include "storage/advice.hpp"
 #include "storage/file_system.hpp"
 
 #include <fcntl.h>
@@ -39,6 +40,11 @@ bool means_no_space(int code, const std::string& path) {
          (code == EIO && room_for(path) < full_below_bytes);
 }
 
+/// Not what the system says of the file: that it may not be opened, or that the disk fails or is full.
+bool means_damage(int code) {
+  return code == MDB_CORRUPTED || code == MDB_INVALID || code == MDB_PAGE_NOTFOUND || code == MDB_VERSION_MISMATCH;
+}
+
 MDB_val val(std::string_view s) {
   return {s.size(), const_cast<char*>(s.data())};
 }
@@ -47,6 +53,8 @@ MDB_val val(std::string_view s) {
 
 failure lmdb_failure(const std::string& what, const std::string& path, int code) {
   auto text = what + " " + path + ": " + mdb_strerror(code);
+  if (means_damage(code))
+    text += std::string(". Check the disk, then ") + start_empty;
   return means_no_space(code, path) ? no_space(text) : failure{std::move(text)};
 }
 

@@ -2,6 +2,7 @@
 
 #include "protocol/base/mutants.hpp"
 #include "protocol/base/probe.hpp"
+#include "storage/advice.hpp"
 #include "storage/segment_log.hpp"
 
 #include <charconv>
@@ -44,10 +45,8 @@ std::optional<std::string> damage_in(const frame_look& look, std::string_view al
 
 failure segment_log::damage(const std::string& name, std::size_t offset, const std::string& what) const {
   PROBE("log: damage found");
-  return failure{
-      "Raft log is damaged: " + path(name) + " at offset " + std::to_string(offset) + ": " + what +
-      ". Nothing was changed. Check the disk, then restore the data directory from a copy, or remove the whole data "
-      "directory so that this server joins the cluster again as a new one"};
+  return failure{"Raft log is damaged: " + path(name) + " at offset " + std::to_string(offset) + ": " + what +
+                 ". Nothing was changed. Check the disk, then " + start_empty};
 }
 
 result<std::vector<std::uint64_t>> segment_log::sort_out_files() {

@@ -41,8 +41,8 @@ struct raft_peer_settings {
   /// must hear of it
   std::function<bool(const raft::promise&)> promised;
   std::function<cluster_time()> wall_clock; ///< milliseconds since 1970
-  /// Makes it durable that this data directory belongs to that cluster.
-  std::function<void(std::uint64_t cluster_id)> joined;
+  /// Makes it durable that this data directory belongs to that cluster. @returns false: it could not; it is asked again
+  std::function<bool(std::uint64_t cluster_id)> joined;
 };
 
 /// All messages that wait in its mailbox at one moment share one raft::ready: one write of the log, one append to each
@@ -139,7 +139,7 @@ private:
 
   // raft_peer_members.cpp: what peers say, and who belongs to the cluster
   void on_frames(const frames_received& f);
-  void on_hello(const wire::hello& h);
+  void on_hello(const wire::hello& h, bool proven);
   void on_message(node_id from, const raft::message& m);
   void learn(const wire::hello& h);
   void forget_silent_addresses();
@@ -149,6 +149,7 @@ private:
   void form_cluster();
   bool join_first_cluster();
   void note_cluster();
+  void save_cluster();
   void bring_in_newcomers();
   void dial();
   void tell_members_heard();
@@ -188,6 +189,7 @@ private:
   bool writing_ = false;
   bool disk_full_ = false;
   bool no_room_for_snapshot_ = false; ///< the last chunk that came could not be stored for want of space
+  std::string snapshot_error_;        ///< why the last chunk was refused, as the log was told
   monotonic_time retry_disk_at_{};
   std::vector<raft::persist_batch> in_flight_; ///< kept to be sent again when the disk was full
   raft::soft_state soft_;
@@ -216,6 +218,7 @@ private:
   std::map<std::string, int> learned_;
   wire::hello announced_;
   std::uint64_t note_due_ = 0; ///< the cluster that this node has joined, until that is on the disk
+  monotonic_time retry_note_at_{};
   std::uint64_t note_after_token_ =
       0; ///< with this batch all of the log is there that was when it joined; 0: not known
 

@@ -14,6 +14,8 @@ namespace {
 
 // How long a full disk is left alone before the next attempt.
 constexpr std::chrono::milliseconds disk_retry{100};
+// A few small files; this is the thread of the peers.
+constexpr auto note_retry = std::chrono::seconds(1);
 
 } // namespace
 
@@ -31,13 +33,20 @@ void raft_peer::write_next_batches() {
 /// The identity must not say that this node belongs to a cluster before the log does: after a loss of power it would be
 /// a voter without memory.
 void raft_peer::note_cluster() {
-  if (note_due_ == 0 || note_after_token_ != 0)
+  if (note_due_ == 0 || note_after_token_ != 0 || now() < retry_note_at_)
     return;
   const auto& behind = unwritten_.empty() ? in_flight_ : unwritten_;
   if (behind.empty() || MUTANT(identity_before_log))
-    settings_.joined(std::exchange(note_due_, 0));
+    save_cluster();
   else
     note_after_token_ = behind.back().token;
+}
+
+void raft_peer::save_cluster() {
+  if (settings_.joined(note_due_))
+    note_due_ = 0;
+  else
+    retry_note_at_ = now() + note_retry;
 }
 
 void raft_peer::on_log_written(const log_written& w) {
@@ -67,8 +76,8 @@ void raft_peer::on_log_written(const log_written& w) {
   in_flight_.clear();
   core_.persisted(w.token, local_now());
   if (note_after_token_ != 0 && w.token >= note_after_token_) {
-    settings_.joined(std::exchange(note_due_, 0));
     note_after_token_ = 0;
+    save_cluster();
   }
   metrics_.commit(core_.commit_index().value);
   schedule_flush();
@@ -100,7 +109,9 @@ void raft_peer::on_chunk_stored(const snapshot_chunk_stored& s) {
     announce_self();
   }
   if (!s.error.empty()) {
-    log::warn("raft_peer", "snapshot chunk refused", {{"index", s.meta.index.value}, {"error", s.error}});
+    if (std::exchange(snapshot_error_, s.error) != s.error)
+      log::warn("raft_peer", "snapshot chunk refused; said once until there is another reason, or a snapshot in force",
+                {{"index", s.meta.index.value}, {"error", s.error}});
     core_.snapshot_failed(s.meta.index);
   } else if (!s.last) {
     core_.snapshot_written(s.meta.index, s.next_offset);
@@ -110,6 +121,7 @@ void raft_peer::on_chunk_stored(const snapshot_chunk_stored& s) {
 
 void raft_peer::on_snapshot_in_force(const snapshot_in_force& s) {
   core_.snapshot_installed(s.meta);
+  snapshot_error_.clear();
   checkpointed_ = std::max(checkpointed_, s.meta.index);
   schedule_flush();
 }

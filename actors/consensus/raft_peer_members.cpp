@@ -39,7 +39,7 @@ bool binds(const raft::message_body& body) {
 void raft_peer::on_frames(const frames_received& f) {
   for (const auto& frame : f.list) {
     if (const auto* h = std::get_if<wire::hello>(&frame)) {
-      on_hello(*h);
+      on_hello(*h, f.proven);
       continue;
     }
     if (!formation_.belongs(f.from))
@@ -85,7 +85,7 @@ void raft_peer::on_message(node_id from, const raft::message& m) {
     vitals_->leader_heard_ns.store(now.count(), std::memory_order_relaxed);
 }
 
-void raft_peer::on_hello(const wire::hello& h) {
+void raft_peer::on_hello(const wire::hello& h, bool proven) {
   auto complaint = formation_.met({h.self,
                                    h.datacenter,
                                    h.cluster_id,
@@ -95,12 +95,14 @@ void raft_peer::on_hello(const wire::hello& h) {
                                    h.has_log,
                                    h.hears_cluster,
                                    h.disk_full,
-                                   h.level});
+                                   h.level,
+                                   proven});
   const auto& members = core_.config();
   if (const auto* rival = formation_.rival_of(h.self, members); rival != nullptr && leading() && !complaint)
     complaint = "server " + h.self.name + " at " + h.self.address + " has the name, address or node ID of member " +
                 rival->name + " at " + rival->address + ", which is alive: give it one of its own";
-  if (leading() && !complaint && !formation_.admits(h.self, members))
+  const auto* known = formation_.find(h.self.id);
+  if (leading() && !complaint && known != nullptr && !formation_.admits(*known, members))
     complaint = "server " + h.self.name + " is not a member: `belay operator raft add-peer -address=" + h.self.address +
                 "` takes it in";
   if (complaints_.size() >= complaints_max && !complaints_.contains(h.self.id))
@@ -216,6 +218,7 @@ bool raft_peer::join_first_cluster() {
 }
 
 void raft_peer::bring_in_newcomers() {
+  formation_.forget_admissions(core_.meta_at_commit().config);
   if (!leading())
     return;
   auto next = formation_.next_configuration(core_);

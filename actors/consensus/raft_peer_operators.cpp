@@ -13,18 +13,27 @@ namespace belay::actors {
 
 namespace {
 
-/// The configuration without that server; nullopt: it is not in it.
+/// The configuration without that server, and without learners that would take its place: they would have none to take,
+/// and be voters more than wanted. nullopt: it is not in it.
 std::optional<raft::configuration> without(const raft::configuration& now, const forward::remove_member& which) {
   const bool by_id = which.by == forward::remove_member::named_by::id;
-  const auto found = std::find_if(now.members.begin(), now.members.end(),
-                                  [&](const raft::member& m) { return (by_id ? m.uuid : m.address) == which.name; });
+  const auto meant = [&](const raft::member& m) { return (by_id ? m.uuid : m.address) == which.name; };
+  auto found = std::find_if(now.members.begin(), now.members.end(),
+                            [&](const raft::member& m) { return meant(m) && now.is_voter(m.id); });
+  if (found == now.members.end())
+    found = std::find_if(now.members.begin(), now.members.end(), meant);
   if (found == now.members.end())
     return std::nullopt;
-  const auto id = found->id;
   auto next = now;
-  std::erase_if(next.members, [id](const raft::member& m) { return m.id == id; });
-  std::erase(next.voters, id);
-  std::erase(next.learners, id);
+  std::erase_if(next.members, [&](const raft::member& m) {
+    const bool goes =
+        m.id == found->id || (!now.is_voter(m.id) && m.name == found->name && m.address == found->address);
+    if (goes) {
+      std::erase(next.voters, m.id);
+      std::erase(next.learners, m.id);
+    }
+    return goes;
+  });
   return next;
 }
 

@@ -2,6 +2,7 @@
 
 #include "protocol/base/hex.hpp"
 #include "protocol/base/uuid.hpp"
+#include "storage/advice.hpp"
 
 #include <sys/random.h>
 
@@ -17,10 +18,7 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr auto format_line = "belay-data-directory 1";
-// Never "restore it": a server with an older copy of its data has forgotten votes and entries (docs/operations.md).
-constexpr auto start_empty =
-    "move the whole data directory away and start with an empty one, and the server comes back as "
-    "a new one and gets the data from the others (docs/operations.md, A node is lost)";
+using storage::start_empty;
 constexpr auto promise_file = "/formation";
 
 /// nullopt: there is no such file.

@@ -206,8 +206,7 @@ running_node::running_node(const node_config& config, const identity& who, node_
   plan.self = {who.id, who.uuid, config.node_name, config.advertise_addr + ":" + std::to_string(config.server_port)};
   plan.datacenter = config.datacenter;
   plan.bootstrap_expect = static_cast<std::uint32_t>(config.bootstrap ? 1 : config.bootstrap_expect);
-  // Who has proved that it is one of our servers needs no operator.
-  plan.admit_newcomers = config.admit_unverified_servers || !links.credentials->now()->accepts_plaintext();
+  plan.admit_newcomers = config.admit_unverified_servers;
   plan.cluster_id = who.cluster_id;
   plan.promised = std::move(promised);
   plan.node_meta = config.node_meta;
@@ -322,6 +321,14 @@ result<tls::credentials_ptr> peer_credentials_of(const node_config& config) {
   return tls::credentials::load(s);
 }
 
+void warn_of_open_port(const node_config& config, const tls::credentials& in_force) {
+  if (in_force.accepts_plaintext() && !config.dev)
+    log::warn("node", "servers are accepted without credentials: whoever reaches the server port can be one",
+              {{"server_port", config.server_port},
+               {"advice", "encrypt, or certificates: docs/security.md"},
+               {"admit_unverified_servers", config.admit_unverified_servers ? 1 : 0}});
+}
+
 int fail(const std::string& why) {
   log::error("node", "cannot start", {{"reason", why}});
   return 1;
@@ -351,11 +358,7 @@ int run_node(node_config config, std::function<node_config(const node_config&)> 
   auto credentials = peer_credentials_of(config);
   if (!credentials)
     return fail(credentials.error());
-  if ((*credentials)->accepts_plaintext() && !config.dev)
-    log::warn("node", "servers are accepted without credentials: whoever reaches the server port can be one",
-              {{"server_port", config.server_port},
-               {"advice", "encrypt, or certificates: docs/security.md"},
-               {"admit_unverified_servers", config.admit_unverified_servers ? 1 : 0}});
+  warn_of_open_port(config, **credentials);
   config.node_id = who->uuid;
   peer_link_settings links;
   links.credentials = std::make_shared<tls::credential_store>(*credentials);
@@ -392,10 +395,14 @@ int run_node(node_config config, std::function<node_config(const node_config&)> 
   const auto reload_now = [&, in_force = links.credentials] {
     std::lock_guard hold(reloading);
     config = reload(config);
-    if (auto next = peer_credentials_of(config); next)
-      in_force->replace(*next);
-    else
+    auto next = peer_credentials_of(config);
+    if (!next) {
       log::error("node", "credentials for peers not reloaded; the old ones stay in force", {{"reason", next.error()}});
+      return;
+    }
+    if (!in_force->now()->accepts_plaintext())
+      warn_of_open_port(config, **next);
+    in_force->replace(*next);
   };
   const auto operate_keys = [&, in_force = links.credentials](const forward::keyring_operation& op) {
     std::lock_guard hold(reloading);

@@ -54,6 +54,8 @@ node_composition::node_composition(caf::actor_system& system, node_plan plan, st
   raft::formation_settings founding;
   founding.expect = plan.bootstrap_expect;
   founding.admit_newcomers = plan.admit_newcomers;
+  // 5 s with raft_multiplier 1, as long as a member is silent before its health turns critical.
+  founding.lost_ticks = 20 * plan.peer.limits.election_ticks;
   raft::formation formation(plan.self, plan.datacenter, founding, plan.cluster_id, std::move(plan.promised));
   w.raft_peer = system.spawn<raft_peer>(plan.consensus, wires_, plan.peer, plan.self, std::move(formation),
                                         std::move(plan.disk.restored), numbers, counted);

@@ -2,12 +2,15 @@
 
 #include "actors/tables/checkpointer.hpp"
 #include "protocol/base/mutants.hpp"
+#include "storage/advice.hpp"
 
 namespace belay::actors {
 
 namespace {
 
-constexpr auto advice = "Remove the data directory to rejoin as a new server; the others have the data";
+std::string advice() {
+  return std::string("Is everything mounted? If it is, ") + storage::start_empty;
+}
 
 /// Log and checkpoint must meet: entries without a gap behind the checkpoint. (A log that ends before it, or disagrees with it,
 /// is what an installed snapshot leaves behind if the node stops right then: the core drops such a log, docs/pitfalls.md R13.)
@@ -19,7 +22,7 @@ result<raft::restored_state> fit_together(storage::loaded_log found,
     r.snapshot = checkpoint->meta;
   if (!found.entries.empty() && found.entries.front().index > r.snapshot.index.next())
     return failure{"the Raft log begins at index " + to_string(found.entries.front().index) +
-                   " but the checkpoint ends at " + to_string(r.snapshot.index) + ": entries are missing. " + advice};
+                   " but the checkpoint ends at " + to_string(r.snapshot.index) + ": entries are missing. " + advice()};
   r.entries = std::move(found.entries);
   return r;
 }
@@ -38,7 +41,7 @@ result<node_disk> read_disk(std::shared_ptr<storage::log_store> log,
   if (*info) {
     auto machine = load_machine(*d.checkpoints, **info);
     if (!machine)
-      return failure{machine.error() + ". " + advice};
+      return failure{machine.error() + ". " + advice()};
     d.machine = std::move(*machine);
   }
   auto restored = fit_together(std::move(*loaded), *info);
@@ -54,10 +57,11 @@ status check_memory(std::uint64_t cluster_id, const raft::restored_state& found)
       MUTANT(identity_without_log_starts))
     return done{};
   return failure{
-      std::string("this server belongs to a cluster but its Raft log is gone: is everything mounted? Started "
-                  "like this it would forget its votes and what it has confirmed. Bring the log back (raft/ in "
-                  "the data directory), or: ") +
-      advice};
+      std::string(
+          "this server belongs to a cluster but its Raft log is gone: is everything mounted? Started "
+          "like this it would forget its votes and what it has confirmed. Mount what is missing, or bring the log "
+          "back (raft/ in the data directory). Only if it is lost, ") +
+      storage::start_empty};
 }
 
 } // namespace belay::actors

@@ -6,21 +6,12 @@
 
 #include <boost/json/parse.hpp>
 
+#include <algorithm>
 #include <filesystem>
 
 namespace belay::actors {
 
 namespace {
-
-/// The last one in the log, or that of the checkpoint.
-std::optional<raft::configuration> last_configuration(const raft::restored_state& found) {
-  for (auto e = found.entries.rbegin(); e != found.entries.rend(); ++e)
-    if (e->kind == raft::entry_kind::configuration)
-      return raft::decode_configuration(*e->data);
-  if (found.snapshot.config.empty())
-    return std::nullopt;
-  return found.snapshot.config;
-}
 
 /// One server of peers.json: an object (Raft protocol 3), or an address alone.
 bool names(const boost::json::value& entry, const raft::member& self) {
@@ -58,18 +49,18 @@ result<recovery> recovery::open(const std::string& data_dir) {
   if (auto s = check_memory(r.who_.cluster_id, disk->restored); !s)
     return s.why();
   r.log_ = disk->log;
-  r.found_ = std::move(disk->restored);
-  const auto before = last_configuration(r.found_);
-  const auto* self = before ? before->find(r.who_.id) : nullptr;
+  auto& found = disk->restored;
+  r.hard_ = found.hard;
+  // As the core does at the start: a log that does not fit the checkpoint is what an installed snapshot leaves behind.
+  if (!r.entries_.restore(found.snapshot, std::move(found.entries)))
+    r.restart_after_ = found.snapshot;
+  const auto& before = r.entries_.config();
+  const auto* self = before.find(r.who_.id);
   if (self == nullptr)
     return failure{"the server of " + data_dir + " is no member of a cluster: there is nothing to recover"};
   r.self_ = *self;
-  r.before_ = *before;
+  r.before_ = before;
   return r;
-}
-
-log_index recovery::last_index() const {
-  return found_.entries.empty() ? found_.snapshot.index : found_.entries.back().index;
 }
 
 status recovery::carry_out() {
@@ -80,11 +71,12 @@ status recovery::carry_out() {
     return s;
   raft::persist_batch batch;
   batch.token = 1;
-  batch.hard = raft::hard_state{found_.hard.term.next(), {}};
+  batch.hard = raft::hard_state{std::max(hard_.term, entries_.last_term()).next(), {}};
+  batch.restart_after = restart_after_;
   raft::entry alone;
   alone.index = last_index().next();
   alone.term = batch.hard->term;
-  alone.time = found_.entries.empty() ? found_.snapshot.time : found_.entries.back().time;
+  alone.time = entries_.last_time();
   alone.kind = raft::entry_kind::configuration;
   alone.data = make_payload(encode(raft::configuration_of_voters({self_})));
   batch.entries.push_back(std::move(alone));

@@ -4,6 +4,7 @@
 
 #include "actors/node/data_directory.hpp"
 #include "actors/node/node_disk.hpp"
+#include "protocol/raft/log_window.hpp"
 
 #include <memory>
 #include <optional>
@@ -20,7 +21,8 @@ public:
   const raft::member& self() const { return self_; }
   /// As this server knows them.
   const raft::configuration& before() const { return before_; }
-  log_index last_index() const;
+  /// Of the log, or of the checkpoint if the log does not go on from it.
+  log_index last_index() const { return entries_.last(); }
   /// In this order, each durable: the directory gets a new cluster's number, so that former members are refused; its log
   /// gets an entry that makes this server the only member. All that is in the log counts as committed, also what the
   /// lost cluster never acknowledged. May be done again if it was interrupted.
@@ -30,7 +32,9 @@ private:
   std::string data_dir_;
   identity who_;
   std::shared_ptr<storage::log_store> log_;
-  raft::restored_state found_;
+  raft::hard_state hard_;
+  raft::log_window entries_;
+  std::optional<raft::snapshot_meta> restart_after_; ///< the log on the disk does not go on from this checkpoint
   raft::member self_;
   raft::configuration before_;
 };

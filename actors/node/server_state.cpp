@@ -30,12 +30,16 @@ open_server_state(const std::string& data_dir, const identity& who, storage::fil
 
 void keep_membership_in(raft_peer_settings& settings, const std::string& data_dir, const identity& who,
                         storage::file_system& files) {
-  settings.joined = [data_dir, who, &files](std::uint64_t cluster_id) {
+  settings.joined = [data_dir, who, &files, told = std::string()](std::uint64_t cluster_id) mutable {
     auto now = who;
     now.cluster_id = cluster_id;
-    if (auto s = save_identity(data_dir, now, files); !s)
-      return log::error("node", "identity could not be saved", {{"error", s.error()}});
+    if (auto s = save_identity(data_dir, now, files); !s) {
+      if (std::exchange(told, s.error()) != s.error())
+        log::error("node", "identity could not be saved; trying again until it can", {{"error", s.error()}});
+      return false;
+    }
     log::info("node", "data directory belongs to a cluster now", {{"cluster", cluster_id}});
+    return true;
   };
   settings.promised = [data_dir, &files](const raft::promise& promised) {
     const auto s = MUTANT(promise_not_durable) ? status(done{}) : save_promise(data_dir, promised, files);

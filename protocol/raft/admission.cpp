@@ -1,5 +1,6 @@
 // Who is taken into a cluster that exists, and how a member is known by its new name or address.
 
+#include "protocol/base/probe.hpp"
 #include "protocol/raft/formation.hpp"
 
 #include <algorithm>
@@ -34,7 +35,26 @@ bool close_to(const core& leader, node_id learner) {
   });
 }
 
+bool wants_place_of(const member& newcomer, const member& other) {
+  return other.id != newcomer.id && same_place(other, newcomer);
+}
+
+bool learns(const configuration& now, node_id id) {
+  return std::binary_search(now.learners.begin(), now.learners.end(), id);
+}
+
+configuration without(configuration now, node_id id) {
+  std::erase_if(now.members, [id](const member& m) { return m.id == id; });
+  std::erase(now.voters, id);
+  std::erase(now.learners, id);
+  return now;
+}
+
+/// As a learner. A learner that was lost before it voted makes room at once, a voter only when this one votes.
 configuration with_learner(configuration now, const member& newcomer) {
+  for (const auto& m : configuration(now).members)
+    if (learns(now, m.id) && wants_place_of(newcomer, m))
+      now = without(std::move(now), m.id);
   now.members.insert(std::upper_bound(now.members.begin(), now.members.end(), newcomer, lower_id), newcomer);
   add_sorted(now.learners, newcomer.id);
   return now;
@@ -42,15 +62,10 @@ configuration with_learner(configuration now, const member& newcomer) {
 
 /// As a voter, and in the place of those who were there before it.
 configuration with_voter(configuration now, const member& learner, node_id self) {
+  for (const auto& m : configuration(now).members)
+    if (m.id != self && wants_place_of(learner, m))
+      now = without(std::move(now), m.id);
   std::erase(now.learners, learner.id);
-  std::erase_if(now.members, [&](const member& m) {
-    const bool replaced = m.id != learner.id && m.id != self && same_place(m, learner);
-    if (replaced) {
-      std::erase(now.voters, m.id);
-      std::erase(now.learners, m.id);
-    }
-    return replaced;
-  });
   add_sorted(now.voters, learner.id);
   return now;
 }
@@ -73,7 +88,7 @@ std::optional<configuration> with_news_of(const configuration& now, const member
 
 const member* formation::rival_of(const member& newcomer, const configuration& now) const {
   for (const auto& m : now.members)
-    if (m.id != newcomer.id && same_place(m, newcomer) && (m.id == self_.id || peers_.contains(m.id)))
+    if (wants_place_of(newcomer, m) && (m.id == self_.id || peers_.contains(m.id)))
       return &m;
   return nullptr;
 }
@@ -85,21 +100,69 @@ void formation::admit(std::string address_or_uuid) {
   admitted_.push_back(std::move(address_or_uuid));
 }
 
-bool formation::admits(const member& newcomer, const configuration& now) const {
-  if (settings_.admit_newcomers || now.contains(newcomer.id))
+void formation::forget_admissions(const configuration& now) {
+  std::erase_if(admitted_, [&](const std::string& named) {
+    return std::any_of(now.members.begin(), now.members.end(), [&](const member& m) {
+      return (named == m.address || named == m.uuid) && (m.id == self_.id || peers_.contains(m.id));
+    });
+  });
+}
+
+bool formation::trusts(const introduction& p) const {
+  return settings_.admit_newcomers || p.proven;
+}
+
+bool formation::is_wanted(const member& newcomer) const {
+  return std::any_of(admitted_.begin(), admitted_.end(),
+                     [&](const std::string& named) { return named == newcomer.address || named == newcomer.uuid; });
+}
+
+bool formation::admits(const introduction& newcomer, const configuration& now) const {
+  if (trusts(newcomer) || now.contains(newcomer.self.id) || is_wanted(newcomer.self))
     return true;
-  if (std::any_of(admitted_.begin(), admitted_.end(),
-                  [&](const std::string& named) { return named == newcomer.address || named == newcomer.uuid; }))
-    return true;
-  // In the place of a lost member: rival_of() has seen to it that none of that name and address is heard.
-  return std::any_of(now.members.begin(), now.members.end(),
-                     [&](const member& m) { return m.name == newcomer.name && m.address == newcomer.address; });
+  // In the place of a lost member: rival_of() sees to it that none of that name and address is heard.
+  bool replaces = false;
+  for (const auto& m : now.members)
+    if (wants_place_of(newcomer.self, m)) {
+      if (m.name != newcomer.self.name || m.address != newcomer.self.address)
+        return false; // it would put out another member as well
+      replaces = true;
+    }
+  return replaces;
+}
+
+/// A server that restarts is not lost yet: whoever dials first would have its place.
+bool formation::all_lost_before(const member& newcomer, const core& leader) const {
+  const auto all = leader.progress();
+  return std::none_of(all.begin(), all.end(), [&](const progress_view& p) {
+    const auto* m = leader.config().find(p.id);
+    return m != nullptr && wants_place_of(newcomer, *m) && p.silent_ticks < settings_.lost_ticks;
+  });
+}
+
+/// A learner for whom there is no place any more: the member whom it should replace is back, or it says something else
+/// of itself than when it was taken in, so that it would replace nobody and be one voter more.
+std::optional<configuration> formation::without_idle_learner(const configuration& now) const {
+  for (const auto id : now.learners) {
+    const auto& learner = *now.find(id);
+    const auto* said = belongs(id) ? find(id) : nullptr;
+    if (settings_.admit_newcomers || (said != nullptr && said->proven))
+      continue;
+    if (rival_of(learner, now) != nullptr || (said != nullptr && said->self != learner)) {
+      PROBE("admission: learner dropped");
+      return without(now, id);
+    }
+  }
+  return std::nullopt;
 }
 
 std::optional<configuration> formation::next_configuration(const core& leader) const {
   const auto& now = leader.config();
   if (!leader.is_leader() || !leader.may_serve_reads() || now.joint())
     return std::nullopt;
+  // Before anybody's name or address changes: a member that is back with another one is still told by its old one.
+  if (auto next = without_idle_learner(now))
+    return next;
   if (auto next = with_news_of(now, self_))
     return next;
   for (const auto& [id, p] : peers_) {
@@ -107,12 +170,14 @@ std::optional<configuration> formation::next_configuration(const core& leader) c
       continue;
     if (auto next = with_news_of(now, p.self))
       return next;
-    if (rival_of(p.self, now) != nullptr || !admits(p.self, now))
+    if (rival_of(p.self, now) != nullptr || !admits(p, now))
       continue;
-    if (!now.contains(id))
-      return with_learner(now, p.self);
-    if (std::binary_search(now.learners.begin(), now.learners.end(), id) && close_to(leader, id))
+    if (!now.contains(id)) {
+      if (trusts(p) || is_wanted(p.self) || all_lost_before(p.self, leader))
+        return with_learner(now, p.self);
+    } else if (learns(now, id) && close_to(leader, id)) {
       return with_voter(now, p.self, self_.id);
+    }
   }
   return std::nullopt;
 }

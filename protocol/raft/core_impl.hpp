@@ -118,6 +118,7 @@ struct core::impl {
   void tick_snapshot(node_id id, follower_progress& p);
   void snapshot_loaded(node_id to, const snapshot_meta& meta, std::uint64_t offset, payload bytes, bool last);
   void snapshot_unavailable(node_id to);
+  void snapshot_rejected(follower_progress& p);
   void on_snapshot_reply(const message& m, const snapshot_reply& r);
   void on_snapshot_chunk(const message& m, const snapshot_chunk& c);
   void snapshot_written(log_index index, std::uint64_t next_offset);

@@ -37,6 +37,7 @@ void follower_progress::become_probe(log_index try_next) {
 
 void follower_progress::become_replicate() {
   state = follower_state::replicate;
+  snapshot_pause_ticks = 0;
   next = match.next();
   probe_sent = false;
   clear_window();

@@ -17,7 +17,7 @@ struct outgoing_snapshot {
   std::deque<std::uint64_t> chunk_ends; ///< of chunks sent and not yet answered
   bool reading = false;                 ///< a snapshot_read is unanswered
   bool all_read = false;                ///< the last chunk was read
-  bool paused = false;                  ///< until the next heartbeat: nothing to read, or the follower refused
+  int paused_ticks = 0;                 ///< not begun for so long: nothing to read, or the follower refused
   bool asked_where = false;             ///< the next answer decides where to go on
   int quiet_ticks = 0;                  ///< since the last answer or chunk read
 };
@@ -37,7 +37,8 @@ struct follower_progress {
   /// Of a server that was removed: for how many ticks more it is told so. Negative: it is a member.
   int departing_ticks = -1;
   outgoing_snapshot snapshot;
-  bool catching_up = false; ///< it needed a snapshot, and has not reached the commit index since
+  int snapshot_pause_ticks = 0; ///< after the last snapshot that it refused; 0: none since it got entries
+  bool catching_up = false;     ///< it needed a snapshot, and has not reached the commit index since
 
   bool window_open(const limits& l) const {
     return flights_.size() < l.inflight_appends_max && flight_bytes_ < l.inflight_bytes_max;

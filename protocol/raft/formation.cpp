@@ -182,7 +182,18 @@ bool formation::ignored(std::uint64_t cluster) const {
     return false;
   return contains(promise_.refused, cluster) || std::any_of(peers_.begin(), peers_.end(), [&](const auto& p) {
            const auto& said = p.second.first;
-           return contains(said.refused, cluster) && (said.set.empty() || cluster_of(said.set) != cluster);
+           return contains(said.refused, cluster) && (said.set.empty() || cluster_of(said.set) != cluster) &&
+                  could_refuse(p.second, cluster);
+         });
+}
+
+/// Only members of a first configuration can have given it up; the others' word is worth nothing. Who is in it is what
+/// those say who made it.
+bool formation::could_refuse(const introduction& p, std::uint64_t cluster) const {
+  return p.datacenter == datacenter_ && std::any_of(peers_.begin(), peers_.end(), [&](const auto& known) {
+           const auto& maker = known.second;
+           return maker.cluster_id == cluster && contains(maker.first.set, p.self.id) &&
+                  cluster_of(maker.first.set) == cluster;
          });
 }
 

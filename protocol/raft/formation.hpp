@@ -58,13 +58,17 @@ struct introduction {
   bool hears_cluster = false; ///< it hears a server that belongs to a cluster or has a log
   bool disk_full = false;     ///< it cannot acknowledge anything; of no meaning here
   std::uint16_t level = 0;    ///< feature level (protocol/state/feature_levels.hpp); 0: from before there were levels
+  bool proven = false;        ///< it has shown credentials on the connection on which it said this
 };
 
 struct formation_settings {
   std::uint32_t expect = 0; ///< bootstrap_expect; 0: waits for a cluster that takes it in
-  /// Servers that introduce themselves are taken into a cluster that exists without an operator. For clusters whose
-  /// servers prove who they are.
+  /// Servers that introduce themselves are taken into a cluster that exists without an operator, also when they have not
+  /// proved who they are.
   bool admit_newcomers = false;
+  /// A member that its leader has not heard for so long is lost: a server of its name and address may take its place
+  /// without an operator or credentials. Much more than a restart takes.
+  int lost_ticks = 200;
   /// Nothing is promised until no other server was met for so long, unless all are there that were named.
   int patience_ticks = 80;
   /// A promise is given up when a member of its set was not heard for so long.
@@ -121,13 +125,21 @@ public:
   /// ID: a server whose disk was wiped comes back under a new id (docs/pitfalls.md R8). A member that is connected is
   /// never replaced, or two servers with one name would take turns for ever. A member that says that it has another name
   /// or address than the configuration knows gets it.
+  ///
+  /// A newcomer that neither an operator wants nor credentials prove is one of those that replace: it comes under the name
+  /// *and* address of a member that is lost (formation_settings::lost_ticks), and votes from the same step on in which that
+  /// one does not any more. It is dropped when that member is back, or when it says something else of itself before it
+  /// votes, so that it never is one voter more.
   std::optional<configuration> next_configuration(const core& leader) const;
   /// A connected member with the same address, name or node ID as that newcomer; null: none.
   const member* rival_of(const member& newcomer, const configuration& now) const;
-  /// An operator wants the server at that address to be taken in, whoever it is.
+  /// An operator wants the server at that address, or with that node ID, to be taken in, whoever it is.
   void admit(std::string address_or_uuid);
-  /// Whether the servers of that address are taken in.
-  bool admits(const member& newcomer, const configuration& now) const;
+  /// What operators wanted is fulfilled by members that are heard, once: whoever comes to such an address later is not
+  /// whom they meant. With every tick.
+  void forget_admissions(const configuration& now);
+  /// Whether that server may be taken in, now or when the member whose place it wants has been silent for long enough.
+  bool admits(const introduction& newcomer, const configuration& now) const;
 
 private:
   bool may_form() const { return cluster_id_ == 0 && settings_.expect != 0 && !has_log_; }
@@ -138,11 +150,16 @@ private:
   bool cluster_near() const;
   bool cluster_told() const;
   bool ignored(std::uint64_t cluster) const;
+  bool could_refuse(const introduction& p, std::uint64_t cluster) const;
   bool dead(const promise& p) const;
   bool given_up_by_enough(const promise& p) const;
   bool should_give_up() const;
   std::vector<member> chosen_set() const;
   std::uint64_t round_for(const std::vector<member>& set) const;
+  bool trusts(const introduction& p) const;
+  bool is_wanted(const member& newcomer) const;
+  bool all_lost_before(const member& newcomer, const core& leader) const;
+  std::optional<configuration> without_idle_learner(const configuration& now) const;
 
   member self_;
   std::string datacenter_;

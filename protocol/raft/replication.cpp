@@ -78,7 +78,6 @@ void core::impl::tick_leader() {
   for (auto& [id, p] : followers) {
     p.heartbeat_due = true;
     p.probe_sent = false;
-    p.snapshot.paused = false;
   }
 }
 

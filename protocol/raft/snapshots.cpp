@@ -11,6 +11,10 @@ namespace belay::raft {
 
 namespace {
 
+// Between attempts to send a snapshot that the follower refuses: 0.75 s with raft_multiplier 1. A follower whose disk has room
+// again waits for so long, and a healed cluster should be whole within a second.
+constexpr int snapshot_pause_elections_max = 3;
+
 bool sane_chunk(const message& m, const snapshot_chunk& c) {
   return !c.meta.index.is_zero() && c.meta.index.value <= number_max && !c.meta.term.is_zero() &&
          c.meta.term <= m.term && c.bytes != nullptr && c.offset <= number_max && well_formed(c.meta.config);
@@ -22,8 +26,8 @@ bool sane_chunk(const message& m, const snapshot_chunk& c) {
 
 void core::impl::drive_snapshot(node_id id, follower_progress& p) {
   auto& s = p.snapshot;
-  if (s.reading || s.all_read || s.paused || s.asked_where || s.chunk_ends.size() >= lim.snapshot_chunks_inflight ||
-      p.silent_ticks > lim.election_ticks)
+  if (s.reading || s.all_read || s.paused_ticks > 0 || s.asked_where ||
+      s.chunk_ends.size() >= lim.snapshot_chunks_inflight || p.silent_ticks > lim.election_ticks)
     return;
   s.reading = true;
   s.quiet_ticks = 0;
@@ -36,6 +40,7 @@ void core::impl::drive_snapshot(node_id id, follower_progress& p) {
 void core::impl::tick_snapshot(node_id id, follower_progress& p) {
   auto& s = p.snapshot;
   ++s.quiet_ticks;
+  s.paused_ticks -= s.paused_ticks > 0 ? 1 : 0;
   // A chunk that is being read is waited for, however long the disk takes: read twice, it would come later still.
   s.reading = s.reading && !(MUTANT(slow_chunk_read_again) && s.quiet_ticks > lim.election_ticks);
   if (s.reading || !s.meta || s.quiet_ticks < 2 * lim.heartbeat_ticks || p.silent_ticks > lim.election_ticks)
@@ -75,7 +80,16 @@ void core::impl::snapshot_unavailable(node_id to) {
     return;
   PROBE("raft: snapshot begun anew");
   p->snapshot = {};
-  p->snapshot.paused = true; // at the next heartbeat it begins again, with the newest checkpoint then
+  p->snapshot.paused_ticks = lim.heartbeat_ticks; // then it begins again, with the newest checkpoint then
+}
+
+/// Each attempt costs a read of this disk and a write of the other: where there is no room nothing is won by many.
+void core::impl::snapshot_rejected(follower_progress& p) {
+  const auto first = 2 * lim.heartbeat_ticks,
+             longest = std::max(first, snapshot_pause_elections_max * lim.election_ticks);
+  p.snapshot_pause_ticks = std::clamp(2 * p.snapshot_pause_ticks, first, longest);
+  p.snapshot = {};
+  p.snapshot.paused_ticks = p.snapshot_pause_ticks;
 }
 
 void core::impl::on_snapshot_reply(const message& m, const snapshot_reply& r) {
@@ -97,7 +111,7 @@ void core::impl::on_snapshot_reply(const message& m, const snapshot_reply& r) {
     return;
   }
   if (r.rejected) {
-    snapshot_unavailable(m.from);
+    snapshot_rejected(p);
     return;
   }
   if (s.reading && r.next_offset > s.read_offset)

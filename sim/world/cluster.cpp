@@ -146,10 +146,12 @@ void cluster::spawn(std::size_t index, const actors::identity& who, actors::serv
     return kept;
   };
   plan.peer.joined = [this, index, keep = std::move(plan.peer.joined)](std::uint64_t id) {
-    keep(id);
+    if (!keep(id))
+      return false;
     nodes_[index].cluster_id = id;
     if (joined)
       joined(index);
+    return true;
   };
   plan.wall_clock = [clock = n.clock] { return clock->wall(); };
   plan.clock = n.clock;

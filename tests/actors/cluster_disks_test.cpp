@@ -135,6 +135,20 @@ TEST_CASE("nodes that fall one after the other, again and again, lose nothing", 
     check_all_there(c, i, acknowledged);
 }
 
+TEST_CASE("a server that could not write of which cluster it is tries again", "[actors][disks]") {
+  // The disk was full when it joined. Without that note a server that has lost its log starts as if it never had one.
+  cluster_options o;
+  o.start = false;
+  cluster_fixture c(o);
+  c.fail_identity(1, 3);
+  for (std::size_t i = 0; i < 3; ++i)
+    c.start(i);
+  c.leader();
+  CHECK(c.cluster_id(0) != 0);
+  CHECK(c.cluster_id(1) == 0);
+  CHECK(c.until([&] { return c.cluster_id(1) == c.cluster_id(0); }, seconds(10)));
+}
+
 TEST_CASE("a wiped follower is rebuilt by a snapshot while writes go on", "[actors][disks][J21]") {
   // Its disk was replaced: it comes back as another server at the same place. The log it would need is gone, so it gets
   // the checkpoint in pieces, and takes the place of its former self.

@@ -170,7 +170,13 @@ void cluster_fixture::start(std::size_t index) {
     nodes_[index].promised = p;
     return true;
   };
-  plan.peer.joined = [this, index](std::uint64_t id) { nodes_[index].cluster_id = id; };
+  plan.peer.joined = [this, index](std::uint64_t id) {
+    auto& self = nodes_[index];
+    if (self.identity_saves_fail > 0 && self.identity_saves_fail-- > 0)
+      return false;
+    self.cluster_id = id;
+    return true;
+  };
   plan.wall_clock = [this, index] { return wall_clock(index); };
   plan.clock = std::make_shared<suspended_clock>(*this, index);
   n.gave_up = false;

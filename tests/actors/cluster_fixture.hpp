@@ -88,7 +88,10 @@ public:
   std::size_t leader(std::vector<std::size_t> among = {});
   std::vector<std::size_t> all_but(std::size_t node) const;
   node_id id_of(std::size_t node) const { return nodes_[node].self.id; }
+  /// As its identity on the disk says.
   std::uint64_t cluster_id(std::size_t node) const { return nodes_[node].cluster_id; }
+  /// So many times its identity cannot be written.
+  void fail_identity(std::size_t node, int times) { nodes_[node].identity_saves_fail = times; }
   memory_log& log(std::size_t node) { return *nodes_[node].log; }
   sim::simulated_checkpoints& checkpoints(std::size_t node) { return *nodes_[node].checkpoints; }
   std::uint64_t applied(std::size_t node) const { return nodes_[node].numbers->applied_index.load(); }
@@ -152,6 +155,7 @@ private:
     cluster_view view;
     int life = 0;
     bool gave_up = false;
+    int identity_saves_fail = 0;
     std::vector<std::string> keys;
     milliseconds suspended{0};
     milliseconds wall_ahead{0};

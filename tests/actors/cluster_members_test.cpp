@@ -198,6 +198,73 @@ TEST_CASE("a server that lost its disk takes its name back", "[actors][members]"
   CHECK(health_of(c, leader, name) == "passing");
 }
 
+TEST_CASE("who takes the place of a server that restarts is no voter beside it", "[actors][members]") {
+  // Without credentials. While a server is down, a stranger says its name and address, and once it is a learner, others.
+  const bool speaks = GENERATE(true, false);
+  CAPTURE(speaks);
+  cluster_options o;
+  o.nodes = 4;
+  o.expect = 3;
+  o.start = false;
+  cluster_fixture c(o);
+  for (std::size_t i = 0; i < 3; ++i)
+    c.start(i);
+  const auto leader = c.leader({0, 1, 2});
+  const auto lost = c.all_but(leader).front();
+  const auto id = c.id_of(lost), stranger = c.id_of(3);
+  c.crash(lost);
+  c.move(3, c.member(lost).name, c.member(lost).address);
+  c.start(3);
+  c.pass(seconds(3));
+  CHECK_FALSE(c.view(leader).config.contains(stranger)); // so long a restart may take
+  // What the leader sends does not arrive, so that it stays a learner.
+  c.net().filter = [&](std::size_t, std::size_t to, const wire::frame& f) {
+    return to != 3 || !std::holds_alternative<raft::message>(f);
+  };
+  REQUIRE(c.until([&] { return c.view(leader).config.contains(stranger); }));
+  REQUIRE_FALSE(c.view(leader).config.is_voter(stranger));
+
+  if (speaks) {
+    wire::hello other;
+    other.self = {stranger, c.member(3).uuid, "stranger", "10.6.6.6:8300"};
+    other.datacenter = "dc1";
+    other.promises = true;
+    c.net().inject(3, leader, other);
+  } else {
+    c.start(lost);
+  }
+  CHECK(c.until([&] { return !c.view(leader).config.contains(stranger); }, seconds(2)));
+  if (speaks)
+    c.start(lost);
+  c.net().filter = nullptr;
+  c.pass(seconds(20));
+  const auto& config = c.view(leader).config;
+  CHECK(config.voters.size() == 3);
+  CHECK(config.is_voter(id));
+  CHECK_FALSE(config.contains(stranger));
+}
+
+TEST_CASE("a newcomer is taken in when it has proved who it is, and not when credentials are given up",
+          "[actors][members]") {
+  // What counts is the connection, not how this server was started: a reload of the configuration may have opened the port.
+  cluster_options o;
+  o.nodes = 5;
+  o.expect = 3;
+  o.start = false;
+  cluster_fixture c(o);
+  c.net().credentials = true;
+  for (std::size_t i = 0; i < 3; ++i)
+    c.start(i);
+  const auto leader = c.leader({0, 1, 2});
+  c.start(3);
+  REQUIRE(c.until([&] { return c.view(leader).config.is_voter(c.id_of(3)) && !c.view(leader).config.joint(); }));
+  c.net().credentials = false;
+  c.start(4);
+  c.pass(seconds(10));
+  CHECK(c.view(leader).config.voters.size() == 4);
+  CHECK_FALSE(c.view(leader).config.contains(c.id_of(4)));
+}
+
 TEST_CASE("a server that has another name and address is known by them everywhere", "[actors][members]") {
   // A container came back with another host name: the old node, and the sessions on it, must not stay for ever.
   cluster_fixture c;

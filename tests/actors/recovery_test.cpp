@@ -2,6 +2,7 @@
 
 #include "actors/node/recovery.hpp"
 #include "storage/file_system.hpp"
+#include "storage/lmdb_checkpoint.hpp"
 #include "storage/segment_log.hpp"
 #include "tests/harness/scratch.hpp"
 
@@ -89,6 +90,42 @@ TEST_CASE("a survivor becomes a cluster of its own, with all it has and another 
   CHECK(core.is_leader());
   CHECK(core.commit_index() >= log_index{5});
   CHECK(core.config().voters == std::vector{now->id});
+}
+
+TEST_CASE("a survivor that stopped while it took a snapshot goes on from the snapshot", "[actors][recovery]") {
+  // The checkpoint is in force, and the log is still the old one: it ends before it, or is of another history. An entry at the
+  // end of that log would be dropped with it, and the server would go on waiting for those who are lost.
+  scratch_folder d;
+  const auto who = survivor(d.path());
+  auto self = lost_member(3);
+  self.id = who.id;
+  self.uuid = who.uuid;
+  const auto at = GENERATE(log_index{8}, log_index{3}, log_index{2});
+  CAPTURE(at.value);
+  raft::snapshot_meta meta{at, term_id{6}, cluster_time{20}, raft::configuration_of_voters({lost_member(1), self})};
+  {
+    auto store = storage::lmdb_checkpoint::open(d.path());
+    REQUIRE(store.ok());
+    storage::checkpoint_delta all;
+    all.meta = meta;
+    all.digest = state::machine().digest();
+    all.full = true;
+    REQUIRE((*store)->commit(all).ok());
+  }
+  {
+    auto found = recovery::open(d.path());
+    REQUIRE(found.ok());
+    CHECK(found->last_index() == at);
+    CHECK(found->before() == meta.config);
+    REQUIRE(found->carry_out().ok());
+  }
+  const auto log = log_of(d.path());
+  REQUIRE(log.entries.size() == 1);
+  CHECK(log.entries.front().index == at.next());
+  CHECK(log.hard == raft::hard_state{term_id{7}, {}});
+  const raft::core core(who.id, {}, {log.hard, meta, log.entries}, 1);
+  CHECK(core.config().voters == std::vector{who.id});
+  CHECK(core.last_index() == at.next());
 }
 
 TEST_CASE("a server that runs, or is no member, is not recovered", "[actors][recovery]") {

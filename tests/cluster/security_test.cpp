@@ -2,6 +2,7 @@
 
 #include "tests/cluster/cluster_fixture.hpp"
 
+#include <csignal>
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
@@ -112,6 +113,19 @@ TEST_CASE("three servers with a key, a fourth with another one, a fifth with non
                 "peer refused us: it does not accept our encrypt key");
   check_refused(*cluster, folder.path() / "none", {}, "peer speaks without TLS, which this server demands",
                 "it demands TLS");
+}
+
+// Whoever reaches the port is heard from then on, so that the line must not be written at the start only.
+TEST_CASE("a reload that opens the port to servers without credentials is warned of", "[security]") {
+  auto cluster = ready_cluster(1, telling({{"encrypt", one_key}}));
+  auto& node = cluster->node(0);
+  const auto warned = [&] {
+    return log_of(node).find("servers are accepted without credentials") != std::string::npos;
+  };
+  CHECK_FALSE(warned());
+  cluster->configure(telling({{"encrypt", one_key}, {"encrypt_verify_incoming", false}}));
+  node.process().signal(SIGHUP);
+  CHECK(eventually(milliseconds{20000}, warned));
 }
 
 TEST_CASE("from open to a key and on to certificates, one server after another, under writes", "[security]") {

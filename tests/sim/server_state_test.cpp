@@ -42,7 +42,7 @@ struct place {
     REQUIRE(found->disk.log->append({b}).ok());
     keep_membership_in(settings, directory, who, disk.files());
     REQUIRE(settings.promised(raft::promise{2, {}, false, {5}}));
-    settings.joined(77);
+    REQUIRE(settings.joined(77));
     end();
     return who;
   }

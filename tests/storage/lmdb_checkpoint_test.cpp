@@ -10,7 +10,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <csignal>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -22,6 +24,7 @@ namespace belay::tests {
 namespace fs = std::filesystem;
 using storage::checkpoint_delta;
 using storage::lmdb_checkpoint;
+using storage::lmdb_failure;
 
 namespace {
 
@@ -517,12 +520,22 @@ TEST_CASE("changed bytes in the checkpoint are damage") {
     const auto s = damaged->load([](auto, auto, auto) {});
     REQUIRE_FALSE(s.ok());
     CHECK(s.error().find("checkpoint is damaged") != std::string::npos);
-    CHECK(s.error().find("restore the data directory") != std::string::npos);
+    CHECK(s.error().find("move the whole data directory away") != std::string::npos);
   }
   std::ofstream(file, std::ios::binary | std::ios::trunc) << std::string(8192, 'x');
   const auto unopened = lmdb_checkpoint::open(scratch.path());
   REQUIRE_FALSE(unopened.ok());
   CHECK(unopened.error().find(file) != std::string::npos);
+  CHECK(unopened.error().find("move the whole data directory away") != std::string::npos);
+}
+
+TEST_CASE("what the system says of a checkpoint is not told as damage") {
+  for (const int code : {EACCES, EROFS, EIO, ENOMEM, ENOSPC, EMFILE}) {
+    const auto said = lmdb_failure("cannot open", "/data/state/checkpoint.mdb", code).text;
+    CHECK(said.find(std::strerror(code)) != std::string::npos);
+    CHECK(said.find("data directory") == std::string::npos);
+  }
+  CHECK(lmdb_failure("cannot read", "x", MDB_CORRUPTED).text.find("data directory") != std::string::npos);
 }
 
 TEST_CASE("a process killed at any moment leaves a whole checkpoint, not older than the last one reported") {

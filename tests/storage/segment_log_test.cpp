@@ -269,7 +269,7 @@ TEST_CASE("a changed bit in what was written is damage, never an end") {
       REQUIRE_FALSE(found.ok());
       CHECK(found.error().find(name) != std::string::npos);
       CHECK(found.error().find("offset") != std::string::npos);
-      CHECK(found.error().find("restore the data directory") != std::string::npos);
+      CHECK(found.error().find("move the whole data directory away") != std::string::npos);
       CHECK(*copy->contents(name) == before);
     }
   }

@@ -1,6 +1,7 @@
 // How servers become one cluster, and never two.
 
 #include "protocol/raft/formation.hpp"
+#include "tests/unit/protocol/raft/raft_cluster.hpp"
 
 #include <catch2/catch.hpp>
 
@@ -59,6 +60,60 @@ std::vector<std::uint64_t> ids_of(const promise& p) {
 
 using numbers = std::vector<std::uint64_t>;
 
+introduction said_by(const member& m, bool proven = false) {
+  introduction i;
+  i.self = m;
+  i.datacenter = "dc1";
+  i.cluster_id = 77;
+  i.proven = proven;
+  return i;
+}
+
+/// Three servers, of which one is down, and what their leader makes of those who say hello.
+struct cluster_with_one_lost {
+  testing::raft_cluster c;
+  std::uint64_t leader, other, lost;
+  formation_settings settings;
+  std::optional<formation> admission;
+
+  explicit cluster_with_one_lost(bool admit_newcomers = false) {
+    c.start(3);
+    leader = c.elect();
+    c.run(4);
+    other = leader == 1 ? 2 : 1;
+    lost = 6 - leader - other;
+    c.crash(lost);
+    settings.lost_ticks = 50;
+    settings.admit_newcomers = admit_newcomers;
+    admission.emplace(testing::make_member(leader), "dc1", settings, 77);
+    hears(testing::make_member(other));
+  }
+  void hears(const member& m, bool proven = false) { CHECK_FALSE(admission->met(said_by(m, proven))); }
+  std::optional<configuration> next() { return admission->next_configuration(c.core(leader)); }
+  /// Carries out what is next, again and again, for so many ticks. @returns the most voters there ever were
+  std::size_t run(int ticks) {
+    std::size_t most = 0;
+    for (; ticks > 0; --ticks) {
+      admission->forget_admissions(c.core(leader).meta_at_commit().config);
+      if (const auto n = next())
+        (void)c.core(leader).propose_configuration(*n, c.wall());
+      c.run(1);
+      most = std::max(most, config().voters.size());
+    }
+    return most;
+  }
+  configuration config() { return c.core(leader).config(); }
+  bool learns(std::uint64_t id) { return config().contains(node_id{id}) && !config().is_voter(node_id{id}); }
+  bool votes(std::uint64_t id) { return config().is_voter(node_id{id}) && !config().joint(); }
+  /// A server with another id, and the name and address of that one.
+  member in_place_of(std::uint64_t id, std::uint64_t new_id) {
+    auto m = testing::make_member(new_id);
+    m.name = testing::make_member(id).name;
+    m.address = testing::make_member(id).address;
+    return m;
+  }
+};
+
 } // namespace
 
 TEST_CASE("a lone server that expects one bootstraps itself") {
@@ -102,8 +157,8 @@ TEST_CASE("of four or five servers those with the lowest ids make the cluster, a
   // The fourth one was there before the cluster was: it needs no operator.
   const auto first = *a.first_configuration();
   a.joined(formation::cluster_id_of(first));
-  CHECK(a.admits(server(4), first));
-  CHECK_FALSE(a.admits(server(5), first));
+  CHECK(a.admits(said_by(server(4)), first));
+  CHECK_FALSE(a.admits(said_by(server(5)), first));
 }
 
 // 1 and 3 do not hear each other: each set lacks somebody for somebody. What one server promises lets the others go on to
@@ -236,6 +291,33 @@ TEST_CASE("nobody bootstraps beside a cluster that is there, heard by himself or
   }
 }
 
+TEST_CASE("a stranger's word that a cluster was given up counts for nothing") {
+  auto a = of(11, 3), b = of(12, 3), c = of(13, 3);
+  const auto first = configuration_of_voters({server(1), server(2), server(3)});
+  const auto cluster = formation::cluster_id_of(first);
+  auto lives = said_by(server(1));
+  lives.cluster_id = cluster;
+  lives.first.set = first.members;
+  auto liar = of(9, 3).own();
+  liar.first.refused = {cluster};
+  for (auto* f : {&a, &b, &c}) {
+    (void)f->met(lives);
+    (void)f->met(liar);
+  }
+  for (int i = 0; i < 4; ++i)
+    meet({&a, &b, &c});
+  for (auto* f : {&a, &b, &c})
+    CHECK(f->own().first.set.empty());
+
+  // A member of that configuration knows: it is one of those who had promised it.
+  liar.self = server(2);
+  for (auto* f : {&a, &b, &c})
+    (void)f->met(liar);
+  for (int i = 0; i < 4; ++i)
+    meet({&a, &b, &c});
+  CHECK_FALSE(a.own().first.set.empty());
+}
+
 TEST_CASE("as long as somebody is missing who was named, a server waits for others to be met") {
   formation_settings s;
   s.expect = 1;
@@ -317,23 +399,106 @@ TEST_CASE("a server that is in no cluster is bound to the first one that leads i
 TEST_CASE("after the formation only who replaces a lost member, or whom an operator wants, is taken in") {
   auto leader = of(1, 3, 77);
   const auto config = configuration_of_voters({server(1), server(2), server(3)});
-  CHECK_FALSE(leader.admits(server(4), config));
+  const auto admits = [&](const member& m) { return leader.admits(said_by(m), config); };
+  CHECK_FALSE(admits(server(4)));
   auto back = server(9);
   back.name = "n2";
-  CHECK_FALSE(leader.admits(back, config)); // the name alone proves nothing
+  CHECK_FALSE(admits(back)); // the name alone proves nothing
   back.address = server(2).address;
-  CHECK(leader.admits(back, config));
-  CHECK(leader.admits(server(3), config)); // a member
+  CHECK(admits(back));
+  back.uuid = server(3).uuid; // and two it cannot replace
+  CHECK_FALSE(admits(back));
+  CHECK(admits(server(3))); // a member
   leader.admit(server(4).address);
-  CHECK(leader.admits(server(4), config));
-  CHECK_FALSE(leader.admits(server(5), config));
+  CHECK(admits(server(4)));
+  CHECK_FALSE(admits(server(5)));
   auto by_id = server(6);
   by_id.uuid = "b31a9000-0000-4000-8000-000000000001";
-  CHECK_FALSE(leader.admits(by_id, config));
+  CHECK_FALSE(admits(by_id));
   leader.admit(by_id.uuid);
-  CHECK(leader.admits(by_id, config));
+  CHECK(admits(by_id));
 
+  CHECK(leader.admits(said_by(server(5), true), config)); // it has proved who it is
   formation_settings s;
   s.admit_newcomers = true;
-  CHECK(formation(server(1), "dc1", s, 77).admits(server(5), config));
+  CHECK(formation(server(1), "dc1", s, 77).admits(said_by(server(5)), config));
+}
+
+TEST_CASE("who takes the place of a lost member votes from when that one does not, and never beside it") {
+  cluster_with_one_lost t;
+  t.c.add_node(9);
+  const auto heir = t.in_place_of(t.lost, 9);
+  t.hears(heir);
+  t.run(t.settings.lost_ticks - 10);
+  CHECK_FALSE(t.config().contains(node_id{9})); // the member may only be restarting
+  CHECK(t.run(60) == 3);
+  CHECK(t.votes(9));
+  CHECK_FALSE(t.config().contains(node_id{t.lost}));
+  CHECK(t.config().voters.size() == 3);
+}
+
+TEST_CASE("a stranger that has got the place of a lost member becomes no voter beside it by saying something else") {
+  // A server restarts. A stranger says its name and address, is made a learner, and then says a name and an address of
+  // its own: as soon as the log has come to it, it was one voter more.
+  cluster_with_one_lost t;
+  auto stranger = t.in_place_of(t.lost, 9);
+  t.run(t.settings.lost_ticks);
+  t.hears(stranger);
+  t.run(1); // there is nobody yet who takes the log
+  REQUIRE(t.learns(9));
+  t.c.add_node(9);
+  SECTION("a name and an address of its own") {
+    stranger = testing::make_member(9);
+    t.hears(stranger);
+    CHECK(t.run(60) == 3);
+    CHECK_FALSE(t.config().contains(node_id{9}));
+    CHECK(t.votes(t.lost));
+  }
+  SECTION("the member is back") {
+    t.hears(testing::make_member(t.lost));
+    t.c.restart(t.lost);
+    CHECK(t.run(60) == 3);
+    CHECK_FALSE(t.config().contains(node_id{9}));
+  }
+  SECTION("the member is back with another name and address") {
+    auto moved = testing::make_member(t.lost);
+    moved.name = "moved";
+    moved.address = "127.0.0.1:9999";
+    t.hears(moved);
+    t.c.restart(t.lost);
+    CHECK(t.run(60) == 3);
+    CHECK_FALSE(t.config().contains(node_id{9}));
+    CHECK(t.config().find(node_id{t.lost})->name == "moved");
+  }
+  SECTION("another one comes for the same place") {
+    t.admission->lost(node_id{9});
+    t.c.crash(9);
+    t.c.add_node(10);
+    t.hears(t.in_place_of(t.lost, 10));
+    CHECK(t.run(2 * t.settings.lost_ticks) == 3);
+    CHECK(t.votes(10));
+    CHECK_FALSE(t.config().contains(node_id{9}));
+  }
+  SECTION("it has proved who it is") {
+    t.hears(testing::make_member(9), true);
+    CHECK(t.run(60) >= 4);
+    CHECK(t.votes(9));
+  }
+}
+
+TEST_CASE("what an operator wanted holds for one server") {
+  cluster_with_one_lost t;
+  t.c.add_node(9);
+  const auto wanted = testing::make_member(9);
+  t.admission->admit(wanted.address);
+  t.hears(wanted);
+  t.run(40);
+  REQUIRE(t.votes(9));
+  CHECK(t.config().voters.size() == 4);
+  t.admission->lost(node_id{9});
+  auto stranger = testing::make_member(10);
+  stranger.address = wanted.address;
+  t.hears(stranger);
+  t.run(2 * t.settings.lost_ticks);
+  CHECK_FALSE(t.config().contains(node_id{10}));
 }

@@ -176,6 +176,50 @@ TEST_CASE("a snapshot is sent in parts that grow with what the follower has") {
   CHECK(c.converge() == "");
 }
 
+// Its disk is full. Each attempt costs a read of the leader's disk and a write of the follower's, twenty times a second for ever.
+TEST_CASE("a snapshot that the follower cannot store is sent more and more seldom, and soon when it can") {
+  raft_cluster c;
+  c.start(3);
+  const auto l = c.elect();
+  c.run(4);
+  const std::uint64_t behind = l == 1 ? 2 : 1;
+  c.crash(behind);
+  for (int i = 0; i < 20; ++i) {
+    c.propose(l, std::string(100, 'v'));
+    c.deliver_all();
+  }
+  c.checkpoint(l, 0);
+  c.restart(behind);
+  int begun = 0, first_ticks = 0;
+  const auto lim = small_limits();
+  const int ticks = 100 * lim.election_ticks;
+  for (int tick = 0; tick < ticks; ++tick) {
+    c.tick_all();
+    while (!c.in_flight().empty()) {
+      const auto m = c.in_flight().front();
+      const auto* chunk = std::get_if<snapshot_chunk>(&m.body);
+      if (m.to.value != behind || chunk == nullptr) {
+        c.deliver(0);
+        continue;
+      }
+      c.drop(0);
+      if (chunk->offset != 0 || chunk->bytes->empty())
+        continue;
+      first_ticks = ++begun == 2 ? tick : first_ticks;
+      c.in_flight().push_back({m.to, m.from, m.term, snapshot_reply{chunk->meta.index, 0, false, true}});
+    }
+  }
+  CHECK(first_ticks <= 10 * lim.heartbeat_ticks); // a passing fault costs little
+  CHECK(begun >= 20);
+  CHECK(begun <= 45); // three election time-outs lie between two of them, when it has come to that
+  int needed = 0;
+  for (; c.core(behind).last_index() < c.core(l).last_index(); ++needed) {
+    REQUIRE(needed < 5 * lim.election_ticks);
+    c.run(1);
+  }
+  CHECK(c.converge() == "");
+}
+
 // The log and the checkpoint are different files: after a loss of power one could be there and not the other.
 TEST_CASE("nothing is stored as a snapshot, or given to the state machine, before a term is on the disk") {
   raft_cluster c;
