@@ -14,6 +14,7 @@
 #include <caf/atom.hpp>
 
 #include <chrono>
+#include <map>
 #include <memory>
 #include <string>
 #include <type_traits>
@@ -358,7 +359,8 @@ struct peer_lost {
 /// Keep connections to exactly these (host:port) and to whoever connects to us.
 struct dial_peers {
   std::vector<std::string> addresses;
-  std::vector<node_id> members; ///< of the configuration; others are strangers, for whom there is little room
+  /// Of the configuration, with their addresses; others are strangers, for whom there is little room.
+  std::map<node_id, std::string> members;
 };
 /// What this node says of itself in hello frames from now on.
 struct announce {

@@ -33,12 +33,31 @@ constexpr std::size_t read_bytes_max = 256u << 10;
 // A server that says it is of our cluster, and is not in the configuration that we know: a leader that was elected while we were
 // away. What it sends brings the configuration; a batch of entries is 1 MiB.
 constexpr std::size_t newer_member_frame_max = 4u << 20;
+// Host names have at most 253 bytes. Texts of strangers are kept, and told in lines of the log.
+constexpr std::size_t strangers_text_max = 256;
+// A server that joins is a member within seconds of an operator's word.
+constexpr std::chrono::minutes long_stay{1};
+// The name of an address can come to mean another server.
+constexpr std::chrono::minutes own_address_again{1};
+// Of one member: enough for all that moves while a process lives, and somebody who invents them fills nothing.
+constexpr std::size_t hosts_max = 8;
 
 /// How much to read at once after a read of `got` bytes that could have brought `at_most`.
 std::size_t fitting_read(std::size_t at_most, std::size_t got) {
   if (got == at_most)
     return std::min(2 * at_most, read_bytes_max);
   return got < at_most / 8 ? std::max(at_most / 2, read_bytes_min) : at_most;
+}
+
+/// A name would have to be looked up, by whoever may say hello.
+bool is_numeric(const std::string& address) {
+  const auto where = split_host_port(address);
+  return where.number() != 0 && numeric_endpoint(where.host, where.number());
+}
+
+bool has_long_texts(const wire::hello& h) {
+  return std::max({h.self.uuid.size(), h.self.name.size(), h.self.address.size(), h.datacenter.size()}) >
+         strangers_text_max;
 }
 
 } // namespace
@@ -67,6 +86,8 @@ peer_link::peer_link(caf::actor_config& config, wiring_ptr wires, peer_link_sett
     : caf::io::broker(config), wires_(std::move(wires)), settings_(std::move(settings)), listener_(listener),
       self_(self), metrics_(m), random_(settings_.seed),
       lobby_(listener, settings_.lobby, [c = settings_.credentials] { return c->now(); }), names_(settings_.look_up) {
+  lobby_.when_full(
+      [this](const std::string& address, bool from_there) { return one_gives_way_to(address, from_there); });
   end_node_by_exceptions_of(*this, wires_, "peer_link");
 }
 
@@ -143,14 +164,30 @@ std::chrono::milliseconds peer_link::on_tick() {
 
 /// Once a minute for each address and reason.
 void peer_link::complain(const std::string& address, const std::string& why, const char* event) {
-  if (brake_.may_tell(address + why, clock().now()))
+  const auto dialled = outgoing_.find(address);
+  const bool known = lobby_.knows(address) || (dialled != outgoing_.end() && dialled->second.named);
+  if ((known ? brake_of_known_ : brake_).may_tell(address + why, clock().now()))
     log::warn("peer_link", event, {{"address", address}, {"reason", why}});
+}
+
+bool peer_link::may_tell_of(const incoming& in, const std::string& what) {
+  return !is_unproved(in) || brake_.may_tell(what + in.from, clock().now());
 }
 
 // ---- whom we know
 
 void peer_link::on_dial_peers(const dial_peers& d) {
-  members_ = {d.members.begin(), d.members.end()};
+  decltype(members_) members;
+  for (const auto& [id, address] : d.members) {
+    auto& known = members[id] = std::move(members_[id]);
+    if (auto host = split_host_port(address).host;
+        !host.empty() && std::find(known.begin(), known.end(), host) == known.end()) {
+      if (known.size() == hosts_max)
+        known.pop_back();
+      known.push_back(std::move(host));
+    }
+  }
+  members_ = std::move(members);
   std::set<std::string> hosts;
   for (auto& [address, o] : outgoing_)
     o.named = false;
@@ -168,6 +205,8 @@ void peer_link::on_dial_peers(const dial_peers& d) {
     disconnect(o);
     it = outgoing_.erase(it);
   }
+  std::erase_if(address_of_,
+                [this](const auto& known) { return !members_.contains(known.first) && !is_heard(known.first); });
 }
 
 bool peer_link::is_heard(node_id peer) const {
@@ -179,41 +218,107 @@ void peer_link::forget_stranger(node_id peer) {
   const auto known = address_of_.find(peer);
   if (members_.contains(peer) || known == address_of_.end())
     return;
-  if (auto it = outgoing_.find(known->second); it != outgoing_.end() && !it->second.named) {
-    disconnect(it->second);
-    outgoing_.erase(it);
-    address_of_.erase(known);
-  }
+  vacate(known->second, peer);
+  address_of_.erase(known);
+}
+
+/// That peer is not there any more. Others may be.
+void peer_link::vacate(const std::string& address, node_id peer) {
+  const auto there = outgoing_.find(address);
+  if (there == outgoing_.end() || there->second.peer != peer)
+    return;
+  there->second.peer = {};
+  if (there->second.named)
+    return;
+  disconnect(there->second);
+  outgoing_.erase(there);
+}
+
+/// Whether the configuration has named that member at `host` for longer than at `other`, or at `host` only. Who says that a member has
+/// moved may be an impostor, and the configuration may have followed him; the first host is the one that nobody invented.
+bool peer_link::lives_rather_at(const std::string& host, const std::string& other, node_id member) const {
+  const auto known = members_.find(member);
+  if (known == members_.end())
+    return false;
+  const auto& hosts = known->second;
+  return std::find(hosts.begin(), hosts.end(), host) < std::find(hosts.begin(), hosts.end(), other);
 }
 
 // ---- who comes to us
 
+/// A connection of this server to itself shows that an address in retry_join is its own. @returns whether it was one
+bool peer_link::take_for_own(const introduced_peer& p) {
+  if (p.hello.self.id != self_)
+    return false;
+  for (auto& [address, o] : outgoing_)
+    if (o.state == dial_state::up && is_other_end(p.fd, o.fd)) {
+      disconnect(o);
+      o.next_event = clock().now() + own_address_again;
+      return true;
+    }
+  return false;
+}
+
 /// Empty: none.
 std::string peer_link::objection_to(const introduced_peer& p) {
   const auto& self = p.hello.self;
-  if (self.id == self_)
-    return {};
-  const auto where = split_host_port(self.address);
-  // A name would have to be looked up, by whoever may say hello.
-  if (where.number() == 0 || !numeric_endpoint(where.host, where.number()))
+  if (self.id == self_ || self.id.is_zero())
+    return "it introduces itself with the ID of this server, or with none";
+  if (!is_numeric(self.address))
     return "the address in its introduction is not numeric: " + self.address.substr(0, 100);
-  if (!p.channel)
-    for (const auto& [handle, in] : incoming_)
-      if (in.peer == self.id && in.from != p.address && in.silent < heard_just_now)
-        return "server " + self.name.substr(0, 100) + " is connected already, from " + in.from;
-  if (members_.contains(self.id) || outgoing_.contains(self.address))
+  if (p.channel)
     return {};
-  const auto strangers = std::count_if(outgoing_.begin(), outgoing_.end(), [this](const auto& o) {
-    return !o.second.named && !members_.contains(o.second.peer);
-  });
-  if (static_cast<std::size_t>(strangers) >= settings_.strangers_max)
-    return "there are too many servers that are no members";
+  for (const auto& [handle, in] : incoming_)
+    if (in.peer == self.id && in.from != p.address && in.silent < heard_just_now &&
+        !lives_rather_at(p.address, in.from, self.id))
+      return "server " + self.name.substr(0, 100) + " is connected already, from " + in.from;
+  if (members_.contains(self.id))
+    return {};
+  if (has_long_texts(p.hello))
+    return "a text in its introduction is longer than " + std::to_string(strangers_text_max) + " bytes";
+  if (!has_place_for(p))
+    return "there are " + std::to_string(settings_.strangers_max) + " connections of servers that are no members";
   return {};
 }
 
+bool peer_link::has_place_for(const introduced_peer& p) {
+  const auto strangers = std::count_if(incoming_.begin(), incoming_.end(), [&](const auto& i) {
+    return is_unproved(i.second) && i.second.peer != p.hello.self.id;
+  });
+  return static_cast<std::size_t>(strangers) < settings_.strangers_max || one_gives_way_to(p.address, false);
+}
+
+/// Of the servers that are no members the one goes that has been there for longest, of the host that has most of them: for those
+/// from hosts of members and from hosts that have less of them. For others if it has been there long.
+/// @returns false: nobody goes
+bool peer_link::one_gives_way_to(const std::string& host, bool from_there) {
+  std::map<std::string, std::size_t> crowd;
+  for (const auto& [handle, in] : incoming_)
+    if (is_unproved(in))
+      ++crowd[in.from];
+  auto goes = incoming_.end();
+  for (auto it = incoming_.begin(); it != incoming_.end(); ++it) {
+    const auto& in = it->second;
+    if (!is_unproved(in) || (from_there && in.from != host))
+      continue;
+    if (goes == incoming_.end() || crowd[in.from] > crowd[goes->second.from] ||
+        (crowd[in.from] == crowd[goes->second.from] && in.since < goes->second.since))
+      goes = it;
+  }
+  if (goes == incoming_.end())
+    return false;
+  const auto& in = goes->second;
+  const bool must = lobby_.knows(host) || crowd[in.from] > crowd[host] || clock().now() - in.since > long_stay;
+  if (must)
+    hang_up(goes->first);
+  return must;
+}
+
 void peer_link::admit(introduced_peer p) {
-  if (const auto why = objection_to(p); !why.empty()) {
-    complain(p.address, why, "a connection to the server port was refused");
+  const bool own = take_for_own(p);
+  if (const auto why = own ? std::string() : objection_to(p); own || !why.empty()) {
+    if (!own)
+      complain(p.address, why, "a connection to the server port was refused");
     ::close(p.fd);
     lobby_.left(p.address);
     return;
@@ -222,6 +327,7 @@ void peer_link::admit(introduced_peer p) {
   drop_earlier_connections(p.hello.self.id);
   const auto handle = add_scribe(p.fd);
   auto& in = incoming_[handle];
+  in.since = clock().now();
   in.from = std::move(p.address);
   in.channel = std::move(p.channel);
   in.read_max = read_bytes_min;
@@ -252,8 +358,8 @@ void peer_link::drop_silent_connections(std::chrono::milliseconds passed) {
     if ((in.silent += passed) > settings_.hello_limit)
       silent.push_back(handle);
   for (const auto& handle : silent) {
-    log::info("peer_link", "nothing heard on a connection for too long; closed",
-              {{"peer", incoming_[handle].peer.value}});
+    if (const auto& in = incoming_[handle]; may_tell_of(in, "silent "))
+      log::info("peer_link", "nothing heard on a connection for too long; closed", {{"peer", in.peer.value}});
     hang_up(handle);
   }
 }
@@ -273,11 +379,13 @@ void peer_link::on_closed(caf::io::connection_handle handle) {
 
 void peer_link::on_accepted_closed(incoming_map::iterator it) {
   const auto peer = it->second.peer;
+  const bool told = may_tell_of(it->second, "hung up ");
   lobby_.left(it->second.from);
   incoming_.erase(it);
-  if (is_heard(peer) || peer == self_)
+  if (is_heard(peer))
     return; // it came back before we saw it go
-  log::info("peer_link", "peer hung up", {{"peer", peer.value}});
+  if (told)
+    log::info("peer_link", "peer hung up", {{"peer", peer.value}});
   send(wires_->raft_peer, peer_lost{peer});
   forget_stranger(peer);
 }
@@ -336,26 +444,29 @@ void peer_link::refill_strangers() {
   }
 }
 
-/// Without credentials anybody may say anything of himself, so that only those count whom the configuration names. Whoever belongs
-/// to no cluster yet does not know who will be his.
+/// Without credentials anybody may say anything of himself, so that only those count whom the configuration names.
+bool peer_link::is_unproved(const incoming& in) const {
+  return !in.channel && !members_.contains(in.peer);
+}
+
+/// Whoever belongs to no cluster yet does not know who will be his.
 bool peer_link::is_stranger(const incoming& in) const {
-  return !in.channel && !members_.empty() && !members_.contains(in.peer);
+  return is_unproved(in) && !members_.empty();
 }
 
 std::size_t peer_link::frame_limit(const incoming& in) const {
   if (!is_stranger(in))
     return wire::frame_bytes_max;
-  const bool says_ours = in.hello.cluster_id != 0 && in.hello.cluster_id == hello_.cluster_id;
+  const bool says_ours = in.cluster_id != 0 && in.cluster_id == hello_.cluster_id;
   return says_ours ? std::max(newer_member_frame_max, settings_.stranger_frame_max) : settings_.stranger_frame_max;
 }
 
 bool peer_link::strangers_are_too_many(const incoming& in) const {
-  const auto unproved = [this](const incoming& i) { return !i.channel && !members_.contains(i.peer); };
-  if (!unproved(in) || in.decoder.unfinished_bytes() < settings_.stranger_frame_max)
+  if (!is_unproved(in) || in.decoder.unfinished_bytes() < settings_.stranger_frame_max)
     return false;
   std::size_t bytes = 0;
   for (const auto& [handle, other] : incoming_)
-    if (unproved(other))
+    if (is_unproved(other))
       bytes += other.decoder.unfinished_bytes();
   return bytes > settings_.stranger_bytes_max;
 }
@@ -371,13 +482,16 @@ bool peer_link::take_frames(caf::io::connection_handle handle, incoming& in, std
   if (first)
     received.list.push_back(std::move(*first));
   in.decoder.set_frame_bytes_max(frame_limit(in));
+  in.decoder.set_hello_bytes_max(is_unproved(in) ? peer_lobby::hello_bytes_max : wire::frame_bytes_max);
   auto fed = in.decoder.feed(bytes, received.list);
   for (std::size_t i = first ? 1 : 0; fed && i < received.list.size(); ++i)
     if (const auto* h = std::get_if<wire::hello>(&received.list[i]); h != nullptr) {
-      if (h->self.id == in.peer)
-        on_hello(in, *h, false);
-      else
+      if (h->self.id != in.peer)
         fed = failure{"it introduces itself as somebody else"};
+      else if (is_unproved(in) && has_long_texts(*h))
+        fed = failure{"a text in its introduction is too long"};
+      else
+        on_hello(in, *h, false);
     }
   if (fed && strangers_are_too_many(in))
     fed = failure{"unfinished frames of servers that are no members take too much memory"};
@@ -386,37 +500,41 @@ bool peer_link::take_frames(caf::io::connection_handle handle, incoming& in, std
     hang_up(handle);
     return false;
   }
-  // What we say to ourselves by way of an address in retry_join is no news.
-  if (in.peer != self_ && !received.list.empty())
+  if (!received.list.empty())
     send(wires_->raft_peer, std::move(received));
   return true;
 }
 
 void peer_link::on_hello(incoming& in, const wire::hello& h, bool first) {
-  in.hello = h;
-  if (h.self.id == self_)
-    return;
-  const auto before = address_of_.find(h.self.id);
-  if (before != address_of_.end() && before->second != h.self.address) {
-    // It has moved, or somebody else says so: where it is reached it has not.
-    const auto there = outgoing_.find(before->second);
-    if (!in.channel && there != outgoing_.end() && there->second.state == dial_state::up)
+  in.cluster_id = h.cluster_id;
+  const auto id = h.self.id;
+  const bool member = members_.contains(id);
+  const auto before = address_of_.find(id);
+  if (before == address_of_.end() || before->second != h.self.address) {
+    if (!first && !is_numeric(h.self.address))
       return;
-    // The address of a stranger, and the number of them, were looked at when he came.
-    if (!members_.contains(h.self.id) && !first)
-      return;
-    if (const auto where = split_host_port(h.self.address);
-        where.number() == 0 || !numeric_endpoint(where.host, where.number()))
-      return;
-    if (there != outgoing_.end() && !there->second.named) {
-      disconnect(there->second);
-      outgoing_.erase(there);
+    if (before != address_of_.end()) {
+      // It has moved, or somebody else says so: where it is reached it has not. What answers there may be another one by now.
+      const auto there = outgoing_.find(before->second);
+      const bool reached = there != outgoing_.end() && there->second.state == dial_state::up &&
+                           there->second.peer == id && there->second.confirmed;
+      const bool comes_from_home = first && lives_rather_at(in.from, {}, id);
+      if (!in.channel && reached && !comes_from_home)
+        return;
+      if (!member && !first) // the address of a stranger is the one that he came with
+        return;
+      vacate(before->second, id);
     }
   }
-  address_of_[h.self.id] = h.self.address;
+  const auto there = outgoing_.find(h.self.address);
+  const bool known = there != outgoing_.end() && there->second.peer == id;
+  // Nobody but a member takes the address of somebody who is heard.
+  if (!known && !member && there != outgoing_.end() && is_heard(there->second.peer))
+    return;
+  address_of_[id] = h.self.address;
   auto& o = towards(h.self.address);
-  const bool known = o.peer == h.self.id;
-  o.peer = h.self.id;
+  o.peer = id;
+  o.confirmed = true;
   if (first && o.state == dial_state::idle)
     o.next_event = {}; // it is alive: no need to wait
   if (o.state == dial_state::up && (!known || first))

@@ -32,7 +32,7 @@ struct peer_link_settings {
   std::chrono::milliseconds hello_limit{10'000};
   std::size_t unsent_bytes_max = 32u << 20; ///< to one peer; frames beyond are dropped, as by a bad network
   lobby_limits lobby;
-  /// Servers that are no members and are dialled back.
+  /// Connections of servers that are no members and have no credentials; each is dialled back.
   std::size_t strangers_max = 64;
   /// A frame of a server that is no member of this one's cluster and has no credentials; and unfinished ones of all of these.
   std::size_t stranger_frame_max = 64u << 10;
@@ -78,11 +78,13 @@ private:
     peer_queue queue;       ///< not handed to anybody yet
     std::string fresh;      ///< bytes about to be handed over; empty between calls
     bool named = false;     ///< by dial_peers; else it is a stranger's, and goes with him
+    bool confirmed = false; ///< `peer` has said that it is here since this connection is up
   };
   struct incoming {
     wire::frame_decoder decoder;
     node_id peer;
-    wire::hello hello;                   ///< the last one
+    std::uint64_t cluster_id = 0; ///< as it said last
+    monotonic_time since{};
     std::string from;                    ///< host, in figures
     std::optional<tls::channel> channel; ///< none: without TLS
     std::size_t read_max = 0;            ///< bytes at once
@@ -98,11 +100,15 @@ private:
   bool take_frames(caf::io::connection_handle handle, incoming& in, std::string_view bytes,
                    std::optional<wire::frame> first = std::nullopt);
   void admit(introduced_peer p);
+  bool take_for_own(const introduced_peer& p);
   std::string objection_to(const introduced_peer& p);
+  bool has_place_for(const introduced_peer& p);
+  bool one_gives_way_to(const std::string& host, bool from_there);
   void drop_earlier_connections(node_id peer);
   void drop_silent_connections(std::chrono::milliseconds passed);
   void refill_strangers();
   std::size_t frame_limit(const incoming& in) const;
+  bool is_unproved(const incoming& in) const;
   bool is_stranger(const incoming& in) const;
   bool strangers_are_too_many(const incoming& in) const;
   void on_hello(incoming& in, const wire::hello& h, bool first);
@@ -111,7 +117,10 @@ private:
   void on_accepted_closed(incoming_map::iterator it);
   void on_dial_peers(const dial_peers& d);
   void forget_stranger(node_id peer);
+  void vacate(const std::string& address, node_id peer);
+  bool lives_rather_at(const std::string& host, const std::string& other, node_id member) const;
   bool is_heard(node_id peer) const;
+  bool may_tell_of(const incoming& in, const std::string& what);
   void complain(const std::string& address, const std::string& why, const char* event);
 
   // peer_link_dialling.cpp
@@ -138,7 +147,7 @@ private:
   seeded_random random_;
   peer_lobby lobby_;
   peer_names names_;
-  log_brake brake_;
+  log_brake brake_, brake_of_known_; ///< of lines about strangers; about known hosts and those whom we are to dial
   wire::hello hello_;
   monotonic_time next_hello_{};
   bool ticking_ = false; ///< a tick is on its way
@@ -146,7 +155,8 @@ private:
   std::chrono::milliseconds tick_{0};        ///< the one before this
   std::map<std::string, outgoing> outgoing_; ///< by address
   std::unordered_map<node_id, std::string> address_of_;
-  std::set<node_id> members_; ///< of the configuration; empty: of none yet
+  /// Of the configuration, with the hosts at which it has named them, the first one first; empty: of none yet.
+  std::map<node_id, std::vector<std::string>> members_;
   incoming_map incoming_;
 };
 

@@ -107,6 +107,7 @@ void peer_link::dialled(outgoing& o) {
   o.state = dial_state::up;
   o.up_since = clock().now();
   o.unsent = 0;
+  o.confirmed = false;
   o.queue.clear();
   ack_writes(o.handle, true);
   configure_read(o.handle, caf::io::receive_policy::at_most(1024)); // to learn of its end; peers do not answer here
@@ -171,7 +172,8 @@ void peer_link::lost(outgoing& o) {
     o.failures = 0;
     o.complaint.clear();
     o.next_event = now + redial_min;
-    log::info("peer_link", "connection lost", {{"address", o.address}});
+    if (o.named || brake_.may_tell("lost " + o.address, now))
+      log::info("peer_link", "connection lost", {{"address", o.address}});
   }
   if (o.peer.is_zero())
     return;

@@ -118,11 +118,11 @@ void peer_lobby::accept_some(monotonic_time now) {
       return;
     }
     auto address = host_text(from);
-    if (!make_room_for(address)) {
+    if (const auto* limit = limit_against(address); limit != nullptr) {
       ::close(fd);
-      if (brake_.may_tell("room " + address, now))
+      if (brake_.may_tell(limit + address, now))
         log::warn("peer_link", "a connection of a peer was closed: there are too many",
-                  {{"address", address}, {"advice", "limits.rpc_max_conns_per_client"}});
+                  {{"address", address}, {"limit", limit}});
       continue;
     }
     ++by_address_[address];
@@ -136,22 +136,25 @@ void peer_lobby::accept_some(monotonic_time now) {
 }
 
 /// Whoever has waited longest without introducing himself goes: one of ours is through within milliseconds.
-bool peer_lobby::make_room_for(const std::string& address) {
+/// @returns the limit that nobody gives way at; null: there is room
+const char* peer_lobby::limit_against(const std::string& address) {
   const auto from_there = by_address_.find(address);
   if (limits_.per_address_max != 0 && from_there != by_address_.end() &&
       from_there->second >= limits_.per_address_max) {
     auto oldest =
         std::find_if(waiting_.rbegin(), waiting_.rend(), [&](const guest& g) { return g.address == address; });
-    if (oldest == waiting_.rend())
-      return false;
-    dismiss(std::prev(oldest.base()));
+    if (oldest != waiting_.rend())
+      dismiss(std::prev(oldest.base()));
+    else if (!give_way_(address, true))
+      return "limits.rpc_max_conns_per_client";
   }
   if (connections() < limits_.connections_max)
-    return true;
-  if (waiting_.empty())
-    return false;
-  dismiss(std::prev(waiting_.end()));
-  return true;
+    return nullptr;
+  if (!waiting_.empty())
+    dismiss(std::prev(waiting_.end()));
+  else if (!give_way_(address, false))
+    return "connections of peers in all";
+  return nullptr;
 }
 
 peer_lobby::guests::iterator peer_lobby::dismiss(guests::iterator g) {

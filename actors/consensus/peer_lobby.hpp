@@ -57,6 +57,13 @@ public:
   std::size_t waiting() const { return waiting_.size(); }
   /// Hosts of members: strangers cannot use up their time.
   void know(std::set<std::string> hosts) { known_ = std::move(hosts); }
+  bool knows(const std::string& host) const { return known_.contains(host); }
+  /// Asked when a limit is reached and nobody waits who could be sent away.
+  /// @param give_way has left() called for somebody who should make room for one from that address, from there only if the flag is
+  ///   set; false: nobody should
+  void when_full(std::function<bool(const std::string& address, bool from_there)> give_way) {
+    give_way_ = std::move(give_way);
+  }
 
 private:
   struct guest {
@@ -77,7 +84,7 @@ private:
   enum class progress : std::uint8_t { waits, introduced, gone };
 
   void accept_some(monotonic_time now);
-  bool make_room_for(const std::string& address);
+  const char* limit_against(const std::string& address);
   progress serve(guest& g, std::vector<introduced_peer>& out);
   status take(guest& g, std::string_view bytes);
   status choose_kind(guest& g, std::string_view first);
@@ -89,6 +96,7 @@ private:
   int listener_;
   lobby_limits limits_;
   std::function<tls::credentials_ptr()> credentials_;
+  std::function<bool(const std::string&, bool)> give_way_ = [](const std::string&, bool) { return false; };
   guests waiting_;                                ///< the newest first
   std::map<std::string, std::size_t> by_address_; ///< all connections, inside or not
   std::size_t inside_count_ = 0;

@@ -5,6 +5,7 @@
 #include <netinet/tcp.h>
 
 #include <cstring>
+#include <string_view>
 
 namespace belay::actors {
 
@@ -38,7 +39,24 @@ std::string host_text(const socket_endpoint& e) {
   char text[NI_MAXHOST] = {};
   if (getnameinfo(e.any(), e.size, text, sizeof text, nullptr, 0, NI_NUMERICHOST) != 0)
     return "?";
+  constexpr std::string_view mapped = "::ffff:"; // how a socket of IPv6 shows an address of IPv4
+  const std::string_view host = text;
+  if (host.starts_with(mapped) && host.find('.') != host.npos)
+    return std::string(host.substr(mapped.size()));
   return text;
+}
+
+bool is_other_end(int accepted, int dialled) {
+  socket_endpoint theirs, ours;
+  theirs.size = ours.size = sizeof ours.bytes;
+  const auto port = [](const socket_endpoint& e) {
+    char text[NI_MAXSERV] = {};
+    getnameinfo(e.any(), e.size, nullptr, 0, text, sizeof text, NI_NUMERICSERV);
+    return std::string(text);
+  };
+  return getpeername(accepted, reinterpret_cast<sockaddr*>(&theirs.bytes), &theirs.size) == 0 &&
+         getsockname(dialled, reinterpret_cast<sockaddr*>(&ours.bytes), &ours.size) == 0 &&
+         host_text(theirs) == host_text(ours) && port(theirs) == port(ours);
 }
 
 void set_peer_options(int fd, std::chrono::milliseconds silence_limit) {

@@ -25,8 +25,12 @@ std::optional<socket_endpoint> resolved(const char* host, const char* service, i
 /// nullopt: `host` is not an address but a name. Empty with `passive`: all addresses of the machine.
 std::optional<socket_endpoint> numeric_endpoint(const std::string& host, std::uint16_t port, bool passive = false);
 
-/// The host without its port, in figures: what connections are counted by.
+/// The host without its port, in figures: what connections are counted by. An IPv4 address is one, whatever kind of socket it was
+/// seen through.
 std::string host_text(const socket_endpoint& e);
+
+/// Whether `accepted` is the other end of `dialled`, both sockets of this process.
+bool is_other_end(int accepted, int dialled);
 
 /// @param silence_limit unacknowledged data for so long ends the connection (TCP_USER_TIMEOUT)
 void set_peer_options(int fd, std::chrono::milliseconds silence_limit);

@@ -3,6 +3,7 @@
 // feeds them messages, ticks and confirmed writes, and carries out what they return. Besides, it forms the cluster with
 // protocol/raft/formation and answers what operators ask of a leader.
 
+#include "actors/consensus/log_brake.hpp"
 #include "actors/host.hpp"
 #include "actors/interfaces.hpp"
 #include "actors/surroundings.hpp"
@@ -114,7 +115,7 @@ private:
   void on_renew_answer(const renew_answer& a);
   void on_reads(const raft::ready& r);
   void on_read_index(node_id from, const wire::read_index& q);
-  void on_read_index_reply(const wire::read_index_reply& r);
+  void on_read_index_reply(node_id from, const wire::read_index_reply& r);
 
   // raft_peer_operators.cpp: what operators ask of the leader
   struct removal {
@@ -204,7 +205,7 @@ private:
   raft::peer_clocks clocks_;
   raft::cluster_clock cluster_clock_;                   ///< of the present term, on the leader
   std::map<node_id, state::feature_level> levels_seen_; ///< of members that went away
-  std::map<node_id, std::string> complaints_;           ///< said once each
+  log_brake complaints_;                                ///< about servers that do not belong here
   members_heard told_heard_;
   std::map<node_id, std::uint64_t> connected_since_ms_; ///< by the wall clock, as far as it is known
   std::uint64_t led_since_ms_ = 0;

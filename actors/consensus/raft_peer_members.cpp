@@ -13,7 +13,6 @@ namespace {
 
 // Addresses that peers tell are dialled, so there must not be many of them, nor names to be looked up.
 constexpr std::size_t learned_max = 64;
-constexpr std::size_t complaints_max = 256;
 constexpr std::size_t address_bytes_max = 64;
 // A peer names those it knows once a second.
 constexpr int learned_ticks_max = 2400;
@@ -53,7 +52,7 @@ void raft_peer::on_frames(const frames_received& f) {
     } else if (const auto* q = std::get_if<wire::read_index>(&frame)) {
       on_read_index(f.from, *q);
     } else if (const auto* a = std::get_if<wire::read_index_reply>(&frame)) {
-      on_read_index_reply(*a);
+      on_read_index_reply(f.from, *a);
     } else if (const auto* e = std::get_if<agent::user_event>(&frame); e != nullptr) {
       if (core_.counts(f.from))
         send(wires_->health, event_heard{*e});
@@ -105,12 +104,8 @@ void raft_peer::on_hello(const wire::hello& h, bool proven) {
   if (leading() && !complaint && known != nullptr && !formation_.admits(*known, members))
     complaint = "server " + h.self.name + " is not a member: `belay operator raft add-peer -address=" + h.self.address +
                 "` takes it in";
-  if (complaints_.size() >= complaints_max && !complaints_.contains(h.self.id))
-    complaints_.clear(); // strangers make up ids: rather a line twice than memory without bound
-  if (complaint && complaints_[h.self.id] != *complaint) {
-    complaints_[h.self.id] = *complaint;
+  if (complaint && complaints_.may_tell(*complaint, now()))
     log::error("raft_peer", "a server that is not ours was refused", {{"reason", *complaint}});
-  }
   learn(h);
   if (formation_.cluster_id() == 0)
     form_cluster(); // which announces what has changed
@@ -233,7 +228,7 @@ void raft_peer::dial() {
   dial_peers d;
   d.addresses = settings_.join;
   for (const auto& m : core_.config().members) {
-    d.members.push_back(m.id);
+    d.members.emplace(m.id, m.address);
     if (m.id != self_.id)
       d.addresses.push_back(m.address);
   }

@@ -244,8 +244,8 @@ void raft_peer::on_read_index(node_id from, const wire::read_index& q) {
   schedule_flush();
 }
 
-void raft_peer::on_read_index_reply(const wire::read_index_reply& r) {
-  barriers_.answered(r);
+void raft_peer::on_read_index_reply(node_id from, const wire::read_index_reply& r) {
+  barriers_.answered(from, r);
   carry_out_barriers();
 }
 

@@ -3,6 +3,7 @@
 // well-formed and wrong, frames that never end, and connections that say nothing.
 
 #include "bench/hostile/traffic.hpp"
+#include "protocol/base/host_port.hpp"
 #include "protocol/wire/command_codec.hpp"
 #include "protocol/wire/frame_codec.hpp"
 
@@ -16,8 +17,10 @@ namespace belay::hostile {
 /// Whom it plays: the server it talks to, and what that one says of itself when it calls back.
 struct victim {
   raft::member self;
+  raft::member other; ///< another member: who introduces himself with its id would be heard in its place
   std::string datacenter = "dc1";
   std::uint64_t cluster_id = 0;
+  std::vector<std::string> known; ///< addresses of other servers
 };
 
 inline std::string framed(const wire::frame& f) {
@@ -58,11 +61,27 @@ inline victim introduced(const target& at, counts& counted) {
     }
     if (!frames.empty())
       if (const auto* said = std::get_if<wire::hello>(&frames.front()))
-        out = {said->self, said->datacenter, said->cluster_id};
+        out = {said->self, {}, said->datacenter, said->cluster_id, said->known};
     ::close(fd);
   }
   ::close(listener);
   return out;
+}
+
+/// The same, and another server of which the first one has told.
+inline victim introduced_to_two(const target& at, counts& counted) {
+  auto v = introduced(at, counted);
+  for (const auto& address : v.known) {
+    auto there = at;
+    there.port = split_host_port(address).number();
+    if (const auto found = introduced(there, counted); !found.self.id.is_zero() && found.self.id != v.self.id)
+      v.other = found.self;
+    if (!v.other.id.is_zero())
+      break;
+  }
+  if (v.other.id.is_zero())
+    v.other = v.self;
+  return v;
 }
 
 /// What nobody outside the configuration may have a say in, as if from that server.
@@ -111,7 +130,7 @@ inline std::string client_hello() {
 
 /// New connections, each with other first words, many of them a name of its own; the youngest hundred stay open and say nothing more.
 inline void knock(const target& at, const victim& v, double a_second, counts& counted) {
-  auto as_member = v.self;
+  auto as_member = v.other;
   as_member.address = at.from + ":1";
   const std::vector<std::string> words{
       "",
@@ -134,14 +153,15 @@ inline void knock(const target& at, const victim& v, double a_second, counts& co
   }
 }
 
-/// Forged frames over a connection that introduced itself as nobody in turn with one as the server itself.
+/// Forged frames over connections that introduce themselves in turn as nobody, as the server itself and as another member.
 inline void forge(const target& at, const victim& v, double a_second, counts& counted) {
   pace steady_pace(a_second);
   connection c;
   std::vector<std::string> frames;
   for (std::size_t i = 0, opened = 0; !at.over(); ++i, steady_pace.wait()) {
     if (!c.open()) {
-      auto self = ++opened % 2 ? stranger_at(at.from + ":1") : v.self;
+      const raft::member played[] = {stranger_at(at.from + ":1"), v.other, v.self};
+      auto self = played[opened++ % 3];
       frames = forged_frames(v, self.id);
       c = connection(at, counted);
       c.send(framed(wire::hello{std::move(self), v.datacenter, v.cluster_id, 0, {}, state::own_level}));

@@ -63,9 +63,9 @@ void pending_barriers::failed(std::uint64_t attempt) {
   asked_.erase(it);
 }
 
-void pending_barriers::answered(const read_index_reply& r) {
+void pending_barriers::answered(node_id from, const read_index_reply& r) {
   const auto it = asked_.find(r.id);
-  if (it == asked_.end() || it->second.asked.is_zero())
+  if (it == asked_.end() || it->second.asked.is_zero() || it->second.asked != from)
     return;
   if (r.ok)
     finish(it->second, true, r.index);

@@ -53,8 +53,8 @@ public:
   void confirmed(std::uint64_t attempt, log_index index);
   /// Leadership was lost or is uncertain: asked again, as another attempt (docs/pitfalls.md R11).
   void failed(std::uint64_t attempt);
-  /// What the leader says.
-  void answered(const read_index_reply& r);
+  /// What the leader says; of somebody else who was not asked it counts for nothing.
+  void answered(node_id from, const read_index_reply& r);
 
   /// The leader is another one, or the term is. Zero: nobody leads.
   void leader_changed(node_id leader);

@@ -12,7 +12,10 @@ namespace belay::wire {
 namespace {
 
 constexpr std::uint8_t version = 1;
-constexpr std::size_t header_bytes = 8;   // length, CRC
+constexpr std::size_t header_bytes = 8; // length, CRC
+constexpr std::size_t kind_at = 9;      // behind the version
+// As much as is read of a peer at once (actors/consensus/peer_link.cpp): more is given back when a large frame is complete.
+constexpr std::size_t spare_capacity_max = 256u << 10;
 constexpr std::size_t members_max = 1000; // more in one hello is nonsense, and would only cost memory
 constexpr std::size_t known_max = 64;
 constexpr std::size_t refused_max = 64;
@@ -525,6 +528,8 @@ status frame_decoder::feed(std::string_view bytes, std::vector<frame>& frames) {
     const auto crc = header.u32();
     if (length < 4 || length > frame_bytes_max_)
       return failure{"frame of " + std::to_string(length) + " bytes"};
+    if (rest.size() > kind_at && rest[kind_at] == static_cast<char>(kind::hello) && length + 4 > hello_bytes_max_)
+      return failure{"introduction of " + std::to_string(length) + " bytes"};
     if (rest.size() < length + 4)
       break;
     const auto body = rest.substr(header_bytes, length - 4);
@@ -537,6 +542,8 @@ status frame_decoder::feed(std::string_view bytes, std::vector<frame>& frames) {
     rest.remove_prefix(length + 4);
   }
   pending_.erase(0, pending_.size() - rest.size());
+  if (pending_.capacity() > spare_capacity_max && pending_.size() < pending_.capacity() / 8)
+    pending_.shrink_to_fit();
   return done{};
 }
 

@@ -80,12 +80,17 @@ public:
 
   /// Larger frames break the stream from now on; at most frame_bytes_max, which is where it begins.
   void set_frame_bytes_max(std::size_t bytes) { frame_bytes_max_ = bytes; }
+  /// The same for introductions, with the four bytes of their length.
+  void set_hello_bytes_max(std::size_t bytes) { hello_bytes_max_ = bytes; }
   /// Of a frame that is not complete yet.
   std::size_t unfinished_bytes() const { return pending_.size(); }
+  /// What is reserved for it; little once a large frame is complete.
+  std::size_t reserved_bytes() const { return pending_.capacity(); }
 
 private:
   std::string pending_;
   std::size_t frame_bytes_max_ = frame_bytes_max;
+  std::size_t hello_bytes_max_ = frame_bytes_max;
 };
 
 } // namespace belay::wire

@@ -1,13 +1,17 @@
 // What peers say is checked before it counts, by the actors around the Raft core: commands that cannot be read, servers
 // that nobody knows, snapshots that are not what they say, wall clocks.
 
+#include "actors/telemetry/log.hpp"
 #include "protocol/wire/command_codec.hpp"
 #include "storage/snapshot_file.hpp"
 #include "tests/actors/cluster_fixture.hpp"
+#include "tests/harness/scratch.hpp"
 
 #include <caf/send.hpp>
 
 #include <catch2/catch.hpp>
+
+#include <sstream>
 
 using namespace belay;
 using namespace belay::actors;
@@ -224,6 +228,33 @@ TEST_CASE("frames of a server that is no member change nothing, though it knows 
   for (std::size_t i = 0; i < 3; ++i)
     CHECK(c.stale(i, "forged") == "(none)");
   c.put_done(follower, "after", "x");
+}
+
+TEST_CASE("servers that do not belong here are told of in few lines", "[actors][guards]") {
+  // Each introduction with another name was a line of the log, as fast as strangers could introduce themselves.
+  const harness::scratch_folder folder;
+  cluster_fixture c;
+  const auto leader = c.leader();
+  log::settings s;
+  s.to_stdout = false;
+  s.file = folder / "log";
+  log::configure(s);
+  for (std::uint64_t i = 0; i < 300; ++i) {
+    auto h = hello_of(c, leader, state::own_level);
+    h.self.id = node_id{9000 + i % 3};
+    h.self.name = "stranger " + std::to_string(i);
+    h.datacenter = "elsewhere";
+    c.net().inject(c.all_but(leader).front(), leader, h);
+  }
+  c.settle();
+  s.file.clear();
+  log::configure(s);
+  std::istringstream text(harness::file_text(folder / "log"));
+  std::size_t lines = 0;
+  for (std::string line; std::getline(text, line);)
+    lines += line.find("a server that is not ours was refused") != line.npos ? 1 : 0;
+  CHECK(lines > 0);
+  CHECK(lines < 30);
 }
 
 TEST_CASE("a server that was away follows a leader whom its log does not name", "[actors][guards]") {

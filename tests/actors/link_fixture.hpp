@@ -125,8 +125,11 @@ private:
 /// A listening socket where a link may dial back.
 class home {
 public:
-  home() : fd_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)) {
+  /// @param host an address of 127.0.0.0/8
+  explicit home(const std::string& host = "127.0.0.1")
+      : host_(host), fd_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)) {
     auto any = loopback(0);
+    REQUIRE(::inet_pton(AF_INET, host.c_str(), &any.sin_addr) == 1);
     REQUIRE(::bind(fd_, reinterpret_cast<sockaddr*>(&any), sizeof any) == 0);
     REQUIRE(::listen(fd_, 16) == 0);
   }
@@ -134,13 +137,31 @@ public:
     ::close(visitor_);
     ::close(fd_);
   }
-  std::string address() const { return local(port_of(fd_)); }
+  std::string address() const { return host_ + ":" + std::to_string(port_of(fd_)); }
   bool was_visited() {
     if (visitor_ < 0)
       visitor_ = ::accept4(fd_, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
     return visitor_ >= 0;
   }
-  void turn_visitor_out() { ::close(std::exchange(visitor_, -1)); }
+  void turn_visitor_out() {
+    ::close(std::exchange(visitor_, -1));
+    decoder_ = {};
+  }
+  /// The numbers that the visitor has said since this was asked last (link_end::send_numbers).
+  std::vector<std::uint64_t> numbers() {
+    std::vector<wire::frame> frames;
+    std::string bytes(4096, '\0');
+    for (ssize_t n = 1; n > 0;) {
+      n = ::recv(visitor_, bytes.data(), bytes.size(), MSG_DONTWAIT);
+      if (n > 0)
+        REQUIRE(decoder_.feed(std::string_view(bytes).substr(0, static_cast<std::size_t>(n)), frames).ok());
+    }
+    std::vector<std::uint64_t> found;
+    for (const auto& f : frames)
+      if (const auto* number = std::get_if<wire::read_index>(&f))
+        found.push_back(number->id);
+    return found;
+  }
   bool visitor_left() {
     char bytes[4096];
     for (;;) {
@@ -151,8 +172,10 @@ public:
   }
 
 private:
+  std::string host_;
   int fd_;
   int visitor_ = -1;
+  wire::frame_decoder decoder_;
 };
 
 /// A listening socket whose queue is full: whoever connects gets no answer.
@@ -260,8 +283,18 @@ public:
   }
   void dial(std::vector<std::string> addresses) { tell(dial_peers{std::move(addresses), {}}); }
   /// As a server that knows its cluster.
-  void dial_members(std::vector<std::string> addresses, std::vector<node_id> members) {
-    tell(dial_peers{std::move(addresses), std::move(members)});
+  void dial_members(std::vector<std::string> addresses, const std::vector<node_id>& members) {
+    dial_peers d{std::move(addresses), {}};
+    for (auto id : members)
+      d.members[id];
+    tell(d);
+  }
+  void dial_members(const std::map<node_id, std::string>& members) {
+    dial_peers d{{}, members};
+    for (const auto& [id, where] : members)
+      if (id != id_)
+        d.addresses.push_back(where);
+    tell(d);
   }
   /// Questions numbered from `first`.
   void send_numbers(node_id to, std::uint64_t first, std::size_t count) {

@@ -260,6 +260,152 @@ TEST_CASE("somebody with a member's id does not take its place", "[actors][peer_
   CHECK(a.times_lost(b.id()) == 0);
 }
 
+TEST_CASE("strangers are counted by connection, and one of the many gives way", "[actors][peer_link][limits]") {
+  // They were counted by the addresses that they gave: with one that was known already nobody was counted, and 512 of them kept
+  // everybody else out for as long as they liked.
+  peer_link_settings s;
+  s.strangers_max = 3;
+  link_fixture f;
+  link_end a(f.system(), node_id{1}, 0, s);
+  home there;
+  a.dial_members({{node_id{1}, a.address()}, {node_id{2}, there.address()}});
+  strangers many;
+  for (std::uint64_t id = 11; id < 21; ++id) {
+    many.push_back(std::make_unique<stranger>(a.port(), "127.0.0.77"));
+    many.back()->say(bytes_of(hello_of(node_id{id}, there.address())));
+  }
+  CHECK(soon([&] { return open_ones(many) == 3; }));
+  stranger newcomer(a.port(), "127.0.0.78");
+  newcomer.say(bytes_of(hello_of(node_id{31}, there.address())));
+  CHECK(soon([&] { return a.hellos_from(node_id{31}) > 0; }));
+  CHECK(soon([&] { return open_ones(many) == 2; }));
+  stranger member(a.port(), "127.0.0.79");
+  member.say(bytes_of(hello_of(node_id{2}, there.address())));
+  CHECK(soon([&] { return a.hellos_from(node_id{2}) > 0; }));
+  CHECK(open_ones(many) == 2);
+  CHECK(newcomer.is_open());
+}
+
+TEST_CASE("strangers inside give way to whoever comes from a member's host", "[actors][peer_link][limits]") {
+  const bool in_all = GENERATE(false, true);
+  peer_link_settings s;
+  (in_all ? s.lobby.connections_max : s.lobby.per_address_max) = 3;
+  link_fixture f;
+  link_end a(f.system(), node_id{1}, 0, s);
+  home there;
+  a.dial_members({{node_id{1}, a.address()}, {node_id{2}, there.address()}});
+  strangers many;
+  for (std::uint64_t id = 11; id < 14; ++id) {
+    many.push_back(std::make_unique<stranger>(a.port(), in_all ? "127.0.0.77" : "127.0.0.1"));
+    many.back()->say(bytes_of(hello_of(node_id{id}, there.address())));
+    REQUIRE(soon([&] { return a.hellos_from(node_id{id}) > 0; }));
+  }
+  stranger member(a.port());
+  member.say(bytes_of(hello_of(node_id{2}, there.address())));
+  CHECK(soon([&] { return a.hellos_from(node_id{2}) > 0; }));
+  CHECK(open_ones(many) == 2);
+}
+
+TEST_CASE("what strangers say of themselves is short at every time", "[actors][peer_link][limits]") {
+  // The limit held for the first words: later ones could bring a thousand servers with texts of any length, which were kept.
+  link_fixture f;
+  link_end a(f.system(), node_id{1});
+  a.dial_members({}, {node_id{1}, node_id{2}});
+  home there;
+  auto long_name = hello_of(node_id{9}, there.address());
+  long_name.self.name = std::string(300, 'n');
+  auto many = hello_of(node_id{9}, there.address());
+  for (std::uint64_t id = 20; id < 120; ++id)
+    many.agreed.push_back(hello_of(node_id{id}, there.address()).self);
+  for (const auto& said : {long_name, many}) {
+    stranger who(a.port());
+    who.say(bytes_of(hello_of(node_id{9}, there.address())) + bytes_of(said));
+    CHECK(who.is_closed());
+  }
+  stranger wordy(a.port());
+  wordy.say(bytes_of(long_name));
+  CHECK(wordy.is_closed());
+  stranger member(a.port());
+  many.self.id = node_id{2};
+  member.say(bytes_of(hello_of(node_id{2}, there.address())) + bytes_of(many));
+  CHECK(soon([&] { return a.hellos_from(node_id{2}) == 2; }));
+}
+
+TEST_CASE("a stranger that gives a member's address does not become known there", "[actors][peer_link][limits]") {
+  // It left its entry behind for ever, one for each made-up id; and the member's connection counted as the stranger's.
+  link_fixture f;
+  link_end a(f.system(), node_id{1});
+  home there;
+  a.dial_members({{node_id{1}, a.address()}, {node_id{2}, there.address()}});
+  stranger member(a.port());
+  member.say(bytes_of(hello_of(node_id{2}, there.address())));
+  REQUIRE(soon([&] { return there.was_visited() && a.times_connected(node_id{2}) > 0; }));
+  {
+    stranger who(a.port(), "127.0.0.77");
+    who.say(bytes_of(hello_of(node_id{9}, there.address())));
+    REQUIRE(soon([&] { return a.hellos_from(node_id{9}) > 0; }));
+  }
+  REQUIRE(soon([&] { return a.times_lost(node_id{9}) > 0; }));
+  a.send_numbers(node_id{9}, 9, 1);
+  a.send_numbers(node_id{2}, 2, 1);
+  std::vector<std::uint64_t> came;
+  REQUIRE(soon([&] {
+    came = there.numbers();
+    return !came.empty();
+  }));
+  CHECK(came == std::vector<std::uint64_t>{2});
+  CHECK(a.times_connected(node_id{9}) == 0);
+}
+
+TEST_CASE("nobody introduces himself with this server's own id", "[actors][peer_link][limits]") {
+  // He was taken for a member: the configuration names this server, too. A server that dials itself, by an address in retry_join that
+  // is its own, finds out and goes on.
+  peer_link_settings s;
+  s.look_up = [](const std::string&) { return numeric_endpoint("127.0.0.1", 1); };
+  link_fixture f;
+  link_end a(f.system(), node_id{1}, 0, s);
+  a.dial_members({"me.invalid:" + std::to_string(a.port())}, {node_id{1}, node_id{2}});
+  home there;
+  stranger who(a.port());
+  who.say(bytes_of(hello_of(node_id{1}, there.address())));
+  CHECK(who.is_closed());
+  stranger nobody(a.port());
+  nobody.say(bytes_of(hello_of(node_id{}, there.address())));
+  CHECK(nobody.is_closed());
+  CHECK(a.hellos_from(node_id{1}) == 0);
+  CHECK_FALSE(there.was_visited());
+  stranger member(a.port());
+  member.say(bytes_of(hello_of(node_id{2}, there.address())));
+  CHECK(soon([&] { return a.hellos_from(node_id{2}) > 0; }));
+}
+
+TEST_CASE("a member that comes from its own host is believed before one from another host",
+          "[actors][peer_link][limits]") {
+  // An impostor that spoke while the member was restarted was the one that is heard, and the member was refused for as long as he spoke.
+  const bool configuration_followed = GENERATE(false, true);
+  link_fixture f;
+  link_end a(f.system(), node_id{1});
+  home there, elsewhere("127.0.0.77");
+  a.dial_members({{node_id{1}, a.address()}, {node_id{2}, there.address()}});
+  stranger impostor(a.port(), "127.0.0.77");
+  impostor.say(bytes_of(hello_of(node_id{2}, elsewhere.address())));
+  REQUIRE(soon([&] { return a.hellos_from(node_id{2}) == 1 && elsewhere.was_visited(); }));
+  if (configuration_followed)
+    a.dial_members({{node_id{1}, a.address()}, {node_id{2}, elsewhere.address()}});
+  stranger member(a.port());
+  member.say(bytes_of(hello_of(node_id{2}, there.address())));
+  CHECK(soon([&] { return a.hellos_from(node_id{2}) == 2; }));
+  CHECK(impostor.is_closed());
+  stranger again(a.port(), "127.0.0.77");
+  again.say(bytes_of(hello_of(node_id{2}, elsewhere.address())));
+  CHECK(again.is_closed());
+  CHECK(soon([&] {
+    a.send_numbers(node_id{2}, 2, 1);
+    return there.was_visited() && !there.numbers().empty();
+  }));
+  CHECK(member.is_open());
+}
+
 TEST_CASE("the last descriptors are left to the log", "[actors][peer_link][limits]") {
   // 1,100 connections at ulimit -n 1024: one core busy with accept(), and the writer of the log could not open its next segment.
   link_fixture f;

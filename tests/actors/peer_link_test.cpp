@@ -186,6 +186,42 @@ TEST_CASE("a peer that hangs up on us and goes on speaking is known all the same
   CHECK_FALSE(a.is_heard_still(node_id{9}));
 }
 
+TEST_CASE("two members that trade addresses are found at their new ones by one that lives on", "[actors][peer_link]") {
+  // Somebody answers at both addresses all the time. Frames went to the address at which the member had been, that is to the other.
+  link_fixture f;
+  link_end a(f.system(), node_id{1});
+  home first, second;
+  const auto say = [&](stranger& who, std::uint64_t id, home& where) {
+    who.say(bytes_of(hello_of(node_id{id}, where.address())));
+  };
+  const auto arrives = [&](std::uint64_t id, home& where) {
+    return soon([&] {
+      a.send_numbers(node_id{id}, id, 1);
+      const auto came = where.numbers();
+      return !came.empty() && came.front() == id;
+    });
+  };
+  a.dial_members({{node_id{1}, a.address()}, {node_id{2}, first.address()}, {node_id{3}, second.address()}});
+  {
+    stranger b(a.port()), c(a.port());
+    say(b, 2, first);
+    say(c, 3, second);
+    REQUIRE(soon([&] { return first.was_visited() && second.was_visited(); }));
+    REQUIRE(arrives(2, first));
+    REQUIRE(arrives(3, second));
+  }
+  REQUIRE(soon([&] { return a.times_lost(node_id{2}) > 0 && a.times_lost(node_id{3}) > 0; }));
+  for (auto* h : {&first, &second}) {
+    h->turn_visitor_out();
+    REQUIRE(soon([&] { return h->was_visited(); }));
+  }
+  stranger b(a.port(), "127.0.0.2"), c(a.port(), "127.0.0.3");
+  say(b, 2, second);
+  say(c, 3, first);
+  CHECK(arrives(2, second));
+  CHECK(arrives(3, first));
+}
+
 TEST_CASE("a port that is taken is refused with what to do", "[actors][peer_link]") {
   peer_link_settings s;
   s.listen_host = "127.0.0.1";

@@ -55,6 +55,12 @@ TEST_CASE("addresses need no name server", "[peer_names]") {
   CHECK_FALSE(names.find("", 8300));
 }
 
+TEST_CASE("an IPv4 address is one, whatever kind of socket it was seen through", "[peer_names]") {
+  // On a socket of IPv6 a member's connections came from ::ffff:10.0.0.7, which no configuration names.
+  for (const auto* seen : {"10.0.0.7", "::ffff:10.0.0.7"})
+    CHECK(host_text(*numeric_endpoint(seen, 8300)) == "10.0.0.7");
+}
+
 TEST_CASE("names are few, whoever brings them", "[peer_names]") {
   const auto asked = std::make_shared<std::atomic<int>>(0);
   peer_names names([asked](const std::string&) {

@@ -55,8 +55,8 @@ struct story {
     barriers.failed(of_attempt);
     return take();
   }
-  lines answered(std::uint64_t of_attempt, bool ok, std::uint64_t index = 0) {
-    barriers.answered({of_attempt, ok, log_index{index}});
+  lines answered(node_id by, std::uint64_t of_attempt, bool ok, std::uint64_t index = 0) {
+    barriers.answered(by, {of_attempt, ok, log_index{index}});
     return take();
   }
 };
@@ -128,11 +128,11 @@ TEST_CASE("the quorum says yes or no") {
     CHECK_FALSE(s.barriers.none_waiting());
     CHECK(s.go_on(led_by(second)) == lines{"to 2: read index?"});
     CHECK(s.confirmed(first, 12).empty());
-    CHECK(s.answered(first, true, 12).empty());
-    CHECK(s.answered(s.attempt, true, 13) == lines{"barrier 7 at 13"});
+    CHECK(s.answered(second, first, true, 12).empty());
+    CHECK(s.answered(second, s.attempt, true, 13) == lines{"barrier 7 at 13"});
   }
   SECTION("what another node says to such an attempt counts for nothing") {
-    CHECK(s.answered(first, true, 99).empty());
+    CHECK(s.answered(second, first, true, 99).empty());
     CHECK(s.confirmed(first, 12) == lines{"barrier 7 at 12"});
   }
   SECTION("an attempt that nobody made") {
@@ -147,34 +147,39 @@ TEST_CASE("the leader says yes, no, or nothing") {
   REQUIRE(s.go_on(led_by(second)) == lines{"to 2: read index?"});
   const auto first = s.attempt;
   SECTION("yes") {
-    CHECK(s.answered(first, true, 12) == lines{"barrier 7 at 12"});
-    CHECK(s.answered(first, true, 12).empty());
+    CHECK(s.answered(second, first, true, 12) == lines{"barrier 7 at 12"});
+    CHECK(s.answered(second, first, true, 12).empty());
+  }
+  SECTION("somebody says yes who was not asked") {
+    CHECK(s.answered(third, first, true, 12).empty());
+    CHECK(s.answered(third, first, false).empty());
+    CHECK(s.answered(second, first, true, 13) == lines{"barrier 7 at 13"});
   }
   SECTION("no: asked again, but not at once") {
-    CHECK(s.answered(first, false).empty());
+    CHECK(s.answered(second, first, false).empty());
     CHECK(s.go_on(led_by(second)).empty());
     s.barriers.ask_again();
     CHECK(s.go_on(led_by(second)) == lines{"to 2: read index?"});
-    CHECK(s.answered(first, true, 12).empty());
-    CHECK(s.answered(s.attempt, true, 13) == lines{"barrier 7 at 13"});
+    CHECK(s.answered(second, first, true, 12).empty());
+    CHECK(s.answered(second, s.attempt, true, 13) == lines{"barrier 7 at 13"});
   }
   SECTION("the connection to it breaks") {
     s.barriers.peer_lost(third);
     CHECK(s.barriers.none_waiting());
     s.barriers.peer_lost(second);
     CHECK(s.go_on(led_by(second)) == lines{"to 2: read index?"});
-    CHECK(s.answered(first, true, 12).empty());
+    CHECK(s.answered(second, first, true, 12).empty());
   }
   SECTION("it leads in the next term as well") {
     s.barriers.leader_changed(second);
     CHECK(s.barriers.none_waiting());
-    CHECK(s.answered(first, true, 12) == lines{"barrier 7 at 12"});
+    CHECK(s.answered(second, first, true, 12) == lines{"barrier 7 at 12"});
   }
   SECTION("another one leads") {
     s.barriers.leader_changed(third);
     CHECK(s.go_on(led_by(third)) == lines{"to 3: read index?"});
-    CHECK(s.answered(first, true, 12).empty());
-    CHECK(s.answered(s.attempt, true, 13) == lines{"barrier 7 at 13"});
+    CHECK(s.answered(second, first, true, 12).empty());
+    CHECK(s.answered(third, s.attempt, true, 13) == lines{"barrier 7 at 13"});
   }
   SECTION("nobody leads") {
     s.barriers.leader_changed({});
@@ -186,7 +191,7 @@ TEST_CASE("the leader says yes, no, or nothing") {
     CHECK(s.take().empty());
     s.barriers.expire(deadline);
     CHECK(s.take() == lines{"barrier 7 failed"});
-    CHECK(s.answered(first, true, 12).empty());
+    CHECK(s.answered(second, first, true, 12).empty());
   }
 }
 

@@ -233,3 +233,33 @@ TEST_CASE("a decoder can be told to refuse large frames, and tells what it holds
   CHECK(frames.size() == 1);
   CHECK(strict.unfinished_bytes() == 0);
 }
+
+TEST_CASE("a decoder gives memory back when a large frame is complete") {
+  // Each connection of a stranger kept the 4 MiB of the largest frame that it had ever completed.
+  wire::forward_call large;
+  large.id = request_id{1};
+  large.bytes = make_payload(std::string(4u << 20, 'x'));
+  const auto bytes = bytes_of(large);
+  std::vector<wire::frame> frames;
+  wire::frame_decoder d;
+  for (std::size_t at = 0; at < bytes.size(); at += 4096)
+    REQUIRE(d.feed(std::string_view(bytes).substr(at, 4096), frames).ok());
+  REQUIRE(frames.size() == 1);
+  CHECK(d.reserved_bytes() < 64u << 10);
+}
+
+TEST_CASE("introductions can have a limit of their own") {
+  wire::hello said;
+  said.self.name = std::string(1000, 'n');
+  const auto hello = bytes_of(said);
+  wire::forward_call call;
+  call.bytes = make_payload(std::string(1000, 'x'));
+  std::vector<wire::frame> frames;
+  wire::frame_decoder d;
+  d.set_hello_bytes_max(hello.size());
+  REQUIRE(d.feed(hello, frames).ok());
+  d.set_hello_bytes_max(hello.size() - 1);
+  REQUIRE(d.feed(bytes_of(call), frames).ok());
+  CHECK(frames.size() == 2);
+  CHECK_FALSE(d.feed(std::string_view(hello).substr(0, 10), frames).ok()); // its length and kind tell
+}
