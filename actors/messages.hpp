@@ -16,6 +16,7 @@
 #include <chrono>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <type_traits>
 #include <variant>
@@ -265,9 +266,10 @@ struct unpack_archive {
 };
 struct archive_unpacked {
   request_id id;
-  payload command;   ///< encoded, to be proposed; null: more bytes are needed
-  bool last = false; ///< the command puts everything in force
-  std::string error; ///< not empty: it is no archive, or a damaged one
+  payload command;                            ///< encoded, to be proposed; null: more bytes are needed
+  std::optional<state::restore_begin> begins; ///< the command is this one
+  bool last = false;                          ///< the command puts everything in force
+  std::string error;                          ///< not empty: it is no archive, or a damaged one
 };
 /// Forget it.
 struct close_archive {

@@ -2,6 +2,7 @@
 // Whether a client sends its request, or takes its answer, fast enough to be waited for. Only time during which the server waits for
 // the client counts: a client is not slow because we are.
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 
@@ -14,7 +15,14 @@ struct pace_limits {
   /// mod_reqtimeout: slower are only attackers.
   std::chrono::milliseconds grace{20'000};
   std::uint64_t bytes_per_second = 500;
+  /// Of bodies and answers: longer is not waited in all, however much came.
+  std::chrono::milliseconds longest = std::chrono::hours(1'000'000); // nobody's
 };
+
+/// Of archives that are uploaded: each keeps others from being restored. 128 kbit/s is less than any link over which servers are
+/// operated; an hour at 10 Mbit/s is 4.5 GB of an archive, which is compressed.
+inline constexpr pace_limits upload_pace{std::chrono::milliseconds(10'000), std::chrono::milliseconds(20'000), 16'384,
+                                         std::chrono::hours(1)};
 
 /// Of one direction of one connection.
 class client_pace {
@@ -39,7 +47,8 @@ public:
   }
   bool header_too_slow(const pace_limits& l) const { return begun_ && waited_ > l.header; }
   bool body_too_slow(const pace_limits& l) const {
-    return begun_ && waited_ > l.grace + std::chrono::milliseconds(moved_ * 1000 / l.bytes_per_second);
+    return begun_ &&
+           waited_ > std::min(l.longest, l.grace + std::chrono::milliseconds(moved_ * 1000 / l.bytes_per_second));
   }
 
   client_pace() = default;

@@ -14,6 +14,7 @@ struct connection_limits {
   std::size_t waiting_bytes_max = 1 << 16; ///< input kept while none is looked at; beyond that the socket is not read
   std::chrono::seconds stall{60};          ///< half a request, or an answer, without a byte of progress
   pace_limits pace;                        ///< with progress, but too little
+  pace_limits uploads = upload_pace;       ///< the same, while an archive comes
   std::chrono::milliseconds linger{2000};  ///< after the last answer, until the client closes too
 };
 

@@ -335,7 +335,8 @@ void http_connection::sweep(monotonic_time now) {
   request_pace_.look(now, waits_for_request());
   answer_pace_.look(now, waits_for_.write);
   const bool in_header = reader_ != nullptr && !reader_->has_head();
-  if (in_header ? request_pace_.header_too_slow(limits_.pace) : request_pace_.body_too_slow(limits_.pace))
+  const auto& pace = queue_.uploading() ? limits_.uploads : limits_.pace;
+  if (in_header ? request_pace_.header_too_slow(pace) : request_pace_.body_too_slow(pace))
     return close();
   if (answer_pace_.body_too_slow(limits_.pace))
     return close();

@@ -241,7 +241,7 @@ void http_gateway::answered(const renew_result& r) {
 void http_gateway::answered(read_result& r) {
   if (auto* e = pending_.settle(r.id)) {
     if (e->transfer != nullptr)
-      transfers_.checkpointed(*e, r);
+      transfers_.read_answered(*e, r, now());
     else if (std::holds_alternative<http::local_request>(e->what))
       questions_.settings_read(*e, r);
     else if (large_answers_.take(*e, r, answer_due(), now()))

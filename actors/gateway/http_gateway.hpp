@@ -95,6 +95,7 @@ private:
   // outbox
   void post(propose_write m) override { send(wires_->raft_peer, std::move(m)); }
   void post(status_request m) override { send(wires_->raft_peer, std::move(m)); }
+  void post(check_write m) override { send(wires_->fsm, std::move(m)); }
   void post(read_query m) override { send(wires_->fsm, std::move(m)); }
   void post(cancel_query m) override { send(wires_->fsm, m); }
   void post(pack_archive m) override { send(wires_->checkpoints, m); }

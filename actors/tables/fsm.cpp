@@ -162,7 +162,9 @@ state::reply fsm::apply_command(const raft::entry& e, state::effects& changed) {
 
 void fsm::check(const check_write& w) {
   // Only the leader knows cluster time well enough to refuse for a lock delay; to others every delay is over, and apply() decides.
-  auto refused = machine_->refuse_early(w.command, view_.serving ? cluster_now() : cluster_time{UINT64_MAX});
+  // For restores, which go on for seconds, everybody knows it well enough, and apply() does not decide.
+  const bool by_time = view_.serving || std::holds_alternative<state::restore_begin>(w.command);
+  auto refused = machine_->refuse_early(w.command, by_time ? cluster_now() : cluster_time{UINT64_MAX});
   if (!refused) {
     send(wires_->raft_peer, propose_write{w.id, make_payload(wire::encode_command(w.command))});
     return;

@@ -1,6 +1,5 @@
 #include "actors/tables/snapshot_archives.hpp"
 
-#include "protocol/state/restore/row_rules.hpp"
 #include "protocol/wire/command_codec.hpp"
 
 namespace belay::actors {
@@ -70,7 +69,8 @@ std::string snapshot_archives::parse(restoring& r) {
     if (auto why = state::complaint_of(*decoded))
       return failure{"it has a row that no request could have made: one of table " +
                      std::string(name_of(decoded->table)) + " " + *why};
-    r.rows->push_back(std::move(*decoded));
+    if (r.services.admits(*decoded))
+      r.rows->push_back(std::move(*decoded));
     return done{};
   });
   r.state.clear();
@@ -107,7 +107,8 @@ archive_unpacked snapshot_archives::unpack(unpack_archive& u) {
   r.input.erase(0, r.input.size() - rest.size());
   if (!r.begun && r.parser.info()) {
     r.begun = true;
-    answer.command = make_payload(wire::encode_command(state::restore_begin{r.id, r.parser.info()->meta.index}));
+    answer.begins = state::restore_begin{r.id, r.parser.info()->meta.index};
+    answer.command = make_payload(wire::encode_command(*answer.begins));
     return answer;
   }
   if (r.row_bytes >= batch_bytes) {

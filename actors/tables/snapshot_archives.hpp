@@ -4,6 +4,7 @@
 
 #include "actors/messages.hpp"
 #include "protocol/archive/snapshot_archive.hpp"
+#include "protocol/state/restore/row_rules.hpp"
 #include "storage/snapshot_file.hpp"
 
 #include <memory>
@@ -42,6 +43,7 @@ private:
     storage::snapshot_parser parser{block_bytes_max};
     std::string state; ///< unpacked and not parsed
     std::shared_ptr<std::vector<state::dirty_row>> rows = std::make_shared<std::vector<state::dirty_row>>();
+    state::known_services services;
     std::size_t row_bytes = 0; ///< since the last batch
     std::uint64_t batches = 0;
     bool begun = false;

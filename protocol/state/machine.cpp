@@ -152,6 +152,11 @@ std::optional<reply> early(const tables&, const catalog_deregister& c, cluster_t
     return reply{refusal{std::move(*wrong)}};
   return std::nullopt;
 }
+std::optional<reply> early(const tables& t, const restore_begin& c, cluster_time now) {
+  if (t.stage.busy_with_another(c.id, now))
+    return reply{refusal{"another snapshot is being restored: try again when it has ended"}};
+  return std::nullopt;
+}
 template <class Other>
 std::optional<reply> early(const tables&, const Other&, cluster_time) {
   return std::nullopt;

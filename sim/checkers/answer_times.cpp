@@ -1,6 +1,7 @@
 #include "sim/checkers/answer_times.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace belay::sim {
 
@@ -25,12 +26,18 @@ const char* kind_of(const operation& op) {
 
 } // namespace
 
-void answer_time_checker::begun(const operation& op) {
-  auto allowed = rules_.hold + op.lock_wait;
-  if (op.read)
-    allowed = std::max(allowed, longest_wait(*op.read));
-  allowed += rules_.slack;
-  waiting_[op.id] = {op.client, op.node, kind_of(op), allowed, nodes_[op.node].passed + allowed};
+std::string answer_time_checker::words(const operation& op) {
+  return std::string(kind_of(op)) + " " + std::to_string(op.id) + " of client " + std::to_string(op.client);
+}
+
+virtual_time answer_time_checker::longest(const operation& op) const {
+  const auto held = rules_.hold + op.lock_wait;
+  return op.read ? std::max(held, longest_wait(*op.read)) : held;
+}
+
+void answer_time_checker::begun(std::uint64_t id, std::size_t node, std::string what, virtual_time longest) {
+  const auto allowed = longest + rules_.slack;
+  waiting_[id] = {node, std::move(what), allowed, nodes_[node].passed + allowed};
 }
 
 broken answer_time_checker::look(std::size_t node, bool running, virtual_time now, virtual_time own) {
@@ -42,9 +49,8 @@ broken answer_time_checker::look(std::size_t node, bool running, virtual_time no
   n.own = own;
   for (const auto& [id, r] : waiting_)
     if (r.node == node && r.due < n.passed)
-      return std::string(r.what) + " " + std::to_string(id) + " of client " + std::to_string(r.client) + " at node " +
-             std::to_string(node) + " is without an answer after " + in_ms(r.allowed) + " (hold time " +
-             in_ms(rules_.hold) + ")";
+      return r.what + " at node " + std::to_string(node) + " is without an answer after " + in_ms(r.allowed) +
+             " (hold time " + in_ms(rules_.hold) + ")";
   return std::nullopt;
 }
 

@@ -22,9 +22,13 @@ class answer_time_checker {
 public:
   explicit answer_time_checker(answer_time_rules rules) : rules_(rules) {}
 
-  void begun(const operation& op);
+  void begun(const operation& op) { begun(op.id, op.node, words(op), longest(op)); }
+  void ended(const operation& op) { ended(op.id); }
+
+  /// Of any request. @param what it is and whose, for the complaint @param longest without the slack
+  void begun(std::uint64_t id, std::size_t node, std::string what, virtual_time longest);
   /// Answered, or its client has given up.
-  void ended(const operation& op) { waiting_.erase(op.id); }
+  void ended(std::uint64_t id) { waiting_.erase(id); }
 
   /// Call it for every node now and then, with true time and what its own clock shows.
   /// @returns who should have been answered by now
@@ -37,14 +41,17 @@ private:
     virtual_time passed{0};
   };
   struct request {
-    std::size_t client = 0, node = 0;
+    std::size_t node = 0;
     std::string what;
     virtual_time allowed{0}, due{0}; ///< due: in the node's passed time
   };
 
+  static std::string words(const operation& op);
+  virtual_time longest(const operation& op) const;
+
   answer_time_rules rules_;
   std::map<std::size_t, node_time> nodes_;
-  std::map<std::uint64_t, request> waiting_; ///< by operation
+  std::map<std::uint64_t, request> waiting_; ///< by id
 };
 
 } // namespace belay::sim

@@ -15,6 +15,8 @@ constexpr std::size_t services_max = 4;
 constexpr milliseconds pause{400};
 // Above the streams of the other clients.
 constexpr std::uint16_t first_stream = 600;
+// Of their questions. Tapes of before have none, and on them nothing is asked.
+constexpr std::uint16_t first_question_stream = 800;
 
 enum class agent_action : std::uint8_t { add, remove, pass, fail, flip };
 constexpr share<agent_action> agent_actions[] = {
@@ -23,10 +25,29 @@ constexpr share<agent_action> agent_actions[] = {
 };
 static_assert(numbers_of(agent_actions) == kinds_max);
 
+enum class agent_question : std::uint8_t {
+  services,
+  checks,
+  service,
+  service_news,
+  fire,
+  events,
+  event_news,
+  maintain
+};
+constexpr share<agent_question> agent_questions[] = {
+    {agent_question::services, 4},     {agent_question::checks, 4},   {agent_question::service, 4},
+    {agent_question::service_news, 6}, {agent_question::fire, 3},     {agent_question::events, 3},
+    {agent_question::event_news, 5},   {agent_question::maintain, 3},
+};
+static_assert(numbers_of(agent_questions) == kinds_max);
+
 } // namespace
 
-agent_workload::agent_workload(schedule& time, tape& choices, event_trace& trace, cluster& nodes, const swarm& s)
-    : time_(time), tape_(choices), trace_(trace), nodes_(nodes), patience_(s.patience), clients_(nodes.size()) {}
+agent_workload::agent_workload(schedule& time, tape& choices, event_trace& trace, cluster& nodes, const swarm& s,
+                               answer_time_checker& times)
+    : time_(time), tape_(choices), trace_(trace), nodes_(nodes), patience_(s.patience), hold_(s.peer.hold),
+      times_(times), clients_(nodes.size()) {}
 
 void agent_workload::start() {
   acting_ = true;
@@ -44,7 +65,10 @@ void agent_workload::turn(std::size_t node) {
   if (!acting_)
     return;
   time_.after(pause, [this, node] { turn(node); });
-  if (clients_[node].asked || nodes_.state(node) == node_state::down)
+  if (nodes_.state(node) == node_state::down)
+    return;
+  question_turn(node);
+  if (clients_[node].change.connection != 0)
     return;
   const auto drawn = tape_.choose({stream_kind::client, static_cast<std::uint16_t>(first_stream + node)}, drawn_max);
   if (drawn == 0)
@@ -56,16 +80,16 @@ void agent_workload::turn(std::size_t node) {
     const auto check = kind_of(number) == kind::ttl ? std::string(R"({"TTL":"2s"})")
                                                     : R"({"TCP":")" + target + R"(","Interval":"1s","Timeout":"1s"})";
     // Another port each time, so that it is news.
-    return ask(node, {0, 0, number, true, {}}, "/v1/agent/service/register",
-               R"({"Name":"web","ID":")" + id_of(number) + R"(","Port":)" + std::to_string(1 + pause_part(drawn)) +
-                   R"(,"Check":)" + check + "}");
+    return change(node, {0, 0, false, number, true, {}}, "/v1/agent/service/register",
+                  R"({"Name":"web","ID":")" + id_of(number) + R"(","Port":)" + std::to_string(1 + pause_part(drawn)) +
+                      R"(,"Check":)" + check + "}");
   }
   case agent_action::remove:
-    return ask(node, {0, 0, number, false, {}}, "/v1/agent/service/deregister/" + id_of(number));
+    return change(node, {0, 0, false, number, false, {}}, "/v1/agent/service/deregister/" + id_of(number));
   case agent_action::pass:
-    return ask(node, {}, "/v1/agent/check/pass/service:" + id_of(number));
+    return change(node, {}, "/v1/agent/check/pass/service:" + id_of(number));
   case agent_action::fail:
-    return ask(node, {}, "/v1/agent/check/fail/service:" + id_of(number) + "?note=drawn");
+    return change(node, {}, "/v1/agent/check/fail/service:" + id_of(number) + "?note=drawn");
   case agent_action::flip:
     if (failed_.erase(target) == 0)
       failed_.insert(target);
@@ -74,64 +98,133 @@ void agent_workload::turn(std::size_t node) {
   }
 }
 
-void agent_workload::ask(std::size_t node, pending p, const std::string& target, const std::string& body) {
+/// What the agent knows by itself is answered at once; what waits for news, when its wait is over.
+void agent_workload::question_turn(std::size_t node) {
+  auto& c = clients_[node];
+  if (c.question.connection != 0)
+    return;
+  const auto drawn =
+      tape_.choose({stream_kind::client, static_cast<std::uint16_t>(first_question_stream + node)}, drawn_max);
+  if (drawn == 0)
+    return;
+  const auto number = key_part(drawn) % services_max;
+  constexpr milliseconds waits[] = {milliseconds(300), milliseconds(2000), milliseconds(9000)};
+  const auto wait = waits[pause_part(drawn) % std::size(waits)];
+  const auto waiting = "wait=" + std::to_string(wait.count()) + "ms";
+  const auto question = [&](const std::string& request, virtual_time longest = {}) {
+    pending p;
+    p.question = true;
+    ask(node, std::move(p), longest, request);
+  };
+  switch (action_of(agent_questions, kind_part(drawn))) {
+  case agent_question::services:
+    return question("GET /v1/agent/services");
+  case agent_question::checks:
+    return question("GET /v1/agent/checks");
+  case agent_question::service:
+    c.hash_of = number;
+    return question("GET /v1/agent/service/" + id_of(number));
+  case agent_question::service_news:
+    if (!c.hash.empty())
+      question("GET /v1/agent/service/" + id_of(c.hash_of) + "?hash=" + c.hash + "&" + waiting, wait + wait / 16);
+    return;
+  case agent_question::fire:
+    return question("PUT /v1/event/fire/drawn");
+  case agent_question::events:
+    return question("GET /v1/event/list");
+  case agent_question::event_news:
+    if (!c.event_index.empty())
+      question("GET /v1/event/list?index=" + c.event_index + "&" + waiting, wait + wait / 16);
+    return;
+  case agent_question::maintain: // it is a change, and no service's
+    return question(std::string("PUT /v1/agent/maintenance?enable=") + (spare_part(drawn) % 2 == 0 ? "true" : "false"),
+                    hold_);
+  }
+}
+
+void agent_workload::ask(std::size_t node, pending p, virtual_time longest, const std::string& request,
+                         const std::string& body) {
   p.connection = first_connection + ++connections_;
   p.life = nodes_.life(node);
   trace_.add(p.connection << 8 | node);
   if (trace_.wanted())
-    trace_.line(time_.now(), node, "asked PUT " + target + " " + body);
+    trace_.line(time_.now(), node, "asked " + request + " " + body);
   const auto connection = p.connection;
-  clients_[node].asked = std::move(p);
-  nodes_.gateway(node).send(connection, "PUT " + target + " HTTP/1.1\r\nHost: 127.0.0.1:8500\r\nContent-Length: " +
+  auto& slot = p.question ? clients_[node].question : clients_[node].change;
+  slot = std::move(p);
+  times_.begun(connection, node, request, longest);
+  nodes_.gateway(node).send(connection, request + " HTTP/1.1\r\nHost: 127.0.0.1:8500\r\nContent-Length: " +
                                             std::to_string(body.size()) + "\r\n\r\n" + body);
-  time_.after(patience_, [this, node, connection] {
-    if (clients_[node].asked && clients_[node].asked->connection == connection)
-      give_up(node);
+  // Only blocking reads may take longer than the hold time.
+  const auto wait = longest > hold_ ? longest : virtual_time::zero();
+  time_.after(wait + patience_, [this, node, &slot, connection] {
+    if (slot.connection == connection)
+      give_up(node, slot);
   });
 }
 
 /// It may have been done, or may be done yet.
-void agent_workload::give_up(std::size_t node) {
-  auto& c = clients_[node];
-  if (c.asked->about)
-    c.services[*c.asked->about].sure = false;
-  if (nodes_.state(node) != node_state::down && nodes_.life(node) == c.asked->life)
-    nodes_.gateway(node).hang_up(c.asked->connection);
-  c.asked.reset();
+void agent_workload::give_up(std::size_t node, pending& p) {
+  if (p.about)
+    clients_[node].services[*p.about].sure = false;
+  times_.ended(p.connection);
+  if (nodes_.state(node) != node_state::down && nodes_.life(node) == p.life)
+    nodes_.gateway(node).hang_up(p.connection);
+  p = {};
 }
 
 // ---- what they hear
 
 bool agent_workload::on_bytes(connection_id connection, std::string_view bytes, bool last) {
-  const auto found = std::find_if(clients_.begin(), clients_.end(), [&](const client& each) {
-    return each.asked && each.asked->connection == connection;
-  });
-  if (found == clients_.end())
-    return false;
-  auto& p = *found->asked;
-  p.answer += bytes;
-  const auto answer = whole_answer(p.answer, last);
-  if (!answer)
-    return !last;
-  trace_.add(connection << 16 ^ static_cast<std::uint64_t>(answer->status));
-  const auto node = static_cast<std::size_t>(found - clients_.begin());
-  if (trace_.wanted())
-    trace_.line(time_.now(), node, "answered " + std::to_string(answer->status) + " " + answer->body);
-  if (answer->status == 200 && p.about) {
-    PROBE("clients: service registered or taken away");
-    found->services[*p.about] = {p.there, true};
-  } else if (p.about ||
-             (answer->status != 200 && answer->body.find("does not have associated TTL") == std::string::npos)) {
-    if (!complaint_)
-      complaint_ = "node " + std::to_string(node) + " answered its agent's client with status " +
-                   std::to_string(answer->status) + ": " + answer->body;
-  }
-  found->asked.reset();
+  for (std::size_t node = 0; node < clients_.size(); ++node)
+    for (auto* p : {&clients_[node].change, &clients_[node].question}) {
+      if (p->connection != connection)
+        continue;
+      p->answer += bytes;
+      const auto answer = whole_answer(p->answer, last);
+      if (!answer) {
+        if (last)
+          give_up(node, *p);
+        return !last;
+      }
+      trace_.add(connection << 16 ^ static_cast<std::uint64_t>(answer->status));
+      if (trace_.wanted())
+        trace_.line(time_.now(), node, "answered " + std::to_string(answer->status) + " " + answer->body);
+      times_.ended(connection);
+      understand(node, *p, *answer);
+      *p = {};
+      return false;
+    }
   return false;
+}
+
+void agent_workload::understand(std::size_t node, const pending& p, const http_answer& a) {
+  if (p.question && a.status == 200)
+    return learn(node, a);
+  if (a.status == 200 && p.about) {
+    PROBE("clients: service registered or taken away");
+    clients_[node].services[*p.about] = {p.there, true};
+    return;
+  }
+  const bool unknown_service =
+      p.question ? a.status == 404 : a.body.find("does not have associated TTL") != std::string::npos;
+  if ((p.about || (a.status != 200 && !unknown_service)) && !complaint_)
+    complaint_ = "node " + std::to_string(node) + " answered its agent's client with status " +
+                 std::to_string(a.status) + ": " + a.body;
+}
+
+void agent_workload::learn(std::size_t node, const http_answer& a) {
+  auto& c = clients_[node];
+  if (const auto* hash = a.header("X-Consul-ContentHash"); hash != nullptr)
+    c.hash = *hash;
+  if (const auto* index = a.header("X-Consul-Index"); index != nullptr)
+    c.event_index = *index;
 }
 
 /// Nothing is kept: the next life of the agent begins without services.
 void agent_workload::on_node_gone(std::size_t node) {
+  for (const auto* p : {&clients_[node].change, &clients_[node].question})
+    times_.ended(p->connection);
   clients_[node] = {};
 }
 

@@ -1,7 +1,8 @@
 #pragma once
-// Clients of the nodes' agents: they register services with checks, report for them, take them away; and what the services are
-// really like. At the end of a run the catalog has to say the same (docs/contract/09, "Anti-entropy").
+// Clients of the nodes' agents: they register services with checks, report for them, take them away, and ask what the agents know; and
+// what the services are really like. At the end of a run the catalog has to say the same (docs/contract/09, "Anti-entropy").
 
+#include "sim/checkers/answer_times.hpp"
 #include "sim/clients/http_messages.hpp"
 #include "sim/world/cluster.hpp"
 
@@ -13,10 +14,11 @@
 
 namespace belay::sim {
 
-/// One client at each node, which asks for one thing at a time.
+/// One client at each node, which wants one change at a time, and asks one question beside it.
 class agent_workload {
 public:
-  agent_workload(schedule& time, tape& choices, event_trace& trace, cluster& nodes, const swarm& s);
+  agent_workload(schedule& time, tape& choices, event_trace& trace, cluster& nodes, const swarm& s,
+                 answer_time_checker& times);
 
   void start();
   /// Nothing is asked for, and no service fails or recovers, from now on.
@@ -46,15 +48,19 @@ private:
     bool sure = true; ///< the outcome of the last request about it is known
   };
   struct pending {
-    connection_id connection = 0;
+    connection_id connection = 0; ///< zero: nothing is asked for
     int life = 0;
+    bool question = false;
     std::optional<std::size_t> about; ///< service that is registered or taken away; nullopt: a report
     bool there = false;               ///< if it succeeds
     std::string answer;
   };
   struct client {
     std::map<std::size_t, service> services;
-    std::optional<pending> asked;
+    pending change, question;
+    std::string hash;        ///< of the service that was read last
+    std::size_t hash_of = 0; ///< its number
+    std::string event_index; ///< of the list of events that was read last
   };
 
   static kind kind_of(std::size_t number) { return number % 2 == 0 ? kind::ttl : kind::tcp; }
@@ -62,15 +68,23 @@ private:
   static std::string target_of(std::size_t node, std::size_t number);
 
   void turn(std::size_t node);
-  void ask(std::size_t node, pending p, const std::string& target, const std::string& body = {});
-  void give_up(std::size_t node);
+  void question_turn(std::size_t node);
+  /// @param longest that the agent may take for it, without the checker's slack
+  void ask(std::size_t node, pending p, virtual_time longest, const std::string& request, const std::string& body = {});
+  void change(std::size_t node, pending p, const std::string& path, const std::string& body = {}) {
+    ask(node, std::move(p), hold_, "PUT " + path, body);
+  }
+  void give_up(std::size_t node, pending& p);
+  void understand(std::size_t node, const pending& p, const http_answer& a);
+  void learn(std::size_t node, const http_answer& a);
   std::string difference_at(std::size_t node, const state::machine& catalog) const;
 
   schedule& time_;
   tape& tape_;
   event_trace& trace_;
   cluster& nodes_;
-  std::chrono::milliseconds patience_;
+  std::chrono::milliseconds patience_, hold_;
+  answer_time_checker& times_;
   std::vector<client> clients_;  ///< by node
   std::set<std::string> failed_; ///< targets
   connection_id connections_ = 0;

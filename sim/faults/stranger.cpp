@@ -13,6 +13,8 @@ using std::chrono::milliseconds;
 
 constexpr stream forgeries{stream_kind::nemesis, 0x7FFE};
 constexpr node_id own_id{0x5716A96E};
+// What it does, 0 being nothing: numbers of the switch in act(). Tapes keep them, so new ones go to the end.
+constexpr std::uint64_t kinds_of_forgeries = 15;
 
 // Of a snapshot nobody has.
 class flat_file final : public storage::file {
@@ -77,7 +79,7 @@ void stranger::act() {
   if (!acting_)
     return;
   time_.after(milliseconds(50 + draw(400)), [this] { act(); });
-  const auto what = draw(10);
+  const auto what = draw(kinds_of_forgeries);
   const auto to = draw(nodes_.size());
   const auto whose = draw(nodes_.size());
   if (what == 0 || !nodes_.running(to) || to == whose || nodes_.core(to)->config().empty())
@@ -86,6 +88,7 @@ void stranger::act() {
   const auto member = nodes_.id_of(whose), self = nodes_.id_of(to), leader = core.soft().leader;
   const auto term = core.term();
   const term_id far{term.value + (std::uint64_t{1} << 40)};
+  const auto over = term.is_zero() ? term : term.prev();
   const auto last = core.last_index();
   const auto message = [&](node_id from, term_id t, raft::message_body body) {
     return raft::message{from, self, t, std::move(body)};
@@ -124,6 +127,29 @@ void stranger::act() {
     return send(to, member, "forwards a command that cannot be read",
                 wire::forward_call{request_id{0x0000'7777'0000'0000 + frames_}, wire::call_kind::propose,
                                    make_payload("\x01\x4dgarbage")});
+  // Under its own id: only members' words count.
+  case 10:
+    return send(to, own_id, "is the leader of this term, and says that all is committed",
+                message(own_id, term, raft::append_entries{last, core.term_at(last), last, 1, {}}));
+  case 11:
+    return send(to, own_id, "gives its vote", message(own_id, term, raft::vote_reply{draw(2) == 1, true}));
+  case 12:
+    return send(to, own_id, "has all entries",
+                message(own_id, term, raft::append_reply{true, last, {}, {}, {}, 1u << 30}));
+  // Under a member's: its words of a term that is over count no more.
+  case 13:
+    if (over.is_zero())
+      return;
+    return send(to, member, "gives a vote in a term that is over",
+                message(member, over, raft::vote_reply{false, true}));
+  case 14:
+    if (over.is_zero())
+      return;
+    return send(
+        to, member, "appends as the leader of a term that is over",
+        message(member, over,
+                raft::append_entries{
+                    last, core.term_at(last), last.next(), 1, {forged_entry(last.next(), over, core.last_time())}}));
   default:
     if (!leader.is_zero() && leader != self)
       forge_snapshot(to, leader);

@@ -3,6 +3,7 @@
 #include "actors/tables/snapshot_archives.hpp"
 #include "protocol/base/bytes.hpp"
 #include "protocol/state/catalog/catalog_table.hpp"
+#include "protocol/state/folded_name.hpp"
 #include "protocol/wire/command_codec.hpp"
 #include "sim/world/simulated_checkpoints.hpp"
 
@@ -192,7 +193,71 @@ TEST_CASE("snapshot_archives: a row that no request could have made is refused",
   const auto check_key = state::row_key(check.node, check.check_id);
   CHECK(refusal(check, state::table::checks, check_key) == no_request + "checks has a definition that is no JSON");
   check.definition_json = R"({"Interval":"10s"})";
+  CHECK(refusal(check, state::table::checks, check_key) == no_request + "checks has no status");
+  check.status = "passing";
   CHECK(refusal(check, state::table::checks, check_key).empty());
+  check.check_id.clear();
+  CHECK(refusal(check, state::table::checks, state::row_key("n1", "")) == no_request + "checks has no CheckID");
+
+  const auto service = [&](auto spoil) {
+    state::service_record s;
+    s.node = "n1";
+    s.id = s.service = "web";
+    spoil(s);
+    return refusal(s, state::table::services, state::row_key(s.node, s.id));
+  };
+  CHECK(service([](auto&) {}).empty());
+  CHECK(service([](auto& s) { s.id.clear(); }) == no_request + "services has no ID");
+  for (const char* address : {"0.0.0.0", "::", "[::]"})
+    CHECK(service([&](auto& s) { s.address = address; }) == no_request + "services has an address that is none");
+
+  // What requests do make: a node without address, by SkipNodeUpdate or in a transaction; autopilot's record as it was put.
+  state::node_record node;
+  node.node = "n1";
+  CHECK(refusal(node, state::table::nodes, "n1").empty());
+  state::autopilot_settings settings;
+  settings.last_contact_threshold_ns = -1;
+  CHECK(refusal(settings, state::table::operators, std::string(settings.row_key)).empty());
+}
+
+// A check that says it is of a service shows in that service's health. Requests cannot register one before the service, and it goes
+// with the service. Servers of all versions put in force what the log brings, so it must not come into the log.
+TEST_CASE("snapshot_archives: a check of a service that is not there is left out", "[actors]") {
+  state::service_record service;
+  service.node = "n1";
+  service.id = service.service = "Web";
+  storage::checkpoint_delta all;
+  all.meta.index = log_index{5};
+  all.meta.term = term_id{3};
+  const auto add = [&](auto record, state::table table, std::string key) {
+    const state::dirty_row row{table, std::move(key), std::make_shared<const decltype(record)>(std::move(record))};
+    all.rows.push_back({static_cast<std::uint8_t>(table), row.key, make_payload(*wire::encode_row(row))});
+  };
+  add(service, state::table::services, state::row_key("n1", "Web"));
+  const auto add_check = [&](const std::string& node, const std::string& id, const std::string& service_id) {
+    state::check_record c;
+    c.node = node;
+    c.check_id = id;
+    c.status = "passing";
+    c.service_id = service_id;
+    add(c, state::table::checks, state::row_key(node, id));
+  };
+  add_check("n1", "a of the node", "");
+  add_check("N1", "b of the service", "web"); // names go without regard to case
+  add_check("n1", "c of none", "db");
+  add_check("n2", "d of another node's", "web");
+  sim::simulated_checkpoints store;
+  REQUIRE(store.commit(all));
+  snapshot_archives archives(store);
+  const auto r = restore(archives, saved(archives), 4096);
+  REQUIRE(r.error.empty());
+  std::string checks;
+  for (const auto& command : r.commands)
+    if (const auto* batch = std::get_if<state::restore_rows>(&command))
+      for (const auto& row : *batch->rows)
+        if (const auto* check = std::get_if<state::check_ptr>(&row.row))
+          checks += (*check)->check_id + ", ";
+  CHECK(checks == "a of the node, b of the service, ");
 }
 
 // A megabyte that unpacks to a gigabyte must not be gathered before its checksum can be looked at.

@@ -83,6 +83,17 @@ TEST_CASE("answer_times: a blocking query has its wait, a waiting acquire its de
   CHECK(first_complaint(delayed, seconds(30)) == milliseconds(12100));
 }
 
+TEST_CASE("answer_times: a request of another kind has what it is told, and the slack", "[sim]") {
+  answer_time_checker c(rules);
+  c.look(0, true, {}, {});
+  c.begun(7, 0, "PUT /v1/agent/x", seconds(1));
+  c.begun(8, 0, "PUT /v1/agent/y", seconds(1));
+  c.ended(8);
+  CHECK(first_complaint(c, seconds(20)) == milliseconds(3100));
+  CHECK(c.look(0, true, seconds(21), seconds(21)) ==
+        "PUT /v1/agent/x at node 0 is without an answer after 3000 ms (hold time 7000 ms)");
+}
+
 TEST_CASE(
     "answer_times: a node that stands still, or whose clock is slow, has more time; one whose clock jumps not less",
     "[sim]") {

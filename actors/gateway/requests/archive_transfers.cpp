@@ -25,8 +25,15 @@ void archive_transfers::begin_save(exchange& e, const http::snapshot_save& s, bo
   out_.post(std::move(q));
 }
 
-void archive_transfers::checkpointed(exchange& e, const read_result& r) {
-  if (const auto* failed = std::get_if<failure>(&r.answer)) {
+void archive_transfers::read_answered(exchange& e, const read_result& r, monotonic_time now) {
+  const auto* failed = std::get_if<failure>(&r.answer);
+  if (const auto& begins = e.transfer->begins) {
+    if (failed != nullptr)
+      return end_restore(e, failed->text);
+    out_.post(check_write{pending_.add(e, times_.due(now)), *begins});
+    return;
+  }
+  if (failed != nullptr) {
     e.answer = http::error_response(500, failed->text);
     return;
   }
@@ -100,11 +107,12 @@ void archive_transfers::unpacked(const archive_unpacked& u, monotonic_time now) 
   if (e == nullptr)
     return;
   if (!u.error.empty())
-    return end_restore(*e, u.error);
+    return abort_restore(*e, u.error, now);
   if (u.command == nullptr) // all that was there is used up; what came meanwhile goes on at once
     return unpack_more(*e, now);
   auto& t = *e->transfer;
   t.command = u.command;
+  t.begins = u.begins;
   t.committing = u.last;
   t.begun = true;
   t.retry_until = now + times_.hold;
@@ -113,11 +121,21 @@ void archive_transfers::unpacked(const archive_unpacked& u, monotonic_time now) 
 
 void archive_transfers::propose_part(exchange& e, monotonic_time now) {
   const auto id = pending_.add(e, times_.due(now));
-  out_.post(propose_write{id, e.transfer->command});
+  if (!e.transfer->begins) {
+    out_.post(propose_write{id, e.transfer->command});
+    return;
+  }
+  // Whether another one is going on is told by tables that have all that was decided before this request: a follower may not know yet
+  // that one has ended.
+  read_query q{id, {}, {}};
+  q.request.mode = http::consistency::consistent;
+  out_.post(std::move(q));
 }
 
 void archive_transfers::part_decided(exchange& e, write_result& r, monotonic_time now) {
   auto& t = *e.transfer;
+  if (!t.refused_for.empty())
+    return end_restore(e, std::move(t.refused_for));
   if (r.outcome != wire::call_outcome::done) {
     // Each part may be proposed again: the state machine knows which ones it has.
     if (r.outcome == wire::call_outcome::unknown && now < t.retry_until) {
@@ -127,7 +145,7 @@ void archive_transfers::part_decided(exchange& e, write_result& r, monotonic_tim
     return end_restore(e, std::move(r.text));
   }
   if (const auto* no = std::get_if<state::refusal>(&r.reply); no != nullptr && !MUTANT(refused_restore_goes_on))
-    return end_restore(e, no->text);
+    return abort_restore(e, no->text, now);
   if (t.committing) {
     t.turn.reset();
     e.answer.emplace();
@@ -144,10 +162,21 @@ void archive_transfers::abandon(exchange& e) {
   out_.post(close_archive{t.archive});
   if (std::holds_alternative<http::snapshot_save>(e.what))
     out_.post(cancel_query{t.archive});
-  if (std::exchange(t.begun, false)) {
-    auto abort = make_payload(wire::encode_command(state::restore_abort{t.restore_id}));
-    out_.post(propose_write{pending_.unclaimed_id(), std::move(abort)});
-  }
+  if (std::exchange(t.begun, false))
+    propose_abort(t, pending_.unclaimed_id());
+}
+
+void archive_transfers::propose_abort(const snapshot_transfer& t, request_id id) {
+  out_.post(propose_write{id, make_payload(wire::encode_command(state::restore_abort{t.restore_id}))});
+}
+
+/// The client is told when nothing of it is left, so that it may try again at once.
+void archive_transfers::abort_restore(exchange& e, std::string text, monotonic_time now) {
+  auto& t = *e.transfer;
+  if (!std::exchange(t.begun, false))
+    return end_restore(e, std::move(text));
+  t.refused_for = std::move(text);
+  propose_abort(t, pending_.add(e, times_.due(now)));
 }
 
 void archive_transfers::end_restore(exchange& e, std::string text) {

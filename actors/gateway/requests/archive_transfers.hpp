@@ -19,8 +19,8 @@ public:
 
   /// @param leaderless it is known that there is no leader
   void begin_save(exchange& e, const http::snapshot_save& s, bool leaderless, monotonic_time now);
-  /// The checkpoint for a download is written, or cannot be.
-  void checkpointed(exchange& e, const read_result& r);
+  /// The checkpoint for a download is written, or this server has caught up for an upload; or it cannot be.
+  void read_answered(exchange& e, const read_result& r, monotonic_time now);
   /// Asks for the next piece of a download.
   void next_piece(exchange& e);
   void packed(archive_packed& p);
@@ -40,6 +40,8 @@ public:
 private:
   void unpack_more(exchange& e, monotonic_time now);
   void propose_part(exchange& e, monotonic_time now);
+  void propose_abort(const snapshot_transfer& t, request_id id);
+  void abort_restore(exchange& e, std::string text, monotonic_time now);
   void end_restore(exchange& e, std::string text);
 
   outbox& out_;

@@ -14,6 +14,7 @@ public:
   virtual void post(propose_write m) = 0;
   virtual void post(status_request m) = 0;
   /// To the fsm.
+  virtual void post(check_write m) = 0;
   virtual void post(read_query m) = 0;
   virtual void post(cancel_query m) = 0;
   /// To the checkpointer.

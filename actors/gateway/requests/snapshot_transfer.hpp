@@ -29,6 +29,8 @@ struct snapshot_transfer {
   bool begun = false;      ///< something of it may be in the log
   bool committing = false; ///< `command` is the one that puts everything in force
   payload command;         ///< proposed last
+  std::string refused_for; ///< not empty: it is being taken out of the log, and then this is the answer
+  std::optional<state::restore_begin> begins; ///< `command` is this one
   monotonic_time retry_until{};
 };
 

@@ -2,6 +2,8 @@
 
 #include "protocol/base/overloaded.hpp"
 #include "protocol/base/uuid.hpp"
+#include "protocol/state/catalog/catalog_rules.hpp"
+#include "protocol/state/folded_name.hpp"
 
 #include <boost/json/parse.hpp>
 #include <boost/json/value.hpp>
@@ -55,6 +57,10 @@ complaint wrong_with(const node_record& n) {
 complaint wrong_with(const service_record& s) {
   if (s.node.empty() || s.service.empty())
     return "has no node or no name";
+  if (s.id.empty())
+    return "has no ID";
+  if (service_error(s))
+    return "has an address that is none";
   if ((!s.proxy_json.empty() && !is_json(s.proxy_json)) || (!s.connect_json.empty() && !is_json(s.connect_json)))
     return "has a proxy or connect section that is no JSON";
   return std::nullopt;
@@ -63,6 +69,10 @@ complaint wrong_with(const service_record& s) {
 complaint wrong_with(const check_record& c) {
   if (c.node.empty())
     return "has no node";
+  if (c.check_id.empty())
+    return "has no CheckID";
+  if (c.status.empty())
+    return "has no status";
   if (!is_json(c.definition_json))
     return "has a definition that is no JSON";
   return std::nullopt;
@@ -80,6 +90,14 @@ std::optional<std::string> complaint_of(const dirty_row& row) {
   return std::visit(overloaded{[](std::monostate) { return complaint("is empty"); },
                                [](const auto& each) { return wrong_with(record_of(each)); }},
                     row.row);
+}
+
+bool known_services::admits(const dirty_row& row) {
+  if (const auto* service = std::get_if<service_ptr>(&row.row))
+    keys_.insert(row_key((*service)->node, (*service)->id));
+  const auto* check = std::get_if<check_ptr>(&row.row);
+  return check == nullptr || (*check)->service_id.empty() ||
+         keys_.contains(row_key((*check)->node, (*check)->service_id));
 }
 
 } // namespace belay::state

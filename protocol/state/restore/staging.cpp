@@ -85,6 +85,11 @@ void staging::note_in_force(const std::string& id, cluster_time now) {
   put(std::move(h));
 }
 
+bool staging::busy_with_another(const std::string& id, cluster_time now) const {
+  const auto* h = head();
+  return h != nullptr && !h->in_force && h->id != id && now.value <= h->touched.value + fresh_ms_max;
+}
+
 const staged_record* staging::head() const {
   const auto* row = rows_.find(head_key);
   return row != nullptr ? row->get() : nullptr;

@@ -6,11 +6,16 @@
 
 namespace belay::state {
 
-/// One restore at a time: a newer one takes the place of what an older one has left.
+/// One restore at a time: a newer one takes the place of what an older one has left. That one is fresh is looked at before the newer one
+/// comes into the log (machine::refuse_early): by entries of the log alone the newer one wins, on servers of all versions.
 class staging {
 public:
   /// A restore that nobody goes on with is forgotten after so much cluster time: its client or its server is gone.
   static constexpr std::uint64_t idle_ms_max = 120'000;
+
+  /// So much cluster time after its last part a restore is not begun over by another. Parts come with every 256 KiB of rows, which
+  /// takes seconds even on slow links; and it is well below idle_ms_max, so that a client that went away blocks nobody for long.
+  static constexpr std::uint64_t fresh_ms_max = 30'000;
 
   explicit staging(change_journal& journal) : rows_(journal, table::staging) {}
 
@@ -25,6 +30,9 @@ public:
   std::optional<std::string> unfit(const std::string& id, std::uint64_t batches) const;
   /// Remembers that the restore was put in force, for whoever asks again because its answer was lost.
   void note_in_force(const std::string& id, cluster_time now);
+
+  /// Another restore than this one is going on.
+  bool busy_with_another(const std::string& id, cluster_time now) const;
 
   /// Null: no restore is under way.
   const staged_record* head() const;

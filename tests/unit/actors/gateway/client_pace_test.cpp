@@ -62,6 +62,26 @@ TEST_CASE("a body may take as long as it likes at 500 bytes a second, and twenty
   CHECK(trickle.pace.body_too_slow(trickle.limits));
 }
 
+// Another restore has to wait for the end of this one (docs/pitfalls.md H6).
+TEST_CASE("an archive that is uploaded comes at 16 KiB a second, and in an hour") {
+  observed trickle;
+  trickle.limits = upload_pace;
+  trickle.begin();
+  trickle.pass(20, 600); // enough for any other body
+  CHECK_FALSE(trickle.pace.body_too_slow(trickle.limits));
+  trickle.pass(2, 600);
+  CHECK(trickle.pace.body_too_slow(trickle.limits));
+
+  observed fast;
+  fast.limits = upload_pace;
+  fast.begin();
+  fast.pass(10'000, 1 << 20, false); // most of the time it waits for the server
+  fast.pass(3600, 1 << 20);
+  CHECK_FALSE(fast.pace.body_too_slow(fast.limits));
+  fast.pass(1, 1 << 20);
+  CHECK(fast.pace.body_too_slow(fast.limits));
+}
+
 TEST_CASE("a client is not slow while the server is") {
   observed o;
   o.begin();

@@ -25,7 +25,7 @@ struct fixture : asked_fixture {
     REQUIRE(pending.settle(q.id) == &e);
     read_result r;
     r.id = q.id;
-    transfers.checkpointed(e, r);
+    transfers.read_answered(e, r, now);
     return out.take<pack_archive>();
   }
   void packed(request_id id, std::string bytes, bool last, std::string error = {}) {
@@ -54,6 +54,20 @@ struct fixture : asked_fixture {
     REQUIRE(e != nullptr);
     write_result r{asked.id, outcome, std::move(reply), log_index{12}, "some reason"};
     transfers.part_decided(*e, r, now);
+  }
+  /// So that the client may try again at once.
+  void check_told_when_aborted(exchange& e, const std::string& text) {
+    CHECK_FALSE(e.answer);
+    const auto w = out.take<propose_write>();
+    const auto abort = wire::decode_command(*w.command);
+    REQUIRE(abort);
+    CHECK(std::get<state::restore_abort>(*abort).id == "restore-id");
+    decided(w, wire::call_outcome::unknown);
+    REQUIRE(e.answer);
+    CHECK(e.answer->status == 500);
+    CHECK(e.answer->body == text);
+    CHECK(out.take<close_archive>().archive == e.transfer->archive);
+    CHECK(out.list.empty());
   }
   /// Everything of a restore is dropped, on this node and in the log.
   void check_aborted(request_id archive) {
@@ -180,6 +194,52 @@ TEST_CASE("archive_transfers: an upload becomes commands, one after the other") 
   CHECK(f.out.list.empty());
 }
 
+// Through another server one may be going on, which only the tables tell.
+TEST_CASE(
+    "archive_transfers: the beginning of a restore is looked at before it is proposed, also when it is tried again") {
+  fixture f;
+  auto& e = f.restore("abc", true);
+  archive_unpacked u;
+  u.id = f.out.take<unpack_archive>().id;
+  u.begins = state::restore_begin{"restore-id", log_index{7}};
+  u.command = make_payload(wire::encode_command(*u.begins));
+  f.transfers.unpacked(u, f.now);
+  const auto tell = [&](wire::call_outcome outcome, state::reply reply) {
+    const auto q = f.out.take<read_query>(); // this server may not know yet that one has ended
+    CHECK(q.request.mode == http::consistency::consistent);
+    CHECK_FALSE(q.archive);
+    REQUIRE(f.pending.settle(q.id) == &e);
+    read_result caught_up;
+    caught_up.id = q.id;
+    f.transfers.read_answered(e, caught_up, f.now);
+    const auto w = f.out.take<check_write>();
+    CHECK(std::get<state::restore_begin>(w.command).id == "restore-id");
+    auto* asked = f.pending.settle(w.id);
+    REQUIRE(asked == &e);
+    write_result r{w.id, outcome, std::move(reply), {}, "some reason"};
+    f.transfers.part_decided(e, r, f.now);
+  };
+  tell(wire::call_outcome::unknown, true);
+  SECTION("it is going on") {
+    tell(wire::call_outcome::done, state::refusal{"another one is going on"});
+    f.check_told_when_aborted(e, "another one is going on");
+  }
+  SECTION("nobody knows") {
+    const auto q = f.out.take<read_query>();
+    REQUIRE(f.pending.settle(q.id) == &e);
+    read_result r;
+    r.answer = failure{"No cluster leader"};
+    f.transfers.read_answered(e, r, f.now);
+    CHECK(e.answer->body == "No cluster leader");
+    f.check_aborted(e.transfer->archive);
+  }
+  SECTION("it is not") {
+    tell(wire::call_outcome::done, true);
+    f.unpacked(f.out.take<unpack_archive>(), "rows", false);
+    CHECK(*f.out.take<propose_write>().command == "rows");
+  }
+}
+
 TEST_CASE("archive_transfers: a part whose outcome nobody knows is proposed again, for as long as requests are held") {
   fixture f;
   auto& e = f.restore("abc", true);
@@ -212,8 +272,14 @@ TEST_CASE("archive_transfers: an upload that is refused leaves nothing behind") 
     auto& e = f.restore("abc", true);
     f.unpacked(f.out.take<unpack_archive>(), "command", false);
     f.decided(f.out.take<propose_write>(), wire::call_outcome::done, state::refusal{"a part is missing"});
-    CHECK(e.answer->body == "a part is missing");
-    f.check_aborted(e.transfer->archive);
+    f.check_told_when_aborted(e, "a part is missing");
+  }
+  SECTION("because it is damaged behind its beginning") {
+    auto& e = f.restore("abc", true);
+    f.unpacked(f.out.take<unpack_archive>(), "command", false);
+    f.decided(f.out.take<propose_write>(), wire::call_outcome::done);
+    f.unpacked(f.out.take<unpack_archive>(), nullptr, false, "damaged");
+    f.check_told_when_aborted(e, "damaged");
   }
   SECTION("because it is no archive, before anything was proposed") {
     auto& e = f.restore("abc", true);

@@ -33,6 +33,7 @@ class listed_outbox final : public outbox {
 public:
   void post(propose_write m) override { list.push_back(std::move(m)); }
   void post(status_request m) override { list.push_back(std::move(m)); }
+  void post(check_write m) override { list.push_back(std::move(m)); }
   void post(read_query m) override { list.push_back(std::move(m)); }
   void post(cancel_query m) override { list.push_back(m); }
   void post(pack_archive m) override { list.push_back(m); }
@@ -49,8 +50,8 @@ public:
     return m;
   }
 
-  std::deque<std::variant<propose_write, status_request, read_query, cancel_query, pack_archive, unpack_archive,
-                          close_archive>>
+  std::deque<std::variant<propose_write, status_request, check_write, read_query, cancel_query, pack_archive,
+                          unpack_archive, close_archive>>
       list;
 };
 

@@ -207,6 +207,38 @@ TEST_CASE("steps of unknown outcome may be proposed again; a gap is noticed") {
   CHECK(*d.get("a")->value == "written behind it");
 }
 
+TEST_CASE("a restore that goes on is not begun over by another one, unless it has stood still for 30 s") {
+  // Two operators restore through two servers: each beginning would throw away what the other one has gathered.
+  driver d;
+  populate(d);
+  const auto steps = restore_of(save(d.m), "r", 2);
+  const auto begun_by = [&](const std::string& id) {
+    const auto refused = d.m.refuse_early(restore_begin{id, log_index{5}}, d.now);
+    return refused ? d.refused(*refused) : std::string();
+  };
+  constexpr auto going_on = "another snapshot is being restored: try again when it has ended";
+  CHECK(begun_by("other").empty());
+  d.apply(steps[0]);
+  CHECK(begun_by("other") == going_on);
+  CHECK(begun_by("r").empty()); // proposed again, because its outcome was unknown
+  d.pass(30'000);
+  CHECK(begun_by("other") == going_on);
+  d.pass(1);
+  CHECK(begun_by("other").empty());
+  d.apply(steps[1]); // it goes on
+  CHECK(begun_by("other") == going_on);
+  SECTION("given up") {
+    d.apply(restore_abort{"r"});
+  }
+  SECTION("put in force") {
+    for (std::size_t i = 2; i < steps.size(); ++i)
+      d.apply(steps[i]);
+  }
+  CHECK(begun_by("other").empty());
+  // Once it is in the log, servers of all versions do the same: the newer one is the one.
+  CHECK(d.refused(d.apply(restore_begin{"other", log_index{5}})).empty());
+}
+
 TEST_CASE("settings of operators: set, checked, kept and restored") {
   driver d;
   const auto now = [&] { return *std::get<autopilot_ptr>(d.m.evaluate(autopilot_get{}).data); };
