@@ -1,10 +1,7 @@
 #include "actors/consensus/peer_sockets.hpp"
 
-#include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-
-#include <cstring>
 
 namespace belay::actors {
 
@@ -14,32 +11,6 @@ namespace {
 constexpr int not_sent_bytes_max = 128 << 10;
 
 } // namespace
-
-std::optional<socket_endpoint> resolved(const char* host, const char* service, int flags) {
-  addrinfo hints{};
-  hints.ai_socktype = SOCK_STREAM;
-  hints.ai_flags = flags;
-  addrinfo* found = nullptr;
-  if (getaddrinfo(host, service, &hints, &found) != 0)
-    return std::nullopt;
-  socket_endpoint e;
-  std::memcpy(&e.bytes, found->ai_addr, found->ai_addrlen);
-  e.size = found->ai_addrlen;
-  freeaddrinfo(found);
-  return e;
-}
-
-std::optional<socket_endpoint> numeric_endpoint(const std::string& host, std::uint16_t port, bool passive) {
-  return resolved(host.empty() ? nullptr : host.c_str(), std::to_string(port).c_str(),
-                  AI_NUMERICSERV | AI_NUMERICHOST | (passive ? AI_PASSIVE : 0));
-}
-
-std::string host_text(const socket_endpoint& e) {
-  char text[NI_MAXHOST] = {};
-  if (getnameinfo(e.any(), e.size, text, sizeof text, nullptr, 0, NI_NUMERICHOST) != 0)
-    return "?";
-  return text;
-}
 
 void set_peer_options(int fd, std::chrono::milliseconds silence_limit) {
   const int on = 1;
