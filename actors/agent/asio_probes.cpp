@@ -1,5 +1,6 @@
 #include "actors/agent/asio_probes.hpp"
 
+#include "actors/agent/probe_addresses.hpp"
 #include "protocol/base/host_port.hpp"
 
 #include <boost/asio/connect.hpp>
@@ -16,11 +17,14 @@ using boost::system::error_code;
 
 // Consul's.
 constexpr std::chrono::seconds tcp_timeout{10};
+// Each check may have its own. Those that are never answered keep a thread for as long as getaddrinfo() tries.
+constexpr std::size_t names_max = 4096, threads_max = 64;
 
 class tcp_probe final : public running_probe, public std::enable_shared_from_this<tcp_probe> {
 public:
-  tcp_probe(asio::io_context& loop, const agent::check_definition& check, probe_runner::finished then)
-      : resolver_(loop), socket_(loop), timer_(loop), address_(check.tcp), then_(std::move(then)) {
+  tcp_probe(asio::io_context& loop, name_lookups& names, const agent::check_definition& check,
+            probe_runner::finished then)
+      : addresses_(loop, names), socket_(loop), timer_(loop), address_(check.tcp), then_(std::move(then)) {
     timeout_ = check.timeout_ns > 0 ? std::chrono::nanoseconds(check.timeout_ns) : tcp_timeout;
   }
 
@@ -34,15 +38,13 @@ public:
     const auto [host, port] = split_host_port(address_);
     if (port.value_or("").empty())
       return end("critical", "dial tcp: address " + address_ + ": missing port in address");
-    resolver_.async_resolve(host, *port, [self, host = host](error_code e, tcp::resolver::results_type found) {
-      if (e)
-        return self->end("critical", "dial tcp: lookup " + host + ": no such host");
-      asio::async_connect(self->socket_, found, [self](error_code failed, const tcp::endpoint&) {
-        if (failed)
-          self->end("critical", dial_error(self->address_, failed));
-        else
-          self->end("passing", "TCP connect " + self->address_ + ": Success");
-      });
+    addresses_.find(host, *port, [weak = weak_from_this()](const auto& list, const std::string& why) {
+      const auto self = weak.lock();
+      if (!self || !self->then_)
+        return;
+      if (!why.empty())
+        return self->end("critical", "dial tcp: " + why);
+      self->connect(list);
     });
   }
 
@@ -52,9 +54,18 @@ public:
   }
 
 private:
+  void connect(const probe_addresses::endpoints& list) {
+    asio::async_connect(socket_, list, [self = shared_from_this()](error_code failed, const tcp::endpoint&) {
+      if (failed)
+        self->end("critical", dial_error(self->address_, failed));
+      else
+        self->end("passing", "TCP connect " + self->address_ + ": Success");
+    });
+  }
+
   void close() {
     error_code ignored;
-    resolver_.cancel();
+    addresses_.cancel();
     timer_.cancel();
     socket_.close(ignored);
   }
@@ -66,7 +77,7 @@ private:
       then(std::move(status), std::move(output));
   }
 
-  tcp::resolver resolver_;
+  probe_addresses addresses_;
   tcp::socket socket_;
   asio::steady_timer timer_;
   std::string address_;
@@ -95,13 +106,13 @@ std::string dial_error(const std::string& address, const error_code& why) {
   return "dial tcp " + address + ": connect: " + errno_words(why);
 }
 
-std::shared_ptr<running_probe> make_tcp_probe(asio::io_context& loop, const agent::check_definition& check,
-                                              probe_runner::finished then) {
-  return std::make_shared<tcp_probe>(loop, check, std::move(then));
+std::shared_ptr<running_probe> make_tcp_probe(asio::io_context& loop, name_lookups& names,
+                                              const agent::check_definition& check, probe_runner::finished then) {
+  return std::make_shared<tcp_probe>(loop, names, check, std::move(then));
 }
 
-asio_probes::asio_probes(asio::io_context& loop)
-    : loop_(loop), tls_(asio::ssl::context::tls_client),
+asio_probes::asio_probes(asio::io_context& loop, name_lookups::lookup look_up)
+    : loop_(loop), tls_(asio::ssl::context::tls_client), names_(std::move(look_up), names_max, threads_max),
       running_(std::make_shared<std::map<std::uint64_t, std::shared_ptr<running_probe>>>()) {
   error_code ignored; // without the system's certificates, checks of https say why they fail
   tls_.set_default_verify_paths(ignored);
@@ -122,10 +133,10 @@ void asio_probes::start(const agent::check_definition& check, finished then) {
   std::shared_ptr<running_probe> probe;
   switch (agent::kind_of(check)) {
   case agent::check_kind::http:
-    probe = make_http_probe(loop_, tls_, check, std::move(over));
+    probe = make_http_probe(loop_, names_, tls_, check, std::move(over));
     break;
   case agent::check_kind::tcp:
-    probe = make_tcp_probe(loop_, check, std::move(over));
+    probe = make_tcp_probe(loop_, names_, check, std::move(over));
     break;
   case agent::check_kind::script:
     probe = make_script_probe(loop_, check, std::move(over));

@@ -3,6 +3,7 @@
 // (docs/contract/09, section 3).
 
 #include "actors/agent/probes.hpp"
+#include "actors/names/name_lookups.hpp"
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ssl/context.hpp>
@@ -25,7 +26,9 @@ public:
 /// start() and stop() on the loop's thread, or before it runs.
 class asio_probes final : public probe_runner {
 public:
-  explicit asio_probes(boost::asio::io_context& loop);
+  /// @param look_up waits as long as it likes, on threads that outlive this object
+  explicit asio_probes(boost::asio::io_context& loop, name_lookups::lookup look_up = name_lookups::system_lookup());
+  ~asio_probes() override { stop(); }
 
   void start(const agent::check_definition& check, finished then) override;
   void stop() override;
@@ -33,14 +36,16 @@ public:
 private:
   boost::asio::io_context& loop_;
   boost::asio::ssl::context tls_;
+  name_lookups names_;
   std::uint64_t numbers_ = 0;
   std::shared_ptr<std::map<std::uint64_t, std::shared_ptr<running_probe>>> running_;
 };
 
-std::shared_ptr<running_probe> make_tcp_probe(boost::asio::io_context& loop, const agent::check_definition& check,
-                                              probe_runner::finished then);
-std::shared_ptr<running_probe> make_http_probe(boost::asio::io_context& loop, boost::asio::ssl::context& tls,
-                                               const agent::check_definition& check, probe_runner::finished then);
+std::shared_ptr<running_probe> make_tcp_probe(boost::asio::io_context& loop, name_lookups& names,
+                                              const agent::check_definition& check, probe_runner::finished then);
+std::shared_ptr<running_probe> make_http_probe(boost::asio::io_context& loop, name_lookups& names,
+                                               boost::asio::ssl::context& tls, const agent::check_definition& check,
+                                               probe_runner::finished then);
 std::shared_ptr<running_probe> make_script_probe(boost::asio::io_context& loop, const agent::check_definition& check,
                                                  probe_runner::finished then);
 

@@ -2,6 +2,7 @@
 
 #include "actors/agent/asio_probes.hpp"
 
+#include "actors/agent/probe_addresses.hpp"
 #include "protocol/base/ascii_case.hpp"
 #include "protocol/base/host_port.hpp"
 #include "protocol/golang/syntax.hpp"
@@ -99,9 +100,9 @@ bool is_framing(std::string_view name) {
 
 class http_probe final : public running_probe, public std::enable_shared_from_this<http_probe> {
 public:
-  http_probe(asio::io_context& loop, asio::ssl::context& tls, const agent::check_definition& check,
+  http_probe(asio::io_context& loop, name_lookups& names, asio::ssl::context& tls, const agent::check_definition& check,
              probe_runner::finished then)
-      : loop_(loop), tls_(tls), check_(check), resolver_(loop), timer_(loop), url_text_(check.http),
+      : loop_(loop), tls_(tls), check_(check), addresses_(loop, names), timer_(loop), url_text_(check.http),
         then_(std::move(then)) {
     method_ = check.method.empty() ? "GET" : check.method;
     timeout_ = check.timeout_ns > 0 ? std::chrono::nanoseconds(check.timeout_ns) : default_timeout;
@@ -148,20 +149,20 @@ private:
       stream_.emplace(loop_, tls_);
     else
       socket_.emplace(loop_);
-    resolver_.async_resolve(url_.host, url_.port,
-                            [self = shared_from_this()](error_code e, tcp::resolver::results_type found) {
-                              if (!self->then_)
-                                return;
-                              if (e)
-                                return self->fail("dial tcp: lookup " + self->url_.host + ": no such host");
-                              self->guarded([&] { self->connect(found); });
-                            });
+    addresses_.find(url_.host, url_.port, [weak = weak_from_this()](const auto& list, const std::string& why) {
+      const auto self = weak.lock();
+      if (!self || !self->then_)
+        return;
+      if (!why.empty())
+        return self->fail("dial tcp: " + why);
+      self->guarded([&] { self->connect(list); });
+    });
   }
 
   tcp::socket& lowest() { return url_.tls ? stream_->next_layer() : *socket_; }
 
-  void connect(const tcp::resolver::results_type& found) {
-    asio::async_connect(lowest(), found, [self = shared_from_this()](error_code e, const tcp::endpoint& at) {
+  void connect(const probe_addresses::endpoints& list) {
+    asio::async_connect(lowest(), list, [self = shared_from_this()](error_code e, const tcp::endpoint& at) {
       if (!self->then_)
         return;
       if (e)
@@ -293,7 +294,7 @@ private:
 
   void close() {
     error_code ignored;
-    resolver_.cancel();
+    addresses_.cancel();
     timer_.cancel();
     if (socket_)
       socket_->close(ignored);
@@ -304,7 +305,7 @@ private:
   asio::io_context& loop_;
   asio::ssl::context& tls_;
   agent::check_definition check_;
-  tcp::resolver resolver_;
+  probe_addresses addresses_;
   asio::steady_timer timer_;
   std::optional<plain_stream> socket_;
   std::optional<tls_stream> stream_;
@@ -320,9 +321,9 @@ private:
 
 } // namespace
 
-std::shared_ptr<running_probe> make_http_probe(asio::io_context& loop, asio::ssl::context& tls,
+std::shared_ptr<running_probe> make_http_probe(asio::io_context& loop, name_lookups& names, asio::ssl::context& tls,
                                                const agent::check_definition& check, probe_runner::finished then) {
-  return std::make_shared<http_probe>(loop, tls, check, std::move(then));
+  return std::make_shared<http_probe>(loop, names, tls, check, std::move(then));
 }
 
 } // namespace belay::actors

@@ -5,9 +5,9 @@
 
 #include "actors/consensus/log_brake.hpp"
 #include "actors/consensus/peer_lobby.hpp"
-#include "actors/consensus/peer_names.hpp"
 #include "actors/consensus/peer_queue.hpp"
 #include "actors/interfaces.hpp"
+#include "actors/names/name_lookups.hpp"
 #include "actors/telemetry/metrics.hpp"
 #include "actors/tls/credential_store.hpp"
 
@@ -40,7 +40,7 @@ struct peer_link_settings {
   /// What is read a second of such a server.
   std::size_t stranger_bytes_per_second = 1u << 20;
   std::shared_ptr<tls::credential_store> credentials = std::make_shared<tls::credential_store>();
-  peer_names::lookup look_up = peer_names::system_lookup();
+  name_lookups::lookup look_up = name_lookups::system_lookup();
 };
 
 /// Opens the listening socket for peers.
@@ -146,7 +146,7 @@ private:
   metrics& metrics_;
   seeded_random random_;
   peer_lobby lobby_;
-  peer_names names_;
+  name_lookups names_;
   log_brake brake_, brake_of_known_; ///< of lines about strangers; about known hosts and those whom we are to dial
   wire::hello hello_;
   monotonic_time next_hello_{};

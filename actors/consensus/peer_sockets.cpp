@@ -4,8 +4,7 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 
-#include <cstring>
-#include <string_view>
+#include <string>
 
 namespace belay::actors {
 
@@ -15,36 +14,6 @@ namespace {
 constexpr int not_sent_bytes_max = 128 << 10;
 
 } // namespace
-
-std::optional<socket_endpoint> resolved(const char* host, const char* service, int flags) {
-  addrinfo hints{};
-  hints.ai_socktype = SOCK_STREAM;
-  hints.ai_flags = flags;
-  addrinfo* found = nullptr;
-  if (getaddrinfo(host, service, &hints, &found) != 0)
-    return std::nullopt;
-  socket_endpoint e;
-  std::memcpy(&e.bytes, found->ai_addr, found->ai_addrlen);
-  e.size = found->ai_addrlen;
-  freeaddrinfo(found);
-  return e;
-}
-
-std::optional<socket_endpoint> numeric_endpoint(const std::string& host, std::uint16_t port, bool passive) {
-  return resolved(host.empty() ? nullptr : host.c_str(), std::to_string(port).c_str(),
-                  AI_NUMERICSERV | AI_NUMERICHOST | (passive ? AI_PASSIVE : 0));
-}
-
-std::string host_text(const socket_endpoint& e) {
-  char text[NI_MAXHOST] = {};
-  if (getnameinfo(e.any(), e.size, text, sizeof text, nullptr, 0, NI_NUMERICHOST) != 0)
-    return "?";
-  constexpr std::string_view mapped = "::ffff:"; // how a socket of IPv6 shows an address of IPv4
-  const std::string_view host = text;
-  if (host.starts_with(mapped) && host.find('.') != host.npos)
-    return std::string(host.substr(mapped.size()));
-  return text;
-}
 
 bool is_other_end(int accepted, int dialled) {
   socket_endpoint theirs, ours;

@@ -2,6 +2,7 @@
 
 #include "protocol/agent/local_agent.hpp"
 #include "protocol/base/hex.hpp"
+#include "protocol/state/answer_size.hpp"
 #include "protocol/state/row_hash.hpp"
 
 #include <algorithm>
@@ -25,6 +26,9 @@ public:
     for (auto& c : registry.checks())
       by_id_[c->service_id].push_back(std::move(c));
   }
+
+  const std::vector<state::check_ptr>& of_node() const { return at(""); }
+  const std::vector<state::check_ptr>& of_service(const std::string& id) const { return at(id); }
 
   /// With those of the node itself, in order of their IDs.
   std::vector<state::check_ptr> operator()(const std::string& service_id) const {
@@ -86,12 +90,19 @@ std::optional<reply> local_agent::read(const read_service& r, bool no_longer) co
 reply local_agent::on(const service_health& r, local_time) {
   health_rows found;
   const checks_by_service checks_of(registry_);
-  for (const auto& s : registry_.services())
-    if ((r.by_id ? s->id : s->service) == r.name) {
-      auto checks = checks_of(s->id);
-      auto status = aggregated(checks);
-      found.list.push_back({std::move(status), s, std::move(checks)});
-    }
+  auto asked = registry_.services();
+  std::erase_if(asked, [&](const auto& s) { return (r.by_id ? s->id : s->service) != r.name; });
+  state::health_answer_size size;
+  const auto of_node = state::shown_bytes(checks_of.of_node());
+  for (const auto& s : asked)
+    size.add_instance(of_node, state::shown_bytes(checks_of.of_service(s->id)));
+  if (auto why = size.refusal())
+    return refused{500, std::move(*why)};
+  for (auto& s : asked) {
+    auto checks = checks_of(s->id);
+    auto status = aggregated(checks);
+    found.list.push_back({std::move(status), std::move(s), std::move(checks)});
+  }
   return found;
 }
 
@@ -127,9 +138,11 @@ reply local_agent::on(const deregister_check& r, local_time) {
 }
 
 reply local_agent::on(const update_check& r, local_time now) {
-  if (!schedule_.renew(r.id, r.output, now))
+  // Cut before it is kept anywhere, the schedule included: a request may bring megabytes.
+  const auto output = registry_.shown_output(r.id, r.output);
+  if (!schedule_.renew(r.id, output, now))
     return refused{500, "CheckID \"" + r.id + "\" does not have associated TTL"};
-  registry_.set_status(r.id, r.status, r.output, now);
+  registry_.set_status(r.id, r.status, output, now);
   touched_.push_back({false, r.id});
   store_check(r.id, false);
   return accepted{};

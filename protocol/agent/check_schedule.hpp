@@ -21,7 +21,7 @@ public:
   /// Begins with a definition, also in place of an earlier one of that ID. The first run comes within one interval.
   void begin(const std::string& id, const check_definition& d, local_time now);
   void end(const std::string& id);
-  /// A TTL check was updated. @returns false: there is no such TTL check
+  /// A TTL check was updated; its expiry will say the output, which is kept until then. @returns false: there is no such TTL check
   bool renew(const std::string& id, std::string_view output, local_time now);
 
   struct run {

@@ -151,6 +151,12 @@ bool local_registry::remove_check(const std::string& id) {
   return true;
 }
 
+std::string local_registry::shown_output(const std::string& id, std::string_view output) const {
+  const auto* c = check(id);
+  const bool own_limit = c != nullptr && c->definition.output_bytes_max > 0;
+  return cut(output, own_limit ? c->definition.output_bytes_max : settings_.output_bytes_max);
+}
+
 bool local_registry::set_status(const std::string& id, std::string_view status, std::string_view output,
                                 local_time now) {
   const auto it = checks_.find(id);
@@ -162,14 +168,12 @@ bool local_registry::set_status(const std::string& id, std::string_view status, 
   else if (!c.critical_since)
     c.critical_since = now;
 
-  const auto limit = c.definition.output_bytes_max > 0 ? c.definition.output_bytes_max : settings_.output_bytes_max;
-  auto shown = cut(output, limit);
-  if (c.row->status == status && c.row->output == shown)
+  if (c.row->status == status && c.row->output == output)
     return true;
   const bool output_alone = c.row->status == status;
   auto row = std::make_shared<state::check_record>(*c.row);
   row->status = status;
-  row->output = std::move(shown);
+  row->output = output;
   c.row = std::move(row);
   if (output_alone && c.in_sync && settings_.update_interval.count() > 0) {
     // Output that changes with every run would make a log entry of every run.

@@ -42,7 +42,9 @@ public:
   status add_check(check_definition d, origin from);
   /// @returns false: unknown
   bool remove_check(const std::string& id);
-  /// A known check's result; the output is cut to its limit. @returns false: unknown
+  /// Output cut to the limit of that check: what is kept and shown of it.
+  std::string shown_output(const std::string& id, std::string_view output) const;
+  /// A known check's result; the output is what shown_output() made of it. @returns false: unknown
   bool set_status(const std::string& id, std::string_view status, std::string_view output, local_time now);
 
   // ---- what is there

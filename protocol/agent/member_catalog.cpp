@@ -14,9 +14,9 @@ std::string_view status_of(const cluster_member& m) {
 }
 
 const state::check_record* liveness_of(const state::service_instance& i) {
-  for (const auto& c : i.checks)
-    if (c->check_id == liveness_check)
-      return c.get();
+  for (std::size_t at = 0; at < i.checks.size(); ++at)
+    if (i.checks[at]->check_id == liveness_check)
+      return i.checks[at].get();
   return nullptr;
 }
 

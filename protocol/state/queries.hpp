@@ -4,6 +4,8 @@
 #include "protocol/state/commands.hpp"
 
 #include <concepts>
+#include <initializer_list>
+#include <memory>
 #include <type_traits>
 #include <variant>
 
@@ -122,10 +124,42 @@ struct nodes {
 struct service_names {
   std::map<std::string, std::vector<std::string>> tags_by_service;
 };
+/// Those of the node, a list that all its instances share, then those of the instance itself (docs/contract/08).
+class instance_checks {
+public:
+  using list = std::vector<check_ptr>;
+
+  instance_checks() = default;
+  instance_checks(std::initializer_list<check_ptr> own) : own_(own) {}
+  instance_checks(std::shared_ptr<const list> of_node, list own) : of_node_(std::move(of_node)), own_(std::move(own)) {}
+
+  std::size_t size() const { return of_node_count() + own_.size(); }
+  const check_ptr& operator[](std::size_t i) const {
+    return i < of_node_count() ? (*of_node_)[i] : own_[i - of_node_count()];
+  }
+  /// The very same rows. (Of lists that were made apart, the one of the node is looked through.)
+  bool operator==(const instance_checks& other) const {
+    if (of_node_ == other.of_node_)
+      return own_ == other.own_;
+    if (size() != other.size())
+      return false;
+    for (std::size_t i = 0; i < size(); ++i)
+      if ((*this)[i] != other[i])
+        return false;
+    return true;
+  }
+
+private:
+  std::size_t of_node_count() const { return of_node_ ? of_node_->size() : 0; }
+
+  std::shared_ptr<const list> of_node_; ///< null: none
+  list own_;
+};
+
 struct service_instance {
   node_ptr node;
   service_ptr service;
-  std::vector<check_ptr> checks; ///< health_service only
+  instance_checks checks; ///< health_service only
 };
 struct service_instances {
   std::vector<service_instance> list;

@@ -2,9 +2,11 @@
 
 #include "protocol/base/check.hpp"
 #include "protocol/base/mutants.hpp"
+#include "protocol/state/answer_size.hpp"
 #include "protocol/state/keys/key_operations.hpp"
 #include "protocol/state/transactions.hpp"
 
+#include <map>
 #include <set>
 
 namespace belay::state {
@@ -139,13 +141,36 @@ std::vector<service_instance> instances(const tables& t, const std::string& serv
   return list;
 }
 
-/// docs/contract/08: node-level checks, then those of the instance.
-std::vector<check_ptr> checks_of_instance(const tables& t, const service_record& s) {
-  auto list = t.catalog.checks_of_instance(s.node, "");
-  const auto own = t.catalog.checks_of_instance(s.node, s.id);
-  list.insert(list.end(), own.begin(), own.end());
-  return list;
+bool all_passing(const std::vector<check_ptr>& checks) {
+  return std::all_of(checks.begin(), checks.end(), [](const check_ptr& c) { return c->status == "passing"; });
 }
+
+/// The checks of nodes, found once for all instances of an answer.
+class checks_of_nodes {
+public:
+  struct found {
+    std::shared_ptr<const std::vector<check_ptr>> list;
+    bool passing = true;
+    std::size_t bytes = 0;
+  };
+
+  explicit checks_of_nodes(const tables& t) : t_(t) {}
+
+  /// Valid as long as this is.
+  const found& of(const node_record& node) {
+    auto [at, fresh] = by_node_.try_emplace(node.node);
+    if (fresh) {
+      auto list = t_.catalog.checks_of_instance(node.node, "");
+      at->second = {nullptr, all_passing(list), shown_bytes(list)};
+      at->second.list = std::make_shared<const std::vector<check_ptr>>(std::move(list));
+    }
+    return at->second;
+  }
+
+private:
+  const tables& t_;
+  std::map<std::string, found> by_node_;
+};
 
 using answer_data = decltype(query_result::data);
 
@@ -222,13 +247,20 @@ answer_data data_for(const tables& t, const health_state& q) {
   return found;
 }
 answer_data data_for(const tables& t, const health_service& q) {
-  service_instances found{instances(t, q.service, q.tags, q.node_meta)};
-  for (auto& i : found.list)
-    i.checks = checks_of_instance(t, *i.service);
-  if (q.passing_only)
-    std::erase_if(found.list, [](const service_instance& i) {
-      return std::any_of(i.checks.begin(), i.checks.end(), [](const check_ptr& c) { return c->status != "passing"; });
-    });
+  service_instances found;
+  checks_of_nodes node_checks(t);
+  health_answer_size size;
+  for (auto& i : instances(t, q.service, q.tags, q.node_meta)) {
+    const auto& of_node = node_checks.of(*i.node);
+    auto own = t.catalog.checks_of_instance(i.service->node, i.service->id);
+    if (q.passing_only && !(of_node.passing && all_passing(own)))
+      continue;
+    size.add_instance(of_node.bytes, shown_bytes(own));
+    i.checks = {of_node.list, std::move(own)};
+    found.list.push_back(std::move(i));
+  }
+  if (auto why = size.refusal())
+    return refusal{std::move(*why)};
   return found;
 }
 answer_data data_for(const tables& t, const txn_read& q) {

@@ -12,6 +12,8 @@
 #include "protocol/state/sessions/session_table.hpp"
 
 #include <algorithm>
+#include <set>
+#include <string>
 
 namespace belay::state {
 
@@ -63,6 +65,8 @@ struct applying {
   log_index index;
   cluster_time now;
   effects& changed;
+  /// Folded names of nodes all services of which were touched by this entry, and those that came since, too: once is enough.
+  std::set<std::string, std::less<>> touched_nodes = {};
 };
 
 } // namespace belay::state

@@ -10,6 +10,9 @@
 
 #include <catch2/catch.hpp>
 
+#include <condition_variable>
+#include <map>
+#include <mutex>
 #include <optional>
 #include <thread>
 
@@ -243,4 +246,61 @@ TEST_CASE("runs that are stopped report nothing", "[probes]") {
   probes.stop();
   loop.run(); // ends: nothing is left
   CHECK_FALSE(told);
+}
+
+// Asio looks up all names of a loop on one thread, even addresses in figures: one check whose name was not answered made the others critical.
+TEST_CASE("a name that is not answered holds up neither other names nor addresses", "[probes]") {
+  struct gate {
+    std::mutex mutex;
+    std::condition_variable changed;
+    bool open = false;
+  };
+  const auto closed = std::make_shared<gate>();
+  const auto look_up = [closed](const std::string& host) {
+    std::unique_lock lock(closed->mutex);
+    closed->changed.wait(lock, [&] { return closed->open || host != "slow.example"; });
+    return host == "well.example" ? all_resolved("127.0.0.1", nullptr, 0) : name_lookups::addresses{};
+  };
+  text_server server({http_answer("200 OK", "a"), http_answer("200 OK", "b")});
+  const auto at = server.address();
+  const auto port = at.substr(at.rfind(':'));
+  boost::asio::io_context loop;
+  {
+    asio_probes probes(loop, look_up);
+    std::map<std::string, verdict> found;
+    const auto probe = [&](const std::string& name, agent::check_definition c) {
+      probes.start(c, [&, name](std::string status, std::string output) {
+        found[name] = {std::move(status), std::move(output)};
+        if (found.size() == 4)
+          probes.stop();
+      });
+    };
+    auto c = check_every_second();
+    c.timeout_ns = std::chrono::nanoseconds(60s).count(); // a wrong answer comes by then
+    c.tcp = "slow.example:80";
+    probe("slow tcp", c);
+    c.tcp = "nobody.example:80";
+    probe("nobody", c);
+    c.tcp.clear();
+    c.http = "http://slow.example/";
+    probe("slow http", c);
+    c.http = "http://" + at + "/";
+    probe("address", c);
+    c.http = "http://well.example" + port + "/";
+    probe("name", c);
+    c.http = "http://127.0.0.1:nowhere/";
+    probe("port", c);
+    loop.run(); // ends when the four others were told
+    CHECK(found.size() == 4);
+    CHECK(found["address"].status == "passing");
+    CHECK(found["name"].status == "passing");
+    CHECK(found["nobody"].output == "dial tcp: lookup nobody.example: no such host");
+    CHECK(found["port"].output == "Get \"http://127.0.0.1:nowhere/\": dial tcp: lookup tcp/nowhere: unknown port");
+  }
+  {
+    std::lock_guard lock(closed->mutex);
+    closed->open = true;
+  }
+  closed->changed.notify_all();
+  server.join();
 }

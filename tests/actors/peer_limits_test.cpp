@@ -140,9 +140,9 @@ TEST_CASE("strangers are dialled back in small number, and forgotten when they g
 TEST_CASE("an introduction with a name instead of an address is not looked up", "[actors][peer_link][limits]") {
   std::atomic<int> asked{0};
   peer_link_settings s;
-  s.look_up = [&](const std::string&) -> std::optional<socket_endpoint> {
+  s.look_up = [&](const std::string&) -> name_lookups::addresses {
     ++asked;
-    return std::nullopt;
+    return {};
   };
   link_fixture f;
   link_end a(f.system(), node_id{1}, 0, s);
@@ -162,10 +162,10 @@ TEST_CASE("a name in retry_join that is not answered holds up nobody", "[actors]
   };
   const auto closed = std::make_shared<gate>();
   peer_link_settings s;
-  s.look_up = [closed](const std::string&) -> std::optional<socket_endpoint> {
+  s.look_up = [closed](const std::string&) -> name_lookups::addresses {
     std::unique_lock lock(closed->mutex);
     closed->changed.wait(lock, [&] { return closed->open; });
-    return std::nullopt;
+    return {};
   };
   link_fixture f;
   link_end a(f.system(), node_id{1}, 0, s);

@@ -17,8 +17,11 @@ void touch_service(applying& a, std::string_view node, const std::string& servic
   a.changed.push_back(catalog_changed{std::string(node), service});
 }
 
-/// Health reads of a service show its nodes and their checks, so what concerns a node concerns every service on it.
+/// Health reads of a service show its nodes and their checks, so what concerns a node concerns every service on it. An entry may have
+/// as many checks of a node as its size allows, and the node as many services: the first check touches them for all.
 void touch_services_of_node(applying& a, std::string_view node) {
+  if (!a.touched_nodes.insert(folded(node)).second)
+    return;
   for (const auto& s : a.t.catalog.services_of_node(node))
     touch_service(a, node, s->service);
 }

@@ -56,6 +56,18 @@ TEST_CASE("output is cut to its limit and says so") {
   CHECK(d.output_of("s") == "abc ... (captured 3 of 4 bytes)");
 }
 
+// The schedule kept what it would say at the expiry as it came: 4 MiB for each check, and no budget knew of it.
+TEST_CASE("of output that is too long the cut one is kept for the expiry") {
+  agent_driver d;
+  d.ask(register_check{ttl_check("c", 10s)});
+  d.ask(update_check{"c", "passing", std::string(1 << 20, 'b')});
+  const auto cut = std::string(4096, 'b') + " ... (captured 4096 of 1048576 bytes)";
+  CHECK(d.output_of("c") == cut);
+  d.now += 11s;
+  d.agent.tick(d.now);
+  CHECK(d.output_of("c") == "TTL expired (last output before timeout follows): " + cut);
+}
+
 TEST_CASE("a check that this node runs: first within an interval, then an interval after each result") {
   agent_driver d;
   d.ask(register_check{tcp_check("t", 10s)});

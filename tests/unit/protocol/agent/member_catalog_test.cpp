@@ -17,10 +17,11 @@ cluster_member member(std::optional<bool> alive, std::string uuid = "id-a", std:
 void apply(member_rows& rows, const state::catalog_register& r) {
   auto node = std::make_shared<const state::node_record>(r.node);
   rows.nodes.push_back(node);
-  state::service_instance i{node, std::make_shared<const state::service_record>(*r.service), {}};
+  state::instance_checks::list checks;
   for (const auto& c : r.checks)
-    i.checks.push_back(std::make_shared<const state::check_record>(c));
-  rows.instances.push_back(std::move(i));
+    checks.push_back(std::make_shared<const state::check_record>(c));
+  rows.instances.push_back(
+      {node, std::make_shared<const state::service_record>(*r.service), {nullptr, std::move(checks)}});
 }
 
 member_rows rows_of(const std::vector<cluster_member>& members) {
@@ -130,6 +131,6 @@ TEST_CASE("nodes that clients registered are nobody's members and stay", "[membe
   auto other = *rows.instances[1].service;
   other.id = "consul-of-theirs";
   rows.instances[1].service = std::make_shared<const state::service_record>(other);
-  rows.instances[2].checks.clear();
+  rows.instances[2].checks = {};
   CHECK(member_changes({member(true)}, rows, "dc1").empty());
 }

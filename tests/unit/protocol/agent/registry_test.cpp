@@ -335,3 +335,20 @@ TEST_CASE("many services on one node: what the catalog lacks is found in one pas
   for (std::size_t i = 0; i < few.size(); ++i)
     CHECK(many[i] < 60 * few[i]); // 8, and what the caches do not hold; squares, of what they do not hold, above 100
 }
+
+// Every service is shown with all checks of the node: services times checks, in one text.
+TEST_CASE("health of services that would be too large an answer is refused before it is made") {
+  agent_driver d;
+  for (int i = 0; i < 600; ++i) {
+    auto s = service_named("web");
+    s.service.id = "w" + std::to_string(i);
+    d.ask(register_service{s, false});
+  }
+  for (int i = 0; i < 800; ++i)
+    d.ask(register_check{ttl_check("c" + std::to_string(i), 10s)});
+  const auto no = d.ask<refused>(service_health{"web", false});
+  CHECK(no.status == 500);
+  CHECK(no.text.find("Answer too large: ") == 0);
+  CHECK(d.ask<health_rows>(service_health{"w1", true}).list.at(0).checks.size() == 800);
+  CHECK(d.ask<health_rows>(service_health{"other", false}).list.empty());
+}

@@ -322,3 +322,117 @@ TEST_CASE("many services on one node: reads and the end of the node cost what th
   CHECK(ten_thousand.check < 40 * thousand.check);
   CHECK(ten_thousand.remove < 40 * thousand.remove);
 }
+
+namespace {
+
+check_record check_of_node(int i, const std::string& status) {
+  check_record c;
+  c.node = "n";
+  c.check_id = "c" + std::to_string(i);
+  c.name = c.check_id;
+  c.status = status;
+  return c;
+}
+
+/// A node with services of different names.
+driver node_with_services(int count, const std::string& name = {}) {
+  driver d;
+  for (int i = 0; i < count; ++i) {
+    const auto id = "s" + std::to_string(i);
+    d.add_service("n", id, name.empty() ? id : name);
+  }
+  return d;
+}
+
+catalog_register checks_of_node(int count, const std::string& status) {
+  catalog_register r;
+  r.node.node = "n";
+  r.node.address = "10.0.0.1";
+  for (int i = 0; i < count; ++i)
+    r.checks.push_back(check_of_node(i, status));
+  return r;
+}
+
+} // namespace
+
+// A body of 4 MiB has room for 200,000 checks of a node. Each concerned every service of the node anew: with 10,000 services all servers
+// ran out of memory when they applied it, and again at every start.
+TEST_CASE("many checks of a node in one entry concern each of its services once") {
+  constexpr int services = 300, checks = 200;
+  auto d = node_with_services(services);
+  const auto all_moved = [&] {
+    for (const auto* id : {"s0", "s150", "s299"})
+      CHECK(index_of(d, health_service{id, {}, {}, false}) == d.index().value);
+  };
+  d.apply(checks_of_node(checks, "passing"));
+  CHECK(d.changed.size() == services + checks);
+  all_moved();
+
+  txn set, removed;
+  for (int i = 0; i < 60; ++i) {
+    set.ops.push_back(check_op{catalog_verb::set, check_of_node(i, "critical")});
+    removed.ops.push_back(check_op{catalog_verb::remove, check_of_node(i, {})});
+  }
+  d.apply(set);
+  CHECK(d.changed.size() == services + 60);
+  all_moved();
+  d.apply(removed);
+  CHECK(d.changed.size() == services + 60);
+  all_moved();
+
+  d.apply(catalog_deregister{"n", {}, {}});
+  CHECK(d.changed.size() <= services + checks + 1);
+  CHECK(d.m.digest() == d.m.recompute_digest());
+}
+
+TEST_CASE(
+    "a service that comes, goes or changes its name between two checks of one transaction has the index of a change") {
+  auto d = node_with_services(2);
+  const auto service = [](const std::string& id, const std::string& name) {
+    service_record s;
+    s.node = "n";
+    s.id = id;
+    s.service = name;
+    return s;
+  };
+  txn t;
+  t.ops.push_back(check_op{catalog_verb::set, check_of_node(1, "passing")});
+  t.ops.push_back(service_op{catalog_verb::set, service("s9", "new")});
+  t.ops.push_back(service_op{catalog_verb::remove, service("s0", "s0")});
+  t.ops.push_back(service_op{catalog_verb::set, service("s1", "renamed")});
+  t.ops.push_back(check_op{catalog_verb::set, check_of_node(2, "passing")});
+  REQUIRE(std::get<txn_reply>(d.apply(t)).errors.empty());
+  for (const auto* name : {"new", "renamed", "s0", "s1"})
+    CHECK(index_of(d, health_service{name, {}, {}, false}) == d.index().value);
+  CHECK(healthy(d, "new").front().checks.size() == 2);
+  const auto then = d.index().value;
+  d.set("k");
+  CHECK(index_of(d, health_service{"s0", {}, {}, false}) == then); // by the extinction, not by a mark that stayed
+}
+
+TEST_CASE("the instances of an answer share the checks of their node") {
+  auto d = node_with_services(300, "web");
+  d.apply(checks_of_node(300, "passing"));
+  d.add_check("n", "own", "passing", "s7");
+  const auto found = healthy(d, "web", true);
+  REQUIRE(found.size() == 300);
+  for (const auto& i : found) {
+    CHECK(i.checks.size() == (i.service->id == "s7" ? 301 : 300));
+    CHECK(&i.checks[0] == &found[0].checks[0]);
+  }
+}
+
+TEST_CASE("an answer about health that would be too large is refused before it is made") {
+  auto d = node_with_services(600, "web");
+  d.apply(checks_of_node(800, "passing"));
+  const auto answer = d.m.evaluate(health_service{"web", {}, {}, true});
+  const auto* no = std::get_if<refusal>(&answer.data);
+  REQUIRE(no != nullptr);
+  CHECK(no->text.find("Answer too large: every instance is shown with all checks of its node, about ") == 0);
+  CHECK(answer.index == d.index());
+  // What does not show the product is answered, and so is what is left of it.
+  CHECK(checks_on(d, "n").size() == 800);
+  CHECK(std::get<service_instances>(d.m.evaluate(catalog_service{"web", {}, {}}).data).list.size() == 600);
+  d.add_check("n", "c0", "critical");
+  CHECK(healthy(d, "web", true).empty());
+}

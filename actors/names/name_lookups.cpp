@@ -1,0 +1,142 @@
+#include "actors/names/name_lookups.hpp"
+
+#include <netdb.h>
+
+#include <chrono>
+#include <deque>
+#include <map>
+#include <mutex>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+namespace belay::actors {
+
+namespace {
+
+using steady = std::chrono::steady_clock;
+
+// It is asked only when somebody dials. A host that moved is found so late; its name server is asked so often.
+constexpr std::chrono::seconds fresh_for{2};
+constexpr std::chrono::minutes kept_for{1};
+
+} // namespace
+
+struct name_lookups::state : std::enable_shared_from_this<name_lookups::state> {
+  struct name {
+    addresses newest; ///< empty: no such host
+    addresses last;   ///< that was not empty
+    steady::time_point answered{}, wanted{};
+    bool known = false;
+    bool asked = false; ///< a thread is waiting for it, or it waits for a thread
+    std::vector<std::weak_ptr<name_lookups::answered>> waiting;
+  };
+
+  lookup look_up;
+  std::size_t names_max = 0, threads_max = 0;
+  std::mutex mutex; // of all below
+  std::map<std::string, name> by_name;
+  std::deque<std::string> without_thread;
+  std::size_t threads = 0;
+
+  /// Null: there is no room.
+  name* wanted(const std::string& host) {
+    const auto now = steady::now();
+    if (by_name.size() >= names_max && !by_name.contains(host))
+      std::erase_if(by_name,
+                    [now](const auto& each) { return !each.second.asked && now - each.second.wanted > kept_for; });
+    if (by_name.size() >= names_max && !by_name.contains(host))
+      return nullptr;
+    auto& n = by_name[host];
+    n.wanted = now;
+    return &n;
+  }
+
+  void begin(const std::string& host, name& n) {
+    if (std::exchange(n.asked, true))
+      return;
+    if (threads >= threads_max)
+      return without_thread.push_back(host);
+    try {
+      std::thread([self = shared_from_this(), host] { self->work(host); }).detach();
+      ++threads;
+    } catch (const std::system_error&) { // no thread: whoever asks next tries again
+      settle(n, {});
+    }
+  }
+
+  void work(std::string host) {
+    for (;;) {
+      auto found = look_up(host);
+      std::lock_guard lock(mutex);
+      settle(by_name[host], std::move(found));
+      if (without_thread.empty()) {
+        --threads;
+        return;
+      }
+      host = std::move(without_thread.front());
+      without_thread.pop_front();
+    }
+  }
+
+  void settle(name& n, addresses found) {
+    if (!found.empty()) // to find(), a name server that is away for a while makes nobody unreachable
+      n.last = found;
+    n.newest = std::move(found);
+    n.answered = steady::now();
+    n.known = true;
+    n.asked = false;
+    for (const auto& each : std::exchange(n.waiting, {}))
+      if (const auto then = each.lock())
+        (*then)(n.newest);
+  }
+};
+
+name_lookups::name_lookups(lookup look_up, std::size_t names_max, std::size_t threads_max)
+    : state_(std::make_shared<state>()) {
+  state_->look_up = std::move(look_up);
+  state_->names_max = names_max;
+  state_->threads_max = threads_max;
+}
+
+name_lookups::~name_lookups() {
+  std::lock_guard lock(state_->mutex);
+  for (auto& [host, n] : state_->by_name)
+    n.waiting.clear();
+  state_->without_thread.clear();
+}
+
+name_lookups::lookup name_lookups::system_lookup() {
+  return [](const std::string& host) { return all_resolved(host.c_str(), nullptr, 0); };
+}
+
+std::optional<socket_endpoint> name_lookups::find(const std::string& host, std::uint16_t port) {
+  if (host.empty())
+    return std::nullopt;
+  if (auto e = numeric_endpoint(host, port))
+    return e;
+  std::lock_guard lock(state_->mutex);
+  auto* n = state_->wanted(host);
+  if (n == nullptr)
+    return std::nullopt;
+  if (n->last.empty() || steady::now() - n->answered > fresh_for)
+    state_->begin(host, *n);
+  if (n->last.empty())
+    return std::nullopt;
+  return with_port(n->last.front(), port);
+}
+
+void name_lookups::ask(const std::string& host, const std::shared_ptr<answered>& then) {
+  std::lock_guard lock(state_->mutex);
+  // Longer ones getaddrinfo() refuses, too; they are not kept.
+  auto* n = host.size() < NI_MAXHOST ? state_->wanted(host) : nullptr;
+  if (n == nullptr)
+    return (*then)({});
+  if (!n->asked && n->known && steady::now() - n->answered <= fresh_for)
+    return (*then)(n->newest);
+  std::erase_if(n->waiting, [](const auto& each) { return each.expired(); });
+  n->waiting.push_back(then);
+  state_->begin(host, *n);
+}
+
+} // namespace belay::actors

@@ -1,0 +1,41 @@
+#include "protocol/state/answer_size.hpp"
+
+namespace belay::state {
+
+namespace {
+
+// Typical, without the texts that clients choose.
+constexpr std::size_t check_bytes = 300, instance_bytes = 800;
+
+} // namespace
+
+std::size_t shown_bytes(const check_record& c) {
+  auto bytes = check_bytes;
+  for (const auto* text :
+       {&c.node, &c.check_id, &c.name, &c.notes, &c.output, &c.service_id, &c.service_name, &c.definition_json})
+    bytes += text->size();
+  if (c.service_tags)
+    for (const auto& tag : *c.service_tags)
+      bytes += tag.size() + 3;
+  return bytes;
+}
+
+std::size_t shown_bytes(const std::vector<check_ptr>& checks) {
+  std::size_t bytes = 0;
+  for (const auto& c : checks)
+    bytes += shown_bytes(*c);
+  return bytes;
+}
+
+void health_answer_size::add_instance(std::size_t of_node, std::size_t own) {
+  bytes_ += instance_bytes + of_node + own;
+}
+
+std::optional<std::string> health_answer_size::refusal() const {
+  if (bytes_ <= health_answer_bytes_max)
+    return std::nullopt;
+  return "Answer too large: every instance is shown with all checks of its node, about " + std::to_string(bytes_) +
+         " bytes; max size: " + std::to_string(health_answer_bytes_max) + " bytes.";
+}
+
+} // namespace belay::state

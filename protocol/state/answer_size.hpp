@@ -1,0 +1,31 @@
+#pragma once
+// How large answers about the health of services may become. Every instance is shown with all checks of its node, so that an answer
+// grows with the product of what clients registered: it is estimated before it is made.
+
+#include "protocol/state/records.hpp"
+
+#include <optional>
+
+namespace belay::state {
+
+/// Bytes that a check takes in an answer, about: its texts, and the names of its fields.
+std::size_t shown_bytes(const check_record& c);
+std::size_t shown_bytes(const std::vector<check_ptr>& checks);
+
+/// Of an answer about health. A quarter of what the server holds for all clients by default (`limits.http_max_bytes_in_flight`), and
+/// more than 10,000 instances on a node with 20 checks of its own take.
+inline constexpr std::size_t health_answer_bytes_max = 128 << 20;
+
+/// Adds up an answer, instance by instance.
+class health_answer_size {
+public:
+  /// @param of_node,own what shown_bytes() says of its checks
+  void add_instance(std::size_t of_node, std::size_t own);
+  /// What the client is told. @returns nullopt: it is not too large
+  std::optional<std::string> refusal() const;
+
+private:
+  std::size_t bytes_ = 0;
+};
+
+} // namespace belay::state

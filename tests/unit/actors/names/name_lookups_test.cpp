@@ -1,0 +1,170 @@
+// Names of hosts: a name server that does not answer must hold up nobody, least of all heartbeats.
+
+#include "actors/names/name_lookups.hpp"
+
+#include <catch2/catch.hpp>
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+using namespace belay::actors;
+
+namespace {
+
+/// A name server that waits until it is told to answer; as threads do, it may outlive the test.
+struct slow_server {
+  std::mutex mutex;
+  std::condition_variable changed;
+  bool answers = false;
+  std::atomic<int> asked{0};
+};
+
+name_lookups::lookup asking(std::shared_ptr<slow_server> s) {
+  return [s](const std::string& host) -> name_lookups::addresses {
+    ++s->asked;
+    if (host.find("slow") == 0) {
+      std::unique_lock lock(s->mutex);
+      s->changed.wait(lock, [&] { return s->answers; });
+    }
+    if (host == "nobody")
+      return {};
+    return all_resolved("10.0.0.7", nullptr, 0);
+  };
+}
+
+std::optional<socket_endpoint> found_soon(name_lookups& names, const std::string& host) {
+  for (int i = 0; i < 2000; ++i) {
+    if (auto e = names.find(host, 8300))
+      return e;
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  return std::nullopt;
+}
+
+} // namespace
+
+TEST_CASE("addresses need no name server", "[name_lookups]") {
+  name_lookups names([](const std::string&) -> name_lookups::addresses { std::abort(); });
+  for (const auto* host : {"127.0.0.1", "::1"}) {
+    const auto e = names.find(host, 8300);
+    REQUIRE(e);
+    CHECK(host_text(*e) == host);
+  }
+  CHECK_FALSE(names.find("", 8300));
+}
+
+TEST_CASE("names are few, whoever brings them", "[name_lookups]") {
+  const auto asked = std::make_shared<std::atomic<int>>(0);
+  name_lookups names([asked](const std::string&) {
+    ++*asked;
+    return all_resolved("10.0.0.7", nullptr, 0);
+  });
+  for (int i = 0; i < 200; ++i)
+    (void)names.find("name" + std::to_string(i), 8300);
+  CHECK(found_soon(names, "name0"));
+  CHECK_FALSE(names.find("name199", 8300));
+  CHECK(*asked <= 64);
+}
+
+TEST_CASE("a name that is not answered holds up neither the asker nor other names", "[name_lookups]") {
+  // Were find() to wait, this test would not end: the answer is given only afterwards.
+  const auto server = std::make_shared<slow_server>();
+  name_lookups names(asking(server));
+  for (int i = 0; i < 100; ++i)
+    CHECK_FALSE(names.find("slow", 8300));
+  const auto quick = found_soon(names, "quick");
+  REQUIRE(quick);
+  CHECK(host_text(*quick) == "10.0.0.7");
+  CHECK_FALSE(names.find("slow", 8300));
+  CHECK(server->asked == 2); // once for each name, however often it was wanted
+  {
+    std::lock_guard lock(server->mutex);
+    server->answers = true;
+  }
+  server->changed.notify_all();
+  CHECK(found_soon(names, "slow"));
+}
+
+namespace {
+
+/// Keeps what it was told; asked for on one thread, told on another.
+struct listener {
+  std::mutex mutex;
+  std::vector<std::size_t> answers; ///< how many addresses each had
+  std::shared_ptr<name_lookups::answered> then =
+      std::make_shared<name_lookups::answered>([this](const name_lookups::addresses& list) {
+        std::lock_guard lock(mutex);
+        answers.push_back(list.size());
+      });
+
+  std::vector<std::size_t> told() {
+    std::lock_guard lock(mutex);
+    return answers;
+  }
+  bool told_soon() {
+    for (int i = 0; i < 2000 && told().empty(); ++i)
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    return !told().empty();
+  }
+};
+
+void let_answer(slow_server& server) {
+  {
+    std::lock_guard lock(server.mutex);
+    server.answers = true;
+  }
+  server.changed.notify_all();
+}
+
+} // namespace
+
+TEST_CASE("who asks for a name is told once, and what was told just now is told again", "[name_lookups]") {
+  const auto server = std::make_shared<slow_server>();
+  name_lookups names(asking(server));
+  listener first, second, third, gone;
+  names.ask("slow", first.then);
+  names.ask("slow", second.then);
+  names.ask("slow", gone.then);
+  gone.then.reset();
+  CHECK(first.told().empty());
+  let_answer(*server);
+  REQUIRE(first.told_soon());
+  REQUIRE(second.told_soon());
+  names.ask("slow", third.then);
+  CHECK(first.told() == std::vector<std::size_t>{1});
+  CHECK(third.told() == std::vector<std::size_t>{1});
+  CHECK(gone.told().empty());
+  CHECK(server->asked == 1);
+
+  listener nobody, too_long;
+  names.ask("nobody", nobody.then);
+  REQUIRE(nobody.told_soon());
+  CHECK(nobody.told() == std::vector<std::size_t>{0});
+  names.ask(std::string(1 << 20, 'a'), too_long.then);
+  CHECK(too_long.told() == std::vector<std::size_t>{0});
+}
+
+TEST_CASE("names that are not answered take no more threads than there may be, and the others come when one is free",
+          "[name_lookups]") {
+  const auto server = std::make_shared<slow_server>();
+  name_lookups names(asking(server), 64, 2);
+  std::vector<std::unique_ptr<listener>> all;
+  for (int i = 0; i < 10; ++i)
+    names.ask("slow" + std::to_string(i), all.emplace_back(std::make_unique<listener>())->then);
+  CHECK(server->asked <= 2);
+  let_answer(*server);
+  for (const auto& each : all)
+    CHECK(each->told_soon());
+  CHECK(server->asked == 10);
+}
+
+TEST_CASE("an IPv4 address is one, whatever kind of socket it was seen through", "[name_lookups]") {
+  // On a socket of IPv6 a member's connections came from ::ffff:10.0.0.7, which no configuration names.
+  for (const auto* seen : {"10.0.0.7", "::ffff:10.0.0.7"})
+    CHECK(host_text(*numeric_endpoint(seen, 8300)) == "10.0.0.7");
+}
