@@ -55,7 +55,7 @@ void probe_addresses::find(const std::string& host, const std::string& port, fou
   if (auto list = all_resolved(host.empty() ? nullptr : host.c_str(), "0", AI_NUMERICSERV | AI_NUMERICHOST);
       !list.empty())
     return then(asio_endpoints(list, *number), {});
-  // The question is this object's: `posted` finds nobody when it was forgotten, or another one was asked.
+  // The question is this object's: what was posted finds nobody when it was forgotten, or another one was asked.
   auto told = std::make_shared<found>([host, then = std::move(then)](const endpoints& list, const std::string&) {
     then(list, list.empty() ? "lookup " + host + ": no such host" : std::string());
   });
