@@ -390,8 +390,12 @@ TEST_CASE("a member that comes from its own host is believed before one from ano
   stranger impostor(a.port(), "127.0.0.77");
   impostor.say(bytes_of(hello_of(node_id{2}, elsewhere.address())));
   REQUIRE(soon([&] { return a.hellos_from(node_id{2}) == 1 && elsewhere.was_visited(); }));
-  if (configuration_followed)
+  REQUIRE(soon([&] { return there.was_visited(); }));
+  if (configuration_followed) {
     a.dial_members({{node_id{1}, a.address()}, {node_id{2}, elsewhere.address()}});
+    REQUIRE(soon([&] { return there.visitor_left(); }));
+    there.turn_visitor_out();
+  }
   stranger member(a.port());
   member.say(bytes_of(hello_of(node_id{2}, there.address())));
   CHECK(soon([&] { return a.hellos_from(node_id{2}) == 2; }));
