@@ -69,12 +69,12 @@ complaint wrong_with(const service_record& s) {
 complaint wrong_with(const check_record& c) {
   if (c.node.empty())
     return "has no node";
+  if (!is_json(c.definition_json))
+    return "has a definition that is no JSON";
   if (c.check_id.empty())
     return "has no CheckID";
   if (c.status.empty())
     return "has no status";
-  if (!is_json(c.definition_json))
-    return "has a definition that is no JSON";
   return std::nullopt;
 }
 
