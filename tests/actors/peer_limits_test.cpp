@@ -325,6 +325,7 @@ TEST_CASE("what strangers say of themselves is short at every time", "[actors][p
   stranger wordy(a.port());
   wordy.say(bytes_of(long_name));
   CHECK(wordy.is_closed());
+  CHECK(a.hellos_from(node_id{9}) == 0);
   stranger member(a.port());
   many.self.id = node_id{2};
   member.say(bytes_of(hello_of(node_id{2}, there.address())) + bytes_of(many));
