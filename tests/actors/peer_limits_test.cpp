@@ -362,7 +362,7 @@ TEST_CASE("nobody introduces himself with this server's own id", "[actors][peer_
   // He was taken for a member: the configuration names this server, too. A server that dials itself, by an address in retry_join that
   // is its own, finds out and goes on.
   peer_link_settings s;
-  s.look_up = [](const std::string&) { return numeric_endpoint("127.0.0.1", 1); };
+  s.look_up = [](const std::string&) { return name_lookups::addresses{*numeric_endpoint("127.0.0.1", 1)}; };
   link_fixture f;
   link_end a(f.system(), node_id{1}, 0, s);
   a.dial_members({"me.invalid:" + std::to_string(a.port())}, {node_id{1}, node_id{2}});
