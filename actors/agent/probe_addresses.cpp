@@ -56,15 +56,16 @@ void probe_addresses::find(const std::string& host, const std::string& port, fou
       !list.empty())
     return then(asio_endpoints(list, *number), {});
   // The question is this object's: what was posted finds nobody when it was forgotten, or another one was asked.
-  auto told = std::make_shared<found>([host, then = std::move(then)](const endpoints& list, const std::string&) {
-    then(list, list.empty() ? "lookup " + host + ": no such host" : std::string());
-  });
+  auto told =
+      std::make_shared<std::function<void(const endpoints&)>>([host, then = std::move(then)](const endpoints& list) {
+        then(list, list.empty() ? "lookup " + host + ": no such host" : std::string());
+      });
   auto question = std::make_shared<name_lookups::answered>();
   *question = [&loop = loop_, told, number = *number,
                self = std::weak_ptr(question)](const name_lookups::addresses& list) {
     boost::asio::post(loop, [told, self, list = asio_endpoints(list, number)] {
       if (const auto still_asked = self.lock())
-        (*told)(list, {});
+        (*told)(list);
     });
   };
   waiting_ = question;

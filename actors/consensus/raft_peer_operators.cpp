@@ -4,6 +4,7 @@
 #include "protocol/base/host_port.hpp"
 #include "protocol/base/mutants.hpp"
 #include "protocol/golang/quoting.hpp"
+#include "protocol/raft/configuration.hpp"
 #include "protocol/wire/command_codec.hpp"
 #include "protocol/wire/operator_codec.hpp"
 
@@ -24,16 +25,10 @@ std::optional<raft::configuration> without(const raft::configuration& now, const
     found = std::find_if(now.members.begin(), now.members.end(), meant);
   if (found == now.members.end())
     return std::nullopt;
-  auto next = now;
-  std::erase_if(next.members, [&](const raft::member& m) {
-    const bool goes =
-        m.id == found->id || (!now.is_voter(m.id) && m.name == found->name && m.address == found->address);
-    if (goes) {
-      std::erase(next.voters, m.id);
-      std::erase(next.learners, m.id);
-    }
-    return goes;
-  });
+  auto next = raft::without(now, found->id);
+  for (const auto& m : now.members)
+    if (!now.is_voter(m.id) && m.name == found->name && m.address == found->address)
+      next = raft::without(std::move(next), m.id);
   return next;
 }
 

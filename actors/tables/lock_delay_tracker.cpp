@@ -28,6 +28,7 @@ lock_delay_tracker_actor::behavior_type lock_delay_tracker::make_behavior() {
       [this](const cancel_query& c) { forget(c.id); },
       [this](const publish_effects&) { try_again(monotonic_time::max()); },
       [this](tick_atom) {
+        --wake_ups_;
         armed_for_ = monotonic_time::max();
         try_again(now());
         arm();
@@ -63,10 +64,12 @@ void lock_delay_tracker::try_again(monotonic_time until) {
 void lock_delay_tracker::arm() {
   if (waiting_.empty() || waiting_.begin()->first >= armed_for_)
     return;
+  const auto left = std::max(waiting_.begin()->first - now(), monotonic_time::duration{1});
+  if (left > longest_sleep && wake_ups_ > 0)
+    return; // one that is on its way comes sooner, and looks again
   armed_for_ = waiting_.begin()->first;
-  const auto left =
-      std::clamp<monotonic_time::duration>(armed_for_ - now(), monotonic_time::duration{1}, longest_sleep);
-  wake_after(*this, *wires_, left, tick_atom::value);
+  ++wake_ups_;
+  wake_after(*this, *wires_, std::min<monotonic_time::duration>(left, longest_sleep), tick_atom::value);
 }
 
 } // namespace belay::actors

@@ -34,7 +34,8 @@ private:
   wiring_ptr wires_;
   queue waiting_;
   std::unordered_map<request_id, queue::iterator> by_id_;
-  monotonic_time armed_for_ = monotonic_time::max(); ///< of the earliest wake-up that is on its way
+  monotonic_time armed_for_ = monotonic_time::max(); ///< the deadline that the last wake-up which was sent is for
+  std::size_t wake_ups_ = 0;                         ///< on their way; each comes within a second
 };
 
 } // namespace belay::actors

@@ -75,6 +75,7 @@ namespace belay {
   M(numbers_start_again)                                                                                               \
   M(old_round_counts)                                                                                                  \
   M(only_first_watcher_woken)                                                                                          \
+  M(own_proposals_wait_with_clients)                                                                                   \
   M(own_row_written_again)                                                                                             \
   M(own_write_waits_for_ever)                                                                                          \
   M(prevote_ignored_when_lagging)                                                                                      \

@@ -1,36 +1,48 @@
 #pragma once
 // A queue of calls that wait for a leader. It is bounded, because clients may bring more than memory holds.
 
+#include "protocol/base/mutants.hpp"
 #include "protocol/forward/requests.hpp"
 
+#include <array>
 #include <utility>
 #include <vector>
 
 namespace belay::forward {
 
-/// Bounded in count and bytes; in order of arrival.
+/// Bounded in count and bytes; in order of arrival. What this node wants itself (the end of a session, for example) has room of its
+/// own: however many clients wait, it is not behind them.
 class held_calls {
 public:
+  /// Of clients' calls.
   static constexpr std::size_t count_max = 65536;
+  /// Of this node's own.
+  static constexpr std::size_t own_count_max = 1024;
+  /// Of each.
   static constexpr std::size_t bytes_max = 128u << 20;
 
-  explicit held_calls(std::size_t limit = count_max) : limit_(limit) {}
+  /// @param limit of clients' calls
+  explicit held_calls(std::size_t limit = count_max) : rooms_{{{limit}, {own_count_max}}} {}
 
   bool has_room_for(const held_call& c) const {
-    return calls_.size() < limit_ && bytes_ + c.bytes->size() <= bytes_max;
+    const auto& r = rooms_[is_own(c)];
+    return r.count < r.limit && r.bytes + c.bytes->size() <= bytes_max;
   }
 
   /// @returns false: full, nothing was kept.
   bool add(held_call c) {
     if (!has_room_for(c))
       return false;
-    bytes_ += c.bytes->size();
+    auto& r = rooms_[is_own(c)];
+    ++r.count;
+    r.bytes += c.bytes->size();
     calls_.push_back(std::move(c));
     return true;
   }
 
   std::vector<held_call> take_all() {
-    bytes_ = 0;
+    for (auto& r : rooms_)
+      r.count = r.bytes = 0;
     return std::exchange(calls_, {});
   }
 
@@ -38,9 +50,15 @@ public:
   std::size_t size() const { return calls_.size(); }
 
 private:
-  std::size_t limit_;
+  struct room {
+    std::size_t limit;
+    std::size_t count = 0;
+    std::size_t bytes = 0;
+  };
+  static bool is_own(const held_call& c) { return c.from.id.is_zero() && !MUTANT(own_proposals_wait_with_clients); }
+
+  std::array<room, 2> rooms_; ///< of clients' calls, and of own ones
   std::vector<held_call> calls_;
-  std::size_t bytes_ = 0;
 };
 
 } // namespace belay::forward

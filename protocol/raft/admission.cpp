@@ -1,6 +1,7 @@
 // Who is taken into a cluster that exists, and how a member is known by its new name or address.
 
 #include "protocol/base/probe.hpp"
+#include "protocol/raft/configuration.hpp"
 #include "protocol/raft/formation.hpp"
 
 #include <algorithm>
@@ -41,13 +42,6 @@ bool wants_place_of(const member& newcomer, const member& other) {
 
 bool learns(const configuration& now, node_id id) {
   return std::binary_search(now.learners.begin(), now.learners.end(), id);
-}
-
-configuration without(configuration now, node_id id) {
-  std::erase_if(now.members, [id](const member& m) { return m.id == id; });
-  std::erase(now.voters, id);
-  std::erase(now.learners, id);
-  return now;
 }
 
 /// As a learner. A learner that was lost before it voted makes room at once, a voter only when this one votes.

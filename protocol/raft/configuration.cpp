@@ -92,6 +92,13 @@ configuration second_step(const configuration& joint) {
   return last;
 }
 
+configuration without(configuration now, node_id id) {
+  std::erase_if(now.members, [id](const member& m) { return m.id == id; });
+  std::erase(now.voters, id);
+  std::erase(now.learners, id);
+  return now;
+}
+
 void put_member(byte_writer& w, const member& m) {
   w.u64(m.id.value);
   w.text(m.uuid);

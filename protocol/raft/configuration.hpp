@@ -17,6 +17,9 @@ configuration first_step(const configuration& now, const configuration& target);
 /// For the second half: the new set alone, without those who have no role in it any more. @pre joint.joint()
 configuration second_step(const configuration& joint);
 
+/// The target without that server, whatever it is in it; as it was if it is not in it.
+configuration without(configuration now, node_id id);
+
 // id (8), uuid, name, address (varint length, bytes)
 void put_member(byte_writer& w, const member& m);
 member get_member(byte_reader& r);

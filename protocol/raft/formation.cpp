@@ -104,7 +104,7 @@ std::optional<std::string> formation::met(const introduction& peer) {
   if (peer.self.id == self_.id || peer.self.id.is_zero())
     return std::nullopt;
   if (!peers_.contains(peer.self.id))
-    calm_ticks_ = sets_in_row_ = last_pause_ticks_ = 0;
+    calm_ticks_ = sets_in_row_ = 0;
   peers_[peer.self.id] = peer;
   if (peer.datacenter != datacenter_)
     return "server " + peer.self.name + " at " + peer.self.address + " is of datacenter " + peer.datacenter;
@@ -114,7 +114,7 @@ std::optional<std::string> formation::met(const introduction& peer) {
 }
 
 void formation::lost(node_id peer) {
-  calm_ticks_ = sets_in_row_ = last_pause_ticks_ = 0;
+  calm_ticks_ = sets_in_row_ = 0;
   peers_.erase(peer);
 }
 
@@ -369,7 +369,7 @@ void formation::promised(promise p) {
   promise_ = std::move(p);
   silent_ticks_ = 0;
   if (!promise_.set.empty() && !promise_.given_up && ++sets_in_row_ >= settings_.sets_at_once)
-    pause_ticks_ = last_pause_ticks_ = std::clamp(2 * last_pause_ticks_, 1, settings_.pause_ticks_max);
+    pause_ticks_ = std::min(1 << std::min(sets_in_row_ - settings_.sets_at_once, 20), settings_.pause_ticks_max);
 }
 
 std::optional<configuration> formation::first_configuration() const {

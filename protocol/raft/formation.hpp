@@ -172,8 +172,7 @@ private:
   bool all_met_ = false;
   int silent_ticks_ = 0; ///< since all members of the promised set were heard
   int sets_in_row_ = 0;  ///< promised since somebody was met or lost
-  int last_pause_ticks_ = 0;
-  int pause_ticks_ = 0; ///< until the next set may be promised
+  int pause_ticks_ = 0;  ///< until the next set may be promised
   std::map<node_id, introduction> peers_;
   std::vector<std::string> admitted_; ///< addresses and node IDs
 };

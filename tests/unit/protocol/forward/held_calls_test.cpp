@@ -49,3 +49,28 @@ TEST_CASE("so many bytes are held and no more") {
   held.take_all();
   CHECK(held.add(half));
 }
+
+TEST_CASE("what this node wants itself has room of its own") {
+  const auto own = [](std::size_t bytes) {
+    return held_call{{node_id{1}, {}}, call_kind::propose, make_payload(std::string(bytes, 'x')), local_time{0}};
+  };
+  held_calls held(1);
+  REQUIRE(held.add(call_of(1, 1)));
+  REQUIRE_FALSE(held.has_room_for(call_of(2, 1)));
+  SECTION("so many") {
+    for (std::size_t i = 0; i < held_calls::own_count_max; ++i)
+      REQUIRE(held.add(own(0)));
+    CHECK_FALSE(held.add(own(0)));
+    held.take_all();
+    CHECK(held.add(own(0)));
+  }
+  SECTION("so many bytes") {
+    REQUIRE(held.add(own(held_calls::bytes_max)));
+    CHECK_FALSE(held.add(own(1)));
+  }
+  SECTION("and takes none from clients") {
+    held.take_all();
+    REQUIRE(held.add(own(1)));
+    CHECK(held.add(call_of(1, 1)));
+  }
+}
