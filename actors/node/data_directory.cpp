@@ -1,5 +1,6 @@
 #include "actors/node/data_directory.hpp"
 
+#include "protocol/base/bytes.hpp"
 #include "protocol/base/hex.hpp"
 #include "protocol/base/uuid.hpp"
 #include "storage/advice.hpp"
@@ -18,6 +19,8 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr auto format_line = "belay-data-directory 1";
+// The last line. A file of before there was one is read, too, and an older program ignores it.
+constexpr std::string_view checksum_line = "checksum ";
 using storage::start_empty;
 constexpr auto promise_file = "/formation";
 
@@ -37,7 +40,20 @@ status write_durably(storage::file_system& files, const std::string& path, const
   return files.sync_directory(fs::path(path).parent_path().string());
 }
 
+/// With the checksum of all that is before it.
+std::string sealed(const std::string& lines) {
+  std::string checksum;
+  append_hex(checksum, crc32c(lines), 8);
+  return lines + std::string(checksum_line) + checksum + "\n";
+}
+
+bool has_checksum(const std::string& text) {
+  return text.find(checksum_line) != std::string::npos;
+}
+
 result<identity> parse(const std::string& file, const std::string& text) {
+  if (const auto end = text.find(checksum_line); end != std::string::npos && text != sealed(text.substr(0, end)))
+    return failure{file + " is damaged (its checksum does not fit): " + start_empty};
   std::istringstream in(text);
   std::string line;
   identity i;
@@ -77,9 +93,9 @@ std::string random_uuid() {
 }
 
 status save_identity(const std::string& path, const identity& i, storage::file_system& files) {
-  std::string text = std::string(format_line) + "\nnode_id " + to_hex(i.id.value) + "\nuuid " + i.uuid +
+  const auto lines = std::string(format_line) + "\nnode_id " + to_hex(i.id.value) + "\nuuid " + i.uuid +
                      "\ndatacenter " + i.datacenter + "\ncluster_id " + to_hex(i.cluster_id) + "\n";
-  return write_durably(files, path + "/identity", text);
+  return write_durably(files, path + "/identity", sealed(lines));
 }
 
 result<identity> read_identity(const std::string& path, storage::file_system& files) {
@@ -118,6 +134,8 @@ result<identity> open_data_directory(const std::string& path, const std::string&
     if (!configured_uuid.empty() && configured_uuid != found->uuid)
       return failure{"data_dir " + path + " belongs to node_id " + found->uuid + ", not " + configured_uuid +
                      ": correct the configuration, or use another data_dir"};
+    if (!has_checksum(**text))
+      (void)save_identity(path, *found, files); // without room for it the next start tries again
     return found;
   }
   static constexpr const char* expected[] = {"identity.new", "node-id", "node-id.new", "lost+found"};

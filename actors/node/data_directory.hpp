@@ -12,7 +12,7 @@
 
 namespace belay::actors {
 
-/// The file `identity` of a data directory; lines `name value`.
+/// The file `identity` of a data directory; lines `name value`, the last one with a CRC32C of those before it.
 struct identity {
   node_id id;       ///< random, born with the directory: a wiped server is another server (docs/pitfalls.md R8)
   std::string uuid; ///< Consul's node ID

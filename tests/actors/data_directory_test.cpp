@@ -106,9 +106,18 @@ TEST_CASE("a damaged identity is refused, wherever the damage is", "[actors][dat
   refused("");
   refused(std::string(good.size(), '\0'));
   refused("belay-data-directory 2\n" + good.substr(good.find('\n') + 1));
-  for (std::size_t bytes = 0; bytes < good.size(); ++bytes) // cut anywhere
-    if (bytes + 1 < good.size())                            // the last line break alone does not matter
+  const auto checksum_at = good.find("checksum ");
+  REQUIRE(checksum_at != std::string::npos);
+  for (std::size_t bytes = 0; bytes < good.size(); ++bytes)  // cut anywhere
+    if (bytes + 1 < checksum_at || bytes >= checksum_at + 9) // without a checksum it is whole, as of an older version
       refused(good.substr(0, bytes));
+  for (std::size_t i = 0; i < good.size(); ++i) // any bit: 0 and 8 are hexadecimal digits, and one bit apart
+    for (int bit = 0; bit < 8; ++bit) {
+      auto text = good;
+      text[i] = static_cast<char>(text[i] ^ (1 << bit));
+      if (i < checksum_at || i >= checksum_at + 9)
+        refused(text);
+    }
   const auto id_at = good.find("node_id ") + 8;
   for (std::size_t i = 0; i < 16; ++i) { // a digit that is none
     auto text = good;
@@ -118,6 +127,18 @@ TEST_CASE("a damaged identity is refused, wherever the damage is", "[actors][dat
   auto extra = good;
   extra.insert(id_at, "0");
   refused(extra);
+}
+
+TEST_CASE("an identity of before there was a checksum is read, and gets one", "[actors][data_directory][L6]") {
+  scratch_folder d;
+  const auto born = open_data_directory(d.path(), "", "dc1");
+  REQUIRE(born.ok());
+  const auto good = file_text(d / "identity");
+  d.write("identity", good.substr(0, good.find("checksum ")));
+  const auto again = open_data_directory(d.path(), "", "dc1");
+  REQUIRE(again.ok());
+  CHECK(again.value().id == born.value().id);
+  CHECK(file_text(d / "identity") == good);
 }
 
 TEST_CASE("a directory of another datacenter or node is refused", "[actors][data_directory]") {
