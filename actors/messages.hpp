@@ -181,7 +181,7 @@ struct change_members {
 };
 /// raft_peer -> fsm -> session_reaper -> raft_peer: default reads and renewals are over before anybody else can lead.
 struct give_up_lease {
-  node_id to; ///< who shall lead then
+  node_id to; ///< who shall lead then; zero: whoever is elected, as this server leaves the configuration
 };
 
 // ---- log_writer

@@ -115,6 +115,8 @@ void raft_peer::flush() {
 }
 
 void raft_peer::carry_out(raft::ready r) {
+  if (r.lease_withdrawn)
+    withdraw_lease({});
   if (r.persist)
     unwritten_.push_back(std::move(*r.persist));
   for (auto& m : r.send_now) {
@@ -250,16 +252,23 @@ void raft_peer::on_peer_lost(const peer_lost& p) {
 void raft_peer::on_hand_over(const hand_over_leadership& h) {
   if (!leading() || handing_over_)
     return;
-  handing_over_ = true;
-  send(wires_->fsm, give_up_lease{h.to});
+  withdraw_lease(h.to);
+}
+
+void raft_peer::withdraw_lease(node_id heir) {
+  if (!std::exchange(handing_over_, true))
+    send(wires_->fsm, give_up_lease{heir});
 }
 
 void raft_peer::on_lease_given_up(const give_up_lease& g) {
   handing_over_ = false;
+  core_.lease_given_up();
+  schedule_flush();
+  if (g.to.is_zero())
+    return;
   const bool begun = leading() && core_.transfer_leadership(g.to);
   log::info("raft_peer", begun ? "leadership is handed over" : "leadership cannot be handed over to that server",
             {{"to", g.to.value}, {"term", core_.term().value}});
-  schedule_flush();
 }
 
 void raft_peer::on_change_members(const change_members& c) {

@@ -72,6 +72,7 @@ private:
   void on_peer_connected(const peer_connected& p);
   void on_peer_lost(const peer_lost& p);
   void on_hand_over(const hand_over_leadership& h);
+  void withdraw_lease(node_id heir);
   void on_lease_given_up(const give_up_lease& g);
   void on_change_members(const change_members& c);
   void queue_frame(node_id to, wire::frame f) { outbox_.list.emplace_back(to, std::move(f)); }

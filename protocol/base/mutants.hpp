@@ -63,6 +63,7 @@ namespace belay {
   M(lease_ended_by_word_only)                                                                                          \
   M(lease_from_reply_time)                                                                                             \
   M(lease_kept_in_transfer)                                                                                            \
+  M(leaves_before_lease_is_over)                                                                                       \
   M(lock_delay_ignored)                                                                                                \
   M(lock_delays_not_in_checkpoint)                                                                                     \
   M(lock_granted_twice)                                                                                                \

@@ -22,7 +22,8 @@ bool is_pre_vote_grant(const message_body& b) {
 
 bool ready::empty() const {
   return !persist && send_now.empty() && committed.empty() && reads_confirmed.empty() && reads_failed.empty() &&
-         !soft && !proposals_unknown_from && snapshot_reads.empty() && snapshot_writes.empty() && !config_changed;
+         !soft && !proposals_unknown_from && snapshot_reads.empty() && snapshot_writes.empty() && !config_changed &&
+         !lease_withdrawn;
 }
 
 // ---- inputs
@@ -250,6 +251,9 @@ bool core::read(std::uint64_t id) {
 }
 bool core::transfer_leadership(node_id to) {
   return impl_->transfer_leadership(to);
+}
+void core::lease_given_up() {
+  impl_->lease_given_up();
 }
 
 void core::peer_unreachable(node_id peer) {

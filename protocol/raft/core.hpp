@@ -122,6 +122,9 @@ struct ready {
   std::vector<snapshot_read> snapshot_reads;
   std::vector<snapshot_write> snapshot_writes;
   std::optional<configuration> config_changed; ///< the configuration now in force (latest in the log)
+  /// This leader is about to leave the configuration, and lease_until() is zero. Whoever serves reads under the lease has
+  /// to be told; then call lease_given_up(). The leader does not leave before that, or before the lease would have ended.
+  bool lease_withdrawn = false;
   bool empty() const;
 };
 
@@ -201,8 +204,11 @@ public:
   bool read(std::uint64_t id);
   /// Hands leadership to another voter: once that one has the whole log it is told to campaign. Until then proposals
   /// are refused. Given up after one election time.
+  /// @pre nobody here serves reads under the lease any more
   /// @returns false: this node does not lead, or `to` is no voter, is silent, or still needs a snapshot
   bool transfer_leadership(node_id to);
+  /// Answers ready::lease_withdrawn: nobody here serves reads under the lease any more.
+  void lease_given_up();
   /// The link to a peer was lost or refused. A leader sends there more carefully (see follower_state::probe); a
   /// follower of that leader may campaign earlier, which harms nobody because it asks for pre-votes first.
   void peer_unreachable(node_id peer);

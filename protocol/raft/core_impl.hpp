@@ -101,6 +101,8 @@ struct core::impl {
   void config_took_effect();
   void sync_progress();
   void after_commit();
+  bool lease_is_over();
+  void lease_given_up();
   bool transfer_leadership(node_id to);
   void tick_transfer();
   void name_successor();
@@ -111,6 +113,7 @@ struct core::impl {
   void confirm_rounds();
   void fail_reads();
   local_time lease_until() const;
+  local_time lease_end() const;
   bool may_serve_reads() const { return leading && commit >= leading->term_start; }
 
   // ---- snapshots.cpp

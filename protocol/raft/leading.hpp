@@ -32,6 +32,8 @@ struct leading {
   int transfer_ticks = 0;
   bool lease_forfeited = false; ///< somebody may be campaigning at our request (see core::impl::tick_transfer)
   bool retiring = false;        ///< not in the committed configuration any more
+  /// It is about to leave, and has no lease any more: until then somebody may serve reads under it who was not told yet.
+  std::optional<local_time> lease_withdrawn_until;
 
   // ---- read rounds and the lease
   std::uint64_t round = 0;                  ///< number of the newest one; they are counted anew in each term

@@ -77,8 +77,11 @@ void core::impl::after_commit() {
   if (!leading || log.config_index() > commit)
     return;
   if (config().joint()) {
+    const auto last = second_step(config());
+    if (!last.is_voter(self) && !lease_is_over())
+      return; // until a tick, or lease_given_up()
     PROBE("raft: joint configuration committed");
-    append_own(entry_kind::configuration, make_payload(encode(second_step(config()))), {});
+    append_own(entry_kind::configuration, make_payload(encode(last)), {});
     commit_by_count(); // with fewer voters a quorum may be there already
     return;
   }
@@ -99,6 +102,24 @@ void core::impl::after_commit() {
     p.commit_due = true;
 }
 
+/// Whether nobody serves reads under the lease any more; the lease is withdrawn the first time. Others may lead as soon as the
+/// configuration without this node is in their logs, and who serves reads may hear late that the lease is over.
+bool core::impl::lease_is_over() {
+  auto& until = leading->lease_withdrawn_until;
+  if (!until) {
+    until = lease_until();
+    out.lease_withdrawn = *until > now;
+  }
+  return *until <= now || MUTANT(leaves_before_lease_is_over);
+}
+
+void core::impl::lease_given_up() {
+  if (!leading || !leading->lease_withdrawn_until)
+    return;
+  leading->lease_withdrawn_until = local_time{0};
+  after_commit();
+}
+
 bool core::impl::transfer_leadership(node_id to) {
   const auto* p = progress_of(to);
   if (p == nullptr || leading->retiring || !config().is_voter(to))
@@ -117,7 +138,7 @@ bool core::impl::transfer_leadership(node_id to) {
 /// for is over by this node's own clock, and does not come back: this node never leads again in this term, and no leader
 /// of another term can lose by it, because who campaigns at our request asks for votes in the term after ours.
 void core::impl::name_successor() {
-  if (lease_until() > now && !MUTANT(successor_named_early))
+  if (lease_end() > now && !MUTANT(successor_named_early))
     return;
   // Of those that were heard until all fell silent the one whose log is longest.
   const auto merit = [&](const follower_progress& p) {

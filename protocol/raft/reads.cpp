@@ -70,8 +70,13 @@ local_time core::impl::lease_until() const {
   // from the moment it appends that configuration.
   if (!config().is_voter(self) || !may_serve_reads())
     return local_time{0};
-  const bool given_up = leading->handing_over() || leading->lease_forfeited;
-  if ((given_up && !MUTANT(lease_kept_in_transfer)) || !leading->lease_base)
+  const bool given_up = leading->handing_over() || leading->lease_forfeited || leading->lease_withdrawn_until;
+  return given_up && !MUTANT(lease_kept_in_transfer) ? local_time{0} : lease_end();
+}
+
+/// Whoever was told of a lease of this term: it ends then. Zero: nobody was.
+local_time core::impl::lease_end() const {
+  if (!leading->lease_base)
     return local_time{0};
   const double share = std::max(0.0, 1.0 - 2.0 * lim.clock_rate_error);
   const std::chrono::nanoseconds election_time = lim.tick * lim.election_ticks;

@@ -66,6 +66,8 @@ void core::impl::tick_leader() {
     follow(hard.term, {});
     return;
   }
+  if (leading->lease_withdrawn_until && config().joint())
+    after_commit();
   tick_transfer();
   if (!leading) // it stepped down
     return;

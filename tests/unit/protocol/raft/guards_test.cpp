@@ -132,6 +132,42 @@ TEST_CASE("a server that was removed listens to members only") {
   CHECK_FALSE(c.core(removed).counts(stranger));
 }
 
+TEST_CASE("a leader that removes itself leaves when nobody serves reads under its lease any more") {
+  raft_cluster c;
+  c.start(3);
+  const auto l = c.elect();
+  c.run(4); // it has a lease
+  std::vector<std::uint64_t> others;
+  for (const auto id : c.ids())
+    if (id != l)
+      others.push_back(id);
+  c.node(l).readers_slow = true;
+  const auto lease = c.core(l).lease_until();
+  REQUIRE(lease > c.now());
+  REQUIRE_FALSE(c.core(l).propose_configuration(make_config(others), c.wall()));
+  c.settle(l);
+  c.deliver_all();
+  CHECK(c.core(l).lease_until() == local_time{0});
+  REQUIRE(c.core(l).config().joint());
+  SECTION("until they have heard of it there is no configuration without it, and nobody is told to campaign") {
+    while (c.now() + small_limits().tick < lease) {
+      c.run(1);
+      REQUIRE(c.leader() == l);
+      for (const auto id : others)
+        REQUIRE(c.core(id).config().is_voter(node_id{l}));
+    }
+    c.run(10); // the lease would have ended
+  }
+  SECTION("as soon as they have heard of it") {
+    c.core(l).lease_given_up();
+    c.settle(l);
+    CHECK_FALSE(c.core(l).config().joint());
+    c.run(3);
+  }
+  CHECK(c.leader() != l);
+  CHECK(c.leader() != 0);
+}
+
 namespace {
 
 /// 3 is cut off while 4 joins and is made the leader. @returns 4's id if that has come about

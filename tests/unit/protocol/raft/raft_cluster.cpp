@@ -215,6 +215,8 @@ void raft_cluster::carry_out(test_node& n, ready r) {
     n.reads_failed.push_back(id);
   if (r.proposals_unknown_from)
     n.unknown_from = r.proposals_unknown_from;
+  if (r.lease_withdrawn && !n.readers_slow)
+    n.core->lease_given_up();
   if (r.persist) {
     ++n.persists;
     n.writing.push_back(std::move(*r.persist));

@@ -46,6 +46,7 @@ struct test_node {
   std::deque<persist_batch> writing; ///< handed to the disk, not synced
   bool disk_stalled = false;
   bool install_stalled = false; ///< a complete checkpoint waits to be put in force
+  bool readers_slow = false;    ///< who serves reads under the lease does not hear that it is withdrawn
   std::optional<snapshot_write> waiting_install;
   std::string incoming_bytes;
   log_index applied;
