@@ -78,7 +78,7 @@ void core::impl::after_commit() {
     return;
   if (config().joint()) {
     const auto last = second_step(config());
-    if (!last.is_voter(self) && !lease_is_over())
+    if (!last.is_voter(self) && !MUTANT(leaves_before_lease_is_over) && !lease_is_over())
       return; // until a tick, or lease_given_up()
     PROBE("raft: joint configuration committed");
     append_own(entry_kind::configuration, make_payload(encode(last)), {});
@@ -110,7 +110,7 @@ bool core::impl::lease_is_over() {
     until = lease_until();
     out.lease_withdrawn = *until > now;
   }
-  return *until <= now || MUTANT(leaves_before_lease_is_over);
+  return *until <= now;
 }
 
 void core::impl::lease_given_up() {
