@@ -2,6 +2,7 @@
 #include "protocol/golang/json_output.hpp"
 #include "protocol/http/response.hpp"
 
+#include <algorithm>
 #include <charconv>
 
 namespace belay::http {
@@ -52,14 +53,15 @@ std::string_view head_of(int status) {
   }
 }
 
+constexpr bool ends_a_line(char c) {
+  return c == '\r' || c == '\n' || c == '\0';
+}
+
 /// Line breaks in a value become blanks, as in Go: no row can end the header of an answer.
 void append_header(std::string& out, std::string_view name, std::string_view value) {
-  out.append(name).append(": ");
-  const auto begin = out.size();
-  out.append(value);
-  for (auto i = begin; i < out.size(); ++i)
-    if (out[i] == '\r' || out[i] == '\n' || out[i] == '\0')
-      out[i] = ' ';
+  out.append(name).append(": ").append(value);
+  if (std::any_of(value.begin(), value.end(), ends_a_line)) [[unlikely]]
+    std::replace_if(out.end() - static_cast<std::ptrdiff_t>(value.size()), out.end(), ends_a_line, ' ');
   out.append("\r\n");
 }
 
@@ -83,7 +85,7 @@ void append_head(const response& r, std::string_view date, bool encoded,
     append_header(out, name, value);
   for (const auto& [name, value] : extra)
     append_header(out, name, value);
-  append_header(out, "Date", date);
+  out.append("Date: ").append(date).append("\r\n");
 }
 
 void end_head(const response& r, bool keep_alive, std::string& out) {

@@ -191,6 +191,7 @@ TEST_CASE("networks") {
   }
   for (const auto bad : {"1:2:3", "1::2::3", ":::", "1:2:3:4:5:6:7:8:9", "g::", "1.2.3.4.5", "256.1.1.1", "1:"})
     CHECK_FALSE(parse_ip(bad).has_value());
+  CHECK_FALSE(parse_ip(std::string_view("1.2.3.4\0x", 9)).has_value());
 }
 
 TEST_CASE("consistency modes, Cache-Control, wait and index are judged in that order, on writes to keys too") {
