@@ -90,7 +90,7 @@ public:
         replies_({swarm_.lease_is_safe(), swarm_.consistent_by_default, &clocks_}),
         watches_(replies_.model(), watch_rules_of(swarm_)),
         sessions_(replies_.model(), {swarm_.lease_is_safe(), swarm_.peer.hold, &clocks_}),
-        delays_(replies_.model(), {swarm_.lease_is_safe()}), times_(answer_time_rules_of(swarm_)),
+        delays_(replies_.model(), {swarm_.lease_is_safe(), &clocks_}), times_(answer_time_rules_of(swarm_)),
         watcher_(time_, trace_, nodes_, replies_, watches_, sessions_, delays_, clocks_, swarm_.lease_is_safe()),
         clients_(time_, choices, trace_, nodes_, swarm_, replies_, watches_, sessions_, times_),
         agents_(time_, choices, trace_, nodes_, swarm_, times_), nemesis_(time_, choices, trace_, nodes_, net_, swarm_),

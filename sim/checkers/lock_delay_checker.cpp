@@ -86,8 +86,10 @@ broken lock_delay_checker::ended(const operation& op) const {
   const auto uncounted =
       uncounted_ + (between ? std::max(op.returned - *last_made_, virtual_time::zero()) : virtual_time::zero());
   virtual_time over{0};
-  for (const auto& d : it->second.delays)
-    over = std::max(over, d.begun + d.length + d.length / 10 + (uncounted - d.uncounted));
+  for (const auto& d : it->second.delays) {
+    const auto stood = rules_.clocks != nullptr ? rules_.clocks->stood_since(d.begun) : virtual_time::zero();
+    over = std::max(over, d.begun + d.length + d.length / 10 + (uncounted - d.uncounted) + stood);
+  }
   if (op.invoked <= over + slack_of_asking)
     return std::nullopt;
   const auto& last = it->second.delays.back();

@@ -323,7 +323,7 @@ void observer::on_node_paused(std::size_t node) {
 
 void observer::on_node_resumed(std::size_t node) {
   sessions_.resumed(time_.now());
-  delays_.stood_still(clocks_.goes_on(node, time_.now()));
+  clocks_.goes_on(node, time_.now());
   complain("watches", watches_.node_resumed(node, time_.now()));
 }
 

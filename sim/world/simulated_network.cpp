@@ -81,9 +81,14 @@ void simulated_network::tell(std::size_t node, node_id peer, bool up) {
       trace_.line(time_.now(), node, std::string(up ? "connected with server " : "lost server ") + to_string(peer));
     if (up)
       caf::anon_send(end->second.peer, actors::peer_connected{peer});
-    else
-      caf::anon_send(end->second.peer, actors::peer_lost{peer});
+    else // it may be back on another connection before this is told
+      caf::anon_send(end->second.peer, actors::peer_lost{peer, speaks_to(node, peer)});
   });
+}
+
+bool simulated_network::speaks_to(std::size_t node, node_id peer) const {
+  return std::any_of(ends_.begin(), ends_.end(),
+                     [&](const auto& end) { return end.second.id == peer && connected(node, end.first); });
 }
 
 void simulated_network::send(std::size_t from, const actors::send_frames& frames) {

@@ -74,6 +74,7 @@ private:
   void travel(std::size_t from, std::size_t to, std::string bytes, virtual_time delay, bool in_order);
   void arrive(std::size_t from, std::size_t to, const std::string& bytes);
   void tell(std::size_t node, node_id peer, bool up);
+  bool speaks_to(std::size_t node, node_id peer) const;
 
   schedule& time_;
   tape& tape_;

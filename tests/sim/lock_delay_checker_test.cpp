@@ -58,10 +58,12 @@ public:
     return checker_.ended(o);
   }
   lock_delay_checker& checker() { return checker_; }
+  standing_clocks& clocks() { return clocks_; }
 
 private:
   kv_model model_;
-  lock_delay_checker checker_{model_};
+  standing_clocks clocks_{seconds(1)};
+  lock_delay_checker checker_{model_, {true, &clocks_}};
 };
 
 } // namespace
@@ -112,4 +114,18 @@ TEST_CASE("lock-delays: when it is over nobody is refused for it") {
     CHECK_FALSE(l.refused(seconds(130)));
     CHECK(l.refused(milliseconds(130'001)));
   }
+}
+
+TEST_CASE(
+    "lock-delays: what passes while a node's clocks stand still is not counted, whenever the entry is committed") {
+  delayed_lock l;
+  const bool committed_before = GENERATE(true, false);
+  if (committed_before)
+    CHECK_FALSE(l.end_session(seconds(100)));
+  l.clocks().stops(0, seconds(101));
+  l.clocks().goes_on(0, seconds(106));
+  if (!committed_before)
+    CHECK_FALSE(l.end_session(seconds(100)));
+  CHECK_FALSE(l.refused(seconds(117)));
+  CHECK(l.refused(milliseconds(117'001)));
 }
