@@ -21,8 +21,6 @@ constexpr int accepts_per_pump = 16;
 // When there are no descriptors left: others must close theirs first. Asking again at once would keep a core busy.
 constexpr std::chrono::milliseconds pause_without_descriptors{500};
 constexpr std::size_t read_step = 8u << 10;
-// Unused time is not saved up for longer.
-constexpr std::chrono::nanoseconds purse_max = std::chrono::milliseconds(20);
 // What a fatal alert of TLS looks like, handshake_failure: a dialler without TLS learns from it that TLS is demanded.
 constexpr std::string_view alert("\x15\x03\x03\x00\x02\x02\x28", 7);
 
@@ -48,7 +46,7 @@ std::vector<introduced_peer> peer_lobby::pump(monotonic_time now) {
     const auto earned =
         std::chrono::duration_cast<std::chrono::nanoseconds>((now - last_pump_) * limits_.share_of_time);
     for (auto* p : {&for_known_, &for_strangers_})
-      p->left = std::min(purse_max, p->left + earned);
+      p->earn(earned);
   }
   last_pump_ = now;
   accept_some(now);
@@ -61,13 +59,13 @@ std::vector<introduced_peer> peer_lobby::pump(monotonic_time now) {
       continue;
     }
     auto& purse = known_.contains(g->address) ? for_known_ : for_strangers_;
-    if (purse.left < std::chrono::nanoseconds(0)) {
+    if (purse.overdrawn()) {
       ++g;
       continue;
     }
     const auto begun = thread_time();
     const auto came_to = serve(*g, out);
-    purse.left -= thread_time() - begun;
+    purse.spend(thread_time() - begun);
     if (came_to == progress::introduced) {
       ++inside_count_;
       g = waiting_.erase(g);

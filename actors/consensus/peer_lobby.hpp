@@ -4,6 +4,7 @@
 
 #include "actors/consensus/log_brake.hpp"
 #include "actors/consensus/peer_sockets.hpp"
+#include "actors/consensus/time_purse.hpp"
 #include "actors/messages.hpp"
 #include "actors/tls/channel.hpp"
 #include "protocol/wire/frame_codec.hpp"
@@ -77,10 +78,6 @@ private:
     bool plain = false;
   };
   using guests = std::list<guest>;
-  /// Time that may still be spent; below zero: overdrawn.
-  struct purse {
-    std::chrono::nanoseconds left{0};
-  };
   enum class progress : std::uint8_t { waits, introduced, gone };
 
   void accept_some(monotonic_time now);
@@ -101,7 +98,7 @@ private:
   std::map<std::string, std::size_t> by_address_; ///< all connections, inside or not
   std::size_t inside_count_ = 0;
   std::set<std::string> known_;
-  purse for_known_, for_strangers_;
+  time_purse for_known_, for_strangers_;
   monotonic_time last_pump_{};
   monotonic_time closed_until_{}; ///< no descriptors left: nobody is accepted until then
   log_brake brake_;

@@ -69,6 +69,15 @@ TEST_CASE("load_shedder: a pause is no overload") {
   CHECK(w.pass({2ms}, 100) == 0);
 }
 
+TEST_CASE("load_shedder: what comes in time between two late windows begins the count anew") {
+  windows w;
+  for (int i = 0; i < 5; ++i) {
+    CHECK(w.pass({1000ms}, 30'000) == 0);
+    CHECK(w.pass({2ms}, 30'000) == 0);
+  }
+  CHECK_FALSE(w.shedder.limit());
+}
+
 TEST_CASE("load_shedder: writes are refused first, then reads, and never what is vital") {
   windows w;
   CHECK(w.pass({800ms}, 10'000) == 0);

@@ -437,6 +437,19 @@ TEST_CASE("who takes the place of a lost member votes from when that one does no
   CHECK(t.config().voters.size() == 3);
 }
 
+TEST_CASE("a member is known by its new name, unless another one has it") {
+  cluster_with_one_lost t;
+  auto renamed = testing::make_member(t.other);
+  renamed.name = testing::make_member(t.lost).name;
+  t.hears(renamed);
+  CHECK_FALSE(t.next());
+  renamed.name = "of-nobody";
+  t.hears(renamed);
+  const auto next = t.next();
+  REQUIRE(next);
+  CHECK(next->find(node_id{t.other})->name == "of-nobody");
+}
+
 TEST_CASE("a stranger that has got the place of a lost member becomes no voter beside it by saying something else") {
   // A server restarts. A stranger says its name and address, is made a learner, and then says a name and an address of
   // its own: as soon as the log has come to it, it was one voter more.
