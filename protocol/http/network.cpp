@@ -1,7 +1,6 @@
 #include "protocol/http/network.hpp"
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
+#include <arpa/inet.h> // conversions only
 
 #include <algorithm>
 #include <charconv>
