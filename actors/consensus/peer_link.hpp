@@ -112,6 +112,7 @@ private:
   bool is_stranger(const incoming& in) const;
   bool strangers_are_too_many(const incoming& in) const;
   void on_hello(incoming& in, const wire::hello& h, bool first);
+  void leave(caf::io::connection_handle handle);
   void hang_up(caf::io::connection_handle handle);
   void on_closed(caf::io::connection_handle handle);
   void on_accepted_closed(incoming_map::iterator it);
@@ -158,6 +159,7 @@ private:
   /// Of the configuration, with the hosts at which it has named them, the first one first; empty: of none yet.
   std::map<node_id, std::vector<std::string>> members_;
   incoming_map incoming_;
+  std::vector<caf::io::connection_handle> leaving_; ///< closed with the next tick
 };
 
 } // namespace belay::actors
