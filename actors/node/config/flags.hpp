@@ -14,7 +14,7 @@ namespace belay::actors {
 
 struct agent_flags {
   bool dev = false;
-  std::string format;               ///< -config-format: json or empty
+  std::string format;               ///< -config-format: hcl, json or empty
   std::vector<std::string> files;   ///< -config-file and -config-dir, in order
   std::vector<std::string> inlined; ///< -hcl
   boost::json::object lists;        ///< merged before the files: lists are appended in this order

@@ -4,6 +4,7 @@
 #include "actors/node/config/checks.hpp"
 #include "actors/node/config/file_text.hpp"
 #include "actors/node/config/flags.hpp"
+#include "actors/node/config/hcl.hpp"
 #include "actors/node/config/json.hpp"
 #include "actors/node/config/keys.hpp"
 #include "protocol/base/ascii_case.hpp"
@@ -64,8 +65,7 @@ public:
     return {};
   }
 
-  std::string read_text(const std::string& name, std::string_view text) {
-    auto parsed = parse_config_json(text);
+  std::string read_text(const std::string& name, result<json::object> parsed) {
     if (!parsed)
       return "failed to parse " + name + ": " + parsed.error();
     return add(name, std::move(*parsed));
@@ -87,14 +87,15 @@ private:
 
   std::string read_file(const std::string& path) {
     const bool as_json = format_ == "json" || (format_.empty() && path.ends_with(".json"));
-    if (format_ == "hcl" || (format_.empty() && path.ends_with(".hcl")))
-      return "failed to parse " + path + ": HCL is not supported; write the configuration as JSON (same keys)";
-    if (!as_json) {
-      warnings_.push_back("skipping file " + path + ", extension must be .json, or config format must be set");
+    const bool as_hcl = format_ == "hcl" || (format_.empty() && path.ends_with(".hcl"));
+    if (!as_json && !as_hcl) {
+      warnings_.push_back("skipping file " + path + ", extension must be .hcl or .json, or config format must be set");
       return {};
     }
     const auto text = read_file_text(path);
-    return text ? read_text(path, *text) : open_failed(path, text.error());
+    if (!text)
+      return open_failed(path, text.error());
+    return read_text(path, as_hcl ? parse_config_hcl(*text) : parse_config_json(*text));
   }
 
   std::string format_;
@@ -456,15 +457,9 @@ std::variant<parsed_command_line, config_error> load(const agent_flags& flags) {
       complaint = sources.read_path(path);
   if (complaint.empty())
     complaint = sources.add("flags", flags.values);
-  for (const auto& text : flags.inlined) {
-    if (!complaint.empty())
-      break;
-    auto first = text.find_first_not_of(" \t\r\n");
-    if (first != text.npos && text[first] != '{')
-      complaint = "failed to parse -hcl: HCL is not supported; write JSON, e.g. -hcl '{\"log_level\": \"WARN\"}'";
-    else if (first != text.npos)
-      complaint = sources.read_text("-hcl", text);
-  }
+  for (const auto& text : flags.inlined)
+    if (complaint.empty())
+      complaint = sources.read_text("-hcl", parse_config_hcl(text));
   if (!complaint.empty())
     return config_error{complaint};
   return decode(sources.merged(), flags.dev, std::move(warnings));

@@ -254,9 +254,14 @@ TEST_CASE("files that cannot be read or parsed") {
     CHECK(refused({"-config-file=" + path}).text == "failed to parse " + path + ": " + r.complaint);
   }
   auto hcl = f.write("c.hcl", "server = true");
-  CHECK(refused({"-config-file", hcl}).text.find("HCL is not supported; write the configuration as JSON") !=
-        std::string::npos);
-  CHECK(refused({"-dev", "-hcl", "server = true"}).text.find("HCL is not supported") != std::string::npos);
+  CHECK(refused({"-config-file", hcl}).text == "data_dir cannot be empty");
+  hcl = f.write("c.hcl", "server = true\nbogus = 1");
+  CHECK(refused({"-config-file", hcl}).text ==
+        "failed to parse " + hcl + ": 1 error occurred:\n\t* invalid config key bogus\n\n");
+  hcl = f.write("c.hcl", "ports {");
+  CHECK(refused({"-config-file", hcl}).text ==
+        "failed to parse " + hcl + ": At 1:9: object expected closing RBRACE got: EOF");
+  CHECK(refused({"-dev", "-hcl", "ports {"}).text.starts_with("failed to parse -hcl: At 1:"));
 }
 
 TEST_CASE("wrong flags") {
