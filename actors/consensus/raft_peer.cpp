@@ -250,9 +250,8 @@ void raft_peer::on_peer_lost(const peer_lost& p) {
 }
 
 void raft_peer::on_hand_over(const hand_over_leadership& h) {
-  if (!leading() || handing_over_)
-    return;
-  withdraw_lease(h.to);
+  if (leading())
+    withdraw_lease(h.to);
 }
 
 void raft_peer::withdraw_lease(node_id heir) {

@@ -166,8 +166,8 @@ void core::impl::tick_transfer() {
   }
   if (heir->match != log.last() || l.transfer_ticks % lim.heartbeat_ticks != 0)
     return;
-  // The earliest tick for this is the one after the tick in which the transfer began: by then whoever serves reads
-  // under the lease has heard that it is over. The lease does not come back in this term even if the transfer fails,
+  // Whoever serves reads under the lease knows that it is over: the caller of transfer_leadership() has seen to that, and
+  // lease_is_over() where the leader leaves. The lease does not come back in this term even if the transfer fails,
   // because this message may arrive at any later time.
   PROBE("raft: lease forfeited to a transfer");
   send_now(l.transfer_to, timeout_now{});

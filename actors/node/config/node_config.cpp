@@ -65,7 +65,7 @@ public:
     return {};
   }
 
-  std::string read_text(const std::string& name, result<json::object> parsed) {
+  std::string add_parsed(const std::string& name, result<json::object> parsed) {
     if (!parsed)
       return "failed to parse " + name + ": " + parsed.error();
     return add(name, std::move(*parsed));
@@ -95,7 +95,7 @@ private:
     const auto text = read_file_text(path);
     if (!text)
       return open_failed(path, text.error());
-    return read_text(path, as_hcl ? parse_config_hcl(*text) : parse_config_json(*text));
+    return add_parsed(path, as_hcl ? parse_config_hcl(*text) : parse_config_json(*text));
   }
 
   std::string format_;
@@ -459,7 +459,7 @@ std::variant<parsed_command_line, config_error> load(const agent_flags& flags) {
     complaint = sources.add("flags", flags.values);
   for (const auto& text : flags.inlined)
     if (complaint.empty())
-      complaint = sources.read_text("-hcl", parse_config_hcl(text));
+      complaint = sources.add_parsed("-hcl", parse_config_hcl(text));
   if (!complaint.empty())
     return config_error{complaint};
   return decode(sources.merged(), flags.dev, std::move(warnings));

@@ -6,6 +6,7 @@
 #include <boost/json/serialize.hpp>
 #include <catch2/catch.hpp>
 
+#include <initializer_list>
 #include <string>
 
 using namespace belay;
@@ -19,56 +20,54 @@ std::string read(std::string_view text) {
   return o ? boost::json::serialize(*o) : o.error();
 }
 
-} // namespace
+struct row {
+  const char *text, *comes_out;
+};
 
-TEST_CASE("configurations in HCL, and the same in JSON") {
-  struct row {
-    const char *hcl, *json;
-  };
-  for (const auto& r : {
-           row{"", "{}"},
-           row{"# nothing\n", "{}"},
-           row{"server = true\nbootstrap_expect = 3\nnode_name = \"a\" // here",
-               R"({"server":true,"bootstrap_expect":3,"node_name":"a"})"},
-           row{"ports { http = 8500, grpc = -1 }", R"({"ports":{"http":8500,"grpc":-1}})"},
-           row{"ports = { http = 0x10 }", R"({"ports":{"http":16}})"},
-           row{"ports = [{ http = 1 }]", R"({"ports":{"http":1}})"},
-           row{"retry_join = [\"a\", \"b\",]", R"({"retry_join":["a","b"]})"},
-           row{"retry_join = []", R"({"retry_join":[]})"},
-           row{"acl { enabled = true tokens { master = \"x\" } }",
-               R"({"acl":{"enabled":true,"tokens":{"master":"x"}}})"},
-           row{"node_meta { rack = \"r\" }\nnode_meta = { rack = \"s\" }",
-               "At 2:1: node_meta is given twice: write one block"},
-           row{"log_level = \"INFO\"\nlog_level = \"WARN\"", R"({"log_level":"WARN"})"},
-           row{"telemetry { rate = 1.5 }", R"({"telemetry":{"rate":1.5E0}})"},
-           // Lists of objects: each block is one of them.
-           row{"services { id = \"a\" }\nservices { id = \"b\" }", R"({"services":[{"id":"a"},{"id":"b"}]})"},
-           row{"services = [{ id = \"a\" }, { id = \"b\" }]", R"({"services":[{"id":"a"},{"id":"b"}]})"},
-           row{"checks { id = \"a\" }", R"({"checks":[{"id":"a"}]})"},
-           row{"service { name = \"w\" checks = [{ ttl = \"5s\" }] check { ttl = \"6s\" } }",
-               R"({"service":{"name":"w","checks":[{"ttl":"5s"}],"check":{"ttl":"6s"}}})"},
-           row{"service { name = \"w\" header { X = [\"1\", \"2\"] } }",
-               R"({"service":{"name":"w","header":{"X":["1","2"]}}})"},
-           row{"service \"web\" { port = 1 }", R"({"service":{"web":{"port":1}}})"},
-           // JSON, which HCL 1 takes, too.
-           row{" {\"server\": true, \"data_dir\": null}", R"({"server":true,"data_dir":null})"},
-       }) {
-    CAPTURE(r.hcl);
-    CHECK(read(r.hcl) == r.json);
+void check(std::initializer_list<row> rows) {
+  for (const auto& r : rows) {
+    CAPTURE(r.text);
+    CHECK(read(r.text) == r.comes_out);
   }
 }
 
+} // namespace
+
+TEST_CASE("configurations in HCL, and the same in JSON") {
+  check({
+      row{"", "{}"},
+      row{"# nothing\n", "{}"},
+      row{"server = true\nbootstrap_expect = 3\nnode_name = \"a\" // here",
+          R"({"server":true,"bootstrap_expect":3,"node_name":"a"})"},
+      row{"ports { http = 8500, grpc = -1 }", R"({"ports":{"http":8500,"grpc":-1}})"},
+      row{"ports = { http = 0x10 }", R"({"ports":{"http":16}})"},
+      row{"ports = [{ http = 1 }]", R"({"ports":{"http":1}})"},
+      row{"retry_join = [\"a\", \"b\",]", R"({"retry_join":["a","b"]})"},
+      row{"retry_join = []", R"({"retry_join":[]})"},
+      row{"acl { enabled = true tokens { master = \"x\" } }", R"({"acl":{"enabled":true,"tokens":{"master":"x"}}})"},
+      row{"node_meta { rack = \"r\" }\nnode_meta = { rack = \"s\" }",
+          "At 2:1: node_meta is given twice: write one block"},
+      row{"log_level = \"INFO\"\nlog_level = \"WARN\"", R"({"log_level":"WARN"})"},
+      row{"telemetry { rate = 1.5 }", R"({"telemetry":{"rate":1.5E0}})"},
+      // Lists of objects: each block is one of them.
+      row{"services { id = \"a\" }\nservices { id = \"b\" }", R"({"services":[{"id":"a"},{"id":"b"}]})"},
+      row{"services = [{ id = \"a\" }, { id = \"b\" }]", R"({"services":[{"id":"a"},{"id":"b"}]})"},
+      row{"checks { id = \"a\" }", R"({"checks":[{"id":"a"}]})"},
+      row{"service { name = \"w\" checks = [{ ttl = \"5s\" }] check { ttl = \"6s\" } }",
+          R"({"service":{"name":"w","checks":[{"ttl":"5s"}],"check":{"ttl":"6s"}}})"},
+      row{"service { name = \"w\" header { X = [\"1\", \"2\"] } }",
+          R"({"service":{"name":"w","header":{"X":["1","2"]}}})"},
+      row{"service \"web\" { port = 1 }", R"({"service":{"web":{"port":1}}})"},
+      // JSON, which HCL 1 takes, too.
+      row{" {\"server\": true, \"data_dir\": null}", R"({"server":true,"data_dir":null})"},
+  });
+}
+
 TEST_CASE("what is no HCL, and what HCL can say and a configuration cannot") {
-  struct row {
-    const char *text, *complaint;
-  };
-  for (const auto& r : {
-           row{"ports {", "At 1:9: object expected closing RBRACE got: EOF"},
-           row{"ports = [{ http = 1 }, { http = 2 }]", "At 1:9: ports is a list of 2 objects: one is expected"},
-           row{"bootstrap_expect = 08", "At 1:20: strconv.ParseInt: parsing \"08\": invalid syntax"},
-           row{"{\"server\": tru}", "invalid character '}' in literal true (expecting 'e')"},
-       }) {
-    CAPTURE(r.text);
-    CHECK(read(r.text) == r.complaint);
-  }
+  check({
+      row{"ports {", "At 1:9: object expected closing RBRACE got: EOF"},
+      row{"ports = [{ http = 1 }, { http = 2 }]", "At 1:9: ports is a list of 2 objects: one is expected"},
+      row{"bootstrap_expect = 08", "At 1:20: strconv.ParseInt: parsing \"08\": invalid syntax"},
+      row{"{\"server\": tru}", "invalid character '}' in literal true (expecting 'e')"},
+  });
 }
