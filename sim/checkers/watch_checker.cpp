@@ -172,8 +172,18 @@ std::size_t watch_checker::changes_up_to(log_index i) const {
 /// older one below a deleted tree, may hide it.
 void watch_checker::look(waiting& w, const node_state& n, virtual_time now) const {
   const auto subject = subject_of(w.query);
-  if (!w.news.is_zero() || w.life != n.life)
+  if (w.life != n.life)
     return;
+  const auto limit = std::min(n.applied, keys_.applied());
+  if (!w.news.is_zero()) {
+    // Nobody has looked yet, and the tombstone that told of it is gone. (A restore answers all the same.)
+    if (subject && !keys_.restored_between(w.news.prev(), w.news) && sure_index(w.query, limit) <= w.min_index) {
+      w.news = {};
+      w.due.reset();
+      w.scanned = changes_up_to(limit);
+    }
+    return;
+  }
   const auto found = [&](log_index news) {
     w.news = news;
     if (!n.stopped)
@@ -188,7 +198,6 @@ void watch_checker::look(waiting& w, const node_state& n, virtual_time now) cons
   if (!subject)
     return;
   const auto& changes = keys_.changes();
-  const auto limit = std::min(n.applied, keys_.applied());
   for (; w.scanned < changes.size() && changes[w.scanned].index <= limit; ++w.scanned) {
     const auto& c = changes[w.scanned];
     if (!subject->touched_by(c.key) || sure_index(w.query, limit) <= w.min_index)

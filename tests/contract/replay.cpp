@@ -134,6 +134,25 @@ outcome replay(const replay_server& server, const transcript& script, const opti
   return out;
 }
 
+/// A transcript that failed is replayed on another cluster if this one changed its leader meanwhile (the machine stood
+/// still for longer than an election timeout): so many times.
+constexpr int clusters_max = 3;
+
+/// @param server null: a new one is started @returns whether the outcome says something about the server
+bool attempt(std::unique_ptr<replay_server>& server, const transcript& script, const options& how, outcome& result) {
+  result = {};
+  try {
+    if (!server)
+      server = std::make_unique<replay_server>(how.server, script.profile, how.nodes, how.via);
+    result = replay(*server, script, how);
+    return result.passed || how.nodes == 1 || !server->leader_changed();
+  } catch (const std::exception& e) {
+    result.passed = false;
+    result.lines.push_back(e.what());
+    return true;
+  }
+}
+
 /// Transcripts of a profile share a server unless they ask for a fresh one; after a failure the next gets a new one.
 void work(job_list& jobs, const options& how) {
   std::map<std::string, std::unique_ptr<replay_server>> pool;
@@ -141,18 +160,13 @@ void work(job_list& jobs, const options& how) {
     auto begun = std::chrono::steady_clock::now();
     outcome result;
     std::unique_ptr<replay_server> own;
-    try {
-      auto& shared = pool[script->profile];
-      auto& server = script->fresh ? own : shared;
-      if (!server)
-        server = std::make_unique<replay_server>(how.server, script->profile, how.nodes, how.via);
-      result = replay(*server, *script, how);
-    } catch (const std::exception& e) {
-      result.passed = false;
-      result.lines.push_back(e.what());
+    auto& server = script->fresh ? own : pool[script->profile];
+    for (int tried = 1; !attempt(server, *script, how, result) && tried < clusters_max; ++tried) {
+      std::cout << script->name << ": failed while the leader changed; once more on a new cluster" << std::endl;
+      server.reset();
     }
-    if (!result.passed && !own)
-      pool.erase(script->profile);
+    if (!result.passed)
+      server.reset();
     own.reset();
     jobs.done(*script, result, harness::seconds_since(begun), how.quiet);
   }

@@ -64,8 +64,10 @@ void replay_server::start(const harness::server_command& command, std::size_t no
     } catch (const std::exception& e) {
       why = std::string("odd answer: ") + e.what();
     }
-    if (why.empty())
+    if (why.empty()) {
+      leadership_ = leadership();
       return;
+    }
     std::this_thread::sleep_for(milliseconds{50});
   }
   throw problem(why + cluster_->logs());
@@ -86,6 +88,14 @@ http_reply replay_server::send(harness::http_connection& connection, const harne
   if (auto at = strips_forwarding_ ? reply.body.find(forwarded) : std::string::npos; at != std::string::npos)
     reply.body.erase(at, forwarded.size());
   return reply;
+}
+
+std::string replay_server::leadership() const {
+  auto self = ask("GET", "/v1/agent/self");
+  std::string term;
+  if (self.status == 200)
+    term = plain_text(parse_json(self.body).at("Stats").at("raft").at("term"));
+  return ask("GET", "/v1/status/leader").body + " in term " + term;
 }
 
 std::string replay_server::acl_not_ready() const {

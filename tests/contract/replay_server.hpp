@@ -35,6 +35,9 @@ public:
   /// has forwarded a request: this is taken out, ours must not have it.
   harness::http_reply send(harness::http_connection& connection, const harness::http_request& request,
                            harness::milliseconds limit) const;
+  /// Another server leads than when this was made, or did in between: what transcripts expect of the leader, and of a node
+  /// that always knows one, cannot be expected of this one any more.
+  bool leader_changed() const { return leadership() != leadership_; }
   void stop() { cluster_->stop_all(); }
 
 private:
@@ -43,12 +46,15 @@ private:
   void start(const harness::server_command& command, std::size_t nodes, target_node via);
   std::string not_ready();
   std::string acl_not_ready() const;
+  /// Who leads, and the term of the node that is asked.
+  std::string leadership() const;
   std::string nodes_not_healthy() const;
 
   std::string profile_;
   bool strips_forwarding_ = false;
   std::unique_ptr<harness::server_cluster> cluster_;
   std::uint16_t port_ = 0;
+  std::string leadership_;
   variables facts_;
 };
 

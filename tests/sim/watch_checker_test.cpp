@@ -251,6 +251,25 @@ TEST_CASE("watches: a restore takes news away that nobody has looked at yet") {
   }
 }
 
+TEST_CASE("watches: reaping takes news away that nobody has looked at yet") {
+  run_by_hand r;
+  r.commit(set("p/a", "1")).applies(1, 0);
+  const auto id = r.asks(p, 1, 10, 20'000, consistency::normal);
+  r.commit(set("p/b", "1")).commit(remove_key("p/b")).applies(2, 20).applies(3, 20);
+  SECTION("it needs no answer") {
+    r.commit(state::tombstone_reap{log_index{3}}).applies(4, 20).held(id, 30);
+    CHECK(r.learns(id, 1, 20'030).fine(20'100));
+  }
+  SECTION("a change behind it does") {
+    r.commit(state::tombstone_reap{log_index{3}}).applies(4, 20).held(id, 30).commit(set("p/c", "1")).applies(5, 40);
+    CHECK_FALSE(r.fine(10'000));
+  }
+  SECTION("and what is not reaped") {
+    r.commit(state::tombstone_reap{log_index{2}}).applies(4, 20).held(id, 30);
+    CHECK_FALSE(r.fine(10'000));
+  }
+}
+
 TEST_CASE("watches: an index does not go back for one client, query and life of a node") {
   run_by_hand r;
   r.commit(set("p/a", "1")).commit(set("p/b", "1")).commit(remove_key("p/b")).applies(3, 0);
