@@ -174,7 +174,7 @@ inline void forge(const target& at, const victim& v, double a_second, counts& co
 
 /// Frames that claim 60 MiB and go on for as long as somebody takes them.
 inline void flood(const target& at, const victim& v, double bytes_a_second, counts& counted) {
-  const std::string chunk(65536, 'x');
+  const std::string chunk(std::size_t{256} << 10, 'x'); // what the kernel takes of it before the server has looked
   const auto head = [] {
     std::string out;
     for (std::uint32_t length = 60u << 20, i = 0; i < 4; ++i)
