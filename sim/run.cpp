@@ -259,9 +259,13 @@ private:
       // Every now and then a sync takes long.
       if (const auto n = tape_.choose_rarely(s, 100, 3'000); n != 0)
         d *= static_cast<std::int64_t>(n);
-      const auto& disk = nodes_.disk(who.node);
+      auto& disk = nodes_.disk(who.node);
       const auto until = who.kind == actor_kind::checkpoints ? disk.checkpoints_stalled_until() : disk.stalled_until();
-      d = std::max<virtual_time>(d, until - time_.now());
+      if (until - time_.now() > d) {
+        d = until - time_.now();
+        if (who.kind == actor_kind::log)
+          disk.note_hanging_write(until);
+      }
       if (d > usual + noticeable)
         hangs_until_[{who.node, who.kind}] = time_.now() + d;
       return d;

@@ -43,7 +43,9 @@ virtual_time progress_checker::bound_of(const swarm& s) {
 bool progress_checker::works(std::size_t node) const {
   auto& disk = nodes_.disk(node);
   const auto* core = nodes_.core(node);
-  if (core == nullptr || !nodes_.running(node) || disk.full() || disk.stalled_until() > time_.now())
+  const auto now = time_.now();
+  if (core == nullptr || !nodes_.running(node) || disk.full() || disk.stalled_until() > now ||
+      (disk.hanging_write_until() > now && time_.is_busy(node, actor_kind::log)))
     return false;
   log_index committed;
   for (std::size_t i = 0; i < nodes_.size(); ++i)

@@ -62,6 +62,9 @@ public:
   /// Until then writes do not come to their end; for the one who schedules them.
   void stall_until(virtual_time when) { stalled_until_ = when; }
   virtual_time stalled_until() const { return stalled_until_; }
+  /// The last write of the log that a stall held up: when it ends. A stall that is over sooner does not free it.
+  void note_hanging_write(virtual_time until) { hanging_write_until_ = until; }
+  virtual_time hanging_write_until() const { return hanging_write_until_; }
   /// The same for checkpoints only: a part of the disk that is hard to read.
   void stall_checkpoints_until(virtual_time when) { checkpoints_stalled_until_ = when; }
   virtual_time checkpoints_stalled_until() const { return std::max(stalled_until_, checkpoints_stalled_until_); }
@@ -76,7 +79,7 @@ private:
   std::shared_ptr<storage::log_store> log_;
   std::uint64_t lives_ = 0;
   bool full_ = false;
-  virtual_time stalled_until_{0}, checkpoints_stalled_until_{0};
+  virtual_time stalled_until_{0}, checkpoints_stalled_until_{0}, hanging_write_until_{0};
   std::uint64_t power_losses_ = 0, bits_flipped_ = 0, writes_interrupted_ = 0;
 };
 
