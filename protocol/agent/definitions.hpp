@@ -48,6 +48,10 @@ struct check_definition {
 
 /// @pre !complaint_of(c)
 check_kind kind_of(const check_definition& c);
+/// The refusal of a check in a configuration file that runs a program where that is not allowed.
+inline constexpr std::string_view scripts_disabled_in_files =
+    "Scripts are disabled on this agent; to enable, configure 'enable_script_checks' or 'enable_local_script_checks' "
+    "to true";
 /// As `Type` shows it.
 std::string_view name_of(check_kind k);
 /// What follows `Invalid check: ` in Consul's refusal.

@@ -13,10 +13,9 @@ local_agent::local_agent(agent_settings s)
 
 std::optional<std::string> local_agent::refusal_of(const check_definition& d, bool allowed, origin from) const {
   if (!d.maintenance && kind_of(d) == check_kind::script && !allowed)
-    return from == origin::api ? "Scripts are disabled on this agent from remote calls; to enable, configure "
-                                 "'enable_script_checks' to true"
-                               : "Scripts are disabled on this agent; to enable, configure 'enable_script_checks' or "
-                                 "'enable_local_script_checks' to true";
+    return from == origin::api ? std::string("Scripts are disabled on this agent from remote calls; to enable, "
+                                             "configure 'enable_script_checks' to true")
+                               : std::string(scripts_disabled_in_files);
   return std::nullopt;
 }
 

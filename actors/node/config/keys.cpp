@@ -385,47 +385,79 @@ bool fits(const json::value& v, config_kind kind) {
   return false;
 }
 
-struct complaints {
-  std::vector<std::string> unknown;
-  std::vector<std::string> types;
-};
-
-json::object checked(const json::object& in, const std::string& prefix, complaints& wrong) {
-  json::object out;
-  for (const auto& member : in) {
-    auto name = lower_case(member.key());
-    auto path = prefix + name;
-    const auto* key = find_config_key(path);
-    if (!key) {
-      wrong.unknown.push_back(prefix + std::string(member.key()));
-      continue;
-    }
-    const auto& v = member.value();
-    if (v.is_null())
-      continue; // as if it were not there
-    // A list may hold one object instead of the object itself: HCL turned to JSON looks so.
-    const bool wrapped = (key->kind == section || key->kind == text_map) && v.is_array() && v.get_array().size() == 1;
-    const auto& inner = wrapped ? v.get_array().front() : v;
-    if (!fits(inner, key->kind)) {
-      if (key->kind == section)
-        wrong.types.push_back("'" + path + "' expected a map, got '" +
-                              (inner.is_string()  ? "string"
-                               : inner.is_array() ? "slice"
-                               : inner.is_bool()  ? "bool"
-                                                  : "float64") +
-                              "'");
-      else
-        wrong.types.push_back("'" + path + "' expected type '" + std::string(type_wanted(key->kind)) +
-                              "', got unconvertible type '" + std::string(type_found(inner)) + "'");
-      continue;
-    }
-    if (key->kind == section)
-      out[name] = checked(inner.get_object(), path + ".", wrong);
-    else
-      out[name] = inner;
-  }
-  return out;
+std::string type_complaint(const config_key& key, const json::value& v) {
+  if (key.kind != section)
+    return "'" + std::string(key.path) + "' expected type '" + std::string(type_wanted(key.kind)) +
+           "', got unconvertible type '" + std::string(type_found(v)) + "'";
+  return "'" + std::string(key.path) + "' expected a map, got '" +
+         (v.is_string()  ? "string"
+          : v.is_array() ? "slice"
+          : v.is_bool()  ? "bool"
+                         : "float64") +
+         "'";
 }
+
+/// Takes the known keys of one source, with their places.
+class source_check {
+public:
+  source_check(const std::string& source, config_places& places, config_problems& problems)
+      : source_(source), places_(places), problems_(problems) {}
+
+  /// @param at of `in`; null: not known
+  json::object known(const json::object& in, const std::string& prefix, const text_places* at) {
+    json::object out;
+    for (const auto& member : in) {
+      const std::string written(member.key());
+      const auto name = lower_case(written);
+      const auto path = prefix + name;
+      const auto* there = at != nullptr ? at->member(written) : nullptr;
+      const auto* key = find_config_key(path);
+      if (!key) {
+        complain(config_problem::kind::unknown_key, "invalid config key " + prefix + written, there);
+        continue;
+      }
+      const auto& v = member.value();
+      if (v.is_null())
+        continue; // as if it were not there
+      // A list may hold one object instead of the object itself: HCL turned to JSON looks so.
+      const bool wrapped = (key->kind == section || key->kind == text_map) && v.is_array() && v.get_array().size() == 1;
+      const auto& inner = wrapped ? v.get_array().front() : v;
+      const auto* inside = wrapped && there != nullptr ? there->element(0) : there;
+      if (!fits(inner, key->kind)) {
+        complain(config_problem::kind::wrong_type, type_complaint(*key, inner), there);
+        continue;
+      }
+      note(path, there);
+      if (key->kind == section)
+        out[name] = known(inner.get_object(), path + ".", inside);
+      else
+        out[name] = inner;
+      if (inside == nullptr)
+        continue;
+      for (std::size_t i = 0; i < inside->elements.size(); ++i)
+        note(element_path(path, i), inside->element(i));
+      if (key->kind == text_map)
+        for (const auto& [each, place] : inside->members)
+          note(path + "." + each, &place);
+    }
+    return out;
+  }
+
+private:
+  config_place place_of(const text_places* at) const { return {source_, at != nullptr ? at->at : text_place{}}; }
+  void note(const std::string& path, const text_places* at) {
+    if (at != nullptr)
+      places_[path] = place_of(at);
+  }
+  void complain(config_problem::kind kind, std::string text, const text_places* at) {
+    // The source is named in front of the complaint: alone it is no place.
+    problems_.add({kind, source_, std::move(text), at != nullptr ? place_of(at) : config_place{}});
+  }
+
+  const std::string& source_;
+  config_places& places_;
+  config_problems& problems_;
+};
 
 /// Whether a setting asks for anything: turned off or left empty it agrees with a server that lacks the feature.
 bool asks_for_something(const json::value& v) {
@@ -463,32 +495,65 @@ void collect(const json::object& in, const std::string& prefix, std::vector<std:
   }
 }
 
-void merge_member(json::object& into, const std::string& prefix, std::string_view name, const json::value& later) {
-  const auto* key = find_config_key(prefix + std::string(name));
+/// How many definitions a value of such a key has.
+std::size_t count_of(const json::value& v) {
+  return v.is_array() ? v.get_array().size() : 1;
+}
+
+/// Replaces `path` and what is below it, or puts the elements behind those that are there.
+void merge_places(config_places& into, const config_places& later, const std::string& path,
+                  std::size_t elements_before) {
+  if (elements_before == 0)
+    for (auto i = into.lower_bound(path + "["); i != into.end() && i->first.starts_with(path + "[");)
+      i = into.erase(i);
+  const auto at = later.find(path);
+  if (at != later.end())
+    into[path] = at->second;
+  for (std::size_t i = 0;; ++i) {
+    const auto element = later.find(element_path(path, i));
+    if (element == later.end())
+      return;
+    into[element_path(path, elements_before + i)] = element->second;
+  }
+}
+
+void merge_member(placed_config& all, json::object& into, const std::string& prefix, std::string_view name,
+                  const json::value& value, const placed_config& later) {
+  const auto path = prefix + std::string(name);
+  const auto* key = find_config_key(path);
   auto* now = into.if_contains(name);
-  if (!now || !key) {
-    into[name] = later;
-  } else if (key->kind == section) {
-    for (const auto& member : later.get_object())
-      merge_member(now->get_object(), prefix + std::string(name) + ".", member.key(), member.value());
+  std::size_t before = 0;
+  if (key && key->kind == section) {
+    if (!now)
+      now = &(into[name] = json::object());
+    for (const auto& member : value.get_object())
+      merge_member(all, now->get_object(), path + ".", member.key(), member.value(), later);
+  } else if (!now || !key) {
+    into[name] = value;
   } else if (key->kind == text_map) {
-    for (const auto& member : later.get_object())
+    for (const auto& member : value.get_object())
       now->get_object()[member.key()] = member.value();
   } else if (key->kind == list) {
-    for (const auto& v : later.get_array())
+    before = now->get_array().size();
+    for (const auto& v : value.get_array())
       now->get_array().push_back(v);
   } else if (key->kind == definitions) {
-    json::array all;
-    for (const auto* source : {static_cast<const json::value*>(now), &later}) {
+    before = count_of(*now);
+    json::array both;
+    for (const auto* source : {static_cast<const json::value*>(now), &value}) {
       if (const auto* some = source->if_array())
-        all.insert(all.end(), some->begin(), some->end());
+        both.insert(both.end(), some->begin(), some->end());
       else
-        all.push_back(*source);
+        both.push_back(*source);
     }
-    *now = std::move(all);
+    *now = std::move(both);
   } else {
-    *now = later;
+    *now = value;
   }
+  merge_places(all.places, later.places, path, before);
+  if (key && key->kind == text_map)
+    for (const auto& member : value.get_object())
+      merge_places(all.places, later.places, path + "." + std::string(member.key()), 0);
 }
 
 } // namespace
@@ -504,29 +569,21 @@ const config_key* find_config_key(std::string_view path) {
   return nullptr;
 }
 
-std::string check_config_source(json::object& source) {
-  complaints wrong;
-  auto clean = checked(source, "", wrong);
-  source = std::move(clean);
-  if (!wrong.types.empty()) {
-    auto text = std::to_string(wrong.types.size()) + " error(s) decoding:\n\n";
-    for (const auto& t : wrong.types)
-      text += (&t == &wrong.types.front() ? "* " : "\n* ") + t;
-    return text;
-  }
-  if (!wrong.unknown.empty()) {
-    auto n = wrong.unknown.size();
-    auto text = std::to_string(n) + (n == 1 ? " error occurred:" : " errors occurred:");
-    for (const auto& name : wrong.unknown)
-      text += "\n\t* invalid config key " + name;
-    return text + "\n\n";
-  }
-  return {};
+placed_config check_config_source(const std::string& source, const config_text& text, config_problems& problems) {
+  placed_config out;
+  source_check check(source, out.places, problems);
+  out.values = check.known(text.values, "", &text.places);
+  // One definition is a list of one.
+  for (const auto& key : keys)
+    if (const auto at = out.places.find(key.path); key.kind == definitions && at != out.places.end())
+      if (const auto* v = out.values.if_contains(key.path); v && v->is_object())
+        out.places[element_path(key.path, 0)] = config_place(at->second);
+  return out;
 }
 
-void merge_config(json::object& into, const json::object& later) {
-  for (const auto& member : later)
-    merge_member(into, "", member.key(), member.value());
+void merge_config(placed_config& into, const placed_config& later) {
+  for (const auto& member : later.values)
+    merge_member(into, into.values, "", member.key(), member.value(), later);
 }
 
 std::vector<std::string> keys_without_effect(const json::object& config) {
