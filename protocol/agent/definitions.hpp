@@ -64,6 +64,13 @@ struct service_definition {
   std::vector<check_definition> checks;
 };
 
+/// All that a configuration says about its node in the catalog.
+struct configured_definitions {
+  std::vector<service_definition> services;
+  std::vector<check_definition> checks;
+  std::optional<state::string_map> node_meta; ///< nullopt: as it is
+};
+
 /// What follows 400 in Consul's refusal; also fills in the ID, and the tagged addresses that come from the address.
 std::optional<std::string> complete(service_definition& s);
 

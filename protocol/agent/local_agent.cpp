@@ -83,6 +83,8 @@ status local_agent::add_configured(service_definition d, local_time now) {
   for (const auto& c : d.checks)
     if (auto why = refusal_of(c, settings_.scripts_from_files, origin::configuration))
       return failure{*why};
+  name_checks(d);
+  configured_.services.insert_or_assign(d.service.id, d);
   add_service(std::move(d), true, origin::configuration, now);
   return done{};
 }
@@ -92,7 +94,10 @@ status local_agent::add_configured(check_definition d, local_time now) {
     return failure{*why};
   if (auto why = refusal_of(d, settings_.scripts_from_files, origin::configuration))
     return failure{*why};
-  return add_check(std::move(d), origin::configuration, now);
+  auto added = add_check(d, origin::configuration, now);
+  if (added)
+    configured_.checks.insert_or_assign(d.id, std::move(d));
+  return added;
 }
 
 bool local_agent::restore(stored_service s) {
@@ -134,7 +139,7 @@ void local_agent::store_check(const std::string& id, bool durable) {
 
 void local_agent::forget(item what) {
   touched_.push_back(what);
-  stored_.push_back({std::move(what), std::monostate{}, true});
+  forget_stored(std::move(what));
 }
 
 agent_counts local_agent::counts() const {

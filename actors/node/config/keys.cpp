@@ -1,5 +1,6 @@
 #include "actors/node/config/keys.hpp"
 
+#include "actors/node/config/json.hpp"
 #include "protocol/base/ascii_case.hpp"
 
 #include <boost/json/array.hpp>
@@ -35,7 +36,7 @@ constexpr config_key keys[] = {
     {"data_dir", text, effective, "where everything is kept; required unless -dev. Made if it is not there"},
     {"node_name", text, effective, "the host name. Unique in the cluster"},
     {"node_id", text, effective, "a UUID; random, and kept in `data_dir`"},
-    {"node_meta", text_map, effective, "none. Shown with the node in the catalog"},
+    {"node_meta", text_map, effective, "none. Shown with the node in the catalog", true},
     {"datacenter", text, effective, "`dc1`. Letters, digits, - and _; the same on all servers"},
     {"bind_addr", text, effective, "`0.0.0.0`; `127.0.0.1` with -dev. The address for peers"},
     {"advertise_addr", text, effective,
@@ -48,9 +49,9 @@ constexpr config_key keys[] = {
      "nothing waits for it: a peer that cannot be reached is tried again after 20 ms, then ever later, at most every "
      "half second"},
     {"retry_max", integer, none, "peers are tried without end"},
-    {"log_level", text, effective, "`INFO`; `DEBUG` with -dev. `TRACE`, `DEBUG`, `INFO`, `WARN` or `ERR`"},
-    {"log_json", boolean, effective, "false. Each line of the log is a JSON object"},
-    {"log_file", text, effective, "none. The log goes to this file, too"},
+    {"log_level", text, effective, "`INFO`; `DEBUG` with -dev. `TRACE`, `DEBUG`, `INFO`, `WARN` or `ERR`", true},
+    {"log_json", boolean, effective, "false. Each line of the log is a JSON object", true},
+    {"log_file", text, effective, "none. The log goes to this file, too", true},
     {"pid_file", text, effective, "none. Holds the process id while the server runs"},
     {"session_ttl_min", duration, effective, "`10s`. The smallest TTL a session may ask for"},
     {"default_query_time", duration, effective, "`300s`. How long a blocking query without `?wait` waits"},
@@ -107,7 +108,7 @@ constexpr config_key keys[] = {
     {"limits.txn_max_req_len", integer, effective,
      "524288. Bytes of the body of a transaction, at most 16 MiB; if `limits.kv_max_value_size` is larger, that "
      "counts"},
-    {"limits.http_max_conns_per_client", integer, effective, "200. Connections from one address; 0: no limit"},
+    {"limits.http_max_conns_per_client", integer, effective, "200. Connections from one address; 0: no limit", true},
     {"limits.http_max_bytes_in_flight", integer, effective,
      "536870912; at least 67108864, or 0: no limit. Bytes of requests that are not complete or not answered, and of "
      "answers that were not taken, of all clients together. Above it, who holds most is closed, or, if its request "
@@ -128,7 +129,8 @@ constexpr config_key keys[] = {
     {"limits.rpc_max_burst", integer, none},
     {"limits.rpc_max_conns_per_client", integer, effective,
      "100. Connections of peers from one address to `ports.server`; 0: no limit for one address. In all there are at "
-     "most 512"},
+     "most 512",
+     true},
     {"limits.rpc_handshake_timeout", duration, effective,
      "`5s`. Within so long a connection to `ports.server` must have said who it is; above 0"},
     {"limits.https_handshake_timeout", duration, none},
@@ -220,24 +222,27 @@ constexpr config_key keys[] = {
     {"encrypt", text, effective,
      "none. A secret of all servers, 16, 24 or 32 bytes in base64 (`belay keygen`): peers prove that they have it, and "
      "traffic "
-     "between them is encrypted. Every holder of it is a server: [security.md](security.md)"},
+     "between them is encrypted. Every holder of it is a server: [security.md](security.md)",
+     true},
     {"encrypt_verify_incoming", boolean, effective,
-     "true. False: peers without the key are accepted, too; for the way from open to `encrypt`"},
-    {"encrypt_verify_outgoing", boolean, effective, "true. False: peers are dialled without the key; for the same way"},
+     "true. False: peers without the key are accepted, too; for the way from open to `encrypt`", true},
+    {"encrypt_verify_outgoing", boolean, effective, "true. False: peers are dialled without the key; for the same way",
+     true},
     {"verify_incoming", boolean, effective,
-     "false. Peers must show a certificate that `ca_file` signed; `encrypt` alone does not do any more"},
+     "false. Peers must show a certificate that `ca_file` signed; `encrypt` alone does not do any more", true},
     {"verify_incoming_https", boolean, silent, "there is no HTTPS listener that could ask for certificates"},
-    {"verify_incoming_rpc", boolean, effective, "false. As `verify_incoming`"},
+    {"verify_incoming_rpc", boolean, effective, "false. As `verify_incoming`", true},
     {"verify_outgoing", boolean, effective,
-     "false. Peers are dialled with our certificate, and must show one that `ca_file` signed"},
+     "false. Peers are dialled with our certificate, and must show one that `ca_file` signed", true},
     {"verify_server_hostname", boolean, effective,
-     "false. As `verify_outgoing`, and their certificates must name `server.DATACENTER.DOMAIN`"},
+     "false. As `verify_outgoing`, and their certificates must name `server.DATACENTER.DOMAIN`", true},
     {"cert_file", text, effective,
      "none. This server's certificate in PEM, the certificates between it and the CA behind it (`belay tls cert create "
-     "-server`)"},
-    {"key_file", text, effective, "none. Its private key in PEM, without a pass phrase"},
-    {"ca_file", text, effective, "none. Certificates in PEM that sign those of peers (`belay tls ca create`)"},
-    {"ca_path", text, effective, "none. A folder of such files, beside or instead of `ca_file`"},
+     "-server`)",
+     true},
+    {"key_file", text, effective, "none. Its private key in PEM, without a pass phrase", true},
+    {"ca_file", text, effective, "none. Certificates in PEM that sign those of peers (`belay tls ca create`)", true},
+    {"ca_path", text, effective, "none. A folder of such files, beside or instead of `ca_file`", true},
     {"server_name", text, none},
     {"tls_cipher_suites", text, none},
     {"tls_min_version", text, silent},
@@ -267,8 +272,8 @@ constexpr config_key keys[] = {
     {"alt_domain", text, none},
     {"audit", opaque, none},
     {"cache", opaque, none},
-    {"check", definitions, effective, "none. One check, or a list: as Consul defines them"},
-    {"checks", definitions, effective, "none. As `check`"},
+    {"check", definitions, effective, "none. One check, or a list: as Consul defines them", true},
+    {"checks", definitions, effective, "none. As `check`", true},
     {"check_output_max_size", integer, effective, "4096. Bytes of a check's output that are kept"},
     {"check_update_interval", duration, effective,
      "`5m`. How long a change of a check's output alone may wait before it is written to the catalog; changes of "
@@ -280,12 +285,14 @@ constexpr config_key keys[] = {
     {"disable_host_node_id", boolean, silent, "node IDs are always random"},
     {"disable_keyring_file", boolean, effective,
      "false. Keys are kept in `data_dir`/serf/local.keyring, which counts before `encrypt`; true: only `encrypt` "
-     "counts"},
+     "counts",
+     true},
     {"disable_remote_exec", boolean, silent},
     {"disable_update_check", boolean, silent},
     {"discard_check_output", boolean, none},
     {"dns_config", opaque, none},
-    {"domain", text, effective, "`consul`. The end of the name that certificates of servers have; there is no DNS"},
+    {"domain", text, effective, "`consul`. The end of the name that certificates of servers have; there is no DNS",
+     true},
     {"enable_agent_tls_for_checks", boolean, none},
     {"enable_central_service_config", boolean, silent},
     {"enable_debug", boolean, none},
@@ -316,8 +323,8 @@ constexpr config_key keys[] = {
     {"serf_lan_allowed_cidrs", list, none},
     {"serf_wan", text, none},
     {"serf_wan_allowed_cidrs", list, none},
-    {"service", definitions, effective, "none. One service, or a list: as Consul defines them"},
-    {"services", definitions, effective, "none. As `service`"},
+    {"service", definitions, effective, "none. One service, or a list: as Consul defines them", true},
+    {"services", definitions, effective, "none. As `service`", true},
     {"start_join_wan", list, none},
     {"syslog_facility", text, none},
     {"translate_wan_addrs", boolean, none},
@@ -589,6 +596,20 @@ void merge_config(placed_config& into, const placed_config& later) {
 std::vector<std::string> keys_without_effect(const json::object& config) {
   std::vector<std::string> out;
   collect(config, "", out);
+  std::sort(out.begin(), out.end());
+  return out;
+}
+
+std::vector<std::string> keys_for_the_next_start(const json::object& before, const json::object& now) {
+  std::vector<std::string> out;
+  for (const auto& key : keys) {
+    if (key.kind == section || key.reloaded || (key.effect != effective && key.effect != refused))
+      continue;
+    const auto* was = value_at(before, key.path);
+    const auto* is = value_at(now, key.path);
+    if ((was == nullptr) != (is == nullptr) || (was != nullptr && *was != *is))
+      out.emplace_back(key.path);
+  }
   std::sort(out.begin(), out.end());
   return out;
 }

@@ -35,6 +35,7 @@ struct config_key {
   config_kind kind;
   config_effect effect;
   std::string_view means = {}; ///< a line of docs/configuration.md (Markdown); empty where the effect says it all
+  bool reloaded = false;       ///< a change takes effect when the configuration is read again (reloader.hpp)
 };
 
 std::span<const config_key> config_keys();
@@ -56,5 +57,8 @@ void merge_config(placed_config& into, const placed_config& later);
 
 /// Paths of keys in a checked configuration that are set and have no effect, sorted.
 std::vector<std::string> keys_without_effect(const boost::json::object& config);
+
+/// Paths of keys with an effect, and none that is reloaded, whose values differ; sorted. No values: some are secrets.
+std::vector<std::string> keys_for_the_next_start(const boost::json::object& before, const boost::json::object& now);
 
 } // namespace belay::actors
