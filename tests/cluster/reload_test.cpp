@@ -32,7 +32,8 @@ ended_program run_program(const scratch_folder& in, const std::vector<std::strin
 
 std::set<std::string> names_at(server_node& node, const char* target) {
   std::set<std::string> out;
-  for (const auto& member : json::parse(node.get(target).body).as_object())
+  const auto found = json::parse(node.get(target).body);
+  for (const auto& member : found.as_object())
     out.insert(std::string(member.key()));
   return out;
 }
