@@ -72,7 +72,8 @@ private:
   std::optional<reloader> reloads_;
 };
 
-const char* const key = R"(,"encrypt":"pUqJrVyVRj5jsiYEkM/tFQYfWyJIv4s3XkvDwy7Cu5s=","disable_keyring_file":true)";
+const char* const peer_key_setting =
+    R"(,"encrypt":"pUqJrVyVRj5jsiYEkM/tFQYfWyJIv4s3XkvDwy7Cu5s=","disable_keyring_file":true)";
 
 } // namespace
 
@@ -82,7 +83,7 @@ TEST_CASE("a reload takes over definitions, metadata, limits, credentials and th
   n.write(
       R"(,"log_level":"ERR","limits":{"http_max_conns_per_client":7,"rpc_max_conns_per_client":8},"node_meta":{"rack":"1"},
     "service":{"name":"web"},"check":{"name":"c","ttl":"5s"})" +
-      std::string(key));
+      std::string(peer_key_setting));
   CHECK(n.reload() == "reloaded");
   REQUIRE(n.defined);
   CHECK(n.defined->services.size() == 1);
@@ -116,8 +117,8 @@ TEST_CASE("what cannot change while a node runs is named, until it is as it was"
 }
 
 TEST_CASE("of a configuration that is wrong in one point nothing is taken over", "[reload]") {
-  const auto good =
-      R"(,"log_level":"ERR","limits":{"http_max_conns_per_client":7,"rpc_max_conns_per_client":8})" + std::string(key);
+  const auto good = R"(,"log_level":"ERR","limits":{"http_max_conns_per_client":7,"rpc_max_conns_per_client":8})" +
+                    std::string(peer_key_setting);
   reloading_node n("");
   SECTION("a key that is unknown") {
     n.write(good + ",\"bogus\":1");

@@ -16,15 +16,15 @@ using harness::scratch_folder;
 
 namespace {
 
-std::string outcome(const std::vector<std::string>& args) {
+std::string start_with(const std::vector<std::string>& args) {
   const auto r = parse_agent_arguments(args);
   const auto* e = std::get_if<config_error>(&r);
   return e == nullptr ? "accepted" : e->text;
 }
 
 /// A server with `more`, in a file of that format.
-std::string outcome_of_file(const scratch_folder& in, const std::string& more) {
-  return outcome(
+std::string start_of_file(const scratch_folder& in, const std::string& more) {
+  return start_with(
       {"-config-file",
        in.write("c.json", R"({"server":true,"data_dir":"/nonexistent/d","bind_addr":"127.0.0.1",)" + more + "}")});
 }
@@ -46,7 +46,7 @@ TEST_CASE("what Consul's test harness writes is accepted") {
     "verify_incoming":true,"verify_incoming_rpc":true,"verify_incoming_https":true,"verify_outgoing":true,"enable_script_checks":true,
     "connect":{"enabled":true,"ca_config":{"cluster_id":"11111111-2222-3333-4444-555555555555"}},"enable_debug":true,
     "skip_leave_on_interrupt":true,"check_update_interval":"0s"})");
-  CHECK(outcome({"-config-file", file}) == "accepted");
+  CHECK(start_with({"-config-file", file}) == "accepted");
   const auto parsed = std::get<parsed_command_line>(parse_agent_arguments({"-config-file", file}));
   CHECK(parsed.config.http_port == 21002);
   CHECK(parsed.config.server_port == 21006);
@@ -59,7 +59,7 @@ TEST_CASE("what Consul's test harness writes is accepted") {
 // docs/contract/14, section 2.
 TEST_CASE("all keys that matter of Consul 1.8 are accepted with their defaults") {
   scratch_folder f;
-  CHECK(outcome_of_file(f, R"("bootstrap_expect":1,"node_name":"n","datacenter":"dc1",
+  CHECK(start_of_file(f, R"("bootstrap_expect":1,"node_name":"n","datacenter":"dc1",
     "client_addr":"127.0.0.1","addresses":{"http":"127.0.0.1","https":"127.0.0.1"},
     "ports":{"http":8500,"https":-1,"dns":8600,"grpc":-1,"server":8300,"serf_lan":8301,"serf_wan":8302},
     "retry_join":["127.0.0.1"],"leave_on_terminate":false,"skip_leave_on_interrupt":true,"reconnect_timeout":"72h","session_ttl_min":"10s",
@@ -112,18 +112,18 @@ TEST_CASE("each key that a drop-in server has to take is taken, also as HCL") {
   };
   for (const auto& r : rows) {
     INFO(r.json);
-    CHECK(outcome_of_file(f, r.json) == "accepted");
-    CHECK(outcome({"-server", "-data-dir", "/nonexistent/d", "-bind", "127.0.0.1", "-hcl", r.hcl}) == "accepted");
+    CHECK(start_of_file(f, r.json) == "accepted");
+    CHECK(start_with({"-server", "-data-dir", "/nonexistent/d", "-bind", "127.0.0.1", "-hcl", r.hcl}) == "accepted");
   }
 }
 
 TEST_CASE("keys of later releases are unknown") {
   scratch_folder f;
   for (const char* key : {"tls", "ui_config", "request_limits"}) {
-    const auto told = outcome_of_file(f, std::string("\"") + key + "\":{}");
+    const auto told = start_of_file(f, std::string("\"") + key + "\":{}");
     CHECK(told.find(std::string(": 1 error occurred:\n\t* invalid config key ") + key + " (") != told.npos);
   }
-  const auto told = outcome_of_file(f, R"("ports":{"grpc_tls":8503})");
+  const auto told = start_of_file(f, R"("ports":{"grpc_tls":8503})");
   CHECK(told.find("invalid config key ports.grpc_tls (") != told.npos);
 }
 
@@ -167,14 +167,14 @@ TEST_CASE("all flags that matter are accepted, with one dash or two, with = or a
       auto joined = always, apart = always;
       joined.push_back(dashes + name + "=" + value);
       apart.insert(apart.end(), {dashes + name, value});
-      CHECK(outcome(joined) == "accepted");
-      CHECK(outcome(apart) == "accepted");
+      CHECK(start_with(joined) == "accepted");
+      CHECK(start_with(apart) == "accepted");
     }
   for (const char* name : {"-ui", "-rejoin", "-log-json", "-syslog", "-bootstrap", "-ui=false", "-server=true"}) {
     INFO(name);
     auto args = always;
     args.push_back(name);
-    CHECK(outcome(args) == "accepted");
+    CHECK(start_with(args) == "accepted");
   }
 }
 
