@@ -32,7 +32,7 @@ using http_gateway_actor = caf::typed_actor<
     reacts_to<archive_packed>,   // checkpointer: the next piece of an archive that a client saves
     reacts_to<archive_unpacked>, // checkpointer: what a client's archive means, as a command to be proposed
     reacts_to<cluster_view>,     // raft_peer, on every change: who leads, for answers that say so
-    reacts_to<agent_answer>,     // health_checks: the answer to agent_call
+    reacts_to<agent_answer>,     // health_checks: the answer to agent_call; itself: the configuration was reloaded, or not
     reacts_to<tick_atom>,        // itself, once it listens: clients that are too slow
     reacts_to<stop_atom>         // node: answer what is in flight, take nothing new
 >;
@@ -45,7 +45,8 @@ using health_checks_actor = http_gateway_actor::extend<
     reacts_to<event_heard>,        // raft_peer: another node fired an event
     reacts_to<members_heard>,      // raft_peer, while this node leads: whose rows shall say alive, whose dead
     reacts_to<probe_finished>,     // itself, when a probe has ended: the result of a check
-    reacts_to<registrations_kept>  // registration_keeper: the answer to keep_registrations
+    reacts_to<registrations_kept>, // registration_keeper: the answer to keep_registrations
+    reacts_to<change_definitions>  // node, when the configuration is reloaded: what it defines now
 >;
 
 using registration_keeper_actor = caf::typed_actor<

@@ -14,6 +14,7 @@
 #include <caf/atom.hpp>
 
 #include <chrono>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -134,6 +135,12 @@ struct keep_registrations {
 struct registrations_kept {
   std::uint64_t token = 0;
   std::string error; ///< not empty: some were not
+};
+
+/// node -> health_checks: what the configuration says now. `then` is called once, with what is wrong; then nothing was changed.
+struct change_definitions {
+  agent::configured_definitions now;
+  std::function<void(status)> then;
 };
 
 // ---- raft_peer -> fsm

@@ -73,7 +73,8 @@ int agent(const arguments& args, terminal t) {
   auto parsed = actors::parse_agent_arguments(args);
   if (auto* error = std::get_if<actors::config_error>(&parsed))
     return complain(*error, t);
-  auto& [config, warnings] = std::get<actors::parsed_command_line>(parsed);
+  auto& begun = std::get<actors::parsed_command_line>(parsed);
+  auto& config = begun.config;
   if (auto wrong = log::configure(config.log); !wrong.empty())
     return complain({wrong}, t);
   if (config.dev) {
@@ -90,25 +91,17 @@ int agent(const arguments& args, terminal t) {
     return complain({"cannot write the pid file " + config.pid_file}, t);
 
   t.out << banner(config) << std::flush;
-  for (const auto& line : warnings)
+  for (const auto& line : begun.warnings)
     log::warn("agent", line);
   // A client that hangs up while it is being answered must cost its connection, not the node.
   std::signal(SIGPIPE, SIG_IGN);
 
-  auto reload = [args](const actors::node_config& now) {
+  return actors::run_node(std::move(begun), [args]() -> result<actors::parsed_command_line> {
     auto again = actors::parse_agent_arguments(args);
-    if (auto* error = std::get_if<actors::config_error>(&again)) {
-      log::error("agent", "configuration not reloaded", {{"reason", error->text}});
-      return now;
-    }
-    auto next = std::get<actors::parsed_command_line>(std::move(again)).config;
-    next.node_id = now.node_id;
-    if (auto wrong = log::configure(next.log); !wrong.empty())
-      log::error("agent", "log not changed", {{"reason", wrong}});
-    log::info("agent", "configuration reloaded");
-    return next;
-  };
-  return actors::run_node(config, reload);
+    if (auto* error = std::get_if<actors::config_error>(&again))
+      return failure{error->text};
+    return std::get<actors::parsed_command_line>(std::move(again));
+  });
 }
 
 int validate(const arguments& args, terminal t) {

@@ -73,6 +73,11 @@ health_checks_actor::behavior_type health_checks::make_behavior() {
         kept_ = std::max(kept_, k.token);
         answer_settled();
       },
+      [this](change_definitions& c) {
+        auto s = agent_.reconfigure(std::move(c.now), now());
+        carry_out(nullptr);
+        c.then(std::move(s));
+      },
   };
 }
 

@@ -137,8 +137,8 @@ void peer_lobby::accept_some(monotonic_time now) {
 /// @returns the limit that nobody gives way at; null: there is room
 const char* peer_lobby::limit_against(const std::string& address) {
   const auto from_there = by_address_.find(address);
-  if (limits_.per_address_max != 0 && from_there != by_address_.end() &&
-      from_there->second >= limits_.per_address_max) {
+  const auto from_one_max = limits_.per_address_max.now();
+  if (from_one_max != 0 && from_there != by_address_.end() && from_there->second >= from_one_max) {
     auto oldest =
         std::find_if(waiting_.rbegin(), waiting_.rend(), [&](const guest& g) { return g.address == address; });
     if (oldest != waiting_.rend())

@@ -5,6 +5,7 @@
 #include "actors/consensus/log_brake.hpp"
 #include "actors/consensus/peer_sockets.hpp"
 #include "actors/consensus/time_purse.hpp"
+#include "actors/live_limit.hpp"
 #include "actors/messages.hpp"
 #include "actors/tls/channel.hpp"
 #include "protocol/wire/frame_codec.hpp"
@@ -20,7 +21,7 @@
 namespace belay::actors {
 
 struct lobby_limits {
-  std::size_t per_address_max = 100; ///< connections from one address, those that left the lobby included; 0: no limit
+  live_limit per_address_max{100};   ///< connections from one address, those that left the lobby included; 0: no limit
   std::size_t connections_max = 512; ///< in all, those that left the lobby included
   std::chrono::milliseconds deadline{5000}; ///< from being accepted to the end of the hello
   /// Of the time of the thread that may be spent with handshakes and hellos; once for addresses that are known and once for others.

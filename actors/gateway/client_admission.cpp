@@ -5,8 +5,9 @@ namespace belay::actors {
 const std::string* client_admission::admit(const std::string& address) {
   if (connections_ >= connections_max_)
     return nullptr;
+  const auto limit = per_address_max_.now();
   const auto client = of_address_.try_emplace(address, 0).first;
-  if (!address.empty() && per_address_max_ > 0 && client->second >= per_address_max_)
+  if (!address.empty() && limit > 0 && client->second >= limit)
     return nullptr;
   ++client->second;
   ++connections_;

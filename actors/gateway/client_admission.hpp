@@ -1,17 +1,20 @@
 #pragma once
 // How many connections clients may have: in all, and from each address.
 
+#include "actors/live_limit.hpp"
+
 #include <cstddef>
 #include <string>
 #include <unordered_map>
+#include <utility>
 
 namespace belay::actors {
 
 class client_admission {
 public:
   /// @param per_address_max 0: no limit
-  client_admission(std::size_t connections_max, int per_address_max)
-      : connections_max_(connections_max), per_address_max_(per_address_max) {}
+  client_admission(std::size_t connections_max, live_limit per_address_max)
+      : connections_max_(connections_max), per_address_max_(std::move(per_address_max)) {}
 
   /// One more connection from `address`; empty: a Unix socket, whose clients count only in all.
   /// @returns the address, which stays where it is until the last connection from there has left; null: too many
@@ -21,9 +24,9 @@ public:
 
 private:
   std::size_t connections_max_;
-  int per_address_max_;
+  live_limit per_address_max_;
   std::size_t connections_ = 0;
-  std::unordered_map<std::string, int> of_address_; ///< none is zero
+  std::unordered_map<std::string, std::size_t> of_address_; ///< none is zero
 };
 
 } // namespace belay::actors

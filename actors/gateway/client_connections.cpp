@@ -24,9 +24,9 @@ std::size_t connections_allowed() {
 } // namespace
 
 client_connections::client_connections(http_front& front, const connection_limits& limits, std::size_t connections_max,
-                                       int per_address_max, metrics& m)
+                                       live_limit per_address_max, metrics& m)
     : front_(front), limits_(limits), metrics_(m),
-      admission_(connections_max != 0 ? connections_max : connections_allowed(), per_address_max) {}
+      admission_(connections_max != 0 ? connections_max : connections_allowed(), std::move(per_address_max)) {}
 
 void client_connections::listen(boost::asio::io_context& loop, listening_sockets sockets) {
   for (auto& s : sockets.release()) {

@@ -17,7 +17,7 @@ public:
   /// @param front,limits,m outlive it
   /// @param connections_max 0: what the limit of open files leaves after a reserve for log and peers
   client_connections(http_front& front, const connection_limits& limits, std::size_t connections_max,
-                     int per_address_max, metrics& m);
+                     live_limit per_address_max, metrics& m);
 
   /// Accepts connections on these sockets, as soon as the loop runs.
   void listen(boost::asio::io_context& loop, listening_sockets sockets);

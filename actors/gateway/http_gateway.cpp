@@ -161,11 +161,23 @@ void http_gateway::ask(exchange& e, const http::local_request& r) {
   if (r.kind == http::local_kind::agent_metrics) {
     e.answer = answer_metrics(r, metrics_, settings_.metrics_prefix, wall_seconds(), e.options);
   } else if (r.kind == http::local_kind::agent_reload) {
-    const auto error = settings_.reload ? settings_.reload() : std::string();
-    e.answer = error.empty() ? http::response{} : http::error_response(500, error);
+    ask_for_reload(e);
   } else {
     questions_.begin(e, r, now());
   }
+}
+
+void http_gateway::ask_for_reload(exchange& e) {
+  if (!settings_.reload) {
+    e.answer = http::response{};
+    return;
+  }
+  const auto id = pending_.add(e, answer_due());
+  settings_.reload([id, self = caf::weak_actor_ptr(ctrl())](std::string error) {
+    auto reply = error.empty() ? agent::reply{agent::accepted{}} : agent::reply{agent::refused{500, std::move(error)}};
+    if (auto strong = self.lock())
+      caf::anon_send(caf::actor_cast<http_gateway_actor>(strong), agent_answer{id, std::move(reply)});
+  });
 }
 
 void http_gateway::forget(exchange& e) {

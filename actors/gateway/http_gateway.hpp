@@ -15,6 +15,7 @@
 #include "actors/gateway/requests/shared_answers.hpp"
 #include "actors/host.hpp"
 #include "actors/interfaces.hpp"
+#include "actors/live_limit.hpp"
 #include "actors/surroundings.hpp"
 #include "actors/telemetry/metrics.hpp"
 #include "protocol/base/random.hpp"
@@ -35,9 +36,9 @@ struct gateway_settings {
   local_facts facts;
   connection_limits limits;
   std::size_t header_bytes_max = 1u << 20;
-  int connections_per_client_max = 200; ///< for each IP address (limits.http_max_conns_per_client); 0: no limit
-  std::size_t bytes_in_flight_max = 0;  ///< of requests and answers that are held for clients; 0: no limit
-  std::size_t connections_max = 0;      ///< 0: what the limit of open files leaves after a reserve for log and peers
+  live_limit connections_per_client_max{200}; ///< for each IP address (limits.http_max_conns_per_client); 0: no limit
+  std::size_t bytes_in_flight_max = 0;        ///< of requests and answers that are held for clients; 0: no limit
+  std::size_t connections_max = 0; ///< 0: what the limit of open files leaves after a reserve for log and peers
   /// How long others may keep a request without a leader (performance.rpc_hold_timeout).
   std::chrono::milliseconds hold{7000};
   /// raft_peer answers within `hold`, plus 30 s for a silent leader. What is late by more is answered 500: a fault of ours.
@@ -49,8 +50,9 @@ struct gateway_settings {
   std::function<std::string()> uuid; ///< fresh random UUID, lower case
   /// After a peak of what clients made it keep, so many bytes can go back to the system; does not block. Null: nothing is done.
   std::function<void(std::size_t bytes)> give_back_memory;
-  /// PUT /v1/agent/reload. @returns what went wrong; empty: nothing
-  std::function<std::string()> reload;
+  /// PUT /v1/agent/reload: does not wait, and calls `then`, on any thread, with what went wrong; empty: nothing. Null: there is nothing to
+  /// be read again.
+  std::function<void(std::function<void(std::string error)> then)> reload;
   std::function<std::chrono::system_clock::time_point()> wall_clock; ///< for the Date header and metrics
 };
 
@@ -113,6 +115,7 @@ private:
   void ask(exchange& e, const http::snapshot_restore&);
   void ask(exchange& e, const http::agent_request& r);
   void ask(exchange& e, const http::local_request& r);
+  void ask_for_reload(exchange& e);
 
   // What others have found out or decided.
   void answered(write_results& w);

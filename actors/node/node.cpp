@@ -10,8 +10,8 @@
 #include "actors/node/front_loop.hpp"
 #include "actors/node/keyring_keeper.hpp"
 #include "actors/node/node_composition.hpp"
-#include "actors/node/peer_keyring.hpp"
 #include "actors/node/recovery.hpp"
+#include "actors/node/reload_requests.hpp"
 #include "actors/node/server_state.hpp"
 #include "actors/telemetry/fatal_exceptions.hpp"
 #include "actors/telemetry/log.hpp"
@@ -33,7 +33,6 @@
 #include <cstdlib>
 #include <filesystem>
 #include <future>
-#include <mutex>
 #include <optional>
 #include <thread>
 
@@ -42,6 +41,8 @@ namespace belay::actors {
 namespace {
 
 constexpr std::chrono::seconds drain_limit{5};
+// The thread of the agent never waits; what takes longer is a machine that stands still.
+constexpr std::chrono::seconds definitions_limit{30};
 
 result<server_state> open_state(const std::string& data_dir, const identity& who) {
   auto& files = storage::posix_file_system();
@@ -102,6 +103,11 @@ fsm_settings machine_settings_of(const node_config& config) {
   return m;
 }
 
+raft::member member_of(const node_config& config, const identity& who) {
+  // Without brackets even around an IPv6 address: this text is kept in the configurations of clusters.
+  return {who.id, who.uuid, config.node_name, config.advertise_addr + ":" + std::to_string(config.server_port)};
+}
+
 forward::shedding_rules shedding_of(const node_config& config) {
   return {config.overload_delay, config.overload_requests};
 }
@@ -131,7 +137,6 @@ health_checks_settings agent_settings_of(const node_config& config) {
 gateway_settings gateway_settings_of(const node_config& config, const identity& who) {
   gateway_settings g;
   g.listen = config.http_listeners;
-  g.connections_per_client_max = config.http_max_conns_per_client;
   g.bytes_in_flight_max = config.http_max_bytes_in_flight;
   g.hold = std::chrono::duration_cast<std::chrono::milliseconds>(config.rpc_hold_timeout);
   g.shedding = shedding_of(config);
@@ -173,15 +178,17 @@ gateway_settings gateway_settings_of(const node_config& config, const identity& 
 /// A node with the real disk, sockets, clocks and threads around it.
 class running_node {
 public:
-  /// `reload` re-reads the configuration, for /v1/agent/reload.
+  /// `reload` is gateway_settings::reload.
   running_node(const node_config& config, const identity& who, node_disk disk, peer_link_settings links,
-               int peer_listener, raft::promise promised, health_checks_start registered, std::function<void()> reload,
-               keyring_keeper::operate keyring);
+               int peer_listener, raft::promise promised, health_checks_start registered, live_limit http_connections,
+               decltype(gateway_settings::reload) reload, keyring_keeper::operate keyring);
   ~running_node() { stop(); }
 
   /// Opens the doors: timers run, clients and peers are listened to.
   status start();
   void stop();
+  /// Waits for the agent, so not on a thread of the actors.
+  status change_definitions(agent::configured_definitions now);
 
 private:
   system_config caf_config_;
@@ -199,11 +206,11 @@ private:
 
 running_node::running_node(const node_config& config, const identity& who, node_disk disk, peer_link_settings links,
                            int peer_listener, raft::promise promised, health_checks_start registered,
-                           std::function<void()> reload, keyring_keeper::operate keyring)
+                           live_limit http_connections, decltype(gateway_settings::reload) reload,
+                           keyring_keeper::operate keyring)
     : system_(caf_config_), front_host_(system_, front_), raft_host_(system_) {
   node_plan plan;
-  // Without brackets even around an IPv6 address: this text is kept in the configurations of clusters.
-  plan.self = {who.id, who.uuid, config.node_name, config.advertise_addr + ":" + std::to_string(config.server_port)};
+  plan.self = member_of(config, who);
   plan.datacenter = config.datacenter;
   plan.bootstrap_expect = static_cast<std::uint32_t>(config.bootstrap ? 1 : config.bootstrap_expect);
   plan.admit_newcomers = config.admit_unverified_servers;
@@ -236,10 +243,8 @@ running_node::running_node(const node_config& config, const identity& who, node_
       log::debug("node", "memory goes back to the system", {{"bytes", bytes}});
       system_.spawn([bytes] { give_back_memory(bytes); });
     };
-    g.reload = [reload = std::move(reload)] {
-      reload();
-      return std::string{};
-    };
+    g.connections_per_client_max = http_connections;
+    g.reload = std::move(reload);
     http_gateway_actor gateway = system_.spawn<http_gateway>(&front_host_, wires, std::move(g), metrics_);
     gateway_ = static_cast<http_gateway*>(caf::actor_cast<caf::abstract_actor*>(gateway));
     return gateway;
@@ -261,6 +266,16 @@ status running_node::start() {
   front_thread_ = std::thread([this] { front_loop(front_, [this] { return gateway_->last_answer(); }).run(); });
   actors_->begin();
   return done{};
+}
+
+status running_node::change_definitions(agent::configured_definitions now) {
+  auto done = std::make_shared<std::promise<status>>();
+  auto answer = done->get_future();
+  caf::anon_send(actors_->wires().health,
+                 actors::change_definitions{std::move(now), [done](status s) { done->set_value(std::move(s)); }});
+  if (answer.wait_for(definitions_limit) != std::future_status::ready)
+    return failure{"the agent did not take the definitions within 30 s; it may do so later"};
+  return answer.get();
 }
 
 void running_node::stop() {
@@ -305,30 +320,6 @@ private:
   std::string path_;
 };
 
-/// The files that the configuration names, and the keyring of the data directory.
-result<tls::credentials_ptr> peer_credentials_of(const node_config& config) {
-  auto s = config.peer_tls;
-  if (!config.disable_keyring_file) {
-    const auto configured = s.encrypt.empty() ? std::string() : s.encrypt.front();
-    auto keys = keys_in_force(config.data_dir, configured);
-    if (!keys)
-      return keys.why();
-    if (!configured.empty() && keys->front() != configured)
-      log::warn("node", "the keyring of the data directory counts, and not the encrypt of the configuration",
-                {{"keyring", keyring_file(config.data_dir)}});
-    s.encrypt = std::move(*keys);
-  }
-  return tls::credentials::load(s);
-}
-
-void warn_of_open_port(const node_config& config, const tls::credentials& in_force) {
-  if (in_force.accepts_plaintext() && !config.dev)
-    log::warn("node", "servers are accepted without credentials: whoever reaches the server port can be one",
-              {{"server_port", config.server_port},
-               {"advice", "encrypt, or certificates: docs/security.md"},
-               {"admit_unverified_servers", config.admit_unverified_servers ? 1 : 0}});
-}
-
 int fail(const std::string& why) {
   log::error("node", "cannot start", {{"reason", why}});
   return 1;
@@ -336,7 +327,8 @@ int fail(const std::string& why) {
 
 } // namespace
 
-int run_node(node_config config, std::function<node_config(const node_config&)> reload) {
+int run_node(parsed_command_line begun, config_reader read_again) {
+  auto& config = begun.config;
   // Before any thread exists, so that all of them leave the signals to this one.
   sigset_t signals;
   sigemptyset(&signals);
@@ -364,7 +356,7 @@ int run_node(node_config config, std::function<node_config(const node_config&)> 
   links.credentials = std::make_shared<tls::credential_store>(*credentials);
   links.listen_host = config.bind_addr;
   links.listen_port = config.server_port;
-  links.lobby.per_address_max = static_cast<std::size_t>(config.rpc_max_conns_per_client);
+  links.lobby.per_address_max = live_limit(static_cast<std::size_t>(config.rpc_max_conns_per_client));
   links.lobby.deadline = std::chrono::duration_cast<std::chrono::milliseconds>(config.rpc_handshake_timeout);
   auto listener = listen_for_peers(links);
   if (!listener)
@@ -391,25 +383,21 @@ int run_node(node_config config, std::function<node_config(const node_config&)> 
              {"term", state->disk.restored.hard.term.value},
              {"keys", state->disk.machine->key_count()}});
 
-  std::mutex reloading; // a signal and requests may ask at once
-  const auto reload_now = [&, in_force = links.credentials] {
-    std::lock_guard hold(reloading);
-    config = reload(config);
-    auto next = peer_credentials_of(config);
-    if (!next) {
-      log::error("node", "credentials for peers not reloaded; the old ones stay in force", {{"reason", next.error()}});
-      return;
-    }
-    if (!in_force->now()->accepts_plaintext())
-      warn_of_open_port(config, **next);
-    in_force->replace(*next);
-  };
-  const auto operate_keys = [&, in_force = links.credentials](const forward::keyring_operation& op) {
-    std::lock_guard hold(reloading);
-    return operate_keyring_of(config.disable_keyring_file ? std::string() : config.data_dir, *in_force, op);
-  };
-  running_node node(config, *who, std::move(state->disk), links, *listener, std::move(state->promised),
-                    {config.services, config.checks, std::move(*kept)}, reload_now, operate_keys);
+  const live_limit http_connections(static_cast<std::size_t>(config.http_max_conns_per_client));
+  running_node* running = nullptr;
+  reloader reloads(
+      begun, std::move(read_again),
+      {links.credentials, http_connections, links.lobby.per_address_max, [&](const node_config& next) {
+         return running->change_definitions(
+             {next.services, next.checks, catalog_row_of(member_of(next, *who), next.datacenter, next.node_meta).meta});
+       }});
+  reload_requests asked;
+  running_node node(
+      config, *who, std::move(state->disk), links, *listener, std::move(state->promised),
+      {config.services, config.checks, std::move(*kept)}, http_connections,
+      [&](reload_requests::then then) { asked.add(std::move(then)); },
+      [&](const forward::keyring_operation& op) { return reloads.operate_keyring(op); });
+  running = &node;
   if (auto s = node.start(); !s)
     return fail(s.error());
   // Scripts that start Consul wait for this line.
@@ -424,8 +412,12 @@ int run_node(node_config config, std::function<node_config(const node_config&)> 
       log::info("node", "stopping", {{"signal", signal == SIGINT ? "SIGINT" : "SIGTERM"}});
       break;
     }
-    reload_now();
+    const auto waiting = asked.take();
+    const auto s = reloads.reload();
+    for (const auto& then : waiting)
+      then(s ? std::string() : s.error());
   }
+  asked.close();
   node.stop();
   return 1;
 }

@@ -2,14 +2,12 @@
 // One running server, from its configuration to its exit code: opens the data directory, puts the node together, waits for signals.
 
 #include "actors/node/config/node_config.hpp"
-
-#include <functional>
+#include "actors/node/reloader.hpp"
 
 namespace belay::actors {
 
-/// Runs until SIGINT or SIGTERM. SIGHUP calls `reload`, which re-reads the sources of the configuration and returns it (or the present one
-/// if they cannot be read); what can change while running (log level) is applied.
+/// Runs until SIGINT or SIGTERM. With SIGHUP and PUT /v1/agent/reload the configuration is read again (reloader.hpp).
 /// @returns the exit code: 1 after a signal, as Consul's servers do, also if it could not start (the reason is logged).
-int run_node(node_config config, std::function<node_config(const node_config&)> reload);
+int run_node(parsed_command_line begun, config_reader read_again);
 
 } // namespace belay::actors

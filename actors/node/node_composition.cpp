@@ -20,17 +20,14 @@ auto spawn_for_disk(caf::actor_system& system, bool own_thread, Args&&... args) 
                     : system.spawn<Actor>(std::forward<Args>(args)...);
 }
 
-/// As the leader registers its members, with what only the node itself knows.
-state::node_record row_of(const node_plan& plan) {
-  const auto self = agent::member_of(plan.self.uuid, plan.self.name, plan.self.address, std::nullopt);
-  auto row = agent::node_of(self, plan.datacenter);
-  auto meta = plan.node_meta;
+} // namespace
+
+state::node_record catalog_row_of(const raft::member& node, const std::string& datacenter, state::string_map meta) {
+  auto row = agent::node_of(agent::member_of(node.uuid, node.name, node.address, std::nullopt), datacenter);
   meta.merge(*row.meta);
   row.meta = std::move(meta);
   return row;
 }
-
-} // namespace
 
 node_composition::node_composition(caf::actor_system& system, node_plan plan, std::shared_ptr<vitals> numbers,
                                    metrics& counted) {
@@ -74,7 +71,7 @@ void node_composition::spawn_agent(caf::actor_system& system, node_plan plan, st
   h.numbers = std::move(numbers);
   h.wall_clock = plan.wall_clock;
   h.agent.registry.seed = plan.peer.seed + 3;
-  h.agent.registry.node = row_of(plan);
+  h.agent.registry.node = catalog_row_of(plan.self, plan.datacenter, plan.node_meta);
   if (plan.spawn_keeper)
     w.keeper = plan.spawn_keeper(wires_);
   w.health =

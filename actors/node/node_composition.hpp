@@ -50,6 +50,9 @@ struct node_plan {
   std::function<keyring_keeper_actor(const wiring_ptr&)> spawn_keyring; ///< null: without keys
 };
 
+/// A node as the leader registers its members, with what only the node itself knows.
+state::node_record catalog_row_of(const raft::member& node, const std::string& datacenter, state::string_map meta);
+
 /// The actors of one running node.
 class node_composition {
 public:

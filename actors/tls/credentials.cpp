@@ -124,29 +124,35 @@ result<context_ptr> context_for(const SSL_METHOD* method) {
 
 } // namespace
 
-std::string complaint_about(const credential_settings& s) {
+std::vector<setting_complaint> complaints_about(const credential_settings& s) {
+  std::vector<setting_complaint> found;
   const bool ca = !s.ca_file.empty() || !s.ca_path.empty();
   const bool pair = !s.cert_file.empty() && !s.key_file.empty();
-  const bool outgoing = s.verify_outgoing || s.verify_server_hostname;
-  if (outgoing && !ca)
-    return "VerifyOutgoing set, and no CA certificate provided!";
+  const std::string_view outgoing = s.verify_outgoing          ? "verify_outgoing"
+                                    : s.verify_server_hostname ? "verify_server_hostname"
+                                                               : "";
+  if (!outgoing.empty() && !ca)
+    found.push_back({outgoing, "VerifyOutgoing set, and no CA certificate provided!"});
   if (s.verify_incoming && !ca)
-    return "VerifyIncoming set, and no CA certificate provided!";
+    found.push_back({"verify_incoming", "VerifyIncoming set, and no CA certificate provided!"});
   if (s.verify_incoming && !pair)
-    return "VerifyIncoming set, and no Cert/Key pair provided!";
-  if (outgoing && !pair)
-    return "VerifyOutgoing set, and no Cert/Key pair provided! Peers ask for a certificate: set cert_file and key_file";
-  if (s.cert_file.empty() != s.key_file.empty())
-    return s.cert_file.empty() ? "key_file is set, and cert_file is not" : "cert_file is set, and key_file is not";
+    found.push_back({"verify_incoming", "VerifyIncoming set, and no Cert/Key pair provided!"});
+  if (!outgoing.empty() && !pair)
+    found.push_back(
+        {outgoing,
+         "VerifyOutgoing set, and no Cert/Key pair provided! Peers ask for a certificate: set cert_file and key_file"});
+  if (!s.verify_incoming && outgoing.empty() && s.cert_file.empty() != s.key_file.empty())
+    found.push_back(s.cert_file.empty() ? setting_complaint{"key_file", "key_file is set, and cert_file is not"}
+                                        : setting_complaint{"cert_file", "cert_file is set, and key_file is not"});
   for (const auto& key : s.encrypt)
     if (auto k = derive_peer_key(key); !k)
-      return k.error();
-  return {};
+      found.push_back({"encrypt", k.error()});
+  return found;
 }
 
 result<std::shared_ptr<const credentials>> credentials::load(const credential_settings& s) {
-  if (auto complaint = complaint_about(s); !complaint.empty())
-    return failure{complaint};
+  if (auto complaints = complaints_about(s); !complaints.empty())
+    return failure{std::move(complaints.front().text)};
   std::shared_ptr<credentials> c(new credentials);
   c->server_name_ = "server." + s.datacenter + "." + s.domain;
   c->verify_incoming_ = s.verify_incoming;

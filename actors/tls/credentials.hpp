@@ -7,6 +7,7 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 struct ssl_ctx_st;
@@ -27,12 +28,16 @@ struct credential_settings {
 };
 
 /// What can be seen without opening a file: a setting that needs another one, a key that is none. In Consul's words where it has
-/// some; empty: nothing.
-std::string complaint_about(const credential_settings& s);
+/// some.
+struct setting_complaint {
+  std::string_view key; ///< of the configuration, that is to blame
+  std::string text;
+};
+std::vector<setting_complaint> complaints_about(const credential_settings& s);
 
 class credentials {
 public:
-  /// @returns a failure that names the key and the file, or complaint_about() them.
+  /// @returns a failure that names the key and the file, or the first of complaints_about() them.
   static result<std::shared_ptr<const credentials>> load(const credential_settings& s);
   /// The same with other keys; no file is read again. @returns a failure for a key that is none
   static result<std::shared_ptr<const credentials>> with_keys(const credentials& c,

@@ -48,6 +48,10 @@ struct check_definition {
 
 /// @pre !complaint_of(c)
 check_kind kind_of(const check_definition& c);
+/// The refusal of a check in a configuration file that runs a program where that is not allowed.
+inline constexpr std::string_view scripts_disabled_in_files =
+    "Scripts are disabled on this agent; to enable, configure 'enable_script_checks' or 'enable_local_script_checks' "
+    "to true";
 /// As `Type` shows it.
 std::string_view name_of(check_kind k);
 /// What follows `Invalid check: ` in Consul's refusal.
@@ -58,6 +62,13 @@ bool is_status(std::string_view text);
 struct service_definition {
   state::service_record service; ///< the node is filled in by the agent
   std::vector<check_definition> checks;
+};
+
+/// All that a configuration says about its node in the catalog.
+struct configured_definitions {
+  std::vector<service_definition> services;
+  std::vector<check_definition> checks;
+  std::optional<state::string_map> node_meta; ///< nullopt: as it is
 };
 
 /// What follows 400 in Consul's refusal; also fills in the ID, and the tagged addresses that come from the address.

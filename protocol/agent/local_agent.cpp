@@ -13,10 +13,9 @@ local_agent::local_agent(agent_settings s)
 
 std::optional<std::string> local_agent::refusal_of(const check_definition& d, bool allowed, origin from) const {
   if (!d.maintenance && kind_of(d) == check_kind::script && !allowed)
-    return from == origin::api ? "Scripts are disabled on this agent from remote calls; to enable, configure "
-                                 "'enable_script_checks' to true"
-                               : "Scripts are disabled on this agent; to enable, configure 'enable_script_checks' or "
-                                 "'enable_local_script_checks' to true";
+    return from == origin::api ? std::string("Scripts are disabled on this agent from remote calls; to enable, "
+                                             "configure 'enable_script_checks' to true")
+                               : std::string(scripts_disabled_in_files);
   return std::nullopt;
 }
 
@@ -84,6 +83,8 @@ status local_agent::add_configured(service_definition d, local_time now) {
   for (const auto& c : d.checks)
     if (auto why = refusal_of(c, settings_.scripts_from_files, origin::configuration))
       return failure{*why};
+  name_checks(d);
+  configured_.services.insert_or_assign(d.service.id, d);
   add_service(std::move(d), true, origin::configuration, now);
   return done{};
 }
@@ -93,7 +94,10 @@ status local_agent::add_configured(check_definition d, local_time now) {
     return failure{*why};
   if (auto why = refusal_of(d, settings_.scripts_from_files, origin::configuration))
     return failure{*why};
-  return add_check(std::move(d), origin::configuration, now);
+  auto added = add_check(d, origin::configuration, now);
+  if (added)
+    configured_.checks.insert_or_assign(d.id, std::move(d));
+  return added;
 }
 
 bool local_agent::restore(stored_service s) {
@@ -135,7 +139,7 @@ void local_agent::store_check(const std::string& id, bool durable) {
 
 void local_agent::forget(item what) {
   touched_.push_back(what);
-  stored_.push_back({std::move(what), std::monostate{}, true});
+  forget_stored(std::move(what));
 }
 
 agent_counts local_agent::counts() const {

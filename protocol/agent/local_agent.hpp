@@ -61,6 +61,13 @@ public:
   bool restore(stored_service s);
   bool restore(stored_check c, local_time now);
 
+  // ---- from the configuration, later
+
+  /// What it defines now, in place of what it defined before: the rest of that goes, what is unchanged goes on as it is, what came by requests
+  /// stays unless it has the ID of something here.
+  /// @returns what is wrong with a definition; then nothing has changed
+  status reconfigure(configured_definitions defined, local_time now);
+
   // ---- clients
 
   /// @returns nullopt: nothing to tell yet; ask again when something has changed, with `no_longer` when its time is up
@@ -115,12 +122,26 @@ private:
   void store_service(const std::string& id);
   void store_check(const std::string& id, bool durable);
   void forget(item what);
+  void forget_stored(item what) { stored_.push_back({std::move(what), std::monostate{}, true}); }
+
+  // reconfiguration.cpp
+  struct definitions_by_id {
+    std::map<std::string, service_definition> services; ///< complete, their checks named
+    std::map<std::string, check_definition> checks;     ///< of no service's definition
+  };
+  result<definitions_by_id> completed(configured_definitions d) const;
+  void remove_what_is_left_out(const definitions_by_id& defined);
+  void configure(const service_definition& s, local_time now);
+  void configure(const check_definition& c, local_time now);
+  bool is_configured_as(const service_definition& s) const;
+
   void reap(local_time now);
 
   agent_settings settings_;
   local_registry registry_;
   check_schedule schedule_;
   user_events events_;
+  definitions_by_id configured_; ///< what the configuration said last
   std::vector<item> touched_;
   std::vector<stored_change> stored_;
   std::vector<user_event> fired_;

@@ -33,6 +33,13 @@ bool is_node_check(const state::check_record& c) {
 
 } // namespace
 
+void local_registry::set_node_meta(state::string_map meta) {
+  if (settings_.node.meta == meta)
+    return;
+  settings_.node.meta = std::move(meta);
+  changed(node_);
+}
+
 const local_registry::service_entry* local_registry::service(const std::string& id) const {
   const auto it = services_.find(id);
   return it == services_.end() || it->second.deleted ? nullptr : &it->second;

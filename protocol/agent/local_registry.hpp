@@ -47,6 +47,8 @@ public:
   /// A known check's result; the output is what shown_output() made of it. @returns false: unknown
   bool set_status(const std::string& id, std::string_view status, std::string_view output, local_time now);
 
+  void set_node_meta(state::string_map meta);
+
   // ---- what is there
 
   struct check_entry {

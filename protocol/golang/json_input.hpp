@@ -29,11 +29,17 @@ struct json_field {
 /// null leaves a plain field as it is and empties an optional one.
 class json_decoder {
 public:
-  const std::string& error() const { return error_; }
-  bool ok() const { return error_.empty(); }
+  enum class keeps : bool { first_error, all_errors };
+  /// @param errors all of them only for a text that its author is told about, not for a stranger's
+  explicit json_decoder(keeps errors = keeps::first_error) : keeps_(errors) {}
+
+  /// The first one; empty: there is none.
+  const std::string& error() const { return errors_.empty() ? none_ : errors_.front(); }
+  const std::vector<std::string>& errors() const { return errors_; }
+  bool ok() const { return errors_.empty(); }
   void fail(std::string text) {
-    if (error_.empty())
-      error_ = std::move(text);
+    if (errors_.empty() || keeps_ == keeps::all_errors)
+      errors_.push_back(std::move(text));
   }
 
   void text(const boost::json::value& v, json_field at, std::string& out);
@@ -70,7 +76,9 @@ private:
   void wrong_field(const boost::json::value& v, json_field at, std::string_view type);
   void unknown(std::string_view name);
 
-  std::string error_;
+  keeps keeps_;
+  std::string none_;
+  std::vector<std::string> errors_;
 };
 
 } // namespace belay::golang

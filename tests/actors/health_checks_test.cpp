@@ -379,3 +379,33 @@ TEST_CASE("a kept HTTP check that could not be sent is left out", "[health_check
   REQUIRE(f.probes->started.size() == 1);
   CHECK(f.probes->started[0].first.id == "fin");
 }
+
+TEST_CASE("definitions that are reloaded reach the catalog, and those that cannot be change nothing", "[agent]") {
+  agent_fixture f;
+  f.leader(1);
+  std::vector<std::string> said;
+  const auto reload = [&](agent::configured_definitions now) {
+    caf::anon_send(f.wires->health,
+                   change_definitions{std::move(now), [&](status s) { said.push_back(s ? "done" : s.error()); }});
+    f.settle();
+  };
+  agent::service_definition web;
+  web.service.service = "web";
+  reload({{web}, {ttl_check("c", 10s)}, state::string_map{{"rack", "8"}}});
+  f.pass(200ms);
+  CHECK(said == std::vector<std::string>{"done"});
+  REQUIRE(f.services.services.size() == 1);
+  CHECK(f.services.services[0]->id == "web");
+  CHECK(f.checks.contains("c"));
+  CHECK(f.services.node->meta == state::string_map{{"rack", "8"}});
+  auto homeless = ttl_check("d", 10s);
+  homeless.service_id = "none";
+  reload({{}, {homeless}, std::nullopt});
+  f.pass(200ms);
+  CHECK(said.back() == "check \"d\": ServiceID \"none\" does not exist");
+  CHECK(f.services.services.size() == 1);
+  reload({});
+  f.pass(200ms);
+  CHECK(f.services.services.empty());
+  CHECK(f.checks.empty());
+}

@@ -836,9 +836,9 @@ struct slow_gateway {
   static gateway_settings settings(forward::shedding_rules r) {
     gateway_settings s;
     s.shedding = r;
-    s.reload = [] {
+    s.reload = [](const std::function<void(std::string)>& then) { // on the thread that should not wait
       std::this_thread::sleep_for(300ms);
-      return std::string();
+      then({});
     };
     return s;
   }
@@ -1163,7 +1163,7 @@ TEST_CASE("requests are counted", "[gateway]") {
 TEST_CASE("a reload that fails says why", "[gateway]") {
   gateway_settings s;
   auto text = std::make_shared<std::string>();
-  s.reload = [text] { return *text; };
+  s.reload = [text](const std::function<void(std::string)>& then) { then(*text); };
   gateway_fixture f(s);
   auto c = f.client();
   CHECK(c.ask(put("/v1/agent/reload", "")).status == 200);

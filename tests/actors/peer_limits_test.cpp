@@ -289,7 +289,10 @@ TEST_CASE("strangers are counted by connection, and one of the many gives way", 
 TEST_CASE("strangers inside give way to whoever comes from a member's host", "[actors][peer_link][limits]") {
   const bool in_all = GENERATE(false, true);
   peer_link_settings s;
-  (in_all ? s.lobby.connections_max : s.lobby.per_address_max) = 3;
+  if (in_all)
+    s.lobby.connections_max = 3;
+  else
+    s.lobby.per_address_max = 3;
   link_fixture f;
   link_end a(f.system(), node_id{1}, 0, s);
   home there;

@@ -57,6 +57,14 @@ wire_findings fuzz_wire(std::string_view bytes);
 /// Builds inputs of fuzz_wire and fuzz_segment_log. @pre piece.size() < 32768
 void add_piece(std::string& input, std::string_view piece);
 
+// ---- what operators write
+
+enum class config_finding { refused, empty, read };
+
+/// The first byte says what the rest is: `j` a configuration in JSON, anything else one in HCL. It is read or refused with a reason, every
+/// place is one of the text and of a value that is there, and what was read says the same again as JSON.
+config_finding fuzz_config(std::string_view bytes);
+
 // ---- what a disk holds
 
 enum class log_finding { refused, opened, opened_with_entries };

@@ -42,6 +42,10 @@ http::response answer_to(const exchange& e, read_result& r) {
 }
 
 http::response answer_to(const exchange& e, const agent_answer& a) {
+  if (std::holds_alternative<http::local_request>(e.what)) { // agent_reload
+    const auto* no = std::get_if<agent::refused>(&a.reply);
+    return no != nullptr ? http::error_response(no->status, no->text) : http::response{};
+  }
   return http::render_agent(std::get<http::agent_request>(e.what), a.reply, e.options);
 }
 

@@ -10,58 +10,75 @@ namespace {
 
 namespace json = boost::json;
 
-/// One definition or a list of them.
+/// One definition or a list of them, each with its path.
 template <class Visit>
-void each_definition(const json::object& merged, const char* key, Visit visit) {
-  const auto* v = merged.if_contains(key);
+void each_definition(const config_decoder& d, const std::string& key, Visit visit) {
+  const auto* v = d.values().if_contains(key);
   if (v == nullptr)
     return;
-  if (const auto* list = v->if_array())
-    for (const auto& one : *list)
-      visit(one);
-  else
-    visit(*v);
+  const auto* list = v->if_array();
+  if (list == nullptr)
+    return visit(element_path(key, 0), *v);
+  for (std::size_t i = 0; i < list->size(); ++i)
+    visit(element_path(key, i), (*list)[i]);
+}
+
+std::string complaint_about_scripts(const agent::check_definition& c, const node_config& config) {
+  const bool allowed = config.enable_script_checks || config.enable_local_script_checks;
+  return !allowed && agent::kind_of(c) == agent::check_kind::script ? std::string(agent::scripts_disabled_in_files)
+                                                                    : std::string();
 }
 
 /// What is wrong with a service, if anything; only its copy is completed here, the agent does the rest.
-std::string complaint_about(agent::service_definition s) {
-  return agent::complete(s).value_or(std::string());
+std::string complaint_about(agent::service_definition s, const node_config& config) {
+  if (auto why = agent::complete(s))
+    return *why;
+  for (const auto& c : s.checks)
+    if (auto why = complaint_about_scripts(c, config); !why.empty())
+      return why;
+  return {};
 }
 
-std::string complaint_about(const agent::check_definition& c) {
+std::string complaint_about(const agent::check_definition& c, const node_config& config) {
   if (c.name.empty())
     return "Missing check name";
   if (!c.status.empty() && !agent::is_status(c.status))
     return "Bad check status";
-  return agent::complaint_of(c).value_or(std::string());
+  if (auto why = agent::complaint_of(c))
+    return *why;
+  return complaint_about_scripts(c, config);
 }
 
 } // namespace
 
-std::string decode_definitions(const json::object& merged, node_config& c) {
-  std::string complaint;
-  const auto note = [&](const char* what, const std::string& name, const std::string& why) {
-    if (complaint.empty() && !why.empty())
-      complaint = std::string(what) + " \"" + name + "\": " + why;
+void decode_definitions(config_decoder& d, node_config& c) {
+  const auto note = [&](const std::string& path, const char* what, const std::string& name, const std::string& why) {
+    if (!why.empty())
+      d.wrong(path, std::string(what) + " \"" + name + "\": " + why);
   };
   for (const char* key : {"service", "services"})
-    each_definition(merged, key, [&](const json::value& v) {
-      golang::json_decoder d;
+    each_definition(d, key, [&](const std::string& path, const json::value& v) {
+      golang::json_decoder in(golang::json_decoder::keeps::all_errors);
       agent::service_definition s;
-      http::decode_service_definition(d, v, s);
-      note("service", s.service.service, d.ok() ? complaint_about(s) : d.error());
+      http::decode_service_definition(in, v, s);
+      for (const auto& error : in.errors())
+        note(path, "service", s.service.service, error);
+      if (in.ok())
+        note(path, "service", s.service.service, complaint_about(s, c));
       c.services.push_back(std::move(s));
     });
   for (const char* key : {"check", "checks"})
-    each_definition(merged, key, [&](const json::value& v) {
-      golang::json_decoder d;
+    each_definition(d, key, [&](const std::string& path, const json::value& v) {
+      golang::json_decoder in(golang::json_decoder::keeps::all_errors);
       agent::check_definition check;
-      http::decode_check_definition(d, v, check);
+      http::decode_check_definition(in, v, check);
+      for (const auto& error : in.errors())
+        note(path, "check", check.name, error);
       const auto unsupported = http::unsupported_kind(v);
-      note("check", check.name, !d.ok() ? d.error() : unsupported ? *unsupported : complaint_about(check));
+      if (in.ok())
+        note(path, "check", check.name, unsupported ? *unsupported : complaint_about(check, c));
       c.checks.push_back(std::move(check));
     });
-  return complaint;
 }
 
 } // namespace belay::actors

@@ -34,26 +34,27 @@ bool is_private(std::uint32_t a) {
 
 } // namespace
 
-std::string refused_protection(const json::object& config) {
-  auto refuse = [](std::string_view setting, std::string_view what) {
-    return std::string(setting) + ": this build does not " + std::string(what) +
-           ", and will not start as if it did. Remove the setting to run without it";
+std::vector<refused_setting> refused_protection(const json::object& config) {
+  std::vector<refused_setting> found;
+  auto refuse = [&](const char* path, std::string_view value, std::string_view what) {
+    found.push_back({path, path + std::string(value) + ": this build does not " + std::string(what) +
+                               ", and will not start as if it did. Remove the setting to run without it"});
   };
   if (is_true(config, "acl.enabled"))
-    return refuse("acl.enabled = true", "enforce ACLs: every client may read and write everything");
+    refuse("acl.enabled", " = true", "enforce ACLs: every client may read and write everything");
   if (has_text(config, "acl_datacenter"))
-    return refuse("acl_datacenter", "enforce ACLs: every client may read and write everything");
+    refuse("acl_datacenter", "", "enforce ACLs: every client may read and write everything");
   const auto* https = value_at(config, "ports.https");
   const bool https_on = https && https->is_int64() && https->get_int64() > 0;
   if (https_on)
-    return refuse("ports.https > 0", "serve HTTPS");
+    refuse("ports.https", " > 0", "serve HTTPS");
   // verify_incoming_https alone asks for certificates on a listener that does not exist: nothing is left open by it.
   for (auto name : {"auto_encrypt.tls", "auto_encrypt.allow_tls"})
     if (is_true(config, name))
-      return refuse(std::string(name) + " = true", "use TLS");
+      refuse(name, " = true", "use TLS");
   if (is_true(config, "auto_config.enabled"))
-    return refuse("auto_config.enabled = true", "configure itself from other servers");
-  return {};
+    refuse("auto_config.enabled", " = true", "configure itself from other servers");
+  return found;
 }
 
 bool is_ip_address(std::string_view text) {

@@ -11,10 +11,14 @@
 
 namespace belay::actors {
 
-/// Settings that would leave a door open which their author believes locked: access control, HTTPS.
+/// A setting that would leave a door open which its author believes locked: access control, HTTPS.
+struct refused_setting {
+  std::string path; ///< of the key
+  std::string text; ///< why the node must not start
+};
+
 /// @param config checked and merged
-/// @returns empty, or why the node must not start.
-std::string refused_protection(const boost::json::object& config);
+std::vector<refused_setting> refused_protection(const boost::json::object& config);
 
 bool is_ip_address(std::string_view text);
 /// 0.0.0.0 or ::

@@ -3,12 +3,14 @@
 #include "actors/node/config/json.hpp"
 #include "protocol/base/ascii_case.hpp"
 #include "protocol/base/overloaded.hpp"
+#include "protocol/base/result.hpp"
 #include "protocol/hcl/parser.hpp"
 #include "protocol/hcl/reading.hpp"
 
 #include <boost/json/array.hpp>
 
 #include <algorithm>
+#include <iterator>
 #include <span>
 
 namespace belay::actors {
@@ -29,56 +31,72 @@ failure wrong(const hcl::position& at, std::string what) {
   return failure{hcl::shown({at, std::move(what), hcl::error::placed::after_at})};
 }
 
-result<json::value> value_of(std::string_view name, const hcl::value& v);
+/// A value with its place, and the places in it.
+struct placed {
+  json::value is;
+  text_places places;
+};
+
+text_places place_of(const hcl::position& at) {
+  return {{at.line, at.column}, {}, {}};
+}
+
+result<placed> value_of(std::string_view name, const hcl::value& v);
 
 /// Of a block, and of a list that holds but one: what stands in a list of objects stays there.
-result<json::value> as_block(std::string_view name, json::value object) {
+placed as_block(std::string_view name, placed object) {
   if (!is_list_of_objects(name))
     return object;
-  json::array one;
-  one.push_back(std::move(object));
-  return json::value(std::move(one));
+  placed one{json::array(), {object.places.at, {}, {}}};
+  one.is.get_array().push_back(std::move(object.is));
+  one.places.elements.push_back(std::move(object.places));
+  return one;
 }
 
 /// Another block of the same name, or a value that replaces what was said before.
-status join(std::string_view name, const hcl::position& at, json::object& into, json::value v) {
+status join(const std::string& name, const hcl::position& at, json::object& into, text_places& places, placed v) {
   auto& there = into[name];
-  if (there.is_array() && v.is_array() && is_list_of_objects(name)) {
-    for (auto& each : v.get_array())
+  auto& place = places.members[name];
+  if (there.is_array() && v.is.is_array() && is_list_of_objects(name)) {
+    for (auto& each : v.is.get_array())
       there.get_array().push_back(std::move(each));
-  } else if (there.is_object() && v.is_object()) {
-    return wrong(at, std::string(name) + " is given twice: write one block");
+    std::move(v.places.elements.begin(), v.places.elements.end(), std::back_inserter(place.elements));
+  } else if (there.is_object() && v.is.is_object()) {
+    return wrong(at, name + " is given twice: write one block");
   } else {
-    there = std::move(v);
+    there = std::move(v.is);
+    place = std::move(v.places);
+    place.at = {at.line, at.column};
   }
   return done{};
 }
 
 /// `name "label" { ... }` is an object with the label as the name of an object.
-result<json::value> labelled(std::span<const std::string> keys, const hcl::value& v) {
+result<placed> labelled(std::span<const std::string> keys, const hcl::value& v) {
   if (keys.size() == 1)
     return value_of(keys.front(), v);
   auto inner = labelled(keys.subspan(1), v);
   if (!inner)
     return inner;
-  json::object outer;
-  outer[keys[1]] = std::move(*inner);
+  placed outer{json::object(), {inner->places.at, {}, {}}};
+  outer.is.get_object()[keys[1]] = std::move(inner->is);
+  outer.places.members[keys[1]] = std::move(inner->places);
   return as_block(keys.front(), std::move(outer));
 }
 
-result<json::object> object_of(const hcl::object& o) {
-  json::object out;
+result<placed> object_of(const hcl::object& o, const hcl::position& at) {
+  placed out{json::object(), place_of(at)};
   for (const auto& item : o.items) {
     auto v = labelled(item.keys, item.is);
     if (!v)
-      return v.why();
-    if (auto s = join(item.keys.front(), item.at, out, std::move(*v)); !s)
+      return v;
+    if (auto s = join(item.keys.front(), item.at, out.is.get_object(), out.places, std::move(*v)); !s)
       return s.why();
   }
   return out;
 }
 
-result<json::value> list_of(std::string_view name, const hcl::value& v) {
+result<placed> list_of(std::string_view name, const hcl::value& v) {
   const auto& list = std::get<hcl::list>(v.is);
   const bool of_objects = !list.empty() && std::holds_alternative<hcl::object>(list.front().is);
   if (of_objects && !is_list_of_objects(name)) {
@@ -87,39 +105,37 @@ result<json::value> list_of(std::string_view name, const hcl::value& v) {
                    std::string(name) + " is a list of " + std::to_string(list.size()) + " objects: one is expected");
     return value_of(name, list.front());
   }
-  json::array out;
+  placed out{json::array(), place_of(v.at)};
   for (const auto& each : list) {
-    if (const auto* o = std::get_if<hcl::object>(&each.is)) {
-      auto element = object_of(*o);
-      if (!element)
-        return element.why();
-      out.push_back(std::move(*element));
-    } else {
-      auto element = value_of(name, each);
-      if (!element)
-        return element;
-      out.push_back(std::move(*element));
-    }
+    const auto* o = std::get_if<hcl::object>(&each.is);
+    auto element = o != nullptr ? object_of(*o, each.at) : value_of(name, each);
+    if (!element)
+      return element;
+    out.is.get_array().push_back(std::move(element->is));
+    out.places.elements.push_back(std::move(element->places));
   }
-  return json::value(std::move(out));
+  return out;
 }
 
-result<json::value> value_of(std::string_view name, const hcl::value& v) {
+result<placed> value_of(std::string_view name, const hcl::value& v) {
+  const auto plain = [&](json::value is) -> result<placed> { return placed{std::move(is), place_of(v.at)}; };
   return std::visit(overloaded{
-                        [](const std::string& text) -> result<json::value> { return json::value(text); },
-                        [](bool b) -> result<json::value> { return json::value(b); },
-                        [&](const hcl::number& n) -> result<json::value> {
+                        [&](const std::string& text) { return plain(json::value(text)); },
+                        [&](bool b) { return plain(json::value(b)); },
+                        [&](const hcl::number& n) -> result<placed> {
                           if (n.is_integer) {
                             const auto whole = hcl::as_integer(v);
-                            return whole ? result<json::value>(json::value(*whole)) : wrong(v.at, whole.error());
+                            return whole ? plain(json::value(*whole)) : wrong(v.at, whole.error());
                           }
                           const auto real = hcl::as_real(v);
-                          return real ? result<json::value>(json::value(*real)) : wrong(v.at, real.error());
+                          return real ? plain(json::value(*real)) : wrong(v.at, real.error());
                         },
                         [&](const hcl::list&) { return list_of(name, v); },
-                        [&](const hcl::object& o) -> result<json::value> {
-                          auto inner = object_of(o);
-                          return inner ? as_block(name, std::move(*inner)) : inner.why();
+                        [&](const hcl::object& o) -> result<placed> {
+                          auto inner = object_of(o, v.at);
+                          if (!inner)
+                            return inner;
+                          return as_block(name, std::move(*inner));
                         },
                     },
                     v.is);
@@ -127,13 +143,16 @@ result<json::value> value_of(std::string_view name, const hcl::value& v) {
 
 } // namespace
 
-result<boost::json::object> parse_config_hcl(std::string_view text) {
+config_text_result parse_config_hcl(std::string_view text) {
   if (const auto first = text.find_first_not_of(" \t\r\n"); first != text.npos && text[first] == '{')
     return parse_config_json(text);
   const auto parsed = hcl::parse(text);
   if (const auto* e = std::get_if<hcl::error>(&parsed))
-    return failure{hcl::shown(*e)};
-  return object_of(std::get<hcl::object>(parsed));
+    return config_text_error{hcl::shown(*e), {}};
+  auto read = object_of(std::get<hcl::object>(parsed), {1, 1});
+  if (!read)
+    return config_text_error{read.error(), {}};
+  return config_text{std::move(read->is.get_object()), std::move(read->places)};
 }
 
 } // namespace belay::actors

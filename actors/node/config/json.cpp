@@ -8,13 +8,15 @@ namespace belay::actors {
 
 namespace {
 
-/// Follows the grammar far enough to say what Go's encoding/json says about the first wrong character.
+/// Follows the grammar far enough to say what Go's encoding/json says about the first wrong character, and notes where keys and elements of
+/// lists are.
 class go_syntax {
 public:
-  explicit go_syntax(std::string_view text) : text_(text) {}
+  explicit go_syntax(std::string_view text) : text_(text), position_(text) {}
 
-  /// @returns false: see complaint(). On success `end()` is behind the value.
-  bool value(int depth = 0) {
+  /// @param here gets the places below the value; null: they are not wanted
+  /// @returns false: see complaint() and place(). On success `end()` is behind the value.
+  bool value(text_places* here, int depth = 0) {
     if (depth > 512)
       return wrong("exceeded max depth");
     skip_blanks();
@@ -22,9 +24,9 @@ public:
       return cut_short();
     switch (char c = text_[pos_]; c) {
     case '{':
-      return object(depth);
+      return object(here, depth);
     case '[':
-      return array(depth);
+      return array(here, depth);
     case '"':
       return string();
     case 't':
@@ -42,6 +44,8 @@ public:
 
   std::size_t end() const { return pos_; }
   const std::string& complaint() const { return complaint_; }
+  /// Of the character that the complaint is about.
+  text_place place() { return position_.at(pos_); }
 
 private:
   bool at_end() const { return pos_ >= text_.size(); }
@@ -106,27 +110,47 @@ private:
     }
   }
 
-  bool object(int depth) {
-    return list('}', "after object key:value pair", [this, depth] {
+  /// @returns whether one more place is kept
+  bool worth_a_place(const text_places* here) { return here != nullptr && kept_++ < text_places_max; }
+
+  text_places* placed_member(text_places* here, std::size_t from, std::size_t to) {
+    // Of a key that is given twice the last value counts. One with an escape in it has no place.
+    const auto name = text_.substr(from + 1, to - from - 2);
+    if (name.find('\\') != name.npos || !worth_a_place(here))
+      return nullptr;
+    auto& member = here->members[std::string(name)];
+    member = {position_.at(from), {}, {}};
+    return &member;
+  }
+
+  text_places* placed_element(text_places* here) {
+    skip_blanks();
+    return worth_a_place(here) ? &here->elements.emplace_back(text_places{position_.at(pos_), {}, {}}) : nullptr;
+  }
+
+  bool object(text_places* here, int depth) {
+    return list('}', "after object key:value pair", [this, here, depth] {
       skip_blanks();
       if (at_end())
         return cut_short();
       if (text_[pos_] != '"')
         return unexpected("looking for beginning of object key string");
+      const auto key = pos_;
       if (!string())
         return false;
+      auto* member = placed_member(here, key, pos_);
       skip_blanks();
       if (at_end())
         return cut_short();
       if (text_[pos_] != ':')
         return unexpected("after object key");
       ++pos_;
-      return value(depth + 1);
+      return value(member, depth + 1);
     });
   }
 
-  bool array(int depth) {
-    return list(']', "after array element", [this, depth] { return value(depth + 1); });
+  bool array(text_places* here, int depth) {
+    return list(']', "after array element", [this, here, depth] { return value(placed_element(here), depth + 1); });
   }
 
   bool string() {
@@ -203,35 +227,40 @@ private:
   }
 
   std::string_view text_;
+  text_position position_;
   std::size_t pos_ = 0;
+  std::size_t kept_ = 0; ///< places
   std::string complaint_;
 };
 
 } // namespace
 
-result<boost::json::object> parse_config_json(std::string_view text) {
+config_text_result parse_config_json(std::string_view text) {
   if (text.find_first_not_of(" \t\r\n") == text.npos)
-    return failure{"EOF"};
+    return config_text_error{"EOF", text_position(text).at(text.size())};
   go_syntax syntax(text);
-  if (!syntax.value())
-    return failure{syntax.complaint()};
+  config_text read;
+  if (!syntax.value(&read.places))
+    return config_text_error{syntax.complaint(), syntax.place()};
   boost::json::parse_options options;
   options.max_depth = 513;
   options.allow_invalid_utf8 = true;
   boost::system::error_code ec;
   auto v = boost::json::parse(text.substr(0, syntax.end()), ec, {}, options);
   if (ec)
-    return failure{"invalid JSON: " + ec.message()};
+    return config_text_error{"invalid JSON: " + ec.message(), {}};
   if (v.is_null())
-    return boost::json::object{};
+    return config_text{};
   if (!v.is_object())
-    return failure{std::string("json: cannot unmarshal ") +
-                   (v.is_array()    ? "array"
-                    : v.is_string() ? "string"
-                    : v.is_bool()   ? "bool"
-                                    : "number") +
-                   " into Go value of type map[string]interface {}"};
-  return std::move(v.get_object());
+    return config_text_error{std::string("json: cannot unmarshal ") +
+                                 (v.is_array()    ? "array"
+                                  : v.is_string() ? "string"
+                                  : v.is_bool()   ? "bool"
+                                                  : "number") +
+                                 " into Go value of type map[string]interface {}",
+                             text_position(text).at(text.find_first_not_of(" \t\r\n"))};
+  read.values = std::move(v.get_object());
+  return read;
 }
 
 const boost::json::value* value_at(const boost::json::object& config, std::string_view path) {

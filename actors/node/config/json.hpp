@@ -1,18 +1,15 @@
 #pragma once
 // JSON text of a configuration, with complaints in the words Consul's users search for; and values found by their path.
 
-#include "protocol/base/result.hpp"
+#include "actors/node/config/text.hpp"
 
-#include <boost/json/object.hpp>
-
-#include <string>
 #include <string_view>
 
 namespace belay::actors {
 
-/// @returns the object; or Go's complaint, e.g. `invalid character 'b' looking for beginning of object key string`.
+/// @returns what it says; or Go's complaint, e.g. `invalid character 'b' looking for beginning of object key string`.
 /// What follows the first value is not looked at, as Consul does not.
-result<boost::json::object> parse_config_json(std::string_view text);
+config_text_result parse_config_json(std::string_view text);
 
 /// The value at a path such as `ports.http`; nullptr if there is none.
 const boost::json::value* value_at(const boost::json::object& config, std::string_view path);

@@ -1,5 +1,6 @@
 #include "actors/node/config/keys.hpp"
 
+#include "actors/node/config/json.hpp"
 #include "protocol/base/ascii_case.hpp"
 
 #include <boost/json/array.hpp>
@@ -35,7 +36,7 @@ constexpr config_key keys[] = {
     {"data_dir", text, effective, "where everything is kept; required unless -dev. Made if it is not there"},
     {"node_name", text, effective, "the host name. Unique in the cluster"},
     {"node_id", text, effective, "a UUID; random, and kept in `data_dir`"},
-    {"node_meta", text_map, effective, "none. Shown with the node in the catalog"},
+    {"node_meta", text_map, effective, "none. Shown with the node in the catalog", true},
     {"datacenter", text, effective, "`dc1`. Letters, digits, - and _; the same on all servers"},
     {"bind_addr", text, effective, "`0.0.0.0`; `127.0.0.1` with -dev. The address for peers"},
     {"advertise_addr", text, effective,
@@ -48,9 +49,9 @@ constexpr config_key keys[] = {
      "nothing waits for it: a peer that cannot be reached is tried again after 20 ms, then ever later, at most every "
      "half second"},
     {"retry_max", integer, none, "peers are tried without end"},
-    {"log_level", text, effective, "`INFO`; `DEBUG` with -dev. `TRACE`, `DEBUG`, `INFO`, `WARN` or `ERR`"},
-    {"log_json", boolean, effective, "false. Each line of the log is a JSON object"},
-    {"log_file", text, effective, "none. The log goes to this file, too"},
+    {"log_level", text, effective, "`INFO`; `DEBUG` with -dev. `TRACE`, `DEBUG`, `INFO`, `WARN` or `ERR`", true},
+    {"log_json", boolean, effective, "false. Each line of the log is a JSON object", true},
+    {"log_file", text, effective, "none. The log goes to this file, too", true},
     {"pid_file", text, effective, "none. Holds the process id while the server runs"},
     {"session_ttl_min", duration, effective, "`10s`. The smallest TTL a session may ask for"},
     {"default_query_time", duration, effective, "`300s`. How long a blocking query without `?wait` waits"},
@@ -107,7 +108,7 @@ constexpr config_key keys[] = {
     {"limits.txn_max_req_len", integer, effective,
      "524288. Bytes of the body of a transaction, at most 16 MiB; if `limits.kv_max_value_size` is larger, that "
      "counts"},
-    {"limits.http_max_conns_per_client", integer, effective, "200. Connections from one address; 0: no limit"},
+    {"limits.http_max_conns_per_client", integer, effective, "200. Connections from one address; 0: no limit", true},
     {"limits.http_max_bytes_in_flight", integer, effective,
      "536870912; at least 67108864, or 0: no limit. Bytes of requests that are not complete or not answered, and of "
      "answers that were not taken, of all clients together. Above it, who holds most is closed, or, if its request "
@@ -128,7 +129,8 @@ constexpr config_key keys[] = {
     {"limits.rpc_max_burst", integer, none},
     {"limits.rpc_max_conns_per_client", integer, effective,
      "100. Connections of peers from one address to `ports.server`; 0: no limit for one address. In all there are at "
-     "most 512"},
+     "most 512",
+     true},
     {"limits.rpc_handshake_timeout", duration, effective,
      "`5s`. Within so long a connection to `ports.server` must have said who it is; above 0"},
     {"limits.https_handshake_timeout", duration, none},
@@ -220,24 +222,27 @@ constexpr config_key keys[] = {
     {"encrypt", text, effective,
      "none. A secret of all servers, 16, 24 or 32 bytes in base64 (`belay keygen`): peers prove that they have it, and "
      "traffic "
-     "between them is encrypted. Every holder of it is a server: [security.md](security.md)"},
+     "between them is encrypted. Every holder of it is a server: [security.md](security.md)",
+     true},
     {"encrypt_verify_incoming", boolean, effective,
-     "true. False: peers without the key are accepted, too; for the way from open to `encrypt`"},
-    {"encrypt_verify_outgoing", boolean, effective, "true. False: peers are dialled without the key; for the same way"},
+     "true. False: peers without the key are accepted, too; for the way from open to `encrypt`", true},
+    {"encrypt_verify_outgoing", boolean, effective, "true. False: peers are dialled without the key; for the same way",
+     true},
     {"verify_incoming", boolean, effective,
-     "false. Peers must show a certificate that `ca_file` signed; `encrypt` alone does not do any more"},
+     "false. Peers must show a certificate that `ca_file` signed; `encrypt` alone does not do any more", true},
     {"verify_incoming_https", boolean, silent, "there is no HTTPS listener that could ask for certificates"},
-    {"verify_incoming_rpc", boolean, effective, "false. As `verify_incoming`"},
+    {"verify_incoming_rpc", boolean, effective, "false. As `verify_incoming`", true},
     {"verify_outgoing", boolean, effective,
-     "false. Peers are dialled with our certificate, and must show one that `ca_file` signed"},
+     "false. Peers are dialled with our certificate, and must show one that `ca_file` signed", true},
     {"verify_server_hostname", boolean, effective,
-     "false. As `verify_outgoing`, and their certificates must name `server.DATACENTER.DOMAIN`"},
+     "false. As `verify_outgoing`, and their certificates must name `server.DATACENTER.DOMAIN`", true},
     {"cert_file", text, effective,
      "none. This server's certificate in PEM, the certificates between it and the CA behind it (`belay tls cert create "
-     "-server`)"},
-    {"key_file", text, effective, "none. Its private key in PEM, without a pass phrase"},
-    {"ca_file", text, effective, "none. Certificates in PEM that sign those of peers (`belay tls ca create`)"},
-    {"ca_path", text, effective, "none. A folder of such files, beside or instead of `ca_file`"},
+     "-server`)",
+     true},
+    {"key_file", text, effective, "none. Its private key in PEM, without a pass phrase", true},
+    {"ca_file", text, effective, "none. Certificates in PEM that sign those of peers (`belay tls ca create`)", true},
+    {"ca_path", text, effective, "none. A folder of such files, beside or instead of `ca_file`", true},
     {"server_name", text, none},
     {"tls_cipher_suites", text, none},
     {"tls_min_version", text, silent},
@@ -267,8 +272,8 @@ constexpr config_key keys[] = {
     {"alt_domain", text, none},
     {"audit", opaque, none},
     {"cache", opaque, none},
-    {"check", definitions, effective, "none. One check, or a list: as Consul defines them"},
-    {"checks", definitions, effective, "none. As `check`"},
+    {"check", definitions, effective, "none. One check, or a list: as Consul defines them", true},
+    {"checks", definitions, effective, "none. As `check`", true},
     {"check_output_max_size", integer, effective, "4096. Bytes of a check's output that are kept"},
     {"check_update_interval", duration, effective,
      "`5m`. How long a change of a check's output alone may wait before it is written to the catalog; changes of "
@@ -280,12 +285,14 @@ constexpr config_key keys[] = {
     {"disable_host_node_id", boolean, silent, "node IDs are always random"},
     {"disable_keyring_file", boolean, effective,
      "false. Keys are kept in `data_dir`/serf/local.keyring, which counts before `encrypt`; true: only `encrypt` "
-     "counts"},
+     "counts",
+     true},
     {"disable_remote_exec", boolean, silent},
     {"disable_update_check", boolean, silent},
     {"discard_check_output", boolean, none},
     {"dns_config", opaque, none},
-    {"domain", text, effective, "`consul`. The end of the name that certificates of servers have; there is no DNS"},
+    {"domain", text, effective, "`consul`. The end of the name that certificates of servers have; there is no DNS",
+     true},
     {"enable_agent_tls_for_checks", boolean, none},
     {"enable_central_service_config", boolean, silent},
     {"enable_debug", boolean, none},
@@ -316,8 +323,8 @@ constexpr config_key keys[] = {
     {"serf_lan_allowed_cidrs", list, none},
     {"serf_wan", text, none},
     {"serf_wan_allowed_cidrs", list, none},
-    {"service", definitions, effective, "none. One service, or a list: as Consul defines them"},
-    {"services", definitions, effective, "none. As `service`"},
+    {"service", definitions, effective, "none. One service, or a list: as Consul defines them", true},
+    {"services", definitions, effective, "none. As `service`", true},
     {"start_join_wan", list, none},
     {"syslog_facility", text, none},
     {"translate_wan_addrs", boolean, none},
@@ -385,47 +392,79 @@ bool fits(const json::value& v, config_kind kind) {
   return false;
 }
 
-struct complaints {
-  std::vector<std::string> unknown;
-  std::vector<std::string> types;
-};
-
-json::object checked(const json::object& in, const std::string& prefix, complaints& wrong) {
-  json::object out;
-  for (const auto& member : in) {
-    auto name = lower_case(member.key());
-    auto path = prefix + name;
-    const auto* key = find_config_key(path);
-    if (!key) {
-      wrong.unknown.push_back(prefix + std::string(member.key()));
-      continue;
-    }
-    const auto& v = member.value();
-    if (v.is_null())
-      continue; // as if it were not there
-    // A list may hold one object instead of the object itself: HCL turned to JSON looks so.
-    const bool wrapped = (key->kind == section || key->kind == text_map) && v.is_array() && v.get_array().size() == 1;
-    const auto& inner = wrapped ? v.get_array().front() : v;
-    if (!fits(inner, key->kind)) {
-      if (key->kind == section)
-        wrong.types.push_back("'" + path + "' expected a map, got '" +
-                              (inner.is_string()  ? "string"
-                               : inner.is_array() ? "slice"
-                               : inner.is_bool()  ? "bool"
-                                                  : "float64") +
-                              "'");
-      else
-        wrong.types.push_back("'" + path + "' expected type '" + std::string(type_wanted(key->kind)) +
-                              "', got unconvertible type '" + std::string(type_found(inner)) + "'");
-      continue;
-    }
-    if (key->kind == section)
-      out[name] = checked(inner.get_object(), path + ".", wrong);
-    else
-      out[name] = inner;
-  }
-  return out;
+std::string type_complaint(const config_key& key, const json::value& v) {
+  if (key.kind != section)
+    return "'" + std::string(key.path) + "' expected type '" + std::string(type_wanted(key.kind)) +
+           "', got unconvertible type '" + std::string(type_found(v)) + "'";
+  return "'" + std::string(key.path) + "' expected a map, got '" +
+         (v.is_string()  ? "string"
+          : v.is_array() ? "slice"
+          : v.is_bool()  ? "bool"
+                         : "float64") +
+         "'";
 }
+
+/// Takes the known keys of one source, with their places.
+class source_check {
+public:
+  source_check(const std::string& source, config_places& places, config_problems& problems)
+      : source_(source), places_(places), problems_(problems) {}
+
+  /// @param at of `in`; null: not known
+  json::object known(const json::object& in, const std::string& prefix, const text_places* at) {
+    json::object out;
+    for (const auto& member : in) {
+      const std::string written(member.key());
+      const auto name = lower_case(written);
+      const auto path = prefix + name;
+      const auto* there = at != nullptr ? at->member(written) : nullptr;
+      const auto* key = find_config_key(path);
+      if (!key) {
+        complain(config_problem::kind::unknown_key, "invalid config key " + prefix + written, there);
+        continue;
+      }
+      const auto& v = member.value();
+      if (v.is_null())
+        continue; // as if it were not there
+      // A list may hold one object instead of the object itself: HCL turned to JSON looks so.
+      const bool wrapped = (key->kind == section || key->kind == text_map) && v.is_array() && v.get_array().size() == 1;
+      const auto& inner = wrapped ? v.get_array().front() : v;
+      const auto* inside = wrapped && there != nullptr ? there->element(0) : there;
+      if (!fits(inner, key->kind)) {
+        complain(config_problem::kind::wrong_type, type_complaint(*key, inner), there);
+        continue;
+      }
+      note(path, there);
+      if (key->kind == section)
+        out[name] = known(inner.get_object(), path + ".", inside);
+      else
+        out[name] = inner;
+      if (inside == nullptr)
+        continue;
+      for (std::size_t i = 0; i < inside->elements.size(); ++i)
+        note(element_path(path, i), inside->element(i));
+      if (key->kind == text_map)
+        for (const auto& [each, place] : inside->members)
+          note(path + "." + each, &place);
+    }
+    return out;
+  }
+
+private:
+  config_place place_of(const text_places* at) const { return {source_, at != nullptr ? at->at : text_place{}}; }
+  void note(const std::string& path, const text_places* at) {
+    if (at != nullptr)
+      places_[path] = place_of(at);
+  }
+  void complain(config_problem::kind kind, std::string text, const text_places* at) {
+    // The source is named in front of the complaint: alone it is no place.
+    problems_.add({kind, source_, std::move(text), at != nullptr ? place_of(at) : config_place{}});
+  }
+
+  const std::string& source_;
+  config_places& places_;
+  config_problems& problems_;
+};
 
 /// Whether a setting asks for anything: turned off or left empty it agrees with a server that lacks the feature.
 bool asks_for_something(const json::value& v) {
@@ -463,32 +502,65 @@ void collect(const json::object& in, const std::string& prefix, std::vector<std:
   }
 }
 
-void merge_member(json::object& into, const std::string& prefix, std::string_view name, const json::value& later) {
-  const auto* key = find_config_key(prefix + std::string(name));
+/// How many definitions a value of such a key has.
+std::size_t count_of(const json::value& v) {
+  return v.is_array() ? v.get_array().size() : 1;
+}
+
+/// Replaces `path` and what is below it, or puts the elements behind those that are there.
+void merge_places(config_places& into, const config_places& later, const std::string& path,
+                  std::size_t elements_before) {
+  if (elements_before == 0)
+    for (auto i = into.lower_bound(path + "["); i != into.end() && i->first.starts_with(path + "[");)
+      i = into.erase(i);
+  const auto at = later.find(path);
+  if (at != later.end())
+    into[path] = at->second;
+  for (std::size_t i = 0;; ++i) {
+    const auto element = later.find(element_path(path, i));
+    if (element == later.end())
+      return;
+    into[element_path(path, elements_before + i)] = element->second;
+  }
+}
+
+void merge_member(placed_config& all, json::object& into, const std::string& prefix, std::string_view name,
+                  const json::value& value, const placed_config& later) {
+  const auto path = prefix + std::string(name);
+  const auto* key = find_config_key(path);
   auto* now = into.if_contains(name);
-  if (!now || !key) {
-    into[name] = later;
-  } else if (key->kind == section) {
-    for (const auto& member : later.get_object())
-      merge_member(now->get_object(), prefix + std::string(name) + ".", member.key(), member.value());
+  std::size_t before = 0;
+  if (key && key->kind == section) {
+    if (!now)
+      now = &(into[name] = json::object());
+    for (const auto& member : value.get_object())
+      merge_member(all, now->get_object(), path + ".", member.key(), member.value(), later);
+  } else if (!now || !key) {
+    into[name] = value;
   } else if (key->kind == text_map) {
-    for (const auto& member : later.get_object())
+    for (const auto& member : value.get_object())
       now->get_object()[member.key()] = member.value();
   } else if (key->kind == list) {
-    for (const auto& v : later.get_array())
+    before = now->get_array().size();
+    for (const auto& v : value.get_array())
       now->get_array().push_back(v);
   } else if (key->kind == definitions) {
-    json::array all;
-    for (const auto* source : {static_cast<const json::value*>(now), &later}) {
+    before = count_of(*now);
+    json::array both;
+    for (const auto* source : {static_cast<const json::value*>(now), &value}) {
       if (const auto* some = source->if_array())
-        all.insert(all.end(), some->begin(), some->end());
+        both.insert(both.end(), some->begin(), some->end());
       else
-        all.push_back(*source);
+        both.push_back(*source);
     }
-    *now = std::move(all);
+    *now = std::move(both);
   } else {
-    *now = later;
+    *now = value;
   }
+  merge_places(all.places, later.places, path, before);
+  if (key && key->kind == text_map)
+    for (const auto& member : value.get_object())
+      merge_places(all.places, later.places, path + "." + std::string(member.key()), 0);
 }
 
 } // namespace
@@ -504,34 +576,40 @@ const config_key* find_config_key(std::string_view path) {
   return nullptr;
 }
 
-std::string check_config_source(json::object& source) {
-  complaints wrong;
-  auto clean = checked(source, "", wrong);
-  source = std::move(clean);
-  if (!wrong.types.empty()) {
-    auto text = std::to_string(wrong.types.size()) + " error(s) decoding:\n\n";
-    for (const auto& t : wrong.types)
-      text += (&t == &wrong.types.front() ? "* " : "\n* ") + t;
-    return text;
-  }
-  if (!wrong.unknown.empty()) {
-    auto n = wrong.unknown.size();
-    auto text = std::to_string(n) + (n == 1 ? " error occurred:" : " errors occurred:");
-    for (const auto& name : wrong.unknown)
-      text += "\n\t* invalid config key " + name;
-    return text + "\n\n";
-  }
-  return {};
+placed_config check_config_source(const std::string& source, const config_text& text, config_problems& problems) {
+  placed_config out;
+  source_check check(source, out.places, problems);
+  out.values = check.known(text.values, "", &text.places);
+  // One definition is a list of one.
+  for (const auto& key : keys)
+    if (const auto at = out.places.find(key.path); key.kind == definitions && at != out.places.end())
+      if (const auto* v = out.values.if_contains(key.path); v && v->is_object())
+        out.places[element_path(key.path, 0)] = config_place(at->second);
+  return out;
 }
 
-void merge_config(json::object& into, const json::object& later) {
-  for (const auto& member : later)
-    merge_member(into, "", member.key(), member.value());
+void merge_config(placed_config& into, const placed_config& later) {
+  for (const auto& member : later.values)
+    merge_member(into, into.values, "", member.key(), member.value(), later);
 }
 
 std::vector<std::string> keys_without_effect(const json::object& config) {
   std::vector<std::string> out;
   collect(config, "", out);
+  std::sort(out.begin(), out.end());
+  return out;
+}
+
+std::vector<std::string> keys_for_the_next_start(const json::object& before, const json::object& now) {
+  std::vector<std::string> out;
+  for (const auto& key : keys) {
+    if (key.kind == section || key.reloaded || (key.effect != effective && key.effect != refused))
+      continue;
+    const auto* was = value_at(before, key.path);
+    const auto* is = value_at(now, key.path);
+    if ((was == nullptr) != (is == nullptr) || (was != nullptr && *was != *is))
+      out.emplace_back(key.path);
+  }
   std::sort(out.begin(), out.end());
   return out;
 }

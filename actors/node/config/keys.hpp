@@ -2,6 +2,9 @@
 // Every key a configuration may contain, its type, and whether it does anything here. The one list of them: sources are
 // checked against it, and docs/configuration.md is made from it.
 
+#include "actors/node/config/problems.hpp"
+#include "actors/node/config/text.hpp"
+
 #include <boost/json/object.hpp>
 
 #include <span>
@@ -32,6 +35,7 @@ struct config_key {
   config_kind kind;
   config_effect effect;
   std::string_view means = {}; ///< a line of docs/configuration.md (Markdown); empty where the effect says it all
+  bool reloaded = false;       ///< a change takes effect when the configuration is read again (reloader.hpp)
 };
 
 std::span<const config_key> config_keys();
@@ -39,14 +43,22 @@ std::span<const config_key> config_keys();
 /// nullptr: unknown. Below an opaque key everything is known.
 const config_key* find_config_key(std::string_view path);
 
-/// Brings keys to lower case and checks names and types of one source.
-/// @returns empty, or the complaint as Consul words it (`1 error occurred:` ...).
-std::string check_config_source(boost::json::object& source);
+/// What is known of a configuration: keys in lower case, values of the right types, and where they were said.
+struct placed_config {
+  boost::json::object values;
+  config_places places;
+};
+
+/// Brings keys to lower case and checks names and types of one source. What is wrong with it is left out.
+placed_config check_config_source(const std::string& source, const config_text& text, config_problems& problems);
 
 /// Later values replace earlier ones; lists are appended; sections and maps are merged key by key.
-void merge_config(boost::json::object& into, const boost::json::object& later);
+void merge_config(placed_config& into, const placed_config& later);
 
 /// Paths of keys in a checked configuration that are set and have no effect, sorted.
 std::vector<std::string> keys_without_effect(const boost::json::object& config);
+
+/// Paths of keys with an effect, and none that is reloaded, whose values differ; sorted. No values: some are secrets.
+std::vector<std::string> keys_for_the_next_start(const boost::json::object& before, const boost::json::object& now);
 
 } // namespace belay::actors

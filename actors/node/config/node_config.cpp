@@ -2,20 +2,14 @@
 
 #include "actors/node/config/agent_sections.hpp"
 #include "actors/node/config/checks.hpp"
-#include "actors/node/config/file_text.hpp"
-#include "actors/node/config/flags.hpp"
-#include "actors/node/config/hcl.hpp"
-#include "actors/node/config/json.hpp"
-#include "actors/node/config/keys.hpp"
+#include "actors/node/config/decoder.hpp"
+#include "actors/node/config/sources.hpp"
 #include "protocol/base/ascii_case.hpp"
 #include "protocol/base/host_port.hpp"
 #include "protocol/base/uuid.hpp"
-#include "protocol/golang/duration.hpp"
 #include "protocol/state/restore/row_rules.hpp"
 
 #include <algorithm>
-#include <cerrno>
-#include <filesystem>
 #include <limits>
 #include <sstream>
 #include <sys/stat.h>
@@ -23,7 +17,6 @@
 namespace belay::actors {
 
 namespace json = boost::json;
-namespace fs = std::filesystem;
 
 namespace {
 
@@ -35,135 +28,7 @@ std::vector<std::string> words(const std::string& text) {
   return out;
 }
 
-/// Reads sources one after the other into one object.
-class source_reader {
-public:
-  source_reader(std::string format, std::vector<std::string>& warnings)
-      : format_(std::move(format)), warnings_(warnings) {}
-
-  /// @returns empty, or the complaint.
-  std::string read_path(const std::string& path) {
-    struct stat st {};
-    if (::stat(path.c_str(), &st) != 0)
-      return open_failed(path, open_failure(path, errno).text);
-    if (!S_ISDIR(st.st_mode))
-      return read_file(path);
-    std::vector<std::string> names;
-    std::error_code ec;
-    for (fs::directory_iterator it(path, ec), end; !ec && it != end; it.increment(ec))
-      names.push_back(it->path().string());
-    if (ec)
-      return open_failed(path, open_failure(path, ec.value()).text);
-    std::sort(names.begin(), names.end());
-    for (const auto& name : names) {
-      std::error_code ignored;
-      if (fs::is_directory(name, ignored))
-        continue;
-      if (auto complaint = read_file(name); !complaint.empty())
-        return complaint;
-    }
-    return {};
-  }
-
-  std::string add_parsed(const std::string& name, result<json::object> parsed) {
-    if (!parsed)
-      return "failed to parse " + name + ": " + parsed.error();
-    return add(name, std::move(*parsed));
-  }
-
-  std::string add(const std::string& name, json::object o) {
-    if (auto complaint = check_config_source(o); !complaint.empty())
-      return "failed to parse " + name + ": " + complaint;
-    merge_config(merged_, o);
-    return {};
-  }
-
-  json::object& merged() { return merged_; }
-
-private:
-  static std::string open_failed(const std::string& path, const std::string& why) {
-    return "config: Open failed on " + path + ". " + why;
-  }
-
-  std::string read_file(const std::string& path) {
-    const bool as_json = format_ == "json" || (format_.empty() && path.ends_with(".json"));
-    const bool as_hcl = format_ == "hcl" || (format_.empty() && path.ends_with(".hcl"));
-    if (!as_json && !as_hcl) {
-      warnings_.push_back("skipping file " + path + ", extension must be .hcl or .json, or config format must be set");
-      return {};
-    }
-    const auto text = read_file_text(path);
-    if (!text)
-      return open_failed(path, text.error());
-    return add_parsed(path, as_hcl ? parse_config_hcl(*text) : parse_config_json(*text));
-  }
-
-  std::string format_;
-  std::vector<std::string>& warnings_;
-  json::object merged_;
-};
-
-/// Takes values out of a checked configuration; keeps the first complaint.
-class decoder {
-public:
-  explicit decoder(const json::object& config) : config_(config) {}
-
-  bool has(std::string_view path) const { return value_at(config_, path) != nullptr; }
-  void get(std::string_view path, bool& to) const {
-    if (const auto* v = value_at(config_, path))
-      to = v->get_bool();
-  }
-  void get(std::string_view path, std::string& to) const {
-    if (const auto* v = value_at(config_, path))
-      to = std::string(v->get_string());
-  }
-  void get(std::string_view path, std::chrono::nanoseconds& to) {
-    const auto* v = value_at(config_, path);
-    if (!v)
-      return;
-    std::string_view text(v->get_string());
-    if (auto d = golang::parse_duration(text))
-      to = *d;
-    else
-      complain(std::string(path) + ": invalid duration: \"" + std::string(text) +
-               "\": " + golang::duration_complaint(text));
-  }
-  void get(std::string_view path, std::vector<std::string>& to) const {
-    if (const auto* v = value_at(config_, path))
-      for (const auto& one : v->get_array())
-        to.emplace_back(one.get_string());
-  }
-  void get(std::string_view path, std::map<std::string, std::string>& to) const {
-    if (const auto* v = value_at(config_, path))
-      for (const auto& member : v->get_object())
-        to[std::string(member.key())] = std::string(member.value().get_string());
-  }
-  /// A whole number in [low, high].
-  template <class Int>
-  void get(std::string_view path, Int& to, std::int64_t low, std::int64_t high) {
-    const auto* v = value_at(config_, path);
-    if (!v)
-      return;
-    boost::system::error_code ec;
-    auto n = v->to_number<std::int64_t>(ec);
-    if (ec || n < low || n > high)
-      complain(std::string(path) + " must be a whole number from " + std::to_string(low) + " to " +
-               std::to_string(high));
-    else
-      to = static_cast<Int>(n);
-  }
-
-  /// Empty: nothing to complain of.
-  void complain(std::string text) {
-    if (complaint_.empty())
-      complaint_ = std::move(text);
-  }
-  const std::string& complaint() const { return complaint_; }
-
-private:
-  const json::object& config_;
-  std::string complaint_;
-};
+using decoder = config_decoder;
 
 constexpr std::int64_t int_max = std::numeric_limits<int>::max();
 constexpr std::int64_t big = std::numeric_limits<std::int64_t>::max();
@@ -178,12 +43,12 @@ void decode_identity(decoder& d, node_config& c) {
     c.node_name = host_name();
   c.datacenter = lower_case(c.datacenter);
   if (c.datacenter.empty())
-    return d.complain("datacenter cannot be empty");
+    d.wrong("datacenter", "datacenter cannot be empty");
   if (c.datacenter.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-_") != std::string::npos)
-    return d.complain("datacenter cannot be \"" + c.datacenter + "\". Please use only [a-z0-9-_].");
+    d.wrong("datacenter", "datacenter cannot be \"" + c.datacenter + "\". Please use only [a-z0-9-_].");
   c.node_id = lower_case(c.node_id);
   if (!c.node_id.empty() && !is_uuid(c.node_id))
-    d.complain("node_id: \"" + c.node_id + "\" is not a UUID");
+    d.wrong("node_id", "node_id: \"" + c.node_id + "\" is not a UUID");
 }
 
 void decode_formation(decoder& d, node_config& c, std::vector<std::string>& warnings) {
@@ -192,23 +57,28 @@ void decode_formation(decoder& d, node_config& c, std::vector<std::string>& warn
   d.get("bootstrap", c.bootstrap);
   d.get("bootstrap_expect", expect, -int_max, int_max);
   d.get("admit_unverified_servers", c.admit_unverified_servers);
-  d.get("start_join", c.joins);
-  d.get("retry_join", c.joins);
-  for (const auto& join : c.joins)
-    if (join.find("provider=") != join.npos)
-      d.complain("retry_join: finding peers through a cloud provider is not supported: " + join);
+  for (const std::string key : {"start_join", "retry_join"}) {
+    std::vector<std::string> joins;
+    d.get(key, joins);
+    for (std::size_t i = 0; i < joins.size(); ++i)
+      if (joins[i].find("provider=") != std::string::npos)
+        d.wrong(element_path(key, i), key + ": finding peers through a cloud provider is not supported: " + joins[i]);
+    c.joins.insert(c.joins.end(), joins.begin(), joins.end());
+  }
   if (expect < 0)
-    d.complain("bootstrap_expect cannot be " + std::to_string(expect) + ". Must be greater than or equal to zero");
+    d.wrong("bootstrap_expect",
+            "bootstrap_expect cannot be " + std::to_string(expect) + ". Must be greater than or equal to zero");
   if (expect > 0 && c.dev)
-    d.complain("'bootstrap_expect > 0' not allowed in dev mode");
+    d.complain("'bootstrap_expect > 0' not allowed in dev mode", {"bootstrap_expect"});
   if (c.bootstrap && c.dev)
-    d.complain("'bootstrap = true' not allowed in dev mode");
+    d.complain("'bootstrap = true' not allowed in dev mode", {"bootstrap"});
   if (expect > 0 && c.bootstrap)
-    d.complain("'bootstrap_expect > 0' and 'bootstrap = true' are mutually exclusive");
+    d.complain("'bootstrap_expect > 0' and 'bootstrap = true' are mutually exclusive",
+               {"bootstrap_expect", "bootstrap"});
   if (c.bootstrap && !c.server)
-    d.complain("'bootstrap = true' requires 'server = true'");
+    d.complain("'bootstrap = true' requires 'server = true'", {"bootstrap"});
   if (expect > 0 && !c.server)
-    d.complain("'bootstrap_expect > 0' requires 'server = true'");
+    d.complain("'bootstrap_expect > 0' requires 'server = true'", {"bootstrap_expect"});
   if (c.bootstrap)
     warnings.push_back("bootstrap = true: do not enable unless necessary");
   if (expect == 1)
@@ -225,20 +95,25 @@ void decode_formation(decoder& d, node_config& c, std::vector<std::string>& warn
     c.bootstrap_expect = expect;
 }
 
+void check_address(decoder& d, const std::string& name, const std::string& a, bool or_socket) {
+  if (!a.starts_with("unix://")) {
+    if (!is_ip_address(a))
+      d.wrong(name, name + ": invalid ip address: " + a);
+  } else if (!or_socket) {
+    d.wrong(name, name + ": must be an IP address: " + a);
+  }
+}
+
 /// IP addresses of a setting; blanks separate them where `several`.
 std::vector<std::string> addresses(decoder& d, const std::string& name, const std::string& value, bool several) {
   auto list = words(value);
   if (value.find("{{") != value.npos)
-    d.complain(name + ": address templates are not supported; write the address: " + value);
+    d.wrong(name, name + ": address templates are not supported; write the address: " + value);
   else if (list.size() != 1 && !several)
-    d.complain(name + " must be one address: " + value);
-  for (auto& a : list) {
-    a = std::string(without_brackets(a));
-    if (!a.starts_with("unix://") && !is_ip_address(a))
-      d.complain(name + ": invalid ip address: " + a);
-    if (a.starts_with("unix://") && !several)
-      d.complain(name + ": must be an IP address: " + a);
-  }
+    d.wrong(name, name + " must be one address: " + value);
+  else
+    for (auto& a : list)
+      check_address(d, name, a = std::string(without_brackets(a)), several);
   return list;
 }
 
@@ -246,7 +121,7 @@ int port(decoder& d, const std::string& path, int standard, bool may_be_off) {
   int p = standard;
   d.get(path, p, -int_max, 65535);
   if (p <= 0 && !may_be_off)
-    d.complain(path + " must be a valid port from 1 to 65535");
+    d.wrong(path, path + " must be a valid port from 1 to 65535");
   return p <= 0 ? -1 : p;
 }
 
@@ -291,12 +166,12 @@ void decode_addresses(decoder& d, node_config& c) {
     if (auto list = addresses(d, "advertise_addr", advertise, false); list.size() == 1)
       c.advertise_addr = list.front();
     if (is_unspecified_address(c.advertise_addr))
-      d.complain("Advertise address cannot be 0.0.0.0, :: or [::]");
+      d.wrong("advertise_addr", "Advertise address cannot be 0.0.0.0, :: or [::]");
   } else if (!is_unspecified_address(c.bind_addr)) {
     c.advertise_addr = c.bind_addr;
   } else if (auto own = own_address()) {
     c.advertise_addr = *own;
-  } else {
+  } else if (!d.complained()) { // it is about this machine, not about what was written
     d.complain(own.error());
   }
 }
@@ -324,12 +199,13 @@ void decode_peer_security(decoder& d, node_config& c) {
     t.domain.pop_back();
   if (!key.empty())
     t.encrypt = {key};
-  d.complain(tls::complaint_about(t));
+  for (auto& each : tls::complaints_about(t))
+    d.complain(std::move(each.text), {each.key, each.key == "verify_incoming" ? "verify_incoming_rpc" : each.key});
   d.get("disable_keyring_file", c.disable_keyring_file);
   d.get("limits.rpc_max_conns_per_client", c.rpc_max_conns_per_client, 0, int_max);
   d.get("limits.rpc_handshake_timeout", c.rpc_handshake_timeout);
   if (c.rpc_handshake_timeout.count() <= 0)
-    d.complain("limits.rpc_handshake_timeout must be above 0");
+    d.wrong("limits.rpc_handshake_timeout", "limits.rpc_handshake_timeout must be above 0");
 }
 
 /// Without the setting, only a server that strangers cannot reach needs it: theirs could be reached without tricks.
@@ -337,9 +213,10 @@ void decode_allowed_hosts(decoder& d, node_config& c) {
   constexpr auto key = "http_config.allowed_hosts";
   std::vector<std::string> names;
   d.get(key, names);
-  for (const auto& name : names)
-    if (name.empty() || name.find_first_of("/:[] \t") != name.npos || (name != "*" && name.find('*') != name.npos))
-      d.complain(std::string(key) + ": not a host name, \".\" and a domain, or \"*\": " + name);
+  for (std::size_t i = 0; i < names.size(); ++i)
+    if (const auto& name = names[i];
+        name.empty() || name.find_first_of("/:[] \t") != name.npos || (name != "*" && name.find('*') != name.npos))
+      d.wrong(element_path(key, i), std::string(key) + ": not a host name, \".\" and a domain, or \"*\": " + name);
   const bool local = std::all_of(c.http_listeners.begin(), c.http_listeners.end(), [](const listen_address& l) {
     return !l.unix_path.empty() || l.host.starts_with("127.") || l.host == "::1";
   });
@@ -352,7 +229,8 @@ void decode_limits(decoder& d, node_config& c) {
   int multiplier = c.dev ? 1 : 5;
   d.get("performance.raft_multiplier", multiplier, -int_max, int_max);
   if (multiplier < 1 || multiplier > 10)
-    d.complain("performance.raft_multiplier cannot be " + std::to_string(multiplier) + ". Must be between 1 and 10");
+    d.wrong("performance.raft_multiplier",
+            "performance.raft_multiplier cannot be " + std::to_string(multiplier) + ". Must be between 1 and 10");
   c.raft_multiplier = multiplier;
   d.get("performance.rpc_hold_timeout", c.rpc_hold_timeout);
   d.get("raft_snapshot_threshold", c.raft_snapshot_threshold, 1, big);
@@ -365,7 +243,8 @@ void decode_limits(decoder& d, node_config& c) {
   // Room for a value that is being put, and for the answer to who reads it, in base64.
   constexpr std::uint64_t smallest = 64u << 20;
   if (c.http_max_bytes_in_flight != 0 && c.http_max_bytes_in_flight < smallest)
-    d.complain("limits.http_max_bytes_in_flight must be 0 or at least " + std::to_string(smallest));
+    d.wrong("limits.http_max_bytes_in_flight",
+            "limits.http_max_bytes_in_flight must be 0 or at least " + std::to_string(smallest));
   d.get("limits.overload_delay", c.overload_delay);
   d.get("limits.overload_requests", c.overload_requests, 1, big);
   d.get("session_ttl_min", c.session_ttl_min);
@@ -376,14 +255,17 @@ void decode_limits(decoder& d, node_config& c) {
   d.get("default_consistency", consistency);
   c.consistent_by_default = consistency == "consistent";
   if (!c.consistent_by_default && consistency != "default")
-    d.complain("default_consistency cannot be \"" + consistency + "\": it is \"default\" or \"consistent\"");
+    d.wrong("default_consistency",
+            "default_consistency cannot be \"" + consistency + "\": it is \"default\" or \"consistent\"");
   d.get("http_config.response_headers", c.response_headers);
   d.get("http_config.block_endpoints", c.block_endpoints);
   d.get("http_config.allow_write_http_from", c.allow_write_http_from);
-  for (const auto& network : c.allow_write_http_from) {
+  for (std::size_t i = 0; i < c.allow_write_http_from.size(); ++i) {
+    const auto& network = c.allow_write_http_from[i];
     auto slash = network.find('/');
     if (slash == network.npos || !is_ip_address(network.substr(0, slash)))
-      d.complain("http_config.allow_write_http_from: invalid CIDR address: " + network);
+      d.wrong(element_path("http_config.allow_write_http_from", i),
+              "http_config.allow_write_http_from: invalid CIDR address: " + network);
   }
   decode_allowed_hosts(d, c);
   d.get("disable_http_unprintable_char_filter", c.disable_http_unprintable_char_filter);
@@ -399,7 +281,7 @@ void decode_operation(decoder& d, node_config& c) {
   if (auto l = log::level_named(level))
     c.log.lowest = *l;
   else
-    d.complain("Invalid log level: " + level + ". Valid log levels are: [TRACE DEBUG INFO WARN ERR]");
+    d.wrong("log_level", "Invalid log level: " + level + ". Valid log levels are: [TRACE DEBUG INFO WARN ERR]");
   d.get("log_json", c.log.json);
   d.get("log_file", c.log.file);
   d.get("pid_file", c.pid_file);
@@ -407,62 +289,69 @@ void decode_operation(decoder& d, node_config& c) {
   d.get("telemetry.metrics_prefix", c.metrics_prefix);
 }
 
-std::variant<parsed_command_line, config_error> decode(const json::object& merged, bool dev,
+void decode_data_dir(decoder& d, node_config& c) {
+  struct stat st {};
+  if (c.data_dir.empty() && !c.dev)
+    d.complain("data_dir cannot be empty", {"data_dir"});
+  else if (!c.data_dir.empty() && ::stat(c.data_dir.c_str(), &st) == 0 && !S_ISDIR(st.st_mode))
+    d.wrong("data_dir", "data_dir \"" + c.data_dir + "\" is not a directory");
+  if (c.dev)
+    c.data_dir.clear();
+}
+
+/// What this build lacks.
+void check_refusals(decoder& d, const node_config& c) {
+  for (auto& each : refused_protection(d.values()))
+    d.wrong(each.path, std::move(each.text));
+  if (!c.server && !d.complained())
+    d.complain(
+        "'server = false': there are no client agents yet; set 'server = true', and let programs talk to a server",
+        {"server"});
+}
+
+std::variant<parsed_command_line, config_error> decode(const placed_config& merged, bool dev, config_problems problems,
                                                        std::vector<std::string> warnings) {
-  decoder d(merged);
+  decoder d(merged, problems);
   parsed_command_line out;
   auto& c = out.config;
   c.dev = dev;
   c.server = dev;
   decode_identity(d, c);
-  if (c.data_dir.empty() && !dev)
-    d.complain("data_dir cannot be empty");
-  struct stat st {};
-  if (!c.data_dir.empty() && ::stat(c.data_dir.c_str(), &st) == 0 && !S_ISDIR(st.st_mode))
-    d.complain("data_dir \"" + c.data_dir + "\" is not a directory");
-  if (dev)
-    c.data_dir.clear();
+  decode_data_dir(d, c);
   decode_formation(d, c, warnings);
   decode_addresses(d, c);
   decode_peer_security(d, c);
   decode_limits(d, c);
   decode_operation(d, c);
   check_idle(d);
-  d.complain(decode_definitions(merged, c));
-  if (!d.complaint().empty())
-    return config_error{d.complaint()};
-  if (auto refused = refused_protection(merged); !refused.empty())
-    return config_error{refused};
-  if (!c.server)
-    return config_error{
-        "'server = false': there are no client agents yet; set 'server = true', and let programs talk to a server"};
-  if (auto idle = keys_without_effect(merged); !idle.empty()) {
+  decode_definitions(d, c);
+  check_refusals(d, c);
+  if (!problems.none())
+    return config_error{problems.shown()};
+  if (auto idle = keys_without_effect(merged.values); !idle.empty()) {
     std::string line = "settings without effect in this build:";
     for (const auto& key : idle)
       line += (&key == &idle.front() ? " " : ", ") + key;
     warnings.push_back(line);
   }
   out.warnings = std::move(warnings);
+  out.settings = merged.values;
   return out;
 }
 
 std::variant<parsed_command_line, config_error> load(const agent_flags& flags) {
-  std::vector<std::string> warnings;
   if (!flags.format.empty() && flags.format != "json" && flags.format != "hcl")
     return config_error{"config: -config-format must be either 'hcl' or 'json'"};
-  source_reader sources(flags.format, warnings);
-  std::string complaint = sources.add("flags", flags.lists);
+  std::vector<std::string> warnings;
+  config_problems problems;
+  config_sources sources(flags.format, problems, warnings);
+  sources.add_flags(flags.lists);
   for (const auto& path : flags.files)
-    if (complaint.empty())
-      complaint = sources.read_path(path);
-  if (complaint.empty())
-    complaint = sources.add("flags", flags.values);
+    sources.read_path(path);
+  sources.add_flags(flags.values);
   for (const auto& text : flags.inlined)
-    if (complaint.empty())
-      complaint = sources.add_parsed("-hcl", parse_config_hcl(text));
-  if (!complaint.empty())
-    return config_error{complaint};
-  return decode(sources.merged(), flags.dev, std::move(warnings));
+    sources.read_inlined(text);
+  return decode(sources.merged(), flags.dev, std::move(problems), std::move(warnings));
 }
 
 } // namespace

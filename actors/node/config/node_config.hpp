@@ -6,6 +6,8 @@
 #include "protocol/agent/definitions.hpp"
 #include "protocol/base/host_port.hpp"
 
+#include <boost/json/object.hpp>
+
 #include <chrono>
 #include <cstdint>
 #include <map>
@@ -96,10 +98,11 @@ struct node_config {
 struct parsed_command_line {
   node_config config;
   std::vector<std::string> warnings; ///< for the log, at warn
+  boost::json::object settings;      ///< what all sources say together, as changed_keys() compares it
 };
 
 struct config_error {
-  std::string text; ///< complete but for the `==> ` in front
+  std::string text; ///< all that is wrong (config_problems::shown); complete but for the `==> ` in front
   int exit_code = 1;
   bool wrong_usage = false; ///< a flag was wrong: show `text` without `==> `, then the usage
 };

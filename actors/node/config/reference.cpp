@@ -12,10 +12,31 @@ constexpr std::string_view head = R"(# Configuration
 Made from the tables in `actors/node/config/keys.cpp` and `flags.cpp`; change those, then
 `BELAY_REWRITE=1 build/dev/test_node 'docs/configuration.md*'`. How to run a cluster: [operations.md](operations.md).
 
-A configuration is JSON with the keys of Consul 1.8, in files (`-config-file`, `-config-dir`) and flags. Later files override
-earlier ones and flags override files; lists are appended; sections are merged key by key. Unknown keys are refused.
-`belay validate FILE` checks without starting. Durations are texts such as `10s`, `500ms` or `1h30m`. `SIGHUP` reads the files
-again; of what changed, `log_level`, `log_json` and `log_file` take effect, the rest does at the next start.
+A configuration is JSON or [HCL](hcl.md) with the keys of Consul 1.8, in files (`-config-file`, `-config-dir`) and flags. Later files
+override earlier ones and flags override files; lists are appended; sections are merged key by key. Durations are texts such as `10s`,
+`500ms` or `1h30m`.
+
+## What is wrong is told at once
+
+A server with a mistake in its configuration does not start: unknown keys, values of wrong types or out of range, keys that contradict each
+other. All mistakes are told, in Consul's words, each with `(FILE:LINE:COLUMN)` behind it, or the flag that says it; of keys that contradict
+each other the place is that of one of them:
+
+```
+==> 2 errors occurred:
+	* failed to parse belay.hcl: invalid config key bogus (belay.hcl:2:1)
+	* session_ttl_min: invalid duration: "abc": time: invalid duration "abc" (belay.hcl:3:1)
+```
+
+One mistake alone, and several unknown keys of one file, are told as Consul tells them: `failed to parse F: 1 error occurred:` and a line
+for each. If a source cannot be read, what other keys lack is not told: it may be there. `belay validate FILE...` says the same without a start
+(of what is not in files, such as flags, it knows nothing), and ends with 0 or 1.
+
+## Reload
+
+`SIGHUP` and `PUT /v1/agent/reload` read the same files again. Keys marked *reloaded* below take effect at once, all of them or, if anything
+is wrong, none: then the log has an ERROR, and the request is answered with status 500 and the mistakes. Other keys that changed are
+named in the log, and take effect at the next start. [operations.md](operations.md#reload) says more.
 
 ## Keys that do something
 
@@ -87,6 +108,8 @@ void append_rows(std::string& out, auto belongs) {
     out.append(" | ").append(name_of(key.kind)).append(" |");
     if (!key.means.empty())
       out.append(" ").append(key.means);
+    if (key.reloaded)
+      out.append(key.means.ends_with('.') ? " *Reloaded*" : ". *Reloaded*");
     out.append(" |\n");
   }
 }

@@ -8,6 +8,7 @@
 
 #include <initializer_list>
 #include <string>
+#include <variant>
 
 using namespace belay;
 using namespace belay::actors;
@@ -16,8 +17,9 @@ namespace {
 
 /// As compact JSON, or the complaint.
 std::string read(std::string_view text) {
-  const auto o = parse_config_hcl(text);
-  return o ? boost::json::serialize(*o) : o.error();
+  const auto read = parse_config_hcl(text);
+  const auto* said = std::get_if<config_text>(&read);
+  return said ? boost::json::serialize(said->values) : std::get<config_text_error>(read).text;
 }
 
 struct row {
@@ -70,4 +72,45 @@ TEST_CASE("what is no HCL, and what HCL can say and a configuration cannot") {
       row{"bootstrap_expect = 08", "At 1:20: strconv.ParseInt: parsing \"08\": invalid syntax"},
       row{"{\"server\": tru}", "invalid character '}' in literal true (expecting 'e')"},
   });
+}
+
+TEST_CASE("places of keys and elements, in HCL and in JSON") {
+  const auto place_in = [](std::string_view text, std::initializer_list<std::string_view> path) {
+    const auto read = parse_config_hcl(text);
+    const auto* at = &std::get<config_text>(read).places;
+    for (const auto step : path) {
+      at = step[0] == '#' ? at->element(std::stoul(std::string(step.substr(1)))) : at->member(step);
+      if (at == nullptr)
+        return std::string("none");
+    }
+    return std::to_string(at->at.line) + ":" + std::to_string(at->at.column);
+  };
+  const auto* hcl = "server = true\nports {\n  http = 1\n}\nservices { id = \"a\" }\n  services { id = \"b\" }\njoin = "
+                    "[\"ü\",\n \"y\"]";
+  CHECK(place_in(hcl, {"server"}) == "1:1");
+  CHECK(place_in(hcl, {"ports"}) == "2:1");
+  CHECK(place_in(hcl, {"ports", "http"}) == "3:3");
+  CHECK(place_in(hcl, {"services", "#1", "id"}) == "6:14");
+  CHECK(place_in(hcl, {"join", "#1"}) == "8:2");
+  CHECK(place_in(hcl, {"join", "#2"}) == "none");
+  const auto* json = "{\"ü\": {\"a\": 1}, \"b\": [\n  {\"c\": 2}, 3],\n\t\"d\": null, \"b\": 4}";
+  CHECK(place_in(json, {"ü"}) == "1:2");
+  CHECK(place_in(json, {"ü", "a"}) == "1:8");
+  CHECK(place_in(json, {"d"}) == "3:2");
+  CHECK(place_in(json, {"b"}) == "3:13"); // the last one counts
+  CHECK(place_in(json, {"b", "#0"}) == "none");
+  CHECK(place_in("{\"a\": [\n  {\"c\": 2}, 3]}", {"a", "#1"}) == "2:13");
+  CHECK(place_in("{\"\\u0061\": 1}", {"a"}) == "none"); // written with an escape
+}
+
+// What follows behind the last place has none: memory for them does not grow with the file.
+TEST_CASE("a text has only so many places") {
+  std::string text = "{\"a\":[";
+  for (std::size_t i = 0; i < text_places_max + 10; ++i)
+    text += "1,";
+  const auto read = parse_config_hcl(text + "1],\"b\":2}");
+  const auto& said = std::get<config_text>(read);
+  CHECK(said.values.at("b").as_int64() == 2);
+  CHECK(said.places.member("a")->elements.size() == text_places_max - 1);
+  CHECK(said.places.member("b") == nullptr);
 }

@@ -170,12 +170,12 @@ TEST_CASE("a flag beats a file, a later file an earlier one, and lists are appen
 TEST_CASE("unknown keys are refused by name, wherever they are") {
   scratch_folder f;
   auto args = file_with(f, R"("bogus_key":1)");
-  CHECK(refused(args).text ==
-        "failed to parse " + args[1] + ": 1 error occurred:\n\t* invalid config key bogus_key\n\n");
+  CHECK(refused(args).text == "failed to parse " + args[1] + ": 1 error occurred:\n\t* invalid config key bogus_key (" +
+                                  args[1] + ":1:68)\n\n");
   CHECK(refused(args).exit_code == 1);
   CHECK(refused(file_with(f, R"("ports":{"grpc_tls":1},"ui_config":{})")).text ==
-        "failed to parse " + args[1] +
-            ": 2 errors occurred:\n\t* invalid config key ports.grpc_tls\n\t* invalid config key ui_config\n\n");
+        "failed to parse " + args[1] + ": 2 errors occurred:\n\t* invalid config key ports.grpc_tls (" + args[1] +
+            ":1:77)\n\t* invalid config key ui_config (" + args[1] + ":1:91)\n\n");
 }
 
 TEST_CASE("complaints about configurations") {
@@ -218,8 +218,10 @@ TEST_CASE("complaints about configurations") {
   };
   for (const auto& r : rows) {
     INFO(r.more);
-    auto e = refused(file_with(f, r.more));
-    CHECK(e.text == r.complaint);
+    const auto args = file_with(f, r.more);
+    auto e = refused(args);
+    INFO(e.text);
+    CHECK(e.text.starts_with(r.complaint + (" (" + args[1]) + ":1:"));
     CHECK(e.exit_code == 1);
   }
 }
@@ -231,33 +233,35 @@ TEST_CASE("files that cannot be read or parsed") {
   struct row {
     const char* text;
     const char* complaint;
+    const char* place;
   };
   const row rows[] = {
-      {"{bad", "invalid character 'b' looking for beginning of object key string"},
-      {"{\"a\" 1}", "invalid character '1' after object key"},
-      {"{\"server\":true \"a\":1}", "invalid character '\"' after object key:value pair"},
-      {"{\"a\":[1 2]}", "invalid character '2' after array element"},
-      {"{\"a\":tru}", "invalid character '}' in literal true (expecting 'e')"},
-      {"{\"a\":", "unexpected EOF"},
-      {"", "EOF"},
-      {"nope", "invalid character 'o' in literal null (expecting 'u')"},
-      {"[]", "json: cannot unmarshal array into Go value of type map[string]interface {}"},
-      {"{\"a\":\"\n\"}", "invalid character '\\n' in string literal"},
-      {"{\"a\":01}", "invalid character '1' after object key:value pair"},
+      {"{bad", "invalid character 'b' looking for beginning of object key string", "1:2"},
+      {"{\"a\" 1}", "invalid character '1' after object key", "1:6"},
+      {"{\"server\":true \"a\":1}", "invalid character '\"' after object key:value pair", "1:16"},
+      {"{\"a\":[1 2]}", "invalid character '2' after array element", "1:9"},
+      {"{\"a\":tru}", "invalid character '}' in literal true (expecting 'e')", "1:9"},
+      {"{\"a\":", "unexpected EOF", "1:6"},
+      {"", "EOF", "1:1"},
+      {"nope", "invalid character 'o' in literal null (expecting 'u')", "1:2"},
+      {"[]", "json: cannot unmarshal array into Go value of type map[string]interface {}", "1:1"},
+      {"{\"a\":\"\n\"}", "invalid character '\\n' in string literal", "1:7"},
+      {"{\"a\":01}", "invalid character '1' after object key:value pair", "1:7"},
       {"{\"bootstrap_expect\":\"3\"}",
-       "1 error(s) decoding:\n\n* 'bootstrap_expect' expected type 'int', got unconvertible type 'string'"},
-      {"{\"ports\":3}", "1 error(s) decoding:\n\n* 'ports' expected a map, got 'float64'"},
+       "1 error(s) decoding:\n\n* 'bootstrap_expect' expected type 'int', got unconvertible type 'string'", "1:2"},
+      {"{\"ports\":3}", "1 error(s) decoding:\n\n* 'ports' expected a map, got 'float64'", "1:2"},
   };
   for (const auto& r : rows) {
     INFO(r.text);
     auto path = f.write("c.json", r.text);
-    CHECK(refused({"-config-file=" + path}).text == "failed to parse " + path + ": " + r.complaint);
+    CHECK(refused({"-config-file=" + path}).text ==
+          "failed to parse " + path + ": " + r.complaint + " (" + path + ":" + r.place + ")");
   }
   auto hcl = f.write("c.hcl", "server = true");
   CHECK(refused({"-config-file", hcl}).text == "data_dir cannot be empty");
   hcl = f.write("c.hcl", "server = true\nbogus = 1");
   CHECK(refused({"-config-file", hcl}).text ==
-        "failed to parse " + hcl + ": 1 error occurred:\n\t* invalid config key bogus\n\n");
+        "failed to parse " + hcl + ": 1 error occurred:\n\t* invalid config key bogus (" + hcl + ":2:1)\n\n");
   hcl = f.write("c.hcl", "ports {");
   CHECK(refused({"-config-file", hcl}).text ==
         "failed to parse " + hcl + ": At 1:9: object expected closing RBRACE got: EOF");
@@ -331,16 +335,16 @@ TEST_CASE("peer security: what is decoded, and what is refused") {
   CHECK(locked.disable_keyring_file);
   CHECK(locked.rpc_max_conns_per_client == 7);
   CHECK(locked.rpc_handshake_timeout == std::chrono::seconds(2));
-  CHECK(refused(file_with(f, R"("verify_incoming":true)")).text ==
-        "VerifyIncoming set, and no CA certificate provided!");
-  CHECK(refused(file_with(f, R"("verify_incoming_rpc":true,"ca_file":"a")")).text ==
-        "VerifyIncoming set, and no Cert/Key pair provided!");
-  CHECK(refused(file_with(f, R"("verify_outgoing":true)")).text ==
-        "VerifyOutgoing set, and no CA certificate provided!");
-  CHECK(refused(file_with(f, R"("encrypt":"QUJD")")).text ==
-        "encrypt has invalid key: key size must be 16, 24 or 32 bytes");
-  CHECK(refused(file_with(f, R"("limits":{"rpc_handshake_timeout":"0s"})")).text ==
-        "limits.rpc_handshake_timeout must be above 0");
+  CHECK(refused(file_with(f, R"("verify_incoming":true)"))
+            .text.find("VerifyIncoming set, and no CA certificate provided!") != std::string::npos);
+  CHECK(refused(file_with(f, R"("verify_incoming_rpc":true,"ca_file":"a")"))
+            .text.find("VerifyIncoming set, and no Cert/Key pair provided!") != std::string::npos);
+  CHECK(refused(file_with(f, R"("verify_outgoing":true)"))
+            .text.find("VerifyOutgoing set, and no CA certificate provided!") != std::string::npos);
+  CHECK(refused(file_with(f, R"("encrypt":"QUJD")"))
+            .text.find("encrypt has invalid key: key size must be 16, 24 or 32 bytes") != std::string::npos);
+  CHECK(refused(file_with(f, R"("limits":{"rpc_handshake_timeout":"0s"})"))
+            .text.find("limits.rpc_handshake_timeout must be above 0") != std::string::npos);
 }
 
 TEST_CASE("keys of Consul without effect are accepted and named in one line") {
@@ -394,6 +398,8 @@ TEST_CASE("validate reads files like an agent") {
   auto good = f.write("a.json", R"({"server":true,"data_dir":"/nonexistent/d","bind_addr":"127.0.0.1"})");
   CHECK(text_of(parse_config_files({good})) == "(accepted)");
   CHECK(text_of(parse_config_files({f.write("b.json", "{}")})) == "data_dir cannot be empty");
+  CHECK(text_of(parse_config_files({f.write("c.hcl", "server = true\nbogus = 1")})).find("c.hcl:2:1") !=
+        std::string::npos);
 }
 
 TEST_CASE("services and checks of all files count, one or a list of them") {
@@ -424,10 +430,124 @@ TEST_CASE("services and checks of all files count, one or a list of them") {
 
 TEST_CASE("a service or check that cannot be is refused at the start, not left out") {
   scratch_folder in;
-  CHECK(refused(file_with(in, R"("service":{"port":80})")).text == "service \"\": Missing service name");
-  CHECK(refused(file_with(in, R"("services":[{"name":"web","prot":80}])")).text ==
-        "service \"web\": json: unknown field \"prot\"");
-  CHECK(refused(file_with(in, R"("check":{"name":"c"})")).text == "check \"c\": TTL must be > 0 for TTL checks");
-  CHECK(refused(file_with(in, R"("checks":[{"name":"c","grpc":"x:1","interval":"1s"}])")).text ==
-        "check \"c\": Invalid check: GRPC checks are not supported by this server");
+  struct row {
+    const char *more, *complaint;
+  };
+  const row rows[] = {
+      {R"("service":{"port":80})", "service \"\": Missing service name"},
+      {R"("services":[{"name":"web","prot":80}])", "service \"web\": json: unknown field \"prot\""},
+      {R"("check":{"name":"c"})", "check \"c\": TTL must be > 0 for TTL checks"},
+      {R"("checks":[{"name":"c","grpc":"x:1","interval":"1s"}])",
+       "check \"c\": Invalid check: GRPC checks are not supported by this server"},
+      {R"("checks":[{"name":"c","args":["/bin/true"],"interval":"1s"}])",
+       "check \"c\": Scripts are disabled on this agent; to enable, configure 'enable_script_checks' or "
+       "'enable_local_script_checks' to true"},
+      {R"("service":{"name":"web","check":{"args":["/bin/true"],"interval":"1s"}})",
+       "service \"web\": Scripts are disabled on this agent"},
+  };
+  for (const auto& r : rows) {
+    INFO(r.more);
+    const auto e = refused(file_with(in, r.more));
+    INFO(e.text);
+    CHECK(e.text.starts_with(r.complaint));
+    CHECK(e.text.find("c.json:1:") != std::string::npos);
+  }
+}
+
+// Whoever moves a configuration from Consul wants to know of everything at once, and where it is.
+TEST_CASE("all that is wrong is told at once, each with its place") {
+  scratch_folder in;
+  const auto a = in.write("a.json", R"({"server": true,
+  "bogus_key": 1, "ports": {"http": "x"},
+  "session_ttl_min": "abc",
+  "retry_join": ["one", "provider=aws"]
+})");
+  const auto b = in.write("b.hcl", "performance { raft_multiplier = 11 }\nservice { nome = \"web\" prot = 1 }\n"
+                                   "retry_join = [\"two\",\n  \"provider=gce\"]\n");
+  const auto c = in.write("c.json", "{\"server\": tru}");
+  const auto told = refused({"-config-dir", in.path(), "-config-file", in / "none.json", "-log-level", "loud"}).text;
+  CHECK(told == "11 errors occurred:"
+                "\n\t* failed to parse " +
+                    a + ": invalid config key bogus_key (" + a +
+                    ":2:3)"
+                    "\n\t* failed to parse " +
+                    a + ": 'ports.http' expected type 'int', got unconvertible type 'string' (" + a +
+                    ":2:29)"
+                    "\n\t* failed to parse " +
+                    c + ": invalid character '}' in literal true (expecting 'e') (" + c +
+                    ":1:15)"
+                    "\n\t* config: Open failed on " +
+                    in / "none.json" + ". open " + in / "none.json" +
+                    ": no such file or directory"
+                    "\n\t* retry_join: finding peers through a cloud provider is not supported: provider=aws (" +
+                    a +
+                    ":4:25)"
+                    "\n\t* retry_join: finding peers through a cloud provider is not supported: provider=gce (" +
+                    b +
+                    ":4:3)"
+                    "\n\t* performance.raft_multiplier cannot be 11. Must be between 1 and 10 (" +
+                    b +
+                    ":1:15)"
+                    "\n\t* session_ttl_min: invalid duration: \"abc\": time: invalid duration \"abc\" (" +
+                    a +
+                    ":3:3)"
+                    "\n\t* Invalid log level: loud. Valid log levels are: [TRACE DEBUG INFO WARN ERR] (-log-level)"
+                    "\n\t* service \"\": json: unknown field \"nome\" (" +
+                    b +
+                    ":2:1)"
+                    "\n\t* service \"\": json: unknown field \"prot\" (" +
+                    b +
+                    ":2:1)"
+                    "\n\n");
+}
+
+TEST_CASE("contradictions are told at the key to blame, and only if nothing of the configuration is unknown") {
+  scratch_folder in;
+  const auto file = in.write("c.json", "{\"bind_addr\":\"127.0.0.1\",\n\"bootstrap\": true, \"bootstrap_expect\": 3,\n"
+                                       "\"verify_incoming_rpc\": true, \"verify_outgoing\": true}");
+  CHECK(refused({"-config-file", file}).text ==
+        "8 errors occurred:"
+        "\n\t* data_dir cannot be empty"
+        "\n\t* 'bootstrap_expect > 0' and 'bootstrap = true' are mutually exclusive (" +
+            file +
+            ":2:20)"
+            "\n\t* 'bootstrap = true' requires 'server = true' (" +
+            file +
+            ":2:1)"
+            "\n\t* 'bootstrap_expect > 0' requires 'server = true' (" +
+            file +
+            ":2:20)"
+            "\n\t* VerifyOutgoing set, and no CA certificate provided! (" +
+            file +
+            ":3:30)"
+            "\n\t* VerifyIncoming set, and no CA certificate provided! (" +
+            file +
+            ":3:1)"
+            "\n\t* VerifyIncoming set, and no Cert/Key pair provided! (" +
+            file +
+            ":3:1)"
+            "\n\t* VerifyOutgoing set, and no Cert/Key pair provided! Peers ask for a certificate: set cert_file and "
+            "key_file (" +
+            file +
+            ":3:30)"
+            "\n\n");
+  // The missing data_dir may stand in what cannot be read.
+  const auto broken = in.write("d.json", "{\"data_dir\" 1}");
+  CHECK(refused({"-config-file", file, "-config-file", broken}).text ==
+        "failed to parse " + broken + ": invalid character '1' after object key (" + broken + ":1:13)");
+}
+
+TEST_CASE("the place is that of the source that counts") {
+  scratch_folder in;
+  const auto first = in.write("1.json", "{\"session_ttl_min\":\"a\",\"retry_join\":[\"x\"],\"datacenter\":\"d d\"}");
+  const auto second = in.write("2.hcl", "\n  session_ttl_min = \"b\"\n");
+  const auto told = refused({"-dev", "-config-file", first, "-config-file", second, "-retry-join", "provider=a",
+                             "-datacenter", "e e", "-hcl", "max_query_time = \"c\""})
+                        .text;
+  INFO(told);
+  CHECK(told.find("duration \"b\" (" + second + ":2:3)") != told.npos);
+  CHECK(told.find("provider=a (-retry-join)") != told.npos);
+  CHECK(told.find("datacenter cannot be \"e e\". Please use only [a-z0-9-_]. (-datacenter)") != told.npos);
+  CHECK(told.find("duration \"c\" (-hcl:1:1)") != told.npos);
+  CHECK(told.starts_with("4 errors occurred:"));
 }

@@ -1,0 +1,83 @@
+#include "actors/node/config/decoder.hpp"
+
+#include "actors/node/config/json.hpp"
+#include "protocol/golang/duration.hpp"
+
+#include <boost/json/array.hpp>
+
+namespace belay::actors {
+
+bool config_decoder::has(std::string_view path) const {
+  return value_at(config_.values, path) != nullptr;
+}
+
+void config_decoder::get(std::string_view path, bool& to) const {
+  if (const auto* v = value_at(config_.values, path))
+    to = v->get_bool();
+}
+
+void config_decoder::get(std::string_view path, std::string& to) const {
+  if (const auto* v = value_at(config_.values, path))
+    to = std::string(v->get_string());
+}
+
+void config_decoder::get(std::string_view path, std::vector<std::string>& to) const {
+  if (const auto* v = value_at(config_.values, path))
+    for (const auto& one : v->get_array())
+      to.emplace_back(one.get_string());
+}
+
+void config_decoder::get(std::string_view path, std::map<std::string, std::string>& to) const {
+  if (const auto* v = value_at(config_.values, path))
+    for (const auto& member : v->get_object())
+      to[std::string(member.key())] = std::string(member.value().get_string());
+}
+
+void config_decoder::get(std::string_view path, std::chrono::nanoseconds& to) {
+  const auto* v = value_at(config_.values, path);
+  if (!v)
+    return;
+  const std::string_view text(v->get_string());
+  if (auto d = golang::parse_duration(text))
+    to = *d;
+  else
+    wrong(path,
+          std::string(path) + ": invalid duration: \"" + std::string(text) + "\": " + golang::duration_complaint(text));
+}
+
+std::optional<std::int64_t> config_decoder::whole(std::string_view path, std::int64_t low, std::int64_t high) {
+  const auto* v = value_at(config_.values, path);
+  if (!v)
+    return std::nullopt;
+  boost::system::error_code ec;
+  const auto n = v->to_number<std::int64_t>(ec);
+  if (!ec && n >= low && n <= high)
+    return n;
+  wrong(path,
+        std::string(path) + " must be a whole number from " + std::to_string(low) + " to " + std::to_string(high));
+  return std::nullopt;
+}
+
+void config_decoder::wrong(std::string_view path, std::string text) {
+  problems_.add({config_problem::kind::value, {}, std::move(text), place_of(path)});
+}
+
+void config_decoder::complain(std::string text, std::initializer_list<std::string_view> blamed) {
+  if (!complete_)
+    return;
+  config_place at;
+  for (const auto path : blamed)
+    if (at.source.empty())
+      at = place_of(path);
+  problems_.add({config_problem::kind::whole, {}, std::move(text), std::move(at)});
+}
+
+/// Of an element that has none: the place of its list.
+config_place config_decoder::place_of(std::string_view path) const {
+  auto found = config_.places.find(path);
+  if (found == config_.places.end())
+    found = config_.places.find(path.substr(0, path.find('[')));
+  return found == config_.places.end() ? config_place{} : found->second;
+}
+
+} // namespace belay::actors

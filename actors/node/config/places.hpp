@@ -1,0 +1,59 @@
+#pragma once
+// Where a configuration says what it says: the places of values in one text, and of keys in all sources together.
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace belay::actors {
+
+/// Both count from 1, columns in characters of UTF-8; 0: not known.
+struct text_place {
+  std::uint32_t line = 0, column = 0;
+};
+
+/// The places in one text, in the shape of its values. What is not in it was not worth a place (see text_places_max).
+struct text_places {
+  text_place at;                              ///< of the key, or of an element of a list
+  std::map<std::string, text_places> members; ///< by the keys as they are written
+  std::vector<text_places> elements;
+
+  /// nullptr: there is none
+  const text_places* member(std::string_view key) const;
+  const text_places* element(std::size_t i) const { return i < elements.size() ? &elements[i] : nullptr; }
+};
+
+/// Of one text. What follows behind so many has none, so that a large file costs no more than its values.
+inline constexpr std::size_t text_places_max = 100'000;
+
+/// Counts lines and characters on the way through a text.
+class text_position {
+public:
+  explicit text_position(std::string_view text) : text_(text) {}
+  /// @pre not smaller than the offset asked for last
+  text_place at(std::size_t offset);
+
+private:
+  std::string_view text_;
+  std::size_t offset_ = 0;
+  text_place place_{1, 1};
+};
+
+/// Who said it: a file, a text on the command line, a flag.
+struct config_place {
+  std::string source; ///< a path, `-hcl`, or a flag with its dash; empty: nobody
+  text_place at;      ///< not known for flags
+
+  /// `FILE:LINE:COLUMN`, `-http-port`, or nothing.
+  std::string shown() const;
+};
+
+/// By the path of a key (`ports.http`), and of an element of a list (`retry_join[2]`).
+using config_places = std::map<std::string, config_place, std::less<>>;
+
+/// `retry_join[2]`
+std::string element_path(std::string_view path, std::size_t i);
+
+} // namespace belay::actors

@@ -1,0 +1,53 @@
+#include "actors/node/config/problems.hpp"
+
+#include <algorithm>
+
+namespace belay::actors {
+
+namespace {
+
+using kind = config_problem::kind;
+
+std::string with_place(const config_problem& p) {
+  const auto place = p.at.shown();
+  return place.empty() ? p.text : p.text + " (" + place + ")";
+}
+
+std::string in_its_source(const config_problem& p) {
+  const bool parsing = p.is == kind::malformed || p.is == kind::unknown_key || p.is == kind::wrong_type;
+  return (parsing ? "failed to parse " + p.source + ": " : std::string()) + with_place(p);
+}
+
+/// As github.com/hashicorp/go-multierror writes them.
+template <class Shown>
+std::string several(const std::vector<config_problem>& list, Shown shown) {
+  auto text = std::to_string(list.size()) + (list.size() == 1 ? " error occurred:" : " errors occurred:");
+  for (const auto& p : list)
+    text += "\n\t* " + shown(p);
+  return text + "\n\n";
+}
+
+/// As github.com/mitchellh/mapstructure writes them.
+std::string decoding_errors(const std::vector<config_problem>& list) {
+  auto text = std::to_string(list.size()) + " error(s) decoding:\n";
+  for (const auto& p : list)
+    text += "\n* " + with_place(p);
+  return text;
+}
+
+} // namespace
+
+std::string config_problems::shown() const {
+  if (list_.empty())
+    return {};
+  const auto& first = list_.front();
+  const bool alike = std::all_of(list_.begin(), list_.end(),
+                                 [&](const config_problem& p) { return p.is == first.is && p.source == first.source; });
+  if (alike && first.is == kind::unknown_key)
+    return "failed to parse " + first.source + ": " + several(list_, with_place);
+  if (alike && first.is == kind::wrong_type)
+    return "failed to parse " + first.source + ": " + decoding_errors(list_);
+  return list_.size() == 1 ? in_its_source(first) : several(list_, in_its_source);
+}
+
+} // namespace belay::actors

@@ -1,0 +1,26 @@
+#pragma once
+// What a text of a configuration says, and where.
+
+#include "actors/node/config/places.hpp"
+
+#include <boost/json/object.hpp>
+
+#include <string>
+#include <variant>
+
+namespace belay::actors {
+
+struct config_text {
+  boost::json::object values;
+  text_places places;
+};
+
+/// Why a text says nothing.
+struct config_text_error {
+  std::string text;
+  text_place at; ///< not known if `text` says where
+};
+
+using config_text_result = std::variant<config_text, config_text_error>;
+
+} // namespace belay::actors

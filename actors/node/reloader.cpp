@@ -1,0 +1,102 @@
+#include "actors/node/reloader.hpp"
+
+#include "actors/node/config/keys.hpp"
+#include "actors/node/peer_keyring.hpp"
+#include "actors/telemetry/log.hpp"
+
+namespace belay::actors {
+
+namespace {
+
+/// What runs, with what may change taken from `next`. config_key::reloaded has the same keys.
+node_config with_reloaded(node_config running, const node_config& next) {
+  running.log = next.log;
+  running.services = next.services;
+  running.checks = next.checks;
+  running.node_meta = next.node_meta;
+  running.http_max_conns_per_client = next.http_max_conns_per_client;
+  running.rpc_max_conns_per_client = next.rpc_max_conns_per_client;
+  running.disable_keyring_file = next.disable_keyring_file;
+  const auto datacenter = running.peer_tls.datacenter;
+  running.peer_tls = next.peer_tls;
+  running.peer_tls.datacenter = datacenter;
+  return running;
+}
+
+} // namespace
+
+result<tls::credentials_ptr> peer_credentials_of(const node_config& config) {
+  auto s = config.peer_tls;
+  if (!config.disable_keyring_file) {
+    const auto configured = s.encrypt.empty() ? std::string() : s.encrypt.front();
+    auto keys = keys_in_force(config.data_dir, configured);
+    if (!keys)
+      return keys.why();
+    if (!configured.empty() && keys->front() != configured)
+      log::warn("node", "the keyring of the data directory counts, and not the encrypt of the configuration",
+                {{"keyring", keyring_file(config.data_dir)}});
+    s.encrypt = std::move(*keys);
+  }
+  return tls::credentials::load(s);
+}
+
+void warn_of_open_port(const node_config& config, const tls::credentials& in_force) {
+  if (in_force.accepts_plaintext() && !config.dev)
+    log::warn("node", "servers are accepted without credentials: whoever reaches the server port can be one",
+              {{"server_port", config.server_port},
+               {"advice", "encrypt, or certificates: docs/security.md"},
+               {"admit_unverified_servers", config.admit_unverified_servers ? 1 : 0}});
+}
+
+reloader::reloader(parsed_command_line started, config_reader read, parts what)
+    : config_(std::move(started.config)), started_settings_(std::move(started.settings)), read_(std::move(read)),
+      parts_(std::move(what)) {}
+
+status reloader::reload() {
+  std::lock_guard hold(busy_);
+  auto s = try_reload();
+  if (!s)
+    log::error("node", "configuration not reloaded, nothing was changed", {{"reason", s.error()}});
+  return s;
+}
+
+status reloader::try_reload() {
+  auto read = read_();
+  if (!read)
+    return read.why();
+  auto next = with_reloaded(config_, read->config);
+  auto credentials = peer_credentials_of(next);
+  if (!credentials)
+    return credentials.why();
+  if (auto wrong = log::configure(next.log); !wrong.empty())
+    return failure{wrong};
+  // Last of what can fail.
+  if (auto s = parts_.change_definitions(next); !s) {
+    if (auto wrong = log::configure(config_.log); !wrong.empty())
+      log::error("node", "the log could not be set back", {{"reason", wrong}});
+    return s;
+  }
+  if (!parts_.credentials->now()->accepts_plaintext())
+    warn_of_open_port(next, **credentials);
+  parts_.credentials->replace(*credentials);
+  parts_.http_connections_per_client.change(static_cast<std::size_t>(next.http_max_conns_per_client));
+  parts_.peer_connections_per_host.change(static_cast<std::size_t>(next.rpc_max_conns_per_client));
+  config_ = std::move(next);
+  for (const auto& line : read->warnings)
+    log::warn("agent", line);
+  tell_what_waits_for_a_start(read->settings);
+  log::info("node", "configuration reloaded");
+  return done{};
+}
+
+void reloader::tell_what_waits_for_a_start(const boost::json::object& settings) const {
+  for (const auto& key : keys_for_the_next_start(started_settings_, settings))
+    log::warn("node", "a changed setting takes effect at the next start", {{"key", key}});
+}
+
+forward::keyring_answer reloader::operate_keyring(const forward::keyring_operation& op) {
+  std::lock_guard hold(busy_);
+  return operate_keyring_of(config_.disable_keyring_file ? std::string() : config_.data_dir, *parts_.credentials, op);
+}
+
+} // namespace belay::actors

@@ -1,0 +1,54 @@
+#pragma once
+// What a running node takes over from a configuration that is read again: all of it, or nothing if something is wrong with it.
+
+#include "actors/live_limit.hpp"
+#include "actors/node/config/node_config.hpp"
+#include "actors/tls/credential_store.hpp"
+#include "protocol/base/result.hpp"
+#include "protocol/forward/keyring.hpp"
+
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+
+namespace belay::actors {
+
+/// Reads the sources of the configuration again. A failure is what config_error says.
+using config_reader = std::function<result<parsed_command_line>()>;
+
+/// The files that the configuration names, and the keyring of the data directory.
+result<tls::credentials_ptr> peer_credentials_of(const node_config& config);
+void warn_of_open_port(const node_config& config, const tls::credentials& in_force);
+
+class reloader {
+public:
+  /// What is changed while the node runs.
+  struct parts {
+    std::shared_ptr<tls::credential_store> credentials;
+    live_limit http_connections_per_client, peer_connections_per_host;
+    /// Services, checks and node_meta. Waits; a failure if nothing was changed.
+    std::function<status(const node_config&)> change_definitions;
+  };
+
+  /// @param started the configuration that the node runs with
+  reloader(parsed_command_line started, config_reader read, parts what);
+
+  /// Any thread; one at a time. What cannot change while the node runs is named in the log, and only by its key.
+  /// @returns why nothing was changed; the log says it, too
+  status reload();
+  /// Any thread; not while it reloads.
+  forward::keyring_answer operate_keyring(const forward::keyring_operation& op);
+
+private:
+  status try_reload();
+  void tell_what_waits_for_a_start(const boost::json::object& settings) const;
+
+  std::mutex busy_;
+  node_config config_;                         ///< in force
+  const boost::json::object started_settings_; ///< in force, as far as it cannot change
+  const config_reader read_;
+  const parts parts_;
+};
+
+} // namespace belay::actors

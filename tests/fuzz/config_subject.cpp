@@ -1,0 +1,60 @@
+#include "tests/fuzz/property.hpp"
+#include "tests/fuzz/subjects.hpp"
+
+#include "actors/node/config/hcl.hpp"
+#include "actors/node/config/json.hpp"
+
+#include <boost/json/array.hpp>
+#include <boost/json/serialize.hpp>
+
+#include <algorithm>
+
+namespace belay::fuzz {
+
+namespace {
+
+namespace json = boost::json;
+using namespace belay::actors;
+
+/// Each place is one of the text, and of a value that is there.
+void check_places(const text_places& places, const json::value& v, std::size_t lines, std::size_t bytes) {
+  for (const auto& [name, place] : places.members) {
+    HOLDS(place.at.line >= 1);
+    HOLDS(place.at.line <= lines);
+    HOLDS(place.at.column >= 1);
+    HOLDS(place.at.column <= bytes + 2);
+    HOLDS(v.is_object());
+    const auto* member = v.get_object().if_contains(name);
+    HOLDS(member != nullptr);
+    check_places(place, *member, lines, bytes);
+  }
+  HOLDS(places.elements.empty() || v.is_array());
+  HOLDS(places.elements.empty() || places.elements.size() <= v.get_array().size());
+  for (std::size_t i = 0; i < places.elements.size(); ++i)
+    check_places(places.elements[i], v.get_array()[i], lines, bytes);
+}
+
+} // namespace
+
+config_finding fuzz_config(std::string_view bytes) {
+  if (bytes.empty())
+    return config_finding::refused;
+  const auto text = bytes.substr(1);
+  const auto read = bytes[0] == 'j' ? parse_config_json(text) : parse_config_hcl(text);
+  const auto lines = static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n')) + 1;
+  if (const auto* wrong = std::get_if<config_text_error>(&read)) {
+    HOLDS(!wrong->text.empty());
+    HOLDS(wrong->at.line <= lines);
+    HOLDS(wrong->at.column <= text.size() + 1);
+    return config_finding::refused;
+  }
+  const auto& said = std::get<config_text>(read);
+  check_places(said.places, said.values, lines, text.size());
+  // What it says, in JSON, says the same.
+  const auto again = parse_config_json(json::serialize(said.values));
+  HOLDS(std::holds_alternative<config_text>(again));
+  HOLDS(std::get<config_text>(again).values == said.values);
+  return said.values.empty() ? config_finding::empty : config_finding::read;
+}
+
+} // namespace belay::fuzz

@@ -1,0 +1,176 @@
+// What a running node takes over from a configuration that is read again, and that it takes over nothing of one that is wrong.
+
+#include "actors/node/reload_requests.hpp"
+#include "actors/node/reloader.hpp"
+#include "actors/telemetry/log.hpp"
+#include "tests/harness/scratch.hpp"
+
+#include <catch2/catch.hpp>
+
+#include <csignal>
+#include <fstream>
+#include <iterator>
+
+using namespace belay;
+using namespace belay::actors;
+
+namespace {
+
+/// A node of which only that is there which changes.
+class reloading_node {
+public:
+  explicit reloading_node(const std::string& settings) {
+    write(settings);
+    auto begun = read();
+    REQUIRE(begun.ok());
+    auto loaded = peer_credentials_of(begun->config);
+    REQUIRE(loaded.ok());
+    credentials->replace(*loaded);
+    REQUIRE(log::configure(begun->config.log).empty());
+    reloads_.emplace(
+        *begun, [this] { return read(); },
+        reloader::parts{credentials, http, peers, [this](const node_config& next) -> status {
+                          if (!definitions_fail.empty())
+                            return failure{definitions_fail};
+                          defined = next;
+                          return done{};
+                        }});
+  }
+  ~reloading_node() {
+    log::settings quiet;
+    quiet.to_stdout = false;
+    log::configure(quiet);
+  }
+
+  void write(const std::string& settings) {
+    folder.write("c.json", R"({"server":true,"bind_addr":"127.0.0.1","data_dir":")" + folder.path().string() +
+                               R"(","log_file":")" + (folder / "log") + "\"" + settings + "}");
+  }
+  std::string reload() {
+    auto s = reloads_->reload();
+    return s ? "reloaded" : s.error();
+  }
+  std::string logged() const {
+    std::ifstream in(folder / "log");
+    return {std::istreambuf_iterator<char>(in), {}};
+  }
+
+  harness::scratch_folder folder;
+  std::shared_ptr<tls::credential_store> credentials = std::make_shared<tls::credential_store>();
+  live_limit http{200}, peers{100};
+  std::optional<node_config> defined;
+  std::string definitions_fail;
+
+private:
+  result<parsed_command_line> read() {
+    auto r = parse_agent_arguments({"-config-file", folder / "c.json"});
+    if (auto* e = std::get_if<config_error>(&r))
+      return failure{e->text};
+    return std::get<parsed_command_line>(std::move(r));
+  }
+
+  std::optional<reloader> reloads_;
+};
+
+const char* const peer_key_setting =
+    R"(,"encrypt":"pUqJrVyVRj5jsiYEkM/tFQYfWyJIv4s3XkvDwy7Cu5s=","disable_keyring_file":true)";
+
+} // namespace
+
+TEST_CASE("a reload takes over definitions, metadata, limits, credentials and the level of the log", "[reload]") {
+  reloading_node n("");
+  CHECK(n.credentials->now()->keys().empty());
+  n.write(
+      R"(,"log_level":"ERR","limits":{"http_max_conns_per_client":7,"rpc_max_conns_per_client":8},"node_meta":{"rack":"1"},
+    "service":{"name":"web"},"check":{"name":"c","ttl":"5s"})" +
+      std::string(peer_key_setting));
+  CHECK(n.reload() == "reloaded");
+  REQUIRE(n.defined);
+  CHECK(n.defined->services.size() == 1);
+  CHECK(n.defined->checks.size() == 1);
+  CHECK(n.defined->node_meta.at("rack") == "1");
+  CHECK(n.http.now() == 7);
+  CHECK(n.peers.now() == 8);
+  CHECK(n.credentials->now()->keys().size() == 1);
+  CHECK_FALSE(log::enabled(log::level::info));
+  CHECK(n.logged().find("next start") == std::string::npos);
+}
+
+// Each that names a key tells an operator what a reload did not do. Values may be secrets.
+TEST_CASE("what cannot change while a node runs is named, until it is as it was", "[reload]") {
+  reloading_node n(R"(,"datacenter":"dc1","bootstrap":true)");
+  n.write(
+      R"(,"datacenter":"dc2","session_ttl_min":"77s","ports":{"http":1234},"limits":{"kv_max_value_size":99},"connect":{"enabled":true})");
+  CHECK(n.reload() == "reloaded");
+  const auto told = n.logged();
+  for (const char* name : {"bootstrap", "datacenter", "session_ttl_min", "ports.http", "limits.kv_max_value_size"}) {
+    INFO(name);
+    CHECK(told.find(std::string("a changed setting takes effect at the next start key=") + name + "\n") != told.npos);
+  }
+  CHECK(told.find("77s") == told.npos);
+  CHECK(told.find("key=connect") == told.npos); // it has no effect at a start, either
+  CHECK(n.defined->datacenter == "dc1");
+  CHECK(n.credentials->now()->server_name() == "server.dc1.consul");
+  n.write(R"(,"datacenter":"dc1","bootstrap":true)");
+  CHECK(n.reload() == "reloaded");
+  CHECK(n.logged().substr(told.size()).find("next start") == std::string::npos);
+}
+
+TEST_CASE("of a configuration that is wrong in one point nothing is taken over", "[reload]") {
+  const auto good = R"(,"log_level":"ERR","limits":{"http_max_conns_per_client":7,"rpc_max_conns_per_client":8})" +
+                    std::string(peer_key_setting);
+  reloading_node n("");
+  SECTION("a key that is unknown") {
+    n.write(good + ",\"bogus\":1");
+    CHECK(n.reload().find("invalid config key bogus (") != std::string::npos);
+    CHECK_FALSE(n.defined);
+  }
+  SECTION("a certificate that is not there") {
+    n.write(good + R"(,"ca_file":"/nonexistent/ca.pem")");
+    CHECK(n.reload().find("/nonexistent/ca.pem") != std::string::npos);
+    CHECK_FALSE(n.defined);
+  }
+  SECTION("definitions that the agent refuses") {
+    n.definitions_fail = "check \"c\": ServiceID \"x\" does not exist";
+    n.write(good);
+    CHECK(n.reload() == n.definitions_fail);
+  }
+  SECTION("a log that cannot be written") {
+    n.folder.write("c.json", R"({"server":true,"bind_addr":"127.0.0.1","data_dir":")" + n.folder.path().string() +
+                                 R"(","log_file":"/nonexistent/folder/log")" + good + "}");
+    CHECK(n.reload().find("/nonexistent/folder/log") != std::string::npos);
+    CHECK_FALSE(n.defined);
+  }
+  CHECK(n.http.now() == 200);
+  CHECK(n.peers.now() == 100);
+  CHECK(n.credentials->now()->keys().empty());
+  CHECK(log::enabled(log::level::info));
+  CHECK(n.logged().find("node: configuration not reloaded, nothing was changed reason=") != std::string::npos);
+}
+
+TEST_CASE("whoever asks for a reload wakes the thread that waits for signals, and is answered once", "[reload]") {
+  sigset_t signals, before;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGHUP);
+  REQUIRE(pthread_sigmask(SIG_BLOCK, &signals, &before) == 0);
+  reload_requests asked;
+  std::vector<std::string> answers;
+  const auto note = [&](std::string error) { answers.push_back(error.empty() ? "done" : std::move(error)); };
+  asked.add(note);
+  asked.add(note);
+  int signal = 0;
+  REQUIRE(sigwait(&signals, &signal) == 0);
+  CHECK(signal == SIGHUP);
+  for (const auto& then : asked.take())
+    then({});
+  CHECK(answers == std::vector<std::string>{"done", "done"});
+  CHECK(asked.take().empty());
+  asked.add(note);
+  REQUIRE(sigwait(&signals, &signal) == 0);
+  asked.close();
+  asked.add(note);
+  REQUIRE(answers.size() == 4);
+  CHECK(answers[2] == "Agent was shutdown before reload could be completed");
+  CHECK(answers[3] == answers[2]);
+  REQUIRE(pthread_sigmask(SIG_SETMASK, &before, nullptr) == 0);
+}
