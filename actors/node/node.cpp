@@ -131,6 +131,9 @@ health_checks_settings agent_settings_of(const node_config& config) {
 gateway_settings gateway_settings_of(const node_config& config, const identity& who) {
   gateway_settings g;
   g.listen = config.http_listeners;
+  g.listen.insert(g.listen.end(), config.https_listeners.begin(), config.https_listeners.end());
+  g.unix_sockets = config.unix_sockets;
+  g.limits.handshake = std::chrono::duration_cast<std::chrono::milliseconds>(config.https_handshake_timeout);
   g.connections_per_client_max = config.http_max_conns_per_client;
   g.bytes_in_flight_max = config.http_max_bytes_in_flight;
   g.hold = std::chrono::duration_cast<std::chrono::milliseconds>(config.rpc_hold_timeout);
@@ -173,10 +176,10 @@ gateway_settings gateway_settings_of(const node_config& config, const identity& 
 /// A node with the real disk, sockets, clocks and threads around it.
 class running_node {
 public:
-  /// `reload` re-reads the configuration, for /v1/agent/reload.
+  /// `reload` re-reads the configuration, for /v1/agent/reload. @param https null: no HTTPS
   running_node(const node_config& config, const identity& who, node_disk disk, peer_link_settings links,
-               int peer_listener, raft::promise promised, health_checks_start registered, std::function<void()> reload,
-               keyring_keeper::operate keyring);
+               int peer_listener, std::shared_ptr<tls::https_credential_store> https, raft::promise promised,
+               health_checks_start registered, std::function<std::string()> reload, keyring_keeper::operate keyring);
   ~running_node() { stop(); }
 
   /// Opens the doors: timers run, clients and peers are listened to.
@@ -198,8 +201,9 @@ private:
 };
 
 running_node::running_node(const node_config& config, const identity& who, node_disk disk, peer_link_settings links,
-                           int peer_listener, raft::promise promised, health_checks_start registered,
-                           std::function<void()> reload, keyring_keeper::operate keyring)
+                           int peer_listener, std::shared_ptr<tls::https_credential_store> https,
+                           raft::promise promised, health_checks_start registered, std::function<std::string()> reload,
+                           keyring_keeper::operate keyring)
     : system_(caf_config_), front_host_(system_, front_), raft_host_(system_) {
   node_plan plan;
   // Without brackets even around an IPv6 address: this text is kept in the configurations of clusters.
@@ -236,10 +240,8 @@ running_node::running_node(const node_config& config, const identity& who, node_
       log::debug("node", "memory goes back to the system", {{"bytes", bytes}});
       system_.spawn([bytes] { give_back_memory(bytes); });
     };
-    g.reload = [reload = std::move(reload)] {
-      reload();
-      return std::string{};
-    };
+    g.https = std::move(https);
+    g.reload = std::move(reload);
     http_gateway_actor gateway = system_.spawn<http_gateway>(&front_host_, wires, std::move(g), metrics_);
     gateway_ = static_cast<http_gateway*>(caf::actor_cast<caf::abstract_actor*>(gateway));
     return gateway;
@@ -321,6 +323,14 @@ result<tls::credentials_ptr> peer_credentials_of(const node_config& config) {
   return tls::credentials::load(s);
 }
 
+/// Null: there is no HTTPS. @param before in force until now; null: nothing
+result<tls::https_credentials_ptr> https_credentials_of(const node_config& config,
+                                                        const tls::https_credentials* before) {
+  if (config.https_listeners.empty())
+    return tls::https_credentials_ptr();
+  return tls::https_credentials::load(config.https, before);
+}
+
 void warn_of_open_port(const node_config& config, const tls::credentials& in_force) {
   if (in_force.accepts_plaintext() && !config.dev)
     log::warn("node", "servers are accepted without credentials: whoever reaches the server port can be one",
@@ -358,6 +368,11 @@ int run_node(node_config config, std::function<node_config(const node_config&)> 
   auto credentials = peer_credentials_of(config);
   if (!credentials)
     return fail(credentials.error());
+  auto https_credentials = https_credentials_of(config, nullptr);
+  if (!https_credentials)
+    return fail(https_credentials.error());
+  const auto https =
+      *https_credentials != nullptr ? std::make_shared<tls::https_credential_store>(*https_credentials) : nullptr;
   warn_of_open_port(config, **credentials);
   config.node_id = who->uuid;
   peer_link_settings links;
@@ -392,23 +407,34 @@ int run_node(node_config config, std::function<node_config(const node_config&)> 
              {"keys", state->disk.machine->key_count()}});
 
   std::mutex reloading; // a signal and requests may ask at once
-  const auto reload_now = [&, in_force = links.credentials] {
+  // Where HTTPS is listened for does not change while the node runs, nor whether.
+  const auto reload_now = [&, in_force = links.credentials]() -> std::string {
     std::lock_guard hold(reloading);
+    const auto https_listeners = config.https_listeners;
     config = reload(config);
+    config.https_listeners = https_listeners;
+    const auto refuse = [](const std::string& why) {
+      log::error("node", "certificates and keys not reloaded; the old ones stay in force", {{"reason", why}});
+      return why;
+    };
     auto next = peer_credentials_of(config);
-    if (!next) {
-      log::error("node", "credentials for peers not reloaded; the old ones stay in force", {{"reason", next.error()}});
-      return;
-    }
+    if (!next)
+      return refuse(next.error());
+    auto next_https = https_credentials_of(config, https != nullptr ? https->now().get() : nullptr);
+    if (!next_https)
+      return refuse(next_https.error());
     if (!in_force->now()->accepts_plaintext())
       warn_of_open_port(config, **next);
     in_force->replace(*next);
+    if (https != nullptr)
+      https->replace(*next_https);
+    return {};
   };
   const auto operate_keys = [&, in_force = links.credentials](const forward::keyring_operation& op) {
     std::lock_guard hold(reloading);
     return operate_keyring_of(config.disable_keyring_file ? std::string() : config.data_dir, *in_force, op);
   };
-  running_node node(config, *who, std::move(state->disk), links, *listener, std::move(state->promised),
+  running_node node(config, *who, std::move(state->disk), links, *listener, https, std::move(state->promised),
                     {config.services, config.checks, std::move(*kept)}, reload_now, operate_keys);
   if (auto s = node.start(); !s)
     return fail(s.error());

@@ -43,11 +43,6 @@ std::string refused_protection(const json::object& config) {
     return refuse("acl.enabled = true", "enforce ACLs: every client may read and write everything");
   if (has_text(config, "acl_datacenter"))
     return refuse("acl_datacenter", "enforce ACLs: every client may read and write everything");
-  const auto* https = value_at(config, "ports.https");
-  const bool https_on = https && https->is_int64() && https->get_int64() > 0;
-  if (https_on)
-    return refuse("ports.https > 0", "serve HTTPS");
-  // verify_incoming_https alone asks for certificates on a listener that does not exist: nothing is left open by it.
   for (auto name : {"auto_encrypt.tls", "auto_encrypt.allow_tls"})
     if (is_true(config, name))
       return refuse(std::string(name) + " = true", "use TLS");
