@@ -112,12 +112,13 @@ bool client_connections::idle() const {
 }
 
 void client_connections::close_all() {
-  if (desk_ != nullptr)
-    desk_->stop();
   while (!list_.empty()) {
     const auto c = list_.back();
     c->close();
   }
+  if (desk_ != nullptr)
+    desk_->stop();
+  desk_.reset(); // the loop may end before this object does
 }
 
 } // namespace belay::actors

@@ -25,6 +25,8 @@ constexpr std::array<std::string_view, 6> plain_http_beginnings = {"GET /", "HEA
                                                                    "PUT /", "OPTIO", "DELET"};
 constexpr std::size_t header_bytes = 5;
 
+constexpr char no_certificate[] = "no certificates configured: set cert_file and key_file";
+
 } // namespace
 
 struct https_channel::state {
@@ -128,8 +130,7 @@ struct https_channel::state {
       return "client has no certificate, and verify_incoming or verify_incoming_https demands one";
     case SSL_R_NO_SUITABLE_SIGNATURE_ALGORITHM:
     case SSL_R_NO_SHARED_CIPHER:
-      return mine->has_certificate() ? "client and server have no cipher suite in common"
-                                     : "no certificates configured: set cert_file and key_file";
+      return mine->has_certificate() ? "client and server have no cipher suite in common" : no_certificate;
     case SSL_R_TLSV1_ALERT_UNKNOWN_CA:
       return "client refused us: our certificate is not signed by an authority that it trusts";
     case SSL_R_SSLV3_ALERT_BAD_CERTIFICATE:
@@ -141,7 +142,8 @@ struct https_channel::state {
     case SSL_R_UNSUPPORTED_PROTOCOL:
     case SSL_R_VERSION_TOO_LOW:
     case SSL_R_TLSV1_ALERT_PROTOCOL_VERSION:
-      return "client speaks neither TLS 1.2 nor TLS 1.3";
+      // Without a certificate OpenSSL finds no version in which it could answer.
+      return mine->has_certificate() ? "client speaks neither TLS 1.2 nor TLS 1.3" : no_certificate;
     case SSL_R_NO_APPLICATION_PROTOCOL:
       return "client does not speak HTTP/1.1 (ALPN)";
     case SSL_R_WRONG_VERSION_NUMBER:
