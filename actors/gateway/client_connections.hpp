@@ -2,9 +2,9 @@
 // The connections of all clients of one gateway: accepts them, ends them.
 
 #include "actors/gateway/client_admission.hpp"
-#include "actors/gateway/handshake_desk.hpp"
 #include "actors/gateway/http_connection.hpp"
 #include "actors/gateway/http_listener.hpp"
+#include "actors/gateway/transport/handshake_desk.hpp"
 #include "actors/telemetry/metrics.hpp"
 #include "actors/tls/credential_store.hpp"
 

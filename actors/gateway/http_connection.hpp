@@ -4,10 +4,10 @@
 
 #include "actors/gateway/connection_limits.hpp"
 #include "actors/gateway/exchange_queue.hpp"
-#include "actors/gateway/handshake_desk.hpp"
 #include "actors/gateway/http_front.hpp"
-#include "actors/gateway/tls_stream.hpp"
-#include "actors/gateway/unsent_output.hpp"
+#include "actors/gateway/transport/handshake_desk.hpp"
+#include "actors/gateway/transport/tls_stream.hpp"
+#include "actors/gateway/transport/unsent_output.hpp"
 
 #include <memory>
 #include <string>

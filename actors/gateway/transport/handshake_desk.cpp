@@ -1,4 +1,4 @@
-#include "actors/gateway/handshake_desk.hpp"
+#include "actors/gateway/transport/handshake_desk.hpp"
 
 #include "actors/telemetry/log.hpp"
 

@@ -1,4 +1,4 @@
-#include "actors/gateway/tls_stream.hpp"
+#include "actors/gateway/transport/tls_stream.hpp"
 
 #include "actors/thread_time.hpp"
 

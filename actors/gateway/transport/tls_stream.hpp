@@ -2,8 +2,8 @@
 // TLS between a client's socket and its connection: what arrives is opened, what is written is sealed, piece by piece as the socket
 // takes it.
 
-#include "actors/gateway/handshake_desk.hpp"
-#include "actors/gateway/unsent_output.hpp"
+#include "actors/gateway/transport/handshake_desk.hpp"
+#include "actors/gateway/transport/unsent_output.hpp"
 #include "actors/tls/https_channel.hpp"
 
 #include <cstddef>

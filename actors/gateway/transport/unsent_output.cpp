@@ -1,4 +1,4 @@
-#include "actors/gateway/unsent_output.hpp"
+#include "actors/gateway/transport/unsent_output.hpp"
 
 #include "protocol/base/check.hpp"
 

@@ -1,6 +1,6 @@
 // Bytes that a client has not taken: nothing is lost or sent twice when its socket is full, and buffers do not pile up.
 
-#include "actors/gateway/unsent_output.hpp"
+#include "actors/gateway/transport/unsent_output.hpp"
 
 #include <catch2/catch.hpp>
 
