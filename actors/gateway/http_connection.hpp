@@ -68,7 +68,7 @@ private:
   std::size_t unsent() const { return to_send() + front_->output.size(); }
 
   // HTTPS: http_connection_tls.cpp
-  bool shaking_hands() const { return tls_ != nullptr && !tls_->established(); }
+  bool shaking_hands() const { return tls_ != nullptr && !lingering_ && !tls_->established(); }
   bool may_shake_hands();
   void take_sealed(std::string_view wire);
   void refuse_tls(const std::string& why);

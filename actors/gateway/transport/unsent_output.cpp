@@ -33,6 +33,11 @@ void unsent_output::take(std::string& fresh) {
   if (fresh.empty())
     return;
   if (behind_.empty()) {
+    // Who always leaves a little must not make us keep what is gone.
+    if (sent_ > bytes_.size() / 2) {
+      bytes_.erase(0, sent_);
+      sent_ = 0;
+    }
     bytes_ += fresh;
   } else {
     if (behind_.back().body)
@@ -90,6 +95,10 @@ void unsent_output::skip(std::size_t bytes) {
   PRECONDITION(bytes <= front().size());
   if (sent_ < bytes_.size()) {
     sent_ += bytes;
+    if (sent_ == bytes_.size()) {
+      bytes_.clear();
+      sent_ = 0;
+    }
   } else {
     behind_.front().sent += bytes;
     behind_bytes_ -= bytes;
