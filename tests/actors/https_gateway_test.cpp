@@ -299,7 +299,6 @@ TEST_CASE("https: other certificates are shown to who comes after a reload, and 
 TEST_CASE("https: many handshakes at once are worked off in turn, and requests go on", "[https]") {
   gateway_settings s;
   s.limits.handshake_share = 0.05;
-  s.limits.handshake = 100ms; // waiting for our time is not held against anybody
   https_fixture f(s);
   secure_client inside(f, f.trusting());
   REQUIRE(inside.ask(get("/v1/kv/a")).status == 200);
@@ -313,8 +312,7 @@ TEST_CASE("https: many handshakes at once are worked off in turn, and requests g
   int served = 0;
   for (auto& c : crowd)
     served += c->ask(get("/v1/kv/a")).status == 200;
-  CHECK(served > 0);
-  // Slow clients of a crowded test machine may have been late; whoever comes now is not.
+  CHECK(served == 150);
   crowd.clear();
   secure_client last(f, f.trusting());
   CHECK(last.ask(get("/v1/kv/a")).status == 200);
