@@ -28,8 +28,9 @@ std::string banner(const actors::node_config& c) {
          "         Node name: '" + c.node_name + "'\n" + //
          "        Datacenter: '" + c.datacenter + "' (Segment: '<all>')\n" + "            Server: " + yes(c.server) +
          " (Bootstrap: " + yes(c.bootstrap) + ")\n" + "       Client Addr: [" + clients +
-         "] (HTTP: " + std::to_string(c.http_port) + ", HTTPS: -1, gRPC: -1, DNS: -1)\n" +
-         "      Cluster Addr: " + c.advertise_addr + " (Server: " + std::to_string(c.server_port) + ")\n" +
+         "] (HTTP: " + std::to_string(c.http_port) + ", HTTPS: " + std::to_string(c.https_port) +
+         ", gRPC: -1, DNS: -1)\n" + "      Cluster Addr: " + c.advertise_addr +
+         " (Server: " + std::to_string(c.server_port) + ")\n" +
          "           Encrypt: Gossip: " + yes(!c.peer_tls.encrypt.empty()) +
          ", TLS-Outgoing: " + yes(c.peer_tls.verify_outgoing || c.peer_tls.verify_server_hostname) +
          ", TLS-Incoming: " + yes(c.peer_tls.verify_incoming) + ", Auto-Encrypt-TLS: false\n\n" +

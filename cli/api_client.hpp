@@ -5,6 +5,7 @@
 
 #include <boost/json/value.hpp>
 
+#include <memory>
 #include <string>
 #include <string_view>
 
@@ -14,9 +15,22 @@ namespace belay::cli {
 struct api_address {
   std::string host, port;
   std::string unix_path;
+  bool https = false;
 };
-/// `host`, `host:port`, `http://host:port`, `unix:///path`. A failure for https.
-result<api_address> parse_api_address(std::string text);
+/// `host`, `host:port`, `http://host:port`, `https://host:port`, `unix:///path`.
+/// @param https also where the text does not say so
+result<api_address> parse_api_address(std::string text, bool https = false);
+
+/// What a client wants to see of an HTTPS server, and what it shows: PEM files.
+struct api_tls_settings {
+  std::string ca_file, ca_path;    ///< who signs the server's certificate; both empty: whom this machine trusts
+  std::string cert_file, key_file; ///< shown if the server asks; both or none
+  std::string server_name;         ///< that the certificate must have; empty: the host of the address
+  bool verify = true;              ///< false: any server will do
+};
+/// The same, with the files read.
+class api_tls;
+result<std::shared_ptr<api_tls>> load_api_tls(const api_tls_settings& s);
 
 /// The part of a target behind the question mark.
 class api_query {
@@ -42,7 +56,8 @@ std::string complaint_about(const result<api_answer>& answer);
 
 class api_client {
 public:
-  api_client(api_address where, std::string token, std::string basic_auth);
+  /// @param tls null: plain HTTP. @pre not null if where.https
+  api_client(api_address where, std::string token, std::string basic_auth, std::shared_ptr<api_tls> tls = nullptr);
 
   /// @param path escaped, from `/v1` on
   /// @returns a failure if there was no complete answer: then a write may or may not have happened.
@@ -55,6 +70,7 @@ private:
   api_address where_;
   std::string token_;
   std::string basic_auth_;
+  std::shared_ptr<api_tls> tls_;
 };
 
 } // namespace belay::cli

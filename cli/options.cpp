@@ -38,6 +38,7 @@ options::options(std::string synopsis, std::vector<std::string> switches, std::v
       valued_(valued.begin(), valued.end()) {
   switches_.insert("stale");
   valued_.insert({"http-addr", "token", "token-file", "datacenter"});
+  valued_.insert({"ca-file", "ca-path", "client-cert", "client-key", "tls-server-name"});
 }
 
 options options::offline(std::string synopsis, std::vector<std::string> switches, std::vector<std::string> valued) {
@@ -116,12 +117,26 @@ std::optional<api_client> options::client(terminal t) const {
     address = environment("HTTP_ADDR");
   if (address.empty())
     address = "127.0.0.1:8500";
-  const bool tls = environment("HTTP_SSL") == "true" || environment("HTTP_SSL") == "1";
-  auto where = parse_api_address(address);
-  if (!where || tls) {
-    t.err << "Error connecting to the agent: " << (tls ? "HTTPS is not supported by this client" : where.error())
-          << "\n";
+  const auto complain = [&](const std::string& why) {
+    t.err << "Error connecting to the agent: " << why << "\n";
     return std::nullopt;
+  };
+  // As Consul's client: what is no boolean counts as not set.
+  auto where = parse_api_address(address, golang::parse_bool(environment("HTTP_SSL")).value_or(false));
+  if (!where)
+    return complain(where.error());
+  std::shared_ptr<api_tls> tls;
+  if (where->https) {
+    const auto setting = [&](std::string_view option, const char* variable) {
+      return given(option) ? value(option) : environment(variable);
+    };
+    auto loaded =
+        load_api_tls({setting("ca-file", "CACERT"), setting("ca-path", "CAPATH"), setting("client-cert", "CLIENT_CERT"),
+                      setting("client-key", "CLIENT_KEY"), setting("tls-server-name", "TLS_SERVER_NAME"),
+                      golang::parse_bool(environment("HTTP_SSL_VERIFY")).value_or(true)});
+    if (!loaded)
+      return complain(loaded.error());
+    tls = std::move(*loaded);
   }
   auto token = value("token");
   for (const auto& path : {value("token-file"), given("token") ? std::string() : environment("HTTP_TOKEN_FILE")})
@@ -129,7 +144,7 @@ std::optional<api_client> options::client(terminal t) const {
       token = first_line(path);
   if (token.empty())
     token = environment("HTTP_TOKEN");
-  return api_client(std::move(*where), token, environment("HTTP_AUTH"));
+  return api_client(std::move(*where), token, environment("HTTP_AUTH"), std::move(tls));
 }
 
 api_query options::query() const {

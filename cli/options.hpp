@@ -19,8 +19,8 @@ namespace belay::cli {
 class options {
 public:
   /// @param synopsis what follows `Usage: belay `
-  /// @param switches names without value, @param valued names with one; -http-addr, -token, -token-file, -datacenter
-  /// and -stale are always known.
+  /// @param switches names without value, @param valued names with one; -http-addr, -token, -token-file, -datacenter,
+  /// -stale and those for HTTPS (-ca-file, ...) are always known.
   options(std::string synopsis, std::vector<std::string> switches, std::vector<std::string> valued);
   /// Of a verb that talks to nobody: only the names given here are known.
   static options offline(std::string synopsis, std::vector<std::string> switches, std::vector<std::string> valued);

@@ -53,7 +53,9 @@ std::string usage(std::string_view group) {
     out +=
         "\nEvery command but agent, keygen, tls, validate and version talks to a node: -http-addr=<address>, else the "
         "environment's\n"
-        "BELAY_HTTP_ADDR or CONSUL_HTTP_ADDR, else 127.0.0.1:8500. `belay <command> -h` shows its options.\n";
+        "BELAY_HTTP_ADDR or CONSUL_HTTP_ADDR, else 127.0.0.1:8500. https://HOST:PORT with -ca-file, -ca-path, "
+        "-client-cert,\n"
+        "-client-key and -tls-server-name, or Consul's variables for them. `belay <command> -h` shows its options.\n";
   }
   return out;
 }

@@ -3,10 +3,10 @@
 // has dialled and listens on those it has accepted. So within the life of a connection frames arrive in the order in
 // which they were sent, and a new connection is seen as one by both sides (docs/adr/0002).
 
-#include "actors/consensus/log_brake.hpp"
 #include "actors/consensus/peer_lobby.hpp"
 #include "actors/consensus/peer_queue.hpp"
 #include "actors/interfaces.hpp"
+#include "actors/log_brake.hpp"
 #include "actors/names/name_lookups.hpp"
 #include "actors/telemetry/metrics.hpp"
 #include "actors/tls/credential_store.hpp"

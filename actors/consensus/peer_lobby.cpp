@@ -2,10 +2,10 @@
 
 #include "actors/spare_descriptors.hpp"
 #include "actors/telemetry/log.hpp"
+#include "actors/thread_time.hpp"
 #include "protocol/base/bytes.hpp"
 
 #include <poll.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -23,12 +23,6 @@ constexpr std::chrono::milliseconds pause_without_descriptors{500};
 constexpr std::size_t read_step = 8u << 10;
 // What a fatal alert of TLS looks like, handshake_failure: a dialler without TLS learns from it that TLS is demanded.
 constexpr std::string_view alert("\x15\x03\x03\x00\x02\x02\x28", 7);
-
-std::chrono::nanoseconds thread_time() {
-  timespec t{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-  return std::chrono::seconds(t.tv_sec) + std::chrono::nanoseconds(t.tv_nsec);
-}
 
 } // namespace
 

@@ -2,11 +2,11 @@
 // Where connections of peers wait until it is known whose they are: they are accepted here, shake hands, and say hello. Whatever
 // strangers do, it costs a bounded number of descriptors, bytes and time; who has not introduced himself in time is sent away.
 
-#include "actors/consensus/log_brake.hpp"
 #include "actors/consensus/peer_sockets.hpp"
-#include "actors/consensus/time_purse.hpp"
 #include "actors/live_limit.hpp"
+#include "actors/log_brake.hpp"
 #include "actors/messages.hpp"
+#include "actors/time_purse.hpp"
 #include "actors/tls/channel.hpp"
 #include "protocol/wire/frame_codec.hpp"
 

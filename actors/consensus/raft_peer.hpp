@@ -3,9 +3,9 @@
 // feeds them messages, ticks and confirmed writes, and carries out what they return. Besides, it forms the cluster with
 // protocol/raft/formation and answers what operators ask of a leader.
 
-#include "actors/consensus/log_brake.hpp"
 #include "actors/host.hpp"
 #include "actors/interfaces.hpp"
+#include "actors/log_brake.hpp"
 #include "actors/surroundings.hpp"
 #include "actors/telemetry/metrics.hpp"
 #include "actors/telemetry/vitals.hpp"

@@ -1,5 +1,7 @@
 #include "actors/gateway/client_connections.hpp"
 
+#include "protocol/base/check.hpp"
+
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -28,10 +30,16 @@ client_connections::client_connections(http_front& front, const connection_limit
     : front_(front), limits_(limits), metrics_(m),
       admission_(connections_max != 0 ? connections_max : connections_allowed(), std::move(per_address_max)) {}
 
-void client_connections::listen(boost::asio::io_context& loop, listening_sockets sockets) {
+void client_connections::listen(boost::asio::io_context& loop, listening_sockets sockets,
+                                std::shared_ptr<tls::https_credential_store> https) {
+  https_ = std::move(https);
   for (auto& s : sockets.release()) {
-    auto l = std::make_shared<http_listener>(loop, std::move(s),
-                                             [this](int fd, const std::string& address) { accepted(fd, address); });
+    const bool secure = s.https;
+    PRECONDITION(!secure || https_ != nullptr);
+    if (secure && desk_ == nullptr)
+      desk_ = std::make_shared<handshake_desk>(loop, limits_.handshake_share);
+    auto l = std::make_shared<http_listener>(
+        loop, std::move(s), [this, secure](int fd, const std::string& address) { accepted(fd, address, secure); });
     l->start();
     listeners_.push_back(std::move(l));
   }
@@ -43,14 +51,15 @@ void client_connections::stop_listening() {
   listeners_.clear();
 }
 
-void client_connections::accepted(int fd, const std::string& address) {
+void client_connections::accepted(int fd, const std::string& address, bool https) {
   const auto* kept_address = admission_.admit(address);
   if (kept_address == nullptr) {
     metrics_.connection_refused();
     ::close(fd);
     return;
   }
-  auto c = std::make_shared<http_connection>(front_, limits_, fd, kept_address);
+  auto tls = https ? std::make_unique<tls_stream>(desk_, https_->now(), front_.now()) : nullptr;
+  auto c = std::make_shared<http_connection>(front_, limits_, fd, kept_address, std::move(tls));
   c->place = list_.size();
   list_.push_back(c);
   metrics_.connections(list_.size());
@@ -107,6 +116,9 @@ void client_connections::close_all() {
     const auto c = list_.back();
     c->close();
   }
+  if (desk_ != nullptr)
+    desk_->stop();
+  desk_.reset(); // the loop may end before this object does
 }
 
 } // namespace belay::actors

@@ -4,7 +4,9 @@
 #include "actors/gateway/client_admission.hpp"
 #include "actors/gateway/http_connection.hpp"
 #include "actors/gateway/http_listener.hpp"
+#include "actors/gateway/transport/handshake_desk.hpp"
 #include "actors/telemetry/metrics.hpp"
+#include "actors/tls/credential_store.hpp"
 
 #include <memory>
 #include <string>
@@ -20,7 +22,9 @@ public:
                      live_limit per_address_max, metrics& m);
 
   /// Accepts connections on these sockets, as soon as the loop runs.
-  void listen(boost::asio::io_context& loop, listening_sockets sockets);
+  /// @param https asked for each connection to a socket that is for HTTPS. @pre not null if there is such a socket
+  void listen(boost::asio::io_context& loop, listening_sockets sockets,
+              std::shared_ptr<tls::https_credential_store> https);
   void stop_listening();
 
   /// The front was told that this one is closed.
@@ -36,13 +40,15 @@ public:
   void close_all();
 
 private:
-  void accepted(int fd, const std::string& address);
+  void accepted(int fd, const std::string& address, bool https);
 
   http_front& front_;
   const connection_limits& limits_;
   metrics& metrics_;
   client_admission admission_;
   std::vector<std::shared_ptr<http_listener>> listeners_;
+  std::shared_ptr<tls::https_credential_store> https_;
+  std::shared_ptr<handshake_desk> desk_;               ///< null: no HTTPS
   std::vector<std::shared_ptr<http_connection>> list_; ///< each at its `place`
   bool shedding_ = false;
 };

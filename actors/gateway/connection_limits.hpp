@@ -16,6 +16,10 @@ struct connection_limits {
   pace_limits pace;                        ///< with progress, but too little
   pace_limits uploads = upload_pace;       ///< the same, while an archive comes
   std::chrono::milliseconds linger{2000};  ///< after the last answer, until the client closes too
+  /// Of HTTPS: from the connection to the end of the handshake, without the time it waits for us.
+  std::chrono::milliseconds handshake{5000};
+  /// Of the time of the thread that handshakes may take from requests.
+  double handshake_share = 0.25;
 };
 
 } // namespace belay::actors

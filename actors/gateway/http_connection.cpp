@@ -20,8 +20,9 @@ constexpr int reads_per_turn = 4;
 
 } // namespace
 
-http_connection::http_connection(http_front& front, const connection_limits& limits, int fd, const std::string* address)
-    : front_(&front), limits_(limits), fd_(fd), address_(address), queue_(*this, front, limits),
+http_connection::http_connection(http_front& front, const connection_limits& limits, int fd, const std::string* address,
+                                 std::unique_ptr<tls_stream> tls)
+    : front_(&front), limits_(limits), fd_(fd), address_(address), queue_(*this, front, limits), tls_(std::move(tls)),
       last_input_(front.now()), last_output_(last_input_) {}
 
 http_connection::~http_connection() {
@@ -42,13 +43,13 @@ void http_connection::on_ready(bool readable, bool writable) {
     if (flush())
       progress();
   }
-  if (readable && open() && waits_for_.read)
+  if (readable && open() && waits_for_.read && (!shaking_hands() || may_shake_hands()))
     read_some();
   account();
 }
 
 bool http_connection::may_read() const {
-  if (input_ended_ || !open())
+  if (input_ended_ || !open() || (tls_ != nullptr && tls_->waits_for_turn()))
     return false;
   // A client that sends far ahead is not read until its answers are through.
   return lingering_ || may_look_at_next() || waiting_.size() < limits_.waiting_bytes_max;
@@ -74,9 +75,12 @@ void http_connection::read_some() {
     const auto n = ::recv(fd_, buffer.data(), buffer.size(), 0);
     if (n > 0) {
       last_input_ = front_->now();
-      if (!lingering_)
-        take(std::string_view(buffer.data(), static_cast<std::size_t>(n)));
-      if (!open())
+      const std::string_view came(buffer.data(), static_cast<std::size_t>(n));
+      if (!lingering_ && tls_ == nullptr)
+        take(came);
+      else if (!lingering_)
+        take_sealed(came);
+      if (!open() || input_ended_)
         return;
       if (static_cast<std::size_t>(n) < buffer.size() || waiting_.size() >= limits_.waiting_bytes_max)
         break;
@@ -196,11 +200,11 @@ void http_connection::progress() {
 }
 
 void http_connection::write_in_order() {
-  queue_.write(unsent_.size());
+  queue_.write(to_send());
   while (auto body = queue_.take_body()) {
     unsent_.take(front_->output);
     unsent_.append(std::move(body));
-    queue_.write(unsent_.size());
+    queue_.write(to_send());
   }
   if (queue_.wants_body() && reader_ != nullptr && reader_->take_expectation())
     front_->output += continue_line;
@@ -209,9 +213,10 @@ void http_connection::write_in_order() {
 /// @returns false: the connection was closed
 bool http_connection::flush() {
   unsent_.take(front_->output);
-  const auto before = unsent_.size();
+  const bool nothing = to_send() == 0;
+  std::size_t moved = 0;
   if (!waits_for_.write) {
-    switch (unsent_.send(fd_)) {
+    switch (send_some(moved)) {
     case unsent_output::outcome::sent:
       break;
     case unsent_output::outcome::blocked:
@@ -224,20 +229,31 @@ bool http_connection::flush() {
       return false;
     }
   }
-  if (before == 0 || unsent_.size() != before)
+  if (nothing || moved != 0)
     last_output_ = front_->now();
-  if (!unsent_.empty()) {
+  if (to_send() != 0) {
     answer_pace_.begin(last_output_);
-    answer_pace_.moved(before - unsent_.size());
+    answer_pace_.moved(moved);
     return true;
   }
   answer_pace_.end();
   unsent_.release(front_->output, limits_.unsent_bytes_max);
   if (queue_.closing()) {
-    begin_linger();
+    if (tls_ == nullptr || say_goodbye())
+      begin_linger();
     return open();
   }
   return true;
+}
+
+/// @param moved set to the bytes that the socket took
+unsent_output::outcome http_connection::send_some(std::size_t& moved) {
+  if (tls_ != nullptr)
+    return tls_->send(fd_, unsent_, front_->sealed, moved);
+  const auto before = unsent_.size();
+  const auto outcome = unsent_.send(fd_);
+  moved = before - unsent_.size();
+  return outcome;
 }
 
 /// Closing while the client still sends would reset the connection, and the client might never read our answer.
@@ -279,6 +295,8 @@ void http_connection::close() {
 void http_connection::shut() {
   if (!open())
     return;
+  if (tls_ != nullptr)
+    hang_up_politely();
   front_->sockets().change(fd_, *this, waits_for_, {});
   waits_for_ = {};
   ::close(std::exchange(fd_, -1));
@@ -291,7 +309,8 @@ void http_connection::account() {
   if (!open())
     return;
   const auto reading = reader_ != nullptr ? reader_->held_bytes() : 0;
-  const auto now_held = reading + waiting_.capacity() + unsent_.held_bytes() + queue_.held_bytes();
+  const auto sealed = tls_ != nullptr ? tls_->held_bytes() : 0;
+  const auto now_held = reading + waiting_.capacity() + unsent_.held_bytes() + sealed + queue_.held_bytes();
   front_->held.change(std::exchange(held_, now_held), now_held);
   if (front_->held.exceeded())
     front_->shed();
@@ -304,7 +323,7 @@ std::size_t http_connection::held_bytes() const {
 void http_connection::shed() {
   if (!open())
     return;
-  if (!waits_for_request() || !unsent_.empty() || queue_.uploading())
+  if (!waits_for_request() || to_send() != 0 || queue_.uploading())
     return close();
   front_->readers().give_back(std::move(reader_));
   waiting_ = std::string();
@@ -325,6 +344,10 @@ void http_connection::sweep(monotonic_time now) {
     if (now >= linger_until_)
       close();
     return;
+  }
+  if (tls_ != nullptr && tls_->is_late(now, limits_.handshake)) {
+    tls_->desk().tell_refusal(address(), "the handshake was not over in time", now);
+    return close();
   }
   if (unsent() > 0 && now - last_output_ > limits_.stall)
     return close();

@@ -5,7 +5,9 @@
 #include "actors/gateway/connection_limits.hpp"
 #include "actors/gateway/exchange_queue.hpp"
 #include "actors/gateway/http_front.hpp"
-#include "actors/gateway/unsent_output.hpp"
+#include "actors/gateway/transport/handshake_desk.hpp"
+#include "actors/gateway/transport/tls_stream.hpp"
+#include "actors/gateway/transport/unsent_output.hpp"
 
 #include <memory>
 #include <string>
@@ -13,10 +15,12 @@
 
 namespace belay::actors {
 
-class http_connection : public socket_owner, public requester {
+class http_connection : public socket_owner, public requester, public handshake_desk::visitor {
 public:
   /// @param fd non-blocking, owned from now on
-  http_connection(http_front& front, const connection_limits& limits, int fd, const std::string* address);
+  /// @param tls null: it speaks plain HTTP
+  http_connection(http_front& front, const connection_limits& limits, int fd, const std::string* address,
+                  std::unique_ptr<tls_stream> tls = nullptr);
   ~http_connection() override;
 
   bool open() const { return fd_ >= 0; }
@@ -34,7 +38,7 @@ public:
   /// Gives that back: an unfinished request is refused with 503, everything else ends with the connection.
   void shed();
   /// Nothing is in flight and everything is sent.
-  bool idle() const { return queue_.empty() && unsent_.empty(); }
+  bool idle() const { return queue_.empty() && to_send() == 0; }
 
   /// IP address of the client; empty: a Unix socket.
   const std::string& address() const { return *address_; }
@@ -43,6 +47,7 @@ public:
 
 private:
   void on_ready(bool readable, bool writable) override;
+  void on_turn() override;
   bool may_read() const;
   void wait_readable();
   /// @returns false: no memory in the kernel, the connection was closed
@@ -59,7 +64,17 @@ private:
   void request_moved(bool head_ended, std::size_t bytes);
   void account();
   bool waits_for_request() const;
-  std::size_t unsent() const { return unsent_.size() + front_->output.size(); }
+  std::size_t to_send() const { return unsent_.size() + (tls_ != nullptr ? tls_->unsent() : 0); }
+  std::size_t unsent() const { return to_send() + front_->output.size(); }
+
+  // HTTPS: http_connection_tls.cpp
+  bool shaking_hands() const { return tls_ != nullptr && !lingering_ && !tls_->established(); }
+  bool may_shake_hands();
+  void take_sealed(std::string_view wire);
+  void refuse_tls(const std::string& why);
+  unsent_output::outcome send_some(std::size_t& moved);
+  bool say_goodbye();
+  void hang_up_politely();
 
   http_front* front_;
   const connection_limits& limits_;
@@ -70,6 +85,7 @@ private:
   exchange_queue queue_;
   std::string waiting_; ///< input not looked at yet
   unsent_output unsent_;
+  std::unique_ptr<tls_stream> tls_; ///< null: plain HTTP
   monotonic_time last_input_, last_output_, linger_until_{};
   client_pace request_pace_, answer_pace_;
   std::size_t held_ = 0; ///< as the front knows it

@@ -46,6 +46,7 @@ public:
   /// Used within one call only, by one connection at a time.
   std::string input;  ///< has the size of what is read at once
   std::string output; ///< empty between calls
+  std::string sealed; ///< room for what is encrypted; empty between calls
 };
 
 } // namespace belay::actors

@@ -76,7 +76,10 @@ http_gateway_actor::behavior_type http_gateway::make_behavior() {
 status http_gateway::listen() {
   if (asio_ == nullptr)
     return failure{"this gateway has no sockets"};
-  auto sockets = listening_sockets::open(settings_.listen, settings_.share_port);
+  const bool https = std::any_of(settings_.listen.begin(), settings_.listen.end(), [](auto& a) { return a.https; });
+  if (https && settings_.https == nullptr)
+    return failure{"this gateway has no credentials for HTTPS"};
+  auto sockets = listening_sockets::open(settings_.listen, settings_.share_port, settings_.unix_sockets);
   if (!sockets)
     return failure{sockets.error()};
   for (const auto& s : sockets->list())
@@ -91,7 +94,7 @@ void http_gateway::serve(listening_sockets sockets) {
   if (stopping_ || exited_)
     return;
   context(asio_->context());
-  connections_.listen(asio_->loop(), std::move(sockets));
+  connections_.listen(asio_->loop(), std::move(sockets), settings_.https);
   probe_ = std::make_unique<arrival_probe>(sockets_, [this] { admission_.probe_served(pending_.load(), now()); });
   send(this, tick_atom::value);
 }

@@ -32,6 +32,8 @@ struct gateway_settings {
   std::uint16_t number = 0; ///< place in wiring::gateways; the upper 16 bits of its request ids
   std::vector<listen_address> listen;
   bool share_port = false; ///< with other gateways on the same addresses
+  unix_socket_rights unix_sockets;
+  std::shared_ptr<tls::https_credential_store> https; ///< asked for each connection; null: no HTTPS
   http::route_settings routes;
   local_facts facts;
   connection_limits limits;
@@ -68,7 +70,7 @@ public:
 
   /// Binds the configured addresses; connections are accepted as soon as the loop runs. Any thread, once.
   status listen();
-  /// Where it listens: host:port with real ports, or unix:///path. After listen().
+  /// Where it listens, in the order of the settings: host:port with real ports, or unix:///path. After listen().
   const std::vector<std::string>& addresses() const { return addresses_; }
   /// What its connections see of it: for those that are made without sockets.
   http_front& front() { return *this; }

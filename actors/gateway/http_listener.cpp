@@ -3,17 +3,22 @@
 #include "actors/spare_descriptors.hpp"
 #include "actors/telemetry/log.hpp"
 #include "protocol/base/host_port.hpp"
+#include "protocol/golang/syntax.hpp"
 
 #include <arpa/inet.h>
+#include <grp.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <pwd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <charconv>
 #include <cstring>
+#include <optional>
 
 namespace belay::actors {
 
@@ -103,10 +108,58 @@ std::string ip_of(const socket_address& a) {
   return text;
 }
 
-result<listening_sockets::one> open_one(const listen_address& where, bool share_port) {
+/// @returns nullopt: there is none. @param find getpwnam_r or getgrnam_r
+template <class Id, class Entry, class Find>
+std::optional<Id> id_of(const std::string& text, Find find, Id Entry::*id) {
+  Id number{};
+  const auto* end = text.data() + text.size();
+  if (const auto read = std::from_chars(text.data(), end, number); read.ec == std::errc() && read.ptr == end)
+    return number;
+  Entry entry{};
+  Entry* found = nullptr;
+  std::vector<char> room(16384);
+  while (find(text.c_str(), &entry, room.data(), room.size(), &found) == ERANGE && room.size() < (1u << 20))
+    room.resize(room.size() * 2);
+  return found != nullptr ? std::optional<Id>(found->*id) : std::nullopt;
+}
+
+/// Texts are Consul's.
+status set_rights(const std::string& path, const unix_socket_rights& rights) {
+  auto user = static_cast<uid_t>(-1); // stays as it is
+  auto group = static_cast<gid_t>(-1);
+  if (!rights.user.empty()) {
+    const auto id = id_of(rights.user, ::getpwnam_r, &passwd::pw_uid);
+    if (!id)
+      return failure{"invalid user specified: " + rights.user};
+    user = *id;
+  }
+  if (!rights.group.empty()) {
+    const auto id = id_of(rights.group, ::getgrnam_r, &group::gr_gid);
+    if (!id)
+      return failure{"invalid group specified: " + rights.group};
+    group = *id;
+  }
+  if ((!rights.user.empty() || !rights.group.empty()) && ::lchown(path.c_str(), user, group) != 0)
+    return failure{"failed setting ownership to " + rights.user + ":" + rights.group + " on " + golang::quoted(path) +
+                   ": " + std::strerror(errno)};
+  if (rights.mode.empty())
+    return done{};
+  unsigned mode = 0;
+  const auto* end = rights.mode.data() + rights.mode.size();
+  const auto read = std::from_chars(rights.mode.data(), end, mode, 8);
+  if (read.ec != std::errc() || read.ptr != end || mode > 07777)
+    return failure{"invalid mode specified: " + rights.mode};
+  if (::chmod(path.c_str(), mode) != 0)
+    return failure{"failed setting permissions to " + rights.mode + " on " + golang::quoted(path) + ": " +
+                   std::strerror(errno)};
+  return done{};
+}
+
+result<listening_sockets::one> open_one(const listen_address& where, bool share_port,
+                                        const unix_socket_rights& rights) {
   const bool local = !where.unix_path.empty();
   listening_sockets::one s{-1, local ? "unix://" + where.unix_path : join_host_port(where.host, where.port),
-                           where.unix_path};
+                           where.unix_path, where.https};
   socket_address address;
   if (!fill(address, where))
     return failure{"listen " + s.name + ": not an IP address or usable path"};
@@ -131,6 +184,12 @@ result<listening_sockets::one> open_one(const listen_address& where, bool share_
   }
   if (::bind(s.fd, address.any(), address.size) != 0)
     return give_up("bind");
+  if (local) // nobody can connect before it listens
+    if (auto ok = set_rights(where.unix_path, rights); !ok) {
+      ::close(s.fd);
+      ::unlink(where.unix_path.c_str());
+      return failure{"listen " + s.name + ": Failed setting up socket: " + ok.error()};
+    }
   if (::listen(s.fd, SOMAXCONN) != 0)
     return give_up("listen");
   if (!local) {
@@ -162,10 +221,11 @@ void listening_sockets::close() {
   }
 }
 
-result<listening_sockets> listening_sockets::open(const std::vector<listen_address>& addresses, bool share_port) {
+result<listening_sockets> listening_sockets::open(const std::vector<listen_address>& addresses, bool share_port,
+                                                  const unix_socket_rights& rights) {
   listening_sockets all;
   for (const auto& a : addresses) {
-    auto s = open_one(a, share_port);
+    auto s = open_one(a, share_port, rights);
     if (!s)
       return failure{s.error()};
     all.list_.push_back(std::move(*s));

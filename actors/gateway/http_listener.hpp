@@ -22,6 +22,7 @@ public:
     int fd = -1;
     std::string name;      ///< host:port with the real port, or unix:///path
     std::string unix_path; ///< removed when it is closed
+    bool https = false;
   };
 
   listening_sockets() = default;
@@ -31,7 +32,9 @@ public:
 
   /// All or none. Port 0: any free one.
   /// @param share_port several gateways listen on the same address, the kernel spreads connections among them
-  static result<listening_sockets> open(const std::vector<listen_address>& addresses, bool share_port);
+  /// @param rights of Unix sockets; nobody can connect before they are in force
+  static result<listening_sockets> open(const std::vector<listen_address>& addresses, bool share_port,
+                                        const unix_socket_rights& rights = {});
 
   const std::vector<one>& list() const { return list_; }
   std::vector<one> release() { return std::exchange(list_, {}); }

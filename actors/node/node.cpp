@@ -137,6 +137,9 @@ health_checks_settings agent_settings_of(const node_config& config) {
 gateway_settings gateway_settings_of(const node_config& config, const identity& who) {
   gateway_settings g;
   g.listen = config.http_listeners;
+  g.listen.insert(g.listen.end(), config.https_listeners.begin(), config.https_listeners.end());
+  g.unix_sockets = config.unix_sockets;
+  g.limits.handshake = std::chrono::duration_cast<std::chrono::milliseconds>(config.https_handshake_timeout);
   g.bytes_in_flight_max = config.http_max_bytes_in_flight;
   g.hold = std::chrono::duration_cast<std::chrono::milliseconds>(config.rpc_hold_timeout);
   g.shedding = shedding_of(config);
@@ -178,10 +181,11 @@ gateway_settings gateway_settings_of(const node_config& config, const identity& 
 /// A node with the real disk, sockets, clocks and threads around it.
 class running_node {
 public:
-  /// `reload` is gateway_settings::reload.
+  /// `reload` is gateway_settings::reload. @param https null: no HTTPS
   running_node(const node_config& config, const identity& who, node_disk disk, peer_link_settings links,
-               int peer_listener, raft::promise promised, health_checks_start registered, live_limit http_connections,
-               decltype(gateway_settings::reload) reload, keyring_keeper::operate keyring);
+               int peer_listener, std::shared_ptr<tls::https_credential_store> https, raft::promise promised,
+               health_checks_start registered, live_limit http_connections, decltype(gateway_settings::reload) reload,
+               keyring_keeper::operate keyring);
   ~running_node() { stop(); }
 
   /// Opens the doors: timers run, clients and peers are listened to.
@@ -205,8 +209,9 @@ private:
 };
 
 running_node::running_node(const node_config& config, const identity& who, node_disk disk, peer_link_settings links,
-                           int peer_listener, raft::promise promised, health_checks_start registered,
-                           live_limit http_connections, decltype(gateway_settings::reload) reload,
+                           int peer_listener, std::shared_ptr<tls::https_credential_store> https,
+                           raft::promise promised, health_checks_start registered, live_limit http_connections,
+                           decltype(gateway_settings::reload) reload,
                            keyring_keeper::operate keyring)
     : system_(caf_config_), front_host_(system_, front_), raft_host_(system_) {
   node_plan plan;
@@ -244,6 +249,7 @@ running_node::running_node(const node_config& config, const identity& who, node_
       system_.spawn([bytes] { give_back_memory(bytes); });
     };
     g.connections_per_client_max = http_connections;
+    g.https = std::move(https);
     g.reload = std::move(reload);
     http_gateway_actor gateway = system_.spawn<http_gateway>(&front_host_, wires, std::move(g), metrics_);
     gateway_ = static_cast<http_gateway*>(caf::actor_cast<caf::abstract_actor*>(gateway));
@@ -350,6 +356,11 @@ int run_node(parsed_command_line begun, config_reader read_again) {
   auto credentials = peer_credentials_of(config);
   if (!credentials)
     return fail(credentials.error());
+  auto https_credentials = https_credentials_of(config, nullptr);
+  if (!https_credentials)
+    return fail(https_credentials.error());
+  const auto https =
+      *https_credentials != nullptr ? std::make_shared<tls::https_credential_store>(*https_credentials) : nullptr;
   warn_of_open_port(config, **credentials);
   config.node_id = who->uuid;
   peer_link_settings links;
@@ -387,13 +398,13 @@ int run_node(parsed_command_line begun, config_reader read_again) {
   running_node* running = nullptr;
   reloader reloads(
       begun, std::move(read_again),
-      {links.credentials, http_connections, links.lobby.per_address_max, [&](const node_config& next) {
+      {links.credentials, https, http_connections, links.lobby.per_address_max, [&](const node_config& next) {
          return running->change_definitions(
              {next.services, next.checks, catalog_row_of(member_of(next, *who), next.datacenter, next.node_meta).meta});
        }});
   reload_requests asked;
   running_node node(
-      config, *who, std::move(state->disk), links, *listener, std::move(state->promised),
+      config, *who, std::move(state->disk), links, *listener, https, std::move(state->promised),
       {config.services, config.checks, std::move(*kept)}, http_connections,
       [&](reload_requests::then then) { asked.add(std::move(then)); },
       [&](const forward::keyring_operation& op) { return reloads.operate_keyring(op); });

@@ -20,6 +20,7 @@ node_config with_reloaded(node_config running, const node_config& next) {
   const auto datacenter = running.peer_tls.datacenter;
   running.peer_tls = next.peer_tls;
   running.peer_tls.datacenter = datacenter;
+  running.https = next.https;
   return running;
 }
 
@@ -38,6 +39,13 @@ result<tls::credentials_ptr> peer_credentials_of(const node_config& config) {
     s.encrypt = std::move(*keys);
   }
   return tls::credentials::load(s);
+}
+
+result<tls::https_credentials_ptr> https_credentials_of(const node_config& config,
+                                                        const tls::https_credentials* before) {
+  if (config.https_listeners.empty())
+    return tls::https_credentials_ptr();
+  return tls::https_credentials::load(config.https, before);
 }
 
 void warn_of_open_port(const node_config& config, const tls::credentials& in_force) {
@@ -68,6 +76,9 @@ status reloader::try_reload() {
   auto credentials = peer_credentials_of(next);
   if (!credentials)
     return credentials.why();
+  auto https = https_credentials_of(next, parts_.https != nullptr ? parts_.https->now().get() : nullptr);
+  if (!https)
+    return https.why();
   if (auto wrong = log::configure(next.log); !wrong.empty())
     return failure{wrong};
   // Last of what can fail.
@@ -79,6 +90,8 @@ status reloader::try_reload() {
   if (!parts_.credentials->now()->accepts_plaintext())
     warn_of_open_port(next, **credentials);
   parts_.credentials->replace(*credentials);
+  if (parts_.https != nullptr)
+    parts_.https->replace(*https);
   parts_.http_connections_per_client.change(static_cast<std::size_t>(next.http_max_conns_per_client));
   parts_.peer_connections_per_host.change(static_cast<std::size_t>(next.rpc_max_conns_per_client));
   config_ = std::move(next);

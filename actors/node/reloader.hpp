@@ -19,6 +19,9 @@ using config_reader = std::function<result<parsed_command_line>()>;
 
 /// The files that the configuration names, and the keyring of the data directory.
 result<tls::credentials_ptr> peer_credentials_of(const node_config& config);
+/// Null: there is no HTTPS. @param before in force until now; null: nothing
+result<tls::https_credentials_ptr> https_credentials_of(const node_config& config,
+                                                        const tls::https_credentials* before);
 void warn_of_open_port(const node_config& config, const tls::credentials& in_force);
 
 class reloader {
@@ -26,6 +29,7 @@ public:
   /// What is changed while the node runs.
   struct parts {
     std::shared_ptr<tls::credential_store> credentials;
+    std::shared_ptr<tls::https_credential_store> https; ///< null: no HTTPS
     live_limit http_connections_per_client, peer_connections_per_host;
     /// Services, checks and node_meta. Waits; a failure if nothing was changed.
     std::function<status(const node_config&)> change_definitions;

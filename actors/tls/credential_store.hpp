@@ -2,33 +2,51 @@
 // The credentials in force. A reload puts new ones in their place; whoever begins a connection asks for those of the moment.
 
 #include "actors/tls/credentials.hpp"
+#include "actors/tls/https_credentials.hpp"
 
+#include <memory>
 #include <mutex>
+#include <utility>
 
 namespace belay::tls {
 
 /// For any thread.
-class credential_store {
+template <class Credentials>
+class store_of {
 public:
-  /// Without credentials: nothing is shown and nothing is demanded.
-  credential_store() {
-    if (auto none = credentials::load({}))
-      now_ = *none;
-  }
-  explicit credential_store(credentials_ptr first) : now_(std::move(first)) {}
+  using pointer = std::shared_ptr<const Credentials>;
 
-  credentials_ptr now() const {
+  explicit store_of(pointer first) : now_(std::move(first)) {}
+
+  pointer now() const {
     std::lock_guard lock(mutex_);
     return now_;
   }
-  void replace(credentials_ptr next) {
+  void replace(pointer next) {
     std::lock_guard lock(mutex_);
     now_ = std::move(next);
   }
 
 private:
   mutable std::mutex mutex_;
-  credentials_ptr now_;
+  pointer now_;
 };
+
+/// Those for peers.
+class credential_store : public store_of<credentials> {
+public:
+  /// Without credentials: nothing is shown and nothing is demanded.
+  credential_store() : store_of(none()) {}
+  explicit credential_store(credentials_ptr first) : store_of(std::move(first)) {}
+
+private:
+  static credentials_ptr none() {
+    auto c = credentials::load({});
+    return c ? *c : nullptr;
+  }
+};
+
+/// Those for HTTPS clients.
+using https_credential_store = store_of<https_credentials>;
 
 } // namespace belay::tls

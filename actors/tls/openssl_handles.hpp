@@ -25,6 +25,7 @@ using bio_ptr = std::unique_ptr<BIO, openssl_free<BIO_free_all>>;
 using key_ptr = std::unique_ptr<EVP_PKEY, openssl_free<EVP_PKEY_free>>;
 using certificate_ptr = std::unique_ptr<X509, openssl_free<X509_free>>;
 using context_ptr = std::unique_ptr<SSL_CTX, openssl_free<SSL_CTX_free>>;
+using ssl_ptr = std::unique_ptr<SSL, openssl_free<SSL_free>>;
 using session_ptr = std::unique_ptr<SSL_SESSION, openssl_free<SSL_SESSION_free>>;
 
 /// What OpenSSL complained of first, in its words; empties its queue. Empty: it complained of nothing.

@@ -7,6 +7,7 @@
 //   put, get, mixed, txn       of random ones among --keys keys below --prefix, which exist ...
 //   fill                       ... because this wrote them; --batch in each transaction
 //   list                       all of them
+//   --tls on                   each connection with TLS, of whatever certificate
 //   session                    create, renew and destroy one
 //   lock                       hand one lock on among --clients
 //   watch                      --watchers of one key, --rounds writes: from sending a write to the last one's wake-up
@@ -421,6 +422,8 @@ void set(const std::string& k, const std::string& v) {
     opt.prefix = v;
   else if (k == "--pid")
     opt.pids.push_back(number(k, v, 1, 1 << 30));
+  else if (k == "--tls" && v == "on")
+    use_tls();
   else if (k == "--read" && (v == "strong" || v == "default" || v == "stale"))
     opt.read = v == "strong" ? read_mode::strong : v == "stale" ? read_mode::stale : read_mode::def;
   else if (k == "--batch")

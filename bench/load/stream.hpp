@@ -1,7 +1,9 @@
 #pragma once
-// A TCP connection of the load generator to a server on this machine, for its event loop.
+// A TCP connection of the load generator to a server on this machine, for its event loop; with TLS if that was asked for.
 
 #include "bench/load/event_loop.hpp"
+
+#include <openssl/ssl.h>
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -28,6 +30,16 @@ struct endpoint {
     return e;
   }
 };
+
+// Null: without TLS. Any certificate will do: it is this machine.
+inline SSL_CTX*& tls_context() {
+  static SSL_CTX* context = nullptr;
+  return context;
+}
+inline void use_tls() {
+  tls_context() = SSL_CTX_new(TLS_client_method());
+  SSL_CTX_set_mode(tls_context(), SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
+}
 
 // A non-blocking stream socket with an output buffer and a growing input
 // buffer.  Subclasses parse; any failure ends in fail(), which must resume
@@ -61,10 +73,16 @@ protected:
       fd = -1;
       return false;
     }
+    if (tls_context() != nullptr) {
+      ssl_ = SSL_new(tls_context());
+      SSL_set_fd(ssl_, fd);
+      SSL_set_connect_state(ssl_);
+    }
     loop().add(this);
     return true;
   }
   void close_fd() {
+    SSL_free(std::exchange(ssl_, nullptr));
     if (fd >= 0)
       close(fd);
     fd = -1;
@@ -80,7 +98,7 @@ protected:
     if (!connected_)
       return true;
     while (off_ < out_.size()) {
-      ssize_t n = send(fd, out_.data() + off_, out_.size() - off_, MSG_NOSIGNAL);
+      ssize_t n = put(out_.data() + off_, out_.size() - off_);
       if (n > 0) {
         off_ += size_t(n);
       } else if (n < 0 && errno == EAGAIN) {
@@ -141,14 +159,14 @@ protected:
           in_.resize(std::max<size_t>(8192, in_.size() * 2));
       }
       size_t room = in_.size() - len_;
-      ssize_t n = recv(fd, in_.data() + len_, room, 0);
+      ssize_t n = get(in_.data() + len_, room);
       if (n > 0) {
         len_ += size_t(n);
         unsigned was = epoch_;
         on_bytes();
         if (fd < 0 || epoch_ != was)
           return;
-        if (size_t(n) < room)
+        if (size_t(n) < room && ssl_ == nullptr)
           return; // drained; the next arrival is a new edge
       } else if (n == 0) {
         return fail(outcome::conn);
@@ -166,6 +184,24 @@ protected:
   bool connected_ = false;
 
 private:
+  // As send() and recv(), with or without TLS.
+  ssize_t put(const char* bytes, size_t size) {
+    return ssl_ == nullptr ? send(fd, bytes, size, MSG_NOSIGNAL) : judged(SSL_write(ssl_, bytes, int(size)));
+  }
+  ssize_t get(char* bytes, size_t size) {
+    return ssl_ == nullptr ? recv(fd, bytes, size, 0) : judged(SSL_read(ssl_, bytes, int(size)));
+  }
+  ssize_t judged(int n) {
+    if (n > 0)
+      return n;
+    const int why = SSL_get_error(ssl_, n);
+    if (why == SSL_ERROR_ZERO_RETURN)
+      return 0;
+    errno = why == SSL_ERROR_WANT_READ || why == SSL_ERROR_WANT_WRITE ? EAGAIN : ECONNRESET;
+    return -1;
+  }
+
+  SSL* ssl_ = nullptr;
   std::vector<char> in_;
   size_t beg_ = 0, len_ = 0;
   unsigned epoch_ = 0;

@@ -13,8 +13,17 @@ struct listen_address {
   std::string host; ///< IP address literal, without brackets
   std::uint16_t port = 0;
   std::string unix_path;
+  bool https = false;
 
   bool operator==(const listen_address&) const = default;
+};
+
+/// Whose a Unix socket is and who may use it (Consul's `unix_sockets`); what is empty stays as the process makes files.
+struct unix_socket_rights {
+  std::string user, group; ///< names or ids
+  std::string mode;        ///< octal
+
+  bool operator==(const unix_socket_rights&) const = default;
 };
 
 /// The two parts of an address, as texts.

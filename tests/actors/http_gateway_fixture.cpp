@@ -137,23 +137,39 @@ bool raw_client::fill() {
   return true;
 }
 
-answer raw_client::read(bool body) {
-  std::size_t end;
-  while ((end = buffer_.find("\r\n\r\n")) == std::string::npos)
-    if (!fill())
-      return {};
-  answer a;
-  a.head = buffer_.substr(0, end + 4);
-  buffer_.erase(0, end + 4);
+bool take_answer(std::string& bytes, answer& a, bool body) {
+  const auto end = bytes.find("\r\n\r\n");
+  if (end == std::string::npos)
+    return false;
+  a.head = bytes.substr(0, end + 4);
   a.status = std::atoi(a.head.c_str() + 9);
   const auto at = a.head.find("Content-Length: ");
   const std::size_t size = body && at != std::string::npos ? std::strtoull(a.head.c_str() + at + 16, nullptr, 10) : 0;
-  while (buffer_.size() < size)
+  if (bytes.size() - a.head.size() < size)
+    return false;
+  a.body = bytes.substr(a.head.size(), size);
+  bytes.erase(0, a.head.size() + size);
+  return true;
+}
+
+answer raw_client::read(bool body) {
+  answer a;
+  while (!take_answer(buffer_, a, body))
     if (!fill())
       return {};
-  a.body = buffer_.substr(0, size);
-  buffer_.erase(0, size);
   return a;
+}
+
+std::string raw_client::receive() {
+  if (buffer_.empty())
+    fill();
+  return std::exchange(buffer_, {});
+}
+
+std::string raw_client::rest() {
+  while (fill()) {
+  }
+  return std::exchange(buffer_, {});
 }
 
 bool raw_client::closed() {
@@ -169,7 +185,7 @@ bool raw_client::closed() {
 gateway_fixture::gateway_fixture(gateway_settings settings, std::shared_ptr<const node_clock> clock)
     : system_(config_), host_(system_, loop_) {
   wires_->clock = std::move(clock);
-  settings.listen = {{"127.0.0.1", 0, {}}};
+  settings.listen = {{"127.0.0.1", 0, {}, settings.https != nullptr}};
   wires_->fsm = fake_fsm(system_, behind_, wires_);
   wires_->raft_peer = fake_raft_peer(system_, behind_, wires_);
   wires_->delays = system_.spawn<lock_delay_tracker>(nullptr, wires_);

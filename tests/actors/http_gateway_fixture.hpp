@@ -62,6 +62,10 @@ struct answer {
   bool has(const std::string& text) const { return head.find(text) != std::string::npos; }
 };
 
+/// Takes the first answer off `bytes`, if it is there as a whole.
+/// @param body false: the answer has none (HEAD, 100 Continue)
+bool take_answer(std::string& bytes, answer& a, bool body = true);
+
 /// A blocking TCP client; gives up reading after ten seconds.
 class raw_client {
 public:
@@ -76,6 +80,10 @@ public:
   answer read(bool body = true);
   /// Nothing more comes, and the connection is closed.
   bool closed();
+  /// What comes next, whatever it is; empty: the connection is closed.
+  std::string receive();
+  /// All that comes until the connection is closed.
+  std::string rest();
   answer ask(const std::string& request) {
     send(request);
     return read();
@@ -89,6 +97,7 @@ private:
 
 class gateway_fixture {
 public:
+  /// It listens for HTTPS if there are credentials for that, else for HTTP.
   explicit gateway_fixture(gateway_settings settings = {}, std::shared_ptr<const node_clock> clock = nullptr);
   ~gateway_fixture();
 
@@ -103,6 +112,7 @@ public:
   /// Orders the gateway to stop and waits until it has.
   bool stop();
 
+  std::uint16_t port() const { return port_; }
   backstage& behind() { return *behind_; }
   metrics& numbers() { return metrics_; }
 

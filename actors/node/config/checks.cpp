@@ -44,11 +44,6 @@ std::vector<refused_setting> refused_protection(const json::object& config) {
     refuse("acl.enabled", " = true", "enforce ACLs: every client may read and write everything");
   if (has_text(config, "acl_datacenter"))
     refuse("acl_datacenter", "", "enforce ACLs: every client may read and write everything");
-  const auto* https = value_at(config, "ports.https");
-  const bool https_on = https && https->is_int64() && https->get_int64() > 0;
-  if (https_on)
-    refuse("ports.https", " > 0", "serve HTTPS");
-  // verify_incoming_https alone asks for certificates on a listener that does not exist: nothing is left open by it.
   for (auto name : {"auto_encrypt.tls", "auto_encrypt.allow_tls"})
     if (is_true(config, name))
       refuse(name, " = true", "use TLS");

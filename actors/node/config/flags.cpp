@@ -53,7 +53,7 @@ constexpr flag flags[] = {
     {"hcl", inlined, "", "configuration text (HCL or JSON)"},
     {"help", help, "", "this text"},
     {"http-port", integer, "ports.http", "port of the HTTP API (default 8500); 0 or less: none"},
-    {"https-port", integer, "ports.https", "refused if above 0: there is no HTTPS yet"},
+    {"https-port", integer, "ports.https", "port of the HTTP API over TLS (default -1); 0 or less: none"},
     {"join", list, "start_join", "as -retry-join"},
     {"join-wan", list, "start_join_wan", "accepted, no effect"},
     {"log-file", text, "log_file", "append the log to this file too"},

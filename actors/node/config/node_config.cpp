@@ -135,30 +135,45 @@ void check_idle(decoder& d) {
   (void)port(d, "ports.serf_lan", 8301, true);
 }
 
-void decode_addresses(decoder& d, node_config& c) {
-  c.server_port = static_cast<std::uint16_t>(port(d, "ports.server", 8300, false));
-  c.serf_wan_port = static_cast<std::uint16_t>(std::max(0, port(d, "ports.serf_wan", 8302, true)));
-  c.http_port = port(d, "ports.http", 8500, true);
-
-  if (c.dev)
-    c.bind_addr = "127.0.0.1";
-  std::string bind = c.bind_addr, client = "127.0.0.1", http;
-  d.get("bind_addr", bind);
-  d.get("client_addr", client);
-  d.get("addresses.http", http);
-  if (auto list = addresses(d, "bind_addr", bind, false); list.size() == 1)
-    c.bind_addr = list.front();
-  c.client_addrs = addresses(d, "client_addr", client, true);
-  auto listen = words(http).empty() ? c.client_addrs : addresses(d, "addresses.http", http, true);
-  for (const auto& a : listen) {
+/// Where clients are listened for. @param path of the setting that goes before client_addr. @param port -1: nowhere
+std::vector<listen_address> listeners(decoder& d, const std::string& path, const std::vector<std::string>& client_addrs,
+                                      int port) {
+  std::string own;
+  d.get(path, own);
+  std::vector<listen_address> all;
+  for (const auto& a : words(own).empty() ? client_addrs : addresses(d, path, own, true)) {
     listen_address l;
     if (a.starts_with("unix://"))
       l.unix_path = a.substr(7);
     else
-      l.host = a, l.port = static_cast<std::uint16_t>(std::max(0, c.http_port));
-    if (c.http_port > 0)
-      c.http_listeners.push_back(l);
+      l.host = a, l.port = static_cast<std::uint16_t>(std::max(0, port));
+    if (port > 0)
+      all.push_back(l);
   }
+  return all;
+}
+
+void decode_addresses(decoder& d, node_config& c) {
+  c.server_port = static_cast<std::uint16_t>(port(d, "ports.server", 8300, false));
+  c.serf_wan_port = static_cast<std::uint16_t>(std::max(0, port(d, "ports.serf_wan", 8302, true)));
+  c.http_port = port(d, "ports.http", 8500, true);
+  c.https_port = port(d, "ports.https", -1, true);
+
+  if (c.dev)
+    c.bind_addr = "127.0.0.1";
+  std::string bind = c.bind_addr, client = "127.0.0.1";
+  d.get("bind_addr", bind);
+  d.get("client_addr", client);
+  if (auto list = addresses(d, "bind_addr", bind, false); list.size() == 1)
+    c.bind_addr = list.front();
+  c.client_addrs = addresses(d, "client_addr", client, true);
+  c.http_listeners = listeners(d, "addresses.http", c.client_addrs, c.http_port);
+  c.https_listeners = listeners(d, "addresses.https", c.client_addrs, c.https_port);
+  for (auto& l : c.https_listeners)
+    l.https = true;
+  d.get("unix_sockets.user", c.unix_sockets.user);
+  d.get("unix_sockets.group", c.unix_sockets.group);
+  d.get("unix_sockets.mode", c.unix_sockets.mode);
 
   std::string advertise;
   d.get("advertise_addr", advertise);
@@ -208,6 +223,38 @@ void decode_peer_security(decoder& d, node_config& c) {
     d.wrong("limits.rpc_handshake_timeout", "limits.rpc_handshake_timeout must be above 0");
 }
 
+/// Texts are Consul's. Whether the files are there is seen at the start.
+void decode_https(decoder& d, node_config& c, std::vector<std::string>& warnings) {
+  auto& t = c.https;
+  bool incoming = false, incoming_https = false;
+  std::string suites;
+  d.get("verify_incoming", incoming);
+  d.get("verify_incoming_https", incoming_https);
+  d.get("ca_file", t.ca_file);
+  d.get("ca_path", t.ca_path);
+  d.get("cert_file", t.cert_file);
+  d.get("key_file", t.key_file);
+  d.get("tls_min_version", t.tls_min_version);
+  d.get("tls_cipher_suites", suites);
+  d.get("tls_prefer_server_cipher_suites", t.prefer_server_cipher_suites);
+  t.verify_incoming = incoming || incoming_https;
+  if (auto parsed = tls::parse_cipher_suites(suites))
+    t.cipher_suites = std::move(*parsed);
+  else
+    d.wrong("tls_cipher_suites", "tls_cipher_suites: invalid tls cipher suites: " + parsed.error());
+  // What is wrong with verify_incoming was said of peers.
+  if (auto wrong = tls::complaint_about(t); !wrong.empty() && !(incoming && wrong.starts_with("VerifyIncoming ")))
+    d.complain(std::move(wrong), {wrong.starts_with("TLSMinVersion") ? "tls_min_version" : "verify_incoming_https"});
+  d.get("limits.https_handshake_timeout", c.https_handshake_timeout);
+  if (c.https_handshake_timeout.count() <= 0)
+    d.wrong("limits.https_handshake_timeout", "limits.https_handshake_timeout must be above 0");
+  if (t.tls_min_version == "tls10" || t.tls_min_version == "tls11")
+    warnings.push_back("tls_min_version = " + t.tls_min_version + ": less than TLS 1.2 is not spoken");
+  if (!c.https_listeners.empty() && (t.cert_file.empty() || t.key_file.empty()))
+    warnings.push_back(
+        "ports.https is set, and cert_file and key_file are not: every HTTPS connection will be refused");
+}
+
 /// Without the setting, only a server that strangers cannot reach needs it: theirs could be reached without tricks.
 void decode_allowed_hosts(decoder& d, node_config& c) {
   constexpr auto key = "http_config.allowed_hosts";
@@ -217,9 +264,11 @@ void decode_allowed_hosts(decoder& d, node_config& c) {
     if (const auto& name = names[i];
         name.empty() || name.find_first_of("/:[] \t") != name.npos || (name != "*" && name.find('*') != name.npos))
       d.wrong(element_path(key, i), std::string(key) + ": not a host name, \".\" and a domain, or \"*\": " + name);
-  const bool local = std::all_of(c.http_listeners.begin(), c.http_listeners.end(), [](const listen_address& l) {
+  const auto is_local = [](const listen_address& l) {
     return !l.unix_path.empty() || l.host.starts_with("127.") || l.host == "::1";
-  });
+  };
+  const bool local = std::all_of(c.http_listeners.begin(), c.http_listeners.end(), is_local) &&
+                     std::all_of(c.https_listeners.begin(), c.https_listeners.end(), is_local);
   const bool any = std::find(names.begin(), names.end(), "*") != names.end();
   if (!any && (local || d.has(key)))
     c.allowed_hosts = std::move(names);
@@ -321,6 +370,7 @@ std::variant<parsed_command_line, config_error> decode(const placed_config& merg
   decode_formation(d, c, warnings);
   decode_addresses(d, c);
   decode_peer_security(d, c);
+  decode_https(d, c, warnings);
   decode_limits(d, c);
   decode_operation(d, c);
   check_idle(d);

@@ -3,6 +3,7 @@
 
 #include "actors/telemetry/log.hpp"
 #include "actors/tls/credentials.hpp"
+#include "actors/tls/https_credentials.hpp"
 #include "protocol/agent/definitions.hpp"
 #include "protocol/base/host_port.hpp"
 
@@ -43,7 +44,10 @@ struct node_config {
   std::uint16_t serf_wan_port = 8302;                 ///< ports.serf_wan; 0: off; only shown
   std::vector<std::string> client_addrs{"127.0.0.1"}; ///< client_addr
   int http_port = 8500;                               ///< ports.http; -1: no HTTP
-  std::vector<listen_address> http_listeners; ///< client_addr or addresses.http, with ports.http; empty: no HTTP
+  std::vector<listen_address> http_listeners;  ///< client_addr or addresses.http, with ports.http; empty: no HTTP
+  int https_port = -1;                         ///< ports.https; -1: no HTTPS
+  std::vector<listen_address> https_listeners; ///< client_addr or addresses.https, with ports.https; empty: no HTTPS
+  unix_socket_rights unix_sockets;             ///< unix_sockets: of those for clients
 
   // How servers know each other. Files are not read yet: tls::credentials::load
   tls::credential_settings peer_tls; ///< ca_file ... encrypt; of datacenter and domain, too
@@ -51,6 +55,10 @@ struct node_config {
   int rpc_max_conns_per_client =
       100; ///< limits.rpc_max_conns_per_client, for each source address of peers; 0: no limit
   duration rpc_handshake_timeout = std::chrono::seconds{5}; ///< limits.rpc_handshake_timeout
+
+  // What HTTPS clients are shown. Files are not read yet: tls::https_credentials::load
+  tls::https_settings https;                                  ///< ca_file ... tls_cipher_suites
+  duration https_handshake_timeout = std::chrono::seconds{5}; ///< limits.https_handshake_timeout
 
   // Consensus
   int raft_multiplier = 5; ///< performance.raft_multiplier, 1..10: docs/configuration.md says what it scales

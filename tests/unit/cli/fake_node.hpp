@@ -3,9 +3,11 @@
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/ssl.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/http.hpp>
 
+#include <memory>
 #include <string>
 #include <thread>
 #include <vector>
@@ -20,9 +22,10 @@ public:
     std::string body;
   };
 
-  explicit fake_node(std::vector<answer> answers)
-      : acceptor_(loop_, {boost::asio::ip::make_address("127.0.0.1"), 0}), answers_(std::move(answers)),
-        thread_([this] { serve(); }) {}
+  /// @param tls null: without TLS
+  explicit fake_node(std::vector<answer> answers, std::unique_ptr<boost::asio::ssl::context> tls = nullptr)
+      : tls_(std::move(tls)), acceptor_(loop_, {boost::asio::ip::make_address("127.0.0.1"), 0}),
+        answers_(std::move(answers)), thread_([this] { serve(); }) {}
   ~fake_node() { join(); }
 
   std::string address() const { return "127.0.0.1:" + std::to_string(acceptor_.local_endpoint().port()); }
@@ -36,24 +39,40 @@ public:
 
 private:
   void serve() {
-    namespace http = boost::beast::http;
     for (const auto& a : answers_) {
       boost::system::error_code ec;
       boost::asio::ip::tcp::socket socket(loop_);
       acceptor_.accept(socket, ec);
-      boost::beast::flat_buffer buffer;
-      http::request<http::string_body> request;
-      http::read(socket, buffer, request, ec);
-      if (ec)
-        return; // the destructor's farewell
-      asked_.push_back(std::string(request.method_string()) + " " + std::string(request.target()) +
-                       (request.body().empty() ? "" : " " + request.body()));
-      token = std::string(request["X-Consul-Token"]);
-      http::response<http::string_body> response(http::int_to_status(a.status), 11);
-      response.body() = a.body;
-      response.prepare_payload();
-      http::write(socket, response, ec);
+      if (tls_ == nullptr) {
+        if (!serve_one(socket, a))
+          return;
+        continue;
+      }
+      boost::asio::ssl::stream<boost::asio::ip::tcp::socket&> stream(socket, *tls_);
+      stream.handshake(boost::asio::ssl::stream_base::server, ec);
+      if (ec || !serve_one(stream, a))
+        return;
     }
+  }
+
+  /// @returns false: nothing was asked (the destructor's farewell)
+  template <class Stream>
+  bool serve_one(Stream& socket, const answer& a) {
+    namespace http = boost::beast::http;
+    boost::system::error_code ec;
+    boost::beast::flat_buffer buffer;
+    http::request<http::string_body> request;
+    http::read(socket, buffer, request, ec);
+    if (ec)
+      return false;
+    asked_.push_back(std::string(request.method_string()) + " " + std::string(request.target()) +
+                     (request.body().empty() ? "" : " " + request.body()));
+    token = std::string(request["X-Consul-Token"]);
+    http::response<http::string_body> response(http::int_to_status(a.status), 11);
+    response.body() = a.body;
+    response.prepare_payload();
+    http::write(socket, response, ec);
+    return true;
   }
 
   void join() {
@@ -68,6 +87,7 @@ private:
     thread_.join();
   }
 
+  std::unique_ptr<boost::asio::ssl::context> tls_;
   boost::asio::io_context loop_;
   boost::asio::ip::tcp::acceptor acceptor_;
   std::vector<answer> answers_;

@@ -270,8 +270,10 @@ TEST_CASE("verbs that are refused before anything is asked") {
       {{"operator", "raft", "add-peer"},
        "An address or id is required for the peer to add: -address=HOST:PORT, as it is told to peers\n"},
       {{"validate"}, "Must specify at least one config file or directory\n"},
-      {{"kv", "get", "-http-addr=https://127.0.0.1:1", "k"},
-       "Error connecting to the agent: HTTPS is not supported by this client: https://127.0.0.1:1\n"},
+      {{"kv", "get", "-http-addr=https://127.0.0.1:1", "-ca-file=/nonexistent/ca.pem", "k"},
+       "Error connecting to the agent: ca_file: open /nonexistent/ca.pem: no such file or directory\n"},
+      {{"kv", "get", "-http-addr=https://127.0.0.1:1", "-client-cert=c.pem", "k"},
+       "Error connecting to the agent: a client certificate is set, and no client key\n"},
   };
   for (const auto& r : rows) {
     auto e = call(r.words);

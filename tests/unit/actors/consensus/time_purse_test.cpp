@@ -1,4 +1,4 @@
-#include "actors/consensus/time_purse.hpp"
+#include "actors/time_purse.hpp"
 
 #include <catch2/catch.hpp>
 

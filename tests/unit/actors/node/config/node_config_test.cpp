@@ -294,8 +294,7 @@ TEST_CASE("wrong flags") {
 // A configuration that switches protection on must not run unprotected: its author would not notice.
 TEST_CASE("protection that this build lacks stops the start") {
   scratch_folder f;
-  for (auto more : {R"("acl":{"enabled":true})", R"("acl_datacenter":"dc1")",
-                    R"("ports":{"https":8501},"cert_file":"c","key_file":"k")", R"("auto_encrypt":{"allow_tls":true})",
+  for (auto more : {R"("acl":{"enabled":true})", R"("acl_datacenter":"dc1")", R"("auto_encrypt":{"allow_tls":true})",
                     R"("auto_config":{"enabled":true})"}) {
     INFO(more);
     auto e = refused(file_with(f, more));
@@ -303,7 +302,7 @@ TEST_CASE("protection that this build lacks stops the start") {
   }
   for (auto more : {R"("acl":{"enabled":false,"default_policy":"allow"})", R"("encrypt":"")",
                     R"("ports":{"https":-1},"cert_file":"c","key_file":"k")", R"("verify_incoming":false)",
-                    R"("verify_incoming_https":true)"}) {
+                    R"("verify_incoming_https":true,"ca_file":"a","cert_file":"c","key_file":"k")"}) {
     INFO(more);
     accepted(file_with(f, more));
   }
@@ -345,6 +344,49 @@ TEST_CASE("peer security: what is decoded, and what is refused") {
             .text.find("encrypt has invalid key: key size must be 16, 24 or 32 bytes") != std::string::npos);
   CHECK(refused(file_with(f, R"("limits":{"rpc_handshake_timeout":"0s"})"))
             .text.find("limits.rpc_handshake_timeout must be above 0") != std::string::npos);
+}
+
+TEST_CASE("https: what is decoded, warned of, and refused") {
+  scratch_folder f;
+  const auto off = accepted(file_with(f, R"("cert_file":"c","key_file":"k")")).config;
+  CHECK(off.https_port == -1);
+  CHECK(off.https_listeners.empty());
+  CHECK(off.https_handshake_timeout == std::chrono::seconds(5));
+  const auto p =
+      accepted(file_with(f, R"("ports":{"https":8501},"client_addr":"127.0.0.1 ::1","ca_file":"a","ca_path":"p",
+    "cert_file":"c","key_file":"k","verify_incoming_https":true,"tls_prefer_server_cipher_suites":true,
+    "tls_cipher_suites":"TLS_RSA_WITH_AES_128_GCM_SHA256,TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384",
+    "limits":{"https_handshake_timeout":"2s"},"unix_sockets":{"user":"belay","group":"7","mode":"0770"})"));
+  CHECK(p.warnings.empty());
+  const auto& c = p.config;
+  CHECK(c.https_listeners == std::vector<listen_address>{{"127.0.0.1", 8501, "", true}, {"::1", 8501, "", true}});
+  CHECK(c.https.ca_file + c.https.ca_path + c.https.cert_file + c.https.key_file == "apck");
+  CHECK(c.https.verify_incoming);
+  CHECK_FALSE(c.peer_tls.verify_incoming);
+  CHECK(c.https.tls_min_version == "tls12");
+  CHECK(c.https.cipher_suites.size() == 2);
+  CHECK(c.https.prefer_server_cipher_suites);
+  CHECK(c.https_handshake_timeout == std::chrono::seconds(2));
+  CHECK(c.unix_sockets == unix_socket_rights{"belay", "7", "0770"});
+  const auto other =
+      accepted(file_with(f, R"("addresses":{"https":"unix:///tmp/b.sock 0.0.0.0"},"ports":{"https":1})"));
+  CHECK(other.config.https_listeners ==
+        std::vector<listen_address>{{"", 0, "/tmp/b.sock", true}, {"0.0.0.0", 1, "", true}});
+  CHECK_FALSE(other.config.allowed_hosts); // strangers reach it without tricks
+  REQUIRE(other.warnings.size() == 1);
+  CHECK(other.warnings[0].starts_with("ports.https is set, and cert_file and key_file are not"));
+  CHECK(accepted(file_with(f, R"("tls_min_version":"tls11")")).warnings.at(0) ==
+        "tls_min_version = tls11: less than TLS 1.2 is not spoken");
+  CHECK(refused(file_with(f, R"("tls_min_version":"tls9")")).text ==
+        "TLSMinVersion: value tls9 not supported, please specify one of [tls10,tls11,tls12]");
+  CHECK(refused(file_with(f, R"("tls_cipher_suites":"A,B")")).text ==
+        R"(tls_cipher_suites: invalid tls cipher suites: unsupported cipher "A")");
+  CHECK(refused(file_with(f, R"("verify_incoming_https":true)")).text ==
+        "VerifyIncoming set, and no CA certificate provided!");
+  CHECK(refused(file_with(f, R"("verify_incoming_https":true,"ca_file":"a")")).text ==
+        "VerifyIncoming set, and no Cert/Key pair provided!");
+  CHECK(refused(file_with(f, R"("limits":{"https_handshake_timeout":"0s"})")).text ==
+        "limits.https_handshake_timeout must be above 0");
 }
 
 TEST_CASE("keys of Consul without effect are accepted and named in one line") {

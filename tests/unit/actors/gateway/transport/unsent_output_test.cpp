@@ -1,6 +1,6 @@
 // Bytes that a client has not taken: nothing is lost or sent twice when its socket is full, and buffers do not pile up.
 
-#include "actors/gateway/unsent_output.hpp"
+#include "actors/gateway/transport/unsent_output.hpp"
 
 #include <catch2/catch.hpp>
 
@@ -178,4 +178,32 @@ TEST_CASE("unsent_output: who shares a body holds his share of it") {
   b.clear();
   CHECK(a.shared_bytes() == 1000);
   CHECK(a.held_bytes() < 100);
+}
+
+// Who encrypts takes the bytes himself, piece by piece.
+TEST_CASE("unsent_output: bytes may be taken by hand, and what is gone is not kept") {
+  unsent_output o;
+  CHECK(o.front().empty());
+  std::string fresh = "head ", got;
+  o.take(fresh);
+  o.append(body_of({"body ", "", "more "}));
+  fresh = "tail";
+  o.take(fresh);
+  while (!o.empty()) {
+    const auto next = o.front().substr(0, 3);
+    got += next;
+    o.skip(next.size());
+  }
+  CHECK(got == "head body more tail");
+  CHECK(o.front().empty());
+  CHECK(o.held_bytes() < 1'000);
+
+  // A client that always leaves a little: answers come and go without end.
+  for (int i = 0; i < 10'000; ++i) {
+    fresh = std::string(100, 'x');
+    o.take(fresh);
+    o.skip(o.front().size() - 1);
+  }
+  CHECK(o.size() == 1);
+  CHECK(o.held_bytes() < 10'000);
 }

@@ -1,4 +1,6 @@
-#include "actors/gateway/unsent_output.hpp"
+#include "actors/gateway/transport/unsent_output.hpp"
+
+#include "protocol/base/check.hpp"
 
 #include <sys/socket.h>
 
@@ -31,6 +33,11 @@ void unsent_output::take(std::string& fresh) {
   if (fresh.empty())
     return;
   if (behind_.empty()) {
+    // Who always leaves a little must not make us keep what is gone.
+    if (sent_ > bytes_.size() / 2) {
+      bytes_.erase(0, sent_);
+      sent_ = 0;
+    }
     bytes_ += fresh;
   } else {
     if (behind_.back().body)
@@ -47,16 +54,17 @@ void unsent_output::append(http::shared_body_ptr body) {
   behind_.push_back({std::move(body)});
 }
 
-/// @param sent bytes of them that are gone already
-unsent_output::outcome unsent_output::send_some(int fd, std::string_view bytes, std::size_t& sent,
-                                                std::size_t& left_of_turn) {
-  while (sent < bytes.size()) {
+unsent_output::outcome unsent_output::send(int fd) {
+  auto left_of_turn = bytes_per_turn;
+  for (auto bytes = front(); !bytes.empty();) {
     if (left_of_turn == 0)
       return outcome::blocked;
-    const auto n = ::send(fd, bytes.data() + sent, std::min(bytes.size() - sent, bytes_per_turn), MSG_NOSIGNAL);
+    const auto n = ::send(fd, bytes.data(), std::min(bytes.size(), bytes_per_turn), MSG_NOSIGNAL);
     if (n >= 0) {
-      sent += static_cast<std::size_t>(n);
-      left_of_turn -= std::min(left_of_turn, static_cast<std::size_t>(n));
+      const auto sent = static_cast<std::size_t>(n);
+      left_of_turn -= std::min(left_of_turn, sent);
+      skip(sent);
+      bytes = front();
     } else if (errno == EAGAIN) {
       return outcome::blocked;
     } else if (errno != EINTR) {
@@ -66,35 +74,42 @@ unsent_output::outcome unsent_output::send_some(int fd, std::string_view bytes, 
   return outcome::sent;
 }
 
-unsent_output::outcome unsent_output::send(int fd) {
-  auto left_of_turn = bytes_per_turn;
-  const auto o = send_some(fd, bytes_, sent_, left_of_turn);
-  return o == outcome::sent && !behind_.empty() ? send_behind(fd, left_of_turn) : o;
-}
-
-unsent_output::outcome unsent_output::send_behind(int fd, std::size_t& left_of_turn) {
+std::string_view unsent_output::front() {
+  if (sent_ < bytes_.size())
+    return std::string_view(bytes_).substr(sent_);
   while (!behind_.empty()) {
     auto& p = behind_.front();
-    const bool own = p.body == nullptr;
-    if (!own && p.piece == p.body->pieces.size()) {
-      behind_.pop_front();
+    if (const auto left = left_of(p); !left.empty())
+      return left;
+    if (p.body && ++p.piece < p.body->pieces.size()) {
+      p.sent = 0;
       continue;
     }
-    const std::string_view bytes = own ? p.bytes : *p.body->pieces[p.piece];
-    const auto before = p.sent;
-    const auto o = send_some(fd, bytes, p.sent, left_of_turn);
-    behind_bytes_ -= p.sent - before;
-    if (o != outcome::sent)
-      return o;
-    if (own) {
-      own_bytes_behind_ -= p.bytes.size();
-      behind_.pop_front();
-    } else {
-      ++p.piece;
-      p.sent = 0;
-    }
+    own_bytes_behind_ -= p.bytes.size();
+    behind_.pop_front();
   }
-  return outcome::sent;
+  return {};
+}
+
+void unsent_output::skip(std::size_t bytes) {
+  PRECONDITION(bytes <= front().size());
+  if (sent_ < bytes_.size()) {
+    sent_ += bytes;
+    if (sent_ == bytes_.size()) {
+      bytes_.clear();
+      sent_ = 0;
+    }
+  } else {
+    behind_.front().sent += bytes;
+    behind_bytes_ -= bytes;
+  }
+}
+
+std::string_view unsent_output::left_of(const part& p) {
+  if (!p.body)
+    return std::string_view(p.bytes).substr(p.sent);
+  return p.piece < p.body->pieces.size() ? std::string_view(*p.body->pieces[p.piece]).substr(p.sent)
+                                         : std::string_view();
 }
 
 void unsent_output::release(std::string& fresh, std::size_t shared_max) {

@@ -33,6 +33,10 @@ public:
     broken,  ///< the connection is lost
   };
   outcome send(int fd);
+  /// The next bytes, as far as they lie together; nothing if it is empty.
+  std::string_view front();
+  /// So many of them are gone. @pre bytes <= front().size()
+  void skip(std::size_t bytes);
   /// After everything was sent: a large buffer of at most `shared_max` bytes goes to `fresh`, if that has a smaller one;
   /// otherwise it is freed.
   void release(std::string& fresh, std::size_t shared_max);
@@ -45,8 +49,7 @@ private:
     std::size_t piece = 0, sent = 0; ///< of the body: which piece is next, and how much of that is gone
     std::string bytes = {};
   };
-  outcome send_some(int fd, std::string_view bytes, std::size_t& sent, std::size_t& left_of_turn);
-  outcome send_behind(int fd, std::size_t& left_of_turn);
+  static std::string_view left_of(const part& p);
 
   std::string bytes_;
   std::size_t sent_ = 0;

@@ -1,0 +1,80 @@
+// What a connection does besides if it speaks TLS.
+
+#include "actors/gateway/http_connection.hpp"
+
+#include <sys/socket.h>
+
+#include <utility>
+
+namespace belay::actors {
+
+/// @returns false: others are before us; on_turn() follows
+bool http_connection::may_shake_hands() {
+  if (tls_->may_work(std::static_pointer_cast<http_connection>(shared_from_this()), front_->now()))
+    return true;
+  wait_readable();
+  return false;
+}
+
+void http_connection::on_turn() {
+  if (!open())
+    return;
+  const auto self = shared_from_this();
+  tls_->turn_has_come(front_->now());
+  read_some();
+  account();
+}
+
+void http_connection::take_sealed(std::string_view wire) {
+  const auto fed = tls_->feed(wire, [this](std::string_view plaintext) {
+    take(plaintext);
+    return open();
+  });
+  if (!open())
+    return;
+  if (!fed)
+    return refuse_tls(fed.error());
+  if (tls_->unsent() != 0 && !flush())
+    return;
+  if (tls_->ended_by_client())
+    end_of_input();
+}
+
+/// Nothing of what follows can be understood. The client is told why, in TLS's words.
+void http_connection::refuse_tls(const std::string& why) {
+  tls_->desk().tell_refusal(address(), why, front_->now());
+  std::size_t ignored = 0;
+  unsent_output nothing;
+  const bool undone = !queue_.empty() || unsent() > tls_->unsent();
+  const auto outcome = tls_->send(fd_, nothing, front_->sealed, ignored);
+  if (undone || outcome == unsent_output::outcome::broken)
+    return close();
+  begin_linger();
+}
+
+/// Tells the client that nothing follows, before the socket does. @returns false: it has to wait for the socket
+bool http_connection::say_goodbye() {
+  if (!tls_->end())
+    return true;
+  std::size_t ignored = 0;
+  switch (tls_->send(fd_, unsent_, front_->sealed, ignored)) {
+  case unsent_output::outcome::sent:
+    return true;
+  case unsent_output::outcome::blocked:
+    wait_for({waits_for_.read, true});
+    return false;
+  case unsent_output::outcome::broken:
+    break;
+  }
+  close();
+  return false;
+}
+
+/// The same where nobody can wait.
+void http_connection::hang_up_politely() {
+  std::size_t ignored = 0;
+  if (to_send() == 0 && tls_->end())
+    tls_->send(fd_, unsent_, front_->sealed, ignored);
+}
+
+} // namespace belay::actors

@@ -1,0 +1,73 @@
+#include "actors/gateway/transport/handshake_desk.hpp"
+
+#include "actors/telemetry/log.hpp"
+
+#include <utility>
+
+namespace belay::actors {
+
+namespace {
+
+// As long as a handshake or two: what others wait for at most, once more than their share is due.
+constexpr std::chrono::milliseconds between_looks{2};
+
+} // namespace
+
+handshake_desk::handshake_desk(boost::asio::io_context& loop, double share_of_time)
+    : timer_(loop), share_of_time_(share_of_time) {
+  purse_.earn(time_purse::saved_max);
+}
+
+void handshake_desk::earn() {
+  const auto now = clock::now();
+  purse_.earn(std::chrono::duration_cast<std::chrono::nanoseconds>((now - earned_until_) * share_of_time_));
+  earned_until_ = now;
+}
+
+bool handshake_desk::may_work() {
+  if (!waiting_.empty())
+    return false;
+  earn();
+  return !purse_.overdrawn();
+}
+
+void handshake_desk::wait(std::weak_ptr<visitor> who) {
+  waiting_.push_back(std::move(who));
+  if (waiting_.size() == 1)
+    wake_later();
+}
+
+void handshake_desk::wake_later() {
+  timer_.expires_after(between_looks);
+  timer_.async_wait([self = shared_from_this()](const boost::system::error_code& ec) {
+    if (!ec && !self->stopped_)
+      self->serve();
+  });
+}
+
+void handshake_desk::serve() {
+  earn();
+  while (!waiting_.empty() && !purse_.overdrawn() && !stopped_) {
+    const auto next = waiting_.front().lock();
+    waiting_.pop_front();
+    if (next != nullptr)
+      next->on_turn();
+  }
+  if (!waiting_.empty() && !stopped_)
+    wake_later();
+}
+
+void handshake_desk::stop() {
+  stopped_ = true;
+  waiting_.clear();
+  timer_.cancel();
+}
+
+void handshake_desk::tell_refusal(const std::string& address, const std::string& why, monotonic_time now) {
+  const auto& from = address.empty() ? std::string("unix socket") : address;
+  if (brake_.may_tell(from + " " + why, now))
+    log::warn("http_gateway", "an HTTPS connection was refused",
+              {{"address", from}, {"reason", why}, {"refusals_not_told", brake_.take_untold()}});
+}
+
+} // namespace belay::actors

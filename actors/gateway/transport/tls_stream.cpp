@@ -1,0 +1,111 @@
+#include "actors/gateway/transport/tls_stream.hpp"
+
+#include "actors/thread_time.hpp"
+
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+
+namespace belay::actors {
+
+namespace {
+
+// Of an idle connection: a small buffer is kept for the next answer.
+constexpr std::size_t kept_sealed_bytes_max = 1024;
+
+} // namespace
+
+bool tls_stream::may_work(std::weak_ptr<handshake_desk::visitor> who, monotonic_time now) {
+  if (waits_for_turn())
+    return false;
+  if (desk_->may_work())
+    return true;
+  waiting_since_ = now;
+  desk_->wait(std::move(who));
+  return false;
+}
+
+void tls_stream::turn_has_come(monotonic_time now) {
+  if (waits_for_turn())
+    since_ += now - *std::exchange(waiting_since_, std::nullopt);
+}
+
+status tls_stream::feed(std::string_view wire, const tls::https_channel::listener& said) {
+  if (established())
+    return channel_->feed(wire, said);
+  const auto begun = thread_time();
+  if (!channel_)
+    channel_.emplace(std::exchange(credentials_, nullptr));
+  // What the client says behind its handshake is not a matter of the desk.
+  std::optional<std::chrono::nanoseconds> took;
+  auto s = channel_->feed(wire, [&](std::string_view plaintext) {
+    if (!took)
+      took = thread_time() - begun;
+    return said(plaintext);
+  });
+  desk_->spend(took ? *took : thread_time() - begun);
+  return s;
+}
+
+unsent_output::outcome tls_stream::send_sealed(int fd, std::size_t& left_of_turn) {
+  const auto& sealed = channel_->output();
+  while (sent_ < sealed.size()) {
+    if (left_of_turn == 0)
+      return unsent_output::outcome::blocked;
+    const auto n = ::send(fd, sealed.data() + sent_, sealed.size() - sent_, MSG_NOSIGNAL);
+    if (n >= 0) {
+      sent_ += static_cast<std::size_t>(n);
+      left_of_turn -= std::min(left_of_turn, static_cast<std::size_t>(n));
+    } else if (errno == EAGAIN) {
+      return unsent_output::outcome::blocked;
+    } else if (errno != EINTR) {
+      return unsent_output::outcome::broken;
+    }
+  }
+  channel_->output().clear();
+  sent_ = 0;
+  return unsent_output::outcome::sent;
+}
+
+unsent_output::outcome tls_stream::send(int fd, unsent_output& plain, std::string& room, std::size_t& moved) {
+  using outcome = unsent_output::outcome;
+  moved = 0;
+  if (!channel_)
+    return outcome::sent;
+  auto& sealed = channel_->output();
+  if (sealed.empty() && sealed.capacity() < room.capacity())
+    sealed.swap(room);
+  auto left_of_turn = unsent_output::bytes_per_turn;
+  auto o = outcome::sent;
+  for (;;) {
+    const auto left_before = left_of_turn;
+    o = send_sealed(fd, left_of_turn);
+    moved += left_before - left_of_turn;
+    if (o != outcome::sent || plain.empty())
+      break;
+    for (auto bytes = plain.front(); !bytes.empty() && sealed.size() < sealed_at_once; bytes = plain.front()) {
+      bytes = bytes.substr(0, sealed_at_once - sealed.size());
+      if (!channel_->write(bytes))
+        return outcome::broken;
+      plain.skip(bytes.size());
+    }
+  }
+  if (sealed.empty() && sealed.capacity() > kept_sealed_bytes_max) {
+    if (room.capacity() < sealed.capacity())
+      room.swap(sealed); // the warm buffer stays with the gateway
+    if (sealed.capacity() > kept_sealed_bytes_max)
+      sealed = std::string();
+  }
+  return o;
+}
+
+bool tls_stream::end() {
+  if (!established() || std::exchange(ended_, true))
+    return false;
+  channel_->end();
+  return true;
+}
+
+} // namespace belay::actors

@@ -1,0 +1,68 @@
+#pragma once
+// TLS between a client's socket and its connection: what arrives is opened, what is written is sealed, piece by piece as the socket
+// takes it.
+
+#include "actors/gateway/transport/handshake_desk.hpp"
+#include "actors/gateway/transport/unsent_output.hpp"
+#include "actors/tls/https_channel.hpp"
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace belay::actors {
+
+class tls_stream {
+public:
+  /// Sealed at once: so much of an answer waits in the form that only this client can read.
+  static constexpr std::size_t sealed_at_once = 64u << 10;
+
+  tls_stream(std::shared_ptr<handshake_desk> desk, tls::https_credentials_ptr credentials, monotonic_time now)
+      : desk_(std::move(desk)), credentials_(std::move(credentials)), since_(now) {}
+
+  handshake_desk& desk() { return *desk_; }
+  bool established() const { return channel_ && channel_->established(); }
+  bool ended_by_client() const { return channel_ && channel_->ended_by_client(); }
+
+  /// Whether bytes of the handshake may be worked on now. Otherwise `who` is told when they may.
+  bool may_work(std::weak_ptr<handshake_desk::visitor> who, monotonic_time now);
+  /// It was told.
+  void turn_has_come(monotonic_time now);
+  bool waits_for_turn() const { return waiting_since_.has_value(); }
+  /// The handshake has taken longer than `limit`.
+  bool is_late(monotonic_time now, std::chrono::milliseconds limit) const {
+    return !established() && !waits_for_turn() && now - since_ > limit;
+  }
+
+  /// Opens what came. @returns a failure: nothing more can be understood; send() what is left for the client, and close
+  status feed(std::string_view wire, const tls::https_channel::listener& said);
+
+  /// Of the wire, not sent yet.
+  std::size_t unsent() const { return channel_ ? channel_->output().size() - sent_ : 0; }
+  /// Seals and sends what is in `plain`, as much as one turn allows.
+  /// @param room a buffer to be used, empty before and afterwards
+  /// @param moved set to the bytes that the socket took
+  unsent_output::outcome send(int fd, unsent_output& plain, std::string& room, std::size_t& moved);
+  /// Nothing follows: close_notify is put behind what is unsent. @returns whether it was not there before
+  bool end();
+
+  /// Memory for it: bytes.
+  std::size_t held_bytes() const {
+    return channel_ ? tls::https_channel::resting_bytes + channel_->output().capacity() : 0;
+  }
+
+private:
+  unsent_output::outcome send_sealed(int fd, std::size_t& left_of_turn);
+
+  std::shared_ptr<handshake_desk> desk_;
+  tls::https_credentials_ptr credentials_;    ///< until there is a channel
+  std::optional<tls::https_channel> channel_; ///< none before the client has said something
+  std::size_t sent_ = 0;                      ///< of the channel's output
+  monotonic_time since_;
+  std::optional<monotonic_time> waiting_since_;
+  bool ended_ = false;
+};
+
+} // namespace belay::actors

@@ -1,0 +1,16 @@
+#pragma once
+// Processor time that the calling thread has used.
+
+#include <time.h>
+
+#include <chrono>
+
+namespace belay::actors {
+
+inline std::chrono::nanoseconds thread_time() {
+  timespec t{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+  return std::chrono::seconds(t.tv_sec) + std::chrono::nanoseconds(t.tv_nsec);
+}
+
+} // namespace belay::actors

@@ -1,0 +1,201 @@
+#include "actors/tls/https_credentials.hpp"
+
+#include "actors/tls/context_files.hpp"
+#include "actors/tls/openssl_handles.hpp"
+#include "protocol/golang/syntax.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+namespace belay::tls {
+
+namespace {
+
+struct cipher_suite {
+  std::string_view consul, openssl;
+};
+
+/// What Consul 1.8 knows. The last ones are not in OpenSSL's builds of today: named alone, they leave TLS 1.2 without a suite.
+constexpr cipher_suite known_suites[] = {
+    {"TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305", "ECDHE-RSA-CHACHA20-POLY1305"},
+    {"TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305", "ECDHE-ECDSA-CHACHA20-POLY1305"},
+    {"TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256", "ECDHE-RSA-AES128-GCM-SHA256"},
+    {"TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256", "ECDHE-ECDSA-AES128-GCM-SHA256"},
+    {"TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384", "ECDHE-RSA-AES256-GCM-SHA384"},
+    {"TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384", "ECDHE-ECDSA-AES256-GCM-SHA384"},
+    {"TLS_ECDHE_RSA_WITH_AES_128_CBC_SHA256", "ECDHE-RSA-AES128-SHA256"},
+    {"TLS_ECDHE_RSA_WITH_AES_128_CBC_SHA", "ECDHE-RSA-AES128-SHA"},
+    {"TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA256", "ECDHE-ECDSA-AES128-SHA256"},
+    {"TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA", "ECDHE-ECDSA-AES128-SHA"},
+    {"TLS_ECDHE_RSA_WITH_AES_256_CBC_SHA", "ECDHE-RSA-AES256-SHA"},
+    {"TLS_ECDHE_ECDSA_WITH_AES_256_CBC_SHA", "ECDHE-ECDSA-AES256-SHA"},
+    {"TLS_RSA_WITH_AES_128_GCM_SHA256", "AES128-GCM-SHA256"},
+    {"TLS_RSA_WITH_AES_256_GCM_SHA384", "AES256-GCM-SHA384"},
+    {"TLS_RSA_WITH_AES_128_CBC_SHA256", "AES128-SHA256"},
+    {"TLS_RSA_WITH_AES_128_CBC_SHA", "AES128-SHA"},
+    {"TLS_RSA_WITH_AES_256_CBC_SHA", "AES256-SHA"},
+    {"TLS_ECDHE_RSA_WITH_3DES_EDE_CBC_SHA", "ECDHE-RSA-DES-CBC3-SHA"},
+    {"TLS_RSA_WITH_3DES_EDE_CBC_SHA", "DES-CBC3-SHA"},
+    {"TLS_RSA_WITH_RC4_128_SHA", "RC4-SHA"},
+    {"TLS_ECDHE_RSA_WITH_RC4_128_SHA", "ECDHE-RSA-RC4-SHA"},
+    {"TLS_ECDHE_ECDSA_WITH_RC4_128_SHA", "ECDHE-ECDSA-RC4-SHA"},
+};
+
+constexpr char default_suites[] = "ECDHE+AESGCM:ECDHE+CHACHA20";
+// Those that clients of today offer first, and whose cost is known: others of OpenSSL's take milliseconds.
+constexpr char groups[] = "X25519:P-256:P-384";
+// Bytes of a client's chain of certificates.
+constexpr long chain_bytes_max = 16 << 10;
+// Of a session that is gone on with. The client's certificate is not looked at again within that time.
+constexpr long session_seconds = 3600;
+constexpr std::string_view http_1_1 = "http/1.1";
+
+std::string_view openssl_name(std::string_view consul) {
+  for (const auto& s : known_suites)
+    if (s.consul == consul)
+      return s.openssl;
+  return {};
+}
+
+/// RFC 7301, section 3.2: a client that names protocols, and not ours, gets the alert no_application_protocol.
+int choose_protocol(SSL*, const unsigned char** chosen, unsigned char* chosen_length, const unsigned char* offered,
+                    unsigned length, void*) {
+  const std::string_view names(reinterpret_cast<const char*>(offered), length);
+  for (std::size_t at = 0; at < names.size();) {
+    const auto size = static_cast<unsigned char>(names[at]);
+    const auto name = names.substr(at + 1, size);
+    if (name == http_1_1) {
+      *chosen = offered + at + 1;
+      *chosen_length = size;
+      return SSL_TLSEXT_ERR_OK;
+    }
+    at += 1 + std::size_t{size};
+  }
+  return SSL_TLSEXT_ERR_ALERT_FATAL;
+}
+
+status choose_ciphers(SSL_CTX* context, const https_settings& s) {
+  std::string list;
+  for (const auto& name : s.cipher_suites) {
+    list += list.empty() ? "" : ":";
+    list += openssl_name(name);
+  }
+  if (SSL_CTX_set_cipher_list(context, list.empty() ? default_suites : list.c_str()) != 1)
+    return failure{"tls_cipher_suites: OpenSSL has none of these suites: " + openssl_complaint()};
+  if (s.prefer_server_cipher_suites)
+    SSL_CTX_set_options(context, SSL_OP_CIPHER_SERVER_PREFERENCE);
+  return done{};
+}
+
+/// What proves that a client was let in: a session is gone on with only where the same would be demanded. SHA-256 of it.
+status name_sessions(SSL_CTX* context, bool verifies_clients) {
+  std::string demanded = verifies_clients ? "belay https, clients signed by " : "belay https";
+  const auto* trusted = X509_STORE_get0_objects(SSL_CTX_get_cert_store(context));
+  std::vector<std::string> authorities;
+  for (int i = 0; verifies_clients && i < sk_X509_OBJECT_num(trusted); ++i) {
+    unsigned char digest[EVP_MAX_MD_SIZE];
+    unsigned size = 0;
+    auto* authority = X509_OBJECT_get0_X509(sk_X509_OBJECT_value(trusted, i));
+    if (authority != nullptr && X509_digest(authority, EVP_sha256(), digest, &size) == 1)
+      authorities.emplace_back(reinterpret_cast<const char*>(digest), size);
+  }
+  std::sort(authorities.begin(), authorities.end());
+  for (const auto& a : authorities)
+    demanded += a;
+  unsigned char name[EVP_MAX_MD_SIZE];
+  unsigned size = 0;
+  if (EVP_Digest(demanded.data(), demanded.size(), name, &size, EVP_sha256(), nullptr) != 1 ||
+      SSL_CTX_set_session_id_context(context, name, size) != 1)
+    return failure{"OpenSSL cannot name sessions: " + openssl_complaint()};
+  return done{};
+}
+
+/// So that who chooses among several certificates takes the right one.
+void name_authorities(SSL_CTX* context) {
+  const auto* trusted = X509_STORE_get0_objects(SSL_CTX_get_cert_store(context));
+  for (int i = 0; i < sk_X509_OBJECT_num(trusted); ++i)
+    if (auto* authority = X509_OBJECT_get0_X509(sk_X509_OBJECT_value(trusted, i)); authority != nullptr)
+      SSL_CTX_add_client_CA(context, authority);
+}
+
+void keep_ticket_keys(SSL_CTX* to, SSL_CTX* from) {
+  unsigned char keys[256];
+  const auto size = SSL_CTX_get_tlsext_ticket_keys(from, nullptr, 0);
+  if (size > 0 && size <= static_cast<long>(sizeof keys) && SSL_CTX_get_tlsext_ticket_keys(from, keys, size) == 1)
+    SSL_CTX_set_tlsext_ticket_keys(to, keys, size);
+  OPENSSL_cleanse(keys, sizeof keys);
+}
+
+} // namespace
+
+result<std::vector<std::string>> parse_cipher_suites(std::string_view text) {
+  constexpr std::string_view blanks = " \t\r\n";
+  while (!text.empty() && blanks.find(text.front()) != blanks.npos)
+    text.remove_prefix(1);
+  while (!text.empty() && blanks.find(text.back()) != blanks.npos)
+    text.remove_suffix(1);
+  std::vector<std::string> names;
+  while (!text.empty()) {
+    const auto comma = text.find(',');
+    const auto name = text.substr(0, comma);
+    if (openssl_name(name).empty())
+      return failure{"unsupported cipher " + golang::quoted(name)};
+    names.emplace_back(name);
+    if (comma != text.npos && comma + 1 == text.size())
+      return failure{"unsupported cipher \"\""};
+    text.remove_prefix(comma == text.npos ? text.size() : comma + 1);
+  }
+  return names;
+}
+
+std::string complaint_about(const https_settings& s) {
+  const auto& least = s.tls_min_version;
+  if (!least.empty() && least != "tls10" && least != "tls11" && least != "tls12")
+    return "TLSMinVersion: value " + least + " not supported, please specify one of [tls10,tls11,tls12]";
+  if (s.verify_incoming && s.ca_file.empty() && s.ca_path.empty())
+    return "VerifyIncoming set, and no CA certificate provided!";
+  if (s.verify_incoming && (s.cert_file.empty() || s.key_file.empty()))
+    return "VerifyIncoming set, and no Cert/Key pair provided!";
+  return {};
+}
+
+result<std::shared_ptr<const https_credentials>> https_credentials::load(const https_settings& s,
+                                                                         const https_credentials* before) {
+  if (auto complaint = complaint_about(s); !complaint.empty())
+    return failure{complaint};
+  std::shared_ptr<https_credentials> c(new https_credentials);
+  auto* const context = c->context_ = SSL_CTX_new(TLS_server_method());
+  if (context == nullptr || SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION) != 1 ||
+      SSL_CTX_set1_groups_list(context, groups) != 1)
+    return failure{"TLS 1.2 is not there: " + openssl_complaint()};
+  if (auto ok = choose_ciphers(context, s); !ok)
+    return ok.why();
+  SSL_CTX_set_options(context, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
+  SSL_CTX_set_mode(context, SSL_MODE_RELEASE_BUFFERS);
+  SSL_CTX_set_max_cert_list(context, chain_bytes_max);
+  SSL_CTX_set_alpn_select_cb(context, choose_protocol, nullptr);
+  // Sessions are kept by the clients, in tickets.
+  SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
+  SSL_CTX_set_timeout(context, session_seconds);
+  if (before != nullptr)
+    keep_ticket_keys(context, before->context());
+
+  if (auto ok = trust_authorities(context, s.ca_file, s.ca_path); !ok)
+    return ok.why();
+  c->verifies_clients_ = s.verify_incoming;
+  if (s.verify_incoming)
+    name_authorities(context);
+  if (auto ok = name_sessions(context, s.verify_incoming); !ok)
+    return ok.why();
+  c->has_certificate_ = !s.cert_file.empty() && !s.key_file.empty();
+  if (c->has_certificate_)
+    if (auto ok = show_certificate(context, s.cert_file, s.key_file); !ok)
+      return ok.why();
+  return std::shared_ptr<const https_credentials>(std::move(c));
+}
+
+https_credentials::~https_credentials() {
+  SSL_CTX_free(context_);
+}
+
+} // namespace belay::tls

@@ -1,0 +1,55 @@
+#pragma once
+// What HTTPS clients are shown, and what is wanted of them. Loaded from files once; a reload makes new credentials, and channels keep
+// those they began with. docs/security.md, "HTTPS".
+
+#include "protocol/base/result.hpp"
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+struct ssl_ctx_st;
+
+namespace belay::tls {
+
+/// Consul's keys of the same names.
+struct https_settings {
+  std::string ca_file, ca_path;           ///< PEM: a file, a folder of files
+  std::string cert_file, key_file;        ///< PEM: the certificate with the chain behind it, its private key
+  bool verify_incoming = false;           ///< verify_incoming or verify_incoming_https: clients must show a certificate
+  std::string tls_min_version = "tls12";  ///< tls10, tls11 or tls12. Less than TLS 1.2 is never spoken
+  std::vector<std::string> cipher_suites; ///< of TLS 1.2, as Go names them; empty: those with forward secrecy and AEAD
+  bool prefer_server_cipher_suites = false; ///< the order of `cipher_suites` counts, not the client's
+};
+
+/// Consul's `tls_cipher_suites`: names separated by commas. The failure is in Consul's words.
+result<std::vector<std::string>> parse_cipher_suites(std::string_view text);
+
+/// What can be seen without opening a file, in Consul's words; empty: nothing.
+std::string complaint_about(const https_settings& s);
+
+class https_credentials {
+public:
+  /// Without a certificate every handshake will fail, as Consul's do: has_certificate() tells.
+  /// @param before in force until now: its clients can go on with their sessions, unless other authorities count now. Null: none
+  /// @returns a failure that names the key and the file, or complaint_about() them.
+  static result<std::shared_ptr<const https_credentials>> load(const https_settings& s,
+                                                               const https_credentials* before = nullptr);
+  ~https_credentials();
+  https_credentials(const https_credentials&) = delete;
+  https_credentials& operator=(const https_credentials&) = delete;
+
+  bool has_certificate() const { return has_certificate_; }
+  bool verifies_clients() const { return verifies_clients_; }
+  ssl_ctx_st* context() const { return context_; }
+
+private:
+  https_credentials() = default;
+
+  bool has_certificate_ = false, verifies_clients_ = false;
+  ssl_ctx_st* context_ = nullptr;
+};
+using https_credentials_ptr = std::shared_ptr<const https_credentials>;
+
+} // namespace belay::tls

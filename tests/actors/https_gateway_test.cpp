@@ -1,0 +1,363 @@
+// HTTPS at the gateway: the same answers as over HTTP, whatever a client does with TLS, and nobody can hold up others by it.
+
+#include "tests/actors/http_gateway_fixture.hpp"
+#include "tests/unit/actors/tls/certificate_files.hpp"
+#include "tests/unit/actors/tls/https_client.hpp"
+
+#include "actors/tls/credential_store.hpp"
+
+#include <catch2/catch.hpp>
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <fstream>
+
+using namespace belay;
+using namespace belay::actors;
+using namespace belay::actors::testing;
+using namespace std::chrono_literals;
+
+namespace {
+
+std::string get(const std::string& target) {
+  return "GET " + target + " HTTP/1.1\r\nHost: x\r\n\r\n";
+}
+
+std::string put(const std::string& target, const std::string& body) {
+  return "PUT " + target + " HTTP/1.1\r\nHost: x\r\nContent-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body;
+}
+
+tls::https_credentials_ptr load(const tls::https_settings& s, const tls::https_credentials* before = nullptr) {
+  auto c = tls::https_credentials::load(s, before);
+  if (!c)
+    FAIL(c.error());
+  return *c;
+}
+
+/// Certificates, and a gateway that shows them.
+struct https_fixture {
+  explicit https_fixture(gateway_settings more = {}, bool verify = false)
+      : store(std::make_shared<tls::https_credential_store>(load(settings("server", verify)))) {
+    more.https = store;
+    gateway.emplace(std::move(more));
+  }
+
+  tls::https_settings settings(const std::string& prefix, bool verify = false) const {
+    const auto f = files.signed_by(ca, prefix, prefix + ".dc1.consul");
+    tls::https_settings s;
+    s.ca_file = f.ca_file;
+    s.cert_file = f.cert_file;
+    s.key_file = f.key_file;
+    s.verify_incoming = verify;
+    return s;
+  }
+  tls::https_client_settings trusting(int version = TLS1_3_VERSION) const {
+    return {.ca_file = files.folder() + "/server-ca.pem", .version = version};
+  }
+
+  tls::certificate_files files;
+  tls::certificate_and_key ca = tls::authority_named("ca");
+  std::shared_ptr<tls::https_credential_store> store;
+  std::optional<gateway_fixture> gateway;
+};
+
+/// A blocking HTTPS client.
+class secure_client {
+public:
+  secure_client(https_fixture& f, const tls::https_client_settings& s, SSL_SESSION* session = nullptr,
+                int receive_buffer = 0)
+      : socket_(f.gateway->client(receive_buffer)), tls_(s, session) {}
+
+  /// @returns false: the server or we refused
+  bool shake_hands() {
+    socket_.send(tls_.take_output());
+    while (!tls_.established())
+      if (!fill())
+        return false;
+    return true;
+  }
+  void send(const std::string& bytes) {
+    tls_.write(bytes);
+    socket_.send(tls_.take_output());
+  }
+  answer read() {
+    answer a;
+    while (!take_answer(said_, a))
+      if (!fill())
+        return {};
+    return a;
+  }
+  answer ask(const std::string& request) {
+    if (!tls_.established() && !shake_hands())
+      return {};
+    send(request);
+    return read();
+  }
+  /// Reads to the end. @returns whether TLS had ended before the connection did
+  bool closed() {
+    while (fill()) {
+    }
+    return tls_.ended_by_server();
+  }
+  void end_of_output() {
+    tls_.end();
+    socket_.send(tls_.take_output());
+  }
+  tls::https_client& tls() { return tls_; }
+  raw_client& socket() { return socket_; }
+
+private:
+  bool fill() {
+    const auto came = socket_.receive();
+    if (came.empty())
+      return false;
+    const bool good = tls_.feed(came, said_);
+    socket_.send(tls_.take_output());
+    return good;
+  }
+
+  raw_client socket_;
+  tls::https_client tls_;
+  std::string said_;
+};
+
+} // namespace
+
+TEST_CASE("https: requests, one after another and many at once", "[https]") {
+  https_fixture f;
+  for (const int version : {TLS1_2_VERSION, TLS1_3_VERSION}) {
+    INFO(version);
+    secure_client c(f, f.trusting(version));
+    for (int i = 0; i < 3; ++i) {
+      const auto r = c.ask(get("/v1/kv/a"));
+      CHECK(r.status == 200);
+      CHECK(r.body.find("\"Key\":\"a\"") != std::string::npos);
+    }
+    CHECK(c.ask(put("/v1/kv/a", std::string(100'000, 'v'))).body == "true");
+    std::string many;
+    for (int i = 0; i < 50; ++i)
+      many += get("/v1/kv/" + std::to_string(i));
+    c.send(many);
+    for (int i = 0; i < 50; ++i)
+      CHECK(c.read().body.find("\"Key\":\"" + std::to_string(i) + "\"") != std::string::npos);
+    c.send("GET /v1/kv/a HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+    CHECK(c.read().status == 200);
+    CHECK(c.closed()); // with close_notify
+  }
+}
+
+// The key of a TLS client may be split over many packets and records, as a slow network does it.
+TEST_CASE("https: bytes may come one by one", "[https]") {
+  https_fixture f;
+  auto socket = f.gateway->client();
+  tls::https_client c(f.trusting());
+  std::string said;
+  for (int round = 0; round < 2; ++round) {
+    for (const char byte : c.take_output())
+      socket.send({&byte, 1});
+    while (!c.established())
+      REQUIRE(c.feed(socket.receive(), said));
+  }
+  for (const char byte : get("/v1/kv/a"))
+    c.write({&byte, 1});
+  for (const char byte : c.take_output())
+    socket.send({&byte, 1});
+  answer a;
+  while (!take_answer(said, a))
+    REQUIRE(c.feed(socket.receive(), said));
+  CHECK(a.status == 200);
+}
+
+TEST_CASE("https: a large answer comes whole, and who does not read it makes us keep little more", "[https]") {
+  https_fixture f;
+  const std::string value(8 << 20, 'x');
+  f.gateway->behind().answer = [&](const state::query&) { return entry_result("k", value); };
+  secure_client c(f, f.trusting());
+  const auto r = c.ask(get("/v1/kv/k?raw"));
+  CHECK(r.body == value);
+
+  secure_client slow(f, f.trusting(), nullptr, 4096), other(f, f.trusting());
+  REQUIRE(slow.shake_hands());
+  slow.send(get("/v1/kv/k?raw"));
+  REQUIRE(eventually([&] { return f.gateway->behind().read_count() == 2; }));
+  CHECK(other.ask(get("/v1/status/leader")).status != 0);
+  CHECK(slow.read().body == value);
+}
+
+TEST_CASE("https: a blocking query is answered, ends with its client, and at shutdown", "[https]") {
+  https_fixture f;
+  f.gateway->behind().hold_reads = true;
+  secure_client gone(f, f.trusting()), stays(f, f.trusting()), woken(f, f.trusting());
+  for (auto* c : {&gone, &stays, &woken}) {
+    REQUIRE(c->shake_hands());
+    const auto before = f.gateway->behind().read_count();
+    c->send(get("/v1/kv/a?index=5&wait=60s"));
+    REQUIRE(eventually([&] { return f.gateway->behind().read_count() == before + 1; }));
+  }
+  gone.socket().close();
+  REQUIRE(eventually([&] { return f.gateway->behind().cancel_count() == 1; }));
+  f.gateway->answer_read(2);
+  CHECK(woken.read().status == 200);
+  CHECK(f.gateway->stop());
+  CHECK(stays.read().status == 500);
+  CHECK(stays.closed());
+}
+
+TEST_CASE("https: a client may end its side and still read the answer", "[https]") {
+  https_fixture f;
+  f.gateway->behind().hold_writes = true;
+  for (const int version : {TLS1_2_VERSION, TLS1_3_VERSION}) {
+    secure_client c(f, f.trusting(version));
+    REQUIRE(c.shake_hands());
+    const auto before = f.gateway->behind().write_count();
+    c.send(put("/v1/kv/a", "1"));
+    c.end_of_output();
+    REQUIRE(eventually([&] { return f.gateway->behind().write_count() == before + 1; }));
+    f.gateway->answer_write(before, {{}, wire::call_outcome::done, true, log_index{9}, {}});
+    CHECK(c.read().body == "true");
+    CHECK(c.closed());
+  }
+}
+
+TEST_CASE("https: what is no TLS is refused, and others are served meanwhile", "[https]") {
+  https_fixture f;
+  auto plain = f.gateway->client();
+  plain.send(get("/v1/kv/a"));
+  CHECK(plain.rest() == "HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n");
+  auto garbage = f.gateway->client();
+  garbage.send(std::string(100'000, '\x16'));
+  CHECK(garbage.rest().size() < 100);
+  auto endless = f.gateway->client();
+  endless.send(std::string("\x16\x03\x01\x40\x00\x01\x00\xff\xff", 9) + std::string(16380, 'x'));
+  for (int i = 0; i < 20; ++i)
+    endless.send(std::string("\x16\x03\x01\x40\x00", 5) + std::string(16384, 'x'));
+  CHECK(endless.rest().size() < 100);
+  auto half = f.gateway->client();
+  tls::https_client c(f.trusting());
+  half.send(c.take_output().substr(0, 100));
+  secure_client good(f, f.trusting());
+  CHECK(good.ask(get("/v1/kv/a")).status == 200);
+  half.end_of_output();
+  CHECK(half.rest().empty());
+}
+
+TEST_CASE("https: a handshake that does not end keeps nobody's place", "[https]") {
+  gateway_settings s;
+  s.limits.handshake = 100ms;
+  https_fixture f(s);
+  auto silent = f.gateway->client(), half = f.gateway->client();
+  tls::https_client c(f.trusting());
+  half.send(c.take_output().substr(0, 100));
+  secure_client good(f, f.trusting());
+  REQUIRE(good.shake_hands());
+  CHECK(silent.closed());
+  CHECK(half.closed());
+  CHECK(good.ask(get("/v1/kv/a")).status == 200); // who is through has all the time
+}
+
+TEST_CASE("https: clients must show a certificate where that is set", "[https]") {
+  https_fixture f({}, true);
+  const auto ours = f.files.signed_by(f.ca, "client", "client.dc1.consul");
+  const auto strange = f.files.signed_by(tls::authority_named("other"), "strange");
+  for (const int version : {TLS1_2_VERSION, TLS1_3_VERSION}) {
+    INFO(version);
+    auto with = f.trusting(version);
+    with.cert_file = ours.cert_file;
+    with.key_file = ours.key_file;
+    secure_client good(f, with);
+    CHECK(good.ask(get("/v1/kv/a")).status == 200);
+    secure_client none(f, f.trusting(version));
+    CHECK(none.ask(get("/v1/kv/a")).status == 0);
+    with.cert_file = strange.cert_file;
+    with.key_file = strange.key_file;
+    secure_client stranger(f, with);
+    CHECK(stranger.ask(get("/v1/kv/a")).status == 0);
+    CHECK(stranger.tls().complaint().find("unknown ca") != std::string::npos);
+  }
+  CHECK(f.gateway->behind().read_count() == 2);
+}
+
+TEST_CASE("https: other certificates are shown to who comes after a reload, and nobody is disconnected", "[https]") {
+  https_fixture f;
+  secure_client before(f, f.trusting());
+  CHECK(before.ask(get("/v1/kv/a")).status == 200);
+  CHECK(before.tls().server_name() == "server.dc1.consul");
+  auto session = before.tls().take_session();
+  f.store->replace(load(f.settings("renewed"), f.store->now().get()));
+  CHECK(before.ask(get("/v1/kv/a")).status == 200);
+  secure_client after(f, f.trusting());
+  CHECK(after.ask(get("/v1/kv/a")).status == 200);
+  CHECK(after.tls().server_name() == "renewed.dc1.consul");
+  secure_client goes_on(f, f.trusting(), session.get());
+  CHECK(goes_on.ask(get("/v1/kv/a")).status == 200);
+  CHECK(goes_on.tls().resumed());
+}
+
+// Nobody who wants to shake hands may cost others more than a share of the thread, and each gets his turn.
+TEST_CASE("https: many handshakes at once are worked off in turn, and requests go on", "[https]") {
+  gateway_settings s;
+  s.limits.handshake_share = 0.05;
+  https_fixture f(s);
+  secure_client inside(f, f.trusting());
+  REQUIRE(inside.ask(get("/v1/kv/a")).status == 200);
+  std::vector<std::unique_ptr<secure_client>> crowd;
+  for (int i = 0; i < 150; ++i) {
+    crowd.push_back(std::make_unique<secure_client>(f, f.trusting()));
+    crowd.back()->socket().send(crowd.back()->tls().take_output());
+  }
+  for (int i = 0; i < 20; ++i)
+    CHECK(inside.ask(get("/v1/kv/a")).status == 200);
+  int served = 0;
+  for (auto& c : crowd)
+    served += c->ask(get("/v1/kv/a")).status == 200;
+  CHECK(served == 150);
+  crowd.clear();
+  secure_client last(f, f.trusting());
+  CHECK(last.ask(get("/v1/kv/a")).status == 200);
+}
+
+TEST_CASE("https: a certificate is shown to curl", "[https]") {
+  if (std::system("curl --version > /dev/null 2>&1") != 0) {
+    WARN("curl is not there");
+    return;
+  }
+  https_fixture f;
+  const auto out = f.files.folder() + "/answer";
+  const auto curl = "curl -s --max-time 20 --cacert " + f.files.folder() + "/server-ca.pem -o " + out +
+                    " https://localhost:" + std::to_string(f.gateway->port()) + "/v1/kv/a?raw";
+  CHECK(std::system(curl.c_str()) == 0);
+  std::ifstream in(out);
+  std::string body;
+  in >> body;
+  CHECK(body == "v");
+}
+
+TEST_CASE("unix sockets: rights are set before anybody can connect, and wrong ones stop the start", "[gateway]") {
+  tls::certificate_files folder;
+  const auto path = folder.folder() + "/s.sock";
+  const auto me = std::to_string(::getuid()), mine = std::to_string(::getgid());
+  const auto open = [&](const unix_socket_rights& r) { return listening_sockets::open({{"", 0, path}}, false, r); };
+  {
+    auto sockets = open({me, mine, "0640"});
+    REQUIRE(sockets.ok());
+    struct stat info {};
+    REQUIRE(::stat(path.c_str(), &info) == 0);
+    CHECK((info.st_mode & 07777) == 0640);
+    CHECK_FALSE(open({}).ok()); // somebody listens there
+  }
+  CHECK(::access(path.c_str(), F_OK) != 0);
+  const std::pair<unix_socket_rights, std::string> rows[] = {
+      {{"nobody-of-that-name", "", ""}, "invalid user specified: nobody-of-that-name"},
+      {{"", "no-group-of-that-name", ""}, "invalid group specified: no-group-of-that-name"},
+      {{"", "", "0998"}, "invalid mode specified: 0998"},
+      {{"", "", "17777"}, "invalid mode specified: 17777"},
+  };
+  for (const auto& [rights, complaint] : rows) {
+    const auto refused = open(rights);
+    REQUIRE_FALSE(refused.ok());
+    CHECK(refused.error() == "listen unix://" + path + ": Failed setting up socket: " + complaint);
+    CHECK(::access(path.c_str(), F_OK) != 0);
+  }
+}
