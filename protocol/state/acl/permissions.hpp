@@ -1,0 +1,21 @@
+#pragma once
+// What may be written and seen in somebody's name (docs/contract/10, sections 3 and 4).
+
+#include "protocol/state/tables.hpp"
+
+namespace belay::state {
+
+inline constexpr std::string_view permission_denied = "Permission denied";
+inline constexpr std::string_view acl_not_found = "ACL not found";
+
+/// Why the command is not carried out in the name in which it is given; nullopt: it may be. A transaction is answered with an
+/// error for each operation that is refused. Tokens that expire at or before `now` open nothing.
+std::optional<reply> refused_to(const tables& t, const command& c, cluster_time now);
+
+/// Why the query is not answered in the name in which it is asked; nullopt: it is, perhaps with fewer rows.
+std::optional<refusal> refused_to(const tables& t, const query& q, cluster_time now);
+
+/// Takes out of the answer what he may not see in whose name it was asked. The index stays: it counts what is hidden, too.
+void keep_visible(const tables& t, const query& q, cluster_time now, query_result& answer);
+
+} // namespace belay::state
