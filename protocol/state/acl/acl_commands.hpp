@@ -184,9 +184,11 @@ struct acl_token_list {
   bool operator==(const acl_token_list&) const = default;
 };
 
-/// One question of permissions_read. Of what names nothing (`operator`, `keyring`, `acl`), `name` is empty.
+/// One question of permissions_read. Of what names nothing (`operator`, `keyring`, `acl`), `name` is empty. Of
+/// `session_owner` it is the ID of a session, and the node to which that belongs is meant; of an unknown session everything is
+/// allowed, so that its answer says that it is unknown.
 struct permission_needed {
-  enum class of : std::uint8_t { agent, key, node, service, session, event, query, operators, keyring, acl };
+  enum class of : std::uint8_t { agent, key, node, service, session, session_owner, event, query, operators, keyring, acl };
   of what = of::operators;
   acl::permission level = acl::permission::read;
   std::string name;
