@@ -208,6 +208,7 @@ struct permissions {
   /// For whoever has more to ask, now and not later: what is said of a token can change with every entry. Null: ACLs are not in
   /// force.
   std::shared_ptr<const acl::authorizer> may = {};
+  acl_token_ptr token = {}; ///< of him in whose name it was asked; null: ACLs are not in force
 };
 
 } // namespace belay::state
