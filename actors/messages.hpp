@@ -338,6 +338,19 @@ struct keyring_operated {
   forward::keyring_answer answer;
 };
 
+// ---- audit_log
+
+/// http_gateway -> audit_log: whole lines. The gateway sends the next ones when it has the answer.
+struct write_audit {
+  std::uint16_t gateway = 0;
+  std::shared_ptr<const std::string> lines; ///< never null
+};
+/// audit_log -> http_gateway
+struct audit_written {
+  std::size_t lines = 0, bytes = 0; ///< that are in the file: the first ones
+  std::string error;                ///< not empty: why the rest is not
+};
+
 // ---- peer_link
 
 struct send_frames {

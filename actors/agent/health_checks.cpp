@@ -47,6 +47,7 @@ health_checks_actor::behavior_type health_checks::make_behavior() {
       [](archive_unpacked&) {},
       [this](const cluster_view& v) { on_view(v); },
       [](const agent_answer&) {},
+      [](const audit_written&) {},
       [this](tick_atom) { on_tick(); },
       [this](stop_atom) {
         if (probes_ != nullptr)

@@ -135,7 +135,7 @@ void exchange_queue::write(std::size_t unsent) {
       e.sent = true;
       front_.dispatch(e);
     }
-    if (!e.answer)
+    if (!e.answer || !front_.may_answer(e))
       break;
     if (uploading_ && list_.size() == 1) { // answered before its body was there: nothing behind it is read
       uploading_ = false;
@@ -224,6 +224,8 @@ void exchange_queue::drop() {
   for (auto& e : list_)
     if (e.sent && (!e.answer || (e.transfer != nullptr && e.transfer->streaming)))
       front_.forget(e);
+  for (auto& e : list_)
+    front_.dropped(e);
   list_.clear();
 }
 

@@ -34,6 +34,10 @@ public:
   virtual void next_piece(exchange& e) = 0;
   /// Its client has gone; `e` will be destroyed.
   virtual void forget(exchange& e) = 0;
+  /// It will be destroyed, and its answer, if there is one, was not sent.
+  virtual void dropped(exchange&) {}
+  /// Its answer is there, and its turn has come. @returns false: it may not be sent yet, progress() is called when it may
+  virtual bool may_answer(exchange&) { return true; }
   /// Its answer is on the way to the client.
   virtual void count(const exchange& e, int status) = 0;
   /// Last call of a connection; it may be destroyed when its own calls have returned.

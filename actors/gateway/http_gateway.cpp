@@ -44,6 +44,10 @@ http_gateway::http_gateway(caf::actor_config& config, asio_host* host, wiring_pt
     };
   if (!settings_.wall_clock)
     settings_.wall_clock = [] { return std::chrono::system_clock::now(); };
+  if (settings_.audit)
+    audit_ = std::make_unique<audit_trail>(
+        settings_.number, *settings_.audit, static_cast<outbox&>(*this), pending_, settings_.uuid,
+        [this] { return std::chrono::nanoseconds(settings_.wall_clock().time_since_epoch()).count(); }, metrics_);
   if (asio_ != nullptr) {
     sockets_ = std::make_shared<socket_poller>(asio_->loop());
     input.resize(input_bytes);
@@ -66,6 +70,7 @@ http_gateway_actor::behavior_type http_gateway::make_behavior() {
       [this](const archive_unpacked& u) { answered(u); },
       [this](const cluster_view& v) { view_changed(v); },
       [this](const agent_answer& a) { answered(a); },
+      [this](const audit_written& w) { answered(w); },
       [this](tick_atom) { tick(); },
       [this](stop_atom) { stop(); },
   };
@@ -103,12 +108,17 @@ std::int64_t http_gateway::wall_seconds() const {
 // ---- requests
 
 void http_gateway::understand(const http::raw_request& r, exchange& e) {
-  e.understood(http::parse(r, settings_.routes, settings_.uuid), r.body);
+  auto parsed = http::parse(r, settings_.routes, settings_.uuid);
+  if (audit_ != nullptr)
+    audit_->begin(e, r, parsed, now());
+  e.understood(std::move(parsed), r.body);
   if (log::enabled(log::level::debug))
     e.shown = logged_request(r);
 }
 
 void http_gateway::dispatch(exchange& e) {
+  if (audit_ != nullptr && !audit_->admit(e))
+    return;
   if (!admission_.admit(e, pending_.load(), now()))
     return;
   std::visit(overloaded{[](std::monostate) {}, [this, &e](const auto& wanted) { ask(e, wanted); }}, e.what);
@@ -169,6 +179,8 @@ void http_gateway::ask(exchange& e, const http::local_request& r) {
 }
 
 void http_gateway::forget(exchange& e) {
+  if (audit_ != nullptr)
+    audit_->given_up(e);
   if (e.transfer != nullptr)
     transfers_.abandon(e);
   if (!pending_.forget(e))
@@ -180,6 +192,21 @@ void http_gateway::forget(exchange& e) {
     send(wires_->health, cancel_query{e.id});
   else if (e.in_delay)
     send(wires_->delays, cancel_query{e.id});
+}
+
+bool http_gateway::may_answer(exchange& e) {
+  const auto verdict = audit_ != nullptr ? audit_->judge(e, now()) : audit_trail::verdict::send;
+  if (verdict == audit_trail::verdict::withhold) {
+    if (e.transfer != nullptr && std::exchange(e.transfer->streaming, false))
+      transfers_.abandon(e);
+    e.answer = audit_->withheld();
+  }
+  return verdict != audit_trail::verdict::wait;
+}
+
+void http_gateway::dropped(exchange& e) {
+  if (audit_ != nullptr)
+    audit_->dropped(e, now());
 }
 
 void http_gateway::count(const exchange& e, int status) {
@@ -208,6 +235,8 @@ void http_gateway::answered(write_results& w) {
 }
 
 void http_gateway::decided(exchange& e, write_result& r) {
+  if (audit_ != nullptr)
+    audit_->decided(e, r);
   if (e.transfer != nullptr)
     transfers_.part_decided(e, r, now());
   else if (std::holds_alternative<http::local_request>(e.what))
@@ -239,6 +268,8 @@ void http_gateway::answered(const renew_result& r) {
 }
 
 void http_gateway::answered(read_result& r) {
+  if (audit_ != nullptr && audit_->read_answered(r, now()))
+    return;
   if (auto* e = pending_.settle(r.id)) {
     if (e->transfer != nullptr)
       transfers_.read_answered(*e, r, now());
@@ -298,6 +329,11 @@ void http_gateway::answered(const agent_answer& a) {
   pending_.progress();
 }
 
+void http_gateway::answered(const audit_written& w) {
+  if (audit_ != nullptr)
+    audit_->written(w, now());
+}
+
 void http_gateway::view_changed(const cluster_view& v) {
   questions_.view_changed(v);
   if (questions_.has_leader())
@@ -322,6 +358,8 @@ void http_gateway::tick() {
     metrics_.held_bytes(held.used());
   }
   admission_.tick(pending_.load(), t);
+  if (audit_ != nullptr)
+    audit_->tick(t);
   if (const auto bytes = peak_.due(held.used(), t); bytes != 0 && settings_.give_back_memory)
     settings_.give_back_memory(bytes);
   if (settings_.number == 0)
@@ -348,6 +386,8 @@ void http_gateway::on_exit() {
   exited_ = true;
   connections_.stop_listening();
   connections_.close_all();
+  if (audit_ != nullptr)
+    audit_->close();
   pending_.drop_settled();
   readers_.clear();
   probe_.reset();

@@ -8,6 +8,7 @@
 #include "actors/gateway/client_connections.hpp"
 #include "actors/gateway/http_date.hpp"
 #include "actors/gateway/requests/archive_transfers.hpp"
+#include "actors/gateway/requests/audit_trail.hpp"
 #include "actors/gateway/requests/local_questions.hpp"
 #include "actors/gateway/requests/memory_peak.hpp"
 #include "actors/gateway/requests/pending_requests.hpp"
@@ -44,6 +45,7 @@ struct gateway_settings {
   std::chrono::milliseconds answer_slack{60000};
   std::chrono::milliseconds drain{2000}; ///< after stop_atom, for answers in flight
   forward::shedding_rules shedding;
+  std::optional<audit_rules> audit; ///< nullopt: there is no audit log; else there is an audit_log in the wiring
   std::string metrics_prefix = "belay";
   std::uint64_t seed = 1;            ///< of jitter and, unless `uuid` is set, of session ids
   std::function<std::string()> uuid; ///< fresh random UUID, lower case
@@ -88,6 +90,8 @@ private:
   void body_arrived(exchange& e) override { transfers_.body_arrived(e, now()); }
   void next_piece(exchange& e) override { transfers_.next_piece(e); }
   void forget(exchange& e) override;
+  bool may_answer(exchange& e) override;
+  void dropped(exchange& e) override;
   void count(const exchange& e, int status) override;
   void closed(http_connection& c) override { connections_.remove(c); }
   void shed() override { connections_.shed(); }
@@ -101,6 +105,7 @@ private:
   void post(pack_archive m) override { send(wires_->checkpoints, m); }
   void post(unpack_archive m) override { send(wires_->checkpoints, std::move(m)); }
   void post(close_archive m) override { send(wires_->checkpoints, m); }
+  void post(write_audit m) override { send(wires_->audit, std::move(m)); }
 
   void serve(listening_sockets sockets);
   http_reader_rules reader_rules() const;
@@ -122,6 +127,7 @@ private:
   void answered(archive_packed& p);
   void answered(const archive_unpacked& u);
   void answered(const agent_answer& a);
+  void answered(const audit_written& w);
   void decided(exchange& e, write_result& r);
   void render_soon();
   /// @returns true: it was refused for a lock-delay, and waits for its end
@@ -147,6 +153,7 @@ private:
   pending_requests pending_;
   archive_transfers transfers_;
   local_questions questions_;
+  std::unique_ptr<audit_trail> audit_; ///< null: there is no audit log
   request_admission admission_;
   std::unique_ptr<arrival_probe> probe_; ///< while it has sockets
   shared_answers large_answers_;

@@ -13,6 +13,8 @@
 
 namespace belay::actors {
 
+struct audited_request;
+
 /// Who sent a request and takes its answer: a connection.
 class requester : public std::enable_shared_from_this<requester> {
 public:
@@ -51,6 +53,7 @@ struct exchange {
   bool known_leader = true;                    ///< of a snapshot's read
   monotonic_time wait_until{}; ///< an acquire that is refused for a lock-delay is tried again until then
   bool in_delay = false;       ///< it waits for the end of a lock-delay now
+  std::shared_ptr<audited_request> audit{}; ///< null: the audit log need not know of it, or knows
   bool ask_again = false;      ///< local requests without a leader: repeated until `deadline`
 
   /// Takes over what was understood of the request. `body`: as much of it as is there.
