@@ -1,9 +1,7 @@
 #include "actors/audit/audit_event.hpp"
 
 #include "protocol/golang/json_output.hpp"
-
-#include <algorithm>
-#include <chrono>
+#include "protocol/golang/timestamp.hpp"
 
 namespace belay::actors {
 
@@ -25,10 +23,8 @@ std::string_view name_of(audit_outcome o) {
   return "unknown";
 }
 
-void append_digits(std::string& out, std::uint64_t n, std::size_t width) {
-  const auto digits = std::to_string(n);
-  out.append(width - std::min(width, digits.size()), '0');
-  out += digits;
+std::string time_text(std::int64_t ns) {
+  return golang::format_timestamp(golang::timestamp::of(ns));
 }
 
 void append_cut(std::string& out, std::string_view name, std::string_view text, std::size_t bytes_max) {
@@ -78,7 +74,7 @@ void append_ours(std::string& out, const audit_event& e) {
 
 void append_head(std::string& out, std::int64_t created_ns, std::string_view id, std::string_view type) {
   out += '{';
-  golang::append_json_member(out, "created_at", audit_time(created_ns));
+  golang::append_json_member(out, "created_at", time_text(created_ns));
   golang::append_json_member(out, "event_type", "audit");
   golang::append_json_name(out, "payload");
   out += '{';
@@ -89,37 +85,16 @@ void append_head(std::string& out, std::int64_t created_ns, std::string_view id,
 
 } // namespace
 
-std::string audit_time(std::int64_t ns) {
-  using namespace std::chrono;
-  const sys_time<nanoseconds> at{nanoseconds(ns)};
-  const auto day = floor<days>(at);
-  const year_month_day date{day};
-  const hh_mm_ss time{at - day};
-  std::string out;
-  append_digits(out, static_cast<std::uint64_t>(static_cast<int>(date.year())), 4);
-  const auto part = [&out](char separator, std::uint64_t n, std::size_t width = 2) {
-    out += separator;
-    append_digits(out, n, width);
-  };
-  part('-', static_cast<unsigned>(date.month()));
-  part('-', static_cast<unsigned>(date.day()));
-  part('T', static_cast<std::uint64_t>(time.hours().count()));
-  part(':', static_cast<std::uint64_t>(time.minutes().count()));
-  part(':', static_cast<std::uint64_t>(time.seconds().count()));
-  part('.', static_cast<std::uint64_t>(time.subseconds().count()), 9);
-  return out + 'Z';
-}
-
 std::string audit_line(const audit_event& e) {
   std::string out;
   append_head(out, e.completed_ns, e.id, "HTTPEvent");
-  golang::append_json_member(out, "timestamp", audit_time(e.began_ns));
+  golang::append_json_member(out, "timestamp", time_text(e.began_ns));
   golang::append_json_name(out, "auth");
   out += '{';
   golang::append_json_member(out, "accessor_id", e.accessor);
   append_cut(out, "description", e.description, audit_text_bytes_max);
   if (e.token_created_ns != 0)
-    golang::append_json_member(out, "create_time", audit_time(e.token_created_ns));
+    golang::append_json_member(out, "create_time", time_text(e.token_created_ns));
   out += '}';
   golang::append_json_name(out, "request");
   out += '{';
@@ -146,7 +121,7 @@ std::string audit_line(const audit_event& e) {
 std::string audit_gap_line(std::string_view id, std::int64_t now_ns, std::uint64_t lost) {
   std::string out;
   append_head(out, now_ns, id, "LostEvents");
-  golang::append_json_member(out, "timestamp", audit_time(now_ns));
+  golang::append_json_member(out, "timestamp", time_text(now_ns));
   golang::append_json_name(out, "belay");
   out += "{\"lost\":";
   golang::append_number(out, lost);

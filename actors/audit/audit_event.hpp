@@ -63,9 +63,6 @@ std::string audit_line(const audit_event& e);
 /// In place of `lost` lines that could not be written. @param id a fresh UUID
 std::string audit_gap_line(std::string_view id, std::int64_t now_ns, std::uint64_t lost);
 
-/// 2006-01-02T15:04:05.999999999Z with nine digits behind the point.
-std::string audit_time(std::int64_t ns);
-
 /// `<hidden>` wherever `secret` stands in `text`. Secrets of less than 16 bytes are not looked for: words would be hidden.
 void hide_secret(std::string& text, std::string_view secret);
 

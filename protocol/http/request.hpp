@@ -43,6 +43,7 @@ struct render_options {
   bool pretty = false;
   bool gzip = false;                                     ///< client accepts gzip
   bool raw = false;                                      ///< KV ?raw
+  bool rules_of_token = false;                           ///< of a token only its rules, in the present syntax
   std::shared_ptr<const filter::row_filter> filter = {}; ///< null: all rows
 };
 
@@ -89,7 +90,7 @@ enum class local_kind : std::uint8_t {
   agent_ready,
   keyring,
   agent_token,
-  ready_text, ///< its answer is in `text`, for whoever has the permission
+  translate_rules, ///< answered by render_translation(); not by parse(), since that costs time, and nobody was asked for his token yet
 };
 
 /// The tokens of an agent itself that clients may change (docs/contract/10, section 5.3).
@@ -114,7 +115,7 @@ struct local_request {
   forward::keyring_operation keys = {}; ///< keyring
   bool local_only = false;              ///< keyring
   agent_token_change token = {};        ///< agent_token
-  std::string text = {};                ///< ready_text
+  std::string text = {};                ///< translate_rules: what is to be translated
 };
 
 /// Answered by the agent that is asked, from its own services, checks and events.

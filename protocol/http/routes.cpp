@@ -12,10 +12,18 @@ struct method_name {
 constexpr method_name method_names[] = {
     {"GET", method_get}, {"POST", method_post}, {"PUT", method_put}, {"DELETE", method_delete}};
 
+constexpr unsigned get_put_delete = method_get | method_put | method_delete;
+
+/// Where ACLs are off, nothing of them is answered.
+template <route_handler Handler>
+action with_acls(request_context& c) {
+  return c.settings.acl_enabled ? Handler(c) : error_response(401, "ACL support disabled");
+}
+
 // kv first: it is asked for most.
 // path, methods, name, who may, handler, body
 constexpr route routes[] = {
-    {"/v1/kv/", method_get | method_put | method_delete, "kv", access::by_state, kv_route, body_rule::value},
+    {"/v1/kv/", get_put_delete, "kv", access::by_state, kv_route, body_rule::value},
     {"/v1/txn", method_put, "txn", access::by_state, txn_route, body_rule::transaction},
     {"/v1/session/create", method_put, "session_create", access::by_state, session_create_route},
     {"/v1/session/destroy/", method_put, "session_destroy", access::by_state, session_destroy_route},
@@ -72,6 +80,24 @@ constexpr route routes[] = {
     {"/v1/operator/autopilot/health", method_get, "autopilot_health", access::operator_read, autopilot_health_route},
     {"/v1/operator/keyring", method_get | method_post | method_put | method_delete, "keyring",
      access_rule{access::keyring_read, access::keyring_write}, keyring_route},
+    {"/v1/acl/bootstrap", method_put, "acl_bootstrap", access::nobody, with_acls<acl_bootstrap_route>},
+    {"/v1/acl/policies", method_get, "acl_policies", access::by_state, with_acls<acl_policies_route>},
+    {"/v1/acl/policy", method_put, "acl_policy", access::by_state, with_acls<acl_policy_route>},
+    {"/v1/acl/policy/", get_put_delete, "acl_policy", access::by_state, with_acls<acl_policy_id_route>},
+    {"/v1/acl/policy/name/", method_get, "acl_policy_name", access::by_state, with_acls<acl_policy_name_route>},
+    {"/v1/acl/roles", method_get, "acl_roles", access::by_state, with_acls<acl_roles_route>},
+    {"/v1/acl/role", method_put, "acl_role", access::by_state, with_acls<acl_role_route>},
+    {"/v1/acl/role/", get_put_delete, "acl_role", access::by_state, with_acls<acl_role_id_route>},
+    {"/v1/acl/role/name/", method_get, "acl_role_name", access::by_state, with_acls<acl_role_name_route>},
+    {"/v1/acl/tokens", method_get, "acl_tokens", access::by_state, with_acls<acl_tokens_route>},
+    {"/v1/acl/token", method_put, "acl_token", access::by_state, with_acls<acl_token_route>},
+    {"/v1/acl/token/", get_put_delete, "acl_token", access::by_state, with_acls<acl_token_id_route>},
+    {"/v1/acl/token/self", method_get, "acl_token_self", access::by_state, with_acls<acl_token_self_route>},
+    {"/v1/acl/replication", method_get, "acl_replication", access::nobody, with_acls<acl_replication_route>},
+    {"/v1/acl/rules/translate", method_post, "acl_translate", access::acl_read, with_acls<acl_translate_route>},
+    {"/v1/acl/rules/translate/", method_get, "acl_translate", access::by_state, with_acls<acl_translate_token_route>},
+    {"/v1/internal/acl/authorize", method_post, "acl_authorize", access::by_state, with_acls<acl_authorize_route>},
+    {"/v1/agent/token/", method_put, "agent_token", access::agent_write, with_acls<agent_token_route>},
 };
 
 bool covers(std::string_view pattern, std::string_view path) {

@@ -101,5 +101,23 @@ action autopilot_configuration_route(request_context& c);
 action autopilot_health_route(request_context& c);
 action keyring_route(request_context& c);
 action snapshot_route(request_context& c);
+action acl_bootstrap_route(request_context& c);
+action acl_policies_route(request_context& c);
+action acl_policy_route(request_context& c);
+action acl_policy_id_route(request_context& c);
+action acl_policy_name_route(request_context& c);
+action acl_roles_route(request_context& c);
+action acl_role_route(request_context& c);
+action acl_role_id_route(request_context& c);
+action acl_role_name_route(request_context& c);
+action acl_tokens_route(request_context& c);
+action acl_token_route(request_context& c);
+action acl_token_id_route(request_context& c);
+action acl_token_self_route(request_context& c);
+action acl_replication_route(request_context& c);
+action acl_translate_route(request_context& c);
+action acl_translate_token_route(request_context& c);
+action acl_authorize_route(request_context& c);
+action agent_token_route(request_context& c);
 
 } // namespace belay::http

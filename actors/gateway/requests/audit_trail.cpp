@@ -92,7 +92,7 @@ void audit_trail::begin(exchange& e, const http::raw_request& r, const http::par
   auto a = std::make_shared<audited_request>();
   auto& event = a->event;
   event.id = uuid_();
-  event.began_ns = wall_ns_();
+  event.began_ns = r.now_ns;
   event.method = r.method;
   event.endpoint = endpoint_of(r.target);
   event.remote_address = r.remote_address;
@@ -177,6 +177,7 @@ audit_trail::verdict audit_trail::judge(exchange& e, monotonic_time now) {
     e.audit.reset();
     return verdict::withhold;
   }
+  a->agent_master = e.access.decided_here;
   if (!a->complete)
     complete(a, &*e.answer, now);
   if (!rules_.enforced || (a->line != 0 && a->line <= written_)) {
@@ -218,8 +219,10 @@ void audit_trail::complete(const std::shared_ptr<audited_request>& a, const http
 void audit_trail::finish(const std::shared_ptr<audited_request>& a, monotonic_time now) {
   auto& event = a->event;
   // A server that is behind may learn of a token after the leader has let it pass.
-  if (a->by && event.accessor.empty() && event.outcome == audit_outcome::done && !closing_ &&
-      !std::exchange(a->named_again, true))
+  if (a->agent_master)
+    event.description = "acl.tokens.agent_master";
+  else if (a->by && event.accessor.empty() && event.outcome == audit_outcome::done && !closing_ &&
+           !std::exchange(a->named_again, true))
     return name(a, now);
   if (a->by)
     for (auto* text : {&event.endpoint, &event.user_agent, &event.host, &event.error})

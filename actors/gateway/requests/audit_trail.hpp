@@ -26,6 +26,7 @@ struct audited_request {
   std::optional<state::authority> by; ///< nullopt: ACLs are off, or its answer was known at once
   bool named = false;                 ///< by whom is in the event, or cannot be found out
   bool named_again = false;           ///< it was asked a second time
+  bool agent_master = false;          ///< it was permitted by acl.tokens.agent_master, which the tables do not know
   bool begun = false;                 ///< passed on
   bool unanswered = false;            ///< nobody waits for those any more to whom it was passed on
   bool unknown = false, refused = false; ///< as those said who decided it
