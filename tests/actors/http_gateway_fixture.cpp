@@ -166,13 +166,16 @@ bool raw_client::closed() {
 
 // ---- gateway_fixture
 
-gateway_fixture::gateway_fixture(gateway_settings settings, std::shared_ptr<const node_clock> clock)
+gateway_fixture::gateway_fixture(gateway_settings settings, std::shared_ptr<const node_clock> clock,
+                                 const spawn_audit& audit)
     : system_(config_), host_(system_, loop_) {
   wires_->clock = std::move(clock);
   settings.listen = {{"127.0.0.1", 0, {}}};
   wires_->fsm = fake_fsm(system_, behind_, wires_);
   wires_->raft_peer = fake_raft_peer(system_, behind_, wires_);
   wires_->delays = system_.spawn<lock_delay_tracker>(nullptr, wires_);
+  if (audit)
+    wires_->audit = audit(system_, wires_);
   const auto gateway = system_.spawn<http_gateway>(&host_, wires_, std::move(settings), metrics_);
   wires_->gateways.push_back(gateway);
   auto* g = static_cast<http_gateway*>(caf::actor_cast<caf::abstract_actor*>(gateway));
@@ -188,6 +191,8 @@ gateway_fixture::~gateway_fixture() {
   caf::anon_send(wires_->fsm, stop_atom::value);
   caf::anon_send(wires_->raft_peer, stop_atom::value);
   caf::anon_send(wires_->delays, stop_atom::value);
+  if (wires_->audit)
+    caf::anon_send(wires_->audit, stop_atom::value);
   system_.await_all_actors_done();
   *wires_ = {};
   stays_.reset();

@@ -89,7 +89,11 @@ private:
 
 class gateway_fixture {
 public:
-  explicit gateway_fixture(gateway_settings settings = {}, std::shared_ptr<const node_clock> clock = nullptr);
+  using spawn_audit = std::function<audit_log_actor(caf::actor_system&, const wiring_ptr&)>;
+
+  /// @param audit null: there is no audit log
+  explicit gateway_fixture(gateway_settings settings = {}, std::shared_ptr<const node_clock> clock = nullptr,
+                           const spawn_audit& audit = nullptr);
   ~gateway_fixture();
 
   raw_client client(int receive_buffer = 0) { return raw_client(port_, receive_buffer); }
