@@ -106,7 +106,7 @@ void fsm::apply(const committed_entries& c) {
     if (e.kind == raft::entry_kind::command) {
       reply = apply_command(e, changed);
     } else {
-      machine_->skip(e.index, e.time);
+      machine_->skip(e.index, e.time, changed);
       if (e.kind == raft::entry_kind::configuration) {
         auto config = raft::decode_configuration(*e.data);
         INVARIANT(config.has_value()); // raft's core has checked it

@@ -22,8 +22,8 @@ public:
   /// Applies one committed command. @pre index > applied_index(); now >= every earlier now.
   /// Appends what changed to `changed`.
   reply apply(log_index index, cluster_time now, const command& c, effects& changed);
-  /// An entry without a command (no-op, configuration) was committed.
-  void skip(log_index index, cluster_time now);
+  /// An entry without a command (no-op, configuration) was committed. Appends what its time has changed: tokens that are over.
+  void skip(log_index index, cluster_time now, effects& changed);
 
   /// In somebody's name: a refusal if he may not ask it, else only the rows that he may see. `now`: about the cluster time now,
   /// for tokens that expire; that of the newest entry applied if it is earlier.

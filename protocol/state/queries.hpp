@@ -92,12 +92,12 @@ struct txn_read {
   txn ops;
 };
 
-using plain_query = with_settings<
-    std::variant<kv_get, kv_list, kv_keys, session_info, session_list, session_node, catalog_nodes, catalog_services,
-                 catalog_service, catalog_node, health_node, health_checks, health_state, health_service, txn_read,
-                 acl_policy_read, acl_policy_list, acl_role_read, acl_role_list, acl_token_read, acl_token_self,
-                 acl_token_list, permissions_read>,
-    settings_get>;
+using plain_query =
+    with_settings<std::variant<kv_get, kv_list, kv_keys, session_info, session_list, session_node, catalog_nodes,
+                               catalog_services, catalog_service, catalog_node, health_node, health_checks,
+                               health_state, health_service, txn_read, acl_policy_read, acl_policy_list, acl_role_read,
+                               acl_role_list, acl_token_read, acl_token_self, acl_token_list, permissions_read>,
+                  settings_get>;
 
 /// What is to be read, and in whose name.
 struct query : plain_query {

@@ -109,11 +109,8 @@ struct acl_token_set {
 };
 template <>
 inline constexpr auto fields_of<acl_token_set> = std::tuple{
-    field<&acl_token_set::token>{},
-    field<&acl_token_set::policies>{},
-    field<&acl_token_set::roles>{},
-    field<&acl_token_set::lives_ns>{},
-    field<&acl_token_set::fresh>{},
+    field<&acl_token_set::token>{},    field<&acl_token_set::policies>{}, field<&acl_token_set::roles>{},
+    field<&acl_token_set::lives_ns>{}, field<&acl_token_set::fresh>{},
 };
 
 /// A new token that may do what another one may.
@@ -127,11 +124,8 @@ struct acl_token_clone {
 };
 template <>
 inline constexpr auto fields_of<acl_token_clone> = std::tuple{
-    field<&acl_token_clone::of>{},
-    field<&acl_token_clone::accessor>{},
-    field<&acl_token_clone::secret>{},
-    field<&acl_token_clone::description>{},
-    field<&acl_token_clone::time_ns>{},
+    field<&acl_token_clone::of>{},          field<&acl_token_clone::accessor>{}, field<&acl_token_clone::secret>{},
+    field<&acl_token_clone::description>{}, field<&acl_token_clone::time_ns>{},
 };
 
 struct acl_token_delete {
@@ -189,7 +183,19 @@ struct acl_token_list {
 /// `session_owner` it is the ID of a session, and the node to which that belongs is meant; of an unknown session everything is
 /// allowed, so that its answer says that it is unknown.
 struct permission_needed {
-  enum class of : std::uint8_t { agent, key, node, service, session, session_owner, event, query, operators, keyring, acl };
+  enum class of : std::uint8_t {
+    agent,
+    key,
+    node,
+    service,
+    session,
+    session_owner,
+    event,
+    query,
+    operators,
+    keyring,
+    acl
+  };
   of what = of::operators;
   acl::permission level = acl::permission::read;
   std::string name;

@@ -101,10 +101,10 @@ struct acl_token {
   std::vector<std::string> policies, roles; ///< IDs
   std::vector<service_identity> service_identities;
   std::vector<node_identity> node_identities;
-  bool local = false;                   ///< shown; there is one datacenter
-  std::int64_t create_time_ns = 0;      ///< of the wall clock, since 1970
-  std::int64_t expiration_time_ns = 0;  ///< of the wall clock, since 1970, as it is shown; 0: never
-  cluster_time expires;                 ///< from then on it opens nothing; zero: never
+  bool local = false;                  ///< shown; there is one datacenter
+  std::int64_t create_time_ns = 0;     ///< of the wall clock, since 1970
+  std::int64_t expiration_time_ns = 0; ///< of the wall clock, since 1970, as it is shown; 0: never
+  cluster_time expires;                ///< from then on it opens nothing; zero: never
   log_index create_index, modify_index;
 };
 using acl_token_ptr = std::shared_ptr<const acl_token>;
