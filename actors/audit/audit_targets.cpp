@@ -175,8 +175,12 @@ targets of_local(const http::local_request& r) {
 std::vector<audit_target> audit_targets_of(const http::action& a) {
   return std::visit(overloaded{
                         [](const http::write_request& w) { return std::visit(of_command{}, w.command); },
-                        [](const http::session_renew& r) -> targets { return {{"renew", "session", {}, r.id}}; },
-                        [](const http::snapshot_restore&) -> targets { return {{"restore", "snapshot"}}; },
+                        [](const http::session_renew& r) -> targets {
+                          return {{"renew", "session", {}, r.id}};
+                        },
+                        [](const http::snapshot_restore&) -> targets {
+                          return {{"restore", "snapshot"}};
+                        },
                         [](const http::agent_request& r) { return std::visit(of_agent_request{}, r.what); },
                         [](const http::local_request& r) { return of_local(r); },
                         [](const http::response&) -> targets { return {}; },

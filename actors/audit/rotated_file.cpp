@@ -181,7 +181,8 @@ bool rotated_file::is_due(std::size_t more_bytes, std::int64_t now_ns) const {
 void rotated_file::follow_place(std::int64_t now_ns) {
   if (!regular_)
     return;
-  struct stat named {}, open {};
+  struct stat named {
+  }, open{};
   if (::fstat(fd_, &open) != 0)
     return;
   if (::stat(name_.c_str(), &named) == 0 && named.st_ino == open.st_ino && named.st_dev == open.st_dev) {

@@ -21,9 +21,9 @@ struct rotation_rules {
   /// Consul's: `/var/log/audit-1606843861652566000.json`. May also be a device, a pipe, /dev/stdout or /dev/stderr: these never rotate.
   std::string path;
   mode_t mode = 0600;
-  std::uint64_t rotate_bytes = 0;            ///< a file is not made longer than this, unless by a single line; 0: of any length
-  std::chrono::nanoseconds rotate_after{0};  ///< a file is written to for so long; 0: for ever
-  std::uint64_t files_max = 0;               ///< so many older files are kept beside the one that is written; 0: all of them
+  std::uint64_t rotate_bytes = 0; ///< a file is not made longer than this, unless by a single line; 0: of any length
+  std::chrono::nanoseconds rotate_after{0}; ///< a file is written to for so long; 0: for ever
+  std::uint64_t files_max = 0; ///< so many older files are kept beside the one that is written; 0: all of them
 
   bool rotates() const { return rotate_bytes > 0 || rotate_after.count() > 0; }
 };

@@ -146,8 +146,7 @@ private:
   void propose(exchange& e, const state::command& command);
   void permission_told(exchange& e, const read_result& r);
   /// `work` on a thread that may block, then `then` with what that said on this one. If `e` is still there then, it is not waiting any more.
-  void do_elsewhere(exchange& e, std::function<std::string()> work,
-                    std::function<void(exchange&, std::string)> then);
+  void do_elsewhere(exchange& e, std::function<std::string()> work, std::function<void(exchange&, std::string)> then);
   /// For a command of somebody's: the state machine has judged one.
   void note_judged(const exchange& e, const write_result& r);
 
@@ -187,7 +186,7 @@ private:
   local_questions questions_;
   access_questions access_;
   std::uint64_t tokens_seen_ = 0; ///< version of those in the settings
-  bool access_known_ = false;     ///< the state machine judges: writes may go to the log without asking it whether it does
+  bool access_known_ = false; ///< the state machine judges: writes may go to the log without asking it whether it does
   std::unique_ptr<audit_trail> audit_; ///< null: there is no audit log
   request_admission admission_;
   std::unique_ptr<arrival_probe> probe_; ///< while it has sockets

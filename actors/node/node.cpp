@@ -492,7 +492,8 @@ int run_node(node_config config, std::function<node_config(const node_config&)> 
     return operate_keyring_of(config.disable_keyring_file ? std::string() : config.data_dir, *in_force, op);
   };
   running_node node(config, *who, std::move(state->disk), links, *listener, std::move(state->promised),
-                    {config.services, config.checks, std::move(*kept)}, reload_now, operate_keys, *tokens, std::move(audit));
+                    {config.services, config.checks, std::move(*kept)}, reload_now, operate_keys, *tokens,
+                    std::move(audit));
   if (auto s = node.start(); !s)
     return fail(s.error());
   // Scripts that start Consul wait for this line.

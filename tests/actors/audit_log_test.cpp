@@ -172,8 +172,7 @@ TEST_CASE("audit log: a line for each request, without values and without what i
   CHECK(text_at(put, "request", "host") == "x");
   CHECK(text_at(put, "response", "status") == "200");
   CHECK(put.at("belay").at("index").as_int64() == 7);
-  CHECK(put.at("belay").at("targets") ==
-        json::parse(R"([{"verb":"set","kind":"key","name":"app/key"}])"));
+  CHECK(put.at("belay").at("targets") == json::parse(R"([{"verb":"set","kind":"key","name":"app/key"}])"));
   CHECK(events_in(text).at(3).at("belay").at("targets").at(0).at("verb").as_string() == "cas");
 }
 
@@ -258,7 +257,8 @@ TEST_CASE("audit log: enforced, nothing is begun while it cannot be written", "[
                       "audit.sink.delivery_guarantee is enforced");
   CHECK(f.behind().write_count() == 1);
   const auto reads = f.behind().read_count();
-  for (const auto& again : {ask_for("PUT", "/v1/kv/a", {}, "1"), ask_for("GET", "/v1/kv/a"), ask_for("POST", "/v1/txn")}) {
+  for (const auto& again :
+       {ask_for("PUT", "/v1/kv/a", {}, "1"), ask_for("GET", "/v1/kv/a"), ask_for("POST", "/v1/txn")}) {
     const auto r = c.ask(again);
     CHECK(r.status == 500);
     CHECK(r.body == first.body);
@@ -298,9 +298,8 @@ TEST_CASE("audit log: best effort, what is lost is counted and told", "[gateway]
     }
     log.set_error("");
     CHECK(c.ask(ask_for("PUT", "/v1/kv/b", {}, "1")).status == 200);
-    CHECK(eventually([&] {
-      return audit_numbers(f.numbers()) == "lines=1 lost_lines=3 refused_requests=0 broken=0 ";
-    }));
+    CHECK(
+        eventually([&] { return audit_numbers(f.numbers()) == "lines=1 lost_lines=3 refused_requests=0 broken=0 "; }));
     CHECK(c.ask(ask_for("PUT", "/v1/kv/c", {}, "1")).status == 200);
   }
   const auto events = events_in(log.text());

@@ -23,16 +23,16 @@ struct audit_rules {
 /// What is known of a request for its line.
 struct audited_request {
   audit_event event;
-  std::optional<state::authority> by; ///< nullopt: ACLs are off, or its answer was known at once
-  bool named = false;                 ///< by whom is in the event, or cannot be found out
-  bool named_again = false;           ///< it was asked a second time
-  bool agent_master = false;          ///< it was permitted by acl.tokens.agent_master, which the tables do not know
-  bool begun = false;                 ///< passed on
-  bool unanswered = false;            ///< nobody waits for those any more to whom it was passed on
+  std::optional<state::authority> by;    ///< nullopt: ACLs are off, or its answer was known at once
+  bool named = false;                    ///< by whom is in the event, or cannot be found out
+  bool named_again = false;              ///< it was asked a second time
+  bool agent_master = false;             ///< it was permitted by acl.tokens.agent_master, which the tables do not know
+  bool begun = false;                    ///< passed on
+  bool unanswered = false;               ///< nobody waits for those any more to whom it was passed on
   bool unknown = false, refused = false; ///< as those said who decided it
-  bool complete = false;              ///< all but `by` is in the event
-  std::uint64_t waits = 0;            ///< the round in which its connection is among those to be told
-  std::uint64_t line = 0;             ///< the how manieth of all lines; 0: none yet
+  bool complete = false;                 ///< all but `by` is in the event
+  std::uint64_t waits = 0;               ///< the round in which its connection is among those to be told
+  std::uint64_t line = 0;                ///< the how manieth of all lines; 0: none yet
 };
 
 class audit_trail {

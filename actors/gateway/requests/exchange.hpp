@@ -67,10 +67,10 @@ struct exchange {
   std::unique_ptr<snapshot_transfer> transfer; ///< of a snapshot request
   std::uint64_t last_contact_ms = 0;           ///< of a snapshot's read
   bool known_leader = true;                    ///< of a snapshot's read
-  monotonic_time wait_until{}; ///< an acquire that is refused for a lock-delay is tried again until then
-  bool in_delay = false;       ///< it waits for the end of a lock-delay now
+  monotonic_time wait_until{};              ///< an acquire that is refused for a lock-delay is tried again until then
+  bool in_delay = false;                    ///< it waits for the end of a lock-delay now
   std::shared_ptr<audited_request> audit{}; ///< null: the audit log need not know of it, or knows
-  bool ask_again = false;      ///< local requests without a leader: repeated until `deadline`
+  bool ask_again = false;                   ///< local requests without a leader: repeated until `deadline`
 
   /// Takes over what was understood of the request. `body`: as much of it as is there.
   /// @pre `began` is set

@@ -48,9 +48,7 @@ public:
   const std::string& complaint() const { return complaint_; }
 
 private:
-  void wrong(std::string_view name, const std::string& why) {
-    complain(where_ + "." + std::string(name) + ": " + why);
-  }
+  void wrong(std::string_view name, const std::string& why) { complain(where_ + "." + std::string(name) + ": " + why); }
 
   std::string text(std::string_view name, const json::value& v) {
     if (const auto* s = v.if_string())
@@ -142,7 +140,8 @@ std::string decode_audit(const json::object& merged, node_config& c) {
   if (sinks != nullptr && sinks->size() > 1)
     return "audit.sink: there are " + std::to_string(sinks->size()) + " sinks, and only one is supported";
   if (sinks == nullptr || sinks->empty())
-    return wanted ? "audit.enabled: needs a sink: audit { sink \"NAME\" { type = \"file\", format = \"json\", path = \"...\" } }"
+    return wanted ? "audit.enabled: needs a sink: audit { sink \"NAME\" { type = \"file\", format = \"json\", path = "
+                    "\"...\" } }"
                   : "";
   audit_settings settings;
   const auto& one = *sinks->begin();

@@ -103,7 +103,7 @@ struct node_config {
   duration check_update_interval = std::chrono::minutes{5}; ///< between changes of output alone in the catalog
 
   // Operation
-  log::settings log; ///< log_level, log_json, log_file
+  log::settings log;                   ///< log_level, log_json, log_file
   std::optional<audit_settings> audit; ///< audit; nullopt: there is no audit log
   std::string pid_file;
   duration prometheus_retention_time{0}; ///< telemetry.prometheus_retention_time; 0: no text format

@@ -45,14 +45,15 @@ std::string user_agent_in(const std::string& line) {
 } // namespace
 
 TEST_CASE("audit: a line has Consul's members, and ours below `belay`") {
-  CHECK(audit_line(put_of_a_key()) ==
-        R"({"created_at":"2020-12-01T17:31:01.700000001Z","event_type":"audit","payload":{)"
-        R"("id":"11111111-2222-3333-4444-555555555555","version":"1","type":"HTTPEvent","timestamp":"2020-12-01T17:31:01.652566Z",)"
-        R"("auth":{"accessor_id":"08f05787-3609-8001-65b4-922e5d52e84c","description":"deploys","create_time":"2020-12-01T17:30:00Z"},)"
-        R"("request":{"operation":"PUT","endpoint":"/v1/kv/app/version","remote_addr":"127.0.0.1","user_agent":"curl/7.88.1","host":"127.0.0.1:8500"},)"
-        R"("response":{"status":"200"},"stage":"OperationComplete",)"
-        R"("belay":{"route":"kv","outcome":"done","index":42,"targets":[{"verb":"set","kind":"key","name":"app/version"}]}}})"
-        "\n");
+  CHECK(
+      audit_line(put_of_a_key()) ==
+      R"({"created_at":"2020-12-01T17:31:01.700000001Z","event_type":"audit","payload":{)"
+      R"("id":"11111111-2222-3333-4444-555555555555","version":"1","type":"HTTPEvent","timestamp":"2020-12-01T17:31:01.652566Z",)"
+      R"("auth":{"accessor_id":"08f05787-3609-8001-65b4-922e5d52e84c","description":"deploys","create_time":"2020-12-01T17:30:00Z"},)"
+      R"("request":{"operation":"PUT","endpoint":"/v1/kv/app/version","remote_addr":"127.0.0.1","user_agent":"curl/7.88.1","host":"127.0.0.1:8500"},)"
+      R"("response":{"status":"200"},"stage":"OperationComplete",)"
+      R"("belay":{"route":"kv","outcome":"done","index":42,"targets":[{"verb":"set","kind":"key","name":"app/version"}]}}})"
+      "\n");
 }
 
 TEST_CASE("audit: what is not known is left out") {

@@ -296,9 +296,8 @@ TEST_CASE("protection that this build lacks stops the start") {
     auto e = refused(file_with(f, more));
     CHECK(e.text.find("this build does not") != std::string::npos);
   }
-  for (auto more : {R"("encrypt":"")",
-                    R"("ports":{"https":-1},"cert_file":"c","key_file":"k")", R"("verify_incoming":false)",
-                    R"("verify_incoming_https":true)"}) {
+  for (auto more : {R"("encrypt":"")", R"("ports":{"https":-1},"cert_file":"c","key_file":"k")",
+                    R"("verify_incoming":false)", R"("verify_incoming_https":true)"}) {
     INFO(more);
     accepted(file_with(f, more));
   }
@@ -429,4 +428,85 @@ TEST_CASE("a service or check that cannot be is refused at the start, not left o
   CHECK(refused(file_with(in, R"("check":{"name":"c"})")).text == "check \"c\": TTL must be > 0 for TTL checks");
   CHECK(refused(file_with(in, R"("checks":[{"name":"c","grpc":"x:1","interval":"1s"}])")).text ==
         "check \"c\": Invalid check: GRPC checks are not supported by this server");
+}
+
+TEST_CASE("the audit log: what is decoded") {
+  scratch_folder f;
+  const auto audit_of = [&](const std::string& sink, bool enabled = true) {
+    return accepted(file_with(f, R"("audit":{"enabled":)" + std::string(enabled ? "true" : "false") +
+                                     R"(,"sink":{"My sink":{)" + sink + "}}}"))
+        .config.audit;
+  };
+  const auto all =
+      audit_of(R"("type":"file","format":"json","path":"/x/audit.json","delivery_guarantee":"enforced","mode":"0640",
+    "rotate_bytes":25165824,"rotate_duration":"24h","rotate_max_files":15)");
+  REQUIRE(all);
+  CHECK(all->enforced);
+  CHECK(all->file.path == "/x/audit.json");
+  CHECK(all->file.mode == 0640);
+  CHECK(all->file.rotate_bytes == 25165824);
+  CHECK(all->file.rotate_after == 24h);
+  CHECK(all->file.files_max == 15);
+  const auto least = audit_of(R"("path":"a")");
+  REQUIRE(least);
+  CHECK_FALSE(least->enforced);
+  CHECK(least->file.mode == 0600);
+  CHECK_FALSE(least->file.rotates());
+  CHECK_FALSE(audit_of(R"("path":"a")", false));
+  // As in Consul's documents.
+  const auto hcl = f.write("a.hcl", R"(audit {
+  enabled = true
+  sink "My sink" {
+    type = "file"
+    format = "json"
+    path = "/tmp/audit.json"
+    delivery_guarantee = "best-effort"
+    rotate_duration = "24h"
+    rotate_max_files = 15
+    rotate_bytes = 25165824
+  }
+})");
+  const auto with_hcl = accepted({"-server", "-data-dir=/nonexistent/d", "-bind", "127.0.0.1", "-config-file", hcl});
+  REQUIRE(with_hcl.config.audit);
+  CHECK(with_hcl.config.audit->file.files_max == 15);
+  CHECK(mentions(with_hcl.warnings, "audit.enabled without acl.enabled"));
+}
+
+TEST_CASE("the audit log: what is refused") {
+  scratch_folder f;
+  struct row {
+    std::string audit, text;
+  };
+  const std::vector<row> rows{
+      {R"({"enabled":true})",
+       R"(audit.enabled: needs a sink: audit { sink "NAME" { type = "file", format = "json", path = "..." } })"},
+      {R"({"sink":{"a":{"path":"x"},"b":{"path":"y"}}})", "audit.sink: there are 2 sinks, and only one is supported"},
+      {R"({"sink":7})", "audit.sink: must be a section with one sink in it, by its name"},
+      {R"({"sink":{"a":7}})", "audit.sink.a: must be a section with type, format and path"},
+      {R"({"sink":{"a":{}}})", "audit.sink.a.path: must name the file"},
+      {R"({"sink":{"a":{"path":""}}})", "audit.sink.a.path: must name the file"},
+      {R"({"sink":{"a":{"path":7}}})", "audit.sink.a.path: must be a text"},
+      {R"({"sink":{"a":{"path":"x","type":"socket"}}})",
+       R"(audit.sink.a.type: cannot be "socket": there is only "file")"},
+      {R"({"sink":{"a":{"path":"x","format":"text"}}})",
+       R"(audit.sink.a.format: cannot be "text": there is only "json")"},
+      {R"({"sink":{"a":{"path":"x","delivery_guarantee":"sure"}}})",
+       R"(audit.sink.a.delivery_guarantee: cannot be "sure": it is "best-effort" or "enforced")"},
+      {R"({"sink":{"a":{"path":"x","mode":600}}})",
+       R"(audit.sink.a.mode: must be the permissions of a file as a text of octal digits, such as "0600")"},
+      {R"({"sink":{"a":{"path":"x","mode":"0400"}}})",
+       R"(audit.sink.a.mode: "0400": the server itself must be able to read and write its files ("0600"))"},
+      {R"({"sink":{"a":{"path":"x","rotate_bytes":-1}}})",
+       "audit.sink.a.rotate_bytes: must be a whole number of at least 0"},
+      {R"({"sink":{"a":{"path":"x","rotate_duration":"-1s"}}})", "audit.sink.a.rotate_duration: must not be negative"},
+      {R"({"sink":{"a":{"path":"x","rotate_max_files":3}}})",
+       "audit.sink.a.rotate_max_files: files do not rotate without rotate_bytes or rotate_duration"},
+      {R"({"sink":{"a":{"path":"x","filter":[]}}})", "invalid config key audit.sink.a.filter"},
+  };
+  for (const auto& r : rows) {
+    INFO(r.audit);
+    CHECK(refused(file_with(f, R"("audit":)" + r.audit)).text == r.text);
+  }
+  const auto unknown = refused(file_with(f, R"("audit":{"sinks":{}})")).text;
+  CHECK(unknown.find("invalid config key audit.sinks") != unknown.npos);
 }
