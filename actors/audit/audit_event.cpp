@@ -137,4 +137,13 @@ void hide_secret(std::string& text, std::string_view secret) {
     text.replace(at, secret.size(), instead);
 }
 
+void hide_secret(audit_event& e, std::string_view secret) {
+  for (auto* text : {&e.method, &e.endpoint, &e.user_agent, &e.host, &e.error})
+    hide_secret(*text, secret);
+  for (auto& t : e.targets) {
+    hide_secret(t.name, secret);
+    hide_secret(t.id, secret);
+  }
+}
+
 } // namespace belay::actors

@@ -65,5 +65,7 @@ std::string audit_gap_line(std::string_view id, std::int64_t now_ns, std::uint64
 
 /// `<hidden>` wherever `secret` stands in `text`. Secrets of less than 16 bytes are not looked for: words would be hidden.
 void hide_secret(std::string& text, std::string_view secret);
+/// The same in all texts that clients choose.
+void hide_secret(audit_event& e, std::string_view secret);
 
 } // namespace belay::actors

@@ -226,7 +226,7 @@ TEST_CASE("audit log: a client that does not wait for the answer does not go uns
     auto c = f.client();
     c.send(ask_for("PUT", "/v1/kv/app/key", {}, "1"));
     REQUIRE(eventually([&] { return f.behind().write_count() == 1; }));
-    c.close();
+    c.reset();
     CHECK(eventually([&] { return !harness::file_text(path).empty(); }));
   }
   const auto events = events_in(harness::file_text(path));

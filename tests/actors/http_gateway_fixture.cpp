@@ -126,6 +126,12 @@ void raw_client::close() {
     ::close(std::exchange(fd_, -1));
 }
 
+void raw_client::reset() {
+  const linger at_once{1, 0};
+  ::setsockopt(fd_, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
+  close();
+}
+
 bool raw_client::fill() {
   char bytes[65536];
   const auto n = ::recv(fd_, bytes, sizeof bytes, 0);

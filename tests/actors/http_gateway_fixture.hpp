@@ -72,6 +72,8 @@ public:
   void send(const std::string& bytes);
   void end_of_output();
   void close();
+  /// Closes with a reset: the server sees at once that nobody reads any more.
+  void reset();
   /// @param body false: the answer has none (HEAD, 100 Continue). @returns status 0: closed
   answer read(bool body = true);
   /// Nothing more comes, and the connection is closed.

@@ -225,8 +225,7 @@ void audit_trail::finish(const std::shared_ptr<audited_request>& a, monotonic_ti
            !std::exchange(a->named_again, true))
     return name(a, now);
   if (a->by)
-    for (auto* text : {&event.endpoint, &event.user_agent, &event.host, &event.error})
-      hide_secret(*text, a->by->secret);
+    hide_secret(event, a->by->secret);
   const auto line = audit_line(event);
   if (!rules_.enforced && waiting_bytes() + line.size() > rules_.waiting_bytes_max) {
     lost(1);
