@@ -37,8 +37,7 @@ http_gateway::http_gateway(caf::actor_config& config, asio_host* host, wiring_pt
       questions_(*this, pending_, times_, std::move(settings_.facts)),
       access_(*this, pending_, times_, settings_.routes.node_name,
               settings_.tokens ? settings_.tokens : (settings_.tokens = std::make_shared<agent_tokens>())),
-      admission_(settings_.shedding, m),
-      large_answers_(pending_, admission_, held, m) {
+      admission_(settings_.shedding, m), large_answers_(pending_, admission_, held, m) {
   end_node_by_exceptions_of(*this, wires_, "http_gateway");
   held.limit(settings_.bytes_in_flight_max);
   if (!settings_.uuid)

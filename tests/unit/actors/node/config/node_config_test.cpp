@@ -296,9 +296,8 @@ TEST_CASE("protection that this build lacks stops the start") {
     auto e = refused(file_with(f, more));
     CHECK(e.text.find("this build does not") != std::string::npos);
   }
-  for (auto more : {R"("encrypt":"")",
-                    R"("ports":{"https":-1},"cert_file":"c","key_file":"k")", R"("verify_incoming":false)",
-                    R"("verify_incoming_https":true)"}) {
+  for (auto more : {R"("encrypt":"")", R"("ports":{"https":-1},"cert_file":"c","key_file":"k")",
+                    R"("verify_incoming":false)", R"("verify_incoming_https":true)"}) {
     INFO(more);
     accepted(file_with(f, more));
   }
@@ -468,8 +467,9 @@ TEST_CASE("ACLs: the section, its predecessors, and what is refused") {
   CHECK(acl(R"("acl":{"tokens":{"initial_management":"m"}})").master == "m");
   CHECK_FALSE(acl(R"("acl_datacenter":"")").enabled);
 
-  CHECK(refused(file_with(f, R"("acl":{"default_policy":"maybe"})")).text.find("Unsupported default ACL policy: maybe") !=
-        std::string::npos);
+  CHECK(
+      refused(file_with(f, R"("acl":{"default_policy":"maybe"})")).text.find("Unsupported default ACL policy: maybe") !=
+      std::string::npos);
   CHECK(refused(file_with(f, R"("acl_default_policy":"")")).text.find("Unsupported default ACL policy: ") !=
         std::string::npos);
   CHECK(refused(file_with(f, R"("acl":{"down_policy":"never"})")).text.find("Unsupported down ACL policy: never") !=

@@ -89,8 +89,8 @@ void judge_by(gateway_fixture& f, tables& t) {
 std::string request(const std::string& method, const std::string& target, const std::string& token,
                     const std::string& body = "") {
   return method + " " + target + " HTTP/1.1\r\nHost: x\r\n" +
-         (token.empty() ? "" : "X-Consul-Token: " + token + "\r\n") +
-         "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body;
+         (token.empty() ? "" : "X-Consul-Token: " + token + "\r\n") + "Content-Length: " + std::to_string(body.size()) +
+         "\r\n\r\n" + body;
 }
 
 status_result cluster_of_two() {
@@ -269,8 +269,9 @@ TEST_CASE("without ACLs no token is looked at", "[gateway][acl]") {
 
 // A client that has just made a token at the leader uses it at a follower, whose tables may not know it yet.
 TEST_CASE("who is refused by tables that may be behind is asked for once more", "[gateway][acl]") {
-  tables behind(rules_by_secret{{"old", ""}}), caught_up(rules_by_secret{{"old", R"(agent "n1" { policy = "read" })"},
-                                           {"new", R"(agent "n1" { policy = "read" } node_prefix "" { policy = "read" })"}});
+  tables behind(rules_by_secret{{"old", ""}}),
+      caught_up(rules_by_secret{{"old", R"(agent "n1" { policy = "read" })"},
+                                {"new", R"(agent "n1" { policy = "read" } node_prefix "" { policy = "read" })"}});
   gateway_fixture f(with_acls());
   f.behind().status = cluster_of_two();
   auto& b = f.behind();
@@ -399,7 +400,7 @@ TEST_CASE("a refusal of the agent by tables that may be behind is asked for once
 TEST_CASE("PUT /v1/agent/token changes the tokens of this server, and what requests without one may do",
           "[gateway][acl]") {
   tables t(rules_by_secret{{"agent-write", R"(agent_prefix "" { policy = "write" })"},
-            {"agent-read", R"(agent_prefix "" { policy = "read" })"}});
+                           {"agent-read", R"(agent_prefix "" { policy = "read" })"}});
   auto settings = with_acls();
   int kept = 0;
   std::string error;
@@ -468,7 +469,8 @@ TEST_CASE("a bootstrap brings the index of the operator's file, which goes when 
 }
 
 TEST_CASE("a renewal needs session:write on the node of the session", "[gateway][acl]") {
-  tables t(rules_by_secret{{"w", R"(session "n1" { policy = "write" })"}, {"r", R"(session "n1" { policy = "read" })"}});
+  tables t(
+      rules_by_secret{{"w", R"(session "n1" { policy = "write" })"}, {"r", R"(session "n1" { policy = "read" })"}});
   const auto known = uuid_of(5, 1);
   state::catalog_register node;
   node.node.node = "n1";
@@ -488,5 +490,6 @@ TEST_CASE("a renewal needs session:write on the node of the session", "[gateway]
   CHECK(c.ask(request("PUT", "/v1/session/renew/" + known, "w")).status == 404); // nobody is there who renews it
   std::lock_guard lock(f.behind().mutex);
   for (const auto& r : f.behind().reads)
-    CHECK(r.request.mode == http::consistency::normal); // a session of which these tables do not know yet is not everybody's
+    CHECK(r.request.mode ==
+          http::consistency::normal); // a session of which these tables do not know yet is not everybody's
 }

@@ -266,8 +266,7 @@ TEST_CASE("sessions are made and ended by who may write them", "[actors][acl]") 
   CHECK(refusal_in(c.written(c.write(1, as(secret, state::command(elsewhere))))) == state::permission_denied);
   CHECK(refusal_in(c.written(c.write(1, as(root, state::command(elsewhere))))) == "");
   const auto end = [&](const std::string& id) {
-    return refusal_in(
-        c.written(c.write(2, as(secret, state::command(state::session_destroy{{id}, "destroyed"})))));
+    return refusal_in(c.written(c.write(2, as(secret, state::command(state::session_destroy{{id}, "destroyed"})))));
   };
   CHECK(end(elsewhere.session.id) == state::permission_denied);
   CHECK(end(make.session.id) == "");
