@@ -4,12 +4,12 @@
 // client_connections (sockets), pending_requests (who waits for what), archive_transfers (snapshots), local_questions
 // (status, agent, operator).
 
+#include "actors/audit/audit_trail.hpp"
 #include "actors/gateway/arrival_probe.hpp"
 #include "actors/gateway/client_connections.hpp"
-#include "actors/gateway/http_date.hpp"
 #include "actors/gateway/requests/access_questions.hpp"
 #include "actors/gateway/requests/archive_transfers.hpp"
-#include "actors/gateway/requests/audit_trail.hpp"
+#include "actors/gateway/requests/http_date.hpp"
 #include "actors/gateway/requests/local_questions.hpp"
 #include "actors/gateway/requests/memory_peak.hpp"
 #include "actors/gateway/requests/pending_requests.hpp"

@@ -151,7 +151,7 @@ TEST_CASE("audit log: a line for each request, without values and without what i
   scratch_folder in;
   const auto path = in / "audit.json";
   {
-    gateway_fixture f(audited(false), nullptr, into(path));
+    gateway_fixture f(audited(false), nullptr, false, into(path));
     auto c = f.client();
     CHECK(c.ask(ask_for("PUT", "/v1/kv/app/key?flags=7", {}, "the value")).status == 200);
     CHECK(c.ask(ask_for("GET", "/v1/kv/app/key?raw")).status == 200);
@@ -180,7 +180,7 @@ TEST_CASE("audit log: who it was, and no secret anywhere", "[gateway]") {
   scratch_folder in;
   const auto path = in / "audit.json";
   {
-    gateway_fixture f(audited(false, true), nullptr, into(path));
+    gateway_fixture f(audited(false, true), nullptr, false, into(path));
     f.behind().answer = owners;
     f.behind().check_replies = {state::refusal{"Permission denied"}, state::refusal{"ACL not found"}, true, true};
     auto c = f.client();
@@ -221,7 +221,7 @@ TEST_CASE("audit log: a client that does not wait for the answer does not go uns
   scratch_folder in;
   const auto path = in / "audit.json";
   {
-    gateway_fixture f(audited(false), nullptr, into(path));
+    gateway_fixture f(audited(false), nullptr, false, into(path));
     f.behind().hold_writes = true;
     auto c = f.client();
     c.send(ask_for("PUT", "/v1/kv/app/key", {}, "1"));
@@ -238,7 +238,7 @@ TEST_CASE("audit log: a client that does not wait for the answer does not go uns
 TEST_CASE("audit log: enforced, the line is in the file before the answer is out", "[gateway]") {
   scratch_folder in;
   const auto path = in / "audit.json";
-  gateway_fixture f(audited(true, true), nullptr, into(path));
+  gateway_fixture f(audited(true, true), nullptr, false, into(path));
   f.behind().answer = owners;
   auto c = f.client();
   for (std::size_t i = 1; i <= 5; ++i) {
@@ -248,7 +248,7 @@ TEST_CASE("audit log: enforced, the line is in the file before the answer is out
 }
 
 TEST_CASE("audit log: enforced, nothing is begun while it cannot be written", "[gateway]") {
-  gateway_fixture f(audited(true), nullptr, into("/dev/full"));
+  gateway_fixture f(audited(true), nullptr, false, into("/dev/full"));
   auto c = f.client();
   // Nobody knows yet that there is no room.
   const auto first = c.ask(ask_for("PUT", "/v1/kv/a", {}, "1"));
@@ -272,7 +272,7 @@ TEST_CASE("audit log: enforced, nothing is begun while it cannot be written", "[
 TEST_CASE("audit log: enforced, what was done while the disk was full is written when it is not", "[gateway]") {
   told_log log;
   log.error = "no room";
-  gateway_fixture f(audited(true), nullptr, log.spawn());
+  gateway_fixture f(audited(true), nullptr, false, log.spawn());
   auto c = f.client();
   CHECK(c.ask(ask_for("PUT", "/v1/kv/done", {}, "1")).status == 500);
   CHECK(c.ask(ask_for("PUT", "/v1/kv/not-begun", {}, "1")).status == 500);
@@ -289,7 +289,7 @@ TEST_CASE("audit log: best effort, what is lost is counted and told", "[gateway]
   told_log log;
   log.error = "no room";
   {
-    gateway_fixture f(audited(false), nullptr, log.spawn());
+    gateway_fixture f(audited(false), nullptr, false, log.spawn());
     auto c = f.client();
     for (int i = 0; i < 3; ++i) {
       CHECK(c.ask(ask_for("PUT", "/v1/kv/a", {}, "1")).status == 200);
@@ -314,7 +314,7 @@ TEST_CASE("audit log: best effort, a disk that does not answer costs neither mem
   auto settings = audited(false);
   settings.audit->waiting_bytes_max = 2000;
   std::atomic<int> batches{0};
-  gateway_fixture f(settings, nullptr, [&](caf::actor_system& system, const wiring_ptr&) {
+  gateway_fixture f(settings, nullptr, false, [&](caf::actor_system& system, const wiring_ptr&) {
     return sim::stub_of<audit_log_actor>(system, [&](const write_audit&) { ++batches; });
   });
   auto c = f.client();

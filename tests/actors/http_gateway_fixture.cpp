@@ -69,6 +69,15 @@ raft_peer_actor fake_raft_peer(caf::actor_system& system, std::shared_ptr<backst
       });
 }
 
+health_checks_actor fake_agent(caf::actor_system& system, std::shared_ptr<backstage> b, wiring_ptr wires) {
+  return sim::stub_of<health_checks_actor>(system, [=](const agent_call& c) {
+    std::lock_guard lock(b->mutex);
+    b->agent_calls.push_back(c);
+    if (auto said = b->agent(c))
+      caf::anon_send(wires->gateways[0], agent_answer{c.id, std::move(*said)});
+  });
+}
+
 } // namespace
 
 bool eventually(const std::function<bool()>& what) {
@@ -172,7 +181,7 @@ bool raw_client::closed() {
 
 // ---- gateway_fixture
 
-gateway_fixture::gateway_fixture(gateway_settings settings, std::shared_ptr<const node_clock> clock,
+gateway_fixture::gateway_fixture(gateway_settings settings, std::shared_ptr<const node_clock> clock, bool with_agent,
                                  const spawn_audit& audit)
     : system_(config_), host_(system_, loop_) {
   wires_->clock = std::move(clock);
@@ -180,6 +189,8 @@ gateway_fixture::gateway_fixture(gateway_settings settings, std::shared_ptr<cons
   wires_->fsm = fake_fsm(system_, behind_, wires_);
   wires_->raft_peer = fake_raft_peer(system_, behind_, wires_);
   wires_->delays = system_.spawn<lock_delay_tracker>(nullptr, wires_);
+  if (with_agent)
+    wires_->health = fake_agent(system_, behind_, wires_);
   if (audit)
     wires_->audit = audit(system_, wires_);
   const auto gateway = system_.spawn<http_gateway>(&host_, wires_, std::move(settings), metrics_);
@@ -197,6 +208,8 @@ gateway_fixture::~gateway_fixture() {
   caf::anon_send(wires_->fsm, stop_atom::value);
   caf::anon_send(wires_->raft_peer, stop_atom::value);
   caf::anon_send(wires_->delays, stop_atom::value);
+  if (wires_->health)
+    caf::anon_send(wires_->health, stop_atom::value);
   if (wires_->audit)
     caf::anon_send(wires_->audit, stop_atom::value);
   system_.await_all_actors_done();
@@ -219,6 +232,15 @@ void gateway_fixture::sync() {
   auto c = client();
   // A path nobody serves is answered by the gateway alone.
   CHECK(c.ask("GET /nothing HTTP/1.1\r\nHost: x\r\n\r\n").status == 404);
+}
+
+void gateway_fixture::answer_agent(std::size_t which, agent::reply r) {
+  request_id id;
+  {
+    std::lock_guard lock(behind_->mutex);
+    id = behind_->agent_calls.at(which).id;
+  }
+  caf::anon_send(wires_->gateways[0], agent_answer{id, std::move(r)});
 }
 
 void gateway_fixture::answer_write(std::size_t which, write_result r) {

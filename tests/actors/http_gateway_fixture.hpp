@@ -31,6 +31,9 @@ struct backstage {
   bool hold_reads = false;
   status_result status;
   std::function<state::query_result(const state::query&)> answer; ///< null: every key has the value "v"
+  /// nullopt: it waits, and the test answers. Null: this node has no agent
+  std::function<std::optional<agent::reply>(const agent_call&)> agent;
+  std::vector<agent_call> agent_calls;
 
   std::size_t write_count() {
     std::lock_guard lock(mutex);
@@ -95,12 +98,14 @@ public:
 
   /// @param audit null: there is no audit log
   explicit gateway_fixture(gateway_settings settings = {}, std::shared_ptr<const node_clock> clock = nullptr,
-                           const spawn_audit& audit = nullptr);
+                           bool with_agent = false, const spawn_audit& audit = nullptr);
   ~gateway_fixture();
 
   raw_client client(int receive_buffer = 0) { return raw_client(port_, receive_buffer); }
   /// When it returns, the gateway has seen everything that was sent to it before.
   void sync();
+  /// Answers the agent_call of that number.
+  void answer_agent(std::size_t which, agent::reply r);
   /// Answers held writes, by their order of arrival.
   void answer_write(std::size_t which, write_result r);
   void answer_read(std::size_t which);

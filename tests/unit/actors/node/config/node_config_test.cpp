@@ -510,3 +510,52 @@ TEST_CASE("the audit log: what is refused") {
   const auto unknown = refused(file_with(f, R"("audit":{"sinks":{}})")).text;
   CHECK(unknown.find("invalid config key audit.sinks") != unknown.npos);
 }
+
+TEST_CASE("ACLs: the section, its predecessors, and what is refused") {
+  scratch_folder f;
+  const auto acl = [&](const char* text) { return accepted(file_with(f, text)).config.acl; };
+  const auto off = acl(R"("acl":{"enabled":false,"default_policy":"deny"})");
+  CHECK_FALSE(off.enabled);
+  CHECK_FALSE(off.allowed_by_default);
+  const auto on = acl(
+      R"("acl":{"enabled":true,"default_policy":"deny","down_policy":"async-cache","enable_key_list_policy":true,
+      "enable_token_persistence":true,"policy_ttl":"1s","token_ttl":"1s",
+      "tokens":{"master":"m","default":"d","agent":"a","agent_master":"am","replication":"r"}})");
+  CHECK(on.enabled);
+  CHECK_FALSE(on.allowed_by_default);
+  CHECK(on.lists_need_permission);
+  CHECK(on.keeps_tokens);
+  CHECK(on.master == "m");
+  CHECK(on.of_requests == "d");
+  CHECK(on.agent == "a");
+  CHECK(on.agent_master == "am");
+  CHECK(on.replication == "r");
+  const auto old = acl(
+      R"("acl_datacenter":"dc1","acl_default_policy":"deny","acl_down_policy":"deny","acl_master_token":"m","acl_token":"d",
+      "acl_agent_token":"a","acl_agent_master_token":"am","acl_replication_token":"r","acl_ttl":"1s",
+      "acl_enforce_version_8":true,"acl_enable_key_list_policy":true)");
+  CHECK(old.enabled);
+  CHECK_FALSE(old.allowed_by_default);
+  CHECK(old.lists_need_permission);
+  CHECK(old.master == "m");
+  CHECK(old.of_requests == "d");
+  CHECK(old.agent == "a");
+  CHECK(old.agent_master == "am");
+  CHECK(old.replication == "r");
+  // The section counts.
+  CHECK_FALSE(acl(R"("acl_datacenter":"dc1","acl":{"enabled":false})").enabled);
+  CHECK(acl(R"("acl_master_token":"x","acl":{"tokens":{"master":"m"}})").master == "m");
+  CHECK(acl(R"("acl":{"tokens":{"initial_management":"m"}})").master == "m");
+  CHECK_FALSE(acl(R"("acl_datacenter":"")").enabled);
+
+  CHECK(
+      refused(file_with(f, R"("acl":{"default_policy":"maybe"})")).text.find("Unsupported default ACL policy: maybe") !=
+      std::string::npos);
+  CHECK(refused(file_with(f, R"("acl_default_policy":"")")).text.find("Unsupported default ACL policy: ") !=
+        std::string::npos);
+  CHECK(refused(file_with(f, R"("acl":{"down_policy":"never"})")).text.find("Unsupported down ACL policy: never") !=
+        std::string::npos);
+  CHECK(refused(file_with(f, R"("acl":{"tokens":{"master":"anonymous"}})")).text.find("no token can be") !=
+        std::string::npos);
+  CHECK(refused(file_with(f, R"("acl":{"token_ttl":"soon"})")).text.find("acl.token_ttl") != std::string::npos);
+}

@@ -1,4 +1,4 @@
-#include "actors/gateway/requests/audit_trail.hpp"
+#include "actors/audit/audit_trail.hpp"
 
 #include "actors/audit/audit_targets.hpp"
 #include "actors/gateway/requests/logged_request.hpp"

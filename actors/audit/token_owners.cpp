@@ -1,4 +1,4 @@
-#include "actors/gateway/requests/token_owners.hpp"
+#include "actors/audit/token_owners.hpp"
 
 #include <utility>
 

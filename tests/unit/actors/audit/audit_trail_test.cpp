@@ -1,6 +1,6 @@
 // What a gateway tells the audit log, with an outbox that the test looks at: whom it asks, what waits, and for how long.
 
-#include "actors/gateway/requests/audit_trail.hpp"
+#include "actors/audit/audit_trail.hpp"
 #include "tests/unit/actors/gateway/requests/asked.hpp"
 
 using namespace belay;

@@ -3,9 +3,9 @@
 // cannot be written (docs/operations.md, "The audit log"). audit_log writes the lines.
 
 #include "actors/audit/audit_event.hpp"
+#include "actors/audit/token_owners.hpp"
 #include "actors/gateway/requests/outbox.hpp"
 #include "actors/gateway/requests/pending_requests.hpp"
-#include "actors/gateway/requests/token_owners.hpp"
 #include "actors/telemetry/metrics.hpp"
 
 #include <functional>
