@@ -1,6 +1,7 @@
 #include "actors/audit/audit_trail.hpp"
 
 #include "actors/audit/audit_targets.hpp"
+#include "actors/audit/rotated_file.hpp"
 #include "actors/gateway/requests/logged_request.hpp"
 #include "actors/telemetry/log.hpp"
 #include "protocol/golang/syntax.hpp"
@@ -74,10 +75,6 @@ audit_outcome outcome_of(const audited_request& a, const http::response* answer)
   if (answer->status == 404 && !changes)
     return audit_outcome::done; // there is nothing, and that was the question
   return answer->status >= 400 || a.refused ? audit_outcome::refused : audit_outcome::done;
-}
-
-std::size_t lines_in(std::string_view text) {
-  return static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
 }
 
 } // namespace

@@ -51,11 +51,11 @@ status make_folders(const fs::path& folder) {
   return done{};
 }
 
+} // namespace
+
 std::size_t lines_in(std::string_view text) {
   return static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
 }
-
-} // namespace
 
 rotated_file::~rotated_file() {
   close();

@@ -16,6 +16,9 @@
 
 namespace belay::actors {
 
+/// How many end in the text.
+std::size_t lines_in(std::string_view text);
+
 struct rotation_rules {
   /// Of the file; `/var/log/audit.json`. If files rotate, their names have the nanoseconds since 1970 of when they were begun in them, as
   /// Consul's: `/var/log/audit-1606843861652566000.json`. May also be a device, a pipe, /dev/stdout or /dev/stderr: these never rotate.

@@ -10,7 +10,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-using verdict = audit_trail::verdict;
+using judged = audit_trail::verdict;
 
 const std::string secret_of_test = "5f2c4a4e-9d1c-4f0b-8c46-0d4c2f6a7b11";
 
@@ -33,7 +33,7 @@ struct trail_fixture : asked_fixture {
     trail.begin(e, r, p, now);
     return e;
   }
-  verdict answered(exchange& e, int status = 200) {
+  judged answered(exchange& e, int status = 200) {
     e.answer.emplace();
     e.answer->status = status;
     return trail.judge(e, now);
@@ -62,7 +62,7 @@ bool has(const std::string& text, const std::string& part) {
 TEST_CASE("audit_trail: one batch is under way, and what comes meanwhile is the next") {
   trail_fixture f(false);
   for (int i = 0; i < 3; ++i)
-    CHECK(f.answered(f.writes()) == verdict::send);
+    CHECK(f.answered(f.writes()) == judged::send);
   const auto first = f.sent();
   CHECK(std::count(first.begin(), first.end(), '\n') == 1);
   CHECK(f.out.list.empty());
@@ -77,18 +77,18 @@ TEST_CASE("audit_trail: enforced, an answer waits for its line, and not for late
   auto& b = f.writes();
   CHECK(f.trail.admit(a));
   CHECK(f.trail.admit(b));
-  CHECK(f.answered(a) == verdict::wait);
-  CHECK(f.answered(b) == verdict::wait);
-  CHECK(f.answered(a) == verdict::wait);
+  CHECK(f.answered(a) == judged::wait);
+  CHECK(f.answered(b) == judged::wait);
+  CHECK(f.answered(a) == judged::wait);
   const auto line = f.sent();
   f.trail.written({1, line.size(), ""}, f.now);
   CHECK(f.client->told == 2); // whoever waited, once each
-  CHECK(f.trail.judge(a, f.now) == verdict::send);
-  CHECK(f.trail.judge(b, f.now) == verdict::wait);
+  CHECK(f.trail.judge(a, f.now) == judged::send);
+  CHECK(f.trail.judge(b, f.now) == judged::wait);
   const auto next = f.sent();
   f.trail.written({1, next.size(), ""}, f.now);
   CHECK(f.client->told == 3);
-  CHECK(f.trail.judge(b, f.now) == verdict::send);
+  CHECK(f.trail.judge(b, f.now) == judged::send);
 }
 
 TEST_CASE("audit_trail: enforced, half a batch that found no room is sent again, in its order") {
@@ -98,15 +98,15 @@ TEST_CASE("audit_trail: enforced, half a batch that found no room is sent again,
   auto& c = f.writes();
   for (auto* e : {&a, &b, &c}) {
     CHECK(f.trail.admit(*e));
-    CHECK(f.answered(*e) == verdict::wait);
+    CHECK(f.answered(*e) == judged::wait);
   }
   f.trail.written({1, f.sent().size(), ""}, f.now);
   const auto both = f.sent();
   const auto one = both.find('\n') + 1;
   f.trail.written({1, one, "no room"}, f.now);
-  CHECK(f.trail.judge(a, f.now) == verdict::send);
-  CHECK(f.trail.judge(b, f.now) == verdict::send);
-  CHECK(f.trail.judge(c, f.now) == verdict::withhold);
+  CHECK(f.trail.judge(a, f.now) == judged::send);
+  CHECK(f.trail.judge(b, f.now) == judged::send);
+  CHECK(f.trail.judge(c, f.now) == judged::withhold);
   CHECK(has(f.trail.withheld().body, "(no room)"));
   CHECK(f.out.list.empty());
   f.trail.tick(f.now + 999ms);
@@ -115,7 +115,7 @@ TEST_CASE("audit_trail: enforced, half a batch that found no room is sent again,
   CHECK(f.sent() == both.substr(one));
   auto& refused = f.writes();
   CHECK_FALSE(f.trail.admit(refused));
-  CHECK(f.trail.judge(refused, f.now) == verdict::withhold);
+  CHECK(f.trail.judge(refused, f.now) == judged::withhold);
   f.trail.written({1, both.size() - one, ""}, f.now);
   CHECK(f.trail.admit(f.writes()));
   CHECK(f.out.list.empty()); // what was not begun left no line
@@ -125,12 +125,12 @@ TEST_CASE("audit_trail: enforced, a disk that hangs is not waited for without en
   trail_fixture f(true);
   auto& a = f.writes();
   CHECK(f.trail.admit(a));
-  CHECK(f.answered(a) == verdict::wait);
+  CHECK(f.answered(a) == judged::wait);
   f.trail.tick(f.now + 29s);
-  CHECK(f.trail.judge(a, f.now) == verdict::wait);
+  CHECK(f.trail.judge(a, f.now) == judged::wait);
   f.trail.tick(f.now + 30s);
   CHECK(f.client->told > 0);
-  CHECK(f.trail.judge(a, f.now) == verdict::withhold);
+  CHECK(f.trail.judge(a, f.now) == judged::withhold);
   CHECK_FALSE(f.trail.admit(f.writes()));
   f.trail.written({1, f.sent().size(), ""}, f.now + 40s);
   CHECK(f.trail.admit(f.writes()));
@@ -144,12 +144,12 @@ TEST_CASE("audit_trail: a line waits until it is known whose the token is, and t
   CHECK(asked.request.query.by->secret == secret_of_test);
   auto& b = f.writes(true); // asks nobody again
   CHECK(f.out.list.empty());
-  CHECK(f.answered(a) == verdict::send);
+  CHECK(f.answered(a) == judged::send);
   CHECK(f.out.list.empty());
   f.knows(asked, "accessor-1");
   CHECK(has(f.sent(), R"("accessor_id":"accessor-1")"));
   f.trail.written({1, 1, ""}, f.now);
-  CHECK(f.answered(b) == verdict::send);
+  CHECK(f.answered(b) == judged::send);
   CHECK(has(f.sent(), R"("accessor_id":"accessor-1")"));
   // What is known is not believed for long.
   f.writes(true);
@@ -164,7 +164,7 @@ TEST_CASE("audit_trail: a token that this server did not know is asked for once 
   trail_fixture f(false);
   auto& done = f.writes(true);
   f.knows_nobody(f.out.take<read_query>());
-  CHECK(f.answered(done) == verdict::send);
+  CHECK(f.answered(done) == judged::send);
   f.knows(f.out.take<read_query>(), "accessor-1");
   const auto line = f.sent();
   CHECK(has(line, R"("accessor_id":"accessor-1")"));
@@ -173,7 +173,7 @@ TEST_CASE("audit_trail: a token that this server did not know is asked for once 
   f.now += 1s;
   auto& denied = f.writes(true);
   f.knows_nobody(f.out.take<read_query>());
-  CHECK(f.answered(denied, 403) == verdict::send);
+  CHECK(f.answered(denied, 403) == judged::send);
   CHECK(has(f.sent(), R"("accessor_id":"","description":"")"));
 }
 
@@ -181,7 +181,7 @@ TEST_CASE("audit_trail: tables that do not answer cost the name, not the line") 
   trail_fixture f(false);
   auto& e = f.writes(true);
   f.out.take<read_query>();
-  CHECK(f.answered(e, 403) == verdict::send);
+  CHECK(f.answered(e, 403) == judged::send);
   f.trail.tick(f.now + 4999ms);
   CHECK(f.out.list.empty());
   f.trail.tick(f.now + 5s);
