@@ -335,9 +335,20 @@ TEST_CASE("plain writes go to the log at once, when the state machine is known t
   CHECK(c.ask(request("PUT", "/v1/kv/a", "t", "1")).status == 200); // refused before it was an entry: nothing is known
   CHECK(f.behind().check_count() == 1);
   CHECK(f.behind().write_count() == 0);
+  {
+    std::lock_guard lock(f.behind().mutex);
+    f.behind().check_index = log_index{8};
+  }
+  CHECK(c.ask(request("PUT", "/v1/kv/a", "t", "1")).status == 200);
+  CHECK(f.behind().check_count() == 2);
   CHECK(c.ask(request("PUT", "/v1/kv/a", "t", "1")).status == 200);
   CHECK(f.behind().check_count() == 2);
   std::lock_guard lock(f.behind().mutex);
+  REQUIRE(f.behind().writes.size() == 1);
+  const auto written = wire::decode_command(*f.behind().writes[0].command);
+  REQUIRE(written);
+  REQUIRE(written->by);
+  CHECK(written->by->secret == "t");
   for (const auto& w : f.behind().checked) {
     REQUIRE(w.command.by);
     CHECK(w.command.by->secret == "t");
