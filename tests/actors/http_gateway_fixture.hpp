@@ -24,6 +24,7 @@ struct backstage {
   std::mutex mutex;
   std::vector<propose_write> writes;
   std::vector<check_write> checked;        ///< answered `false`
+  log_index check_index;                   ///< of the entries that they became; zero: of none
   std::vector<state::reply> check_replies; ///< or with these, as long as there are any; the last first
   std::vector<read_query> reads;
   std::vector<request_id> cancelled;

@@ -67,8 +67,10 @@ struct exchange {
   std::unique_ptr<snapshot_transfer> transfer; ///< of a snapshot request
   std::uint64_t last_contact_ms = 0;           ///< of a snapshot's read
   bool known_leader = true;                    ///< of a snapshot's read
-  monotonic_time wait_until{};              ///< an acquire that is refused for a lock-delay is tried again until then
-  bool in_delay = false;                    ///< it waits for the end of a lock-delay now
+  monotonic_time wait_until{}; ///< an acquire that is refused for a lock-delay is tried again until then
+  bool judged_first =
+      false;             ///< it is not known yet whether the state machine can judge whoever asks: that is asked first
+  bool in_delay = false; ///< it waits for the end of a lock-delay now
   std::shared_ptr<audited_request> audit{}; ///< null: the audit log need not know of it, or knows
   bool ask_again = false;                   ///< local requests without a leader: repeated until `deadline`
 
@@ -78,6 +80,8 @@ struct exchange {
 
   /// A write of one key that nothing but the log decides (no lock, no transaction).
   bool plain_write() const {
+    if (judged_first)
+      return false;
     const auto* command = std::get_if<state::command>(&what);
     const auto* write = command != nullptr ? std::get_if<state::kv_write>(command) : nullptr;
     return write != nullptr && write->op.verb != state::kv_verb::lock && write->op.verb != state::kv_verb::unlock;
