@@ -33,6 +33,7 @@ using http_gateway_actor = caf::typed_actor<
     reacts_to<archive_unpacked>, // checkpointer: what a client's archive means, as a command to be proposed
     reacts_to<cluster_view>,     // raft_peer, on every change: who leads, for answers that say so
     reacts_to<agent_answer>,     // health_checks: the answer to agent_call; itself: the configuration was reloaded, or not
+    reacts_to<audit_written>,    // audit_log: the answer to write_audit
     reacts_to<tick_atom>,        // itself, once it listens: clients that are too slow
     reacts_to<stop_atom>         // node: answer what is in flight, take nothing new
 >;
@@ -146,6 +147,11 @@ using keyring_keeper_actor = caf::typed_actor<
     reacts_to<stop_atom>        // node
 >;
 
+using audit_log_actor = caf::typed_actor<
+    reacts_to<write_audit>, // http_gateway: lines about requests
+    reacts_to<stop_atom>    // node
+>;
+
 using peer_link_actor = caf::typed_actor<
     reacts_to<send_frames>, // raft_peer, health_checks (events): to connected nodes; to others they are dropped
     reacts_to<dial_peers>,  // raft_peer, when the members change: whom to be connected with
@@ -178,6 +184,7 @@ struct wiring {
   health_checks_actor health;
   registration_keeper_actor keeper;         ///< none: nothing of the agent is kept
   keyring_keeper_actor keyring;             ///< none: this server has no keys, and takes none
+  audit_log_actor audit;                    ///< none: nothing is audited
   std::vector<http_gateway_actor> gateways; ///< by the gateway number in request ids; `health` comes last
 
   std::shared_ptr<const node_clock> clock; ///< null: the actor system's

@@ -1,6 +1,7 @@
 #pragma once
 // What the actors of one node tell each other. All of it stays inside the process; nodes speak protocol/wire frames.
 
+#include "protocol/acl/authorizer.hpp"
 #include "protocol/agent/local_agent.hpp"
 #include "protocol/forward/requests.hpp"
 #include "protocol/http/request.hpp"
@@ -113,6 +114,7 @@ struct barrier_result {
 struct agent_call {
   request_id id;
   agent::request what;
+  std::shared_ptr<const acl::authorizer> may = {}; ///< what whoever asks may do; null: everything
 };
 struct agent_answer {
   request_id id;
@@ -267,7 +269,8 @@ struct archive_packed {
 /// More of an archive that is restored.
 struct unpack_archive {
   request_id id, archive;
-  std::string restore_id; ///< for the commands
+  std::string restore_id;             ///< for the commands
+  std::optional<state::authority> by; ///< in whose name it is put in force
   std::string bytes;
   bool last = false;
 };
@@ -343,6 +346,19 @@ struct operate_keyring {
 struct keyring_operated {
   origin from;
   forward::keyring_answer answer;
+};
+
+// ---- audit_log
+
+/// http_gateway -> audit_log: whole lines. The gateway sends the next ones when it has the answer.
+struct write_audit {
+  std::uint16_t gateway = 0;
+  std::shared_ptr<const std::string> lines; ///< never null
+};
+/// audit_log -> http_gateway
+struct audit_written {
+  std::size_t lines = 0, bytes = 0; ///< that are in the file: the first ones
+  std::string error;                ///< not empty: why the rest is not
 };
 
 // ---- peer_link

@@ -76,6 +76,7 @@ void exchange_queue::begin(const http_reader& reader, std::string_view client_ad
   auto& e = add();
   http::raw_request request = reader.request();
   request.remote_address = client_address;
+  request.now_ns = front_.wall_ns();
   e.head = request.method == "HEAD";
   e.keep_alive = reader.keep_alive();
   e.old_version = reader.old_version();
@@ -135,7 +136,7 @@ void exchange_queue::write(std::size_t unsent) {
       e.sent = true;
       front_.dispatch(e);
     }
-    if (!e.answer)
+    if (!e.answer || !front_.may_answer(e))
       break;
     if (uploading_ && list_.size() == 1) { // answered before its body was there: nothing behind it is read
       uploading_ = false;
@@ -224,6 +225,8 @@ void exchange_queue::drop() {
   for (auto& e : list_)
     if (e.sent && (!e.answer || (e.transfer != nullptr && e.transfer->streaming)))
       front_.forget(e);
+  for (auto& e : list_)
+    front_.dropped(e);
   list_.clear();
 }
 

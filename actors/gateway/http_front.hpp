@@ -20,6 +20,8 @@ public:
   virtual socket_poller& sockets() = 0;
   virtual http_reader_pool& readers() = 0;
   virtual monotonic_time now() = 0;
+  /// Of the wall clock, since 1970.
+  virtual std::int64_t wall_ns() = 0;
   /// Value of the Date header.
   virtual std::string_view date() = 0;
   virtual const http::route_settings& routes() = 0;
@@ -34,6 +36,10 @@ public:
   virtual void next_piece(exchange& e) = 0;
   /// Its client has gone; `e` will be destroyed.
   virtual void forget(exchange& e) = 0;
+  /// It will be destroyed, and its answer, if there is one, was not sent.
+  virtual void dropped(exchange&) {}
+  /// Its answer is there, and its turn has come. @returns false: it may not be sent yet, progress() is called when it may
+  virtual bool may_answer(exchange&) { return true; }
   /// Its answer is on the way to the client.
   virtual void count(const exchange& e, int status) = 0;
   /// Last call of a connection; it may be destroyed when its own calls have returned.

@@ -7,6 +7,7 @@
 #include "protocol/base/mutants.hpp"
 #include "protocol/base/overloaded.hpp"
 #include "protocol/base/uuid.hpp"
+#include "protocol/http/acl/acl_render.hpp"
 #include "protocol/wire/command_codec.hpp"
 
 #include <boost/asio/post.hpp>
@@ -25,6 +26,12 @@ constexpr std::chrono::seconds sweep_interval{1};
 
 constexpr auto shutting_down = "agent is shutting down";
 
+std::shared_ptr<agent_tokens> tokens_of(const http::route_settings& routes) {
+  agent_token_values configured;
+  configured.of_requests = routes.default_token;
+  return std::make_shared<agent_tokens>(std::move(configured));
+}
+
 } // namespace
 
 http_gateway::http_gateway(caf::actor_config& config, asio_host* host, wiring_ptr wires, gateway_settings settings,
@@ -33,8 +40,10 @@ http_gateway::http_gateway(caf::actor_config& config, asio_host* host, wiring_pt
       random_(settings_.seed), times_{settings_.hold, settings_.answer_slack}, readers_(reader_rules()),
       connections_(*this, settings_.limits, settings_.connections_max, settings_.connections_per_client_max, m),
       pending_(settings_.number, settings_.seed), transfers_(*this, pending_, times_),
-      questions_(*this, pending_, times_, std::move(settings_.facts)), admission_(settings_.shedding, m),
-      large_answers_(pending_, admission_, held, m) {
+      questions_(*this, pending_, times_, std::move(settings_.facts)),
+      access_(*this, pending_, times_, settings_.routes.node_name,
+              settings_.tokens != nullptr ? settings_.tokens : settings_.tokens = tokens_of(settings_.routes)),
+      admission_(settings_.shedding, m), large_answers_(pending_, admission_, held, m) {
   end_node_by_exceptions_of(*this, wires_, "http_gateway");
   held.limit(settings_.bytes_in_flight_max);
   if (!settings_.uuid)
@@ -44,6 +53,10 @@ http_gateway::http_gateway(caf::actor_config& config, asio_host* host, wiring_pt
     };
   if (!settings_.wall_clock)
     settings_.wall_clock = [] { return std::chrono::system_clock::now(); };
+  if (settings_.audit)
+    audit_ = std::make_unique<audit_trail>(
+        settings_.number, *settings_.audit, static_cast<outbox&>(*this), pending_, settings_.uuid,
+        [this] { return wall_ns(); }, metrics_);
   if (asio_ != nullptr) {
     sockets_ = std::make_shared<socket_poller>(asio_->loop());
     input.resize(input_bytes);
@@ -65,7 +78,8 @@ http_gateway_actor::behavior_type http_gateway::make_behavior() {
       [this](archive_packed& p) { answered(p); },
       [this](const archive_unpacked& u) { answered(u); },
       [this](const cluster_view& v) { view_changed(v); },
-      [this](const agent_answer& a) { answered(a); },
+      [this](agent_answer& a) { answered(a); },
+      [this](const audit_written& w) { answered(w); },
       [this](tick_atom) { tick(); },
       [this](stop_atom) { stop(); },
   };
@@ -106,18 +120,35 @@ std::int64_t http_gateway::wall_seconds() const {
 // ---- requests
 
 void http_gateway::understand(const http::raw_request& r, exchange& e) {
-  e.understood(http::parse(r, settings_.routes, settings_.uuid), r.body);
+  take_tokens();
+  auto parsed = http::parse(r, settings_.routes, settings_.uuid);
+  if (audit_ != nullptr)
+    audit_->begin(e, r, parsed, now());
+  e.understood(std::move(parsed), r.body);
+  e.judged_first =
+      e.by && !access_known_; // and by that it waits for what came before it, and holds up what comes behind
   if (log::enabled(log::level::debug))
     e.shown = logged_request(r);
 }
 
 void http_gateway::dispatch(exchange& e) {
-  if (!admission_.admit(e, pending_.load(), now()))
+  if (audit_ != nullptr && !audit_->admit(e))
     return;
+  if (admission_.admit(e, pending_.load(), now()) && access_.begin(e, now()))
+    pass_on(e);
+}
+
+void http_gateway::pass_on(exchange& e) {
   std::visit(overloaded{[](std::monostate) {}, [this, &e](const auto& wanted) { ask(e, wanted); }}, e.what);
 }
 
 void http_gateway::ask(exchange& e, const state::command& command) {
+  if (std::holds_alternative<state::acl_bootstrap>(command))
+    return ask_bootstrap(e);
+  propose(e, command);
+}
+
+void http_gateway::propose(exchange& e, const state::command& command) {
   const auto id = pending_.add(e, answer_due());
   if (e.plain_write())
     send(wires_->raft_peer, propose_write{id, make_payload(wire::encode_command(command))});
@@ -157,7 +188,7 @@ void http_gateway::ask(exchange& e, const http::agent_request& r) {
     e.answer = http::error_response(500, "this server has no agent");
     return;
   }
-  send(wires_->health, agent_call{pending_.add(e, answer_due() + agent::wait_of(r.what)), r.what});
+  send(wires_->health, agent_call{pending_.add(e, answer_due() + agent::wait_of(r.what)), r.what, e.access.may});
 }
 
 void http_gateway::ask(exchange& e, const http::local_request& r) {
@@ -165,6 +196,10 @@ void http_gateway::ask(exchange& e, const http::local_request& r) {
     e.answer = answer_metrics(r, metrics_, settings_.metrics_prefix, wall_seconds(), e.options);
   } else if (r.kind == http::local_kind::agent_reload) {
     ask_for_reload(e);
+  } else if (r.kind == http::local_kind::agent_token) {
+    set_token(e, r.token);
+  } else if (r.kind == http::local_kind::translate_rules) {
+    e.answer = http::render_translation(r);
   } else {
     questions_.begin(e, r, now());
   }
@@ -184,17 +219,34 @@ void http_gateway::ask_for_reload(exchange& e) {
 }
 
 void http_gateway::forget(exchange& e) {
+  if (audit_ != nullptr)
+    audit_->given_up(e);
   if (e.transfer != nullptr)
     transfers_.abandon(e);
   if (!pending_.forget(e))
     return;
   large_answers_.forget();
-  if (std::holds_alternative<http::read_request>(e.what))
+  if (std::holds_alternative<http::read_request>(e.what) || e.access.asked)
     send(wires_->fsm, cancel_query{e.id});
   else if (std::holds_alternative<http::agent_request>(e.what))
     send(wires_->health, cancel_query{e.id});
   else if (e.in_delay)
     send(wires_->delays, cancel_query{e.id});
+}
+
+bool http_gateway::may_answer(exchange& e) {
+  const auto verdict = audit_ != nullptr ? audit_->judge(e, now()) : audit_trail::verdict::send;
+  if (verdict == audit_trail::verdict::withhold) {
+    if (e.transfer != nullptr && std::exchange(e.transfer->streaming, false))
+      transfers_.abandon(e);
+    e.answer = audit_->withheld();
+  }
+  return verdict != audit_trail::verdict::wait;
+}
+
+void http_gateway::dropped(exchange& e) {
+  if (audit_ != nullptr)
+    audit_->dropped(e, now());
 }
 
 void http_gateway::count(const exchange& e, int status) {
@@ -217,12 +269,15 @@ void http_gateway::answered(write_results& w) {
   for (auto& r : w.list)
     if (auto* e = pending_.settle(r.id)) {
       admission_.decided(*e, r, t);
+      note_judged(*e, r);
       decided(*e, r);
     }
   pending_.progress();
 }
 
 void http_gateway::decided(exchange& e, write_result& r) {
+  if (audit_ != nullptr)
+    audit_->decided(e, r);
   if (e.transfer != nullptr)
     transfers_.part_decided(e, r, now());
   else if (std::holds_alternative<http::local_request>(e.what))
@@ -254,8 +309,12 @@ void http_gateway::answered(const renew_result& r) {
 }
 
 void http_gateway::answered(read_result& r) {
+  if (audit_ != nullptr && audit_->read_answered(r, now()))
+    return;
   if (auto* e = pending_.settle(r.id)) {
-    if (e->transfer != nullptr)
+    if (e->access.asked)
+      permission_told(*e, r);
+    else if (e->transfer != nullptr)
       transfers_.read_answered(*e, r, now());
     else if (std::holds_alternative<http::local_request>(e->what))
       questions_.settings_read(*e, r);
@@ -307,10 +366,15 @@ void http_gateway::answered(const archive_unpacked& u) {
   pending_.progress();
 }
 
-void http_gateway::answered(const agent_answer& a) {
-  if (auto* e = pending_.settle(a.id))
+void http_gateway::answered(agent_answer& a) {
+  if (auto* e = pending_.settle(a.id); e != nullptr && access_.agent_answered(*e, a.reply, now()))
     e->answer = answer_to(*e, a);
   pending_.progress();
+}
+
+void http_gateway::answered(const audit_written& w) {
+  if (audit_ != nullptr)
+    audit_->written(w, now());
 }
 
 void http_gateway::view_changed(const cluster_view& v) {
@@ -337,6 +401,8 @@ void http_gateway::tick() {
     metrics_.held_bytes(held.used());
   }
   admission_.tick(pending_.load(), t);
+  if (audit_ != nullptr)
+    audit_->tick(t);
   if (const auto bytes = peak_.due(held.used(), t); bytes != 0 && settings_.give_back_memory)
     settings_.give_back_memory(bytes);
   if (settings_.number == 0)
@@ -363,6 +429,8 @@ void http_gateway::on_exit() {
   exited_ = true;
   connections_.stop_listening();
   connections_.close_all();
+  if (audit_ != nullptr)
+    audit_->close();
   pending_.drop_settled();
   readers_.clear();
   probe_.reset();

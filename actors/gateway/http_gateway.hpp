@@ -4,10 +4,12 @@
 // client_connections (sockets), pending_requests (who waits for what), archive_transfers (snapshots), local_questions
 // (status, agent, operator).
 
+#include "actors/audit/audit_trail.hpp"
 #include "actors/gateway/arrival_probe.hpp"
 #include "actors/gateway/client_connections.hpp"
-#include "actors/gateway/http_date.hpp"
+#include "actors/gateway/requests/access_questions.hpp"
 #include "actors/gateway/requests/archive_transfers.hpp"
+#include "actors/gateway/requests/http_date.hpp"
 #include "actors/gateway/requests/local_questions.hpp"
 #include "actors/gateway/requests/memory_peak.hpp"
 #include "actors/gateway/requests/pending_requests.hpp"
@@ -28,6 +30,18 @@
 
 namespace belay::actors {
 
+/// What is on the disk of a server for its ACLs. All but `elsewhere` may block.
+struct access_files {
+  /// Calls it on another thread, once. Null: at once, here
+  std::function<void(std::function<void()>)> elsewhere;
+  /// Writes down what clients have set of gateway_settings::tokens. Null: it is not kept. @returns what went wrong; empty: nothing
+  std::function<std::string()> keep_tokens;
+  /// What the file acl-bootstrap-reset says; zero: it is not there
+  std::function<log_index()> bootstrap_reset;
+  /// It was used.
+  std::function<void()> remove_bootstrap_reset;
+};
+
 struct gateway_settings {
   std::uint16_t number = 0; ///< place in wiring::gateways; the upper 16 bits of its request ids
   std::vector<listen_address> listen;
@@ -47,6 +61,7 @@ struct gateway_settings {
   std::chrono::milliseconds answer_slack{60000};
   std::chrono::milliseconds drain{2000}; ///< after stop_atom, for answers in flight
   forward::shedding_rules shedding;
+  std::optional<audit_rules> audit; ///< nullopt: there is no audit log; else there is an audit_log in the wiring
   std::string metrics_prefix = "belay";
   std::uint64_t seed = 1;            ///< of jitter and, unless `uuid` is set, of session ids
   std::function<std::string()> uuid; ///< fresh random UUID, lower case
@@ -55,6 +70,9 @@ struct gateway_settings {
   /// PUT /v1/agent/reload: does not wait, and calls `then`, on any thread, with what went wrong; empty: nothing. Null: there is nothing to
   /// be read again.
   std::function<void(std::function<void(std::string error)> then)> reload;
+  /// Of this server itself. Null: it has none at first
+  std::shared_ptr<agent_tokens> tokens;
+  access_files files;
   std::function<std::chrono::system_clock::time_point()> wall_clock; ///< for the Date header and metrics
 };
 
@@ -85,6 +103,7 @@ private:
   socket_poller& sockets() override { return *sockets_; }
   http_reader_pool& readers() override { return readers_; }
   monotonic_time now() override { return now_of(*this, *wires_); }
+  std::int64_t wall_ns() override;
   std::string_view date() override { return date_.at(wall_seconds()); }
   const http::route_settings& routes() override { return settings_.routes; }
   void understand(const http::raw_request& r, exchange& e) override;
@@ -92,6 +111,8 @@ private:
   void body_arrived(exchange& e) override { transfers_.body_arrived(e, now()); }
   void next_piece(exchange& e) override { transfers_.next_piece(e); }
   void forget(exchange& e) override;
+  bool may_answer(exchange& e) override;
+  void dropped(exchange& e) override;
   void count(const exchange& e, int status) override;
   void closed(http_connection& c) override { connections_.remove(c); }
   void shed() override { connections_.shed(); }
@@ -105,9 +126,13 @@ private:
   void post(pack_archive m) override { send(wires_->checkpoints, m); }
   void post(unpack_archive m) override { send(wires_->checkpoints, std::move(m)); }
   void post(close_archive m) override { send(wires_->checkpoints, m); }
+  void post(write_audit m) override { send(wires_->audit, std::move(m)); }
 
   void serve(listening_sockets sockets);
   http_reader_rules reader_rules() const;
+
+  /// Whoever has to be asked before may have agreed.
+  void pass_on(exchange& e);
 
   // What is asked of others, by what the client wants.
   void ask(exchange& e, const state::command& command);
@@ -119,6 +144,17 @@ private:
   void ask(exchange& e, const http::local_request& r);
   void ask_for_reload(exchange& e);
 
+  // http_gateway_access.cpp
+  void take_tokens();
+  void set_token(exchange& e, const http::agent_token_change& change);
+  void ask_bootstrap(exchange& e);
+  void propose(exchange& e, const state::command& command);
+  void permission_told(exchange& e, const read_result& r);
+  /// `work` on a thread that may block, then `then` with what that said on this one. If `e` is still there then, it is not waiting any more.
+  void do_elsewhere(exchange& e, std::function<std::string()> work, std::function<void(exchange&, std::string)> then);
+  /// For a command of somebody's: the state machine has judged one.
+  void note_judged(const exchange& e, const write_result& r);
+
   // What others have found out or decided.
   void answered(write_results& w);
   void answered(const renew_result& r);
@@ -126,7 +162,8 @@ private:
   void answered(const status_result& s);
   void answered(archive_packed& p);
   void answered(const archive_unpacked& u);
-  void answered(const agent_answer& a);
+  void answered(agent_answer& a);
+  void answered(const audit_written& w);
   void decided(exchange& e, write_result& r);
   void render_soon();
   /// @returns true: it was refused for a lock-delay, and waits for its end
@@ -152,6 +189,10 @@ private:
   pending_requests pending_;
   archive_transfers transfers_;
   local_questions questions_;
+  access_questions access_;
+  std::uint64_t tokens_seen_ = 0; ///< version of those in the settings
+  bool access_known_ = false; ///< the state machine judges: writes may go to the log without asking it whether it does
+  std::unique_ptr<audit_trail> audit_; ///< null: there is no audit log
   request_admission admission_;
   std::unique_ptr<arrival_probe> probe_; ///< while it has sockets
   shared_answers large_answers_;

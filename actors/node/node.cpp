@@ -2,8 +2,10 @@
 
 #include "actors/agent/asio_probes.hpp"
 #include "actors/agent/registration_keeper.hpp"
+#include "actors/audit/audit_log.hpp"
 #include "actors/consensus/peer_link.hpp"
 #include "actors/gateway/http_gateway.hpp"
+#include "actors/node/acl_files.hpp"
 #include "actors/node/boot_clock.hpp"
 #include "actors/node/data_directory.hpp"
 #include "actors/node/free_memory.hpp"
@@ -85,6 +87,11 @@ raft::limits limits_for(int raft_multiplier) {
   return l;
 }
 
+std::int64_t wall_ns() {
+  const auto since = std::chrono::system_clock::now().time_since_epoch();
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(since).count();
+}
+
 cluster_time wall_clock() {
   const auto since = std::chrono::system_clock::now().time_since_epoch();
   return cluster_time{static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::milliseconds>(since).count())};
@@ -100,6 +107,9 @@ fsm_settings machine_settings_of(const node_config& config) {
   fsm_settings m;
   m.checkpoint_entries = config.raft_snapshot_threshold;
   m.checkpoint_interval = std::chrono::duration_cast<std::chrono::seconds>(config.raft_snapshot_interval);
+  m.acl_enabled = config.acl.enabled;
+  m.master_token = config.acl.master;
+  m.uuid = random_uuid;
   return m;
 }
 
@@ -134,6 +144,20 @@ health_checks_settings agent_settings_of(const node_config& config) {
   return h;
 }
 
+/// As Consul names them in DebugConfig. Secrets are only said to be there.
+std::vector<std::pair<std::string, std::string>> shown_settings_of(const acl_config& acl) {
+  const auto hidden = [](const std::string& secret) { return secret.empty() ? "\"\"" : "\"hidden\""; };
+  return {{"ACLAgentMasterToken", hidden(acl.agent_master)},
+          {"ACLAgentToken", hidden(acl.agent)},
+          {"ACLDefaultPolicy", acl.allowed_by_default ? "\"allow\"" : "\"deny\""},
+          {"ACLEnableKeyListPolicy", acl.lists_need_permission ? "true" : "false"},
+          {"ACLEnableTokenPersistence", acl.keeps_tokens ? "true" : "false"},
+          {"ACLMasterToken", hidden(acl.master)},
+          {"ACLReplicationToken", hidden(acl.replication)},
+          {"ACLToken", hidden(acl.of_requests)},
+          {"ACLsEnabled", acl.enabled ? "true" : "false"}};
+}
+
 gateway_settings gateway_settings_of(const node_config& config, const identity& who) {
   gateway_settings g;
   g.listen = config.http_listeners;
@@ -143,6 +167,8 @@ gateway_settings gateway_settings_of(const node_config& config, const identity& 
   g.bytes_in_flight_max = config.http_max_bytes_in_flight;
   g.hold = std::chrono::duration_cast<std::chrono::milliseconds>(config.rpc_hold_timeout);
   g.shedding = shedding_of(config);
+  if (config.audit)
+    g.audit = audit_rules{config.audit->enforced};
   g.metrics_prefix = config.metrics_prefix;
   g.uuid = random_uuid;
   g.wall_clock = [] { return std::chrono::system_clock::now(); };
@@ -164,6 +190,9 @@ gateway_settings gateway_settings_of(const node_config& config, const identity& 
   r.allow_write_http_from = config.allow_write_http_from;
   r.allowed_hosts = config.allowed_hosts;
   r.prometheus = config.prometheus_retention_time.count() > 0;
+  r.acl_enabled = config.acl.enabled;
+  r.acl_allowed_by_default = config.acl.allowed_by_default;
+  r.acl_lists_need_permission = config.acl.lists_need_permission;
 
   auto& f = g.facts;
   f.node_name = config.node_name;
@@ -175,7 +204,40 @@ gateway_settings gateway_settings_of(const node_config& config, const identity& 
   f.serf_wan_port = config.serf_wan_port;
   f.bootstrap = config.bootstrap;
   f.bootstrap_expect = config.bootstrap_expect;
+  f.acl_enabled = config.acl.enabled;
+  f.effective_settings = shown_settings_of(config.acl);
   return g;
+}
+
+agent_token_values tokens_of(const acl_config& acl) {
+  return {acl.of_requests, acl.agent, acl.agent_master, acl.replication};
+}
+
+/// Those of the configuration, and of clients if the disk keeps them.
+result<std::shared_ptr<agent_tokens>> open_agent_tokens(const node_config& config) {
+  agent_token_values kept;
+  if (config.acl.keeps_tokens) {
+    auto found = read_agent_tokens(config.data_dir);
+    if (!found)
+      return found.why();
+    kept = std::move(*found);
+  }
+  return std::make_shared<agent_tokens>(tokens_of(config.acl), std::move(kept));
+}
+
+access_files access_files_of(const node_config& config, const std::shared_ptr<const agent_tokens>& tokens) {
+  access_files f;
+  if (config.acl.keeps_tokens) {
+    // One after the other: the last one writes what was set last.
+    f.keep_tokens = [tokens, data_dir = config.data_dir, writing = std::make_shared<std::mutex>()] {
+      std::lock_guard hold(*writing);
+      const auto saved = save_agent_tokens(data_dir, tokens->kept());
+      return saved ? std::string() : saved.error();
+    };
+  }
+  f.bootstrap_reset = [data_dir = config.data_dir] { return read_bootstrap_reset(data_dir); };
+  f.remove_bootstrap_reset = [data_dir = config.data_dir] { remove_bootstrap_reset(data_dir); };
+  return f;
 }
 
 /// A node with the real disk, sockets, clocks and threads around it.
@@ -185,7 +247,8 @@ public:
   running_node(const node_config& config, const identity& who, node_disk disk, peer_link_settings links,
                int peer_listener, std::shared_ptr<tls::https_credential_store> https, raft::promise promised,
                health_checks_start registered, live_limit http_connections, decltype(gateway_settings::reload) reload,
-               keyring_keeper::operate keyring);
+               keyring_keeper::operate keyring, std::shared_ptr<agent_tokens> tokens,
+               std::optional<rotated_file> audit);
   ~running_node() { stop(); }
 
   /// Opens the doors: timers run, clients and peers are listened to.
@@ -211,8 +274,8 @@ private:
 running_node::running_node(const node_config& config, const identity& who, node_disk disk, peer_link_settings links,
                            int peer_listener, std::shared_ptr<tls::https_credential_store> https,
                            raft::promise promised, health_checks_start registered, live_limit http_connections,
-                           decltype(gateway_settings::reload) reload,
-                           keyring_keeper::operate keyring)
+                           decltype(gateway_settings::reload) reload, keyring_keeper::operate keyring,
+                           std::shared_ptr<agent_tokens> tokens, std::optional<rotated_file> audit)
     : system_(caf_config_), front_host_(system_, front_), raft_host_(system_) {
   node_plan plan;
   plan.self = member_of(config, who);
@@ -250,6 +313,9 @@ running_node::running_node(const node_config& config, const identity& who, node_
     };
     g.connections_per_client_max = http_connections;
     g.https = std::move(https);
+    g.tokens = std::move(tokens);
+    g.files = access_files_of(config, g.tokens);
+    g.files.elsewhere = [this](std::function<void()> work) { system_.spawn(std::move(work)); };
     g.reload = std::move(reload);
     http_gateway_actor gateway = system_.spawn<http_gateway>(&front_host_, wires, std::move(g), metrics_);
     gateway_ = static_cast<http_gateway*>(caf::actor_cast<caf::abstract_actor*>(gateway));
@@ -261,6 +327,10 @@ running_node::running_node(const node_config& config, const identity& who, node_
   plan.spawn_keyring = [&](const wiring_ptr& wires) {
     return system_.spawn<keyring_keeper, caf::detached>(wires, std::move(keyring));
   };
+  if (audit)
+    plan.spawn_audit = [&](const wiring_ptr& wires) {
+      return system_.spawn<audit_log, caf::detached>(wires, std::move(*audit), wall_ns);
+    };
   actors_.emplace(system_, std::move(plan), std::make_shared<vitals>(), metrics_);
 }
 
@@ -385,9 +455,20 @@ int run_node(parsed_command_line begun, config_reader read_again) {
   auto state = open_state(config.data_dir, *who);
   if (!state)
     return fail(state.error());
+  auto tokens = open_agent_tokens(config);
+  if (!tokens)
+    return fail(tokens.error());
   auto kept = open_registrations(registrations_directory(config.data_dir));
   if (!kept)
     return fail(kept.error());
+  std::optional<rotated_file> audit;
+  if (config.audit) {
+    auto file = rotated_file::open(config.audit->file, wall_ns());
+    if (!file)
+      return fail("audit log: " + file.error());
+    log::info("node", "requests are audited", {{"file", file->name()}, {"enforced", config.audit->enforced ? 1 : 0}});
+    audit.emplace(std::move(*file));
+  }
   log::info("node", "state restored",
             {{"checkpoint", state->disk.restored.snapshot.index.value},
              {"log_entries", state->disk.restored.entries.size()},
@@ -396,18 +477,20 @@ int run_node(parsed_command_line begun, config_reader read_again) {
 
   const live_limit http_connections(static_cast<std::size_t>(config.http_max_conns_per_client));
   running_node* running = nullptr;
-  reloader reloads(
-      begun, std::move(read_again),
-      {links.credentials, https, http_connections, links.lobby.per_address_max, [&](const node_config& next) {
-         return running->change_definitions(
-             {next.services, next.checks, catalog_row_of(member_of(next, *who), next.datacenter, next.node_meta).meta});
-       }});
+  const auto definitions_changed = [&](const node_config& next) {
+    return running->change_definitions(
+        {next.services, next.checks, catalog_row_of(member_of(next, *who), next.datacenter, next.node_meta).meta});
+  };
+  reloader reloads(begun, std::move(read_again),
+                   {links.credentials, https, http_connections, links.lobby.per_address_max,
+                    [&](const acl_config& acl) { (*tokens)->configure(tokens_of(acl), config.acl.keeps_tokens); },
+                    definitions_changed});
   reload_requests asked;
   running_node node(
       config, *who, std::move(state->disk), links, *listener, https, std::move(state->promised),
       {config.services, config.checks, std::move(*kept)}, http_connections,
       [&](reload_requests::then then) { asked.add(std::move(then)); },
-      [&](const forward::keyring_operation& op) { return reloads.operate_keyring(op); });
+      [&](const forward::keyring_operation& op) { return reloads.operate_keyring(op); }, *tokens, std::move(audit));
   running = &node;
   if (auto s = node.start(); !s)
     return fail(s.error());

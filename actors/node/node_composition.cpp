@@ -36,6 +36,7 @@ node_composition::node_composition(caf::actor_system& system, node_plan plan, st
   w.fail_stop = plan.fail_stop;
   plan.machine.hold = plan.peer.hold;
   plan.peer.wall_clock = plan.wall_clock;
+  plan.machine.wall_clock = plan.wall_clock;
   const auto applied = plan.disk.restored.snapshot;
   std::vector<state::session_ptr> sessions;
   plan.disk.machine->for_each_session([&](const state::session_ptr& s) { sessions.push_back(s); });
@@ -59,6 +60,8 @@ node_composition::node_composition(caf::actor_system& system, node_plan plan, st
   w.links = plan.spawn_links(wires_);
   if (plan.spawn_keyring)
     w.keyring = plan.spawn_keyring(wires_);
+  if (plan.spawn_audit)
+    w.audit = plan.spawn_audit(wires_);
   w.gateways.push_back(plan.spawn_gateway(wires_));
   spawn_agent(system, std::move(plan), std::move(numbers));
 }
@@ -93,6 +96,8 @@ void node_composition::stop(const std::function<void()>& drained) {
   const auto end = [](const auto& actor) { caf::anon_send(actor, stop_atom::value); };
   end(wires_->gateways.front());
   drained();
+  if (wires_->audit) // it has the gateway's last lines
+    end(wires_->audit);
   // In the order in which data passes them; each still handles what is in its mailbox.
   end(wires_->health);
   if (wires_->keeper)

@@ -48,6 +48,7 @@ struct node_plan {
   std::function<registration_keeper_actor(const wiring_ptr&)>
       spawn_keeper; ///< null: the agent's registrations are not kept
   std::function<keyring_keeper_actor(const wiring_ptr&)> spawn_keyring; ///< null: without keys
+  std::function<audit_log_actor(const wiring_ptr&)> spawn_audit;        ///< null: nothing is audited
 };
 
 /// A node as the leader registers its members, with what only the node itself knows.
@@ -87,6 +88,8 @@ public:
       f(w.keeper);
     if (w.keyring)
       f(w.keyring);
+    if (w.audit)
+      f(w.audit);
     f(w.health);
   }
 

@@ -21,6 +21,10 @@ node_config with_reloaded(node_config running, const node_config& next) {
   running.peer_tls = next.peer_tls;
   running.peer_tls.datacenter = datacenter;
   running.https = next.https;
+  running.acl.of_requests = next.acl.of_requests;
+  running.acl.agent = next.acl.agent;
+  running.acl.agent_master = next.acl.agent_master;
+  running.acl.replication = next.acl.replication;
   return running;
 }
 
@@ -92,6 +96,7 @@ status reloader::try_reload() {
   parts_.credentials->replace(*credentials);
   if (parts_.https != nullptr)
     parts_.https->replace(*https);
+  parts_.change_tokens(next.acl);
   parts_.http_connections_per_client.change(static_cast<std::size_t>(next.http_max_conns_per_client));
   parts_.peer_connections_per_host.change(static_cast<std::size_t>(next.rpc_max_conns_per_client));
   config_ = std::move(next);

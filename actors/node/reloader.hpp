@@ -31,6 +31,7 @@ public:
     std::shared_ptr<tls::credential_store> credentials;
     std::shared_ptr<tls::https_credential_store> https; ///< null: no HTTPS
     live_limit http_connections_per_client, peer_connections_per_host;
+    std::function<void(const acl_config&)> change_tokens; ///< cannot fail
     /// Services, checks and node_meta. Waits; a failure if nothing was changed.
     std::function<status(const node_config&)> change_definitions;
   };

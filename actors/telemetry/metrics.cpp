@@ -142,7 +142,7 @@ void metrics::request(std::string_view route, int status, std::chrono::nanosecon
   row->took.add(ns(took));
 }
 
-std::array<metrics::number_ref, 12> metrics::gauges() const {
+std::array<metrics::number_ref, 13> metrics::gauges() const {
   return {{{"raft.term", &term_, "the term this node is in"},
            {"raft.is_leader", &leader_, "1 on the leader, 0 elsewhere"},
            {"raft.last_index", &last_index_, "index of the last entry of the log"},
@@ -158,10 +158,11 @@ std::array<metrics::number_ref, 12> metrics::gauges() const {
            {"watch.parked_queries", &parked_, "blocking queries that wait"},
            {"http.connections", &connections_, "open connections of clients"},
            {"http.held_bytes", &held_bytes_,
-            "of requests without an answer and answers that were not taken; limits.http_max_bytes_in_flight"}}};
+            "of requests without an answer and answers that were not taken; limits.http_max_bytes_in_flight"},
+           {"audit.broken", &audit_broken_, "1 while the audit log cannot be written; alarm"}}};
 }
 
-std::array<metrics::number_ref, 10> metrics::counters() const {
+std::array<metrics::number_ref, 13> metrics::counters() const {
   return {
       {{"raft.state.leader", &leader_changes_, "this node became leader (Consul's name for it)"},
        {"raft.dropped_frames", &dropped_frames_, "frames thrown away because a peer takes no more"},
@@ -176,7 +177,12 @@ std::array<metrics::number_ref, 10> metrics::counters() const {
        {"http.renderings", &renderings_, "answers of more than 64 KiB that were rendered"},
        {"http.shared_answers", &shared_answers_, "answers of more than 64 KiB that others had got rendered, too"},
        {"raft.shed_writes", &shed_forwarded_,
-        "writes of other servers' clients refused by this one as the leader, for the same reason"}}};
+        "writes of other servers' clients refused by this one as the leader, for the same reason"},
+       {"audit.lines", &audit_lines_, "lines in the audit log"},
+       {"audit.lost_lines", &audit_lost_,
+        "lines that are not in it, because it could not be written; delivery_guarantee `best-effort`"},
+       {"audit.refused_requests", &audit_refused_,
+        "requests that were not done, or not answered, for that reason; delivery_guarantee `enforced`"}}};
 }
 
 std::array<metrics::distribution_ref, 3> metrics::distributions() const {

@@ -108,6 +108,13 @@ public:
   /// @param route static text
   void request(std::string_view route, int status, std::chrono::nanoseconds took);
 
+  // ---- the audit log
+  void audit_lines(std::size_t n) { audit_lines_.fetch_add(n, std::memory_order_relaxed); }
+  void audit_lost(std::size_t n) { audit_lost_.fetch_add(n, std::memory_order_relaxed); }
+  /// Not answered, because the audit log could not be written.
+  void audit_refused() { bump(audit_refused_); }
+  void audit_broken(bool broken) { set(audit_broken_, broken ? 1 : 0); }
+
   /// Ends the interval that json() shows, if at least `interval` of it has passed. Called now and then.
   /// @param now seconds since 1970
   void close_interval(std::int64_t now);
@@ -142,8 +149,8 @@ private:
     double shown, prometheus_shown; ///< factors from what is counted to the unit shown
     const char* means;
   };
-  std::array<number_ref, 12> gauges() const;
-  std::array<number_ref, 10> counters() const;
+  std::array<number_ref, 13> gauges() const;
+  std::array<number_ref, 13> counters() const;
   std::array<distribution_ref, 3> distributions() const;
 
   struct served {
@@ -155,9 +162,10 @@ private:
   static constexpr std::size_t served_max = 160;
 
   std::atomic<std::uint64_t> leader_changes_{0}, dropped_frames_{0}, refused_{0}, refused_connections_{0},
-      shed_connections_{0}, shed_writes_{0}, shed_reads_{0}, shed_forwarded_{0}, renderings_{0}, shared_answers_{0};
+      shed_connections_{0}, shed_writes_{0}, shed_reads_{0}, shed_forwarded_{0}, renderings_{0}, shared_answers_{0},
+      audit_lines_{0}, audit_lost_{0}, audit_refused_{0};
   std::atomic<std::uint64_t> term_{0}, leader_{0}, last_index_{0}, commit_index_{0}, applied_index_{0}, peers_{0},
-      disk_full_{0}, keys_{0}, parked_{0}, connections_{0}, clock_skew_{0}, held_bytes_{0};
+      disk_full_{0}, keys_{0}, parked_{0}, connections_{0}, clock_skew_{0}, held_bytes_{0}, audit_broken_{0};
   distribution fsync_, batch_, checkpoint_;
 
   std::array<served, served_max> served_;

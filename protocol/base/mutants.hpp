@@ -35,6 +35,7 @@ namespace belay {
   M(default_consistency_ignored)                                                                                       \
   M(delete_behavior_releases)                                                                                          \
   M(delete_wakes_nobody)                                                                                               \
+  M(deleted_token_lives_on)                                                                                            \
   M(doomed_renewal_waits_for_ever)                                                                                     \
   M(doomed_session_renewed)                                                                                            \
   M(election_timeouts_alike)                                                                                           \
@@ -79,6 +80,7 @@ namespace belay {
   M(own_proposals_wait_with_clients)                                                                                   \
   M(own_row_written_again)                                                                                             \
   M(own_write_waits_for_ever)                                                                                          \
+  M(permissions_not_judged_in_apply)                                                                                   \
   M(prevote_ignored_when_lagging)                                                                                      \
   M(promise_not_durable)                                                                                               \
   M(put_takes_the_lock_away)                                                                                           \
@@ -87,6 +89,7 @@ namespace belay {
   M(read_round_not_confirmed)                                                                                          \
   M(read_served_before_applied)                                                                                        \
   M(read_waits_for_ever)                                                                                               \
+  M(reads_not_filtered)                                                                                                \
   M(reads_served_stale)                                                                                                \
   M(refused_restore_goes_on)                                                                                           \
   M(release_wakes_nobody)                                                                                              \
@@ -118,6 +121,7 @@ namespace belay {
   M(transfer_at_anybodys_word)                                                                                         \
   M(tree_delete_leaves_holders)                                                                                        \
   M(tree_delete_wakes_nobody)                                                                                          \
+  M(tree_deleted_by_right_to_its_name)                                                                                 \
   M(truncate_on_old_append)                                                                                            \
   M(txn_not_rolled_back)                                                                                               \
   M(unheard_members_accepted)                                                                                          \

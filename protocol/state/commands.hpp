@@ -1,6 +1,7 @@
 #pragma once
 // What can be written. One command is one log entry; ids, times and random numbers in it were fixed before it was proposed.
 
+#include "protocol/state/acl/acl_commands.hpp"
 #include "protocol/state/rows.hpp"
 
 namespace belay::state {
@@ -229,10 +230,20 @@ inline constexpr auto fields_of<restore_commit> = std::tuple{
 template <>
 inline constexpr auto fields_of<restore_abort> = std::tuple{field<&restore_abort::id>{}};
 
-using command =
+using plain_command =
     with_settings<std::variant<kv_write, txn, session_create, session_destroy, catalog_register, catalog_deregister,
-                               tombstone_reap, restore_begin, restore_rows, restore_commit, restore_abort>,
+                               tombstone_reap, restore_begin, restore_rows, restore_commit, restore_abort,
+                               acl_initialize, acl_bootstrap, acl_policy_set, acl_policy_delete, acl_role_set,
+                               acl_role_delete, acl_token_set, acl_token_clone, acl_token_delete>,
                   settings_set>;
+
+/// What is to be written, and in whose name. Whether he may is decided when it is applied, so that no change of his
+/// policies comes between the decision and the write.
+struct command : plain_command {
+  using plain_command::plain_command;
+  /// nullopt: in the server's own name, which may write everything. So is everything where ACLs are not in force.
+  std::optional<authority> by;
+};
 
 // ---- answers
 
@@ -289,8 +300,8 @@ inline constexpr auto fields_of<lock_note> = std::tuple{
     field<&lock_note::fence>{},
 };
 
-/// The place of each is its number in bytes: new ones go to the end.
-using plain_reply = std::variant<std::monostate, bool, std::string /* session id */, txn_reply, refusal>;
+/// The place of each is its number in bytes, but that a bool with a note has number 5 and acl_row number 6: new ones go to the end.
+using plain_reply = std::variant<std::monostate, bool, std::string /* session id */, txn_reply, refusal, acl_row>;
 /// `note` comes only with a bool.
 struct reply : plain_reply {
   using plain_reply::plain_reply;
@@ -323,8 +334,11 @@ struct everything_changed {
   bool indexes_may_fall = false; ///< after a restore: wake even those whose index has not come
 };
 
-using effect =
-    std::variant<kv_changed, kv_tree_removed, session_changed, catalog_changed, lock_delay_started, everything_changed>;
+/// Policies, roles or tokens changed: who waits in somebody's name is judged again.
+struct access_changed {};
+
+using effect = std::variant<kv_changed, kv_tree_removed, session_changed, catalog_changed, lock_delay_started,
+                            everything_changed, access_changed>;
 using effects = std::vector<effect>;
 
 } // namespace belay::state

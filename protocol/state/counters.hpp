@@ -18,14 +18,19 @@ enum class mark : std::uint8_t {
   all_keys_removed, ///< newest recursive delete of everything, which leaves no tombstone
   fence_base,       ///< no index: what a grant's fence is above its log index
   restored,         ///< by the newest restore of an archive
+  acl_policies,
+  acl_roles,
+  acl_tokens,
+  acl_bootstrap, ///< when the first management token was made, or the newest one in its place
 };
 
 /// As in checkpoints; never change one.
 template <>
-inline constexpr auto names_of<mark> = std::to_array<std::string_view>({"kvs", "tombstones", "sessions", "nodes",
-                                                                        "services", "checks", "last-extinction",
-                                                                        "all-keys-removed", "fence-base", "restored"});
-static_assert(count_of<mark> == static_cast<std::size_t>(mark::restored) + 1);
+inline constexpr auto
+    names_of<mark> = std::to_array<std::string_view>({"kvs", "tombstones", "sessions", "nodes", "services", "checks",
+                                                      "last-extinction", "all-keys-removed", "fence-base", "restored",
+                                                      "acl-policies", "acl-roles", "acl-tokens", "acl-bootstrap"});
+static_assert(count_of<mark> == static_cast<std::size_t>(mark::acl_bootstrap) + 1);
 
 class counters {
 public:

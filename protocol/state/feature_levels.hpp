@@ -14,10 +14,13 @@ namespace belay::state {
 using feature_level = std::uint16_t;
 
 /// The level of this program. Servers from before there were levels have level 0.
-inline constexpr feature_level own_level = 2;
+inline constexpr feature_level own_level = 3;
 
 /// Not of a command: frames about keyrings (protocol/forward/keyring.hpp) are sent to servers of this level and above.
 inline constexpr feature_level keyring_level = 2;
+
+/// Policies, roles and tokens, and commands in somebody's name.
+inline constexpr feature_level acl_level = 3;
 
 /// The first version that has a level. It travels with every command of that level, so that an older program can tell
 /// its operator what to install.
@@ -25,7 +28,12 @@ struct level_version {
   feature_level level;
   std::string_view version;
 };
-inline constexpr auto level_versions = std::to_array<level_version>({{0, "0.1.0"}, {1, "0.1.0"}, {2, "0.1.0"}});
+inline constexpr auto level_versions = std::to_array<level_version>({
+    {0, "0.1.0"},
+    {1, "0.1.0"},
+    {2, "0.1.0"},
+    {acl_level, "0.1.0"},
+});
 static_assert(level_versions.back().level == own_level);
 
 /// The level that a kind of command needs. Those that are not listed need none.
@@ -33,7 +41,18 @@ struct kind_level {
   command_tag tag;
   feature_level level;
 };
-inline constexpr std::array<kind_level, 0> newer_kinds{};
+inline constexpr auto newer_kinds = std::to_array<kind_level>({
+    {command_tag::acl_initialize, acl_level},
+    {command_tag::acl_bootstrap, acl_level},
+    {command_tag::acl_policy_set, acl_level},
+    {command_tag::acl_policy_delete, acl_level},
+    {command_tag::acl_role_set, acl_level},
+    {command_tag::acl_role_delete, acl_level},
+    {command_tag::acl_token_set, acl_level},
+    {command_tag::acl_token_clone, acl_level},
+    {command_tag::acl_token_delete, acl_level},
+    {command_tag::on_behalf, acl_level},
+});
 
 constexpr feature_level level_of(command_tag tag) {
   for (const auto& k : newer_kinds)

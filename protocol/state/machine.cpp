@@ -3,6 +3,8 @@
 #include "protocol/base/check.hpp"
 #include "protocol/base/mutants.hpp"
 #include "protocol/base/probe.hpp"
+#include "protocol/state/acl/acl_rules.hpp"
+#include "protocol/state/acl/permissions.hpp"
 #include "protocol/state/catalog/catalog_rules.hpp"
 #include "protocol/state/keys/key_operations.hpp"
 #include "protocol/state/reading.hpp"
@@ -115,6 +117,15 @@ reply run(applying&, const restore_commit&) {
   return refusal{"not here"};
 }
 
+/// All about policies, roles and tokens.
+template <class Command>
+requires requires(applying& a, const Command& c) {
+  apply_access(a, c);
+}
+reply run(applying& a, const Command& c) {
+  return apply_access(a, c);
+}
+
 std::optional<reply> early(const tables& t, const kv_write& c, cluster_time now) {
   if (c.op.verb == kv_verb::lock) {
     if (auto until = t.delays.blocked_until(c.op.key, now)) {
@@ -170,24 +181,46 @@ machine::machine(machine&&) noexcept = default;
 machine& machine::operator=(machine&&) noexcept = default;
 
 reply machine::apply(log_index index, cluster_time now, const command& c, effects& changed) {
-  skip(index, now);
+  skip(index, now, changed);
+  if (c.by && !MUTANT(permissions_not_judged_in_apply))
+    if (auto refused = refused_to(*impl_->t, c, now)) {
+      PROBE("state: write refused to its token");
+      return std::move(*refused);
+    }
   if (const auto* commit = std::get_if<restore_commit>(&c))
     return impl_->put_in_force(*commit, changed);
   applying a{*impl_->t, index, now, changed};
-  return std::visit([&](const auto& each) { return run(a, each); }, c);
+  auto answer = std::visit([&](const auto& each) { return run(a, each); }, static_cast<const plain_command&>(c));
+  if (auto* results = std::get_if<txn_reply>(&answer); results != nullptr && c.by)
+    keep_visible(*impl_->t, *c.by, now, *results);
+  return answer;
 }
 
-void machine::skip(log_index index, cluster_time now) {
+void machine::skip(log_index index, cluster_time now, effects& changed) {
   PRECONDITION(index > impl_->applied);
   PRECONDITION(now >= impl_->now);
   impl_->applied = index;
   impl_->now = now;
   impl_->t->delays.expire(now);
   impl_->t->stage.expire(now);
+  applying a{*impl_->t, index, now, changed};
+  expire_tokens(a);
 }
 
-query_result machine::evaluate(const query& q) const {
-  return answer(*impl_->t, q);
+query_result machine::evaluate(const query& q, cluster_time now) const {
+  if (!q.by)
+    return answer(*impl_->t, q);
+  if (auto refused = refuses(q, now))
+    return {answer_index(*impl_->t, q), std::move(*refused)};
+  auto found = answer(*impl_->t, q);
+  keep_visible(*impl_->t, q, std::max(now, impl_->now), found);
+  return found;
+}
+std::optional<refusal> machine::refuses(const query& q, cluster_time now) const {
+  return refused_to(*impl_->t, q, std::max(now, impl_->now));
+}
+bool machine::has_access_rows() const {
+  return impl_->t->acls.policy(management_policy_id) != nullptr;
 }
 log_index machine::index_of(const query& q) const {
   return answer_index(*impl_->t, q);
@@ -206,7 +239,11 @@ std::uint64_t machine::recompute_digest() const {
 }
 
 std::optional<reply> machine::refuse_early(const command& c, cluster_time now) const {
-  return std::visit([&](const auto& each) { return early(*impl_->t, each, now); }, c);
+  if (c.by && now != unknown_time)
+    if (auto refused = refused_to(*impl_->t, c, now))
+      return refused;
+  return std::visit([&](const auto& each) { return early(*impl_->t, each, now); },
+                    static_cast<const plain_command&>(c));
 }
 
 void machine::for_each_session(const std::function<void(const session_ptr&)>& f) const {

@@ -22,10 +22,14 @@ public:
   /// Applies one committed command. @pre index > applied_index(); now >= every earlier now.
   /// Appends what changed to `changed`.
   reply apply(log_index index, cluster_time now, const command& c, effects& changed);
-  /// An entry without a command (no-op, configuration) was committed.
-  void skip(log_index index, cluster_time now);
+  /// An entry without a command (no-op, configuration) was committed. Appends what its time has changed: tokens that are over.
+  void skip(log_index index, cluster_time now, effects& changed);
 
-  query_result evaluate(const query& q) const;
+  /// In somebody's name: a refusal if he may not ask it, else only the rows that he may see. `now`: about the cluster time now,
+  /// for tokens that expire; that of the newest entry applied if it is earlier.
+  query_result evaluate(const query& q, cluster_time now = {}) const;
+  /// Why the query is not answered in the name in which it is asked; nullopt: it is. What evaluate() would say.
+  std::optional<refusal> refuses(const query& q, cluster_time now = {}) const;
   /// The index evaluate() would answer with, without building the answer (to re-check a parked query cheaply).
   log_index index_of(const query& q) const;
 
@@ -37,8 +41,14 @@ public:
   std::uint64_t recompute_digest() const;
 
   /// Refused early, before the log (docs/contract/04, section 3.1): nullopt = may be proposed.
-  /// `now` is the leader's estimate of cluster time; apply() decides again.
+  /// `now` is the leader's estimate of cluster time; apply() decides again. On other servers it is `unknown_time`: then
+  /// nothing is refused that a later entry of the log might allow, neither for a lock-delay nor for want of a permission.
   std::optional<reply> refuse_early(const command& c, cluster_time now) const;
+
+  static constexpr cluster_time unknown_time{UINT64_MAX};
+
+  /// Whether an acl_initialize was applied: before that no token is known, and nobody who brings one can be judged.
+  bool has_access_rows() const;
 
   void for_each_session(const std::function<void(const session_ptr&)>& f) const;
   std::size_t key_count() const;

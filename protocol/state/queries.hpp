@@ -92,12 +92,23 @@ struct txn_read {
   txn ops;
 };
 
-using query = with_settings<
-    std::variant<kv_get, kv_list, kv_keys, session_info, session_list, session_node, catalog_nodes, catalog_services,
-                 catalog_service, catalog_node, health_node, health_checks, health_state, health_service, txn_read>,
-    settings_get>;
+using plain_query =
+    with_settings<std::variant<kv_get, kv_list, kv_keys, session_info, session_list, session_node, catalog_nodes,
+                               catalog_services, catalog_service, catalog_node, health_node, health_checks,
+                               health_state, health_service, txn_read, acl_policy_read, acl_policy_list, acl_role_read,
+                               acl_role_list, acl_token_read, acl_token_self, acl_token_list, permissions_read>,
+                  settings_get>;
 
-/// Both ask for the same rows. Of transactions and settings that is never said.
+/// What is to be read, and in whose name.
+struct query : plain_query {
+  using plain_query::plain_query;
+  /// nullopt: in the server's own name, which may read everything. So is everything where ACLs are not in force.
+  std::optional<authority> by;
+  /// Listings of keys need the permission `list` for their prefix (`acl.enable_key_list_policy` of the server that is asked).
+  bool lists_need_permission = false;
+};
+
+/// Both ask for the same rows in the same name. Of transactions and settings that is never said.
 inline bool same_question(const query& a, const query& b) {
   const auto same = [&b](const auto& each) {
     using asked = std::decay_t<decltype(each)>;
@@ -106,7 +117,8 @@ inline bool same_question(const query& a, const query& b) {
     else
       return false;
   };
-  return a.index() == b.index() && std::visit(same, a);
+  return a.index() == b.index() && a.by == b.by && a.lists_need_permission == b.lists_need_permission &&
+         std::visit(same, a);
 }
 
 struct kv_entries {
@@ -175,7 +187,7 @@ struct checks {
 struct query_result {
   log_index index; ///< never zero
   with_settings<std::variant<kv_entries, key_names, sessions, nodes, service_names, service_instances, node_services,
-                             checks, txn_reply, refusal>,
+                             checks, txn_reply, refusal, acl_rows, permissions>,
                 settings_ptr>
       data;
 };

@@ -2,6 +2,7 @@
 
 #include "protocol/base/check.hpp"
 #include "protocol/base/mutants.hpp"
+#include "protocol/state/acl/acl_reading.hpp"
 #include "protocol/state/answer_size.hpp"
 #include "protocol/state/keys/key_operations.hpp"
 #include "protocol/state/transactions.hpp"
@@ -100,6 +101,17 @@ log_index index_for(const tables& t, const settings_get<Settings>&) {
 }
 log_index index_for(const tables& t, const txn_read&) {
   return t.newest_key_change();
+}
+/// All about policies, roles and tokens.
+template <class Query>
+requires requires(const tables& t, const Query& q) {
+  access_index(t.marks, q);
+}
+log_index index_for(const tables& t, const Query& q) {
+  return access_index(t.marks, q);
+}
+log_index index_for(const tables& t, const permissions_read&) {
+  return std::max({t.marks.at(mark::acl_policies), t.marks.at(mark::acl_roles), t.marks.at(mark::acl_tokens)});
 }
 
 // ---- selections
@@ -267,6 +279,18 @@ answer_data data_for(const tables& t, const txn_read& q) {
   return read_transaction(t, q.ops);
 }
 
+template <class Query>
+requires requires(const tables& t, const Query& q) {
+  access_rows(t.acls, q);
+}
+answer_data data_for(const tables& t, const Query& q) {
+  return access_rows(t.acls, q);
+}
+/// In its own name the server may do everything (permissions.hpp judges others).
+answer_data data_for(const tables&, const permissions_read& q) {
+  return permissions{std::vector<bool>(q.asked.size(), true)};
+}
+
 template <class Settings>
 answer_data data_for(const tables& t, const settings_get<Settings>&) {
   return t.settings.of<Settings>().now();
@@ -294,11 +318,11 @@ query_result answer_one(const tables& t, const kv_list& q) {
 } // namespace
 
 query_result answer(const tables& t, const query& q) {
-  return std::visit([&](const auto& each) { return answer_one(t, each); }, q);
+  return std::visit([&](const auto& each) { return answer_one(t, each); }, static_cast<const plain_query&>(q));
 }
 
 log_index answer_index(const tables& t, const query& q) {
-  return shown(std::visit([&](const auto& each) { return index_for(t, each); }, q));
+  return shown(std::visit([&](const auto& each) { return index_for(t, each); }, static_cast<const plain_query&>(q)));
 }
 
 } // namespace belay::state

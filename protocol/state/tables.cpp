@@ -40,6 +40,12 @@ void tables::restore(dirty_row row) {
     return restore_row<counter>(marks, row);
   case table::staging:
     return restore_row<staged_ptr>(stage, row);
+  case table::acl_policies:
+    return restore_row<acl_policy_ptr>(acls, row, &acl_table::erase_policy);
+  case table::acl_roles:
+    return restore_row<acl_role_ptr>(acls, row, &acl_table::erase_role);
+  case table::acl_tokens:
+    return restore_row<acl_token_ptr>(acls, row, &acl_table::erase_token);
   default:
     settings.restore(row);
   }

@@ -1,6 +1,7 @@
 #pragma once
 // All tables of the state machine, and what one entry of the log may use of them.
 
+#include "protocol/state/acl/acl_table.hpp"
 #include "protocol/state/catalog/catalog_table.hpp"
 #include "protocol/state/counters.hpp"
 #include "protocol/state/keys/kv_table.hpp"
@@ -28,6 +29,7 @@ struct tables {
   counters marks{journal};
   staging stage{journal};
   settings_tables settings{journal};
+  acl_table acls{journal};
 
   tables() = default;
   tables(const tables&) = delete;
@@ -52,6 +54,9 @@ struct tables {
     f(catalog.checks());
     f(marks);
     f(stage.rows());
+    f(acls.policies());
+    f(acls.roles());
+    f(acls.tokens());
     settings.for_each(f);
   }
 

@@ -19,6 +19,9 @@ enum class table : std::uint8_t {
   counters = 8,
   staging = 9,
   operators = 10, ///< settings of autopilot
+  acl_policies = 11,
+  acl_roles = 12,
+  acl_tokens = 13,
 };
 template <>
 inline constexpr auto names_of<table> = std::to_array<std::string_view>({
@@ -33,8 +36,11 @@ inline constexpr auto names_of<table> = std::to_array<std::string_view>({
     "counters",
     "staging",
     "operators",
+    "acl_policies",
+    "acl_roles",
+    "acl_tokens",
 });
-static_assert(count_of<table> == static_cast<std::size_t>(table::operators) + 1);
+static_assert(count_of<table> == static_cast<std::size_t>(table::acl_tokens) + 1);
 
 enum class command_tag : std::uint8_t {
   kv_write = 0,
@@ -49,6 +55,16 @@ enum class command_tag : std::uint8_t {
   restore_commit = 9,
   restore_abort = 10,
   autopilot_set = 11,
+  acl_initialize = 12,
+  acl_bootstrap = 13,
+  acl_policy_set = 14,
+  acl_policy_delete = 15,
+  acl_role_set = 16,
+  acl_role_delete = 17,
+  acl_token_set = 18,
+  acl_token_clone = 19,
+  acl_token_delete = 20,
+  on_behalf = 21, ///< no command of its own: an authority, then the command that is written in its name
 };
 
 } // namespace belay::state

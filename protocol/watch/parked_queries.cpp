@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <unordered_map>
 
 namespace belay::watch {
@@ -27,9 +28,10 @@ enum class topic : std::uint8_t {
   node,
   service,
   all_catalog,
+  all_access,
   anything
 };
-constexpr std::size_t topic_count = 9;
+constexpr std::size_t topic_count = 10;
 
 struct interest {
   topic about;
@@ -94,6 +96,15 @@ interest interest_of(const state::health_service& q) {
 interest interest_of(const state::txn_read&) {
   return {topic::anything, {}};
 }
+/// Policies, roles, tokens, and what they amount to.
+template <class Query>
+requires(std::is_same_v<Query, state::acl_policy_read> || std::is_same_v<Query, state::acl_policy_list> ||
+         std::is_same_v<Query, state::acl_role_read> || std::is_same_v<Query, state::acl_role_list> ||
+         std::is_same_v<Query, state::acl_token_read> || std::is_same_v<Query, state::acl_token_list> ||
+         std::is_same_v<Query, state::acl_token_self> || std::is_same_v<Query, state::permissions_read>) interest
+    interest_of(const Query&) {
+  return {topic::all_access, {}};
+}
 
 } // namespace
 
@@ -108,6 +119,7 @@ struct parked_queries::impl {
 
   std::unordered_map<park_id, spot> parked;
   buckets by_topic[topic_count];
+  std::set<park_id> in_a_name;                       ///< asked in somebody's name, whose permissions may change
   std::map<std::size_t, std::size_t> prefix_lengths; ///< length -> how many different parked prefixes have it
 
   const buckets& of(topic t) const { return by_topic[static_cast<std::size_t>(t)]; }
@@ -157,6 +169,10 @@ struct parked_queries::impl {
   }
   /// Nothing readable changes (docs/contract/02, section 3).
   void touch(const state::lock_delay_started&, std::vector<park_id>&) const {}
+  void touch(const state::access_changed&, std::vector<park_id>& out) const {
+    append(topic::all_access, {}, out);
+    out.insert(out.end(), in_a_name.begin(), in_a_name.end());
+  }
   void touch(const state::everything_changed&, std::vector<park_id>& out) const {
     if (parked.empty() || MUTANT(snapshot_wakes_nobody))
       return;
@@ -171,7 +187,8 @@ parked_queries::~parked_queries() = default;
 parked_queries::parked_queries(parked_queries&&) noexcept = default;
 
 void parked_queries::park(park_id id, const state::query& q) {
-  auto about = std::visit([](const auto& each) { return interest_of(each); }, q);
+  auto about =
+      std::visit([](const auto& each) { return interest_of(each); }, static_cast<const state::plain_query&>(q));
   auto& all = impl_->by_topic[static_cast<std::size_t>(about.about)];
   auto [at, fresh] = all.try_emplace(std::move(about.name));
   if (fresh && about.about == topic::prefix)
@@ -179,6 +196,8 @@ void parked_queries::park(park_id id, const state::query& q) {
   const bool added =
       impl_->parked.emplace(id, impl::spot{at, static_cast<std::uint32_t>(at->second.size()), about.about}).second;
   PRECONDITION(added);
+  if (q.by)
+    impl_->in_a_name.insert(id);
   at->second.push_back(id);
 }
 
@@ -188,6 +207,7 @@ void parked_queries::remove(park_id id) {
     return;
   const auto spot = found->second;
   impl_->parked.erase(found);
+  impl_->in_a_name.erase(id);
   auto& ids = spot.where->second;
   // The last one takes the free place, so that removing costs the same in a bucket of any size.
   if (ids[spot.position] != ids.back()) {

@@ -12,11 +12,14 @@
 //
 //   command   u8 version = 1 | u8 state::command_tag | the command, a record
 //             u8 version = 2 | u16 feature level > 0 | text first version that has it | u8 tag | the command
+//             on_behalf: in place of the command, state::authority, a record | a command that is not on_behalf, up to the end
 //
 //   batch     varint count | { u8 state::table | text key | text row } of each     (state::restore_rows)
 //
 //   reply     u8 version = 1 | u8 place in state::plain_reply | its value
 //             u8 version = 1 | u8 5 | bool | lock_note, a record                   (a bool with a note)
+//             u8 version = 1 | u8 6 | acl_row
+//   acl_row   u8 place in acl_row::row | the row, a record | list of policies | list of roles, acl_link records
 //   txn_reply list of results | list of txn_error, records
 //   result    u8 place in state::txn_result | bool with value | the row, a record
 //             a key's: text key | the record, its value empty unless it is shown
@@ -34,7 +37,16 @@ constexpr std::uint8_t version_with_later = 2;
 constexpr std::uint8_t version_with_needs = 2;
 constexpr std::size_t needed_version_max = 32;
 constexpr std::uint8_t noted_bool = 5;
-static_assert(noted_bool == std::variant_size_v<state::plain_reply>);
+constexpr std::uint8_t first_place_behind_noted = 6;
+static_assert(std::is_same_v<std::variant_alternative_t<noted_bool, state::plain_reply>, state::acl_row>);
+
+/// The number in bytes of a reply's place in state::plain_reply, and the other way round.
+constexpr std::uint8_t number_of_place(std::size_t place) {
+  return static_cast<std::uint8_t>(place < noted_bool ? place : place + 1);
+}
+constexpr std::size_t place_of_number(std::uint8_t number) {
+  return number < first_place_behind_noted ? number : std::size_t{number} - 1;
+}
 
 // ---- commands
 
@@ -42,13 +54,34 @@ template <class Command>
 void put(byte_writer& w, const Command& c) {
   // Room for the fixed part and the longest varints, so that the value is copied exactly once.
   if constexpr (std::is_same_v<Command, state::kv_write>)
-    w.out().reserve(64 + c.op.key.size() + c.op.session.size() + (c.op.value ? c.op.value->size() : 0));
+    w.out().reserve(w.out().size() + 64 + c.op.key.size() + c.op.session.size() +
+                    (c.op.value ? c.op.value->size() : 0));
   if constexpr (constexpr auto level = state::level_of(Command::tag); level == 0)
     w.u8(version);
   else
     w.raw(encode_needs({level, std::string(state::first_version_of(level))}));
   w.u8(static_cast<std::uint8_t>(c.tag));
   write_record(w, c);
+}
+
+void put_plain(byte_writer& w, const state::command& c) {
+  std::visit([&](const auto& each) { put(w, each); }, static_cast<const state::plain_command&>(c));
+}
+
+constexpr state::feature_level level_on_behalf(state::feature_level of_plain) {
+  return std::max(state::level_of(state::command_tag::on_behalf), of_plain);
+}
+
+void put_on_behalf(byte_writer& w, const state::command& c) {
+  if (const auto* write = std::get_if<state::kv_write>(&c))
+    w.out().reserve(192 + c.by->secret.size() + c.by->datacenter.size() + write->op.key.size() +
+                    write->op.session.size() + (write->op.value ? write->op.value->size() : 0));
+  const auto level = level_on_behalf(std::visit([](const auto& each) { return state::level_of(each.tag); },
+                                                static_cast<const state::plain_command&>(c)));
+  w.raw(encode_needs({level, std::string(state::first_version_of(level))}));
+  w.u8(static_cast<std::uint8_t>(state::command_tag::on_behalf));
+  write_record(w, *c.by);
+  put_plain(w, c);
 }
 
 /// @returns nullopt: not the beginning of a command
@@ -66,6 +99,12 @@ std::optional<command_needs> get_needs(byte_reader& r) {
       !std::all_of(needs.version.begin(), needs.version.end(), printable))
     return std::nullopt;
   return needs;
+}
+
+/// Whether it begins like a command in somebody's name: told before it is read, so that names around names are no recursion.
+bool is_on_behalf(std::string_view bytes) {
+  byte_reader r(bytes);
+  return get_needs(r) && r.u8() == static_cast<std::uint8_t>(state::command_tag::on_behalf) && r.ok();
 }
 
 /// Reads the command that has this tag into `out`. @returns false: none has it
@@ -124,6 +163,12 @@ void put_body(byte_writer& w, const state::txn_reply& t) {
     put(w, result);
   write_value(w, t.errors);
 }
+void put_body(byte_writer& w, const state::acl_row& shown) {
+  w.u8(static_cast<std::uint8_t>(shown.row.index()));
+  std::visit([&](const auto& row) { write_record(w, *row); }, shown.row);
+  write_value(w, shown.policies);
+  write_value(w, shown.roles);
+}
 template <class Body>
 void put_body(byte_writer& w, const Body& body) {
   write_value(w, body);
@@ -138,14 +183,19 @@ void get_body(byte_reader& r, state::txn_reply& t) {
   }
   read_value(r, t.errors);
 }
+void get_body(byte_reader& r, state::acl_row& shown) {
+  get_result_row(r, r.u8(), shown.row);
+  read_value(r, shown.policies);
+  read_value(r, shown.roles);
+}
 template <class Body>
 void get_body(byte_reader& r, Body& body) {
   read_value(r, body);
 }
 
 template <class... Bodies>
-bool get_plain(byte_reader& r, std::uint8_t place, std::variant<Bodies...>& out) {
-  std::uint8_t i = 0;
+bool get_plain(byte_reader& r, std::size_t place, std::variant<Bodies...>& out) {
+  std::size_t i = 0;
   return ((place == i++ ? (get_body(r, out.template emplace<Bodies>()), true) : false) || ...);
 }
 
@@ -246,6 +296,9 @@ std::string own_key(const state::dirty_row& row) {
                         [](const state::node_ptr& n) { return state::folded(n->node); },
                         [](const state::service_ptr& s) { return state::row_key(s->node, s->id); },
                         [](const state::check_ptr& c) { return state::row_key(c->node, c->check_id); },
+                        [](const state::acl_policy_ptr& p) { return p->id; },
+                        [](const state::acl_role_ptr& p) { return p->id; },
+                        [](const state::acl_token_ptr& p) { return p->accessor; },
                     },
                     row.row);
 }
@@ -284,18 +337,41 @@ void read_batch(byte_reader& r, state::row_batch& out) {
 std::string encode_command(const state::command& c) {
   std::string out;
   byte_writer w(out);
-  std::visit([&](const auto& each) { put(w, each); }, c);
+  c.by ? put_on_behalf(w, c) : put_plain(w, c);
   return out;
 }
+
+namespace {
+
+std::optional<state::command> decode_on_behalf(byte_reader& r, const command_needs& needs) {
+  state::authority by;
+  read_record(r, by);
+  const auto plain = r.raw(r.remaining());
+  // What is in nobody's name cannot be a command in somebody's name: whoever stands behind two names has none.
+  const auto inner = r.ok() ? needs_of(plain) : std::nullopt;
+  if (!inner || level_on_behalf(inner->level) != needs.level)
+    return std::nullopt;
+  auto c = is_on_behalf(plain) ? std::nullopt : decode_command(plain);
+  if (c)
+    c->by = std::move(by);
+  return c;
+}
+
+} // namespace
 
 std::optional<state::command> decode_command(std::string_view bytes) {
   byte_reader r(bytes);
   const auto needs = get_needs(r);
   if (!needs || needs->level > state::own_level)
     return std::nullopt;
-  state::command c;
+  if (needs->level != 0 && needs->version != state::first_version_of(needs->level))
+    return std::nullopt;
   const auto tag = r.u8();
-  if (!get_command(r, tag, c) || !r.complete() || state::level_of(static_cast<state::command_tag>(tag)) != needs->level)
+  if (tag == static_cast<std::uint8_t>(state::command_tag::on_behalf))
+    return decode_on_behalf(r, *needs);
+  state::command c;
+  if (!get_command(r, tag, static_cast<state::plain_command&>(c)) || !r.complete() ||
+      state::level_of(static_cast<state::command_tag>(tag)) != needs->level)
     return std::nullopt;
   return c;
 }
@@ -325,7 +401,7 @@ std::string encode_reply(const state::reply& reply) {
   w.u8(version);
   const bool noted = reply.note != state::lock_note{};
   PRECONDITION(!noted || std::holds_alternative<bool>(reply));
-  w.u8(noted ? noted_bool : static_cast<std::uint8_t>(reply.index()));
+  w.u8(noted ? noted_bool : number_of_place(reply.index()));
   std::visit([&](const auto& body) { put_body(w, body); }, static_cast<const state::plain_reply&>(reply));
   if (noted)
     write_record(w, reply.note);
@@ -343,7 +419,7 @@ std::optional<state::reply> decode_reply(std::string_view bytes) {
     read_record(r, reply.note);
     if (reply.note == state::lock_note{})
       r.fail(); // would be a plain bool: each reply has one spelling
-  } else if (!get_plain(r, place, static_cast<state::plain_reply&>(reply)))
+  } else if (!get_plain(r, place_of_number(place), static_cast<state::plain_reply&>(reply)))
     r.fail();
   if (!r.complete())
     return std::nullopt;

@@ -11,7 +11,7 @@
 
 namespace belay::actors {
 
-/// A setting that would leave a door open which its author believes locked: access control.
+/// A setting that would leave a door open which its author believes locked.
 struct refused_setting {
   std::string path; ///< of the key
   std::string text; ///< why the node must not start

@@ -1,6 +1,7 @@
 #pragma once
 // The configuration of a node: Consul's flags and JSON keys, merged, checked and decoded.
 
+#include "actors/audit/audit_settings.hpp"
 #include "actors/telemetry/log.hpp"
 #include "actors/tls/credentials.hpp"
 #include "actors/tls/https_credentials.hpp"
@@ -12,11 +13,24 @@
 #include <chrono>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
 
 namespace belay::actors {
+
+/// The section `acl`, and the keys of Consul 1.3 that are its predecessors.
+struct acl_config {
+  bool enabled = false;               ///< acl.enabled; also if acl_datacenter is set
+  bool allowed_by_default = true;     ///< acl.default_policy is `allow`
+  bool lists_need_permission = false; ///< acl.enable_key_list_policy
+  bool keeps_tokens = false;          ///< acl.enable_token_persistence
+  // acl.tokens; empty: none
+  std::string master;
+  std::string of_requests; ///< acl.tokens.default
+  std::string agent, agent_master, replication;
+};
 
 /// Values are decoded and in range. The comment names the JSON key; the defaults are Consul's.
 struct node_config {
@@ -48,6 +62,8 @@ struct node_config {
   int https_port = -1;                         ///< ports.https; -1: no HTTPS
   std::vector<listen_address> https_listeners; ///< client_addr or addresses.https, with ports.https; empty: no HTTPS
   unix_socket_rights unix_sockets;             ///< unix_sockets: of those for clients
+
+  acl_config acl;
 
   // How servers know each other. Files are not read yet: tls::credentials::load
   tls::credential_settings peer_tls; ///< ca_file ... encrypt; of datacenter and domain, too
@@ -97,7 +113,8 @@ struct node_config {
   duration check_update_interval = std::chrono::minutes{5}; ///< between changes of output alone in the catalog
 
   // Operation
-  log::settings log; ///< log_level, log_json, log_file
+  log::settings log;                   ///< log_level, log_json, log_file
+  std::optional<audit_settings> audit; ///< audit; nullopt: there is no audit log
   std::string pid_file;
   duration prometheus_retention_time{0}; ///< telemetry.prometheus_retention_time; 0: no text format
   std::string metrics_prefix = "consul";

@@ -12,6 +12,7 @@ namespace {
 constexpr std::uint64_t fence_max = 1ULL << 62;
 // docs/contract/04, section 3.5: no lock delay is longer. One of another cluster may be by a clock that runs ahead.
 constexpr std::uint64_t delay_ms_max = 60'000;
+constexpr std::int64_t ns_per_ms = 1'000'000;
 
 template <class Record>
 std::shared_ptr<const Record> with_indexes_up_to(std::shared_ptr<const Record> row, log_index newest) {
@@ -51,6 +52,10 @@ private:
     std::visit([&](auto& each) { lower(each); }, row.row);
     if (const auto* delay = std::get_if<lock_delay_record>(&row.row); delay != nullptr && delay->until <= now_)
       return;
+    if (auto* token = std::get_if<acl_token_ptr>(&row.row); token != nullptr && !outlives_restore(*token))
+      return;
+    if (std::visit([this](const auto& each) { return name_is_taken(each); }, row.row))
+      return;
     if (row.table != table::staging && !std::holds_alternative<std::monostate>(row.row))
       fresh_->restore(std::move(row));
   }
@@ -68,6 +73,30 @@ private:
   void lower(lock_delay_record& row) const { row.until.value = std::min(row.until.value, now_.value + delay_ms_max); }
   void lower(counter& row) const {
     row.value = std::min(row.value, name_of(mark::fence_base) == row.name ? fence_max : index_.value);
+  }
+
+  /// Its end is by the clock of the archive's cluster, which may be another one: nothing lives longer than it was to live in all.
+  /// @returns false: it is over
+  bool outlives_restore(acl_token_ptr& token) const {
+    if (token->expires.is_zero())
+      return true;
+    const auto whole_ms = std::max<std::int64_t>(0, (token->expiration_time_ns - token->create_time_ns) / ns_per_ms);
+    const cluster_time latest{now_.value + static_cast<std::uint64_t>(whole_ms)};
+    if (token->expires > latest) {
+      auto shortened = std::make_shared<acl_token>(*token);
+      shortened->expires = latest;
+      token = std::move(shortened);
+    }
+    return token->expires > now_;
+  }
+
+  /// Of policies, roles and tokens: another one has its name or its secret, which is so only in an archive that was tampered with.
+  template <class Row>
+  bool name_is_taken(const Row& row) const {
+    if constexpr (requires { fresh_->acls.taken(*row); })
+      return fresh_->acls.taken(*row);
+    else
+      return false;
   }
 
   void drop_dangling() {

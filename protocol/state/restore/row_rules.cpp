@@ -2,8 +2,11 @@
 
 #include "protocol/base/overloaded.hpp"
 #include "protocol/base/uuid.hpp"
+#include "protocol/state/acl/acl_rules.hpp"
 #include "protocol/state/catalog/catalog_rules.hpp"
 #include "protocol/state/folded_name.hpp"
+
+#include <algorithm>
 
 #include <boost/json/parse.hpp>
 #include <boost/json/value.hpp>
@@ -75,6 +78,40 @@ complaint wrong_with(const check_record& c) {
     return "has no CheckID";
   if (c.status.empty())
     return "has no status";
+  return std::nullopt;
+}
+
+bool are_ids(const std::vector<std::string>& ids) {
+  return std::all_of(ids.begin(), ids.end(), [](const std::string& id) { return is_uuid(id) && folded(id) == id; });
+}
+
+complaint wrong_with(const acl_policy& p) {
+  if (!are_ids({p.id}))
+    return "has an ID that is no UUID";
+  if (auto why = policy_error(p))
+    return "is none that could be made: " + *why;
+  return std::nullopt;
+}
+
+complaint wrong_with(const acl_role& r) {
+  if (!are_ids({r.id}) || !are_ids(r.policies))
+    return "has an ID that is no UUID";
+  if (auto why = role_error(r))
+    return "is none that could be made: " + *why;
+  return std::nullopt;
+}
+
+complaint wrong_with(const acl_token& k) {
+  if (!are_ids({k.accessor}) || !are_ids(k.policies) || !are_ids(k.roles))
+    return "has an ID that is no UUID";
+  if (k.secret.empty() || is_reserved_secret(k.secret))
+    return "has a secret that names no token";
+  if ((k.accessor == anonymous_accessor) != (k.secret == anonymous_secret))
+    return "has the accessor or the secret of the anonymous token";
+  if (k.expires.is_zero() != (k.expiration_time_ns == 0))
+    return "expires and does not expire";
+  if (auto why = identities_error(k))
+    return "is none that could be made: " + *why;
   return std::nullopt;
 }
 

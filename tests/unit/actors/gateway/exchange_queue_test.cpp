@@ -21,6 +21,7 @@ public:
   socket_poller& sockets() override { std::abort(); }
   http_reader_pool& readers() override { return pool; }
   monotonic_time now() override { return time; }
+  std::int64_t wall_ns() override { return 0; }
   std::string_view date() override { return "today"; }
   const http::route_settings& routes() override { return settings; }
   void understand(const http::raw_request& r, exchange& e) override {
@@ -46,6 +47,8 @@ public:
     e.transfer->asked = true;
   }
   void forget(exchange&) override { ++forgotten; }
+  bool may_answer(exchange&) override { return may; }
+  void dropped(exchange&) override { ++gone; }
   void count(const exchange&, int status) override { statuses.push_back(status); }
   void closed(http_connection&) override {}
 
@@ -61,7 +64,8 @@ public:
   monotonic_time time = monotonic_time{} + 1h;
   std::vector<exchange*> dispatched;
   std::vector<int> statuses;
-  int bodies = 0, pieces = 0, forgotten = 0;
+  int bodies = 0, pieces = 0, forgotten = 0, gone = 0;
+  bool may = true;
 };
 
 struct nobody : requester {
@@ -293,4 +297,30 @@ TEST_CASE("exchange_queue: when the client goes, those are told who work for it"
   f.queue.drop();
   CHECK(f.front.forgotten == 1);
   CHECK(f.queue.empty());
+}
+
+// An answer that may not be sent before the audit log has it.
+TEST_CASE("exchange_queue: an answer that must wait holds up those behind it") {
+  fixture f;
+  f.front.may = false;
+  f.request("PUT /plain");
+  f.request("PUT /plain");
+  f.answer(*f.front.dispatched[0], "first");
+  f.answer(*f.front.dispatched[1], "second");
+  CHECK(f.write().empty());
+  CHECK_FALSE(f.queue.sweep(f.front.time + 20s)); // it is answered, if not sent
+  f.front.may = true;
+  CHECK(bodies(f.write()) == "first second");
+  CHECK(f.front.gone == 0);
+}
+
+TEST_CASE("exchange_queue: it is told of all whose answer was not sent") {
+  fixture f;
+  f.front.may = false;
+  f.request("PUT /plain");
+  f.request("PUT /plain");
+  f.answer(*f.front.dispatched[0], "written");
+  CHECK(f.write().empty());
+  f.queue.drop();
+  CHECK(f.front.gone == 2);
 }

@@ -294,14 +294,14 @@ TEST_CASE("wrong flags") {
 // A configuration that switches protection on must not run unprotected: its author would not notice.
 TEST_CASE("protection that this build lacks stops the start") {
   scratch_folder f;
-  for (auto more : {R"("acl":{"enabled":true})", R"("acl_datacenter":"dc1")", R"("auto_encrypt":{"allow_tls":true})",
+  for (auto more : {R"("auto_encrypt":{"allow_tls":true})",
                     R"("auto_config":{"enabled":true})"}) {
     INFO(more);
     auto e = refused(file_with(f, more));
     CHECK(e.text.find("this build does not") != std::string::npos);
   }
-  for (auto more : {R"("acl":{"enabled":false,"default_policy":"allow"})", R"("encrypt":"")",
-                    R"("ports":{"https":-1},"cert_file":"c","key_file":"k")", R"("verify_incoming":false)",
+  for (auto more : {R"("encrypt":"")", R"("ports":{"https":-1},"cert_file":"c","key_file":"k")",
+                    R"("verify_incoming":false)",
                     R"("verify_incoming_https":true,"ca_file":"a","cert_file":"c","key_file":"k")"}) {
     INFO(more);
     accepted(file_with(f, more));
@@ -394,14 +394,14 @@ TEST_CASE("keys of Consul without effect are accepted and named in one line") {
   auto p = accepted(file_with(
       f,
       R"("connect":{"enabled":true,"ca_config":{"x":1}},"enable_debug":true,"dns_config":{"a":1},"enable_central_service_config":true,
-      "primary_datacenter":"dc1","acl_default_policy":"deny","acl_enforce_version_8":true,"translate_wan_addrs":true,"gossip_lan":{"a":1},"gossip_wan":{},
+      "primary_datacenter":"dc1","acl_down_policy":"deny","acl_enforce_version_8":true,"translate_wan_addrs":true,"gossip_lan":{"a":1},"gossip_wan":{},
       "autopilot":{"cleanup_dead_servers":true,"min_quorum":0},"disable_update_check":true,"disable_remote_exec":true,"reconnect_timeout":"72h",
       "check_update_interval":"5m","tls_min_version":"tls12","ca_file":"","ports":{"dns":-1,"grpc":8502,"serf_lan":18301},"limits":{"rpc_rate":-1},
       "retry_interval":"1s","retry_max":4,"performance":{"leave_drain_time":"2s"},"leave_on_terminate":true,"skip_leave_on_interrupt":false,
       "telemetry":{"disable_hostname":false},"ui":true)"));
   REQUIRE(p.warnings.size() == 1);
   CHECK(p.warnings[0] ==
-        "settings without effect in this build: acl_default_policy, autopilot.cleanup_dead_servers, "
+        "settings without effect in this build: acl_down_policy, autopilot.cleanup_dead_servers, "
         "connect, dns_config, enable_debug, gossip_lan, leave_on_terminate, performance.leave_drain_time, ports.grpc, "
         "primary_datacenter, reconnect_timeout, retry_interval, retry_max, skip_leave_on_interrupt, "
         "telemetry.disable_hostname, translate_wan_addrs, ui");
@@ -592,4 +592,134 @@ TEST_CASE("the place is that of the source that counts") {
   CHECK(told.find("datacenter cannot be \"e e\". Please use only [a-z0-9-_]. (-datacenter)") != told.npos);
   CHECK(told.find("duration \"c\" (-hcl:1:1)") != told.npos);
   CHECK(told.starts_with("4 errors occurred:"));
+}
+
+TEST_CASE("the audit log: what is decoded") {
+  scratch_folder f;
+  const auto audit_of = [&](const std::string& sink, bool enabled = true) {
+    return accepted(file_with(f, R"("audit":{"enabled":)" + std::string(enabled ? "true" : "false") +
+                                     R"(,"sink":{"My sink":{)" + sink + "}}}"))
+        .config.audit;
+  };
+  const auto all =
+      audit_of(R"("type":"file","format":"json","path":"/x/audit.json","delivery_guarantee":"enforced","mode":"0640",
+    "rotate_bytes":25165824,"rotate_duration":"24h","rotate_max_files":15)");
+  REQUIRE(all);
+  CHECK(all->enforced);
+  CHECK(all->file.path == "/x/audit.json");
+  CHECK(all->file.mode == 0640);
+  CHECK(all->file.rotate_bytes == 25165824);
+  CHECK(all->file.rotate_after == 24h);
+  CHECK(all->file.files_max == 15);
+  const auto least = audit_of(R"("path":"a")");
+  REQUIRE(least);
+  CHECK_FALSE(least->enforced);
+  CHECK(least->file.mode == 0600);
+  CHECK_FALSE(least->file.rotates());
+  CHECK_FALSE(audit_of(R"("path":"a")", false));
+  // As in Consul's documents.
+  const auto hcl = f.write("a.hcl", R"(audit {
+  enabled = true
+  sink "My sink" {
+    type = "file"
+    format = "json"
+    path = "/tmp/audit.json"
+    delivery_guarantee = "best-effort"
+    rotate_duration = "24h"
+    rotate_max_files = 15
+    rotate_bytes = 25165824
+  }
+})");
+  const auto with_hcl = accepted({"-server", "-data-dir=/nonexistent/d", "-bind", "127.0.0.1", "-config-file", hcl});
+  REQUIRE(with_hcl.config.audit);
+  CHECK(with_hcl.config.audit->file.files_max == 15);
+  CHECK(mentions(with_hcl.warnings, "audit.enabled without acl.enabled"));
+}
+
+TEST_CASE("the audit log: what is refused") {
+  scratch_folder f;
+  struct row {
+    std::string audit, text;
+  };
+  const std::vector<row> rows{
+      {R"({"enabled":true})",
+       R"(audit.enabled: needs a sink: audit { sink "NAME" { type = "file", format = "json", path = "..." } })"},
+      {R"({"sink":{"a":{"path":"x"},"b":{"path":"y"}}})", "audit.sink: there are 2 sinks, and only one is supported"},
+      {R"({"sink":7})", "audit.sink: must be a section with one sink in it, by its name"},
+      {R"({"sink":{"a":7}})", "audit.sink.a: must be a section with type, format and path"},
+      {R"({"sink":{"a":{}}})", "audit.sink.a.path: must name the file"},
+      {R"({"sink":{"a":{"path":""}}})", "audit.sink.a.path: must name the file"},
+      {R"({"sink":{"a":{"path":7}}})", "audit.sink.a.path: must be a text"},
+      {R"({"sink":{"a":{"path":"x","type":"socket"}}})",
+       R"(audit.sink.a.type: cannot be "socket": there is only "file")"},
+      {R"({"sink":{"a":{"path":"x","format":"text"}}})",
+       R"(audit.sink.a.format: cannot be "text": there is only "json")"},
+      {R"({"sink":{"a":{"path":"x","delivery_guarantee":"sure"}}})",
+       R"(audit.sink.a.delivery_guarantee: cannot be "sure": it is "best-effort" or "enforced")"},
+      {R"({"sink":{"a":{"path":"x","mode":600}}})",
+       R"(audit.sink.a.mode: must be the permissions of a file as a text of octal digits, such as "0600")"},
+      {R"({"sink":{"a":{"path":"x","mode":"0400"}}})",
+       R"(audit.sink.a.mode: "0400": the server itself must be able to read and write its files ("0600"))"},
+      {R"({"sink":{"a":{"path":"x","rotate_bytes":-1}}})",
+       "audit.sink.a.rotate_bytes: must be a whole number of at least 0"},
+      {R"({"sink":{"a":{"path":"x","rotate_duration":"-1s"}}})", "audit.sink.a.rotate_duration: must not be negative"},
+      {R"({"sink":{"a":{"path":"x","rotate_max_files":3}}})",
+       "audit.sink.a.rotate_max_files: files do not rotate without rotate_bytes or rotate_duration"},
+      {R"({"sink":{"a":{"path":"x","filter":[]}}})", "invalid config key audit.sink.a.filter"},
+  };
+  for (const auto& r : rows) {
+    INFO(r.audit);
+    CHECK(refused(file_with(f, R"("audit":)" + r.audit)).text.starts_with(r.text + " ("));
+  }
+  const auto unknown = refused(file_with(f, R"("audit":{"sinks":{}})")).text;
+  CHECK(unknown.find("invalid config key audit.sinks") != unknown.npos);
+}
+
+TEST_CASE("ACLs: the section, its predecessors, and what is refused") {
+  scratch_folder f;
+  const auto acl = [&](const char* text) { return accepted(file_with(f, text)).config.acl; };
+  const auto off = acl(R"("acl":{"enabled":false,"default_policy":"deny"})");
+  CHECK_FALSE(off.enabled);
+  CHECK_FALSE(off.allowed_by_default);
+  const auto on = acl(
+      R"("acl":{"enabled":true,"default_policy":"deny","down_policy":"async-cache","enable_key_list_policy":true,
+      "enable_token_persistence":true,"policy_ttl":"1s","token_ttl":"1s",
+      "tokens":{"master":"m","default":"d","agent":"a","agent_master":"am","replication":"r"}})");
+  CHECK(on.enabled);
+  CHECK_FALSE(on.allowed_by_default);
+  CHECK(on.lists_need_permission);
+  CHECK(on.keeps_tokens);
+  CHECK(on.master == "m");
+  CHECK(on.of_requests == "d");
+  CHECK(on.agent == "a");
+  CHECK(on.agent_master == "am");
+  CHECK(on.replication == "r");
+  const auto old = acl(
+      R"("acl_datacenter":"dc1","acl_default_policy":"deny","acl_down_policy":"deny","acl_master_token":"m","acl_token":"d",
+      "acl_agent_token":"a","acl_agent_master_token":"am","acl_replication_token":"r","acl_ttl":"1s",
+      "acl_enforce_version_8":true,"acl_enable_key_list_policy":true)");
+  CHECK(old.enabled);
+  CHECK_FALSE(old.allowed_by_default);
+  CHECK(old.lists_need_permission);
+  CHECK(old.master == "m");
+  CHECK(old.of_requests == "d");
+  CHECK(old.agent == "a");
+  CHECK(old.agent_master == "am");
+  CHECK(old.replication == "r");
+  // The section counts.
+  CHECK_FALSE(acl(R"("acl_datacenter":"dc1","acl":{"enabled":false})").enabled);
+  CHECK(acl(R"("acl_master_token":"x","acl":{"tokens":{"master":"m"}})").master == "m");
+  CHECK(acl(R"("acl":{"tokens":{"initial_management":"m"}})").master == "m");
+  CHECK_FALSE(acl(R"("acl_datacenter":"")").enabled);
+
+  CHECK(
+      refused(file_with(f, R"("acl":{"default_policy":"maybe"})")).text.find("Unsupported default ACL policy: maybe") !=
+      std::string::npos);
+  CHECK(refused(file_with(f, R"("acl_default_policy":"")")).text.find("Unsupported default ACL policy: ") !=
+        std::string::npos);
+  CHECK(refused(file_with(f, R"("acl":{"down_policy":"never"})")).text.find("Unsupported down ACL policy: never") !=
+        std::string::npos);
+  CHECK(refused(file_with(f, R"("acl":{"tokens":{"master":"anonymous"}})")).text.find("no token can be") !=
+        std::string::npos);
+  CHECK(refused(file_with(f, R"("acl":{"token_ttl":"soon"})")).text.find("acl.token_ttl") != std::string::npos);
 }

@@ -1,0 +1,71 @@
+#pragma once
+// What the audit log says of one request, and its line (docs/operations.md, "The audit log"). The members are those of Consul
+// Enterprise; what it does not have is below `belay`.
+
+#include "protocol/base/ids.hpp"
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace belay::actors {
+
+/// What a request means to change. Never a value, never a secret.
+struct audit_target {
+  std::string_view verb; ///< static text: `set`, `delete-tree`, `register`, ...
+  std::string_view kind; ///< static text: `key`, `session`, `policy`, ...
+  std::string name = {}; ///< empty: it has none, or only an ID
+  std::string id = {};   ///< empty: it has none
+
+  bool operator==(const audit_target&) const = default;
+};
+
+enum class audit_outcome : std::uint8_t {
+  done,
+  refused, ///< nothing was changed: bad input, a compare-and-set that did not match, a lock that is held, an overload, ...
+  denied,  ///< whoever asked may not do that
+  unknown, ///< it was begun, and the answer did not come: it may have been done
+};
+
+/// Times are nanoseconds of the wall clock since 1970.
+struct audit_event {
+  std::string id; ///< a fresh UUID
+  std::int64_t began_ns = 0, completed_ns = 0;
+
+  std::string accessor; ///< of the token; empty: unknown token, or ACLs are off
+  std::string description;
+  std::int64_t token_created_ns = 0; ///< 0: not known
+
+  std::string method;
+  std::string endpoint; ///< the path, decoded, without the query
+  std::string remote_address;
+  std::string user_agent;
+  std::string host;
+
+  std::string_view route; ///< static text
+  std::vector<audit_target> targets;
+  std::size_t more_targets = 0; ///< that are left out
+  audit_outcome outcome = audit_outcome::done;
+  log_index index;   ///< of the entry of the log that made the change; zero: there is none
+  int status = 0;    ///< of the answer; 0: the client went away before
+  std::string error; ///< what the answer says, if its status is 400 or above
+};
+
+// Of texts that clients choose; what is behind it is cut off, and "..." says so.
+inline constexpr std::size_t audit_path_bytes_max = 2048;
+inline constexpr std::size_t audit_text_bytes_max = 512;
+/// A transaction has no more operations.
+inline constexpr std::size_t audit_targets_max = 64;
+
+/// One JSON object and a line feed.
+std::string audit_line(const audit_event& e);
+/// In place of `lost` lines that could not be written. @param id a fresh UUID
+std::string audit_gap_line(std::string_view id, std::int64_t now_ns, std::uint64_t lost);
+
+/// `<hidden>` wherever `secret` stands in `text`. Secrets of less than 16 bytes are not looked for: words would be hidden.
+void hide_secret(std::string& text, std::string_view secret);
+/// The same in all texts that clients choose.
+void hide_secret(audit_event& e, std::string_view secret);
+
+} // namespace belay::actors

@@ -1,0 +1,48 @@
+#include "actors/audit/audit_log.hpp"
+
+#include "actors/telemetry/fatal_exceptions.hpp"
+#include "actors/telemetry/log.hpp"
+
+#include <cstdlib>
+#include <utility>
+
+namespace belay::actors {
+
+namespace {
+
+// A file that cannot be removed will be complained of with each rotation.
+constexpr std::int64_t told_again_after_ns = 60'000'000'000;
+
+} // namespace
+
+audit_log::audit_log(caf::actor_config& config, wiring_ptr wires, rotated_file file,
+                     std::function<std::int64_t()> wall_ns)
+    : audit_log_actor::base(config), wires_(std::move(wires)), file_(std::move(file)), wall_ns_(std::move(wall_ns)) {
+  end_node_by_exceptions_of(*this, wires_, "audit_log");
+}
+
+audit_log_actor::behavior_type audit_log::make_behavior() {
+  return {
+      [this](const write_audit& w) { write(w); },
+      [this](stop_atom) { quit(); },
+  };
+}
+
+void audit_log::write(const write_audit& w) {
+  const auto now_ns = wall_ns_();
+  auto appended = file_.append(*w.lines, now_ns);
+  tell_complaint(now_ns);
+  if (w.gateway < wires_->gateways.size())
+    send(wires_->gateways[w.gateway], audit_written{appended.lines, appended.bytes, std::move(appended.error)});
+}
+
+void audit_log::tell_complaint(std::int64_t now_ns) {
+  const auto complaint = file_.take_complaint();
+  if (complaint.empty() || std::abs(now_ns - told_ns_) < told_again_after_ns)
+    return;
+  told_ns_ = now_ns;
+  log::warn("audit", "the files of the audit log are not as they should be; lines are written all the same",
+            {{"file", file_.name()}, {"error", complaint}});
+}
+
+} // namespace belay::actors

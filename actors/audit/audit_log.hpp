@@ -1,0 +1,31 @@
+#pragma once
+// The actor that writes the audit log. It waits for the disk: run it detached.
+
+#include "actors/audit/rotated_file.hpp"
+#include "actors/interfaces.hpp"
+
+#include <caf/typed_event_based_actor.hpp>
+
+#include <functional>
+
+namespace belay::actors {
+
+/// Appends the lines of write_audit to the file and answers the gateway with audit_written. Nothing is synced.
+class audit_log : public audit_log_actor::base {
+public:
+  /// @param wall_ns wall clock in nanoseconds since 1970; called on the thread of this actor
+  audit_log(caf::actor_config& config, wiring_ptr wires, rotated_file file, std::function<std::int64_t()> wall_ns);
+
+  behavior_type make_behavior() override;
+
+private:
+  void write(const write_audit& w);
+  void tell_complaint(std::int64_t now_ns);
+
+  wiring_ptr wires_;
+  rotated_file file_;
+  std::function<std::int64_t()> wall_ns_;
+  std::int64_t told_ns_ = 0;
+};
+
+} // namespace belay::actors

@@ -1,0 +1,193 @@
+#include "actors/audit/audit_targets.hpp"
+
+#include "protocol/base/overloaded.hpp"
+
+#include <type_traits>
+#include <utility>
+#include <variant>
+
+namespace belay::actors {
+
+namespace {
+
+using targets = std::vector<audit_target>;
+
+// ---- writes of the replicated state. Each kind of command is named: a new one does not compile before it is here
+
+std::string within(const std::string& node, const std::string& id) {
+  return node + "/" + id;
+}
+
+template <class Enum>
+std::string_view verb_of(Enum verb) {
+  return state::names_of<Enum>[static_cast<std::size_t>(verb)];
+}
+
+void add(targets& out, const state::txn_op& op) {
+  std::visit(
+      overloaded{
+          [&out](const state::kv_op& o) {
+            if (state::writes_keys(o.verb))
+              out.push_back({verb_of(o.verb), "key", o.key});
+          },
+          [&out](const state::node_op& o) {
+            if (o.verb != state::catalog_verb::get)
+              out.push_back({verb_of(o.verb), "node", o.node.node});
+          },
+          [&out](const state::service_op& o) {
+            if (o.verb != state::catalog_verb::get)
+              out.push_back({verb_of(o.verb), "service", o.service.service, within(o.service.node, o.service.id)});
+          },
+          [&out](const state::check_op& o) {
+            if (o.verb != state::catalog_verb::get)
+              out.push_back({verb_of(o.verb), "check", o.check.name, within(o.check.node, o.check.check_id)});
+          },
+      },
+      op);
+}
+
+std::string_view made_or_changed(bool fresh) {
+  return fresh ? "create" : "update";
+}
+
+struct of_command {
+  targets operator()(const state::kv_write& w) const { return {{verb_of(w.op.verb), "key", w.op.key}}; }
+  targets operator()(const state::txn& t) const {
+    targets out;
+    for (const auto& op : t.ops)
+      add(out, op);
+    return out;
+  }
+  targets operator()(const state::session_create& c) const {
+    return {{"create", "session", c.session.name, c.session.id}};
+  }
+  targets operator()(const state::session_destroy& d) const {
+    targets out;
+    for (const auto& id : d.ids)
+      out.push_back({"destroy", "session", {}, id});
+    return out;
+  }
+  targets operator()(const state::catalog_register& r) const {
+    targets out{{"register", "node", r.node.node, r.node.id}};
+    if (r.service)
+      out.push_back({"register", "service", r.service->service, within(r.node.node, r.service->id)});
+    for (const auto& c : r.checks)
+      out.push_back({"register", "check", c.name, within(r.node.node, c.check_id)});
+    return out;
+  }
+  targets operator()(const state::catalog_deregister& d) const {
+    if (!d.service_id.empty())
+      return {{"deregister", "service", {}, within(d.node, d.service_id)}};
+    if (!d.check_id.empty())
+      return {{"deregister", "check", {}, within(d.node, d.check_id)}};
+    return {{"deregister", "node", d.node}};
+  }
+  targets operator()(const state::tombstone_reap&) const { return {{"reap", "tombstones"}}; }
+  targets operator()(const state::restore_begin&) const { return {{"restore", "snapshot"}}; }
+  targets operator()(const state::restore_rows&) const { return {{"restore", "snapshot"}}; }
+  targets operator()(const state::restore_commit&) const { return {{"restore", "snapshot"}}; }
+  targets operator()(const state::restore_abort&) const { return {{"abort", "snapshot"}}; }
+  targets operator()(const state::acl_initialize&) const { return {{"initialize", "acl"}}; }
+  targets operator()(const state::acl_bootstrap& b) const { return {{"bootstrap", "token", {}, b.accessor}}; }
+  targets operator()(const state::acl_policy_set& s) const {
+    return {{made_or_changed(s.fresh), "policy", s.policy.name, s.policy.id}};
+  }
+  targets operator()(const state::acl_policy_delete& d) const { return {{"delete", "policy", {}, d.id}}; }
+  targets operator()(const state::acl_role_set& s) const {
+    return {{made_or_changed(s.fresh), "role", s.role.name, s.role.id}};
+  }
+  targets operator()(const state::acl_role_delete& d) const { return {{"delete", "role", {}, d.id}}; }
+  targets operator()(const state::acl_token_set& s) const {
+    return {{made_or_changed(s.fresh), "token", {}, s.token.accessor}};
+  }
+  targets operator()(const state::acl_token_clone& c) const {
+    return {{"clone", "token", {}, c.of}, {"create", "token", {}, c.accessor}};
+  }
+  targets operator()(const state::acl_token_delete& d) const { return {{"delete", "token", {}, d.accessor}}; }
+  template <class Settings>
+  targets operator()(const state::settings_set<Settings>&) const {
+    return {{"set", "settings"}};
+  }
+};
+
+// ---- what this server is asked itself
+
+struct of_agent_request {
+  targets operator()(const agent::register_service& r) const {
+    const auto& s = r.definition.service;
+    return {{"register", "service", s.service, s.id}};
+  }
+  targets operator()(const agent::deregister_service& d) const { return {{"deregister", "service", {}, d.id}}; }
+  targets operator()(const agent::service_maintenance& m) const {
+    return {{m.enable ? "begin-maintenance" : "end-maintenance", "service", {}, m.id}};
+  }
+  targets operator()(const agent::node_maintenance& m) const {
+    return {{m.enable ? "begin-maintenance" : "end-maintenance", "node"}};
+  }
+  targets operator()(const agent::register_check& r) const {
+    return {{"register", "check", r.definition.name, r.definition.id}};
+  }
+  targets operator()(const agent::deregister_check& d) const { return {{"deregister", "check", {}, d.id}}; }
+  targets operator()(const agent::update_check& u) const { return {{"update", "check", {}, u.id}}; }
+  targets operator()(const agent::fire_event& f) const { return {{"fire", "event", f.event.name, f.event.id}}; }
+  targets operator()(const agent::list_services&) const { return {}; }
+  targets operator()(const agent::list_checks&) const { return {}; }
+  targets operator()(const agent::read_service&) const { return {}; }
+  targets operator()(const agent::service_health&) const { return {}; }
+  targets operator()(const agent::list_events&) const { return {}; }
+};
+
+std::string_view name_of(http::agent_token_kind kind) {
+  switch (kind) {
+  case http::agent_token_kind::of_requests:
+    return "default";
+  case http::agent_token_kind::agent:
+    return "agent";
+  case http::agent_token_kind::agent_master:
+    return "agent_master";
+  case http::agent_token_kind::replication:
+    return "replication";
+  }
+  return "";
+}
+
+targets of_local(const http::local_request& r) {
+  switch (r.kind) {
+  case http::local_kind::agent_reload:
+    return {{"reload", "agent"}};
+  case http::local_kind::remove_peer:
+    return {{"remove", "server", r.removed.name}};
+  case http::local_kind::add_peer:
+    return {{"add", "server", r.added.address, r.added.id}};
+  case http::local_kind::keyring: // the key itself is a secret
+    if (r.keys.verb == forward::keyring_verb::list)
+      return {};
+    return {{forward::name_of(r.keys.verb), "keyring"}};
+  case http::local_kind::agent_token:
+    return {{"set", "agent-token", std::string(name_of(r.token.kind))}};
+  default:
+    return {};
+  }
+}
+
+} // namespace
+
+std::vector<audit_target> audit_targets_of(const http::action& a) {
+  return std::visit(overloaded{
+                        [](const http::write_request& w) { return std::visit(of_command{}, w.command); },
+                        [](const http::session_renew& r) -> targets {
+                          return {{"renew", "session", {}, r.id}};
+                        },
+                        [](const http::snapshot_restore&) -> targets {
+                          return {{"restore", "snapshot"}};
+                        },
+                        [](const http::agent_request& r) { return std::visit(of_agent_request{}, r.what); },
+                        [](const http::local_request& r) { return of_local(r); },
+                        [](const http::response&) -> targets { return {}; },
+                        [](const http::read_request&) -> targets { return {}; },
+                        [](const http::snapshot_save&) -> targets { return {}; },
+                    },
+                    a);
+}
+
+} // namespace belay::actors

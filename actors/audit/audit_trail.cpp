@@ -1,0 +1,323 @@
+#include "actors/audit/audit_trail.hpp"
+
+#include "actors/audit/audit_targets.hpp"
+#include "actors/audit/rotated_file.hpp"
+#include "actors/gateway/requests/logged_request.hpp"
+#include "actors/telemetry/log.hpp"
+#include "protocol/golang/syntax.hpp"
+#include "protocol/golang/url.hpp"
+#include "protocol/http/routes.hpp"
+#include "protocol/http/tokens.hpp"
+#include "protocol/state/acl/permissions.hpp"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+namespace belay::actors {
+
+namespace {
+
+// How often a full disk is tried again while requests wait for it.
+constexpr std::chrono::seconds retry_after{1};
+// Clients do not wait longer for a disk that hangs.
+constexpr std::chrono::seconds write_patience{30};
+// A disk may be full for hours.
+constexpr std::chrono::minutes told_again_after{1};
+
+/// Load balancers and orchestrators ask these all the time; nothing can be learnt there that needs a permission.
+bool is_probe(std::string_view route) {
+  constexpr std::array<std::string_view, 4> probes{"agent_live", "agent_ready", "status_leader", "status_peers"};
+  return std::find(probes.begin(), probes.end(), route) != probes.end();
+}
+
+/// Of a path that is served, decoded; empty for all others, in which anything may stand.
+std::string endpoint_of(std::string_view target) {
+  if (const auto authority = target.find("://"); !target.starts_with('/') && authority != std::string_view::npos)
+    target.remove_prefix(std::min(target.find('/', authority + 3), target.size()));
+  std::string path;
+  if (!golang::decode_path(target.substr(0, target.find('?')), path))
+    return {};
+  const auto* at = http::find_route(path);
+  if (at == nullptr)
+    return {};
+  // The ACLs of before Consul 1.4: there, the path names a token by its secret.
+  for (const std::string_view old : {"/v1/acl/info/", "/v1/acl/destroy/", "/v1/acl/clone/"})
+    if (path.starts_with(old))
+      return std::string(old) + "<hidden>";
+  http::raw_request shown; // a client may have escaped the question mark before its token
+  shown.target = path;
+  return logged_request(shown).substr(1);
+}
+
+/// It waits as long as the request. A secret in what is left of it is whole: what is too long for the line is cut off when that is made.
+void cut(std::string& text, std::size_t bytes_max) {
+  if (text.size() > bytes_max + http::token_bytes_max) {
+    text.resize(bytes_max + http::token_bytes_max);
+    text.shrink_to_fit();
+  }
+}
+
+std::string header(const http::raw_request& r, std::string_view name) {
+  for (const auto& [each, value] : r.headers)
+    if (golang::equal_ignoring_case(each, name))
+      return std::string(value);
+  return {};
+}
+
+audit_outcome outcome_of(const audited_request& a, const http::response* answer) {
+  const bool changes = !a.event.targets.empty();
+  if (answer == nullptr || a.unknown || a.unanswered)
+    return audit_outcome::unknown;
+  if (answer->status == 403 ||
+      (answer->status >= 400 && answer->body.find(state::permission_denied) != std::string::npos))
+    return audit_outcome::denied;
+  if (answer->status == 404 && !changes)
+    return audit_outcome::done; // there is nothing, and that was the question
+  return answer->status >= 400 || a.refused ? audit_outcome::refused : audit_outcome::done;
+}
+
+} // namespace
+
+// ---- one request
+
+void audit_trail::begin(exchange& e, const http::raw_request& r, const http::parsed_request& p, monotonic_time now) {
+  const auto* known = std::get_if<http::response>(&p.action);
+  const bool denied = known != nullptr && known->status == 403;
+  if (is_probe(p.route) || (p.route == http::parsed_request{}.route && !denied))
+    return;
+  auto a = std::make_shared<audited_request>();
+  auto& event = a->event;
+  event.id = uuid_();
+  event.began_ns = r.now_ns;
+  event.method = r.method;
+  event.endpoint = endpoint_of(r.target);
+  event.remote_address = r.remote_address;
+  event.user_agent = header(r, "User-Agent");
+  event.host = header(r, "Host");
+  cut(event.method, audit_text_bytes_max);
+  cut(event.endpoint, audit_path_bytes_max);
+  cut(event.user_agent, audit_text_bytes_max);
+  cut(event.host, audit_text_bytes_max);
+  event.route = p.route;
+  event.targets = audit_targets_of(p.action);
+  if (event.targets.size() > audit_targets_max) {
+    event.more_targets = event.targets.size() - audit_targets_max;
+    event.targets.resize(audit_targets_max);
+  }
+  for (auto& t : event.targets) {
+    cut(t.name, audit_path_bytes_max);
+    cut(t.id, audit_path_bytes_max);
+  }
+  a->by = p.by;
+  e.audit = a;
+  // At once: the request may be what removes the token.
+  name(a, now);
+}
+
+void audit_trail::name(const std::shared_ptr<audited_request>& a, monotonic_time now) {
+  if (!a->by) {
+    a->named = true;
+    return;
+  }
+  a->named = false;
+  owners_.ask(*a->by, now, [this, a, now](const token_owner& owner) {
+    a->named = true;
+    a->event.accessor = owner.accessor;
+    a->event.description = owner.description;
+    a->event.token_created_ns = owner.created_ns;
+    if (a->complete)
+      finish(a, now);
+  });
+}
+
+bool audit_trail::admit(exchange& e) {
+  if (e.audit == nullptr || e.audit->begun)
+    return true;
+  if (rules_.enforced && refusing()) {
+    e.answer = withheld(); // and judge() leaves it so
+    return false;
+  }
+  e.audit->begun = true;
+  return true;
+}
+
+void audit_trail::decided(exchange& e, const write_result& r) const {
+  if (e.audit == nullptr)
+    return;
+  auto& a = *e.audit;
+  const auto* yes = std::get_if<bool>(&r.reply);
+  a.unknown = r.outcome == wire::call_outcome::unknown;
+  a.refused = r.outcome == wire::call_outcome::refused || std::holds_alternative<state::refusal>(r.reply) ||
+              (yes != nullptr && !*yes);
+  a.event.index = r.index;
+}
+
+void audit_trail::given_up(exchange& e) const {
+  if (e.audit != nullptr && !e.answer)
+    e.audit->unanswered = true;
+}
+
+http::response audit_trail::withheld() const {
+  return http::error_response(500, "the audit log cannot be written (" +
+                                       (broken_ ? why_broken_ : std::string("too many lines wait for its disk")) +
+                                       "), and audit.sink.delivery_guarantee is enforced");
+}
+
+audit_trail::verdict audit_trail::judge(exchange& e, monotonic_time now) {
+  if (e.audit == nullptr)
+    return verdict::send;
+  const auto a = e.audit;
+  if (!a->complete && rules_.enforced && !a->begun && refusing()) {
+    // It was not begun, and there is no room to say so.
+    metrics_.audit_refused();
+    e.audit.reset();
+    return verdict::withhold;
+  }
+  a->agent_master = e.access.decided_here;
+  if (!a->complete)
+    complete(a, &*e.answer, now);
+  if (!rules_.enforced || (a->line != 0 && a->line <= written_)) {
+    e.audit.reset();
+    return verdict::send;
+  }
+  if (broken_) {
+    metrics_.audit_refused();
+    e.audit.reset();
+    return verdict::withhold;
+  }
+  if (std::exchange(a->waits, round_) != round_)
+    clients_.push_back(e.from->weak_from_this());
+  return verdict::wait;
+}
+
+void audit_trail::dropped(exchange& e, monotonic_time now) {
+  if (const auto a = std::exchange(e.audit, nullptr); a != nullptr && e.sent && !a->complete)
+    complete(a, e.answer ? &*e.answer : nullptr, now);
+}
+
+void audit_trail::complete(const std::shared_ptr<audited_request>& a, const http::response* answer,
+                           monotonic_time now) {
+  auto& event = a->event;
+  event.completed_ns = wall_ns_();
+  event.outcome = outcome_of(*a, answer);
+  if (event.outcome != audit_outcome::done)
+    event.index = log_index{};
+  if (answer != nullptr) {
+    event.status = answer->status;
+    if (event.status >= 400)
+      event.error = answer->body.substr(0, audit_text_bytes_max + http::token_bytes_max);
+  }
+  a->complete = true;
+  if (a->named)
+    finish(a, now);
+}
+
+void audit_trail::finish(const std::shared_ptr<audited_request>& a, monotonic_time now) {
+  auto& event = a->event;
+  // A server that is behind may learn of a token after the leader has let it pass.
+  if (a->agent_master)
+    event.description = "acl.tokens.agent_master";
+  else if (a->by && event.accessor.empty() && event.outcome == audit_outcome::done && !closing_ &&
+           !std::exchange(a->named_again, true))
+    return name(a, now);
+  if (a->by)
+    hide_secret(event, a->by->secret);
+  const auto line = audit_line(event);
+  if (!rules_.enforced && waiting_bytes() + line.size() > rules_.waiting_bytes_max) {
+    lost(1);
+    return broken("more lines wait for the disk than audit may keep", now);
+  }
+  waiting_ += line;
+  a->line = ++lines_;
+  flush(now);
+}
+
+// ---- the lines
+
+void audit_trail::flush(monotonic_time now) {
+  if (sent_ != nullptr || waiting_.empty() || (rules_.enforced && broken_ && now < retry_at_))
+    return;
+  if (lost_ > 0)
+    waiting_.insert(0, audit_gap_line(uuid_(), wall_ns_(), lost_));
+  lost_in_sent_ = lost_;
+  sent_ = std::make_shared<const std::string>(std::exchange(waiting_, {}));
+  sent_at_ = now;
+  out_.post(write_audit{gateway_, sent_});
+}
+
+void audit_trail::written(const audit_written& w, monotonic_time now) {
+  const auto sent = std::exchange(sent_, nullptr);
+  if (sent == nullptr) // of before close()
+    return;
+  auto lines = w.lines;
+  const auto told = std::exchange(lost_in_sent_, 0);
+  if (told > 0 && lines > 0) {
+    --lines;
+    lost_ -= told;
+  }
+  written_ += lines;
+  metrics_.audit_lines(lines);
+  if (w.error.empty()) {
+    if (std::exchange(broken_, false)) {
+      metrics_.audit_broken(false);
+      log::info("audit", "the audit log is written again", {{"lost_lines", std::exchange(lost_untold_, 0)}});
+    }
+  } else {
+    const auto rest = std::string_view(*sent).substr(w.bytes);
+    if (rules_.enforced) {
+      waiting_.insert(0, rest);
+      retry_at_ = now + retry_after;
+    } else {
+      lost(lines_in(rest) - (told > 0 && w.lines == 0 ? 1 : 0));
+    }
+    broken(w.error, now);
+  }
+  flush(now);
+  tell_clients();
+}
+
+void audit_trail::lost(std::uint64_t lines) {
+  lost_ += lines;
+  lost_untold_ += lines;
+  metrics_.audit_lost(lines);
+}
+
+void audit_trail::broken(const std::string& why, monotonic_time now) {
+  why_broken_ = why;
+  if (std::exchange(broken_, true) && now - told_at_ < told_again_after)
+    return;
+  metrics_.audit_broken(true);
+  told_at_ = now;
+  log::error("audit",
+             rules_.enforced ? "the audit log cannot be written, and nothing is answered that is not in it"
+                             : "the audit log cannot be written, and lines are lost",
+             {{"error", why}, {"lost_lines", std::exchange(lost_untold_, 0)}});
+}
+
+void audit_trail::tell_clients() {
+  ++round_;
+  for (const auto& each : std::exchange(clients_, {}))
+    if (const auto client = each.lock())
+      client->progress();
+}
+
+void audit_trail::tick(monotonic_time now) {
+  owners_.tick(now);
+  if (sent_ != nullptr && now - sent_at_ >= write_patience) {
+    broken("its disk does not answer", now);
+    tell_clients();
+  }
+  flush(now);
+}
+
+void audit_trail::close() {
+  closing_ = true;
+  owners_.close();
+  sent_ = nullptr;
+  broken_ = false;
+  if (!waiting_.empty())
+    flush(sent_at_);
+}
+
+} // namespace belay::actors

@@ -1,0 +1,111 @@
+#pragma once
+// What a gateway tells the audit log: one line for each request, when its answer is there; and what becomes of requests while the log
+// cannot be written (docs/operations.md, "The audit log"). audit_log writes the lines.
+
+#include "actors/audit/audit_event.hpp"
+#include "actors/audit/token_owners.hpp"
+#include "actors/gateway/requests/outbox.hpp"
+#include "actors/gateway/requests/pending_requests.hpp"
+#include "actors/telemetry/metrics.hpp"
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace belay::actors {
+
+struct audit_rules {
+  bool enforced = false; ///< nothing is answered that is not in the log; else what cannot be written is left out
+  std::size_t waiting_bytes_max = 8u << 20; ///< of lines that wait for the disk; more is as a full disk
+};
+
+/// What is known of a request for its line.
+struct audited_request {
+  audit_event event;
+  std::optional<state::authority> by;    ///< nullopt: ACLs are off, or its answer was known at once
+  bool named = false;                    ///< by whom is in the event, or cannot be found out
+  bool named_again = false;              ///< it was asked a second time
+  bool agent_master = false;             ///< it was permitted by acl.tokens.agent_master, which the tables do not know
+  bool begun = false;                    ///< passed on
+  bool unanswered = false;               ///< nobody waits for those any more to whom it was passed on
+  bool unknown = false, refused = false; ///< as those said who decided it
+  bool complete = false;                 ///< all but `by` is in the event
+  std::uint64_t waits = 0;               ///< the round in which its connection is among those to be told
+  std::uint64_t line = 0;                ///< the how manieth of all lines; 0: none yet
+};
+
+class audit_trail {
+public:
+  /// What becomes of an answer that is there.
+  enum class verdict : std::uint8_t {
+    send,
+    wait,    ///< for the disk; its connection is told
+    withhold ///< another one is sent instead of it: withheld()
+  };
+
+  /// @param gateway its number
+  /// @param uuid fresh ones; @param wall_ns since 1970
+  /// @param out,pending,m outlive it
+  audit_trail(std::uint16_t gateway, audit_rules rules, outbox& out, pending_requests& pending,
+              std::function<std::string()> uuid, std::function<std::int64_t()> wall_ns, metrics& m)
+      : gateway_(gateway), rules_(rules), out_(out), owners_(out, pending), uuid_(std::move(uuid)),
+        wall_ns_(std::move(wall_ns)), metrics_(m) {}
+
+  /// A request was read. Not all are audited (docs/operations.md).
+  void begin(exchange& e, const http::raw_request& r, const http::parsed_request& p, monotonic_time now);
+  /// It is about to be passed on. @returns false: it was refused, its answer is there
+  bool admit(exchange& e);
+  /// A write was decided, or nobody knows.
+  void decided(exchange& e, const write_result& r) const;
+  /// Nobody waits any more for those it was passed on to.
+  void given_up(exchange& e) const;
+  /// Its answer is there, and its turn has come. May be asked again. @pre e.answer
+  verdict judge(exchange& e, monotonic_time now);
+  /// The answer to a request whose own is withheld.
+  http::response withheld() const;
+  /// Its client has gone, and it will be destroyed.
+  void dropped(exchange& e, monotonic_time now);
+
+  /// @returns false: it is the answer to another question
+  bool read_answered(const read_result& r, monotonic_time now) { return owners_.answered(r, now); }
+  void written(const audit_written& w, monotonic_time now);
+  /// A few times a second.
+  void tick(monotonic_time now);
+  /// Everything goes to the audit_log now; no answer is waited for.
+  void close();
+
+private:
+  bool refusing() const { return broken_ || waiting_bytes() > rules_.waiting_bytes_max; }
+  std::size_t waiting_bytes() const { return waiting_.size() + (sent_ ? sent_->size() : 0); }
+  void name(const std::shared_ptr<audited_request>& a, monotonic_time now);
+  void complete(const std::shared_ptr<audited_request>& a, const http::response* answer, monotonic_time now);
+  void finish(const std::shared_ptr<audited_request>& a, monotonic_time now);
+  void flush(monotonic_time now);
+  void broken(const std::string& why, monotonic_time now);
+  void lost(std::uint64_t lines);
+  void tell_clients();
+
+  std::uint16_t gateway_;
+  audit_rules rules_;
+  outbox& out_;
+  token_owners owners_;
+  std::function<std::string()> uuid_;
+  std::function<std::int64_t()> wall_ns_;
+  metrics& metrics_;
+
+  std::string waiting_;                     ///< lines for the next write_audit
+  std::shared_ptr<const std::string> sent_; ///< null: audit_log has nothing to do
+  monotonic_time sent_at_{}, retry_at_{}, told_at_{};
+  std::uint64_t lines_ = 0, written_ = 0; ///< since the start; without lines about lost ones
+  std::uint64_t lost_ = 0;                ///< lines since the last line that says so
+  std::uint64_t lost_in_sent_ = 0;        ///< so many the first line of `sent_` speaks of; 0: it has no such line
+  std::uint64_t lost_untold_ = 0;         ///< and the node's own log does not know it
+  bool broken_ = false;
+  std::string why_broken_;
+  std::vector<std::weak_ptr<requester>> clients_; ///< that wait for the disk
+  std::uint64_t round_ = 1;                       ///< how often they were told
+  bool closing_ = false;
+};
+
+} // namespace belay::actors

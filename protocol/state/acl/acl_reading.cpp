@@ -1,0 +1,81 @@
+#include "protocol/state/acl/acl_reading.hpp"
+
+#include "protocol/state/folded_name.hpp"
+
+#include <algorithm>
+
+namespace belay::state {
+
+namespace {
+
+template <class Row>
+acl_rows one(const acl_table& t, Row row) {
+  acl_rows found{{}, true};
+  if (row)
+    found.list.push_back(shown_row(t, std::move(row)));
+  return found;
+}
+
+template <class Row, class Wanted>
+acl_rows all(const acl_table& t, const journaled_map<Row>& rows, Wanted wanted) {
+  acl_rows found{{}, true};
+  for (const auto& each : rows)
+    if (wanted(*each.value.row))
+      found.list.push_back(shown_row(t, each.value.row));
+  return found;
+}
+
+/// `wanted` empty: any.
+bool is_linked(const std::vector<std::string>& ids, const std::string& wanted) {
+  return wanted.empty() || std::find(ids.begin(), ids.end(), folded(wanted)) != ids.end();
+}
+
+} // namespace
+
+acl_rows access_rows(const acl_table& t, const acl_policy_read& q) {
+  return one(t, q.which.id.empty() ? t.policy_named(q.which.name) : t.policy(q.which.id));
+}
+acl_rows access_rows(const acl_table& t, const acl_role_read& q) {
+  return one(t, q.which.id.empty() ? t.role_named(q.which.name) : t.role(q.which.id));
+}
+acl_rows access_rows(const acl_table& t, const acl_token_read& q) {
+  return one(t, t.token(q.accessor));
+}
+acl_rows access_rows(const acl_table& t, const acl_policy_list&) {
+  return all(t, t.policies(), [](const acl_policy&) { return true; });
+}
+acl_rows access_rows(const acl_table& t, const acl_role_list& q) {
+  return all(t, t.roles(), [&](const acl_role& each) { return is_linked(each.policies, q.policy); });
+}
+acl_rows access_rows(const acl_table& t, const acl_token_list& q) {
+  return all(t, t.tokens(), [&](const acl_token& each) {
+    return is_linked(each.policies, q.policy) && is_linked(each.roles, q.role);
+  });
+}
+acl_rows access_rows(const acl_table&, const acl_token_self&) {
+  return {{}, true};
+}
+
+log_index access_index(const counters& marks, const acl_policy_read&) {
+  return marks.at(mark::acl_policies);
+}
+log_index access_index(const counters& marks, const acl_policy_list&) {
+  return marks.at(mark::acl_policies);
+}
+log_index access_index(const counters& marks, const acl_role_read&) {
+  return marks.at(mark::acl_roles);
+}
+log_index access_index(const counters& marks, const acl_role_list&) {
+  return marks.at(mark::acl_roles);
+}
+log_index access_index(const counters& marks, const acl_token_read&) {
+  return marks.at(mark::acl_tokens);
+}
+log_index access_index(const counters& marks, const acl_token_list&) {
+  return marks.at(mark::acl_tokens);
+}
+log_index access_index(const counters& marks, const acl_token_self&) {
+  return marks.at(mark::acl_tokens);
+}
+
+} // namespace belay::state

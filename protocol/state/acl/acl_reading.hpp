@@ -1,0 +1,28 @@
+#pragma once
+// Answers to queries about policies, roles and tokens (docs/contract/10, section 5), as the server itself sees them.
+
+#include "protocol/state/acl/acl_rules.hpp"
+
+namespace belay::state {
+
+/// At most one row.
+acl_rows access_rows(const acl_table& t, const acl_policy_read& q);
+acl_rows access_rows(const acl_table& t, const acl_role_read& q);
+acl_rows access_rows(const acl_table& t, const acl_token_read& q);
+// In the order of their IDs.
+acl_rows access_rows(const acl_table& t, const acl_policy_list& q);
+acl_rows access_rows(const acl_table& t, const acl_role_list& q);
+acl_rows access_rows(const acl_table& t, const acl_token_list& q);
+/// None: in its own name the server has no token.
+acl_rows access_rows(const acl_table& t, const acl_token_self& q);
+
+/// When the table was changed that the query is about.
+log_index access_index(const counters& marks, const acl_policy_read& q);
+log_index access_index(const counters& marks, const acl_policy_list& q);
+log_index access_index(const counters& marks, const acl_role_read& q);
+log_index access_index(const counters& marks, const acl_role_list& q);
+log_index access_index(const counters& marks, const acl_token_read& q);
+log_index access_index(const counters& marks, const acl_token_list& q);
+log_index access_index(const counters& marks, const acl_token_self& q);
+
+} // namespace belay::state

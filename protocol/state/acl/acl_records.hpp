@@ -1,0 +1,143 @@
+#pragma once
+// Policies, roles and tokens: rows of the tables, immutable once stored (docs/contract/10). And in whose name something
+// is asked.
+
+#include "protocol/acl/rules.hpp"
+#include "protocol/base/ids.hpp"
+#include "protocol/state/fields.hpp"
+#include "protocol/state/tags.hpp"
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace belay::state {
+
+/// Consul's: of the policy that grants everything, and of the token of requests that bring none.
+inline constexpr std::string_view management_policy_id = "00000000-0000-0000-0000-000000000001";
+inline constexpr std::string_view management_policy_name = "global-management";
+inline constexpr std::string_view anonymous_accessor = "00000000-0000-0000-0000-000000000002";
+inline constexpr std::string_view anonymous_secret = "anonymous";
+
+struct acl_policy {
+  static constexpr table in = table::acl_policies;
+
+  std::string id; ///< lower-case UUID
+  std::string name;
+  std::string description;
+  std::string rules;                                   ///< as it was written: HCL or JSON
+  std::optional<std::vector<std::string>> datacenters; ///< in which it counts; nullopt or empty: all
+  log_index create_index, modify_index;
+  /// What `rules` say; never null in a table. Made when the row is, and not part of it.
+  std::shared_ptr<const acl::rules> meaning;
+};
+using acl_policy_ptr = std::shared_ptr<const acl_policy>;
+template <>
+inline constexpr auto fields_of<acl_policy> = std::tuple{
+    field<&acl_policy::id, "ID">{},
+    field<&acl_policy::name, "Name">{},
+    field<&acl_policy::description, "Description">{},
+    field<&acl_policy::rules, "Rules">{},
+    field<&acl_policy::datacenters, "Datacenters">{},
+    field<&acl_policy::create_index, "CreateIndex">{},
+    field<&acl_policy::modify_index, "ModifyIndex">{},
+};
+
+struct service_identity {
+  std::string service_name;
+  std::optional<std::vector<std::string>> datacenters; ///< in which it counts; nullopt or empty: all
+  bool operator==(const service_identity&) const = default;
+};
+template <>
+inline constexpr auto fields_of<service_identity> = std::tuple{
+    field<&service_identity::service_name, "ServiceName">{},
+    field<&service_identity::datacenters, "Datacenters", as::omit_empty>{},
+};
+
+struct node_identity {
+  std::string node_name;
+  std::string datacenter;
+  bool operator==(const node_identity&) const = default;
+};
+template <>
+inline constexpr auto fields_of<node_identity> = std::tuple{
+    field<&node_identity::node_name, "NodeName">{},
+    field<&node_identity::datacenter, "Datacenter">{},
+};
+
+struct acl_role {
+  static constexpr table in = table::acl_roles;
+
+  std::string id; ///< lower-case UUID
+  std::string name;
+  std::string description;
+  std::vector<std::string> policies; ///< IDs; those of policies that are gone stay out (acl_table::policy)
+  std::vector<service_identity> service_identities;
+  std::vector<node_identity> node_identities;
+  log_index create_index, modify_index;
+};
+using acl_role_ptr = std::shared_ptr<const acl_role>;
+template <>
+inline constexpr auto fields_of<acl_role> = std::tuple{
+    field<&acl_role::id, "ID">{},
+    field<&acl_role::name, "Name">{},
+    field<&acl_role::description, "Description">{},
+    field<&acl_role::policies>{},
+    field<&acl_role::service_identities, "ServiceIdentities", as::omit_empty>{},
+    field<&acl_role::node_identities, "NodeIdentities", as::omit_empty>{},
+    field<&acl_role::create_index, "CreateIndex">{},
+    field<&acl_role::modify_index, "ModifyIndex">{},
+};
+
+struct acl_token {
+  static constexpr table in = table::acl_tokens;
+
+  std::string accessor; ///< lower-case UUID, public
+  std::string secret;   ///< what a request brings. A UUID, or what `acl.tokens.master` says
+  std::string description;
+  std::vector<std::string> policies, roles; ///< IDs
+  std::vector<service_identity> service_identities;
+  std::vector<node_identity> node_identities;
+  bool local = false;                  ///< shown; there is one datacenter
+  std::int64_t create_time_ns = 0;     ///< of the wall clock, since 1970
+  std::int64_t expiration_time_ns = 0; ///< of the wall clock, since 1970, as it is shown; 0: never
+  cluster_time expires;                ///< from then on it opens nothing; zero: never
+  log_index create_index, modify_index;
+};
+using acl_token_ptr = std::shared_ptr<const acl_token>;
+template <>
+inline constexpr auto fields_of<acl_token> = std::tuple{
+    field<&acl_token::accessor, "AccessorID">{},
+    field<&acl_token::secret, "SecretID">{},
+    field<&acl_token::description, "Description">{},
+    field<&acl_token::policies>{},
+    field<&acl_token::roles>{},
+    field<&acl_token::service_identities, "ServiceIdentities", as::omit_empty>{},
+    field<&acl_token::node_identities, "NodeIdentities", as::omit_empty>{},
+    field<&acl_token::local, "Local">{},
+    field<&acl_token::create_time_ns>{},
+    field<&acl_token::expiration_time_ns>{},
+    field<&acl_token::expires>{},
+    field<&acl_token::create_index, "CreateIndex">{},
+    field<&acl_token::modify_index, "ModifyIndex">{},
+};
+
+/// In whose name something is asked, where ACLs are in force. Travels with commands through the log.
+struct authority {
+  std::string secret;              ///< of the token; `anonymous_secret` if the request brought none
+  bool allowed_by_default = false; ///< `acl.default_policy` of the server that was asked
+  std::string datacenter;          ///< of that server: which policies count
+
+  bool operator==(const authority&) const = default;
+};
+template <>
+inline constexpr auto fields_of<authority> = std::tuple{
+    field<&authority::secret>{},
+    field<&authority::allowed_by_default>{},
+    field<&authority::datacenter>{},
+};
+
+} // namespace belay::state

@@ -1,0 +1,258 @@
+#include "protocol/state/acl/acl_table.hpp"
+
+#include "protocol/acl/identities.hpp"
+#include "protocol/base/mutants.hpp"
+#include "protocol/state/folded_name.hpp"
+
+#include <algorithm>
+#include <list>
+
+namespace belay::state {
+
+namespace {
+
+/// Compares all bytes, whatever the first ones are: secrets cannot be found byte by byte.
+bool same_secret(std::string_view a, std::string_view b) {
+  if (a.size() != b.size())
+    return false;
+  unsigned char difference = 0;
+  for (std::size_t i = 0; i < a.size(); ++i)
+    difference = static_cast<unsigned char>(difference | (a[i] ^ b[i]));
+  return difference == 0;
+}
+
+/// Spreads secrets so that where one is looked for tells nothing of what those beside it begin with.
+std::uint64_t hash_of(std::string_view secret) {
+  row_hasher h(table::acl_tokens);
+  h.text(secret);
+  return h.value();
+}
+
+template <class Row>
+Row row_or_null(const journaled_map<Row>& rows, std::string_view id) {
+  const auto* row = rows.find(id);
+  if (row == nullptr)
+    row = rows.find(folded(id));
+  return row != nullptr ? *row : nullptr;
+}
+
+template <class Row, class Names>
+Row row_named(const journaled_map<Row>& rows, const Names& names, std::string_view name) {
+  const auto at = names.find(folded(name));
+  return at == names.end() ? nullptr : row_or_null(rows, at->second);
+}
+
+template <class Names>
+void forget_name(Names& names, std::string_view name, std::string_view id) {
+  if (const auto at = names.find(folded(name)); at != names.end() && at->second == id)
+    names.erase(at);
+}
+
+std::shared_ptr<const acl::rules> meaning_of(std::string_view rules) {
+  auto read = acl::read_rules(rules);
+  if (read)
+    return std::make_shared<const acl::rules>(std::move(read).value());
+  auto nothing = acl::management_rules();
+  for (auto& each : nothing.named)
+    each.policy = acl::permission::deny;
+  nothing.on_acl = nothing.on_keyring = nothing.on_operator = acl::permission::deny;
+  return std::make_shared<const acl::rules>(std::move(nothing));
+}
+
+bool counts_in(const std::optional<std::vector<std::string>>& datacenters, std::string_view datacenter) {
+  return !datacenters || datacenters->empty() ||
+         std::find(datacenters->begin(), datacenters->end(), datacenter) != datacenters->end();
+}
+
+} // namespace
+
+bool is_reserved_secret(std::string_view secret) {
+  return secret == "allow" || secret == "deny" || secret == "manage";
+}
+
+// ---- look-ups
+
+acl_policy_ptr acl_table::policy(std::string_view id) const {
+  return row_or_null(policies_, id);
+}
+acl_policy_ptr acl_table::policy_named(std::string_view name) const {
+  return row_named(policies_, policies_by_name_, name);
+}
+acl_role_ptr acl_table::role(std::string_view id) const {
+  return row_or_null(roles_, id);
+}
+acl_role_ptr acl_table::role_named(std::string_view name) const {
+  return row_named(roles_, roles_by_name_, name);
+}
+acl_token_ptr acl_table::token(std::string_view accessor) const {
+  return row_or_null(tokens_, accessor);
+}
+
+acl_token_ptr acl_table::token_with_secret(std::string_view secret) const {
+  const auto [first, last] = tokens_by_secret_.equal_range(hash_of(secret));
+  for (auto at = first; at != last; ++at)
+    if (const auto* row = tokens_.find(at->second); row != nullptr && same_secret((*row)->secret, secret))
+      return *row;
+  return nullptr;
+}
+
+bool acl_table::taken(const acl_policy& row) const {
+  const auto other = policy_named(row.name);
+  return other && other->id != row.id;
+}
+bool acl_table::taken(const acl_role& row) const {
+  const auto other = role_named(row.name);
+  return other && other->id != row.id;
+}
+bool acl_table::taken(const acl_token& row) const {
+  const auto other = token_with_secret(row.secret);
+  return other && other->accessor != row.accessor;
+}
+
+// ---- changes
+
+void acl_table::put(acl_policy_ptr row) {
+  if (row->meaning == nullptr) {
+    auto read = std::make_shared<acl_policy>(*row);
+    read->meaning = meaning_of(row->rules);
+    row = std::move(read);
+  }
+  auto p = policies_.locate(row->id);
+  if (p.row() != nullptr)
+    forget_name(policies_by_name_, (*p.row())->name, row->id);
+  policies_by_name_.insert_or_assign(folded(row->name), row->id);
+  const std::string id = row->id;
+  policies_.put(p, id, std::move(row));
+  meaning_changed();
+}
+
+void acl_table::put(acl_role_ptr row) {
+  auto p = roles_.locate(row->id);
+  if (p.row() != nullptr)
+    forget_name(roles_by_name_, (*p.row())->name, row->id);
+  roles_by_name_.insert_or_assign(folded(row->name), row->id);
+  const std::string id = row->id;
+  roles_.put(p, id, std::move(row));
+  meaning_changed();
+}
+
+void acl_table::put(acl_token_ptr row) {
+  erase_token(row->accessor);
+  tokens_by_secret_.emplace(hash_of(row->secret), row->accessor);
+  if (!row->expires.is_zero())
+    tokens_by_end_.emplace(row->expires, row->accessor);
+  const std::string accessor = row->accessor;
+  tokens_.put(accessor, std::move(row));
+}
+
+void acl_table::erase_policy(std::string_view id) {
+  auto p = policies_.locate(id);
+  if (p.row() == nullptr)
+    return;
+  forget_name(policies_by_name_, (*p.row())->name, id);
+  policies_.erase(p, id);
+  meaning_changed();
+}
+
+void acl_table::erase_role(std::string_view id) {
+  auto p = roles_.locate(id);
+  if (p.row() == nullptr)
+    return;
+  forget_name(roles_by_name_, (*p.row())->name, id);
+  roles_.erase(p, id);
+  meaning_changed();
+}
+
+void acl_table::erase_token(std::string_view accessor) {
+  auto p = tokens_.locate(accessor);
+  if (p.row() == nullptr)
+    return;
+  const acl_token_ptr old = *p.row();
+  const auto [first, last] = tokens_by_secret_.equal_range(hash_of(old->secret));
+  const auto at = std::find_if(first, last, [&](const auto& each) { return each.second == old->accessor; });
+  if (at != last)
+    tokens_by_secret_.erase(at);
+  tokens_by_end_.erase({old->expires, old->accessor});
+  tokens_.erase(p, old->accessor);
+}
+
+bool acl_table::expire(cluster_time now) {
+  bool any = false;
+  for (; !tokens_by_end_.empty() && tokens_by_end_.begin()->first <= now; any = true)
+    erase_token(std::string(tokens_by_end_.begin()->second));
+  return any;
+}
+
+// ---- what a token may do
+
+/// Of policies that are in the tables, and of those that nobody wrote.
+struct acl_table::rules_in_force {
+  std::vector<const acl::rules*> all;
+  std::list<acl::rules> of_identities;
+  std::size_t bytes = 0; ///< about
+
+  void add(const acl::rules& rules) {
+    all.push_back(&rules);
+    for (const auto& each : rules.named)
+      bytes += sizeof each + each.name.size();
+  }
+  template <class Holder>
+  void add_identities(const Holder& holder, std::string_view datacenter) {
+    for (const auto& each : holder.service_identities)
+      if (counts_in(each.datacenters, datacenter))
+        add(of_identities.emplace_back(acl::rules_of_service_identity(each.service_name)));
+    for (const auto& each : holder.node_identities)
+      if (each.datacenter == datacenter)
+        add(of_identities.emplace_back(acl::rules_of_node_identity(each.node_name)));
+  }
+};
+
+acl_table::rules_in_force acl_table::rules_of(const acl_token& token, std::string_view datacenter) const {
+  rules_in_force found;
+  std::set<std::string_view> seen;
+  const auto add_policies = [&](const std::vector<std::string>& ids) {
+    for (const auto& id : ids)
+      if (const auto* row = policies_.find(id);
+          row != nullptr && counts_in((*row)->datacenters, datacenter) && seen.insert((*row)->id).second)
+        found.add(*(*row)->meaning);
+  };
+  add_policies(token.policies);
+  found.add_identities(token, datacenter);
+  for (const auto& id : token.roles)
+    if (const auto* row = roles_.find(id)) {
+      add_policies((*row)->policies);
+      found.add_identities(**row, datacenter);
+    }
+  return found;
+}
+
+void acl_table::meaning_changed() {
+  compiled_.clear();
+  compiled_bytes_ = 0;
+}
+
+std::shared_ptr<const acl::authorizer> acl_table::authorizer_of(const authority& by, cluster_time now) const {
+  const auto token = token_with_secret(by.secret);
+  if (token == nullptr && MUTANT(deleted_token_lives_on))
+    for (const auto& [key, each] : compiled_)
+      if (each.of->secret == by.secret)
+        return each.says;
+  if (token == nullptr || (!token->expires.is_zero() && token->expires <= now))
+    return nullptr;
+  const auto key = token->accessor + (by.allowed_by_default ? "+" : "-") + by.datacenter;
+  auto known = compiled_.find(key);
+  if (known != compiled_.end() && known->second.of == token)
+    return known->second.says;
+  const auto rules = rules_of(*token, by.datacenter);
+  auto says = std::make_shared<const acl::authorizer>(rules.all, by.allowed_by_default ? acl::default_policy::allow
+                                                                                       : acl::default_policy::deny);
+  if (compiled_.size() >= compiled_max || compiled_bytes_ + rules.bytes > compiled_bytes_max) {
+    compiled_.clear();
+    compiled_bytes_ = 0;
+  }
+  compiled_bytes_ += rules.bytes;
+  compiled_.insert_or_assign(key, compiled{token, says});
+  return says;
+}
+
+} // namespace belay::state

@@ -1,0 +1,82 @@
+#pragma once
+// Policies, roles and tokens; rows and look-ups only, the rules are in acl_rules. And what a token may do, compiled once for many
+// questions.
+
+#include "protocol/acl/authorizer.hpp"
+#include "protocol/state/journaled_map.hpp"
+
+#include <map>
+#include <set>
+
+namespace belay::state {
+
+/// A secret that names no token: `allow`, `deny` and `manage` (docs/contract/10, section 1).
+bool is_reserved_secret(std::string_view secret);
+
+class acl_table {
+public:
+  explicit acl_table(change_journal& journal)
+      : policies_(journal, table::acl_policies), roles_(journal, table::acl_roles),
+        tokens_(journal, table::acl_tokens) {}
+
+  // Look-ups take IDs and names in any case, as Consul's do, but secrets as they are. They return null if there is nothing.
+
+  acl_policy_ptr policy(std::string_view id) const;
+  acl_policy_ptr policy_named(std::string_view name) const;
+  acl_role_ptr role(std::string_view id) const;
+  acl_role_ptr role_named(std::string_view name) const;
+  acl_token_ptr token(std::string_view accessor) const;
+  /// How long it takes tells nothing of the secrets there are.
+  acl_token_ptr token_with_secret(std::string_view secret) const;
+
+  /// A policy's `meaning` is made unless it is there. Rules that cannot be read (of a damaged or forged row) deny everything.
+  void put(acl_policy_ptr row);
+  void put(acl_role_ptr row);
+  void put(acl_token_ptr row);
+  void erase_policy(std::string_view id);
+  void erase_role(std::string_view id);
+  void erase_token(std::string_view accessor);
+
+  /// Another row has its name, or its secret.
+  bool taken(const acl_policy& row) const;
+  bool taken(const acl_role& row) const;
+  bool taken(const acl_token& row) const;
+
+  /// Removes the tokens that are over at `now`. Called for every entry of the log, so that all nodes hold the same rows.
+  /// @returns whether there were any
+  bool expire(cluster_time now);
+
+  const journaled_map<acl_policy_ptr>& policies() const { return policies_; }
+  const journaled_map<acl_role_ptr>& roles() const { return roles_; }
+  const journaled_map<acl_token_ptr>& tokens() const { return tokens_; }
+
+  /// What may be done in that name at `now`. Null: there is no such token, or it is over.
+  std::shared_ptr<const acl::authorizer> authorizer_of(const authority& by, cluster_time now) const;
+
+  /// How many compiled authorizers are kept, and how many bytes of rules they may be made of together.
+  static constexpr std::size_t compiled_max = 4096, compiled_bytes_max = std::size_t{64} << 20;
+  std::size_t compiled_count() const { return compiled_.size(); }
+
+private:
+  struct compiled {
+    acl_token_ptr of; ///< while this is the token's row
+    std::shared_ptr<const acl::authorizer> says;
+  };
+  struct rules_in_force;
+  rules_in_force rules_of(const acl_token& token, std::string_view datacenter) const;
+  /// Names of policies and roles are those of rows that come and go: nothing that was compiled holds any longer.
+  void meaning_changed();
+
+  journaled_map<acl_policy_ptr> policies_;
+  journaled_map<acl_role_ptr> roles_;
+  journaled_map<acl_token_ptr> tokens_;
+  std::map<std::string, std::string, std::less<>> policies_by_name_, roles_by_name_; // folded name -> id
+  std::multimap<std::uint64_t, std::string> tokens_by_secret_;                       // hash of the secret -> accessor
+  std::set<std::pair<cluster_time, std::string>> tokens_by_end_;                     // those that end
+  // A table is used by one thread, that of its state machine, also for reading: what is remembered needs no lock. It
+  // decides nothing: an entry counts only as long as the token's row is the one it was made of.
+  mutable std::map<std::string, compiled> compiled_; // accessor, datacenter and default policy -> what they amount to
+  mutable std::size_t compiled_bytes_ = 0;
+};
+
+} // namespace belay::state

@@ -1,0 +1,254 @@
+#include "protocol/state/acl/permissions.hpp"
+
+#include "protocol/base/mutants.hpp"
+#include "protocol/base/overloaded.hpp"
+#include "protocol/state/acl/writing_permissions.hpp"
+#include "protocol/state/folded_name.hpp"
+
+#include <algorithm>
+
+namespace belay::state {
+
+namespace {
+
+using authorizer_ptr = std::shared_ptr<const acl::authorizer>;
+using complaint = std::optional<std::string>;
+
+/// What may be done in that name, or why nothing.
+struct verdict {
+  authorizer_ptr may;
+  std::string_view why;
+};
+
+verdict verdict_on(const tables& t, const authority& by, cluster_time now) {
+  if (is_reserved_secret(by.secret))
+    return {nullptr, acl_reserved};
+  if (auto may = t.acls.authorizer_of(by, now))
+    return {std::move(may), {}};
+  // Who brings no token is nobody special, also before the first entry about ACLs.
+  if (by.secret == anonymous_secret && !t.acls.token(anonymous_accessor))
+    return {std::make_shared<const acl::authorizer>(by.allowed_by_default ? acl::authorizer::allow_all()
+                                                                          : acl::authorizer::deny_all()),
+            {}};
+  return {nullptr, acl_not_found};
+}
+
+// ---- questions
+
+complaint denial(const acl::authorizer& may, const query& q, const kv_get& each) {
+  (void)q;
+  return denied_unless(may.key_read(each.key));
+}
+/// Of listings of keys.
+template <class Listing>
+requires requires(const Listing& each) {
+  each.prefix;
+}
+complaint denial(const acl::authorizer& may, const query& q, const Listing& each) {
+  return denied_unless(!q.lists_need_permission || may.key_list(each.prefix));
+}
+template <class Settings>
+complaint denial(const acl::authorizer& may, const query&, const settings_get<Settings>&) {
+  return denied_unless(may.operator_read());
+}
+complaint denial(const acl::authorizer&, const query& q, const acl_token_self&) {
+  return q.by->secret == anonymous_secret ? complaint(acl_not_found) : std::nullopt;
+}
+template <class Question>
+complaint denial(const acl::authorizer& may, const query&, const Question&) {
+  constexpr bool about_acls = std::is_same_v<Question, acl_policy_read> || std::is_same_v<Question, acl_policy_list> ||
+                              std::is_same_v<Question, acl_role_read> || std::is_same_v<Question, acl_role_list> ||
+                              std::is_same_v<Question, acl_token_read> || std::is_same_v<Question, acl_token_list>;
+  return denied_unless(!about_acls || may.acl_read());
+}
+
+bool allows(const tables& t, const acl::authorizer& may, const permission_needed& n) {
+  using of = permission_needed::of;
+  if (n.level == acl::permission::deny)
+    return false;
+  const auto named = [&](acl::resource on) { return may.allows(on, n.level, n.name); };
+  const bool writes = n.level == acl::permission::write;
+  switch (n.what) {
+  case of::agent:
+    return named(acl::resource::agent);
+  case of::key:
+    return n.tree && writes ? may.key_write_prefix(n.name) : named(acl::resource::key);
+  case of::node:
+    return named(acl::resource::node);
+  case of::service:
+    return named(acl::resource::service);
+  case of::session:
+    return named(acl::resource::session);
+  case of::session_owner: {
+    const auto session = t.sessions.find(n.name);
+    return !session || may.allows(acl::resource::session, n.level, session->node);
+  }
+  case of::event:
+    return named(acl::resource::event);
+  case of::query:
+    return named(acl::resource::query);
+  case of::operators:
+    return writes ? may.operator_write() : may.operator_read();
+  case of::keyring:
+    return writes ? may.keyring_write() : may.keyring_read();
+  case of::acl:
+    return writes ? may.acl_write() : may.acl_read();
+  }
+  return false;
+}
+
+// ---- answers
+
+bool may_see_service(const acl::authorizer& may, const std::string& service) {
+  return service.empty() || may.service_read(service);
+}
+bool may_see(const acl::authorizer& may, const kv_entry& row) {
+  return may.key_read(row.key);
+}
+bool may_see(const acl::authorizer& may, const session_record& row) {
+  return may.session_read(row.node);
+}
+bool may_see(const acl::authorizer& may, const node_record& row) {
+  return may.node_read(row.node);
+}
+bool may_see(const acl::authorizer& may, const service_record& row) {
+  return may.service_read(row.service);
+}
+bool may_see(const acl::authorizer& may, const check_record& row) {
+  return may.node_read(row.node) && may_see_service(may, row.service_name);
+}
+bool may_see(const acl::authorizer& may, const service_instance& row) {
+  return may_see(may, *row.node) && may_see(may, *row.service);
+}
+
+/// A name of a listing that was cut stands for all keys below it; one that he may see is enough.
+bool may_see_any_under(const tables& t, const acl::authorizer& may, const std::string& cut) {
+  for (auto at = t.kv.rows().lower_bound(cut); at != t.kv.rows().end() && starts_with(at->key, cut); ++at)
+    if (may.key_read(at->key))
+      return true;
+  return false;
+}
+
+void keep_results(const acl::authorizer& may, txn_reply& answer) {
+  std::erase_if(answer.results, [&](const txn_result& each) {
+    return !std::visit(overloaded{
+                           [&](const check_ptr& c) {
+                             return c->service_name.empty() ? may.node_read(c->node)
+                                                            : may.service_read(c->service_name);
+                           },
+                           [&](const auto& row) { return may_see(may, *row); },
+                       },
+                       each.row);
+  });
+}
+
+/// One answer to one query.
+struct filter {
+  const tables& t;
+  const query& q;
+  const authorizer_ptr& by;
+  cluster_time now;
+  const acl::authorizer& may = *by;
+
+  template <class Row>
+  void keep(std::vector<std::shared_ptr<const Row>>& rows) const {
+    std::erase_if(rows, [&](const auto& each) { return !may_see(may, *each); });
+  }
+
+  void operator()(kv_entries& a) const { keep(a.entries); }
+  void operator()(key_names& a) const {
+    const auto* asked = std::get_if<kv_keys>(&q);
+    std::erase_if(a.keys, [&](const std::string& name) {
+      const bool cut = asked != nullptr && !asked->separator.empty() &&
+                       name.find(asked->separator, asked->prefix.size()) != std::string::npos;
+      return cut ? !may_see_any_under(t, may, name) : !may.key_read(name);
+    });
+  }
+  void operator()(sessions& a) const { keep(a.list); }
+  void operator()(nodes& a) const { keep(a.list); }
+  void operator()(service_names& a) const {
+    std::erase_if(a.tags_by_service, [&](const auto& each) { return !may.service_read(each.first); });
+  }
+  void operator()(service_instances& a) const {
+    std::erase_if(a.list, [&](const service_instance& each) { return !may_see(may, each); });
+  }
+  void operator()(node_services& a) const {
+    if (a.node && !may_see(may, *a.node))
+      a = {};
+    keep(a.services);
+  }
+  void operator()(checks& a) const { keep(a.list); }
+  void operator()(txn_reply& a) const {
+    if (const auto* read = std::get_if<txn_read>(&q))
+      if (auto refused = refused_operations(t, may, read->ops, {}); !refused.errors.empty()) {
+        a = std::move(refused);
+        return;
+      }
+    keep_results(may, a);
+  }
+  void operator()(refusal&) const {}
+  void operator()(acl_rows& a) const {
+    if (std::holds_alternative<acl_token_self>(q)) {
+      if (auto own = t.acls.token_with_secret(q.by->secret))
+        a.list.push_back(shown_row(t.acls, std::move(own)));
+      a.shows_secrets = true;
+      return;
+    }
+    a.shows_secrets = may.acl_write();
+    std::erase_if(a.list, [&](const acl_row& each) {
+      const auto* token = std::get_if<acl_token_ptr>(&each.row);
+      return token != nullptr && !(*token)->expires.is_zero() && (*token)->expires <= now;
+    });
+  }
+  void operator()(permissions& a) const {
+    a.may = by;
+    if (const auto* asked = std::get_if<permissions_read>(&q))
+      std::transform(asked->asked.begin(), asked->asked.end(), a.allowed.begin(),
+                     [&](const permission_needed& each) { return allows(t, may, each); });
+    a.token = t.acls.token_with_secret(q.by->secret);
+  }
+  /// Settings are seen as a whole or not at all.
+  template <class Settings>
+  void operator()(settings_ptr<Settings>&) const {}
+};
+
+} // namespace
+
+std::optional<reply> refused_to(const tables& t, const command& c, cluster_time now) {
+  if (!c.by)
+    return std::nullopt;
+  const auto v = verdict_on(t, *c.by, now);
+  if (!v.may)
+    return reply{refusal{std::string(v.why)}};
+  if (const auto* transaction = std::get_if<txn>(&c)) {
+    auto refused = refused_operations(t, *v.may, *transaction, now);
+    return refused.errors.empty() ? std::nullopt : std::optional(reply{std::move(refused)});
+  }
+  if (auto why = writing_denied(t, *v.may, c))
+    return reply{refusal{std::move(*why)}};
+  return std::nullopt;
+}
+
+std::optional<refusal> refused_to(const tables& t, const query& q, cluster_time now) {
+  if (!q.by)
+    return std::nullopt;
+  const auto v = verdict_on(t, *q.by, now);
+  if (!v.may)
+    return refusal{std::string(v.why)};
+  auto why = std::visit([&](const auto& each) { return denial(*v.may, q, each); }, static_cast<const plain_query&>(q));
+  return why ? std::optional(refusal{std::move(*why)}) : std::nullopt;
+}
+
+void keep_visible(const tables& t, const query& q, cluster_time now, query_result& answer) {
+  if (!q.by || MUTANT(reads_not_filtered))
+    return;
+  if (const auto v = verdict_on(t, *q.by, now); v.may)
+    std::visit(filter{t, q, v.may, now}, answer.data);
+}
+
+void keep_visible(const tables& t, const authority& by, cluster_time now, txn_reply& answer) {
+  if (const auto v = verdict_on(t, by, now); v.may)
+    keep_results(*v.may, answer);
+}
+
+} // namespace belay::state

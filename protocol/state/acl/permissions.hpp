@@ -1,0 +1,31 @@
+#pragma once
+// What may be written and seen in somebody's name (docs/contract/10, sections 3 and 4). Where Consul goes by what a request says of itself,
+// these go by the rows, too: whoever writes over a row, or takes it away, needs the permission for what was there.
+
+#include "protocol/state/tables.hpp"
+
+namespace belay::state {
+
+inline constexpr std::string_view permission_denied = "Permission denied";
+inline constexpr std::string_view acl_not_found = "ACL not found";
+inline constexpr std::string_view acl_reserved = "Cannot resolve root ACL";
+
+/// What is told who asks for something; nullopt: he may have it.
+inline std::optional<std::string> denied_unless(bool allowed) {
+  return allowed ? std::nullopt : std::optional<std::string>(permission_denied);
+}
+
+/// Why the command is not carried out in the name in which it is given; nullopt: it may be. A transaction is answered with an
+/// error for each operation that is refused. Tokens that expire at or before `now` open nothing.
+std::optional<reply> refused_to(const tables& t, const command& c, cluster_time now);
+
+/// Why the query is not answered in the name in which it is asked; nullopt: it is, perhaps with fewer rows.
+std::optional<refusal> refused_to(const tables& t, const query& q, cluster_time now);
+
+/// Takes out of the answer what he may not see in whose name it was asked. The index stays: it counts what is hidden, too.
+/// Answers acl_token_self and permissions_read, which are about nothing else. @pre refused_to() does not refuse the query
+void keep_visible(const tables& t, const query& q, cluster_time now, query_result& answer);
+/// The same of the results of a transaction that was carried out.
+void keep_visible(const tables& t, const authority& by, cluster_time now, txn_reply& answer);
+
+} // namespace belay::state

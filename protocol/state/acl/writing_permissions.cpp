@@ -1,0 +1,217 @@
+#include "protocol/state/acl/writing_permissions.hpp"
+
+#include "protocol/base/mutants.hpp"
+#include "protocol/base/overloaded.hpp"
+#include "protocol/state/acl/permissions.hpp"
+#include "protocol/state/catalog/catalog_rules.hpp"
+#include "protocol/state/transactions.hpp"
+
+#include <algorithm>
+
+namespace belay::state {
+
+namespace {
+
+using complaint = std::optional<std::string>;
+using acl::authorizer;
+
+// ---- keys
+
+bool may_write_key(const authorizer& may, const kv_op& op) {
+  switch (op.verb) {
+  case kv_verb::get:
+  case kv_verb::get_tree:
+    return true;
+  // What they find shows in whether the transaction succeeds.
+  case kv_verb::check_index:
+  case kv_verb::check_session:
+    return may.key_read(op.key);
+  case kv_verb::remove_tree:
+    return MUTANT(tree_deleted_by_right_to_its_name) ? may.key_write(op.key) : may.key_write_prefix(op.key);
+  case kv_verb::set:
+  case kv_verb::cas:
+  case kv_verb::lock:
+  case kv_verb::unlock:
+  case kv_verb::remove:
+  case kv_verb::remove_cas:
+  case kv_verb::check_not_exists:
+    break;
+  }
+  return may.key_write(op.key);
+}
+
+// ---- the catalog: names are asked for as the request has them and as the rows have them, which may differ in case
+
+bool may_write_node(const tables& t, const authorizer& may, const std::string& name) {
+  const auto known = t.catalog.find_node(name);
+  return may.node_write(name) && (!known || known->node == name || may.node_write(known->node));
+}
+
+/// A node that is known by its ID under another name goes, with all it had.
+bool may_write_node(const tables& t, const authorizer& may, const node_record& node) {
+  const auto renamed = node.id.empty() ? nullptr : t.catalog.find_node_by_id(node.id);
+  return may_write_node(t, may, node.node) && (!renamed || may.node_write(renamed->node));
+}
+
+bool may_write_service(const tables& t, const authorizer& may, const std::string& node, const service_record& service) {
+  const auto replaced = t.catalog.find_service(node, service.id.empty() ? service.service : service.id);
+  return may.service_write(service.service) && (!replaced || may.service_write(replaced->service));
+}
+
+/// @param service the name of that of the check; nullptr: it is the node's
+bool may_write_check(const tables& t, const authorizer& may, const std::string& node, const check_record& check,
+                     const std::string* service) {
+  const auto owner_allows = [&](const std::string* of) {
+    return of != nullptr ? may.service_write(*of) : may_write_node(t, may, node);
+  };
+  const auto replaced = t.catalog.find_check(node, check.check_id.empty() ? check.name : check.check_id);
+  return owner_allows(service) &&
+         (!replaced || owner_allows(replaced->service_id.empty() ? nullptr : &replaced->service_name));
+}
+
+complaint registration_denied(const tables& t, const authorizer& may, const catalog_register& c) {
+  const auto known = t.catalog.find_node(c.node.node);
+  const bool writes_node = !known || (!c.skip_node_update && !same_but_for_indexes(*known, c.node));
+  if (writes_node && !may_write_node(t, may, c.node))
+    return complaint(permission_denied);
+  if (c.service && !may_write_service(t, may, c.node.node, *c.service))
+    return complaint(permission_denied);
+  for (const auto& check : c.checks) {
+    if (check.service_id.empty()) {
+      if (!may_write_check(t, may, c.node.node, check, nullptr))
+        return complaint(permission_denied);
+      continue;
+    }
+    const auto own_id = c.service ? folded(c.service->id.empty() ? c.service->service : c.service->id) : std::string();
+    const auto other = t.catalog.find_service(c.node.node, check.service_id);
+    if (own_id != folded(check.service_id) && !other)
+      return "Unknown service '" + check.service_id + "' for check '" +
+             (check.check_id.empty() ? check.name : check.check_id) + "'";
+    const auto& service = own_id == folded(check.service_id) ? c.service->service : other->service;
+    if (!may_write_check(t, may, c.node.node, check, &service))
+      return complaint(permission_denied);
+  }
+  return std::nullopt;
+}
+
+complaint deregistration_denied(const tables& t, const authorizer& may, const catalog_deregister& c) {
+  if (may_write_node(t, may, c.node))
+    return std::nullopt;
+  if (!c.service_id.empty()) {
+    const auto service = t.catalog.find_service(c.node, c.service_id);
+    if (!service)
+      return "Unknown service '" + c.service_id + "'";
+    return denied_unless(may.service_write(service->service));
+  }
+  if (c.check_id.empty())
+    return complaint(permission_denied);
+  const auto check = t.catalog.find_check(c.node, c.check_id);
+  if (!check)
+    return "Unknown check '" + c.check_id + "'";
+  return denied_unless(!check->service_id.empty() && may.service_write(check->service_name));
+}
+
+// ---- operations of transactions
+
+bool may_run(const tables&, const authorizer& may, const kv_op& op) {
+  return may_write_key(may, op);
+}
+bool may_run(const tables& t, const authorizer& may, const node_op& op) {
+  return op.verb == catalog_verb::get || may_write_node(t, may, op.node);
+}
+bool may_run(const tables& t, const authorizer& may, const service_op& op) {
+  return op.verb == catalog_verb::get || may_write_service(t, may, op.service.node, op.service);
+}
+bool may_run(const tables& t, const authorizer& may, const check_op& op) {
+  if (op.verb == catalog_verb::get)
+    return true;
+  const auto& check = op.check;
+  const auto service = t.catalog.find_service(check.node, check.service_id);
+  // One that is not there may be registered by the operations before: then these need the permission for its true name.
+  const auto& name = service ? service->service : check.service_name;
+  return may_write_check(t, may, check.node, check, check.service_id.empty() ? nullptr : &name);
+}
+
+// ---- commands
+
+struct judge {
+  const tables& t;
+  const authorizer& may;
+  const authority& by;
+
+  complaint operator()(const kv_write& c) const {
+    // Without a key it is refused for that.
+    return denied_unless((c.op.key.empty() && c.op.verb != kv_verb::remove_tree) || may_write_key(may, c.op));
+  }
+  complaint operator()(const txn&) const { return std::nullopt; }
+  complaint operator()(const session_create& c) const { return denied_unless(may.session_write(c.session.node)); }
+  complaint operator()(const session_destroy& c) const {
+    return denied_unless(std::all_of(c.ids.begin(), c.ids.end(), [&](const std::string& id) {
+      const auto session = t.sessions.find(id);
+      return !session || may.session_write(session->node);
+    }));
+  }
+  complaint operator()(const catalog_register& c) const {
+    return register_error(c) ? std::nullopt : registration_denied(t, may, c);
+  }
+  complaint operator()(const catalog_deregister& c) const {
+    return deregister_error(c) ? std::nullopt : deregistration_denied(t, may, c);
+  }
+  // What the leader does of its own accord.
+  complaint operator()(const tombstone_reap&) const { return denied_unless(false); }
+  complaint operator()(const acl_initialize&) const { return denied_unless(false); }
+  // An archive holds the tokens.
+  complaint operator()(const restore_begin&) const { return denied_unless(may.snapshot()); }
+  complaint operator()(const restore_rows&) const { return denied_unless(may.snapshot()); }
+  complaint operator()(const restore_commit&) const { return denied_unless(may.snapshot()); }
+  complaint operator()(const restore_abort&) const { return denied_unless(may.snapshot()); }
+  template <class Settings>
+  complaint operator()(const settings_set<Settings>&) const {
+    return denied_unless(may.operator_write());
+  }
+  /// There may be nobody yet who could permit it.
+  complaint operator()(const acl_bootstrap&) const { return std::nullopt; }
+  complaint operator()(const acl_token_delete& c) const {
+    const auto token = t.acls.token(c.accessor);
+    if (may.acl_write() && token && token->secret == by.secret && token->accessor != anonymous_accessor)
+      return complaint("Deletion of the request's authorization token is not permitted");
+    return denied_unless(may.acl_write());
+  }
+  complaint operator()(const acl_policy_set&) const { return denied_unless(may.acl_write()); }
+  complaint operator()(const acl_policy_delete&) const { return denied_unless(may.acl_write()); }
+  complaint operator()(const acl_role_set&) const { return denied_unless(may.acl_write()); }
+  complaint operator()(const acl_role_delete&) const { return denied_unless(may.acl_write()); }
+  complaint operator()(const acl_token_set&) const { return denied_unless(may.acl_write()); }
+  complaint operator()(const acl_token_clone&) const { return denied_unless(may.acl_write()); }
+};
+
+} // namespace
+
+std::optional<std::string> writing_denied(const tables& t, const acl::authorizer& may, const command& c) {
+  return std::visit(judge{t, may, *c.by}, static_cast<const plain_command&>(c));
+}
+
+txn_reply refused_operations(const tables& t, const acl::authorizer& may, const txn& c, cluster_time now) {
+  txn_reply answer;
+  auto wrong = early_errors(t, c, now);
+  auto next = wrong.begin();
+  bool denied = false;
+  for (std::size_t i = 0; i < c.ops.size(); ++i) {
+    const bool is_wrong = next != wrong.end() && next->op_index == i;
+    const auto* key = std::get_if<kv_op>(&c.ops[i]);
+    // A lock-delay is told only to whom the key is open.
+    const bool by_delay = is_wrong && key != nullptr && !key->key.empty();
+    if ((!is_wrong || by_delay) && !std::visit([&](const auto& op) { return may_run(t, may, op); }, c.ops[i])) {
+      answer.errors.push_back({i, std::string(permission_denied)});
+      denied = true;
+    } else if (is_wrong)
+      answer.errors.push_back(*next);
+    if (is_wrong)
+      ++next;
+  }
+  if (!denied)
+    answer.errors.clear();
+  return answer;
+}
+
+} // namespace belay::state
