@@ -4,12 +4,14 @@
 
 #include "actors/gateway/requests/snapshot_transfer.hpp"
 #include "actors/messages.hpp"
+#include "protocol/acl/authorizer.hpp"
 
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
+#include <vector>
 
 namespace belay::actors {
 
@@ -21,6 +23,17 @@ public:
   virtual void progress() = 0;
 };
 
+/// What is known of the permission for a request, where ACLs are in force (access_questions.hpp).
+struct access_progress {
+  std::vector<state::permission_needed> needed;
+  std::shared_ptr<const acl::authorizer> may; ///< what its token may do, as of when that was asked; null: it was not
+  std::unique_ptr<agent::reply> agent_said;   ///< not told before the token is looked at again
+  bool asked = false;                         ///< what comes next is the answer to that
+  bool granted = false;
+  bool by_tables_behind = false; ///< asked of tables that may be behind the leader's
+  bool decided_here = false;     ///< by acl.tokens.agent_master
+};
+
 /// A request whose answer has not been written yet. It belongs to its requester and stays where it is in memory.
 struct exchange {
   /// What it asks for; monostate: the answer was known at once.
@@ -30,6 +43,9 @@ struct exchange {
   requester* from = nullptr;
   request_id id; ///< under which an actor was asked last
   asked what;
+  std::optional<state::authority> by; ///< in whose name; nullopt: ACLs are not in force
+  http::access needs = http::access::nobody;
+  access_progress access;
   http::render_options options;
   std::string_view route;          ///< static text
   std::string shown;               ///< method and target for the log, without tokens; only while requests are logged

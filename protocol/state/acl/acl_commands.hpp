@@ -2,6 +2,7 @@
 // What can be written and read of policies, roles and tokens (docs/contract/10). Ids, secrets and times in commands were
 // fixed before they were proposed.
 
+#include "protocol/acl/authorizer.hpp"
 #include "protocol/state/acl/acl_records.hpp"
 
 #include <map>
@@ -208,9 +209,11 @@ struct permissions_read {
   std::vector<permission_needed> asked;
   bool operator==(const permissions_read&) const = default;
 };
-/// For each question, in their order, whether it is allowed.
 struct permissions {
-  std::vector<bool> allowed;
+  std::vector<bool> allowed; ///< for each question, in their order
+  /// For whoever has more to ask, now and not later: what is said of a token can change with every entry. Null: ACLs are not in
+  /// force.
+  std::shared_ptr<const acl::authorizer> may = {};
 };
 
 } // namespace belay::state

@@ -290,14 +290,13 @@ TEST_CASE("wrong flags") {
 // A configuration that switches protection on must not run unprotected: its author would not notice.
 TEST_CASE("protection that this build lacks stops the start") {
   scratch_folder f;
-  for (auto more : {R"("acl":{"enabled":true})", R"("acl_datacenter":"dc1")",
-                    R"("ports":{"https":8501},"cert_file":"c","key_file":"k")", R"("auto_encrypt":{"allow_tls":true})",
+  for (auto more : {R"("ports":{"https":8501},"cert_file":"c","key_file":"k")", R"("auto_encrypt":{"allow_tls":true})",
                     R"("auto_config":{"enabled":true})"}) {
     INFO(more);
     auto e = refused(file_with(f, more));
     CHECK(e.text.find("this build does not") != std::string::npos);
   }
-  for (auto more : {R"("acl":{"enabled":false,"default_policy":"allow"})", R"("encrypt":"")",
+  for (auto more : {R"("encrypt":"")",
                     R"("ports":{"https":-1},"cert_file":"c","key_file":"k")", R"("verify_incoming":false)",
                     R"("verify_incoming_https":true)"}) {
     INFO(more);
@@ -348,14 +347,14 @@ TEST_CASE("keys of Consul without effect are accepted and named in one line") {
   auto p = accepted(file_with(
       f,
       R"("connect":{"enabled":true,"ca_config":{"x":1}},"enable_debug":true,"dns_config":{"a":1},"enable_central_service_config":true,
-      "primary_datacenter":"dc1","acl_default_policy":"deny","acl_enforce_version_8":true,"translate_wan_addrs":true,"gossip_lan":{"a":1},"gossip_wan":{},
+      "primary_datacenter":"dc1","acl_down_policy":"deny","acl_enforce_version_8":true,"translate_wan_addrs":true,"gossip_lan":{"a":1},"gossip_wan":{},
       "autopilot":{"cleanup_dead_servers":true,"min_quorum":0},"disable_update_check":true,"disable_remote_exec":true,"reconnect_timeout":"72h",
       "check_update_interval":"5m","tls_min_version":"tls12","ca_file":"","ports":{"dns":-1,"grpc":8502,"serf_lan":18301},"limits":{"rpc_rate":-1},
       "retry_interval":"1s","retry_max":4,"performance":{"leave_drain_time":"2s"},"leave_on_terminate":true,"skip_leave_on_interrupt":false,
       "telemetry":{"disable_hostname":false},"ui":true)"));
   REQUIRE(p.warnings.size() == 1);
   CHECK(p.warnings[0] ==
-        "settings without effect in this build: acl_default_policy, autopilot.cleanup_dead_servers, "
+        "settings without effect in this build: acl_down_policy, autopilot.cleanup_dead_servers, "
         "connect, dns_config, enable_debug, gossip_lan, leave_on_terminate, performance.leave_drain_time, ports.grpc, "
         "primary_datacenter, reconnect_timeout, retry_interval, retry_max, skip_leave_on_interrupt, "
         "telemetry.disable_hostname, translate_wan_addrs, ui");
