@@ -225,13 +225,6 @@ response refusal_response(std::string text) {
 
 namespace {
 
-/// That there was a bootstrap is told as a want of permission.
-response refused_write(const state::command& c, const std::string& text) {
-  if (std::holds_alternative<state::acl_bootstrap>(c) && text.starts_with("ACL bootstrap no longer allowed"))
-    return refusal_response(std::string(permission_denied) + ": " + text);
-  return refusal_response(text);
-}
-
 response write_body(const state::command& command, const state::reply& reply, const render_options& options) {
   if (const auto* yes = std::get_if<bool>(&reply))
     return json_response(*yes ? "true" : "false", options);
@@ -243,7 +236,7 @@ response write_body(const state::command& command, const state::reply& reply, co
   if (const auto* txn = std::get_if<state::txn_reply>(&reply))
     return render_txn(*txn, nullptr, options);
   if (const auto* no = std::get_if<state::refusal>(&reply))
-    return refused_write(command, no->text);
+    return refusal_response(no->text);
   if (const auto* row = std::get_if<state::acl_row>(&reply))
     return render_acl_written(command, *row, options);
   return json_response("true", options);

@@ -1,13 +1,11 @@
-// /v1/acl/policy..., role..., token... (docs/contract/10, section 5).
+// /v1/acl/policy..., role..., token... (docs/contract/10, section 5). Whether ids and names are proper, the state machine says, behind the
+// permission: here only what a command cannot carry is refused.
 
 #include "protocol/base/uuid.hpp"
 #include "protocol/golang/duration.hpp"
-#include "protocol/golang/syntax.hpp"
 #include "protocol/http/acl/acl_input.hpp"
 #include "protocol/http/reading/query_options.hpp"
-#include "protocol/http/render.hpp"
 #include "protocol/http/routes.hpp"
-#include "protocol/http/tokens.hpp"
 
 #include <cstdint>
 #include <limits>
@@ -20,8 +18,6 @@ using namespace std::chrono_literals;
 
 // Consul's acl.token_min_expiration_ttl and acl.token_max_expiration_ttl, unless configured.
 constexpr std::chrono::nanoseconds lives_min = 1min, lives_max = 24h;
-/// Accessors and secrets that begin so are Consul's own.
-constexpr std::string_view reserved_prefix = "00000000-0000-0000-0000-0000000000";
 
 response bad_input(const std::string& why) {
   return error_response(400, "Bad request: " + why);
@@ -69,9 +65,6 @@ action policy_write(request_context& c, std::string_view id, bool create) {
   state::acl_policy_set set{std::move(*policy), id.empty()};
   if (set.fresh)
     set.policy.id = c.uuid();
-  else if (!is_uuid(id))
-    return failed("Policy ID invalid UUID");
-  set.policy.id = lower_case(set.policy.id);
   return write_request{std::move(set)};
 }
 
@@ -88,24 +81,10 @@ action role_write(request_context& c, std::string_view id) {
   state::acl_role_set set{std::move(in->role), std::move(in->policies), id.empty()};
   if (set.fresh)
     set.role.id = c.uuid();
-  else if (!is_uuid(id))
-    return failed("Role ID invalid UUID");
-  set.role.id = lower_case(set.role.id);
   return write_request{std::move(set)};
 }
 
 // ---- tokens
-
-/// An id that the client chose, or a fresh one.
-refused choose_id(request_context& c, std::string_view name, std::string& id) {
-  if (id.empty())
-    id = c.uuid();
-  else if (!is_uuid(id))
-    return failed("Invalid Token: " + std::string(name) + " is not a valid UUID");
-  else if (id.starts_with(reserved_prefix))
-    return failed("Invalid Token: UUIDs with the prefix " + golang::quoted(reserved_prefix) + " are reserved");
-  return std::nullopt;
-}
 
 /// How long it lives, from now on.
 refused read_lifetime(const token_input& in, std::int64_t now_ns, state::acl_token_set& out) {
@@ -145,28 +124,21 @@ refused refuse_foreign_members(const token_input& in, const std::string& auth_me
 
 refused complete_new(request_context& c, const token_input& in, state::acl_token_set& set) {
   auto& t = set.token;
-  if (auto r = choose_id(c, "AccessorID", t.accessor))
-    return r;
-  if (auto r = choose_id(c, "SecretID", t.secret))
-    return r;
+  if (t.accessor.empty())
+    t.accessor = c.uuid();
+  if (t.secret.empty())
+    t.secret = c.uuid();
   t.create_time_ns = c.request.now_ns;
   if (auto r = read_lifetime(in, c.request.now_ns, set))
     return r;
   return refuse_foreign_members(in, "AuthMethod field is disallowed outside of Login");
 }
 
+/// When it expires cannot be changed: the state machine compares.
 refused complete_changed(const token_input& in, state::acl_token_set& set) {
-  auto& t = set.token;
-  if (!is_uuid(t.accessor))
-    return failed("AccessorID is not a valid UUID");
-  if (t.secret == "allow" || t.secret == "deny" || t.secret == "manage")
-    return error_response(403, "Permission denied: Cannot modify root ACL");
-  if (auto r = refuse_foreign_members(in, "Cannot change AuthMethod of " + t.accessor))
-    return r;
-  if (in.ttl_ns != 0)
-    return failed("Cannot change expiration time of " + t.accessor);
-  t.expiration_time_ns = in.expiration ? in.expiration->ns_since_1970() : 0;
-  return std::nullopt;
+  set.lives_ns = in.ttl_ns;
+  set.token.expiration_time_ns = in.expiration ? in.expiration->ns_since_1970() : 0;
+  return refuse_foreign_members(in, "Cannot change AuthMethod of " + set.token.accessor);
 }
 
 /// `create`: the path names no accessor, but the body may.
@@ -185,7 +157,6 @@ action token_write(request_context& c, std::string_view accessor, bool create) {
   set.fresh = create || set.token.accessor.empty();
   if (auto r = set.fresh ? complete_new(c, *in, set) : complete_changed(*in, set))
     return std::move(*r);
-  set.token.accessor = lower_case(set.token.accessor);
   return write_request{std::move(set)};
 }
 
@@ -197,7 +168,7 @@ action token_clone(request_context& c, std::string_view accessor) {
     return bad_input("Token decoding failed: " + in.error());
   if (accessor.size() != uuid_characters)
     return failed("failed acl token lookup: index error: UUID must be 36 characters");
-  state::acl_token_clone clone{lower_case(accessor), c.uuid(), c.uuid(), std::nullopt, c.request.now_ns};
+  state::acl_token_clone clone{std::string(accessor), c.uuid(), c.uuid(), std::nullopt, c.request.now_ns};
   if (!in->token.description.empty())
     clone.description = std::move(in->token.description);
   return write_request{std::move(clone)};
@@ -219,12 +190,12 @@ action acl_policy_id_route(request_context& c) {
   if (c.argument.empty())
     return bad_input("Missing policy ID");
   if (c.request.method == "GET")
-    return read(c, state::acl_policy_read{{lower_case(c.argument), {}}}, c.argument, "policy");
+    return read(c, state::acl_policy_read{{std::string(c.argument), {}}}, c.argument, "policy");
   if (auto r = refuse_namespace(c))
     return std::move(*r);
   if (c.argument.size() != uuid_characters)
     return failed("failed acl policy lookup: index error: UUID must be 36 characters");
-  return write_request{state::acl_policy_delete{lower_case(c.argument)}};
+  return write_request{state::acl_policy_delete{std::string(c.argument)}};
 }
 
 action acl_policy_name_route(request_context& c) {
@@ -234,7 +205,7 @@ action acl_policy_name_route(request_context& c) {
 }
 
 action acl_roles_route(request_context& c) {
-  return read(c, state::acl_role_list{lower_case(c.query.get("policy"))});
+  return read(c, state::acl_role_list{std::string(c.query.get("policy"))});
 }
 
 action acl_role_route(request_context& c) {
@@ -247,12 +218,12 @@ action acl_role_id_route(request_context& c) {
   if (c.argument.empty())
     return bad_input("Missing role ID");
   if (c.request.method == "GET")
-    return read(c, state::acl_role_read{{lower_case(c.argument), {}}}, c.argument, "role");
+    return read(c, state::acl_role_read{{std::string(c.argument), {}}}, c.argument, "role");
   if (auto r = refuse_namespace(c))
     return std::move(*r);
   if (c.argument.size() != uuid_characters)
     return failed("failed acl role lookup: index error: UUID must be 36 characters");
-  return write_request{state::acl_role_delete{lower_case(c.argument)}};
+  return write_request{state::acl_role_delete{std::string(c.argument)}};
 }
 
 action acl_role_name_route(request_context& c) {
@@ -263,7 +234,7 @@ action acl_role_name_route(request_context& c) {
 
 /// `?authmethod`: no token here comes from one.
 action acl_tokens_route(request_context& c) {
-  return read(c, state::acl_token_list{lower_case(c.query.get("policy")), lower_case(c.query.get("role"))});
+  return read(c, state::acl_token_list{std::string(c.query.get("policy")), std::string(c.query.get("role"))});
 }
 
 action acl_token_route(request_context& c) {
@@ -276,8 +247,6 @@ action acl_token_self_route(request_context& c) {
     return std::move(*r);
   if (auto r = refuse_datacenter(c))
     return with_unknown_meta(std::move(*r));
-  if (token_of(c).empty()) // the anonymous token is shown to those who name it
-    return with_unknown_meta(refusal_response(std::string(acl_not_found)));
   return make_read(state::acl_token_self{}, o);
 }
 
@@ -291,12 +260,12 @@ action acl_token_id_route(request_context& c) {
   if (accessor.empty())
     return bad_input("Missing token ID");
   if (c.request.method == "GET")
-    return read(c, state::acl_token_read{lower_case(accessor)}, accessor, "token");
+    return read(c, state::acl_token_read{std::string(accessor)}, accessor, "token");
   if (auto r = refuse_namespace(c))
     return std::move(*r);
   if (!is_uuid(accessor))
     return failed("Accessor ID is missing or an invalid UUID");
-  return write_request{state::acl_token_delete{lower_case(accessor)}};
+  return write_request{state::acl_token_delete{std::string(accessor)}};
 }
 
 } // namespace belay::http

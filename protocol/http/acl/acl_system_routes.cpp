@@ -74,7 +74,7 @@ action acl_translate_token_route(request_context& c) {
     return with_unknown_meta(error_response(500, "failed acl token lookup: index error: UUID must be 36 characters"));
   o.min_index = 0; // it never waits
   c.options.rules_of_token = true;
-  return make_read(state::acl_token_read{lower_case(c.argument)}, o);
+  return make_read(state::acl_token_read{std::string(c.argument)}, o);
 }
 
 action acl_authorize_route(request_context& c) {
