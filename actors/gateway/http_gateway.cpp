@@ -7,6 +7,7 @@
 #include "protocol/base/mutants.hpp"
 #include "protocol/base/overloaded.hpp"
 #include "protocol/base/uuid.hpp"
+#include "protocol/http/acl/acl_render.hpp"
 #include "protocol/wire/command_codec.hpp"
 
 #include <boost/asio/post.hpp>
@@ -178,10 +179,8 @@ void http_gateway::ask(exchange& e, const http::local_request& r) {
     e.answer = error.empty() ? http::response{} : http::error_response(500, error);
   } else if (r.kind == http::local_kind::agent_token) {
     set_token(e, r.token);
-  } else if (r.kind == http::local_kind::ready_text) {
-    e.answer.emplace();
-    e.answer->content_type = "text/plain; charset=utf-8";
-    e.answer->body = r.text;
+  } else if (r.kind == http::local_kind::translate_rules) {
+    e.answer = http::render_translation(r);
   } else {
     questions_.begin(e, r, now());
   }

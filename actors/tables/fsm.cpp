@@ -106,7 +106,7 @@ void fsm::apply(const committed_entries& c) {
     if (e.kind == raft::entry_kind::command) {
       reply = apply_command(e, changed);
     } else {
-      machine_->skip(e.index, e.time);
+      machine_->skip(e.index, e.time, changed);
       if (e.kind == raft::entry_kind::configuration) {
         auto config = raft::decode_configuration(*e.data);
         INVARIANT(config.has_value()); // raft's core has checked it
@@ -164,7 +164,8 @@ state::reply fsm::apply_command(const raft::entry& e, state::effects& changed) {
 
 void fsm::check(const check_write& w) {
   std::vector<write_result> results;
-  if (!can_judge(w.command.by)) {
+  const bool first = std::holds_alternative<state::acl_bootstrap>(w.command); // asked by nobody
+  if (!can_judge(w.command.by) || (first && !machine_->has_access_rows())) {
     results.push_back({w.id, wire::call_outcome::refused, {}, {}, access_not_ready});
     return answer_writes(results);
   }

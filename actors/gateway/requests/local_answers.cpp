@@ -269,7 +269,7 @@ std::string json_of(const http::local_request& request, const status_result& now
   case http::local_kind::agent_reload:
   case http::local_kind::keyring:
   case http::local_kind::agent_token:
-  case http::local_kind::ready_text:
+  case http::local_kind::translate_rules:
     break;
   }
   return "null";

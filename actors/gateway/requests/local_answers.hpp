@@ -33,7 +33,7 @@ struct local_facts {
 /// "host:port" of the leader's server port, or empty.
 std::string leader_address(const cluster_view& view);
 
-/// Answers every kind but agent_metrics, agent_reload, agent_token and ready_text, which are not about the cluster, remove_peer, add_peer and
+/// Answers every kind but agent_metrics, agent_reload, agent_token and translate_rules, which are not about the cluster, remove_peer, add_peer and
 /// autopilot_health, which the leader decides, and keyring, which all members answer.
 /// @param may of whoever asks for members; null: everything
 http::response answer_local(const http::local_request& request, const status_result& now, const local_facts& facts,

@@ -48,8 +48,9 @@ acl_rows access_rows(const acl_table& t, const acl_role_list& q) {
   return all(t, t.roles(), [&](const acl_role& each) { return is_linked(each.policies, q.policy); });
 }
 acl_rows access_rows(const acl_table& t, const acl_token_list& q) {
-  return all(t, t.tokens(),
-             [&](const acl_token& each) { return is_linked(each.policies, q.policy) && is_linked(each.roles, q.role); });
+  return all(t, t.tokens(), [&](const acl_token& each) {
+    return is_linked(each.policies, q.policy) && is_linked(each.roles, q.role);
+  });
 }
 acl_rows access_rows(const acl_table&, const acl_token_self&) {
   return {{}, true};

@@ -146,8 +146,9 @@ void keep_results(const acl::authorizer& may, txn_reply& answer) {
 struct filter {
   const tables& t;
   const query& q;
-  const acl::authorizer& may;
+  const authorizer_ptr& by;
   cluster_time now;
+  const acl::authorizer& may = *by;
 
   template <class Row>
   void keep(std::vector<std::shared_ptr<const Row>>& rows) const {
@@ -200,6 +201,7 @@ struct filter {
     });
   }
   void operator()(permissions& a) const {
+    a.may = by;
     if (const auto* asked = std::get_if<permissions_read>(&q))
       std::transform(asked->asked.begin(), asked->asked.end(), a.allowed.begin(),
                      [&](const permission_needed& each) { return allows(t, may, each); });
@@ -240,7 +242,7 @@ void keep_visible(const tables& t, const query& q, cluster_time now, query_resul
   if (!q.by || MUTANT(reads_not_filtered))
     return;
   if (const auto v = verdict_on(t, *q.by, now); v.may)
-    std::visit(filter{t, q, *v.may, now}, answer.data);
+    std::visit(filter{t, q, v.may, now}, answer.data);
 }
 
 void keep_visible(const tables& t, const authority& by, cluster_time now, txn_reply& answer) {

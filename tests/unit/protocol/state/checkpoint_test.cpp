@@ -150,7 +150,7 @@ TEST_CASE("the digest tells apart what differs in one field, and does not depend
 
   driver c, e;
   for (auto* d : {&c, &e})
-    d->m.skip(log_index{5}, cluster_time{1});
+    d->m.skip(log_index{5}, cluster_time{1}, d->changed);
   txn forth, back;
   for (int i = 0; i < 20; ++i) {
     kv_op op;
@@ -172,7 +172,7 @@ TEST_CASE("expired lock delays leave no rows behind") {
   d.close(s);
   const auto rows = d.m.all_rows().size();
   d.pass(1000);
-  d.m.skip(d.index().next(), d.now);
+  d.m.skip(d.index().next(), d.now, d.changed);
   CHECK(d.m.all_rows().size() == rows - 1);
   CHECK(d.m.digest() == d.m.recompute_digest());
 }
