@@ -131,6 +131,15 @@ bool session_model::lived_ever(std::string_view id, log_index from, log_index to
                                             [&](const change& c) { return c.lives && from < c.at && c.at <= to; }));
 }
 
+bool session_model::has_check(std::string_view node, const std::string& check, log_index s) const {
+  const auto later = nodes_since_.upper_bound(s);
+  if (later == nodes_since_.begin())
+    return false;
+  const auto& then = std::prev(later)->second;
+  const auto known = then.find(node);
+  return known != then.end() && known->second.count(check) != 0;
+}
+
 std::vector<std::string> session_model::alive() const {
   std::vector<std::string> found;
   for (const auto& [id, l] : lives_)
