@@ -26,6 +26,12 @@ constexpr std::chrono::seconds sweep_interval{1};
 
 constexpr auto shutting_down = "agent is shutting down";
 
+std::shared_ptr<agent_tokens> tokens_of(const http::route_settings& routes) {
+  agent_token_values configured;
+  configured.of_requests = routes.default_token;
+  return std::make_shared<agent_tokens>(std::move(configured));
+}
+
 } // namespace
 
 http_gateway::http_gateway(caf::actor_config& config, asio_host* host, wiring_ptr wires, gateway_settings settings,
@@ -36,9 +42,8 @@ http_gateway::http_gateway(caf::actor_config& config, asio_host* host, wiring_pt
       pending_(settings_.number, settings_.seed), transfers_(*this, pending_, times_),
       questions_(*this, pending_, times_, std::move(settings_.facts)),
       access_(*this, pending_, times_, settings_.routes.node_name,
-              settings_.tokens ? settings_.tokens : (settings_.tokens = std::make_shared<agent_tokens>())),
-      admission_(settings_.shedding, m),
-      large_answers_(pending_, admission_, held, m) {
+              settings_.tokens != nullptr ? settings_.tokens : settings_.tokens = tokens_of(settings_.routes)),
+      admission_(settings_.shedding, m), large_answers_(pending_, admission_, held, m) {
   end_node_by_exceptions_of(*this, wires_, "http_gateway");
   held.limit(settings_.bytes_in_flight_max);
   if (!settings_.uuid)
@@ -109,6 +114,7 @@ std::int64_t http_gateway::wall_seconds() const {
 void http_gateway::understand(const http::raw_request& r, exchange& e) {
   take_tokens();
   e.understood(http::parse(r, settings_.routes, settings_.uuid), r.body);
+  e.judged_first = e.by && !access_known_; // and by that it waits for what came before it, and holds up what comes behind
   if (log::enabled(log::level::debug))
     e.shown = logged_request(r);
 }
@@ -130,7 +136,7 @@ void http_gateway::ask(exchange& e, const state::command& command) {
 
 void http_gateway::propose(exchange& e, const state::command& command) {
   const auto id = pending_.add(e, answer_due());
-  if (e.plain_write() && (access_known_ || !command.by))
+  if (e.plain_write())
     send(wires_->raft_peer, propose_write{id, make_payload(wire::encode_command(command))});
   else // the state machine looks first whether it is worth a log entry
     send(wires_->fsm, check_write{id, command});

@@ -6,9 +6,9 @@
 
 #include "actors/gateway/arrival_probe.hpp"
 #include "actors/gateway/client_connections.hpp"
-#include "actors/gateway/http_date.hpp"
 #include "actors/gateway/requests/access_questions.hpp"
 #include "actors/gateway/requests/archive_transfers.hpp"
+#include "actors/gateway/requests/http_date.hpp"
 #include "actors/gateway/requests/local_questions.hpp"
 #include "actors/gateway/requests/memory_peak.hpp"
 #include "actors/gateway/requests/pending_requests.hpp"
@@ -141,8 +141,7 @@ private:
   void propose(exchange& e, const state::command& command);
   void permission_told(exchange& e, const read_result& r);
   /// `work` on a thread that may block, then `then` with what that said on this one. If `e` is still there then, it is not waiting any more.
-  void do_elsewhere(exchange& e, std::function<std::string()> work,
-                    std::function<void(exchange&, std::string)> then);
+  void do_elsewhere(exchange& e, std::function<std::string()> work, std::function<void(exchange&, std::string)> then);
   /// For a command of somebody's: the state machine has judged one.
   void note_judged(const exchange& e, const write_result& r);
 
@@ -181,7 +180,7 @@ private:
   local_questions questions_;
   access_questions access_;
   std::uint64_t tokens_seen_ = 0; ///< version of those in the settings
-  bool access_known_ = false;     ///< the state machine judges: writes may go to the log without asking it whether it does
+  bool access_known_ = false; ///< the state machine judges: writes may go to the log without asking it whether it does
   request_admission admission_;
   std::unique_ptr<arrival_probe> probe_; ///< while it has sockets
   shared_answers large_answers_;

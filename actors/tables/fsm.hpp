@@ -26,11 +26,11 @@ struct fsm_settings {
   std::chrono::milliseconds tombstone_ttl{std::chrono::minutes(15)}; ///< docs/contract/02, section 3
   /// Deletions are gathered so long and forgotten together (Consul: agent/consul/state/graveyard, tombstone_gc granularity).
   std::chrono::milliseconds tombstone_bin{std::chrono::seconds(30)};
-  std::chrono::milliseconds hold{7000}; ///< how long a read may wait for this node to apply what it must see
-  bool acl_enabled = false;             ///< the leader makes what ACLs need
-  std::string master_token;             ///< acl.tokens.master; empty: none is made
-  std::function<std::string()> uuid;         ///< fresh random UUID, lower case; for ACLs
-  std::function<cluster_time()> wall_clock;  ///< milliseconds since 1970; for ACLs
+  std::chrono::milliseconds hold{7000};     ///< how long a read may wait for this node to apply what it must see
+  bool acl_enabled = false;                 ///< the leader makes what ACLs need
+  std::string master_token;                 ///< acl.tokens.master; empty: none is made
+  std::function<std::string()> uuid;        ///< fresh random UUID, lower case; for ACLs
+  std::function<cluster_time()> wall_clock; ///< milliseconds since 1970; for ACLs
 };
 
 /// Lives on the gateway's thread, so that a read costs no switch. A read is answered
@@ -116,9 +116,10 @@ private:
   std::multimap<log_index, read_group> until_applied_;
   std::unordered_map<request_id, read_query> parked_;
 
-  std::vector<std::pair<read_query, monotonic_time>> until_access_; ///< wait for the first acl_initialize; and until when
-  term_id access_ready_in_;                                         ///< the term in which what ACLs need was seen to be there
-  monotonic_time next_initialize_{};                                ///< not proposed again before
+  std::vector<std::pair<read_query, monotonic_time>>
+      until_access_;                 ///< wait for the first acl_initialize; and until when
+  term_id access_ready_in_;          ///< the term in which what ACLs need was seen to be there
+  monotonic_time next_initialize_{}; ///< not proposed again before
 
   std::multimap<log_index, read_query> archives_; ///< waiting for a checkpoint of that index or a later one
   bool checkpoint_running_ = false;

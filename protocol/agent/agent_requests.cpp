@@ -58,8 +58,7 @@ std::string content_hash(const state::service_record& s) {
   return to_hex(state::row_hash(std::make_shared<const state::service_record>(s)));
 }
 
-std::optional<reply> local_agent::handle(const request& r, local_time now, bool no_longer,
-                                         const acl::authorizer* may) {
+std::optional<reply> local_agent::handle(const request& r, local_time now, bool no_longer, const acl::authorizer* may) {
   const auto& node = settings_.registry.node.node;
   if (may != nullptr)
     if (auto why = agent::refusal_of(r, registry_, node, *may))

@@ -102,7 +102,9 @@ bool access_questions::begin(exchange& e, monotonic_time now) {
     judge_as_agent_master(e);
     return a.granted;
   }
-  ask(e, http::consistency::stale, now);
+  // A session that these tables do not know yet would be everybody's, and the leader renews it.
+  const bool of_session = std::holds_alternative<http::session_renew>(e.what);
+  ask(e, of_session ? http::consistency::normal : http::consistency::stale, now);
   return false;
 }
 

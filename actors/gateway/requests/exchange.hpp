@@ -66,6 +66,7 @@ struct exchange {
   std::uint64_t last_contact_ms = 0;           ///< of a snapshot's read
   bool known_leader = true;                    ///< of a snapshot's read
   monotonic_time wait_until{}; ///< an acquire that is refused for a lock-delay is tried again until then
+  bool judged_first = false; ///< it is not known yet whether the state machine can judge whoever asks: that is asked first
   bool in_delay = false;       ///< it waits for the end of a lock-delay now
   bool ask_again = false;      ///< local requests without a leader: repeated until `deadline`
 
@@ -75,6 +76,8 @@ struct exchange {
 
   /// A write of one key that nothing but the log decides (no lock, no transaction).
   bool plain_write() const {
+    if (judged_first)
+      return false;
     const auto* command = std::get_if<state::command>(&what);
     const auto* write = command != nullptr ? std::get_if<state::kv_write>(command) : nullptr;
     return write != nullptr && write->op.verb != state::kv_verb::lock && write->op.verb != state::kv_verb::unlock;

@@ -187,10 +187,15 @@ constexpr config_key keys[] = {
     // Locks on the door: enabling one of these is refused (refused_protection in checks.hpp), the rest does nothing.
     {"acl", section, effective},
     {"acl.enabled", boolean, effective, "false. Requests need tokens: [security.md](security.md)"},
-    {"acl.default_policy", text, effective, "`allow`. What a token may do where no rule of it says anything: `allow` or `deny`"},
-    {"acl.down_policy", text, none, "`allow`, `deny`, `extend-cache` or `async-cache`: policies are in the tables of every server, and cannot be out of reach"},
+    {"acl.default_policy", text, effective,
+     "`allow`. What a token may do where no rule of it says anything: `allow` or `deny`"},
+    {"acl.down_policy", text, none,
+     "`allow`, `deny`, `extend-cache` or `async-cache`: policies are in the tables of every server, and cannot be out "
+     "of reach"},
     {"acl.enable_key_list_policy", boolean, effective, "false. Listings of keys need the permission `list`"},
-    {"acl.enable_token_persistence", boolean, effective, "false. Tokens set by `PUT /v1/agent/token` are kept in `acl-tokens.json` of `data_dir`, and go before those of the configuration"},
+    {"acl.enable_token_persistence", boolean, effective,
+     "false. Tokens set by `PUT /v1/agent/token` are kept in `acl-tokens.json` of `data_dir`, and go before those of "
+     "the configuration"},
     {"acl.enable_token_replication", boolean, none},
     {"acl.msp_disable_bootstrap", boolean, none},
     {"acl.policy_ttl", duration, none, "nothing is remembered: changes count at once"},
@@ -200,8 +205,12 @@ constexpr config_key keys[] = {
     {"acl.tokens.master", text, effective, "none. The leader makes it a token that may do everything"},
     {"acl.tokens.initial_management", text, effective, "as `acl.tokens.master`"},
     {"acl.tokens.default", text, effective, "none. Of requests that bring no token; read again by `SIGHUP`"},
-    {"acl.tokens.agent", text, effective, "none. Shown nowhere, and nothing needs it: what servers write of themselves is not judged. Can be changed as the others"},
-    {"acl.tokens.agent_master", text, effective, "none. Opens the routes of this agent, also without a leader: `agent` write, and `node` read of all nodes; read again by `SIGHUP`"},
+    {"acl.tokens.agent", text, effective,
+     "none. Shown nowhere, and nothing needs it: what servers write of themselves is not judged. Can be changed as the "
+     "others"},
+    {"acl.tokens.agent_master", text, effective,
+     "none. Opens the routes of this agent, also without a leader: `agent` write, and `node` read of all nodes; read "
+     "again by `SIGHUP`"},
     {"acl.tokens.agent_recovery", text, effective, "as `acl.tokens.agent_master`"},
     {"acl.tokens.replication", text, none, "there is one datacenter"},
     {"acl.tokens.managed_service_provider", opaque, none},

@@ -118,8 +118,7 @@ TEST_CASE("what cannot be found is said where ACLs are in force, whoever asks") 
   CHECK(d.refusal(update_check{"x", "passing", ""}, "") == "500 Unknown check \"x\"");
   CHECK(d.refusal(read_service{"x", "", 0s}, "") == "404 unknown service ID: x");
   // A check of a service that is not there is judged as one of the node.
-  CHECK(d.refusal(register_check{ttl_check("c", 10s, "x")}, "") ==
-        "403 Permission denied: Missing node:write on n1");
+  CHECK(d.refusal(register_check{ttl_check("c", 10s, "x")}, "") == "403 Permission denied: Missing node:write on n1");
 }
 
 TEST_CASE("listings of the agent leave out what may not be read") {

@@ -155,3 +155,26 @@ TEST_CASE("no wake-up is missed: whatever changes the index of a key read wakes 
     }
   }
 }
+
+TEST_CASE(
+    "a change of policies, roles or tokens wakes who waits for them, and everybody who waits in somebody's name") {
+  parked_queries p;
+  query named = kv_get{"a"};
+  named.by = authority{"s", true, "dc1"};
+  p.park(1, kv_get{"a"});
+  p.park(2, named);
+  p.park(3, acl_token_list{});
+  p.park(4, acl_policy_read{});
+  named = acl_role_list{};
+  named.by = authority{"t", true, "dc1"};
+  p.park(5, named);
+  CHECK(woken(p, {access_changed{}}) == ids{2, 3, 4, 5});
+  CHECK(woken(p, {kv_changed{"a"}}) == ids{1, 2});
+  p.remove(2);
+  p.remove(3);
+  CHECK(woken(p, {access_changed{}}) == ids{4, 5});
+  p.remove(4);
+  p.remove(5);
+  CHECK(woken(p, {access_changed{}}).empty());
+  CHECK(p.size() == 1);
+}

@@ -70,6 +70,62 @@ check_record full_check() {
   return c;
 }
 
+acl_policy full_policy() {
+  return {"00000000-0000-4000-8000-0000000000aa", "p-1",        "d",          R"(key_prefix "" { policy = "read" })",
+          std::vector<std::string>{"dc1"},        log_index{3}, log_index{4}, nullptr};
+}
+
+acl_role full_role() {
+  return {"00000000-0000-4000-8000-0000000000bb",
+          "r_1",
+          "",
+          {full_policy().id},
+          {{"web", std::vector<std::string>{"dc1", "dc2"}}, {"db", std::nullopt}},
+          {{"n1", "dc1"}},
+          log_index{5},
+          log_index{6}};
+}
+
+acl_token full_token() {
+  acl_token t;
+  t.accessor = "00000000-0000-4000-8000-0000000000cc";
+  t.secret = "00000000-0000-4000-8000-0000000000cd";
+  t.description = "of somebody";
+  t.policies = {full_policy().id};
+  t.roles = {full_role().id};
+  t.service_identities = {{"web", std::nullopt}};
+  t.node_identities = {{"n1", "dc1"}};
+  t.local = true;
+  t.create_time_ns = 1'700'000'000'000'000'000;
+  t.expiration_time_ns = 1'700'000'600'000'000'000;
+  t.expires = cluster_time{1'700'000'600'000};
+  t.create_index = log_index{7};
+  t.modify_index = log_index{8};
+  return t;
+}
+
+/// The kinds that came with ACLs, and others in somebody's name.
+std::vector<command> commands_of_acls() {
+  std::vector<command> all = {
+      acl_initialize{"secret", full_token().accessor, -1},
+      acl_bootstrap{full_token().accessor, full_token().secret, 5, log_index{9}},
+      acl_policy_set{full_policy(), true},
+      acl_policy_delete{full_policy().id},
+      acl_role_set{full_role(), {{"", "p-1"}, {full_policy().id, ""}}, false},
+      acl_role_delete{full_role().id},
+      acl_token_set{full_token(), {{"", "p-1"}}, {{full_role().id, ""}}, 600'000'000'000, true},
+      acl_token_clone{"of", full_token().accessor, full_token().secret, "", 3},
+      acl_token_delete{full_token().accessor},
+  };
+  all.push_back(kv_write{full_op(kv_verb::lock)});
+  all.back().by = authority{"secret", true, "dc1"};
+  all.push_back(txn{});
+  all.back().by = authority{};
+  all.push_back(acl_token_delete{"a"});
+  all.back().by = authority{"anonymous", false, "dc1"};
+  return all;
+}
+
 std::vector<command> commands() {
   std::vector<command> all;
   for (int v = 0; v <= static_cast<int>(kv_verb::remove_cas); ++v)
@@ -100,6 +156,8 @@ std::vector<command> commands() {
                                  {table::lock_delays, "d", lock_delay_record{"d", cluster_time{5}}}})});
   all.push_back(restore_commit{"id", 4});
   all.push_back(restore_abort{"id"});
+  for (auto& each : commands_of_acls())
+    all.push_back(std::move(each));
   return all;
 }
 
@@ -138,6 +196,9 @@ std::vector<dirty_row> rows() {
                          0,
                          {},
                          false})},
+      {table::acl_policies, full_policy().id, std::make_shared<const acl_policy>(full_policy())},
+      {table::acl_roles, full_role().id, std::make_shared<const acl_role>(full_role())},
+      {table::acl_tokens, full_token().accessor, std::make_shared<const acl_token>(full_token())},
   };
 }
 
@@ -152,7 +213,18 @@ std::vector<reply> replies() {
   reply held(false), granted(true);
   held.note = {refused_for::held, "holder", 0, 0};
   granted.note = {refused_for::nothing, "", 0, 1234567890123};
-  return {std::monostate{}, true, false, std::string("id"), t, failed, refusal{"why"}, held, granted};
+  return {std::monostate{},
+          true,
+          false,
+          std::string("id"),
+          t,
+          failed,
+          refusal{"why"},
+          held,
+          granted,
+          acl_row{std::make_shared<const acl_policy>(full_policy()), {}, {}},
+          acl_row{std::make_shared<const acl_role>(full_role()), {{full_policy().id, "p-1"}}, {}},
+          acl_row{std::make_shared<const acl_token>(full_token()), {{full_policy().id, "p-1"}}, {{"", "r"}}}};
 }
 
 } // namespace
@@ -165,6 +237,7 @@ TEST_CASE("commands survive encoding") {
     const auto back = decode_command(bytes);
     REQUIRE(back);
     CHECK(back->index() == c.index());
+    CHECK(back->by == c.by);
     CHECK(encode_command(*back) == bytes);
   }
 }
@@ -210,6 +283,54 @@ TEST_CASE("fields of a key operation, a session and a registration come back as 
   CHECK(got.checks.at(0).service_tags == full_check().service_tags);
 }
 
+TEST_CASE("fields of policies, roles and tokens come back as they were") {
+  const auto sent = full_token();
+  const auto t = std::get<acl_token_set>(*decode_command(encode_command(commands_of_acls()[6])));
+  CHECK(t.token.accessor == sent.accessor);
+  CHECK(t.token.secret == sent.secret);
+  CHECK(t.token.description == sent.description);
+  CHECK(t.token.service_identities == sent.service_identities);
+  CHECK(t.token.node_identities == sent.node_identities);
+  CHECK(t.token.local);
+  CHECK(t.token.create_time_ns == sent.create_time_ns);
+  CHECK(t.token.expiration_time_ns == sent.expiration_time_ns);
+  CHECK(t.token.expires == sent.expires);
+  CHECK(t.policies == std::vector<acl_link>{{"", "p-1"}});
+  CHECK(t.roles == std::vector<acl_link>{{full_role().id, ""}});
+  CHECK(t.lives_ns == 600'000'000'000);
+  CHECK(t.fresh);
+  const auto shown = std::get<acl_row>(*decode_reply(encode_reply(replies()[10])));
+  const auto role = std::get<acl_role_ptr>(shown.row);
+  CHECK(role->name == "r_1");
+  CHECK(role->service_identities == full_role().service_identities);
+  CHECK(role->modify_index == log_index{6});
+  CHECK(shown.policies == std::vector<acl_link>{{full_policy().id, "p-1"}});
+}
+
+// A name around a name could say one thing to whoever judges and another to whoever applies; and thousands of them would be a recursion.
+TEST_CASE("a command in somebody's name has one spelling, and one name") {
+  command plain = kv_write{full_op(kv_verb::set)};
+  const auto inner = encode_command(plain);
+  plain.by = authority{"s", true, "dc1"};
+  const auto whole = encode_command(plain);
+  REQUIRE(decode_command(whole));
+  CHECK(needs_of(whole)->level == acl_level);
+  const auto head = whole.substr(0, whole.size() - inner.size());
+  REQUIRE(head + inner == whole);
+  CHECK_FALSE(decode_command(head + whole));
+  CHECK_FALSE(decode_command(head + head + inner));
+  std::string deep;
+  for (int i = 0; i < 100'000; ++i)
+    deep += head;
+  CHECK_FALSE(decode_command(deep + inner));
+  // Of another level than its kind has, or with another version's name.
+  const auto behind_needs = whole.substr(encode_needs({acl_level, "0.1.0"}).size());
+  REQUIRE(encode_needs({acl_level, "0.1.0"}) + behind_needs == whole);
+  CHECK_FALSE(decode_command(encode_needs({1, "0.1.0"}) + behind_needs));
+  CHECK_FALSE(decode_command("\x01" + behind_needs));
+  CHECK_FALSE(decode_command(encode_needs({acl_level, "0.1.1"}) + behind_needs));
+}
+
 TEST_CASE("a missing value is the empty value") {
   kv_op op;
   op.key = "k";
@@ -235,7 +356,7 @@ TEST_CASE("rows survive encoding") {
 }
 
 TEST_CASE("a row under a key that is not its own is damage") {
-  for (const auto i : {2, 4, 5, 6}) {
+  for (const auto i : {2, 4, 5, 6, 11, 12, 13}) {
     const auto row = rows()[static_cast<std::size_t>(i)];
     CHECK_FALSE(decode_row(static_cast<std::uint8_t>(row.table), row.key + "x", *encode_row(row)));
   }
@@ -366,10 +487,11 @@ TEST_CASE("another version is refused") {
 }
 
 TEST_CASE("a command says which feature level it needs, also to those who do not know its kind") {
-  for (const auto& c : commands()) {
-    const auto needs = needs_of(encode_command(c));
+  const auto of_acls = commands_of_acls().size(), all = commands().size();
+  for (std::size_t i = 0; i < all; ++i) {
+    const auto needs = needs_of(encode_command(commands()[i]));
     REQUIRE(needs);
-    CHECK(needs->level == 0);
+    CHECK(needs->level == (i < all - of_acls ? 0 : acl_level));
   }
   const auto newer = encode_needs({7, "0.9.1"}) + "\xc8what came later";
   CHECK_FALSE(decode_command(newer));

@@ -296,9 +296,8 @@ TEST_CASE("protection that this build lacks stops the start") {
     auto e = refused(file_with(f, more));
     CHECK(e.text.find("this build does not") != std::string::npos);
   }
-  for (auto more : {R"("encrypt":"")",
-                    R"("ports":{"https":-1},"cert_file":"c","key_file":"k")", R"("verify_incoming":false)",
-                    R"("verify_incoming_https":true)"}) {
+  for (auto more : {R"("encrypt":"")", R"("ports":{"https":-1},"cert_file":"c","key_file":"k")",
+                    R"("verify_incoming":false)", R"("verify_incoming_https":true)"}) {
     INFO(more);
     accepted(file_with(f, more));
   }
@@ -429,4 +428,53 @@ TEST_CASE("a service or check that cannot be is refused at the start, not left o
   CHECK(refused(file_with(in, R"("check":{"name":"c"})")).text == "check \"c\": TTL must be > 0 for TTL checks");
   CHECK(refused(file_with(in, R"("checks":[{"name":"c","grpc":"x:1","interval":"1s"}])")).text ==
         "check \"c\": Invalid check: GRPC checks are not supported by this server");
+}
+
+TEST_CASE("ACLs: the section, its predecessors, and what is refused") {
+  scratch_folder f;
+  const auto acl = [&](const char* text) { return accepted(file_with(f, text)).config.acl; };
+  const auto off = acl(R"("acl":{"enabled":false,"default_policy":"deny"})");
+  CHECK_FALSE(off.enabled);
+  CHECK_FALSE(off.allowed_by_default);
+  const auto on = acl(
+      R"("acl":{"enabled":true,"default_policy":"deny","down_policy":"async-cache","enable_key_list_policy":true,
+      "enable_token_persistence":true,"policy_ttl":"1s","token_ttl":"1s",
+      "tokens":{"master":"m","default":"d","agent":"a","agent_master":"am","replication":"r"}})");
+  CHECK(on.enabled);
+  CHECK_FALSE(on.allowed_by_default);
+  CHECK(on.lists_need_permission);
+  CHECK(on.keeps_tokens);
+  CHECK(on.master == "m");
+  CHECK(on.of_requests == "d");
+  CHECK(on.agent == "a");
+  CHECK(on.agent_master == "am");
+  CHECK(on.replication == "r");
+  const auto old = acl(
+      R"("acl_datacenter":"dc1","acl_default_policy":"deny","acl_down_policy":"deny","acl_master_token":"m","acl_token":"d",
+      "acl_agent_token":"a","acl_agent_master_token":"am","acl_replication_token":"r","acl_ttl":"1s",
+      "acl_enforce_version_8":true,"acl_enable_key_list_policy":true)");
+  CHECK(old.enabled);
+  CHECK_FALSE(old.allowed_by_default);
+  CHECK(old.lists_need_permission);
+  CHECK(old.master == "m");
+  CHECK(old.of_requests == "d");
+  CHECK(old.agent == "a");
+  CHECK(old.agent_master == "am");
+  CHECK(old.replication == "r");
+  // The section counts.
+  CHECK_FALSE(acl(R"("acl_datacenter":"dc1","acl":{"enabled":false})").enabled);
+  CHECK(acl(R"("acl_master_token":"x","acl":{"tokens":{"master":"m"}})").master == "m");
+  CHECK(acl(R"("acl":{"tokens":{"initial_management":"m"}})").master == "m");
+  CHECK_FALSE(acl(R"("acl_datacenter":"")").enabled);
+
+  CHECK(
+      refused(file_with(f, R"("acl":{"default_policy":"maybe"})")).text.find("Unsupported default ACL policy: maybe") !=
+      std::string::npos);
+  CHECK(refused(file_with(f, R"("acl_default_policy":"")")).text.find("Unsupported default ACL policy: ") !=
+        std::string::npos);
+  CHECK(refused(file_with(f, R"("acl":{"down_policy":"never"})")).text.find("Unsupported down ACL policy: never") !=
+        std::string::npos);
+  CHECK(refused(file_with(f, R"("acl":{"tokens":{"master":"anonymous"}})")).text.find("no token can be") !=
+        std::string::npos);
+  CHECK(refused(file_with(f, R"("acl":{"token_ttl":"soon"})")).text.find("acl.token_ttl") != std::string::npos);
 }

@@ -1,9 +1,11 @@
 #include "protocol/base/random.hpp"
-#include "tests/unit/protocol/state/driver.hpp"
+#include "protocol/state/restore/row_rules.hpp"
+#include "tests/unit/protocol/state/acl/acl_driver.hpp"
 
 #include <catch2/catch.hpp>
 
 #include <algorithm>
+#include <functional>
 #include <map>
 
 using namespace belay;
@@ -415,4 +417,121 @@ TEST_CASE("fences never go back, whatever happens between two grants") {
     }
     CHECK(d.m.digest() == d.m.recompute_digest());
   }
+}
+
+TEST_CASE("a restore brings back policies, roles and tokens, and takes those away that came since") {
+  acl_driver d;
+  const auto policy = policy_in(d.set_policy("p", R"(key_prefix "" { policy = "write" })"));
+  const auto kept = d.token(R"(key_prefix "" { policy = "read" })");
+  const auto a = save(d.m);
+  const auto later = d.token(R"(key_prefix "" { policy = "read" })");
+  d.apply(acl_token_delete{d.accessor_of(kept)});
+  d.apply(acl_policy_delete{policy.id});
+  REQUIRE(d.refused_read(later, kv_get{"k"}).empty());
+  CHECK(restore(d, a));
+  CHECK(d.refused_read(later, kv_get{"k"}) == "ACL not found");
+  CHECK(d.refused_read(kept, kv_get{"k"}).empty());
+  CHECK(names_in(std::get<acl_rows>(d.m.evaluate(acl_policy_read{{policy.id, ""}}).data)).size() == 1);
+  CHECK(d.m.has_access_rows());
+  CHECK(d.m.digest() == d.m.recompute_digest());
+  reload(d);
+  CHECK(d.refused_read(kept, kv_get{"k"}).empty());
+}
+
+TEST_CASE("an archive from before ACLs leaves none; the next first entry makes them again") {
+  driver before;
+  before.set("k");
+  acl_driver d;
+  CHECK(restore(d, save(before.m)));
+  CHECK_FALSE(d.m.has_access_rows());
+  CHECK(d.refused_read(management_secret, kv_get{"k"}) == "ACL not found");
+  d.apply(acl_initialize{management_secret, uuid(1), 5});
+  CHECK(d.refused_read(management_secret, kv_get{"k"}).empty());
+}
+
+// The cluster time of an archive's cluster says nothing here.
+TEST_CASE("tokens of an archive end, at the latest when they would have ended had they begun now") {
+  acl_driver other;
+  other.now = cluster_time{1'000'000};
+  const auto brief = other.token("", 5'000);
+  acl_driver d;
+  CHECK(restore(d, save(other.m)));
+  CHECK(d.refused_read(brief, session_list{}).empty());
+  d.pass(4'999);
+  d.set("k");
+  CHECK(d.refused_read(brief, session_list{}).empty());
+  d.pass(1);
+  d.set("k2");
+  CHECK(d.refused_read(brief, session_list{}) == "ACL not found");
+
+  acl_driver ahead;
+  ahead.now = cluster_time{2'000'000};
+  CHECK(restore(ahead, save(other.m)));
+  CHECK(ahead.refused_read(brief, session_list{}) == "ACL not found");
+  CHECK(ahead.m.digest() == ahead.m.recompute_digest());
+}
+
+TEST_CASE("of two rows of an archive with the same name or secret the second is left out") {
+  acl_driver d;
+  auto a = save(d.m);
+  acl_policy p;
+  acl_token k;
+  for (const int n : {501, 502}) {
+    p.id = uuid(n);
+    p.name = "same";
+    k.accessor = uuid(n);
+    k.secret = "same";
+    a.rows.push_back({table::acl_policies, p.id, std::make_shared<const acl_policy>(p)});
+    a.rows.push_back({table::acl_tokens, k.accessor, std::make_shared<const acl_token>(k)});
+  }
+  CHECK(restore(d, a));
+  CHECK(d.token_of(uuid(501)));
+  CHECK_FALSE(d.token_of(uuid(502)));
+  CHECK(std::get<acl_rows>(d.m.evaluate(acl_policy_list{}).data).list.size() == 2);
+}
+
+TEST_CASE("rows of policies, roles and tokens that no request could have made are complained of") {
+  const auto wrong = [](auto record) {
+    using type = decltype(record);
+    return complaint_of({type::in, "k", std::make_shared<const type>(std::move(record))}).has_value();
+  };
+  acl_policy p;
+  p.id = uuid(1);
+  p.name = "p";
+  CHECK_FALSE(wrong(p));
+  for (const auto& change : std::vector<std::function<void(acl_policy&)>>{
+           [](auto& o) { o.id = "x"; }, [](auto& o) { o.id = "00000000-0000-4000-8000-00000000ABCD"; },
+           [](auto& o) { o.name = ""; }, [](auto& o) { o.name = "a b"; }, [](auto& o) { o.rules = "key {{"; },
+           [](auto& o) { o.id = management_policy_id; }}) {
+    auto o = p;
+    change(o);
+    CHECK(wrong(o));
+  }
+  acl_role r;
+  r.id = uuid(1);
+  r.name = "r";
+  CHECK_FALSE(wrong(r));
+  r.policies = {"x"};
+  CHECK(wrong(r));
+  r.policies.clear();
+  r.service_identities = {{"Bad Name", std::nullopt}};
+  CHECK(wrong(r));
+  acl_token k;
+  k.accessor = uuid(1);
+  k.secret = "s";
+  CHECK_FALSE(wrong(k));
+  for (const auto& change : std::vector<std::function<void(acl_token&)>>{
+           [](auto& o) { o.accessor = "x"; }, [](auto& o) { o.secret = ""; }, [](auto& o) { o.secret = "manage"; },
+           [](auto& o) { o.secret = "anonymous"; }, [](auto& o) { o.accessor = anonymous_accessor; },
+           [](auto& o) { o.roles = {"x"}; }, [](auto& o) { o.expires = cluster_time{5}; },
+           [](auto& o) {
+             o.node_identities = {{"n", ""}};
+           }}) {
+    auto o = k;
+    change(o);
+    CHECK(wrong(o));
+  }
+  // Those that are made without a request are none of them.
+  for (const auto& row : acl_driver().m.all_rows())
+    CHECK_FALSE(complaint_of(row));
 }

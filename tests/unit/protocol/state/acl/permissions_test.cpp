@@ -1,0 +1,569 @@
+#include "tests/unit/protocol/state/acl/acl_driver.hpp"
+
+#include <algorithm>
+
+using namespace belay;
+using namespace belay::state;
+
+namespace {
+
+constexpr auto denied = "Permission denied";
+constexpr auto unknown = "ACL not found";
+
+using texts = std::vector<std::string>;
+
+kv_write write(kv_verb verb, const std::string& key) {
+  kv_op op;
+  op.verb = verb;
+  op.key = key;
+  op.value = make_payload("v");
+  return {op};
+}
+kv_write put(const std::string& key) {
+  return write(kv_verb::set, key);
+}
+
+catalog_register node_named(const std::string& name, const std::string& address = "10.0.0.1") {
+  catalog_register r;
+  r.node.node = name;
+  r.node.address = address;
+  return r;
+}
+catalog_register service_on(const std::string& node, const std::string& id, const std::string& service) {
+  auto r = node_named(node);
+  r.service.emplace();
+  r.service->id = id;
+  r.service->service = service;
+  return r;
+}
+catalog_register check_on(const std::string& node, const std::string& id, const std::string& service_id = {}) {
+  auto r = node_named(node);
+  check_record c;
+  c.check_id = id;
+  c.status = "passing";
+  c.service_id = service_id;
+  r.checks.push_back(c);
+  return r;
+}
+
+template <class Row, class Name>
+texts names_of_rows(const std::vector<Row>& rows, Name name) {
+  texts out;
+  for (const auto& each : rows)
+    out.push_back(name(each));
+  return out;
+}
+
+texts keys_in(const kv_entries& found) {
+  return names_of_rows(found.entries, [](const auto& e) { return e->key; });
+}
+
+texts errors_of(const reply& r) {
+  const auto* t = std::get_if<txn_reply>(&r);
+  return t == nullptr
+             ? texts{"no transaction"}
+             : names_of_rows(t->errors, [](const auto& e) { return std::to_string(e.op_index) + " " + e.what; });
+}
+
+kv_op op(kv_verb verb, const std::string& key) {
+  return write(verb, key).op;
+}
+
+} // namespace
+
+TEST_CASE(
+    "a token that is unknown, deleted or over opens nothing, whatever is asked; reserved ones are refused otherwise") {
+  acl_driver d;
+  d.allowed_by_default = true;
+  const auto secret = d.token(R"(key_prefix "" { policy = "write" })");
+  const auto brief = d.token(R"(key_prefix "" { policy = "write" })", 1000);
+  for (const auto& nobody : {std::string("nobody's"), std::string(), secret + " ", uuid(1)}) {
+    CHECK(d.denied(nobody, put("k")) == unknown);
+    CHECK(d.denied(nobody, session_destroy{{uuid(9)}, ""}) == unknown);
+    CHECK(d.denied(nobody, txn{}) == unknown);
+    CHECK(d.denied(nobody, tombstone_reap{}) == unknown);
+    CHECK(d.denied(nobody, catalog_register{}) == unknown);
+    for (const auto& q : {query(kv_get{"k"}), query(session_list{}), query(catalog_nodes{}), query(txn_read{}),
+                          query(autopilot_get{}), query(acl_token_self{}), query(permissions_read{})})
+      CHECK(d.refused_read(nobody, q) == unknown);
+  }
+  for (const auto* reserved : {"allow", "deny", "manage"}) {
+    CHECK(d.denied(reserved, put("k")) == "Cannot resolve root ACL");
+    CHECK(d.refused_read(reserved, kv_get{"k"}) == "Cannot resolve root ACL");
+  }
+  CHECK(d.denied(secret, put("k")).empty());
+  CHECK(d.denied(brief, put("k")).empty());
+  d.apply(acl_token_delete{d.accessor_of(secret)});
+  CHECK(d.denied(secret, put("k")) == unknown);
+  // Between entries whoever asks says what time it is.
+  query q = kv_get{"k"};
+  q.by = d.by(brief);
+  CHECK_FALSE(d.m.refuses(q, cluster_time{d.now.value + 999}));
+  CHECK(d.m.refuses(q, cluster_time{d.now.value + 1000})->text == unknown);
+  command c = put("k");
+  c.by = d.by(brief);
+  CHECK_FALSE(d.m.refuse_early(c, cluster_time{d.now.value + 999}));
+  CHECK(d.refused(*d.m.refuse_early(c, cluster_time{d.now.value + 1000})) == unknown);
+  d.pass(1000);
+  CHECK(d.denied(brief, put("k")) == unknown);
+}
+
+TEST_CASE("a deleted token is unknown at once, and a changed policy counts with the next entry") {
+  const auto lives_on = [] {
+    acl_driver d;
+    const auto secret = d.token(R"(key_prefix "" { policy = "write" })");
+    if (!d.denied(secret, put("k")).empty())
+      return false;
+    d.apply(acl_token_delete{d.accessor_of(secret)});
+    return d.denied(secret, put("k")) == unknown;
+  };
+  CHECK(tells_mutant("deleted_token_lives_on", lives_on));
+
+  acl_driver d;
+  const auto policy = policy_in(d.set_policy("p", R"(key "k" { policy = "write" })"));
+  const auto role = role_in(d.set_role("r", {{policy.id, ""}}));
+  auto made = d.new_token();
+  made.roles = {{"", "r"}};
+  d.apply(made);
+  CHECK(d.denied(made.token.secret, put("k")).empty());
+  acl_policy_set changed{policy, false};
+  changed.policy.rules = R"(key "k" { policy = "read" })";
+  CHECK(d.refused(d.apply(changed)).empty());
+  CHECK(d.told_access_changed());
+  CHECK(d.denied(made.token.secret, put("k")) == denied);
+  CHECK(d.refused_read(made.token.secret, kv_get{"k"}).empty());
+  d.apply(acl_role_delete{role.id});
+  CHECK(d.refused_read(made.token.secret, kv_get{"k"}) == denied);
+}
+
+TEST_CASE("writes in a server's own name, and where ACLs are not in force, are not judged") {
+  acl_driver d;
+  CHECK(d.set("k"));
+  CHECK(d.remove_tree(""));
+  CHECK(d.refused(d.apply(tombstone_reap{})).empty());
+  CHECK(d.denied(management_secret, tombstone_reap{}) == denied);
+  CHECK(d.denied(management_secret, acl_initialize{}) == denied);
+}
+
+TEST_CASE("writes are judged when they are applied; before that only where the time is known") {
+  const auto judged = [] {
+    acl_driver d;
+    const auto secret = d.token(R"(key "mine" { policy = "write" })");
+    return d.denied(secret, put("other")) == denied && d.get("other") == nullptr &&
+           d.denied(secret, put("mine")).empty();
+  };
+  CHECK(tells_mutant("permissions_not_judged_in_apply", judged));
+
+  acl_driver d;
+  command c = put("k");
+  c.by = d.by("anonymous");
+  CHECK(d.m.refuse_early(c, d.now));
+  CHECK_FALSE(d.m.refuse_early(c, machine::unknown_time));
+}
+
+TEST_CASE("nobody's permissions are the default policy's, also before the first entry about ACLs") {
+  machine empty;
+  driver d;
+  for (const bool allowed : {false, true}) {
+    command c = put("k");
+    c.by = authority{"anonymous", allowed, "dc1"};
+    CHECK(d.refused(d.apply(c)) == (allowed ? "" : denied));
+    c.by->secret = uuid(1);
+    CHECK(d.refused(d.apply(c)) == unknown);
+  }
+  CHECK_FALSE(d.m.has_access_rows());
+  CHECK(acl_driver().m.has_access_rows());
+}
+
+TEST_CASE("keys: reading, listing, writing, and trees") {
+  acl_driver d;
+  for (const auto* key : {"app/a", "app/sec/x", "app/sec/y", "other", "web/1", "web/2"})
+    d.set(key);
+  const auto secret = d.token(R"(
+    key_prefix "app/" { policy = "write" }
+    key_prefix "app/sec/" { policy = "deny" }
+    key "app/sec/x" { policy = "read" }
+    key_prefix "web" { policy = "list" })");
+
+  CHECK(keys_in(d.read<kv_entries>(secret, kv_get{"app/sec/x"})) == texts{"app/sec/x"});
+  CHECK(d.refused_read(secret, kv_get{"app/sec/y"}) == denied);
+  CHECK(d.refused_read(secret, kv_get{"not there"}) == denied);
+  CHECK(d.refused_read(secret, kv_get{"app/not there"}).empty());
+  CHECK(keys_in(d.read<kv_entries>(secret, kv_list{""})) == texts{"app/a", "app/sec/x", "web/1", "web/2"});
+  CHECK(d.read<key_names>(secret, kv_keys{"", ""}).keys == texts{"app/a", "app/sec/x", "web/1", "web/2"});
+  CHECK(d.read<key_names>(secret, kv_keys{"", "/"}).keys == texts{"app/", "web/"});
+  CHECK(d.read<key_names>(secret, kv_keys{"app/", "/"}).keys == texts{"app/a", "app/sec/"});
+  CHECK(d.ask(secret, kv_list{"other"}).index == d.m.evaluate(kv_list{"other"}).index);
+  CHECK(d.read<kv_entries>(secret, kv_list{"other"}).entries.empty());
+
+  query listed = kv_list{"web"};
+  listed.lists_need_permission = true;
+  CHECK(d.refused_read(secret, listed).empty());
+  listed = kv_keys{"app/sec/x", ""};
+  listed.lists_need_permission = true;
+  CHECK(d.refused_read(secret, listed) == denied);
+  query one = kv_get{"app/sec/x"};
+  one.lists_need_permission = true;
+  CHECK(d.refused_read(secret, one).empty());
+
+  for (const auto verb :
+       {kv_verb::set, kv_verb::cas, kv_verb::lock, kv_verb::unlock, kv_verb::remove, kv_verb::remove_cas}) {
+    INFO(name_of(verb));
+    CHECK(d.denied(secret, write(verb, "app/sec/x")) == denied);
+    CHECK(d.denied(secret, write(verb, "web/1")) == denied);
+    CHECK(d.denied(secret, write(verb, "app/new")) != denied);
+  }
+  CHECK(d.denied(secret, put("")) == "Must provide key");
+  CHECK(d.get("app/sec/x"));
+  CHECK(d.denied(secret, write(kv_verb::remove_tree, "app/")) == denied);
+  CHECK(d.denied(secret, write(kv_verb::remove_tree, "app/sec")) == denied);
+  CHECK(d.denied(secret, write(kv_verb::remove_tree, "")) == denied);
+  CHECK(d.denied(secret, write(kv_verb::remove_tree, "app/q")).empty());
+  CHECK(d.keys("") == texts{"app/a", "app/sec/x", "app/sec/y", "other", "web/1", "web/2"});
+}
+
+TEST_CASE("the right to write a name is not the right to delete the tree below it") {
+  CHECK(tells_mutant("tree_deleted_by_right_to_its_name", [] {
+    acl_driver d;
+    d.set("app/a");
+    d.set("app/a/b");
+    const auto secret = d.token(R"(key "app/a" { policy = "write" })");
+    return d.denied(secret, write(kv_verb::remove_tree, "app/a")) == denied && d.keys("").size() == 2;
+  }));
+}
+
+TEST_CASE("rows are left out of answers that may not be seen") {
+  CHECK(tells_mutant("reads_not_filtered", [] {
+    acl_driver d;
+    d.set("hidden");
+    return d.read<kv_entries>("anonymous", kv_list{""}).entries.empty();
+  }));
+}
+
+TEST_CASE("transactions name each operation that is refused, and apply none") {
+  acl_driver d;
+  d.set("r");
+  d.set("hidden");
+  const auto secret = d.token(R"(key "w" { policy = "write" } key_prefix "r" { policy = "read" })");
+  CHECK(
+      errors_of(d.apply_as(secret, txn{{op(kv_verb::set, "w"), op(kv_verb::set, "r"), op(kv_verb::set, "hidden")}})) ==
+      texts{"1 Permission denied", "2 Permission denied"});
+  CHECK_FALSE(d.get("w"));
+  CHECK(errors_of(d.apply_as(
+            secret, txn{{op(kv_verb::check_index, "hidden"), op(kv_verb::check_session, "hidden"),
+                         op(kv_verb::check_not_exists, "r"), op(kv_verb::remove_tree, "r"), op(kv_verb::set, "")}})) ==
+        texts{"0 Permission denied", "1 Permission denied", "2 Permission denied", "3 Permission denied",
+              "4 Must provide key"});
+  // What is read and may not be seen is left out of the results.
+  const auto done = std::get<txn_reply>(
+      d.apply_as(secret, txn{{op(kv_verb::set, "w"), op(kv_verb::get, "r"), op(kv_verb::get, "hidden")}}));
+  CHECK(done.errors.empty());
+  CHECK(done.results.size() == 2);
+  const auto read = d.read<txn_reply>(secret, txn_read{{{op(kv_verb::get_tree, "r"), op(kv_verb::get, "hidden")}}});
+  CHECK(read.errors.empty());
+  CHECK(read.results.size() == 1);
+  CHECK(d.read<txn_reply>(secret, txn_read{{{op(kv_verb::get, "r"), op(kv_verb::check_index, "hidden")}}})
+            .errors.size() == 1);
+}
+
+TEST_CASE("a lock-delay is not told to whom the key is closed") {
+  acl_driver d;
+  const auto s = d.open(1, 10'000);
+  d.acquire("k", s);
+  d.close(s);
+  const auto other = d.open(2);
+  auto lock = op(kv_verb::lock, "k");
+  lock.session = other;
+  CHECK(errors_of(d.apply_as("anonymous", txn{{lock}})) == texts{"0 Permission denied"});
+  CHECK(errors_of(d.apply_as(management_secret, txn{{lock}})) == texts{"0 failed to lock key \"k\" due to lock delay"});
+}
+
+TEST_CASE("sessions go by their nodes; unknown ones are answered first") {
+  acl_driver d;
+  const auto mine = d.token(R"(session "n" { policy = "write" } session "m" { policy = "read" })");
+  const auto s = d.open(1);
+  d.add_node("m");
+  d.add_node("q");
+  session_create c;
+  c.session.id = uuid(2);
+  c.session.node = "m";
+  CHECK(d.denied(mine, c) == denied);
+  CHECK(d.refused(d.apply(c)).empty());
+  c.session.id = uuid(3);
+  c.session.node = "n";
+  CHECK(d.denied(mine, c).empty());
+  c.session.id = uuid(4);
+  c.session.node = "q";
+  CHECK(d.refused(d.apply(c)).empty());
+
+  const auto ids = [](const sessions& found) { return names_of_rows(found.list, [](const auto& e) { return e->id; }); };
+  CHECK(ids(d.read<sessions>(mine, session_list{})) == texts{s, uuid(2), uuid(3)});
+  CHECK(d.read<sessions>(mine, session_info{uuid(4)}).list.empty());
+  CHECK(d.read<sessions>(mine, session_node{"q"}).list.empty());
+  CHECK(d.denied(mine, session_destroy{{uuid(2)}, ""}) == denied);
+  CHECK(d.denied(mine, session_destroy{{s, uuid(4)}, ""}) == denied);
+  CHECK(d.session(s));
+  CHECK(d.denied(mine, session_destroy{{uuid(77)}, ""}).empty());
+  CHECK(d.denied(mine, session_destroy{{s}, ""}).empty());
+  using of = permission_needed::of;
+  CHECK_FALSE(d.may(mine, {of::session_owner, acl::permission::write, uuid(2), false}));
+  CHECK(d.may(mine, {of::session_owner, acl::permission::read, uuid(2), false}));
+  CHECK(d.may(mine, {of::session_owner, acl::permission::write, uuid(77), false}));
+}
+
+TEST_CASE("registrations need what they change, and what they write over") {
+  acl_driver d;
+  const auto web = d.token(R"(service "web" { policy = "write" } node "new" { policy = "write" })");
+  const auto node = d.token(R"(node "n" { policy = "write" })");
+  d.add_service("n", "w1", "web");
+  d.add_service("n", "d1", "db");
+  d.add_check("n", "alive", "passing");
+
+  CHECK(d.denied(web, service_on("n", "w2", "web")).empty());
+  CHECK(d.denied(web, service_on("n", "x", "db")) == denied);
+  CHECK(d.denied(web, service_on("n", "d1", "web")) == denied);
+  CHECK(d.denied(web, node_named("n", "10.0.0.2")) == denied);
+  CHECK(d.denied(web, service_on("unknown", "w", "web")) == denied);
+  CHECK(d.denied(web, service_on("new", "w", "web")).empty());
+  auto elsewhere = service_on("n", "w3", "web");
+  elsewhere.node.address = "10.9.9.9";
+  CHECK(d.denied(web, elsewhere) == denied);
+  elsewhere.skip_node_update = true;
+  CHECK(d.denied(web, elsewhere).empty());
+
+  CHECK(d.denied(web, check_on("n", "c", "w1")).empty());
+  CHECK(d.denied(web, check_on("n", "c", "d1")) == denied);
+  CHECK(d.denied(web, check_on("n", "c", "gone")) == "Unknown service 'gone' for check 'c'");
+  CHECK(d.denied(web, check_on("n", "c2")) == denied);
+  // A check of the node is not taken over by naming a service.
+  CHECK(d.denied(web, check_on("n", "alive", "w1")) == denied);
+  auto together = service_on("n", "w9", "web");
+  together.checks = check_on("n", "c9", "w9").checks;
+  CHECK(d.denied(web, together).empty());
+
+  CHECK(d.denied(node, node_named("n", "10.0.0.3")).empty());
+  CHECK(d.denied(node, service_on("n", "x", "db")) == denied);
+  CHECK(d.denied(node, check_on("n", "c3")) == denied); // it would set the address back
+  auto check = check_on("n", "c3");
+  check.node.address = "10.0.0.3";
+  CHECK(d.denied(node, check).empty());
+  CHECK(d.denied("anonymous", catalog_register{}) == "Must provide node");
+}
+
+TEST_CASE("nobody takes a node over by its ID or by the case of its name") {
+  acl_driver d;
+  auto victim = node_named("victim");
+  victim.node.id = uuid(1);
+  d.apply(victim);
+  const auto mine = d.token(R"(node "mine" { policy = "write" } node "VICTIM" { policy = "write" })");
+  auto renamed = node_named("mine");
+  renamed.node.id = uuid(1);
+  CHECK(d.denied(mine, renamed) == denied);
+  CHECK(d.denied(mine, node_named("VICTIM")) == denied);
+  CHECK(d.denied(mine, catalog_deregister{"VICTIM", "", ""}) == denied);
+  node_op o;
+  o.node = renamed.node;
+  CHECK(errors_of(d.apply_as(mine, txn{{o}})) == texts{"0 Permission denied"});
+  CHECK(d.node_known("victim"));
+}
+
+TEST_CASE("deregistrations need the node, or the service of what goes") {
+  acl_driver d;
+  d.add_service("n", "w1", "web");
+  d.add_service("n", "d1", "db");
+  d.add_check("n", "alive", "passing");
+  d.add_check("n", "of web", "passing", "w1");
+  const auto web = d.token(R"(service "web" { policy = "write" })");
+  CHECK(d.denied(web, catalog_deregister{"n", "d1", ""}) == denied);
+  CHECK(d.denied(web, catalog_deregister{"n", "gone", ""}) == "Unknown service 'gone'");
+  CHECK(d.denied(web, catalog_deregister{"n", "", "gone"}) == "Unknown check 'gone'");
+  CHECK(d.denied(web, catalog_deregister{"n", "", "alive"}) == denied);
+  CHECK(d.denied(web, catalog_deregister{"n", "", ""}) == denied);
+  CHECK(d.denied(web, catalog_deregister{"n", "", "of web"}).empty());
+  CHECK(d.denied(web, catalog_deregister{"n", "w1", ""}).empty());
+  const auto node = d.token(R"(node "n" { policy = "write" })");
+  CHECK(d.denied(node, catalog_deregister{"n", "gone", ""}).empty());
+  CHECK(d.denied(node, catalog_deregister{"n", "d1", ""}).empty());
+  CHECK(d.denied(node, catalog_deregister{"n", "", ""}).empty());
+  CHECK_FALSE(d.node_known("n"));
+}
+
+TEST_CASE("operations of transactions on the catalog go by the rows, not by what they say of them") {
+  acl_driver d;
+  d.add_service("n", "w1", "web");
+  d.add_service("n", "d1", "db");
+  d.add_check("n", "alive", "passing");
+  d.add_check("n", "of db", "passing", "d1");
+  const auto web = d.token(R"(service "web" { policy = "write" } node "m" { policy = "write" })");
+  const auto service = [](catalog_verb verb, const std::string& id, const std::string& name) {
+    service_op o;
+    o.verb = verb;
+    o.service.node = "n";
+    o.service.id = id;
+    o.service.service = name;
+    return o;
+  };
+  const auto check = [](catalog_verb verb, const std::string& id, const std::string& service_id,
+                        const std::string& name) {
+    check_op o;
+    o.verb = verb;
+    o.check.node = "n";
+    o.check.check_id = id;
+    o.check.service_id = service_id;
+    o.check.service_name = name;
+    return o;
+  };
+  node_op node;
+  node.node.node = "n";
+  node.node.address = "10.0.0.9";
+  CHECK(errors_of(d.apply_as(web, txn{{
+                                      node,
+                                      service(catalog_verb::set, "d1", "web"),
+                                      service(catalog_verb::remove, "d1", "web"),
+                                      check(catalog_verb::set, "new", "d1", "web"),
+                                      check(catalog_verb::set, "alive", "w1", "web"),
+                                      check(catalog_verb::remove, "of db", "w1", "web"),
+                                      check(catalog_verb::set, "new", "", ""),
+                                  }}))
+            .size() == 7);
+  node.node.node = "m";
+  const auto done = d.apply_as(web, txn{{
+                                        node,
+                                        service(catalog_verb::set, "w2", "web"),
+                                        check(catalog_verb::set, "c", "w2", "web"),
+                                        service(catalog_verb::remove, "w1", "web"),
+                                        service(catalog_verb::get, "d1", "db"),
+                                    }});
+  CHECK(errors_of(done).empty());
+  // The rows of db may not be read, and those of the others may.
+  CHECK(std::get<txn_reply>(done).results.size() == 3);
+}
+
+TEST_CASE("catalog and health show nodes and services that may be read") {
+  acl_driver d;
+  d.add_service("n", "w1", "web");
+  d.add_service("n", "d1", "db");
+  d.add_service("m", "w1", "web");
+  d.add_check("n", "alive", "passing");
+  d.add_check("n", "of db", "passing", "d1");
+  d.add_check("m", "alive", "passing");
+  const auto secret = d.token(R"(node "n" { policy = "read" } service "web" { policy = "read" })");
+  const auto node_of = [](const auto& row) { return row->node; };
+  const auto node_of_instance = [](const auto& row) { return row.node->node; };
+
+  CHECK(names_of_rows(d.read<nodes>(secret, catalog_nodes{}).list, node_of) == texts{"n"});
+  CHECK(d.read<service_names>(secret, catalog_services{}).tags_by_service.size() == 1);
+  CHECK(names_of_rows(d.read<service_instances>(secret, catalog_service{"web", {}, {}}).list, node_of_instance) ==
+        texts{"n"});
+  CHECK(d.read<service_instances>(secret, catalog_service{"db", {}, {}}).list.empty());
+  CHECK(names_of_rows(d.read<service_instances>(secret, health_service{"web", {}, {}}).list, node_of_instance) ==
+        texts{"n"});
+  const auto of_node = d.read<node_services>(secret, catalog_node{"n"});
+  CHECK(of_node.node);
+  CHECK(of_node.services.size() == 1);
+  CHECK_FALSE(d.read<node_services>(secret, catalog_node{"m"}).node);
+  const auto check_of = [](const auto& row) { return row->node + "/" + row->check_id; };
+  CHECK(names_of_rows(d.read<checks>(secret, health_state{"any", {}}).list, check_of) == texts{"n/alive"});
+  CHECK(names_of_rows(d.read<checks>(secret, health_node{"n"}).list, check_of) == texts{"n/alive"});
+  CHECK(d.read<checks>(secret, health_checks{"db", {}}).list.empty());
+  CHECK(d.ask(secret, catalog_nodes{}).index == d.m.evaluate(catalog_nodes{}).index);
+}
+
+TEST_CASE("settings, archives and ACLs need operator and acl") {
+  acl_driver d;
+  d.allowed_by_default = true;
+  const auto reads = d.token(R"(operator = "read" acl = "read")");
+  const auto writes = d.token(R"(operator = "write" acl = "write")");
+  CHECK(d.refused_read(reads, autopilot_get{}).empty());
+  CHECK(d.denied(reads, autopilot_set{}) == denied);
+  CHECK(d.denied(writes, autopilot_set{}).empty());
+  const auto nothing = d.token(R"(operator = "deny")");
+  CHECK(d.refused_read(nothing, autopilot_get{}) == denied);
+
+  const std::vector<command> writing = {acl_policy_set{},   acl_policy_delete{}, acl_role_set{},
+                                        acl_role_delete{},  acl_token_set{},     acl_token_clone{},
+                                        acl_token_delete{}, restore_begin{},     restore_abort{}};
+  for (const auto& c : writing) {
+    CHECK(d.denied(reads, c) == denied);
+    CHECK(d.denied(nothing, c) == denied); // no default policy allows it
+    CHECK(d.denied(writes, c) != denied);
+  }
+  for (const auto& q : {query(acl_policy_list{}), query(acl_policy_read{}), query(acl_role_list{}),
+                        query(acl_role_read{}), query(acl_token_list{}), query(acl_token_read{})}) {
+    CHECK(d.refused_read(nothing, q) == denied);
+    CHECK(d.read<acl_rows>(reads, q).shows_secrets == false);
+    CHECK(d.read<acl_rows>(writes, q).shows_secrets);
+  }
+  const auto self = d.read<acl_rows>(nothing, acl_token_self{});
+  REQUIRE(self.list.size() == 1);
+  CHECK(self.shows_secrets);
+  CHECK(std::get<acl_token_ptr>(self.list.front().row)->secret == nothing);
+  CHECK(d.refused_read("anonymous", acl_token_self{}) == unknown);
+  CHECK(d.denied(writes, acl_token_delete{d.accessor_of(writes)}) ==
+        "Deletion of the request's authorization token is not permitted");
+}
+
+TEST_CASE("an archive is put in force in the name of one who may, and not of one who no longer may") {
+  acl_driver d;
+  d.set("before");
+  std::vector<dirty_row> rows;
+  for (auto& row : d.m.all_rows())
+    rows.push_back(std::move(row));
+  const auto secret = d.token(R"(acl = "write")");
+  d.set("after");
+  CHECK(d.denied(secret, restore_begin{"r", d.index()}).empty());
+  CHECK(d.denied(secret, restore_rows{"r", 0, std::make_shared<const std::vector<dirty_row>>(rows)}).empty());
+  d.apply(acl_token_delete{d.accessor_of(secret)});
+  CHECK(d.denied(secret, restore_commit{"r", 1}) == unknown);
+  CHECK(d.get("after"));
+  CHECK(d.denied(management_secret, restore_commit{"r", 1}).empty());
+  CHECK_FALSE(d.get("after"));
+}
+
+TEST_CASE("what a token may do is told to whoever decides elsewhere") {
+  acl_driver d;
+  const auto secret = d.token(R"(
+    agent "a" { policy = "read" } event "e" { policy = "write" } query "q" { policy = "read" }
+    key_prefix "k" { policy = "write" } key "k/x" { policy = "read" } node "n" { policy = "write" }
+    service "s" { policy = "read" } session "n" { policy = "write" } keyring = "read" operator = "write" acl = "read")");
+  using of = permission_needed::of;
+  using acl::permission;
+  const permissions_read asked{{
+      {of::agent, permission::read, "a"},
+      {of::agent, permission::write, "a"},
+      {of::event, permission::write, "e"},
+      {of::query, permission::write, "q"},
+      {of::key, permission::write, "k/"},
+      {of::key, permission::write, "k/", true},
+      {of::node, permission::write, "n"},
+      {of::node, permission::read, "m"},
+      {of::service, permission::write, "s"},
+      {of::session, permission::read, "n"},
+      {of::keyring, permission::read, ""},
+      {of::keyring, permission::write, ""},
+      {of::operators, permission::write, ""},
+      {of::acl, permission::read, ""},
+      {of::acl, permission::write, ""},
+      {of::key, permission::list, "k/x"},
+      {of::key, permission::deny, "k"},
+  }};
+  const auto told = d.read<permissions>(secret, asked);
+  CHECK(told.allowed == std::vector<bool>{true, false, true, false, true, false, true, false, false, true, true, false,
+                                          true, true, false, false, false});
+  REQUIRE(told.may);
+  CHECK(told.may->event_write("e"));
+  const auto own = std::get<permissions>(d.m.evaluate(asked).data);
+  CHECK(std::all_of(own.allowed.begin(), own.allowed.end(), [](bool yes) { return yes; }));
+  CHECK_FALSE(own.may);
+}
+
+TEST_CASE("two who ask the same in different names do not ask the same") {
+  query a = kv_get{"k"}, b = kv_get{"k"};
+  CHECK(same_question(a, b));
+  a.by = authority{"s", true, "dc1"};
+  CHECK_FALSE(same_question(a, b));
+  b.by = a.by;
+  CHECK(same_question(a, b));
+  b.lists_need_permission = true;
+  CHECK_FALSE(same_question(a, b));
+}
