@@ -106,8 +106,8 @@ std::optional<state::reply> resolve(const Rows& rows, const std::vector<state::a
                                                    [&](const auto& each) { return each.second.name == link.name; })
                                     : rows.find(link.id);
     if (it == rows.end())
-      return refused("No such ACL " + kind +
-                     (link.id.empty() ? " with name \"" + link.name : " with ID \"" + link.id) + "\"");
+      return refused("No such ACL " + kind + (link.id.empty() ? " with name \"" + link.name : " with ID \"" + link.id) +
+                     "\"");
     ids.push_back(it->first);
   }
   return std::nullopt;
@@ -191,8 +191,8 @@ bool acl_model::pass_time(log_index at, cluster_time now) {
 std::optional<state::reply> acl_model::apply(const state::command& c, log_index at, cluster_time now) {
   clock_ = now;
   auto next = *now_;
-  auto answer = std::visit([&](const auto& each) { return run(next, each); },
-                           static_cast<const state::plain_command&>(c));
+  auto answer =
+      std::visit([&](const auto& each) { return run(next, each); }, static_cast<const state::plain_command&>(c));
   if (answer && !std::holds_alternative<state::refusal>(*answer))
     keep(std::move(next), at);
   return answer;
@@ -212,9 +212,8 @@ std::optional<state::reply> acl_model::run(tables& t, const state::acl_initializ
   t.initialized = true;
   t.policies.try_emplace(std::string(management_id), policy{"global-management", rules_of_management()});
   t.tokens.try_emplace(std::string(nobodys_accessor), token{std::string(nobodys_secret), {}, {}, {}, 0});
-  if (!c.master_secret.empty() && std::none_of(t.tokens.begin(), t.tokens.end(), [&](const auto& each) {
-        return each.second.secret == c.master_secret;
-      }))
+  if (!c.master_secret.empty() && std::none_of(t.tokens.begin(), t.tokens.end(),
+                                               [&](const auto& each) { return each.second.secret == c.master_secret; }))
     t.tokens.try_emplace(c.master_accessor, token{c.master_secret, {std::string(management_id)}, {}, {}, 0});
   return state::reply{true};
 }
@@ -319,17 +318,16 @@ acl_rights_ptr acl_model::rights_of(const state::authority& who, log_index s) co
 
 bool acl_model::ends_one_day(std::string_view secret, log_index s) const {
   const auto then = at(s);
-  return std::any_of(then->tokens.begin(), then->tokens.end(), [&](const auto& each) {
-    return each.second.secret == secret && !each.second.expires.is_zero();
-  });
+  return std::any_of(then->tokens.begin(), then->tokens.end(),
+                     [&](const auto& each) { return each.second.secret == secret && !each.second.expires.is_zero(); });
 }
 
 acl_rights_ptr acl_model::rights_in(const tables& t, const state::authority& who) const {
   auto& known = known_[{&t, {who.secret, who.allowed_by_default}}];
   if (known)
     return known;
-  const auto found =
-      std::find_if(t.tokens.begin(), t.tokens.end(), [&](const auto& each) { return each.second.secret == who.secret; });
+  const auto found = std::find_if(t.tokens.begin(), t.tokens.end(),
+                                  [&](const auto& each) { return each.second.secret == who.secret; });
   if (found == t.tokens.end()) {
     if (t.initialized || who.secret != nobodys_secret)
       return nullptr;

@@ -58,22 +58,17 @@ std::optional<state::reply> kv_model::refused_to(const acl_rights_ptr& may, cons
   using answer = std::optional<state::reply>;
   if (!may)
     return state::reply{state::refusal{not_found_text}};
-  const auto unless = [](bool allowed) {
-    return allowed ? std::nullopt : answer(state::refusal{denied_text});
-  };
+  const auto unless = [](bool allowed) { return allowed ? std::nullopt : answer(state::refusal{denied_text}); };
   return std::visit(
       overloaded{
           [&](const state::kv_write& w) {
             return unless((w.op.key.empty() && w.op.verb != kv_verb::remove_tree) || may_run(*may, w.op));
           },
           [&](const state::txn& t) { return refused_to(*may, t, now); },
-          [&](const state::session_create& x) {
-            return unless(may->allows("session", x.session.node, level::write));
-          },
+          [&](const state::session_create& x) { return unless(may->allows("session", x.session.node, level::write)); },
           [&](const state::session_destroy& x) {
             return unless(std::all_of(x.ids.begin(), x.ids.end(), [&](const std::string& id) {
-              return !sessions_.lived_at(id, s) ||
-                     may->allows("session", sessions_.past(id)->node, level::write);
+              return !sessions_.lived_at(id, s) || may->allows("session", sessions_.past(id)->node, level::write);
             }));
           },
           // The clients here register a node with a check of the node.

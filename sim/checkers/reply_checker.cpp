@@ -185,7 +185,7 @@ broken reply_checker::count(const same_command& c) const {
 
 void reply_checker::begun(operation& op) {
   op.known_at_invocation = known_;
-  if (op.renewal || (op.read && may_be_stale(op)))
+  if (op.read && may_be_stale(op))
     seen_before_[op.id] = seen_at_[{op.node, op.node_life}];
   if (!op.write)
     return;
@@ -327,7 +327,7 @@ broken reply_checker::judge_early_refusal(const operation& op) const {
          " to " + to_string(to) + " was that so: at the last " + (right ? described(*right) : "it may be done");
 }
 
-/// The server that is asked grants it by its own tables, which may be behind; it refuses it by those of a leader.
+/// The permission is a read in default mode, whatever default_consistency says.
 broken reply_checker::judge_renewal(const operation& op) const {
   const auto& who = op.renewal->by;
   const bool refused = op.result == outcome::refused && is_about_permissions(op.text);
@@ -341,11 +341,11 @@ broken reply_checker::judge_renewal(const operation& op) const {
       return !may || model_.access().ends_one_day(who->secret, s);
     return may && !model_.may_use_session(who, op.renewal->session, "write", s);
   };
-  const auto from = refused ? op.known_at_invocation : seen_before(op), to = op.committed_at_return;
+  const auto from = lease_in_doubt(op) ? log_index{} : op.known_at_invocation, to = op.committed_at_return;
   if (first_moment(from, to, so))
     return std::nullopt;
-  return of(op) + ", a renewal, was " + (refused ? "refused (" + op.text + ")" : "done") +
-         "; at no moment from " + to_string(from) + " to " + to_string(to) + " was that right";
+  return of(op) + ", a renewal, was " + (refused ? "refused (" + op.text + ")" : "done") + "; at no moment from " +
+         to_string(from) + " to " + to_string(to) + " was that right";
 }
 
 template <class IsSo>
@@ -377,6 +377,10 @@ bool reply_checker::may_be_stale(const operation& op) const {
 bool reply_checker::like_stale(const operation& op) const {
   if (op.read->mode == http::consistency::stale || !may_be_stale(op))
     return op.read->mode == http::consistency::stale;
+  return lease_in_doubt(op);
+}
+
+bool reply_checker::lease_in_doubt(const operation& op) const {
   return !rules_.trust_lease ||
          (rules_.clocks != nullptr && rules_.clocks->lease_in_doubt_between(op.invoked, op.returned));
 }

@@ -59,6 +59,7 @@ private:
 
   bool may_be_stale(const operation& op) const;
   bool like_stale(const operation& op) const;
+  bool lease_in_doubt(const operation& op) const;
   broken count(const same_command& c) const;
   broken judge_write(const operation& op, same_command& same);
   broken judge_note(const operation& op, const state::reply& right) const;
@@ -71,7 +72,7 @@ private:
                                               log_index to) const;
   /// Without those that he may not see who asks. @pre he is not refused
   std::vector<state::kv_entry_ptr> shown_to(const state::query& q, const std::string& prefix, log_index s) const;
-  /// From which moment on a renewal may be granted, or an answer that may be stale be right.
+  /// From which moment on an answer that may be stale may be right.
   log_index seen_before(const operation& op) const;
   /// The first moment from `from` to `to` of which it is true.
   template <class IsSo>

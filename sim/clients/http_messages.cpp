@@ -156,8 +156,7 @@ std::string request_of(const state::acl_policy_set& c) {
 }
 
 std::string request_of(const state::acl_role_set& c) {
-  json::object body{
-      {"Name", c.role.name}, {"Description", c.role.description}, {"Policies", array_of(c.policies)}};
+  json::object body{{"Name", c.role.name}, {"Description", c.role.description}, {"Policies", array_of(c.policies)}};
   return request("PUT", c.fresh ? "/v1/acl/role" : "/v1/acl/role/" + c.role.id, json::serialize(body));
 }
 

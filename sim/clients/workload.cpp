@@ -286,7 +286,8 @@ state::authority workload::asker(std::size_t client, const std::optional<state::
     return who;
   const auto from = static_cast<std::uint16_t>(first_token_stream + client);
   const auto drawn = tape_.choose({stream_kind::client, from}, drawn_max);
-  who.secret = clients_[client].access ? access_.token_of_manager(drawn, *write) : access_.token_of_client(drawn, client);
+  who.secret =
+      clients_[client].access ? access_.token_of_manager(drawn, *write) : access_.token_of_client(drawn, client);
   return who;
 }
 

@@ -42,7 +42,6 @@ std::string words_of(const state::check_op& op) {
   return words_of(op.verb, "check " + op.check.check_id + " of " + op.check.node, op.check.modify_index);
 }
 
-
 std::string words_of(const std::vector<state::acl_link>& links) {
   std::string text;
   for (const auto& l : links)
@@ -99,7 +98,8 @@ std::string words(const state::command& c) {
           [](const state::acl_token_set& t) {
             return std::string(t.fresh ? "make" : "change") + " token " + t.token.accessor + " " + t.token.secret +
                    words_of(t.policies) + words_of(t.roles) +
-                   (t.lives_ns == 0 ? "" : " for " + number(static_cast<std::uint64_t>(t.lives_ns / 1'000'000)) + " ms");
+                   (t.lives_ns == 0 ? ""
+                                    : " for " + number(static_cast<std::uint64_t>(t.lives_ns / 1'000'000)) + " ms");
           },
           [](const state::acl_token_delete& d) { return "delete token " + d.accessor; },
           [](const auto&) { return std::string("another command"); },

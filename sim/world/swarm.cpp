@@ -127,7 +127,7 @@ swarm draw_swarm(tape& choices, const profile& p) {
   s.catalog_transactions = choices.chance({stream_kind::swarm, 1106}, 333'333);
   s.acls = static_cast<acl_mode>(choices.choose_rarely({stream_kind::swarm, 1107}, 3, 200'000));
   if (s.acls != acl_mode::off) {
-    s.agents = false;     // what they do in whose name is tested by test_actors
+    s.agents = false;   // what they do in whose name is tested by test_actors
     s.older = SIZE_MAX; // as long as it is there, ACLs are not
   }
   constexpr std::size_t held_max[] = {forward::held_calls::count_max, forward::held_calls::count_max, 1};

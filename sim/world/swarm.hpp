@@ -82,7 +82,7 @@ struct swarm {
   bool agents = false;               ///< clients register services and checks with the nodes' agents
   bool catalog_transactions = false; ///< some transactions write nodes, services and checks
   acl_mode acls = acl_mode::off;
-  bool snapshots = false;            ///< clients save archives and restore them now and then
+  bool snapshots = false; ///< clients save archives and restore them now and then
   std::size_t value_bytes = 16;
   virtual_time think_time{std::chrono::milliseconds(100)}; ///< of a client, on average
   std::chrono::milliseconds patience{8000};                ///< after which a client gives up on an answer

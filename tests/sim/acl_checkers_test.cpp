@@ -33,8 +33,9 @@ state::kv_entries rows(std::vector<state::kv_entry_ptr> list) {
 class run_by_hand {
 public:
   run_by_hand() {
-    for (const auto& c : {begin_acls(), make_policy('1', "key \"k\" { policy = \"read\" }\n"), make_token('a', "1"),
-                          make_token('b', ""), in_name_of("master", set("k", "v")), in_name_of("master", set("l", "v"))})
+    for (const auto& c :
+         {begin_acls(), make_policy('1', "key \"k\" { policy = \"read\" }\n"), make_token('a', "1"),
+          make_token('b', ""), in_name_of("master", set("k", "v")), in_name_of("master", set("l", "v"))})
       knows(c);
   }
 
@@ -80,7 +81,8 @@ public:
 
 private:
   static state::reply row_for(const state::command& c, state::reply r) {
-    const bool made = std::holds_alternative<state::acl_policy_set>(c) || std::holds_alternative<state::acl_token_set>(c);
+    const bool made =
+        std::holds_alternative<state::acl_policy_set>(c) || std::holds_alternative<state::acl_token_set>(c);
     return made ? state::reply(state::acl_row{}) : std::move(r);
   }
   operation& next() {
@@ -152,11 +154,13 @@ TEST_CASE("acl checkers: what is refused without an entry must be forbidden sinc
     CHECK_FALSE(r.is_done(r.asks(write), 0, denied).fine());
   }
   SECTION("of a transaction, each operation that is not allowed") {
-    const auto both = in_name_of("a", txn(key_op(state::kv_verb::check_index, "k", "", 5), key_op(state::kv_verb::set, "l")));
+    const auto both =
+        in_name_of("a", txn(key_op(state::kv_verb::check_index, "k", "", 5), key_op(state::kv_verb::set, "l")));
     const auto answer = [](std::vector<state::txn_error> errors) { return state::reply(state::txn_reply{{}, errors}); };
     run_by_hand r, wrong;
     CHECK(r.is_done(r.asks(both), 0, answer({{1, "Permission denied"}})).fine());
-    CHECK_FALSE(wrong.is_done(wrong.asks(both), 0, answer({{0, "Permission denied"}, {1, "Permission denied"}})).fine());
+    CHECK_FALSE(
+        wrong.is_done(wrong.asks(both), 0, answer({{0, "Permission denied"}, {1, "Permission denied"}})).fine());
   }
 }
 
@@ -223,8 +227,8 @@ TEST_CASE("acl checkers: who waits in the name of a token that is gone is told s
   kv_model model;
   watch_checker checker(model, {milliseconds(100), 1});
   const auto commit = [&](const state::command& c) { model.apply(entry(model.applied().value + 1, c)); };
-  for (const auto& c : {begin_acls(), make_policy('1', "key \"k\" { policy = \"read\" }\n"), make_token('a', "1"),
-                        set("k", "v")})
+  for (const auto& c :
+       {begin_acls(), make_policy('1', "key \"k\" { policy = \"read\" }\n"), make_token('a', "1"), set("k", "v")})
     commit(c);
   operation o;
   o.id = 1;

@@ -48,7 +48,8 @@ std::string told(const std::optional<state::reply>& r) {
 } // namespace
 
 TEST_CASE("acl model: what is read of rules") {
-  const auto all = read_acl_rules("key_prefix \"k/\" { policy = \"write\" }\nkey \"a\" { policy = \"list\" }\nacl = \"read\"\n");
+  const auto all =
+      read_acl_rules("key_prefix \"k/\" { policy = \"write\" }\nkey \"a\" { policy = \"list\" }\nacl = \"read\"\n");
   REQUIRE(all.has_value());
   REQUIRE(all->size() == 3);
   CHECK((*all)[0].prefix);
@@ -76,7 +77,8 @@ TEST_CASE("acl model: an exact rule wins over the longest prefix, that over the 
 
 TEST_CASE("acl model: of two rules for the same thing deny goes first, then write") {
   const auto same = [](const char* a, const char* b) {
-    return rights(std::string("key_prefix \"k\" { policy = \"") + a + "\" }\nkey_prefix \"k\" { policy = \"" + b + "\" }\n");
+    return rights(std::string("key_prefix \"k\" { policy = \"") + a + "\" }\nkey_prefix \"k\" { policy = \"" + b +
+                  "\" }\n");
   };
   CHECK_FALSE(same("write", "deny").reads_key("k"));
   CHECK_FALSE(same("deny", "write").reads_key("k"));
@@ -116,7 +118,8 @@ TEST_CASE("acl model: a decision is that of its entry") {
   CHECK(told(run(write)) == "true");
   CHECK(told(run(in_name_of("a", set("other", "v")))) == "Permission denied");
   CHECK(told(run(in_name_of("a", make_token('b', "1")))) == "Permission denied");
-  CHECK(told(run(in_name_of("master", make_policy('1', "key_prefix \"k/\" { policy = \"read\" }\n", false)))) == "a row");
+  CHECK(told(run(in_name_of("master", make_policy('1', "key_prefix \"k/\" { policy = \"read\" }\n", false)))) ==
+        "a row");
   CHECK(told(run(write)) == "Permission denied");
   CHECK(told(run(in_name_of("master", remove_policy('1')))) == "true");
   CHECK(told(run(in_name_of("a", txn(key_op(state::kv_verb::set, "k/1"), key_op(state::kv_verb::set, "k/2"))))) ==
