@@ -23,7 +23,7 @@ namespace json = boost::json;
 namespace {
 
 using member = std::string agent_token_values::*;
-constexpr std::pair<std::string_view, member> names[] = {
+constexpr std::pair<std::string_view, member> token_names[] = {
     {"replication", &agent_token_values::replication},
     {"agent_master", &agent_token_values::agent_master},
     {"default", &agent_token_values::of_requests},
@@ -76,7 +76,7 @@ result<agent_token_values> read_agent_tokens(const std::string& data_dir) {
   const auto parsed = json::parse(**text, ec);
   if (ec || !parsed.is_object())
     return wrong;
-  for (const auto& [name, to] : names)
+  for (const auto& [name, to] : token_names)
     if (const auto* v = parsed.get_object().if_contains(name)) {
       if (!v->is_string())
         return wrong;
@@ -87,7 +87,7 @@ result<agent_token_values> read_agent_tokens(const std::string& data_dir) {
 
 status save_agent_tokens(const std::string& data_dir, const agent_token_values& tokens) {
   json::object out;
-  for (const auto& [name, from] : names)
+  for (const auto& [name, from] : token_names)
     if (!(tokens.*from).empty())
       out[name] = tokens.*from;
   const auto file = agent_tokens_file(data_dir);

@@ -7,7 +7,7 @@ using namespace belay::harness;
 namespace {
 
 const std::string master = "f0000000-0000-4000-8000-00000000cafe", of_requests = "f0000000-0000-4000-8000-0000000000de",
-                  agent = "f0000000-0000-4000-8000-0000000000a9", emergency = "f0000000-0000-4000-8000-0000000000ae";
+                  agent_secret = "f0000000-0000-4000-8000-0000000000a9", emergency = "f0000000-0000-4000-8000-0000000000ae";
 
 boost::json::object with_acls() {
   return {{"acl",
@@ -16,7 +16,7 @@ boost::json::object with_acls() {
                                {"enable_token_persistence", true},
                                {"tokens", boost::json::object{{"master", master},
                                                               {"default", of_requests},
-                                                              {"agent", agent},
+                                                              {"agent", agent_secret},
                                                               {"agent_master", emergency}}}}},
           {"telemetry", boost::json::object{{"prometheus_retention_time", "1h"}}},
           {"log_level", "TRACE"}};
@@ -73,7 +73,7 @@ TEST_CASE("no token is in the log, in metrics or in what the agent says of itsel
   REQUIRE(prometheus.status == 200);
   const auto log = file_text(node.log_file());
   REQUIRE(log.find("/v1/kv/a?token=<hidden>") != std::string::npos);
-  for (const auto& each : {secret, master, of_requests, agent, emergency, at_run_time}) {
+  for (const auto& each : {secret, master, of_requests, agent_secret, emergency, at_run_time}) {
     INFO(each);
     CHECK(self.body.find(each) == std::string::npos);
     CHECK(counted.body.find(each) == std::string::npos);

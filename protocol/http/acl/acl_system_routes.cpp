@@ -83,6 +83,8 @@ action acl_authorize_route(request_context& c) {
     return not_acceptable("Failed to decode request body: " + questions.error());
   if (questions->size() > questions_max)
     return not_acceptable("Refusing to process more than " + std::to_string(questions_max) + " authorizations at once");
+  query_options o; // they are not read, as in Consul, but for what is usual
+  o.wait = std::min(c.settings.default_query_time, c.settings.max_query_time);
   if (auto r = refuse_datacenter(c))
     return std::move(*r);
   if (questions->empty())
@@ -94,7 +96,7 @@ action acl_authorize_route(request_context& c) {
       return not_acceptable(needed.error());
     read.asked.push_back(std::move(*needed));
   }
-  return make_read(std::move(read), {});
+  return make_read(std::move(read), o);
 }
 
 action agent_token_route(request_context& c) {

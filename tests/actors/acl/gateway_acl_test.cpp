@@ -20,17 +20,23 @@ namespace {
 
 const std::string root = "root-secret", emergency = "emergency-secret";
 
-using rules_by_secret = std::map<std::string, std::string>;
+/// Secrets are UUIDs, but for those of the configuration; here tokens have names.
+std::string secret_of(const std::string& name) {
+  const bool as_it_is = name.empty() || name == root || name == emergency || name == "wrong" || name == "nobody's";
+  return as_it_is ? name : uuid_of(std::hash<std::string>()(name), 42);
+}
+
+using rules_by_name = std::map<std::string, std::string>;
 
 /// Tables with a token for each of these rules; the name of the rules is the secret.
 struct tables {
   state::machine machine;
   std::uint64_t index = 0;
 
-  explicit tables(const rules_by_secret& tokens) {
+  explicit tables(const rules_by_name& tokens) {
     apply(state::acl_initialize{root, uuid_of(1, 1), 1});
-    for (const auto& [secret, rules] : tokens)
-      add(secret, rules);
+    for (const auto& [name, rules] : tokens)
+      add(secret_of(name), rules);
   }
   void apply(const state::command& c) {
     state::effects changed;
@@ -54,9 +60,9 @@ struct tables {
     apply(p);
     apply(t);
   }
-  void remove(const std::string& secret) {
+  void remove(const std::string& name) {
     state::query q = state::acl_token_self{};
-    q.by = state::authority{secret, false, "dc1"};
+    q.by = state::authority{secret_of(name), false, "dc1"};
     const auto found = machine.evaluate(q);
     const auto& row = std::get<state::acl_rows>(found.data).list.at(0).row;
     apply(state::acl_token_delete{std::get<state::acl_token_ptr>(row)->accessor});
@@ -89,7 +95,7 @@ void judge_by(gateway_fixture& f, tables& t) {
 std::string request(const std::string& method, const std::string& target, const std::string& token,
                     const std::string& body = "") {
   return method + " " + target + " HTTP/1.1\r\nHost: x\r\n" +
-         (token.empty() ? "" : "X-Consul-Token: " + token + "\r\n") + "Content-Length: " + std::to_string(body.size()) +
+         (token.empty() ? "" : "X-Consul-Token: " + secret_of(token) + "\r\n") + "Content-Length: " + std::to_string(body.size()) +
          "\r\n\r\n" + body;
 }
 
@@ -269,8 +275,8 @@ TEST_CASE("without ACLs no token is looked at", "[gateway][acl]") {
 
 // A client that has just made a token at the leader uses it at a follower, whose tables may not know it yet.
 TEST_CASE("who is refused by tables that may be behind is asked for once more", "[gateway][acl]") {
-  tables behind(rules_by_secret{{"old", ""}}),
-      caught_up(rules_by_secret{{"old", R"(agent "n1" { policy = "read" })"},
+  tables behind(rules_by_name{{"old", ""}}),
+      caught_up(rules_by_name{{"old", R"(agent "n1" { policy = "read" })"},
                                 {"new", R"(agent "n1" { policy = "read" } node_prefix "" { policy = "read" })"}});
   gateway_fixture f(with_acls());
   f.behind().status = cluster_of_two();
@@ -294,7 +300,7 @@ TEST_CASE("who is refused by tables that may be behind is asked for once more", 
 }
 
 TEST_CASE("members are left out whose node may not be read", "[gateway][acl]") {
-  tables t(rules_by_secret{{"one", R"(node "n2" { policy = "read" })"}});
+  tables t(rules_by_name{{"one", R"(node "n2" { policy = "read" })"}});
   gateway_fixture f(with_acls());
   judge_by(f, t);
   f.behind().status = cluster_of_two();
@@ -348,16 +354,16 @@ TEST_CASE("plain writes go to the log at once, when the state machine is known t
   const auto written = wire::decode_command(*f.behind().writes[0].command);
   REQUIRE(written);
   REQUIRE(written->by);
-  CHECK(written->by->secret == "t");
+  CHECK(written->by->secret == secret_of("t"));
   for (const auto& w : f.behind().checked) {
     REQUIRE(w.command.by);
-    CHECK(w.command.by->secret == "t");
+    CHECK(w.command.by->secret == secret_of("t"));
     CHECK_FALSE(w.command.by->allowed_by_default);
   }
 }
 
 TEST_CASE("a blocking read of the agent is judged again before it is answered", "[gateway][acl]") {
-  tables t(rules_by_secret{{"reads-web", R"(service "web" { policy = "read" })"}});
+  tables t(rules_by_name{{"reads-web", R"(service "web" { policy = "read" })"}});
   gateway_fixture f(with_acls(), nullptr, true);
   judge_by(f, t);
   f.behind().agent = [](const agent_call&) -> std::optional<agent::reply> { return std::nullopt; };
@@ -390,7 +396,7 @@ TEST_CASE("a blocking read of the agent is judged again before it is answered", 
 
 TEST_CASE("a refusal of the agent by tables that may be behind is asked for once more", "[gateway][acl]") {
   const std::string rules = R"(service "web" { policy = "write" })";
-  tables behind(rules_by_secret{{"t", ""}}), caught_up(rules_by_secret{{"t", rules}});
+  tables behind(rules_by_name{{"t", ""}}), caught_up(rules_by_name{{"t", rules}});
   gateway_fixture f(with_acls(), nullptr, true);
   auto& b = f.behind();
   b.answer = [&](const state::query& q) {
@@ -410,7 +416,7 @@ TEST_CASE("a refusal of the agent by tables that may be behind is asked for once
 
 TEST_CASE("PUT /v1/agent/token changes the tokens of this server, and what requests without one may do",
           "[gateway][acl]") {
-  tables t(rules_by_secret{{"agent-write", R"(agent_prefix "" { policy = "write" })"},
+  tables t(rules_by_name{{"agent-write", R"(agent_prefix "" { policy = "write" })"},
                            {"agent-read", R"(agent_prefix "" { policy = "read" })"}});
   auto settings = with_acls();
   int kept = 0;
@@ -426,16 +432,16 @@ TEST_CASE("PUT /v1/agent/token changes the tokens of this server, and what reque
   auto c = f.client();
   CHECK(c.ask(request("GET", "/v1/agent/self", "")).status == 403);
   const auto set = [&](const std::string& which, const std::string& to, const std::string& by = "agent-write") {
-    return c.ask(request("PUT", "/v1/agent/token/" + which, by, "{\"Token\":\"" + to + "\"}"));
+    return c.ask(request("PUT", "/v1/agent/token/" + which, by, "{\"Token\":\"" + secret_of(to) + "\"}"));
   };
   CHECK(set("default", "agent-read", "agent-read").status == 403);
   CHECK(kept == 0);
   CHECK(set("default", "agent-read").status == 200);
   CHECK(kept == 1);
   CHECK(c.ask(request("GET", "/v1/agent/self", "")).status == 200);
-  CHECK(tokens->kept().of_requests == "agent-read");
+  CHECK(tokens->kept().of_requests == secret_of("agent-read"));
   CHECK(set("agent_master", "other").status == 200);
-  CHECK(c.ask(request("PUT", "/v1/agent/reload", "other")).status == 200);
+  CHECK(c.ask(request("PUT", "/v1/agent/reload", "other")).status == 200); // no token of the tables
   CHECK(c.ask(request("PUT", "/v1/agent/reload", emergency)).status == 403);
   error = "no space left on device";
   const auto failed = set("replication", "x");
@@ -481,7 +487,7 @@ TEST_CASE("a bootstrap brings the index of the operator's file, which goes when 
 
 TEST_CASE("a renewal needs session:write on the node of the session", "[gateway][acl]") {
   tables t(
-      rules_by_secret{{"w", R"(session "n1" { policy = "write" })"}, {"r", R"(session "n1" { policy = "read" })"}});
+      rules_by_name{{"w", R"(session "n1" { policy = "write" })"}, {"r", R"(session "n1" { policy = "read" })"}});
   const auto known = uuid_of(5, 1);
   state::catalog_register node;
   node.node.node = "n1";

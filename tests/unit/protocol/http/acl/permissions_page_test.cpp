@@ -17,8 +17,8 @@ namespace {
 
 constexpr auto page_begin = R"(# What each request needs
 
-Made from the table of routes by a test: `BELAY_REWRITE=1 build/dev/tests/test_http` writes it. What the words mean for names and rows
-stands in [contract/10-acl.md](contract/10-acl.md), section 3. Names are those of this server's node, where nothing else is said.
+Made from the table of routes by a test: `BELAY_REWRITE=1 build/dev/test_http` writes it. What the words mean,
+and what is decided row by row stands in [contract/10-acl.md](contract/10-acl.md), section 3. Names are those of this server's node, where nothing else is said.
 
 | path | method | needs |
 |---|---|---|
@@ -29,9 +29,9 @@ std::string_view told_need(http::access a) {
   case http::access::nobody:
     return "nothing";
   case http::access::by_state:
-    return "what is asked of the keys, sessions, nodes, services or ACLs that it is about";
+    return "decided for each key, row or operation";
   case http::access::by_agent:
-    return "what is asked of the services, checks or events that it is about";
+    return "decided for each service, check or event";
   case http::access::agent_read:
     return "agent read";
   case http::access::agent_write:
