@@ -1,5 +1,7 @@
 #include "sim/checkers/acl_model.hpp"
 
+#include "protocol/base/probe.hpp"
+
 #include <algorithm>
 
 namespace belay::sim {
@@ -182,6 +184,7 @@ bool acl_model::pass_time(log_index at, cluster_time now) {
   const auto over = [now](const auto& each) { return !each.second.expires.is_zero() && each.second.expires <= now; };
   if (std::none_of(now_->tokens.begin(), now_->tokens.end(), over))
     return false;
+  PROBE("permissions: a token is over");
   auto next = *now_;
   std::erase_if(next.tokens, over);
   keep(std::move(next), at);

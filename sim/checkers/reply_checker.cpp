@@ -1,6 +1,7 @@
 #include "sim/checkers/reply_checker.hpp"
 
 #include "protocol/base/check.hpp"
+#include "protocol/base/probe.hpp"
 #include "protocol/wire/command_codec.hpp"
 
 #include <algorithm>
@@ -242,6 +243,9 @@ broken reply_checker::judge_write(const operation& op, same_command& same) {
   if (entry.reply)
     if (auto b = judge_note(op, *entry.reply))
       return b;
+  if (op.write->by && model_.refuses(*op.write, op.known_at_invocation).has_value() !=
+                          model_.refuses(*op.write, op.index.prev()).has_value())
+    PROBE("permissions: changed between the request and its entry");
   known_ = std::max(known_, op.index);
   return std::nullopt;
 }
