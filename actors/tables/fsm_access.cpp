@@ -1,7 +1,6 @@
 // fsm: ACLs. What somebody may do is decided by the state machine; here is when it is asked, and how its tables begin.
 
 #include "actors/tables/fsm.hpp"
-#include "protocol/base/mutants.hpp"
 #include "protocol/base/probe.hpp"
 #include "protocol/wire/command_codec.hpp"
 
@@ -43,8 +42,6 @@ bool fsm::answer_refusal(const read_query& q) {
 
 /// Who may not ask any more is told at once; others wait on, also for rows that they may see only now.
 void fsm::judge_parked_again() {
-  if (MUTANT(waiting_reader_not_judged_again))
-    return;
   std::erase_if(parked_, [this](const auto& each) {
     if (!answer_refusal(each.second))
       return false;

@@ -5,9 +5,9 @@
 
 #include "protocol/raft/types.hpp"
 #include "protocol/state/queries.hpp"
-#include "sim/checkers/acl_model.hpp"
-#include "sim/checkers/catalog_model.hpp"
-#include "sim/checkers/session_model.hpp"
+#include "sim/checkers/models/acl_model.hpp"
+#include "sim/checkers/models/catalog_model.hpp"
+#include "sim/checkers/models/session_model.hpp"
 
 #include <map>
 #include <optional>

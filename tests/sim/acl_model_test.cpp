@@ -1,4 +1,4 @@
-#include "sim/checkers/acl_model.hpp"
+#include "sim/checkers/models/acl_model.hpp"
 #include "sim/checkers/kv_model.hpp"
 #include "tests/sim/acl_entries.hpp"
 

@@ -1,4 +1,4 @@
-#include "sim/checkers/acl_model.hpp"
+#include "sim/checkers/models/acl_model.hpp"
 
 #include "protocol/base/probe.hpp"
 

@@ -1,4 +1,4 @@
-#include "sim/checkers/session_model.hpp"
+#include "sim/checkers/models/session_model.hpp"
 
 #include <algorithm>
 
