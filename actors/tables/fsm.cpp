@@ -210,7 +210,7 @@ void fsm::publish(state::effects changed) {
   }
   if (of_sessions)
     send(wires_->reaper, publish_effects{changed});
-  if (of_access)
+  if (of_access && !MUTANT(waiting_reader_not_judged_again))
     judge_parked_again();
   if (of_everything)
     access_ready_in_ = {}; // other tokens came with it

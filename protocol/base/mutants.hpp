@@ -133,6 +133,7 @@ namespace belay {
   M(vote_while_leader_heard)                                                                                           \
   M(vote_without_log_check)                                                                                            \
   M(votes_counted_not_collected)                                                                                       \
+  M(waiting_reader_not_judged_again)                                                                                   \
   M(watch_parked_without_look)
 
 #define BELAY_MUTANT_NAME(name) name,

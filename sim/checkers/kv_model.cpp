@@ -126,11 +126,21 @@ std::optional<state::reply> kv_model::apply(const raft::entry& e) {
   applied_ = e.index;
   if (gathering_ && e.time.value - gathering_->touched.value > restore_idle_ms)
     gathering_.reset();
+  if (access_.pass_time(e.index, e.time))
+    note(moments_, e.index);
   if (e.kind != raft::entry_kind::command)
     return std::nullopt;
   const auto command = wire::decode_command(*e.data);
   if (!command)
     return std::nullopt;
+  if (command->by) {
+    if (auto no = refused_to(access_.rights_now(*command->by), *command, e.index.prev(), e.time))
+      return no;
+  }
+  if (auto told = access_.apply(*command, e.index, e.time)) {
+    note(moments_, e.index);
+    return told;
+  }
   draft d;
   d.index = e.index;
   d.time = e.time;
@@ -313,6 +323,7 @@ void kv_model::go_back(draft& d, log_index archive) {
   keep_delays(d, archive);
   sessions_.go_back(archive, d.index);
   catalog_.go_back(archive, d.index);
+  access_.go_back(archive, d.index, d.time);
   for (const auto& [key, past] : pasts_) {
     if (doubtful_.count(key) != 0)
       continue;

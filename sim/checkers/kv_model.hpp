@@ -5,8 +5,9 @@
 
 #include "protocol/raft/types.hpp"
 #include "protocol/state/queries.hpp"
-#include "sim/checkers/catalog_model.hpp"
-#include "sim/checkers/session_model.hpp"
+#include "sim/checkers/models/acl_model.hpp"
+#include "sim/checkers/models/catalog_model.hpp"
+#include "sim/checkers/models/session_model.hpp"
 
 #include <map>
 #include <optional>
@@ -55,10 +56,24 @@ public:
   /// Log index of the entry by which its holder got the key; zero: not locked.
   log_index granted_at(std::string_view key, log_index s) const;
   const session_model& sessions() const { return sessions_; }
+  const acl_model& access() const { return access_; }
   /// Of the table of sessions.
   log_index session_index(log_index s) const;
   /// nullopt: not judged.
   std::optional<state::txn_reply> read_txn(const state::txn& ops, log_index s) const;
+
+  // ---- in whose name, as of log index s: docs/contract/10, sections 1 and 3 (kv_model_access.cpp)
+  /// What is told whose command is not carried out; nullopt: it is. Of transactions without the lock-delays.
+  std::optional<state::reply> refuses(const state::command& c, log_index s) const {
+    return c.by ? refused_to(access_.rights_of(*c.by, s), c, s, {}) : std::nullopt;
+  }
+  /// What is told who may not ask at all; nullopt: he is answered, perhaps with fewer rows.
+  std::optional<std::string> refuses(const state::query& q, log_index s) const;
+  /// @pre not refused
+  bool shows_key(const state::query& q, std::string_view key, log_index s) const;
+  /// Whose session it is; an unknown one is nobody's.
+  bool may_use_session(const std::optional<state::authority>& who, const std::string& id, std::string_view wanted,
+                       log_index s) const;
 
   // ---- over time, ascending
   /// When a restore came into force.
@@ -125,6 +140,11 @@ private:
   std::optional<state::reply> run(draft& d, const state::restore_commit& c);
   std::optional<state::reply> run(draft& d, const state::restore_abort& c);
   void go_back(draft& d, log_index archive);
+  /// @param now of what is applied now; nullopt: lock-delays are not known
+  std::optional<state::reply> refused_to(const acl_rights_ptr& may, const state::command& c, log_index s,
+                                         std::optional<cluster_time> now) const;
+  std::optional<state::reply> refused_to(const acl_rights& may, const state::txn& c,
+                                         std::optional<cluster_time> now) const;
   step write_key(draft& d, const state::kv_op& op);
   step store(draft& d, const state::kv_op& op);
   step put(draft& d, const state::kv_op& op, std::uint64_t lock_index, const std::string& holder, std::uint64_t grant);
@@ -151,6 +171,7 @@ private:
   std::map<std::string, state::kv_entry_ptr, std::less<>> live_;
   pasts pasts_;
   session_model sessions_;
+  acl_model access_;
   catalog_model catalog_;
   std::map<std::string, std::vector<delay>, std::less<>> delays_;
   std::set<std::string, std::less<>> doubtful_;

@@ -117,6 +117,8 @@ std::vector<register_op> register_history(const std::deque<operation>& history, 
       if (w == nullptr)
         continue;
       if (w->op.verb == kv_verb::remove_tree) {
+        if (op.result == outcome::done && std::holds_alternative<state::refusal>(op.reply))
+          continue; // for want of permission
         for (auto it = keys.lower_bound(w->op.key); it != keys.end() && it->starts_with(w->op.key); ++it)
           if (left_out.count(*it) == 0)
             found.push_back(blank(op, *it, register_verb::remove));

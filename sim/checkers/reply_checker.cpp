@@ -1,6 +1,7 @@
 #include "sim/checkers/reply_checker.hpp"
 
 #include "protocol/base/check.hpp"
+#include "protocol/base/probe.hpp"
 #include "protocol/wire/command_codec.hpp"
 
 #include <algorithm>
@@ -75,6 +76,8 @@ std::string described(const state::query_result& a) {
 std::string of(const operation& op) {
   std::string text = "operation " + std::to_string(op.id) + " of client " + std::to_string(op.client) + " at node " +
                      std::to_string(op.node);
+  if (const auto& who = asker_of(op))
+    text += " in the name of " + who->secret;
   if (op.read)
     text += std::string(" (") + name_of(op.read->mode) + " read " + described(op.read->query) + ")";
   return text;
@@ -93,8 +96,47 @@ std::vector<std::string> cut_names(const std::vector<state::kv_entry_ptr>& entri
   return names;
 }
 
+// ---- permissions
+
+bool is_about_permissions(std::string_view text) {
+  return text == "Permission denied" || text == "ACL not found";
+}
+
+/// Of an answer to a transaction: the operations that were not allowed. Others may be refused for a lock-delay beside them.
+std::vector<std::size_t> denied_in(const state::reply& r) {
+  std::vector<std::size_t> found;
+  if (const auto* t = std::get_if<state::txn_reply>(&r))
+    for (const auto& each : t->errors)
+      if (is_about_permissions(each.what))
+        found.push_back(each.op_index);
+  return found;
+}
+
+/// A refusal without a text stands for any.
+bool fits(const state::reply& told, const state::reply& right) {
+  const auto* any = std::get_if<state::refusal>(&right);
+  if (any != nullptr && any->text.empty())
+    return std::holds_alternative<state::refusal>(told);
+  return same_reply(told, right);
+}
+
+/// By which commands of clients are told apart: without the times, which a server adds to them.
+std::string without_times(state::command c) {
+  if (auto* t = std::get_if<state::acl_token_set>(&c))
+    t->token.create_time_ns = t->token.expiration_time_ns = 0;
+  return wire::encode_command(c);
+}
+
+bool only_clients_give(const state::command& c) {
+  return std::holds_alternative<state::kv_write>(c) || std::holds_alternative<state::txn>(c) ||
+         std::holds_alternative<state::session_create>(c) || std::holds_alternative<state::acl_policy_set>(c) ||
+         std::holds_alternative<state::acl_role_set>(c) || std::holds_alternative<state::acl_token_set>(c);
+}
+
 /// No answer shows a state before this index.
 log_index newest_in(const state::query_result& a) {
+  if (std::holds_alternative<state::refusal>(a.data))
+    return {};
   auto newest = a.index.value > 1 ? a.index : log_index{};
   if (const auto* entries = std::get_if<state::kv_entries>(&a.data))
     for (const auto& e : entries->entries)
@@ -120,10 +162,11 @@ broken reply_checker::committed(const raft::entry& e) {
     const auto command = wire::decode_command(*e.data);
     if (!command)
       return "entry " + to_string(e.index) + " is not a command";
-    if (!std::holds_alternative<state::kv_write>(*command) && !std::holds_alternative<state::txn>(*command) &&
-        !std::holds_alternative<state::session_create>(*command))
+    if (!only_clients_give(*command))
       return std::nullopt; // servers of their own accord
-    return "entry " + to_string(e.index) + " has a command that no client gave";
+    it = commands_.find(without_times(*command));
+    if (it == commands_.end())
+      return "entry " + to_string(e.index) + " has a command that no client gave";
   }
   it->second.entries.push_back(e.index);
   return count(it->second);
@@ -147,14 +190,11 @@ void reply_checker::begun(operation& op) {
     seen_before_[op.id] = seen_at_[{op.node, op.node_life}];
   if (!op.write)
     return;
-  auto& same = commands_[wire::encode_command(*op.write)];
+  auto& same = commands_[without_times(*op.write)];
   same.asked_by.push_back(op.id);
   ++same.may_commit;
   // An acquire that waits for the end of a lock-delay is tried as often as the servers find it worth a log entry.
-  same.by_clients_only =
-      op.lock_wait == virtual_time::zero() &&
-      (std::holds_alternative<state::kv_write>(*op.write) || std::holds_alternative<state::txn>(*op.write) ||
-       std::holds_alternative<state::session_create>(*op.write));
+  same.by_clients_only = op.lock_wait == virtual_time::zero() && only_clients_give(*op.write);
   command_of_[op.id] = &same; // unordered_map never moves its elements
 }
 
@@ -165,8 +205,8 @@ broken reply_checker::ended(const operation& op) {
            to_string(committed()) + " was";
   if (op.read)
     return op.result == outcome::done ? judge_read(op) : std::nullopt;
-  if (!op.write) // renewals: session_checker
-    return std::nullopt;
+  if (!op.write) // whether the session lives: session_checker
+    return judge_renewal(op);
   const auto it = command_of_.find(op.id);
   PRECONDITION(it != command_of_.end());
   auto& same = *it->second;
@@ -197,12 +237,15 @@ broken reply_checker::judge_write(const operation& op, same_command& same) {
   if (op.index <= op.known_at_invocation)
     return of(op) + " was done at entry " + to_string(op.index) + ", although entry " +
            to_string(op.known_at_invocation) + " was known before it began";
-  if (entry.reply && !same_reply(op.reply, *entry.reply))
+  if (entry.reply && !fits(op.reply, *entry.reply))
     return of(op) + " at entry " + to_string(op.index) + " was answered " + described(op.reply) + ", right is " +
            described(*entry.reply);
   if (entry.reply)
     if (auto b = judge_note(op, *entry.reply))
       return b;
+  if (op.write->by && model_.refuses(*op.write, op.known_at_invocation).has_value() !=
+                          model_.refuses(*op.write, op.index.prev()).has_value())
+    PROBE("permissions: changed between the request and its entry");
   known_ = std::max(known_, op.index);
   return std::nullopt;
 }
@@ -228,6 +271,9 @@ broken reply_checker::judge_without_entry(const operation& op, same_command& sam
   --same.may_commit;
   if (auto b = count(same))
     return of(op) + " was answered without an entry, but " + *b;
+  const auto* no = std::get_if<state::refusal>(&op.reply);
+  if ((no != nullptr && is_about_permissions(no->text)) || !denied_in(op.reply).empty())
+    return judge_early_refusal(op);
   const auto wrong = [&](const std::string& right) {
     return of(op) + " was answered " + described(op.reply) + " without an entry, right is " + right;
   };
@@ -265,6 +311,65 @@ broken reply_checker::judge_without_entry(const operation& op, same_command& sam
   return std::nullopt;
 }
 
+/// Before an entry only a leader refuses for want of permission, by what is in force when it is asked or later.
+broken reply_checker::judge_early_refusal(const operation& op) const {
+  const auto* no = std::get_if<state::refusal>(&op.reply);
+  const auto& who = op.write->by;
+  const auto so = [&](log_index s) {
+    const auto right = model_.refuses(*op.write, s);
+    if (no == nullptr)
+      return right && denied_in(*right) == denied_in(op.reply);
+    if (who && no->text == "ACL not found" && model_.access().ends_one_day(who->secret, s))
+      return true;
+    return right && fits(op.reply, *right);
+  };
+  const auto from = op.known_at_invocation, to = op.committed_at_return;
+  if (first_moment(from, to, so))
+    return std::nullopt;
+  const auto right = model_.refuses(*op.write, to);
+  return of(op) + " was answered " + described(op.reply) + " without an entry; at no moment from " + to_string(from) +
+         " to " + to_string(to) + " was that so: at the last " + (right ? described(*right) : "it may be done");
+}
+
+/// The permission is a read in default mode, whatever default_consistency says.
+broken reply_checker::judge_renewal(const operation& op) const {
+  const auto& who = op.renewal->by;
+  const bool refused = op.result == outcome::refused && is_about_permissions(op.text);
+  if (!who || (op.result != outcome::done && !refused))
+    return refused ? broken(of(op) + " was refused (" + op.text + "), but ACLs are not in force") : std::nullopt;
+  const auto so = [&](log_index s) {
+    const auto may = model_.access().rights_of(*who, s);
+    if (op.result == outcome::done)
+      return may && model_.may_use_session(who, op.renewal->session, "write", s);
+    if (op.text == "ACL not found")
+      return !may || model_.access().ends_one_day(who->secret, s);
+    return may && !model_.may_use_session(who, op.renewal->session, "write", s);
+  };
+  const auto from = lease_in_doubt(op) ? log_index{} : op.known_at_invocation, to = op.committed_at_return;
+  if (first_moment(from, to, so))
+    return std::nullopt;
+  return of(op) + ", a renewal, was " + (refused ? "refused (" + op.text + ")" : "done") + "; at no moment from " +
+         to_string(from) + " to " + to_string(to) + " was that right";
+}
+
+template <class IsSo>
+std::optional<log_index> reply_checker::first_moment(log_index from, log_index to, IsSo is_so) const {
+  if (from > to)
+    return std::nullopt;
+  if (is_so(from))
+    return from;
+  const auto& moments = model_.moments();
+  for (auto it = std::upper_bound(moments.begin(), moments.end(), from); it != moments.end() && *it <= to; ++it)
+    if (is_so(*it))
+      return *it;
+  return std::nullopt;
+}
+
+log_index reply_checker::seen_before(const operation& op) const {
+  const auto it = seen_before_.find(op.id);
+  return it == seen_before_.end() ? log_index{} : it->second;
+}
+
 // ---- reads
 
 /// As far as is known before its answer.
@@ -276,6 +381,10 @@ bool reply_checker::may_be_stale(const operation& op) const {
 bool reply_checker::like_stale(const operation& op) const {
   if (op.read->mode == http::consistency::stale || !may_be_stale(op))
     return op.read->mode == http::consistency::stale;
+  return lease_in_doubt(op);
+}
+
+bool reply_checker::lease_in_doubt(const operation& op) const {
   return !rules_.trust_lease ||
          (rules_.clocks != nullptr && rules_.clocks->lease_in_doubt_between(op.invoked, op.returned));
 }
@@ -283,14 +392,10 @@ bool reply_checker::like_stale(const operation& op) const {
 broken reply_checker::judge_read(const operation& op) {
   if (!op.answer)
     return of(op) + " is done without an answer";
-  if (op.answer->index.is_zero())
+  if (op.answer->index.is_zero() && !std::holds_alternative<state::refusal>(op.answer->data))
     return of(op) + " was answered with index 0";
   const bool stale = like_stale(op);
-  log_index from = op.known_at_invocation;
-  if (stale) {
-    const auto it = seen_before_.find(op.id);
-    from = it == seen_before_.end() ? log_index{} : it->second;
-  }
+  const auto from = stale ? seen_before(op) : op.known_at_invocation;
   const auto to = op.committed_at_return;
   const auto s = lowest_explanation(op.read->query, *op.answer, from, to);
   if (!s) {
@@ -315,19 +420,18 @@ std::optional<log_index> reply_checker::lowest_explanation(const state::query& q
                     std::holds_alternative<state::kv_keys>(q);
   if (!keys && !std::holds_alternative<state::txn_read>(q) && !std::holds_alternative<state::session_info>(q))
     return from;
-  const auto start = keys ? std::max(from, newest_in(a)) : from;
-  if (start > to)
-    return std::nullopt;
-  if (explained_at(q, a, start))
-    return start;
-  const auto& moments = model_.moments();
-  for (auto it = std::upper_bound(moments.begin(), moments.end(), start); it != moments.end() && *it <= to; ++it)
-    if (explained_at(q, a, *it))
-      return *it;
-  return std::nullopt;
+  return first_moment(keys ? std::max(from, newest_in(a)) : from, to,
+                      [&](log_index s) { return explained_at(q, a, s); });
 }
 
 bool reply_checker::explained_at(const state::query& q, const state::query_result& a, log_index s) const {
+  if (const auto* no = std::get_if<state::refusal>(&a.data); no != nullptr && is_about_permissions(no->text)) {
+    // A server may know before the log does that the time of a token is over.
+    const bool over = q.by && no->text == "ACL not found" && model_.access().ends_one_day(q.by->secret, s);
+    return over || model_.refuses(q, s) == no->text;
+  }
+  if (model_.refuses(q, s))
+    return false;
   if (const auto* t = std::get_if<state::txn_read>(&q)) {
     const auto right = model_.read_txn(t->ops, s);
     const auto* told = std::get_if<state::txn_reply>(&a.data);
@@ -336,13 +440,14 @@ bool reply_checker::explained_at(const state::query& q, const state::query_resul
   if (const auto* i = std::get_if<state::session_info>(&q)) {
     const auto* told = std::get_if<state::sessions>(&a.data);
     return told != nullptr && a.index == model_.session_index(s) &&
-           told->list.size() == (model_.sessions().lived_at(i->id, s) ? 1 : 0);
+           told->list.size() ==
+               (model_.sessions().lived_at(i->id, s) && model_.may_use_session(q.by, i->id, "read", s) ? 1 : 0);
   }
   if (const auto* k = std::get_if<state::kv_keys>(&q)) {
     const auto* told = std::get_if<state::key_names>(&a.data);
     if (told == nullptr || !model_.prefix_index(k->prefix, s).contains(a.index))
       return false;
-    const auto right = cut_names(model_.entries_at(k->prefix, s), *k);
+    const auto right = cut_names(shown_to(q, k->prefix, s), *k);
     if (!model_.doubtful_under(k->prefix, s))
       return told->keys == right;
     return std::is_sorted(told->keys.begin(), told->keys.end()) &&
@@ -360,7 +465,7 @@ bool reply_checker::explained_at(const state::query& q, const state::query_resul
     return right ? told->entries.size() == 1 && same_entry(*told->entries.front(), *right) : told->entries.empty();
   }
   const auto& prefix = std::get<state::kv_list>(q).prefix;
-  const auto right = model_.entries_at(prefix, s);
+  const auto right = shown_to(q, prefix, s);
   if (!model_.prefix_index(prefix, s).contains(a.index))
     return false;
   auto next = right.begin();
@@ -369,6 +474,8 @@ bool reply_checker::explained_at(const state::query& q, const state::query_resul
     if (e->key.compare(0, prefix.size(), prefix) != 0 || (last != nullptr && e->key <= *last))
       return false;
     last = &e->key;
+    if (!model_.shows_key(q, e->key, s))
+      return false;
     if (model_.doubtful(e->key, s))
       continue;
     if (next == right.end() || !same_entry(*e, **next))
@@ -378,7 +485,16 @@ bool reply_checker::explained_at(const state::query& q, const state::query_resul
   return next == right.end();
 }
 
+std::vector<state::kv_entry_ptr> reply_checker::shown_to(const state::query& q, const std::string& prefix,
+                                                         log_index s) const {
+  auto all = model_.entries_at(prefix, s);
+  std::erase_if(all, [&](const auto& e) { return !model_.shows_key(q, e->key, s); });
+  return all;
+}
+
 std::string reply_checker::model_answer(const state::query& q, log_index s) const {
+  if (const auto no = model_.refuses(q, s))
+    return "refused: " + *no;
   std::vector<state::kv_entry_ptr> entries;
   index_bounds bounds;
   if (const auto* g = std::get_if<state::kv_get>(&q)) {
@@ -397,7 +513,7 @@ std::string reply_checker::model_answer(const state::query& q, log_index s) cons
       return "not judged";
     const auto& prefix = l != nullptr ? l->prefix : k->prefix;
     bounds = model_.prefix_index(prefix, s);
-    entries = model_.entries_at(prefix, s);
+    entries = shown_to(q, prefix, s);
   }
   std::string text = "index " + to_string(bounds.low);
   if (bounds.high != bounds.low)

@@ -59,14 +59,24 @@ private:
 
   bool may_be_stale(const operation& op) const;
   bool like_stale(const operation& op) const;
+  bool lease_in_doubt(const operation& op) const;
   broken count(const same_command& c) const;
   broken judge_write(const operation& op, same_command& same);
   broken judge_note(const operation& op, const state::reply& right) const;
   broken judge_without_entry(const operation& op, same_command& same) const;
+  broken judge_early_refusal(const operation& op) const;
+  broken judge_renewal(const operation& op) const;
   broken judge_read(const operation& op);
   bool explained_at(const state::query& q, const state::query_result& a, log_index s) const;
   std::optional<log_index> lowest_explanation(const state::query& q, const state::query_result& a, log_index from,
                                               log_index to) const;
+  /// Without those that he may not see who asks. @pre he is not refused
+  std::vector<state::kv_entry_ptr> shown_to(const state::query& q, const std::string& prefix, log_index s) const;
+  /// From which moment on an answer that may be stale may be right.
+  log_index seen_before(const operation& op) const;
+  /// The first moment from `from` to `to` of which it is true.
+  template <class IsSo>
+  std::optional<log_index> first_moment(log_index from, log_index to, IsSo is_so) const;
   std::string model_answer(const state::query& q, log_index s) const;
 
   reply_rules rules_;

@@ -90,6 +90,7 @@ void watch_checker::held(std::uint64_t operation_id, virtual_time now) {
   if (!w.is_held && w.due)
     w.due = now + rules_.slack;
   w.is_held = true;
+  look_at_permission(w, nodes_[w.node], now);
 }
 
 broken watch_checker::ended(const operation& op) {
@@ -102,9 +103,9 @@ broken watch_checker::ended(const operation& op) {
     return overdue(op.returned);
   const auto index = op.answer->index;
   const auto who = of(op.id, op.client, op.node, w.query, w.min_index);
-  if (index.is_zero())
-    return who + " was answered with index 0";
   const bool refused = std::holds_alternative<state::refusal>(op.answer->data);
+  if (index.is_zero() && !refused)
+    return who + " was answered with index 0";
 
   if (const auto text = question_text(w.query); !text.empty() && !refused) {
     const auto subject = subject_of(w.query);
@@ -121,6 +122,8 @@ broken watch_checker::ended(const operation& op) {
           std::chrono::duration<double>(w.wait).count())
     return who + " was answered without news (index " + to_string(index) + ") after " + in_ms(waited) + " of " +
            in_ms(w.wait);
+  if (w.refused_by && *w.refused_by < op.returned)
+    return who + " was answered at " + in_ms(op.returned) + ", but had to be refused by " + in_ms(*w.refused_by);
   if (w.due && *w.due < op.returned &&
       (w.is_held || (index <= w.min_index && !keys_.restored_between(w.news, op.committed_at_return))))
     return who + " was answered at " + in_ms(op.returned) + " with index " + to_string(index) + ", but entry " +
@@ -148,16 +151,21 @@ broken watch_checker::node_stopped(std::size_t node, virtual_time now) {
   auto late = overdue(now);
   nodes_[node].stopped = true;
   for (auto& [id, w] : waiting_)
-    if (w.node == node)
+    if (w.node == node) {
       w.due.reset();
+      w.refused_by.reset();
+    }
   return late;
 }
 
 broken watch_checker::node_resumed(std::size_t node, virtual_time now) {
   nodes_[node].stopped = false;
   for (auto& [id, w] : waiting_)
-    if (w.node == node && !w.news.is_zero())
-      w.due = now + rules_.slack;
+    if (w.node == node) {
+      if (!w.news.is_zero())
+        w.due = now + rules_.slack;
+      look_at_permission(w, nodes_[node], now);
+    }
   return overdue(now);
 }
 
@@ -174,6 +182,7 @@ void watch_checker::look(waiting& w, const node_state& n, virtual_time now) cons
   const auto subject = subject_of(w.query);
   if (w.life != n.life)
     return;
+  look_at_permission(w, n, now);
   const auto limit = std::min(n.applied, keys_.applied());
   if (!w.news.is_zero()) {
     // Nobody has looked yet, and the tombstone that told of it is gone. (A restore answers all the same.)
@@ -206,6 +215,16 @@ void watch_checker::look(waiting& w, const node_state& n, virtual_time now) cons
   }
 }
 
+void watch_checker::look_at_permission(waiting& w, const node_state& n, virtual_time now) const {
+  const auto s = std::min(n.applied, keys_.applied());
+  if (!w.query.by || !w.is_held || !keys_.access().begun(s))
+    return;
+  if (!keys_.refuses(w.query, s))
+    w.refused_by.reset();
+  else if (!w.refused_by && !n.stopped)
+    w.refused_by = now + rules_.slack;
+}
+
 log_index watch_checker::sure_index(const state::query& q, log_index s) const {
   const auto about = *subject_of(q);
   return (about.exact ? keys_.key_index(about.name, s) : keys_.prefix_index(about.name, s)).low;
@@ -216,6 +235,9 @@ broken watch_checker::overdue(virtual_time now) const {
     if (w.is_held && w.due && *w.due < now)
       return of(id, w.client, w.node, w.query, w.min_index) + " still waits at " + in_ms(now) + ", but entry " +
              to_string(w.news) + " had to be answered by " + in_ms(*w.due);
+    else if (w.is_held && w.refused_by && *w.refused_by < now)
+      return of(id, w.client, w.node, w.query, w.min_index) + " still waits at " + in_ms(now) + " in the name of " +
+             w.query.by->secret + ", but had to be refused by " + in_ms(*w.refused_by);
   return std::nullopt;
 }
 

@@ -56,6 +56,8 @@ private:
     std::size_t scanned = 0; ///< changes of the model before this one were looked at
     log_index news;          ///< the first change that must wake it; zero: none yet
     std::optional<virtual_time> due;
+    /// In whose name it is asked may not ask it any more: to be told so by then.
+    std::optional<virtual_time> refused_by;
   };
   struct node_state {
     int life = 0;
@@ -65,6 +67,7 @@ private:
   using question = std::tuple<std::size_t, std::size_t, int, std::string>; ///< client, node, life, query
 
   void look(waiting& w, const node_state& n, virtual_time now) const;
+  void look_at_permission(waiting& w, const node_state& n, virtual_time now) const;
   broken overdue(virtual_time now) const;
   /// How many of the model's changes there are up to that entry.
   std::size_t changes_up_to(log_index i) const;

@@ -2,7 +2,7 @@
 
 #include "protocol/base/overloaded.hpp"
 #include "sim/chance/drawn_parts.hpp"
-#include "sim/checkers/catalog_model.hpp"
+#include "sim/checkers/models/catalog_model.hpp"
 
 namespace belay::sim {
 

@@ -143,6 +143,36 @@ std::string request_of(const state::catalog_deregister& c) {
   return request("PUT", "/v1/catalog/deregister", json::serialize(body));
 }
 
+json::array array_of(const std::vector<state::acl_link>& links) {
+  json::array list;
+  for (const auto& l : links)
+    list.push_back(l.id.empty() ? json::object{{"Name", l.name}} : json::object{{"ID", l.id}});
+  return list;
+}
+
+std::string request_of(const state::acl_policy_set& c) {
+  json::object body{{"Name", c.policy.name}, {"Description", c.policy.description}, {"Rules", c.policy.rules}};
+  return request("PUT", c.fresh ? "/v1/acl/policy" : "/v1/acl/policy/" + c.policy.id, json::serialize(body));
+}
+
+std::string request_of(const state::acl_role_set& c) {
+  json::object body{{"Name", c.role.name}, {"Description", c.role.description}, {"Policies", array_of(c.policies)}};
+  return request("PUT", c.fresh ? "/v1/acl/role" : "/v1/acl/role/" + c.role.id, json::serialize(body));
+}
+
+std::string request_of(const state::acl_token_set& c) {
+  const auto& t = c.token;
+  json::object body{{"AccessorID", t.accessor},
+                    {"Description", t.description},
+                    {"Policies", array_of(c.policies)},
+                    {"Roles", array_of(c.roles)}};
+  if (!t.secret.empty())
+    body["SecretID"] = t.secret;
+  if (c.lives_ns != 0)
+    body["ExpirationTTL"] = std::to_string(c.lives_ns / 1'000'000) + "ms";
+  return request("PUT", c.fresh ? "/v1/acl/token" : "/v1/acl/token/" + t.accessor, json::serialize(body));
+}
+
 std::string request_of(const state::command& c) {
   return std::visit(
       overloaded{
@@ -152,9 +182,15 @@ std::string request_of(const state::command& c) {
           [](const state::session_create& s) { return request_of(s); },
           [](const state::catalog_register& r) { return request_of(r); },
           [](const state::catalog_deregister& d) { return request_of(d); },
+          [](const state::acl_policy_set& p) { return request_of(p); },
+          [](const state::acl_policy_delete& d) { return request("DELETE", "/v1/acl/policy/" + d.id); },
+          [](const state::acl_role_set& r) { return request_of(r); },
+          [](const state::acl_role_delete& d) { return request("DELETE", "/v1/acl/role/" + d.id); },
+          [](const state::acl_token_set& t) { return request_of(t); },
+          [](const state::acl_token_delete& d) { return request("DELETE", "/v1/acl/token/" + d.accessor); },
           [](const auto&) { return std::string(); },
       },
-      c);
+      static_cast<const state::plain_command&>(c));
 }
 
 std::string in_ms(std::chrono::nanoseconds t) {
@@ -172,7 +208,7 @@ std::string request_of(const http::read_request& r) {
                                      [&](const state::session_info& q) { return "/v1/session/info/" + q.id + query; },
                                      [](const auto&) { return std::string("/v1/other"); },
                                  },
-                                 r.query);
+                                 static_cast<const state::plain_query&>(r.query));
   return request("GET", target);
 }
 
@@ -318,6 +354,11 @@ std::string described(const http_answer& a) {
   return "status " + std::to_string(a.status) + ", \"" + a.body.substr(0, shown_max) + '"';
 }
 
+/// Only where ACLs are in force.
+bool is_forbidden(const http_answer& a, const operation& o) {
+  return a.status == 403 && asker_of(o);
+}
+
 broken understand_write(const http_answer& a, const std::optional<write_decision>& decided, operation& o) {
   if (!decided || decided->outcome != forward::call_outcome::done) {
     o.result = decided && decided->outcome == forward::call_outcome::refused ? outcome::refused : outcome::unknown;
@@ -326,7 +367,7 @@ broken understand_write(const http_answer& a, const std::optional<write_decision
   }
   o.result = outcome::done;
   o.index = decided->index;
-  if (a.status == 500) {
+  if (a.status == 500 || is_forbidden(a, o)) {
     o.reply = state::refusal{a.body};
   } else if (a.status != 200 && a.status != 409) {
     return "a write was answered " + described(a);
@@ -336,6 +377,8 @@ broken understand_write(const http_answer& a, const std::optional<write_decision
       o.reply = body.as_bool();
     else if (std::holds_alternative<state::txn>(*o.write))
       o.reply = txn_in(body.as_object());
+    else if (body.as_object().contains("ModifyIndex"))
+      o.reply = state::acl_row{};
     else
       o.reply = text_in(body.as_object(), "ID");
   }
@@ -352,6 +395,11 @@ broken understand_read(const http_answer& a, operation& o) {
   if (a.status == 500) {
     o.result = outcome::refused;
     o.text = a.body;
+    return std::nullopt;
+  }
+  if (is_forbidden(a, o)) {
+    o.result = outcome::done;
+    o.answer = state::query_result{{}, state::refusal{a.body}};
     return std::nullopt;
   }
   const bool of_keys = !std::holds_alternative<state::session_info>(o.read->query);
@@ -383,8 +431,9 @@ broken understand_read(const http_answer& a, operation& o) {
 }
 
 broken understand_renewal(const http_answer& a, operation& o) {
-  o.result = a.status == 500 ? outcome::refused : outcome::done;
-  if (a.status == 500) {
+  const bool refused = a.status == 500 || is_forbidden(a, o);
+  o.result = refused ? outcome::refused : outcome::done;
+  if (refused) {
     o.text = a.body;
   } else if (a.status == 200) {
     const auto body = json::parse(a.body);
@@ -420,11 +469,11 @@ void as_requests_say(state::command& c) {
 }
 
 std::string request_of(const operation& o) {
-  if (o.read)
-    return request_of(*o.read);
-  if (o.renewal)
-    return request("PUT", "/v1/session/renew/" + o.renewal->session);
-  auto text = request_of(*o.write);
+  auto text = o.read      ? request_of(*o.read)
+              : o.renewal ? request("PUT", "/v1/session/renew/" + o.renewal->session)
+                          : request_of(*o.write);
+  if (const auto& who = asker_of(o); who && who->secret != state::anonymous_secret)
+    text.insert(text.find("\r\n") + 2, "X-Consul-Token: " + who->secret + "\r\n");
   if (o.lock_wait > virtual_time::zero())
     if (const auto at = text.find(" HTTP/1.1"); at != std::string::npos)
       text.insert(at, "&wait=" + in_ms(o.lock_wait));
@@ -432,8 +481,14 @@ std::string request_of(const operation& o) {
 }
 
 std::string wished_id(const operation& o) {
-  const auto* c = o.write ? std::get_if<state::session_create>(&*o.write) : nullptr;
-  return c == nullptr ? std::string() : c->session.id;
+  if (!o.write)
+    return {};
+  if (const auto* c = std::get_if<state::session_create>(&*o.write))
+    return c->session.id;
+  if (const auto* p = std::get_if<state::acl_policy_set>(&*o.write))
+    return p->fresh ? p->policy.id : std::string();
+  const auto* r = std::get_if<state::acl_role_set>(&*o.write);
+  return r != nullptr && r->fresh ? r->role.id : std::string();
 }
 
 const std::string* http_answer::header(std::string_view name) const {

@@ -44,6 +44,12 @@ constexpr share<write_action> write_actions[] = {
 };
 static_assert(numbers_of(write_actions) == kinds_max);
 
+// Who changes what others may do, where ACLs are in force; less often than those ask.
+constexpr std::size_t acl_clients = 2;
+constexpr int acl_pause = 2;
+// Above those of all clients.
+constexpr std::uint16_t first_token_stream = 800;
+
 std::uint64_t number_of(const std::string& value) {
   std::uint64_t n = 0;
   std::from_chars(value.data(), value.data() + value.size(), n);
@@ -66,11 +72,14 @@ workload::workload(schedule& time, tape& choices, event_trace& trace, cluster& n
 }
 
 void workload::start() {
-  for (std::size_t i = 0; i < swarm_.clients + swarm_.watchers + swarm_.lockers; ++i) {
+  const auto others = swarm_.clients + swarm_.watchers + swarm_.lockers;
+  for (std::size_t i = 0; i < others + (swarm_.acls == acl_mode::off ? 0 : acl_clients); ++i) {
     auto& c = clients_.emplace_back();
     c.number = i;
     c.watches = i >= swarm_.clients && i < swarm_.clients + swarm_.watchers;
-    if (i >= swarm_.clients + swarm_.watchers)
+    if (i >= others)
+      c.access.emplace(access_);
+    else if (i >= swarm_.clients + swarm_.watchers)
       c.locks.emplace(i - swarm_.clients - swarm_.watchers, sessions_asked_for_);
     c.home = i % swarm_.nodes;
     c.self = spawn_client(i);
@@ -145,6 +154,8 @@ void workload::turn(client_state& c) {
     return next_turn(c, swarm_.think_time);
   if (c.watches)
     watch_turn(c, drawn);
+  else if (c.access)
+    access_turn(c, drawn);
   else if (c.locks)
     lock_turn(c, drawn);
   else
@@ -254,6 +265,32 @@ void workload::lock_turn(client_state& c, std::uint64_t drawn) {
     c.pending = ask(c.number, *node, std::nullopt, std::nullopt, std::move(*renewal));
 }
 
+void workload::access_turn(client_state& c, std::uint64_t drawn) {
+  const auto node = some_node(node_part(drawn));
+  if (!node)
+    return;
+  c.pending = ask(c.number, *node, c.access->next(drawn, history_.size() + 1), std::nullopt);
+}
+
+state::authority workload::asker(std::size_t client, const std::optional<state::command>& write) {
+  state::authority who;
+  who.datacenter = "dc1";
+  who.allowed_by_default = swarm_.acls == acl_mode::default_allow;
+  who.secret = master_token;
+  // The models know of the catalog only what those write there who may write everything.
+  const auto* t = write ? std::get_if<state::txn>(&*write) : nullptr;
+  const bool of_catalog = t != nullptr && std::any_of(t->ops.begin(), t->ops.end(), [](const auto& op) {
+                            return !std::holds_alternative<state::kv_op>(op);
+                          });
+  if (client >= clients_.size() || of_catalog)
+    return who;
+  const auto from = static_cast<std::uint16_t>(first_token_stream + client);
+  const auto drawn = tape_.choose({stream_kind::client, from}, drawn_max);
+  who.secret =
+      clients_[client].access ? access_.token_of_manager(drawn, *write) : access_.token_of_client(drawn, client);
+  return who;
+}
+
 /// After the end of the faults: sessions go on, nothing else does.
 void workload::renew_turn(client_state& c) {
   const auto node = some_node(c.home);
@@ -295,9 +332,14 @@ void workload::finished(client_state& c, const operation& o) {
     return;
   c.pending = 0;
   if (c.watches) {
-    c.seen_index = o.answer ? o.answer->index.value : 0;
-    next_turn(c, o.answer ? milliseconds(1) : swarm_.think_time);
+    const bool answered = o.answer && !std::holds_alternative<state::refusal>(o.answer->data);
+    c.seen_index = answered ? o.answer->index.value : 0;
+    next_turn(c, answered ? milliseconds(1) : swarm_.think_time);
     return;
+  }
+  if (c.access) {
+    access_.learn(o);
+    return next_turn(c, swarm_.think_time * acl_pause);
   }
   if (c.locks)
     c.locks->learn(o);
@@ -347,6 +389,8 @@ std::uint64_t workload::ask(std::size_t client, std::size_t node, std::optional<
   o.lock_wait = lock_wait;
   if (o.write)
     as_requests_say(*o.write);
+  if (swarm_.acls != acl_mode::off)
+    (o.write ? o.write->by : o.read ? o.read->query.by : o.renewal->by) = asker(client, o.write);
   replies_.begun(o);
   sessions_.begun(o);
   times_.begun(o);

@@ -6,6 +6,7 @@
 #include "sim/checkers/reply_checker.hpp"
 #include "sim/checkers/session_checker.hpp"
 #include "sim/checkers/watch_checker.hpp"
+#include "sim/clients/acl_client.hpp"
 #include "sim/clients/catalog_client.hpp"
 #include "sim/clients/http_messages.hpp"
 #include "sim/clients/lock_client.hpp"
@@ -81,6 +82,7 @@ private:
     std::size_t number = 0;
     bool watches = false;
     std::optional<lock_client> locks;
+    std::optional<acl_client> access;
     // of a counter: what it read last
     std::string counted_key;
     log_index counted_at;
@@ -99,6 +101,9 @@ private:
   void watch_turn(client_state& c, std::uint64_t drawn);
   void lock_turn(client_state& c, std::uint64_t drawn);
   void renew_turn(client_state& c);
+  void access_turn(client_state& c, std::uint64_t drawn);
+  /// In whose name it asks this time.
+  state::authority asker(std::size_t client, const std::optional<state::command>& write);
   void next_turn(client_state& c, virtual_time in);
   void finished(client_state& c, const operation& o);
   caf::actor spawn_client(std::size_t number);
@@ -137,6 +142,7 @@ private:
   session_checker& sessions_;
   answer_time_checker& times_;
   known_sessions sessions_asked_for_;
+  known_access access_;
   std::deque<client_state> clients_;
   catalog_client catalog_;
   std::deque<operation> history_;            ///< by id

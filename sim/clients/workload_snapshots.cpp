@@ -20,6 +20,11 @@ constexpr connection_id first_connection = connection_id{1} << 48;
 // A transfer takes several requests' time: each of its parts may wait for a leader.
 constexpr int patience_for_all = 4;
 
+/// Who may do everything, where ACLs are in force.
+std::string token_header(const swarm& s) {
+  return s.acls == acl_mode::off ? std::string() : std::string("X-Consul-Token: ") + master_token + "\r\n";
+}
+
 /// Zero: there is none.
 log_index index_in(const http_answer& a, std::string_view name) {
   const auto* text = a.header(name);
@@ -43,7 +48,8 @@ workload::transfer& workload::begin_transfer(client_state& c, std::size_t node) 
 
 void workload::begin_save(client_state& c, std::size_t node) {
   auto& t = begin_transfer(c, node);
-  nodes_.gateway(node).send(t.connection, "GET /v1/snapshot HTTP/1.1\r\nHost: 127.0.0.1:8500\r\n\r\n");
+  nodes_.gateway(node).send(t.connection,
+                            "GET /v1/snapshot HTTP/1.1\r\nHost: 127.0.0.1:8500\r\n" + token_header(swarm_) + "\r\n");
 }
 
 void workload::begin_restore(client_state& c, std::size_t node, std::uint64_t drawn) {
@@ -56,8 +62,9 @@ void workload::begin_restore(client_state& c, std::size_t node, std::uint64_t dr
   t.damaged = drawn / 16 % 8 == 0;
   if (t.damaged) // cut somewhere
     t.bytes.resize(t.bytes.size() * (drawn / 128) / 8);
-  nodes_.gateway(node).send(t.connection, "PUT /v1/snapshot HTTP/1.1\r\nHost: 127.0.0.1:8500\r\nContent-Length: " +
-                                              std::to_string(t.bytes.size()) + "\r\n\r\n");
+  nodes_.gateway(node).send(t.connection, "PUT /v1/snapshot HTTP/1.1\r\nHost: 127.0.0.1:8500\r\n" +
+                                              token_header(swarm_) +
+                                              "Content-Length: " + std::to_string(t.bytes.size()) + "\r\n\r\n");
   give_piece(c.number, t.connection);
 }
 

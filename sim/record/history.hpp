@@ -17,6 +17,7 @@ const char* name_of(outcome o);
 
 struct session_renewal {
   std::string session;
+  std::optional<state::authority> by = {}; ///< nullopt: ACLs are not in force
 };
 
 struct operation {
@@ -45,5 +46,10 @@ struct operation {
   log_index known_at_invocation;
   log_index committed_at_return; ///< committed anywhere by then
 };
+
+/// In whose name it is asked. nullopt: ACLs are not in force.
+inline const std::optional<state::authority>& asker_of(const operation& o) {
+  return o.write ? o.write->by : o.read ? o.read->query.by : o.renewal->by;
+}
 
 } // namespace belay::sim

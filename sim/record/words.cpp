@@ -2,6 +2,8 @@
 
 #include "protocol/base/overloaded.hpp"
 
+#include <algorithm>
+
 namespace belay::sim {
 
 namespace {
@@ -40,6 +42,18 @@ std::string words_of(const state::check_op& op) {
   return words_of(op.verb, "check " + op.check.check_id + " of " + op.check.node, op.check.modify_index);
 }
 
+std::string words_of(const std::vector<state::acl_link>& links) {
+  std::string text;
+  for (const auto& l : links)
+    text += " " + (l.id.empty() ? l.name : l.id);
+  return text;
+}
+
+std::string in_one_line(std::string text) {
+  std::replace(text.begin(), text.end(), '\n', ';');
+  return text;
+}
+
 } // namespace
 
 std::string words(const state::command& c) {
@@ -70,9 +84,27 @@ std::string words(const state::command& c) {
             return "commit restore " + r.id + " of " + number(r.batches) + " batches";
           },
           [](const state::restore_abort& r) { return "give up restore " + r.id; },
+          [](const state::acl_initialize&) { return std::string("begin with ACLs"); },
+          [](const state::acl_policy_set& p) {
+            return std::string(p.fresh ? "make" : "change") + " policy " + p.policy.name + " " + p.policy.id + ": " +
+                   in_one_line(p.policy.rules);
+          },
+          [](const state::acl_policy_delete& d) { return "delete policy " + d.id; },
+          [](const state::acl_role_set& r) {
+            return std::string(r.fresh ? "make" : "change") + " role " + r.role.name + " " + r.role.id +
+                   words_of(r.policies);
+          },
+          [](const state::acl_role_delete& d) { return "delete role " + d.id; },
+          [](const state::acl_token_set& t) {
+            return std::string(t.fresh ? "make" : "change") + " token " + t.token.accessor + " " + t.token.secret +
+                   words_of(t.policies) + words_of(t.roles) +
+                   (t.lives_ns == 0 ? ""
+                                    : " for " + number(static_cast<std::uint64_t>(t.lives_ns / 1'000'000)) + " ms");
+          },
+          [](const state::acl_token_delete& d) { return "delete token " + d.accessor; },
           [](const auto&) { return std::string("another command"); },
       },
-      c);
+      static_cast<const state::plain_command&>(c));
 }
 
 std::string words(const http::read_request& r) {
@@ -82,7 +114,7 @@ std::string words(const http::read_request& r) {
                                     [](const state::kv_list& q) { return "list " + q.prefix; },
                                     [](const auto&) { return std::string("read"); },
                                 },
-                                r.query);
+                                static_cast<const state::plain_query&>(r.query));
   if (r.min_index > 0)
     text += " once it is past " + number(r.min_index);
   return text + modes[static_cast<std::size_t>(r.mode)];
@@ -93,6 +125,8 @@ std::string words(const operation& o) {
                      (o.write  ? words(*o.write)
                       : o.read ? words(*o.read)
                                : "renew session " + o.renewal->session);
+  if (const auto& who = asker_of(o))
+    text += " as " + who->secret;
   if (o.result == outcome::pending)
     return text;
   text += std::string(": ") + name_of(o.result);
@@ -108,12 +142,14 @@ std::string words(const operation& o) {
                            [](const std::string& id) { return " " + id; },
                            [](const auto&) { return std::string{}; },
                        },
-                       o.reply);
+                       static_cast<const state::plain_reply&>(o.reply));
   if (o.answer) {
     text += ", index " + to_string(o.answer->index);
     if (const auto* e = std::get_if<state::kv_entries>(&o.answer->data))
       for (const auto& entry : e->entries)
         text += " [" + entry->key + " = " + text_of(entry->value) + " at " + to_string(entry->modify_index) + "]";
+    if (const auto* r = std::get_if<state::refusal>(&o.answer->data))
+      text += " (" + r->text + ")";
   }
   if (o.renewal && o.result == outcome::done && o.renewed == nullptr)
     text += ", there is none";

@@ -18,6 +18,7 @@ namespace {
 constexpr auto datacenter = "dc1";
 // Sessions of the simulated clients are short, so that many of them end within a run.
 constexpr std::chrono::seconds session_ttl_min{1};
+constexpr std::chrono::seconds token_ttl_min{1};
 // Often enough to be seen within a run; a minute by default.
 constexpr std::chrono::seconds compare_interval{4};
 
@@ -126,6 +127,11 @@ void cluster::spawn(std::size_t index, const actors::identity& who, actors::serv
   plan.cluster_id = n.cluster_id = who.cluster_id;
   plan.disk = std::move(found.disk);
   plan.machine = swarm_.machine;
+  plan.machine.acl_enabled = swarm_.acls != acl_mode::off;
+  plan.machine.master_token = swarm_.acls == acl_mode::off ? "" : master_token;
+  plan.machine.uuid = [seed = tape_.seed(), index, life = n.life, number = std::uint64_t{0}]() mutable {
+    return uuid_of(~seed, (index << 48) + (static_cast<std::uint64_t>(life) << 32) + ++number);
+  };
   plan.peer = swarm_.peer;
   if (swarm_.beginning == beginning::beside_others &&
       index >= swarm_.nodes) // as an operator would write it: retry_join
@@ -179,6 +185,9 @@ actors::http_gateway_actor cluster::spawn_gateway(std::size_t index, const actor
   g.seed = tape_.seed() * 1000 + index * 100 + static_cast<std::uint64_t>(n.life);
   g.routes.node_name = n.self.name;
   g.routes.session_ttl_min = session_ttl_min;
+  g.routes.token_ttl_min = token_ttl_min;
+  g.routes.acl_enabled = swarm_.acls != acl_mode::off;
+  g.routes.acl_allowed_by_default = swarm_.acls != acl_mode::default_deny;
   g.routes.consistent_by_default = swarm_.consistent_by_default;
   g.facts.node_name = n.self.name;
   g.facts.node_uuid = n.self.uuid;

@@ -125,6 +125,11 @@ swarm draw_swarm(tape& choices, const profile& p) {
   s.faults.machine_stop = p.faults && choices.chance({stream_kind::swarm, 1104}, 250'000);
   s.consistent_by_default = choices.chance({stream_kind::swarm, 1105}, 333'333);
   s.catalog_transactions = choices.chance({stream_kind::swarm, 1106}, 333'333);
+  s.acls = static_cast<acl_mode>(choices.choose_rarely({stream_kind::swarm, 1107}, 3, 200'000));
+  if (s.acls != acl_mode::off) {
+    s.agents = false;   // what they do in whose name is tested by test_actors
+    s.older = SIZE_MAX; // as long as it is there, ACLs are not
+  }
   constexpr std::size_t held_max[] = {forward::held_calls::count_max, forward::held_calls::count_max, 1};
   s.peer.held_calls_max = held_max[choices.choose({stream_kind::swarm, 1100}, std::size(held_max))];
   // An agent sends all rows that the catalog lacks at once. With room for one, what changes most often would keep the rest out.
@@ -174,6 +179,8 @@ std::string describe(const swarm& s) {
   text += s.catalog_transactions ? "; transactions on the catalog" : "";
   text += s.consistent_by_default ? "; default reads are consistent" : "";
   text += s.snapshots ? "; clients restore snapshots" : "";
+  constexpr const char* acls[] = {"", "; ACLs, default deny", "; ACLs, default allow"};
+  text += acls[static_cast<std::size_t>(s.acls)];
   text += s.older != SIZE_MAX ? "; n" + std::to_string(s.older) + " is of an older version" : "";
   constexpr const char* beginnings[] = {"", "; more servers than expected", "; from one server", "; down to one server",
                                         "; others beside it"};

@@ -41,6 +41,16 @@ struct fault_set {
   bool machine_stop = false;   ///< machines stand still with all their clocks
 };
 
+/// Whether requests are judged by tokens.
+enum class acl_mode : std::uint8_t {
+  off,
+  default_deny,  ///< what no rule is about is forbidden
+  default_allow, ///< it is allowed
+};
+
+/// acl.tokens.master of all servers.
+inline constexpr auto master_token = "the-master-token";
+
 /// How the cluster comes to be, and what others may become of it.
 enum class beginning : std::uint8_t {
   as_expected,        ///< so many servers as bootstrap_expect says; others have none and are taken in
@@ -71,7 +81,8 @@ struct swarm {
   std::size_t keys = 4;
   bool agents = false;               ///< clients register services and checks with the nodes' agents
   bool catalog_transactions = false; ///< some transactions write nodes, services and checks
-  bool snapshots = false;            ///< clients save archives and restore them now and then
+  acl_mode acls = acl_mode::off;
+  bool snapshots = false; ///< clients save archives and restore them now and then
   std::size_t value_bytes = 16;
   virtual_time think_time{std::chrono::milliseconds(100)}; ///< of a client, on average
   std::chrono::milliseconds patience{8000};                ///< after which a client gives up on an answer

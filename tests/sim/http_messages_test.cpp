@@ -3,9 +3,13 @@
 
 #include "protocol/http/render.hpp"
 #include "protocol/wire/command_codec.hpp"
+#include "sim/clients/acl_client.hpp"
 #include "sim/clients/catalog_client.hpp"
+#include "sim/world/swarm.hpp"
 
 #include <catch2/catch.hpp>
+
+#include <set>
 
 namespace belay::sim {
 
@@ -23,9 +27,16 @@ http::action routed(const operation& o) {
   raw.method = std::string_view(line).substr(0, first);
   raw.target = target;
   raw.headers = {{"Host", "127.0.0.1:8500"}};
+  constexpr std::string_view token = "X-Consul-Token: ";
+  if (const auto at = text.find(token); at != std::string::npos) {
+    const auto begin = at + token.size();
+    raw.headers.push_back({token.substr(0, token.size() - 2), std::string_view(text).substr(begin, text.find('\r', begin) - begin)});
+  }
   raw.body = std::string_view(text).substr(text.find("\r\n\r\n") + 4);
   http::route_settings settings;
-  settings.session_ttl_min = std::chrono::seconds(1);
+  settings.session_ttl_min = settings.token_ttl_min = std::chrono::seconds(1);
+  settings.acl_enabled = asker_of(o).has_value();
+  settings.acl_allowed_by_default = false;
   return http::parse(raw, settings, [&o] { return wished_id(o); }).action;
 }
 
@@ -59,6 +70,53 @@ http_answer rendered(const http::response& r) {
 }
 
 } // namespace
+
+TEST_CASE("http_messages: commands about ACLs, in whose name they are given", "[sim]") {
+  known_access known;
+  std::set<std::size_t> kinds;
+  for (std::uint64_t n = 1; n < 400; ++n) {
+    auto o = asked(known.next(n * 0x9e3779b97f4a7c15 % (std::uint64_t{1} << 40), n));
+    o.write->by = state::authority{n % 3 == 0 ? std::string(state::anonymous_secret) : "s" + std::to_string(n), false, "dc1"};
+    INFO(request_of(o));
+    auto action = routed(o);
+    auto* write = std::get_if<http::write_request>(&action);
+    REQUIRE(write != nullptr);
+    if (auto* t = std::get_if<state::acl_token_set>(&write->command)) // by the clock of the server
+      t->token.create_time_ns = t->token.expiration_time_ns = 0;
+    CHECK(wire::encode_command(write->command) == wire::encode_command(*o.write));
+    kinds.insert(write->command.index());
+    o.result = outcome::done;
+    o.reply = true;
+    known.learn(o);
+  }
+  CHECK(kinds.size() == 6);
+}
+
+TEST_CASE("http_messages: what is forbidden is understood as refused", "[sim]") {
+  http_answer no;
+  no.status = 403;
+  no.body = "Permission denied";
+  auto write = asked(state::kv_write{op_of(state::kv_verb::set)});
+  const write_decision decided{forward::call_outcome::done, log_index{5}};
+  CHECK(understand(no, decided, write).has_value()); // ACLs are not in force
+  write.write->by.emplace();
+  CHECK_FALSE(understand(no, decided, write).has_value());
+  CHECK(write.result == outcome::done);
+  REQUIRE(std::holds_alternative<state::refusal>(write.reply));
+  operation read;
+  read.read.emplace();
+  read.read->query = state::kv_get{"k"};
+  CHECK(understand(no, {}, read).has_value());
+  read.read->query.by.emplace();
+  CHECK_FALSE(understand(no, {}, read).has_value());
+  REQUIRE(read.answer.has_value());
+  CHECK(std::holds_alternative<state::refusal>(read.answer->data));
+  operation renewal;
+  renewal.renewal = session_renewal{id, state::authority{}};
+  CHECK_FALSE(understand(no, {}, renewal).has_value());
+  CHECK(renewal.result == outcome::refused);
+  CHECK(renewal.text == no.body);
+}
 
 TEST_CASE("http_messages: the router makes the same command of a request", "[sim]") {
   std::vector<state::command> all;

@@ -16,8 +16,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Consul's acl.token_min_expiration_ttl and acl.token_max_expiration_ttl, unless configured.
-constexpr std::chrono::nanoseconds lives_min = 1min, lives_max = 24h;
+// Consul's acl.token_max_expiration_ttl, unless configured.
+constexpr std::chrono::nanoseconds lives_max = 24h;
 
 response bad_input(const std::string& why) {
   return error_response(400, "Bad request: " + why);
@@ -87,7 +87,8 @@ action role_write(request_context& c, std::string_view id) {
 // ---- tokens
 
 /// How long it lives, from now on.
-refused read_lifetime(const token_input& in, std::int64_t now_ns, state::acl_token_set& out) {
+refused read_lifetime(const token_input& in, std::int64_t now_ns, std::chrono::nanoseconds lives_min,
+                      state::acl_token_set& out) {
   using golang::format_duration;
   if (in.ttl_ns < 0)
     return failed("Token Expiration TTL '" + format_duration(std::chrono::nanoseconds(in.ttl_ns)) + "' should be > 0");
@@ -129,7 +130,7 @@ refused complete_new(request_context& c, const token_input& in, state::acl_token
   if (t.secret.empty())
     t.secret = c.uuid();
   t.create_time_ns = c.request.now_ns;
-  if (auto r = read_lifetime(in, c.request.now_ns, set))
+  if (auto r = read_lifetime(in, c.request.now_ns, c.settings.token_ttl_min, set))
     return r;
   return refuse_foreign_members(in, "AuthMethod field is disallowed outside of Login");
 }

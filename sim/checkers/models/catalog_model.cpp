@@ -1,4 +1,4 @@
-#include "sim/checkers/catalog_model.hpp"
+#include "sim/checkers/models/catalog_model.hpp"
 
 #include "protocol/base/overloaded.hpp"
 

@@ -1,4 +1,4 @@
-#include "sim/checkers/session_model.hpp"
+#include "sim/checkers/models/session_model.hpp"
 
 #include <algorithm>
 
@@ -129,6 +129,15 @@ bool session_model::lived_ever(std::string_view id, log_index from, log_index to
   return it != lives_.end() &&
          (lived_at(id, from) || std::any_of(it->second.changes.begin(), it->second.changes.end(),
                                             [&](const change& c) { return c.lives && from < c.at && c.at <= to; }));
+}
+
+bool session_model::has_check(std::string_view node, const std::string& check, log_index s) const {
+  const auto later = nodes_since_.upper_bound(s);
+  if (later == nodes_since_.begin())
+    return false;
+  const auto& then = std::prev(later)->second;
+  const auto known = then.find(node);
+  return known != then.end() && known->second.count(check) != 0;
 }
 
 std::vector<std::string> session_model::alive() const {

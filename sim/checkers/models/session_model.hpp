@@ -29,6 +29,7 @@ public:
   bool lived_at(std::string_view id, log_index s) const;
   bool lived_always(std::string_view id, log_index from, log_index to) const;
   bool lived_ever(std::string_view id, log_index from, log_index to) const;
+  bool has_check(std::string_view node, const std::string& check, log_index s) const;
   /// Of those that live now.
   std::vector<std::string> alive() const;
   /// Entries by which a session began or ended, ascending.

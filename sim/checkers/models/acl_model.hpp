@@ -1,0 +1,122 @@
+#pragma once
+// Who may do what after each log entry: policies, roles and tokens by rules of their own, written from docs/contract/10. Nothing
+// is shared with protocol/acl and protocol/state but the records. All versions are kept, so that an answer can be compared
+// with any moment of the log.
+
+#include "protocol/state/queries.hpp"
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace belay::sim {
+
+/// One rule of a policy's text.
+struct acl_rule {
+  enum class level : std::uint8_t { deny, read, list, write };
+
+  std::string resource; ///< "key", "session", "node", "operator", "acl"
+  bool prefix = false;
+  std::string name; ///< empty for "operator" and "acl"
+  level says = level::deny;
+};
+
+/// Reads what acl_client writes, a subset of what servers understand: one rule in a line. nullopt: another text.
+std::optional<std::vector<acl_rule>> read_acl_rules(std::string_view text);
+
+/// What one token may do.
+class acl_rights {
+public:
+  using level = acl_rule::level;
+
+  acl_rights(std::vector<acl_rule> rules, bool allowed_by_default)
+      : rules_(std::move(rules)), allowed_by_default_(allowed_by_default) {}
+
+  bool allows(std::string_view resource, std::string_view name, level wanted) const;
+  bool reads_key(std::string_view key) const { return allows("key", key, level::read); }
+  bool writes_key(std::string_view key) const { return allows("key", key, level::write); }
+  /// docs/contract/10, section 4.
+  bool removes_tree(std::string_view prefix) const;
+  /// Without a rule for it nobody manages ACLs, whatever the default is.
+  bool writes_acls() const;
+
+private:
+  std::optional<level> by_longest_prefix(std::string_view resource, std::string_view name) const;
+
+  std::vector<acl_rule> rules_; ///< of all policies
+  bool allowed_by_default_;
+};
+/// Null: there is no such token.
+using acl_rights_ptr = std::shared_ptr<const acl_rights>;
+
+/// Takes commands in the order of the log. Their answers to clients: acl_row{} where a row is shown, which is not judged
+/// further; a refusal without a text where the text is not judged.
+class acl_model {
+public:
+  /// Call it before each entry: tokens end by cluster time, which entries carry. @returns true: one did
+  bool pass_time(log_index at, cluster_time now);
+  /// Carries out a command about ACLs. nullopt: it is another one.
+  std::optional<state::reply> apply(const state::command& c, log_index at, cluster_time now);
+  /// All is as it was at `archive` again, but for tokens that are over since then. None lives longer than it was to live in all.
+  void go_back(log_index archive, log_index at, cluster_time now);
+
+  // ---- as of log index s, after its entry
+  /// Before it servers answer nobody who asks in a name.
+  bool begun(log_index s) const { return at(s)->initialized; }
+  acl_rights_ptr rights_of(const state::authority& who, log_index s) const;
+  acl_rights_ptr rights_now(const state::authority& who) const { return rights_in(*now_, who); }
+  /// The token with that secret is there then, and its time ends one day: servers may know earlier than the log that it has come.
+  bool ends_one_day(std::string_view secret, log_index s) const;
+
+private:
+  struct policy {
+    std::string name;
+    std::vector<acl_rule> rules;
+  };
+  struct role {
+    std::string name;
+    std::vector<std::string> policies;
+  };
+  struct token {
+    std::string secret;
+    std::vector<std::string> policies, roles;
+    cluster_time expires;       ///< zero: never
+    std::uint64_t lives_ms = 0; ///< in all, if it expires
+  };
+  struct tables {
+    bool initialized = false;
+    std::map<std::string, policy, std::less<>> policies; ///< by ID
+    std::map<std::string, role, std::less<>> roles;      ///< by ID
+    std::map<std::string, token, std::less<>> tokens;    ///< by accessor
+  };
+  using tables_ptr = std::shared_ptr<const tables>;
+
+  std::optional<state::reply> run(tables& t, const state::acl_initialize& c);
+  std::optional<state::reply> run(tables& t, const state::acl_policy_set& c);
+  std::optional<state::reply> run(tables& t, const state::acl_policy_delete& c);
+  std::optional<state::reply> run(tables& t, const state::acl_role_set& c);
+  std::optional<state::reply> run(tables& t, const state::acl_role_delete& c);
+  std::optional<state::reply> run(tables& t, const state::acl_token_set& c);
+  std::optional<state::reply> run(tables& t, const state::acl_token_delete& c);
+  template <class Other>
+  std::optional<state::reply> run(tables&, const Other&) {
+    return std::nullopt;
+  }
+
+  acl_rights_ptr rights_in(const tables& t, const state::authority& who) const;
+  tables_ptr at(log_index s) const;
+  void keep(tables next, log_index at);
+
+  tables_ptr now_ = std::make_shared<const tables>();
+  std::map<log_index, tables_ptr> since_; ///< as of each change
+  std::vector<tables_ptr> all_;           ///< known_ is by their addresses
+  cluster_time clock_;                    ///< of the entry at hand
+  mutable std::map<std::pair<const tables*, std::pair<std::string, bool>>, acl_rights_ptr> known_;
+};
+
+} // namespace belay::sim
