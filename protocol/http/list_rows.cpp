@@ -1,5 +1,7 @@
 #include "protocol/http/list_rows.hpp"
 
+#include "protocol/base/overloaded.hpp"
+#include "protocol/http/acl/acl_render.hpp"
 #include "protocol/http/render_parts.hpp"
 
 #include <algorithm>
@@ -105,6 +107,12 @@ struct rows_by_data {
     return listed(found.list, [](auto& out, const auto& c) { append_check(out, *c, absent_tags::empty); });
   }
 
+  found_rows operator()(const state::acl_rows& found) const {
+    if (!is_acl_list(query))
+      return std::nullopt;
+    return listed(found.list, [](auto& out, const auto& row) { append_acl_row(out, row, acl_shape::listed, false); });
+  }
+
   template <class Other>
   found_rows operator()(const Other&) const {
     return std::nullopt;
@@ -146,6 +154,18 @@ struct size_by_data {
   }
   std::size_t operator()(const state::node_services& found) const { return found.services.size() * row_bytes; }
   std::size_t operator()(const state::checks& found) const { return found.list.size() * row_bytes; }
+  std::size_t operator()(const state::acl_rows& found) const {
+    constexpr std::size_t link_bytes = 80;
+    const auto of_record = overloaded{[](const state::acl_policy_ptr& p) { return p->description.size(); },
+                                      [](const auto& p) {
+                                        return p->description.size() +
+                                               (p->service_identities.size() + p->node_identities.size()) * link_bytes;
+                                      }};
+    std::size_t bytes = 2;
+    for (const auto& r : found.list)
+      bytes += row_bytes + (r.policies.size() + r.roles.size()) * link_bytes + std::visit(of_record, r.row);
+    return bytes;
+  }
   template <class Other>
   std::size_t operator()(const Other&) const {
     return 0;
@@ -174,6 +194,13 @@ struct equal_data {
     return a.node == b.node && a.services == b.services;
   }
   bool operator()(const state::checks& a) const { return a.list == std::get<state::checks>(other).list; }
+  bool operator()(const state::acl_rows& a) const {
+    const auto& b = std::get<state::acl_rows>(other);
+    return a.shows_secrets == b.shows_secrets &&
+           std::equal(a.list.begin(), a.list.end(), b.list.begin(), b.list.end(), [](const auto& x, const auto& y) {
+             return x.row == y.row && x.policies == y.policies && x.roles == y.roles;
+           });
+  }
   template <class Other>
   bool operator()(const Other&) const {
     return false;

@@ -4,6 +4,7 @@
 #include "protocol/http/host_names.hpp"
 #include "protocol/http/network.hpp"
 #include "protocol/http/routes.hpp"
+#include "protocol/http/tokens.hpp"
 
 #include <algorithm>
 
@@ -74,12 +75,17 @@ bool may_write_from(const request_context& c) {
 void read_headers(request_context& c) {
   for (const auto& [name, value] : c.request.headers) {
     std::string_view* slot = nullptr;
-    switch (name.size()) { // these names differ in length, and most headers match none
+    switch (name.size()) { // these names hardly share lengths, and most headers match none
     case 6:
       slot = golang::equal_ignoring_case(name, "Accept") ? &c.accept : nullptr;
       break;
     case 13:
-      slot = golang::equal_ignoring_case(name, "Cache-Control") ? &c.cache_control : nullptr;
+      slot = golang::equal_ignoring_case(name, "Cache-Control")   ? &c.cache_control
+             : golang::equal_ignoring_case(name, "Authorization") ? &c.authorization
+                                                                  : nullptr;
+      break;
+    case 14:
+      slot = golang::equal_ignoring_case(name, "X-Consul-Token") ? &c.consul_token : nullptr;
       break;
     case 15:
       slot = golang::equal_ignoring_case(name, "Accept-Encoding") ? &c.accept_encoding : nullptr;
@@ -222,8 +228,14 @@ parsed_request parse(const raw_request& r, const route_settings& s, const std::f
     return out;
   }
   out.route = at->name;
-  request_context c{r, s, uuid, out.options, path, {}, {}, {}, {}, {}, {}};
+  request_context c{r, s, uuid, out.options, path, {}, {}, {}, {}, {}, {}, {}, {}};
   out.action = handle(c, *at, raw_query);
+  out.needs = at->needs(method_bit(r.method));
+  if (s.acl_enabled && !std::holds_alternative<response>(out.action)) {
+    out.by = authority_of(c);
+    if (out.needs != access::nobody)
+      attach_authority(out.action, *out.by, s.acl_lists_need_permission);
+  }
   return out;
 }
 

@@ -1,6 +1,7 @@
 #include "protocol/http/render.hpp"
 
 #include "protocol/base/mutants.hpp"
+#include "protocol/http/acl/acl_render.hpp"
 #include "protocol/http/list_rows.hpp"
 #include "protocol/http/record_json.hpp"
 #include "protocol/http/render_parts.hpp"
@@ -31,7 +32,7 @@ bool tells_consistency(const state::query& q) {
 bool sets_meta_late(const state::query& q) {
   const bool session = std::holds_alternative<state::session_info>(q) ||
                        std::holds_alternative<state::session_list>(q) || std::holds_alternative<state::session_node>(q);
-  return session || tells_consistency(q);
+  return session || tells_consistency(q) || is_acl_read(q);
 }
 
 template <class Query>
@@ -169,6 +170,13 @@ struct body_writer {
     return json(std::move(out));
   }
 
+  response operator()(const state::acl_rows& found) const {
+    return is_acl_list(query) ? list() : render_acl_row(query, found, options);
+  }
+  response operator()(const state::permissions& answer) const {
+    return render_permissions(std::get<state::permissions_read>(query), answer, options);
+  }
+
   // Both have shapes of their own and never come here.
   response operator()(const state::txn_reply&) const { return {}; }
   response operator()(const state::refusal&) const { return {}; }
@@ -183,8 +191,9 @@ response render_read(const read_request& request, const state::query_result& res
   if (const auto* txn = std::get_if<state::txn_reply>(&result.data))
     return render_txn(*txn, &meta, options);
   auto r = std::visit(body_writer{request.query, result, options}, result.data);
-  if (reads_settings(request.query) || (r.status == 404 && MUTANT(index_of_nothing_untold)))
-    return r; // docs/contract/12: operator endpoints send no meta headers
+  if (reads_settings(request.query) || std::holds_alternative<state::permissions_read>(request.query) ||
+      (r.status == 404 && MUTANT(index_of_nothing_untold)))
+    return r; // docs/contract/12: operator endpoints send no meta headers, nor does /v1/internal/acl
   add_read_headers(r, request, result, meta);
   return r;
 }
@@ -200,13 +209,23 @@ response render_read_head(const read_request& request, const state::query_result
 }
 
 response render_read_error(const read_request& request, std::string text) {
-  auto r = error_response(500, std::move(text));
+  auto r = refusal_response(std::move(text));
   return sets_meta_late(request.query) ? with_unknown_meta(std::move(r)) : r;
+}
+
+int status_of_refusal(std::string_view text) {
+  const auto says = [text](std::string_view words) { return text.find(words) != std::string_view::npos; };
+  return says(permission_denied) || says(acl_not_found) ? 403 : 500;
+}
+
+response refusal_response(std::string text) {
+  const int status = status_of_refusal(text);
+  return error_response(status, std::move(text));
 }
 
 namespace {
 
-response write_body(const state::reply& reply, const render_options& options) {
+response write_body(const state::command& command, const state::reply& reply, const render_options& options) {
   if (const auto* yes = std::get_if<bool>(&reply))
     return json_response(*yes ? "true" : "false", options);
   if (const auto* id = std::get_if<std::string>(&reply)) {
@@ -217,15 +236,17 @@ response write_body(const state::reply& reply, const render_options& options) {
   if (const auto* txn = std::get_if<state::txn_reply>(&reply))
     return render_txn(*txn, nullptr, options);
   if (const auto* no = std::get_if<state::refusal>(&reply))
-    return error_response(500, no->text);
+    return refusal_response(no->text);
+  if (const auto* row = std::get_if<state::acl_row>(&reply))
+    return render_acl_written(command, *row, options);
   return json_response("true", options);
 }
 
 } // namespace
 
-response render_write(const state::command&, const state::reply& reply, const render_options& options,
+response render_write(const state::command& command, const state::reply& reply, const render_options& options,
                       log_index index) {
-  auto r = write_body(reply, options);
+  auto r = write_body(command, reply, options);
   add_outcome(r, reply, index);
   return r;
 }

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace belay::http {
@@ -35,9 +36,17 @@ response render_write(const state::command& command, const state::reply& reply, 
 /// `session` null: 404 `Session id '...' not found`. `ttl_ms`: as in read_meta.
 response render_renew(const std::string& id, const state::session_ptr& session, const render_options& options,
                       std::uint64_t ttl_ms = 0);
-/// Reads that failed before they were evaluated: status 500 with the text; session, catalog and health reads carry the meta headers of
+/// Reads that failed before they were evaluated, or are refused: refusal_response(); session, catalog, health and ACL reads carry the meta headers of
 /// docs/contract/01, section 7 (index 1, no known leader).
 response render_read_error(const read_request& request, std::string text);
+
+/// The words by which clients tell that they lack a permission, and that their token is none.
+inline constexpr std::string_view permission_denied = "Permission denied";
+inline constexpr std::string_view acl_not_found = "ACL not found";
+/// What a refusal of the state machine is answered with, by its text as in Consul: 403 if it says that something is not permitted or that
+/// there is no such token, else 500.
+int status_of_refusal(std::string_view text);
+response refusal_response(std::string text);
 
 /// The answer to GET /v1/snapshot without its body: an archive of the state at `index`.
 response render_snapshot_head(log_index index, const read_meta& meta);

@@ -5,6 +5,7 @@
 #include "protocol/agent/requests.hpp"
 #include "protocol/forward/keyring.hpp"
 #include "protocol/forward/operator_calls.hpp"
+#include "protocol/http/access_rule.hpp"
 #include "protocol/http/response.hpp"
 #include "protocol/state/queries.hpp"
 
@@ -32,6 +33,7 @@ struct raw_request {
   std::vector<std::pair<std::string_view, std::string_view>> headers;
   std::string_view body;
   std::string_view remote_address; ///< of the client, without port
+  std::int64_t now_ns = 0;         ///< when it came: of the wall clock, since 1970
 };
 
 enum class consistency : std::uint8_t { normal, consistent, stale };
@@ -41,6 +43,7 @@ struct render_options {
   bool pretty = false;
   bool gzip = false;                                     ///< client accepts gzip
   bool raw = false;                                      ///< KV ?raw
+  bool rules_of_token = false;                           ///< of a token only its rules, in the present syntax
   std::shared_ptr<const filter::row_filter> filter = {}; ///< null: all rows
 };
 
@@ -86,7 +89,22 @@ enum class local_kind : std::uint8_t {
   agent_live,
   agent_ready,
   keyring,
+  agent_token,
+  translate_rules, ///< answered by render_translation(); not by parse(), since that costs time, and nobody was asked for his token yet
 };
+
+/// The tokens of an agent itself that clients may change (docs/contract/10, section 5.3).
+enum class agent_token_kind : std::uint8_t {
+  of_requests, ///< `default`: of requests that bring none
+  agent,
+  agent_master,
+  replication,
+};
+struct agent_token_change {
+  agent_token_kind kind = agent_token_kind::of_requests;
+  std::string secret; ///< empty: there is none any more
+};
+
 struct local_request {
   local_kind kind = local_kind::status_leader;
   bool prometheus = false; ///< agent_metrics
@@ -96,6 +114,8 @@ struct local_request {
   forward::add_member added = {};       ///< add_peer
   forward::keyring_operation keys = {}; ///< keyring
   bool local_only = false;              ///< keyring
+  agent_token_change token = {};        ///< agent_token
+  std::string text = {};                ///< translate_rules: what is to be translated
 };
 
 /// Answered by the agent that is asked, from its own services, checks and events.
@@ -111,6 +131,9 @@ struct parsed_request {
   http::action action; ///< a response: answer with it at once (errors, redirects, OPTIONS)
   render_options options;
   std::string_view route = "other"; ///< static name for metrics, such as "kv"
+  /// In whose name it asks; nullopt: ACLs are off. Reads and writes of the replicated state say it, too, if the route needs anything.
+  std::optional<state::authority> by = {};
+  access needs = access::nobody; ///< of him, where ACLs are on and the action is no response
 };
 
 /// Settings that routing depends on; fixed per process (except by reload).
@@ -132,6 +155,10 @@ struct route_settings {
   /// Names by which the server may be called; `.example.com` stands for all below it. nullopt: any
   std::optional<std::vector<std::string>> allowed_hosts;
   bool prometheus = true;
+  bool acl_enabled = false;
+  bool acl_allowed_by_default = true;     ///< `acl.default_policy`
+  bool acl_lists_need_permission = false; ///< `acl.enable_key_list_policy`
+  std::string default_token; ///< of requests that bring none; empty: they are anonymous. Changed by agent/token
 };
 
 /// Decides what a request asks for. Pure; `uuid` makes a fresh random lower-case UUID (for session ids).

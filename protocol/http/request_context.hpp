@@ -22,7 +22,7 @@ struct request_context {
   golang::query_string query;
 
   // Headers that some route looks at; the first of each name.
-  std::string_view accept, accept_encoding, cache_control, consul_namespace;
+  std::string_view accept, accept_encoding, cache_control, consul_namespace, consul_token, authorization;
 };
 
 /// What a handler of one path decides. Called only with a method of that path's list.

@@ -1,12 +1,15 @@
 #pragma once
-// The table of routes: which path is served by which handler, by which methods, with how large a body (docs/contract/01,
-// sections 2 to 4). What is known of a path stands there once.
+// The table of routes: which path is served by which handler, by which methods, for whom, with how large a body
+// (docs/contract/01, sections 2 to 4; docs/contract/10, section 3). What is known of a path stands there once.
 
+#include "protocol/http/access_rule.hpp"
 #include "protocol/http/request_context.hpp"
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace belay::http {
 
@@ -24,13 +27,20 @@ struct route {
   std::string_view pattern; ///< with a trailing slash: everything below it, too
   unsigned methods = 0;     ///< of enum method
   std::string_view name;    ///< for metrics
+  access_rule access;       ///< no default: each route says it
   route_handler handle = nullptr;
   body_rule body = body_rule::usual;
 
   /// The Allow header.
   std::string allow() const;
+  /// What a request with that method needs. `bit`: of enum method.
+  http::access needs(unsigned bit) const;
 };
 
+/// All of them, for documents and tests.
+std::span<const route> all_routes();
+/// In the order of the Allow header.
+std::vector<std::string_view> method_names_of(const route& r);
 /// 0: none of those above.
 unsigned method_bit(std::string_view name);
 /// The route with the longest pattern that covers the path; null: unknown path.
@@ -91,5 +101,23 @@ action autopilot_configuration_route(request_context& c);
 action autopilot_health_route(request_context& c);
 action keyring_route(request_context& c);
 action snapshot_route(request_context& c);
+action acl_bootstrap_route(request_context& c);
+action acl_policies_route(request_context& c);
+action acl_policy_route(request_context& c);
+action acl_policy_id_route(request_context& c);
+action acl_policy_name_route(request_context& c);
+action acl_roles_route(request_context& c);
+action acl_role_route(request_context& c);
+action acl_role_id_route(request_context& c);
+action acl_role_name_route(request_context& c);
+action acl_tokens_route(request_context& c);
+action acl_token_route(request_context& c);
+action acl_token_id_route(request_context& c);
+action acl_token_self_route(request_context& c);
+action acl_replication_route(request_context& c);
+action acl_translate_route(request_context& c);
+action acl_translate_token_route(request_context& c);
+action acl_authorize_route(request_context& c);
+action agent_token_route(request_context& c);
 
 } // namespace belay::http

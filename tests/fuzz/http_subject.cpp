@@ -4,7 +4,9 @@
 #include "actors/gateway/http_reader.hpp"
 #include "protocol/base/bytes.hpp"
 #include "protocol/base/random.hpp"
+#include "protocol/http/acl/acl_render.hpp"
 #include "protocol/http/render.hpp"
+#include "protocol/http/tokens.hpp"
 
 #include <boost/json/parse.hpp>
 
@@ -23,6 +25,7 @@ const http::route_settings& http_settings() {
     made.txn_max_req_len = 4096;
     made.block_endpoints = {"/v1/agent/self"};
     made.allow_write_http_from = {"127.0.0.0/8", "fd00::/8"};
+    made.acl_enabled = true;
     return made;
   }();
   return s;
@@ -69,12 +72,19 @@ bool is_json(std::string_view text) {
   return !wrong;
 }
 
+void check_authority(const std::optional<state::authority>& by) {
+  HOLDS(!by || !by->secret.empty());
+  HOLDS(!by || by->secret.size() <= http::token_bytes_max);
+}
+
 void check_action(const http::read_request& read) {
+  check_authority(read.query.by);
   HOLDS(read.wait.count() > 0);
   HOLDS(read.wait <= http_settings().max_query_time);
 }
 
 void check_action(const http::write_request& write) {
+  check_authority(write.command.by);
   if (const auto* kv = std::get_if<state::kv_write>(&write.command)) {
     HOLDS(!kv->op.key.empty() || kv->op.verb == state::kv_verb::remove_tree);
     HOLDS(!kv->op.value || kv->op.value->size() <= http_settings().kv_max_value_size);
@@ -84,6 +94,9 @@ void check_action(const http::write_request& write) {
   } else if (const auto* made = std::get_if<state::session_create>(&write.command)) {
     HOLDS(made->session.ttl_ns >= 0);
     HOLDS(!made->session.node.empty());
+  } else if (const auto* token = std::get_if<state::acl_token_set>(&write.command)) {
+    HOLDS(!token->fresh || (!token->token.accessor.empty() && !token->token.secret.empty()));
+    HOLDS(!token->fresh || (token->lives_ns >= 0 && token->lives_ns <= 86'400'000'000'000));
   } else if (const auto* registered = std::get_if<state::catalog_register>(&write.command)) {
     // Definitions and mesh settings are pasted into answers as they are.
     for (const auto& c : registered->checks)
@@ -101,7 +114,10 @@ void check_action(const http::response& answer) {
 void check_action(const http::session_renew&) {}
 void check_action(const http::snapshot_save&) {}
 void check_action(const http::snapshot_restore&) {}
-void check_action(const http::local_request&) {}
+void check_action(const http::local_request& r) {
+  if (r.kind == http::local_kind::translate_rules)
+    check_action(http::render_translation(r));
+}
 void check_action(const http::agent_request&) {}
 
 /// Everything a gateway would learn from a stream.

@@ -3,6 +3,7 @@
 #include "protocol/base/mutants.hpp"
 #include "protocol/golang/duration.hpp"
 #include "protocol/golang/json_output.hpp"
+#include "protocol/golang/timestamp.hpp"
 
 #include <algorithm>
 
@@ -13,23 +14,6 @@ namespace {
 // The texts begin with one of these; nodes of other versions send and expect the same.
 constexpr std::string_view all_healthy = "{\"Healthy\":true";
 constexpr std::string_view not_all_healthy = "{\"Healthy\":false";
-
-std::string two_digits(unsigned long n) {
-  return (n < 10 ? "0" : "") + std::to_string(n);
-}
-
-/// In whole seconds, rounded down.
-std::string as_rfc3339(std::uint64_t ms) {
-  const std::chrono::sys_seconds at{std::chrono::seconds(ms / 1000)};
-  const auto day = std::chrono::floor<std::chrono::days>(at);
-  const std::chrono::year_month_day date{day};
-  const std::chrono::hh_mm_ss time{at - day};
-  return std::to_string(static_cast<int>(date.year())) + "-" + two_digits(static_cast<unsigned>(date.month())) + "-" +
-         two_digits(static_cast<unsigned>(date.day())) + "T" +
-         two_digits(static_cast<unsigned long>(time.hours().count())) + ":" +
-         two_digits(static_cast<unsigned long>(time.minutes().count())) + ":" +
-         two_digits(static_cast<unsigned long>(time.seconds().count())) + "Z";
-}
 
 void append_server(std::string& out, const server_health& s) {
   using namespace golang;
@@ -50,7 +34,8 @@ void append_server(std::string& out, const server_health& s) {
   append_bool(out, s.healthy);
   append_json_name(out, "Voter");
   append_bool(out, s.voter);
-  append_json_member(out, "StableSince", as_rfc3339(s.stable_since_ms));
+  append_json_member(out, "StableSince",
+                     format_timestamp({std::chrono::sys_seconds{std::chrono::seconds(s.stable_since_ms / 1000)}}));
   out += '}';
 }
 

@@ -16,6 +16,9 @@ using header_list = std::vector<std::pair<std::string_view, std::string_view>>;
 
 inline const std::string fresh_uuid = "5f1a1a6e-0c8e-4d8f-9a55-2f6d3f1f1a01";
 
+/// 2020-09-13T12:26:40.062313813Z
+inline constexpr std::int64_t request_time_ns = 1'600'000'000'062'313'813;
+
 inline route_settings usual_settings() {
   route_settings s;
   s.node_name = "n1";
@@ -24,7 +27,7 @@ inline route_settings usual_settings() {
 
 inline parsed_request ask(std::string_view method, std::string_view target, std::string_view body = {},
                           header_list headers = {}, const route_settings& s = usual_settings()) {
-  raw_request r{method, target, std::move(headers), body, "127.0.0.1"};
+  raw_request r{method, target, std::move(headers), body, "127.0.0.1", request_time_ns};
   return parse(r, s, [] { return fresh_uuid; });
 }
 
@@ -49,8 +52,9 @@ inline read_request read_asked(std::string_view method, std::string_view target,
 
 /// The command a write request became.
 template <class Command>
-Command written(std::string_view method, std::string_view target, std::string_view body = {}) {
-  auto p = ask(method, target, body);
+Command written(std::string_view method, std::string_view target, std::string_view body = {},
+                const route_settings& s = usual_settings()) {
+  auto p = ask(method, target, body, {}, s);
   INFO(method << " " << target << " " << body);
   REQUIRE(std::holds_alternative<write_request>(p.action));
   const auto& c = std::get<write_request>(p.action).command;

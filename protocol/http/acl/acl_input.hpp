@@ -1,0 +1,43 @@
+#pragma once
+// Policies, roles, tokens and questions about permissions as clients send them (docs/contract/10, section 5). Failures are the texts of
+// Go's decoder. Whether names and links make sense is the state machine's matter.
+
+#include "protocol/base/result.hpp"
+#include "protocol/golang/timestamp.hpp"
+#include "protocol/state/commands.hpp"
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace belay::http {
+
+result<state::acl_policy> read_acl_policy(std::string_view body);
+
+struct role_input {
+  state::acl_role role;
+  std::vector<state::acl_link> policies;
+};
+result<role_input> read_acl_role(std::string_view body);
+
+struct token_input {
+  state::acl_token token; ///< accessor, secret, description, local, identities
+  std::vector<state::acl_link> policies, roles;
+  std::int64_t ttl_ns = 0; ///< may be negative; 0: not given
+  std::optional<golang::timestamp> expiration;
+  std::string rules, auth_method; ///< which no token has here
+};
+result<token_input> read_acl_token(std::string_view body);
+
+/// One of what `POST /v1/internal/acl/authorize` brings.
+struct authorization_input {
+  std::string resource, segment, access;
+};
+result<std::vector<authorization_input>> read_authorizations(std::string_view body);
+/// The failure says which resource or access is none, in Consul's words.
+result<state::permission_needed> permission_of(const authorization_input& asked);
+/// The other way round. `access` is in lower case, however it was written.
+authorization_input asked_by(const state::permission_needed& p);
+
+} // namespace belay::http

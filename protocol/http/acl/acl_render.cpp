@@ -1,0 +1,222 @@
+#include "protocol/http/acl/acl_render.hpp"
+
+#include "protocol/acl/legacy_rules.hpp"
+#include "protocol/archive/sha256.hpp"
+#include "protocol/base/hex.hpp"
+#include "protocol/golang/base64.hpp"
+#include "protocol/golang/json_output.hpp"
+#include "protocol/golang/timestamp.hpp"
+#include "protocol/http/acl/acl_input.hpp"
+#include "protocol/http/record_json.hpp"
+#include "protocol/http/render.hpp"
+#include "protocol/http/request_context.hpp"
+
+namespace belay::http {
+
+namespace {
+
+/// What clients compare to see whether the content of a row changed: 32 bytes. Ids, indexes and times are no content, as in Consul.
+class content_hash {
+public:
+  /// The length is in it, so that no two lists of parts are the same bytes.
+  content_hash& add(std::string_view part) {
+    sum_.add(std::to_string(part.size()) + ":");
+    sum_.add(part);
+    return *this;
+  }
+  template <class List, class Add>
+  content_hash& each(const List& list, Add add_one) {
+    add(std::to_string(list.size()));
+    for (const auto& one : list)
+      add_one(one);
+    return *this;
+  }
+  content_hash& identities(const std::vector<state::service_identity>& services,
+                           const std::vector<state::node_identity>& nodes) {
+    each(services, [this](const state::service_identity& s) {
+      add(s.service_name);
+      datacenters(s.datacenters);
+    });
+    return each(nodes, [this](const state::node_identity& n) { add(n.node_name).add(n.datacenter); });
+  }
+  content_hash& links(const std::vector<state::acl_link>& list) {
+    return each(list, [this](const state::acl_link& l) { add(l.id); });
+  }
+  content_hash& datacenters(const std::optional<std::vector<std::string>>& list) {
+    return each(list.value_or(std::vector<std::string>{}), [this](const std::string& dc) { add(dc); });
+  }
+
+  std::string base64() const {
+    const auto digits = sum_.hex();
+    std::string bytes;
+    for (std::size_t i = 0; i + 1 < digits.size(); i += 2)
+      bytes += static_cast<char>(hex_value(digits[i]) * 16 + hex_value(digits[i + 1]));
+    return golang::base64(bytes);
+  }
+
+private:
+  archive::sha256 sum_;
+};
+
+void append_end(std::string& out, const content_hash& hash, log_index created, log_index modified) {
+  golang::append_json_member(out, "Hash", hash.base64());
+  golang::append_json_name(out, "CreateIndex");
+  golang::append_number(out, created);
+  golang::append_json_name(out, "ModifyIndex");
+  golang::append_number(out, modified);
+  out += '}';
+}
+
+/// Left out if it is empty, as all lists here.
+template <class Record>
+void append_list(std::string& out, std::string_view name, const std::vector<Record>& list) {
+  if (list.empty())
+    return;
+  golang::append_json_name(out, name);
+  char lead = '[';
+  for (const auto& each : list) {
+    out += lead;
+    lead = ',';
+    append_object(out, each);
+  }
+  out += ']';
+}
+
+void append_policy(std::string& out, const state::acl_policy& p, acl_shape shape) {
+  using namespace golang;
+  out += '{';
+  append_json_member(out, "ID", p.id);
+  append_json_member(out, "Name", p.name);
+  append_json_member(out, "Description", p.description);
+  if (shape == acl_shape::whole)
+    append_json_member(out, "Rules", p.rules);
+  if (const bool any = p.datacenters && !p.datacenters->empty(); any || shape == acl_shape::listed) {
+    append_json_name(out, "Datacenters");
+    if (any)
+      append_json_strings(out, *p.datacenters);
+    else
+      out += "null";
+  }
+  content_hash hash;
+  hash.add(p.name).add(p.description).add(p.rules).datacenters(p.datacenters);
+  append_end(out, hash, p.create_index, p.modify_index);
+}
+
+void append_role(std::string& out, const state::acl_role& r, const std::vector<state::acl_link>& policies) {
+  using namespace golang;
+  out += '{';
+  append_json_member(out, "ID", r.id);
+  append_json_member(out, "Name", r.name);
+  append_json_member(out, "Description", r.description);
+  append_list(out, "Policies", policies);
+  append_list(out, "ServiceIdentities", r.service_identities);
+  append_list(out, "NodeIdentities", r.node_identities);
+  content_hash hash;
+  hash.add(r.name).add(r.description).links(policies).identities(r.service_identities, r.node_identities);
+  append_end(out, hash, r.create_index, r.modify_index);
+}
+
+/// Behind members that `out` may have already.
+void append_token_members(std::string& out, const state::acl_token& t, const state::acl_row& row, acl_shape shape,
+                          bool shows_secrets) {
+  using namespace golang;
+  append_json_member(out, "AccessorID", t.accessor);
+  if (shape == acl_shape::whole)
+    append_json_member(out, "SecretID", shows_secrets ? std::string_view(t.secret) : "<hidden>");
+  append_json_member(out, "Description", t.description);
+  append_list(out, "Policies", row.policies);
+  append_list(out, "Roles", row.roles);
+  append_list(out, "ServiceIdentities", t.service_identities);
+  append_list(out, "NodeIdentities", t.node_identities);
+  append_json_name(out, "Local");
+  append_bool(out, t.local);
+  if (t.expiration_time_ns != 0)
+    append_json_member(out, "ExpirationTime", format_timestamp(timestamp::of(t.expiration_time_ns)));
+  append_json_member(out, "CreateTime", format_timestamp(timestamp::of(t.create_time_ns)));
+  content_hash hash;
+  hash.add(t.description).add(t.local ? "local" : "global").links(row.policies).links(row.roles);
+  hash.identities(t.service_identities, t.node_identities);
+  append_end(out, hash, t.create_index, t.modify_index);
+}
+
+/// Rules of their own have tokens of before Consul 1.4 only, of which there are none here.
+response no_rules_of_its_own() {
+  return error_response(500, "The specified token does not have any rules set");
+}
+
+} // namespace
+
+void append_acl_row(std::string& out, const state::acl_row& row, acl_shape shape, bool shows_secrets) {
+  if (const auto* policy = std::get_if<state::acl_policy_ptr>(&row.row))
+    return append_policy(out, **policy, shape);
+  if (const auto* role = std::get_if<state::acl_role_ptr>(&row.row))
+    return append_role(out, **role, row.policies);
+  out += '{';
+  append_token_members(out, *std::get<state::acl_token_ptr>(row.row), row, shape, shows_secrets);
+}
+
+bool is_acl_list(const state::query& q) {
+  return std::holds_alternative<state::acl_policy_list>(q) || std::holds_alternative<state::acl_role_list>(q) ||
+         std::holds_alternative<state::acl_token_list>(q);
+}
+
+bool is_acl_read(const state::query& q) {
+  return is_acl_list(q) || std::holds_alternative<state::acl_policy_read>(q) ||
+         std::holds_alternative<state::acl_role_read>(q) || std::holds_alternative<state::acl_token_read>(q) ||
+         std::holds_alternative<state::acl_token_self>(q);
+}
+
+response render_acl_row(const state::query& q, const state::acl_rows& found, const render_options& options) {
+  if (found.list.empty()) {
+    if (!std::holds_alternative<state::acl_role_read>(q))
+      return refusal_response(std::string(acl_not_found));
+    response r; // only of roles
+    r.status = 404;
+    return r;
+  }
+  if (options.rules_of_token)
+    return no_rules_of_its_own();
+  std::string out;
+  append_acl_row(out, found.list.front(), acl_shape::whole, found.shows_secrets);
+  return json_response(std::move(out), options);
+}
+
+response render_acl_written(const state::command& c, const state::acl_row& row, const render_options& options) {
+  std::string out;
+  const auto* token = std::get_if<state::acl_token_ptr>(&row.row);
+  if (token != nullptr && std::holds_alternative<state::acl_bootstrap>(c)) {
+    out += '{';
+    golang::append_json_member(out, "ID", (*token)->secret);
+    append_token_members(out, **token, row, acl_shape::whole, true);
+  } else {
+    append_acl_row(out, row, acl_shape::whole, true);
+  }
+  return json_response(std::move(out), options);
+}
+
+response render_permissions(const state::permissions_read& asked, const state::permissions& answer,
+                            const render_options& options) {
+  using namespace golang;
+  std::string out = "[";
+  for (std::size_t i = 0; i < asked.asked.size() && i < answer.allowed.size(); ++i) {
+    const auto question = asked_by(asked.asked[i]);
+    out += i == 0 ? "{" : ",{";
+    append_json_member(out, "Resource", question.resource);
+    if (!question.segment.empty())
+      append_json_member(out, "Segment", question.segment);
+    append_json_member(out, "Access", question.access);
+    append_json_name(out, "Allow");
+    append_bool(out, answer.allowed[i]);
+    out += '}';
+  }
+  return json_response(out += ']', options);
+}
+
+response render_translation(const local_request& r) {
+  auto translated = acl::translate_legacy(std::string_view(r.text));
+  if (!translated)
+    return error_response(400, "Bad request: " + translated.error());
+  return error_response(200, std::move(*translated)); // plain text, as errors are
+}
+
+} // namespace belay::http

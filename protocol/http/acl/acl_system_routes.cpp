@@ -1,0 +1,125 @@
+// The rest of /v1/acl/ and what belongs to it: the first token, translation of rules, questions about permissions, and an agent's own
+// tokens (docs/contract/10, sections 2.4 and 5).
+
+#include "protocol/base/uuid.hpp"
+#include "protocol/golang/json_input.hpp"
+#include "protocol/golang/quoting.hpp"
+#include "protocol/http/acl/acl_input.hpp"
+#include "protocol/http/reading/query_options.hpp"
+#include "protocol/http/routes.hpp"
+
+#include <algorithm>
+#include <array>
+
+namespace belay::http {
+
+namespace {
+
+response not_acceptable(const std::string& why) {
+  return error_response(400, "Bad request: " + why);
+}
+
+// Consul's.
+constexpr std::size_t questions_max = 64;
+
+struct agent_token_name {
+  std::string_view name;
+  agent_token_kind kind;
+};
+// The latter half is what they were called before Consul 1.4.3.
+constexpr auto agent_token_names = std::to_array<agent_token_name>({
+    {"default", agent_token_kind::of_requests},
+    {"agent", agent_token_kind::agent},
+    {"agent_master", agent_token_kind::agent_master},
+    {"replication", agent_token_kind::replication},
+    {"acl_token", agent_token_kind::of_requests},
+    {"acl_agent_token", agent_token_kind::agent},
+    {"acl_agent_master_token", agent_token_kind::agent_master},
+    {"acl_replication_token", agent_token_kind::replication},
+});
+
+} // namespace
+
+/// Whoever carries it out adds what the file `acl-bootstrap-reset` says.
+action acl_bootstrap_route(request_context& c) {
+  return write_request{state::acl_bootstrap{c.uuid(), c.uuid(), c.request.now_ns, {}}};
+}
+
+/// There is one datacenter, and nothing to replicate.
+action acl_replication_route(request_context& c) {
+  query_options o;
+  if (auto r = read_query_options(c, o))
+    return std::move(*r);
+  if (auto r = refuse_datacenter(c))
+    return std::move(*r);
+  return json_response("{\"Enabled\":false,\"Running\":false,\"SourceDatacenter\":\"\",\"ReplicationType\":\"\","
+                       "\"ReplicatedIndex\":0,\"ReplicatedRoleIndex\":0,\"ReplicatedTokenIndex\":0,"
+                       "\"LastSuccess\":\"0001-01-01T00:00:00Z\",\"LastError\":\"0001-01-01T00:00:00Z\"}",
+                       c.options);
+}
+
+action acl_translate_route(request_context& c) {
+  return local_request{.kind = local_kind::translate_rules, .text = std::string(c.request.body)};
+}
+
+action acl_translate_token_route(request_context& c) {
+  if (c.argument.empty())
+    return not_acceptable("Missing token ID");
+  query_options o;
+  if (auto r = read_query_options(c, o))
+    return std::move(*r);
+  if (auto r = refuse_datacenter(c))
+    return with_unknown_meta(std::move(*r));
+  if (c.argument.size() != uuid_characters)
+    return with_unknown_meta(error_response(500, "failed acl token lookup: index error: UUID must be 36 characters"));
+  o.min_index = 0; // it never waits
+  c.options.rules_of_token = true;
+  return make_read(state::acl_token_read{std::string(c.argument)}, o);
+}
+
+action acl_authorize_route(request_context& c) {
+  auto questions = read_authorizations(c.request.body);
+  if (!questions)
+    return not_acceptable("Failed to decode request body: " + questions.error());
+  if (questions->size() > questions_max)
+    return not_acceptable("Refusing to process more than " + std::to_string(questions_max) + " authorizations at once");
+  query_options o; // they are not read, as in Consul, but for what is usual
+  o.wait = std::min(c.settings.default_query_time, c.settings.max_query_time);
+  if (auto r = refuse_datacenter(c))
+    return std::move(*r);
+  if (questions->empty())
+    return json_response("[]", c.options);
+  state::permissions_read read;
+  for (const auto& each : *questions) {
+    auto needed = permission_of(each);
+    if (!needed)
+      return not_acceptable(needed.error());
+    read.asked.push_back(std::move(*needed));
+  }
+  return make_read(std::move(read), o);
+}
+
+action agent_token_route(request_context& c) {
+  agent_token_change change;
+  const auto body = golang::read_json(c.request.body);
+  golang::json_decoder d;
+  if (!body)
+    d.fail(body.error());
+  else
+    d.object(*body, "value of type api.AgentToken", [&](const std::string& name, const boost::json::value& v) {
+      if (name != "token")
+        return false;
+      d.text(v, {"AgentToken", "Token"}, change.secret);
+      return true;
+    });
+  if (!d.ok())
+    return error_response(400, "Request decode failed: " + d.error());
+  const auto found = std::find_if(agent_token_names.begin(), agent_token_names.end(),
+                                  [&](const agent_token_name& n) { return n.name == c.argument; });
+  if (found == agent_token_names.end())
+    return error_response(404, "Token " + golang::quoted(c.argument) + " is unknown");
+  change.kind = found->kind;
+  return local_request{.kind = local_kind::agent_token, .token = std::move(change)};
+}
+
+} // namespace belay::http

@@ -1,0 +1,54 @@
+#include "protocol/http/tokens.hpp"
+
+#include "protocol/golang/syntax.hpp"
+
+namespace belay::http {
+
+namespace {
+
+/// No header can bring it, and no configuration file names it.
+constexpr std::string_view nobodys_secret{"\0", 1};
+
+/// The first word behind the scheme; empty: it is another scheme, or there is none.
+std::string_view bearer(std::string_view authorization) {
+  const auto space = authorization.find(' ');
+  if (space == std::string_view::npos || !golang::equal_ignoring_case(authorization.substr(0, space), "Bearer"))
+    return {};
+  const auto begin = authorization.find_first_not_of(" \t", space);
+  if (begin == std::string_view::npos)
+    return {};
+  const auto word = authorization.substr(begin);
+  return word.substr(0, word.find_first_of(" \t"));
+}
+
+} // namespace
+
+std::string_view token_of(const request_context& c) {
+  if (const auto token = c.query.get("token"); !token.empty())
+    return token;
+  if (!c.consul_token.empty())
+    return c.consul_token;
+  if (const auto token = bearer(c.authorization); !token.empty())
+    return token;
+  return c.settings.default_token;
+}
+
+state::authority authority_of(const request_context& c) {
+  auto token = token_of(c);
+  if (token.empty())
+    token = state::anonymous_secret;
+  else if (token.size() > token_bytes_max)
+    token = nobodys_secret;
+  return {std::string(token), c.settings.acl_allowed_by_default, c.settings.datacenter};
+}
+
+void attach_authority(action& a, const state::authority& by, bool lists_need_permission) {
+  if (auto* read = std::get_if<read_request>(&a)) {
+    read->query.by = by;
+    read->query.lists_need_permission = lists_need_permission;
+  } else if (auto* write = std::get_if<write_request>(&a)) {
+    write->command.by = by;
+  }
+}
+
+} // namespace belay::http

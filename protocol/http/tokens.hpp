@@ -1,0 +1,19 @@
+#pragma once
+// The token of a request (docs/contract/01, section 5), and what is asked in its name.
+
+#include "protocol/http/request_context.hpp"
+
+namespace belay::http {
+
+/// Longer ones are no tokens. Consul's are UUIDs, and what an operator writes down is not much longer.
+constexpr std::size_t token_bytes_max = 4096;
+
+/// What the request brings, of any length: `?token`, else X-Consul-Token, else Authorization: Bearer, else the agent's own for such
+/// requests. Empty: nothing of all that.
+std::string_view token_of(const request_context& c);
+/// Of that token, or of the anonymous one. A text that is too long to be a token becomes a short one that is nobody's.
+state::authority authority_of(const request_context& c);
+/// Reads and writes of the replicated state are asked in his name; other actions stay as they are.
+void attach_authority(action& a, const state::authority& by, bool lists_need_permission);
+
+} // namespace belay::http
