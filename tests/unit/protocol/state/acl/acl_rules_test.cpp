@@ -1,7 +1,5 @@
 #include "tests/unit/protocol/state/acl/acl_driver.hpp"
 
-#include "protocol/state/acl/acl_rules.hpp"
-
 using namespace belay;
 using namespace belay::state;
 
