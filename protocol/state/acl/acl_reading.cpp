@@ -78,4 +78,30 @@ log_index access_index(const counters& marks, const acl_token_self&) {
   return marks.at(mark::acl_tokens);
 }
 
+namespace {
+
+template <class Find>
+std::vector<acl_link> links_to(const std::vector<std::string>& ids, Find find) {
+  std::vector<acl_link> links;
+  for (const auto& id : ids)
+    if (const auto row = find(id))
+      links.push_back({row->id, row->name});
+  return links;
+}
+
+} // namespace
+
+acl_row shown_row(const acl_table&, acl_policy_ptr row) {
+  return {std::move(row), {}, {}};
+}
+acl_row shown_row(const acl_table& t, acl_role_ptr row) {
+  auto policies = links_to(row->policies, [&](const auto& id) { return t.policy(id); });
+  return {std::move(row), std::move(policies), {}};
+}
+acl_row shown_row(const acl_table& t, acl_token_ptr row) {
+  auto policies = links_to(row->policies, [&](const auto& id) { return t.policy(id); });
+  auto roles = links_to(row->roles, [&](const auto& id) { return t.role(id); });
+  return {std::move(row), std::move(policies), std::move(roles)};
+}
+
 } // namespace belay::state

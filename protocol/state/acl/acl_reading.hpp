@@ -1,9 +1,16 @@
 #pragma once
 // Answers to queries about policies, roles and tokens (docs/contract/10, section 5), as the server itself sees them.
 
-#include "protocol/state/acl/acl_rules.hpp"
+#include "protocol/state/acl/acl_table.hpp"
+#include "protocol/state/counters.hpp"
+#include "protocol/state/queries.hpp"
 
 namespace belay::state {
+
+/// The row with the names that its links have now. Links to what is gone are left out, as Consul does when it shows them.
+acl_row shown_row(const acl_table& t, acl_policy_ptr row);
+acl_row shown_row(const acl_table& t, acl_role_ptr row);
+acl_row shown_row(const acl_table& t, acl_token_ptr row);
 
 /// At most one row.
 acl_rows access_rows(const acl_table& t, const acl_policy_read& q);

@@ -2,6 +2,7 @@
 
 #include "protocol/base/mutants.hpp"
 #include "protocol/base/overloaded.hpp"
+#include "protocol/state/acl/acl_reading.hpp"
 #include "protocol/state/acl/writing_permissions.hpp"
 #include "protocol/state/folded_name.hpp"
 

@@ -1,7 +1,7 @@
 #pragma once
 // Which permissions each command needs, given what the token may do (docs/contract/10, sections 3 and 4).
 
-#include "protocol/state/acl/acl_rules.hpp"
+#include "protocol/state/tables.hpp"
 
 namespace belay::state {
 

@@ -2,7 +2,8 @@
 
 #include "protocol/base/overloaded.hpp"
 #include "protocol/base/uuid.hpp"
-#include "protocol/state/acl/acl_rules.hpp"
+#include "protocol/state/acl/acl_table.hpp"
+#include "protocol/state/acl/acl_validation.hpp"
 #include "protocol/state/catalog/catalog_rules.hpp"
 #include "protocol/state/folded_name.hpp"
 

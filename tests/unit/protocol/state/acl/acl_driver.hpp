@@ -89,7 +89,8 @@ public:
   }
   std::size_t token_count() const { return std::get<acl_rows>(m.evaluate(acl_token_list{}).data).list.size(); }
   std::string accessor_of(const std::string& secret) const {
-    for (const auto& row : std::get<acl_rows>(m.evaluate(acl_token_list{}).data).list)
+    const auto all = std::get<acl_rows>(m.evaluate(acl_token_list{}).data);
+    for (const auto& row : all.list)
       if (std::get<acl_token_ptr>(row.row)->secret == secret)
         return std::get<acl_token_ptr>(row.row)->accessor;
     return {};

@@ -199,12 +199,14 @@ TEST_CASE("after any changes the look-ups are those of the rows, also of a machi
   copy.finish_load(d.m.applied_index(), d.m.now());
   CHECK(copy.digest() == d.m.digest());
   for (const auto* m : {&d.m, &copy}) {
-    for (const auto& each : std::get<acl_rows>(m->evaluate(acl_policy_list{}).data).list) {
+    const auto policies = std::get<acl_rows>(m->evaluate(acl_policy_list{}).data);
+    for (const auto& each : policies.list) {
       const auto p = std::get<acl_policy_ptr>(each.row);
       REQUIRE(p->meaning);
       CHECK(names_in(std::get<acl_rows>(m->evaluate(acl_policy_read{{"", p->name}}).data)).size() == 1);
     }
-    for (const auto& each : std::get<acl_rows>(m->evaluate(acl_token_list{}).data).list) {
+    const auto tokens = std::get<acl_rows>(m->evaluate(acl_token_list{}).data);
+    for (const auto& each : tokens.list) {
       query self = acl_token_self{};
       self.by = authority{std::get<acl_token_ptr>(each.row)->secret, true, "dc1"};
       if (self.by->secret != anonymous_secret)
