@@ -263,7 +263,7 @@ struct archive_packed {
 struct unpack_archive {
   request_id id, archive;
   std::string restore_id;             ///< for the commands
-  std::optional<state::authority> by; ///< in whose name it is put in force
+  std::optional<state::authority> by = {}; ///< in whose name it is put in force
   std::string bytes;
   bool last = false;
 };
