@@ -2,6 +2,7 @@
 
 #include "actors/telemetry/fatal_exceptions.hpp"
 #include "actors/telemetry/log.hpp"
+#include "protocol/wire/command_codec.hpp"
 
 #include <algorithm>
 
@@ -22,6 +23,7 @@ raft_peer::raft_peer(caf::actor_config& config, actor_host* host, wiring_ptr wir
       vitals_(std::move(v)), metrics_(m), checkpointed_(restored.snapshot.index),
       checkpoint_term_(restored.snapshot.term), calls_(self_.id, settings_.held_calls_max),
       shedder_(settings_.shedding), barriers_(self_.id, settings_.seed) {
+  level_committed_ = settings_.level_in_tables;
   end_node_by_exceptions_of(*this, wires_, "raft_peer");
   if (formation_.cluster_id() != 0 || restored.entries.empty())
     return;
@@ -154,6 +156,10 @@ void raft_peer::carry_out(raft::ready r) {
 
 void raft_peer::on_committed(std::vector<raft::entry> entries) {
   committed_entries c;
+  for (const auto& e : entries)
+    if (e.kind == raft::entry_kind::command && e.data)
+      if (const auto needs = wire::needs_of(*e.data))
+        level_committed_ = std::max(level_committed_, needs->level);
   c.origins = calls_.committed(entries);
   c.entries = std::move(entries);
   const bool awaited_elsewhere = std::any_of(c.origins.begin(), c.origins.end(),

@@ -36,6 +36,8 @@ struct raft_peer_settings {
   std::chrono::milliseconds member_silence{5000};
   forward::shedding_rules shedding; ///< of writes that other servers forward
   std::uint64_t seed = 1;
+  /// Of commands whose effects are in the tables that this server starts with.
+  state::feature_level level_in_tables = 0;
   std::size_t held_calls_max = forward::held_calls::count_max; ///< writes and renewals that wait for a leader
   std::vector<std::string> join;                               ///< host:port of peers to dial (retry_join)
   /// Makes durable what this server has promised (protocol/raft/formation.hpp). @returns false: it could not, and nobody
@@ -209,6 +211,7 @@ private:
   raft::cluster_clock cluster_clock_;                   ///< of the present term, on the leader
   std::string upgrade_told_;                            ///< what the log was told last
   std::map<node_id, state::feature_level> levels_seen_; ///< of members that went away
+  state::feature_level level_committed_ = 0;            ///< of commands that are committed: whoever lacks it stops there
   log_brake complaints_;                                ///< about servers that do not belong here
   members_heard told_heard_;
   std::map<node_id, std::uint64_t> connected_since_ms_; ///< by the wall clock, as far as it is known

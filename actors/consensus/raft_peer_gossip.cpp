@@ -99,7 +99,7 @@ cluster_time raft_peer::cluster_now() {
 
 std::optional<std::string> raft_peer::not_understood(std::string_view command) const {
   const auto needs = wire::needs_of(command);
-  if (!needs || needs->level == 0 || MUTANT(newer_kind_proposed))
+  if (!needs || needs->level <= level_committed_ || MUTANT(newer_kind_proposed))
     return std::nullopt;
   for (const auto& m : core_.config().members)
     if (level_of_member(m.id) < needs->level)

@@ -37,6 +37,8 @@ node_composition::node_composition(caf::actor_system& system, node_plan plan, st
   plan.machine.hold = plan.peer.hold;
   plan.peer.wall_clock = plan.wall_clock;
   plan.machine.wall_clock = plan.wall_clock;
+  if (plan.disk.machine->has_access_rows())
+    plan.peer.level_in_tables = state::acl_level;
   const auto applied = plan.disk.restored.snapshot;
   std::vector<state::session_ptr> sessions;
   plan.disk.machine->for_each_session([&](const state::session_ptr& s) { sessions.push_back(s); });

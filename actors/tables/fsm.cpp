@@ -172,7 +172,9 @@ void fsm::check(const check_write& w) {
   // Only the leader knows cluster time well enough to refuse for a lock delay, and what the newest policies say; to others every
   // delay is over, and apply() decides.
   // For restores, which go on for seconds, everybody knows it well enough, and apply() does not decide.
-  const bool by_time = view_.serving || std::holds_alternative<state::restore_begin>(w.command);
+  // A leader that was deposed and does not know it knows old policies: without the lease apply() decides.
+  const bool leads = view_.serving && (!w.command.by || now() < lease_until_);
+  const bool by_time = leads || std::holds_alternative<state::restore_begin>(w.command);
   auto refused = machine_->refuse_early(w.command, by_time ? cluster_now() : state::machine::unknown_time);
   if (!refused) {
     send(wires_->raft_peer, propose_write{w.id, make_payload(wire::encode_command(w.command))});

@@ -125,7 +125,7 @@ broken watch_checker::ended(const operation& op) {
   if (w.refused_by && *w.refused_by < op.returned)
     return who + " was answered at " + in_ms(op.returned) + ", but had to be refused by " + in_ms(*w.refused_by);
   if (w.due && *w.due < op.returned &&
-      (w.is_held || (index <= w.min_index && !keys_.restored_between(w.news, op.committed_at_return))))
+      (w.is_held || (!refused && index <= w.min_index && !keys_.restored_between(w.news, op.committed_at_return))))
     return who + " was answered at " + in_ms(op.returned) + " with index " + to_string(index) + ", but entry " +
            to_string(w.news) + " had to be answered by " + in_ms(*w.due);
   return overdue(op.returned);
