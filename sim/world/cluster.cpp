@@ -42,6 +42,7 @@ constexpr overloaded kind_of{
     [](const actors::registration_keeper_actor&) { return actor_kind::keeper; },
     [](const actors::keyring_keeper_actor&) { return actor_kind::keeper; },
     [](const actors::health_checks_actor&) { return actor_kind::agent; },
+    [](const actors::audit_log_actor&) { return actor_kind::keeper; }, // there is none: plan.spawn_audit is null
 };
 
 } // namespace
