@@ -156,7 +156,7 @@ struct route_settings {
   std::optional<std::vector<std::string>> allowed_hosts;
   bool prometheus = true;
   bool acl_enabled = false;
-  bool acl_allowed_by_default = true;     ///< `acl.default_policy`
+  bool acl_allowed_by_default = true; ///< `acl.default_policy`
   /// How long a token that expires lives at least (Consul's acl.token_min_expiration_ttl).
   std::chrono::nanoseconds token_ttl_min{std::chrono::minutes(1)};
   bool acl_lists_need_permission = false; ///< `acl.enable_key_list_policy`

@@ -19,6 +19,15 @@
 
 namespace belay::actors::testing {
 
+/// A request as it goes over the wire. `more`: lines of the header, each with its end.
+inline std::string get(const std::string& target, const std::string& more = "") {
+  return "GET " + target + " HTTP/1.1\r\nHost: x\r\n" + more + "\r\n";
+}
+
+inline std::string put(const std::string& target, const std::string& body) {
+  return "PUT " + target + " HTTP/1.1\r\nHost: x\r\nContent-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body;
+}
+
 /// What the gateway has said to the actors behind it, and how they answer.
 struct backstage {
   std::mutex mutex;

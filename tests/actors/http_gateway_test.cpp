@@ -20,14 +20,6 @@ using namespace std::chrono_literals;
 
 namespace {
 
-std::string get(const std::string& target, const std::string& more = "") {
-  return "GET " + target + " HTTP/1.1\r\nHost: x\r\n" + more + "\r\n";
-}
-
-std::string put(const std::string& target, const std::string& body) {
-  return "PUT " + target + " HTTP/1.1\r\nHost: x\r\nContent-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body;
-}
-
 write_result decided(bool yes) {
   return {{}, wire::call_outcome::done, yes, log_index{9}, {}};
 }

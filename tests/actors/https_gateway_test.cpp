@@ -21,14 +21,6 @@ using namespace std::chrono_literals;
 
 namespace {
 
-std::string get(const std::string& target) {
-  return "GET " + target + " HTTP/1.1\r\nHost: x\r\n\r\n";
-}
-
-std::string put(const std::string& target, const std::string& body) {
-  return "PUT " + target + " HTTP/1.1\r\nHost: x\r\nContent-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body;
-}
-
 tls::https_credentials_ptr load(const tls::https_settings& s, const tls::https_credentials* before = nullptr) {
   auto c = tls::https_credentials::load(s, before);
   if (!c)

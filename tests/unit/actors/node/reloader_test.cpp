@@ -29,7 +29,9 @@ public:
     REQUIRE(log::configure(begun->config.log).empty());
     reloads_.emplace(
         *begun, [this] { return read(); },
-        reloader::parts{credentials, http, peers, [this](const node_config& next) -> status {
+        reloader::parts{credentials, nullptr, http, peers,
+                        [this](const acl_config& next) { default_token = next.of_requests; },
+                        [this](const node_config& next) -> status {
                           if (!definitions_fail.empty())
                             return failure{definitions_fail};
                           defined = next;
@@ -60,6 +62,7 @@ public:
   live_limit http{200}, peers{100};
   std::optional<node_config> defined;
   std::string definitions_fail;
+  std::string default_token;
 
 private:
   result<parsed_command_line> read() {
@@ -82,13 +85,14 @@ TEST_CASE("a reload takes over definitions, metadata, limits, credentials and th
   CHECK(n.credentials->now()->keys().empty());
   n.write(
       R"(,"log_level":"ERR","limits":{"http_max_conns_per_client":7,"rpc_max_conns_per_client":8},"node_meta":{"rack":"1"},
-    "service":{"name":"web"},"check":{"name":"c","ttl":"5s"})" +
+    "acl":{"tokens":{"default":"d"}},"service":{"name":"web"},"check":{"name":"c","ttl":"5s"})" +
       std::string(peer_key_setting));
   CHECK(n.reload() == "reloaded");
   REQUIRE(n.defined);
   CHECK(n.defined->services.size() == 1);
   CHECK(n.defined->checks.size() == 1);
   CHECK(n.defined->node_meta.at("rack") == "1");
+  CHECK(n.default_token == "d");
   CHECK(n.http.now() == 7);
   CHECK(n.peers.now() == 8);
   CHECK(n.credentials->now()->keys().size() == 1);

@@ -33,13 +33,12 @@ std::string start_of_file(const scratch_folder& in, const std::string& more) {
 
 TEST_CASE("what Consul's test harness writes is accepted") {
   scratch_folder f;
-  // ports.https stands for "none": the harness sets a port, and has no certificates for it.
   const auto file = f.write("config.json", R"({"node_name":"node-2c3f","node_id":"2c3f6a60-1b5c-4f0e-9f2e-3c8c0d5f1a11",
     "performance":{"raft_multiplier":1},"bootstrap":true,"server":true,"data_dir":"/nonexistent/data","segments":null,
     "disable_update_check":true,"log_level":"debug","bind_addr":"127.0.0.1","addresses":{},
-    "ports":{"dns":21001,"http":21002,"https":-1,"serf_lan":21004,"serf_wan":21005,"server":21006,"grpc":21007,
+    "ports":{"dns":21001,"http":21002,"https":21003,"serf_lan":21004,"serf_wan":21005,"server":21006,"grpc":21007,
       "proxy_min_port":21008,"proxy_max_port":21009},
-    "acl":{"tokens":{"master":"root","agent_master":"am","default":"d","agent":"a","replication":"r"},"policy_ttl":"30s","token_ttl":"30s",
+    "acl":{"enabled":true,"tokens":{"master":"root","agent_master":"am","default":"d","agent":"a","replication":"r"},"policy_ttl":"30s","token_ttl":"30s",
       "down_policy":"extend-cache","default_policy":"allow","enable_key_list_policy":true},
     "acl_master_token":"root","acl_default_policy":"allow","primary_datacenter":"dc1","raft_protocol":3,
     "encrypt":"pUqJrVyVRj5jsiYEkM/tFQYfWyJIv4s3XkvDwy7Cu5s=","ca_file":"ca.pem","cert_file":"c.pem","key_file":"k.pem",

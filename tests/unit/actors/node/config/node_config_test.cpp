@@ -294,15 +294,14 @@ TEST_CASE("wrong flags") {
 // A configuration that switches protection on must not run unprotected: its author would not notice.
 TEST_CASE("protection that this build lacks stops the start") {
   scratch_folder f;
-  for (auto more : {R"("auto_encrypt":{"allow_tls":true})",
-                    R"("auto_config":{"enabled":true})"}) {
+  for (auto more : {R"("auto_encrypt":{"allow_tls":true})", R"("auto_config":{"enabled":true})"}) {
     INFO(more);
     auto e = refused(file_with(f, more));
     CHECK(e.text.find("this build does not") != std::string::npos);
   }
-  for (auto more : {R"("encrypt":"")", R"("ports":{"https":-1},"cert_file":"c","key_file":"k")",
-                    R"("verify_incoming":false)",
-                    R"("verify_incoming_https":true,"ca_file":"a","cert_file":"c","key_file":"k")"}) {
+  for (auto more :
+       {R"("encrypt":"")", R"("ports":{"https":-1},"cert_file":"c","key_file":"k")", R"("verify_incoming":false)",
+        R"("verify_incoming_https":true,"ca_file":"a","cert_file":"c","key_file":"k")"}) {
     INFO(more);
     accepted(file_with(f, more));
   }
