@@ -262,7 +262,7 @@ struct archive_packed {
 /// More of an archive that is restored.
 struct unpack_archive {
   request_id id, archive;
-  std::string restore_id;             ///< for the commands
+  std::string restore_id;                  ///< for the commands
   std::optional<state::authority> by = {}; ///< in whose name it is put in force
   std::string bytes;
   bool last = false;

@@ -114,7 +114,8 @@ std::int64_t http_gateway::wall_seconds() const {
 void http_gateway::understand(const http::raw_request& r, exchange& e) {
   take_tokens();
   e.understood(http::parse(r, settings_.routes, settings_.uuid), r.body);
-  e.judged_first = e.by && !access_known_; // and by that it waits for what came before it, and holds up what comes behind
+  e.judged_first =
+      e.by && !access_known_; // and by that it waits for what came before it, and holds up what comes behind
   if (log::enabled(log::level::debug))
     e.shown = logged_request(r);
 }

@@ -32,7 +32,8 @@ fsm_actor fake_fsm(caf::actor_system& system, std::shared_ptr<backstage> b, wiri
           r = b->check_replies.back();
           b->check_replies.pop_back();
         }
-        caf::anon_send(wires->gateways[0], write_results{{{w.id, wire::call_outcome::done, std::move(r), b->check_index, {}}}});
+        caf::anon_send(wires->gateways[0],
+                       write_results{{{w.id, wire::call_outcome::done, std::move(r), b->check_index, {}}}});
       },
       [=](const read_query& q) {
         std::lock_guard lock(b->mutex);

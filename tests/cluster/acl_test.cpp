@@ -7,17 +7,17 @@ using namespace belay::harness;
 namespace {
 
 const std::string master = "f0000000-0000-4000-8000-00000000cafe", of_requests = "f0000000-0000-4000-8000-0000000000de",
-                  agent_secret = "f0000000-0000-4000-8000-0000000000a9", emergency = "f0000000-0000-4000-8000-0000000000ae";
+                  agent_secret = "f0000000-0000-4000-8000-0000000000a9",
+                  emergency = "f0000000-0000-4000-8000-0000000000ae";
 
 boost::json::object with_acls() {
-  return {{"acl",
-           boost::json::object{{"enabled", true},
-                               {"default_policy", "deny"},
-                               {"enable_token_persistence", true},
-                               {"tokens", boost::json::object{{"master", master},
-                                                              {"default", of_requests},
-                                                              {"agent", agent_secret},
-                                                              {"agent_master", emergency}}}}},
+  return {{"acl", boost::json::object{{"enabled", true},
+                                      {"default_policy", "deny"},
+                                      {"enable_token_persistence", true},
+                                      {"tokens", boost::json::object{{"master", master},
+                                                                     {"default", of_requests},
+                                                                     {"agent", agent_secret},
+                                                                     {"agent_master", emergency}}}}},
           {"telemetry", boost::json::object{{"prometheus_retention_time", "1h"}}},
           {"log_level", "TRACE"}};
 }
@@ -33,9 +33,8 @@ std::unique_ptr<server_cluster> cluster_with_acls(std::size_t nodes) {
                                                   cluster_options{nodes, "node", with_acls()});
   cluster->start_all();
   for (std::size_t i = 0; i < nodes; ++i)
-    REQUIRE(eventually(milliseconds{60000}, [&] {
-      return ask(cluster->node(i), "GET", "/v1/acl/tokens", master).status == 200;
-    }));
+    REQUIRE(eventually(milliseconds{60000},
+                       [&] { return ask(cluster->node(i), "GET", "/v1/acl/tokens", master).status == 200; }));
   return cluster;
 }
 
@@ -49,8 +48,9 @@ std::string secret_in(const std::string& json) {
 TEST_CASE("no token is in the log, in metrics or in what the agent says of itself", "[acl]") {
   auto cluster = cluster_with_acls(1);
   auto& node = cluster->node(0);
-  REQUIRE(ask(node, "PUT", "/v1/acl/policy", master, R"({"Name":"all","Rules":"key_prefix \"\" { policy = \"write\" }"})")
-              .status == 200);
+  REQUIRE(
+      ask(node, "PUT", "/v1/acl/policy", master, R"({"Name":"all","Rules":"key_prefix \"\" { policy = \"write\" }"})")
+          .status == 200);
   const auto made = ask(node, "PUT", "/v1/acl/token", master, R"({"Policies":[{"Name":"all"}]})");
   REQUIRE(made.status == 200);
   const auto secret = secret_in(made.body);
@@ -84,9 +84,10 @@ TEST_CASE("no token is in the log, in metrics or in what the agent says of itsel
 
 TEST_CASE("a token made at one server opens the others at once, and none when it was deleted", "[acl]") {
   auto cluster = cluster_with_acls(3);
-  REQUIRE(ask(cluster->node(0), "PUT", "/v1/acl/policy", master,
-              R"({"Name":"some","Rules":"key_prefix \"app/\" { policy = \"write\" } agent_prefix \"\" { policy = \"read\" }"})")
-              .status == 200);
+  REQUIRE(
+      ask(cluster->node(0), "PUT", "/v1/acl/policy", master,
+          R"({"Name":"some","Rules":"key_prefix \"app/\" { policy = \"write\" } agent_prefix \"\" { policy = \"read\" }"})")
+          .status == 200);
   for (int round = 0; round < 10; ++round) {
     auto& first = cluster->node(static_cast<std::size_t>(round) % 3);
     const auto made = ask(first, "PUT", "/v1/acl/token", master, R"({"Policies":[{"Name":"some"}]})");

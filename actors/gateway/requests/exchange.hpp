@@ -66,9 +66,10 @@ struct exchange {
   std::uint64_t last_contact_ms = 0;           ///< of a snapshot's read
   bool known_leader = true;                    ///< of a snapshot's read
   monotonic_time wait_until{}; ///< an acquire that is refused for a lock-delay is tried again until then
-  bool judged_first = false; ///< it is not known yet whether the state machine can judge whoever asks: that is asked first
-  bool in_delay = false;       ///< it waits for the end of a lock-delay now
-  bool ask_again = false;      ///< local requests without a leader: repeated until `deadline`
+  bool judged_first =
+      false;              ///< it is not known yet whether the state machine can judge whoever asks: that is asked first
+  bool in_delay = false;  ///< it waits for the end of a lock-delay now
+  bool ask_again = false; ///< local requests without a leader: repeated until `deadline`
 
   /// Takes over what was understood of the request. `body`: as much of it as is there.
   /// @pre `began` is set

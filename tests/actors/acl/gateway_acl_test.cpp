@@ -96,8 +96,8 @@ void judge_by(gateway_fixture& f, tables& t) {
 std::string request(const std::string& method, const std::string& target, const std::string& token,
                     const std::string& body = "") {
   return method + " " + target + " HTTP/1.1\r\nHost: x\r\n" +
-         (token.empty() ? "" : "X-Consul-Token: " + secret_of(token) + "\r\n") + "Content-Length: " + std::to_string(body.size()) +
-         "\r\n\r\n" + body;
+         (token.empty() ? "" : "X-Consul-Token: " + secret_of(token) + "\r\n") +
+         "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body;
 }
 
 status_result cluster_of_two() {
@@ -279,7 +279,7 @@ TEST_CASE("without ACLs no token is looked at", "[gateway][acl]") {
 TEST_CASE("who is refused by tables that may be behind is asked for once more", "[gateway][acl]") {
   tables behind(rules_by_name{{"old", ""}}),
       caught_up(rules_by_name{{"old", R"(agent "n1" { policy = "read" })"},
-                                {"new", R"(agent "n1" { policy = "read" } node_prefix "" { policy = "read" })"}});
+                              {"new", R"(agent "n1" { policy = "read" } node_prefix "" { policy = "read" })"}});
   gateway_fixture f(with_acls());
   f.behind().status = cluster_of_two();
   auto& b = f.behind();
@@ -419,7 +419,7 @@ TEST_CASE("a refusal of the agent by tables that may be behind is asked for once
 TEST_CASE("PUT /v1/agent/token changes the tokens of this server, and what requests without one may do",
           "[gateway][acl]") {
   tables t(rules_by_name{{"agent-write", R"(agent_prefix "" { policy = "write" })"},
-                           {"agent-read", R"(agent_prefix "" { policy = "read" })"}});
+                         {"agent-read", R"(agent_prefix "" { policy = "read" })"}});
   auto settings = with_acls();
   int kept = 0;
   std::string error;
@@ -488,8 +488,7 @@ TEST_CASE("a bootstrap brings the index of the operator's file, which goes when 
 }
 
 TEST_CASE("a renewal needs session:write on the node of the session", "[gateway][acl]") {
-  tables t(
-      rules_by_name{{"w", R"(session "n1" { policy = "write" })"}, {"r", R"(session "n1" { policy = "read" })"}});
+  tables t(rules_by_name{{"w", R"(session "n1" { policy = "write" })"}, {"r", R"(session "n1" { policy = "read" })"}});
   const auto known = uuid_of(5, 1);
   state::catalog_register node;
   node.node.node = "n1";
