@@ -1,6 +1,7 @@
 #pragma once
 // What the actors of one node tell each other. All of it stays inside the process; nodes speak protocol/wire frames.
 
+#include "protocol/acl/authorizer.hpp"
 #include "protocol/agent/local_agent.hpp"
 #include "protocol/forward/requests.hpp"
 #include "protocol/http/request.hpp"
@@ -112,6 +113,7 @@ struct barrier_result {
 struct agent_call {
   request_id id;
   agent::request what;
+  std::shared_ptr<const acl::authorizer> may = {}; ///< what whoever asks may do; null: everything
 };
 struct agent_answer {
   request_id id;
@@ -260,7 +262,8 @@ struct archive_packed {
 /// More of an archive that is restored.
 struct unpack_archive {
   request_id id, archive;
-  std::string restore_id; ///< for the commands
+  std::string restore_id;                  ///< for the commands
+  std::optional<state::authority> by = {}; ///< in whose name it is put in force
   std::string bytes;
   bool last = false;
 };

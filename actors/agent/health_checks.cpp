@@ -133,9 +133,9 @@ std::string health_checks::file_name(const agent::item& what) {
 
 void health_checks::on_call(const agent_call& call) {
   const auto t = now();
-  auto reply = agent_.handle(call.what, t);
+  auto reply = agent_.handle(call.what, t, false, call.may.get());
   if (!reply) {
-    parked_.insert_or_assign(call.id.value, parked{call.what, t + agent::wait_of(call.what)});
+    parked_.insert_or_assign(call.id.value, parked{call.what, call.may, t + agent::wait_of(call.what)});
     return;
   }
   held_answer waiting{call.id, std::move(*reply), {}, 0, t + settings_.hold, false};
@@ -210,7 +210,7 @@ void health_checks::answer_parked(bool changed) {
     const bool time_is_up = t >= each.second.deadline;
     if (!changed && !time_is_up)
       return false;
-    auto reply = agent_.handle(each.second.what, t, time_is_up);
+    auto reply = agent_.handle(each.second.what, t, time_is_up, each.second.may.get());
     if (!reply)
       return false;
     answer(request_id{each.first}, std::move(*reply));

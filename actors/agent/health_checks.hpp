@@ -57,6 +57,7 @@ public:
 private:
   struct parked {
     agent::request what;
+    std::shared_ptr<const acl::authorizer> may; ///< null: everything
     agent::local_time deadline;
   };
   struct held_answer {

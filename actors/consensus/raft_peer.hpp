@@ -171,6 +171,8 @@ private:
   cluster_time cluster_now();
   /// A text if not all members of the configuration are known to understand that command; nullopt: they do.
   std::optional<std::string> not_understood(std::string_view command) const;
+  /// Something of this server's own is not proposed for that reason, and is tried again. Once for each reason.
+  void tell_log_of_upgrade(const std::string& why);
   state::feature_level level_of_member(node_id id) const;
 
   wiring_ptr wires_;
@@ -205,6 +207,7 @@ private:
   std::set<node_id> skewed_; ///< peers whose wall clock is known to be off, as the log was told
   raft::peer_clocks clocks_;
   raft::cluster_clock cluster_clock_;                   ///< of the present term, on the leader
+  std::string upgrade_told_;                            ///< what the log was told last
   std::map<node_id, state::feature_level> levels_seen_; ///< of members that went away
   log_brake complaints_;                                ///< about servers that do not belong here
   members_heard told_heard_;

@@ -108,6 +108,12 @@ std::optional<std::string> raft_peer::not_understood(std::string_view command) c
   return std::nullopt;
 }
 
+void raft_peer::tell_log_of_upgrade(const std::string& why) {
+  if (std::exchange(upgrade_told_, why) != why)
+    log::warn("raft_peer", "something that this server wants to write has to wait until all servers understand it",
+              {{"reason", why}});
+}
+
 /// Of a member that went away, the last it said: it comes back as what it was or newer, or stops at what it cannot read.
 state::feature_level raft_peer::level_of_member(node_id id) const {
   if (id == self_.id)

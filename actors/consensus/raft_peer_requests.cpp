@@ -53,6 +53,8 @@ void raft_peer::carry_out_calls() {
 void raft_peer::propose_here(std::vector<forward::held_call> batch) {
   std::erase_if(batch, [this](const forward::held_call& c) {
     auto why = not_understood(*c.bytes);
+    if (why && c.from.id.is_zero())
+      tell_log_of_upgrade(*why);
     if (why)
       tell(c.from, wire::call_outcome::refused, std::move(*why));
     return why.has_value();

@@ -76,6 +76,7 @@ void exchange_queue::begin(const http_reader& reader, std::string_view client_ad
   auto& e = add();
   http::raw_request request = reader.request();
   request.remote_address = client_address;
+  request.now_ns = front_.wall_ns();
   e.head = request.method == "HEAD";
   e.keep_alive = reader.keep_alive();
   e.old_version = reader.old_version();

@@ -20,6 +20,8 @@ public:
   virtual socket_poller& sockets() = 0;
   virtual http_reader_pool& readers() = 0;
   virtual monotonic_time now() = 0;
+  /// Of the wall clock, since 1970.
+  virtual std::int64_t wall_ns() = 0;
   /// Value of the Date header.
   virtual std::string_view date() = 0;
   virtual const http::route_settings& routes() = 0;

@@ -7,6 +7,7 @@
 #include "protocol/base/mutants.hpp"
 #include "protocol/base/overloaded.hpp"
 #include "protocol/base/uuid.hpp"
+#include "protocol/http/acl/acl_render.hpp"
 #include "protocol/wire/command_codec.hpp"
 
 #include <boost/asio/post.hpp>
@@ -25,6 +26,12 @@ constexpr std::chrono::seconds sweep_interval{1};
 
 constexpr auto shutting_down = "agent is shutting down";
 
+std::shared_ptr<agent_tokens> tokens_of(const http::route_settings& routes) {
+  agent_token_values configured;
+  configured.of_requests = routes.default_token;
+  return std::make_shared<agent_tokens>(std::move(configured));
+}
+
 } // namespace
 
 http_gateway::http_gateway(caf::actor_config& config, asio_host* host, wiring_ptr wires, gateway_settings settings,
@@ -33,8 +40,10 @@ http_gateway::http_gateway(caf::actor_config& config, asio_host* host, wiring_pt
       random_(settings_.seed), times_{settings_.hold, settings_.answer_slack}, readers_(reader_rules()),
       connections_(*this, settings_.limits, settings_.connections_max, settings_.connections_per_client_max, m),
       pending_(settings_.number, settings_.seed), transfers_(*this, pending_, times_),
-      questions_(*this, pending_, times_, std::move(settings_.facts)), admission_(settings_.shedding, m),
-      large_answers_(pending_, admission_, held, m) {
+      questions_(*this, pending_, times_, std::move(settings_.facts)),
+      access_(*this, pending_, times_, settings_.routes.node_name,
+              settings_.tokens != nullptr ? settings_.tokens : settings_.tokens = tokens_of(settings_.routes)),
+      admission_(settings_.shedding, m), large_answers_(pending_, admission_, held, m) {
   end_node_by_exceptions_of(*this, wires_, "http_gateway");
   held.limit(settings_.bytes_in_flight_max);
   if (!settings_.uuid)
@@ -65,7 +74,7 @@ http_gateway_actor::behavior_type http_gateway::make_behavior() {
       [this](archive_packed& p) { answered(p); },
       [this](const archive_unpacked& u) { answered(u); },
       [this](const cluster_view& v) { view_changed(v); },
-      [this](const agent_answer& a) { answered(a); },
+      [this](agent_answer& a) { answered(a); },
       [this](tick_atom) { tick(); },
       [this](stop_atom) { stop(); },
   };
@@ -103,18 +112,30 @@ std::int64_t http_gateway::wall_seconds() const {
 // ---- requests
 
 void http_gateway::understand(const http::raw_request& r, exchange& e) {
+  take_tokens();
   e.understood(http::parse(r, settings_.routes, settings_.uuid), r.body);
+  e.judged_first =
+      e.by && !access_known_; // and by that it waits for what came before it, and holds up what comes behind
   if (log::enabled(log::level::debug))
     e.shown = logged_request(r);
 }
 
 void http_gateway::dispatch(exchange& e) {
-  if (!admission_.admit(e, pending_.load(), now()))
-    return;
+  if (admission_.admit(e, pending_.load(), now()) && access_.begin(e, now()))
+    pass_on(e);
+}
+
+void http_gateway::pass_on(exchange& e) {
   std::visit(overloaded{[](std::monostate) {}, [this, &e](const auto& wanted) { ask(e, wanted); }}, e.what);
 }
 
 void http_gateway::ask(exchange& e, const state::command& command) {
+  if (std::holds_alternative<state::acl_bootstrap>(command))
+    return ask_bootstrap(e);
+  propose(e, command);
+}
+
+void http_gateway::propose(exchange& e, const state::command& command) {
   const auto id = pending_.add(e, answer_due());
   if (e.plain_write())
     send(wires_->raft_peer, propose_write{id, make_payload(wire::encode_command(command))});
@@ -154,7 +175,7 @@ void http_gateway::ask(exchange& e, const http::agent_request& r) {
     e.answer = http::error_response(500, "this server has no agent");
     return;
   }
-  send(wires_->health, agent_call{pending_.add(e, answer_due() + agent::wait_of(r.what)), r.what});
+  send(wires_->health, agent_call{pending_.add(e, answer_due() + agent::wait_of(r.what)), r.what, e.access.may});
 }
 
 void http_gateway::ask(exchange& e, const http::local_request& r) {
@@ -163,6 +184,10 @@ void http_gateway::ask(exchange& e, const http::local_request& r) {
   } else if (r.kind == http::local_kind::agent_reload) {
     const auto error = settings_.reload ? settings_.reload() : std::string();
     e.answer = error.empty() ? http::response{} : http::error_response(500, error);
+  } else if (r.kind == http::local_kind::agent_token) {
+    set_token(e, r.token);
+  } else if (r.kind == http::local_kind::translate_rules) {
+    e.answer = http::render_translation(r);
   } else {
     questions_.begin(e, r, now());
   }
@@ -174,7 +199,7 @@ void http_gateway::forget(exchange& e) {
   if (!pending_.forget(e))
     return;
   large_answers_.forget();
-  if (std::holds_alternative<http::read_request>(e.what))
+  if (std::holds_alternative<http::read_request>(e.what) || e.access.asked)
     send(wires_->fsm, cancel_query{e.id});
   else if (std::holds_alternative<http::agent_request>(e.what))
     send(wires_->health, cancel_query{e.id});
@@ -202,6 +227,7 @@ void http_gateway::answered(write_results& w) {
   for (auto& r : w.list)
     if (auto* e = pending_.settle(r.id)) {
       admission_.decided(*e, r, t);
+      note_judged(*e, r);
       decided(*e, r);
     }
   pending_.progress();
@@ -240,7 +266,9 @@ void http_gateway::answered(const renew_result& r) {
 
 void http_gateway::answered(read_result& r) {
   if (auto* e = pending_.settle(r.id)) {
-    if (e->transfer != nullptr)
+    if (e->access.asked)
+      permission_told(*e, r);
+    else if (e->transfer != nullptr)
       transfers_.read_answered(*e, r, now());
     else if (std::holds_alternative<http::local_request>(e->what))
       questions_.settings_read(*e, r);
@@ -292,8 +320,8 @@ void http_gateway::answered(const archive_unpacked& u) {
   pending_.progress();
 }
 
-void http_gateway::answered(const agent_answer& a) {
-  if (auto* e = pending_.settle(a.id))
+void http_gateway::answered(agent_answer& a) {
+  if (auto* e = pending_.settle(a.id); e != nullptr && access_.agent_answered(*e, a.reply, now()))
     e->answer = answer_to(*e, a);
   pending_.progress();
 }

@@ -6,8 +6,9 @@
 
 #include "actors/gateway/arrival_probe.hpp"
 #include "actors/gateway/client_connections.hpp"
-#include "actors/gateway/http_date.hpp"
+#include "actors/gateway/requests/access_questions.hpp"
 #include "actors/gateway/requests/archive_transfers.hpp"
+#include "actors/gateway/requests/http_date.hpp"
 #include "actors/gateway/requests/local_questions.hpp"
 #include "actors/gateway/requests/memory_peak.hpp"
 #include "actors/gateway/requests/pending_requests.hpp"
@@ -26,6 +27,18 @@
 #include <vector>
 
 namespace belay::actors {
+
+/// What is on the disk of a server for its ACLs. All but `elsewhere` may block.
+struct access_files {
+  /// Calls it on another thread, once. Null: at once, here
+  std::function<void(std::function<void()>)> elsewhere;
+  /// Writes down what clients have set of gateway_settings::tokens. Null: it is not kept. @returns what went wrong; empty: nothing
+  std::function<std::string()> keep_tokens;
+  /// What the file acl-bootstrap-reset says; zero: it is not there
+  std::function<log_index()> bootstrap_reset;
+  /// It was used.
+  std::function<void()> remove_bootstrap_reset;
+};
 
 struct gateway_settings {
   std::uint16_t number = 0; ///< place in wiring::gateways; the upper 16 bits of its request ids
@@ -51,6 +64,9 @@ struct gateway_settings {
   std::function<void(std::size_t bytes)> give_back_memory;
   /// PUT /v1/agent/reload. @returns what went wrong; empty: nothing
   std::function<std::string()> reload;
+  /// Of this server itself. Null: it has none at first
+  std::shared_ptr<agent_tokens> tokens;
+  access_files files;
   std::function<std::chrono::system_clock::time_point()> wall_clock; ///< for the Date header and metrics
 };
 
@@ -81,6 +97,7 @@ private:
   socket_poller& sockets() override { return *sockets_; }
   http_reader_pool& readers() override { return readers_; }
   monotonic_time now() override { return now_of(*this, *wires_); }
+  std::int64_t wall_ns() override;
   std::string_view date() override { return date_.at(wall_seconds()); }
   const http::route_settings& routes() override { return settings_.routes; }
   void understand(const http::raw_request& r, exchange& e) override;
@@ -105,6 +122,9 @@ private:
   void serve(listening_sockets sockets);
   http_reader_rules reader_rules() const;
 
+  /// Whoever has to be asked before may have agreed.
+  void pass_on(exchange& e);
+
   // What is asked of others, by what the client wants.
   void ask(exchange& e, const state::command& command);
   void ask(exchange& e, const http::read_request& r);
@@ -114,6 +134,17 @@ private:
   void ask(exchange& e, const http::agent_request& r);
   void ask(exchange& e, const http::local_request& r);
 
+  // http_gateway_access.cpp
+  void take_tokens();
+  void set_token(exchange& e, const http::agent_token_change& change);
+  void ask_bootstrap(exchange& e);
+  void propose(exchange& e, const state::command& command);
+  void permission_told(exchange& e, const read_result& r);
+  /// `work` on a thread that may block, then `then` with what that said on this one. If `e` is still there then, it is not waiting any more.
+  void do_elsewhere(exchange& e, std::function<std::string()> work, std::function<void(exchange&, std::string)> then);
+  /// For a command of somebody's: the state machine has judged one.
+  void note_judged(const exchange& e, const write_result& r);
+
   // What others have found out or decided.
   void answered(write_results& w);
   void answered(const renew_result& r);
@@ -121,7 +152,7 @@ private:
   void answered(const status_result& s);
   void answered(archive_packed& p);
   void answered(const archive_unpacked& u);
-  void answered(const agent_answer& a);
+  void answered(agent_answer& a);
   void decided(exchange& e, write_result& r);
   void render_soon();
   /// @returns true: it was refused for a lock-delay, and waits for its end
@@ -147,6 +178,9 @@ private:
   pending_requests pending_;
   archive_transfers transfers_;
   local_questions questions_;
+  access_questions access_;
+  std::uint64_t tokens_seen_ = 0; ///< version of those in the settings
+  bool access_known_ = false; ///< the state machine judges: writes may go to the log without asking it whether it does
   request_admission admission_;
   std::unique_ptr<arrival_probe> probe_; ///< while it has sockets
   shared_answers large_answers_;

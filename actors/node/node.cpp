@@ -4,6 +4,7 @@
 #include "actors/agent/registration_keeper.hpp"
 #include "actors/consensus/peer_link.hpp"
 #include "actors/gateway/http_gateway.hpp"
+#include "actors/node/acl_files.hpp"
 #include "actors/node/boot_clock.hpp"
 #include "actors/node/data_directory.hpp"
 #include "actors/node/free_memory.hpp"
@@ -99,6 +100,9 @@ fsm_settings machine_settings_of(const node_config& config) {
   fsm_settings m;
   m.checkpoint_entries = config.raft_snapshot_threshold;
   m.checkpoint_interval = std::chrono::duration_cast<std::chrono::seconds>(config.raft_snapshot_interval);
+  m.acl_enabled = config.acl.enabled;
+  m.master_token = config.acl.master;
+  m.uuid = random_uuid;
   return m;
 }
 
@@ -126,6 +130,20 @@ health_checks_settings agent_settings_of(const node_config& config) {
   h.agent.registry.output_bytes_max = config.check_output_max_size;
   h.agent.registry.update_interval = config.check_update_interval;
   return h;
+}
+
+/// As Consul names them in DebugConfig. Secrets are only said to be there.
+std::vector<std::pair<std::string, std::string>> shown_settings_of(const acl_config& acl) {
+  const auto hidden = [](const std::string& secret) { return secret.empty() ? "\"\"" : "\"hidden\""; };
+  return {{"ACLAgentMasterToken", hidden(acl.agent_master)},
+          {"ACLAgentToken", hidden(acl.agent)},
+          {"ACLDefaultPolicy", acl.allowed_by_default ? "\"allow\"" : "\"deny\""},
+          {"ACLEnableKeyListPolicy", acl.lists_need_permission ? "true" : "false"},
+          {"ACLEnableTokenPersistence", acl.keeps_tokens ? "true" : "false"},
+          {"ACLMasterToken", hidden(acl.master)},
+          {"ACLReplicationToken", hidden(acl.replication)},
+          {"ACLToken", hidden(acl.of_requests)},
+          {"ACLsEnabled", acl.enabled ? "true" : "false"}};
 }
 
 gateway_settings gateway_settings_of(const node_config& config, const identity& who) {
@@ -156,6 +174,9 @@ gateway_settings gateway_settings_of(const node_config& config, const identity& 
   r.allow_write_http_from = config.allow_write_http_from;
   r.allowed_hosts = config.allowed_hosts;
   r.prometheus = config.prometheus_retention_time.count() > 0;
+  r.acl_enabled = config.acl.enabled;
+  r.acl_allowed_by_default = config.acl.allowed_by_default;
+  r.acl_lists_need_permission = config.acl.lists_need_permission;
 
   auto& f = g.facts;
   f.node_name = config.node_name;
@@ -167,7 +188,40 @@ gateway_settings gateway_settings_of(const node_config& config, const identity& 
   f.serf_wan_port = config.serf_wan_port;
   f.bootstrap = config.bootstrap;
   f.bootstrap_expect = config.bootstrap_expect;
+  f.acl_enabled = config.acl.enabled;
+  f.effective_settings = shown_settings_of(config.acl);
   return g;
+}
+
+agent_token_values tokens_of(const acl_config& acl) {
+  return {acl.of_requests, acl.agent, acl.agent_master, acl.replication};
+}
+
+/// Those of the configuration, and of clients if the disk keeps them.
+result<std::shared_ptr<agent_tokens>> open_agent_tokens(const node_config& config) {
+  agent_token_values kept;
+  if (config.acl.keeps_tokens) {
+    auto found = read_agent_tokens(config.data_dir);
+    if (!found)
+      return found.why();
+    kept = std::move(*found);
+  }
+  return std::make_shared<agent_tokens>(tokens_of(config.acl), std::move(kept));
+}
+
+access_files access_files_of(const node_config& config, const std::shared_ptr<const agent_tokens>& tokens) {
+  access_files f;
+  if (config.acl.keeps_tokens) {
+    // One after the other: the last one writes what was set last.
+    f.keep_tokens = [tokens, data_dir = config.data_dir, writing = std::make_shared<std::mutex>()] {
+      std::lock_guard hold(*writing);
+      const auto saved = save_agent_tokens(data_dir, tokens->kept());
+      return saved ? std::string() : saved.error();
+    };
+  }
+  f.bootstrap_reset = [data_dir = config.data_dir] { return read_bootstrap_reset(data_dir); };
+  f.remove_bootstrap_reset = [data_dir = config.data_dir] { remove_bootstrap_reset(data_dir); };
+  return f;
 }
 
 /// A node with the real disk, sockets, clocks and threads around it.
@@ -176,7 +230,7 @@ public:
   /// `reload` re-reads the configuration, for /v1/agent/reload.
   running_node(const node_config& config, const identity& who, node_disk disk, peer_link_settings links,
                int peer_listener, raft::promise promised, health_checks_start registered, std::function<void()> reload,
-               keyring_keeper::operate keyring);
+               keyring_keeper::operate keyring, std::shared_ptr<agent_tokens> tokens);
   ~running_node() { stop(); }
 
   /// Opens the doors: timers run, clients and peers are listened to.
@@ -199,7 +253,8 @@ private:
 
 running_node::running_node(const node_config& config, const identity& who, node_disk disk, peer_link_settings links,
                            int peer_listener, raft::promise promised, health_checks_start registered,
-                           std::function<void()> reload, keyring_keeper::operate keyring)
+                           std::function<void()> reload, keyring_keeper::operate keyring,
+                           std::shared_ptr<agent_tokens> tokens)
     : system_(caf_config_), front_host_(system_, front_), raft_host_(system_) {
   node_plan plan;
   // Without brackets even around an IPv6 address: this text is kept in the configurations of clusters.
@@ -236,6 +291,9 @@ running_node::running_node(const node_config& config, const identity& who, node_
       log::debug("node", "memory goes back to the system", {{"bytes", bytes}});
       system_.spawn([bytes] { give_back_memory(bytes); });
     };
+    g.tokens = std::move(tokens);
+    g.files = access_files_of(config, g.tokens);
+    g.files.elsewhere = [this](std::function<void()> work) { system_.spawn(std::move(work)); };
     g.reload = [reload = std::move(reload)] {
       reload();
       return std::string{};
@@ -382,6 +440,9 @@ int run_node(node_config config, std::function<node_config(const node_config&)> 
   auto state = open_state(config.data_dir, *who);
   if (!state)
     return fail(state.error());
+  auto tokens = open_agent_tokens(config);
+  if (!tokens)
+    return fail(tokens.error());
   auto kept = open_registrations(registrations_directory(config.data_dir));
   if (!kept)
     return fail(kept.error());
@@ -392,9 +453,10 @@ int run_node(node_config config, std::function<node_config(const node_config&)> 
              {"keys", state->disk.machine->key_count()}});
 
   std::mutex reloading; // a signal and requests may ask at once
-  const auto reload_now = [&, in_force = links.credentials] {
+  const auto reload_now = [&, keeps_tokens = config.acl.keeps_tokens, in_force = links.credentials] {
     std::lock_guard hold(reloading);
     config = reload(config);
+    (*tokens)->configure(tokens_of(config.acl), keeps_tokens);
     auto next = peer_credentials_of(config);
     if (!next) {
       log::error("node", "credentials for peers not reloaded; the old ones stay in force", {{"reason", next.error()}});
@@ -409,7 +471,7 @@ int run_node(node_config config, std::function<node_config(const node_config&)> 
     return operate_keyring_of(config.disable_keyring_file ? std::string() : config.data_dir, *in_force, op);
   };
   running_node node(config, *who, std::move(state->disk), links, *listener, std::move(state->promised),
-                    {config.services, config.checks, std::move(*kept)}, reload_now, operate_keys);
+                    {config.services, config.checks, std::move(*kept)}, reload_now, operate_keys, *tokens);
   if (auto s = node.start(); !s)
     return fail(s.error());
   // Scripts that start Consul wait for this line.

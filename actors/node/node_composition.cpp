@@ -39,6 +39,7 @@ node_composition::node_composition(caf::actor_system& system, node_plan plan, st
   w.fail_stop = plan.fail_stop;
   plan.machine.hold = plan.peer.hold;
   plan.peer.wall_clock = plan.wall_clock;
+  plan.machine.wall_clock = plan.wall_clock;
   const auto applied = plan.disk.restored.snapshot;
   std::vector<state::session_ptr> sessions;
   plan.disk.machine->for_each_session([&](const state::session_ptr& s) { sessions.push_back(s); });

@@ -55,6 +55,7 @@ fsm_actor::behavior_type fsm::make_behavior() {
           tombstone_bins_.clear();
         }
         send(wires_->reaper, v);
+        initialize_access();
       },
       [this](const queries_touched& t) { look_again(t); },
       [this](const checkpoint_written& c) {
@@ -76,6 +77,7 @@ fsm_actor::behavior_type fsm::make_behavior() {
       [this](const machine_replaced& r) { replace(r); },
       [this](tick_atom) {
         maintain();
+        initialize_access();
         give_up_waiting();
         wake_after(*this, *wires_, tick, tick_atom::value);
       },
@@ -161,15 +163,21 @@ state::reply fsm::apply_command(const raft::entry& e, state::effects& changed) {
 }
 
 void fsm::check(const check_write& w) {
-  // Only the leader knows cluster time well enough to refuse for a lock delay; to others every delay is over, and apply() decides.
+  std::vector<write_result> results;
+  const bool first = std::holds_alternative<state::acl_bootstrap>(w.command); // asked by nobody
+  if (!can_judge(w.command.by) || (first && !machine_->has_access_rows())) {
+    results.push_back({w.id, wire::call_outcome::refused, {}, {}, access_not_ready});
+    return answer_writes(results);
+  }
+  // Only the leader knows cluster time well enough to refuse for a lock delay, and what the newest policies say; to others every
+  // delay is over, and apply() decides.
   // For restores, which go on for seconds, everybody knows it well enough, and apply() does not decide.
   const bool by_time = view_.serving || std::holds_alternative<state::restore_begin>(w.command);
-  auto refused = machine_->refuse_early(w.command, by_time ? cluster_now() : cluster_time{UINT64_MAX});
+  auto refused = machine_->refuse_early(w.command, by_time ? cluster_now() : state::machine::unknown_time);
   if (!refused) {
     send(wires_->raft_peer, propose_write{w.id, make_payload(wire::encode_command(w.command))});
     return;
   }
-  std::vector<write_result> results;
   results.push_back({w.id, wire::call_outcome::done, std::move(*refused), {}, {}});
   answer_writes(results);
 }
@@ -191,16 +199,21 @@ void fsm::answer_writes(std::vector<write_result>& results) {
 }
 
 void fsm::publish(state::effects changed) {
-  bool of_sessions = false, of_everything = false;
+  bool of_sessions = false, of_everything = false, of_access = false;
   for (const auto& e : changed) {
     const bool all = std::holds_alternative<state::everything_changed>(e);
     of_everything = of_everything || all;
     of_sessions = of_sessions || all || std::holds_alternative<state::session_changed>(e);
+    of_access = of_access || all || std::holds_alternative<state::access_changed>(e);
     if (all) // tombstones came back; those of before mean nothing now
       tombstone_bins_.clear();
   }
   if (of_sessions)
     send(wires_->reaper, publish_effects{changed});
+  if (of_access)
+    judge_parked_again();
+  if (of_everything)
+    access_ready_in_ = {}; // other tokens came with it
   if (of_everything)
     send(wires_->delays, publish_effects{{state::everything_changed{}}});
   send(wires_->watches, publish_effects{std::move(changed)});
@@ -246,6 +259,7 @@ void fsm::cancel(request_id id) {
     drop(group.queries);
   for (auto& [index, group] : until_applied_)
     drop(group.queries);
+  std::erase_if(until_access_, [id](const auto& each) { return each.first.id == id; });
   std::erase_if(archives_, [id](const auto& each) { return each.second.id == id; });
 }
 
@@ -295,6 +309,12 @@ void fsm::give_up_waiting() {
       refuse(q, never_caught_up);
     it = until_applied_.erase(it);
   }
+  std::erase_if(until_access_, [this](const auto& each) {
+    if (now() < each.second)
+      return false;
+    refuse(each.first, access_not_ready);
+    return true;
+  });
 }
 
 void fsm::serve_waiting() {
@@ -304,19 +324,24 @@ void fsm::serve_waiting() {
     for (const auto& q : queries)
       serve(q);
   }
+  serve_judged();
 }
 
 void fsm::serve(const read_query& q) {
   if (q.archive)
     return archive(q);
+  if (!can_judge(q.request.query.by))
+    return wait_for_access(q);
   const auto n = q.request.min_index;
   const bool waits = MUTANT(watch_parked_without_look) || machine_->index_of(q.request.query).value <= n;
   if (n > 0 && waits && now() < q.deadline) {
+    if (answer_refusal(q))
+      return;
     send(wires_->watches, park_query{q.id, q.request.query, q.deadline});
     parked_.emplace(q.id, q);
     return;
   }
-  reply_to(q, machine_->evaluate(q.request.query));
+  reply_to(q, machine_->evaluate(q.request.query, cluster_now()));
 }
 
 void fsm::look_again(const queries_touched& t) {
@@ -329,7 +354,7 @@ void fsm::look_again(const queries_touched& t) {
         PROBE("fsm: rows looked up once for several");
         return reply_to(q, result);
       }
-    auto result = machine_->evaluate(asked);
+    auto result = machine_->evaluate(asked, cluster_now());
     if (state::row_count(result) < rows_worth_sharing)
       return reply_to(q, std::move(result));
     if (long_ones.size() == long_ones_max)

@@ -8,8 +8,11 @@
 #include "actors/telemetry/metrics.hpp"
 #include "actors/telemetry/vitals.hpp"
 
+#include <functional>
 #include <map>
 #include <memory>
+#include <optional>
+#include <string>
 #include <unordered_map>
 #include <vector>
 
@@ -23,7 +26,11 @@ struct fsm_settings {
   std::chrono::milliseconds tombstone_ttl{std::chrono::minutes(15)}; ///< docs/contract/02, section 3
   /// Deletions are gathered so long and forgotten together (Consul: agent/consul/state/graveyard, tombstone_gc granularity).
   std::chrono::milliseconds tombstone_bin{std::chrono::seconds(30)};
-  std::chrono::milliseconds hold{7000}; ///< how long a read may wait for this node to apply what it must see
+  std::chrono::milliseconds hold{7000};     ///< how long a read may wait for this node to apply what it must see
+  bool acl_enabled = false;                 ///< the leader makes what ACLs need
+  std::string master_token;                 ///< acl.tokens.master; empty: none is made
+  std::function<std::string()> uuid;        ///< fresh random UUID, lower case; for ACLs
+  std::function<cluster_time()> wall_clock; ///< milliseconds since 1970; for ACLs
 };
 
 /// Lives on the gateway's thread, so that a read costs no switch. A read is answered
@@ -63,6 +70,16 @@ private:
   void on_barrier(const barrier_result& b);
   void serve_waiting();
   void give_up_waiting();
+  // fsm_access.cpp
+  /// Whoever asks in somebody's name can be judged.
+  bool can_judge(const std::optional<state::authority>& by) const { return !by || machine_->has_access_rows(); }
+  void wait_for_access(const read_query& q);
+  void serve_judged();
+  /// @returns true: he may not ask this, and was told so
+  bool answer_refusal(const read_query& q);
+  void judge_parked_again();
+  void initialize_access();
+  bool knows_master_token();
   void serve(const read_query& q);
   void look_again(const queries_touched& t);
   void reply_to(const read_query& q, state::query_result result);
@@ -99,6 +116,11 @@ private:
   std::multimap<log_index, read_group> until_applied_;
   std::unordered_map<request_id, read_query> parked_;
 
+  std::vector<std::pair<read_query, monotonic_time>>
+      until_access_;                 ///< wait for the first acl_initialize; and until when
+  term_id access_ready_in_;          ///< the term in which what ACLs need was seen to be there
+  monotonic_time next_initialize_{}; ///< not proposed again before
+
   std::multimap<log_index, read_query> archives_; ///< waiting for a checkpoint of that index or a later one
   bool checkpoint_running_ = false;
   bool full_checkpoint_due_ = false;
@@ -106,6 +128,10 @@ private:
   std::size_t bytes_since_checkpoint_ = 0;
   monotonic_time last_checkpoint_{};
   monotonic_time next_checkpoint_{}; ///< not before; set when there was no room
+
+  /// A 500 after which clients try again.
+  static constexpr auto access_not_ready =
+      "ACL support is waiting for the leader, which begins with it when all servers run a version that has ACLs";
 
   /// Deletions seen while leading: newest tombstone index by when it was seen.
   std::map<monotonic_time, log_index> tombstone_bins_;

@@ -126,7 +126,9 @@ archive_unpacked snapshot_archives::unpack(unpack_archive& u) {
     end_batch(r, answer);
     return answer;
   }
-  answer.command = make_payload(wire::encode_command(state::restore_commit{r.id, r.batches}));
+  state::command commit = state::restore_commit{r.id, r.batches};
+  commit.by = u.by;
+  answer.command = make_payload(wire::encode_command(commit));
   answer.last = true;
   restoring_.erase(u.archive);
   return answer;

@@ -1,5 +1,6 @@
 // local_agent: what clients ask.
 
+#include "protocol/agent/agent_permissions.hpp"
 #include "protocol/agent/local_agent.hpp"
 #include "protocol/base/hex.hpp"
 #include "protocol/state/answer_size.hpp"
@@ -57,16 +58,23 @@ std::string content_hash(const state::service_record& s) {
   return to_hex(state::row_hash(std::make_shared<const state::service_record>(s)));
 }
 
-std::optional<reply> local_agent::handle(const request& r, local_time now, bool no_longer) {
-  return std::visit(
+std::optional<reply> local_agent::handle(const request& r, local_time now, bool no_longer, const acl::authorizer* may) {
+  const auto& node = settings_.registry.node.node;
+  if (may != nullptr)
+    if (auto why = agent::refusal_of(r, registry_, node, *may))
+      return *why;
+  auto answer = std::visit(
       [&](const auto& each) -> std::optional<reply> {
         using asked = std::decay_t<decltype(each)>;
         if constexpr (std::is_same_v<asked, read_service> || std::is_same_v<asked, list_events>)
-          return read(each, no_longer);
+          return read(each, no_longer, may);
         else
           return on(each, now);
       },
       r);
+  if (may != nullptr && answer)
+    keep_visible(*answer, node, *may);
+  return answer;
 }
 
 reply local_agent::on(const list_services&, local_time) {
@@ -77,12 +85,13 @@ reply local_agent::on(const list_checks&, local_time) {
   return check_rows{registry_.checks()};
 }
 
-std::optional<reply> local_agent::read(const read_service& r, bool no_longer) const {
+std::optional<reply> local_agent::read(const read_service& r, bool no_longer, const acl::authorizer* may) const {
   const auto* s = registry_.service(r.id);
   if (s == nullptr)
     return refused{404, "unknown service ID: " + r.id};
   auto hash = content_hash(*s->row);
-  if (!r.hash.empty() && r.hash == hash && !no_longer)
+  const bool visible = may == nullptr || may->service_read(s->row->service);
+  if (visible && !r.hash.empty() && r.hash == hash && !no_longer)
     return std::nullopt;
   return service_row{s->row, std::move(hash)};
 }
@@ -198,8 +207,10 @@ bool local_agent::heard(user_event e) {
   return true;
 }
 
-std::optional<reply> local_agent::read(const list_events& r, bool no_longer) const {
+std::optional<reply> local_agent::read(const list_events& r, bool no_longer, const acl::authorizer* may) const {
   auto found = events_.find(r.name);
+  if (may != nullptr)
+    keep_visible(found, *may);
   if (r.index != 0 && r.index == found.index && !no_longer)
     return std::nullopt;
   return event_rows{std::move(found)};

@@ -1,6 +1,7 @@
 #pragma once
 // The agent's part of a node: its services and checks, what clients ask of them, and what has to be done about it.
 
+#include "protocol/acl/authorizer.hpp"
 #include "protocol/agent/check_schedule.hpp"
 #include "protocol/agent/local_registry.hpp"
 #include "protocol/agent/requests.hpp"
@@ -64,7 +65,9 @@ public:
   // ---- clients
 
   /// @returns nullopt: nothing to tell yet; ask again when something has changed, with `no_longer` when its time is up
-  std::optional<reply> handle(const request& r, local_time now, bool no_longer = false);
+  /// @param may of whoever asks; null: everything
+  std::optional<reply> handle(const request& r, local_time now, bool no_longer = false,
+                              const acl::authorizer* may = nullptr);
 
   // ---- time and results
 
@@ -103,8 +106,8 @@ private:
   reply on(const deregister_check& r, local_time now);
   reply on(const update_check& r, local_time now);
   reply on(const fire_event& r, local_time now);
-  std::optional<reply> read(const read_service& r, bool no_longer) const;
-  std::optional<reply> read(const list_events& r, bool no_longer) const;
+  std::optional<reply> read(const read_service& r, bool no_longer, const acl::authorizer* may) const;
+  std::optional<reply> read(const list_events& r, bool no_longer, const acl::authorizer* may) const;
 
   std::optional<std::string> refusal_of(const check_definition& d, bool allowed, origin from) const;
   void add_service(service_definition d, bool replace, origin from, local_time now);

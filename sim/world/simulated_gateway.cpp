@@ -28,6 +28,7 @@ public:
   actors::socket_poller& sockets() override { return real_.sockets(); }
   actors::http_reader_pool& readers() override { return real_.readers(); }
   actors::monotonic_time now() override { return real_.now(); }
+  std::int64_t wall_ns() override { return real_.wall_ns(); }
   std::string_view date() override { return real_.date(); }
   const http::route_settings& routes() override { return real_.routes(); }
   void understand(const http::raw_request& r, actors::exchange& e) override { real_.understand(r, e); }

@@ -32,7 +32,8 @@ fsm_actor fake_fsm(caf::actor_system& system, std::shared_ptr<backstage> b, wiri
           r = b->check_replies.back();
           b->check_replies.pop_back();
         }
-        caf::anon_send(wires->gateways[0], write_results{{{w.id, wire::call_outcome::done, std::move(r), {}, {}}}});
+        caf::anon_send(wires->gateways[0],
+                       write_results{{{w.id, wire::call_outcome::done, std::move(r), b->check_index, {}}}});
       },
       [=](const read_query& q) {
         std::lock_guard lock(b->mutex);
@@ -67,6 +68,15 @@ raft_peer_actor fake_raft_peer(caf::actor_system& system, std::shared_ptr<backst
         r.id = s.id;
         caf::anon_send(wires->gateways[0], std::move(r));
       });
+}
+
+health_checks_actor fake_agent(caf::actor_system& system, std::shared_ptr<backstage> b, wiring_ptr wires) {
+  return sim::stub_of<health_checks_actor>(system, [=](const agent_call& c) {
+    std::lock_guard lock(b->mutex);
+    b->agent_calls.push_back(c);
+    if (auto said = b->agent(c))
+      caf::anon_send(wires->gateways[0], agent_answer{c.id, std::move(*said)});
+  });
 }
 
 } // namespace
@@ -166,13 +176,15 @@ bool raw_client::closed() {
 
 // ---- gateway_fixture
 
-gateway_fixture::gateway_fixture(gateway_settings settings, std::shared_ptr<const node_clock> clock)
+gateway_fixture::gateway_fixture(gateway_settings settings, std::shared_ptr<const node_clock> clock, bool with_agent)
     : system_(config_), host_(system_, loop_) {
   wires_->clock = std::move(clock);
   settings.listen = {{"127.0.0.1", 0, {}}};
   wires_->fsm = fake_fsm(system_, behind_, wires_);
   wires_->raft_peer = fake_raft_peer(system_, behind_, wires_);
   wires_->delays = system_.spawn<lock_delay_tracker>(nullptr, wires_);
+  if (with_agent)
+    wires_->health = fake_agent(system_, behind_, wires_);
   const auto gateway = system_.spawn<http_gateway>(&host_, wires_, std::move(settings), metrics_);
   wires_->gateways.push_back(gateway);
   auto* g = static_cast<http_gateway*>(caf::actor_cast<caf::abstract_actor*>(gateway));
@@ -188,6 +200,8 @@ gateway_fixture::~gateway_fixture() {
   caf::anon_send(wires_->fsm, stop_atom::value);
   caf::anon_send(wires_->raft_peer, stop_atom::value);
   caf::anon_send(wires_->delays, stop_atom::value);
+  if (wires_->health)
+    caf::anon_send(wires_->health, stop_atom::value);
   system_.await_all_actors_done();
   *wires_ = {};
   stays_.reset();
@@ -208,6 +222,15 @@ void gateway_fixture::sync() {
   auto c = client();
   // A path nobody serves is answered by the gateway alone.
   CHECK(c.ask("GET /nothing HTTP/1.1\r\nHost: x\r\n\r\n").status == 404);
+}
+
+void gateway_fixture::answer_agent(std::size_t which, agent::reply r) {
+  request_id id;
+  {
+    std::lock_guard lock(behind_->mutex);
+    id = behind_->agent_calls.at(which).id;
+  }
+  caf::anon_send(wires_->gateways[0], agent_answer{id, std::move(r)});
 }
 
 void gateway_fixture::answer_write(std::size_t which, write_result r) {

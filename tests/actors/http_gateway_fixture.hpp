@@ -24,6 +24,7 @@ struct backstage {
   std::mutex mutex;
   std::vector<propose_write> writes;
   std::vector<check_write> checked;        ///< answered `false`
+  log_index check_index;                   ///< of the entries that they became; zero: of none
   std::vector<state::reply> check_replies; ///< or with these, as long as there are any; the last first
   std::vector<read_query> reads;
   std::vector<request_id> cancelled;
@@ -31,6 +32,9 @@ struct backstage {
   bool hold_reads = false;
   status_result status;
   std::function<state::query_result(const state::query&)> answer; ///< null: every key has the value "v"
+  /// nullopt: it waits, and the test answers. Null: this node has no agent
+  std::function<std::optional<agent::reply>(const agent_call&)> agent;
+  std::vector<agent_call> agent_calls;
 
   std::size_t write_count() {
     std::lock_guard lock(mutex);
@@ -89,12 +93,15 @@ private:
 
 class gateway_fixture {
 public:
-  explicit gateway_fixture(gateway_settings settings = {}, std::shared_ptr<const node_clock> clock = nullptr);
+  explicit gateway_fixture(gateway_settings settings = {}, std::shared_ptr<const node_clock> clock = nullptr,
+                           bool with_agent = false);
   ~gateway_fixture();
 
   raw_client client(int receive_buffer = 0) { return raw_client(port_, receive_buffer); }
   /// When it returns, the gateway has seen everything that was sent to it before.
   void sync();
+  /// Answers the agent_call of that number.
+  void answer_agent(std::size_t which, agent::reply r);
   /// Answers held writes, by their order of arrival.
   void answer_write(std::size_t which, write_result r);
   void answer_read(std::size_t which);

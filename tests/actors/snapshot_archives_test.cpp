@@ -73,7 +73,7 @@ restored restore(snapshot_archives& archives, const std::string& archive, std::s
   restored r;
   std::size_t given = 0;
   for (;;) {
-    unpack_archive u{request_id{1}, request_id{88}, "restore-id", archive.substr(given, piece_bytes), false};
+    unpack_archive u{request_id{1}, request_id{88}, "restore-id", {}, archive.substr(given, piece_bytes), false};
     given += u.bytes.size();
     u.last = given == archive.size();
     const auto answer = archives.unpack(u);

@@ -19,6 +19,7 @@ set(BELAY_ALONE
     protocol/wire/registration_codec.cpp
     sim/checkers/autopilot_checker.cpp
     storage/snapshot_file.cpp
+    tests/actors/acl/cluster_acl_test.cpp
     tests/actors/peer_limits_test.cpp
     tests/actors/peer_link_test.cpp
     tests/actors/peer_security_test.cpp

@@ -97,6 +97,7 @@ void archive_transfers::unpack_more(exchange& e, monotonic_time now) {
     t.archive = u.id;
   u.archive = t.archive;
   u.restore_id = t.restore_id;
+  u.by = e.by;
   u.last = t.body_complete;
   u.bytes = std::exchange(t.body, {});
   out_.post(std::move(u));

@@ -9,6 +9,8 @@ namespace belay::actors {
 void exchange::understood(http::parsed_request&& parsed, std::string_view body) {
   options = std::move(parsed.options);
   route = parsed.route;
+  by = std::move(parsed.by);
+  needs = parsed.needs;
   std::visit(overloaded{
                  [this](http::response& known) { answer = std::move(known); },
                  [this](http::write_request& write) {

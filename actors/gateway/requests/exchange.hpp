@@ -4,12 +4,14 @@
 
 #include "actors/gateway/requests/snapshot_transfer.hpp"
 #include "actors/messages.hpp"
+#include "protocol/acl/authorizer.hpp"
 
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
+#include <vector>
 
 namespace belay::actors {
 
@@ -21,6 +23,17 @@ public:
   virtual void progress() = 0;
 };
 
+/// What is known of the permission for a request, where ACLs are in force (access_questions.hpp).
+struct access_progress {
+  std::vector<state::permission_needed> needed;
+  std::shared_ptr<const acl::authorizer> may; ///< what its token may do, as of when that was asked; null: it was not
+  std::unique_ptr<agent::reply> agent_said;   ///< not told before the token is looked at again
+  bool asked = false;                         ///< what comes next is the answer to that
+  bool granted = false;
+  bool by_tables_behind = false; ///< asked of tables that may be behind the leader's
+  bool decided_here = false;     ///< by acl.tokens.agent_master
+};
+
 /// A request whose answer has not been written yet. It belongs to its requester and stays where it is in memory.
 struct exchange {
   /// What it asks for; monostate: the answer was known at once.
@@ -30,6 +43,9 @@ struct exchange {
   requester* from = nullptr;
   request_id id; ///< under which an actor was asked last
   asked what;
+  std::optional<state::authority> by; ///< in whose name; nullopt: ACLs are not in force
+  http::access needs = http::access::nobody;
+  access_progress access;
   http::render_options options;
   std::string_view route;          ///< static text
   std::string shown;               ///< method and target for the log, without tokens; only while requests are logged
@@ -50,8 +66,10 @@ struct exchange {
   std::uint64_t last_contact_ms = 0;           ///< of a snapshot's read
   bool known_leader = true;                    ///< of a snapshot's read
   monotonic_time wait_until{}; ///< an acquire that is refused for a lock-delay is tried again until then
-  bool in_delay = false;       ///< it waits for the end of a lock-delay now
-  bool ask_again = false;      ///< local requests without a leader: repeated until `deadline`
+  bool judged_first =
+      false;              ///< it is not known yet whether the state machine can judge whoever asks: that is asked first
+  bool in_delay = false;  ///< it waits for the end of a lock-delay now
+  bool ask_again = false; ///< local requests without a leader: repeated until `deadline`
 
   /// Takes over what was understood of the request. `body`: as much of it as is there.
   /// @pre `began` is set
@@ -59,6 +77,8 @@ struct exchange {
 
   /// A write of one key that nothing but the log decides (no lock, no transaction).
   bool plain_write() const {
+    if (judged_first)
+      return false;
     const auto* command = std::get_if<state::command>(&what);
     const auto* write = command != nullptr ? std::get_if<state::kv_write>(command) : nullptr;
     return write != nullptr && write->op.verb != state::kv_verb::lock && write->op.verb != state::kv_verb::unlock;

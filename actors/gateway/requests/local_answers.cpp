@@ -30,7 +30,7 @@ void append_texts(std::string& out, const std::map<std::string, std::string>& al
 
 std::map<std::string, std::string> tags_of(const raft::member& m, bool voter, const local_facts& facts) {
   std::map<std::string, std::string> tags{
-      {"acls", "0"},
+      {"acls", facts.acl_enabled ? "1" : "0"},
       {"build", facts.version + ":" + facts.revision},
       {"dc", facts.datacenter},
       {"ft_fs", "1"},
@@ -80,20 +80,22 @@ peer_status own_status(const status_result& now, const local_facts& facts) {
   return p;
 }
 
-std::string members_json(const status_result& now, const local_facts& facts, bool wan) {
+std::string members_json(const status_result& now, const local_facts& facts, bool wan, const acl::authorizer* may) {
   std::string out = "[";
-  bool self_listed = false;
-  for (const auto& p : now.peers) {
-    self_listed = self_listed || p.member.id == now.view.self;
+  const auto list = [&](const peer_status& p) {
+    if (may != nullptr && !may->node_read(p.member.name))
+      return;
     if (out.size() > 1)
       out += ',';
     append_member(out, p, facts, wan);
+  };
+  bool self_listed = false;
+  for (const auto& p : now.peers) {
+    self_listed = self_listed || p.member.id == now.view.self;
+    list(p);
   }
-  if (!self_listed) {
-    if (out.size() > 1)
-      out += ',';
-    append_member(out, own_status(now, facts), facts, wan);
-  }
+  if (!self_listed)
+    list(own_status(now, facts));
   return out += ']';
 }
 
@@ -190,7 +192,7 @@ std::string self_json(const status_result& now, const local_facts& facts) {
   out += ",\"build\":";
   append_texts(out, {{"prerelease", ""}, {"revision", facts.revision}, {"version", facts.version}});
   out += ",\"consul\":";
-  append_texts(out, {{"acl", "disabled"},
+  append_texts(out, {{"acl", facts.acl_enabled ? "enabled" : "disabled"},
                      {"bootstrap", yes_no(facts.bootstrap)},
                      {"known_datacenters", "1"},
                      {"leader", yes_no(leads)},
@@ -235,7 +237,8 @@ std::string raft_configuration_json(const cluster_view& view) {
   return out += "],\"Index\":0}"; // docs/contract/12: always 0 in this version
 }
 
-std::string json_of(const http::local_request& request, const status_result& now, const local_facts& facts) {
+std::string json_of(const http::local_request& request, const status_result& now, const local_facts& facts,
+                    const acl::authorizer* may) {
   std::string out;
   switch (request.kind) {
   case http::local_kind::status_leader:
@@ -254,7 +257,7 @@ std::string json_of(const http::local_request& request, const status_result& now
   case http::local_kind::agent_self:
     return self_json(now, facts);
   case http::local_kind::agent_members:
-    return members_json(now, facts, request.wan);
+    return members_json(now, facts, request.wan, may);
   case http::local_kind::raft_configuration:
     return raft_configuration_json(now.view);
   case http::local_kind::remove_peer:
@@ -265,6 +268,8 @@ std::string json_of(const http::local_request& request, const status_result& now
   case http::local_kind::agent_metrics:
   case http::local_kind::agent_reload:
   case http::local_kind::keyring:
+  case http::local_kind::agent_token:
+  case http::local_kind::translate_rules:
     break;
   }
   return "null";
@@ -278,8 +283,8 @@ std::string leader_address(const cluster_view& view) {
 }
 
 http::response answer_local(const http::local_request& request, const status_result& now, const local_facts& facts,
-                            const http::render_options& options) {
-  return http::json_response(json_of(request, now, facts), options);
+                            const http::render_options& options, const acl::authorizer* may) {
+  return http::json_response(json_of(request, now, facts, may), options);
 }
 
 http::response answer_health(const http::local_request& request, const status_result& now,

@@ -4,6 +4,7 @@
 
 #include "actors/messages.hpp"
 #include "actors/telemetry/metrics.hpp"
+#include "protocol/acl/authorizer.hpp"
 
 #include <cstdint>
 #include <string>
@@ -24,6 +25,7 @@ struct local_facts {
   std::uint16_t serf_wan_port = 8302; ///< only shown
   bool bootstrap = false;             ///< a cluster of one
   int bootstrap_expect = 0;
+  bool acl_enabled = false;
   /// Members of DebugConfig: name and JSON value, in the order to show.
   std::vector<std::pair<std::string, std::string>> effective_settings;
 };
@@ -31,10 +33,11 @@ struct local_facts {
 /// "host:port" of the leader's server port, or empty.
 std::string leader_address(const cluster_view& view);
 
-/// Answers every kind but agent_metrics and agent_reload, which are not about the cluster, remove_peer, add_peer and
+/// Answers every kind but agent_metrics, agent_reload, agent_token and translate_rules, which are not about the cluster, remove_peer, add_peer and
 /// autopilot_health, which the leader decides, and keyring, which all members answer.
+/// @param may of whoever asks for members; null: everything
 http::response answer_local(const http::local_request& request, const status_result& now, const local_facts& facts,
-                            const http::render_options& options);
+                            const http::render_options& options, const acl::authorizer* may = nullptr);
 /// Answers agent_live and agent_ready: 200, or 503 with the reason.
 http::response answer_health(const http::local_request& request, const status_result& now,
                              const http::render_options& options);

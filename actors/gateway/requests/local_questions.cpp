@@ -94,7 +94,7 @@ void local_questions::status_told(const status_result& s) {
   else if (needs_leader(request) && leader_address(s.view).empty())
     e->ask_again = true;
   else
-    e->answer = answer_local(request, s, facts_, e->options);
+    e->answer = answer_local(request, s, facts_, e->options, e->access.may.get());
 }
 
 void local_questions::decided(exchange& e, write_result& r) const {

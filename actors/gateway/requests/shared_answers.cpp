@@ -18,7 +18,8 @@ shared_answers::rows_in_form shared_answers::what_of(const exchange& e, read_res
   const auto& query = std::get<http::read_request>(e.what).query;
   // A HEAD request is told the length of the body as it is without compression.
   const bool raw = e.options.raw && std::holds_alternative<state::kv_get>(query);
-  rows_in_form w{{query.index(), raw, e.options.pretty, e.options.gzip && !e.head}, r.shared};
+  rows_in_form w{{query.index(), raw, e.options.pretty, e.options.gzip && !e.head, e.by ? e.by->secret : std::string()},
+                 r.shared};
   if (e.options.filter) {
     auto kept = *r.shared;
     http::leave_out(*e.options.filter, query, kept);

@@ -43,8 +43,7 @@ private:
   struct form {
     std::size_t query = 0; ///< which kind: the same rows are shown in several shapes
     bool raw = false, pretty = false, gzip = false;
-    /// Whose rights decide what is shown. There is one identity, until requests have tokens.
-    std::string viewer = {};
+    std::string viewer = {}; ///< the token whose permissions decide what is shown; empty: ACLs are not in force
     bool operator==(const form&) const = default;
   };
   struct rows_in_form {

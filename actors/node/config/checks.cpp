@@ -22,11 +22,6 @@ bool is_true(const json::object& config, std::string_view path) {
   return v && v->is_bool() && v->get_bool();
 }
 
-bool has_text(const json::object& config, std::string_view path) {
-  const auto* v = value_at(config, path);
-  return v && v->is_string() && !v->get_string().empty();
-}
-
 bool is_private(std::uint32_t a) {
   // RFC 1918, and 100.64/10 as Consul's library counts it (RFC 6598).
   return (a >> 24) == 10 || (a >> 20) == 0xAC1 || (a >> 16) == 0xC0A8 || (a >> 22) == (0x64400000u >> 22);
@@ -39,10 +34,6 @@ std::string refused_protection(const json::object& config) {
     return std::string(setting) + ": this build does not " + std::string(what) +
            ", and will not start as if it did. Remove the setting to run without it";
   };
-  if (is_true(config, "acl.enabled"))
-    return refuse("acl.enabled = true", "enforce ACLs: every client may read and write everything");
-  if (has_text(config, "acl_datacenter"))
-    return refuse("acl_datacenter", "enforce ACLs: every client may read and write everything");
   const auto* https = value_at(config, "ports.https");
   const bool https_on = https && https->is_int64() && https->get_int64() > 0;
   if (https_on)

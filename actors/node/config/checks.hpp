@@ -11,7 +11,7 @@
 
 namespace belay::actors {
 
-/// Settings that would leave a door open which their author believes locked: access control, HTTPS.
+/// Settings that would leave a door open which their author believes locked: HTTPS.
 /// @param config checked and merged
 /// @returns empty, or why the node must not start.
 std::string refused_protection(const boost::json::object& config);

@@ -393,6 +393,44 @@ void decode_limits(decoder& d, node_config& c) {
   d.get("check_update_interval", c.check_update_interval);
 }
 
+/// Where both are set, the section counts. Texts are Consul's (CheckACL).
+void decode_acl(decoder& d, acl_config& a) {
+  std::string datacenter, otherwise = "allow", down = "extend-cache";
+  std::chrono::nanoseconds ttl{};
+  bool ignored = false;
+  d.get("acl_datacenter", datacenter);
+  a.enabled = !datacenter.empty();
+  d.get("acl.enabled", a.enabled);
+  const auto both = [&d](std::string_view old, std::string_view now, auto& to) {
+    d.get(old, to);
+    d.get(now, to);
+  };
+  both("acl_default_policy", "acl.default_policy", otherwise);
+  both("acl_down_policy", "acl.down_policy", down);
+  both("acl_enable_key_list_policy", "acl.enable_key_list_policy", a.lists_need_permission);
+  both("acl_master_token", "acl.tokens.initial_management", a.master);
+  d.get("acl.tokens.master", a.master);
+  both("acl_token", "acl.tokens.default", a.of_requests);
+  both("acl_agent_token", "acl.tokens.agent", a.agent);
+  both("acl_agent_master_token", "acl.tokens.agent_recovery", a.agent_master);
+  d.get("acl.tokens.agent_master", a.agent_master);
+  both("acl_replication_token", "acl.tokens.replication", a.replication);
+  d.get("acl.enable_token_persistence", a.keeps_tokens);
+  // Without effect; values that Consul refuses are refused.
+  both("acl_ttl", "acl.token_ttl", ttl);
+  d.get("acl.policy_ttl", ttl);
+  d.get("acl.role_ttl", ttl);
+  d.get("acl_enforce_version_8", ignored);
+  a.allowed_by_default = otherwise == "allow";
+  if (!a.allowed_by_default && otherwise != "deny")
+    d.complain("Unsupported default ACL policy: " + otherwise);
+  if (down != "allow" && down != "deny" && down != "extend-cache" && down != "async-cache")
+    d.complain("Unsupported down ACL policy: " + down);
+  for (const auto reserved : {"allow", "deny", "manage", "anonymous"})
+    if (a.master == reserved || a.agent_master == reserved)
+      d.complain("acl.tokens: no token can be \"" + std::string(reserved) + "\"");
+}
+
 void decode_operation(decoder& d, node_config& c) {
   std::string level = c.dev ? "DEBUG" : "INFO";
   d.get("log_level", level);
@@ -425,6 +463,7 @@ std::variant<parsed_command_line, config_error> decode(const json::object& merge
   decode_formation(d, c, warnings);
   decode_addresses(d, c);
   decode_peer_security(d, c);
+  decode_acl(d, c.acl);
   decode_limits(d, c);
   decode_operation(d, c);
   check_idle(d);

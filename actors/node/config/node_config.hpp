@@ -15,6 +15,18 @@
 
 namespace belay::actors {
 
+/// The section `acl`, and the keys of Consul 1.3 that are its predecessors.
+struct acl_config {
+  bool enabled = false;               ///< acl.enabled; also if acl_datacenter is set
+  bool allowed_by_default = true;     ///< acl.default_policy is `allow`
+  bool lists_need_permission = false; ///< acl.enable_key_list_policy
+  bool keeps_tokens = false;          ///< acl.enable_token_persistence
+  // acl.tokens; empty: none
+  std::string master;
+  std::string of_requests; ///< acl.tokens.default
+  std::string agent, agent_master, replication;
+};
+
 /// Values are decoded and in range. The comment names the JSON key; the defaults are Consul's.
 struct node_config {
   using duration = std::chrono::nanoseconds;
@@ -42,6 +54,8 @@ struct node_config {
   std::vector<std::string> client_addrs{"127.0.0.1"}; ///< client_addr
   int http_port = 8500;                               ///< ports.http; -1: no HTTP
   std::vector<listen_address> http_listeners; ///< client_addr or addresses.http, with ports.http; empty: no HTTP
+
+  acl_config acl;
 
   // How servers know each other. Files are not read yet: tls::credentials::load
   tls::credential_settings peer_tls; ///< ca_file ... encrypt; of datacenter and domain, too

@@ -15,7 +15,8 @@ Made from the tables in `actors/node/config/keys.cpp` and `flags.cpp`; change th
 A configuration is JSON with the keys of Consul 1.8, in files (`-config-file`, `-config-dir`) and flags. Later files override
 earlier ones and flags override files; lists are appended; sections are merged key by key. Unknown keys are refused.
 `belay validate FILE` checks without starting. Durations are texts such as `10s`, `500ms` or `1h30m`. `SIGHUP` reads the files
-again; of what changed, `log_level`, `log_json` and `log_file` take effect, the rest does at the next start.
+again; of what changed, `log_level`, `log_json`, `log_file` and the tokens in `acl.tokens` but `master` take effect, the rest does at
+the next start.
 
 ## Keys that do something
 

@@ -1,7 +1,7 @@
 // Answers as bytes: HEAD, HTTP/1.0, and downloads whose body comes in pieces.
 
 #include "actors/gateway/answer_bytes.hpp"
-#include "actors/gateway/http_date.hpp"
+#include "actors/gateway/requests/http_date.hpp"
 
 #include <catch2/catch.hpp>
 

@@ -21,6 +21,7 @@ public:
   socket_poller& sockets() override { std::abort(); }
   http_reader_pool& readers() override { return pool; }
   monotonic_time now() override { return time; }
+  std::int64_t wall_ns() override { return 0; }
   std::string_view date() override { return "today"; }
   const http::route_settings& routes() override { return settings; }
   void understand(const http::raw_request& r, exchange& e) override {

@@ -290,16 +290,14 @@ TEST_CASE("wrong flags") {
 // A configuration that switches protection on must not run unprotected: its author would not notice.
 TEST_CASE("protection that this build lacks stops the start") {
   scratch_folder f;
-  for (auto more : {R"("acl":{"enabled":true})", R"("acl_datacenter":"dc1")",
-                    R"("ports":{"https":8501},"cert_file":"c","key_file":"k")", R"("auto_encrypt":{"allow_tls":true})",
+  for (auto more : {R"("ports":{"https":8501},"cert_file":"c","key_file":"k")", R"("auto_encrypt":{"allow_tls":true})",
                     R"("auto_config":{"enabled":true})"}) {
     INFO(more);
     auto e = refused(file_with(f, more));
     CHECK(e.text.find("this build does not") != std::string::npos);
   }
-  for (auto more : {R"("acl":{"enabled":false,"default_policy":"allow"})", R"("encrypt":"")",
-                    R"("ports":{"https":-1},"cert_file":"c","key_file":"k")", R"("verify_incoming":false)",
-                    R"("verify_incoming_https":true)"}) {
+  for (auto more : {R"("encrypt":"")", R"("ports":{"https":-1},"cert_file":"c","key_file":"k")",
+                    R"("verify_incoming":false)", R"("verify_incoming_https":true)"}) {
     INFO(more);
     accepted(file_with(f, more));
   }
@@ -348,14 +346,14 @@ TEST_CASE("keys of Consul without effect are accepted and named in one line") {
   auto p = accepted(file_with(
       f,
       R"("connect":{"enabled":true,"ca_config":{"x":1}},"enable_debug":true,"dns_config":{"a":1},"enable_central_service_config":true,
-      "primary_datacenter":"dc1","acl_default_policy":"deny","acl_enforce_version_8":true,"translate_wan_addrs":true,"gossip_lan":{"a":1},"gossip_wan":{},
+      "primary_datacenter":"dc1","acl_down_policy":"deny","acl_enforce_version_8":true,"translate_wan_addrs":true,"gossip_lan":{"a":1},"gossip_wan":{},
       "autopilot":{"cleanup_dead_servers":true,"min_quorum":0},"disable_update_check":true,"disable_remote_exec":true,"reconnect_timeout":"72h",
       "check_update_interval":"5m","tls_min_version":"tls12","ca_file":"","ports":{"dns":-1,"grpc":8502,"serf_lan":18301},"limits":{"rpc_rate":-1},
       "retry_interval":"1s","retry_max":4,"performance":{"leave_drain_time":"2s"},"leave_on_terminate":true,"skip_leave_on_interrupt":false,
       "telemetry":{"disable_hostname":false},"ui":true)"));
   REQUIRE(p.warnings.size() == 1);
   CHECK(p.warnings[0] ==
-        "settings without effect in this build: acl_default_policy, autopilot.cleanup_dead_servers, "
+        "settings without effect in this build: acl_down_policy, autopilot.cleanup_dead_servers, "
         "connect, dns_config, enable_debug, gossip_lan, leave_on_terminate, performance.leave_drain_time, ports.grpc, "
         "primary_datacenter, reconnect_timeout, retry_interval, retry_max, skip_leave_on_interrupt, "
         "telemetry.disable_hostname, translate_wan_addrs, ui");
@@ -430,4 +428,53 @@ TEST_CASE("a service or check that cannot be is refused at the start, not left o
   CHECK(refused(file_with(in, R"("check":{"name":"c"})")).text == "check \"c\": TTL must be > 0 for TTL checks");
   CHECK(refused(file_with(in, R"("checks":[{"name":"c","grpc":"x:1","interval":"1s"}])")).text ==
         "check \"c\": Invalid check: GRPC checks are not supported by this server");
+}
+
+TEST_CASE("ACLs: the section, its predecessors, and what is refused") {
+  scratch_folder f;
+  const auto acl = [&](const char* text) { return accepted(file_with(f, text)).config.acl; };
+  const auto off = acl(R"("acl":{"enabled":false,"default_policy":"deny"})");
+  CHECK_FALSE(off.enabled);
+  CHECK_FALSE(off.allowed_by_default);
+  const auto on = acl(
+      R"("acl":{"enabled":true,"default_policy":"deny","down_policy":"async-cache","enable_key_list_policy":true,
+      "enable_token_persistence":true,"policy_ttl":"1s","token_ttl":"1s",
+      "tokens":{"master":"m","default":"d","agent":"a","agent_master":"am","replication":"r"}})");
+  CHECK(on.enabled);
+  CHECK_FALSE(on.allowed_by_default);
+  CHECK(on.lists_need_permission);
+  CHECK(on.keeps_tokens);
+  CHECK(on.master == "m");
+  CHECK(on.of_requests == "d");
+  CHECK(on.agent == "a");
+  CHECK(on.agent_master == "am");
+  CHECK(on.replication == "r");
+  const auto old = acl(
+      R"("acl_datacenter":"dc1","acl_default_policy":"deny","acl_down_policy":"deny","acl_master_token":"m","acl_token":"d",
+      "acl_agent_token":"a","acl_agent_master_token":"am","acl_replication_token":"r","acl_ttl":"1s",
+      "acl_enforce_version_8":true,"acl_enable_key_list_policy":true)");
+  CHECK(old.enabled);
+  CHECK_FALSE(old.allowed_by_default);
+  CHECK(old.lists_need_permission);
+  CHECK(old.master == "m");
+  CHECK(old.of_requests == "d");
+  CHECK(old.agent == "a");
+  CHECK(old.agent_master == "am");
+  CHECK(old.replication == "r");
+  // The section counts.
+  CHECK_FALSE(acl(R"("acl_datacenter":"dc1","acl":{"enabled":false})").enabled);
+  CHECK(acl(R"("acl_master_token":"x","acl":{"tokens":{"master":"m"}})").master == "m");
+  CHECK(acl(R"("acl":{"tokens":{"initial_management":"m"}})").master == "m");
+  CHECK_FALSE(acl(R"("acl_datacenter":"")").enabled);
+
+  CHECK(
+      refused(file_with(f, R"("acl":{"default_policy":"maybe"})")).text.find("Unsupported default ACL policy: maybe") !=
+      std::string::npos);
+  CHECK(refused(file_with(f, R"("acl_default_policy":"")")).text.find("Unsupported default ACL policy: ") !=
+        std::string::npos);
+  CHECK(refused(file_with(f, R"("acl":{"down_policy":"never"})")).text.find("Unsupported down ACL policy: never") !=
+        std::string::npos);
+  CHECK(refused(file_with(f, R"("acl":{"tokens":{"master":"anonymous"}})")).text.find("no token can be") !=
+        std::string::npos);
+  CHECK(refused(file_with(f, R"("acl":{"token_ttl":"soon"})")).text.find("acl.token_ttl") != std::string::npos);
 }

@@ -1,4 +1,4 @@
-#include "actors/gateway/http_date.hpp"
+#include "actors/gateway/requests/http_date.hpp"
 
 #include <ctime>
 

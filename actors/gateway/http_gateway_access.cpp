@@ -1,0 +1,99 @@
+// http_gateway: what ACLs add to it. Who may do what is decided elsewhere: access_questions, the state machine, the agent.
+
+#include "actors/gateway/http_gateway.hpp"
+#include "actors/telemetry/log.hpp"
+
+#include <boost/asio/post.hpp>
+
+#include <utility>
+
+namespace belay::actors {
+
+std::int64_t http_gateway::wall_ns() {
+  if (!settings_.routes.acl_enabled) // nobody asks
+    return 0;
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(settings_.wall_clock().time_since_epoch()).count();
+}
+
+/// They may have been changed by another gateway, or be read again.
+void http_gateway::take_tokens() {
+  if (const auto version = settings_.tokens->version(); version != tokens_seen_) {
+    tokens_seen_ = version;
+    settings_.routes.default_token = settings_.tokens->now().of_requests;
+  }
+}
+
+void http_gateway::permission_told(exchange& e, const read_result& r) {
+  if (access_.answered(e, r, now()))
+    pass_on(e);
+}
+
+void http_gateway::note_judged(const exchange& e, const write_result& r) {
+  const auto* command = std::get_if<state::command>(&e.what);
+  // Before the first acl_initialize the fsm would not have passed it on.
+  access_known_ = access_known_ || (command != nullptr && command->by && !r.index.is_zero());
+  if (command == nullptr || r.outcome != wire::call_outcome::done || !settings_.files.remove_bootstrap_reset)
+    return;
+  const auto* first = std::get_if<state::acl_bootstrap>(command);
+  if (first == nullptr || first->reset_index.is_zero() || std::holds_alternative<state::refusal>(r.reply))
+    return;
+  if (settings_.files.elsewhere)
+    settings_.files.elsewhere(settings_.files.remove_bootstrap_reset);
+  else
+    settings_.files.remove_bootstrap_reset();
+}
+
+void http_gateway::do_elsewhere(exchange& e, std::function<std::string()> work,
+                                std::function<void(exchange&, std::string)> then) {
+  if (!settings_.files.elsewhere || asio_ == nullptr)
+    return then(e, work());
+  const auto id = pending_.add(e, answer_due());
+  settings_.files.elsewhere([this, self = caf::strong_actor_ptr(ctrl()), loop = &asio_->loop(), id,
+                             work = std::move(work), then = std::move(then)] {
+    boost::asio::post(*loop, [this, self, id, then, said = work()] {
+      if (exited_)
+        return;
+      if (auto* waiting = pending_.settle(id))
+        then(*waiting, said);
+      pending_.progress();
+    });
+  });
+}
+
+void http_gateway::set_token(exchange& e, const http::agent_token_change& change) {
+  settings_.tokens->set(change);
+  take_tokens();
+  log::info("http", "a token of this server was changed by a client",
+            {{"which", change.kind == http::agent_token_kind::of_requests    ? "default"
+                       : change.kind == http::agent_token_kind::agent        ? "agent"
+                       : change.kind == http::agent_token_kind::agent_master ? "agent_master"
+                                                                             : "replication"}});
+  if (!settings_.files.keep_tokens) {
+    e.answer.emplace();
+    return;
+  }
+  do_elsewhere(e, settings_.files.keep_tokens, [](exchange& waiting, std::string error) {
+    waiting.answer =
+        error.empty() ? http::response{} : http::error_response(500, "failed to persist the token: " + error);
+  });
+}
+
+/// The state machine decides whether the index is the right one.
+void http_gateway::ask_bootstrap(exchange& e) {
+  if (!settings_.files.bootstrap_reset)
+    return propose(e, std::get<state::command>(e.what));
+  const auto index = std::make_shared<log_index>();
+  do_elsewhere(
+      e,
+      [read = settings_.files.bootstrap_reset, index] {
+        *index = read();
+        return std::string();
+      },
+      [this, index](exchange& waiting, const std::string&) {
+        auto& command = std::get<state::command>(waiting.what);
+        std::get<state::acl_bootstrap>(command).reset_index = *index;
+        propose(waiting, command);
+      });
+}
+
+} // namespace belay::actors

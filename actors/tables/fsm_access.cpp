@@ -1,0 +1,78 @@
+// fsm: ACLs. What somebody may do is decided by the state machine; here is when it is asked, and how its tables begin.
+
+#include "actors/tables/fsm.hpp"
+#include "protocol/base/probe.hpp"
+#include "protocol/wire/command_codec.hpp"
+
+#include <algorithm>
+
+namespace belay::actors {
+
+namespace {
+
+// An entry takes milliseconds; while members lack the feature level, raft_peer refuses each attempt.
+constexpr std::chrono::seconds initialize_again{1};
+
+} // namespace
+
+void fsm::wait_for_access(const read_query& q) {
+  PROBE("fsm: read waits until ACLs are there");
+  until_access_.emplace_back(q, now() + settings_.hold);
+}
+
+/// Of those that waited for that. Some may wait for something else now.
+void fsm::serve_judged() {
+  if (until_access_.empty() || !machine_->has_access_rows())
+    return;
+  const auto waited = std::exchange(until_access_, {});
+  for (const auto& [q, deadline] : waited)
+    serve(q);
+}
+
+bool fsm::answer_refusal(const read_query& q) {
+  const auto& asked = q.request.query;
+  if (!asked.by)
+    return false;
+  auto no = machine_->refuses(asked, cluster_now());
+  if (!no)
+    return false;
+  reply_to(q, state::query_result{machine_->index_of(asked), std::move(*no)});
+  return true;
+}
+
+/// Who may not ask any more is told at once; others wait on, also for rows that they may see only now.
+void fsm::judge_parked_again() {
+  std::erase_if(parked_, [this](const auto& each) {
+    if (!answer_refusal(each.second))
+      return false;
+    PROBE("fsm: parked query refused when permissions changed");
+    send(wires_->watches, unpark_query{each.first});
+    return true;
+  });
+}
+
+bool fsm::knows_master_token() {
+  if (settings_.master_token.empty())
+    return true;
+  state::query q = state::permissions_read{};
+  q.by = state::authority{settings_.master_token, false, {}};
+  return !machine_->refuses(q, cluster_now());
+}
+
+/// Once in each term of this server: what clients remove afterwards stays away until another one leads.
+void fsm::initialize_access() {
+  if (!settings_.acl_enabled || !view_.serving || access_ready_in_ == view_.soft.term || now() < next_initialize_)
+    return;
+  if (machine_->has_access_rows() && knows_master_token()) {
+    access_ready_in_ = view_.soft.term;
+    return;
+  }
+  next_initialize_ = now() + initialize_again;
+  state::acl_initialize begin;
+  begin.master_secret = settings_.master_token;
+  begin.master_accessor = settings_.uuid();
+  begin.time_ns = static_cast<std::int64_t>(settings_.wall_clock().value) * 1'000'000;
+  send(wires_->raft_peer, propose_internal{view_.soft.term, make_payload(wire::encode_command(begin))});
+}
+
+} // namespace belay::actors

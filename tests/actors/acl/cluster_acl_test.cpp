@@ -1,0 +1,275 @@
+// ACLs over a cluster: their first rows, and that every server judges alike.
+
+#include "protocol/base/uuid.hpp"
+#include "protocol/state/acl/permissions.hpp"
+#include "tests/actors/cluster_fixture.hpp"
+
+#include <catch2/catch.hpp>
+
+#include <algorithm>
+
+using namespace belay;
+using namespace belay::actors;
+using namespace belay::actors::testing;
+using http::consistency;
+
+namespace {
+
+const std::string root = "root-secret";
+const std::string secret = "11111111-2222-4333-8444-555555555555";
+const std::string accessor = "11111111-2222-4333-8444-666666666666";
+const std::string policy_id = "11111111-2222-4333-8444-777777777777";
+
+cluster_options with_acls(const std::string& master = root) {
+  cluster_options o;
+  o.machine.acl_enabled = true;
+  o.machine.master_token = master;
+  o.machine.uuid = [made = std::make_shared<std::uint64_t>(0)] { return uuid_of(1, ++*made); };
+  return o;
+}
+
+state::authority named(const std::string& who) {
+  return {who, false, "dc1"};
+}
+template <class What>
+What as(const std::string& who, What what) {
+  what.by = named(who);
+  return what;
+}
+state::query get_key(const std::string& key) {
+  return state::kv_get{key};
+}
+
+/// "": answered; else why not.
+std::string refusal_in(const read_result& r) {
+  if (const auto* f = std::get_if<failure>(&r.answer))
+    return "500 " + f->text;
+  const auto* no = std::get_if<state::refusal>(&std::get<state::query_result>(r.answer).data);
+  return no == nullptr ? "" : no->text;
+}
+std::string refusal_in(const write_result& r) {
+  if (r.outcome != wire::call_outcome::done)
+    return "500 " + r.text;
+  const auto* no = std::get_if<state::refusal>(&r.reply);
+  return no == nullptr ? "" : no->text;
+}
+
+std::size_t tokens_at(cluster_fixture& c, std::size_t node) {
+  const auto r = c.found(c.read(node, as(root, state::query(state::acl_token_list{})), consistency::normal));
+  INFO(refusal_in(r));
+  REQUIRE(refusal_in(r).empty());
+  return std::get<state::acl_rows>(std::get<state::query_result>(r.answer).data).list.size();
+}
+
+void must(cluster_fixture& c, std::size_t node, const state::command& what) {
+  const auto why = refusal_in(c.written(c.write(node, as(root, what))));
+  INFO(why);
+  REQUIRE(why.empty());
+}
+
+void set_policy(cluster_fixture& c, std::size_t node, const std::string& rules, bool fresh) {
+  state::acl_policy_set p;
+  p.policy.id = policy_id;
+  p.policy.name = "some";
+  p.policy.rules = rules;
+  p.fresh = fresh;
+  must(c, node, p);
+}
+/// A token with these rules, made at that server.
+void make_token(cluster_fixture& c, std::size_t node, const std::string& rules) {
+  set_policy(c, node, rules, true);
+  state::acl_token_set t;
+  t.token.accessor = accessor;
+  t.token.secret = secret;
+  t.policies = {{policy_id, ""}};
+  t.fresh = true;
+  must(c, node, t);
+}
+void delete_token(cluster_fixture& c, std::size_t node) {
+  must(c, node, state::acl_token_delete{accessor});
+}
+
+/// A cluster whose tables have what ACLs need.
+std::size_t ready(cluster_fixture& c) {
+  const auto leader = c.leader();
+  REQUIRE(tokens_at(c, leader) > 0);
+  return leader;
+}
+
+} // namespace
+
+TEST_CASE("the leader makes what ACLs need, and the next one does not do it again", "[actors][acl]") {
+  cluster_fixture c(with_acls());
+  const auto first = ready(c);
+  CHECK(tokens_at(c, 0) == 2); // anonymous and master
+  CHECK(tokens_at(c, 1) == 2);
+  CHECK(tokens_at(c, 2) == 2);
+  c.crash(first);
+  const auto second = c.leader(c.all_but(first));
+  c.pass(seconds(3));
+  CHECK(tokens_at(c, second) == 2);
+  c.start(first);
+  CHECK(c.converged());
+}
+
+TEST_CASE("a master token that was deleted comes back with the next leader, not before", "[actors][acl]") {
+  cluster_fixture c(with_acls());
+  const auto first = ready(c);
+  make_token(c, first, "acl = \"write\"");
+  const auto all = c.found(c.read(first, as(root, state::query(state::acl_token_list{})), consistency::normal));
+  const auto& list = std::get<state::acl_rows>(std::get<state::query_result>(all.answer).data).list;
+  std::string master;
+  for (const auto& each : list)
+    if (const auto& t = std::get<state::acl_token_ptr>(each.row); t->secret == root)
+      master = t->accessor;
+  REQUIRE_FALSE(master.empty());
+  // Nobody deletes the token in whose name he asks.
+  const auto deletion = c.write(first, as(secret, state::command(state::acl_token_delete{master})));
+  REQUIRE(refusal_in(c.written(deletion)) == "");
+  c.pass(seconds(5));
+  const auto read = [&](std::size_t node) {
+    return refusal_in(c.found(c.read(node, as(root, get_key("a")), consistency::normal)));
+  };
+  CHECK(read(first) == state::acl_not_found);
+  c.crash(first);
+  const auto second = c.leader(c.all_but(first));
+  c.pass(seconds(3));
+  CHECK(read(second) == "");
+}
+
+TEST_CASE("before ACLs have their rows, reads in somebody's name wait and writes are to be tried again",
+          "[actors][acl]") {
+  cluster_fixture c(with_acls());
+  const auto reading = c.read(0, as(root, get_key("a")), consistency::normal);
+  const auto why = refusal_in(c.written(c.write(0, as(root, set_key("a", "1")))));
+  CHECK(why.find("500 ACL support is waiting for") == 0);
+  ready(c);
+  CHECK(refusal_in(c.found(reading)) == "");
+  CHECK(refusal_in(c.written(c.write(0, as(root, set_key("a", "1"))))) == "");
+}
+
+TEST_CASE("without ACLs nothing is made for them, and nobody is judged", "[actors][acl]") {
+  cluster_fixture c;
+  const auto leader = c.leader();
+  c.put_done(leader, "a", "1");
+  CHECK(value_of(c.found(c.get(leader, "a"))) == "1");
+  c.pass(seconds(2));
+  const auto tokens = c.found(c.read(leader, state::acl_token_list{}, consistency::normal));
+  CHECK(std::get<state::acl_rows>(std::get<state::query_result>(tokens.answer).data).list.empty());
+}
+
+TEST_CASE("a token made at one server is known at every other one, and what it may do counts there", "[actors][acl]") {
+  cluster_fixture c(with_acls());
+  const auto leader = ready(c);
+  make_token(c, leader, R"(key_prefix "app/" { policy = "write" })");
+  for (std::size_t i = 0; i < 3; ++i) {
+    INFO("server " << i);
+    CHECK(refusal_in(c.written(c.write(i, as(secret, set_key("app/a", "1"))))) == "");
+    CHECK(refusal_in(c.written(c.write(i, as(secret, set_key("other", "1"))))) == state::permission_denied);
+    CHECK(value_of(c.found(c.read(i, as(secret, get_key("app/a")), consistency::normal))) == "1");
+    CHECK(refusal_in(c.found(c.read(i, as(secret, get_key("other")), consistency::normal))) ==
+          state::permission_denied);
+    CHECK(refusal_in(c.written(c.write(i, as("wrong", set_key("app/a", "2"))))) == state::acl_not_found);
+    CHECK(refusal_in(c.found(c.read(i, as("wrong", get_key("app/a")), consistency::normal))) == state::acl_not_found);
+  }
+  CHECK(c.stale(leader, "other") == "(none)");
+  CHECK(c.converged());
+}
+
+// The log decides: a write that was judged where it came in, and whose token is deleted on the way, must not be done.
+TEST_CASE("a write in the name of a deleted token is refused at every server", "[actors][acl]") {
+  cluster_fixture c(with_acls());
+  const auto leader = ready(c);
+  make_token(c, leader, R"(key_prefix "" { policy = "write" })");
+  CHECK(refusal_in(c.written(c.write(leader, as(secret, set_key("a", "1"))))) == "");
+  // Both are on their way at once; the deletion is first.
+  const auto deletion = c.write(leader, as(root, state::command(state::acl_token_delete{accessor})));
+  c.settle();
+  const auto late = c.write((leader + 1) % 3, as(secret, set_key("a", "2")));
+  CHECK(refusal_in(c.written(deletion)) == "");
+  CHECK(refusal_in(c.written(late)) == state::acl_not_found);
+  for (std::size_t i = 0; i < 3; ++i)
+    CHECK(refusal_in(c.written(c.write(i, as(secret, set_key("a", "3"))))) == state::acl_not_found);
+  CHECK(value_of(c.found(c.get(leader, "a"))) == "1");
+  CHECK(c.converged());
+}
+
+TEST_CASE("a blocking read is judged again when its permissions change", "[actors][acl]") {
+  cluster_fixture c(with_acls());
+  const auto leader = ready(c);
+  const auto node = GENERATE(0u, 1u, 2u);
+  make_token(c, leader, R"(key "a" { policy = "read" })");
+  c.put_done(leader, "a", "1");
+  const auto index = index_of(c.found(c.read(node, as(secret, get_key("a")), consistency::normal)));
+  const auto parked = c.read(node, as(secret, get_key("a")), consistency::normal, index);
+  const auto of_root = c.read(node, as(root, get_key("a")), consistency::normal, index);
+  c.pass(seconds(1));
+  REQUIRE_FALSE(c.answered(parked));
+
+  SECTION("its token is deleted") {
+    delete_token(c, leader);
+    c.pass(seconds(1));
+    REQUIRE(c.answered(parked));
+    CHECK(refusal_in(c.found(parked)) == state::acl_not_found);
+  }
+  SECTION("its policy says nothing of that key any more") {
+    set_policy(c, leader, R"(key "b" { policy = "read" })", false);
+    c.pass(seconds(1));
+    REQUIRE(c.answered(parked));
+    CHECK(refusal_in(c.found(parked)) == state::permission_denied);
+  }
+  SECTION("its policy still allows it") {
+    set_policy(c, leader, R"(key "a" { policy = "write" })", false);
+    c.pass(seconds(1));
+    CHECK_FALSE(c.answered(parked));
+    c.put_done(leader, "a", "2");
+    CHECK(value_of(c.found(parked)) == "2");
+  }
+  if (!c.answered(of_root)) // the others are not woken by that
+    c.put_done(leader, "a", "3");
+  CHECK(refusal_in(c.found(of_root)) == "");
+}
+
+TEST_CASE("a token that is over opens nothing, also where no entry comes", "[actors][acl]") {
+  cluster_fixture c(with_acls());
+  const auto leader = ready(c);
+  make_token(c, leader, R"(key "a" { policy = "read" })");
+  state::acl_token_set t;
+  t.token.accessor = uuid_of(7, 1);
+  t.token.secret = uuid_of(7, 2);
+  t.policies = {{policy_id, ""}};
+  t.lives_ns = std::chrono::nanoseconds(seconds(60)).count();
+  t.token.expiration_time_ns = 1;
+  t.fresh = true;
+  must(c, leader, t);
+  const auto read = [&] {
+    return refusal_in(c.found(c.read(leader, as(t.token.secret, get_key("a")), consistency::normal)));
+  };
+  CHECK(read() == "");
+  c.pass(seconds(50));
+  CHECK(read() == "");
+  c.pass(seconds(12));
+  CHECK(read() == state::acl_not_found);
+}
+
+TEST_CASE("sessions are made and ended by who may write them", "[actors][acl]") {
+  cluster_fixture c(with_acls());
+  const auto leader = ready(c);
+  c.pass(seconds(2)); // the members are in the catalog
+  make_token(c, leader, R"(session "node-0" { policy = "write" })");
+  state::session_create make;
+  make.session.id = uuid_of(9, 1);
+  make.session.node = "node-0";
+  CHECK(refusal_in(c.written(c.write(1, as("wrong", state::command(make))))) == state::acl_not_found);
+  CHECK(refusal_in(c.written(c.write(1, as(secret, state::command(make))))) == "");
+  auto elsewhere = make;
+  elsewhere.session.id = uuid_of(9, 2);
+  elsewhere.session.node = "node-1";
+  CHECK(refusal_in(c.written(c.write(1, as(secret, state::command(elsewhere))))) == state::permission_denied);
+  CHECK(refusal_in(c.written(c.write(1, as(root, state::command(elsewhere))))) == "");
+  const auto end = [&](const std::string& id) {
+    return refusal_in(c.written(c.write(2, as(secret, state::command(state::session_destroy{{id}, "destroyed"})))));
+  };
+  CHECK(end(elsewhere.session.id) == state::permission_denied);
+  CHECK(end(make.session.id) == "");
+}

@@ -1,0 +1,170 @@
+#include "protocol/agent/agent_permissions.hpp"
+#include "tests/unit/protocol/agent/agent_driver.hpp"
+
+using namespace belay::agent;
+namespace acl = belay::acl;
+
+namespace {
+
+/// Default deny.
+acl::authorizer with(const std::string& rules) {
+  const auto read = acl::read_rules(rules);
+  REQUIRE(read.ok());
+  const acl::rules* const all[] = {&*read};
+  return acl::authorizer(all, acl::default_policy::deny);
+}
+
+/// An agent with the services web and db, a check of each, and one of the node.
+struct furnished : agent_driver {
+  furnished() {
+    ask(register_service{service_named("web", {ttl_check("web-ttl", 10s)}), false});
+    ask(register_service{service_named("db", {ttl_check("db-ttl", 10s)}), false});
+    ask(register_check{ttl_check("disk", 10s)});
+  }
+  reply say(const request& r, const std::string& rules) {
+    const auto may = with(rules);
+    auto answer = agent.handle(r, now, false, &may);
+    REQUIRE(answer);
+    return *answer;
+  }
+  std::string refusal(const request& r, const std::string& rules) {
+    const auto answer = say(r, rules);
+    const auto* no = std::get_if<refused>(&answer);
+    return no == nullptr ? "" : std::to_string(no->status) + " " + no->text;
+  }
+};
+
+std::vector<std::string> names(const service_rows& found) {
+  std::vector<std::string> out;
+  for (const auto& s : found.list)
+    out.push_back(s->service);
+  return out;
+}
+std::vector<std::string> names(const check_rows& found) {
+  std::vector<std::string> out;
+  for (const auto& c : found.list)
+    out.push_back(c->check_id);
+  return out;
+}
+using texts = std::vector<std::string>;
+
+service_definition service_with_id(std::string id, std::string name) {
+  auto d = service_named(std::move(name));
+  d.service.id = std::move(id);
+  return d;
+}
+
+const std::string web_write = R"(service "web" { policy = "write" })";
+const std::string node_write = R"(node "n1" { policy = "write" })";
+
+} // namespace
+
+TEST_CASE("writes to the agent need service:write of what there is and of what shall be, or node:write") {
+  struct row {
+    const char* what;
+    request asked;
+    std::string allows, misses;
+  };
+  auto second_name = service_with_id("web", "other");
+  auto of_web = ttl_check("new", 10s, "web");
+  auto takes_over = ttl_check("db-ttl", 10s, "web");
+  auto service_takes_over = service_named("web", {ttl_check("db-ttl", 10s)});
+  const std::string both = web_write + "\n" + R"(service "db" { policy = "write" })";
+  const std::string web_and_other = web_write + "\n" + R"(service "other" { policy = "write" })";
+  const std::string web = "403 Permission denied: Missing service:write on web";
+  const std::string node = "403 Permission denied: Missing node:write on n1";
+  const auto r = GENERATE_COPY(
+      row{"a service", register_service{service_named("web"), false}, web_write, web},
+      row{"a service in the place of one with another name", register_service{second_name, false}, web_and_other,
+          "403 Permission denied: Missing service:write on other"},
+      row{"a service whose check has the ID of another one's", register_service{service_takes_over, false}, both, web},
+      row{"its end", deregister_service{"web"}, web_write, web},
+      row{"its maintenance", service_maintenance{"web", true, ""}, web_write, web},
+      row{"the node's maintenance", node_maintenance{true, ""}, node_write, "403 Permission denied"},
+      row{"a check of a service", register_check{of_web}, web_write, web},
+      row{"a check with the ID of another service's", register_check{takes_over}, both, web},
+      row{"a check of the node", register_check{ttl_check("new", 10s)}, node_write, node},
+      row{"the end of a service's check", deregister_check{"web-ttl"}, web_write, web},
+      row{"the end of a node's check", deregister_check{"disk"}, node_write, node},
+      row{"a result of a service's check", update_check{"web-ttl", "passing", ""}, web_write, web},
+      row{"a result of a node's check", update_check{"disk", "passing", ""}, node_write, node});
+  INFO(r.what);
+  CHECK(furnished().refusal(r.asked, "") == r.misses);
+  CHECK(furnished().refusal(r.asked, R"(service_prefix "" { policy = "read" } node_prefix "" { policy = "read" })") ==
+        r.misses);
+  CHECK(furnished().refusal(r.asked, r.allows) == "");
+}
+
+TEST_CASE("what is replaced has to be writable, too") {
+  furnished d;
+  const auto second = register_service{service_with_id("web", "other"), false};
+  CHECK(d.refusal(second, R"(service "other" { policy = "write" })") ==
+        "403 Permission denied: Missing service:write on web");
+  CHECK(d.refusal(register_check{ttl_check("db-ttl", 10s, "web")}, web_write) ==
+        "403 Permission denied: Missing service:write on db");
+  CHECK(d.refusal(register_service{service_named("web", {ttl_check("disk", 10s)}), false}, web_write) ==
+        "403 Permission denied: Missing node:write on n1");
+  // Nothing was done.
+  CHECK(d.agent.registry().service("web")->row->service == "web");
+  CHECK(d.agent.registry().check("db-ttl")->row->service_name == "db");
+  CHECK(d.agent.registry().check("disk")->row->service_name.empty());
+}
+
+TEST_CASE("what cannot be found is said where ACLs are in force, whoever asks") {
+  furnished d;
+  CHECK(d.refusal(deregister_service{"x"}, "") == "500 Unknown service \"x\"");
+  CHECK(d.refusal(service_maintenance{"x", true, ""}, "") == "500 Unknown service \"x\"");
+  CHECK(d.refusal(deregister_check{"x"}, "") == "500 Unknown check \"x\"");
+  CHECK(d.refusal(update_check{"x", "passing", ""}, "") == "500 Unknown check \"x\"");
+  CHECK(d.refusal(read_service{"x", "", 0s}, "") == "404 unknown service ID: x");
+  // A check of a service that is not there is judged as one of the node.
+  CHECK(d.refusal(register_check{ttl_check("c", 10s, "x")}, "") == "403 Permission denied: Missing node:write on n1");
+}
+
+TEST_CASE("listings of the agent leave out what may not be read") {
+  furnished d;
+  const std::string web_read = R"(service "web" { policy = "read" })";
+  CHECK(names(std::get<service_rows>(d.say(list_services{}, ""))).empty());
+  CHECK(names(std::get<service_rows>(d.say(list_services{}, web_read))) == texts{"web"});
+  CHECK(names(std::get<check_rows>(d.say(list_checks{}, ""))).empty());
+  CHECK(names(std::get<check_rows>(d.say(list_checks{}, web_read))) == texts{"web-ttl"});
+  CHECK(names(std::get<check_rows>(d.say(list_checks{}, R"(node "n1" { policy = "read" })"))) == texts{"disk"});
+  CHECK(d.refusal(read_service{"web", "", 0s}, "") == "403 Permission denied");
+  CHECK(d.refusal(read_service{"web", "", 0s}, web_read) == "");
+  for (const bool by_id : {false, true}) {
+    CHECK(d.refusal(service_health{"web", by_id}, "") == "403 Permission denied");
+    CHECK(d.refusal(service_health{"web", by_id}, web_read) == "");
+  }
+  CHECK(d.refusal(service_health{"x", false}, "") == "403 Permission denied"); // says nothing of whether there is one
+}
+
+TEST_CASE("a service that may not be read is not waited for") {
+  furnished d;
+  const auto hash = content_hash(*d.agent.registry().service("web")->row);
+  CHECK(d.refusal(read_service{"web", hash, 60s}, "") == "403 Permission denied");
+  const auto may = with(R"(service "web" { policy = "read" })");
+  CHECK_FALSE(d.agent.handle(read_service{"web", hash, 60s}, d.now, false, &may));
+}
+
+TEST_CASE("events are fired by who may write them, and seen by who may read them") {
+  furnished d;
+  user_event e;
+  e.id = "11111111-2222-4333-8444-555555555555";
+  e.name = "deploy";
+  CHECK(d.refusal(fire_event{e}, R"(event "deploy" { policy = "read" })") == "403 Permission denied");
+  CHECK(d.agent.take_fired().empty());
+  CHECK(d.refusal(fire_event{e}, R"(event "deploy" { policy = "write" })") == "");
+  auto hidden = e;
+  hidden.id = "11111111-2222-4333-8444-555555555556";
+  hidden.name = "secret";
+  d.ask<event_fired>(fire_event{hidden});
+
+  const std::string reads = R"(event "deploy" { policy = "read" })";
+  const auto seen = std::get<event_rows>(d.say(list_events{"", 0, 0s}, reads)).events;
+  REQUIRE(seen.list.size() == 1);
+  CHECK(seen.list[0].name == "deploy");
+  CHECK(seen.index == index_of(e.id)); // who waits with this index is not woken by events he may not see
+  const auto may = with(reads);
+  CHECK_FALSE(d.agent.handle(list_events{"", seen.index, 60s}, d.now, false, &may));
+  CHECK(std::get<event_rows>(d.say(list_events{"", 0, 0s}, "")).events.index == 1);
+}
