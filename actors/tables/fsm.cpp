@@ -210,8 +210,10 @@ void fsm::publish(state::effects changed) {
   }
   if (of_sessions)
     send(wires_->reaper, publish_effects{changed});
-  if (of_access)
+  if (of_access) {
     judge_parked_again();
+    initialize_access(); // it may be there now, and what is removed from then on stays away
+  }
   if (of_everything)
     access_ready_in_ = {}; // other tokens came with it
   if (of_everything)
