@@ -210,12 +210,12 @@ void fsm::publish(state::effects changed) {
   }
   if (of_sessions)
     send(wires_->reaper, publish_effects{changed});
+  if (of_everything)
+    access_ready_in_ = {}; // other tokens came with it
   if (of_access) {
     judge_parked_again();
     initialize_access(); // it may be there now, and what is removed from then on stays away
   }
-  if (of_everything)
-    access_ready_in_ = {}; // other tokens came with it
   if (of_everything)
     send(wires_->delays, publish_effects{{state::everything_changed{}}});
   send(wires_->watches, publish_effects{std::move(changed)});
