@@ -61,12 +61,14 @@ bool fsm::knows_master_token() {
 
 /// Once in each term of this server: what clients remove afterwards stays away until another one leads.
 void fsm::initialize_access() {
-  if (!settings_.acl_enabled || !view_.serving || access_ready_in_ == view_.soft.term || now() < next_initialize_)
+  if (!settings_.acl_enabled || !view_.serving || access_ready_in_ == view_.soft.term)
     return;
   if (machine_->has_access_rows() && knows_master_token()) {
     access_ready_in_ = view_.soft.term;
     return;
   }
+  if (now() < next_initialize_)
+    return;
   next_initialize_ = now() + initialize_again;
   state::acl_initialize begin;
   begin.master_secret = settings_.master_token;
