@@ -311,7 +311,7 @@ broken reply_checker::judge_without_entry(const operation& op, same_command& sam
   return std::nullopt;
 }
 
-/// Before an entry only a leader refuses for want of permission, by what is in force when it is asked or later.
+/// Before an entry only a leader with its lease refuses for want of permission, by what is in force when it is asked or later.
 broken reply_checker::judge_early_refusal(const operation& op) const {
   const auto* no = std::get_if<state::refusal>(&op.reply);
   const auto& who = op.write->by;
@@ -323,7 +323,7 @@ broken reply_checker::judge_early_refusal(const operation& op) const {
       return true;
     return right && fits(op.reply, *right);
   };
-  const auto from = op.known_at_invocation, to = op.committed_at_return;
+  const auto from = lease_in_doubt(op) ? log_index{} : op.known_at_invocation, to = op.committed_at_return;
   if (first_moment(from, to, so))
     return std::nullopt;
   const auto right = model_.refuses(*op.write, to);
