@@ -211,8 +211,8 @@ private:
   raft::cluster_clock cluster_clock_;                   ///< of the present term, on the leader
   std::string upgrade_told_;                            ///< what the log was told last
   std::map<node_id, state::feature_level> levels_seen_; ///< of members that went away
-  state::feature_level level_committed_ = 0;            ///< of commands that are committed: whoever lacks it stops there
-  log_brake complaints_;                                ///< about servers that do not belong here
+  state::feature_level level_committed_ = 0; ///< of commands that are committed: whoever lacks it stops there
+  log_brake complaints_;                     ///< about servers that do not belong here
   members_heard told_heard_;
   std::map<node_id, std::uint64_t> connected_since_ms_; ///< by the wall clock, as far as it is known
   std::uint64_t led_since_ms_ = 0;

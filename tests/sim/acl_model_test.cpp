@@ -1,5 +1,5 @@
-#include "sim/checkers/models/acl_model.hpp"
 #include "sim/checkers/kv_model.hpp"
+#include "sim/checkers/models/acl_model.hpp"
 #include "tests/sim/acl_entries.hpp"
 
 #include <catch2/catch.hpp>

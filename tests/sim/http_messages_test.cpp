@@ -30,7 +30,8 @@ http::action routed(const operation& o) {
   constexpr std::string_view token = "X-Consul-Token: ";
   if (const auto at = text.find(token); at != std::string::npos) {
     const auto begin = at + token.size();
-    raw.headers.push_back({token.substr(0, token.size() - 2), std::string_view(text).substr(begin, text.find('\r', begin) - begin)});
+    raw.headers.push_back(
+        {token.substr(0, token.size() - 2), std::string_view(text).substr(begin, text.find('\r', begin) - begin)});
   }
   raw.body = std::string_view(text).substr(text.find("\r\n\r\n") + 4);
   http::route_settings settings;
@@ -76,7 +77,8 @@ TEST_CASE("http_messages: commands about ACLs, in whose name they are given", "[
   std::set<std::size_t> kinds;
   for (std::uint64_t n = 1; n < 400; ++n) {
     auto o = asked(known.next(n * 0x9e3779b97f4a7c15 % (std::uint64_t{1} << 40), n));
-    o.write->by = state::authority{n % 3 == 0 ? std::string(state::anonymous_secret) : "s" + std::to_string(n), false, "dc1"};
+    o.write->by =
+        state::authority{n % 3 == 0 ? std::string(state::anonymous_secret) : "s" + std::to_string(n), false, "dc1"};
     INFO(request_of(o));
     auto action = routed(o);
     auto* write = std::get_if<http::write_request>(&action);
