@@ -214,11 +214,10 @@ void fsm::publish(state::effects changed) {
     send(wires_->reaper, publish_effects{changed});
   if (of_everything)
     access_ready_in_ = {}; // other tokens came with it
-  if (of_access) {
-    if (!MUTANT(waiting_reader_not_judged_again))
-      judge_parked_again();
+  if (of_access && !MUTANT(waiting_reader_not_judged_again))
+    judge_parked_again();
+  if (of_access)
     initialize_access(); // it may be there now, and what is removed from then on stays away
-  }
   if (of_everything)
     send(wires_->delays, publish_effects{{state::everything_changed{}}});
   send(wires_->watches, publish_effects{std::move(changed)});

@@ -416,7 +416,7 @@ std::variant<parsed_command_line, config_error> decode(const placed_config& merg
   check_idle(d);
   decode_definitions(d, c);
   if (auto complaint = decode_audit(d.values(), c); !complaint.empty())
-    d.wrong("audit.sink", std::move(complaint));
+    d.wrong(d.has("audit.sink") ? "audit.sink" : "audit.enabled", std::move(complaint));
   if (c.audit && !c.acl.enabled)
     warnings.push_back("audit.enabled without acl.enabled: the lines of the audit log do not say who it was");
   check_refusals(d, c);

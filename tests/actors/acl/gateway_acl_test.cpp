@@ -4,7 +4,7 @@
 #include "protocol/base/uuid.hpp"
 #include "protocol/http/routes.hpp"
 #include "protocol/wire/command_codec.hpp"
-#include "tests/actors/http_gateway_fixture.hpp"
+#include "tests/actors/gateway/http_gateway_fixture.hpp"
 
 #include <catch2/catch.hpp>
 

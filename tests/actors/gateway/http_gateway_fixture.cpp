@@ -1,4 +1,4 @@
-#include "tests/actors/http_gateway_fixture.hpp"
+#include "tests/actors/gateway/http_gateway_fixture.hpp"
 
 #include "actors/tables/lock_delay_tracker.hpp"
 #include "sim/world/stub_of.hpp"

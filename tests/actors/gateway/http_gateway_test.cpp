@@ -1,7 +1,7 @@
 #include "protocol/base/random.hpp"
 #include "protocol/http/reading/filtering.hpp"
 #include "protocol/wire/command_codec.hpp"
-#include "tests/actors/http_gateway_fixture.hpp"
+#include "tests/actors/gateway/http_gateway_fixture.hpp"
 
 #include <catch2/catch.hpp>
 

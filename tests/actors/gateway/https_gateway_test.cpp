@@ -1,6 +1,6 @@
 // HTTPS at the gateway: the same answers as over HTTP, whatever a client does with TLS, and nobody can hold up others by it.
 
-#include "tests/actors/http_gateway_fixture.hpp"
+#include "tests/actors/gateway/http_gateway_fixture.hpp"
 #include "tests/unit/actors/tls/certificate_files.hpp"
 #include "tests/unit/actors/tls/https_client.hpp"
 

@@ -2,7 +2,7 @@
 
 #include "actors/audit/audit_log.hpp"
 #include "sim/world/stub_of.hpp"
-#include "tests/actors/http_gateway_fixture.hpp"
+#include "tests/actors/gateway/http_gateway_fixture.hpp"
 #include "tests/harness/scratch.hpp"
 
 #include <boost/json/parse.hpp>
