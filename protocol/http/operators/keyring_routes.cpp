@@ -35,7 +35,7 @@ result<keyring_input> read_body(std::string_view body) {
   d.object(*parsed, "value of type agent.keyringArgs", [&](const std::string& name, const boost::json::value& v) {
     if (name == "key")
       d.text(v, {owner, "Key"}, in.key);
-    else if (name == "token") // there are no ACLs here: any will do
+    else if (name == "token") // that of the request itself counts
       d.text(v, {owner, "Token"}, in.token);
     else if (name == "relayfactor")
       d.unsigned_integer(v, {owner, "RelayFactor"}, in.relay_factor);
