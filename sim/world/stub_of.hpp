@@ -25,10 +25,18 @@ auto handler(typename Handle::pointer self, std::shared_ptr<Heard> heard) {
   };
 }
 
-template <class Handle, class Heard, class... Messages>
+/// The message of caf::reacts_to.
+template <class Signature>
+struct message_of;
+template <class Message>
+struct message_of<caf::reacts_to<Message>> {
+  using type = Message;
+};
+
+template <class Handle, class Heard, class... Signatures>
 typename Handle::behavior_type behavior(typename Handle::pointer self, const std::shared_ptr<Heard>& heard,
-                                        caf::detail::type_list<caf::reacts_to<Messages>...>) {
-  return {handler<Handle, Messages>(self, heard)...};
+                                        caf::detail::type_list<Signatures...>) {
+  return {handler<Handle, typename message_of<Signatures>::type>(self, heard)...};
 }
 
 } // namespace stub
