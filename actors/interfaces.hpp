@@ -45,9 +45,11 @@ using health_checks_actor = http_gateway_actor::extend<
     reacts_to<cancel_query>,       // http_gateway: that client went away
     reacts_to<event_heard>,        // raft_peer: another node fired an event
     reacts_to<members_heard>,      // raft_peer, while this node leads: whose rows shall say alive, whose dead
+    reacts_to<client_agent_heard>, // raft_peer, while this node leads: it is there, or leaves
     reacts_to<probe_finished>,     // itself, when a probe has ended: the result of a check
     reacts_to<registrations_kept>, // registration_keeper: the answer to keep_registrations
-    reacts_to<change_definitions>  // node, when the configuration is reloaded: what it defines now
+    reacts_to<change_definitions>, // node, when the configuration is reloaded: what it defines now
+    reacts_to<leave_cluster>       // node, for a client or a signal: this server leaves
 >;
 
 using registration_keeper_actor = caf::typed_actor<
@@ -64,6 +66,7 @@ using fsm_actor = caf::typed_actor<
     reacts_to<renew_request>,      // raft_peer, for session_reaper: behind the entries that are on their way
     reacts_to<lease_extended>,     // raft_peer: default reads need no barrier until then; session_reaper is told, too
     reacts_to<give_up_lease>,      // raft_peer: the lease is over from now on; session_reaper is told, too
+    reacts_to<coordinates_known>,  // raft_peer, on every change: where nodes are
     reacts_to<cluster_view>,       // raft_peer, on every change; session_reaper is told, too
     reacts_to<queries_touched>,    // watch_registry: blocking queries to be looked at again
     reacts_to<checkpoint_written>, // checkpointer: the answer to write_checkpoint
@@ -112,6 +115,7 @@ using raft_peer_actor = caf::typed_actor<
     reacts_to<renew_answer>,          // session_reaper: the answer to renew_request
     reacts_to<checkpoint_written>,    // checkpointer: entries before it need not be kept
     reacts_to<peer_connected>,        // peer_link: frames reach it now
+    reacts_to<dialled_now>,           // peer_link: the answer to dial_now
     reacts_to<spread_atom>,           // itself: tell followers of the commit
     reacts_to<snapshot_chunk_loaded>, // checkpointer: the answer to load_snapshot_chunk
     reacts_to<snapshot_chunk_stored>, // checkpointer: the answer to store_snapshot_chunk
@@ -120,6 +124,7 @@ using raft_peer_actor = caf::typed_actor<
     reacts_to<give_up_lease>,         // session_reaper: what this actor sent comes back, nobody counts on the lease any more
     reacts_to<change_members>,        // tests and the simulator: exactly these servers shall be the members
     reacts_to<status_request>,        // http_gateway: what the node knows of its cluster; what all members do with their keys
+    reacts_to<autopilot_changed>,     // fsm: the settings by which servers are promoted and removed
     reacts_to<keyring_operated>,      // keyring_keeper: the answer to operate_keyring
     reacts_to<tick_atom>,             // node once, then itself: the clock of Raft
     reacts_to<flush_atom>,            // itself: carry out what this turn brought
@@ -156,6 +161,7 @@ using peer_link_actor = caf::typed_actor<
     reacts_to<send_frames>, // raft_peer, health_checks (events): to connected nodes; to others they are dropped
     reacts_to<dial_peers>,  // raft_peer, when the members change: whom to be connected with
     reacts_to<announce>,    // raft_peer, when it changes: what a hello says
+    reacts_to<dial_now>,    // raft_peer, for an operator: whether a server answers there
     reacts_to<tick_atom>,   // node once, then itself: connections to make again, dead ones to end
     reacts_to<stop_atom>    // node
 >;

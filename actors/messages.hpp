@@ -3,6 +3,7 @@
 
 #include "protocol/acl/authorizer.hpp"
 #include "protocol/agent/local_agent.hpp"
+#include "protocol/coordinates/table.hpp"
 #include "protocol/forward/requests.hpp"
 #include "protocol/http/request.hpp"
 #include "protocol/raft/cluster_clock.hpp"
@@ -145,6 +146,11 @@ struct change_definitions {
   std::function<void(status)> then;
 };
 
+/// node -> health_checks: this server shall leave its cluster. `then` is called once: ok if it belongs to none any more.
+struct leave_cluster {
+  std::function<void(status)> then;
+};
+
 // ---- raft_peer -> fsm
 
 /// Who waits for an entry; id zero: nobody on this node's account.
@@ -152,6 +158,10 @@ using forward::origin;
 struct committed_entries {
   std::vector<raft::entry> entries;
   std::vector<origin> origins; ///< one for each entry, or empty: none of them has one
+};
+/// raft_peer -> fsm: where nodes are, as far as this server knows.
+struct coordinates_known {
+  coordinates::table_ptr table; ///< never null
 };
 /// Answers of forwarded writes, fsm -> raft_peer.
 struct forwarded_results {
@@ -172,6 +182,14 @@ struct members_heard {
   term_id term;
   std::vector<std::pair<node_id, bool>> list;
   bool operator==(const members_heard&) const = default;
+};
+/// fsm -> raft_peer, at the beginning and on every change: what operators want of the set of servers.
+struct autopilot_changed {
+  state::autopilot_settings settings;
+};
+/// raft_peer -> health_checks, while this node leads: a client agent has told that it is there, or that it leaves.
+struct client_agent_heard {
+  forward::agent_heard agent;
 };
 /// Own clock; raft_peer -> fsm -> session_reaper. Until then nobody else leads: default reads need no barrier, and
 /// renewals count. Zero: no lease.
@@ -251,6 +269,7 @@ struct machine_replaced {
 };
 struct snapshot_in_force {
   raft::snapshot_meta meta;
+  state::feature_level level = 0; ///< of commands whose effects are in the tables now
 };
 
 // ---- gateway -> checkpointer and back: snapshots of operators. `archive` is the same for all messages about one.
@@ -387,6 +406,15 @@ struct dial_peers {
   /// Of the configuration, with their addresses; others are strangers, for whom there is little room.
   std::map<node_id, std::string> members;
 };
+/// Dial it now, and tell how that went.
+struct dial_now {
+  std::string address; ///< host:port
+};
+/// peer_link -> raft_peer
+struct dialled_now {
+  std::string address;
+  std::string error; ///< empty: connected; as Go would say it
+};
 /// What this node says of itself in hello frames from now on.
 struct announce {
   wire::hello hello;
@@ -401,6 +429,7 @@ struct status_request {
 struct peer_status {
   raft::member member;
   bool voter = true;
+  bool replica = false; ///< it says that it is to have no vote
   bool connected = false;
   raft::progress_view progress;
 };
@@ -414,6 +443,9 @@ struct status_result {
   std::uint64_t digest = 0;
   log_index digest_at;
   agent::agent_counts registered; ///< with this node
+  coordinates::coordinate place;  ///< of this server; the origin if it measures none
+  std::vector<coordinates::row>
+      servers; ///< where members are whose coordinate is known, by name; only if that is asked
   std::vector<peer_status> peers;
 };
 

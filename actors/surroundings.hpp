@@ -4,6 +4,7 @@
 #include "actors/interfaces.hpp"
 
 #include <cstdlib>
+#include <utility>
 
 namespace belay::actors {
 
@@ -11,6 +12,13 @@ namespace belay::actors {
 template <class Actor>
 monotonic_time now_of(Actor& self, const wiring& w) {
   return w.clock != nullptr ? w.clock->now() : self.clock().now();
+}
+
+/// Sends the answer to the gateway that asked under that id.
+template <class Actor, class Answer>
+void answer_gateway(Actor& self, const wiring& w, request_id asked, Answer&& answer) {
+  if (const auto g = gateway_of(asked); g < w.gateways.size())
+    self.send(w.gateways[g], std::forward<Answer>(answer));
 }
 
 /// Sends `signal` to itself when `d` has passed on this node's clock.

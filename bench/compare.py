@@ -49,15 +49,15 @@ def ways(row, protocol, clients):
     return [("", usual)] + ([(f" ({name})", other)] if other else [])
 
 
-def belay(program, folder, count, config=None):
+def belay(program, folder, count, config=None, https=False):
     """Belay's servers, with as many connections of one client as the rows need."""
-    return cluster(program, folder, count, {"limits": {"http_max_conns_per_client": 3000}, **(config or {})})
+    return cluster(program, folder, count, {"limits": {"http_max_conns_per_client": 3000}, **(config or {})}, https)
 
 
-def fill(options, servers):
-    """What the rows expect to be there."""
+def fill(options, servers, extra=None):
+    """What the rows expect to be there. @param extra options of the load generator, here and below"""
     for prefix, keys in (("bench", 10000), ("list", 1000), ("watch", 1)):
-        generator.fill(options.load, servers, keys, prefix=prefix)
+        generator.fill(options.load, servers, keys, prefix=prefix, **(extra or {}))
 
 
 def run_row(options, servers, row, clients, extra=None):

@@ -21,7 +21,8 @@ def add_arguments(parser):
 def run(program, servers, workload, **options):
     """What the generator says of one run against the leader. Times in microseconds; `wrong` counts what was not as it must be."""
     leader = leader_of(servers)
-    command = [program, "--proto", leader.protocol, "--server", f"127.0.0.1:{leader.http_port}", "--workload", workload]
+    port = leader.https_port if options.get("tls") else leader.http_port
+    command = [program, "--proto", leader.protocol, "--server", f"127.0.0.1:{port}", "--workload", workload]
     for server in servers:
         command += ["--pid", str(server.process.pid)]
     for name, value in options.items():
@@ -40,12 +41,12 @@ def run(program, servers, workload, **options):
     return result
 
 
-def fill(program, servers, keys, vsize=256, prefix="bench"):
+def fill(program, servers, keys, vsize=256, prefix="bench", **how):
     """Writes the keys that put, get, mixed, txn and list use. Waits for servers that have a leader but do not yet accept writes."""
     batch = max(1, min(64, (256 << 10) // vsize, keys))  # 64 operations of a transaction and half a megabyte are everybody's limits
     end = time.monotonic() + 30
     while True:
-        result = run(program, servers, "fill", clients=16, keys=keys, vsize=vsize, prefix=prefix, batch=batch)
+        result = run(program, servers, "fill", clients=16, keys=keys, vsize=vsize, prefix=prefix, batch=batch, **how)
         if not result["wrong"]:
             return
         if time.monotonic() > end:

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Two Belay programs side by side, the same short runs in turn: what a change brought, on a machine whose speed drifts. See README.md."""
+"""Two Belay programs or settings side by side, the same short runs in turn: what a change brought, or what a setting costs, on a machine
+whose speed drifts. See README.md."""
 
 import argparse
 import json
@@ -11,6 +12,7 @@ import sys
 
 import compare
 import generator
+import secured
 from generator import figure, median
 from servers import allow_open_files, scratch
 
@@ -36,10 +38,34 @@ def settings_in(path):
         return json.load(file)
 
 
+class Side:
+    """Servers, and how their clients come to them."""
+
+    def __init__(self, options, folder, program, settings, kind=None):
+        self.folder, self.acl, self.https, self.tokens = folder, kind == "acl", kind == "https", None
+        if self.https:
+            settings = {**settings, **secured.certificate(program, os.path.join(folder, "certificates"))}
+        elif self.acl:
+            settings = {**settings, **secured.DENY_BY_DEFAULT}
+        self.servers = compare.belay(program, folder, options.nodes, settings, self.https)
+
+    def fill(self, options):
+        if self.acl:
+            self.tokens = secured.fill_acls(self.servers[0], self.folder)
+        compare.fill(options, self.servers, self.client("fill"))
+
+    def client(self, workload):
+        """Options of the load generator."""
+        if self.acl:
+            return {"tokens": self.tokens[1 if workload == "watch" else 0]}
+        return {"tls": "on"} if self.https else {}
+
+
 def paired(runs, field):
-    """Median over the rounds of the second program's figure by the first one's in the same round."""
+    """Medians over the rounds: of the second program's figure by the first one's in the same round, and of the difference."""
     values = [[median([result], field) for result in results] for results in runs]
-    return statistics.median(after / before for before, after in zip(*values) if before)
+    ratio = statistics.median(after / before for before, after in zip(*values) if before)
+    return ratio, statistics.median(after - before for before, after in zip(*values))
 
 
 def main():
@@ -48,6 +74,7 @@ def main():
     parser.add_argument("--other", required=True, help="the belay program that is compared with --binary")
     parser.add_argument("--config", help="JSON file of settings for the servers of --binary")
     parser.add_argument("--other-config", help="likewise for those of --other: what a setting costs, if both programs are the same")
+    parser.add_argument("--other-with", choices=("acl", "https"), help="those of --other want tokens, of which there are 1,000; or are asked by HTTPS")
     parser.add_argument("--nodes", type=int, default=3, choices=(1, 3), help="servers of each (default 3)")
     parser.add_argument("--cells", default="W1:1,W1:16,R1:16,T1:16,L1:16", help="rows of compare.py and clients (default %(default)s)")
     parser.set_defaults(rounds=16, seconds=0.6)
@@ -58,22 +85,23 @@ def main():
 
     results = {cell: ([], []) for cell in range(len(chosen))}
     with scratch(options.folder, "pair") as (folder, servers):
-        clusters = []
-        for i, (program, settings) in enumerate(((options.binary, options.config), (options.other, options.other_config))):
-            clusters.append(compare.belay(program, os.path.join(folder, str(i)), options.nodes, settings_in(settings)))
-            servers += clusters[i]
-            compare.fill(options, clusters[i])
+        sides = []
+        for i, (program, settings, kind) in enumerate(((options.binary, options.config, None), (options.other, options.other_config, options.other_with))):
+            sides.append(Side(options, os.path.join(folder, str(i)), program, settings_in(settings), kind))
+            servers += sides[i].servers
+            sides[i].fill(options)
         for turn in range(options.rounds):
             print(f"round {turn + 1} of {options.rounds}", file=sys.stderr)
             for cell, (row, clients) in enumerate(chosen):
                 for i in random.sample((0, 1), 2):
-                    results[cell][i].append(compare.run_row(options, clusters[i], row, clients))
+                    results[cell][i].append(compare.run_row(options, sides[i].servers, row, clients, sides[i].client(row.workload)))
 
-    print("| row | clients | " + " | ".join(f"{name} | other | paired" for name, _ in FIELDS) + " |")
-    print("|---|--:|" + "--:|" * 3 * len(FIELDS))
+    print("| row | clients | " + " | ".join(f"{name} | other | paired" for name, _ in FIELDS) + " | CPU us/op more |")
+    print("|---|--:|" + "--:|" * (3 * len(FIELDS) + 1))
     for cell, (row, clients) in enumerate(chosen):
-        shown = [f"{figure(median(results[cell][0], f))} | {figure(median(results[cell][1], f))} | {paired(results[cell], f):.3f}" for _, f in FIELDS]
-        print(f"| {row.id} | {clients} | " + " | ".join(shown) + " |")
+        both = results[cell]
+        shown = [f"{figure(median(both[0], f))} | {figure(median(both[1], f))} | {paired(both, f)[0]:.3f}" for _, f in FIELDS]
+        print(f"| {row.id} | {clients:,} | " + " | ".join(shown) + f" | {paired(both, 'srv_us_op')[1]:+.2f} |")
     return 1 if any(r["wrong"] for runs in results.values() for side in runs for r in side) else 0
 
 

@@ -21,6 +21,7 @@ namespace belay::bench {
 namespace {
 
 constexpr std::size_t listed = 1'000, in_transaction = 16;
+constexpr std::size_t policies = 200, rules_of_policy = 50, tokens = 1'000, policies_of_token = 3;
 // Commands that are ready to be applied: enough to touch other memory each time.
 constexpr std::size_t ready_puts_max = 20'000;
 
@@ -44,8 +45,25 @@ state::command put_of(std::string key, std::string value) {
   return state::kv_write{std::move(op)};
 }
 
-std::string request_text(const std::string& first_line, const std::string& body = {}) {
+std::string numbered_uuid(unsigned kind, std::size_t i) {
+  char text[48];
+  std::snprintf(text, sizeof text, "%08zx-0c8e-4d8f-9a55-2f6d3f1f%04x", i * 2'654'435'761 % 0xffff'ffff, kind);
+  return text;
+}
+
+/// Of nothing that the steps do, but with names that begin as those of their keys do.
+std::string other_rules(std::size_t policy) {
+  std::string text;
+  for (std::size_t i = 0; i < rules_of_policy; ++i)
+    text += "key_prefix \"bench/team-" + std::to_string(policy) + "/part-" + std::to_string(i) +
+            (i % 2 == 0 ? "\" { policy = \"read\" }\n" : "\" { policy = \"deny\" }\n");
+  return text;
+}
+
+std::string request_text(const std::string& first_line, const std::string& body = {}, const std::string& token = {}) {
   auto text = first_line + " HTTP/1.1\r\nHost: 127.0.0.1:8500\r\nUser-Agent: Go-http-client/1.1\r\n";
+  if (!token.empty())
+    text += "X-Consul-Token: " + token + "\r\n";
   if (!body.empty())
     text += "Content-Length: " + std::to_string(body.size()) + "\r\n";
   return text + "Accept-Encoding: identity\r\n\r\n" + body;
@@ -78,6 +96,7 @@ public:
     encoded_put = make_payload(wire::encode_command(puts.front()));
     for (std::size_t i = 0; i < listed; ++i)
       apply(put_of(numbered("list", i), some_value(i, size.value_bytes)));
+    fill_acls();
     for (std::size_t i = 0; i < size.watchers; ++i)
       parked.park(i + 1, state::kv_get{i % 2 == 0 ? "watched" : numbered("bench", i)});
     storage::segment_log_options options;
@@ -94,7 +113,38 @@ public:
     return machine.apply(applied, cluster_time{applied.value}, c, changed);
   }
 
-  http::parsed_request understand(const std::string& bytes) {
+  void fill_acls() {
+    apply(state::acl_initialize{"", numbered_uuid(0, 0), 1'000});
+    state::acl_policy_set policy;
+    policy.fresh = true;
+    for (std::size_t i = 0; i <= policies; ++i) {
+      policy.policy.id = numbered_uuid(1, i);
+      policy.policy.name = "p" + std::to_string(i);
+      policy.policy.rules = i == policies ? R"(key_prefix "bench" { policy = "write" })" : other_rules(i);
+      INVARIANT(!std::holds_alternative<state::refusal>(apply(policy)));
+    }
+    for (std::size_t i = 0; i < tokens; ++i) {
+      state::acl_token_set token;
+      token.fresh = true;
+      token.token.accessor = numbered_uuid(2, i);
+      token.token.secret = numbered_uuid(3, i);
+      token.token.create_time_ns = 1'000;
+      token.policies = {{"", "p" + std::to_string(policies)}};
+      for (std::size_t p = 0; p < policies_of_token; ++p)
+        token.policies.push_back({"", "p" + std::to_string((i * 7 + p * 61) % policies)});
+      INVARIANT(!std::holds_alternative<state::refusal>(apply(token)));
+      of_tokens.push_back({token.token.secret, false, "dc1"});
+    }
+    state::query any = state::kv_get{"bench"};
+    for (const auto& each : of_tokens) { // what they may do is compiled when it is asked for the first time
+      any.by = each;
+      INVARIANT(!machine.refuses(any, cluster_time{applied.value}));
+    }
+  }
+  const state::authority& next_authority() { return of_tokens[token_turn++ * 577 % tokens]; }
+
+  http::parsed_request understand(const std::string& bytes, bool with_acls = false) {
+    settings.acl_enabled = with_acls;
     std::size_t used = 0;
     const auto verdict = reader.read(bytes, used);
     INVARIANT(verdict == actors::http_reader::verdict::complete);
@@ -135,8 +185,9 @@ public:
   std::unique_ptr<storage::segment_log> log;
   payload encoded_put;
   std::string out;
-  std::size_t turn = 0;
+  std::size_t turn = 0, token_turn = 0;
   std::vector<state::command> puts;
+  std::vector<state::authority> of_tokens;
 };
 
 template <class Action>
@@ -154,6 +205,7 @@ std::vector<request_step> request_steps(world_size size) {
   const auto get_bytes = request_text("GET /v1/kv/bench/k00000042?consistent");
   const auto put_bytes = request_text("PUT /v1/kv/bench/k00000042", some_value(7, size.value_bytes));
   const auto txn_bytes = request_text("PUT /v1/txn", transaction_body(size, 0));
+  const auto token_bytes = request_text("GET /v1/kv/bench/k00000042?stale", {}, numbered_uuid(3, 7));
   const auto get = action_of<http::read_request>(*w, get_bytes);
   const auto list = action_of<http::read_request>(*w, request_text("GET /v1/kv/list/?recurse"));
   const auto transaction = action_of<http::write_request>(*w, txn_bytes).command;
@@ -172,9 +224,15 @@ std::vector<request_step> request_steps(world_size size) {
 
   return {
       {"http/read a get", [w, get_bytes] { w->understand(get_bytes); }},
+      {"http/read a get with a token", [w, token_bytes] { w->understand(token_bytes, true); }},
       {"http/read a put", [w, put_bytes] { w->understand(put_bytes); }},
       {"http/read a transaction of 16 puts", [w, txn_bytes] { w->understand(txn_bytes); }},
       {"http/answer a get", [w, get] { w->answer(get); }},
+      {"http/answer a get with one of 1000 tokens",
+       [w, get = http::read_request(get)]() mutable {
+         get.query.by = w->next_authority();
+         w->answer(get);
+       }},
       {"http/answer a list of 1000", [w, list] { w->answer(list); }},
       {"wire/encode a put", [w] { wire::encode_command(w->puts.front()); }},
       {"wire/decode a put", [w] { wire::decode_command(*w->encoded_put); }},
@@ -192,6 +250,13 @@ std::vector<request_step> request_steps(world_size size) {
          INVARIANT(decoder.feed(append_frame, frames) && frames.size() == 1);
        }},
       {"state/apply a put", [w] { w->apply(w->puts[w->turn++ % w->puts.size()]); }},
+      {"state/apply a put with one of 1000 tokens",
+       [w] {
+         auto& put = w->puts[w->turn++ % w->puts.size()];
+         put.by = w->next_authority();
+         w->apply(put);
+         put.by.reset();
+       }},
       {"state/apply a transaction of 16 puts",
        [w, transaction, other_transaction] { w->apply(++w->turn % 2 == 0 ? transaction : other_transaction); }},
       {"state/find the index of a prefix", [w, list] { w->machine.index_of(list.query); }},

@@ -49,8 +49,10 @@ class Server:
 
     protocol = "consul"  # what the load generator calls its API
 
-    def __init__(self, binary, folder, name, http_port, server_port, config):
+    def __init__(self, binary, folder, name, http_port, server_port, config, https_port=None):
         self.binary, self.folder, self.name, self.http_port, self.server_port = binary, folder, name, http_port, server_port
+        self.https_port = https_port
+        self.token = config.get("acl", {}).get("tokens", {}).get("master")  # for what ask() asks
         self.data, self.log = os.path.join(folder, "data"), os.path.join(folder, "log.txt")
         self.process = None
         os.makedirs(self.data, exist_ok=True)
@@ -65,7 +67,7 @@ class Server:
             "data_dir": self.data,
             "bind_addr": "127.0.0.1",
             "client_addr": "127.0.0.1",
-            "ports": {"http": self.http_port, "server": self.server_port},
+            "ports": {"http": self.http_port, "server": self.server_port, "https": self.https_port or -1},
             "performance": {"raft_multiplier": 1},
         }
 
@@ -95,7 +97,7 @@ class Server:
         """Status and body, over a connection of its own. OSError if there is no answer."""
         connection = http.client.HTTPConnection("127.0.0.1", self.http_port, timeout=limit)
         try:
-            connection.request(method, target, body)
+            connection.request(method, target, body, {"X-Consul-Token": self.token} if self.token else {})
             answer = connection.getresponse()
             return answer.status, answer.read()
         except http.client.HTTPException as error:
@@ -133,12 +135,17 @@ class Server:
             return [line.rstrip() for line in lines if text in line]
 
 
-def cluster(binary, folder, count, config):
-    """Belay servers that are started and know their leader."""
-    ports = free_ports(2 * count)
-    joins = [f"127.0.0.1:{p}" for p in ports[count:]]
+def cluster(binary, folder, count, config, https=False):
+    """Belay servers that are started and know their leader. With `https`, which needs a certificate in `config`, on a port for it, too."""
+    ports = free_ports(3 * count)
+    joins = [f"127.0.0.1:{p}" for p in ports[count : 2 * count]]
     common = {"bootstrap": True} if count == 1 else {"bootstrap_expect": count, "retry_join": joins, "retry_interval": "1s"}
-    return started(Server(binary, os.path.join(folder, f"n{i + 1}"), f"n{i + 1}", ports[i], ports[count + i], {**common, **config}) for i in range(count))
+    config = {**common, **config}
+    names = [f"n{i + 1}" for i in range(count)]
+    return started(
+        Server(binary, os.path.join(folder, name), name, ports[i], ports[count + i], config, ports[2 * count + i] if https else None)
+        for i, name in enumerate(names)
+    )
 
 
 @contextlib.contextmanager

@@ -11,10 +11,12 @@
 #include "sim/checkers/progress_checker.hpp"
 #include "sim/checkers/recovery.hpp"
 #include "sim/clients/agent_workload.hpp"
+#include "sim/clients/credential_operator.hpp"
 #include "sim/clients/workload.hpp"
 #include "sim/faults/nemesis.hpp"
 #include "sim/faults/newer_clients.hpp"
 #include "sim/faults/stranger.hpp"
+#include "sim/faults/uninvited.hpp"
 #include "sim/world/node_failure.hpp"
 
 #include <algorithm>
@@ -125,8 +127,15 @@ public:
         fail(verdict::safety, "lock-delays", *broken);
     };
     nemesis_.keep_clients_quiet = [this](virtual_time until) { clients_.keep_quiet(until); };
+    if (nodes_.doors() != nullptr) {
+      credentials_.emplace(time_, choices, trace_, nodes_, swarm_);
+      uninvited_.emplace(time_, choices, nodes_);
+      stranger_.let_in = [this](std::size_t node, const wire::hello& h) { return uninvited_->knock(node, h); };
+    }
     nodes_.well = [this](const std::string& target) { return agents_.is_well(target); };
     nodes_.received = [this](std::size_t, int, connection_id c, std::string_view bytes, bool last) {
+      if (credential_operator::owns(c))
+        return credentials_->on_bytes(c, bytes, last);
       return agent_workload::owns(c) ? agents_.on_bytes(c, bytes, last) : clients_.on_bytes(c, bytes, last);
     };
     nodes_.led = [this](std::size_t node) {
@@ -141,6 +150,8 @@ public:
       watcher_.on_node_gone(node);
       clients_.on_node_gone(node);
       agents_.on_node_gone(node);
+      if (credentials_)
+        credentials_->on_node_gone(node);
       nemesis_.on_node_gone(node);
     };
   }
@@ -168,6 +179,10 @@ public:
       clients_.start();
       if (swarm_.agents)
         agents_.start();
+      if (credentials_) {
+        credentials_->start();
+        uninvited_->start();
+      }
       look_at_times();
       if (run_until(profile_.chaos))
         recover();
@@ -201,6 +216,8 @@ private:
       fail(verdict::safety, "disks", *nemesis_.complaint());
     else if (clients_.complaint())
       fail(verdict::safety, clients_.complaint()->first, clients_.complaint()->second);
+    else if (const auto* doors = nodes_.doors(); doors != nullptr && doors->complaint())
+      fail(verdict::safety, doors->complaint()->first, doors->complaint()->second);
     else if (agents_.complaint())
       fail(verdict::safety, "catalog", *agents_.complaint());
     else if (auto slow = progress_.look())
@@ -287,7 +304,11 @@ private:
     agents_.stop();
     stranger_.stop();
     newer_.stop();
+    if (uninvited_)
+      uninvited_->stop();
     healed_nodes_ = nemesis_.heal();
+    if (credentials_)
+      credentials_->put_right();
     const auto healed_at = time_.now();
     if (trace_.wanted())
       trace_.line(time_.now(), nobody, "the faults are over");
@@ -307,7 +328,7 @@ private:
     if (!fine())
       return;
     // A write through each member that works must be done, and wake everybody who waits for that key.
-    for (const auto node : members()) {
+    for (const auto node : serving_nodes()) {
       for (const auto& key : clients_.keys()) {
         std::uint64_t id = 0;
         until("write", [this, node, &key, &id] {
@@ -321,7 +342,7 @@ private:
     }
     // Every key that anybody may wait for was written: no query that was asked before may still wait.
     std::vector<std::uint64_t> waiting;
-    for (const auto node : members())
+    for (const auto node : serving_nodes())
       for (auto id : clients_.parked_at(node))
         if (clients_.find(id).read->min_index < replies_.committed().value && clients_.find(id).invoked < time_.now())
           waiting.push_back(id);
@@ -336,7 +357,9 @@ private:
     if (swarm_.agents)
       until_catalog_fits();
     // After a restore agents may still have something to register.
-    if (!swarm_.frozen && !swarm_.snapshots && tape_.chance({stream_kind::swarm, 1101}, idle_per_million))
+    // Who is gone may be removed at any time, and who has come may get its vote.
+    if (!swarm_.frozen && !swarm_.snapshots && swarm_.replicas == 0 &&
+        tape_.chance({stream_kind::swarm, 1101}, idle_per_million))
       stand_idle();
     // The rest of the calm: nothing more may go wrong.
     if (fine())
@@ -489,6 +512,16 @@ private:
     return machine == nullptr ? 0 : machine->index_of(o.read->query).value;
   }
 
+  /// The healed nodes that run and are what they are to be: voters, or read replicas in the configuration.
+  std::vector<std::size_t> serving_nodes() {
+    auto found = members();
+    const auto leader = agreed_leader();
+    for (auto i : healed_nodes_)
+      if (leader && nodes_.running(i) && nodes_.is_replica(i) && nodes_.view(*leader).config.contains(nodes_.id_of(i)))
+        found.push_back(i);
+    return found;
+  }
+
   /// The healed nodes that run and vote.
   std::vector<std::size_t> members() {
     std::vector<std::size_t> found;
@@ -572,6 +605,12 @@ private:
     r.faults = nemesis_.counts();
     if (stranger_.frames() > 0)
       r.faults["stranger"] = stranger_.frames();
+    if (credentials_ && credentials_->steps() > 0)
+      r.faults["credentials changed"] = credentials_->steps();
+    if (credentials_ && credentials_->mistakes() > 0)
+      r.faults["credentials wrong"] = credentials_->mistakes();
+    if (uninvited_ && uninvited_->knocks() > 0)
+      r.faults["uninvited"] = uninvited_->knocks();
     if (newer_.asked() > 0)
       r.faults["newer-command"] = newer_.asked();
     r.longest_write_gap = std::chrono::duration_cast<milliseconds>(clients_.longest_write_gap());
@@ -602,6 +641,8 @@ private:
   agent_workload agents_;
   nemesis nemesis_;
   stranger stranger_;
+  std::optional<credential_operator> credentials_; ///< none: servers have no credentials
+  std::optional<uninvited> uninvited_;
   newer_clients newer_;
   progress_checker progress_;
   autopilot_checker autopilot_;

@@ -40,9 +40,12 @@ public:
   virtual ~file_lock() = default;
 };
 
+/// Of a file that is read at once because it is small; a device or the wrong file ends here.
+inline constexpr std::size_t small_file_bytes_max = 16u << 20;
+
 enum class open_mode : std::uint8_t {
   existing, ///< read and write, must be there
-  fresh,    ///< read and write, created or emptied
+  fresh,    ///< read and write, created or emptied; for its owner only
 };
 
 class file_system {
@@ -59,7 +62,8 @@ public:
   virtual status make_directory(const std::string& directory) = 0;
   /// Plain names, sorted, without "." and "..".
   virtual result<std::vector<std::string>> list(const std::string& directory) = 0;
-  /// All bytes of a file that need not be writable; nullopt: there is none of that name.
+  /// All bytes of a file that need not be writable; nullopt: there is none of that name. One that has more than
+  /// small_file_bytes_max is a failure.
   virtual result<std::optional<std::string>> read_if_there(const std::string& path) = 0;
   /// Takes the one lock of `directory` without waiting. @returns a failure if another process, or this one, holds it.
   virtual result<std::unique_ptr<file_lock>> lock(const std::string& directory) = 0;

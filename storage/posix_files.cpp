@@ -115,13 +115,19 @@ private:
 };
 
 class posix_files : public file_system {
+  static constexpr mode_t owner_only = 0600;
+
 public:
   result<std::unique_ptr<file>> open(const std::string& path, open_mode mode) override {
-    const int flags = O_RDWR | O_CLOEXEC | (mode == open_mode::fresh ? O_CREAT | O_TRUNC : 0);
-    const int fd = ::open(path.c_str(), flags, 0600);
+    const int flags = O_RDWR | O_CLOEXEC | (mode == open_mode::fresh ? O_CREAT | O_TRUNC | O_NOFOLLOW : 0);
+    const int fd = ::open(path.c_str(), flags, owner_only);
     if (fd < 0)
       return system_failure(mode == open_mode::fresh ? "cannot create" : "cannot open", path, errno);
-    return std::unique_ptr<file>(std::make_unique<posix_file>(fd, path));
+    auto opened = std::make_unique<posix_file>(fd, path);
+    // One that was there may have been readable for others.
+    if (mode == open_mode::fresh && ::fchmod(fd, owner_only) != 0)
+      return system_failure("cannot change the permissions of", path, errno);
+    return std::unique_ptr<file>(std::move(opened));
   }
 
   status rename(const std::string& from, const std::string& to) override {
@@ -187,6 +193,8 @@ public:
       text.append(buffer, *n);
       if (*n < sizeof buffer)
         return std::optional(std::move(text));
+      if (text.size() > small_file_bytes_max)
+        return failure{"more than " + std::to_string(small_file_bytes_max) + " bytes"};
     }
   }
 

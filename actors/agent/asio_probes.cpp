@@ -138,6 +138,9 @@ void asio_probes::start(const agent::check_definition& check, finished then) {
   case agent::check_kind::tcp:
     probe = make_tcp_probe(loop_, names_, check, std::move(over));
     break;
+  case agent::check_kind::grpc:
+    probe = make_grpc_probe(loop_, names_, tls_, check, std::move(over));
+    break;
   case agent::check_kind::script:
     probe = make_script_probe(loop_, check, std::move(over));
     break;

@@ -1,5 +1,5 @@
 #pragma once
-// Runs checks on an Asio loop: HTTP and TCP by sockets, scripts as child processes. Nothing blocks
+// Runs checks on an Asio loop: HTTP, gRPC and TCP by sockets, scripts as child processes. Nothing blocks
 // (docs/contract/09, section 3).
 
 #include "actors/agent/probes.hpp"
@@ -44,6 +44,9 @@ private:
 std::shared_ptr<running_probe> make_tcp_probe(boost::asio::io_context& loop, name_lookups& names,
                                               const agent::check_definition& check, probe_runner::finished then);
 std::shared_ptr<running_probe> make_http_probe(boost::asio::io_context& loop, name_lookups& names,
+                                               boost::asio::ssl::context& tls, const agent::check_definition& check,
+                                               probe_runner::finished then);
+std::shared_ptr<running_probe> make_grpc_probe(boost::asio::io_context& loop, name_lookups& names,
                                                boost::asio::ssl::context& tls, const agent::check_definition& check,
                                                probe_runner::finished then);
 std::shared_ptr<running_probe> make_script_probe(boost::asio::io_context& loop, const agent::check_definition& check,

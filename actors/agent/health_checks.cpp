@@ -64,6 +64,7 @@ health_checks_actor::behavior_type health_checks::make_behavior() {
           answer_parked(true);
       },
       [this](const members_heard& h) { on_members_heard(h); },
+      [this](const client_agent_heard& h) { on_client_agent(h.agent); },
       [this](const probe_finished& p) {
         agent_.finished(p.run, p.status, p.output, now());
         carry_out(nullptr);
@@ -79,6 +80,7 @@ health_checks_actor::behavior_type health_checks::make_behavior() {
         carry_out(nullptr);
         c.then(std::move(s));
       },
+      [this](leave_cluster& l) { on_leave(l); },
   };
 }
 
@@ -225,15 +227,14 @@ void health_checks::answer_parked(bool changed) {
 }
 
 void health_checks::answer(request_id id, agent::reply reply) {
-  if (const auto g = gateway_of(id); g < wires_->gateways.size())
-    send(wires_->gateways[g], agent_answer{id, std::move(reply)});
+  answer_gateway(*this, *wires_, id, agent_answer{id, std::move(reply)});
 }
 
 // ---- the catalog
 
 void health_checks::sync() {
   const auto t = now();
-  if (view_.soft.leader.is_zero() || t < retry_at_)
+  if (left_ || view_.soft.leader.is_zero() || t < retry_at_)
     return;
   for (auto& step : agent_.registry().unsynced(t)) {
     const auto id = ids_.next();
@@ -244,7 +245,8 @@ void health_checks::sync() {
 
 void health_checks::on_writes(const write_results& w) {
   for (const auto& r : w.list)
-    settle(r.id, &r);
+    if (!on_leave_answered(r))
+      settle(r.id, &r);
   carry_out(nullptr);
 }
 
@@ -272,6 +274,7 @@ void health_checks::on_view(const cluster_view& v) {
   const bool new_leader = !v.soft.leader.is_zero() && v.soft.leader != view_.soft.leader;
   view_ = v;
   members_have_news();
+  go_on_leaving();
   if (new_leader) {
     retry_at_ = agent::local_time{0};
     compare_at_ = now() + compare_after_election;
@@ -294,9 +297,10 @@ void health_checks::read_catalog(state::query what) {
   comparing_->waits_for = ask_catalog(std::move(what));
 }
 
-request_id health_checks::ask_catalog(state::query what) {
+request_id health_checks::ask_catalog(state::query what, http::consistency mode) {
   read_query q;
   q.id = ids_.next();
+  q.request.mode = mode;
   q.request.query = std::move(what);
   const auto id = q.id;
   send(wires_->fsm, std::move(q));
@@ -304,7 +308,7 @@ request_id health_checks::ask_catalog(state::query what) {
 }
 
 void health_checks::on_catalog(const read_result& r) {
-  if (on_member_rows(r))
+  if (on_member_rows(r) || on_alias_rows(r) || on_client_agent_rows(r))
     return;
   if (!comparing_ || r.id != comparing_->waits_for)
     return;
@@ -333,7 +337,9 @@ void health_checks::on_catalog(const read_result& r) {
 void health_checks::on_tick() {
   const auto t = now();
   for (auto& p : agent_.tick(t))
-    if (probes_ != nullptr)
+    if (agent::kind_of(p.definition) == agent::check_kind::alias)
+      look_up_alias(std::move(p.run), p.definition);
+    else if (probes_ != nullptr)
       probes_->start(p.definition, [run = std::move(p.run), self = caf::weak_actor_ptr(ctrl())](std::string status,
                                                                                                 std::string output) {
         if (auto strong = self.lock())
@@ -346,8 +352,11 @@ void health_checks::on_tick() {
       lost.push_back(request_id{id});
   for (const auto id : lost)
     settle(id, nullptr);
+  give_up_aliases();
   compare_if_due();
   look_at_members_if_due();
+  look_at_client_agents();
+  go_on_leaving();
   carry_out(nullptr);
   wake_after(*this, *wires_, tick, tick_atom::value);
 }

@@ -8,8 +8,10 @@
 #include "actors/request_ids.hpp"
 #include "actors/surroundings.hpp"
 #include "actors/telemetry/vitals.hpp"
+#include "protocol/agent/client_agents.hpp"
 #include "protocol/agent/member_catalog.hpp"
 #include "protocol/base/random.hpp"
+#include "protocol/forward/departure.hpp"
 
 #include <map>
 
@@ -88,6 +90,13 @@ private:
     bool nodes_known = false;
   };
 
+  /// At the rows of one client agent, by the leader.
+  struct client_agent_look {
+    std::string name;
+    agent::local_time deadline;
+    std::optional<state::node_ptr> node; ///< nullptr: there is none
+  };
+
   void begin(health_checks_start start);
   void restore(std::vector<std::pair<std::string, std::string>> kept);
   void on_call(const agent_call& call);
@@ -95,7 +104,7 @@ private:
   void on_catalog(const read_result& r);
   void read_catalog(state::query what);
   /// @returns its id
-  request_id ask_catalog(state::query what);
+  request_id ask_catalog(state::query what, http::consistency mode = http::consistency::normal);
   void on_view(const cluster_view& v);
   void on_tick();
   /// After every change: disk, catalog, peers, and whoever waits.
@@ -116,6 +125,23 @@ private:
   /// @returns false: none of its rows
   bool on_member_rows(const read_result& r);
   void write_member_changes(const agent::member_rows& found);
+
+  // health_checks_aliases.cpp
+  void look_up_alias(agent::check_schedule::run run, const agent::check_definition& alias);
+  /// @returns false: none of them asked
+  bool on_alias_rows(const read_result& r);
+  void give_up_aliases();
+
+  // health_checks_client_agents.cpp
+  void on_client_agent(const forward::agent_heard& agent);
+  void look_at_client_agents();
+  /// @returns false: none of its rows
+  bool on_client_agent_rows(const read_result& r);
+  // health_checks_leaving.cpp
+  void on_leave(leave_cluster& l);
+  void go_on_leaving();
+  /// @returns false: it is no answer to that
+  bool on_leave_answered(const write_result& r);
 
   void say_counts();
   std::uint64_t wall_ms() const;
@@ -140,6 +166,27 @@ private:
   std::optional<member_look> looking_;
   agent::local_time look_at_{0};
   std::chrono::nanoseconds look_again_after_{0}; ///< grows while what was written does not help
+
+  /// An alias of another node: first whether its service is there, then its checks.
+  struct alias_look {
+    agent::check_schedule::run run;
+    agent::check_definition alias;
+    agent::local_time deadline;
+  };
+  std::map<std::uint64_t, alias_look> alias_looks_; ///< by the request that it waits for
+
+  agent::client_agents client_agents_;
+  term_id client_agents_of_;                                      ///< the leadership that they are of
+  std::optional<request_id> listing_of_nodes_;                    ///< asked for when it began
+  std::map<std::uint64_t, client_agent_look> client_agent_looks_; ///< by the id of the read
+  agent::local_time look_at_client_agents_{0};
+  struct leaving {
+    std::function<void(status)> then;
+    forward::departure how;
+    request_id asked; ///< zero: not yet
+  };
+  std::optional<leaving> leaving_;
+  bool left_ = false; ///< this server is no member any more: nothing is written to the catalog
 };
 
 } // namespace belay::actors

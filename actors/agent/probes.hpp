@@ -14,7 +14,7 @@ public:
 
   /// Called once for each start, on the thread of the runner, unless it is stopped before.
   using finished = std::function<void(std::string status, std::string output)>;
-  /// Runs an HTTP, TCP or script check; returns at once. @pre its kind is one of these
+  /// Runs an HTTP, gRPC, TCP or script check; returns at once. @pre its kind is one of these
   virtual void start(const agent::check_definition& check, finished then) = 0;
   /// Ends what runs; nobody is told.
   virtual void stop() = 0;

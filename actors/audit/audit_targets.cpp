@@ -155,10 +155,18 @@ targets of_local(const http::local_request& r) {
   switch (r.kind) {
   case http::local_kind::agent_reload:
     return {{"reload", "agent"}};
+  case http::local_kind::agent_leave:
+    return {{"leave", "agent"}};
+  case http::local_kind::agent_join:
+    return {{"join", "server", r.text}};
+  case http::local_kind::force_leave:
+    return {{"force-leave", "server", r.forced.name}};
   case http::local_kind::remove_peer:
     return {{"remove", "server", r.removed.name}};
   case http::local_kind::add_peer:
     return {{"add", "server", r.added.address, r.added.id}};
+  case http::local_kind::coordinate_update:
+    return {{"update", "coordinate", r.place.node}};
   case http::local_kind::keyring: // the key itself is a secret
     if (r.keys.verb == forward::keyring_verb::list)
       return {};

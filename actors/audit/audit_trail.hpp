@@ -23,7 +23,7 @@ struct audit_rules {
 /// What is known of a request for its line.
 struct audited_request {
   audit_event event;
-  std::optional<state::authority> by;    ///< nullopt: ACLs are off, or its answer was known at once
+  std::optional<state::authority> by;    ///< nullopt: ACLs are off, or it was not looked at whose it is
   bool named = false;                    ///< by whom is in the event, or cannot be found out
   bool named_again = false;              ///< it was asked a second time
   bool agent_master = false;             ///< it was permitted by acl.tokens.agent_master, which the tables do not know

@@ -1,6 +1,7 @@
 #include "actors/audit/rotated_file.hpp"
 
 #include "protocol/base/check.hpp"
+#include "storage/file_system.hpp"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -41,14 +42,8 @@ fs::path folder_of(const std::string& path) {
 }
 
 /// Those that are missing, readable for nobody else.
-status make_folders(const fs::path& folder) {
-  if (folder.empty() || ::access(folder.c_str(), F_OK) == 0)
-    return done{};
-  if (auto above = make_folders(folder.parent_path()); !above)
-    return above;
-  if (::mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST)
-    return failed("cannot make", folder.string(), errno);
-  return done{};
+status make_folder_of(const std::string& path) {
+  return storage::posix_file_system().make_directory(folder_of(path).string());
 }
 
 } // namespace
@@ -70,7 +65,7 @@ void rotated_file::close() {
 
 result<rotated_file> rotated_file::open(rotation_rules rules, std::int64_t now_ns) {
   rotated_file f(std::move(rules));
-  if (auto s = make_folders(folder_of(f.rules_.path)); !s)
+  if (auto s = make_folder_of(f.rules_.path); !s)
     return s.why();
   if (auto s = f.open_place(now_ns); !s)
     return s.why();
@@ -189,7 +184,7 @@ void rotated_file::follow_place(std::int64_t now_ns) {
     size_ = static_cast<std::uint64_t>(open.st_size); // it may have been cut, too
     return;
   }
-  auto s = make_folders(folder_of(name_));
+  auto s = make_folder_of(name_);
   if (s)
     s = rules_.rotates() ? begin_next(now_ns) : open_named(name_, now_ns, false);
   if (!s)

@@ -5,6 +5,7 @@
 #include "actors/telemetry/fatal_exceptions.hpp"
 #include "actors/telemetry/log.hpp"
 #include "protocol/base/host_port.hpp"
+#include "protocol/base/uuid.hpp"
 
 #include <caf/io/middleman.hpp>
 #include <caf/io/network/multiplexer.hpp>
@@ -109,6 +110,7 @@ caf::behavior peer_link::make_behavior() {
       },
       [this](send_frames& f) { send_to_peers(f); },
       [this](const dial_peers& d) { on_dial_peers(d); },
+      [this](const dial_now& d) { dial_at_once(d.address); },
       [this](const announce& a) {
         const bool changed = a.hello != hello_;
         hello_ = a.hello;
@@ -316,7 +318,29 @@ bool peer_link::one_gives_way_to(const std::string& host, bool from_there) {
   return must;
 }
 
+void peer_link::pass_on_client_agent(introduced_peer p) {
+  std::string why;
+  if (!settings_.client_agent)
+    why = "no client agents are served here";
+  else if (p.hello.datacenter != hello_.datacenter)
+    why = "client agent " + p.hello.self.name.substr(0, 100) + " is of datacenter " +
+          p.hello.datacenter.substr(0, 100) + ", this server of " + hello_.datacenter;
+  else if (has_long_texts(p.hello) || p.hello.self.name.empty() || !is_uuid(p.hello.self.uuid) ||
+           !is_numeric(p.hello.self.address))
+    why = "a client agent's introduction lacks a name, a node ID or a numeric address, or a text in it is too long";
+  lobby_.left(p.address);
+  if (!why.empty()) {
+    complain(p.address, why, "a connection to the server port was refused");
+    ::close(p.fd);
+    return;
+  }
+  set_peer_options(p.fd, settings_.silence_limit);
+  settings_.client_agent(std::move(p));
+}
+
 void peer_link::admit(introduced_peer p) {
+  if (p.hello.client_agent)
+    return pass_on_client_agent(std::move(p));
   const bool own = take_for_own(p);
   if (const auto why = own ? std::string() : objection_to(p); own || !why.empty()) {
     if (!own)
@@ -367,7 +391,7 @@ void peer_link::drop_silent_connections(std::chrono::milliseconds passed) {
       silent.push_back(handle);
   for (const auto& handle : silent) {
     if (const auto& in = incoming_[handle]; may_tell_of(in, "silent "))
-      log::info("peer_link", "nothing heard on a connection for too long; closed", {{"peer", in.peer.value}});
+      log::info("peer_link", "nothing heard on a connection for too long; closed", {{"peer", in.name}});
     hang_up(handle);
   }
 }
@@ -387,13 +411,14 @@ void peer_link::on_closed(caf::io::connection_handle handle) {
 
 void peer_link::on_accepted_closed(incoming_map::iterator it) {
   const auto peer = it->second.peer;
+  const auto name = it->second.name;
   const bool told = may_tell_of(it->second, "hung up ");
   lobby_.left(it->second.from);
   incoming_.erase(it);
   if (is_heard(peer))
     return; // it came back before we saw it go
   if (told)
-    log::info("peer_link", "peer hung up", {{"peer", peer.value}});
+    log::info("peer_link", "peer hung up", {{"peer", name}});
   send(wires_->raft_peer, peer_lost{peer});
   forget_stranger(peer);
 }
@@ -490,7 +515,7 @@ bool peer_link::take_frames(caf::io::connection_handle handle, incoming& in, std
   if (first)
     received.list.push_back(std::move(*first));
   in.decoder.set_frame_bytes_max(frame_limit(in));
-  in.decoder.set_hello_bytes_max(is_unproved(in) ? peer_lobby::hello_bytes_max : wire::frame_bytes_max);
+  in.decoder.set_hello_bytes_max(is_unproved(in) ? peer_introduction::hello_bytes_max : wire::frame_bytes_max);
   auto fed = in.decoder.feed(bytes, received.list);
   for (std::size_t i = first ? 1 : 0; fed && i < received.list.size(); ++i)
     if (const auto* h = std::get_if<wire::hello>(&received.list[i]); h != nullptr) {
@@ -515,6 +540,7 @@ bool peer_link::take_frames(caf::io::connection_handle handle, incoming& in, std
 
 void peer_link::on_hello(incoming& in, const wire::hello& h, bool first) {
   in.cluster_id = h.cluster_id;
+  in.name = h.self.name.substr(0, strangers_text_max);
   const auto id = h.self.id;
   const bool member = members_.contains(id);
   const auto before = address_of_.find(id);

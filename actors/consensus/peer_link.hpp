@@ -40,6 +40,8 @@ struct peer_link_settings {
   /// What is read a second of such a server.
   std::size_t stranger_bytes_per_second = 1u << 20;
   std::shared_ptr<tls::credential_store> credentials = std::make_shared<tls::credential_store>();
+  /// Takes over a connection of a client agent. Null: they are refused
+  std::function<void(introduced_peer)> client_agent;
   name_lookups::lookup look_up = name_lookups::system_lookup();
 };
 
@@ -77,12 +79,14 @@ private:
     std::size_t unsent = 0; ///< handed to CAF
     peer_queue queue;       ///< not handed to anybody yet
     std::string fresh;      ///< bytes about to be handed over; empty between calls
+    bool awaited = false;   ///< raft_peer wants to know how dialling goes
     bool named = false;     ///< by dial_peers; else it is a stranger's, and goes with him
     bool confirmed = false; ///< `peer` has said that it is here since this connection is up
   };
   struct incoming {
     wire::frame_decoder decoder;
     node_id peer;
+    std::string name;             ///< as it said last
     std::uint64_t cluster_id = 0; ///< as it said last
     monotonic_time since{};
     std::string from;                    ///< host, in figures
@@ -100,6 +104,7 @@ private:
   bool take_frames(caf::io::connection_handle handle, incoming& in, std::string_view bytes,
                    std::optional<wire::frame> first = std::nullopt);
   void admit(introduced_peer p);
+  void pass_on_client_agent(introduced_peer p);
   bool take_for_own(const introduced_peer& p);
   std::string objection_to(const introduced_peer& p);
   bool has_place_for(const introduced_peer& p);
@@ -117,6 +122,7 @@ private:
   void on_closed(caf::io::connection_handle handle);
   void on_accepted_closed(incoming_map::iterator it);
   void on_dial_peers(const dial_peers& d);
+  void dial_at_once(const std::string& address);
   void forget_stranger(node_id peer);
   void vacate(const std::string& address, node_id peer);
   bool lives_rather_at(const std::string& host, const std::string& other, node_id member) const;
@@ -126,11 +132,13 @@ private:
 
   // peer_link_dialling.cpp
   outgoing& towards(const std::string& address);
+  bool is_reached_otherwise(const outgoing& o, const socket_endpoint& meant) const;
   void dial(outgoing& o);
   void finish_dial(outgoing& o);
   void shake_hands(outgoing& o);
   void dialled(outgoing& o);
-  void dial_failed(outgoing& o, const std::string& why);
+  void dial_failed(outgoing& o, const std::string& why, bool may_pass = false);
+  void tell_dialled(outgoing& o, std::string error);
   void cannot_reach(outgoing& o, const std::string& why);
   void back_off(outgoing& o);
   void on_answer(outgoing& o, std::string_view bytes);

@@ -18,15 +18,13 @@ namespace {
 
 constexpr std::chrono::milliseconds redial_min{20};
 constexpr std::chrono::milliseconds redial_max{500};
+// A name whose connection was ended while servers are connected, each under the address that it gave itself: most likely it is one of
+// those, at an address that only others see (is_reached_otherwise() cannot tell), and every connection by the name ends the other one.
+constexpr std::chrono::seconds name_again{60};
 // A connection that ends sooner was refused: the dialling side of TLS 1.3 is through before the other one has judged it.
 constexpr std::chrono::seconds lasting{1};
 // A larger buffer of a peer's frames is given back: it was one unusual batch.
 constexpr std::size_t spare_capacity_max = 256u << 10;
-
-/// It must not be read by others than the peer.
-bool has_keys(const wire::frame& f) {
-  return std::holds_alternative<wire::keyring_call>(f) || std::holds_alternative<wire::keyring_reply>(f);
-}
 
 } // namespace
 
@@ -36,11 +34,48 @@ peer_link::outgoing& peer_link::towards(const std::string& address) {
 
 // ---- dialling
 
+void peer_link::dial_at_once(const std::string& address) {
+  auto& o = towards(address);
+  o.named = true; // whoever asks has it among those who are to be dialled
+  o.awaited = true;
+  if (o.state == dial_state::up)
+    tell_dialled(o, {});
+  else if (o.state == dial_state::idle)
+    dial(o);
+}
+
+void peer_link::tell_dialled(outgoing& o, std::string error) {
+  if (std::exchange(o.awaited, false))
+    send(wires_->raft_peer, dialled_now{o.address, std::move(error)});
+}
+
+/// Whether a server that we are connected with, under the address that it gave itself, is what a name in retry_join means. It would take
+/// a second connection for a return of ours and drop the first, which is dialled again and drops the second, and so on: each time what
+/// is under way is lost, heartbeats among it.
+bool peer_link::is_reached_otherwise(const outgoing& o, const socket_endpoint& meant) const {
+  if (!o.peer.is_zero())
+    return false;
+  const auto port = split_host_port(o.address).number();
+  const auto host = host_text(meant);
+  return std::any_of(outgoing_.begin(), outgoing_.end(), [&](const auto& known) {
+    const auto& other = known.second;
+    if (other.peer.is_zero() || other.state != dial_state::up)
+      return false;
+    const auto there = split_host_port(other.address);
+    const auto endpoint = numeric_endpoint(there.host, there.number());
+    return there.number() == port && endpoint && host_text(*endpoint) == host;
+  });
+}
+
 void peer_link::dial(outgoing& o) {
   const auto peer = split_host_port(o.address);
   const auto address = peer.number() == 0 ? std::nullopt : names_.find(peer.host, peer.number());
   if (!address)
-    return dial_failed(o, "its name is not known (yet)");
+    return dial_failed(o, "its name is not known (yet)", true);
+  if (is_reached_otherwise(o, *address)) {
+    o.next_event = clock().now() + redial_max;
+    return tell_dialled(o, {});
+  }
   o.fd = socket(address->bytes.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
   if (o.fd < 0)
     return dial_failed(o, std::strerror(errno));
@@ -115,9 +150,11 @@ void peer_link::dialled(outgoing& o) {
   log::debug("peer_link", "connected", {{"address", o.address}, {"tls", o.channel.has_value()}});
   if (!o.peer.is_zero())
     send(wires_->raft_peer, peer_connected{o.peer, o.channel.has_value()});
+  tell_dialled(o, {});
 }
 
-void peer_link::dial_failed(outgoing& o, const std::string& why) {
+/// @param may_pass with the next attempt
+void peer_link::dial_failed(outgoing& o, const std::string& why, bool may_pass) {
   if (o.fd >= 0)
     ::close(o.fd);
   o.fd = -1;
@@ -125,6 +162,8 @@ void peer_link::dial_failed(outgoing& o, const std::string& why) {
   o.state = dial_state::idle;
   cannot_reach(o, why);
   back_off(o);
+  if (!may_pass)
+    tell_dialled(o, why);
 }
 
 /// Once for an outage, as long as the reason is the same.
@@ -166,7 +205,12 @@ void peer_link::lost(outgoing& o) {
   o.fd = -1;
   o.channel.reset();
   o.queue.clear();
-  if (now - o.up_since < lasting) {
+  const bool servers_are_connected = std::any_of(outgoing_.begin(), outgoing_.end(), [](const auto& known) {
+    return !known.second.peer.is_zero() && known.second.state == dial_state::up;
+  });
+  if (o.peer.is_zero() && servers_are_connected) {
+    o.next_event = now + name_again;
+  } else if (now - o.up_since < lasting) {
     back_off(o);
   } else {
     o.failures = 0;
@@ -236,7 +280,7 @@ void peer_link::send_to_peers(send_frames& frames) {
     if (found == outgoing_.end())
       continue;
     auto& o = found->second;
-    if (o.state != dial_state::up || (has_keys(frame) && !o.channel) || !o.queue.push(frame, o.unsent)) {
+    if (o.state != dial_state::up || (wire::holds_keys(frame) && !o.channel) || !o.queue.push(frame, o.unsent)) {
       metrics_.dropped_frame();
       continue;
     }

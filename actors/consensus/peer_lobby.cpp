@@ -3,7 +3,6 @@
 #include "actors/spare_descriptors.hpp"
 #include "actors/telemetry/log.hpp"
 #include "actors/thread_time.hpp"
-#include "protocol/base/bytes.hpp"
 
 #include <poll.h>
 #include <unistd.h>
@@ -21,8 +20,6 @@ constexpr int accepts_per_pump = 16;
 // When there are no descriptors left: others must close theirs first. Asking again at once would keep a core busy.
 constexpr std::chrono::milliseconds pause_without_descriptors{500};
 constexpr std::size_t read_step = 8u << 10;
-// What a fatal alert of TLS looks like, handshake_failure: a dialler without TLS learns from it that TLS is demanded.
-constexpr std::string_view alert("\x15\x03\x03\x00\x02\x02\x28", 7);
 
 } // namespace
 
@@ -118,12 +115,7 @@ void peer_lobby::accept_some(monotonic_time now) {
       continue;
     }
     ++by_address_[address];
-    guest g;
-    g.fd = fd;
-    g.address = std::move(address);
-    g.since = now;
-    g.credentials = credentials_();
-    waiting_.push_front(std::move(g));
+    waiting_.push_front({fd, std::move(address), now, peer_introduction(credentials_())});
   }
 }
 
@@ -173,86 +165,19 @@ peer_lobby::progress peer_lobby::serve(guest& g, std::vector<introduced_peer>& o
     return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR ? progress::waits : progress::gone;
   if (n == 0) // scanners and probes of load balancers do that; a dialler that refuses us says so before
     return progress::gone;
-  const auto taken = take(g, {bytes, static_cast<std::size_t>(n)});
-  answer(g);
-  if (!taken) {
-    refuse(g, taken.error());
-    if (!g.channel)
-      (void)send_now(g.fd, alert);
-    return progress::gone;
-  }
-  constexpr std::size_t length_bytes = 4;
-  if (g.said.size() < length_bytes)
-    return progress::waits;
-  byte_reader header(g.said);
-  const auto whole = length_bytes + std::size_t{header.u32()};
-  if (whole > hello_bytes_max) {
-    refuse(g, "it does not speak our protocol");
-    return progress::gone;
-  }
-  if (g.said.size() < whole)
-    return progress::waits;
-  wire::frame_decoder decoder;
-  std::vector<wire::frame> frames;
-  const auto fed = decoder.feed(std::string_view(g.said).substr(0, whole), frames);
-  if (!fed || frames.size() != 1 || !std::holds_alternative<wire::hello>(frames.front())) {
-    refuse(g, !fed ? fed.error() : "its first words are no introduction");
-    return progress::gone;
-  }
-  introduced_peer p;
-  p.fd = g.fd;
-  p.address = g.address;
-  p.channel = std::move(g.channel);
-  p.hello = std::get<wire::hello>(std::move(frames.front()));
-  p.said = g.said.substr(whole);
-  out.push_back(std::move(p));
-  return progress::introduced;
-}
-
-status peer_lobby::take(guest& g, std::string_view bytes) {
-  std::string kept;
-  if (!g.channel && !g.plain) {
-    kept = std::move(g.first);
-    kept += bytes;
-    bytes = kept;
-    if (auto s = choose_kind(g, bytes); !s)
-      return s;
-  }
-  if (g.channel) {
-    if (auto s = g.channel->feed(bytes, g.said); !s)
-      return s;
-    if (g.channel->established() && !g.channel->peer().may_be_raft_peer)
-      return failure{"certificate of peer names " + g.channel->peer().name + " and not " +
-                     g.credentials->server_name()};
-  } else {
-    (g.plain ? g.said : g.first) += bytes;
-  }
-  return done{};
-}
-
-/// A record of TLS begins with 22 and the version 3.x. As the length of a frame that would be at least 64 KiB, far more than a hello has.
-status peer_lobby::choose_kind(guest& g, std::string_view first) {
-  if (first.size() < 3)
-    return done{};
-  const bool is_tls = first[0] == 0x16 && first[1] == 0x03 && first[2] != 0;
-  if (is_tls && !g.credentials->accepts_tls())
-    return failure{"peer speaks TLS, and this server has neither a certificate nor an encrypt key"};
-  if (!is_tls && !g.credentials->accepts_plaintext())
-    return failure{"peer speaks without TLS, which this server demands"};
-  if (is_tls)
-    g.channel.emplace(g.credentials, tls::channel::side::accepts);
-  else
-    g.plain = true;
-  return done{};
-}
-
-void peer_lobby::answer(guest& g) {
-  if (!g.channel)
-    return;
-  std::string bytes;
-  g.channel->take_output(bytes);
+  auto fed = g.introduction.feed({bytes, static_cast<std::size_t>(n)});
   // At most a few KiB into an empty socket; one that does not take them is of no peer of ours.
-  (void)send_now(g.fd, bytes);
+  if (const auto answer = g.introduction.take_answer(); !answer.empty())
+    (void)send_now(g.fd, answer);
+  if (!fed) {
+    refuse(g, fed.error());
+    return progress::gone;
+  }
+  if (!*fed)
+    return progress::waits;
+  auto& came = **fed;
+  out.push_back({g.fd, g.address, std::move(came.channel), std::move(came.hello), std::move(came.said)});
+  return progress::introduced;
 }
 
 } // namespace belay::actors

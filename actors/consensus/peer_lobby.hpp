@@ -2,13 +2,12 @@
 // Where connections of peers wait until it is known whose they are: they are accepted here, shake hands, and say hello. Whatever
 // strangers do, it costs a bounded number of descriptors, bytes and time; who has not introduced himself in time is sent away.
 
-#include "actors/consensus/peer_sockets.hpp"
+#include "actors/consensus/peer_introduction.hpp"
 #include "actors/live_limit.hpp"
 #include "actors/log_brake.hpp"
 #include "actors/messages.hpp"
+#include "actors/names/peer_sockets.hpp"
 #include "actors/time_purse.hpp"
-#include "actors/tls/channel.hpp"
-#include "protocol/wire/frame_codec.hpp"
 
 #include <functional>
 #include <list>
@@ -39,9 +38,6 @@ struct introduced_peer {
 
 class peer_lobby {
 public:
-  /// A hello with the names and addresses of some twenty servers.
-  static constexpr std::size_t hello_bytes_max = 4u << 10;
-
   /// @param listener a listening socket that does not block; it is not closed here
   /// @param credentials what is demanded of those who come from now on; asked for each connection
   peer_lobby(int listener, lobby_limits limits, std::function<tls::credentials_ptr()> credentials);
@@ -72,11 +68,7 @@ private:
     int fd = -1;
     std::string address;
     monotonic_time since{};
-    tls::credentials_ptr credentials;
-    std::optional<tls::channel> channel;
-    std::string first; ///< bytes that do not say yet whether they are TLS
-    std::string said;  ///< deciphered, without TLS as it came
-    bool plain = false;
+    peer_introduction introduction;
   };
   using guests = std::list<guest>;
   enum class progress : std::uint8_t { waits, introduced, gone };
@@ -84,11 +76,8 @@ private:
   void accept_some(monotonic_time now);
   const char* limit_against(const std::string& address);
   progress serve(guest& g, std::vector<introduced_peer>& out);
-  status take(guest& g, std::string_view bytes);
-  status choose_kind(guest& g, std::string_view first);
   void refuse(const guest& g, const std::string& why);
   guests::iterator dismiss(guests::iterator g);
-  void answer(guest& g);
   std::size_t connections() const { return waiting_.size() + inside_count_; }
 
   int listener_;

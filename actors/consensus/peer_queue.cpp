@@ -6,7 +6,7 @@ namespace {
 
 bool is_bulk(const wire::frame& f) {
   return std::holds_alternative<wire::forward_call>(f) || std::holds_alternative<wire::forward_reply>(f) ||
-         std::holds_alternative<agent::user_event>(f);
+         std::holds_alternative<agent::user_event>(f) || std::holds_alternative<wire::coordinate_news>(f);
 }
 
 // A larger buffer is given back: it was one unusual batch.

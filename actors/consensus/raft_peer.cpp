@@ -21,9 +21,10 @@ raft_peer::raft_peer(caf::actor_config& config, actor_host* host, wiring_ptr wir
     : hosted(config, host), wires_(std::move(wires)), settings_(std::move(settings)), self_(std::move(self)),
       formation_(std::move(formation)), core_(self_.id, settings_.limits, restored, settings_.seed),
       vitals_(std::move(v)), metrics_(m), checkpointed_(restored.snapshot.index),
-      checkpoint_term_(restored.snapshot.term), calls_(self_.id, settings_.held_calls_max),
-      shedder_(settings_.shedding), barriers_(self_.id, settings_.seed) {
+      checkpoint_term_(restored.snapshot.term), places_(self_.name, settings_.seed),
+      calls_(self_.id, settings_.held_calls_max), shedder_(settings_.shedding), barriers_(self_.id, settings_.seed) {
   level_committed_ = settings_.level_in_tables;
+  on_autopilot_changed({settings_.autopilot});
   end_node_by_exceptions_of(*this, wires_, "raft_peer");
   if (formation_.cluster_id() != 0 || restored.entries.empty())
     return;
@@ -61,6 +62,7 @@ raft_peer_actor::behavior_type raft_peer::make_behavior() {
       [this](const renew_answer& a) { on_renew_answer(a); },
       [this](const checkpoint_written& c) { on_checkpoint_written(c); },
       [this](const peer_connected& p) { on_peer_connected(p); },
+      [this](const dialled_now& d) { on_dialled(d); },
       [this](spread_atom) {
         spread_scheduled_ = false;
         core_.broadcast_commit();
@@ -73,8 +75,16 @@ raft_peer_actor::behavior_type raft_peer::make_behavior() {
       [this](const give_up_lease& g) { on_lease_given_up(g); },
       [this](const change_members& c) { on_change_members(c); },
       [this](const status_request& s) {
-        s.what.kind == http::local_kind::keyring ? begin_keyring(s) : answer_status(s);
+        if (s.what.kind == http::local_kind::keyring)
+          begin_keyring(s);
+        else if (s.what.kind == http::local_kind::agent_join)
+          begin_join(s);
+        else if (s.what.kind == http::local_kind::coordinate_update)
+          put_coordinate(s);
+        else
+          answer_status(s);
       },
+      [this](const autopilot_changed& a) { on_autopilot_changed(a); },
       [this](const keyring_operated& k) { on_keyring_operated(k); },
       [this](tick_atom) {
         on_tick();
@@ -142,6 +152,8 @@ void raft_peer::carry_out(raft::ready r) {
               {{"voters", r.config_changed->voters.size()},
                {"learners", r.config_changed->learners.size()},
                {"joint", r.config_changed->joint() ? 1 : 0}});
+    if (r.config_changed->contains(self_.id) && std::exchange(settings_.stays_out, false) && settings_.taken_in_again)
+      settings_.taken_in_again();
     dial();
     form_cluster();
     told_.clear();
@@ -166,8 +178,10 @@ void raft_peer::on_committed(std::vector<raft::entry> entries) {
                                              [this](const origin& o) { return !o.id.is_zero() && o.node != self_.id; });
   send(wires_->fsm, std::move(c));
   calls_.committed_here(core_.commit_index());
-  if (const auto delay = delays_.committed(core_.commit_index(), local_now()))
+  if (const auto delay = delays_.committed(core_.commit_index(), local_now())) {
     shedder_.waited(forward::load_shedder::stage::log, *delay);
+    metrics_.commit_time(*delay);
+  }
   carry_out_calls();
   if (awaited_elsewhere) {
     core_.broadcast_commit();
@@ -186,6 +200,7 @@ void raft_peer::send_outbox() {
 
 void raft_peer::on_tick() {
   const auto now = local_now();
+  vitals_->raft_turns.fetch_add(1, std::memory_order_relaxed);
   if (!started_) {
     started_ = true;
     announce_self();
@@ -201,6 +216,7 @@ void raft_peer::on_tick() {
   carry_out_calls();
   follow_removals();
   follow_additions();
+  follow_joins();
   keyrings_.expire(now);
   answer_keyring();
   barriers_.expire(now);
@@ -208,9 +224,14 @@ void raft_peer::on_tick() {
   forget_silent_addresses();
   formation_.tick(all_met());
   form_cluster();
+  look_at_members();
   bring_in_newcomers();
+  hand_over_if_replica();
   tell_members_heard();
+  tell_log_of_no_leader();
+  say_health();
   gossip();
+  exchange_coordinates();
   metrics_.raft_indexes(core_.last_index().value, core_.commit_index().value);
   schedule_flush();
 }
@@ -225,8 +246,8 @@ void raft_peer::on_peer_connected(const peer_connected& p) {
   else
     encrypted_.erase(peer);
   told_.erase(peer);
+  places_.reconnected(peer);
   core_.peer_reachable(peer);
-  connected_since_ms_[peer] = settings_.wall_clock().value;
   metrics_.peers(connected_.size());
   schedule_flush();
 }
@@ -237,15 +258,19 @@ void raft_peer::on_peer_lost(const peer_lost& p) {
   encrypted_.erase(peer);
   keyrings_.lost(peer);
   answer_keyring();
-  if (!core_.config().contains(peer))
-    connected_since_ms_.erase(peer);
   told_.erase(peer);
+  pilot_.lost(peer);
   clocks_.lost(peer);
+  places_.reconnected(peer);
   if (const auto* known = formation_.find(peer); known != nullptr && core_.config().contains(peer))
     levels_seen_[peer] = known->level;
+  if (formation_.is_replica(peer) && core_.config().contains(peer))
+    replicas_seen_.insert(peer);
   // Frames of somebody unknown are not looked at: who is still heard would speak in vain until its next hello.
-  if (!p.heard)
+  if (!p.heard) {
     formation_.lost(peer);
+    tell_places_.erase(peer);
+  }
   announce_self();
   core_.peer_unreachable(peer);
   calls_.peer_lost(peer);
@@ -273,7 +298,7 @@ void raft_peer::on_lease_given_up(const give_up_lease& g) {
     return;
   const bool begun = leading() && core_.transfer_leadership(g.to);
   log::info("raft_peer", begun ? "leadership is handed over" : "leadership cannot be handed over to that server",
-            {{"to", g.to.value}, {"term", core_.term().value}});
+            {{"to", name_of_server(g.to)}, {"term", core_.term().value}});
 }
 
 void raft_peer::on_change_members(const change_members& c) {

@@ -9,6 +9,7 @@
 #include "actors/surroundings.hpp"
 #include "actors/telemetry/metrics.hpp"
 #include "actors/telemetry/vitals.hpp"
+#include "protocol/coordinates/exchange.hpp"
 #include "protocol/forward/keyring_rounds.hpp"
 #include "protocol/forward/load_shedder.hpp"
 #include "protocol/forward/operator_calls.hpp"
@@ -31,6 +32,12 @@ struct raft_peer_settings {
   std::chrono::milliseconds hold{7000}; ///< how long a request waits for a leader (performance.rpc_hold_timeout)
   /// Kept behind a checkpoint, for followers that are a little behind (raft_trailing_logs).
   std::uint64_t trailing_entries = 10240;
+  /// It is to have no vote (read_replica).
+  bool replica = false;
+  bool coordinates =
+      false; ///< it measures how far other servers are, and tells and hears where nodes are (docs/adr/0015)
+  /// As long as operators have set nothing (docs/contract/12).
+  state::autopilot_settings autopilot;
   /// A member that was not heard for so long counts as dead (serfHealth); Consul's gossip takes about as long in a small
   /// cluster. Far more than an election, since sessions end by it.
   std::chrono::milliseconds member_silence{5000};
@@ -40,6 +47,8 @@ struct raft_peer_settings {
   state::feature_level level_in_tables = 0;
   std::size_t held_calls_max = forward::held_calls::count_max; ///< writes and renewals that wait for a leader
   std::vector<std::string> join;                               ///< host:port of peers to dial (retry_join)
+  bool stays_out = false;               ///< it has left its cluster: it dials no members, until they take it in again
+  std::function<void()> taken_in_again; ///< they have; null: nobody wants to know
   /// Makes durable what this server has promised (protocol/raft/formation.hpp). @returns false: it could not, and nobody
   /// must hear of it
   std::function<bool(const raft::promise&)> promised;
@@ -92,6 +101,10 @@ private:
   void publish_view();
   void extend_lease();
   void answer_status(const status_request& s);
+  void tell_log_of_no_leader();
+  void say_health();
+  /// For the log.
+  std::string name_of_server(node_id id) const;
 
   // raft_peer_requests.cpp: carries out what protocol/forward returns
   raft::local_time hold_until() { return local_now() + settings_.hold; }
@@ -133,18 +146,40 @@ private:
     forward::add_member what;
     raft::local_time deadline{0};
   };
+  struct joining {
+    request_id id;
+    std::string address;
+    raft::local_time deadline{0};
+    bool fresh = false; ///< nobody else has named it
+  };
+  void fail_join(const joining& j, const std::string& why);
+  void begin_join(const status_request& s);
+  void on_dialled(const dialled_now& d);
+  void follow_joins();
   void begin_addition(addition a);
   void follow_additions();
   void decide(const forward::held_call& c);
   void answer_decided(const forward::origin& to, state::reply reply);
+  void hear_client_agent(const forward::origin& from, const forward::agent_heard& agent);
+  std::vector<node_id> members_that_answer() const;
+  void let_leave(const forward::held_call& c, const std::string& uuid);
+  void force_leave(const forward::held_call& c, const std::string& name);
   void begin_removal(removal r);
   void follow_removals();
-  http::health_report health(const forward::describe_health& rules) const;
+
+  // raft_peer_autopilot.cpp: how the members are, and what the leader does about it by itself
+  void on_autopilot_changed(const autopilot_changed& a);
+  http::server_health health_of(const raft::member& m, const std::vector<raft::progress_view>& progress,
+                                std::chrono::nanoseconds silence_max, std::uint64_t behind_max) const;
+  http::health_report health(const forward::describe_health& rules);
+  void look_at_members();
+  void hand_over_if_replica();
 
   // raft_peer_members.cpp: what peers say, and who belongs to the cluster
   void on_frames(const frames_received& f);
   void on_hello(const wire::hello& h, bool proven);
   void on_message(node_id from, const raft::message& m);
+  void refuse_older_leader(node_id leader);
   void learn(const wire::hello& h);
   void forget_silent_addresses();
   bool all_met() const;
@@ -155,6 +190,7 @@ private:
   void note_cluster();
   void save_cluster();
   void bring_in_newcomers();
+  bool is_replica(node_id id) const { return formation_.is_replica(id) || replicas_seen_.contains(id); }
   void dial();
   void tell_members_heard();
 
@@ -165,6 +201,12 @@ private:
   void on_keyring_call(node_id from, const wire::keyring_call& c);
   void on_keyring_operated(const keyring_operated& k);
   void answer_keyring();
+
+  // raft_peer_coordinates.cpp: where nodes are in the network
+  void exchange_coordinates();
+  void on_coordinates(node_id from, const wire::frame& f);
+  void put_coordinate(const status_request& s);
+  std::vector<coordinates::row> places_of_members() const;
 
   // raft_peer_gossip.cpp: what peers are told regularly, cluster time and feature levels
   void gossip();
@@ -214,15 +256,24 @@ private:
   state::feature_level level_committed_ = 0; ///< of commands that are committed: whoever lacks it stops there
   log_brake complaints_;                     ///< about servers that do not belong here
   members_heard told_heard_;
-  std::map<node_id, std::uint64_t> connected_since_ms_; ///< by the wall clock, as far as it is known
-  std::uint64_t led_since_ms_ = 0;
+  raft::autopilot pilot_;
+  monotonic_time next_hand_over_{}; ///< not tried again before
+  std::set<node_id> replicas_seen_; ///< of members that went away
+
+  raft::local_time next_leaderless_line_{0}; ///< zero: there is a leader
+  raft::local_time next_health_{0};
 
   std::vector<removal> removals_;
   std::vector<addition> additions_;
+  std::vector<joining> joins_;
   forward::keyring_rounds keyrings_;
   std::size_t keyring_calls_ = 0; ///< that keyring_keeper has not answered yet
 
-  /// Servers that peers know (host:port), and for how many ticks nobody has named them.
+  coordinates::exchange places_;
+  std::set<node_id> tell_places_; ///< peers that have said that they understand it
+
+  static constexpr std::size_t learned_max = 64; ///< all of them are dialled
+  /// Servers that peers or operators know (host:port), and for how many ticks nobody has named them.
   std::map<std::string, int> learned_;
   wire::hello announced_;
   std::uint64_t note_due_ = 0; ///< the cluster that this node has joined, until that is on the disk

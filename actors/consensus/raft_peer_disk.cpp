@@ -95,7 +95,7 @@ void raft_peer::on_chunk_loaded(const snapshot_chunk_loaded& s) {
   if (s.error.empty()) {
     core_.snapshot_loaded(s.to, s.chunk.meta, s.offset, s.chunk.bytes, s.chunk.last);
   } else {
-    log::warn("raft_peer", "no snapshot to send yet", {{"to", s.to.value}, {"error", s.error}});
+    log::warn("raft_peer", "no snapshot to send yet", {{"to", name_of_server(s.to)}, {"error", s.error}});
     core_.snapshot_unavailable(s.to);
   }
   schedule_flush();
@@ -123,6 +123,7 @@ void raft_peer::on_snapshot_in_force(const snapshot_in_force& s) {
   core_.snapshot_installed(s.meta);
   snapshot_error_.clear();
   checkpointed_ = std::max(checkpointed_, s.meta.index);
+  level_committed_ = std::max(level_committed_, s.level); // the entries that it stands for are committed
   schedule_flush();
 }
 

@@ -3,6 +3,7 @@
 #include "actors/consensus/raft_peer.hpp"
 #include "actors/telemetry/log.hpp"
 #include "protocol/base/host_port.hpp"
+#include "protocol/base/probe.hpp"
 #include "protocol/state/feature_levels.hpp"
 
 #include <algorithm>
@@ -11,8 +12,7 @@ namespace belay::actors {
 
 namespace {
 
-// Addresses that peers tell are dialled, so there must not be many of them, nor names to be looked up.
-constexpr std::size_t learned_max = 64;
+// Addresses that peers tell are dialled, so there must be no names to be looked up.
 constexpr std::size_t address_bytes_max = 64;
 // A peer names those it knows once a second.
 constexpr int learned_ticks_max = 2400;
@@ -58,6 +58,8 @@ void raft_peer::on_frames(const frames_received& f) {
         send(wires_->health, event_heard{*e});
     } else if (const auto* g = std::get_if<wire::gossip>(&frame)) {
       on_gossip(f.from, *g);
+    } else if (wire::is_about_coordinates(frame)) {
+      on_coordinates(f.from, frame);
     } else if (f.proven && core_.config().contains(f.from)) {
       // Whoever asks for keys is given them, so that his own word is not enough.
       if (const auto* asked = std::get_if<wire::keyring_call>(&frame))
@@ -75,6 +77,10 @@ void raft_peer::on_message(node_id from, const raft::message& m) {
     return;
   if (!formation_.may_follow(from, of_leader(m.body)))
     return;
+  if (of_leader(m.body) && !formation_.may_learn_from(from, core_.config())) {
+    refuse_older_leader(from);
+    return;
+  }
   if (binds(m.body))
     formation_.bind(from);
   vouch_for(from);
@@ -95,13 +101,21 @@ void raft_peer::on_hello(const wire::hello& h, bool proven) {
                                    h.hears_cluster,
                                    h.disk_full,
                                    h.level,
-                                   proven});
+                                   proven,
+                                   h.knows_replicas,
+                                   h.replica});
+  replicas_seen_.erase(h.self.id);
+  if (h.coordinates && formation_.belongs(h.self.id))
+    tell_places_.insert(h.self.id);
+  else
+    tell_places_.erase(h.self.id);
   const auto& members = core_.config();
   if (const auto* rival = formation_.rival_of(h.self, members); rival != nullptr && leading() && !complaint)
     complaint = "server " + h.self.name + " at " + h.self.address + " has the name, address or node ID of member " +
                 rival->name + " at " + rival->address + ", which is alive: give it one of its own";
   const auto* known = formation_.find(h.self.id);
-  if (leading() && !complaint && known != nullptr && !formation_.admits(*known, members))
+  if (leading() && !complaint && known != nullptr && !formation_.admits(*known, members) &&
+      !formation_.was_let_go(h.self.id))
     complaint = "server " + h.self.name + " is not a member: `belay operator raft add-peer -address=" + h.self.address +
                 "` takes it in";
   if (complaint && complaints_.may_tell(*complaint, now()))
@@ -174,6 +188,9 @@ void raft_peer::announce_self() {
   h.round = own.first.round;
   h.given_up = own.first.given_up;
   h.refused = own.first.refused;
+  h.knows_replicas = own.knows_replicas;
+  h.replica = own.replica;
+  h.coordinates = settings_.coordinates;
   if (h == announced_)
     return;
   announced_ = h;
@@ -212,11 +229,30 @@ bool raft_peer::join_first_cluster() {
   return true;
 }
 
+/// Taking its log would let it make a voter of this server.
+void raft_peer::refuse_older_leader(node_id leader) {
+  PROBE("peer: a replica does not follow a leader that knows no replicas");
+  const auto* said = formation_.find(leader);
+  const auto why = "leader " + (said != nullptr ? said->self.name : to_string(leader)) +
+                   " runs a version that does not know read replicas and would give this server a vote";
+  if (complaints_.may_tell(why, now()))
+    log::error("raft_peer", "this read replica takes nothing from the leader; it goes on when another server leads",
+               {{"reason", why}, {"advice", "install this version there, or on another server and let that one lead"}});
+}
+
 void raft_peer::bring_in_newcomers() {
   formation_.forget_admissions(core_.meta_at_commit().config);
   if (!leading())
     return;
-  auto next = formation_.next_configuration(core_);
+  auto next = formation_.next_configuration(core_, &pilot_);
+  if (!next && pilot_.cleanup_is_due()) {
+    next = formation_.without_dead(core_, pilot_);
+    if (next)
+      log::info("raft_peer", "dead servers are removed",
+                {{"servers", core_.config().members.size() - next->members.size()}});
+  }
+  if (!next)
+    next = formation_.next_demotion(core_, pilot_);
   if (!next)
     return;
   if (!core_.propose_configuration(*next, cluster_now()))
@@ -229,7 +265,7 @@ void raft_peer::dial() {
   d.addresses = settings_.join;
   for (const auto& m : core_.config().members) {
     d.members.emplace(m.id, m.address);
-    if (m.id != self_.id)
+    if (m.id != self_.id && !settings_.stays_out)
       d.addresses.push_back(m.address);
   }
   for (const auto& [address, ticks] : learned_)

@@ -1,8 +1,10 @@
 // raft_peer: what operators ask of the leader about the set of servers (docs/contract/12; protocol/forward/operator_calls.hpp).
 
 #include "actors/consensus/raft_peer.hpp"
+#include "actors/telemetry/log.hpp"
 #include "protocol/base/host_port.hpp"
-#include "protocol/base/mutants.hpp"
+#include "protocol/forward/departure.hpp"
+#include "protocol/golang/error_list.hpp"
 #include "protocol/golang/quoting.hpp"
 #include "protocol/raft/configuration.hpp"
 #include "protocol/wire/command_codec.hpp"
@@ -36,6 +38,22 @@ std::string not_found(const forward::remove_member& which) {
   return std::string(name_of(which.by)) + " " + golang::quoted(which.name) + " was not found in the Raft configuration";
 }
 
+// Of joins that wait, for clients that do not.
+constexpr std::size_t joins_max = 64;
+// Two attempts, and the look-up of a name.
+constexpr std::chrono::seconds join_limit{5};
+
+std::string uncapitalized(std::string text) {
+  if (!text.empty() && text[0] >= 'A' && text[0] <= 'Z')
+    text[0] = static_cast<char>(text[0] - 'A' + 'a');
+  return text;
+}
+
+/// Consul's text.
+std::string not_joined(const std::string& address, const std::string& why) {
+  return golang::error_list({"Failed to join " + split_host_port(address).host + ": dial tcp " + address + ": " + why});
+}
+
 } // namespace
 
 void raft_peer::decide(const forward::held_call& c) {
@@ -46,6 +64,12 @@ void raft_peer::decide(const forward::held_call& c) {
     answer_decided(c.from, http::render_health(health(*rules)));
   else if (const auto* add = std::get_if<forward::add_member>(&*call))
     begin_addition({c.from, *add, c.deadline});
+  else if (const auto* agent = std::get_if<forward::agent_heard>(&*call))
+    hear_client_agent(c.from, *agent);
+  else if (const auto* leaver = std::get_if<forward::let_leave>(&*call))
+    let_leave(c, leaver->id);
+  else if (const auto* lost = std::get_if<forward::force_leave>(&*call))
+    force_leave(c, lost->name);
   else
     begin_removal({c.from, std::get<forward::remove_member>(*call), c.deadline, false, {}});
 }
@@ -60,6 +84,49 @@ void raft_peer::answer_decided(const forward::origin& to, state::reply reply) {
     return;
   }
   answer_here({to.id, wire::call_outcome::done, std::move(reply), {}, {}});
+}
+
+void raft_peer::hear_client_agent(const forward::origin& from, const forward::agent_heard& agent) {
+  send(wires_->health, client_agent_heard{agent});
+  answer_decided(from, true);
+}
+
+/// Members that answer this leader, itself included.
+std::vector<node_id> raft_peer::members_that_answer() const {
+  std::vector<node_id> heard{self_.id};
+  for (const auto& p : core_.progress())
+    if (connected_.contains(p.id) && p.silent_ticks * settings_.limits.tick < settings_.member_silence)
+      heard.push_back(p.id);
+  return heard;
+}
+
+void raft_peer::let_leave(const forward::held_call& c, const std::string& uuid) {
+  const auto& members = core_.config().members;
+  const auto leaver = std::find_if(members.begin(), members.end(), [&](const auto& m) { return m.uuid == uuid; });
+  if (leaver == members.end())
+    return answer_decided(c.from, true);
+  if (auto why = forward::too_few_without(core_.config(), leaver->id, members_that_answer()))
+    return answer_decided(c.from, state::refusal{"server " + leaver->name + " cannot leave: " + *why});
+  formation_.let_go(leaver->id);
+  log::info("raft_peer", "a server leaves the cluster", {{"server", leaver->name}, {"term", core_.term().value}});
+  begin_removal({c.from, {forward::remove_member::named_by::id, uuid}, c.deadline, false, {}});
+}
+
+void raft_peer::force_leave(const forward::held_call& c, const std::string& name) {
+  const auto& members = core_.config().members;
+  const auto lost = std::find_if(members.begin(), members.end(), [&](const auto& m) { return m.name == name; });
+  if (lost == members.end()) // Consul's text
+    return answer_decided(c.from, state::refusal{"agent: No node found with name '" + name + "'"});
+  const auto heard = members_that_answer();
+  if (std::find(heard.begin(), heard.end(), lost->id) != heard.end())
+    return answer_decided(c.from, state::refusal{"agent: server '" + name +
+                                                 "' is alive: let it leave with /v1/agent/leave, or remove it with "
+                                                 "DELETE /v1/operator/raft/peer"});
+  if (auto why = forward::too_few_without(core_.config(), lost->id, heard))
+    return answer_decided(c.from, state::refusal{"agent: server '" + name + "' cannot be removed: " + *why});
+  log::info("raft_peer", "a lost server is removed by an operator",
+            {{"server", lost->name}, {"term", core_.term().value}});
+  begin_removal({c.from, {forward::remove_member::named_by::id, lost->uuid}, c.deadline, false, {}});
 }
 
 void raft_peer::begin_removal(removal r) {
@@ -89,6 +156,46 @@ void raft_peer::follow_removals() {
     else
       begin_removal(std::move(r));
   }
+}
+
+// ---- agent/join: of this server itself, whether it leads or not
+
+void raft_peer::begin_join(const status_request& s) {
+  const auto& address = s.what.text;
+  if (address == self_.address)
+    return answer_decided({self_.id, s.id}, true);
+  if (joins_.size() >= joins_max || (!learned_.contains(address) && learned_.size() >= learned_max))
+    return tell({self_.id, s.id}, wire::call_outcome::refused, "too many addresses are being dialled");
+  const bool fresh = learned_.insert_or_assign(address, 0).second;
+  joins_.push_back({s.id, address, local_now() + join_limit, fresh});
+  dial();
+  send(wires_->links, dial_now{address});
+}
+
+void raft_peer::on_dialled(const dialled_now& d) {
+  for (auto& j : std::exchange(joins_, {}))
+    if (j.address != d.address)
+      joins_.push_back(std::move(j));
+    else if (d.error.empty())
+      answer_decided({self_.id, j.id}, true);
+    else
+      fail_join(j, "connect: " + uncapitalized(d.error));
+  schedule_flush();
+}
+
+/// With every tick.
+void raft_peer::follow_joins() {
+  for (auto& j : std::exchange(joins_, {}))
+    if (j.deadline > local_now())
+      joins_.push_back(std::move(j));
+    else
+      fail_join(j, "i/o timeout");
+}
+
+void raft_peer::fail_join(const joining& j, const std::string& why) {
+  if (j.fresh && learned_.erase(j.address) != 0)
+    dial();
+  answer_decided({self_.id, j.id}, state::refusal{not_joined(j.address, why)});
 }
 
 void raft_peer::begin_addition(addition a) {
@@ -123,37 +230,6 @@ void raft_peer::follow_additions() {
     else
       additions_.push_back(std::move(a));
   }
-}
-
-http::health_report raft_peer::health(const forward::describe_health& rules) const {
-  const auto progress = core_.progress();
-  std::vector<http::server_health> servers;
-  for (const auto& m : core_.config().members) {
-    http::server_health s;
-    s.id = m.uuid;
-    s.name = m.name;
-    s.address = m.address;
-    s.leader = m.id == self_.id;
-    s.alive = s.leader || connected_.contains(m.id) || MUTANT(dead_server_told_healthy);
-    s.version = rules.version;
-    s.last_index = core_.last_index();
-    for (const auto& p : progress)
-      if (!s.leader && p.id == m.id) {
-        s.last_contact = p.silent_ticks * std::chrono::nanoseconds(settings_.limits.tick);
-        s.last_index = p.match;
-      }
-    s.last_term = core_.term_at(s.last_index);
-    const auto* said = formation_.find(m.id);
-    const bool writes = s.leader ? !disk_full_ : said == nullptr || !said->disk_full;
-    s.healthy = s.alive && (writes || MUTANT(full_disk_told_healthy)) &&
-                (s.last_contact.count() <= rules.last_contact_threshold_ns || MUTANT(dead_server_told_healthy)) &&
-                s.last_index.value + rules.max_trailing_logs >= core_.last_index().value;
-    s.voter = core_.config().is_voter(m.id);
-    const auto since = connected_since_ms_.find(m.id);
-    s.stable_since_ms = since == connected_since_ms_.end() ? led_since_ms_ : std::max(led_since_ms_, since->second);
-    servers.push_back(std::move(s));
-  }
-  return http::report_on(std::move(servers), core_.config().voters.size());
 }
 
 } // namespace belay::actors

@@ -67,6 +67,7 @@ void raft_peer::propose_here(std::vector<forward::held_call> batch) {
     commands.push_back(c.bytes);
   const auto proposed = core_.propose(std::move(commands), cluster_now());
   if (const auto* first = std::get_if<log_index>(&proposed)) {
+    metrics_.proposed(batch.size());
     calls_.proposed(*first, batch);
     delays_.proposed(log_index{first->value + batch.size() - 1}, batch.back().deadline - settings_.hold);
   } else {
@@ -81,9 +82,7 @@ void raft_peer::pass_answer(const forward::held_call& asked, forward::reply r) {
       if (auto row = wire::decode_row(static_cast<std::uint8_t>(state::table::sessions), *asked.bytes, r.bytes))
         if (auto* s = std::get_if<state::session_ptr>(&row->row))
           result.session = *s;
-    if (gateway_of(r.id) < wires_->gateways.size())
-      send(wires_->gateways[gateway_of(r.id)], std::move(result));
-    return;
+    return answer_gateway(*this, *wires_, r.id, std::move(result));
   }
   auto reply = wire::decode_reply(r.bytes);
   if (!reply)
@@ -182,11 +181,8 @@ void raft_peer::on_renew_answer(const renew_answer& a) {
     calls_.renewal_undecided(from, make_payload(a.asked.session), a.asked.deadline.time_since_epoch());
     return carry_out_calls();
   }
-  if (from.node == self_.id) {
-    if (gateway_of(from.id) < wires_->gateways.size())
-      send(wires_->gateways[gateway_of(from.id)], renew_result{from.id, true, a.session, {}});
-    return;
-  }
+  if (from.node == self_.id)
+    return answer_gateway(*this, *wires_, from.id, renew_result{from.id, true, a.session, {}});
   std::string bytes;
   if (a.session != nullptr)
     bytes = wire::encode_row({state::table::sessions, a.session->id, a.session}).value_or(std::string{});

@@ -2,6 +2,10 @@
 
 #include "actors/consensus/raft_peer.hpp"
 #include "actors/telemetry/log.hpp"
+#include "protocol/forward/leaderless.hpp"
+
+#include <algorithm>
+#include <optional>
 
 namespace belay::actors {
 
@@ -9,6 +13,12 @@ namespace {
 
 // A lease is told on only when it got longer by this much, so that a busy leader does not send one message per append.
 constexpr std::chrono::milliseconds lease_step{20};
+
+// Elections at the start of a server, and after a leader was lost, are over by then.
+constexpr std::chrono::seconds leaderless_grace{2};
+constexpr std::chrono::seconds leaderless_interval{10};
+// Consul's.
+constexpr std::chrono::seconds health_interval{2};
 
 } // namespace
 
@@ -23,10 +33,10 @@ void raft_peer::publish_view() {
                {"index", core_.last_index().value},
                {"commit", core_.commit_index().value},
                {"leader", leader != nullptr ? leader->name : std::string("none")}});
-    if (soft_.role == raft::role::leader && before.role != raft::role::leader) {
+    if (soft_.role == raft::role::leader && before.role != raft::role::leader)
       metrics_.leader_change();
-      led_since_ms_ = settings_.wall_clock().value;
-    }
+    if (soft_.role == raft::role::candidate && (before.role != raft::role::candidate || soft_.term != before.term))
+      metrics_.candidacy();
     if (soft_.leader != before.leader || soft_.term != before.term) {
       calls_.leader_changed(soft_.leader);
       carry_out_calls();
@@ -34,6 +44,10 @@ void raft_peer::publish_view() {
       ask_again();
     }
   }
+  vitals_->standing.store(leading()                   ? cluster_standing::leads
+                          : soft_.leader != node_id{} ? cluster_standing::follows
+                                                      : cluster_standing::alone,
+                          std::memory_order_relaxed);
   cluster_view v{soft_, core_.config(), self_.id, serving_, cluster_clock_};
   for (const auto& g : wires_->gateways)
     send(g, v);
@@ -47,6 +61,55 @@ void raft_peer::extend_lease() {
     return;
   lease_sent_ = lease;
   send(wires_->fsm, lease_extended{lease});
+}
+
+std::string raft_peer::name_of_server(node_id id) const {
+  if (id == self_.id)
+    return self_.name;
+  if (const auto* m = core_.config().find(id))
+    return m->name;
+  const auto* peer = formation_.find(id);
+  return peer != nullptr ? peer->self.name : to_string(id);
+}
+
+/// With every tick.
+void raft_peer::tell_log_of_no_leader() {
+  const auto t = local_now();
+  if (!core_.soft().leader.is_zero()) {
+    next_leaderless_line_ = raft::local_time{0};
+  } else if (next_leaderless_line_ == raft::local_time{0}) {
+    next_leaderless_line_ = t + leaderless_grace;
+  } else if (t >= next_leaderless_line_) {
+    next_leaderless_line_ = t + leaderless_interval;
+    auto named = settings_.join;
+    for (const auto& [address, ticks] : learned_)
+      named.push_back(address);
+    log::warn("raft_peer", "this server has no leader",
+              {{"reason", forward::why_leaderless(formation_, core_.config(), connected_, named)},
+               {"term", core_.term().value}});
+  }
+}
+
+/// With every tick: what autopilot thinks of the servers, as metrics.
+void raft_peer::say_health() {
+  const auto t = local_now();
+  if (!leading()) {
+    if (std::exchange(next_health_, raft::local_time{0}) != raft::local_time{0})
+      metrics_.autopilot_unknown();
+    return;
+  }
+  if (t < next_health_)
+    return;
+  next_health_ = t + health_interval;
+  const auto& rules = pilot_.rules();
+  const auto report = health({rules.last_contact_threshold.count(), rules.max_trailing_logs, {}});
+  metrics_.autopilot(report.healthy, report.failure_tolerance);
+  std::optional<std::chrono::nanoseconds> longest;
+  for (const auto& s : report.servers)
+    if (s.voter && !s.leader)
+      longest = std::max(longest.value_or(s.last_contact), s.last_contact);
+  if (longest)
+    metrics_.last_contact(*longest);
 }
 
 void raft_peer::answer_status(const status_request& s) {
@@ -70,20 +133,22 @@ void raft_peer::answer_status(const status_request& s) {
   r.registered = {
       vitals_->agent_services.load(std::memory_order_relaxed), vitals_->agent_checks.load(std::memory_order_relaxed),
       vitals_->agent_ttls.load(std::memory_order_relaxed), vitals_->agent_monitors.load(std::memory_order_relaxed)};
+  r.place = places_.own();
+  if (s.what.kind == http::local_kind::coordinate_datacenters)
+    r.servers = places_of_members();
   const auto progress = core_.progress();
   for (const auto& m : core_.config().members) {
     peer_status p;
     p.member = m;
     p.voter = core_.config().is_voter(m.id);
+    p.replica = is_replica(m.id);
     p.connected = m.id == self_.id || connected_.contains(m.id);
     for (const auto& view : progress)
       if (view.id == m.id)
         p.progress = view;
     r.peers.push_back(std::move(p));
   }
-  const auto g = gateway_of(s.id);
-  if (g < wires_->gateways.size())
-    send(wires_->gateways[g], std::move(r));
+  answer_gateway(*this, *wires_, s.id, std::move(r));
 }
 
 } // namespace belay::actors

@@ -59,11 +59,33 @@ void client_connections::accepted(int fd, const std::string& address, bool https
     return;
   }
   auto tls = https ? std::make_unique<tls_stream>(desk_, https_->now(), front_.now()) : nullptr;
-  auto c = std::make_shared<http_connection>(front_, limits_, fd, kept_address, std::move(tls));
+  add(std::make_shared<http_connection>(front_, limits_, fd, kept_address, std::move(tls))).start();
+}
+
+void client_connections::take(boost::asio::io_context& loop, client_agent_connection c) {
+  const auto* kept_address = admission_.admit(c.address);
+  if (kept_address == nullptr) {
+    metrics_.connection_refused();
+    ::close(c.fd);
+    return;
+  }
+  std::unique_ptr<tls_stream> tls;
+  if (c.channel) {
+    if (desk_ == nullptr)
+      desk_ = std::make_shared<handshake_desk>(loop, limits_.handshake_share);
+    tls = std::make_unique<tls_stream>(desk_, std::make_unique<client_agent_channel>(std::move(*c.channel)),
+                                       front_.now());
+  }
+  add(std::make_shared<http_connection>(front_, limits_, c.fd, kept_address, std::move(tls),
+                                        std::make_unique<const http::client_agent>(std::move(c.who))))
+      .start(c.said);
+}
+
+http_connection& client_connections::add(std::shared_ptr<http_connection> c) {
   c->place = list_.size();
-  list_.push_back(c);
+  list_.push_back(std::move(c));
   metrics_.connections(list_.size());
-  c->start();
+  return *list_.back();
 }
 
 void client_connections::remove(http_connection& c) {

@@ -9,10 +9,20 @@
 #include "actors/tls/credential_store.hpp"
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 namespace belay::actors {
+
+/// Whoever introduced himself as a client agent on the server port; what follows is HTTP.
+struct client_agent_connection {
+  int fd = -1; ///< non-blocking, the receiver's to close
+  http::client_agent who;
+  std::string address;                 ///< the other end's, without port
+  std::optional<tls::channel> channel; ///< none: without TLS
+  std::string said;                    ///< behind the introduction, deciphered
+};
 
 class client_connections {
 public:
@@ -26,6 +36,8 @@ public:
   void listen(boost::asio::io_context& loop, listening_sockets sockets,
               std::shared_ptr<tls::https_credential_store> https);
   void stop_listening();
+  /// Takes over a connection of a client agent, which has shown who it is.
+  void take(boost::asio::io_context& loop, client_agent_connection c);
 
   /// The front was told that this one is closed.
   void remove(http_connection& c);
@@ -40,6 +52,7 @@ public:
   void close_all();
 
 private:
+  http_connection& add(std::shared_ptr<http_connection> c);
   void accepted(int fd, const std::string& address, bool https);
 
   http_front& front_;

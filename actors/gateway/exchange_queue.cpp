@@ -72,10 +72,12 @@ exchange& exchange_queue::add() {
   return e;
 }
 
-void exchange_queue::begin(const http_reader& reader, std::string_view client_address, bool body_follows) {
+void exchange_queue::begin(const http_reader& reader, std::string_view client_address,
+                           const http::client_agent* passed_on_by, bool body_follows) {
   auto& e = add();
   http::raw_request request = reader.request();
   request.remote_address = client_address;
+  request.passed_on_by = passed_on_by;
   request.now_ns = front_.wall_ns();
   e.head = request.method == "HEAD";
   e.keep_alive = reader.keep_alive();

@@ -41,7 +41,9 @@ public:
   bool may_begin(std::size_t unsent) const;
 
   /// A request was read, or (`body_follows`) the head of one whose body is passed on as it comes.
-  void begin(const http_reader& reader, std::string_view client_address, bool body_follows);
+  /// @param passed_on_by null: by the client itself
+  void begin(const http_reader& reader, std::string_view client_address, const http::client_agent* passed_on_by,
+             bool body_follows);
   /// More of the body of the upload under way.
   void body_arrived(std::string_view bytes, bool complete);
   /// The rest of the upload under way, or of a request, cannot be read.

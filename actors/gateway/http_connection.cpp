@@ -21,9 +21,9 @@ constexpr int reads_per_turn = 4;
 } // namespace
 
 http_connection::http_connection(http_front& front, const connection_limits& limits, int fd, const std::string* address,
-                                 std::unique_ptr<tls_stream> tls)
-    : front_(&front), limits_(limits), fd_(fd), address_(address), queue_(*this, front, limits), tls_(std::move(tls)),
-      last_input_(front.now()), last_output_(last_input_) {}
+                                 std::unique_ptr<tls_stream> tls, std::unique_ptr<const http::client_agent> passes_on)
+    : front_(&front), limits_(limits), fd_(fd), address_(address), passes_on_(std::move(passes_on)),
+      queue_(*this, front, limits), tls_(std::move(tls)), last_input_(front.now()), last_output_(last_input_) {}
 
 http_connection::~http_connection() {
   shut();
@@ -31,6 +31,14 @@ http_connection::~http_connection() {
 
 void http_connection::start() {
   wait_readable();
+}
+
+void http_connection::start(std::string_view said) {
+  const auto self = shared_from_this();
+  start();
+  if (!said.empty() && open())
+    take(said);
+  account();
 }
 
 // ---- reading
@@ -125,7 +133,7 @@ std::size_t http_connection::look_at_next(std::string_view input, bool& more_nee
   switch (verdict) {
   case http_reader::verdict::head:
     request_moved(!had_head, used);
-    queue_.begin(*reader_, *address_, true);
+    queue_.begin(*reader_, *address_, passes_on_.get(), true);
     return used;
   case http_reader::verdict::more:
     more_needed = true;
@@ -141,7 +149,7 @@ std::size_t http_connection::look_at_next(std::string_view input, bool& more_nee
     if (queue_.uploading())
       queue_.body_arrived(reader_->take_body(), true);
     else
-      queue_.begin(*reader_, *address_, false);
+      queue_.begin(*reader_, *address_, passes_on_.get(), false);
     front_->readers().give_back(std::move(reader_));
     request_pace_.end();
     return used;

@@ -19,12 +19,16 @@ class http_connection : public socket_owner, public requester, public handshake_
 public:
   /// @param fd non-blocking, owned from now on
   /// @param tls null: it speaks plain HTTP
+  /// @param passes_on a client agent, whose clients' requests these are; null: a client is at the other end
   http_connection(http_front& front, const connection_limits& limits, int fd, const std::string* address,
-                  std::unique_ptr<tls_stream> tls = nullptr);
+                  std::unique_ptr<tls_stream> tls = nullptr,
+                  std::unique_ptr<const http::client_agent> passes_on = nullptr);
   ~http_connection() override;
 
   bool open() const { return fd_ >= 0; }
   void start();
+  /// What came before this object was there.
+  void start(std::string_view said);
   /// Writes the answers whose turn it is, goes on with further requests.
   void progress() override;
   /// Answers what is in flight, then closes. Blocking queries are answered with `text` and status 500.
@@ -81,6 +85,7 @@ private:
   int fd_;
   socket_poller::interest waits_for_;
   const std::string* address_;
+  std::unique_ptr<const http::client_agent> passes_on_;
   std::unique_ptr<http_reader> reader_; ///< only while a request is being read
   exchange_queue queue_;
   std::string waiting_; ///< input not looked at yet

@@ -3,14 +3,19 @@
 #include "actors/gateway/requests/answers.hpp"
 #include "actors/gateway/requests/logged_request.hpp"
 #include "actors/telemetry/fatal_exceptions.hpp"
+#include "actors/telemetry/host_facts.hpp"
 #include "actors/telemetry/log.hpp"
+#include "actors/telemetry/process_facts.hpp"
 #include "protocol/base/mutants.hpp"
 #include "protocol/base/overloaded.hpp"
 #include "protocol/base/uuid.hpp"
 #include "protocol/http/acl/acl_render.hpp"
+#include "protocol/http/request_context.hpp"
 #include "protocol/wire/command_codec.hpp"
 
 #include <boost/asio/post.hpp>
+
+#include <unistd.h>
 
 #include <algorithm>
 
@@ -39,8 +44,8 @@ http_gateway::http_gateway(caf::actor_config& config, asio_host* host, wiring_pt
     : hosted(config, host), asio_(host), wires_(std::move(wires)), settings_(std::move(settings)), metrics_(m),
       random_(settings_.seed), times_{settings_.hold, settings_.answer_slack}, readers_(reader_rules()),
       connections_(*this, settings_.limits, settings_.connections_max, settings_.connections_per_client_max, m),
-      pending_(settings_.number, settings_.seed), transfers_(*this, pending_, times_),
-      questions_(*this, pending_, times_, std::move(settings_.facts)),
+      pending_(settings_.number, settings_.seed), transfers_(*this, pending_, times_), streams_(pending_),
+      passed_on_(settings_.relay, pending_, times_), questions_(*this, pending_, times_, std::move(settings_.facts)),
       access_(*this, pending_, times_, settings_.routes.node_name,
               settings_.tokens != nullptr ? settings_.tokens : settings_.tokens = tokens_of(settings_.routes)),
       admission_(settings_.shedding, m), large_answers_(pending_, admission_, held, m) {
@@ -109,8 +114,24 @@ void http_gateway::serve(listening_sockets sockets) {
     return;
   context(asio_->context());
   connections_.listen(asio_->loop(), std::move(sockets), settings_.https);
-  probe_ = std::make_unique<arrival_probe>(sockets_, [this] { admission_.probe_served(pending_.load(), now()); });
+  probe_ = std::make_unique<arrival_probe>(sockets_, [this] {
+    admission_.probe_served(pending_.load(), now());
+    if (settings_.numbers != nullptr)
+      settings_.numbers->front_turns.fetch_add(1, std::memory_order_relaxed);
+  });
   send(this, tick_atom::value);
+}
+
+void http_gateway::serve(client_agent_connection c) {
+  auto shared = std::make_shared<client_agent_connection>(std::move(c)); // what is posted is copied
+  boost::asio::post(asio_->loop(), [this, self = caf::strong_actor_ptr(ctrl()), shared] {
+    if (stopping_ || exited_) {
+      ::close(shared->fd);
+      return;
+    }
+    context(asio_->context());
+    connections_.take(asio_->loop(), std::move(*shared));
+  });
 }
 
 std::int64_t http_gateway::wall_seconds() const {
@@ -124,7 +145,14 @@ void http_gateway::understand(const http::raw_request& r, exchange& e) {
   auto parsed = http::parse(r, settings_.routes, settings_.uuid);
   if (audit_ != nullptr)
     audit_->begin(e, r, parsed, now());
+  std::optional<passed_on_request> for_servers;
+  if (parsed.for_servers)
+    for_servers = request_for_servers(r, parsed);
   e.understood(std::move(parsed), r.body);
+  if (for_servers) { // they judge it, too
+    e.by.reset();
+    e.what = std::move(*for_servers);
+  }
   e.judged_first =
       e.by && !access_known_; // and by that it waits for what came before it, and holds up what comes behind
   if (log::enabled(log::level::debug))
@@ -193,9 +221,15 @@ void http_gateway::ask(exchange& e, const http::agent_request& r) {
 
 void http_gateway::ask(exchange& e, const http::local_request& r) {
   if (r.kind == http::local_kind::agent_metrics) {
-    e.answer = answer_metrics(r, metrics_, settings_.metrics_prefix, wall_seconds(), e.options);
+    show_metrics(e, r);
+  } else if (r.kind == http::local_kind::agent_monitor) {
+    streams_.begin(e, r);
+  } else if (r.kind == http::local_kind::agent_host) {
+    describe_host(e);
   } else if (r.kind == http::local_kind::agent_reload) {
-    ask_for_reload(e);
+    ask_around(e, settings_.reload);
+  } else if (r.kind == http::local_kind::agent_leave) {
+    ask_around(e, settings_.leave);
   } else if (r.kind == http::local_kind::agent_token) {
     set_token(e, r.token);
   } else if (r.kind == http::local_kind::translate_rules) {
@@ -205,24 +239,81 @@ void http_gateway::ask(exchange& e, const http::local_request& r) {
   }
 }
 
-void http_gateway::ask_for_reload(exchange& e) {
-  if (!settings_.reload) {
+/// Of whoever runs this node.
+void http_gateway::ask_around(exchange& e, const gateway_settings::order& what) {
+  if (!what) {
     e.answer = http::response{};
     return;
   }
   const auto id = pending_.add(e, answer_due());
-  settings_.reload([id, self = caf::weak_actor_ptr(ctrl())](std::string error) {
+  what([id, self = caf::weak_actor_ptr(ctrl())](std::string error) {
     auto reply = error.empty() ? agent::reply{agent::accepted{}} : agent::reply{agent::refused{500, std::move(error)}};
     if (auto strong = self.lock())
       caf::anon_send(caf::actor_cast<http_gateway_actor>(strong), agent_answer{id, std::move(reply)});
   });
 }
 
+void http_gateway::show_metrics(exchange& e, const http::local_request& r) {
+  if (!r.prometheus) {
+    e.answer = answer_metrics(r, metrics_, settings_.metrics_prefix, wall_seconds(), e.options);
+    return;
+  }
+  const auto process = std::make_shared<process_facts>();
+  do_elsewhere(
+      e,
+      [process] {
+        *process = read_process_facts();
+        return std::string();
+      },
+      [this, process](exchange& waiting, const std::string&) {
+        waiting.answer = answer_metrics(std::get<http::local_request>(waiting.what), metrics_, settings_.metrics_prefix,
+                                        wall_seconds(), waiting.options);
+        append_prometheus(waiting.answer->body, *process);
+      });
+}
+
+void http_gateway::describe_host(exchange& e) {
+  const auto said = std::make_shared<std::string>();
+  do_elsewhere(
+      e,
+      [said, disk = settings_.disk, at = settings_.wall_clock()] {
+        *said = host_json(disk, std::chrono::duration_cast<std::chrono::nanoseconds>(at.time_since_epoch()).count());
+        return std::string();
+      },
+      [said](exchange& waiting, const std::string&) {
+        waiting.answer = http::json_response(std::move(*said), waiting.options);
+      });
+}
+
+void http_gateway::body_arrived(exchange& e) {
+  if (std::holds_alternative<passed_on_request>(e.what))
+    passed_on_.body_arrived(e);
+  else
+    transfers_.body_arrived(e, now());
+}
+
+void http_gateway::next_piece(exchange& e) {
+  if (std::holds_alternative<passed_on_request>(e.what))
+    passed_on_.next_piece(e);
+  else if (streams_.has(e))
+    streams_.next_piece(e);
+  else
+    transfers_.next_piece(e);
+}
+
+void http_gateway::end_transfer(exchange& e) {
+  if (std::holds_alternative<passed_on_request>(e.what))
+    passed_on_.forget(e);
+  else if (streams_.has(e))
+    streams_.close(e);
+  else if (e.transfer != nullptr)
+    transfers_.abandon(e);
+}
+
 void http_gateway::forget(exchange& e) {
   if (audit_ != nullptr)
     audit_->given_up(e);
-  if (e.transfer != nullptr)
-    transfers_.abandon(e);
+  end_transfer(e);
   if (!pending_.forget(e))
     return;
   large_answers_.forget();
@@ -238,7 +329,7 @@ bool http_gateway::may_answer(exchange& e) {
   const auto verdict = audit_ != nullptr ? audit_->judge(e, now()) : audit_trail::verdict::send;
   if (verdict == audit_trail::verdict::withhold) {
     if (e.transfer != nullptr && std::exchange(e.transfer->streaming, false))
-      transfers_.abandon(e);
+      end_transfer(e);
     e.answer = audit_->withheld();
   }
   return verdict != audit_trail::verdict::wait;
@@ -276,6 +367,20 @@ void http_gateway::answered(write_results& w) {
 }
 
 void http_gateway::decided(exchange& e, write_result& r) {
+  if (const auto* command = std::get_if<state::command>(&e.what); command != nullptr && e.transfer == nullptr) {
+    const auto took = now() - e.began;
+    if (std::holds_alternative<state::kv_write>(*command))
+      metrics_.kv_write(took);
+    else if (std::holds_alternative<state::txn>(*command))
+      metrics_.transaction(took);
+    else if (std::holds_alternative<state::session_create>(*command) ||
+             std::holds_alternative<state::session_destroy>(*command))
+      metrics_.session_write(took);
+    else if (std::holds_alternative<state::catalog_register>(*command))
+      metrics_.registration(took);
+    else if (std::holds_alternative<state::catalog_deregister>(*command))
+      metrics_.deregistration(took);
+  }
   if (audit_ != nullptr)
     audit_->decided(e, r);
   if (e.transfer != nullptr)
@@ -303,8 +408,10 @@ bool http_gateway::wait_for_lock_delay(exchange& e, const write_result& r) {
 }
 
 void http_gateway::answered(const renew_result& r) {
-  if (auto* e = pending_.settle(r.id))
+  if (auto* e = pending_.settle(r.id)) {
+    metrics_.session_renewal(now() - e->began);
     e->answer = answer_to(*e, r);
+  }
   pending_.progress();
 }
 
@@ -317,7 +424,7 @@ void http_gateway::answered(read_result& r) {
     else if (e->transfer != nullptr)
       transfers_.read_answered(*e, r, now());
     else if (std::holds_alternative<http::local_request>(e->what))
-      questions_.settings_read(*e, r);
+      questions_.rows_read(*e, r);
     else if (large_answers_.take(*e, r, answer_due(), now()))
       render_soon();
     else {
@@ -400,6 +507,8 @@ void http_gateway::tick() {
     large_answers_.tick();
     metrics_.held_bytes(held.used());
   }
+  streams_.tick();
+  pending_.progress();
   admission_.tick(pending_.load(), t);
   if (audit_ != nullptr)
     audit_->tick(t);
@@ -420,6 +529,8 @@ void http_gateway::stop() {
   stopping_ = true;
   stop_deadline_ = now() + settings_.drain;
   connections_.stop_listening();
+  streams_.finish();
+  pending_.progress();
   connections_.finish(shutting_down);
   next_tick_ = {};
   send(this, tick_atom::value);

@@ -7,11 +7,13 @@
 #include "actors/audit/audit_trail.hpp"
 #include "actors/gateway/arrival_probe.hpp"
 #include "actors/gateway/client_connections.hpp"
+#include "actors/gateway/log_streams.hpp"
 #include "actors/gateway/requests/access_questions.hpp"
 #include "actors/gateway/requests/archive_transfers.hpp"
 #include "actors/gateway/requests/http_date.hpp"
 #include "actors/gateway/requests/local_questions.hpp"
 #include "actors/gateway/requests/memory_peak.hpp"
+#include "actors/gateway/requests/passed_on_requests.hpp"
 #include "actors/gateway/requests/pending_requests.hpp"
 #include "actors/gateway/requests/request_admission.hpp"
 #include "actors/gateway/requests/shared_answers.hpp"
@@ -20,6 +22,7 @@
 #include "actors/live_limit.hpp"
 #include "actors/surroundings.hpp"
 #include "actors/telemetry/metrics.hpp"
+#include "actors/telemetry/vitals.hpp"
 #include "protocol/base/random.hpp"
 
 #include <functional>
@@ -67,11 +70,16 @@ struct gateway_settings {
   std::function<std::string()> uuid; ///< fresh random UUID, lower case
   /// After a peak of what clients made it keep, so many bytes can go back to the system; does not block. Null: nothing is done.
   std::function<void(std::size_t bytes)> give_back_memory;
-  /// PUT /v1/agent/reload: does not wait, and calls `then`, on any thread, with what went wrong; empty: nothing. Null: there is nothing to
-  /// be read again.
-  std::function<void(std::function<void(std::string error)> then)> reload;
+  /// Does not wait, and calls `then`, on any thread, with what went wrong; empty: nothing. Null: there is nothing to be done.
+  using order = std::function<void(std::function<void(std::string error)> then)>;
+  order reload;           ///< PUT /v1/agent/reload
+  order leave;            ///< PUT /v1/agent/leave: out of the cluster; then the process ends
+  std::string disk = "/"; ///< a path on the disk that GET /v1/agent/host tells of
   /// Of this server itself. Null: it has none at first
   std::shared_ptr<agent_tokens> tokens;
+  /// Of a client agent: its way to the servers, used on this gateway's thread; outlives it. Null: this node is a server
+  request_relay* relay = nullptr;
+  std::shared_ptr<vitals> numbers; ///< its front_turns are kept; null: they are not
   access_files files;
   std::function<std::chrono::system_clock::time_point()> wall_clock; ///< for the Date header and metrics
 };
@@ -90,6 +98,8 @@ public:
   status listen();
   /// Where it listens, in the order of the settings: host:port with real ports, or unix:///path. After listen().
   const std::vector<std::string>& addresses() const { return addresses_; }
+  /// Serves a connection of a client agent. Any thread, after listen().
+  void serve(client_agent_connection c);
   /// What its connections see of it: for those that are made without sockets.
   http_front& front() { return *this; }
   /// Ready when all answers in flight are sent after stop_atom, or their time is up, and all sockets are closed. Once.
@@ -108,8 +118,8 @@ private:
   const http::route_settings& routes() override { return settings_.routes; }
   void understand(const http::raw_request& r, exchange& e) override;
   void dispatch(exchange& e) override;
-  void body_arrived(exchange& e) override { transfers_.body_arrived(e, now()); }
-  void next_piece(exchange& e) override { transfers_.next_piece(e); }
+  void body_arrived(exchange& e) override;
+  void next_piece(exchange& e) override;
   void forget(exchange& e) override;
   bool may_answer(exchange& e) override;
   void dropped(exchange& e) override;
@@ -131,6 +141,8 @@ private:
   void serve(listening_sockets sockets);
   http_reader_rules reader_rules() const;
 
+  /// Nobody works on its bodies any more.
+  void end_transfer(exchange& e);
   /// Whoever has to be asked before may have agreed.
   void pass_on(exchange& e);
 
@@ -142,7 +154,10 @@ private:
   void ask(exchange& e, const http::snapshot_restore&);
   void ask(exchange& e, const http::agent_request& r);
   void ask(exchange& e, const http::local_request& r);
-  void ask_for_reload(exchange& e);
+  void show_metrics(exchange& e, const http::local_request& r);
+  void describe_host(exchange& e);
+  void ask(exchange& e, const passed_on_request&) { passed_on_.begin(e, now()); }
+  void ask_around(exchange& e, const gateway_settings::order& what);
 
   // http_gateway_access.cpp
   void take_tokens();
@@ -188,6 +203,8 @@ private:
   client_connections connections_;
   pending_requests pending_;
   archive_transfers transfers_;
+  log_streams streams_;
+  passed_on_requests passed_on_;
   local_questions questions_;
   access_questions access_;
   std::uint64_t tokens_seen_ = 0; ///< version of those in the settings

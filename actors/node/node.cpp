@@ -5,16 +5,21 @@
 #include "actors/audit/audit_log.hpp"
 #include "actors/consensus/peer_link.hpp"
 #include "actors/gateway/http_gateway.hpp"
-#include "actors/node/acl_files.hpp"
 #include "actors/node/boot_clock.hpp"
-#include "actors/node/data_directory.hpp"
+#include "actors/node/certificate_reports.hpp"
+#include "actors/node/client_agent.hpp"
+#include "actors/node/disk/acl_files.hpp"
+#include "actors/node/disk/data_directory.hpp"
+#include "actors/node/disk/recovery.hpp"
+#include "actors/node/disk/server_state.hpp"
 #include "actors/node/free_memory.hpp"
 #include "actors/node/front_loop.hpp"
 #include "actors/node/keyring_keeper.hpp"
 #include "actors/node/node_composition.hpp"
-#include "actors/node/recovery.hpp"
-#include "actors/node/reload_requests.hpp"
-#include "actors/node/server_state.hpp"
+#include "actors/node/node_settings.hpp"
+#include "actors/node/process.hpp"
+#include "actors/node/signalled_requests.hpp"
+#include "actors/service/service_reports.hpp"
 #include "actors/telemetry/fatal_exceptions.hpp"
 #include "actors/telemetry/log.hpp"
 #include "actors/tls/credential_store.hpp"
@@ -42,9 +47,9 @@ namespace belay::actors {
 
 namespace {
 
-constexpr std::chrono::seconds drain_limit{5};
-// The thread of the agent never waits; what takes longer is a machine that stands still.
-constexpr std::chrono::seconds definitions_limit{30};
+// Requests are held for 7 s without a leader, a hand-over takes less than two; what takes longer is as above.
+constexpr std::chrono::seconds leave_limit{30};
+constexpr auto interrupted = "a signal came while this server was leaving";
 
 result<server_state> open_state(const std::string& data_dir, const identity& who) {
   auto& files = storage::posix_file_system();
@@ -63,181 +68,19 @@ result<server_state> open_state(const std::string& data_dir, const identity& who
   return open_server_state(data_dir, who, files, open_log, open_checkpoints);
 }
 
-std::string registrations_directory(const std::string& data_dir) {
-  return data_dir + "/agent";
-}
-
-class system_config : public caf::actor_system_config {
-public:
-  system_config() {
-    load<caf::io::middleman>();
-    // Measured: sharing wakes an idle system in 7 us and burns nothing; stealing takes up to 115 us (docs/adr/0004).
-    set("scheduler.policy", caf::atom("sharing"));
-    set("scheduler.max-threads", std::size_t{1});
-    set("scheduler.max-throughput", std::size_t{100});
-    set("middleman.workers", std::size_t{0});
+/// Whether this server has left its cluster, and nobody has told it since to look for one.
+result<bool> stays_out_of_cluster(const node_config& config) {
+  const auto left = has_left(config.data_dir);
+  if (!left || !*left)
+    return left;
+  if (config.rejoin_after_leave || !config.joins.empty()) {
+    if (auto s = note_left(config.data_dir, false); !s)
+      return s.why();
+    return false;
   }
-};
-
-/// What performance.raft_multiplier scales: docs/configuration.md. Not Consul's time of 1 s x n: that was made for disks and
-/// networks of 2014, and would mean 10 s without writes.
-raft::limits limits_for(int raft_multiplier) {
-  raft::limits l;
-  l.election_ticks = 7 + 3 * raft_multiplier;
-  return l;
-}
-
-std::int64_t wall_ns() {
-  const auto since = std::chrono::system_clock::now().time_since_epoch();
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(since).count();
-}
-
-cluster_time wall_clock() {
-  const auto since = std::chrono::system_clock::now().time_since_epoch();
-  return cluster_time{static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::milliseconds>(since).count())};
-}
-
-/// Of a peer to be joined, who may be named without a port: then it is Consul's for servers.
-std::string with_port(const std::string& address) {
-  const auto peer = split_optional_port(address);
-  return join_host_port(peer.host, peer.port.value_or("8300"));
-}
-
-fsm_settings machine_settings_of(const node_config& config) {
-  fsm_settings m;
-  m.checkpoint_entries = config.raft_snapshot_threshold;
-  m.checkpoint_interval = std::chrono::duration_cast<std::chrono::seconds>(config.raft_snapshot_interval);
-  m.acl_enabled = config.acl.enabled;
-  m.master_token = config.acl.master;
-  m.uuid = random_uuid;
-  return m;
-}
-
-raft::member member_of(const node_config& config, const identity& who) {
-  // Without brackets even around an IPv6 address: this text is kept in the configurations of clusters.
-  return {who.id, who.uuid, config.node_name, config.advertise_addr + ":" + std::to_string(config.server_port)};
-}
-
-forward::shedding_rules shedding_of(const node_config& config) {
-  return {config.overload_delay, config.overload_requests};
-}
-
-raft_peer_settings peer_settings_of(const node_config& config, const identity& who) {
-  raft_peer_settings p;
-  p.limits = limits_for(config.raft_multiplier);
-  p.hold = std::chrono::duration_cast<std::chrono::milliseconds>(config.rpc_hold_timeout);
-  p.trailing_entries = config.raft_trailing_logs;
-  p.shedding = shedding_of(config);
-  p.seed = random_u64();
-  for (const auto& address : config.joins)
-    p.join.push_back(with_port(address));
-  keep_membership_in(p, config.data_dir, who, storage::posix_file_system());
-  return p;
-}
-
-health_checks_settings agent_settings_of(const node_config& config) {
-  health_checks_settings h;
-  h.agent.scripts_from_api = config.enable_script_checks;
-  h.agent.scripts_from_files = config.enable_script_checks || config.enable_local_script_checks;
-  h.agent.registry.output_bytes_max = config.check_output_max_size;
-  h.agent.registry.update_interval = config.check_update_interval;
-  return h;
-}
-
-/// As Consul names them in DebugConfig. Secrets are only said to be there.
-std::vector<std::pair<std::string, std::string>> shown_settings_of(const acl_config& acl) {
-  const auto hidden = [](const std::string& secret) { return secret.empty() ? "\"\"" : "\"hidden\""; };
-  return {{"ACLAgentMasterToken", hidden(acl.agent_master)},
-          {"ACLAgentToken", hidden(acl.agent)},
-          {"ACLDefaultPolicy", acl.allowed_by_default ? "\"allow\"" : "\"deny\""},
-          {"ACLEnableKeyListPolicy", acl.lists_need_permission ? "true" : "false"},
-          {"ACLEnableTokenPersistence", acl.keeps_tokens ? "true" : "false"},
-          {"ACLMasterToken", hidden(acl.master)},
-          {"ACLReplicationToken", hidden(acl.replication)},
-          {"ACLToken", hidden(acl.of_requests)},
-          {"ACLsEnabled", acl.enabled ? "true" : "false"}};
-}
-
-gateway_settings gateway_settings_of(const node_config& config, const identity& who) {
-  gateway_settings g;
-  g.listen = config.http_listeners;
-  g.listen.insert(g.listen.end(), config.https_listeners.begin(), config.https_listeners.end());
-  g.unix_sockets = config.unix_sockets;
-  g.limits.handshake = std::chrono::duration_cast<std::chrono::milliseconds>(config.https_handshake_timeout);
-  g.bytes_in_flight_max = config.http_max_bytes_in_flight;
-  g.hold = std::chrono::duration_cast<std::chrono::milliseconds>(config.rpc_hold_timeout);
-  g.shedding = shedding_of(config);
-  if (config.audit)
-    g.audit = audit_rules{config.audit->enforced};
-  g.metrics_prefix = config.metrics_prefix;
-  g.uuid = random_uuid;
-  g.wall_clock = [] { return std::chrono::system_clock::now(); };
-
-  auto& r = g.routes;
-  r.datacenter = config.datacenter;
-  r.node_name = config.node_name;
-  r.kv_max_value_size = config.kv_max_value_size;
-  r.txn_max_req_len = config.txn_max_req_len;
-  r.default_query_time = config.default_query_time;
-  r.max_query_time = config.max_query_time;
-  r.session_ttl_min = config.session_ttl_min;
-  r.discovery_max_stale = config.discovery_max_stale;
-  r.consistent_by_default = config.consistent_by_default;
-  r.pretty_always = config.dev;
-  r.unprintable_filter = !config.disable_http_unprintable_char_filter;
-  r.block_endpoints = config.block_endpoints;
-  r.response_headers.assign(config.response_headers.begin(), config.response_headers.end());
-  r.allow_write_http_from = config.allow_write_http_from;
-  r.allowed_hosts = config.allowed_hosts;
-  r.prometheus = config.prometheus_retention_time.count() > 0;
-  r.acl_enabled = config.acl.enabled;
-  r.acl_allowed_by_default = config.acl.allowed_by_default;
-  r.acl_lists_need_permission = config.acl.lists_need_permission;
-
-  auto& f = g.facts;
-  f.node_name = config.node_name;
-  f.node_uuid = who.uuid;
-  f.datacenter = config.datacenter;
-  f.revision = BELAY_VERSION;
-  f.address = config.advertise_addr;
-  f.server_port = config.server_port;
-  f.serf_wan_port = config.serf_wan_port;
-  f.bootstrap = config.bootstrap;
-  f.bootstrap_expect = config.bootstrap_expect;
-  f.acl_enabled = config.acl.enabled;
-  f.effective_settings = shown_settings_of(config.acl);
-  return g;
-}
-
-agent_token_values tokens_of(const acl_config& acl) {
-  return {acl.of_requests, acl.agent, acl.agent_master, acl.replication};
-}
-
-/// Those of the configuration, and of clients if the disk keeps them.
-result<std::shared_ptr<agent_tokens>> open_agent_tokens(const node_config& config) {
-  agent_token_values kept;
-  if (config.acl.keeps_tokens) {
-    auto found = read_agent_tokens(config.data_dir);
-    if (!found)
-      return found.why();
-    kept = std::move(*found);
-  }
-  return std::make_shared<agent_tokens>(tokens_of(config.acl), std::move(kept));
-}
-
-access_files access_files_of(const node_config& config, const std::shared_ptr<const agent_tokens>& tokens) {
-  access_files f;
-  if (config.acl.keeps_tokens) {
-    // One after the other: the last one writes what was set last.
-    f.keep_tokens = [tokens, data_dir = config.data_dir, writing = std::make_shared<std::mutex>()] {
-      std::lock_guard hold(*writing);
-      const auto saved = save_agent_tokens(data_dir, tokens->kept());
-      return saved ? std::string() : saved.error();
-    };
-  }
-  f.bootstrap_reset = [data_dir = config.data_dir] { return read_bootstrap_reset(data_dir); };
-  f.remove_bootstrap_reset = [data_dir = config.data_dir] { remove_bootstrap_reset(data_dir); };
-  return f;
+  log::warn("node", "this server has left its cluster, and dials none of its members",
+            {{"advice", "PUT /v1/agent/join, retry_join, or rejoin_after_leave"}});
+  return true;
 }
 
 /// A node with the real disk, sockets, clocks and threads around it.
@@ -245,10 +88,10 @@ class running_node {
 public:
   /// `reload` is gateway_settings::reload. @param https null: no HTTPS
   running_node(const node_config& config, const identity& who, node_disk disk, peer_link_settings links,
-               int peer_listener, std::shared_ptr<tls::https_credential_store> https, raft::promise promised,
-               health_checks_start registered, live_limit http_connections, decltype(gateway_settings::reload) reload,
-               keyring_keeper::operate keyring, std::shared_ptr<agent_tokens> tokens,
-               std::optional<rotated_file> audit);
+               int peer_listener, bool stays_out, std::shared_ptr<tls::https_credential_store> https,
+               raft::promise promised, health_checks_start registered, live_limit http_connections,
+               gateway_settings::order reload, gateway_settings::order leave, keyring_keeper::operate keyring,
+               std::shared_ptr<agent_tokens> tokens, std::optional<rotated_file> audit);
   ~running_node() { stop(); }
 
   /// Opens the doors: timers run, clients and peers are listened to.
@@ -256,6 +99,12 @@ public:
   void stop();
   /// Waits for the agent, so not on a thread of the actors.
   status change_definitions(agent::configured_definitions now);
+  /// Any thread.
+  void serve_client_agent(introduced_peer p);
+  std::shared_ptr<const vitals> numbers() const { return numbers_; }
+  /// Out of the cluster. The same; SIGINT and SIGTERM, blocked, end it with a failure.
+  status leave();
+  void show_certificates(std::vector<metrics::certificate> all) { metrics_.certificates(std::move(all)); }
 
 private:
   system_config caf_config_;
@@ -265,6 +114,7 @@ private:
   asio_host front_host_;
   multiplexer_host raft_host_;
   metrics metrics_;
+  std::shared_ptr<vitals> numbers_ = std::make_shared<vitals>();
   std::optional<node_composition> actors_;
   http_gateway* gateway_ = nullptr;
   std::thread front_thread_;
@@ -272,10 +122,11 @@ private:
 };
 
 running_node::running_node(const node_config& config, const identity& who, node_disk disk, peer_link_settings links,
-                           int peer_listener, std::shared_ptr<tls::https_credential_store> https,
+                           int peer_listener, bool stays_out, std::shared_ptr<tls::https_credential_store> https,
                            raft::promise promised, health_checks_start registered, live_limit http_connections,
-                           decltype(gateway_settings::reload) reload, keyring_keeper::operate keyring,
-                           std::shared_ptr<agent_tokens> tokens, std::optional<rotated_file> audit)
+                           gateway_settings::order reload, gateway_settings::order leave,
+                           keyring_keeper::operate keyring, std::shared_ptr<agent_tokens> tokens,
+                           std::optional<rotated_file> audit)
     : system_(caf_config_), front_host_(system_, front_), raft_host_(system_) {
   node_plan plan;
   plan.self = member_of(config, who);
@@ -288,6 +139,7 @@ running_node::running_node(const node_config& config, const identity& who, node_
   plan.disk = std::move(disk);
   plan.machine = machine_settings_of(config);
   plan.peer = peer_settings_of(config, who);
+  plan.peer.stays_out = stays_out;
   plan.agent = agent_settings_of(config);
   plan.registered = std::move(registered);
   plan.probes = std::make_shared<asio_probes>(front_);
@@ -313,10 +165,12 @@ running_node::running_node(const node_config& config, const identity& who, node_
     };
     g.connections_per_client_max = http_connections;
     g.https = std::move(https);
+    g.numbers = numbers_;
     g.tokens = std::move(tokens);
     g.files = access_files_of(config, g.tokens);
     g.files.elsewhere = [this](std::function<void()> work) { system_.spawn(std::move(work)); };
     g.reload = std::move(reload);
+    g.leave = std::move(leave);
     http_gateway_actor gateway = system_.spawn<http_gateway>(&front_host_, wires, std::move(g), metrics_);
     gateway_ = static_cast<http_gateway*>(caf::actor_cast<caf::abstract_actor*>(gateway));
     return gateway;
@@ -331,7 +185,7 @@ running_node::running_node(const node_config& config, const identity& who, node_
     plan.spawn_audit = [&](const wiring_ptr& wires) {
       return system_.spawn<audit_log, caf::detached>(wires, std::move(*audit), wall_ns);
     };
-  actors_.emplace(system_, std::move(plan), std::make_shared<vitals>(), metrics_);
+  actors_.emplace(system_, std::move(plan), numbers_, metrics_);
 }
 
 status running_node::start() {
@@ -340,6 +194,7 @@ status running_node::start() {
   for (const auto& address : gateway_->addresses())
     log::info("node", "listening for clients", {{"address", address}});
   front_thread_ = std::thread([this] { front_loop(front_, [this] { return gateway_->last_answer(); }).run(); });
+  pthread_setname_np(front_thread_.native_handle(), "front"); // for those who look at threads
   actors_->begin();
   return done{};
 }
@@ -351,6 +206,34 @@ status running_node::change_definitions(agent::configured_definitions now) {
                  actors::change_definitions{std::move(now), [done](status s) { done->set_value(std::move(s)); }});
   if (answer.wait_for(definitions_limit) != std::future_status::ready)
     return failure{"the agent did not take the definitions within 30 s; it may do so later"};
+  return answer.get();
+}
+
+void running_node::serve_client_agent(introduced_peer p) {
+  const auto& self = p.hello.self;
+  gateway_->serve({p.fd,
+                   {self.name, self.uuid, split_host_port(self.address).host},
+                   std::move(p.address),
+                   std::move(p.channel),
+                   std::move(p.said)});
+}
+
+status running_node::leave() {
+  auto done = std::make_shared<std::promise<status>>();
+  auto answer = done->get_future();
+  caf::anon_send(actors_->wires().health, leave_cluster{[done](status s) { done->set_value(std::move(s)); }});
+  sigset_t impatient;
+  sigemptyset(&impatient);
+  sigaddset(&impatient, SIGINT);
+  sigaddset(&impatient, SIGTERM);
+  const auto until = std::chrono::steady_clock::now() + leave_limit;
+  while (answer.wait_for(std::chrono::seconds{0}) != std::future_status::ready) {
+    if (std::chrono::steady_clock::now() >= until)
+      return failure{"it is not known within 30 s whether this server has left; it may have"};
+    const timespec pause{0, 20'000'000};
+    if (sigtimedwait(&impatient, nullptr, &pause) > 0)
+      return failure{interrupted};
+  }
   return answer.get();
 }
 
@@ -368,104 +251,72 @@ void running_node::stop() {
   front_thread_.join();
 }
 
-/// Opened files are connections and parked queries; the soft limit is often 1,024.
-void raise_file_limit() {
-  rlimit files{};
-  if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur < files.rlim_max) {
-    files.rlim_cur = files.rlim_max;
-    setrlimit(RLIMIT_NOFILE, &files);
-  }
-}
-
-/// A directory that is gone when the process ends; empty name: none was made.
-class temporary_directory {
-public:
-  explicit temporary_directory(bool wanted) {
-    char name[] = "/tmp/belay-dev-XXXXXX";
-    if (wanted && mkdtemp(name) != nullptr)
-      path_ = name;
-  }
-  ~temporary_directory() {
-    std::error_code ignored;
-    if (!path_.empty())
-      std::filesystem::remove_all(path_, ignored);
-  }
-  const std::string& path() const { return path_; }
-
-private:
-  std::string path_;
-};
-
-int fail(const std::string& why) {
-  log::error("node", "cannot start", {{"reason", why}});
-  return 1;
-}
-
 } // namespace
 
 int run_node(parsed_command_line begun, config_reader read_again) {
+  if (!begun.config.server)
+    return run_client_agent(std::move(begun), std::move(read_again));
   auto& config = begun.config;
-  // Before any thread exists, so that all of them leave the signals to this one.
-  sigset_t signals;
-  sigemptyset(&signals);
-  for (int s : {SIGINT, SIGTERM, SIGHUP})
-    sigaddset(&signals, s);
-  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  const auto signals = blocked_signals(); // before any thread exists
+  service_reporter service(service_reports::from_environment());
   log_uncaught_exceptions();
   raise_file_limit();
 
-  if (!config.server)
-    return fail("client agents (server = false) are not part of this program: set \"server\": true");
   temporary_directory scratch(config.dev && config.data_dir.empty());
   if (!scratch.path().empty())
     config.data_dir = scratch.path();
 
   auto who = open_data_directory(config.data_dir, config.node_id, config.datacenter);
   if (!who)
-    return fail(who.error());
+    return cannot_start(who.error());
   auto credentials = peer_credentials_of(config);
   if (!credentials)
-    return fail(credentials.error());
+    return cannot_start(credentials.error());
   auto https_credentials = https_credentials_of(config, nullptr);
   if (!https_credentials)
-    return fail(https_credentials.error());
+    return cannot_start(https_credentials.error());
   const auto https =
       *https_credentials != nullptr ? std::make_shared<tls::https_credential_store>(*https_credentials) : nullptr;
   warn_of_open_port(config, **credentials);
   config.node_id = who->uuid;
+  running_node* running = nullptr;
   peer_link_settings links;
   links.credentials = std::make_shared<tls::credential_store>(*credentials);
+  links.client_agent = [&](introduced_peer p) { running->serve_client_agent(std::move(p)); };
   links.listen_host = config.bind_addr;
   links.listen_port = config.server_port;
   links.lobby.per_address_max = live_limit(static_cast<std::size_t>(config.rpc_max_conns_per_client));
   links.lobby.deadline = std::chrono::duration_cast<std::chrono::milliseconds>(config.rpc_handshake_timeout);
   auto listener = listen_for_peers(links);
   if (!listener)
-    return fail(listener.error());
+    return cannot_start(listener.error());
   const auto recovered = follow_peers_file(config.data_dir);
   if (!recovered)
-    return fail(recovered.error());
+    return cannot_start(recovered.error());
   if (*recovered) {
     log::warn("node",
               "raft/peers.json was followed: this server is a cluster of its own now, and former members are refused");
     who = read_identity(config.data_dir);
     if (!who)
-      return fail(who.error());
+      return cannot_start(who.error());
   }
   auto state = open_state(config.data_dir, *who);
   if (!state)
-    return fail(state.error());
+    return cannot_start(state.error());
+  const auto stays_out = stays_out_of_cluster(config);
+  if (!stays_out)
+    return cannot_start(stays_out.error());
   auto tokens = open_agent_tokens(config);
   if (!tokens)
-    return fail(tokens.error());
+    return cannot_start(tokens.error());
   auto kept = open_registrations(registrations_directory(config.data_dir));
   if (!kept)
-    return fail(kept.error());
+    return cannot_start(kept.error());
   std::optional<rotated_file> audit;
   if (config.audit) {
     auto file = rotated_file::open(config.audit->file, wall_ns());
     if (!file)
-      return fail("audit log: " + file.error());
+      return cannot_start("audit log: " + file.error());
     log::info("node", "requests are audited", {{"file", file->name()}, {"enforced", config.audit->enforced ? 1 : 0}});
     audit.emplace(std::move(*file));
   }
@@ -476,7 +327,6 @@ int run_node(parsed_command_line begun, config_reader read_again) {
              {"keys", state->disk.machine->key_count()}});
 
   const live_limit http_connections(static_cast<std::size_t>(config.http_max_conns_per_client));
-  running_node* running = nullptr;
   const auto definitions_changed = [&](const node_config& next) {
     return running->change_definitions(
         {next.services, next.checks, catalog_row_of(member_of(next, *who), next.datacenter, next.node_meta).meta});
@@ -485,35 +335,69 @@ int run_node(parsed_command_line begun, config_reader read_again) {
                    {links.credentials, https, http_connections, links.lobby.per_address_max,
                     [&](const acl_config& acl) { (*tokens)->configure(tokens_of(acl), config.acl.keeps_tokens); },
                     definitions_changed});
-  reload_requests asked;
+  signalled_requests reload_asked(SIGHUP, "Agent was shutdown before reload could be completed"); // Consul's text
+  signalled_requests leave_asked(SIGUSR1, "agent is shutting down");
   running_node node(
-      config, *who, std::move(state->disk), links, *listener, https, std::move(state->promised),
+      config, *who, std::move(state->disk), links, *listener, *stays_out, https, std::move(state->promised),
       {config.services, config.checks, std::move(*kept)}, http_connections,
-      [&](reload_requests::then then) { asked.add(std::move(then)); },
+      [&](signalled_requests::then then) { reload_asked.add(std::move(then)); },
+      [&](signalled_requests::then then) { leave_asked.add(std::move(then)); },
       [&](const forward::keyring_operation& op) { return reloads.operate_keyring(op); }, *tokens, std::move(audit));
   running = &node;
   if (auto s = node.start(); !s)
-    return fail(s.error());
+    return cannot_start(s.error());
   // Scripts that start Consul wait for this line.
   std::fputs("==> Belay agent running!\n", stdout);
   std::fflush(stdout);
   log::info("node", "serving",
             {{"node", config.node_name}, {"id", config.node_id}, {"server_port", config.server_port}});
-  for (;;) {
-    int signal = 0;
-    sigwait(&signals, &signal);
-    if (signal != SIGHUP) {
+  const auto leaves = [&] {
+    const auto s = node.leave();
+    if (!s)
+      log::error("node", "this server has not left its cluster", {{"reason", s.error()}});
+    else if (auto noted = note_left(config.data_dir, true); !noted)
+      log::error("node", "it could not be noted that this server has left its cluster", {{"reason", noted.error()}});
+    return s;
+  };
+  service.ready(node.numbers());
+  certificate_reports certificates(links.credentials, https);
+  bool left = false;
+  for (bool serves = true; serves;) {
+    node.show_certificates(certificates.look(wall_ns() / 1'000'000'000));
+    const timespec pause{std::chrono::seconds(certificate_reports::interval).count(), 0};
+    const int signal = sigtimedwait(&signals, nullptr, &pause);
+    if (signal < 0) // the time is up
+      continue;
+    if (signal == SIGHUP) {
+      const auto waiting = reload_asked.take();
+      service.reloading();
+      const auto s = reloads.reload();
+      service.reloaded(s.ok());
+      for (const auto& then : waiting)
+        then(s ? std::string() : s.error());
+    } else if (signal == SIGUSR1) {
+      const auto waiting = leave_asked.take();
+      if (waiting.empty()) // somebody else's signal, or a request whose leaving has failed
+        continue;
+      const auto s = leaves();
+      for (const auto& then : waiting)
+        then(s ? std::string() : s.error());
+      left = s.ok();
+      serves = !left && (s.ok() || s.error() != interrupted);
+    } else {
       log::info("node", "stopping", {{"signal", signal == SIGINT ? "SIGINT" : "SIGTERM"}});
-      break;
+      service.stopping();
+      left = (signal == SIGINT ? !config.skip_leave_on_interrupt : config.leave_on_terminate) && leaves();
+      serves = false;
     }
-    const auto waiting = asked.take();
-    const auto s = reloads.reload();
-    for (const auto& then : waiting)
-      then(s ? std::string() : s.error());
   }
-  asked.close();
+  service.stopping();
+  if (left)
+    log::info("node", "this server has left its cluster and stops");
+  reload_asked.close();
+  leave_asked.close();
   node.stop();
-  return 1;
+  return left ? 0 : 1;
 }
 
 } // namespace belay::actors

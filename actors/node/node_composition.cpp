@@ -37,8 +37,7 @@ node_composition::node_composition(caf::actor_system& system, node_plan plan, st
   plan.machine.hold = plan.peer.hold;
   plan.peer.wall_clock = plan.wall_clock;
   plan.machine.wall_clock = plan.wall_clock;
-  if (plan.disk.machine->has_access_rows())
-    plan.peer.level_in_tables = state::acl_level;
+  plan.peer.level_in_tables = level_in_tables(*plan.disk.machine);
   const auto applied = plan.disk.restored.snapshot;
   std::vector<state::session_ptr> sessions;
   plan.disk.machine->for_each_session([&](const state::session_ptr& s) { sessions.push_back(s); });
@@ -47,13 +46,14 @@ node_composition::node_composition(caf::actor_system& system, node_plan plan, st
   w.checkpoints = spawn_for_disk<checkpointer>(system, plan.disks_have_threads, wires_, plan.disk.checkpoints,
                                                applied.index, counted);
   w.watches = system.spawn<watch_registry>(plan.front, wires_, counted);
-  w.reaper = system.spawn<session_reaper>(plan.front, wires_, std::move(sessions));
+  w.reaper = system.spawn<session_reaper>(plan.front, wires_, std::move(sessions), counted);
   w.delays = system.spawn<lock_delay_tracker>(plan.front, wires_);
   w.fsm = system.spawn<fsm>(plan.front, wires_, std::move(plan.machine), std::move(plan.disk.machine), applied, numbers,
                             counted);
   raft::formation_settings founding;
   founding.expect = plan.bootstrap_expect;
   founding.admit_newcomers = plan.admit_newcomers;
+  founding.replica = plan.peer.replica;
   // 5 s with raft_multiplier 1, as long as a member is silent before its health turns critical.
   founding.lost_ticks = 20 * plan.peer.limits.election_ticks;
   raft::formation formation(plan.self, plan.datacenter, founding, plan.cluster_id, std::move(plan.promised));

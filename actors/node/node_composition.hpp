@@ -4,7 +4,7 @@
 
 #include "actors/agent/health_checks.hpp"
 #include "actors/consensus/raft_peer.hpp"
-#include "actors/node/node_disk.hpp"
+#include "actors/node/disk/node_disk.hpp"
 #include "actors/tables/fsm.hpp"
 
 #include <caf/actor_system.hpp>

@@ -1,14 +1,11 @@
 #include "actors/node/reloader.hpp"
 
 #include "actors/node/config/keys.hpp"
-#include "actors/node/peer_keyring.hpp"
+#include "actors/node/disk/peer_keyring.hpp"
 #include "actors/telemetry/log.hpp"
 
 namespace belay::actors {
 
-namespace {
-
-/// What runs, with what may change taken from `next`. config_key::reloaded has the same keys.
 node_config with_reloaded(node_config running, const node_config& next) {
   running.log = next.log;
   running.services = next.services;
@@ -28,13 +25,11 @@ node_config with_reloaded(node_config running, const node_config& next) {
   return running;
 }
 
-} // namespace
-
-result<tls::credentials_ptr> peer_credentials_of(const node_config& config) {
+result<tls::credentials_ptr> peer_credentials_of(const node_config& config, storage::file_system& data) {
   auto s = config.peer_tls;
   if (!config.disable_keyring_file) {
     const auto configured = s.encrypt.empty() ? std::string() : s.encrypt.front();
-    auto keys = keys_in_force(config.data_dir, configured);
+    auto keys = keys_in_force(config.data_dir, configured, data);
     if (!keys)
       return keys.why();
     if (!configured.empty() && keys->front() != configured)
@@ -77,7 +72,7 @@ status reloader::try_reload() {
   if (!read)
     return read.why();
   auto next = with_reloaded(config_, read->config);
-  auto credentials = peer_credentials_of(next);
+  auto credentials = peer_credentials_of(next, parts_.data);
   if (!credentials)
     return credentials.why();
   auto https = https_credentials_of(next, parts_.https != nullptr ? parts_.https->now().get() : nullptr);
@@ -114,7 +109,8 @@ void reloader::tell_what_waits_for_a_start(const boost::json::object& settings) 
 
 forward::keyring_answer reloader::operate_keyring(const forward::keyring_operation& op) {
   std::lock_guard hold(busy_);
-  return operate_keyring_of(config_.disable_keyring_file ? std::string() : config_.data_dir, *parts_.credentials, op);
+  return operate_keyring_of(config_.disable_keyring_file ? std::string() : config_.data_dir, *parts_.credentials, op,
+                            parts_.data);
 }
 
 } // namespace belay::actors

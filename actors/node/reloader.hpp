@@ -6,6 +6,7 @@
 #include "actors/tls/credential_store.hpp"
 #include "protocol/base/result.hpp"
 #include "protocol/forward/keyring.hpp"
+#include "storage/file_system.hpp"
 
 #include <functional>
 #include <memory>
@@ -18,11 +19,16 @@ namespace belay::actors {
 using config_reader = std::function<result<parsed_command_line>()>;
 
 /// The files that the configuration names, and the keyring of the data directory.
-result<tls::credentials_ptr> peer_credentials_of(const node_config& config);
+/// @param data where the data directory is
+result<tls::credentials_ptr> peer_credentials_of(const node_config& config,
+                                                 storage::file_system& data = storage::posix_file_system());
 /// Null: there is no HTTPS. @param before in force until now; null: nothing
 result<tls::https_credentials_ptr> https_credentials_of(const node_config& config,
                                                         const tls::https_credentials* before);
 void warn_of_open_port(const node_config& config, const tls::credentials& in_force);
+
+/// What runs, with what may change while it does taken from `next`: what config_key::reloaded says.
+node_config with_reloaded(node_config running, const node_config& next);
 
 class reloader {
 public:
@@ -34,6 +40,7 @@ public:
     std::function<void(const acl_config&)> change_tokens; ///< cannot fail
     /// Services, checks and node_meta. Waits; a failure if nothing was changed.
     std::function<status(const node_config&)> change_definitions;
+    storage::file_system& data = storage::posix_file_system(); ///< where the data directory is
   };
 
   /// @param started the configuration that the node runs with

@@ -48,6 +48,11 @@ fsm_actor::behavior_type fsm::make_behavior() {
         lease_until_ = {};
         send(wires_->reaper, g);
       },
+      [this](const coordinates_known& c) {
+        places_ = c.table;
+        machine_->set_places(places_);
+        publish({state::coordinates_changed{}});
+      },
       [this](const cluster_view& v) {
         view_ = v;
         if (!v.serving) {
@@ -77,6 +82,7 @@ fsm_actor::behavior_type fsm::make_behavior() {
       [this](const machine_replaced& r) { replace(r); },
       [this](tick_atom) {
         maintain();
+        tell_autopilot();
         initialize_access();
         give_up_waiting();
         wake_after(*this, *wires_, tick, tick_atom::value);
@@ -408,8 +414,7 @@ void fsm::reply_to(const read_query& q, read_result r) {
 }
 
 void fsm::refuse(const read_query& q, const std::string& text) {
-  if (gateway_of(q.id) < wires_->gateways.size())
-    send(wires_->gateways[gateway_of(q.id)], read_result{q.id, failure{text}, 0, false});
+  answer_gateway(*this, *wires_, q.id, read_result{q.id, failure{text}, 0, false});
 }
 
 std::uint64_t fsm::lock_delay_left_ms(const std::string& key) {
@@ -452,6 +457,7 @@ void fsm::replace(const machine_replaced& r) {
     if (indexes_may_fall)
       PROBE("fsm: snapshot brought a restore");
     machine_ = r.machine;
+    machine_->set_places(places_);
     applied_ = r.meta;
     applied_at_ = now();
     checkpointed_ = r.meta.index;
@@ -463,7 +469,7 @@ void fsm::replace(const machine_replaced& r) {
     });
     publish(std::move(changed));
   }
-  send(wires_->raft_peer, snapshot_in_force{r.meta});
+  send(wires_->raft_peer, snapshot_in_force{r.meta, level_in_tables(*machine_)});
   serve_waiting();
 }
 
@@ -479,6 +485,24 @@ void fsm::maintain() {
     start_checkpoint();
   if (view_.serving)
     reap_tombstones();
+}
+
+/// With every tick: a change has no hurry.
+void fsm::tell_autopilot() {
+  const state::query settings = state::autopilot_get{};
+  const auto unset = state::autopilot_settings().modify_index;
+  const auto index = machine_->index_of(settings);
+  if (autopilot_told_.value_or(unset) != index) {
+    autopilot_told_ = index;
+    const auto found = machine_->evaluate(settings);
+    send(wires_->raft_peer, autopilot_changed{*std::get<state::autopilot_ptr>(found.data)});
+  }
+  // Once in each term: nobody has set it yet, and whoever does meanwhile goes before it.
+  if (!settings_.autopilot || index != unset || !view_.serving || autopilot_written_in_ == view_.soft.term)
+    return;
+  autopilot_written_in_ = view_.soft.term;
+  const state::autopilot_set first{*settings_.autopilot, unset};
+  send(wires_->raft_peer, propose_internal{view_.soft.term, make_payload(wire::encode_command(first))});
 }
 
 void fsm::start_checkpoint() {

@@ -31,7 +31,12 @@ struct fsm_settings {
   std::string master_token;                 ///< acl.tokens.master; empty: none is made
   std::function<std::string()> uuid;        ///< fresh random UUID, lower case; for ACLs
   std::function<cluster_time()> wall_clock; ///< milliseconds since 1970; for ACLs
+  /// What this server writes as the leader if operators have set nothing; nullopt: nothing.
+  std::optional<state::autopilot_settings> autopilot;
 };
+
+/// Of commands whose effects are in these tables: whoever lacks it has stopped at them.
+state::feature_level level_in_tables(const state::machine& m);
 
 /// Lives on the gateway's thread, so that a read costs no switch. A read is answered
 /// - stale: at once, from what is applied here;
@@ -93,6 +98,7 @@ private:
   void archive(const read_query& q);
   void answer_archives(const std::string& error);
   void maintain();
+  void tell_autopilot();
   void start_checkpoint();
   void reap_tombstones();
   cluster_time cluster_now();
@@ -101,6 +107,7 @@ private:
   wiring_ptr wires_;
   fsm_settings settings_;
   std::shared_ptr<state::machine> machine_;
+  coordinates::table_ptr places_; ///< that the machine knows; null: none
   raft::snapshot_meta applied_;
   monotonic_time applied_at_; ///< when the last entry was applied
   std::shared_ptr<vitals> vitals_;
@@ -125,6 +132,8 @@ private:
   bool checkpoint_running_ = false;
   bool full_checkpoint_due_ = false;
   log_index checkpointed_;
+  std::optional<log_index> autopilot_told_; ///< of the settings that raft_peer knows
+  term_id autopilot_written_in_;            ///< those of the configuration
   std::size_t bytes_since_checkpoint_ = 0;
   monotonic_time last_checkpoint_{};
   monotonic_time next_checkpoint_{}; ///< not before; set when there was no room

@@ -15,6 +15,10 @@ constexpr std::chrono::seconds initialize_again{1};
 
 } // namespace
 
+state::feature_level level_in_tables(const state::machine& m) {
+  return m.has_access_rows() ? state::acl_level : state::feature_level{0};
+}
+
 void fsm::wait_for_access(const read_query& q) {
   PROBE("fsm: read waits until ACLs are there");
   until_access_.emplace_back(q, now() + settings_.hold);

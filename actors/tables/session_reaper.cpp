@@ -20,8 +20,8 @@ constexpr std::chrono::seconds propose_again_after{1};
 } // namespace
 
 session_reaper::session_reaper(caf::actor_config& config, actor_host* host, wiring_ptr wires,
-                               const std::vector<state::session_ptr>& sessions)
-    : hosted(config, host), wires_(std::move(wires)) {
+                               const std::vector<state::session_ptr>& sessions, metrics& m)
+    : hosted(config, host), wires_(std::move(wires)), metrics_(m) {
   end_node_by_exceptions_of(*this, wires_, "session_reaper");
   for (const auto& s : std::span(sessions).first(MUTANT(sessions_of_checkpoint_forgotten) ? 0 : sessions.size()))
     sessions_.emplace(s->id, s);
@@ -40,6 +40,7 @@ session_reaper_actor::behavior_type session_reaper::make_behavior() {
       },
       [this](tick_atom) {
         reap();
+        metrics_.session_timers(leading_ ? deadlines_.size() : 0);
         wake_after(*this, *wires_, tick, tick_atom::value);
       },
       [this](stop_atom) { quit(); },
@@ -69,9 +70,11 @@ void session_reaper::take(const state::effects& changed) {
     } else {
       sessions_.erase(c->session->id);
       deadlines_.remove(c->session->id);
-      if (const auto doomed = doomed_.extract(c->session->id))
-        for (const auto& r : doomed.mapped())
+      if (const auto doomed = doomed_.extract(c->session->id)) {
+        metrics_.session_invalidated(now() - doomed.mapped().since);
+        for (const auto& r : doomed.mapped().waiting)
           answer(r, true);
+      }
     }
   }
 }
@@ -99,7 +102,7 @@ void session_reaper::renew(const renew_request& r) {
     return answer(r, true);
   if (const auto doomed = doomed_.find(r.session); doomed != doomed_.end() && !MUTANT(doomed_session_renewed)) {
     PROBE("reaper: renewal of a session that is about to end");
-    doomed->second.push_back(r);
+    doomed->second.waiting.push_back(r);
     return;
   }
   // A session without a TTL has no timer, and there is nothing to restart.
@@ -113,8 +116,8 @@ void session_reaper::answer(const renew_request& r, bool known, state::session_p
 }
 
 void session_reaper::forget_the_doomed() {
-  for (const auto& [id, waiting] : std::exchange(doomed_, {}))
-    for (const auto& r : waiting)
+  for (const auto& [id, doomed] : std::exchange(doomed_, {}))
+    for (const auto& r : doomed.waiting)
       answer(r, false);
 }
 
@@ -124,13 +127,14 @@ void session_reaper::complete(read_result& r) {
   if (leading_ && found != nullptr && found->list.size() == 1)
     if (auto left = deadlines_.left(found->list.front()->id, now()))
       r.session_ttl_ms = static_cast<std::uint64_t>(std::chrono::ceil<std::chrono::milliseconds>(*left).count());
-  if (gateway_of(r.id) < wires_->gateways.size())
-    send(wires_->gateways[gateway_of(r.id)], std::move(r));
+  const auto asked = r.id;
+  answer_gateway(*this, *wires_, asked, std::move(r));
 }
 
 /// The end of a session may take as long as a majority cannot write. Whoever asks is told at his deadline that nothing is known.
 void session_reaper::answer_late_renewals() {
-  for (auto& [id, waiting] : doomed_) {
+  for (auto& [id, doomed] : doomed_) {
+    auto& waiting = doomed.waiting;
     const auto late = std::stable_partition(waiting.begin(), waiting.end(), [&](const renew_request& r) {
       return now() < r.deadline.time_since_epoch() || MUTANT(doomed_renewal_waits_for_ever);
     });
@@ -149,7 +153,7 @@ void session_reaper::reap() {
     return;
   PROBE("reaper: session at the end of its time");
   for (const auto& id : due)
-    doomed_.try_emplace(id);
+    doomed_.try_emplace(id, doomed_session{now(), {}});
   log::info("session_reaper", "sessions reached twice their TTL and end",
             {{"count", due.size()}, {"first", due.front()}});
   send(wires_->raft_peer,

@@ -5,6 +5,7 @@
 #include "actors/host.hpp"
 #include "actors/interfaces.hpp"
 #include "actors/surroundings.hpp"
+#include "actors/telemetry/metrics.hpp"
 #include "protocol/lease/session_deadlines.hpp"
 
 #include <unordered_map>
@@ -19,7 +20,7 @@ class session_reaper : public hosted<session_reaper_actor::base> {
 public:
   /// `sessions`: those in the state machine at the start of this process.
   session_reaper(caf::actor_config& config, actor_host* host, wiring_ptr wires,
-                 const std::vector<state::session_ptr>& sessions);
+                 const std::vector<state::session_ptr>& sessions, metrics& m);
 
   behavior_type make_behavior() override;
 
@@ -38,9 +39,15 @@ private:
   lease::local_time now() { return now_of(*this, *wires_).time_since_epoch(); }
 
   wiring_ptr wires_;
+  metrics& metrics_;
   lease::session_deadlines deadlines_;
   std::unordered_map<std::string, state::session_ptr> sessions_;
-  std::unordered_map<std::string, std::vector<renew_request>> doomed_; ///< proposed to end; who wants to renew it
+  /// A session that was proposed to end.
+  struct doomed_session {
+    lease::local_time since{0};
+    std::vector<renew_request> waiting; ///< who wants to renew it
+  };
+  std::unordered_map<std::string, doomed_session> doomed_;
   bool leading_ = false;
   term_id term_;
   lease::local_time lease_until_{0};

@@ -3,6 +3,7 @@
 #include "protocol/base/ascii_case.hpp"
 #include "protocol/base/hex.hpp"
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cerrno>
@@ -12,25 +13,43 @@
 #include <ctime>
 #include <fcntl.h>
 #include <mutex>
+#include <set>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <utility>
+#include <vector>
 
 namespace belay::log {
 
 namespace {
 
-std::atomic<int> lowest{static_cast<int>(level::info)};
+std::atomic<int> lowest{static_cast<int>(level::info)}; ///< that anybody wants to see
 
 /// Where lines go. Guarded by `mutex`: lines of two threads must not mix.
 struct sink {
   std::mutex mutex;
   settings now;
   int file = -1;
+  std::vector<tap*> taps;
+  std::multiset<level> levels_of_taps;
+
+  /// @pre the mutex is held
+  void find_lowest() const {
+    auto l = now.lowest;
+    if (!levels_of_taps.empty())
+      l = std::min(l, *levels_of_taps.begin());
+    lowest.store(static_cast<int>(l), std::memory_order_relaxed);
+  }
 };
 
 sink& the_sink() {
   static sink* s = new sink; // never destroyed: actors may log while the process ends
   return *s;
+}
+
+std::int64_t unix_ms_now() {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  return std::chrono::duration_cast<std::chrono::milliseconds>(now).count();
 }
 
 int open_file(const std::string& name) {
@@ -195,12 +214,15 @@ std::string configure(const settings& s) {
     ::close(to.file);
   to.file = file;
   to.now = s;
-  set_level(s.lowest);
+  to.find_lowest();
   return {};
 }
 
 void set_level(level l) {
-  lowest.store(static_cast<int>(l), std::memory_order_relaxed);
+  auto& to = the_sink();
+  std::lock_guard lock(to.mutex);
+  to.now.lowest = l;
+  to.find_lowest();
 }
 
 bool enabled(level l) {
@@ -208,16 +230,58 @@ bool enabled(level l) {
 }
 
 void write(level l, std::string_view module, std::string_view message, fields more) {
-  auto now = std::chrono::system_clock::now().time_since_epoch();
-  auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(now).count();
+  const auto ms = unix_ms_now();
   auto& to = the_sink();
   std::lock_guard lock(to.mutex);
-  auto line = format_line(to.now.json, ms, l, module, message, more);
-  line += '\n';
-  if (to.now.to_stdout)
-    write_all(STDOUT_FILENO, line);
-  if (to.file >= 0)
-    write_all(to.file, line);
+  if (l >= to.now.lowest) {
+    const auto line = format_line(to.now.json, ms, l, module, message, more) + '\n';
+    if (to.now.to_stdout)
+      write_all(STDOUT_FILENO, line);
+    if (to.file >= 0)
+      write_all(to.file, line);
+  }
+  for (auto* t : to.taps) {
+    if (l < t->lowest_)
+      continue;
+    const auto line = format_line(t->json_, ms, l, module, message, more) + '\n';
+    if (t->lines_.size() + line.size() > t->bytes_max_ || t->lost_ != 0)
+      ++t->lost_; // what comes behind is lost, too, so that lines stay in their order
+    else
+      t->lines_ += line;
+  }
+}
+
+// ---- those who read along
+
+tap::tap(level l, bool json, std::size_t bytes_max) : lowest_(l), json_(json), bytes_max_(bytes_max) {
+  auto& to = the_sink();
+  std::lock_guard lock(to.mutex);
+  to.taps.push_back(this);
+  to.levels_of_taps.insert(l);
+  to.find_lowest();
+}
+
+tap::~tap() {
+  auto& to = the_sink();
+  std::lock_guard lock(to.mutex);
+  std::erase(to.taps, this);
+  to.levels_of_taps.erase(to.levels_of_taps.find(lowest_));
+  to.find_lowest();
+}
+
+std::string tap::take() {
+  std::uint64_t lost = 0;
+  std::string out;
+  {
+    std::lock_guard lock(the_sink().mutex);
+    out.swap(lines_);
+    lost = std::exchange(lost_, 0);
+  }
+  if (lost != 0)
+    out += format_line(json_, unix_ms_now(), level::warn, "log", "lines were lost: their reader is too slow",
+                       {{"lines", lost}}) +
+           '\n';
+  return out;
 }
 
 } // namespace belay::log

@@ -74,6 +74,29 @@ void set_level(level lowest);
 /// One atomic load: ask before building something costly.
 bool enabled(level l);
 
+/// Somebody who reads the log along, at a level of his own. Lines wait for him up to a limit; what comes then is counted and lost.
+class tap {
+public:
+  /// Sees the lines that follow, of all threads. @param bytes_max of lines that wait
+  tap(level lowest, bool json, std::size_t bytes_max);
+  ~tap();
+  tap(const tap&) = delete;
+  tap& operator=(const tap&) = delete;
+
+  /// The lines since the last call, each with its line break; where some are lost, the last one says how many.
+  std::string take();
+
+private:
+  friend void write(level l, std::string_view module, std::string_view message, fields more);
+
+  const level lowest_;
+  const bool json_;
+  const std::size_t bytes_max_;
+  // Guarded by the log's mutex.
+  std::string lines_;
+  std::uint64_t lost_ = 0;
+};
+
 void write(level l, std::string_view module, std::string_view message, fields more = {});
 inline void trace(std::string_view module, std::string_view message, fields more = {}) {
   if (enabled(level::trace))

@@ -1,5 +1,8 @@
 #include "actors/telemetry/metrics.hpp"
 
+#include "actors/telemetry/process_facts.hpp"
+#include "protocol/golang/json_output.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -11,6 +14,11 @@ namespace {
 
 constexpr double ns_per_ms = 1e6;
 constexpr double seconds_per_ns = 1e-9;
+constexpr const char* certificates_name = "tls.certificate_days_left";
+constexpr const char* certificates_mean =
+    "until a certificate of this server, or of an authority that it trusts, is over; negative: it is. One for each, "
+    "with the labels "
+    "`certificate` and `use` (`peers` or `https`). From 30 days on the log warns, too";
 constexpr const char* requests_name = "http.request";
 constexpr const char* requests_prometheus_name = "http.request_seconds";
 
@@ -45,6 +53,14 @@ std::string json_name(std::string_view prefix, std::string_view name) {
     out += '.';
   for (char c : name)
     out += c == '"' || c == '\\' ? '_' : c;
+  return out;
+}
+
+/// Of Prometheus: quotes, backslashes and line ends would end it.
+std::string label_value(std::string_view text) {
+  std::string out;
+  for (const char c : text)
+    out += c == '"' || c == '\\' || static_cast<unsigned char>(c) < 0x20 ? '_' : c;
   return out;
 }
 
@@ -142,29 +158,48 @@ void metrics::request(std::string_view route, int status, std::chrono::nanosecon
   row->took.add(ns(took));
 }
 
-std::array<metrics::number_ref, 13> metrics::gauges() const {
-  return {{{"raft.term", &term_, "the term this node is in"},
-           {"raft.is_leader", &leader_, "1 on the leader, 0 elsewhere"},
-           {"raft.last_index", &last_index_, "index of the last entry of the log"},
-           {"raft.commit_index", &commit_index_, "index up to which entries are known to be committed"},
-           {"raft.applied_index", &applied_index_,
-            "index up to which entries are in the tables; alarm if it stands still while the leader's does not"},
-           {"raft.connected_peers", &peers_, "servers that are connected, of the others"},
-           {"raft.clock_skew_ms", &clock_skew_,
-            "how far the wall clock of a connected server is from this one's, in milliseconds: the largest of all"},
-           {"raft.disk_full", &disk_full_,
-            "1 while the log has no room on the disk: this node acknowledges nothing; alarm"},
-           {"state.keys", &keys_, "keys"},
-           {"watch.parked_queries", &parked_, "blocking queries that wait"},
-           {"http.connections", &connections_, "open connections of clients"},
-           {"http.held_bytes", &held_bytes_,
-            "of requests without an answer and answers that were not taken; limits.http_max_bytes_in_flight"},
-           {"audit.broken", &audit_broken_, "1 while the audit log cannot be written; alarm"}}};
+void metrics::certificates(std::vector<certificate> all) {
+  std::lock_guard lock(certificates_mutex_);
+  certificates_ = std::move(all);
 }
 
-std::array<metrics::number_ref, 13> metrics::counters() const {
+std::vector<metrics::certificate> metrics::certificates_now() const {
+  std::lock_guard lock(certificates_mutex_);
+  return certificates_;
+}
+
+std::array<metrics::number_ref, 16> metrics::gauges() const {
+  return {
+      {{"raft.term", &term_, "the term this node is in"},
+       {"raft.is_leader", &leader_, "1 on the leader, 0 elsewhere"},
+       {"raft.last_index", &last_index_, "index of the last entry of the log"},
+       {"raft.commit_index", &commit_index_, "index up to which entries are known to be committed"},
+       {"raft.applied_index", &applied_index_,
+        "index up to which entries are in the tables; alarm if it stands still while the leader's does not"},
+       {"raft.connected_peers", &peers_, "servers that are connected, of the others"},
+       {"raft.clock_skew_ms", &clock_skew_,
+        "how far the wall clock of a connected server is from this one's, in milliseconds: the largest of all"},
+       {"autopilot.healthy", &autopilot_healthy_,
+        "1 if all servers are healthy, as `/v1/operator/autopilot/health` says; on the leader only. Alarm (Consul's "
+        "name)"},
+       {"autopilot.failure_tolerance", &failure_tolerance_,
+        "how many more voters may fail; on the leader only (Consul's name)"},
+       {"session_ttl.active", &session_timers_, "sessions whose TTL runs, on the leader (Consul's name)"},
+       {"raft.disk_full", &disk_full_,
+        "1 while the log has no room on the disk: this node acknowledges nothing; alarm"},
+       {"state.keys", &keys_, "keys"},
+       {"watch.parked_queries", &parked_, "blocking queries that wait"},
+       {"http.connections", &connections_, "open connections of clients"},
+       {"http.held_bytes", &held_bytes_,
+        "of requests without an answer and answers that were not taken; limits.http_max_bytes_in_flight"},
+       {"audit.broken", &audit_broken_, "1 while the audit log cannot be written; alarm"}}};
+}
+
+std::array<metrics::number_ref, 15> metrics::counters() const {
   return {
       {{"raft.state.leader", &leader_changes_, "this node became leader (Consul's name for it)"},
+       {"raft.state.candidate", &candidacies_, "this node began an election (Consul's name)"},
+       {"raft.apply", &proposed_, "commands that were proposed to the log, on the leader (Consul's name)"},
        {"raft.dropped_frames", &dropped_frames_, "frames thrown away because a peer takes no more"},
        {"raft.refused_writes", &refused_, "requests turned away because too much is waiting already"},
        {"http.refused_connections", &refused_connections_,
@@ -185,12 +220,32 @@ std::array<metrics::number_ref, 13> metrics::counters() const {
         "requests that were not done, or not answered, for that reason; delivery_guarantee `enforced`"}}};
 }
 
-std::array<metrics::distribution_ref, 3> metrics::distributions() const {
+std::array<metrics::distribution_ref, 12> metrics::distributions() const {
   return {{{"raft.fsync", "raft.fsync_seconds", &fsync_, 1 / ns_per_ms, seconds_per_ns,
             "how long making a batch of entries durable took"},
            {"raft.batch_entries", "raft.batch_entries", &batch_, 1, 1, "entries that one sync made durable"},
            {"checkpoint.write", "checkpoint.write_seconds", &checkpoint_, 1 / ns_per_ms, seconds_per_ns,
-            "how long writing a checkpoint took"}}};
+            "how long writing a checkpoint took"},
+           {"raft.commitTime", "raft.commitTime", &commit_time_, 1 / ns_per_ms, seconds_per_ns,
+            "how long a command took from its arrival at the leader until it was committed (Consul's name)"},
+           {"kvs.apply", "kvs.apply", &kv_write_, 1 / ns_per_ms, seconds_per_ns,
+            "how long a write of a key took that a client asked this server for, until it was decided (Consul's name)"},
+           {"txn.apply", "txn.apply", &transaction_, 1 / ns_per_ms, seconds_per_ns,
+            "the same of a transaction (Consul's name)"},
+           {"session.apply", "session.apply", &session_write_, 1 / ns_per_ms, seconds_per_ns,
+            "the same of a session that a client creates or destroys (Consul's name)"},
+           {"session.renew", "session.renew", &session_renewal_, 1 / ns_per_ms, seconds_per_ns,
+            "the same of a session's renewal, which is no write to the log (Consul's name)"},
+           {"catalog.register", "catalog.register", &registration_, 1 / ns_per_ms, seconds_per_ns,
+            "the same of what a client registers in the catalog (Consul's name)"},
+           {"catalog.deregister", "catalog.deregister", &deregistration_, 1 / ns_per_ms, seconds_per_ns,
+            "the same of what a client deregisters (Consul's name)"},
+           {"session_ttl.invalidate", "session_ttl.invalidate", &session_invalidated_, 1 / ns_per_ms, seconds_per_ns,
+            "how long it took from the moment at which a session was at the end of its TTL until it was gone, on the "
+            "leader (Consul's name)"},
+           {"raft.leader.lastContact", "raft.leader.lastContact", &last_contact_, 1 / ns_per_ms, seconds_per_ns,
+            "how long the voter that was heard least lately had been silent, looked at every 2 s by the leader; none "
+            "if it votes alone (Consul's name)"}}};
 }
 
 std::vector<metrics::sample> metrics::samples_now() const {
@@ -241,7 +296,8 @@ void metrics::close_interval(std::int64_t now) {
     return;
   closed_ = measure(open_since_, now, closed_);
   open_since_ = now;
-  for (auto* d : {&fsync_, &batch_, &checkpoint_})
+  for (auto* d : {&fsync_, &batch_, &checkpoint_, &commit_time_, &last_contact_, &kv_write_, &transaction_,
+                  &session_write_, &session_renewal_, &session_invalidated_, &registration_, &deregistration_})
     d->take_totals();
   const auto n = served_count_.load(std::memory_order_acquire);
   for (std::size_t i = 0; i < n; ++i)
@@ -265,12 +321,21 @@ std::string metrics::json(std::string_view prefix, std::int64_t now) const {
   out += stamp;
   out += "\",\"Gauges\":[";
   bool first = true;
-  for (const auto& g : gauges()) {
+  const auto gauge = [&](const char* name, const auto& value, const std::string& labels) {
     out += first ? "{\"Name\":\"" : ",{\"Name\":\"";
     first = false;
-    out += json_name(prefix, g.name) + "\",\"Value\":";
-    append(out, g.value->load(std::memory_order_relaxed));
-    out += ",\"Labels\":{}}";
+    out += json_name(prefix, name) + "\",\"Value\":";
+    append(out, value);
+    out += ",\"Labels\":{" + labels + "}}";
+  };
+  for (const auto& g : gauges())
+    if (const auto value = g.value->load(std::memory_order_relaxed); value != unknown)
+      gauge(g.name, value, "");
+  for (const auto& c : certificates_now()) {
+    std::string labels;
+    golang::append_json_string(labels += "\"certificate\":", c.name);
+    golang::append_json_string(labels += ",\"use\":", c.use);
+    gauge(certificates_name, static_cast<double>(c.days_left), labels);
   }
   out += "],\"Points\":[],\"Counters\":[";
   first = true;
@@ -310,10 +375,22 @@ std::string metrics::json(std::string_view prefix, std::int64_t now) const {
 std::string metrics::prometheus(std::string_view prefix) const {
   std::string out;
   for (const auto& g : gauges()) {
+    const auto value = g.value->load(std::memory_order_relaxed);
+    if (value == unknown)
+      continue;
     const auto name = prometheus_name(prefix, g.name);
     append_header(out, name, "gauge");
     out += name + " ";
-    append(out, g.value->load(std::memory_order_relaxed));
+    append(out, value);
+    out += '\n';
+  }
+  const auto certificates = certificates_now();
+  const auto days_name = prometheus_name(prefix, certificates_name);
+  if (!certificates.empty())
+    append_header(out, days_name, "gauge");
+  for (const auto& c : certificates) {
+    out += days_name + "{certificate=\"" + label_value(c.name) + "\",use=\"" + label_value(c.use) + "\"} ";
+    append(out, static_cast<double>(c.days_left));
     out += '\n';
   }
   for (const auto& c : counters()) {
@@ -364,6 +441,7 @@ of the process. Names are shown without `telemetry.metrics_prefix`: with the def
   const metrics none;
   for (const auto& g : none.gauges())
     row(g.name, g.means);
+  row(certificates_name, certificates_mean);
   out += "\n## Counters\n\n| name | counts |\n|---|---|\n";
   for (const auto& c : none.counters())
     row(c.name, c.means);
@@ -386,6 +464,15 @@ In JSON with count, rate, sum, least, most, mean and standard deviation; for Pro
          "the path "
          "without what varies in it, `blocking` for a query that waited, `other` for what is more than " +
              std::to_string(served_max) + " pairs of both");
+  out += R"(
+## The process
+
+For Prometheus only, under the names of its own clients: without `telemetry.metrics_prefix`. Consul's `runtime.*` tell of Go's memory and goroutines;
+what they are watched for is `process_resident_memory_bytes` and `process_cpu_seconds_total` here.
+
+| name | |
+|---|---|
+)" + process_reference();
   return out;
 }
 

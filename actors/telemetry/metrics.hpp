@@ -68,6 +68,9 @@ public:
 
   // ---- raft_peer, peer_link
   void leader_change() { bump(leader_changes_); }
+  void candidacy() { bump(candidacies_); }
+  /// On the leader: how long the follower that was heard least lately has been silent.
+  void last_contact(std::chrono::nanoseconds longest) { last_contact_.add(ns(longest)); }
   void raft_state(std::uint64_t term, bool leader) {
     set(term_, term);
     set(leader_, leader ? 1 : 0);
@@ -81,6 +84,18 @@ public:
   void clock_skew(std::chrono::milliseconds largest) {
     set(clock_skew_, static_cast<std::uint64_t>(largest.count() < 0 ? 0 : largest.count()));
   }
+  /// On the leader; elsewhere autopilot_unknown().
+  void autopilot(bool healthy, std::size_t failure_tolerance) {
+    set(autopilot_healthy_, healthy ? 1 : 0);
+    set(failure_tolerance_, failure_tolerance);
+  }
+  void autopilot_unknown() {
+    set(autopilot_healthy_, unknown);
+    set(failure_tolerance_, unknown);
+  }
+  /// On the leader: so many commands were proposed; the last of those that are committed now had waited so long.
+  void proposed(std::size_t commands) { proposed_.fetch_add(commands, std::memory_order_relaxed); }
+  void commit_time(std::chrono::nanoseconds took) { commit_time_.add(ns(took)); }
   void disk_full(bool full) { set(disk_full_, full ? 1 : 0); }
   /// A frame that was thrown away because a peer takes no more.
   void dropped_frame() { bump(dropped_frames_); }
@@ -93,6 +108,10 @@ public:
   void applied(std::uint64_t index) { set(applied_index_, index); }
   void keys(std::size_t n) { set(keys_, n); }
   void parked_queries(std::size_t n) { set(parked_, n); }
+  /// On the leader: sessions whose TTL runs; elsewhere none.
+  void session_timers(std::size_t n) { set(session_timers_, n); }
+  /// On the leader: a session was at the end of its TTL; so long it took until it was gone.
+  void session_invalidated(std::chrono::nanoseconds took) { session_invalidated_.add(ns(took)); }
 
   // ---- http_gateway
   void connections(std::size_t n) { set(connections_, n); }
@@ -101,6 +120,13 @@ public:
   /// Requests refused because more came than could be answered.
   void shed_write() { bump(shed_writes_); }
   void shed_read() { bump(shed_reads_); }
+  /// A write was decided: of a key, a transaction, a session's beginning or end, a renewal, a registration and its end.
+  void kv_write(std::chrono::nanoseconds took) { kv_write_.add(ns(took)); }
+  void transaction(std::chrono::nanoseconds took) { transaction_.add(ns(took)); }
+  void session_write(std::chrono::nanoseconds took) { session_write_.add(ns(took)); }
+  void session_renewal(std::chrono::nanoseconds took) { session_renewal_.add(ns(took)); }
+  void registration(std::chrono::nanoseconds took) { registration_.add(ns(took)); }
+  void deregistration(std::chrono::nanoseconds took) { deregistration_.add(ns(took)); }
   /// A large answer was rendered; one more client got an answer that was rendered for others.
   void rendering() { bump(renderings_); }
   void shared_answer() { bump(shared_answers_); }
@@ -114,6 +140,14 @@ public:
   /// Not answered, because the audit log could not be written.
   void audit_refused() { bump(audit_refused_); }
   void audit_broken(bool broken) { set(audit_broken_, broken ? 1 : 0); }
+
+  // ---- node
+  struct certificate {
+    std::string use;            ///< peers or https
+    std::string name;           ///< its subject
+    std::int64_t days_left = 0; ///< negative: it is over
+  };
+  void certificates(std::vector<certificate> all);
 
   /// Ends the interval that json() shows, if at least `interval` of it has passed. Called now and then.
   /// @param now seconds since 1970
@@ -136,6 +170,8 @@ private:
     gauge.store(value, std::memory_order_relaxed);
   }
 
+  static constexpr std::uint64_t unknown = UINT64_MAX; ///< of a gauge: it is not shown
+
   // What there is, once: json(), prometheus() and reference() go through these.
   struct number_ref {
     const char* name;
@@ -149,9 +185,10 @@ private:
     double shown, prometheus_shown; ///< factors from what is counted to the unit shown
     const char* means;
   };
-  std::array<number_ref, 13> gauges() const;
-  std::array<number_ref, 13> counters() const;
-  std::array<distribution_ref, 3> distributions() const;
+  std::array<number_ref, 16> gauges() const;
+  std::array<number_ref, 15> counters() const;
+  std::array<distribution_ref, 12> distributions() const;
+  std::vector<certificate> certificates_now() const;
 
   struct served {
     std::string_view route;
@@ -163,10 +200,14 @@ private:
 
   std::atomic<std::uint64_t> leader_changes_{0}, dropped_frames_{0}, refused_{0}, refused_connections_{0},
       shed_connections_{0}, shed_writes_{0}, shed_reads_{0}, shed_forwarded_{0}, renderings_{0}, shared_answers_{0},
-      audit_lines_{0}, audit_lost_{0}, audit_refused_{0};
+      audit_lines_{0}, audit_lost_{0}, audit_refused_{0}, proposed_{0}, candidacies_{0};
   std::atomic<std::uint64_t> term_{0}, leader_{0}, last_index_{0}, commit_index_{0}, applied_index_{0}, peers_{0},
       disk_full_{0}, keys_{0}, parked_{0}, connections_{0}, clock_skew_{0}, held_bytes_{0}, audit_broken_{0};
-  distribution fsync_, batch_, checkpoint_;
+  std::atomic<std::uint64_t> autopilot_healthy_{unknown}, failure_tolerance_{unknown}, session_timers_{0};
+  distribution fsync_, batch_, checkpoint_, commit_time_, last_contact_, kv_write_, transaction_, session_write_,
+      session_renewal_, session_invalidated_, registration_, deregistration_;
+  mutable std::mutex certificates_mutex_;
+  std::vector<certificate> certificates_;
 
   std::array<served, served_max> served_;
   std::atomic<std::size_t> served_count_{0};

@@ -7,6 +7,9 @@
 
 namespace belay::actors {
 
+/// How a server stands to the leader of its cluster, as it takes it; a client agent: whether the servers answer it.
+enum class cluster_standing : std::uint8_t { alone, follows, leads, relays, cut_off };
+
 struct vitals {
   /// When the leader was last heard, in nanoseconds of the node's monotonic clock; 0: never. raft_peer sets it with each message of
   /// the leader; while it leads itself, to now with every tick.
@@ -15,6 +18,11 @@ struct vitals {
   /// A digest of the state machine and the applied index it belongs to (written in that order of fields, read for display only).
   std::atomic<std::uint64_t> digest{0};
   std::atomic<std::uint64_t> digest_index{0};
+  /// Rise as long as the threads of clients and of Raft move: each time sockets were looked at after a tick of http_gateway, and with
+  /// each tick of raft_peer.
+  std::atomic<std::uint64_t> front_turns{0}, raft_turns{0};
+  std::atomic<cluster_standing> standing{cluster_standing::alone};
+  bool has_raft = true; ///< false: a client agent. Not changed once others know of it
   /// Of this node's agent.
   std::atomic<std::uint32_t> agent_services{0}, agent_checks{0}, agent_ttls{0}, agent_monitors{0};
 };

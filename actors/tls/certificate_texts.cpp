@@ -33,4 +33,45 @@ bool names_host(X509* certificate, const std::string& name) {
   return X509_check_host(certificate, name.data(), name.size(), exactly, nullptr) == 1;
 }
 
+void certificate_refusal::note(X509_STORE_CTX* store) {
+  if (error != X509_V_OK)
+    return;
+  error = X509_STORE_CTX_get_error(store);
+  if (auto* certificate = X509_STORE_CTX_get_current_cert(store); certificate != nullptr)
+    detail =
+        error == X509_V_ERR_CERT_HAS_EXPIRED ? written_time(X509_get0_notAfter(certificate)) : name_of(certificate);
+}
+
+std::string certificate_refusal::text(const std::string& whose) const {
+  const auto certificate = "certificate of " + whose;
+  switch (error) {
+  case X509_V_ERR_CERT_HAS_EXPIRED:
+    return certificate + " has expired: " + detail;
+  case X509_V_ERR_CERT_NOT_YET_VALID:
+    return certificate + " is not valid yet; are the clocks right?";
+  case X509_V_ERR_INVALID_PURPOSE:
+    return certificate + " may not be used for this (extended key usage): " + detail;
+  case X509_V_ERR_PERMITTED_VIOLATION:
+  case X509_V_ERR_EXCLUDED_VIOLATION:
+    return certificate + " has a name that its CA may not give: " + detail;
+  default:
+    return is_of_unknown_authority(error) ? certificate + " is not signed by ca_file: " + detail
+                                          : certificate + " is not accepted: " + X509_verify_cert_error_string(error);
+  }
+}
+
+bool is_of_unknown_authority(int error) {
+  switch (error) {
+  case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT:
+  case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY:
+  case X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE:
+  case X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT:
+  case X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN:
+  case X509_V_ERR_CERT_SIGNATURE_FAILURE:
+    return true;
+  default:
+    return false;
+  }
+}
+
 } // namespace belay::tls

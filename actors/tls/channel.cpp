@@ -2,6 +2,7 @@
 
 #include "actors/tls/certificate_texts.hpp"
 #include "actors/tls/openssl_handles.hpp"
+#include "protocol/base/mutants.hpp"
 
 #include <cstring>
 #include <optional>
@@ -23,8 +24,7 @@ struct channel::state {
   std::optional<failure> broken;
   std::size_t handshake_bytes = 0;
   std::string unknown_key; ///< identity of a key that was offered to us and that we do not have
-  long certificate_error = X509_V_OK;
-  std::string certificate_detail; ///< when it expired; whom it names
+  certificate_refusal refused_certificate;
 
   static state* of(const SSL* ssl) { return static_cast<state*>(SSL_get_app_data(ssl)); }
 
@@ -72,23 +72,16 @@ struct channel::state {
     auto* ssl = static_cast<SSL*>(X509_STORE_CTX_get_ex_data(store, SSL_get_ex_data_X509_STORE_CTX_idx()));
     auto* self = of(ssl);
     auto* certificate = X509_STORE_CTX_get_current_cert(store);
-    const int error = X509_STORE_CTX_get_error(store);
-    if (good == 0) {
-      if (self->certificate_error == X509_V_OK) {
-        self->certificate_error = error;
-        if (certificate != nullptr && error == X509_V_ERR_CERT_HAS_EXPIRED)
-          self->certificate_detail = written_time(X509_get0_notAfter(certificate));
-        else if (certificate != nullptr)
-          self->certificate_detail = name_of(certificate);
-      }
+    const bool over = X509_STORE_CTX_get_error(store) == X509_V_ERR_CERT_HAS_EXPIRED;
+    if (good == 0 && !(over && MUTANT(expired_certificate_accepted))) {
+      self->refused_certificate.note(store);
       return 0;
     }
     if (X509_STORE_CTX_get_error_depth(store) != 0 || self->which != side::dials ||
         !self->mine->verifies_server_name() || certificate == nullptr ||
         names_host(certificate, self->mine->server_name()))
       return 1;
-    self->certificate_error = X509_V_ERR_HOSTNAME_MISMATCH;
-    self->certificate_detail = name_of(certificate);
+    self->refused_certificate = {X509_V_ERR_HOSTNAME_MISMATCH, name_of(certificate)};
     X509_STORE_CTX_set_error(store, X509_V_ERR_HOSTNAME_MISMATCH);
     return 0;
   }
@@ -96,30 +89,11 @@ struct channel::state {
   // ---- texts
 
   std::string certificate_complaint() const {
-    switch (certificate_error) {
-    case X509_V_ERR_CERT_HAS_EXPIRED:
-      return "certificate of peer has expired: " + certificate_detail;
-    case X509_V_ERR_CERT_NOT_YET_VALID:
-      return "certificate of peer is not valid yet; are the clocks right?";
-    case X509_V_ERR_HOSTNAME_MISMATCH:
-      return "certificate of peer names " + certificate_detail + " and not " + mine->server_name();
-    case X509_V_ERR_INVALID_PURPOSE:
-      return "certificate of peer may not be used for this (extended key usage): " + certificate_detail;
-    case X509_V_ERR_PERMITTED_VIOLATION:
-    case X509_V_ERR_EXCLUDED_VIOLATION:
-      return "certificate of peer has a name that its CA may not give: " + certificate_detail;
-    case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT:
-    case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY:
-    case X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE:
-    case X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT:
-    case X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN:
-    case X509_V_ERR_CERT_SIGNATURE_FAILURE:
-      if (!mine->has_certificate())
-        return "peer does not know our encrypt key; it shows a certificate, and no ca_file is set here";
-      return "certificate of peer is not signed by ca_file: " + certificate_detail;
-    default:
-      return std::string("certificate of peer is not accepted: ") + X509_verify_cert_error_string(certificate_error);
-    }
+    if (refused_certificate.error == X509_V_ERR_HOSTNAME_MISMATCH)
+      return "certificate of peer names " + refused_certificate.detail + " and not " + mine->server_name();
+    if (is_of_unknown_authority(refused_certificate.error) && !mine->has_certificate())
+      return "peer does not know our encrypt key; it shows a certificate, and no ca_file is set here";
+    return refused_certificate.text("peer");
   }
 
   std::string own_kind() const {
@@ -128,7 +102,7 @@ struct channel::state {
 
   /// What an error of OpenSSL means for those who run the servers.
   std::string complaint(unsigned long error) const {
-    if (certificate_error != X509_V_OK)
+    if (refused_certificate)
       return certificate_complaint();
     const int reason = ERR_GET_REASON(error);
     if (!unknown_key.empty() &&

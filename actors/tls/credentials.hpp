@@ -3,6 +3,7 @@
 // files once; a reload makes new credentials, and channels keep those they began with. docs/security.md has the table.
 
 #include "actors/tls/peer_key.hpp"
+#include "protocol/base/mutants.hpp"
 #include "protocol/base/result.hpp"
 
 #include <memory>
@@ -54,7 +55,9 @@ public:
   bool accepts_tls() const { return has_certificate_ || accepts_key(); }
   bool accepts_key() const { return !keys_.empty() && !verify_incoming_; }
   /// Whether a peer may speak without TLS.
-  bool accepts_plaintext() const { return !verify_incoming_ && (keys_.empty() || !key_incoming_); }
+  bool accepts_plaintext() const {
+    return !verify_incoming_ && (keys_.empty() || !key_incoming_ || MUTANT(key_not_demanded));
+  }
   bool has_certificate() const { return has_certificate_; } ///< and a CA
   bool verifies_server_name() const { return verify_server_name_; }
 

@@ -17,6 +17,12 @@ using bio_method_ptr = std::unique_ptr<BIO_METHOD, openssl_free<BIO_meth_free>>;
 // As much as a record of TLS holds.
 constexpr std::size_t record_bytes = 16u << 10;
 
+/// What others on this thread have left behind would be taken for ours. Clearing all places of the queue costs much more than a look.
+void forget_errors() {
+  if (ERR_peek_error() != 0)
+    ERR_clear_error();
+}
+
 // As Go's server answers, which stands in front of Consul.
 constexpr std::string_view plain_http_answer =
     "HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n";
@@ -39,8 +45,7 @@ struct https_channel::state {
   std::size_t handshake_bytes = 0;
   int late_messages = 0;
   bool is_tls = false, established = false, ended_by_client = false;
-  long certificate_error = X509_V_OK;
-  std::string certificate_detail;
+  certificate_refusal refused_certificate;
 
   // ---- OpenSSL's way to the bytes: no copy on the way in, one on the way out
 
@@ -83,13 +88,8 @@ struct https_channel::state {
   static int judge_certificate(int good, X509_STORE_CTX* store) {
     auto* ssl = static_cast<SSL*>(X509_STORE_CTX_get_ex_data(store, SSL_get_ex_data_X509_STORE_CTX_idx()));
     auto* self = of(ssl);
-    if (good == 0 && self->certificate_error == X509_V_OK) {
-      self->certificate_error = X509_STORE_CTX_get_error(store);
-      if (auto* certificate = X509_STORE_CTX_get_current_cert(store); certificate != nullptr)
-        self->certificate_detail = self->certificate_error == X509_V_ERR_CERT_HAS_EXPIRED
-                                       ? written_time(X509_get0_notAfter(certificate))
-                                       : name_of(certificate);
-    }
+    if (good == 0)
+      self->refused_certificate.note(store);
     return good;
   }
 
@@ -101,30 +101,10 @@ struct https_channel::state {
 
   // ---- texts
 
-  std::string certificate_complaint() const {
-    switch (certificate_error) {
-    case X509_V_ERR_CERT_HAS_EXPIRED:
-      return "certificate of client has expired: " + certificate_detail;
-    case X509_V_ERR_CERT_NOT_YET_VALID:
-      return "certificate of client is not valid yet; are the clocks right?";
-    case X509_V_ERR_INVALID_PURPOSE:
-      return "certificate of client may not be used for this (extended key usage): " + certificate_detail;
-    case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT:
-    case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY:
-    case X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE:
-    case X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT:
-    case X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN:
-    case X509_V_ERR_CERT_SIGNATURE_FAILURE:
-      return "certificate of client is not signed by ca_file: " + certificate_detail;
-    default:
-      return std::string("certificate of client is not accepted: ") + X509_verify_cert_error_string(certificate_error);
-    }
-  }
-
   /// What an error of OpenSSL means for those who run the server.
   std::string complaint(unsigned long error) const {
-    if (certificate_error != X509_V_OK)
-      return certificate_complaint();
+    if (refused_certificate)
+      return refused_certificate.text("client");
     switch (ERR_GET_LIB(error) == ERR_LIB_SSL ? ERR_GET_REASON(error) : 0) {
     case SSL_R_PEER_DID_NOT_RETURN_A_CERTIFICATE:
       return "client has no certificate, and verify_incoming or verify_incoming_https demands one";
@@ -197,7 +177,7 @@ struct https_channel::state {
       // In steps, so that a client may say its first words behind its handshake, however long they are.
       source = wire.substr(0, record_bytes);
       const auto given = source.size();
-      ERR_clear_error();
+      forget_errors();
       const int r = SSL_do_handshake(ssl.get());
       const auto taken = given - source.size();
       handshake_bytes += taken;
@@ -219,7 +199,7 @@ struct https_channel::state {
     source = wire;
     std::array<char, record_bytes> plaintext;
     for (;;) {
-      ERR_clear_error();
+      forget_errors();
       std::size_t got = 0;
       const int r = SSL_read_ex(ssl.get(), plaintext.data(), plaintext.size(), &got);
       if (late_messages > late_messages_max)
@@ -228,6 +208,8 @@ struct https_channel::state {
         return judge(r);
       if (!said({plaintext.data(), got}))
         return done{};
+      if (source.empty() && SSL_has_pending(ssl.get()) == 0)
+        return done{}; // to ask OpenSSL would take it a buffer and a look in vain
     }
   }
 };
@@ -283,7 +265,7 @@ status https_channel::write(std::string_view plaintext) {
   if (me.broken)
     return *me.broken;
   while (!plaintext.empty()) {
-    ERR_clear_error();
+    forget_errors();
     std::size_t taken = 0;
     if (const int r = SSL_write_ex(me.ssl.get(), plaintext.data(), plaintext.size(), &taken); r != 1) {
       if (auto s = me.judge(r); !s)

@@ -7,7 +7,9 @@
 
 class consul_client : public client {
 public:
-  explicit consul_client(const options& o) : o_(o), c_(o.server), host_(o.server.text) {}
+  /// @param token empty: its requests bring none
+  consul_client(const options& o, const std::string& token)
+      : o_(o), c_(o.server), fields_(o.server.text + (token.empty() ? "" : "\r\nX-Consul-Token: " + token)) {}
   task<outcome> put(const std::string& key, const std::string& val) override {
     co_return co_await want_true("PUT", "/v1/kv/" + key, val);
   }
@@ -135,12 +137,12 @@ public:
 protected:
   std::string req(const char* method, const std::string& target, std::string_view body) {
     std::string r;
-    r.reserve(128 + target.size() + body.size());
+    r.reserve(64 + target.size() + fields_.size() + body.size());
     r += method;
     r += ' ';
     r += target;
     r += " HTTP/1.1\r\nHost: ";
-    r += host_;
+    r += fields_;
     if (*method != 'G') {
       r += "\r\nContent-Length: ";
       r += std::to_string(body.size());
@@ -200,6 +202,7 @@ protected:
   }
   const options& o_;
   http_connection c_;
-  std::string host_, lock_key_, my_, wkey_;
+  std::string fields_; ///< of each request: its host, and its token
+  std::string lock_key_, my_, wkey_;
   u64 widx_ = 0;
 };

@@ -8,6 +8,7 @@
 //   fill                       ... because this wrote them; --batch in each transaction
 //   list                       all of them
 //   --tls on                   each connection with TLS, of whatever certificate
+//   --tokens FILE              a SecretID on each line: the clients take them in turn (Consul's API)
 //   session                    create, renew and destroy one
 //   lock                       hand one lock on among --clients
 //   watch                      --watchers of one key, --rounds writes: from sending a write to the last one's wake-up
@@ -18,6 +19,7 @@
 #include "bench/load/values.hpp"
 
 #include <csignal>
+#include <fstream>
 #include <set>
 
 namespace {
@@ -34,7 +36,8 @@ std::vector<std::unique_ptr<client>> make_clients(int n, int conns) {
   std::vector<std::unique_ptr<client>> v;
   if (opt.proto == "consul") {
     for (int i = 0; i < n; i++)
-      v.push_back(std::make_unique<consul_client>(opt));
+      v.push_back(
+          std::make_unique<consul_client>(opt, opt.tokens.empty() ? "" : opt.tokens[size_t(i) % opt.tokens.size()]));
     return v;
   }
   std::vector<std::shared_ptr<etcd_connection>> pool;
@@ -386,6 +389,17 @@ void watch() {
   loop().run();
 }
 
+std::vector<std::string> lines_of(const std::string& path) {
+  std::vector<std::string> lines;
+  std::ifstream file(path);
+  for (std::string line; std::getline(file, line);)
+    if (!line.empty())
+      lines.push_back(line);
+  if (lines.empty())
+    die("cannot be read, or is empty: " + path);
+  return lines;
+}
+
 int number(const std::string& name, const std::string& text, int from, int to) {
   char* end = nullptr;
   long n = strtol(text.c_str(), &end, 10);
@@ -424,6 +438,8 @@ void set(const std::string& k, const std::string& v) {
     opt.pids.push_back(number(k, v, 1, 1 << 30));
   else if (k == "--tls" && v == "on")
     use_tls();
+  else if (k == "--tokens")
+    opt.tokens = lines_of(v);
   else if (k == "--read" && (v == "strong" || v == "default" || v == "stale"))
     opt.read = v == "strong" ? read_mode::strong : v == "stale" ? read_mode::stale : read_mode::def;
   else if (k == "--batch")
@@ -451,6 +467,8 @@ int main(int argc, char** argv) {
   }
   if (opt.proto != "consul" && opt.proto != "etcd")
     die("--proto takes consul or etcd");
+  if (opt.proto != "consul" && !opt.tokens.empty())
+    die("--tokens is for --proto consul");
   if (opt.server.text.empty())
     die("--server is needed");
   const std::string& w = opt.workload;

@@ -75,8 +75,10 @@ protected:
     }
     if (tls_context() != nullptr) {
       ssl_ = SSL_new(tls_context());
-      SSL_set_fd(ssl_, fd);
+      // Bytes come in by recv() as without TLS: OpenSSL would ask the socket for the head of a record, for the rest, and for more.
+      SSL_set_bio(ssl_, BIO_new(BIO_s_mem()), BIO_new_socket(fd, BIO_NOCLOSE));
       SSL_set_connect_state(ssl_);
+      drained_ = false;
     }
     loop().add(this);
     return true;
@@ -166,11 +168,14 @@ protected:
         on_bytes();
         if (fd < 0 || epoch_ != was)
           return;
-        if (size_t(n) < room && ssl_ == nullptr)
-          return; // drained; the next arrival is a new edge
+        if (ssl_ == nullptr ? size_t(n) < room
+                            : drained_ && SSL_has_pending(ssl_) == 0 && BIO_pending(SSL_get_rbio(ssl_)) == 0)
+          return; // the next arrival is a new edge
       } else if (n == 0) {
         return fail(outcome::conn);
       } else if (errno == EAGAIN) {
+        if (ssl_ != nullptr && !push_out()) // what waited for the end of the handshake
+          return fail(outcome::conn);
         return;
       } else if (errno != EINTR) {
         return fail(outcome::conn);
@@ -189,7 +194,19 @@ private:
     return ssl_ == nullptr ? send(fd, bytes, size, MSG_NOSIGNAL) : judged(SSL_write(ssl_, bytes, int(size)));
   }
   ssize_t get(char* bytes, size_t size) {
-    return ssl_ == nullptr ? recv(fd, bytes, size, 0) : judged(SSL_read(ssl_, bytes, int(size)));
+    if (ssl_ == nullptr)
+      return recv(fd, bytes, size, 0);
+    for (;;) {
+      ssize_t n = judged(SSL_read(ssl_, bytes, int(size)));
+      if (n >= 0 || errno != EAGAIN)
+        return n;
+      char sealed[16384];
+      ssize_t came = recv(fd, sealed, sizeof sealed, 0);
+      if (came <= 0)
+        return came;
+      drained_ = size_t(came) < sizeof sealed;
+      BIO_write(SSL_get_rbio(ssl_), sealed, int(came));
+    }
   }
   ssize_t judged(int n) {
     if (n > 0)
@@ -202,6 +219,7 @@ private:
   }
 
   SSL* ssl_ = nullptr;
+  bool drained_ = false; ///< with TLS: the socket had no more when it was asked last
   std::vector<char> in_;
   size_t beg_ = 0, len_ = 0;
   unsigned epoch_ = 0;

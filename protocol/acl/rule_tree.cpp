@@ -85,8 +85,9 @@ rule_tree::rule_tree(std::span<const rule* const> all) {
   nodes_.reserve(grown.size());
   for (std::size_t i = 0; i < order.size(); ++i) {
     const auto& from = grown[order[i]];
-    nodes_.push_back({edges_.size(), from.edge.size(), order.size(), from.children.size(), from.exact, from.prefix,
-                      is_write_or_nothing(from.exact) && is_write_or_nothing(from.prefix)});
+    nodes_.push_back({edges_.size(), static_cast<std::uint32_t>(from.edge.size()),
+                      static_cast<std::uint32_t>(order.size()), static_cast<std::uint16_t>(from.children.size()),
+                      is_write_or_nothing(from.exact) && is_write_or_nothing(from.prefix), from.exact, from.prefix});
     first_bytes_ += from.edge.empty() ? '\0' : from.edge.front();
     edges_ += from.edge;
     order.insert(order.end(), from.children.begin(), from.children.end());

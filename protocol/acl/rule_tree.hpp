@@ -22,15 +22,16 @@ public:
   /// and memory in proportion to the bytes of the names.
   explicit rule_tree(std::span<const rule* const> all);
 
-  /// A name at which rules begin to differ. The names below it begin with the same bytes.
+  /// A name at which rules begin to differ. The names below it begin with the same bytes. Small: a thousand tokens have a tree of
+  /// hundreds of these each.
   struct node {
     std::size_t edge_at = 0; ///< in the text of all edges: what is added to the name of the node above
-    std::size_t edge_bytes = 0;
-    std::size_t first_child = 0; ///< children stand side by side
-    std::size_t children = 0;    ///< at most 256: their edges begin with different bytes
+    std::uint32_t edge_bytes = 0;
+    std::uint32_t first_child = 0; ///< children stand side by side
+    std::uint16_t children = 0;    ///< at most 256: their edges begin with different bytes
+    bool only_write = true;        ///< no rule of this name or below it is anything but write
     std::optional<permission> exact;
     std::optional<permission> prefix;
-    bool only_write = true; ///< no rule of this name or below it is anything but write
   };
 
   /// What counts for `name`: the rule for exactly this name, else that for its longest prefix; nothing if there is

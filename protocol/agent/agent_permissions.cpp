@@ -1,5 +1,6 @@
 #include "protocol/agent/agent_permissions.hpp"
 
+#include "protocol/agent/alias_health.hpp"
 #include "protocol/base/overloaded.hpp"
 
 #include <string>
@@ -35,9 +36,12 @@ public:
     if (const auto* before = registry_.service(d.service.id))
       if (auto why = write_service(before->row->service))
         return why;
-    for (const auto& c : d.checks) // they may have the ID of another service's
+    for (const auto& c : d.checks) { // they may have the ID of another service's
       if (auto why = replace_check(c.id))
         return why;
+      if (auto why = read_elsewhere(c))
+        return why;
+    }
     return std::nullopt;
   }
   std::optional<refused> operator()(const deregister_service& r) const { return change_service(r.id); }
@@ -51,6 +55,8 @@ public:
       return std::nullopt;
     const auto* owner = d.service_id.empty() ? nullptr : registry_.service(d.service_id);
     if (auto why = owner != nullptr ? write_service(owner->row->service) : write_node())
+      return why;
+    if (auto why = read_elsewhere(d))
       return why;
     return replace_check(d.id);
   }
@@ -69,6 +75,17 @@ public:
   std::optional<refused> operator()(const list_events&) const { return std::nullopt; }
 
 private:
+  /// What an alias of another node shows is read in the name of this server; so it is asked once, by the name that the ID of a service
+  /// usually is.
+  std::optional<refused> read_elsewhere(const check_definition& c) const {
+    if (!is_alias_elsewhere(c, node_))
+      return std::nullopt;
+    if (!may_.node_read(c.alias_node))
+      return missing("node:read", c.alias_node);
+    if (!c.alias_service.empty() && !may_.service_read(c.alias_service))
+      return missing("service:read", c.alias_service);
+    return std::nullopt;
+  }
   std::optional<refused> write_service(const std::string& name) const {
     return may_.service_write(name) ? std::nullopt : std::optional(missing("service:write", name));
   }

@@ -1,5 +1,7 @@
 #include "protocol/agent/check_schedule.hpp"
 
+#include "protocol/agent/alias_health.hpp"
+
 #include <algorithm>
 
 namespace belay::agent {
@@ -20,7 +22,7 @@ void check_schedule::disarm(const std::string& id, timed& t) {
 void check_schedule::begin(const std::string& id, const check_definition& d, local_time now) {
   end(id);
   const auto kind = kind_of(d);
-  if (kind == check_kind::alias || kind == check_kind::maintenance)
+  if ((kind == check_kind::alias && !is_alias_elsewhere(d, node_)) || kind == check_kind::maintenance)
     return;
   auto& t = checks_[id];
   t.kind = kind;

@@ -16,7 +16,8 @@ public:
   /// 146 years: added to any time since the start of a machine it stays a time.
   static constexpr local_time interval_max = local_time::max() / 2;
 
-  explicit check_schedule(std::uint64_t seed) : random_(seed) {}
+  /// @param node the own one: aliases of others are run
+  check_schedule(std::uint64_t seed, std::string node) : random_(seed), node_(std::move(node)) {}
 
   /// Begins with a definition, also in place of an earlier one of that ID. The first run comes within one interval.
   void begin(const std::string& id, const check_definition& d, local_time now);
@@ -55,6 +56,7 @@ private:
   void disarm(const std::string& id, timed& t);
 
   seeded_random random_;
+  std::string node_;
   std::map<std::string, timed> checks_;
   std::set<std::pair<local_time, std::string>> order_;
   std::uint64_t numbers_ = 0;

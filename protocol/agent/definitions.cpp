@@ -13,7 +13,7 @@ bool is_alias(const check_definition& c) {
   return !c.alias_node.empty() || !c.alias_service.empty();
 }
 bool has_interval_kind(const check_definition& c) {
-  return !c.args.empty() || !c.http.empty() || !c.tcp.empty();
+  return !c.args.empty() || !c.http.empty() || !c.tcp.empty() || !c.grpc.empty();
 }
 
 // Consul's limits of service metadata.
@@ -74,12 +74,14 @@ check_kind kind_of(const check_definition& c) {
     return check_kind::script;
   if (!c.tcp.empty())
     return check_kind::tcp;
+  if (!c.grpc.empty())
+    return check_kind::grpc;
   return is_alias(c) ? check_kind::alias : check_kind::ttl;
 }
 
 std::string_view name_of(check_kind k) {
-  constexpr std::array<std::string_view, 6> names = {"ttl", "http", "tcp", "script", "alias", "maintenance"};
-  static_assert(names.size() == static_cast<std::size_t>(check_kind::maintenance) + 1);
+  constexpr std::array<std::string_view, 7> names = {"ttl", "http", "tcp", "script", "alias", "maintenance", "grpc"};
+  static_assert(names.size() == static_cast<std::size_t>(check_kind::grpc) + 1);
   return names[static_cast<std::size_t>(k)];
 }
 

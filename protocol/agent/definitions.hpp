@@ -23,6 +23,7 @@ enum class check_kind : std::uint8_t {
   script = 3,
   alias = 4,
   maintenance = 5,
+  grpc = 6,
 };
 
 /// How a check is shown and run. Which members are set decides its kind, as in Consul.
@@ -36,7 +37,9 @@ struct check_definition {
   std::string http, method, body;
   std::map<std::string, std::vector<std::string>> header;
   bool tls_skip_verify = false;
-  std::string tcp; ///< host:port
+  std::string tcp;  ///< host:port
+  std::string grpc; ///< host:port, or host:port/SERVICE
+  bool grpc_use_tls = false;
   std::vector<std::string> args;
   std::string alias_node, alias_service;
   bool maintenance = false;

@@ -7,7 +7,8 @@
 namespace belay::agent {
 
 local_agent::local_agent(agent_settings s)
-    : settings_(std::move(s)), registry_(settings_.registry), schedule_(settings_.registry.seed + 1) {}
+    : settings_(std::move(s)), registry_(settings_.registry),
+      schedule_(settings_.registry.seed + 1, settings_.registry.node.node) {}
 
 // ---- registrations
 

@@ -1,5 +1,7 @@
 #include "protocol/agent/local_registry.hpp"
 
+#include "protocol/agent/alias_health.hpp"
+
 #include <algorithm>
 
 namespace belay::agent {
@@ -25,10 +27,6 @@ std::vector<Row> rows_of(const Map& held) {
     if (!each.deleted)
       list.push_back(each.row);
   return list;
-}
-
-bool is_node_check(const state::check_record& c) {
-  return c.service_id.empty();
 }
 
 } // namespace
@@ -200,19 +198,12 @@ bool local_registry::set_status(const std::string& id, std::string_view status, 
 
 std::pair<std::string, std::string> local_registry::aliased(const check_definition& d) const {
   if (!d.alias_service.empty() && service(d.alias_service) == nullptr)
-    return {std::string(critical), "Service " + d.alias_service + " could not be found on node " + settings_.node.node};
-  std::pair<std::string, std::string> health{"passing", "No checks found."};
-  for (const auto& [id, c] : checks_) {
-    if (c.deleted || id == d.id || (!is_node_check(*c.row) && c.row->service_id != d.alias_service))
-      continue;
-    if (c.row->status == critical || (c.row->status == "warning" && health.first == "passing"))
-      health = {c.row->status, "Aliased check \"" + c.row->name + "\" failing: " + c.row->output};
-    else if (health.first == "passing")
-      health.second = "All checks passing.";
-    if (health.first == critical)
-      break;
-  }
-  return health;
+    return {std::string(critical), alias_not_found(d, settings_.node.node)};
+  alias_health health(d);
+  for (const auto& [id, c] : checks_)
+    if (!c.deleted && id != d.id)
+      health.add(*c.row);
+  return {health.status(), health.output()};
 }
 
 void local_registry::refresh_aliases() {
@@ -225,6 +216,8 @@ void local_registry::refresh_aliases() {
     }
     ++at;
     auto& c = known->second;
+    if (is_alias_elsewhere(c.definition, settings_.node.node))
+      continue; // it is looked up like a check that is run
     auto [status, output] = aliased(c.definition);
     if (c.row->status == status && c.row->output == output)
       continue;

@@ -65,15 +65,9 @@ state::node_record node_of(const cluster_member& m, const std::string& datacente
   return n;
 }
 
-state::catalog_register registration_of(const cluster_member& m, const std::string& datacenter) {
+state::catalog_register liveness_registration(const cluster_member& m, const std::string& datacenter) {
   state::catalog_register r;
   r.node = node_of(m, datacenter);
-  state::service_record s;
-  s.node = m.name;
-  s.id = s.service = server_service;
-  s.tags.emplace();
-  s.port = m.port;
-  r.service = std::move(s);
   state::check_record c;
   c.node = m.name;
   c.check_id = liveness_check;
@@ -82,6 +76,17 @@ state::catalog_register registration_of(const cluster_member& m, const std::stri
   c.output = *m.alive ? "Agent alive and reachable" : "Agent not live or unreachable";
   c.service_tags.emplace();
   r.checks.push_back(std::move(c));
+  return r;
+}
+
+state::catalog_register registration_of(const cluster_member& m, const std::string& datacenter) {
+  auto r = liveness_registration(m, datacenter);
+  state::service_record s;
+  s.node = m.name;
+  s.id = s.service = server_service;
+  s.tags.emplace();
+  s.port = m.port;
+  r.service = std::move(s);
   return r;
 }
 

@@ -26,6 +26,8 @@ cluster_member member_of(std::string uuid, std::string name, const std::string& 
 
 /// Its node.
 state::node_record node_of(const cluster_member& m, const std::string& datacenter);
+/// Its node and the check alone. @pre m.alive
+state::catalog_register liveness_registration(const cluster_member& m, const std::string& datacenter);
 /// All three rows. @pre m.alive
 state::catalog_register registration_of(const cluster_member& m, const std::string& datacenter);
 

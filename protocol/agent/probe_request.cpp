@@ -37,6 +37,10 @@ bool is_token_character(char c) {
 }
 
 std::optional<std::string> request_complaint_of(const check_definition& c) {
+  if (c.grpc.size() >= request_part_bytes_max)
+    return too_long("GRPC");
+  if (has_control(c.grpc))
+    return "GRPC contains a control character";
   if (c.http.empty())
     return std::nullopt;
   if (c.method.size() >= request_part_bytes_max)

@@ -11,7 +11,8 @@ inline constexpr std::size_t request_part_bytes_max = std::size_t{64} << 10;
 /// All names and values together: bytes. Servers refuse more than a few KiB, Go's from 1 MiB.
 inline constexpr std::size_t request_header_bytes_max = std::size_t{1} << 20;
 
-/// What is wrong with method, URL and header of an HTTP check, in one sentence; nullopt: nothing, or it is no HTTP check.
+/// What is wrong with method, URL and header of an HTTP check, or the target of a gRPC check, in one sentence; nullopt: nothing, or it is
+/// neither.
 std::optional<std::string> request_complaint_of(const check_definition& c);
 
 /// @returns whether `c` may stand in a method or in the name of a header field (a "tchar" of RFC 9110, section 5.6.2).

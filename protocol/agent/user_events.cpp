@@ -1,6 +1,7 @@
 #include "protocol/agent/user_events.hpp"
 
 #include "protocol/base/hex.hpp"
+#include "protocol/golang/error_list.hpp"
 #include "protocol/golang/regular_expression.hpp"
 
 #include <algorithm>
@@ -47,8 +48,8 @@ std::optional<std::string> complaint_of(const user_event& e) {
   if (auto why = pattern_complaint(e.tag_filter))
     return "Invalid tag filter: " + *why;
   if (e.name.size() + e.payload.size() > event_bytes_max)
-    return "1 error occurred:\n\t* error broadcasting event to segment \"\": user event exceeds configured limit of " +
-           std::to_string(event_bytes_max) + " bytes before encoding\n\n";
+    return golang::error_list({"error broadcasting event to segment \"\": user event exceeds configured limit of " +
+                               std::to_string(event_bytes_max) + " bytes before encoding"});
   return std::nullopt;
 }
 

@@ -299,6 +299,7 @@ std::optional<std::string> archive_reader::untar(std::string_view bytes, std::st
     file_->left -= part.size();
     if (file_->name == meta_name) {
       meta_sum_->add(part);
+      meta_text_.append(part);
     } else if (file_->name == state_name) {
       state_sum_->add(part);
       state.append(part);

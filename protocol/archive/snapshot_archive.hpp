@@ -62,6 +62,8 @@ public:
   std::optional<std::string> take(std::string_view& bytes, std::string& state, std::size_t state_bytes_max);
   /// There is no more. @returns what is wrong, as when it ended too early or a checksum differs.
   std::optional<std::string> finish();
+  /// What meta.json says: all of it behind a finish() without complaint.
+  const std::string& meta_text() const { return meta_text_; }
 
 private:
   struct decompressor;
@@ -78,7 +80,7 @@ private:
   bool ended_ = false; ///< the tar says so
   bool sums_seen_ = false;
   std::uint64_t fill_bytes_ = 0; ///< behind its end
-  std::string sums_text_;
+  std::string sums_text_, meta_text_;
   std::optional<sha256> meta_sum_, state_sum_;
 };
 

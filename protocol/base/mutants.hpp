@@ -40,6 +40,7 @@ namespace belay {
   M(doomed_session_renewed)                                                                                            \
   M(election_timeouts_alike)                                                                                           \
   M(empty_log_taken_as_fitting)                                                                                        \
+  M(expired_certificate_accepted)                                                                                      \
   M(expired_check_passes)                                                                                              \
   M(expiry_by_deposed_leader)                                                                                          \
   M(failed_append_ignored)                                                                                             \
@@ -58,6 +59,8 @@ namespace belay {
   M(identity_without_log_starts)                                                                                       \
   M(index_back_after_delete)                                                                                           \
   M(index_of_nothing_untold)                                                                                           \
+  M(key_not_demanded)                                                                                                  \
+  M(keys_forgotten_by_restart)                                                                                         \
   M(leader_counts_unwritten)                                                                                           \
   M(leader_time_goes_back)                                                                                             \
   M(leader_without_quorum_stays)                                                                                       \
@@ -71,7 +74,9 @@ namespace belay {
   M(lock_outlives_session)                                                                                             \
   M(log_compacted_too_far)                                                                                             \
   M(log_not_synced)                                                                                                    \
+  M(member_not_asked_is_done)                                                                                          \
   M(membership_not_joint)                                                                                              \
+  M(name_of_peer_ignored)                                                                                              \
   M(nested_prefix_not_woken)                                                                                           \
   M(newer_kind_proposed)                                                                                               \
   M(numbers_start_again)                                                                                               \
@@ -94,8 +99,12 @@ namespace belay {
   M(refused_restore_goes_on)                                                                                           \
   M(release_wakes_nobody)                                                                                              \
   M(released_by_anybody)                                                                                               \
+  M(removed_key_stays)                                                                                                 \
   M(renewal_forgotten)                                                                                                 \
   M(renewed_without_lease)                                                                                             \
+  M(replica_campaigns)                                                                                                 \
+  M(replica_counts_for_quorum)                                                                                         \
+  M(replica_promoted)                                                                                                  \
   M(restore_by_snapshot_not_noticed)                                                                                   \
   M(session_ends_early)                                                                                                \
   M(session_ends_in_part)                                                                                              \

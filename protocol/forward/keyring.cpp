@@ -1,5 +1,7 @@
 #include "protocol/forward/keyring.hpp"
 
+#include "protocol/base/mutants.hpp"
+
 #include <algorithm>
 
 namespace belay::forward {
@@ -40,7 +42,7 @@ keyring_answer operate_on(std::vector<std::string>& keys, const keyring_operatio
   case keyring_verb::remove:
     if (found == keys.begin())
       return refused("Removing the primary key is not allowed");
-    if (there)
+    if (there && !MUTANT(removed_key_stays))
       keys.erase(found);
     break;
   case keyring_verb::list:

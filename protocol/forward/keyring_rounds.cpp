@@ -1,5 +1,7 @@
 #include "protocol/forward/keyring_rounds.hpp"
 
+#include "protocol/base/mutants.hpp"
+
 #include <algorithm>
 #include <utility>
 
@@ -39,7 +41,8 @@ void keyring_rounds::answered(request_id id, node_id from, keyring_answer a) {
 
 void keyring_rounds::not_asked(request_id id, node_id member, std::string why) {
   if (const auto r = rounds_.find(id); r != rounds_.end())
-    settle(r->second, member, false, {false, std::move(why), {}, false});
+    settle(r->second, member, MUTANT(member_not_asked_is_done),
+           {MUTANT(member_not_asked_is_done), std::move(why), {}, false});
 }
 
 void keyring_rounds::lost(node_id member) {

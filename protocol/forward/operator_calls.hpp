@@ -33,6 +33,25 @@ struct describe_health {
   std::string version;                        ///< of the asking server, to be shown; no spaces
 };
 
-using operator_call = std::variant<remove_member, describe_health, add_member>;
+/// A client agent is there, or leaves: the leader keeps what the catalog says of its health.
+struct agent_heard {
+  std::string uuid;    ///< of its node
+  std::string address; ///< of its node, without port
+  bool leaves = false; ///< its node is to be deregistered
+  std::string name;    ///< of its node
+};
+
+/// The server with that node ID wants to leave. Answered true as soon as the configuration lacks it, also if it was not in it; refused if
+/// those who stay could not decide anything without it.
+struct let_leave {
+  std::string id;
+};
+
+/// Take out the server of that name, which has not been heard for a while. Answered true as soon as the configuration lacks it.
+struct force_leave {
+  std::string name;
+};
+
+using operator_call = std::variant<remove_member, describe_health, add_member, let_leave, force_leave, agent_heard>;
 
 } // namespace belay::forward

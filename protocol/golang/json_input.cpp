@@ -129,6 +129,37 @@ void json_decoder::index(const boost::json::value& v, json_field at, log_index& 
   unsigned_integer(v, at, out.value);
 }
 
+void json_decoder::real(const boost::json::value& v, json_field at, double& out) {
+  double number = 0;
+  if (const auto* d = v.if_double())
+    number = *d;
+  else if (const auto* i = v.if_int64())
+    number = static_cast<double>(*i);
+  else if (const auto* u = v.if_uint64())
+    number = static_cast<double>(*u);
+  else if (v.is_null())
+    return;
+  else
+    return wrong_field(v, at, "float64");
+  if (std::isfinite(number))
+    out = number;
+  else
+    wrong_field(v, at, "float64");
+}
+
+void json_decoder::reals(const boost::json::value& v, json_field at, std::vector<double>& out) {
+  out.clear();
+  if (v.is_null())
+    return;
+  const auto* list = v.if_array();
+  if (!list) {
+    wrong_field(v, at, "[]float64");
+    return;
+  }
+  for (const auto& each : *list)
+    real(each, at, out.emplace_back());
+}
+
 void json_decoder::texts(const boost::json::value& v, json_field at, std::optional<std::vector<std::string>>& out) {
   if (v.is_null()) {
     out.reset();

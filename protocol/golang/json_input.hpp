@@ -47,6 +47,9 @@ public:
   void integer(const boost::json::value& v, json_field at, std::int64_t& out);
   void unsigned_integer(const boost::json::value& v, json_field at, std::uint64_t& out);
   void index(const boost::json::value& v, json_field at, log_index& out);
+  /// A float64, which is always finite.
+  void real(const boost::json::value& v, json_field at, double& out);
+  void reals(const boost::json::value& v, json_field at, std::vector<double>& out);
   void texts(const boost::json::value& v, json_field at, std::optional<std::vector<std::string>>& out);
   void map(const boost::json::value& v, json_field at, std::optional<std::map<std::string, std::string>>& out);
   /// A Go duration as text, or a number of nanoseconds.

@@ -1,5 +1,6 @@
 #include "protocol/golang/json_output.hpp"
 
+#include "protocol/base/check.hpp"
 #include "protocol/base/hex.hpp"
 #include "protocol/golang/pretty_json.hpp"
 #include "protocol/golang/quoting.hpp"
@@ -10,6 +11,8 @@
 #include <boost/json/string.hpp>
 
 #include <array>
+#include <charconv>
+#include <cmath>
 
 namespace belay::golang {
 
@@ -75,6 +78,20 @@ std::string prettify_json(std::string_view compact) {
   out.reserve(compact.size() * 2);
   pretty_json{}.append(out, compact);
   return out += '\n';
+}
+
+/// encoding/json of Go, floatEncoder.
+void append_float(std::string& out, double value) {
+  PRECONDITION(std::isfinite(value));
+  const double size = std::abs(value);
+  const bool plain = size == 0 || (size >= 1e-6 && size < 1e21);
+  char digits[64]; // the longest plain one has 23 digits: 1.0000000000000001e-06
+  const auto format = plain ? std::chars_format::fixed : std::chars_format::scientific;
+  const auto end = std::to_chars(digits, digits + sizeof digits, value, format).ptr;
+  std::string text(digits, end);
+  if (const auto e = text.find("e-0"); e != text.npos)
+    text.erase(e + 2, 1);
+  out += text;
 }
 
 void append_json_strings(std::string& out, const std::vector<std::string>& list) {

@@ -25,6 +25,8 @@ void append_number(std::string& out, Int value) {
 inline void append_number(std::string& out, log_index value) {
   append_number(out, value.value);
 }
+/// As Go writes a float64: the fewest digits that mean it, with an exponent below 1e-6 and from 1e21 on. @pre finite
+void append_float(std::string& out, double value);
 inline void append_bool(std::string& out, bool value) {
   out += value ? "true" : "false";
 }

@@ -194,10 +194,11 @@ std::vector<std::string> query_string::all(std::string_view name) const {
   return values;
 }
 
-std::string query_string::encoded() const {
+std::string query_string::encoded_without(std::span<const std::string_view> names) const {
   std::vector<parameter> sorted;
   for (std::size_t i = 0; i < count_; ++i)
-    sorted.push_back(at(i));
+    if (std::find(names.begin(), names.end(), at(i).name) == names.end())
+      sorted.push_back(at(i));
   std::stable_sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
   std::string out;
   for (const auto& p : sorted) {

@@ -2,6 +2,7 @@
 // Request targets: percent escapes, the path a client really means, and query strings (docs/contract/01, sections 2 and 6).
 
 #include <array>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -39,7 +40,9 @@ public:
   }
   std::vector<std::string> all(std::string_view name) const;
   /// All parameters sorted by name and escaped again, valueless ones as `name=`.
-  std::string encoded() const;
+  std::string encoded() const { return encoded_without({}); }
+  /// The same but for those names.
+  std::string encoded_without(std::span<const std::string_view> names) const;
 
 private:
   struct parameter {

@@ -21,7 +21,8 @@ enum class access : std::uint8_t {
   keyring_write,
   acl_read,
   acl_write,
-  members, ///< rows are left out whose node may not be read
+  coordinate_write, ///< node write for the node whose coordinate the request brings
+  members,          ///< rows are left out whose node may not be read
 };
 
 /// Of each method of a route; those that it has not do not matter.

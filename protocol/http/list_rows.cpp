@@ -2,6 +2,7 @@
 
 #include "protocol/base/overloaded.hpp"
 #include "protocol/http/acl/acl_render.hpp"
+#include "protocol/http/discovery/coordinate_json.hpp"
 #include "protocol/http/render_parts.hpp"
 
 #include <algorithm>
@@ -92,12 +93,21 @@ struct rows_by_data {
     services.reserve(by_id.size());
     for (const auto& [id, service] : by_id)
       services.push_back(service);
-    list_rows rows{"{\"Node\":", "}}", services.size(), {}, true};
+    const auto* asked = std::get_if<state::catalog_node>(&query);
+    const bool as_list = asked != nullptr && asked->as_list;
+    list_rows rows{"{\"Node\":", as_list ? "]}" : "}}", services.size(), {}, true};
     append_node(rows.begin, *found.node);
-    rows.begin += ",\"Services\":{";
-    rows.append = [services = std::move(services)](std::string& out, std::size_t i) {
-      golang::append_json_string(out, services[i]->id);
-      out += ':';
+    if (as_list && services.empty() && options.filter == nullptr) { // as Go writes a list that nobody has made
+      rows.begin += ",\"Services\":";
+      rows.end = "null}";
+      return rows;
+    }
+    rows.begin += as_list ? ",\"Services\":[" : ",\"Services\":{";
+    rows.append = [services = std::move(services), as_list](std::string& out, std::size_t i) {
+      if (!as_list) {
+        golang::append_json_string(out, services[i]->id);
+        out += ':';
+      }
       append_service(out, *services[i], absent_tags::empty);
     };
     return rows;
@@ -107,10 +117,18 @@ struct rows_by_data {
     return listed(found.list, [](auto& out, const auto& c) { append_check(out, *c, absent_tags::empty); });
   }
 
+  found_rows operator()(const state::coordinate_rows& found) const {
+    if (found.list.empty() && std::holds_alternative<state::coordinate_node>(query))
+      return std::nullopt;
+    return listed(found.list, [](auto& out, const auto& r) { append_coordinate_row(out, *r); });
+  }
+
   found_rows operator()(const state::acl_rows& found) const {
     if (!is_acl_list(query))
       return std::nullopt;
-    return listed(found.list, [](auto& out, const auto& row) { append_acl_row(out, row, acl_shape::listed, false); });
+    return listed(found.list, [shape = shape_in_list(query)](auto& out, const auto& row) {
+      append_acl_row(out, row, shape, false);
+    });
   }
 
   template <class Other>
@@ -154,6 +172,7 @@ struct size_by_data {
   }
   std::size_t operator()(const state::node_services& found) const { return found.services.size() * row_bytes; }
   std::size_t operator()(const state::checks& found) const { return found.list.size() * row_bytes; }
+  std::size_t operator()(const state::coordinate_rows& found) const { return found.list.size() * row_bytes; }
   std::size_t operator()(const state::acl_rows& found) const {
     constexpr std::size_t link_bytes = 80;
     const auto of_record = overloaded{[](const state::acl_policy_ptr& p) { return p->description.size(); },
@@ -194,6 +213,9 @@ struct equal_data {
     return a.node == b.node && a.services == b.services;
   }
   bool operator()(const state::checks& a) const { return a.list == std::get<state::checks>(other).list; }
+  bool operator()(const state::coordinate_rows& a) const {
+    return a.list == std::get<state::coordinate_rows>(other).list;
+  }
   bool operator()(const state::acl_rows& a) const {
     const auto& b = std::get<state::acl_rows>(other);
     return a.shows_secrets == b.shows_secrets &&

@@ -3,6 +3,7 @@
 #include "protocol/golang/syntax.hpp"
 #include "protocol/http/host_names.hpp"
 #include "protocol/http/network.hpp"
+#include "protocol/http/reading/cached_read.hpp"
 #include "protocol/http/routes.hpp"
 #include "protocol/http/tokens.hpp"
 
@@ -129,23 +130,19 @@ bool accepts_gzip(std::string_view header) {
   return false;
 }
 
-action handle(request_context& c, const route& at, std::string_view raw_query) {
+/// @pre query and headers were read
+action handle(request_context& c, const route& at) {
   const auto method = c.request.method;
-  if (!c.query.parse(raw_query)) {
-    response r;
-    r.status = 500;
-    return r;
-  }
-  read_headers(c);
   c.options.pretty = c.settings.pretty_always || c.query.has("pretty");
   c.options.gzip = !c.accept_encoding.empty() && accepts_gzip(c.accept_encoding);
-  if (is_blocked(c))
+  const bool asked_here = c.request.passed_on_by == nullptr;
+  if (asked_here && is_blocked(c))
     return error_response(403, "Endpoint is blocked by agent configuration");
   if (method == "OPTIONS")
     return with_allow(response{}, at);
   if ((at.methods & method_bit(method)) == 0)
     return with_allow(error_response(405, "method " + std::string(method) + " not allowed"), at);
-  if (!may_write_from(c))
+  if (asked_here && !may_write_from(c))
     return error_response(403, "Access is restricted");
   c.argument = c.path.substr(at.pattern.size());
   return at.handle(c);
@@ -180,7 +177,7 @@ response index_page() {
 
 parsed_request parse(const raw_request& r, const route_settings& s, const std::function<std::string()>& uuid) {
   parsed_request out;
-  if (!may_call_by_host(r, s)) {
+  if (r.passed_on_by == nullptr && !may_call_by_host(r, s)) {
     out.action = refuse_host(r);
     return out;
   }
@@ -229,9 +226,21 @@ parsed_request parse(const raw_request& r, const route_settings& s, const std::f
   }
   out.route = at->name;
   request_context c{r, s, uuid, out.options, path, {}, {}, {}, {}, {}, {}, {}, {}};
-  out.action = handle(c, *at, raw_query);
+  if (!c.query.parse(raw_query)) {
+    response r;
+    r.status = 500;
+    out.action = std::move(r);
+    return out;
+  }
+  read_headers(c);
+  out.action = handle(c, *at);
   out.needs = at->needs(method_bit(r.method));
-  if (s.acl_enabled && !std::holds_alternative<response>(out.action)) {
+  if (s.client_agent && !std::holds_alternative<response>(out.action) && !answered_by_client_agent(*at)) {
+    out.for_servers = true;
+    out.secret_for_servers = token_of(c);
+    out.cached = cached_read_of(c, *at, out.action);
+  }
+  if (s.acl_enabled) {
     out.by = authority_of(c);
     if (out.needs != access::nobody)
       attach_authority(out.action, *out.by, s.acl_lists_need_permission);

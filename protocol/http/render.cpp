@@ -28,11 +28,15 @@ bool tells_consistency(const state::query& q) {
                     q);
 }
 
+bool asks_coordinates(const state::query& q) {
+  return std::holds_alternative<state::coordinate_nodes>(q) || std::holds_alternative<state::coordinate_node>(q);
+}
+
 /// docs/contract/01, section 7: errors of these carry meta headers.
 bool sets_meta_late(const state::query& q) {
   const bool session = std::holds_alternative<state::session_info>(q) ||
                        std::holds_alternative<state::session_list>(q) || std::holds_alternative<state::session_node>(q);
-  return session || tells_consistency(q) || is_acl_read(q);
+  return session || tells_consistency(q) || asks_coordinates(q) || is_acl_read(q);
 }
 
 template <class Query>
@@ -155,13 +159,21 @@ struct body_writer {
     return json(std::move(out));
   }
 
-  response operator()(const state::node_services& found) const { return found.node ? list() : json("null"); }
+  response operator()(const state::node_services& found) const {
+    if (found.node)
+      return list();
+    const auto* asked = std::get_if<state::catalog_node>(&query);
+    return json(asked != nullptr && asked->as_list ? "{\"Node\":null,\"Services\":null}" : "null");
+  }
 
   response operator()(const state::sessions&) const { return list(); }
   response operator()(const state::nodes&) const { return list(); }
   response operator()(const state::service_names&) const { return list(); }
   response operator()(const state::service_instances&) const { return list(); }
   response operator()(const state::checks&) const { return list(); }
+  response operator()(const state::coordinate_rows& found) const {
+    return found.list.empty() && std::holds_alternative<state::coordinate_node>(query) ? not_found() : list();
+  }
 
   template <state::operator_settings Settings>
   response operator()(const state::settings_ptr<Settings>& settings) const {
@@ -192,8 +204,8 @@ response render_read(const read_request& request, const state::query_result& res
     return render_txn(*txn, &meta, options);
   auto r = std::visit(body_writer{request.query, result, options}, result.data);
   if (reads_settings(request.query) || std::holds_alternative<state::permissions_read>(request.query) ||
-      (r.status == 404 && MUTANT(index_of_nothing_untold)))
-    return r; // docs/contract/12: operator endpoints send no meta headers, nor does /v1/internal/acl
+      (r.status == 404 && (asks_coordinates(request.query) || MUTANT(index_of_nothing_untold))))
+    return r; // docs/contract/12: operator endpoints send no meta headers, nor does /v1/internal/acl; docs/contract/17
   add_read_headers(r, request, result, meta);
   return r;
 }

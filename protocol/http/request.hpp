@@ -3,6 +3,7 @@
 // and the function that finds it out.
 
 #include "protocol/agent/requests.hpp"
+#include "protocol/coordinates/table.hpp"
 #include "protocol/forward/keyring.hpp"
 #include "protocol/forward/operator_calls.hpp"
 #include "protocol/http/access_rule.hpp"
@@ -26,6 +27,12 @@ class row_filter;
 
 namespace belay::http {
 
+/// A client agent: a node that has no tables and passes the requests of its clients on to servers.
+struct client_agent {
+  std::string node_name, uuid; ///< of its node
+  std::string address;         ///< of its node, without port
+};
+
 /// As it came over the wire; views stay valid only during the call.
 struct raw_request {
   std::string_view method;
@@ -34,6 +41,8 @@ struct raw_request {
   std::string_view body;
   std::string_view remote_address; ///< of the client, without port
   std::int64_t now_ns = 0;         ///< when it came: of the wall clock, since 1970
+  /// Who passes it on, and has asked what only the node itself can be asked: who may write, which hosts and paths. Null: nobody
+  const client_agent* passed_on_by = nullptr;
 };
 
 enum class consistency : std::uint8_t { normal, consistent, stale };
@@ -90,6 +99,14 @@ enum class local_kind : std::uint8_t {
   agent_ready,
   keyring,
   agent_token,
+  agent_monitor,
+  agent_host,
+  agent_alive, ///< a client agent tells that it is there, or that it leaves
+  agent_leave, ///< answered when this server has left
+  agent_join,
+  force_leave,
+  coordinate_datacenters,
+  coordinate_update,
   translate_rules, ///< answered by render_translation(); not by parse(), since that costs time, and nobody was asked for his token yet
 };
 
@@ -112,16 +129,31 @@ struct local_request {
   bool wan = false;                     ///< agent_members: names have the datacenter behind them
   forward::remove_member removed = {};  ///< remove_peer
   forward::add_member added = {};       ///< add_peer
+  forward::force_leave forced = {};     ///< force_leave
   forward::keyring_operation keys = {}; ///< keyring
   bool local_only = false;              ///< keyring
+  bool log_json = false;                ///< agent_monitor
   agent_token_change token = {};        ///< agent_token
-  std::string text = {};                ///< translate_rules: what is to be translated
+  forward::agent_heard heard = {};      ///< agent_alive
+  coordinates::row place = {};          ///< coordinate_update: which node is where; its stamp is not set
+  std::string text = {}; ///< translate_rules: what is to be translated; agent_join: host:port; agent_monitor: the level
 };
 
 /// Answered by the agent that is asked, from its own services, checks and events.
 struct agent_request {
   agent::request what;
   bool text = false; ///< health of a service: the status word alone
+};
+
+/// A read with `?cached` that a client agent may answer from what servers said before (docs/contract/06, section 2).
+struct cached_read {
+  std::string target;    ///< what servers are asked: without what is said of waiting, of caching and of the token
+  bool refreshed = true; ///< a blocking query tells of each change; false: it is as old as the last answer
+  std::uint64_t min_index = 0;
+  std::chrono::nanoseconds wait{0};            ///< as in read_request
+  std::optional<std::chrono::seconds> max_age; ///< older answers do not count; only if not `refreshed`, as all below
+  bool must_revalidate = false;                ///< no earlier answer counts
+  std::chrono::seconds stale_if_error{0};      ///< so old an answer may be if no server answers
 };
 
 using action = std::variant<response, read_request, write_request, session_renew, snapshot_save, snapshot_restore,
@@ -131,9 +163,12 @@ struct parsed_request {
   http::action action; ///< a response: answer with it at once (errors, redirects, OPTIONS)
   render_options options;
   std::string_view route = "other"; ///< static name for metrics, such as "kv"
-  /// In whose name it asks; nullopt: ACLs are off. Reads and writes of the replicated state say it, too, if the route needs anything.
+  /// In whose name it asks, also if the action is a response; nullopt: ACLs are off, or its path or query cannot be read. Reads and writes of the replicated state say it, too, if the route needs anything.
   std::optional<state::authority> by = {};
-  access needs = access::nobody; ///< of him, where ACLs are on and the action is no response
+  bool for_servers = false;               ///< a client agent was asked what it has to ask servers
+  std::string secret_for_servers{};       ///< the token that goes with it; empty: it is anonymous
+  std::optional<cached_read> cached = {}; ///< of what is for servers
+  access needs = access::nobody;          ///< of him, where ACLs are on and the action is no response
 };
 
 /// Settings that routing depends on; fixed per process (except by reload).
@@ -147,6 +182,8 @@ struct route_settings {
   std::chrono::nanoseconds session_ttl_min{std::chrono::seconds(10)};
   std::chrono::nanoseconds discovery_max_stale{0}; ///< > 0: catalog and health reads in default mode become stale ones
   bool consistent_by_default = false;              ///< all other reads in default mode become consistent ones
+  bool client_agent = false;                       ///< this node is one
+  bool use_cache = true;                           ///< it may keep answers for `?cached`
   bool pretty_always = false;                      ///< -dev
   bool unprintable_filter = true;
   std::vector<std::string> block_endpoints;
@@ -155,6 +192,7 @@ struct route_settings {
   /// Names by which the server may be called; `.example.com` stands for all below it. nullopt: any
   std::optional<std::vector<std::string>> allowed_hosts;
   bool prometheus = true;
+  bool coordinates_disabled = false; ///< `disable_coordinates`
   bool acl_enabled = false;
   bool acl_allowed_by_default = true; ///< `acl.default_policy`
   /// How long a token that expires lives at least (Consul's acl.token_min_expiration_ttl).

@@ -31,6 +31,11 @@ using route_handler = action (*)(request_context&);
 /// The response to a request that is refused; nullopt: there is nothing to refuse.
 using refused = std::optional<response>;
 
+/// The node whose agent a client has asked.
+inline const std::string& node_of_agent(const request_context& c) {
+  return c.request.passed_on_by != nullptr ? c.request.passed_on_by->node_name : c.settings.node_name;
+}
+
 /// Namespaces are not known here (docs/contract/01, section 6).
 refused refuse_namespace(const request_context& c);
 /// `?dc` names another datacenter.

@@ -1,5 +1,8 @@
 #include "protocol/http/routes.hpp"
 
+#include <algorithm>
+#include <iterator>
+
 namespace belay::http {
 
 namespace {
@@ -40,16 +43,28 @@ constexpr route routes[] = {
     {"/v1/catalog/services", method_get, "catalog_services", access::by_state, catalog_services_route},
     {"/v1/catalog/service/", method_get, "catalog_service", access::by_state, catalog_service_route},
     {"/v1/catalog/node/", method_get, "catalog_node", access::by_state, catalog_node_route},
+    {"/v1/catalog/node-services/", method_get, "catalog_node_services", access::by_state, catalog_node_services_route},
     {"/v1/health/node/", method_get, "health_node", access::by_state, health_node_route},
     {"/v1/health/checks/", method_get, "health_checks", access::by_state, health_checks_route},
     {"/v1/health/state/", method_get, "health_state", access::by_state, health_state_route},
     {"/v1/health/service/", method_get, "health_service", access::by_state, health_service_route},
+    {"/v1/health/connect/", method_get, "health_connect", access::by_state, health_mesh_route},
+    {"/v1/health/ingress/", method_get, "health_ingress", access::by_state, health_mesh_route},
+    {"/v1/coordinate/datacenters", method_get, "coordinate_datacenters", access::nobody, coordinate_datacenters_route},
+    {"/v1/coordinate/nodes", method_get, "coordinate_nodes", access::by_state, coordinate_nodes_route},
+    {"/v1/coordinate/node/", method_get, "coordinate_node", access::by_state, coordinate_node_route},
+    {"/v1/coordinate/update", method_put, "coordinate_update", access::coordinate_write, coordinate_update_route},
     {"/v1/agent/self", method_get, "agent_self", access::agent_read, agent_self_route},
     {"/v1/agent/members", method_get, "agent_members", access::members, agent_members_route},
     {"/v1/agent/metrics", method_get, "agent_metrics", access::agent_read, agent_metrics_route},
     {"/v1/agent/live", method_get, "agent_live", access::nobody, agent_live_route},
     {"/v1/agent/ready", method_get, "agent_ready", access::nobody, agent_ready_route},
     {"/v1/agent/reload", method_put, "agent_reload", access::agent_write, agent_reload_route},
+    {"/v1/agent/monitor", method_get, "agent_monitor", access::agent_read, agent_monitor_route},
+    {"/v1/agent/host", method_get, "agent_host", access::operator_read, agent_host_route},
+    {"/v1/agent/leave", method_put, "agent_leave", access::agent_write, agent_leave_route},
+    {"/v1/agent/join/", method_put, "agent_join", access::agent_write, agent_join_route},
+    {"/v1/agent/force-leave/", method_put, "agent_force_leave", access::operator_write, agent_force_leave_route},
     {"/v1/agent/services", method_get, "agent_services", access::by_agent, agent_services_route},
     {"/v1/agent/service/", method_get, "agent_service", access::by_agent, agent_service_route},
     {"/v1/agent/service/register", method_put, "agent_service_register", access::by_agent,
@@ -93,11 +108,14 @@ constexpr route routes[] = {
     {"/v1/acl/token", method_put, "acl_token", access::by_state, with_acls<acl_token_route>},
     {"/v1/acl/token/", get_put_delete, "acl_token", access::by_state, with_acls<acl_token_id_route>},
     {"/v1/acl/token/self", method_get, "acl_token_self", access::by_state, with_acls<acl_token_self_route>},
+    {"/v1/acl/list", method_get, "acl_list", access::by_state, with_acls<acl_legacy_list_route>},
     {"/v1/acl/replication", method_get, "acl_replication", access::nobody, with_acls<acl_replication_route>},
     {"/v1/acl/rules/translate", method_post, "acl_translate", access::acl_read, with_acls<acl_translate_route>},
     {"/v1/acl/rules/translate/", method_get, "acl_translate", access::by_state, with_acls<acl_translate_token_route>},
     {"/v1/internal/acl/authorize", method_post, "acl_authorize", access::by_state, with_acls<acl_authorize_route>},
     {"/v1/agent/token/", method_put, "agent_token", access::agent_write, with_acls<agent_token_route>},
+    {"/v1/internal/acl/rules", method_get, "acl_rules", access::by_state, with_acls<acl_rules_route>},
+    {"/v1/internal/agent/alive", method_put | method_delete, "agent_alive", access::nobody, agent_alive_route},
 };
 
 bool covers(std::string_view pattern, std::string_view path) {
@@ -139,6 +157,20 @@ unsigned method_bit(std::string_view name) {
     if (m.name == name)
       return m.bit;
   return 0;
+}
+
+bool answered_by_client_agent(const route& r) {
+  constexpr std::string_view of_agents = "/v1/agent/";
+  constexpr std::string_view of_cluster[] = {"/v1/agent/members", "/v1/agent/force-leave/"};
+  return r.pattern.starts_with(of_agents) &&
+         std::find(std::begin(of_cluster), std::end(of_cluster), r.pattern) == std::end(of_cluster);
+}
+
+caching caching_of(const route& r) {
+  constexpr std::string_view refreshed[] = {"catalog_services", "catalog_service", "health_service"};
+  if (std::find(std::begin(refreshed), std::end(refreshed), r.name) != std::end(refreshed))
+    return caching::refreshed;
+  return r.name == "catalog_datacenters" ? caching::simple : caching::none;
 }
 
 const route* find_route(std::string_view path) {

@@ -43,6 +43,11 @@ std::span<const route> all_routes();
 std::vector<std::string_view> method_names_of(const route& r);
 /// 0: none of those above.
 unsigned method_bit(std::string_view name);
+/// Answered by a client agent itself; everything else it passes on to servers.
+bool answered_by_client_agent(const route& r);
+/// How `?cached` is answered there (docs/contract/06, section 2).
+enum class caching : std::uint8_t { none, simple, refreshed };
+caching caching_of(const route& r);
 /// The route with the longest pattern that covers the path; null: unknown path.
 const route* find_route(std::string_view path);
 /// `path`, for which there is no route, lacks the trailing slash of a pattern.
@@ -68,16 +73,27 @@ action catalog_nodes_route(request_context& c);
 action catalog_services_route(request_context& c);
 action catalog_service_route(request_context& c);
 action catalog_node_route(request_context& c);
+action catalog_node_services_route(request_context& c);
 action health_node_route(request_context& c);
 action health_checks_route(request_context& c);
 action health_state_route(request_context& c);
+action health_mesh_route(request_context& c);
 action health_service_route(request_context& c);
+action coordinate_datacenters_route(request_context& c);
+action coordinate_nodes_route(request_context& c);
+action coordinate_node_route(request_context& c);
+action coordinate_update_route(request_context& c);
 action agent_self_route(request_context& c);
 action agent_members_route(request_context& c);
 action agent_metrics_route(request_context& c);
 action agent_live_route(request_context& c);
 action agent_ready_route(request_context& c);
 action agent_reload_route(request_context& c);
+action agent_monitor_route(request_context& c);
+action agent_host_route(request_context& c);
+action agent_leave_route(request_context& c);
+action agent_join_route(request_context& c);
+action agent_force_leave_route(request_context& c);
 action agent_services_route(request_context& c);
 action agent_service_route(request_context& c);
 action agent_service_register_route(request_context& c);
@@ -111,6 +127,7 @@ action acl_role_route(request_context& c);
 action acl_role_id_route(request_context& c);
 action acl_role_name_route(request_context& c);
 action acl_tokens_route(request_context& c);
+action acl_legacy_list_route(request_context& c);
 action acl_token_route(request_context& c);
 action acl_token_id_route(request_context& c);
 action acl_token_self_route(request_context& c);
@@ -119,5 +136,7 @@ action acl_translate_route(request_context& c);
 action acl_translate_token_route(request_context& c);
 action acl_authorize_route(request_context& c);
 action agent_token_route(request_context& c);
+action acl_rules_route(request_context& c);
+action agent_alive_route(request_context& c);
 
 } // namespace belay::http

@@ -30,7 +30,7 @@ std::string_view token_of(const request_context& c) {
     return c.consul_token;
   if (const auto token = bearer(c.authorization); !token.empty())
     return token;
-  return c.settings.default_token;
+  return c.request.passed_on_by != nullptr ? std::string_view() : c.settings.default_token;
 }
 
 state::authority authority_of(const request_context& c) {

@@ -1,8 +1,10 @@
 // Who is taken into a cluster that exists, and how a member is known by its new name or address.
 
+#include "protocol/base/mutants.hpp"
 #include "protocol/base/probe.hpp"
 #include "protocol/raft/configuration.hpp"
 #include "protocol/raft/formation.hpp"
+#include "protocol/raft/quorum.hpp"
 
 #include <algorithm>
 
@@ -64,6 +66,13 @@ configuration with_voter(configuration now, const member& learner, node_id self)
   return now;
 }
 
+/// It gets the log as before, and has no vote.
+configuration with_replica(configuration now, node_id voter) {
+  std::erase(now.voters, voter);
+  add_sorted(now.learners, voter);
+  return now;
+}
+
 /// The configuration in which that member is what it says it is; nullopt: it is already, or it has taken another's name.
 std::optional<configuration> with_news_of(const configuration& now, const member& m) {
   const auto* known = now.find(m.id);
@@ -112,15 +121,19 @@ bool formation::is_wanted(const member& newcomer) const {
 }
 
 bool formation::admits(const introduction& newcomer, const configuration& now) const {
-  if (trusts(newcomer) || now.contains(newcomer.self.id) || is_wanted(newcomer.self))
+  if (now.contains(newcomer.self.id) || is_wanted(newcomer.self))
+    return true;
+  if (was_let_go(newcomer.self.id))
+    return false;
+  if (trusts(newcomer))
     return true;
   // In the place of a lost member: rival_of() sees to it that none of that name and address is heard.
   bool replaces = false;
   for (const auto& m : now.members)
     if (wants_place_of(newcomer.self, m)) {
       if (m.name != newcomer.self.name || m.address != newcomer.self.address)
-        return false; // it would put out another member as well
-      replaces = true;
+        return false;                            // it would put out another member as well
+      replaces = replaces || now.is_voter(m.id); // in the place of a replica it could become one voter more
     }
   return replaces;
 }
@@ -150,7 +163,7 @@ std::optional<configuration> formation::without_idle_learner(const configuration
   return std::nullopt;
 }
 
-std::optional<configuration> formation::next_configuration(const core& leader) const {
+std::optional<configuration> formation::next_configuration(const core& leader, const autopilot* pilot) const {
   const auto& now = leader.config();
   if (!leader.is_leader() || !leader.may_serve_reads() || now.joint())
     return std::nullopt;
@@ -169,11 +182,68 @@ std::optional<configuration> formation::next_configuration(const core& leader) c
     if (!now.contains(id)) {
       if (trusts(p) || is_wanted(p.self) || all_lost_before(p.self, leader))
         return with_learner(now, p.self);
-    } else if (learns(now, id) && close_to(leader, id)) {
-      return with_voter(now, p.self, self_.id);
+    } else if (learns(now, id)) {
+      const bool wants_vote = !p.replica || MUTANT(replica_promoted);
+      if (wants_vote && close_to(leader, id) && (pilot == nullptr || pilot->may_vote(id)))
+        return with_voter(now, p.self, self_.id);
     }
   }
   return std::nullopt;
+}
+
+// ---- replicas, and who is gone
+
+std::optional<configuration> formation::without_dead(const core& leader, const autopilot& pilot) const {
+  const auto& now = leader.config();
+  if (!leader.is_leader() || !leader.may_serve_reads() || now.joint())
+    return std::nullopt;
+  std::set<node_id> dead;
+  for (const auto& p : leader.progress())
+    if (now.contains(p.id) && !peers_.contains(p.id) && p.silent_ticks >= settings_.lost_ticks)
+      dead.insert(p.id);
+  if (dead.empty())
+    return std::nullopt;
+  // Whoever is removed comes back by itself only if newcomers are taken in, or prove who they are as all do that are heard.
+  const bool come_back = settings_.admit_newcomers ||
+                         (!peers_.empty() && std::all_of(now.members.begin(), now.members.end(), [&](const member& m) {
+                           const auto* said = find(m.id);
+                           return said == nullptr || said->proven;
+                         }));
+  return come_back ? pilot.without_dead(now, dead) : std::nullopt;
+}
+
+std::optional<configuration> formation::next_demotion(const core& leader, const autopilot& pilot) const {
+  const auto& now = leader.config();
+  if (!leader.is_leader() || !leader.may_serve_reads() || now.joint() || !pilot.enough(now.voters.size() - 1))
+    return std::nullopt;
+  for (const auto& [id, p] : peers_)
+    if (p.replica && belongs(id) && now.is_voter(id) && rival_of(p.self, now) == nullptr) {
+      auto next = with_replica(now, id);
+      // Of two voters that are left both are needed: one that has just fallen silent would stop the cluster in the middle of this.
+      if (!has_quorum(next, [&](node_id stays) { return pilot.may_vote(stays); }))
+        continue;
+      PROBE("admission: a voter becomes a replica");
+      return next;
+    }
+  return std::nullopt;
+}
+
+std::vector<node_id> formation::heirs(const configuration& now) const {
+  std::vector<node_id> all;
+  for (const auto id : now.voters)
+    if (const auto* said = find(id); said != nullptr && belongs(id) && !said->replica)
+      all.push_back(id);
+  return all;
+}
+
+bool formation::may_learn_from(node_id leader, const configuration& now) const {
+  const auto* said = find(leader);
+  return !settings_.replica || now.is_voter(self_.id) || (said != nullptr && said->knows_replicas);
+}
+
+bool formation::is_replica(node_id id) const {
+  const auto* said = find(id);
+  return id == self_.id ? settings_.replica : said != nullptr && said->replica;
 }
 
 } // namespace belay::raft

@@ -60,7 +60,7 @@ bool core::impl::alone() const {
 }
 
 bool core::impl::electable() const {
-  if (config().is_voter(self))
+  if (config().is_voter(self) || (MUTANT(replica_campaigns) && config().contains(self)))
     return true;
   // Dissertation 4.2.2: as long as the configuration without this node may still be lost, this node may be the only one
   // that can bring it to its members. Once it is known to be committed, a removed server stays quiet, as a learner

@@ -116,6 +116,7 @@ std::optional<std::string> formation::met(const introduction& peer) {
 void formation::lost(node_id peer) {
   calm_ticks_ = sets_in_row_ = 0;
   peers_.erase(peer);
+  let_go_.erase(peer);
 }
 
 void formation::tick(bool all_met) {
@@ -161,6 +162,13 @@ const introduction* formation::find(node_id peer) const {
   return it == peers_.end() ? nullptr : &it->second;
 }
 
+std::vector<introduction> formation::heard() const {
+  std::vector<introduction> all;
+  for (const auto& [id, p] : peers_)
+    all.push_back(p);
+  return all;
+}
+
 std::vector<std::string> formation::heard_addresses() const {
   std::vector<std::string> all;
   for (const auto& [id, p] : peers_)
@@ -170,8 +178,8 @@ std::vector<std::string> formation::heard_addresses() const {
 }
 
 bool formation::eligible(const introduction& p) const {
-  return p.cluster_id == 0 && !p.has_log && p.promises && p.first.round < round_max && p.expect == settings_.expect &&
-         p.datacenter == datacenter_;
+  return p.cluster_id == 0 && !p.has_log && p.promises && !p.replica && p.first.round < round_max &&
+         p.expect == settings_.expect && p.datacenter == datacenter_;
 }
 
 /// Of a first configuration that is known never to have had a leader.
@@ -237,7 +245,9 @@ introduction formation::own() const {
   i.self = self_;
   i.datacenter = datacenter_;
   i.cluster_id = cluster_id_;
-  i.expect = settings_.expect;
+  i.expect = settings_.replica ? 0 : settings_.expect;
+  i.knows_replicas = true;
+  i.replica = settings_.replica;
   i.has_log = has_log_;
   i.first = promise_;
   i.hears_cluster = cluster_id_ == 0 && cluster_near();

@@ -21,10 +21,12 @@
 // Which set is promised does not matter for safety. It is the lowest ids among those that are heard, so that all choose
 // the same one as soon as they hear the same servers; whoever is not in it waits and is taken in.
 
+#include "protocol/raft/autopilot.hpp"
 #include "protocol/raft/core.hpp"
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -54,11 +56,13 @@ struct introduction {
   std::uint32_t expect = 0;     ///< bootstrap_expect
   bool promises = true;         ///< false: a server of an earlier version, with which no first configuration is made
   promise first;
-  bool has_log = false;       ///< it has entries, or a term
-  bool hears_cluster = false; ///< it hears a server that belongs to a cluster or has a log
-  bool disk_full = false;     ///< it cannot acknowledge anything; of no meaning here
-  std::uint16_t level = 0;    ///< feature level (protocol/state/feature_levels.hpp); 0: from before there were levels
-  bool proven = false;        ///< it has shown credentials on the connection on which it said this
+  bool has_log = false;        ///< it has entries, or a term
+  bool hears_cluster = false;  ///< it hears a server that belongs to a cluster or has a log
+  bool disk_full = false;      ///< it cannot acknowledge anything; of no meaning here
+  std::uint16_t level = 0;     ///< feature level (protocol/state/feature_levels.hpp); 0: from before there were levels
+  bool proven = false;         ///< it has shown credentials on the connection on which it said this
+  bool knows_replicas = false; ///< false: a server of an earlier version, which would make a voter of every learner
+  bool replica = false;        ///< it is to have no vote (read_replica)
 };
 
 struct formation_settings {
@@ -66,6 +70,8 @@ struct formation_settings {
   /// Servers that introduce themselves are taken into a cluster that exists without an operator, also when they have not
   /// proved who they are.
   bool admit_newcomers = false;
+  /// This server is to have no vote: it forms no cluster, and is a learner of the one that takes it in (docs/adr/0013).
+  bool replica = false;
   /// A member that its leader has not heard for so long is lost: a server of its name and address may take its place
   /// without an operator or credentials. Much more than a restart takes.
   int lost_ticks = 200;
@@ -115,6 +121,8 @@ public:
   /// What that peer says changes this server's log or term: its cluster is the only one from now on, if it is in none yet.
   void bind(node_id peer);
   const introduction* find(node_id peer) const;
+  /// All that are heard now, with what they said last.
+  std::vector<introduction> heard() const;
   /// Addresses of the servers of this datacenter that are heard now.
   std::vector<std::string> heard_addresses() const;
   /// A server that this one waits for to form a cluster; for the log. Empty: none.
@@ -130,11 +138,31 @@ public:
   /// *and* address of a member that is lost (formation_settings::lost_ticks), and votes from the same step on in which that
   /// one does not any more. It is dropped when that member is back, or when it says something else of itself before it
   /// votes, so that it never is one voter more.
-  std::optional<configuration> next_configuration(const core& leader) const;
+  ///
+  /// A server that says it is a replica stays a learner, and of the others becomes a voter who has been healthy for long
+  /// enough, as `pilot` says. Null: all have.
+  std::optional<configuration> next_configuration(const core& leader, const autopilot* pilot = nullptr) const;
+  /// On the leader: the configuration without servers that are dead, as far as `pilot` wants that and they would be taken in
+  /// again without an operator; nullopt: nobody is to be removed. Dead is who was not heard for formation_settings::lost_ticks
+  /// and is not connected.
+  std::optional<configuration> without_dead(const core& leader, const autopilot& pilot) const;
+  /// On the leader: the configuration in which a voter that says it is a replica has no vote, if enough stay and a majority of
+  /// them has been healthy for long enough; nullopt: there is none. It may be refused for as long as too few of those that stay are heard, so everything else goes first.
+  std::optional<configuration> next_demotion(const core& leader, const autopilot& pilot) const;
+  /// The leader that is to have no vote hands over to one of these: voters that are heard and are to have one.
+  std::vector<node_id> heirs(const configuration& now) const;
+  /// Whether this server, being a replica, may take what only leaders send from that peer: one that does not know of replicas
+  /// would make a voter of it. Only as long as it is no voter by its configuration.
+  bool may_learn_from(node_id leader, const configuration& now) const;
+  /// As that server, or this one, says of itself; false: it is not heard.
+  bool is_replica(node_id id) const;
   /// A connected member with the same address, name or node ID as that newcomer; null: none.
   const member* rival_of(const member& newcomer, const configuration& now) const;
   /// An operator wants the server at that address, or with that node ID, to be taken in, whoever it is.
   void admit(std::string address_or_uuid);
+  /// That member leaves: it is not taken in again before it was lost, unless an operator wants it.
+  void let_go(node_id leaver) { let_go_.insert(leaver); }
+  bool was_let_go(node_id peer) const { return let_go_.contains(peer); }
   /// What operators wanted is fulfilled by members that are heard, once: whoever comes to such an address later is not
   /// whom they meant. With every tick.
   void forget_admissions(const configuration& now);
@@ -142,7 +170,7 @@ public:
   bool admits(const introduction& newcomer, const configuration& now) const;
 
 private:
-  bool may_form() const { return cluster_id_ == 0 && settings_.expect != 0 && !has_log_; }
+  bool may_form() const { return cluster_id_ == 0 && settings_.expect != 0 && !settings_.replica && !has_log_; }
   bool eligible(const introduction& p) const;
   std::uint64_t promised_cluster() const;
   bool is_elsewhere(const introduction& p) const;
@@ -175,6 +203,7 @@ private:
   int pause_ticks_ = 0;  ///< until the next set may be promised
   std::map<node_id, introduction> peers_;
   std::vector<std::string> admitted_; ///< addresses and node IDs
+  std::set<node_id> let_go_;
 };
 
 /// Sorted by id, everybody votes.

@@ -17,6 +17,12 @@ const auto& inside(const core& c) {
   return invariant_probe::of(c);
 }
 
+/// By the configuration in force, or by the one before it, which comes back into force if this one is lost.
+bool may_have_votes(const auto& n) {
+  const auto* before = n.log.config_index() > n.commit ? n.log.config_at(n.log.config_index().prev()) : nullptr;
+  return n.config().is_voter(n.self) || (before != nullptr && before->is_voter(n.self));
+}
+
 } // namespace
 
 #define RULE(condition)                                                                                                \
@@ -177,7 +183,8 @@ broken_rule cluster_check::observe(const core& c) {
     RULE(has_quorum(n.config(), [&](node_id id) {
       const auto vote = votes_.find({n.hard.term, id});
       return id == n.self || (vote != votes_.end() && vote->second == n.self);
-    })); // dissertation 3.4
+    }));                     // dissertation 3.4
+    RULE(may_have_votes(n)); // a learner does not campaign
     for (const auto& [i, f] : committed_) {
       if (committed_in_.at(i) > n.hard.term)
         continue;              // committed by a later leader that we have not heard of yet

@@ -32,7 +32,10 @@ std::uint64_t quorum_value(const configuration& c, F&& reached) {
     all.reserve(half.size());
     for (auto id : half)
       all.push_back(reached(id));
-    const auto rank = half.size() / 2 - (MUTANT(commit_minority) && half.size() > 1 ? 1 : 0);
+    if (!c.learners.empty() && MUTANT(replica_counts_for_quorum))
+      for (auto id : c.learners)
+        all.push_back(reached(id));
+    const auto rank = all.size() / 2 - (MUTANT(commit_minority) && half.size() > 1 ? 1 : 0);
     const auto middle = all.begin() + static_cast<std::ptrdiff_t>(rank);
     std::nth_element(all.begin(), middle, all.end(), std::greater<>());
     return *middle;

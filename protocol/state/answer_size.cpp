@@ -1,5 +1,8 @@
 #include "protocol/state/answer_size.hpp"
 
+#include <map>
+#include <string_view>
+
 namespace belay::state {
 
 namespace {
@@ -36,6 +39,18 @@ std::optional<std::string> health_answer_size::refusal() const {
     return std::nullopt;
   return "Answer too large: every instance is shown with all checks of its node, about " + std::to_string(bytes_) +
          " bytes; max size: " + std::to_string(health_answer_bytes_max) + " bytes.";
+}
+
+std::optional<std::string> refused_for_size(const service_instances& found) {
+  health_answer_size size;
+  std::map<std::string_view, std::size_t> bytes_of_nodes;
+  for (const auto& each : found.list) {
+    const auto [at, fresh] = bytes_of_nodes.try_emplace(each.node->node);
+    if (const auto& of_node = each.checks.of_node(); fresh && of_node)
+      at->second = shown_bytes(*of_node);
+    size.add_instance(at->second, shown_bytes(each.checks.own()));
+  }
+  return size.refusal();
 }
 
 } // namespace belay::state

@@ -1,8 +1,8 @@
 #pragma once
 // How large answers about the health of services may become. Every instance is shown with all checks of its node, so that an answer
-// grows with the product of what clients registered: it is estimated before it is made.
+// grows with the product of what clients registered: it is estimated before it is rendered, from what is left for whoever asks.
 
-#include "protocol/state/records.hpp"
+#include "protocol/state/queries.hpp"
 
 #include <optional>
 
@@ -27,5 +27,8 @@ public:
 private:
   std::size_t bytes_ = 0;
 };
+
+/// The same for rows of health_service. Takes time in proportion to the rows that are held, not to those that would be shown.
+std::optional<std::string> refused_for_size(const service_instances& found);
 
 } // namespace belay::state

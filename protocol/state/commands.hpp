@@ -337,8 +337,11 @@ struct everything_changed {
 /// Policies, roles or tokens changed: who waits in somebody's name is judged again.
 struct access_changed {};
 
+/// Not by an entry: this server knows more, or other, coordinates (protocol/coordinates).
+struct coordinates_changed {};
+
 using effect = std::variant<kv_changed, kv_tree_removed, session_changed, catalog_changed, lock_delay_started,
-                            everything_changed, access_changed>;
+                            everything_changed, access_changed, coordinates_changed>;
 using effects = std::vector<effect>;
 
 } // namespace belay::state

@@ -25,7 +25,9 @@ struct machine::impl {
       return refusal{std::move(*why)};
     if (!t->stage.head()->in_force) {
       PROBE("state: restore came into force");
+      auto places = t->places;
       t = restored(*t, applied, now, changed);
+      t->places = std::move(places);
       replaced = true;
     }
     return true;
@@ -208,22 +210,19 @@ void machine::skip(log_index index, cluster_time now, effects& changed) {
 }
 
 query_result machine::evaluate(const query& q, cluster_time now) const {
-  if (!q.by)
-    return answer(*impl_->t, q);
-  if (auto refused = refuses(q, now))
-    return {answer_index(*impl_->t, q), std::move(*refused)};
-  auto found = answer(*impl_->t, q);
-  keep_visible(*impl_->t, q, std::max(now, impl_->now), found);
-  return found;
+  return visible_answer(*impl_->t, q, std::max(now, impl_->now));
 }
 std::optional<refusal> machine::refuses(const query& q, cluster_time now) const {
   return refused_to(*impl_->t, q, std::max(now, impl_->now));
 }
 bool machine::has_access_rows() const {
-  return impl_->t->acls.policy(management_policy_id) != nullptr;
+  return impl_->t->acls.policies().find(management_policy_id) != nullptr;
 }
 log_index machine::index_of(const query& q) const {
   return answer_index(*impl_->t, q);
+}
+void machine::set_places(coordinates::table_ptr known) {
+  impl_->t->places = std::move(known);
 }
 log_index machine::applied_index() const {
   return impl_->applied;

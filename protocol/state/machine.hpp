@@ -33,6 +33,9 @@ public:
   /// The index evaluate() would answer with, without building the answer (to re-check a parked query cheaply).
   log_index index_of(const query& q) const;
 
+  /// Where nodes are, from now on. No part of the replicated state: whoever replaces the machine sets it again.
+  void set_places(coordinates::table_ptr known);
+
   log_index applied_index() const;
   cluster_time now() const; ///< of the newest entry applied
   /// Of all rows and nothing else, the same on every node at the same applied index. Kept up to date in O(1) per change.

@@ -1,6 +1,7 @@
 #pragma once
 // What can be read, and what a read answers. Every answer has the index of docs/contract/02, section 2 (never 0).
 
+#include "protocol/coordinates/table.hpp"
 #include "protocol/state/commands.hpp"
 
 #include <concepts>
@@ -59,6 +60,7 @@ struct catalog_service {
 };
 struct catalog_node {
   std::string node;
+  bool as_list = false; ///< of the rendering: services as a list, an unknown node as an object
 
   bool operator==(const catalog_node&) const = default;
 };
@@ -84,20 +86,33 @@ struct health_service {
   std::vector<std::string> tags;
   string_map node_meta;
   bool passing_only = false;
+  bool of_mesh = false; ///< only proxies and gateways of a mesh, of which there is none here
 
   bool operator==(const health_service&) const = default;
+};
+/// Where nodes of the catalog are (docs/contract/17). Not replicated: each server answers what it knows.
+struct coordinate_nodes {
+  std::optional<std::string> segment; ///< nullopt: of all of them
+
+  bool operator==(const coordinate_nodes&) const = default;
+};
+struct coordinate_node {
+  std::string node;
+  std::optional<std::string> segment; ///< nullopt: of all of them
+
+  bool operator==(const coordinate_node&) const = default;
 };
 /// A transaction that only reads (get, get-tree, checks).
 struct txn_read {
   txn ops;
 };
 
-using plain_query =
-    with_settings<std::variant<kv_get, kv_list, kv_keys, session_info, session_list, session_node, catalog_nodes,
-                               catalog_services, catalog_service, catalog_node, health_node, health_checks,
-                               health_state, health_service, txn_read, acl_policy_read, acl_policy_list, acl_role_read,
-                               acl_role_list, acl_token_read, acl_token_self, acl_token_list, permissions_read>,
-                  settings_get>;
+using plain_query = with_settings<
+    std::variant<kv_get, kv_list, kv_keys, session_info, session_list, session_node, catalog_nodes, catalog_services,
+                 catalog_service, catalog_node, health_node, health_checks, health_state, health_service,
+                 coordinate_nodes, coordinate_node, txn_read, acl_policy_read, acl_policy_list, acl_role_read,
+                 acl_role_list, acl_token_read, acl_token_self, acl_token_list, acl_legacy_list, permissions_read>,
+    settings_get>;
 
 /// What is to be read, and in whose name.
 struct query : plain_query {
@@ -106,6 +121,8 @@ struct query : plain_query {
   std::optional<authority> by;
   /// Listings of keys need the permission `list` for their prefix (`acl.enable_key_list_policy` of the server that is asked).
   bool lists_need_permission = false;
+  /// Lists with nodes begin with what is nearest to this one (docs/contract/17); empty, or unknown where it is: they stay as they are.
+  std::string near = {};
 };
 
 /// Both ask for the same rows in the same name. Of transactions and settings that is never said.
@@ -118,7 +135,7 @@ inline bool same_question(const query& a, const query& b) {
       return false;
   };
   return a.index() == b.index() && a.by == b.by && a.lists_need_permission == b.lists_need_permission &&
-         std::visit(same, a);
+         a.near == b.near && std::visit(same, a);
 }
 
 struct kv_entries {
@@ -149,6 +166,9 @@ public:
   const check_ptr& operator[](std::size_t i) const {
     return i < of_node_count() ? (*of_node_)[i] : own_[i - of_node_count()];
   }
+  /// Null: none. Instances of an answer that are on the same node share it.
+  const std::shared_ptr<const list>& of_node() const { return of_node_; }
+  const list& own() const { return own_; }
   /// The very same rows. (Of lists that were made apart, the one of the node is looked through.)
   bool operator==(const instance_checks& other) const {
     if (of_node_ == other.of_node_)
@@ -184,10 +204,14 @@ struct checks {
   std::vector<check_ptr> list;
 };
 
+struct coordinate_rows {
+  std::vector<coordinates::row_ptr> list;
+};
+
 struct query_result {
   log_index index; ///< never zero
   with_settings<std::variant<kv_entries, key_names, sessions, nodes, service_names, service_instances, node_services,
-                             checks, txn_reply, refusal, acl_rows, permissions>,
+                             checks, coordinate_rows, txn_reply, refusal, acl_rows, permissions>,
                 settings_ptr>
       data;
 };

@@ -3,8 +3,8 @@
 #include "protocol/base/check.hpp"
 #include "protocol/base/mutants.hpp"
 #include "protocol/state/acl/acl_reading.hpp"
-#include "protocol/state/answer_size.hpp"
 #include "protocol/state/keys/key_operations.hpp"
+#include "protocol/state/nearness.hpp"
 #include "protocol/state/transactions.hpp"
 
 #include <map>
@@ -95,6 +95,14 @@ log_index index_for(const tables& t, const health_state&) {
 log_index index_for(const tables& t, const health_service& q) {
   return service_index(t, q.service, true);
 }
+/// Stamps take the place of an index: they are the same on all servers that know the same.
+template <class Query>
+requires requires(const Query& q) {
+  q.segment;
+}
+log_index index_for(const tables& t, const Query&) {
+  return log_index{t.places == nullptr ? 0 : t.places->newest()};
+}
 template <class Settings>
 log_index index_for(const tables& t, const settings_get<Settings>&) {
   return t.settings.of<Settings>().modify_index();
@@ -163,7 +171,6 @@ public:
   struct found {
     std::shared_ptr<const std::vector<check_ptr>> list;
     bool passing = true;
-    std::size_t bytes = 0;
   };
 
   explicit checks_of_nodes(const tables& t) : t_(t) {}
@@ -173,7 +180,7 @@ public:
     auto [at, fresh] = by_node_.try_emplace(node.node);
     if (fresh) {
       auto list = t_.catalog.checks_of_instance(node.node, "");
-      at->second = {nullptr, all_passing(list), shown_bytes(list)};
+      at->second = {nullptr, all_passing(list)};
       at->second.list = std::make_shared<const std::vector<check_ptr>>(std::move(list));
     }
     return at->second;
@@ -261,18 +268,34 @@ answer_data data_for(const tables& t, const health_state& q) {
 answer_data data_for(const tables& t, const health_service& q) {
   service_instances found;
   checks_of_nodes node_checks(t);
-  health_answer_size size;
+  if (q.of_mesh)
+    return found;
   for (auto& i : instances(t, q.service, q.tags, q.node_meta)) {
     const auto& of_node = node_checks.of(*i.node);
     auto own = t.catalog.checks_of_instance(i.service->node, i.service->id);
     if (q.passing_only && !(of_node.passing && all_passing(own)))
       continue;
-    size.add_instance(of_node.bytes, shown_bytes(own));
     i.checks = {of_node.list, std::move(own)};
     found.list.push_back(std::move(i));
   }
-  if (auto why = size.refusal())
-    return refusal{std::move(*why)};
+  return found;
+}
+/// Nodes that the catalog does not know are not shown: they may be gone.
+answer_data data_for(const tables& t, const coordinate_nodes& q) {
+  coordinate_rows found;
+  if (t.places == nullptr)
+    return found;
+  for (const auto& [key, row] : t.places->rows())
+    if ((!q.segment || row->segment == *q.segment) && t.catalog.find_node(row->node))
+      found.list.push_back(row);
+  return found;
+}
+answer_data data_for(const tables& t, const coordinate_node& q) {
+  coordinate_rows found;
+  if (t.places == nullptr || !t.catalog.find_node(q.node))
+    return found;
+  found.list = t.places->of_node(q.node);
+  std::erase_if(found.list, [&](const auto& row) { return q.segment && row->segment != *q.segment; });
   return found;
 }
 answer_data data_for(const tables& t, const txn_read& q) {
@@ -318,7 +341,10 @@ query_result answer_one(const tables& t, const kv_list& q) {
 } // namespace
 
 query_result answer(const tables& t, const query& q) {
-  return std::visit([&](const auto& each) { return answer_one(t, each); }, static_cast<const plain_query&>(q));
+  auto found = std::visit([&](const auto& each) { return answer_one(t, each); }, static_cast<const plain_query&>(q));
+  if (!q.near.empty())
+    sort_by_nearness(found, t.places.get(), q.near);
+  return found;
 }
 
 log_index answer_index(const tables& t, const query& q) {

@@ -1,6 +1,7 @@
 #pragma once
 // All tables of the state machine, and what one entry of the log may use of them.
 
+#include "protocol/coordinates/table.hpp"
 #include "protocol/state/acl/acl_table.hpp"
 #include "protocol/state/catalog/catalog_table.hpp"
 #include "protocol/state/counters.hpp"
@@ -30,6 +31,8 @@ struct tables {
   staging stage{journal};
   settings_tables settings{journal};
   acl_table acls{journal};
+  /// Not replicated: nothing that is applied looks at it, and it is in no digest and no checkpoint. Null: nothing is known.
+  coordinates::table_ptr places = nullptr;
 
   tables() = default;
   tables(const tables&) = delete;

@@ -29,9 +29,10 @@ enum class topic : std::uint8_t {
   service,
   all_catalog,
   all_access,
+  coordinates,
   anything
 };
-constexpr std::size_t topic_count = 10;
+constexpr std::size_t topic_count = 11;
 
 struct interest {
   topic about;
@@ -93,6 +94,12 @@ interest interest_of(const state::health_state&) {
 interest interest_of(const state::health_service& q) {
   return {topic::service, folded(q.service)};
 }
+interest interest_of(const state::coordinate_nodes&) {
+  return {topic::coordinates, {}};
+}
+interest interest_of(const state::coordinate_node&) {
+  return {topic::coordinates, {}};
+}
 interest interest_of(const state::txn_read&) {
   return {topic::anything, {}};
 }
@@ -101,8 +108,8 @@ template <class Query>
 requires(std::is_same_v<Query, state::acl_policy_read> || std::is_same_v<Query, state::acl_policy_list> ||
          std::is_same_v<Query, state::acl_role_read> || std::is_same_v<Query, state::acl_role_list> ||
          std::is_same_v<Query, state::acl_token_read> || std::is_same_v<Query, state::acl_token_list> ||
-         std::is_same_v<Query, state::acl_token_self> || std::is_same_v<Query, state::permissions_read>) interest
-    interest_of(const Query&) {
+         std::is_same_v<Query, state::acl_legacy_list> || std::is_same_v<Query, state::acl_token_self> ||
+         std::is_same_v<Query, state::permissions_read>) interest interest_of(const Query&) {
   return {topic::all_access, {}};
 }
 
@@ -172,6 +179,9 @@ struct parked_queries::impl {
   void touch(const state::access_changed&, std::vector<park_id>& out) const {
     append(topic::all_access, {}, out);
     out.insert(out.end(), in_a_name.begin(), in_a_name.end());
+  }
+  void touch(const state::coordinates_changed&, std::vector<park_id>& out) const {
+    append(topic::coordinates, {}, out);
   }
   void touch(const state::everything_changed&, std::vector<park_id>& out) const {
     if (parked.empty() || MUTANT(snapshot_wakes_nobody))

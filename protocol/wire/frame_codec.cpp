@@ -5,6 +5,7 @@
 #include "protocol/wire/entry_codec.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <utility>
 
 namespace belay::wire {
@@ -38,10 +39,21 @@ enum class kind : std::uint8_t {
   gossip = 14,
   keyring_call = 15,
   keyring_reply = 16,
+  coordinate_probe = 17,
+  coordinate_answer = 18,
+  coordinate_news = 19,
 };
 
 /// Never renumber.
-enum class extension : std::uint8_t { feature_level = 1, known_servers = 3, has_log = 4, round = 5 };
+enum class extension : std::uint8_t {
+  feature_level = 1,
+  known_servers = 3,
+  has_log = 4,
+  round = 5,
+  replica = 6,
+  client_agent = 7,
+  coordinates = 8,
+};
 
 // What came after the first version of a hello: blocks of u8 extension | u32 length | bytes. Whoever does not know a block
 // skips it.
@@ -49,7 +61,10 @@ enum class extension : std::uint8_t { feature_level = 1, known_servers = 3, has_
 //   feature_level   u16
 //   known_servers   varint count, then each: text host:port
 //   has_log         u8: 1 has a log, 2 hears a cluster, 4 its disk is full; the sum
+//   client_agent    nothing
+//   coordinates     nothing
 //   round           u64 round | u8 given up | varint count of refused clusters, then each (u64)
+//   replica         u8: 1 it is to have no vote. Whoever says nothing does not know of replicas
 //
 // The blocks are the address of one more member of `agreed`, the last one, with the id zero. Servers of the first version
 // refuse a frame with bytes behind its end, and of an unknown kind; with `agreed` they do nothing but compare it.
@@ -85,8 +100,16 @@ std::string extensions_of(const hello& h) {
     b.varint(n);
     for (std::size_t i = 0; i < n; ++i)
       b.u64(h.refused[i]);
-    block(extension::round, bytes);
+    block(extension::round, std::exchange(bytes, {}));
   }
+  if (h.knows_replicas) {
+    b.u8(h.replica ? 1 : 0);
+    block(extension::replica, bytes);
+  }
+  if (h.client_agent)
+    block(extension::client_agent, {});
+  if (h.coordinates)
+    block(extension::coordinates, {});
   return out;
 }
 
@@ -122,6 +145,16 @@ bool take_extension(extension e, std::string_view bytes, hello& h) {
       h.refused.push_back(r.u64());
     break;
   }
+  case extension::replica:
+    h.knows_replicas = true;
+    h.replica = (r.u8() & 1) != 0;
+    break;
+  case extension::client_agent:
+    h.client_agent = true;
+    break;
+  case extension::coordinates:
+    h.coordinates = true;
+    break;
   default:
     return true;
   }
@@ -246,6 +279,55 @@ gossip get_gossip(byte_reader& r) {
   for (std::uint64_t i = 0; r.ok() && i < n; ++i)
     g.members.push_back(node_id{r.u64()});
   return g;
+}
+
+// A coordinate is 11 numbers of IEEE 754 with 64 bits: the 8 of its vector, error, adjustment, height. Whoever gets one looks whether
+// they are numbers.
+//
+//   coordinate_probe    u64 sent_ns
+//   coordinate_answer   u64 sent_ns | coordinate
+//   coordinate_news     varint count, then each: text node | text segment | u64 stamp | coordinate
+void put(byte_writer& w, const coordinates::coordinate& c) {
+  for (const auto x : c.vec)
+    w.u64(std::bit_cast<std::uint64_t>(x));
+  for (const auto x : {c.error, c.adjustment, c.height})
+    w.u64(std::bit_cast<std::uint64_t>(x));
+}
+
+coordinates::coordinate get_coordinate(byte_reader& r) {
+  coordinates::coordinate c;
+  for (auto& x : c.vec)
+    x = std::bit_cast<double>(r.u64());
+  for (auto* x : {&c.error, &c.adjustment, &c.height})
+    *x = std::bit_cast<double>(r.u64());
+  return c;
+}
+
+void put(byte_writer& w, const coordinate_news& n) {
+  const auto count = std::min(n.rows.size(), coordinates::news_rows_max);
+  w.varint(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto& row = n.rows[i];
+    w.text(row.node);
+    w.text(row.segment);
+    w.u64(row.stamp);
+    put(w, row.at);
+  }
+}
+
+coordinate_news get_coordinate_news(byte_reader& r) {
+  coordinate_news n;
+  const auto count = r.varint();
+  if (count > coordinates::news_rows_max)
+    r.fail();
+  for (std::uint64_t i = 0; r.ok() && i < count; ++i) {
+    auto& row = n.rows.emplace_back();
+    row.node = get_text(r, coordinates::name_bytes_max);
+    row.segment = get_text(r, coordinates::segment_bytes_max);
+    row.stamp = r.u64();
+    row.at = get_coordinate(r);
+  }
+  return n;
 }
 
 kind kind_of(const raft::message_body& body) {
@@ -439,6 +521,19 @@ std::optional<frame> decode_frame(std::string_view bytes) {
   case kind::keyring_reply:
     f = get_keyring_reply(r);
     break;
+  case kind::coordinate_probe:
+    f = coordinate_probe{r.u64()};
+    break;
+  case kind::coordinate_answer: {
+    coordinate_answer a;
+    a.sent_ns = r.u64();
+    a.own = get_coordinate(r);
+    f = a;
+    break;
+  }
+  case kind::coordinate_news:
+    f = get_coordinate_news(r);
+    break;
   default:
     return std::nullopt;
   }
@@ -511,6 +606,19 @@ void encode_frame(const frame& f, std::string& out) {
           [&](const keyring_reply& a) {
             begin(kind::keyring_reply);
             put(w, a);
+          },
+          [&](const coordinate_probe& c) {
+            begin(kind::coordinate_probe);
+            w.u64(c.sent_ns);
+          },
+          [&](const coordinate_answer& a) {
+            begin(kind::coordinate_answer);
+            w.u64(a.sent_ns);
+            put(w, a.own);
+          },
+          [&](const coordinate_news& n) {
+            begin(kind::coordinate_news);
+            put(w, n);
           },
       },
       f);

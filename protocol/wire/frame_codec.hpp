@@ -7,6 +7,7 @@
 
 #include "protocol/agent/user_events.hpp"
 #include "protocol/base/result.hpp"
+#include "protocol/coordinates/messages.hpp"
 #include "protocol/forward/keyring.hpp"
 #include "protocol/forward/messages.hpp"
 #include "protocol/raft/peer_clocks.hpp"
@@ -45,6 +46,11 @@ struct hello {
   std::uint64_t round = 0;             ///< of `agreed`
   bool given_up = false;
   std::vector<std::uint64_t> refused = {}; ///< clusters whose first configuration this server has given up
+  bool knows_replicas = false;             ///< it makes no voter of a replica (docs/adr/0013)
+  bool replica = false;                    ///< it is one: it is to have no vote
+  bool coordinates = false;                ///< it understands frames about coordinates (docs/adr/0015)
+  bool client_agent =
+      false; ///< no server speaks: behind this follow requests in HTTP, and this connection brings their answers
 
   bool operator==(const hello&) const = default;
 };
@@ -62,14 +68,28 @@ using forward::keyring_call;  // to peers of feature level 2 and above
 using forward::keyring_reply; // likewise
 using forward::read_index;
 using forward::read_index_reply;
+using coordinate_probe = coordinates::probe; // these to peers whose hello says that they understand them
+using coordinate_answer = coordinates::probe_answer;
+using coordinate_news = coordinates::news;
 using forward_call = forward::call;
 using forward_reply = forward::reply;
 
-using frame = std::variant<hello, raft::message, forward_call, forward_reply, read_index, read_index_reply,
-                           agent::user_event, gossip, keyring_call, keyring_reply>;
+using frame =
+    std::variant<hello, raft::message, forward_call, forward_reply, read_index, read_index_reply, agent::user_event,
+                 gossip, keyring_call, keyring_reply, coordinate_probe, coordinate_answer, coordinate_news>;
 
 /// Appends one frame.
 void encode_frame(const frame& f, std::string& out);
+/// It must not be read by others than the peer: it travels over connections with credentials only.
+inline bool holds_keys(const frame& f) {
+  return std::holds_alternative<keyring_call>(f) || std::holds_alternative<keyring_reply>(f);
+}
+
+/// Where nodes are (protocol/coordinates).
+inline bool is_about_coordinates(const frame& f) {
+  return std::holds_alternative<coordinate_probe>(f) || std::holds_alternative<coordinate_answer>(f) ||
+         std::holds_alternative<coordinate_news>(f);
+}
 
 /// Cuts a byte stream into frames.
 class frame_decoder {

@@ -9,18 +9,55 @@ namespace belay::wire {
 namespace {
 
 using forward::add_member;
+using forward::agent_heard;
 using forward::call_kind;
 using forward::describe_health;
+using forward::force_leave;
+using forward::let_leave;
 using forward::remove_member;
 
 constexpr std::string_view added = "add ";
 constexpr std::string_view added_by_id = "add id ";
+constexpr std::string_view leaving = "leave ";
+constexpr std::string_view forced_out = "force-leave ";
+
+constexpr std::string_view agent_is_there = "agent there ";
+constexpr std::string_view agent_leaves = "agent leaves ";
+
+/// Takes a word and the space behind it off the front; empty: there is none.
+std::string take_word(std::string_view& bytes) {
+  const auto end = bytes.find(' ');
+  if (end == std::string_view::npos)
+    return {};
+  std::string word(bytes.substr(0, end));
+  bytes.remove_prefix(end + 1);
+  return word;
+}
+
+std::optional<forward::operator_call> decode_agent(std::string_view bytes, bool leaves) {
+  agent_heard a;
+  a.leaves = leaves;
+  a.uuid = take_word(bytes);
+  a.address = take_word(bytes);
+  a.name = bytes;
+  if (a.uuid.empty() || a.address.empty() || a.name.empty())
+    return std::nullopt;
+  return a;
+}
 
 std::optional<forward::operator_call> decode_change(std::string_view bytes) {
+  if (bytes.starts_with(agent_is_there))
+    return decode_agent(bytes.substr(agent_is_there.size()), false);
+  if (bytes.starts_with(agent_leaves))
+    return decode_agent(bytes.substr(agent_leaves.size()), true);
   if (bytes.starts_with(added_by_id))
     return add_member{{}, std::string(bytes.substr(added_by_id.size()))};
   if (bytes.starts_with(added))
     return add_member{std::string(bytes.substr(added.size()))};
+  if (bytes.starts_with(leaving))
+    return let_leave{std::string(bytes.substr(leaving.size()))};
+  if (bytes.starts_with(forced_out))
+    return force_leave{std::string(bytes.substr(forced_out.size()))};
   for (const auto by : {remove_member::named_by::id, remove_member::named_by::address}) {
     const auto prefix = std::string(name_of(by)) + " ";
     if (bytes.starts_with(prefix))
@@ -56,6 +93,12 @@ std::string encode_operator_call(const forward::operator_call& c) {
                         [](const add_member& a) {
                           return a.id.empty() ? std::string(added) + a.address : std::string(added_by_id) + a.id;
                         },
+                        [](const agent_heard& a) {
+                          return std::string(a.leaves ? agent_leaves : agent_is_there) + a.uuid + " " + a.address +
+                                 " " + a.name;
+                        },
+                        [](const let_leave& l) { return std::string(leaving) + l.id; },
+                        [](const force_leave& f) { return std::string(forced_out) + f.name; },
                         [](const remove_member& r) { return name_of(r.by) + (" " + r.name); },
                         [](const describe_health& d) {
                           return std::to_string(d.last_contact_threshold_ns) + " " +

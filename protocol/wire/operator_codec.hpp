@@ -6,6 +6,8 @@
 //   add_member       "add ", then host:port, or "add id ", then the node ID; a call of the kind remove_member, which a leader of
 //                    an earlier version refuses as unreadable (the second form as no host:port), while an unknown kind would
 //                    end the connection
+//   let_leave        "leave ", then the node ID; of the kind remove_member for the same reason
+//   force_leave      "force-leave ", then the name; likewise
 //   describe_health  LastContactThreshold in ns | " " | MaxTrailingLogs | " " | version; numbers in decimal
 
 #include "protocol/forward/messages.hpp"

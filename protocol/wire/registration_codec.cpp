@@ -4,10 +4,11 @@
 
 #include <algorithm>
 
-//   u8 version (1) | u8 kind: 1 service, 2 check | body | u32 CRC32C of everything before
+//   u8 version (1) | u8 kind: 1 service, 2 check, 3 gRPC check | body | u32 CRC32C of everything before
 //
 //   service   state::service_record, as record_codec.hpp draws records
 //   check     agent::check_definition, by the list below | text last status | text last output | u64 valid until, ms
+//   gRPC      text GRPC | u8 GRPCUseTLS | as check: a kind of its own, for files that were written before there was one
 
 namespace belay::state {
 
@@ -44,7 +45,7 @@ namespace belay::wire {
 namespace {
 
 constexpr std::uint8_t version = 1;
-enum class kind : std::uint8_t { service = 1, check = 2 };
+enum class kind : std::uint8_t { service = 1, check = 2, grpc_check = 3 };
 constexpr std::size_t crc_bytes = 4;
 
 std::string sealed(std::string bytes) {
@@ -69,7 +70,12 @@ std::string encode_registration(const agent::stored_check& c, std::uint64_t now_
   std::string out;
   byte_writer w(out);
   w.u8(version);
-  w.u8(static_cast<std::uint8_t>(kind::check));
+  const bool grpc = !c.definition.grpc.empty();
+  w.u8(static_cast<std::uint8_t>(grpc ? kind::grpc_check : kind::check));
+  if (grpc) {
+    w.text(c.definition.grpc);
+    w.u8(c.definition.grpc_use_tls ? 1 : 0);
+  }
   write_record(w, c.definition);
   w.text(c.status);
   w.text(c.output);
@@ -94,8 +100,12 @@ result<registration> decode_registration(std::string_view bytes, std::uint64_t n
     agent::stored_service s;
     read_record(r, s.service);
     found = std::move(s);
-  } else if (k == static_cast<std::uint8_t>(kind::check)) {
+  } else if (k == static_cast<std::uint8_t>(kind::check) || k == static_cast<std::uint8_t>(kind::grpc_check)) {
     agent::stored_check c;
+    if (k == static_cast<std::uint8_t>(kind::grpc_check)) {
+      c.definition.grpc = r.text();
+      c.definition.grpc_use_tls = r.u8() != 0;
+    }
     read_record(r, c.definition);
     c.status = r.text();
     c.output = r.text();

@@ -149,6 +149,15 @@ void observer::note_appended(seen_of_node& seen, const raft::core& core) {
   seen.appended = core.last_index();
 }
 
+// A read replica never has a vote.
+void observer::look_at_voters(std::size_t node, const raft::core& core) {
+  if (!core.is_leader())
+    return;
+  for (const auto id : core.config().voters)
+    if (const auto at = nodes_.node_of(id); at && nodes_.is_replica(*at))
+      complain("replicas", "node " + std::to_string(node) + " made a voter of read replica " + std::to_string(*at));
+}
+
 // What a member does not know yet must not come into a log: it would have to stop (docs/pitfalls.md R30).
 void observer::look_at_written(std::size_t node, const actors::write_log& w) {
   const auto* core = nodes_.core(node);
@@ -253,6 +262,9 @@ void observer::look_at_raft(std::size_t node) {
     if (!vote.is_zero() && vote != core->self() && votes)
       votes(node);
   }
+  if (nodes_.is_replica(node) && core->soft().role != raft::role::follower)
+    complain("replicas", "node " + std::to_string(node) + " is a read replica and campaigns");
+  look_at_voters(node, *core);
   note_appended(seen, *core);
   complain("raft invariants", seen.steps.observe(*core));
   complain("raft invariants", rules_.observe(*core));

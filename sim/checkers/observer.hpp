@@ -78,6 +78,7 @@ private:
   };
 
   void look_at_raft(std::size_t node);
+  void look_at_voters(std::size_t node, const raft::core& core);
   void look_at_machine(std::size_t node);
   void look_at_written(std::size_t node, const actors::write_log& w);
   void note_appended(seen_of_node& seen, const raft::core& core);

@@ -81,7 +81,9 @@ void workload::start() {
       c.access.emplace(access_);
     else if (i >= swarm_.clients + swarm_.watchers)
       c.locks.emplace(i - swarm_.clients - swarm_.watchers, sessions_asked_for_);
-    c.home = i % swarm_.nodes;
+    c.home = i % (swarm_.nodes + swarm_.replicas);
+    if (c.home >= swarm_.nodes) // behind the spares
+      c.home += swarm_.spares;
     c.self = spawn_client(i);
     time_.enlist(nobody, actor_kind::client, c.self);
     next_turn(c, milliseconds(200 + 37 * i));

@@ -49,6 +49,8 @@ void nemesis::start() {
     set_wall_clocks();
   for (std::size_t i = 0; i < swarm_.nodes; ++i)
     start_later(i, milliseconds(10 * i));
+  for (std::size_t i = swarm_.nodes + swarm_.spares; i < nodes_.size(); ++i)
+    start_later(i, milliseconds(10 * i));
   time_.after(milliseconds(1200), [this] { act(); });
   if (swarm_.faults.half_lost_disk)
     lose_parts();
@@ -164,7 +166,7 @@ void nemesis::act() {
     }
     break;
   case action::membership:
-    for (std::size_t i = swarm_.nodes; f.membership && i < nodes_.size(); ++i)
+    for (std::size_t i = swarm_.nodes; f.membership && i < swarm_.nodes + swarm_.spares; ++i)
       if (nodes_.life(i) == 0 && nodes_.state(i) == node_state::down) {
         count_fault("join");
         start_again(i);
@@ -290,7 +292,7 @@ bool nemesis::may_lose_disks(const std::set<std::size_t>& nodes) const {
       nodes.size() == 1 && std::find(l.begin(), l.end(), nodes_.id_of(*nodes.begin())) != l.end())
     return true; // counted nowhere
   // Everybody else is a living member that has all that is committed: nothing depends on these disks alone.
-  if (!config.learners.empty())
+  if (!only_replicas_learn(config))
     return false;
   for (const auto& m : config.members) {
     const auto at = nodes_.node_of(m.id);
@@ -306,6 +308,14 @@ bool nemesis::may_lose_disks(const std::set<std::size_t>& nodes) const {
       return false;
   }
   return true;
+}
+
+/// Nobody else is on the way to a vote.
+bool nemesis::only_replicas_learn(const raft::configuration& c) const {
+  return std::all_of(c.learners.begin(), c.learners.end(), [this](node_id id) {
+    const auto at = nodes_.node_of(id);
+    return at && nodes_.is_replica(*at);
+  });
 }
 
 bool nemesis::may_damage_a_disk() const {
@@ -378,6 +388,8 @@ void nemesis::flip_bit(std::size_t node, virtual_time down) {
   nodes_.kill(node);
   nodes_.disk(node).flip_bit(tape_, detail_);
   damaged_.insert(node);
+  if (auto* doors = nodes_.doors())
+    doors->damaged(node);
   trace_.line(time_.now(), node, "a bit on its disk is flipped");
   start_later(node, down);
 }
@@ -514,7 +526,7 @@ std::set<std::size_t> nemesis::heal() {
   };
   if (config && std::all_of(config->members.begin(), config->members.end(), here) &&
       std::all_of(config->members.begin(), config->members.end(), knows_all) && !swarm_.faults.reconfigure &&
-      config->learners.empty() && config->voters.size() >= 3 && damaged_.empty())
+      only_replicas_learn(*config) && config->voters.size() >= 3 && damaged_.empty())
     spare = (config->voters.size() - 1) / 2;
   if (spare < stay_down_.size())
     stay_down_.clear();
@@ -560,7 +572,7 @@ std::set<std::size_t> nemesis::heal() {
     nodes_.disk(i).fail_next(0);
     if (nodes_.state(i) == node_state::paused)
       nodes_.resume(i);
-    else if (nodes_.state(i) == node_state::down && (i < swarm_.nodes || nodes_.life(i) > 0))
+    else if (nodes_.state(i) == node_state::down && (i < swarm_.nodes || nodes_.is_replica(i) || nodes_.life(i) > 0))
       start_again(i);
   }
   return healed;

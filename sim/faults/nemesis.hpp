@@ -66,6 +66,7 @@ private:
   std::optional<std::size_t> some_running();
   bool may_lose_a_disk(std::size_t node) const { return may_lose_disks({node}); }
   bool may_lose_disks(const std::set<std::size_t>& nodes) const;
+  bool only_replicas_learn(const raft::configuration& c) const;
   bool may_damage_a_disk() const;
   void isolate(std::size_t leader);
   void outrun(std::size_t leader);

@@ -316,7 +316,7 @@ void nemesis::change_members() {
   std::vector<raft::member> chosen;
   std::uint64_t side = 0;
   for (std::size_t i = 0; i < nodes_.size(); ++i)
-    if (nodes_.life(i) > 0 && draw(3) != 0) {
+    if (nodes_.life(i) > 0 && !nodes_.is_replica(i) && draw(3) != 0) {
       chosen.push_back(nodes_.member(i));
       side |= std::uint64_t{1} << i;
     }

@@ -56,18 +56,22 @@ void stranger::start() {
 }
 
 void stranger::send(std::size_t to, node_id from, std::string words, wire::frame what) {
+  // With the name and address of the one it talks to it cannot be taken for a server that wants to join.
+  auto self = nodes_.member(to);
+  self.id = from;
+  wire::hello hello{std::move(self), "dc1", nodes_.cluster_id(to), 0, {}, state::own_level};
+  const auto said = let_in ? let_in(to, hello) : peer_doors::admission{true, false, {}};
+  if (!said.in)
+    return;
   ++frames_;
   trace_.add(0x5716 ^ to << 16 ^ frames_ << 24);
   if (trace_.wanted())
     trace_.line(time_.now(), to, "a stranger, as server " + to_string(from) + ": " + words);
   actors::frames_received received;
   received.from = from;
-  if (from == own_id) {
-    // With the name and address of the one it talks to it cannot be taken for a server that wants to join.
-    auto self = nodes_.member(to);
-    self.id = own_id;
-    received.list.emplace_back(wire::hello{std::move(self), "dc1", nodes_.cluster_id(to), 0, {}, state::own_level});
-  }
+  received.proven = said.encrypted;
+  if (from == own_id)
+    received.list.emplace_back(std::move(hello));
   received.list.push_back(std::move(what));
   const auto peer = nodes_.wires(to).raft_peer;
   caf::anon_send(peer, std::move(received));

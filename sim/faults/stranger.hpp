@@ -1,11 +1,12 @@
 #pragma once
 // A hostile peer: it can reach the peer ports, knows what a server says of itself, and sends frames that are well-formed
 // and wrong, under an id of its own or under that of a member. None of it may change anything but what time it takes.
-// What it does not do: keep to the protocol as a real server would. Who is let in is not its subject.
+// What it does not do: keep to the protocol as a real server would.
 
 #include "sim/world/cluster.hpp"
 
 #include <cstdint>
+#include <functional>
 #include <string>
 
 namespace belay::sim {
@@ -18,6 +19,8 @@ public:
   void start();
   void stop() { acting_ = false; }
   std::uint64_t frames() const { return frames_; }
+  /// Whether he is let in with that introduction, where credentials are asked for. Null: he is, everywhere.
+  std::function<peer_doors::admission(std::size_t node, const wire::hello& hello)> let_in;
 
 private:
   void act();

@@ -1,5 +1,6 @@
 #include "sim/world/cluster.hpp"
 
+#include "actors/node/keyring_keeper.hpp"
 #include "protocol/base/overloaded.hpp"
 #include "protocol/base/probe.hpp"
 #include "protocol/base/uuid.hpp"
@@ -24,6 +25,11 @@ constexpr std::chrono::seconds compare_interval{4};
 
 // Above those of all clients.
 constexpr std::size_t first_probe_stream = 700;
+// Of changes of a keyring so many per million are the last thing that a machine does before its power fails.
+constexpr std::uint32_t dark_per_million = 60'000;
+constexpr stream of_keyrings{stream_kind::disk, 512};
+// A folder, a new file, its bytes, their sync, its name and that name's sync.
+constexpr std::uint64_t calls_of_a_keyring = 6;
 
 stream disk_stream(std::size_t node) {
   return {stream_kind::disk, static_cast<std::uint16_t>(node)};
@@ -48,7 +54,7 @@ constexpr overloaded kind_of{
 } // namespace
 
 cluster::cluster(schedule& time, tape& choices, event_trace& trace, simulated_network& net, const swarm& s)
-    : time_(time), tape_(choices), trace_(trace), net_(net), swarm_(s), nodes_(s.nodes + s.spares) {
+    : time_(time), tape_(choices), trace_(trace), net_(net), swarm_(s), nodes_(s.nodes + s.spares + s.replicas) {
   for (std::size_t i = 0; i < nodes_.size(); ++i) {
     auto& n = nodes_[i];
     n.self.name = "node-" + std::to_string(i);
@@ -57,6 +63,13 @@ cluster::cluster(schedule& time, tape& choices, event_trace& trace, simulated_ne
     n.disk = std::make_unique<simulated_disk>(swarm_.segment_bytes);
     born(n);
   }
+  if (swarm_.credentials == credential_plan::none)
+    return;
+  doors_ = std::make_unique<peer_doors>(time_, trace_, nodes_.size());
+  net_.let_in = [this](std::size_t dialler, std::size_t accepter, const wire::hello& hello) {
+    const auto said = doors_->let_in(dialler, accepter, hello);
+    return simulated_network::admission{said.in, said.encrypted};
+  };
 }
 
 cluster::~cluster() {
@@ -78,6 +91,9 @@ status cluster::start(std::size_t index) {
   INVARIANT(n.state == node_state::down);
   actors::identity who;
   auto found = open_data(index, who);
+  if (doors_ && found)
+    if (auto proved = doors_->start(index, n.disk->files(), n.clock); !proved)
+      found = proved.why();
   if (!found) {
     PROBE("sim: a node found its disk damaged");
     n.disk->crash(crash_kind::kill, tape_, disk_stream(index)); // nobody uses what was opened
@@ -134,8 +150,9 @@ void cluster::spawn(std::size_t index, const actors::identity& who, actors::serv
     return uuid_of(~seed, (index << 48) + (static_cast<std::uint64_t>(life) << 32) + ++number);
   };
   plan.peer = swarm_.peer;
-  if (swarm_.beginning == beginning::beside_others &&
-      index >= swarm_.nodes) // as an operator would write it: retry_join
+  plan.peer.replica = is_replica(index);
+  if (swarm_.beginning == beginning::beside_others && index >= swarm_.nodes &&
+      !is_replica(index)) // as an operator would write it: retry_join
     for (std::size_t i = 0; i < swarm_.nodes; ++i)
       plan.peer.join.push_back(nodes_[i].self.address);
   // Elections are shuffled by the seed of the run and by who and when this is; not by the tape, which may change.
@@ -168,6 +185,8 @@ void cluster::spawn(std::size_t index, const actors::identity& who, actors::serv
   };
   plan.spawn_links = [this, index](const wiring_ptr& wires) { return spawn_links(index, wires); };
   plan.spawn_gateway = [this, index](const wiring_ptr& wires) { return spawn_gateway(index, wires); };
+  if (doors_)
+    plan.spawn_keyring = [this, index](const wiring_ptr& wires) { return spawn_keyring(index, wires); };
   n.requests = request_ids(0, plan.peer.seed + 7); // not the gateway's own
   n.composition = std::make_unique<node_composition>(time_.system(), std::move(plan), n.numbers, *n.counted);
   const auto& w = n.composition->wires();
@@ -249,8 +268,22 @@ actors::peer_link_actor cluster::spawn_links(std::size_t index, const actors::wi
       [this, index, wires](const announce& a) {
         auto hello = a.hello;
         hello.level = level_of(index);
+        hello.knows_replicas = hello.knows_replicas && hello.level != 0;
         net_.announce(index, nodes_[index].self.id, wires->raft_peer, hello);
       });
+}
+
+actors::keyring_keeper_actor cluster::spawn_keyring(std::size_t index, const actors::wiring_ptr& wires) {
+  return time_.system().spawn<actors::keyring_keeper>(wires, [this, index](const forward::keyring_operation& op) {
+    auto& n = nodes_[index];
+    if (op.verb != forward::keyring_verb::list && swarm_.faults.power && tape_.chance(of_keyrings, dark_per_million)) {
+      PROBE("sim: the power fails while a keyring is written");
+      n.dark = true;
+      n.disk->files().stop_after(1 + tape_.choose(of_keyrings, calls_of_a_keyring),
+                                 static_cast<std::uint16_t>(tape_.choose(of_keyrings, 1u << 16)));
+    }
+    return doors_->operate(index, op);
+  });
 }
 
 // ---- ending
@@ -273,7 +306,9 @@ void cluster::stop(std::size_t index, bool power) {
   n.peer = nullptr;
   n.fsm = nullptr;
   n.state = node_state::down;
-  n.failing = n.ending = false;
+  n.failing = n.ending = n.dark = false;
+  if (doors_)
+    doors_->ended(index);
   n.disk->crash(power ? crash_kind::power : crash_kind::kill, tape_, disk_stream(index));
   net_.gone(index, power);
   if (gone)
@@ -294,6 +329,8 @@ void cluster::power_off(std::size_t index) {
 
 void cluster::bury_the_dead() {
   for (std::size_t i = 0; i < nodes_.size(); ++i) {
+    if (nodes_[i].dark && !nodes_[i].ending)
+      power_off(i);
     if (!nodes_[i].failing || nodes_[i].ending)
       continue;
     PROBE("sim: a node ended itself");
@@ -332,6 +369,8 @@ void cluster::wipe(std::size_t index) {
   auto& n = nodes_[index];
   INVARIANT(n.state == node_state::down);
   n.disk->wipe();
+  if (doors_)
+    doors_->wiped(index);
   born(n);
   trace_.add(0x319e + n.self.id.value);
   if (trace_.wanted())

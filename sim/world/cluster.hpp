@@ -1,11 +1,12 @@
 #pragma once
 // The nodes of a simulated cluster: the real actors, put together as the program does it, on simulated disks, clocks and wires.
 
+#include "actors/node/disk/server_state.hpp"
 #include "actors/node/node_composition.hpp"
-#include "actors/node/server_state.hpp"
 #include "actors/request_ids.hpp"
 #include "protocol/raft/invariants.hpp"
 #include "protocol/state/feature_levels.hpp"
+#include "sim/world/peer_doors.hpp"
 #include "sim/world/simulated_clock.hpp"
 #include "sim/world/simulated_disk.hpp"
 #include "sim/world/simulated_gateway.hpp"
@@ -62,6 +63,7 @@ public:
   const actors::cluster_view& view(std::size_t node) const { return nodes_[node].view; }
   /// As it says to its peers.
   state::feature_level level_of(std::size_t node) const { return node == swarm_.older ? 0 : state::own_level; }
+  bool is_replica(std::size_t node) const { return sim::is_replica(swarm_, node); }
   bool has_older_server() const { return swarm_.older < nodes_.size(); }
   bool serving(std::size_t node) const { return running(node) && view(node).serving; }
   /// Null: not running.
@@ -76,6 +78,8 @@ public:
   std::optional<raft::configuration> configuration() const;
   std::optional<std::size_t> node_of(node_id id) const;
 
+  /// Null: servers have no credentials.
+  peer_doors* doors() { return doors_.get(); }
   simulated_disk& disk(std::size_t node) { return *nodes_[node].disk; }
   simulated_clock& clock(std::size_t node) { return *nodes_[node].clock; }
   const simulated_clock& clock(std::size_t node) const { return *nodes_[node].clock; }
@@ -119,6 +123,7 @@ private:
     actors::cluster_view view;
     node_state state = node_state::down;
     bool failing = false; ///< has decided to end
+    bool dark = false;    ///< its power fails with the message that it handles
     bool ending = false;  ///< is being ended
     int life = 0;
     actors::request_ids requests{0, 0};
@@ -128,6 +133,7 @@ private:
   void spawn(std::size_t index, const actors::identity& who, actors::server_state found);
   actors::http_gateway_actor spawn_gateway(std::size_t index, const actors::wiring_ptr& wires);
   actors::peer_link_actor spawn_links(std::size_t index, const actors::wiring_ptr& wires);
+  actors::keyring_keeper_actor spawn_keyring(std::size_t index, const actors::wiring_ptr& wires);
   void stop(std::size_t index, bool power);
   void born(node& n);
 
@@ -136,6 +142,7 @@ private:
   event_trace& trace_;
   simulated_network& net_;
   swarm swarm_;
+  std::unique_ptr<peer_doors> doors_;
   std::vector<node> nodes_;
   std::uint64_t births_ = 0;
 };

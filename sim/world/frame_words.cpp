@@ -84,6 +84,9 @@ std::string words(const wire::frame& f) {
           [](const wire::keyring_reply& r) {
             return "keyring, request " + to_string(r.id) + (r.answer.ok ? " done" : " refused");
           },
+          [](const coordinates::probe&) { return std::string("how far away are you?"); },
+          [](const coordinates::probe_answer&) { return std::string("an answer to who measures the distance"); },
+          [](const coordinates::news& n) { return "news of " + std::to_string(n.rows.size()) + " coordinates"; },
       },
       f);
 }

@@ -87,7 +87,7 @@ private:
     std::size_t used = 0;
     const auto found = reader_->read(input, used);
     if (found == verdict::head) {
-      queue_.begin(*reader_, address_, true);
+      queue_.begin(*reader_, address_, nullptr, true);
     } else if (found == verdict::more) {
       more_needed = true;
       if (queue_.uploading())
@@ -96,7 +96,7 @@ private:
       if (queue_.uploading())
         queue_.body_arrived(reader_->take_body(), true);
       else
-        queue_.begin(*reader_, address_, false);
+        queue_.begin(*reader_, address_, nullptr, false);
       readers.give_back(std::move(reader_));
     } else {
       queue_.refuse(found, *reader_);

@@ -14,6 +14,9 @@ namespace {
 // The fate of a frame, by the value the tape gives: 0 arrives in time.
 enum class fate : std::uint8_t { in_time, lost, duplicated, reordered, delayed };
 
+// As peer_link, which pauses longer and longer for a peer that refuses it, up to 0.5 s.
+constexpr std::chrono::milliseconds after_refusal{400};
+
 } // namespace
 
 void simulated_network::announce(std::size_t node, node_id id, actors::raft_peer_actor peer, const wire::hello& hello) {
@@ -48,14 +51,35 @@ void simulated_network::dial(std::size_t a, std::size_t b) {
   });
 }
 
+bool simulated_network::may_connect(std::size_t a, std::size_t b, std::map<pair, bool>& encrypted) {
+  if (!let_in)
+    return true;
+  for (const auto& [from, to] : {pair{a, b}, pair{b, a}}) {
+    const auto said = let_in(from, to, ends_[from].hello);
+    if (!said.in)
+      return false;
+    encrypted[{from, to}] = said.encrypted;
+  }
+  return true;
+}
+
 void simulated_network::connect(std::size_t a, std::size_t b) {
+  std::map<pair, bool> encrypted;
+  if (!may_connect(a, b, encrypted)) {
+    if (refused_.insert(ordered(a, b)).second)
+      time_.after(after_refusal, [this, a, b] {
+        refused_.erase(ordered(a, b));
+        dial(a, b);
+      });
+    return;
+  }
   const auto epoch = ++epochs_;
   up_[ordered(a, b)] = epoch;
   for (const auto& [from, to] : {pair{a, b}, pair{b, a}})
-    directions_[{from, to}] = direction{epoch, time_.now(), {}, {}};
+    directions_[{from, to}] = direction{epoch, time_.now(), encrypted[{from, to}], {}, {}};
   for (const auto& [from, to] : {pair{a, b}, pair{b, a}}) {
     write(from, to, ends_[from].hello);
-    tell(to, ends_[from].id, true);
+    tell(to, ends_[from].id, true, encrypted[{to, from}]);
   }
 }
 
@@ -69,18 +93,18 @@ void simulated_network::disconnect(std::size_t a, std::size_t b) {
       tell(to, last_ids_[from], false); // also of one that is gone: nobody else will say so
 }
 
-void simulated_network::tell(std::size_t node, node_id peer, bool up) {
+void simulated_network::tell(std::size_t node, node_id peer, bool up, bool encrypted) {
   trace_.add(0x7000 + node * 64 + (up ? 32 : 0) + peer.value);
   // Behind the frames that came over the connection.
   const auto d = faults.latency + std::chrono::nanoseconds(1);
-  time_.after(d, [this, node, peer, up] {
+  time_.after(d, [this, node, peer, up, encrypted] {
     const auto end = ends_.find(node);
     if (end == ends_.end())
       return;
     if (trace_.wanted())
       trace_.line(time_.now(), node, std::string(up ? "connected with server " : "lost server ") + to_string(peer));
     if (up)
-      caf::anon_send(end->second.peer, actors::peer_connected{peer});
+      caf::anon_send(end->second.peer, actors::peer_connected{peer, encrypted});
     else // it may be back on another connection before this is told
       caf::anon_send(end->second.peer, actors::peer_lost{peer, speaks_to(node, peer)});
   });
@@ -91,10 +115,15 @@ bool simulated_network::speaks_to(std::size_t node, node_id peer) const {
                      [&](const auto& end) { return end.second.id == peer && connected(node, end.first); });
 }
 
+bool simulated_network::is_encrypted(std::size_t from, std::size_t to) const {
+  const auto it = directions_.find({from, to});
+  return it != directions_.end() && it->second.encrypted;
+}
+
 void simulated_network::send(std::size_t from, const actors::send_frames& frames) {
   for (const auto& [id, frame] : frames.list)
     for (const auto& [to, end] : ends_)
-      if (end.id == id && connected(from, to))
+      if (end.id == id && connected(from, to) && (!wire::holds_keys(frame) || is_encrypted(from, to)))
         write(from, to, frame);
 }
 
@@ -177,6 +206,7 @@ void simulated_network::arrive(std::size_t from, std::size_t to, const std::stri
     return;
   actors::frames_received received;
   received.from = source->second.id;
+  received.proven = is_encrypted(from, to);
   const auto fed = directions_[{from, to}].decoder.feed(bytes, received.list);
   INVARIANT(fed.ok());
   caf::anon_send(target->second.peer, std::move(received));

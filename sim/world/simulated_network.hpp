@@ -5,6 +5,7 @@
 #include "actors/interfaces.hpp"
 #include "sim/world/schedule.hpp"
 
+#include <functional>
 #include <map>
 #include <set>
 #include <utility>
@@ -29,6 +30,14 @@ public:
   simulated_network(schedule& time, tape& choices, event_trace& trace) : time_(time), tape_(choices), trace_(trace) {}
 
   network_faults faults;
+
+  /// What becomes of a connection that is asked for.
+  struct admission {
+    bool in = true;
+    bool encrypted = false; ///< and by credentials
+  };
+  /// Asked of both directions of each new connection: without one there is none. Null: everybody is let in, in the clear.
+  std::function<admission(std::size_t dialler, std::size_t accepter, const wire::hello& hello)> let_in;
 
   /// The node says hello: connections with everybody it can reach are made or kept, and told of the news.
   void announce(std::size_t node, node_id id, actors::raft_peer_actor peer, const wire::hello& hello);
@@ -60,6 +69,7 @@ private:
   struct direction {
     std::uint64_t epoch = 0; ///< of the connection
     virtual_time last_arrival{0};
+    bool encrypted = false;
     wire::frame_decoder decoder;
     std::vector<std::string> held; ///< sent while cut: arrives after a quick heal
   };
@@ -67,13 +77,15 @@ private:
 
   static pair ordered(std::size_t a, std::size_t b) { return std::minmax(a, b); }
   void dial(std::size_t a, std::size_t b);
+  bool may_connect(std::size_t a, std::size_t b, std::map<pair, bool>& encrypted);
   void connect(std::size_t a, std::size_t b);
   void disconnect(std::size_t a, std::size_t b);
   void forget(std::size_t node, node_id id, std::size_t other, std::uint64_t epoch);
   void write(std::size_t from, std::size_t to, const wire::frame& f);
   void travel(std::size_t from, std::size_t to, std::string bytes, virtual_time delay, bool in_order);
   void arrive(std::size_t from, std::size_t to, const std::string& bytes);
-  void tell(std::size_t node, node_id peer, bool up);
+  void tell(std::size_t node, node_id peer, bool up, bool encrypted = false);
+  bool is_encrypted(std::size_t from, std::size_t to) const;
   bool speaks_to(std::size_t node, node_id peer) const;
 
   schedule& time_;
@@ -83,6 +95,7 @@ private:
   std::map<std::size_t, node_id> last_ids_; ///< who spoke from there last
   std::map<pair, direction> directions_;
   std::map<pair, std::uint64_t> up_; ///< connected pairs, with the epoch
+  std::set<pair> refused_;           ///< that will be tried again
   std::map<pair, virtual_time> cut_; ///< directions, since when
   std::map<pair, virtual_time> slowed_;
   std::uint64_t epochs_ = 0;

@@ -51,6 +51,14 @@ enum class acl_mode : std::uint8_t {
 /// acl.tokens.master of all servers.
 inline constexpr auto master_token = "the-master-token";
 
+/// What servers prove to each other with, and what operators do to it meanwhile (docs/security.md).
+enum class credential_plan : std::uint8_t {
+  none,         ///< nothing is proved
+  keys,         ///< `encrypt`; another key now and then, through /v1/operator/keyring
+  certificates, ///< another authority now and then
+  all_kinds,    ///< from open to `encrypt` to certificates, and on
+};
+
 /// How the cluster comes to be, and what others may become of it.
 enum class beginning : std::uint8_t {
   as_expected,        ///< so many servers as bootstrap_expect says; others have none and are taken in
@@ -62,7 +70,8 @@ enum class beginning : std::uint8_t {
 
 struct swarm {
   std::size_t nodes = 3;
-  std::size_t spares = 0; ///< may join later
+  std::size_t spares = 0;   ///< may join later
+  std::size_t replicas = 0; ///< servers without a vote, numbered behind the spares
   sim::beginning beginning = sim::beginning::as_expected;
   std::size_t older = SIZE_MAX; ///< a server of a version before feature levels; none
   bool frozen = false;          ///< profile::frozen
@@ -82,7 +91,9 @@ struct swarm {
   bool agents = false;               ///< clients register services and checks with the nodes' agents
   bool catalog_transactions = false; ///< some transactions write nodes, services and checks
   acl_mode acls = acl_mode::off;
-  bool snapshots = false; ///< clients save archives and restore them now and then
+  credential_plan credentials = credential_plan::none;
+  bool careless_operators = false; ///< who do the wrong thing to one server's credentials now and then
+  bool snapshots = false;          ///< clients save archives and restore them now and then
   std::size_t value_bytes = 16;
   virtual_time think_time{std::chrono::milliseconds(100)}; ///< of a client, on average
   std::chrono::milliseconds patience{8000};                ///< after which a client gives up on an answer
@@ -95,6 +106,10 @@ struct swarm {
 swarm draw_swarm(tape& choices, const profile& p);
 /// Of it: which servers there are, and what they know of each other (swarm_beginnings.cpp).
 void draw_beginning(tape& choices, const profile& p, swarm& s);
+/// It is to have no vote.
+inline bool is_replica(const swarm& s, std::size_t node) {
+  return node >= s.nodes + s.spares;
+}
 /// What that server is started with.
 std::uint32_t bootstrap_expect_of(const swarm& s, std::size_t node);
 /// One line for the trace.

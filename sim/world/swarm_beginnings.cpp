@@ -62,6 +62,8 @@ void draw_beginning(tape& choices, const profile& p, swarm& s) {
 }
 
 std::uint32_t bootstrap_expect_of(const swarm& s, std::size_t node) {
+  if (is_replica(s, node))
+    return 0;
   switch (s.beginning) {
   case beginning::more_than_expected:
   case beginning::beside_others:

@@ -171,6 +171,35 @@ TEST_CASE("an HTTP check of nobody, of somebody silent, of nonsense", "[probes]"
   CHECK(run(c).output == "Get \"ftp://x/\": unsupported protocol scheme \"ftp\"");
 }
 
+// The protocol itself is tested in tests/unit/actors/agent/grpc_call_test.cpp.
+TEST_CASE("a gRPC check of nobody, of somebody silent, of a web server", "[probes]") {
+  auto c = check_every_second();
+  const closed_port nobody;
+  c.grpc = nobody.address() + "/my.Service";
+  auto v = run(c);
+  CHECK(v.status == "critical");
+  CHECK(v.output ==
+        "rpc error: code = Unavailable desc = connection error: desc = \"transport: Error while dialing dial "
+        "tcp " +
+            nobody.address() + ": connect: connection refused\"");
+  c.grpc = "127.0.0.1";
+  CHECK(run(c).output.find("missing port in address") != std::string::npos);
+
+  text_server web({http_answer("400 Bad Request", "what?")});
+  c.grpc = web.address();
+  v = run(c);
+  CHECK(v.status == "critical");
+  CHECK(v.output == "rpc error: code = Unavailable desc = connection closed");
+  web.join();
+  CHECK(web.requests.front().find("PRI * HTTP/2.0") == 0);
+
+  boost::asio::io_context loop;
+  tcp::acceptor silent(loop, {boost::asio::ip::address_v4::loopback(), 0});
+  c.grpc = "127.0.0.1:" + std::to_string(silent.local_endpoint().port());
+  c.timeout_ns = std::chrono::nanoseconds(200ms).count();
+  CHECK(run(c).output == "rpc error: code = DeadlineExceeded desc = context deadline exceeded");
+}
+
 TEST_CASE("a request that cannot be written is a critical check, and nothing leaves the loop", "[probes]") {
   // None of these can be registered any more (docs/pitfalls.md H1); the probe does not rely on it.
   text_server server({http_answer("200 OK", "")});

@@ -141,7 +141,9 @@ peer_link_actor cluster_fixture::spawn_links(std::size_t index, const wiring_ptr
   return sim::stub_of<peer_link_actor>(
       system_, [this, index](const send_frames& f) { net_.send(index, f); },
       [this, index, id = nodes_[index].self.id, wires](const announce& a) {
-        net_.announce(index, id, wires->raft_peer, a.hello);
+        auto hello = a.hello;
+        hello.knows_replicas = hello.knows_replicas && !options_.older.contains(index);
+        net_.announce(index, id, wires->raft_peer, hello);
       });
 }
 
@@ -158,12 +160,15 @@ void cluster_fixture::start(std::size_t index) {
   plan.self = n.self;
   plan.datacenter = "dc1";
   plan.bootstrap_expect = options_.expect != 0 ? options_.expect : static_cast<std::uint32_t>(options_.nodes);
+  if (options_.replicas.contains(index))
+    plan.bootstrap_expect = 0;
   plan.admit_newcomers = options_.admit_newcomers;
   plan.cluster_id = n.cluster_id;
   plan.node_meta = {{"rack", std::to_string(index)}};
   plan.disk = std::move(*disk);
   plan.machine = options_.machine;
   plan.peer = options_.peer;
+  plan.peer.replica = options_.replicas.contains(index);
   plan.peer.seed = options_.seed * 1000 + index * 10 + static_cast<std::uint64_t>(n.life);
   plan.promised = n.promised;
   plan.peer.promised = [this, index](const raft::promise& p) {
@@ -211,6 +216,20 @@ void cluster_fixture::crash(std::size_t index, bool silent) {
   n.composition.reset();
   n.checkpoints->crash();
   net_.gone(index, silent);
+}
+
+void cluster_fixture::set_replica(std::size_t index, bool replica) {
+  if (replica)
+    options_.replicas.insert(index);
+  else
+    options_.replicas.erase(index);
+}
+
+void cluster_fixture::set_older(std::size_t index, bool older) {
+  if (older)
+    options_.older.insert(index);
+  else
+    options_.older.erase(index);
 }
 
 void cluster_fixture::wipe(std::size_t index) {
@@ -316,6 +335,13 @@ call cluster_fixture::operate_keys(std::size_t index, forward::keyring_operation
   asked.what.keys = std::move(what);
   asked.what.local_only = true;
   caf::anon_send(wires(index).raft_peer, std::move(asked));
+  return made;
+}
+
+call cluster_fixture::put_coordinate(std::size_t index, coordinates::row r) {
+  const auto made = next_call(index);
+  caf::anon_send(wires(index).raft_peer,
+                 status_request{made.id, {.kind = http::local_kind::coordinate_update, .place = std::move(r)}});
   return made;
 }
 

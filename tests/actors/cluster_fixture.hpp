@@ -14,6 +14,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -31,10 +32,14 @@ struct cluster_options {
   bool start = true;        ///< all of them at once
   std::uint32_t expect = 0; ///< bootstrap_expect; 0: all of them
   bool admit_newcomers = false;
-  std::vector<std::string> keys; ///< of each node at first; without any its peers show no credentials
+  std::set<std::size_t> replicas; ///< nodes that are to have no vote; also cluster_fixture::set_replica
+  std::set<std::size_t> older;    ///< nodes that know of no replicas
+  std::vector<std::string> keys;  ///< of each node at first; without any its peers show no credentials
 
   cluster_options() {
     peer.limits.election_ticks = 10; // 250 ms
+    peer.autopilot.server_stabilization_ns = 0;
+    peer.autopilot.cleanup_dead_servers = false;
   }
 };
 
@@ -71,6 +76,9 @@ public:
   void start(std::size_t node);
   /// Its actors are gone at once. @param silent the others are not told (the power went)
   void crash(std::size_t node, bool silent = false);
+  /// From its next start on.
+  void set_replica(std::size_t node, bool replica);
+  void set_older(std::size_t node, bool older);
   /// Its disk is lost: it will start as another server at the same place.
   void wipe(std::size_t node);
   /// Has met something that it cannot go on with. Its other actors are still there; crash() ends them.
@@ -104,6 +112,7 @@ public:
   std::string metrics_text(std::size_t node) const { return nodes_[node].counted->prometheus("consul"); }
   fake_network& net() { return net_; }
   raft_peer_actor peer(std::size_t node) { return wires(node).raft_peer; }
+  health_checks_actor agent(std::size_t node) { return wires(node).health; }
 
   // ---- clients; the answers are collected
   call write(std::size_t node, const state::command& c);
@@ -116,6 +125,8 @@ public:
   void suspended(std::size_t node, milliseconds d) { nodes_[node].suspended += d; }
   /// What an operator wants of the keys of all members.
   call operate_keys(std::size_t node, forward::keyring_operation what);
+  /// A client says where a node is.
+  call put_coordinate(std::size_t node, coordinates::row r);
   call put(std::size_t node, const std::string& key, const std::string& value);
   call renew(std::size_t node, const std::string& session);
   /// @param min_index 0: not blocking

@@ -1,7 +1,7 @@
 // An operator lists, installs, uses and removes keys on all servers by asking one (docs/security.md), with the real actors of three
 // nodes. What one server makes of an operation: tests/unit/protocol/forward/keyring_test.cpp.
 
-#include "actors/node/peer_keyring.hpp"
+#include "actors/node/disk/peer_keyring.hpp"
 #include "tests/actors/cluster_fixture.hpp"
 
 #include <catch2/catch.hpp>

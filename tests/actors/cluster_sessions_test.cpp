@@ -173,7 +173,7 @@ public:
     wires_->raft_peer = sim::stub_of<raft_peer_actor>(
         system_, [this](const propose_internal& p) { proposed_.push_back(p); },
         [this](const renew_answer& a) { renewed_.push_back(a); });
-    wires_->reaper = system_.spawn<session_reaper>(nullptr, wires_, std::vector<state::session_ptr>{});
+    wires_->reaper = system_.spawn<session_reaper>(nullptr, wires_, std::vector<state::session_ptr>{}, counted_);
     tell(tick_atom::value);
   }
   ~reaper_alone() {
@@ -212,6 +212,7 @@ public:
   monotonic_time now() const { return scheduler_.clock().now(); }
   std::vector<propose_internal>& proposed() { return proposed_; }
   std::vector<renew_answer>& renewed() { return renewed_; }
+  std::string numbers() const { return counted_.prometheus("consul"); }
 
 private:
   struct system_config : caf::actor_system_config {
@@ -225,12 +226,30 @@ private:
   system_config config_;
   caf::actor_system system_;
   caf::scheduler::test_coordinator& scheduler_;
+  metrics counted_;
   wiring_ptr wires_ = std::make_shared<wiring>();
   std::vector<propose_internal> proposed_;
   std::vector<renew_answer> renewed_;
 };
 
 } // namespace
+
+TEST_CASE("sessions whose TTL runs are counted on the leader", "[actors][sessions]") {
+  reaper_alone r;
+  const auto active = [&](int n) {
+    r.pass(milliseconds(60));
+    return r.numbers().find("consul_session_ttl_active " + std::to_string(n) + "\n") != std::string::npos;
+  };
+  r.change("a", true);
+  r.change("b", true);
+  CHECK(active(0));
+  r.lead(1);
+  CHECK(active(2));
+  r.change("a", false);
+  CHECK(active(1));
+  r.lead(2, false);
+  CHECK(active(0));
+}
 
 TEST_CASE("a session that is due stays due until it is gone", "[actors][sessions][C3]") {
   // Consul gave up after six failed attempts, and such a session lived for ever. Ours is proposed again every second.

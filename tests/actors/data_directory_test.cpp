@@ -1,8 +1,8 @@
 // Who a data directory belongs to, and what is refused at the start with a text that says what to do.
 
 #include "actors/agent/registration_keeper.hpp"
-#include "actors/node/data_directory.hpp"
-#include "actors/node/node_disk.hpp"
+#include "actors/node/disk/data_directory.hpp"
+#include "actors/node/disk/node_disk.hpp"
 #include "tests/harness/scratch.hpp"
 
 #include <catch2/catch.hpp>

@@ -132,6 +132,9 @@ public:
   bool catalog_is_slow = false;    ///< they are left to the test
   state::node_services services;
   std::map<std::string, state::check_record> checks;
+  std::string other_node = "other"; ///< its rows are these
+  state::node_services other_services;
+  state::checks other_checks;
   std::map<std::string, std::string> disk;
   bool disk_is_slow = false;
   std::uint64_t last_token = 0;
@@ -175,7 +178,14 @@ private:
         [this](const read_query& q) {
           state::query_result found;
           found.index = log_index{1};
-          if (std::holds_alternative<state::catalog_node>(q.request.query)) {
+          const auto* of_node = std::get_if<state::catalog_node>(&q.request.query);
+          const auto* health = std::get_if<state::health_node>(&q.request.query);
+          if (of_node != nullptr && of_node->node == other_node) {
+            CHECK(q.request.mode == http::consistency::stale); // no traffic between servers every second
+            found.data = other_services;
+          } else if (health != nullptr && health->node == other_node) {
+            found.data = other_checks;
+          } else if (of_node != nullptr) {
             found.data = services;
           } else {
             state::checks list;
@@ -295,6 +305,42 @@ TEST_CASE("probes are run and their results shown", "[health_checks]") {
   CHECK(f.checks.at("t").output == "TCP connect 127.0.0.1:1: Success");
   f.pass(2100ms);
   CHECK(f.probes->started.size() == 2);
+}
+
+TEST_CASE("an alias of another node shows what the catalog says of it", "[health_checks]") {
+  agent_fixture f;
+  f.leader(1);
+  agent::check_definition c;
+  c.id = c.name = "a";
+  c.alias_node = "other";
+  c.alias_service = "web";
+  f.ask(agent::register_check{c});
+  f.pass(1100ms);
+  CHECK(f.status_of("a") == "critical");
+  CHECK(f.checks.at("a").output.empty()); // only its text has changed: that can wait
+
+  f.other_services.node = std::make_shared<const state::node_record>();
+  f.pass(1100ms);
+  CHECK(f.checks.at("a").output.empty());
+  state::service_record web;
+  web.id = web.service = "web";
+  f.other_services.services.push_back(std::make_shared<const state::service_record>(web));
+  f.pass(1100ms);
+  CHECK(f.status_of("a") == "passing");
+  CHECK(f.checks.at("a").output == "No checks found.");
+
+  state::check_record failing;
+  failing.name = "disk";
+  failing.status = "warning";
+  failing.output = "nearly full";
+  f.other_checks.list.push_back(std::make_shared<const state::check_record>(failing));
+  f.pass(1100ms);
+  CHECK(f.status_of("a") == "warning");
+  CHECK(f.checks.at("a").output == "Aliased check \"disk\" failing: nearly full");
+  f.ask(agent::deregister_check{"a"}); // also while it is looked up
+  f.pass(2s);
+  CHECK(f.status_of("a") == "(none)");
+  CHECK(f.probes->started.empty());
 }
 
 TEST_CASE("events go to every peer, leader or not, and wake who waits for them", "[health_checks]") {

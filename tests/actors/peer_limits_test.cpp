@@ -75,7 +75,7 @@ TEST_CASE("a hello that does not end is not waited for", "[actors][peer_link][li
   const auto hello = bytes_of(hello_of(node_id{9}, "127.0.0.1:9"));
   slow.say(hello.substr(0, hello.size() - 1));
   auto large = hello_of(node_id{9}, "127.0.0.1:9");
-  large.self.name = std::string(peer_lobby::hello_bytes_max, 'x');
+  large.self.name = std::string(peer_introduction::hello_bytes_max, 'x');
   chatty.say(bytes_of(large));
   CHECK(chatty.is_closed());
   CHECK(slow.is_closed());

@@ -4,6 +4,8 @@
 
 #include <catch2/catch.hpp>
 
+#include <thread>
+
 using namespace belay;
 using namespace belay::actors;
 using namespace belay::link_test;
@@ -148,6 +150,35 @@ TEST_CASE("a peer that comes back drops its earlier connection", "[actors][peer_
   REQUIRE(soon([&] { return a.numbers_from(node_id{9}).size() >= 3; }));
   CHECK(a.numbers_from(node_id{9}) == std::vector<std::uint64_t>{1, 2, 4});
   CHECK(a.times_lost(node_id{9}) == 0);
+}
+
+TEST_CASE("a name and an address of the same peer are one connection", "[actors][peer_link]") {
+  // retry_join names hosts, as in Kubernetes, and peers introduce themselves with addresses. Both were dialled, each connection was
+  // taken for a return of the peer and ended the other one, for ever: heartbeats were lost every second, and leaders with them. A name
+  // may also stand for another address than the one that the peer knows of itself.
+  const std::string behind_names = GENERATE("127.0.0.1", "::ffff:127.0.0.1");
+  INFO("names stand for " << behind_names);
+  peer_link_settings knows_names;
+  knows_names.look_up = [behind_names](const std::string&) {
+    return name_lookups::addresses{*numeric_endpoint(behind_names, 0)};
+  };
+  link_fixture f;
+  link_end a(f.system(), node_id{1}, 0, knows_names);
+  link_end b(f.system(), node_id{2}, 0, knows_names);
+  a.dial({"server-b.test:" + std::to_string(b.port())});
+  b.dial({"server-a.test:" + std::to_string(a.port())});
+  REQUIRE(soon([&] { return a.times_connected(b.id()) > 0 && b.times_connected(a.id()) > 0; }));
+  std::this_thread::sleep_for(
+      std::chrono::seconds(2)); // until one of the two that were dialled before anybody knew is gone
+  const auto connected = a.times_connected(b.id()), lost = a.times_lost(b.id());
+  for (std::uint64_t i = 0; i < 100; ++i) {
+    a.send_numbers(b.id(), i, 1);
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+  REQUIRE(soon([&] { return b.numbers_from(a.id()).size() == 100; }));
+  CHECK(b.numbers_from(a.id()) == counted(0, 100));
+  CHECK(a.times_connected(b.id()) == connected);
+  CHECK(a.times_lost(b.id()) == lost);
 }
 
 TEST_CASE("a peer whose machine lost its power closes nothing, and is lost all the same", "[actors][peer_link]") {

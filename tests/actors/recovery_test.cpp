@@ -1,6 +1,6 @@
 // The drill: of three servers two are lost for good, and what the third one has goes on.
 
-#include "actors/node/recovery.hpp"
+#include "actors/node/disk/recovery.hpp"
 #include "storage/file_system.hpp"
 #include "storage/lmdb_checkpoint.hpp"
 #include "storage/segment_log.hpp"

@@ -74,8 +74,8 @@ TEST_CASE("under the name of consul a configuration of its test harness starts a
       {"disable_update_check", true},
       {"log_level", "debug"},
       {"addresses", json::object{}},
-      {"ports", {{"dns", other(1)}, {"grpc", other(2)}, {"serf_wan", other(3)}}},
-      {"acl", {{"tokens", {{"master", "root"}}}, {"default_policy", "allow"}}},
+      {"ports", {{"dns", other(1)}, {"grpc", other(2)}, {"serf_wan", other(3)}, {"https", other(4)}}},
+      {"acl", {{"enabled", true}, {"tokens", {{"master", "root"}}}, {"default_policy", "deny"}}},
       {"acl_master_token", "root"},
       {"encrypt", "pUqJrVyVRj5jsiYEkM/tFQYfWyJIv4s3XkvDwy7Cu5s="},
       {"enable_script_checks", true},
@@ -85,10 +85,12 @@ TEST_CASE("under the name of consul a configuration of its test harness starts a
   });
   node.start();
   const auto serves =
-      eventually(milliseconds{30000}, [&] { return node.put("/v1/kv/a", "1").body.starts_with("true"); });
+      eventually(milliseconds{30000}, [&] { return node.put("/v1/kv/a?token=root", "1").body.starts_with("true"); });
   INFO(file_tail(node.log_file(), 3000));
   REQUIRE(serves);
-  CHECK(node.get("/v1/agent/self").body.find("2c3f6a60-1b5c-4f0e-9f2e-3c8c0d5f1a11") != std::string::npos);
+  CHECK(node.get("/v1/agent/self?token=root").body.find("2c3f6a60-1b5c-4f0e-9f2e-3c8c0d5f1a11") != std::string::npos);
+  CHECK(node.get("/v1/kv/a").status == 403);
+  CHECK(run_program(folder, {consul.string(), "version"}).output.starts_with("Consul v1.8.7\n"));
   node.process().signal(SIGINT); // as the harness stops it
   const auto end = node.process().wait(milliseconds{20000});
   REQUIRE(end);

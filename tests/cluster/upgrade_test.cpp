@@ -19,13 +19,17 @@ void replace_all(server_cluster& cluster, workload& load, const server_command& 
   }
 }
 
+server_command program_of_before() {
+  const auto before = environment("BELAY_OLD_BINARY", "");
+  REQUIRE_FALSE(before.empty());
+  return {before + " agent -config-file {config}"};
+}
+
 } // namespace
 
 TEST_CASE("the version before is replaced server by server, and put back", "[.upgrade]") {
-  const auto before = environment("BELAY_OLD_BINARY", "");
-  REQUIRE_FALSE(before.empty());
   raise_file_limit();
-  const server_command old_program{before + " agent -config-file {config}"};
+  const auto old_program = program_of_before();
   const auto new_program = server_command::from_environment(BELAY_BINARY_DIR);
   server_cluster cluster(old_program, {3, "node", {}});
   cluster.start_all();
@@ -36,4 +40,139 @@ TEST_CASE("the version before is replaced server by server, and put back", "[.up
   replace_all(cluster, load, old_program);
   replace_all(cluster, load, new_program);
   check_nothing_lost(cluster, load);
+}
+
+namespace {
+
+/// Stopped, and started again as that program with the configuration that is there now.
+void replace(server_node& node, const server_command& program) {
+  node.stop();
+  node.replace_program(program);
+  node.start();
+}
+
+} // namespace
+
+// The order in docs/security.md is: all servers first, then `acl`. Here somebody turns ACLs on while an old server is there, and goes
+// back to the old version when they are in force.
+TEST_CASE("ACLs come into force when the last server of the version before is gone, and then it cannot come back",
+          "[.upgrade]") {
+  raise_file_limit();
+  const auto old_program = program_of_before();
+  const auto new_program = server_command::from_environment(BELAY_BINARY_DIR);
+  const boost::json::object acl{
+      {"enabled", true}, {"default_policy", "allow"}, {"tokens", {{"master", "root-secret"}}}};
+  server_cluster cluster(old_program, {3, "node", {}});
+  cluster.start_all();
+  cluster.wait_ready();
+  REQUIRE(cluster.node(0).put("/v1/kv/before", "1").body.starts_with("true"));
+
+  // The old version knows the key as one that it must refuse.
+  auto& last = cluster.node(2);
+  cluster.configure({{"acl", acl}});
+  const auto ends_with = [](server_node& node, const std::string& text) {
+    const auto end = node.process().wait(milliseconds{30000});
+    REQUIRE(end);
+    const auto said = file_tail(node.log_file(), 20000);
+    INFO(said);
+    CHECK(end->code == 1);
+    CHECK(end->signal == 0);
+    CHECK(said.find(text) != std::string::npos);
+  };
+  replace(last, old_program);
+  ends_with(last, "acl.enabled = true: this build does not enforce ACLs");
+  cluster.configure();
+  last.start();
+
+  // With it there, nothing of ACLs is written, and who comes to a server that wants them is told why. Others go on.
+  cluster.configure({{"acl", acl}});
+  replace(cluster.node(0), new_program);
+  replace(cluster.node(1), new_program);
+  const auto bootstrap = [&] { return cluster.node(0).put("/v1/acl/bootstrap", ""); };
+  std::string told, written;
+  const bool others_go_on = eventually(milliseconds{60000}, [&] {
+    told = bootstrap().body;
+    written = last.put("/v1/kv/meanwhile", "1").body;
+    return told.starts_with("ACL support is waiting") && written.starts_with("true");
+  });
+  INFO(told << "\n" << written);
+  CHECK(others_go_on);
+  CHECK(bootstrap().status == 500);
+  const auto write = cluster.node(1).put("/v1/kv/a", "1");
+  CHECK(write.status == 500);
+  CHECK(write.body.find("when all servers run a version that has ACLs") != std::string::npos);
+
+  replace(last, new_program);
+  for (std::size_t i = 0; i < 3; ++i)
+    REQUIRE(eventually(milliseconds{60000},
+                       [&] { return cluster.node(i).get("/v1/acl/tokens?token=root-secret").status == 200; }));
+  cluster.wait_ready();
+  CHECK(cluster.node(0).get("/v1/acl/tokens").status == 403);
+  CHECK(bootstrap().body.starts_with("Permission denied: ACL bootstrap no longer allowed"));
+  for (const auto* key : {"/v1/kv/before", "/v1/kv/meanwhile"})
+    CHECK(cluster.node(1).get(key).status == 200);
+
+  // Going back: it stops at the first entry that it cannot read, and says what to install. The others do not notice.
+  cluster.configure();
+  replace(last, old_program);
+  ends_with(last, "committed entry that this version cannot read");
+  CHECK(file_tail(last.log_file(), 20000).find("install Belay ") != std::string::npos);
+  CHECK(cluster.node(0).put("/v1/kv/after?token=root-secret", "1").body.starts_with("true"));
+  cluster.configure({{"acl", acl}});
+  last.replace_program(new_program);
+  last.start();
+  cluster.wait_ready();
+  CHECK(cluster.wait_equal() == "");
+  CHECK(last.get("/v1/kv/after?stale&token=root-secret").status == 200);
+}
+
+// The version before knows no replicas and makes a voter of every server that follows it. So a replica follows servers of this version
+// only: it waits while others lead, and nobody ever counts its vote.
+TEST_CASE("a read replica beside servers that are replaced by this version, and put back", "[.upgrade]") {
+  raise_file_limit();
+  const auto old_program = program_of_before();
+  const auto new_program = server_command::from_environment(BELAY_BINARY_DIR);
+  server_cluster cluster(old_program, {3, "node", {}, 1});
+  cluster.node(3).replace_program(new_program);
+  for (std::size_t i = 0; i < 3; ++i)
+    cluster.node(i).start();
+  const auto leads = [&] {
+    return eventually(milliseconds{30000}, [&] { return cluster.leader_according_to(0).has_value(); });
+  };
+  REQUIRE(leads());
+  workload load({cluster.node(0).http_port(), cluster.node(1).http_port(), cluster.node(2).http_port()}, 6);
+  REQUIRE(load.wait_for_more(200));
+  cluster.node(3).start();
+  const auto replica_votes = [&] {
+    const auto reply = cluster.node(0).get("/v1/operator/raft/configuration");
+    const auto configuration = boost::json::parse(reply.body);
+    for (const auto& s : configuration.at("Servers").as_array())
+      if (s.at("Node").as_string() == cluster.node(3).name() && s.at("Voter").as_bool())
+        return true;
+    return false;
+  };
+  const auto replace = [&](const server_command& program) {
+    for (std::size_t i = 0; i < 3; ++i) {
+      INFO("server " << i << " becomes " << program.text);
+      cluster.node(i).stop();
+      cluster.node(i).replace_program(program);
+      cluster.node(i).start();
+      REQUIRE(leads());
+      REQUIRE(load.wait_for_more(200));
+      CHECK_FALSE(replica_votes());
+    }
+  };
+  // It is not ready, and says why in its log.
+  REQUIRE(load.wait_for_more(500));
+  CHECK_FALSE(replica_votes());
+  CHECK(cluster.node(3).get("/v1/kv/?keys&stale", milliseconds{10000}).status != 200);
+  CHECK(file_tail(cluster.node(3).log_file(), 100000).find("does not know read replicas") != std::string::npos);
+  replace(new_program);
+  cluster.wait_ready();
+  CHECK(cluster.node(3).get("/v1/kv/?keys").status == 200);
+  replace(old_program);
+  CHECK(cluster.node(3).get("/v1/kv/?keys&stale").status == 200); // what it had
+  replace(new_program);
+  check_nothing_lost(cluster, load);
+  CHECK_FALSE(replica_votes());
 }

@@ -2,6 +2,8 @@
 //
 //   test_contract                             the areas listed in areas.txt, against one node
 //   test_contract --nodes 3 --via follower    against a follower of a cluster of three
+//   test_contract --nodes 1 --via agent       against a client agent beside one server
+//   test_contract --nodes 3 --via replica     against a read replica of a cluster of three and one
 //   test_contract --only '^session/' -v       what matches, in whatever area, telling every step
 //   test_contract --all --server 'consul agent -dev -config-file {config}'
 //                                             everything, against the reference: checks this program
@@ -41,6 +43,14 @@ const std::map<std::string, std::string> single_node_only = {
     {"status/peers", "says that the leader is the only peer"},
 };
 
+/// Transcripts that say that the node that is asked is a server, and the only node of the catalog.
+const std::map<std::string, std::string> server_only = {
+    {"agent/members", "says that there is one member"},
+    {"agent/self", "says that the node that is asked is a server"},
+    {"catalog/own-node", "says that the node that is asked has the service consul"},
+    {"operator/raft-configuration", "says that the node that is asked is the one server"},
+};
+
 /// Transcripts with stale reads whose X-Consul-LastContact is the leader's 0: a follower tells how many milliseconds ago it heard the
 /// leader, which is 0 most of the time, and not always.
 const std::map<std::string, std::string> leader_only = {
@@ -55,7 +65,11 @@ const std::map<std::string, std::string> leader_only = {
 std::string unfit(const transcript& script, const options& how) {
   if (auto found = single_node_only.find(script.name); how.nodes > 1 && found != single_node_only.end())
     return found->second;
-  if (auto found = leader_only.find(script.name); how.via == target_node::follower && found != leader_only.end())
+  if (auto found = server_only.find(script.name); how.via == target_node::agent && found != server_only.end())
+    return found->second;
+  // An agent beside one server asks the leader.
+  const bool asks_leader = how.via == target_node::leader || (how.via == target_node::agent && how.nodes == 1);
+  if (auto found = leader_only.find(script.name); !asks_leader && found != leader_only.end())
     return found->second;
   return {};
 }
@@ -194,7 +208,7 @@ std::vector<transcript> selected(const options& how) {
 
 int usage(const char* program) {
   std::cerr << "usage: " << program
-            << " [--only REGEX | --all] [--nodes 1|3] [--via leader|follower] [--server TEMPLATE]\n"
+            << " [--only REGEX | --all] [--nodes 1|3] [--via leader|follower|replica|agent] [--server TEMPLATE]\n"
                "    [--transcripts FOLDER] [--list] [--self-check] [--no-slow] [-j N] [-q] [-v]\n";
   return 2;
 }
@@ -219,14 +233,17 @@ int run(int argc, char** argv) {
       how.transcripts = value;
     else if (arg == "--nodes" && (value == "1" || value == "3"))
       how.nodes = static_cast<std::size_t>(value[0] - '0');
-    else if (arg == "--via" && (value == "leader" || value == "follower"))
-      how.via = value == "leader" ? target_node::leader : target_node::follower;
+    else if (arg == "--via" && (value == "leader" || value == "follower" || value == "replica" || value == "agent"))
+      how.via = value == "leader"    ? target_node::leader
+                : value == "replica" ? target_node::replica
+                : value == "agent"   ? target_node::agent
+                                     : target_node::follower;
     else if (arg == "-j" && std::atoi(value.c_str()) > 0)
       how.workers = static_cast<unsigned>(std::atoi(value.c_str()));
     else
       return usage(argv[0]);
   }
-  if (how.via == target_node::follower && how.nodes == 1)
+  if (how.via != target_node::leader && how.via != target_node::agent && how.nodes == 1)
     return usage(argv[0]);
   auto scripts = selected(how);
   if (how.list) {

@@ -28,7 +28,7 @@ json::object profile_config(const std::string& profile) {
 
 replay_server::replay_server(const harness::server_command& command, std::string profile, std::size_t nodes,
                              target_node via)
-    : profile_(std::move(profile)), strips_forwarding_(command.is_reference() && via == target_node::follower) {
+    : profile_(std::move(profile)), strips_forwarding_(command.is_reference() && via != target_node::leader) {
   // Somebody else may take a port between choosing and using it.
   for (int attempt = 0;; ++attempt) {
     try {
@@ -43,19 +43,21 @@ replay_server::replay_server(const harness::server_command& command, std::string
 
 void replay_server::start(const harness::server_command& command, std::size_t nodes, target_node via) {
   cluster_ = std::make_unique<harness::server_cluster>(
-      command, harness::cluster_options{nodes, "replay-node", profile_config(profile_)});
+      command, harness::cluster_options{nodes, "replay-node", profile_config(profile_),
+                                        via == target_node::replica ? std::size_t{1} : std::size_t{0},
+                                        via == target_node::agent ? std::size_t{1} : std::size_t{0}});
   cluster_->start_all();
   auto end = steady_clock::now() + milliseconds{nodes == 1 ? 30000 : 60000};
   std::string why = "no answer";
   while (steady_clock::now() < end) {
-    for (std::size_t i = 0; i < nodes; ++i)
+    for (std::size_t i = 0; i < cluster_->size(); ++i)
       if (!cluster_->node(i).running())
         throw problem("it ended" + cluster_->logs());
     auto leader = cluster_->leader_according_to(0);
     if (leader) {
       // Of the followers, any: they must all behave the same.
-      auto target = via == target_node::leader ? *leader : (*leader + 1) % nodes;
-      port_ = cluster_->node(target).http_port();
+      auto target = via == target_node::leader ? *leader : via == target_node::replica ? nodes : (*leader + 1) % nodes;
+      port_ = via == target_node::agent ? cluster_->agent(0).http_port() : cluster_->node(target).http_port();
     } else {
       port_ = cluster_->node(0).http_port();
     }
@@ -93,7 +95,7 @@ http_reply replay_server::send(harness::http_connection& connection, const harne
 std::string replay_server::leadership() const {
   auto self = ask("GET", "/v1/agent/self");
   std::string term;
-  if (self.status == 200)
+  if (self.status == 200 && parse_json(self.body).at("Stats").as_object().contains("raft"))
     term = plain_text(parse_json(self.body).at("Stats").at("raft").at("term"));
   return ask("GET", "/v1/status/leader").body + " in term " + term;
 }

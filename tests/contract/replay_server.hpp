@@ -1,5 +1,5 @@
 #pragma once
-// A server, or a cluster of three, to replay transcripts against: one of the profiles transcripts ask for.
+// A server, or a cluster of three with or without a read replica or a client agent, to replay transcripts against: one of the profiles transcripts ask for.
 
 #include "tests/contract/transcript.hpp"
 #include "tests/harness/server_cluster.hpp"
@@ -15,7 +15,7 @@ inline constexpr const char* root_token = "6d1f1c5e-2d0b-4c0c-9a8a-51f0f3a4b7c9"
 /// What a profile adds to the configuration. @throws problem for an unknown one
 json::object profile_config(const std::string& profile);
 
-enum class target_node { leader, follower };
+enum class target_node { leader, follower, replica, agent };
 
 class replay_server {
 public:

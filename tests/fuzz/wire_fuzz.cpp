@@ -179,6 +179,9 @@ std::vector<wire::frame> later_frames() {
   return {
       wire::keyring_call{request_id{5}, {forward::keyring_verb::install, "QUJDREVGR0hJSktMTU5PUA=="}},
       wire::keyring_reply{request_id{5}, {true, {}, {"QUJDREVGR0hJSktMTU5PUA=="}, false}},
+      wire::coordinate_probe{17},
+      wire::coordinate_answer{17, {{0.25, -1e-7}, 1.5, -0.25, 1e-5}},
+      wire::coordinate_news{{{"n1", "", {}, 5}, {"n2", "alpha", {}, 6}}},
   };
 }
 

@@ -37,7 +37,7 @@ child_process::child_process(const std::vector<std::string>& argv, const std::st
 
 child_process::~child_process() {
   if (running()) {
-    signal(SIGKILL);
+    kill(-pid_, SIGKILL); // and what it started
     wait(milliseconds{10000});
   }
 }

@@ -1,5 +1,6 @@
 #include "tests/harness/server_cluster.hpp"
 
+#include <algorithm>
 #include <stdexcept>
 #include <thread>
 
@@ -51,7 +52,7 @@ bool eventually(milliseconds limit, const std::function<bool()>& holds) {
 
 server_cluster::server_cluster(const server_command& command, cluster_options options)
     : command_(command), options_(std::move(options)) {
-  for (std::size_t i = 0; i < options_.nodes; ++i) {
+  for (std::size_t i = 0; i < size() + options_.agents; ++i) {
     auto name = options_.name + (i ? "-" + std::to_string(i + 1) : "");
     auto folder = folder_.path() / name;
     std::filesystem::create_directories(folder);
@@ -65,25 +66,45 @@ server_cluster::~server_cluster() {
     node->kill_hard();
 }
 
-void server_cluster::configure(const json::object& more) {
+json::object server_cluster::config_of(std::size_t i) const {
   json::object config = options_.config;
-  for (const auto& [key, value] : more)
-    config[key] = value;
+  if (i >= size()) {
+    json::array servers;
+    for (std::size_t s = 0; s < size(); ++s)
+      servers.push_back(json::value("127.0.0.1:" + std::to_string(nodes_[s]->server_port())));
+    config["server"] = false;
+    config["retry_join"] = servers;
+    return config;
+  }
   if (size() == 1) {
     config["bootstrap"] = true;
-  } else {
-    json::array join;
-    for (auto& node : nodes_)
-      join.push_back(json::value(node->join_address()));
-    config["retry_join"] = join;
-    config["retry_interval"] = "1s";
-    config["bootstrap_expect"] = size();
+    return config;
   }
-  for (std::size_t i = 0; i < size(); ++i) {
-    if (size() > 1)
-      config["node_id"] = node_id(i);
-    nodes_[i]->configure(config);
-  }
+  json::array join;
+  for (std::size_t s = 0; s < size(); ++s)
+    join.push_back(json::value(nodes_[s]->join_address()));
+  config["retry_join"] = join;
+  config["retry_interval"] = "1s";
+  config["node_id"] = node_id(i);
+  if (options_.replicas > 0)
+    config["admit_unverified_servers"] = true;
+  if (i < voters())
+    config["bootstrap_expect"] = voters();
+  else
+    config["read_replica"] = true;
+  return config;
+}
+
+void server_cluster::configure(const json::object& more) {
+  for (std::size_t i = 0; i < nodes_.size(); ++i)
+    configure_one(i, more);
+}
+
+void server_cluster::configure_one(std::size_t i, const json::object& more) {
+  auto config = config_of(i);
+  for (const auto& [key, value] : more)
+    config[key] = value;
+  nodes_[i]->configure(config);
 }
 
 void server_cluster::start_all() {
@@ -134,7 +155,8 @@ void server_cluster::wait_ready(milliseconds limit) {
   auto end = steady_clock::now() + limit;
   wait_leader(limit);
   bool ready = eventually(std::chrono::duration_cast<milliseconds>(end - steady_clock::now()), [&] {
-    for (auto& node : nodes_) {
+    for (std::size_t i = 0; i < size(); ++i) {
+      auto& node = nodes_[i];
       if (!node->running() || node->paused())
         continue;
       auto peers = parsed(node->get("/v1/status/peers", milliseconds{1000}));
@@ -150,6 +172,29 @@ void server_cluster::wait_ready(milliseconds limit) {
   });
   if (!ready)
     throw std::runtime_error("not all nodes are ready" + logs());
+}
+
+bool server_cluster::is_passing(std::size_t asked, const std::string& node) {
+  const auto checks = parsed(nodes_[asked]->get("/v1/health/node/" + node, milliseconds{2000}));
+  return checks.is_array() && std::ranges::any_of(checks.as_array(), [](const json::value& c) {
+           return c.at("CheckID") == "serfHealth" && c.at("Status") == "passing";
+         });
+}
+
+void server_cluster::wait_registered(std::size_t i) {
+  if (!eventually(milliseconds{30000}, [&] { return is_passing(i, nodes_[i]->name()); }))
+    throw std::runtime_error(nodes_[i]->name() + " is not in the catalog" + logs());
+}
+
+void server_cluster::wait_agents(milliseconds limit) {
+  const bool ready = eventually(limit, [&] {
+    for (std::size_t i = size(); i < nodes_.size(); ++i)
+      if (nodes_[i]->running() && !nodes_[i]->paused() && !is_passing(i, nodes_[i]->name()))
+        return false;
+    return true;
+  });
+  if (!ready)
+    throw std::runtime_error("not all client agents are ready" + logs());
 }
 
 node_state server_cluster::state_of(std::size_t i) {

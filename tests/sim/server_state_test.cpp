@@ -1,6 +1,6 @@
 // The program's own way into a data directory, on a simulated disk: whole, without its log, without its identity.
 
-#include "actors/node/server_state.hpp"
+#include "actors/node/disk/server_state.hpp"
 #include "sim/world/simulated_disk.hpp"
 
 #include <catch2/catch.hpp>

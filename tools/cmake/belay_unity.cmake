@@ -10,8 +10,6 @@ set(BELAY_ALONE
     actors/node/config/keys.cpp
     actors/tables/session_reaper.cpp
     actors/tables/watch_registry.cpp
-    cli/kv.cpp
-    cli/kv_transfer.cpp
     protocol/filter/grammar.cpp
     protocol/wire/entry_codec.cpp
     protocol/wire/frame_codec.cpp

@@ -3,6 +3,7 @@
 #include "actors/gateway/requests/answers.hpp"
 #include "protocol/agent/agent_permissions.hpp"
 #include "protocol/base/probe.hpp"
+#include "protocol/base/secrets.hpp"
 #include "protocol/state/acl/permissions.hpp"
 
 #include <algorithm>
@@ -46,6 +47,10 @@ std::optional<questions> needed_by(const exchange& e, const std::string& node) {
     return one(of::agent, permission::write, node);
   case http::access::node_write:
     return one(of::node, permission::write, node);
+  case http::access::coordinate_write:
+    if (const auto* update = std::get_if<http::local_request>(&e.what))
+      return one(of::node, permission::write, update->place.node);
+    break;
   case http::access::operator_read:
     return one(of::operators, permission::read);
   case http::access::operator_write:

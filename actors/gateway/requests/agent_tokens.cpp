@@ -57,13 +57,4 @@ void agent_tokens::configure(agent_token_values configured, bool kept_count) {
   combine();
 }
 
-bool is_secret(std::string_view secret, std::string_view given) {
-  unsigned differs = secret.empty() || secret.size() != given.size() ? 1 : 0;
-  for (std::size_t i = 0; i < given.size(); ++i) {
-    const auto wanted = secret.empty() ? 0 : secret[i % secret.size()];
-    differs |= static_cast<unsigned char>(given[i]) ^ static_cast<unsigned char>(wanted);
-  }
-  return differs == 0;
-}
-
 } // namespace belay::actors

@@ -44,7 +44,4 @@ private:
   agent_token_values configured_, kept_, now_;
 };
 
-/// Takes time that depends on the length of `given` only. False if `secret` is empty.
-bool is_secret(std::string_view secret, std::string_view given);
-
 } // namespace belay::actors

@@ -42,7 +42,7 @@ http::response answer_to(const exchange& e, read_result& r) {
 }
 
 http::response answer_to(const exchange& e, const agent_answer& a) {
-  if (std::holds_alternative<http::local_request>(e.what)) { // agent_reload
+  if (std::holds_alternative<http::local_request>(e.what)) { // agent_reload, agent_leave
     const auto* no = std::get_if<agent::refused>(&a.reply);
     return no != nullptr ? http::error_response(no->status, no->text) : http::response{};
   }

@@ -30,7 +30,10 @@ void archive_transfers::read_answered(exchange& e, const read_result& r, monoton
   if (const auto& begins = e.transfer->begins) {
     if (failed != nullptr)
       return end_restore(e, failed->text);
-    out_.post(check_write{pending_.add(e, times_.due(now)), *begins});
+    // Whoever asked may have lost his permission since a server that was behind let him pass.
+    state::command begin = *begins;
+    begin.by = e.by;
+    out_.post(check_write{pending_.add(e, times_.due(now)), std::move(begin)});
     return;
   }
   if (failed != nullptr) {
@@ -183,7 +186,7 @@ void archive_transfers::abort_restore(exchange& e, std::string text, monotonic_t
 void archive_transfers::end_restore(exchange& e, std::string text) {
   abandon(e);
   e.transfer->turn.reset();
-  e.answer = http::error_response(500, std::move(text));
+  e.answer = http::refusal_response(std::move(text));
 }
 
 } // namespace belay::actors

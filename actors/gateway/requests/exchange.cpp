@@ -9,7 +9,8 @@ namespace belay::actors {
 void exchange::understood(http::parsed_request&& parsed, std::string_view body) {
   options = std::move(parsed.options);
   route = parsed.route;
-  by = std::move(parsed.by);
+  if (!std::holds_alternative<http::response>(parsed.action))
+    by = std::move(parsed.by);
   needs = parsed.needs;
   std::visit(overloaded{
                  [this](http::response& known) { answer = std::move(known); },
@@ -34,6 +35,10 @@ bool exchange::blocking() const {
     const auto* service = std::get_if<agent::read_service>(&a->what);
     return (events != nullptr && events->index > 0) || (service != nullptr && !service->hash.empty());
   }
+  if (const auto* l = std::get_if<http::local_request>(&what))
+    return l->kind == http::local_kind::agent_monitor;
+  if (const auto* p = std::get_if<passed_on_request>(&what))
+    return p->wait.count() > 0;
   const auto* r = std::get_if<http::read_request>(&what);
   return (r != nullptr && r->min_index > 0) || in_delay;
 }

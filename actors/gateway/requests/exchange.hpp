@@ -4,6 +4,7 @@
 
 #include "actors/gateway/requests/snapshot_transfer.hpp"
 #include "actors/messages.hpp"
+#include "actors/relay/request_relay.hpp"
 #include "protocol/acl/authorizer.hpp"
 
 #include <memory>
@@ -16,6 +17,12 @@
 namespace belay::actors {
 
 struct audited_request;
+
+/// Of a client of a client agent: servers answer it.
+struct passed_on_request {
+  relayed_request request;
+  std::chrono::nanoseconds wait{0}; ///< it may be without an answer for so long
+};
 
 /// Who sent a request and takes its answer: a connection.
 class requester : public std::enable_shared_from_this<requester> {
@@ -36,11 +43,19 @@ struct access_progress {
   bool decided_here = false;     ///< by acl.tokens.agent_master
 };
 
+/// What the catalog says of client agents, for whoever asks for members or orders one out.
+struct client_agent_search {
+  std::vector<state::node_ptr> nodes;
+  bool nodes_known = false;
+  std::vector<state::check_ptr> critical;
+};
+
 /// A request whose answer has not been written yet. It belongs to its requester and stays where it is in memory.
 struct exchange {
   /// What it asks for; monostate: the answer was known at once.
-  using asked = std::variant<std::monostate, http::read_request, state::command, http::session_renew,
-                             http::snapshot_save, http::snapshot_restore, http::local_request, http::agent_request>;
+  using asked =
+      std::variant<std::monostate, http::read_request, state::command, http::session_renew, http::snapshot_save,
+                   http::snapshot_restore, http::local_request, http::agent_request, passed_on_request>;
 
   requester* from = nullptr;
   request_id id; ///< under which an actor was asked last
@@ -62,11 +77,12 @@ struct exchange {
   std::optional<http::response> answer;
   bool head = false; ///< the answer has no body
   bool keep_alive = true;
-  bool old_version = false;                    ///< HTTP/1.0
-  bool sent = false;                           ///< somebody is working on it (or it is answered)
-  std::unique_ptr<snapshot_transfer> transfer; ///< of a snapshot request
-  std::uint64_t last_contact_ms = 0;           ///< of a snapshot's read
-  bool known_leader = true;                    ///< of a snapshot's read
+  bool old_version = false;                      ///< HTTP/1.0
+  bool sent = false;                             ///< somebody is working on it (or it is answered)
+  std::unique_ptr<snapshot_transfer> transfer;   ///< of a snapshot request
+  std::unique_ptr<client_agent_search> agents{}; ///< of agent_members and force_leave
+  std::uint64_t last_contact_ms = 0;             ///< of a snapshot's read
+  bool known_leader = true;                      ///< of a snapshot's read
   monotonic_time wait_until{}; ///< an acquire that is refused for a lock-delay is tried again until then
   bool judged_first =
       false;             ///< it is not known yet whether the state machine can judge whoever asks: that is asked first

@@ -4,6 +4,7 @@
 #include "protocol/base/host_port.hpp"
 #include "protocol/golang/duration.hpp"
 #include "protocol/golang/json_output.hpp"
+#include "protocol/http/discovery/coordinate_json.hpp"
 #include "protocol/http/operators/health_report.hpp"
 #include "protocol/http/request_context.hpp"
 
@@ -28,7 +29,21 @@ void append_texts(std::string& out, const std::map<std::string, std::string>& al
   out += '}';
 }
 
-std::map<std::string, std::string> tags_of(const raft::member& m, bool voter, const local_facts& facts) {
+std::map<std::string, std::string> tags_of_client_agent(const std::string& uuid, const local_facts& facts) {
+  return {{"acls", facts.acl_enabled ? "1" : "0"},
+          {"build", facts.version + ":" + facts.revision},
+          {"dc", facts.datacenter},
+          {"id", uuid},
+          {"role", "node"},
+          {"segment", ""},
+          {"vsn", "2"},
+          {"vsn_max", "3"},
+          {"vsn_min", "2"}};
+}
+
+std::map<std::string, std::string> tags_of(const raft::member& m, bool replica, const local_facts& facts) {
+  if (!facts.server)
+    return tags_of_client_agent(m.uuid, facts);
   std::map<std::string, std::string> tags{
       {"acls", facts.acl_enabled ? "1" : "0"},
       {"build", facts.version + ":" + facts.revision},
@@ -44,29 +59,41 @@ std::map<std::string, std::string> tags_of(const raft::member& m, bool voter, co
       {"vsn_min", "2"},
       {"wan_join_port", std::to_string(facts.serf_wan_port)},
   };
-  if (facts.bootstrap)
+  // Of the others it is not known with what they were started, but that all voters were started alike.
+  if (replica)
+    tags["nonvoter"] = tags["read_replica"] = "1";
+  else if (facts.bootstrap)
     tags["bootstrap"] = "1";
   else if (facts.bootstrap_expect > 0)
     tags["expect"] = std::to_string(facts.bootstrap_expect);
-  if (!voter)
-    tags["nonvoter"] = "1";
   return tags;
 }
 
-void append_member(std::string& out, const peer_status& p, const local_facts& facts, bool wan) {
+struct shown_member {
+  std::string name;
+  host_port where;
+  std::map<std::string, std::string> tags;
+  bool alive = true;
+};
+
+void append_member(std::string& out, const shown_member& m) {
   constexpr int alive = 1, failed = 4; // serf's numbers
-  const auto where = split_host_port(p.member.address);
   out += '{';
-  golang::append_json_member(out, "Name", wan ? p.member.name + "." + facts.datacenter : p.member.name);
-  golang::append_json_member(out, "Addr", where.host);
+  golang::append_json_member(out, "Name", m.name);
+  golang::append_json_member(out, "Addr", m.where.host);
   golang::append_json_name(out, "Port");
-  golang::append_number(out, where.number());
+  golang::append_number(out, m.where.number());
   golang::append_json_name(out, "Tags");
-  append_texts(out, tags_of(p.member, p.voter, facts));
+  append_texts(out, m.tags);
   golang::append_json_name(out, "Status");
-  golang::append_number(out, p.connected ? alive : failed);
+  golang::append_number(out, m.alive ? alive : failed);
   out +=
       ",\"ProtocolMin\":1,\"ProtocolMax\":5,\"ProtocolCur\":2,\"DelegateMin\":2,\"DelegateMax\":5,\"DelegateCur\":4}";
+}
+
+void append_member(std::string& out, const peer_status& p, const local_facts& facts, bool wan) {
+  append_member(out, {wan ? p.member.name + "." + facts.datacenter : p.member.name, split_host_port(p.member.address),
+                      tags_of(p.member, p.replica, facts), p.connected});
 }
 
 /// This node, also before it belongs to a cluster.
@@ -77,17 +104,23 @@ peer_status own_status(const status_result& now, const local_facts& facts) {
   peer_status p;
   p.member = {now.view.self, facts.node_uuid, facts.node_name, join_host_port(facts.address, facts.server_port)};
   p.connected = true;
+  p.replica = facts.read_replica;
   return p;
 }
 
-std::string members_json(const status_result& now, const local_facts& facts, bool wan, const acl::authorizer* may) {
+std::string members_json(const status_result& now, const local_facts& facts, bool wan, const acl::authorizer* may,
+                         const std::vector<agent::client_agent>& agents) {
   std::string out = "[";
-  const auto list = [&](const peer_status& p) {
-    if (may != nullptr && !may->node_read(p.member.name))
-      return;
+  const auto begin = [&](const std::string& name) {
+    if (may != nullptr && !may->node_read(name))
+      return false;
     if (out.size() > 1)
       out += ',';
-    append_member(out, p, facts, wan);
+    return true;
+  };
+  const auto list = [&](const peer_status& p) {
+    if (begin(p.member.name))
+      append_member(out, p, facts, wan);
   };
   bool self_listed = false;
   for (const auto& p : now.peers) {
@@ -96,6 +129,9 @@ std::string members_json(const status_result& now, const local_facts& facts, boo
   }
   if (!self_listed)
     list(own_status(now, facts));
+  for (const auto& a : agents) // they listen nowhere
+    if (begin(a.name))
+      append_member(out, {a.name, {a.address, "0"}, tags_of_client_agent(a.uuid, facts), a.alive});
   return out += ']';
 }
 
@@ -173,15 +209,20 @@ std::string self_json(const status_result& now, const local_facts& facts) {
   golang::append_json_member(out, "NodeName", facts.node_name);
   golang::append_json_member(out, "NodeID", facts.node_uuid);
   golang::append_json_member(out, "Revision", facts.revision);
-  out += ",\"Server\":true";
+  golang::append_json_name(out, "Server");
+  golang::append_bool(out, facts.server);
   golang::append_json_member(out, "Version", facts.version);
   out += "},\"DebugConfig\":{";
   for (const auto& [name, value] : facts.effective_settings) {
     golang::append_json_name(out, name);
     out += value;
   }
-  // Network coordinates are not measured: the origin, with the error of serf's newborn nodes.
-  out += "},\"Coord\":{\"Vec\":[0,0,0,0,0,0,0,0],\"Error\":1.5,\"Adjustment\":0,\"Height\":0.00001},\"Member\":";
+  out += "},\"Coord\":";
+  if (facts.coordinates_disabled)
+    out += "null";
+  else
+    http::append_coordinate(out, now.place);
+  out += ",\"Member\":";
   append_member(out, own_status(now, facts), facts, false);
 
   out += ",\"Stats\":{\"agent\":";
@@ -192,14 +233,21 @@ std::string self_json(const status_result& now, const local_facts& facts) {
   out += ",\"build\":";
   append_texts(out, {{"prerelease", ""}, {"revision", facts.revision}, {"version", facts.version}});
   out += ",\"consul\":";
-  append_texts(out, {{"acl", facts.acl_enabled ? "enabled" : "disabled"},
-                     {"bootstrap", yes_no(facts.bootstrap)},
-                     {"known_datacenters", "1"},
-                     {"leader", yes_no(leads)},
-                     {"leader_addr", leader_address(now.view)},
-                     {"server", "true"}});
-  out += ",\"raft\":";
-  append_texts(out, raft_stats(now));
+  if (!facts.server)
+    append_texts(out, {{"acl", facts.acl_enabled ? "enabled" : "disabled"},
+                       {"known_servers", leads ? "1" : "0"},
+                       {"server", "false"}});
+  else
+    append_texts(out, {{"acl", facts.acl_enabled ? "enabled" : "disabled"},
+                       {"bootstrap", yes_no(facts.bootstrap)},
+                       {"known_datacenters", "1"},
+                       {"leader", yes_no(leads)},
+                       {"leader_addr", leader_address(now.view)},
+                       {"server", "true"}});
+  if (facts.server) {
+    out += ",\"raft\":";
+    append_texts(out, raft_stats(now));
+  }
   utsname system{};
   ::uname(&system);
   const auto cpus = std::to_string(std::max(1u, std::thread::hardware_concurrency()));
@@ -238,7 +286,7 @@ std::string raft_configuration_json(const cluster_view& view) {
 }
 
 std::string json_of(const http::local_request& request, const status_result& now, const local_facts& facts,
-                    const acl::authorizer* may) {
+                    const acl::authorizer* may, const std::vector<agent::client_agent>& agents) {
   std::string out;
   switch (request.kind) {
   case http::local_kind::status_leader:
@@ -257,9 +305,12 @@ std::string json_of(const http::local_request& request, const status_result& now
   case http::local_kind::agent_self:
     return self_json(now, facts);
   case http::local_kind::agent_members:
-    return members_json(now, facts, request.wan, may);
+    return members_json(now, facts, request.wan, may, agents);
   case http::local_kind::raft_configuration:
     return raft_configuration_json(now.view);
+  case http::local_kind::coordinate_datacenters:
+    return http::coordinates_of_datacenters(facts.datacenter, now.servers);
+  case http::local_kind::coordinate_update: // answered without a body
   case http::local_kind::remove_peer:
   case http::local_kind::add_peer:
   case http::local_kind::agent_live:
@@ -267,8 +318,14 @@ std::string json_of(const http::local_request& request, const status_result& now
   case http::local_kind::autopilot_health:
   case http::local_kind::agent_metrics:
   case http::local_kind::agent_reload:
+  case http::local_kind::agent_monitor:
+  case http::local_kind::agent_host:
+  case http::local_kind::agent_leave:
+  case http::local_kind::agent_join:
+  case http::local_kind::force_leave:
   case http::local_kind::keyring:
   case http::local_kind::agent_token:
+  case http::local_kind::agent_alive:
   case http::local_kind::translate_rules:
     break;
   }
@@ -283,8 +340,11 @@ std::string leader_address(const cluster_view& view) {
 }
 
 http::response answer_local(const http::local_request& request, const status_result& now, const local_facts& facts,
-                            const http::render_options& options, const acl::authorizer* may) {
-  return http::json_response(json_of(request, now, facts, may), options);
+                            const http::render_options& options, const acl::authorizer* may,
+                            const std::vector<agent::client_agent>& agents) {
+  if (request.kind == http::local_kind::coordinate_update)
+    return {};
+  return http::json_response(json_of(request, now, facts, may, agents), options);
 }
 
 http::response answer_health(const http::local_request& request, const status_result& now,

@@ -5,6 +5,7 @@
 #include "actors/messages.hpp"
 #include "actors/telemetry/metrics.hpp"
 #include "protocol/acl/authorizer.hpp"
+#include "protocol/agent/client_agents.hpp"
 
 #include <cstdint>
 #include <string>
@@ -23,9 +24,12 @@ struct local_facts {
   std::string address;           ///< advertised IP address
   std::uint16_t server_port = 8300;
   std::uint16_t serf_wan_port = 8302; ///< only shown
+  bool server = true;                 ///< else a client agent
   bool bootstrap = false;             ///< a cluster of one
   int bootstrap_expect = 0;
+  bool read_replica = false; ///< a server without a vote
   bool acl_enabled = false;
+  bool coordinates_disabled = false;
   /// Members of DebugConfig: name and JSON value, in the order to show.
   std::vector<std::pair<std::string, std::string>> effective_settings;
 };
@@ -33,17 +37,19 @@ struct local_facts {
 /// "host:port" of the leader's server port, or empty.
 std::string leader_address(const cluster_view& view);
 
-/// Answers every kind but agent_metrics, agent_reload, agent_token and translate_rules, which are not about the cluster, remove_peer, add_peer and
-/// autopilot_health, which the leader decides, and keyring, which all members answer.
-/// @param may of whoever asks for members; null: everything
+/// Answers every kind but agent_metrics, agent_monitor, agent_host, agent_reload, agent_leave, agent_token and translate_rules, which others answer, remove_peer,
+/// add_peer, force_leave and autopilot_health, which the leader decides, agent_join, which raft_peer answers, and keyring, which all members
+/// answer.
+/// @param may of whoever asks for members; null: everything. @param agents members beside the servers
 http::response answer_local(const http::local_request& request, const status_result& now, const local_facts& facts,
-                            const http::render_options& options, const acl::authorizer* may = nullptr);
+                            const http::render_options& options, const acl::authorizer* may = nullptr,
+                            const std::vector<agent::client_agent>& agents = {});
 /// Answers agent_live and agent_ready: 200, or 503 with the reason.
 http::response answer_health(const http::local_request& request, const status_result& now,
                              const http::render_options& options);
 
-/// Answers remove_peer, add_peer and autopilot_health with what the leader said, keyring with what raft_peer has gathered; the texts
-/// are moved out of `r`.
+/// Answers remove_peer, add_peer, force_leave and autopilot_health with what the leader said, agent_join and keyring with what raft_peer
+/// has found out; the texts are moved out of `r`.
 http::response answer_decided(const http::local_request& request, write_result& r, const http::render_options& options);
 /// Answers agent_metrics. `now`: seconds since 1970
 http::response answer_metrics(const http::local_request& request, const metrics& m, std::string_view prefix,

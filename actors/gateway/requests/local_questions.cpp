@@ -3,6 +3,8 @@
 #include "protocol/forward/requests.hpp"
 #include "protocol/wire/operator_codec.hpp"
 
+#include <set>
+#include <string>
 #include <utility>
 
 namespace belay::actors {
@@ -31,11 +33,22 @@ void local_questions::begin(exchange& e, const http::local_request& r, monotonic
     return out_.post(
         propose_write{id, make_payload(wire::encode_operator_call(r.removed)), wire::call_kind::remove_member});
   }
+  case http::local_kind::agent_alive: { // like the next one
+    const auto id = pending_.add(e, times_.due(now));
+    return out_.post(
+        propose_write{id, make_payload(wire::encode_operator_call(r.heard)), wire::call_kind::remove_member});
+  }
   case http::local_kind::add_peer: { // by the name of the call that servers of earlier versions know, and refuse
     const auto id = pending_.add(e, times_.due(now));
     return out_.post(
         propose_write{id, make_payload(wire::encode_operator_call(r.added)), wire::call_kind::remove_member});
   }
+  case http::local_kind::force_leave:
+    return look_for_agents(e, r, now);
+  case http::local_kind::agent_members:
+    if (facts_.server && !r.wan && knew_leader_)
+      return look_for_agents(e, r, now);
+    break;
   case http::local_kind::autopilot_health: { // first what healthy means; then the leader is asked
     read_query q{pending_.add(e, times_.due(now)), {}, {}};
     q.request.query = state::autopilot_get{};
@@ -71,6 +84,82 @@ void local_questions::begin(exchange& e, const http::local_request& r, monotonic
   out_.post(status_request{pending_.add(e), r});
 }
 
+// Client agents are known by what the catalog says of them.
+
+void local_questions::look_for_agents(exchange& e, const http::local_request& r, monotonic_time now) {
+  e.agents = std::make_unique<client_agent_search>();
+  e.deadline = times_.due(now);
+  const bool members = r.kind == http::local_kind::agent_members;
+  ask_rows(e, state::catalog_nodes{}, members ? http::consistency::stale : http::consistency::normal);
+}
+
+void local_questions::ask_rows(exchange& e, state::query q, http::consistency mode) {
+  read_query ask{pending_.add(e), {}, {}};
+  ask.request.query = std::move(q);
+  ask.request.mode = mode;
+  out_.post(std::move(ask));
+}
+
+std::vector<agent::client_agent> local_questions::agents_of(const exchange& e, const cluster_view& v) {
+  if (e.agents == nullptr)
+    return {};
+  std::set<std::string> servers;
+  for (const auto& m : v.config.members) {
+    servers.insert(m.uuid);
+    servers.insert(m.name);
+  }
+  return agent::client_agents_among(e.agents->nodes, e.agents->critical, servers);
+}
+
+void local_questions::agents_read(exchange& e, const http::local_request& request, const read_result& r) {
+  const bool members = request.kind == http::local_kind::agent_members;
+  const auto* found = std::get_if<state::query_result>(&r.answer);
+  const auto* nodes = found != nullptr ? std::get_if<state::nodes>(&found->data) : nullptr;
+  const auto* checks = found != nullptr ? std::get_if<state::checks>(&found->data) : nullptr;
+  if (nodes != nullptr && !e.agents->nodes_known) {
+    e.agents->nodes = nodes->list;
+    e.agents->nodes_known = true;
+    return ask_rows(e, state::health_state{"critical", {}},
+                    members ? http::consistency::stale : http::consistency::normal);
+  }
+  if (checks != nullptr)
+    e.agents->critical = checks->list;
+  if (checks == nullptr)
+    e.agents->nodes.clear(); // the servers are known
+  if (checks == nullptr && !members) {
+    const auto* why = std::get_if<failure>(&r.answer);
+    e.answer = http::error_response(500, why != nullptr ? why->text : "the catalog could not be read");
+    return;
+  }
+  if (members)
+    return out_.post(status_request{pending_.add(e), request});
+  force_out(e, request.forced);
+}
+
+/// A client agent leaves the catalog with that; servers are the leader's matter.
+void local_questions::force_out(exchange& e, const forward::force_leave& forced) {
+  for (const auto& a : agents_of(e, view_)) {
+    if (a.name != forced.name)
+      continue;
+    if (a.alive) {
+      e.answer = http::error_response(500, "agent: client agent '" + forced.name +
+                                               "' is alive: let it leave with /v1/agent/leave");
+      return;
+    }
+    return out_.post(check_write{pending_.add(e), state::catalog_deregister{a.name, {}, {}}});
+  }
+  out_.post(
+      propose_write{pending_.add(e), make_payload(wire::encode_operator_call(forced)), wire::call_kind::remove_member});
+}
+
+void local_questions::rows_read(exchange& e, const read_result& r) {
+  const auto& request = std::get<http::local_request>(e.what);
+  if (e.agents != nullptr)
+    agents_read(e, request, r);
+  else
+    settings_read(e, r);
+}
+
 void local_questions::settings_read(exchange& e, const read_result& r) {
   const auto* found = std::get_if<state::query_result>(&r.answer);
   const auto* settings = found == nullptr ? nullptr : std::get_if<state::autopilot_ptr>(&found->data);
@@ -94,7 +183,7 @@ void local_questions::status_told(const status_result& s) {
   else if (needs_leader(request) && leader_address(s.view).empty())
     e->ask_again = true;
   else
-    e->answer = answer_local(request, s, facts_, e->options, e->access.may.get());
+    e->answer = answer_local(request, s, facts_, e->options, e->access.may.get(), agents_of(*e, s.view));
 }
 
 void local_questions::decided(exchange& e, write_result& r) const {
@@ -104,6 +193,7 @@ void local_questions::decided(exchange& e, write_result& r) const {
 void local_questions::view_changed(const cluster_view& v) {
   view_ = v;
   view_known_ = true;
+  knew_leader_ = knew_leader_ || has_leader();
 }
 
 } // namespace belay::actors

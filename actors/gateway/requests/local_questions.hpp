@@ -16,8 +16,8 @@ public:
 
   /// Answers `e`, or asks for what is needed. Also called for an exchange whose `ask_again` was set.
   void begin(exchange& e, const http::local_request& r, monotonic_time now);
-  /// The autopilot's settings, which say what healthy means; now the leader is asked who is.
-  void settings_read(exchange& e, const read_result& r);
+  /// What the tables say of it: the autopilot's settings, which say what healthy means, or client agents. Now whoever knows the rest is asked.
+  void rows_read(exchange& e, const read_result& r);
   /// raft_peer has told what it knows. Without a leader the question may be put again.
   void status_told(const status_result& s);
   /// The leader has done what an operator wanted, or says what it knows.
@@ -30,12 +30,20 @@ public:
   bool leaderless() const { return view_known_ && !has_leader(); }
 
 private:
+  void look_for_agents(exchange& e, const http::local_request& r, monotonic_time now);
+  void ask_rows(exchange& e, state::query q, http::consistency mode);
+  void agents_read(exchange& e, const http::local_request& request, const read_result& r);
+  void settings_read(exchange& e, const read_result& r);
+  void force_out(exchange& e, const forward::force_leave& forced);
+  static std::vector<agent::client_agent> agents_of(const exchange& e, const cluster_view& v);
+
   outbox& out_;
   pending_requests& pending_;
   answer_times times_;
   local_facts facts_;
   cluster_view view_;
   bool view_known_ = false;
+  bool knew_leader_ = false; ///< before that the tables may wait for one
 };
 
 } // namespace belay::actors

@@ -37,7 +37,7 @@ status tls_stream::feed(std::string_view wire, const tls::https_channel::listene
     return channel_->feed(wire, said);
   const auto begun = thread_time();
   if (!channel_)
-    channel_.emplace(std::exchange(credentials_, nullptr));
+    channel_ = std::make_unique<https_client_channel>(std::exchange(credentials_, nullptr));
   // What the client says behind its handshake is not a matter of the desk.
   std::optional<std::chrono::nanoseconds> took;
   auto s = channel_->feed(wire, [&](std::string_view plaintext) {

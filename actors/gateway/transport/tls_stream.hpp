@@ -3,8 +3,8 @@
 // takes it.
 
 #include "actors/gateway/transport/handshake_desk.hpp"
+#include "actors/gateway/transport/sealed_channel.hpp"
 #include "actors/gateway/transport/unsent_output.hpp"
-#include "actors/tls/https_channel.hpp"
 
 #include <cstddef>
 #include <memory>
@@ -21,6 +21,10 @@ public:
 
   tls_stream(std::shared_ptr<handshake_desk> desk, tls::https_credentials_ptr credentials, monotonic_time now)
       : desk_(std::move(desk)), credentials_(std::move(credentials)), since_(now) {}
+
+  /// Of a connection whose handshake is over.
+  tls_stream(std::shared_ptr<handshake_desk> desk, std::unique_ptr<sealed_channel> established, monotonic_time now)
+      : desk_(std::move(desk)), channel_(std::move(established)), since_(now) {}
 
   handshake_desk& desk() { return *desk_; }
   bool established() const { return channel_ && channel_->established(); }
@@ -57,9 +61,9 @@ private:
   unsent_output::outcome send_sealed(int fd, std::size_t& left_of_turn);
 
   std::shared_ptr<handshake_desk> desk_;
-  tls::https_credentials_ptr credentials_;    ///< until there is a channel
-  std::optional<tls::https_channel> channel_; ///< none before the client has said something
-  std::size_t sent_ = 0;                      ///< of the channel's output
+  tls::https_credentials_ptr credentials_;  ///< until there is a channel
+  std::unique_ptr<sealed_channel> channel_; ///< null before the client has said something
+  std::size_t sent_ = 0;                    ///< of the channel's output
   monotonic_time since_;
   std::optional<monotonic_time> waiting_since_;
   bool ended_ = false;

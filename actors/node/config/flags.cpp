@@ -3,7 +3,6 @@
 #include "protocol/golang/syntax.hpp"
 
 #include <charconv>
-#include <cstdio>
 #include <optional>
 
 namespace belay::actors {
@@ -66,13 +65,14 @@ constexpr flag flags[] = {
     {"node", text, "node_name", "name of this node (default: the host name)"},
     {"node-id", text, "node_id", "UUID of this node (default: random, kept in the data directory)"},
     {"node-meta", text_map, "node_meta", "key:value about this node"},
-    {"non-voting-server", boolean, "non_voting_server", "accepted, no effect"},
+    {"non-voting-server", boolean, "non_voting_server", "the same as -read-replica"},
     {"pid-file", text, "pid_file", "file for the process id"},
     {"primary-gateway", list, "primary_gateways", "accepted, no effect"},
     {"protocol", integer, "protocol", "accepted, no effect"},
     {"raft-protocol", integer, "raft_protocol", "accepted, no effect"},
+    {"read-replica", boolean, "read_replica", "a server without a vote that answers reads"},
     {"recursor", list, "recursors", "accepted, no effect: there is no DNS"},
-    {"rejoin", boolean, "rejoin_after_leave", "accepted, no effect"},
+    {"rejoin", boolean, "rejoin_after_leave", "look for a cluster that was left"},
     {"retry-interval", text, "retry_interval", "accepted, no effect: tried again within half a second"},
     {"retry-interval-wan", text, "retry_interval_wan", "accepted, no effect"},
     {"retry-join", list, "retry_join", "a peer, host or host:port (of its -server-port)"},
@@ -217,16 +217,10 @@ std::string_view flag_of_key(std::string_view path) {
   return {};
 }
 
-std::string agent_usage() {
-  std::string out = "Usage: belay agent [options]\n\n  Runs a node until it is interrupted.\n\nOptions\n\n";
-  for (const auto& f : flags) {
-    if (f.name == "h")
-      continue;
-    char line[200];
-    auto left = "-" + std::string(f.name) + (is_switch(f.kind) ? "" : "=<value>");
-    std::snprintf(line, sizeof(line), "  %-36s %.*s\n", left.c_str(), static_cast<int>(f.help.size()), f.help.data());
-    out += line;
-  }
+std::vector<flag_of_agent> flags_of_agent() {
+  std::vector<flag_of_agent> out;
+  for (const auto& f : flags)
+    out.push_back({f.name, f.help, !is_switch(f.kind)});
   return out;
 }
 

@@ -264,11 +264,14 @@ config_text_result parse_config_json(std::string_view text) {
 }
 
 const boost::json::value* value_at(const boost::json::object& config, std::string_view path) {
-  const auto dot = path.find('.');
-  const auto* v = config.if_contains(path.substr(0, dot));
-  if (!v || dot == path.npos)
+  if (const auto* v = config.if_contains(path))
     return v;
-  return v->is_object() ? value_at(v->get_object(), path.substr(dot + 1)) : nullptr;
+  // Names that are not of the table may have dots in them.
+  for (auto dot = path.find('.'); dot != path.npos; dot = path.find('.', dot + 1))
+    if (const auto* v = config.if_contains(path.substr(0, dot)); v != nullptr && v->is_object())
+      if (const auto* found = value_at(v->get_object(), path.substr(dot + 1)))
+        return found;
+  return nullptr;
 }
 
 } // namespace belay::actors

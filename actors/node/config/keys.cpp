@@ -13,13 +13,17 @@ namespace json = boost::json;
 
 namespace {
 
+constexpr std::string_view any_name = "*";
+
 using enum config_kind;
 using enum config_effect;
 
 // Consul 1.8's keys. Sections first, then their members; what is not listed is refused. The texts are those of
 // docs/configuration.md: of an effective key its default and what it does, of another one why it does nothing.
 constexpr config_key keys[] = {
-    {"server", boolean, effective, "must be true, or -dev: there are no client agents yet"},
+    {"server", boolean, effective,
+     "false: a client agent, with services and checks of its own, which passes all else on to the servers of "
+     "`retry_join`"},
     {"bootstrap", boolean, effective,
      "false. The only server of a new cluster elects itself; the same as `bootstrap_expect` 1"},
     {"bootstrap_expect", integer, effective,
@@ -33,7 +37,9 @@ constexpr config_key keys[] = {
      "and address is taken in, and whom `belay operator raft add-peer` names. Servers that have proved who they are, "
      "by "
      "certificates or `encrypt`, are always taken in. Not a key of Consul"},
-    {"data_dir", text, effective, "where everything is kept; required unless -dev. Made if it is not there"},
+    {"data_dir", text, effective,
+     "where everything is kept; required unless -dev, which keeps it in memory (`/dev/shm`) until it ends. Made if it "
+     "is not there"},
     {"node_name", text, effective, "the host name. Unique in the cluster"},
     {"node_id", text, effective, "a UUID; random, and kept in `data_dir`"},
     {"node_meta", text_map, effective, "none. Shown with the node in the catalog", true},
@@ -72,9 +78,12 @@ constexpr config_key keys[] = {
     {"raft_trailing_logs", integer, effective,
      "10240. So many entries stay in the log behind a checkpoint, for followers that are a little late; one that is "
      "further behind gets the whole state"},
-    {"leave_on_terminate", boolean, none,
-     "a server never leaves the cluster when it is stopped: `DELETE /v1/operator/raft/peer` removes it"},
-    {"skip_leave_on_interrupt", boolean, as_if_true, "as true: see `leave_on_terminate`"},
+    {"leave_on_terminate", boolean, effective,
+     "false; true with `server = false`. SIGTERM makes this server leave its cluster before it ends, as `PUT "
+     "/v1/agent/leave` does; it ends in any "
+     "case, with 0 if it has left and with 1 if not. [operations.md](operations.md#a-server-leaves)"},
+    {"skip_leave_on_interrupt", boolean, effective,
+     "true; false with `server = false`. If false, SIGINT makes this node leave, too"},
     {"disable_http_unprintable_char_filter", boolean, effective,
      "false. Accept paths with unprintable characters, which are refused with 400 otherwise"},
     {"enable_script_checks", boolean, effective,
@@ -146,7 +155,7 @@ constexpr config_key keys[] = {
     {"performance.rpc_hold_timeout", duration, effective,
      "`7s`. How long a request waits for a leader when there is none"},
     {"performance.leave_drain_time", duration, none,
-     "a server does not leave, see `leave_on_terminate`; requests in flight have 5 s when it stops"},
+     "requests in flight have 5 s when a server stops, whether it leaves or not"},
 
     {"http_config", section, effective},
     {"http_config.response_headers", text_map, effective, "none. Headers of every answer"},
@@ -158,7 +167,8 @@ constexpr config_key keys[] = {
      "the Host header, besides `localhost`, its node name and IP addresses; `.example.com`: all names below it; `*`: "
      "any. Others are answered with 403: it is how web pages of strangers reach a server on the loopback (DNS "
      "rebinding)"},
-    {"http_config.use_cache", boolean, silent, "answers are never from a cache"},
+    {"http_config.use_cache", boolean, effective,
+     "true. A client agent keeps answers for those who ask with `?cached`; servers answer from their tables"},
 
     {"telemetry", section, effective},
     {"telemetry.prometheus_retention_time", duration, effective,
@@ -265,20 +275,24 @@ constexpr config_key keys[] = {
     {"tls_prefer_server_cipher_suites", boolean, effective,
      "false. Of HTTPS with TLS 1.2: the order of `tls_cipher_suites` counts, and not the client's", true},
     {"auto_encrypt", section, effective},
-    {"auto_encrypt.tls", boolean, refused,
-     "refused if true: there are no client agents that would ask for certificates"},
-    {"auto_encrypt.allow_tls", boolean, refused,
-     "refused if true: there are no client agents that would ask for certificates"},
+    {"auto_encrypt.tls", boolean, refused, "refused if true: servers sign no certificates for client agents"},
+    {"auto_encrypt.allow_tls", boolean, refused, "refused if true: servers sign no certificates for client agents"},
     {"auto_encrypt.dns_san", list, none},
     {"auto_encrypt.ip_san", list, none},
     {"auto_config", opaque, none, "refused if `auto_config.enabled` is true"},
 
     {"autopilot", section, effective},
-    {"autopilot.cleanup_dead_servers", boolean, none},
-    {"autopilot.last_contact_threshold", duration, none},
-    {"autopilot.max_trailing_logs", integer, none},
-    {"autopilot.min_quorum", integer, none},
-    {"autopilot.server_stabilization_time", duration, none},
+    {"autopilot.cleanup_dead_servers", boolean, effective,
+     "true. This and the four below are written by the leader of a cluster in which nobody has set any by "
+     "`/v1/operator/autopilot/configuration`, which counts from then on ([operations.md](operations.md#autopilot)). "
+     "Servers "
+     "that are gone are removed"},
+    {"autopilot.last_contact_threshold", duration, effective,
+     "`200ms`. A server that the leader has not heard for longer is not healthy"},
+    {"autopilot.max_trailing_logs", integer, effective, "250. A server that is behind by more entries is not healthy"},
+    {"autopilot.min_quorum", integer, effective, "0. So many voters stay, whoever is removed or becomes a replica"},
+    {"autopilot.server_stabilization_time", duration, effective,
+     "`10s`. A server that joins is healthy for so long before it votes"},
     {"autopilot.disable_upgrade_migration", boolean, silent},
     {"autopilot.redundancy_zone_tag", text, none},
     {"autopilot.upgrade_version_tag", text, none},
@@ -293,12 +307,19 @@ constexpr config_key keys[] = {
     {"audit.enabled", boolean, effective,
      "false. A line of JSON about each request: who, what, and what came of it "
      "([operations.md](operations.md#the-audit-log))"},
-    {"audit.sink", opaque, effective,
-     "none; one, by any name, if `audit.enabled`. A section of `type` (`file`), `format` (`json`), `path` (required), "
-     "`mode` (the permissions of the files, octal: `0600`), `delivery_guarantee` (`best-effort`: while the file cannot "
-     "be written, lines are left out and counted; `enforced`: requests are refused), `rotate_bytes` (0: of any "
-     "length), `rotate_duration` (`0s`: for ever), `rotate_max_files` (0; so many older files are kept, 0: all). "
-     "`enforced` is not of Consul, which has best effort only"},
+    {"audit.sink", section, effective},
+    {"audit.sink.*", section, effective},
+    {"audit.sink.*.type", text, effective,
+     "`file`, the only one. There must be one sink, by any name, if `audit.enabled`"},
+    {"audit.sink.*.format", text, effective, "`json`, the only one"},
+    {"audit.sink.*.path", text, effective, "none; required. The file"},
+    {"audit.sink.*.mode", text, effective, "`0600`. The permissions of the files, octal"},
+    {"audit.sink.*.delivery_guarantee", text, effective,
+     "`best-effort`: while the file cannot be written, lines are left out and counted. `enforced`: requests are "
+     "refused; not of Consul, which has best effort only"},
+    {"audit.sink.*.rotate_bytes", integer, effective, "0: files of any length"},
+    {"audit.sink.*.rotate_duration", duration, effective, "`0s`: a file is written to for ever"},
+    {"audit.sink.*.rotate_max_files", integer, effective, "0: all. So many older files are kept"},
     {"cache", opaque, none},
     {"check", definitions, effective, "none. One check, or a list: as Consul defines them", true},
     {"checks", definitions, effective, "none. As `check`", true},
@@ -309,7 +330,10 @@ constexpr config_key keys[] = {
     {"config_entries", opaque, none},
     {"connect", opaque, none},
     {"disable_anonymous_signature", boolean, silent},
-    {"disable_coordinates", boolean, silent},
+    {"disable_coordinates", boolean, effective,
+     "false. True: this server measures no round trips to others, tells and hears no coordinates, sorts nothing by "
+     "`?near`, and answers "
+     "`/v1/coordinate` with 401"},
     {"disable_host_node_id", boolean, silent, "node IDs are always random"},
     {"disable_keyring_file", boolean, effective,
      "false. Keys are kept in `data_dir`/serf/local.keyring, which counts before `encrypt`; true: only `encrypt` "
@@ -332,7 +356,10 @@ constexpr config_key keys[] = {
     {"log_rotate_bytes", integer, none},
     {"log_rotate_duration", duration, none},
     {"log_rotate_max_files", integer, none},
-    {"non_voting_server", boolean, none},
+    {"non_voting_server", boolean, effective, "false. The older name of `read_replica`"},
+    {"read_replica", boolean, effective,
+     "false. A server without a vote: it gets the log, answers reads by itself and forwards writes "
+     "([operations.md](operations.md#read-replicas))"},
     {"primary_datacenter", text, none},
     {"primary_gateways", list, none},
     {"primary_gateways_interval", duration, none},
@@ -341,7 +368,9 @@ constexpr config_key keys[] = {
     {"reconnect_timeout", duration, none},
     {"reconnect_timeout_wan", duration, none},
     {"recursors", list, none},
-    {"rejoin_after_leave", boolean, silent, "a server that was stopped comes back to its place"},
+    {"rejoin_after_leave", boolean, effective,
+     "false. A server that has left its cluster looks for the members it knows when it starts again; without it, and "
+     "without `retry_join`, it waits for `PUT /v1/agent/join`. One that was only stopped always comes back"},
     {"retry_interval_wan", duration, none},
     {"retry_join_wan", list, none},
     {"retry_max_wan", integer, none},
@@ -423,16 +452,30 @@ bool fits(const json::value& v, config_kind kind) {
   return false;
 }
 
-std::string type_complaint(const config_key& key, const json::value& v) {
+std::string type_complaint(const config_key& key, const std::string& path, const json::value& v) {
   if (key.kind != section)
-    return "'" + std::string(key.path) + "' expected type '" + std::string(type_wanted(key.kind)) +
-           "', got unconvertible type '" + std::string(type_found(v)) + "'";
-  return "'" + std::string(key.path) + "' expected a map, got '" +
+    return "'" + path + "' expected type '" + std::string(type_wanted(key.kind)) + "', got unconvertible type '" +
+           std::string(type_found(v)) + "'";
+  return "'" + path + "' expected a map, got '" +
          (v.is_string()  ? "string"
           : v.is_array() ? "slice"
           : v.is_bool()  ? "bool"
                          : "float64") +
          "'";
+}
+
+/// A member of a section: its key, and what it is called in paths.
+struct found_key {
+  const config_key* key; ///< null: unknown
+  std::string name;      ///< in lower case, but for a name that sections have of their own
+};
+
+/// @param section the beginning of the paths in the table, with a dot behind it
+found_key find_member(const std::string& section, std::string_view written) {
+  auto name = lower_case(written);
+  if (const auto* key = find_config_key(section + name); key != nullptr && name != any_name)
+    return {key, std::move(name)};
+  return {find_config_key(section + std::string(any_name)), std::string(written)};
 }
 
 /// Takes the known keys of one source, with their places.
@@ -441,15 +484,16 @@ public:
   source_check(const std::string& source, config_places& places, config_problems& problems)
       : source_(source), places_(places), problems_(problems) {}
 
+  /// @param prefix of paths; @param section likewise, in the table
   /// @param at of `in`; null: not known
-  json::object known(const json::object& in, const std::string& prefix, const text_places* at) {
+  json::object known(const json::object& in, const std::string& prefix, const std::string& section_path,
+                     const text_places* at) {
     json::object out;
     for (const auto& member : in) {
       const std::string written(member.key());
-      const auto name = lower_case(written);
+      const auto [key, name] = find_member(section_path, written);
       const auto path = prefix + name;
       const auto* there = at != nullptr ? at->member(written) : nullptr;
-      const auto* key = find_config_key(path);
       if (!key) {
         complain(config_problem::kind::unknown_key, "invalid config key " + prefix + written, there);
         continue;
@@ -462,12 +506,12 @@ public:
       const auto& inner = wrapped ? v.get_array().front() : v;
       const auto* inside = wrapped && there != nullptr ? there->element(0) : there;
       if (!fits(inner, key->kind)) {
-        complain(config_problem::kind::wrong_type, type_complaint(*key, inner), there);
+        complain(config_problem::kind::wrong_type, type_complaint(*key, path, inner), there);
         continue;
       }
       note(path, there);
       if (key->kind == section)
-        out[name] = known(inner.get_object(), path + ".", inside);
+        out[name] = known(inner.get_object(), path + ".", std::string(key->path) + ".", inside);
       else
         out[name] = inner;
       if (inside == nullptr)
@@ -555,17 +599,19 @@ void merge_places(config_places& into, const config_places& later, const std::st
   }
 }
 
-void merge_member(placed_config& all, json::object& into, const std::string& prefix, std::string_view name,
-                  const json::value& value, const placed_config& later) {
+/// @param prefix,section_path as in source_check::known
+void merge_member(placed_config& all, json::object& into, const std::string& prefix, const std::string& section_path,
+                  std::string_view name, const json::value& value, const placed_config& later) {
   const auto path = prefix + std::string(name);
-  const auto* key = find_config_key(path);
+  const auto* key = find_member(section_path, name).key;
   auto* now = into.if_contains(name);
   std::size_t before = 0;
   if (key && key->kind == section) {
     if (!now)
       now = &(into[name] = json::object());
     for (const auto& member : value.get_object())
-      merge_member(all, now->get_object(), path + ".", member.key(), member.value(), later);
+      merge_member(all, now->get_object(), path + ".", std::string(key->path) + ".", member.key(), member.value(),
+                   later);
   } else if (!now || !key) {
     into[name] = value;
   } else if (key->kind == text_map) {
@@ -610,7 +656,7 @@ const config_key* find_config_key(std::string_view path) {
 placed_config check_config_source(const std::string& source, const config_text& text, config_problems& problems) {
   placed_config out;
   source_check check(source, out.places, problems);
-  out.values = check.known(text.values, "", &text.places);
+  out.values = check.known(text.values, "", "", &text.places);
   // One definition is a list of one.
   for (const auto& key : keys)
     if (const auto at = out.places.find(key.path); key.kind == definitions && at != out.places.end())
@@ -621,7 +667,7 @@ placed_config check_config_source(const std::string& source, const config_text& 
 
 void merge_config(placed_config& into, const placed_config& later) {
   for (const auto& member : later.values)
-    merge_member(into, into.values, "", member.key(), member.value(), later);
+    merge_member(into, into.values, "", "", member.key(), member.value(), later);
 }
 
 std::vector<std::string> keys_without_effect(const json::object& config) {
@@ -634,7 +680,10 @@ std::vector<std::string> keys_without_effect(const json::object& config) {
 std::vector<std::string> keys_for_the_next_start(const json::object& before, const json::object& now) {
   std::vector<std::string> out;
   for (const auto& key : keys) {
-    if (key.kind == section || key.reloaded || (key.effect != effective && key.effect != refused))
+    // Sections with names of their own count as a whole.
+    const bool has_names = find_config_key(std::string(key.path) + "." + std::string(any_name)) != nullptr;
+    if ((key.kind == section && !has_names) || key.path.find(any_name) != key.path.npos || key.reloaded ||
+        (key.effect != effective && key.effect != refused))
       continue;
     const auto* was = value_at(before, key.path);
     const auto* is = value_at(now, key.path);

@@ -31,16 +31,16 @@ enum class config_effect {
 };
 
 struct config_key {
-  std::string_view path; ///< `ports.http`
+  std::string_view path; ///< `ports.http`; `*` stands for any name, of sections that have names of their own
   config_kind kind;
   config_effect effect;
   std::string_view means = {}; ///< a line of docs/configuration.md (Markdown); empty where the effect says it all
-  bool reloaded = false;       ///< a change takes effect when the configuration is read again (reloader.hpp)
+  bool reloaded = false; ///< a change takes effect when the configuration is read again (with_reloaded in reloader.hpp)
 };
 
 std::span<const config_key> config_keys();
 
-/// nullptr: unknown. Below an opaque key everything is known.
+/// Of a path as it stands in the table. nullptr: there is none. Below an opaque key everything is known.
 const config_key* find_config_key(std::string_view path);
 
 /// What is known of a configuration: keys in lower case, values of the right types, and where they were said.

@@ -58,6 +58,15 @@ void decode_formation(decoder& d, node_config& c, std::vector<std::string>& warn
   d.get("bootstrap", c.bootstrap);
   d.get("bootstrap_expect", expect, -int_max, int_max);
   d.get("admit_unverified_servers", c.admit_unverified_servers);
+  bool non_voting = false;
+  d.get("read_replica", c.read_replica);
+  d.get("non_voting_server", non_voting);
+  c.read_replica = c.read_replica || non_voting;
+  c.leave_on_terminate = !c.server; // as in Consul: a client agent that ends has left
+  c.skip_leave_on_interrupt = c.server;
+  d.get("leave_on_terminate", c.leave_on_terminate);
+  d.get("skip_leave_on_interrupt", c.skip_leave_on_interrupt);
+  d.get("rejoin_after_leave", c.rejoin_after_leave);
   for (const std::string key : {"start_join", "retry_join"}) {
     std::vector<std::string> joins;
     d.get(key, joins);
@@ -80,6 +89,17 @@ void decode_formation(decoder& d, node_config& c, std::vector<std::string>& warn
     d.complain("'bootstrap = true' requires 'server = true'", {"bootstrap"});
   if (expect > 0 && !c.server)
     d.complain("'bootstrap_expect > 0' requires 'server = true'", {"bootstrap_expect"});
+  if (c.read_replica) {
+    const std::string name = non_voting ? "non_voting_server" : "read_replica";
+    if (!c.server)
+      d.complain("'" + name + " = true' requires 'server = true'", {name});
+    if (c.dev)
+      d.complain("'" + name + " = true' not allowed in dev mode", {name});
+    if (c.bootstrap)
+      d.complain("'bootstrap = true' and '" + name + " = true' are mutually exclusive", {"bootstrap", name});
+    if (expect > 0)
+      d.complain("'bootstrap_expect > 0' and '" + name + " = true' are mutually exclusive", {"bootstrap_expect", name});
+  }
   if (c.bootstrap)
     warnings.push_back("bootstrap = true: do not enable unless necessary");
   if (expect == 1)
@@ -94,6 +114,23 @@ void decode_formation(decoder& d, node_config& c, std::vector<std::string>& warn
     c.bootstrap = true;
   if (expect > 1)
     c.bootstrap_expect = expect;
+}
+
+void decode_autopilot(decoder& d, node_config& c) {
+  if (!d.has("autopilot"))
+    return;
+  auto& a = c.autopilot.emplace();
+  std::chrono::nanoseconds contact{a.last_contact_threshold_ns}, stable{a.server_stabilization_ns};
+  std::int64_t trailing = static_cast<std::int64_t>(a.max_trailing_logs), quorum = 0;
+  d.get("autopilot.cleanup_dead_servers", a.cleanup_dead_servers);
+  d.get("autopilot.last_contact_threshold", contact);
+  d.get("autopilot.max_trailing_logs", trailing, 0, int_max);
+  d.get("autopilot.min_quorum", quorum, 0, int_max);
+  d.get("autopilot.server_stabilization_time", stable);
+  a.last_contact_threshold_ns = contact.count();
+  a.server_stabilization_ns = stable.count();
+  a.max_trailing_logs = static_cast<std::uint64_t>(trailing);
+  a.min_quorum = static_cast<std::uint64_t>(quorum);
 }
 
 void check_address(decoder& d, const std::string& name, const std::string& a, bool or_socket) {
@@ -218,6 +255,7 @@ void decode_peer_security(decoder& d, node_config& c) {
   for (auto& each : tls::complaints_about(t))
     d.complain(std::move(each.text), {each.key, each.key == "verify_incoming" ? "verify_incoming_rpc" : each.key});
   d.get("disable_keyring_file", c.disable_keyring_file);
+  d.get("disable_coordinates", c.disable_coordinates);
   d.get("limits.rpc_max_conns_per_client", c.rpc_max_conns_per_client, 0, int_max);
   d.get("limits.rpc_handshake_timeout", c.rpc_handshake_timeout);
   if (c.rpc_handshake_timeout.count() <= 0)
@@ -318,6 +356,7 @@ void decode_limits(decoder& d, node_config& c) {
               "http_config.allow_write_http_from: invalid CIDR address: " + network);
   }
   decode_allowed_hosts(d, c);
+  d.get("http_config.use_cache", c.use_cache);
   d.get("disable_http_unprintable_char_filter", c.disable_http_unprintable_char_filter);
   d.get("enable_script_checks", c.enable_script_checks);
   d.get("enable_local_script_checks", c.enable_local_script_checks);
@@ -391,10 +430,6 @@ void decode_data_dir(decoder& d, node_config& c) {
 void check_refusals(decoder& d, const node_config& c) {
   for (auto& each : refused_protection(d.values()))
     d.wrong(each.path, std::move(each.text));
-  if (!c.server && !d.complained())
-    d.complain(
-        "'server = false': there are no client agents yet; set 'server = true', and let programs talk to a server",
-        {"server"});
 }
 
 std::variant<parsed_command_line, config_error> decode(const placed_config& merged, bool dev, config_problems problems,
@@ -407,6 +442,7 @@ std::variant<parsed_command_line, config_error> decode(const placed_config& merg
   decode_identity(d, c);
   decode_data_dir(d, c);
   decode_formation(d, c, warnings);
+  decode_autopilot(d, c);
   decode_addresses(d, c);
   decode_peer_security(d, c);
   decode_https(d, c, warnings);
@@ -415,8 +451,7 @@ std::variant<parsed_command_line, config_error> decode(const placed_config& merg
   decode_operation(d, c);
   check_idle(d);
   decode_definitions(d, c);
-  if (auto complaint = decode_audit(d.values(), c); !complaint.empty())
-    d.wrong(d.has("audit.sink") ? "audit.sink" : "audit.enabled", std::move(complaint));
+  decode_audit(d, c);
   if (c.audit && !c.acl.enabled)
     warnings.push_back("audit.enabled without acl.enabled: the lines of the audit log do not say who it was");
   check_refusals(d, c);
@@ -457,9 +492,11 @@ std::variant<parsed_command_line, config_error> parse_agent_arguments(const std:
   return load(std::get<agent_flags>(flags));
 }
 
-std::variant<parsed_command_line, config_error> parse_config_files(const std::vector<std::string>& paths) {
+std::variant<parsed_command_line, config_error> parse_config_files(const std::vector<std::string>& paths,
+                                                                   const std::string& format) {
   agent_flags flags;
   flags.files = paths;
+  flags.format = format;
   return load(flags);
 }
 

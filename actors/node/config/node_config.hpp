@@ -7,6 +7,7 @@
 #include "actors/tls/https_credentials.hpp"
 #include "protocol/agent/definitions.hpp"
 #include "protocol/base/host_port.hpp"
+#include "protocol/state/operators/settings.hpp"
 
 #include <boost/json/object.hpp>
 
@@ -48,8 +49,14 @@ struct node_config {
   bool server = false;
   bool bootstrap = false;                ///< bootstrap, or bootstrap_expect = 1, or -dev
   bool admit_unverified_servers = false; ///< servers that dial this cluster become members without an operator
-  int bootstrap_expect = 0;       ///< bootstrap_expect when above 1: wait for that many servers, then elect. Else 0
-  std::vector<std::string> joins; ///< start_join and retry_join: host or host:port (of ports.server), in order
+  bool read_replica = false;             ///< read_replica or non_voting_server: a server without a vote
+  int bootstrap_expect = 0; ///< bootstrap_expect when above 1: wait for that many servers, then elect. Else 0
+  /// autopilot: what the leader writes if nobody has set anything; nullopt: no such section.
+  std::optional<state::autopilot_settings> autopilot;
+  bool leave_on_terminate = false;     ///< SIGTERM: leave the cluster before the process ends
+  bool skip_leave_on_interrupt = true; ///< SIGINT: do not
+  bool rejoin_after_leave = false;     ///< go back to the members of a cluster that this server has left
+  std::vector<std::string> joins;      ///< start_join and retry_join: host or host:port (of ports.server), in order
 
   // Where it listens
   std::string bind_addr = "0.0.0.0";                  ///< for peers
@@ -67,6 +74,7 @@ struct node_config {
 
   // How servers know each other. Files are not read yet: tls::credentials::load
   tls::credential_settings peer_tls; ///< ca_file ... encrypt; of datacenter and domain, too
+  bool disable_coordinates = false;  ///< nothing is measured, and /v1/coordinate is answered by 401
   bool disable_keyring_file = false; ///< only encrypt of peer_tls counts
   int rpc_max_conns_per_client =
       100; ///< limits.rpc_max_conns_per_client, for each source address of peers; 0: no limit
@@ -99,6 +107,7 @@ struct node_config {
   bool consistent_by_default = false;                  ///< default_consistency is `consistent`
   std::map<std::string, std::string> response_headers; ///< http_config.response_headers
   std::vector<std::string> block_endpoints;            ///< http_config.block_endpoints: path prefixes answered 403
+  bool use_cache = true;                               ///< http_config.use_cache
   std::vector<std::string> allow_write_http_from;      ///< http_config.allow_write_http_from: CIDR; empty: everybody
   /// http_config.allowed_hosts: names by which clients may call this server; nullopt: any
   std::optional<std::vector<std::string>> allowed_hosts;
@@ -138,9 +147,15 @@ struct config_error {
 std::variant<parsed_command_line, config_error> parse_agent_arguments(const std::vector<std::string>& args);
 
 /// What `validate` checks: files or folders, as if each were given with -config-file.
-std::variant<parsed_command_line, config_error> parse_config_files(const std::vector<std::string>& paths);
+/// @param format that of all files, hcl or json; empty: what their names say
+std::variant<parsed_command_line, config_error> parse_config_files(const std::vector<std::string>& paths,
+                                                                   const std::string& format = "");
 
-/// Flags of the agent, one in each line.
-std::string agent_usage();
+/// A flag of the agent, for help.
+struct flag_of_agent {
+  std::string_view name, help;
+  bool takes_value;
+};
+std::vector<flag_of_agent> flags_of_agent();
 
 } // namespace belay::actors

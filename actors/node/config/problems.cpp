@@ -1,4 +1,5 @@
 #include "actors/node/config/problems.hpp"
+#include "protocol/golang/error_list.hpp"
 
 #include <algorithm>
 
@@ -18,13 +19,12 @@ std::string in_its_source(const config_problem& p) {
   return (parsing ? "failed to parse " + p.source + ": " : std::string()) + with_place(p);
 }
 
-/// As github.com/hashicorp/go-multierror writes them.
 template <class Shown>
 std::string several(const std::vector<config_problem>& list, Shown shown) {
-  auto text = std::to_string(list.size()) + (list.size() == 1 ? " error occurred:" : " errors occurred:");
+  std::vector<std::string> texts;
   for (const auto& p : list)
-    text += "\n\t* " + shown(p);
-  return text + "\n\n";
+    texts.push_back(shown(p));
+  return golang::error_list(texts);
 }
 
 /// As github.com/mitchellh/mapstructure writes them.

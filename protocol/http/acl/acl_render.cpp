@@ -7,6 +7,7 @@
 #include "protocol/golang/json_output.hpp"
 #include "protocol/golang/timestamp.hpp"
 #include "protocol/http/acl/acl_input.hpp"
+#include "protocol/http/acl/token_rules.hpp"
 #include "protocol/http/record_json.hpp"
 #include "protocol/http/render.hpp"
 #include "protocol/http/request_context.hpp"
@@ -58,13 +59,17 @@ private:
   archive::sha256 sum_;
 };
 
-void append_end(std::string& out, const content_hash& hash, log_index created, log_index modified) {
-  golang::append_json_member(out, "Hash", hash.base64());
+void append_indexes(std::string& out, log_index created, log_index modified) {
   golang::append_json_name(out, "CreateIndex");
   golang::append_number(out, created);
   golang::append_json_name(out, "ModifyIndex");
   golang::append_number(out, modified);
   out += '}';
+}
+
+void append_end(std::string& out, const content_hash& hash, log_index created, log_index modified) {
+  golang::append_json_member(out, "Hash", hash.base64());
+  append_indexes(out, created, modified);
 }
 
 /// Left out if it is empty, as all lists here.
@@ -139,6 +144,17 @@ void append_token_members(std::string& out, const state::acl_token& t, const sta
   append_end(out, hash, t.create_index, t.modify_index);
 }
 
+/// Those that are shown so have no rules of their own and may do everything.
+void append_legacy_token(std::string& out, const state::acl_token& t) {
+  using namespace golang;
+  out += '{';
+  append_json_member(out, "ID", t.secret);
+  append_json_member(out, "Name", t.description);
+  append_json_member(out, "Type", "management");
+  append_json_member(out, "Rules", "");
+  append_indexes(out, t.create_index, t.modify_index);
+}
+
 /// Rules of their own have tokens of before Consul 1.4 only, of which there are none here.
 response no_rules_of_its_own() {
   return error_response(500, "The specified token does not have any rules set");
@@ -151,13 +167,20 @@ void append_acl_row(std::string& out, const state::acl_row& row, acl_shape shape
     return append_policy(out, **policy, shape);
   if (const auto* role = std::get_if<state::acl_role_ptr>(&row.row))
     return append_role(out, **role, row.policies);
+  const auto& token = *std::get<state::acl_token_ptr>(row.row);
+  if (shape == acl_shape::legacy)
+    return append_legacy_token(out, token);
   out += '{';
-  append_token_members(out, *std::get<state::acl_token_ptr>(row.row), row, shape, shows_secrets);
+  append_token_members(out, token, row, shape, shows_secrets);
 }
 
 bool is_acl_list(const state::query& q) {
   return std::holds_alternative<state::acl_policy_list>(q) || std::holds_alternative<state::acl_role_list>(q) ||
-         std::holds_alternative<state::acl_token_list>(q);
+         std::holds_alternative<state::acl_token_list>(q) || std::holds_alternative<state::acl_legacy_list>(q);
+}
+
+acl_shape shape_in_list(const state::query& q) {
+  return std::holds_alternative<state::acl_legacy_list>(q) ? acl_shape::legacy : acl_shape::listed;
 }
 
 bool is_acl_read(const state::query& q) {
@@ -197,6 +220,9 @@ response render_acl_written(const state::command& c, const state::acl_row& row, 
 response render_permissions(const state::permissions_read& asked, const state::permissions& answer,
                             const render_options& options) {
   using namespace golang;
+  if (asked.rules_too)
+    return json_response(json_of(token_rules{answer.token != nullptr ? answer.token->accessor : "", answer.rules}),
+                         options);
   std::string out = "[";
   for (std::size_t i = 0; i < asked.asked.size() && i < answer.allowed.size(); ++i) {
     const auto question = asked_by(asked.asked[i]);

@@ -5,8 +5,10 @@
 
 namespace belay::http {
 
-/// Lists leave out the rules of policies and the secrets of tokens.
-enum class acl_shape { whole, listed };
+/// Lists leave out the rules of policies and the secrets of tokens. `legacy` is that of tokens before Consul 1.4 (docs/contract/10,
+/// section 5.5).
+enum class acl_shape { whole, listed, legacy };
+acl_shape shape_in_list(const state::query& q);
 /// Secrets that are not to be shown are `<hidden>`.
 void append_acl_row(std::string& out, const state::acl_row& row, acl_shape shape, bool shows_secrets);
 

@@ -238,6 +238,14 @@ action acl_tokens_route(request_context& c) {
   return read(c, state::acl_token_list{std::string(c.query.get("policy")), std::string(c.query.get("role"))});
 }
 
+/// From before there were namespaces, and the only one here that does not mind another datacenter: as in Consul.
+action acl_legacy_list_route(request_context& c) {
+  query_options o;
+  if (auto r = read_query_options(c, o))
+    return std::move(*r);
+  return make_read(state::acl_legacy_list{}, o);
+}
+
 action acl_token_route(request_context& c) {
   return token_write(c, {}, true);
 }

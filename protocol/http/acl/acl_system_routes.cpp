@@ -99,6 +99,16 @@ action acl_authorize_route(request_context& c) {
   return make_read(std::move(read), o);
 }
 
+action acl_rules_route(request_context& c) {
+  if (c.request.passed_on_by == nullptr)
+    return error_response(403, "only client agents ask this, on the connections that they make to the server port");
+  state::permissions_read read;
+  read.rules_too = true;
+  query_options o;
+  o.mode = c.query.has("stale") ? consistency::stale : consistency::normal;
+  return make_read(std::move(read), o);
+}
+
 action agent_token_route(request_context& c) {
   agent_token_change change;
   const auto body = golang::read_json(c.request.body);

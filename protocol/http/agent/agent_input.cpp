@@ -44,7 +44,6 @@ bool decode_check_member(golang::json_decoder& d, const std::string& full_name, 
     std::string& to;
   };
   std::string ignored_text;
-  bool ignored_flag = false;
   for (const auto& m : {text_member{"name", "Name", out.name},
                         {"notes", "Notes", out.notes},
                         {"status", "Status", out.status},
@@ -55,7 +54,7 @@ bool decode_check_member(golang::json_decoder& d, const std::string& full_name, 
                         {"aliasnode", "AliasNode", out.alias_node},
                         {"aliasservice", "AliasService", out.alias_service},
                         {"shell", "Shell", ignored_text},
-                        {"grpc", "GRPC", ignored_text},
+                        {"grpc", "GRPC", out.grpc},
                         {"dockercontainerid", "DockerContainerID", ignored_text},
                         {"token", "Token", ignored_text}})
     if (name == m.name) {
@@ -77,7 +76,7 @@ bool decode_check_member(golang::json_decoder& d, const std::string& full_name, 
   if (name == "tlsskipverify")
     d.boolean(v, {owner, "TLSSkipVerify"}, out.tls_skip_verify);
   else if (name == "grpcusetls")
-    d.boolean(v, {owner, "GRPCUseTLS"}, ignored_flag);
+    d.boolean(v, {owner, "GRPCUseTLS"}, out.grpc_use_tls);
   else if (name == "successbeforepassing")
     d.integer(v, {owner, "SuccessBeforePassing"}, out.success_before_passing);
   else if (name == "failuresbeforecritical")
@@ -121,9 +120,8 @@ std::optional<std::string> unsupported_kind(const value& check) {
   for (const auto& m : *object) {
     const auto name = plain(golang::lower_case({m.key().data(), m.key().size()}));
     const auto* text = m.value().if_string();
-    if (text != nullptr && !text->empty() && (name == "grpc" || name == "dockercontainerid"))
-      return "Invalid check: " + std::string(name == "grpc" ? "GRPC" : "Docker") +
-             " checks are not supported by this server";
+    if (text != nullptr && !text->empty() && name == "dockercontainerid")
+      return "Invalid check: Docker checks are not supported by this server";
   }
   return std::nullopt;
 }

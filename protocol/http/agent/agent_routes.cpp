@@ -40,12 +40,6 @@ action health(request_context& c, bool by_id) {
   return agent_request{agent::service_health{std::string(c.argument), by_id}, text};
 }
 
-refused refuse_foreign_alias(const request_context& c, const agent::check_definition& d) {
-  if (d.alias_node.empty() || d.alias_node == c.settings.node_name)
-    return std::nullopt;
-  return error_response(400, "Invalid check: alias checks of other nodes are not supported by this server");
-}
-
 action filtered(request_context& c, agent::request r) {
   if (auto no = read_filter(c, r))
     return std::move(*no);
@@ -96,9 +90,6 @@ action agent_service_register_route(request_context& c) {
     return std::move(*no);
   if (r.definition.service.service.empty())
     return error_response(400, "Missing service name");
-  for (const auto& check : r.definition.checks)
-    if (auto no = refuse_foreign_alias(c, check))
-      return std::move(*no);
   if (c.query.has("replace-existing-checks")) {
     const auto text = c.query.get("replace-existing-checks");
     r.replace_existing_checks = text.empty() || golang::parse_bool(text).value_or(false);
@@ -142,8 +133,6 @@ action agent_check_register_route(request_context& c) {
     return error_response(400, "Bad check status");
   if (unsupported)
     return error_response(400, *unsupported);
-  if (auto no = refuse_foreign_alias(c, r.definition))
-    return std::move(*no);
   return agent_request{std::move(r)};
 }
 

@@ -1,6 +1,8 @@
 // What the node that is asked answers by itself: status, agent, operator (docs/contract/06,
 // docs/contract/09, docs/contract/12).
 
+#include "protocol/base/host_port.hpp"
+#include "protocol/golang/error_list.hpp"
 #include "protocol/golang/syntax.hpp"
 #include "protocol/http/reading/query_options.hpp"
 #include "protocol/http/routes.hpp"
@@ -10,6 +12,9 @@
 namespace belay::http {
 
 namespace {
+
+// RFC 1035, section 2.3.4: of a name.
+constexpr std::size_t host_bytes_max = 255;
 
 action status(request_context& c, local_kind kind) {
   query_options o;
@@ -79,8 +84,50 @@ action agent_ready_route(request_context&) {
   return local_request{.kind = local_kind::agent_ready};
 }
 
+action agent_alive_route(request_context& c) {
+  const auto* by = c.request.passed_on_by;
+  if (by == nullptr)
+    return error_response(403, "only client agents tell this, on the connections that they make to the server port");
+  return local_request{.kind = local_kind::agent_alive,
+                       .heard = {by->uuid, by->address, c.request.method == "DELETE", by->node_name}};
+}
+
 action agent_reload_route(request_context&) {
   return local_request{.kind = local_kind::agent_reload};
+}
+
+/// The level is looked at by whoever has the log.
+action agent_monitor_route(request_context& c) {
+  local_request r{.kind = local_kind::agent_monitor, .text = std::string(c.query.get("loglevel"))};
+  if (r.text.empty())
+    r.text = "INFO";
+  r.log_json = c.query.has("logjson");
+  return r;
+}
+
+action agent_host_route(request_context&) {
+  return local_request{.kind = local_kind::agent_host};
+}
+
+action agent_leave_route(request_context&) {
+  return local_request{.kind = local_kind::agent_leave};
+}
+
+action agent_join_route(request_context& c) {
+  if (c.query.get("wan") == "1")
+    return error_response(400, "Bad request: there is no WAN pool: this server knows one datacenter");
+  const auto peer = split_optional_port(std::string(c.argument));
+  const auto address = join_host_port(peer.host, peer.port.value_or("8300"));
+  if (peer.host.empty() || peer.host.size() > host_bytes_max || split_host_port(address).number() == 0) // Consul's text
+    return error_response(500,
+                          golang::error_list({"Failed to resolve " + peer.host.substr(0, host_bytes_max) + ": lookup " +
+                                              peer.host.substr(0, host_bytes_max) + ": no such host"}));
+  return local_request{.kind = local_kind::agent_join, .text = address};
+}
+
+/// `?prune` need not be looked at: a member that is removed is forgotten.
+action agent_force_leave_route(request_context& c) {
+  return local_request{.kind = local_kind::force_leave, .forced = {std::string(c.argument)}};
 }
 
 action catalog_datacenters_route(request_context& c) {

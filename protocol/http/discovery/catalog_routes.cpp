@@ -75,6 +75,13 @@ void decode_deregistration(golang::json_decoder& d, const value& v, std::string&
   });
 }
 
+action node_read(request_context& c, bool as_list) {
+  discovery_read r;
+  if (auto no = read_discovery(c, {.argument_missing = "Missing node name"}, r))
+    return std::move(*no);
+  return filtered_read(c, state::catalog_node{std::string(c.argument), as_list}, r.options);
+}
+
 } // namespace
 
 action catalog_register_route(request_context& c) {
@@ -105,7 +112,7 @@ action catalog_nodes_route(request_context& c) {
   discovery_read r;
   if (auto no = read_discovery(c, {.namespaces_refused = false}, r))
     return std::move(*no);
-  return filtered_read(c, state::catalog_nodes{std::move(r.node_meta)}, r.options);
+  return filtered_read(c, r.sorted(state::catalog_nodes{std::move(r.node_meta)}), r.options);
 }
 
 action catalog_services_route(request_context& c) {
@@ -119,15 +126,17 @@ action catalog_service_route(request_context& c) {
   discovery_read r;
   if (auto no = read_discovery(c, {.argument_missing = "Missing service name"}, r))
     return std::move(*no);
-  return filtered_read(c, state::catalog_service{std::string(c.argument), c.query.all("tag"), std::move(r.node_meta)},
-                       r.options);
+  return filtered_read(
+      c, r.sorted(state::catalog_service{std::string(c.argument), c.query.all("tag"), std::move(r.node_meta)}),
+      r.options);
 }
 
 action catalog_node_route(request_context& c) {
-  discovery_read r;
-  if (auto no = read_discovery(c, {.argument_missing = "Missing node name"}, r))
-    return std::move(*no);
-  return filtered_read(c, state::catalog_node{std::string(c.argument)}, r.options);
+  return node_read(c, false);
+}
+
+action catalog_node_services_route(request_context& c) {
+  return node_read(c, true);
 }
 
 } // namespace belay::http

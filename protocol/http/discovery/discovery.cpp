@@ -29,6 +29,9 @@ refused read_discovery(const request_context& c, const discovery_rules& rules, d
   if (auto r = refuse_datacenter(c))
     return with_unknown_meta(std::move(*r));
   out.node_meta = read_node_meta(c.query);
+  out.near = c.query.get("near");
+  if (out.near == "_agent")
+    out.near = node_of_agent(c);
   return std::nullopt;
 }
 

@@ -8,6 +8,15 @@ namespace belay::http {
 struct discovery_read {
   query_options options;
   state::string_map node_meta;
+  std::string near; ///< name of a node; empty: none
+
+  /// The question, sorted by nearness if that is asked for.
+  template <class Question>
+  state::query sorted(Question q) const {
+    state::query out{std::move(q)};
+    out.near = near;
+    return out;
+  }
 };
 
 struct discovery_rules {

@@ -7,6 +7,25 @@
 
 namespace belay::http {
 
+namespace {
+
+action instances_read(request_context& c, bool of_mesh) {
+  discovery_read r;
+  if (auto no = read_discovery(c, {.argument_missing = "Missing service name"}, r))
+    return std::move(*no);
+  state::health_service q{std::string(c.argument), c.query.all("tag"), std::move(r.node_meta), false, of_mesh};
+  if (c.query.has("passing")) {
+    const auto text = c.query.get("passing");
+    const auto value = text.empty() ? std::optional<bool>(true) : golang::parse_bool(text);
+    if (!value)
+      return with_unknown_meta(error_response(400, "Invalid value for ?passing"));
+    q.passing_only = *value;
+  }
+  return filtered_read(c, r.sorted(std::move(q)), r.options);
+}
+
+} // namespace
+
 action health_node_route(request_context& c) {
   discovery_read r;
   if (auto no = read_discovery(c, {.argument_missing = "Missing node name"}, r))
@@ -18,29 +37,22 @@ action health_checks_route(request_context& c) {
   discovery_read r;
   if (auto no = read_discovery(c, {.argument_missing = "Missing service name"}, r))
     return std::move(*no);
-  return filtered_read(c, state::health_checks{std::string(c.argument), std::move(r.node_meta)}, r.options);
+  return filtered_read(c, r.sorted(state::health_checks{std::string(c.argument), std::move(r.node_meta)}), r.options);
 }
 
 action health_state_route(request_context& c) {
   discovery_read r;
   if (auto no = read_discovery(c, {.argument_missing = "Missing check state"}, r))
     return std::move(*no);
-  return filtered_read(c, state::health_state{std::string(c.argument), std::move(r.node_meta)}, r.options);
+  return filtered_read(c, r.sorted(state::health_state{std::string(c.argument), std::move(r.node_meta)}), r.options);
 }
 
 action health_service_route(request_context& c) {
-  discovery_read r;
-  if (auto no = read_discovery(c, {.argument_missing = "Missing service name"}, r))
-    return std::move(*no);
-  state::health_service q{std::string(c.argument), c.query.all("tag"), std::move(r.node_meta), false};
-  if (c.query.has("passing")) {
-    const auto text = c.query.get("passing");
-    const auto value = text.empty() ? std::optional<bool>(true) : golang::parse_bool(text);
-    if (!value)
-      return with_unknown_meta(error_response(400, "Invalid value for ?passing"));
-    q.passing_only = *value;
-  }
-  return filtered_read(c, std::move(q), r.options);
+  return instances_read(c, false);
+}
+
+action health_mesh_route(request_context& c) {
+  return instances_read(c, true);
 }
 
 } // namespace belay::http

@@ -1,5 +1,6 @@
 #include "protocol/http/operators/keyring_report.hpp"
 
+#include "protocol/golang/error_list.hpp"
 #include "protocol/golang/json_output.hpp"
 
 #include <algorithm>
@@ -40,11 +41,7 @@ std::string keyring_errors(const std::vector<std::pair<std::string, std::string>
     for (const auto& [name, reason] : members)
       lines.push_back(name + (wan ? "." + std::string(datacenter) : "") + ": " + reason);
   }
-  std::string out =
-      lines.size() == 1 ? "1 error occurred:\n" : std::to_string(lines.size()) + " errors occurred:\n"; // as Go's
-  for (const auto& line : lines)
-    out += "\t* " + line + "\n";
-  return out + "\n";
+  return golang::error_list(lines);
 }
 
 std::string keyring_complaint(const forward::keyring_outcome& o, std::string_view datacenter) {

@@ -19,27 +19,16 @@ std::string_view trimmed(std::string_view text) {
   return text;
 }
 
-/// Go's Atoi on a number of seconds.
-bool is_integer(std::string_view text) {
+/// Go's Atoi. Negative ones count as none, and nobody waits for longer than a hundred years.
+std::optional<std::chrono::seconds> seconds_of(std::string_view text) {
+  const bool negative = text.starts_with('-');
   if (!text.empty() && (text.front() == '-' || text.front() == '+'))
     text.remove_prefix(1);
   const auto n = golang::parse_uint(text);
-  return n && *n <= static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
-}
-
-/// Only the syntax matters: nothing is cached here.
-bool is_valid_cache_control(std::string_view header) {
-  const auto lower = golang::lower_case(header);
-  std::string_view rest = lower;
-  while (!rest.empty()) {
-    const auto end = std::min(rest.find(','), rest.size());
-    const auto directive = trimmed(rest.substr(0, end));
-    rest.remove_prefix(std::min(end + 1, rest.size()));
-    for (const std::string_view name : {"max-age=", "stale-if-error="})
-      if (directive.substr(0, name.size()) == name && !is_integer(directive.substr(name.size())))
-        return false;
-  }
-  return true;
+  if (!n || *n > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()))
+    return std::nullopt;
+  constexpr std::uint64_t century = 100ull * 365 * 24 * 3600;
+  return std::chrono::seconds(negative ? 0 : static_cast<std::int64_t>(std::min(*n, century)));
 }
 
 bool is_discovery(std::string_view path) {
@@ -47,6 +36,31 @@ bool is_discovery(std::string_view path) {
 }
 
 } // namespace
+
+std::optional<cache_control> read_cache_control(std::string_view header) {
+  cache_control out;
+  const auto lower = golang::lower_case(header);
+  std::string_view rest = lower;
+  while (!rest.empty()) {
+    const auto end = std::min(rest.find(','), rest.size());
+    const auto directive = trimmed(rest.substr(0, end));
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+    out.must_revalidate = out.must_revalidate || directive == "must-revalidate";
+    for (const std::string_view name : {"max-age=", "stale-if-error="}) {
+      if (!directive.starts_with(name))
+        continue;
+      const auto seconds = seconds_of(directive.substr(name.size()));
+      if (!seconds)
+        return std::nullopt;
+      if (name == "max-age=")
+        out.max_age = *seconds;
+      else
+        out.stale_if_error = *seconds;
+    }
+  }
+  out.must_revalidate = out.must_revalidate || out.max_age == std::chrono::seconds(0); // as Consul reads it
+  return out;
+}
 
 refused read_consistency(const request_context& c, query_options& out) {
   bool stale = c.query.has("stale");
@@ -68,7 +82,7 @@ refused read_consistency(const request_context& c, query_options& out) {
   if (unspecified && !stale)
     consistent = c.settings.consistent_by_default && !MUTANT(default_consistency_ignored);
   out.mode = stale ? consistency::stale : consistent ? consistency::consistent : consistency::normal;
-  if (!c.cache_control.empty() && !is_valid_cache_control(c.cache_control))
+  if (!c.cache_control.empty() && !read_cache_control(c.cache_control))
     return error_response(400, "Invalid Cache-Control header.");
   return std::nullopt;
 }

@@ -11,6 +11,16 @@ struct query_options {
   std::chrono::nanoseconds wait{0}; ///< defaulted and capped
 };
 
+/// What is said of earlier answers.
+struct cache_control {
+  std::optional<std::chrono::seconds> max_age;
+  bool must_revalidate = false;
+  std::chrono::seconds stale_if_error{0};
+};
+
+/// @returns nullopt: a number in it is none
+std::optional<cache_control> read_cache_control(std::string_view header);
+
 /// In the reference's order: modes, Cache-Control, wait, index.
 refused read_query_options(const request_context& c, query_options& out);
 /// The first two of them, where a path knows no waiting.

@@ -178,7 +178,7 @@ action session_create_route(request_context& c) {
   if (auto r = refuse_namespace(c))
     return std::move(*r);
   session_body body;
-  body.session.node = c.settings.node_name;
+  body.session.node = node_of_agent(c);
   if (!c.request.body.empty()) {
     golang::json_decoder d;
     auto json = golang::read_json(c.request.body);

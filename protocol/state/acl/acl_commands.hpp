@@ -178,6 +178,11 @@ struct acl_token_list {
   std::string policy, role; ///< IDs; empty: all tokens
   bool operator==(const acl_token_list&) const = default;
 };
+/// What `GET /v1/acl/list` of before Consul 1.4 shows (docs/contract/10, section 5.5): tokens from the configuration and from a bootstrap,
+/// with their secrets. Needs `acl` write.
+struct acl_legacy_list {
+  bool operator==(const acl_legacy_list&) const = default;
+};
 
 /// One question of permissions_read. Of what names nothing (`operator`, `keyring`, `acl`), `name` is empty. Of
 /// `session_owner` it is the ID of a session, and the node to which that belongs is meant; of an unknown session everything is
@@ -207,6 +212,7 @@ struct permission_needed {
 /// operators and archives. A refusal if there is no such token. Where ACLs are not in force everything is allowed.
 struct permissions_read {
   std::vector<permission_needed> asked;
+  bool rules_too = false; ///< for a client agent, which decides by them about its own services and checks
   bool operator==(const permissions_read&) const = default;
 };
 struct permissions {
@@ -214,7 +220,8 @@ struct permissions {
   /// For whoever has more to ask, now and not later: what is said of a token can change with every entry. Null: ACLs are not in
   /// force.
   std::shared_ptr<const acl::authorizer> may = {};
-  acl_token_ptr token = {}; ///< of him in whose name it was asked; null: ACLs are not in force
+  acl_token_ptr token = {};           ///< of him in whose name it was asked; null: ACLs are not in force
+  std::vector<acl::rules> rules = {}; ///< rules_too: those of all his policies, roles and identities
 };
 
 } // namespace belay::state

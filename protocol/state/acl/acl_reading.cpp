@@ -30,6 +30,14 @@ bool is_linked(const std::vector<std::string>& ids, const std::string& wanted) {
   return wanted.empty() || std::find(ids.begin(), ids.end(), folded(wanted)) != ids.end();
 }
 
+/// Consul marks those it made itself as of the old type `management`, until somebody changes them by the new API. Here nothing is
+/// marked: a client that makes one just like them sees it, too, and what is said of it is true.
+bool has_legacy_type(const acl_token& t) {
+  return t.create_index == t.modify_index && !t.local && t.roles.empty() && t.service_identities.empty() &&
+         t.node_identities.empty() && t.policies == std::vector<std::string>{std::string(management_policy_id)} &&
+         (t.description == master_description || t.description == bootstrap_description);
+}
+
 } // namespace
 
 acl_rows access_rows(const acl_table& t, const acl_policy_read& q) {
@@ -52,6 +60,9 @@ acl_rows access_rows(const acl_table& t, const acl_token_list& q) {
     return is_linked(each.policies, q.policy) && is_linked(each.roles, q.role);
   });
 }
+acl_rows access_rows(const acl_table& t, const acl_legacy_list&) {
+  return all(t, t.tokens(), has_legacy_type);
+}
 acl_rows access_rows(const acl_table&, const acl_token_self&) {
   return {{}, true};
 }
@@ -72,6 +83,9 @@ log_index access_index(const counters& marks, const acl_token_read&) {
   return marks.at(mark::acl_tokens);
 }
 log_index access_index(const counters& marks, const acl_token_list&) {
+  return marks.at(mark::acl_tokens);
+}
+log_index access_index(const counters& marks, const acl_legacy_list&) {
   return marks.at(mark::acl_tokens);
 }
 log_index access_index(const counters& marks, const acl_token_self&) {

@@ -20,6 +20,7 @@ acl_rows access_rows(const acl_table& t, const acl_token_read& q);
 acl_rows access_rows(const acl_table& t, const acl_policy_list& q);
 acl_rows access_rows(const acl_table& t, const acl_role_list& q);
 acl_rows access_rows(const acl_table& t, const acl_token_list& q);
+acl_rows access_rows(const acl_table& t, const acl_legacy_list& q);
 /// None: in its own name the server has no token.
 acl_rows access_rows(const acl_table& t, const acl_token_self& q);
 
@@ -30,6 +31,7 @@ log_index access_index(const counters& marks, const acl_role_read& q);
 log_index access_index(const counters& marks, const acl_role_list& q);
 log_index access_index(const counters& marks, const acl_token_read& q);
 log_index access_index(const counters& marks, const acl_token_list& q);
+log_index access_index(const counters& marks, const acl_legacy_list& q);
 log_index access_index(const counters& marks, const acl_token_self& q);
 
 } // namespace belay::state

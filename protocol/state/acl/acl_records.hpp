@@ -21,6 +21,9 @@ inline constexpr std::string_view management_policy_id = "00000000-0000-0000-000
 inline constexpr std::string_view management_policy_name = "global-management";
 inline constexpr std::string_view anonymous_accessor = "00000000-0000-0000-0000-000000000002";
 inline constexpr std::string_view anonymous_secret = "anonymous";
+/// Of tokens that are made without a request for just that token: from `acl.tokens.master`, and by a bootstrap.
+inline constexpr std::string_view master_description = "Master Token";
+inline constexpr std::string_view bootstrap_description = "Bootstrap Token (Global Management)";
 
 struct acl_policy {
   static constexpr table in = table::acl_policies;

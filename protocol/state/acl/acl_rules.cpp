@@ -75,7 +75,7 @@ void ensure_management_policy(applying& a) {
   store(a, std::move(all), a.index, mark::acl_policies);
 }
 
-acl_token management_token(std::string_view accessor, std::string_view secret, const char* description,
+acl_token management_token(std::string_view accessor, std::string_view secret, std::string_view description,
                            std::int64_t time_ns) {
   acl_token token;
   token.accessor = folded(accessor);
@@ -170,7 +170,8 @@ reply apply_access(applying& a, const acl_initialize& c) {
   if (c.master_secret.empty() || is_reserved_secret(c.master_secret) || a.t.acls.token_with_secret(c.master_secret) ||
       !is_uuid(c.master_accessor) || a.t.acls.token(c.master_accessor))
     return true;
-  store(a, management_token(c.master_accessor, c.master_secret, "Master Token", c.time_ns), a.index, mark::acl_tokens);
+  store(a, management_token(c.master_accessor, c.master_secret, master_description, c.time_ns), a.index,
+        mark::acl_tokens);
   if (a.t.marks.at(mark::acl_bootstrap).is_zero())
     a.t.marks.set(mark::acl_bootstrap, a.index);
   return true;
@@ -189,8 +190,8 @@ reply apply_access(applying& a, const acl_bootstrap& c) {
     if (auto why = new_id_error(a.t.acls, what, *id))
       return refusal{std::move(*why)};
   ensure_management_policy(a);
-  auto row = store(a, management_token(c.accessor, c.secret, "Bootstrap Token (Global Management)", c.time_ns), a.index,
-                   mark::acl_tokens);
+  auto row =
+      store(a, management_token(c.accessor, c.secret, bootstrap_description, c.time_ns), a.index, mark::acl_tokens);
   a.t.marks.set(mark::acl_bootstrap, a.index);
   return shown_row(a.t.acls, std::move(row));
 }

@@ -2,6 +2,7 @@
 
 #include "protocol/acl/identities.hpp"
 #include "protocol/base/mutants.hpp"
+#include "protocol/base/secrets.hpp"
 #include "protocol/state/folded_name.hpp"
 
 #include <algorithm>
@@ -10,16 +11,6 @@
 namespace belay::state {
 
 namespace {
-
-/// Compares all bytes, whatever the first ones are: secrets cannot be found byte by byte.
-bool same_secret(std::string_view a, std::string_view b) {
-  if (a.size() != b.size())
-    return false;
-  unsigned char difference = 0;
-  for (std::size_t i = 0; i < a.size(); ++i)
-    difference = static_cast<unsigned char>(difference | (a[i] ^ b[i]));
-  return difference == 0;
-}
 
 /// Spreads secrets so that where one is looked for tells nothing of what those beside it begin with.
 std::uint64_t hash_of(std::string_view secret) {
@@ -88,12 +79,17 @@ acl_token_ptr acl_table::token(std::string_view accessor) const {
   return row_or_null(tokens_, accessor);
 }
 
-acl_token_ptr acl_table::token_with_secret(std::string_view secret) const {
+const acl_table::token_of_secret* acl_table::find_secret(std::string_view secret) const {
   const auto [first, last] = tokens_by_secret_.equal_range(hash_of(secret));
   for (auto at = first; at != last; ++at)
-    if (const auto* row = tokens_.find(at->second); row != nullptr && same_secret((*row)->secret, secret))
-      return *row;
+    if (is_secret(at->second.row->secret, secret))
+      return &at->second;
   return nullptr;
+}
+
+acl_token_ptr acl_table::token_with_secret(std::string_view secret) const {
+  const auto* found = find_secret(secret);
+  return found == nullptr ? nullptr : found->row;
 }
 
 bool acl_table::taken(const acl_policy& row) const {
@@ -138,7 +134,7 @@ void acl_table::put(acl_role_ptr row) {
 
 void acl_table::put(acl_token_ptr row) {
   erase_token(row->accessor);
-  tokens_by_secret_.emplace(hash_of(row->secret), row->accessor);
+  tokens_by_secret_.emplace(hash_of(row->secret), token_of_secret{row, {}});
   if (!row->expires.is_zero())
     tokens_by_end_.emplace(row->expires, row->accessor);
   const std::string accessor = row->accessor;
@@ -169,7 +165,7 @@ void acl_table::erase_token(std::string_view accessor) {
     return;
   const acl_token_ptr old = *p.row();
   const auto [first, last] = tokens_by_secret_.equal_range(hash_of(old->secret));
-  const auto at = std::find_if(first, last, [&](const auto& each) { return each.second == old->accessor; });
+  const auto at = std::find_if(first, last, [&](const auto& each) { return each.second.row == old; });
   if (at != last)
     tokens_by_secret_.erase(at);
   tokens_by_end_.erase({old->expires, old->accessor});
@@ -226,33 +222,48 @@ acl_table::rules_in_force acl_table::rules_of(const acl_token& token, std::strin
   return found;
 }
 
-void acl_table::meaning_changed() {
+std::vector<acl::rules> acl_table::rules_in_name_of(const authority& by, cluster_time now) const {
+  std::vector<acl::rules> copies;
+  const auto token = token_with_secret(by.secret);
+  if (token == nullptr || (!token->expires.is_zero() && token->expires <= now))
+    return copies;
+  const auto found = rules_of(*token, by.datacenter);
+  for (const auto* each : found.all)
+    copies.push_back(*each);
+  return copies;
+}
+
+void acl_table::forget_compiled() const {
   compiled_.clear();
   compiled_bytes_ = 0;
+  ++round_;
 }
 
 std::shared_ptr<const acl::authorizer> acl_table::authorizer_of(const authority& by, cluster_time now) const {
-  const auto token = token_with_secret(by.secret);
-  if (token == nullptr && MUTANT(deleted_token_lives_on))
-    for (const auto& [key, each] : compiled_)
-      if (each.of->secret == by.secret)
-        return each.says;
-  if (token == nullptr || (!token->expires.is_zero() && token->expires <= now))
+  const auto* found = find_secret(by.secret);
+  if (found == nullptr && MUTANT(deleted_token_lives_on))
+    for (const auto& [whose, says] : compiled_)
+      if (whose.token->secret == by.secret)
+        return says;
+  if (found == nullptr || (!found->row->expires.is_zero() && found->row->expires <= now))
     return nullptr;
-  const auto key = token->accessor + (by.allowed_by_default ? "+" : "-") + by.datacenter;
-  auto known = compiled_.find(key);
-  if (known != compiled_.end() && known->second.of == token)
-    return known->second.says;
-  const auto rules = rules_of(*token, by.datacenter);
-  auto says = std::make_shared<const acl::authorizer>(rules.all, by.allowed_by_default ? acl::default_policy::allow
-                                                                                       : acl::default_policy::deny);
-  if (compiled_.size() >= compiled_max || compiled_bytes_ + rules.bytes > compiled_bytes_max) {
-    compiled_.clear();
-    compiled_bytes_ = 0;
+  auto& last = found->last;
+  if (last.round == round_ && last.allowed_by_default == by.allowed_by_default && last.datacenter == by.datacenter)
+    return *last.says;
+  auto known = compiled_.find(asked_for(*found->row, by));
+  if (known == compiled_.end()) {
+    const auto rules = rules_of(*found->row, by.datacenter);
+    if (compiled_.size() >= compiled_max || compiled_bytes_ + rules.bytes > compiled_bytes_max)
+      forget_compiled();
+    compiled_bytes_ += rules.bytes;
+    const auto otherwise = by.allowed_by_default ? acl::default_policy::allow : acl::default_policy::deny;
+    known = compiled_
+                .emplace(meant_for{found->row, by.allowed_by_default, by.datacenter},
+                         std::make_shared<const acl::authorizer>(rules.all, otherwise))
+                .first;
   }
-  compiled_bytes_ += rules.bytes;
-  compiled_.insert_or_assign(key, compiled{token, says});
-  return says;
+  last = {&known->second, round_, by.allowed_by_default, by.datacenter};
+  return known->second;
 }
 
 } // namespace belay::state

@@ -7,6 +7,7 @@
 
 #include <map>
 #include <set>
+#include <unordered_map>
 
 namespace belay::state {
 
@@ -53,30 +54,65 @@ public:
   /// What may be done in that name at `now`. Null: there is no such token, or it is over.
   std::shared_ptr<const acl::authorizer> authorizer_of(const authority& by, cluster_time now) const;
 
+  /// What that is made of; empty: no rules, or no token.
+  std::vector<acl::rules> rules_in_name_of(const authority& by, cluster_time now) const;
+
   /// How many compiled authorizers are kept, and how many bytes of rules they may be made of together.
   static constexpr std::size_t compiled_max = 4096, compiled_bytes_max = std::size_t{64} << 20;
   std::size_t compiled_count() const { return compiled_.size(); }
 
 private:
-  struct compiled {
-    acl_token_ptr of; ///< while this is the token's row
-    std::shared_ptr<const acl::authorizer> says;
+  /// Whose it is: a row that was replaced is another one.
+  struct meant_for {
+    acl_token_ptr token;
+    bool allowed_by_default;
+    std::string datacenter;
   };
+  /// The same, only looked for.
+  struct asked_for {
+    const acl_token* token;
+    bool allowed_by_default;
+    std::string_view datacenter;
+    asked_for(const acl_token& t, const authority& by)
+        : token(&t), allowed_by_default(by.allowed_by_default), datacenter(by.datacenter) {}
+    asked_for(const meant_for& m)
+        : token(m.token.get()), allowed_by_default(m.allowed_by_default), datacenter(m.datacenter) {}
+    bool operator==(const asked_for&) const = default;
+  };
+  struct by_token {
+    using is_transparent = void;
+    std::size_t operator()(const asked_for& a) const { return std::hash<const acl_token*>()(a.token); }
+    bool operator()(const asked_for& a, const asked_for& b) const { return a == b; }
+  };
+  /// What was last compiled for a token, found with the token itself.
+  struct last_compiled {
+    const std::shared_ptr<const acl::authorizer>* says = nullptr; ///< in compiled_
+    std::uint64_t round = 0;                                      ///< counts as long as this is round_
+    bool allowed_by_default = false;
+    std::string datacenter;
+  };
+  struct token_of_secret {
+    acl_token_ptr row;
+    mutable last_compiled last;
+  };
+  const token_of_secret* find_secret(std::string_view secret) const;
   struct rules_in_force;
   rules_in_force rules_of(const acl_token& token, std::string_view datacenter) const;
   /// Names of policies and roles are those of rows that come and go: nothing that was compiled holds any longer.
-  void meaning_changed();
+  void meaning_changed() { forget_compiled(); }
+  void forget_compiled() const;
 
   journaled_map<acl_policy_ptr> policies_;
   journaled_map<acl_role_ptr> roles_;
   journaled_map<acl_token_ptr> tokens_;
   std::map<std::string, std::string, std::less<>> policies_by_name_, roles_by_name_; // folded name -> id
-  std::multimap<std::uint64_t, std::string> tokens_by_secret_;                       // hash of the secret -> accessor
+  std::unordered_multimap<std::uint64_t, token_of_secret> tokens_by_secret_;         // by the hash of the secret
   std::set<std::pair<cluster_time, std::string>> tokens_by_end_;                     // those that end
   // A table is used by one thread, that of its state machine, also for reading: what is remembered needs no lock. It
   // decides nothing: an entry counts only as long as the token's row is the one it was made of.
-  mutable std::map<std::string, compiled> compiled_; // accessor, datacenter and default policy -> what they amount to
+  mutable std::unordered_map<meant_for, std::shared_ptr<const acl::authorizer>, by_token, by_token> compiled_;
   mutable std::size_t compiled_bytes_ = 0;
+  mutable std::uint64_t round_ = 1; // of what is compiled: another one when all was forgotten
 };
 
 } // namespace belay::state

@@ -4,7 +4,9 @@
 #include "protocol/base/overloaded.hpp"
 #include "protocol/state/acl/acl_reading.hpp"
 #include "protocol/state/acl/writing_permissions.hpp"
+#include "protocol/state/answer_size.hpp"
 #include "protocol/state/folded_name.hpp"
+#include "protocol/state/reading.hpp"
 
 #include <algorithm>
 
@@ -54,6 +56,12 @@ complaint denial(const acl::authorizer& may, const query&, const settings_get<Se
 }
 complaint denial(const acl::authorizer&, const query& q, const acl_token_self&) {
   return q.by->secret == anonymous_secret ? complaint(acl_not_found) : std::nullopt;
+}
+complaint denial(const acl::authorizer& may, const query&, const acl_legacy_list&) {
+  return denied_unless(may.acl_write());
+}
+complaint denial(const acl::authorizer& may, const query&, const coordinate_node& each) {
+  return denied_unless(may.node_read(each.node));
 }
 template <class Question>
 complaint denial(const acl::authorizer& may, const query&, const Question&) {
@@ -179,6 +187,9 @@ struct filter {
     keep(a.services);
   }
   void operator()(checks& a) const { keep(a.list); }
+  void operator()(coordinate_rows& a) const {
+    std::erase_if(a.list, [&](const auto& each) { return !may.node_read(each->node); });
+  }
   void operator()(txn_reply& a) const {
     if (const auto* read = std::get_if<txn_read>(&q))
       if (auto refused = refused_operations(t, may, read->ops, {}); !refused.errors.empty()) {
@@ -203,9 +214,12 @@ struct filter {
   }
   void operator()(permissions& a) const {
     a.may = by;
-    if (const auto* asked = std::get_if<permissions_read>(&q))
+    if (const auto* asked = std::get_if<permissions_read>(&q)) {
       std::transform(asked->asked.begin(), asked->asked.end(), a.allowed.begin(),
                      [&](const permission_needed& each) { return allows(t, may, each); });
+      if (asked->rules_too)
+        a.rules = t.acls.rules_in_name_of(*q.by, now);
+    }
     a.token = t.acls.token_with_secret(q.by->secret);
   }
   /// Settings are seen as a whole or not at all.
@@ -230,21 +244,46 @@ std::optional<reply> refused_to(const tables& t, const command& c, cluster_time 
   return std::nullopt;
 }
 
-std::optional<refusal> refused_to(const tables& t, const query& q, cluster_time now) {
-  if (!q.by)
-    return std::nullopt;
-  const auto v = verdict_on(t, *q.by, now);
+namespace {
+
+std::optional<refusal> refused_by(const verdict& v, const query& q) {
   if (!v.may)
     return refusal{std::string(v.why)};
   auto why = std::visit([&](const auto& each) { return denial(*v.may, q, each); }, static_cast<const plain_query&>(q));
   return why ? std::optional(refusal{std::move(*why)}) : std::nullopt;
 }
 
-void keep_visible(const tables& t, const query& q, cluster_time now, query_result& answer) {
-  if (!q.by || MUTANT(reads_not_filtered))
-    return;
-  if (const auto v = verdict_on(t, *q.by, now); v.may)
-    std::visit(filter{t, q, v.may, now}, answer.data);
+} // namespace
+
+std::optional<refusal> refused_to(const tables& t, const query& q, cluster_time now) {
+  return q.by ? refused_by(verdict_on(t, *q.by, now), q) : std::nullopt;
+}
+
+namespace {
+
+/// After rows were left out: nobody is refused for the size of what he may not see, nor told how large that is.
+query_result unless_too_large(const query& q, query_result found) {
+  if (!std::holds_alternative<health_service>(q))
+    return found;
+  const auto* rows = std::get_if<service_instances>(&found.data);
+  if (auto why = rows == nullptr ? std::nullopt : refused_for_size(*rows))
+    found.data = refusal{std::move(*why)};
+  return found;
+}
+
+} // namespace
+
+query_result visible_answer(const tables& t, const query& q, cluster_time now) {
+  if (!q.by)
+    return unless_too_large(q, answer(t, q));
+  const auto v = verdict_on(t, *q.by, now);
+  if (auto refused = refused_by(v, q))
+    return {answer_index(t, q), std::move(*refused)};
+  auto found = answer(t, q);
+  const bool all_visible = std::holds_alternative<kv_get>(q); // or he would have been refused
+  if (!all_visible && !MUTANT(reads_not_filtered))
+    std::visit(filter{t, q, v.may, now}, found.data);
+  return unless_too_large(q, std::move(found));
 }
 
 void keep_visible(const tables& t, const authority& by, cluster_time now, txn_reply& answer) {

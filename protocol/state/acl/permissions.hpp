@@ -22,10 +22,10 @@ std::optional<reply> refused_to(const tables& t, const command& c, cluster_time 
 /// Why the query is not answered in the name in which it is asked; nullopt: it is, perhaps with fewer rows.
 std::optional<refusal> refused_to(const tables& t, const query& q, cluster_time now);
 
-/// Takes out of the answer what he may not see in whose name it was asked. The index stays: it counts what is hidden, too.
-/// Answers acl_token_self and permissions_read, which are about nothing else. @pre refused_to() does not refuse the query
-void keep_visible(const tables& t, const query& q, cluster_time now, query_result& answer);
-/// The same of the results of a transaction that was carried out.
+/// The answer as he may see it in whose name the query is asked: a refusal, or what is left when the rows that he may not see are taken
+/// out. The index stays: it counts what is hidden, too. Answers acl_token_self and permissions_read, which are about nothing else.
+query_result visible_answer(const tables& t, const query& q, cluster_time now);
+/// Takes out of the results of a transaction that was carried out what he may not see who asked for it.
 void keep_visible(const tables& t, const authority& by, cluster_time now, txn_reply& answer);
 
 } // namespace belay::state

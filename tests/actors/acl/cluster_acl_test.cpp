@@ -7,6 +7,7 @@
 #include <catch2/catch.hpp>
 
 #include <algorithm>
+#include <functional>
 
 using namespace belay;
 using namespace belay::actors;
@@ -272,4 +273,82 @@ TEST_CASE("sessions are made and ended by who may write them", "[actors][acl]") 
   };
   CHECK(end(elsewhere.session.id) == state::permission_denied);
   CHECK(end(make.session.id) == "");
+}
+
+namespace {
+
+/// A restore is begun as by a gateway: when this server has all that was decided before.
+std::string begin_restore(cluster_fixture& c, std::size_t node, const std::string& who) {
+  const auto caught_up = refusal_in(c.found(c.read(node, get_key("a"), consistency::consistent)));
+  if (!caught_up.empty())
+    return caught_up;
+  return refusal_in(c.written(c.write(node, as(who, state::command(state::restore_begin{"r", log_index{1}})))));
+}
+
+/// That node has not heard of anything that was decided since, and hears of it when something is asked of the leader there.
+void fall_behind(cluster_fixture& c, std::size_t node, const std::function<void()>& meanwhile) {
+  c.net().partition({{node}, c.all_but(node)});
+  meanwhile();
+  c.net().heal();
+}
+
+} // namespace
+
+// The archive takes minutes to arrive; who may not restore must not keep others from it, and who may must not be refused by a server
+// that does not know him yet.
+TEST_CASE("a restore is judged by tables that have all that was decided before it", "[actors][acl]") {
+  cluster_fixture c(with_acls());
+  const auto leader = ready(c);
+  const auto behind = c.all_but(leader).front();
+  const auto at = GENERATE(true, false) ? leader : behind;
+  SECTION("a token that the server does not know yet") {
+    fall_behind(c, behind, [&] { make_token(c, leader, "acl = \"write\""); });
+    CHECK(begin_restore(c, at, secret) == "");
+  }
+  SECTION("a token that was deleted, and the server does not know it yet") {
+    make_token(c, leader, "acl = \"write\"");
+    c.pass(seconds(1));
+    fall_behind(c, behind, [&] { delete_token(c, leader); });
+    CHECK(begin_restore(c, at, secret) == state::acl_not_found);
+    CHECK(begin_restore(c, at, root) == ""); // nothing is in its way
+  }
+  SECTION("a token that may not do it any more") {
+    make_token(c, leader, "acl = \"write\"");
+    fall_behind(c, behind, [&] { set_policy(c, leader, "acl = \"read\"", false); });
+    CHECK(begin_restore(c, at, secret) == state::permission_denied);
+    CHECK(begin_restore(c, at, root) == "");
+  }
+  CHECK(c.converged());
+}
+
+// It says the log what the tables need; here no entry says it. A server of an older version that comes back would stop at the entries
+// before: it must not keep ACLs from everybody else after a change of leaders.
+TEST_CASE("a server that learnt of ACLs by a snapshot leads as one that saw the entries", "[actors][acl][levels]") {
+  auto o = with_acls();
+  o.machine.checkpoint_entries = 40;
+  o.peer.trailing_entries = 10;
+  cluster_fixture c(std::move(o));
+  const auto first = ready(c);
+  const auto others = c.all_but(first);
+  const auto next = others[0], old = others[1];
+  for (int i = 0; i < 100; ++i)
+    c.put_done(first, "k", std::to_string(i));
+  c.pass(seconds(1));
+  REQUIRE(c.log(first).kept().entries.front().index.value > 10);
+  c.crash(next);
+  c.wipe(next);
+  c.start(next);
+  REQUIRE(c.until([&] { return c.view(first).config.is_voter(c.id_of(next)) && !c.view(first).config.joint(); }));
+  REQUIRE(c.checkpoints(next).installed() >= 1);
+
+  // The third one has a shorter log, so that it cannot win.
+  c.net().partition({{old}, {first, next}});
+  c.put_done(first, "last", "1");
+  c.pass(seconds(1));
+  c.crash(first);
+  c.net().heal();
+  REQUIRE(c.leader({next, old}) == next);
+  c.net().inject(old, next, wire::hello{c.member(old), "dc1", c.cluster_id(old), 3, {}, 0});
+  c.settle();
+  set_policy(c, next, "acl = \"write\"", true);
 }

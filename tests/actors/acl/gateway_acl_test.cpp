@@ -1,6 +1,7 @@
 // What a gateway does about ACLs: which permission it asks for before it passes a request on, and what it passes on.
 
 #include "protocol/agent/agent_permissions.hpp"
+#include "protocol/base/secrets.hpp"
 #include "protocol/base/uuid.hpp"
 #include "protocol/http/routes.hpp"
 #include "protocol/wire/command_codec.hpp"
@@ -122,7 +123,7 @@ status_result cluster_of_two() {
   s.view.soft.leader = m.id;
   s.view.soft.role = raft::role::leader;
   s.view.serving = true;
-  s.peers = {{m, true, true, {}}, {other, true, true, {}}};
+  s.peers = {{m, true, false, true, {}}, {other, true, false, true, {}}};
   return s;
 }
 
@@ -154,6 +155,7 @@ bool passes(http::access needs, const std::string& token) {
       {agent_read, {"agent-read", "agent-write"}},
       {agent_write, {"agent-write"}},
       {node_write, {"node-write"}},
+      {coordinate_write, {"node-write"}},
       {operator_read, {"operator-read", "operator-write"}},
       {operator_write, {"operator-write"}},
       {keyring_read, {"keyring-read", "keyring-write"}},
@@ -178,6 +180,7 @@ std::string body_of(const std::string& route, const std::string& method) {
       {"agent_check_register", R"({"Name":"c","TTL":"10s"})"},
       {"agent_check_update", R"({"Status":"passing"})"},
       {"autopilot_configuration", R"({"CleanupDeadServers":false})"},
+      {"coordinate_update", R"({"Node":"n1","Coord":{"Vec":[0,0,0,0,0,0,0,0]}})"},
       {"keyring", R"({"Key":"pUqJrVyVRj5jsiYEkM/tFQYfWyJIv4s3XkvDwy7Cu5s="})"},
       {"acl_policy", R"({"Name":"p"})"},
       {"acl_role", R"({"Name":"r","Policies":[{"Name":"p"}]})"},
@@ -231,6 +234,10 @@ TEST_CASE("every route with every permission: who lacks what the table says gets
       auto settings = with_acls().routes;
       const auto parsed = http::parse({method, target, {}, body, "127.0.0.1", 1}, settings, [] { return some_id; });
       INFO(method << " " << target);
+      if (route.name == "agent_alive" || route.name == "acl_rules") { // on connections of client agents only
+        CHECK(c.ask(request(method, target, "acl-write", body)).status == 403);
+        continue;
+      }
       // A request that is no good is answered before anybody is asked: it would prove nothing here.
       if (route.name == "acl_replication" || route.name == "catalog_datacenters")
         CHECK(needs == http::access::nobody);
@@ -255,12 +262,21 @@ TEST_CASE("every route with every permission: who lacks what the table says gets
       for (const auto& [token, rules] : tokens_with_one) {
         INFO("token '" << token << "'");
         const bool allowed = passes(needs, token);
-        if (allowed && route.name == "snapshot")
-          continue; // nobody is there to make one
+        if (allowed && (route.name == "snapshot" || route.name == "agent_monitor" || route.name == "agent_host"))
+          continue; // nobody is there to make one; it has no end; it is told by another thread
         const auto got = status(token);
         CHECK((got != 403) == allowed);
         CHECK(got != 599);
         CHECK(got != 0);
+      }
+      // The gateway itself looks for client agents, and leaves out of the list who is not to be seen.
+      if (route.name == "agent_members" || route.name == "agent_force_leave") {
+        std::lock_guard lock(f.behind().mutex);
+        std::erase_if(f.behind().reads, [](const read_query& r) {
+          const auto& q = r.request.query;
+          return !q.by &&
+                 (std::holds_alternative<state::catalog_nodes>(q) || std::holds_alternative<state::health_state>(q));
+        });
       }
     }
   CHECK(asked > 1000);
@@ -274,6 +290,30 @@ TEST_CASE("every route with every permission: who lacks what the table says gets
     CHECK((w.command.by || std::holds_alternative<state::acl_bootstrap>(w.command)));
 }
 
+// Old clients ask it, to see whether ACLs are on and their token may manage them (docs/contract/10, section 5.5).
+TEST_CASE("the list of before Consul 1.4, on the wire", "[gateway][acl]") {
+  tables t(tokens_with_one);
+  gateway_fixture f(with_acls(), nullptr, true);
+  f.behind().answer = [&t](const state::query& q) { return t.machine.evaluate(q, cluster_time{1}); };
+  auto c = f.client();
+  const auto list = c.ask(request("GET", "/v1/acl/list", root));
+  CHECK(list.status == 200);
+  CHECK(
+      list.body ==
+      R"([{"ID":"root-secret","Name":"Master Token","Type":"management","Rules":"","CreateIndex":1,"ModifyIndex":1}])");
+  CHECK(list.has("Content-Type: application/json\r\n"));
+  const auto index_of = [](const std::string& head) {
+    const auto at = head.find("X-Consul-Index: ");
+    return at == std::string::npos ? std::string() : head.substr(at, head.find("\r\n", at) - at);
+  };
+  CHECK_FALSE(index_of(list.head).empty());
+  CHECK(index_of(list.head) == index_of(c.ask(request("GET", "/v1/acl/tokens", root)).head)); // it is the same table
+  CHECK(c.ask(request("GET", "/v1/acl/list", "acl-write")).body == list.body);
+  CHECK(c.ask(request("GET", "/v1/acl/list", "acl-read")).body == "Permission denied");
+  CHECK(c.ask(request("GET", "/v1/acl/list", "")).status == 403);
+  CHECK(c.ask(request("GET", "/v1/acl/list", "wrong")).body == "ACL not found");
+}
+
 TEST_CASE("without ACLs no token is looked at", "[gateway][acl]") {
   gateway_fixture f;
   f.behind().status = cluster_of_two();
@@ -282,6 +322,7 @@ TEST_CASE("without ACLs no token is looked at", "[gateway][acl]") {
   CHECK(c.ask(request("PUT", "/v1/kv/a", "wrong", "1")).status == 200);
   CHECK(c.ask(request("GET", "/v1/kv/a", "wrong")).status == 200);
   CHECK(c.ask(request("GET", "/v1/acl/tokens", "wrong")).status == 401);
+  CHECK(c.ask(request("GET", "/v1/acl/list", "wrong")).body == "ACL support disabled");
   CHECK(c.ask(request("PUT", "/v1/agent/token/default", "wrong", R"({"Token":"x"})")).status == 401);
   std::lock_guard lock(f.behind().mutex);
   REQUIRE(f.behind().writes.size() == 1);

@@ -216,6 +216,40 @@ TEST_CASE("audit log: who it was, and no secret anywhere", "[gateway]") {
   CHECK(text_at(events[3], "response", "error") == "Permission denied");
 }
 
+// Who tries tokens, or sends what is no good, is to be found by his address.
+TEST_CASE("audit log: a request that is refused at once says who it was, from where, and why", "[gateway]") {
+  scratch_folder in;
+  const auto path = in / "audit.json";
+  const std::string unknown = "00000000-1111-2222-3333-444444444444";
+  {
+    gateway_fixture f(audited(false, true), nullptr, false, into(path));
+    f.behind().answer = owners;
+    auto c = f.client();
+    const auto asked = [&](const std::string& method, const std::string& target, const std::string& token) {
+      return c.ask(ask_for(method, target, with_token(token))).status;
+    };
+    CHECK(asked("PUT", "/v1/kv/app/" + secret + "?cas=x", secret) >= 400);
+    CHECK(asked("POST", "/v1/txn", secret) == 405);
+    CHECK(asked("POST", "/v1/txn", unknown) == 405);
+    CHECK(asked("GET", "/v1/agent/self", unknown) == 403);
+    CHECK(c.ask("GET /v1/kv/a?x=% HTTP/1.1\r\nHost: x\r\n\r\n").status == 500);
+    // Lines about tokens that must be asked for come a moment later.
+    CHECK(eventually([&] { return summaries(harness::file_text(path)).size() == 5; }));
+  }
+  const auto text = harness::file_text(path);
+  CHECK(text.find(secret) == std::string::npos);
+  CHECK(text.find(unknown) == std::string::npos);
+  auto lines = summaries(text);
+  std::sort(lines.begin(), lines.end());
+  CHECK(lines == std::vector<std::string>{"GET /v1/agent/self by '': denied", "GET /v1/kv/a by '': refused",
+                                          "POST /v1/txn by '': refused", "POST /v1/txn by '" + accessor + "': refused",
+                                          "PUT /v1/kv/app/<hidden> by '" + accessor + "': refused"});
+  for (const auto& e : events_in(text)) {
+    CHECK(text_at(e, "request", "remote_addr") == "127.0.0.1");
+    CHECK(e.contains("response"));
+  }
+}
+
 // The client that goes away may have changed something.
 TEST_CASE("audit log: a client that does not wait for the answer does not go unseen", "[gateway]") {
   scratch_folder in;

@@ -53,7 +53,7 @@ status_result cluster_of_one(bool with_leader) {
   }
   s.commit = s.applied = s.last = log_index{12};
   s.digest = 0xabc;
-  s.peers = {{m, true, true, {}}};
+  s.peers = {{m, true, false, true, {}}};
   return s;
 }
 
@@ -1149,6 +1149,8 @@ TEST_CASE("requests are counted", "[gateway]") {
   const auto text = c.ask(get("/v1/agent/metrics?format=prometheus"));
   CHECK(text.status == 200);
   CHECK(text.body.find("belay_raft_fsync_seconds_count 1\n") != std::string::npos);
+  CHECK(text.body.find("\nprocess_resident_memory_bytes ") != std::string::npos);
+  CHECK(text.body.find("\nprocess_open_fds ") != std::string::npos);
   CHECK(text.body.find("belay_raft_fsync_seconds_bucket{le=\"+Inf\"} 1\n") != std::string::npos);
 }
 
@@ -1163,4 +1165,121 @@ TEST_CASE("a reload that fails says why", "[gateway]") {
   const auto r = c.ask(put("/v1/agent/reload", ""));
   CHECK(r.status == 500);
   CHECK(r.body == "no such file");
+}
+
+TEST_CASE("a client reads the log along, until it goes away or the server stops", "[gateway][monitor]") {
+  log::configure({log::level::error, false, false, {}});
+  gateway_fixture f;
+  {
+    auto other = f.client();
+    const auto bad = other.ask(get("/v1/agent/monitor?loglevel=bad"));
+    CHECK(bad.status == 400);
+    CHECK(bad.body == "Bad request: Unknown log level: bad");
+  }
+  auto c = f.client(), json = f.client();
+  const auto receive = [](raw_client& from, std::string& all, const std::string& wanted) {
+    while (all.find(wanted) == std::string::npos) {
+      const auto more = from.receive();
+      if (more.empty())
+        return false;
+      all += more;
+    }
+    return true;
+  };
+  std::string said, said_as_json;
+  c.send(get("/v1/agent/monitor?loglevel=warn"));
+  json.send(get("/v1/agent/monitor?logjson"));
+  REQUIRE(receive(c, said, "\r\n\r\n"));
+  REQUIRE(receive(json, said_as_json, "\r\n\r\n"));
+  CHECK(said.find("HTTP/1.1 200 OK\r\n") == 0);
+  CHECK(said.find("Transfer-Encoding: chunked\r\n") != std::string::npos);
+  log::info("test", "for one of them");
+  log::warn("test", "for both", {{"n", 1}});
+  CHECK(receive(c, said, "[WARN]  test: for both n=1\n"));
+  CHECK(receive(json, said_as_json, R"("@message":"for both")"));
+  CHECK(said.find("for one") == std::string::npos);
+  CHECK(said_as_json.find("for one") != std::string::npos);
+  json.close();
+  CHECK(eventually([] { return !log::enabled(log::level::info); })); // nobody wants such lines any more
+  CHECK(log::enabled(log::level::warn));
+  log::warn("test", "the last one");
+  CHECK(f.stop());
+  said += c.rest();
+  CHECK(said.find("the last one") != std::string::npos);
+  CHECK(said.substr(said.size() - 5) == "0\r\n\r\n");
+  CHECK_FALSE(log::enabled(log::level::warn));
+  log::configure({});
+}
+
+// Each costs memory, and every line of the log is written once for each.
+TEST_CASE("so many clients may read the log along and no more", "[gateway][monitor]") {
+  log::configure({log::level::error, false, false, {}});
+  gateway_fixture f;
+  std::vector<raw_client> all;
+  for (std::size_t i = 0; i < log_streams::streams_max; ++i) {
+    all.push_back(f.client());
+    all.back().send(get("/v1/agent/monitor"));
+    CHECK(all.back().receive().find("200 OK") != std::string::npos);
+  }
+  CHECK(f.client().ask(get("/v1/agent/monitor")).status == 429);
+  all.front().close();
+  CHECK(eventually([&] {
+    auto c = f.client();
+    c.send(get("/v1/agent/monitor"));
+    return c.receive().find("200 OK") != std::string::npos;
+  }));
+  log::configure({});
+}
+
+TEST_CASE("the machine is described", "[gateway]") {
+  gateway_fixture f;
+  auto c = f.client();
+  const auto r = c.ask(get("/v1/agent/host"));
+  CHECK(r.status == 200);
+  CHECK(r.has("application/json"));
+  CHECK(r.body.find("{\"Memory\":{\"total\":") == 0);
+  CHECK(r.body.find("\"Errors\":") != std::string::npos);
+}
+
+TEST_CASE("a server that cannot leave says why, and one that can says so", "[gateway]") {
+  gateway_settings s;
+  auto text = std::make_shared<std::string>("not now");
+  s.leave = [text](const std::function<void(std::string)>& then) { then(*text); };
+  gateway_fixture f(s);
+  auto c = f.client();
+  const auto r = c.ask(put("/v1/agent/leave", ""));
+  CHECK(r.status == 500);
+  CHECK(r.body == "not now");
+  text->clear();
+  const auto left = c.ask(put("/v1/agent/leave", ""));
+  CHECK(left.status == 200);
+  CHECK(left.body.empty());
+}
+
+TEST_CASE("metrics that mean what Consul's mean have Consul's names", "[gateway]") {
+  gateway_fixture f;
+  auto c = f.client();
+  CHECK(c.ask(get("/v1/agent/metrics")).body.find("autopilot") == std::string::npos); // nobody knows here
+  f.numbers().autopilot(true, 1);
+  f.numbers().proposed(3);
+  f.numbers().commit_time(2ms);
+  f.numbers().session_timers(4);
+  f.numbers().certificates({{"https", "CN = \"a\\", 29}, {"peers", "CN = b", -2}});
+  CHECK(c.ask(put("/v1/kv/a", "1")).status == 200);
+  CHECK(c.ask(put("/v1/txn", R"([{"KV":{"Verb":"set","Key":"a","Value":""}}])")).status != 0);
+  const auto json = c.ask(get("/v1/agent/metrics")).body;
+  const auto has = [&](const std::string& text) { return json.find(text) != std::string::npos; };
+  CHECK(has(R"("Name":"belay.autopilot.healthy","Value":1,)"));
+  CHECK(has(R"("Name":"belay.autopilot.failure_tolerance","Value":1,)"));
+  CHECK(has(R"("Name":"belay.session_ttl.active","Value":4,)"));
+  CHECK(has(R"("Name":"belay.raft.apply","Count":3,)"));
+  CHECK(has(R"("Name":"belay.raft.commitTime","Count":1,)"));
+  CHECK(has(R"("Name":"belay.kvs.apply","Count":1,)"));
+  CHECK(has(R"("Name":"belay.txn.apply","Count":1,)"));
+  CHECK(has(R"("Name":"belay.tls.certificate_days_left","Value":-2,"Labels":{"certificate":"CN = b","use":"peers"}})"));
+  const auto text = c.ask(get("/v1/agent/metrics?format=prometheus")).body;
+  CHECK(text.find("belay_tls_certificate_days_left{certificate=\"CN = _a_\",use=\"https\"} 29\n") != std::string::npos);
+  CHECK(text.find("belay_raft_commitTime_count 1\n") != std::string::npos);
+  f.numbers().autopilot_unknown();
+  CHECK(c.ask(get("/v1/agent/metrics?format=prometheus")).body.find("autopilot") == std::string::npos);
 }

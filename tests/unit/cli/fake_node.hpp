@@ -20,6 +20,7 @@ public:
   struct answer {
     unsigned status;
     std::string body;
+    std::vector<std::pair<std::string, std::string>> headers = {};
   };
 
   /// @param tls null: without TLS
@@ -61,14 +62,19 @@ private:
     namespace http = boost::beast::http;
     boost::system::error_code ec;
     boost::beast::flat_buffer buffer;
-    http::request<http::string_body> request;
-    http::read(socket, buffer, request, ec);
+    http::request_parser<http::string_body> parser;
+    parser.body_limit(boost::none);
+    http::read(socket, buffer, parser, ec);
+    const auto& request = parser.get();
     if (ec)
       return false;
     asked_.push_back(std::string(request.method_string()) + " " + std::string(request.target()) +
                      (request.body().empty() ? "" : " " + request.body()));
     token = std::string(request["X-Consul-Token"]);
     http::response<http::string_body> response(http::int_to_status(a.status), 11);
+    for (const auto& [name, value] : a.headers)
+      response.set(name, value);
+    response.keep_alive(false);
     response.body() = a.body;
     response.prepare_payload();
     http::write(socket, response, ec);

@@ -1,46 +1,16 @@
 // The client verbs over HTTPS: whom they trust, what they show, and where options and variables say so.
 
-#include "cli/verbs.hpp"
 #include "tests/unit/actors/tls/certificate_files.hpp"
 #include "tests/unit/cli/fake_node.hpp"
+#include "tests/unit/cli/said.hpp"
+#include "tests/unit/cli/variables.hpp"
 
 #include <catch2/catch.hpp>
-
-#include <cstdlib>
-#include <sstream>
 
 using namespace belay;
 using namespace belay::cli;
 
 namespace {
-
-struct said {
-  int code;
-  std::string out, err;
-};
-
-said say(const arguments& words) {
-  std::istringstream in;
-  std::ostringstream out, err;
-  const int code = run(words, {in, out, err});
-  return {code, out.str(), err.str()};
-}
-
-/// Of this process, for one test.
-class variables {
-public:
-  explicit variables(std::vector<std::pair<std::string, std::string>> all) : all_(std::move(all)) {
-    for (const auto& [name, value] : all_)
-      ::setenv(name.c_str(), value.c_str(), 1);
-  }
-  ~variables() {
-    for (const auto& [name, value] : all_)
-      ::unsetenv(name.c_str());
-  }
-
-private:
-  std::vector<std::pair<std::string, std::string>> all_;
-};
 
 std::unique_ptr<boost::asio::ssl::context> showing(const tls::credential_settings& files, bool asks) {
   namespace ssl = boost::asio::ssl;

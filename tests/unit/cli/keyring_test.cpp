@@ -1,28 +1,17 @@
 // `belay keyring`: what is asked of the servers, and what is printed and returned, as by `consul keyring` of 1.8.7.
 
 #include "tests/unit/cli/fake_node.hpp"
-
-#include "cli/verbs.hpp"
+#include "tests/unit/cli/said.hpp"
 
 #include <catch2/catch.hpp>
-
-#include <sstream>
 
 using namespace belay::cli;
 
 namespace {
 
-struct ended {
-  int code;
-  std::string out, err;
-};
-
-ended call(arguments words, const std::string& address = "127.0.0.1:1") {
+said call(arguments words, const std::string& address = "127.0.0.1:1") {
   words.insert(words.begin(), {"keyring", "-http-addr=" + address});
-  std::istringstream in;
-  std::ostringstream out, err;
-  const int code = run(words, {in, out, err});
-  return {code, out.str(), err.str()};
+  return say(words);
 }
 
 constexpr auto two_pools =

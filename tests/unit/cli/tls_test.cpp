@@ -2,7 +2,8 @@
 // servers accept.
 
 #include "actors/tls/credentials.hpp"
-#include "cli/verbs.hpp"
+#include "tests/unit/cli/said.hpp"
+#include "tests/unit/cli/variables.hpp"
 
 #include <catch2/catch.hpp>
 
@@ -10,43 +11,12 @@
 
 #include <filesystem>
 #include <fstream>
-#include <sstream>
 #include <unistd.h>
 
 using namespace belay;
 using namespace belay::cli;
 
 namespace {
-
-struct said {
-  int code;
-  std::string out, err;
-};
-
-said say(const arguments& words) {
-  std::istringstream in;
-  std::ostringstream out, err;
-  const int code = run(words, {in, out, err});
-  return {code, out.str(), err.str()};
-}
-
-/// The verbs write into the working directory, as Consul's do.
-class working_directory {
-public:
-  working_directory() : before_(std::filesystem::current_path()) {
-    char name[] = "/tmp/belay-cli-XXXXXX";
-    REQUIRE(mkdtemp(name) != nullptr);
-    here_ = name;
-    std::filesystem::current_path(here_);
-  }
-  ~working_directory() {
-    std::filesystem::current_path(before_);
-    std::filesystem::remove_all(here_);
-  }
-
-private:
-  std::filesystem::path before_, here_;
-};
 
 mode_t mode_of(const std::string& path) {
   struct stat st {};

@@ -1,31 +1,17 @@
 // The client verbs: requests, texts and exit codes are those of Consul's command line, since scripts depend on them.
 
 #include "tests/unit/cli/fake_node.hpp"
+#include "tests/unit/cli/said.hpp"
 
-#include "cli/api_client.hpp"
-#include "cli/kv_transfer.hpp"
-#include "cli/table.hpp"
-#include "cli/verbs.hpp"
+#include "cli/commands/kv_transfer.hpp"
+#include "cli/http/api_address.hpp"
+#include "cli/output/table.hpp"
 
 #include <catch2/catch.hpp>
-
-#include <sstream>
 
 using namespace belay::cli;
 
 namespace {
-
-struct ended {
-  int code;
-  std::string out, err;
-};
-
-ended call(const arguments& words, const std::string& input = "") {
-  std::istringstream in(input);
-  std::ostringstream out, err;
-  int code = run(words, {in, out, err});
-  return {code, out.str(), err.str()};
-}
 
 const char* one_key = R"([{"LockIndex":2,"Key":"a/b","Flags":42,"Value":"eCB5","CreateIndex":10,"ModifyIndex":12}])";
 
@@ -237,7 +223,7 @@ TEST_CASE("verbs of the key-value store") {
     fake_node node({r.answer});
     auto words = r.words;
     words.insert(words.begin() + static_cast<std::ptrdiff_t>(r.name_words), "-http-addr=" + node.address());
-    auto e = call(words, "typed");
+    auto e = say(words, "typed");
     CHECK(e.code == r.code);
     CHECK(e.out == r.out);
     CHECK(e.err == r.err);
@@ -276,32 +262,50 @@ TEST_CASE("verbs that are refused before anything is asked") {
        "Error connecting to the agent: a client certificate is set, and no client key\n"},
   };
   for (const auto& r : rows) {
-    auto e = call(r.words);
+    auto e = say(r.words);
     CHECK(e.err == r.complaint);
     CHECK(e.code == 1);
     CHECK(e.out.empty());
   }
-  CHECK(call({"kv", "import", "{bad"}).err.starts_with("Cannot unmarshal data: "));
-  CHECK(call({"kv", "get", "-bogus", "k"}).err.starts_with("flag provided but not defined: -bogus\n"));
-  CHECK(call({"agent", "-bogus"}).err.starts_with("flag provided but not defined: -bogus\n"));
-  CHECK(call({"agent", "-server"}).err == "==> data_dir cannot be empty\n");
+  CHECK(say({"kv", "import", "{bad"}).err.starts_with("Cannot unmarshal data: "));
+  CHECK(say({"kv", "get", "-bogus", "k"}).err.starts_with("flag provided but not defined: -bogus\n"));
+  CHECK(say({"agent", "-bogus"}).err.starts_with("flag provided but not defined: -bogus\n"));
+  CHECK(say({"agent", "-server"}).err == "==> data_dir cannot be empty\n");
 }
 
 TEST_CASE("names of verbs") {
-  CHECK(call({}).code == 127);
-  CHECK(call({"bogus"}).code == 127);
-  CHECK(call({"kv"}).code == 127);
-  CHECK(call({"kv"}).err.find("kv export") != std::string::npos);
-  CHECK(call({"kv", "bogus"}).code == 127);
-  CHECK(call({"operator", "raft"}).code == 127);
-  CHECK(call({"help"}).code == 0);
-  CHECK(call({"kv", "-h"}).code == 0);
-  CHECK(call({"kv", "get", "-h"}).code == 0);
-  CHECK(call({"agent", "-h"}).code == 0);
-  auto v = call({"version"});
+  CHECK(say({}).code == 127);
+  CHECK(say({"bogus"}).code == 127);
+  CHECK(say({"kv"}).code == 1);
+  CHECK(say({"kv"}).err.find("kv export") != std::string::npos);
+  CHECK(say({"kv", "bogus"}).code == 1);
+  CHECK(say({"operator", "raft"}).code == 1);
+  CHECK(say({"help"}).code == 0);
+  CHECK(say({"kv", "-h"}).code == 0);
+  CHECK(say({"kv", "get", "-h"}).code == 0);
+  CHECK(say({"agent", "-h"}).code == 0);
+  auto v = say({"version"});
   CHECK(v.code == 0);
   CHECK(v.out.starts_with("Belay v"));
   CHECK(v.out.find("\nCompatible with the Consul 1.8.7 API\n") != std::string::npos);
+}
+
+// Test harnesses and tools that look for `consul` in PATH parse `Consul v1.8.7`.
+TEST_CASE("under the name of consul the version is the one that it is compatible with") {
+  const auto first_line = [](std::string_view called, const char* word) {
+    std::istringstream in;
+    std::ostringstream out, err;
+    CHECK(run({word}, {in, out, err, false, called}) == 0);
+    CHECK(out.str().find("Belay v") != std::string::npos);
+    return out.str().substr(0, out.str().find('\n'));
+  };
+  for (const auto* word : {"version", "-v", "-version", "--version"}) {
+    INFO(word);
+    CHECK(first_line("consul", word) == "Consul v1.8.7");
+    CHECK(first_line("/opt/consul/bin/consul", word) == "Consul v1.8.7");
+    for (const auto* other : {"belay", "/opt/consul/belay", "./not-consul", ""})
+      CHECK(first_line(other, word).starts_with("Belay v"));
+  }
 }
 
 TEST_CASE("a token goes with the request, and nobody there is an error") {
@@ -309,11 +313,11 @@ TEST_CASE("a token goes with the request, and nobody there is an error") {
   {
     fake_node node({{200, one_key}});
     address = node.address();
-    CHECK(call({"kv", "get", "-http-addr", "http://" + address, "-token", "secret", "k"}).code == 0);
+    CHECK(say({"kv", "get", "-http-addr", "http://" + address, "-token", "secret", "k"}).code == 0);
     node.asked();
     CHECK(node.token == "secret");
   }
-  auto e = call({"kv", "get", "-http-addr=" + address, "k"});
+  auto e = say({"kv", "get", "-http-addr=" + address, "k"});
   CHECK(e.code == 1);
   CHECK(e.err.find("Connection refused") != std::string::npos);
 }

@@ -79,7 +79,7 @@ struct fixture {
     std::size_t used = 0;
     const auto verdict = reader.read(line + " HTTP/1.1\r\nHost: x\r\n" + headers + "\r\n", used);
     REQUIRE((verdict == http_reader::verdict::complete || verdict == http_reader::verdict::head));
-    queue.begin(reader, "127.0.0.1", verdict == http_reader::verdict::head);
+    queue.begin(reader, "127.0.0.1", nullptr, verdict == http_reader::verdict::head);
   }
   static void answer(exchange& e, const std::string& text) { e.answer = http::error_response(500, text); }
   std::string write() {

@@ -1,4 +1,4 @@
-#include "actors/node/acl_files.hpp"
+#include "actors/node/disk/acl_files.hpp"
 #include "tests/harness/scratch.hpp"
 
 #include <catch2/catch.hpp>

@@ -1,6 +1,6 @@
 // The keys of `encrypt` that are valid: Consul's file, by which a key is replaced server by server.
 
-#include "actors/node/peer_keyring.hpp"
+#include "actors/node/disk/peer_keyring.hpp"
 #include "tests/harness/scratch.hpp"
 
 #include <catch2/catch.hpp>
@@ -57,6 +57,17 @@ TEST_CASE("a keyring that is none is told, with its name", "[keyring]") {
     REQUIRE_FALSE(refused.ok());
     CHECK(refused.error().find("/serf/local.keyring: ") != std::string::npos);
   }
+}
+
+TEST_CASE("what is no file of keys at all is told, and not read for ever", "[keyring]") {
+  const harness::scratch_folder folder;
+  const auto dir = folder.path().string();
+  std::filesystem::create_directories(dir + "/serf");
+  std::filesystem::create_symlink("/dev/zero", keyring_file(dir));
+  CHECK(keys_in_force(dir, one).error() == "cannot read " + keyring_file(dir) + ": more than 16777216 bytes");
+  std::filesystem::remove(keyring_file(dir));
+  std::filesystem::create_directory(keyring_file(dir));
+  CHECK(keys_in_force(dir, one).error().find("cannot read " + keyring_file(dir) + ": ") == 0);
 }
 
 TEST_CASE("an operation changes the file first, and then what new connections use", "[keyring]") {

@@ -1,7 +1,7 @@
 // What a running node takes over from a configuration that is read again, and that it takes over nothing of one that is wrong.
 
-#include "actors/node/reload_requests.hpp"
 #include "actors/node/reloader.hpp"
+#include "actors/node/signalled_requests.hpp"
 #include "actors/telemetry/log.hpp"
 #include "tests/harness/scratch.hpp"
 
@@ -157,7 +157,7 @@ TEST_CASE("whoever asks for a reload wakes the thread that waits for signals, an
   sigemptyset(&signals);
   sigaddset(&signals, SIGHUP);
   REQUIRE(pthread_sigmask(SIG_BLOCK, &signals, &before) == 0);
-  reload_requests asked;
+  signalled_requests asked(SIGHUP, "too late");
   std::vector<std::string> answers;
   const auto note = [&](std::string error) { answers.push_back(error.empty() ? "done" : std::move(error)); };
   asked.add(note);
@@ -174,7 +174,7 @@ TEST_CASE("whoever asks for a reload wakes the thread that waits for signals, an
   asked.close();
   asked.add(note);
   REQUIRE(answers.size() == 4);
-  CHECK(answers[2] == "Agent was shutdown before reload could be completed");
+  CHECK(answers[2] == "too late");
   CHECK(answers[3] == answers[2]);
   REQUIRE(pthread_sigmask(SIG_SETMASK, &before, nullptr) == 0);
 }

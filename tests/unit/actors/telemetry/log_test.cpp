@@ -5,6 +5,7 @@
 
 #include <catch2/catch.hpp>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -71,6 +72,48 @@ TEST_CASE("what is below the level is not written, and the level changes while r
   CHECK(text.find("quiet") == std::string::npos);
   CHECK(text.find("loud") != std::string::npos);
   CHECK(text.find("chatty") != std::string::npos);
+}
+
+// An operator looks at a server at DEBUG: neither its log file nor the one that another operator reads may change by that.
+TEST_CASE("whoever reads along sees his own level, in his own form") {
+  log_file f;
+  REQUIRE(belay::log::configure({belay::log::level::warn, false, false, f.path}).empty());
+  {
+    belay::log::tap all(belay::log::level::debug, false, 10000), json(belay::log::level::error, true, 10000);
+    CHECK(belay::log::enabled(belay::log::level::debug));
+    CHECK_FALSE(belay::log::enabled(belay::log::level::trace));
+    belay::log::debug("m", "chatty");
+    belay::log::error("m", "broken");
+    const auto seen = all.take();
+    CHECK(seen.find("[DEBUG] m: chatty\n") != std::string::npos);
+    CHECK(seen.find("[ERROR] m: broken\n") != std::string::npos);
+    const auto errors = json.take();
+    CHECK(errors.find("chatty") == std::string::npos);
+    CHECK(errors.find(R"("@message":"broken")") != std::string::npos);
+    CHECK(all.take().empty());
+  }
+  CHECK_FALSE(belay::log::enabled(belay::log::level::debug));
+  CHECK(belay::harness::file_text(f.path).find("chatty") == std::string::npos);
+  CHECK(belay::harness::file_text(f.path).find("broken") != std::string::npos);
+}
+
+// Its client takes nothing for minutes while the server has much to say.
+TEST_CASE("of a reader that is too slow, lines are counted and not kept") {
+  log_file f;
+  REQUIRE(belay::log::configure({belay::log::level::error, false, false, f.path}).empty());
+  belay::log::tap slow(belay::log::level::info, false, 1000);
+  for (int i = 0; i < 500; ++i)
+    belay::log::info("m", "message", {{"n", i}});
+  auto seen = slow.take();
+  CHECK(seen.size() < 1200);
+  CHECK(seen.find("n=0\n") != std::string::npos);
+  const auto lines = static_cast<int>(std::count(seen.begin(), seen.end(), '\n')) - 1;
+  CHECK(seen.find("lines were lost: their reader is too slow lines=" + std::to_string(500 - lines)) !=
+        std::string::npos);
+  belay::log::info("m", "goes on");
+  seen = slow.take();
+  CHECK(seen.find("goes on") != std::string::npos);
+  CHECK(seen.find("lost") == std::string::npos);
 }
 
 // How a log is rotated: rename the file, then SIGHUP, which configures the log again.

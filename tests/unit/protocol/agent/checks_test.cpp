@@ -1,3 +1,4 @@
+#include "protocol/agent/alias_health.hpp"
 #include "protocol/agent/probe_request.hpp"
 #include "tests/unit/protocol/agent/agent_driver.hpp"
 
@@ -90,7 +91,7 @@ TEST_CASE("a check that this node runs: first within an interval, then an interv
 }
 
 TEST_CASE("intervals below a second are a second") {
-  check_schedule s(1);
+  check_schedule s(1, "n1");
   s.begin("t", tcp_check("t", 1ms), 0s);
   const auto first = s.due(1s);
   REQUIRE(first.runs.size() == 1);
@@ -214,6 +215,73 @@ TEST_CASE("an alias check follows the service it names") {
   CHECK(d.status_of("a") == "critical");
 }
 
+TEST_CASE("an alias of another node is looked up every second, and follows what is said of it") {
+  agent_driver d;
+  d.ask(register_service{service_named("web", {ttl_check("w", 10s)})});
+  check_definition alias;
+  alias.id = alias.name = "a";
+  alias.alias_node = "other";
+  alias.alias_service = "web"; // not the one here
+  d.ask(register_check{alias});
+  CHECK(d.output_of("a") == "");
+  const auto runs = [&] {
+    auto due = d.agent.tick(d.now);
+    CHECK(due.size() <= 1);
+    return due;
+  };
+  d.now += 1s;
+  auto due = runs();
+  REQUIRE(due.size() == 1);
+  CHECK(due[0].definition.alias_node == "other");
+  d.agent.finished(due[0].run, "warning", "Aliased check \"c\" failing: x", d.now);
+  CHECK(d.status_of("a") == "warning");
+  d.ask(update_check{"w", "passing", ""}); // what happens here does not concern it
+  CHECK(d.status_of("a") == "warning");
+  d.now += 900ms;
+  CHECK(runs().empty());
+  d.now += 100ms;
+  CHECK(runs().size() == 1);
+
+  alias.alias_node = "N1"; // the own one: names of nodes have no case
+  d.ask(register_check{alias});
+  CHECK(d.status_of("a") == "passing");
+  d.now += 5s;
+  CHECK(runs().empty());
+}
+
+// Texts of Consul 1.8.7, by experiment.
+TEST_CASE("an alias sums up the checks of a node and of one of its services") {
+  check_definition alias;
+  alias.alias_node = "other";
+  alias.alias_service = "web";
+  const auto check = [](const char* name, const char* service, const char* status) {
+    belay::state::check_record c;
+    c.name = name;
+    c.service_id = service;
+    c.status = status;
+    c.output = "out";
+    return c;
+  };
+  alias_health none(alias);
+  CHECK(none.status() == "passing");
+  CHECK(none.output() == "No checks found.");
+  none.add(check("d", "db", "critical"));
+  CHECK(none.output() == "No checks found.");
+  none.add(check("n", "", "passing"));
+  CHECK(none.output() == "All checks passing.");
+  none.add(check("w1", "web", "warning"));
+  CHECK(none.status() == "warning");
+  CHECK(none.output() == "Aliased check \"w1\" failing: out");
+  none.add(check("w2", "web", "passing"));
+  none.add(check("w3", "web", "warning"));
+  CHECK(none.output() == "Aliased check \"w1\" failing: out");
+  none.add(check("n2", "", "critical"));
+  none.add(check("w4", "web", "critical"));
+  CHECK(none.status() == "critical");
+  CHECK(none.output() == "Aliased check \"n2\" failing: out");
+  CHECK(alias_not_found(alias, "other") == "Service web could not be found on node other");
+}
+
 TEST_CASE("an HTTP check whose request could not be sent, or would be two, is refused when it is registered") {
   const std::string longest(request_part_bytes_max - 1, 'a'), too_long(request_part_bytes_max, 'a');
   struct row {
@@ -274,7 +342,7 @@ TEST_CASE("the header of an HTTP check has a limit in all") {
 }
 
 TEST_CASE("the longest interval and TTL that can be written are not over at once") {
-  check_schedule s(1);
+  check_schedule s(1, "n1");
   s.begin("ttl", ttl_check("ttl", std::chrono::nanoseconds::max()), 24h);
   s.begin("tcp", tcp_check("tcp", std::chrono::nanoseconds::max()), 24h);
   const auto due = s.due(48h);

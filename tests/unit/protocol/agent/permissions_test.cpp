@@ -168,3 +168,25 @@ TEST_CASE("events are fired by who may write them, and seen by who may read them
   CHECK_FALSE(d.agent.handle(list_events{"", seen.index, 60s}, d.now, false, &may));
   CHECK(std::get<event_rows>(d.say(list_events{"", 0, 0s}, "")).events.index == 1);
 }
+
+// An alias shows what another check says: it must not be a way around what may be read.
+TEST_CASE("an alias of another node needs permission to read there") {
+  furnished a;
+  check_definition d;
+  d.name = d.id = "alias";
+  d.service_id = "web";
+  d.alias_node = "other";
+  CHECK(a.refusal(register_check{d}, web_write) == "403 Permission denied: Missing node:read on other");
+  const std::string other_read = R"(node "other" { policy = "read" })";
+  CHECK(a.refusal(register_check{d}, web_write + other_read) == "");
+  d.alias_service = "db";
+  CHECK(a.refusal(register_check{d}, web_write + other_read) == "403 Permission denied: Missing service:read on db");
+  auto s = service_named("web", {d});
+  s.checks.front().service_id.clear();
+  CHECK(a.refusal(register_service{s, false}, web_write + other_read) ==
+        "403 Permission denied: Missing service:read on db");
+  const std::string db_read = R"(service "db" { policy = "read" })";
+  CHECK(a.refusal(register_check{d}, web_write + other_read + db_read) == "");
+  d.alias_node = "n1"; // of the own node nothing is needed, as in Consul
+  CHECK(a.refusal(register_check{d}, web_write) == "");
+}

@@ -202,6 +202,14 @@ TEST_CASE("nodes, services and checks") {
   CHECK(rendered("/v1/catalog/node/y", state::node_services{node(), {}}).body ==
         "{\"Node\":" + node_text + ",\"Services\":{}}");
   CHECK(rendered("/v1/catalog/node/y", state::node_services{}).body == "null");
+  const auto listed = rendered("/v1/catalog/node-services/y", state::node_services{node(), {service()}}).body;
+  CHECK(listed.find("\"Services\":[{\"ID\":") != std::string::npos);
+  CHECK(listed.substr(listed.size() - 3) == "}]}");
+  CHECK(rendered("/v1/catalog/node-services/y", state::node_services{node(), {}}).body ==
+        "{\"Node\":" + node_text + ",\"Services\":null}");
+  CHECK(rendered("/v1/catalog/node-services/y?filter=Service==x", state::node_services{node(), {}}).body ==
+        "{\"Node\":" + node_text + ",\"Services\":[]}");
+  CHECK(rendered("/v1/catalog/node-services/y", state::node_services{}).body == "{\"Node\":null,\"Services\":null}");
   CHECK(rendered("/v1/health/node/y", state::checks{{check()}}).body == "[" + check_text + "]");
   CHECK(rendered("/v1/health/state/any", state::checks{}).body == "[]");
   CHECK(rendered("/v1/health/service/db", state::service_instances{{{node(), service(), {check()}}}}).body ==

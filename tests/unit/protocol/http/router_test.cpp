@@ -9,8 +9,8 @@ using namespace belay::http;
 
 TEST_CASE("unknown paths are 404 without a text, a type, or Vary") {
   for (const auto path :
-       {"/v1/nothing", "/v2/kv/a", "/v1/session/nothing", "/v1/txn/x", "/v1", "/v1/acl/list", "/v1/event",
-        "/v1/event/nothing", "/v1/snapshot/x", "/v1/agent/check", "/v1/agent/join/a", "/v1/coordinate/nodes"}) {
+       {"/v1/nothing", "/v2/kv/a", "/v1/session/nothing", "/v1/txn/x", "/v1", "/v1/acl/info/x", "/v1/event",
+        "/v1/event/nothing", "/v1/snapshot/x", "/v1/agent/check", "/v1/agent/tokens", "/v1/query"}) {
     const auto r = refusal_to("GET", path);
     INFO(path);
     CHECK(r.status == 404);
@@ -307,6 +307,34 @@ TEST_CASE("what the node answers by itself") {
   s.prometheus = false;
   CHECK(refusal_to("GET", "/v1/agent/metrics?format=prometheus", {}, {}, s).status == 415);
   CHECK(std::get<local_request>(ask("PUT", "/v1/agent/reload").action).kind == local_kind::agent_reload);
+  CHECK(std::get<local_request>(ask("PUT", "/v1/agent/leave").action).kind == local_kind::agent_leave);
+  CHECK(local("/v1/agent/host").kind == local_kind::agent_host);
+  CHECK(local("/v1/agent/monitor").text == "INFO");
+  CHECK_FALSE(local("/v1/agent/monitor").log_json);
+  CHECK(local("/v1/agent/monitor?loglevel=debug&logjson").text == "debug");
+  CHECK(local("/v1/agent/monitor?loglevel=debug&logjson").log_json);
+}
+
+TEST_CASE("whom a server is to join, and who is to leave") {
+  struct row {
+    const char *target, *address;
+  };
+  for (const auto& t :
+       {row{"10.0.0.4", "10.0.0.4:8300"}, row{"10.0.0.4:8301", "10.0.0.4:8301"}, row{"b.example", "b.example:8300"},
+        row{"[::1]:8300", "[::1]:8300"}, row{"::1", "[::1]:8300"}}) {
+    const auto r = std::get<local_request>(ask("PUT", std::string("/v1/agent/join/") + t.target).action);
+    CHECK(r.kind == local_kind::agent_join);
+    CHECK(r.text == t.address);
+  }
+  CHECK(refusal_to("PUT", "/v1/agent/join/").body ==
+        "1 error occurred:\n\t* Failed to resolve : lookup : no such host\n\n"); // Consul's
+  for (const std::string bad : {"a:", "a:b", "a:0", ":8300"})
+    CHECK(refusal_to("PUT", "/v1/agent/join/" + bad).status == 500);
+  CHECK(refusal_to("PUT", "/v1/agent/join/" + std::string(5000, 'x')).status == 500);
+  CHECK(refusal_to("PUT", "/v1/agent/join/a?wan=1").status == 400);
+  const auto r = std::get<local_request>(ask("PUT", "/v1/agent/force-leave/n%201?prune").action);
+  CHECK(r.kind == local_kind::force_leave);
+  CHECK(r.forced.name == "n 1");
 }
 
 TEST_CASE("how the answer is to be written") {

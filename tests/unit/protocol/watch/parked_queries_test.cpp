@@ -80,6 +80,15 @@ TEST_CASE("sessions and catalog: by id, by node in any case, by service in any c
   CHECK(woken(p, {everything_changed{}}).size() == 10);
 }
 
+TEST_CASE("coordinates change by themselves, and wake who waits for them alone") {
+  parked_queries p;
+  p.park(1, coordinate_nodes{});
+  p.park(2, coordinate_node{"n", {}});
+  p.park(3, catalog_nodes{});
+  CHECK(woken(p, {coordinates_changed{}}) == ids{1, 2});
+  CHECK(woken(p, {catalog_changed{"n", {}}}) == ids{3});
+}
+
 TEST_CASE("removed queries are not woken, and the others of the same key still are") {
   parked_queries p;
   for (park_id id = 1; id <= 5; ++id)
@@ -168,7 +177,9 @@ TEST_CASE(
   named = acl_role_list{};
   named.by = authority{"t", true, "dc1"};
   p.park(5, named);
-  CHECK(woken(p, {access_changed{}}) == ids{2, 3, 4, 5});
+  p.park(6, acl_legacy_list{});
+  CHECK(woken(p, {access_changed{}}) == ids{2, 3, 4, 5, 6});
+  p.remove(6);
   CHECK(woken(p, {kv_changed{"a"}}) == ids{1, 2});
   p.remove(2);
   p.remove(3);

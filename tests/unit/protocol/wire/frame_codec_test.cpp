@@ -17,6 +17,12 @@ raft::entry entry_of(std::uint64_t index, std::string text) {
   return {log_index{index}, term_id{3}, cluster_time{123456}, raft::entry_kind::command, make_payload(std::move(text))};
 }
 
+wire::hello hello_with_coordinates() {
+  wire::hello h{member_a(), "dc1", 99, 3, {}};
+  h.coordinates = true;
+  return h;
+}
+
 std::vector<wire::frame> one_of_each() {
   raft::snapshot_meta meta{log_index{9}, term_id{2}, cluster_time{5}, {{member_a()}, {node_id{7}}, {}, {}}};
   const auto message = [](raft::message_body body) {
@@ -43,6 +49,11 @@ std::vector<wire::frame> one_of_each() {
       wire::keyring_call{request_id{5}, {forward::keyring_verb::remove, "QUJDREVGR0hJSktMTU5PUA=="}},
       wire::keyring_reply{request_id{5}, {true, {}, {"QUJDREVGR0hJSktMTU5PUA==", "x"}, false}},
       wire::keyring_reply{request_id{6}, {false, "why not", {}, false}},
+      hello_with_coordinates(),
+      wire::coordinate_probe{17},
+      wire::coordinate_answer{17, {{1, -2, 3e-9, 0, 0, 0, 0, 1e300}, 0.5, -0.25, 1e-5}},
+      wire::coordinate_news{{{"n1", "", {}, 5}, {"n2", "alpha", {{1}, 0, 0, 0}, UINT64_MAX}}},
+      wire::coordinate_news{},
   };
 }
 
@@ -63,7 +74,7 @@ std::string stream_of(const std::vector<wire::frame>& frames) {
 
 TEST_CASE("every kind of frame survives the trip, however the stream is cut") {
   const auto sent = one_of_each();
-  REQUIRE(sent.size() == 20);
+  REQUIRE(sent.size() == 25);
   const auto stream = stream_of(sent);
   for (std::size_t piece : {std::size_t{1}, std::size_t{2}, std::size_t{7}, std::size_t{64}, stream.size()}) {
     wire::frame_decoder decoder;
@@ -155,6 +166,8 @@ TEST_CASE("what a hello says more is read by those who know it, and by earlier v
   h.has_log = h.hears_cluster = h.promises = h.given_up = true;
   h.round = 7;
   h.refused = {1, 2};
+  h.knows_replicas = true;
+  h.replica = GENERATE(false, true);
   const auto with = bytes_of(h);
   CHECK(without.size() < with.size());
   wire::frame_decoder decoder;
@@ -169,6 +182,9 @@ TEST_CASE("what a hello says more is read by those who know it, and by earlier v
   CHECK(read.round == 7);
   CHECK(read.given_up);
   CHECK(read.refused == h.refused);
+  CHECK(read.knows_replicas);
+  CHECK(read.replica == h.replica);
+  CHECK_FALSE(std::get<wire::hello>(received.at(1)).knows_replicas);
   CHECK_FALSE(std::get<wire::hello>(received.at(1)).promises);
 
   // As the first version wrote and read it: the last member of `agreed` has no id.

@@ -47,7 +47,15 @@ TEST_CASE("a removal names the server by its id or its address") {
   REQUIRE(back);
   CHECK(std::get<forward::add_member>(*back).id == by_id.id);
   CHECK(std::get<forward::add_member>(*back).address.empty());
-  for (const auto* bytes : {"", "id", "address", "add", "ID x", "name x", " id x"}) {
+  CHECK(wire::encode_operator_call(forward::let_leave{by_id.id}) == "leave " + by_id.id);
+  const auto leaves = wire::decode_operator_call(call_kind::remove_member, "leave " + by_id.id);
+  REQUIRE(leaves);
+  CHECK(std::get<forward::let_leave>(*leaves).id == by_id.id);
+  CHECK(wire::encode_operator_call(forward::force_leave{"n 1"}) == "force-leave n 1");
+  const auto forced = wire::decode_operator_call(call_kind::remove_member, "force-leave n 1");
+  REQUIRE(forced);
+  CHECK(std::get<forward::force_leave>(*forced).name == "n 1");
+  for (const auto* bytes : {"", "id", "address", "add", "ID x", "name x", " id x", "leave", "force-leave"}) {
     INFO(bytes);
     CHECK(refused(call_kind::remove_member, bytes));
   }

@@ -43,6 +43,23 @@ TEST_CASE("a check comes back as it was, valid for what is left of its TTL") {
   CHECK(read_check(bytes, noon - 1'000'000).valid_ns == sent.definition.ttl_ns); // the clock was set back
 }
 
+// Files of before there were gRPC checks must stay readable, and what an earlier version cannot run it must not take for something else.
+TEST_CASE("a gRPC check is of a kind of its own, and other checks are written as ever") {
+  auto sent = full_check();
+  const auto before = wire::encode_registration(sent, noon);
+  CHECK(before[1] == 2);
+  sent.definition.http.clear();
+  sent.definition.tcp.clear();
+  sent.definition.args.clear();
+  sent.definition.grpc = "127.0.0.1:50051/my.Service";
+  sent.definition.grpc_use_tls = true;
+  const auto bytes = wire::encode_registration(sent, noon);
+  CHECK(bytes[1] == 3);
+  const auto back = read_check(bytes, noon);
+  CHECK(back.definition == sent.definition);
+  CHECK(back.output == sent.output);
+}
+
 TEST_CASE("a service comes back as it was") {
   agent::stored_service s;
   s.service.id = "a1", s.service.service = "api", s.service.port = 80, s.service.weights.passing = 3;

@@ -56,7 +56,7 @@ struct fixture : asked_fixture {
     transfers.part_decided(*e, r, now);
   }
   /// So that the client may try again at once.
-  void check_told_when_aborted(exchange& e, const std::string& text) {
+  void check_told_when_aborted(exchange& e, const std::string& text, int status = 500) {
     CHECK_FALSE(e.answer);
     const auto w = out.take<propose_write>();
     const auto abort = wire::decode_command(*w.command);
@@ -64,7 +64,7 @@ struct fixture : asked_fixture {
     CHECK(std::get<state::restore_abort>(*abort).id == "restore-id");
     decided(w, wire::call_outcome::unknown);
     REQUIRE(e.answer);
-    CHECK(e.answer->status == 500);
+    CHECK(e.answer->status == status);
     CHECK(e.answer->body == text);
     CHECK(out.take<close_archive>().archive == e.transfer->archive);
     CHECK(out.list.empty());
@@ -199,6 +199,7 @@ TEST_CASE(
     "archive_transfers: the beginning of a restore is looked at before it is proposed, also when it is tried again") {
   fixture f;
   auto& e = f.restore("abc", true);
+  e.by = state::authority{"secret", false, "dc1"};
   archive_unpacked u;
   u.id = f.out.take<unpack_archive>().id;
   u.begins = state::restore_begin{"restore-id", log_index{7}};
@@ -214,6 +215,7 @@ TEST_CASE(
     f.transfers.read_answered(e, caught_up, f.now);
     const auto w = f.out.take<check_write>();
     CHECK(std::get<state::restore_begin>(w.command).id == "restore-id");
+    CHECK(w.command.by == e.by); // a server that is behind may have let him pass
     auto* asked = f.pending.settle(w.id);
     REQUIRE(asked == &e);
     write_result r{w.id, outcome, std::move(reply), {}, "some reason"};
@@ -223,6 +225,11 @@ TEST_CASE(
   SECTION("it is going on") {
     tell(wire::call_outcome::done, state::refusal{"another one is going on"});
     f.check_told_when_aborted(e, "another one is going on");
+  }
+  SECTION("its token is gone, or may not do it any more") {
+    const auto* why = GENERATE("ACL not found", "Permission denied");
+    tell(wire::call_outcome::done, state::refusal{why});
+    f.check_told_when_aborted(e, why, 403);
   }
   SECTION("nobody knows") {
     const auto q = f.out.take<read_query>();

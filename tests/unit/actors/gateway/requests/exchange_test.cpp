@@ -125,6 +125,13 @@ TEST_CASE("logged_request: no token is shown") {
   CHECK(shown("/v1/kv/a?raw;token=s1;x&y") == "GET /v1/kv/a?raw;token=<hidden>&y");
   CHECK(shown("/v1/kv/a?%74oken=s1&tok%65n=s2&raw") == "GET /v1/kv/a?%74oken=<hidden>&tok%65n=<hidden>&raw");
   CHECK(shown("/v1/kv/a?%54%4f%4b%45%4e=s1&Token=s2") == "GET /v1/kv/a?%54%4f%4b%45%4e=<hidden>&Token=<hidden>");
+  CHECK(shown("/v1/acl/info/s1?raw") == "GET /v1/acl/info/<hidden>?raw");
+  CHECK(shown("/v1/acl/destroy/s1/s2") == "GET /v1/acl/destroy/<hidden>");
+  CHECK(shown("/v1//acl/./clone/s1?token=s2") == "GET /v1/acl/clone/<hidden>?token=<hidden>");
+  CHECK(shown("/v1/%61cl/Inf%6F/s1") == "GET /v1/acl/Info/<hidden>");
+  CHECK(shown("/v1/acl/info/s1%7") == "GET /v1/acl/info/<hidden>");
+  CHECK(shown("/v1/acl/list") == "GET /v1/acl/list");
+  CHECK(shown("/v1/acl/token/self") == "GET /v1/acl/token/self");
   CHECK(shown("/v1/kv/a?x=/b?token=s1") == "GET /v1/kv/a?x=/b?token=<hidden>");
   CHECK(shown("/v1/kv/a?token&%74oke=a&tokenn=b&%7=c&=&?") == "GET /v1/kv/a?token&%74oke=a&tokenn=b&%7=c&=&?");
 }

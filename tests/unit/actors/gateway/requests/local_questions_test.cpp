@@ -170,7 +170,7 @@ TEST_CASE("local_questions: health is asked of the leader with the settings that
   SECTION("which cannot be read") {
     read_result r;
     r.answer = failure{"No cluster leader"};
-    f.questions.settings_read(e, r);
+    f.questions.rows_read(e, r);
     CHECK(e.answer->status == 500);
     CHECK(e.answer->body == "No cluster leader");
   }
@@ -179,7 +179,7 @@ TEST_CASE("local_questions: health is asked of the leader with the settings that
     r.answer = state::query_result{log_index{1}, std::make_shared<const state::autopilot_settings>()};
     const auto deadline = e.deadline;
     f.now += 1s;
-    f.questions.settings_read(e, r);
+    f.questions.rows_read(e, r);
     const auto w = f.out.take<propose_write>();
     CHECK(w.kind == wire::call_kind::describe_health);
     CHECK(w.id == e.id);
@@ -193,5 +193,124 @@ TEST_CASE("local_questions: health is asked of the leader with the settings that
     f.decided(e, told_by_leader(wire::call_outcome::done, true));
     CHECK(e.answer->status == 500);
     CHECK(e.answer->body == "answer of the leader could not be read");
+  }
+}
+
+namespace {
+
+state::node_ptr node_of_agent(std::string name, std::string id, bool marked = true) {
+  state::node_record n;
+  n.node = std::move(name);
+  n.id = std::move(id);
+  n.address = "10.0.0.7";
+  if (marked)
+    n.meta = state::string_map{{"consul-network-segment", ""}};
+  return std::make_shared<const state::node_record>(std::move(n));
+}
+
+state::check_ptr critical_liveness(std::string node) {
+  state::check_record c;
+  c.node = std::move(node);
+  c.check_id = "serfHealth";
+  c.status = "critical";
+  return std::make_shared<const state::check_record>(std::move(c));
+}
+
+/// The two questions about the catalog are asked, and answered with these agents: the server itself, a, b which is silent, and a node that
+/// is nobody's.
+void tell_catalog(fixture& f, exchange& e, http::consistency mode) {
+  auto q = f.out.take<read_query>();
+  CHECK(std::holds_alternative<state::catalog_nodes>(q.request.query));
+  CHECK(q.request.mode == mode);
+  REQUIRE(f.pending.settle(q.id) == &e);
+  read_result r;
+  r.answer = state::query_result{
+      log_index{5}, state::nodes{{node_of_agent("b", "id-b"), node_of_agent("a", "id-a"), node_of_agent("x", "", false),
+                                  node_of_agent("n1", "11111111-2222-3333-4444-555555555555")}}};
+  f.questions.rows_read(e, r);
+  q = f.out.take<read_query>();
+  REQUIRE(f.pending.settle(q.id) == &e);
+  r.answer = state::query_result{log_index{5}, state::checks{{critical_liveness("b"), critical_liveness("x")}}};
+  f.questions.rows_read(e, r);
+}
+
+} // namespace
+
+TEST_CASE("local_questions: members are the servers, and the client agents that the catalog knows") {
+  fixture f;
+  f.questions.view_changed(view_of_one(true));
+  auto& e = f.begin({.kind = local_kind::agent_members});
+  SECTION("which can be read") {
+    tell_catalog(f, e, http::consistency::stale);
+    f.told(f.out.take<status_request>(), true);
+    REQUIRE(e.answer);
+    const auto& body = e.answer->body;
+    CHECK(body.find("\"Name\":\"x\"") == std::string::npos);
+    CHECK(body.find("\"Name\":\"n1\"") ==
+          std::string::npos); // the server is named by what Raft knows, which is nothing here
+    const auto a = body.find(R"({"Name":"a","Addr":"10.0.0.7","Port":0,"Tags":{)"), b = body.find("\"Name\":\"b\"");
+    REQUIRE(a != std::string::npos);
+    REQUIRE(b != std::string::npos);
+    CHECK(a < b);
+    CHECK(body.find(R"("id":"id-a","role":"node","segment":"")") != std::string::npos);
+    CHECK(body.find("\"Status\":1", a) < b);
+    CHECK(body.find("\"Status\":4", b) != std::string::npos);
+  }
+  SECTION("which cannot be read just now") {
+    const auto q = f.out.take<read_query>();
+    REQUIRE(f.pending.settle(q.id) == &e);
+    read_result r;
+    r.answer = failure{"No cluster leader"};
+    f.questions.rows_read(e, r);
+    f.told(f.out.take<status_request>(), false);
+    CHECK(e.answer->status == 200);
+  }
+}
+
+TEST_CASE("local_questions: before there ever was a leader, and for -wan, nobody looks into the catalog") {
+  fixture f;
+  f.begin({.kind = local_kind::agent_members});
+  f.out.take<status_request>();
+  f.questions.view_changed(view_of_one(true));
+  f.begin({.kind = local_kind::agent_members, .wan = true});
+  f.out.take<status_request>();
+  CHECK(f.out.list.empty());
+}
+
+TEST_CASE("local_questions: an agent that is lost is taken out of the catalog, one that lives is not, servers are the "
+          "leader's matter") {
+  fixture f;
+  f.questions.view_changed(view_of_one(true));
+  SECTION("lost") {
+    auto& e = f.begin({.kind = local_kind::force_leave, .forced = {"b"}});
+    tell_catalog(f, e, http::consistency::normal);
+    const auto w = f.out.take<check_write>();
+    CHECK(std::get<state::catalog_deregister>(w.command).node == "b");
+    f.decided(e, told_by_leader(wire::call_outcome::done));
+    CHECK(e.answer->status == 200);
+    CHECK(e.answer->body.empty());
+  }
+  SECTION("alive") {
+    auto& e = f.begin({.kind = local_kind::force_leave, .forced = {"a"}});
+    tell_catalog(f, e, http::consistency::normal);
+    CHECK(e.answer->status == 500);
+    CHECK(e.answer->body == "agent: client agent 'a' is alive: let it leave with /v1/agent/leave");
+    CHECK(f.out.list.empty());
+  }
+  SECTION("none of them") {
+    for (const auto* name : {"n1", "x", "nope"}) {
+      auto& e = f.begin({.kind = local_kind::force_leave, .forced = {name}});
+      tell_catalog(f, e, http::consistency::normal);
+      CHECK(*f.out.take<propose_write>().command == std::string("force-leave ") + name);
+    }
+  }
+  SECTION("no leader") {
+    auto& e = f.begin({.kind = local_kind::force_leave, .forced = {"b"}});
+    REQUIRE(f.pending.settle(f.out.take<read_query>().id) == &e);
+    read_result r;
+    r.answer = failure{"No cluster leader"};
+    f.questions.rows_read(e, r);
+    CHECK(e.answer->status == 500);
+    CHECK(e.answer->body == "No cluster leader");
   }
 }

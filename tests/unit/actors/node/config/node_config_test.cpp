@@ -192,6 +192,10 @@ TEST_CASE("complaints about configurations") {
       {R"("bootstrap":true,"server":false)", "'bootstrap = true' requires 'server = true'"},
       {R"("bootstrap":true,"bootstrap_expect":3)",
        "'bootstrap_expect > 0' and 'bootstrap = true' are mutually exclusive"},
+      {R"("bootstrap_expect":3,"read_replica":true)",
+       "'bootstrap_expect > 0' and 'read_replica = true' are mutually exclusive"},
+      {R"("bootstrap":true,"non_voting_server":true)",
+       "'bootstrap = true' and 'non_voting_server = true' are mutually exclusive"},
       {R"("bootstrap_expect":-1)", "bootstrap_expect cannot be -1. Must be greater than or equal to zero"},
       {R"("data_dir":"")", "data_dir cannot be empty"},
       {R"("data_dir":"/dev/null")", "data_dir \"/dev/null\" is not a directory"},
@@ -307,6 +311,34 @@ TEST_CASE("protection that this build lacks stops the start") {
   }
 }
 
+TEST_CASE("a read replica, by Consul's older and newer name") {
+  scratch_folder f;
+  CHECK_FALSE(accepted(file_with(f, "")).config.read_replica);
+  CHECK(accepted(file_with(f, R"("read_replica":true)")).config.read_replica);
+  CHECK(accepted(file_with(f, R"("non_voting_server":true)")).config.read_replica);
+  for (const auto* flag : {"-read-replica", "-non-voting-server"}) {
+    auto args = file_with(f, "");
+    args.push_back(flag);
+    CHECK(accepted(args).config.read_replica);
+  }
+  CHECK(accepted(file_with(f, R"("read_replica":true)")).warnings.empty());
+}
+
+TEST_CASE("autopilot: what the leader writes if nobody has set anything") {
+  scratch_folder f;
+  CHECK_FALSE(accepted(file_with(f, "")).config.autopilot);
+  const auto a = accepted(file_with(f, R"("autopilot":{"cleanup_dead_servers":false,"last_contact_threshold":"1s",
+    "max_trailing_logs":9,"min_quorum":3,"server_stabilization_time":"250ms"})"))
+                     .config.autopilot;
+  REQUIRE(a);
+  CHECK_FALSE(a->cleanup_dead_servers);
+  CHECK(a->last_contact_threshold_ns == 1'000'000'000);
+  CHECK(a->max_trailing_logs == 9);
+  CHECK(a->min_quorum == 3);
+  CHECK(a->server_stabilization_ns == 250'000'000);
+  CHECK(accepted(file_with(f, R"("autopilot":{"min_quorum":1})")).config.autopilot->cleanup_dead_servers);
+}
+
 // A flag that demands certificates where there are none is a mistake that Consul names at the start, too.
 TEST_CASE("peer security: what is decoded, and what is refused") {
   scratch_folder f;
@@ -399,14 +431,13 @@ TEST_CASE("keys of Consul without effect are accepted and named in one line") {
       "primary_datacenter":"dc1","acl_down_policy":"deny","acl_enforce_version_8":true,"translate_wan_addrs":true,"gossip_lan":{"a":1},"gossip_wan":{},
       "autopilot":{"cleanup_dead_servers":true,"min_quorum":0},"disable_update_check":true,"disable_remote_exec":true,"reconnect_timeout":"72h",
       "check_update_interval":"5m","tls_min_version":"tls12","ca_file":"","ports":{"dns":-1,"grpc":8502,"serf_lan":18301},"limits":{"rpc_rate":-1},
-      "retry_interval":"1s","retry_max":4,"performance":{"leave_drain_time":"2s"},"leave_on_terminate":true,"skip_leave_on_interrupt":false,
+      "retry_interval":"1s","retry_max":4,"performance":{"leave_drain_time":"2s"},
       "telemetry":{"disable_hostname":false},"ui":true)"));
   REQUIRE(p.warnings.size() == 1);
-  CHECK(p.warnings[0] ==
-        "settings without effect in this build: acl_down_policy, autopilot.cleanup_dead_servers, "
-        "connect, dns_config, enable_debug, gossip_lan, leave_on_terminate, performance.leave_drain_time, ports.grpc, "
-        "primary_datacenter, reconnect_timeout, retry_interval, retry_max, skip_leave_on_interrupt, "
-        "telemetry.disable_hostname, translate_wan_addrs, ui");
+  CHECK(p.warnings[0] == "settings without effect in this build: acl_down_policy, "
+                         "connect, dns_config, enable_debug, gossip_lan, performance.leave_drain_time, ports.grpc, "
+                         "primary_datacenter, reconnect_timeout, retry_interval, retry_max, "
+                         "telemetry.disable_hostname, translate_wan_addrs, ui");
 }
 
 TEST_CASE("keys without effect that ask for what is so anyway are not mentioned") {
@@ -416,9 +447,25 @@ TEST_CASE("keys without effect that ask for what is so anyway are not mentioned"
             .warnings.empty());
 }
 
-TEST_CASE("servers only, for now") {
-  CHECK(refused({"-data-dir=/nonexistent/d", "-bind=127.0.0.1"}).text.find("no client agents yet") !=
-        std::string::npos);
+TEST_CASE("when a server leaves its cluster, and whether it comes back") {
+  scratch_folder f;
+  const auto usual = accepted(file_with(f, R"("ui":false)")).config;
+  CHECK_FALSE(usual.leave_on_terminate);
+  CHECK(usual.skip_leave_on_interrupt);
+  CHECK_FALSE(usual.rejoin_after_leave);
+  const auto p =
+      accepted(file_with(f, R"("leave_on_terminate":true,"skip_leave_on_interrupt":false,"rejoin_after_leave":true)"));
+  CHECK(p.config.leave_on_terminate);
+  CHECK_FALSE(p.config.skip_leave_on_interrupt);
+  CHECK(p.config.rejoin_after_leave);
+  CHECK(p.warnings.empty());
+}
+
+TEST_CASE("without server it is a client agent, which leaves when it ends") {
+  const auto c = accepted({"-data-dir=/nonexistent/d", "-bind=127.0.0.1"}).config;
+  CHECK_FALSE(c.server);
+  CHECK(c.leave_on_terminate);
+  CHECK_FALSE(c.skip_leave_on_interrupt);
 }
 
 TEST_CASE("listening on Unix sockets and on several addresses") {
@@ -481,8 +528,6 @@ TEST_CASE("a service or check that cannot be is refused at the start, not left o
       {R"("service":{"port":80})", "service \"\": Missing service name"},
       {R"("services":[{"name":"web","prot":80}])", "service \"web\": json: unknown field \"prot\""},
       {R"("check":{"name":"c"})", "check \"c\": TTL must be > 0 for TTL checks"},
-      {R"("checks":[{"name":"c","grpc":"x:1","interval":"1s"}])",
-       "check \"c\": Invalid check: GRPC checks are not supported by this server"},
       {R"("checks":[{"name":"c","args":["/bin/true"],"interval":"1s"}])",
        "check \"c\": Scripts are disabled on this agent; to enable, configure 'enable_script_checks' or "
        "'enable_local_script_checks' to true"},
@@ -647,34 +692,79 @@ TEST_CASE("the audit log: what is refused") {
       {R"({"enabled":true})",
        R"(audit.enabled: needs a sink: audit { sink "NAME" { type = "file", format = "json", path = "..." } })"},
       {R"({"sink":{"a":{"path":"x"},"b":{"path":"y"}}})", "audit.sink: there are 2 sinks, and only one is supported"},
-      {R"({"sink":7})", "audit.sink: must be a section with one sink in it, by its name"},
-      {R"({"sink":{"a":7}})", "audit.sink.a: must be a section with type, format and path"},
       {R"({"sink":{"a":{}}})", "audit.sink.a.path: must name the file"},
       {R"({"sink":{"a":{"path":""}}})", "audit.sink.a.path: must name the file"},
-      {R"({"sink":{"a":{"path":7}}})", "audit.sink.a.path: must be a text"},
       {R"({"sink":{"a":{"path":"x","type":"socket"}}})",
        R"(audit.sink.a.type: cannot be "socket": there is only "file")"},
       {R"({"sink":{"a":{"path":"x","format":"text"}}})",
        R"(audit.sink.a.format: cannot be "text": there is only "json")"},
       {R"({"sink":{"a":{"path":"x","delivery_guarantee":"sure"}}})",
        R"(audit.sink.a.delivery_guarantee: cannot be "sure": it is "best-effort" or "enforced")"},
-      {R"({"sink":{"a":{"path":"x","mode":600}}})",
-       R"(audit.sink.a.mode: must be the permissions of a file as a text of octal digits, such as "0600")"},
+      {R"({"sink":{"a":{"path":"x","mode":"6 0"}}})",
+       R"(audit.sink.a.mode: must be the permissions of a file in octal digits, such as "0600")"},
       {R"({"sink":{"a":{"path":"x","mode":"0400"}}})",
        R"(audit.sink.a.mode: "0400": the server itself must be able to read and write its files ("0600"))"},
       {R"({"sink":{"a":{"path":"x","rotate_bytes":-1}}})",
-       "audit.sink.a.rotate_bytes: must be a whole number of at least 0"},
+       "audit.sink.a.rotate_bytes must be a whole number from 0 to 9223372036854775807"},
+      {R"({"sink":{"a":{"path":"x","rotate_duration":"1y"}}})",
+       R"(audit.sink.a.rotate_duration: invalid duration: "1y": time: unknown unit "y" in duration "1y")"},
       {R"({"sink":{"a":{"path":"x","rotate_duration":"-1s"}}})", "audit.sink.a.rotate_duration: must not be negative"},
       {R"({"sink":{"a":{"path":"x","rotate_max_files":3}}})",
        "audit.sink.a.rotate_max_files: files do not rotate without rotate_bytes or rotate_duration"},
-      {R"({"sink":{"a":{"path":"x","filter":[]}}})", "invalid config key audit.sink.a.filter"},
   };
   for (const auto& r : rows) {
     INFO(r.audit);
     CHECK(refused(file_with(f, R"("audit":)" + r.audit)).text.starts_with(r.text + " ("));
   }
-  const auto unknown = refused(file_with(f, R"("audit":{"sinks":{}})")).text;
-  CHECK(unknown.find("invalid config key audit.sinks") != unknown.npos);
+  const std::vector<row> mistyped{
+      {R"({"sinks":{}})", "invalid config key audit.sinks"},
+      {R"({"sink":7})", "'audit.sink' expected a map, got 'float64'"},
+      {R"({"sink":{"a":7}})", "'audit.sink.a' expected a map, got 'float64'"},
+      {R"({"sink":{"a":{"path":7}}})", "'audit.sink.a.path' expected type 'string', got unconvertible type 'float64'"},
+      {R"({"sink":{"a":{"path":"x","mode":600}}})",
+       "'audit.sink.a.mode' expected type 'string', got unconvertible type 'float64'"},
+      {R"({"sink":{"a.b":{"path":"x","filter":[]}}})", "invalid config key audit.sink.a.b.filter"},
+  };
+  for (const auto& r : mistyped) {
+    INFO(r.audit);
+    const auto text = refused(file_with(f, R"("audit":)" + r.audit)).text;
+    CHECK(text.starts_with("failed to parse "));
+    CHECK(text.find("* " + r.text + " (") != text.npos);
+  }
+}
+
+TEST_CASE("the audit log: all that is wrong is told at its place, whatever the sink is called") {
+  scratch_folder f;
+  const auto hcl = f.write("a.hcl", R"(audit {
+  enabled = true
+  sink "My.File sink" {
+    Type = "socket"
+    path = "/tmp/audit.json"
+      rotate_duration = "abc"
+    rotate_bytes = -7
+  }
+})");
+  const auto told = refused({"-server", "-data-dir=/nonexistent/d", "-bind", "127.0.0.1", "-config-file", hcl}).text;
+  INFO(told);
+  const std::string where = "* audit.sink.My.File sink.";
+  CHECK(told.find(where + "type: cannot be \"socket\": there is only \"file\" (" + hcl + ":4:5)\n") != told.npos);
+  CHECK(told.find(where + "rotate_duration: invalid duration: \"abc\": time: invalid duration \"abc\" (" + hcl +
+                  ":6:7)\n") != told.npos);
+  CHECK(told.find(where + "rotate_bytes must be a whole number from 0 to 9223372036854775807 (" + hcl + ":7:5)") !=
+        told.npos);
+  CHECK(told.starts_with("3 errors occurred:"));
+}
+
+TEST_CASE("the audit log: a later file changes keys of the sink that is there") {
+  scratch_folder f;
+  const auto first =
+      f.write("a.json", R"({"audit":{"enabled":true,"sink":{"My.sink":{"path":"a","rotate_bytes":7}}}})");
+  const auto later = f.write("b.json", R"({"audit":{"sink":{"My.sink":{"PATH":"b"}}}})");
+  const auto c = accepted(
+      {"-server", "-data-dir=/nonexistent/d", "-bind", "127.0.0.1", "-config-file", first, "-config-file", later});
+  REQUIRE(c.config.audit);
+  CHECK(c.config.audit->file.path == "b");
+  CHECK(c.config.audit->file.rotate_bytes == 7);
 }
 
 TEST_CASE("ACLs: the section, its predecessors, and what is refused") {

@@ -182,6 +182,22 @@ TEST_CASE("lists, and empty ones") {
   CHECK_FALSE(same_rows(result, {log_index{9}, state::acl_rows{{row_of(some_token())}, true}}));
 }
 
+TEST_CASE("the list of before Consul 1.4 shows secrets as IDs") {
+  auto t = some_token();
+  t.description = "Master Token";
+  const auto r = answered(state::acl_legacy_list{}, {{row_of(t), row_of(t)}, true});
+  constexpr auto row =
+      R"({"ID":"s","Name":"Master Token","Type":"management","Rules":"","CreateIndex":5,"ModifyIndex":6})";
+  CHECK(r.status == 200);
+  CHECK(r.body == "[" + std::string(row) + "," + row + "]");
+  CHECK(header(r, "X-Consul-Index") == "9");
+  CHECK(answered(state::acl_legacy_list{}, {}).body == "[]");
+  const auto no = render_read({state::acl_legacy_list{}}, {log_index{9}, state::refusal{"Permission denied"}}, {}, {});
+  CHECK(no.status == 403);
+  CHECK(header(no, "X-Consul-Index") == "1");
+  CHECK(header(no, "X-Consul-Knownleader") == "false");
+}
+
 TEST_CASE("no token has rules of its own") {
   render_options o;
   o.rules_of_token = true;

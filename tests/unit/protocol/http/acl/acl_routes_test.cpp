@@ -26,15 +26,26 @@ TEST_CASE("with ACLs off everything about them is 401, but for methods that are 
   struct row {
     const char *method, *target, *body;
   };
-  for (const auto& t :
-       {row{"PUT", "/v1/acl/bootstrap", ""}, row{"GET", "/v1/acl/tokens", ""}, row{"GET", "/v1/acl/token/self", ""},
-        row{"PUT", "/v1/acl/token", "{}"}, row{"PUT", "/v1/acl/token", "{"}, row{"GET", "/v1/acl/policies", ""},
-        row{"PUT", "/v1/acl/policy", "{\"Name\":\"x\"}"}, row{"GET", "/v1/acl/policy/name/x", ""},
-        row{"DELETE", "/v1/acl/policy/x", ""}, row{"GET", "/v1/acl/roles", ""}, row{"PUT", "/v1/acl/role", "{}"},
-        row{"DELETE", "/v1/acl/role/x", ""}, row{"GET", "/v1/acl/role/name/x", ""},
-        row{"PUT", "/v1/acl/token/x/clone", ""}, row{"GET", "/v1/acl/replication", ""},
-        row{"POST", "/v1/acl/rules/translate", ""}, row{"GET", "/v1/acl/rules/translate/x", ""},
-        row{"POST", "/v1/internal/acl/authorize", "[]"}, row{"PUT", "/v1/agent/token/agent", "{}"}}) {
+  for (const auto& t : {row{"PUT", "/v1/acl/bootstrap", ""},
+                        row{"GET", "/v1/acl/tokens", ""},
+                        row{"GET", "/v1/acl/list", ""},
+                        row{"GET", "/v1/acl/token/self", ""},
+                        row{"PUT", "/v1/acl/token", "{}"},
+                        row{"PUT", "/v1/acl/token", "{"},
+                        row{"GET", "/v1/acl/policies", ""},
+                        row{"PUT", "/v1/acl/policy", "{\"Name\":\"x\"}"},
+                        row{"GET", "/v1/acl/policy/name/x", ""},
+                        row{"DELETE", "/v1/acl/policy/x", ""},
+                        row{"GET", "/v1/acl/roles", ""},
+                        row{"PUT", "/v1/acl/role", "{}"},
+                        row{"DELETE", "/v1/acl/role/x", ""},
+                        row{"GET", "/v1/acl/role/name/x", ""},
+                        row{"PUT", "/v1/acl/token/x/clone", ""},
+                        row{"GET", "/v1/acl/replication", ""},
+                        row{"POST", "/v1/acl/rules/translate", ""},
+                        row{"GET", "/v1/acl/rules/translate/x", ""},
+                        row{"POST", "/v1/internal/acl/authorize", "[]"},
+                        row{"PUT", "/v1/agent/token/agent", "{}"}}) {
     INFO(t.method << " " << t.target);
     const auto r = refusal_to(t.method, t.target, t.body);
     CHECK(r.status == 401);
@@ -45,8 +56,8 @@ TEST_CASE("with ACLs off everything about them is 401, but for methods that are 
 }
 
 TEST_CASE("what is not served of ACLs is an unknown path") {
-  for (const auto path : {"/v1/acl/list", "/v1/acl/info/x", "/v1/acl/create", "/v1/acl/login", "/v1/acl/auth-methods",
-                          "/v1/acl/binding-rules"})
+  for (const auto path : {"/v1/acl/list/", "/v1/acl/info/x", "/v1/acl/create", "/v1/acl/update", "/v1/acl/destroy/x",
+                          "/v1/acl/clone/x", "/v1/acl/login", "/v1/acl/auth-methods", "/v1/acl/binding-rules"})
     CHECK(told("GET", path) == "404 ");
 }
 
@@ -142,6 +153,18 @@ TEST_CASE("tokens are read one by one, as one's own, and in lists") {
   acl_asked<state::acl_token_self>("/v1/acl/token/self?token=x");
   CHECK(told("GET", "/v1/acl/token/") == "400 Bad request: Missing token ID");
   CHECK(told("GET", "/v1/acl/token/abc") == "500 failed acl token lookup: index error: UUID must be 36 characters");
+}
+
+// Recorded of Consul 1.8.7: it minds neither a datacenter nor a namespace there.
+TEST_CASE("the list of before Consul 1.4 waits and has the consistency modes, and minds nothing else") {
+  const auto r = read_asked("GET", "/v1/acl/list?index=7&wait=3s&stale&dc=far&ns=a", {}, acl_settings());
+  CHECK(std::holds_alternative<state::acl_legacy_list>(r.query));
+  CHECK(r.min_index == 7);
+  CHECK(r.mode == consistency::stale);
+  CHECK(told("GET", "/v1/acl/list?index=x") == "400 Invalid index");
+  CHECK(told("GET", "/v1/acl/list?stale&consistent") ==
+        "400 Cannot specify ?stale with ?consistent, conflicting semantics.");
+  CHECK(told("PUT", "/v1/acl/list") == "405 method PUT not allowed");
 }
 
 TEST_CASE("a token is made with what the client chose, and fresh ids for the rest") {

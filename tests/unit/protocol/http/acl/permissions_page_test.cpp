@@ -50,6 +50,8 @@ std::string_view told_need(http::access a) {
     return "acl read";
   case http::access::acl_write:
     return "acl write";
+  case http::access::coordinate_write:
+    return "node write, for the node that is named";
   case http::access::members:
     return "any token; node read for each member that is shown";
   }
@@ -107,6 +109,6 @@ TEST_CASE("few paths are open to everybody") {
       if (r.needs(method_bit(name)) == http::access::nobody)
         open.insert(r.pattern);
   CHECK(open == std::set<std::string_view>{"/v1/status/leader", "/v1/status/peers", "/v1/catalog/datacenters",
-                                           "/v1/agent/live", "/v1/agent/ready", "/v1/acl/bootstrap",
-                                           "/v1/acl/replication"});
+                                           "/v1/coordinate/datacenters", "/v1/agent/live", "/v1/agent/ready",
+                                           "/v1/acl/bootstrap", "/v1/acl/replication", "/v1/internal/agent/alive"});
 }

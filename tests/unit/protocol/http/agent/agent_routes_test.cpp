@@ -95,6 +95,22 @@ TEST_CASE("updates of checks") {
   refuses("PUT", "/v1/agent/check/update/c", R"({"Status":"Passing"})", 400, "Invalid check status: 'Passing'");
 }
 
+TEST_CASE("gRPC checks are taken") {
+  const auto r = agent_asked<agent::register_check>("PUT", "/v1/agent/check/register",
+                                                    R"({"Name":"c","GRPC":"x:1/s","GRPCUseTLS":true,"Interval":"1s"})");
+  CHECK(r.definition.grpc == "x:1/s");
+  CHECK(r.definition.grpc_use_tls);
+  CHECK(agent::kind_of(r.definition) == agent::check_kind::grpc);
+  CHECK(agent::name_of(agent::check_kind::grpc) == "grpc");
+}
+
+TEST_CASE("aliases of other nodes are taken") {
+  const auto r = agent_asked<agent::register_check>("PUT", "/v1/agent/check/register",
+                                                    R"({"Name":"c","AliasNode":"other","AliasService":"web"})");
+  CHECK(r.definition.alias_node == "other");
+  CHECK(r.definition.alias_service == "web");
+}
+
 TEST_CASE("agent requests that are refused, in the reference's words") {
   refuses("PUT", "/v1/agent/service/register", "{}", 400, "Missing service name");
   refuses("PUT", "/v1/agent/service/register", R"({"Nme":"web"})", 400,
@@ -107,10 +123,8 @@ TEST_CASE("agent requests that are refused, in the reference's words") {
   refuses("PUT", "/v1/agent/maintenance?enable=maybe", "", 400, "Invalid value for enable: \"maybe\"");
   refuses("PUT", "/v1/agent/check/register", R"({"TTL":"1s"})", 400, "Missing check name");
   refuses("PUT", "/v1/agent/check/register", R"({"Name":"c","Status":"bogus"})", 400, "Bad check status");
-  refuses("PUT", "/v1/agent/check/register", R"({"Name":"c","GRPC":"x:1","Interval":"1s"})", 400,
-          "Invalid check: GRPC checks are not supported by this server");
-  refuses("PUT", "/v1/agent/check/register", R"({"Name":"c","AliasNode":"other"})", 400,
-          "Invalid check: alias checks of other nodes are not supported by this server");
+  refuses("PUT", "/v1/agent/check/register", R"({"Name":"c","DockerContainerID":"x","Interval":"1s"})", 400,
+          "Invalid check: Docker checks are not supported by this server");
   refuses("PUT", "/v1/agent/check/deregister/", "", 500, "CheckID missing");
   refuses("GET", "/v1/agent/health/service/id/", "", 500, "Bad request: Missing serviceID");
   refuses("PUT", "/v1/event/fire/", "", 400, "Missing name");

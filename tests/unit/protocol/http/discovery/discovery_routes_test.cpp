@@ -98,6 +98,16 @@ TEST_CASE("reads of catalog and health carry their selections") {
   CHECK(service.tags == std::vector<std::string>{"a", "b"});
   CHECK(std::holds_alternative<state::catalog_services>(read_asked("GET", "/v1/catalog/services?filter=x").query));
   CHECK(std::get<state::catalog_node>(read_asked("GET", "/v1/catalog/node/x").query).node == "x");
+  CHECK_FALSE(std::get<state::catalog_node>(read_asked("GET", "/v1/catalog/node/x").query).as_list);
+  const auto listed = read_asked("GET", "/v1/catalog/node-services/x");
+  CHECK(std::get<state::catalog_node>(listed.query).node == "x");
+  CHECK(std::get<state::catalog_node>(listed.query).as_list);
+  for (const std::string kind : {"connect", "ingress"}) {
+    const auto q = std::get<state::health_service>(read_asked("GET", "/v1/health/" + kind + "/web?passing").query);
+    CHECK(q.service == "web");
+    CHECK(q.of_mesh);
+    CHECK(q.passing_only);
+  }
   CHECK(std::get<state::health_node>(read_asked("GET", "/v1/health/node/x").query).node == "x");
   CHECK(std::get<state::health_checks>(read_asked("GET", "/v1/health/checks/web").query).service == "web");
   CHECK(std::get<state::health_state>(read_asked("GET", "/v1/health/state/any").query).state == "any");
@@ -117,6 +127,9 @@ TEST_CASE("reads of catalog and health that say too little or the wrong thing") 
   };
   for (const auto& t :
        {row{"/v1/catalog/service/", "Missing service name"}, row{"/v1/catalog/node/", "Missing node name"},
+        row{"/v1/catalog/node-services/", "Missing node name"}, row{"/v1/health/connect/", "Missing service name"},
+        row{"/v1/health/ingress/", "Missing service name"},
+        row{"/v1/health/connect/w?passing=x", "Invalid value for ?passing"},
         row{"/v1/health/node/", "Missing node name"}, row{"/v1/health/checks/", "Missing service name"},
         row{"/v1/health/state/", "Missing check state"}, row{"/v1/health/service/", "Missing service name"},
         row{"/v1/health/service/w?passing=abc", "Invalid value for ?passing"},

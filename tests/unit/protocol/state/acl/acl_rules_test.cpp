@@ -78,6 +78,36 @@ TEST_CASE("bootstrap happens once, and once more for each index of the last time
         "Invalid bootstrap reset index (specified " + at + ", reset index: " + again + ")");
 }
 
+// As Consul 1.8.7 shows them: what it made itself, until it is changed, and nothing that was made by the API.
+TEST_CASE("the list of before Consul 1.4 has the tokens of the configuration and of a bootstrap, as long as they are "
+          "unchanged") {
+  driver d;
+  d.apply(acl_initialize{"", uuid(9), 1});
+  const auto listed = [&] { return names_in(std::get<acl_rows>(d.m.evaluate(acl_legacy_list{}).data)); };
+  CHECK(listed().empty()); // the anonymous token is none of them
+  d.apply(acl_bootstrap{uuid(5), uuid(6), 7, {}});
+  d.apply(acl_initialize{"the master's", uuid(4), 8});
+  CHECK(listed() == std::vector<std::string>{uuid(4), uuid(5)});
+  acl_token_set made;
+  made.token.accessor = uuid(7);
+  made.token.secret = uuid(8);
+  made.token.description = "another";
+  made.policies = {{std::string(management_policy_id), ""}};
+  made.fresh = true;
+  CHECK(token_in(d.apply(made)).accessor == uuid(7));
+  CHECK(listed().size() == 2);
+  CHECK(d.m.evaluate(acl_legacy_list{}).index == d.index());
+
+  acl_token_set changed;
+  changed.token.accessor = uuid(5);
+  changed.token.description = "Bootstrap Token (Global Management)";
+  changed.policies = {{std::string(management_policy_id), ""}};
+  CHECK(token_in(d.apply(changed)).accessor == uuid(5));
+  CHECK(listed() == std::vector<std::string>{uuid(4)});
+  d.apply(acl_token_delete{uuid(4)});
+  CHECK(listed().empty());
+}
+
 TEST_CASE("policies: names, rules, replacement") {
   acl_driver d;
   const auto made = policy_in(d.set_policy("p1", R"(key "a" { policy = "read" })"));

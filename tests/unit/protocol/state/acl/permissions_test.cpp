@@ -100,6 +100,12 @@ TEST_CASE(
   q.by = d.by(brief);
   CHECK_FALSE(d.m.refuses(q, cluster_time{d.now.value + 999}));
   CHECK(d.m.refuses(q, cluster_time{d.now.value + 1000})->text == unknown);
+  const auto listed = [&](std::uint64_t after) {
+    query all = acl_token_list{};
+    all.by = d.by(management_secret);
+    return std::get<acl_rows>(d.m.evaluate(all, cluster_time{d.now.value + after}).data).list.size();
+  };
+  CHECK(listed(1000) == listed(999) - 1);
   command c = put("k");
   c.by = d.by(brief);
   CHECK_FALSE(d.m.refuse_early(c, cluster_time{d.now.value + 999}));
@@ -466,6 +472,46 @@ TEST_CASE("catalog and health show nodes and services that may be read") {
   CHECK(d.ask(secret, catalog_nodes{}).index == d.m.evaluate(catalog_nodes{}).index);
 }
 
+TEST_CASE("coordinates of nodes that may be read") {
+  acl_driver d;
+  d.add_service("n", "w1", "web");
+  d.add_service("m", "w1", "web");
+  coordinates::table t;
+  for (const auto* node : {"n", "m"})
+    t.put(std::make_shared<const coordinates::row>(coordinates::row{node, {}, {}, 9}));
+  d.m.set_places(std::make_shared<const coordinates::table>(t));
+  const auto secret = d.token(R"(node "n" { policy = "read" })");
+  const auto node_of = [](const auto& row) { return row->node; };
+  CHECK(names_of_rows(d.read<coordinate_rows>(secret, coordinate_nodes{}).list, node_of) == texts{"n"});
+  CHECK(names_of_rows(d.read<coordinate_rows>(secret, coordinate_node{"n", {}}).list, node_of) == texts{"n"});
+  CHECK(std::holds_alternative<refusal>(d.ask(secret, coordinate_node{"m", {}}).data));
+  CHECK(std::holds_alternative<refusal>(d.ask(secret, coordinate_node{"unknown", {}}).data));
+}
+
+// 600 instances, each shown with 800 checks, are refused. Who may see one of them on another node must not be, and must not learn from a
+// refusal how much there is.
+TEST_CASE("nobody is refused for the size of what he may not see") {
+  acl_driver d;
+  auto many = service_on("n", "s0", "web");
+  for (int i = 0; i < 800; ++i) {
+    check_record c;
+    c.check_id = c.name = "c" + std::to_string(i);
+    c.status = "passing";
+    many.checks.push_back(c);
+  }
+  d.apply(many);
+  for (int i = 1; i < 600; ++i)
+    d.apply(service_on("n", "s" + std::to_string(i), "web"));
+  d.apply(service_on("m", "s0", "web"));
+
+  const auto all = d.token(R"(node_prefix "" { policy = "read" } service_prefix "" { policy = "read" })");
+  CHECK(d.refused_read(all, health_service{"web", {}, {}}).starts_with("Answer too large: "));
+  const auto few = d.token(R"(node "m" { policy = "read" } service "web" { policy = "read" })");
+  CHECK(d.read<service_instances>(few, health_service{"web", {}, {}}).list.size() == 1);
+  const auto nothing = d.token(R"(key "a" { policy = "read" })");
+  CHECK(d.read<service_instances>(nothing, health_service{"web", {}, {}}).list.empty());
+}
+
 TEST_CASE("settings, archives and ACLs need operator and acl") {
   acl_driver d;
   d.allowed_by_default = true;
@@ -491,6 +537,9 @@ TEST_CASE("settings, archives and ACLs need operator and acl") {
     CHECK(d.read<acl_rows>(reads, q).shows_secrets == false);
     CHECK(d.read<acl_rows>(writes, q).shows_secrets);
   }
+  CHECK(d.refused_read(nothing, acl_legacy_list{}) == denied);
+  CHECK(d.refused_read(reads, acl_legacy_list{}) == denied); // it shows secrets
+  CHECK(d.read<acl_rows>(writes, acl_legacy_list{}).list.size() == 1);
   const auto self = d.read<acl_rows>(nothing, acl_token_self{});
   REQUIRE(self.list.size() == 1);
   CHECK(self.shows_secrets);

@@ -1,0 +1,116 @@
+// health_checks: the rows of client agents in the catalog, which the leader keeps (protocol/agent/client_agents.hpp).
+
+#include "actors/agent/health_checks.hpp"
+#include "actors/telemetry/log.hpp"
+#include "protocol/state/folded_name.hpp"
+#include "protocol/wire/command_codec.hpp"
+
+#include <algorithm>
+
+namespace belay::actors {
+
+namespace {
+
+constexpr std::chrono::milliseconds look_interval{250};
+constexpr std::size_t looks_at_once_max = 64;
+// As with any read: raft_peer answers everything.
+constexpr std::chrono::seconds rows_limit{60};
+
+} // namespace
+
+void health_checks::on_client_agent(const forward::agent_heard& a) {
+  const auto& members = view_.config.members;
+  const bool server = std::any_of(members.begin(), members.end(),
+                                  [&](const raft::member& m) { return m.uuid == a.uuid || m.name == a.name; });
+  if (server || client_agents_of_ != view_.soft.term)
+    return;
+  const agent::client_agents::identity who{a.name, a.uuid, a.address};
+  if (a.leaves)
+    client_agents_.leaves(who, now());
+  else if (!client_agents_.heard(who, now()))
+    log::warn("health_checks", "there are too many client agents: one more is not registered", {{"node", a.name}});
+}
+
+void health_checks::look_at_client_agents() {
+  const auto t = now();
+  if (!view_.serving) {
+    client_agents_of_ = term_id{};
+    listing_of_nodes_.reset();
+    client_agent_looks_.clear();
+    return;
+  }
+  if (t < look_at_client_agents_)
+    return;
+  look_at_client_agents_ = t + look_interval;
+  if (client_agents_of_ != view_.soft.term) {
+    client_agents_of_ = view_.soft.term;
+    client_agents_.begin(t);
+    listing_of_nodes_ = ask_catalog(state::catalog_nodes{});
+  }
+  std::erase_if(client_agent_looks_, [&](const auto& look) {
+    const bool lost = look.second.deadline <= t;
+    if (lost)
+      client_agents_.cannot_look(look.second.name, t);
+    return lost;
+  });
+  const auto busy = client_agent_looks_.size();
+  for (auto& name : client_agents_.due(t, looks_at_once_max - std::min(looks_at_once_max, busy))) {
+    const auto id = ask_catalog(state::catalog_node{name});
+    client_agent_looks_.emplace(id.value, client_agent_look{std::move(name), t + rows_limit, std::nullopt});
+  }
+}
+
+bool health_checks::on_client_agent_rows(const read_result& r) {
+  const auto* found = std::get_if<state::query_result>(&r.answer);
+  if (listing_of_nodes_ && r.id == *listing_of_nodes_) {
+    listing_of_nodes_.reset();
+    const auto* nodes = found != nullptr ? std::get_if<state::nodes>(&found->data) : nullptr;
+    if (nodes == nullptr) { // no leader just now: it is asked again if this one still leads
+      client_agents_of_ = term_id{};
+      return true;
+    }
+    std::set<std::string> servers;
+    for (const auto& m : view_.config.members)
+      servers.insert(m.uuid);
+    client_agents_.found(nodes->list, servers);
+    return true;
+  }
+  const auto it = client_agent_looks_.find(r.id.value);
+  if (it == client_agent_looks_.end())
+    return false;
+  auto look = std::move(it->second);
+  client_agent_looks_.erase(it);
+  const auto t = now();
+  if (found == nullptr) {
+    client_agents_.cannot_look(look.name, t);
+    return true;
+  }
+  if (const auto* node = std::get_if<state::node_services>(&found->data)) {
+    look.node = node->node;
+    const auto id = ask_catalog(state::health_node{look.name});
+    client_agent_looks_.emplace(id.value, std::move(look));
+    return true;
+  }
+  const auto* checks = std::get_if<state::checks>(&found->data);
+  const state::check_record* liveness = nullptr;
+  if (checks != nullptr)
+    for (const auto& c : checks->list)
+      if (c->check_id == agent::liveness_check)
+        liveness = c.get();
+  const auto* row = look.node ? look.node->get() : nullptr;
+  if (row != nullptr && state::folded(row->node) != state::folded(look.name))
+    row = nullptr; // found by the beginning of its ID
+  auto command = client_agents_.look(look.name, row, liveness, t, settings_.agent.registry.node.datacenter);
+  if (!command)
+    return true;
+  const auto* there = std::get_if<state::catalog_register>(&*command);
+  log::info("health_checks",
+            there == nullptr ? "client agent left, its node is deregistered" : "client agent's health is registered",
+            {{"node", look.name},
+             {"status", there == nullptr ? std::string("left") : there->checks.front().status},
+             {"term", view_.soft.term.value}});
+  send(wires_->raft_peer, propose_internal{view_.soft.term, make_payload(wire::encode_command(*command))});
+  return true;
+}
+
+} // namespace belay::actors

@@ -1,0 +1,65 @@
+// health_checks: this server leaves its cluster (docs/contract/09, section 4).
+
+#include "actors/agent/health_checks.hpp"
+#include "actors/telemetry/log.hpp"
+#include "protocol/base/overloaded.hpp"
+#include "protocol/wire/operator_codec.hpp"
+
+namespace belay::actors {
+
+namespace {
+
+status outcome_of(const write_result& r) {
+  if (r.outcome != wire::call_outcome::done)
+    return failure{r.text};
+  if (const auto* no = std::get_if<state::refusal>(&r.reply))
+    return failure{no->text};
+  return done{};
+}
+
+} // namespace
+
+void health_checks::on_leave(leave_cluster& l) {
+  if (leaving_)
+    return l.then(failure{"this server is leaving already"});
+  leaving_.emplace(leaving{std::move(l.then), {}, {}});
+  go_on_leaving();
+}
+
+void health_checks::go_on_leaving() {
+  if (!leaving_)
+    return;
+  std::vector<node_id> heard;
+  for (const auto& [id, alive] : heard_.list)
+    if (alive && heard_.term == view_.soft.term)
+      heard.push_back(id);
+  const auto step = leaving_->how.next({view_.self, view_.soft.leader, view_.serving, view_.config, heard}, now());
+  std::visit(
+      overloaded{
+          [](const forward::departure::wait&) {},
+          [this](const forward::departure::hand_over& h) { send(wires_->raft_peer, hand_over_leadership{h.to}); },
+          [this](const forward::departure::ask_leader&) {
+            leaving_->asked = ids_.next();
+            const forward::let_leave ask{settings_.agent.registry.node.id};
+            send(wires_->raft_peer, propose_write{leaving_->asked, make_payload(wire::encode_operator_call(ask)),
+                                                  wire::call_kind::remove_member});
+          },
+          [this](const forward::departure::over& o) {
+            left_ = o.how.ok();
+            const auto then = std::move(leaving_->then);
+            leaving_.reset();
+            then(o.how);
+          },
+      },
+      step);
+}
+
+bool health_checks::on_leave_answered(const write_result& r) {
+  if (!leaving_ || leaving_->asked.is_zero() || r.id != leaving_->asked)
+    return false;
+  leaving_->how.answered(outcome_of(r));
+  go_on_leaving();
+  return true;
+}
+
+} // namespace belay::actors

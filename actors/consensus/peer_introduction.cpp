@@ -1,0 +1,84 @@
+#include "actors/consensus/peer_introduction.hpp"
+
+#include "protocol/base/bytes.hpp"
+#include "protocol/base/mutants.hpp"
+
+#include <utility>
+#include <vector>
+
+namespace belay::actors {
+
+namespace {
+
+// What a fatal alert of TLS looks like, handshake_failure: a dialler without TLS learns from it that TLS is demanded.
+constexpr std::string_view alert("\x15\x03\x03\x00\x02\x02\x28", 7);
+
+} // namespace
+
+result<std::optional<peer_introduction::outcome>> peer_introduction::feed(std::string_view bytes) {
+  if (auto s = take(bytes); !s)
+    return s.why();
+  constexpr std::size_t length_bytes = 4;
+  if (said_.size() < length_bytes)
+    return std::optional<outcome>();
+  byte_reader header(said_);
+  const auto whole = length_bytes + std::size_t{header.u32()};
+  if (whole > hello_bytes_max)
+    return failure{"it does not speak our protocol"};
+  if (said_.size() < whole)
+    return std::optional<outcome>();
+  wire::frame_decoder decoder;
+  std::vector<wire::frame> frames;
+  const auto fed = decoder.feed(std::string_view(said_).substr(0, whole), frames);
+  if (!fed)
+    return fed.why();
+  if (frames.size() != 1 || !std::holds_alternative<wire::hello>(frames.front()))
+    return failure{"its first words are no introduction"};
+  auto& hello = std::get<wire::hello>(frames.front());
+  // A client agent takes no part in anything: its requests are judged like those of any client.
+  if (channel_ && !channel_->peer().may_be_raft_peer && !hello.client_agent && !MUTANT(name_of_peer_ignored))
+    return failure{"certificate of peer names " + channel_->peer().name + " and not " + mine_->server_name()};
+  return std::optional(outcome{std::move(channel_), std::move(hello), said_.substr(whole)});
+}
+
+status peer_introduction::take(std::string_view bytes) {
+  std::string kept;
+  if (!channel_ && !plain_) {
+    kept = std::move(first_);
+    kept += bytes;
+    bytes = kept;
+    if (auto s = choose_kind(bytes); !s) {
+      answer_ = alert;
+      return s;
+    }
+  }
+  if (!channel_) {
+    (plain_ ? said_ : first_) += bytes;
+    return done{};
+  }
+  const auto fed = channel_->feed(bytes, said_);
+  channel_->take_output(answer_);
+  return fed;
+}
+
+/// A record of TLS begins with 22 and the version 3.x. As the length of a frame that would be at least 64 KiB, far more than a hello has.
+status peer_introduction::choose_kind(std::string_view first) {
+  if (first.size() < 3)
+    return done{};
+  const bool is_tls = first[0] == 0x16 && first[1] == 0x03 && first[2] != 0;
+  if (is_tls && !mine_->accepts_tls())
+    return failure{"peer speaks TLS, and this server has neither a certificate nor an encrypt key"};
+  if (!is_tls && !mine_->accepts_plaintext())
+    return failure{"peer speaks without TLS, which this server demands"};
+  if (is_tls)
+    channel_.emplace(mine_, tls::channel::side::accepts);
+  else
+    plain_ = true;
+  return done{};
+}
+
+std::string peer_introduction::take_answer() {
+  return std::exchange(answer_, {});
+}
+
+} // namespace belay::actors

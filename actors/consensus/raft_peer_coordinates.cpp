@@ -1,0 +1,58 @@
+// raft_peer: where nodes are in the network (protocol/coordinates). The servers measure round trips to each other here, since here frames
+// come and go; the fsm answers what clients ask.
+
+#include "actors/consensus/raft_peer.hpp"
+#include "protocol/base/overloaded.hpp"
+
+#include <algorithm>
+
+namespace belay::actors {
+
+/// With every tick.
+void raft_peer::exchange_coordinates() {
+  if (!settings_.coordinates)
+    return;
+  std::set<node_id> peers;
+  for (const auto peer : tell_places_)
+    if (connected_.contains(peer) && core_.config().contains(peer))
+      peers.insert(peer);
+  for (auto& [to, message] : places_.tick(peers, local_now(), settings_.wall_clock().value))
+    std::visit([&, to = to](auto& each) { queue_frame(to, std::move(each)); }, message);
+  if (auto known = places_.take_changed(local_now()))
+    send(wires_->fsm, coordinates_known{std::move(known)});
+}
+
+/// Of strangers nothing is taken: what they say would be kept for as long as this server runs.
+void raft_peer::on_coordinates(node_id from, const wire::frame& f) {
+  if (!settings_.coordinates || !core_.config().contains(from))
+    return;
+  std::visit(overloaded{
+                 [&](const wire::coordinate_probe& p) {
+                   if (connected_.contains(from))
+                     queue_frame(from, places_.asked(p));
+                 },
+                 [&](const wire::coordinate_answer& a) { places_.answered(from, a, local_now()); },
+                 [&](const wire::coordinate_news& n) { places_.heard(n, settings_.wall_clock().value); },
+                 [](const auto&) {},
+             },
+             f);
+}
+
+/// A client says where a node is; the others hear of it with the next tick. As in Consul it is not said if it could not be kept.
+void raft_peer::put_coordinate(const status_request& s) {
+  if (settings_.coordinates)
+    places_.put(s.what.place.node, s.what.place.segment, s.what.place.at, settings_.wall_clock().value);
+  answer_status(s);
+}
+
+std::vector<coordinates::row> raft_peer::places_of_members() const {
+  std::vector<coordinates::row> out{{self_.name, {}, places_.own(), 0}};
+  for (const auto& m : core_.config().members)
+    if (m.id != self_.id)
+      if (const auto row = places_.known().find(coordinates::table::key_of(m.name, {})))
+        out.push_back(*row);
+  std::sort(out.begin(), out.end(), [](const auto& a, const auto& b) { return a.node < b.node; });
+  return out;
+}
+
+} // namespace belay::actors

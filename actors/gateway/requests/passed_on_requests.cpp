@@ -1,0 +1,254 @@
+#include "actors/gateway/requests/passed_on_requests.hpp"
+
+#include "protocol/base/ascii_case.hpp"
+
+#include <algorithm>
+#include <array>
+
+namespace belay::actors {
+
+namespace {
+
+// Answers up to that size are written at once.
+constexpr std::size_t whole_bytes_max = 256u << 10;
+// Of a larger one, what the server has said and the client has not taken.
+constexpr std::size_t ahead_bytes_max = 512u << 10;
+// Of an upload, what the client has said and the server has not taken.
+constexpr std::size_t upload_ahead_max = 1u << 20;
+
+/// Of requests: what the connection to the server says by itself, or this agent does.
+bool stays_here(std::string_view name) {
+  constexpr auto names = std::to_array<std::string_view>(
+      {"Host", "Connection", "Keep-Alive", "Content-Length", "Transfer-Encoding", "TE", "Trailer", "Upgrade", "Expect",
+       "Accept-Encoding", "Proxy-Connection", "X-Consul-Token", "Authorization"});
+  return std::any_of(names.begin(), names.end(), [&](std::string_view n) { return equal_ignoring_case(n, name); });
+}
+
+/// Of answers: names and types are static texts in http::response.
+constexpr auto shown_headers = std::to_array<std::string_view>({"X-Consul-Index",
+                                                                "X-Consul-Knownleader",
+                                                                "X-Consul-Lastcontact",
+                                                                "X-Consul-Effective-Consistency",
+                                                                "X-Consul-Translate-Addresses",
+                                                                "X-Consul-ContentHash",
+                                                                "X-Consul-Reason",
+                                                                "X-Cache",
+                                                                "Age",
+                                                                "Location",
+                                                                "Allow",
+                                                                "Retry-After",
+                                                                "X-Content-Type-Options",
+                                                                "Content-Security-Policy",
+                                                                "X-Belay-Fence",
+                                                                "X-Belay-Holder",
+                                                                "X-Belay-Index",
+                                                                "X-Belay-Lock-Delay-Ms",
+                                                                "X-Belay-Reason",
+                                                                "X-Belay-Retry-After-Ms",
+                                                                "X-Belay-Session-Ttl-Ms"});
+constexpr auto shown_types = std::to_array<std::string_view>(
+    {"application/json", "text/plain; charset=utf-8", "text/plain", "application/octet-stream",
+     "text/html; charset=utf-8", "application/x-gzip", "application/gzip", "text/plain; version=0.0.4; charset=utf-8"});
+
+template <std::size_t N>
+std::string_view same_text(const std::array<std::string_view, N>& texts, std::string_view wanted) {
+  const auto it =
+      std::find_if(texts.begin(), texts.end(), [&](std::string_view t) { return equal_ignoring_case(t, wanted); });
+  return it == texts.end() ? std::string_view() : *it;
+}
+
+http::response head_of(int status, const header_list& headers) {
+  http::response r;
+  r.status = status;
+  r.vary = false;
+  for (const auto& [name, value] : headers) {
+    if (equal_ignoring_case(name, "Content-Type"))
+      r.content_type = same_text(shown_types, value);
+    else if (equal_ignoring_case(name, "Vary"))
+      r.vary = true;
+    else if (const auto shown = same_text(shown_headers, name); !shown.empty())
+      r.headers.emplace_back(shown, value);
+  }
+  return r;
+}
+
+} // namespace
+
+passed_on_request request_for_servers(const http::raw_request& r, const http::parsed_request& parsed) {
+  passed_on_request p;
+  p.request.method = r.method == "HEAD" ? "GET" : std::string(r.method);
+  p.request.target = r.target;
+  for (const auto& [name, value] : r.headers)
+    if (!stays_here(name))
+      p.request.headers.emplace_back(name, value);
+  if (!parsed.secret_for_servers.empty())
+    p.request.headers.emplace_back("X-Consul-Token", parsed.secret_for_servers);
+  p.request.secret = parsed.secret_for_servers;
+  p.request.cached = parsed.cached;
+  p.request.body = r.body;
+  if (const auto* read = std::get_if<http::read_request>(&parsed.action); read != nullptr && read->min_index > 0)
+    p.wait = read->wait + read->wait / 16;
+  if (const auto* agent = std::get_if<http::agent_request>(&parsed.action))
+    p.wait = agent::wait_of(agent->what);
+  if (const auto* write = std::get_if<http::write_request>(&parsed.action))
+    p.wait = write->lock_wait;
+  return p;
+}
+
+/// One of them on its way.
+class passed_on_requests::passage final : public answer_listener {
+public:
+  passage(passed_on_requests& owner, exchange& e, request_id id) : owner_(owner), e_(e), id_(id) {}
+
+  void begin(request_relay& relay, relayed_request r) {
+    call_ = relay.begin(std::move(r), *this);
+    upload();
+  }
+
+  void upload() {
+    auto* t = e_.transfer.get();
+    if (t == nullptr || t->streaming || upload_ended_ || call_ == nullptr)
+      return;
+    // The connection reads on as long as `body` is small.
+    if (call_->unsent() > upload_ahead_max && !t->body_complete)
+      return;
+    upload_ended_ = t->body_complete;
+    t->starved = !t->body_complete;
+    call_->send_body(std::exchange(t->body, {}), t->body_complete);
+  }
+
+  void next_piece() {
+    e_.transfer->asked = true;
+    id_ = owner_.pending_.add(e_);
+    if (came_.empty() && !ended_)
+      return;
+    // Not at once: the connection is about to write.
+    owner_.relay_->later([this, alive = std::weak_ptr<const char>(alive_)] {
+      if (alive.expired())
+        return;
+      auto& pending = owner_.pending_;
+      deliver();
+      pending.progress();
+    });
+  }
+
+  // answer_listener
+  void on_head(int status, header_list headers) override { answer_ = head_of(status, headers); }
+
+  void on_body(std::string_view bytes) override {
+    came_ += bytes;
+    if (!streaming_ && came_.size() > whole_bytes_max)
+      begin_streaming();
+    if (streaming_) {
+      call_->let_come(came_.size() < ahead_bytes_max);
+      auto& pending = owner_.pending_;
+      deliver();
+      pending.progress();
+    }
+  }
+
+  void on_end() override {
+    ended_ = true;
+    if (!streaming_)
+      answer_.body = std::move(came_);
+    end();
+  }
+
+  void on_failure(std::string text, bool) override {
+    failed_ = ended_ = true;
+    if (!streaming_)
+      answer_ = http::error_response(500, std::move(text));
+    end();
+  }
+
+private:
+  void begin_streaming() {
+    streaming_ = true;
+    if (e_.transfer == nullptr)
+      e_.transfer = std::make_unique<snapshot_transfer>();
+    e_.transfer->streaming = true;
+    e_.transfer->asked = true;
+    e_.answer = std::move(answer_);
+  }
+
+  /// @returns false: its client has gone
+  bool settle() { return owner_.pending_.settle(id_) != nullptr; }
+
+  /// This object may be gone then.
+  void deliver() {
+    auto& t = *e_.transfer;
+    if (!t.asked || (came_.empty() && !ended_) || !settle())
+      return;
+    t.asked = false;
+    t.piece = std::exchange(came_, {});
+    t.ended = ended_ && !failed_;
+    t.failed = failed_;
+    if (ended_)
+      owner_.ended(*this);
+    else
+      call_->let_come(true);
+  }
+
+  /// Nothing more comes. This object may be gone then.
+  void end() {
+    auto& pending = owner_.pending_;
+    if (streaming_) {
+      deliver();
+    } else {
+      if (settle())
+        e_.answer = std::move(answer_);
+      owner_.ended(*this);
+    }
+    pending.progress();
+  }
+
+  passed_on_requests& owner_;
+  exchange& e_;
+  request_id id_;
+  std::unique_ptr<relayed_call> call_;
+  http::response answer_;
+  std::string came_; ///< of the body, not with the client
+  bool streaming_ = false, ended_ = false, failed_ = false, upload_ended_ = false;
+  std::shared_ptr<const char> alive_ = std::make_shared<const char>(); ///< for what is called later
+};
+
+passed_on_requests::passed_on_requests(request_relay* relay, pending_requests& pending, answer_times times)
+    : relay_(relay), pending_(pending), times_(times) {}
+
+passed_on_requests::~passed_on_requests() = default;
+
+void passed_on_requests::begin(exchange& e, monotonic_time now) {
+  auto& p = std::get<passed_on_request>(e.what);
+  const auto id = pending_.add(e, times_.due(now) + p.wait);
+  if (e.transfer != nullptr) {
+    p.request.body_follows = true;
+    e.deadline = monotonic_time::max(); // the connection closes if the client stalls
+  }
+  auto& place = passages_[&e];
+  place = std::make_unique<passage>(*this, e, id);
+  place->begin(*relay_, std::move(p.request));
+}
+
+void passed_on_requests::body_arrived(exchange& e) {
+  if (const auto it = passages_.find(&e); it != passages_.end())
+    it->second->upload();
+}
+
+void passed_on_requests::next_piece(exchange& e) {
+  if (const auto it = passages_.find(&e); it != passages_.end())
+    it->second->next_piece();
+}
+
+void passed_on_requests::forget(const exchange& e) {
+  passages_.erase(&e);
+}
+
+void passed_on_requests::ended(const passage& p) {
+  for (auto it = passages_.begin(); it != passages_.end(); ++it)
+    if (it->second.get() == &p) {
+      passages_.erase(it);
+      return;
+    }
+}
+
+} // namespace belay::actors

@@ -1,0 +1,44 @@
+#pragma once
+// Requests of a client agent's clients that servers answer: what is said to the server, and what becomes of its answer. Small answers are
+// written like any other; large ones and those without a length go to the client piece by piece, as it takes them.
+
+#include "actors/gateway/requests/pending_requests.hpp"
+#include "actors/relay/request_relay.hpp"
+
+#include <map>
+#include <memory>
+#include <string>
+
+namespace belay::actors {
+
+/// What servers are asked in place of `r`. @pre parsed.for_servers
+passed_on_request request_for_servers(const http::raw_request& r, const http::parsed_request& parsed);
+
+class passed_on_requests {
+public:
+  /// @param pending outlives it. @param relay null: this node is a server
+  passed_on_requests(request_relay* relay, pending_requests& pending, answer_times times);
+  ~passed_on_requests();
+
+  bool in_use() const { return relay_ != nullptr; }
+
+  void begin(exchange& e, monotonic_time now);
+  /// More of the body of an upload.
+  void body_arrived(exchange& e);
+  /// The client takes more of an answer that comes in pieces.
+  void next_piece(exchange& e);
+  /// Its client has gone.
+  void forget(const exchange& e);
+
+private:
+  class passage;
+
+  void ended(const passage& p);
+
+  request_relay* relay_;
+  pending_requests& pending_;
+  answer_times times_;
+  std::map<const exchange*, std::unique_ptr<passage>> passages_;
+};
+
+} // namespace belay::actors

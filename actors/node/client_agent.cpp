@@ -1,0 +1,326 @@
+#include "actors/node/client_agent.hpp"
+
+#include "actors/agent/asio_probes.hpp"
+#include "actors/agent/registration_keeper.hpp"
+#include "actors/audit/audit_log.hpp"
+#include "actors/node/boot_clock.hpp"
+#include "actors/node/disk/acl_files.hpp"
+#include "actors/node/disk/data_directory.hpp"
+#include "actors/node/free_memory.hpp"
+#include "actors/node/front_loop.hpp"
+#include "actors/node/node_composition.hpp"
+#include "actors/node/node_settings.hpp"
+#include "actors/node/process.hpp"
+#include "actors/node/signalled_requests.hpp"
+#include "actors/relay/cached_answers.hpp"
+#include "actors/relay/server_relay.hpp"
+#include "actors/relay/stand_ins.hpp"
+#include "actors/service/service_reports.hpp"
+#include "actors/telemetry/fatal_exceptions.hpp"
+#include "actors/telemetry/log.hpp"
+
+#include <caf/actor_system.hpp>
+#include <caf/event_based_actor.hpp>
+
+#include <csignal>
+#include <cstdio>
+#include <future>
+#include <thread>
+
+namespace belay::actors {
+
+namespace {
+
+constexpr std::chrono::seconds departure_limit{10};
+constexpr std::chrono::milliseconds cache_tick{100};
+
+server_relay_settings relay_settings_of(const node_config& config, const identity& who) {
+  server_relay_settings s;
+  s.introduction.self = member_of(config, who);
+  s.introduction.datacenter = config.datacenter;
+  s.introduction.client_agent = true;
+  for (const auto& address : config.joins)
+    s.servers.push_back(with_port(address));
+  s.hold = std::chrono::duration_cast<std::chrono::milliseconds>(config.rpc_hold_timeout);
+  return s;
+}
+
+/// What it is made of.
+struct parts {
+  std::shared_ptr<tls::credential_store> credentials;
+  std::shared_ptr<tls::https_credential_store> https; ///< null: no HTTPS
+  live_limit http_connections{0};
+  std::shared_ptr<agent_tokens> tokens;
+  std::vector<std::pair<std::string, std::string>> registrations; ///< kept by the last process
+  std::optional<rotated_file> audit;
+  gateway_settings::order reload, leave;
+};
+
+class running_client_agent {
+public:
+  running_client_agent(const node_config& config, const identity& who, parts p);
+  ~running_client_agent() { stop(); }
+
+  status start();
+  void stop();
+  /// Both wait, so not on the thread of the actors.
+  status change_definitions(agent::configured_definitions now);
+  void leave();
+  std::shared_ptr<const vitals> numbers() const { return numbers_; }
+
+private:
+  void view_changed(bool answers);
+  void tick_cache();
+
+  system_config caf_config_;
+  caf::actor_system system_;
+  boost::asio::io_context front_{1};
+  boost::asio::executor_work_guard<boost::asio::io_context::executor_type> front_stays_{front_.get_executor()};
+  asio_host front_host_;
+  metrics metrics_;
+  std::shared_ptr<vitals> numbers_ = std::make_shared<vitals>();
+  raft::member self_;
+  std::optional<server_relay> relay_;
+  std::optional<cached_answers> cache_;
+  boost::asio::steady_timer cache_timer_{front_};
+  wiring_ptr wires_ = std::make_shared<wiring>();
+  http_gateway* gateway_ = nullptr;
+  std::thread front_thread_;
+  bool stopped_ = false;
+};
+
+running_client_agent::running_client_agent(const node_config& config, const identity& who, parts p)
+    : system_(caf_config_), front_host_(system_, front_), self_(member_of(config, who)) {
+  numbers_->has_raft = false;
+  numbers_->standing = cluster_standing::cut_off;
+  const auto seed = random_u64();
+  auto r = relay_settings_of(config, who);
+  r.credentials = p.credentials;
+  r.seed = seed;
+  r.cluster_answers = [this](bool answers) { view_changed(answers); };
+  relay_.emplace(front_, std::move(r));
+  cache_.emplace(*relay_);
+
+  auto& w = *wires_;
+  w.clock = std::make_shared<suspension_proof_clock>();
+  const auto tokens = p.tokens;
+  w.fsm = system_.spawn<remote_tables>(&front_host_, wires_, *relay_, [tokens] {
+    const auto& t = tokens->now();
+    return agent_secrets{t.agent.empty() ? t.of_requests : t.agent, t.of_requests.empty() ? t.agent : t.of_requests};
+  });
+  w.raft_peer = system_.spawn<remote_consensus>(
+      &front_host_, wires_, self_, [this] { return relay_->cluster_answers(); },
+      [this](const std::string& address, auto then) { relay_->join(address, std::move(then)); });
+  if (p.audit)
+    w.audit = system_.spawn<audit_log, caf::detached>(wires_, std::move(*p.audit), wall_ns);
+
+  auto g = gateway_settings_of(config, who);
+  g.seed = seed + 2;
+  g.relay = &*cache_;
+  g.numbers = numbers_;
+  g.routes.client_agent = true;
+  g.facts.server = false;
+  g.connections_per_client_max = p.http_connections;
+  g.https = std::move(p.https);
+  g.tokens = p.tokens;
+  g.files = access_files_of(config, g.tokens);
+  g.files.elsewhere = [this](std::function<void()> work) { system_.spawn(std::move(work)); };
+  g.reload = std::move(p.reload);
+  g.leave = std::move(p.leave);
+  g.give_back_memory = [this](std::size_t bytes) { system_.spawn([bytes] { give_back_memory(bytes); }); };
+  http_gateway_actor gateway = system_.spawn<http_gateway>(&front_host_, wires_, std::move(g), metrics_);
+  gateway_ = static_cast<http_gateway*>(caf::actor_cast<caf::abstract_actor*>(gateway));
+  w.gateways.push_back(gateway);
+
+  w.keeper = system_.spawn<registration_keeper, caf::detached>(wires_, registrations_directory(config.data_dir));
+  auto h = agent_settings_of(config);
+  h.number = static_cast<std::uint16_t>(w.gateways.size());
+  h.hold = std::chrono::duration_cast<std::chrono::milliseconds>(config.rpc_hold_timeout);
+  h.numbers = numbers_;
+  h.wall_clock = wall_clock;
+  h.agent.registry.seed = seed + 3;
+  h.agent.registry.node = catalog_row_of(self_, config.datacenter, config.node_meta);
+  w.health =
+      system_.spawn<health_checks>(&front_host_, wires_, std::move(h),
+                                   health_checks_start{config.services, config.checks, std::move(p.registrations)},
+                                   std::make_shared<asio_probes>(front_));
+  w.gateways.push_back(w.health);
+}
+
+void running_client_agent::view_changed(bool answers) {
+  numbers_->standing = answers ? cluster_standing::relays : cluster_standing::cut_off;
+  const auto view = remote_consensus::view_of(self_, answers);
+  for (const auto& each : wires_->gateways)
+    caf::anon_send(each, view);
+}
+
+void running_client_agent::tick_cache() {
+  cache_->tick();
+  cache_timer_.expires_after(cache_tick);
+  cache_timer_.async_wait([this](boost::system::error_code e) {
+    if (!e && cache_)
+      tick_cache();
+  });
+}
+
+status running_client_agent::start() {
+  if (auto s = gateway_->listen(); !s)
+    return s;
+  for (const auto& address : gateway_->addresses())
+    log::info("node", "listening for clients", {{"address", address}});
+  boost::asio::post(front_, [this] {
+    relay_->start();
+    tick_cache();
+  });
+  front_thread_ = std::thread([this] { front_loop(front_, [this] { return gateway_->last_answer(); }).run(); });
+  pthread_setname_np(front_thread_.native_handle(), "front"); // for those who look at threads
+  caf::anon_send(wires_->health, tick_atom::value);
+  return done{};
+}
+
+status running_client_agent::change_definitions(agent::configured_definitions now) {
+  auto done = std::make_shared<std::promise<status>>();
+  auto answer = done->get_future();
+  caf::anon_send(wires_->health,
+                 actors::change_definitions{std::move(now), [done](status s) { done->set_value(std::move(s)); }});
+  if (answer.wait_for(definitions_limit) != std::future_status::ready)
+    return failure{"the agent did not take the definitions within 30 s; it may do so later"};
+  return answer.get();
+}
+
+void running_client_agent::leave() {
+  auto done = std::make_shared<std::promise<void>>();
+  auto left = done->get_future();
+  boost::asio::post(front_, [this, done] { relay_->stop(true, [done] { done->set_value(); }); });
+  left.wait_for(departure_limit);
+}
+
+void running_client_agent::stop() {
+  if (std::exchange(stopped_, true))
+    return;
+  if (!front_thread_.joinable()) // never started: whoever waits for the loop is ended by running it
+    front_thread_ = std::thread([this] { front_.run(); });
+  auto drained = gateway_->drained();
+  const auto end = [](const auto& actor) { caf::anon_send(actor, stop_atom::value); };
+  end(wires_->gateways.front());
+  drained.wait_for(drain_limit);
+  if (wires_->audit)
+    end(wires_->audit);
+  end(wires_->health);
+  end(wires_->keeper);
+  end(wires_->raft_peer);
+  end(wires_->fsm);
+  system_.await_all_actors_done();
+  *wires_ = {};
+  std::promise<void> closed; // its sockets belong to the loop's thread
+  boost::asio::post(front_, [&] {
+    cache_timer_.cancel();
+    cache_.reset();
+    relay_.reset();
+    closed.set_value();
+  });
+  closed.get_future().wait();
+  front_stays_.reset();
+  front_.stop();
+  front_thread_.join();
+}
+
+} // namespace
+
+int run_client_agent(parsed_command_line begun, config_reader read_again) {
+  auto& config = begun.config;
+  const auto signals = blocked_signals(); // before any thread exists
+  service_reporter service(service_reports::from_environment());
+  log_uncaught_exceptions();
+  raise_file_limit();
+
+  auto who = open_data_directory(config.data_dir, config.node_id, config.datacenter);
+  if (!who)
+    return cannot_start(who.error());
+  config.node_id = who->uuid;
+  auto credentials = peer_credentials_of(config);
+  if (!credentials)
+    return cannot_start(credentials.error());
+  auto https_credentials = https_credentials_of(config, nullptr);
+  if (!https_credentials)
+    return cannot_start(https_credentials.error());
+  auto tokens = open_agent_tokens(config);
+  if (!tokens)
+    return cannot_start(tokens.error());
+  auto kept = open_registrations(registrations_directory(config.data_dir));
+  if (!kept)
+    return cannot_start(kept.error());
+  parts p;
+  p.credentials = std::make_shared<tls::credential_store>(*credentials);
+  if (*https_credentials != nullptr)
+    p.https = std::make_shared<tls::https_credential_store>(*https_credentials);
+  p.http_connections = live_limit(static_cast<std::size_t>(config.http_max_conns_per_client));
+  p.tokens = *tokens;
+  p.registrations = std::move(*kept);
+  if (config.audit) {
+    auto file = rotated_file::open(config.audit->file, wall_ns());
+    if (!file)
+      return cannot_start("audit log: " + file.error());
+    p.audit.emplace(std::move(*file));
+  }
+  if (config.joins.empty())
+    log::warn("node", "this client agent knows no server", {{"advice", "set retry_join"}});
+
+  running_client_agent* running = nullptr;
+  const auto definitions_changed = [&](const node_config& next) {
+    return running->change_definitions(
+        {next.services, next.checks, catalog_row_of(member_of(next, *who), next.datacenter, next.node_meta).meta});
+  };
+  reloader reloads(begun, std::move(read_again),
+                   {p.credentials, p.https, p.http_connections, live_limit{0},
+                    [&](const acl_config& acl) { (*tokens)->configure(tokens_of(acl), config.acl.keeps_tokens); },
+                    definitions_changed});
+  signalled_requests reload_asked(SIGHUP, "Agent was shutdown before reload could be completed"); // Consul's text
+  signalled_requests leave_asked(SIGUSR1, "agent is shutting down");
+  p.reload = [&](signalled_requests::then then) { reload_asked.add(std::move(then)); };
+  p.leave = [&](signalled_requests::then then) { leave_asked.add(std::move(then)); };
+  running_client_agent node(config, *who, std::move(p));
+  running = &node;
+  if (auto s = node.start(); !s)
+    return cannot_start(s.error());
+  // Scripts that start Consul wait for this line.
+  std::fputs("==> Belay agent running!\n", stdout);
+  std::fflush(stdout);
+  log::info("node", "serving as a client agent", {{"node", config.node_name}, {"id", config.node_id}});
+
+  service.ready(node.numbers());
+  bool left = false;
+  for (bool serves = true; serves;) {
+    int signal = 0;
+    sigwait(&signals, &signal);
+    if (signal == SIGHUP) {
+      const auto waiting = reload_asked.take();
+      service.reloading();
+      const auto s = reloads.reload();
+      service.reloaded(s.ok());
+      for (const auto& then : waiting)
+        then(s ? std::string() : s.error());
+      continue;
+    }
+    const auto waiting = signal == SIGUSR1 ? leave_asked.take() : std::vector<signalled_requests::then>();
+    if (signal == SIGUSR1 && waiting.empty()) // somebody else's signal
+      continue;
+    left = signal == SIGUSR1 || (signal == SIGINT ? !config.skip_leave_on_interrupt : config.leave_on_terminate);
+    log::info("node", left ? "leaving" : "stopping",
+              {{"why", signal == SIGUSR1  ? "a client"
+                       : signal == SIGINT ? "SIGINT"
+                                          : "SIGTERM"}});
+    service.stopping();
+    if (left)
+      node.leave();
+    for (const auto& then : waiting)
+      then({});
+    serves = false;
+  }
+  reload_asked.close();
+  leave_asked.close();
+  node.stop();
+  return left ? 0 : 1;
+}
+
+} // namespace belay::actors

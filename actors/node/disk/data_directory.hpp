@@ -1,0 +1,57 @@
+#pragma once
+// Who a data directory belongs to: written when it is born, checked at every start.
+
+#include "protocol/base/ids.hpp"
+#include "protocol/base/result.hpp"
+#include "protocol/raft/formation.hpp"
+#include "storage/file_system.hpp"
+
+#include <cstdint>
+#include <functional>
+#include <string>
+
+namespace belay::actors {
+
+/// The file `identity` of a data directory; lines `name value`, the last one with a CRC32C of those before it.
+struct identity {
+  node_id id;       ///< random, born with the directory: a wiped server is another server (docs/pitfalls.md R8)
+  std::string uuid; ///< Consul's node ID
+  std::string datacenter;
+  std::uint64_t cluster_id = 0; ///< zero: in no cluster yet
+};
+
+/// Reads the identity, or gives a new directory one (also to an empty or missing one). Consul's `node-id` file is kept beside it.
+/// @param configured_uuid from the configuration; empty: random or what is there.
+/// @returns a failure that says what to do: foreign files, damaged identity, other datacenter, no permission.
+result<identity> open_data_directory(const std::string& path, const std::string& configured_uuid,
+                                     const std::string& datacenter);
+
+/// The same with the files of somebody else. @param random ids come from there
+/// @pre the directory is there
+result<identity> open_data_directory(const std::string& path, const std::string& configured_uuid,
+                                     const std::string& datacenter, storage::file_system& files,
+                                     const std::function<std::uint64_t()>& random);
+
+/// Of a directory that has one. @returns a failure also if there is none
+result<identity> read_identity(const std::string& path, storage::file_system& files = storage::posix_file_system());
+
+/// Replaces the identity durably (write, sync, rename, sync).
+status save_identity(const std::string& path, const identity& i,
+                     storage::file_system& files = storage::posix_file_system());
+
+/// What this server has promised about the first configuration of its cluster; nothing, if there is no such file.
+/// @returns a failure that says what to do: damaged, no permission.
+result<raft::promise> load_promise(const std::string& path, storage::file_system& files = storage::posix_file_system());
+/// Replaces it durably.
+status save_promise(const std::string& path, const raft::promise& p,
+                    storage::file_system& files = storage::posix_file_system());
+
+/// This server has left its cluster, and shall not look for it at its next start; false: it may again.
+status note_left(const std::string& path, bool left, storage::file_system& files = storage::posix_file_system());
+result<bool> has_left(const std::string& path, storage::file_system& files = storage::posix_file_system());
+
+/// 122 random bits as a lower-case version 4 UUID, from the operating system.
+std::string random_uuid();
+std::uint64_t random_u64();
+
+} // namespace belay::actors

@@ -1,0 +1,56 @@
+#include "actors/node/disk/server_state.hpp"
+
+#include "actors/telemetry/log.hpp"
+#include "protocol/base/mutants.hpp"
+
+#include <utility>
+
+namespace belay::actors {
+
+result<server_state>
+open_server_state(const std::string& data_dir, const identity& who, storage::file_system& files,
+                  const std::function<result<std::shared_ptr<storage::log_store>>()>& open_log,
+                  const std::function<result<std::shared_ptr<storage::checkpoint_store>>()>& open_checkpoints) {
+  auto log = open_log();
+  if (!log)
+    return log.why();
+  auto checkpoints = open_checkpoints();
+  if (!checkpoints)
+    return checkpoints.why();
+  auto disk = read_disk(std::move(*log), std::move(*checkpoints));
+  if (!disk)
+    return disk.why();
+  if (auto s = check_memory(who.cluster_id, disk->restored); !s)
+    return s.why();
+  auto promised = load_promise(data_dir, files);
+  if (!promised)
+    return promised.why();
+  return server_state{std::move(*disk), std::move(*promised)};
+}
+
+void keep_membership_in(raft_peer_settings& settings, const std::string& data_dir, const identity& who,
+                        storage::file_system& files) {
+  settings.joined = [data_dir, who, &files, told = std::string()](std::uint64_t cluster_id) mutable {
+    auto now = who;
+    now.cluster_id = cluster_id;
+    if (auto s = save_identity(data_dir, now, files); !s) {
+      if (std::exchange(told, s.error()) != s.error())
+        log::error("node", "identity could not be saved; trying again until it can", {{"error", s.error()}});
+      return false;
+    }
+    log::info("node", "data directory belongs to a cluster now", {{"cluster", cluster_id}});
+    return true;
+  };
+  settings.taken_in_again = [data_dir, &files] {
+    if (auto s = note_left(data_dir, false, files); !s)
+      log::error("node", "it could not be noted that this server is a member again", {{"error", s.error()}});
+  };
+  settings.promised = [data_dir, &files](const raft::promise& promised) {
+    const auto s = MUTANT(promise_not_durable) ? status(done{}) : save_promise(data_dir, promised, files);
+    if (!s)
+      log::error("node", "what was promised to form a cluster could not be saved", {{"error", s.error()}});
+    return s.ok();
+  };
+}
+
+} // namespace belay::actors

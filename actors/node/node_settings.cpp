@@ -1,0 +1,157 @@
+#include "actors/node/node_settings.hpp"
+
+#include "actors/node/disk/server_state.hpp"
+#include "protocol/base/host_port.hpp"
+#include "storage/file_system.hpp"
+
+#include <chrono>
+
+namespace belay::actors {
+
+namespace {
+
+/// What performance.raft_multiplier scales: docs/configuration.md. Not Consul's time of 1 s x n: that was made for disks and
+/// networks of 2014, and would mean 10 s without writes.
+raft::limits limits_for(int raft_multiplier) {
+  raft::limits l;
+  l.election_ticks = 7 + 3 * raft_multiplier;
+  return l;
+}
+
+forward::shedding_rules shedding_of(const node_config& config) {
+  return {config.overload_delay, config.overload_requests};
+}
+
+/// As Consul names them in DebugConfig. Secrets are only said to be there.
+std::vector<std::pair<std::string, std::string>> shown_settings_of(const acl_config& acl) {
+  const auto hidden = [](const std::string& secret) { return secret.empty() ? "\"\"" : "\"hidden\""; };
+  return {{"ACLAgentMasterToken", hidden(acl.agent_master)},
+          {"ACLAgentToken", hidden(acl.agent)},
+          {"ACLDefaultPolicy", acl.allowed_by_default ? "\"allow\"" : "\"deny\""},
+          {"ACLEnableKeyListPolicy", acl.lists_need_permission ? "true" : "false"},
+          {"ACLEnableTokenPersistence", acl.keeps_tokens ? "true" : "false"},
+          {"ACLMasterToken", hidden(acl.master)},
+          {"ACLReplicationToken", hidden(acl.replication)},
+          {"ACLToken", hidden(acl.of_requests)},
+          {"ACLsEnabled", acl.enabled ? "true" : "false"}};
+}
+
+} // namespace
+
+std::int64_t wall_ns() {
+  const auto since = std::chrono::system_clock::now().time_since_epoch();
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(since).count();
+}
+
+cluster_time wall_clock() {
+  const auto since = std::chrono::system_clock::now().time_since_epoch();
+  return cluster_time{static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::milliseconds>(since).count())};
+}
+
+std::string registrations_directory(const std::string& data_dir) {
+  return data_dir + "/agent";
+}
+
+std::string with_port(const std::string& address) {
+  const auto peer = split_optional_port(address);
+  return join_host_port(peer.host, peer.port.value_or("8300"));
+}
+
+fsm_settings machine_settings_of(const node_config& config) {
+  fsm_settings m;
+  m.checkpoint_entries = config.raft_snapshot_threshold;
+  m.checkpoint_interval = std::chrono::duration_cast<std::chrono::seconds>(config.raft_snapshot_interval);
+  m.acl_enabled = config.acl.enabled;
+  m.master_token = config.acl.master;
+  m.uuid = random_uuid;
+  m.autopilot = config.autopilot;
+  return m;
+}
+
+raft::member member_of(const node_config& config, const identity& who) {
+  // Without brackets even around an IPv6 address: this text is kept in the configurations of clusters.
+  return {who.id, who.uuid, config.node_name, config.advertise_addr + ":" + std::to_string(config.server_port)};
+}
+
+raft_peer_settings peer_settings_of(const node_config& config, const identity& who) {
+  raft_peer_settings p;
+  p.limits = limits_for(config.raft_multiplier);
+  p.hold = std::chrono::duration_cast<std::chrono::milliseconds>(config.rpc_hold_timeout);
+  p.trailing_entries = config.raft_trailing_logs;
+  p.shedding = shedding_of(config);
+  p.seed = random_u64();
+  p.replica = config.read_replica;
+  p.coordinates = !config.disable_coordinates;
+  p.autopilot = config.autopilot.value_or(state::autopilot_settings());
+  for (const auto& address : config.joins)
+    p.join.push_back(with_port(address));
+  keep_membership_in(p, config.data_dir, who, storage::posix_file_system());
+  return p;
+}
+
+health_checks_settings agent_settings_of(const node_config& config) {
+  health_checks_settings h;
+  h.agent.scripts_from_api = config.enable_script_checks;
+  h.agent.scripts_from_files = config.enable_script_checks || config.enable_local_script_checks;
+  h.agent.registry.output_bytes_max = config.check_output_max_size;
+  h.agent.registry.update_interval = config.check_update_interval;
+  return h;
+}
+
+gateway_settings gateway_settings_of(const node_config& config, const identity& who) {
+  gateway_settings g;
+  g.listen = config.http_listeners;
+  g.listen.insert(g.listen.end(), config.https_listeners.begin(), config.https_listeners.end());
+  g.unix_sockets = config.unix_sockets;
+  g.limits.handshake = std::chrono::duration_cast<std::chrono::milliseconds>(config.https_handshake_timeout);
+  g.bytes_in_flight_max = config.http_max_bytes_in_flight;
+  g.hold = std::chrono::duration_cast<std::chrono::milliseconds>(config.rpc_hold_timeout);
+  g.shedding = shedding_of(config);
+  if (config.audit)
+    g.audit = audit_rules{config.audit->enforced};
+  g.metrics_prefix = config.metrics_prefix;
+  g.disk = config.data_dir;
+  g.uuid = random_uuid;
+  g.wall_clock = [] { return std::chrono::system_clock::now(); };
+
+  auto& r = g.routes;
+  r.datacenter = config.datacenter;
+  r.node_name = config.node_name;
+  r.kv_max_value_size = config.kv_max_value_size;
+  r.txn_max_req_len = config.txn_max_req_len;
+  r.default_query_time = config.default_query_time;
+  r.max_query_time = config.max_query_time;
+  r.session_ttl_min = config.session_ttl_min;
+  r.discovery_max_stale = config.discovery_max_stale;
+  r.consistent_by_default = config.consistent_by_default;
+  r.pretty_always = config.dev;
+  r.unprintable_filter = !config.disable_http_unprintable_char_filter;
+  r.block_endpoints = config.block_endpoints;
+  r.response_headers.assign(config.response_headers.begin(), config.response_headers.end());
+  r.allow_write_http_from = config.allow_write_http_from;
+  r.allowed_hosts = config.allowed_hosts;
+  r.use_cache = config.use_cache;
+  r.prometheus = config.prometheus_retention_time.count() > 0;
+  r.acl_enabled = config.acl.enabled;
+  r.coordinates_disabled = config.disable_coordinates;
+  r.acl_allowed_by_default = config.acl.allowed_by_default;
+  r.acl_lists_need_permission = config.acl.lists_need_permission;
+
+  auto& f = g.facts;
+  f.node_name = config.node_name;
+  f.node_uuid = who.uuid;
+  f.datacenter = config.datacenter;
+  f.revision = BELAY_VERSION;
+  f.address = config.advertise_addr;
+  f.server_port = config.server_port;
+  f.serf_wan_port = config.serf_wan_port;
+  f.bootstrap = config.bootstrap;
+  f.bootstrap_expect = config.bootstrap_expect;
+  f.read_replica = config.read_replica;
+  f.acl_enabled = config.acl.enabled;
+  f.coordinates_disabled = config.disable_coordinates;
+  f.effective_settings = shown_settings_of(config.acl);
+  return g;
+}
+
+} // namespace belay::actors

@@ -1,0 +1,370 @@
+#include "actors/relay/cached_answers.hpp"
+
+#include "protocol/base/ascii_case.hpp"
+#include "protocol/golang/syntax.hpp"
+
+#include <algorithm>
+
+namespace belay::actors {
+
+namespace {
+
+/// Of answers: those of the connection, and those that are said anew.
+bool is_kept(std::string_view header) {
+  for (const std::string_view name : {"Content-Length", "Transfer-Encoding", "Connection", "Date", "X-Cache", "Age"})
+    if (equal_ignoring_case(name, header))
+      return false;
+  return true;
+}
+
+std::uint64_t index_of(const header_list& headers) {
+  for (const auto& [name, value] : headers)
+    if (equal_ignoring_case(name, "X-Consul-Index"))
+      return golang::parse_uint(value).value_or(0);
+  return 0;
+}
+
+} // namespace
+
+std::size_t cached_answers::answer::bytes() const {
+  std::size_t n = body.size();
+  for (const auto& [name, value] : headers)
+    n += name.size() + value.size() + sizeof(header_list::value_type);
+  return n;
+}
+
+/// What servers are asked for an entry.
+class cached_answers::question final : public answer_listener {
+public:
+  question(cached_answers& cache, key k) : of(std::move(k)), cache_(cache) {}
+
+  void begin(relayed_request r) { call_ = cache_.servers_.begin(std::move(r), *this); }
+
+  void on_head(int s, header_list headers) override {
+    status = s;
+    for (auto& [name, value] : headers)
+      if (is_kept(name))
+        came.headers.emplace_back(std::move(name), std::move(value));
+    came.index = index_of(came.headers);
+    if (!cache_.comes(*this, came.bytes()))
+      cache_.too_large(*this);
+  }
+  void on_body(std::string_view bytes) override {
+    if (!cache_.comes(*this, bytes.size()))
+      return cache_.too_large(*this);
+    came.body += bytes;
+  }
+  void on_end() override {
+    if (status == 200)
+      cache_.answered(*this);
+    else
+      cache_.refused(*this, status >= 500);
+  }
+  void on_failure(std::string text, bool nothing) override {
+    failed = std::move(text);
+    nothing_sent = nothing;
+    cache_.refused(*this, true);
+  }
+
+  const key of;
+  int status = 0; ///< 0: no answer, and why
+  answer came;
+  std::size_t counted = 0; ///< of its bytes, in the cache's sum
+  std::string failed;
+  bool nothing_sent = false;
+
+private:
+  cached_answers& cache_;
+  std::unique_ptr<relayed_call> call_;
+};
+
+/// A client that gets its answer from the cache.
+class cached_answers::waiting final : public relayed_call {
+public:
+  waiting(cached_answers& cache, relayed_request r, answer_listener& listener)
+      : request(std::move(r)), cache_(cache), listener_(listener) {}
+  ~waiting() override { cache_.leave(*this); }
+
+  void send_body(std::string_view, bool) override {} // reads have none
+  std::size_t unsent() const override { return 0; }
+  void let_come(bool wanted) override {
+    if (passed_on_ != nullptr)
+      passed_on_->let_come(wanted);
+  }
+
+  void pass_on() { passed_on_ = cache_.servers_.begin(std::move(request), listener_); }
+
+  /// This object may be gone after any of these.
+  void tell(int status, header_list headers, std::shared_ptr<const answer> what) {
+    auto& listener = listener_;
+    const std::weak_ptr<const char> alive = alive_;
+    listener.on_head(status, std::move(headers));
+    if (!alive.expired() && !what->body.empty())
+      listener.on_body(what->body);
+    if (!alive.expired())
+      listener.on_end();
+  }
+  void tell_failure(std::string text, bool nothing_sent) { listener_.on_failure(std::move(text), nothing_sent); }
+  std::weak_ptr<const char> alive() const { return alive_; }
+
+  relayed_request request;
+  clock::time_point deadline = clock::time_point::max(); ///< then it takes what there is
+  std::optional<place> at;                               ///< nullopt: it waits no more
+
+private:
+  cached_answers& cache_;
+  answer_listener& listener_;
+  std::unique_ptr<relayed_call> passed_on_;
+  std::shared_ptr<const char> alive_ = std::make_shared<const char>();
+};
+
+cached_answers::cached_answers(request_relay& servers, cached_answers_settings settings)
+    : servers_(servers), settings_(std::move(settings)) {}
+
+cached_answers::~cached_answers() {
+  for (auto& [k, e] : entries_)
+    for (auto* w : e.waits)
+      w->at.reset();
+}
+
+// ---- clients
+
+std::unique_ptr<relayed_call> cached_answers::begin(relayed_request r, answer_listener& listener) {
+  if (!r.cached)
+    return servers_.begin(std::move(r), listener);
+  const auto at = place_for(r);
+  if (!at)
+    return servers_.begin(std::move(r), listener);
+  auto& e = (*at)->second;
+  e.used = settings_.now();
+  auto w = std::make_unique<waiting>(*this, std::move(r), listener);
+  if (const auto& wish = *w->request.cached; serves(e, wish)) {
+    // The listener is not to be called before this returns.
+    servers_.later([w = w.get(), alive = w->alive(), kept = e.kept, headers = marked(e, *e.kept, true)]() mutable {
+      if (!alive.expired())
+        w->tell(200, std::move(headers), std::move(kept));
+    });
+    return w;
+  } else if (wish.min_index > 0 && e.refreshed) {
+    w->deadline = e.used + std::chrono::duration_cast<clock::duration>(wish.wait);
+  }
+  w->at = *at;
+  e.waits.push_back(w.get());
+  if (e.asks == nullptr)
+    ask(*at);
+  return w;
+}
+
+bool cached_answers::serves(const entry& e, const http::cached_read& r) const {
+  if (e.kept == nullptr)
+    return false;
+  if (e.refreshed)
+    return r.min_index == 0 || r.min_index < e.kept->index;
+  return !r.must_revalidate && (!r.max_age || settings_.now() - e.fetched <= *r.max_age);
+}
+
+/// As Consul says it: of what a blocking query keeps up to date the age is how long no server has answered.
+header_list cached_answers::marked(const entry& e, const answer& a, bool hit) const {
+  auto headers = a.headers;
+  headers.emplace_back("X-Cache", hit ? "HIT" : "MISS");
+  if (hit) {
+    const auto now = settings_.now();
+    const auto age = !e.refreshed ? now - e.fetched : e.lost_contact ? now - *e.lost_contact : clock::duration(0);
+    headers.emplace_back("Age", std::to_string(std::chrono::duration_cast<std::chrono::seconds>(age).count()));
+  }
+  return headers;
+}
+
+void cached_answers::leave(waiting& w) {
+  if (w.at)
+    (*w.at)->second.waits.remove(&w);
+  w.at.reset();
+}
+
+// ---- entries
+
+/// @returns nullopt: there is no room for it
+std::optional<cached_answers::place> cached_answers::place_for(const relayed_request& r) {
+  const key k{r.secret, r.cached->target};
+  if (const auto it = entries_.find(k); it != entries_.end())
+    return it;
+  const auto size = 2 * (k.first.size() + k.second.size()); // its question says it again
+  if (!make_room(nullptr, 1, size))
+    return std::nullopt;
+  bytes_ += size;
+  const auto it = entries_.try_emplace(k).first;
+  it->second.refreshed = r.cached->refreshed;
+  return it;
+}
+
+/// Forgets what was not asked for the longest, but nothing for which somebody waits.
+bool cached_answers::make_room(const entry* but_for, std::size_t entries, std::size_t bytes) {
+  while (entries_.size() + entries > settings_.entries_max || bytes_ + bytes > settings_.bytes_max) {
+    auto oldest = entries_.end();
+    for (auto it = entries_.begin(); it != entries_.end(); ++it)
+      if (&it->second != but_for && it->second.waits.empty() &&
+          (oldest == entries_.end() || it->second.used < oldest->second.used))
+        oldest = it;
+    if (oldest == entries_.end())
+      return false;
+    forget(oldest);
+  }
+  return true;
+}
+
+void cached_answers::forget(place at) {
+  auto& e = at->second;
+  bytes_ -= 2 * (at->first.first.size() + at->first.second.size());
+  if (e.kept != nullptr)
+    bytes_ -= e.kept->bytes();
+  if (e.asks != nullptr)
+    bytes_ -= e.asks->counted;
+  entries_.erase(at);
+}
+
+cached_answers::place cached_answers::place_of(const question& q) {
+  return entries_.find(q.of);
+}
+
+// ---- servers
+
+void cached_answers::ask(place at) {
+  auto& e = at->second;
+  relayed_request r{"GET", at->first.second, {}, {}, false};
+  if (!at->first.first.empty())
+    r.headers.emplace_back("X-Consul-Token", at->first.first);
+  // After a failure it is asked without waiting: the answer shows that a server answers again.
+  if (e.refreshed && e.kept != nullptr && e.kept->index > 0 && !e.lost_contact)
+    r.target.append(r.target.find('?') == std::string::npos ? "?" : "&")
+        .append("index=" + std::to_string(e.kept->index))
+        .append("&wait=" + std::to_string(settings_.refresh_wait.count()) + "s");
+  e.asked = settings_.now();
+  e.asks = std::make_unique<question>(*this, at->first);
+  e.asks->begin(std::move(r));
+}
+
+/// @returns false: there is no room for it
+bool cached_answers::comes(question& q, std::size_t bytes) {
+  const auto at = place_of(q);
+  if (q.counted + bytes > settings_.answer_bytes_max || !make_room(&at->second, 0, bytes))
+    return false;
+  q.counted += bytes;
+  bytes_ += bytes;
+  return true;
+}
+
+void cached_answers::answered(question& q) {
+  const auto at = place_of(q);
+  auto& e = at->second;
+  const auto keep = std::move(e.asks); // which is `q`
+  const auto before = e.kept != nullptr ? e.kept->index : 0;
+  if (e.kept != nullptr)
+    bytes_ -= e.kept->bytes();
+  bytes_ -= q.counted;
+  e.kept = std::make_shared<const answer>(std::move(q.came));
+  bytes_ += e.kept->bytes();
+  e.fetched = settings_.now();
+  e.lost_contact.reset();
+  e.pause = std::chrono::milliseconds(0);
+  // Indexes that go back, as after a snapshot was restored, are news for everybody.
+  const bool all = !e.refreshed || e.kept->index < before;
+  std::vector<std::pair<waiting*, std::weak_ptr<const char>>> told;
+  for (auto* w : e.waits)
+    if (const auto min_index = w->request.cached->min_index; all || min_index == 0 || min_index < e.kept->index)
+      told.emplace_back(w, w->alive());
+  for (const auto& [w, alive] : told)
+    leave(*w);
+  const auto what = e.kept;
+  const auto headers = marked(e, *what, false);
+  if (e.refreshed && e.fetched - e.asked >= settings_.refresh_gap) // else with the next tick
+    ask(at);
+  // Whoever is told may end others of them, or ask for more.
+  for (const auto& [w, alive] : told)
+    if (!alive.expired())
+      w->tell(200, headers, what);
+}
+
+/// No answer to keep. What was kept stays if it is the servers that have failed.
+void cached_answers::refused(question& q, bool has_failed) {
+  const auto at = place_of(q);
+  auto& e = at->second;
+  const auto keep = std::move(e.asks); // which is `q`
+  bytes_ -= q.counted;
+  const auto now = settings_.now();
+  const auto what = std::make_shared<const answer>(std::move(q.came));
+  struct reply {
+    waiting* to;
+    std::weak_ptr<const char> alive;
+    std::shared_ptr<const answer> kept; ///< null: the refusal
+    header_list headers;
+  };
+  std::vector<reply> told;
+  for (auto* w : e.waits) {
+    const bool stale =
+        has_failed && e.kept != nullptr && !e.refreshed && now - e.fetched < w->request.cached->stale_if_error;
+    told.push_back({w, w->alive(), stale ? e.kept : nullptr, stale ? marked(e, *e.kept, true) : what->headers});
+  }
+  for (const auto& t : told)
+    leave(*t.to);
+  if (!has_failed || e.kept == nullptr) {
+    forget(at);
+  } else {
+    if (!e.lost_contact)
+      e.lost_contact = now;
+    e.pause = e.pause.count() == 0 ? settings_.retry_first : std::min(2 * e.pause, settings_.retry_at_last);
+  }
+  for (auto& t : told) {
+    if (t.alive.expired())
+      continue;
+    if (t.kept != nullptr)
+      t.to->tell(200, std::move(t.headers), t.kept);
+    else if (keep->status == 0)
+      t.to->tell_failure(keep->failed, keep->nothing_sent);
+    else
+      t.to->tell(keep->status, std::move(t.headers), what);
+  }
+}
+
+void cached_answers::too_large(question& q) {
+  const auto at = place_of(q);
+  const auto waits = at->second.waits;
+  for (auto* w : waits)
+    leave(*w);
+  const auto keep = std::move(at->second.asks);
+  bytes_ -= keep->counted;
+  forget(at);
+  for (auto* w : waits) // nobody is told of anything meanwhile
+    w->pass_on();
+}
+
+void cached_answers::tick() {
+  const auto now = settings_.now();
+  struct ended {
+    waiting* to;
+    std::weak_ptr<const char> alive;
+    std::shared_ptr<const answer> kept;
+    header_list headers;
+  };
+  std::vector<ended> told;
+  for (auto it = entries_.begin(); it != entries_.end();) {
+    const auto at = it++;
+    auto& e = at->second;
+    for (auto* w : e.waits)
+      if (w->deadline <= now && e.kept != nullptr)
+        told.push_back({w, w->alive(), e.kept, marked(e, *e.kept, false)});
+    if (e.waits.empty() && now - e.used > settings_.unused_limit) {
+      forget(at);
+      continue;
+    }
+    const auto gap = std::max(settings_.refresh_gap, e.pause);
+    if (e.refreshed && e.kept != nullptr && e.asks == nullptr && now - e.asked >= gap)
+      ask(at);
+  }
+  for (const auto& t : told)
+    leave(*t.to);
+  for (auto& t : told)
+    if (!t.alive.expired())
+      t.to->tell(200, std::move(t.headers), t.kept);
+}
+
+} // namespace belay::actors

@@ -1,0 +1,245 @@
+#include "actors/relay/server_connection.hpp"
+
+#include "actors/names/peer_sockets.hpp"
+#include "protocol/base/ascii_case.hpp"
+#include "protocol/base/check.hpp"
+
+#include <boost/asio/buffer.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/write.hpp>
+
+#include <charconv>
+
+namespace belay::actors {
+
+namespace {
+
+namespace asio = boost::asio;
+namespace beast_http = boost::beast::http;
+using boost::system::error_code;
+
+constexpr std::size_t read_bytes = 64u << 10;
+// As between servers: a machine without power closes nothing.
+constexpr std::chrono::milliseconds silence_limit{3000};
+constexpr std::size_t spare_capacity_max = 64u << 10;
+
+std::string hexadecimal(std::size_t n) {
+  char text[16];
+  const auto end = std::to_chars(text, text + sizeof text, n, 16).ptr;
+  return {text, end};
+}
+
+std::string written(const relayed_request& r) {
+  std::string out = r.method + " " + r.target + " HTTP/1.1\r\nHost: localhost\r\n";
+  for (const auto& [name, value] : r.headers)
+    out.append(name).append(": ").append(value).append("\r\n");
+  if (r.body_follows)
+    out += "Transfer-Encoding: chunked\r\n";
+  else if (!r.body.empty() || r.method != "GET")
+    out.append("Content-Length: ").append(std::to_string(r.body.size())).append("\r\n");
+  return out.append("\r\n").append(r.body);
+}
+
+} // namespace
+
+server_connection::server_connection(asio::io_context& loop, std::string server, tls::credentials_ptr credentials,
+                                     events then)
+    : socket_(loop), server_(std::move(server)), credentials_(std::move(credentials)), then_(std::move(then)) {}
+
+server_connection::~server_connection() {
+  close();
+}
+
+void server_connection::dial(const socket_endpoint& to, const std::string& introduction) {
+  asio::ip::tcp::endpoint where;
+  where.resize(to.size);
+  std::copy_n(reinterpret_cast<const char*>(&to.bytes), to.size, reinterpret_cast<char*>(where.data()));
+  socket_.async_connect(where, [self = shared_from_this(), introduction](error_code e) {
+    if (self->closed_)
+      return;
+    if (e)
+      return self->fail("dial tcp " + self->server_ + ": connect: " + lower_case(e.message())); // as Go says it
+    self->connected(introduction);
+  });
+}
+
+void server_connection::connected(const std::string& introduction) {
+  set_peer_options(socket_.native_handle(), silence_limit);
+  introduction_ = introduction;
+  if (credentials_->dials_with_tls()) {
+    channel_.emplace(credentials_, tls::channel::side::dials);
+    channel_->take_output(out_);
+    write_more();
+  }
+  in_.resize(read_bytes);
+  read_more();
+  if (!channel_)
+    heard({});
+}
+
+void server_connection::close() {
+  closed_ = true;
+  ready_ = false;
+  listener_ = nullptr;
+  error_code ignored;
+  socket_.close(ignored);
+}
+
+void server_connection::fail(const std::string& why) {
+  if (closed_)
+    return;
+  const auto self = shared_from_this();
+  auto* listener = std::exchange(listener_, nullptr);
+  const bool head_told = head_told_;
+  close();
+  if (listener != nullptr && head_told) // the rest of an answer
+    listener->on_failure(why, false);
+  then_.closed(*this, why);
+}
+
+// ---- bytes
+
+void server_connection::say(std::string_view plaintext) {
+  if (!channel_)
+    out_ += plaintext;
+  else if (channel_->write(plaintext))
+    channel_->take_output(out_);
+  write_more();
+}
+
+void server_connection::write_more() {
+  if (closed_ || !in_flight_.empty() || out_.empty())
+    return;
+  in_flight_.swap(out_);
+  asio::async_write(socket_, asio::buffer(in_flight_), [self = shared_from_this()](error_code e, std::size_t) {
+    self->in_flight_.clear();
+    if (self->in_flight_.capacity() > spare_capacity_max)
+      self->in_flight_ = std::string();
+    if (!e) // an error is seen by whoever reads
+      self->write_more();
+  });
+}
+
+void server_connection::read_more() {
+  if (closed_ || reading_ || !wanted_)
+    return;
+  reading_ = true;
+  socket_.async_read_some(asio::buffer(in_), [self = shared_from_this()](error_code e, std::size_t n) {
+    self->reading_ = false;
+    if (self->closed_)
+      return;
+    if (e)
+      return self->fail(e == asio::error::eof ? "EOF" : e.message());
+    self->heard(std::string_view(self->in_).substr(0, n));
+    self->read_more();
+  });
+}
+
+void server_connection::heard(std::string_view wire) {
+  if (channel_) {
+    plain_.clear();
+    const auto fed = channel_->feed(wire, plain_);
+    channel_->take_output(out_);
+    write_more();
+    if (!fed)
+      return fail(fed.error());
+    if (!channel_->established())
+      return;
+  } else {
+    plain_.assign(wire);
+  }
+  if (!ready_) {
+    ready_ = true;
+    say(std::exchange(introduction_, {}));
+    then_.ready(*this);
+    if (closed_)
+      return;
+  }
+  if (!plain_.empty())
+    parse(std::exchange(plain_, {}));
+}
+
+// ---- HTTP
+
+void server_connection::carry(const relayed_request& r, answer_listener& listener) {
+  PRECONDITION(idle());
+  listener_ = &listener;
+  head_told_ = false;
+  ++carried_;
+  parser_.emplace();
+  parser_->eager(true);
+  parser_->body_limit(boost::none);
+  parser_->header_limit(64u << 10);
+  wanted_ = true;
+  say(written(r));
+}
+
+void server_connection::send_body(std::string_view bytes, bool last) {
+  std::string chunk;
+  if (!bytes.empty())
+    chunk = hexadecimal(bytes.size()).append("\r\n").append(bytes).append("\r\n");
+  if (last)
+    chunk += "0\r\n\r\n";
+  say(chunk);
+}
+
+void server_connection::let_come(bool wanted) {
+  wanted_ = wanted;
+  read_more();
+}
+
+void server_connection::abandon() {
+  close();
+}
+
+void server_connection::tell_head() {
+  head_told_ = true;
+  header_list headers;
+  for (const auto& field : parser_->get())
+    headers.emplace_back(std::string(field.name_string()), std::string(field.value()));
+  listener_->on_head(static_cast<int>(parser_->get().result_int()), std::move(headers));
+}
+
+void server_connection::parse(std::string_view plaintext) {
+  const auto self = shared_from_this();
+  if (listener_ == nullptr)
+    return fail("the server speaks without being asked");
+  auto bytes = std::exchange(unread_, {});
+  bytes += plaintext;
+  std::string_view left = bytes;
+  while (!closed_ && listener_ != nullptr && !parser_->is_done() && !left.empty()) {
+    error_code e;
+    const auto used = parser_->put(asio::buffer(left.data(), left.size()), e);
+    left.remove_prefix(used);
+    if (e && e != beast_http::error::need_more)
+      return fail("malformed HTTP response: " + e.message());
+    if (parser_->is_header_done() && !head_told_)
+      tell_head();
+    if (closed_ || listener_ == nullptr)
+      return;
+    if (const auto body = std::exchange(parser_->get().body(), {}); !body.empty())
+      listener_->on_body(body);
+    if (e == beast_http::error::need_more)
+      break;
+  }
+  if (closed_ || listener_ == nullptr)
+    return;
+  if (parser_->is_done())
+    return answer_complete();
+  unread_ = left;
+}
+
+void server_connection::answer_complete() {
+  const bool stays = parser_->get().keep_alive();
+  parser_.reset();
+  auto* listener = std::exchange(listener_, nullptr);
+  wanted_ = true;
+  listener->on_end();
+  if (closed_)
+    return;
+  if (!stays)
+    return fail("EOF");
+  then_.ready(*this);
+}
+
+} // namespace belay::actors

@@ -1,0 +1,482 @@
+#include "actors/relay/server_relay.hpp"
+
+#include "actors/telemetry/log.hpp"
+#include "protocol/base/host_port.hpp"
+#include "protocol/forward/requests.hpp"
+#include "protocol/golang/json_input.hpp"
+
+#include <boost/asio/post.hpp>
+
+#include <algorithm>
+
+namespace belay::actors {
+
+namespace {
+
+constexpr std::chrono::milliseconds tick_period{100};
+constexpr std::chrono::milliseconds dial_limit{2000};
+// A server that could not be reached is left alone for so long, if there are others.
+constexpr std::chrono::milliseconds failed_pause{1000};
+constexpr std::chrono::milliseconds beat_interval{1000}, beat_limit{3000};
+constexpr std::chrono::seconds listing_interval{10};
+// As Consul's clients do, so that servers that come back get their share.
+constexpr std::chrono::seconds rebalance_interval{120};
+constexpr std::chrono::seconds idle_limit{30};
+constexpr std::chrono::milliseconds leave_limit{5000};
+constexpr std::size_t dials_at_once_max = 32;
+constexpr int attempts_max = 3;
+constexpr std::size_t servers_max = 64;
+constexpr std::size_t own_answer_bytes_max = 64u << 10; ///< of what the agent itself asks
+
+constexpr auto no_servers = "No known Consul servers";
+
+} // namespace
+
+// ---- a request on its way
+
+class server_relay::call final : public relayed_call, public answer_listener {
+public:
+  call(server_relay& relay, relayed_request r, answer_listener& listener, clock::time_point deadline)
+      : relay_(&relay), request(std::move(r)), deadline(deadline), listener_(listener) {}
+  ~call() override {
+    if (relay_ != nullptr)
+      relay_->forget(*this);
+  }
+
+  void send_body(std::string_view bytes, bool last) override {
+    if (on != nullptr) {
+      on->connection->send_body(bytes, last);
+    } else {
+      body_ += bytes;
+      body_ended_ = last;
+    }
+  }
+  std::size_t unsent() const override { return on != nullptr ? on->connection->unsent() : body_.size(); }
+  void let_come(bool wanted) override {
+    if (on != nullptr)
+      on->connection->let_come(wanted);
+  }
+
+  void carried_by(link& l) {
+    on = &l;
+    ++attempts;
+    l.carries = this;
+    l.connection->carry(request, *this);
+    if (request.body_follows && (!body_.empty() || body_ended_))
+      l.connection->send_body(std::exchange(body_, {}), body_ended_);
+  }
+  /// Whether it may be asked again although the server may have got it.
+  bool may_repeat() const { return request.method == "GET" && attempts < attempts_max; }
+  void fail(std::string text, bool nothing_sent) {
+    relay_ = nullptr;
+    listener_.on_failure(std::move(text), nothing_sent);
+  }
+
+  // answer_listener
+  void on_head(int status, header_list headers) override { listener_.on_head(status, std::move(headers)); }
+  void on_body(std::string_view bytes) override { listener_.on_body(bytes); }
+  void on_end() override {
+    on->carries = nullptr;
+    on = nullptr;
+    relay_ = nullptr;
+    listener_.on_end();
+  }
+  void on_failure(std::string text, bool nothing_sent) override {
+    on->carries = nullptr;
+    on = nullptr;
+    relay_ = nullptr;
+    listener_.on_failure("rpc error making call: " + text, nothing_sent);
+  }
+
+private:
+  server_relay* relay_; ///< null: it has ended
+
+public:
+  relayed_request request;
+  clock::time_point deadline; ///< for finding a server
+  link* on = nullptr;
+  int attempts = 0;
+
+private:
+  answer_listener& listener_;
+  std::string body_; ///< that nobody carries yet
+  bool body_ended_ = false;
+};
+
+/// What the agent itself asks.
+class server_relay::question final : public answer_listener {
+public:
+  using answered = std::function<void(int status, const std::string& body)>; ///< status 0: none, and why
+
+  question(server_relay& relay, std::string method, std::string target, answered then) : then_(std::move(then)) {
+    call_ = relay.begin({std::move(method), std::move(target), {}, {}, false}, *this);
+  }
+
+  void on_head(int status, header_list) override { status_ = status; }
+  void on_body(std::string_view bytes) override {
+    if (body_.size() + bytes.size() <= own_answer_bytes_max)
+      body_ += bytes;
+  }
+  void on_end() override { tell(status_, body_); }
+  void on_failure(std::string text, bool) override { tell(0, text); }
+
+private:
+  void tell(int status, std::string what) {
+    const auto then = std::move(then_); // which may destroy this object
+    then(status, what);
+  }
+
+  answered then_;
+  int status_ = 0;
+  std::string body_;
+  std::unique_ptr<relayed_call> call_;
+};
+
+// ---- beginning and end
+
+server_relay::server_relay(boost::asio::io_context& loop, server_relay_settings settings)
+    : loop_(loop), settings_(std::move(settings)), random_(settings_.seed), names_(settings_.look_up), timer_(loop) {
+  wire::encode_frame(settings_.introduction, introduction_);
+  for (const auto& address : settings_.servers)
+    servers_.push_back({address, {}, true});
+}
+
+server_relay::~server_relay() {
+  alive_.reset();
+  beat_.reset();
+  listing_.reset();
+  leaving_.reset();
+  for (auto& l : links_)
+    l.connection->close();
+  for (auto& c : joining_)
+    c->close();
+}
+
+void server_relay::start() {
+  if (!servers_.empty())
+    preferred_ = static_cast<std::size_t>(random_.below(servers_.size()));
+  tick();
+}
+
+void server_relay::stop(bool leaves, std::function<void()> then) {
+  stopping_ = true;
+  beat_.reset();
+  listing_.reset();
+  auto once = std::make_shared<std::function<void()>>(std::move(then));
+  const auto end = [once] {
+    if (*once)
+      std::exchange(*once, nullptr)();
+  };
+  if (!leaves)
+    return end();
+  auto limit = std::make_shared<boost::asio::steady_timer>(loop_, leave_limit);
+  limit->async_wait([limit, end](boost::system::error_code) { end(); });
+  leaving_ = std::make_unique<question>(
+      *this, "DELETE", "/v1/internal/agent/alive", [end, limit](int status, const std::string& why) {
+        if (status != 200)
+          log::warn("relay", "the servers were not told that this agent leaves", {{"reason", why}});
+        limit->cancel();
+      });
+}
+
+void server_relay::tick_later() {
+  timer_.expires_after(tick_period);
+  timer_.async_wait([this, alive = std::weak_ptr<const char>(alive_)](boost::system::error_code e) {
+    if (!e && !alive.expired())
+      tick();
+  });
+}
+
+void server_relay::tick() {
+  const auto now = clock::now();
+  give_up_late(now);
+  close_idle(now);
+  if (!stopping_) {
+    beat(now);
+    if (now >= next_listing_ && listing_ == nullptr && answers_ == true)
+      ask_for_servers();
+    if (now >= next_rebalance_ && !servers_.empty()) {
+      preferred_ = static_cast<std::size_t>(random_.below(servers_.size()));
+      next_rebalance_ = now + rebalance_interval + std::chrono::seconds(random_.below(rebalance_interval.count()));
+    }
+  }
+  serve_waiting();
+  tick_later();
+}
+
+// ---- requests
+
+std::unique_ptr<relayed_call> server_relay::begin(relayed_request r, answer_listener& listener) {
+  auto c = std::make_unique<call>(*this, std::move(r), listener, clock::now() + settings_.hold);
+  waiting_.push_back(c.get());
+  later([this] { serve_waiting(); }); // the listener is not to be called before this returns
+  return c;
+}
+
+void server_relay::later(std::function<void()> what) {
+  boost::asio::post(loop_, [alive = std::weak_ptr<const char>(alive_), what = std::move(what)] {
+    if (!alive.expired())
+      what();
+  });
+}
+
+void server_relay::forget(call& c) {
+  std::erase(waiting_, &c);
+  if (c.on == nullptr)
+    return;
+  c.on->carries = nullptr;
+  c.on->connection->abandon();
+  const auto* gone = c.on;
+  links_.remove_if([gone](const link& l) { return &l == gone; });
+}
+
+void server_relay::serve_waiting() {
+  while (waiting_.size() > settings_.waiting_max) {
+    auto* c = waiting_.back();
+    waiting_.pop_back();
+    c->fail("too many requests wait for a server", true);
+  }
+  for (auto& l : links_) {
+    if (waiting_.empty())
+      return;
+    if (l.dialling || !l.connection->idle())
+      continue;
+    auto* c = waiting_.front();
+    waiting_.pop_front();
+    l.since = clock::now();
+    c->carried_by(l);
+  }
+  dial();
+}
+
+void server_relay::give_up_late(clock::time_point now) {
+  // Whoever is told may end others of them.
+  for (;;) {
+    const auto it = std::find_if(waiting_.begin(), waiting_.end(), [&](call* c) { return c->deadline <= now; });
+    if (it == waiting_.end())
+      return;
+    auto* c = *it;
+    waiting_.erase(it);
+    c->fail(last_failure_.empty() ? std::string(no_servers)
+                                  : "rpc error getting client: failed to get conn: " + last_failure_,
+            true);
+  }
+}
+
+// ---- connections
+
+std::optional<std::size_t> server_relay::reachable_server(clock::time_point now) const {
+  for (std::size_t i = 0; i < servers_.size(); ++i)
+    if (const auto at = (preferred_ + i) % servers_.size(); servers_[at].not_before <= now)
+      return at;
+  return std::nullopt;
+}
+
+void server_relay::dial() {
+  const auto now = clock::now();
+  auto dialling =
+      static_cast<std::size_t>(std::count_if(links_.begin(), links_.end(), [](const link& l) { return l.dialling; }));
+  while (dialling < std::min(waiting_.size(), dials_at_once_max) && links_.size() < settings_.connections_max) {
+    const auto at = reachable_server(now);
+    if (!at)
+      return;
+    preferred_ = *at;
+    auto& s = servers_[*at];
+    const auto where = split_host_port(s.address);
+    const auto to = names_.find(where.host, where.number());
+    if (!to) {
+      server_failed(s.address, "lookup " + where.host + ": no such host, or no answer yet");
+      continue;
+    }
+    server_connection::events then;
+    then.ready = [this](server_connection& c) { connection_ready(c); };
+    then.closed = [this](server_connection& c, const std::string& why) { connection_closed(c, why); };
+    auto c = std::make_shared<server_connection>(loop_, s.address, settings_.credentials->now(), std::move(then));
+    links_.push_back({c, nullptr, true, now});
+    c->dial(*to, introduction_);
+    ++dialling;
+  }
+}
+
+server_relay::link* server_relay::find(const server_connection& c) {
+  const auto it = std::find_if(links_.begin(), links_.end(), [&](const link& l) { return l.connection.get() == &c; });
+  return it == links_.end() ? nullptr : &*it;
+}
+
+void server_relay::connection_ready(server_connection& c) {
+  auto* l = find(c);
+  if (l == nullptr)
+    return;
+  l->dialling = false;
+  if (!waiting_.empty()) {
+    auto* next = waiting_.front();
+    waiting_.pop_front();
+    l->since = clock::now();
+    next->carried_by(*l);
+  }
+}
+
+void server_relay::connection_closed(server_connection& c, const std::string& why) {
+  const auto it = std::find_if(links_.begin(), links_.end(), [&](const link& l) { return l.connection.get() == &c; });
+  if (it == links_.end())
+    return;
+  auto* carried = it->carries;
+  const bool dialled_in_vain = it->dialling;
+  // A server that ends an introduction has refused it.
+  const bool refused = carried != nullptr && !c.used_before();
+  const auto address = c.server();
+  links_.erase(it);
+  if (dialled_in_vain || refused)
+    server_failed(address, why);
+  if (carried == nullptr)
+    return;
+  carried->on = nullptr;
+  if (carried->may_repeat())
+    waiting_.push_front(carried);
+  else
+    carried->fail("rpc error making call: " + why, false);
+}
+
+void server_relay::close_idle(clock::time_point now) {
+  for (auto it = links_.begin(); it != links_.end();) {
+    auto& l = *it;
+    const bool late = l.dialling && now - l.since > dial_limit;
+    const bool elsewhere = preferred_ < servers_.size() && l.connection->server() != servers_[preferred_].address;
+    const bool unused = !l.dialling && l.connection->idle() && (elsewhere || now - l.since > idle_limit);
+    if (!late && !unused) {
+      ++it;
+      continue;
+    }
+    const auto address = l.connection->server();
+    l.connection->close();
+    it = links_.erase(it);
+    if (late)
+      server_failed(address, "dial tcp " + address + ": i/o timeout");
+  }
+}
+
+void server_relay::server_failed(const std::string& address, const std::string& why) {
+  last_failure_ = why;
+  const auto it = std::find_if(servers_.begin(), servers_.end(), [&](const server& s) { return s.address == address; });
+  if (it == servers_.end())
+    return;
+  it->not_before = clock::now() + failed_pause;
+  if (static_cast<std::size_t>(it - servers_.begin()) == preferred_ && servers_.size() > 1) {
+    log::info("relay", "server cannot be reached, another one is asked", {{"server", address}, {"reason", why}});
+    preferred_ = (preferred_ + 1) % servers_.size();
+  }
+}
+
+void server_relay::join(const std::string& address, std::function<void(std::string)> then) {
+  const auto where = split_host_port(address);
+  const auto to = names_.find(where.host, where.number());
+  if (!to)
+    return then("lookup " + where.host + ": no such host, or no answer yet");
+  auto limit = std::make_shared<boost::asio::steady_timer>(loop_, dial_limit);
+  const auto end = [this, limit, then = std::move(then)](server_connection& c, const std::string& why) {
+    limit->cancel();
+    std::shared_ptr<server_connection> kept;
+    for (const auto& each : joining_)
+      if (each.get() == &c)
+        kept = each;
+    if (kept == nullptr)
+      return;
+    joining_.remove(kept);
+    kept->close();
+    const auto known = [&](const server& s) { return s.address == kept->server(); };
+    if (why.empty() && std::none_of(servers_.begin(), servers_.end(), known))
+      servers_.push_back({kept->server(), {}, true});
+    then(why);
+  };
+  server_connection::events events;
+  events.ready = [end](server_connection& c) { end(c, {}); };
+  events.closed = [end](server_connection& c, const std::string& why) { end(c, why); };
+  auto c = std::make_shared<server_connection>(loop_, address, settings_.credentials->now(), std::move(events));
+  joining_.push_back(c);
+  limit->async_wait([end, weak = std::weak_ptr<server_connection>(c)](boost::system::error_code e) {
+    if (const auto strong = weak.lock(); strong && !e)
+      end(*strong, "dial tcp " + strong->server() + ": i/o timeout");
+  });
+  c->dial(*to, introduction_);
+}
+
+// ---- what the agent itself says and asks
+
+void server_relay::beat(clock::time_point now) {
+  if (beat_ != nullptr && now >= beat_due_) {
+    beat_.reset();
+    if (preferred_ < servers_.size())
+      server_failed(servers_[preferred_].address, "it does not answer");
+    beaten(false, "no answer within 3 s");
+  }
+  if (beat_ != nullptr || now < next_beat_)
+    return;
+  next_beat_ = now + beat_interval;
+  beat_due_ = now + beat_limit;
+  beat_ =
+      std::make_unique<question>(*this, "PUT", "/v1/internal/agent/alive", [this](int status, const std::string& what) {
+        const auto keep = std::move(beat_);
+        beaten(status == 200, what);
+      });
+}
+
+void server_relay::beaten(bool alive, const std::string& why) {
+  beats_failed_ = alive ? 0 : beats_failed_ + 1;
+  // Three in a row are the time after which the servers take an agent for dead; then and every 10 s somebody should know.
+  if (beats_failed_ % 10 == 3)
+    log::warn("relay", "the servers do not hear this agent", {{"reason", why}});
+  say(alive);
+}
+
+void server_relay::say(bool answers) {
+  if (answers_ == answers)
+    return;
+  answers_ = answers;
+  if (answers)
+    log::info("relay", "the cluster answers", {{"server", servers_.empty() ? "" : servers_[preferred_].address}});
+  if (settings_.cluster_answers)
+    settings_.cluster_answers(answers);
+}
+
+void server_relay::ask_for_servers() {
+  next_listing_ = clock::now() + listing_interval;
+  listing_ = std::make_unique<question>(*this, "GET", "/v1/status/peers", [this](int status, const std::string& what) {
+    const auto keep = std::move(listing_);
+    if (status == 200)
+      take_servers(what);
+  });
+}
+
+void server_relay::take_servers(const std::string& json) {
+  const auto list = golang::read_json(json);
+  if (!list || !list->is_array() || list->as_array().empty())
+    return;
+  const auto asked = preferred_ < servers_.size() ? servers_[preferred_].address : std::string();
+  std::vector<server> next;
+  std::vector<std::string> names;
+  for (const auto& each : list->as_array())
+    if (each.is_string() && next.size() < servers_max) {
+      names.emplace_back(each.as_string());
+      next.push_back({names.back(), {}, false});
+    }
+  bool changed = false;
+  for (const auto& old : servers_) {
+    const auto it = std::find_if(next.begin(), next.end(), [&](const server& s) { return s.address == old.address; });
+    if (it != next.end())
+      *it = {old.address, old.not_before, old.named};
+    else if (old.named)
+      next.push_back(old);
+    else
+      changed = true;
+  }
+  changed = changed || next.size() != servers_.size();
+  servers_ = std::move(next);
+  preferred_ = 0;
+  for (std::size_t i = 0; i < servers_.size(); ++i)
+    if (servers_[i].address == asked)
+      preferred_ = i;
+  if (changed && settings_.servers_changed)
+    settings_.servers_changed(names);
+}
+
+} // namespace belay::actors

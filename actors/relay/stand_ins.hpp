@@ -1,0 +1,93 @@
+#pragma once
+// A client agent has no tables and no log. Whoever asks the fsm or raft_peer on a server asks these here: they ask the servers, over HTTP,
+// with the agent's own tokens.
+
+#include "actors/host.hpp"
+#include "actors/interfaces.hpp"
+#include "actors/relay/request_relay.hpp"
+#include "actors/surroundings.hpp"
+#include "protocol/acl/authorizer.hpp"
+#include "protocol/http/acl/token_rules.hpp"
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace belay::actors {
+
+/// Whose rights the agent has when it keeps its rows. Empty: anonymous
+struct agent_secrets {
+  std::string of_node;     ///< to write its node: acl.tokens.agent, or that of requests
+  std::string of_services; ///< to write services and checks: acl.tokens.default, or that of the agent
+};
+
+/// For health_checks: rows of this node are read and written.
+class remote_tables final : public hosted<fsm_actor::base> {
+public:
+  /// @param relay outlives its actors' last message; used on the thread of `host` only
+  remote_tables(caf::actor_config& config, actor_host* host, wiring_ptr wires, request_relay& relay,
+                std::function<agent_secrets()> secrets);
+  ~remote_tables() override;
+
+  behavior_type make_behavior() override;
+
+private:
+  class question;
+  struct known_rules;
+
+  void write(const check_write& w);
+  void read(const read_query& q);
+  void written(request_id id, int status, std::string body);
+  void read_permissions(const read_query& q);
+  void rules_told(const std::string& secret, int status, const std::string& body);
+  void tell_permissions(const read_query& q, known_rules& known);
+  void answer(const read_query& q, std::variant<state::query_result, failure> what);
+  void found(const read_query& q, int status, const std::string& body);
+  void ask(std::string method, std::string target, std::string body, std::string secret,
+           std::function<void(int, std::string)> then);
+
+  wiring_ptr wires_;
+  request_relay& relay_;
+  std::function<agent_secrets()> secrets_;
+  /// By secret; asked for again when they are old, and kept if nobody can be asked (`extend-cache`).
+  struct known_rules {
+    http::token_rules rules;
+    std::shared_ptr<const acl::authorizer> compiled; ///< with what its first question said of the default
+    bool allowed_by_default = false;
+    monotonic_time since;
+  };
+  std::map<std::string, known_rules> known_;
+  std::map<std::string, std::vector<read_query>> waiting_for_rules_; ///< by secret
+
+  std::uint64_t asked_ = 0;
+  std::map<std::uint64_t, std::unique_ptr<question>> questions_;
+};
+
+/// For the gateway: what a node knows of its cluster.
+class remote_consensus final : public hosted<raft_peer_actor::base> {
+public:
+  /// @see server_relay::join
+  using joiner = std::function<void(const std::string& address, std::function<void(std::string)> then)>;
+
+  remote_consensus(caf::actor_config& config, actor_host* host, wiring_ptr wires, raft::member self,
+                   std::function<bool()> cluster_answers, joiner join);
+
+  behavior_type make_behavior() override;
+
+  /// The gateway and the agent have to know of it.
+  static cluster_view view_of(const raft::member& self, bool cluster_answers);
+
+private:
+  void join(const status_request& r);
+  void tell(const status_request& r);
+
+  wiring_ptr wires_;
+  raft::member self_;
+  std::function<bool()> cluster_answers_;
+  joiner join_;
+};
+
+} // namespace belay::actors

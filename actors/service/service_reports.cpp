@@ -1,0 +1,176 @@
+#include "actors/service/service_reports.hpp"
+
+#include "actors/telemetry/log.hpp"
+
+namespace belay::actors {
+
+namespace {
+
+// Without a watchdog: what `systemctl status` shows need not be fresher.
+constexpr std::chrono::seconds status_period{10};
+constexpr std::chrono::hours nothing_to_tell{1};
+
+std::int64_t ms(service_reports::duration d) {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(d).count();
+}
+
+} // namespace
+
+service_reports service_reports::from_environment() {
+  const auto given = service_environment::take();
+  auto to = service_socket::open(given.socket);
+  if (to)
+    return {std::move(*to), given.watchdog};
+  log::warn("node", "the service manager is told nothing", {{"reason", to.error()}});
+  return {service_socket(), std::chrono::microseconds(0)};
+}
+
+void service_reports::say(const std::string& lines) {
+  const auto s = to_.say(lines);
+  if (!s && !complained_)
+    log::warn("node", "the service manager cannot be told", {{"reason", s.error()}});
+  complained_ = !s;
+}
+
+std::string service_reports::status_line() const {
+  std::string out = "STATUS=";
+  switch (numbers_->standing.load(std::memory_order_relaxed)) {
+  case cluster_standing::leads:
+    out += "Leads the cluster";
+    break;
+  case cluster_standing::follows:
+    out += "Follows a leader";
+    break;
+  case cluster_standing::alone:
+    out += "Knows no leader";
+    break;
+  case cluster_standing::relays:
+    return out + "Client agent, the servers answer" + last_reload_ + "\n";
+  case cluster_standing::cut_off:
+    return out + "Client agent, no server answers" + last_reload_ + "\n";
+  }
+  out += "; index " + std::to_string(numbers_->applied_index.load(std::memory_order_relaxed));
+  return out + last_reload_ + "\n";
+}
+
+void service_reports::ready(std::shared_ptr<const vitals> numbers, time now) {
+  numbers_ = std::move(numbers);
+  if (!to_.wanted())
+    return;
+  if (watchdog_.count() > 0)
+    watch_.emplace(watchdog_, now);
+  next_ = now;
+  told_ = status_line();
+  say("READY=1\n" + told_);
+}
+
+void service_reports::reloading(time now) {
+  // systemd compares the time with when it asked, from version 253 on (Type=notify-reload): CLOCK_MONOTONIC, which is this clock.
+  const auto us = std::chrono::duration_cast<std::chrono::microseconds>(now.time_since_epoch()).count();
+  say("RELOADING=1\nMONOTONIC_USEC=" + std::to_string(us) + "\nSTATUS=Reads its configuration again\n");
+}
+
+void service_reports::reloaded(bool taken_over, time now) {
+  last_reload_ = taken_over ? "" : "; the last reload changed nothing: see the log";
+  if (!to_.wanted())
+    return;
+  told_ = status_line();
+  say("READY=1\n" + told_);
+  look(now);
+}
+
+void service_reports::stopping() {
+  say("STOPPING=1\nSTATUS=Answers what it was asked, and stops\n");
+}
+
+service_reports::duration service_reports::until_due(time now) const {
+  if (!to_.wanted())
+    return nothing_to_tell;
+  return next_ > now ? next_ - now : duration::zero();
+}
+
+void service_reports::look(time now) {
+  if (!to_.wanted() || now < next_)
+    return;
+  next_ = now + (watch_ ? watch_->period() : duration(status_period));
+  std::string lines;
+  if (watch_) {
+    const auto front = numbers_->front_turns.load(std::memory_order_relaxed);
+    const auto v =
+        watch_->look({front, numbers_->has_raft ? numbers_->raft_turns.load(std::memory_order_relaxed) : front}, now);
+    tell_stall(v);
+    if (v.feed())
+      lines = "WATCHDOG=1\n";
+  }
+  if (auto s = status_line(); s != told_) {
+    lines += s;
+    told_ = std::move(s);
+  }
+  if (!lines.empty())
+    say(lines);
+}
+
+void service_reports::tell_stall(const stall_watch::verdict& v) {
+  if (v.feed() == fed_)
+    return;
+  fed_ = v.feed();
+  if (fed_)
+    log::warn("node", "all parts move again, the watchdog is fed");
+  else
+    log::error("node", "a part stands still, the watchdog is not fed any more",
+               {{"part", v.front_moves                         ? "raft"
+                         : v.raft_moves || !numbers_->has_raft ? "front"
+                                                               : "front and raft"},
+                {"front_ms", ms(v.front)},
+                {"raft_ms", ms(v.raft)}});
+}
+
+// ---- its thread
+
+void service_reporter::ready(std::shared_ptr<const vitals> numbers) {
+  std::lock_guard hold(busy_);
+  reports_.ready(std::move(numbers), std::chrono::steady_clock::now());
+  if (!reports_.wanted())
+    return;
+  thread_ = std::thread([this] { run(); });
+  pthread_setname_np(thread_.native_handle(), "service");
+}
+
+void service_reporter::run() {
+  std::unique_lock hold(busy_);
+  while (!ended_) {
+    reports_.look(std::chrono::steady_clock::now());
+    over_.wait_for(hold, reports_.until_due(std::chrono::steady_clock::now()));
+  }
+}
+
+void service_reporter::reloading() {
+  std::lock_guard hold(busy_);
+  reports_.reloading(std::chrono::steady_clock::now());
+}
+
+void service_reporter::reloaded(bool taken_over) {
+  std::lock_guard hold(busy_);
+  reports_.reloaded(taken_over, std::chrono::steady_clock::now());
+}
+
+void service_reporter::stopping() {
+  {
+    std::lock_guard hold(busy_);
+    if (!ended_)
+      reports_.stopping();
+  }
+  end();
+}
+
+void service_reporter::end() {
+  {
+    std::lock_guard hold(busy_);
+    ended_ = true;
+  }
+  over_.notify_all();
+  if (thread_.joinable())
+    thread_.join();
+}
+
+} // namespace belay::actors

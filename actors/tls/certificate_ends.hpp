@@ -1,0 +1,46 @@
+#pragma once
+// When certificates are over: those that a server shows, and those of the authorities that it trusts. And whether it is time to tell
+// somebody.
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+struct ssl_ctx_st;
+
+namespace belay::tls {
+
+struct certificate_end {
+  std::string name;          ///< the subject, as `CN = server.dc1.consul`
+  std::int64_t at = 0;       ///< seconds since 1970
+  bool of_authority = false; ///< it is trusted, not shown
+
+  bool operator==(const certificate_end&) const = default;
+};
+
+/// Of what is in the context: the certificate that is shown, the chain behind it, the authorities. Null: nothing.
+std::vector<certificate_end> certificate_ends(ssl_ctx_st* context);
+
+/// Whole days until then; negative: it is over.
+std::int64_t days_left(const certificate_end& c, std::int64_t now_seconds);
+
+/// Remembers what was told, so that each threshold is told once.
+class certificate_watch {
+public:
+  static constexpr std::int64_t warn_days = 30, urgent_days = 7;
+
+  enum class urgency : std::uint8_t { none, soon, urgent, over };
+  struct news {
+    certificate_end certificate;
+    urgency how = urgency::none;
+    std::int64_t days = 0;
+  };
+  /// @returns those that have become more urgent since the last call; one that was replaced begins anew
+  std::vector<news> look(const std::vector<certificate_end>& all, std::int64_t now_seconds);
+
+private:
+  std::map<std::pair<std::string, std::int64_t>, urgency> told_; ///< by name and end
+};
+
+} // namespace belay::tls

@@ -1,0 +1,183 @@
+// `belay acl policy create|delete|list|read|update`.
+
+#include "cli/commands/acl/acl_rows.hpp"
+#include "cli/commands/all.hpp"
+#include "cli/commands/outcome.hpp"
+#include "cli/output/json_text.hpp"
+
+#include <boost/json/array.hpp>
+
+#include <ostream>
+
+namespace belay::cli {
+
+namespace json = boost::json;
+
+namespace {
+
+/// The ID that -id or -name names; empty after a complaint.
+std::string wanted_policy(const options& o, const api_client& client, terminal t) {
+  const auto id = o.value("id"), name = o.value("name");
+  const auto found = id.empty() ? id_named(o, client, acl_kind::policy, name) : id_of(o, client, acl_kind::policy, id);
+  if (found)
+    return *found;
+  error(t, "Error determining policy ID: " + found.error());
+  return {};
+}
+
+bool neither(const options& o, terminal t) {
+  if (!o.value("id").empty() || !o.value("name").empty())
+    return false;
+  error(t, "Must specify either the -id or -name parameters");
+  return true;
+}
+
+json::array datacenters(const options& o) {
+  json::array out;
+  for (const auto& dc : o.values("valid-datacenter"))
+    out.emplace_back(dc);
+  return out;
+}
+
+/// -rules as text; nullopt after a complaint.
+std::optional<std::string> rules(const options& o, terminal t) {
+  const auto text = value_given(o.value("rules"), t.in);
+  if (text)
+    return *text;
+  error(t, "Error loading rules: " + text.error());
+  return std::nullopt;
+}
+
+int create_policy(const options& o, terminal t) {
+  if (o.value("name").empty())
+    return o.wrong_usage(t, "Missing require '-name' flag");
+  const auto text = rules(o, t);
+  const auto client = text ? o.client(t) : std::nullopt;
+  if (!client)
+    return 1;
+  json::object p{{"Name", o.value("name")}, {"Description", o.value("description")}, {"Rules", *text}};
+  if (o.given("valid-datacenter"))
+    p.emplace("Datacenters", datacenters(o));
+  return write_row(o, t, *client, "/v1/acl/policy", p, "Failed to create new policy: ", policy_text);
+}
+
+int update_policy(const options& o, terminal t) {
+  if (neither(o, t))
+    return 1;
+  const auto client = o.client(t);
+  if (!client)
+    return 1;
+  const auto id = wanted_policy(o, *client, t);
+  if (id.empty())
+    return 1;
+  const auto text = rules(o, t);
+  if (!text)
+    return 1;
+  json::object p{{"ID", id}};
+  if (!o.on("no-merge")) {
+    const auto now = client->get_json("/v1/acl/policy/" + id, o.query());
+    if (!now || !now->is_object())
+      return error(t, "Error when retrieving current policy: " + (now ? "it is no object" : now.error()));
+    p = now->get_object();
+  } else {
+    for (const auto* name : {"Name", "Description", "Rules"})
+      p.emplace(name, "");
+  }
+  if (o.given("name") && (o.given("id") || o.on("no-merge")))
+    p["Name"] = o.value("name");
+  if (o.given("description"))
+    p["Description"] = o.value("description");
+  if (o.given("rules"))
+    p["Rules"] = *text;
+  if (o.given("valid-datacenter"))
+    p["Datacenters"] = datacenters(o);
+  return write_row(o, t, *client, "/v1/acl/policy/" + id, p, "Error updating policy \"" + id + "\": ", policy_text);
+}
+
+int read_policy(const options& o, terminal t) {
+  if (neither(o, t))
+    return 1;
+  const auto client = o.client(t);
+  if (!client)
+    return 1;
+  const auto id = wanted_policy(o, *client, t);
+  if (id.empty())
+    return 1;
+  const auto p = client->get_json("/v1/acl/policy/" + id, o.query());
+  if (!p)
+    return error(t, "Error reading policy \"" + id + "\": " + p.error());
+  t.out << (o.json() ? pretty(*p) : policy_text(*p, o.on("meta")));
+  return 0;
+}
+
+int list_policies(const options& o, terminal t) {
+  return show(o, t, "/v1/acl/policies", o.query(), "Failed to retrieve the policy list: ", policy_list_text);
+}
+
+int remove_policy(const options& o, terminal t) {
+  if (neither(o, t))
+    return 1;
+  const auto client = o.client(t);
+  if (!client)
+    return 1;
+  const auto id = wanted_policy(o, *client, t);
+  if (id.empty())
+    return 1;
+  const auto answer = client->ask("DELETE", "/v1/acl/policy/" + id, o.write_query());
+  if (const auto complaint = complaint_about(answer); !complaint.empty())
+    return error(t, "Error deleting policy \"" + id + "\": " + complaint);
+  return succeed(o, t, "Policy \"" + id + "\" deleted successfully", {{"ID", id}});
+}
+
+} // namespace
+
+std::vector<command> acl_policy_commands() {
+  using enum flag_kind;
+  constexpr flag id = {"id", text, "<id>", "ID of the policy, or the beginning of it"};
+  constexpr flag name = {"name", text, "<name>", "name of the policy"};
+  constexpr flag meta = {"meta", toggle, "", "show hash and indexes, too"};
+  constexpr flag description = {"description", text, "<text>", "for people who look"};
+  constexpr flag rules_flag = {"rules", text, "<rules>", "its rules, @FILE, or - for the standard input"};
+  constexpr flag datacenter = {"valid-datacenter", list, "<name>", "only in this datacenter"};
+  return {
+      {.name = "acl policy create",
+       .help = "Makes a policy",
+       .flags = {description, meta, {"name", text, "<name>", "name of the policy; required"}, rules_flag, datacenter},
+       .examples = {{"acl policy create -name=app -rules='key_prefix \"app/\" { policy = \"write\" }'",
+                     "With its rules"},
+                    {"acl policy create -name=app -rules=@app.hcl", "With the rules of a file"}},
+       .run = create_policy},
+      {.name = "acl policy delete",
+       .help = "Removes a policy",
+       .flags = {id, name},
+       .examples = {{"acl policy delete -name=app", "By its name"},
+                    {"acl policy delete -id=8d2c95", "By the beginning of its ID"}},
+       .run = remove_policy},
+      {.name = "acl policy list",
+       .help = "Lists policies",
+       .flags = {meta},
+       .examples = {{"acl policy list", "Names and IDs"}, {"acl policy list -format=json", "The same for programs"}},
+       .run = list_policies},
+      {.name = "acl policy read",
+       .help = "Shows a policy with its rules",
+       .flags = {id, meta, name},
+       .examples = {{"acl policy read -name=app", "By its name"},
+                    {"acl policy read -id=8d2c95 -meta", "By the beginning of its ID"}},
+       .run = read_policy},
+      {.name = "acl policy update",
+       .help = "Changes a policy",
+       .text = "What is not given stays as it is, but for -no-merge: then it becomes empty.",
+       .flags = {description,
+                 id,
+                 meta,
+                 {"name", text, "<name>", "name of the policy; with -id: its new name"},
+                 {"no-merge", toggle, "", "what is not given becomes empty"},
+                 rules_flag,
+                 datacenter},
+       .examples = {{"acl policy update -name=app -rules=@app.hcl", "New rules"},
+                    {"acl policy update -id=8d2c95 -name=better", "A new name"}},
+       .run = update_policy},
+  };
+}
+
+} // namespace belay::cli

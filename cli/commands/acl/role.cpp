@@ -1,0 +1,166 @@
+// `belay acl role create|delete|list|read|update`.
+
+#include "cli/commands/acl/acl_rows.hpp"
+#include "cli/commands/all.hpp"
+#include "cli/commands/outcome.hpp"
+#include "cli/output/json_text.hpp"
+#include "protocol/golang/url.hpp"
+
+#include <ostream>
+
+namespace belay::cli {
+
+namespace json = boost::json;
+
+namespace {
+
+int create_role(const options& o, terminal t) {
+  if (o.value("name").empty())
+    return o.wrong_usage(t, "Missing require '-name' flag");
+  if (no_links(o))
+    return error(t, "Cannot create a role without specifying -policy-name, -policy-id, -service-identity, or "
+                    "-node-identity at least once");
+  const auto client = o.client(t);
+  if (!client)
+    return 1;
+  json::object r{{"Name", o.value("name")}, {"Description", o.value("description")}};
+  if (const auto s = add_links(o, *client, r); !s)
+    return error(t, s.error());
+  return write_row(o, t, *client, "/v1/acl/role", r, "Failed to create new role: ", role_text);
+}
+
+int update_role(const options& o, terminal t) {
+  if (o.value("id").empty())
+    return error(t, "Cannot update a role without specifying the -id parameter");
+  const auto client = o.client(t);
+  if (!client)
+    return 1;
+  const auto id = id_of(o, *client, acl_kind::role, o.value("id"));
+  if (!id)
+    return error(t, "Error determining role ID: " + id.error());
+  const auto now = client->get_json("/v1/acl/role/" + *id, o.query());
+  if (!now || !now->is_object())
+    return error(t, "Error when retrieving current role: " + (now ? "it is no object" : now.error()));
+  json::object r = now->get_object();
+  if (o.on("no-merge")) {
+    r = {{"ID", *id}, {"Name", member_text(*now, "Name")}, {"Description", ""}};
+    if (o.value("name").empty())
+      return error(t, "Cannot update a role without specifying the -name parameter");
+  }
+  if (!o.value("name").empty())
+    r["Name"] = o.value("name");
+  if (o.given("description"))
+    r["Description"] = o.value("description");
+  if (const auto s = add_links(o, *client, r); !s)
+    return error(t, s.error());
+  return write_row(o, t, *client, "/v1/acl/role/" + *id, r, "Error updating role \"" + *id + "\": ", role_text);
+}
+
+int read_role(const options& o, terminal t) {
+  const auto name = o.value("name");
+  if (o.value("id").empty() && name.empty())
+    return error(t, "Must specify either the -id or -name parameters");
+  const auto client = o.client(t);
+  if (!client)
+    return 1;
+  auto path = "/v1/acl/role/name/" + golang::escape_path(name);
+  auto what = "name \"" + name + "\"";
+  if (!o.value("id").empty()) {
+    const auto id = id_of(o, *client, acl_kind::role, o.value("id"));
+    if (!id)
+      return error(t, "Error determining role ID: " + id.error());
+    path = "/v1/acl/role/" + *id;
+    what = "ID \"" + *id + "\"";
+  }
+  const auto answer = client->ask("GET", path, o.query());
+  if (answer && (answer->status == 404 || (answer->found() && answer->body.starts_with("null"))))
+    return error(t, "Role not found with " + what);
+  const auto r = client->get_json(path, o.query());
+  if (!r)
+    return error(t, "Error reading role " + what + ": " + r.error());
+  t.out << (o.json() ? pretty(*r) : role_text(*r, o.on("meta")));
+  return 0;
+}
+
+int list_roles(const options& o, terminal t) {
+  return show(o, t, "/v1/acl/roles", o.query(), "Failed to retrieve the role list: ", role_list_text);
+}
+
+int remove_role(const options& o, terminal t) {
+  if (o.value("id").empty() && o.value("name").empty())
+    return error(t, "Must specify the -id or -name parameters");
+  const auto client = o.client(t);
+  if (!client)
+    return 1;
+  const auto id = o.value("id").empty() ? id_named(o, *client, acl_kind::role, o.value("name"))
+                                        : id_of(o, *client, acl_kind::role, o.value("id"));
+  if (!id)
+    return error(t, "Error determining role ID: " + id.error());
+  const auto answer = client->ask("DELETE", "/v1/acl/role/" + *id, o.write_query());
+  if (const auto complaint = complaint_about(answer); !complaint.empty())
+    return error(t, "Error deleting role \"" + *id + "\": " + complaint);
+  return succeed(o, t, "Role \"" + *id + "\" deleted successfully", {{"ID", *id}});
+}
+
+} // namespace
+
+std::vector<command> acl_role_commands() {
+  using enum flag_kind;
+  constexpr flag id = {"id", text, "<id>", "ID of the role, or the beginning of it"};
+  constexpr flag name = {"name", text, "<name>", "name of the role"};
+  constexpr flag meta = {"meta", toggle, "", "show hash and indexes, too"};
+  constexpr flag description = {"description", text, "<text>", "for people who look"};
+  constexpr flag node_identity = {"node-identity", list, "<node:dc>", "may act as this node"};
+  constexpr flag policy_id = {"policy-id", list, "<id>", "has this policy; the beginning of the ID will do"};
+  constexpr flag policy_name = {"policy-name", list, "<name>", "has the policy of this name"};
+  constexpr flag service_identity = {"service-identity", list, "<name[:dc,...]>", "may act as this service"};
+  return {
+      {.name = "acl role create",
+       .help = "Makes a role",
+       .flags = {description,
+                 meta,
+                 {"name", text, "<name>", "name of the role; required"},
+                 node_identity,
+                 policy_id,
+                 policy_name,
+                 service_identity},
+       .examples = {{"acl role create -name=app -policy-name=app", "With one policy"},
+                    {"acl role create -name=web -service-identity=web:dc1,dc2", "That acts as the service web"}},
+       .run = create_role},
+      {.name = "acl role delete",
+       .help = "Removes a role",
+       .flags = {id, name},
+       .examples = {{"acl role delete -name=app", "By its name"},
+                    {"acl role delete -id=53f0e4", "By the beginning of its ID"}},
+       .run = remove_role},
+      {.name = "acl role list",
+       .help = "Lists roles",
+       .flags = {meta},
+       .examples = {{"acl role list", "All roles and what they have"},
+                    {"acl role list -format=json", "The same for programs"}},
+       .run = list_roles},
+      {.name = "acl role read",
+       .help = "Shows a role",
+       .flags = {id, meta, name},
+       .examples = {{"acl role read -name=app", "By its name"},
+                    {"acl role read -id=53f0e4", "By the beginning of its ID"}},
+       .run = read_role},
+      {.name = "acl role update",
+       .help = "Changes a role",
+       .text = "What is given is added to what it has, but for -no-merge: then it has nothing else.",
+       .flags = {description,
+                 id,
+                 meta,
+                 name,
+                 {"no-merge", toggle, "", "what is not given is taken away"},
+                 node_identity,
+                 policy_id,
+                 policy_name,
+                 service_identity},
+       .examples = {{"acl role update -id=53f0e4 -policy-name=more", "Adds a policy"},
+                    {"acl role update -id=53f0e4 -name=app -policy-name=app -no-merge", "Nothing but this policy"}},
+       .run = update_role},
+  };
+}
+
+} // namespace belay::cli

@@ -1,0 +1,127 @@
+// `belay acl bootstrap|set-agent-token|translate-rules`.
+
+#include "cli/commands/acl/acl_rows.hpp"
+#include "cli/commands/all.hpp"
+#include "cli/commands/outcome.hpp"
+#include "cli/output/json_text.hpp"
+#include "protocol/acl/legacy_rules.hpp"
+#include "protocol/golang/url.hpp"
+
+#include <boost/json/parse.hpp>
+
+#include <ostream>
+
+namespace belay::cli {
+
+namespace json = boost::json;
+
+namespace {
+
+int acl_bootstrap(const options& o, terminal t) {
+  const auto client = o.client(t);
+  if (!client)
+    return 1;
+  const auto answer = client->ask("PUT", "/v1/acl/bootstrap", o.write_query());
+  if (const auto complaint = complaint_about(answer); !complaint.empty())
+    return error(t, "Failed ACL bootstrapping: " + complaint);
+  boost::system::error_code ec;
+  const auto token = json::parse(answer->body, ec);
+  if (ec)
+    return error(t, "Failed ACL bootstrapping: the answer is not JSON: " + ec.message());
+  t.out << (o.json() ? pretty(token) : token_text(token, false, false));
+  return 0;
+}
+
+int set_agent_token(const options& o, terminal t) {
+  const auto& words = o.words();
+  if (words.size() != 2)
+    return error(t, words.empty() ? "Error! Missing TYPE and TOKEN arguments"
+                    : words.size() == 1
+                        ? "Error! Missing TOKEN argument"
+                        : "Error! Too many arguments (expected 2, got " + std::to_string(words.size()) + ")");
+  const auto& kind = words[0];
+  if (kind != "default" && kind != "agent" && kind != "master" && kind != "replication")
+    return error(t, "Unknown token type");
+  const auto client = o.client(t);
+  if (!client)
+    return 1;
+  const auto answer = client->ask("PUT", "/v1/agent/token/" + (kind == "master" ? "agent_master" : kind),
+                                  o.write_query(), compact(json::object{{"Token", words[1]}}));
+  if (const auto complaint = complaint_about(answer); !complaint.empty())
+    return error(t, "Failed to set ACL token \"" + kind + "\": " + complaint);
+  return succeed(o, t, "ACL token \"" + kind + "\" set successfully", {{"Type", kind}});
+}
+
+int translate_rules(const options& o, terminal t) {
+  if (o.words().size() != 1)
+    return error(t, o.words().empty()
+                        ? "Error! Missing TRANSLATE argument"
+                        : "Error! Too many arguments (expected 1, got " + std::to_string(o.words().size()) + ")");
+  const auto given = value_given(o.words()[0], t.in);
+  if (!given)
+    return error(t, "Error! " + given.error());
+  const auto print = [&](std::string rules) {
+    if (!rules.ends_with('\n'))
+      rules += '\n';
+    t.out << (o.json() ? pretty(json::object{{"Rules", rules}}) : rules);
+    return 0;
+  };
+  if (!o.on("token-accessor") && !o.on("token-secret")) {
+    auto translated = acl::translate_legacy(std::string_view(*given));
+    return translated ? print(std::move(*translated)) : error(t, "Error translating rules: " + translated.error());
+  }
+  const auto client = o.client(t);
+  if (!client)
+    return 1;
+  auto answer = result<api_answer>(failure{});
+  if (o.on("token-accessor")) {
+    const auto id = id_of(o, *client, acl_kind::token, *given);
+    if (!id)
+      return error(t, id.error());
+    answer = client->ask("GET", "/v1/acl/rules/translate/" + golang::escape_path(*id), o.query());
+  } else {
+    auto target = client->target();
+    target.token = *given;
+    const auto self = api_client(target).get_json("/v1/acl/token/self", o.query());
+    if (!self)
+      return error(t, "Error reading token: " + self.error());
+    answer = client->ask("GET", "/v1/acl/rules/translate/" + member_text(*self, "AccessorID"), o.query());
+  }
+  if (const auto complaint = complaint_about(answer); !complaint.empty())
+    return error(t, "Error translating rules: " + complaint);
+  return print(answer->body);
+}
+
+} // namespace
+
+std::vector<command> acl_system_commands() {
+  using enum flag_kind;
+  return {
+      {.name = "acl bootstrap",
+       .help = "Makes the first token, which may do everything",
+       .text = "Works once. docs/permissions.md tells how it is permitted once more.",
+       .examples = {{"acl bootstrap", "Prints the token: keep its SecretID"},
+                    {"acl bootstrap -format=json", "The same for programs"}},
+       .run = acl_bootstrap},
+      {.name = "acl set-agent-token",
+       .help = "Tells a node a token that it uses itself",
+       .operands = "default|agent|master|replication TOKEN",
+       .text = "default: for requests without a token. agent: for what the node does itself. master: works for the "
+               "node's own API\n"
+               "without a leader. replication: accepted as Consul's.",
+       .examples = {{"acl set-agent-token default 63ab0f0d-3f7a-1f55-677c-489112b58f39",
+                     "For requests without a token"},
+                    {"acl set-agent-token agent 63ab0f0d-3f7a-1f55-677c-489112b58f39", "For what the node does"}},
+       .run = set_agent_token},
+      {.name = "acl translate-rules",
+       .help = "Writes rules of before Consul 1.4 in today's syntax",
+       .operands = "RULES | @FILE | -",
+       .flags = {{"token-accessor", toggle, "", "the argument is the accessor ID of a token with such rules"},
+                 {"token-secret", toggle, "", "the argument is the secret of a token with such rules"}},
+       .examples = {{"acl translate-rules 'key \"\" { policy = \"write\" }'", "Prints key_prefix instead of key"},
+                    {"acl translate-rules @old.hcl", "The rules of a file"}},
+       .run = translate_rules},
+  };
+}
+
+} // namespace belay::cli

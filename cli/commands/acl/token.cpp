@@ -1,0 +1,194 @@
+// `belay acl token clone|create|delete|list|read|update`.
+
+#include "cli/commands/acl/acl_rows.hpp"
+#include "cli/commands/all.hpp"
+#include "cli/commands/outcome.hpp"
+#include "cli/output/json_text.hpp"
+#include "protocol/golang/duration.hpp"
+
+#include <ostream>
+
+namespace belay::cli {
+
+namespace json = boost::json;
+
+namespace {
+
+std::string one_token_text(const json::value& k, bool meta) {
+  return token_text(k, meta, false);
+}
+
+int create_token(const options& o, terminal t) {
+  if (no_links(o))
+    return error(t, "Cannot create a token without specifying -policy-name, -policy-id, -role-name, -role-id, "
+                    "-service-identity, or -node-identity at least once");
+  const auto client = o.client(t);
+  if (!client)
+    return 1;
+  json::object k{{"Description", o.value("description")}, {"Local", o.on("local")}};
+  for (const auto& [flag_name, name] : {std::pair("accessor", "AccessorID"), {"secret", "SecretID"}})
+    if (o.given(flag_name))
+      k.emplace(name, o.value(flag_name));
+  if (const auto ttl = o.duration("expires-ttl", {}); ttl.count() > 0)
+    k.emplace("ExpirationTTL", golang::format_duration(ttl));
+  if (const auto s = add_links(o, *client, k); !s)
+    return error(t, s.error());
+  return write_row(o, t, *client, "/v1/acl/token", k, "Failed to create new token: ", one_token_text);
+}
+
+int update_token(const options& o, terminal t) {
+  if (o.value("id").empty())
+    return error(t, "Cannot update a token without specifying the -id parameter");
+  const auto client = o.client(t);
+  if (!client)
+    return 1;
+  const auto id = id_of(o, *client, acl_kind::token, o.value("id"));
+  if (!id)
+    return error(t, "Error determining token ID: " + id.error());
+  const auto now = client->get_json("/v1/acl/token/" + *id, o.query());
+  if (!now || !now->is_object())
+    return error(t, "Error when retrieving current token: " + (now ? "it is no object" : now.error()));
+  json::object k = now->get_object();
+  if (!o.value("description").empty())
+    k["Description"] = o.value("description");
+  for (const auto& [flag_name, name] : {std::pair("merge-policies", "Policies"),
+                                        {"merge-roles", "Roles"},
+                                        {"merge-service-identities", "ServiceIdentities"},
+                                        {"merge-node-identities", "NodeIdentities"}})
+    if (!o.on(flag_name))
+      k.erase(name);
+  if (const auto s = add_links(o, *client, k); !s)
+    return error(t, s.error());
+  return write_row(o, t, *client, "/v1/acl/token/" + *id, k, "Failed to update token " + *id + ": ", one_token_text);
+}
+
+int clone_token(const options& o, terminal t) {
+  if (o.value("id").empty())
+    return error(t, "Cannot update a token without specifying the -id parameter");
+  const auto client = o.client(t);
+  if (!client)
+    return 1;
+  const auto id = id_of(o, *client, acl_kind::token, o.value("id"));
+  if (!id)
+    return error(t, "Error determining token ID: " + id.error());
+  return write_row(o, t, *client, "/v1/acl/token/" + *id + "/clone", {{"Description", o.value("description")}},
+                   "Error cloning token: ", one_token_text);
+}
+
+int read_token(const options& o, terminal t) {
+  if (!o.on("self") && o.value("id").empty())
+    return error(t, "Must specify the -id parameter");
+  const auto client = o.client(t);
+  if (!client)
+    return 1;
+  std::string what = "self";
+  if (!o.on("self")) {
+    const auto id = id_of(o, *client, acl_kind::token, o.value("id"));
+    if (!id)
+      return error(t, "Error determining token ID: " + id.error());
+    what = *id;
+  }
+  const auto k = client->get_json("/v1/acl/token/" + what, o.query());
+  if (!k)
+    return error(t, "Error reading token" + (o.on("self") ? std::string() : " \"" + what + "\"") + ": " + k.error());
+  t.out << (o.json() ? pretty(*k) : one_token_text(*k, o.on("meta")));
+  return 0;
+}
+
+int list_tokens(const options& o, terminal t) {
+  return show(o, t, "/v1/acl/tokens", o.query(), "Failed to retrieve the token list: ", token_list_text);
+}
+
+int remove_token(const options& o, terminal t) {
+  if (o.value("id").empty())
+    return error(t, "Must specify the -id parameter");
+  const auto client = o.client(t);
+  if (!client)
+    return 1;
+  const auto id = id_of(o, *client, acl_kind::token, o.value("id"));
+  if (!id)
+    return error(t, "Error determining token ID: " + id.error());
+  const auto answer = client->ask("DELETE", "/v1/acl/token/" + *id, o.write_query());
+  if (const auto complaint = complaint_about(answer); !complaint.empty())
+    return error(t, "Error deleting token \"" + *id + "\": " + complaint);
+  return succeed(o, t, "Token \"" + *id + "\" deleted successfully", {{"AccessorID", *id}});
+}
+
+} // namespace
+
+std::vector<command> acl_token_commands() {
+  using enum flag_kind;
+  constexpr flag id = {"id", text, "<id>", "accessor ID of the token, or the beginning of it"};
+  constexpr flag meta = {"meta", toggle, "", "show hash and indexes, too"};
+  constexpr flag description = {"description", text, "<text>", "for people who look"};
+  constexpr flag node_identity = {"node-identity", list, "<node:dc>", "may act as this node"};
+  constexpr flag policy_id = {"policy-id", list, "<id>", "has this policy; the beginning of the ID will do"};
+  constexpr flag policy_name = {"policy-name", list, "<name>", "has the policy of this name"};
+  constexpr flag role_id = {"role-id", list, "<id>", "has this role; the beginning of the ID will do"};
+  constexpr flag role_name = {"role-name", list, "<name>", "has the role of this name"};
+  constexpr flag service_identity = {"service-identity", list, "<name[:dc,...]>", "may act as this service"};
+  return {
+      {.name = "acl token clone",
+       .help = "Makes a token that may what another one may",
+       .flags = {description, id, meta},
+       .examples = {{"acl token clone -id=c97a6e -description='for the new host'", "With a secret of its own"},
+                    {"acl token clone -id=c97a6e -format=json", "The same for programs"}},
+       .run = clone_token},
+      {.name = "acl token create",
+       .help = "Makes a token",
+       .flags = {{"accessor", text, "<uuid>", "its accessor ID (default: a new one)"},
+                 description,
+                 {"expires-ttl", duration, "<duration>", "it ends after so long"},
+                 {"local", toggle, "", "valid in this datacenter only"},
+                 meta,
+                 node_identity,
+                 policy_id,
+                 policy_name,
+                 role_id,
+                 role_name,
+                 {"secret", text, "<uuid>", "its secret (default: a new one)"},
+                 service_identity},
+       .examples = {{"acl token create -policy-name=app -description='app on host-1'", "With one policy"},
+                    {"acl token create -role-name=web -expires-ttl=24h", "With a role, for a day"}},
+       .run = create_token},
+      {.name = "acl token delete",
+       .help = "Removes a token",
+       .flags = {id},
+       .examples = {{"acl token delete -id=c97a6e", "By the beginning of its accessor ID"},
+                    {"acl token delete -id=c97a6e00-2140-0a6a-dcc9-c3fffb8c98d9", "By all of it"}},
+       .run = remove_token},
+      {.name = "acl token list",
+       .help = "Lists tokens, without their secrets",
+       .flags = {meta},
+       .examples = {{"acl token list", "All tokens and what they have"},
+                    {"acl token list -format=json", "The same for programs"}},
+       .run = list_tokens},
+      {.name = "acl token read",
+       .help = "Shows a token",
+       .flags = {id, meta, {"self", toggle, "", "the one that this command uses"}},
+       .examples = {{"acl token read -id=c97a6e", "By the beginning of its accessor ID"},
+                    {"acl token read -self -token-file=secret", "What a secret may"}},
+       .run = read_token},
+      {.name = "acl token update",
+       .help = "Changes a token",
+       .text = "What it has is replaced by what is given, or taken away, where it is not merged.",
+       .flags = {description,
+                 id,
+                 {"merge-node-identities", toggle, "", "keep the node identities that it has"},
+                 {"merge-policies", toggle, "", "keep the policies that it has"},
+                 {"merge-roles", toggle, "", "keep the roles that it has"},
+                 {"merge-service-identities", toggle, "", "keep the service identities that it has"},
+                 meta,
+                 node_identity,
+                 policy_id,
+                 policy_name,
+                 role_id,
+                 role_name,
+                 service_identity},
+       .examples = {{"acl token update -id=c97a6e -policy-name=more -merge-policies", "Adds a policy"},
+                    {"acl token update -id=c97a6e -role-name=app", "Nothing but this role"}},
+       .run = update_token},
+  };
+}
+
+} // namespace belay::cli

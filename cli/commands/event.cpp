@@ -1,0 +1,69 @@
+// `belay event`.
+
+#include "cli/commands/all.hpp"
+#include "cli/commands/outcome.hpp"
+#include "cli/output/json_text.hpp"
+#include "protocol/golang/regular_expression.hpp"
+#include "protocol/golang/url.hpp"
+
+#include <boost/json/parse.hpp>
+
+#include <ostream>
+
+namespace belay::cli {
+
+namespace {
+
+int event(const options& o, terminal t) {
+  const auto name = o.value("name");
+  if (name.empty())
+    return o.wrong_usage(t, "Event name must be specified");
+  if (o.words().size() > 1)
+    return o.wrong_usage(t, "Too many command line arguments.");
+  if (!o.value("tag").empty() && o.value("service").empty())
+    return o.wrong_usage(t, "Cannot provide tag filter without service filter.");
+  api_query query;
+  for (const auto* filter : {"node", "service", "tag"}) {
+    const auto text = o.value(filter);
+    if (text.empty())
+      continue;
+    if (const auto compiled = golang::regular_expression::compile(text); !compiled)
+      return error(t, "Failed to compile " + std::string(filter) +
+                          " filter regexp: error parsing regexp: " + compiled.error());
+    query.add(filter, text);
+  }
+  const auto client = o.client(t);
+  if (!client)
+    return 1;
+  const auto answer =
+      client->ask("PUT", "/v1/event/fire/" + golang::escape_path(name), query, o.words().empty() ? "" : o.words()[0]);
+  if (const auto complaint = complaint_about(answer); !complaint.empty())
+    return error(t, "Error firing event: " + complaint);
+  boost::system::error_code ec;
+  const auto fired = boost::json::parse(answer->body, ec);
+  if (ec)
+    return error(t, "Error firing event: the answer is not JSON: " + ec.message());
+  t.out << (o.json() ? pretty(fired) : "Event ID: " + member_text(fired, "ID") + "\n");
+  return 0;
+}
+
+} // namespace
+
+std::vector<command> event_commands() {
+  using enum flag_kind;
+  return {{.name = "event",
+           .help = "Fires an event, which nodes and watches are told",
+           .operands = "[PAYLOAD]",
+           .text = "An event reaches the nodes that are there now, and is written nowhere. The expressions say for "
+                   "which nodes it is.",
+           .asks = reach::agent,
+           .flags = {{"name", text, "<name>", "name of the event; required"},
+                     {"node", text, "<regexp>", "only nodes whose name matches"},
+                     {"service", text, "<regexp>", "only nodes with a service whose name matches"},
+                     {"tag", text, "<regexp>", "with -service: and one of whose tags matches"}},
+           .examples = {{"event -name=deploy 1.4.2", "To all nodes"},
+                        {"event -name=reload -service=^web$", "To those with the service web"}},
+           .run = event}};
+}
+
+} // namespace belay::cli

@@ -1,0 +1,52 @@
+// `belay completion` and `belay manual`: what is made from the tables of commands.
+
+#include "cli/commands/all.hpp"
+#include "cli/flags/options.hpp"
+#include "cli/help/completion.hpp"
+
+#include <ostream>
+
+namespace belay::cli {
+
+namespace {
+
+int completion(const options& o, terminal t) {
+  if (o.words().size() == 1)
+    for (const auto& [shell, script] :
+         {std::pair("bash", &bash_completion), {"zsh", &zsh_completion}, {"fish", &fish_completion}})
+      if (o.words()[0] == shell) {
+        t.out << script(all_commands());
+        return 0;
+      }
+  return o.wrong_usage(t, "One of bash, zsh and fish is required");
+}
+
+int man_page(const options&, terminal t) {
+  t.out << manual(all_commands(), BELAY_VERSION);
+  return 0;
+}
+
+} // namespace
+
+std::vector<command> help_commands() {
+  return {
+      {.name = "completion",
+       .help = "Prints a script that completes commands and options in a shell",
+       .operands = "bash|zsh|fish",
+       .asks = reach::nobody,
+       .formats = false,
+       .examples = {{"completion bash >/etc/bash_completion.d/belay",
+                     "For bash; `source <(belay completion bash)` for this shell only"},
+                    {"completion zsh >\"${fpath[1]}/_belay\"", "For zsh"},
+                    {"completion fish >~/.config/fish/completions/belay.fish", "For fish"}},
+       .run = completion},
+      {.name = "manual",
+       .help = "Prints the man page",
+       .asks = reach::nobody,
+       .formats = false,
+       .examples = {{"manual | man -l -", "Reads it"}, {"manual >/usr/local/share/man/man1/belay.1", "Installs it"}},
+       .run = man_page},
+  };
+}
+
+} // namespace belay::cli

@@ -1,0 +1,107 @@
+// `belay join|leave|force-leave|reload`: what a node is told to do.
+
+#include "cli/commands/all.hpp"
+#include "cli/commands/outcome.hpp"
+#include "cli/output/json_text.hpp"
+#include "protocol/golang/url.hpp"
+
+#include <boost/json/array.hpp>
+
+#include <ostream>
+
+namespace belay::cli {
+
+namespace json = boost::json;
+
+namespace {
+
+int join(const options& o, terminal t) {
+  if (o.words().empty())
+    return o.wrong_usage(t, "At least one address to join must be specified.");
+  const auto client = o.client(t);
+  if (!client)
+    return 1;
+  api_query query;
+  if (o.on("wan"))
+    query.add("wan", "1");
+  std::size_t count = 0;
+  json::array addresses;
+  for (const auto& address : o.words()) {
+    const auto answer = client->ask("PUT", "/v1/agent/join/" + golang::escape_path(address), query);
+    if (const auto complaint = complaint_about(answer); !complaint.empty()) {
+      error(t, "Error joining address '" + address + "': " + complaint);
+      continue;
+    }
+    ++count;
+    addresses.emplace_back(address);
+  }
+  if (count == 0)
+    return error(t, "Failed to join any nodes.");
+  return succeed(o, t, "Successfully joined cluster by contacting " + std::to_string(count) + " nodes.",
+                 {{"Joined", std::move(addresses)}});
+}
+
+int leave(const options& o, terminal t) {
+  if (!o.words().empty())
+    return o.wrong_usage(t, "Error found unexpected args: [" + joined(o.words(), " ") + "]");
+  return tell(o, t, "/v1/agent/leave", {}, "Error leaving: ", "Graceful leave complete");
+}
+
+int force_leave(const options& o, terminal t) {
+  if (o.words().size() != 1)
+    return o.wrong_usage(t, "A single node name must be specified to force leave.");
+  const auto client = o.client(t);
+  if (!client)
+    return 1;
+  api_query query;
+  if (o.on("prune"))
+    query.add("prune", "1");
+  const auto& node = o.words()[0];
+  const auto answer = client->ask("PUT", "/v1/agent/force-leave/" + golang::escape_path(node), query);
+  if (const auto complaint = complaint_about(answer); !complaint.empty())
+    return error(t, "Error force leaving: " + complaint);
+  return o.json() ? succeed(o, t, "", {{"Node", node}}) : 0;
+}
+
+int reload(const options& o, terminal t) {
+  return tell(o, t, "/v1/agent/reload", {}, "Error reloading: ", "Configuration reload triggered");
+}
+
+} // namespace
+
+std::vector<command> membership_commands() {
+  using enum flag_kind;
+  return {
+      {.name = "force-leave",
+       .help = "Forgets a node that is lost",
+       .operands = "NODE",
+       .text = "If it is alive after all, it joins again by itself.",
+       .asks = reach::agent,
+       .flags = {{"prune", toggle, "", "also remove it from the list of members"}},
+       .examples = {{"force-leave n3", "The node n3 counts as one that left"},
+                    {"force-leave -prune n3", "And is not listed any more"}},
+       .run = force_leave},
+      {.name = "join",
+       .help = "Tells a node to join a cluster",
+       .operands = "ADDRESS...",
+       .asks = reach::agent,
+       .flags = {{"wan", toggle, "", "the servers of another datacenter"}},
+       .examples = {{"join 10.0.0.1", "The cluster of which that server is a member"},
+                    {"join 10.0.0.1 10.0.0.2", "It is enough if one of them answers"}},
+       .run = join},
+      {.name = "leave",
+       .help = "Tells a node to leave the cluster and end",
+       .asks = reach::agent,
+       .examples = {{"leave", "The node of this machine"}, {"leave -http-addr=10.0.0.3:8500", "Another one"}},
+       .run = leave},
+      {.name = "reload",
+       .help = "Tells a node to read its configuration again",
+       .text = "As SIGHUP does. What cannot be changed while it runs is told in its log.",
+       .asks = reach::agent,
+       .examples = {{"reload", "The node of this machine"},
+                    {"reload -http-addr=unix:///run/belay.sock", "The node behind a Unix socket"}},
+       .run = reload},
+  };
+}
+
+} // namespace belay::cli

@@ -1,0 +1,46 @@
+#include "cli/commands/outcome.hpp"
+
+#include "cli/output/json_text.hpp"
+
+#include <ostream>
+
+namespace belay::cli {
+
+namespace json = boost::json;
+
+int succeed(const options& o, terminal t, const std::string& line, json::object facts) {
+  if (!o.json()) {
+    t.out << line << "\n";
+    return 0;
+  }
+  json::object all{{"Success", true}};
+  for (auto& fact : facts)
+    all.emplace(fact.key(), std::move(fact.value()));
+  t.out << pretty(all);
+  return 0;
+}
+
+int show(const options& o, terminal t, const std::string& path, const api_query& query, const std::string& failed,
+         std::string (*text)(const options&, const json::value&)) {
+  const auto client = o.client(t);
+  if (!client)
+    return 1;
+  const auto answer = client->get_json(path, query);
+  if (!answer)
+    return error(t, failed + answer.error());
+  t.out << (o.json() ? pretty(*answer) : text(o, *answer));
+  return 0;
+}
+
+int tell(const options& o, terminal t, const std::string& path, const api_query& query, const std::string& failed,
+         const std::string& line, json::object facts) {
+  const auto client = o.client(t);
+  if (!client)
+    return 1;
+  const auto answer = client->ask("PUT", path, query);
+  if (const auto complaint = complaint_about(answer); !complaint.empty())
+    return error(t, failed + complaint);
+  return succeed(o, t, line, std::move(facts));
+}
+
+} // namespace belay::cli

@@ -1,0 +1,63 @@
+// `belay operator raft recover`: on the disk of a stopped server, not over HTTP.
+
+#include "actors/node/disk/recovery.hpp"
+#include "cli/commands/all.hpp"
+#include "cli/flags/options.hpp"
+
+#include <istream>
+#include <ostream>
+
+namespace belay::cli {
+
+namespace {
+
+bool answers(terminal t, const std::string& question, const std::string& expected) {
+  t.out << question << std::flush;
+  std::string line;
+  return std::getline(t.in, line) && line == expected;
+}
+
+int raft_recover(const options& o, terminal t) {
+  if (!o.given("data-dir"))
+    return error(t, "The data directory of a stopped server is required: -data-dir=DIR");
+  auto found = actors::recovery::open(o.value("data-dir"));
+  if (!found)
+    return error(t, "Error recovering: " + found.error());
+  const auto& name = found->self().name;
+  t.out << "Server " << name << " at " << found->self().address << ", log up to index "
+        << to_string(found->last_index()) << ", was one of:\n";
+  for (const auto& m : found->before().members)
+    t.out << "  " << m.name << " at " << m.address << "\n";
+  t.out << "It becomes the only member of a new cluster. What the others acknowledged and it does not have is lost, "
+           "and what\n"
+           "is in its log counts as written even if nobody was told so. The others can never come back with their "
+           "data: they\n"
+           "are refused, and start again with empty data directories.\n";
+  if (!o.on("yes") && (!answers(t, "Have all other servers been stopped for good? Type their number: ",
+                                std::to_string(found->before().members.size() - 1)) ||
+                       !answers(t, "Type the name of this server to go on: ", name)))
+    return error(t, "Nothing was changed");
+  if (auto s = found->carry_out(); !s)
+    return error(t, "Error recovering: " + s.error());
+  t.out << "Recovered. Start this server, then the others with empty data directories, and add each:\n"
+           "  belay operator raft add-peer -address=HOST:PORT\n";
+  return 0;
+}
+
+} // namespace
+
+std::vector<command> recover_commands() {
+  using enum flag_kind;
+  return {{.name = "operator raft recover",
+           .help = "Makes a stopped server a cluster of its own, after a majority was lost",
+           .text = "Works on the data directory, not over HTTP. It asks before anything is changed.",
+           .asks = reach::nobody,
+           .formats = false,
+           .flags = {{"data-dir", text, "<folder>", "data directory of the stopped server"},
+                     {"yes", toggle, "", "do not ask"}},
+           .examples = {{"operator raft recover -data-dir=/var/lib/belay", "Tells what would be lost, and asks"},
+                        {"operator raft recover -data-dir=/var/lib/belay -yes", "For scripts that have asked"}},
+           .run = raft_recover}};
+}
+
+} // namespace belay::cli

@@ -1,0 +1,210 @@
+// `belay services register|deregister`.
+
+#include "actors/node/config/file_text.hpp"
+#include "actors/node/config/hcl.hpp"
+#include "actors/node/config/json.hpp"
+#include "cli/commands/all.hpp"
+#include "cli/commands/outcome.hpp"
+#include "cli/output/json_text.hpp"
+#include "protocol/golang/url.hpp"
+
+#include <boost/json/array.hpp>
+#include <boost/json/object.hpp>
+
+#include <ostream>
+
+namespace belay::cli {
+
+namespace json = boost::json;
+
+namespace {
+
+/// `service` and `services` of configuration files, as the API takes them.
+result<std::vector<json::object>> services_in(const std::vector<std::string>& files) {
+  std::vector<json::object> out;
+  for (const auto& file : files) {
+    const auto text = actors::read_file_text(file);
+    if (!text)
+      return failure{"config: Open failed on " + file + ". " + text.error()};
+    auto parsed = file.ends_with(".json") ? actors::parse_config_json(*text) : actors::parse_config_hcl(*text);
+    if (const auto* wrong = std::get_if<actors::config_text_error>(&parsed))
+      return failure{"Failed to parse " + file + ": " + wrong->text};
+    const json::value whole = std::get<actors::config_text>(std::move(parsed)).values;
+    if (const auto* one = member(whole, "service"); one != nullptr && one->is_object())
+      out.push_back(one->get_object());
+    for (const auto& one : elements(member(whole, "services")))
+      if (one.is_object())
+        out.push_back(one.get_object());
+  }
+  return out;
+}
+
+/// `key=value` pairs as an object; nullopt after a complaint.
+std::optional<json::object> pairs_given(const options& o, std::string_view flag_name, terminal t) {
+  json::object out;
+  for (const auto& pair : o.values(flag_name)) {
+    const auto at = pair.find('=');
+    if (at == pair.npos) {
+      error(t, "invalid value \"" + pair + "\" for flag -" + std::string(flag_name) +
+                   ": Missing \"=\" value in argument: " + pair);
+      return std::nullopt;
+    }
+    out.insert_or_assign(pair.substr(0, at), pair.substr(at + 1));
+  }
+  return out;
+}
+
+std::optional<json::object> service_of_flags(const options& o, terminal t) {
+  json::object s;
+  for (const auto& [flag_name, name] :
+       {std::pair("kind", "Kind"), {"id", "ID"}, {"name", "Name"}, {"address", "Address"}})
+    if (o.given(flag_name))
+      s.emplace(name, o.value(flag_name));
+  if (o.given("port"))
+    s.emplace("Port", o.integer("port", 0));
+  if (o.given("tag")) {
+    json::array tags;
+    for (const auto& tag : o.values("tag"))
+      tags.emplace_back(tag);
+    s.emplace("Tags", std::move(tags));
+  }
+  if (o.given("meta")) {
+    auto meta = pairs_given(o, "meta", t);
+    if (!meta)
+      return std::nullopt;
+    s.emplace("Meta", std::move(*meta));
+  }
+  if (o.given("tagged-address")) {
+    const auto addresses = pairs_given(o, "tagged-address", t);
+    if (!addresses)
+      return std::nullopt;
+    json::object out;
+    for (const auto& one : *addresses) {
+      const auto text = text_of(&one.value());
+      const auto colon = text.rfind(':');
+      json::object address{{"Address", text.substr(0, colon)}};
+      if (colon != text.npos)
+        address.emplace("Port", std::atoi(text.c_str() + colon + 1));
+      out.emplace(one.key(), std::move(address));
+    }
+    s.emplace("TaggedAddresses", std::move(out));
+  }
+  return s;
+}
+
+bool any_flag(const options& o) {
+  for (const auto& f : o.of().flags)
+    if (o.given(f.name))
+      return true;
+  return false;
+}
+
+/// What a service is called, whichever way the member is written.
+std::string named(const json::object& service, std::string_view lower, std::string_view upper) {
+  const json::value v = service;
+  const auto text = member_text(v, lower);
+  return text.empty() ? member_text(v, upper) : text;
+}
+
+int register_services(const options& o, terminal t) {
+  const bool flags = any_flag(o);
+  if (!flags && o.words().empty())
+    return error(t, "Service registration requires at least one argument or flags.");
+  if (flags && !o.words().empty())
+    return error(t, "Service registration requires arguments or -id, not both.");
+  std::vector<json::object> services;
+  if (flags) {
+    auto one = service_of_flags(o, t);
+    if (!one)
+      return 1;
+    services.push_back(std::move(*one));
+  } else {
+    auto found = services_in(o.words());
+    if (!found)
+      return error(t, "Error: " + found.error());
+    services = std::move(*found);
+  }
+  const auto client = o.client(t);
+  if (!client)
+    return 1;
+  json::array done_ones;
+  for (const auto& s : services) {
+    const auto name = named(s, "name", "Name");
+    const auto answer = client->ask("PUT", "/v1/agent/service/register", {}, compact(s));
+    if (const auto complaint = complaint_about(answer); !complaint.empty())
+      return error(t, "Error registering service \"" + name + "\": " + complaint);
+    if (o.json())
+      done_ones.emplace_back(name);
+    else
+      t.out << "Registered service: " << name << "\n";
+  }
+  return o.json() ? succeed(o, t, "", {{"Registered", std::move(done_ones)}}) : 0;
+}
+
+int deregister_services(const options& o, terminal t) {
+  const auto id = o.value("id");
+  if (o.words().empty() && id.empty())
+    return error(t, "Service deregistration requires at least one argument or -id.");
+  if (!o.words().empty() && !id.empty())
+    return error(t, "Service deregistration requires arguments or -id, not both.");
+  std::vector<std::pair<std::string, std::string>> wanted; // ID and what is told of it
+  if (!id.empty())
+    wanted.emplace_back(id, id);
+  auto found = services_in(o.words());
+  if (!found)
+    return error(t, "Error: " + found.error());
+  for (const auto& s : *found) {
+    const auto name = named(s, "name", "Name");
+    auto its_id = named(s, "id", "ID");
+    wanted.emplace_back(its_id.empty() ? name : its_id, its_id.empty() ? name : its_id);
+  }
+  const auto client = o.client(t);
+  if (!client)
+    return 1;
+  json::array done_ones;
+  for (const auto& [service, told] : wanted) {
+    const auto answer = client->ask("PUT", "/v1/agent/service/deregister/" + golang::escape_path(service), {});
+    if (const auto complaint = complaint_about(answer); !complaint.empty())
+      return error(t, "Error deregistering service \"" + told + "\": " + complaint);
+    if (o.json())
+      done_ones.emplace_back(told);
+    else
+      t.out << "Deregistered service: " << told << "\n";
+  }
+  return o.json() ? succeed(o, t, "", {{"Deregistered", std::move(done_ones)}}) : 0;
+}
+
+} // namespace
+
+std::vector<command> service_commands() {
+  using enum flag_kind;
+  return {
+      {.name = "services deregister",
+       .help = "Removes services from a node",
+       .operands = "[FILE...]",
+       .text = "Files are configuration files (HCL or JSON) with `service` or `services`: those that are in them are "
+               "removed.",
+       .flags = {{"id", text, "<id>", "the service of this ID, rather than files"}},
+       .examples = {{"services deregister web.hcl", "What was registered from this file"},
+                    {"services deregister -id=web-1", "One service"}},
+       .run = deregister_services},
+      {.name = "services register",
+       .help = "Registers services with a node",
+       .operands = "[FILE...]",
+       .text = "Files are configuration files (HCL or JSON) with `service` or `services`. With flags: one service, "
+               "without checks.",
+       .flags = {{"address", text, "<address>", "where the service listens, if not at the node's address"},
+                 {"id", text, "<id>", "ID of the service (default: its name)"},
+                 {"kind", text, "<kind>", "kind of the service, for Consul's service mesh"},
+                 {"meta", list, "<key=value>", "metadata of the service"},
+                 {"name", text, "<name>", "name of the service"},
+                 {"port", integer, "<port>", "port of the service"},
+                 {"tag", list, "<tag>", "a tag of the service"},
+                 {"tagged-address", list, "<name=address:port>", "a further address under a name"}},
+       .examples = {{"services register web.hcl", "The services of a file, with their checks"},
+                    {"services register -name=web -port=80 -tag=v1", "One service"}},
+       .run = register_services},
+  };
+}
+
+} // namespace belay::cli

@@ -1,0 +1,227 @@
+// `belay snapshot agent`: an archive every hour, by one of several programs that run it.
+
+#include "cli/commands/all.hpp"
+#include "cli/flags/options.hpp"
+#include "cli/locks/holding.hpp"
+#include "cli/snapshots/snapshot_file.hpp"
+#include "protocol/golang/url.hpp"
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/signal_set.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <filesystem>
+#include <ostream>
+
+namespace belay::cli {
+
+namespace asio = boost::asio;
+using namespace std::chrono_literals;
+
+namespace {
+
+constexpr std::string_view name_begins = "belay-", name_ends = ".snap";
+
+struct agent_settings {
+  std::chrono::milliseconds interval;
+  std::size_t retain = 30, failures_max = 3;
+  std::filesystem::path folder;
+  std::string lock_prefix;
+};
+
+class snapshot_agent {
+public:
+  snapshot_agent(asio::io_context& loop, const api_client& client, const options& o, agent_settings s, terminal t)
+      : loop_(loop), settings_(std::move(s)), query_(o.query()), terminal_(t), target_(client.target()),
+        lease_(loop.get_executor(), client.target(), o.write_query()),
+        held_(make_holding(loop.get_executor(), client.target(), o.write_query(), lease_, {settings_.lock_prefix})),
+        connection_(loop.get_executor(), client.target()), signals_(loop, SIGINT, SIGTERM), bell_(loop.get_executor()) {
+  }
+
+  int run() {
+    int code = 1;
+    signals_.async_wait([this](const boost::system::error_code& ec, int) {
+      if (ec)
+        return;
+      stopped_ = true;
+      connection_.close();
+      held_->stop();
+      bell_.ring();
+    });
+    asio::co_spawn(
+        loop_,
+        [](snapshot_agent& self, int& out) -> asio::awaitable<void> {
+          out = co_await self.all();
+          self.lease_.stop();
+          self.signals_.cancel();
+        }(*this, code),
+        asio::detached);
+    loop_.run();
+    return code;
+  }
+
+private:
+  asio::awaitable<int> all() {
+    if (settings_.interval == 0ms) {
+      const bool saved = co_await save();
+      co_return saved ? 0 : 1;
+    }
+    const auto begun = co_await lease_.begin("Belay snapshot agent");
+    if (!begun)
+      co_return error(terminal_, "Error creating session: " + begun.error());
+    asio::co_spawn(loop_, lease_.keep(), asio::detached);
+    terminal_.out << "Waiting for the lock " << held_->key() << "\n" << std::flush;
+    const auto got = co_await held_->acquire();
+    int code = 0;
+    if (got && *got) {
+      terminal_.out << "This one saves snapshots now\n" << std::flush;
+      asio::co_spawn(loop_, watch(), asio::detached);
+      code = co_await save_again_and_again();
+      held_->stop();
+      while (!lost_)
+        co_await bell_.wait(100ms);
+    } else if (!got) {
+      code = error(terminal_, "Error acquiring the lock: " + got.error());
+    }
+    (void)co_await held_->release();
+    co_await lease_.end();
+    co_return code;
+  }
+
+  asio::awaitable<int> save_again_and_again() {
+    std::size_t failures = 0;
+    while (!stopped_) {
+      const bool saved = co_await save();
+      failures = saved ? 0 : failures + 1;
+      if (stopped_)
+        break;
+      if (failures > settings_.failures_max)
+        co_return error(terminal_, "Giving up after " + std::to_string(failures) + " failures in a row");
+      const auto due = lock_clock::now() + settings_.interval;
+      while (!stopped_ && !lost_ && lock_clock::now() < due)
+        co_await bell_.wait(1s);
+      if (lost_)
+        co_return error(terminal_, "The lock is lost; start again to wait for it");
+    }
+    co_return 0;
+  }
+
+  /// @returns false after a complaint
+  asio::awaitable<bool> save() {
+    const auto now = std::chrono::time_point_cast<std::chrono::milliseconds>(std::chrono::system_clock::now());
+    const auto path = settings_.folder / (std::string(name_begins) + std::to_string(now.time_since_epoch().count()) +
+                                          std::string(name_ends));
+    unverified_file file(path.string());
+    api_request get{.method = "GET", .path = "/v1/snapshot", .query = query_};
+    get.sink = [&](std::string_view piece) { return file.append(piece); };
+    const auto answer = co_await connection_.ask(std::move(get));
+    if (stopped_)
+      co_return false;
+    if (!file.complaint().empty()) {
+      error(terminal_, "Error writing unverified snapshot file: " + file.complaint());
+      co_return false;
+    }
+    if (const auto complaint = complaint_about(answer); !complaint.empty()) {
+      error(terminal_, "Error saving snapshot: " + complaint);
+      co_return false;
+    }
+    const auto facts = file.put_in_place();
+    if (!facts) {
+      error(terminal_, facts.error());
+      co_return false;
+    }
+    terminal_.out << "Saved " << path.string() << " (index " << facts->index << ", " << facts->size << " bytes)\n"
+                  << std::flush;
+    remove_old();
+    co_return true;
+  }
+
+  /// Names have the same length for the next 250 years: by name they are by age.
+  void remove_old() {
+    std::vector<std::filesystem::path> found;
+    std::error_code ec;
+    for (const auto& one : std::filesystem::directory_iterator(settings_.folder, ec)) {
+      const auto name = one.path().filename().string();
+      if (name.starts_with(name_begins) && name.ends_with(name_ends) &&
+          name.substr(name_begins.size(), name.size() - name_begins.size() - name_ends.size())
+                  .find_first_not_of("0123456789") == std::string::npos)
+        found.push_back(one.path());
+    }
+    std::sort(found.begin(), found.end());
+    while (settings_.retain != 0 && found.size() > settings_.retain) {
+      if (!std::filesystem::remove(found.front(), ec))
+        error(terminal_, "Error removing " + found.front().string() + ": " + ec.message());
+      found.erase(found.begin());
+    }
+  }
+
+  asio::awaitable<void> watch() {
+    co_await held_->watch();
+    lost_ = true;
+    bell_.ring();
+  }
+
+  asio::io_context& loop_;
+  agent_settings settings_;
+  api_query query_;
+  terminal terminal_;
+  api_target target_;
+  session_lease lease_;
+  std::unique_ptr<holding> held_;
+  api_connection connection_;
+  asio::signal_set signals_;
+  bell bell_;
+  bool stopped_ = false, lost_ = false;
+};
+
+int run_snapshot_agent(const options& o, terminal t) {
+  if (!o.words().empty())
+    return o.wrong_usage(t, "Too many arguments (expected 0, got " + std::to_string(o.words().size()) + ")");
+  agent_settings s;
+  const auto interval = o.duration("interval", 1h);
+  if (interval < 0s || (interval > 0s && interval < 1s))
+    return error(t, "-interval must be 0, or 1s or more");
+  s.interval = std::chrono::duration_cast<std::chrono::milliseconds>(interval);
+  s.folder = o.value("local-path", ".");
+  if (o.given("retain"))
+    s.retain = o.number("retain");
+  if (o.given("max-failures"))
+    s.failures_max = o.number("max-failures");
+  // As `belay lock` would have it: the key is PREFIX/.lock.
+  s.lock_prefix = golang::clean_path("/" + o.value("lock-key", "belay-snapshot")).substr(1);
+  std::error_code ec;
+  if (!std::filesystem::is_directory(s.folder, ec))
+    return error(t, "Not a folder: " + s.folder.string());
+  const auto client = o.client(t);
+  if (!client)
+    return 1;
+  asio::io_context loop;
+  return snapshot_agent(loop, *client, o, std::move(s), t).run();
+}
+
+} // namespace
+
+std::vector<command> snapshot_agent_commands() {
+  using enum flag_kind;
+  return {{.name = "snapshot agent",
+           .help = "Saves a snapshot again and again, and keeps the last ones",
+           .text = "Until it is interrupted. Start it on more machines than one: they agree by a lock on who saves; "
+                   "the others wait. Files are\n"
+                   "named belay-TIME.snap, with the time in milliseconds since 1970. (`consul snapshot agent` is part "
+                   "of Consul Enterprise.)",
+           .formats = false,
+           .flags = {{"interval", duration, "<duration>", "how often (default 1h); 0: once, without the lock"},
+                     {"local-path", text, "<folder>", "where the files are (default: the current folder)"},
+                     {"lock-key", text, "<prefix>", "the lock is PREFIX/.lock (default belay-snapshot)"},
+                     {"max-failures", unsigned_number, "<number>", "failures in a row after which it ends (default 3)"},
+                     {"retain", unsigned_number, "<number>", "how many files are kept (default 30); 0: all"}},
+           .examples = {{"snapshot agent -local-path=/var/backups/belay", "One each hour, the last 30"},
+                        {"snapshot agent -interval=0 -local-path=/var/backups/belay", "One now, for cron"}},
+           .run = run_snapshot_agent}};
+}
+
+} // namespace belay::cli

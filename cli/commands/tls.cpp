@@ -1,0 +1,227 @@
+// `belay keygen` and `belay tls ...`: secrets and certificates for docs/security.md. Names of files, options and texts are those of
+// Consul 1.8. Nothing here talks to a node.
+
+#include "actors/node/config/file_text.hpp"
+#include "actors/tls/certificate_maker.hpp"
+#include "actors/tls/peer_key.hpp"
+#include "cli/commands/all.hpp"
+#include "cli/commands/outcome.hpp"
+#include "cli/output/json_text.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <ostream>
+
+namespace belay::cli {
+
+namespace json = boost::json;
+
+namespace {
+
+constexpr mode_t everybody_reads = 0644;
+constexpr mode_t owner_reads = 0600;
+constexpr std::uint64_t days_max = 36'500;
+
+bool exists(const std::string& path) {
+  return ::access(path.c_str(), F_OK) == 0;
+}
+
+/// A new file: one that is there is left alone.
+status write_file(const std::string& path, const std::string& text, mode_t mode) {
+  const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+  if (fd < 0)
+    return failure{"open " + path + ": " + std::strerror(errno)};
+  std::size_t at = 0;
+  while (at < text.size()) {
+    const auto n = ::write(fd, text.data() + at, text.size() - at);
+    if (n < 0 && errno == EINTR)
+      continue;
+    if (n <= 0) {
+      const std::string why = std::strerror(errno);
+      ::close(fd);
+      ::unlink(path.c_str());
+      return failure{"write " + path + ": " + why};
+    }
+    at += static_cast<std::size_t>(n);
+  }
+  ::close(fd);
+  return done{};
+}
+
+/// Both, or none of them.
+status write_pair(const tls::certificate_and_key& made, const std::string& certificate, const std::string& key) {
+  if (auto s = write_file(certificate, made.certificate, everybody_reads); !s)
+    return s;
+  if (auto s = write_file(key, made.key, owner_reads); !s) {
+    ::unlink(certificate.c_str());
+    return s;
+  }
+  return done{};
+}
+
+/// In names of files and certificates.
+bool is_domain(const std::string& text) {
+  return !text.empty() && !text.starts_with('.') &&
+         text.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_") ==
+             std::string::npos;
+}
+
+std::optional<tls::validity> days_of(const options& o, std::uint64_t otherwise) {
+  const auto days = o.given("days") ? o.number("days") : otherwise;
+  if (days == 0 || days > days_max)
+    return std::nullopt;
+  tls::validity v;
+  v.end = std::chrono::hours(24 * days);
+  return v;
+}
+
+/// `PREFIX-N`, with the first number that neither a certificate nor a key has.
+std::string free_name(const std::string& prefix) {
+  for (int n = 0;; ++n) {
+    auto name = prefix + "-" + std::to_string(n);
+    if (!exists(name + ".pem") && !exists(name + "-key.pem"))
+      return name;
+  }
+}
+
+std::string in_domain(std::string pattern, const std::string& domain) {
+  constexpr std::string_view place = "#DOMAIN#";
+  if (const auto at = pattern.find(place); at != std::string::npos)
+    pattern.replace(at, place.size(), domain);
+  return pattern;
+}
+
+int keygen(const options& o, terminal t) {
+  const auto secret = tls::generate_peer_secret();
+  if (!secret)
+    return error(t, "Error reading random data: " + secret.error());
+  t.out << (o.json() ? pretty(json::object{{"Key", *secret}}) : *secret + "\n");
+  return 0;
+}
+
+int tls_ca_create(const options& o, terminal t) {
+  const auto domain = o.value("domain", "consul");
+  if (!is_domain(domain))
+    return error(t, "not a domain: " + domain);
+  const auto when = days_of(o, 1825);
+  if (!when)
+    return error(t, "-days must be from 1 to " + std::to_string(days_max));
+  const auto certificate = domain + "-agent-ca.pem", key = domain + "-agent-ca-key.pem";
+  for (const auto& path : {certificate, key})
+    if (exists(path))
+      return error(t, path + " already exists.");
+  auto permitted = o.values("additional-name-constraint");
+  if (o.on("name-constraint")) {
+    permitted.push_back(domain);
+    permitted.push_back("localhost");
+  } else if (!permitted.empty()) {
+    return error(t, "-additional-name-constraint makes sense with -name-constraint only");
+  }
+  const auto made = tls::make_authority("Belay Agent CA", *when, permitted);
+  if (!made)
+    return error(t, made.error());
+  if (auto s = write_pair(*made, certificate, key); !s)
+    return error(t, s.error());
+  return succeed(o, t, "==> Saved " + certificate + "\n==> Saved " + key, {{"Certificate", certificate}, {"Key", key}});
+}
+
+int tls_cert_create(const options& o, terminal t) {
+  if (int(o.on("server")) + int(o.on("client")) + int(o.on("cli")) != 1)
+    return error(t, "Please provide either -server, -client, or -cli");
+  const std::string role = o.on("server") ? "server" : o.on("client") ? "client" : "cli";
+  const auto domain = o.value("domain", "consul"), datacenter = o.value("dc", "dc1");
+  if (!is_domain(domain))
+    return error(t, "not a domain: " + domain);
+  if (o.given("node") && (role != "server" || !is_domain(o.value("node"))))
+    return error(t, role == "server" ? "not a name of a node: " + o.value("node") : "-node requires -server");
+  if (!is_domain(datacenter))
+    return error(t, "not a datacenter: " + datacenter);
+  const auto when = days_of(o, 365);
+  if (!when)
+    return error(t, "-days must be from 1 to " + std::to_string(days_max));
+  const auto ca_path = in_domain(o.value("ca", "#DOMAIN#-agent-ca.pem"), domain);
+  const auto key_path = in_domain(o.value("key", "#DOMAIN#-agent-ca-key.pem"), domain);
+  auto ca = actors::read_file_text(ca_path);
+  if (!ca)
+    return error(t, "Error reading CA: " + ca.error());
+  auto ca_key = actors::read_file_text(key_path);
+  if (!ca_key)
+    return error(t, "Error reading CA key: " + ca_key.error());
+
+  tls::certificate_request wanted;
+  wanted.common_name = role + "." + datacenter + "." + domain;
+  wanted.dns_names = o.values("additional-dnsname");
+  wanted.dns_names.push_back(wanted.common_name);
+  if (o.given("node"))
+    wanted.dns_names.push_back(o.value("node") + ".server." + datacenter + "." + domain);
+  wanted.dns_names.push_back("localhost");
+  wanted.addresses = o.values("additional-ipaddress");
+  if (role != "cli")
+    wanted.addresses.push_back("127.0.0.1");
+  wanted.for_connections = role != "cli";
+  wanted.when = *when;
+  if (role == "server" && !o.json())
+    t.out << "==> WARNING: Server Certificates grants authority to become a\n"
+             "    server and access all state in the cluster including root keys\n"
+             "    and all ACL tokens. Do not distribute them to production hosts\n"
+             "    that are not server nodes. Store them as securely as CA keys.\n";
+  if (!o.json())
+    t.out << "==> Using " << ca_path << " and " << key_path << "\n";
+  const auto made = tls::make_certificate({*ca, *ca_key}, wanted);
+  if (!made)
+    return error(t, made.error());
+  const auto name = free_name(datacenter + "-" + role + "-" + domain);
+  if (auto s = write_pair(*made, name + ".pem", name + "-key.pem"); !s)
+    return error(t, s.error());
+  return succeed(o, t, "==> Saved " + name + ".pem\n==> Saved " + name + "-key.pem",
+                 {{"Certificate", name + ".pem"}, {"Key", name + "-key.pem"}});
+}
+
+} // namespace
+
+std::vector<command> tls_commands() {
+  using enum flag_kind;
+  return {
+      {.name = "keygen",
+       .help = "Makes a key for `encrypt`",
+       .asks = reach::nobody,
+       .examples = {{"keygen", "Prints 32 random bytes in base64"},
+                    {"keyring -install=$(belay keygen)", "Adds a new key on all servers of a cluster"}},
+       .run = keygen},
+      {.name = "tls ca create",
+       .help = "Makes a certificate authority of your own",
+       .text = "Writes DOMAIN-agent-ca.pem and DOMAIN-agent-ca-key.pem into the current folder.",
+       .asks = reach::nobody,
+       .flags = {{"additional-name-constraint", list, "<domain>", "with -name-constraint: one more domain"},
+                 {"days", unsigned_number, "<days>", "how long it is valid (default 1825)"},
+                 {"domain", text, "<domain>", "domain of the cluster (default consul)"},
+                 {"name-constraint", toggle, "", "it can sign for -domain and localhost only"}},
+       .examples = {{"tls ca create", "For the domain consul, five years"},
+                    {"tls ca create -domain=example -name-constraint", "Good for names below example only"}},
+       .run = tls_ca_create},
+      {.name = "tls cert create",
+       .help = "Makes a certificate, signed by it",
+       .operands = "",
+       .text = "Exactly one of -server, -client and -cli. Writes DATACENTER-KIND-DOMAIN-N.pem and the key beside it.",
+       .asks = reach::nobody,
+       .flags = {{"additional-dnsname", list, "<name>", "one more name; localhost is always there"},
+                 {"additional-ipaddress", list, "<address>", "one more address; 127.0.0.1 is always there"},
+                 {"ca", text, "<file>", "certificate of the authority (default #DOMAIN#-agent-ca.pem)"},
+                 {"cli", toggle, "", "for people and programs that call the API"},
+                 {"client", toggle, "", "for clients"},
+                 {"days", unsigned_number, "<days>", "how long it is valid (default 365)"},
+                 {"dc", text, "<name>", "datacenter (default dc1)"},
+                 {"domain", text, "<domain>", "domain of the cluster (default consul)"},
+                 {"key", text, "<file>", "key of the authority (default #DOMAIN#-agent-ca-key.pem)"},
+                 {"node", text, "<name>", "with -server: also for NAME.server.DATACENTER.DOMAIN"},
+                 {"server", toggle, "", "for servers"}},
+       .examples = {{"tls cert create -server", "For a server of dc1"},
+                    {"tls cert create -cli -days=30", "For somebody who calls the API, for a month"}},
+       .run = tls_cert_create},
+  };
+}
+
+} // namespace belay::cli

@@ -1,0 +1,89 @@
+// `belay txn`: Consul has it in its API only.
+
+#include "cli/commands/all.hpp"
+#include "cli/commands/outcome.hpp"
+#include "cli/output/json_text.hpp"
+
+#include <boost/json/parse.hpp>
+
+#include <ostream>
+
+namespace belay::cli {
+
+namespace json = boost::json;
+
+namespace {
+
+/// What each failed operation says, with its number as people count.
+std::string complaints(const json::value& answer) {
+  std::string out;
+  for (const auto& e : elements(member(answer, "Errors")))
+    out += "\n  operation " + member_text(e, "OpIndex") + ": " + member_text(e, "What");
+  return out;
+}
+
+std::string result_line(const json::value& one) {
+  if (!one.is_object() || one.get_object().empty())
+    return {};
+  const auto& first = *one.get_object().begin();
+  const auto kind = std::string(first.key());
+  auto name = member_text(first.value(), kind == "KV"        ? "Key"
+                                         : kind == "Check"   ? "CheckID"
+                                         : kind == "Service" ? "ID"
+                                                             : kind);
+  return kind + " " + name + " (ModifyIndex " + member_text(first.value(), "ModifyIndex") + ")\n";
+}
+
+int txn(const options& o, terminal t) {
+  if (o.words().size() != 1)
+    return o.wrong_usage(t, o.words().empty() ? "Error! Missing DATA argument"
+                                              : "Error! Too many arguments (expected 1, got " +
+                                                    std::to_string(o.words().size()) + ")");
+  const auto operations = value_given(o.words()[0], t.in);
+  if (!operations)
+    return error(t, "Error! " + operations.error());
+  const auto client = o.client(t);
+  if (!client)
+    return 1;
+  const auto answer = client->ask("PUT", "/v1/txn", o.query(), *operations);
+  if (!answer)
+    return error(t, "Error! The transaction may or may not be done: " + answer.error());
+  boost::system::error_code ec;
+  const auto said = json::parse(answer->body, ec);
+  if (answer->status == 409 && !ec) {
+    if (o.json())
+      t.out << pretty(said);
+    return error(t, "Error! Nothing was done, operations failed:" + complaints(said));
+  }
+  if (!answer->found())
+    return error(t, "Error! " + answer->complaint());
+  if (ec)
+    return error(t, "Error! the answer is not JSON: " + ec.message());
+  if (o.json()) {
+    t.out << pretty(said);
+    return 0;
+  }
+  for (const auto& one : elements(member(said, "Results")))
+    t.out << result_line(one);
+  t.out << "Success! The transaction is done\n";
+  return 0;
+}
+
+} // namespace
+
+std::vector<command> txn_commands() {
+  return {{.name = "txn",
+           .help = "Carries out several operations at once, or none",
+           .operands = "DATA | @FILE | -",
+           .text = "DATA is what /v1/txn takes: a JSON list of at most 64 operations, with values in base64. "
+                   "-format=json shows what reads found.\n"
+                   "Exits with 1 if an operation failed; then nothing was done.",
+           .examples = {{"txn "
+                         "'[{\"KV\":{\"Verb\":\"set\",\"Key\":\"a\",\"Value\":\"MQ==\"}},{\"KV\":{\"Verb\":\"delete\","
+                         "\"Key\":\"b\"}}]'",
+                         "Writes one key and removes another"},
+                        {"txn -format=json @operations.json", "The operations of a file; prints the whole answer"}},
+           .run = txn}};
+}
+
+} // namespace belay::cli

@@ -1,0 +1,63 @@
+#include "cli/flags/command.hpp"
+
+#include <algorithm>
+
+namespace belay::cli {
+
+namespace {
+
+using enum flag_kind;
+
+constexpr flag of_agents[] = {
+    {"ca-file", text, "<file>", "authorities whose certificates are trusted (CONSUL_CACERT)"},
+    {"ca-path", text, "<folder>", "folder of such files (CONSUL_CAPATH)"},
+    {"client-cert", text, "<file>", "certificate that is shown to the server (CONSUL_CLIENT_CERT)"},
+    {"client-key", text, "<file>", "its key (CONSUL_CLIENT_KEY)"},
+    {"http-addr", text, "<address>",
+     "HOST:PORT, http://, https:// or unix://PATH (CONSUL_HTTP_ADDR; default 127.0.0.1:8500)"},
+    {"tls-server-name", text, "<name>", "name that the server's certificate must have (CONSUL_TLS_SERVER_NAME)"},
+    {"token", text, "<secret>", "ACL token (CONSUL_HTTP_TOKEN)"},
+    {"token-file", text, "<file>", "file with the ACL token in its first line (CONSUL_HTTP_TOKEN_FILE)"},
+};
+constexpr flag of_clusters[] = {
+    {"datacenter", text, "<name>", "datacenter that is asked (default: the server's own)"},
+    {"stale", toggle, "", "any server may answer, also one that is behind"},
+};
+constexpr flag format = {"format", text, "pretty|json", "how the outcome is printed (default pretty)"};
+
+} // namespace
+
+std::vector<flag> all_flags(const command& c) {
+  std::vector<flag> out = c.flags;
+  if (c.formats)
+    out.push_back(format);
+  if (c.asks != reach::nobody)
+    out.insert(out.end(), std::begin(of_agents), std::end(of_agents));
+  if (c.asks == reach::cluster)
+    out.insert(out.end(), std::begin(of_clusters), std::end(of_clusters));
+  std::sort(out.begin(), out.end(), [](const flag& a, const flag& b) { return a.name < b.name; });
+  return out;
+}
+
+const flag* find_flag(const std::vector<flag>& flags, std::string_view name) {
+  for (const auto& f : flags)
+    if (f.name == name)
+      return &f;
+  return nullptr;
+}
+
+std::vector<std::string_view> choices(const flag& f) {
+  std::vector<std::string_view> out;
+  if (f.value.starts_with('<'))
+    return out;
+  auto rest = f.value;
+  while (rest.find('|') != rest.npos) {
+    out.push_back(rest.substr(0, rest.find('|')));
+    rest.remove_prefix(rest.find('|') + 1);
+  }
+  if (!out.empty())
+    out.push_back(rest);
+  return out;
+}
+
+} // namespace belay::cli

@@ -1,0 +1,220 @@
+#include "cli/flags/options.hpp"
+
+#include "cli/help/nearest.hpp"
+#include "cli/help/usage.hpp"
+#include "cli/http/api_tls.hpp"
+#include "protocol/golang/duration.hpp"
+#include "protocol/golang/flags.hpp"
+#include "protocol/golang/syntax.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <istream>
+#include <iterator>
+#include <ostream>
+#include <sstream>
+
+namespace belay::cli {
+
+namespace {
+
+std::string first_line(const std::string& path) {
+  std::ifstream in(path);
+  std::string line;
+  std::getline(in, line);
+  while (!line.empty() && (line.back() == ' ' || line.back() == '\r' || line.back() == '\t'))
+    line.pop_back();
+  return line;
+}
+
+std::optional<std::int64_t> read_integer(std::string_view text) {
+  std::int64_t n = 0;
+  if (text.starts_with('+'))
+    text.remove_prefix(1);
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), n);
+  return error == std::errc() && end == text.data() + text.size() ? std::optional(n) : std::nullopt;
+}
+
+/// What is wrong with the value of a flag; empty: nothing. In the words of Go's flag package.
+std::string complaint_about(const flag& f, const std::string& value) {
+  const auto invalid = [&](const std::string& why) {
+    return "invalid value " + golang::quoted(value) + " for flag -" + std::string(f.name) + ": " + why;
+  };
+  switch (f.kind) {
+  case flag_kind::toggle:
+    return golang::parse_bool(value)
+               ? std::string()
+               : "invalid boolean value " + golang::quoted(value) + " for -" + std::string(f.name) + ": parse error";
+  case flag_kind::unsigned_number:
+    return golang::parse_uint(value) ? std::string() : invalid("parse error");
+  case flag_kind::integer:
+    return read_integer(value) ? std::string() : invalid("parse error");
+  case flag_kind::duration:
+    return golang::parse_duration(value) ? std::string() : invalid("parse error");
+  case flag_kind::text:
+  case flag_kind::list:
+    break;
+  }
+  const auto allowed = choices(f);
+  if (allowed.empty() || value.empty() || std::find(allowed.begin(), allowed.end(), value) != allowed.end())
+    return {};
+  auto complaint = f.name == "format" ? "Unknown format: " + value : invalid("it is none of " + std::string(f.value));
+  if (const auto near = nearest(value, allowed); !near.empty())
+    complaint += "\nDid you mean -" + std::string(f.name) + "=" + std::string(near) + "?";
+  return complaint;
+}
+
+} // namespace
+
+std::string environment(const char* name) {
+  for (auto prefix : {"BELAY_", "CONSUL_"})
+    if (const char* v = std::getenv((prefix + std::string(name)).c_str()); v && *v)
+      return v;
+  return {};
+}
+
+int options::wrong_usage(terminal t, const std::string& complaint) const {
+  t.err << complaint << "\n" << usage_line(*command_) << "`belay " << command_->name << " -h` explains it.\n";
+  return 1;
+}
+
+std::optional<int> options::parse(const arguments& args, terminal t) {
+  const auto flags = all_flags(*command_);
+  const auto is_help = [](std::string_view name) { return name == "h" || name == "help"; };
+  std::string unknown;
+  golang::flag_reader words(args, [&](std::string_view name) -> std::optional<golang::flag_takes> {
+    if (const auto* f = find_flag(flags, name))
+      return f->kind == flag_kind::toggle ? golang::flag_takes::nothing : golang::flag_takes::value;
+    if (is_help(name))
+      return golang::flag_takes::nothing;
+    unknown = name;
+    return std::nullopt;
+  });
+  for (;;) {
+    auto given = words.next();
+    if (!given) {
+      auto complaint = given.error();
+      std::vector<std::string_view> names;
+      for (const auto& f : flags)
+        names.push_back(f.name);
+      if (const auto near = unknown.empty() ? std::string_view() : nearest(unknown, names); !near.empty())
+        complaint += "\nDid you mean -" + std::string(near) + "?";
+      return wrong_usage(t, complaint);
+    }
+    if (!*given)
+      break;
+    const auto* f = find_flag(flags, (*given)->name);
+    if (f == nullptr) {
+      t.out << usage(*command_);
+      return 0;
+    }
+    const auto& value = values_[std::string(f->name)].emplace_back((*given)->value.value_or("true"));
+    if (const auto complaint = complaint_about(*f, value); !complaint.empty())
+      return wrong_usage(t, complaint);
+  }
+  words_ = words.rest();
+  return std::nullopt;
+}
+
+bool options::on(std::string_view name) const {
+  return golang::parse_bool(value(name)).value_or(false);
+}
+
+std::string options::value(std::string_view name, std::string otherwise) const {
+  auto it = values_.find(std::string(name));
+  return it == values_.end() ? otherwise : it->second.back();
+}
+
+std::vector<std::string> options::values(std::string_view name) const {
+  auto it = values_.find(std::string(name));
+  return it == values_.end() ? std::vector<std::string>() : it->second;
+}
+
+std::uint64_t options::number(std::string_view name) const {
+  return golang::parse_uint(value(name)).value_or(0);
+}
+
+std::int64_t options::integer(std::string_view name, std::int64_t otherwise) const {
+  return read_integer(value(name)).value_or(otherwise);
+}
+
+std::chrono::nanoseconds options::duration(std::string_view name, std::chrono::nanoseconds otherwise) const {
+  return golang::parse_duration(value(name)).value_or(otherwise);
+}
+
+std::optional<api_client> options::client(terminal t) const {
+  auto address = value("http-addr");
+  if (address.empty())
+    address = environment("HTTP_ADDR");
+  if (address.empty())
+    address = "127.0.0.1:8500";
+  const auto complain = [&](const std::string& why) {
+    t.err << "Error connecting to the agent: " << why << "\n";
+    return std::nullopt;
+  };
+  // As Consul's client: what is no boolean counts as not set.
+  auto where = parse_api_address(address, golang::parse_bool(environment("HTTP_SSL")).value_or(false));
+  if (!where)
+    return complain(where.error());
+  std::shared_ptr<api_tls> tls;
+  if (where->https) {
+    const auto setting = [&](std::string_view flag, const char* variable) {
+      return given(flag) ? value(flag) : environment(variable);
+    };
+    auto loaded =
+        load_api_tls({setting("ca-file", "CACERT"), setting("ca-path", "CAPATH"), setting("client-cert", "CLIENT_CERT"),
+                      setting("client-key", "CLIENT_KEY"), setting("tls-server-name", "TLS_SERVER_NAME"),
+                      golang::parse_bool(environment("HTTP_SSL_VERIFY")).value_or(true)});
+    if (!loaded)
+      return complain(loaded.error());
+    tls = std::move(*loaded);
+  }
+  auto token = value("token");
+  for (const auto& path : {value("token-file"), given("token") ? std::string() : environment("HTTP_TOKEN_FILE")})
+    if (token.empty() && !path.empty())
+      token = first_line(path);
+  if (token.empty())
+    token = environment("HTTP_TOKEN");
+  return api_client({std::move(*where), token, environment("HTTP_AUTH"), std::move(tls)});
+}
+
+api_query options::query() const {
+  auto q = write_query();
+  if (on("stale"))
+    q.add("stale");
+  return q;
+}
+
+api_query options::write_query() const {
+  api_query q;
+  if (given("datacenter"))
+    q.add("dc", value("datacenter"));
+  return q;
+}
+
+result<std::string> value_given(const std::string& word, std::istream& in) {
+  if (word == "-")
+    return std::string(std::istreambuf_iterator<char>(in), {});
+  if (!word.starts_with('@'))
+    return word;
+  std::ifstream file(word.substr(1), std::ios::binary);
+  std::ostringstream out;
+  errno = 0;
+  // A folder can be opened, and not read.
+  if (!file || (file.peek() != std::ifstream::traits_type::eof() && !(out << file.rdbuf())) || errno == EISDIR) {
+    std::string why = errno != 0 ? std::strerror(errno) : "it cannot be read";
+    why[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(why[0])));
+    return failure{"Failed to read file: open " + word.substr(1) + ": " + why};
+  }
+  return out.str();
+}
+
+std::string without_leading_slash(const std::string& key) {
+  return key.starts_with('/') ? key.substr(1) : key;
+}
+
+} // namespace belay::cli

@@ -1,0 +1,89 @@
+#pragma once
+// What `belay lock` holds while its command runs: a lock, or a place in a semaphore. Keys, flags and bodies are those of Consul's
+// clients, so that both programs wait for each other.
+
+#include "cli/locks/session_lease.hpp"
+
+#include <boost/json/value.hpp>
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace belay::cli {
+
+struct holding_settings {
+  std::string prefix;                    ///< of the keys, without slashes at its ends
+  std::size_t limit = 1;                 ///< holders at once
+  std::chrono::milliseconds patience{0}; ///< to wait for it; zero: for ever
+  std::size_t retries = 3;               ///< errors in a row that are taken while it is held
+};
+
+class holding {
+public:
+  virtual ~holding() = default;
+
+  /// Waits for it. @returns false: the time is over, or stop() was called
+  virtual boost::asio::awaitable<result<bool>> acquire() = 0;
+  /// Returns when it is lost, or cannot be known to be held, or stop() was called.
+  virtual boost::asio::awaitable<void> watch() = 0;
+  /// Gives it up; it is no error if it was lost.
+  virtual boost::asio::awaitable<status> release() = 0;
+  /// Removes its keys unless somebody else needs them. @returns false: somebody does
+  virtual boost::asio::awaitable<result<bool>> clean_up() = 0;
+  /// Ends acquire() and watch().
+  virtual void stop() = 0;
+
+  /// `X-Belay-Fence` of the grant; empty where there is none (docs/http-extensions.md).
+  virtual std::string fence() const { return {}; }
+  virtual std::string key() const = 0;
+};
+
+/// A lock, or with limit > 1 a semaphore, for a session that has begun.
+std::unique_ptr<holding> make_holding(boost::asio::any_io_executor executor, const api_target& target, api_query scope,
+                                      const session_lease& lease, holding_settings settings);
+
+/// A row of /v1/kv.
+struct key_row {
+  std::string key, session, value;
+  std::uint64_t flags = 0, modify_index = 0;
+};
+
+/// The keys of both kinds of holdings, read and written one after the other, until stop().
+class lock_keys {
+public:
+  lock_keys(boost::asio::any_io_executor executor, const api_target& target, api_query scope);
+
+  struct reading {
+    std::vector<key_row> rows;
+    std::uint64_t index = 0;
+    std::string fence;
+    bool retryable = false; ///< of a failure: it may be different soon
+    std::string complaint;  ///< empty: it was read
+  };
+  /// @param index what was seen last: waits for a change; 0: at once. @param wait at most so long
+  boost::asio::awaitable<reading> read(std::string key, bool below, bool consistent, std::uint64_t index,
+                                       std::chrono::milliseconds wait);
+  /// A PUT or DELETE that is answered true or false.
+  boost::asio::awaitable<result<bool>> write(std::string method, std::string key, api_query how, std::string body,
+                                             api_answer* whole = nullptr);
+
+  boost::asio::awaitable<void> pause(std::chrono::milliseconds time) { return bell_.wait(time); }
+  bool stopped() const { return stopped_; }
+  void stop();
+  /// Goes on after stop(), to release what is held. @pre nothing is under way
+  void restart();
+  const api_query& scope() const { return scope_; }
+
+private:
+  boost::asio::any_io_executor executor_;
+  api_target target_;
+  api_query scope_;
+  std::unique_ptr<api_connection> connection_;
+  bell bell_;
+  bool stopped_ = false;
+};
+
+} // namespace belay::cli

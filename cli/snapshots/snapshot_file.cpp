@@ -1,0 +1,127 @@
+#include "cli/snapshots/snapshot_file.hpp"
+
+#include "cli/output/json_text.hpp"
+#include "protocol/archive/snapshot_archive.hpp"
+
+#include <boost/json/parse.hpp>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <fcntl.h>
+#include <filesystem>
+#include <fstream>
+#include <unistd.h>
+
+namespace belay::cli {
+
+namespace {
+
+constexpr std::size_t bytes_at_once = 1 << 20;
+
+std::uint64_t number_in(const boost::json::value& meta, std::string_view name) {
+  boost::system::error_code ec;
+  const auto* v = member(meta, name);
+  return v != nullptr && v->is_number() ? v->to_number<std::uint64_t>(ec) : 0;
+}
+
+/// The system's words in Go's: in lower case.
+std::string reason(int number) {
+  std::string text = std::strerror(number);
+  if (!text.empty() && text[0] >= 'A' && text[0] <= 'Z')
+    text[0] = static_cast<char>(text[0] - 'A' + 'a');
+  return text;
+}
+
+} // namespace
+
+result<snapshot_facts> verify_snapshot(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  if (!in)
+    return failure{"Error opening snapshot file: open " + path + ": " + reason(errno)};
+  archive::archive_reader reader;
+  std::string piece(bytes_at_once, '\0'), state;
+  while (in.read(piece.data(), static_cast<std::streamsize>(piece.size())), in.gcount() > 0) {
+    std::string_view bytes(piece.data(), static_cast<std::size_t>(in.gcount()));
+    while (!bytes.empty()) {
+      if (const auto wrong = reader.take(bytes, state, bytes_at_once))
+        return failure{"Error verifying snapshot: " + *wrong};
+      state.clear();
+    }
+  }
+  if (in.bad() || !in.eof())
+    return failure{"Error verifying snapshot: read " + path + ": " + reason(errno)};
+  // What the decompressor still holds.
+  for (std::string_view none;; state.clear()) {
+    if (const auto wrong = reader.take(none, state, bytes_at_once))
+      return failure{"Error verifying snapshot: " + *wrong};
+    if (state.empty())
+      break;
+  }
+  if (const auto wrong = reader.finish())
+    return failure{"Error verifying snapshot: " + *wrong};
+  boost::system::error_code ec;
+  const auto meta = boost::json::parse(reader.meta_text(), ec);
+  if (ec || !meta.is_object())
+    return failure{"Error verifying snapshot: failed to read snapshot file: meta.json is no object"};
+  return snapshot_facts{member_text(meta, "ID"), number_in(meta, "Size"), number_in(meta, "Index"),
+                        number_in(meta, "Term"), number_in(meta, "Version")};
+}
+
+unverified_file::unverified_file(std::string path) : path_(std::move(path)) {
+  temporary_ = path_ + ".unverified.tmpXXXXXX";
+  fd_ = ::mkostemp(temporary_.data(), O_CLOEXEC);
+  if (fd_ < 0) {
+    failed("open " + path_ + ".unverified.tmp");
+    temporary_.clear();
+  }
+}
+
+unverified_file::~unverified_file() {
+  if (fd_ >= 0)
+    ::close(fd_);
+  if (!temporary_.empty())
+    ::unlink(temporary_.c_str());
+}
+
+bool unverified_file::failed(const std::string& what) {
+  complaint_ = what + ": " + reason(errno);
+  return false;
+}
+
+bool unverified_file::append(std::string_view bytes) {
+  if (!complaint_.empty())
+    return false;
+  while (!bytes.empty()) {
+    const auto n = ::write(fd_, bytes.data(), bytes.size());
+    if (n < 0 && errno == EINTR)
+      continue;
+    if (n <= 0)
+      return failed("write " + temporary_);
+    bytes.remove_prefix(static_cast<std::size_t>(n));
+  }
+  return true;
+}
+
+result<snapshot_facts> unverified_file::put_in_place() {
+  if (complaint_.empty() && ::fsync(fd_) != 0)
+    failed("sync " + temporary_);
+  if (!complaint_.empty())
+    return failure{"Error writing unverified snapshot file: " + complaint_};
+  auto facts = verify_snapshot(temporary_);
+  if (!facts)
+    return failure{"Error verifying snapshot file: " + facts.error()};
+  if (std::rename(temporary_.c_str(), path_.c_str()) != 0) {
+    failed("rename");
+    return failure{"Error renaming \"" + temporary_ + "\" to \"" + path_ + "\": " + complaint_};
+  }
+  temporary_.clear();
+  auto folder = std::filesystem::path(path_).parent_path().string();
+  if (const int d = ::open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC); d >= 0) {
+    ::fsync(d); // the name is on the disk, too; where that cannot be had, the file is whole all the same
+    ::close(d);
+  }
+  return facts;
+}
+
+} // namespace belay::cli

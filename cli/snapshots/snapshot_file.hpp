@@ -1,0 +1,46 @@
+#pragma once
+// Archives of /v1/snapshot as files: written beside their place, checked, and put there whole.
+
+#include "protocol/base/result.hpp"
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace belay::cli {
+
+/// What an archive says of itself.
+struct snapshot_facts {
+  std::string id;
+  std::uint64_t size = 0; ///< of state.bin, in bytes
+  std::uint64_t index = 0, term = 0, version = 0;
+};
+
+/// Reads all of an archive and compares its checksums. The failure reads `Error opening snapshot file: ...` or
+/// `Error verifying snapshot: ...`.
+result<snapshot_facts> verify_snapshot(const std::string& path);
+
+/// A new file `PATH.unverified.tmpN`, readable by its owner only, which is gone at the end unless it was put in its place.
+class unverified_file {
+public:
+  explicit unverified_file(std::string path);
+  ~unverified_file();
+  unverified_file(const unverified_file&) = delete;
+  unverified_file& operator=(const unverified_file&) = delete;
+
+  /// Why it cannot be written; empty: it can.
+  const std::string& complaint() const { return complaint_; }
+  /// @returns false: complaint() says why
+  bool append(std::string_view bytes);
+  /// To the disk, checked, and under its name.
+  result<snapshot_facts> put_in_place();
+
+private:
+  bool failed(const std::string& what);
+
+  std::string path_, temporary_;
+  int fd_ = -1;
+  std::string complaint_;
+};
+
+} // namespace belay::cli

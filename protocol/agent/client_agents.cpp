@@ -1,0 +1,166 @@
+#include "protocol/agent/client_agents.hpp"
+
+#include "protocol/agent/member_catalog.hpp"
+#include "protocol/state/folded_name.hpp"
+
+#include <algorithm>
+
+namespace belay::agent {
+
+namespace {
+
+constexpr local_time look_again_first = std::chrono::seconds(1);
+
+/// Every agent's node has it, servers' included (docs/contract/09).
+constexpr std::string_view mark_of_agents = "consul-network-segment";
+
+bool looks_like_agent(const state::node_record& n) {
+  return n.meta && n.meta->contains(std::string(mark_of_agents));
+}
+
+state::catalog_register registration_of(const client_agents::identity& who, bool alive, bool row_is_right,
+                                        const state::node_record* row, const std::string& datacenter) {
+  auto r = liveness_registration({who.uuid, who.name, who.address, 0, alive}, datacenter);
+  r.skip_node_update = row_is_right;
+  if (row != nullptr && row->id == who.uuid)
+    r.node.meta = row->meta;
+  return r;
+}
+
+} // namespace
+
+std::vector<client_agent> client_agents_among(const std::vector<state::node_ptr>& nodes,
+                                              const std::vector<state::check_ptr>& critical,
+                                              const std::set<std::string>& servers) {
+  std::set<std::string> failed; // folded names
+  for (const auto& c : critical)
+    if (c->check_id == liveness_check)
+      failed.insert(state::folded(c->node));
+  std::vector<client_agent> out;
+  for (const auto& n : nodes)
+    if (looks_like_agent(*n) && !servers.contains(n->id) && !servers.contains(n->node))
+      out.push_back({n->node, n->id, n->address, !failed.contains(state::folded(n->node))});
+  std::sort(out.begin(), out.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
+  return out;
+}
+
+void client_agents::begin(local_time now) {
+  agents_.clear();
+  begun_ = now;
+}
+
+void client_agents::found(const std::vector<state::node_ptr>& nodes, const std::set<std::string>& servers) {
+  for (const auto& n : nodes) {
+    if (!looks_like_agent(*n) || servers.contains(n->id) || agents_.size() >= limits_.agents_max)
+      continue;
+    auto& k = agents_[state::folded(n->node)];
+    if (!k.who.name.empty())
+      continue; // it was quicker
+    k.who = {n->node, n->id, n->address};
+    k.last_heard = begun_;
+    k.next_look = begun_ + limits_.silence; // until then it may be heard
+  }
+}
+
+bool client_agents::heard(const identity& who, local_time now) {
+  const auto key = state::folded(who.name);
+  if (agents_.size() >= limits_.agents_max && !agents_.contains(key))
+    return false;
+  auto& k = agents_[key];
+  const bool news = !k.alive(now, limits_) || k.who != who || k.told_alive != true;
+  // Of two that have one name the one counts that is there: the catalog has one node for both.
+  if (k.alive(now, limits_) && !k.who.uuid.empty() && k.who.uuid != who.uuid && !k.leaving)
+    return true;
+  k.who = who;
+  k.last_heard = now;
+  k.heard = true;
+  k.leaving = false;
+  if (news)
+    look_soon(k, now);
+  return true;
+}
+
+void client_agents::leaves(const identity& who, local_time now) {
+  auto& k = agents_[state::folded(who.name)];
+  if (!k.who.uuid.empty() && k.who.uuid != who.uuid)
+    return;
+  k.who = who;
+  k.leaving = true;
+  k.pause = local_time{0};
+  k.next_look = now;
+}
+
+/// Not sooner than what was written may be seen.
+void client_agents::look_soon(known& k, local_time now) const {
+  if (k.pause == local_time{0})
+    k.next_look = now;
+}
+
+std::vector<std::string> client_agents::due(local_time now, std::size_t limit) {
+  std::vector<std::string> names;
+  for (auto& [key, k] : agents_) {
+    if (names.size() == limit)
+      break;
+    if (k.looking)
+      continue;
+    const bool fell_silent = k.told_alive == true && !k.alive(now, limits_) && now - k.last_heard > limits_.silence;
+    if (now < k.next_look && !(fell_silent && k.pause == local_time{0}))
+      continue;
+    k.looking = true;
+    names.push_back(k.who.name);
+  }
+  return names;
+}
+
+void client_agents::cannot_look(const std::string& name, local_time now) {
+  if (const auto it = agents_.find(state::folded(name)); it != agents_.end()) {
+    it->second.looking = false;
+    it->second.next_look = now + look_again_first;
+  }
+}
+
+std::optional<state::command> client_agents::look(const std::string& name, const state::node_record* row,
+                                                  const state::check_record* liveness, local_time now,
+                                                  const std::string& datacenter) {
+  const auto it = agents_.find(state::folded(name));
+  if (it == agents_.end())
+    return std::nullopt;
+  auto& k = it->second;
+  k.looking = false;
+  const bool alive = k.alive(now, limits_);
+  const bool silent = !alive && now - k.last_heard > limits_.silence;
+  const bool own_row = row != nullptr && (row->id.empty() || row->id == k.who.uuid);
+  // Of nodes that nobody was heard of: only what an agent has left there is ours.
+  if ((!k.heard || k.leaving) && (!own_row || (liveness == nullptr && !k.leaving))) {
+    agents_.erase(it);
+    return std::nullopt;
+  }
+  if (silent && row == nullptr) { // somebody has taken out what was left of it
+    agents_.erase(it);
+    return std::nullopt;
+  }
+  if (k.leaving || (silent && now - k.last_heard > limits_.forgotten)) {
+    k.pause = look_again_first;
+    k.next_look = now + k.pause;
+    return state::catalog_deregister{row->node, {}, {}};
+  }
+  if (!alive && !silent) { // it still may be heard
+    k.next_look = k.last_heard + limits_.silence;
+    return std::nullopt;
+  }
+  const bool row_is_right =
+      own_row && row->id == k.who.uuid && row->node == k.who.name && row->address == k.who.address;
+  const std::string_view wanted = alive ? "passing" : "critical";
+  if (row_is_right && liveness != nullptr && liveness->status == wanted) {
+    k.told_alive = alive;
+    k.pause = local_time{0};
+    k.next_look = now + limits_.look_again;
+    return std::nullopt;
+  }
+  k.told_alive.reset();
+  k.pause = k.pause == local_time{0} ? look_again_first : std::min(2 * k.pause, limits_.look_again);
+  k.next_look = now + k.pause;
+  return registration_of(k.who, alive, row_is_right || !alive, row, datacenter);
+}
+
+} // namespace belay::agent

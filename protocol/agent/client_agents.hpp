@@ -1,0 +1,93 @@
+#pragma once
+// What the leader keeps in the catalog of client agents: their nodes and the check "serfHealth" (docs/contract/08). The catalog is the
+// only list of them that lasts: a new leader begins with the nodes that it finds there, and gives each of them time to be heard.
+
+#include "protocol/agent/check_schedule.hpp"
+#include "protocol/state/queries.hpp"
+
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace belay::agent {
+
+struct client_agent_limits {
+  /// An agent that was not heard for so long is critical. Also from the beginning of a leadership on.
+  local_time silence = std::chrono::seconds(5);
+  /// The node of one that was not heard for so long is deregistered (Consul's reconnect_timeout).
+  local_time forgotten = std::chrono::hours(72);
+  /// Between two looks at the rows of an agent of which there is no news (Consul's reconcile interval).
+  local_time look_again = std::chrono::seconds(60);
+  std::size_t agents_max = 65'536; ///< more are not heard
+};
+
+/// One of them, as the catalog shows it.
+struct client_agent {
+  std::string name, uuid;
+  std::string address; ///< without port
+  bool alive = true;
+
+  bool operator==(const client_agent&) const = default;
+};
+
+/// Those among the nodes of the catalog, by name. @param critical checks that are; @param servers names and IDs of their nodes
+std::vector<client_agent> client_agents_among(const std::vector<state::node_ptr>& nodes,
+                                              const std::vector<state::check_ptr>& critical,
+                                              const std::set<std::string>& servers);
+
+/// Decides; whoever owns it reads the rows that it wants to see and proposes what it wants to be written. Only of use to the leader.
+class client_agents {
+public:
+  struct identity {
+    std::string name, uuid;
+    std::string address; ///< without port
+
+    bool operator==(const identity&) const = default;
+  };
+
+  explicit client_agents(client_agent_limits limits = {}) : limits_(limits) {}
+
+  /// A leadership begins: nobody has been heard in it yet.
+  void begin(local_time now);
+  /// Nodes of the catalog at the beginning. Those that look like agents' and are none of `servers` (IDs of nodes) have to be heard from now on.
+  void found(const std::vector<state::node_ptr>& nodes, const std::set<std::string>& servers);
+
+  /// @returns false: there are too many already
+  bool heard(const identity& who, local_time now);
+  /// Its node is to go.
+  void leaves(const identity& who, local_time now);
+
+  /// Agents whose rows should be looked at now, at most `limit`. Each is named again when look() or cannot_look() was called for it.
+  std::vector<std::string> due(local_time now, std::size_t limit);
+  /// What the catalog says of that one. @param row,liveness null: there is none
+  /// @returns what has to be written. The next look shows whether it was
+  std::optional<state::command> look(const std::string& name, const state::node_record* row,
+                                     const state::check_record* liveness, local_time now,
+                                     const std::string& datacenter);
+  void cannot_look(const std::string& name, local_time now);
+
+  std::size_t size() const { return agents_.size(); }
+
+private:
+  struct known {
+    identity who;
+    local_time last_heard{}; ///< or when the leadership began
+    bool heard = false;      ///< in this leadership
+    bool leaving = false;
+    bool looking = false;
+    local_time next_look{}, pause{};
+    std::optional<bool> told_alive; ///< what the catalog said of it last
+
+    bool alive(local_time now, const client_agent_limits& l) const { return heard && now - last_heard <= l.silence; }
+  };
+
+  void look_soon(known& k, local_time now) const;
+
+  client_agent_limits limits_;
+  local_time begun_{};
+  std::map<std::string, known> agents_; ///< by folded name
+};
+
+} // namespace belay::agent

@@ -1,0 +1,70 @@
+#include "protocol/forward/departure.hpp"
+
+#include "protocol/raft/configuration.hpp"
+
+#include <algorithm>
+
+namespace belay::forward {
+
+namespace {
+
+bool contains(const std::vector<node_id>& list, node_id id) {
+  return std::find(list.begin(), list.end(), id) != list.end();
+}
+
+/// Those who vote behind the change that is under way, if one is.
+std::vector<node_id> others_who_vote(const raft::configuration& now, node_id self) {
+  auto all = now.voters;
+  std::erase(all, self);
+  return all;
+}
+
+} // namespace
+
+std::optional<std::string> too_few_without(const raft::configuration& now, node_id leaver,
+                                           const std::vector<node_id>& heard) {
+  const auto stay = others_who_vote(now, leaver);
+  const auto alive = static_cast<std::size_t>(
+      std::count_if(stay.begin(), stay.end(), [&](node_id id) { return contains(heard, id); }));
+  if (alive >= stay.size() / 2 + 1)
+    return std::nullopt;
+  return "of the " + std::to_string(stay.size()) + " voters that would stay only " + std::to_string(alive) +
+         " can be reached, which is no majority: bring back the others or remove them first";
+}
+
+departure::step departure::next(const place& here, time now) {
+  if (answer_)
+    return over{*answer_};
+  if (!begun_)
+    begun_ = now;
+  const auto others = others_who_vote(here.config, here.self);
+  if (!here.config.contains(here.self) || (others.empty() && here.config.is_voter(here.self)))
+    return over{done{}};
+  if (asked_)
+    return wait{};
+  const bool leads = here.leader == here.self;
+  if (leads && !here.serves)
+    return wait{};
+  if (leads && now < next_hand_over_)
+    return wait{};
+  if (leads) {
+    if (auto why = too_few_without(here.config, here.self, here.heard)) {
+      if (now < *begun_ + patience)
+        return wait{};
+      return over{failure{*why}};
+    }
+    std::vector<node_id> heirs;
+    std::copy_if(others.begin(), others.end(), std::back_inserter(heirs),
+                 [&](node_id id) { return contains(here.heard, id); });
+    if (hand_overs_ < std::min(heirs.size(), hand_overs_max) && !here.config.joint()) {
+      next_hand_over_ = now + hand_over_limit;
+      return hand_over{heirs[hand_overs_++]};
+    }
+  } else if (here.leader.is_zero() && now < next_hand_over_) {
+    return wait{}; // the heir's election
+  }
+  asked_ = true;
+  return ask_leader{};
+}
+
+} // namespace belay::forward

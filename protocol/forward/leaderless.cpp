@@ -1,0 +1,95 @@
+#include "protocol/forward/leaderless.hpp"
+
+#include <algorithm>
+
+namespace belay::forward {
+
+using raft::configuration;
+using raft::formation;
+using raft::introduction;
+
+namespace {
+
+/// `a, b, c`; `nobody` if there is none.
+std::string listed(const std::vector<std::string>& all) {
+  std::string out;
+  for (const auto& each : all)
+    out += (out.empty() ? "" : ", ") + each;
+  return out.empty() ? "nobody" : out;
+}
+
+std::string what_it_says(const introduction& p, const introduction& own) {
+  auto text = p.self.name + " at " + p.self.address;
+  if (p.datacenter != own.datacenter)
+    return text + " (of datacenter " + p.datacenter + ")";
+  if (p.cluster_id != 0)
+    return text + " (of a cluster that is there)";
+  text += " (bootstrap_expect " + std::to_string(p.expect);
+  if (p.expect != own.expect)
+    text += ", not " + std::to_string(own.expect);
+  return text + (p.has_log ? ", has a log)" : ")");
+}
+
+std::string why_there_is_no_cluster(const formation& f, const std::vector<std::string>& named) {
+  const auto own = f.own();
+  std::vector<std::string> heard, missing;
+  std::size_t fitting = 1;
+  bool cluster = false;
+  for (const auto& p : f.heard()) {
+    heard.push_back(what_it_says(p, own));
+    cluster = cluster || (p.cluster_id != 0 && p.datacenter == own.datacenter);
+    fitting += p.cluster_id == 0 && p.expect == own.expect && p.datacenter == own.datacenter ? 1 : 0;
+  }
+  const auto known = f.heard_addresses();
+  for (const auto& address : named)
+    if (address != own.self.address && std::find(known.begin(), known.end(), address) == known.end())
+      missing.push_back(address);
+  std::string out;
+  if (cluster)
+    out = "a cluster is there that has not taken this server in";
+  else if (own.has_log)
+    out = "this server has a log and knows no cluster that it belongs to";
+  else if (own.expect == 0)
+    out = "bootstrap_expect is not set: this server waits for a cluster that takes it in";
+  else if (fitting < own.expect)
+    out = std::to_string(own.expect) + " servers with the same bootstrap_expect must hear each other, and " +
+          std::to_string(fitting) + " do, this one included";
+  else
+    out = "a first configuration is being agreed on";
+  out += "; heard: " + listed(heard);
+  if (!missing.empty())
+    out += "; not heard: " + listed(missing);
+  return out;
+}
+
+} // namespace
+
+std::string why_leaderless(const formation& f, const configuration& config, const std::set<node_id>& connected,
+                           const std::vector<std::string>& named) {
+  const auto self = f.own().self.id;
+  if (config.empty())
+    return why_there_is_no_cluster(f, named);
+  std::vector<std::string> missing;
+  std::size_t there = 0;
+  for (const auto id : config.voters) {
+    const auto* m = config.find(id);
+    if (id == self || connected.contains(id))
+      ++there;
+    else
+      missing.push_back(m != nullptr ? m->name + " at " + m->address : to_string(id));
+  }
+  const auto needed = config.voters.size() / 2 + 1;
+  auto out = std::to_string(needed) + " of the " + std::to_string(config.voters.size()) + " voters are needed, and " +
+             std::to_string(there) + " can be reached";
+  if (config.is_voter(self))
+    out += ", this one included";
+  if (!missing.empty())
+    out += "; missing: " + listed(missing);
+  if (!config.contains(self))
+    out += "; this server is none of its cluster's any more";
+  else if (there >= needed)
+    out += "; an election is under way";
+  return out;
+}
+
+} // namespace belay::forward

@@ -1,0 +1,53 @@
+#include "protocol/http/discovery/coordinate_json.hpp"
+
+#include "protocol/golang/json_output.hpp"
+
+namespace belay::http {
+
+namespace {
+
+void append_member(std::string& out, std::string_view name, double value) {
+  golang::append_json_name(out, name);
+  golang::append_float(out, value);
+}
+
+} // namespace
+
+void append_coordinate(std::string& out, const coordinates::coordinate& c) {
+  out += "{\"Vec\":";
+  char lead = '[';
+  for (const auto x : c.vec) {
+    out += lead;
+    lead = ',';
+    golang::append_float(out, x);
+  }
+  out += ']';
+  append_member(out, "Error", c.error);
+  append_member(out, "Adjustment", c.adjustment);
+  append_member(out, "Height", c.height);
+  out += '}';
+}
+
+void append_coordinate_row(std::string& out, const coordinates::row& r) {
+  out += '{';
+  golang::append_json_member(out, "Node", r.node);
+  golang::append_json_member(out, "Segment", r.segment);
+  golang::append_json_name(out, "Coord");
+  append_coordinate(out, r.at);
+  out += '}';
+}
+
+std::string coordinates_of_datacenters(std::string_view datacenter, const std::vector<coordinates::row>& servers) {
+  std::string out = "[{";
+  golang::append_json_member(out, "Datacenter", datacenter);
+  golang::append_json_member(out, "AreaID", "wan");
+  golang::append_json_name(out, "Coordinates");
+  out += '[';
+  for (std::size_t i = 0; i < servers.size(); ++i) {
+    out += i == 0 ? "" : ",";
+    append_coordinate_row(out, servers[i]);
+  }
+  return out += "]}]";
+}
+
+} // namespace belay::http

@@ -1,0 +1,38 @@
+#include "protocol/http/reading/cached_read.hpp"
+
+#include "protocol/http/reading/query_options.hpp"
+
+#include <array>
+
+namespace belay::http {
+
+namespace {
+
+/// Requests that differ in nothing else have the same answer. The token stands beside it.
+constexpr auto not_of_the_answer = std::to_array<std::string_view>({"cached", "index", "wait", "token"});
+
+} // namespace
+
+std::optional<cached_read> cached_read_of(const request_context& c, const route& r, const action& wanted) {
+  const auto how = caching_of(r);
+  if (how == caching::none || !c.settings.use_cache || !c.query.has("cached") || c.query.has("consistent"))
+    return std::nullopt;
+  const auto control = read_cache_control(c.cache_control);
+  if (!control)
+    return std::nullopt;
+  cached_read out;
+  out.target = golang::escape_path(c.path);
+  if (const auto query = c.query.encoded_without(not_of_the_answer); !query.empty())
+    out.target.append("?").append(query);
+  out.refreshed = how == caching::refreshed;
+  if (const auto* read = std::get_if<read_request>(&wanted)) {
+    out.min_index = read->min_index;
+    out.wait = read->wait;
+  }
+  out.max_age = control->max_age;
+  out.must_revalidate = control->must_revalidate;
+  out.stale_if_error = control->stale_if_error;
+  return out;
+}
+
+} // namespace belay::http

@@ -1,0 +1,350 @@
+#include "sim/clients/credential_operator.hpp"
+
+#include "protocol/base/probe.hpp"
+#include "protocol/golang/base64.hpp"
+#include "sim/chance/drawn_parts.hpp"
+
+#include <algorithm>
+#include <cstdio>
+
+namespace belay::sim {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+namespace {
+
+constexpr stream of_operators{stream_kind::client, 0x7FF0};
+constexpr milliseconds operators_pause{90};
+// Requests are held for 7 s at most.
+constexpr seconds operators_patience{10};
+// Some evening in November 2026 (simulated_clock), and years before and after: clocks that are a year off find these valid.
+constexpr std::int64_t begin_of_runs = 1'795'000'000;
+constexpr std::int64_t years = 10LL * 365 * 24 * 3600;
+
+enum class mistake : std::uint8_t { none, expiring, other_authority, of_client, too_soon, other_key };
+constexpr share<mistake> mistakes_drawn[] = {
+    {mistake::none, 50},     {mistake::expiring, 3}, {mistake::other_authority, 2},
+    {mistake::of_client, 2}, {mistake::too_soon, 4}, {mistake::other_key, 3},
+};
+
+} // namespace
+
+credential_operator::credential_operator(schedule& time, tape& choices, event_trace& trace, cluster& nodes,
+                                         const swarm& s)
+    : time_(time), tape_(choices), trace_(trace), nodes_(nodes), doors_(*nodes.doors()), plan_(s.credentials),
+      careless_(s.careless_operators), acls_(s.acls != acl_mode::off) {
+  doors_.orderly = !careless_;
+  if (plan_ == credential_plan::keys) {
+    keys_ = {fresh_key()};
+    current_.encrypt = keys_;
+  } else if (plan_ == credential_plan::certificates) {
+    current_ = by_certificates({doors_.known.authority}, doors_.known.authority, begin_of_runs + years);
+  } else {
+    keys_ = {fresh_key()};
+    credential_facts f;
+    f.encrypt = keys_;
+    f.encrypt_verify_incoming = f.encrypt_verify_outgoing = false;
+    coming_.push_back(f);
+    f.encrypt_verify_outgoing = true;
+    coming_.push_back(f);
+    f.encrypt_verify_incoming = true;
+    coming_.push_back(f);
+    const auto full = by_certificates({doors_.known.authority}, doors_.known.authority, begin_of_runs + years);
+    f.certificate = full.certificate;
+    f.authorities = full.authorities;
+    coming_.push_back(f);
+    f.verify_server_hostname = true;
+    coming_.push_back(f);
+    f.verify_incoming = true;
+    coming_.push_back(f);
+    coming_.push_back(full); // `encrypt` can go
+  }
+  for (std::size_t i = 0; i < nodes_.size(); ++i) {
+    doors_.configure(i, current_);
+    doors_.excuse(i, plan_ == credential_plan::keys && i >= s.nodes); // those who come later know the first key
+  }
+}
+
+std::uint64_t credential_operator::draw(std::uint64_t n) {
+  return tape_.choose(of_operators, n);
+}
+
+credential_facts credential_operator::by_certificates(std::set<char> trusted, char signer, std::int64_t ends) const {
+  credential_facts f;
+  f.certificate = ordered_certificate{signer, "server.dc1.consul", begin_of_runs - years, ends};
+  f.authorities = std::move(trusted);
+  f.verify_incoming = f.verify_server_hostname = true;
+  return f;
+}
+
+std::string credential_operator::fresh_key() {
+  char text[26];
+  std::snprintf(text, sizeof text, "%03u-key-of-the-simulation", static_cast<unsigned>(++made_ % 1000));
+  return golang::base64(std::string_view(text, 24));
+}
+
+void credential_operator::start() {
+  acting_ = true;
+  time_.after(milliseconds(700), [this] { act(); });
+}
+
+void credential_operator::act() {
+  time_.after(operators_pause, [this] { act(); });
+  fix_by_hand();
+  if (!acting_)
+    return;
+  const auto drawn = draw(4); // 0: all is quiet
+  if (careless_)
+    err();
+  if (drawn == 0)
+    return;
+  if (plan_ == credential_plan::keys)
+    next_of_keys();
+  else
+    next_of_settings();
+}
+
+// ---- settings, server by server
+
+/// The authority is replaced: for a while both are known.
+void credential_operator::plan_next_settings() {
+  const char next = doors_.known.authority == 'F' ? 'A' : static_cast<char>(doors_.known.authority + 1);
+  const auto ends = begin_of_runs + years;
+  coming_.push_back(by_certificates({doors_.known.authority, next}, doors_.known.authority, ends));
+  coming_.push_back(by_certificates({doors_.known.authority, next}, next, ends));
+  coming_.push_back(by_certificates({next}, next, ends));
+}
+
+void credential_operator::next_of_settings() {
+  if (coming_.empty())
+    plan_next_settings();
+  for (std::size_t i = 0; i < nodes_.size(); ++i) {
+    if (reached_.contains(i))
+      continue;
+    give(i, coming_.front());
+    if (nodes_.running(i) || nodes_.life(i) == 0)
+      reached_.insert(i);
+    return; // or somebody waits until it runs
+  }
+  current_ = coming_.front();
+  coming_.erase(coming_.begin());
+  reached_.clear();
+  ++steps_;
+  PROBE("credentials: a step is done on all servers");
+  if (current_.certificate && current_.authorities.size() == 1 &&
+      !current_.authorities.contains(doors_.known.authority)) {
+    doors_.known.retired_authorities.push_back(doors_.known.authority);
+    doors_.known.authority = *current_.authorities.begin();
+    PROBE("credentials: another authority counts");
+  }
+  trace_.line(time_.now(), nobody, "all servers have step " + std::to_string(steps_) + " of the credentials");
+}
+
+void credential_operator::give(std::size_t node, credential_facts f) {
+  doors_.configure(node, std::move(f));
+  wronged_.erase(node);
+  if (!nodes_.running(node))
+    return;
+  trace_.line(time_.now(), node, "reloads its credentials");
+  trace_.add(0xc4ed + node);
+  doors_.reload(node);
+}
+
+// ---- keys, on all servers at once
+
+/// What a server has to have that is given its keys by hand.
+std::vector<std::string> credential_operator::keys_now() const {
+  return current_.encrypt.empty() ? std::vector<std::string>{} : keys_;
+}
+
+/// What all have when the step is done.
+std::vector<std::string> credential_operator::keys_after_step() const {
+  return step_ == key_step::install ? std::vector{current_.encrypt.front(), wanted_}
+         : step_ == key_step::use   ? std::vector{wanted_, current_.encrypt.front()}
+                                    : std::vector{wanted_};
+}
+
+void credential_operator::next_of_keys() {
+  if (asked_.connection != 0)
+    return;
+  for (std::size_t i = 0; i < nodes_.size(); ++i)
+    if (doors_.excused(i) && nodes_.state(i) != node_state::down && !careless_)
+      return; // first it gets its keys
+  if (wanted_.empty())
+    wanted_ = fresh_key();
+  const auto node = draw(nodes_.size());
+  if (nodes_.running(node) && nodes_.core(node)->config().contains(nodes_.id_of(node)))
+    ask(node);
+}
+
+void credential_operator::ask(std::size_t node) {
+  constexpr const char* methods[] = {"POST", "PUT", "DELETE"};
+  const auto& key = step_ == key_step::remove ? current_.encrypt.front() : wanted_;
+  const auto body = R"({"Key":")" + key + R"("})";
+  asked_ = {first_connection + ++connections_, node, nodes_.core(node)->config(), {}};
+  const auto request = std::string(methods[static_cast<std::size_t>(step_)]) + " /v1/operator/keyring";
+  trace_.add(asked_.connection << 8 | node);
+  if (trace_.wanted())
+    trace_.line(time_.now(), node, "asked " + request + " " + body);
+  nodes_.gateway(node).send(asked_.connection,
+                            request + " HTTP/1.1\r\nHost: 127.0.0.1:8500\r\n" +
+                                (acls_ ? std::string("X-Consul-Token: ") + master_token + "\r\n" : std::string()) +
+                                "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body);
+  time_.after(operators_patience, [this, connection = asked_.connection] {
+    if (asked_.connection != connection)
+      return;
+    if (nodes_.state(asked_.node) != node_state::down)
+      nodes_.gateway(asked_.node).hang_up(connection);
+    asked_ = {};
+  });
+}
+
+bool credential_operator::on_bytes(connection_id c, std::string_view bytes, bool last) {
+  if (c != asked_.connection)
+    return false;
+  asked_.answer += bytes;
+  const auto answer = whole_answer(asked_.answer, last);
+  if (!answer && !last)
+    return true;
+  const auto question = std::exchange(asked_, {});
+  if (!answer)
+    return false;
+  trace_.add(c << 16 ^ static_cast<std::uint64_t>(answer->status));
+  if (trace_.wanted())
+    trace_.line(time_.now(), question.node, "answered " + std::to_string(answer->status) + " " + answer->body);
+  if (answer->status == 200)
+    look_who_has_it(question.members);
+  answered(*answer);
+  return false;
+}
+
+void credential_operator::on_node_gone(std::size_t node) {
+  if (asked_.connection != 0 && asked_.node == node)
+    asked_ = {};
+}
+
+/// All members that were asked have done it, or the answer was wrong; except for those whose keys somebody spoilt meanwhile. Others
+/// need it by hand.
+void credential_operator::look_who_has_it(const raft::configuration& asked) {
+  const auto& key = step_ == key_step::remove ? current_.encrypt.front() : wanted_;
+  for (std::size_t i = 0; i < nodes_.size(); ++i) {
+    const auto done = step_ == key_step::install ? doors_.knows_key(i, key)
+                      : step_ == key_step::use   ? doors_.dials_with_key(i, key)
+                                                 : !doors_.knows_key(i, key);
+    if (!done && asked.contains(nodes_.id_of(i)) && !doors_.excused(i) && !wronged_.contains(i))
+      doors_.complain("keyring", "n" + std::to_string(i) + " has not done what an operator was told to be done by all");
+    if (!doors_.keyring_is(i, keys_after_step()))
+      doors_.excuse(i, true);
+  }
+}
+
+void credential_operator::answered(const http_answer& a) {
+  // Who was not reached has the old keys only: then it begins again, as far as it is needed. A careless one goes on.
+  const bool goes_on = a.status == 200 || (careless_ && draw(3) == 2);
+  if (a.status != 200 && goes_on)
+    ++mistakes_;
+  if (!goes_on) {
+    step_ = step_ == key_step::remove ? key_step::use : key_step::install;
+    return;
+  }
+  ++steps_;
+  keys_ = keys_after_step();
+  if (step_ != key_step::remove) {
+    step_ = step_ == key_step::install ? key_step::use : key_step::remove;
+    return;
+  }
+  PROBE("credentials: another key is in force");
+  doors_.known.retired_keys.push_back(current_.encrypt.front());
+  current_.encrypt = keys_;
+  wanted_.clear();
+  step_ = key_step::install;
+  for (std::size_t i = 0; i < nodes_.size(); ++i)
+    doors_.configure(i, current_);
+}
+
+// ---- by hand
+
+void credential_operator::fix_by_hand() {
+  for (std::size_t i = 0; i < nodes_.size(); ++i) {
+    if (!doors_.excused(i) || !nodes_.running(i) || wronged_.contains(i) || asked_.connection != 0)
+      continue;
+    if (const auto keys = keys_now(); !keys.empty() && !doors_.write_keyring(i, nodes_.disk(i).files(), keys))
+      continue;
+    trace_.line(time_.now(), i, "gets its keys by hand");
+    trace_.add(0xc4ee + i);
+    doors_.reload(i);
+    doors_.excuse(i, false);
+  }
+}
+
+void credential_operator::put_right() {
+  acting_ = false;
+  if (!careless_)
+    return;
+  wronged_.clear();
+  asked_ = {};
+  if (!coming_.empty() && !reached_.empty())
+    current_ = coming_.front();
+  for (std::size_t i = 0; i < nodes_.size(); ++i) {
+    give(i, current_);
+    doors_.excuse(i, true);
+    if (nodes_.state(i) == node_state::down && !keys_now().empty())
+      (void)doors_.write_keyring(i, nodes_.disk(i).files(), keys_now());
+  }
+  fix_by_hand();
+}
+
+// ---- mistakes
+
+/// Others refuse that server, or it refuses them, until somebody notices.
+void credential_operator::err() {
+  const auto drawn = draw(numbers_of(mistakes_drawn));
+  const auto node = draw(nodes_.size());
+  const auto what = action_of(mistakes_drawn, drawn);
+  if (what == mistake::none || !nodes_.running(node))
+    return;
+  auto f = doors_.configured(node);
+  switch (what) {
+  case mistake::expiring:
+    if (!f.certificate)
+      return;
+    f.certificate->ends =
+        static_cast<std::int64_t>(nodes_.clock(node).wall().value / 1000) + static_cast<std::int64_t>(draw(6));
+    break;
+  case mistake::other_authority:
+    if (!f.certificate)
+      return;
+    f.certificate->authority = 'X';
+    break;
+  case mistake::of_client:
+    if (!f.certificate)
+      return;
+    f.certificate->name = "client.dc1.consul";
+    break;
+  case mistake::too_soon: // the last step of a change, as the first
+    if (coming_.empty())
+      return;
+    f = coming_.back();
+    break;
+  case mistake::other_key:
+    if (keys_now().empty() || !doors_.write_keyring(node, nodes_.disk(node).files(), {fresh_key()}))
+      return;
+    break;
+  case mistake::none:
+    return;
+  }
+  ++mistakes_;
+  give(node, std::move(f));
+  wronged_.insert(node);
+  trace_.line(time_.now(), node, "its credentials are not what they should be");
+  // Somebody notices, some time.
+  time_.after(milliseconds(500 + draw(8) * 700), [this, node] {
+    if (wronged_.erase(node) != 0 && acting_) {
+      doors_.configure(node, reached_.contains(node) && !coming_.empty() ? coming_.front() : current_);
+      doors_.excuse(node, true);
+    }
+  });
+}
+
+} // namespace belay::sim

@@ -1,0 +1,43 @@
+#pragma once
+// Makes what simulated servers show to each other: real certificates of a few authorities, and the settings that name them. They are
+// files of memory that only this process sees.
+
+#include "actors/tls/certificate_maker.hpp"
+#include "actors/tls/credentials.hpp"
+#include "sim/credentials/credential_model.hpp"
+
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace belay::sim {
+
+class certificate_office {
+public:
+  certificate_office() = default;
+  ~certificate_office();
+  certificate_office(const certificate_office&) = delete;
+  certificate_office& operator=(const certificate_office&) = delete;
+
+  /// The configuration of a server with these credentials. Certificates are made when they are wanted first, and are the same then.
+  tls::credential_settings settings_of(const credential_facts& f);
+
+private:
+  struct files {
+    std::string certificate, key;
+  };
+
+  const tls::certificate_and_key& authority(char name);
+  const files& files_of(const ordered_certificate& c);
+  std::string file_of(const std::set<char>& authorities);
+  std::string make_file(const std::string& content);
+
+  std::map<char, tls::certificate_and_key> authorities_;
+  std::map<ordered_certificate, files> certificates_;
+  std::map<std::set<char>, std::string> bundles_;
+  std::vector<int> open_;
+};
+
+} // namespace belay::sim

@@ -1,0 +1,114 @@
+#include "sim/faults/uninvited.hpp"
+
+#include "protocol/golang/base64.hpp"
+#include "sim/chance/drawn_parts.hpp"
+
+namespace belay::sim {
+
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr stream of_the_uninvited{stream_kind::nemesis, 0x7FF8};
+// In the middle of what the simulated wall clocks show.
+constexpr std::int64_t begin_of_runs = 1'795'000'000;
+constexpr std::int64_t day = 24 * 3600;
+constexpr std::int64_t years = 3650 * day;
+
+enum class false_paper : std::uint8_t {
+  none,
+  unknown_key,
+  retired_key,
+  other_authority,
+  of_client,
+  of_other_datacenter,
+  expired,
+  not_valid_yet,
+  retired_authority,
+};
+// Numbers of tapes: new ones go to the end.
+constexpr share<false_paper> false_papers[] = {
+    {false_paper::none, 2},
+    {false_paper::unknown_key, 1},
+    {false_paper::retired_key, 3},
+    {false_paper::other_authority, 2},
+    {false_paper::of_client, 2},
+    {false_paper::of_other_datacenter, 1},
+    {false_paper::expired, 2},
+    {false_paper::not_valid_yet, 1},
+    {false_paper::retired_authority, 2},
+};
+
+} // namespace
+
+void uninvited::start() {
+  acting_ = true;
+  act();
+}
+
+void uninvited::act() {
+  if (!acting_)
+    return;
+  time_.after(milliseconds(100 + tape_.choose(of_the_uninvited, 400)), [this] { act(); });
+  const auto drawn = tape_.choose(of_the_uninvited, 2 * nodes_.size());
+  const auto node = drawn / 2, whose = tape_.choose(of_the_uninvited, nodes_.size());
+  if (drawn % 2 == 0 || !nodes_.running(node) || node == whose)
+    return;
+  // Under the name of a member, from wherever he is.
+  (void)knock(node, {nodes_.member(whose), "dc1", nodes_.cluster_id(node), 0, {}, state::own_level});
+}
+
+peer_doors::admission uninvited::knock(std::size_t node, const wire::hello& hello) {
+  ++knocks_;
+  return nodes_.doors()->let_in_stranger(drawn_credentials(), node, hello);
+}
+
+credential_facts uninvited::drawn_credentials() {
+  const auto what = action_of(false_papers, tape_.choose(of_the_uninvited, numbers_of(false_papers)));
+  credential_facts f;
+  const auto& known = nodes_.doors()->known;
+  const auto& keys = known.retired_keys;
+  const auto& authorities = known.retired_authorities;
+  if (what == false_paper::none)
+    return f;
+  if (what == false_paper::unknown_key || what == false_paper::retired_key) {
+    f.encrypt = {golang::base64("nobody has ever had this")};
+    if (what == false_paper::retired_key && !keys.empty())
+      f.encrypt = {keys[tape_.choose(of_the_uninvited, keys.size())]};
+    return f;
+  }
+  f.verify_outgoing = true;
+  f.authorities = {known.authority, static_cast<char>(known.authority + 1), 'X'};
+  ordered_certificate c{known.authority, "server.dc1.consul", begin_of_runs - years, begin_of_runs + years};
+  switch (what) {
+  case false_paper::other_authority:
+    c.authority = 'X';
+    break;
+  case false_paper::of_client:
+    c.name = "client.dc1.consul";
+    break;
+  case false_paper::of_other_datacenter:
+    c.name = "server.dc2.consul";
+    break;
+  case false_paper::expired:
+    c.ends = begin_of_runs - day;
+    break;
+  case false_paper::not_valid_yet:
+    c.begins = begin_of_runs + day;
+    break;
+  case false_paper::retired_authority:
+    if (!authorities.empty())
+      c.authority = authorities[tape_.choose(of_the_uninvited, authorities.size())];
+    else
+      c.authority = 'X';
+    break;
+  case false_paper::none:
+  case false_paper::unknown_key:
+  case false_paper::retired_key:
+    break;
+  }
+  f.certificate = c;
+  return f;
+}
+
+} // namespace belay::sim

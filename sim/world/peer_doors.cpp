@@ -1,0 +1,292 @@
+#include "sim/world/peer_doors.hpp"
+
+#include "actors/consensus/peer_introduction.hpp"
+#include "actors/node/disk/peer_keyring.hpp"
+#include "protocol/base/probe.hpp"
+#include "sim/world/simulated_disk.hpp"
+#include "storage/file_system.hpp"
+
+#include <boost/json.hpp>
+#include <openssl/ssl.h>
+
+#include <algorithm>
+#include <filesystem>
+
+namespace belay::sim {
+
+namespace {
+
+// Of connections; nothing is limited in what is imitated.
+constexpr std::size_t plenty = 1000;
+
+struct end_of_connection {
+  tls::credentials_ptr mine;
+  std::int64_t now = 0; ///< seconds since 1970, by its own clock
+};
+
+/// OpenSSL would ask the real clock.
+void look_at_clock(ssl_ctx_st* context, std::int64_t now) {
+  X509_VERIFY_PARAM_set_time(SSL_CTX_get0_param(context), now);
+}
+
+/// A connection from its first byte to the introduction.
+peer_doors::admission introduce(const end_of_connection& dialler, const end_of_connection& accepter,
+                                const wire::hello& hello) {
+  look_at_clock(dialler.mine->dialling(), dialler.now);
+  look_at_clock(accepter.mine->accepting(), accepter.now);
+  actors::peer_introduction door(accepter.mine);
+  std::string words;
+  wire::encode_frame(hello, words);
+  std::optional<tls::channel> channel;
+  if (dialler.mine->dials_with_tls())
+    channel.emplace(dialler.mine, tls::channel::side::dials);
+  bool said = false;
+  for (;;) {
+    std::string out;
+    if (!said && (!channel || channel->established())) {
+      said = true;
+      if (!channel)
+        out = words;
+      else if (auto written = channel->write(words); !written)
+        return {false, true, written.error()};
+    }
+    if (channel)
+      channel->take_output(out);
+    if (out.empty())
+      return {false, channel.has_value(), "both wait for each other"};
+    const auto heard = door.feed(out);
+    if (heard && *heard) {
+      INVARIANT((*heard)->hello == hello);
+      return {true, (*heard)->channel.has_value(), {}};
+    }
+    const auto answer = door.take_answer();
+    std::string nothing;
+    const auto told = channel ? channel->feed(answer, nothing) : status(done{});
+    if (!heard)
+      return {false, channel.has_value(), heard.error()};
+    if (!told)
+      return {false, true, "the dialling side: " + told.error()};
+  }
+}
+
+/// What is to be in a keyring after an operation that was done (docs/contract/12).
+std::vector<std::string> keys_after(std::vector<std::string> keys, const forward::keyring_operation& op) {
+  const auto at = std::find(keys.begin(), keys.end(), op.key);
+  if (op.verb == forward::keyring_verb::install && at == keys.end())
+    keys.push_back(op.key);
+  if (op.verb == forward::keyring_verb::remove && at != keys.end())
+    keys.erase(at);
+  if (op.verb == forward::keyring_verb::use && at != keys.end()) {
+    keys.erase(at);
+    keys.insert(keys.begin(), op.key);
+  }
+  return keys;
+}
+
+std::string identities_of(const std::vector<std::string>& keys) {
+  std::string text;
+  for (const auto& k : keys)
+    text += " " + k.substr(0, 4);
+  return text.empty() ? " none" : text;
+}
+
+} // namespace
+
+// ---- what operators do
+
+void peer_doors::configure(std::size_t node, credential_facts f) {
+  PRECONDITION(f.encrypt.size() <= 1);
+  servers_[node].configured = std::move(f);
+}
+
+void peer_doors::reload(std::size_t node) {
+  auto& s = servers_[node];
+  PRECONDITION(s.reloads != nullptr);
+  const auto reloaded = s.reloads->reload();
+  if (!reloaded)
+    return complain("credentials", "n" + std::to_string(node) + " does not reload: " + reloaded.error());
+  take_over(node);
+}
+
+bool peer_doors::write_keyring(std::size_t node, storage::file_system& data, const keys& list) {
+  const auto file = actors::keyring_file(simulated_disk::data_directory);
+  const auto folder = std::filesystem::path(file).parent_path().string();
+  auto& may_be = servers_[node].keyring;
+  may_be.insert(list);
+  const auto text = boost::json::serialize(boost::json::value_from(list));
+  if (!data.make_directory(folder) || !storage::replace_file(data, file, text, true) || !data.sync_directory(folder))
+    return false;
+  may_be = {list};
+  servers_[node].keyring_unknown = false;
+  return true;
+}
+
+// ---- processes
+
+actors::node_config peer_doors::config_of(std::size_t node) {
+  actors::node_config c;
+  c.data_dir = simulated_disk::data_directory;
+  c.peer_tls = office_.settings_of(servers_[node].configured);
+  c.log.to_stdout = false;
+  return c;
+}
+
+status peer_doors::start(std::size_t node, storage::file_system& data, std::shared_ptr<const simulated_clock> clock) {
+  auto& s = servers_[node];
+  const auto config = config_of(node);
+  if (s.keyring.contains(keys{}) && !s.configured.encrypt.empty())
+    s.keyring.insert(s.configured.encrypt); // it is made of that
+  auto loaded = actors::peer_credentials_of(config, data);
+  if (!loaded)
+    return loaded.why();
+  s.clock = std::move(clock);
+  s.store = std::make_shared<tls::credential_store>(*loaded);
+  s.reloads = std::make_unique<actors::reloader>(
+      actors::parsed_command_line{config, {}, {}},
+      [this, node]() -> result<actors::parsed_command_line> {
+        return actors::parsed_command_line{config_of(node), {}, {}};
+      },
+      actors::reloader::parts{s.store, nullptr, plenty, plenty, [](const actors::acl_config&) {},
+                              [](const actors::node_config&) -> status { return done{}; }, data});
+  take_over(node);
+  return done{};
+}
+
+/// It has read its configuration, and its keyring.
+void peer_doors::take_over(std::size_t node) {
+  auto& s = servers_[node];
+  keys found;
+  for (const auto& k : s.store->now()->keys())
+    found.push_back(k.text);
+  if (s.keyring.contains(keys{}) && !s.configured.encrypt.empty())
+    s.keyring.insert(s.configured.encrypt);
+  if (!s.keyring.contains(found) && !s.keyring_unknown)
+    complain("keyring", "n" + std::to_string(node) + " begins with the keys" + identities_of(found) +
+                            " and had the keys" + identities_of(*s.keyring.rbegin()));
+  s.keyring = {found};
+  s.in_force = s.configured;
+  s.in_force.encrypt = std::move(found);
+}
+
+void peer_doors::ended(std::size_t node) {
+  servers_[node].reloads.reset();
+  servers_[node].store.reset();
+}
+
+void peer_doors::wiped(std::size_t node) {
+  auto& s = servers_[node];
+  // Others may have other keys by now than its configuration says.
+  s.excused = s.excused || !s.configured.encrypt.empty();
+  s.keyring = {keys{}};
+  s.keyring_unknown = false;
+}
+
+void peer_doors::damaged(std::size_t node) {
+  servers_[node].excused = servers_[node].keyring_unknown = true;
+}
+
+forward::keyring_answer peer_doors::operate(std::size_t node, const forward::keyring_operation& op) {
+  auto& s = servers_[node];
+  const auto next = keys_after(s.in_force.encrypt, op);
+  s.keyring.insert(next);
+  auto answer = s.reloads->operate_keyring(op);
+  if (trace_.wanted())
+    trace_.line(time_.now(), node,
+                std::string("keyring: ") + forward::name_of(op.verb) + " " + op.key.substr(0, 4) +
+                    (answer.ok ? "" : ": " + answer.text));
+  if (answer.ok) {
+    s.keyring = {next};
+    s.in_force.encrypt = next;
+  }
+  if (answer.ok && op.verb == forward::keyring_verb::list && answer.keys != next)
+    complain("keyring", "n" + std::to_string(node) + " lists the keys" + identities_of(answer.keys) +
+                            ", and should have the keys" + identities_of(next));
+  return answer;
+}
+
+bool peer_doors::keyring_is(std::size_t node, const keys& list) const {
+  const auto& s = servers_[node];
+  const auto same = [&list](const keys& found) {
+    return !found.empty() && found.front() == list.front() &&
+           std::set<std::string>(found.begin(), found.end()) == std::set<std::string>(list.begin(), list.end());
+  };
+  return std::all_of(s.keyring.begin(), s.keyring.end(), same);
+}
+
+bool peer_doors::knows_key(std::size_t node, const std::string& key) const {
+  const auto& may_be = servers_[node].keyring;
+  return std::all_of(may_be.begin(), may_be.end(),
+                     [&key](const keys& k) { return std::find(k.begin(), k.end(), key) != k.end(); });
+}
+
+bool peer_doors::dials_with_key(std::size_t node, const std::string& key) const {
+  const auto& may_be = servers_[node].keyring;
+  return std::all_of(may_be.begin(), may_be.end(), [&key](const keys& k) { return !k.empty() && k.front() == key; });
+}
+
+// ---- connections
+
+std::int64_t peer_doors::seconds_at(std::size_t node) const {
+  return static_cast<std::int64_t>(servers_[node].clock->wall().value / 1000);
+}
+
+peer_doors::admission peer_doors::let_in(std::size_t dialler, std::size_t accepter, const wire::hello& hello) {
+  const auto& d = servers_[dialler];
+  const auto& a = servers_[accepter];
+  PRECONDITION(d.store != nullptr && a.store != nullptr);
+  const auto his = seconds_at(dialler), own = seconds_at(accepter);
+  auto said = judged("n" + std::to_string(dialler) + " at n" + std::to_string(accepter),
+                     introduce({d.store->now(), his}, {a.store->now(), own}, hello),
+                     expect_admission(d.in_force, his, a.in_force, own));
+  if (said.in) {
+    if (said.encrypted)
+      PROBE("doors: a server is let in by credentials");
+    return said;
+  }
+  ++refusals_;
+  PROBE("doors: a server is refused");
+  trace_.add(0xd003 + dialler * 64 + accepter);
+  if (trace_.wanted())
+    trace_.line(time_.now(), accepter, "refuses n" + std::to_string(dialler) + ": " + said.why);
+  if (orderly && !d.excused && !a.excused)
+    complain("credentials",
+             "n" + std::to_string(accepter) + " refuses n" + std::to_string(dialler) +
+                 ", although credentials are only changed in the order of the documentation: " + said.why);
+  return said;
+}
+
+peer_doors::admission peer_doors::let_in_stranger(const credential_facts& his, std::size_t accepter,
+                                                  const wire::hello& hello) {
+  const auto& a = servers_[accepter];
+  PRECONDITION(a.store != nullptr);
+  const auto loaded = tls::credentials::load(office_.settings_of(his));
+  INVARIANT(loaded.ok());
+  const auto now = seconds_at(accepter);
+  auto said =
+      judged("a stranger at n" + std::to_string(accepter), introduce({*loaded, now}, {a.store->now(), now}, hello),
+             expect_admission(his, now, a.in_force, now));
+  if (said.in)
+    PROBE("doors: a stranger is let in, as he should be");
+  else
+    PROBE("doors: a stranger is refused");
+  trace_.add(0x57a6 + accepter * 2 + (said.in ? 1 : 0));
+  return said;
+}
+
+peer_doors::admission peer_doors::judged(const std::string& who, admission real, const expected_admission& expected) {
+  if (real.in && !expected.objection.empty())
+    complain("credentials", who + " is let in, although " + expected.objection);
+  else if (!real.in && expected.objection.empty())
+    complain("credentials", who + " is refused, although its credentials are right: " + real.why);
+  else if (real.in && real.encrypted != expected.encrypted)
+    complain("credentials", who + (real.encrypted ? " is let in with TLS, and dials without"
+                                                  : " is let in without TLS, and dials with it"));
+  return real;
+}
+
+void peer_doors::complain(const char* checker, std::string text) {
+  if (!complaint_)
+    complaint_ = {checker, std::move(text)};
+}
+
+} // namespace belay::sim

@@ -1,0 +1,104 @@
+// A server under a service manager (systemd, Type=notify): what it says when, and that it stops saying that it lives when a thread hangs.
+
+#include "tests/cluster/cluster_fixture.hpp"
+#include "tests/harness/notify_socket.hpp"
+#include "tests/harness/scratch.hpp"
+
+#include <csignal>
+#include <fstream>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
+
+using namespace belay::harness;
+
+namespace {
+
+constexpr milliseconds patience{30000};
+
+/// One server whose service manager is this test.
+struct managed_server {
+  explicit managed_server(const std::string& watchdog)
+      : manager(folder / "notify"), command{"env NOTIFY_SOCKET=" + (folder / "notify") + watchdog + " " +
+                                            environment("BELAY_BINARY", BELAY_BINARY_DIR "/belay") +
+                                            " agent -config-file {config}"} {
+    std::filesystem::create_directory(folder.path() / "node");
+    node = std::make_unique<server_node>(command, "node", folder.path() / "node");
+    node->configure({{"bootstrap", true}});
+  }
+  std::vector<pid_t> threads_named(const std::string& name) const {
+    std::vector<pid_t> out;
+    for (const auto& t :
+         std::filesystem::directory_iterator("/proc/" + std::to_string(node->process().pid()) + "/task")) {
+      std::string comm;
+      std::getline(std::ifstream(t.path() / "comm"), comm);
+      if (comm == name)
+        out.push_back(std::stoi(t.path().filename().string()));
+    }
+    return out;
+  }
+
+  scratch_folder folder;
+  notify_socket manager;
+  server_command command;
+  std::unique_ptr<server_node> node;
+};
+
+} // namespace
+
+TEST_CASE("a server says that it is ready when clients are answered, that it reloads, and that it stops", "[service]") {
+  managed_server under(" WATCHDOG_USEC=4000000");
+  under.node->start();
+  REQUIRE(under.manager.heard("READY=1", patience));
+  CHECK(under.node->get("/v1/status/leader", patience).status == 200); // the first request there ever was
+  CHECK(under.manager.heard("STATUS=Leads the cluster; index ", patience));
+  for (int i = 0; i < 3; ++i)
+    CHECK(under.manager.heard("WATCHDOG=1", patience));
+  under.node->process().signal(SIGHUP);
+  CHECK(under.manager.heard("RELOADING=1", patience));
+  CHECK(under.manager.heard("READY=1", patience));
+  under.node->process().signal(SIGTERM);
+  CHECK(under.manager.heard("STOPPING=1", patience));
+  CHECK(under.node->process().wait(patience));
+}
+
+TEST_CASE("a client agent says that it is ready without a server", "[service]") {
+  managed_server under(" WATCHDOG_USEC=4000000");
+  under.node->configure({{"server", false}, {"retry_join", boost::json::array{"127.0.0.1:1"}}});
+  under.node->start();
+  REQUIRE(under.manager.heard("READY=1", patience));
+  CHECK(under.node->get("/v1/agent/services", patience).status == 200);
+  for (int i = 0; i < 3; ++i)
+    CHECK(under.manager.heard("WATCHDOG=1", patience));
+  under.node->process().signal(SIGTERM);
+  CHECK(under.manager.heard("STOPPING=1", patience));
+  CHECK(under.node->process().wait(patience));
+}
+
+// A thread that hangs keeps the ports, the lease of the process and every connection: only the watchdog notices.
+TEST_CASE("a server of which one thread stands still does not feed its watchdog", "[service]") {
+  const std::string name = GENERATE("front", "caf.multiplexer");
+  INFO(name);
+  managed_server under(" WATCHDOG_USEC=4000000");
+  under.node->start();
+  REQUIRE(under.manager.heard("READY=1", patience));
+  REQUIRE(under.manager.heard("WATCHDOG=1", patience));
+  const auto threads = under.threads_named(name);
+  REQUIRE(!threads.empty());
+  // It alone is stopped, as if it hung in a call. (CAF gives the worker of its scheduler the name of the multiplexer, too.)
+  for (const auto thread : threads) {
+    REQUIRE(ptrace(PTRACE_SEIZE, thread, nullptr, nullptr) == 0);
+    REQUIRE(ptrace(PTRACE_INTERRUPT, thread, nullptr, nullptr) == 0);
+    int stopped = 0;
+    REQUIRE(waitpid(thread, &stopped, __WALL) == thread);
+  }
+  CHECK(eventually(patience, [&] {
+    return file_tail(under.node->log_file(), 4000).find("a part stands still, the watchdog is not fed") !=
+           std::string::npos;
+  }));
+  under.manager.drain();
+  CHECK_FALSE(under.manager.heard("WATCHDOG=1", milliseconds{3000})); // three times as long as between two of them
+  for (const auto thread : threads)
+    REQUIRE(ptrace(PTRACE_DETACH, thread, nullptr, nullptr) == 0);
+  CHECK(under.manager.heard("WATCHDOG=1", patience));
+  CHECK(under.node->running());
+}

@@ -1,0 +1,29 @@
+#pragma once
+// The socket of a service manager (systemd's $NOTIFY_SOCKET), for tests that play one.
+
+#include "tests/harness/http_client.hpp"
+
+#include <string>
+
+namespace belay::harness {
+
+class notify_socket {
+public:
+  /// @param address a path, or `@` and an abstract name. @throws std::runtime_error if it cannot be bound
+  explicit notify_socket(const std::string& address);
+  ~notify_socket();
+  notify_socket(const notify_socket&) = delete;
+  notify_socket& operator=(const notify_socket&) = delete;
+
+  /// The next datagram; empty if none comes within `limit`.
+  std::string next(milliseconds limit);
+  /// Waits for one with a line that begins so. @returns false: none came within `limit`
+  bool heard(const std::string& beginning, milliseconds limit);
+  /// Takes what is there. @returns how many datagrams
+  int drain();
+
+private:
+  int fd_ = -1;
+};
+
+} // namespace belay::harness

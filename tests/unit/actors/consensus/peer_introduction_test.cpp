@@ -1,0 +1,129 @@
+// What comes on a connection before it is known whose it is: in pieces of any size, with TLS and without, and from those who should not be
+// there. Who may speak to whom: tests/sim/credential_model_test.cpp.
+
+#include "actors/consensus/peer_introduction.hpp"
+#include "tests/unit/actors/tls/certificate_files.hpp"
+
+#include <catch2/catch.hpp>
+
+using namespace belay;
+using namespace belay::actors;
+
+namespace {
+
+tls::credentials_ptr with_key(const char* key) {
+  tls::credential_settings s;
+  if (key != nullptr)
+    s.encrypt = {key};
+  return tls::loaded(s);
+}
+const char* const one = "pUqJrVyVRj5jsiYEkM/tFQYfWyJIv4s3XkvDwy7Cu5s=";
+
+wire::hello hello_of(std::string name) {
+  wire::hello h;
+  h.self = {node_id{7}, "uuid", std::move(name), "10.0.0.1:8300"};
+  h.datacenter = "dc1";
+  return h;
+}
+std::string bytes_of(const wire::frame& f) {
+  std::string out;
+  wire::encode_frame(f, out);
+  return out;
+}
+
+/// In pieces of `step` bytes. @returns what feed() said last
+result<std::optional<peer_introduction::outcome>> fed(peer_introduction& door, std::string_view bytes,
+                                                      std::size_t step) {
+  for (;; bytes.remove_prefix(step)) {
+    auto said = door.feed(bytes.substr(0, step));
+    if (!said || *said || bytes.size() <= step)
+      return said;
+  }
+}
+
+} // namespace
+
+TEST_CASE("an introduction may come in pieces, with its first frames behind it", "[peers]") {
+  const auto step = static_cast<std::size_t>(GENERATE(1, 3, 1000));
+  const auto hello = hello_of("seven");
+  const auto words = bytes_of(hello) + bytes_of(wire::gossip{});
+  SECTION("without TLS") {
+    peer_introduction door(with_key(nullptr));
+    const auto said = fed(door, bytes_of(hello), step);
+    REQUIRE(said.ok());
+    REQUIRE(*said);
+    CHECK((*said)->hello == hello);
+    CHECK_FALSE((*said)->channel);
+    CHECK(door.take_answer().empty());
+  }
+  SECTION("with TLS") {
+    const auto mine = with_key(one);
+    tls::channel dialler(mine, tls::channel::side::dials);
+    peer_introduction door(mine);
+    std::string out, nothing;
+    dialler.take_output(out);
+    REQUIRE(fed(door, out, step).ok());
+    REQUIRE(dialler.feed(door.take_answer(), nothing).ok());
+    REQUIRE(dialler.established());
+    REQUIRE(dialler.write(words).ok());
+    out.clear();
+    dialler.take_output(out);
+    auto said = fed(door, out, step);
+    REQUIRE(said.ok());
+    REQUIRE(*said);
+    CHECK((*said)->hello == hello);
+    CHECK((*said)->said == bytes_of(wire::gossip{}));
+    REQUIRE((*said)->channel);
+    REQUIRE(dialler.write("more").ok());
+    out.clear();
+    dialler.take_output(out);
+    std::string heard;
+    CHECK((*said)->channel->feed(out, heard).ok());
+    CHECK(heard == "more");
+  }
+}
+
+TEST_CASE("who does not introduce himself is refused, and told what can be told", "[peers]") {
+  struct row {
+    const char* name;
+    const char* key;
+    std::string bytes;
+    const char* why;
+    bool alert;
+  };
+  const row rows[] = {
+      {"no TLS where it is demanded", one, bytes_of(hello_of("seven")), "speaks without TLS", true},
+      {"TLS where there is none", nullptr, std::string("\x16\x03\x01\x02\x00", 5), "neither a certificate nor", true},
+      {"another frame", nullptr, bytes_of(wire::gossip{}), "no introduction", false},
+      {"HTTP", nullptr, "GET / HTTP/1.1\r\n\r\n", "does not speak our protocol", false},
+      {"a hello that is too long", nullptr, bytes_of(hello_of(std::string(peer_introduction::hello_bytes_max, 'x'))),
+       "does not speak our protocol", false},
+      {"a hello that cannot be read", nullptr, std::string("\0\0\0\x05garba", 9), "", false},
+  };
+  for (const auto& r : rows) {
+    CAPTURE(r.name);
+    peer_introduction door(with_key(r.key));
+    const auto said = door.feed(r.bytes);
+    REQUIRE_FALSE(said.ok());
+    CHECK(said.error().find(r.why) != std::string::npos);
+    CHECK(door.take_answer().starts_with("\x15\x03") == r.alert);
+  }
+}
+
+TEST_CASE("a certificate of a client is none of a server, whatever signed it", "[peers]") {
+  const tls::certificate_files files;
+  const auto ca = tls::authority_named("ours");
+  const auto server = tls::loaded(files.signed_by(ca, "server"));
+  tls::channel dialler(tls::loaded(files.signed_by(ca, "client", "client.dc1.consul")), tls::channel::side::dials);
+  peer_introduction door(server);
+  std::string out, nothing;
+  dialler.take_output(out);
+  REQUIRE(door.feed(out).ok());
+  REQUIRE(dialler.feed(door.take_answer(), nothing).ok());
+  REQUIRE(dialler.write(bytes_of(hello_of("seven"))).ok());
+  out.clear();
+  dialler.take_output(out);
+  const auto said = door.feed(out);
+  REQUIRE_FALSE(said.ok());
+  CHECK(said.error() == "certificate of peer names client.dc1.consul and not server.dc1.consul");
+}

@@ -1,0 +1,51 @@
+#include "actors/node/process.hpp"
+
+#include <catch2/catch.hpp>
+
+#include <linux/magic.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+
+using belay::actors::temporary_directory;
+
+namespace {
+
+bool in_memory(const std::string& path) {
+  struct statfs facts {};
+  return ::statfs(path.c_str(), &facts) == 0 && facts.f_type == TMPFS_MAGIC;
+}
+
+} // namespace
+
+// `belay agent -dev` says that it keeps everything in memory. Where a machine has no such folder, it has to run all the same.
+TEST_CASE("the data of -dev is in memory, and gone at the end", "[process]") {
+  std::string kept;
+  {
+    temporary_directory here(true);
+    kept = here.path();
+    REQUIRE(std::filesystem::is_directory(kept));
+    struct statfs room {};
+    if (::statfs("/dev/shm", &room) == 0 && room.f_type == TMPFS_MAGIC && room.f_bavail * room.f_bsize > (300u << 20))
+      CHECK(in_memory(kept));
+  }
+  CHECK(!std::filesystem::exists(kept));
+  CHECK(temporary_directory(false).path().empty());
+  temporary_directory elsewhere(true, "/no/such/folder");
+  CHECK(elsewhere.path().starts_with("/tmp/belay-dev-"));
+}
+
+// A -dev server was killed with -9: nobody else would ever free the memory that its files take. Another one still runs.
+TEST_CASE("what a killed -dev server left is removed, what runs is left alone", "[process]") {
+  temporary_directory running(true);
+  const auto folder = std::filesystem::path(running.path()).parent_path().string();
+  auto left = folder + "/belay-dev-XXXXXX";
+  REQUIRE(mkdtemp(left.data()) != nullptr);
+  std::filesystem::create_directory(left + "/raft");
+  temporary_directory next(true);
+  CHECK(!std::filesystem::exists(left));
+  CHECK(std::filesystem::exists(running.path()));
+  CHECK(next.path() != running.path());
+}

@@ -1,0 +1,75 @@
+// When a server counts as alive: its watchdog is fed while the threads of clients and of Raft both move, and not when one stands still.
+
+#include "actors/service/stall_watch.hpp"
+
+#include <catch2/catch.hpp>
+
+using namespace belay::actors;
+using namespace std::chrono_literals;
+
+namespace {
+
+constexpr stall_watch::time begun{1000s};
+
+} // namespace
+
+TEST_CASE("the watchdog is fed while both parts move, however little", "[service]") {
+  stall_watch watch(30s, begun);
+  CHECK(watch.period() == 7500ms);
+  auto now = begun;
+  for (std::uint64_t n = 1; n < 100; ++n) {
+    now += watch.period();
+    CHECK(watch.look({n, n * 300}, now).feed());
+  }
+}
+
+// A thread that hangs in a loop or a call: the server still holds its ports, and nobody is answered.
+TEST_CASE("one part that stands still is enough for the watchdog to starve", "[service]") {
+  struct row {
+    const char* what;
+    std::uint64_t front_per_look, raft_per_look;
+    bool front_moves, raft_moves;
+  };
+  const auto r = GENERATE(row{"the front hangs", 0, 300, false, true}, row{"Raft hangs", 30, 0, true, false},
+                          row{"both hang", 0, 0, false, false});
+  INFO(r.what);
+  stall_watch watch(30s, begun);
+  turns t{5, 7};
+  REQUIRE(watch.look(t, begun).feed());
+  auto now = begun;
+  bool fed = true;
+  stall_watch::verdict last;
+  stall_watch::time last_fed = begun;
+  while (now < begun + 60s) {
+    now += watch.period();
+    t.front += r.front_per_look;
+    t.raft += r.raft_per_look;
+    last = watch.look(t, now);
+    CHECK((fed || !last.feed())); // once it starves it starves
+    fed = last.feed();
+    if (fed)
+      last_fed = now;
+  }
+  CHECK_FALSE(last.feed());
+  CHECK(last.front_moves == r.front_moves);
+  CHECK(last.raft_moves == r.raft_moves);
+  // What is fed to the end of the first half is ended by the service manager within the time of the watchdog after that.
+  CHECK(last_fed - begun < 15s);
+  if (!r.front_moves)
+    CHECK(last.front == 60s);
+}
+
+TEST_CASE("a part that goes on is fed again", "[service]") {
+  stall_watch watch(4s, begun);
+  CHECK(watch.look({1, 1}, begun).feed());
+  CHECK(watch.look({1, 2}, begun + 1999ms).feed());
+  CHECK_FALSE(watch.look({1, 3}, begun + 2s).feed());
+  CHECK(watch.look({2, 4}, begun + 3s).feed());
+  CHECK_FALSE(watch.look({2, 5}, begun + 5s).feed());
+}
+
+TEST_CASE("a server that never had a turn is not fed for long", "[service]") {
+  stall_watch watch(4s, begun);
+  CHECK(watch.look({0, 0}, begun + 1s).feed());
+  CHECK_FALSE(watch.look({0, 9}, begun + 2s).feed());
+}

@@ -1,0 +1,92 @@
+// `belay kv import`: in transactions, what they cannot take alone, and a failure that names the first key that is not written.
+
+#include "cli/commands/kv_transfer.hpp"
+#include "tests/unit/cli/fake_node.hpp"
+#include "tests/unit/cli/said.hpp"
+
+#include <catch2/catch.hpp>
+
+using namespace belay::cli;
+
+namespace {
+
+std::string export_of(std::size_t count, std::size_t value_bytes = 1) {
+  std::vector<exported_key> keys;
+  for (std::size_t i = 0; i < count; ++i)
+    keys.push_back({"k" + std::to_string(i), i, std::string(value_bytes, 'v')});
+  return write_export(keys);
+}
+
+std::size_t count_of(const std::string& text, std::string_view part) {
+  std::size_t n = 0;
+  for (std::size_t at = 0; (at = text.find(part, at)) != std::string::npos; at += part.size())
+    ++n;
+  return n;
+}
+
+const fake_node::answer fine = {200, R"({"Results":[],"Errors":null})"}, written = {200, "true"};
+
+} // namespace
+
+TEST_CASE("an import travels in transactions of 64 keys", "[import]") {
+  fake_node node({fine, fine, written});
+  const auto s = say({"kv", "import", "-http-addr=" + node.address(), "-"}, export_of(129));
+  CHECK(s.code == 0);
+  CHECK(count_of(s.out, "Imported: k") == 129);
+  CHECK(s.out.starts_with("Imported: k0\nImported: k1\n"));
+  const auto asked = node.asked();
+  REQUIRE(asked.size() == 3);
+  CHECK(asked[0].starts_with(R"(PUT /v1/txn [{"KV":{"Verb":"set","Key":"k0","Value":"dg==","Flags":0}},)"));
+  CHECK(count_of(asked[0], "\"Verb\"") == 64);
+  CHECK(count_of(asked[1], "\"Verb\"") == 64);
+  CHECK(asked[2] == "PUT /v1/kv/k128?flags=128 v");
+}
+
+TEST_CASE("values that do not fit into one transaction go in several, too large ones alone", "[import]") {
+  const auto large = [](char c, std::size_t bytes) { return std::string(bytes, c); };
+  const std::vector<exported_key> keys = {{"a", 0, large('a', 200'000)},
+                                          {"b", 0, large('b', 200'000)},
+                                          {"c", 0, large('c', 500'000)},
+                                          {"d", 0, ""},
+                                          {"e", 0, ""}};
+  fake_node node({written, written, written, fine});
+  const auto s = say({"kv", "import", "-http-addr=" + node.address(), "-"}, write_export(keys));
+  CHECK(s.err == "");
+  CHECK(s.code == 0);
+  const auto asked = node.asked();
+  REQUIRE(asked.size() == 4);
+  CHECK(asked[0].starts_with("PUT /v1/kv/a "));
+  CHECK(asked[1].starts_with("PUT /v1/kv/b "));
+  CHECK(asked[2].starts_with("PUT /v1/kv/c "));
+  CHECK(count_of(asked[3], "\"Verb\"") == 2);
+}
+
+TEST_CASE("a transaction that is refused is written key by key, up to the one that is refused", "[import]") {
+  fake_node node({{409, R"({"Results":null,"Errors":[{"OpIndex":1,"What":"Permission denied"}]})"},
+                  written,
+                  {403, "Permission denied"}});
+  const auto s = say({"kv", "import", "-http-addr=" + node.address(), "-"}, export_of(3));
+  CHECK(s.code == 1);
+  CHECK(s.out == "Imported: k0\n");
+  CHECK(s.err == "Error! Failed writing data for key k1: Unexpected response code: 403 (Permission denied)\n");
+  CHECK(node.asked().size() == 3);
+}
+
+TEST_CASE("an import that cannot go on names the first key that is not known to be written", "[import]") {
+  fake_node node({fine, {500, "No cluster leader"}});
+  const auto s = say({"kv", "import", "-http-addr=" + node.address(), "-"}, export_of(128));
+  CHECK(s.code == 1);
+  CHECK(count_of(s.out, "Imported: ") == 64);
+  CHECK(s.err == "Error! Failed writing data for key k64: Unexpected response code: 500 (No cluster leader)\n");
+}
+
+TEST_CASE("on a screen an import has one line, for programs an object", "[import]") {
+  {
+    fake_node node({fine});
+    const auto s = say({"kv", "import", "-http-addr=" + node.address(), "-"}, export_of(2), true);
+    CHECK(s.out == "\rImported 2 of 2 keys\n");
+  }
+  fake_node node({fine});
+  const auto s = say({"kv", "import", "-format=json", "-http-addr=" + node.address(), "-"}, export_of(2));
+  CHECK(s.out == "{\n    \"Success\": true,\n    \"Imported\": 2\n}\n");
+}

@@ -1,0 +1,195 @@
+// `belay lock` and `belay watch` against a small server: texts and exit codes are those of Consul 1.8.7, and the command ends when the
+// lock does.
+
+#include "cli/locks/semaphore.hpp"
+#include "tests/unit/cli/said.hpp"
+#include "tests/unit/cli/small_node.hpp"
+#include "tests/unit/cli/variables.hpp"
+
+#include <catch2/catch.hpp>
+
+#include <algorithm>
+#include <csignal>
+#include <fstream>
+#include <unistd.h>
+
+using namespace belay::cli;
+
+namespace {
+
+constexpr std::uint64_t lock_flags = 3304740253564472344u;
+
+std::string text_of_file(const std::string& name) {
+  std::ifstream in(name);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+/// Runs `act` in another thread once `file` is there.
+class when_there {
+public:
+  when_there(std::string file, std::function<void()> act)
+      : thread_([file = std::move(file), act = std::move(act)] {
+          for (int i = 0; i < 3000 && text_of_file(file).empty(); ++i)
+            std::this_thread::sleep_for(std::chrono::milliseconds(10));
+          act();
+        }) {}
+  ~when_there() { thread_.join(); }
+
+private:
+  std::thread thread_;
+};
+
+arguments lock_words(const small_node& node, arguments more) {
+  more.insert(more.begin(), {"lock", "-http-addr=" + node.address()});
+  return more;
+}
+
+} // namespace
+
+TEST_CASE("lock: a command runs, and the lock is gone afterwards", "[lock]") {
+  const working_directory here;
+  small_node node;
+  const auto s = say(lock_words(node, {"-verbose", "jobs/a", "env >env; exit 3"}));
+  CHECK(s.code == 0);
+  CHECK(s.out == "Setting up lock at path: jobs/a/.lock\nAttempting lock acquisition\nStarting handler\n"
+                 "Child terminated, releasing lock\nCleanup succeeded\n");
+  CHECK(s.err == "Error running handler: exit status 3\n");
+  const auto env = text_of_file("env");
+  CHECK(env.find("CONSUL_LOCK_HELD=true\n") != std::string::npos);
+  CHECK(env.find("BELAY_LOCK_KEY=jobs/a/.lock\n") != std::string::npos);
+  CHECK(env.find("BELAY_LOCK_SESSION=session-1\n") != std::string::npos);
+  CHECK(env.find("BELAY_LOCK_FENCE=1011\n") != std::string::npos);
+  CHECK_FALSE(node.has("jobs/a/.lock"));
+  CHECK(node.sessions() == 0);
+}
+
+TEST_CASE("lock: exit codes", "[lock]") {
+  const working_directory here;
+  small_node node;
+  CHECK(say(lock_words(node, {"a", "exit 3"})).code == 0);
+  CHECK(say(lock_words(node, {"-child-exit-code", "a", "exit 3"})).code == 2);
+  CHECK(say(lock_words(node, {"-child-exit-code", "a", "exit 0"})).code == 0);
+  const auto none = say(lock_words(node, {"-shell=false", "-child-exit-code", "a", "no-such-program"}));
+  CHECK(none.code == 2);
+  CHECK(none.err == "Error starting handler: exec: \"no-such-program\": executable file not found in $PATH\n");
+  CHECK_FALSE(node.has("a/.lock"));
+  CHECK(node.sessions() == 0);
+  CHECK(say({"lock", "-http-addr=127.0.0.1:1", "a", "true"})
+            .err.starts_with("Error querying Consul agent: GET http://127.0.0.1:1/"));
+}
+
+TEST_CASE("lock: who waits gives up in time, or gets it when it is free", "[lock]") {
+  const working_directory here;
+  small_node node;
+  node.put("a/.lock", {"", "another", lock_flags});
+  const auto late = say(lock_words(node, {"-timeout=100ms", "a", "touch ran"}));
+  CHECK(late.code == 1);
+  CHECK(late.err == "Shutdown triggered or timeout during lock acquisition\n");
+  CHECK(node.at("a/.lock").session == "another");
+  CHECK(node.sessions() == 0);
+  std::ofstream("go") << "now";
+  const when_there free("go", [&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    node.put("a/.lock", {"", "", lock_flags});
+  });
+  CHECK(say(lock_words(node, {"a", "touch ran"})).code == 0);
+  CHECK(std::filesystem::exists("ran"));
+}
+
+TEST_CASE("lock: a key that is something else is left alone", "[lock]") {
+  const working_directory here;
+  small_node node;
+  node.put("a/.lock", {"mine", "", 0});
+  const auto s = say(lock_words(node, {"a", "touch ran"}));
+  CHECK(s.code == 1);
+  CHECK(s.err == "Lock acquisition failed: Existing key does not match lock use\n");
+  CHECK(node.at("a/.lock").value == "mine");
+  CHECK_FALSE(std::filesystem::exists("ran"));
+}
+
+// Somebody deletes the key, or the session ends: another one may have the lock at once.
+TEST_CASE("lock: the command is killed when the lock is lost", "[lock]") {
+  const working_directory here;
+  small_node node;
+  const when_there lost("up", [&] { node.put("a/.lock", {"", "another", lock_flags}); });
+  const auto s = say(lock_words(node, {"-verbose", "-child-exit-code", "a", "echo up >up; exec sleep 100"}));
+  CHECK(s.code == 2);
+  CHECK(s.out.find("Lock lost, killing child\nTerminating child pid ") != std::string::npos);
+  CHECK(s.out.find("\nChild terminated\n") != std::string::npos);
+  CHECK(s.err == "Error running handler: signal: terminated\n");
+  CHECK(node.at("a/.lock").session == "another");
+}
+
+TEST_CASE("lock: the command is killed when no server says any more that the lock is held", "[lock]") {
+  const working_directory here;
+  small_node node;
+  const when_there lost("up", [&] { node.fail(); });
+  const auto s = say(lock_words(node, {"-verbose", "-monitor-retry=1", "a", "echo up >up; exec sleep 100"}));
+  CHECK(s.out.find("Lock lost, killing child\n") != std::string::npos);
+  CHECK(s.code == 1);
+  CHECK(s.err.find("Lock release failed: ") != std::string::npos);
+}
+
+TEST_CASE("lock: signals end the command, and the lock is released", "[lock]") {
+  const working_directory here;
+  small_node node;
+  const when_there signal("up", [&] { ::kill(::getpid(), SIGTERM); });
+  const auto s = say(lock_words(node, {"-verbose", "-child-exit-code", "a", "echo up >up; exec sleep 100"}));
+  CHECK(s.code == 0);
+  CHECK(s.out.find("Shutdown triggered, killing child\n") != std::string::npos);
+  CHECK(s.out.find("Cleanup succeeded\n") != std::string::npos);
+  CHECK(node.sessions() == 0);
+}
+
+TEST_CASE("lock: semaphores", "[lock]") {
+  const working_directory here;
+  small_node node;
+  CHECK(say(lock_words(node, {"-verbose", "-n=2", "s", "env >env"})).out ==
+        "Setting up semaphore (limit 2) at prefix: s\nAttempting lock acquisition\nStarting handler\n"
+        "Child terminated, releasing lock\nCleanup succeeded\n");
+  CHECK(text_of_file("env").find("BELAY_LOCK_FENCE") == std::string::npos);
+  CHECK_FALSE(node.has("s/.lock"));
+
+  constexpr std::uint64_t semaphore_flags = 16210313421097356768u;
+  node.put("s/x", {"", "x", semaphore_flags});
+  node.put("s/.lock", {R"({"Limit":2,"Holders":{"x":true,"dead":true}})", "", semaphore_flags});
+  CHECK(say(lock_words(node, {"-n=2", "s", "touch ran"})).code == 0); // a dead holder has no place
+  CHECK(std::filesystem::exists("ran"));
+  CHECK(read_holder_list(node.at("s/.lock").value)->holders == std::set<std::string>{"x"});
+  const auto other = say(lock_words(node, {"-n=3", "s", "true"}));
+  CHECK(other.code == 1);
+  CHECK(other.err == "Lock acquisition failed: semaphore limit conflict (lock: 2, local: 3)\n");
+  node.put("s/y", {"", "y", semaphore_flags});
+  node.put("s/.lock", {R"({"Limit":2,"Holders":{"x":true,"y":true}})", "", semaphore_flags});
+  CHECK(say(lock_words(node, {"-n=2", "-timeout=100ms", "s", "true"})).err ==
+        "Shutdown triggered or timeout during lock acquisition\n");
+  const auto mixed = say(lock_words(node, {"s", "true"}));
+  CHECK(mixed.err == "Lock acquisition failed: Existing key does not match lock use\n");
+}
+
+TEST_CASE("watch: a command for each change", "[watch]") {
+  const working_directory here;
+  small_node node;
+  node.put("k", {"one", "", 0});
+  std::ofstream("each") << "cat >>seen; echo $CONSUL_INDEX >>indexes; test $(wc -l <seen) -lt 2\n";
+  const when_there change("indexes", [&] { node.put("k", {"two", "", 0}); });
+  const auto s = say({"watch", "-http-addr=" + node.address(), "-type=key", "-key=k", "sh each"});
+  CHECK(s.code == 1);
+  CHECK(s.err == "Error executing handler: exit status 1\n");
+  const auto seen = text_of_file("seen");
+  CHECK(std::count(seen.begin(), seen.end(), '\n') == 2);
+  CHECK(seen.find("\"Value\":\"b25l\"") < seen.find("\"Value\":\"dHdv\""));
+  CHECK(text_of_file("indexes") == "11\n12\n");
+}
+
+TEST_CASE("lists of holders", "[lock]") {
+  const holder_list list{2, {"a", "b"}};
+  CHECK(list.text() == R"({"Limit":2,"Holders":{"a":true,"b":true}})");
+  const auto back = read_holder_list(list.text());
+  REQUIRE(back);
+  CHECK(back->limit == 2);
+  CHECK(back->holders == list.holders);
+  for (const auto* wrong :
+       {"", "{", "[]", "{}", R"({"Limit":2})", R"({"Limit":"2","Holders":{}})", R"({"Limit":2,"Holders":[]})"})
+    CHECK_FALSE(read_holder_list(wrong));
+}

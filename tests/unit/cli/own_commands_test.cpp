@@ -1,0 +1,269 @@
+// Commands that Consul does not have (session, txn, snapshot agent), -format=json, archives.
+
+#include "cli/output/tar_file.hpp"
+#include "cli/snapshots/snapshot_file.hpp"
+#include "protocol/archive/snapshot_archive.hpp"
+#include "tests/unit/cli/fake_node.hpp"
+#include "tests/unit/cli/said.hpp"
+#include "tests/unit/cli/variables.hpp"
+
+#include <catch2/catch.hpp>
+
+#include <cstdlib>
+#include <fstream>
+#include <sys/stat.h>
+
+using namespace belay::cli;
+
+namespace {
+
+constexpr auto one_session =
+    R"([{"ID":"5e0","Name":"backup","Node":"n1","LockDelay":15000000000,"Behavior":"release","TTL":"30s","NodeChecks":[],"ServiceChecks":null,"CreateIndex":7,"ModifyIndex":7}])";
+constexpr auto one_key = R"([{"LockIndex":2,"Key":"a/b","Flags":42,"Value":"eCB5","CreateIndex":10,"ModifyIndex":12}])";
+
+std::string archive_bytes() {
+  belay::archive::archive_writer w({belay::log_index{7}, belay::term_id{2}, 1'700'000'000'000, {}, 5});
+  std::string out;
+  w.begin(out);
+  w.add("state", out);
+  w.finish(out);
+  return out;
+}
+
+} // namespace
+
+TEST_CASE("commands of our own, and JSON", "[commands]") {
+  struct row {
+    const char* name;
+    arguments words; ///< the address of the node goes behind the command's name
+    std::size_t name_words;
+    fake_node::answer answer;
+    const char* asked;
+    int code;
+    const char* out;
+    const char* err;
+  };
+  const row rows[] = {
+      {"a session with a TTL has no checks",
+       {"session", "create", "-ttl=30s", "-name=backup"},
+       2,
+       {200, R"({"ID":"5e0"})"},
+       R"(PUT /v1/session/create {"Name":"backup","TTL":"30s","NodeChecks":[]})",
+       0,
+       "5e0\n",
+       ""},
+      {"a session of a node",
+       {"session", "create", "-node=n1", "-lock-delay=1s", "-behavior=delete"},
+       2,
+       {200, R"({"ID":"5e0"})"},
+       R"(PUT /v1/session/create {"Node":"n1","LockDelay":"1s","Behavior":"delete"})",
+       0,
+       "5e0\n",
+       ""},
+      {"sessions",
+       {"session", "list"},
+       2,
+       {200, one_session},
+       "GET /v1/session/list",
+       0,
+       "ID   Node  TTL  LockDelay  Behavior  Name\n5e0  n1    30s  15s        release   backup\n",
+       ""},
+      {"no sessions", {"session", "list", "-node=n 2"}, 2, {200, "[]"}, "GET /v1/session/node/n%202", 0, "", ""},
+      {"a session",
+       {"session", "info", "5e0"},
+       2,
+       {200, one_session},
+       "GET /v1/session/info/5e0",
+       0,
+       "ID               5e0\nName             backup\nNode             n1\nTTL              30s\nBehavior         "
+       "release\n"
+       "CreateIndex      7\nModifyIndex      7\nLockDelay        15s\nNodeChecks       -\n",
+       ""},
+      {"no session",
+       {"session", "info", "5e0"},
+       2,
+       {200, "[]"},
+       "GET /v1/session/info/5e0",
+       1,
+       "",
+       "Error! No session exists with ID: 5e0\n"},
+      {"renewed",
+       {"session", "renew", "5e0"},
+       2,
+       {200, one_session, {{"X-Belay-Session-Ttl-Ms", "60000"}}},
+       "PUT /v1/session/renew/5e0",
+       0,
+       "Session renewed: 5e0 (1m0s left)\n",
+       ""},
+      {"not renewed",
+       {"session", "renew", "5e0"},
+       2,
+       {404, "Session id '5e0' not found"},
+       "PUT /v1/session/renew/5e0",
+       1,
+       "",
+       "Error renewing session: Unexpected response code: 404 (Session id '5e0' not found)\n"},
+      {"destroyed",
+       {"session", "destroy", "5e0"},
+       2,
+       {200, "true"},
+       "PUT /v1/session/destroy/5e0",
+       0,
+       "Session destroyed: 5e0\n",
+       ""},
+      {"a transaction",
+       {"txn", R"([{"KV":{"Verb":"set","Key":"a"}}])"},
+       1,
+       {200,
+        R"({"Results":[{"KV":{"LockIndex":0,"Key":"a","Flags":0,"Value":null,"CreateIndex":1,"ModifyIndex":9}}],"Errors":null})"},
+       R"(PUT /v1/txn [{"KV":{"Verb":"set","Key":"a"}}])",
+       0,
+       "KV a (ModifyIndex 9)\nSuccess! The transaction is done\n",
+       ""},
+      {"a transaction that fails",
+       {"txn", "[]"},
+       1,
+       {409, R"({"Results":null,"Errors":[{"OpIndex":1,"What":"key \"a\" exists"}]})"},
+       "PUT /v1/txn []",
+       1,
+       "",
+       "Error! Nothing was done, operations failed:\n  operation 1: key \"a\" exists\n"},
+      {"a key as JSON",
+       {"kv", "get", "-format=json", "a/b"},
+       2,
+       {200, one_key},
+       "GET /v1/kv/a/b",
+       0,
+       "{\n    \"LockIndex\": 2,\n    \"Key\": \"a/b\",\n    \"Flags\": 42,\n    \"Value\": \"eCB5\",\n    "
+       "\"CreateIndex\": 10,\n"
+       "    \"ModifyIndex\": 12\n}\n",
+       ""},
+      {"a write as JSON",
+       {"kv", "put", "-format=json", "k", "v"},
+       2,
+       {200, "true"},
+       "PUT /v1/kv/k v",
+       0,
+       "{\n    \"Success\": true,\n    \"Key\": \"k\"\n}\n",
+       ""},
+      {"names as JSON",
+       {"kv", "get", "-keys", "-format=json", "zz"},
+       2,
+       {404, ""},
+       "GET /v1/kv/zz?keys&separator=%2F",
+       0,
+       "[]\n",
+       ""},
+      {"maintenance as JSON",
+       {"maint", "-enable", "-reason=why", "-format=json"},
+       1,
+       {200, ""},
+       "PUT /v1/agent/maintenance?enable=true&reason=why",
+       0,
+       "{\n    \"Success\": true,\n    \"Maintenance\": true\n}\n",
+       ""},
+      {"an event as JSON",
+       {"event", "-name=deploy", "-format=json", "x"},
+       1,
+       {200, R"({"ID":"1","Name":"deploy"})"},
+       "PUT /v1/event/fire/deploy x",
+       0,
+       "{\n    \"ID\": \"1\",\n    \"Name\": \"deploy\"\n}\n",
+       ""},
+      {"a set of services is registered as it is",
+       {"services", "register", "-name=web", "-port=80", "-tag=a", "-meta=k=v=w", "-tagged-address=lan=10.0.0.1:81"},
+       2,
+       {200, ""},
+       R"(PUT /v1/agent/service/register {"Name":"web","Port":80,"Tags":["a"],"Meta":{"k":"v=w"},"TaggedAddresses":{"lan":{"Address":"10.0.0.1","Port":81}}})",
+       0,
+       "Registered service: web\n",
+       ""},
+      {"a monitor prints what comes",
+       {"monitor", "-log-level=debug"},
+       1,
+       {200, "one\ntwo\n"},
+       "GET /v1/agent/monitor?loglevel=debug",
+       1,
+       "one\ntwo\n\nRemote side ended the monitor! This usually means that the\nremote side crashed or the requested "
+       "log level was "
+       "invalid.\n",
+       ""},
+  };
+  for (const auto& r : rows) {
+    INFO(r.name);
+    fake_node node({r.answer});
+    auto words = r.words;
+    words.insert(words.begin() + static_cast<std::ptrdiff_t>(r.name_words), "-http-addr=" + node.address());
+    const auto s = say(words);
+    CHECK(s.code == r.code);
+    CHECK(s.out == r.out);
+    CHECK(s.err == r.err);
+    CHECK(node.asked() == std::vector<std::string>{r.asked});
+  }
+}
+
+TEST_CASE("snapshots: saved whole or not at all", "[commands]") {
+  const working_directory here;
+  const auto bytes = archive_bytes();
+  {
+    fake_node node({{200, bytes, {{"X-Consul-Index", "9"}}}});
+    const auto s = say({"snapshot", "save", "-http-addr=" + node.address(), "a.snap"});
+    CHECK(s.err == "");
+    CHECK(s.code == 0);
+    CHECK(s.out == "Saved and verified snapshot to index 9\n");
+  }
+  struct stat st {};
+  REQUIRE(::stat("a.snap", &st) == 0);
+  CHECK((st.st_mode & 0777) == 0600);
+  CHECK(say({"snapshot", "inspect", "a.snap"}).out ==
+        "ID           2-7-1700000000000\nSize         5\nIndex        7\nTerm         2\nVersion      1\n\n");
+  {
+    fake_node node({{200, bytes.substr(0, bytes.size() - 20)}});
+    const auto s = say({"snapshot", "save", "-http-addr=" + node.address(), "b.snap"});
+    CHECK(s.code == 1);
+    CHECK(s.err.starts_with("Error verifying snapshot file: Error verifying snapshot: failed to read snapshot file: "));
+  }
+  {
+    fake_node node({{500, "No cluster leader"}});
+    CHECK(say({"snapshot", "save", "-http-addr=" + node.address(), "b.snap"}).err ==
+          "Error saving snapshot: Unexpected response code: 500 (No cluster leader)\n");
+  }
+  {
+    fake_node node({{200, ""}});
+    CHECK(say({"snapshot", "restore", "-http-addr=" + node.address(), "a.snap"}).out == "Restored snapshot\n");
+    CHECK(node.asked() == std::vector<std::string>{"PUT /v1/snapshot " + bytes});
+  }
+  std::size_t files = 0;
+  for (const auto& one : std::filesystem::directory_iterator(here.path()))
+    files += one.path().filename() == "a.snap" ? 1 : 100;
+  CHECK(files == 1); // nothing half is left
+}
+
+TEST_CASE("snapshot agent: saves once, and keeps the last ones", "[commands]") {
+  const working_directory here;
+  std::filesystem::create_directory("keep");
+  for (const auto* name : {"keep/belay-1000000000001.snap", "keep/belay-1000000000002.snap", "keep/other.snap"})
+    std::ofstream(name) << "x";
+  fake_node node({{200, archive_bytes()}});
+  const auto s =
+      say({"snapshot", "agent", "-http-addr=" + node.address(), "-interval=0", "-retain=2", "-local-path=keep"});
+  CHECK(s.err == "");
+  CHECK(s.code == 0);
+  CHECK_FALSE(std::filesystem::exists("keep/belay-1000000000001.snap"));
+  CHECK(std::filesystem::exists("keep/belay-1000000000002.snap"));
+  CHECK(std::filesystem::exists("keep/other.snap"));
+  CHECK(say({"snapshot", "agent", "-local-path=nowhere"}).err == "Not a folder: nowhere\n");
+}
+
+TEST_CASE("archives of debug are read by tar", "[commands]") {
+  const working_directory here;
+  const auto bytes = gzipped_tar({{"d/", ""}, {"d/a", "one\n"}, {"d/b", std::string(600, 'x')}}, 1'700'000'000);
+  REQUIRE(bytes);
+  std::ofstream("d.tar.gz", std::ios::binary) << *bytes;
+  CHECK(std::system("tar xzf d.tar.gz") == 0);
+  std::ifstream a("d/a");
+  std::string line;
+  CHECK((std::getline(a, line) && line == "one"));
+  CHECK(std::filesystem::file_size("d/b") == 600);
+  CHECK_FALSE(gzipped_tar({{std::string(101, 'x'), ""}}, 0));
+}

@@ -1,0 +1,24 @@
+#pragma once
+// The program, run in this process.
+
+#include "cli/program.hpp"
+
+#include <sstream>
+#include <string>
+
+namespace belay::cli {
+
+struct said {
+  int code;
+  std::string out, err;
+};
+
+/// @param screen as on a terminal
+inline said say(const arguments& words, const std::string& input = "", bool screen = false) {
+  std::istringstream in(input);
+  std::ostringstream out, err;
+  const int code = run(words, {in, out, err, screen});
+  return {code, out.str(), err.str()};
+}
+
+} // namespace belay::cli

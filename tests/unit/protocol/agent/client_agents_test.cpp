@@ -1,0 +1,224 @@
+// What the leader writes about client agents: when it has heard them, when not, and what it finds in the catalog when it begins.
+
+#include "protocol/agent/client_agents.hpp"
+
+#include "protocol/agent/member_catalog.hpp"
+
+#include <catch2/catch.hpp>
+
+using namespace belay;
+using namespace belay::agent;
+using namespace std::chrono_literals;
+
+namespace {
+
+const client_agents::identity a{"a", "id-a", "10.0.0.1"};
+
+/// The rows of one node, as they are after what was decided.
+struct rows {
+  std::optional<state::node_record> node;
+  std::optional<state::check_record> liveness;
+
+  void apply(const state::command& c) {
+    if (std::holds_alternative<state::catalog_deregister>(c)) {
+      node.reset();
+      liveness.reset();
+      return;
+    }
+    const auto& r = std::get<state::catalog_register>(c);
+    if (!node || !r.skip_node_update)
+      node = r.node;
+    liveness = r.checks.at(0);
+  }
+  std::string status() const { return liveness ? liveness->status : ""; }
+};
+
+struct leader {
+  client_agents agents;
+  rows& r;
+
+  explicit leader(rows& where, local_time now = 0s) : r(where) { agents.begin(now); }
+
+  /// Looks at the rows if they are wanted, and writes what is decided. @returns what was
+  std::optional<state::command> go_on(local_time now) {
+    std::optional<state::command> wrote;
+    for (const auto& name : agents.due(now, 10)) {
+      auto c = agents.look(name, r.node ? &*r.node : nullptr, r.liveness ? &*r.liveness : nullptr, now, "dc1");
+      if (c) {
+        r.apply(*c);
+        wrote = std::move(c);
+      }
+    }
+    return wrote;
+  }
+  void found() {
+    if (r.node)
+      agents.found({std::make_shared<const state::node_record>(*r.node)}, {"id-server"});
+  }
+};
+
+} // namespace
+
+TEST_CASE("an agent that is heard is registered once", "[client_agents]") {
+  rows r;
+  leader l(r);
+  CHECK(l.agents.heard(a, 1s));
+  const auto c = l.go_on(1s);
+  REQUIRE(c);
+  const auto& made = std::get<state::catalog_register>(*c);
+  CHECK(made.node.node == "a");
+  CHECK(made.node.id == "id-a");
+  CHECK(made.node.address == "10.0.0.1");
+  CHECK_FALSE(made.service);
+  CHECK(r.status() == "passing");
+  for (auto now = 2s; now < 60s; now += 1s) {
+    l.agents.heard(a, now);
+    CHECK_FALSE(l.go_on(now));
+  }
+}
+
+TEST_CASE("an agent that is silent for more than 5 s is critical, and passing when it is heard again",
+          "[client_agents]") {
+  rows r;
+  leader l(r);
+  l.agents.heard(a, 1s);
+  l.go_on(1s);
+  l.agents.heard(a, 2s);
+  l.go_on(3s); // it sees that it is written
+  CHECK_FALSE(l.go_on(6999ms));
+  CHECK(r.status() == "passing");
+  CHECK(l.go_on(7001ms));
+  CHECK(r.status() == "critical");
+  CHECK_FALSE(l.go_on(9s));
+  l.agents.heard(a, 20s);
+  CHECK(l.go_on(20s));
+  CHECK(r.status() == "passing");
+}
+
+TEST_CASE("a new leader gives those that it finds in the catalog time, and only agents", "[client_agents]") {
+  rows r;
+  leader first(r);
+  first.agents.heard(a, 1s);
+  first.go_on(1s);
+  REQUIRE(r.status() == "passing");
+
+  leader heard(r, 100s);
+  heard.found();
+  CHECK_FALSE(heard.go_on(104s));
+  heard.agents.heard(a, 104s);
+  CHECK_FALSE(heard.go_on(104s));
+  CHECK_FALSE(heard.go_on(108s));
+  CHECK(r.status() == "passing");
+
+  leader silent(r, 200s);
+  silent.found();
+  CHECK_FALSE(silent.go_on(204999ms));
+  CHECK(silent.go_on(205001ms));
+  CHECK(r.status() == "critical");
+
+  // Rows that somebody else has made, of nodes without agents, and those of servers stay as they are.
+  rows other;
+  other.node = r.node;
+  other.liveness = r.liveness;
+  other.liveness->status = "passing";
+  other.node->meta.reset();
+  leader l(other, 0s);
+  l.found();
+  CHECK(l.agents.size() == 0);
+  other.node->meta = state::string_map{{"consul-network-segment", ""}};
+  other.node->id = "id-server";
+  l.found();
+  CHECK(l.agents.size() == 0);
+  other.node->id = "id-x";
+  other.liveness.reset();
+  l.found();
+  CHECK(l.agents.size() == 1);
+  CHECK_FALSE(l.go_on(10s));
+  CHECK(l.agents.size() == 0); // it has no such check
+}
+
+TEST_CASE("what was written and lost is written again, less and less often", "[client_agents]") {
+  rows r, lost;
+  leader l(r);
+  int written = 0;
+  for (auto now = 1s; now < 70s; now += 1s) {
+    l.agents.heard(a, now);
+    for (const auto& name : l.agents.due(now, 10))
+      written += l.agents.look(name, nullptr, nullptr, now, "dc1").has_value();
+  }
+  CHECK(written >= 5);
+  CHECK(written <= 8);
+  CHECK(lost.status().empty());
+}
+
+TEST_CASE("an agent that leaves is deregistered, and forgotten when that is seen", "[client_agents]") {
+  rows r;
+  leader l(r);
+  l.agents.heard(a, 1s);
+  l.go_on(1s);
+  l.agents.leaves({"a", "id-other", "10.0.0.9"}, 2s); // not its own
+  l.go_on(2s);
+  REQUIRE(r.node);
+  l.agents.leaves(a, 3s);
+  CHECK(std::holds_alternative<state::catalog_deregister>(l.go_on(3s).value()));
+  CHECK_FALSE(r.node);
+  CHECK_FALSE(l.go_on(5s));
+  CHECK(l.agents.size() == 0);
+}
+
+TEST_CASE("of two agents of one name the one counts that is there", "[client_agents]") {
+  rows r;
+  leader l(r);
+  l.agents.heard(a, 1s);
+  l.go_on(1s);
+  const client_agents::identity other{"A", "id-b", "10.0.0.2"};
+  l.agents.heard(other, 2s);
+  l.agents.heard(a, 3s);
+  l.go_on(4s);
+  CHECK(r.node->id == "id-a");
+  l.agents.heard(other, 9s); // the first one has been silent for long enough
+  CHECK(l.go_on(9s));
+  CHECK(r.node->id == "id-b");
+  CHECK(r.node->address == "10.0.0.2");
+}
+
+TEST_CASE("rows of an agent that was not heard for three days are deregistered; there is room for so many",
+          "[client_agents]") {
+  rows r;
+  leader l(r);
+  l.agents.heard(a, 1s);
+  l.go_on(1s);
+  l.go_on(10s);
+  REQUIRE(r.status() == "critical");
+  for (local_time now = 11s; now < 80h && r.node; now += 30s)
+    l.go_on(now);
+  CHECK_FALSE(r.node);
+
+  client_agents few({.agents_max = 2});
+  few.begin(0s);
+  CHECK(few.heard({"x", "1", "10.0.0.1"}, 1s));
+  CHECK(few.heard({"y", "2", "10.0.0.2"}, 1s));
+  CHECK_FALSE(few.heard({"z", "3", "10.0.0.3"}, 1s));
+  CHECK(few.heard({"x", "1", "10.0.0.1"}, 2s));
+}
+
+// force-leave, or anybody who deregisters the node: the leader does not write again that it is critical.
+TEST_CASE("an agent that is silent and whose node is taken out of the catalog is forgotten", "[client_agents]") {
+  rows r;
+  leader l(r);
+  l.agents.heard(a, 0s);
+  l.go_on(0s);
+  l.go_on(2s);
+  REQUIRE(r.status() == "passing");
+  l.go_on(6s);
+  l.go_on(8s);
+  REQUIRE(r.status() == "critical");
+  r.apply(state::catalog_deregister{"a", {}, {}});
+  for (auto t = 9s; t < 200s; t += 1s)
+    CHECK_FALSE(l.go_on(t));
+  CHECK(l.agents.size() == 0);
+  // It was not dead.
+  l.agents.heard(a, 200s);
+  l.go_on(200s);
+  CHECK(r.status() == "passing");
+}

@@ -1,0 +1,125 @@
+// A server that leaves: who is asked what, in which order, and when it stays after all.
+
+#include "protocol/forward/departure.hpp"
+#include "protocol/raft/formation.hpp"
+
+#include <catch2/catch.hpp>
+
+using namespace belay;
+using forward::departure;
+using std::chrono::milliseconds;
+
+namespace {
+
+const node_id a{1}, b{2}, c{3};
+
+raft::configuration voters(std::initializer_list<node_id> ids) {
+  std::vector<raft::member> members;
+  for (const auto id : ids)
+    members.push_back({id, "uuid" + to_string(id), "n" + to_string(id), "127.0.0.1:1"});
+  return raft::configuration_of_voters(std::move(members));
+}
+
+struct leaver {
+  departure d;
+  raft::configuration config = voters({a, b, c});
+  std::vector<node_id> heard{a, b, c};
+  node_id leader = a;
+  bool serves = true;
+
+  departure::step at(milliseconds t) { return d.next({a, leader, serves, config, heard}, t); }
+};
+
+bool is_ok(const departure::step& s) {
+  const auto* o = std::get_if<departure::over>(&s);
+  return o != nullptr && o->how;
+}
+
+} // namespace
+
+TEST_CASE("a leader that leaves hands over first, then asks its heir") {
+  leaver l;
+  const auto first = l.at(milliseconds(0));
+  REQUIRE(std::holds_alternative<departure::hand_over>(first));
+  CHECK(std::get<departure::hand_over>(first).to == b);
+  CHECK(std::holds_alternative<departure::wait>(l.at(milliseconds(50))));
+  l.leader = {}; // the election
+  CHECK(std::holds_alternative<departure::wait>(l.at(milliseconds(100))));
+  l.leader = b;
+  CHECK(std::holds_alternative<departure::ask_leader>(l.at(milliseconds(150))));
+  CHECK(std::holds_alternative<departure::wait>(l.at(milliseconds(200))));
+  l.d.answered(done{});
+  CHECK(is_ok(l.at(milliseconds(250))));
+}
+
+// The heir may not be able to lead, or be leaving itself: it must not go on like that for ever.
+TEST_CASE("a leader that nobody takes over from is taken out by itself") {
+  leaver l;
+  CHECK(std::get<departure::hand_over>(l.at(milliseconds(0))).to == b);
+  CHECK(std::get<departure::hand_over>(l.at(milliseconds(1500))).to == c);
+  CHECK(std::holds_alternative<departure::wait>(l.at(milliseconds(2900))));
+  CHECK(std::holds_alternative<departure::ask_leader>(l.at(milliseconds(3000))));
+}
+
+TEST_CASE("a leader leaves nobody behind without a majority") {
+  leaver l;
+  l.heard = {a, b};
+  CHECK(std::holds_alternative<departure::wait>(l.at(milliseconds(0)))); // it may lead for a moment only
+  const auto s = l.at(milliseconds(1500));
+  REQUIRE(std::holds_alternative<departure::over>(s));
+  const auto& how = std::get<departure::over>(s).how;
+  REQUIRE_FALSE(how);
+  CHECK(how.error().find("of the 2 voters that would stay only 1 can be reached") != std::string::npos);
+}
+
+TEST_CASE("what the leader refuses is how it ends") {
+  leaver l;
+  l.leader = c;
+  CHECK(std::holds_alternative<departure::ask_leader>(l.at(milliseconds(0))));
+  l.d.answered(failure{"no"});
+  const auto s = l.at(milliseconds(50));
+  REQUIRE(std::holds_alternative<departure::over>(s));
+  CHECK(std::get<departure::over>(s).how.error() == "no");
+}
+
+TEST_CASE("who is all of its cluster, or in none, need not ask") {
+  leaver alone;
+  alone.config = voters({a});
+  alone.heard = {a};
+  CHECK(is_ok(alone.at(milliseconds(0))));
+  leaver none;
+  none.config = {};
+  none.leader = {};
+  none.serves = false;
+  CHECK(is_ok(none.at(milliseconds(0))));
+  leaver removed;
+  removed.config = voters({b, c});
+  removed.leader = b;
+  CHECK(is_ok(removed.at(milliseconds(0))));
+}
+
+TEST_CASE("without a leader it asks whoever is elected") {
+  leaver l;
+  l.leader = {};
+  l.serves = false;
+  CHECK(std::holds_alternative<departure::ask_leader>(l.at(milliseconds(0))));
+}
+
+TEST_CASE("a majority of those who stay is counted among those who vote") {
+  struct row {
+    std::vector<node_id> heard;
+    bool too_few;
+  };
+  const auto five = voters({a, b, c, node_id{4}, node_id{5}});
+  const row rows[] = {
+      {{a, b, c, node_id{4}, node_id{5}}, false},
+      {{b, c, node_id{4}}, false}, // three of the four
+      {{a, b, c}, true},           // two of the four; the leaver does not count
+  };
+  for (const auto& r : rows)
+    CHECK(forward::too_few_without(five, a, r.heard).has_value() == r.too_few);
+  auto learner = five;
+  std::erase(learner.voters, b);
+  learner.learners = {b};
+  CHECK(forward::too_few_without(learner, a, {b, c}).has_value()); // one of three: a learner does not vote
+}

@@ -1,0 +1,64 @@
+// What an operator reads in the log of a server that has no leader.
+
+#include "protocol/forward/leaderless.hpp"
+
+#include <catch2/catch.hpp>
+
+using namespace belay;
+using namespace belay::raft;
+using belay::forward::why_leaderless;
+
+namespace {
+
+member server(std::uint64_t id) {
+  return {node_id{id}, "uuid", "n" + std::to_string(id), "10.0.0." + std::to_string(id) + ":8300"};
+}
+
+formation one_that_expects(std::uint32_t expect) {
+  formation_settings s;
+  s.expect = expect;
+  return formation(server(1), "dc1", s, 0);
+}
+
+introduction peer(std::uint64_t id, std::uint32_t expect, std::uint64_t cluster = 0) {
+  introduction i;
+  i.self = server(id);
+  i.datacenter = "dc1";
+  i.expect = expect;
+  i.cluster_id = cluster;
+  return i;
+}
+
+} // namespace
+
+TEST_CASE("before there is a cluster it says who is heard with which bootstrap_expect, and who is not") {
+  auto f = one_that_expects(3);
+  CHECK(why_leaderless(f, {}, {}, {"10.0.0.1:8300", "10.0.0.2:8300"}) ==
+        "3 servers with the same bootstrap_expect must hear each other, and 1 do, this one included; heard: nobody; "
+        "not heard: 10.0.0.2:8300");
+  CHECK_FALSE(f.met(peer(2, 3)));
+  CHECK_FALSE(f.met(peer(3, 5)));
+  CHECK(why_leaderless(f, {}, {}, {"10.0.0.2:8300", "10.0.0.4:8300"}) ==
+        "3 servers with the same bootstrap_expect must hear each other, and 2 do, this one included; heard: n2 at "
+        "10.0.0.2:8300 (bootstrap_expect 3), n3 at 10.0.0.3:8300 (bootstrap_expect 5, not 3); not heard: "
+        "10.0.0.4:8300");
+  CHECK_FALSE(f.met(peer(4, 3)));
+  CHECK(why_leaderless(f, {}, {}, {}).starts_with("a first configuration is being agreed on; heard: "));
+  CHECK_FALSE(f.met(peer(5, 3, 77)));
+  CHECK(why_leaderless(f, {}, {}, {}).starts_with("a cluster is there that has not taken this server in; heard: "));
+  CHECK(why_leaderless(one_that_expects(0), {}, {}, {}) ==
+        "bootstrap_expect is not set: this server waits for a cluster that takes it in; heard: nobody");
+}
+
+TEST_CASE("in a cluster it says which voters are missing") {
+  const auto f = one_that_expects(3);
+  const auto config = configuration_of_voters({server(1), server(2), server(3)});
+  CHECK(why_leaderless(f, config, {}, {}) ==
+        "2 of the 3 voters are needed, and 1 can be reached, this one included; missing: n2 at 10.0.0.2:8300, n3 at "
+        "10.0.0.3:8300");
+  CHECK(why_leaderless(f, config, {node_id{3}}, {}) ==
+        "2 of the 3 voters are needed, and 2 can be reached, this one included; missing: n2 at 10.0.0.2:8300; an "
+        "election is under way");
+  CHECK(why_leaderless(f, configuration_of_voters({server(2), server(3)}), {node_id{2}, node_id{3}}, {}) ==
+        "2 of the 2 voters are needed, and 2 can be reached; this server is none of its cluster's any more");
+}
