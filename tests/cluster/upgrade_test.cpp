@@ -83,6 +83,7 @@ TEST_CASE("ACLs come into force when the last server of the version before is go
   ends_with(last, "acl.enabled = true: this build does not enforce ACLs");
   cluster.configure();
   last.start();
+  cluster.wait_ready(); // it has read its configuration, which changes now
 
   // With it there, nothing of ACLs is written, and who comes to a server that wants them is told why. Others go on.
   cluster.configure({{"acl", acl}});
@@ -95,7 +96,7 @@ TEST_CASE("ACLs come into force when the last server of the version before is go
     written = last.put("/v1/kv/meanwhile", "1").body;
     return told.starts_with("ACL support is waiting") && written.starts_with("true");
   });
-  INFO(told << "\n" << written);
+  INFO(told << "\n" << written << "\n" << file_tail(last.log_file(), 3000));
   CHECK(others_go_on);
   CHECK(bootstrap().status == 500);
   const auto write = cluster.node(1).put("/v1/kv/a", "1");
