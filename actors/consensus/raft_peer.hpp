@@ -215,6 +215,7 @@ private:
   cluster_time cluster_now();
   /// A text if not all members of the configuration are known to understand that command; nullopt: they do.
   std::optional<std::string> not_understood(std::string_view command) const;
+  payload in_common_words(payload command) const;
   /// Something of this server's own is not proposed for that reason, and is tried again. Once for each reason.
   void tell_log_of_upgrade(const std::string& why);
   state::feature_level level_of_member(node_id id) const;

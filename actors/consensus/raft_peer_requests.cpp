@@ -50,7 +50,17 @@ void raft_peer::carry_out_calls() {
                action);
 }
 
+/// What servers of the version before do not understand is left out as long as there is one.
+payload raft_peer::in_common_words(payload command) const {
+  auto plain = not_understood(*command) ? wire::without_judgement(*command) : std::nullopt;
+  if (plain)
+    PROBE("peer: judgement left out for a server that does not know it");
+  return plain ? make_payload(std::move(*plain)) : std::move(command);
+}
+
 void raft_peer::propose_here(std::vector<forward::held_call> batch) {
+  for (auto& c : batch)
+    c.bytes = in_common_words(std::move(c.bytes));
   std::erase_if(batch, [this](const forward::held_call& c) {
     auto why = not_understood(*c.bytes);
     if (why && c.from.id.is_zero())

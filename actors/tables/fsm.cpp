@@ -35,7 +35,7 @@ fsm::fsm(caf::actor_config& config, actor_host* host, wiring_ptr wires, fsm_sett
 fsm_actor::behavior_type fsm::make_behavior() {
   return {
       [this](const committed_entries& c) { apply(c); },
-      [this](const check_write& w) { check(w); },
+      [this](check_write& w) { check(w); },
       [this](const read_query& q) { read(q); },
       [this](const cancel_query& c) { cancel(c.id); },
       [this](const barrier_result& b) { on_barrier(b); },
@@ -168,7 +168,7 @@ state::reply fsm::apply_command(const raft::entry& e, state::effects& changed) {
   return machine_->apply(e.index, e.time, *command, changed);
 }
 
-void fsm::check(const check_write& w) {
+void fsm::check(check_write& w) {
   std::vector<write_result> results;
   const bool first = std::holds_alternative<state::acl_bootstrap>(w.command); // asked by nobody
   if (!can_judge(w.command.by) || (first && !machine_->has_access_rows())) {
@@ -183,6 +183,8 @@ void fsm::check(const check_write& w) {
   const bool by_time = leads || std::holds_alternative<state::restore_begin>(w.command);
   auto refused = machine_->refuse_early(w.command, by_time ? cluster_now() : state::machine::unknown_time);
   if (!refused) {
+    if (w.command.by && leads)
+      w.command.judged_at = machine_->applied_index();
     send(wires_->raft_peer, propose_write{w.id, make_payload(wire::encode_command(w.command))});
     return;
   }

@@ -67,7 +67,7 @@ private:
   /// For an entry that is done, but not applied here.
   void tell_unknown(const origin& who, std::vector<write_result>& own, forwarded_results& forwarded) const;
   state::reply apply_command(const raft::entry& e, state::effects& changed);
-  void check(const check_write& w);
+  void check(check_write& w);
   void answer_writes(std::vector<write_result>& results);
   void read(const read_query& q);
   void cancel(request_id id);

@@ -59,6 +59,7 @@ namespace belay {
   M(identity_without_log_starts)                                                                                       \
   M(index_back_after_delete)                                                                                           \
   M(index_of_nothing_untold)                                                                                           \
+  M(judgement_outlives_policies)                                                                                       \
   M(key_not_demanded)                                                                                                  \
   M(keys_forgotten_by_restart)                                                                                         \
   M(leader_counts_unwritten)                                                                                           \

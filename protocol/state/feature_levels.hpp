@@ -14,13 +14,16 @@ namespace belay::state {
 using feature_level = std::uint16_t;
 
 /// The level of this program. Servers from before there were levels have level 0.
-inline constexpr feature_level own_level = 3;
+inline constexpr feature_level own_level = 4;
 
 /// Not of a command: frames about keyrings (protocol/forward/keyring.hpp) are sent to servers of this level and above.
 inline constexpr feature_level keyring_level = 2;
 
 /// Policies, roles and tokens, and commands in somebody's name.
 inline constexpr feature_level acl_level = 3;
+
+/// Commands in somebody's name that come with a judgement. Nobody waits for this level: the leader leaves the judgement out until all have it.
+inline constexpr feature_level judgement_level = 4;
 
 /// The first version that has a level. It travels with every command of that level, so that an older program can tell
 /// its operator what to install.
@@ -33,6 +36,7 @@ inline constexpr auto level_versions = std::to_array<level_version>({
     {1, "0.1.0"},
     {2, "0.1.0"},
     {acl_level, "0.1.0"},
+    {judgement_level, "0.1.0"},
 });
 static_assert(level_versions.back().level == own_level);
 
@@ -52,6 +56,7 @@ inline constexpr auto newer_kinds = std::to_array<kind_level>({
     {command_tag::acl_token_clone, acl_level},
     {command_tag::acl_token_delete, acl_level},
     {command_tag::on_behalf, acl_level},
+    {command_tag::judged_on_behalf, judgement_level},
 });
 
 constexpr feature_level level_of(command_tag tag) {

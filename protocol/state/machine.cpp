@@ -19,6 +19,24 @@ struct machine::impl {
   bool replaced = false;
   log_index applied;
   cluster_time now;
+  // Of policies, roles and tokens: how often they had changed when it was last looked, and the entry that did it. Not replicated: a judgement
+  // that still holds says what another one would say.
+  std::uint64_t access_changes = 0;
+  log_index access_changed_at;
+
+  void look_for_access_changes() {
+    if (access_changes != t->acls.changes())
+      access_changed_now();
+  }
+  void access_changed_now() {
+    access_changes = t->acls.changes();
+    access_changed_at = applied;
+  }
+  /// Whether the judgement that comes with the command is what this server would say.
+  bool still_allowed(const command& c) const {
+    return !c.judged_at.is_zero() && c.judged_at < applied && std::holds_alternative<kv_write>(c) &&
+           (c.judged_at >= access_changed_at || MUTANT(judgement_outlives_policies));
+  }
 
   reply put_in_force(const restore_commit& c, effects& changed) {
     if (auto why = t->stage.unfit(c.id, c.batches))
@@ -29,6 +47,7 @@ struct machine::impl {
       t = restored(*t, applied, now, changed);
       t->places = std::move(places);
       replaced = true;
+      access_changed_now();
     }
     return true;
   }
@@ -184,7 +203,8 @@ machine& machine::operator=(machine&&) noexcept = default;
 
 reply machine::apply(log_index index, cluster_time now, const command& c, effects& changed) {
   skip(index, now, changed);
-  if (c.by && !MUTANT(permissions_not_judged_in_apply))
+  impl_->look_for_access_changes(); // tokens that ended, and what the entry before did
+  if (c.by && !impl_->still_allowed(c) && !MUTANT(permissions_not_judged_in_apply))
     if (auto refused = refused_to(*impl_->t, c, now)) {
       PROBE("state: write refused to its token");
       return std::move(*refused);
@@ -286,6 +306,7 @@ void machine::load_row(dirty_row row) {
 void machine::finish_load(log_index applied, cluster_time now) {
   impl_->applied = applied;
   impl_->now = now;
+  impl_->access_changed_now();
   impl_->t->journal.loading(false);
 }
 

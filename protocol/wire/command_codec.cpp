@@ -13,6 +13,7 @@
 //   command   u8 version = 1 | u8 state::command_tag | the command, a record
 //             u8 version = 2 | u16 feature level > 0 | text first version that has it | u8 tag | the command
 //             on_behalf: in place of the command, state::authority, a record | a command that is not on_behalf, up to the end
+//             judged_on_behalf: state::authority, a record | varint judged_at > 0 | a command that is not on_behalf, up to the end
 //
 //   batch     varint count | { u8 state::table | text key | text row } of each     (state::restore_rows)
 //
@@ -68,19 +69,25 @@ void put_plain(byte_writer& w, const state::command& c) {
   std::visit([&](const auto& each) { put(w, each); }, static_cast<const state::plain_command&>(c));
 }
 
-constexpr state::feature_level level_on_behalf(state::feature_level of_plain) {
-  return std::max(state::level_of(state::command_tag::on_behalf), of_plain);
+constexpr state::command_tag tag_on_behalf(log_index judged_at) {
+  return judged_at.is_zero() ? state::command_tag::on_behalf : state::command_tag::judged_on_behalf;
+}
+constexpr state::feature_level level_on_behalf(log_index judged_at, state::feature_level of_plain) {
+  return std::max(state::level_of(tag_on_behalf(judged_at)), of_plain);
 }
 
 void put_on_behalf(byte_writer& w, const state::command& c) {
   if (const auto* write = std::get_if<state::kv_write>(&c))
     w.out().reserve(192 + c.by->secret.size() + c.by->datacenter.size() + write->op.key.size() +
                     write->op.session.size() + (write->op.value ? write->op.value->size() : 0));
-  const auto level = level_on_behalf(std::visit([](const auto& each) { return state::level_of(each.tag); },
-                                                static_cast<const state::plain_command&>(c)));
+  const auto of_plain =
+      std::visit([](const auto& each) { return state::level_of(each.tag); }, static_cast<const state::plain_command&>(c));
+  const auto level = level_on_behalf(c.judged_at, of_plain);
   w.raw(encode_needs({level, std::string(state::first_version_of(level))}));
-  w.u8(static_cast<std::uint8_t>(state::command_tag::on_behalf));
+  w.u8(static_cast<std::uint8_t>(tag_on_behalf(c.judged_at)));
   write_record(w, *c.by);
+  if (!c.judged_at.is_zero())
+    w.varint(c.judged_at.value);
   put_plain(w, c);
 }
 
@@ -101,10 +108,14 @@ std::optional<command_needs> get_needs(byte_reader& r) {
   return needs;
 }
 
+bool is_on_behalf(std::uint8_t tag) {
+  return tag == static_cast<std::uint8_t>(state::command_tag::on_behalf) ||
+         tag == static_cast<std::uint8_t>(state::command_tag::judged_on_behalf);
+}
 /// Whether it begins like a command in somebody's name: told before it is read, so that names around names are no recursion.
 bool is_on_behalf(std::string_view bytes) {
   byte_reader r(bytes);
-  return get_needs(r) && r.u8() == static_cast<std::uint8_t>(state::command_tag::on_behalf) && r.ok();
+  return get_needs(r) && is_on_behalf(r.u8()) && r.ok();
 }
 
 /// Reads the command that has this tag into `out`. @returns false: none has it
@@ -343,17 +354,22 @@ std::string encode_command(const state::command& c) {
 
 namespace {
 
-std::optional<state::command> decode_on_behalf(byte_reader& r, const command_needs& needs) {
+std::optional<state::command> decode_on_behalf(byte_reader& r, const command_needs& needs, bool judged) {
   state::authority by;
   read_record(r, by);
+  const log_index judged_at{judged ? r.varint() : 0};
+  if (judged && judged_at.is_zero())
+    return std::nullopt;
   const auto plain = r.raw(r.remaining());
   // What is in nobody's name cannot be a command in somebody's name: whoever stands behind two names has none.
   const auto inner = r.ok() ? needs_of(plain) : std::nullopt;
-  if (!inner || level_on_behalf(inner->level) != needs.level)
+  if (!inner || level_on_behalf(judged_at, inner->level) != needs.level)
     return std::nullopt;
   auto c = is_on_behalf(plain) ? std::nullopt : decode_command(plain);
-  if (c)
+  if (c) {
     c->by = std::move(by);
+    c->judged_at = judged_at;
+  }
   return c;
 }
 
@@ -367,13 +383,24 @@ std::optional<state::command> decode_command(std::string_view bytes) {
   if (needs->level != 0 && needs->version != state::first_version_of(needs->level))
     return std::nullopt;
   const auto tag = r.u8();
-  if (tag == static_cast<std::uint8_t>(state::command_tag::on_behalf))
-    return decode_on_behalf(r, *needs);
+  if (is_on_behalf(tag))
+    return decode_on_behalf(r, *needs, tag == static_cast<std::uint8_t>(state::command_tag::judged_on_behalf));
   state::command c;
   if (!get_command(r, tag, static_cast<state::plain_command&>(c)) || !r.complete() ||
       state::level_of(static_cast<state::command_tag>(tag)) != needs->level)
     return std::nullopt;
   return c;
+}
+
+std::optional<std::string> without_judgement(std::string_view bytes) {
+  byte_reader r(bytes);
+  if (!get_needs(r) || r.u8() != static_cast<std::uint8_t>(state::command_tag::judged_on_behalf))
+    return std::nullopt;
+  auto c = decode_command(bytes);
+  if (!c)
+    return std::nullopt;
+  c->judged_at = {};
+  return encode_command(*c);
 }
 
 std::optional<command_needs> needs_of(std::string_view bytes) {

@@ -22,6 +22,8 @@ struct command_needs {
 };
 /// nullopt: not the beginning of a command.
 std::optional<command_needs> needs_of(std::string_view bytes);
+/// The same command without command::judged_at. nullopt: it has none, or cannot be read.
+std::optional<std::string> without_judgement(std::string_view bytes);
 /// Tells an operator what to install, and on `whom` ("this server").
 std::string too_new(const command_needs& needs, std::string_view whom);
 /// The first bytes of a command that needs that; its tag follows.

@@ -119,6 +119,7 @@ void acl_table::put(acl_policy_ptr row) {
   policies_by_name_.insert_or_assign(folded(row->name), row->id);
   const std::string id = row->id;
   policies_.put(p, id, std::move(row));
+  ++changes_;
   meaning_changed();
 }
 
@@ -129,6 +130,7 @@ void acl_table::put(acl_role_ptr row) {
   roles_by_name_.insert_or_assign(folded(row->name), row->id);
   const std::string id = row->id;
   roles_.put(p, id, std::move(row));
+  ++changes_;
   meaning_changed();
 }
 
@@ -139,6 +141,7 @@ void acl_table::put(acl_token_ptr row) {
     tokens_by_end_.emplace(row->expires, row->accessor);
   const std::string accessor = row->accessor;
   tokens_.put(accessor, std::move(row));
+  ++changes_;
 }
 
 void acl_table::erase_policy(std::string_view id) {
@@ -147,6 +150,7 @@ void acl_table::erase_policy(std::string_view id) {
     return;
   forget_name(policies_by_name_, (*p.row())->name, id);
   policies_.erase(p, id);
+  ++changes_;
   meaning_changed();
 }
 
@@ -156,6 +160,7 @@ void acl_table::erase_role(std::string_view id) {
     return;
   forget_name(roles_by_name_, (*p.row())->name, id);
   roles_.erase(p, id);
+  ++changes_;
   meaning_changed();
 }
 
@@ -170,6 +175,7 @@ void acl_table::erase_token(std::string_view accessor) {
     tokens_by_secret_.erase(at);
   tokens_by_end_.erase({old->expires, old->accessor});
   tokens_.erase(p, old->accessor);
+  ++changes_;
 }
 
 bool acl_table::expire(cluster_time now) {

@@ -47,6 +47,9 @@ public:
   /// @returns whether there were any
   bool expire(cluster_time now);
 
+  /// How often a row was written or erased, since this table is there.
+  std::uint64_t changes() const { return changes_; }
+
   const journaled_map<acl_policy_ptr>& policies() const { return policies_; }
   const journaled_map<acl_role_ptr>& roles() const { return roles_; }
   const journaled_map<acl_token_ptr>& tokens() const { return tokens_; }
@@ -102,6 +105,7 @@ private:
   void meaning_changed() { forget_compiled(); }
   void forget_compiled() const;
 
+  std::uint64_t changes_ = 0;
   journaled_map<acl_policy_ptr> policies_;
   journaled_map<acl_role_ptr> roles_;
   journaled_map<acl_token_ptr> tokens_;

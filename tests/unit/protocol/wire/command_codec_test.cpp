@@ -123,6 +123,9 @@ std::vector<command> commands_of_acls() {
   all.back().by = authority{};
   all.push_back(acl_token_delete{"a"});
   all.back().by = authority{"anonymous", false, "dc1"};
+  all.push_back(kv_write{full_op(kv_verb::set)});
+  all.back().by = authority{"secret", false, "dc1"};
+  all.back().judged_at = log_index{300};
   return all;
 }
 
@@ -238,6 +241,7 @@ TEST_CASE("commands survive encoding") {
     REQUIRE(back);
     CHECK(back->index() == c.index());
     CHECK(back->by == c.by);
+    CHECK(back->judged_at == c.judged_at);
     CHECK(encode_command(*back) == bytes);
   }
 }
@@ -329,6 +333,24 @@ TEST_CASE("a command in somebody's name has one spelling, and one name") {
   CHECK_FALSE(decode_command(encode_needs({1, "0.1.0"}) + behind_needs));
   CHECK_FALSE(decode_command("\x01" + behind_needs));
   CHECK_FALSE(decode_command(encode_needs({acl_level, "0.1.1"}) + behind_needs));
+}
+
+TEST_CASE("a judgement that comes with a command can be left out, and is never said to be none") {
+  command c = kv_write{full_op(kv_verb::set)};
+  CHECK_FALSE(without_judgement(encode_command(c)));
+  c.by = authority{"s", true, "dc1"};
+  const auto plain = encode_command(c);
+  CHECK_FALSE(without_judgement(plain));
+  c.judged_at = log_index{7};
+  auto judged = encode_command(c);
+  CHECK(needs_of(judged)->level == judgement_level);
+  CHECK(decode_command(judged)->judged_at == c.judged_at);
+  CHECK(without_judgement(judged) == plain);
+  const auto at = judged.find("dc1") + 3;
+  REQUIRE(judged.at(at) == 7);
+  judged[at] = 0;
+  CHECK_FALSE(decode_command(judged));
+  CHECK_FALSE(without_judgement(judged));
 }
 
 TEST_CASE("a missing value is the empty value") {
@@ -495,7 +517,8 @@ TEST_CASE("a command says which feature level it needs, also to those who do not
   for (std::size_t i = 0; i < all; ++i) {
     const auto needs = needs_of(encode_command(commands()[i]));
     REQUIRE(needs);
-    CHECK(needs->level == (i < all - of_acls ? 0 : acl_level));
+    const auto judged = !commands()[i].judged_at.is_zero();
+    CHECK(needs->level == (i < all - of_acls ? 0 : judged ? judgement_level : acl_level));
   }
   const auto newer = encode_needs({7, "0.9.1"}) + "\xc8what came later";
   CHECK_FALSE(decode_command(newer));

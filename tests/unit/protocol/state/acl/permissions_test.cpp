@@ -167,6 +167,59 @@ TEST_CASE("writes are judged when they are applied; before that only where the t
   CHECK_FALSE(d.m.refuse_early(c, machine::unknown_time));
 }
 
+TEST_CASE("a judgement that comes with a write holds until policies, roles or tokens change, or a token ends") {
+  // In the name of a token that may not: that the write is done shows that the judgement beside it was believed.
+  const auto judged_before = [](acl_driver& d, log_index at, command c) {
+    c.by = d.by("anonymous");
+    c.judged_at = at;
+    return d.refused(d.apply(c)).empty();
+  };
+  {
+    acl_driver d;
+    const auto secret = d.token(R"(key_prefix "" { policy = "write" })", 1000);
+    d.set("another");
+    const auto at = d.m.applied_index();
+    CHECK(judged_before(d, at, put("k")));
+    CHECK(judged_before(d, at, write(kv_verb::remove, "k")));
+    CHECK_FALSE(judged_before(d, log_index{}, put("k")));             // nobody judged it
+    CHECK_FALSE(judged_before(d, log_index{at.value + 9}, put("k"))); // nobody can have
+    CHECK_FALSE(judged_before(d, at, node_named("n")));               // depends on more than that
+    CHECK(judged_before(d, at, put("k")));
+    d.pass(1000); // that token is over with the next entry
+    CHECK_FALSE(judged_before(d, at, put("k")));
+  }
+  for (const int change : {0, 1, 2, 3}) {
+    acl_driver d;
+    const auto secret = d.token(R"(key_prefix "" { policy = "write" })");
+    d.set("another");
+    const auto at = d.m.applied_index();
+    CHECK(judged_before(d, at, put("k")));
+    if (change == 0)
+      d.set_policy("p", "");
+    else if (change == 1)
+      d.set_role("r", {});
+    else if (change == 2)
+      d.apply(acl_token_delete{d.accessor_of(secret)});
+    else
+      d.apply(d.new_token());
+    CHECK_FALSE(judged_before(d, at, put("k")));
+    d.set("another");
+    CHECK(judged_before(d, d.m.applied_index(), put("k")));
+  }
+  const auto revoked = [] {
+    acl_driver d;
+    const auto secret = d.token(R"(key "k" { policy = "write" })");
+    d.set("another");
+    command c = put("k");
+    c.by = d.by(secret);
+    const bool first = !d.m.refuse_early(c, d.now);
+    c.judged_at = d.m.applied_index();
+    d.apply(acl_token_delete{d.accessor_of(secret)});
+    return first && d.refused(d.apply(c)) == unknown;
+  };
+  CHECK(tells_mutant("judgement_outlives_policies", revoked));
+}
+
 TEST_CASE("nobody's permissions are the default policy's, also before the first entry about ACLs") {
   machine empty;
   driver d;
