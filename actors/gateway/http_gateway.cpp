@@ -153,8 +153,6 @@ void http_gateway::understand(const http::raw_request& r, exchange& e) {
     e.by.reset();
     e.what = std::move(*for_servers);
   }
-  e.judged_first =
-      e.by && !access_known_; // and by that it waits for what came before it, and holds up what comes behind
   if (log::enabled(log::level::debug))
     e.shown = logged_request(r);
 }
@@ -360,7 +358,7 @@ void http_gateway::answered(write_results& w) {
   for (auto& r : w.list)
     if (auto* e = pending_.settle(r.id)) {
       admission_.decided(*e, r, t);
-      note_judged(*e, r);
+      note_bootstrapped(*e, r);
       decided(*e, r);
     }
   pending_.progress();

@@ -168,7 +168,7 @@ private:
   /// `work` on a thread that may block, then `then` with what that said on this one. If `e` is still there then, it is not waiting any more.
   void do_elsewhere(exchange& e, std::function<std::string()> work, std::function<void(exchange&, std::string)> then);
   /// For a command of somebody's: the state machine has judged one.
-  void note_judged(const exchange& e, const write_result& r);
+  void note_bootstrapped(const exchange& e, const write_result& r);
 
   // What others have found out or decided.
   void answered(write_results& w);
@@ -207,8 +207,7 @@ private:
   passed_on_requests passed_on_;
   local_questions questions_;
   access_questions access_;
-  std::uint64_t tokens_seen_ = 0; ///< version of those in the settings
-  bool access_known_ = false; ///< the state machine judges: writes may go to the log without asking it whether it does
+  std::uint64_t tokens_seen_ = 0;      ///< version of those in the settings
   std::unique_ptr<audit_trail> audit_; ///< null: there is no audit log
   request_admission admission_;
   std::unique_ptr<arrival_probe> probe_; ///< while it has sockets

@@ -28,10 +28,8 @@ void http_gateway::permission_told(exchange& e, const read_result& r) {
     pass_on(e);
 }
 
-void http_gateway::note_judged(const exchange& e, const write_result& r) {
+void http_gateway::note_bootstrapped(const exchange& e, const write_result& r) {
   const auto* command = std::get_if<state::command>(&e.what);
-  // Before the first acl_initialize the fsm would not have passed it on.
-  access_known_ = access_known_ || (command != nullptr && command->by && !r.index.is_zero());
   if (command == nullptr || r.outcome != wire::call_outcome::done || !settings_.files.remove_bootstrap_reset)
     return;
   const auto* first = std::get_if<state::acl_bootstrap>(command);

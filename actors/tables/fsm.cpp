@@ -35,7 +35,7 @@ fsm::fsm(caf::actor_config& config, actor_host* host, wiring_ptr wires, fsm_sett
 fsm_actor::behavior_type fsm::make_behavior() {
   return {
       [this](const committed_entries& c) { apply(c); },
-      [this](check_write& w) { check(w); },
+      [this](check_write& w) { check(std::move(w)); },
       [this](const read_query& q) { read(q); },
       [this](const cancel_query& c) { cancel(c.id); },
       [this](const barrier_result& b) { on_barrier(b); },
@@ -168,27 +168,49 @@ state::reply fsm::apply_command(const raft::entry& e, state::effects& changed) {
   return machine_->apply(e.index, e.time, *command, changed);
 }
 
-void fsm::check(check_write& w) {
-  std::vector<write_result> results;
+void fsm::check(check_write w) {
   const bool first = std::holds_alternative<state::acl_bootstrap>(w.command); // asked by nobody
-  if (!can_judge(w.command.by) || (first && !machine_->has_access_rows())) {
-    results.push_back({w.id, wire::call_outcome::refused, {}, {}, access_not_ready});
-    return answer_writes(results);
+  if (!can_judge(w.command.by) || (first && !machine_->has_access_rows()))
+    return refuse(w, access_not_ready);
+  judge(std::move(w), false);
+}
+
+void fsm::judge(check_write w, bool caught_up) {
+  std::vector<write_result> results;
+  if (w.command.by) {
+    auto refused = machine_->refuses(w.command, cluster_now());
+    // Other servers, and a leader that was deposed and does not know it, know old policies: they hear first what is committed.
+    if (refused && !caught_up && !(view_.serving && now() < lease_until_)) {
+      PROBE("fsm: write judged again when all was applied");
+      gathering_default_.writes.push_back(std::move(w));
+      return plan_barriers();
+    }
+    if (refused) {
+      results.push_back({w.id, wire::call_outcome::done, std::move(*refused), {}, {}});
+      return answer_writes(results);
+    }
+    w.command.judged_at = machine_->applied_index();
   }
-  // Only the leader knows cluster time well enough to refuse for a lock delay, and what the newest policies say; to others every
-  // delay is over, and apply() decides.
+  pass_on(w);
+}
+
+void fsm::pass_on(const check_write& w) {
+  // Only the leader knows cluster time well enough to refuse for a lock delay; to others every delay is over, and apply() decides.
   // For restores, which go on for seconds, everybody knows it well enough, and apply() does not decide.
-  // A leader that was deposed and does not know it knows old policies: without the lease apply() decides.
+  // A leader that was deposed and does not know it refuses nothing in somebody's name.
   const bool leads = view_.serving && (!w.command.by || now() < lease_until_);
   const bool by_time = leads || std::holds_alternative<state::restore_begin>(w.command);
   auto refused = machine_->refuse_early(w.command, by_time ? cluster_now() : state::machine::unknown_time);
-  if (!refused) {
-    if (w.command.by && leads)
-      w.command.judged_at = machine_->applied_index();
-    send(wires_->raft_peer, propose_write{w.id, make_payload(wire::encode_command(w.command))});
-    return;
-  }
+  if (!refused)
+    return send(wires_->raft_peer, propose_write{w.id, make_payload(wire::encode_command(w.command))});
+  std::vector<write_result> results;
   results.push_back({w.id, wire::call_outcome::done, std::move(*refused), {}, {}});
+  answer_writes(results);
+}
+
+void fsm::refuse(const check_write& w, const std::string& text) {
+  std::vector<write_result> results;
+  results.push_back({w.id, wire::call_outcome::refused, {}, {}, text});
   answer_writes(results);
 }
 
@@ -251,6 +273,10 @@ void fsm::read(const read_query& q) {
     gathering_consistent_.queries.push_back(q);
     break;
   }
+  plan_barriers();
+}
+
+void fsm::plan_barriers() {
   if (!flush_scheduled_) {
     flush_scheduled_ = true;
     send(this, flush_atom::value);
@@ -278,7 +304,7 @@ void fsm::cancel(request_id id) {
 void fsm::request_barriers() {
   flush_scheduled_ = false;
   for (auto* group : {&gathering_default_, &gathering_consistent_}) {
-    if (group->queries.empty())
+    if (group->queries.empty() && group->writes.empty())
       continue;
     const auto id = next_barrier_++;
     send(wires_->raft_peer, barrier_request{id, group->lease_ok});
@@ -286,6 +312,7 @@ void fsm::request_barriers() {
     sent.lease_ok = group->lease_ok;
     sent.deadline = now() + settings_.hold;
     sent.queries.swap(group->queries);
+    sent.writes.swap(group->writes);
   }
 }
 
@@ -294,18 +321,29 @@ void fsm::on_barrier(const barrier_result& b) {
   if (it == at_barrier_.end())
     return;
   auto group = std::move(it->second);
-  auto& queries = group.queries;
   at_barrier_.erase(it);
   if (!b.ok) {
-    for (const auto& q : queries)
-      refuse(q, b.text);
+    refuse_all(group, b.text);
   } else if (b.index <= applied_.index || MUTANT(read_served_before_applied)) {
-    for (const auto& q : queries)
-      serve(q);
+    serve_all(group);
   } else {
     PROBE("fsm: read waited for apply");
     until_applied_.emplace(b.index, std::move(group));
   }
+}
+
+void fsm::serve_all(const read_group& group) {
+  for (const auto& q : group.queries)
+    serve(q);
+  for (const auto& w : group.writes)
+    judge(w, true);
+}
+
+void fsm::refuse_all(const read_group& group, const std::string& text) {
+  for (const auto& q : group.queries)
+    refuse(q, text);
+  for (const auto& w : group.writes)
+    refuse(w, text);
 }
 
 /// With every tick. A node that does not learn of the log's end, for want of room on its disk or of a leader, answers all
@@ -317,8 +355,7 @@ void fsm::give_up_waiting() {
       continue;
     }
     PROBE("fsm: read gave up waiting for apply");
-    for (const auto& q : it->second.queries)
-      refuse(q, never_caught_up);
+    refuse_all(it->second, never_caught_up);
     it = until_applied_.erase(it);
   }
   std::erase_if(until_access_, [this](const auto& each) {
@@ -331,10 +368,9 @@ void fsm::give_up_waiting() {
 
 void fsm::serve_waiting() {
   while (!until_applied_.empty() && until_applied_.begin()->first <= applied_.index) {
-    auto queries = std::move(until_applied_.begin()->second.queries);
+    const auto group = std::move(until_applied_.begin()->second);
     until_applied_.erase(until_applied_.begin());
-    for (const auto& q : queries)
-      serve(q);
+    serve_all(group);
   }
   serve_judged();
 }

@@ -58,6 +58,7 @@ public:
 private:
   struct read_group {
     std::vector<read_query> queries;
+    std::vector<check_write> writes; ///< refused by tables that may be behind
     bool lease_ok = false;
     monotonic_time deadline{};
   };
@@ -67,11 +68,18 @@ private:
   /// For an entry that is done, but not applied here.
   void tell_unknown(const origin& who, std::vector<write_result>& own, forwarded_results& forwarded) const;
   state::reply apply_command(const raft::entry& e, state::effects& changed);
-  void check(check_write& w);
+  void check(check_write w);
+  /// `caught_up`: all that was committed when it was asked is applied here.
+  void judge(check_write w, bool caught_up);
+  void pass_on(const check_write& w);
+  void refuse(const check_write& w, const std::string& text);
   void answer_writes(std::vector<write_result>& results);
   void read(const read_query& q);
   void cancel(request_id id);
+  void plan_barriers();
   void request_barriers();
+  void serve_all(const read_group& group);
+  void refuse_all(const read_group& group, const std::string& text);
   void on_barrier(const barrier_result& b);
   void serve_waiting();
   void give_up_waiting();

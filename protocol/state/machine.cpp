@@ -235,6 +235,9 @@ query_result machine::evaluate(const query& q, cluster_time now) const {
 std::optional<refusal> machine::refuses(const query& q, cluster_time now) const {
   return refused_to(*impl_->t, q, std::max(now, impl_->now));
 }
+std::optional<reply> machine::refuses(const command& c, cluster_time now) const {
+  return c.by ? refused_to(*impl_->t, c, std::max(now, impl_->now)) : std::nullopt;
+}
 bool machine::has_access_rows() const {
   return impl_->t->acls.policies().find(management_policy_id) != nullptr;
 }
@@ -258,9 +261,6 @@ std::uint64_t machine::recompute_digest() const {
 }
 
 std::optional<reply> machine::refuse_early(const command& c, cluster_time now) const {
-  if (c.by && now != unknown_time)
-    if (auto refused = refused_to(*impl_->t, c, now))
-      return refused;
   return std::visit([&](const auto& each) { return early(*impl_->t, each, now); },
                     static_cast<const plain_command&>(c));
 }

@@ -45,13 +45,15 @@ public:
 
   /// Refused early, before the log (docs/contract/04, section 3.1): nullopt = may be proposed.
   /// `now` is the leader's estimate of cluster time; apply() decides again. On other servers it is `unknown_time`: then
-  /// nothing is refused that a later entry of the log might allow, neither for a lock-delay nor for want of a permission.
-  /// What is not refused at a known time may come with `judged_at` = applied_index(): as long as no policy, role or token changes, apply()
-  /// would find the same of a write of one key, and does not judge it again.
+  /// nothing is refused that a later entry of the log might allow. Says nothing of permissions.
   std::optional<reply> refuse_early(const command& c, cluster_time now) const;
 
   static constexpr cluster_time unknown_time{UINT64_MAX};
 
+  /// What the command's token may not, by the rows that are here; nullopt: it may, or ACLs are not in force. What is not refused may come
+  /// with `judged_at` = applied_index(): as long as no policy, role or token changes, apply() would find the same of a write of one key, and
+  /// does not judge it again.
+  std::optional<reply> refuses(const command& c, cluster_time now) const;
 
   /// Whether an acl_initialize was applied: before that no token is known, and nobody who brings one can be judged.
   bool has_access_rows() const;

@@ -64,7 +64,7 @@ enum class command_tag : std::uint8_t {
   acl_token_set = 18,
   acl_token_clone = 19,
   acl_token_delete = 20,
-  on_behalf = 21, ///< no command of its own: an authority, then the command that is written in its name
+  on_behalf = 21,        ///< no command of its own: an authority, then the command that is written in its name
   judged_on_behalf = 22, ///< the same, with a judgement that may still hold (command::judged_at)
 };
 

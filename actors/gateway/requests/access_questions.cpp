@@ -72,6 +72,16 @@ bool concerns_agent(http::access needs) {
          needs == http::access::by_agent || needs == http::access::members;
 }
 
+/// Whether tables of a moment ago may open it: what is asked of this server itself, which goes on without a leader, and what is asked for
+/// with `?stale`. (A session that these tables do not know yet would be everybody's, and the leader renews it.)
+bool may_be_behind(const exchange& e) {
+  if (const auto* local = std::get_if<http::local_request>(&e.what))
+    return local->stale || concerns_agent(e.needs);
+  if (const auto* save = std::get_if<http::snapshot_save>(&e.what))
+    return save->stale;
+  return concerns_agent(e.needs) && !std::holds_alternative<http::session_renew>(e.what);
+}
+
 /// Only of what concerns_agent().
 bool allows(const acl::authorizer& may, const permission_needed& q) {
   return q.what == of::agent ? may.allows(acl::resource::agent, q.level, q.name)
@@ -107,9 +117,7 @@ bool access_questions::begin(exchange& e, monotonic_time now) {
     judge_as_agent_master(e);
     return a.granted;
   }
-  // A session that these tables do not know yet would be everybody's, and the leader renews it.
-  const bool of_session = std::holds_alternative<http::session_renew>(e.what);
-  ask(e, of_session ? http::consistency::normal : http::consistency::stale, now);
+  ask(e, may_be_behind(e) ? http::consistency::stale : http::consistency::normal, now);
   return false;
 }
 

@@ -83,10 +83,8 @@ struct exchange {
   std::unique_ptr<client_agent_search> agents{}; ///< of agent_members and force_leave
   std::uint64_t last_contact_ms = 0;             ///< of a snapshot's read
   bool known_leader = true;                      ///< of a snapshot's read
-  monotonic_time wait_until{}; ///< an acquire that is refused for a lock-delay is tried again until then
-  bool judged_first =
-      false;             ///< it is not known yet whether the state machine can judge whoever asks: that is asked first
-  bool in_delay = false; ///< it waits for the end of a lock-delay now
+  monotonic_time wait_until{};              ///< an acquire that is refused for a lock-delay is tried again until then
+  bool in_delay = false;                    ///< it waits for the end of a lock-delay now
   std::shared_ptr<audited_request> audit{}; ///< null: the audit log need not know of it, or knows
   bool ask_again = false;                   ///< local requests without a leader: repeated until `deadline`
 
@@ -94,9 +92,9 @@ struct exchange {
   /// @pre `began` is set
   void understood(http::parsed_request&& parsed, std::string_view body);
 
-  /// A write of one key that nothing but the log decides (no lock, no transaction).
+  /// A write of one key that nothing but the log decides (no lock, no transaction, nobody to be judged).
   bool plain_write() const {
-    if (judged_first)
+    if (by)
       return false;
     const auto* command = std::get_if<state::command>(&what);
     const auto* write = command != nullptr ? std::get_if<state::kv_write>(command) : nullptr;

@@ -90,6 +90,13 @@ void delete_token(cluster_fixture& c, std::size_t node) {
   must(c, node, state::acl_token_delete{accessor});
 }
 
+/// That node has not heard of anything that was decided since, and hears of it when something is asked of the leader there.
+void fall_behind(cluster_fixture& c, std::size_t node, const std::function<void()>& meanwhile) {
+  c.net().partition({{node}, c.all_but(node)});
+  meanwhile();
+  c.net().heal();
+}
+
 /// A cluster whose tables have what ACLs need.
 std::size_t ready(cluster_fixture& c) {
   const auto leader = c.leader();
@@ -195,6 +202,48 @@ TEST_CASE("a write in the name of a deleted token is refused at every server", "
   CHECK(c.converged());
 }
 
+// Else whoever has no token fills the log, on the disks of all servers.
+TEST_CASE("a write that its token may not do comes into no log, whichever server is asked", "[actors][acl]") {
+  cluster_fixture c(with_acls());
+  const auto leader = ready(c);
+  const auto follower = c.all_but(leader).front();
+  set_policy(c, leader, R"(key_prefix "open/" { policy = "write" })", true);
+  REQUIRE(c.converged());
+  const auto before = c.applied(leader);
+  for (std::size_t i = 0; i < 3; ++i) {
+    CHECK(refusal_in(c.written(c.write(i, as("nobody's", set_key("open/a", "1"))))) == state::acl_not_found);
+    CHECK(refusal_in(c.written(c.write(i, as("anonymous", set_key("open/a", "1"))))) == state::permission_denied);
+  }
+  CHECK(c.converged());
+  CHECK(c.applied(leader) == before);
+
+  // A token that the server which is asked does not know yet opens all the same.
+  fall_behind(c, follower, [&] {
+    state::acl_token_set t;
+    t.token.accessor = accessor;
+    t.token.secret = secret;
+    t.policies = {{policy_id, ""}};
+    t.fresh = true;
+    must(c, leader, t);
+  });
+  CHECK(refusal_in(c.written(c.write(follower, as(secret, set_key("open/a", "2"))))) == "");
+  CHECK(value_of(c.found(c.read(leader, as(root, get_key("open/a")), consistency::normal))) == "2");
+  CHECK(c.converged());
+}
+
+// The other servers cannot be reached: nobody can say whether the token is new.
+TEST_CASE("a write that a server cut off from the others may not do is answered with why", "[actors][acl]") {
+  cluster_fixture c(with_acls());
+  const auto leader = ready(c);
+  const auto follower = c.all_but(leader).front();
+  REQUIRE(c.converged());
+  for (const auto other : c.all_but(follower))
+    c.crash(other);
+  const auto r = c.written(c.write(follower, as("nobody's", set_key("a", "1"))));
+  CHECK(r.outcome == wire::call_outcome::refused);
+  CHECK(r.text == "No cluster leader");
+}
+
 TEST_CASE("a blocking read is judged again when its permissions change", "[actors][acl]") {
   cluster_fixture c(with_acls());
   const auto leader = ready(c);
@@ -283,13 +332,6 @@ std::string begin_restore(cluster_fixture& c, std::size_t node, const std::strin
   if (!caught_up.empty())
     return caught_up;
   return refusal_in(c.written(c.write(node, as(who, state::command(state::restore_begin{"r", log_index{1}})))));
-}
-
-/// That node has not heard of anything that was decided since, and hears of it when something is asked of the leader there.
-void fall_behind(cluster_fixture& c, std::size_t node, const std::function<void()>& meanwhile) {
-  c.net().partition({{node}, c.all_but(node)});
-  meanwhile();
-  c.net().heal();
 }
 
 } // namespace

@@ -51,6 +51,10 @@ TEST_CASE("exchange: plain writes overlap, everything else is decided alone") {
     INFO(t.name);
     CHECK(asking(t.what).may_overlap() == t.may_overlap);
   }
+  // It may be refused at once, or after a look at what the leader knows, while one behind it is carried out.
+  auto judged = asking(kv(state::kv_verb::set));
+  judged.by = state::authority{};
+  CHECK_FALSE(judged.may_overlap());
 }
 
 TEST_CASE("exchange: what may be without an answer for minutes") {

@@ -108,8 +108,8 @@ TEST_CASE(
   CHECK(listed(1000) == listed(999) - 1);
   command c = put("k");
   c.by = d.by(brief);
-  CHECK_FALSE(d.m.refuse_early(c, cluster_time{d.now.value + 999}));
-  CHECK(d.refused(*d.m.refuse_early(c, cluster_time{d.now.value + 1000})) == unknown);
+  CHECK_FALSE(d.m.refuses(c, cluster_time{d.now.value + 999}));
+  CHECK(d.refused(*d.m.refuses(c, cluster_time{d.now.value + 1000})) == unknown);
   d.pass(1000);
   CHECK(d.denied(brief, put("k")) == unknown);
 }
@@ -151,7 +151,7 @@ TEST_CASE("writes in a server's own name, and where ACLs are not in force, are n
   CHECK(d.denied(management_secret, acl_initialize{}) == denied);
 }
 
-TEST_CASE("writes are judged when they are applied; before that only where the time is known") {
+TEST_CASE("writes are judged when they are applied; before that whoever asks can look") {
   const auto judged = [] {
     acl_driver d;
     const auto secret = d.token(R"(key "mine" { policy = "write" })");
@@ -163,8 +163,9 @@ TEST_CASE("writes are judged when they are applied; before that only where the t
   acl_driver d;
   command c = put("k");
   c.by = d.by("anonymous");
-  CHECK(d.m.refuse_early(c, d.now));
-  CHECK_FALSE(d.m.refuse_early(c, machine::unknown_time));
+  CHECK(d.refused(*d.m.refuses(c, d.now)) == denied);
+  CHECK_FALSE(d.m.refuse_early(c, d.now)); // says nothing of permissions
+  CHECK_FALSE(d.m.refuses(put("k"), d.now));
 }
 
 TEST_CASE("a judgement that comes with a write holds until policies, roles or tokens change, or a token ends") {
@@ -212,7 +213,7 @@ TEST_CASE("a judgement that comes with a write holds until policies, roles or to
     d.set("another");
     command c = put("k");
     c.by = d.by(secret);
-    const bool first = !d.m.refuse_early(c, d.now);
+    const bool first = !d.m.refuses(c, d.now);
     c.judged_at = d.m.applied_index();
     d.apply(acl_token_delete{d.accessor_of(secret)});
     return first && d.refused(d.apply(c)) == unknown;
