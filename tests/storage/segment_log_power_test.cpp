@@ -14,7 +14,7 @@ using storage::segment_log;
 
 namespace {
 
-storage::segment_log_options small() {
+storage::segment_log_options small_segments() {
   storage::segment_log_options o;
   o.segment_bytes = 8192;
   o.fill_bytes = 1024;
@@ -22,8 +22,8 @@ storage::segment_log_options small() {
   return o;
 }
 
-std::unique_ptr<segment_log> open_log(simulated_files& disk) {
-  auto log = segment_log::open(disk, "raft", small());
+std::unique_ptr<segment_log> open_on_disk(simulated_files& disk) {
+  auto log = segment_log::open(disk, "raft", small_segments());
   REQUIRE(log.ok());
   return std::move(log).value();
 }
@@ -98,7 +98,7 @@ life live(simulated_files& disk, std::uint64_t seed, int steps) {
     status s = done{};
     if (!log || random.below(25) == 0) {
       log.reset();
-      log = open_log(disk);
+      log = open_on_disk(disk);
       auto found = log->load();
       s = found ? status(done{}) : status(found.why());
       if (found)
@@ -140,7 +140,7 @@ std::pair<expected_log, expected_log> expected_after(const life& l, std::size_t 
 /// Opens the disk, compares, and lets the log live on: what comes next must be there after yet another power loss.
 void check_recovers(simulated_files& disk, const expected_log& before, const expected_log& after,
                     seeded_random& random) {
-  auto log = open_log(disk);
+  auto log = open_on_disk(disk);
   auto found = log->load();
   if (!found)
     FAIL(found.error());
@@ -158,7 +158,7 @@ void check_recovers(simulated_files& disk, const expected_log& before, const exp
   }
   log.reset();
   auto again = after_power_loss(disk, ending::nothing, random);
-  log = open_log(*again);
+  log = open_on_disk(*again);
   found = log->load();
   if (!found)
     FAIL(found.error());
@@ -219,7 +219,7 @@ TEST_CASE("power loss while recovering from a power loss") {
       auto first = after_power_loss(*after_call.at[count], random.below(2) == 0 ? ending::torn : ending::any, random);
       const moments recovering(*first);
       {
-        auto log = open_log(*first);
+        auto log = open_on_disk(*first);
         auto found = log->load();
         if (!found)
           FAIL(found.error());
@@ -271,7 +271,7 @@ TEST_CASE("each disk call in turn fails, once or for good") {
 
 TEST_CASE("after a failure the log stays closed") {
   simulated_files disk;
-  auto log = open_log(disk);
+  auto log = open_on_disk(disk);
   REQUIRE(log->load().ok());
   REQUIRE(log->append({batch_of({make_entry(1, 1, "a")})}).ok());
   disk.fail_next(2); // the write succeeds, the sync does not

@@ -38,7 +38,7 @@ storage::loaded_log loaded(segment_log& log) {
   return std::move(l).value();
 }
 
-void must(const status& s) {
+void fine(const status& s) {
   if (!s)
     FAIL(s.error());
   SUCCEED();
@@ -58,10 +58,10 @@ TEST_CASE("what is appended is loaded again, on a real disk") {
     raft::persist_batch b =
         batch_of({make_entry(1, 3, "", raft::entry_kind::noop), make_entry(2, 3, std::string(300, 'x'))});
     b.hard = raft::hard_state{term_id{3}, node_id{12}};
-    must(log->append({b}));
+    fine(log->append({b}));
     expected.apply(b);
     b = batch_of({make_entry(3, 3, std::string(20000, '\0'), raft::entry_kind::configuration)});
-    must(log->append({b}));
+    fine(log->append({b}));
     expected.apply(b);
   }
   auto log = open_log(storage::posix_file_system(), {}, directory);
@@ -85,13 +85,13 @@ TEST_CASE("many batches cost one write and one sync") {
   o.fill_bytes = 8 << 20; // the next segment is ready after the first append, so that filling is not counted below
   auto log = open_log(disk, o);
   loaded(*log);
-  must(log->append({batch_of({make_entry(1, 1, "first")})}));
+  fine(log->append({batch_of({make_entry(1, 1, "first")})}));
   const auto syncs = disk.counted().syncs;
   const auto writes = disk.counted().writes;
   std::vector<raft::persist_batch> batches;
   for (std::uint64_t i = 2; i < 258; ++i)
     batches.push_back(batch_of({make_entry(i, 1, std::string(300, 'v'))}));
-  must(log->append(batches));
+  fine(log->append(batches));
   CHECK(disk.counted().syncs == syncs + 1);
   CHECK(disk.counted().writes == writes + 1);
 }
@@ -104,12 +104,12 @@ TEST_CASE("a suffix that was truncated does not come back") {
     auto log = open_log(disk);
     loaded(*log);
     raft::persist_batch b = batch_of({make_entry(1, 1, "a"), make_entry(2, 1, "b"), make_entry(3, 1, "c")});
-    must(log->append({b}));
+    fine(log->append({b}));
     expected.apply(b);
     b = batch_of({make_entry(2, 2, "B")});
     b.hard = raft::hard_state{term_id{2}, node_id{}};
     b.truncate_from = log_index{2};
-    must(log->append({b}));
+    fine(log->append({b}));
     expected.apply(b);
   }
   auto log = open_log(disk);
@@ -123,10 +123,10 @@ TEST_CASE("a restart after a snapshot drops everything before it") {
   {
     auto log = open_log(disk);
     loaded(*log);
-    must(log->append({batch_of({make_entry(1, 1, "a"), make_entry(2, 1, "b")})}));
+    fine(log->append({batch_of({make_entry(1, 1, "a"), make_entry(2, 1, "b")})}));
     raft::persist_batch b;
     b.restart_after.emplace().index = log_index{100};
-    must(log->append({b, batch_of({make_entry(101, 4, "n")})}));
+    fine(log->append({b, batch_of({make_entry(101, 4, "n")})}));
   }
   auto log = open_log(disk);
   const auto found = loaded(*log);
@@ -138,7 +138,7 @@ TEST_CASE("batches that do not follow the log are refused before anything is wri
   simulated_files disk;
   auto log = open_log(disk);
   loaded(*log);
-  must(log->append({batch_of({make_entry(1, 1, "a")})}));
+  fine(log->append({batch_of({make_entry(1, 1, "a")})}));
   const auto writes = disk.counted().writes;
   const auto s = log->append({batch_of({make_entry(3, 1, "c")})});
   REQUIRE_FALSE(s.ok());
@@ -155,17 +155,17 @@ TEST_CASE("compaction deletes whole segments, keeps the vote, and old bytes neve
   loaded(*log);
   raft::persist_batch vote;
   vote.hard = raft::hard_state{term_id{9}, node_id{2}};
-  must(log->append({vote}));
+  fine(log->append({vote}));
   expected.apply(vote);
   std::size_t segments_most = 0;
   for (std::uint64_t i = 1; i <= 500; ++i) {
     const auto b = batch_of({make_entry(i, 9, std::string(300, 'v'))});
-    must(log->append({b}));
+    fine(log->append({b}));
     expected.apply(b);
     if (i % 60 == 0) {
       segments_most = std::max(segments_most, log->segment_count());
       expected.first_kept = i - 10;
-      must(log->compact(log_index{i - 10}));
+      fine(log->compact(log_index{i - 10}));
       CHECK(log->segment_count() <= 2);
     }
   }
@@ -188,7 +188,7 @@ TEST_CASE("a value larger than a segment gets a segment of its own") {
     loaded(*log);
     for (std::uint64_t i = 1; i <= 5; ++i) {
       const auto b = batch_of({make_entry(i, 1, std::string(i % 2 == 0 ? 100000 : 100, 'v'))});
-      must(log->append({b}));
+      fine(log->append({b}));
       expected.apply(b);
     }
   }
@@ -223,7 +223,7 @@ TEST_CASE("a full disk refuses the append and leaves the log usable") {
   }
   disk.set_full(false); // somebody made room
   const auto b = batch_of({make_entry(index, 1, std::string(300, 'w'))});
-  must(log->append({b}));
+  fine(log->append({b}));
   expected.apply(b);
   log.reset();
   log = open_log(disk);
@@ -238,8 +238,8 @@ TEST_CASE("compaction makes room on a full disk") {
   std::uint64_t index = 1;
   while (log->append({batch_of({make_entry(index, 1, std::string(300, 'v'))})}).ok())
     ++index;
-  must(log->compact(log_index{index}));
-  must(log->append({batch_of({make_entry(index, 1, std::string(300, 'v'))})}));
+  fine(log->compact(log_index{index}));
+  fine(log->append({batch_of({make_entry(index, 1, std::string(300, 'v'))})}));
 }
 
 TEST_CASE("a changed bit in what was written is damage, never an end") {
@@ -249,7 +249,7 @@ TEST_CASE("a changed bit in what was written is damage, never an end") {
     auto log = open_log(disk);
     loaded(*log);
     for (std::uint64_t i = 1; i <= 40; ++i)
-      must(log->append({batch_of({make_entry(i, 1, std::string(i % 3 == 0 ? 1500 : 100, i % 2 == 0 ? '\0' : 'v'))})}));
+      fine(log->append({batch_of({make_entry(i, 1, std::string(i % 3 == 0 ? 1500 : 100, i % 2 == 0 ? '\0' : 'v'))})}));
   }
   seeded_random random(5);
   std::size_t flips = 0;
@@ -283,7 +283,7 @@ TEST_CASE("a sector lost in the middle is damage, though it looks like a write t
     auto log = open_log(disk);
     loaded(*log);
     for (std::uint64_t i = 1; i <= 10; ++i)
-      must(log->append({batch_of({make_entry(i, 1, std::string(600, 'v'))})}));
+      fine(log->append({batch_of({make_entry(i, 1, std::string(600, 'v'))})}));
   }
   std::size_t lost = 0;
   for (std::size_t at = 512; at < 9 * 672; at += 512, ++lost) {
@@ -302,8 +302,8 @@ TEST_CASE("a changed bit in a last value that is mostly zeros is damage") {
   simulated_files disk;
   auto log = open_log(disk);
   loaded(*log);
-  must(log->append({batch_of({make_entry(1, 1, "first")})}));
-  must(log->append({batch_of({make_entry(2, 1, "a needle" + std::string(4000, '\0'))})}));
+  fine(log->append({batch_of({make_entry(1, 1, "first")})}));
+  fine(log->append({batch_of({make_entry(2, 1, "a needle" + std::string(4000, '\0'))})}));
   log.reset();
   auto& bytes = *disk.contents("raft/" + storage::segment_name(1));
   bytes[bytes.find("needle")] ^= 1;
@@ -316,12 +316,12 @@ TEST_CASE("a segment that is missing, shortened or of a newer version is told") 
     auto log = open_log(disk);
     loaded(*log);
     for (std::uint64_t i = 1; i <= 100; ++i)
-      must(log->append({batch_of({make_entry(i, 1, std::string(300, 'v'))})}));
+      fine(log->append({batch_of({make_entry(i, 1, std::string(300, 'v'))})}));
     REQUIRE(log->segment_count() >= 4);
   }
   auto copy = disk.copy();
   SECTION("missing") {
-    must(copy->remove("raft/" + storage::segment_name(2)));
+    fine(copy->remove("raft/" + storage::segment_name(2)));
     CHECK(open_log(*copy)->load().error().find("is missing") != std::string::npos);
   }
   SECTION("shortened") {

@@ -19,7 +19,8 @@ namespace {
 
 constexpr auto one_session =
     R"([{"ID":"5e0","Name":"backup","Node":"n1","LockDelay":15000000000,"Behavior":"release","TTL":"30s","NodeChecks":[],"ServiceChecks":null,"CreateIndex":7,"ModifyIndex":7}])";
-constexpr auto one_key = R"([{"LockIndex":2,"Key":"a/b","Flags":42,"Value":"eCB5","CreateIndex":10,"ModifyIndex":12}])";
+constexpr auto listed_key =
+    R"([{"LockIndex":2,"Key":"a/b","Flags":42,"Value":"eCB5","CreateIndex":10,"ModifyIndex":12}])";
 
 std::string archive_bytes() {
   belay::archive::archive_writer w({belay::log_index{7}, belay::term_id{2}, 1'700'000'000'000, {}, 5});
@@ -131,7 +132,7 @@ TEST_CASE("commands of our own, and JSON", "[commands]") {
       {"a key as JSON",
        {"kv", "get", "-format=json", "a/b"},
        2,
-       {200, one_key},
+       {200, listed_key},
        "GET /v1/kv/a/b",
        0,
        "{\n    \"LockIndex\": 2,\n    \"Key\": \"a/b\",\n    \"Flags\": 42,\n    \"Value\": \"eCB5\",\n    "

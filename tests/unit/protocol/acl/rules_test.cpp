@@ -10,14 +10,14 @@ using namespace belay::acl;
 
 namespace {
 
-rules read(std::vector<hcl::item> items) {
+rules read_items(std::vector<hcl::item> items) {
   const auto r = read_rules({std::move(items)});
   INFO((r ? "" : r.error()));
   REQUIRE(r);
   return *r;
 }
 
-std::string complaint(std::vector<hcl::item> items) {
+std::string complaint_of(std::vector<hcl::item> items) {
   const auto r = read_rules({std::move(items)});
   REQUIRE(!r);
   return r.error();
@@ -50,11 +50,11 @@ TEST_CASE("each word of a rule with a name") {
        }) {
     INFO(l.word);
     const rules expected = saying({{l.on, l.by, "a/b", permission::read}});
-    CHECK(read({item({l.word, "a/b"}, policy("read"))}) == expected);
+    CHECK(read_items({item({l.word, "a/b"}, policy("read"))}) == expected);
     // JSON, before and after names are put together
-    CHECK(read({item({l.word}, block({item({"a/b"}, policy("read"))}))}) == expected);
-    CHECK(read({item({l.word}, list_of({block({item({"a/b"}, policy("read"))})}))}) == expected);
-    CHECK(read({item({l.word, "a/b"}, list_of({policy("read")}))}) == expected);
+    CHECK(read_items({item({l.word}, block({item({"a/b"}, policy("read"))}))}) == expected);
+    CHECK(read_items({item({l.word}, list_of({block({item({"a/b"}, policy("read"))})}))}) == expected);
+    CHECK(read_items({item({l.word, "a/b"}, list_of({policy("read")}))}) == expected);
   }
 }
 
@@ -91,22 +91,23 @@ TEST_CASE("each word of a policy") {
 TEST_CASE("scalars in the text of a policy") {
   SECTION("each stands for itself") {
     const auto r =
-        read({item({"operator"}, text("read")), item({"keyring"}, text("deny")), item({"acl"}, text("write"))});
+        read_items({item({"operator"}, text("read")), item({"keyring"}, text("deny")), item({"acl"}, text("write"))});
     CHECK(r == rules{{}, permission::write, permission::deny, permission::read});
   }
   SECTION("left out or empty, nothing is said") {
-    CHECK(read({}) == rules{});
-    CHECK(read({item({"operator"}, text("")), item({"keyring"}, text("")), item({"acl"}, text(""))}) == rules{});
+    CHECK(read_items({}) == rules{});
+    CHECK(read_items({item({"operator"}, text("")), item({"keyring"}, text("")), item({"acl"}, text(""))}) == rules{});
   }
   SECTION("the last one counts, whatever it grants") {
-    CHECK(read({item({"acl"}, text("deny")), item({"acl"}, text("read"))}).on_acl == permission::read);
-    CHECK(read({item({"operator"}, text("write")), item({"operator"}, text("deny"))}).on_operator == permission::deny);
+    CHECK(read_items({item({"acl"}, text("deny")), item({"acl"}, text("read"))}).on_acl == permission::read);
+    CHECK(read_items({item({"operator"}, text("write")), item({"operator"}, text("deny"))}).on_operator ==
+          permission::deny);
   }
 }
 
 TEST_CASE("rules of one policy are kept in order, all of them") {
-  const auto r = read({item({"key", "b"}, policy("write")), item({"key_prefix", ""}, policy("list")),
-                       item({"key", "b"}, policy("deny")), item({"key", "a"}, policy("read"))});
+  const auto r = read_items({item({"key", "b"}, policy("write")), item({"key_prefix", ""}, policy("list")),
+                             item({"key", "b"}, policy("deny")), item({"key", "a"}, policy("read"))});
   CHECK(r.named == std::vector<rule>{key("b", permission::write), key("b", permission::deny),
                                      key("a", permission::read), key_prefix("", permission::list)});
 }
@@ -115,24 +116,26 @@ TEST_CASE("names may be anything") {
   for (const std::string& name :
        {std::string(), std::string("/"), std::string("a b"), std::string("\xFF\0z", 3), std::string("ключ")}) {
     INFO(name);
-    CHECK(read({item({"key", name}, policy("read"))}) == saying({key(name, permission::read)}));
+    CHECK(read_items({item({"key", name}, policy("read"))}) == saying({key(name, permission::read)}));
   }
 }
 
 TEST_CASE("what means nothing is ignored") {
   // Policies written for other builds and versions have these words. Refusing them would refuse the whole policy.
-  CHECK(read({item({"mesh"}, text("write")), item({"namespace", "ns"}, block({item({"acl"}, text("write"))})),
-              item({"keys", "a"}, policy("write")), item({"id"}, text("x"))}) == rules{});
-  CHECK(read({item({"key", "a"}, block({item({"policy"}, text("write")), item({"sentinel"}, block({}))}))}) ==
+  CHECK(read_items({item({"mesh"}, text("write")), item({"namespace", "ns"}, block({item({"acl"}, text("write"))})),
+                    item({"keys", "a"}, policy("write")), item({"id"}, text("x"))}) == rules{});
+  CHECK(read_items({item({"key", "a"}, block({item({"policy"}, text("write")), item({"sentinel"}, block({}))}))}) ==
         saying({key("a", permission::write)}));
-  CHECK(read({item({"service", "s"}, block({item({"policy"}, text("read")), item({"intentions"}, text("write"))}))}) ==
+  CHECK(read_items(
+            {item({"service", "s"}, block({item({"policy"}, text("read")), item({"intentions"}, text("write"))}))}) ==
         saying({{resource::service, match::exact, "s", permission::read}}));
-  CHECK(read({item({"key"}, block({}))}) == rules{}); // {"key": {}}
+  CHECK(read_items({item({"key"}, block({}))}) == rules{}); // {"key": {}}
 }
 
 TEST_CASE("words in letters of any case") {
-  CHECK(read({item({"Key_Prefix", "A"}, block({item({"Policy"}, text("write"))})), item({"ACL"}, text("read"))}) ==
-        rules{{key_prefix("A", permission::write)}, permission::read, {}, {}});
+  CHECK(
+      read_items({item({"Key_Prefix", "A"}, block({item({"Policy"}, text("write"))})), item({"ACL"}, text("read"))}) ==
+      rules{{key_prefix("A", permission::write)}, permission::read, {}, {}});
 }
 
 TEST_CASE("policies that are none, with Consul's texts") {
@@ -157,31 +160,31 @@ TEST_CASE("policies that are none, with Consul's texts") {
            line{"query", R"(PreparedQueryRule{Prefix:"x", Policy:"zz"})"},
            line{"query_prefix", R"(PreparedQueryRule{Prefix:"x", Policy:"zz"})"},
        })
-    CHECK(complaint({item({l.word, "x"}, policy("zz"))}) ==
+    CHECK(complaint_of({item({l.word, "x"}, policy("zz"))}) ==
           "Invalid " + std::string(l.word) + " policy: &acl." + l.struct_text);
 
   for (const std::string word : {"acl", "keyring", "operator"})
-    CHECK(complaint({item({word}, text("z\"z"))}) == "Invalid " + word + R"( policy: "z\"z")");
-  CHECK(complaint({item({"key", "x"}, block({}))}) ==
+    CHECK(complaint_of({item({word}, text("z\"z"))}) == "Invalid " + word + R"( policy: "z\"z")");
+  CHECK(complaint_of({item({"key", "x"}, block({}))}) ==
         R"(Invalid key policy: &acl.KeyRule{Prefix:"x", Policy:"", EnterpriseRule:acl.EnterpriseRule{}})");
-  CHECK(
-      complaint({item({"service", "s"}, block({item({"policy"}, text("read")), item({"intentions"}, text("no"))}))}) ==
-      R"(Invalid service intentions policy: &acl.ServiceRule{Name:"s", Policy:"read", Intentions:"no", )"
-      R"(EnterpriseRule:acl.EnterpriseRule{}})");
-  CHECK(complaint({item({"service_prefix", "s"},
-                        block({item({"policy"}, text("read")), item({"intentions"}, text("list"))}))})
+  CHECK(complaint_of(
+            {item({"service", "s"}, block({item({"policy"}, text("read")), item({"intentions"}, text("no"))}))}) ==
+        R"(Invalid service intentions policy: &acl.ServiceRule{Name:"s", Policy:"read", Intentions:"no", )"
+        R"(EnterpriseRule:acl.EnterpriseRule{}})");
+  CHECK(complaint_of({item({"service_prefix", "s"},
+                           block({item({"policy"}, text("read")), item({"intentions"}, text("list"))}))})
             .starts_with("Invalid service_prefix intentions policy: "));
 }
 
 TEST_CASE("of several offences the first in Consul's order is told") {
   const auto bad = [](const char* word) { return item({word, "x"}, policy("zz")); };
-  CHECK(complaint({bad("query"), bad("key"), bad("agent")}).starts_with("Invalid agent policy: "));
-  CHECK(complaint({bad("query"), bad("key_prefix"), bad("key")}).starts_with("Invalid key policy: "));
-  CHECK(complaint({bad("agent"), item({"acl"}, text("zz"))}) == R"(Invalid acl policy: "zz")");
-  CHECK(complaint({item({"operator"}, text("zz")), item({"keyring"}, text("zz")), bad("query_prefix")})
+  CHECK(complaint_of({bad("query"), bad("key"), bad("agent")}).starts_with("Invalid agent policy: "));
+  CHECK(complaint_of({bad("query"), bad("key_prefix"), bad("key")}).starts_with("Invalid key policy: "));
+  CHECK(complaint_of({bad("agent"), item({"acl"}, text("zz"))}) == R"(Invalid acl policy: "zz")");
+  CHECK(complaint_of({item({"operator"}, text("zz")), item({"keyring"}, text("zz")), bad("query_prefix")})
             .starts_with("Invalid query_prefix policy: "));
   // What cannot be read at all goes first.
-  CHECK(complaint({bad("agent"), item({"operator"}, list_of({}, at(2, 12)))}) ==
+  CHECK(complaint_of({bad("agent"), item({"operator"}, list_of({}, at(2, 12)))}) ==
         "Failed to parse ACL rules: At 2:12: root.operator: unknown type for string *ast.ListType");
 }
 
@@ -218,14 +221,14 @@ TEST_CASE("values of a type that cannot be read") {
            line{item({"service", "a"}, block({item({"intentions"}, yes)})),
                 "root.service[0].Intentions: unknown type for string *ast.LiteralType"},
        })
-    CHECK(complaint({l.given}) == std::string("Failed to parse ACL rules: At 3:9: ") + l.expected);
+    CHECK(complaint_of({l.given}) == std::string("Failed to parse ACL rules: At 3:9: ") + l.expected);
 
   // The number of the rule among those of its word.
-  CHECK(complaint({item({"key", "a"}, policy("read")), item({"node", "a"}, policy("read")),
-                   item({"key", "b"}, inside(yes))}) ==
+  CHECK(complaint_of({item({"key", "a"}, policy("read")), item({"node", "a"}, policy("read")),
+                      item({"key", "b"}, inside(yes))}) ==
         "Failed to parse ACL rules: At 3:9: root.key[1].Policy: unknown type for string *ast.LiteralType");
   // A whole number is a text, as far as reading goes.
-  CHECK(complaint({item({"acl"}, three)}) == R"(Invalid acl policy: "3")");
+  CHECK(complaint_of({item({"acl"}, three)}) == R"(Invalid acl policy: "3")");
 }
 
 TEST_CASE("odd input is read as Consul's decoder reads it") {
@@ -234,13 +237,13 @@ TEST_CASE("odd input is read as Consul's decoder reads it") {
            "\", Policy:\"\", EnterpriseRule:acl.EnterpriseRule{}}";
   };
   // key { policy = "read" } names the key "policy".
-  CHECK(read({item({"key"}, policy("read"))}) == saying({key("policy", permission::read)}));
+  CHECK(read_items({item({"key"}, policy("read"))}) == saying({key("policy", permission::read)}));
   // key { a = "read" } has a name and no policy.
-  CHECK(complaint({item({"key"}, block({item({"a"}, text("read"))}))}) == missing("a"));
+  CHECK(complaint_of({item({"key"}, block({item({"a"}, text("read"))}))}) == missing("a"));
   // key "a" "b" { policy = "read" }: the second name hides the policy; with a third one it does not.
-  CHECK(complaint({item({"key", "a", "b"}, policy("read"))}) == missing("a"));
-  CHECK(read({item({"key", "a", "b", "c"}, policy("read"))}) == saying({key("a", permission::read)}));
+  CHECK(complaint_of({item({"key", "a", "b"}, policy("read"))}) == missing("a"));
+  CHECK(read_items({item({"key", "a", "b", "c"}, policy("read"))}) == saying({key("a", permission::read)}));
   // The last of several policies counts.
-  CHECK(read({item({"key", "a"}, block({item({"policy"}, text("deny")), item({"policy"}, text("read"))}))}) ==
+  CHECK(read_items({item({"key", "a"}, block({item({"policy"}, text("deny")), item({"policy"}, text("read"))}))}) ==
         saying({key("a", permission::read)}));
 }

@@ -12,7 +12,7 @@ using namespace belay::acl;
 
 namespace {
 
-rules read(std::string_view text) {
+rules read_text(std::string_view text) {
   auto r = read_rules(text);
   INFO(text);
   REQUIRE(r);
@@ -23,7 +23,7 @@ rules read(std::string_view text) {
 
 // docs/contract/10, section 2: the same rules in both languages say the same.
 TEST_CASE("the rules of a text in HCL and in JSON are the same") {
-  const auto hcl = read(R"(
+  const auto hcl = read_text(R"(
     # of the team
     key_prefix "app/" { policy = "write" }
     key "app/secret" { policy = "deny" }
@@ -34,7 +34,7 @@ TEST_CASE("the rules of a text in HCL and in JSON are the same") {
   )");
   CHECK(hcl.named.size() == 4);
   CHECK(hcl.on_operator == permission::read);
-  const auto json = read(R"({
+  const auto json = read_text(R"({
     "key_prefix": {"app/": {"policy": "write"}},
     "key": {"app/secret": {"policy": "deny"}},
     "session_prefix": {"": {"policy": "write"}},
@@ -53,8 +53,8 @@ TEST_CASE("the rules of a text in HCL and in JSON are the same") {
 }
 
 TEST_CASE("a text that says nothing is a policy, a text that is no rules is refused with its place") {
-  CHECK(read("") == rules{});
-  CHECK(read(" \n# nothing\n") == rules{});
+  CHECK(read_text("") == rules{});
+  CHECK(read_text(" \n# nothing\n") == rules{});
   struct row {
     const char* text;
     const char* why;
@@ -85,8 +85,8 @@ operator = "read"
   REQUIRE(text);
   CHECK(*text == "key_prefix \"a\" {\n  policy = \"read\"\n}\n\nservice_prefix \"\" {\n  policy = \"write\"\n}\n\n"
                  "operator = \"read\"");
-  CHECK(read(*text) ==
-        read(R"(key_prefix "a" { policy = "read" } service_prefix "" { policy = "write" } operator = "read")"));
+  CHECK(read_text(*text) ==
+        read_text(R"(key_prefix "a" { policy = "read" } service_prefix "" { policy = "write" } operator = "read")"));
   CHECK(*translate_legacy(*text) == *text);
   CHECK(translate_legacy("key {").error() == "Failed to parse rules: At 1:7: object expected closing RBRACE got: EOF");
 }

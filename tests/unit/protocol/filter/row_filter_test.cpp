@@ -35,7 +35,7 @@ bool lets_through(std::string_view text, const row& r) {
   return f->accepts(&r);
 }
 
-std::string complaint(std::string_view text) {
+std::string filter_complaint(std::string_view text) {
   INFO(text);
   const auto f = row_filter::compile(text, row_fields);
   REQUIRE(!f);
@@ -185,7 +185,7 @@ TEST_CASE("filters that do not fit the rows") {
   };
   for (const auto& [text, said] : table) {
     INFO(text);
-    CHECK(complaint(text) == said);
+    CHECK(filter_complaint(text) == said);
   }
 }
 
@@ -195,14 +195,14 @@ TEST_CASE("patterns take linear time, and not much memory") {
   r.name = std::string(100'000, 'a') + "!";
   CHECK(!lets_through("Name matches `^(a+)+$`", r));
   CHECK(!lets_through("Name matches `^(a|a)*$`", r));
-  CHECK(complaint("Name matches `((a{100}){100}){100}`").find("invalid repeat count") != std::string::npos);
-  CHECK(complaint("Name matches `" + std::string(pattern_bytes_max + 1, 'a') + "`") ==
+  CHECK(filter_complaint("Name matches `((a{100}){100}){100}`").find("invalid repeat count") != std::string::npos);
+  CHECK(filter_complaint("Name matches `" + std::string(pattern_bytes_max + 1, 'a') + "`") ==
         "regular expression is longer than 512 bytes");
   std::string many = "Name matches a";
   for (std::size_t i = 1; i < patterns_max; ++i)
     many += " or Name matches a";
   CHECK(lets_through(many, r));
-  CHECK(complaint(many + " or Name matches a") == "expression has more than 16 regular expressions");
+  CHECK(filter_complaint(many + " or Name matches a") == "expression has more than 16 regular expressions");
 }
 
 TEST_CASE("a filter can be moved and knows its fields") {

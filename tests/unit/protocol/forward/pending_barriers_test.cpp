@@ -14,11 +14,11 @@ using std::chrono::seconds;
 
 namespace {
 
-constexpr local_time deadline = seconds(7);
+constexpr local_time barrier_deadline = seconds(7);
 constexpr log_index commit{10};
 
 /// Server 1, and what it is told to do.
-struct story {
+struct barrier_story {
   pending_barriers barriers{self, 42};
   std::uint64_t attempt = 0; ///< of the last question to a quorum or to another leader
   std::set<std::uint64_t> attempts;
@@ -40,7 +40,7 @@ struct story {
   }
 
   void hold(std::uint64_t id, bool lease_ok = false, node_id asker = self) {
-    barriers.hold({asker, id, lease_ok, deadline});
+    barriers.hold({asker, id, lease_ok, barrier_deadline});
     CHECK(take().empty());
   }
   lines go_on(const leadership& now, bool lease = false) {
@@ -87,7 +87,7 @@ TEST_CASE("whom a barrier asks") {
   // clang-format on
   for (const auto& r : rows) {
     INFO(r.story);
-    story s;
+    barrier_story s;
     s.hold(7, r.lease_ok, r.asker);
     CHECK(s.go_on(r.now, r.lease) == r.expected);
     CHECK(s.barriers.none_waiting() == !r.expected.empty());
@@ -95,27 +95,27 @@ TEST_CASE("whom a barrier asks") {
 }
 
 TEST_CASE("a follower's question") {
-  story s;
+  barrier_story s;
   SECTION("is for the leader alone") {
-    s.barriers.asked_by(third, {77, true}, false, deadline);
+    s.barriers.asked_by(third, {77, true}, false, barrier_deadline);
     CHECK(s.take() == lines{"to 3: read index 77 unknown"});
     CHECK(s.barriers.none_waiting());
   }
   SECTION("is answered with the follower's own number") {
-    s.barriers.asked_by(third, {77, false}, true, deadline);
+    s.barriers.asked_by(third, {77, false}, true, barrier_deadline);
     CHECK(s.go_on(led_here()) == lines{"confirm leadership"});
     CHECK(s.confirmed(s.attempt, 12) == lines{"to 3: read index 77 is 12"});
   }
   SECTION("that was not confirmed in time is answered so") {
-    s.barriers.asked_by(third, {77, false}, true, deadline);
+    s.barriers.asked_by(third, {77, false}, true, barrier_deadline);
     s.go_on(led_here());
-    s.barriers.expire(deadline);
+    s.barriers.expire(barrier_deadline);
     CHECK(s.take() == lines{"to 3: read index 77 unknown"});
   }
 }
 
 TEST_CASE("the quorum says yes or no") {
-  story s;
+  barrier_story s;
   s.hold(7);
   REQUIRE(s.go_on(led_here()) == lines{"confirm leadership"});
   const auto first = s.attempt;
@@ -142,7 +142,7 @@ TEST_CASE("the quorum says yes or no") {
 }
 
 TEST_CASE("the leader says yes, no, or nothing") {
-  story s;
+  barrier_story s;
   s.hold(7);
   REQUIRE(s.go_on(led_by(second)) == lines{"to 2: read index?"});
   const auto first = s.attempt;
@@ -187,9 +187,9 @@ TEST_CASE("the leader says yes, no, or nothing") {
     CHECK(s.go_on(led_here()) == lines{"confirm leadership"});
   }
   SECTION("nothing, until the reader has waited long enough") {
-    s.barriers.expire(deadline - milliseconds(1));
+    s.barriers.expire(barrier_deadline - milliseconds(1));
     CHECK(s.take().empty());
-    s.barriers.expire(deadline);
+    s.barriers.expire(barrier_deadline);
     CHECK(s.take() == lines{"barrier 7 failed"});
     CHECK(s.answered(second, first, true, 12).empty());
   }
@@ -197,7 +197,7 @@ TEST_CASE("the leader says yes, no, or nothing") {
 
 TEST_CASE("barriers of the quorum outlive a lost connection and another leader's rise") {
   // The core says itself when it cannot confirm a read.
-  story s;
+  barrier_story s;
   s.hold(7);
   s.go_on(led_here());
   s.barriers.peer_lost(second);
@@ -207,13 +207,13 @@ TEST_CASE("barriers of the quorum outlive a lost connection and another leader's
 }
 
 TEST_CASE("a barrier that waits for a leader fails at its deadline") {
-  story s;
+  barrier_story s;
   s.hold(7);
   s.hold(8);
   s.go_on(leaderless());
-  s.barriers.expire(deadline - milliseconds(1));
+  s.barriers.expire(barrier_deadline - milliseconds(1));
   CHECK(s.take().empty());
-  s.barriers.expire(deadline);
+  s.barriers.expire(barrier_deadline);
   CHECK(s.take() == lines{"barrier 7 failed", "barrier 8 failed"});
   CHECK(s.barriers.none_waiting());
 }

@@ -6,7 +6,7 @@ using namespace belay;
 
 namespace {
 
-agent::stored_check full_check() {
+agent::stored_check full_stored_check() {
   agent::stored_check c;
   auto& d = c.definition;
   d.id = "id", d.name = "name", d.notes = "notes", d.service_id = "web", d.status = "warning";
@@ -31,7 +31,7 @@ agent::stored_check read_check(const std::string& bytes, std::uint64_t now_ms) {
 } // namespace
 
 TEST_CASE("a check comes back as it was, valid for what is left of its TTL") {
-  const auto sent = full_check();
+  const auto sent = full_stored_check();
   const auto bytes = wire::encode_registration(sent, noon);
   const auto back = read_check(bytes, noon + 4000);
   CHECK(back.definition == sent.definition);
@@ -45,7 +45,7 @@ TEST_CASE("a check comes back as it was, valid for what is left of its TTL") {
 
 // Files of before there were gRPC checks must stay readable, and what an earlier version cannot run it must not take for something else.
 TEST_CASE("a gRPC check is of a kind of its own, and other checks are written as ever") {
-  auto sent = full_check();
+  auto sent = full_stored_check();
   const auto before = wire::encode_registration(sent, noon);
   CHECK(before[1] == 2);
   sent.definition.http.clear();
@@ -77,7 +77,7 @@ TEST_CASE("a service comes back as it was") {
 }
 
 TEST_CASE("damaged and cut registrations are refused, whichever byte it is") {
-  const auto bytes = wire::encode_registration(full_check(), noon);
+  const auto bytes = wire::encode_registration(full_stored_check(), noon);
   for (std::size_t i = 0; i < bytes.size(); ++i) {
     auto damaged = bytes;
     damaged[i] = static_cast<char>(damaged[i] ^ 4);
