@@ -18,21 +18,21 @@ namespace {
 const state::kv_get key{"k"};
 const state::kv_list all{""};
 
-state::kv_entry_ptr row(std::string name, std::uint64_t at) {
+state::kv_entry_ptr key_row(std::string name, std::uint64_t at) {
   auto e = std::make_shared<state::kv_entry>();
   e->key = std::move(name);
   e->value = make_payload("v");
   e->create_index = e->modify_index = log_index{at};
   return e;
 }
-state::kv_entries rows(std::vector<state::kv_entry_ptr> list) {
+state::kv_entries key_rows(std::vector<state::kv_entry_ptr> list) {
   return {std::move(list)};
 }
 
 /// Entries: 1 begins with ACLs, 2 to 4 are the policy 1 (reads k) and the tokens a (of it) and b (of none), 5 and 6 the keys k and l.
-class run_by_hand {
+class acl_run_by_hand {
 public:
-  run_by_hand() {
+  acl_run_by_hand() {
     for (const auto& c :
          {begin_acls(), make_policy('1', "key \"k\" { policy = \"read\" }\n"), make_token('a', "1"),
           make_token('b', ""), in_name_of("master", set("k", "v")), in_name_of("master", set("l", "v"))})
@@ -40,12 +40,12 @@ public:
   }
 
   /// Asked, committed and answered.
-  run_by_hand& knows(const state::command& c, state::reply r = true) {
+  acl_run_by_hand& knows(const state::command& c, state::reply r = true) {
     const auto id = asks(c);
     commits(c);
     return is_done(id, checker_.committed().value, row_for(c, std::move(r)));
   }
-  run_by_hand& commits(const state::command& c) {
+  acl_run_by_hand& commits(const state::command& c) {
     note(checker_.committed(entry(checker_.committed().value + 1, c)));
     return *this;
   }
@@ -63,13 +63,13 @@ public:
     checker_.begun(o);
     return o.id;
   }
-  run_by_hand& is_done(std::uint64_t id, std::uint64_t index, state::reply reply) {
+  acl_run_by_hand& is_done(std::uint64_t id, std::uint64_t index, state::reply reply) {
     auto& o = ops_[id - 1];
     o.index = log_index{index};
     o.reply = std::move(reply);
     return ends(o);
   }
-  run_by_hand& learns(std::uint64_t id, std::uint64_t index, decltype(state::query_result::data) data) {
+  acl_run_by_hand& learns(std::uint64_t id, std::uint64_t index, decltype(state::query_result::data) data) {
     auto& o = ops_[id - 1];
     o.answer = state::query_result{log_index{index}, std::move(data)};
     return ends(o);
@@ -90,7 +90,7 @@ private:
     o.id = ops_.size();
     return o;
   }
-  run_by_hand& ends(operation& o) {
+  acl_run_by_hand& ends(operation& o) {
     o.result = outcome::done;
     o.committed_at_return = checker_.committed();
     note(checker_.ended(o));
@@ -113,24 +113,24 @@ const state::refusal denied{"Permission denied"}, not_found{"ACL not found"};
 TEST_CASE("acl checkers: a write is decided by what is in force at its entry") {
   const auto write = in_name_of("a", set("k", "w"));
   SECTION("refused, as it should be") {
-    run_by_hand r;
+    acl_run_by_hand r;
     CHECK(r.knows(write, denied).fine());
   }
   SECTION("done, as it should not") {
-    run_by_hand r;
+    acl_run_by_hand r;
     CHECK_FALSE(r.knows(write, true).fine());
   }
   SECTION("refused for the wrong reason") {
-    run_by_hand r;
+    acl_run_by_hand r;
     CHECK_FALSE(r.knows(write, not_found).fine());
   }
   SECTION("allowed in the entry before it") {
-    run_by_hand r;
+    acl_run_by_hand r;
     r.knows(make_policy('1', "key \"k\" { policy = \"write\" }\n", false));
     CHECK(r.knows(write, true).fine());
   }
   SECTION("allowed before, and refused all the same") {
-    run_by_hand r;
+    acl_run_by_hand r;
     r.knows(make_policy('1', "key \"k\" { policy = \"write\" }\n", false));
     CHECK_FALSE(r.knows(write, denied).fine());
   }
@@ -139,17 +139,17 @@ TEST_CASE("acl checkers: a write is decided by what is in force at its entry") {
 TEST_CASE("acl checkers: what is refused without an entry must be forbidden since it was asked") {
   const auto write = in_name_of("a", set("k", "w"));
   SECTION("it is") {
-    run_by_hand r;
+    acl_run_by_hand r;
     CHECK(r.is_done(r.asks(write), 0, denied).fine());
   }
   SECTION("it became allowed meanwhile") {
-    run_by_hand r;
+    acl_run_by_hand r;
     const auto id = r.asks(write);
     r.knows(make_policy('1', "key \"k\" { policy = \"write\" }\n", false));
     CHECK(r.is_done(id, 0, denied).fine());
   }
   SECTION("it was allowed before") {
-    run_by_hand r;
+    acl_run_by_hand r;
     r.knows(make_policy('1', "key \"k\" { policy = \"write\" }\n", false));
     CHECK_FALSE(r.is_done(r.asks(write), 0, denied).fine());
   }
@@ -157,7 +157,7 @@ TEST_CASE("acl checkers: what is refused without an entry must be forbidden sinc
     const auto both =
         in_name_of("a", txn(key_op(state::kv_verb::check_index, "k", "", 5), key_op(state::kv_verb::set, "l")));
     const auto answer = [](std::vector<state::txn_error> errors) { return state::reply(state::txn_reply{{}, errors}); };
-    run_by_hand r, wrong;
+    acl_run_by_hand r, wrong;
     CHECK(r.is_done(r.asks(both), 0, answer({{1, "Permission denied"}})).fine());
     CHECK_FALSE(
         wrong.is_done(wrong.asks(both), 0, answer({{0, "Permission denied"}, {1, "Permission denied"}})).fine());
@@ -166,60 +166,60 @@ TEST_CASE("acl checkers: what is refused without an entry must be forbidden sinc
 
 TEST_CASE("acl checkers: a read shows the rows that its token may see, and no others") {
   SECTION("filtered, with the index of all") {
-    run_by_hand r;
-    CHECK(r.learns(r.asks("a", all), 6, rows({row("k", 5)})).fine());
+    acl_run_by_hand r;
+    CHECK(r.learns(r.asks("a", all), 6, key_rows({key_row("k", 5)})).fine());
   }
   SECTION("not filtered") {
-    run_by_hand r;
-    CHECK_FALSE(r.learns(r.asks("a", all), 6, rows({row("k", 5), row("l", 6)})).fine());
+    acl_run_by_hand r;
+    CHECK_FALSE(r.learns(r.asks("a", all), 6, key_rows({key_row("k", 5), key_row("l", 6)})).fine());
   }
   SECTION("a row that may be seen is left out") {
-    run_by_hand r;
-    CHECK_FALSE(r.learns(r.asks("a", all), 6, rows({})).fine());
+    acl_run_by_hand r;
+    CHECK_FALSE(r.learns(r.asks("a", all), 6, key_rows({})).fine());
   }
   SECTION("one key that may not be read") {
-    run_by_hand r, wrong;
+    acl_run_by_hand r, wrong;
     CHECK(r.learns(r.asks("b", key), 0, denied).fine());
-    CHECK_FALSE(wrong.learns(wrong.asks("b", key), 5, rows({row("k", 5)})).fine());
+    CHECK_FALSE(wrong.learns(wrong.asks("b", key), 5, key_rows({key_row("k", 5)})).fine());
   }
   SECTION("one that may") {
-    run_by_hand r;
+    acl_run_by_hand r;
     CHECK_FALSE(r.learns(r.asks("a", key), 0, denied).fine());
   }
 }
 
 TEST_CASE("acl checkers: a deleted token opens nothing once that is known") {
-  const auto found = rows({row("k", 5)});
+  const auto found = key_rows({key_row("k", 5)});
   SECTION("asked before") {
-    run_by_hand r;
+    acl_run_by_hand r;
     const auto id = r.asks("a", key);
     r.knows(remove_token('a'));
     CHECK(r.learns(id, 5, found).fine());
   }
   SECTION("asked after") {
-    run_by_hand r;
+    acl_run_by_hand r;
     r.knows(remove_token('a'));
     CHECK_FALSE(r.learns(r.asks("a", key), 5, found).fine());
   }
   SECTION("a stale read of a server that has not heard of it") {
-    run_by_hand r;
+    acl_run_by_hand r;
     r.knows(remove_token('a'));
     CHECK(r.learns(r.asks("a", key, consistency::stale), 5, found).fine());
   }
   SECTION("another one of the same server, which has") {
-    run_by_hand r;
+    acl_run_by_hand r;
     r.learns(r.asks("a", key, consistency::stale), 5, found); // so that the next one is not of before it was made
     r.knows(remove_token('a'));
     r.learns(r.asks("a", key, consistency::stale), 0, not_found);
     CHECK_FALSE(r.learns(r.asks("a", key, consistency::stale), 5, found).fine());
   }
   SECTION("a stale read whose index shows that it has") {
-    run_by_hand r;
+    acl_run_by_hand r;
     r.knows(remove_token('a')).knows(in_name_of("master", set("m", "v")));
     CHECK_FALSE(r.learns(r.asks("a", all, consistency::stale), 8, found).fine());
   }
   SECTION("it is not there, and is used") {
-    run_by_hand r;
+    acl_run_by_hand r;
     CHECK_FALSE(r.learns(r.asks("x", key), 0, denied).fine());
   }
 }

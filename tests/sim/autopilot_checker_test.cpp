@@ -23,7 +23,7 @@ std::vector<member_truth> truth() {
   return {{server(1), true, true, true}, {server(2), true, false, true}, {server(3), false, false, true}};
 }
 
-std::string with(const std::string& part, const std::string& instead) {
+std::string health_with(const std::string& part, const std::string& instead) {
   std::string text = right;
   const auto at = text.find(part);
   REQUIRE(at != std::string::npos);
@@ -34,12 +34,12 @@ std::string with(const std::string& part, const std::string& instead) {
 
 TEST_CASE("autopilot: what is told has to be so") {
   CHECK_FALSE(judge_health(right, truth()));
-  CHECK(judge_health(with("\"Healthy\":false,\"F", "\"Healthy\":true,\"F"), truth()));
-  CHECK(judge_health(with("\"FailureTolerance\":0", "\"FailureTolerance\":1"), truth()));
-  CHECK(judge_health(with("\"Leader\":true", "\"Leader\":false"), truth()));
-  CHECK(judge_health(with("\"Healthy\":false,\"Voter\"", "\"Healthy\":true,\"Voter\""), truth()));
-  CHECK(judge_health(with("\"ID\":\"u2\"", "\"ID\":\"u9\""), truth()));
-  CHECK(judge_health(with("10.0.0.2", "10.0.0.4"), truth()));
+  CHECK(judge_health(health_with("\"Healthy\":false,\"F", "\"Healthy\":true,\"F"), truth()));
+  CHECK(judge_health(health_with("\"FailureTolerance\":0", "\"FailureTolerance\":1"), truth()));
+  CHECK(judge_health(health_with("\"Leader\":true", "\"Leader\":false"), truth()));
+  CHECK(judge_health(health_with("\"Healthy\":false,\"Voter\"", "\"Healthy\":true,\"Voter\""), truth()));
+  CHECK(judge_health(health_with("\"ID\":\"u2\"", "\"ID\":\"u9\""), truth()));
+  CHECK(judge_health(health_with("10.0.0.2", "10.0.0.4"), truth()));
   CHECK(judge_health("no leader", truth()));
   auto other = truth();
   other[1].voter = false;
@@ -52,7 +52,7 @@ TEST_CASE("autopilot: what is told has to be so") {
 TEST_CASE("autopilot: as many healthy voters may fail as there are above a quorum") {
   auto all = truth();
   all[2].well = true;
-  auto text = with("\"Healthy\":false,\"Voter\"", "\"Healthy\":true,\"Voter\"");
+  auto text = health_with("\"Healthy\":false,\"Voter\"", "\"Healthy\":true,\"Voter\"");
   text.replace(text.find("\"Healthy\":false"), 15, "\"Healthy\":true");
   CHECK(judge_health(text, all));
   text.replace(text.find("Tolerance\":0"), 12, "Tolerance\":1");

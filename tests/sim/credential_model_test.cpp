@@ -33,7 +33,7 @@ credential_facts certified(char authority = 'A', const std::string& name = "serv
   return f;
 }
 
-credential_facts with(credential_facts f, bool incoming, bool outgoing, const std::string& key = {}) {
+credential_facts facts_with(credential_facts f, bool incoming, bool outgoing, const std::string& key = {}) {
   f.verify_incoming = incoming;
   f.verify_outgoing = f.verify_server_hostname = outgoing;
   if (!key.empty())
@@ -119,13 +119,13 @@ TEST_CASE("who is let in is what the documentation says, and what the server doe
        }(),
        other_name, "", true},
       {"a key where certificates are demanded", keyed(one), certified(), "accepting side has a certificate of another"},
-      {"both kinds: the key", with(certified(), false, false, one), keyed(one), "", true},
-      {"both kinds: the certificate", with(certified(), false, true, one), with(certified(), false, false, one), "",
-       true},
-      {"both kinds: it is demanded", with(certified(), false, true, one), certified(), "", true},
-      {"both kinds, other keys: the certificates are left", with(certified(), false, false, one),
-       with(certified(), false, false, two), "", true},
-      {"nothing, where certificates are known and not demanded", open, with(certified(), false, true), ""},
+      {"both kinds: the key", facts_with(certified(), false, false, one), keyed(one), "", true},
+      {"both kinds: the certificate", facts_with(certified(), false, true, one),
+       facts_with(certified(), false, false, one), "", true},
+      {"both kinds: it is demanded", facts_with(certified(), false, true, one), certified(), "", true},
+      {"both kinds, other keys: the certificates are left", facts_with(certified(), false, false, one),
+       facts_with(certified(), false, false, two), "", true},
+      {"nothing, where certificates are known and not demanded", open, facts_with(certified(), false, true), ""},
       {"nothing, where they are demanded", open, certified(), "demands credentials"},
   };
   for (const auto& r : rows) {

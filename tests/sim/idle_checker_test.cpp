@@ -18,7 +18,7 @@ raft::entry entry_of(const state::command& c, std::uint64_t term = 3) {
   return e;
 }
 
-raft::entry put(std::uint64_t term = 3) {
+raft::entry put_entry(std::uint64_t term = 3) {
   state::kv_write w;
   w.op.key = "k";
   return entry_of(w, term);
@@ -28,11 +28,11 @@ raft::entry put(std::uint64_t term = 3) {
 
 TEST_CASE("idle_checker: nothing is judged before and after", "[sim]") {
   idle_checker c;
-  CHECK_FALSE(c.committed(put()));
+  CHECK_FALSE(c.committed(put_entry()));
   c.begin(term_id{3});
-  CHECK(c.committed(put()));
+  CHECK(c.committed(put_entry()));
   c.end();
-  CHECK_FALSE(c.committed(put(4)));
+  CHECK_FALSE(c.committed(put_entry(4)));
 }
 
 TEST_CASE("idle_checker: sessions may end by their time only, and no other term may begin", "[sim]") {

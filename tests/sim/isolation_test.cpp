@@ -137,7 +137,7 @@ TEST_CASE("isolation: run twice") {
   int failing_calls = 0;
   const auto sometimes = [&](tape& t, const run_options& o) {
     auto r = harmless_run(t, o);
-    return failing_calls++ == 0 ? broken(r, verdict::safety, "replies", "bad") : r;
+    return failing_calls++ == 0 ? broken_run(r, verdict::safety, "replies", "bad") : r;
   };
   const auto both = run_twice(sometimes, c, none);
   CHECK(both.outcome == verdict::safety);

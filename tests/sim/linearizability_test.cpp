@@ -344,10 +344,10 @@ TEST_CASE("linearizability: long histories of a real register are fine, one fals
 
 namespace {
 
-class told {
+class register_story {
 public:
-  told& write(state::kv_verb verb, std::string key, std::string value, std::uint64_t index, outcome result,
-              bool answer = true) {
+  register_story& write(state::kv_verb verb, std::string key, std::string value, std::uint64_t index, outcome result,
+                        bool answer = true) {
     auto& o = next();
     state::kv_op op;
     op.verb = verb;
@@ -359,8 +359,8 @@ public:
     o.reply = answer;
     return *this;
   }
-  told& read(std::string key, std::optional<std::string> value, std::uint64_t modified,
-             http::consistency mode = http::consistency::normal) {
+  register_story& read(std::string key, std::optional<std::string> value, std::uint64_t modified,
+                       http::consistency mode = http::consistency::normal) {
     auto& o = next();
     o.read.emplace();
     o.read->query = state::kv_get{key};
@@ -377,7 +377,7 @@ public:
     o.answer = state::query_result{log_index{std::max<std::uint64_t>(modified, 1)}, found};
     return *this;
   }
-  told& txn(std::string key) {
+  register_story& txn(std::string key) {
     auto& o = next();
     state::kv_op op;
     op.key = std::move(key);
@@ -407,32 +407,32 @@ private:
 TEST_CASE("linearizability: operations of the simulator become operations on registers") {
   using state::kv_verb;
   const auto done = outcome::done;
-  const auto start = told().write(kv_verb::set, "k", "a", 0, done).read("k", "a", 7);
+  const auto start = register_story().write(kv_verb::set, "k", "a", 0, done).read("k", "a", 7);
 
-  CHECK(told(start).write(kv_verb::cas, "k", "b", 7, done).read("k", "b", 8).is_fine());
-  CHECK_FALSE(told(start).write(kv_verb::cas, "k", "b", 7, done, false).is_fine());
-  CHECK_FALSE(told(start).write(kv_verb::cas, "k", "b", 0, done).is_fine());
-  CHECK(told(start).write(kv_verb::cas, "k", "b", 0, done, false).is_fine());
+  CHECK(register_story(start).write(kv_verb::cas, "k", "b", 7, done).read("k", "b", 8).is_fine());
+  CHECK_FALSE(register_story(start).write(kv_verb::cas, "k", "b", 7, done, false).is_fine());
+  CHECK_FALSE(register_story(start).write(kv_verb::cas, "k", "b", 0, done).is_fine());
+  CHECK(register_story(start).write(kv_verb::cas, "k", "b", 0, done, false).is_fine());
   // An index that no client read can be any value's, but not that of a missing key.
-  CHECK(told(start).write(kv_verb::cas, "k", "b", 99, done).is_fine());
-  CHECK(told(start).write(kv_verb::cas, "k", "b", 99, done, false).is_fine());
-  CHECK_FALSE(told().write(kv_verb::cas, "k", "b", 99, done).is_fine());
+  CHECK(register_story(start).write(kv_verb::cas, "k", "b", 99, done).is_fine());
+  CHECK(register_story(start).write(kv_verb::cas, "k", "b", 99, done, false).is_fine());
+  CHECK_FALSE(register_story().write(kv_verb::cas, "k", "b", 99, done).is_fine());
 
-  CHECK(told(start).write(kv_verb::remove_cas, "k", "", 7, done).read("k", {}, 0).is_fine());
-  CHECK_FALSE(told(start).write(kv_verb::remove_cas, "k", "", 0, done).is_fine());
-  CHECK_FALSE(told().write(kv_verb::remove_cas, "k", "", 7, done, false).is_fine());
+  CHECK(register_story(start).write(kv_verb::remove_cas, "k", "", 7, done).read("k", {}, 0).is_fine());
+  CHECK_FALSE(register_story(start).write(kv_verb::remove_cas, "k", "", 0, done).is_fine());
+  CHECK_FALSE(register_story().write(kv_verb::remove_cas, "k", "", 7, done, false).is_fine());
 
-  CHECK(told(start).write(kv_verb::remove_tree, "", "", 0, done).read("k", {}, 9).is_fine());
-  CHECK_FALSE(told(start).write(kv_verb::remove_tree, "", "", 0, done).read("k", "a", 7).is_fine());
-  CHECK(told(start).write(kv_verb::remove_tree, "x", "", 0, done).read("k", "a", 7).is_fine());
+  CHECK(register_story(start).write(kv_verb::remove_tree, "", "", 0, done).read("k", {}, 9).is_fine());
+  CHECK_FALSE(register_story(start).write(kv_verb::remove_tree, "", "", 0, done).read("k", "a", 7).is_fine());
+  CHECK(register_story(start).write(kv_verb::remove_tree, "x", "", 0, done).read("k", "a", 7).is_fine());
 
-  CHECK(told(start).write(kv_verb::remove, "k", "", 0, outcome::unknown).read("k", {}, 9).is_fine());
-  CHECK_FALSE(told(start).write(kv_verb::remove, "k", "", 0, outcome::refused).read("k", {}, 9).is_fine());
+  CHECK(register_story(start).write(kv_verb::remove, "k", "", 0, outcome::unknown).read("k", {}, 9).is_fine());
+  CHECK_FALSE(register_story(start).write(kv_verb::remove, "k", "", 0, outcome::refused).read("k", {}, 9).is_fine());
 
   // Stale reads prove nothing; those in default mode only as far as clocks are trusted. A transaction is not judged.
-  CHECK(told(start).read("k", {}, 9, http::consistency::stale).is_fine());
-  CHECK_FALSE(told(start).read("k", {}, 9).is_fine());
-  CHECK(told(start).read("k", {}, 9).is_fine(false));
-  CHECK_FALSE(told(start).read("k", {}, 9, http::consistency::consistent).is_fine(false));
-  CHECK(told(start).txn("k").read("k", {}, 9).is_fine());
+  CHECK(register_story(start).read("k", {}, 9, http::consistency::stale).is_fine());
+  CHECK_FALSE(register_story(start).read("k", {}, 9).is_fine());
+  CHECK(register_story(start).read("k", {}, 9).is_fine(false));
+  CHECK_FALSE(register_story(start).read("k", {}, 9, http::consistency::consistent).is_fine(false));
+  CHECK(register_story(start).txn("k").read("k", {}, 9).is_fine());
 }

@@ -3,6 +3,7 @@
 #include "sim/program/program.hpp"
 #include "sim/record/report.hpp"
 #include "tests/harness/scratch.hpp"
+#include "tests/sim/contains.hpp"
 #include "tests/sim/fake_run.hpp"
 
 #include <boost/json/parse.hpp>
@@ -31,9 +32,9 @@ run_report run_on_demand(tape& t, const run_options& o) {
   const auto items = t.taken();
   const bool has_third = std::any_of(items.begin(), items.end(), [](const auto& i) { return i.position == 3; });
   if (active_bug == "bug" || (digit == 1 && has_third))
-    return broken(r, verdict::safety, "replies", "read an old value");
+    return broken_run(r, verdict::safety, "replies", "read an old value");
   if (digit == 2)
-    return broken(r, verdict::liveness, "progress", "no write for 10 s");
+    return broken_run(r, verdict::liveness, "progress", "no write for 10 s");
   if (digit == 3)
     r.trace_hash += ++calls;
   if (digit == 4)
@@ -95,10 +96,6 @@ saved_tape saved(const folder& f, const std::string& name) {
   auto t = parse_tape(f.read(name));
   REQUIRE(t.ok());
   return *t;
-}
-
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != text.npos;
 }
 
 } // namespace

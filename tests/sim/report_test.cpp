@@ -1,6 +1,7 @@
 // Figures of many runs: added up, told, written as JSON, turned into an exit code.
 
 #include "sim/record/report.hpp"
+#include "tests/sim/contains.hpp"
 
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
@@ -8,6 +9,7 @@
 
 using namespace belay;
 using namespace belay::sim;
+using namespace belay::sim::testing;
 
 namespace {
 
@@ -42,10 +44,6 @@ run_report failed_run(std::uint64_t seed, verdict v) {
 }
 
 const recipe how = {"build/sim/belay-sim", "swarm", "", 0, ""};
-
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != text.npos;
-}
 
 } // namespace
 

@@ -2,12 +2,14 @@
 
 #include "actors/node/disk/server_state.hpp"
 #include "sim/world/simulated_disk.hpp"
+#include "tests/sim/contains.hpp"
 
 #include <catch2/catch.hpp>
 
 using namespace belay;
 using namespace belay::actors;
 using sim::simulated_disk;
+using sim::testing::contains;
 
 namespace {
 
@@ -48,10 +50,6 @@ struct place {
   }
   void end() { disk.crash(sim::crash_kind::power, dullest, {}); }
 };
-
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
 
 } // namespace
 

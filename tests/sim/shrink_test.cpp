@@ -41,7 +41,7 @@ attempt_function fails_with(const tape_items& needed) {
     attempt a;
     a.taken = items;
     if (std::all_of(needed.begin(), needed.end(), [&](const tape_item& n) { return has(items, n); }))
-      a.report = broken({}, verdict::safety, "replies", "with " + std::to_string(items.size()));
+      a.report = broken_run({}, verdict::safety, "replies", "with " + std::to_string(items.size()));
     return a;
   };
 }
@@ -104,11 +104,11 @@ TEST_CASE("shrink: another failure is not the one that was asked for") {
     attempt a;
     a.taken = items;
     if (has(items, first) && has(items, second))
-      a.report = broken({}, verdict::safety, "replies", "x");
+      a.report = broken_run({}, verdict::safety, "replies", "x");
     else if (has(items, second))
-      a.report = broken({}, verdict::safety, "raft invariants", "x");
+      a.report = broken_run({}, verdict::safety, "raft invariants", "x");
     else
-      a.report = broken({}, verdict::liveness, "replies", "x");
+      a.report = broken_run({}, verdict::liveness, "replies", "x");
     return a;
   };
   const auto s = shrink({first, second, {{stream_kind::clock, 0}, 3, 1}}, run, {});
@@ -126,7 +126,7 @@ TEST_CASE("shrink: goes on with what the run took, which may be less than it was
       if (i <= tape_item{needed.from, needed.position, UINT64_MAX})
         a.taken.push_back(i);
     if (has(items, needed))
-      a.report = broken({}, verdict::safety, "replies", "x");
+      a.report = broken_run({}, verdict::safety, "replies", "x");
     return a;
   };
   auto items = many_items(1000, 3);

@@ -62,8 +62,8 @@ TEST_CASE("sweep: failures are listed by seed with what they said") {
   const auto run = [](tape& t, const run_options& o) {
     auto r = harmless_run(t, o);
     if (t.seed() % 40 == 7)
-      return broken(r, verdict::safety, "replies", "seed " + std::to_string(t.seed()) + " \xff");
-    return t.seed() == 33 ? broken(r, verdict::liveness, "progress", "none") : r;
+      return broken_run(r, verdict::safety, "replies", "seed " + std::to_string(t.seed()) + " \xff");
+    return t.seed() == 33 ? broken_run(r, verdict::liveness, "progress", "none") : r;
   };
   const auto f = swept(run, of_seeds(0, 100, 3));
   CHECK(f.runs == 100);
@@ -163,7 +163,7 @@ TEST_CASE("sweep: the repetition plays the tape that was taken, it does not draw
 TEST_CASE("sweep: until the first failure") {
   const auto run = [](tape& t, const run_options& o) {
     auto r = harmless_run(t, o);
-    return t.seed() >= 30 ? broken(r, verdict::safety, "replies", "bad") : r;
+    return t.seed() >= 30 ? broken_run(r, verdict::safety, "replies", "bad") : r;
   };
   for (const std::size_t jobs : {1u, 4u}) {
     auto o = of_seeds(0, 1'000'000, jobs);

@@ -14,15 +14,15 @@ namespace {
 using std::chrono::milliseconds;
 
 /// Times are milliseconds. Node 0, life 1, unless told otherwise; slack 100 ms.
-class run_by_hand {
+class watch_run_by_hand {
 public:
-  explicit run_by_hand(double fastest_clock = 1) : checker_(model_, {milliseconds(100), fastest_clock}) {}
+  explicit watch_run_by_hand(double fastest_clock = 1) : checker_(model_, {milliseconds(100), fastest_clock}) {}
 
-  run_by_hand& commit(const state::command& c) {
+  watch_run_by_hand& commit(const state::command& c) {
     model_.apply(entry(model_.applied().value + 1, c));
     return *this;
   }
-  run_by_hand& applies(std::uint64_t index, int at, int life = 1) {
+  watch_run_by_hand& applies(std::uint64_t index, int at, int life = 1) {
     return note(checker_.applied(0, life, log_index{index}, milliseconds(at)));
   }
   std::uint64_t asks(state::query q, std::uint64_t index, int at, int wait = 10'000,
@@ -39,31 +39,31 @@ public:
     checker_.begun(o);
     return o.id;
   }
-  run_by_hand& held(std::uint64_t id, int at) {
+  watch_run_by_hand& held(std::uint64_t id, int at) {
     checker_.held(id, milliseconds(at));
     return *this;
   }
-  run_by_hand& learns(std::uint64_t id, std::uint64_t index, int at) {
+  watch_run_by_hand& learns(std::uint64_t id, std::uint64_t index, int at) {
     ops_[id - 1].answer = state::query_result{log_index{index}, state::kv_entries{}};
     return ends(id, outcome::done, at);
   }
-  run_by_hand& gives_up(std::uint64_t id, int at) { return ends(id, outcome::unknown, at); }
-  run_by_hand& stops(int at) { return note(checker_.node_stopped(0, milliseconds(at))); }
-  run_by_hand& resumes(int at) { return note(checker_.node_resumed(0, milliseconds(at))); }
+  watch_run_by_hand& gives_up(std::uint64_t id, int at) { return ends(id, outcome::unknown, at); }
+  watch_run_by_hand& stops(int at) { return note(checker_.node_stopped(0, milliseconds(at))); }
+  watch_run_by_hand& resumes(int at) { return note(checker_.node_resumed(0, milliseconds(at))); }
   bool fine(int at) {
     note(checker_.finish(milliseconds(at)));
     return !complaint_;
   }
 
 private:
-  run_by_hand& ends(std::uint64_t id, outcome result, int at) {
+  watch_run_by_hand& ends(std::uint64_t id, outcome result, int at) {
     auto& o = ops_[id - 1];
     o.result = result;
     o.returned = milliseconds(at);
     o.committed_at_return = model_.applied();
     return note(checker_.ended(o));
   }
-  run_by_hand& note(broken b) {
+  watch_run_by_hand& note(broken b) {
     if (b && !complaint_)
       complaint_ = std::move(b);
     return *this;
@@ -75,15 +75,15 @@ private:
   broken complaint_;
 };
 
-const state::kv_get k{"k"};
+const state::kv_get watched_key{"k"};
 const state::kv_list p{"p/"};
 
 } // namespace
 
 TEST_CASE("watches: news is answered within the slack") {
-  run_by_hand r;
+  watch_run_by_hand r;
   r.commit(set("k", "1")).applies(1, 0);
-  const auto id = r.asks(k, 1, 10);
+  const auto id = r.asks(watched_key, 1, 10);
   r.commit(set("k", "2")).applies(2, 500);
   SECTION("in time") {
     CHECK(r.learns(id, 2, 600).fine(20'000));
@@ -104,15 +104,15 @@ TEST_CASE("watches: news is answered within the slack") {
 }
 
 TEST_CASE("watches: what is no news needs no answer before the wait is over") {
-  run_by_hand r;
+  watch_run_by_hand r;
   r.commit(set("k", "1")).applies(1, 0);
-  const auto id = r.asks(k, 1, 10, 5'000);
+  const auto id = r.asks(watched_key, 1, 10, 5'000);
   SECTION("another key, the same value") {
     r.commit(set("x", "1")).commit(set("k", "1")).applies(3, 100);
     CHECK(r.learns(id, 1, 5'010).fine(20'000));
   }
   SECTION("an index that is asked for from the future") {
-    const auto later = r.asks(k, 99, 20, 5'000);
+    const auto later = r.asks(watched_key, 99, 20, 5'000);
     r.commit(set("k", "2")).applies(2, 100);
     CHECK(r.learns(id, 2, 110).learns(later, 2, 5'020).fine(20'000));
   }
@@ -135,9 +135,9 @@ TEST_CASE("watches: what is no news needs no answer before the wait is over") {
 
 TEST_CASE("watches: a fast clock ends a wait early") {
   for (const double fastest : {1.0, 1.25}) {
-    run_by_hand r(fastest);
+    watch_run_by_hand r(fastest);
     r.commit(set("k", "1")).applies(1, 0);
-    CHECK(r.learns(r.asks(k, 1, 0, 5'000), 1, 4'000).fine(20'000) == (fastest > 1));
+    CHECK(r.learns(r.asks(watched_key, 1, 0, 5'000), 1, 4'000).fine(20'000) == (fastest > 1));
   }
 }
 
@@ -149,27 +149,27 @@ TEST_CASE("watches: which changes concern a query") {
     bool concerns;
   };
   const std::vector<line> lines = {
-      {"key: changed", k, {set("k", "1")}, {set("k", "2")}, true},
-      {"key: deleted", k, {set("k", "1")}, {remove_key("k")}, true},
+      {"key: changed", watched_key, {set("k", "1")}, {set("k", "2")}, true},
+      {"key: deleted", watched_key, {set("k", "1")}, {remove_key("k")}, true},
       {"key: deleted with its tree", state::kv_get{"p/a"}, {set("p/a", "1")}, {remove_tree("p/")}, true},
-      {"key: made", k, {set("x", "1")}, {set("k", "2")}, true},
-      {"key: a longer one", k, {set("k", "1")}, {set("kk", "2")}, false},
+      {"key: made", watched_key, {set("x", "1")}, {set("k", "2")}, true},
+      {"key: a longer one", watched_key, {set("k", "1")}, {set("kk", "2")}, false},
       {"prefix: changed below", p, {set("p/a", "1")}, {set("p/a", "2")}, true},
       {"prefix: deleted below", p, {set("p/a", "1"), set("p/b", "1")}, {remove_key("p/a")}, true},
       {"prefix: the last one deleted with a wider tree", p, {set("p/a", "1")}, {remove_tree("p")}, true},
       {"prefix: beside it", p, {set("p/a", "1")}, {set("q/a", "1"), set("p", "1")}, false},
       {"names", state::kv_keys{"p/", "/"}, {set("p/a", "1")}, {set("p/a/b", "1")}, true},
-      {"by transaction", k, {set("k", "1")}, {txn(key_op(state::kv_verb::set, "k", "2"))}, true},
+      {"by transaction", watched_key, {set("k", "1")}, {txn(key_op(state::kv_verb::set, "k", "2"))}, true},
       {"a transaction that failed",
-       k,
+       watched_key,
        {set("k", "1")},
        {txn(key_op(state::kv_verb::set, "k", "2"), key_op(state::kv_verb::cas, "k", "3", 77))},
        false},
-      {"in doubt", k, {set("k", "1")}, {lock("k")}, false},
+      {"in doubt", watched_key, {set("k", "1")}, {lock("k")}, false},
   };
   for (const auto& l : lines) {
     INFO(l.what);
-    run_by_hand r;
+    watch_run_by_hand r;
     for (const auto& c : l.before)
       r.commit(c);
     const auto seen = l.before.size();
@@ -181,9 +181,9 @@ TEST_CASE("watches: which changes concern a query") {
 }
 
 TEST_CASE("watches: a stopped node owes nothing until it is resumed") {
-  run_by_hand r;
+  watch_run_by_hand r;
   r.commit(set("k", "1")).applies(1, 0);
-  const auto id = r.asks(k, 1, 10);
+  const auto id = r.asks(watched_key, 1, 10);
   r.commit(set("k", "2")).applies(2, 500).stops(550);
   CHECK(r.fine(5'000));
   r.resumes(6'000);
@@ -196,22 +196,22 @@ TEST_CASE("watches: a stopped node owes nothing until it is resumed") {
 }
 
 TEST_CASE("watches: a stop does not excuse what was late before") {
-  run_by_hand r;
-  r.commit(set("k", "1")).applies(1, 0).asks(k, 1, 10);
+  watch_run_by_hand r;
+  r.commit(set("k", "1")).applies(1, 0).asks(watched_key, 1, 10);
   CHECK_FALSE(r.commit(set("k", "2")).applies(2, 500).stops(700).fine(700));
 }
 
 TEST_CASE("watches: queries of a life that is over are forgotten") {
-  run_by_hand r;
-  r.commit(set("k", "1")).applies(1, 0).asks(k, 1, 10);
+  watch_run_by_hand r;
+  r.commit(set("k", "1")).applies(1, 0).asks(watched_key, 1, 10);
   r.stops(100).resumes(200).commit(set("k", "2")).applies(2, 300, 2);
   CHECK(r.fine(20'000));
 }
 
 TEST_CASE("watches: a query that waits for its barrier is not missed yet, but must not be told what is old") {
-  run_by_hand r;
+  watch_run_by_hand r;
   r.commit(set("k", "1")).applies(1, 0);
-  const auto id = r.asks(k, 1, 10, 3'000, consistency::normal);
+  const auto id = r.asks(watched_key, 1, 10, 3'000, consistency::normal);
   r.commit(set("k", "2")).applies(2, 500);
   CHECK(r.fine(2'000));
   SECTION("answered when the barrier is there") {
@@ -226,9 +226,9 @@ TEST_CASE("watches: a query that waits for its barrier is not missed yet, but mu
 }
 
 TEST_CASE("watches: a restore takes news away that nobody has looked at yet") {
-  run_by_hand r;
+  watch_run_by_hand r;
   r.commit(set("k", "1")).applies(1, 0);
-  const auto id = r.asks(k, 1, 10, 20'000, consistency::normal);
+  const auto id = r.asks(watched_key, 1, 10, 20'000, consistency::normal);
   r.commit(set("k", "2")).applies(2, 20);
   for (const auto& c : restore("r", 1))
     r.commit(c);
@@ -252,7 +252,7 @@ TEST_CASE("watches: a restore takes news away that nobody has looked at yet") {
 }
 
 TEST_CASE("watches: reaping takes news away that nobody has looked at yet") {
-  run_by_hand r;
+  watch_run_by_hand r;
   r.commit(set("p/a", "1")).applies(1, 0);
   const auto id = r.asks(p, 1, 10, 20'000, consistency::normal);
   r.commit(set("p/b", "1")).commit(remove_key("p/b")).applies(2, 20).applies(3, 20);
@@ -271,7 +271,7 @@ TEST_CASE("watches: reaping takes news away that nobody has looked at yet") {
 }
 
 TEST_CASE("watches: an index does not go back for one client, query and life of a node") {
-  run_by_hand r;
+  watch_run_by_hand r;
   r.commit(set("p/a", "1")).commit(set("p/b", "1")).commit(remove_key("p/b")).applies(3, 0);
   CHECK(r.learns(r.asks(p, 2, 10), 3, 20).fine(20));
   SECTION("the same again") {
@@ -294,11 +294,11 @@ TEST_CASE("watches: an index does not go back for one client, query and life of 
 }
 
 TEST_CASE("watches: for one key reaping is no excuse, and sessions have one index for all") {
-  run_by_hand r;
+  watch_run_by_hand r;
   r.commit(set("k", "1")).commit(remove_key("k")).applies(2, 0);
   SECTION("key") {
-    r.learns(r.asks(k, 1, 10), 2, 20).commit(state::tombstone_reap{log_index{2}}).applies(3, 25);
-    CHECK_FALSE(r.learns(r.asks(k, 2, 30, 1'000), 1, 1'030).fine(20'000));
+    r.learns(r.asks(watched_key, 1, 10), 2, 20).commit(state::tombstone_reap{log_index{2}}).applies(3, 25);
+    CHECK_FALSE(r.learns(r.asks(watched_key, 2, 30, 1'000), 1, 1'030).fine(20'000));
   }
   SECTION("sessions") {
     r.learns(r.asks(state::session_list{}, 1, 10), 2, 20);

@@ -1,0 +1,12 @@
+#pragma once
+// What tests ask of texts that people read.
+
+#include <string>
+
+namespace belay::sim::testing {
+
+inline bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != text.npos;
+}
+
+} // namespace belay::sim::testing
