@@ -8,7 +8,7 @@ using namespace belay::fuzz;
 
 namespace {
 
-corpus samples() {
+corpus config_samples() {
   return {
       {"json", R"(j{
   "server": true, "bootstrap_expect": 3, "node_meta": {"rack": "7ü"},
@@ -35,7 +35,7 @@ EOF
 } // namespace
 
 TEST_CASE("stored configurations are what they were", "[corpus]") {
-  check_stored("config", samples());
+  check_stored("config", config_samples());
 }
 
 TEST_CASE("configurations that are cut off anywhere") {

@@ -138,7 +138,7 @@ std::string described(const http_reader& r) {
 
 /// Reads the stream in pieces that end at `cuts` (rising), as a connection does. `route`: is given each request.
 template <class Route>
-found read_stream(std::string_view stream, const std::vector<std::size_t>& cuts, Route route) {
+found read_requests(std::string_view stream, const std::vector<std::size_t>& cuts, Route route) {
   found f;
   http_reader reader(rules());
   std::string waiting;
@@ -206,17 +206,17 @@ void count(http_findings& f, const http::parsed_request& p) {
 }
 
 void fuzz_stream(std::string_view bytes, http_findings& f) {
-  const auto whole = read_stream(bytes, {}, [&f](http::raw_request r) {
+  const auto whole = read_requests(bytes, {}, [&f](http::raw_request r) {
     r.remote_address = "127.0.0.1";
     count(f, check_routed(r));
   });
   f.requests = whole.requests.size();
   f.refused = whole.end != verdict::more;
   const auto again = [](const http::raw_request&) {};
-  check_same(whole, read_stream(bytes, every_byte(bytes.size()), again));
+  check_same(whole, read_requests(bytes, every_byte(bytes.size()), again));
   seeded_random random(crc32c(bytes));
   for (int i = 0; i < 4; ++i)
-    check_same(whole, read_stream(bytes, some_cuts(bytes.size(), random), again));
+    check_same(whole, read_requests(bytes, some_cuts(bytes.size(), random), again));
 }
 
 /// "METHOD target", header lines, an empty line, the body.

@@ -42,29 +42,29 @@ std::string some_request(seeded_random& random) {
   }
 }
 
-const std::vector<std::string> words{"\r\n",
-                                     "\r",
-                                     "\n",
-                                     "\r\n\r\n",
-                                     " ",
-                                     ":",
-                                     "HTTP/1.1",
-                                     "0\r\n\r\n",
-                                     "Content-Length: 7\r\n",
-                                     "Transfer-Encoding: chunked\r\n",
-                                     "Host: y\r\n",
-                                     "\r\n ",
-                                     " :",
-                                     "HTTP/1.0",
-                                     "ffffffffffffffff",
-                                     "-1",
-                                     ";",
-                                     "\t",
-                                     std::string(1, '\0'),
-                                     "\xff",
-                                     "Expect: 100-continue\r\n",
-                                     "GET",
-                                     std::string(5000, 'h')};
+const std::vector<std::string> odd_bytes{"\r\n",
+                                         "\r",
+                                         "\n",
+                                         "\r\n\r\n",
+                                         " ",
+                                         ":",
+                                         "HTTP/1.1",
+                                         "0\r\n\r\n",
+                                         "Content-Length: 7\r\n",
+                                         "Transfer-Encoding: chunked\r\n",
+                                         "Host: y\r\n",
+                                         "\r\n ",
+                                         " :",
+                                         "HTTP/1.0",
+                                         "ffffffffffffffff",
+                                         "-1",
+                                         ";",
+                                         "\t",
+                                         std::string(1, '\0'),
+                                         "\xff",
+                                         "Expect: 100-continue\r\n",
+                                         "GET",
+                                         std::string(5000, 'h')};
 
 void damage(std::string& s, seeded_random& random) {
   const auto at = random.below(s.size() + 1);
@@ -75,7 +75,7 @@ void damage(std::string& s, seeded_random& random) {
       s[at] = static_cast<char>(random.below(256));
     break;
   case 1:
-    s.insert(at, words[random.below(words.size())]);
+    s.insert(at, odd_bytes[random.below(odd_bytes.size())]);
     break;
   case 2:
     s.erase(at, length);
@@ -92,7 +92,7 @@ void damage(std::string& s, seeded_random& random) {
 }
 
 /// One of each kind of request that the reader treats differently, and how streams end.
-corpus samples() {
+corpus http_samples() {
   const std::string chunked = "PUT /v1/txn HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n";
   return {
       {"stream_pipelined", "GET /v1/kv/a?recurse HTTP/1.1\r\nHost: x\r\n\r\n\r\nPOST /v1/kv/x HTTP/1.1\r\nHost: "
@@ -117,9 +117,9 @@ corpus samples() {
 } // namespace
 
 TEST_CASE("http streams: one of each kind is stored, and read", "[corpus]") {
-  check_stored("http", samples());
+  check_stored("http", http_samples());
   std::size_t requests = 0, refused = 0;
-  for (const auto& [name, stream] : samples()) {
+  for (const auto& [name, stream] : http_samples()) {
     INFO(name);
     const auto f = run_input(fuzz_http, stream);
     requests += f.requests;

@@ -14,8 +14,6 @@ using namespace belay::fuzz;
 
 namespace {
 
-constexpr std::size_t segment_bytes = 4096;
-
 raft::persist_batch batch_of(std::uint64_t i, std::uint64_t& next) {
   raft::persist_batch b;
   if (i % 7 == 0)
@@ -34,8 +32,8 @@ raft::persist_batch batch_of(std::uint64_t i, std::uint64_t& next) {
 std::vector<std::string> written_log() {
   sim::memory_files files;
   storage::segment_log_options o;
-  o.segment_bytes = segment_bytes;
-  o.fill_bytes = segment_bytes;
+  o.segment_bytes = log_segment_bytes;
+  o.fill_bytes = log_segment_bytes;
   o.seed = 99;
   auto log = storage::segment_log::open(files, "raft", o);
   REQUIRE(log.ok());
@@ -70,7 +68,7 @@ std::string packed_exactly(char kind, const std::vector<std::string>& segments) 
   return input;
 }
 
-corpus samples() {
+corpus log_samples() {
   corpus all;
   const auto segments = written_log();
   REQUIRE(segments.size() >= 3);
@@ -129,8 +127,8 @@ struct tally {
 } // namespace
 
 TEST_CASE("segment log: what is written today is stored, and opens", "[corpus]") {
-  check_stored("segment_log", samples());
-  for (const auto& [name, bytes] : samples()) {
+  check_stored("segment_log", log_samples());
+  for (const auto& [name, bytes] : log_samples()) {
     INFO(name);
     CHECK(run_input(fuzz_segment_log, bytes) == log_finding::opened_with_entries);
   }
@@ -179,10 +177,10 @@ TEST_CASE("segment log: mutated contents open or are refused") {
 
 TEST_CASE("segment log: segments of nothing, noise and zeros are refused") {
   seeded_random random(5);
-  std::string noise(segment_bytes, '\0');
+  std::string noise(log_segment_bytes, '\0');
   for (auto& c : noise)
     c = static_cast<char>(random.next());
-  for (const auto& s : {std::string{}, std::string(segment_bytes, '\0'), noise, std::string("BELAYSEG"),
+  for (const auto& s : {std::string{}, std::string(log_segment_bytes, '\0'), noise, std::string("BELAYSEG"),
                         std::string("BELAYSEG\x01\0\0\0", 12)})
     CHECK(run_input(fuzz_segment_log, packed_exactly('s', {s})) == log_finding::refused);
 }

@@ -10,7 +10,6 @@ namespace belay::fuzz {
 
 namespace {
 
-constexpr std::size_t segment_bytes = 4096;
 constexpr std::size_t header_crc_at = 8 + 4 + 5 * 8 + 17; // see segment_format.hpp
 
 void put_u32(std::string& s, std::size_t at, std::uint32_t v) {
@@ -50,7 +49,7 @@ std::string segment_of(const std::vector<piece>& bodies) {
   h.file_bytes = storage::segment_header_bytes;
   for (const auto& b : bodies)
     h.file_bytes += storage::frame_bytes(b.bytes.size());
-  h.file_bytes = (h.file_bytes + segment_bytes - 1) / segment_bytes * segment_bytes;
+  h.file_bytes = (h.file_bytes + log_segment_bytes - 1) / log_segment_bytes * log_segment_bytes;
   auto segment = storage::encode_segment_header(h);
   std::uint64_t sequence = h.first_sequence;
   for (const auto& b : bodies) {
@@ -88,15 +87,15 @@ void check_body(std::string_view body) {
   HOLDS(encode(*second) == once);
 }
 
-storage::segment_log_options small() {
+storage::segment_log_options small_segments() {
   storage::segment_log_options o;
-  o.segment_bytes = segment_bytes;
-  o.fill_bytes = segment_bytes;
+  o.segment_bytes = log_segment_bytes;
+  o.fill_bytes = log_segment_bytes;
   o.seed = 99;
   return o;
 }
 
-std::string encoded(const storage::loaded_log& log) {
+std::string log_bytes(const storage::loaded_log& log) {
   std::string out;
   byte_writer w(out);
   wire::encode_hard_state(w, log.hard);
@@ -107,7 +106,7 @@ std::string encoded(const storage::loaded_log& log) {
 
 /// Opens what opened before, and appends a batch if one is given.
 storage::loaded_log open_again(sim::memory_files& files, const std::optional<raft::persist_batch>& batch) {
-  auto log = storage::segment_log::open(files, "raft", small());
+  auto log = storage::segment_log::open(files, "raft", small_segments());
   HOLDS(log.ok());
   auto found = (*log)->load();
   HOLDS(found.ok());
@@ -122,7 +121,7 @@ log_finding check_log(const std::vector<std::string>& segments) {
     files.contents[storage::segment_name(i + 1)] = std::make_shared<std::string>(segments[i]);
   storage::loaded_log first;
   {
-    auto log = storage::segment_log::open(files, "raft", small());
+    auto log = storage::segment_log::open(files, "raft", small_segments());
     HOLDS(log.ok());
     auto found = (*log)->load();
     if (!found) {
@@ -139,11 +138,11 @@ log_finding check_log(const std::vector<std::string>& segments) {
   if (!next.is_zero())
     batch.entries.push_back(
         {next, first.hard.term, cluster_time{1}, raft::entry_kind::command, make_payload("appended")});
-  HOLDS(encoded(open_again(files, batch)) == encoded(first));
+  HOLDS(log_bytes(open_again(files, batch)) == log_bytes(first));
   auto wanted = first;
   wanted.hard = *batch.hard;
   wanted.entries.insert(wanted.entries.end(), batch.entries.begin(), batch.entries.end());
-  HOLDS(encoded(open_again(files, std::nullopt)) == encoded(wanted));
+  HOLDS(log_bytes(open_again(files, std::nullopt)) == log_bytes(wanted));
   return first.entries.empty() ? log_finding::opened : log_finding::opened_with_entries;
 }
 
@@ -163,8 +162,8 @@ log_finding fuzz_segment_log(std::string_view bytes) {
   std::vector<std::string> segments;
   for (const auto& p : pieces) {
     auto& s = segments.emplace_back(p.bytes);
-    if (!p.marked && s.size() < segment_bytes)
-      s.resize(segment_bytes);
+    if (!p.marked && s.size() < log_segment_bytes)
+      s.resize(log_segment_bytes);
     if (bytes[0] == 'r')
       repair(s);
   }

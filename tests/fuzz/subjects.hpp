@@ -73,9 +73,12 @@ enum class log_finding { refused, opened, opened_with_entries };
 ///
 ///   s  segments    r  segments whose checksums are made right first    b  bodies of the frames of one segment
 ///
-/// as pieces (see above). A segment is filled with zeros up to 4096 bytes, unless the highest bit of its length is set.
+/// as pieces (see above). A segment is filled with zeros up to log_segment_bytes, unless the highest bit of its length is set.
 /// Opening ends in a failure that says so, or in a contiguous log. That log opens again as the same, and takes an
 /// append that is then there as well.
 log_finding fuzz_segment_log(std::string_view bytes);
+
+/// Of the segments in fuzz_segment_log.
+inline constexpr std::size_t log_segment_bytes = 4096;
 
 } // namespace belay::fuzz

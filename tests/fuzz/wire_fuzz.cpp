@@ -185,7 +185,7 @@ std::vector<wire::frame> later_frames() {
   };
 }
 
-corpus samples() {
+corpus wire_samples() {
   corpus all;
   std::size_t n = 0;
   const auto name = [&n](const std::string& kind) {
@@ -252,8 +252,8 @@ corpus samples() {
 } // namespace
 
 TEST_CASE("wire: what is encoded today is stored, and decodes", "[corpus]") {
-  check_stored("wire", samples());
-  for (const auto& [name, bytes] : samples()) {
+  check_stored("wire", wire_samples());
+  for (const auto& [name, bytes] : wire_samples()) {
     INFO(name);
     const auto f = run_input(fuzz_wire, bytes);
     CHECK(f.decoded > 0);

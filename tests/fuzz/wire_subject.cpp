@@ -37,7 +37,7 @@ struct read_frames {
   std::string failure;             ///< empty: none
 };
 
-std::string encoded(const wire::frame& f) {
+std::string encoded_frame(const wire::frame& f) {
   std::string out;
   wire::encode_frame(f, out);
   return out;
@@ -55,7 +55,7 @@ read_frames read_stream(std::string_view stream, const std::vector<std::size_t>&
     from = to;
   }
   for (const auto& f : frames)
-    found.frames.push_back(encoded(f));
+    found.frames.push_back(encoded_frame(f));
   return found;
 }
 
