@@ -29,9 +29,9 @@ using asio::ip::tcp;
 using boost::system::error_code;
 
 // Consul's and Go's.
-constexpr std::chrono::seconds default_timeout{10};
+constexpr std::chrono::seconds http_timeout{10};
 constexpr int redirects_max = 10;
-constexpr std::size_t default_output_bytes = 4096;
+constexpr std::size_t http_output_bytes = 4096;
 // Bodies are cut; more is not read into memory than a check could be interested in.
 constexpr std::size_t body_bytes_max = 1 << 20;
 
@@ -105,7 +105,7 @@ public:
       : loop_(loop), tls_(tls), check_(check), addresses_(loop, names), timer_(loop), url_text_(check.http),
         then_(std::move(then)) {
     method_ = check.method.empty() ? "GET" : check.method;
-    timeout_ = check.timeout_ns > 0 ? std::chrono::nanoseconds(check.timeout_ns) : default_timeout;
+    timeout_ = check.timeout_ns > 0 ? std::chrono::nanoseconds(check.timeout_ns) : http_timeout;
   }
 
   void start() override {
@@ -254,7 +254,7 @@ private:
     if (redirect && !location.empty())
       return follow(code, std::string(location));
     const auto limit =
-        check_.output_bytes_max > 0 ? static_cast<std::size_t>(check_.output_bytes_max) : default_output_bytes;
+        check_.output_bytes_max > 0 ? static_cast<std::size_t>(check_.output_bytes_max) : http_output_bytes;
     auto body = answer.body();
     if (body.size() > limit) // Consul's ring buffer keeps the end
       body.erase(0, body.size() - limit);

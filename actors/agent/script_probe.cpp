@@ -28,8 +28,8 @@ namespace asio = boost::asio;
 using boost::system::error_code;
 
 // Consul's.
-constexpr std::chrono::seconds default_timeout{30};
-constexpr std::size_t default_output_bytes = 4096;
+constexpr std::chrono::seconds script_timeout{30};
+constexpr std::size_t script_output_bytes = 4096;
 // A program closes its output when it exits: what is left to wait for is a matter of scheduling.
 constexpr std::chrono::milliseconds exit_poll{10};
 
@@ -37,8 +37,8 @@ class script_probe final : public running_probe, public std::enable_shared_from_
 public:
   script_probe(asio::io_context& loop, const agent::check_definition& check, probe_runner::finished then)
       : output_(loop), timer_(loop), exit_timer_(loop), args_(check.args), then_(std::move(then)) {
-    timeout_ = check.timeout_ns > 0 ? std::chrono::nanoseconds(check.timeout_ns) : default_timeout;
-    limit_ = check.output_bytes_max > 0 ? static_cast<std::size_t>(check.output_bytes_max) : default_output_bytes;
+    timeout_ = check.timeout_ns > 0 ? std::chrono::nanoseconds(check.timeout_ns) : script_timeout;
+    limit_ = check.output_bytes_max > 0 ? static_cast<std::size_t>(check.output_bytes_max) : script_output_bytes;
   }
   ~script_probe() override { kill_group(); }
 

@@ -12,7 +12,7 @@ namespace belay::actors {
 
 namespace {
 
-constexpr std::chrono::milliseconds tick{250};
+constexpr std::chrono::milliseconds fsm_tick{250};
 // After a checkpoint that found no room the next one copies every row, on the thread that answers clients. A disk may stay
 // full for hours, so the next attempt waits for this long.
 constexpr std::chrono::seconds checkpoint_retry{10};
@@ -85,7 +85,7 @@ fsm_actor::behavior_type fsm::make_behavior() {
         tell_autopilot();
         initialize_access();
         give_up_waiting();
-        wake_after(*this, *wires_, tick, tick_atom::value);
+        wake_after(*this, *wires_, fsm_tick, tick_atom::value);
       },
       [this](flush_atom) { request_barriers(); },
       [this](stop_atom) { quit(); },

@@ -14,7 +14,7 @@ namespace belay::actors {
 
 namespace {
 
-constexpr std::chrono::milliseconds tick{50};
+constexpr std::chrono::milliseconds reaper_tick{50};
 constexpr std::chrono::seconds propose_again_after{1};
 
 } // namespace
@@ -41,7 +41,7 @@ session_reaper_actor::behavior_type session_reaper::make_behavior() {
       [this](tick_atom) {
         reap();
         metrics_.session_timers(leading_ ? deadlines_.size() : 0);
-        wake_after(*this, *wires_, tick, tick_atom::value);
+        wake_after(*this, *wires_, reaper_tick, tick_atom::value);
       },
       [this](stop_atom) { quit(); },
   };

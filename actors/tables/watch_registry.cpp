@@ -8,7 +8,7 @@ namespace belay::actors {
 
 namespace {
 
-constexpr std::chrono::milliseconds tick{20};
+constexpr std::chrono::milliseconds watch_tick{20};
 
 } // namespace
 
@@ -41,7 +41,7 @@ watch_registry_actor::behavior_type watch_registry::make_behavior() {
       },
       [this](tick_atom) {
         expire();
-        wake_after(*this, *wires_, tick, tick_atom::value);
+        wake_after(*this, *wires_, watch_tick, tick_atom::value);
       },
       [this](stop_atom) { quit(); },
   };

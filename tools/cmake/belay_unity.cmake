@@ -5,11 +5,8 @@
 # All files that are compiled together are one file to the compiler: names in their anonymous namespaces must differ. Two
 # that want the same name need not change: list one of them here, and it is compiled alone.
 set(BELAY_ALONE
-    actors/agent/script_probe.cpp
     actors/gateway/http_reader.cpp
     actors/node/config/keys.cpp
-    actors/tables/session_reaper.cpp
-    actors/tables/watch_registry.cpp
     protocol/filter/grammar.cpp
     protocol/wire/entry_codec.cpp
     protocol/wire/frame_codec.cpp
