@@ -14,7 +14,7 @@ using http::consistency;
 namespace {
 
 // Elections, a look at the catalog, and the way through the log.
-constexpr milliseconds soon{3000};
+constexpr milliseconds soon_enough{3000};
 
 std::string name_of(cluster_fixture& c, std::size_t node) {
   for (const auto& m : c.view(node).config.members)
@@ -58,8 +58,8 @@ TEST_CASE("every server is in the catalog, alive, with what its agent says of it
   cluster_fixture c;
   const auto leader = c.leader();
   for (std::size_t i = 0; i < 3; ++i) {
-    CHECK(becomes(c, leader, name_of(c, i), "passing", soon));
-    c.pass(soon); // its agent compares a second after the election
+    CHECK(becomes(c, leader, name_of(c, i), "passing", soon_enough));
+    c.pass(soon_enough); // its agent compares a second after the election
     const auto row = node_row(c, leader, name_of(c, i));
     REQUIRE(row != nullptr);
     CHECK(row->meta->at("rack") == std::to_string(i));
@@ -71,7 +71,7 @@ TEST_CASE("a server that falls silent turns critical, and passing when it is bac
   const auto leader = c.leader();
   const auto other = c.all_but(leader).front();
   const auto name = name_of(c, other);
-  REQUIRE(becomes(c, leader, name, "passing", soon));
+  REQUIRE(becomes(c, leader, name, "passing", soon_enough));
   const bool crashes = GENERATE(true, false);
   if (crashes)
     c.crash(other, true);
@@ -86,7 +86,7 @@ TEST_CASE("a server that falls silent turns critical, and passing when it is bac
     c.start(other);
   else
     c.net().heal();
-  CHECK(becomes(c, c.leader(), name, "passing", soon));
+  CHECK(becomes(c, c.leader(), name, "passing", soon_enough));
 }
 
 TEST_CASE("a new leader takes the old one for dead when it was silent long enough, and not before",
@@ -94,7 +94,7 @@ TEST_CASE("a new leader takes the old one for dead when it was silent long enoug
   cluster_fixture c;
   const auto old = c.leader();
   const auto name = name_of(c, old);
-  REQUIRE(becomes(c, old, name, "passing", soon));
+  REQUIRE(becomes(c, old, name, "passing", soon_enough));
   c.crash(old, true);
   auto next = c.leader();
   c.pass(milliseconds(4000));
@@ -117,7 +117,7 @@ TEST_CASE("a session on a server that died ends with the server's health", "[act
   cluster_fixture c;
   const auto leader = c.leader();
   const auto other = c.all_but(leader).front();
-  REQUIRE(becomes(c, leader, name_of(c, other), "passing", soon));
+  REQUIRE(becomes(c, leader, name_of(c, other), "passing", soon_enough));
   state::session_create s;
   s.session.id = "11111111-2222-4333-8444-555555555555";
   s.session.node = name_of(c, other);
@@ -138,7 +138,7 @@ TEST_CASE("nothing is written while nothing happens to the members", "[actors][m
   cluster_fixture c;
   const auto leader = c.leader();
   for (std::size_t i = 0; i < 3; ++i)
-    REQUIRE(becomes(c, leader, name_of(c, i), "passing", soon));
+    REQUIRE(becomes(c, leader, name_of(c, i), "passing", soon_enough));
   c.pass(seconds(5));
   const auto before = commands_in(c.log(leader));
   c.pass(std::chrono::minutes(10)); // several comparisons of everybody
@@ -157,7 +157,7 @@ TEST_CASE("a server that left the configuration leaves the catalog, by whoever l
   const auto leader = c.leader();
   const auto gone = c.all_but(leader).front(), stays = c.all_but(leader).back();
   const auto name = name_of(c, gone);
-  REQUIRE(becomes(c, leader, name, "passing", soon));
+  REQUIRE(becomes(c, leader, name, "passing", soon_enough));
   const auto raft_name = [&](std::size_t i) {
     for (const auto& m : c.view(leader).config.members)
       if (m.id == c.id_of(i))
@@ -185,13 +185,13 @@ TEST_CASE("a server that lost its disk takes its name back", "[actors][members]"
   const auto leader = c.leader();
   const auto other = c.all_but(leader).front();
   const auto name = name_of(c, other);
-  REQUIRE(becomes(c, leader, name, "passing", soon));
+  REQUIRE(becomes(c, leader, name, "passing", soon_enough));
   const auto id_before = node_row(c, leader, name)->id;
   c.crash(other);
   c.wipe(other);
   c.start(other);
   REQUIRE(c.until([&] { return c.view(leader).config.is_voter(c.id_of(other)) && !c.view(leader).config.joint(); }));
-  c.pass(soon);
+  c.pass(soon_enough);
   const auto row = node_row(c, leader, name);
   REQUIRE(row != nullptr);
   CHECK(row->id != id_before);
@@ -271,7 +271,7 @@ TEST_CASE("a server that has another name and address is known by them everywher
   const auto leader = c.leader();
   const auto other = c.all_but(leader).front();
   const auto before = name_of(c, other);
-  REQUIRE(becomes(c, leader, before, "passing", soon));
+  REQUIRE(becomes(c, leader, before, "passing", soon_enough));
   c.crash(other);
   c.move(other, "renamed", "10.9.9.9:8300");
   c.start(other);
@@ -281,7 +281,7 @@ TEST_CASE("a server that has another name and address is known by them everywher
   };
   REQUIRE(c.until([&] { return known(0) && known(1) && known(2); }));
   CHECK(c.view(leader).config.voters.size() == 3);
-  CHECK(becomes(c, leader, "renamed", "passing", soon));
+  CHECK(becomes(c, leader, "renamed", "passing", soon_enough));
   CHECK(health_of(c, leader, before) == "(none)");
   const auto row = node_row(c, leader, "renamed");
   REQUIRE(row != nullptr);

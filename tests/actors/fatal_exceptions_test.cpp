@@ -42,8 +42,8 @@ struct handler_of : caf::scheduled_actor {
   }
 };
 
-struct system_config : caf::actor_system_config {
-  system_config() {
+struct failing_config : caf::actor_system_config {
+  failing_config() {
     load<caf::io::middleman>();
     set("scheduler.max-threads", std::size_t{1});
     set("middleman.workers", std::size_t{0});
@@ -96,7 +96,7 @@ int signal_that_ends(const std::string& file, F&& what) {
 } // namespace
 
 TEST_CASE("an exception in any actor of a node ends the node", "[actors]") {
-  system_config config;
+  failing_config config;
   caf::actor_system system(config);
   metrics counted;
   node_plan plan;
@@ -143,7 +143,7 @@ TEST_CASE("an exception in any actor of a node ends the node", "[actors]") {
 TEST_CASE("the log names the actor that ended the process, and the exception", "[actors]") {
   const scratch_file file;
   const auto signal = signal_that_ends(file.path, [] {
-    system_config config;
+    failing_config config;
     caf::actor_system system(config);
     metrics counted;
     auto wires = std::make_shared<wiring>();

@@ -12,9 +12,9 @@ namespace {
 
 constexpr milliseconds delay{5'000};
 // The way through the log, and what cluster time is behind the clock.
-constexpr milliseconds slack{200};
+constexpr milliseconds delay_slack{200};
 
-state::command acquire(const std::string& session) {
+state::command acquire_lock(const std::string& session) {
   state::kv_op o;
   o.verb = state::kv_verb::lock;
   o.key = "lock";
@@ -26,7 +26,7 @@ state::command acquire(const std::string& session) {
 /// A session whose lock-delay begins now. @returns when the lock was lost
 monotonic_time lose_the_lock(cluster_fixture& c, std::size_t node) {
   const auto holder = c.session(node, seconds(3600), delay);
-  CHECK(std::get<bool>(c.written(c.write(node, acquire(holder))).reply));
+  CHECK(std::get<bool>(c.written(c.write(node, acquire_lock(holder))).reply));
   c.written(c.write(node, state::session_destroy{{holder}, "destroyed"}));
   return c.now();
 }
@@ -41,20 +41,20 @@ TEST_CASE("an acquire waits for the end of the lock-delay, on any server", "[act
   const auto next = c.session(leader, seconds(3600));
   const auto lost = lose_the_lock(c, leader);
 
-  const auto refused = c.written(c.write(node, acquire(next)));
+  const auto refused = c.written(c.write(node, acquire_lock(next)));
   CHECK_FALSE(std::get<bool>(refused.reply));
   CHECK(refused.reply.note.why == state::refused_for::lock_delay);
   const milliseconds left(refused.reply.note.retry_after_ms);
   CHECK(left <= delay);
-  CHECK(left > delay - slack);
+  CHECK(left > delay - delay_slack);
 
-  const auto waiting = c.write_later(node, acquire(next), left);
+  const auto waiting = c.write_later(node, acquire_lock(next), left);
   c.pass(left - milliseconds(100));
   CHECK_FALSE(c.answered(waiting));
   const auto granted = c.written(waiting);
   CHECK(std::get<bool>(granted.reply));
-  CHECK(c.now() - lost >= delay - slack);
-  CHECK(c.now() - lost <= delay + slack);
+  CHECK(c.now() - lost >= delay - delay_slack);
+  CHECK(c.now() - lost <= delay + delay_slack);
 }
 
 TEST_CASE("who waits for a lock-delay outlives the leader", "[actors][locks]") {
@@ -63,7 +63,7 @@ TEST_CASE("who waits for a lock-delay outlives the leader", "[actors][locks]") {
   const auto node = c.all_but(leader).front();
   const auto next = c.session(node, seconds(3600));
   lose_the_lock(c, leader);
-  const auto waiting = c.write_later(node, acquire(next), delay);
+  const auto waiting = c.write_later(node, acquire_lock(next), delay);
   const auto lost = c.now();
   c.pass(seconds(1));
   c.crash(leader);
@@ -74,7 +74,7 @@ TEST_CASE("who waits for a lock-delay outlives the leader", "[actors][locks]") {
   // What passed between the last entry of the old leader and the beginning of the new one is not counted: then it says how
   // much is left, and the gateway waits again.
   if (!std::get<bool>(r.reply))
-    CHECK(milliseconds(r.reply.note.retry_after_ms) <= gap + slack);
+    CHECK(milliseconds(r.reply.note.retry_after_ms) <= gap + delay_slack);
 }
 
 TEST_CASE("who does not wait any more is not tried again", "[actors][locks]") {
@@ -82,7 +82,7 @@ TEST_CASE("who does not wait any more is not tried again", "[actors][locks]") {
   const auto leader = c.leader();
   const auto next = c.session(leader, seconds(3600));
   lose_the_lock(c, leader);
-  const auto waiting = c.write_later(leader, acquire(next), delay);
+  const auto waiting = c.write_later(leader, acquire_lock(next), delay);
   c.cancel(waiting);
   c.pass(2 * delay);
   CHECK_FALSE(c.answered(waiting));

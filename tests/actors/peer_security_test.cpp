@@ -26,7 +26,7 @@ peer_link_settings with(const store_ptr& s) {
   return l;
 }
 
-tls::credential_settings key(const char* text, bool outgoing = true, bool incoming = true) {
+tls::credential_settings keyed(const char* text, bool outgoing = true, bool incoming = true) {
   tls::credential_settings s;
   s.encrypt = {text};
   s.encrypt_verify_outgoing = outgoing;
@@ -49,7 +49,7 @@ TEST_CASE("frames arrive in order between peers with credentials", "[actors][pee
   const tls::certificate_files files;
   auto certificates = files.signed_by(tls::authority_named("ours"), "server");
   certificates.verify_server_hostname = true;
-  for (const auto& s : {key(one_key), certificates}) {
+  for (const auto& s : {keyed(one_key), certificates}) {
     link_fixture f;
     link_end a(f.system(), node_id{1}, 0, with(store_of(s)));
     link_end b(f.system(), node_id{2}, 0, with(store_of(s)));
@@ -91,12 +91,12 @@ TEST_CASE("who has the wrong credentials is not heard", "[actors][peer_link][tls
     tls::credential_settings inside, outside;
   };
   for (const auto& r : {
-           row{"another key", key(one_key), key(another_key)},
-           row{"no credentials where a key is demanded", key(one_key), {}},
-           row{"a key where nobody has one", {}, key(one_key)},
+           row{"another key", keyed(one_key), keyed(another_key)},
+           row{"no credentials where a key is demanded", keyed(one_key), {}},
+           row{"a key where nobody has one", {}, keyed(one_key)},
            row{"no credentials where certificates are demanded", server, {}},
            row{"another CA", server, foreign},
-           row{"a key where certificates are demanded", server, key(one_key)},
+           row{"a key where certificates are demanded", server, keyed(one_key)},
            row{"a client's certificate", server, client},
        }) {
     CAPTURE(r.name);
@@ -133,8 +133,9 @@ TEST_CASE("from open to a key, and from the key to certificates, one server afte
   demands_certificate.verify_incoming = true;
   auto without_key = demands_certificate;
   without_key.encrypt.clear();
-  const tls::credential_settings steps[] = {{},   key(one_key, false, false), key(one_key, true, false), key(one_key),
-                                            both, dials_with_certificate,     demands_certificate,       without_key};
+  const tls::credential_settings steps[] = {
+      {},   keyed(one_key, false, false), keyed(one_key, true, false), keyed(one_key),
+      both, dials_with_certificate,       demands_certificate,         without_key};
   link_fixture f;
   for (std::size_t i = 0; i + 1 < std::size(steps); ++i) {
     CAPTURE(i);
@@ -145,17 +146,17 @@ TEST_CASE("from open to a key, and from the key to certificates, one server afte
 }
 
 TEST_CASE("a reload counts for new connections, and ends none", "[actors][peer_link][tls]") {
-  const auto store_a = store_of(key(one_key)), store_b = store_of(key(one_key));
+  const auto store_a = store_of(keyed(one_key)), store_b = store_of(keyed(one_key));
   link_fixture f;
   link_end a(f.system(), node_id{1}, 0, with(store_a));
   link_end b(f.system(), node_id{2}, 0, with(store_b));
   REQUIRE(meet(a, b));
-  store_b->replace(tls::loaded(key(another_key)));
+  store_b->replace(tls::loaded(keyed(another_key)));
   a.send_numbers(b.id(), 1, 3);
   b.send_numbers(a.id(), 1, 3);
   REQUIRE(soon([&] { return b.numbers_from(a.id()).size() == 3 && a.numbers_from(b.id()).size() == 3; }));
   CHECK(a.times_lost(b.id()) == 0);
-  link_end c(f.system(), node_id{3}, 0, with(store_of(key(another_key))));
+  link_end c(f.system(), node_id{3}, 0, with(store_of(keyed(another_key))));
   CHECK(meet(b, c));
   c.dial({a.address(), b.address()});
   c.send_numbers(b.id(), 7, 1);
@@ -175,10 +176,10 @@ TEST_CASE("frames about keys go over encrypted connections only, and say who has
     bool encrypted; ///< from a to b
   };
   for (const auto& r : {
-           row{"a key", key(one_key), key(one_key), true},
+           row{"a key", keyed(one_key), keyed(one_key), true},
            row{"certificates", dials_with_it, certificate, true},
            row{"nothing", {}, {}, false},
-           row{"a key that is known and not used", key(one_key, false, false), key(one_key, true, false), false},
+           row{"a key that is known and not used", keyed(one_key, false, false), keyed(one_key, true, false), false},
        }) {
     CAPTURE(r.name);
     link_fixture f;

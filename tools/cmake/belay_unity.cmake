@@ -14,10 +14,6 @@ set(BELAY_ALONE
     protocol/wire/registration_codec.cpp
     sim/checkers/autopilot_checker.cpp
     storage/snapshot_file.cpp
-    tests/actors/acl/cluster_acl_test.cpp
-    tests/actors/peer_limits_test.cpp
-    tests/actors/peer_link_test.cpp
-    tests/actors/peer_security_test.cpp
     tests/unit/actors/gateway/requests/archive_transfers_test.cpp
     tests/unit/actors/gateway/requests/exchange_test.cpp
     tests/unit/actors/gateway/requests/local_questions_test.cpp

@@ -16,12 +16,12 @@ using http::consistency;
 
 namespace {
 
-const std::string root = "root-secret";
+const std::string master_secret = "root-secret";
 const std::string secret = "11111111-2222-4333-8444-555555555555";
 const std::string accessor = "11111111-2222-4333-8444-666666666666";
 const std::string policy_id = "11111111-2222-4333-8444-777777777777";
 
-cluster_options with_acls(const std::string& master = root) {
+cluster_options cluster_with_acls(const std::string& master = master_secret) {
   cluster_options o;
   o.machine.acl_enabled = true;
   o.machine.master_token = master;
@@ -56,14 +56,14 @@ std::string refusal_in(const write_result& r) {
 }
 
 std::size_t tokens_at(cluster_fixture& c, std::size_t node) {
-  const auto r = c.found(c.read(node, as(root, state::query(state::acl_token_list{})), consistency::normal));
+  const auto r = c.found(c.read(node, as(master_secret, state::query(state::acl_token_list{})), consistency::normal));
   INFO(refusal_in(r));
   REQUIRE(refusal_in(r).empty());
   return std::get<state::acl_rows>(std::get<state::query_result>(r.answer).data).list.size();
 }
 
 void must(cluster_fixture& c, std::size_t node, const state::command& what) {
-  const auto why = refusal_in(c.written(c.write(node, as(root, what))));
+  const auto why = refusal_in(c.written(c.write(node, as(master_secret, what))));
   INFO(why);
   REQUIRE(why.empty());
 }
@@ -107,7 +107,7 @@ std::size_t ready(cluster_fixture& c) {
 } // namespace
 
 TEST_CASE("the leader makes what ACLs need, and the next one does not do it again", "[actors][acl]") {
-  cluster_fixture c(with_acls());
+  cluster_fixture c(cluster_with_acls());
   const auto first = ready(c);
   CHECK(tokens_at(c, 0) == 2); // anonymous and master
   CHECK(tokens_at(c, 1) == 2);
@@ -121,14 +121,15 @@ TEST_CASE("the leader makes what ACLs need, and the next one does not do it agai
 }
 
 TEST_CASE("a master token that was deleted comes back with the next leader, not before", "[actors][acl]") {
-  cluster_fixture c(with_acls());
+  cluster_fixture c(cluster_with_acls());
   const auto first = ready(c);
   make_token(c, first, "acl = \"write\"");
-  const auto all = c.found(c.read(first, as(root, state::query(state::acl_token_list{})), consistency::normal));
+  const auto all =
+      c.found(c.read(first, as(master_secret, state::query(state::acl_token_list{})), consistency::normal));
   const auto& list = std::get<state::acl_rows>(std::get<state::query_result>(all.answer).data).list;
   std::string master;
   for (const auto& each : list)
-    if (const auto& t = std::get<state::acl_token_ptr>(each.row); t->secret == root)
+    if (const auto& t = std::get<state::acl_token_ptr>(each.row); t->secret == master_secret)
       master = t->accessor;
   REQUIRE_FALSE(master.empty());
   // Nobody deletes the token in whose name he asks.
@@ -136,7 +137,7 @@ TEST_CASE("a master token that was deleted comes back with the next leader, not 
   REQUIRE(refusal_in(c.written(deletion)) == "");
   c.pass(seconds(5));
   const auto read = [&](std::size_t node) {
-    return refusal_in(c.found(c.read(node, as(root, get_key("a")), consistency::normal)));
+    return refusal_in(c.found(c.read(node, as(master_secret, get_key("a")), consistency::normal)));
   };
   CHECK(read(first) == state::acl_not_found);
   c.crash(first);
@@ -147,13 +148,13 @@ TEST_CASE("a master token that was deleted comes back with the next leader, not 
 
 TEST_CASE("before ACLs have their rows, reads in somebody's name wait and writes are to be tried again",
           "[actors][acl]") {
-  cluster_fixture c(with_acls());
-  const auto reading = c.read(0, as(root, get_key("a")), consistency::normal);
-  const auto why = refusal_in(c.written(c.write(0, as(root, set_key("a", "1")))));
+  cluster_fixture c(cluster_with_acls());
+  const auto reading = c.read(0, as(master_secret, get_key("a")), consistency::normal);
+  const auto why = refusal_in(c.written(c.write(0, as(master_secret, set_key("a", "1")))));
   CHECK(why.find("500 ACL support is waiting for") == 0);
   ready(c);
   CHECK(refusal_in(c.found(reading)) == "");
-  CHECK(refusal_in(c.written(c.write(0, as(root, set_key("a", "1"))))) == "");
+  CHECK(refusal_in(c.written(c.write(0, as(master_secret, set_key("a", "1"))))) == "");
 }
 
 TEST_CASE("without ACLs nothing is made for them, and nobody is judged", "[actors][acl]") {
@@ -167,7 +168,7 @@ TEST_CASE("without ACLs nothing is made for them, and nobody is judged", "[actor
 }
 
 TEST_CASE("a token made at one server is known at every other one, and what it may do counts there", "[actors][acl]") {
-  cluster_fixture c(with_acls());
+  cluster_fixture c(cluster_with_acls());
   const auto leader = ready(c);
   make_token(c, leader, R"(key_prefix "app/" { policy = "write" })");
   for (std::size_t i = 0; i < 3; ++i) {
@@ -186,12 +187,12 @@ TEST_CASE("a token made at one server is known at every other one, and what it m
 
 // The log decides: a write that was judged where it came in, and whose token is deleted on the way, must not be done.
 TEST_CASE("a write in the name of a deleted token is refused at every server", "[actors][acl]") {
-  cluster_fixture c(with_acls());
+  cluster_fixture c(cluster_with_acls());
   const auto leader = ready(c);
   make_token(c, leader, R"(key_prefix "" { policy = "write" })");
   CHECK(refusal_in(c.written(c.write(leader, as(secret, set_key("a", "1"))))) == "");
   // Both are on their way at once; the deletion is first.
-  const auto deletion = c.write(leader, as(root, state::command(state::acl_token_delete{accessor})));
+  const auto deletion = c.write(leader, as(master_secret, state::command(state::acl_token_delete{accessor})));
   c.settle();
   const auto late = c.write((leader + 1) % 3, as(secret, set_key("a", "2")));
   CHECK(refusal_in(c.written(deletion)) == "");
@@ -204,7 +205,7 @@ TEST_CASE("a write in the name of a deleted token is refused at every server", "
 
 // Else whoever has no token fills the log, on the disks of all servers.
 TEST_CASE("a write that its token may not do comes into no log, whichever server is asked", "[actors][acl]") {
-  cluster_fixture c(with_acls());
+  cluster_fixture c(cluster_with_acls());
   const auto leader = ready(c);
   const auto follower = c.all_but(leader).front();
   set_policy(c, leader, R"(key_prefix "open/" { policy = "write" })", true);
@@ -227,13 +228,13 @@ TEST_CASE("a write that its token may not do comes into no log, whichever server
     must(c, leader, t);
   });
   CHECK(refusal_in(c.written(c.write(follower, as(secret, set_key("open/a", "2"))))) == "");
-  CHECK(value_of(c.found(c.read(leader, as(root, get_key("open/a")), consistency::normal))) == "2");
+  CHECK(value_of(c.found(c.read(leader, as(master_secret, get_key("open/a")), consistency::normal))) == "2");
   CHECK(c.converged());
 }
 
 // The other servers cannot be reached: nobody can say whether the token is new.
 TEST_CASE("a write that a server cut off from the others may not do is answered with why", "[actors][acl]") {
-  cluster_fixture c(with_acls());
+  cluster_fixture c(cluster_with_acls());
   const auto leader = ready(c);
   const auto follower = c.all_but(leader).front();
   REQUIRE(c.converged());
@@ -245,14 +246,14 @@ TEST_CASE("a write that a server cut off from the others may not do is answered 
 }
 
 TEST_CASE("a blocking read is judged again when its permissions change", "[actors][acl]") {
-  cluster_fixture c(with_acls());
+  cluster_fixture c(cluster_with_acls());
   const auto leader = ready(c);
   const auto node = GENERATE(0u, 1u, 2u);
   make_token(c, leader, R"(key "a" { policy = "read" })");
   c.put_done(leader, "a", "1");
   const auto index = index_of(c.found(c.read(node, as(secret, get_key("a")), consistency::normal)));
   const auto parked = c.read(node, as(secret, get_key("a")), consistency::normal, index);
-  const auto of_root = c.read(node, as(root, get_key("a")), consistency::normal, index);
+  const auto of_root = c.read(node, as(master_secret, get_key("a")), consistency::normal, index);
   c.pass(seconds(1));
   REQUIRE_FALSE(c.answered(parked));
 
@@ -281,7 +282,7 @@ TEST_CASE("a blocking read is judged again when its permissions change", "[actor
 }
 
 TEST_CASE("a token that is over opens nothing, also where no entry comes", "[actors][acl]") {
-  cluster_fixture c(with_acls());
+  cluster_fixture c(cluster_with_acls());
   const auto leader = ready(c);
   make_token(c, leader, R"(key "a" { policy = "read" })");
   state::acl_token_set t;
@@ -303,7 +304,7 @@ TEST_CASE("a token that is over opens nothing, also where no entry comes", "[act
 }
 
 TEST_CASE("sessions are made and ended by who may write them", "[actors][acl]") {
-  cluster_fixture c(with_acls());
+  cluster_fixture c(cluster_with_acls());
   const auto leader = ready(c);
   c.pass(seconds(2)); // the members are in the catalog
   make_token(c, leader, R"(session "node-0" { policy = "write" })");
@@ -316,7 +317,7 @@ TEST_CASE("sessions are made and ended by who may write them", "[actors][acl]") 
   elsewhere.session.id = uuid_of(9, 2);
   elsewhere.session.node = "node-1";
   CHECK(refusal_in(c.written(c.write(1, as(secret, state::command(elsewhere))))) == state::permission_denied);
-  CHECK(refusal_in(c.written(c.write(1, as(root, state::command(elsewhere))))) == "");
+  CHECK(refusal_in(c.written(c.write(1, as(master_secret, state::command(elsewhere))))) == "");
   const auto end = [&](const std::string& id) {
     return refusal_in(c.written(c.write(2, as(secret, state::command(state::session_destroy{{id}, "destroyed"})))));
   };
@@ -339,7 +340,7 @@ std::string begin_restore(cluster_fixture& c, std::size_t node, const std::strin
 // The archive takes minutes to arrive; who may not restore must not keep others from it, and who may must not be refused by a server
 // that does not know him yet.
 TEST_CASE("a restore is judged by tables that have all that was decided before it", "[actors][acl]") {
-  cluster_fixture c(with_acls());
+  cluster_fixture c(cluster_with_acls());
   const auto leader = ready(c);
   const auto behind = c.all_but(leader).front();
   const auto at = GENERATE(true, false) ? leader : behind;
@@ -352,13 +353,13 @@ TEST_CASE("a restore is judged by tables that have all that was decided before i
     c.pass(seconds(1));
     fall_behind(c, behind, [&] { delete_token(c, leader); });
     CHECK(begin_restore(c, at, secret) == state::acl_not_found);
-    CHECK(begin_restore(c, at, root) == ""); // nothing is in its way
+    CHECK(begin_restore(c, at, master_secret) == ""); // nothing is in its way
   }
   SECTION("a token that may not do it any more") {
     make_token(c, leader, "acl = \"write\"");
     fall_behind(c, behind, [&] { set_policy(c, leader, "acl = \"read\"", false); });
     CHECK(begin_restore(c, at, secret) == state::permission_denied);
-    CHECK(begin_restore(c, at, root) == "");
+    CHECK(begin_restore(c, at, master_secret) == "");
   }
   CHECK(c.converged());
 }
@@ -366,7 +367,7 @@ TEST_CASE("a restore is judged by tables that have all that was decided before i
 // It says the log what the tables need; here no entry says it. A server of an older version that comes back would stop at the entries
 // before: it must not keep ACLs from everybody else after a change of leaders.
 TEST_CASE("a server that learnt of ACLs by a snapshot leads as one that saw the entries", "[actors][acl][levels]") {
-  auto o = with_acls();
+  auto o = cluster_with_acls();
   o.machine.checkpoint_entries = 40;
   o.peer.trailing_entries = 10;
   cluster_fixture c(std::move(o));

@@ -24,8 +24,8 @@ namespace {
 namespace json = boost::json;
 
 constexpr std::int64_t now_ns = 1'700'000'000'000'000'000;
-const std::string secret = "5f2c4a4e-9d1c-4f0b-8c46-0d4c2f6a7b11";
-const std::string accessor = "08f05787-3609-8001-65b4-922e5d52e84c";
+const std::string writer_secret = "5f2c4a4e-9d1c-4f0b-8c46-0d4c2f6a7b11";
+const std::string writer_accessor = "08f05787-3609-8001-65b4-922e5d52e84c";
 
 std::string ask_for(const std::string& method, const std::string& target, const std::string& headers = {},
                     const std::string& body = {}) {
@@ -58,10 +58,10 @@ state::query_result owners(const state::query& q) {
   if (!std::holds_alternative<state::permissions_read>(q))
     return entry_result("app/key", "v");
   REQUIRE(q.by);
-  if (q.by->secret != secret && q.by->secret != state::anonymous_secret)
+  if (q.by->secret != writer_secret && q.by->secret != state::anonymous_secret)
     return {log_index{5}, state::refusal{"ACL not found"}};
   auto t = std::make_shared<state::acl_token>();
-  t->accessor = q.by->secret == secret ? accessor : std::string(state::anonymous_accessor);
+  t->accessor = q.by->secret == writer_secret ? writer_accessor : std::string(state::anonymous_accessor);
   t->secret = q.by->secret;
   t->description = "of the test";
   t->create_time_ns = now_ns;
@@ -184,30 +184,31 @@ TEST_CASE("audit log: who it was, and no secret anywhere", "[gateway]") {
     f.behind().answer = owners;
     f.behind().check_replies = {state::refusal{"Permission denied"}, state::refusal{"ACL not found"}, true, true};
     auto c = f.client();
-    CHECK(c.ask(ask_for("PUT", "/v1/kv/app/key", with_token(secret), "1")).status == 200);
+    CHECK(c.ask(ask_for("PUT", "/v1/kv/app/key", with_token(writer_secret), "1")).status == 200);
     // In each place where a token can be, and in some where it should not.
-    CHECK(c.ask(ask_for("PUT", "/v1/kv/app/" + secret + "?token=" + secret, "X-Request: " + secret + "\r\n", "1"))
+    CHECK(c.ask(ask_for("PUT", "/v1/kv/app/" + writer_secret + "?token=" + writer_secret,
+                        "X-Request: " + writer_secret + "\r\n", "1"))
               .status == 200);
     const std::string unknown = "00000000-1111-2222-3333-444444444444";
     CHECK(c.ask(ask_for("PUT", "/v1/kv/app/key", "Authorization: Bearer " + unknown + "\r\n", "1")).status == 403);
     CHECK(c.ask(ask_for("PUT", "/v1/kv/app/key", {}, "1")).status == 403);
-    CHECK(c.ask("GET /v1/kv/app/key HTTP/1.1\r\nHost: " + secret + "\r\nUser-Agent: " + secret + "\r\n" +
-                with_token(secret) + "\r\n")
+    CHECK(c.ask("GET /v1/kv/app/key HTTP/1.1\r\nHost: " + writer_secret + "\r\nUser-Agent: " + writer_secret + "\r\n" +
+                with_token(writer_secret) + "\r\n")
               .status == 200);
-    CHECK(c.ask(ask_for("GET", "/v1/kv/app/key%3ftoken=" + secret)).status == 200);
-    CHECK(c.ask(ask_for("PUT", "/v1/acl/clone/" + secret)).status != 200);
+    CHECK(c.ask(ask_for("GET", "/v1/kv/app/key%3ftoken=" + writer_secret)).status == 200);
+    CHECK(c.ask(ask_for("PUT", "/v1/acl/clone/" + writer_secret)).status != 200);
   }
   const auto text = harness::file_text(path);
-  CHECK(text.find(secret) == std::string::npos);
+  CHECK(text.find(writer_secret) == std::string::npos);
   CHECK(text.find("00000000-1111-2222-3333-444444444444") == std::string::npos);
   const auto lines = summaries(text);
   const std::string anonymous(state::anonymous_accessor);
   REQUIRE(lines.size() >= 6);
-  CHECK(lines[0] == "PUT /v1/kv/app/key by '" + accessor + "': done");
-  CHECK(lines[1] == "PUT /v1/kv/app/<hidden> by '" + accessor + "': done");
+  CHECK(lines[0] == "PUT /v1/kv/app/key by '" + writer_accessor + "': done");
+  CHECK(lines[1] == "PUT /v1/kv/app/<hidden> by '" + writer_accessor + "': done");
   CHECK(lines[2] == "PUT /v1/kv/app/key by '': denied");
   CHECK(lines[3] == "PUT /v1/kv/app/key by '" + anonymous + "': denied");
-  CHECK(lines[4] == "GET /v1/kv/app/key by '" + accessor + "': done");
+  CHECK(lines[4] == "GET /v1/kv/app/key by '" + writer_accessor + "': done");
   CHECK(lines[5] == "GET /v1/kv/app/key?token=<hidden> by '" + anonymous + "': done");
   const auto events = events_in(text);
   CHECK(text_at(events[0], "auth", "description") == "of the test");
@@ -228,8 +229,8 @@ TEST_CASE("audit log: a request that is refused at once says who it was, from wh
     const auto asked = [&](const std::string& method, const std::string& target, const std::string& token) {
       return c.ask(ask_for(method, target, with_token(token))).status;
     };
-    CHECK(asked("PUT", "/v1/kv/app/" + secret + "?cas=x", secret) >= 400);
-    CHECK(asked("POST", "/v1/txn", secret) == 405);
+    CHECK(asked("PUT", "/v1/kv/app/" + writer_secret + "?cas=x", writer_secret) >= 400);
+    CHECK(asked("POST", "/v1/txn", writer_secret) == 405);
     CHECK(asked("POST", "/v1/txn", unknown) == 405);
     CHECK(asked("GET", "/v1/agent/self", unknown) == 403);
     CHECK(c.ask("GET /v1/kv/a?x=% HTTP/1.1\r\nHost: x\r\n\r\n").status == 500);
@@ -237,13 +238,14 @@ TEST_CASE("audit log: a request that is refused at once says who it was, from wh
     CHECK(eventually([&] { return summaries(harness::file_text(path)).size() == 5; }));
   }
   const auto text = harness::file_text(path);
-  CHECK(text.find(secret) == std::string::npos);
+  CHECK(text.find(writer_secret) == std::string::npos);
   CHECK(text.find(unknown) == std::string::npos);
   auto lines = summaries(text);
   std::sort(lines.begin(), lines.end());
   CHECK(lines == std::vector<std::string>{"GET /v1/agent/self by '': denied", "GET /v1/kv/a by '': refused",
-                                          "POST /v1/txn by '': refused", "POST /v1/txn by '" + accessor + "': refused",
-                                          "PUT /v1/kv/app/<hidden> by '" + accessor + "': refused"});
+                                          "POST /v1/txn by '': refused",
+                                          "POST /v1/txn by '" + writer_accessor + "': refused",
+                                          "PUT /v1/kv/app/<hidden> by '" + writer_accessor + "': refused"});
   for (const auto& e : events_in(text)) {
     CHECK(text_at(e, "request", "remote_addr") == "127.0.0.1");
     CHECK(e.contains("response"));
@@ -276,7 +278,7 @@ TEST_CASE("audit log: enforced, the line is in the file before the answer is out
   f.behind().answer = owners;
   auto c = f.client();
   for (std::size_t i = 1; i <= 5; ++i) {
-    CHECK(c.ask(ask_for("GET", "/v1/kv/app/key", with_token(secret))).status == 200);
+    CHECK(c.ask(ask_for("GET", "/v1/kv/app/key", with_token(writer_secret))).status == 200);
     CHECK(summaries(harness::file_text(path)).size() == i);
   }
 }
