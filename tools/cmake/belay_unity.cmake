@@ -14,9 +14,6 @@ set(BELAY_ALONE
     protocol/wire/registration_codec.cpp
     sim/checkers/autopilot_checker.cpp
     storage/snapshot_file.cpp
-    tests/unit/actors/gateway/requests/archive_transfers_test.cpp
-    tests/unit/actors/gateway/requests/exchange_test.cpp
-    tests/unit/actors/gateway/requests/local_questions_test.cpp
     tests/unit/protocol/http/kv/lock_headers_test.cpp
     tests/unit/protocol/state/fields_test.cpp
 )

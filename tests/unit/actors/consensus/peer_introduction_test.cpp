@@ -17,7 +17,7 @@ tls::credentials_ptr with_key(const char* key) {
     s.encrypt = {key};
   return tls::loaded(s);
 }
-const char* const one = "pUqJrVyVRj5jsiYEkM/tFQYfWyJIv4s3XkvDwy7Cu5s=";
+const char* const one_key = "pUqJrVyVRj5jsiYEkM/tFQYfWyJIv4s3XkvDwy7Cu5s=";
 
 wire::hello hello_of(std::string name) {
   wire::hello h;
@@ -57,7 +57,7 @@ TEST_CASE("an introduction may come in pieces, with its first frames behind it",
     CHECK(door.take_answer().empty());
   }
   SECTION("with TLS") {
-    const auto mine = with_key(one);
+    const auto mine = with_key(one_key);
     tls::channel dialler(mine, tls::channel::side::dials);
     peer_introduction door(mine);
     std::string out, nothing;
@@ -92,7 +92,7 @@ TEST_CASE("who does not introduce himself is refused, and told what can be told"
     bool alert;
   };
   const row rows[] = {
-      {"no TLS where it is demanded", one, bytes_of(hello_of("seven")), "speaks without TLS", true},
+      {"no TLS where it is demanded", one_key, bytes_of(hello_of("seven")), "speaks without TLS", true},
       {"TLS where there is none", nullptr, std::string("\x16\x03\x01\x02\x00", 5), "neither a certificate nor", true},
       {"another frame", nullptr, bytes_of(wire::gossip{}), "no introduction", false},
       {"HTTP", nullptr, "GET / HTTP/1.1\r\n\r\n", "does not speak our protocol", false},

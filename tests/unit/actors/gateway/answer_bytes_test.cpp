@@ -20,7 +20,7 @@ std::string written(exchange& e, bool last) {
   return out;
 }
 
-exchange refused() {
+exchange refused_exchange() {
   exchange e;
   e.answer = http::error_response(500, "no");
   return e;
@@ -47,22 +47,22 @@ std::string piece(exchange& e, std::string bytes, bool ended, bool& all) {
 } // namespace
 
 TEST_CASE("append_answer: HEAD has all headers and no body; HTTP/1.0 is told that the connection stays") {
-  auto whole = refused();
+  auto whole = refused_exchange();
   CHECK(written(whole, false) == text_head + "Date: today\r\nContent-Length: 2\r\n\r\nno");
-  auto last = refused();
+  auto last = refused_exchange();
   CHECK(written(last, true) == text_head + "Date: today\r\nContent-Length: 2\r\nConnection: close\r\n\r\nno");
-  auto head = refused();
+  auto head = refused_exchange();
   head.head = true;
   CHECK(written(head, false) == text_head + "Date: today\r\nContent-Length: 2\r\n\r\n");
-  head = refused();
+  head = refused_exchange();
   head.head = true;
   head.answer->body.clear();
   head.answer->body_shared = make_payload("a stored value");
   CHECK(written(head, false) == text_head + "Date: today\r\nContent-Length: 14\r\n\r\n");
-  auto old = refused();
+  auto old = refused_exchange();
   old.old_version = true;
   CHECK(written(old, false) == text_head + "Connection: keep-alive\r\nDate: today\r\nContent-Length: 2\r\n\r\nno");
-  old = refused();
+  old = refused_exchange();
   old.old_version = true;
   CHECK(written(old, true) == text_head + "Date: today\r\nContent-Length: 2\r\nConnection: close\r\n\r\nno");
 }

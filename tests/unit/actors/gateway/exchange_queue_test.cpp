@@ -72,7 +72,7 @@ struct nobody : requester {
   void progress() override {}
 };
 
-struct fixture {
+struct queue_fixture {
   /// As the connection does it: reads one request, which must be there in full but for an upload's body.
   void request(const std::string& line, const std::string& headers = {}) {
     http_reader reader(front.rules);
@@ -107,7 +107,7 @@ std::string bodies(const std::string& bytes) {
 
 // If answers came in another order, the client would take one for another.
 TEST_CASE("exchange_queue: writes are decided together, their answers keep the order of the requests") {
-  fixture f;
+  queue_fixture f;
   f.request("PUT /plain");
   f.request("PUT /plain");
   f.request("GET /known");
@@ -121,7 +121,7 @@ TEST_CASE("exchange_queue: writes are decided together, their answers keep the o
 }
 
 TEST_CASE("exchange_queue: a read begins when all before it is answered, and nothing begins behind it") {
-  fixture f;
+  queue_fixture f;
   f.request("PUT /plain");
   CHECK(f.queue.may_begin(0));
   f.request("GET /read");
@@ -137,7 +137,7 @@ TEST_CASE("exchange_queue: a read begins when all before it is answered, and not
 }
 
 TEST_CASE("exchange_queue: limits of what one client may have under way") {
-  fixture f;
+  queue_fixture f;
   f.limits.in_flight_max = 2;
   f.limits.unsent_bytes_max = 100;
   f.request("PUT /plain");
@@ -148,7 +148,7 @@ TEST_CASE("exchange_queue: limits of what one client may have under way") {
 }
 
 TEST_CASE("exchange_queue: behind the last answer nothing is written") {
-  fixture f;
+  queue_fixture f;
   SECTION("the client wants no more") {
     f.request("GET /one", "Connection: close\r\n");
     CHECK(f.queue.ended());
@@ -172,7 +172,7 @@ TEST_CASE("exchange_queue: behind the last answer nothing is written") {
 }
 
 TEST_CASE("exchange_queue: an upload is passed on as it comes, and not too far ahead") {
-  fixture f;
+  queue_fixture f;
   f.request("PUT /upload", "Content-Length: 3000000\r\n");
   CHECK(f.queue.uploading());
   CHECK(f.queue.wants_body());
@@ -210,7 +210,7 @@ TEST_CASE("exchange_queue: an upload is passed on as it comes, and not too far a
 }
 
 TEST_CASE("exchange_queue: pieces of a download are asked for as the client takes them") {
-  fixture f;
+  queue_fixture f;
   f.request("GET /read");
   f.write();
   auto& e = *f.front.dispatched.at(0);
@@ -232,7 +232,7 @@ TEST_CASE("exchange_queue: pieces of a download are asked for as the client take
 
 // A request that is never answered is a failure.
 TEST_CASE("exchange_queue: what is past its deadline is answered 500") {
-  fixture f;
+  queue_fixture f;
   f.request("PUT /plain");
   CHECK_FALSE(f.queue.sweep(f.front.time + 10s - 1ns));
   CHECK(f.queue.sweep(f.front.time + 10s));
@@ -242,7 +242,7 @@ TEST_CASE("exchange_queue: what is past its deadline is answered 500") {
 }
 
 TEST_CASE("exchange_queue: a question that wants it is put again") {
-  fixture f;
+  queue_fixture f;
   f.request("GET /read");
   f.write();
   f.front.dispatched.at(0)->ask_again = true;
@@ -253,7 +253,7 @@ TEST_CASE("exchange_queue: a question that wants it is put again") {
 }
 
 TEST_CASE("exchange_queue: at shutdown what is under way is finished, what may take minutes is not") {
-  fixture f;
+  queue_fixture f;
   SECTION("a write") {
     f.request("PUT /plain");
     CHECK_FALSE(f.queue.blocking());
@@ -289,7 +289,7 @@ TEST_CASE("exchange_queue: at shutdown what is under way is finished, what may t
 }
 
 TEST_CASE("exchange_queue: when the client goes, those are told who work for it") {
-  fixture f;
+  queue_fixture f;
   f.request("PUT /plain");
   f.request("PUT /plain");
   f.request("GET /read"); // has not begun
@@ -301,7 +301,7 @@ TEST_CASE("exchange_queue: when the client goes, those are told who work for it"
 
 // An answer that may not be sent before the audit log has it.
 TEST_CASE("exchange_queue: an answer that must wait holds up those behind it") {
-  fixture f;
+  queue_fixture f;
   f.front.may = false;
   f.request("PUT /plain");
   f.request("PUT /plain");
@@ -315,7 +315,7 @@ TEST_CASE("exchange_queue: an answer that must wait holds up those behind it") {
 }
 
 TEST_CASE("exchange_queue: it is told of all whose answer was not sent") {
-  fixture f;
+  queue_fixture f;
   f.front.may = false;
   f.request("PUT /plain");
   f.request("PUT /plain");

@@ -24,7 +24,7 @@ struct slow_server {
   std::atomic<int> asked{0};
 };
 
-name_lookups::lookup asking(std::shared_ptr<slow_server> s) {
+name_lookups::lookup lookup_asking(std::shared_ptr<slow_server> s) {
   return [s](const std::string& host) -> name_lookups::addresses {
     ++s->asked;
     if (host.find("slow") == 0) {
@@ -74,7 +74,7 @@ TEST_CASE("names are few, whoever brings them", "[name_lookups]") {
 TEST_CASE("a name that is not answered holds up neither the asker nor other names", "[name_lookups]") {
   // Were find() to wait, this test would not end: the answer is given only afterwards.
   const auto server = std::make_shared<slow_server>();
-  name_lookups names(asking(server));
+  name_lookups names(lookup_asking(server));
   for (int i = 0; i < 100; ++i)
     CHECK_FALSE(names.find("slow", 8300));
   const auto quick = found_soon(names, "quick");
@@ -125,7 +125,7 @@ void let_answer(slow_server& server) {
 
 TEST_CASE("who asks for a name is told once, and what was told just now is told again", "[name_lookups]") {
   const auto server = std::make_shared<slow_server>();
-  name_lookups names(asking(server));
+  name_lookups names(lookup_asking(server));
   listener first, second, third, gone;
   names.ask("slow", first.then);
   names.ask("slow", second.then);
@@ -152,7 +152,7 @@ TEST_CASE("who asks for a name is told once, and what was told just now is told 
 TEST_CASE("names that are not answered take no more threads than there may be, and the others come when one is free",
           "[name_lookups]") {
   const auto server = std::make_shared<slow_server>();
-  name_lookups names(asking(server), 64, 2);
+  name_lookups names(lookup_asking(server), 64, 2);
   std::vector<std::unique_ptr<listener>> all;
   for (int i = 0; i < 10; ++i)
     names.ask("slow" + std::to_string(i), all.emplace_back(std::make_unique<listener>())->then);

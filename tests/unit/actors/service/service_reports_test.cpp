@@ -38,7 +38,7 @@ struct variables {
   }
 };
 
-service_socket opened(const std::string& address) {
+service_socket opened_socket(const std::string& address) {
   auto s = service_socket::open(address);
   REQUIRE(s.ok());
   return std::move(*s);
@@ -76,9 +76,9 @@ TEST_CASE("an address that is none is refused, and nothing listens without one",
   CHECK_FALSE(service_socket::open("/").ok());
   CHECK_FALSE(service_socket::open("vsock:2:1234").ok());
   CHECK_FALSE(service_socket::open("/" + std::string(200, 'x')).ok());
-  CHECK_FALSE(opened("").wanted());
-  CHECK(opened("").say("READY=1\n").ok());
-  CHECK_FALSE(opened("/nonexistent/socket").say("READY=1\n").ok());
+  CHECK_FALSE(opened_socket("").wanted());
+  CHECK(opened_socket("").say("READY=1\n").ok());
+  CHECK_FALSE(opened_socket("/nonexistent/socket").say("READY=1\n").ok());
 }
 
 TEST_CASE("an abstract socket is spoken to as well as one in a folder", "[service]") {
@@ -86,7 +86,7 @@ TEST_CASE("an abstract socket is spoken to as well as one in a folder", "[servic
   for (const auto& name : {folder / "notify", "@belay-test-" + std::to_string(::getpid())}) {
     INFO(name);
     harness::notify_socket manager(name);
-    CHECK(opened(name).say("READY=1\n").ok());
+    CHECK(opened_socket(name).say("READY=1\n").ok());
     CHECK(manager.next(harness::milliseconds{5000}) == "READY=1\n");
   }
 }
@@ -95,7 +95,7 @@ TEST_CASE("a service manager hears of a start, signs of life, a reload and the e
   harness::scratch_folder folder;
   harness::notify_socket manager(folder / "notify");
   const auto heard = [&] { return manager.next(harness::milliseconds{0}); };
-  service_reports reports(opened(folder / "notify"), 4s);
+  service_reports reports(opened_socket(folder / "notify"), 4s);
   auto numbers = std::make_shared<vitals>();
   const auto move = [&] {
     ++numbers->front_turns;
@@ -146,7 +146,7 @@ TEST_CASE("without a watchdog only news are told", "[service]") {
   harness::scratch_folder folder;
   harness::notify_socket manager(folder / "notify");
   const auto heard = [&] { return manager.next(harness::milliseconds{0}); };
-  service_reports reports(opened(folder / "notify"), 0s);
+  service_reports reports(opened_socket(folder / "notify"), 0s);
   auto numbers = std::make_shared<vitals>();
   reports.ready(numbers, start);
   heard();
@@ -162,7 +162,7 @@ TEST_CASE("a client agent has no Raft, and lives while its one thread moves", "[
   harness::scratch_folder folder;
   harness::notify_socket manager(folder / "notify");
   const auto heard = [&] { return manager.next(harness::milliseconds{0}); };
-  service_reports reports(opened(folder / "notify"), 4s);
+  service_reports reports(opened_socket(folder / "notify"), 4s);
   auto numbers = std::make_shared<vitals>();
   numbers->has_raft = false;
   numbers->standing = cluster_standing::cut_off;
@@ -203,7 +203,7 @@ TEST_CASE("signs of life are told while the thread that handles signals is busy,
     }
   });
   {
-    service_reporter reporter(service_reports(opened(folder / "notify"), 2s));
+    service_reporter reporter(service_reports(opened_socket(folder / "notify"), 2s));
     reporter.ready(numbers);
     CHECK(manager.heard("READY=1", milliseconds{20000}));
     reporter.reloading();

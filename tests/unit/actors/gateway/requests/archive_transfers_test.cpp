@@ -11,7 +11,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-struct fixture : asked_fixture {
+struct transfers_fixture : asked_fixture {
   archive_transfers transfers{out, pending, times};
 
   exchange& save() {
@@ -82,7 +82,7 @@ struct fixture : asked_fixture {
 } // namespace
 
 TEST_CASE("archive_transfers: a download is a consistent read, then piece after piece") {
-  fixture f;
+  transfers_fixture f;
   auto& e = f.save();
   CHECK(e.deadline == f.now + 67s);
   const auto& asked = std::get<read_query>(f.out.list.front());
@@ -111,7 +111,7 @@ TEST_CASE("archive_transfers: a download is a consistent read, then piece after 
 }
 
 TEST_CASE("archive_transfers: stale downloads need no leader, others are refused when there is none") {
-  fixture f;
+  transfers_fixture f;
   auto& refused = f.client->asks(http::snapshot_save{});
   f.transfers.begin_save(refused, {false}, true, f.now);
   REQUIRE(refused.answer);
@@ -126,7 +126,7 @@ TEST_CASE("archive_transfers: stale downloads need no leader, others are refused
 
 // Once the head is sent, its status cannot be taken back: only the end of the connection tells the client.
 TEST_CASE("archive_transfers: a download that fails is a 500 before its first piece, and cut off behind it") {
-  fixture f;
+  transfers_fixture f;
   auto& early = f.save();
   f.packed(f.checkpointed(early).id, "", false, "disk is gone");
   REQUIRE(early.answer);
@@ -143,7 +143,7 @@ TEST_CASE("archive_transfers: a download that fails is a 500 before its first pi
 }
 
 TEST_CASE("archive_transfers: who goes away during a download is forgotten by those who work for it") {
-  fixture f;
+  transfers_fixture f;
   auto& e = f.save();
   f.checkpointed(e);
   f.transfers.abandon(e);
@@ -153,7 +153,7 @@ TEST_CASE("archive_transfers: who goes away during a download is forgotten by th
 }
 
 TEST_CASE("archive_transfers: an upload becomes commands, one after the other") {
-  fixture f;
+  transfers_fixture f;
   auto& e = f.restore("abc", false);
   auto u = f.out.take<unpack_archive>();
   CHECK(u.bytes == "abc");
@@ -197,7 +197,7 @@ TEST_CASE("archive_transfers: an upload becomes commands, one after the other") 
 // Through another server one may be going on, which only the tables tell.
 TEST_CASE(
     "archive_transfers: the beginning of a restore is looked at before it is proposed, also when it is tried again") {
-  fixture f;
+  transfers_fixture f;
   auto& e = f.restore("abc", true);
   e.by = state::authority{"secret", false, "dc1"};
   archive_unpacked u;
@@ -248,7 +248,7 @@ TEST_CASE(
 }
 
 TEST_CASE("archive_transfers: a part whose outcome nobody knows is proposed again, for as long as requests are held") {
-  fixture f;
+  transfers_fixture f;
   auto& e = f.restore("abc", true);
   f.unpacked(f.out.take<unpack_archive>(), "command", false);
   auto w = f.out.take<propose_write>();
@@ -267,7 +267,7 @@ TEST_CASE("archive_transfers: a part whose outcome nobody knows is proposed agai
 }
 
 TEST_CASE("archive_transfers: an upload that is refused leaves nothing behind") {
-  fixture f;
+  transfers_fixture f;
   SECTION("by the log") {
     auto& e = f.restore("abc", true);
     f.unpacked(f.out.take<unpack_archive>(), "command", false);
@@ -308,7 +308,7 @@ TEST_CASE("archive_transfers: an upload that is refused leaves nothing behind") 
 }
 
 TEST_CASE("archive_transfers: one restore at a time, until it has ended in whatever way") {
-  fixture f;
+  transfers_fixture f;
   const auto second_is_refused = [&] {
     const auto posted = f.out.list.size();
     auto& e = f.restore("abc", true);

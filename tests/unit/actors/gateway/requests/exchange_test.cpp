@@ -18,7 +18,7 @@ exchange::asked kv(state::kv_verb verb) {
   return state::command{state::kv_write{std::move(op)}};
 }
 
-exchange asking(exchange::asked what) {
+exchange exchange_asking(exchange::asked what) {
   exchange e;
   e.what = std::move(what);
   return e;
@@ -49,10 +49,10 @@ TEST_CASE("exchange: plain writes overlap, everything else is decided alone") {
   };
   for (const auto& t : rows) {
     INFO(t.name);
-    CHECK(asking(t.what).may_overlap() == t.may_overlap);
+    CHECK(exchange_asking(t.what).may_overlap() == t.may_overlap);
   }
   // It may be refused at once, or after a look at what the leader knows, while one behind it is carried out.
-  auto judged = asking(kv(state::kv_verb::set));
+  auto judged = exchange_asking(kv(state::kv_verb::set));
   judged.by = state::authority{};
   CHECK_FALSE(judged.may_overlap());
 }
@@ -60,14 +60,14 @@ TEST_CASE("exchange: plain writes overlap, everything else is decided alone") {
 TEST_CASE("exchange: what may be without an answer for minutes") {
   http::read_request at_once, later;
   later.min_index = 5;
-  CHECK_FALSE(asking(at_once).blocking());
-  CHECK(asking(later).blocking());
-  CHECK_FALSE(asking(http::agent_request{agent::list_events{"", 0, 10s}}).blocking());
-  CHECK(asking(http::agent_request{agent::list_events{"", 7, 10s}}).blocking());
-  CHECK_FALSE(asking(http::agent_request{agent::read_service{"web", "", 10s}}).blocking());
-  CHECK(asking(http::agent_request{agent::read_service{"web", "abc", 10s}}).blocking());
-  CHECK_FALSE(asking(kv(state::kv_verb::lock)).blocking());
-  auto in_delay = asking(kv(state::kv_verb::lock));
+  CHECK_FALSE(exchange_asking(at_once).blocking());
+  CHECK(exchange_asking(later).blocking());
+  CHECK_FALSE(exchange_asking(http::agent_request{agent::list_events{"", 0, 10s}}).blocking());
+  CHECK(exchange_asking(http::agent_request{agent::list_events{"", 7, 10s}}).blocking());
+  CHECK_FALSE(exchange_asking(http::agent_request{agent::read_service{"web", "", 10s}}).blocking());
+  CHECK(exchange_asking(http::agent_request{agent::read_service{"web", "abc", 10s}}).blocking());
+  CHECK_FALSE(exchange_asking(kv(state::kv_verb::lock)).blocking());
+  auto in_delay = exchange_asking(kv(state::kv_verb::lock));
   in_delay.in_delay = true;
   CHECK(in_delay.blocking());
 }

@@ -22,7 +22,7 @@ cluster_view view_of_one(bool with_leader) {
   return v;
 }
 
-struct fixture : asked_fixture {
+struct questions_fixture : asked_fixture {
   local_questions questions{out, pending, times, {}};
 
   exchange& begin(http::local_request r) {
@@ -46,7 +46,7 @@ write_result told_by_leader(wire::call_outcome outcome, state::reply reply = tru
 } // namespace
 
 TEST_CASE("local_questions: who leads is answered at once, as soon as it is known") {
-  fixture f;
+  questions_fixture f;
   CHECK_FALSE(f.questions.leaderless());
   auto& first = f.begin({.kind = local_kind::status_leader});
   CHECK_FALSE(first.answer);
@@ -71,7 +71,7 @@ TEST_CASE("local_questions: who leads is answered at once, as soon as it is know
 
 // The configuration is the leader's. Without one the question is held like a write, and put again now and then.
 TEST_CASE("local_questions: the Raft configuration waits for a leader, a stale one does not") {
-  fixture f;
+  questions_fixture f;
   auto& held = f.begin({.kind = local_kind::raft_configuration});
   CHECK(held.deadline == f.now + 7s);
   CHECK(held.give_up == "No cluster leader");
@@ -94,7 +94,7 @@ TEST_CASE("local_questions: the Raft configuration waits for a leader, a stale o
 }
 
 TEST_CASE("local_questions: an order to remove a server goes to the leader, and its answer has no body") {
-  fixture f;
+  questions_fixture f;
   auto& e = f.begin({.kind = local_kind::remove_peer, .removed = {forward::remove_member::named_by::id, "abc"}});
   CHECK(f.out.take<propose_write>().kind == wire::call_kind::remove_member);
   f.decided(e, told_by_leader(wire::call_outcome::done));
@@ -109,7 +109,7 @@ TEST_CASE("local_questions: an order to remove a server goes to the leader, and 
 }
 
 TEST_CASE("local_questions: an order to add a server goes to the leader under a name that every version knows") {
-  fixture f;
+  questions_fixture f;
   auto& e = f.begin({.kind = local_kind::add_peer, .added = {"10.0.0.4:8300"}});
   const auto asked = f.out.take<propose_write>();
   CHECK(asked.kind == wire::call_kind::remove_member);
@@ -119,7 +119,7 @@ TEST_CASE("local_questions: an order to add a server goes to the leader under a 
 }
 
 TEST_CASE("local_questions: a probe is told whether this node moves, and within a second") {
-  fixture f;
+  questions_fixture f;
   auto& live = f.begin({.kind = local_kind::agent_live});
   CHECK(live.deadline == f.now + 1s);
   CHECK(live.give_up == "Raft does not answer on this node");
@@ -162,7 +162,7 @@ TEST_CASE("local_questions: a probe is told whether this node moves, and within 
 }
 
 TEST_CASE("local_questions: health is asked of the leader with the settings that say what is healthy") {
-  fixture f;
+  questions_fixture f;
   auto& e = f.begin({.kind = local_kind::autopilot_health});
   const auto q = f.out.take<read_query>();
   CHECK(std::holds_alternative<state::autopilot_get>(q.request.query));
@@ -218,7 +218,7 @@ state::check_ptr critical_liveness(std::string node) {
 
 /// The two questions about the catalog are asked, and answered with these agents: the server itself, a, b which is silent, and a node that
 /// is nobody's.
-void tell_catalog(fixture& f, exchange& e, http::consistency mode) {
+void tell_catalog(questions_fixture& f, exchange& e, http::consistency mode) {
   auto q = f.out.take<read_query>();
   CHECK(std::holds_alternative<state::catalog_nodes>(q.request.query));
   CHECK(q.request.mode == mode);
@@ -237,7 +237,7 @@ void tell_catalog(fixture& f, exchange& e, http::consistency mode) {
 } // namespace
 
 TEST_CASE("local_questions: members are the servers, and the client agents that the catalog knows") {
-  fixture f;
+  questions_fixture f;
   f.questions.view_changed(view_of_one(true));
   auto& e = f.begin({.kind = local_kind::agent_members});
   SECTION("which can be read") {
@@ -268,7 +268,7 @@ TEST_CASE("local_questions: members are the servers, and the client agents that 
 }
 
 TEST_CASE("local_questions: before there ever was a leader, and for -wan, nobody looks into the catalog") {
-  fixture f;
+  questions_fixture f;
   f.begin({.kind = local_kind::agent_members});
   f.out.take<status_request>();
   f.questions.view_changed(view_of_one(true));
@@ -279,7 +279,7 @@ TEST_CASE("local_questions: before there ever was a leader, and for -wan, nobody
 
 TEST_CASE("local_questions: an agent that is lost is taken out of the catalog, one that lives is not, servers are the "
           "leader's matter") {
-  fixture f;
+  questions_fixture f;
   f.questions.view_changed(view_of_one(true));
   SECTION("lost") {
     auto& e = f.begin({.kind = local_kind::force_leave, .forced = {"b"}});
