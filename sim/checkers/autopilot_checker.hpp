@@ -1,6 +1,7 @@
 #pragma once
-// Asks every server what an operator asks (/v1/operator/autopilot/health), and judges the answers by what is so.
+// Asks every server what an operator asks (/v1/operator/autopilot/health), and has the answers judged by what is so.
 
+#include "sim/checkers/health_judgement.hpp"
 #include "sim/checkers/kv_model.hpp"
 #include "sim/world/cluster.hpp"
 
@@ -8,23 +9,9 @@
 #include <optional>
 #include <set>
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace belay::sim {
-
-/// What has to be told of one member.
-struct member_truth {
-  raft::member who;
-  bool well = false; ///< it can be reached, has what the others have, and takes writes
-  bool leader = false;
-  bool voter = false;
-};
-
-/// Rules (docs/contract/12; docs/operations.md): the members of the configuration are listed, each once, with what they are;
-/// one leads; who cannot be reached is `failed`, who cannot be reached or has a full disk is not healthy; all together
-/// are healthy if each is; and so many healthy voters may fail as there are above a quorum.
-broken judge_health(std::string_view json, const std::vector<member_truth>& members);
 
 /// While the cluster is calm: servers are well or they are not, and stay so.
 class autopilot_checker {

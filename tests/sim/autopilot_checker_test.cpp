@@ -1,4 +1,4 @@
-#include "sim/checkers/autopilot_checker.hpp"
+#include "sim/checkers/health_judgement.hpp"
 
 #include <catch2/catch.hpp>
 

@@ -1,0 +1,75 @@
+#include "sim/checkers/health_judgement.hpp"
+
+#include <boost/json/parse.hpp>
+#include <boost/json/value.hpp>
+
+#include <algorithm>
+
+namespace belay::sim {
+
+namespace {
+
+namespace json = boost::json;
+
+bool told_flag(const json::object& o, const char* name) {
+  const auto* v = o.if_contains(name);
+  return v != nullptr && v->is_bool() && v->get_bool();
+}
+
+std::string told_text(const json::object& o, const char* name) {
+  const auto* v = o.if_contains(name);
+  return v != nullptr && v->is_string() ? std::string(v->get_string()) : std::string();
+}
+
+/// What is told wrong of that member; empty: nothing.
+std::string wrong_about(const json::object& told, const member_truth& m) {
+  if (told_text(told, "Name") != m.who.name || told_text(told, "Address") != m.who.address)
+    return "has another name or address";
+  if (told_flag(told, "Healthy") != m.well)
+    return m.well ? "is healthy, but is told not to be" : "is not healthy, but is told to be";
+  if (told_flag(told, "Leader") != m.leader)
+    return m.leader ? "is the leader, but is told not to be" : "does not lead, but is told to";
+  if (told_flag(told, "Voter") != m.voter)
+    return m.voter ? "votes, but is told not to" : "does not vote, but is told to";
+  return {};
+}
+
+} // namespace
+
+std::optional<std::string> judge_health(std::string_view answer, const std::vector<member_truth>& members) {
+  boost::system::error_code ec;
+  const auto parsed = json::parse(json::string_view(answer.data(), answer.size()), ec);
+  const auto* o = ec ? nullptr : parsed.if_object();
+  const auto* listed = o == nullptr ? nullptr : o->if_contains("Servers");
+  const auto* servers = listed == nullptr ? nullptr : listed->if_array();
+  const auto complaint = [&](const std::string& what) { return what + ": " + std::string(answer); };
+  if (servers == nullptr)
+    return complaint("not the health of servers");
+  if (servers->size() != members.size())
+    return complaint("told of " + std::to_string(servers->size()) + " servers, not of " +
+                     std::to_string(members.size()));
+  std::size_t voters = 0, well_voters = 0;
+  bool all_well = true;
+  for (const auto& m : members) {
+    const auto* of = std::find_if(servers->begin(), servers->end(), [&](const json::value& s) {
+      return s.is_object() && told_text(s.get_object(), "ID") == m.who.uuid;
+    });
+    if (of == servers->end())
+      return complaint("server " + m.who.name + " is missing");
+    if (auto wrong = wrong_about(of->get_object(), m); !wrong.empty())
+      return complaint("server " + m.who.name + " " + wrong);
+    voters += m.voter ? 1 : 0;
+    well_voters += m.voter && m.well ? 1 : 0;
+    all_well = all_well && m.well;
+  }
+  if (told_flag(*o, "Healthy") != all_well)
+    return complaint(all_well ? "all are healthy, but are told not to be" : "not all are healthy, but are told to be");
+  const auto quorum = voters / 2 + 1;
+  const auto tolerance = well_voters > quorum ? well_voters - quorum : 0;
+  const auto* told = o->if_contains("FailureTolerance");
+  if (told == nullptr || !told->is_number() || told->to_number<std::size_t>(ec) != tolerance || ec)
+    return complaint(std::to_string(tolerance) + " of the healthy voters may fail");
+  return std::nullopt;
+}
+
+} // namespace belay::sim
