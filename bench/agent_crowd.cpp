@@ -8,6 +8,7 @@
 // many are told that the cluster answers.
 
 #include "actors/relay/server_relay.hpp"
+#include "actors/telemetry/log.hpp"
 #include "protocol/base/host_port.hpp"
 
 #include <boost/asio/io_context.hpp>
@@ -176,6 +177,10 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "usage: agent_crowd HOST:PORT... --agents N\n");
     return 64;
   }
+  // What a thousand agents log is read by nobody: it would stand between the answers, and fill the pipe until all of them wait.
+  log::settings silent;
+  silent.to_stdout = false;
+  log::configure(silent);
   rlimit files{};
   ::getrlimit(RLIMIT_NOFILE, &files);
   files.rlim_cur = files.rlim_max;

@@ -3,6 +3,7 @@
 #include "cli/commands/all.hpp"
 #include "cli/commands/outcome.hpp"
 #include "cli/output/json_text.hpp"
+#include "cli/output/private_file.hpp"
 #include "cli/output/tar_file.hpp"
 #include "protocol/golang/duration.hpp"
 
@@ -14,11 +15,10 @@
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
-#include <cstring>
 #include <ctime>
 #include <filesystem>
-#include <fstream>
 #include <ostream>
+#include <sys/stat.h>
 
 namespace belay::cli {
 
@@ -45,16 +45,23 @@ bool sleep_or_signal(std::chrono::nanoseconds time) {
   return signalled;
 }
 
+/// What is gathered goes to files of a folder at once: a busy server's log of some minutes is larger than memory should be.
 class gathering {
 public:
-  gathering(const api_client& client, std::vector<std::string> wanted, std::chrono::nanoseconds interval, terminal t)
-      : client_(client), wanted_(std::move(wanted)), interval_(interval), terminal_(t) {}
+  gathering(const api_client& client, std::string folder, std::vector<std::string> wanted,
+            std::chrono::nanoseconds interval, terminal t)
+      : client_(client), folder_(std::move(folder)), wanted_(std::move(wanted)), interval_(interval), terminal_(t) {}
 
   bool wants(std::string_view target) const {
     return std::find(wanted_.begin(), wanted_.end(), target) != wanted_.end();
   }
-  void add(const std::string& name, std::string content) { files_.push_back({name, std::move(content)}); }
-  const std::vector<tar_entry>& files() const { return files_; }
+  void add(const std::string& name, const std::string& content) {
+    private_file file(folder_ + "/" + name);
+    file.append(content);
+    note(file);
+  }
+  /// What could not be written first; empty: nothing. Nothing more is gathered then.
+  const std::string& complaint() const { return complaint_; }
 
   /// The JSON of one path under a name; what cannot be had is told and left out.
   void fetch(const std::string& name, const std::string& path) {
@@ -65,71 +72,59 @@ public:
       terminal_.err << "[WARN] Unable to capture " << name << ": " << answer.error() << "\n";
   }
 
-  /// Metrics, and the log while the interval lasts. @returns true: it was interrupted
+  /// Metrics, and the log while the interval lasts. @returns true: it was interrupted, or cannot be written
   bool one_interval() {
-    const auto folder = std::to_string(std::time(nullptr)) + "/";
-    add(folder, "");
+    const auto part = std::to_string(std::time(nullptr));
+    if (::mkdir((folder_ + "/" + part).c_str(), 0700) != 0) {
+      complaint_ = "mkdir " + folder_ + "/" + part + ": " + reason(errno);
+      return true;
+    }
     if (wants("metrics"))
-      fetch(folder + "metrics.json", "/v1/agent/metrics");
+      fetch(part + "/metrics.json", "/v1/agent/metrics");
     if (!wants("logs"))
-      return sleep_or_signal(interval_);
+      return sleep_or_signal(interval_) || !complaint_.empty();
     const auto begun = std::chrono::steady_clock::now();
-    std::string log;
+    private_file log(folder_ + "/" + part + "/consul.log");
     api_answer answer;
     const auto interrupted =
         client_.ask_until_signal({.method = "GET",
                                   .path = "/v1/agent/monitor",
                                   .query = api_query().add("loglevel", "debug"),
-                                  .sink =
-                                      [&](std::string_view piece) {
-                                        log += piece;
-                                        return true;
-                                      },
+                                  .sink = [&](std::string_view piece) { return log.append(piece); },
                                   .limit = std::chrono::duration_cast<std::chrono::milliseconds>(interval_)},
                                  answer);
-    if (!log.empty())
-      add(folder + "consul.log", std::move(log));
-    if (interrupted && *interrupted)
+    note(log);
+    if (interrupted && !*interrupted && !answer.found())
+      terminal_.err << "[WARN] Unable to capture the log: " << answer.complaint() << "\n";
+    if ((interrupted && *interrupted) || !complaint_.empty())
       return true;
     const auto rest = interval_ - (std::chrono::steady_clock::now() - begun); // the server ended it, or has none
     return rest > 0s && sleep_or_signal(rest);
   }
 
 private:
+  void note(const private_file& file) {
+    if (complaint_.empty())
+      complaint_ = file.complaint();
+  }
+
   const api_client& client_;
+  std::string folder_, complaint_;
   std::vector<std::string> wanted_;
   std::chrono::nanoseconds interval_;
   terminal terminal_;
-  std::vector<tar_entry> files_;
 };
 
-/// The folder, or the archive that holds it. @returns what is wrong; empty: nothing
-std::string write_gathered(const std::string& path, bool archive, const std::vector<tar_entry>& files) {
-  const auto name = std::filesystem::path(path).filename().string();
-  if (archive) {
-    std::vector<tar_entry> inside = {{name + "/", ""}};
-    for (const auto& f : files)
-      inside.push_back({name + "/" + f.name, f.content});
-    const auto bytes = gzipped_tar(inside, std::time(nullptr));
-    if (!bytes)
-      return bytes.error();
-    std::ofstream out(path + ".tar.gz", std::ios::binary);
-    out << *bytes << std::flush;
-    return out ? "" : "open " + path + ".tar.gz: " + std::strerror(errno);
-  }
+/// A new folder that only its owner may read. @returns what is wrong, as Consul words it; empty: nothing
+std::string make_folder(const std::string& path) {
+  struct stat there;
+  if (::stat(path.c_str(), &there) == 0 || errno != ENOENT)
+    return "output directory already exists: " + path;
   std::error_code ec;
-  std::filesystem::create_directories(path, ec);
-  for (const auto& f : files) {
-    const auto whole = path + "/" + f.name;
-    if (f.name.ends_with('/')) {
-      std::filesystem::create_directories(whole, ec);
-      continue;
-    }
-    std::ofstream out(whole, std::ios::binary);
-    out << f.content << std::flush;
-    if (!out)
-      return "open " + whole + ": " + std::strerror(errno);
-  }
+  if (const auto above = std::filesystem::path(path).parent_path(); !above.empty())
+    std::filesystem::create_directories(above, ec);
+  if (::mkdir(path.c_str(), 0700) != 0)
+    return "could not create output directory: mkdir " + path + ": " + reason(errno);
   return {};
 }
 
@@ -157,7 +152,11 @@ int debug(const options& o, terminal t) {
     return invalid("error querying target agent: " + self.error() + ". verify connectivity and agent address");
   const auto* config = member(*self, "Config");
   const auto version = config ? member_text(*config, "Version") : std::string();
-  const auto path = o.value("output", "belay-debug-" + std::to_string(std::time(nullptr)));
+  auto path = o.value("output", "belay-debug-" + std::to_string(std::time(nullptr)));
+  while (path.size() > 1 && path.ends_with('/'))
+    path.pop_back();
+  if (const auto wrong = make_folder(path); !wrong.empty())
+    return invalid(wrong);
   const bool archive = !o.given("archive") || o.on("archive");
   const auto shown = path + (archive ? ".tar.gz" : "");
   t.out << "==> Starting debugger and capturing static information...\n     Agent Version: '" << version
@@ -166,7 +165,7 @@ int debug(const options& o, terminal t) {
         << joined(wanted, ", ") << "'\n"
         << std::flush;
 
-  gathering all(*client, wanted, interval, t);
+  gathering all(*client, path, wanted, interval, t);
   if (all.wants("agent"))
     all.add("agent.json", pretty(*self));
   if (all.wants("host"))
@@ -177,10 +176,11 @@ int debug(const options& o, terminal t) {
     const auto count = duration / interval;
     for (std::int64_t i = 0; i < count; ++i) {
       t.out << "==> Capture " << i + 1 << " of " << count << "\n" << std::flush;
-      if (all.one_interval()) {
+      const bool ended = all.one_interval();
+      if (ended && all.complaint().empty())
         t.out << "==> Interrupted\n" << std::flush;
+      if (ended)
         break;
-      }
     }
   }
   json::array captured;
@@ -191,9 +191,15 @@ int debug(const options& o, terminal t) {
                                             {"Interval", golang::format_duration(interval)},
                                             {"Duration", golang::format_duration(duration)},
                                             {"Targets", std::move(captured)}}));
-  if (const auto wrong = write_gathered(path, archive, all.files()); !wrong.empty())
-    return error(t, "Archive creation failed: " + wrong);
-  t.out << "    Saved debug " << (archive ? "archive" : "directory") << ": " << shown << "\n";
+  if (!all.complaint().empty())
+    return error(t, "Capture failed: " + all.complaint() + "; what there is by then is in " + path);
+  if (archive) {
+    if (const auto packed = pack_folder(path, shown, std::time(nullptr)); !packed)
+      return error(t, "Archive creation failed: " + packed.error() + "; what was gathered is in " + path);
+    std::error_code ec;
+    std::filesystem::remove_all(path, ec);
+  }
+  t.out << "    Saved debug archive: " << shown << "\n";
   return 0;
 }
 
@@ -205,7 +211,10 @@ std::vector<command> debug_commands() {
       {.name = "debug",
        .help = "Gathers what helpers want to see of a node into an archive",
        .text =
-           "Look through the archive before you hand it on. When it is interrupted, what there is by then is written.",
+           "Look through the archive before you hand it on. When it is interrupted, what there is by then is "
+           "written. While it runs, the\n"
+           "files are in the folder of the archive's name, which must not be there before. An archive of that name is "
+           "replaced at the end.",
        .asks = reach::agent,
        .formats = false,
        .flags = {{"archive", toggle, "", "write one .tar.gz (the default); -archive=false writes a folder"},

@@ -10,6 +10,7 @@
 #include "protocol/golang/json_output.hpp"
 #include "protocol/golang/url.hpp"
 
+#include <boost/json/error.hpp>
 #include <boost/json/parse.hpp>
 
 #include <ostream>
@@ -47,6 +48,8 @@ std::string write_export(const std::vector<exported_key>& keys) {
 result<std::vector<exported_key>> read_export(std::string_view text) {
   boost::system::error_code ec;
   auto v = json::parse(text, ec);
+  if (ec == json::error::incomplete)
+    return failure{"Cannot unmarshal data: unexpected end of JSON input"};
   if (ec)
     return failure{"Cannot unmarshal data: " + ec.message()};
   if (v.is_null())
@@ -132,9 +135,11 @@ public:
   /// @returns what went wrong; it names the first key that was not written
   status run() {
     while (next_ < keys_.size()) {
+      if (impossible(keys_[next_]))
+        return not_written("Invalid key. Key must not begin with a '/': " + keys_[next_].key);
       std::string body = "[";
       std::size_t end = next_;
-      for (; end < keys_.size() && end - next_ < operations_max; ++end) {
+      for (; end < keys_.size() && end - next_ < operations_max && !impossible(keys_[end]); ++end) {
         auto operation = set_operation(keys_[end]);
         if (body.size() + operation.size() > transaction_bytes_max)
           break;
@@ -153,6 +158,9 @@ public:
   }
 
 private:
+  /// Consul's client asks no server for such a key. A transaction would write it, and `kv get` could not name it.
+  static bool impossible(const exported_key& k) { return k.key.starts_with('/'); }
+
   /// One transaction; if the server refuses it, what it can have of it.
   status together(const std::string& body, std::size_t end) {
     const auto answer =
@@ -210,6 +218,8 @@ int kv_import(const options& o, terminal t) {
     return error(t, o.words().empty()
                         ? "Error! Missing DATA argument"
                         : "Error! Too many arguments (expected 1, got " + std::to_string(o.words().size()) + ")");
+  if (o.words()[0].empty())
+    return error(t, "Error! Empty DATA argument");
   const auto text = value_given(o.words()[0], t.in);
   if (!text)
     return error(t, "Error! " + text.error());

@@ -3,18 +3,16 @@
 
 #include "protocol/base/result.hpp"
 
+#include <cstdint>
 #include <string>
-#include <utility>
-#include <vector>
 
 namespace belay::cli {
 
-struct tar_entry {
-  std::string name; ///< at most 100 bytes; of a folder with a slash at its end
-  std::string content;
-};
-
-/// The archive's bytes. The failure says which name is too long, or that memory is short.
-result<std::string> gzipped_tar(const std::vector<tar_entry>& entries, std::int64_t time_s);
+/// The folder, under its last name, and all that is below it, in the order of the names, as a file `path` that only its owner
+/// may read. It is written beside its place and put there whole; what was there under the name is replaced then. Files are read
+/// and packed in pieces: none has to fit into memory.
+/// @param time_s the time of all entries
+/// @returns what went wrong: a file that cannot be read or written, or a name of more than 100 bytes. `path` is as it was then.
+status pack_folder(const std::string& folder, const std::string& path, std::int64_t time_s);
 
 } // namespace belay::cli

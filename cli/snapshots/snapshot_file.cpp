@@ -1,13 +1,13 @@
 #include "cli/snapshots/snapshot_file.hpp"
 
 #include "cli/output/json_text.hpp"
+#include "cli/output/private_file.hpp"
 #include "protocol/archive/snapshot_archive.hpp"
 
 #include <boost/json/parse.hpp>
 
 #include <cerrno>
 #include <cstdio>
-#include <cstring>
 #include <fcntl.h>
 #include <filesystem>
 #include <fstream>
@@ -23,14 +23,6 @@ std::uint64_t number_in(const boost::json::value& meta, std::string_view name) {
   boost::system::error_code ec;
   const auto* v = member(meta, name);
   return v != nullptr && v->is_number() ? v->to_number<std::uint64_t>(ec) : 0;
-}
-
-/// The system's words in Go's: in lower case.
-std::string reason(int number) {
-  std::string text = std::strerror(number);
-  if (!text.empty() && text[0] >= 'A' && text[0] <= 'Z')
-    text[0] = static_cast<char>(text[0] - 'A' + 'a');
-  return text;
 }
 
 } // namespace

@@ -1,5 +1,6 @@
 // Servers replaced one by one by those of another version, under load. BELAY_OLD_BINARY: the program of the version before;
-// `tools/nightly upgrade` builds it.
+// `tools/nightly upgrade` builds those that tests/cluster/version_before names, and runs with each the cases that it names there:
+// those tagged [no_acl_before] need one from before ACLs, those tagged [acl_before] one that has them.
 
 #include "tests/cluster/cluster_fixture.hpp"
 
@@ -51,12 +52,29 @@ void replace(server_node& node, const server_command& program) {
   node.start();
 }
 
+/// The server ends by itself, with code 1, and its log has the text.
+void ends_with(server_node& node, const std::string& text) {
+  const auto end = node.process().wait(milliseconds{60000});
+  REQUIRE(end);
+  const auto said = file_tail(node.log_file(), 20000);
+  INFO(said);
+  CHECK(end->code == 1);
+  CHECK(end->signal == 0);
+  CHECK(said.find(text) != std::string::npos);
+}
+
+/// It has come to what only the new version writes, and says what to install.
+void cannot_go_back(server_node& node) {
+  ends_with(node, "committed entry that this version cannot read");
+  CHECK(file_tail(node.log_file(), 20000).find("install Belay ") != std::string::npos);
+}
+
 } // namespace
 
 // The order in docs/security.md is: all servers first, then `acl`. Here somebody turns ACLs on while an old server is there, and goes
 // back to the old version when they are in force.
 TEST_CASE("ACLs come into force when the last server of the version before is gone, and then it cannot come back",
-          "[.upgrade]") {
+          "[.upgrade][no_acl_before]") {
   raise_file_limit();
   const auto old_program = program_of_before();
   const auto new_program = server_command::from_environment(BELAY_BINARY_DIR);
@@ -70,15 +88,6 @@ TEST_CASE("ACLs come into force when the last server of the version before is go
   // The old version knows the key as one that it must refuse.
   auto& last = cluster.node(2);
   cluster.configure({{"acl", acl}});
-  const auto ends_with = [](server_node& node, const std::string& text) {
-    const auto end = node.process().wait(milliseconds{30000});
-    REQUIRE(end);
-    const auto said = file_tail(node.log_file(), 20000);
-    INFO(said);
-    CHECK(end->code == 1);
-    CHECK(end->signal == 0);
-    CHECK(said.find(text) != std::string::npos);
-  };
   replace(last, old_program);
   ends_with(last, "acl.enabled = true: this build does not enforce ACLs");
   cluster.configure();
@@ -116,8 +125,7 @@ TEST_CASE("ACLs come into force when the last server of the version before is go
   // Going back: it stops at the first entry that it cannot read, and says what to install. The others do not notice.
   cluster.configure();
   replace(last, old_program);
-  ends_with(last, "committed entry that this version cannot read");
-  CHECK(file_tail(last.log_file(), 20000).find("install Belay ") != std::string::npos);
+  cannot_go_back(last);
   CHECK(cluster.node(0).put("/v1/kv/after?token=root-secret", "1").body.starts_with("true"));
   cluster.configure({{"acl", acl}});
   last.replace_program(new_program);
@@ -125,6 +133,82 @@ TEST_CASE("ACLs come into force when the last server of the version before is go
   cluster.wait_ready();
   CHECK(cluster.wait_equal() == "");
   CHECK(last.get("/v1/kv/after?stale&token=root-secret").status == 200);
+}
+
+// ACLs are in force all the time, and who writes has a token. As long as one server is old, those that are new can be put back. When all
+// are new the leader's judgement travels with each write in a token's name (state::judgement_level): then one that is put back stops,
+// says what to install, and nothing that was acknowledged is lost. Rights are the same at each server at each moment.
+TEST_CASE("servers with ACLs in force are replaced under load in a token's name, and put back while one is old",
+          "[.upgrade][acl_before]") {
+  raise_file_limit();
+  const auto old_program = program_of_before();
+  const auto new_program = server_command::from_environment(BELAY_BINARY_DIR);
+  const std::string master = "root-secret", writer = "5ec2e700-0000-4000-8000-00000000b0b0";
+  server_cluster cluster(
+      old_program,
+      {3, "node", {{"acl", {{"enabled", true}, {"default_policy", "allow"}, {"tokens", {{"master", master}}}}}}});
+  cluster.start_all();
+  cluster.wait_ready();
+  const auto as = [&](std::size_t i, const std::string& token, const std::string& method, const std::string& target,
+                      const std::string& body = {}) {
+    return exchange(cluster.node(i).http_port(), {method, target, {{"X-Consul-Token", token}}, body, false},
+                    milliseconds{10000});
+  };
+  REQUIRE(eventually(milliseconds{60000}, [&] { return as(0, master, "GET", "/v1/acl/tokens").status == 200; }));
+
+  // Keys are for that token only: what the harness asks without one needs none of them.
+  const auto made = [&](const std::string& what, const std::string& body) {
+    const auto reply = as(0, master, "PUT", what, body);
+    INFO(what << ": " << reply.status << " " << reply.body);
+    REQUIRE(reply.status == 200);
+  };
+  made("/v1/acl/policy", R"({"Name":"no-keys","Rules":"key_prefix \"\" { policy = \"deny\" }"})");
+  made(
+      "/v1/acl/policy",
+      R"({"Name":"load","Rules":"key_prefix \"\" { policy = \"deny\" } key_prefix \"load/\" { policy = \"write\" }"})");
+  made("/v1/acl/token/00000000-0000-0000-0000-000000000002",
+       R"({"Description":"Anonymous Token","Policies":[{"Name":"no-keys"}]})");
+  made("/v1/acl/token", R"({"SecretID":")" + writer + R"(","Policies":[{"Name":"load"}]})");
+  const auto rights_hold = [&](std::size_t i) {
+    INFO("asked: server " << i);
+    CHECK(as(i, writer, "PUT", "/v1/kv/elsewhere", "1").status == 403);
+    CHECK(cluster.node(i).put("/v1/kv/load/nobody", "1").status == 403);
+    CHECK(cluster.node(i).get("/v1/kv/load/nobody").status == 403);
+  };
+  for (std::size_t i = 0; i < cluster.size(); ++i)
+    REQUIRE(eventually(milliseconds{10000}, [&] { return cluster.node(i).get("/v1/kv/a").status == 403; }));
+
+  workload load(http_ports(cluster), 6, writer);
+  REQUIRE(load.wait_for_more(200));
+  const auto becomes = [&](std::size_t i, const server_command& program) {
+    INFO("server " << i << " becomes " << program.text);
+    replace(cluster.node(i), program);
+    cluster.wait_ready();
+    REQUIRE(load.wait_for_more(200));
+    for (std::size_t k = 0; k < cluster.size(); ++k)
+      rights_hold(k);
+  };
+  becomes(0, new_program);
+  becomes(1, new_program);
+  becomes(1, old_program);
+  becomes(0, old_program);
+  for (std::size_t i = 0; i < cluster.size(); ++i)
+    becomes(i, new_program);
+
+  // All are new: the way back is closed, for whoever tries it, and the others do not notice.
+  const auto followed = (cluster.wait_leader() + 1) % cluster.size();
+  auto& back = cluster.node(followed);
+  replace(back, old_program);
+  cannot_go_back(back);
+  REQUIRE(load.wait_for_more(200));
+  becomes(followed, new_program);
+
+  // A token that is taken away opens nothing any more, at any of them.
+  check_nothing_lost(cluster, load);
+  const auto accessor = boost::json::parse(as(0, writer, "GET", "/v1/acl/token/self").body).at("AccessorID");
+  REQUIRE(as(0, master, "DELETE", "/v1/acl/token/" + std::string(accessor.as_string())).status == 200);
+  for (std::size_t i = 0; i < cluster.size(); ++i)
+    CHECK(eventually(milliseconds{10000}, [&] { return as(i, writer, "GET", "/v1/kv/load/?keys").status == 403; }));
 }
 
 // The version before knows no replicas and makes a voter of every server that follows it. So a replica follows servers of this version

@@ -78,7 +78,7 @@ private:
       return outcome::refused;
     }
     auto begun = steady_clock::now();
-    auto reply = connection_->ask({"PUT", "/v1/kv/" + key + query, {}, value, false}, request_limit);
+    auto reply = connection_->ask({"PUT", "/v1/kv/" + key + query, all_.headers_, value, false}, request_limit);
     if (reply.ok() && reply.body.starts_with("true")) {
       all_.acknowledge(begun);
       return outcome::done;
@@ -94,7 +94,7 @@ private:
 
   /// A consistent read; false if there was no answer. A missing key has an index of 0.
   bool read(const std::string& key, entry& out) {
-    auto reply = connection_->ask({"GET", "/v1/kv/" + key + "?consistent", {}, {}, false}, request_limit);
+    auto reply = connection_->ask({"GET", "/v1/kv/" + key + "?consistent", all_.headers_, {}, false}, request_limit);
     if (reply.status == 404) {
       out = {};
       return true;
@@ -169,7 +169,10 @@ private:
   std::thread thread_;
 };
 
-workload::workload(std::vector<std::uint16_t> ports, std::size_t writers) : ports_(std::move(ports)) {
+workload::workload(std::vector<std::uint16_t> ports, std::size_t writers, const std::string& token)
+    : ports_(std::move(ports)) {
+  if (!token.empty())
+    headers_ = {{"X-Consul-Token", token}};
   for (std::size_t i = 0; i < writers; ++i)
     writers_.push_back(std::make_unique<writer>(*this, i));
 }
@@ -236,7 +239,7 @@ double workload::p99_ms(steady_time from, steady_time to) const {
 }
 
 std::vector<std::string> workload::compare(std::uint16_t port, const std::string& mode) const {
-  auto reply = http_get(port, "/v1/kv/load/?recurse&" + mode, milliseconds{60000});
+  auto reply = exchange(port, {"GET", "/v1/kv/load/?recurse&" + mode, headers_, {}, false}, milliseconds{60000});
   if (!reply.ok())
     return {mode + " read: " + std::to_string(reply.status) + " " + reply.error + reply.body.substr(0, 200)};
   auto found = entries_of(reply);

@@ -36,7 +36,8 @@ struct allowed_values {
 class workload {
 public:
   /// Starts the writers; the i-th begins at ports[i % size] and goes to the next after an error.
-  workload(std::vector<std::uint16_t> ports, std::size_t writers);
+  /// @param token in whose name they ask; empty: nobody's
+  workload(std::vector<std::uint16_t> ports, std::size_t writers, const std::string& token = {});
   /// Stops, if that was not done.
   ~workload();
   workload(const workload&) = delete;
@@ -70,6 +71,7 @@ private:
   void violation(const std::string& what);
 
   std::vector<std::uint16_t> ports_;
+  std::vector<std::pair<std::string, std::string>> headers_; ///< of each request
   std::atomic<bool> stopping_{false};
   std::atomic<std::size_t> acknowledged_count_{0};
   std::atomic<std::size_t> unknown_count_{0};

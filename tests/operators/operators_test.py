@@ -111,7 +111,9 @@ def archive_has_no_secrets(binary, server, folder):
     archive = folder / "handed-on"
     gathering = subprocess.Popen([binary, "debug", "-http-addr", server.address, "-token", MASTER, "-duration", "10s", "-interval", "5s",
                                   "-output", str(archive)], cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    written = 0  # of the log, before the end: it is kept in no memory
     while gathering.poll() is None:
+        written = max([written] + [log.stat().st_size for log in archive.glob("*/consul.log")])
         for secret in (created, MASTER, AGENT, gone):
             server.ask("GET", f"/v1/kv/a?token={secret}", token="")
             server.ask("GET", "/v1/acl/token/self", token=secret)
@@ -120,6 +122,8 @@ def archive_has_no_secrets(binary, server, folder):
         server.ask("PUT", f"/v1/agent/token/default", {"Token": AGENT})
         time.sleep(0.5)
     check(gathering.returncode == 0, "belay debug: " + gathering.stdout.read().decode())
+    check(written > 0 and not archive.exists() and stat.S_IMODE(os.stat(f"{archive}.tar.gz").st_mode) == 0o600,
+          "its log went to a file as it came, and only its owner may read the archive")
     names, told = [], False
     with tarfile.open(f"{archive}.tar.gz") as tar:
         for member in tar.getmembers():

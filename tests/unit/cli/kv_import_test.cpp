@@ -80,6 +80,39 @@ TEST_CASE("an import that cannot go on names the first key that is not known to 
   CHECK(s.err == "Error! Failed writing data for key k64: Unexpected response code: 500 (No cluster leader)\n");
 }
 
+// Consul's client refuses a key that begins with a slash before it asks. Keys before it are written, no request names it.
+TEST_CASE("an import stops at a key that begins with a slash", "[import]") {
+  const auto entry = [](const std::string& key) { return R"({"key":")" + key + R"(","flags":0,"value":"MQ=="})"; };
+  const std::string refused =
+      "Error! Failed writing data for key /lead: Invalid key. Key must not begin with a '/': /lead\n";
+  {
+    fake_node node({fine});
+    const auto s = say({"kv", "import", "-http-addr=" + node.address(), "-"},
+                       "[" + entry("a") + "," + entry("b") + "," + entry("/lead") + "," + entry("c") + "]");
+    CHECK(s.code == 1);
+    CHECK(s.out == "Imported: a\nImported: b\n");
+    CHECK(s.err == refused);
+    const auto asked = node.asked();
+    REQUIRE(asked.size() == 1);
+    CHECK(count_of(asked[0], "\"Verb\"") == 2);
+  }
+  fake_node node({});
+  const auto s = say({"kv", "import", "-http-addr=" + node.address(), "-"}, "[" + entry("/lead") + "]");
+  CHECK(s.code == 1);
+  CHECK(s.err == refused);
+  CHECK(node.asked().empty());
+}
+
+TEST_CASE("an import of text that ends too early says so as Consul does", "[import]") {
+  for (const auto* text : {"", " \n", "[{", "[{\"key\":\"a"}) {
+    INFO(text);
+    const auto s = say({"kv", "import", "-"}, text);
+    CHECK(s.code == 1);
+    CHECK(s.err == "Cannot unmarshal data: unexpected end of JSON input\n");
+  }
+  CHECK(say({"kv", "import", ""}).err == "Error! Empty DATA argument\n");
+}
+
 TEST_CASE("on a screen an import has one line, for programs an object", "[import]") {
   {
     fake_node node({fine});

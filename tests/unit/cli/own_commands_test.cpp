@@ -256,15 +256,73 @@ TEST_CASE("snapshot agent: saves once, and keeps the last ones", "[commands]") {
   CHECK(say({"snapshot", "agent", "-local-path=nowhere"}).err == "Not a folder: nowhere\n");
 }
 
+namespace {
+
+std::filesystem::perms mode_of(const std::string& path) {
+  return std::filesystem::status(path).permissions() & std::filesystem::perms::mask;
+}
+constexpr auto mine_alone = std::filesystem::perms::owner_read | std::filesystem::perms::owner_write;
+
+} // namespace
+
+// Files are packed in pieces of 1 MiB: one of exactly that size, a larger one, an empty one.
 TEST_CASE("archives of debug are read by tar", "[commands]") {
   const working_directory here;
-  const auto bytes = gzipped_tar({{"d/", ""}, {"d/a", "one\n"}, {"d/b", std::string(600, 'x')}}, 1'700'000'000);
-  REQUIRE(bytes);
-  std::ofstream("d.tar.gz", std::ios::binary) << *bytes;
-  CHECK(std::system("tar xzf d.tar.gz") == 0);
-  std::ifstream a("d/a");
-  std::string line;
-  CHECK((std::getline(a, line) && line == "one"));
-  CHECK(std::filesystem::file_size("d/b") == 600);
-  CHECK_FALSE(gzipped_tar({{std::string(101, 'x'), ""}}, 0));
+  std::filesystem::create_directories("d/1");
+  const std::pair<const char*, std::size_t> sizes[] = {
+      {"d/a", 4}, {"d/b", 600}, {"d/empty", 0}, {"d/1/log", 3'500'000}, {"d/1/piece", 1 << 20}};
+  for (const auto& [name, size] : sizes) {
+    std::ofstream out(name);
+    for (std::size_t i = 0; i < size; ++i)
+      out << static_cast<char>('a' + (i * 7 + i / 1000) % 26);
+  }
+  std::ofstream("d.tar.gz") << "what was there before";
+  const auto packed = pack_folder("d", "d.tar.gz", 1'700'000'000);
+  INFO((packed ? "" : packed.error()));
+  REQUIRE(packed);
+  CHECK(mode_of("d.tar.gz") == mine_alone);
+  std::filesystem::rename("d", "before");
+  CHECK(std::system("tar xzf d.tar.gz && diff -r d before") == 0);
+  CHECK(mode_of("d/1/log") == mine_alone);
+  std::size_t files = 0;
+  for (const auto& one : std::filesystem::directory_iterator(here.path()))
+    files += one.is_regular_file() ? 1 : 0;
+  CHECK(files == 1); // nothing half is left
+
+  std::ofstream("d/" + std::string(100, 'x')) << "x";
+  CHECK(pack_folder("d", "e.tar.gz", 0).error().starts_with("the name is too long for an archive: d/xxx"));
+  CHECK_FALSE(std::filesystem::exists("e.tar.gz"));
+  CHECK(pack_folder("d", "nowhere/e.tar.gz", 0).error().ends_with("no such file or directory"));
+}
+
+// As Consul: the folder in which files are gathered must be new; an archive of the name is replaced when the new one is whole.
+TEST_CASE("debug writes over no folder, and what it leaves only its owner may read", "[commands]") {
+  const working_directory here;
+  const fake_node::answer self = {200, R"({"Config":{"Version":"1.8.7"}})"};
+  std::filesystem::create_directory("there");
+  std::ofstream("file") << "x";
+  for (const std::string path : {"there", "there/", "file", "file/below"}) {
+    fake_node node({self});
+    const auto s = say({"debug", "-capture=agent", "-output=" + path, "-http-addr=" + node.address()});
+    CHECK(s.code == 1);
+    CHECK(s.err.starts_with("==> Capture validation failed: output directory already exists: "));
+  }
+  CHECK(std::filesystem::is_empty("there"));
+
+  std::ofstream("a.tar.gz") << "an older one";
+  {
+    fake_node node({self});
+    const auto s = say({"debug", "-capture=agent", "-output=a", "-http-addr=" + node.address()});
+    CHECK(s.err == "");
+    CHECK(s.code == 0);
+    CHECK(s.out.ends_with("    Saved debug archive: a.tar.gz\n"));
+  }
+  CHECK(mode_of("a.tar.gz") == mine_alone);
+  CHECK_FALSE(std::filesystem::exists("a"));
+  CHECK(std::system("tar xzf a.tar.gz && test -s a/agent.json && test -s a/index.json") == 0);
+
+  fake_node node({self});
+  CHECK(say({"debug", "-capture=agent", "-archive=false", "-output=b/c", "-http-addr=" + node.address()}).code == 0);
+  CHECK(mode_of("b/c") == std::filesystem::perms::owner_all);
+  CHECK(mode_of("b/c/agent.json") == mine_alone);
 }

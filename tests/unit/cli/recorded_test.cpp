@@ -75,7 +75,7 @@ TEST_CASE("what Consul's command line says, this one says", "[recorded]") {
     CHECK(s.out == text(recorded, "out"));
     CHECK(s.err.substr(0, s.err.find('\n')) == text(recorded, "err"));
   }
-  CHECK(cases > 150);
+  CHECK(cases > 180);
 }
 
 TEST_CASE("a list of tokens shows node identities as such, which Consul's does not", "[recorded]") {
