@@ -57,6 +57,13 @@ std::string_view openssl_name(std::string_view consul) {
   return {};
 }
 
+/// A client that comes before there is a certificate gets the alert that Go's servers send, and Consul with them. Called for every
+/// client, whether it names a server or not.
+int refuse_without_certificate(SSL*, int* alert, void*) {
+  *alert = SSL_AD_UNRECOGNIZED_NAME;
+  return SSL_TLSEXT_ERR_ALERT_FATAL;
+}
+
 /// RFC 7301, section 3.2: a client that names protocols, and not ours, gets the alert no_application_protocol.
 int choose_protocol(SSL*, const unsigned char** chosen, unsigned char* chosen_length, const unsigned char* offered,
                     unsigned length, void*) {
@@ -191,6 +198,8 @@ result<std::shared_ptr<const https_credentials>> https_credentials::load(const h
   if (c->has_certificate_)
     if (auto ok = show_certificate(context, s.cert_file, s.key_file); !ok)
       return ok.why();
+  if (!c->has_certificate_)
+    SSL_CTX_set_tlsext_servername_callback(context, refuse_without_certificate);
   return std::shared_ptr<const https_credentials>(std::move(c));
 }
 

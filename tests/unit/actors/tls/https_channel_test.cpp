@@ -187,6 +187,18 @@ TEST_CASE("https: what is wrong with a client is told", "[https]") {
   }
 }
 
+// Go's servers, and Consul with them, send unrecognized_name: clients that report the alert say the same of both.
+TEST_CASE("https: without a certificate the client hears that its name is not recognized", "[https]") {
+  for (const int version : {TLS1_2_VERSION, TLS1_3_VERSION})
+    for (const char* name : {"localhost", ""}) {
+      INFO(version << " " << name);
+      pair p(loaded(https_settings{}), {.ca_file = "", .name = name, .version = version});
+      p.carry();
+      CHECK(p.failed.value_or("") == "no certificates configured: set cert_file and key_file");
+      CHECK(p.client.complaint().find("unrecognized name") != std::string::npos);
+    }
+}
+
 TEST_CASE("https: HTTP/1.1 is chosen where it is offered, wherever it stands", "[https]") {
   certificate_files files;
   const auto mine = loaded(shown(files.signed_by(authority_named("ca"), "server")));
