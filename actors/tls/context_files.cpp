@@ -115,4 +115,24 @@ status show_certificate(SSL_CTX* context, const std::string& cert_file, const st
   return done{};
 }
 
+std::vector<setting_complaint> complaints_about_files(const std::string& ca_file, const std::string& ca_path,
+                                                      const std::string& cert_file, const std::string& key_file) {
+  std::vector<setting_complaint> found;
+  const context_ptr context(SSL_CTX_new(TLS_method()));
+  if (!context)
+    return {{"", "TLS is not there: " + openssl_complaint()}};
+  const auto note = [&found](const status& s) {
+    if (s)
+      return;
+    for (std::string_view key : {"ca_file", "ca_path", "cert_file", "key_file"})
+      if (s.error().starts_with(std::string(key) + ":"))
+        found.push_back({key, s.error()});
+  };
+  note(trust_authorities(context.get(), ca_file, {}));
+  note(trust_authorities(context.get(), {}, ca_path));
+  if (!cert_file.empty() && !key_file.empty())
+    note(show_certificate(context.get(), cert_file, key_file));
+  return found;
+}
+
 } // namespace belay::tls

@@ -1,9 +1,11 @@
 #pragma once
 // Certificates and keys from files, into a context of OpenSSL. Failures name the configuration key and the file.
 
+#include "actors/tls/setting_complaint.hpp"
 #include "protocol/base/result.hpp"
 
 #include <string>
+#include <vector>
 
 struct ssl_ctx_st;
 
@@ -14,5 +16,9 @@ status trust_authorities(ssl_ctx_st* context, const std::string& ca_file, const 
 
 /// What is shown to the other end. @param cert_file PEM: the certificate with the chain behind it. @param key_file its private key
 status show_certificate(ssl_ctx_st* context, const std::string& cert_file, const std::string& key_file);
+
+/// What the two above would complain of, all of it; each file is opened. @param cert_file,key_file looked at if both are there
+std::vector<setting_complaint> complaints_about_files(const std::string& ca_file, const std::string& ca_path,
+                                                      const std::string& cert_file, const std::string& key_file);
 
 } // namespace belay::tls

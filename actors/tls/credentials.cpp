@@ -38,18 +38,21 @@ std::vector<setting_complaint> complaints_about(const credential_settings& s) {
                                     : s.verify_server_hostname ? "verify_server_hostname"
                                                                : "";
   if (!outgoing.empty() && !ca)
-    found.push_back({outgoing, "VerifyOutgoing set, and no CA certificate provided!"});
+    found.push_back({outgoing, "VerifyOutgoing set, and no CA certificate provided!", {"ca_file", "ca_path"}});
   if (s.verify_incoming && !ca)
-    found.push_back({"verify_incoming", "VerifyIncoming set, and no CA certificate provided!"});
+    found.push_back({"verify_incoming", "VerifyIncoming set, and no CA certificate provided!", {"ca_file", "ca_path"}});
   if (s.verify_incoming && !pair)
-    found.push_back({"verify_incoming", "VerifyIncoming set, and no Cert/Key pair provided!"});
+    found.push_back(
+        {"verify_incoming", "VerifyIncoming set, and no Cert/Key pair provided!", {"cert_file", "key_file"}});
   if (!outgoing.empty() && !pair)
     found.push_back(
         {outgoing,
-         "VerifyOutgoing set, and no Cert/Key pair provided! Peers ask for a certificate: set cert_file and key_file"});
+         "VerifyOutgoing set, and no Cert/Key pair provided! Peers ask for a certificate: set cert_file and key_file",
+         {"cert_file", "key_file"}});
   if (!s.verify_incoming && outgoing.empty() && s.cert_file.empty() != s.key_file.empty())
-    found.push_back(s.cert_file.empty() ? setting_complaint{"key_file", "key_file is set, and cert_file is not"}
-                                        : setting_complaint{"cert_file", "cert_file is set, and key_file is not"});
+    found.push_back(s.cert_file.empty()
+                        ? setting_complaint{"key_file", "key_file is set, and cert_file is not", {"cert_file"}}
+                        : setting_complaint{"cert_file", "cert_file is set, and key_file is not", {"key_file"}});
   for (const auto& key : s.encrypt)
     if (auto k = derive_peer_key(key); !k)
       found.push_back({"encrypt", k.error()});

@@ -3,6 +3,7 @@
 // files once; a reload makes new credentials, and channels keep those they began with. docs/security.md has the table.
 
 #include "actors/tls/peer_key.hpp"
+#include "actors/tls/setting_complaint.hpp"
 #include "protocol/base/mutants.hpp"
 #include "protocol/base/result.hpp"
 
@@ -28,12 +29,7 @@ struct credential_settings {
   std::string datacenter = "dc1", domain = "consul";
 };
 
-/// What can be seen without opening a file: a setting that needs another one, a key that is none. In Consul's words where it has
-/// some.
-struct setting_complaint {
-  std::string_view key; ///< of the configuration, that is to blame
-  std::string text;
-};
+/// What can be seen without opening a file: a setting that needs another one, a key that is none.
 std::vector<setting_complaint> complaints_about(const credential_settings& s);
 
 class credentials {

@@ -108,9 +108,11 @@ struct https_channel::state {
     switch (ERR_GET_LIB(error) == ERR_LIB_SSL ? ERR_GET_REASON(error) : 0) {
     case SSL_R_PEER_DID_NOT_RETURN_A_CERTIFICATE:
       return "client has no certificate, and verify_incoming or verify_incoming_https demands one";
+    case SSL_R_CALLBACK_FAILED: // there is one that fails: that of credentials without a certificate
+      return no_certificate;
     case SSL_R_NO_SUITABLE_SIGNATURE_ALGORITHM:
     case SSL_R_NO_SHARED_CIPHER:
-      return mine->has_certificate() ? "client and server have no cipher suite in common" : no_certificate;
+      return "client and server have no cipher suite in common";
     case SSL_R_TLSV1_ALERT_UNKNOWN_CA:
       return "client refused us: our certificate is not signed by an authority that it trusts";
     case SSL_R_SSLV3_ALERT_BAD_CERTIFICATE:
@@ -122,8 +124,7 @@ struct https_channel::state {
     case SSL_R_UNSUPPORTED_PROTOCOL:
     case SSL_R_VERSION_TOO_LOW:
     case SSL_R_TLSV1_ALERT_PROTOCOL_VERSION:
-      // Without a certificate OpenSSL finds no version in which it could answer.
-      return mine->has_certificate() ? "client speaks neither TLS 1.2 nor TLS 1.3" : no_certificate;
+      return "client speaks neither TLS 1.2 nor TLS 1.3";
     case SSL_R_NO_APPLICATION_PROTOCOL:
       return "client does not speak HTTP/1.1 (ALPN)";
     case SSL_R_WRONG_VERSION_NUMBER:

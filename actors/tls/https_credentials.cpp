@@ -15,10 +15,8 @@ struct cipher_suite {
   std::string_view consul, openssl;
 };
 
-/// What Consul 1.8 knows. The last ones are not in OpenSSL's builds of today: named alone, they leave TLS 1.2 without a suite.
+/// All that Consul 1.8.7 knows. OpenSSL has each of them, so that no list of them leaves TLS 1.2 without a suite.
 constexpr cipher_suite known_suites[] = {
-    {"TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305", "ECDHE-RSA-CHACHA20-POLY1305"},
-    {"TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305", "ECDHE-ECDSA-CHACHA20-POLY1305"},
     {"TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256", "ECDHE-RSA-AES128-GCM-SHA256"},
     {"TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256", "ECDHE-ECDSA-AES128-GCM-SHA256"},
     {"TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384", "ECDHE-RSA-AES256-GCM-SHA384"},
@@ -29,16 +27,6 @@ constexpr cipher_suite known_suites[] = {
     {"TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA", "ECDHE-ECDSA-AES128-SHA"},
     {"TLS_ECDHE_RSA_WITH_AES_256_CBC_SHA", "ECDHE-RSA-AES256-SHA"},
     {"TLS_ECDHE_ECDSA_WITH_AES_256_CBC_SHA", "ECDHE-ECDSA-AES256-SHA"},
-    {"TLS_RSA_WITH_AES_128_GCM_SHA256", "AES128-GCM-SHA256"},
-    {"TLS_RSA_WITH_AES_256_GCM_SHA384", "AES256-GCM-SHA384"},
-    {"TLS_RSA_WITH_AES_128_CBC_SHA256", "AES128-SHA256"},
-    {"TLS_RSA_WITH_AES_128_CBC_SHA", "AES128-SHA"},
-    {"TLS_RSA_WITH_AES_256_CBC_SHA", "AES256-SHA"},
-    {"TLS_ECDHE_RSA_WITH_3DES_EDE_CBC_SHA", "ECDHE-RSA-DES-CBC3-SHA"},
-    {"TLS_RSA_WITH_3DES_EDE_CBC_SHA", "DES-CBC3-SHA"},
-    {"TLS_RSA_WITH_RC4_128_SHA", "RC4-SHA"},
-    {"TLS_ECDHE_RSA_WITH_RC4_128_SHA", "ECDHE-RSA-RC4-SHA"},
-    {"TLS_ECDHE_ECDSA_WITH_RC4_128_SHA", "ECDHE-ECDSA-RC4-SHA"},
 };
 
 constexpr char default_suites[] = "ECDHE+AESGCM:ECDHE+CHACHA20";
@@ -55,6 +43,13 @@ std::string_view openssl_name(std::string_view consul) {
     if (s.consul == consul)
       return s.openssl;
   return {};
+}
+
+/// A client that comes before there is a certificate gets the alert that Go's servers send, and Consul with them. Called for every
+/// client, whether it names a server or not.
+int refuse_without_certificate(SSL*, int* alert, void*) {
+  *alert = SSL_AD_UNRECOGNIZED_NAME;
+  return SSL_TLSEXT_ERR_ALERT_FATAL;
 }
 
 /// RFC 7301, section 3.2: a client that names protocols, and not ours, gets the alert no_application_protocol.
@@ -148,21 +143,25 @@ result<std::vector<std::string>> parse_cipher_suites(std::string_view text) {
   return names;
 }
 
-std::string complaint_about(const https_settings& s) {
+std::vector<setting_complaint> complaints_about(const https_settings& s) {
+  std::vector<setting_complaint> found;
   const auto& least = s.tls_min_version;
   if (!least.empty() && least != "tls10" && least != "tls11" && least != "tls12")
-    return "TLSMinVersion: value " + least + " not supported, please specify one of [tls10,tls11,tls12]";
+    found.push_back({"tls_min_version",
+                     "TLSMinVersion: value " + least + " not supported, please specify one of [tls10,tls11,tls12]"});
   if (s.verify_incoming && s.ca_file.empty() && s.ca_path.empty())
-    return "VerifyIncoming set, and no CA certificate provided!";
+    found.push_back(
+        {"verify_incoming_https", "VerifyIncoming set, and no CA certificate provided!", {"ca_file", "ca_path"}});
   if (s.verify_incoming && (s.cert_file.empty() || s.key_file.empty()))
-    return "VerifyIncoming set, and no Cert/Key pair provided!";
-  return {};
+    found.push_back(
+        {"verify_incoming_https", "VerifyIncoming set, and no Cert/Key pair provided!", {"cert_file", "key_file"}});
+  return found;
 }
 
 result<std::shared_ptr<const https_credentials>> https_credentials::load(const https_settings& s,
                                                                          const https_credentials* before) {
-  if (auto complaint = complaint_about(s); !complaint.empty())
-    return failure{complaint};
+  if (auto complaints = complaints_about(s); !complaints.empty())
+    return failure{std::move(complaints.front().text)};
   std::shared_ptr<https_credentials> c(new https_credentials);
   auto* const context = c->context_ = SSL_CTX_new(TLS_server_method());
   if (context == nullptr || SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION) != 1 ||
@@ -191,6 +190,8 @@ result<std::shared_ptr<const https_credentials>> https_credentials::load(const h
   if (c->has_certificate_)
     if (auto ok = show_certificate(context, s.cert_file, s.key_file); !ok)
       return ok.why();
+  if (!c->has_certificate_)
+    SSL_CTX_set_tlsext_servername_callback(context, refuse_without_certificate);
   return std::shared_ptr<const https_credentials>(std::move(c));
 }
 

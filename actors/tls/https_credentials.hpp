@@ -2,6 +2,7 @@
 // What HTTPS clients are shown, and what is wanted of them. Loaded from files once; a reload makes new credentials, and channels keep
 // those they began with. docs/security.md, "HTTPS".
 
+#include "actors/tls/setting_complaint.hpp"
 #include "protocol/base/result.hpp"
 
 #include <memory>
@@ -26,14 +27,14 @@ struct https_settings {
 /// Consul's `tls_cipher_suites`: names separated by commas. The failure is in Consul's words.
 result<std::vector<std::string>> parse_cipher_suites(std::string_view text);
 
-/// What can be seen without opening a file, in Consul's words; empty: nothing.
-std::string complaint_about(const https_settings& s);
+/// What can be seen without opening a file.
+std::vector<setting_complaint> complaints_about(const https_settings& s);
 
 class https_credentials {
 public:
   /// Without a certificate every handshake will fail, as Consul's do: has_certificate() tells.
   /// @param before in force until now: its clients can go on with their sessions, unless other authorities count now. Null: none
-  /// @returns a failure that names the key and the file, or complaint_about() them.
+  /// @returns a failure that names the key and the file, or the first of complaints_about() them.
   static result<std::shared_ptr<const https_credentials>> load(const https_settings& s,
                                                                const https_credentials* before = nullptr);
   ~https_credentials();

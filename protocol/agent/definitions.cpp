@@ -1,5 +1,6 @@
 #include "protocol/agent/definitions.hpp"
 
+#include "protocol/agent/metadata.hpp"
 #include "protocol/agent/probe_request.hpp"
 
 #include <algorithm>
@@ -14,33 +15,6 @@ bool is_alias(const check_definition& c) {
 }
 bool has_interval_kind(const check_definition& c) {
   return !c.args.empty() || !c.http.empty() || !c.tcp.empty() || !c.grpc.empty();
-}
-
-// Consul's limits of service metadata.
-constexpr std::size_t meta_pairs_max = 64, meta_key_max = 128, meta_value_max = 512;
-constexpr std::string_view reserved_prefix = "consul-";
-
-bool is_meta_key(std::string_view key) {
-  return key.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-") == std::string::npos;
-}
-
-std::optional<std::string> meta_complaint(const state::string_map& meta) {
-  if (meta.size() > meta_pairs_max)
-    return "Node metadata cannot contain more than " + std::to_string(meta_pairs_max) + " key/value pairs";
-  for (const auto& [key, value] : meta) {
-    const auto lead = "Couldn't load metadata pair ('" + key + "', '" + value + "'): ";
-    if (key.empty())
-      return lead + "Key cannot be blank";
-    if (!is_meta_key(key))
-      return lead + "Key contains invalid characters";
-    if (key.size() > meta_key_max)
-      return lead + "Key is too long (limit: " + std::to_string(meta_key_max) + " characters)";
-    if (key.compare(0, reserved_prefix.size(), reserved_prefix) == 0)
-      return lead + "Key prefix 'consul-' is reserved for internal use";
-    if (value.size() > meta_value_max)
-      return lead + "Value is too long (limit: " + std::to_string(meta_value_max) + " characters)";
-  }
-  return std::nullopt;
 }
 
 bool is_ipv4(std::string_view a) {
@@ -121,7 +95,7 @@ std::optional<std::string> complete(service_definition& d) {
   if (s.weights.passing > 65535 || s.weights.warning > 65535)
     return "Invalid Weights: DNS Weight must be between 0 and 65535";
   if (s.meta)
-    if (auto why = meta_complaint(*s.meta))
+    if (auto why = metadata_complaint(*s.meta))
       return "Invalid Service Meta: " + *why;
   for (const auto& c : d.checks)
     if (auto why = complaint_of(c))

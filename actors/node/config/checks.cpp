@@ -22,6 +22,12 @@ bool is_true(const json::object& config, std::string_view path) {
   return v && v->is_bool() && v->get_bool();
 }
 
+/// Of a text, a list or an object: whether anything is in it.
+bool asks_for_something(const json::object& config, std::string_view path) {
+  const auto* v = value_at(config, path);
+  return v != nullptr && *v != json::value("") && *v != json::value(json::array()) && *v != json::value(json::object());
+}
+
 bool is_private(std::uint32_t a) {
   // RFC 1918, and 100.64/10 as Consul's library counts it (RFC 6598).
   return (a >> 24) == 10 || (a >> 20) == 0xAC1 || (a >> 16) == 0xC0A8 || (a >> 22) == (0x64400000u >> 22);
@@ -38,6 +44,9 @@ std::vector<refused_setting> refused_protection(const json::object& config) {
   for (auto name : {"auto_encrypt.tls", "auto_encrypt.allow_tls"})
     if (is_true(config, name))
       refuse(name, " = true", "use TLS");
+  for (auto name : {"segment", "segments"})
+    if (asks_for_something(config, name))
+      refuse(name, "", "know network segments");
   if (is_true(config, "auto_config.enabled"))
     refuse("auto_config.enabled", " = true", "configure itself from other servers");
   return found;

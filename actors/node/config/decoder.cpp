@@ -5,7 +5,15 @@
 
 #include <boost/json/array.hpp>
 
+#include <algorithm>
+
 namespace belay::actors {
+
+config_decoder::config_decoder(const placed_config& config, config_problems& problems)
+    : config_(config), problems_(problems),
+      all_sources_read_(std::none_of(problems.list().begin(), problems.list().end(), [](const config_problem& p) {
+        return p.is == config_problem::kind::unreadable || p.is == config_problem::kind::malformed;
+      })) {}
 
 bool config_decoder::has(std::string_view path) const {
   return value_at(config_.values, path) != nullptr;
@@ -62,14 +70,22 @@ void config_decoder::wrong(std::string_view path, std::string text) {
   problems_.add({config_problem::kind::value, {}, std::move(text), place_of(path)});
 }
 
-void config_decoder::complain(std::string text, std::initializer_list<std::string_view> blamed) {
-  if (!complete_)
+void config_decoder::complain(std::string text, std::span<const std::string_view> blamed,
+                              std::span<const std::string_view> others) {
+  if (!all_sources_read_ || std::any_of(others.begin(), others.end(), [&](auto path) { return is_mistyped(path); }))
     return;
   config_place at;
   for (const auto path : blamed)
     if (at.source.empty())
       at = place_of(path);
   problems_.add({config_problem::kind::whole, {}, std::move(text), std::move(at)});
+}
+
+bool config_decoder::is_mistyped(std::string_view path) const {
+  return std::any_of(problems_.list().begin(), problems_.list().end(), [&](const config_problem& p) {
+    return p.is == config_problem::kind::wrong_type && p.key.starts_with(path) &&
+           (p.key.size() == path.size() || p.key[path.size()] == '.');
+  });
 }
 
 /// Of an element that has none: the place of its list.

@@ -8,6 +8,7 @@
 #include <initializer_list>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,9 +17,8 @@ namespace belay::actors {
 
 class config_decoder {
 public:
-  /// What is missing or contradictory is noted only if `problems` is empty now: else it may be a source that could not be read.
-  config_decoder(const placed_config& config, config_problems& problems)
-      : config_(config), problems_(problems), complete_(problems.none()) {}
+  /// @param problems of the sources, which are all read
+  config_decoder(const placed_config& config, config_problems& problems);
 
   bool has(std::string_view path) const;
   void get(std::string_view path, bool& to) const;
@@ -35,9 +35,17 @@ public:
 
   /// The value of a key, or an element of it, can never be right.
   void wrong(std::string_view path, std::string text);
-  /// Something is missing, or keys contradict each other. It is shown at the first of `blamed` that was given.
-  void complain(std::string text, std::initializer_list<std::string_view> blamed = {});
+  /// Something is missing, or keys contradict each other. It is shown at the first of `blamed` that was given. It is not noted if it may
+  /// be otherwise in what could not be read: in a source, or in one of `others`, keys whose values would make it right.
+  void complain(std::string text, std::span<const std::string_view> blamed = {},
+                std::span<const std::string_view> others = {});
+  void complain(std::string text, std::initializer_list<std::string_view> blamed,
+                std::initializer_list<std::string_view> others = {}) {
+    complain(std::move(text), std::span(blamed.begin(), blamed.size()), std::span(others.begin(), others.size()));
+  }
 
+  /// How many complaints there are, those of the sources among them.
+  std::size_t complaints() const { return problems_.list().size(); }
   bool complained() const { return !problems_.none(); }
   const boost::json::object& values() const { return config_.values; }
 
@@ -45,10 +53,12 @@ private:
   /// @returns nullopt: not there, or no such number
   std::optional<std::int64_t> whole(std::string_view path, std::int64_t low, std::int64_t high);
   config_place place_of(std::string_view path) const;
+  /// Whether the key, or one below it, was given with a value of a wrong type.
+  bool is_mistyped(std::string_view path) const;
 
   const placed_config& config_;
   config_problems& problems_;
-  bool complete_;
+  bool all_sources_read_;
 };
 
 } // namespace belay::actors

@@ -79,7 +79,7 @@ constexpr flag flags[] = {
     {"retry-join-wan", list, "retry_join_wan", "accepted, no effect"},
     {"retry-max", integer, "retry_max", "accepted, no effect: no limit"},
     {"retry-max-wan", integer, "retry_max_wan", "accepted, no effect"},
-    {"segment", text, "segment", "accepted, no effect"},
+    {"segment", text, "segment", "refused: there is one network"},
     {"serf-lan-allowed-cidrs", list, "serf_lan_allowed_cidrs", "accepted, no effect"},
     {"serf-lan-bind", text, "serf_lan", "accepted, no effect"},
     {"serf-lan-port", integer, "ports.serf_lan", "accepted, no effect: there is no gossip"},

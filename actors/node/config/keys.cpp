@@ -42,19 +42,27 @@ constexpr config_key keys[] = {
      "is not there"},
     {"node_name", text, effective, "the host name. Unique in the cluster"},
     {"node_id", text, effective, "a UUID; random, and kept in `data_dir`"},
-    {"node_meta", text_map, effective, "none. Shown with the node in the catalog", true},
+    {"node_meta", text_map, effective,
+     "none. Shown with the node in the catalog. At most 64; keys of letters, digits, - and _, at most 128 of them, and "
+     "not "
+     "beginning with `consul-`; values of at most 512 bytes",
+     true},
     {"datacenter", text, effective, "`dc1`. Letters, digits, - and _; the same on all servers"},
-    {"bind_addr", text, effective, "`0.0.0.0`; `127.0.0.1` with -dev. The address for peers"},
+    {"bind_addr", text, effective,
+     "`0.0.0.0`; `127.0.0.1` with -dev. The address for peers. Here and wherever an address stands, the machine's own "
+     "can be asked for: `{{ GetPrivateIP }}`, `{{ GetInterfaceIP \"eth0\" }}`. Other templates are refused: write the "
+     "address"},
     {"advertise_addr", text, effective,
      "what peers are told: `bind_addr`, or if that is all addresses, the only private IPv4 address of the machine"},
     {"client_addr", text, effective, "`127.0.0.1`. Addresses for HTTP, separated by blanks; `unix://PATH` is a socket"},
     {"start_join", list, effective, "none. As `retry_join`"},
     {"retry_join", list, effective,
-     "none. Peers, as host or host:port of their `ports.server`; the server itself may be among them"},
+     "none. Peers, as host or host:port of their `ports.server`; the server itself may be among them. `provider=` of a "
+     "cloud is refused: a server would wait for peers for ever; write the addresses or host names of the servers"},
     {"retry_interval", duration, none,
      "nothing waits for it: a peer that cannot be reached is tried again after 20 ms, then ever later, at most every "
      "half second"},
-    {"retry_max", integer, none, "peers are tried without end"},
+    {"retry_max", integer, none, "peers are tried without end, as with 0 or less"},
     {"log_level", text, effective, "`INFO`; `DEBUG` with -dev. `TRACE`, `DEBUG`, `INFO`, `WARN` or `ERR`", true},
     {"log_json", boolean, effective, "false. Each line of the log is a JSON object", true},
     {"log_file", text, effective, "none. The log goes to this file, too", true},
@@ -73,10 +81,12 @@ constexpr config_key keys[] = {
      "does, and trusts no clock: for machines whose hypervisor pauses them. `discovery_max_stale` goes before it. Not "
      "a "
      "key of Consul"},
-    {"raft_snapshot_threshold", integer, effective, "16384. So many new entries of the log make a checkpoint due"},
-    {"raft_snapshot_interval", duration, effective, "`30s`. How often it is asked whether one is due"},
+    {"raft_snapshot_threshold", integer, effective,
+     "16384, also if 0. So many new entries of the log make a checkpoint due"},
+    {"raft_snapshot_interval", duration, effective, "`30s`, also if 0. How often it is asked whether one is due"},
     {"raft_trailing_logs", integer, effective,
-     "10240. So many entries stay in the log behind a checkpoint, for followers that are a little late; one that is "
+     "10240, also if 0. So many entries stay in the log behind a checkpoint, for followers that are a little late; one "
+     "that is "
      "further behind gets the whole state"},
     {"leave_on_terminate", boolean, effective,
      "false; true with `server = false`. SIGTERM makes this server leave its cluster before it ends, as `PUT "
@@ -114,7 +124,10 @@ constexpr config_key keys[] = {
     {"ports.expose_max_port", integer, none},
 
     {"limits", section, effective},
-    {"limits.kv_max_value_size", integer, effective, "524288. Bytes of a value; at most 16 MiB"},
+    {"limits.kv_max_value_size", integer, effective,
+     "524288. Bytes of a value. More than 16 MiB are refused, which Consul takes: a value is one entry of the log, and "
+     "a "
+     "larger one would hold up heartbeats on its way to followers, so that they would look for another leader"},
     {"limits.txn_max_req_len", integer, effective,
      "524288. Bytes of the body of a transaction, at most 16 MiB; if `limits.kv_max_value_size` is larger, that "
      "counts"},
@@ -142,9 +155,10 @@ constexpr config_key keys[] = {
      "most 512",
      true},
     {"limits.rpc_handshake_timeout", duration, effective,
-     "`5s`. Within so long a connection to `ports.server` must have said who it is; above 0"},
+     "`5s`. Within so long a connection to `ports.server` must have said who it is; `0s`: within a day"},
     {"limits.https_handshake_timeout", duration, effective,
-     "`5s`. Within so long a connection to `ports.https` must have come to the end of its handshake; above 0"},
+     "`5s`. Within so long a connection to `ports.https` must have come to the end of its handshake; `0s`: within a "
+     "day"},
 
     {"performance", section, effective},
     {"performance.raft_multiplier", integer, effective,
@@ -210,6 +224,7 @@ constexpr config_key keys[] = {
     {"acl.enable_token_persistence", boolean, effective,
      "false. Tokens set by `PUT /v1/agent/token` are kept in `acl-tokens.json` of `data_dir`, and go before those of "
      "the configuration"},
+    {"acl.disabled_ttl", text, none, "nothing is remembered: changes count at once"},
     {"acl.enable_token_replication", boolean, none},
     {"acl.msp_disable_bootstrap", boolean, none},
     {"acl.policy_ttl", duration, none, "nothing is remembered: changes count at once"},
@@ -267,7 +282,8 @@ constexpr config_key keys[] = {
     {"ca_path", text, effective, "none. A folder of such files, beside or instead of `ca_file`", true},
     {"server_name", text, none},
     {"tls_cipher_suites", text, effective,
-     "those with ECDHE and AES-GCM or ChaCha20. Suites of TLS 1.2 for HTTPS, with Consul's names, separated by commas; "
+     "those with ECDHE and AES-GCM or ChaCha20. Suites of TLS 1.2 for HTTPS, with Consul's names, separated by commas: "
+     "the ten with ECDHE and AES that Consul 1.8.7 knows; "
      "those of TLS 1.3 are always the same three, and peers speak TLS 1.3 only",
      true},
     {"tls_min_version", text, effective,
@@ -279,7 +295,14 @@ constexpr config_key keys[] = {
     {"auto_encrypt.allow_tls", boolean, refused, "refused if true: servers sign no certificates for client agents"},
     {"auto_encrypt.dns_san", list, none},
     {"auto_encrypt.ip_san", list, none},
-    {"auto_config", opaque, none, "refused if `auto_config.enabled` is true"},
+    {"auto_config", section, effective},
+    {"auto_config.enabled", boolean, refused, "refused if true: servers configure no client agents"},
+    {"auto_config.authorization", opaque, none},
+    {"auto_config.dns_sans", list, none},
+    {"auto_config.intro_token", text, none},
+    {"auto_config.intro_token_file", text, none},
+    {"auto_config.ip_sans", list, none},
+    {"auto_config.server_addresses", list, none},
 
     {"autopilot", section, effective},
     {"autopilot.cleanup_dead_servers", boolean, effective,
@@ -297,11 +320,13 @@ constexpr config_key keys[] = {
     {"autopilot.redundancy_zone_tag", text, none},
     {"autopilot.upgrade_version_tag", text, none},
 
+    {"acl_disabled_ttl", text, none, "as `acl.disabled_ttl`"},
     {"advertise_addr_ipv4", text, none},
     {"advertise_addr_ipv6", text, none},
     {"advertise_addr_wan", text, none},
     {"advertise_addr_wan_ipv4", text, none},
     {"advertise_addr_wan_ipv6", text, none},
+    {"ae_interval", text, none},
     {"alt_domain", text, none},
     {"audit", section, effective},
     {"audit.enabled", boolean, effective,
@@ -320,15 +345,28 @@ constexpr config_key keys[] = {
     {"audit.sink.*.rotate_bytes", integer, effective, "0: files of any length"},
     {"audit.sink.*.rotate_duration", duration, effective, "`0s`: a file is written to for ever"},
     {"audit.sink.*.rotate_max_files", integer, effective, "0: all. So many older files are kept"},
-    {"cache", opaque, none},
-    {"check", definitions, effective, "none. One check, or a list: as Consul defines them", true},
+    {"cache", section, effective},
+    {"cache.entry_fetch_max_burst", integer, none},
+    {"cache.entry_fetch_rate", integer, none},
+    {"check", definitions, effective,
+     "none. One check, or a list: as Consul defines them. Docker checks (`docker_container_id`) are refused: write a "
+     "script "
+     "check that calls `docker exec`",
+     true},
     {"checks", definitions, effective, "none. As `check`", true},
+    {"check_deregister_interval_min", text, none},
     {"check_output_max_size", integer, effective, "4096. Bytes of a check's output that are kept"},
+    {"check_reap_interval", text, none},
     {"check_update_interval", duration, effective,
      "`5m`. How long a change of a check's output alone may wait before it is written to the catalog; changes of "
      "status never wait"},
     {"config_entries", opaque, none},
-    {"connect", opaque, none},
+    {"connect", section, effective},
+    {"connect.ca_config", opaque, none},
+    {"connect.ca_provider", text, none},
+    {"connect.enable_mesh_gateway_wan_federation", boolean, none},
+    {"connect.enabled", boolean, none, "there is no service mesh"},
+    {"connect.test_ca_leaf_root_change_spread", text, none},
     {"disable_anonymous_signature", boolean, silent},
     {"disable_coordinates", boolean, effective,
      "false. True: this server measures no round trips to others, tells and hears no coordinates, sorts nothing by "
@@ -342,7 +380,26 @@ constexpr config_key keys[] = {
     {"disable_remote_exec", boolean, silent},
     {"disable_update_check", boolean, silent},
     {"discard_check_output", boolean, none},
-    {"dns_config", opaque, none},
+    {"dns_config", section, effective},
+    {"dns_config.a_record_limit", integer, none},
+    {"dns_config.allow_stale", boolean, none},
+    {"dns_config.cache_max_age", duration, none},
+    {"dns_config.disable_compression", boolean, none},
+    {"dns_config.enable_additional_node_meta_txt", boolean, none},
+    {"dns_config.enable_truncate", boolean, none},
+    {"dns_config.max_stale", duration, none},
+    {"dns_config.node_ttl", duration, none},
+    {"dns_config.only_passing", boolean, none},
+    {"dns_config.prefer_namespace", boolean, none},
+    {"dns_config.recursor_timeout", duration, none},
+    {"dns_config.service_ttl", text_map, none},
+    {"dns_config.soa", section, effective},
+    {"dns_config.soa.expire", integer, none},
+    {"dns_config.soa.min_ttl", integer, none},
+    {"dns_config.soa.refresh", integer, none},
+    {"dns_config.soa.retry", integer, none},
+    {"dns_config.udp_answer_limit", integer, none},
+    {"dns_config.use_cache", boolean, none},
     {"domain", text, effective, "`consul`. The end of the name that certificates of servers have; there is no DNS",
      true},
     {"enable_agent_tls_for_checks", boolean, none},
@@ -350,8 +407,20 @@ constexpr config_key keys[] = {
     {"enable_debug", boolean, none},
     {"enable_local_script_checks", boolean, effective, "false. Checks of configuration files may run programs"},
     {"enable_syslog", boolean, none},
-    {"gossip_lan", opaque, none},
-    {"gossip_wan", opaque, none},
+    {"gossip_lan", section, effective},
+    {"gossip_lan.gossip_interval", duration, none},
+    {"gossip_lan.gossip_nodes", integer, none},
+    {"gossip_lan.probe_interval", duration, none},
+    {"gossip_lan.probe_timeout", duration, none},
+    {"gossip_lan.retransmit_mult", integer, none},
+    {"gossip_lan.suspicion_mult", integer, none},
+    {"gossip_wan", section, effective},
+    {"gossip_wan.gossip_interval", duration, none},
+    {"gossip_wan.gossip_nodes", integer, none},
+    {"gossip_wan.probe_interval", duration, none},
+    {"gossip_wan.probe_timeout", duration, none},
+    {"gossip_wan.retransmit_mult", integer, none},
+    {"gossip_wan.suspicion_mult", integer, none},
     {"license_path", text, none},
     {"log_rotate_bytes", integer, none},
     {"log_rotate_duration", duration, none},
@@ -374,15 +443,20 @@ constexpr config_key keys[] = {
     {"retry_interval_wan", duration, none},
     {"retry_join_wan", list, none},
     {"retry_max_wan", integer, none},
-    {"segment", text, none},
-    {"segments", opaque, none},
+    {"segment", text, refused, "refused if not empty: there is one network"},
+    {"segments", opaque, refused, "refused if not empty: there is one network"},
+    {"segment_limit", integer, none},
+    {"segment_name_limit", integer, none},
     {"serf_lan", text, none},
     {"serf_lan_allowed_cidrs", list, none},
     {"serf_wan", text, none},
     {"serf_wan_allowed_cidrs", list, none},
     {"service", definitions, effective, "none. One service, or a list: as Consul defines them", true},
     {"services", definitions, effective, "none. As `service`", true},
+    {"snapshot_agent", opaque, none, "`belay snapshot agent` is a program of its own: [cli.md](cli.md)"},
     {"start_join_wan", list, none},
+    {"sync_coordinate_interval_min", text, none},
+    {"sync_coordinate_rate_target", integer, none},
     {"syslog_facility", text, none},
     {"translate_wan_addrs", boolean, none},
     {"ui_content_path", text, none},
@@ -506,7 +580,7 @@ public:
       const auto& inner = wrapped ? v.get_array().front() : v;
       const auto* inside = wrapped && there != nullptr ? there->element(0) : there;
       if (!fits(inner, key->kind)) {
-        complain(config_problem::kind::wrong_type, type_complaint(*key, path, inner), there);
+        complain(config_problem::kind::wrong_type, type_complaint(*key, path, inner), there, path);
         continue;
       }
       note(path, there);
@@ -531,9 +605,9 @@ private:
     if (at != nullptr)
       places_[path] = place_of(at);
   }
-  void complain(config_problem::kind kind, std::string text, const text_places* at) {
+  void complain(config_problem::kind kind, std::string text, const text_places* at, std::string key = {}) {
     // The source is named in front of the complaint: alone it is no place.
-    problems_.add({kind, source_, std::move(text), at != nullptr ? place_of(at) : config_place{}});
+    problems_.add({kind, source_, std::move(text), at != nullptr ? place_of(at) : config_place{}, std::move(key)});
   }
 
   const std::string& source_;

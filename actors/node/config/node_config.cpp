@@ -1,18 +1,20 @@
 #include "actors/node/config/node_config.hpp"
 
-#include "actors/node/config/agent_sections.hpp"
-#include "actors/node/config/audit_section.hpp"
 #include "actors/node/config/checks.hpp"
 #include "actors/node/config/decoder.hpp"
+#include "actors/node/config/sections/address_section.hpp"
+#include "actors/node/config/sections/agent_sections.hpp"
+#include "actors/node/config/sections/audit_section.hpp"
+#include "actors/node/config/sections/security_section.hpp"
 #include "actors/node/config/sources.hpp"
+#include "protocol/agent/metadata.hpp"
 #include "protocol/base/ascii_case.hpp"
-#include "protocol/base/host_port.hpp"
 #include "protocol/base/uuid.hpp"
+#include "protocol/golang/duration.hpp"
 #include "protocol/state/restore/row_rules.hpp"
 
 #include <algorithm>
 #include <limits>
-#include <sstream>
 #include <sys/stat.h>
 
 namespace belay::actors {
@@ -20,14 +22,6 @@ namespace belay::actors {
 namespace json = boost::json;
 
 namespace {
-
-std::vector<std::string> words(const std::string& text) {
-  std::istringstream in(text);
-  std::vector<std::string> out;
-  for (std::string w; in >> w;)
-    out.push_back(w);
-  return out;
-}
 
 using decoder = config_decoder;
 
@@ -50,6 +44,11 @@ void decode_identity(decoder& d, node_config& c) {
   c.node_id = lower_case(c.node_id);
   if (!c.node_id.empty() && !is_uuid(c.node_id))
     d.wrong("node_id", "node_id: \"" + c.node_id + "\" is not a UUID");
+  if (auto why = agent::metadata_size_complaint(c.node_meta))
+    d.wrong("node_meta", "node_meta invalid: " + *why);
+  for (const auto& [key, value] : c.node_meta)
+    if (auto why = agent::metadata_pair_complaint(key, value))
+      d.wrong("node_meta." + key, "node_meta invalid: " + *why);
 }
 
 void decode_formation(decoder& d, node_config& c, std::vector<std::string>& warnings) {
@@ -72,7 +71,10 @@ void decode_formation(decoder& d, node_config& c, std::vector<std::string>& warn
     d.get(key, joins);
     for (std::size_t i = 0; i < joins.size(); ++i)
       if (joins[i].find("provider=") != std::string::npos)
-        d.wrong(element_path(key, i), key + ": finding peers through a cloud provider is not supported: " + joins[i]);
+        d.wrong(element_path(key, i), key +
+                                          ": finding servers through a cloud provider is not supported, name them by "
+                                          "address or host name: " +
+                                          joins[i]);
     c.joins.insert(c.joins.end(), joins.begin(), joins.end());
   }
   if (expect < 0)
@@ -86,13 +88,13 @@ void decode_formation(decoder& d, node_config& c, std::vector<std::string>& warn
     d.complain("'bootstrap_expect > 0' and 'bootstrap = true' are mutually exclusive",
                {"bootstrap_expect", "bootstrap"});
   if (c.bootstrap && !c.server)
-    d.complain("'bootstrap = true' requires 'server = true'", {"bootstrap"});
+    d.complain("'bootstrap = true' requires 'server = true'", {"bootstrap"}, {"server"});
   if (expect > 0 && !c.server)
-    d.complain("'bootstrap_expect > 0' requires 'server = true'", {"bootstrap_expect"});
+    d.complain("'bootstrap_expect > 0' requires 'server = true'", {"bootstrap_expect"}, {"server"});
   if (c.read_replica) {
     const std::string name = non_voting ? "non_voting_server" : "read_replica";
     if (!c.server)
-      d.complain("'" + name + " = true' requires 'server = true'", {name});
+      d.complain("'" + name + " = true' requires 'server = true'", {name}, {"server"});
     if (c.dev)
       d.complain("'" + name + " = true' not allowed in dev mode", {name});
     if (c.bootstrap)
@@ -133,165 +135,17 @@ void decode_autopilot(decoder& d, node_config& c) {
   a.min_quorum = static_cast<std::uint64_t>(quorum);
 }
 
-void check_address(decoder& d, const std::string& name, const std::string& a, bool or_socket) {
-  if (!a.starts_with("unix://")) {
-    if (!is_ip_address(a))
-      d.wrong(name, name + ": invalid ip address: " + a);
-  } else if (!or_socket) {
-    d.wrong(name, name + ": must be an IP address: " + a);
-  }
-}
-
-/// IP addresses of a setting; blanks separate them where `several`.
-std::vector<std::string> addresses(decoder& d, const std::string& name, const std::string& value, bool several) {
-  auto list = words(value);
-  if (value.find("{{") != value.npos)
-    d.wrong(name, name + ": address templates are not supported; write the address: " + value);
-  else if (list.size() != 1 && !several)
-    d.wrong(name, name + " must be one address: " + value);
-  else
-    for (auto& a : list)
-      check_address(d, name, a = std::string(without_brackets(a)), several);
-  return list;
-}
-
-int port(decoder& d, const std::string& path, int standard, bool may_be_off) {
-  int p = standard;
-  d.get(path, p, -int_max, 65535);
-  if (p <= 0 && !may_be_off)
-    d.wrong(path, path + " must be a valid port from 1 to 65535");
-  return p <= 0 ? -1 : p;
-}
-
 /// Values of keys without effect are refused where Consul refuses them.
 void check_idle(decoder& d) {
-  std::chrono::nanoseconds time{};
-  int number = 0;
-  d.get("retry_interval", time);
-  d.get("retry_max", number, 0, int_max);
-  d.get("performance.leave_drain_time", time);
-  (void)port(d, "ports.serf_lan", 8301, true);
-}
-
-/// Where clients are listened for. @param path of the setting that goes before client_addr. @param port -1: nowhere
-std::vector<listen_address> listeners(decoder& d, const std::string& path, const std::vector<std::string>& client_addrs,
-                                      int port) {
-  std::string own;
-  d.get(path, own);
-  std::vector<listen_address> all;
-  for (const auto& a : words(own).empty() ? client_addrs : addresses(d, path, own, true)) {
-    listen_address l;
-    if (a.starts_with("unix://"))
-      l.unix_path = a.substr(7);
-    else
-      l.host = a, l.port = static_cast<std::uint16_t>(std::max(0, port));
-    if (port > 0)
-      all.push_back(l);
-  }
-  return all;
-}
-
-void decode_addresses(decoder& d, node_config& c) {
-  c.server_port = static_cast<std::uint16_t>(port(d, "ports.server", 8300, false));
-  c.serf_wan_port = static_cast<std::uint16_t>(std::max(0, port(d, "ports.serf_wan", 8302, true)));
-  c.http_port = port(d, "ports.http", 8500, true);
-  c.https_port = port(d, "ports.https", -1, true);
-
-  if (c.dev)
-    c.bind_addr = "127.0.0.1";
-  std::string bind = c.bind_addr, client = "127.0.0.1";
-  d.get("bind_addr", bind);
-  d.get("client_addr", client);
-  if (auto list = addresses(d, "bind_addr", bind, false); list.size() == 1)
-    c.bind_addr = list.front();
-  c.client_addrs = addresses(d, "client_addr", client, true);
-  c.http_listeners = listeners(d, "addresses.http", c.client_addrs, c.http_port);
-  c.https_listeners = listeners(d, "addresses.https", c.client_addrs, c.https_port);
-  for (auto& l : c.https_listeners)
-    l.https = true;
-  d.get("unix_sockets.user", c.unix_sockets.user);
-  d.get("unix_sockets.group", c.unix_sockets.group);
-  d.get("unix_sockets.mode", c.unix_sockets.mode);
-
-  std::string advertise;
-  d.get("advertise_addr", advertise);
-  if (!words(advertise).empty()) {
-    if (auto list = addresses(d, "advertise_addr", advertise, false); list.size() == 1)
-      c.advertise_addr = list.front();
-    if (is_unspecified_address(c.advertise_addr))
-      d.wrong("advertise_addr", "Advertise address cannot be 0.0.0.0, :: or [::]");
-  } else if (!is_unspecified_address(c.bind_addr)) {
-    c.advertise_addr = c.bind_addr;
-  } else if (auto own = own_address()) {
-    c.advertise_addr = *own;
-  } else if (!d.complained()) { // it is about this machine, not about what was written
-    d.complain(own.error());
-  }
-}
-
-/// Texts are Consul's. Whether the files are there is seen at the start.
-void decode_peer_security(decoder& d, node_config& c) {
-  auto& t = c.peer_tls;
-  std::string key;
-  bool incoming = false, incoming_rpc = false;
-  d.get("encrypt", key);
-  d.get("encrypt_verify_incoming", t.encrypt_verify_incoming);
-  d.get("encrypt_verify_outgoing", t.encrypt_verify_outgoing);
-  d.get("verify_incoming", incoming);
-  d.get("verify_incoming_rpc", incoming_rpc);
-  d.get("verify_outgoing", t.verify_outgoing);
-  d.get("verify_server_hostname", t.verify_server_hostname);
-  d.get("ca_file", t.ca_file);
-  d.get("ca_path", t.ca_path);
-  d.get("cert_file", t.cert_file);
-  d.get("key_file", t.key_file);
-  d.get("domain", t.domain);
-  t.verify_incoming = incoming || incoming_rpc;
-  t.datacenter = c.datacenter;
-  while (t.domain.ends_with('.'))
-    t.domain.pop_back();
-  if (!key.empty())
-    t.encrypt = {key};
-  for (auto& each : tls::complaints_about(t))
-    d.complain(std::move(each.text), {each.key, each.key == "verify_incoming" ? "verify_incoming_rpc" : each.key});
-  d.get("disable_keyring_file", c.disable_keyring_file);
-  d.get("disable_coordinates", c.disable_coordinates);
-  d.get("limits.rpc_max_conns_per_client", c.rpc_max_conns_per_client, 0, int_max);
-  d.get("limits.rpc_handshake_timeout", c.rpc_handshake_timeout);
-  if (c.rpc_handshake_timeout.count() <= 0)
-    d.wrong("limits.rpc_handshake_timeout", "limits.rpc_handshake_timeout must be above 0");
-}
-
-/// Texts are Consul's. Whether the files are there is seen at the start.
-void decode_https(decoder& d, node_config& c, std::vector<std::string>& warnings) {
-  auto& t = c.https;
-  bool incoming = false, incoming_https = false;
-  std::string suites;
-  d.get("verify_incoming", incoming);
-  d.get("verify_incoming_https", incoming_https);
-  d.get("ca_file", t.ca_file);
-  d.get("ca_path", t.ca_path);
-  d.get("cert_file", t.cert_file);
-  d.get("key_file", t.key_file);
-  d.get("tls_min_version", t.tls_min_version);
-  d.get("tls_cipher_suites", suites);
-  d.get("tls_prefer_server_cipher_suites", t.prefer_server_cipher_suites);
-  t.verify_incoming = incoming || incoming_https;
-  if (auto parsed = tls::parse_cipher_suites(suites))
-    t.cipher_suites = std::move(*parsed);
-  else
-    d.wrong("tls_cipher_suites", "tls_cipher_suites: invalid tls cipher suites: " + parsed.error());
-  // What is wrong with verify_incoming was said of peers.
-  if (auto wrong = tls::complaint_about(t); !wrong.empty() && !(incoming && wrong.starts_with("VerifyIncoming ")))
-    d.complain(std::move(wrong), {wrong.starts_with("TLSMinVersion") ? "tls_min_version" : "verify_incoming_https"});
-  d.get("limits.https_handshake_timeout", c.https_handshake_timeout);
-  if (c.https_handshake_timeout.count() <= 0)
-    d.wrong("limits.https_handshake_timeout", "limits.https_handshake_timeout must be above 0");
-  if (t.tls_min_version == "tls10" || t.tls_min_version == "tls11")
-    warnings.push_back("tls_min_version = " + t.tls_min_version + ": less than TLS 1.2 is not spoken");
-  if (!c.https_listeners.empty() && (t.cert_file.empty() || t.key_file.empty()))
-    warnings.push_back(
-        "ports.https is set, and cert_file and key_file are not: every HTTPS connection will be refused");
+  for (const auto& key : config_keys())
+    if (std::chrono::nanoseconds ignored{}; key.kind == config_kind::duration && key.effect == config_effect::none)
+      d.get(key.path, ignored);
+  std::map<std::string, std::string> ttls;
+  d.get("dns_config.service_ttl", ttls);
+  for (const auto& [service, text] : ttls)
+    if (!golang::parse_duration(text))
+      d.wrong("dns_config.service_ttl." + service, "dns_config.service_ttl[\"" + service + "\"]: invalid duration: \"" +
+                                                       text + "\": " + golang::duration_complaint(text));
 }
 
 /// Without the setting, only a server that strangers cannot reach needs it: theirs could be reached without tricks.
@@ -313,6 +167,20 @@ void decode_allowed_hosts(decoder& d, node_config& c) {
     c.allowed_hosts = std::move(names);
 }
 
+/// As in Consul, 0 is as if nothing were said.
+void decode_checkpoints(decoder& d, node_config& c) {
+  const node_config standard;
+  d.get("raft_snapshot_threshold", c.raft_snapshot_threshold, 0, big);
+  d.get("raft_snapshot_interval", c.raft_snapshot_interval);
+  d.get("raft_trailing_logs", c.raft_trailing_logs, 0, big);
+  if (c.raft_snapshot_threshold == 0)
+    c.raft_snapshot_threshold = standard.raft_snapshot_threshold;
+  if (c.raft_snapshot_interval.count() <= 0)
+    c.raft_snapshot_interval = standard.raft_snapshot_interval;
+  if (c.raft_trailing_logs == 0)
+    c.raft_trailing_logs = standard.raft_trailing_logs;
+}
+
 void decode_limits(decoder& d, node_config& c) {
   int multiplier = c.dev ? 1 : 5;
   d.get("performance.raft_multiplier", multiplier, -int_max, int_max);
@@ -321,9 +189,7 @@ void decode_limits(decoder& d, node_config& c) {
             "performance.raft_multiplier cannot be " + std::to_string(multiplier) + ". Must be between 1 and 10");
   c.raft_multiplier = multiplier;
   d.get("performance.rpc_hold_timeout", c.rpc_hold_timeout);
-  d.get("raft_snapshot_threshold", c.raft_snapshot_threshold, 1, big);
-  d.get("raft_snapshot_interval", c.raft_snapshot_interval);
-  d.get("raft_trailing_logs", c.raft_trailing_logs, 0, big);
+  decode_checkpoints(d, c);
   d.get("limits.kv_max_value_size", c.kv_max_value_size, 1, state::value_bytes_max);
   d.get("limits.txn_max_req_len", c.txn_max_req_len, 1, state::value_bytes_max);
   d.get("limits.http_max_conns_per_client", c.http_max_conns_per_client, 0, int_max);
@@ -419,7 +285,7 @@ void decode_operation(decoder& d, node_config& c) {
 void decode_data_dir(decoder& d, node_config& c) {
   struct stat st {};
   if (c.data_dir.empty() && !c.dev)
-    d.complain("data_dir cannot be empty", {"data_dir"});
+    d.complain("data_dir cannot be empty", {"data_dir"}, {"data_dir"});
   else if (!c.data_dir.empty() && ::stat(c.data_dir.c_str(), &st) == 0 && !S_ISDIR(st.st_mode))
     d.wrong("data_dir", "data_dir \"" + c.data_dir + "\" is not a directory");
   if (c.dev)
@@ -444,8 +310,7 @@ std::variant<parsed_command_line, config_error> decode(const placed_config& merg
   decode_formation(d, c, warnings);
   decode_autopilot(d, c);
   decode_addresses(d, c);
-  decode_peer_security(d, c);
-  decode_https(d, c, warnings);
+  decode_security(d, c, warnings);
   decode_acl(d, c.acl);
   decode_limits(d, c);
   decode_operation(d, c);

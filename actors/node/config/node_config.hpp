@@ -72,7 +72,7 @@ struct node_config {
 
   acl_config acl;
 
-  // How servers know each other. Files are not read yet: tls::credentials::load
+  // How servers know each other. Files can be read: tls::credentials::load
   tls::credential_settings peer_tls; ///< ca_file ... encrypt; of datacenter and domain, too
   bool disable_coordinates = false;  ///< nothing is measured, and /v1/coordinate is answered by 401
   bool disable_keyring_file = false; ///< only encrypt of peer_tls counts
@@ -80,7 +80,7 @@ struct node_config {
       100; ///< limits.rpc_max_conns_per_client, for each source address of peers; 0: no limit
   duration rpc_handshake_timeout = std::chrono::seconds{5}; ///< limits.rpc_handshake_timeout
 
-  // What HTTPS clients are shown. Files are not read yet: tls::https_credentials::load
+  // What HTTPS clients are shown. Files can be read: tls::https_credentials::load
   tls::https_settings https;                                  ///< ca_file ... tls_cipher_suites
   duration https_handshake_timeout = std::chrono::seconds{5}; ///< limits.https_handshake_timeout
 
@@ -142,7 +142,7 @@ struct config_error {
 };
 
 /// @param args what follows `agent`: flags with one or two dashes, `-flag value` or `-flag=value`.
-/// Reads the configuration files named there; nothing else is touched. `-h` is an error with exit code 0 and empty
+/// Reads the configuration files named there, and the certificates that they name; nothing else is touched. `-h` is an error with exit code 0 and empty
 /// text.
 std::variant<parsed_command_line, config_error> parse_agent_arguments(const std::vector<std::string>& args);
 

@@ -21,6 +21,7 @@ struct config_problem {
   std::string source; ///< that says it; empty for `value` and `whole`
   std::string text;
   config_place at;
+  std::string key = {}; ///< its path; of `wrong_type` only
 };
 
 class config_problems {

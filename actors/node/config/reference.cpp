@@ -29,8 +29,9 @@ each other the place is that of one of them:
 ```
 
 One mistake alone, and several unknown keys of one file, are told as Consul tells them: `failed to parse F: 1 error occurred:` and a line
-for each. If a source cannot be read, what other keys lack is not told: it may be there. `belay validate FILE...` says the same without a start
-(of what is not in files, such as flags, it knows nothing), and ends with 0 or 1.
+for each. If a source or a value cannot be read, what other keys lack is not told: it may be there. Certificates and their keys are
+opened and looked at, too. `belay validate FILE...` says the same without a start (of what is not in files, such as flags, it knows
+nothing; it should run as the server's user, so that it can read what the server can), and ends with 0 or 1.
 
 ## Reload
 
@@ -49,7 +50,7 @@ The last column begins with the default.
 constexpr std::string_view refused_head = R"(
 ## Keys that keep a server from starting
 
-They ask for protection that is not there yet: the server does not run as if it were.
+They ask for what is not there, and whose lack would not be noticed before it matters: the server does not run as if it were there.
 
 | key | flag | type | |
 |---|---|---|---|

@@ -121,7 +121,8 @@ std::optional<std::string> unsupported_kind(const value& check) {
     const auto name = plain(golang::lower_case({m.key().data(), m.key().size()}));
     const auto* text = m.value().if_string();
     if (text != nullptr && !text->empty() && name == "dockercontainerid")
-      return "Invalid check: Docker checks are not supported by this server";
+      return "Invalid check: Docker checks are not supported by this server; a script check that calls 'docker exec' "
+             "does the same";
   }
   return std::nullopt;
 }

@@ -4,6 +4,7 @@
 #include "actors/node/config/keys.hpp"
 #include "actors/node/reloader.hpp"
 #include "tests/harness/scratch.hpp"
+#include "tests/unit/actors/node/named_certificates.hpp"
 
 #include <catch2/catch.hpp>
 
@@ -105,20 +106,23 @@ const std::vector<changed_key> changes{
     {"encrypt", "", R"("encrypt":"pUqJrVyVRj5jsiYEkM/tFQYfWyJIv4s3XkvDwy7Cu5s=")"},
     {"encrypt_verify_incoming", "", R"("encrypt_verify_incoming":false)"},
     {"encrypt_verify_outgoing", "", R"("encrypt_verify_outgoing":false)"},
-    {"verify_incoming", R"("ca_file":"ca","cert_file":"c","key_file":"k")",
-     R"("ca_file":"ca","cert_file":"c","key_file":"k","verify_incoming":true)"},
-    {"verify_incoming_https", R"("ca_file":"ca","cert_file":"c","key_file":"k")",
-     R"("ca_file":"ca","cert_file":"c","key_file":"k","verify_incoming_https":true)"},
-    {"verify_incoming_rpc", R"("ca_file":"ca","cert_file":"c","key_file":"k")",
-     R"("ca_file":"ca","cert_file":"c","key_file":"k","verify_incoming_rpc":true)"},
-    {"verify_outgoing", R"("ca_file":"ca","cert_file":"c","key_file":"k")",
-     R"("ca_file":"ca","cert_file":"c","key_file":"k","verify_outgoing":true)"},
-    {"verify_server_hostname", R"("ca_file":"ca","cert_file":"c","key_file":"k","verify_outgoing":true)",
-     R"("ca_file":"ca","cert_file":"c","key_file":"k","verify_outgoing":true,"verify_server_hostname":true)"},
-    {"cert_file", R"("cert_file":"a","key_file":"k")", R"("cert_file":"b","key_file":"k")"},
-    {"key_file", R"("cert_file":"c","key_file":"a")", R"("cert_file":"c","key_file":"b")"},
-    {"ca_file", "", R"("ca_file":"a")"},
-    {"ca_path", "", R"("ca_path":"a")"},
+    {"verify_incoming", R"("ca_file":"FILES/ca.pem","cert_file":"FILES/c.pem","key_file":"FILES/k.pem")",
+     R"("ca_file":"FILES/ca.pem","cert_file":"FILES/c.pem","key_file":"FILES/k.pem","verify_incoming":true)"},
+    {"verify_incoming_https", R"("ca_file":"FILES/ca.pem","cert_file":"FILES/c.pem","key_file":"FILES/k.pem")",
+     R"("ca_file":"FILES/ca.pem","cert_file":"FILES/c.pem","key_file":"FILES/k.pem","verify_incoming_https":true)"},
+    {"verify_incoming_rpc", R"("ca_file":"FILES/ca.pem","cert_file":"FILES/c.pem","key_file":"FILES/k.pem")",
+     R"("ca_file":"FILES/ca.pem","cert_file":"FILES/c.pem","key_file":"FILES/k.pem","verify_incoming_rpc":true)"},
+    {"verify_outgoing", R"("ca_file":"FILES/ca.pem","cert_file":"FILES/c.pem","key_file":"FILES/k.pem")",
+     R"("ca_file":"FILES/ca.pem","cert_file":"FILES/c.pem","key_file":"FILES/k.pem","verify_outgoing":true)"},
+    {"verify_server_hostname",
+     R"("ca_file":"FILES/ca.pem","cert_file":"FILES/c.pem","key_file":"FILES/k.pem","verify_outgoing":true)",
+     R"("ca_file":"FILES/ca.pem","cert_file":"FILES/c.pem","key_file":"FILES/k.pem","verify_outgoing":true,"verify_server_hostname":true)"},
+    {"cert_file", R"("cert_file":"FILES/c.pem","key_file":"FILES/k.pem")",
+     R"("cert_file":"FILES/c2.pem","key_file":"FILES/k.pem")"},
+    {"key_file", R"("cert_file":"FILES/c.pem","key_file":"FILES/k.pem")",
+     R"("cert_file":"FILES/c.pem","key_file":"FILES/k2.pem")"},
+    {"ca_file", "", R"("ca_file":"FILES/ca.pem")"},
+    {"ca_path", "", R"("ca_path":"FILES/cas")"},
     {"tls_cipher_suites", "", R"("tls_cipher_suites":"TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256")"},
     {"tls_min_version", "", R"("tls_min_version":"tls11")"},
     {"tls_prefer_server_cipher_suites", "", R"("tls_prefer_server_cipher_suites":true)"},
@@ -138,7 +142,14 @@ const std::vector<changed_key> changes{
 };
 
 /// Not to be changed from here: a server without it does not start, and neither does one with what is refused.
-const std::set<std::string_view> fixed{"server", "auto_encrypt.tls", "auto_encrypt.allow_tls"};
+const std::set<std::string_view> fixed{"server",  "auto_encrypt.tls", "auto_encrypt.allow_tls", "auto_config.enabled",
+                                       "segment", "segments"};
+
+/// Made once: it takes a while.
+const named_certificates& certificates() {
+  static const named_certificates made;
+  return made;
+}
 
 /// The members, beside those that every server needs.
 parsed_command_line parsed(const harness::scratch_folder& in, const std::string& members) {
@@ -146,8 +157,8 @@ parsed_command_line parsed(const harness::scratch_folder& in, const std::string&
   for (const auto* each : {R"("bind_addr":"127.0.0.1")", R"("data_dir":"/nonexistent/d")"})
     if (members.find(std::string(each, 10)) == members.npos)
       all += std::string(",") + each;
-  auto r =
-      parse_agent_arguments({"-config-file", in.write("c.json", all + (members.empty() ? "" : ",") + members + "}")});
+  auto r = parse_agent_arguments({"-config-file", in.write("c.json", all + (members.empty() ? "" : ",") +
+                                                                         certificates().named_in(members) + "}")});
   if (const auto* e = std::get_if<config_error>(&r))
     FAIL(members << ": " << e->text);
   return std::get<parsed_command_line>(std::move(r));

@@ -5,6 +5,7 @@
 #include "actors/node/config/keys.hpp"
 #include "actors/node/config/node_config.hpp"
 #include "tests/harness/scratch.hpp"
+#include "tests/unit/actors/node/named_certificates.hpp"
 
 #include <catch2/catch.hpp>
 
@@ -33,7 +34,9 @@ std::string start_of_file(const scratch_folder& in, const std::string& more) {
 
 TEST_CASE("what Consul's test harness writes is accepted") {
   scratch_folder f;
-  const auto file = f.write("config.json", R"({"node_name":"node-2c3f","node_id":"2c3f6a60-1b5c-4f0e-9f2e-3c8c0d5f1a11",
+  const named_certificates certificates;
+  const auto file = f.write(
+      "config.json", certificates.named_in(R"({"node_name":"node-2c3f","node_id":"2c3f6a60-1b5c-4f0e-9f2e-3c8c0d5f1a11",
     "performance":{"raft_multiplier":1},"bootstrap":true,"server":true,"data_dir":"/nonexistent/data","segments":null,
     "disable_update_check":true,"log_level":"debug","bind_addr":"127.0.0.1","addresses":{},
     "ports":{"dns":21001,"http":21002,"https":21003,"serf_lan":21004,"serf_wan":21005,"server":21006,"grpc":21007,
@@ -41,17 +44,17 @@ TEST_CASE("what Consul's test harness writes is accepted") {
     "acl":{"enabled":true,"tokens":{"master":"root","agent_master":"am","default":"d","agent":"a","replication":"r"},"policy_ttl":"30s","token_ttl":"30s",
       "down_policy":"extend-cache","default_policy":"allow","enable_key_list_policy":true},
     "acl_master_token":"root","acl_default_policy":"allow","primary_datacenter":"dc1","raft_protocol":3,
-    "encrypt":"pUqJrVyVRj5jsiYEkM/tFQYfWyJIv4s3XkvDwy7Cu5s=","ca_file":"ca.pem","cert_file":"c.pem","key_file":"k.pem",
+    "encrypt":"pUqJrVyVRj5jsiYEkM/tFQYfWyJIv4s3XkvDwy7Cu5s=","ca_file":"FILES/ca.pem","cert_file":"FILES/c.pem","key_file":"FILES/k.pem",
     "verify_incoming":true,"verify_incoming_rpc":true,"verify_incoming_https":true,"verify_outgoing":true,"enable_script_checks":true,
     "connect":{"enabled":true,"ca_config":{"cluster_id":"11111111-2222-3333-4444-555555555555"}},"enable_debug":true,
-    "skip_leave_on_interrupt":true,"check_update_interval":"0s"})");
+    "skip_leave_on_interrupt":true,"check_update_interval":"0s"})"));
   CHECK(start_with({"-config-file", file}) == "accepted");
   const auto parsed = std::get<parsed_command_line>(parse_agent_arguments({"-config-file", file}));
   CHECK(parsed.config.http_port == 21002);
   CHECK(parsed.config.server_port == 21006);
   CHECK(parsed.config.bootstrap);
   CHECK(parsed.config.peer_tls.verify_incoming);
-  CHECK(parsed.config.peer_tls.cert_file == "c.pem");
+  CHECK(parsed.config.peer_tls.cert_file == certificates.at("c.pem"));
   CHECK(parsed.config.peer_tls.encrypt.size() == 1);
 }
 
@@ -108,11 +111,50 @@ TEST_CASE("each key that a drop-in server has to take is taken, also as HCL") {
        "gossip_lan { gossip_nodes = 3 probe_interval = \"1s\" }"},
       {R"("gossip_wan":{"suspicion_mult":6})", "gossip_wan { suspicion_mult = 6 }"},
       {R"("ports":{"grpc":8502,"dns":8600})", "ports { grpc = 8502 dns = 8600 }"},
+      {R"("cache":{"entry_fetch_max_burst":2,"entry_fetch_rate":0.5})",
+       "cache { entry_fetch_max_burst = 2 entry_fetch_rate = 0.5 }"},
+      {R"("acl_disabled_ttl":"1s","acl":{"disabled_ttl":"1s"})",
+       "acl_disabled_ttl = \"1s\" acl { disabled_ttl = \"1s\" }"},
+      {R"("check_reap_interval":"1s","ae_interval":"1s")", "check_reap_interval = \"1s\" ae_interval = \"1s\""},
+      {R"("check_deregister_interval_min":"1s","sync_coordinate_interval_min":"1s","sync_coordinate_rate_target":0.1)",
+       "check_deregister_interval_min = \"1s\""},
+      {R"("segment_limit":3,"segment_name_limit":4,"segment":"","segments":[])", "segment_limit = 3 segments = []"},
+      {R"("snapshot_agent":{"snapshot":{"interval":"1h"}})", "snapshot_agent { snapshot { interval = \"1h\" } }"},
+      {R"("snapshot_agent":{})", "snapshot_agent {}"},
+      {R"("retry_max":-1)", "retry_max = -1"},
+      {R"("raft_snapshot_threshold":0,"raft_snapshot_interval":"0s","raft_trailing_logs":0)",
+       "raft_snapshot_threshold = 0"},
+      {R"("limits":{"rpc_handshake_timeout":"0s","https_handshake_timeout":"0s"})",
+       "limits { rpc_handshake_timeout = \"0s\" https_handshake_timeout = \"-1s\" }"},
+      {R"("auto_config":{"enabled":false,"server_addresses":["a"],"authorization":{"enabled":false}})",
+       "auto_config { enabled = false }"},
   };
   for (const auto& r : rows) {
     INFO(r.json);
     CHECK(start_of_file(f, r.json) == "accepted");
     CHECK(start_with({"-server", "-data-dir", "/nonexistent/d", "-bind", "127.0.0.1", "-hcl", r.hcl}) == "accepted");
+  }
+}
+
+// A word that is written wrong must not leave a setting out in silence, however deep it stands.
+TEST_CASE("unknown keys inside sections without effect are refused as Consul refuses them") {
+  scratch_folder f;
+  struct row {
+    const char *json, *path;
+  };
+  const row rows[] = {
+      {R"("connect":{"bogus":1})", "connect.bogus"},
+      {R"("dns_config":{"bogus":1})", "dns_config.bogus"},
+      {R"("dns_config":{"soa":{"bogus":1}})", "dns_config.soa.bogus"},
+      {R"("gossip_lan":{"bogus":1})", "gossip_lan.bogus"},
+      {R"("gossip_wan":{"bogus":1})", "gossip_wan.bogus"},
+      {R"("cache":{"bogus":1})", "cache.bogus"},
+      {R"("auto_config":{"bogus":1})", "auto_config.bogus"},
+      {R"("auto_encrypt":{"bogus":1})", "auto_encrypt.bogus"},
+  };
+  for (const auto& r : rows) {
+    INFO(r.json);
+    CHECK(start_of_file(f, r.json).find(std::string("\t* invalid config key ") + r.path + " (") != std::string::npos);
   }
 }
 

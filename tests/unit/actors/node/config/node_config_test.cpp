@@ -3,6 +3,7 @@
 #include "actors/node/config/checks.hpp"
 #include "actors/node/config/node_config.hpp"
 #include "tests/harness/scratch.hpp"
+#include "tests/unit/actors/node/named_certificates.hpp"
 
 #include <catch2/catch.hpp>
 
@@ -36,10 +37,16 @@ config_error refused(const std::vector<std::string>& args) {
   return std::get<config_error>(r);
 }
 
-/// A server whose file holds `more` beside what every server needs.
+/// Made once: it takes a while.
+const named_certificates& certificates() {
+  static const named_certificates made;
+  return made;
+}
+
+/// A server whose file holds `more` beside what every server needs. FILES in it is the folder of certificates().
 std::vector<std::string> file_with(const scratch_folder& in, const std::string& more) {
   return {"-config-file", in.write("c.json", R"({"server":true,"data_dir":"/nonexistent/d","bind_addr":"127.0.0.1")" +
-                                                 (more.empty() ? "" : "," + more) + "}")};
+                                                 (more.empty() ? "" : "," + certificates().named_in(more)) + "}")};
 }
 
 bool mentions(const std::vector<std::string>& lines, const std::string& text) {
@@ -203,7 +210,35 @@ TEST_CASE("complaints about configurations") {
        "default_consistency cannot be \"stale\": it is \"default\" or \"consistent\""},
       {R"("log_level":"loud")", "Invalid log level: loud. Valid log levels are: [TRACE DEBUG INFO WARN ERR]"},
       {R"("retry_interval":"soon")", R"(retry_interval: invalid duration: "soon": time: invalid duration "soon")"},
-      {R"("retry_max":-1)", "retry_max must be a whole number from 0 to 2147483647"},
+      {R"("reconnect_timeout":"soon")",
+       R"(reconnect_timeout: invalid duration: "soon": time: invalid duration "soon")"},
+      {R"("gossip_wan":{"probe_timeout":"x"})",
+       R"(gossip_wan.probe_timeout: invalid duration: "x": time: invalid duration "x")"},
+      {R"("dns_config":{"service_ttl":{"*":"x"}})",
+       R"(dns_config.service_ttl["*"]: invalid duration: "x": time: invalid duration "x")"},
+      {R"("addresses":{"dns":"unix:///x"})", "DNS address cannot be a unix socket"},
+      {R"("node_meta":{"consul-x":"1"})",
+       "node_meta invalid: Couldn't load metadata pair ('consul-x', '1'): Key prefix 'consul-' is reserved for "
+       "internal use"},
+      {R"("node_meta":{"a b":"1"})",
+       "node_meta invalid: Couldn't load metadata pair ('a b', '1'): Key contains invalid characters"},
+      {R"("node_meta":{"":"1"})", "node_meta invalid: Couldn't load metadata pair ('', '1'): Key cannot be blank"},
+      {R"("segment":"a")",
+       "segment: this build does not know network segments, and will not start as if it did. Remove the setting to run "
+       "without it"},
+      {R"("segments":[{"name":"a"}])", "segments: this build does not know network segments, and will not start as if "
+                                       "it did. Remove the setting to run "
+                                       "without it"},
+      {R"("limits":{"kv_max_value_size":100000000})",
+       "limits.kv_max_value_size must be a whole number from 1 to 16777216"},
+      {R"("client_addr":"{{ GetPublicIP }}")",
+       "client_addr: the address template {{ GetPublicIP }} is not supported: write the address, {{ GetPrivateIP }} or "
+       "{{ GetInterfaceIP \"eth0\" }}"},
+      {R"("advertise_addr":"{{ GetInterfaceIP \"none\" }}")",
+       "advertise_addr: {{ GetInterfaceIP \"none\" }}: this machine has no such address"},
+      {R"("check":{"name":"a","docker_container_id":"x","args":["a"],"interval":"1s"})",
+       "check \"a\": Invalid check: Docker checks are not supported by this server; a script check that calls 'docker "
+       "exec' does the same"},
       {R"("ports":{"serf_lan":70000})", "ports.serf_lan must be a whole number from -2147483647 to 65535"},
       {R"("ports":{"server":-1})", "ports.server must be a valid port from 1 to 65535"},
       {R"("ports":{"http":70000})", "ports.http must be a whole number from -2147483647 to 65535"},
@@ -217,8 +252,8 @@ TEST_CASE("complaints about configurations") {
        "limits.http_max_bytes_in_flight must be 0 or at least 67108864"},
       {R"("http_config":{"allowed_hosts":["http://a"]})",
        "http_config.allowed_hosts: not a host name, \".\" and a domain, or \"*\": http://a"},
-      {R"("retry_join":["provider=aws tag=x"])",
-       "retry_join: finding peers through a cloud provider is not supported: provider=aws tag=x"},
+      {R"("retry_join":["provider=aws tag=x"])", "retry_join: finding servers through a cloud provider is not "
+                                                 "supported, name them by address or host name: provider=aws tag=x"},
   };
   for (const auto& r : rows) {
     INFO(r.more);
@@ -258,13 +293,13 @@ TEST_CASE("files that cannot be read or parsed") {
   for (const auto& r : rows) {
     INFO(r.text);
     auto path = f.write("c.json", r.text);
-    CHECK(refused({"-config-file=" + path}).text ==
+    CHECK(refused({"-data-dir=/nonexistent/d", "-bind=127.0.0.1", "-config-file=" + path}).text ==
           "failed to parse " + path + ": " + r.complaint + " (" + path + ":" + r.place + ")");
   }
   auto hcl = f.write("c.hcl", "server = true");
   CHECK(refused({"-config-file", hcl}).text == "data_dir cannot be empty");
   hcl = f.write("c.hcl", "server = true\nbogus = 1");
-  CHECK(refused({"-config-file", hcl}).text ==
+  CHECK(refused({"-data-dir=/nonexistent/d", "-bind=127.0.0.1", "-config-file", hcl}).text ==
         "failed to parse " + hcl + ": 1 error occurred:\n\t* invalid config key bogus (" + hcl + ":2:1)\n\n");
   hcl = f.write("c.hcl", "ports {");
   CHECK(refused({"-config-file", hcl}).text ==
@@ -303,9 +338,11 @@ TEST_CASE("protection that this build lacks stops the start") {
     auto e = refused(file_with(f, more));
     CHECK(e.text.find("this build does not") != std::string::npos);
   }
-  for (auto more :
-       {R"("encrypt":"")", R"("ports":{"https":-1},"cert_file":"c","key_file":"k")", R"("verify_incoming":false)",
-        R"("verify_incoming_https":true,"ca_file":"a","cert_file":"c","key_file":"k")"}) {
+  for (
+      auto more :
+      {R"("encrypt":"")", R"("ports":{"https":-1},"cert_file":"FILES/c.pem","key_file":"FILES/k.pem")",
+       R"("verify_incoming":false)",
+       R"("verify_incoming_https":true,"ca_file":"FILES/ca.pem","cert_file":"FILES/c.pem","key_file":"FILES/k.pem")"}) {
     INFO(more);
     accepted(file_with(f, more));
   }
@@ -349,7 +386,7 @@ TEST_CASE("peer security: what is decoded, and what is refused") {
   CHECK(open.rpc_handshake_timeout == std::chrono::seconds(5));
   const auto locked =
       accepted(file_with(f, R"("datacenter":"East","domain":"belay.","encrypt":"QUJDREVGR0hJSktMTU5PUA==",
-    "encrypt_verify_incoming":false,"encrypt_verify_outgoing":false,"disable_keyring_file":true,"ca_file":"a","ca_path":"p","cert_file":"c","key_file":"k",
+    "encrypt_verify_incoming":false,"encrypt_verify_outgoing":false,"disable_keyring_file":true,"ca_file":"FILES/ca.pem","ca_path":"FILES/cas","cert_file":"FILES/c.pem","key_file":"FILES/k.pem",
     "verify_incoming_rpc":true,"verify_outgoing":true,"verify_server_hostname":true,
     "limits":{"rpc_max_conns_per_client":7,"rpc_handshake_timeout":"2s"})"))
           .config;
@@ -360,38 +397,43 @@ TEST_CASE("peer security: what is decoded, and what is refused") {
   CHECK(t.verify_incoming);
   CHECK(t.verify_outgoing);
   CHECK(t.verify_server_hostname);
-  CHECK(t.ca_file + t.ca_path + t.cert_file + t.key_file == "apck");
+  CHECK(t.ca_file + t.ca_path + t.cert_file + t.key_file ==
+        certificates().named_in("FILES/ca.pemFILES/casFILES/c.pemFILES/k.pem"));
   CHECK(t.datacenter + "." + t.domain == "east.belay");
   CHECK(locked.disable_keyring_file);
   CHECK(locked.rpc_max_conns_per_client == 7);
   CHECK(locked.rpc_handshake_timeout == std::chrono::seconds(2));
   CHECK(refused(file_with(f, R"("verify_incoming":true)"))
             .text.find("VerifyIncoming set, and no CA certificate provided!") != std::string::npos);
-  CHECK(refused(file_with(f, R"("verify_incoming_rpc":true,"ca_file":"a")"))
+  CHECK(refused(file_with(f, R"("verify_incoming_rpc":true,"ca_file":"FILES/ca.pem")"))
             .text.find("VerifyIncoming set, and no Cert/Key pair provided!") != std::string::npos);
   CHECK(refused(file_with(f, R"("verify_outgoing":true)"))
             .text.find("VerifyOutgoing set, and no CA certificate provided!") != std::string::npos);
   CHECK(refused(file_with(f, R"("encrypt":"QUJD")"))
             .text.find("encrypt has invalid key: key size must be 16, 24 or 32 bytes") != std::string::npos);
-  CHECK(refused(file_with(f, R"("limits":{"rpc_handshake_timeout":"0s"})"))
-            .text.find("limits.rpc_handshake_timeout must be above 0") != std::string::npos);
+  // Consul's 0 is no limit.
+  const auto patient =
+      accepted(file_with(f, R"("limits":{"rpc_handshake_timeout":"0s","https_handshake_timeout":"-1s"})")).config;
+  CHECK(patient.rpc_handshake_timeout == std::chrono::hours(24));
+  CHECK(patient.https_handshake_timeout == std::chrono::hours(24));
 }
 
 TEST_CASE("https: what is decoded, warned of, and refused") {
   scratch_folder f;
-  const auto off = accepted(file_with(f, R"("cert_file":"c","key_file":"k")")).config;
+  const auto off = accepted(file_with(f, R"("cert_file":"FILES/c.pem","key_file":"FILES/k.pem")")).config;
   CHECK(off.https_port == -1);
   CHECK(off.https_listeners.empty());
   CHECK(off.https_handshake_timeout == std::chrono::seconds(5));
-  const auto p =
-      accepted(file_with(f, R"("ports":{"https":8501},"client_addr":"127.0.0.1 ::1","ca_file":"a","ca_path":"p",
-    "cert_file":"c","key_file":"k","verify_incoming_https":true,"tls_prefer_server_cipher_suites":true,
-    "tls_cipher_suites":"TLS_RSA_WITH_AES_128_GCM_SHA256,TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384",
+  const auto p = accepted(file_with(
+      f, R"("ports":{"https":8501},"client_addr":"127.0.0.1 ::1","ca_file":"FILES/ca.pem","ca_path":"FILES/cas",
+    "cert_file":"FILES/c.pem","key_file":"FILES/k.pem","verify_incoming_https":true,"tls_prefer_server_cipher_suites":true,
+    "tls_cipher_suites":"TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA,TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384",
     "limits":{"https_handshake_timeout":"2s"},"unix_sockets":{"user":"belay","group":"7","mode":"0770"})"));
   CHECK(p.warnings.empty());
   const auto& c = p.config;
   CHECK(c.https_listeners == std::vector<listen_address>{{"127.0.0.1", 8501, "", true}, {"::1", 8501, "", true}});
-  CHECK(c.https.ca_file + c.https.ca_path + c.https.cert_file + c.https.key_file == "apck");
+  CHECK(c.https.ca_file + c.https.ca_path + c.https.cert_file + c.https.key_file ==
+        certificates().named_in("FILES/ca.pemFILES/casFILES/c.pemFILES/k.pem"));
   CHECK(c.https.verify_incoming);
   CHECK_FALSE(c.peer_tls.verify_incoming);
   CHECK(c.https.tls_min_version == "tls12");
@@ -415,9 +457,10 @@ TEST_CASE("https: what is decoded, warned of, and refused") {
       {R"("tls_min_version":"tls9")",
        "TLSMinVersion: value tls9 not supported, please specify one of [tls10,tls11,tls12] ("},
       {R"("tls_cipher_suites":"A,B")", R"(tls_cipher_suites: invalid tls cipher suites: unsupported cipher "A" ()"},
-      {R"("verify_incoming_https":true)", "VerifyIncoming set, and no CA certificate provided! ("},
-      {R"("verify_incoming_https":true,"ca_file":"a")", "VerifyIncoming set, and no Cert/Key pair provided! ("},
-      {R"("limits":{"https_handshake_timeout":"0s"})", "limits.https_handshake_timeout must be above 0 ("},
+      {R"("verify_incoming_https":true,"cert_file":"FILES/c.pem","key_file":"FILES/k.pem")",
+       "VerifyIncoming set, and no CA certificate provided! ("},
+      {R"("verify_incoming_https":true,"ca_file":"FILES/ca.pem")",
+       "VerifyIncoming set, and no Cert/Key pair provided! ("},
   };
   for (const auto& r : rows)
     CHECK(refused(file_with(f, r.more)).text.starts_with(r.complaint));
@@ -427,16 +470,17 @@ TEST_CASE("keys of Consul without effect are accepted and named in one line") {
   scratch_folder f;
   auto p = accepted(file_with(
       f,
-      R"("connect":{"enabled":true,"ca_config":{"x":1}},"enable_debug":true,"dns_config":{"a":1},"enable_central_service_config":true,
-      "primary_datacenter":"dc1","acl_down_policy":"deny","acl_enforce_version_8":true,"translate_wan_addrs":true,"gossip_lan":{"a":1},"gossip_wan":{},
+      R"("connect":{"enabled":true,"ca_config":{"x":1}},"enable_debug":true,"dns_config":{"node_ttl":"1s","soa":{"retry":1}},"enable_central_service_config":true,
+      "primary_datacenter":"dc1","acl_down_policy":"deny","acl_enforce_version_8":true,"translate_wan_addrs":true,"gossip_lan":{"gossip_nodes":1},"gossip_wan":{},
       "autopilot":{"cleanup_dead_servers":true,"min_quorum":0},"disable_update_check":true,"disable_remote_exec":true,"reconnect_timeout":"72h",
       "check_update_interval":"5m","tls_min_version":"tls12","ca_file":"","ports":{"dns":-1,"grpc":8502,"serf_lan":18301},"limits":{"rpc_rate":-1},
-      "retry_interval":"1s","retry_max":4,"performance":{"leave_drain_time":"2s"},
+      "retry_interval":"1s","retry_max":4,"snapshot_agent":{"log":{}},"ae_interval":"1m","performance":{"leave_drain_time":"2s"},
       "telemetry":{"disable_hostname":false},"ui":true)"));
   REQUIRE(p.warnings.size() == 1);
-  CHECK(p.warnings[0] == "settings without effect in this build: acl_down_policy, "
-                         "connect, dns_config, enable_debug, gossip_lan, performance.leave_drain_time, ports.grpc, "
-                         "primary_datacenter, reconnect_timeout, retry_interval, retry_max, "
+  CHECK(p.warnings[0] == "settings without effect in this build: acl_down_policy, ae_interval, "
+                         "connect.ca_config, connect.enabled, dns_config.node_ttl, dns_config.soa.retry, enable_debug, "
+                         "gossip_lan.gossip_nodes, performance.leave_drain_time, ports.grpc, "
+                         "primary_datacenter, reconnect_timeout, retry_interval, retry_max, snapshot_agent, "
                          "telemetry.disable_hostname, translate_wan_addrs, ui");
 }
 
@@ -568,10 +612,12 @@ TEST_CASE("all that is wrong is told at once, each with its place") {
                     "\n\t* config: Open failed on " +
                     in / "none.json" + ". open " + in / "none.json" +
                     ": no such file or directory"
-                    "\n\t* retry_join: finding peers through a cloud provider is not supported: provider=aws (" +
+                    "\n\t* retry_join: finding servers through a cloud provider is not supported, name them by address "
+                    "or host name: provider=aws (" +
                     a +
                     ":4:25)"
-                    "\n\t* retry_join: finding peers through a cloud provider is not supported: provider=gce (" +
+                    "\n\t* retry_join: finding servers through a cloud provider is not supported, name them by address "
+                    "or host name: provider=gce (" +
                     b +
                     ":4:3)"
                     "\n\t* performance.raft_multiplier cannot be 11. Must be between 1 and 10 (" +
@@ -624,6 +670,171 @@ TEST_CASE("contradictions are told at the key to blame, and only if nothing of t
   const auto broken = in.write("d.json", "{\"data_dir\" 1}");
   CHECK(refused({"-config-file", file, "-config-file", broken}).text ==
         "failed to parse " + broken + ": invalid character '1' after object key (" + broken + ":1:13)");
+}
+
+// A word too much in one file is no reason to keep silent about another mistake: its author would start once for each of them.
+TEST_CASE("an unknown key hides no other mistake; a value of a wrong type hides only what it may be") {
+  scratch_folder in;
+  const std::string text = "encrypt = \"abc\"\nverify_outgoing = true\ntls_min_version = \"tls99\"\n"
+                           "tls_cipher_suites = \"RC4\"\n";
+  const auto told = [&](const std::string& more) {
+    return refused({"-server", "-data-dir=/nonexistent/d", "-bind=127.0.0.1", "-config-file",
+                    in.write("c.hcl", text + more)})
+        .text;
+  };
+  const auto place = [&](const char* at) { return " (" + in / "c.hcl" + at + ")"; };
+  const std::vector<std::string> always = {
+      "encrypt has invalid key: illegal base64 data at input byte 3" + place(":1:1"),
+      "TLSMinVersion: value tls99 not supported, please specify one of [tls10,tls11,tls12]" + place(":3:1"),
+      "tls_cipher_suites: invalid tls cipher suites: unsupported cipher \"RC4\"" + place(":4:1")};
+  const auto lacks_ca = "VerifyOutgoing set, and no CA certificate provided!" + place(":2:1");
+  const auto lacks_pair = "VerifyOutgoing set, and no Cert/Key pair provided!";
+  struct row {
+    const char *more, *begins;
+    bool lacks_ca, lacks_pair;
+  };
+  const row rows[] = {
+      {"", "5 errors occurred:", true, true},
+      {"bogus = 1", "6 errors occurred:", true, true},
+      {"ca_file = 1", "5 errors occurred:", false, true},
+      {"ports { http = \"x\" }", "6 errors occurred:", true, true},
+  };
+  for (const auto& r : rows) {
+    INFO(r.more);
+    const auto text = told(r.more);
+    INFO(text);
+    CHECK(text.starts_with(r.begins));
+    for (const auto& each : always)
+      CHECK(text.find("\t* " + each + "\n") != text.npos);
+    CHECK((text.find(lacks_ca) != text.npos) == r.lacks_ca);
+    CHECK((text.find(lacks_pair) != text.npos) == r.lacks_pair);
+  }
+  // What cannot be parsed may say where the certificates are.
+  in.write("d.hcl", "ca_file");
+  const auto half = refused({"-data-dir=/nonexistent/d", "-bind=127.0.0.1", "-config-dir", in.path()}).text;
+  INFO(half);
+  for (const auto& each : always)
+    CHECK(half.find(each.substr(0, each.find(" ("))) != half.npos);
+  CHECK(half.find("VerifyOutgoing") == half.npos);
+}
+
+// What the start would stop at is told by `belay validate`, too, and where it is written.
+TEST_CASE("files of certificates are opened, and what is wrong with them has its place") {
+  scratch_folder in;
+  const auto& files = certificates();
+  const auto stranger = in.write("not.pem", "nothing");
+  struct row {
+    std::string ca, folder, cert, key;
+    std::vector<std::string> complaints;
+  };
+  const auto there = [&](const char* name) { return files.at(name); };
+  const row rows[] = {
+      {there("ca.pem"), there("cas"), there("c.pem"), there("k.pem"), {}},
+      {there("ca.pem"),
+       there("cas"),
+       there("c.pem"),
+       stranger,
+       {"key_file: " + stranger + " holds no private key in PEM"}},
+      {"/nonexistent/ca",
+       "/nonexistent/cas",
+       "/nonexistent/c",
+       "/nonexistent/k",
+       {"ca_file: open /nonexistent/ca: no such file or directory (" + in / "c.hcl:1:1)",
+        "ca_path: open /nonexistent/cas: No such file or directory (" + in / "c.hcl:2:1)",
+        "cert_file: open /nonexistent/c: no such file or directory (" + in / "c.hcl:3:1)"}},
+      {stranger,
+       there("cas"),
+       there("c.pem"),
+       there("ca.pem"),
+       {"ca_file: " + stranger + " holds no certificate in PEM (" + in / "c.hcl:1:1)",
+        "key_file: " + there("ca.pem") + " holds no private key in PEM"}},
+  };
+  for (const auto& r : rows) {
+    const auto file = in.write("c.hcl", "ca_file = \"" + r.ca + "\"\nca_path = \"" + r.folder + "\"\ncert_file = \"" +
+                                            r.cert + "\"\nkey_file = \"" + r.key + "\"\n");
+    const std::vector<std::string> args = {"-server", "-data-dir=/nonexistent/d", "-bind=127.0.0.1", "-config-file",
+                                           file};
+    if (r.complaints.empty()) {
+      accepted(args);
+      continue;
+    }
+    const auto text = refused(args).text;
+    INFO(text);
+    for (const auto& each : r.complaints)
+      CHECK(text.find(each) != text.npos);
+    CHECK((r.complaints.size() == 1) == !text.starts_with(std::to_string(r.complaints.size()) + " errors"));
+  }
+}
+
+// Of two listeners at one place the second would stop the start.
+TEST_CASE("who listens where somebody else does is told, in Consul's words where it has some") {
+  scratch_folder in;
+  struct row {
+    const char *more, *text;
+  };
+  const row rows[] = {
+      {R"("ports":{"https":8500})", "HTTPS address 127.0.0.1:8500 already configured for HTTP ("},
+      {R"("ports":{"http":8300})", "RPC Advertise address 127.0.0.1:8300 already configured for HTTP ("},
+      {R"("ports":{"https":8300})", "RPC Advertise address 127.0.0.1:8300 already configured for HTTPS ("},
+      {R"("ports":{"server":8500})", "RPC Advertise address 127.0.0.1:8500 already configured for HTTP ("},
+      {R"("client_addr":"127.0.0.1 127.0.0.1")", "HTTP address 127.0.0.1:8500 already configured for HTTP ("},
+      {R"("client_addr":"::1 [::1]")", "HTTP address [::1]:8500 already configured for HTTP ("},
+      {R"("addresses":{"http":"unix:///a","https":"unix:///a"},"ports":{"https":1})",
+       "HTTPS address /a already configured for HTTP ("},
+      // The kernel refuses these; Consul finds out at its start.
+      {R"("addresses":{"http":"0.0.0.0"},"ports":{"https":8500})",
+       "HTTPS address 127.0.0.1:8500 already configured for HTTP ("},
+      {R"("bind_addr":"0.0.0.0","advertise_addr":"10.0.0.1","ports":{"http":8300})",
+       "RPC address 0.0.0.0:8300 already configured for HTTP ("},
+  };
+  for (const auto& r : rows) {
+    INFO(r.more);
+    const auto args = file_with(in, r.more);
+    const auto text = refused(args).text;
+    INFO(text);
+    CHECK(text.starts_with(r.text + args[1] + ":1:"));
+  }
+  for (const auto* more :
+       {R"("ports":{"http":-1,"https":-1})", R"("addresses":{"http":"127.0.0.2"},"ports":{"https":8500})",
+        R"("client_addr":"0.0.0.0 ::")", R"("bind_addr":"0.0.0.0","advertise_addr":"10.0.0.1")",
+        R"("ports":{"dns":8500,"serf_lan":8500})"}) {
+    INFO(more);
+    accepted(file_with(in, more));
+  }
+  // Only the mistake itself, not what follows if the standard is taken instead.
+  CHECK(refused(file_with(in, R"("ports":{"http":70000,"https":8500})")).text.starts_with("ports.http must be"));
+}
+
+TEST_CASE("metadata of the node: as many and as long as Consul takes") {
+  scratch_folder in;
+  const auto pairs = [](int n) {
+    std::string text;
+    for (int i = 0; i < n; ++i)
+      text += (i == 0 ? "\"k" : ",\"k") + std::to_string(i) + "\":\"v\"";
+    return "\"node_meta\":{" + text + "}";
+  };
+  const auto pair = [](std::size_t key, std::size_t value) {
+    return "\"node_meta\":{\"" + std::string(key, 'k') + "\":\"" + std::string(value, 'v') + "\"}";
+  };
+  accepted(file_with(in, pairs(64)));
+  accepted(file_with(in, pair(128, 512)));
+  const auto contains = [&](const std::string& more, const std::string& text) {
+    return refused(file_with(in, more)).text.find(text) != std::string::npos;
+  };
+  CHECK(contains(pairs(65), "node_meta invalid: Node metadata cannot contain more than 64 key/value pairs ("));
+  CHECK(contains(pair(129, 1), "Key is too long (limit: 128 characters) ("));
+  CHECK(contains(pair(1, 513), "Value is too long (limit: 512 characters) ("));
+  CHECK(contains(R"("node_meta":{"a b":"1","consul-c":"1"})", "2 errors occurred:"));
+}
+
+TEST_CASE("0 is the default of what makes checkpoints, as in Consul") {
+  scratch_folder in;
+  const auto c = accepted(file_with(in, R"("raft_snapshot_threshold":0,"raft_snapshot_interval":"0s",
+    "raft_trailing_logs":0)"))
+                     .config;
+  CHECK(c.raft_snapshot_threshold == 16384);
+  CHECK(c.raft_snapshot_interval == 30s);
+  CHECK(c.raft_trailing_logs == 10240);
 }
 
 TEST_CASE("the place is that of the source that counts") {

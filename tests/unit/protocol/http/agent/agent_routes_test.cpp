@@ -124,7 +124,8 @@ TEST_CASE("agent requests that are refused, in the reference's words") {
   refuses("PUT", "/v1/agent/check/register", R"({"TTL":"1s"})", 400, "Missing check name");
   refuses("PUT", "/v1/agent/check/register", R"({"Name":"c","Status":"bogus"})", 400, "Bad check status");
   refuses("PUT", "/v1/agent/check/register", R"({"Name":"c","DockerContainerID":"x","Interval":"1s"})", 400,
-          "Invalid check: Docker checks are not supported by this server");
+          "Invalid check: Docker checks are not supported by this server; a script check that calls 'docker exec' does "
+          "the same");
   refuses("PUT", "/v1/agent/check/deregister/", "", 500, "CheckID missing");
   refuses("GET", "/v1/agent/health/service/id/", "", 500, "Bad request: Missing serviceID");
   refuses("PUT", "/v1/event/fire/", "", 400, "Missing name");

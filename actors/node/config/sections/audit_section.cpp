@@ -1,4 +1,4 @@
-#include "actors/node/config/audit_section.hpp"
+#include "actors/node/config/sections/audit_section.hpp"
 
 #include "actors/node/config/json.hpp"
 
@@ -29,10 +29,10 @@ public:
       wrong("rotate_duration", "must not be negative");
     count("rotate_max_files", file.files_max);
     if (file.path.empty())
-      d_.complain(at("path") + ": must name the file", {at("path"), where_});
+      d_.complain(at("path") + ": must name the file", {at("path"), where_}, {at("path")});
     if (file.files_max > 0 && !file.rotates())
       d_.complain(at("rotate_max_files") + ": files do not rotate without rotate_bytes or rotate_duration",
-                  {at("rotate_max_files")});
+                  {at("rotate_max_files")}, {at("rotate_bytes"), at("rotate_duration")});
     return found;
   }
 
@@ -88,7 +88,7 @@ void decode_audit(config_decoder& d, node_config& c) {
     if (wanted)
       d.complain("audit.enabled: needs a sink: audit { sink \"NAME\" { type = \"file\", format = \"json\", path = "
                  "\"...\" } }",
-                 {"audit.enabled"});
+                 {"audit.enabled"}, {"audit.sink"});
     return;
   }
   const auto& sinks = value->get_object();

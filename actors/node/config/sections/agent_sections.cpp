@@ -1,4 +1,4 @@
-#include "actors/node/config/agent_sections.hpp"
+#include "actors/node/config/sections/agent_sections.hpp"
 
 #include "protocol/http/agent/agent_input.hpp"
 

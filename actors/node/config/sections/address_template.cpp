@@ -1,0 +1,160 @@
+#include "actors/node/config/sections/address_template.hpp"
+
+#include <arpa/inet.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <netinet/in.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <fstream>
+#include <optional>
+#include <sstream>
+
+namespace belay::actors {
+
+namespace {
+
+constexpr std::string_view opening = "{{", closing = "}}";
+
+struct block {
+  std::uint32_t address;
+  int bits;
+};
+/// RFC 6890, of IPv4, without loopback and link-local; 100.64.0.0/10 is of RFC 6598.
+constexpr block private_blocks[] = {
+    {0x0A000000, 8},  {0x64400000, 10}, {0xAC100000, 12}, {0xC0000000, 24}, {0xC0000200, 24},
+    {0xC0A80000, 16}, {0xC6120000, 15}, {0xC6336400, 24}, {0xCB007100, 24},
+};
+
+bool is_v6(const std::string& address) {
+  return address.find(':') != address.npos;
+}
+
+bool is_private_address(const std::string& text) {
+  in_addr four{};
+  in6_addr six{};
+  if (inet_pton(AF_INET, text.c_str(), &four) == 1)
+    return std::any_of(std::begin(private_blocks), std::end(private_blocks),
+                       [a = ntohl(four.s_addr)](const block& b) { return (a ^ b.address) >> (32 - b.bits) == 0; });
+  return inet_pton(AF_INET6, text.c_str(), &six) == 1 && (six.s6_addr[0] & 0xFE) == 0xFC; // fc00::/7, RFC 4193
+}
+
+/// The name of a template, and its argument if it has one.
+struct called {
+  std::string name;
+  std::optional<std::string> argument;
+};
+
+std::optional<called> parse_call(const std::string& inside) {
+  std::istringstream in(inside);
+  called c;
+  in >> c.name >> std::ws;
+  const auto quote = in.peek();
+  if (quote == '"' || quote == '`') {
+    in.get();
+    c.argument.emplace();
+    std::getline(in, *c.argument, static_cast<char>(quote));
+    if (in.eof())
+      return std::nullopt; // no second quote
+  }
+  std::string more;
+  in >> more;
+  return more.empty() && !c.name.empty() ? std::optional(c) : std::nullopt;
+}
+
+/// @returns nullptr: there is none
+template <class Wanted>
+const interface_address* best(const std::vector<interface_address>& there, bool by_route, Wanted wanted) {
+  const auto rank = [by_route](const interface_address& a) {
+    return (by_route && !a.on_default_route ? 2 : 0) + (is_v6(a.address) ? 1 : 0);
+  };
+  const interface_address* found = nullptr;
+  for (const auto& a : there)
+    if (wanted(a) && (found == nullptr || rank(a) < rank(*found)))
+      found = &a;
+  return found;
+}
+
+result<std::string> value_of(const std::string& inside, const std::vector<interface_address>& there) {
+  const auto shown = std::string(opening) + inside + std::string(closing);
+  const auto call = parse_call(inside);
+  const interface_address* found = nullptr;
+  if (call && call->name == "GetPrivateIP" && !call->argument)
+    found = best(there, true, [](const interface_address& a) { return is_private_address(a.address); });
+  else if (call && call->name == "GetInterfaceIP" && call->argument)
+    found = best(there, false, [&](const interface_address& a) { return a.interface == *call->argument; });
+  else
+    return failure{"the address template " + shown +
+                   " is not supported: write the address, {{ GetPrivateIP }} or {{ GetInterfaceIP \"eth0\" }}"};
+  if (found == nullptr)
+    return failure{shown + ": this machine has no such address"};
+  return found->address;
+}
+
+/// Where packets go that no other route takes; /proc/net/route has a line for each route of IPv4.
+std::vector<std::string> interfaces_of_default_routes() {
+  std::ifstream routes("/proc/net/route");
+  std::vector<std::string> found;
+  for (std::string line; std::getline(routes, line);) {
+    std::istringstream in(line);
+    std::string interface, destination;
+    in >> interface >> destination;
+    if (destination == "00000000")
+      found.push_back(interface);
+  }
+  return found;
+}
+
+/// Empty: of another family, or good on one link only.
+std::string text_of(const sockaddr* a) {
+  char text[INET6_ADDRSTRLEN] = {};
+  if (a->sa_family == AF_INET) {
+    const auto* in = reinterpret_cast<const sockaddr_in*>(a);
+    if ((ntohl(in->sin_addr.s_addr) >> 16) != 0xA9FE)
+      inet_ntop(AF_INET, &in->sin_addr, text, sizeof text);
+  } else if (a->sa_family == AF_INET6) {
+    const auto* in = reinterpret_cast<const sockaddr_in6*>(a);
+    if (!IN6_IS_ADDR_LINKLOCAL(&in->sin6_addr))
+      inet_ntop(AF_INET6, &in->sin6_addr, text, sizeof text);
+  }
+  return text;
+}
+
+} // namespace
+
+std::vector<interface_address> interface_addresses() {
+  const auto routes = interfaces_of_default_routes();
+  std::vector<interface_address> found;
+  ifaddrs* list = nullptr;
+  if (getifaddrs(&list) != 0)
+    return found;
+  for (const auto* i = list; i != nullptr; i = i->ifa_next) {
+    const auto text = i->ifa_addr != nullptr && (i->ifa_flags & IFF_UP) != 0 ? text_of(i->ifa_addr) : std::string();
+    if (!text.empty())
+      found.push_back({i->ifa_name, text, std::find(routes.begin(), routes.end(), i->ifa_name) != routes.end()});
+  }
+  freeifaddrs(list);
+  return found;
+}
+
+result<std::string> expand_address_templates(std::string_view text, const std::vector<interface_address>& there) {
+  std::string out;
+  for (;;) {
+    const auto begin = text.find(opening);
+    out += text.substr(0, begin);
+    if (begin == text.npos)
+      return out;
+    const auto end = text.find(closing, begin);
+    if (end == text.npos)
+      return failure{"an address template is not closed: " + std::string(text.substr(begin))};
+    const auto inside = text.substr(begin + opening.size(), end - begin - opening.size());
+    auto value = value_of(std::string(inside), there);
+    if (!value)
+      return value;
+    out += *value;
+    text.remove_prefix(end + closing.size());
+  }
+}
+
+} // namespace belay::actors

@@ -1,0 +1,40 @@
+#pragma once
+// Files for configurations that name certificates: whoever decodes them opens the files.
+
+#include "tests/unit/actors/tls/certificate_files.hpp"
+
+#include <filesystem>
+#include <string>
+
+namespace belay::actors {
+
+/// `ca.pem`; `c.pem` and its key `k.pem`; the same two once more as `c2.pem` and `k2.pem`; `cas`, a folder with a CA in it.
+class named_certificates {
+public:
+  named_certificates() {
+    const auto authority = tls::authority_named("ca");
+    const auto made = files_.signed_by(authority, "made");
+    for (const auto& [from, to] : {std::pair{made.ca_file, "ca.pem"},
+                                   {made.cert_file, "c.pem"},
+                                   {made.cert_file, "c2.pem"},
+                                   {made.key_file, "k.pem"},
+                                   {made.key_file, "k2.pem"}})
+      std::filesystem::copy_file(from, at(to));
+    std::filesystem::create_directory(at("cas"));
+    std::filesystem::copy_file(made.ca_file, at("cas/ca.pem"));
+  }
+
+  std::string at(const std::string& name) const { return files_.folder() + "/" + name; }
+  /// The folder of the files in the place of each `FILES`.
+  std::string named_in(std::string text) const {
+    constexpr std::string_view mark = "FILES";
+    for (auto i = text.find(mark); i != text.npos; i = text.find(mark, i))
+      text.replace(i, mark.size(), files_.folder());
+    return text;
+  }
+
+private:
+  tls::certificate_files files_;
+};
+
+} // namespace belay::actors
