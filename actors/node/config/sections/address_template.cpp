@@ -6,10 +6,12 @@
 #include <netinet/in.h>
 
 #include <algorithm>
+#include <bit>
 #include <cstdint>
 #include <fstream>
 #include <optional>
 #include <sstream>
+#include <tuple>
 
 namespace belay::actors {
 
@@ -21,23 +23,31 @@ struct block {
   std::uint32_t address;
   int bits;
 };
-/// RFC 6890, of IPv4, without loopback and link-local; 100.64.0.0/10 is of RFC 6598.
+/// RFC 6890, of IPv4, what routers forward; 100.64.0.0/10 is of RFC 6598.
 constexpr block private_blocks[] = {
-    {0x0A000000, 8},  {0x64400000, 10}, {0xAC100000, 12}, {0xC0000000, 24}, {0xC0000200, 24},
-    {0xC0A80000, 16}, {0xC6120000, 15}, {0xC6336400, 24}, {0xCB007100, 24},
+    {0x0A000000, 8}, {0x64400000, 10}, {0xAC100000, 12}, {0xC0A80000, 16}, {0xC6120000, 15},
 };
+/// Likewise, what they do not: protocol assignments and documents.
+constexpr block unusable_blocks[] = {{0xC0000000, 24}, {0xC0000200, 24}, {0xC6336400, 24}, {0xCB007100, 24}};
 
 bool is_v6(const std::string& address) {
   return address.find(':') != address.npos;
 }
 
-bool is_private_address(const std::string& text) {
+template <std::size_t N>
+bool is_in(const std::string& text, const block (&blocks)[N]) {
   in_addr four{};
+  if (inet_pton(AF_INET, text.c_str(), &four) != 1)
+    return false;
+  return std::any_of(std::begin(blocks), std::end(blocks),
+                     [a = ntohl(four.s_addr)](const block& b) { return (a ^ b.address) >> (32 - b.bits) == 0; });
+}
+
+bool is_private_address(const std::string& text) {
   in6_addr six{};
-  if (inet_pton(AF_INET, text.c_str(), &four) == 1)
-    return std::any_of(std::begin(private_blocks), std::end(private_blocks),
-                       [a = ntohl(four.s_addr)](const block& b) { return (a ^ b.address) >> (32 - b.bits) == 0; });
-  return inet_pton(AF_INET6, text.c_str(), &six) == 1 && (six.s6_addr[0] & 0xFE) == 0xFC; // fc00::/7, RFC 4193
+  if (inet_pton(AF_INET6, text.c_str(), &six) == 1)
+    return (six.s6_addr[0] & 0xFE) == 0xFC; // fc00::/7, RFC 4193
+  return is_in(text, private_blocks);
 }
 
 /// The name of a template, and its argument if it has one.
@@ -67,11 +77,11 @@ std::optional<called> parse_call(const std::string& inside) {
 template <class Wanted>
 const interface_address* best(const std::vector<interface_address>& there, bool by_route, Wanted wanted) {
   const auto rank = [by_route](const interface_address& a) {
-    return (by_route && !a.on_default_route ? 2 : 0) + (is_v6(a.address) ? 1 : 0);
+    return std::tuple(by_route && !a.on_default_route, is_v6(a.address), a.network_bits);
   };
   const interface_address* found = nullptr;
   for (const auto& a : there)
-    if (wanted(a) && (found == nullptr || rank(a) < rank(*found)))
+    if (wanted(a) && !is_in(a.address, unusable_blocks) && (found == nullptr || rank(a) < rank(*found)))
       found = &a;
   return found;
 }
@@ -121,6 +131,20 @@ std::string text_of(const sockaddr* a) {
   return text;
 }
 
+int bits_of(const sockaddr* mask) {
+  if (mask == nullptr)
+    return 0;
+  const auto count = [](const void* from, std::size_t size) {
+    int bits = 0;
+    for (std::size_t i = 0; i < size; ++i)
+      bits += std::popcount(static_cast<const unsigned char*>(from)[i]);
+    return bits;
+  };
+  if (mask->sa_family == AF_INET)
+    return count(&reinterpret_cast<const sockaddr_in*>(mask)->sin_addr, sizeof(in_addr));
+  return count(&reinterpret_cast<const sockaddr_in6*>(mask)->sin6_addr, sizeof(in6_addr));
+}
+
 } // namespace
 
 std::vector<interface_address> interface_addresses() {
@@ -132,7 +156,8 @@ std::vector<interface_address> interface_addresses() {
   for (const auto* i = list; i != nullptr; i = i->ifa_next) {
     const auto text = i->ifa_addr != nullptr && (i->ifa_flags & IFF_UP) != 0 ? text_of(i->ifa_addr) : std::string();
     if (!text.empty())
-      found.push_back({i->ifa_name, text, std::find(routes.begin(), routes.end(), i->ifa_name) != routes.end()});
+      found.push_back({i->ifa_name, text, std::find(routes.begin(), routes.end(), i->ifa_name) != routes.end(),
+                       bits_of(i->ifa_netmask)});
   }
   freeifaddrs(list);
   return found;

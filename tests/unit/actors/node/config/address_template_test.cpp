@@ -10,10 +10,9 @@ using namespace belay::actors;
 namespace {
 
 const std::vector<interface_address> machine{
-    {"lo", "127.0.0.1"},        {"lo", "::1"},
-    {"docker0", "172.17.0.1"},  {"eth1", "8.8.8.8"},
-    {"eth0", "fd00::2", true},  {"eth0", "10.1.2.3", true},
-    {"eth0", "10.1.2.4", true},
+    {"lo", "127.0.0.1", false, 8},   {"lo", "::1", false, 128},      {"docker0", "172.17.0.1", false, 16},
+    {"eth1", "192.0.2.1", false, 8}, {"eth1", "8.8.8.8", false, 24}, {"eth0", "fd00::2", true, 64},
+    {"eth0", "10.1.2.3", true, 24},  {"eth0", "10.9.0.1", true, 20}, {"eth0", "10.1.2.4", true, 24},
 };
 
 std::string expanded(const std::string& text) {
@@ -29,12 +28,12 @@ TEST_CASE("templates of addresses") {
   };
   const row rows[] = {
       {"127.0.0.1 ::1", "127.0.0.1 ::1"},
-      {"{{ GetPrivateIP }}", "10.1.2.3"}, // not Docker's: packets go out through eth0
-      {"{{GetPrivateIP}}", "10.1.2.3"},
+      {"{{ GetPrivateIP }}", "10.9.0.1"}, // not Docker's: packets go out through eth0
+      {"{{GetPrivateIP}}", "10.9.0.1"},
       {"{{ GetInterfaceIP \"eth1\" }}", "8.8.8.8"},
       {"{{ GetInterfaceIP `docker0` }}", "172.17.0.1"},
-      {"{{ GetInterfaceIP \"eth0\" }}", "10.1.2.3"}, // IPv4 first
-      {"127.0.0.1 {{ GetPrivateIP }} {{GetInterfaceIP \"eth1\"}}", "127.0.0.1 10.1.2.3 8.8.8.8"},
+      {"{{ GetInterfaceIP \"eth0\" }}", "10.9.0.1"}, // IPv4 first, and the larger network
+      {"127.0.0.1 {{ GetPrivateIP }} {{GetInterfaceIP \"eth1\"}}", "127.0.0.1 10.9.0.1 8.8.8.8"},
       {"{{ GetInterfaceIP \"eth9\" }}", "refused: {{ GetInterfaceIP \"eth9\" }}: this machine has no such address"},
       {"{{ GetPrivateIP", "refused: an address template is not closed: {{ GetPrivateIP"},
   };
@@ -59,7 +58,7 @@ TEST_CASE("what is private: RFC 6890, and unique local addresses of IPv6") {
        {"10.0.0.1", "172.16.0.1", "172.31.255.255", "192.168.0.1", "100.64.0.1", "198.19.0.1", "fd00::1"})
     CHECK(private_of(inside));
   for (const auto* outside :
-       {"11.0.0.1", "172.32.0.1", "192.169.0.1", "100.128.0.1", "198.20.0.1", "2001:4860::1", "127.0.0.1"})
+       {"11.0.0.1", "172.32.0.1", "192.169.0.1", "100.128.0.1", "198.20.0.1", "2001:4860::1", "127.0.0.1", "192.0.2.1"})
     CHECK_FALSE(private_of(outside));
 }
 
