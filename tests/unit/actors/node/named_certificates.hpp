@@ -37,4 +37,10 @@ private:
   tls::certificate_files files_;
 };
 
+/// Made once: it takes a while.
+inline const named_certificates& certificates() {
+  static const named_certificates made;
+  return made;
+}
+
 } // namespace belay::actors

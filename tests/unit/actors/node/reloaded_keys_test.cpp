@@ -145,12 +145,6 @@ const std::vector<changed_key> changes{
 const std::set<std::string_view> fixed{"server",  "auto_encrypt.tls", "auto_encrypt.allow_tls", "auto_config.enabled",
                                        "segment", "segments"};
 
-/// Made once: it takes a while.
-const named_certificates& certificates() {
-  static const named_certificates made;
-  return made;
-}
-
 /// The members, beside those that every server needs.
 parsed_command_line parsed(const harness::scratch_folder& in, const std::string& members) {
   std::string all = R"({"server":true)";

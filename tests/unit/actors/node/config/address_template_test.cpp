@@ -9,14 +9,14 @@ using namespace belay::actors;
 
 namespace {
 
-const std::vector<interface_address> machine{
+const std::vector<interface_address> addresses_of_machine{
     {"lo", "127.0.0.1", false, 8},   {"lo", "::1", false, 128},      {"docker0", "172.17.0.1", false, 16},
     {"eth1", "192.0.2.1", false, 8}, {"eth1", "8.8.8.8", false, 24}, {"eth0", "fd00::2", true, 64},
     {"eth0", "10.1.2.3", true, 24},  {"eth0", "10.9.0.1", true, 20}, {"eth0", "10.1.2.4", true, 24},
 };
 
 std::string expanded(const std::string& text) {
-  const auto r = expand_address_templates(text, machine);
+  const auto r = expand_address_templates(text, addresses_of_machine);
   return r ? *r : "refused: " + r.error();
 }
 

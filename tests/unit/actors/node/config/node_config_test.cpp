@@ -37,12 +37,6 @@ config_error refused(const std::vector<std::string>& args) {
   return std::get<config_error>(r);
 }
 
-/// Made once: it takes a while.
-const named_certificates& certificates() {
-  static const named_certificates made;
-  return made;
-}
-
 /// A server whose file holds `more` beside what every server needs. FILES in it is the folder of certificates().
 std::vector<std::string> file_with(const scratch_folder& in, const std::string& more) {
   return {"-config-file", in.write("c.json", R"({"server":true,"data_dir":"/nonexistent/d","bind_addr":"127.0.0.1")" +
