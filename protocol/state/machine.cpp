@@ -235,6 +235,10 @@ query_result machine::evaluate(const query& q, cluster_time now) const {
 std::optional<refusal> machine::refuses(const query& q, cluster_time now) const {
   return refused_to(*impl_->t, q, std::max(now, impl_->now));
 }
+cluster_time machine::end_of_token(const authority& by) const {
+  const auto token = impl_->t->acls.token_with_secret(by.secret);
+  return token == nullptr ? cluster_time{} : token->expires;
+}
 bool machine::has_access_rows() const {
   return impl_->t->acls.policies().find(management_policy_id) != nullptr;
 }
