@@ -1,13 +1,12 @@
 #include "actors/audit/audit_event.hpp"
 
+#include "protocol/base/uuid.hpp"
 #include "protocol/golang/json_output.hpp"
 #include "protocol/golang/timestamp.hpp"
 
 namespace belay::actors {
 
 namespace {
-
-constexpr std::size_t secret_bytes_looked_for = 16;
 
 std::string_view name_of(audit_outcome o) {
   switch (o) {
@@ -129,14 +128,6 @@ std::string audit_gap_line(std::string_view id, std::int64_t now_ns, std::uint64
   return out;
 }
 
-void hide_secret(std::string& text, std::string_view secret) {
-  constexpr std::string_view instead = "<hidden>";
-  if (secret.size() < secret_bytes_looked_for)
-    return;
-  for (auto at = text.find(secret); at != std::string::npos; at = text.find(secret, at + instead.size()))
-    text.replace(at, secret.size(), instead);
-}
-
 void hide_secret(audit_event& e, std::string_view secret) {
   for (auto* text : {&e.method, &e.endpoint, &e.user_agent, &e.host, &e.error})
     hide_secret(*text, secret);
@@ -144,6 +135,15 @@ void hide_secret(audit_event& e, std::string_view secret) {
     hide_secret(t.name, secret);
     hide_secret(t.id, secret);
   }
+}
+
+void hide_uuids(std::string& text) {
+  constexpr std::string_view instead = "<hidden>";
+  for (std::size_t at = 0; at + uuid_characters <= text.size(); ++at)
+    if (is_uuid(std::string_view(text).substr(at, uuid_characters))) {
+      text.replace(at, uuid_characters, instead);
+      at += instead.size() - 1;
+    }
 }
 
 } // namespace belay::actors

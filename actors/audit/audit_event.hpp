@@ -2,6 +2,7 @@
 // What the audit log says of one request, and its line (docs/operations.md, "The audit log"). The members are those of Consul
 // Enterprise; what it does not have is below `belay`.
 
+#include "actors/gateway/requests/logged_request.hpp"
 #include "protocol/base/ids.hpp"
 
 #include <cstdint>
@@ -63,9 +64,9 @@ std::string audit_line(const audit_event& e);
 /// In place of `lost` lines that could not be written. @param id a fresh UUID
 std::string audit_gap_line(std::string_view id, std::int64_t now_ns, std::uint64_t lost);
 
-/// `<hidden>` wherever `secret` stands in `text`. Secrets of less than 16 bytes are not looked for: words would be hidden.
-void hide_secret(std::string& text, std::string_view secret);
-/// The same in all texts that clients choose.
+/// `<hidden>` wherever `secret` stands in a text that clients choose (logged_request.hpp).
 void hide_secret(audit_event& e, std::string_view secret);
+/// The same for what is written as a secret is, a UUID.
+void hide_uuids(std::string& text);
 
 } // namespace belay::actors

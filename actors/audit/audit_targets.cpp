@@ -147,6 +147,8 @@ std::string_view name_of(http::agent_token_kind kind) {
     return "agent_master";
   case http::agent_token_kind::replication:
     return "replication";
+  case http::agent_token_kind::unknown: // whatever a client has written there
+    return "";
   }
   return "";
 }

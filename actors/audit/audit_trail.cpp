@@ -4,6 +4,8 @@
 #include "actors/audit/rotated_file.hpp"
 #include "actors/gateway/requests/logged_request.hpp"
 #include "actors/telemetry/log.hpp"
+#include "protocol/base/uuid.hpp"
+#include "protocol/golang/quoting.hpp"
 #include "protocol/golang/syntax.hpp"
 #include "protocol/golang/url.hpp"
 #include "protocol/http/routes.hpp"
@@ -31,13 +33,17 @@ bool is_probe(std::string_view route) {
   return std::find(probes.begin(), probes.end(), route) != probes.end();
 }
 
-/// Of a path that is served, decoded; empty for all others, in which anything may stand.
-std::string endpoint_of(std::string_view target) {
+/// Decoded; empty: it cannot be read.
+std::string path_of(std::string_view target) {
   if (const auto authority = target.find("://"); !target.starts_with('/') && authority != std::string_view::npos)
     target.remove_prefix(std::min(target.find('/', authority + 3), target.size()));
   std::string path;
-  if (!golang::decode_path(target.substr(0, target.find('?')), path))
-    return {};
+  return golang::decode_path(target.substr(0, target.find('?')), path) ? path : std::string();
+}
+
+/// Of a path that is served, decoded; empty for all others, in which anything may stand.
+std::string endpoint_of(std::string_view target) {
+  const auto path = path_of(target);
   const auto* at = http::find_route(path);
   if (at == nullptr)
     return {};
@@ -47,7 +53,22 @@ std::string endpoint_of(std::string_view target) {
       return std::string(old) + "<hidden>";
   http::raw_request shown; // a client may have escaped the question mark before its token
   shown.target = path;
-  return logged_request(shown).substr(1);
+  return logged_request(shown, {}, true).substr(1);
+}
+
+/// What is written in the place of a token's name, and names none that there is.
+void hide_what_named_none(audited_request& a) {
+  const auto& named = a.token_named;
+  const bool made_or_read = a.event.status == 200 && a.event.method != "DELETE";
+  if (named.empty() || a.token_known || made_or_read)
+    return;
+  auto& path = a.event.endpoint;
+  if (const auto at = token_named_in(path); at == named)
+    path.replace(static_cast<std::size_t>(at.data() - path.data()), at.size(), "<hidden>");
+  const auto in_words = golang::quoted(named);
+  if (const auto at = a.event.error.find(in_words); at != std::string::npos)
+    a.event.error.replace(at, in_words.size(), "\"<hidden>\"");
+  hide_secret(a.event, named);
 }
 
 /// It waits as long as the request. A secret in what is left of it is whole: what is too long for the line is cut off when that is made.
@@ -66,13 +87,13 @@ std::string header(const http::raw_request& r, std::string_view name) {
 }
 
 audit_outcome outcome_of(const audited_request& a, const http::response* answer) {
-  const bool changes = !a.event.targets.empty();
+  const bool reads = a.event.method == "GET" || a.event.method == "HEAD";
   if (answer == nullptr || a.unknown || a.unanswered)
     return audit_outcome::unknown;
   if (answer->status == 403 ||
       (answer->status >= 400 && answer->body.find(state::permission_denied) != std::string::npos))
     return audit_outcome::denied;
-  if (answer->status == 404 && !changes)
+  if (answer->status == 404 && reads)
     return audit_outcome::done; // there is nothing, and that was the question
   return answer->status >= 400 || a.refused ? audit_outcome::refused : audit_outcome::done;
 }
@@ -92,6 +113,7 @@ void audit_trail::begin(exchange& e, const http::raw_request& r, const http::par
   event.began_ns = r.now_ns;
   event.method = r.method;
   event.endpoint = endpoint_of(r.target);
+  a->token_named = token_named_in(path_of(r.target));
   event.remote_address = r.remote_address;
   event.user_agent = header(r, "User-Agent");
   event.host = header(r, "Host");
@@ -113,6 +135,19 @@ void audit_trail::begin(exchange& e, const http::raw_request& r, const http::par
   e.audit = a;
   // At once: the request may be what removes the token.
   name(a, now);
+  look_up(a, now);
+}
+
+void audit_trail::look_up(const std::shared_ptr<audited_request>& a, monotonic_time now) {
+  if (!is_uuid(a->token_named) || !a->by || a->event.route == "agent_token")
+    return;
+  a->looked_up = false;
+  owners_.ask_for_accessor(a->token_named, now, [this, a, now](bool known) {
+    a->looked_up = true;
+    a->token_known = known;
+    if (a->complete && a->named)
+      finish(a, now);
+  });
 }
 
 void audit_trail::name(const std::shared_ptr<audited_request>& a, monotonic_time now) {
@@ -126,7 +161,7 @@ void audit_trail::name(const std::shared_ptr<audited_request>& a, monotonic_time
     a->event.accessor = owner.accessor;
     a->event.description = owner.description;
     a->event.token_created_ns = owner.created_ns;
-    if (a->complete)
+    if (a->complete && a->looked_up)
       finish(a, now);
   });
 }
@@ -209,7 +244,7 @@ void audit_trail::complete(const std::shared_ptr<audited_request>& a, const http
       event.error = answer->body.substr(0, audit_text_bytes_max + http::token_bytes_max);
   }
   a->complete = true;
-  if (a->named)
+  if (a->named && a->looked_up)
     finish(a, now);
 }
 
@@ -223,6 +258,8 @@ void audit_trail::finish(const std::shared_ptr<audited_request>& a, monotonic_ti
     return name(a, now);
   if (a->by)
     hide_secret(event, a->by->secret);
+  hide_what_named_none(*a);
+  hide_uuids(event.user_agent); // no program calls itself so, and many send whatever they were given
   const auto line = audit_line(event);
   if (!rules_.enforced && waiting_bytes() + line.size() > rules_.waiting_bytes_max) {
     lost(1);

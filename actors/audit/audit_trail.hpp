@@ -24,6 +24,9 @@ struct audit_rules {
 struct audited_request {
   audit_event event;
   std::optional<state::authority> by;    ///< nullopt: ACLs are off, or it was not looked at whose it is
+  std::string token_named = {};          ///< by its path; empty: none
+  bool token_known = false;              ///< there is such a one; else that may be a secret
+  bool looked_up = true;                 ///< whether there is
   bool named = false;                    ///< by whom is in the event, or cannot be found out
   bool named_again = false;              ///< it was asked a second time
   bool agent_master = false;             ///< it was permitted by acl.tokens.agent_master, which the tables do not know
@@ -79,6 +82,7 @@ private:
   bool refusing() const { return broken_ || waiting_bytes() > rules_.waiting_bytes_max; }
   std::size_t waiting_bytes() const { return waiting_.size() + (sent_ ? sent_->size() : 0); }
   void name(const std::shared_ptr<audited_request>& a, monotonic_time now);
+  void look_up(const std::shared_ptr<audited_request>& a, monotonic_time now);
   void complete(const std::shared_ptr<audited_request>& a, const http::response* answer, monotonic_time now);
   void finish(const std::shared_ptr<audited_request>& a, monotonic_time now);
   void flush(monotonic_time now);

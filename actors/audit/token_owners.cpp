@@ -1,5 +1,8 @@
 #include "actors/audit/token_owners.hpp"
 
+#include "protocol/base/secrets.hpp"
+#include "protocol/state/row_hash.hpp"
+
 #include <utility>
 
 namespace belay::actors {
@@ -21,20 +24,30 @@ token_owner owner_in(const read_result& r) {
   return {t.accessor, t.description, t.create_time_ns};
 }
 
+/// As that of the tables.
+std::uint64_t hash_of(std::string_view secret) {
+  state::row_hasher h(state::table::acl_tokens);
+  h.text(secret);
+  return h.value();
+}
+
 } // namespace
 
 void token_owners::ask(const state::authority& by, monotonic_time now, told then) {
-  if (const auto it = known_.find(by.secret); it != known_.end() && now - it->second.since < known_for)
+  const auto hash = hash_of(by.secret);
+  if (const auto it = known_.find(hash);
+      it != known_.end() && is_secret(it->second.secret, by.secret) && now - it->second.since < known_for)
     return then(it->second.owner);
-  if (const auto it = asked_by_secret_.find(by.secret); it != asked_by_secret_.end()) {
-    asked_.at(it->second).waiting.push_back(std::move(then));
-    return;
-  }
+  if (const auto it = asked_by_secret_.find(hash); it != asked_by_secret_.end())
+    if (auto& same = asked_.at(it->second); is_secret(same.secret, by.secret)) {
+      same.waiting.push_back(std::move(then));
+      return;
+    }
   read_query q{pending_.unclaimed_id(), {}, {}};
   q.request.mode = http::consistency::stale;
   q.request.query = state::permissions_read{};
   q.request.query.by = by;
-  asked_by_secret_.emplace(by.secret, q.id);
+  asked_by_secret_.emplace(hash, q.id);
   auto& question = asked_[q.id];
   question.secret = by.secret;
   question.since = now;
@@ -42,21 +55,44 @@ void token_owners::ask(const state::authority& by, monotonic_time now, told then
   out_.post(std::move(q));
 }
 
+void token_owners::ask_for_accessor(const std::string& accessor, monotonic_time now, told_whether then) {
+  read_query q{pending_.unclaimed_id(), {}, {}};
+  q.request.mode = http::consistency::stale;
+  q.request.query = state::acl_token_read{accessor};
+  accessors_.emplace(q.id, accessor_question{now, std::move(then)});
+  out_.post(std::move(q));
+}
+
 bool token_owners::answered(const read_result& r, monotonic_time now) {
+  if (const auto at = accessors_.find(r.id); at != accessors_.end()) {
+    const auto then = std::move(at->second.then);
+    accessors_.erase(at);
+    const auto* found = r.found();
+    const auto* rows = found != nullptr ? std::get_if<state::acl_rows>(&found->data) : nullptr;
+    then(rows != nullptr && !rows->list.empty());
+    return true;
+  }
   const auto it = asked_.find(r.id);
   if (it == asked_.end())
     return false;
   auto question = std::move(it->second);
   asked_.erase(it);
-  asked_by_secret_.erase(question.secret);
+  forget(r.id, question.secret);
   const auto owner = owner_in(r);
   if (known_.size() >= known_max)
     known_.clear();
-  if (!owner.accessor.empty()) // a token that is not known yet may be made any moment
-    known_.insert_or_assign(std::move(question.secret), known{owner, now});
+  if (!owner.accessor.empty()) { // a token that is not known yet may be made any moment
+    const auto hash = hash_of(question.secret);
+    known_.insert_or_assign(hash, known{std::move(question.secret), owner, now});
+  }
   for (auto& then : question.waiting)
     then(owner);
   return true;
+}
+
+void token_owners::forget(request_id id, const std::string& secret) {
+  if (const auto it = asked_by_secret_.find(hash_of(secret)); it != asked_by_secret_.end() && it->second == id)
+    asked_by_secret_.erase(it);
 }
 
 void token_owners::tick(monotonic_time now) {
@@ -74,13 +110,22 @@ void token_owners::give_up(monotonic_time asked_before) {
     auto& question = each.second;
     if (question.since > asked_before)
       return false;
-    asked_by_secret_.erase(question.secret);
+    forget(each.first, question.secret);
     for (auto& then : question.waiting)
       given_up.push_back(std::move(then));
     return true;
   });
+  std::vector<told_whether> not_found;
+  std::erase_if(accessors_, [&](auto& each) {
+    if (each.second.since > asked_before)
+      return false;
+    not_found.push_back(std::move(each.second.then));
+    return true;
+  });
   for (auto& then : given_up)
     then({});
+  for (auto& then : not_found)
+    then(false);
 }
 
 } // namespace belay::actors

@@ -28,6 +28,8 @@ constexpr std::size_t input_bytes = 65536;
 constexpr std::chrono::milliseconds tick_period{250};
 constexpr std::chrono::milliseconds tick_period_while_draining{20};
 constexpr std::chrono::seconds sweep_interval{1};
+// A change of rights counts within it for what streams and waits. A client agent asks the servers every 30 s only (stand_ins.cpp).
+constexpr std::chrono::seconds judged_again_after{1}, judged_again_by_client_agent_after{5};
 
 constexpr auto shutting_down = "agent is shutting down";
 
@@ -48,6 +50,8 @@ http_gateway::http_gateway(caf::actor_config& config, asio_host* host, wiring_pt
       passed_on_(settings_.relay, pending_, times_), questions_(*this, pending_, times_, std::move(settings_.facts)),
       access_(*this, pending_, times_, settings_.routes.node_name,
               settings_.tokens != nullptr ? settings_.tokens : settings_.tokens = tokens_of(settings_.routes)),
+      access_watches_(*this, pending_, settings_.tokens,
+                      settings_.relay != nullptr ? judged_again_by_client_agent_after : judged_again_after),
       admission_(settings_.shedding, m), large_answers_(pending_, admission_, held, m) {
   end_node_by_exceptions_of(*this, wires_, "http_gateway");
   held.limit(settings_.bytes_in_flight_max);
@@ -148,13 +152,18 @@ void http_gateway::understand(const http::raw_request& r, exchange& e) {
   std::optional<passed_on_request> for_servers;
   if (parsed.for_servers)
     for_servers = request_for_servers(r, parsed);
+  if (log::enabled(log::level::debug)) {
+    const auto own = parsed.for_servers ? parsed.secret_for_servers : parsed.by ? parsed.by->secret : std::string();
+    e.shown = logged_request(r, own);
+    // Of a deletion nobody knows whether there was one.
+    if (auto shown = logged_request(r, own, true); shown != e.shown && r.method != "DELETE")
+      e.shown_if_found = std::move(shown);
+  }
   e.understood(std::move(parsed), r.body);
   if (for_servers) { // they judge it, too
     e.by.reset();
     e.what = std::move(*for_servers);
   }
-  if (log::enabled(log::level::debug))
-    e.shown = logged_request(r);
 }
 
 void http_gateway::dispatch(exchange& e) {
@@ -166,6 +175,7 @@ void http_gateway::dispatch(exchange& e) {
 
 void http_gateway::pass_on(exchange& e) {
   std::visit(overloaded{[](std::monostate) {}, [this, &e](const auto& wanted) { ask(e, wanted); }}, e.what);
+  watch_access(e);
 }
 
 void http_gateway::ask(exchange& e, const state::command& command) {
@@ -312,6 +322,7 @@ void http_gateway::forget(exchange& e) {
   if (audit_ != nullptr)
     audit_->given_up(e);
   end_transfer(e);
+  e.access.watch.reset();
   if (!pending_.forget(e))
     return;
   large_answers_.forget();
@@ -346,7 +357,7 @@ void http_gateway::count(const exchange& e, int status) {
   metrics_.request(waited ? "blocking" : e.route, status, took);
   if (!e.shown.empty())
     log::debug("http", "request finished",
-               {{"request", e.shown},
+               {{"request", status == 200 && !e.shown_if_found.empty() ? e.shown_if_found : e.shown},
                 {"status", status},
                 {"us", std::chrono::duration_cast<std::chrono::microseconds>(took).count()}});
 }
@@ -416,6 +427,10 @@ void http_gateway::answered(const renew_result& r) {
 void http_gateway::answered(read_result& r) {
   if (audit_ != nullptr && audit_->read_answered(r, now()))
     return;
+  if (const auto news = access_watches_.answered(r, now())) {
+    judged_again(*news);
+    return pending_.progress();
+  }
   if (auto* e = pending_.settle(r.id)) {
     if (e->access.asked)
       permission_told(*e, r);
@@ -472,8 +487,11 @@ void http_gateway::answered(const archive_unpacked& u) {
 }
 
 void http_gateway::answered(agent_answer& a) {
-  if (auto* e = pending_.settle(a.id); e != nullptr && access_.agent_answered(*e, a.reply, now()))
-    e->answer = answer_to(*e, a);
+  if (auto* e = pending_.settle(a.id)) {
+    e->access.watch.reset();
+    if (access_.agent_answered(*e, a.reply, now()))
+      e->answer = answer_to(*e, a);
+  }
   pending_.progress();
 }
 
@@ -505,6 +523,8 @@ void http_gateway::tick() {
     large_answers_.tick();
     metrics_.held_bytes(held.used());
   }
+  for (const auto& news : access_watches_.tick(t))
+    judged_again(news);
   streams_.tick();
   pending_.progress();
   admission_.tick(pending_.load(), t);

@@ -7,7 +7,6 @@
 #include "actors/audit/audit_trail.hpp"
 #include "actors/gateway/arrival_probe.hpp"
 #include "actors/gateway/client_connections.hpp"
-#include "actors/gateway/log_streams.hpp"
 #include "actors/gateway/requests/access_questions.hpp"
 #include "actors/gateway/requests/archive_transfers.hpp"
 #include "actors/gateway/requests/http_date.hpp"
@@ -17,6 +16,8 @@
 #include "actors/gateway/requests/pending_requests.hpp"
 #include "actors/gateway/requests/request_admission.hpp"
 #include "actors/gateway/requests/shared_answers.hpp"
+#include "actors/gateway/waiting/access_watches.hpp"
+#include "actors/gateway/waiting/log_streams.hpp"
 #include "actors/host.hpp"
 #include "actors/interfaces.hpp"
 #include "actors/live_limit.hpp"
@@ -165,6 +166,9 @@ private:
   void ask_bootstrap(exchange& e);
   void propose(exchange& e, const state::command& command);
   void permission_told(exchange& e, const read_result& r);
+  /// What waits or streams where only the gateway can judge it again.
+  void watch_access(exchange& e);
+  void judged_again(const access_watches::news& n);
   /// `work` on a thread that may block, then `then` with what that said on this one. If `e` is still there then, it is not waiting any more.
   void do_elsewhere(exchange& e, std::function<std::string()> work, std::function<void(exchange&, std::string)> then);
   /// For a command of somebody's: the state machine has judged one.
@@ -207,6 +211,7 @@ private:
   passed_on_requests passed_on_;
   local_questions questions_;
   access_questions access_;
+  access_watches access_watches_;
   std::uint64_t tokens_seen_ = 0;      ///< version of those in the settings
   std::unique_ptr<audit_trail> audit_; ///< null: there is no audit log
   request_admission admission_;

@@ -2,6 +2,7 @@
 
 #include "actors/gateway/http_gateway.hpp"
 #include "actors/telemetry/log.hpp"
+#include "protocol/golang/quoting.hpp"
 
 #include <boost/asio/post.hpp>
 
@@ -26,6 +27,38 @@ void http_gateway::take_tokens() {
 void http_gateway::permission_told(exchange& e, const read_result& r) {
   if (access_.answered(e, r, now()))
     pass_on(e);
+}
+
+void http_gateway::watch_access(exchange& e) {
+  const bool streams = streams_.has(e) && e.transfer != nullptr;
+  const bool waits = std::holds_alternative<http::agent_request>(e.what) && e.blocking() && !e.answer;
+  if (e.by && (streams || waits))
+    access_watches_.begin(e, now());
+}
+
+void http_gateway::judged_again(const access_watches::news& n) {
+  if (n.whose == nullptr || (!n.refusal && n.may == n.whose->access.may))
+    return;
+  auto& e = *n.whose;
+  if (streams_.has(e)) {
+    if (n.refusal)
+      streams_.end(e);
+    return;
+  }
+  // It is asked for anew with what may be seen now: that may be less than what the client knows.
+  const auto waited = now() - e.access.watch->since;
+  send(wires_->health, cancel_query{e.id});
+  if (n.refusal) {
+    pending_.settle(e.id);
+    e.access.watch.reset();
+    e.answer = http::error_response(500, *n.refusal); // 403 if it is about permissions
+    return;
+  }
+  pending_.forget(e);
+  e.access.may = n.may;
+  auto what = std::get<http::agent_request>(e.what).what;
+  agent::wait_less(what, waited);
+  send(wires_->health, agent_call{pending_.add(e), std::move(what), n.may});
 }
 
 void http_gateway::note_bootstrapped(const exchange& e, const write_result& r) {
@@ -59,6 +92,11 @@ void http_gateway::do_elsewhere(exchange& e, std::function<std::string()> work,
 }
 
 void http_gateway::set_token(exchange& e, const http::agent_token_change& change) {
+  if (change.kind == http::agent_token_kind::unknown) {
+    const auto& name = std::get<http::local_request>(e.what).text;
+    e.answer = http::error_response(404, "Token " + golang::quoted(name) + " is unknown");
+    return;
+  }
   settings_.tokens->set(change);
   take_tokens();
   log::info("http", "a token of this server was changed by a client",

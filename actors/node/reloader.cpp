@@ -48,11 +48,15 @@ result<tls::https_credentials_ptr> https_credentials_of(const node_config& confi
 }
 
 void warn_of_open_port(const node_config& config, const tls::credentials& in_force) {
-  if (in_force.accepts_plaintext() && !config.dev)
-    log::warn("node", "servers are accepted without credentials: whoever reaches the server port can be one",
-              {{"server_port", config.server_port},
-               {"advice", "encrypt, or certificates: docs/security.md"},
-               {"admit_unverified_servers", config.admit_unverified_servers ? 1 : 0}});
+  if (!in_force.accepts_plaintext() || config.dev)
+    return;
+  if (config.acl.enabled)
+    log::warn("node", "tokens of clients can be read by whoever sees what servers say to each other",
+              {{"server_port", config.server_port}, {"advice", "encrypt, or certificates: docs/security.md"}});
+  log::warn("node", "servers are accepted without credentials: whoever reaches the server port can be one",
+            {{"server_port", config.server_port},
+             {"advice", "encrypt, or certificates: docs/security.md"},
+             {"admit_unverified_servers", config.admit_unverified_servers ? 1 : 0}});
 }
 
 reloader::reloader(parsed_command_line started, config_reader read, parts what)

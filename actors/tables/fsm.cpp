@@ -85,6 +85,7 @@ fsm_actor::behavior_type fsm::make_behavior() {
         tell_autopilot();
         initialize_access();
         give_up_waiting();
+        judge_when_a_token_ends();
         wake_after(*this, *wires_, fsm_tick, tick_atom::value);
       },
       [this](flush_atom) { request_barriers(); },
@@ -386,6 +387,7 @@ void fsm::serve(const read_query& q) {
     if (answer_refusal(q))
       return;
     send(wires_->watches, park_query{q.id, q.request.query, q.deadline});
+    note_end_of_token(q);
     parked_.emplace(q.id, q);
     return;
   }

@@ -12,6 +12,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -91,6 +92,10 @@ private:
   /// @returns true: he may not ask this, and was told so
   bool answer_refusal(const read_query& q);
   void judge_parked_again();
+  /// Of whoever is about to wait.
+  void note_end_of_token(const read_query& q);
+  /// With every tick.
+  void judge_when_a_token_ends();
   void initialize_access();
   bool knows_master_token();
   void serve(const read_query& q);
@@ -130,6 +135,7 @@ private:
   std::unordered_map<std::uint64_t, read_group> at_barrier_;
   std::multimap<log_index, read_group> until_applied_;
   std::unordered_map<request_id, read_query> parked_;
+  std::set<cluster_time> ends_of_tokens_; ///< in whose names somebody has waited, and which are not over
 
   std::vector<std::pair<read_query, monotonic_time>>
       until_access_;                 ///< wait for the first acl_initialize; and until when

@@ -55,6 +55,22 @@ void fsm::judge_parked_again() {
   });
 }
 
+void fsm::note_end_of_token(const read_query& q) {
+  if (!q.request.query.by)
+    return;
+  if (const auto end = machine_->end_of_token(*q.request.query.by); !end.is_zero())
+    ends_of_tokens_.insert(end);
+}
+
+/// No entry need come then, and the rows stay as they are until one does.
+void fsm::judge_when_a_token_ends() {
+  if (ends_of_tokens_.empty() || *ends_of_tokens_.begin() > cluster_now())
+    return;
+  PROBE("fsm: parked queries judged when a token ended");
+  ends_of_tokens_.erase(ends_of_tokens_.begin(), ends_of_tokens_.upper_bound(cluster_now()));
+  judge_parked_again();
+}
+
 bool fsm::knows_master_token() {
   if (settings_.master_token.empty())
     return true;

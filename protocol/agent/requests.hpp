@@ -4,6 +4,8 @@
 #include "protocol/agent/definitions.hpp"
 #include "protocol/agent/user_events.hpp"
 
+#include <algorithm>
+#include <chrono>
 #include <variant>
 
 namespace belay::agent {
@@ -69,6 +71,15 @@ inline std::chrono::nanoseconds wait_of(const request& r) {
   if (const auto* service = std::get_if<read_service>(&r))
     return service->wait;
   return std::chrono::nanoseconds{0};
+}
+
+/// So much of that is over.
+inline void wait_less(request& r, std::chrono::nanoseconds by) {
+  const auto left = std::max(wait_of(r) - by, std::chrono::nanoseconds{0});
+  if (auto* events = std::get_if<list_events>(&r))
+    events->wait = left;
+  else if (auto* service = std::get_if<read_service>(&r))
+    service->wait = left;
 }
 
 // ---- replies

@@ -97,7 +97,8 @@ struct rows_by_data {
     const bool as_list = asked != nullptr && asked->as_list;
     list_rows rows{"{\"Node\":", as_list ? "]}" : "}}", services.size(), {}, true};
     append_node(rows.begin, *found.node);
-    if (as_list && services.empty() && options.filter == nullptr) { // as Go writes a list that nobody has made
+    // As Go writes a list that nobody has made. One of which all was left out is empty.
+    if (as_list && services.empty() && options.filter == nullptr && !found.some_hidden) {
       rows.begin += ",\"Services\":";
       rows.end = "null}";
       return rows;
@@ -210,7 +211,7 @@ struct equal_data {
   }
   bool operator()(const state::node_services& a) const {
     const auto& b = std::get<state::node_services>(other);
-    return a.node == b.node && a.services == b.services;
+    return a.node == b.node && a.services == b.services && a.some_hidden == b.some_hidden;
   }
   bool operator()(const state::checks& a) const { return a.list == std::get<state::checks>(other).list; }
   bool operator()(const state::coordinate_rows& a) const {

@@ -116,6 +116,7 @@ enum class agent_token_kind : std::uint8_t {
   agent,
   agent_master,
   replication,
+  unknown, ///< there is no such one; told to who may change them
 };
 struct agent_token_change {
   agent_token_kind kind = agent_token_kind::of_requests;
@@ -136,7 +137,8 @@ struct local_request {
   agent_token_change token = {};        ///< agent_token
   forward::agent_heard heard = {};      ///< agent_alive
   coordinates::row place = {};          ///< coordinate_update: which node is where; its stamp is not set
-  std::string text = {}; ///< translate_rules: what is to be translated; agent_join: host:port; agent_monitor: the level
+  /// translate_rules: what is to be translated; agent_join: host:port; agent_monitor: the level; agent_token: a name that is none
+  std::string text = {};
 };
 
 /// Answered by the agent that is asked, from its own services, checks and events.

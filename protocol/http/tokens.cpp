@@ -2,6 +2,9 @@
 
 #include "protocol/golang/syntax.hpp"
 
+#include <algorithm>
+#include <array>
+
 namespace belay::http {
 
 namespace {
@@ -21,7 +24,29 @@ std::string_view bearer(std::string_view authorization) {
   return word.substr(0, word.find_first_of(" \t"));
 }
 
+struct agent_token_name {
+  std::string_view name;
+  agent_token_kind kind;
+};
+// The latter half is what they were called before Consul 1.4.3.
+constexpr auto agent_token_names = std::to_array<agent_token_name>({
+    {"default", agent_token_kind::of_requests},
+    {"agent", agent_token_kind::agent},
+    {"agent_master", agent_token_kind::agent_master},
+    {"replication", agent_token_kind::replication},
+    {"acl_token", agent_token_kind::of_requests},
+    {"acl_agent_token", agent_token_kind::agent},
+    {"acl_agent_master_token", agent_token_kind::agent_master},
+    {"acl_replication_token", agent_token_kind::replication},
+});
+
 } // namespace
+
+std::optional<agent_token_kind> agent_token_named(std::string_view name) {
+  const auto found = std::find_if(agent_token_names.begin(), agent_token_names.end(),
+                                  [&](const agent_token_name& n) { return n.name == name; });
+  return found == agent_token_names.end() ? std::nullopt : std::optional(found->kind);
+}
 
 std::string_view token_of(const request_context& c) {
   if (const auto token = c.query.get("token"); !token.empty())

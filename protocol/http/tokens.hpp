@@ -16,4 +16,7 @@ state::authority authority_of(const request_context& c);
 /// Reads and writes of the replicated state are asked in his name; other actions stay as they are.
 void attach_authority(action& a, const state::authority& by, bool lists_need_permission);
 
+/// One of those of an agent that clients may change, by its name in the path; nullopt: there is none.
+std::optional<agent_token_kind> agent_token_named(std::string_view name);
+
 } // namespace belay::http

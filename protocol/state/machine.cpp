@@ -238,6 +238,10 @@ std::optional<refusal> machine::refuses(const query& q, cluster_time now) const 
 std::optional<reply> machine::refuses(const command& c, cluster_time now) const {
   return c.by ? refused_to(*impl_->t, c, std::max(now, impl_->now)) : std::nullopt;
 }
+cluster_time machine::end_of_token(const authority& by) const {
+  const auto token = impl_->t->acls.token_with_secret(by.secret);
+  return token == nullptr ? cluster_time{} : token->expires;
+}
 bool machine::has_access_rows() const {
   return impl_->t->acls.policies().find(management_policy_id) != nullptr;
 }

@@ -30,6 +30,8 @@ public:
   query_result evaluate(const query& q, cluster_time now = {}) const;
   /// Why the query is not answered in the name in which it is asked; nullopt: it is. What evaluate() would say.
   std::optional<refusal> refuses(const query& q, cluster_time now = {}) const;
+  /// When the token is over in whose name it is asked; zero: never, or there is none.
+  cluster_time end_of_token(const authority& by) const;
   /// The index evaluate() would answer with, without building the answer (to re-check a parked query cheaply).
   log_index index_of(const query& q) const;
 

@@ -199,6 +199,7 @@ struct service_instances {
 struct node_services {
   node_ptr node; ///< null: unknown node
   std::vector<service_ptr> services;
+  bool some_hidden = false; ///< services that whoever asks may not see are left out
 };
 struct checks {
   std::vector<check_ptr> list;

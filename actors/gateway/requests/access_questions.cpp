@@ -166,6 +166,7 @@ bool access_questions::answered(exchange& e, const read_result& r, monotonic_tim
   auto& a = e.access;
   a.asked = false;
   const auto* result = r.found();
+  a.known_index = result != nullptr ? result->index.value : 0;
   if (result == nullptr) {
     a.agent_said.reset();
     e.answer = http::error_response(500, std::get<failure>(r.answer).text);

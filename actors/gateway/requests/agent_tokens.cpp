@@ -13,6 +13,7 @@ std::string& agent_token_values::of(http::agent_token_kind kind) {
   case http::agent_token_kind::agent_master:
     return agent_master;
   case http::agent_token_kind::replication:
+  case http::agent_token_kind::unknown: // nobody sets that
     break;
   }
   return replication;

@@ -16,6 +16,7 @@
 
 namespace belay::actors {
 
+struct access_watch;
 struct audited_request;
 
 /// Of a client of a client agent: servers answer it.
@@ -37,6 +38,8 @@ struct access_progress {
   std::vector<state::permission_needed> needed;
   std::shared_ptr<const acl::authorizer> may; ///< what its token may do, as of when that was asked; null: it was not
   std::unique_ptr<agent::reply> agent_said;   ///< not told before the token is looked at again
+  std::uint64_t known_index = 0;              ///< of what was said of it
+  std::shared_ptr<access_watch> watch;        ///< it waits or streams, and is judged again meanwhile; null: it is not
   bool asked = false;                         ///< what comes next is the answer to that
   bool granted = false;
   bool by_tables_behind = false; ///< asked of tables that may be behind the leader's
@@ -66,6 +69,7 @@ struct exchange {
   http::render_options options;
   std::string_view route;          ///< static text
   std::string shown;               ///< method and target for the log, without tokens; only while requests are logged
+  std::string shown_if_found;      ///< the same with what may be shown if the answer is 200; empty: there is no more
   std::size_t request_bytes = 0;   ///< of its target and body, which it holds until it is answered
   std::size_t rendering_bytes = 0; ///< of its answer that is being rendered, counted for one of those who wait for it
   std::size_t load = 0;            ///< what it counts for while others work on it (protocol/forward/load_shedder.hpp)

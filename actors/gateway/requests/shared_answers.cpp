@@ -1,11 +1,17 @@
 #include "actors/gateway/requests/shared_answers.hpp"
 
 #include "protocol/base/probe.hpp"
+#include "protocol/base/secrets.hpp"
 #include "protocol/http/reading/filtering.hpp"
 
 #include <algorithm>
 
 namespace belay::actors {
+
+bool shared_answers::form::operator==(const form& other) const {
+  const bool same_viewer = viewer.empty() ? other.viewer.empty() : is_secret(other.viewer, viewer);
+  return query == other.query && raw == other.raw && pretty == other.pretty && gzip == other.gzip && same_viewer;
+}
 
 bool shared_answers::rows_in_form::same_as(const rows_in_form& other) const {
   return shown_as == other.shown_as && (rows == other.rows || http::same_rows(*rows, *other.rows));

@@ -28,7 +28,7 @@ response failed(std::string why) {
 }
 
 /// A read of one row, or of many.
-action read(const request_context& c, state::query q, std::string_view id = {}, std::string_view kind = {}) {
+action read(const request_context& c, state::query q) {
   query_options o;
   if (auto r = read_query_options(c, o))
     return std::move(*r);
@@ -36,10 +36,15 @@ action read(const request_context& c, state::query q, std::string_view id = {}, 
     return std::move(*r);
   if (auto r = refuse_datacenter(c))
     return with_unknown_meta(std::move(*r));
-  if (!kind.empty() && id.size() != uuid_characters)
-    return with_unknown_meta(
-        failed("failed acl " + std::string(kind) + " lookup: index error: UUID must be 36 characters"));
   return make_read(std::move(q), o);
+}
+
+/// Of the row with that id.
+action read_by_id(const request_context& c, state::query q, std::string_view id) {
+  auto a = read(c, std::move(q));
+  if (auto* r = std::get_if<read_request>(&a); r != nullptr && id.size() != uuid_characters)
+    r->min_index = 0; // it is refused, and will be
+  return a;
 }
 
 /// The id in the body is that in the path, or empty; then it becomes that.
@@ -167,8 +172,6 @@ action token_clone(request_context& c, std::string_view accessor) {
   auto in = read_acl_token(c.request.body);
   if (!in)
     return bad_input("Token decoding failed: " + in.error());
-  if (accessor.size() != uuid_characters)
-    return failed("failed acl token lookup: index error: UUID must be 36 characters");
   state::acl_token_clone clone{std::string(accessor), c.uuid(), c.uuid(), std::nullopt, c.request.now_ns};
   if (!in->token.description.empty())
     clone.description = std::move(in->token.description);
@@ -191,11 +194,9 @@ action acl_policy_id_route(request_context& c) {
   if (c.argument.empty())
     return bad_input("Missing policy ID");
   if (c.request.method == "GET")
-    return read(c, state::acl_policy_read{{std::string(c.argument), {}}}, c.argument, "policy");
+    return read_by_id(c, state::acl_policy_read{{std::string(c.argument), {}}}, c.argument);
   if (auto r = refuse_namespace(c))
     return std::move(*r);
-  if (c.argument.size() != uuid_characters)
-    return failed("failed acl policy lookup: index error: UUID must be 36 characters");
   return write_request{state::acl_policy_delete{std::string(c.argument)}};
 }
 
@@ -219,11 +220,9 @@ action acl_role_id_route(request_context& c) {
   if (c.argument.empty())
     return bad_input("Missing role ID");
   if (c.request.method == "GET")
-    return read(c, state::acl_role_read{{std::string(c.argument), {}}}, c.argument, "role");
+    return read_by_id(c, state::acl_role_read{{std::string(c.argument), {}}}, c.argument);
   if (auto r = refuse_namespace(c))
     return std::move(*r);
-  if (c.argument.size() != uuid_characters)
-    return failed("failed acl role lookup: index error: UUID must be 36 characters");
   return write_request{state::acl_role_delete{std::string(c.argument)}};
 }
 
@@ -269,7 +268,7 @@ action acl_token_id_route(request_context& c) {
   if (accessor.empty())
     return bad_input("Missing token ID");
   if (c.request.method == "GET")
-    return read(c, state::acl_token_read{std::string(accessor)}, accessor, "token");
+    return read_by_id(c, state::acl_token_read{std::string(accessor)}, accessor);
   if (auto r = refuse_namespace(c))
     return std::move(*r);
   if (!is_uuid(accessor))

@@ -1,15 +1,13 @@
 // The rest of /v1/acl/ and what belongs to it: the first token, translation of rules, questions about permissions, and an agent's own
 // tokens (docs/contract/10, sections 2.4 and 5).
 
-#include "protocol/base/uuid.hpp"
 #include "protocol/golang/json_input.hpp"
-#include "protocol/golang/quoting.hpp"
 #include "protocol/http/acl/acl_input.hpp"
 #include "protocol/http/reading/query_options.hpp"
 #include "protocol/http/routes.hpp"
+#include "protocol/http/tokens.hpp"
 
 #include <algorithm>
-#include <array>
 
 namespace belay::http {
 
@@ -21,22 +19,6 @@ response not_acceptable(const std::string& why) {
 
 // Consul's.
 constexpr std::size_t questions_max = 64;
-
-struct agent_token_name {
-  std::string_view name;
-  agent_token_kind kind;
-};
-// The latter half is what they were called before Consul 1.4.3.
-constexpr auto agent_token_names = std::to_array<agent_token_name>({
-    {"default", agent_token_kind::of_requests},
-    {"agent", agent_token_kind::agent},
-    {"agent_master", agent_token_kind::agent_master},
-    {"replication", agent_token_kind::replication},
-    {"acl_token", agent_token_kind::of_requests},
-    {"acl_agent_token", agent_token_kind::agent},
-    {"acl_agent_master_token", agent_token_kind::agent_master},
-    {"acl_replication_token", agent_token_kind::replication},
-});
 
 } // namespace
 
@@ -70,8 +52,6 @@ action acl_translate_token_route(request_context& c) {
     return std::move(*r);
   if (auto r = refuse_datacenter(c))
     return with_unknown_meta(std::move(*r));
-  if (c.argument.size() != uuid_characters)
-    return with_unknown_meta(error_response(500, "failed acl token lookup: index error: UUID must be 36 characters"));
   o.min_index = 0; // it never waits
   c.options.rules_of_token = true;
   return make_read(state::acl_token_read{std::string(c.argument)}, o);
@@ -124,11 +104,11 @@ action agent_token_route(request_context& c) {
     });
   if (!d.ok())
     return error_response(400, "Request decode failed: " + d.error());
-  const auto found = std::find_if(agent_token_names.begin(), agent_token_names.end(),
-                                  [&](const agent_token_name& n) { return n.name == c.argument; });
-  if (found == agent_token_names.end())
-    return error_response(404, "Token " + golang::quoted(c.argument) + " is unknown");
-  change.kind = found->kind;
+  const auto kind = agent_token_named(c.argument);
+  if (!kind) // first it is asked who may know that
+    return local_request{
+        .kind = local_kind::agent_token, .token = {agent_token_kind::unknown, {}}, .text = std::string(c.argument)};
+  change.kind = *kind;
   return local_request{.kind = local_kind::agent_token, .token = std::move(change)};
 }
 

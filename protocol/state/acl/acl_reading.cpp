@@ -1,5 +1,6 @@
 #include "protocol/state/acl/acl_reading.hpp"
 
+#include "protocol/base/uuid.hpp"
 #include "protocol/state/folded_name.hpp"
 
 #include <algorithm>
@@ -39,6 +40,21 @@ bool has_legacy_type(const acl_token& t) {
 }
 
 } // namespace
+
+std::optional<refusal> id_refused(std::string_view kind, std::string_view id) {
+  if (id.size() == uuid_characters)
+    return std::nullopt;
+  return refusal{"failed acl " + std::string(kind) + " lookup: index error: UUID must be 36 characters"};
+}
+std::optional<refusal> id_refused(const acl_policy_read& q) {
+  return q.which.id.empty() ? std::nullopt : id_refused("policy", q.which.id);
+}
+std::optional<refusal> id_refused(const acl_role_read& q) {
+  return q.which.id.empty() ? std::nullopt : id_refused("role", q.which.id);
+}
+std::optional<refusal> id_refused(const acl_token_read& q) {
+  return id_refused("token", q.accessor);
+}
 
 acl_rows access_rows(const acl_table& t, const acl_policy_read& q) {
   return one(t, q.which.id.empty() ? t.policy_named(q.which.name) : t.policy(q.which.id));

@@ -12,6 +12,16 @@ acl_row shown_row(const acl_table& t, acl_policy_ptr row);
 acl_row shown_row(const acl_table& t, acl_role_ptr row);
 acl_row shown_row(const acl_table& t, acl_token_ptr row);
 
+/// Consul's words for an id that cannot be one; nullopt: it may be. @param kind "policy", "role" or "token"
+std::optional<refusal> id_refused(std::string_view kind, std::string_view id);
+std::optional<refusal> id_refused(const acl_policy_read& q);
+std::optional<refusal> id_refused(const acl_role_read& q);
+std::optional<refusal> id_refused(const acl_token_read& q);
+template <class Query>
+std::optional<refusal> id_refused(const Query&) {
+  return std::nullopt;
+}
+
 /// At most one row.
 acl_rows access_rows(const acl_table& t, const acl_policy_read& q);
 acl_rows access_rows(const acl_table& t, const acl_role_read& q);

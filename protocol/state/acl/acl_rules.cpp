@@ -153,6 +153,11 @@ complaint begin_new(const applying& a, const acl_token_set& c, acl_token& next) 
   return std::nullopt;
 }
 
+reply nothing_to_delete(std::string_view kind, const std::string& id) {
+  auto wrong = id_refused(kind, id);
+  return wrong ? reply{std::move(*wrong)} : reply{true};
+}
+
 } // namespace
 
 // ---- commands
@@ -219,7 +224,7 @@ reply apply_access(applying& a, const acl_policy_set& c) {
 reply apply_access(applying& a, const acl_policy_delete& c) {
   const auto known = a.t.acls.policy(c.id);
   if (!known)
-    return true;
+    return nothing_to_delete("policy", c.id);
   if (known->id == management_policy_id)
     return refusal{"Delete operation not permitted on the builtin global-management policy"};
   a.t.acls.erase_policy(known->id);
@@ -251,7 +256,7 @@ reply apply_access(applying& a, const acl_role_set& c) {
 reply apply_access(applying& a, const acl_role_delete& c) {
   const auto known = a.t.acls.role(c.id);
   if (!known)
-    return true;
+    return nothing_to_delete("role", c.id);
   a.t.acls.erase_role(known->id);
   note(a, mark::acl_roles);
   return true;
@@ -279,7 +284,7 @@ reply apply_access(applying& a, const acl_token_clone& c) {
     return shown_row(a.t.acls, again);
   const auto known = a.t.acls.token(c.of);
   if (!known)
-    return refusal{"ACL not found"};
+    return id_refused("token", c.of).value_or(refusal{"ACL not found"});
   for (const auto& [what, id] : {std::pair{"AccessorID", &c.accessor}, std::pair{"SecretID", &c.secret}})
     if (auto why = new_id_error(a.t.acls, what, *id))
       return refusal{std::move(*why)};

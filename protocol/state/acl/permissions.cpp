@@ -184,7 +184,9 @@ struct filter {
   void operator()(node_services& a) const {
     if (a.node && !may_see(may, *a.node))
       a = {};
+    const auto all = a.services.size();
     keep(a.services);
+    a.some_hidden = a.services.size() != all;
   }
   void operator()(checks& a) const { keep(a.list); }
   void operator()(coordinate_rows& a) const {

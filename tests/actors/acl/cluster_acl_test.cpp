@@ -303,6 +303,38 @@ TEST_CASE("a token that is over opens nothing, also where no entry comes", "[act
   CHECK(read() == state::acl_not_found);
 }
 
+// Nothing is written meanwhile that would wake who waits; his wait alone would end much later.
+TEST_CASE("who waits in the name of a token is told when it is over", "[actors][acl]") {
+  cluster_fixture c(with_acls());
+  const auto leader = ready(c);
+  const auto node = GENERATE(0u, 1u, 2u);
+  make_token(c, leader, R"(key "a" { policy = "read" })");
+  c.put_done(leader, "a", "1");
+  state::acl_token_set t;
+  t.token.accessor = uuid_of(7, 1);
+  t.token.secret = uuid_of(7, 2);
+  t.policies = {{policy_id, ""}};
+  t.lives_ns = std::chrono::nanoseconds(seconds(60)).count();
+  t.token.expiration_time_ns = 1;
+  t.fresh = true;
+  must(c, leader, t);
+  const auto made = c.now();
+  const auto index = index_of(c.found(c.read(node, as(secret, get_key("a")), consistency::normal)));
+  const auto wait = [&](const std::string& who, const state::query& q, std::uint64_t known) {
+    return c.read(node, as(who, q), consistency::normal, known, seconds(300));
+  };
+  const auto ends = wait(t.token.secret, get_key("a"), index), stays = wait(secret, get_key("a"), index);
+  const auto rights = wait(t.token.secret, state::permissions_read{}, 1000); // as a gateway asks for who streams
+  c.pass(seconds(58));
+  CHECK_FALSE(c.answered(ends));
+  REQUIRE(c.until([&] { return c.answered(ends) && c.answered(rights); }, seconds(10)));
+  CHECK(c.now() - made < seconds(62));
+  CHECK(c.now() - made > seconds(59));
+  CHECK(refusal_in(c.found(ends)) == state::acl_not_found);
+  CHECK(refusal_in(c.found(rights)) == state::acl_not_found);
+  CHECK_FALSE(c.answered(stays));
+}
+
 TEST_CASE("sessions are made and ended by who may write them", "[actors][acl]") {
   cluster_fixture c(cluster_with_acls());
   const auto leader = ready(c);

@@ -3,14 +3,10 @@
 #include "protocol/agent/agent_permissions.hpp"
 #include "protocol/base/secrets.hpp"
 #include "protocol/base/uuid.hpp"
-#include "protocol/http/routes.hpp"
 #include "protocol/wire/command_codec.hpp"
-#include "tests/actors/gateway/http_gateway_fixture.hpp"
+#include "tests/actors/acl/judged_gateway.hpp"
 
 #include <catch2/catch.hpp>
-
-#include <map>
-#include <set>
 
 using namespace belay;
 using namespace belay::actors;
@@ -19,280 +15,13 @@ using namespace std::chrono_literals;
 
 namespace {
 
-const std::string root = "root-secret", emergency = "emergency-secret";
-
-/// Secrets are UUIDs, but for those of the configuration; here tokens have names.
-std::string secret_of(const std::string& name) {
-  const bool as_it_is = name.empty() || name == root || name == emergency || name == "wrong" || name == "nobody's";
-  return as_it_is ? name : uuid_of(std::hash<std::string>()(name), 42);
-}
-
-using rules_by_name = std::map<std::string, std::string>;
-
-/// Tables with a token for each of these rules; the name of the rules is the secret.
-struct tables {
-  state::machine machine;
-  std::uint64_t index = 0;
-
-  explicit tables(const rules_by_name& tokens) {
-    apply(state::acl_initialize{root, uuid_of(1, 1), 1});
-    for (const auto& [name, rules] : tokens)
-      add(secret_of(name), rules);
-  }
-  void apply(const state::command& c) {
-    state::effects changed;
-    ++index;
-    const auto reply = machine.apply(log_index{index}, cluster_time{1000 + index}, c, changed);
-    const auto* no = std::get_if<state::refusal>(&reply);
-    INFO((no == nullptr ? std::string() : no->text));
-    REQUIRE(no == nullptr);
-  }
-  void add(const std::string& secret, const std::string& rules) {
-    state::acl_policy_set p;
-    p.policy.id = uuid_of(2, index);
-    p.policy.name = "p" + std::to_string(index);
-    p.policy.rules = rules;
-    p.fresh = true;
-    state::acl_token_set t;
-    t.token.accessor = uuid_of(3, index);
-    t.token.secret = secret;
-    t.policies = {{p.policy.id, ""}};
-    t.fresh = true;
-    apply(p);
-    apply(t);
-  }
-  /// A policy and a token with these IDs.
-  void add_ids(const std::string& id) {
-    state::acl_policy_set p;
-    p.policy.id = p.policy.name = id;
-    p.fresh = true;
-    state::acl_token_set t;
-    t.token.accessor = id;
-    t.token.secret = uuid_of(4, index);
-    t.fresh = true;
-    apply(p);
-    apply(t);
-  }
-  void remove(const std::string& name) {
-    state::query q = state::acl_token_self{};
-    q.by = state::authority{secret_of(name), false, "dc1"};
-    const auto found = machine.evaluate(q);
-    const auto& row = std::get<state::acl_rows>(found.data).list.at(0).row;
-    apply(state::acl_token_delete{std::get<state::acl_token_ptr>(row)->accessor});
-  }
-};
-
-gateway_settings with_acls() {
-  gateway_settings s;
-  s.routes.node_name = "n1";
-  s.facts.node_name = "n1";
-  s.facts.acl_enabled = true;
-  s.routes.acl_enabled = true;
-  s.routes.acl_allowed_by_default = false;
-  agent_token_values tokens;
-  tokens.agent_master = emergency;
-  s.tokens = std::make_shared<agent_tokens>(tokens);
-  return s;
-}
-
-/// Permissions are those of the tables; other questions are answered as to somebody who may do everything.
-void judge_by(gateway_fixture& f, tables& t) {
-  f.behind().answer = [&t](const state::query& q) {
-    if (std::holds_alternative<state::permissions_read>(q))
-      return t.machine.evaluate(q);
-    auto everything = q;
-    everything.by = state::authority{root, false, "dc1"};
-    return t.machine.evaluate(everything);
-  };
-}
-
-std::string request(const std::string& method, const std::string& target, const std::string& token,
-                    const std::string& body = "") {
-  return method + " " + target + " HTTP/1.1\r\nHost: x\r\n" +
-         (token.empty() ? "" : "X-Consul-Token: " + secret_of(token) + "\r\n") +
-         "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body;
-}
-
-status_result cluster_of_two() {
-  status_result s;
-  const raft::member m{node_id{1}, "11111111-2222-3333-4444-555555555555", "n1", "127.0.0.1:8300"};
-  const raft::member other{node_id{2}, "11111111-2222-3333-4444-555555555556", "n2", "127.0.0.2:8300"};
-  s.view.config.members = {m, other};
-  s.view.config.voters = {m.id};
-  s.view.self = m.id;
-  s.view.soft.leader = m.id;
-  s.view.soft.role = raft::role::leader;
-  s.view.serving = true;
-  s.peers = {{m, true, false, true, {}}, {other, true, false, true, {}}};
-  return s;
-}
-
-// ---- the matrix
-
-/// Tokens by what they may do; each has one permission.
-const std::map<std::string, std::string> tokens_with_one = {
-    {"nothing", ""},
-    {"key-write", R"(key_prefix "" { policy = "write" })"},
-    {"session-write", R"(session_prefix "" { policy = "write" })"},
-    {"service-write", R"(service_prefix "" { policy = "write" })"},
-    {"event-write", R"(event_prefix "" { policy = "write" })"},
-    {"node-read", R"(node_prefix "" { policy = "read" })"},
-    {"node-write", R"(node_prefix "" { policy = "write" })"},
-    {"agent-read", R"(agent_prefix "" { policy = "read" })"},
-    {"agent-write", R"(agent_prefix "" { policy = "write" })"},
-    {"operator-read", R"(operator = "read")"},
-    {"operator-write", R"(operator = "write")"},
-    {"keyring-read", R"(keyring = "read")"},
-    {"keyring-write", R"(keyring = "write")"},
-    {"acl-read", R"(acl = "read")"},
-    {"acl-write", R"(acl = "write")"},
-};
-
-/// Of those above, who gets past the gateway.
-bool passes(http::access needs, const std::string& token) {
-  using enum http::access;
-  static const std::map<http::access, std::set<std::string>> sufficient = {
-      {agent_read, {"agent-read", "agent-write"}},
-      {agent_write, {"agent-write"}},
-      {node_write, {"node-write"}},
-      {coordinate_write, {"node-write"}},
-      {operator_read, {"operator-read", "operator-write"}},
-      {operator_write, {"operator-write"}},
-      {keyring_read, {"keyring-read", "keyring-write"}},
-      {keyring_write, {"keyring-write"}},
-      {acl_read, {"acl-read", "acl-write"}},
-      {acl_write, {"acl-write"}},
-  };
-  const auto found = sufficient.find(needs);
-  return found == sufficient.end() || found->second.count(token) != 0 || token == root;
-}
-
 const std::string some_id = "aaaaaaaa-2222-4333-8444-555555555555";
-
-/// Where an empty body, or an id at the end of the path, is none that the route can read.
-std::string body_of(const std::string& route, const std::string& method) {
-  static const std::map<std::string, std::string> bodies = {
-      {"txn", R"([{"KV":{"Verb":"get","Key":"a"}}])"},
-      {"session_create", R"({"Node":"n1"})"},
-      {"catalog_register", R"({"Node":"n1","Address":"10.0.0.1"})"},
-      {"catalog_deregister", R"({"Node":"n1"})"},
-      {"agent_service_register", R"({"Name":"web"})"},
-      {"agent_check_register", R"({"Name":"c","TTL":"10s"})"},
-      {"agent_check_update", R"({"Status":"passing"})"},
-      {"autopilot_configuration", R"({"CleanupDeadServers":false})"},
-      {"coordinate_update", R"({"Node":"n1","Coord":{"Vec":[0,0,0,0,0,0,0,0]}})"},
-      {"keyring", R"({"Key":"pUqJrVyVRj5jsiYEkM/tFQYfWyJIv4s3XkvDwy7Cu5s="})"},
-      {"acl_policy", R"({"Name":"p"})"},
-      {"acl_role", R"({"Name":"r","Policies":[{"Name":"p"}]})"},
-      {"acl_token", R"({"Description":"t"})"},
-      {"acl_translate", R"(key "" { policy = "read" })"},
-      {"acl_authorize", R"([{"Resource":"key","Segment":"a","Access":"read"}])"},
-      {"agent_token", R"({"Token":"x"})"},
-  };
-  const auto found = bodies.find(route);
-  const bool brings_none = method == "GET" || (method == "DELETE" && route != "keyring");
-  return brings_none || found == bodies.end() ? "" : found->second;
-}
-
-std::string target_of(const http::route& r, const std::string& method) {
-  std::string target(r.pattern);
-  if (r.name == "agent_token")
-    return target + "replication";
-  if (r.name == "health_state")
-    return target + "passing";
-  if (target.back() == '/')
-    target += some_id;
-  if (r.name == "agent_maintenance" || r.name == "agent_service_maintenance")
-    target += "?enable=true";
-  if (r.name == "raft_peer")
-    target += method == "DELETE" ? "?address=10.0.0.9:8300" : "?address=10.0.0.9:8300";
-  return target;
-}
 
 } // namespace
 
-// The table of routes says what each route needs. A route that is passed on without being asked for would be open to everybody.
-TEST_CASE("every route with every permission: who lacks what the table says gets 403", "[gateway][acl]") {
-  tables t(tokens_with_one);
-  t.add_ids(some_id); // what is not there is answered with 403, too
-  gateway_fixture f(with_acls(), nullptr, true);
-  judge_by(f, t);
-  f.behind().status = cluster_of_two();
-  f.behind().agent = [](const agent_call& c) -> std::optional<agent::reply> {
-    if (c.may == nullptr) // a request that nobody has judged
-      return agent::refused{599, "not judged"};
-    return agent::accepted{};
-  };
-  auto c = f.client();
-  std::size_t asked = 0;
-  for (const auto& route : http::all_routes())
-    for (const auto method_view : http::method_names_of(route)) {
-      const std::string method(method_view);
-      const auto needs = route.needs(http::method_bit(method));
-      const auto target = target_of(route, method);
-      const auto body = body_of(std::string(route.name), method);
-      auto settings = with_acls().routes;
-      const auto parsed = http::parse({method, target, {}, body, "127.0.0.1", 1}, settings, [] { return some_id; });
-      INFO(method << " " << target);
-      if (route.name == "agent_alive" || route.name == "acl_rules") { // on connections of client agents only
-        CHECK(c.ask(request(method, target, "acl-write", body)).status == 403);
-        continue;
-      }
-      // A request that is no good is answered before anybody is asked: it would prove nothing here.
-      if (route.name == "acl_replication" || route.name == "catalog_datacenters")
-        CHECK(needs == http::access::nobody);
-      else
-        REQUIRE_FALSE(std::holds_alternative<http::response>(parsed.action));
-
-      // Both are questions about permissions.
-      const bool asked_here = route.name == "session_renew" || route.name == "acl_authorize";
-      const bool by_state = needs == http::access::by_state && !asked_here;
-      const auto status = [&](const std::string& token) {
-        ++asked;
-        return c.ask(request(method, target, token, body)).status;
-      };
-      for (const auto* bad : {"", "wrong"}) {
-        INFO("token '" << bad << "'");
-        const bool unknown = *bad != '\0';
-        const bool anonymous_passes = needs == http::access::by_agent || needs == http::access::members ||
-                                      asked_here; // and the session is unknown
-        const bool open = needs == http::access::nobody || by_state || (!unknown && anonymous_passes);
-        CHECK((status(bad) == 403) == !open);
-      }
-      for (const auto& [token, rules] : tokens_with_one) {
-        INFO("token '" << token << "'");
-        const bool allowed = passes(needs, token);
-        if (allowed && (route.name == "snapshot" || route.name == "agent_monitor" || route.name == "agent_host"))
-          continue; // nobody is there to make one; it has no end; it is told by another thread
-        const auto got = status(token);
-        CHECK((got != 403) == allowed);
-        CHECK(got != 599);
-        CHECK(got != 0);
-      }
-      // The gateway itself looks for client agents, and leaves out of the list who is not to be seen.
-      if (route.name == "agent_members" || route.name == "agent_force_leave") {
-        std::lock_guard lock(f.behind().mutex);
-        std::erase_if(f.behind().reads, [](const read_query& r) {
-          const auto& q = r.request.query;
-          return !q.by &&
-                 (std::holds_alternative<state::catalog_nodes>(q) || std::holds_alternative<state::health_state>(q));
-        });
-      }
-    }
-  CHECK(asked > 1000);
-
-  // What the state machine decides carries the token there.
-  std::lock_guard lock(f.behind().mutex);
-  for (const auto& r : f.behind().reads)
-    if (!std::holds_alternative<state::autopilot_get>(r.request.query) && !r.archive)
-      CHECK(r.request.query.by);
-  for (const auto& w : f.behind().checked)
-    CHECK((w.command.by || std::holds_alternative<state::acl_bootstrap>(w.command)));
-}
-
 // Old clients ask it, to see whether ACLs are on and their token may manage them (docs/contract/10, section 5.5).
 TEST_CASE("the list of before Consul 1.4, on the wire", "[gateway][acl]") {
-  tables t(tokens_with_one);
+  tables t(rules_by_name{{"acl-read", R"(acl = "read")"}, {"acl-write", R"(acl = "write")"}});
   gateway_fixture f(with_acls(), nullptr, true);
   f.behind().answer = [&t](const state::query& q) { return t.machine.evaluate(q, cluster_time{1}); };
   auto c = f.client();
@@ -476,6 +205,99 @@ TEST_CASE("a blocking read of the agent is judged again before it is answered", 
   const auto no = c.read();
   CHECK(no.status == 403);
   CHECK(no.body == "ACL not found");
+}
+
+// The agent need have no news: what a client waits for is no longer its business.
+TEST_CASE("a blocking read of the agent ends when its token does, not with its wait", "[gateway][acl]") {
+  tables t(rules_by_name{{"reads-web", R"(service "web" { policy = "read" })"}});
+  gateway_fixture f(with_acls(), nullptr, true);
+  judge_by(f, t);
+  auto& b = f.behind();
+  b.agent = [](const agent_call&) -> std::optional<agent::reply> { return std::nullopt; };
+  auto c = f.client();
+  c.send(request("GET", "/v1/agent/service/web?hash=11&wait=300s", "reads-web"));
+  REQUIRE(eventually([&] {
+    std::lock_guard lock(b.mutex);
+    return b.agent_calls.size() == 1;
+  }));
+  {
+    std::lock_guard lock(b.mutex);
+    t.remove("reads-web");
+  }
+  const auto no = c.read(); // gives up after ten seconds
+  CHECK(no.status == 403);
+  CHECK(no.body == "ACL not found");
+}
+
+// It may see less now, and then what it waits for has changed (docs/contract/13).
+TEST_CASE("a blocking read of the agent is asked anew when the policies of its token change", "[gateway][acl]") {
+  tables t(rules_by_name{{"sees", R"(event_prefix "" { policy = "read" })"}});
+  gateway_fixture f(with_acls(), nullptr, true);
+  judge_by(f, t);
+  auto& b = f.behind();
+  b.agent = [](const agent_call& c) -> std::optional<agent::reply> {
+    if (c.may->event_read("deploy"))
+      return std::nullopt;
+    return agent::event_rows{};
+  };
+  auto c = f.client();
+  c.send(request("GET", "/v1/event/list?index=7&wait=300s", "sees"));
+  REQUIRE(eventually([&] {
+    std::lock_guard lock(b.mutex);
+    return b.agent_calls.size() == 1;
+  }));
+  {
+    std::lock_guard lock(b.mutex);
+    t.set_rules("sees", R"(event "other" { policy = "read" })");
+  }
+  const auto seen = c.read();
+  CHECK(seen.status == 200);
+  CHECK(seen.body == "[]");
+  std::lock_guard lock(b.mutex);
+  REQUIRE(b.agent_calls.size() == 2);
+  CHECK(agent::wait_of(b.agent_calls[1].what) < agent::wait_of(b.agent_calls[0].what));
+}
+
+TEST_CASE("the log is not told to whom it may not be any more", "[gateway][acl][monitor]") {
+  tables t(rules_by_name{{"reads", R"(agent_prefix "" { policy = "read" })"},
+                         {"also-reads", R"(agent_prefix "" { policy = "read" })"},
+                         {"stays", R"(agent_prefix "" { policy = "read" })"}});
+  auto settings = with_acls();
+  const auto tokens = settings.tokens;
+  gateway_fixture f(std::move(settings));
+  judge_by(f, t);
+  std::vector<raw_client> clients;
+  for (const auto* who : {"reads", "also-reads", "stays"}) {
+    clients.push_back(f.client());
+    clients.back().send(request("GET", "/v1/agent/monitor?loglevel=debug", who));
+    CHECK(clients.back().receive().find("200 OK") != std::string::npos);
+  }
+  auto master = f.client();
+  master.send(request("GET", "/v1/agent/monitor", emergency));
+  CHECK(master.receive().find("200 OK") != std::string::npos);
+  {
+    std::lock_guard lock(f.behind().mutex);
+    t.remove("reads");
+    t.set_rules("also-reads", R"(agent_prefix "" { policy = "deny" })");
+  }
+  tokens->set({http::agent_token_kind::agent_master, "another"});
+  // Each ends as an answer does; rest() would wait for the end of the connection, which stays.
+  const auto ends = [](raw_client& c) {
+    for (std::string all;;) {
+      const auto more = c.receive(); // gives up after ten seconds
+      all += more;
+      if (all.ends_with("0\r\n\r\n") || more.empty())
+        return all.ends_with("0\r\n\r\n");
+    }
+  };
+  CHECK(ends(clients[0]));
+  CHECK(ends(clients[1]));
+  CHECK(ends(master));
+  log::warn("test", "for who stays");
+  CHECK(eventually([&, all = std::string()]() mutable {
+    all += clients[2].receive();
+    return all.find("for who stays") != std::string::npos;
+  }));
 }
 
 TEST_CASE("a refusal of the agent by tables that may be behind is asked for once more", "[gateway][acl]") {

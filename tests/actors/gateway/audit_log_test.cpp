@@ -252,6 +252,81 @@ TEST_CASE("audit log: a request that is refused at once says who it was, from wh
   }
 }
 
+// A write that finds nothing to change was not done. A read that finds nothing has its answer.
+TEST_CASE("audit log: what is answered with 404 was done if it was a read", "[gateway]") {
+  scratch_folder in;
+  const auto path = in / "audit.json";
+  {
+    gateway_fixture f(audited(false, true), nullptr, false, into(path));
+    f.behind().answer = [](const state::query& q) {
+      if (!std::holds_alternative<state::permissions_read>(q))
+        return state::query_result{log_index{5}, state::kv_entries{}};
+      auto found = owners(q);
+      if (auto* p = std::get_if<state::permissions>(&found.data)) {
+        p->may = std::make_shared<const acl::authorizer>(acl::authorizer::allow_all());
+        p->allowed.assign(std::get<state::permissions_read>(q).asked.size(), true);
+      }
+      return found;
+    };
+    auto c = f.client();
+    CHECK(c.ask(ask_for("GET", "/v1/kv/none", with_token(secret))).status == 404);
+    CHECK(c.ask(ask_for("PUT", "/v1/agent/token/nosuch", with_token(secret), "{}")).status == 404);
+  }
+  const auto lines = summaries(harness::file_text(path));
+  REQUIRE(lines.size() == 2);
+  CHECK(lines[0] == "GET /v1/kv/none by '" + accessor + "': done");
+  CHECK(lines[1] == "PUT /v1/agent/token/<hidden> by '" + accessor + "': refused");
+}
+
+// Secret and accessor of a token look alike, and clients mix them up: the audit log has accessors only.
+TEST_CASE("audit log: what names a token is shown if there is a token that it names", "[gateway]") {
+  scratch_folder in;
+  const auto path = in / "audit.json";
+  const std::string others = "99999999-1111-4222-8333-444444444444"; // the secret of somebody else
+  {
+    gateway_fixture f(audited(false, true), nullptr, false, into(path));
+    f.behind().answer = [&](const state::query& q) -> state::query_result {
+      const auto* read = std::get_if<state::acl_token_read>(&q);
+      if (read == nullptr)
+        return owners(q);
+      state::acl_rows rows{{}, true};
+      if (read->accessor == accessor)
+        rows.list.push_back({std::make_shared<state::acl_token>(), {}, {}});
+      return {log_index{5}, rows};
+    };
+    auto c = f.client();
+    const auto asked = [&](const std::string& method, const std::string& target, const std::string& body = "") {
+      return c
+          .ask(method + " " + target + " HTTP/1.1\r\nHost: x\r\nUser-Agent: prog " + others + "\r\n" +
+               with_token(secret) + "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body)
+          .status;
+    };
+    CHECK(asked("GET", "/v1/acl/token/" + accessor) == 200);
+    CHECK(asked("GET", "/v1/acl/token/" + others) == 403);
+    f.behind().check_replies = {state::refusal{"ACL not found"}, true, true};
+    CHECK(asked("DELETE", "/v1/acl/token/" + accessor) == 200);
+    CHECK(asked("DELETE", "/v1/acl/token/" + others) == 200); // there was none
+    CHECK(asked("PUT", "/v1/acl/token/" + others + "/clone", "{}") == 403);
+    CHECK(asked("PUT", "/v1/agent/token/" + others, "{}") >= 400);
+    CHECK(asked("PUT", "/v1/agent/token/default", "{}") >= 400);
+    CHECK(eventually([&] { return summaries(harness::file_text(path)).size() == 7; }));
+  }
+  const auto text = harness::file_text(path);
+  CHECK(text.find(others) == std::string::npos);
+  CHECK(text.find(secret) == std::string::npos);
+  auto lines = summaries(text);
+  const auto by = " by '" + accessor + "': ";
+  std::sort(lines.begin(), lines.end());
+  REQUIRE(lines.size() == 7);
+  CHECK(lines[0] == "DELETE /v1/acl/token/" + accessor + by + "done");
+  CHECK(lines[1] == "DELETE /v1/acl/token/<hidden>" + by + "done");
+  CHECK(lines[2] == "GET /v1/acl/token/" + accessor + by + "done");
+  CHECK(lines[3] == "GET /v1/acl/token/<hidden>" + by + "denied");
+  CHECK(lines[4] == "PUT /v1/acl/token/<hidden>/clone" + by + "denied");
+  CHECK(lines[5] == "PUT /v1/agent/token/<hidden>" + by + "denied");
+  CHECK(lines[6] == "PUT /v1/agent/token/default" + by + "denied");
+}
+
 // The client that goes away may have changed something.
 TEST_CASE("audit log: a client that does not wait for the answer does not go unseen", "[gateway]") {
   scratch_folder in;

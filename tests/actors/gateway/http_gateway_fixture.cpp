@@ -31,6 +31,8 @@ fsm_actor fake_fsm(caf::actor_system& system, std::shared_ptr<backstage> b, wiri
         if (!b->check_replies.empty()) {
           r = b->check_replies.back();
           b->check_replies.pop_back();
+        } else if (b->apply) {
+          r = b->apply(w.command);
         }
         caf::anon_send(wires->gateways[0],
                        write_results{{{w.id, wire::call_outcome::done, std::move(r), b->check_index, {}}}});

@@ -32,9 +32,10 @@ inline std::string put(const std::string& target, const std::string& body) {
 struct backstage {
   std::mutex mutex;
   std::vector<propose_write> writes;
-  std::vector<check_write> checked;        ///< answered `false`
-  log_index check_index;                   ///< of the entries that they became; zero: of none
-  std::vector<state::reply> check_replies; ///< or with these, as long as there are any; the last first
+  std::vector<check_write> checked;                         ///< answered `false`
+  log_index check_index;                                    ///< of the entries that they became; zero: of none
+  std::vector<state::reply> check_replies;                  ///< or with these, as long as there are any; the last first
+  std::function<state::reply(const state::command&)> apply; ///< or with what this says. Null: nothing
   std::vector<read_query> reads;
   std::vector<request_id> cancelled;
   bool hold_writes = false; ///< they are kept for the test to answer

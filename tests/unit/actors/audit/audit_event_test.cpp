@@ -112,3 +112,13 @@ TEST_CASE("audit: secrets are hidden wherever they stand") {
   hide_secret(text, "");
   CHECK(text == "root of all");
 }
+
+TEST_CASE("audit: what is written as a secret is does not stay in the name of a program") {
+  const std::string secret = "5f2c4a4e-9d1c-4f0b-8c46-0d4c2f6a7b11";
+  std::string text = "curl/7.88.1 " + secret + "/" + secret;
+  hide_uuids(text);
+  CHECK(text == "curl/7.88.1 <hidden>/<hidden>");
+  text = "curl/7.88.1 " + secret.substr(1);
+  hide_uuids(text);
+  CHECK(text == "curl/7.88.1 " + secret.substr(1));
+}

@@ -178,3 +178,21 @@ TEST_CASE("whoever asks for a reload wakes the thread that waits for signals, an
   CHECK(answers[3] == answers[2]);
   REQUIRE(pthread_sigmask(SIG_SETMASK, &before, nullptr) == 0);
 }
+
+// What is asked in the name of a token goes to the other servers with its secret.
+TEST_CASE("an open server port is told of, and with ACLs that tokens can be read there") {
+  const auto told = [](const node_config& config) {
+    log::tap lines(log::level::warn, false, 1 << 16);
+    warn_of_open_port(config, **tls::credentials::load(config.peer_tls));
+    const auto all = lines.take();
+    return std::pair{all.find("servers are accepted without credentials") != std::string::npos,
+                     all.find("tokens of clients can be read") != std::string::npos};
+  };
+  node_config config;
+  CHECK(told(config) == std::pair{true, false});
+  config.acl.enabled = true;
+  CHECK(told(config) == std::pair{true, true});
+  config.peer_tls.encrypt = {"pUqJrVyVRj5jsiYEkM/tFQYfWyJIv4s3XkvDwy7Cu5s="};
+  config.peer_tls.encrypt_verify_incoming = true;
+  CHECK(told(config) == std::pair{false, false});
+}

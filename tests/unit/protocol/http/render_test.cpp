@@ -209,6 +209,8 @@ TEST_CASE("nodes, services and checks") {
         "{\"Node\":" + node_text + ",\"Services\":null}");
   CHECK(rendered("/v1/catalog/node-services/y?filter=Service==x", state::node_services{node(), {}}).body ==
         "{\"Node\":" + node_text + ",\"Services\":[]}");
+  CHECK(rendered("/v1/catalog/node-services/y", state::node_services{node(), {}, true}).body ==
+        "{\"Node\":" + node_text + ",\"Services\":[]}");
   CHECK(rendered("/v1/catalog/node-services/y", state::node_services{}).body == "{\"Node\":null,\"Services\":null}");
   CHECK(rendered("/v1/health/node/y", state::checks{{check()}}).body == "[" + check_text + "]");
   CHECK(rendered("/v1/health/state/any", state::checks{}).body == "[]");

@@ -136,6 +136,31 @@ TEST_CASE("logged_request: no token is shown") {
   CHECK(shown("/v1/acl/info/s1%7") == "GET /v1/acl/info/<hidden>");
   CHECK(shown("/v1/acl/list") == "GET /v1/acl/list");
   CHECK(shown("/v1/acl/token/self") == "GET /v1/acl/token/self");
+  CHECK(shown("/v1/acl/token/s1?x") == "GET /v1/acl/token/<hidden>?x");
+  CHECK(shown("/v1/acl/%74oken/s1/clone") == "GET /v1/acl/token/<hidden>/clone");
+  CHECK(shown("/v1/acl/rules/translate/s1") == "GET /v1/acl/rules/translate/<hidden>");
+  CHECK(shown("/v1/agent/token/default") == "GET /v1/agent/token/default");
+  CHECK(shown("/v1/agent/token/acl_agent_token") == "GET /v1/agent/token/acl_agent_token");
+  CHECK(shown("/v1/agent/token/s1/s2") == "GET /v1/agent/token/<hidden>");
   CHECK(shown("/v1/kv/a?x=/b?token=s1") == "GET /v1/kv/a?x=/b?token=<hidden>");
   CHECK(shown("/v1/kv/a?token&%74oke=a&tokenn=b&%7=c&=&?") == "GET /v1/kv/a?token&%74oke=a&tokenn=b&%7=c&=&?");
+}
+
+// Whoever mixes up the accessor and the secret, or names a key by it, does so with his own more often than with another's.
+TEST_CASE("logged_request: the token that the request brings is not shown, wherever it stands") {
+  const std::string own = "5f2c4a4e-9d1c-4f0b-8c46-0d4c2f6a7b11", escaped = "%35f2c4a4e-9d1c-4f0b-8c46-0d4c2f6a7b11";
+  const auto shown = [&](const std::string& target, bool found = false) {
+    return logged_request({"PUT", target, {}, {}, {}}, own, found);
+  };
+  CHECK(shown("/v1/kv/" + own) == "PUT /v1/kv/<hidden>");
+  CHECK(shown("/v1/kv/a/" + escaped + "/b?raw") == "PUT /v1/kv/a/<hidden>/b?raw");
+  CHECK(shown("/v1/acl/tokens?policy=" + own + "&x") == "PUT /v1/acl/tokens?policy=<hidden>&x");
+  CHECK(shown("/v1/acl/tokens?policy=" + escaped) == "PUT /v1/acl/tokens?policy=<hidden>");
+  CHECK(shown("/v1/acl/token/" + own, true) == "PUT /v1/acl/token/<hidden>");
+  CHECK(shown("/v1/agent/token/" + own) == "PUT /v1/agent/token/<hidden>");
+  // What was found is an accessor; of an agent's tokens nothing is found by another word than its kind.
+  CHECK(shown("/v1/acl/token/abc/clone", true) == "PUT /v1/acl/token/abc/clone");
+  CHECK(shown("/v1/acl/rules/translate/abc", true) == "PUT /v1/acl/rules/translate/abc");
+  CHECK(shown("/v1/agent/token/abc", true) == "PUT /v1/agent/token/<hidden>");
+  CHECK(logged_request({"GET", "/v1/kv/anonymous", {}, {}, {}}, "anonymous") == "GET /v1/kv/anonymous");
 }

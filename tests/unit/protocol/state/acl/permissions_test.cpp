@@ -518,12 +518,39 @@ TEST_CASE("catalog and health show nodes and services that may be read") {
   const auto of_node = d.read<node_services>(secret, catalog_node{"n"});
   CHECK(of_node.node);
   CHECK(of_node.services.size() == 1);
+  CHECK(of_node.some_hidden);
+  const auto everything = d.token(R"(node_prefix "" { policy = "read" } service_prefix "" { policy = "read" })");
+  CHECK_FALSE(d.read<node_services>(everything, catalog_node{"n"}).some_hidden);
   CHECK_FALSE(d.read<node_services>(secret, catalog_node{"m"}).node);
   const auto check_of = [](const auto& row) { return row->node + "/" + row->check_id; };
   CHECK(names_of_rows(d.read<checks>(secret, health_state{"any", {}}).list, check_of) == texts{"n/alive"});
   CHECK(names_of_rows(d.read<checks>(secret, health_node{"n"}).list, check_of) == texts{"n/alive"});
   CHECK(d.read<checks>(secret, health_checks{"db", {}}).list.empty());
   CHECK(d.ask(secret, catalog_nodes{}).index == d.m.evaluate(catalog_nodes{}).index);
+}
+
+// docs/contract/10, section 1: a token that is none is told so, whatever it asks for; then comes what it may do, then what was asked.
+TEST_CASE("an id that cannot be one is told to who may read or write") {
+  acl_driver d;
+  const auto reader = d.token(R"(acl = "read")"), writer = d.token(R"(acl = "write")"), other = d.token("");
+  const std::pair<query, std::string> reads[] = {
+      {acl_policy_read{{"xx", ""}}, "policy"}, {acl_role_read{{"xx", ""}}, "role"}, {acl_token_read{"xx"}, "token"}};
+  for (const auto& [q, kind] : reads) {
+    INFO(kind);
+    CHECK(d.refused_read("nobody's", q) == "ACL not found");
+    CHECK(d.refused_read(other, q) == "Permission denied");
+    CHECK(d.refused_read(reader, q) == "failed acl " + kind + " lookup: index error: UUID must be 36 characters");
+  }
+  const std::pair<command, std::string> writes[] = {
+      {acl_policy_delete{"xx"}, "policy"},
+      {acl_role_delete{"xx"}, "role"},
+      {acl_token_clone{"xx", uuid(901), uuid(902), std::nullopt, 1}, "token"}};
+  for (const auto& [c, kind] : writes) {
+    INFO(kind);
+    CHECK(d.denied("nobody's", c) == "ACL not found");
+    CHECK(d.denied(reader, c) == "Permission denied");
+    CHECK(d.denied(writer, c) == "failed acl " + kind + " lookup: index error: UUID must be 36 characters");
+  }
 }
 
 TEST_CASE("coordinates of nodes that may be read") {

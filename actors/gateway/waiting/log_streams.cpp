@@ -1,4 +1,4 @@
-#include "actors/gateway/log_streams.hpp"
+#include "actors/gateway/waiting/log_streams.hpp"
 
 #include <iterator>
 #include <utility>
@@ -47,17 +47,25 @@ void log_streams::tick() {
   for (auto it = streams_.begin(); it != streams_.end();) {
     auto& s = it->second;
     auto* e = s.waits.is_zero() ? nullptr : pending_.find(s.waits);
-    auto lines = e != nullptr ? s.lines->take() : std::string();
-    if (e == nullptr || (lines.empty() && !finished_)) {
+    const bool ends = finished_ || s.lines == nullptr;
+    auto lines = e != nullptr && s.lines != nullptr ? s.lines->take() : std::string();
+    if (e == nullptr || (lines.empty() && !ends)) {
       ++it;
       continue;
     }
     pending_.settle(std::exchange(s.waits, request_id{}));
     e->transfer->asked = false;
     e->transfer->piece = std::move(lines);
-    e->transfer->ended = finished_;
-    it = finished_ ? streams_.erase(it) : std::next(it);
+    e->transfer->ended = ends;
+    it = ends ? streams_.erase(it) : std::next(it);
   }
+}
+
+void log_streams::end(const exchange& e) {
+  const auto found = streams_.find(e.transfer->archive);
+  if (found != streams_.end())
+    found->second.lines = nullptr;
+  tick();
 }
 
 void log_streams::finish() {

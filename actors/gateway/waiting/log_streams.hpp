@@ -28,6 +28,8 @@ public:
   void next_piece(exchange& e);
   /// The client is gone, or must not see more.
   void close(const exchange& e);
+  /// Whoever takes it must not see more: it ends behind what is on its way.
+  void end(const exchange& e);
   /// Lines that have come go on their way, to be told by pending_requests::progress(). Now and then.
   void tick();
   /// All of them come to an end, with what is there.
@@ -35,7 +37,7 @@ public:
 
 private:
   struct stream {
-    std::unique_ptr<log::tap> lines;
+    std::unique_ptr<log::tap> lines; ///< null: nothing more comes
     request_id waits; ///< under which the exchange waits for lines; zero: it has some that are not sent yet
   };
 
