@@ -120,8 +120,9 @@ bool fits(const state::reply& told, const state::reply& right) {
   return same_reply(told, right);
 }
 
-/// By which commands of clients are told apart: without the times, which a server adds to them.
+/// By which commands of clients are told apart: without the times and the judgement, which a server adds to them.
 std::string without_times(state::command c) {
+  c.judged_at = {};
   if (auto* t = std::get_if<state::acl_token_set>(&c))
     t->token.create_time_ns = t->token.expiration_time_ns = 0;
   return wire::encode_command(c);
