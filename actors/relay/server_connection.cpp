@@ -38,8 +38,10 @@ std::string written(const relayed_request& r) {
 
 } // namespace
 
-server_connection::server_connection(relay_loop& loop, std::string server, tls::credentials_ptr credentials, events then)
-    : socket_(loop.open_socket()), server_(std::move(server)), credentials_(std::move(credentials)), then_(std::move(then)) {}
+server_connection::server_connection(relay_loop& loop, std::string server, tls::credentials_ptr credentials,
+                                     events then)
+    : socket_(loop.open_socket()), server_(std::move(server)), credentials_(std::move(credentials)),
+      then_(std::move(then)) {}
 
 server_connection::~server_connection() {
   close();

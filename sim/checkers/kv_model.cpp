@@ -23,7 +23,7 @@ void for_each_under(Map& map, std::string_view prefix, F&& f) {
     f(*it);
 }
 
-std::string quoted(std::string_view text) {
+std::string in_quotes(std::string_view text) {
   return '"' + std::string(text) + '"';
 }
 
@@ -65,10 +65,10 @@ bool changes_keys(kv_verb verb) {
 
 std::string stale_text(const kv_op& op) {
   if (op.verb == kv_verb::remove_cas)
-    return "failed to delete key " + quoted(op.key) + ", index is stale";
+    return "failed to delete key " + in_quotes(op.key) + ", index is stale";
   if (op.verb == kv_verb::unlock)
-    return "failed to unlock key " + quoted(op.key) + ", lock isn't held, or is held by another session";
-  return "failed to set key " + quoted(op.key) + ", index is stale";
+    return "failed to unlock key " + in_quotes(op.key) + ", lock isn't held, or is held by another session";
+  return "failed to set key " + in_quotes(op.key) + ", index is stale";
 }
 
 template <class Past>
@@ -85,7 +85,7 @@ state::kv_entry_ptr version_at(const Past& past, log_index s) {
 
 /// A read of a transaction on a key that is not doubtful. @returns the error; empty: none
 std::string check(const kv_op& op, const state::kv_entry_ptr& e) {
-  const auto key = quoted(op.key);
+  const auto key = in_quotes(op.key);
   switch (op.verb) {
   case kv_verb::get:
     return e ? "" : "key " + key + " doesn't exist";
@@ -100,7 +100,7 @@ std::string check(const kv_op& op, const state::kv_entry_ptr& e) {
       return "failed to check session, key " + key + " doesn't exist";
     return e->session == lower(op.session) ? ""
                                            : "failed session check for key " + key + ", current session " +
-                                                 quoted(e->session) + " != " + quoted(op.session);
+                                                 in_quotes(e->session) + " != " + in_quotes(op.session);
   case kv_verb::check_not_exists:
     return e ? "key " + key + " exists" : "";
   default:
@@ -209,7 +209,7 @@ std::optional<state::reply> kv_model::run(draft& d, const state::txn& c) {
     if (op != nullptr && op->key.empty() && op->verb != kv_verb::remove_tree)
       answer.errors.push_back({i, "Must provide key"});
     else if (op != nullptr && op->verb == kv_verb::lock && delayed_until(op->key) > d.time.value)
-      answer.errors.push_back({i, "failed to lock key " + quoted(op->key) + " due to lock delay"});
+      answer.errors.push_back({i, "failed to lock key " + in_quotes(op->key) + " due to lock delay"});
   }
   if (!answer.errors.empty()) // the catalog may have added to the list
     return open ? std::nullopt : std::optional<state::reply>(answer);
@@ -424,7 +424,7 @@ kv_model::step kv_model::lock(draft& d, const kv_op& op) {
   if (const auto until = delayed_until(op.key); until > d.time.value) {
     state::reply told(false);
     told.note = {state::refused_for::lock_delay, {}, until - d.time.value, 0};
-    return {certainty::failed, nullptr, false, "failed to lock key " + quoted(op.key) + " due to lock delay", told};
+    return {certainty::failed, nullptr, false, "failed to lock key " + in_quotes(op.key) + " due to lock delay", told};
   }
   if (op.session.empty())
     return refused("missing session");
@@ -432,14 +432,15 @@ kv_model::step kv_model::lock(draft& d, const kv_op& op) {
     return refused("failed session lookup: index error: UUID must be 36 characters");
   const auto id = lower(op.session);
   if (sessions_.find(id) == nullptr)
-    return refused("invalid session " + quoted(op.session));
+    return refused("invalid session " + in_quotes(op.session));
   if (doubtful_.count(op.key) != 0)
     return {certainty::open, nullptr, true};
   const auto old = live(op.key);
   if (old && !old->session.empty() && old->session != id) {
     state::reply told(false);
     told.note = {state::refused_for::held, old->session, 0, 0};
-    return {certainty::failed, nullptr, false, "failed to lock key " + quoted(op.key) + ", lock is already held", told};
+    return {certainty::failed, nullptr, false, "failed to lock key " + in_quotes(op.key) + ", lock is already held",
+            told};
   }
   const bool again = old && old->session == id;
   auto s = put(d, op, (old ? old->lock_index : 0) + (again ? 0 : 1), id, again ? old->fence : d.index.value);
@@ -845,7 +846,7 @@ std::string described(const state::kv_entry& e) {
   if (e.flags != 0)
     text += " flags " + std::to_string(e.flags);
   if (e.lock_index != 0 || !e.session.empty())
-    text += " lock index " + std::to_string(e.lock_index) + " session " + quoted(e.session);
+    text += " lock index " + std::to_string(e.lock_index) + " session " + in_quotes(e.session);
   return text;
 }
 
