@@ -1,6 +1,7 @@
 #include "actors/node/agent_composition.hpp"
 
 #include "actors/node/node_composition.hpp"
+#include "protocol/base/mutants.hpp"
 
 #include <caf/send.hpp>
 
@@ -22,7 +23,10 @@ agent_composition::agent_composition(caf::actor_system& system, agent_plan plan)
   plan.relay.cluster_answers = [this](bool answers) { view_changed(answers); };
   relay_.emplace(loop_, std::move(plan.relay));
   cached_answers_settings c;
-  c.now = [loop = &loop_] { return loop->now(); };
+  // The time while the machine is suspended makes answers older, too.
+  c.now = [loop = &loop_, clock = plan.clock] {
+    return clock == nullptr || MUTANT(cache_sleeps_with_machine) ? loop->now() : clock->now();
+  };
   cache_.emplace(*relay_, std::move(c));
 
   auto& w = *wires_;

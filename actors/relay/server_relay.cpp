@@ -2,6 +2,7 @@
 
 #include "actors/telemetry/log.hpp"
 #include "protocol/base/host_port.hpp"
+#include "protocol/base/mutants.hpp"
 #include "protocol/forward/requests.hpp"
 #include "protocol/golang/json_input.hpp"
 
@@ -64,7 +65,9 @@ public:
       l.connection->send_body(std::exchange(body_, {}), body_ended_);
   }
   /// Whether it may be asked again although the server may have got it.
-  bool may_repeat() const { return request.method == "GET" && attempts < attempts_max; }
+  bool may_repeat() const {
+    return (request.method == "GET" || MUTANT(passed_on_write_repeated)) && attempts < attempts_max;
+  }
   void fail(std::string text, bool nothing_sent) {
     relay_ = nullptr;
     listener_.on_failure(std::move(text), nothing_sent);
