@@ -9,7 +9,7 @@
 #include "protocol/watch/parked_queries.hpp"
 #include "protocol/wire/command_codec.hpp"
 #include "protocol/wire/frame_codec.hpp"
-#include "sim/world/memory_files.hpp"
+#include "sim/disks/memory_files.hpp"
 #include "storage/segment_log.hpp"
 
 #include <algorithm>

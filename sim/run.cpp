@@ -5,14 +5,17 @@
 #include "protocol/base/probe.hpp"
 #include "sim/checkers/answer_times.hpp"
 #include "sim/checkers/autopilot_checker.hpp"
+#include "sim/checkers/client_agent_checker.hpp"
 #include "sim/checkers/idle_checker.hpp"
 #include "sim/checkers/linearizability.hpp"
 #include "sim/checkers/observer.hpp"
 #include "sim/checkers/progress_checker.hpp"
 #include "sim/checkers/recovery.hpp"
 #include "sim/clients/agent_workload.hpp"
+#include "sim/clients/cached_reader.hpp"
 #include "sim/clients/credential_operator.hpp"
 #include "sim/clients/workload.hpp"
+#include "sim/faults/agent_nemesis.hpp"
 #include "sim/faults/nemesis.hpp"
 #include "sim/faults/newer_clients.hpp"
 #include "sim/faults/stranger.hpp"
@@ -54,6 +57,8 @@ constexpr seconds idle_for{15};
 constexpr std::uint32_t long_per_million = 100'000;
 // How often the requests that have no answer yet are looked at.
 constexpr milliseconds times_every{100};
+// And client agents, with what the leader knows of them.
+constexpr milliseconds agents_every{50};
 // What takes this much longer than usual is told as a reason for a late convergence.
 constexpr milliseconds noticeable{100};
 
@@ -95,9 +100,10 @@ public:
         delays_(replies_.model(), {swarm_.lease_is_safe(), &clocks_}), times_(answer_time_rules_of(swarm_)),
         watcher_(time_, trace_, nodes_, replies_, watches_, sessions_, delays_, clocks_, swarm_.lease_is_safe()),
         clients_(time_, choices, trace_, nodes_, swarm_, replies_, watches_, sessions_, times_),
-        agents_(time_, choices, trace_, nodes_, swarm_, times_), nemesis_(time_, choices, trace_, nodes_, net_, swarm_),
+        agents_(time_, choices, trace_, nodes_, swarm_, times_), cached_(time_, choices, trace_, nodes_, times_),
+        nemesis_(time_, choices, trace_, nodes_, net_, swarm_), agent_nemesis_(time_, choices, trace_, nodes_, swarm_),
         stranger_(time_, choices, trace_, nodes_), newer_(time_, choices, trace_, nodes_),
-        progress_(time_, nodes_, net_, swarm_), autopilot_(time_, nodes_) {
+        progress_(time_, nodes_, net_, swarm_), autopilot_(time_, nodes_), agent_health_(nodes_, net_) {
     net_.faults = swarm_.network;
     time_.shuffle_per_million = swarm_.shuffle_per_million;
     time_.before = [this](const enlisted& who, const caf::type_erased_tuple& m) {
@@ -109,11 +115,18 @@ public:
       nodes_.bury_the_dead();
     };
     time_.busy = [this](const enlisted& who) { return busy(who); };
-    watcher_.committed = [this](const raft::entry& e) { return idle_.committed(e); };
+    watcher_.committed = [this](const raft::entry& e, std::optional<virtual_time> made) {
+      if (auto wrong = agent_health_.committed(e, made.value_or(time_.now())); wrong && !agent_complaint_)
+        agent_complaint_ = std::move(wrong);
+      return idle_.committed(e);
+    };
     watcher_.parked = [this](std::size_t node, request_id id) { clients_.on_parked(node, id); };
     watcher_.first_snapshot = [this](std::size_t node) { nemesis_.on_first_snapshot(node); };
     watcher_.campaigns = [this](std::size_t node) { nemesis_.on_campaign(node); };
-    watcher_.restored = [this](std::size_t node) { nemesis_.on_restore(node); };
+    watcher_.restored = [this](std::size_t node) {
+      nemesis_.on_restore(node);
+      agent_health_.restored();
+    };
     watcher_.reads_chunk = [this](std::size_t node) { nemesis_.on_chunk_read(node); };
     watcher_.votes = [this](std::size_t node) { nemesis_.on_vote(node); };
     nodes_.answered = [this](std::size_t node, int life, const client_answer& a) {
@@ -134,22 +147,35 @@ public:
     }
     nodes_.well = [this](const std::string& target) { return agents_.is_well(target); };
     nodes_.received = [this](std::size_t, int, connection_id c, std::string_view bytes, bool last) {
+      if (cached_reader::owns(c))
+        return cached_.on_bytes(c, bytes, last);
       if (credential_operator::owns(c))
         return credentials_->on_bytes(c, bytes, last);
       return agent_workload::owns(c) ? agents_.on_bytes(c, bytes, last) : clients_.on_bytes(c, bytes, last);
     };
+    nodes_.wiped = [this](std::size_t agent) { agents_.on_disk_lost(agent); };
     nodes_.led = [this](std::size_t node) {
       watcher_.on_led(node);
       nemesis_.on_led(node);
     };
     nodes_.promised = [this](std::size_t node) { nemesis_.on_promised(node); };
     nodes_.joined = [this](std::size_t node) { nemesis_.on_joined(node); };
-    nodes_.paused = [this](std::size_t node) { watcher_.on_node_paused(node); };
-    nodes_.resumed = [this](std::size_t node) { watcher_.on_node_resumed(node); };
+    nodes_.paused = [this](std::size_t node) {
+      if (!nodes_.is_agent(node))
+        watcher_.on_node_paused(node);
+    };
+    nodes_.resumed = [this](std::size_t node) {
+      if (!nodes_.is_agent(node))
+        watcher_.on_node_resumed(node);
+    };
     nodes_.gone = [this](std::size_t node) {
-      watcher_.on_node_gone(node);
+      if (!nodes_.is_agent(node))
+        watcher_.on_node_gone(node);
       clients_.on_node_gone(node);
       agents_.on_node_gone(node);
+      cached_.on_node_gone(node);
+      if (nodes_.is_agent(node))
+        return;
       if (credentials_)
         credentials_->on_node_gone(node);
       nemesis_.on_node_gone(node);
@@ -172,6 +198,7 @@ public:
                       std::to_string(election_ms()) + " ms");
     try {
       nemesis_.start();
+      agent_nemesis_.start();
       if (swarm_.faults.stranger)
         stranger_.start();
       if (nodes_.has_older_server())
@@ -179,6 +206,10 @@ public:
       clients_.start();
       if (swarm_.agents)
         agents_.start();
+      if (swarm_.client_agents != 0) {
+        cached_.start();
+        look_at_agents();
+      }
       if (credentials_) {
         credentials_->start();
         uninvited_->start();
@@ -220,6 +251,10 @@ private:
       fail(verdict::safety, doors->complaint()->first, doors->complaint()->second);
     else if (agents_.complaint())
       fail(verdict::safety, "catalog", *agents_.complaint());
+    else if (agent_complaint_)
+      fail(verdict::safety, "client agents", *agent_complaint_);
+    else if (cached_.complaint())
+      fail(verdict::safety, "cached answers", *cached_.complaint());
     else if (auto slow = progress_.look())
       fail(verdict::liveness, "progress", *slow);
     else if (const auto n = events_this_second(); n > events_per_second_max)
@@ -228,9 +263,25 @@ private:
   }
 
   void look_at_times() {
-    for (std::size_t i = 0; i < nodes_.size() && !late_; ++i)
+    for (std::size_t i = 0; i < nodes_.places() && !late_; ++i)
       late_ = times_.look(i, nodes_.running(i), time_.now(), nodes_.clock(i).now().time_since_epoch());
     time_.after(times_every, [this] { look_at_times(); });
+  }
+
+  void look_at_agents() {
+    std::uint64_t faults = 0;
+    for (const auto& [name, count] : nemesis_.counts())
+      faults += count;
+    if (faults != std::exchange(faults_seen_, faults))
+      last_fault_ = time_.now();
+    last_fault_ = std::max(last_fault_, agent_nemesis_.last_change());
+    std::vector<virtual_time> renewed;
+    for (std::size_t i = nodes_.size(); i < nodes_.places(); ++i)
+      renewed.push_back(agent_nemesis_.renewed(i));
+    if (auto wrong = agent_health_.look(time_.now(), last_fault_, renewed); wrong && !agent_complaint_)
+      agent_complaint_ = std::move(wrong);
+    cached_.look(last_fault_, agent_health_.quiet_since());
+    time_.after(agents_every, [this] { look_at_agents(); });
   }
 
   std::uint64_t events_this_second() {
@@ -302,11 +353,13 @@ private:
   void recover() {
     clients_.stop_writing();
     agents_.stop();
+    cached_.stop();
     stranger_.stop();
     newer_.stop();
     if (uninvited_)
       uninvited_->stop();
     healed_nodes_ = nemesis_.heal();
+    agent_nemesis_.heal();
     if (credentials_)
       credentials_->put_right();
     const auto healed_at = time_.now();
@@ -441,7 +494,13 @@ private:
     const auto difference = [this] {
       const auto leader = agreed_leader();
       const auto* machine = leader ? nodes_.machine(*leader) : nullptr;
-      return machine == nullptr ? std::string("no leader") : agents_.difference(healed_nodes_, *machine);
+      if (machine == nullptr)
+        return std::string("no leader");
+      auto nodes = healed_nodes_;
+      for (auto i = nodes_.size(); i < nodes_.places(); ++i)
+        nodes.insert(i);
+      auto wrong = agents_.difference(nodes, *machine);
+      return wrong.empty() ? agent_health_.difference(*machine) : wrong;
     };
     if (fine() && !run_until_reached([&] { return difference().empty(); }, recovery_max) && fine())
       fail(verdict::liveness, "catalog", difference());
@@ -508,16 +567,20 @@ private:
   /// Of the key or prefix that a query waits for; the keys were all written by recover().
   std::uint64_t last_change(std::uint64_t id) {
     const auto& o = clients_.find(id);
-    const auto* machine = nodes_.machine(o.node);
+    const auto leader = nodes_.leader();
+    const auto* machine = nodes_.machine(o.through_agent && leader ? *leader : o.node);
     return machine == nullptr ? 0 : machine->index_of(o.read->query).value;
   }
 
-  /// The healed nodes that run and are what they are to be: voters, or read replicas in the configuration.
+  /// The healed nodes that run and are what they are to be: voters, read replicas in the configuration, or client agents.
   std::vector<std::size_t> serving_nodes() {
     auto found = members();
     const auto leader = agreed_leader();
     for (auto i : healed_nodes_)
       if (leader && nodes_.running(i) && nodes_.is_replica(i) && nodes_.view(*leader).config.contains(nodes_.id_of(i)))
+        found.push_back(i);
+    for (auto i = nodes_.size(); i < nodes_.places(); ++i)
+      if (nodes_.running(i))
         found.push_back(i);
     return found;
   }
@@ -603,6 +666,7 @@ private:
     r.elections = watcher_.elections();
     r.wrongly_released_locks = sessions_.wrongly_released();
     r.faults = nemesis_.counts();
+    r.faults.insert(agent_nemesis_.counts().begin(), agent_nemesis_.counts().end());
     if (stranger_.frames() > 0)
       r.faults["stranger"] = stranger_.frames();
     if (credentials_ && credentials_->steps() > 0)
@@ -639,13 +703,19 @@ private:
   observer watcher_;
   workload clients_;
   agent_workload agents_;
+  cached_reader cached_;
   nemesis nemesis_;
+  agent_nemesis agent_nemesis_;
   stranger stranger_;
   std::optional<credential_operator> credentials_; ///< none: servers have no credentials
   std::optional<uninvited> uninvited_;
   newer_clients newer_;
   progress_checker progress_;
   autopilot_checker autopilot_;
+  client_agent_checker agent_health_;
+  broken agent_complaint_;
+  std::uint64_t faults_seen_ = 0;
+  virtual_time last_fault_{0};
   std::set<std::size_t> healed_nodes_;
   broken late_; ///< a request without an answer
   run_report report_;

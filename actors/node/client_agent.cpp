@@ -3,18 +3,16 @@
 #include "actors/agent/asio_probes.hpp"
 #include "actors/agent/registration_keeper.hpp"
 #include "actors/audit/audit_log.hpp"
+#include "actors/node/agent_composition.hpp"
 #include "actors/node/boot_clock.hpp"
 #include "actors/node/disk/acl_files.hpp"
 #include "actors/node/disk/data_directory.hpp"
 #include "actors/node/free_memory.hpp"
 #include "actors/node/front_loop.hpp"
-#include "actors/node/node_composition.hpp"
 #include "actors/node/node_settings.hpp"
 #include "actors/node/process.hpp"
 #include "actors/node/signalled_requests.hpp"
-#include "actors/relay/cached_answers.hpp"
-#include "actors/relay/server_relay.hpp"
-#include "actors/relay/stand_ins.hpp"
+#include "actors/relay/asio_relay_loop.hpp"
 #include "actors/service/service_reports.hpp"
 #include "actors/telemetry/fatal_exceptions.hpp"
 #include "actors/telemetry/log.hpp"
@@ -32,13 +30,9 @@ namespace belay::actors {
 namespace {
 
 constexpr std::chrono::seconds departure_limit{10};
-constexpr std::chrono::milliseconds cache_tick{100};
 
-server_relay_settings relay_settings_of(const node_config& config, const identity& who) {
+server_relay_settings relay_settings_of(const node_config& config) {
   server_relay_settings s;
-  s.introduction.self = member_of(config, who);
-  s.introduction.datacenter = config.datacenter;
-  s.introduction.client_agent = true;
   for (const auto& address : config.joins)
     s.servers.push_back(with_port(address));
   s.hold = std::chrono::duration_cast<std::chrono::milliseconds>(config.rpc_hold_timeout);
@@ -69,9 +63,6 @@ public:
   std::shared_ptr<const vitals> numbers() const { return numbers_; }
 
 private:
-  void view_changed(bool answers);
-  void tick_cache();
-
   system_config caf_config_;
   caf::actor_system system_;
   boost::asio::io_context front_{1};
@@ -79,44 +70,38 @@ private:
   asio_host front_host_;
   metrics metrics_;
   std::shared_ptr<vitals> numbers_ = std::make_shared<vitals>();
-  raft::member self_;
-  std::optional<server_relay> relay_;
-  std::optional<cached_answers> cache_;
-  boost::asio::steady_timer cache_timer_{front_};
-  wiring_ptr wires_ = std::make_shared<wiring>();
+  asio_relay_loop relay_loop_{front_};
+  std::optional<agent_composition> actors_;
   http_gateway* gateway_ = nullptr;
   std::thread front_thread_;
   bool stopped_ = false;
 };
 
 running_client_agent::running_client_agent(const node_config& config, const identity& who, parts p)
-    : system_(caf_config_), front_host_(system_, front_), self_(member_of(config, who)) {
-  numbers_->has_raft = false;
-  numbers_->standing = cluster_standing::cut_off;
+    : system_(caf_config_), front_host_(system_, front_) {
   const auto seed = random_u64();
-  auto r = relay_settings_of(config, who);
-  r.credentials = p.credentials;
-  r.seed = seed;
-  r.cluster_answers = [this](bool answers) { view_changed(answers); };
-  relay_.emplace(front_, std::move(r));
-  cache_.emplace(*relay_);
-
-  auto& w = *wires_;
-  w.clock = std::make_shared<suspension_proof_clock>();
-  const auto tokens = p.tokens;
-  w.fsm = system_.spawn<remote_tables>(&front_host_, wires_, *relay_, [tokens] {
+  agent_plan plan;
+  plan.self = member_of(config, who);
+  plan.datacenter = config.datacenter;
+  plan.node_meta = config.node_meta;
+  plan.loop = &relay_loop_;
+  plan.front = &front_host_;
+  plan.clock = std::make_shared<suspension_proof_clock>();
+  plan.numbers = numbers_;
+  plan.relay = relay_settings_of(config);
+  plan.relay.credentials = p.credentials;
+  plan.relay.seed = seed;
+  plan.secrets = [tokens = p.tokens] {
     const auto& t = tokens->now();
     return agent_secrets{t.agent.empty() ? t.of_requests : t.agent, t.of_requests.empty() ? t.agent : t.of_requests};
-  });
-  w.raft_peer = system_.spawn<remote_consensus>(
-      &front_host_, wires_, self_, [this] { return relay_->cluster_answers(); },
-      [this](const std::string& address, auto then) { relay_->join(address, std::move(then)); });
+  };
   if (p.audit)
-    w.audit = system_.spawn<audit_log, caf::detached>(wires_, std::move(*p.audit), wall_ns);
+    plan.spawn_audit = [this, &p](const wiring_ptr& wires) -> audit_log_actor {
+      return system_.spawn<audit_log, caf::detached>(wires, std::move(*p.audit), wall_ns);
+    };
 
   auto g = gateway_settings_of(config, who);
   g.seed = seed + 2;
-  g.relay = &*cache_;
   g.numbers = numbers_;
   g.routes.client_agent = true;
   g.facts.server = false;
@@ -128,39 +113,23 @@ running_client_agent::running_client_agent(const node_config& config, const iden
   g.reload = std::move(p.reload);
   g.leave = std::move(p.leave);
   g.give_back_memory = [this](std::size_t bytes) { system_.spawn([bytes] { give_back_memory(bytes); }); };
-  http_gateway_actor gateway = system_.spawn<http_gateway>(&front_host_, wires_, std::move(g), metrics_);
-  gateway_ = static_cast<http_gateway*>(caf::actor_cast<caf::abstract_actor*>(gateway));
-  w.gateways.push_back(gateway);
+  plan.spawn_gateway = [this, &g](const wiring_ptr& wires, request_relay& relay) {
+    g.relay = &relay;
+    http_gateway_actor gateway = system_.spawn<http_gateway>(&front_host_, wires, std::move(g), metrics_);
+    gateway_ = static_cast<http_gateway*>(caf::actor_cast<caf::abstract_actor*>(gateway));
+    return gateway;
+  };
+  plan.spawn_keeper = [this, &config](const wiring_ptr& wires) -> registration_keeper_actor {
+    return system_.spawn<registration_keeper, caf::detached>(wires, registrations_directory(config.data_dir));
+  };
 
-  w.keeper = system_.spawn<registration_keeper, caf::detached>(wires_, registrations_directory(config.data_dir));
-  auto h = agent_settings_of(config);
-  h.number = static_cast<std::uint16_t>(w.gateways.size());
-  h.hold = std::chrono::duration_cast<std::chrono::milliseconds>(config.rpc_hold_timeout);
-  h.numbers = numbers_;
-  h.wall_clock = wall_clock;
-  h.agent.registry.seed = seed + 3;
-  h.agent.registry.node = catalog_row_of(self_, config.datacenter, config.node_meta);
-  w.health =
-      system_.spawn<health_checks>(&front_host_, wires_, std::move(h),
-                                   health_checks_start{config.services, config.checks, std::move(p.registrations)},
-                                   std::make_shared<asio_probes>(front_));
-  w.gateways.push_back(w.health);
-}
-
-void running_client_agent::view_changed(bool answers) {
-  numbers_->standing = answers ? cluster_standing::relays : cluster_standing::cut_off;
-  const auto view = remote_consensus::view_of(self_, answers);
-  for (const auto& each : wires_->gateways)
-    caf::anon_send(each, view);
-}
-
-void running_client_agent::tick_cache() {
-  cache_->tick();
-  cache_timer_.expires_after(cache_tick);
-  cache_timer_.async_wait([this](boost::system::error_code e) {
-    if (!e && cache_)
-      tick_cache();
-  });
+  plan.agent = agent_settings_of(config);
+  plan.agent.hold = std::chrono::duration_cast<std::chrono::milliseconds>(config.rpc_hold_timeout);
+  plan.agent.wall_clock = wall_clock;
+  plan.agent.agent.registry.seed = seed + 3;
+  plan.registered = {config.services, config.checks, std::move(p.registrations)};
+  plan.probes = std::make_shared<asio_probes>(front_);
+  actors_.emplace(system_, std::move(plan));
 }
 
 status running_client_agent::start() {
@@ -168,20 +137,16 @@ status running_client_agent::start() {
     return s;
   for (const auto& address : gateway_->addresses())
     log::info("node", "listening for clients", {{"address", address}});
-  boost::asio::post(front_, [this] {
-    relay_->start();
-    tick_cache();
-  });
+  actors_->begin();
   front_thread_ = std::thread([this] { front_loop(front_, [this] { return gateway_->last_answer(); }).run(); });
   pthread_setname_np(front_thread_.native_handle(), "front"); // for those who look at threads
-  caf::anon_send(wires_->health, tick_atom::value);
   return done{};
 }
 
 status running_client_agent::change_definitions(agent::configured_definitions now) {
   auto done = std::make_shared<std::promise<status>>();
   auto answer = done->get_future();
-  caf::anon_send(wires_->health,
+  caf::anon_send(actors_->wires().health,
                  actors::change_definitions{std::move(now), [done](status s) { done->set_value(std::move(s)); }});
   if (answer.wait_for(definitions_limit) != std::future_status::ready)
     return failure{"the agent did not take the definitions within 30 s; it may do so later"};
@@ -191,7 +156,7 @@ status running_client_agent::change_definitions(agent::configured_definitions no
 void running_client_agent::leave() {
   auto done = std::make_shared<std::promise<void>>();
   auto left = done->get_future();
-  boost::asio::post(front_, [this, done] { relay_->stop(true, [done] { done->set_value(); }); });
+  boost::asio::post(front_, [this, done] { actors_->leave([done] { done->set_value(); }); });
   left.wait_for(departure_limit);
 }
 
@@ -201,22 +166,12 @@ void running_client_agent::stop() {
   if (!front_thread_.joinable()) // never started: whoever waits for the loop is ended by running it
     front_thread_ = std::thread([this] { front_.run(); });
   auto drained = gateway_->drained();
-  const auto end = [](const auto& actor) { caf::anon_send(actor, stop_atom::value); };
-  end(wires_->gateways.front());
-  drained.wait_for(drain_limit);
-  if (wires_->audit)
-    end(wires_->audit);
-  end(wires_->health);
-  end(wires_->keeper);
-  end(wires_->raft_peer);
-  end(wires_->fsm);
+  actors_->stop([&] { drained.wait_for(drain_limit); });
   system_.await_all_actors_done();
-  *wires_ = {};
+  actors_->release();
   std::promise<void> closed; // its sockets belong to the loop's thread
   boost::asio::post(front_, [&] {
-    cache_timer_.cancel();
-    cache_.reset();
-    relay_.reset();
+    actors_->disconnect();
     closed.set_value();
   });
   closed.get_future().wait();

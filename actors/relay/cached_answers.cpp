@@ -1,6 +1,7 @@
 #include "actors/relay/cached_answers.hpp"
 
 #include "protocol/base/ascii_case.hpp"
+#include "protocol/base/mutants.hpp"
 #include "protocol/golang/syntax.hpp"
 
 #include <algorithm>
@@ -160,7 +161,8 @@ bool cached_answers::serves(const entry& e, const http::cached_read& r) const {
     return false;
   if (e.refreshed)
     return r.min_index == 0 || r.min_index < e.kept->index;
-  return !r.must_revalidate && (!r.max_age || settings_.now() - e.fetched <= *r.max_age);
+  return !r.must_revalidate &&
+         (!r.max_age || settings_.now() - e.fetched <= *r.max_age || MUTANT(cached_beyond_max_age));
 }
 
 /// As Consul says it: of what a blocking query keeps up to date the age is how long no server has answered.

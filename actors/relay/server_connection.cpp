@@ -1,12 +1,10 @@
 #include "actors/relay/server_connection.hpp"
 
-#include "actors/names/peer_sockets.hpp"
 #include "protocol/base/ascii_case.hpp"
 #include "protocol/base/check.hpp"
 
 #include <boost/asio/buffer.hpp>
-#include <boost/asio/post.hpp>
-#include <boost/asio/write.hpp>
+#include <boost/asio/error.hpp>
 
 #include <charconv>
 
@@ -19,8 +17,6 @@ namespace beast_http = boost::beast::http;
 using boost::system::error_code;
 
 constexpr std::size_t read_bytes = 64u << 10;
-// As between servers: a machine without power closes nothing.
-constexpr std::chrono::milliseconds silence_limit{3000};
 constexpr std::size_t spare_capacity_max = 64u << 10;
 
 std::string hexadecimal(std::size_t n) {
@@ -42,19 +38,17 @@ std::string written(const relayed_request& r) {
 
 } // namespace
 
-server_connection::server_connection(asio::io_context& loop, std::string server, tls::credentials_ptr credentials,
+server_connection::server_connection(relay_loop& loop, std::string server, tls::credentials_ptr credentials,
                                      events then)
-    : socket_(loop), server_(std::move(server)), credentials_(std::move(credentials)), then_(std::move(then)) {}
+    : socket_(loop.open_socket()), server_(std::move(server)), credentials_(std::move(credentials)),
+      then_(std::move(then)) {}
 
 server_connection::~server_connection() {
   close();
 }
 
 void server_connection::dial(const socket_endpoint& to, const std::string& introduction) {
-  asio::ip::tcp::endpoint where;
-  where.resize(to.size);
-  std::copy_n(reinterpret_cast<const char*>(&to.bytes), to.size, reinterpret_cast<char*>(where.data()));
-  socket_.async_connect(where, [self = shared_from_this(), introduction](error_code e) {
+  socket_->connect(to, [self = shared_from_this(), introduction](error_code e) {
     if (self->closed_)
       return;
     if (e)
@@ -64,7 +58,6 @@ void server_connection::dial(const socket_endpoint& to, const std::string& intro
 }
 
 void server_connection::connected(const std::string& introduction) {
-  set_peer_options(socket_.native_handle(), silence_limit);
   introduction_ = introduction;
   if (credentials_->dials_with_tls()) {
     channel_.emplace(credentials_, tls::channel::side::dials);
@@ -81,8 +74,7 @@ void server_connection::close() {
   closed_ = true;
   ready_ = false;
   listener_ = nullptr;
-  error_code ignored;
-  socket_.close(ignored);
+  socket_->close();
 }
 
 void server_connection::fail(const std::string& why) {
@@ -111,7 +103,7 @@ void server_connection::write_more() {
   if (closed_ || !in_flight_.empty() || out_.empty())
     return;
   in_flight_.swap(out_);
-  asio::async_write(socket_, asio::buffer(in_flight_), [self = shared_from_this()](error_code e, std::size_t) {
+  socket_->write(in_flight_, [self = shared_from_this()](error_code e) {
     self->in_flight_.clear();
     if (self->in_flight_.capacity() > spare_capacity_max)
       self->in_flight_ = std::string();
@@ -124,7 +116,7 @@ void server_connection::read_more() {
   if (closed_ || reading_ || !wanted_)
     return;
   reading_ = true;
-  socket_.async_read_some(asio::buffer(in_), [self = shared_from_this()](error_code e, std::size_t n) {
+  socket_->read(in_, [self = shared_from_this()](error_code e, std::size_t n) {
     self->reading_ = false;
     if (self->closed_)
       return;

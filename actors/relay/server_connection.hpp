@@ -2,12 +2,10 @@
 // One connection of a client agent to the server port of a server: it shakes hands, introduces the agent, and then carries requests in
 // HTTP, one at a time. A plain object on the thread of its loop.
 
-#include "actors/names/socket_endpoint.hpp"
+#include "actors/relay/relay_loop.hpp"
 #include "actors/relay/request_relay.hpp"
 #include "actors/tls/channel.hpp"
 
-#include <boost/asio/io_context.hpp>
-#include <boost/asio/ip/tcp.hpp>
 #include <boost/beast/http/parser.hpp>
 #include <boost/beast/http/string_body.hpp>
 
@@ -28,7 +26,7 @@ public:
   };
 
   /// @param server host:port, for logs
-  server_connection(boost::asio::io_context& loop, std::string server, tls::credentials_ptr credentials, events then);
+  server_connection(relay_loop& loop, std::string server, tls::credentials_ptr credentials, events then);
   ~server_connection();
 
   /// @param introduction a frame of wire::hello
@@ -63,7 +61,7 @@ private:
   void answer_complete();
   void fail(const std::string& why);
 
-  boost::asio::ip::tcp::socket socket_;
+  std::unique_ptr<relay_socket> socket_;
   std::string server_;
   tls::credentials_ptr credentials_;
   events then_;

@@ -2,10 +2,9 @@
 
 #include "actors/telemetry/log.hpp"
 #include "protocol/base/host_port.hpp"
+#include "protocol/base/mutants.hpp"
 #include "protocol/forward/requests.hpp"
 #include "protocol/golang/json_input.hpp"
-
-#include <boost/asio/post.hpp>
 
 #include <algorithm>
 
@@ -36,7 +35,7 @@ constexpr auto no_servers = "No known Consul servers";
 
 class server_relay::call final : public relayed_call, public answer_listener {
 public:
-  call(server_relay& relay, relayed_request r, answer_listener& listener, clock::time_point deadline)
+  call(server_relay& relay, relayed_request r, answer_listener& listener, monotonic_time deadline)
       : relay_(&relay), request(std::move(r)), deadline(deadline), listener_(listener) {}
   ~call() override {
     if (relay_ != nullptr)
@@ -66,7 +65,9 @@ public:
       l.connection->send_body(std::exchange(body_, {}), body_ended_);
   }
   /// Whether it may be asked again although the server may have got it.
-  bool may_repeat() const { return request.method == "GET" && attempts < attempts_max; }
+  bool may_repeat() const {
+    return (request.method == "GET" || MUTANT(passed_on_write_repeated)) && attempts < attempts_max;
+  }
   void fail(std::string text, bool nothing_sent) {
     relay_ = nullptr;
     listener_.on_failure(std::move(text), nothing_sent);
@@ -93,7 +94,7 @@ private:
 
 public:
   relayed_request request;
-  clock::time_point deadline; ///< for finding a server
+  monotonic_time deadline; ///< for finding a server
   link* on = nullptr;
   int attempts = 0;
 
@@ -134,8 +135,8 @@ private:
 
 // ---- beginning and end
 
-server_relay::server_relay(boost::asio::io_context& loop, server_relay_settings settings)
-    : loop_(loop), settings_(std::move(settings)), random_(settings_.seed), names_(settings_.look_up), timer_(loop) {
+server_relay::server_relay(relay_loop& loop, server_relay_settings settings)
+    : loop_(loop), settings_(std::move(settings)), random_(settings_.seed), names_(settings_.look_up) {
   wire::encode_frame(settings_.introduction, introduction_);
   for (const auto& address : settings_.servers)
     servers_.push_back({address, {}, true});
@@ -169,26 +170,21 @@ void server_relay::stop(bool leaves, std::function<void()> then) {
   };
   if (!leaves)
     return end();
-  auto limit = std::make_shared<boost::asio::steady_timer>(loop_, leave_limit);
-  limit->async_wait([limit, end](boost::system::error_code) { end(); });
+  leave_timer_ = loop_.after(leave_limit, end);
   leaving_ = std::make_unique<question>(
-      *this, "DELETE", "/v1/internal/agent/alive", [end, limit](int status, const std::string& why) {
+      *this, "DELETE", "/v1/internal/agent/alive", [end](int status, const std::string& why) {
         if (status != 200)
           log::warn("relay", "the servers were not told that this agent leaves", {{"reason", why}});
-        limit->cancel();
+        end();
       });
 }
 
 void server_relay::tick_later() {
-  timer_.expires_after(tick_period);
-  timer_.async_wait([this, alive = std::weak_ptr<const char>(alive_)](boost::system::error_code e) {
-    if (!e && !alive.expired())
-      tick();
-  });
+  timer_ = loop_.after(tick_period, [this] { tick(); });
 }
 
 void server_relay::tick() {
-  const auto now = clock::now();
+  const auto now = loop_.now();
   give_up_late(now);
   close_idle(now);
   if (!stopping_) {
@@ -207,14 +203,14 @@ void server_relay::tick() {
 // ---- requests
 
 std::unique_ptr<relayed_call> server_relay::begin(relayed_request r, answer_listener& listener) {
-  auto c = std::make_unique<call>(*this, std::move(r), listener, clock::now() + settings_.hold);
+  auto c = std::make_unique<call>(*this, std::move(r), listener, loop_.now() + settings_.hold);
   waiting_.push_back(c.get());
   later([this] { serve_waiting(); }); // the listener is not to be called before this returns
   return c;
 }
 
 void server_relay::later(std::function<void()> what) {
-  boost::asio::post(loop_, [alive = std::weak_ptr<const char>(alive_), what = std::move(what)] {
+  loop_.post([alive = std::weak_ptr<const char>(alive_), what = std::move(what)] {
     if (!alive.expired())
       what();
   });
@@ -243,13 +239,13 @@ void server_relay::serve_waiting() {
       continue;
     auto* c = waiting_.front();
     waiting_.pop_front();
-    l.since = clock::now();
+    l.since = loop_.now();
     c->carried_by(l);
   }
   dial();
 }
 
-void server_relay::give_up_late(clock::time_point now) {
+void server_relay::give_up_late(monotonic_time now) {
   // Whoever is told may end others of them.
   for (;;) {
     const auto it = std::find_if(waiting_.begin(), waiting_.end(), [&](call* c) { return c->deadline <= now; });
@@ -265,7 +261,7 @@ void server_relay::give_up_late(clock::time_point now) {
 
 // ---- connections
 
-std::optional<std::size_t> server_relay::reachable_server(clock::time_point now) const {
+std::optional<std::size_t> server_relay::reachable_server(monotonic_time now) const {
   for (std::size_t i = 0; i < servers_.size(); ++i)
     if (const auto at = (preferred_ + i) % servers_.size(); servers_[at].not_before <= now)
       return at;
@@ -273,7 +269,7 @@ std::optional<std::size_t> server_relay::reachable_server(clock::time_point now)
 }
 
 void server_relay::dial() {
-  const auto now = clock::now();
+  const auto now = loop_.now();
   auto dialling =
       static_cast<std::size_t>(std::count_if(links_.begin(), links_.end(), [](const link& l) { return l.dialling; }));
   while (dialling < std::min(waiting_.size(), dials_at_once_max) && links_.size() < settings_.connections_max) {
@@ -311,7 +307,7 @@ void server_relay::connection_ready(server_connection& c) {
   if (!waiting_.empty()) {
     auto* next = waiting_.front();
     waiting_.pop_front();
-    l->since = clock::now();
+    l->since = loop_.now();
     next->carried_by(*l);
   }
 }
@@ -337,7 +333,7 @@ void server_relay::connection_closed(server_connection& c, const std::string& wh
     carried->fail("rpc error making call: " + why, false);
 }
 
-void server_relay::close_idle(clock::time_point now) {
+void server_relay::close_idle(monotonic_time now) {
   for (auto it = links_.begin(); it != links_.end();) {
     auto& l = *it;
     const bool late = l.dialling && now - l.since > dial_limit;
@@ -360,7 +356,7 @@ void server_relay::server_failed(const std::string& address, const std::string& 
   const auto it = std::find_if(servers_.begin(), servers_.end(), [&](const server& s) { return s.address == address; });
   if (it == servers_.end())
     return;
-  it->not_before = clock::now() + failed_pause;
+  it->not_before = loop_.now() + failed_pause;
   if (static_cast<std::size_t>(it - servers_.begin()) == preferred_ && servers_.size() > 1) {
     log::info("relay", "server cannot be reached, another one is asked", {{"server", address}, {"reason", why}});
     preferred_ = (preferred_ + 1) % servers_.size();
@@ -372,9 +368,8 @@ void server_relay::join(const std::string& address, std::function<void(std::stri
   const auto to = names_.find(where.host, where.number());
   if (!to)
     return then("lookup " + where.host + ": no such host, or no answer yet");
-  auto limit = std::make_shared<boost::asio::steady_timer>(loop_, dial_limit);
+  const auto limit = std::make_shared<relay_loop::timer>();
   const auto end = [this, limit, then = std::move(then)](server_connection& c, const std::string& why) {
-    limit->cancel();
     std::shared_ptr<server_connection> kept;
     for (const auto& each : joining_)
       if (each.get() == &c)
@@ -383,6 +378,7 @@ void server_relay::join(const std::string& address, std::function<void(std::stri
       return;
     joining_.remove(kept);
     kept->close();
+    const auto keep = std::exchange(*limit, nullptr); // it may be what calls this
     const auto known = [&](const server& s) { return s.address == kept->server(); };
     if (why.empty() && std::none_of(servers_.begin(), servers_.end(), known))
       servers_.push_back({kept->server(), {}, true});
@@ -393,8 +389,8 @@ void server_relay::join(const std::string& address, std::function<void(std::stri
   events.closed = [end](server_connection& c, const std::string& why) { end(c, why); };
   auto c = std::make_shared<server_connection>(loop_, address, settings_.credentials->now(), std::move(events));
   joining_.push_back(c);
-  limit->async_wait([end, weak = std::weak_ptr<server_connection>(c)](boost::system::error_code e) {
-    if (const auto strong = weak.lock(); strong && !e)
+  *limit = loop_.after(dial_limit, [end, weak = std::weak_ptr<server_connection>(c)] {
+    if (const auto strong = weak.lock())
       end(*strong, "dial tcp " + strong->server() + ": i/o timeout");
   });
   c->dial(*to, introduction_);
@@ -402,7 +398,7 @@ void server_relay::join(const std::string& address, std::function<void(std::stri
 
 // ---- what the agent itself says and asks
 
-void server_relay::beat(clock::time_point now) {
+void server_relay::beat(monotonic_time now) {
   if (beat_ != nullptr && now >= beat_due_) {
     beat_.reset();
     if (preferred_ < servers_.size())
@@ -439,7 +435,7 @@ void server_relay::say(bool answers) {
 }
 
 void server_relay::ask_for_servers() {
-  next_listing_ = clock::now() + listing_interval;
+  next_listing_ = loop_.now() + listing_interval;
   listing_ = std::make_unique<question>(*this, "GET", "/v1/status/peers", [this](int status, const std::string& what) {
     const auto keep = std::move(listing_);
     if (status == 200)

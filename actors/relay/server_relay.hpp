@@ -8,8 +8,6 @@
 #include "protocol/base/random.hpp"
 #include "protocol/wire/frame_codec.hpp"
 
-#include <boost/asio/steady_timer.hpp>
-
 #include <chrono>
 #include <deque>
 #include <functional>
@@ -38,7 +36,8 @@ struct server_relay_settings {
 
 class server_relay final : public request_relay {
 public:
-  server_relay(boost::asio::io_context& loop, server_relay_settings settings);
+  /// @param loop outlives it
+  server_relay(relay_loop& loop, server_relay_settings settings);
   ~server_relay() override;
 
   void start();
@@ -53,13 +52,12 @@ public:
   bool cluster_answers() const { return answers_ == true; }
 
 private:
-  using clock = std::chrono::steady_clock;
   class call;
   class question;
 
   struct server {
     std::string address; ///< host:port
-    clock::time_point not_before{};
+    monotonic_time not_before{};
     bool named = false; ///< in the configuration: never forgotten
   };
 
@@ -67,32 +65,32 @@ private:
     std::shared_ptr<server_connection> connection;
     call* carries = nullptr; ///< null: none
     bool dialling = true;
-    clock::time_point since; ///< it was dialled, or had its last request
+    monotonic_time since; ///< it was dialled, or had its last request
   };
 
   void tick_later();
   void tick();
   void serve_waiting();
   void dial();
-  std::optional<std::size_t> reachable_server(clock::time_point now) const;
+  std::optional<std::size_t> reachable_server(monotonic_time now) const;
   link* find(const server_connection& c);
   void connection_ready(server_connection& c);
   void connection_closed(server_connection& c, const std::string& why);
   void forget(call& c);
-  void give_up_late(clock::time_point now);
-  void close_idle(clock::time_point now);
+  void give_up_late(monotonic_time now);
+  void close_idle(monotonic_time now);
   void server_failed(const std::string& address, const std::string& why);
-  void beat(clock::time_point now);
+  void beat(monotonic_time now);
   void beaten(bool alive, const std::string& why);
   void ask_for_servers();
   void take_servers(const std::string& json);
   void say(bool answers);
 
-  boost::asio::io_context& loop_;
+  relay_loop& loop_;
   server_relay_settings settings_;
   seeded_random random_;
   name_lookups names_;
-  boost::asio::steady_timer timer_;
+  relay_loop::timer timer_, leave_timer_;
   std::string introduction_;
 
   std::vector<server> servers_;
@@ -103,7 +101,7 @@ private:
   std::deque<call*> waiting_;
 
   std::unique_ptr<question> beat_, listing_, leaving_;
-  clock::time_point next_beat_{}, beat_due_{}, next_listing_{}, next_rebalance_{};
+  monotonic_time next_beat_{}, beat_due_{}, next_listing_{}, next_rebalance_{};
   int beats_failed_ = 0;
   std::optional<bool> answers_;
   bool stopping_ = false;

@@ -57,8 +57,8 @@ void client_agents::found(const std::vector<state::node_ptr>& nodes, const std::
     if (!k.who.name.empty())
       continue; // it was quicker
     k.who = {n->node, n->id, n->address};
-    k.last_heard = begun_;
-    k.next_look = begun_ + limits_.silence; // until then it may be heard
+    k.last_heard = MUTANT(unheard_agent_is_dead) ? begun_ - 2 * limits_.silence : begun_;
+    k.next_look = k.last_heard + limits_.silence; // until then it may be heard
   }
 }
 
@@ -69,7 +69,8 @@ bool client_agents::heard(const identity& who, local_time now) {
   auto& k = agents_[key];
   const bool news = !k.alive(now, limits_) || k.who != who || k.told_alive != true;
   // Of two that have one name the one counts that is there: the catalog has one node for both.
-  if (k.alive(now, limits_) && !k.who.uuid.empty() && k.who.uuid != who.uuid && !k.leaving)
+  if ((k.alive(now, limits_) || MUTANT(renewed_agent_unheard)) && !k.who.uuid.empty() && k.who.uuid != who.uuid &&
+      !k.leaving)
     return true;
   k.who = who;
   k.last_heard = now;

@@ -3,6 +3,7 @@
 // only list of them that lasts: a new leader begins with the nodes that it finds there, and gives each of them time to be heard.
 
 #include "protocol/agent/check_schedule.hpp"
+#include "protocol/base/mutants.hpp"
 #include "protocol/state/queries.hpp"
 
 #include <map>
@@ -80,7 +81,9 @@ private:
     local_time next_look{}, pause{};
     std::optional<bool> told_alive; ///< what the catalog said of it last
 
-    bool alive(local_time now, const client_agent_limits& l) const { return heard && now - last_heard <= l.silence; }
+    bool alive(local_time now, const client_agent_limits& l) const {
+      return heard && (now - last_heard <= l.silence || MUTANT(agent_death_unnoticed));
+    }
   };
 
   void look_soon(known& k, local_time now) const;

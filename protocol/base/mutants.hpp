@@ -11,10 +11,13 @@ namespace belay {
 
 /// In alphabetical order. Each has a line in tests/mutants/README.md.
 #define BELAY_MUTANTS(M)                                                                                               \
+  M(agent_death_unnoticed)                                                                                             \
   M(append_acked_before_durable)                                                                                       \
   M(asked_again_at_once)                                                                                               \
   M(barrier_waits_for_ever)                                                                                            \
   M(bootstraps_beside_cluster)                                                                                         \
+  M(cache_sleeps_with_machine)                                                                                         \
+  M(cached_beyond_max_age)                                                                                             \
   M(cas_ignores_index)                                                                                                 \
   M(cas_of_zero_ignored)                                                                                               \
   M(catalog_verb_of_refused_txn_stays)                                                                                 \
@@ -86,6 +89,7 @@ namespace belay {
   M(own_proposals_wait_with_clients)                                                                                   \
   M(own_row_written_again)                                                                                             \
   M(own_write_waits_for_ever)                                                                                          \
+  M(passed_on_write_repeated)                                                                                          \
   M(permissions_not_judged_in_apply)                                                                                   \
   M(prevote_ignored_when_lagging)                                                                                      \
   M(promise_not_durable)                                                                                               \
@@ -102,6 +106,7 @@ namespace belay {
   M(released_by_anybody)                                                                                               \
   M(removed_key_stays)                                                                                                 \
   M(renewal_forgotten)                                                                                                 \
+  M(renewed_agent_unheard)                                                                                             \
   M(renewed_without_lease)                                                                                             \
   M(replica_campaigns)                                                                                                 \
   M(replica_counts_for_quorum)                                                                                         \
@@ -134,6 +139,7 @@ namespace belay {
   M(tree_deleted_by_right_to_its_name)                                                                                 \
   M(truncate_on_old_append)                                                                                            \
   M(txn_not_rolled_back)                                                                                               \
+  M(unheard_agent_is_dead)                                                                                             \
   M(unheard_members_accepted)                                                                                          \
   M(unknown_services_stay)                                                                                             \
   M(unknown_told_as_refused)                                                                                           \

@@ -32,7 +32,8 @@ std::string answer_time_checker::words(const operation& op) {
 
 virtual_time answer_time_checker::longest(const operation& op) const {
   const auto held = rules_.hold + op.lock_wait;
-  return op.read ? std::max(held, longest_wait(*op.read)) : held;
+  const auto there = op.read ? std::max(held, longest_wait(*op.read)) : held;
+  return op.through_agent ? rules_.through_agent(there, op.read.has_value()) : there;
 }
 
 void answer_time_checker::begun(std::uint64_t id, std::size_t node, std::string what, virtual_time longest) {

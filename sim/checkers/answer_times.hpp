@@ -5,6 +5,7 @@
 #include "sim/checkers/kv_model.hpp"
 #include "sim/record/history.hpp"
 
+#include <algorithm>
 #include <map>
 
 namespace belay::sim {
@@ -14,6 +15,15 @@ struct answer_time_rules {
   /// What may come on top: a forwarded request is told to be unknown a second after the hold time; a leader that has
   /// proposed it, and then hears no quorum, steps down within two election time-outs; ticks and messages.
   virtual_time slack{std::chrono::milliseconds(2500)};
+  /// A request that an agent passes on waits as long for a server that can be reached; then, while it is on its way, it takes so long to
+  /// notice that nothing comes any more. A read is passed on again, up to three times.
+  virtual_time broken_wire{std::chrono::milliseconds(3500)};
+
+  /// @param there that a server may take for it
+  virtual_time through_agent(virtual_time there, bool is_read) const {
+    constexpr int attempts = 3;
+    return hold + (is_read ? attempts : 1) * (std::max(hold, there) + broken_wire);
+  }
 };
 
 /// Time counts as it passes on the node that was asked: not while that is paused, and never faster than true time (a clock

@@ -439,7 +439,8 @@ kv_model::step kv_model::lock(draft& d, const kv_op& op) {
   if (old && !old->session.empty() && old->session != id) {
     state::reply told(false);
     told.note = {state::refused_for::held, old->session, 0, 0};
-    return {certainty::failed, nullptr, false, "failed to lock key " + in_quotes(op.key) + ", lock is already held", told};
+    return {certainty::failed, nullptr, false, "failed to lock key " + in_quotes(op.key) + ", lock is already held",
+            told};
   }
   const bool again = old && old->session == id;
   auto s = put(d, op, (old ? old->lock_index : 0) + (again ? 0 : 1), id, again ? old->fence : d.index.value);

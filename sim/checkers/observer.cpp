@@ -125,7 +125,7 @@ void observer::take_committed(std::size_t node, const actors::committed_entries&
       complain("sessions", sessions_.committed(e, time_.now(), made));
       complain("lock-delays", delays_.committed(e, made));
       if (committed)
-        complain("idle", committed(e));
+        complain("idle", committed(e, made));
       continue;
     }
     const auto& before = committed_[e.index.value - 1];

@@ -35,7 +35,7 @@ public:
   void finish();
 
   /// Told of each entry when it is committed anywhere; returns what is wrong with it.
-  std::function<broken(const raft::entry&)> committed;
+  std::function<broken(const raft::entry&, std::optional<virtual_time> made)> committed;
   /// Told of each query that a node begins to hold.
   std::function<void(std::size_t node, request_id id)> parked;
   /// Called when a node has its first checkpoint and nothing in its log.

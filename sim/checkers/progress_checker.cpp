@@ -97,6 +97,8 @@ std::vector<std::size_t> progress_checker::able_majority() const {
 }
 
 void progress_checker::begun(const operation& op) {
+  if (op.through_agent)
+    return;
   const auto* put = op.write ? std::get_if<state::kv_write>(&*op.write) : nullptr;
   if (put == nullptr || put->op.verb != state::kv_verb::set ||
       std::find(able_.begin(), able_.end(), op.node) == able_.end())

@@ -163,9 +163,9 @@ broken reply_checker::committed(const raft::entry& e) {
     const auto command = wire::decode_command(*e.data);
     if (!command)
       return "entry " + to_string(e.index) + " is not a command";
-    if (!only_clients_give(*command))
-      return std::nullopt; // servers of their own accord
     it = commands_.find(without_times(*command));
+    if (it == commands_.end() && !only_clients_give(*command))
+      return std::nullopt; // servers of their own accord
     if (it == commands_.end())
       return "entry " + to_string(e.index) + " has a command that no client gave";
   }
@@ -187,7 +187,7 @@ broken reply_checker::count(const same_command& c) const {
 
 void reply_checker::begun(operation& op) {
   op.known_at_invocation = known_;
-  if (op.read && may_be_stale(op))
+  if (op.read && may_be_stale(op) && !op.through_agent)
     seen_before_[op.id] = seen_at_[{op.node, op.node_life}];
   if (!op.write)
     return;
@@ -406,6 +406,8 @@ broken reply_checker::judge_read(const operation& op) {
       text += "; at the last " + model_answer(op.read->query, to);
     return text;
   }
+  if (stale && op.through_agent)
+    return std::nullopt; // another server may answer next
   if (stale) {
     auto& seen = seen_at_[{op.node, op.node_life}];
     seen = std::max(seen, *s);

@@ -24,6 +24,8 @@ constexpr seconds slack_of_queues{2};
 constexpr std::chrono::milliseconds look_every{100};
 // A renewal that was not answered is somewhere: on the wire, in a node that stands still, or held for want of a leader.
 constexpr seconds unanswered_max{20};
+// A client agent waits for a server as long as a server for a leader; what it has said may wait for an outage of the wire, or its host.
+constexpr seconds agent_outage{13};
 
 } // namespace
 
@@ -133,8 +135,9 @@ void session_checker::begun(const operation& op) {
   if (!op.renewal)
     return;
   auto& l = lives_[op.renewal->session];
-  l.touch = op.invoked + rules_.hold + seconds(1);
-  l.unanswered.emplace(op.id, op.invoked + unanswered_max);
+  const auto on_the_way = op.through_agent ? rules_.hold + agent_outage : virtual_time::zero();
+  l.touch = op.invoked + on_the_way + rules_.hold + seconds(1);
+  l.unanswered.emplace(op.id, op.invoked + on_the_way + unanswered_max);
 }
 
 broken session_checker::ended(const operation& op) {

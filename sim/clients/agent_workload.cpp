@@ -47,7 +47,7 @@ static_assert(numbers_of(agent_questions) == kinds_max);
 agent_workload::agent_workload(schedule& time, tape& choices, event_trace& trace, cluster& nodes, const swarm& s,
                                answer_time_checker& times)
     : time_(time), tape_(choices), trace_(trace), nodes_(nodes), patience_(s.patience), hold_(s.peer.hold),
-      times_(times), clients_(nodes.size()) {}
+      times_(times), clients_(nodes.places()) {}
 
 void agent_workload::start() {
   acting_ = true;
@@ -114,7 +114,8 @@ void agent_workload::question_turn(std::size_t node) {
   const auto question = [&](const std::string& request, virtual_time longest = {}) {
     pending p;
     p.question = true;
-    ask(node, std::move(p), longest, request);
+    const bool passed_on = nodes_.is_agent(node) && request.find(" /v1/event/") != std::string::npos;
+    ask(node, std::move(p), passed_on ? answer_time_rules{hold_}.through_agent(longest, true) : longest, request);
   };
   switch (action_of(agent_questions, kind_part(drawn))) {
   case agent_question::services:
@@ -201,6 +202,8 @@ bool agent_workload::on_bytes(connection_id connection, std::string_view bytes, 
 void agent_workload::understand(std::size_t node, const pending& p, const http_answer& a) {
   if (p.question && a.status == 200)
     return learn(node, a);
+  if (p.question && nodes_.is_agent(node) && a.status == 500)
+    return; // it was passed on, and there was no server
   if (a.status == 200 && p.about) {
     PROBE("clients: service registered or taken away");
     clients_[node].services[*p.about] = {p.there, true};
@@ -221,11 +224,22 @@ void agent_workload::learn(std::size_t node, const http_answer& a) {
     c.event_index = *index;
 }
 
-/// Nothing is kept: the next life of the agent begins without services.
+/// A server keeps nothing here: the next life of its agent begins without services. A client agent's disk has them, as far as was said.
 void agent_workload::on_node_gone(std::size_t node) {
-  for (const auto* p : {&clients_[node].change, &clients_[node].question})
+  auto& c = clients_[node];
+  for (const auto* p : {&c.change, &c.question})
     times_.ended(p->connection);
-  clients_[node] = {};
+  auto services = nodes_.is_agent(node) ? std::move(c.services) : std::map<std::size_t, service>();
+  if (c.change.about)
+    services[*c.change.about].sure = false;
+  c = {};
+  if (nodes_.is_agent(node))
+    c.services = std::move(services);
+}
+
+/// Its next life begins without services.
+void agent_workload::on_disk_lost(std::size_t node) {
+  clients_[node].services.clear();
 }
 
 // ---- what has to be so

@@ -24,6 +24,7 @@ public:
   /// Nothing is asked for, and no service fails or recovers, from now on.
   void stop() { acting_ = false; }
   void on_node_gone(std::size_t node);
+  void on_disk_lost(std::size_t node);
   /// For simulated_probes.
   bool is_well(const std::string& target) const { return !failed_.contains(target); }
 

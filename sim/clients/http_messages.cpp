@@ -533,6 +533,17 @@ std::optional<http_answer> whole_answer(std::string_view bytes, bool ended) {
   return a;
 }
 
+std::optional<write_decision> as_told_by_agent(const http_answer& a, const std::optional<write_decision>& decided) {
+  if (a.status != 500)
+    return decided;
+  const auto begins = [&](std::string_view text) { return std::string_view(a.body).starts_with(text); };
+  if (begins("rpc error making call: "))
+    return write_decision{};
+  if (begins("rpc error getting client: ") || begins("No known Consul servers"))
+    return write_decision{forward::call_outcome::refused, {}};
+  return decided;
+}
+
 broken understand(const http_answer& a, const std::optional<write_decision>& decided, operation& o) {
   try {
     return o.write ? understand_write(a, decided, o) : o.read ? understand_read(a, o) : understand_renewal(a, o);

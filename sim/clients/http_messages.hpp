@@ -39,6 +39,9 @@ struct write_decision {
   log_index index;
 };
 
+/// What a client agent's answer leaves of the decision: that may be lost between the server and the agent, or nobody was asked.
+std::optional<write_decision> as_told_by_agent(const http_answer& a, const std::optional<write_decision>& decided);
+
 /// Fills in what the client learns.
 /// @param decided nullopt: the gateway answered by itself
 /// @returns what no such request may be answered, or what does not fit to the decision

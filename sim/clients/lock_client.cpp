@@ -65,6 +65,12 @@ http::read_request reading(state::query q, http::consistency mode) {
 
 } // namespace
 
+lock_client::lock_client(std::size_t number, known_sessions& all, std::size_t client_agents)
+    : number_(number), of_agent_(client_agents != 0 && number / 2 % 2 == 1), contends_(number % 2 == 1), all_(all),
+      node_known_(of_agent_) {
+  node_ = of_agent_ ? "agent-" + std::to_string(number % client_agents) : "m" + std::to_string(number % 2);
+}
+
 state::kv_op lock_client::op(kv_verb verb, std::string key, std::uint64_t fresh) const {
   state::kv_op o;
   o.verb = verb;
@@ -79,8 +85,8 @@ lock_client::request lock_client::next(std::uint64_t drawn, std::uint64_t fresh,
   if (now < asleep_until_)
     return {};
   step_ = step::idle;
-  const auto node = "m" + std::to_string(number_ % 2);
-  if (!node_known_ || (kind_part(drawn) == kind_check_fails && spare_part(drawn) % 8 == 0)) {
+  const auto& node = node_;
+  if (!node_known_ || (kind_part(drawn) == kind_check_fails && spare_part(drawn) % 8 == 0 && !of_agent_)) {
     state::catalog_register r;
     r.node.node = node;
     r.node.address = "10.0.0.1";
@@ -93,7 +99,7 @@ lock_client::request lock_client::next(std::uint64_t drawn, std::uint64_t fresh,
     node_known_ = !node_known_;
     return state::command(std::move(r));
   }
-  if (kind_part(drawn) == kind_deregister && spare_part(drawn) % 32 == 0) {
+  if (kind_part(drawn) == kind_deregister && spare_part(drawn) % 32 == 0 && !of_agent_) {
     node_known_ = false;
     return state::command(state::catalog_deregister{node, {}, spare_part(drawn) == 0 ? std::string() : "serfHealth"});
   }
@@ -144,7 +150,7 @@ lock_client::request lock_client::create(std::uint64_t drawn) {
   session_ = {};
   session_.id = id_of_session(number_, ++sessions_);
   all_.push_back(session_.id);
-  session_.node = "m" + std::to_string(number_ % 2);
+  session_.node = node_;
   // One without a TTL holds its locks until somebody ends it.
   session_.ttl_ns = spare_part(drawn) % 16 == 15 ? 0 : ttls_s[key_part(drawn) % 4] * 1'000'000'000;
   session_.ttl = std::to_string(session_.ttl_ns / 1'000'000'000) + "s";

@@ -26,8 +26,8 @@ public:
   /// Nothing, or one of the three kinds of operations.
   using request = std::variant<std::monostate, state::command, acquire_later, http::read_request, session_renewal>;
 
-  /// @pre `all` outlives it
-  lock_client(std::size_t number, known_sessions& all) : number_(number), contends_(number % 2 == 1), all_(all) {}
+  /// @pre `all` outlives it. @param client_agents so many there are: sessions of some clients are tied to their nodes
+  lock_client(std::size_t number, known_sessions& all, std::size_t client_agents);
 
   /// @param drawn decides, as in `workload`; @param fresh a number that no command had before
   request next(std::uint64_t drawn, std::uint64_t fresh, virtual_time now);
@@ -48,10 +48,12 @@ private:
   void forget_session();
 
   std::size_t number_;
-  bool contends_; ///< for the semaphore; else for locks
+  std::string node_; ///< that its sessions are tied to
+  bool of_agent_;    ///< whose node that is: others keep it
+  bool contends_;    ///< for the semaphore; else for locks
   known_sessions& all_;
   step step_ = step::idle;
-  bool node_known_ = false;
+  bool node_known_;
   std::uint64_t sessions_ = 0;    ///< asked for so far
   state::session_record session_; ///< id empty: none
   virtual_time renewed_{0};

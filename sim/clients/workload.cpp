@@ -80,8 +80,8 @@ void workload::start() {
     if (i >= others)
       c.access.emplace(access_);
     else if (i >= swarm_.clients + swarm_.watchers)
-      c.locks.emplace(i - swarm_.clients - swarm_.watchers, sessions_asked_for_);
-    c.home = i % (swarm_.nodes + swarm_.replicas);
+      c.locks.emplace(i - swarm_.clients - swarm_.watchers, sessions_asked_for_, swarm_.client_agents);
+    c.home = i % (swarm_.nodes + swarm_.replicas + swarm_.client_agents);
     if (c.home >= swarm_.nodes) // behind the spares
       c.home += swarm_.spares;
     c.self = spawn_client(i);
@@ -134,8 +134,8 @@ state::kv_op workload::op(state::kv_verb verb, std::string key) {
 }
 
 std::optional<std::size_t> workload::some_node(std::uint64_t drawn) const {
-  for (std::size_t i = 0; i < nodes_.size(); ++i) {
-    const auto node = (drawn + i) % nodes_.size();
+  for (std::size_t i = 0; i < nodes_.places(); ++i) {
+    const auto node = (drawn + i) % nodes_.places();
     if (nodes_.state(node) != node_state::down)
       return node;
   }
@@ -173,7 +173,7 @@ void workload::write_turn(client_state& c, std::uint64_t drawn) {
   if (!node)
     return;
   constexpr std::uint64_t turns_for_each_snapshot = 64;
-  if (swarm_.snapshots && pause_part(drawn) % turns_for_each_snapshot == 0)
+  if (swarm_.snapshots && pause_part(drawn) % turns_for_each_snapshot == 0 && !nodes_.is_agent(*node))
     return spare_part(drawn) % 2 == 0 ? begin_save(c, *node) : begin_restore(c, *node, key_part(drawn));
   const auto k = key(key_part(drawn));
   const auto put = [&](kv_verb verb) {
@@ -384,6 +384,7 @@ std::uint64_t workload::ask(std::size_t client, std::size_t node, std::optional<
   o.client = client;
   o.node = node;
   o.node_life = nodes_.life(node);
+  o.through_agent = nodes_.is_agent(node);
   o.invoked = time_.now();
   o.write = std::move(write);
   o.read = std::move(read);
@@ -403,11 +404,15 @@ std::uint64_t workload::ask(std::size_t client, std::size_t node, std::optional<
   if (trace_.wanted())
     trace_.line(time_.now(), node, "asked " + words(o));
   pending_[o.id];
-  nodes_.gateway(node).send(o.id, request_of(o), wished_id(o));
+  if (o.through_agent)
+    nodes_.gateway(node).send(o.id, simulated_gateway::with_client(request_of(o), o.id, wished_id(o)));
+  else
+    nodes_.gateway(node).send(o.id, request_of(o), wished_id(o));
   auto wait = lock_wait;
   if (o.read) {
     wait = o.read->wait + o.read->wait / 16;
-    watches_.begun(o);
+    if (!o.through_agent)
+      watches_.begun(o);
   }
   time_.after(wait + swarm_.patience, [this, id = o.id] {
     if (find(id).result == outcome::pending)
@@ -456,7 +461,7 @@ bool workload::on_bytes(connection_id c, std::string_view bytes, bool last) {
     return !last;
   }
   auto& o = history_[c - 1];
-  const auto decided = it->second.decided;
+  const auto decided = o.through_agent ? as_told_by_agent(*answer, it->second.decided) : it->second.decided;
   pending_.erase(it);
   if (auto wrong = understand(*answer, decided, o))
     complain("http", "operation " + std::to_string(o.id) + " of client " + std::to_string(o.client) + " at node " +

@@ -23,8 +23,9 @@ struct session_renewal {
 struct operation {
   std::uint64_t id = 0; ///< in order of invocation, from 1
   std::size_t client = 0;
-  std::size_t node = 0; ///< asked there
-  int node_life = 0;    ///< which start of that node
+  std::size_t node = 0;       ///< asked there
+  int node_life = 0;          ///< which start of that node
+  bool through_agent = false; ///< that node is a client agent: which server answers is not known
   virtual_time invoked{0}, returned{0};
 
   /// Exactly one of the three.

@@ -16,15 +16,9 @@ namespace belay::sim {
 
 namespace {
 
-constexpr auto datacenter = "dc1";
 // Sessions of the simulated clients are short, so that many of them end within a run.
 constexpr std::chrono::seconds session_ttl_min{1};
 constexpr std::chrono::seconds token_ttl_min{1};
-// Often enough to be seen within a run; a minute by default.
-constexpr std::chrono::seconds compare_interval{4};
-
-// Above those of all clients.
-constexpr std::size_t first_probe_stream = 700;
 // Of changes of a keyring so many per million are the last thing that a machine does before its power fails.
 constexpr std::uint32_t dark_per_million = 60'000;
 constexpr stream of_keyrings{stream_kind::disk, 512};
@@ -54,7 +48,8 @@ constexpr overloaded kind_of{
 } // namespace
 
 cluster::cluster(schedule& time, tape& choices, event_trace& trace, simulated_network& net, const swarm& s)
-    : time_(time), tape_(choices), trace_(trace), net_(net), swarm_(s), nodes_(s.nodes + s.spares + s.replicas) {
+    : time_(time), tape_(choices), trace_(trace), net_(net), agent_wires_(time, trace), swarm_(s),
+      nodes_(s.nodes + s.spares + s.replicas + s.client_agents) {
   for (std::size_t i = 0; i < nodes_.size(); ++i) {
     auto& n = nodes_[i];
     n.self.name = "node-" + std::to_string(i);
@@ -63,9 +58,10 @@ cluster::cluster(schedule& time, tape& choices, event_trace& trace, simulated_ne
     n.disk = std::make_unique<simulated_disk>(swarm_.segment_bytes);
     born(n);
   }
+  prepare_agents();
   if (swarm_.credentials == credential_plan::none)
     return;
-  doors_ = std::make_unique<peer_doors>(time_, trace_, nodes_.size());
+  doors_ = std::make_unique<peer_doors>(time_, trace_, size());
   net_.let_in = [this](std::size_t dialler, std::size_t accepter, const wire::hello& hello) {
     const auto said = doors_->let_in(dialler, accepter, hello);
     return simulated_network::admission{said.in, said.encrypted};
@@ -87,6 +83,8 @@ void cluster::born(node& n) {
 // ---- starting
 
 status cluster::start(std::size_t index) {
+  if (is_agent(index))
+    return start_agent(index);
   auto& n = nodes_[index];
   INVARIANT(n.state == node_state::down);
   actors::identity who;
@@ -198,7 +196,7 @@ void cluster::spawn(std::size_t index, const actors::identity& who, actors::serv
   n.composition->begin();
 }
 
-actors::http_gateway_actor cluster::spawn_gateway(std::size_t index, const actors::wiring_ptr& wires) {
+actors::gateway_settings cluster::gateway_settings_of(std::size_t index) {
   auto& n = nodes_[index];
   actors::gateway_settings g;
   g.hold = swarm_.peer.hold;
@@ -214,17 +212,28 @@ actors::http_gateway_actor cluster::spawn_gateway(std::size_t index, const actor
   g.wall_clock = [clock = n.clock] {
     return std::chrono::system_clock::time_point(std::chrono::milliseconds(clock->wall().value));
   };
-  n.gateway = std::make_unique<simulated_gateway>(
+  return g;
+}
+
+std::unique_ptr<simulated_gateway> cluster::open_gateway(std::size_t index, const actors::wiring_ptr& wires,
+                                                         actors::gateway_settings g) {
+  auto& n = nodes_[index];
+  return std::make_unique<simulated_gateway>(
       time_.system(), wires, std::move(g), *n.counted,
       [this, index, life = n.life](connection_id c, std::string_view bytes, bool last) {
-        return received(index, life, c, bytes, last);
+        return agent_wires::owns(c) ? agent_wires_.answer(c, bytes, last) : received(index, life, c, bytes, last);
       });
+}
+
+actors::http_gateway_actor cluster::spawn_gateway(std::size_t index, const actors::wiring_ptr& wires) {
+  auto& n = nodes_[index];
+  n.gateway = open_gateway(index, wires, gateway_settings_of(index));
   return n.gateway->handle();
 }
 
 void cluster::before(const enlisted& who, const caf::type_erased_tuple& message) {
   using namespace actors;
-  if (who.kind != actor_kind::gateway || who.node == nobody)
+  if (who.kind != actor_kind::gateway || who.node == nobody || is_agent(who.node))
     return;
   auto& n = nodes_[who.node];
   const auto hand_on = [&](const auto& answer) {
@@ -300,17 +309,22 @@ void cluster::stop(std::size_t index, bool power) {
     for (const auto kind : {actor_kind::log, actor_kind::checkpoints})
       if (time_.is_busy(index, kind) && n.disk->interrupt_next(tape_, disk_stream(index)))
         time_.finish_busy(index, kind);
+  if (is_agent(index)) // what it has passed on is forgotten while there is somebody to forget it
+    n.gateway->hang_up_all();
   time_.kill(index);
+  agent_wires_.gone(index, power);
   n.gateway.reset();
+  end_agent(n);
   n.composition.reset();
   n.peer = nullptr;
   n.fsm = nullptr;
   n.state = node_state::down;
   n.failing = n.ending = n.dark = false;
-  if (doors_)
+  if (doors_ && !is_agent(index))
     doors_->ended(index);
   n.disk->crash(power ? crash_kind::power : crash_kind::kill, tape_, disk_stream(index));
-  net_.gone(index, power);
+  if (!is_agent(index))
+    net_.gone(index, power);
   if (gone)
     gone(index);
 }
@@ -369,7 +383,10 @@ void cluster::wipe(std::size_t index) {
   auto& n = nodes_[index];
   INVARIANT(n.state == node_state::down);
   n.disk->wipe();
-  if (doors_)
+  n.registrations.clear();
+  if (is_agent(index) && wiped)
+    wiped(index);
+  if (doors_ && !is_agent(index))
     doors_->wiped(index);
   born(n);
   trace_.add(0x319e + n.self.id.value);
@@ -413,7 +430,7 @@ std::optional<raft::configuration> cluster::configuration() const {
 }
 
 std::optional<std::size_t> cluster::node_of(node_id id) const {
-  for (std::size_t i = 0; i < nodes_.size(); ++i)
+  for (std::size_t i = 0; i < size(); ++i)
     if (nodes_[i].self.id == id)
       return i;
   return std::nullopt;

@@ -1,19 +1,24 @@
 #pragma once
-// The nodes of a simulated cluster: the real actors, put together as the program does it, on simulated disks, clocks and wires.
+// The nodes of a simulated cluster: the real actors, put together as the program does it, on simulated disks, clocks and wires. Servers
+// come first; behind them are client agents, which are nodes for clients and faults, and in no configuration.
 
+#include "actors/node/agent_composition.hpp"
 #include "actors/node/disk/server_state.hpp"
 #include "actors/node/node_composition.hpp"
 #include "actors/request_ids.hpp"
 #include "protocol/raft/invariants.hpp"
 #include "protocol/state/feature_levels.hpp"
+#include "sim/disks/simulated_disk.hpp"
+#include "sim/world/agent_wires.hpp"
 #include "sim/world/peer_doors.hpp"
 #include "sim/world/simulated_clock.hpp"
-#include "sim/world/simulated_disk.hpp"
 #include "sim/world/simulated_gateway.hpp"
 #include "sim/world/simulated_network.hpp"
+#include "sim/world/simulated_relay_loop.hpp"
 #include "sim/world/swarm.hpp"
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -39,7 +44,11 @@ public:
   cluster(schedule& time, tape& choices, event_trace& trace, simulated_network& net, const swarm& s);
   ~cluster();
 
-  std::size_t size() const { return nodes_.size(); }
+  /// Of servers.
+  std::size_t size() const { return nodes_.size() - swarm_.client_agents; }
+  /// With the client agents.
+  std::size_t places() const { return nodes_.size(); }
+  bool is_agent(std::size_t node) const { return node >= size(); }
 
   // ---- nodes
   /// Opens its data directory as the program does. @returns a failure if what is there cannot be used: it stays down.
@@ -63,8 +72,8 @@ public:
   const actors::cluster_view& view(std::size_t node) const { return nodes_[node].view; }
   /// As it says to its peers.
   state::feature_level level_of(std::size_t node) const { return node == swarm_.older ? 0 : state::own_level; }
-  bool is_replica(std::size_t node) const { return sim::is_replica(swarm_, node); }
-  bool has_older_server() const { return swarm_.older < nodes_.size(); }
+  bool is_replica(std::size_t node) const { return node < size() && sim::is_replica(swarm_, node); }
+  bool has_older_server() const { return swarm_.older < size(); }
   bool serving(std::size_t node) const { return running(node) && view(node).serving; }
   /// Null: not running.
   const raft::core* core(std::size_t node) const;
@@ -78,12 +87,15 @@ public:
   std::optional<raft::configuration> configuration() const;
   std::optional<std::size_t> node_of(node_id id) const;
 
+  agent_wires& wires_of_agents() { return agent_wires_; }
+  const agent_wires& wires_of_agents() const { return agent_wires_; }
   /// Null: servers have no credentials.
   peer_doors* doors() { return doors_.get(); }
   simulated_disk& disk(std::size_t node) { return *nodes_[node].disk; }
+  const simulated_disk& disk(std::size_t node) const { return *nodes_[node].disk; }
   simulated_clock& clock(std::size_t node) { return *nodes_[node].clock; }
   const simulated_clock& clock(std::size_t node) const { return *nodes_[node].clock; }
-  /// The actors' handles of a node that is not down.
+  /// The actors' handles of a server that is not down.
   const actors::wiring& wires(std::size_t node) const { return nodes_[node].composition->wires(); }
   request_id next_request(std::size_t node) { return nodes_[node].requests.next(); }
   /// Where its clients send to. @pre it is not down
@@ -97,6 +109,7 @@ public:
   /// The node is not there any more: what it was asked will not be answered. Also told of one that ended itself.
   std::function<void(std::size_t node)> gone;
   std::function<void(std::size_t node)> paused, resumed;
+  std::function<void(std::size_t agent)> wiped;   ///< the disk of a client agent is empty
   std::function<void(std::size_t node)> led;      ///< it has become the leader and serves
   std::function<void(std::size_t node)> promised; ///< it has promised something about the first configuration
   std::function<void(std::size_t node)> joined;   ///< its data directory says now that it belongs to a cluster
@@ -118,6 +131,10 @@ private:
     std::shared_ptr<actors::vitals> numbers;
     std::unique_ptr<actors::node_composition> composition; ///< null: down
     std::unique_ptr<simulated_gateway> gateway;            ///< null: down
+    // Of client agents. What the disk keeps of registrations: files and bytes.
+    std::unique_ptr<simulated_relay_loop> loop;
+    std::unique_ptr<actors::agent_composition> agent;
+    std::map<std::string, std::string> registrations;
     const actors::raft_peer* peer = nullptr;
     const actors::fsm* fsm = nullptr;
     actors::cluster_view view;
@@ -136,11 +153,28 @@ private:
   actors::keyring_keeper_actor spawn_keyring(std::size_t index, const actors::wiring_ptr& wires);
   void stop(std::size_t index, bool power);
   void born(node& n);
+  actors::gateway_settings gateway_settings_of(std::size_t index);
+  std::unique_ptr<simulated_gateway> open_gateway(std::size_t index, const actors::wiring_ptr& wires,
+                                                  actors::gateway_settings g);
+
+  // cluster_agents.cpp
+  void prepare_agents();
+  status start_agent(std::size_t index);
+  void spawn_agent(std::size_t index);
+  actors::registration_keeper_actor spawn_keeper(std::size_t index, const actors::wiring_ptr& wires);
+  void end_agent(node& n);
+
+  static constexpr auto datacenter = "dc1";
+  // Between two comparisons of an agent with the catalog: often enough to be seen within a run; a minute by default.
+  static constexpr std::chrono::seconds compare_interval{4};
+  // Of probes: above those of all clients.
+  static constexpr std::size_t first_probe_stream = 700;
 
   schedule& time_;
   tape& tape_;
   event_trace& trace_;
   simulated_network& net_;
+  agent_wires agent_wires_;
   swarm swarm_;
   std::unique_ptr<peer_doors> doors_;
   std::vector<node> nodes_;

@@ -3,7 +3,7 @@
 #include "actors/consensus/peer_introduction.hpp"
 #include "actors/node/disk/peer_keyring.hpp"
 #include "protocol/base/probe.hpp"
-#include "sim/world/simulated_disk.hpp"
+#include "sim/disks/simulated_disk.hpp"
 #include "storage/file_system.hpp"
 
 #include <boost/json.hpp>

@@ -5,7 +5,10 @@
 #include "protocol/base/uuid.hpp"
 
 #include <caf/event_based_actor.hpp>
+#include <caf/scoped_execution_unit.hpp>
 #include <caf/send.hpp>
+
+#include <charconv>
 
 namespace belay::sim {
 
@@ -17,6 +20,8 @@ using close_atom = caf::atom_constant<caf::atom("hang_up")>;
 constexpr std::chrono::seconds sweep_interval{1};
 // Nothing unsent is kept: a simulated client takes everything at once.
 constexpr std::size_t unsent = 0;
+// Real clients do not send it, and servers and agents take no notice of it.
+constexpr std::string_view client_header = "\r\nX-Simulated-Client: ";
 
 } // namespace
 
@@ -46,7 +51,9 @@ private:
 /// A client's connection: http_connection without a socket.
 class simulated_gateway::connection final : public actors::requester {
 public:
-  connection(simulated_gateway& all, connection_id id) : all_(all), id_(id), queue_(*this, *all.front_, limits_) {}
+  /// @param passes_on null: it is a client's own
+  connection(simulated_gateway& all, connection_id id, const http::client_agent* passes_on)
+      : all_(all), id_(id), passes_on_(passes_on), queue_(*this, *all.front_, limits_) {}
 
   void take(std::string_view bytes) {
     waiting_ += bytes;
@@ -61,6 +68,8 @@ public:
     bool more_needed = false;
     for (;;) {
       queue_.write(unsent);
+      if (queue_.empty())
+        asking_ = nullptr;
       if (more_needed || !queue_.may_begin(unsent) || used == waiting_.size())
         break;
       used += look_at_next(std::string_view(waiting_).substr(used), more_needed);
@@ -77,6 +86,10 @@ public:
   void drop() { queue_.drop(); }
   void asks(const actors::exchange& e) { asking_ = &e; }
   bool is_asking(request_id id) const { return asking_ != nullptr && !queue_.empty() && asking_->id == id; }
+  /// Whose request it carries. An agent's connection carries those of many, one at a time; zero: the agent's own
+  connection_id client() const { return passes_on_ == nullptr ? id_ : client_; }
+  bool is_of_agent() const { return passes_on_ != nullptr; }
+  void carries_of(connection_id client) { client_ = client; }
 
 private:
   std::size_t look_at_next(std::string_view input, bool& more_needed) {
@@ -87,7 +100,7 @@ private:
     std::size_t used = 0;
     const auto found = reader_->read(input, used);
     if (found == verdict::head) {
-      queue_.begin(*reader_, address_, nullptr, true);
+      queue_.begin(*reader_, address_, passes_on_, true);
     } else if (found == verdict::more) {
       more_needed = true;
       if (queue_.uploading())
@@ -96,7 +109,7 @@ private:
       if (queue_.uploading())
         queue_.body_arrived(reader_->take_body(), true);
       else
-        queue_.begin(*reader_, address_, nullptr, false);
+        queue_.begin(*reader_, address_, passes_on_, false);
       readers.give_back(std::move(reader_));
     } else {
       queue_.refuse(found, *reader_);
@@ -121,7 +134,8 @@ private:
   static constexpr actors::connection_limits limits_{};
 
   simulated_gateway& all_;
-  connection_id id_;
+  connection_id id_, client_ = 0;
+  const http::client_agent* passes_on_;
   std::unique_ptr<actors::http_reader> reader_;
   actors::exchange_queue queue_;
   const actors::exchange* asking_ = nullptr; ///< in the queue, as long as that is not empty: one request at a time
@@ -156,6 +170,7 @@ simulated_gateway::simulated_gateway(caf::actor_system& system, const actors::wi
           real_->context(self->context());
           if (const auto gone = connections_.extract(c))
             gone.mapped()->drop();
+          introduced_.erase(c);
         },
         [this, self](actors::tick_atom) {
           real_->context(self->context());
@@ -176,21 +191,55 @@ void simulated_gateway::hang_up(connection_id c) {
   caf::anon_send(sockets_, close_atom::value, c);
 }
 
+void simulated_gateway::hang_up_all() {
+  caf::scoped_execution_unit turn(&real_->system());
+  real_->context(&turn);
+  for (const auto& [c, connection] : std::exchange(connections_, {}))
+    connection->drop();
+  real_->context(nullptr);
+}
+
 std::optional<connection_id> simulated_gateway::asking(request_id id) const {
   for (const auto& [c, connection] : connections_)
     if (connection->is_asking(id))
-      return c;
+      return connection->client() == 0 ? std::nullopt : std::optional(connection->client());
   return std::nullopt;
 }
 
 void simulated_gateway::arrived(connection_id c, std::string_view bytes, std::string uuid) {
   auto& there = connections_[c];
-  if (there == nullptr)
-    there = std::make_shared<connection>(*this, c);
+  if (there == nullptr) {
+    const auto agent = introduced_.find(c);
+    there = std::make_shared<connection>(*this, c, agent == introduced_.end() ? nullptr : &agent->second);
+  }
   const auto keep = there;
+  if (there->is_of_agent())
+    uuid = look_for_client(*there, bytes);
   next_uuid_ = std::move(uuid);
   keep->take(bytes);
   next_uuid_.clear();
+}
+
+std::string simulated_gateway::with_client(std::string bytes, connection_id client, const std::string& uuid) {
+  return bytes.insert(bytes.find("\r\n"), std::string(client_header) + std::to_string(client) + " " + uuid);
+}
+
+/// @returns the id that is wished for; empty: none
+std::string simulated_gateway::look_for_client(connection& c, std::string_view bytes) {
+  const auto head = bytes.substr(0, bytes.find("\r\n\r\n"));
+  if (head.size() == bytes.size()) // a part of a body
+    return {};
+  const auto at = head.find(client_header);
+  c.carries_of(0);
+  if (at == std::string_view::npos)
+    return {};
+  auto line = head.substr(at + client_header.size());
+  line = line.substr(0, line.find("\r\n"));
+  connection_id client = 0;
+  std::from_chars(line.data(), line.data() + line.size(), client);
+  c.carries_of(client);
+  const auto space = line.find(' ');
+  return space == std::string_view::npos ? std::string() : std::string(line.substr(space + 1));
 }
 
 void simulated_gateway::sweep() {

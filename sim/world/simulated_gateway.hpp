@@ -33,6 +33,8 @@ public:
   simulated_gateway& operator=(const simulated_gateway&) = delete;
 
   const actors::http_gateway_actor& handle() const { return gateway_; }
+  /// Whoever calls something of the gateway on another turn than its own says on whose.
+  void enter(caf::execution_unit* turn) { real_->context(turn); }
   /// The actor whose mail is what arrives at the sockets.
   const caf::actor& sockets() const { return sockets_; }
 
@@ -40,6 +42,12 @@ public:
   /// @param uuid not empty: the id that the gateway gives to what the request makes, in place of a random one
   void send(connection_id c, std::string bytes, std::string uuid = {});
   void hang_up(connection_id c);
+  /// All connections are over: nobody hears anything more. Its actors still run.
+  void hang_up_all();
+  /// From now on bytes of that connection are those of a client agent.
+  void introduce(connection_id c, http::client_agent who) { introduced_.insert_or_assign(c, std::move(who)); }
+  /// A request, for an agent that passes it on: with a header that tells the server's end whose it is, and the id above.
+  static std::string with_client(std::string bytes, connection_id client, const std::string& uuid);
 
   /// Whose request another actor was asked about under that id last.
   std::optional<connection_id> asking(request_id id) const;
@@ -49,6 +57,7 @@ private:
   class connection;
 
   void arrived(connection_id c, std::string_view bytes, std::string uuid);
+  static std::string look_for_client(connection& c, std::string_view bytes);
   void sweep();
 
   actors::http_gateway_actor gateway_;
@@ -57,7 +66,8 @@ private:
   std::unique_ptr<front> front_;
   heard heard_;
   std::map<connection_id, std::shared_ptr<connection>> connections_;
-  std::string next_uuid_; ///< for the request that is being read
+  std::map<connection_id, http::client_agent> introduced_; ///< agents
+  std::string next_uuid_;                                  ///< for the request that is being read
 };
 
 } // namespace belay::sim

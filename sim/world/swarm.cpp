@@ -82,6 +82,20 @@ void draw_limits(options& o, swarm& s) {
   s.segment_bytes = o.one_of({std::size_t{65536}, std::size_t{8192}});
 }
 
+/// Only where all servers know them, and in the open: agents with tokens and credentials are tested by test_cluster.
+void draw_client_agents(tape& choices, const profile& p, swarm& s) {
+  const auto drawn = choices.choose_rarely({stream_kind::swarm, 1114}, 3, 300'000);
+  if (drawn == 0 || s.acls != acl_mode::off || s.credentials != credential_plan::none)
+    return;
+  s.client_agents = drawn;
+  s.older = SIZE_MAX;
+  s.agents = true;
+  if (!p.faults)
+    return;
+  const auto one_in_three = [&](std::uint16_t number) { return choices.chance({stream_kind::swarm, number}, 333'333); };
+  s.agent_faults = {one_in_three(1115), one_in_three(1116), one_in_three(1117), one_in_three(1118)};
+}
+
 } // namespace
 
 swarm draw_swarm(tape& choices, const profile& p) {
@@ -147,11 +161,14 @@ swarm draw_swarm(tape& choices, const profile& p) {
     a.server_stabilization_ns =
         std::chrono::nanoseconds(stable_for[choices.choose({stream_kind::swarm, 1113}, std::size(stable_for))]).count();
   }
+  draw_client_agents(choices, p, s);
   constexpr std::size_t held_max[] = {forward::held_calls::count_max, forward::held_calls::count_max, 1};
   s.peer.held_calls_max = held_max[choices.choose({stream_kind::swarm, 1100}, std::size(held_max))];
   // An agent sends all rows that the catalog lacks at once. With room for one, what changes most often would keep the rest out.
   if (s.agents)
     s.peer.held_calls_max = std::max<std::size_t>(s.peer.held_calls_max, 8);
+  if (s.client_agents != 0) // that an agent lives is held like any other call, and must not be refused for want of room
+    s.peer.held_calls_max = forward::held_calls::count_max;
   return s;
 }
 
@@ -159,6 +176,7 @@ std::string describe(const swarm& s) {
   const auto& f = s.faults;
   std::string text = std::to_string(s.nodes) + " nodes, " +
                      (s.replicas == 0 ? "" : std::to_string(s.replicas) + " read replicas, ") +
+                     (s.client_agents == 0 ? "" : std::to_string(s.client_agents) + " client agents, ") +
                      std::to_string(s.clients) + " clients, " + std::to_string(s.watchers) + " watchers, " +
                      std::to_string(s.lockers) + " lockers, " + std::to_string(s.keys) + " keys; faults:";
   const auto name = [&text](bool on, const char* what) { text += on ? std::string(" ") + what : ""; };
@@ -188,6 +206,10 @@ std::string describe(const swarm& s) {
   name(f.stranger, "stranger");
   name(f.suspend, "suspend");
   name(f.machine_stop, "machine-stop");
+  name(s.agent_faults.kill, "agent-kill");
+  name(s.agent_faults.suspend, "agent-suspend");
+  name(s.agent_faults.cut, "agent-cut");
+  name(s.agent_faults.loss, "agent-loss");
   name(s.network.lost_per_million > 0, "loss");
   name(s.network.duplicated_per_million > 0, "duplicates");
   name(s.network.reordered_per_million > 0, "reordering");

@@ -41,6 +41,14 @@ struct fault_set {
   bool machine_stop = false;   ///< machines stand still with all their clocks
 };
 
+/// What may happen to client agents, where there are some; each is on in a third of those runs.
+struct agent_fault_set {
+  bool kill = false;    ///< processes end, or machines go off
+  bool suspend = false; ///< hosts are suspended, or only the process stands still
+  bool cut = false;     ///< one server, or none of them, is heard
+  bool loss = false;    ///< of data directories: another node ID under the same name
+};
+
 /// Whether requests are judged by tokens.
 enum class acl_mode : std::uint8_t {
   off,
@@ -70,12 +78,14 @@ enum class beginning : std::uint8_t {
 
 struct swarm {
   std::size_t nodes = 3;
-  std::size_t spares = 0;   ///< may join later
-  std::size_t replicas = 0; ///< servers without a vote, numbered behind the spares
+  std::size_t spares = 0;        ///< may join later
+  std::size_t replicas = 0;      ///< servers without a vote, numbered behind the spares
+  std::size_t client_agents = 0; ///< numbered behind all servers
   sim::beginning beginning = sim::beginning::as_expected;
   std::size_t older = SIZE_MAX; ///< a server of a version before feature levels; none
   bool frozen = false;          ///< profile::frozen
   fault_set faults;
+  agent_fault_set agent_faults;
   network_faults network;
   std::uint32_t shuffle_per_million = 0;
   std::uint32_t slow_per_million = 0;
@@ -108,7 +118,7 @@ swarm draw_swarm(tape& choices, const profile& p);
 void draw_beginning(tape& choices, const profile& p, swarm& s);
 /// It is to have no vote.
 inline bool is_replica(const swarm& s, std::size_t node) {
-  return node >= s.nodes + s.spares;
+  return node >= s.nodes + s.spares && node < s.nodes + s.spares + s.replicas;
 }
 /// What that server is started with.
 std::uint32_t bootstrap_expect_of(const swarm& s, std::size_t node);

@@ -3,7 +3,7 @@
 // virtual time. Disks and wires are in memory; the gateways are stubs, through which a test asks and collects the answers.
 
 #include "actors/node/node_composition.hpp"
-#include "sim/world/simulated_checkpoints.hpp"
+#include "sim/disks/simulated_checkpoints.hpp"
 #include "tests/actors/fake_network.hpp"
 #include "tests/actors/memory_log.hpp"
 

@@ -7,7 +7,7 @@
 #include "actors/tables/checkpointer.hpp"
 #include "actors/telemetry/fatal_exceptions.hpp"
 #include "actors/telemetry/log.hpp"
-#include "sim/world/simulated_checkpoints.hpp"
+#include "sim/disks/simulated_checkpoints.hpp"
 #include "tests/actors/memory_log.hpp"
 
 #include <caf/actor_system.hpp>

@@ -5,7 +5,7 @@
 #include "protocol/state/catalog/catalog_table.hpp"
 #include "protocol/state/folded_name.hpp"
 #include "protocol/wire/command_codec.hpp"
-#include "sim/world/simulated_checkpoints.hpp"
+#include "sim/disks/simulated_checkpoints.hpp"
 
 #include <catch2/catch.hpp>
 

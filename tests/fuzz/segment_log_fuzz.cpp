@@ -4,7 +4,7 @@
 #include "tests/fuzz/subjects.hpp"
 
 #include "protocol/wire/entry_codec.hpp"
-#include "sim/world/memory_files.hpp"
+#include "sim/disks/memory_files.hpp"
 #include "storage/segment_log.hpp"
 
 #include <array>

@@ -1,8 +1,8 @@
 // Who may speak to whom: each line of the table of docs/security.md, and what the server's own code makes of the same credentials.
 
 #include "sim/credentials/credential_model.hpp"
+#include "sim/disks/simulated_disk.hpp"
 #include "sim/world/peer_doors.hpp"
-#include "sim/world/simulated_disk.hpp"
 
 #include <catch2/catch.hpp>
 

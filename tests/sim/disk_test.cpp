@@ -1,6 +1,6 @@
 // The simulator's disks: what they keep, what they lose, and that the stores on them notice.
 
-#include "sim/world/simulated_disk.hpp"
+#include "sim/disks/simulated_disk.hpp"
 #include "storage/segment_log.hpp"
 #include "tests/storage/log_story.hpp"
 

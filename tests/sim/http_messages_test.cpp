@@ -268,6 +268,19 @@ TEST_CASE("http_messages: answers that do not fit are told", "[sim]") {
   CHECK(understand(rendered(bare), std::nullopt, get));
 }
 
+// A server has decided, and its answer does not come through the agent: the client knows no more than that, whatever the simulator knows.
+TEST_CASE("http_messages: a client agent's own errors are not the servers' decision", "[sim]") {
+  const auto told = [](int status, const char* body) {
+    return as_told_by_agent({status, {}, body}, write_decision{forward::call_outcome::done, log_index{7}})->outcome;
+  };
+  CHECK(told(200, "true") == forward::call_outcome::done);
+  CHECK(told(500, "invalid session \"x\"") == forward::call_outcome::done);
+  CHECK(told(500, "rpc error making call: EOF") == forward::call_outcome::unknown);
+  CHECK(told(500, "rpc error getting client: failed to get conn: dial tcp 10.0.0.1:8300: i/o timeout") ==
+        forward::call_outcome::refused);
+  CHECK(told(500, "No known Consul servers") == forward::call_outcome::refused);
+}
+
 TEST_CASE("http_messages: answers in chunks are whole with their last one", "[sim]") {
   const std::string head = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
   CHECK_FALSE(whole_answer(head + "3\r\nabc\r\n", false));

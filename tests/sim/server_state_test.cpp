@@ -1,7 +1,7 @@
 // The program's own way into a data directory, on a simulated disk: whole, without its log, without its identity.
 
 #include "actors/node/disk/server_state.hpp"
-#include "sim/world/simulated_disk.hpp"
+#include "sim/disks/simulated_disk.hpp"
 #include "tests/sim/contains.hpp"
 
 #include <catch2/catch.hpp>

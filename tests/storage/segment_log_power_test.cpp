@@ -1,6 +1,6 @@
 // The Raft log on a disk that fails, or loses power at any moment.
 
-#include "sim/world/simulated_files.hpp"
+#include "sim/disks/simulated_files.hpp"
 #include "tests/storage/log_story.hpp"
 
 #include <catch2/catch.hpp>

@@ -1,6 +1,6 @@
 // The Raft log on a disk that works.
 
-#include "sim/world/simulated_files.hpp"
+#include "sim/disks/simulated_files.hpp"
 #include "tests/harness/scratch.hpp"
 #include "tests/storage/log_story.hpp"
 

@@ -1,4 +1,4 @@
-#include "sim/world/simulated_files.hpp"
+#include "sim/disks/simulated_files.hpp"
 
 #include "protocol/base/random.hpp"
 

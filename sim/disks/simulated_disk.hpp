@@ -2,9 +2,9 @@
 // All that a node of the simulation has on its disk: the real Raft log on simulated files, and a simulated checkpoint.
 // Owned by the node; outlives its actors.
 
+#include "sim/disks/simulated_checkpoints.hpp"
+#include "sim/disks/simulated_files.hpp"
 #include "sim/run.hpp"
-#include "sim/world/simulated_checkpoints.hpp"
-#include "sim/world/simulated_files.hpp"
 #include "storage/log_store.hpp"
 
 #include <map>

@@ -1,4 +1,4 @@
-#include "sim/world/simulated_checkpoints.hpp"
+#include "sim/disks/simulated_checkpoints.hpp"
 
 #include "protocol/base/bytes.hpp"
 #include "protocol/wire/entry_codec.hpp"

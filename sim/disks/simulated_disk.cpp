@@ -1,4 +1,4 @@
-#include "sim/world/simulated_disk.hpp"
+#include "sim/disks/simulated_disk.hpp"
 
 #include "protocol/base/probe.hpp"
 #include "storage/segment_log.hpp"

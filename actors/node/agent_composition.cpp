@@ -1,0 +1,92 @@
+#include "actors/node/agent_composition.hpp"
+
+#include "actors/node/node_composition.hpp"
+#include "protocol/base/mutants.hpp"
+
+#include <caf/send.hpp>
+
+namespace belay::actors {
+
+namespace {
+
+constexpr std::chrono::milliseconds cache_tick{100};
+
+} // namespace
+
+agent_composition::agent_composition(caf::actor_system& system, agent_plan plan)
+    : self_(plan.self), loop_(*plan.loop), numbers_(std::move(plan.numbers)) {
+  numbers_->has_raft = false;
+  numbers_->standing = cluster_standing::cut_off;
+  plan.relay.introduction.self = self_;
+  plan.relay.introduction.datacenter = plan.datacenter;
+  plan.relay.introduction.client_agent = true;
+  plan.relay.cluster_answers = [this](bool answers) { view_changed(answers); };
+  relay_.emplace(loop_, std::move(plan.relay));
+  cached_answers_settings c;
+  // The time while the machine is suspended makes answers older, too.
+  c.now = [loop = &loop_, clock = plan.clock] {
+    return clock == nullptr || MUTANT(cache_sleeps_with_machine) ? loop->now() : clock->now();
+  };
+  cache_.emplace(*relay_, std::move(c));
+
+  auto& w = *wires_;
+  w.clock = std::move(plan.clock);
+  w.fail_stop = std::move(plan.fail_stop);
+  w.fsm = system.spawn<remote_tables>(plan.front, wires_, *relay_, std::move(plan.secrets));
+  w.raft_peer = system.spawn<remote_consensus>(
+      plan.front, wires_, self_, [this] { return relay_->cluster_answers(); },
+      [this](const std::string& address, auto then) { relay_->join(address, std::move(then)); });
+  if (plan.spawn_audit)
+    w.audit = plan.spawn_audit(wires_);
+  w.gateways.push_back(plan.spawn_gateway(wires_, *cache_));
+  w.keeper = plan.spawn_keeper(wires_);
+  auto& h = plan.agent;
+  h.number = static_cast<std::uint16_t>(w.gateways.size());
+  h.numbers = numbers_;
+  h.agent.registry.node = catalog_row_of(self_, plan.datacenter, plan.node_meta);
+  w.health =
+      system.spawn<health_checks>(plan.front, wires_, std::move(h), std::move(plan.registered), std::move(plan.probes));
+  w.gateways.push_back(w.health);
+}
+
+void agent_composition::view_changed(bool answers) {
+  numbers_->standing = answers ? cluster_standing::relays : cluster_standing::cut_off;
+  const auto view = remote_consensus::view_of(self_, answers);
+  for (const auto& each : wires_->gateways)
+    caf::anon_send(each, view);
+}
+
+void agent_composition::tick_cache() {
+  cache_->tick();
+  cache_timer_ = loop_.after(cache_tick, [this] { tick_cache(); });
+}
+
+void agent_composition::begin() {
+  loop_.post([this, alive = std::weak_ptr<const char>(alive_)] {
+    if (alive.expired() || !relay_)
+      return;
+    relay_->start();
+    tick_cache();
+  });
+  caf::anon_send(wires_->health, tick_atom::value);
+}
+
+void agent_composition::stop(const std::function<void()>& drained) {
+  const auto end = [](const auto& actor) { caf::anon_send(actor, stop_atom::value); };
+  end(wires_->gateways.front());
+  drained();
+  if (wires_->audit)
+    end(wires_->audit);
+  end(wires_->health);
+  end(wires_->keeper);
+  end(wires_->raft_peer);
+  end(wires_->fsm);
+}
+
+void agent_composition::disconnect() {
+  cache_timer_.reset();
+  cache_.reset();
+  relay_.reset();
+}
+
+} // namespace belay::actors

@@ -1,0 +1,228 @@
+#include "sim/world/agent_wires.hpp"
+
+#include "protocol/base/bytes.hpp"
+
+#include <boost/asio/error.hpp>
+
+namespace belay::sim {
+
+namespace {
+
+namespace errors = boost::asio::error;
+
+// As set_peer_options() sets it for both ends.
+constexpr std::chrono::seconds silence{3};
+} // namespace
+
+agent_wires::connection* agent_wires::find(id c) {
+  const auto it = connections_.find(c);
+  return it == connections_.end() ? nullptr : &it->second;
+}
+
+bool agent_wires::blocked(const connection& c, bool to_server) const {
+  return to_server ? cut_.contains({c.agent, c.server}) : cut_.contains({c.server, c.agent});
+}
+
+// ---- making one
+
+agent_wires::id agent_wires::dial(std::size_t agent, const std::string& address, std::weak_ptr<agent_end> end) {
+  const auto number = ++numbers_;
+  auto& c = connections_[number];
+  c.agent = agent;
+  c.end = std::move(end);
+  trace_.add(0xd1a1 ^ number << 8 ^ agent);
+  trace_.count();
+  const auto server = server_at(address);
+  if (!server) { // no answer at all
+    c.server = nobody;
+    return number;
+  }
+  c.server = *server;
+  time_.after(2 * latency, [this, number] { accept(number); });
+  return number;
+}
+
+void agent_wires::accept(id number) {
+  auto* c = find(number);
+  if (c == nullptr || c->open)
+    return;
+  if (is_cut(c->agent, c->server)) // asked again, as TCP does; the agent gives up by itself
+    return time_.after(std::chrono::milliseconds(250), [this, number] { accept(number); });
+  const auto end = c->end.lock();
+  if (!listens(c->server)) {
+    connections_.erase(number);
+    if (end != nullptr)
+      end->connected(errors::connection_refused);
+    return;
+  }
+  c->open = true;
+  if (end != nullptr)
+    end->connected({});
+}
+
+// ---- bytes
+
+void agent_wires::send(id number, std::string bytes) {
+  if (const auto* c = find(number); c != nullptr && c->open && !c->server_gone)
+    travel(number, true, std::move(bytes));
+}
+
+bool agent_wires::answer(id number, std::string_view bytes, bool last) {
+  const auto* c = find(number);
+  if (c == nullptr || c->agent_gone)
+    return false;
+  if (!bytes.empty())
+    travel(number, false, std::string(bytes));
+  if (last)
+    travel(number, false, {});
+  return true;
+}
+
+/// An empty text ends the connection.
+void agent_wires::travel(id number, bool to_server, std::string bytes) {
+  auto& c = connections_.at(number);
+  trace_.add(crc32c(bytes) ^ number << 16 ^ static_cast<std::uint64_t>(to_server));
+  trace_.count();
+  auto& d = to_server ? c.to_server : c.to_agent;
+  if (blocked(c, to_server)) {
+    d.held.push_back(std::move(bytes));
+    return;
+  }
+  d.last_arrival = std::max(d.last_arrival, time_.now() + latency);
+  time_.at(d.last_arrival, [this, number, to_server, bytes = std::move(bytes)] {
+    auto* there = find(number);
+    if (there == nullptr)
+      return;
+    if (blocked(*there, to_server))
+      (to_server ? there->to_server : there->to_agent).held.push_back(bytes);
+    else
+      arrive(number, to_server, bytes);
+  });
+}
+
+void agent_wires::arrive(id number, bool to_server, const std::string& bytes) {
+  auto& c = connections_.at(number);
+  if (to_server) {
+    if (c.server_gone)
+      return;
+    if (!bytes.empty())
+      return read(number, c, bytes);
+    const auto server = c.server;
+    const bool known = c.introduced;
+    connections_.erase(number);
+    if (known)
+      hung_up(server, number);
+    return;
+  }
+  if (const auto end = c.end.lock(); end != nullptr) {
+    if (!bytes.empty())
+      return end->arrived(bytes);
+    connections_.erase(number);
+    end->ended(errors::eof);
+  }
+}
+
+/// The first frame is the introduction; all behind it is HTTP.
+void agent_wires::read(id number, connection& c, const std::string& bytes) {
+  if (c.introduced)
+    return said(c.server, number, bytes);
+  c.unread += bytes;
+  std::vector<wire::frame> frames;
+  // Byte by byte, so that what follows it stays.
+  std::size_t used = 0;
+  wire::frame_decoder decoder;
+  while (used < c.unread.size() && frames.empty()) {
+    const auto fed = decoder.feed(std::string_view(c.unread).substr(used++, 1), frames);
+    INVARIANT(fed.ok());
+  }
+  if (frames.empty())
+    return;
+  const auto* hello = std::get_if<wire::hello>(&frames.front());
+  INVARIANT(hello != nullptr && hello->client_agent);
+  c.introduced = true;
+  introduced(c.server, number, *hello);
+  if (auto rest = c.unread.substr(used); !rest.empty())
+    said(c.server, number, std::move(rest));
+  c.unread.clear();
+}
+
+// ---- ends
+
+void agent_wires::close(id number) {
+  auto* c = find(number);
+  if (c == nullptr || c->agent_gone)
+    return;
+  c->end.reset();
+  c->agent_gone = true;
+  if (!c->open || c->server_gone)
+    connections_.erase(number);
+  else
+    travel(number, true, {});
+}
+
+void agent_wires::break_up(id number, boost::system::error_code why) {
+  const auto node = connections_.extract(number);
+  if (node.empty())
+    return;
+  const auto& c = node.mapped();
+  if (c.introduced && !c.server_gone)
+    hung_up(c.server, number);
+  if (const auto end = c.end.lock())
+    c.open ? end->ended(why) : end->connected(why);
+}
+
+void agent_wires::gone(std::size_t node, bool power) {
+  std::vector<id> these;
+  for (auto& [number, c] : connections_)
+    if (c.agent == node || c.server == node) {
+      these.push_back(number);
+      if (c.server == node)
+        c.server_gone = true;
+      else
+        c.end.reset();
+      if (c.agent == node)
+        c.agent_gone = true;
+    }
+  for (const auto number : these)
+    time_.after(power ? virtual_time(silence) : latency,
+                [this, number] { break_up(number, errors::connection_reset); });
+}
+
+void agent_wires::cut(std::size_t from, std::size_t to) {
+  if (!cut_.try_emplace({from, to}, time_.now()).second)
+    return;
+  time_.after(silence, [this, from, to, since = time_.now()] {
+    const auto it = cut_.find({from, to});
+    if (it == cut_.end() || it->second != since)
+      return;
+    std::vector<id> these;
+    for (const auto& [number, c] : connections_)
+      if (c.open && ((c.agent == from && c.server == to) || (c.agent == to && c.server == from)))
+        these.push_back(number);
+    for (const auto number : these)
+      break_up(number, errors::timed_out);
+  });
+}
+
+void agent_wires::mend(std::size_t from, std::size_t to) {
+  if (cut_.erase({from, to}) == 0)
+    return;
+  std::vector<std::pair<id, bool>> these;
+  for (const auto& [number, c] : connections_)
+    if (c.agent == from && c.server == to)
+      these.emplace_back(number, true);
+    else if (c.agent == to && c.server == from)
+      these.emplace_back(number, false);
+  for (const auto& [number, to_server] : these) {
+    auto& c = connections_.at(number);
+    for (auto& bytes : std::exchange((to_server ? c.to_server : c.to_agent).held, {}))
+      travel(number, to_server, std::move(bytes));
+  }
+}
+
+void agent_wires::mend_all() {
+  while (!cut_.empty())
+    mend(cut_.begin()->first.first, cut_.begin()->first.second);
+}
+
+} // namespace belay::sim

@@ -1,0 +1,101 @@
+#pragma once
+// The connections of client agents to the server ports of servers: bytes in both directions, in order, until one of the ends is gone or
+// nothing gets through for too long. What they say is said by the real code on both ends.
+
+#include "protocol/wire/frame_codec.hpp"
+#include "sim/world/schedule.hpp"
+
+#include <boost/system/error_code.hpp>
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace belay::sim {
+
+class agent_wires {
+public:
+  using id = std::uint64_t;
+
+  /// The agent's end of one of them: what its socket hears, at once and not on the agent's thread.
+  class agent_end {
+  public:
+    virtual ~agent_end() = default;
+    virtual void connected(boost::system::error_code e) = 0;
+    virtual void arrived(std::string_view bytes) = 0;
+    virtual void ended(boost::system::error_code e) = 0;
+  };
+
+  agent_wires(schedule& time, event_trace& trace) : time_(time), trace_(trace) {}
+
+  virtual_time latency{std::chrono::microseconds(100)};
+
+  // ---- the servers' ends
+  /// nullopt: nobody is at that address.
+  std::function<std::optional<std::size_t>(const std::string& address)> server_at;
+  std::function<bool(std::size_t server)> listens;
+  /// Introduced as an agent.
+  std::function<void(std::size_t server, id connection, const wire::hello& hello)> introduced;
+  std::function<void(std::size_t server, id connection, std::string bytes)> said;
+  std::function<void(std::size_t server, id connection)> hung_up;
+  /// Whether it is one of these connections.
+  static bool owns(id connection) { return connection >= first; }
+  /// Of an answer. `last`: the server closes the connection behind it. @returns false: the agent hears nothing any more
+  bool answer(id connection, std::string_view bytes, bool last);
+
+  // ---- the agents' ends
+  id dial(std::size_t agent, const std::string& address, std::weak_ptr<agent_end> end);
+  void send(id connection, std::string bytes);
+  void close(id connection);
+
+  // ---- what happens to them
+  /// Nothing gets through in that direction. Without a mend before the silence is over, connections break.
+  void cut(std::size_t from, std::size_t to);
+  void mend(std::size_t from, std::size_t to);
+  void mend_all();
+  bool is_cut_to(std::size_t from, std::size_t to) const { return cut_.contains({from, to}); }
+  bool is_cut(std::size_t a, std::size_t b) const { return is_cut_to(a, b) || is_cut_to(b, a); }
+  /// The process at one end is gone. The other end notices at once, or (`power`: nothing said goodbye) after the silence.
+  void gone(std::size_t node, bool power);
+
+private:
+  // Above those of all clients.
+  static constexpr id first = id{1} << 52;
+
+  struct direction {
+    virtual_time last_arrival{0};
+    std::vector<std::string> held; ///< sent while cut: arrives after a quick mend
+  };
+  struct connection {
+    std::size_t agent = 0, server = 0;
+    std::weak_ptr<agent_end> end;
+    bool open = false; ///< the agent's end was told so
+    bool introduced = false;
+    bool server_gone = false, agent_gone = false;
+    std::string unread; ///< of an introduction that is not whole
+    direction to_server, to_agent;
+  };
+
+  connection* find(id c);
+  void accept(id c);
+  void travel(id c, bool to_server, std::string bytes);
+  void arrive(id c, bool to_server, const std::string& bytes);
+  void read(id number, connection& c, const std::string& bytes);
+  void break_up(id c, boost::system::error_code why);
+  bool blocked(const connection& c, bool to_server) const;
+
+  schedule& time_;
+  event_trace& trace_;
+  std::map<id, connection> connections_;
+  std::map<std::pair<std::size_t, std::size_t>, virtual_time> cut_; ///< directions, since when
+  id numbers_ = first;
+};
+
+} // namespace belay::sim
