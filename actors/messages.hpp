@@ -42,6 +42,8 @@ struct propose_write {
 struct check_write {
   request_id id;
   state::command command;
+  /// health_checks on a client agent: in whose name servers are asked for it; empty: the agent's.
+  std::string token = {};
 };
 /// A session renewal: kept by the leader's session_reaper, not replicated.
 struct renew_session {

@@ -2,6 +2,8 @@
 
 #include "protocol/golang/syntax.hpp"
 
+#include <algorithm>
+
 namespace belay::http {
 
 namespace {
@@ -21,16 +23,28 @@ std::string_view bearer(std::string_view authorization) {
   return word.substr(0, word.find_first_of(" \t"));
 }
 
-} // namespace
-
-std::string_view token_of(const request_context& c) {
+std::string_view said_token(const request_context& c) {
   if (const auto token = c.query.get("token"); !token.empty())
     return token;
-  if (!c.consul_token.empty())
-    return c.consul_token;
-  if (const auto token = bearer(c.authorization); !token.empty())
+  return c.consul_token.empty() ? bearer(c.authorization) : c.consul_token;
+}
+
+} // namespace
+
+bool could_be_token(std::string_view text) {
+  const auto printable = [](char c) { return c > ' ' && c < '\x7f'; };
+  return !text.empty() && text.size() <= token_bytes_max && std::all_of(text.begin(), text.end(), printable);
+}
+
+std::string_view token_of(const request_context& c) {
+  if (const auto token = said_token(c); !token.empty())
     return token;
   return c.request.passed_on_by != nullptr ? std::string_view() : c.settings.default_token;
+}
+
+std::string_view brought_token(const request_context& c) {
+  const auto token = said_token(c);
+  return could_be_token(token) ? token : std::string_view();
 }
 
 state::authority authority_of(const request_context& c) {
