@@ -87,7 +87,7 @@ health_checks_actor::behavior_type health_checks::make_behavior() {
           answer_parked(true);
       },
       [this](const members_heard& h) { on_members_heard(h); },
-      [this](const client_agent_heard& h) { on_client_agent(h.agent); },
+      [this](const client_agent_heard& h) { on_client_agent(h); },
       [this](const probe_finished& p) {
         agent_.finished(p.run, p.status, p.output, now());
         carry_out(nullptr);

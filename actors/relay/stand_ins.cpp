@@ -275,6 +275,7 @@ raft_peer_actor::behavior_type remote_consensus::make_behavior() {
       [](const peer_connected&) {},
       [](const dialled_now&) {},
       [](const autopilot_changed&) {},
+      [](const client_agent_answered&) {},
       [](spread_atom) {},
       [](const snapshot_chunk_loaded&) {},
       [](const snapshot_chunk_stored&) {},
