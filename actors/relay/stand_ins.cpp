@@ -35,6 +35,11 @@ bool allows(const acl::authorizer& may, const state::permission_needed& n) {
   }
 }
 
+/// What servers say to a deregistration by somebody who may not write the node: nothing is left to be done, as in Consul.
+bool is_not_there(const std::string& said) {
+  return said.find("Unknown service '") != std::string::npos || said.find("Unknown check '") != std::string::npos;
+}
+
 } // namespace
 
 // ---- tables
@@ -134,10 +139,14 @@ void remote_tables::write(const check_write& w) {
 void remote_tables::deregister(std::string body, const std::string& secret, const std::string& of_node,
                                std::function<void(int, std::string)> then) {
   constexpr auto target = "/v1/catalog/deregister";
+  const auto settled = [then](int status, std::string said) {
+    const bool gone = is_not_there(said);
+    then(gone ? 200 : status, std::move(said));
+  };
   ask("PUT", target, body, secret, [=, this](int status, std::string said) {
     if (status != 403 || secret == of_node)
-      return then(status, std::move(said));
-    ask("PUT", target, body, of_node, then);
+      return settled(status, std::move(said));
+    ask("PUT", target, body, of_node, settled);
   });
 }
 

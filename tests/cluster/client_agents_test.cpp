@@ -308,6 +308,11 @@ TEST_CASE("services of a client agent are in the catalog in the name of whoever 
   // Its token is no more, but the node is the agent's.
   CHECK(agent.put("/v1/agent/service/deregister/web?token=" + of_web, "").ok());
   CHECK(eventually(milliseconds{5000}, [&] { return !back(); }));
+
+  // Nor is what never was there in the way of anything else.
+  CHECK(agent.put("/v1/agent/service/deregister/api?token=" + root, "").ok());
+  CHECK(agent.put("/v1/agent/service/register?token=" + of_web, web).ok());
+  CHECK(eventually(milliseconds{5000}, [&] { return back(); }));
 }
 
 // Two that have one name would write over each other's services. Whoever started the second one must read it in its log, and whoever
