@@ -45,7 +45,7 @@ using health_checks_actor = http_gateway_actor::extend<
     reacts_to<cancel_query>,       // http_gateway: that client went away
     reacts_to<event_heard>,        // raft_peer: another node fired an event
     reacts_to<members_heard>,      // raft_peer, while this node leads: whose rows shall say alive, whose dead
-    reacts_to<client_agent_heard>, // raft_peer, while this node leads: it is there, or leaves
+    reacts_to<client_agent_heard>, // raft_peer, while this node leads: it is there, or leaves; client_agent_answered comes back
     reacts_to<probe_finished>,     // itself, when a probe has ended: the result of a check
     reacts_to<registrations_kept>, // registration_keeper: the answer to keep_registrations
     reacts_to<change_definitions>, // node, when the configuration is reloaded: what it defines now
@@ -125,6 +125,7 @@ using raft_peer_actor = caf::typed_actor<
     reacts_to<change_members>,        // tests and the simulator: exactly these servers shall be the members
     reacts_to<status_request>,        // http_gateway: what the node knows of its cluster; what all members do with their keys
     reacts_to<autopilot_changed>,     // fsm: the settings by which servers are promoted and removed
+    reacts_to<client_agent_answered>, // health_checks: the answer to client_agent_heard
     reacts_to<keyring_operated>,      // keyring_keeper: the answer to operate_keyring
     reacts_to<tick_atom>,             // node once, then itself: the clock of Raft
     reacts_to<flush_atom>,            // itself: carry out what this turn brought

@@ -42,6 +42,8 @@ struct propose_write {
 struct check_write {
   request_id id;
   state::command command;
+  /// health_checks on a client agent: in whose name servers are asked for it; empty: the agent's.
+  std::string token = {};
 };
 /// A session renewal: kept by the leader's session_reaper, not replicated.
 struct renew_session {
@@ -190,6 +192,12 @@ struct autopilot_changed {
 /// raft_peer -> health_checks, while this node leads: a client agent has told that it is there, or that it leaves.
 struct client_agent_heard {
   forward::agent_heard agent;
+  origin from; ///< who waits for the answer
+};
+/// health_checks -> raft_peer, the answer: true, or why the agent is not taken for a node of this cluster.
+struct client_agent_answered {
+  origin from;
+  state::reply reply;
 };
 /// Own clock; raft_peer -> fsm -> session_reaper. Until then nobody else leads: default reads need no barrier, and
 /// renewals count. Zero: no lease.

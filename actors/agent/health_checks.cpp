@@ -4,6 +4,7 @@
 #include "actors/telemetry/log.hpp"
 #include "protocol/agent/probe_request.hpp"
 #include "protocol/archive/sha256.hpp"
+#include "protocol/state/acl/permissions.hpp"
 #include "protocol/wire/registration_codec.hpp"
 
 #include <algorithm>
@@ -17,6 +18,28 @@ constexpr std::chrono::milliseconds tick{50};
 constexpr std::chrono::seconds answer_slack{60};
 // A new leader first registers its members.
 constexpr std::chrono::seconds compare_after_election{1};
+
+bool is_about_permissions(std::string_view why) {
+  return why.find(state::permission_denied) != std::string_view::npos ||
+         why.find(state::acl_not_found) != std::string_view::npos;
+}
+
+// A token may get the permission later; until then each try is a line in the log.
+constexpr std::chrono::seconds refused_pause{30};
+
+std::string names_in(const agent::sync_step& step) {
+  std::string out;
+  const auto add = [&out](const char* what, const std::string& name) {
+    out.append(out.empty() ? "" : ", ").append(what).append(name);
+  };
+  if (step.node)
+    add("node", {});
+  for (const auto& [id, version] : step.services)
+    add("service ", id);
+  for (const auto& [id, version] : step.checks)
+    add("check ", id);
+  return out;
+}
 
 std::string refusal_in(const write_result& r) {
   if (r.outcome != wire::call_outcome::done)
@@ -64,7 +87,7 @@ health_checks_actor::behavior_type health_checks::make_behavior() {
           answer_parked(true);
       },
       [this](const members_heard& h) { on_members_heard(h); },
-      [this](const client_agent_heard& h) { on_client_agent(h.agent); },
+      [this](const client_agent_heard& h) { on_client_agent(h); },
       [this](const probe_finished& p) {
         agent_.finished(p.run, p.status, p.output, now());
         carry_out(nullptr);
@@ -238,7 +261,7 @@ void health_checks::sync() {
     return;
   for (auto& step : agent_.registry().unsynced(t)) {
     const auto id = ids_.next();
-    send(wires_->fsm, check_write{id, step.command});
+    send(wires_->fsm, check_write{id, step.command, step.token});
     in_flight_.insert_or_assign(id.value, in_flight{std::move(step), t + settings_.hold + answer_slack});
   }
 }
@@ -256,10 +279,16 @@ void health_checks::settle(request_id id, const write_result* result) {
     return;
   const auto why = result != nullptr ? refusal_in(*result) : std::string("no answer");
   const auto& step = it->second.step;
-  agent_.registry().settled(step, why.empty());
+  const bool forbidden = is_about_permissions(why);
+  // Others have other tokens: they do not wait for this one.
+  agent_.registry().settled(step, why.empty(), forbidden ? now() + refused_pause : agent::local_time{0});
   if (!why.empty()) {
-    retry_at_ = now() + settings_.retry_interval;
-    log::info("health_checks", "catalog was not updated, will be tried again", {{"reason", why}});
+    if (!forbidden)
+      retry_at_ = now() + settings_.retry_interval;
+    log::write(forbidden ? log::level::warn : log::level::info, "health_checks",
+               forbidden ? "the catalog refuses what is registered here, it will be tried again"
+                         : "catalog was not updated, will be tried again",
+               {{"what", names_in(step)}, {"reason", why}});
     const auto carried = [](const auto& list, const std::string& wanted) {
       return std::any_of(list.begin(), list.end(), [&](const auto& each) { return each.first == wanted; });
     };

@@ -5,6 +5,7 @@
 #include "actors/agent/probes.hpp"
 #include "actors/host.hpp"
 #include "actors/interfaces.hpp"
+#include "actors/log_brake.hpp"
 #include "actors/request_ids.hpp"
 #include "actors/surroundings.hpp"
 #include "actors/telemetry/vitals.hpp"
@@ -133,7 +134,11 @@ private:
   void give_up_aliases();
 
   // health_checks_client_agents.cpp
-  void on_client_agent(const forward::agent_heard& agent);
+  void on_client_agent(const client_agent_heard& h);
+  /// Why it is none of this cluster's; nullopt: it is taken for one
+  std::optional<std::string> refusal_of(const agent::client_agents::identity& who);
+  void answer_client_agent(const forward::origin& to, state::reply reply);
+  void answer_new_client_agents();
   void look_at_client_agents();
   /// @returns false: none of its rows
   bool on_client_agent_rows(const read_result& r);
@@ -180,6 +185,14 @@ private:
   std::optional<request_id> listing_of_nodes_;                    ///< asked for when it began
   std::map<std::uint64_t, client_agent_look> client_agent_looks_; ///< by the id of the read
   agent::local_time look_at_client_agents_{0};
+  /// Those that the catalog does not show yet: whoever asks for the members after the answer shall see it.
+  struct new_client_agent {
+    forward::origin from;
+    agent::client_agents::identity who;
+    agent::local_time deadline;
+  };
+  std::vector<new_client_agent> new_client_agents_;
+  log_brake conflicts_told_;
   struct leaving {
     std::function<void(status)> then;
     forward::departure how;

@@ -13,26 +13,61 @@ namespace {
 
 constexpr std::chrono::milliseconds look_interval{250};
 constexpr std::size_t looks_at_once_max = 64;
+// Less than an agent waits for the answer (beat_limit in server_relay.cpp).
+constexpr std::chrono::milliseconds new_agent_limit{2000};
+constexpr std::size_t new_agents_max = 1000;
 // As with any read: raft_peer answers everything.
 constexpr std::chrono::seconds rows_limit{60};
 
 } // namespace
 
-void health_checks::on_client_agent(const forward::agent_heard& a) {
-  const auto& members = view_.config.members;
-  const bool server = std::any_of(members.begin(), members.end(),
-                                  [&](const raft::member& m) { return m.uuid == a.uuid || m.name == a.name; });
-  if (server || client_agents_of_ != view_.soft.term)
-    return;
+void health_checks::on_client_agent(const client_agent_heard& h) {
+  const auto& a = h.agent;
   const agent::client_agents::identity who{a.name, a.uuid, a.address};
-  if (a.leaves)
+  if (auto why = refusal_of(who)) {
+    if (conflicts_told_.may_tell(a.name + " " + a.uuid, now_of(*this, *wires_)))
+      log::warn("health_checks", "a client agent is refused",
+                {{"node", a.name}, {"id", a.uuid}, {"address", a.address}, {"reason", *why}});
+    return answer_client_agent(h.from, state::refusal{std::move(*why)});
+  }
+  if (client_agents_of_ != view_.soft.term) // this leader has not begun yet
+    return answer_client_agent(h.from, true);
+  if (a.leaves) {
     client_agents_.leaves(who, now());
-  else if (!client_agents_.heard(who, now()))
-    log::warn("health_checks", "there are too many client agents: one more is not registered", {{"node", a.name}});
+    return answer_client_agent(h.from, true);
+  }
+  client_agents_.heard(who, now());
+  if (client_agents_.shown_alive(who) || new_client_agents_.size() >= new_agents_max)
+    return answer_client_agent(h.from, true);
+  new_client_agents_.push_back({h.from, who, now() + new_agent_limit});
+}
+
+std::optional<std::string> health_checks::refusal_of(const agent::client_agents::identity& who) {
+  for (const auto& m : view_.config.members) {
+    if (state::folded(m.name) == state::folded(who.name))
+      return "node name '" + who.name + "' is taken by the server with ID " + m.uuid + " at " + m.address;
+    if (m.uuid == who.uuid)
+      return "node ID " + who.uuid + " is that of the server '" + m.name + "'";
+  }
+  return client_agents_of_ == view_.soft.term ? client_agents_.refusal_of(who, now()) : std::nullopt;
+}
+
+void health_checks::answer_client_agent(const forward::origin& to, state::reply reply) {
+  send(wires_->raft_peer, client_agent_answered{to, std::move(reply)});
+}
+
+void health_checks::answer_new_client_agents() {
+  std::erase_if(new_client_agents_, [&](const new_client_agent& n) {
+    if (view_.serving && now() < n.deadline && !client_agents_.shown_alive(n.who))
+      return false;
+    answer_client_agent(n.from, true);
+    return true;
+  });
 }
 
 void health_checks::look_at_client_agents() {
   const auto t = now();
+  answer_new_client_agents();
   if (!view_.serving) {
     client_agents_of_ = term_id{};
     listing_of_nodes_.reset();

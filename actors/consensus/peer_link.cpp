@@ -26,6 +26,7 @@ constexpr std::chrono::milliseconds tick{20};
 // While somebody waits for an answer to his handshake, which has three legs.
 constexpr std::chrono::milliseconds tick_of_handshakes{4};
 constexpr std::chrono::seconds hello_again{1};
+constexpr std::size_t early_agents_max = 64; ///< a server knows milliseconds after its start what it is
 // A peer from another host in place of one that was heard just now is an impostor, or two servers have one identity.
 constexpr std::chrono::milliseconds heard_just_now{1500};
 // What is read at once grows and shrinks with what comes: CAF zeroes that many bytes before each read.
@@ -127,6 +128,8 @@ caf::behavior peer_link::make_behavior() {
         for (auto& [address, o] : outgoing_)
           disconnect(o);
         ::close(std::exchange(listener_, -1)); // at once: whoever starts again wants the port
+        for (const auto& p : std::exchange(early_agents_, {}))
+          ::close(p.fd);
         close_all();
         stopping_ = true;
         // With the next tick if one is due: a broker of CAF 0.17.6 that has ended keeps its mailbox open, and a tick that
@@ -142,6 +145,9 @@ std::chrono::milliseconds peer_link::on_tick() {
   const auto now = clock().now();
   for (const auto& handle : std::exchange(leaving_, {}))
     close(handle);
+  if (!hello_.self.id.is_zero())
+    for (auto& p : std::exchange(early_agents_, {}))
+      pass_on_client_agent(std::move(p));
   for (auto& p : lobby_.pump(now))
     admit(std::move(p));
   const bool say_hello = now >= next_hello_;
@@ -320,6 +326,8 @@ bool peer_link::one_gives_way_to(const std::string& host, bool from_there) {
 
 void peer_link::pass_on_client_agent(introduced_peer p) {
   std::string why;
+  if (hello_.self.id.is_zero() && early_agents_.size() < early_agents_max)
+    return early_agents_.push_back(std::move(p));
   if (!settings_.client_agent)
     why = "no client agents are served here";
   else if (p.hello.datacenter != hello_.datacenter)

@@ -158,6 +158,7 @@ private:
   name_lookups names_;
   log_brake brake_, brake_of_known_; ///< of lines about strangers; about known hosts and those whom we are to dial
   wire::hello hello_;
+  std::vector<introduced_peer> early_agents_; ///< client agents that came before it was known what this server is
   monotonic_time next_hello_{};
   bool ticking_ = false; ///< a tick is on its way
   bool stopping_ = false;

@@ -85,6 +85,7 @@ raft_peer_actor::behavior_type raft_peer::make_behavior() {
           answer_status(s);
       },
       [this](const autopilot_changed& a) { on_autopilot_changed(a); },
+      [this](client_agent_answered& a) { answer_decided(a.from, std::move(a.reply)); },
       [this](const keyring_operated& k) { on_keyring_operated(k); },
       [this](tick_atom) {
         on_tick();

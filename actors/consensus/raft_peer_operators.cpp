@@ -87,8 +87,10 @@ void raft_peer::answer_decided(const forward::origin& to, state::reply reply) {
 }
 
 void raft_peer::hear_client_agent(const forward::origin& from, const forward::agent_heard& agent) {
-  send(wires_->health, client_agent_heard{agent});
-  answer_decided(from, true);
+  if (wires_->health)
+    send(wires_->health, client_agent_heard{agent, from});
+  else
+    answer_decided(from, true);
 }
 
 /// Members that answer this leader, itself included.

@@ -1,5 +1,5 @@
 #pragma once
-// Operators are told how long the certificates of a server last: by metrics, and by the log when it is time to make new ones.
+// Operators are told how long the certificates of a node last: by metrics, and by the log when it is time to make new ones.
 
 #include "actors/telemetry/metrics.hpp"
 #include "actors/tls/certificate_ends.hpp"

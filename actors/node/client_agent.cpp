@@ -5,10 +5,13 @@
 #include "actors/audit/audit_log.hpp"
 #include "actors/node/agent_composition.hpp"
 #include "actors/node/boot_clock.hpp"
+#include "actors/node/certificate_reports.hpp"
 #include "actors/node/disk/acl_files.hpp"
 #include "actors/node/disk/data_directory.hpp"
+#include "actors/node/disk/known_servers.hpp"
 #include "actors/node/free_memory.hpp"
 #include "actors/node/front_loop.hpp"
+#include "actors/node/node_composition.hpp"
 #include "actors/node/node_settings.hpp"
 #include "actors/node/process.hpp"
 #include "actors/node/signalled_requests.hpp"
@@ -46,6 +49,8 @@ struct parts {
   live_limit http_connections{0};
   std::shared_ptr<agent_tokens> tokens;
   std::vector<std::pair<std::string, std::string>> registrations; ///< kept by the last process
+  std::vector<std::string> remembered;                            ///< servers that the last process knew
+  std::shared_ptr<known_servers_keeper> servers;
   std::optional<rotated_file> audit;
   gateway_settings::order reload, leave;
 };
@@ -61,6 +66,7 @@ public:
   status change_definitions(agent::configured_definitions now);
   void leave();
   std::shared_ptr<const vitals> numbers() const { return numbers_; }
+  void show_certificates(std::vector<metrics::certificate> all) { metrics_.certificates(std::move(all)); }
 
 private:
   system_config caf_config_;
@@ -91,6 +97,14 @@ running_client_agent::running_client_agent(const node_config& config, const iden
   plan.relay = relay_settings_of(config);
   plan.relay.credentials = p.credentials;
   plan.relay.seed = seed;
+  plan.relay.remembered = std::move(p.remembered);
+  plan.relay.servers_changed = [this, keeper = p.servers](const std::vector<std::string>& servers) {
+    keeper->take(servers);
+    system_.spawn([keeper] {
+      if (auto s = keeper->write(); !s)
+        log::error("node", "the servers that this agent knows were not kept", {{"reason", s.error()}});
+    });
+  };
   plan.secrets = [tokens = p.tokens] {
     const auto& t = tokens->now();
     return agent_secrets{t.agent.empty() ? t.of_requests : t.agent, t.of_requests.empty() ? t.agent : t.of_requests};
@@ -180,6 +194,31 @@ void running_client_agent::stop() {
   front_thread_.join();
 }
 
+/// Servers that the last process knew, unless it has left them for good. @returns a failure if that cannot be told
+result<std::vector<std::string>> remembered_servers(const node_config& config) {
+  const auto left = has_left(config.data_dir);
+  if (!left)
+    return left.why();
+  if (*left && !config.rejoin_after_leave) {
+    if (config.joins.empty()) {
+      log::warn("node", "this client agent has left its cluster, and asks none of its servers",
+                {{"advice", "PUT /v1/agent/join, retry_join, or rejoin_after_leave"}});
+      return std::vector<std::string>();
+    }
+    if (auto s = note_left(config.data_dir, false); !s)
+      return s.why();
+    return std::vector<std::string>();
+  }
+  if (auto s = note_left(config.data_dir, false); !s)
+    return s.why();
+  auto servers = load_known_servers(config.data_dir);
+  if (!servers)
+    log::error("node", "the servers that this agent knew are forgotten", {{"reason", servers.error()}});
+  else if (servers->empty() && config.joins.empty())
+    log::warn("node", "this client agent knows no server", {{"advice", "set retry_join, or PUT /v1/agent/join"}});
+  return servers ? std::move(*servers) : std::vector<std::string>();
+}
+
 } // namespace
 
 int run_client_agent(parsed_command_line begun, config_reader read_again) {
@@ -218,8 +257,12 @@ int run_client_agent(parsed_command_line begun, config_reader read_again) {
       return cannot_start("audit log: " + file.error());
     p.audit.emplace(std::move(*file));
   }
-  if (config.joins.empty())
-    log::warn("node", "this client agent knows no server", {{"advice", "set retry_join"}});
+  auto remembered = remembered_servers(config);
+  if (!remembered)
+    return cannot_start(remembered.error());
+  p.remembered = std::move(*remembered);
+  p.servers = std::make_shared<known_servers_keeper>(config.data_dir);
+  certificate_reports certificates(p.credentials, p.https);
 
   running_client_agent* running = nullptr;
   const auto definitions_changed = [&](const node_config& next) {
@@ -246,8 +289,11 @@ int run_client_agent(parsed_command_line begun, config_reader read_again) {
   service.ready(node.numbers());
   bool left = false;
   for (bool serves = true; serves;) {
-    int signal = 0;
-    sigwait(&signals, &signal);
+    node.show_certificates(certificates.look(wall_ns() / 1'000'000'000));
+    const timespec pause{std::chrono::seconds(certificate_reports::interval).count(), 0};
+    const int signal = sigtimedwait(&signals, nullptr, &pause);
+    if (signal < 0) // the time is up
+      continue;
     if (signal == SIGHUP) {
       const auto waiting = reload_asked.take();
       service.reloading();
@@ -266,8 +312,11 @@ int run_client_agent(parsed_command_line begun, config_reader read_again) {
                        : signal == SIGINT ? "SIGINT"
                                           : "SIGTERM"}});
     service.stopping();
-    if (left)
+    if (left) {
       node.leave();
+      if (auto noted = note_left(config.data_dir, true); !noted)
+        log::error("node", "it could not be noted that this agent has left its cluster", {{"reason", noted.error()}});
+    }
     for (const auto& then : waiting)
       then({});
     serves = false;

@@ -22,12 +22,19 @@ constexpr std::chrono::seconds listing_interval{10};
 constexpr std::chrono::seconds rebalance_interval{120};
 constexpr std::chrono::seconds idle_limit{30};
 constexpr std::chrono::milliseconds leave_limit{5000};
+// Somebody should know when servers have not heard an agent for so long; after two more seconds they take it for dead.
+constexpr std::chrono::milliseconds unheard_limit{3000};
+constexpr std::chrono::seconds complaint_interval{10};
+// Of a join, from the connection on. A request may wait for 7 s (rpc_hold_timeout).
+constexpr std::chrono::milliseconds join_limit{4500};
+constexpr int refused_status = 409; ///< of an agent whose name or ID is another's
 constexpr std::size_t dials_at_once_max = 32;
 constexpr int attempts_max = 3;
 constexpr std::size_t servers_max = 64;
 constexpr std::size_t own_answer_bytes_max = 64u << 10; ///< of what the agent itself asks
 
 constexpr auto no_servers = "No known Consul servers";
+constexpr auto no_answer = "no answer within 3 s";
 
 } // namespace
 
@@ -140,6 +147,13 @@ server_relay::server_relay(relay_loop& loop, server_relay_settings settings)
   wire::encode_frame(settings_.introduction, introduction_);
   for (const auto& address : settings_.servers)
     servers_.push_back({address, {}, true});
+  for (const auto& address : settings_.remembered)
+    if (servers_.size() < servers_max && !knows(address))
+      servers_.push_back({address, {}, false});
+}
+
+bool server_relay::knows(const std::string& address) const {
+  return std::any_of(servers_.begin(), servers_.end(), [&](const server& s) { return s.address == address; });
 }
 
 server_relay::~server_relay() {
@@ -156,11 +170,13 @@ server_relay::~server_relay() {
 void server_relay::start() {
   if (!servers_.empty())
     preferred_ = static_cast<std::size_t>(random_.below(servers_.size()));
+  heard_at_ = loop_.now();
   tick();
 }
 
 void server_relay::stop(bool leaves, std::function<void()> then) {
   stopping_ = true;
+  tell_joined("this agent stops");
   beat_.reset();
   listing_.reset();
   auto once = std::make_shared<std::function<void()>>(std::move(then));
@@ -189,6 +205,8 @@ void server_relay::tick() {
   close_idle(now);
   if (!stopping_) {
     beat(now);
+    complain(now);
+    give_up_joins(now);
     if (now >= next_listing_ && listing_ == nullptr && answers_ == true)
       ask_for_servers();
     if (now >= next_rebalance_ && !servers_.empty()) {
@@ -304,6 +322,7 @@ void server_relay::connection_ready(server_connection& c) {
   if (l == nullptr)
     return;
   l->dialling = false;
+  last_failure_.clear();
   if (!waiting_.empty()) {
     auto* next = waiting_.front();
     waiting_.pop_front();
@@ -366,6 +385,8 @@ void server_relay::server_failed(const std::string& address, const std::string& 
 void server_relay::join(const std::string& address, std::function<void(std::string)> then) {
   const auto where = split_host_port(address);
   const auto to = names_.find(where.host, where.number());
+  if (!knows(address) && servers_.size() >= servers_max)
+    return then("this agent knows as many servers as it can");
   if (!to)
     return then("lookup " + where.host + ": no such host, or no answer yet");
   const auto limit = std::make_shared<relay_loop::timer>();
@@ -379,10 +400,15 @@ void server_relay::join(const std::string& address, std::function<void(std::stri
     joining_.remove(kept);
     kept->close();
     const auto keep = std::exchange(*limit, nullptr); // it may be what calls this
-    const auto known = [&](const server& s) { return s.address == kept->server(); };
-    if (why.empty() && std::none_of(servers_.begin(), servers_.end(), known))
+    if (!why.empty() || stopping_)
+      return then(why.empty() ? "this agent stops" : why);
+    if (!knows(kept->server())) {
       servers_.push_back({kept->server(), {}, true});
-    then(why);
+      say_servers();
+      if (answers_ != true)
+        preferred_ = servers_.size() - 1;
+    }
+    wait_until_heard(then);
   };
   server_connection::events events;
   events.ready = [end](server_connection& c) { end(c, {}); };
@@ -401,9 +427,10 @@ void server_relay::join(const std::string& address, std::function<void(std::stri
 void server_relay::beat(monotonic_time now) {
   if (beat_ != nullptr && now >= beat_due_) {
     beat_.reset();
+    const auto why = last_failure_.empty() ? std::string(no_answer) : last_failure_;
     if (preferred_ < servers_.size())
-      server_failed(servers_[preferred_].address, "it does not answer");
-    beaten(false, "no answer within 3 s");
+      server_failed(servers_[preferred_].address, why);
+    beaten(0, why);
   }
   if (beat_ != nullptr || now < next_beat_)
     return;
@@ -412,17 +439,76 @@ void server_relay::beat(monotonic_time now) {
   beat_ =
       std::make_unique<question>(*this, "PUT", "/v1/internal/agent/alive", [this](int status, const std::string& what) {
         const auto keep = std::move(beat_);
-        beaten(status == 200, what);
+        beaten(status, what);
       });
 }
 
-void server_relay::beaten(bool alive, const std::string& why) {
-  beats_failed_ = alive ? 0 : beats_failed_ + 1;
-  // Three in a row are the time after which the servers take an agent for dead; then and every 10 s somebody should know.
-  if (beats_failed_ % 10 == 3)
-    log::warn("relay", "the servers do not hear this agent", {{"reason", why}});
+void server_relay::beaten(int status, const std::string& what) {
+  const bool alive = status == 200;
+  refused_ = status == refused_status;
+  beat_failure_ = alive ? std::string() : what;
+  if (alive)
+    heard_at_ = loop_.now();
+  complain(loop_.now());
   say(alive);
+  if (alive || refused_)
+    tell_joined(beat_failure_);
 }
+
+void server_relay::complain(monotonic_time now) {
+  if ((!refused_ && now - heard_at_ < unheard_limit) || now < next_complaint_)
+    return;
+  next_complaint_ = now + complaint_interval;
+  if (refused_)
+    return log::error("relay", "the cluster refuses this client agent",
+                      {{"reason", beat_failure_}, {"advice", "give it a name of its own: node_name"}});
+  constexpr auto what = "the servers do not hear this agent";
+  if (servers_.empty())
+    return log::warn("relay", what,
+                     {{"reason", "no server is named"}, {"advice", "retry_join, or PUT /v1/agent/join"}});
+  const auto& why = last_failure_.empty() ? beat_failure_ : last_failure_;
+  log::warn("relay", what, {{"reason", why.empty() ? std::string(no_answer) : why}});
+}
+
+// ---- joins
+
+void server_relay::wait_until_heard(std::function<void(std::string)> then) {
+  if (answers_ == true)
+    return then({});
+  joined_.push_back({std::move(then), loop_.now() + join_limit});
+  if (beat_ == nullptr)
+    next_beat_ = loop_.now();
+  later([this] { serve_waiting(); });
+}
+
+void server_relay::tell_joined(const std::string& why) {
+  for (const auto& j : std::exchange(joined_, {}))
+    j.then(why);
+}
+
+void server_relay::give_up_joins(monotonic_time now) {
+  std::vector<joined> late;
+  std::erase_if(joined_, [&](joined& j) {
+    if (now < j.deadline)
+      return false;
+    late.push_back(std::move(j));
+    return true;
+  });
+  const auto& why = last_failure_.empty() ? beat_failure_ : last_failure_;
+  for (const auto& j : late)
+    j.then("the servers have not heard this agent: " + (why.empty() ? std::string(no_answer) : why));
+}
+
+void server_relay::say_servers() {
+  if (!settings_.servers_changed)
+    return;
+  std::vector<std::string> all;
+  for (const auto& s : servers_)
+    all.push_back(s.address);
+  settings_.servers_changed(all);
+}
+
+// ---- which servers there are
 
 void server_relay::say(bool answers) {
   if (answers_ == answers)
@@ -449,12 +535,9 @@ void server_relay::take_servers(const std::string& json) {
     return;
   const auto asked = preferred_ < servers_.size() ? servers_[preferred_].address : std::string();
   std::vector<server> next;
-  std::vector<std::string> names;
   for (const auto& each : list->as_array())
-    if (each.is_string() && next.size() < servers_max) {
-      names.emplace_back(each.as_string());
-      next.push_back({names.back(), {}, false});
-    }
+    if (each.is_string() && next.size() < servers_max)
+      next.push_back({std::string(each.as_string()), {}, false});
   bool changed = false;
   for (const auto& old : servers_) {
     const auto it = std::find_if(next.begin(), next.end(), [&](const server& s) { return s.address == old.address; });
@@ -471,8 +554,8 @@ void server_relay::take_servers(const std::string& json) {
   for (std::size_t i = 0; i < servers_.size(); ++i)
     if (servers_[i].address == asked)
       preferred_ = i;
-  if (changed && settings_.servers_changed)
-    settings_.servers_changed(names);
+  if (changed)
+    say_servers();
 }
 
 } // namespace belay::actors

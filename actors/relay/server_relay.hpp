@@ -20,8 +20,9 @@
 namespace belay::actors {
 
 struct server_relay_settings {
-  wire::hello introduction;         ///< of this agent
-  std::vector<std::string> servers; ///< host:port, to begin with
+  wire::hello introduction;            ///< of this agent
+  std::vector<std::string> servers;    ///< host:port, to begin with; always tried
+  std::vector<std::string> remembered; ///< and these, until the servers name others
   std::shared_ptr<tls::credential_store> credentials = std::make_shared<tls::credential_store>();
   std::chrono::milliseconds hold{7000}; ///< a request waits so long for a server that can be reached
   std::size_t connections_max = 4096;   ///< requests beyond that wait for one
@@ -30,7 +31,7 @@ struct server_relay_settings {
   name_lookups::lookup look_up = name_lookups::system_lookup();
   /// Told of each change: whether the servers answer and have a leader.
   std::function<void(bool)> cluster_answers;
-  /// Told of the servers that there are now, when these are others than before: host:port.
+  /// Told of the servers that are asked from now on, when these are others than before: host:port.
   std::function<void(const std::vector<std::string>&)> servers_changed;
 };
 
@@ -47,7 +48,8 @@ public:
 
   std::unique_ptr<relayed_call> begin(relayed_request r, answer_listener& listener) override;
   void later(std::function<void()> what) override;
-  /// Asks that server, too, from now on, if it can be reached. @param then is told why not, as Go would say it; empty: it can
+  /// Asks that server, too, from now on, if it can be reached. @param then is told why not, as Go would say it, or why the servers do not
+  ///   take this agent; empty: they know that it is there
   void join(const std::string& address, std::function<void(std::string)> then);
   bool cluster_answers() const { return answers_ == true; }
 
@@ -81,7 +83,13 @@ private:
   void close_idle(monotonic_time now);
   void server_failed(const std::string& address, const std::string& why);
   void beat(monotonic_time now);
-  void beaten(bool alive, const std::string& why);
+  void beaten(int status, const std::string& what);
+  void complain(monotonic_time now);
+  void wait_until_heard(std::function<void(std::string)> then);
+  void tell_joined(const std::string& why);
+  void give_up_joins(monotonic_time now);
+  bool knows(const std::string& address) const;
+  void say_servers();
   void ask_for_servers();
   void take_servers(const std::string& json);
   void say(bool answers);
@@ -102,7 +110,14 @@ private:
 
   std::unique_ptr<question> beat_, listing_, leaving_;
   monotonic_time next_beat_{}, beat_due_{}, next_listing_{}, next_rebalance_{};
-  int beats_failed_ = 0;
+  monotonic_time heard_at_{}, next_complaint_{}; ///< the servers heard this agent, or it began
+  std::string beat_failure_;
+  bool refused_ = false; ///< by the leader, who would have to know it
+  struct joined {
+    std::function<void(std::string)> then;
+    monotonic_time deadline;
+  };
+  std::vector<joined> joined_; ///< wait until the servers have heard this agent
   std::optional<bool> answers_;
   bool stopping_ = false;
   std::shared_ptr<const char> alive_ = std::make_shared<const char>(); ///< for what is called later

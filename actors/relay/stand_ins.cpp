@@ -6,6 +6,7 @@
 #include "protocol/golang/error_list.hpp"
 #include "protocol/golang/url.hpp"
 #include "protocol/http/discovery/registration_json.hpp"
+#include "protocol/http/tokens.hpp"
 
 namespace belay::actors {
 
@@ -32,6 +33,11 @@ bool allows(const acl::authorizer& may, const state::permission_needed& n) {
   default:
     return false;
   }
+}
+
+/// What servers say to a deregistration by somebody who may not write the node: nothing is left to be done, as in Consul.
+bool is_not_there(const std::string& said) {
+  return said.find("Unknown service '") != std::string::npos || said.find("Unknown check '") != std::string::npos;
 }
 
 } // namespace
@@ -102,7 +108,7 @@ fsm_actor::behavior_type remote_tables::make_behavior() {
 void remote_tables::ask(std::string method, std::string target, std::string body, std::string secret,
                         std::function<void(int, std::string)> then) {
   relayed_request r{std::move(method), std::move(target), {}, std::move(body), false};
-  if (!secret.empty())
+  if (http::could_be_token(secret))
     r.headers.emplace_back("X-Consul-Token", std::move(secret));
   const auto number = ++asked_;
   questions_.emplace(number,
@@ -115,18 +121,33 @@ void remote_tables::ask(std::string method, std::string target, std::string body
 
 void remote_tables::write(const check_write& w) {
   const auto secrets = secrets_();
+  const auto& of_services = w.token.empty() ? secrets.of_services : w.token;
   const auto then = [this, id = w.id](int status, std::string body) { written(id, status, std::move(body)); };
-  std::visit(overloaded{
-                 [&](const state::catalog_register& r) {
-                   ask("PUT", "/v1/catalog/register", http::json_of(r),
-                       r.service || !r.checks.empty() ? secrets.of_services : secrets.of_node, then);
-                 },
-                 [&](const state::catalog_deregister& r) {
-                   ask("PUT", "/v1/catalog/deregister", http::json_of(r), secrets.of_services, then);
-                 },
-                 [&](const auto&) { written(w.id, 500, beyond_a_client_agent); },
-             },
-             static_cast<const state::plain_command&>(w.command));
+  std::visit(
+      overloaded{
+          [&](const state::catalog_register& r) {
+            ask("PUT", "/v1/catalog/register", http::json_of(r),
+                r.service || !r.checks.empty() ? of_services : secrets.of_node, then);
+          },
+          [&](const state::catalog_deregister& r) { deregister(http::json_of(r), of_services, secrets.of_node, then); },
+          [&](const auto&) { written(w.id, 500, beyond_a_client_agent); },
+      },
+      static_cast<const state::plain_command&>(w.command));
+}
+
+/// The token that something was registered with may be gone before it: then it goes in the name of its node.
+void remote_tables::deregister(std::string body, const std::string& secret, const std::string& of_node,
+                               std::function<void(int, std::string)> then) {
+  constexpr auto target = "/v1/catalog/deregister";
+  const auto settled = [then](int status, std::string said) {
+    const bool gone = is_not_there(said);
+    then(gone ? 200 : status, std::move(said));
+  };
+  ask("PUT", target, body, secret, [=, this](int status, std::string said) {
+    if (status != 403 || secret == of_node)
+      return settled(status, std::move(said));
+    ask("PUT", target, body, of_node, settled);
+  });
 }
 
 void remote_tables::written(request_id id, int status, std::string body) {
@@ -263,6 +284,7 @@ raft_peer_actor::behavior_type remote_consensus::make_behavior() {
       [](const peer_connected&) {},
       [](const dialled_now&) {},
       [](const autopilot_changed&) {},
+      [](const client_agent_answered&) {},
       [](spread_atom) {},
       [](const snapshot_chunk_loaded&) {},
       [](const snapshot_chunk_stored&) {},

@@ -20,8 +20,9 @@ namespace belay::actors {
 
 /// Whose rights the agent has when it keeps its rows. Empty: anonymous
 struct agent_secrets {
-  std::string of_node;     ///< to write its node: acl.tokens.agent, or that of requests
-  std::string of_services; ///< to write services and checks: acl.tokens.default, or that of the agent
+  std::string of_node; ///< to write its node: acl.tokens.agent, or that of requests
+  /// To write services and checks that were registered without a token: acl.tokens.default, or that of the agent.
+  std::string of_services;
 };
 
 /// For health_checks: rows of this node are read and written.
@@ -39,6 +40,8 @@ private:
   struct known_rules;
 
   void write(const check_write& w);
+  void deregister(std::string body, const std::string& secret, const std::string& of_node,
+                  std::function<void(int, std::string)> then);
   void read(const read_query& q);
   void written(request_id id, int status, std::string body);
   void read_permissions(const read_query& q);

@@ -174,6 +174,7 @@ reply local_agent::on(const service_maintenance& r, local_time now) {
   d.name = "Service Maintenance Mode";
   d.notes = r.reason.empty() ? default_reason(true) : r.reason;
   d.service_id = r.id;
+  d.token = r.token;
   set_maintenance(std::move(d), r.enable, now);
   return accepted{};
 }
@@ -183,6 +184,7 @@ reply local_agent::on(const node_maintenance& r, local_time now) {
   d.id = node_maintenance_id;
   d.name = "Node Maintenance Mode";
   d.notes = r.reason.empty() ? default_reason(false) : r.reason;
+  d.token = r.token;
   set_maintenance(std::move(d), r.enable, now);
   return accepted{};
 }

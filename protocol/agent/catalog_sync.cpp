@@ -57,6 +57,7 @@ state::catalog_register local_registry::registration() const {
 sync_step local_registry::step_for(const std::string& id, held_service& s, const checks_by_owner& waiting) {
   sync_step step;
   step.services.emplace_back(id, s.version);
+  step.token = s.token;
   s.in_flight = true;
   if (s.deleted) {
     step.command = state::catalog_deregister{settings_.node.node, id, {}};
@@ -66,6 +67,8 @@ sync_step local_registry::step_for(const std::string& id, held_service& s, const
   r.service = *s.row;
   for (auto [it, end] = waiting.equal_range(id); it != end; ++it) {
     auto& [check_id, c] = *it->second;
+    if (c.definition.token != s.token)
+      continue; // it goes by itself, when the service is there
     c.in_flight = true;
     r.checks.push_back(*c.row);
     step.checks.emplace_back(check_id, c.version);
@@ -77,6 +80,7 @@ sync_step local_registry::step_for(const std::string& id, held_service& s, const
 sync_step local_registry::step_for(const std::string& id, held_check& c) {
   sync_step step;
   step.checks.emplace_back(id, c.version);
+  step.token = c.definition.token;
   c.in_flight = true;
   if (c.deleted) {
     step.command = state::catalog_deregister{settings_.node.node, {}, id};
@@ -95,7 +99,7 @@ std::vector<sync_step> local_registry::unsynced(local_time now) {
       c.output_due.reset();
       changed(c);
     }
-  if (!node_.in_sync && !node_.in_flight) {
+  if (node_.waits(now)) {
     auto r = registration();
     r.skip_node_update = false;
     node_.in_flight = true;
@@ -106,25 +110,31 @@ std::vector<sync_step> local_registry::unsynced(local_time now) {
   }
   checks_by_owner waiting;
   for (auto& entry : checks_)
-    if (const auto& c = entry.second; !c.in_sync && !c.deleted && !c.in_flight && !c.row->service_id.empty())
+    if (const auto& c = entry.second; c.waits(now) && !c.deleted && !c.row->service_id.empty())
       waiting.emplace(c.row->service_id, &entry);
   for (auto& [id, s] : services_)
-    if (!s.in_sync && !s.in_flight)
+    if (s.waits(now))
       steps.push_back(step_for(id, s, waiting));
-  for (auto& [id, c] : checks_)
-    if (!c.in_sync && !c.in_flight)
+  for (auto& [id, c] : checks_) {
+    const auto owner = services_.find(c.row->service_id);
+    const bool owner_comes = !c.deleted && owner != services_.end() && !owner->second.deleted && !owner->second.in_sync;
+    if (c.waits(now) && !owner_comes)
       steps.push_back(step_for(id, c));
+  }
   return steps;
 }
 
-void local_registry::settled(const sync_step& step, bool done) {
-  const auto settle = [done](auto& held, const std::pair<std::string, std::uint64_t>& carried) {
+void local_registry::settled(const sync_step& step, bool done, local_time again) {
+  const auto settle = [done, again](auto& held, const std::pair<std::string, std::uint64_t>& carried) {
     const auto it = held.find(carried.first);
     if (it == held.end())
       return;
     auto& s = it->second;
     s.in_flight = false;
-    if (!done || s.version != carried.second) // it has changed meanwhile
+    if (s.version != carried.second) // it has changed meanwhile
+      return;
+    s.not_before = again;
+    if (!done)
       return;
     if (s.deleted)
       held.erase(it);
@@ -134,6 +144,7 @@ void local_registry::settled(const sync_step& step, bool done) {
   if (step.node) {
     node_.in_flight = false;
     node_.in_sync = done && node_.version == *step.node;
+    node_.not_before = again;
   }
   for (const auto& s : step.services)
     settle(services_, s);

@@ -18,16 +18,31 @@ bool looks_like_agent(const state::node_record& n) {
   return n.meta && n.meta->contains(std::string(mark_of_agents));
 }
 
+bool is_told_to_leave(const state::node_record& n) {
+  return n.meta && n.meta->contains(std::string(mark_of_leaving));
+}
+
 state::catalog_register registration_of(const client_agents::identity& who, bool alive, bool row_is_right,
                                         const state::node_record* row, const std::string& datacenter) {
   auto r = liveness_registration({who.uuid, who.name, who.address, 0, alive}, datacenter);
   r.skip_node_update = row_is_right;
   if (row != nullptr && row->id == who.uuid)
     r.node.meta = row->meta;
+  if (r.node.meta)
+    r.node.meta->erase(std::string(mark_of_leaving));
   return r;
 }
 
 } // namespace
+
+state::catalog_register told_to_leave(const state::node_record& node) {
+  state::catalog_register r;
+  r.node = node;
+  if (!r.node.meta)
+    r.node.meta.emplace();
+  (*r.node.meta)[std::string(mark_of_leaving)] = "true";
+  return r;
+}
 
 std::vector<client_agent> client_agents_among(const std::vector<state::node_ptr>& nodes,
                                               const std::vector<state::check_ptr>& critical,
@@ -39,7 +54,7 @@ std::vector<client_agent> client_agents_among(const std::vector<state::node_ptr>
   std::vector<client_agent> out;
   for (const auto& n : nodes)
     if (looks_like_agent(*n) && !servers.contains(n->id) && !servers.contains(n->node))
-      out.push_back({n->node, n->id, n->address, !failed.contains(state::folded(n->node))});
+      out.push_back({n->node, n->id, n->address, !failed.contains(state::folded(n->node)), is_told_to_leave(*n)});
   std::sort(out.begin(), out.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
   return out;
 }
@@ -62,16 +77,27 @@ void client_agents::found(const std::vector<state::node_ptr>& nodes, const std::
   }
 }
 
-bool client_agents::heard(const identity& who, local_time now) {
-  const auto key = state::folded(who.name);
-  if (agents_.size() >= limits_.agents_max && !agents_.contains(key))
-    return false;
-  auto& k = agents_[key];
-  const bool news = !k.alive(now, limits_) || k.who != who || k.told_alive != true;
+std::optional<std::string> client_agents::refusal_of(const identity& who, local_time now) const {
+  const auto it = agents_.find(state::folded(who.name));
+  if (it == agents_.end())
+    return agents_.size() < limits_.agents_max ? std::nullopt : std::optional<std::string>("too many client agents");
   // Of two that have one name the one counts that is there: the catalog has one node for both.
-  if ((k.alive(now, limits_) || MUTANT(renewed_agent_unheard)) && !k.who.uuid.empty() && k.who.uuid != who.uuid &&
-      !k.leaving)
-    return true;
+  const auto& k = it->second;
+  if ((!k.alive(now, limits_) && !MUTANT(renewed_agent_unheard)) || k.who.uuid.empty() || k.who.uuid == who.uuid || k.leaving)
+    return std::nullopt;
+  return "node name '" + who.name + "' is taken by the client agent with ID " + k.who.uuid + " at " + k.who.address;
+}
+
+bool client_agents::shown_alive(const identity& who) const {
+  const auto it = agents_.find(state::folded(who.name));
+  return it != agents_.end() && it->second.who == who && it->second.told_alive == true;
+}
+
+bool client_agents::heard(const identity& who, local_time now) {
+  if (refusal_of(who, now))
+    return false;
+  auto& k = agents_[state::folded(who.name)];
+  const bool news = !k.alive(now, limits_) || k.who != who || k.told_alive != true;
   k.who = who;
   k.last_heard = now;
   k.heard = true;
@@ -149,13 +175,19 @@ std::optional<state::command> client_agents::look(const std::string& name, const
     k.next_look = k.last_heard + limits_.silence;
     return std::nullopt;
   }
+  const bool told_to_leave = own_row && is_told_to_leave(*row);
+  if (!told_to_leave)
+    k.leaving_until.reset();
+  else if (!k.leaving_until)
+    k.leaving_until = now + limits_.leaving_shown;
+  const bool objects = told_to_leave && alive && now >= *k.leaving_until;
   const bool row_is_right =
-      own_row && row->id == k.who.uuid && row->node == k.who.name && row->address == k.who.address;
+      own_row && !objects && row->id == k.who.uuid && row->node == k.who.name && row->address == k.who.address;
   const std::string_view wanted = alive ? "passing" : "critical";
   if (row_is_right && liveness != nullptr && liveness->status == wanted) {
     k.told_alive = alive;
     k.pause = local_time{0};
-    k.next_look = now + limits_.look_again;
+    k.next_look = told_to_leave && alive ? *k.leaving_until : now + limits_.look_again;
     return std::nullopt;
   }
   k.told_alive.reset();

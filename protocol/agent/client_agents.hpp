@@ -22,6 +22,8 @@ struct client_agent_limits {
   /// Between two looks at the rows of an agent of which there is no news (Consul's reconcile interval).
   local_time look_again = std::chrono::seconds(60);
   std::size_t agents_max = 65'536; ///< more are not heard
+  /// One that was told to leave and is still heard is shown as leaving for so long, from when the leader sees it.
+  local_time leaving_shown = std::chrono::seconds(5);
 };
 
 /// One of them, as the catalog shows it.
@@ -29,9 +31,15 @@ struct client_agent {
   std::string name, uuid;
   std::string address; ///< without port
   bool alive = true;
+  bool leaving = false; ///< somebody has told it to leave, and nobody has objected yet
 
   bool operator==(const client_agent&) const = default;
 };
+
+/// The name of the node's metadata that says it was told to leave (force-leave of one that lives).
+inline constexpr std::string_view mark_of_leaving = "belay-told-to-leave";
+/// Writes that. The leader takes it back if the agent is still heard after a while, as Consul's agents object.
+state::catalog_register told_to_leave(const state::node_record& node);
 
 /// Those among the nodes of the catalog, by name. @param critical checks that are; @param servers names and IDs of their nodes
 std::vector<client_agent> client_agents_among(const std::vector<state::node_ptr>& nodes,
@@ -55,8 +63,12 @@ public:
   /// Nodes of the catalog at the beginning. Those that look like agents' and are none of `servers` (IDs of nodes) have to be heard from now on.
   void found(const std::vector<state::node_ptr>& nodes, const std::set<std::string>& servers);
 
-  /// @returns false: there are too many already
+  /// Why that one is not heard: its name is another living one's, or there are too many; nullopt: it is.
+  std::optional<std::string> refusal_of(const identity& who, local_time now) const;
+  /// @returns false: refusal_of() says why
   bool heard(const identity& who, local_time now);
+  /// The catalog was seen to say that it is alive.
+  bool shown_alive(const identity& who) const;
   /// Its node is to go.
   void leaves(const identity& who, local_time now);
 
@@ -79,7 +91,8 @@ private:
     bool leaving = false;
     bool looking = false;
     local_time next_look{}, pause{};
-    std::optional<bool> told_alive; ///< what the catalog said of it last
+    std::optional<bool> told_alive;          ///< what the catalog said of it last
+    std::optional<local_time> leaving_until; ///< it was told to leave, and objects then
 
     bool alive(local_time now, const client_agent_limits& l) const {
       return heard && (now - last_heard <= l.silence || MUTANT(agent_death_unnoticed));

@@ -114,6 +114,8 @@ void name_checks(service_definition& s) {
     c.service_id = s.service.id;
     if (c.id.empty())
       c.id = "service:" + s.service.id + (s.checks.size() > 1 ? ":" + std::to_string(number) : std::string());
+    if (c.token.empty())
+      c.token = s.token;
     if (c.name.empty())
       c.name = "Service '" + s.service.service + "' check";
   }

@@ -45,6 +45,7 @@ struct check_definition {
   bool maintenance = false;
   std::int64_t success_before_passing = 0, failures_before_critical = 0;
   std::int64_t output_bytes_max = 0; ///< 0: check_output_max_size
+  std::string token;                 ///< it is written to the catalog with this one; empty: with the agent's own
 
   bool operator==(const check_definition&) const = default;
 };
@@ -65,6 +66,7 @@ bool is_status(std::string_view text);
 struct service_definition {
   state::service_record service; ///< the node is filled in by the agent
   std::vector<check_definition> checks;
+  std::string token; ///< as check_definition::token; also of those checks that have none
 };
 
 /// All that a configuration says about its node in the catalog.
@@ -78,7 +80,7 @@ struct configured_definitions {
 std::optional<std::string> complete(service_definition& s);
 
 /// Names checks that have no ID or name after their service: `service:web`, or `service:web:1`, ... if there are
-/// several.
+/// several. Those without a token get the service's.
 void name_checks(service_definition& s);
 
 /// Who registered something: what the API did is kept across restarts, what the configuration did is read again.

@@ -104,7 +104,7 @@ status local_agent::add_configured(check_definition d, local_time now) {
 bool local_agent::restore(stored_service s) {
   if (registry_.service(s.service.id) != nullptr)
     return false;
-  registry_.add_service({std::move(s.service), {}}, false, origin::api);
+  registry_.add_service({std::move(s.service), {}, std::move(s.token)}, false, origin::api);
   return true;
 }
 
@@ -128,7 +128,7 @@ bool local_agent::restore(stored_check c, local_time now) {
 void local_agent::store_service(const std::string& id) {
   const auto* s = registry_.service(id);
   if (s != nullptr && s->from == origin::api)
-    stored_.push_back({{true, id}, stored_service{*s->row}, true});
+    stored_.push_back({{true, id}, stored_service{*s->row, s->token}, true});
 }
 
 void local_agent::store_check(const std::string& id, bool durable) {

@@ -68,6 +68,7 @@ void local_registry::add_service(service_definition d, bool replace_existing_che
   auto& held = services_[id];
   held.row = std::make_shared<const state::service_record>(std::move(d.service));
   held.from = from;
+  held.token = std::move(d.token);
   changed(held);
   if (replace_existing_checks) {
     std::vector<std::string> not_mentioned;

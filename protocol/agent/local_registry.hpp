@@ -24,6 +24,7 @@ struct sync_step {
   state::command command;
   std::vector<std::pair<std::string, std::uint64_t>> services, checks; ///< IDs and versions it carries
   std::optional<std::uint64_t> node;                                   ///< version
+  std::string token;                                                   ///< as check_definition::token
 };
 
 /// IDs are compared as they are written. Rows are shared and never change; a change makes new ones.
@@ -60,6 +61,7 @@ public:
   struct service_entry {
     state::service_ptr row;
     origin from = origin::api;
+    std::string token;
   };
   const service_entry* service(const std::string& id) const;
   const check_entry* check(const std::string& id) const;
@@ -71,8 +73,8 @@ public:
 
   /// What the catalog lacks or has too much, as far as it is not on its way.
   std::vector<sync_step> unsynced(local_time now);
-  /// `done` false: it is tried again with the next unsynced().
-  void settled(const sync_step& step, bool done);
+  /// `done` false: it is tried again with the first unsynced() that is not before `again`, or when it changes.
+  void settled(const sync_step& step, bool done, local_time again = local_time{0});
   /// Nothing is missing, wrong or on its way.
   bool in_sync() const;
   /// The catalog knows of this service as it is now, or of its absence.
@@ -87,6 +89,9 @@ private:
   struct sync_state {
     bool in_sync = false, deleted = false, in_flight = false;
     std::uint64_t version = 0;
+    local_time not_before{0}; ///< the catalog has refused it
+
+    bool waits(local_time now) const { return !in_sync && !in_flight && not_before <= now; }
   };
   struct held_service : service_entry, sync_state {};
   struct held_check : check_entry, sync_state {
@@ -96,11 +101,13 @@ private:
   void changed(sync_state& s) {
     s.in_sync = s.deleted = false;
     s.version = ++versions_;
+    s.not_before = local_time{0};
   }
   void gone(sync_state& s) {
     s.in_sync = false;
     s.deleted = true;
     s.version = ++versions_;
+    s.not_before = local_time{0};
   }
   void put_check(check_definition d, const held_service* service, origin from);
   void refresh_aliases();
@@ -113,7 +120,7 @@ private:
 
   registry_settings settings_;
   seeded_random random_;
-  sync_state node_{true, false, false, 0}; // the leader registers its members, but knows nothing of their metadata
+  sync_state node_{true}; // the leader registers its members, but knows nothing of their metadata
   std::map<std::string, held_service> services_;
   std::map<std::string, held_check> checks_;
   std::set<std::string> aliases_; ///< IDs of checks that are aliases, and perhaps of some that were

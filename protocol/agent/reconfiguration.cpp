@@ -14,7 +14,7 @@ failure wrong(const char* what, const std::string& name, const std::string& why)
 }
 
 bool same(const service_definition& a, const service_definition& b) {
-  return a.checks == b.checks && content_hash(a.service) == content_hash(b.service);
+  return a.checks == b.checks && a.token == b.token && content_hash(a.service) == content_hash(b.service);
 }
 
 } // namespace

@@ -19,6 +19,14 @@ std::vector<node_id> others_who_vote(const raft::configuration& now, node_id sel
   return all;
 }
 
+std::string names_without(const raft::configuration& config, node_id self) {
+  std::string out;
+  for (const auto& m : config.members)
+    if (m.id != self)
+      out += (out.empty() ? "" : ", ") + m.name;
+  return out;
+}
+
 } // namespace
 
 std::optional<std::string> too_few_without(const raft::configuration& now, node_id leaver,
@@ -38,8 +46,17 @@ departure::step departure::next(const place& here, time now) {
   if (!begun_)
     begun_ = now;
   const auto others = others_who_vote(here.config, here.self);
-  if (!here.config.contains(here.self) || (others.empty() && here.config.is_voter(here.self)))
+  if (!here.config.contains(here.self))
     return over{done{}};
+  if (others.empty() && here.config.is_voter(here.self)) {
+    auto left_behind = names_without(here.config, here.self);
+    if (left_behind.empty())
+      return over{done{}};
+    return over{
+        failure{"it is the only server with a vote, and without it " + left_behind +
+                " could decide nothing: give another server a vote first, or let them leave, or remove them with "
+                "`belay operator raft remove-peer`"}};
+  }
   if (asked_)
     return wait{};
   const bool leads = here.leader == here.self;

@@ -40,6 +40,12 @@ constexpr auto agent_token_names = std::to_array<agent_token_name>({
     {"acl_replication_token", agent_token_kind::replication},
 });
 
+std::string_view said_token(const request_context& c) {
+  if (const auto token = c.query.get("token"); !token.empty())
+    return token;
+  return c.consul_token.empty() ? bearer(c.authorization) : c.consul_token;
+}
+
 } // namespace
 
 std::optional<agent_token_kind> agent_token_named(std::string_view name) {
@@ -48,14 +54,20 @@ std::optional<agent_token_kind> agent_token_named(std::string_view name) {
   return found == agent_token_names.end() ? std::nullopt : std::optional(found->kind);
 }
 
+bool could_be_token(std::string_view text) {
+  const auto printable = [](char c) { return c > ' ' && c < '\x7f'; };
+  return !text.empty() && text.size() <= token_bytes_max && std::all_of(text.begin(), text.end(), printable);
+}
+
 std::string_view token_of(const request_context& c) {
-  if (const auto token = c.query.get("token"); !token.empty())
-    return token;
-  if (!c.consul_token.empty())
-    return c.consul_token;
-  if (const auto token = bearer(c.authorization); !token.empty())
+  if (const auto token = said_token(c); !token.empty())
     return token;
   return c.request.passed_on_by != nullptr ? std::string_view() : c.settings.default_token;
+}
+
+std::string_view brought_token(const request_context& c) {
+  const auto token = said_token(c);
+  return could_be_token(token) ? token : std::string_view();
 }
 
 state::authority authority_of(const request_context& c) {

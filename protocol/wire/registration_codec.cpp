@@ -4,11 +4,12 @@
 
 #include <algorithm>
 
-//   u8 version (1) | u8 kind: 1 service, 2 check, 3 gRPC check | body | u32 CRC32C of everything before
+//   u8 version (1) | u8 kind: 1 service, 2 check, 3 gRPC check, 4 with a token | body | u32 CRC32C of everything before
 //
 //   service   state::service_record, as record_codec.hpp draws records
 //   check     agent::check_definition, by the list below | text last status | text last output | u64 valid until, ms
 //   gRPC      text GRPC | u8 GRPCUseTLS | as check: a kind of its own, for files that were written before there was one
+//   token     text token, not empty | u8 kind, 1 to 3 | its body: the same
 
 namespace belay::state {
 
@@ -45,8 +46,17 @@ namespace belay::wire {
 namespace {
 
 constexpr std::uint8_t version = 1;
-enum class kind : std::uint8_t { service = 1, check = 2, grpc_check = 3 };
+enum class kind : std::uint8_t { service = 1, check = 2, grpc_check = 3, with_token = 4 };
 constexpr std::size_t crc_bytes = 4;
+
+void begin(byte_writer& w, kind k, const std::string& token) {
+  w.u8(version);
+  if (!token.empty()) {
+    w.u8(static_cast<std::uint8_t>(kind::with_token));
+    w.text(token);
+  }
+  w.u8(static_cast<std::uint8_t>(k));
+}
 
 std::string sealed(std::string bytes) {
   const auto crc = crc32c(bytes);
@@ -59,8 +69,7 @@ std::string sealed(std::string bytes) {
 std::string encode_registration(const agent::stored_service& s) {
   std::string out;
   byte_writer w(out);
-  w.u8(version);
-  w.u8(static_cast<std::uint8_t>(kind::service));
+  begin(w, kind::service, s.token);
   write_record(w, s.service);
   return sealed(std::move(out));
 }
@@ -69,9 +78,8 @@ std::string encode_registration(const agent::stored_check& c, std::uint64_t now_
   constexpr std::int64_t ns_per_ms = 1'000'000;
   std::string out;
   byte_writer w(out);
-  w.u8(version);
   const bool grpc = !c.definition.grpc.empty();
-  w.u8(static_cast<std::uint8_t>(grpc ? kind::grpc_check : kind::check));
+  begin(w, grpc ? kind::grpc_check : kind::check, c.definition.token);
   if (grpc) {
     w.text(c.definition.grpc);
     w.u8(c.definition.grpc_use_tls ? 1 : 0);
@@ -94,11 +102,19 @@ result<registration> decode_registration(std::string_view bytes, std::uint64_t n
   byte_reader r(body);
   if (r.u8() != version)
     return failure{"written by another version"};
-  const auto k = r.u8();
+  auto k = r.u8();
+  std::string token;
+  if (k == static_cast<std::uint8_t>(kind::with_token)) {
+    token = r.text();
+    k = r.u8();
+    if (token.empty())
+      return failure{"malformed"};
+  }
   registration found;
   if (k == static_cast<std::uint8_t>(kind::service)) {
     agent::stored_service s;
     read_record(r, s.service);
+    s.token = std::move(token);
     found = std::move(s);
   } else if (k == static_cast<std::uint8_t>(kind::check) || k == static_cast<std::uint8_t>(kind::grpc_check)) {
     agent::stored_check c;
@@ -107,6 +123,7 @@ result<registration> decode_registration(std::string_view bytes, std::uint64_t n
       c.definition.grpc_use_tls = r.u8() != 0;
     }
     read_record(r, c.definition);
+    c.definition.token = std::move(token);
     c.status = r.text();
     c.output = r.text();
     const auto until = r.u64();

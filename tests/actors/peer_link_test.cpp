@@ -4,6 +4,7 @@
 
 #include <catch2/catch.hpp>
 
+#include <atomic>
 #include <thread>
 
 using namespace belay;
@@ -265,4 +266,28 @@ TEST_CASE("a port that is taken is refused with what to do", "[actors][peer_link
   ::close(*first);
   s.listen_host = "no such host.invalid";
   CHECK_FALSE(listen_for_peers(s).ok());
+}
+
+// The port listens before this server knows its own cluster: an agent that dials then must not be told that it has the wrong datacenter.
+TEST_CASE("a client agent that comes before the server has said who it is waits for that", "[actors][peer_link]") {
+  link_fixture f;
+  std::atomic<int> passed_on{0};
+  peer_link_settings settings;
+  settings.client_agent = [&](introduced_peer p) {
+    ++passed_on;
+    ::close(p.fd);
+  };
+  link_end a(f.system(), node_id{1}, 0, settings);
+  a.tell(announce{});
+  auto agent = hello_of(node_id{9}, "127.0.0.1:9");
+  agent.client_agent = true;
+  log::tap lines(log::level::info, false, 100'000);
+  stranger early(a.port());
+  early.say(bytes_of(agent));
+  std::this_thread::sleep_for(std::chrono::milliseconds(500));
+  CHECK(early.is_open());
+  CHECK(passed_on == 0);
+  a.tell(announce{hello_of(node_id{1}, a.address())});
+  CHECK(soon([&] { return passed_on == 1; }));
+  CHECK(lines.take().find("refused") == std::string::npos);
 }

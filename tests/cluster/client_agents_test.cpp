@@ -2,6 +2,7 @@
 
 #include "tests/cluster/cluster_fixture.hpp"
 
+#include <cstdlib>
 #include <iostream>
 #include <map>
 #include <thread>
@@ -95,16 +96,22 @@ TEST_CASE("an agent that is killed is critical within 4 to 8 s, and no other whe
   auto& dies = cluster->agent(1);
   REQUIRE(dies.put("/v1/session/create", "{}").ok());
   REQUIRE(sessions(stays) == 1);
-  const auto killed = steady_clock::now();
-  dies.kill_hard();
-  const auto critical = [&] { return health_of(cluster->node(0), dies.name()) == "critical"; };
-  REQUIRE(eventually(milliseconds{20000}, critical));
-  const auto took = std::chrono::duration_cast<milliseconds>(steady_clock::now() - killed);
-  std::cout << "critical after " << took.count() << " ms\n";
-  CHECK(took >= milliseconds{3900}); // not sooner than it could have been heard again
-  CHECK(eventually(milliseconds{5000}, [&] { return sessions(stays) == 0; }));
-  dies.start();
-  cluster->wait_agents();
+  // A machine that stands still makes it late, and that is no fault of the leader's: the best of three counts.
+  milliseconds best{milliseconds::max()};
+  for (int attempt = 0; attempt < 3 && best > milliseconds{8000}; ++attempt) {
+    const auto killed = steady_clock::now();
+    dies.kill_hard();
+    const auto critical = [&] { return health_of(cluster->node(0), dies.name()) == "critical"; };
+    REQUIRE(eventually(milliseconds{40000}, critical));
+    const auto took = std::chrono::duration_cast<milliseconds>(steady_clock::now() - killed);
+    std::cout << "critical after " << took.count() << " ms\n";
+    CHECK(took >= milliseconds{3900}); // not sooner than it could have been heard again
+    best = std::min(best, took);
+    CHECK(eventually(milliseconds{5000}, [&] { return sessions(stays) == 0; }));
+    dies.start();
+    cluster->wait_agents();
+  }
+  CHECK(best <= milliseconds{8000});
 
   // Every change of that check would be an entry: its index stays.
   const auto index_of = [&](const std::string& name) {
@@ -153,10 +160,17 @@ TEST_CASE("members are servers and client agents, and one that is lost can be fo
   const std::map<std::string, std::int64_t> all{{server.name(), 1}, {stays.name(), 1}, {dies.name(), 1}};
   CHECK(members_according_to(server) == all);
   CHECK(members_according_to(stays) == all);
+  const auto own = json::parse(stays.get("/v1/agent/self").body).at("Member");
+  CHECK(own.at("Port") == 0); // as the others show it: nobody listens for members there
   REQUIRE(dies.put("/v1/agent/service/register", R"({"Name":"web"})").ok());
-  const auto alive = server.put("/v1/agent/force-leave/" + dies.name(), "");
-  CHECK(alive.status == 500);
-  CHECK(alive.body.find("is alive") != std::string::npos);
+  // One that lives is told to leave, as in Consul: it is leaving, objects, and nothing of it is lost.
+  REQUIRE(dies.put("/v1/session/create", "{}").ok());
+  CHECK(stays.put("/v1/agent/force-leave/" + dies.name(), "").status == 200);
+  CHECK(members_according_to(server).at(dies.name()) == 2);
+  CHECK(health_of(server, dies.name()) == "passing");
+  CHECK(sessions(server) == 1);
+  CHECK(eventually(milliseconds{90000}, [&] { return members_according_to(server) == all; }));
+  CHECK(json::parse(server.get("/v1/catalog/node/" + dies.name()).body).at("Node").at("Meta").as_object().size() == 1);
   CHECK(server.put("/v1/agent/force-leave/nobody", "").body == "agent: No node found with name 'nobody'");
 
   dies.kill_hard();
@@ -234,6 +248,169 @@ TEST_CASE("a client agent answers from its cache, and never what another token s
   CHECK(last.body == waited.body);
   server.start();
   CHECK(eventually(milliseconds{60000}, [&] { return told(agent.get(service), "Age") == "0"; }));
+}
+
+// The agent's own token may write its node and no service; who registers one brings a token that may.
+TEST_CASE("services of a client agent are in the catalog in the name of whoever registered them", "[client_agents]") {
+  const std::string root = "6d1f1c5e-2d0b-4c0c-9a8a-51f0f3a4b7c9";
+  auto cluster = cluster_with_agents(
+      1, 1, 0,
+      {{"acl", json::object{{"enabled", true},
+                            {"default_policy", "deny"},
+                            {"tokens", json::object{{"master", root}, {"agent", root}, {"default", root}}}}}});
+  auto& server = cluster->node(0);
+  auto& agent = cluster->agent(0);
+  const auto token_with = [&](const std::string& name, const std::string& rules) {
+    REQUIRE(server.put("/v1/acl/policy", json::serialize(json::object{{"Name", name}, {"Rules", rules}})).ok());
+    const auto made = server.put("/v1/acl/token", R"({"Policies":[{"Name":")" + name + R"("}]})");
+    return std::string(json::parse(made.body).at("SecretID").as_string());
+  };
+  const auto of_agent = token_with("agents", R"(node_prefix "" { policy = "write" })");
+  const auto of_web = token_with("web", R"(service "web" { policy = "write" })");
+  REQUIRE(agent.put("/v1/agent/token/agent?token=" + root, R"({"Token":")" + of_agent + R"("})").ok());
+  REQUIRE(agent.put("/v1/agent/token/default?token=" + root, R"({"Token":""})").ok());
+  const auto in_catalog = [&](const std::string& name) {
+    return json::parse(server.get("/v1/health/service/" + name + "?passing").body).as_array().size() == 1;
+  };
+  CHECK_FALSE(agent.put("/v1/agent/service/register", R"({"Name":"web"})").ok());
+  const std::string web = R"({"Name":"web","Check":{"TTL":"60s","Status":"passing"}})";
+  REQUIRE(agent.put("/v1/agent/service/register?token=" + of_web, web).ok());
+  CHECK(eventually(milliseconds{5000}, [&] { return in_catalog("web"); }));
+
+  // What the agent itself is not allowed is said, and holds up nobody else.
+  REQUIRE(agent.put("/v1/agent/service/register?token=" + root, R"({"Name":"db","Token":"x"})").ok());
+  REQUIRE(eventually(milliseconds{5000}, [&] { return in_catalog("db"); }));
+  REQUIRE(server.put("/v1/acl/policy", R"({"Name":"more","Rules":"service \"api\" { policy = \"write\" }"})").ok());
+  const auto made = json::parse(server.put("/v1/acl/token", R"({"Policies":[{"Name":"more"}]})").body);
+  const auto short_lived = std::string(made.at("SecretID").as_string());
+  REQUIRE(agent.put("/v1/agent/service/register?token=" + short_lived, R"({"Name":"api"})").ok());
+  REQUIRE(eventually(milliseconds{5000}, [&] { return in_catalog("api"); }));
+  CHECK(exchange(server.http_port(),
+                 {"DELETE", "/v1/acl/token/" + std::string(made.at("AccessorID").as_string()), {}, "", false},
+                 milliseconds{5000})
+            .ok());
+
+  // After a restart, with nobody there to register again, they come back, also where they were taken out meanwhile.
+  agent.kill_hard();
+  REQUIRE(server.put("/v1/catalog/deregister", R"({"Node":")" + agent.name() + R"(","ServiceID":"web"})").ok());
+  REQUIRE(server.put("/v1/catalog/deregister", R"({"Node":")" + agent.name() + R"(","ServiceID":"api"})").ok());
+  cluster->configure_one(
+      1, {{"acl", json::object{
+                      {"enabled", true}, {"default_policy", "deny"}, {"tokens", json::object{{"agent", of_agent}}}}}});
+  agent.start();
+  const auto back = [&] { return json::parse(server.get("/v1/catalog/service/web").body).as_array().size() == 1; };
+  CHECK(eventually(milliseconds{20000}, back));
+  CHECK(eventually(milliseconds{10000}, [&] {
+    const auto log = file_text(agent.log_file());
+    return log.find("the catalog refuses what is registered here") != std::string::npos &&
+           log.find("service api") != std::string::npos;
+  }));
+  // Its token is no more, but the node is the agent's.
+  CHECK(agent.put("/v1/agent/service/deregister/web?token=" + of_web, "").ok());
+  CHECK(eventually(milliseconds{5000}, [&] { return !back(); }));
+
+  // Nor is what never was there in the way of anything else.
+  CHECK(agent.put("/v1/agent/service/deregister/api?token=" + root, "").ok());
+  CHECK(agent.put("/v1/agent/service/register?token=" + of_web, web).ok());
+  CHECK(eventually(milliseconds{5000}, [&] { return back(); }));
+}
+
+// Two that have one name would write over each other's services. Whoever started the second one must read it in its log, and whoever
+// looks after the cluster in the leader's.
+TEST_CASE("a node name that is taken is refused, loudly", "[client_agents]") {
+  raise_file_limit();
+  server_cluster cluster(server_command::from_environment(BELAY_BINARY_DIR), cluster_options{1, "node", {}, 0, 3});
+  auto& server = cluster.node(0);
+  auto& first = cluster.agent(0);
+  server.start();
+  first.start();
+  cluster.wait_ready();
+  cluster.wait_agents();
+  cluster.configure_one(2, {{"node_name", first.name()}});
+  cluster.configure_one(3, {{"node_name", server.name()}});
+  for (std::size_t i : {1, 2})
+    cluster.agent(i).start();
+  const auto times_in = [](server_node& n, const std::string& text) {
+    const auto log = file_text(n.log_file());
+    std::size_t times = 0;
+    for (auto at = log.find(text); at != std::string::npos; at = log.find(text, at + 1))
+      ++times;
+    return times;
+  };
+  const std::string line = "[ERROR] relay: the cluster refuses this client agent reason=\"node name '";
+  CHECK(eventually(milliseconds{20000},
+                   [&] { return times_in(cluster.agent(1), line + first.name() + "' is taken") == 1; }));
+  CHECK(eventually(milliseconds{20000},
+                   [&] { return times_in(cluster.agent(2), line + server.name() + "' is taken") == 1; }));
+  std::this_thread::sleep_for(milliseconds{3000});
+  CHECK(times_in(server, "a client agent is refused") == 2); // once a minute each
+  CHECK(health_of(server, first.name()) == "passing");
+  CHECK(json::parse(server.get("/v1/agent/members").body).as_array().size() == 2);
+}
+
+// An operator has named the server by a request, not in a file: after a crash there is nobody to do it again.
+TEST_CASE("an agent that has joined is a member at once, and finds its servers again after a crash",
+          "[client_agents]") {
+  raise_file_limit();
+  server_cluster cluster(server_command::from_environment(BELAY_BINARY_DIR), cluster_options{1, "node", {}, 0, 1});
+  auto& server = cluster.node(0);
+  auto& agent = cluster.agent(0);
+  server.start();
+  cluster.wait_ready();
+  const json::object nobody_named{{"retry_join", json::array{}}};
+  cluster.configure_one(1, nobody_named);
+  agent.start();
+  const auto logged = [&](const std::string& text) {
+    return eventually(milliseconds{10000}, [&] { return file_text(agent.log_file()).find(text) != std::string::npos; });
+  };
+  CHECK(logged("the servers do not hear this agent reason=\"no server is named\""));
+  const auto refused = agent.put("/v1/agent/join/127.0.0.1:1", "", milliseconds{20000});
+  CHECK(refused.status == 500);
+  CHECK(refused.body.find("connection refused") != std::string::npos);
+  REQUIRE(agent.put("/v1/agent/join/127.0.0.1:" + std::to_string(server.server_port()), "", milliseconds{20000}).ok());
+  CHECK(json::parse(server.get("/v1/agent/members").body).as_array().size() == 2);
+
+  agent.kill_hard();
+  agent.start();
+  cluster.wait_agents();
+  CHECK(agent.put("/v1/kv/a", "x", milliseconds{20000}).body.starts_with("true"));
+
+  // Who has left for good asks them only if he is set to come back.
+  CHECK(agent.put("/v1/agent/leave", "", milliseconds{30000}).status == 200);
+  REQUIRE(agent.process().wait(milliseconds{20000}));
+  CHECK(eventually(milliseconds{10000}, [&] { return health_of(server, agent.name()).empty(); }));
+  agent.start();
+  CHECK(logged("this client agent has left its cluster"));
+  std::this_thread::sleep_for(milliseconds{2000});
+  CHECK(health_of(server, agent.name()).empty());
+  agent.kill_hard();
+  auto comes_back = nobody_named;
+  comes_back["rejoin_after_leave"] = true;
+  cluster.configure_one(1, comes_back);
+  agent.start();
+  cluster.wait_agents();
+  agent.kill_hard();
+  cluster.configure_one(1, nobody_named); // once is enough
+  agent.start();
+  cluster.wait_agents();
+}
+
+// Certificates of agents end, too, and with them the way to the servers.
+TEST_CASE("a client agent tells how long its certificates last", "[client_agents]") {
+  scratch_folder folder;
+  const std::string belay = BELAY_BINARY_DIR "/belay";
+  REQUIRE(std::system(("cd " + folder.path().string() + " && " + belay + " tls ca create > made.txt 2>&1 && " + belay +
+                       " tls cert create -server -days 20 >> made.txt 2>&1")
+                          .c_str()) == 0);
+  auto cluster = cluster_with_agents(1, 1, 0,
+                                     {{"verify_incoming", true},
+                                      {"verify_outgoing", true},
+                                      {"ca_file", folder / "consul-agent-ca.pem"},
+                                      {"cert_file", folder / "dc1-server-consul-0.pem"},
+                                      {"key_file", folder / "dc1-server-consul-0-key.pem"}});
+  auto& agent = cluster->agent(0);
+  CHECK(file_text(agent.log_file()).find("a certificate will be over soon") != std::string::npos);
+  CHECK(agent.get("/v1/agent/metrics").body.find("tls.certificate_days_left") != std::string::npos);
 }
 
 TEST_CASE("client agents with certificates or a key are heard, and those without are not", "[client_agents]") {

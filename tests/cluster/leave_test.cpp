@@ -4,6 +4,7 @@
 
 #include <csignal>
 #include <filesystem>
+#include <thread>
 
 using namespace belay::harness;
 
@@ -82,4 +83,55 @@ TEST_CASE("the only server leaves, and has what it had when it is back", "[leave
   node.start();
   cluster->wait_ready();
   CHECK(node.get("/v1/kv/a").body.find("aGVyZQ==") != std::string::npos);
+}
+
+// Without retry_join a server that has left stays out, also after a crash; -rejoin is the way back to those whom it knew.
+TEST_CASE("a server that has left comes back to the members it knew if it is set to rejoin", "[leave]") {
+  auto cluster = ready_cluster(3, encrypted);
+  const auto leader = cluster->wait_leader();
+  const auto i = (leader + 1) % 3;
+  auto& node = cluster->node(i);
+  auto& other = cluster->node(leader);
+  REQUIRE(other.put("/v1/kv/a", "here").body.starts_with("true"));
+  REQUIRE(node.put("/v1/agent/leave", "", milliseconds{30000}).status == 200);
+  REQUIRE(node.process().wait(milliseconds{30000}));
+  REQUIRE(eventually(milliseconds{20000}, [&] { return servers_known_to(other) == 2; }));
+
+  auto alone = encrypted;
+  alone["retry_join"] = json::array{};
+  cluster->configure_one(i, alone);
+  node.start();
+  CHECK(eventually(milliseconds{20000}, [&] {
+    return file_text(node.log_file()).find("this server has left its cluster, and dials none") != std::string::npos;
+  }));
+  std::this_thread::sleep_for(milliseconds{2000});
+  CHECK(servers_known_to(other) == 2);
+  node.kill_hard();
+
+  alone["rejoin_after_leave"] = true;
+  cluster->configure_one(i, alone);
+  node.start();
+  CHECK(eventually(milliseconds{30000}, [&] { return servers_known_to(other) == 3; }));
+  CHECK(
+      eventually(milliseconds{30000}, [&] { return node.get("/v1/kv/a").body.find("aGVyZQ==") != std::string::npos; }));
+  CHECK_FALSE(std::filesystem::exists(node.data_folder() / "left"));
+}
+
+TEST_CASE("the only server with a vote stays while a read replica is there", "[leave]") {
+  raise_file_limit();
+  server_cluster cluster(server_command::from_environment(BELAY_BINARY_DIR),
+                         cluster_options{1, "node", {{"admit_unverified_servers", true}}, 1});
+  cluster.start_all();
+  cluster.wait_ready();
+  auto& voter = cluster.node(0);
+  auto& replica = cluster.node(1);
+  REQUIRE(eventually(milliseconds{20000}, [&] { return servers_known_to(voter) == 2; }));
+  const auto refused = voter.put("/v1/agent/leave", "", milliseconds{30000});
+  CHECK(refused.status == 500);
+  CHECK(refused.body.find("the only server with a vote") != std::string::npos);
+  CHECK(voter.put("/v1/kv/a", "here").body.starts_with("true"));
+  CHECK(replica.put("/v1/agent/leave", "", milliseconds{30000}).status == 200);
+  REQUIRE(replica.process().wait(milliseconds{30000}));
+  REQUIRE(eventually(milliseconds{20000}, [&] { return servers_known_to(voter) == 1; }));
+  CHECK(voter.put("/v1/agent/leave", "", milliseconds{30000}).status == 200);
 }

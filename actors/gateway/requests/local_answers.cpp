@@ -69,15 +69,16 @@ std::map<std::string, std::string> tags_of(const raft::member& m, bool replica, 
   return tags;
 }
 
+constexpr int alive_member = 1, leaving_member = 2, failed_member = 4; // serf's numbers
+
 struct shown_member {
   std::string name;
   host_port where;
   std::map<std::string, std::string> tags;
-  bool alive = true;
+  int status = alive_member;
 };
 
 void append_member(std::string& out, const shown_member& m) {
-  constexpr int alive = 1, failed = 4; // serf's numbers
   out += '{';
   golang::append_json_member(out, "Name", m.name);
   golang::append_json_member(out, "Addr", m.where.host);
@@ -86,14 +87,17 @@ void append_member(std::string& out, const shown_member& m) {
   golang::append_json_name(out, "Tags");
   append_texts(out, m.tags);
   golang::append_json_name(out, "Status");
-  golang::append_number(out, m.alive ? alive : failed);
+  golang::append_number(out, m.status);
   out +=
       ",\"ProtocolMin\":1,\"ProtocolMax\":5,\"ProtocolCur\":2,\"DelegateMin\":2,\"DelegateMax\":5,\"DelegateCur\":4}";
 }
 
 void append_member(std::string& out, const peer_status& p, const local_facts& facts, bool wan) {
-  append_member(out, {wan ? p.member.name + "." + facts.datacenter : p.member.name, split_host_port(p.member.address),
-                      tags_of(p.member, p.replica, facts), p.connected});
+  auto where = split_host_port(p.member.address);
+  if (!facts.server) // a client agent knows of itself only, and listens for no peers
+    where.port = "0";
+  append_member(out, {wan ? p.member.name + "." + facts.datacenter : p.member.name, std::move(where),
+                      tags_of(p.member, p.replica, facts), p.connected ? alive_member : failed_member});
 }
 
 /// This node, also before it belongs to a cluster.
@@ -131,7 +135,10 @@ std::string members_json(const status_result& now, const local_facts& facts, boo
     list(own_status(now, facts));
   for (const auto& a : agents) // they listen nowhere
     if (begin(a.name))
-      append_member(out, {a.name, {a.address, "0"}, tags_of_client_agent(a.uuid, facts), a.alive});
+      append_member(out, {a.name,
+                          {a.address, "0"},
+                          tags_of_client_agent(a.uuid, facts),
+                          a.alive ? a.leaving ? leaving_member : alive_member : failed_member});
   return out += ']';
 }
 
@@ -376,7 +383,7 @@ http::response answer_decided(const http::local_request& request, write_result& 
   if (r.outcome != wire::call_outcome::done)
     return http::error_response(500, std::move(r.text));
   if (auto* no = std::get_if<state::refusal>(&r.reply))
-    return http::error_response(500, std::move(no->text));
+    return http::error_response(request.kind == http::local_kind::agent_alive ? 409 : 500, std::move(no->text));
   if (request.kind == http::local_kind::keyring) {
     auto* keys = std::get_if<std::string>(&r.reply);
     return keys == nullptr ? http::response{} : http::json_response(std::move(*keys), options);

@@ -142,9 +142,9 @@ void local_questions::force_out(exchange& e, const forward::force_leave& forced)
     if (a.name != forced.name)
       continue;
     if (a.alive) {
-      e.answer = http::error_response(500, "agent: client agent '" + forced.name +
-                                               "' is alive: let it leave with /v1/agent/leave");
-      return;
+      for (const auto& n : e.agents->nodes)
+        if (n->node == a.name)
+          return out_.post(check_write{pending_.add(e), agent::told_to_leave(*n)});
     }
     return out_.post(check_write{pending_.add(e), state::catalog_deregister{a.name, {}, {}}});
   }

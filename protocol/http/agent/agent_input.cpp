@@ -56,7 +56,7 @@ bool decode_check_member(golang::json_decoder& d, const std::string& full_name, 
                         {"shell", "Shell", ignored_text},
                         {"grpc", "GRPC", out.grpc},
                         {"dockercontainerid", "DockerContainerID", ignored_text},
-                        {"token", "Token", ignored_text}})
+                        {"token", "Token", out.token}})
     if (name == m.name) {
       d.text(v, {owner, m.shown}, m.to);
       return true;
@@ -147,12 +147,11 @@ void decode_check_definition(golang::json_decoder& d, const value& v, agent::che
 
 void decode_service_definition(golang::json_decoder& d, const value& v, agent::service_definition& out) {
   constexpr std::string_view owner = "ServiceDefinition";
-  std::string ignored;
   d.object(v, "value of type structs.ServiceDefinition", [&](const std::string& name, const value& each) {
     if (name == "name")
       d.text(each, {owner, "Name"}, out.service.service);
     else if (name == "token")
-      d.text(each, {owner, "Token"}, ignored);
+      d.text(each, {owner, "Token"}, out.token);
     else if (name == "check") {
       const auto* object = each.if_object();
       if (!object || !object->empty()) // an empty one is none

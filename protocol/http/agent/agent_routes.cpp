@@ -6,6 +6,7 @@
 #include "protocol/http/discovery/catalog_input.hpp"
 #include "protocol/http/reading/filtering.hpp"
 #include "protocol/http/routes.hpp"
+#include "protocol/http/tokens.hpp"
 
 #include <algorithm>
 
@@ -44,6 +45,15 @@ action filtered(request_context& c, agent::request r) {
   if (auto no = read_filter(c, r))
     return std::move(*no);
   return agent_request{std::move(r)};
+}
+
+/// What is registered is written to the catalog with the token of the request; without one, with that of the body.
+refused keep_token(const request_context& c, std::string& token) {
+  if (!token.empty() && !could_be_token(token))
+    return error_response(400, "Invalid Token");
+  if (const auto brought = brought_token(c); !brought.empty())
+    token = brought;
+  return std::nullopt;
 }
 
 } // namespace
@@ -94,6 +104,8 @@ action agent_service_register_route(request_context& c) {
     const auto text = c.query.get("replace-existing-checks");
     r.replace_existing_checks = text.empty() || golang::parse_bool(text).value_or(false);
   }
+  if (auto no = keep_token(c, r.definition.token))
+    return std::move(*no);
   return agent_request{std::move(r)};
 }
 
@@ -106,14 +118,15 @@ action agent_service_deregister_route(request_context& c) {
 action agent_service_maintenance_route(request_context& c) {
   if (c.argument.empty())
     return error_response(400, "Missing service ID");
-  agent::service_maintenance r{std::string(c.argument), false, std::string(c.query.get("reason"))};
+  agent::service_maintenance r{std::string(c.argument), false, std::string(c.query.get("reason")),
+                               std::string(brought_token(c))};
   if (auto no = read_enable(c, r.enable))
     return std::move(*no);
   return agent_request{std::move(r)};
 }
 
 action agent_maintenance_route(request_context& c) {
-  agent::node_maintenance r{false, std::string(c.query.get("reason"))};
+  agent::node_maintenance r{false, std::string(c.query.get("reason")), std::string(brought_token(c))};
   if (auto no = read_enable(c, r.enable))
     return std::move(*no);
   return agent_request{std::move(r)};
@@ -133,6 +146,8 @@ action agent_check_register_route(request_context& c) {
     return error_response(400, "Bad check status");
   if (unsupported)
     return error_response(400, *unsupported);
+  if (auto no = keep_token(c, r.definition.token))
+    return std::move(*no);
   return agent_request{std::move(r)};
 }
 

@@ -258,7 +258,7 @@ TEST_CASE("snapshot agent: saves once, and keeps the last ones", "[commands]") {
 
 namespace {
 
-std::filesystem::perms mode_of(const std::string& path) {
+std::filesystem::perms permissions_of(const std::string& path) {
   return std::filesystem::status(path).permissions() & std::filesystem::perms::mask;
 }
 constexpr auto mine_alone = std::filesystem::perms::owner_read | std::filesystem::perms::owner_write;
@@ -280,10 +280,10 @@ TEST_CASE("archives of debug are read by tar", "[commands]") {
   const auto packed = pack_folder("d", "d.tar.gz", 1'700'000'000);
   INFO((packed ? "" : packed.error()));
   REQUIRE(packed);
-  CHECK(mode_of("d.tar.gz") == mine_alone);
+  CHECK(permissions_of("d.tar.gz") == mine_alone);
   std::filesystem::rename("d", "before");
   CHECK(std::system("tar xzf d.tar.gz && diff -r d before") == 0);
-  CHECK(mode_of("d/1/log") == mine_alone);
+  CHECK(permissions_of("d/1/log") == mine_alone);
   std::size_t files = 0;
   for (const auto& one : std::filesystem::directory_iterator(here.path()))
     files += one.is_regular_file() ? 1 : 0;
@@ -317,12 +317,12 @@ TEST_CASE("debug writes over no folder, and what it leaves only its owner may re
     CHECK(s.code == 0);
     CHECK(s.out.ends_with("    Saved debug archive: a.tar.gz\n"));
   }
-  CHECK(mode_of("a.tar.gz") == mine_alone);
+  CHECK(permissions_of("a.tar.gz") == mine_alone);
   CHECK_FALSE(std::filesystem::exists("a"));
   CHECK(std::system("tar xzf a.tar.gz && test -s a/agent.json && test -s a/index.json") == 0);
 
   fake_node node({self});
   CHECK(say({"debug", "-capture=agent", "-archive=false", "-output=b/c", "-http-addr=" + node.address()}).code == 0);
-  CHECK(mode_of("b/c") == std::filesystem::perms::owner_all);
-  CHECK(mode_of("b/c/agent.json") == mine_alone);
+  CHECK(permissions_of("b/c") == std::filesystem::perms::owner_all);
+  CHECK(permissions_of("b/c/agent.json") == mine_alone);
 }

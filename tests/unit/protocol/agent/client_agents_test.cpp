@@ -28,7 +28,8 @@ struct rows {
     const auto& r = std::get<state::catalog_register>(c);
     if (!node || !r.skip_node_update)
       node = r.node;
-    liveness = r.checks.at(0);
+    if (!r.checks.empty())
+      liveness = r.checks.at(0);
   }
   std::string status() const { return liveness ? liveness->status : ""; }
 };
@@ -221,4 +222,56 @@ TEST_CASE("an agent that is silent and whose node is taken out of the catalog is
   l.agents.heard(a, 200s);
   l.go_on(200s);
   CHECK(r.status() == "passing");
+}
+
+TEST_CASE("a second agent of a name is refused with the one that has it, until that one is gone", "[client_agents]") {
+  rows r;
+  leader l(r);
+  const client_agents::identity second{"A", "id-b", "10.0.0.2"};
+  l.agents.heard(a, 1s);
+  CHECK_FALSE(l.agents.refusal_of(a, 2s));
+  CHECK(l.agents.refusal_of(second, 2s) == "node name 'A' is taken by the client agent with ID id-a at 10.0.0.1");
+  CHECK_FALSE(l.agents.heard(second, 2s));
+  CHECK_FALSE(l.agents.refusal_of(second, 10s)); // the first one is silent
+  l.agents.heard(a, 11s);
+  l.agents.leaves(a, 12s);
+  CHECK_FALSE(l.agents.refusal_of(second, 12s));
+}
+
+// Whoever is told that an agent is known must find it among the members.
+TEST_CASE("an agent is shown alive when the catalog was seen to say so", "[client_agents]") {
+  rows r;
+  leader l(r);
+  CHECK_FALSE(l.agents.shown_alive(a));
+  l.agents.heard(a, 1s);
+  l.go_on(1s);
+  CHECK_FALSE(l.agents.shown_alive(a)); // written, perhaps
+  l.agents.heard(a, 2s);
+  l.go_on(2s);
+  CHECK(l.agents.shown_alive(a));
+}
+
+// Consul's agents object to that; here the leader does it for them, and nothing of the agent is lost meanwhile.
+TEST_CASE("an agent that was told to leave and lives is leaving for a while, and then alive again", "[client_agents]") {
+  rows r;
+  leader l(r);
+  l.agents.heard(a, 1s);
+  l.go_on(1s);
+  l.agents.heard(a, 2s);
+  l.go_on(2s);
+  r.apply(told_to_leave(*r.node));
+  const auto leaving = [&] {
+    return client_agents_among({std::make_shared<const state::node_record>(*r.node)}, {}, {}).at(0).leaving;
+  };
+  r.node->meta->emplace("consul-network-segment", "");
+  REQUIRE(leaving());
+  auto now = 3s;
+  for (; now < 200s && leaving(); now += 1s) {
+    l.agents.heard(a, now);
+    l.go_on(now);
+    CHECK(r.status() == "passing");
+  }
+  CHECK(now >= 7s);
+  CHECK(now <= 70s);
+  CHECK(r.node->meta->size() == 1);
 }

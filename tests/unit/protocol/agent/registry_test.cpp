@@ -349,3 +349,67 @@ TEST_CASE("health of services that would be too large an answer is refused befor
   CHECK(d.ask<health_rows>(service_health{"w1", true}).list.at(0).checks.size() == 800);
   CHECK(d.ask<health_rows>(service_health{"other", false}).list.empty());
 }
+
+// An agent may write a service only in the name of whoever registered it: its own token need not be allowed to.
+TEST_CASE("each service and check goes to the catalog, and out of it, with its own token") {
+  agent_driver d;
+  auto& r = d.agent.registry();
+  auto web = service_named("web", {ttl_check("as-web", 10s), ttl_check("other", 10s)});
+  web.token = "t-web";
+  web.checks[1].token = "t-other";
+  d.ask(register_service{web});
+  d.ask(register_service{service_named("plain", {ttl_check("p", 10s)})});
+  const auto first = r.unsynced(d.now);
+  REQUIRE(first.size() == 2);
+  CHECK(first[0].token == ""); // plain
+  CHECK(first[1].token == "t-web");
+  REQUIRE(first[1].checks.size() == 1);
+  CHECK(first[1].checks[0].first == "as-web");
+  for (const auto& step : first) {
+    d.apply(step);
+    r.settled(step, true);
+  }
+  const auto second = r.unsynced(d.now); // its service is there now
+  REQUIRE(second.size() == 1);
+  CHECK(second[0].token == "t-other");
+  d.apply(second[0]);
+  r.settled(second[0], true);
+  CHECK(r.in_sync());
+
+  d.ask(deregister_check{"other"});
+  const auto check_goes = r.unsynced(d.now);
+  REQUIRE(check_goes.size() == 1);
+  CHECK(check_goes[0].token == "t-other");
+  r.settled(check_goes[0], true);
+  d.ask(deregister_service{"web"});
+  const auto service_goes = r.unsynced(d.now);
+  REQUIRE(service_goes.size() == 1);
+  CHECK(service_goes[0].token == "t-web");
+
+  // What is kept on the disk brings it back.
+  agent_driver later;
+  stored_service kept;
+  kept.service.id = kept.service.service = "web";
+  kept.token = "t-web";
+  REQUIRE(later.agent.restore(kept));
+  CHECK(later.agent.registry().unsynced(later.now).front().token == "t-web");
+}
+
+TEST_CASE("what the catalog has refused waits, and nothing else waits for it") {
+  agent_driver d;
+  auto& r = d.agent.registry();
+  d.ask(register_service{service_named("web", {ttl_check("w", 10s)})});
+  const auto refused_step = r.unsynced(d.now);
+  REQUIRE(refused_step.size() == 1);
+  r.settled(refused_step[0], false, d.now + 30s);
+  d.ask(register_service{service_named("db")});
+  auto steps = r.unsynced(d.now);
+  REQUIRE(steps.size() == 1);
+  CHECK(steps[0].services[0].first == "db");
+  r.settled(steps[0], true);
+  CHECK(r.unsynced(d.now + 29s).empty());
+  CHECK(r.unsynced(d.now + 30s).size() == 1);
+  r.settled(refused_step[0], false, d.now + 60s);
+  d.ask(register_service{service_named("web")}); // perhaps with another token
+  CHECK(r.unsynced(d.now).size() == 1);
+}

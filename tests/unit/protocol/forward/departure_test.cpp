@@ -123,3 +123,18 @@ TEST_CASE("a majority of those who stay is counted among those who vote") {
   learner.learners = {b};
   CHECK(forward::too_few_without(learner, a, {b, c}).has_value()); // one of three: a learner does not vote
 }
+
+// A read replica has no vote: what is left without the only voter could elect nobody, for ever.
+TEST_CASE("the only server with a vote stays while others are there, and ends when it is the last one") {
+  leaver l;
+  l.config = voters({a});
+  l.heard = {a, b};
+  l.config.members.push_back({b, "uuid2", "n2", "127.0.0.1:1"});
+  const auto refused = l.at(milliseconds(0));
+  REQUIRE(std::holds_alternative<departure::over>(refused));
+  CHECK_FALSE(is_ok(refused));
+  CHECK(std::get<departure::over>(refused).how.error().find("without it n2 could decide nothing") != std::string::npos);
+  l.config = voters({a});
+  l.d = {};
+  CHECK(is_ok(l.at(milliseconds(0))));
+}

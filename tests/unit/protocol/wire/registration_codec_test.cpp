@@ -76,6 +76,24 @@ TEST_CASE("a service comes back as it was") {
   CHECK(back.meta == s.service.meta);
 }
 
+// What is written to the catalog in the name of a token must be so after a restart, too. Files of before stay as they are.
+TEST_CASE("a registration is kept with its token, and without one as ever") {
+  auto check = full_check();
+  CHECK(wire::encode_registration(check, noon)[1] == 2);
+  check.definition.token = "6d1f1c5e";
+  CHECK(read_check(wire::encode_registration(check, noon), noon).definition == check.definition);
+  check.definition.grpc = "127.0.0.1:50051";
+  CHECK(read_check(wire::encode_registration(check, noon), noon).definition == check.definition);
+  agent::stored_service s;
+  s.service.service = "api";
+  CHECK(wire::encode_registration(s)[1] == 1);
+  s.token = "7e";
+  const auto found = wire::decode_registration(wire::encode_registration(s), noon);
+  REQUIRE(found.ok());
+  CHECK(std::get<agent::stored_service>(*found).token == "7e");
+  CHECK(std::get<agent::stored_service>(*found).service.service == "api");
+}
+
 TEST_CASE("damaged and cut registrations are refused, whichever byte it is") {
   const auto bytes = wire::encode_registration(full_stored_check(), noon);
   for (std::size_t i = 0; i < bytes.size(); ++i) {

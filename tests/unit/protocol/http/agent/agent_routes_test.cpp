@@ -62,6 +62,24 @@ TEST_CASE("a service as clients register it, in both spellings") {
   CHECK(r.definition.checks[2].args.size() == 1);
 }
 
+// The catalog is told in the name of whoever registered it, so the agent must know who that was.
+TEST_CASE("the token of a registration: that of the request, else that of its body") {
+  const std::string service = "/v1/agent/service/register", check = "/v1/agent/check/register";
+  const std::string body = R"({"Name":"web","Token":"in-body","Check":{"TTL":"1s","Token":"of-check"}})";
+  const auto in_body = agent_asked<agent::register_service>("PUT", service, body).definition;
+  CHECK(in_body.token == "in-body");
+  CHECK(in_body.checks.at(0).token == "of-check");
+  CHECK(agent_asked<agent::register_service>("PUT", service, body, {{"X-Consul-Token", "t"}}).definition.token == "t");
+  CHECK(agent_asked<agent::register_service>("PUT", service + "?token=q", body).definition.token == "q");
+  const std::string alone = R"({"Name":"c","TTL":"1s"})";
+  CHECK(agent_asked<agent::register_check>("PUT", check, alone).definition.token.empty());
+  CHECK(agent_asked<agent::register_check>("PUT", check, alone, {{"Authorization", "Bearer b"}}).definition.token ==
+        "b");
+  CHECK(agent_asked<agent::node_maintenance>("PUT", "/v1/agent/maintenance?enable=true&token=m").token == "m");
+  // It becomes a header of another request.
+  refuses("PUT", service, R"({"Name":"web","Token":"a\r\nX-Consul-Token: b"})", 400, "Invalid Token");
+}
+
 TEST_CASE("an empty check of a service is none") {
   CHECK(agent_asked<agent::register_service>("PUT", "/v1/agent/service/register", R"({"Name":"web","Check":{}})")
             .definition.checks.empty());

@@ -1,0 +1,186 @@
+#pragma once
+// Time, sockets and servers that are made up, for a client agent's way to its servers: nothing happens but by run_for().
+
+#include "actors/relay/relay_loop.hpp"
+
+#include "actors/names/socket_endpoint.hpp"
+
+#include <boost/asio/error.hpp>
+
+#include <netinet/in.h>
+
+#include <catch2/catch.hpp>
+
+#include <cstring>
+#include <deque>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace belay::relay_test {
+
+using namespace belay::actors;
+using std::chrono::milliseconds;
+
+/// A server of one port. What it is asked it notes.
+struct made_up_server {
+  enum class way { refuses, hangs, accepts };
+  struct asked {
+    std::string method, target, body;
+  };
+  struct said {
+    int status = 200;
+    std::string body;
+  };
+
+  way accepts = way::accepts;
+  /// nullopt: no answer for now, but the connection stays.
+  std::function<std::optional<said>(const asked&)> answer = [](const asked&) { return said{200, "true"}; };
+  std::vector<asked> heard;
+
+  std::size_t times(const std::string& method, const std::string& target) const {
+    std::size_t n = 0;
+    for (const auto& a : heard)
+      n += a.method == method && a.target == target ? 1 : 0;
+    return n;
+  }
+};
+
+class made_up_loop final : public relay_loop {
+public:
+  explicit made_up_loop(std::size_t introduction_bytes) : introduction_bytes_(introduction_bytes) {}
+
+  monotonic_time now() override { return now_; }
+  std::unique_ptr<relay_socket> open_socket() override { return std::make_unique<socket>(*this); }
+  timer after(milliseconds d, std::function<void()> what) override {
+    auto token = std::make_shared<char>();
+    events_.emplace(std::make_pair(now_ + d, ++order_), event{token, true, std::move(what)});
+    return token;
+  }
+  void post(std::function<void()> what) override {
+    events_.emplace(std::make_pair(now_, ++order_), event{{}, false, std::move(what)});
+  }
+
+  void run_for(milliseconds d) {
+    const auto until = now_ + d;
+    while (!events_.empty() && events_.begin()->first.first <= until) {
+      auto next = events_.extract(events_.begin());
+      now_ = std::max(now_, next.key().first);
+      if (!next.mapped().timed || !next.mapped().token.expired())
+        next.mapped().what();
+    }
+    now_ = until;
+  }
+
+  made_up_server& server(std::uint16_t port) { return servers_[port]; }
+  /// All connections to it end.
+  void cut(std::uint16_t port) {
+    for (const auto& each : std::vector<std::weak_ptr<wire>>(wires_))
+      if (const auto w = each.lock(); w && w->port == port)
+        end(w, boost::asio::error::eof);
+  }
+
+private:
+  struct event {
+    std::weak_ptr<void> token;
+    bool timed = false;
+    std::function<void()> what;
+  };
+  struct wire {
+    std::uint16_t port = 0;
+    bool open = false;
+    std::string to_server, to_agent;
+    std::size_t introduction_left = 0;
+    std::string* into = nullptr;
+    relay_socket::transferred reads;
+  };
+
+  class socket final : public relay_socket {
+  public:
+    explicit socket(made_up_loop& loop) : loop_(loop) { loop.wires_.push_back(wire_); }
+    void connect(const socket_endpoint& to, done then) override {
+      sockaddr_in a{};
+      std::memcpy(&a, &to.bytes, sizeof a);
+      wire_->port = ntohs(a.sin_port);
+      wire_->introduction_left = loop_.introduction_bytes_;
+      const auto how = loop_.servers_[wire_->port].accepts;
+      if (how == made_up_server::way::hangs)
+        return;
+      wire_->open = how == made_up_server::way::accepts;
+      loop_.post([then = std::move(then), open = wire_->open] {
+        then(open ? boost::system::error_code() : boost::asio::error::connection_refused);
+      });
+    }
+    void write(const std::string& bytes, done then) override {
+      if (wire_->open) {
+        wire_->to_server += bytes;
+        loop_.post([&loop = loop_, w = wire_] { loop.serve(w); });
+      }
+      loop_.post([then = std::move(then)] { then({}); });
+    }
+    void read(std::string& into, transferred then) override {
+      wire_->into = &into;
+      wire_->reads = std::move(then);
+      loop_.post([&loop = loop_, w = wire_] { loop.deliver(w); });
+    }
+    void close() override {
+      wire_->open = false;
+      wire_->reads = nullptr;
+    }
+
+  private:
+    made_up_loop& loop_;
+    std::shared_ptr<wire> wire_ = std::make_shared<wire>();
+  };
+
+  void deliver(const std::shared_ptr<wire>& w) {
+    if (!w->open || !w->reads || w->to_agent.empty())
+      return;
+    const auto n = std::min(w->to_agent.size(), w->into->size());
+    std::memcpy(w->into->data(), w->to_agent.data(), n);
+    w->to_agent.erase(0, n);
+    std::exchange(w->reads, nullptr)({}, n);
+  }
+  void end(const std::shared_ptr<wire>& w, boost::system::error_code why) {
+    w->open = false;
+    if (w->reads)
+      post([then = std::exchange(w->reads, nullptr), why] { then(why, 0); });
+  }
+  /// The requests of the agent have no chunks.
+  void serve(const std::shared_ptr<wire>& w) {
+    const auto skipped = std::min(w->introduction_left, w->to_server.size());
+    w->introduction_left -= skipped;
+    w->to_server.erase(0, skipped);
+    for (auto head = w->to_server.find("\r\n\r\n"); w->open && head != std::string::npos;
+         head = w->to_server.find("\r\n\r\n")) {
+      std::size_t length = 0;
+      if (const auto at = w->to_server.find("Content-Length: "); at < head)
+        length = std::stoul(w->to_server.substr(at + 16));
+      if (w->to_server.size() < head + 4 + length)
+        return;
+      made_up_server::asked a;
+      const auto space = w->to_server.find(' ');
+      a.method = w->to_server.substr(0, space);
+      a.target = w->to_server.substr(space + 1, w->to_server.find(' ', space + 1) - space - 1);
+      a.body = w->to_server.substr(head + 4, length);
+      w->to_server.erase(0, head + 4 + length);
+      auto& s = servers_[w->port];
+      s.heard.push_back(a);
+      if (const auto said = s.answer(a)) {
+        w->to_agent += "HTTP/1.1 " + std::to_string(said->status) +
+                       " X\r\nContent-Length: " + std::to_string(said->body.size()) + "\r\n\r\n" + said->body;
+        deliver(w);
+      }
+    }
+  }
+
+  std::size_t introduction_bytes_;
+  monotonic_time now_{std::chrono::hours(1)};
+  std::uint64_t order_ = 0;
+  std::map<std::pair<monotonic_time, std::uint64_t>, event> events_;
+  std::map<std::uint16_t, made_up_server> servers_;
+  std::vector<std::weak_ptr<wire>> wires_;
+};
+
+} // namespace belay::relay_test

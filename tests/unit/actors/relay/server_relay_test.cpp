@@ -1,0 +1,271 @@
+// A client agent's way to servers that are made up: which one it asks, what it asks again, and whether the cluster knows of it.
+
+#include "tests/unit/actors/relay/made_up_loop.hpp"
+
+#include "actors/relay/server_relay.hpp"
+#include "actors/telemetry/log.hpp"
+
+using namespace belay;
+using namespace belay::relay_test;
+
+namespace {
+
+const std::string alive = "/v1/internal/agent/alive";
+
+wire::hello introduction() {
+  wire::hello h;
+  h.self.id = node_id{7};
+  h.self.uuid = "00000000-0000-4000-8000-000000000007";
+  h.self.name = "a7";
+  h.self.address = "127.0.0.1:7";
+  h.datacenter = "dc1";
+  h.client_agent = true;
+  return h;
+}
+
+std::size_t introduction_bytes() {
+  std::string bytes;
+  wire::encode_frame(introduction(), bytes);
+  return bytes.size();
+}
+
+std::string at(std::uint16_t port) {
+  return "127.0.0.1:" + std::to_string(port);
+}
+
+struct client final : answer_listener {
+  int status = 0;
+  std::string body, failure;
+  bool ended = false, nothing_sent = false;
+
+  void on_head(int s, header_list) override { status = s; }
+  void on_body(std::string_view bytes) override { body += bytes; }
+  void on_end() override { ended = true; }
+  void on_failure(std::string text, bool nothing) override {
+    failure = std::move(text);
+    nothing_sent = nothing;
+  }
+};
+
+struct fixture {
+  made_up_loop loop{introduction_bytes()};
+  std::optional<server_relay> relay;
+  std::vector<bool> answers;                     ///< as they changed
+  std::vector<std::vector<std::string>> servers; ///< the same
+  log::tap lines{log::level::info, false, 100'000};
+
+  explicit fixture(std::vector<std::string> named, std::vector<std::string> remembered = {}) {
+    server_relay_settings s;
+    s.introduction = introduction();
+    s.servers = std::move(named);
+    s.remembered = std::move(remembered);
+    s.cluster_answers = [this](bool yes) { answers.push_back(yes); };
+    s.servers_changed = [this](const std::vector<std::string>& now) { servers.push_back(now); };
+    relay.emplace(loop, std::move(s));
+    loop.post([this] { relay->start(); });
+  }
+
+  std::unique_ptr<relayed_call> ask(client& c, const std::string& method, const std::string& target = "/v1/x") {
+    return relay->begin({method, target, {}, {}, false}, c);
+  }
+  /// How often that was logged since this was asked last.
+  std::size_t logged(const std::string& text) {
+    std::size_t n = 0;
+    const auto all = lines.take();
+    for (auto found = all.find(text); found != std::string::npos; found = all.find(text, found + 1))
+      ++n;
+    return n;
+  }
+};
+
+} // namespace
+
+TEST_CASE("a server that cannot be reached is left for another one, and the request has not noticed", "[relay]") {
+  fixture f({at(1), at(2), at(3)});
+  f.loop.server(1).accepts = made_up_server::way::refuses;
+  f.loop.server(2).accepts = made_up_server::way::hangs;
+  client c;
+  const auto call = f.ask(c, "PUT");
+  f.loop.run_for(milliseconds{4000});
+  CHECK(c.ended);
+  CHECK(c.body == "true");
+  CHECK(f.loop.server(3).times("PUT", "/v1/x") == 1);
+}
+
+TEST_CASE("a read is asked for again at another server, a write never: it may have happened", "[relay]") {
+  for (const auto* method : {"GET", "PUT", "DELETE"}) {
+    INFO(method);
+    fixture f({at(1), at(2)});
+    for (const std::uint16_t port : {1, 2})
+      f.loop.server(port).answer = [](const made_up_server::asked& a) {
+        return a.target == alive ? std::optional(made_up_server::said{}) : std::nullopt;
+      };
+    client c;
+    const auto call = f.ask(c, method);
+    f.loop.run_for(milliseconds{500});
+    const std::uint16_t first = f.loop.server(1).times(method, "/v1/x") == 1 ? 1 : 2;
+    const std::uint16_t other = first == 1 ? 2 : 1;
+    REQUIRE(f.loop.server(first).times(method, "/v1/x") == 1);
+    f.loop.server(first).accepts = made_up_server::way::refuses;
+    f.loop.server(other).answer = [](const auto&) { return made_up_server::said{200, "other"}; };
+    f.loop.cut(first);
+    f.loop.run_for(milliseconds{5000});
+    if (method == std::string("GET")) {
+      CHECK(c.body == "other");
+      CHECK(f.loop.server(other).times(method, "/v1/x") == 1);
+    } else {
+      CHECK(c.failure.find("EOF") != std::string::npos);
+      CHECK_FALSE(c.nothing_sent);
+      CHECK(f.loop.server(other).times(method, "/v1/x") == 0);
+    }
+  }
+}
+
+TEST_CASE("a read is not asked for without end", "[relay]") {
+  fixture f({at(1)});
+  f.loop.server(1).answer = [&](const made_up_server::asked& a) -> std::optional<made_up_server::said> {
+    if (a.target == "/v1/x")
+      f.loop.post([&] { f.loop.cut(1); });
+    return std::nullopt;
+  };
+  client c;
+  const auto call = f.ask(c, "GET");
+  f.loop.run_for(milliseconds{20'000});
+  CHECK_FALSE(c.failure.empty());
+  CHECK(f.loop.server(1).times("GET", "/v1/x") == 3);
+}
+
+TEST_CASE("what no server could get fails after a while, and nothing was sent", "[relay]") {
+  fixture f({at(1)});
+  f.loop.server(1).accepts = made_up_server::way::refuses;
+  client c;
+  const auto call = f.ask(c, "PUT");
+  f.loop.run_for(milliseconds{6900});
+  CHECK(c.failure.empty());
+  f.loop.run_for(milliseconds{300});
+  CHECK(c.failure.find("connection refused") != std::string::npos);
+  CHECK(c.nothing_sent);
+}
+
+TEST_CASE("the servers are told every second that the agent is there", "[relay]") {
+  fixture f({at(1)});
+  f.loop.run_for(milliseconds{10'000});
+  CHECK(f.loop.server(1).times("PUT", alive) >= 9);
+  CHECK(f.loop.server(1).times("PUT", alive) <= 11);
+  CHECK(f.answers == std::vector<bool>{true});
+  f.loop.server(1).answer = [](const auto&) { return std::nullopt; };
+  f.loop.run_for(milliseconds{5000});
+  CHECK(f.answers == std::vector<bool>{true, false});
+  f.loop.server(1).answer = [](const auto&) { return made_up_server::said{}; };
+  f.loop.run_for(milliseconds{5000});
+  CHECK(f.answers == std::vector<bool>{true, false, true});
+  bool over = false;
+  f.relay->stop(true, [&] { over = true; });
+  f.loop.run_for(milliseconds{100});
+  CHECK(over);
+  CHECK(f.loop.server(1).times("DELETE", alive) == 1);
+  const auto before = f.loop.server(1).times("PUT", alive);
+  f.loop.run_for(milliseconds{5000});
+  CHECK(f.loop.server(1).times("PUT", alive) == before);
+}
+
+// Who looks at the log of an agent that nobody hears must read why, before the servers take it for dead, and what is so now.
+TEST_CASE("an agent that is not heard says so in time, with the reason, and every 10 s", "[relay]") {
+  const std::string line = "the servers do not hear this agent";
+  SECTION("no server is named") {
+    fixture f({});
+    f.loop.run_for(milliseconds{2500});
+    CHECK(f.logged(line) == 0);
+    f.loop.run_for(milliseconds{1000});
+    CHECK(f.logged("reason=\"no server is named\"") == 1);
+    f.loop.run_for(milliseconds{60'000});
+    CHECK(f.logged(line) == 6);
+  }
+  SECTION("nobody listens") {
+    fixture f({at(1)});
+    f.loop.server(1).accepts = made_up_server::way::refuses;
+    f.loop.run_for(milliseconds{3500});
+    CHECK(f.logged("dial tcp 127.0.0.1:1: connect: connection refused") == 1);
+    f.loop.run_for(milliseconds{60'000});
+    CHECK(f.logged(line) == 6);
+  }
+  SECTION("nobody answers") {
+    fixture f({at(1)});
+    f.loop.server(1).answer = [](const auto&) { return std::nullopt; };
+    f.loop.run_for(milliseconds{3500});
+    CHECK(f.logged("reason=\"no answer within 3 s\"") == 1);
+  }
+  SECTION("there is no leader") {
+    fixture f({at(1)});
+    f.loop.server(1).answer = [](const auto&) { return made_up_server::said{500, "No cluster leader"}; };
+    f.loop.run_for(milliseconds{3500});
+    CHECK(f.logged("No cluster leader") == 1);
+  }
+}
+
+TEST_CASE("an agent whose name is taken says so as an error, at once and then every 10 s", "[relay]") {
+  fixture f({at(1)});
+  f.loop.server(1).answer = [](const auto&) { return made_up_server::said{409, "node name 'a7' is taken"}; };
+  f.loop.run_for(milliseconds{1000});
+  CHECK(f.logged("[ERROR] relay: the cluster refuses this client agent reason=\"node name 'a7' is taken\"") == 1);
+  f.loop.run_for(milliseconds{30'000});
+  CHECK(f.logged("the cluster refuses this client agent") == 3);
+  CHECK(f.answers == std::vector<bool>{false});
+}
+
+TEST_CASE("a join is answered when the servers have heard the agent, or with the reason why not", "[relay]") {
+  fixture f({});
+  std::vector<std::string> told;
+  const auto join = [&](std::uint16_t port) {
+    f.relay->join(at(port), [&](std::string why) { told.push_back(std::move(why)); });
+  };
+  f.loop.run_for(milliseconds{1000});
+  f.loop.server(1).accepts = made_up_server::way::refuses;
+  join(1);
+  f.loop.run_for(milliseconds{100});
+  REQUIRE(told.size() == 1);
+  CHECK(told[0].find("connection refused") != std::string::npos);
+
+  f.loop.server(2).answer = [](const auto&) { return std::nullopt; };
+  join(2);
+  f.loop.run_for(milliseconds{3000});
+  CHECK(told.size() == 1);
+  f.loop.run_for(milliseconds{2000});
+  REQUIRE(told.size() == 2);
+  CHECK(told[1].find("the servers have not heard this agent: no answer") == 0);
+
+  f.loop.server(2).answer = [](const auto&) { return made_up_server::said{409, "taken"}; };
+  join(2);
+  f.loop.run_for(milliseconds{5000});
+  REQUIRE(told.size() == 3);
+  CHECK(told[2] == "taken");
+
+  f.loop.server(3).answer = [](const auto&) { return made_up_server::said{}; };
+  f.loop.server(2).accepts = made_up_server::way::refuses;
+  f.loop.cut(2);
+  join(3);
+  f.loop.run_for(milliseconds{4000});
+  REQUIRE(told.size() == 4);
+  CHECK(told[3] == "");
+  CHECK(f.relay->cluster_answers());
+  REQUIRE_FALSE(f.servers.empty());
+  CHECK(f.servers.back() == std::vector<std::string>{at(2), at(3)});
+}
+
+TEST_CASE("remembered servers are asked until the servers name others; named ones always", "[relay]") {
+  fixture f({at(1)}, {at(2), at(1)});
+  f.loop.server(1).accepts = made_up_server::way::refuses;
+  const auto peers = [](const made_up_server::asked& a) {
+    return made_up_server::said{200, a.target == "/v1/status/peers" ? "[\"127.0.0.1:3\",\"127.0.0.1:4\"]" : "true"};
+  };
+  for (const std::uint16_t port : {2, 3, 4})
+    f.loop.server(port).answer = peers;
+  f.loop.run_for(milliseconds{5000});
+  CHECK(f.loop.server(2).times("GET", "/v1/status/peers") == 1);
+  REQUIRE(f.servers.size() == 1);
+  CHECK(f.servers[0] == std::vector<std::string>{at(3), at(4), at(1)});
+  const auto before = f.loop.server(2).heard.size();
+  f.loop.run_for(milliseconds{200'000});
+  CHECK(f.loop.server(2).heard.size() <= before + 1);
+  CHECK(f.relay->cluster_answers());
+}
