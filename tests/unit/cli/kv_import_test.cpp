@@ -96,7 +96,7 @@ TEST_CASE("an import stops at a key that begins with a slash", "[import]") {
     REQUIRE(asked.size() == 1);
     CHECK(count_of(asked[0], "\"Verb\"") == 2);
   }
-  fake_node node({});
+  fake_node node({written}); // which nobody asks for
   const auto s = say({"kv", "import", "-http-addr=" + node.address(), "-"}, "[" + entry("/lead") + "]");
   CHECK(s.code == 1);
   CHECK(s.err == refused);
