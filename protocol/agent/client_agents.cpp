@@ -83,7 +83,8 @@ std::optional<std::string> client_agents::refusal_of(const identity& who, local_
     return agents_.size() < limits_.agents_max ? std::nullopt : std::optional<std::string>("too many client agents");
   // Of two that have one name the one counts that is there: the catalog has one node for both.
   const auto& k = it->second;
-  if ((!k.alive(now, limits_) && !MUTANT(renewed_agent_unheard)) || k.who.uuid.empty() || k.who.uuid == who.uuid || k.leaving)
+  if ((!k.alive(now, limits_) && !MUTANT(renewed_agent_unheard)) || k.who.uuid.empty() || k.who.uuid == who.uuid ||
+      k.leaving)
     return std::nullopt;
   return "node name '" + who.name + "' is taken by the client agent with ID " + k.who.uuid + " at " + k.who.address;
 }

@@ -1,8 +1,8 @@
 #pragma once
 // Asks every server what an operator asks (/v1/operator/autopilot/health), and has the answers judged by what is so.
 
-#include "sim/checkers/health_judgement.hpp"
 #include "sim/checkers/kv_model.hpp"
+#include "sim/checkers/models/health_judgement.hpp"
 #include "sim/world/cluster.hpp"
 
 #include <map>

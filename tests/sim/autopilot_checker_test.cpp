@@ -1,4 +1,4 @@
-#include "sim/checkers/health_judgement.hpp"
+#include "sim/checkers/models/health_judgement.hpp"
 
 #include <catch2/catch.hpp>
 

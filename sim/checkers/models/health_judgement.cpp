@@ -1,4 +1,4 @@
-#include "sim/checkers/health_judgement.hpp"
+#include "sim/checkers/models/health_judgement.hpp"
 
 #include <boost/json/parse.hpp>
 #include <boost/json/value.hpp>
