@@ -256,6 +256,21 @@ TEST_CASE("local_questions: members are the servers, and the client agents that 
     CHECK(body.find("\"Status\":1", a) < b);
     CHECK(body.find("\"Status\":4", b) != std::string::npos);
   }
+  SECTION("one of which was told to leave") {
+    auto q = f.out.take<read_query>();
+    REQUIRE(f.pending.settle(q.id) == &e);
+    read_result r;
+    const auto told = agent::told_to_leave(*node_of_agent("a", "id-a")).node;
+    r.answer = state::query_result{log_index{5}, state::nodes{{std::make_shared<const state::node_record>(told)}}};
+    f.questions.rows_read(e, r);
+    q = f.out.take<read_query>();
+    REQUIRE(f.pending.settle(q.id) == &e);
+    r.answer = state::query_result{log_index{5}, state::checks{}};
+    f.questions.rows_read(e, r);
+    f.told(f.out.take<status_request>(), true);
+    REQUIRE(e.answer);
+    CHECK(e.answer->body.find("\"Status\":2") != std::string::npos);
+  }
   SECTION("which cannot be read just now") {
     const auto q = f.out.take<read_query>();
     REQUIRE(f.pending.settle(q.id) == &e);
@@ -277,7 +292,8 @@ TEST_CASE("local_questions: before there ever was a leader, and for -wan, nobody
   CHECK(f.out.list.empty());
 }
 
-TEST_CASE("local_questions: an agent that is lost is taken out of the catalog, one that lives is not, servers are the "
+TEST_CASE("local_questions: an agent that is lost is taken out of the catalog, one that lives is told to leave, "
+          "servers are the "
           "leader's matter") {
   questions_fixture f;
   f.questions.view_changed(view_of_one(true));
@@ -293,9 +309,14 @@ TEST_CASE("local_questions: an agent that is lost is taken out of the catalog, o
   SECTION("alive") {
     auto& e = f.begin({.kind = local_kind::force_leave, .forced = {"a"}});
     tell_catalog(f, e, http::consistency::normal);
-    CHECK(e.answer->status == 500);
-    CHECK(e.answer->body == "agent: client agent 'a' is alive: let it leave with /v1/agent/leave");
-    CHECK(f.out.list.empty());
+    const auto w = f.out.take<check_write>(); // it is told, by a mark
+    const auto& told = std::get<state::catalog_register>(w.command);
+    CHECK(told.node.id == "id-a");
+    CHECK_FALSE(told.skip_node_update);
+    CHECK(told.node.meta->contains(std::string(agent::mark_of_leaving)));
+    CHECK(told.checks.empty());
+    f.decided(e, told_by_leader(wire::call_outcome::done));
+    CHECK(e.answer->status == 200);
   }
   SECTION("none of them") {
     for (const auto* name : {"n1", "x", "nope"}) {
