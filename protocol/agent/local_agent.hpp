@@ -32,7 +32,7 @@ struct agent_counts {
 /// What the disk keeps of a registration made through the API.
 struct stored_service {
   state::service_record service;
-  std::string token; ///< as service_definition::token
+  std::string token = {}; ///< as service_definition::token
 };
 struct stored_check {
   check_definition definition;

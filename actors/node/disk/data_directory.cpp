@@ -1,5 +1,6 @@
 #include "actors/node/disk/data_directory.hpp"
 
+#include "actors/node/disk/sealed_lines.hpp"
 #include "protocol/base/bytes.hpp"
 #include "protocol/base/hex.hpp"
 #include "protocol/base/uuid.hpp"
@@ -19,8 +20,6 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr auto format_line = "belay-data-directory 1";
-// The last line. A file of before there was one is read, too, and an older program ignores it.
-constexpr std::string_view checksum_line = "checksum ";
 using storage::start_empty;
 constexpr auto promise_file = "/formation";
 constexpr auto left_file = "/left";
@@ -41,13 +40,7 @@ status write_durably(storage::file_system& files, const std::string& path, const
   return files.sync_directory(fs::path(path).parent_path().string());
 }
 
-/// With the checksum of all that is before it.
-std::string sealed(const std::string& lines) {
-  std::string checksum;
-  append_hex(checksum, crc32c(lines), 8);
-  return lines + std::string(checksum_line) + checksum + "\n";
-}
-
+/// A file of before there was a checksum is read, too, and an older program ignores it.
 bool has_checksum(const std::string& text) {
   return text.find(checksum_line) != std::string::npos;
 }

@@ -1,8 +1,7 @@
 #include "actors/node/disk/known_servers.hpp"
 
 #include "actors/node/disk/data_directory.hpp"
-#include "protocol/base/bytes.hpp"
-#include "protocol/base/hex.hpp"
+#include "actors/node/disk/sealed_lines.hpp"
 #include "protocol/base/host_port.hpp"
 
 #include <algorithm>
@@ -13,14 +12,7 @@ namespace belay::actors {
 namespace {
 
 constexpr auto file_name = "/known-servers";
-constexpr std::string_view checksum_line = "checksum ";
 constexpr std::size_t address_bytes_max = 300; ///< a name of DNS has at most 253
-
-std::string sealed(const std::string& lines) {
-  std::string checksum;
-  append_hex(checksum, crc32c(lines), 8);
-  return lines + std::string(checksum_line) + checksum + "\n";
-}
 
 /// They come from other machines.
 bool is_address(const std::string& text) {

@@ -305,7 +305,7 @@ TEST_CASE("a token that is over opens nothing, also where no entry comes", "[act
 
 // Nothing is written meanwhile that would wake who waits; his wait alone would end much later.
 TEST_CASE("who waits in the name of a token is told when it is over", "[actors][acl]") {
-  cluster_fixture c(with_acls());
+  cluster_fixture c(cluster_with_acls());
   const auto leader = ready(c);
   const auto node = GENERATE(0u, 1u, 2u);
   make_token(c, leader, R"(key "a" { policy = "read" })");

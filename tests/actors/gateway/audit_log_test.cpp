@@ -269,13 +269,13 @@ TEST_CASE("audit log: what is answered with 404 was done if it was a read", "[ga
       return found;
     };
     auto c = f.client();
-    CHECK(c.ask(ask_for("GET", "/v1/kv/none", with_token(secret))).status == 404);
-    CHECK(c.ask(ask_for("PUT", "/v1/agent/token/nosuch", with_token(secret), "{}")).status == 404);
+    CHECK(c.ask(ask_for("GET", "/v1/kv/none", with_token(writer_secret))).status == 404);
+    CHECK(c.ask(ask_for("PUT", "/v1/agent/token/nosuch", with_token(writer_secret), "{}")).status == 404);
   }
   const auto lines = summaries(harness::file_text(path));
   REQUIRE(lines.size() == 2);
-  CHECK(lines[0] == "GET /v1/kv/none by '" + accessor + "': done");
-  CHECK(lines[1] == "PUT /v1/agent/token/<hidden> by '" + accessor + "': refused");
+  CHECK(lines[0] == "GET /v1/kv/none by '" + writer_accessor + "': done");
+  CHECK(lines[1] == "PUT /v1/agent/token/<hidden> by '" + writer_accessor + "': refused");
 }
 
 // Secret and accessor of a token look alike, and clients mix them up: the audit log has accessors only.
@@ -290,7 +290,7 @@ TEST_CASE("audit log: what names a token is shown if there is a token that it na
       if (read == nullptr)
         return owners(q);
       state::acl_rows rows{{}, true};
-      if (read->accessor == accessor)
+      if (read->accessor == writer_accessor)
         rows.list.push_back({std::make_shared<state::acl_token>(), {}, {}});
       return {log_index{5}, rows};
     };
@@ -298,13 +298,13 @@ TEST_CASE("audit log: what names a token is shown if there is a token that it na
     const auto asked = [&](const std::string& method, const std::string& target, const std::string& body = "") {
       return c
           .ask(method + " " + target + " HTTP/1.1\r\nHost: x\r\nUser-Agent: prog " + others + "\r\n" +
-               with_token(secret) + "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body)
+               with_token(writer_secret) + "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body)
           .status;
     };
-    CHECK(asked("GET", "/v1/acl/token/" + accessor) == 200);
+    CHECK(asked("GET", "/v1/acl/token/" + writer_accessor) == 200);
     CHECK(asked("GET", "/v1/acl/token/" + others) == 403);
     f.behind().check_replies = {state::refusal{"ACL not found"}, true, true};
-    CHECK(asked("DELETE", "/v1/acl/token/" + accessor) == 200);
+    CHECK(asked("DELETE", "/v1/acl/token/" + writer_accessor) == 200);
     CHECK(asked("DELETE", "/v1/acl/token/" + others) == 200); // there was none
     CHECK(asked("PUT", "/v1/acl/token/" + others + "/clone", "{}") == 403);
     CHECK(asked("PUT", "/v1/agent/token/" + others, "{}") >= 400);
@@ -313,14 +313,14 @@ TEST_CASE("audit log: what names a token is shown if there is a token that it na
   }
   const auto text = harness::file_text(path);
   CHECK(text.find(others) == std::string::npos);
-  CHECK(text.find(secret) == std::string::npos);
+  CHECK(text.find(writer_secret) == std::string::npos);
   auto lines = summaries(text);
-  const auto by = " by '" + accessor + "': ";
+  const auto by = " by '" + writer_accessor + "': ";
   std::sort(lines.begin(), lines.end());
   REQUIRE(lines.size() == 7);
-  CHECK(lines[0] == "DELETE /v1/acl/token/" + accessor + by + "done");
+  CHECK(lines[0] == "DELETE /v1/acl/token/" + writer_accessor + by + "done");
   CHECK(lines[1] == "DELETE /v1/acl/token/<hidden>" + by + "done");
-  CHECK(lines[2] == "GET /v1/acl/token/" + accessor + by + "done");
+  CHECK(lines[2] == "GET /v1/acl/token/" + writer_accessor + by + "done");
   CHECK(lines[3] == "GET /v1/acl/token/<hidden>" + by + "denied");
   CHECK(lines[4] == "PUT /v1/acl/token/<hidden>/clone" + by + "denied");
   CHECK(lines[5] == "PUT /v1/agent/token/<hidden>" + by + "denied");

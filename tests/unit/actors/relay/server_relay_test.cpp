@@ -33,7 +33,7 @@ std::string at(std::uint16_t port) {
   return "127.0.0.1:" + std::to_string(port);
 }
 
-struct client final : answer_listener {
+struct asking_client final : answer_listener {
   int status = 0;
   std::string body, failure;
   bool ended = false, nothing_sent = false;
@@ -65,7 +65,7 @@ struct fixture {
     loop.post([this] { relay->start(); });
   }
 
-  std::unique_ptr<relayed_call> ask(client& c, const std::string& method, const std::string& target = "/v1/x") {
+  std::unique_ptr<relayed_call> ask(asking_client& c, const std::string& method, const std::string& target = "/v1/x") {
     return relay->begin({method, target, {}, {}, false}, c);
   }
   /// How often that was logged since this was asked last.
@@ -84,7 +84,7 @@ TEST_CASE("a server that cannot be reached is left for another one, and the requ
   fixture f({at(1), at(2), at(3)});
   f.loop.server(1).accepts = made_up_server::way::refuses;
   f.loop.server(2).accepts = made_up_server::way::hangs;
-  client c;
+  asking_client c;
   const auto call = f.ask(c, "PUT");
   f.loop.run_for(milliseconds{4000});
   CHECK(c.ended);
@@ -100,7 +100,7 @@ TEST_CASE("a read is asked for again at another server, a write never: it may ha
       f.loop.server(port).answer = [](const made_up_server::asked& a) {
         return a.target == alive ? std::optional(made_up_server::said{}) : std::nullopt;
       };
-    client c;
+    asking_client c;
     const auto call = f.ask(c, method);
     f.loop.run_for(milliseconds{500});
     const std::uint16_t first = f.loop.server(1).times(method, "/v1/x") == 1 ? 1 : 2;
@@ -128,7 +128,7 @@ TEST_CASE("a read is not asked for without end", "[relay]") {
       f.loop.post([&] { f.loop.cut(1); });
     return std::nullopt;
   };
-  client c;
+  asking_client c;
   const auto call = f.ask(c, "GET");
   f.loop.run_for(milliseconds{20'000});
   CHECK_FALSE(c.failure.empty());
@@ -138,7 +138,7 @@ TEST_CASE("a read is not asked for without end", "[relay]") {
 TEST_CASE("what no server could get fails after a while, and nothing was sent", "[relay]") {
   fixture f({at(1)});
   f.loop.server(1).accepts = made_up_server::way::refuses;
-  client c;
+  asking_client c;
   const auto call = f.ask(c, "PUT");
   f.loop.run_for(milliseconds{6900});
   CHECK(c.failure.empty());

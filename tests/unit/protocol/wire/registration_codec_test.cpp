@@ -78,7 +78,7 @@ TEST_CASE("a service comes back as it was") {
 
 // What is written to the catalog in the name of a token must be so after a restart, too. Files of before stay as they are.
 TEST_CASE("a registration is kept with its token, and without one as ever") {
-  auto check = full_check();
+  auto check = full_stored_check();
   CHECK(wire::encode_registration(check, noon)[1] == 2);
   check.definition.token = "6d1f1c5e";
   CHECK(read_check(wire::encode_registration(check, noon), noon).definition == check.definition);
