@@ -27,10 +27,13 @@ std::vector<profile> all_profiles() {
   locks.locks = true;
   locks.chaos = seconds(20); // several times the TTLs and the shorter delays
   locks.calm = seconds(10);
+  profile agents;
+  agents.name = "agents";
+  agents.client_agents = true;
   profile reference;
   reference.name = "reference";
   reference.frozen = true;
-  return {swarm, calm, brief, endurance, locks, reference};
+  return {swarm, calm, brief, endurance, locks, agents, reference};
 }
 
 } // namespace

@@ -25,6 +25,7 @@ struct profile {
   bool faults = true;                        ///< false: none at all
   bool frozen = false;                       ///< the faults of a certain day, whatever is added to the others
   bool locks = false;                        ///< in every run; false: in those that draw them
+  bool client_agents = false;                ///< in every run without ACLs and credentials; false: in none
   std::uint32_t operations_per_second = 40;  ///< of all clients together, about
 };
 

@@ -253,7 +253,8 @@ void server_relay::serve_waiting() {
   for (auto& l : links_) {
     if (waiting_.empty())
       return;
-    if (l.dialling || !l.connection->idle())
+    // A server that is not asked any more, because it has no leader, answers still.
+    if (l.dialling || !l.connection->idle() || is_elsewhere(l))
       continue;
     auto* c = waiting_.front();
     waiting_.pop_front();
@@ -317,6 +318,10 @@ server_relay::link* server_relay::find(const server_connection& c) {
   return it == links_.end() ? nullptr : &*it;
 }
 
+bool server_relay::is_elsewhere(const link& l) const {
+  return preferred_ < servers_.size() && l.connection->server() != servers_[preferred_].address;
+}
+
 void server_relay::connection_ready(server_connection& c) {
   auto* l = find(c);
   if (l == nullptr)
@@ -356,8 +361,7 @@ void server_relay::close_idle(monotonic_time now) {
   for (auto it = links_.begin(); it != links_.end();) {
     auto& l = *it;
     const bool late = l.dialling && now - l.since > dial_limit;
-    const bool elsewhere = preferred_ < servers_.size() && l.connection->server() != servers_[preferred_].address;
-    const bool unused = !l.dialling && l.connection->idle() && (elsewhere || now - l.since > idle_limit);
+    const bool unused = !l.dialling && l.connection->idle() && (is_elsewhere(l) || now - l.since > idle_limit);
     if (!late && !unused) {
       ++it;
       continue;

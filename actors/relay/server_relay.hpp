@@ -80,6 +80,8 @@ private:
   void connection_closed(server_connection& c, const std::string& why);
   void forget(call& c);
   void give_up_late(monotonic_time now);
+  /// To another server than the one that is asked now.
+  bool is_elsewhere(const link& l) const;
   void close_idle(monotonic_time now);
   void server_failed(const std::string& address, const std::string& why);
   void beat(monotonic_time now);

@@ -66,7 +66,9 @@ std::string words(const state::command& c) {
               text += " [" + std::visit([](const auto& each) { return words_of(each); }, op) + "]";
             return text;
           },
-          [](const state::session_create& s) { return "create session " + s.session.id + " ttl " + s.session.ttl; },
+          [](const state::session_create& s) {
+            return "create session " + s.session.id + " at " + s.session.node + " ttl " + s.session.ttl;
+          },
           [](const state::session_destroy& s) {
             return "end " + number(s.ids.size()) + " session(s), first " + (s.ids.empty() ? "none" : s.ids.front()) +
                    " (" + s.cause + ")";

@@ -84,7 +84,7 @@ void draw_limits(options& o, swarm& s) {
 
 /// Only where all servers know them, and in the open: agents with tokens and credentials are tested by test_cluster.
 void draw_client_agents(tape& choices, const profile& p, swarm& s) {
-  const auto drawn = choices.choose_rarely({stream_kind::swarm, 1114}, 3, 300'000);
+  const auto drawn = p.client_agents ? choices.choose_rarely({stream_kind::swarm, 1114}, 3, 1'000'000) : 0;
   if (drawn == 0 || s.acls != acl_mode::off || s.credentials != credential_plan::none)
     return;
   s.client_agents = drawn;
@@ -146,7 +146,6 @@ swarm draw_swarm(tape& choices, const profile& p) {
     s.agents = false;   // what they do in whose name is tested by test_actors
     s.older = SIZE_MAX; // as long as it is there, ACLs are not
   }
-  // Not drawn in any profile before seed 72, which fails with them (docs/testing.md), is understood.
   constexpr std::uint32_t with_credentials = 200'000;
   s.credentials = static_cast<credential_plan>(choices.choose_rarely({stream_kind::swarm, 1108}, 4, with_credentials));
   s.careless_operators = p.faults && choices.chance({stream_kind::swarm, 1109}, 333'333);

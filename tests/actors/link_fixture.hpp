@@ -233,7 +233,8 @@ struct heard {
 /// A peer link with a raft_peer that notes what it hears.
 class link_end {
 public:
-  link_end(caf::actor_system& system, node_id id, std::uint16_t port = 0, peer_link_settings settings = {})
+  link_end(caf::actor_system& system, node_id id, std::uint16_t port = 0, peer_link_settings settings = {},
+           bool announced = true)
       : system_(system), id_(id) {
     settings.listen_host = "127.0.0.1";
     settings.listen_port = port;
@@ -264,7 +265,8 @@ public:
     caf::actor_config on_multiplexer{&system.middleman().backend()};
     wires_->links = caf::actor_cast<peer_link_actor>(system.spawn_class<peer_link, caf::no_spawn_options>(
         on_multiplexer, wires_, settings, *listener, id_, numbers_));
-    tell(announce{hello_of(id_, address())});
+    if (announced)
+      tell(announce{hello_of(id_, address())});
     tell(tick_atom::value);
   }
   ~link_end() { stop(); }

@@ -277,8 +277,7 @@ TEST_CASE("a client agent that comes before the server has said who it is waits 
     ++passed_on;
     ::close(p.fd);
   };
-  link_end a(f.system(), node_id{1}, 0, settings);
-  a.tell(announce{});
+  link_end a(f.system(), node_id{1}, 0, settings, false);
   auto agent = hello_of(node_id{9}, "127.0.0.1:9");
   agent.client_agent = true;
   log::tap lines(log::level::info, false, 100'000);

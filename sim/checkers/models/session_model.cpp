@@ -54,6 +54,12 @@ std::vector<std::string> session_model::who_relies_on(std::string_view node, std
 }
 
 std::vector<std::string> session_model::of_registration(const state::catalog_register& c, log_index at) {
+  // A node that is not there has no services: a check of one that does not come with it is refused, and all with it.
+  const auto lacks_service = [&](const state::check_record& check) {
+    return !check.service_id.empty() && (!c.service || c.service->id != check.service_id);
+  };
+  if (!nodes_.contains(c.node.node) && std::any_of(c.checks.begin(), c.checks.end(), lacks_service))
+    return {};
   auto& checks = nodes_[c.node.node];
   std::vector<std::string> ending;
   for (const auto& check : c.checks) {

@@ -168,7 +168,8 @@ TEST_CASE("permissions are asked of tables that have all that was decided, but f
     gateway_fixture f(with_acls());
     f.behind().hold_reads = true;
     auto c = f.client();
-    c.send(request(t.method, t.target, "t", std::string(t.method) == "POST" ? R"({"Key":"x"})" : ""));
+    c.send(request(t.method, t.target, "t",
+                   std::string(t.method) == "POST" ? R"({"Key":"cg8StVXbQJ0gPvMd9o7yrg=="})" : ""));
     REQUIRE(eventually([&] { return f.behind().read_count() == 1; }));
     std::lock_guard lock(f.behind().mutex);
     CHECK(f.behind().reads[0].request.mode == t.mode);

@@ -132,12 +132,12 @@ const expectation expected[] = {
 
     {"PUT", "/v1/txn", R"([{"KV":{"Verb":"set","Key":"t","Value":"MQ=="}}])", "key-write", 200, "\"t\"", 409},
     {"PUT", "/v1/txn", R"([{"KV":{"Verb":"get","Key":"app/a"}}])", "key-read key-write", 200, "app/a", 200},
-    {"PUT", "/v1/txn", R"([{"KV":{"Verb":"get-tree","Key":""}}])", "key-read key-write", 200, "app/a", 200},
+    {"PUT", "/v1/txn", R"([{"KV":{"Verb":"get-tree","Key":"app/"}}])", "key-read key-write", 200, "app/a", 200},
     {"PUT", "/v1/txn", R"([{"KV":{"Verb":"check-not-exists","Key":"none"}}])", "key-write", 200, "", 409},
     {"PUT", "/v1/txn", R"([{"Node":{"Verb":"get","Node":{"Node":"n2"}}}])", NODE_READERS, 200, "\"n2\"", 200},
     {"PUT", "/v1/txn", R"([{"Node":{"Verb":"delete","Node":{"Node":"n2"}}}])", "node-write", 200, "", 409},
-    {"PUT", "/v1/txn", R"([{"Service":{"Verb":"delete","Node":"n2","Service":{"ID":"db"}}}])", "service-write", 200, "",
-     409},
+    {"PUT", "/v1/txn", R"([{"Service":{"Verb":"delete","Node":"n2","Service":{"ID":"db","Service":"db"}}}])",
+     "service-write", 200, "", 409},
 
     {"PUT", "/v1/session/create", R"({"Node":"n1","Checks":[]})", "session-write", 200, "\"ID\""},
     {"PUT", "/v1/session/destroy/" ID, "", "session-write", 200, "true"},

@@ -79,7 +79,7 @@ TEST_CASE("reads and writes carry in whose name they are asked, with the setting
 // The audit log names them. What cannot be read has no token, and must not be taken for somebody's who brought none.
 TEST_CASE("a request that is refused at once says who it was") {
   const header_list token{{"X-Consul-Token", "t"}};
-  for (const auto* target : {"/v1/kv/a?cas=x", "/v1/txn", "/v1/acl/policy/x", "/v1/agent/reload?token=t"}) {
+  for (const auto* target : {"/v1/kv/a?cas=x", "/v1/txn", "/v1/acl/policies", "/v1/agent/reload?token=t"}) {
     INFO(target);
     const auto p = ask("DELETE", target, {}, token, acl_settings());
     CHECK(std::holds_alternative<response>(p.action));

@@ -612,8 +612,9 @@ TEST_CASE("settings, archives and ACLs need operator and acl") {
     CHECK(d.denied(nothing, c) == denied); // no default policy allows it
     CHECK(d.denied(writes, c) != denied);
   }
-  for (const auto& q : {query(acl_policy_list{}), query(acl_policy_read{}), query(acl_role_list{}),
-                        query(acl_role_read{}), query(acl_token_list{}), query(acl_token_read{})}) {
+  const std::string id = uuid(77);
+  for (const auto& q : {query(acl_policy_list{}), query(acl_policy_read{{id, {}}}), query(acl_role_list{}),
+                        query(acl_role_read{{id, {}}}), query(acl_token_list{}), query(acl_token_read{id})}) {
     CHECK(d.refused_read(nothing, q) == denied);
     CHECK(d.read<acl_rows>(reads, q).shows_secrets == false);
     CHECK(d.read<acl_rows>(writes, q).shows_secrets);
