@@ -295,7 +295,8 @@ TEST_CASE("services of a client agent are in the catalog in the name of whoever 
   REQUIRE(server.put("/v1/catalog/deregister", R"({"Node":")" + agent.name() + R"(","ServiceID":"web"})").ok());
   REQUIRE(server.put("/v1/catalog/deregister", R"({"Node":")" + agent.name() + R"(","ServiceID":"api"})").ok());
   cluster->configure_one(
-      1, {{"acl", json::object{
+      1, {{"log_level", "info"},
+          {"acl", json::object{
                       {"enabled", true}, {"default_policy", "deny"}, {"tokens", json::object{{"agent", of_agent}}}}}});
   agent.start();
   const auto back = [&] { return json::parse(server.get("/v1/catalog/service/web").body).as_array().size() == 1; };
@@ -319,15 +320,16 @@ TEST_CASE("services of a client agent are in the catalog in the name of whoever 
 // looks after the cluster in the leader's.
 TEST_CASE("a node name that is taken is refused, loudly", "[client_agents]") {
   raise_file_limit();
-  server_cluster cluster(server_command::from_environment(BELAY_BINARY_DIR), cluster_options{1, "node", {}, 0, 3});
+  server_cluster cluster(server_command::from_environment(BELAY_BINARY_DIR),
+                         cluster_options{1, "node", {{"log_level", "info"}}, 0, 3});
   auto& server = cluster.node(0);
   auto& first = cluster.agent(0);
   server.start();
   first.start();
   cluster.wait_ready();
   cluster.wait_agents();
-  cluster.configure_one(2, {{"node_name", first.name()}});
-  cluster.configure_one(3, {{"node_name", server.name()}});
+  cluster.configure_one(2, {{"log_level", "info"}, {"node_name", first.name()}});
+  cluster.configure_one(3, {{"log_level", "info"}, {"node_name", server.name()}});
   for (std::size_t i : {1, 2})
     cluster.agent(i).start();
   const auto times_in = [](server_node& n, const std::string& text) {
@@ -357,7 +359,7 @@ TEST_CASE("an agent that has joined is a member at once, and finds its servers a
   auto& agent = cluster.agent(0);
   server.start();
   cluster.wait_ready();
-  const json::object nobody_named{{"retry_join", json::array{}}};
+  const json::object nobody_named{{"log_level", "info"}, {"retry_join", json::array{}}};
   cluster.configure_one(1, nobody_named);
   agent.start();
   const auto logged = [&](const std::string& text) {
@@ -403,7 +405,8 @@ TEST_CASE("a client agent tells how long its certificates last", "[client_agents
                        " tls cert create -server -days 20 >> made.txt 2>&1")
                           .c_str()) == 0);
   auto cluster = cluster_with_agents(1, 1, 0,
-                                     {{"verify_incoming", true},
+                                     {{"log_level", "info"},
+                                      {"verify_incoming", true},
                                       {"verify_outgoing", true},
                                       {"ca_file", folder / "consul-agent-ca.pem"},
                                       {"cert_file", folder / "dc1-server-consul-0.pem"},

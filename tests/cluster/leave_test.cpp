@@ -99,6 +99,7 @@ TEST_CASE("a server that has left comes back to the members it knew if it is set
 
   auto alone = encrypted;
   alone["retry_join"] = json::array{};
+  alone["log_level"] = "info";
   cluster->configure_one(i, alone);
   node.start();
   CHECK(eventually(milliseconds{20000}, [&] {

@@ -52,8 +52,9 @@ TEST_CASE("validate says what a start says", "[reload]") {
   const auto refused = run_program(folder, {belay, "agent", "-config-file", bad});
   CHECK(invalid.code == 1);
   CHECK(refused.code == 1);
-  CHECK(invalid.output.starts_with("Config validation failed: 2 errors occurred:\n"));
+  CHECK(invalid.output.starts_with("Config validation failed: 3 errors occurred:\n"));
   CHECK(invalid.output.find("invalid config key bogus (" + bad + ":2:1)") != std::string::npos);
+  CHECK(invalid.output.find("data_dir cannot be empty") != std::string::npos);
   CHECK(invalid.output.find("(" + bad + ":3:1)") != std::string::npos);
   CHECK("==> " + invalid.output.substr(std::string("Config validation failed: ").size()) == refused.output);
 }
