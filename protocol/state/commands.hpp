@@ -243,7 +243,7 @@ struct command : plain_command {
   using plain_command::plain_command;
   /// nullopt: in the server's own name, which may write everything. So is everything where ACLs are not in force.
   std::optional<authority> by;
-  /// Only with `by`: a server that had applied the log up to here found that he may (machine::refuse_early). Zero: nobody did.
+  /// Only with `by`: a server that had applied the log up to here found that he may (machine::refuses). Zero: nobody did.
   log_index judged_at;
 };
 
