@@ -177,19 +177,16 @@ void fsm::check(check_write w) {
 }
 
 void fsm::judge(check_write w, bool caught_up) {
-  std::vector<write_result> results;
   if (w.command.by) {
     auto refused = machine_->refuses(w.command, cluster_now());
     // Other servers, and a leader that was deposed and does not know it, know old policies: they hear first what is committed.
-    if (refused && !caught_up && !(view_.serving && now() < lease_until_)) {
+    if (refused && !caught_up && !serves_under_lease()) {
       PROBE("fsm: write judged again when all was applied");
       gathering_default_.writes.push_back(std::move(w));
       return plan_barriers();
     }
-    if (refused) {
-      results.push_back({w.id, wire::call_outcome::done, std::move(*refused), {}, {}});
-      return answer_writes(results);
-    }
+    if (refused)
+      return answer_write({w.id, wire::call_outcome::done, std::move(*refused), {}, {}});
     w.command.judged_at = machine_->applied_index();
   }
   pass_on(w);
@@ -199,20 +196,25 @@ void fsm::pass_on(const check_write& w) {
   // Only the leader knows cluster time well enough to refuse for a lock delay; to others every delay is over, and apply() decides.
   // For restores, which go on for seconds, everybody knows it well enough, and apply() does not decide.
   // A leader that was deposed and does not know it refuses nothing in somebody's name.
-  const bool leads = view_.serving && (!w.command.by || now() < lease_until_);
+  const bool leads = w.command.by ? serves_under_lease() : view_.serving;
   const bool by_time = leads || std::holds_alternative<state::restore_begin>(w.command);
   auto refused = machine_->refuse_early(w.command, by_time ? cluster_now() : state::machine::unknown_time);
   if (!refused)
     return send(wires_->raft_peer, propose_write{w.id, make_payload(wire::encode_command(w.command))});
-  std::vector<write_result> results;
-  results.push_back({w.id, wire::call_outcome::done, std::move(*refused), {}, {}});
-  answer_writes(results);
+  answer_write({w.id, wire::call_outcome::done, std::move(*refused), {}, {}});
 }
 
 void fsm::refuse(const check_write& w, const std::string& text) {
-  std::vector<write_result> results;
-  results.push_back({w.id, wire::call_outcome::refused, {}, {}, text});
-  answer_writes(results);
+  answer_write({w.id, wire::call_outcome::refused, {}, {}, text});
+}
+
+bool fsm::serves_under_lease() {
+  return view_.serving && now() < lease_until_;
+}
+
+void fsm::answer_write(write_result result) {
+  if (gateway_of(result.id) < wires_->gateways.size())
+    send(wires_->gateways[gateway_of(result.id)], write_results{{std::move(result)}});
 }
 
 void fsm::answer_writes(std::vector<write_result>& results) {

@@ -74,7 +74,10 @@ private:
   void judge(check_write w, bool caught_up);
   void pass_on(const check_write& w);
   void refuse(const check_write& w, const std::string& text);
+  void answer_write(write_result result);
   void answer_writes(std::vector<write_result>& results);
+  /// Leads, and nobody else can have been elected yet: what it has applied is all that is committed.
+  bool serves_under_lease();
   void read(const read_query& q);
   void cancel(request_id id);
   void plan_barriers();

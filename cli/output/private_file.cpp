@@ -14,6 +14,18 @@ std::string reason(int number) {
   return text;
 }
 
+bool write_all(int fd, std::string_view bytes) {
+  while (!bytes.empty()) {
+    const auto n = ::write(fd, bytes.data(), bytes.size());
+    if (n < 0 && errno == EINTR)
+      continue;
+    if (n <= 0)
+      return false;
+    bytes.remove_prefix(static_cast<std::size_t>(n));
+  }
+  return true;
+}
+
 private_file::private_file(std::string path) : path_(std::move(path)) {
   fd_ = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
   if (fd_ < 0)
@@ -31,17 +43,7 @@ bool private_file::failed(const std::string& what) {
 }
 
 bool private_file::append(std::string_view bytes) {
-  if (!complaint_.empty())
-    return false;
-  while (!bytes.empty()) {
-    const auto n = ::write(fd_, bytes.data(), bytes.size());
-    if (n < 0 && errno == EINTR)
-      continue;
-    if (n <= 0)
-      return failed("write ");
-    bytes.remove_prefix(static_cast<std::size_t>(n));
-  }
-  return true;
+  return complaint_.empty() && (write_all(fd_, bytes) || failed("write "));
 }
 
 bool private_file::finish() {

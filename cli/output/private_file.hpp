@@ -30,6 +30,9 @@ private:
   std::string complaint_;
 };
 
+/// @returns false: errno says why not all of it was written
+bool write_all(int fd, std::string_view bytes);
+
 /// The system's words for an errno in Go's way: in lower case.
 std::string reason(int number);
 

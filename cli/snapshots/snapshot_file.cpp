@@ -6,7 +6,6 @@
 
 #include <boost/json/parse.hpp>
 
-#include <cerrno>
 #include <cstdio>
 #include <fcntl.h>
 #include <filesystem>
@@ -82,17 +81,7 @@ bool unverified_file::failed(const std::string& what) {
 }
 
 bool unverified_file::append(std::string_view bytes) {
-  if (!complaint_.empty())
-    return false;
-  while (!bytes.empty()) {
-    const auto n = ::write(fd_, bytes.data(), bytes.size());
-    if (n < 0 && errno == EINTR)
-      continue;
-    if (n <= 0)
-      return failed("write " + temporary_);
-    bytes.remove_prefix(static_cast<std::size_t>(n));
-  }
-  return true;
+  return complaint_.empty() && (write_all(fd_, bytes) || failed("write " + temporary_));
 }
 
 result<snapshot_facts> unverified_file::put_in_place() {

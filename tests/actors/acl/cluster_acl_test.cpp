@@ -104,6 +104,17 @@ std::size_t ready(cluster_fixture& c) {
   return leader;
 }
 
+state::acl_token_set token_of_a_minute() {
+  state::acl_token_set t;
+  t.token.accessor = uuid_of(7, 1);
+  t.token.secret = uuid_of(7, 2);
+  t.policies = {{policy_id, ""}};
+  t.lives_ns = std::chrono::nanoseconds(seconds(60)).count();
+  t.token.expiration_time_ns = 1;
+  t.fresh = true;
+  return t;
+}
+
 } // namespace
 
 TEST_CASE("the leader makes what ACLs need, and the next one does not do it again", "[actors][acl]") {
@@ -284,13 +295,7 @@ TEST_CASE("a token that is over opens nothing, also where no entry comes", "[act
   cluster_fixture c(cluster_with_acls());
   const auto leader = ready(c);
   make_token(c, leader, R"(key "a" { policy = "read" })");
-  state::acl_token_set t;
-  t.token.accessor = uuid_of(7, 1);
-  t.token.secret = uuid_of(7, 2);
-  t.policies = {{policy_id, ""}};
-  t.lives_ns = std::chrono::nanoseconds(seconds(60)).count();
-  t.token.expiration_time_ns = 1;
-  t.fresh = true;
+  const auto t = token_of_a_minute();
   must(c, leader, t);
   const auto read = [&] {
     return refusal_in(c.found(c.read(leader, as(t.token.secret, get_key("a")), consistency::normal)));
@@ -309,13 +314,7 @@ TEST_CASE("who waits in the name of a token is told when it is over", "[actors][
   const auto node = GENERATE(0u, 1u, 2u);
   make_token(c, leader, R"(key "a" { policy = "read" })");
   c.put_done(leader, "a", "1");
-  state::acl_token_set t;
-  t.token.accessor = uuid_of(7, 1);
-  t.token.secret = uuid_of(7, 2);
-  t.policies = {{policy_id, ""}};
-  t.lives_ns = std::chrono::nanoseconds(seconds(60)).count();
-  t.token.expiration_time_ns = 1;
-  t.fresh = true;
+  const auto t = token_of_a_minute();
   must(c, leader, t);
   const auto made = c.now();
   const auto index = index_of(c.found(c.read(node, as(secret, get_key("a")), consistency::normal)));

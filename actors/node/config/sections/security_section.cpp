@@ -29,6 +29,14 @@ void note(decoder& d, const tls::setting_complaint& c, std::initializer_list<std
     d.complain(c.text, std::span(blamed.begin(), blamed.size()), c.missing);
 }
 
+/// Peers and HTTPS have the same keys for theirs.
+void decode_certificate_files(decoder& d, auto& settings) {
+  d.get("ca_file", settings.ca_file);
+  d.get("ca_path", settings.ca_path);
+  d.get("cert_file", settings.cert_file);
+  d.get("key_file", settings.key_file);
+}
+
 /// Texts are Consul's.
 void decode_peer_security(decoder& d, node_config& c) {
   auto& t = c.peer_tls;
@@ -41,10 +49,7 @@ void decode_peer_security(decoder& d, node_config& c) {
   d.get("verify_incoming_rpc", incoming_rpc);
   d.get("verify_outgoing", t.verify_outgoing);
   d.get("verify_server_hostname", t.verify_server_hostname);
-  d.get("ca_file", t.ca_file);
-  d.get("ca_path", t.ca_path);
-  d.get("cert_file", t.cert_file);
-  d.get("key_file", t.key_file);
+  decode_certificate_files(d, t);
   d.get("domain", t.domain);
   t.verify_incoming = incoming || incoming_rpc;
   t.datacenter = c.datacenter;
@@ -69,10 +74,7 @@ void decode_https(decoder& d, node_config& c, std::vector<std::string>& warnings
   std::string suites;
   d.get("verify_incoming", incoming);
   d.get("verify_incoming_https", incoming_https);
-  d.get("ca_file", t.ca_file);
-  d.get("ca_path", t.ca_path);
-  d.get("cert_file", t.cert_file);
-  d.get("key_file", t.key_file);
+  decode_certificate_files(d, t);
   d.get("tls_min_version", t.tls_min_version);
   d.get("tls_cipher_suites", suites);
   d.get("tls_prefer_server_cipher_suites", t.prefer_server_cipher_suites);
