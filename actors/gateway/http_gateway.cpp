@@ -31,6 +31,10 @@ constexpr std::chrono::seconds sweep_interval{1};
 // A change of rights counts within it for what streams and waits. A client agent asks the servers every 30 s only (stand_ins.cpp).
 constexpr std::chrono::seconds judged_again_after{1}, judged_again_by_client_agent_after{5};
 
+// An agent writes its node to the catalog when it first hears of a leader; a client that has waited for that leader may be faster.
+constexpr std::chrono::seconds own_node_wait{2};
+constexpr std::chrono::milliseconds own_node_pause{20};
+
 constexpr auto shutting_down = "agent is shutting down";
 
 std::shared_ptr<agent_tokens> tokens_of(const http::route_settings& routes) {
@@ -396,7 +400,7 @@ void http_gateway::decided(exchange& e, write_result& r) {
     transfers_.part_decided(e, r, now());
   else if (std::holds_alternative<http::local_request>(e.what))
     questions_.decided(e, r);
-  else if (!wait_for_lock_delay(e, r))
+  else if (!wait_for_lock_delay(e, r) && !wait_for_own_node(e, r))
     e.answer = answer_to(e, r);
 }
 
@@ -411,9 +415,26 @@ bool http_gateway::wait_for_lock_delay(exchange& e, const write_result& r) {
     return false;
   e.in_delay = true;
   e.load = 0; // it may wait for minutes
-  const auto id = pending_.add(e, times_.due(t + *left));
-  send(wires_->delays, await_lock_delay{id, std::get<state::command>(e.what), *left});
+  try_again_after(e, *left);
   return true;
+}
+
+bool http_gateway::wait_for_own_node(exchange& e, const write_result& r) {
+  const auto* command = std::get_if<state::command>(&e.what);
+  const auto* create = command != nullptr ? std::get_if<state::session_create>(command) : nullptr;
+  const auto* no = std::get_if<state::refusal>(&r.reply);
+  if (create == nullptr || r.outcome != wire::call_outcome::done || no == nullptr || stopping_ ||
+      no->text != state::missing_node_registration || create->session.node != settings_.routes.node_name ||
+      now() >= e.began + own_node_wait)
+    return false;
+  e.in_delay = true;
+  try_again_after(e, own_node_pause);
+  return true;
+}
+
+void http_gateway::try_again_after(exchange& e, std::chrono::nanoseconds pause) {
+  const auto id = pending_.add(e, times_.due(now() + pause));
+  send(wires_->delays, await_lock_delay{id, std::get<state::command>(e.what), pause});
 }
 
 void http_gateway::answered(const renew_result& r) {

@@ -187,6 +187,9 @@ private:
   void render_soon();
   /// @returns true: it was refused for a lock-delay, and waits for its end
   bool wait_for_lock_delay(exchange& e, const write_result& r);
+  /// @returns true: it wants a session on this server's node, which is not in the catalog yet, and is tried again
+  bool wait_for_own_node(exchange& e, const write_result& r);
+  void try_again_after(exchange& e, std::chrono::nanoseconds pause);
   void view_changed(const cluster_view& v);
 
   void tick();

@@ -274,6 +274,8 @@ struct refusal {
 };
 template <>
 inline constexpr auto fields_of<refusal> = std::tuple{field<&refusal::text>{}};
+/// Consul's: a session, a service or a check is on a node that is not in the catalog.
+inline constexpr std::string_view missing_node_registration = "Missing node registration";
 
 /// Why a key was not written although nothing was wrong with the request.
 enum class refused_for : std::uint8_t {

@@ -90,7 +90,7 @@ std::optional<std::string> ensure_node(applying& a, node_record node) {
 std::optional<std::string> ensure_service(applying& a, service_record service) {
   const auto node = a.t.catalog.find_node(service.node);
   if (!node)
-    return "Missing node registration";
+    return std::string(missing_node_registration);
   service.node = node->node;
   if (service.id.empty())
     service.id = service.service;
@@ -111,7 +111,7 @@ std::optional<std::string> ensure_service(applying& a, service_record service) {
 std::optional<std::string> ensure_check(applying& a, check_record check) {
   const auto node = a.t.catalog.find_node(check.node);
   if (!node)
-    return "Missing node registration";
+    return std::string(missing_node_registration);
   check.node = node->node;
   if (check.check_id.empty())
     check.check_id = check.name;

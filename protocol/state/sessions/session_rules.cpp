@@ -7,7 +7,7 @@ namespace belay::state {
 
 reply create_session(applying& a, const session_record& wanted) {
   if (!a.t.catalog.find_node(wanted.node))
-    return refusal{"Missing node registration"};
+    return refusal{std::string(missing_node_registration)};
   for (const auto& id : check_ids(wanted)) {
     const auto check = a.t.catalog.find_check(wanted.node, id);
     if (!check)

@@ -520,6 +520,21 @@ TEST_CASE("an acquire may wait for the end of a lock-delay", "[gateway]") {
   CHECK(late.has("X-Belay-Retry-After-Ms: 50000"));
 }
 
+TEST_CASE("a session on the own node waits until that is in the catalog", "[gateway]") {
+  gateway_settings s;
+  s.routes.node_name = "n";
+  gateway_fixture f(s);
+  const state::reply not_there{state::refusal{std::string(state::missing_node_registration)}};
+  f.behind().check_replies = {state::reply{std::string("id")}, not_there, not_there};
+  auto c = f.client();
+  CHECK(c.ask(put("/v1/session/create", "")).body == R"({"ID":"id"})");
+  CHECK(f.behind().check_count() == 3);
+
+  f.behind().check_replies = {not_there};
+  CHECK(c.ask(put("/v1/session/create", R"({"Node": "another"})")).body == "Missing node registration");
+  CHECK(f.behind().check_count() == 4);
+}
+
 TEST_CASE("who goes away does not get the lock when the delay is over", "[gateway]") {
   gateway_fixture f;
   f.behind().check_replies = {refused_for_delay(300)};
