@@ -65,6 +65,7 @@ public:
 
   void carried_by(link& l) {
     on = &l;
+    server = l.connection->server();
     ++attempts;
     l.carries = this;
     l.connection->carry(request, *this);
@@ -103,6 +104,7 @@ public:
   relayed_request request;
   monotonic_time deadline; ///< for finding a server
   link* on = nullptr;
+  std::string server; ///< that it went to last
   int attempts = 0;
 
 private:
@@ -119,6 +121,9 @@ public:
   question(server_relay& relay, std::string method, std::string target, answered then) : then_(std::move(then)) {
     call_ = relay.begin({std::move(method), std::move(target), {}, {}, false}, *this);
   }
+
+  /// Empty: none was asked yet.
+  const std::string& server() const { return static_cast<const call&>(*call_).server; }
 
   void on_head(int status, header_list) override { status_ = status; }
   void on_body(std::string_view bytes) override {
@@ -380,10 +385,14 @@ void server_relay::server_failed(const std::string& address, const std::string& 
   if (it == servers_.end())
     return;
   it->not_before = loop_.now() + failed_pause;
-  if (static_cast<std::size_t>(it - servers_.begin()) == preferred_ && servers_.size() > 1) {
-    log::info("relay", "server cannot be reached, another one is asked", {{"server", address}, {"reason", why}});
-    preferred_ = (preferred_ + 1) % servers_.size();
-  }
+  leave(address, why);
+}
+
+void server_relay::leave(const std::string& address, const std::string& why) {
+  if (servers_.size() < 2 || servers_[preferred_].address != address)
+    return;
+  log::info("relay", "server does not serve, another one is asked", {{"server", address}, {"reason", why}});
+  preferred_ = (preferred_ + 1) % servers_.size();
 }
 
 void server_relay::join(const std::string& address, std::function<void(std::string)> then) {
@@ -443,6 +452,8 @@ void server_relay::beat(monotonic_time now) {
   beat_ =
       std::make_unique<question>(*this, "PUT", "/v1/internal/agent/alive", [this](int status, const std::string& what) {
         const auto keep = std::move(beat_);
+        if (status >= 500) // it is cut off from the others, perhaps for ever
+          leave(keep->server(), what);
         beaten(status, what);
       });
 }

@@ -84,6 +84,8 @@ private:
   bool is_elsewhere(const link& l) const;
   void close_idle(monotonic_time now);
   void server_failed(const std::string& address, const std::string& why);
+  /// If that one is asked now, the next one is from here on. Nothing happens if there is no other.
+  void leave(const std::string& address, const std::string& why);
   void beat(monotonic_time now);
   void beaten(int status, const std::string& what);
   void complain(monotonic_time now);

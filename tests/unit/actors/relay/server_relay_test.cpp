@@ -92,6 +92,38 @@ TEST_CASE("a server that cannot be reached is left for another one, and the requ
   CHECK(f.loop.server(3).times("PUT", "/v1/x") == 1);
 }
 
+TEST_CASE("a server that has no leader is left for another one, however fast it says so", "[relay]") {
+  fixture f({at(1), at(2), at(3)});
+  for (const std::uint16_t port : {1, 2})
+    f.loop.server(port).answer = [](const auto&) { return made_up_server::said{500, "No cluster leader"}; };
+  f.loop.run_for(milliseconds{4000});
+  CHECK(f.answers.back());
+  asking_client c;
+  const auto call = f.ask(c, "PUT");
+  f.loop.run_for(milliseconds{100});
+  CHECK(c.status == 200);
+  CHECK(f.loop.server(3).times("PUT", "/v1/x") == 1);
+}
+
+TEST_CASE("while no server has a leader, all of them are asked in turn, and the last one as ever", "[relay]") {
+  for (const std::size_t servers : {1, 3}) {
+    fixture f(servers == 1 ? std::vector{at(1)} : std::vector{at(1), at(2), at(3)});
+    for (const std::uint16_t port : {1, 2, 3})
+      f.loop.server(port).answer = [](const auto&) { return made_up_server::said{500, "No cluster leader"}; };
+    f.loop.run_for(milliseconds{9500});
+    CHECK_FALSE(f.answers.back());
+    for (std::uint16_t port = 1; port <= servers; ++port) {
+      INFO(servers << " servers, port " << port);
+      CHECK(f.loop.server(port).times("PUT", alive) >= 9 / servers);
+    }
+    asking_client c;
+    const auto call = f.ask(c, "PUT");
+    f.loop.run_for(milliseconds{100});
+    CHECK(c.status == 500);
+    CHECK(c.body == "No cluster leader");
+  }
+}
+
 TEST_CASE("a read is asked for again at another server, a write never: it may have happened", "[relay]") {
   for (const auto* method : {"GET", "PUT", "DELETE"}) {
     INFO(method);
