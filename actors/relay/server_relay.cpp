@@ -82,8 +82,14 @@ public:
   }
 
   // answer_listener
-  void on_head(int status, header_list headers) override { listener_.on_head(status, std::move(headers)); }
-  void on_body(std::string_view bytes) override { listener_.on_body(bytes); }
+  void on_head(int status, header_list headers) override {
+    relay_->pulses_.heard(server, relay_->loop_.now());
+    listener_.on_head(status, std::move(headers));
+  }
+  void on_body(std::string_view bytes) override {
+    relay_->pulses_.heard(server, relay_->loop_.now());
+    listener_.on_body(bytes);
+  }
   void on_end() override {
     on->carries = nullptr;
     on = nullptr;
@@ -148,7 +154,16 @@ private:
 // ---- beginning and end
 
 server_relay::server_relay(relay_loop& loop, server_relay_settings settings)
-    : loop_(loop), settings_(std::move(settings)), random_(settings_.seed), names_(settings_.look_up) {
+    : loop_(loop), settings_(std::move(settings)), random_(settings_.seed), names_(settings_.look_up),
+      pulses_([this](const std::string& server, server_connection::events then) {
+        const auto where = split_host_port(server);
+        const auto to = names_.find(where.host, where.number());
+        if (!to)
+          return std::shared_ptr<server_connection>();
+        auto c = std::make_shared<server_connection>(loop_, server, settings_.credentials->now(), std::move(then));
+        c->dial(*to, introduction_);
+        return c;
+      }) {
   wire::encode_frame(settings_.introduction, introduction_);
   for (const auto& address : settings_.servers)
     servers_.push_back({address, {}, true});
@@ -207,6 +222,7 @@ void server_relay::tick_later() {
 void server_relay::tick() {
   const auto now = loop_.now();
   give_up_late(now);
+  leave_standing(now);
   close_idle(now);
   if (!stopping_) {
     beat(now);
@@ -376,6 +392,22 @@ void server_relay::close_idle(monotonic_time now) {
     it = links_.erase(it);
     if (late)
       server_failed(address, "dial tcp " + address + ": i/o timeout");
+  }
+}
+
+void server_relay::leave_standing(monotonic_time now) {
+  std::set<std::string> owing;
+  for (const auto& l : links_)
+    if (l.carries != nullptr)
+      owing.insert(l.connection->server());
+  for (const auto& address : pulses_.look(now, owing)) {
+    std::vector<std::shared_ptr<server_connection>> these; // whoever is told may end others of them
+    for (const auto& l : links_)
+      if (l.connection->server() == address)
+        these.push_back(l.connection);
+    server_failed(address, no_answer);
+    for (const auto& c : these)
+      c->give_up(no_answer);
   }
 }
 
