@@ -10,6 +10,7 @@ namespace {
 
 std::vector<profile> all_profiles() {
   profile swarm;
+  swarm.client_agents_per_million = 300'000; // a fifth of all, for a third have ACLs or credentials
   profile calm;
   calm.name = "calm";
   calm.faults = false;
@@ -29,7 +30,7 @@ std::vector<profile> all_profiles() {
   locks.calm = seconds(10);
   profile agents;
   agents.name = "agents";
-  agents.client_agents = true;
+  agents.client_agents_per_million = 1'000'000;
   profile reference;
   reference.name = "reference";
   reference.frozen = true;

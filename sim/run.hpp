@@ -18,15 +18,15 @@ using virtual_time = std::chrono::nanoseconds;
 /// What kind of run: which faults may be drawn, how large, how long. Names and meanings: docs/testing.md.
 struct profile {
   std::string name = "swarm";
-  std::vector<std::size_t> nodes = {3, 5};   ///< one of them is drawn
-  std::chrono::seconds chaos{45};            ///< faults everywhere
-  std::chrono::seconds calm{15};             ///< a majority is healed; progress is demanded
-  std::chrono::seconds longest_partition{0}; ///< a quarter of the partitions last so long; zero: none lasts long
-  bool faults = true;                        ///< false: none at all
-  bool frozen = false;                       ///< the faults of a certain day, whatever is added to the others
-  bool locks = false;                        ///< in every run; false: in those that draw them
-  bool client_agents = false;                ///< in every run without ACLs and credentials; false: in none
-  std::uint32_t operations_per_second = 40;  ///< of all clients together, about
+  std::vector<std::size_t> nodes = {3, 5};     ///< one of them is drawn
+  std::chrono::seconds chaos{45};              ///< faults everywhere
+  std::chrono::seconds calm{15};               ///< a majority is healed; progress is demanded
+  std::chrono::seconds longest_partition{0};   ///< a quarter of the partitions last so long; zero: none lasts long
+  bool faults = true;                          ///< false: none at all
+  bool frozen = false;                         ///< the faults of a certain day, whatever is added to the others
+  bool locks = false;                          ///< in every run; false: in those that draw them
+  std::uint32_t client_agents_per_million = 0; ///< of the runs without ACLs and credentials have some
+  std::uint32_t operations_per_second = 40;    ///< of all clients together, about
 };
 
 /// nullopt: no profile of that name.

@@ -36,6 +36,9 @@ void health_checks::on_client_agent(const client_agent_heard& h) {
     client_agents_.leaves(who, now());
     return answer_client_agent(h.from, true);
   }
+  // Who has that name in the catalog has to be known before: it may be another agent, which lives.
+  if (listing_of_nodes_)
+    return answer_client_agent(h.from, true);
   client_agents_.heard(who, now());
   if (client_agents_.shown_alive(who) || new_client_agents_.size() >= new_agents_max)
     return answer_client_agent(h.from, true);
@@ -107,7 +110,7 @@ bool health_checks::on_client_agent_rows(const read_result& r) {
     std::set<std::string> servers;
     for (const auto& m : view_.config.members)
       servers.insert(m.uuid);
-    client_agents_.found(nodes->list, servers);
+    client_agents_.found(nodes->list, servers, now());
     return true;
   }
   const auto it = client_agent_looks_.find(r.id.value);

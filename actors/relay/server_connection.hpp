@@ -47,6 +47,8 @@ public:
   void let_come(bool wanted);
   /// The listener of the request under way is told nothing any more; the connection ends with that.
   void abandon();
+  /// Ends it as a broken wire does. Its owner is told within this call.
+  void give_up(const std::string& why) { fail(why); }
 
 private:
   using parser = boost::beast::http::response_parser<boost::beast::http::string_body>;

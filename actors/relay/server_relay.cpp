@@ -65,6 +65,7 @@ public:
 
   void carried_by(link& l) {
     on = &l;
+    server = l.connection->server();
     ++attempts;
     l.carries = this;
     l.connection->carry(request, *this);
@@ -81,8 +82,14 @@ public:
   }
 
   // answer_listener
-  void on_head(int status, header_list headers) override { listener_.on_head(status, std::move(headers)); }
-  void on_body(std::string_view bytes) override { listener_.on_body(bytes); }
+  void on_head(int status, header_list headers) override {
+    relay_->pulses_.heard(server, relay_->loop_.now());
+    listener_.on_head(status, std::move(headers));
+  }
+  void on_body(std::string_view bytes) override {
+    relay_->pulses_.heard(server, relay_->loop_.now());
+    listener_.on_body(bytes);
+  }
   void on_end() override {
     on->carries = nullptr;
     on = nullptr;
@@ -103,6 +110,7 @@ public:
   relayed_request request;
   monotonic_time deadline; ///< for finding a server
   link* on = nullptr;
+  std::string server; ///< that it went to last
   int attempts = 0;
 
 private:
@@ -119,6 +127,9 @@ public:
   question(server_relay& relay, std::string method, std::string target, answered then) : then_(std::move(then)) {
     call_ = relay.begin({std::move(method), std::move(target), {}, {}, false}, *this);
   }
+
+  /// Empty: none was asked yet.
+  const std::string& server() const { return static_cast<const call&>(*call_).server; }
 
   void on_head(int status, header_list) override { status_ = status; }
   void on_body(std::string_view bytes) override {
@@ -143,7 +154,16 @@ private:
 // ---- beginning and end
 
 server_relay::server_relay(relay_loop& loop, server_relay_settings settings)
-    : loop_(loop), settings_(std::move(settings)), random_(settings_.seed), names_(settings_.look_up) {
+    : loop_(loop), settings_(std::move(settings)), random_(settings_.seed), names_(settings_.look_up),
+      pulses_([this](const std::string& server, server_connection::events then) {
+        const auto where = split_host_port(server);
+        const auto to = names_.find(where.host, where.number());
+        if (!to)
+          return std::shared_ptr<server_connection>();
+        auto c = std::make_shared<server_connection>(loop_, server, settings_.credentials->now(), std::move(then));
+        c->dial(*to, introduction_);
+        return c;
+      }) {
   wire::encode_frame(settings_.introduction, introduction_);
   for (const auto& address : settings_.servers)
     servers_.push_back({address, {}, true});
@@ -202,6 +222,7 @@ void server_relay::tick_later() {
 void server_relay::tick() {
   const auto now = loop_.now();
   give_up_late(now);
+  leave_standing(now);
   close_idle(now);
   if (!stopping_) {
     beat(now);
@@ -374,16 +395,36 @@ void server_relay::close_idle(monotonic_time now) {
   }
 }
 
+void server_relay::leave_standing(monotonic_time now) {
+  std::set<std::string> owing;
+  for (const auto& l : links_)
+    if (l.carries != nullptr)
+      owing.insert(l.connection->server());
+  for (const auto& address : pulses_.look(now, owing)) {
+    std::vector<std::shared_ptr<server_connection>> these; // whoever is told may end others of them
+    for (const auto& l : links_)
+      if (l.connection->server() == address)
+        these.push_back(l.connection);
+    server_failed(address, no_answer);
+    for (const auto& c : these)
+      c->give_up(no_answer);
+  }
+}
+
 void server_relay::server_failed(const std::string& address, const std::string& why) {
   last_failure_ = why;
   const auto it = std::find_if(servers_.begin(), servers_.end(), [&](const server& s) { return s.address == address; });
   if (it == servers_.end())
     return;
   it->not_before = loop_.now() + failed_pause;
-  if (static_cast<std::size_t>(it - servers_.begin()) == preferred_ && servers_.size() > 1) {
-    log::info("relay", "server cannot be reached, another one is asked", {{"server", address}, {"reason", why}});
-    preferred_ = (preferred_ + 1) % servers_.size();
-  }
+  leave(address, why);
+}
+
+void server_relay::leave(const std::string& address, const std::string& why) {
+  if (servers_.size() < 2 || servers_[preferred_].address != address)
+    return;
+  log::info("relay", "server does not serve, another one is asked", {{"server", address}, {"reason", why}});
+  preferred_ = (preferred_ + 1) % servers_.size();
 }
 
 void server_relay::join(const std::string& address, std::function<void(std::string)> then) {
@@ -443,6 +484,8 @@ void server_relay::beat(monotonic_time now) {
   beat_ =
       std::make_unique<question>(*this, "PUT", "/v1/internal/agent/alive", [this](int status, const std::string& what) {
         const auto keep = std::move(beat_);
+        if (status >= 500) // it is cut off from the others, perhaps for ever
+          leave(keep->server(), what);
         beaten(status, what);
       });
 }

@@ -4,6 +4,7 @@
 
 #include "actors/names/name_lookups.hpp"
 #include "actors/relay/server_connection.hpp"
+#include "actors/relay/server_pulses.hpp"
 #include "actors/tls/credential_store.hpp"
 #include "protocol/base/random.hpp"
 #include "protocol/wire/frame_codec.hpp"
@@ -83,7 +84,11 @@ private:
   /// To another server than the one that is asked now.
   bool is_elsewhere(const link& l) const;
   void close_idle(monotonic_time now);
+  /// What servers that stand still were asked fails, or is asked again elsewhere.
+  void leave_standing(monotonic_time now);
   void server_failed(const std::string& address, const std::string& why);
+  /// If that one is asked now, the next one is from here on. Nothing happens if there is no other.
+  void leave(const std::string& address, const std::string& why);
   void beat(monotonic_time now);
   void beaten(int status, const std::string& what);
   void complain(monotonic_time now);
@@ -106,6 +111,7 @@ private:
   std::vector<server> servers_;
   std::size_t preferred_ = 0;
   std::list<link> links_;
+  server_pulses pulses_;
   std::list<std::shared_ptr<server_connection>> joining_;
   std::string last_failure_;
   std::deque<call*> waiting_;

@@ -64,7 +64,9 @@ void client_agents::begin(local_time now) {
   begun_ = now;
 }
 
-void client_agents::found(const std::vector<state::node_ptr>& nodes, const std::set<std::string>& servers) {
+void client_agents::found(const std::vector<state::node_ptr>& nodes, const std::set<std::string>& servers,
+                          local_time now) {
+  begun_ = now;
   for (const auto& n : nodes) {
     if (!looks_like_agent(*n) || servers.contains(n->id) || agents_.size() >= limits_.agents_max)
       continue;
@@ -81,9 +83,9 @@ std::optional<std::string> client_agents::refusal_of(const identity& who, local_
   const auto it = agents_.find(state::folded(who.name));
   if (it == agents_.end())
     return agents_.size() < limits_.agents_max ? std::nullopt : std::optional<std::string>("too many client agents");
-  // Of two that have one name the one counts that is there: the catalog has one node for both.
+  // Of two that have one name the one counts that is there: the catalog has one node for both. A new leader has not heard either yet.
   const auto& k = it->second;
-  if ((!k.alive(now, limits_) && !MUTANT(renewed_agent_unheard)) || k.who.uuid.empty() || k.who.uuid == who.uuid ||
+  if ((!k.may_live(now, limits_) && !MUTANT(renewed_agent_unheard)) || k.who.uuid.empty() || k.who.uuid == who.uuid ||
       k.leaving)
     return std::nullopt;
   return "node name '" + who.name + "' is taken by the client agent with ID " + k.who.uuid + " at " + k.who.address;
@@ -182,9 +184,12 @@ std::optional<state::command> client_agents::look(const std::string& name, const
   else if (!k.leaving_until)
     k.leaving_until = now + limits_.leaving_shown;
   const bool objects = told_to_leave && alive && now >= *k.leaving_until;
-  const bool row_is_right =
-      own_row && !objects && row->id == k.who.uuid && row->node == k.who.name && row->address == k.who.address;
-  const std::string_view wanted = alive ? "passing" : "critical";
+  const bool row_is_right = !alive || (own_row && !objects && row->id == k.who.uuid && row->node == k.who.name &&
+                                       row->address == k.who.address);
+  // The catalog gives the name to nobody else as long as it shows the agent alive that had it before (docs/contract/07).
+  const bool of_another = row != nullptr && !own_row && looks_like_agent(*row);
+  const bool buries = of_another && (!alive || (liveness != nullptr && liveness->status != "critical"));
+  const std::string_view wanted = alive && !buries ? "passing" : "critical";
   if (row_is_right && liveness != nullptr && liveness->status == wanted) {
     k.told_alive = alive;
     k.pause = local_time{0};
@@ -194,7 +199,9 @@ std::optional<state::command> client_agents::look(const std::string& name, const
   k.told_alive.reset();
   k.pause = k.pause == local_time{0} ? look_again_first : std::min(2 * k.pause, limits_.look_again);
   k.next_look = now + k.pause;
-  return registration_of(k.who, alive, row_is_right || !alive, row, datacenter);
+  if (buries)
+    return registration_of({row->node, row->id, row->address}, false, true, row, datacenter);
+  return registration_of(k.who, alive, row_is_right, row, datacenter);
 }
 
 } // namespace belay::agent

@@ -61,7 +61,7 @@ public:
   /// A leadership begins: nobody has been heard in it yet.
   void begin(local_time now);
   /// Nodes of the catalog at the beginning. Those that look like agents' and are none of `servers` (IDs of nodes) have to be heard from now on.
-  void found(const std::vector<state::node_ptr>& nodes, const std::set<std::string>& servers);
+  void found(const std::vector<state::node_ptr>& nodes, const std::set<std::string>& servers, local_time now);
 
   /// Why that one is not heard: its name is another living one's, or there are too many; nullopt: it is.
   std::optional<std::string> refusal_of(const identity& who, local_time now) const;
@@ -94,9 +94,11 @@ private:
     std::optional<bool> told_alive;          ///< what the catalog said of it last
     std::optional<local_time> leaving_until; ///< it was told to leave, and objects then
 
-    bool alive(local_time now, const client_agent_limits& l) const {
-      return heard && (now - last_heard <= l.silence || MUTANT(agent_death_unnoticed));
+    /// Nobody has had the time yet to notice that it does not.
+    bool may_live(local_time now, const client_agent_limits& l) const {
+      return now - last_heard <= l.silence || (heard && MUTANT(agent_death_unnoticed));
     }
+    bool alive(local_time now, const client_agent_limits& l) const { return heard && may_live(now, l); }
   };
 
   void look_soon(known& k, local_time now) const;

@@ -16,8 +16,9 @@ struct answer_time_rules {
   /// proposed it, and then hears no quorum, steps down within two election time-outs; ticks and messages.
   virtual_time slack{std::chrono::milliseconds(2500)};
   /// A request that an agent passes on waits as long for a server that can be reached; then, while it is on its way, it takes so long to
-  /// notice that nothing comes any more. A read is passed on again, up to three times.
-  virtual_time broken_wire{std::chrono::milliseconds(3500)};
+  /// notice that nothing comes any more, over a wire that is cut or from a server that stands still. A read is passed on again, up to three
+  /// times.
+  virtual_time broken_wire{std::chrono::milliseconds(5500)};
 
   /// @param there that a server may take for it
   virtual_time through_agent(virtual_time there, bool is_read) const {

@@ -77,6 +77,12 @@ const state::check_record* client_agent_checker::liveness_of(const state::machin
   return nullptr;
 }
 
+bool client_agent_checker::is_own_row(const state::machine& catalog, std::size_t node) const {
+  const auto found = catalog.evaluate(state::catalog_node{nodes_.member(node).name});
+  const auto* rows = std::get_if<state::node_services>(&found.data);
+  return rows != nullptr && rows->node && rows->node->id == nodes_.member(node).uuid;
+}
+
 // ---- what must not be
 
 broken client_agent_checker::committed(const raft::entry& e, virtual_time made) {
@@ -175,9 +181,12 @@ broken client_agent_checker::look_at_rows(virtual_time now) {
     if (lost && row != nullptr && row->status != "critical")
       return "no server has been able to hear " + name + " since " + in_seconds(*a.dead) +
              ", nothing else was disturbed since " + in_seconds(quiet_since_) + ", and it is still " + row->status;
-    if (there && (row == nullptr || row->status != "passing"))
+    if (there && (row == nullptr || row->status != "passing" || !is_own_row(*machine, node)))
       return name + " runs and can reach the servers since " + in_seconds(*a.up) + ", nothing was disturbed since " +
-             in_seconds(quiet_since_) + ", and it is " + (row == nullptr ? "not in the catalog" : row->status);
+             in_seconds(quiet_since_) + ", and it is " +
+             (row == nullptr             ? "not in the catalog"
+              : row->status != "passing" ? row->status
+                                         : "there with another node ID");
     broken b;
     if (lost && row != nullptr)
       machine->for_each_session([&](const state::session_ptr& s) {
@@ -199,6 +208,8 @@ std::string client_agent_checker::difference(const state::machine& catalog) cons
     const auto node = nodes_.size() + i;
     const auto* row = liveness_of(catalog, node);
     const std::string wanted = nodes_.running(node) ? "passing" : "critical";
+    if (row != nullptr && nodes_.running(node) && !is_own_row(catalog, node))
+      return nodes_.member(node).name + " is in the catalog with another node ID";
     if (row == nullptr ? nodes_.running(node) : row->status != wanted)
       return "the health of " + nodes_.member(node).name + " is " + (row == nullptr ? "not registered" : row->status) +
              " in the catalog, and should be " + wanted;

@@ -267,7 +267,8 @@ void lock_client::learn_write(const operation& o) {
   case step::creating:
     if (!done) { // perhaps it is there: then it ends at the end of its time
       forget_session();
-      node_known_ = node_known_ && refused == nullptr;
+      // What an agent's node says of its health is the leader's to write.
+      node_known_ = node_known_ && (refused == nullptr || of_agent_);
     } else {
       renewed_ = o.invoked;
     }

@@ -84,7 +84,7 @@ void draw_limits(options& o, swarm& s) {
 
 /// Only where all servers know them, and in the open: agents with tokens and credentials are tested by test_cluster.
 void draw_client_agents(tape& choices, const profile& p, swarm& s) {
-  const auto drawn = p.client_agents ? choices.choose_rarely({stream_kind::swarm, 1114}, 3, 1'000'000) : 0;
+  const auto drawn = choices.choose_rarely({stream_kind::swarm, 1114}, 3, p.client_agents_per_million);
   if (drawn == 0 || s.acls != acl_mode::off || s.credentials != credential_plan::none)
     return;
   s.client_agents = drawn;

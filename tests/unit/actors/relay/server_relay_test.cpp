@@ -92,6 +92,38 @@ TEST_CASE("a server that cannot be reached is left for another one, and the requ
   CHECK(f.loop.server(3).times("PUT", "/v1/x") == 1);
 }
 
+TEST_CASE("a server that has no leader is left for another one, however fast it says so", "[relay]") {
+  fixture f({at(1), at(2), at(3)});
+  for (const std::uint16_t port : {1, 2})
+    f.loop.server(port).answer = [](const auto&) { return made_up_server::said{500, "No cluster leader"}; };
+  f.loop.run_for(milliseconds{4000});
+  CHECK(f.answers.back());
+  asking_client c;
+  const auto call = f.ask(c, "PUT");
+  f.loop.run_for(milliseconds{100});
+  CHECK(c.status == 200);
+  CHECK(f.loop.server(3).times("PUT", "/v1/x") == 1);
+}
+
+TEST_CASE("while no server has a leader, all of them are asked in turn, and the last one as ever", "[relay]") {
+  for (const std::size_t servers : {1, 3}) {
+    fixture f(servers == 1 ? std::vector{at(1)} : std::vector{at(1), at(2), at(3)});
+    for (const std::uint16_t port : {1, 2, 3})
+      f.loop.server(port).answer = [](const auto&) { return made_up_server::said{500, "No cluster leader"}; };
+    f.loop.run_for(milliseconds{9500});
+    CHECK_FALSE(f.answers.back());
+    for (std::uint16_t port = 1; port <= servers; ++port) {
+      INFO(servers << " servers, port " << port);
+      CHECK(f.loop.server(port).times("PUT", alive) >= 9 / servers);
+    }
+    asking_client c;
+    const auto call = f.ask(c, "PUT");
+    f.loop.run_for(milliseconds{100});
+    CHECK(c.status == 500);
+    CHECK(c.body == "No cluster leader");
+  }
+}
+
 TEST_CASE("a read is asked for again at another server, a write never: it may have happened", "[relay]") {
   for (const auto* method : {"GET", "PUT", "DELETE"}) {
     INFO(method);
@@ -119,6 +151,46 @@ TEST_CASE("a read is asked for again at another server, a write never: it may ha
       CHECK(f.loop.server(other).times(method, "/v1/x") == 0);
     }
   }
+}
+
+TEST_CASE("what a server that stands still was asked fails within 6 s, or is asked again at another one", "[relay]") {
+  for (const auto* method : {"GET", "PUT"}) {
+    INFO(method);
+    fixture f({at(1), at(2)});
+    bool stands = false;
+    std::uint16_t which = 0;
+    for (const std::uint16_t port : {1, 2})
+      f.loop.server(port).answer = [&, port](const made_up_server::asked& a) -> std::optional<made_up_server::said> {
+        if (a.target == "/v1/x" && which == 0) {
+          stands = true;
+          which = port;
+        }
+        return stands && port == which ? std::nullopt : std::optional(made_up_server::said{200, "true"});
+      };
+    asking_client c;
+    const auto call = f.ask(c, method);
+    f.loop.run_for(milliseconds{4500});
+    CHECK_FALSE(c.ended);
+    CHECK(c.failure.empty());
+    f.loop.run_for(milliseconds{1500});
+    CHECK(c.ended == (method == std::string("GET")));
+    CHECK(c.failure == (c.ended ? "" : "rpc error making call: no answer within 3 s"));
+    CHECK_FALSE(c.nothing_sent);
+  }
+}
+
+TEST_CASE("a server that answers anything at all is waited for", "[relay]") {
+  fixture f({at(1)});
+  f.loop.server(1).answer = [](const made_up_server::asked& a) {
+    return a.target == "/v1/status/leader" ? std::optional(made_up_server::said{200, "\"\""}) : std::nullopt;
+  };
+  asking_client c;
+  const auto call = f.ask(c, "PUT");
+  f.loop.run_for(milliseconds{60'000});
+  CHECK_FALSE(c.ended);
+  CHECK(c.failure.empty());
+  CHECK(f.loop.server(1).times("GET", "/v1/status/leader") >= 25);
+  CHECK(f.loop.server(1).times("GET", "/v1/status/leader") <= 31);
 }
 
 TEST_CASE("a read is not asked for without end", "[relay]") {

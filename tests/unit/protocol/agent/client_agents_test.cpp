@@ -26,6 +26,9 @@ struct rows {
       return;
     }
     const auto& r = std::get<state::catalog_register>(c);
+    // docs/contract/07: a name is its node's as long as the liveness check of that does not fail.
+    if (node && !node->id.empty() && node->id != r.node.id && status() == "passing")
+      return;
     if (!node || !r.skip_node_update)
       node = r.node;
     if (!r.checks.empty())
@@ -52,9 +55,9 @@ struct leader {
     }
     return wrote;
   }
-  void found() {
+  void found(local_time now = 0s) {
     if (r.node)
-      agents.found({std::make_shared<const state::node_record>(*r.node)}, {"id-server"});
+      agents.found({std::make_shared<const state::node_record>(*r.node)}, {"id-server"}, now);
   }
 };
 
@@ -104,7 +107,7 @@ TEST_CASE("a new leader gives those that it finds in the catalog time, and only 
   REQUIRE(r.status() == "passing");
 
   leader heard(r, 100s);
-  heard.found();
+  heard.found(100s);
   CHECK_FALSE(heard.go_on(104s));
   heard.agents.heard(a, 104s);
   CHECK_FALSE(heard.go_on(104s));
@@ -112,7 +115,7 @@ TEST_CASE("a new leader gives those that it finds in the catalog time, and only 
   CHECK(r.status() == "passing");
 
   leader silent(r, 200s);
-  silent.found();
+  silent.found(200s);
   CHECK_FALSE(silent.go_on(204999ms));
   CHECK(silent.go_on(205001ms));
   CHECK(r.status() == "critical");
@@ -179,8 +182,56 @@ TEST_CASE("of two agents of one name the one counts that is there", "[client_age
   CHECK(r.node->id == "id-a");
   l.agents.heard(other, 9s); // the first one has been silent for long enough
   CHECK(l.go_on(9s));
+  CHECK(r.status() == "critical"); // else the name is still the first one's
+  CHECK(r.node->id == "id-a");
+  l.agents.heard(other, 10s);
+  CHECK(l.go_on(10s));
   CHECK(r.node->id == "id-b");
   CHECK(r.node->address == "10.0.0.2");
+  CHECK(r.status() == "passing");
+  CHECK_FALSE(l.go_on(12s));
+}
+
+TEST_CASE("a new leader gives an agent time before another one gets its name", "[client_agents]") {
+  const client_agents::identity other{"a", "id-b", "10.0.0.2"};
+  rows r;
+  leader first(r);
+  first.agents.heard(a, 1s);
+  first.go_on(1s);
+  REQUIRE(r.node->id == "id-a");
+
+  rows of_living = r;
+  leader l(of_living, 100s);
+  l.found(100s);
+  CHECK_FALSE(l.agents.heard(other, 101s));
+  CHECK(l.agents.heard(a, 102s));
+  CHECK_FALSE(l.agents.heard(other, 106s));
+  l.go_on(106s);
+  CHECK(of_living.node->id == "id-a");
+  CHECK(of_living.status() == "passing");
+
+  leader of_gone(r, 100s);
+  of_gone.found(100s);
+  for (auto now = 101s; now < 110s; now += 1s) {
+    of_gone.agents.heard(other, now);
+    of_gone.go_on(now);
+  }
+  CHECK(r.node->id == "id-b");
+  CHECK(r.status() == "passing");
+}
+
+TEST_CASE("who had the name of a silent agent before is critical, and that is written once", "[client_agents]") {
+  const client_agents::identity other{"a", "id-b", "10.0.0.2"};
+  rows r;
+  leader l(r);
+  l.agents.heard(a, 1s);
+  l.go_on(1s);
+  REQUIRE(l.agents.heard(other, 7s)); // and never again, before anybody looks
+  CHECK(l.go_on(13s));
+  CHECK(r.node->id == "id-a");
+  CHECK(r.status() == "critical");
+  for (auto now = 14s; now < 300s; now += 1s)
+    CHECK_FALSE(l.go_on(now));
 }
 
 TEST_CASE("rows of an agent that was not heard for three days are deregistered; there is room for so many",
