@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::chrono::milliseconds look_interval{250};
 constexpr std::size_t looks_at_once_max = 64;
-// Less than an agent waits for the answer (beat_limit in server_relay.cpp).
+// Less than an agent waits for the answer (beat_limit in relay_calls.hpp).
 constexpr std::chrono::milliseconds new_agent_limit{2000};
 constexpr std::size_t new_agents_max = 1000;
 // As with any read: raft_peer answers everything.

@@ -1,0 +1,132 @@
+#pragma once
+// What a server_relay has under way: requests of clients, and the agent's own. For the sources of server_relay only.
+
+#include "actors/relay/server_relay.hpp"
+#include "protocol/base/mutants.hpp"
+
+namespace belay::actors {
+
+namespace relay_limits {
+
+constexpr int attempts_max = 3;
+constexpr std::size_t servers_max = 64;
+constexpr std::size_t own_answer_bytes_max = 64u << 10; ///< of what the agent itself asks
+constexpr std::chrono::milliseconds dial_limit{2000};
+constexpr std::chrono::milliseconds beat_limit{3000}; ///< of an answer to what says that the agent is there
+constexpr auto no_answer = "no answer within 3 s";
+
+} // namespace relay_limits
+
+/// A request on its way.
+class server_relay::call final : public relayed_call, public answer_listener {
+public:
+  call(server_relay& relay, relayed_request r, answer_listener& listener, monotonic_time deadline)
+      : relay_(&relay), request(std::move(r)), deadline(deadline), listener_(listener) {}
+  ~call() override {
+    if (relay_ != nullptr)
+      relay_->forget(*this);
+  }
+
+  void send_body(std::string_view bytes, bool last) override {
+    if (on != nullptr) {
+      on->connection->send_body(bytes, last);
+    } else {
+      body_ += bytes;
+      body_ended_ = last;
+    }
+  }
+  std::size_t unsent() const override { return on != nullptr ? on->connection->unsent() : body_.size(); }
+  void let_come(bool wanted) override {
+    if (on != nullptr)
+      on->connection->let_come(wanted);
+  }
+
+  void carried_by(link& l) {
+    on = &l;
+    server = l.connection->server();
+    ++attempts;
+    l.carries = this;
+    l.connection->carry(request, *this);
+    if (request.body_follows && (!body_.empty() || body_ended_))
+      l.connection->send_body(std::exchange(body_, {}), body_ended_);
+  }
+  /// Whether it may be asked again although the server may have got it.
+  bool may_repeat() const {
+    return (request.method == "GET" || MUTANT(passed_on_write_repeated)) && attempts < relay_limits::attempts_max;
+  }
+  void fail(std::string text, bool nothing_sent) {
+    relay_ = nullptr;
+    listener_.on_failure(std::move(text), nothing_sent);
+  }
+
+  // answer_listener
+  void on_head(int status, header_list headers) override {
+    relay_->pulses_.heard(server, relay_->loop_.now());
+    listener_.on_head(status, std::move(headers));
+  }
+  void on_body(std::string_view bytes) override {
+    relay_->pulses_.heard(server, relay_->loop_.now());
+    listener_.on_body(bytes);
+  }
+  void on_end() override {
+    on->carries = nullptr;
+    on = nullptr;
+    relay_ = nullptr;
+    listener_.on_end();
+  }
+  void on_failure(std::string text, bool nothing_sent) override {
+    on->carries = nullptr;
+    on = nullptr;
+    relay_ = nullptr;
+    listener_.on_failure("rpc error making call: " + text, nothing_sent);
+  }
+
+private:
+  server_relay* relay_; ///< null: it has ended
+
+public:
+  relayed_request request;
+  monotonic_time deadline; ///< for finding a server
+  link* on = nullptr;
+  std::string server; ///< that it went to last
+  int attempts = 0;
+
+private:
+  answer_listener& listener_;
+  std::string body_; ///< that nobody carries yet
+  bool body_ended_ = false;
+};
+
+/// What the agent itself asks.
+class server_relay::question final : public answer_listener {
+public:
+  using answered = std::function<void(int status, const std::string& body)>; ///< status 0: none, and why
+
+  question(server_relay& relay, std::string method, std::string target, answered then) : then_(std::move(then)) {
+    call_ = relay.begin({std::move(method), std::move(target), {}, {}, false}, *this);
+  }
+
+  /// Empty: none was asked yet.
+  const std::string& server() const { return static_cast<const call&>(*call_).server; }
+
+  void on_head(int status, header_list) override { status_ = status; }
+  void on_body(std::string_view bytes) override {
+    if (body_.size() + bytes.size() <= relay_limits::own_answer_bytes_max)
+      body_ += bytes;
+  }
+  void on_end() override { tell(status_, body_); }
+  void on_failure(std::string text, bool) override { tell(0, text); }
+
+private:
+  void tell(int status, std::string what) {
+    const auto then = std::move(then_); // which may destroy this object
+    then(status, what);
+  }
+
+  answered then_;
+  int status_ = 0;
+  std::string body_;
+  std::unique_ptr<relayed_call> call_;
+};
+
+} // namespace belay::actors

@@ -1,0 +1,129 @@
+// server_relay: what the agent itself says and asks: that it is there, and which servers there are.
+
+#include "actors/relay/relay_calls.hpp"
+#include "actors/telemetry/log.hpp"
+#include "protocol/golang/json_input.hpp"
+
+#include <algorithm>
+
+namespace belay::actors {
+
+namespace {
+
+constexpr std::chrono::milliseconds beat_interval{1000};
+constexpr std::chrono::seconds listing_interval{10};
+// Somebody should know when servers have not heard an agent for so long; after two more seconds they take it for dead.
+constexpr std::chrono::milliseconds unheard_limit{3000};
+constexpr std::chrono::seconds complaint_interval{10};
+constexpr int refused_status = 409; ///< of an agent whose name or ID is another's
+
+} // namespace
+
+void server_relay::beat(monotonic_time now) {
+  if (beat_ != nullptr && now >= beat_due_) {
+    beat_.reset();
+    const auto why = last_failure_.empty() ? std::string(relay_limits::no_answer) : last_failure_;
+    if (preferred_ < servers_.size())
+      server_failed(servers_[preferred_].address, why);
+    beaten(0, why);
+  }
+  if (beat_ != nullptr || now < next_beat_)
+    return;
+  next_beat_ = now + beat_interval;
+  beat_due_ = now + relay_limits::beat_limit;
+  beat_ =
+      std::make_unique<question>(*this, "PUT", "/v1/internal/agent/alive", [this](int status, const std::string& what) {
+        const auto keep = std::move(beat_);
+        if (status >= 500) // it is cut off from the others, perhaps for ever
+          leave(keep->server(), what);
+        beaten(status, what);
+      });
+}
+
+void server_relay::beaten(int status, const std::string& what) {
+  const bool alive = status == 200;
+  refused_ = status == refused_status;
+  beat_failure_ = alive ? std::string() : what;
+  if (alive)
+    heard_at_ = loop_.now();
+  complain(loop_.now());
+  say(alive);
+  if (alive || refused_)
+    tell_joined(beat_failure_);
+}
+
+void server_relay::complain(monotonic_time now) {
+  if ((!refused_ && now - heard_at_ < unheard_limit) || now < next_complaint_)
+    return;
+  next_complaint_ = now + complaint_interval;
+  if (refused_)
+    return log::error("relay", "the cluster refuses this client agent",
+                      {{"reason", beat_failure_}, {"advice", "give it a name of its own: node_name"}});
+  constexpr auto what = "the servers do not hear this agent";
+  if (servers_.empty())
+    return log::warn("relay", what,
+                     {{"reason", "no server is named"}, {"advice", "retry_join, or PUT /v1/agent/join"}});
+  const auto& why = last_failure_.empty() ? beat_failure_ : last_failure_;
+  log::warn("relay", what, {{"reason", why.empty() ? std::string(relay_limits::no_answer) : why}});
+}
+
+// ---- which servers there are
+
+void server_relay::say_servers() {
+  if (!settings_.servers_changed)
+    return;
+  std::vector<std::string> all;
+  for (const auto& s : servers_)
+    all.push_back(s.address);
+  settings_.servers_changed(all);
+}
+
+void server_relay::say(bool answers) {
+  if (answers_ == answers)
+    return;
+  answers_ = answers;
+  if (answers)
+    log::info("relay", "the cluster answers", {{"server", servers_.empty() ? "" : servers_[preferred_].address}});
+  if (settings_.cluster_answers)
+    settings_.cluster_answers(answers);
+}
+
+void server_relay::ask_for_servers() {
+  next_listing_ = loop_.now() + listing_interval;
+  listing_ = std::make_unique<question>(*this, "GET", "/v1/status/peers", [this](int status, const std::string& what) {
+    const auto keep = std::move(listing_);
+    if (status == 200)
+      take_servers(what);
+  });
+}
+
+void server_relay::take_servers(const std::string& json) {
+  const auto list = golang::read_json(json);
+  if (!list || !list->is_array() || list->as_array().empty())
+    return;
+  const auto asked = preferred_ < servers_.size() ? servers_[preferred_].address : std::string();
+  std::vector<server> next;
+  for (const auto& each : list->as_array())
+    if (each.is_string() && next.size() < relay_limits::servers_max)
+      next.push_back({std::string(each.as_string()), {}, false});
+  bool changed = false;
+  for (const auto& old : servers_) {
+    const auto it = std::find_if(next.begin(), next.end(), [&](const server& s) { return s.address == old.address; });
+    if (it != next.end())
+      *it = {old.address, old.not_before, old.named};
+    else if (old.named)
+      next.push_back(old);
+    else
+      changed = true;
+  }
+  changed = changed || next.size() != servers_.size();
+  servers_ = std::move(next);
+  preferred_ = 0;
+  for (std::size_t i = 0; i < servers_.size(); ++i)
+    if (servers_[i].address == asked)
+      preferred_ = i;
+  if (changed)
+    say_servers();
+}
+
+} // namespace belay::actors
