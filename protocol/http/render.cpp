@@ -189,6 +189,14 @@ struct body_writer {
     return render_permissions(std::get<state::permissions_read>(query), answer, options);
   }
 
+  // Claims, guards, ended sessions.
+  response operator()(const state::claim_view&) const { return {}; }
+  response operator()(const state::claim_standing&) const { return {}; }
+  response operator()(const state::claim_rows&) const { return {}; }
+  response operator()(const state::wait_graph&) const { return {}; }
+  response operator()(const state::guard_rows&) const { return {}; }
+  response operator()(const state::ended_session_rows&) const { return {}; }
+
   // Both have shapes of their own and never come here.
   response operator()(const state::txn_reply&) const { return {}; }
   response operator()(const state::refusal&) const { return {}; }

@@ -6,6 +6,7 @@
 #include "protocol/state/acl/acl_rules.hpp"
 #include "protocol/state/acl/permissions.hpp"
 #include "protocol/state/catalog/catalog_rules.hpp"
+#include "protocol/state/feature_levels.hpp"
 #include "protocol/state/keys/key_operations.hpp"
 #include "protocol/state/reading.hpp"
 #include "protocol/state/restore/restoring.hpp"
@@ -138,6 +139,11 @@ reply run(applying&, const restore_commit&) {
   return refusal{"not here"};
 }
 
+template <class Command>
+requires(level_of(Command::tag) == claims_level) reply run(applying&, const Command&) {
+  return claim_refusal{claim_error::parameter, "not yet", {}, {}, {}};
+}
+
 /// All about policies, roles and tokens.
 template <class Command>
 requires requires(applying& a, const Command& c) {
@@ -230,7 +236,14 @@ void machine::skip(log_index index, cluster_time now, effects& changed) {
 }
 
 query_result machine::evaluate(const query& q, cluster_time now) const {
-  return visible_answer(*impl_->t, q, std::max(now, impl_->now));
+  auto found = visible_answer(*impl_->t, q, std::max(now, impl_->now));
+  std::visit(
+      [&](auto& each) {
+        if constexpr (requires { each.now = now; })
+          each.now = std::max(now, impl_->now);
+      },
+      found.data);
+  return found;
 }
 std::optional<refusal> machine::refuses(const query& q, cluster_time now) const {
   return refused_to(*impl_->t, q, std::max(now, impl_->now));
@@ -267,6 +280,18 @@ std::uint64_t machine::recompute_digest() const {
 std::optional<reply> machine::refuse_early(const command& c, cluster_time now) const {
   return std::visit([&](const auto& each) { return early(*impl_->t, each, now); },
                     static_cast<const plain_command&>(c));
+}
+
+bool machine::has_claims() const {
+  return !impl_->t->marks.at(mark::claims).is_zero();
+}
+std::optional<cluster_time> machine::next_alarm() const {
+  return std::nullopt;
+}
+machine::claim_totals machine::claims_counted() const {
+  const auto& c = impl_->t->claims;
+  return {c.resources.rows().size(), c.claims.holders(), c.claims.waiters(),     c.ghosts.rows().size(),
+          c.ends.rows().size(),      c.guards.size(),    c.claims.queued_bytes()};
 }
 
 void machine::for_each_session(const std::function<void(const session_ptr&)>& f) const {

@@ -60,6 +60,18 @@ public:
   /// Whether an acl_initialize was applied: before that no token is known, and nobody who brings one can be judged.
   bool has_access_rows() const;
 
+  /// Whether a command of claims_level was applied. From then on ends of sessions are remembered, and grants of one entry have different
+  /// fences; before, tables are those that servers without claims have.
+  bool has_claims() const;
+  /// When something of claims is due: a wait's deadline, the end of a ghost, or of a lock delay for which somebody waits. The leader proposes a
+  /// claims_alarm then. At or before now(): at once, because one entry does not do all that is due. nullopt: nothing is.
+  std::optional<cluster_time> next_alarm() const;
+  struct claim_totals {
+    std::size_t resources = 0, holders = 0, waiters = 0, ghosts = 0, ends = 0, guards = 0;
+    std::uint64_t queued_bytes = 0;
+  };
+  claim_totals claims_counted() const;
+
   void for_each_session(const std::function<void(const session_ptr&)>& f) const;
   std::size_t key_count() const;
   /// Of the newest restore of an archive; zero: none. Indexes of before it may be above those of now.

@@ -46,6 +46,18 @@ void tables::restore(dirty_row row) {
     return restore_row<acl_role_ptr>(acls, row, &acl_table::erase_role);
   case table::acl_tokens:
     return restore_row<acl_token_ptr>(acls, row, &acl_table::erase_token);
+  case table::claims:
+    return restore_row<claim_ptr>(claims.claims, row);
+  case table::claim_resources:
+    return restore_row<claim_resource_ptr>(claims.resources, row);
+  case table::claim_ghosts:
+    return restore_row<claim_ghost>(claims.ghosts, row);
+  case table::claim_ends:
+    return restore_row<claim_end_ptr>(claims.ends, row);
+  case table::guards:
+    return restore_row<guard_record>(claims.guards, row);
+  case table::ended_sessions:
+    return restore_row<ended_session_ptr>(claims.ended, row);
   default:
     settings.restore(row);
   }

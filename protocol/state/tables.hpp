@@ -4,6 +4,7 @@
 #include "protocol/coordinates/table.hpp"
 #include "protocol/state/acl/acl_table.hpp"
 #include "protocol/state/catalog/catalog_table.hpp"
+#include "protocol/state/claims/claim_tables.hpp"
 #include "protocol/state/counters.hpp"
 #include "protocol/state/keys/kv_table.hpp"
 #include "protocol/state/keys/lock_delay.hpp"
@@ -31,6 +32,7 @@ struct tables {
   staging stage{journal};
   settings_tables settings{journal};
   acl_table acls{journal};
+  claim_tables claims{journal};
   /// Not replicated: nothing that is applied looks at it, and it is in no digest and no checkpoint. Null: nothing is known.
   coordinates::table_ptr places = nullptr;
 
@@ -60,6 +62,12 @@ struct tables {
     f(acls.policies());
     f(acls.roles());
     f(acls.tokens());
+    f(claims.claims.rows());
+    f(claims.resources.rows());
+    f(claims.ghosts.rows());
+    f(claims.ends.rows());
+    f(claims.guards.rows());
+    f(claims.ended.rows());
     settings.for_each(f);
   }
 
@@ -75,6 +83,10 @@ struct applying {
   effects& changed;
   /// Folded names of nodes all services of which were touched by this entry, and those that came since, too: once is enough.
   std::set<std::string, std::less<>> touched_nodes = {};
+  /// Resources in which somebody who waits may fit now: looked at once, at the end of the entry, in this order (docs/claims.md, rule 12).
+  std::set<resource_name> touched = {};
+  /// The token in whose name the command is given; empty: none.
+  std::string accessor = {};
 };
 
 } // namespace belay::state

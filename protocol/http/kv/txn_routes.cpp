@@ -190,6 +190,9 @@ std::string argument_error(const state::service_op& op) {
 std::string argument_error(const state::check_op&) {
   return "";
 }
+std::string argument_error(const state::fence_op&) {
+  return "";
+}
 
 /// Verbs that no state machine knows fail the transaction here, with the shape it would have had.
 response refuse_unknown_verbs(const std::vector<operation>& ops, bool writes, const render_options& options) {

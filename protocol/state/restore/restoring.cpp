@@ -64,13 +64,16 @@ private:
   void lower(staged_ptr&) const {}
   template <class Record>
   void lower(std::shared_ptr<const Record>& row) const {
-    row = with_indexes_up_to(std::move(row), index_);
+    if constexpr (requires { row->modify_index; })
+      row = with_indexes_up_to(std::move(row), index_);
   }
   void lower(tombstone& row) const {
     row.index = std::min(row.index, index_);
     row.tree_index = std::min(row.tree_index, row.index);
   }
   void lower(lock_delay_record& row) const { row.until.value = std::min(row.until.value, now_.value + delay_ms_max); }
+  template <class Record>
+  void lower(Record&) const {}
   void lower(counter& row) const {
     row.value = std::min(row.value, name_of(mark::fence_base) == row.name ? fence_max : index_.value);
   }
