@@ -86,4 +86,30 @@ std::uint64_t tables::recompute_digest() const {
   return sum;
 }
 
+std::uint64_t applying::new_fence() {
+  const auto by_index = t.marks.at(mark::fence_base).value + index.value;
+  if (!claims_in_use())
+    return by_index;
+  const auto last = MUTANT(fences_of_one_entry_alike) ? 0 : t.marks.at(mark::last_fence).value;
+  const auto fence = std::max(by_index, last + 1);
+  t.marks.set(mark::last_fence, log_index{fence});
+  return fence;
+}
+
+void applying::look_at_lock(const std::string& key) {
+  if (lock_is_awaited(key))
+    touched.insert({key, claim_space::keys});
+}
+
+bool applying::lock_is_awaited(const std::string& key) const {
+  return t.claims.claims.waiters() != 0 && t.claims.claims.line({key, claim_space::keys}) != nullptr;
+}
+
+void applying::look_at_locks_under(std::string_view prefix) {
+  if (t.claims.claims.waiters() == 0)
+    return;
+  t.claims.claims.for_each_awaited_key(
+      prefix, [this](resource_name lock, const claim_line&) { touched.insert(std::move(lock)); });
+}
+
 } // namespace belay::state

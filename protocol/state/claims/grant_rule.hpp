@@ -1,7 +1,7 @@
 #pragma once
 // Who fits: functions of their arguments and nothing else (docs/claims.md, "The model").
 
-#include "protocol/state/claims/claims_table.hpp"
+#include "protocol/state/claims/tables/claims_table.hpp"
 
 namespace belay::state {
 
@@ -37,16 +37,12 @@ constexpr bool excludes_itself(const resource_shape& of, const occupancy& own, c
   return (own.exclusive != 0 || own.shared != 0) && !fits(of, own, mode, permits);
 }
 
-/// How many of a queue, in its order, are granted: up to the first that does not fit. `taken` grows by what they take.
-/// @param f called with each that is granted
-template <class Queue, class F>
-void grant(const resource_shape& of, occupancy& taken, const Queue& queue, F&& f) {
-  for (const auto& waiter : queue) {
-    if (!fits(of, taken, waiter->mode, waiter->permits))
-      return;
-    taken.add(waiter->mode, waiter->permits);
-    f(waiter);
-  }
+/// The next one of a queue that is granted: its first one, if that fits. Nobody overtakes who stands before him. Null: nobody.
+inline claim_ptr next_to_grant(const resource_shape& of, const occupancy& taken, const claim_line::queue_map& queue) {
+  for (auto at = queue.begin(); at != queue.end() && (at == queue.begin() || MUTANT(unfit_head_overtaken)); ++at)
+    if (fits(of, taken, at->second->mode, at->second->permits))
+      return at->second;
+  return nullptr;
 }
 
 } // namespace belay::state

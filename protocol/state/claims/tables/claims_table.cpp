@@ -1,4 +1,4 @@
-#include "protocol/state/claims/claims_table.hpp"
+#include "protocol/state/claims/tables/claims_table.hpp"
 
 #include "protocol/base/check.hpp"
 

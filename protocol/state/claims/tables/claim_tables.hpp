@@ -1,11 +1,11 @@
 #pragma once
 // All tables of claims, guards and ended sessions.
 
-#include "protocol/state/claims/claim_ends.hpp"
-#include "protocol/state/claims/claim_ghosts.hpp"
-#include "protocol/state/claims/claims_table.hpp"
-#include "protocol/state/claims/ended_sessions.hpp"
-#include "protocol/state/claims/guard_table.hpp"
+#include "protocol/state/claims/tables/claim_ends.hpp"
+#include "protocol/state/claims/tables/claim_ghosts.hpp"
+#include "protocol/state/claims/tables/claims_table.hpp"
+#include "protocol/state/claims/tables/ended_sessions.hpp"
+#include "protocol/state/claims/tables/guard_table.hpp"
 
 namespace belay::state {
 

@@ -1,6 +1,7 @@
 #pragma once
 // The claims, and who waits for the locks of keys: by id, by resource in the order in which they are let in, by session, by deadline.
 
+#include "protocol/base/mutants.hpp"
 #include "protocol/state/journaled_map.hpp"
 
 #include <map>
@@ -26,7 +27,7 @@ struct queue_place {
   auto operator<=>(const queue_place&) const = default;
 };
 inline queue_place place_of(const claim_record& c) {
-  return {claim_priority_max - c.priority, c.ticket};
+  return {MUTANT(tickets_before_priorities) ? 0 : claim_priority_max - c.priority, c.ticket};
 }
 
 /// Holders and waiters of one resource. Of the lock of a key there are only waiters.

@@ -1,7 +1,7 @@
 #pragma once
 // What dead holders had of resources and nobody may have yet (docs/claims.md, rule 17), in cluster time.
 
-#include "protocol/state/claims/claims_table.hpp"
+#include "protocol/state/claims/tables/claims_table.hpp"
 
 namespace belay::state {
 

@@ -1,4 +1,4 @@
-#include "protocol/state/claims/claim_ends.hpp"
+#include "protocol/state/claims/tables/claim_ends.hpp"
 
 #include "protocol/base/mutants.hpp"
 #include "protocol/base/probe.hpp"

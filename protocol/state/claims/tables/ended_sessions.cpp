@@ -1,4 +1,4 @@
-#include "protocol/state/claims/ended_sessions.hpp"
+#include "protocol/state/claims/tables/ended_sessions.hpp"
 
 #include "protocol/base/mutants.hpp"
 

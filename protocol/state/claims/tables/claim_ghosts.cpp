@@ -1,4 +1,4 @@
-#include "protocol/state/claims/claim_ghosts.hpp"
+#include "protocol/state/claims/tables/claim_ghosts.hpp"
 
 #include "protocol/base/check.hpp"
 

@@ -1,4 +1,4 @@
-#include "protocol/state/claims/guard_table.hpp"
+#include "protocol/state/claims/tables/guard_table.hpp"
 
 #include "protocol/base/check.hpp"
 
