@@ -204,6 +204,12 @@ std::vector<audit_target> audit_targets_of(const http::action& a) {
                         [](const http::session_renew& r) -> targets {
                           return {{"renew", "session", {}, r.id}};
                         },
+                        [](const http::session_renew_list& r) {
+                          targets out;
+                          for (const auto& id : r.ids)
+                            out.push_back({"renew", "session", {}, id});
+                          return out;
+                        },
                         [](const http::snapshot_restore&) -> targets {
                           return {{"restore", "snapshot"}};
                         },

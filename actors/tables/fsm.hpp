@@ -75,6 +75,7 @@ private:
   void pass_on(const check_write& w);
   void refuse(const check_write& w, const std::string& text);
   void answer_writes(std::vector<write_result>& results);
+  void tell_alarm();
   void read(const read_query& q);
   void cancel(request_id id);
   void plan_barriers();
@@ -99,6 +100,7 @@ private:
   void initialize_access();
   bool knows_master_token();
   void serve(const read_query& q);
+  bool has_to_wait(const read_query& q) const;
   void look_again(const queries_touched& t);
   void reply_to(const read_query& q, state::query_result result);
   void reply_to(const read_query& q, std::shared_ptr<const state::query_result> shared);

@@ -12,6 +12,7 @@ namespace belay {
 /// In alphabetical order. Each has a line in tests/mutants/README.md.
 #define BELAY_MUTANTS(M)                                                                                               \
   M(agent_death_unnoticed)                                                                                             \
+  M(alarm_not_proposed)                                                                                                \
   M(append_acked_before_durable)                                                                                       \
   M(asked_again_at_once)                                                                                               \
   M(barrier_waits_for_ever)                                                                                            \

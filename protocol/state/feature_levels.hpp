@@ -40,7 +40,7 @@ inline constexpr auto level_versions = std::to_array<level_version>({
     {2, "0.1.0"},
     {acl_level, "0.1.0"},
     {judgement_level, "0.1.0"},
-    {claims_level, "0.1.0"},
+    {claims_level, "0.2.0"},
 });
 static_assert(level_versions.back().level == own_level);
 
@@ -63,6 +63,11 @@ inline constexpr auto newer_kinds = std::to_array<kind_level>({
     {command_tag::kv_acquire, claims_level},          {command_tag::fenced_write, claims_level},
     {command_tag::fenced_txn, claims_level},          {command_tag::session_begin, claims_level},
 });
+
+/// Whether a refusal says that some server is too old for a command. It comes as a text, from whichever server found out.
+inline bool speaks_of_levels(std::string_view refusal) {
+  return refusal.find("feature level ") != std::string_view::npos;
+}
 
 constexpr feature_level level_of(command_tag tag) {
   for (const auto& k : newer_kinds)

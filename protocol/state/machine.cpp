@@ -258,6 +258,21 @@ std::optional<reply> early(const tables& t, const kv_write& c, cluster_time now)
     return reply{refusal{"missing session"}};
   return std::nullopt;
 }
+/// An acquire of a lock that another session has. @pre the tables are the newest ones
+std::optional<reply> too_late(const tables& t, const kv_write& c, cluster_time now) {
+  if (c.op.verb != kv_verb::lock || c.op.key.empty() || t.delays.blocked_until(c.op.key, now))
+    return std::nullopt;
+  const auto session = t.sessions.find(c.op.session);
+  const auto entry = t.kv.find(c.op.key);
+  if (!session || !entry || entry->session.empty() || entry->session == session->id ||
+      guard_against(t, c.op, {}) != nullptr)
+    return std::nullopt;
+  PROBE("state: an acquire that is late was refused without the log");
+  reply no(false);
+  no.note.why = refused_for::held;
+  no.note.holder = entry->session;
+  return no;
+}
 std::optional<reply> early(const tables& t, const txn& c, cluster_time now) {
   auto errors = early_errors(t, c, now);
   if (errors.empty())
@@ -392,13 +407,20 @@ std::uint64_t machine::recompute_digest() const {
   return impl_->t->recompute_digest();
 }
 
-std::optional<reply> machine::refuse_early(const command& c, cluster_time now) const {
+std::optional<reply> machine::refuse_early(const command& c, cluster_time now, bool newest) const {
+  if (const auto* acquire = newest ? std::get_if<kv_write>(&c) : nullptr; acquire != nullptr)
+    if (auto late = too_late(*impl_->t, *acquire, now))
+      return late;
   return std::visit([&](const auto& each) { return early(*impl_->t, each, now); },
                     static_cast<const plain_command&>(c));
 }
 
 bool machine::has_claims() const {
   return !impl_->t->marks.at(mark::claims).is_zero();
+}
+bool machine::waits(const claim_status& q) const {
+  const auto claim = impl_->t->claims.claims.find(q.of, q.id);
+  return claim != nullptr && claim->state == claim_state::waiting;
 }
 std::optional<cluster_time> machine::next_alarm() const {
   return state::next_alarm(*impl_->t);

@@ -30,12 +30,13 @@ enum class topic : std::uint8_t {
   all_catalog,
   all_access,
   coordinates,
-  claim, ///< named by its resource_key()
+  claim,  ///< named by its resource_key()
+  waiter, ///< of a claim; named by its claim_key()
   all_claims,
   guards,
   anything
 };
-constexpr std::size_t topic_count = 14;
+constexpr std::size_t topic_count = 15;
 
 struct interest {
   topic about;
@@ -107,8 +108,9 @@ interest interest_of(const state::coordinate_node&) {
 interest interest_of(const state::claim_read& q) {
   return {topic::claim, state::resource_key(q.of.space, q.of.name)};
 }
+/// Whatever else happens to the queue: a thousand who wait are not woken by each hand-off.
 interest interest_of(const state::claim_status& q) {
-  return {topic::claim, state::resource_key(q.of.space, q.of.name)};
+  return {topic::waiter, state::claim_key(q.of.space, q.of.name, q.id)};
 }
 interest interest_of(const state::claims_list&) {
   return {topic::all_claims, {}};
@@ -210,8 +212,12 @@ struct parked_queries::impl {
     append(topic::all_claims, {}, out);
   }
   /// For those who wait for a claim. What can be read of it is a claim_changed of the same entry.
-  void touch(const state::claim_granted&, std::vector<park_id>&) const {}
-  void touch(const state::claim_ended&, std::vector<park_id>&) const {}
+  void touch(const state::claim_granted& e, std::vector<park_id>& out) const { touch_waiter(e.of, e.id, out); }
+  void touch(const state::claim_ended& e, std::vector<park_id>& out) const { touch_waiter(e.of, e.id, out); }
+  void touch_waiter(const state::resource_name& what, const std::string& id, std::vector<park_id>& out) const {
+    if (!of(topic::waiter).empty())
+      append(topic::waiter, state::claim_key(what.space, what.name, id), out);
+  }
   /// Nothing that can be read changes.
   void touch(const state::claims_alarm_moved&, std::vector<park_id>&) const {}
   void touch(const state::guards_changed&, std::vector<park_id>& out) const { append(topic::guards, {}, out); }

@@ -50,8 +50,11 @@ struct claim_view {
   claim_kind kind = claim_kind::lock;
   std::uint64_t limit = 0;
   bool pinned = false;
-  std::vector<claim_row> holders;  ///< in the order of their fences; of a key: its holder as a claim, `granted` unknown
-  std::vector<claim_row> queue;    ///< in its order
+  std::vector<claim_row>
+      holders; ///< the first listed_claims_max of them in the order of their fences; of a key: its holder as a claim, `granted` unknown
+  std::uint64_t holder_count = 0;  ///< all of them
+  std::vector<claim_row> queue;    ///< the first listed_claims_max of it
+  std::uint64_t queue_length = 0;  ///< all of it
   std::vector<claim_ghost> delays; ///< in the order of their keys; of a key: its lock delay, without id and session
   cluster_time now;                ///< of the machine, for how long they wait
 };

@@ -92,12 +92,15 @@ claim_view claims_answer(const tables& t, const claim_read& q) {
     add_of_key(t, q.of.name, view);
   else
     view.delays = t.claims.ghosts.list(q.of);
-  if (const auto* line = t.claims.claims.line(q.of)) {
-    for (const auto& [fence, c] : line->holders)
-      view.holders.push_back({c, node_of(t, c->session), 0});
-    for (const auto& [place, c] : line->queue)
-      view.queue.push_back({c, node_of(t, c->session), view.queue.size() + 1});
+  const auto* line = t.claims.claims.line(q.of);
+  if (line != nullptr) {
+    for (auto at = line->holders.begin(); at != line->holders.end() && view.holders.size() < listed_claims_max; ++at)
+      view.holders.push_back({at->second, node_of(t, at->second->session), 0});
+    for (auto at = line->queue.begin(); at != line->queue.end() && view.queue.size() < listed_claims_max; ++at)
+      view.queue.push_back({at->second, node_of(t, at->second->session), view.queue.size() + 1});
+    view.queue_length = line->queue.size();
   }
+  view.holder_count = line != nullptr && !line->holders.empty() ? line->holders.size() : view.holders.size();
   return view;
 }
 

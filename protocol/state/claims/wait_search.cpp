@@ -3,6 +3,7 @@
 #include "protocol/base/probe.hpp"
 #include "protocol/state/claims/grant_rule.hpp"
 
+#include <algorithm>
 #include <deque>
 
 namespace belay::state {
@@ -38,6 +39,11 @@ public:
   searcher(const tables& t, const cycle_search& wanted) : t_(t), wanted_(wanted) {}
 
   wait_cycle run() {
+    for (const auto& claim : t_.claims.claims.of_session(wanted_.session))
+      if (claim->state == claim_state::waiting) {
+        auto& first = stands_at_.try_emplace(claim->of, place_of(*claim)).first->second;
+        first = std::min(first, place_of(*claim));
+      }
     visit(node{std::string(wanted_.session), !wanted_.refusers_only || wanted_.starts_refusing}, {}, nullptr);
     for (; !queue_.empty() && found_.edges.empty() && !found_.cut; queue_.pop_front())
       expand(*queue_.front());
@@ -69,10 +75,13 @@ private:
       step(at, waiter, session, true, refuses);
       return !done();
     });
-    // Who stands before somebody that was looked at stands before this one, too, and was found then.
+    const auto own = place_of(waiter);
+    if (const auto start = stands_at_.find(waiter.of); start != stands_at_.end() && start->second < own)
+      step(at, waiter, std::string(wanted_.session), false, refuses);
+    // Who stands before somebody that was looked at stands before this one, too, and was found then: unless both were of one session, which
+    // matters of the first one only.
     const auto* line = t_.claims.claims.line(waiter.of);
     auto& seen = seen_up_to_[{waiter.of, refuses}];
-    const auto own = place_of(waiter);
     auto other = seen ? line->queue.lower_bound(*seen) : line->queue.begin();
     for (; other != line->queue.end() && other->first < own && !done(); ++other)
       step(at, waiter, other->second->session, false, refuses);
@@ -122,6 +131,8 @@ private:
   std::map<node, arrival> visited_; ///< its nodes do not move
   std::deque<const node*> queue_;
   std::map<std::pair<resource_name, bool>, std::optional<queue_place>> seen_up_to_;
+  std::map<resource_name, queue_place>
+      stands_at_; ///< the session that the search began with, in each queue: its first claim
   wait_cycle found_;
 };
 

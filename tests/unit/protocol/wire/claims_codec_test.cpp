@@ -23,7 +23,7 @@ kv_op lock_op() {
   return op;
 }
 
-std::vector<command> commands() {
+std::vector<command> claims_commands() {
   claim_ask ask;
   ask.name = "n";
   ask.session = session;
@@ -55,7 +55,7 @@ std::vector<command> commands() {
           begin};
 }
 
-std::vector<dirty_row> rows() {
+std::vector<dirty_row> claims_rows() {
   auto claim = std::make_shared<claim_record>();
   claim->of = lock_k;
   claim->id = claim->session = session;
@@ -96,7 +96,7 @@ std::vector<dirty_row> rows() {
 } // namespace
 
 TEST_CASE("commands of claims: there and back, at their level") {
-  for (auto c : commands()) {
+  for (auto c : claims_commands()) {
     for (const bool named : {false, true}) {
       if (named)
         c.by = authority{"secret", false, "dc1"};
@@ -142,7 +142,7 @@ TEST_CASE("answers about claims: there and back") {
 }
 
 TEST_CASE("rows of claims: there and back, under their own keys only") {
-  for (const auto& row : rows()) {
+  for (const auto& row : claims_rows()) {
     INFO(name_of(row.table));
     const auto bytes = encode_row(row);
     REQUIRE(bytes);
