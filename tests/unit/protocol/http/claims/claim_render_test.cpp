@@ -217,6 +217,17 @@ TEST_CASE("graph, guards and ended sessions", "[claims]") {
         R"({"Claim":"n"}],"ReleasedCount":2,"OnEndDone":1,"OnEndRefused":0})");
 }
 
+TEST_CASE("a session shows what Consul's have not only if it has it", "[claims]") {
+  auto s = std::make_shared<state::session_record>();
+  s->id = "s";
+  const auto shown = [&] { return render_renew("s", s, {}).body; };
+  CHECK(shown().find("TTLMode") == std::string::npos);
+  CHECK(shown().find("OnEnd") == std::string::npos);
+  s->ttl_mode = state::session_ttl_mode::exact;
+  s->on_end.resize(2);
+  CHECK(shown().ends_with(R"("ModifyIndex":0,"TTLMode":"exact","OnEndCount":2}])"));
+}
+
 TEST_CASE("renewals of many tell each one's time", "[claims]") {
   CHECK(render_renewals({"a", "b", "c"}, {20000, std::nullopt, 0}, {}).body ==
         R"([{"ID":"a","Renewed":true,"TtlMs":20000},{"ID":"b","Renewed":false},{"ID":"c","Renewed":true}])");
