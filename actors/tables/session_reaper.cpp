@@ -122,7 +122,7 @@ void session_reaper::lead(const cluster_view& v) {
       start_timer(s);
 }
 
-bool session_reaper::decides() const {
+bool session_reaper::decides() {
   return leading_ && (now() < lease_until_ || MUTANT(renewed_without_lease));
 }
 
