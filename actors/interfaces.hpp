@@ -63,6 +63,7 @@ using fsm_actor = caf::typed_actor<
     reacts_to<read_query>,         // http_gateway, health_checks: a read; the gateway also: make a checkpoint for an archive
     reacts_to<cancel_query>,       // http_gateway: the client went away
     reacts_to<barrier_result>,     // raft_peer: the answer to barrier_request
+    reacts_to<renew_session>,      // http_gateway, for session_reaper: a client renews
     reacts_to<renew_request>,      // raft_peer, for session_reaper: behind the entries that are on their way
     reacts_to<lease_extended>,     // raft_peer: default reads need no barrier until then; session_reaper is told, too
     reacts_to<give_up_lease>,      // raft_peer: the lease is over from now on; session_reaper is told, too
@@ -87,7 +88,8 @@ using watch_registry_actor = caf::typed_actor<
 using lock_delay_tracker_actor = caf::typed_actor<
     reacts_to<await_lock_delay>, // http_gateway: an acquire to be tried when the delay is over
     reacts_to<cancel_query>,     // http_gateway: the client went away
-    reacts_to<publish_effects>,  // fsm, after a restore: delays may be gone, try all again
+    reacts_to<publish_effects>,  // fsm: after a restore delays may be gone, try all again; something of claims is due at another time
+    reacts_to<cluster_view>,     // fsm: whether this node leads and serves, in which term, and how it stamps entries
     reacts_to<tick_atom>,        // itself, when the next delay should be over
     reacts_to<stop_atom>         // node
 >;
@@ -96,22 +98,25 @@ using session_reaper_actor = caf::typed_actor<
     reacts_to<publish_effects>, // fsm: sessions that came and went
     reacts_to<read_result>,     // fsm: an answer about one session, to be completed with its time left and passed on
     reacts_to<cluster_view>,    // fsm: whether this node leads and serves, and in which term
-    reacts_to<renew_request>,   // fsm, from raft_peer: a client renews
+    reacts_to<write_results>,   // fsm: answers about claims that are held, to be completed with the time left to their sessions and passed on
+    reacts_to<renew_session>,   // fsm, from http_gateway: a client renews; passed on to raft_peer unless this node leads
+    reacts_to<renew_request>,   // fsm, from raft_peer: a client renews, here or through another node
     reacts_to<lease_extended>,  // fsm, from raft_peer: renewals count until then
     reacts_to<give_up_lease>,   // fsm, from raft_peer: renewals are over; sent back to raft_peer, which hands over then
     reacts_to<tick_atom>,       // node once, then itself: sessions whose time is up
+    reacts_to<flush_atom>,      // itself: one with an exact TTL is due
     reacts_to<stop_atom>        // node
 >;
 
 using raft_peer_actor = caf::typed_actor<
     reacts_to<propose_write>,         // http_gateway, fsm (checked writes): bring it into the log, here or through the leader
-    reacts_to<renew_session>,         // http_gateway: a client renews
+    reacts_to<renew_session>,         // session_reaper: a client renews, and this node does not lead
     reacts_to<barrier_request>,       // fsm: which index must be applied for the reads that wait
     reacts_to<forwarded_results>,     // fsm: answers to the nodes that forwarded writes to this one
     reacts_to<log_written>,           // log_writer: the answer to write_log
     reacts_to<frames_received>,       // peer_link: what another node said
     reacts_to<peer_lost>,             // peer_link: its connection broke
-    reacts_to<propose_internal>,      // session_reaper, fsm, health_checks: only if this term still lasts
+    reacts_to<propose_internal>,      // session_reaper, lock_delay_tracker, fsm, health_checks: only if this term still lasts
     reacts_to<renew_answer>,          // session_reaper: the answer to renew_request
     reacts_to<checkpoint_written>,    // checkpointer: entries before it need not be kept
     reacts_to<peer_connected>,        // peer_link: frames reach it now

@@ -45,10 +45,10 @@ struct check_write {
   /// health_checks on a client agent: in whose name servers are asked for it; empty: the agent's.
   std::string token = {};
 };
-/// A session renewal: kept by the leader's session_reaper, not replicated.
+/// Renewals of sessions: kept by the leader's session_reaper, not replicated.
 struct renew_session {
   request_id id;
-  std::string session;
+  std::string sessions; ///< one ID, or several (forward::renewal_list)
 };
 
 // ---- fsm or raft_peer -> gateway: the three outcomes. Unknown stays unknown: it may have happened
@@ -59,6 +59,7 @@ struct write_result {
   state::reply reply;                                       ///< done
   log_index index;                                          ///< done: of the entry
   std::string text;                                         ///< refused, unknown: for the client, with status 500
+  std::uint64_t session_ttl_ms = 0; ///< left to the session of a claim that is held; zero: no TTL, or not known here
 };
 /// All of one turn in one message.
 struct write_results {
@@ -69,6 +70,8 @@ struct renew_result {
   bool ok = false;
   state::session_ptr session; ///< null: no such session
   std::string text;           ///< !ok
+  /// Of several, in their order: how long each lives now, in milliseconds, zero if it has no TTL; nullopt: no such session, or it is about to end.
+  std::vector<std::optional<std::uint64_t>> of_list = {};
 };
 
 // ---- gateway -> fsm: reads
@@ -78,6 +81,8 @@ struct read_query {
   http::read_request request;
   monotonic_time deadline; ///< min_index > 0: answer then at the latest
   bool archive = false;    ///< no query: write a checkpoint and answer with its index
+  /// A claim_status, asked for by the entry `min_index`: not answered as long as the claim waits, whatever else changes.
+  bool until_decided = false;
 };
 /// The client went away: forget the parked query.
 struct cancel_query {
@@ -352,14 +357,15 @@ struct propose_internal {
 /// session that a client was told to be ended.
 struct renew_request {
   origin from;
-  std::string session;
+  std::string sessions;    ///< as in renew_session
   monotonic_time deadline; ///< until then it may be asked again, of this leader or the next
 };
 /// session_reaper -> raft_peer
 struct renew_answer {
   renew_request asked;
-  bool known = false;         ///< false: not the leader, or not sure of it: ask again
-  state::session_ptr session; ///< null: there is no such session
+  bool known = false;                                     ///< false: not the leader, or not sure of it: ask again
+  state::session_ptr session;                             ///< null: there is no such session
+  std::vector<std::optional<std::uint64_t>> of_list = {}; ///< as in renew_result
 };
 
 // ---- keyring_keeper

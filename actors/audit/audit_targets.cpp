@@ -42,6 +42,7 @@ void add(targets& out, const state::txn_op& op) {
             if (o.verb != state::catalog_verb::get)
               out.push_back({verb_of(o.verb), "check", o.check.name, within(o.check.node, o.check.check_id)});
           },
+          [](const state::fence_op&) {},
       },
       op);
 }
@@ -61,6 +62,21 @@ struct of_command {
   targets operator()(const state::session_create& c) const {
     return {{"create", "session", c.session.name, c.session.id}};
   }
+  targets operator()(const state::fenced_txn& t) const { return (*this)(t.body); }
+  targets operator()(const state::fenced_write& w) const { return {{verb_of(w.op.verb), "key", w.op.key}}; }
+  targets operator()(const state::kv_acquire& a) const { return {{verb_of(a.op.verb), "key", a.op.key}}; }
+  targets operator()(const state::session_begin& c) const {
+    return {{"create", "session", c.session.name, c.session.id}};
+  }
+  targets operator()(const state::claim_ask& c) const { return {{"ask", "claim", c.name, c.id}}; }
+  targets operator()(const state::claim_release& c) const { return {{"release", "claim", c.name, c.id}}; }
+  targets operator()(const state::claim_hand_over& c) const { return {{"hand-over", "claim", c.name, c.id}}; }
+  targets operator()(const state::claim_mode_set& c) const { return {{"set-mode", "claim", c.name, c.id}}; }
+  targets operator()(const state::claim_limit_set& c) const { return {{"set-limit", "claim", c.name}}; }
+  targets operator()(const state::claim_limit_unset& c) const { return {{"unset-limit", "claim", c.name}}; }
+  targets operator()(const state::guard_set& g) const { return {{"set", "guard", g.prefix}}; }
+  targets operator()(const state::guard_remove& g) const { return {{"remove", "guard", g.prefix}}; }
+  targets operator()(const state::claims_alarm&) const { return {{"look-at", "claims"}}; }
   targets operator()(const state::session_destroy& d) const {
     targets out;
     for (const auto& id : d.ids)
@@ -187,6 +203,12 @@ std::vector<audit_target> audit_targets_of(const http::action& a) {
                         [](const http::write_request& w) { return std::visit(of_command{}, w.command); },
                         [](const http::session_renew& r) -> targets {
                           return {{"renew", "session", {}, r.id}};
+                        },
+                        [](const http::session_renew_list& r) {
+                          targets out;
+                          for (const auto& id : r.ids)
+                            out.push_back({"renew", "session", {}, id});
+                          return out;
                         },
                         [](const http::snapshot_restore&) -> targets {
                           return {{"restore", "snapshot"}};

@@ -45,7 +45,7 @@ raft_peer_actor::behavior_type raft_peer::make_behavior() {
         hold({{self_.id, p.id}, p.kind, in_common_words(p.command), hold_until()});
       },
       [this](const renew_session& r) {
-        hold({{self_.id, r.id}, wire::call_kind::renew_session, make_payload(r.session), hold_until()});
+        hold({{self_.id, r.id}, wire::call_kind::renew_session, make_payload(r.sessions), hold_until()});
       },
       [this](const barrier_request& b) {
         hold_barrier({self_.id, b.id, b.lease_ok, hold_until()});

@@ -4,6 +4,7 @@
 #include "protocol/base/mutants.hpp"
 #include "protocol/base/overloaded.hpp"
 #include "protocol/base/probe.hpp"
+#include "protocol/forward/renewals.hpp"
 #include "protocol/http/request_class.hpp"
 #include "protocol/wire/command_codec.hpp"
 
@@ -88,7 +89,9 @@ void raft_peer::propose_here(std::vector<forward::held_call> batch) {
 void raft_peer::pass_answer(const forward::held_call& asked, forward::reply r) {
   if (asked.kind == wire::call_kind::renew_session) {
     renew_result result{r.id, true, nullptr, {}};
-    if (!r.bytes.empty())
+    if (forward::is_renewal_list(*asked.bytes))
+      result.of_list = forward::decode_lifetimes(r.bytes).value_or(forward::renewed_lifetimes{});
+    else if (!r.bytes.empty())
       if (auto row = wire::decode_row(static_cast<std::uint8_t>(state::table::sessions), *asked.bytes, r.bytes))
         if (auto* s = std::get_if<state::session_ptr>(&row->row))
           result.session = *s;
@@ -188,13 +191,15 @@ void raft_peer::on_renew_answer(const renew_answer& a) {
   if (!a.known && from.node == self_.id && a.asked.deadline <= now())
     return tell(from, wire::call_outcome::refused, forward::no_leader);
   if (!a.known) {
-    calls_.renewal_undecided(from, make_payload(a.asked.session), a.asked.deadline.time_since_epoch());
+    calls_.renewal_undecided(from, make_payload(a.asked.sessions), a.asked.deadline.time_since_epoch());
     return carry_out_calls();
   }
   if (from.node == self_.id)
-    return answer_gateway(*this, *wires_, from.id, renew_result{from.id, true, a.session, {}});
+    return answer_gateway(*this, *wires_, from.id, renew_result{from.id, true, a.session, {}, a.of_list});
   std::string bytes;
-  if (a.session != nullptr)
+  if (forward::is_renewal_list(a.asked.sessions))
+    bytes = forward::encode_lifetimes(a.of_list);
+  else if (a.session != nullptr)
     bytes = wire::encode_row({state::table::sessions, a.session->id, a.session}).value_or(std::string{});
   queue_frame(from.node, wire::forward_reply{from.id, wire::call_outcome::done, {}, std::move(bytes)});
 }

@@ -9,6 +9,7 @@
 #include "protocol/base/mutants.hpp"
 #include "protocol/base/overloaded.hpp"
 #include "protocol/base/uuid.hpp"
+#include "protocol/forward/renewals.hpp"
 #include "protocol/http/acl/acl_render.hpp"
 #include "protocol/http/request_context.hpp"
 #include "protocol/wire/command_codec.hpp"
@@ -56,7 +57,8 @@ http_gateway::http_gateway(caf::actor_config& config, asio_host* host, wiring_pt
               settings_.tokens != nullptr ? settings_.tokens : settings_.tokens = tokens_of(settings_.routes)),
       access_watches_(*this, pending_, settings_.tokens,
                       settings_.relay != nullptr ? judged_again_by_client_agent_after : judged_again_after),
-      admission_(settings_.shedding, m), large_answers_(pending_, admission_, held, m) {
+      claim_waits_(*this, pending_, times_), admission_(settings_.shedding, m),
+      large_answers_(pending_, admission_, held, m) {
   end_node_by_exceptions_of(*this, wires_, "http_gateway");
   held.limit(settings_.bytes_in_flight_max);
   if (!settings_.uuid)
@@ -212,7 +214,11 @@ void http_gateway::ask(exchange& e, const http::read_request& r) {
 }
 
 void http_gateway::ask(exchange& e, const http::session_renew& renewal) {
-  send(wires_->raft_peer, renew_session{pending_.add(e, answer_due()), renewal.id});
+  send(wires_->fsm, renew_session{pending_.add(e, answer_due()), renewal.id});
+}
+
+void http_gateway::ask(exchange& e, const http::session_renew_list& renewals) {
+  send(wires_->fsm, renew_session{pending_.add(e, answer_due()), forward::renewal_list(renewals.ids)});
 }
 
 void http_gateway::ask(exchange& e, const http::snapshot_save& save) {
@@ -330,7 +336,7 @@ void http_gateway::forget(exchange& e) {
   if (!pending_.forget(e))
     return;
   large_answers_.forget();
-  if (std::holds_alternative<http::read_request>(e.what) || e.access.asked)
+  if (std::holds_alternative<http::read_request>(e.what) || e.access.asked || e.in_queue)
     send(wires_->fsm, cancel_query{e.id});
   else if (std::holds_alternative<http::agent_request>(e.what))
     send(wires_->health, cancel_query{e.id});
@@ -382,11 +388,12 @@ void http_gateway::answered(write_results& w) {
 void http_gateway::decided(exchange& e, write_result& r) {
   if (const auto* command = std::get_if<state::command>(&e.what); command != nullptr && e.transfer == nullptr) {
     const auto took = now() - e.began;
-    if (std::holds_alternative<state::kv_write>(*command))
+    if (std::holds_alternative<state::kv_write>(*command) || std::holds_alternative<state::fenced_write>(*command))
       metrics_.kv_write(took);
-    else if (std::holds_alternative<state::txn>(*command))
+    else if (std::holds_alternative<state::txn>(*command) || std::holds_alternative<state::fenced_txn>(*command))
       metrics_.transaction(took);
     else if (std::holds_alternative<state::session_create>(*command) ||
+             std::holds_alternative<state::session_begin>(*command) ||
              std::holds_alternative<state::session_destroy>(*command))
       metrics_.session_write(took);
     else if (std::holds_alternative<state::catalog_register>(*command))
@@ -400,7 +407,10 @@ void http_gateway::decided(exchange& e, write_result& r) {
     transfers_.part_decided(e, r, now());
   else if (std::holds_alternative<http::local_request>(e.what))
     questions_.decided(e, r);
-  else if (!wait_for_lock_delay(e, r) && !wait_for_own_node(e, r))
+  else if (claim_waits::make_plain(e, r))
+    propose(e, std::get<state::command>(e.what));
+  else if (!wait_for_lock_delay(e, r) && !wait_for_own_node(e, r) &&
+           !claim_waits_.begin(e, r, stopping_ ? monotonic_time::max() : now()))
     e.answer = answer_to(e, r);
 }
 
@@ -459,6 +469,8 @@ void http_gateway::answered(read_result& r) {
       transfers_.read_answered(*e, r, now());
     else if (std::holds_alternative<http::local_request>(e->what))
       questions_.rows_read(*e, r);
+    else if (e->in_queue)
+      claim_waits_.answered(*e, r, now());
     else if (large_answers_.take(*e, r, answer_due(), now()))
       render_soon();
     else {

@@ -17,6 +17,7 @@
 #include "actors/gateway/requests/request_admission.hpp"
 #include "actors/gateway/requests/shared_answers.hpp"
 #include "actors/gateway/waiting/access_watches.hpp"
+#include "actors/gateway/waiting/claim_waits.hpp"
 #include "actors/gateway/waiting/log_streams.hpp"
 #include "actors/host.hpp"
 #include "actors/interfaces.hpp"
@@ -151,6 +152,7 @@ private:
   void ask(exchange& e, const state::command& command);
   void ask(exchange& e, const http::read_request& r);
   void ask(exchange& e, const http::session_renew& renewal);
+  void ask(exchange& e, const http::session_renew_list& renewals);
   void ask(exchange& e, const http::snapshot_save& save);
   void ask(exchange& e, const http::snapshot_restore&);
   void ask(exchange& e, const http::agent_request& r);
@@ -215,6 +217,7 @@ private:
   local_questions questions_;
   access_questions access_;
   access_watches access_watches_;
+  claim_waits claim_waits_;
   std::uint64_t tokens_seen_ = 0;      ///< version of those in the settings
   std::unique_ptr<audit_trail> audit_; ///< null: there is no audit log
   request_admission admission_;

@@ -88,6 +88,7 @@ fsm_actor::behavior_type remote_tables::make_behavior() {
       [this](const read_query& q) { read(q); },
       [](const cancel_query&) {},
       [](const barrier_result&) {},
+      [](const renew_session&) {},
       [](const renew_request&) {},
       [](const lease_extended&) {},
       [](const give_up_lease&) {},

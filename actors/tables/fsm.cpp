@@ -43,6 +43,7 @@ fsm_actor::behavior_type fsm::make_behavior() {
         lease_until_ = l.until;
         send(wires_->reaper, l);
       },
+      [this](const renew_session& r) { send(wires_->reaper, r); },
       [this](const renew_request& r) { send(wires_->reaper, r); },
       [this](const give_up_lease& g) {
         lease_until_ = {};
@@ -60,6 +61,8 @@ fsm_actor::behavior_type fsm::make_behavior() {
           tombstone_bins_.clear();
         }
         send(wires_->reaper, v);
+        send(wires_->delays, v);
+        tell_alarm();
         initialize_access();
       },
       [this](const queries_touched& t) { look_again(t); },
@@ -140,7 +143,14 @@ void fsm::apply(const committed_entries& c) {
     send(wires_->raft_peer, std::move(forwarded));
   if (!changed.empty())
     publish(std::move(changed));
+  if (const auto next = machine_->next_alarm(); next && *next <= machine_->now())
+    tell_alarm(); // one entry does not do all that is due
   serve_waiting();
+}
+
+void fsm::tell_alarm() {
+  if (machine_->has_claims())
+    send(wires_->delays, publish_effects{{state::claims_alarm_moved{machine_->next_alarm().value_or(cluster_time{})}}});
 }
 
 void fsm::tell_unknown(const origin& who, std::vector<write_result>& own, forwarded_results& forwarded) const {
@@ -198,7 +208,9 @@ void fsm::pass_on(const check_write& w) {
   // A leader that was deposed and does not know it refuses nothing in somebody's name.
   const bool leads = w.command.by ? serves_under_lease() : view_.serving;
   const bool by_time = leads || std::holds_alternative<state::restore_begin>(w.command);
-  auto refused = machine_->refuse_early(w.command, by_time ? cluster_now() : state::machine::unknown_time);
+  const bool surely_leads = view_.serving && now() < lease_until_;
+  auto refused =
+      machine_->refuse_early(w.command, by_time ? cluster_now() : state::machine::unknown_time, surely_leads);
   if (!refused)
     return send(wires_->raft_peer, propose_write{w.id, make_payload(wire::encode_command(w.command))});
   answer_write({w.id, wire::call_outcome::done, std::move(*refused), {}, {}});
@@ -218,6 +230,18 @@ void fsm::answer_write(write_result result) {
 }
 
 void fsm::answer_writes(std::vector<write_result>& results) {
+  if (view_.serving) { // the leader tells what time the holder has left
+    write_results held;
+    const auto is_held = [](const write_result& r) {
+      const auto* claim = std::get_if<state::claim_answer>(&r.reply);
+      return claim != nullptr && claim->state == state::claim_state::held;
+    };
+    const auto others = std::stable_partition(results.begin(), results.end(), is_held);
+    held.list.assign(std::make_move_iterator(results.begin()), std::make_move_iterator(others));
+    results.erase(results.begin(), others);
+    if (!held.list.empty())
+      send(wires_->reaper, std::move(held));
+  }
   if (results.empty())
     return;
   if (wires_->gateways.size() == 1) {
@@ -234,12 +258,13 @@ void fsm::answer_writes(std::vector<write_result>& results) {
 }
 
 void fsm::publish(state::effects changed) {
-  bool of_sessions = false, of_everything = false, of_access = false;
+  bool of_sessions = false, of_everything = false, of_access = false, of_alarm = false;
   for (const auto& e : changed) {
     const bool all = std::holds_alternative<state::everything_changed>(e);
     of_everything = of_everything || all;
     of_sessions = of_sessions || all || std::holds_alternative<state::session_changed>(e);
     of_access = of_access || all || std::holds_alternative<state::access_changed>(e);
+    of_alarm = of_alarm || all || std::holds_alternative<state::claims_alarm_moved>(e);
     if (all) // tombstones came back; those of before mean nothing now
       tombstone_bins_.clear();
   }
@@ -253,6 +278,8 @@ void fsm::publish(state::effects changed) {
     initialize_access(); // it may be there now, and what is removed from then on stays away
   if (of_everything)
     send(wires_->delays, publish_effects{{state::everything_changed{}}});
+  if (of_alarm)
+    tell_alarm();
   send(wires_->watches, publish_effects{std::move(changed)});
 }
 
@@ -384,7 +411,7 @@ void fsm::serve(const read_query& q) {
   if (!can_judge(q.request.query.by))
     return wait_for_access(q);
   const auto n = q.request.min_index;
-  const bool waits = MUTANT(watch_parked_without_look) || machine_->index_of(q.request.query).value <= n;
+  const bool waits = MUTANT(watch_parked_without_look) || has_to_wait(q);
   if (n > 0 && waits && now() < q.deadline) {
     if (answer_refusal(q))
       return;
@@ -394,6 +421,13 @@ void fsm::serve(const read_query& q) {
     return;
   }
   reply_to(q, machine_->evaluate(q.request.query, cluster_now()));
+}
+
+bool fsm::has_to_wait(const read_query& q) const {
+  const auto* claim = q.until_decided ? std::get_if<state::claim_status>(&q.request.query) : nullptr;
+  if (claim != nullptr)
+    return machine_->waits(*claim) || machine_->applied_index().value < q.request.min_index;
+  return machine_->index_of(q.request.query).value <= q.request.min_index;
 }
 
 void fsm::look_again(const queries_touched& t) {
@@ -418,7 +452,7 @@ void fsm::look_again(const queries_touched& t) {
     auto it = parked_.find(id);
     if (it == parked_.end())
       continue;
-    if (!t.expired && machine_->index_of(it->second.request.query).value <= it->second.request.min_index) {
+    if (!t.expired && has_to_wait(it->second)) {
       PROBE("watch: woken and parked again");
       continue;
     }
@@ -448,7 +482,7 @@ void fsm::reply_to(const read_query& q, read_result r) {
   }
   if (const auto* get = std::get_if<state::kv_get>(&q.request.query)) {
     r.lock_delay_ms = lock_delay_left_ms(get->key);
-  } else if (std::holds_alternative<state::session_info>(q.request.query) && view_.serving) {
+  } else if (view_.serving && (std::holds_alternative<state::session_info>(q.request.query) || q.until_decided)) {
     send(wires_->reaper, std::move(r)); // it knows how long the session has got
     return;
   }

@@ -78,6 +78,7 @@ private:
   void answer_writes(std::vector<write_result>& results);
   /// Leads, and nobody else can have been elected yet: what it has applied is all that is committed.
   bool serves_under_lease();
+  void tell_alarm();
   void read(const read_query& q);
   void cancel(request_id id);
   void plan_barriers();
@@ -102,6 +103,7 @@ private:
   void initialize_access();
   bool knows_master_token();
   void serve(const read_query& q);
+  bool has_to_wait(const read_query& q) const;
   void look_again(const queries_touched& t);
   void reply_to(const read_query& q, state::query_result result);
   void reply_to(const read_query& q, std::shared_ptr<const state::query_result> shared);

@@ -2,7 +2,9 @@
 
 #include "actors/telemetry/fatal_exceptions.hpp"
 
+#include "protocol/base/mutants.hpp"
 #include "protocol/base/probe.hpp"
+#include "protocol/wire/command_codec.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -15,6 +17,13 @@ namespace {
 // longer than this beyond its time.
 constexpr std::chrono::seconds longest_sleep{1};
 
+// An alarm that has brought nothing may be lost. If more was due than one entry does, the next one need not wait for that, but must not come
+// before its forerunner is through.
+constexpr std::chrono::seconds alarm_again_after{1};
+constexpr std::chrono::milliseconds alarms_apart{20};
+// Beyond that it is looked at again: so long a sleep must not overflow.
+constexpr std::uint64_t longest_alarm_ms = 3'600'000;
+
 } // namespace
 
 lock_delay_tracker::lock_delay_tracker(caf::actor_config& config, actor_host* host, wiring_ptr wires)
@@ -26,11 +35,26 @@ lock_delay_tracker_actor::behavior_type lock_delay_tracker::make_behavior() {
   return {
       [this](await_lock_delay& a) { await(std::move(a)); },
       [this](const cancel_query& c) { forget(c.id); },
-      [this](const publish_effects&) { try_again(monotonic_time::max()); },
+      [this](const publish_effects& e) {
+        for (const auto& each : e.changed)
+          if (const auto* moved = std::get_if<state::claims_alarm_moved>(&each))
+            alarm_moved(moved->at);
+          else
+            try_again(monotonic_time::max());
+      },
+      [this](const cluster_view& v) {
+        const bool goes_on = view_.serving && v.serving && v.soft.term == view_.soft.term;
+        view_ = v;
+        if (!goes_on)
+          next_alarm_ = {};
+        propose_alarm();
+        arm();
+      },
       [this](tick_atom) {
         --wake_ups_;
         armed_for_ = monotonic_time::max();
         try_again(now());
+        propose_alarm();
         arm();
       },
       [this](stop_atom) { quit(); },
@@ -61,13 +85,43 @@ void lock_delay_tracker::try_again(monotonic_time until) {
   }
 }
 
-void lock_delay_tracker::arm() {
-  if (waiting_.empty() || waiting_.begin()->first >= armed_for_)
+void lock_delay_tracker::alarm_moved(cluster_time at) {
+  alarm_ = MUTANT(alarm_not_proposed) ? cluster_time{} : at;
+  next_alarm_ = std::min(next_alarm_, std::max(now(), proposed_at_ + alarms_apart));
+  propose_alarm();
+  arm();
+}
+
+void lock_delay_tracker::propose_alarm() {
+  const auto t = now();
+  if (!view_.serving || alarm_.is_zero() || t < next_alarm_ || view_.clock.at(t.time_since_epoch()) < alarm_)
     return;
-  const auto left = std::max(waiting_.begin()->first - now(), monotonic_time::duration{1});
+  PROBE("delays: alarm proposed");
+  proposed_at_ = t;
+  next_alarm_ = t + alarm_again_after;
+  send(wires_->raft_peer,
+       propose_internal{view_.soft.term, make_payload(wire::encode_command(state::claims_alarm{alarm_}))});
+}
+
+monotonic_time lock_delay_tracker::next_due() {
+  const auto acquire = waiting_.empty() ? monotonic_time::max() : waiting_.begin()->first;
+  if (!view_.serving || alarm_.is_zero())
+    return acquire;
+  const auto t = now();
+  const auto stamp = view_.clock.at(t.time_since_epoch());
+  const auto left = std::chrono::milliseconds(
+      alarm_ > stamp ? std::min(alarm_.value - stamp.value, std::uint64_t{longest_alarm_ms}) : 0);
+  return std::min(acquire, std::max(t + left, next_alarm_));
+}
+
+void lock_delay_tracker::arm() {
+  const auto due = next_due();
+  if (due == monotonic_time::max() || due >= armed_for_)
+    return;
+  const auto left = std::max(due - now(), monotonic_time::duration{1});
   if (left > longest_sleep && wake_ups_ > 0)
     return; // one that is on its way comes sooner, and looks again
-  armed_for_ = waiting_.begin()->first;
+  armed_for_ = due;
   ++wake_ups_;
   wake_after(*this, *wires_, std::min<monotonic_time::duration>(left, longest_sleep), tick_atom::value);
 }

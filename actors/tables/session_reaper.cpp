@@ -16,6 +16,19 @@ namespace {
 
 constexpr std::chrono::milliseconds reaper_tick{50};
 constexpr std::chrono::seconds propose_again_after{1};
+// docs/claims.md, rule 20: an exact session ends within 50 ms after its TTL unless there is a stall. Later than this by a part of them is one.
+constexpr std::chrono::milliseconds stall_least{20};
+
+// A timer may be early by what its time was rounded by.
+constexpr std::chrono::milliseconds clock_grain{1};
+
+lease::precision precision_of(const state::session_record& s) {
+  return s.ttl_mode == state::session_ttl_mode::exact ? lease::precision::exact : lease::precision::lower_bound;
+}
+
+std::uint64_t in_ms_up(std::chrono::nanoseconds d) {
+  return static_cast<std::uint64_t>(std::chrono::ceil<std::chrono::milliseconds>(d).count());
+}
 
 } // namespace
 
@@ -33,15 +46,30 @@ session_reaper_actor::behavior_type session_reaper::make_behavior() {
       [this](const cluster_view& v) { lead(v); },
       [this](const renew_request& r) { renew(r); },
       [this](read_result& r) { complete(r); },
+      [this](write_results& w) { complete(w); },
+      [this](const renew_session& r) { renew_at_once(r); },
       [this](const lease_extended& l) { lease_until_ = l.until.time_since_epoch(); },
       [this](const give_up_lease& g) {
         lease_until_ = {};
         send(wires_->raft_peer, g);
       },
       [this](tick_atom) {
+        make_up_for_stalls();
+        next_tick_ = now() + reaper_tick;
+        if (now() >= wakes_at_)
+          wakes_at_ = {};
         reap();
         metrics_.session_timers(leading_ ? deadlines_.size() : 0);
         wake_after(*this, *wires_, reaper_tick, tick_atom::value);
+        wake_for_exact_ones();
+      },
+      [this](flush_atom) {
+        if (wakes_at_.count() == 0 || now() + clock_grain < wakes_at_)
+          return; // what it was for has been looked at
+        make_up_for_stalls();
+        wakes_at_ = {};
+        reap();
+        wake_for_exact_ones();
       },
       [this](stop_atom) { quit(); },
   };
@@ -49,7 +77,7 @@ session_reaper_actor::behavior_type session_reaper::make_behavior() {
 
 void session_reaper::start_timer(const state::session_ptr& s) {
   if (s->ttl_ns > 0)
-    deadlines_.restart(s->id, std::chrono::nanoseconds(s->ttl_ns), now());
+    deadlines_.restart(s->id, std::chrono::nanoseconds(s->ttl_ns), now(), precision_of(*s));
 }
 
 void session_reaper::take(const state::effects& changed) {
@@ -94,20 +122,54 @@ void session_reaper::lead(const cluster_view& v) {
       start_timer(s);
 }
 
+bool session_reaper::decides() {
+  return leading_ && (now() < lease_until_ || MUTANT(renewed_without_lease));
+}
+
+std::optional<std::uint64_t> session_reaper::renew_one(const std::string& id) {
+  const auto it = sessions_.find(id);
+  if (it == sessions_.end() || (doomed_.contains(id) && !MUTANT(doomed_session_renewed)))
+    return std::nullopt;
+  const auto& s = *it->second;
+  // A session without a TTL has no timer, and there is nothing to restart.
+  if (s.ttl_ns > 0 && !MUTANT(renewal_forgotten))
+    deadlines_.renew(id, now());
+  return s.ttl_ns > 0 ? in_ms_up(lease::lifetime(std::chrono::nanoseconds(s.ttl_ns), precision_of(s))) : 0;
+}
+
+forward::renewed_lifetimes session_reaper::renew_all(std::string_view list) {
+  forward::renewed_lifetimes all;
+  for (const auto& id : forward::sessions_of(list))
+    all.push_back(renew_one(id));
+  return all;
+}
+
+void session_reaper::renew_at_once(const renew_session& r) {
+  const bool waits = doomed_.contains(r.sessions); // until it is known what becomes of it
+  if (!decides() || waits)
+    return send(wires_->raft_peer, r);
+  PROBE("reaper: renewed without raft_peer");
+  if (forward::is_renewal_list(r.sessions))
+    return answer_gateway(*this, *wires_, r.id, renew_result{r.id, true, nullptr, {}, renew_all(r.sessions)});
+  const auto it = sessions_.find(r.sessions);
+  renew_one(r.sessions);
+  answer_gateway(*this, *wires_, r.id, renew_result{r.id, true, it == sessions_.end() ? nullptr : it->second, {}});
+}
+
 void session_reaper::renew(const renew_request& r) {
-  if (!leading_ || (now() >= lease_until_ && !MUTANT(renewed_without_lease)))
+  if (!decides())
     return answer(r, false);
-  const auto it = sessions_.find(r.session);
+  if (forward::is_renewal_list(r.sessions))
+    return send(wires_->raft_peer, renew_answer{r, true, nullptr, renew_all(r.sessions)});
+  const auto it = sessions_.find(r.sessions);
   if (it == sessions_.end())
     return answer(r, true);
-  if (const auto doomed = doomed_.find(r.session); doomed != doomed_.end() && !MUTANT(doomed_session_renewed)) {
+  if (const auto doomed = doomed_.find(r.sessions); doomed != doomed_.end() && !MUTANT(doomed_session_renewed)) {
     PROBE("reaper: renewal of a session that is about to end");
     doomed->second.waiting.push_back(r);
     return;
   }
-  // A session without a TTL has no timer, and there is nothing to restart.
-  if (it->second->ttl_ns > 0 && !MUTANT(renewal_forgotten))
-    deadlines_.renew(r.session, now());
+  renew_one(r.sessions);
   answer(r, true, it->second);
 }
 
@@ -124,11 +186,30 @@ void session_reaper::forget_the_doomed() {
 void session_reaper::complete(read_result& r) {
   const auto* result = std::get_if<state::query_result>(&r.answer);
   const auto* found = result != nullptr ? std::get_if<state::sessions>(&result->data) : nullptr;
-  if (leading_ && found != nullptr && found->list.size() == 1)
-    if (auto left = deadlines_.left(found->list.front()->id, now()))
-      r.session_ttl_ms = static_cast<std::uint64_t>(std::chrono::ceil<std::chrono::milliseconds>(*left).count());
+  const auto* claim = result != nullptr ? std::get_if<state::claim_standing>(&result->data) : nullptr;
+  if (found != nullptr && found->list.size() == 1)
+    r.session_ttl_ms = ttl_left_ms(found->list.front()->id);
+  else if (claim != nullptr && claim->live)
+    r.session_ttl_ms = ttl_left_ms(claim->live->session);
   const auto asked = r.id;
   answer_gateway(*this, *wires_, asked, std::move(r));
+}
+
+void session_reaper::complete(write_results& w) {
+  for (auto& r : w.list) {
+    if (const auto* claim = std::get_if<state::claim_answer>(&r.reply))
+      r.session_ttl_ms = ttl_left_ms(claim->session);
+    write_results one;
+    const auto asked = r.id;
+    one.list.push_back(std::move(r));
+    answer_gateway(*this, *wires_, asked, std::move(one));
+  }
+}
+
+/// Zero: it has none, or this node does not know.
+std::uint64_t session_reaper::ttl_left_ms(const std::string& session) {
+  const auto left = leading_ ? deadlines_.left(session, now()) : std::nullopt;
+  return left ? in_ms_up(*left) : 0;
 }
 
 /// The end of a session may take as long as a majority cannot write. Whoever asks is told at his deadline that nothing is known.
@@ -144,6 +225,27 @@ void session_reaper::answer_late_renewals() {
   }
 }
 
+/// What kept this actor may have kept renewals, too: before anything ends, those that came in time are behind this message.
+void session_reaper::make_up_for_stalls() {
+  auto expected = next_tick_;
+  if (wakes_at_.count() != 0)
+    expected = std::min(expected, wakes_at_);
+  const auto late = now() - expected;
+  if (next_tick_.count() == 0 || late < stall_least)
+    return;
+  PROBE("reaper: a stall is made up for");
+  deadlines_.add_lateness(late);
+}
+
+void session_reaper::wake_for_exact_ones() {
+  const auto next = leading_ ? deadlines_.next_exact() : std::nullopt;
+  const bool soon_enough = next && wakes_at_.count() != 0 && wakes_at_ <= *next;
+  if (!next || *next >= next_tick_ || soon_enough)
+    return;
+  wakes_at_ = std::max(*next, now() + std::chrono::nanoseconds(1));
+  wake_after(*this, *wires_, wakes_at_ - now(), flush_atom::value);
+}
+
 void session_reaper::reap() {
   if (!leading_)
     return;
@@ -154,7 +256,7 @@ void session_reaper::reap() {
   PROBE("reaper: session at the end of its time");
   for (const auto& id : due)
     doomed_.try_emplace(id, doomed_session{now(), {}});
-  log::info("session_reaper", "sessions reached twice their TTL and end",
+  log::info("session_reaper", "sessions reached the end of their time",
             {{"count", due.size()}, {"first", due.front()}});
   send(wires_->raft_peer,
        propose_internal{term_, make_payload(wire::encode_command(state::session_destroy{std::move(due), "ttl"}))});

@@ -6,6 +6,7 @@
 #include "actors/interfaces.hpp"
 #include "actors/surroundings.hpp"
 #include "actors/telemetry/metrics.hpp"
+#include "protocol/forward/renewals.hpp"
 #include "protocol/lease/session_deadlines.hpp"
 
 #include <unordered_map>
@@ -28,13 +29,24 @@ private:
   void take(const state::effects& changed);
   void lead(const cluster_view& v);
   void renew(const renew_request& r);
+  /// Straight from the gateway: answered here if this node leads for sure, else the leader is looked for.
+  void renew_at_once(const renew_session& r);
+  bool decides();
+  /// One of a list. @returns how long it lives now
+  std::optional<std::uint64_t> renew_one(const std::string& id);
+  forward::renewed_lifetimes renew_all(std::string_view list);
   void answer(const renew_request& r, bool known, state::session_ptr s = nullptr);
   /// Renewals of sessions that were about to end go to the next leader.
   void forget_the_doomed();
   /// Adds what only the leader knows to the answer of a read of one session, on its way to the gateway.
   void complete(read_result& r);
+  void complete(write_results& w);
+  std::uint64_t ttl_left_ms(const std::string& session);
   void answer_late_renewals();
   void reap();
+  /// Runs again when the next exact session is due, if that is before the next tick.
+  void wake_for_exact_ones();
+  void make_up_for_stalls();
   void start_timer(const state::session_ptr& s);
   lease::local_time now() { return now_of(*this, *wires_).time_since_epoch(); }
 
@@ -51,6 +63,8 @@ private:
   bool leading_ = false;
   term_id term_;
   lease::local_time lease_until_{0};
+  lease::local_time next_tick_{0}; ///< when it should come; zero: none has come yet
+  lease::local_time wakes_at_{0};  ///< for an exact session, before that tick; zero: it does not
 };
 
 } // namespace belay::actors

@@ -12,6 +12,7 @@ namespace belay {
 /// In alphabetical order. Each has a line in tests/mutants/README.md.
 #define BELAY_MUTANTS(M)                                                                                               \
   M(agent_death_unnoticed)                                                                                             \
+  M(alarm_not_proposed)                                                                                                \
   M(append_acked_before_durable)                                                                                       \
   M(asked_again_at_once)                                                                                               \
   M(barrier_waits_for_ever)                                                                                            \
@@ -25,6 +26,9 @@ namespace belay {
   M(check_session_ignored)                                                                                             \
   M(checkpoint_index_ahead)                                                                                            \
   M(checksum_ignored)                                                                                                  \
+  M(claim_ends_without_bound)                                                                                          \
+  M(claim_granted_past_deadline)                                                                                       \
+  M(claim_of_dead_session_stays)                                                                                       \
   M(cluster_time_of_wall_clock)                                                                                        \
   M(cluster_time_stands_still)                                                                                         \
   M(commit_any_term)                                                                                                   \
@@ -35,14 +39,18 @@ namespace belay {
   M(critical_check_ignored)                                                                                            \
   M(damage_cut_as_torn)                                                                                                \
   M(dead_server_told_healthy)                                                                                          \
+  M(deadlock_not_looked_for)                                                                                           \
   M(default_consistency_ignored)                                                                                       \
   M(delete_behavior_releases)                                                                                          \
   M(delete_wakes_nobody)                                                                                               \
   M(deleted_token_lives_on)                                                                                            \
   M(doomed_renewal_waits_for_ever)                                                                                     \
   M(doomed_session_renewed)                                                                                            \
+  M(due_without_bound)                                                                                                 \
   M(election_timeouts_alike)                                                                                           \
   M(empty_log_taken_as_fitting)                                                                                        \
+  M(ended_id_taken_again)                                                                                              \
+  M(ended_sessions_without_bound)                                                                                      \
   M(expired_certificate_accepted)                                                                                      \
   M(expired_check_passes)                                                                                              \
   M(expiry_by_deposed_leader)                                                                                          \
@@ -50,12 +58,17 @@ namespace belay {
   M(failed_probe_ignored)                                                                                              \
   M(far_term_believed)                                                                                                 \
   M(fence_is_lock_index)                                                                                               \
+  M(fences_of_one_entry_alike)                                                                                         \
   M(forwarded_write_retried)                                                                                           \
   M(forwarded_write_waits_for_ever)                                                                                    \
   M(full_disk_told_healthy)                                                                                            \
   M(full_snapshot_told_healthy)                                                                                        \
   M(full_table_answers_nobody)                                                                                         \
   M(garbage_proposed)                                                                                                  \
+  M(ghost_withholds_everything)                                                                                        \
+  M(ghosts_not_looked_at)                                                                                              \
+  M(guard_below_tree_ignored)                                                                                          \
+  M(guard_lets_readers_pass)                                                                                           \
   M(guard_lost_by_restart)                                                                                             \
   M(hard_state_lost)                                                                                                   \
   M(identity_before_log)                                                                                               \
@@ -91,6 +104,7 @@ namespace belay {
   M(own_write_waits_for_ever)                                                                                          \
   M(passed_on_write_repeated)                                                                                          \
   M(permissions_not_judged_in_apply)                                                                                   \
+  M(plain_acquire_overtakes_queue)                                                                                     \
   M(prevote_ignored_when_lagging)                                                                                      \
   M(promise_not_durable)                                                                                               \
   M(put_takes_the_lock_away)                                                                                           \
@@ -105,6 +119,7 @@ namespace belay {
   M(release_wakes_nobody)                                                                                              \
   M(released_by_anybody)                                                                                               \
   M(removed_key_stays)                                                                                                 \
+  M(removed_lock_grants_nobody)                                                                                        \
   M(renewal_forgotten)                                                                                                 \
   M(renewed_agent_unheard)                                                                                             \
   M(renewed_without_lease)                                                                                             \
@@ -112,6 +127,7 @@ namespace belay {
   M(replica_counts_for_quorum)                                                                                         \
   M(replica_promoted)                                                                                                  \
   M(restore_by_snapshot_not_noticed)                                                                                   \
+  M(restore_forgets_ended_claims)                                                                                      \
   M(session_ends_early)                                                                                                \
   M(session_ends_in_part)                                                                                              \
   M(sessions_of_checkpoint_forgotten)                                                                                  \
@@ -128,6 +144,7 @@ namespace belay {
   M(successor_named_early)                                                                                             \
   M(suffix_kept_under_snapshot)                                                                                        \
   M(tail_unsynced_after_restart)                                                                                       \
+  M(tickets_before_priorities)                                                                                         \
   M(timers_of_old_leadership)                                                                                          \
   M(timers_restarted_by_views)                                                                                         \
   M(times_of_steady_clock)                                                                                             \
@@ -140,6 +157,7 @@ namespace belay {
   M(truncate_on_old_append)                                                                                            \
   M(txn_not_rolled_back)                                                                                               \
   M(unheard_agent_is_dead)                                                                                             \
+  M(unfit_head_overtaken)                                                                                              \
   M(unheard_members_accepted)                                                                                          \
   M(unknown_services_stay)                                                                                             \
   M(unknown_told_as_refused)                                                                                           \

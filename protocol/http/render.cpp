@@ -1,7 +1,9 @@
 #include "protocol/http/render.hpp"
 
+#include "protocol/base/check.hpp"
 #include "protocol/base/mutants.hpp"
 #include "protocol/http/acl/acl_render.hpp"
+#include "protocol/http/claims/claim_render.hpp"
 #include "protocol/http/list_rows.hpp"
 #include "protocol/http/record_json.hpp"
 #include "protocol/http/render_parts.hpp"
@@ -87,7 +89,7 @@ bool succeeded(const state::reply& reply) {
     return *yes;
   if (const auto* txn = std::get_if<state::txn_reply>(&reply))
     return txn->errors.empty();
-  return !std::holds_alternative<state::refusal>(reply);
+  return !std::holds_alternative<state::claim_refusal>(reply) && !std::holds_alternative<state::refusal>(reply);
 }
 
 void add_outcome(response& r, const state::reply& reply, log_index index) {
@@ -189,9 +191,15 @@ struct body_writer {
     return render_permissions(std::get<state::permissions_read>(query), answer, options);
   }
 
+  /// Claims, guards, ended sessions.
+  template <class OfClaims>
+  requires requires(const OfClaims& found, const render_options& o) { render_claims(found, o); }
+  response operator()(const OfClaims& found) const { return render_claims(found, options); }
+
   // Both have shapes of their own and never come here.
   response operator()(const state::txn_reply&) const { return {}; }
   response operator()(const state::refusal&) const { return {}; }
+  response operator()(const state::claim_standing&) const { return {}; }
 };
 
 } // namespace
@@ -237,7 +245,8 @@ response refusal_response(std::string text) {
 
 namespace {
 
-response write_body(const state::command& command, const state::reply& reply, const render_options& options) {
+response write_body(const state::command& command, const state::reply& reply, const render_options& options,
+                    std::uint64_t ttl_ms) {
   if (const auto* yes = std::get_if<bool>(&reply))
     return json_response(*yes ? "true" : "false", options);
   if (const auto* id = std::get_if<std::string>(&reply)) {
@@ -251,14 +260,20 @@ response write_body(const state::command& command, const state::reply& reply, co
     return refusal_response(no->text);
   if (const auto* row = std::get_if<state::acl_row>(&reply))
     return render_acl_written(command, *row, options);
+  if (std::holds_alternative<state::claim_answer>(reply) && std::holds_alternative<state::kv_acquire>(command))
+    return error_response(500, "the acquire waits in the queue; whether it is granted is not known here");
+  if (const auto* claim = std::get_if<state::claim_answer>(&reply))
+    return render_claim(*claim, options, ttl_ms);
+  if (const auto* no = std::get_if<state::claim_refusal>(&reply))
+    return render_claim_refusal(*no);
   return json_response("true", options);
 }
 
 } // namespace
 
 response render_write(const state::command& command, const state::reply& reply, const render_options& options,
-                      log_index index) {
-  auto r = write_body(command, reply, options);
+                      log_index index, std::uint64_t ttl_ms) {
+  auto r = write_body(command, reply, options, ttl_ms);
   add_outcome(r, reply, index);
   return r;
 }
@@ -272,6 +287,24 @@ response render_renew(const std::string& id, const state::session_ptr& session, 
   auto r = json_response(out += ']', options);
   add_remaining_times(r, {0, true, 0, ttl_ms});
   return r;
+}
+
+response render_renewals(const std::vector<std::string>& ids, const std::vector<std::optional<std::uint64_t>>& ttls_ms,
+                         const render_options& options) {
+  PRECONDITION(ids.size() == ttls_ms.size());
+  std::string out;
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    out += i == 0 ? "[{" : ",{";
+    golang::append_json_member(out, "ID", ids[i]);
+    golang::append_json_name(out, "Renewed");
+    golang::append_bool(out, ttls_ms[i].has_value());
+    if (ttls_ms[i].value_or(0) != 0) {
+      golang::append_json_name(out, "TtlMs");
+      golang::append_number(out, *ttls_ms[i]);
+    }
+    out += '}';
+  }
+  return json_response(out += ']', options);
 }
 
 } // namespace belay::http

@@ -7,6 +7,7 @@
 #include "protocol/state/queries.hpp"
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -30,12 +31,15 @@ response render_read(const read_request& request, const state::query_result& res
 response render_read_head(const read_request& request, const state::query_result& result, const read_meta& meta,
                           const render_options& options);
 /// Answer to a write that was decided by the state machine.
-/// `index`: of its log entry; zero: it was refused before it became one.
+/// `index`: of its log entry; zero: it was refused before it became one. `ttl_ms`: of the session of a claim that is held now, as in read_meta.
 response render_write(const state::command& command, const state::reply& reply, const render_options& options,
-                      log_index index = {});
+                      log_index index = {}, std::uint64_t ttl_ms = 0);
 /// `session` null: 404 `Session id '...' not found`. `ttl_ms`: as in read_meta.
 response render_renew(const std::string& id, const state::session_ptr& session, const render_options& options,
                       std::uint64_t ttl_ms = 0);
+/// How each of several sessions fared, in the order in which they were asked for: its ttl_ms, zero for one without; nullopt: not found.
+response render_renewals(const std::vector<std::string>& ids, const std::vector<std::optional<std::uint64_t>>& ttls_ms,
+                         const render_options& options);
 /// Reads that failed before they were evaluated, or are refused: refusal_response(); session, catalog, health and ACL reads carry the meta headers of
 /// docs/contract/01, section 7 (index 1, no known leader).
 response render_read_error(const read_request& request, std::string text);

@@ -67,12 +67,16 @@ struct read_request {
 /// A write of the replicated state.
 struct write_request {
   state::command command;
-  /// An acquire that is refused for a lock-delay waits so long for its end; zero: not at all.
+  /// So long an acquire or a claim waits for its grant; zero: not at all.
   std::chrono::nanoseconds lock_wait{0};
 };
 
 struct session_renew {
   std::string id;
+};
+/// Several of them, in one answer.
+struct session_renew_list {
+  std::vector<std::string> ids; ///< never empty
 };
 
 /// GET /v1/snapshot. The archive comes in pieces behind render_snapshot_head().
@@ -158,8 +162,8 @@ struct cached_read {
   std::chrono::seconds stale_if_error{0};      ///< so old an answer may be if no server answers
 };
 
-using action = std::variant<response, read_request, write_request, session_renew, snapshot_save, snapshot_restore,
-                            local_request, agent_request>;
+using action = std::variant<response, read_request, write_request, session_renew, session_renew_list, snapshot_save,
+                            snapshot_restore, local_request, agent_request>;
 
 struct parsed_request {
   http::action action; ///< a response: answer with it at once (errors, redirects, OPTIONS)

@@ -17,7 +17,7 @@ bool begins_something(const state::txn_op& op) {
   const auto verb_begins = [](state::catalog_verb v) {
     return v == state::catalog_verb::set || v == state::catalog_verb::cas;
   };
-  return std::visit(overloaded{[](const state::kv_op&) { return true; },
+  return std::visit(overloaded{[](const state::kv_op&) { return true; }, [](const state::fence_op&) { return false; },
                                [&](const auto& of_catalog) { return verb_begins(of_catalog.verb); }},
                     op);
 }
@@ -33,7 +33,18 @@ request_class class_of(const state::command& c) {
                           return std::any_of(t.ops.begin(), t.ops.end(), begins_something) ? request_class::write
                                                                                            : request_class::vital;
                         },
+                        [](const state::fenced_txn& t) {
+                          return std::any_of(t.body.ops.begin(), t.body.ops.end(), begins_something)
+                                     ? request_class::write
+                                     : request_class::vital;
+                        },
+                        [](const state::fenced_write& w) {
+                          return w.op.verb == state::kv_verb::unlock ? request_class::vital : request_class::write;
+                        },
+                        [](const state::kv_acquire&) { return request_class::write; },
+                        [](const state::claim_ask&) { return request_class::write; },
                         [](const state::session_create&) { return request_class::write; },
+                        [](const state::session_begin&) { return request_class::write; },
                         [](const state::catalog_register&) { return request_class::write; },
                         // Ends of sessions and services, settings and restores of operators, the server's own upkeep.
                         [](const auto&) { return request_class::vital; },

@@ -30,6 +30,8 @@ std::string_view head_of(int status) {
     return "HTTP/1.1 408 Request Timeout\r\n";
   case 409:
     return "HTTP/1.1 409 Conflict\r\n";
+  case 410:
+    return "HTTP/1.1 410 Gone\r\n";
   case 413:
     return "HTTP/1.1 413 Request Entity Too Large\r\n";
   case 415:

@@ -1,7 +1,7 @@
 #pragma once
 // The deadlines of sessions with a TTL, by the leader's own monotonic clock. A TTL is a lower bound: as in Consul 1.8.7 a
 // session is due at twice its TTL after its last renewal (docs/contract/04, section 5; SessionTTLMultiplier in Consul's
-// source). What is due stays due until it is removed, so no end of a session is forgotten (docs/pitfalls.md C3).
+// source), unless it is an exact one, which is due at its TTL (docs/claims.md, rule 20). What is due stays due until it is removed, so no end of a session is forgotten (docs/pitfalls.md C3).
 
 #include "protocol/base/mutants.hpp"
 
@@ -17,9 +17,12 @@ namespace belay::lease {
 
 using local_time = std::chrono::nanoseconds;
 
+/// What a session's TTL promises: Consul's lower bound, or the TTL itself (docs/claims.md, rule 20).
+enum class precision : std::uint8_t { lower_bound, exact };
+
 /// How long a session lives from its creation or renewal on.
-inline std::chrono::nanoseconds lifetime(std::chrono::nanoseconds ttl) {
-  return MUTANT(session_ends_early) ? ttl / 2 : 2 * ttl;
+inline std::chrono::nanoseconds lifetime(std::chrono::nanoseconds ttl, precision p = precision::lower_bound) {
+  return MUTANT(session_ends_early) ? ttl / 2 : p == precision::exact ? ttl : 2 * ttl;
 }
 
 class session_deadlines {
@@ -28,8 +31,8 @@ public:
   ~session_deadlines();
   session_deadlines(session_deadlines&&) noexcept;
 
-  /// Starts or restarts the timer of a session: due at now + 2 * ttl. @pre ttl > 0
-  void restart(std::string_view id, std::chrono::nanoseconds ttl, local_time now);
+  /// Starts or restarts the timer of a session: due at now + lifetime(). @pre ttl > 0
+  void restart(std::string_view id, std::chrono::nanoseconds ttl, local_time now, precision p = precision::lower_bound);
   /// @returns false if the session has no timer.
   bool renew(std::string_view id, local_time now);
   /// Until it is due, not below zero; nullopt: it has no timer.
@@ -39,6 +42,12 @@ public:
   /// All due at `now`, earliest first; they stay until removed, and are not returned again before `retry_after` has passed.
   std::vector<std::string> due(local_time now, std::chrono::nanoseconds retry_after);
   std::size_t size() const;
+
+  /// When due() will have an exact session to tell; nullopt: there is none. Others have time until the next tick.
+  std::optional<local_time> next_exact() const;
+  /// Who asks for what is due is late by so much, because it was kept from running: renewals may have been kept from coming by the same thing.
+  /// Every exact session lives that much longer. Call it before due(). Costs as much as there are exact sessions.
+  void add_lateness(std::chrono::nanoseconds late);
 
 private:
   struct impl;

@@ -2,79 +2,13 @@
 // What can be written. One command is one log entry; ids, times and random numbers in it were fixed before it was proposed.
 
 #include "protocol/state/acl/acl_commands.hpp"
+#include "protocol/state/claims/claim_answers.hpp"
+#include "protocol/state/claims/claim_commands.hpp"
 #include "protocol/state/rows.hpp"
 
 namespace belay::state {
 
-// ---- key operations, alone or in a transaction
-
-enum class kv_verb : std::uint8_t {
-  set = 0,
-  cas = 1,
-  lock = 2,
-  unlock = 3,
-  get = 4,
-  get_tree = 5,
-  check_index = 6,
-  check_session = 7,
-  check_not_exists = 8,
-  remove = 9,
-  remove_tree = 10,
-  remove_cas = 11,
-};
-/// As in the transactions of clients (docs/contract/05).
-template <>
-inline constexpr auto names_of<kv_verb> = std::to_array<std::string_view>({
-    "set",
-    "cas",
-    "lock",
-    "unlock",
-    "get",
-    "get-tree",
-    "check-index",
-    "check-session",
-    "check-not-exists",
-    "delete",
-    "delete-tree",
-    "delete-cas",
-});
-static_assert(count_of<kv_verb> == static_cast<std::size_t>(kv_verb::remove_cas) + 1);
-
-/// The others only read or check.
-constexpr bool writes_keys(kv_verb verb) {
-  switch (verb) {
-  case kv_verb::set:
-  case kv_verb::cas:
-  case kv_verb::lock:
-  case kv_verb::unlock:
-  case kv_verb::remove:
-  case kv_verb::remove_tree:
-  case kv_verb::remove_cas:
-    return true;
-  case kv_verb::get:
-  case kv_verb::get_tree:
-  case kv_verb::check_index:
-  case kv_verb::check_session:
-  case kv_verb::check_not_exists:
-    break;
-  }
-  return false;
-}
-
-struct kv_op {
-  kv_verb verb = kv_verb::set;
-  std::string key;
-  payload value; ///< set, cas, lock, unlock; null: empty
-  std::uint64_t flags = 0;
-  log_index index;     ///< cas, remove_cas, check_index
-  std::string session; ///< lock, unlock, check_session
-};
-template <>
-inline constexpr auto fields_of<kv_op> = std::tuple{
-    field<&kv_op::verb, "Verb">{},   field<&kv_op::key, "Key">{},
-    field<&kv_op::value, "Value">{}, field<&kv_op::flags, "Flags", as::fixed>{},
-    field<&kv_op::index, "Index">{}, field<&kv_op::session, "Session">{},
-};
+// ---- operations of a transaction; those on keys: kv_op.hpp
 
 enum class catalog_verb : std::uint8_t { get = 0, set = 1, cas = 2, remove = 3, remove_cas = 4 };
 template <>
@@ -101,8 +35,16 @@ inline constexpr auto fields_of<service_op> = std::tuple{field<&service_op::verb
 template <>
 inline constexpr auto fields_of<check_op> = std::tuple{field<&check_op::verb>{}, field<&check_op::check>{}};
 
+/// `check-fence`: the transaction fails unless that fence is valid, and guards that ask for it let the operations behind this one pass.
+/// Only in fenced_txn and in transactions that only read.
+struct fence_op {
+  fence_ref fence;
+};
+template <>
+inline constexpr auto fields_of<fence_op> = std::tuple{field<&fence_op::fence>{}};
+
 /// The place of each kind is its number in bytes: new ones go to the end.
-using txn_op = std::variant<kv_op, node_op, service_op, check_op>;
+using txn_op = std::variant<kv_op, node_op, service_op, check_op, fence_op>;
 
 // ---- commands
 
@@ -124,6 +66,15 @@ struct txn {
 template <>
 inline constexpr auto fields_of<txn> = std::tuple{field<&txn::ops>{}};
 
+/// A transaction with a fence_op. One without is a txn, which servers of before claims know.
+struct fenced_txn {
+  static constexpr command_tag tag = command_tag::fenced_txn;
+
+  txn body;
+};
+template <>
+inline constexpr auto fields_of<fenced_txn> = std::tuple{field<&fenced_txn::body>{}};
+
 struct session_create {
   static constexpr command_tag tag = command_tag::session_create;
 
@@ -131,6 +82,22 @@ struct session_create {
 };
 template <>
 inline constexpr auto fields_of<session_create> = std::tuple{field<&session_create::session>{}};
+
+/// A session with an exact TTL, or with OnEnd, or both. Answers as session_create does. One with neither is a session_create, which servers
+/// of before claims know.
+struct session_begin {
+  static constexpr command_tag tag = command_tag::session_begin;
+
+  session_record session; ///< its ttl_mode and on_end do not travel here, but beside it
+  session_ttl_mode ttl_mode = session_ttl_mode::lower_bound;
+  std::vector<kv_op> on_end;
+};
+template <>
+inline constexpr auto fields_of<session_begin> = std::tuple{
+    field<&session_begin::session>{},
+    field<&session_begin::ttl_mode>{},
+    field<&session_begin::on_end>{},
+};
 
 /// Ends these sessions with all that hangs on them. Unknown ids are skipped.
 struct session_destroy {
@@ -230,12 +197,14 @@ inline constexpr auto fields_of<restore_commit> = std::tuple{
 template <>
 inline constexpr auto fields_of<restore_abort> = std::tuple{field<&restore_abort::id>{}};
 
-using plain_command =
-    with_settings<std::variant<kv_write, txn, session_create, session_destroy, catalog_register, catalog_deregister,
-                               tombstone_reap, restore_begin, restore_rows, restore_commit, restore_abort,
-                               acl_initialize, acl_bootstrap, acl_policy_set, acl_policy_delete, acl_role_set,
-                               acl_role_delete, acl_token_set, acl_token_clone, acl_token_delete>,
-                  settings_set>;
+using plain_command = with_settings<
+    std::variant<kv_write, txn, session_create, session_destroy, catalog_register, catalog_deregister, tombstone_reap,
+                 restore_begin, restore_rows, restore_commit, restore_abort, acl_initialize, acl_bootstrap,
+                 acl_policy_set, acl_policy_delete, acl_role_set, acl_role_delete, acl_token_set, acl_token_clone,
+                 acl_token_delete, claim_ask, claim_release, claim_hand_over, claim_mode_set, claim_limit_set,
+                 claim_limit_unset, guard_set, guard_remove, claims_alarm, kv_acquire, fenced_write, fenced_txn,
+                 session_begin>,
+    settings_set>;
 
 /// What is to be written, and in whose name. Whether he may is decided when it is applied, so that no change of his
 /// policies comes between the decision and the write.
@@ -283,10 +252,12 @@ enum class refused_for : std::uint8_t {
   held = 1,       ///< another session has the lock
   lock_delay = 2, ///< nobody may have it yet
   index = 3,      ///< the row is not the one that was meant
+  queued = 4,     ///< the lock is free, or about to be, and others wait for it in a queue
 };
 template <>
-inline constexpr auto names_of<refused_for> = std::to_array<std::string_view>({"", "held", "lock-delay", "index"});
-static_assert(count_of<refused_for> == static_cast<std::size_t>(refused_for::index) + 1);
+inline constexpr auto names_of<refused_for> = std::to_array<std::string_view>({"", "held", "lock-delay", "index",
+                                                                               "queued"});
+static_assert(count_of<refused_for> == static_cast<std::size_t>(refused_for::queued) + 1);
 
 /// What a boolean answer cannot say.
 struct lock_note {
@@ -304,8 +275,9 @@ inline constexpr auto fields_of<lock_note> = std::tuple{
     field<&lock_note::fence>{},
 };
 
-/// The place of each is its number in bytes, but that a bool with a note has number 5 and acl_row number 6: new ones go to the end.
-using plain_reply = std::variant<std::monostate, bool, std::string /* session id */, txn_reply, refusal, acl_row>;
+/// The place of each is its number in bytes, but that a bool with a note has number 5, acl_row number 6, and so on: new ones go to the end.
+using plain_reply = std::variant<std::monostate, bool, std::string /* session id */, txn_reply, refusal, acl_row,
+                                 claim_answer, claim_refusal>;
 /// `note` comes only with a bool.
 struct reply : plain_reply {
   using plain_reply::plain_reply;
@@ -345,7 +317,8 @@ struct access_changed {};
 struct coordinates_changed {};
 
 using effect = std::variant<kv_changed, kv_tree_removed, session_changed, catalog_changed, lock_delay_started,
-                            everything_changed, access_changed, coordinates_changed>;
+                            everything_changed, access_changed, coordinates_changed, claim_changed, claim_granted,
+                            claim_ended, claims_alarm_moved, guards_changed>;
 using effects = std::vector<effect>;
 
 } // namespace belay::state

@@ -22,6 +22,10 @@ enum class mark : std::uint8_t {
   acl_roles,
   acl_tokens,
   acl_bootstrap, ///< when the first management token was made, or the newest one in its place
+  claims, ///< the newest change of claims, ghosts, queues and guards; zero: no command of claims_level was applied yet
+  last_fence,  ///< no index: the largest fence that was granted since then
+  last_ticket, ///< no index: the largest ticket
+  ended_sessions,
 };
 
 /// As in checkpoints; never change one.
@@ -29,8 +33,9 @@ template <>
 inline constexpr auto
     names_of<mark> = std::to_array<std::string_view>({"kvs", "tombstones", "sessions", "nodes", "services", "checks",
                                                       "last-extinction", "all-keys-removed", "fence-base", "restored",
-                                                      "acl-policies", "acl-roles", "acl-tokens", "acl-bootstrap"});
-static_assert(count_of<mark> == static_cast<std::size_t>(mark::acl_bootstrap) + 1);
+                                                      "acl-policies", "acl-roles", "acl-tokens", "acl-bootstrap",
+                                                      "claims", "last-fence", "last-ticket", "ended-sessions"});
+static_assert(count_of<mark> == static_cast<std::size_t>(mark::ended_sessions) + 1);
 
 class counters {
 public:

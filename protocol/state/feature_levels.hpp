@@ -14,7 +14,7 @@ namespace belay::state {
 using feature_level = std::uint16_t;
 
 /// The level of this program. Servers from before there were levels have level 0.
-inline constexpr feature_level own_level = 4;
+inline constexpr feature_level own_level = 5;
 
 /// Not of a command: frames about keyrings (protocol/forward/keyring.hpp) are sent to servers of this level and above.
 inline constexpr feature_level keyring_level = 2;
@@ -24,6 +24,9 @@ inline constexpr feature_level acl_level = 3;
 
 /// Commands in somebody's name that come with a judgement. Nobody waits for this level: the leader leaves the judgement out until all have it.
 inline constexpr feature_level judgement_level = 4;
+
+/// Claims, acquires that wait, guards, fences that are checked, sessions with exact TTLs or with OnEnd.
+inline constexpr feature_level claims_level = 5;
 
 /// The first version that has a level. It travels with every command of that level, so that an older program can tell
 /// its operator what to install.
@@ -37,6 +40,7 @@ inline constexpr auto level_versions = std::to_array<level_version>({
     {2, "0.1.0"},
     {acl_level, "0.1.0"},
     {judgement_level, "0.1.0"},
+    {claims_level, "0.2.0"},
 });
 static_assert(level_versions.back().level == own_level);
 
@@ -46,18 +50,24 @@ struct kind_level {
   feature_level level;
 };
 inline constexpr auto newer_kinds = std::to_array<kind_level>({
-    {command_tag::acl_initialize, acl_level},
-    {command_tag::acl_bootstrap, acl_level},
-    {command_tag::acl_policy_set, acl_level},
-    {command_tag::acl_policy_delete, acl_level},
-    {command_tag::acl_role_set, acl_level},
-    {command_tag::acl_role_delete, acl_level},
-    {command_tag::acl_token_set, acl_level},
-    {command_tag::acl_token_clone, acl_level},
-    {command_tag::acl_token_delete, acl_level},
-    {command_tag::on_behalf, acl_level},
-    {command_tag::judged_on_behalf, judgement_level},
+    {command_tag::acl_initialize, acl_level},         {command_tag::acl_bootstrap, acl_level},
+    {command_tag::acl_policy_set, acl_level},         {command_tag::acl_policy_delete, acl_level},
+    {command_tag::acl_role_set, acl_level},           {command_tag::acl_role_delete, acl_level},
+    {command_tag::acl_token_set, acl_level},          {command_tag::acl_token_clone, acl_level},
+    {command_tag::acl_token_delete, acl_level},       {command_tag::on_behalf, acl_level},
+    {command_tag::judged_on_behalf, judgement_level}, {command_tag::claim_ask, claims_level},
+    {command_tag::claim_release, claims_level},       {command_tag::claim_hand_over, claims_level},
+    {command_tag::claim_mode_set, claims_level},      {command_tag::claim_limit_set, claims_level},
+    {command_tag::claim_limit_unset, claims_level},   {command_tag::guard_set, claims_level},
+    {command_tag::guard_remove, claims_level},        {command_tag::claims_alarm, claims_level},
+    {command_tag::kv_acquire, claims_level},          {command_tag::fenced_write, claims_level},
+    {command_tag::fenced_txn, claims_level},          {command_tag::session_begin, claims_level},
 });
+
+/// Whether a refusal says that some server is too old for a command. It comes as a text, from whichever server found out.
+inline bool speaks_of_levels(std::string_view refusal) {
+  return refusal.find("feature level ") != std::string_view::npos;
+}
 
 constexpr feature_level level_of(command_tag tag) {
   for (const auto& k : newer_kinds)

@@ -29,10 +29,10 @@ struct literal {
 
 /// What the type of a member does not tell.
 namespace as {
-inline constexpr unsigned by_key = 1;      ///< it is the key under which the row is stored, and not in the row's bytes
-inline constexpr unsigned fixed = 2;       ///< a number in 8 bytes; other unsigned ones are varints
-inline constexpr unsigned later = 4;       ///< a number that is in bytes and hash only if it is not zero: it came with
-                                           ///< version 2 of the row's bytes
+inline constexpr unsigned by_key = 1; ///< it is the key under which the row is stored, and not in the row's bytes
+inline constexpr unsigned fixed = 2;  ///< a number in 8 bytes; other unsigned ones are varints
+inline constexpr unsigned later = 4; ///< in bytes and hash only if it is not what a new record has (is_absent): it came
+                                     ///< with version 2 of the row's bytes
 inline constexpr unsigned omit_empty = 8;  ///< JSON leaves it out while it is empty
 inline constexpr unsigned duration = 16;   ///< nanoseconds, in JSON a text such as "10s"
 inline constexpr unsigned json = 32;       ///< JSON text, kept and shown as it is; empty: {}
@@ -59,6 +59,15 @@ inline constexpr int fields_of = 0;
 
 template <class T>
 concept listed = !std::is_same_v<decltype(fields_of<T>), const int>;
+
+/// Of a member that came later: zero, or an empty list.
+template <class T>
+constexpr bool is_absent(const T& v) {
+  if constexpr (requires { v.empty(); })
+    return v.empty();
+  else
+    return v == T{};
+}
 
 /// Calls `f(field)` for each field in the order of the list.
 template <listed Record, class F>

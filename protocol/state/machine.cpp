@@ -6,6 +6,12 @@
 #include "protocol/state/acl/acl_rules.hpp"
 #include "protocol/state/acl/permissions.hpp"
 #include "protocol/state/catalog/catalog_rules.hpp"
+#include "protocol/state/claims/asking.hpp"
+#include "protocol/state/claims/guarding.hpp"
+#include "protocol/state/claims/holding.hpp"
+#include "protocol/state/claims/session_claims.hpp"
+#include "protocol/state/claims/settling.hpp"
+#include "protocol/state/feature_levels.hpp"
 #include "protocol/state/keys/key_operations.hpp"
 #include "protocol/state/reading.hpp"
 #include "protocol/state/restore/restoring.hpp"
@@ -22,6 +28,7 @@ struct machine::impl {
   // Of policies, roles and tokens: how often they had changed when it was last looked, and the entry that did it. Not replicated: a judgement
   // that still holds says what another one would say.
   std::uint64_t access_changes = 0;
+  std::optional<cluster_time> alarm; ///< the one that was told last
   log_index access_changed_at;
 
   void look_for_access_changes() {
@@ -38,13 +45,37 @@ struct machine::impl {
            (c.judged_at >= access_changed_at || MUTANT(judgement_outlives_policies));
   }
 
-  reply put_in_force(const restore_commit& c, effects& changed) {
+  /// Every entry begins with what its time has ended.
+  applying begin(log_index index, cluster_time entry_time, effects& changed) {
+    PRECONDITION(index > applied);
+    PRECONDITION(entry_time >= now);
+    applied = index;
+    now = entry_time;
+    applying a{*t, index, now, changed};
+    end_what_is_due(a);
+    t->stage.expire(now);
+    expire_tokens(a);
+    look_for_access_changes(); // tokens that ended, and what the entry before did
+    return a;
+  }
+  reply carry_out(applying& a, const command& c);
+  /// Every entry ends with who fits now.
+  void end(applying& a) {
+    let_in(a);
+    if (const auto next = state::next_alarm(*t); next != alarm) {
+      alarm = next;
+      a.changed.push_back(claims_alarm_moved{next.value_or(cluster_time{})});
+    }
+  }
+
+  reply put_in_force(applying& a, const restore_commit& c) {
     if (auto why = t->stage.unfit(c.id, c.batches))
       return refusal{std::move(*why)};
     if (!t->stage.head()->in_force) {
       PROBE("state: restore came into force");
       auto places = t->places;
-      t = restored(*t, applied, now, changed);
+      a.touched.clear(); // of the tables that go
+      t = restored(*t, applied, now, a.changed);
       t->places = std::move(places);
       replaced = true;
       access_changed_now();
@@ -55,30 +86,67 @@ struct machine::impl {
 
 namespace {
 
-reply run(applying& a, const kv_write& c) {
-  if (!writes_keys(c.op.verb))
-    return refusal{"not a write"};
-  if (c.op.key.empty() && c.op.verb != kv_verb::remove_tree)
-    return refusal{"Must provide key"};
-  auto r = write_key(a, c.op);
+/// The level that a command needs, in whoever's name it is given.
+feature_level needed_level(const command& c) {
+  return std::visit([](const auto& each) { return level_of(each.tag); }, static_cast<const plain_command&>(c));
+}
+
+std::optional<std::string> wrong_key_write(const kv_op& op) {
+  if (!writes_keys(op.verb))
+    return "not a write";
+  if (op.key.empty() && op.verb != kv_verb::remove_tree)
+    return "Must provide key";
+  return std::nullopt;
+}
+
+/// Why the operation is not looked at, with the fence that it names; null: it names none.
+std::optional<reply> refused_by_fence(const applying& a, const kv_op& op, const fence_ref* fence) {
+  if (auto wrong = wrong_key_write(op))
+    return refusal{std::move(*wrong)};
+  if (fence != nullptr && !is_valid(a.t, *fence))
+    return invalid_fence(*fence);
+  const std::span<const fence_ref> named(fence, fence != nullptr ? 1 : 0);
+  if (const auto* guard = guard_against(a.t, op, named))
+    return guarded(op, *guard);
+  return std::nullopt;
+}
+
+reply write_one_key(applying& a, const kv_op& op, const fence_ref* fence) {
+  if (auto refused = refused_by_fence(a, op, fence))
+    return std::move(*refused);
+  auto r = write_key(a, op);
   if (r.outcome == key_outcome::failed)
     return refusal{std::move(r.text)};
+  if (r.outcome == key_outcome::refused && op.verb == kv_verb::unlock)
+    leave_queue(a, op.key, op.session);
   reply answer(r.outcome == key_outcome::done);
   auto& note = answer.note;
   if (r.outcome == key_outcome::lock_delay) {
     note.why = refused_for::lock_delay;
     note.retry_after_ms = r.wait_ms;
+  } else if (r.queued) {
+    note.why = refused_for::queued;
   } else if (r.outcome == key_outcome::refused && !r.holder.empty()) {
     note.why = refused_for::held;
     note.holder = std::move(r.holder);
-  } else if (r.outcome == key_outcome::refused && c.op.verb != kv_verb::unlock) {
+  } else if (r.outcome == key_outcome::refused && op.verb != kv_verb::unlock) {
     note.why = refused_for::index;
-  } else if (r.outcome == key_outcome::done && c.op.verb == kv_verb::lock) {
+  } else if (r.outcome == key_outcome::done && op.verb == kv_verb::lock) {
     note.fence = r.entry->fence;
   }
   return answer;
 }
 
+reply run(applying& a, const kv_write& c) {
+  return write_one_key(a, c.op, nullptr);
+}
+reply run(applying& a, const fenced_write& c) {
+  return write_one_key(a, c.op, &c.fence);
+}
+
+reply run(applying& a, const fenced_txn& c) {
+  return run_transaction(a, c.body);
+}
 reply run(applying& a, const txn& c) {
   return run_transaction(a, c);
 }
@@ -86,9 +154,15 @@ reply run(applying& a, const session_create& c) {
   return create_session(a, c.session);
 }
 
+reply run(applying& a, const session_begin& c) {
+  return create_session(a, c);
+}
+
 reply run(applying& a, const session_destroy& c) {
+  // Of a client, or in the server's own name because its time was over.
+  const auto cause = a.accessor.empty() ? c.cause : c.cause + " by " + a.accessor;
   for (const auto& id : c.ids)
-    end_session(a, id);
+    end_session(a, id, cause);
   return true;
 }
 
@@ -138,6 +212,28 @@ reply run(applying&, const restore_commit&) {
   return refusal{"not here"};
 }
 
+/// All about claims and guards.
+template <class Command>
+requires requires(applying& a, const Command& c) {
+  apply_claims(a, c);
+}
+reply run(applying& a, const Command& c) {
+  return apply_claims(a, c);
+}
+reply run(applying& a, const kv_acquire& c) {
+  if (auto wrong = wrong_with(c))
+    return std::move(*wrong);
+  if (c.wait_ms == 0)
+    return c.fence ? run(a, fenced_write{c.op, *c.fence}) : run(a, kv_write{c.op});
+  if (auto refused = refused_by_fence(a, c.op, c.fence ? &*c.fence : nullptr))
+    return std::move(*refused);
+  return apply_claims(a, c);
+}
+/// What is due is looked at in every entry; this one is there so that there is one.
+reply run(applying&, const claims_alarm&) {
+  return true;
+}
+
 /// All about policies, roles and tokens.
 template <class Command>
 requires requires(applying& a, const Command& c) {
@@ -162,6 +258,21 @@ std::optional<reply> early(const tables& t, const kv_write& c, cluster_time now)
     return reply{refusal{"missing session"}};
   return std::nullopt;
 }
+/// An acquire of a lock that another session has. @pre the tables are the newest ones
+std::optional<reply> too_late(const tables& t, const kv_write& c, cluster_time now) {
+  if (c.op.verb != kv_verb::lock || c.op.key.empty() || t.delays.blocked_until(c.op.key, now))
+    return std::nullopt;
+  const auto session = t.sessions.find(c.op.session);
+  const auto entry = t.kv.find(c.op.key);
+  if (!session || !entry || entry->session.empty() || entry->session == session->id ||
+      guard_against(t, c.op, {}) != nullptr)
+    return std::nullopt;
+  PROBE("state: an acquire that is late was refused without the log");
+  reply no(false);
+  no.note.why = refused_for::held;
+  no.note.holder = entry->session;
+  return no;
+}
 std::optional<reply> early(const tables& t, const txn& c, cluster_time now) {
   auto errors = early_errors(t, c, now);
   if (errors.empty())
@@ -184,6 +295,26 @@ std::optional<reply> early(const tables&, const catalog_deregister& c, cluster_t
     return reply{refusal{std::move(*wrong)}};
   return std::nullopt;
 }
+std::optional<reply> early(const tables& t, const fenced_txn& c, cluster_time now) {
+  return early(t, c.body, now);
+}
+std::optional<reply> early(const tables&, const kv_acquire& c, cluster_time) {
+  if (auto wrong = wrong_with(c))
+    return reply{std::move(*wrong)};
+  if (auto wrong = session_id_error(c.op.session))
+    return reply{refusal{std::move(*wrong)}};
+  return std::nullopt;
+}
+/// What the arguments of commands about claims tell.
+template <class Command>
+requires requires(const Command& c) {
+  wrong_with(c);
+}
+std::optional<reply> early(const tables&, const Command& c, cluster_time) {
+  if (auto wrong = wrong_with(c))
+    return reply{std::move(*wrong)};
+  return std::nullopt;
+}
 std::optional<reply> early(const tables& t, const restore_begin& c, cluster_time now) {
   if (t.stage.busy_with_another(c.id, now))
     return reply{refusal{"another snapshot is being restored: try again when it has ended"}};
@@ -196,41 +327,53 @@ std::optional<reply> early(const tables&, const Other&, cluster_time) {
 
 } // namespace
 
+reply machine::impl::carry_out(applying& a, const command& c) {
+  if (c.by && !still_allowed(c) && !MUTANT(permissions_not_judged_in_apply))
+    if (auto refused = refused_to(*t, c, now)) {
+      PROBE("state: write refused to its token");
+      return std::move(*refused);
+    }
+  if (const auto* commit = std::get_if<restore_commit>(&c))
+    return put_in_force(a, *commit);
+  if (!a.claims_in_use() && needed_level(c) == claims_level)
+    t->marks.set(mark::claims, a.index);
+  if (c.by)
+    if (const auto token = t->acls.token_with_secret(c.by->secret))
+      a.accessor = token->accessor;
+  auto answer = std::visit([&](const auto& each) { return run(a, each); }, static_cast<const plain_command&>(c));
+  if (auto* results = std::get_if<txn_reply>(&answer); results != nullptr && c.by)
+    keep_visible(*t, *c.by, now, *results);
+  if (auto* refused = std::get_if<claim_refusal>(&answer); refused != nullptr && c.by)
+    keep_visible(*t, *c.by, now, *refused);
+  return answer;
+}
+
 machine::machine() : impl_(std::make_unique<impl>()) {}
 machine::~machine() = default;
 machine::machine(machine&&) noexcept = default;
 machine& machine::operator=(machine&&) noexcept = default;
 
 reply machine::apply(log_index index, cluster_time now, const command& c, effects& changed) {
-  skip(index, now, changed);
-  impl_->look_for_access_changes(); // tokens that ended, and what the entry before did
-  if (c.by && !impl_->still_allowed(c) && !MUTANT(permissions_not_judged_in_apply))
-    if (auto refused = refused_to(*impl_->t, c, now)) {
-      PROBE("state: write refused to its token");
-      return std::move(*refused);
-    }
-  if (const auto* commit = std::get_if<restore_commit>(&c))
-    return impl_->put_in_force(*commit, changed);
-  applying a{*impl_->t, index, now, changed};
-  auto answer = std::visit([&](const auto& each) { return run(a, each); }, static_cast<const plain_command&>(c));
-  if (auto* results = std::get_if<txn_reply>(&answer); results != nullptr && c.by)
-    keep_visible(*impl_->t, *c.by, now, *results);
+  auto a = impl_->begin(index, now, changed);
+  auto answer = impl_->carry_out(a, c);
+  impl_->end(a);
   return answer;
 }
 
 void machine::skip(log_index index, cluster_time now, effects& changed) {
-  PRECONDITION(index > impl_->applied);
-  PRECONDITION(now >= impl_->now);
-  impl_->applied = index;
-  impl_->now = now;
-  impl_->t->delays.expire(now);
-  impl_->t->stage.expire(now);
-  applying a{*impl_->t, index, now, changed};
-  expire_tokens(a);
+  auto a = impl_->begin(index, now, changed);
+  impl_->end(a);
 }
 
 query_result machine::evaluate(const query& q, cluster_time now) const {
-  return visible_answer(*impl_->t, q, std::max(now, impl_->now));
+  auto found = visible_answer(*impl_->t, q, std::max(now, impl_->now));
+  std::visit(
+      [&](auto& each) {
+        if constexpr (requires { each.now = now; })
+          each.now = std::max(now, impl_->now);
+      },
+      found.data);
+  return found;
 }
 std::optional<refusal> machine::refuses(const query& q, cluster_time now) const {
   return refused_to(*impl_->t, q, std::max(now, impl_->now));
@@ -264,9 +407,28 @@ std::uint64_t machine::recompute_digest() const {
   return impl_->t->recompute_digest();
 }
 
-std::optional<reply> machine::refuse_early(const command& c, cluster_time now) const {
+std::optional<reply> machine::refuse_early(const command& c, cluster_time now, bool newest) const {
+  if (const auto* acquire = newest ? std::get_if<kv_write>(&c) : nullptr; acquire != nullptr)
+    if (auto late = too_late(*impl_->t, *acquire, now))
+      return late;
   return std::visit([&](const auto& each) { return early(*impl_->t, each, now); },
                     static_cast<const plain_command&>(c));
+}
+
+bool machine::has_claims() const {
+  return !impl_->t->marks.at(mark::claims).is_zero();
+}
+bool machine::waits(const claim_status& q) const {
+  const auto claim = impl_->t->claims.claims.find(q.of, q.id);
+  return claim != nullptr && claim->state == claim_state::waiting;
+}
+std::optional<cluster_time> machine::next_alarm() const {
+  return state::next_alarm(*impl_->t);
+}
+machine::claim_totals machine::claims_counted() const {
+  const auto& c = impl_->t->claims;
+  return {c.resources.rows().size(), c.claims.holders(), c.claims.waiters(),     c.ghosts.rows().size(),
+          c.ends.rows().size(),      c.guards.size(),    c.claims.queued_bytes()};
 }
 
 void machine::for_each_session(const std::function<void(const session_ptr&)>& f) const {

@@ -48,7 +48,9 @@ public:
   /// Refused early, before the log (docs/contract/04, section 3.1): nullopt = may be proposed.
   /// `now` is the leader's estimate of cluster time; apply() decides again. On other servers it is `unknown_time`: then
   /// nothing is refused that a later entry of the log might allow. Says nothing of permissions.
-  std::optional<reply> refuse_early(const command& c, cluster_time now) const;
+  /// `newest`: these tables have all that anybody was told of, as those of a leader with its lease. Then an acquire of a lock that another
+  /// session has is refused, too: it comes too late.
+  std::optional<reply> refuse_early(const command& c, cluster_time now, bool newest = false) const;
 
   static constexpr cluster_time unknown_time{UINT64_MAX};
 
@@ -59,6 +61,20 @@ public:
 
   /// Whether an acl_initialize was applied: before that no token is known, and nobody who brings one can be judged.
   bool has_access_rows() const;
+
+  /// Whether a command of claims_level was applied. From then on ends of sessions are remembered, and grants of one entry have different
+  /// fences; before, tables are those that servers without claims have.
+  bool has_claims() const;
+  /// Whether it waits in its queue. False: it is held, or has ended, or is not known.
+  bool waits(const claim_status& q) const;
+  /// When something of claims is due: a wait's deadline, the end of a ghost, or of a lock delay for which somebody waits. The leader proposes a
+  /// claims_alarm then. At or before now(): at once, because one entry does not do all that is due. nullopt: nothing is.
+  std::optional<cluster_time> next_alarm() const;
+  struct claim_totals {
+    std::size_t resources = 0, holders = 0, waiters = 0, ghosts = 0, ends = 0, guards = 0;
+    std::uint64_t queued_bytes = 0;
+  };
+  claim_totals claims_counted() const;
 
   void for_each_session(const std::function<void(const session_ptr&)>& f) const;
   std::size_t key_count() const;

@@ -3,6 +3,7 @@
 #include "protocol/base/check.hpp"
 #include "protocol/base/mutants.hpp"
 #include "protocol/state/acl/acl_reading.hpp"
+#include "protocol/state/claims/claim_reading.hpp"
 #include "protocol/state/keys/key_operations.hpp"
 #include "protocol/state/nearness.hpp"
 #include "protocol/state/transactions.hpp"
@@ -117,6 +118,14 @@ requires requires(const tables& t, const Query& q) {
 }
 log_index index_for(const tables& t, const Query& q) {
   return access_index(t.marks, q);
+}
+/// All about claims, guards and ended sessions.
+template <class Query>
+requires requires(const tables& t, const Query& q) {
+  claims_index(t, q);
+}
+log_index index_for(const tables& t, const Query& q) {
+  return claims_index(t, q);
 }
 log_index index_for(const tables& t, const permissions_read&) {
   return std::max({t.marks.at(mark::acl_policies), t.marks.at(mark::acl_roles), t.marks.at(mark::acl_tokens)});
@@ -310,6 +319,13 @@ answer_data data_for(const tables& t, const Query& q) {
   if (auto wrong = id_refused(q))
     return std::move(*wrong);
   return access_rows(t.acls, q);
+}
+template <class Query>
+requires requires(const tables& t, const Query& q) {
+  claims_answer(t, q);
+}
+answer_data data_for(const tables& t, const Query& q) {
+  return claims_answer(t, q);
 }
 /// In its own name the server may do everything (permissions.hpp judges others).
 answer_data data_for(const tables&, const permissions_read& q) {

@@ -5,6 +5,7 @@
 #include "protocol/base/bytes.hpp"
 #include "protocol/base/ids.hpp"
 #include "protocol/state/fields.hpp"
+#include "protocol/state/kv_op.hpp"
 #include "protocol/state/tags.hpp"
 
 #include <map>
@@ -57,6 +58,15 @@ template <>
 inline constexpr auto names_of<session_behavior> = std::to_array<std::string_view>({"release", "delete"});
 static_assert(count_of<session_behavior> == static_cast<std::size_t>(session_behavior::remove) + 1);
 
+/// What a TTL promises.
+enum class session_ttl_mode : std::uint8_t {
+  lower_bound = 0, ///< Consul's: the session ends between its TTL and twice its TTL after its last renewal
+  exact = 1,       ///< `TTLMode: exact`: at its TTL (docs/claims.md, rule 20)
+};
+template <>
+inline constexpr auto names_of<session_ttl_mode> = std::to_array<std::string_view>({"", "exact"});
+static_assert(count_of<session_ttl_mode> == static_cast<std::size_t>(session_ttl_mode::exact) + 1);
+
 struct session_record {
   static constexpr table in = table::sessions;
 
@@ -72,6 +82,8 @@ struct session_record {
   std::optional<std::vector<std::string>> service_checks;
   log_index create_index;
   log_index modify_index;
+  session_ttl_mode ttl_mode = session_ttl_mode::lower_bound;
+  std::vector<kv_op> on_end; ///< done when it ends (docs/claims.md, rule 19)
 };
 using session_ptr = std::shared_ptr<const session_record>;
 
@@ -89,6 +101,8 @@ inline constexpr auto fields_of<session_record> = std::tuple{
     field<&session_record::service_checks, "ServiceChecks", as::id_objects>{},
     field<&session_record::create_index, "CreateIndex">{},
     field<&session_record::modify_index, "ModifyIndex">{},
+    field<&session_record::ttl_mode, "", as::later>{}, // shown only when they are not what Consul has
+    field<&session_record::on_end, "", as::later>{},
 };
 
 // ---- catalog

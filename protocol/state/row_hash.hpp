@@ -33,7 +33,7 @@ public:
   // ---- members of records, by their types
 
   void add(const std::string& v) { text(v); }
-  void add(const payload& v) { text(*v); }
+  void add(const payload& v) { text(v ? std::string_view(*v) : std::string_view()); }
   void add(bool v) { number(v ? 1 : 0); }
   void add(std::uint64_t v) { number(v); }
   void add(std::int64_t v) { number(static_cast<std::uint64_t>(v)); }
@@ -69,7 +69,7 @@ public:
   void add(const Record& record) {
     for_each_field<Record>([&](auto f) {
       if constexpr (f.is(as::later)) {
-        if (record.*f.member == 0)
+        if (is_absent(record.*f.member))
           return;
       }
       add(record.*f.member);

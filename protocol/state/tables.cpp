@@ -46,6 +46,18 @@ void tables::restore(dirty_row row) {
     return restore_row<acl_role_ptr>(acls, row, &acl_table::erase_role);
   case table::acl_tokens:
     return restore_row<acl_token_ptr>(acls, row, &acl_table::erase_token);
+  case table::claims:
+    return restore_row<claim_ptr>(claims.claims, row);
+  case table::claim_resources:
+    return restore_row<claim_resource_ptr>(claims.resources, row);
+  case table::claim_ghosts:
+    return restore_row<claim_ghost>(claims.ghosts, row);
+  case table::claim_ends:
+    return restore_row<claim_end_ptr>(claims.ends, row);
+  case table::guards:
+    return restore_row<guard_record>(claims.guards, row);
+  case table::ended_sessions:
+    return restore_row<ended_session_ptr>(claims.ended, row);
   default:
     settings.restore(row);
   }
@@ -72,6 +84,32 @@ std::uint64_t tables::recompute_digest() const {
   std::uint64_t sum = 0;
   for_each_table([&](const auto& each) { sum += each.recompute_digest(); });
   return sum;
+}
+
+std::uint64_t applying::new_fence() {
+  const auto by_index = t.marks.at(mark::fence_base).value + index.value;
+  if (!claims_in_use())
+    return by_index;
+  const auto last = MUTANT(fences_of_one_entry_alike) ? 0 : t.marks.at(mark::last_fence).value;
+  const auto fence = std::max(by_index, last + 1);
+  t.marks.set(mark::last_fence, log_index{fence});
+  return fence;
+}
+
+void applying::look_at_lock(const std::string& key) {
+  if (lock_is_awaited(key))
+    touched.insert({key, claim_space::keys});
+}
+
+bool applying::lock_is_awaited(const std::string& key) const {
+  return t.claims.claims.waiters() != 0 && t.claims.claims.line({key, claim_space::keys}) != nullptr;
+}
+
+void applying::look_at_locks_under(std::string_view prefix) {
+  if (t.claims.claims.waiters() == 0)
+    return;
+  t.claims.claims.for_each_awaited_key(
+      prefix, [this](resource_name lock, const claim_line&) { touched.insert(std::move(lock)); });
 }
 
 } // namespace belay::state

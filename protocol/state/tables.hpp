@@ -4,6 +4,7 @@
 #include "protocol/coordinates/table.hpp"
 #include "protocol/state/acl/acl_table.hpp"
 #include "protocol/state/catalog/catalog_table.hpp"
+#include "protocol/state/claims/tables/claim_tables.hpp"
 #include "protocol/state/counters.hpp"
 #include "protocol/state/keys/kv_table.hpp"
 #include "protocol/state/keys/lock_delay.hpp"
@@ -31,6 +32,7 @@ struct tables {
   staging stage{journal};
   settings_tables settings{journal};
   acl_table acls{journal};
+  claim_tables claims{journal};
   /// Not replicated: nothing that is applied looks at it, and it is in no digest and no checkpoint. Null: nothing is known.
   coordinates::table_ptr places = nullptr;
 
@@ -60,6 +62,12 @@ struct tables {
     f(acls.policies());
     f(acls.roles());
     f(acls.tokens());
+    f(claims.claims.rows());
+    f(claims.resources.rows());
+    f(claims.ghosts.rows());
+    f(claims.ends.rows());
+    f(claims.guards.rows());
+    f(claims.ended.rows());
     settings.for_each(f);
   }
 
@@ -75,6 +83,23 @@ struct applying {
   effects& changed;
   /// Folded names of nodes all services of which were touched by this entry, and those that came since, too: once is enough.
   std::set<std::string, std::less<>> touched_nodes = {};
+  /// Resources in which somebody who waits may fit now: looked at once, at the end of the entry, in this order (docs/claims.md, rule 12).
+  std::set<resource_name> touched = {};
+  /// How much of what is due this entry may still end (docs/claims.md, rule 14).
+  std::uint64_t due_left = expired_at_once_max;
+  /// The token in whose name the command is given; empty: none.
+  std::string accessor = {};
+
+  /// A command of claims_level was applied, this one or one before: until then nothing differs from what servers without claims do.
+  bool claims_in_use() const { return !t.marks.at(mark::claims).is_zero(); }
+  /// Of the next grant (docs/claims.md, rule 10).
+  std::uint64_t new_fence();
+  /// Somebody waits for the lock of the key.
+  bool lock_is_awaited(const std::string& key) const;
+  /// The lock of the key may be free now: who waits for it is looked at.
+  void look_at_lock(const std::string& key);
+  /// The same of all keys that begin with the prefix.
+  void look_at_locks_under(std::string_view prefix);
 };
 
 } // namespace belay::state

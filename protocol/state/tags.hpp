@@ -22,6 +22,12 @@ enum class table : std::uint8_t {
   acl_policies = 11,
   acl_roles = 12,
   acl_tokens = 13,
+  claims = 14,
+  claim_resources = 15,
+  claim_ghosts = 16,
+  claim_ends = 17,
+  guards = 18,
+  ended_sessions = 19,
 };
 template <>
 inline constexpr auto names_of<table> = std::to_array<std::string_view>({
@@ -39,8 +45,14 @@ inline constexpr auto names_of<table> = std::to_array<std::string_view>({
     "acl_policies",
     "acl_roles",
     "acl_tokens",
+    "claims",
+    "claim_resources",
+    "claim_ghosts",
+    "claim_ends",
+    "guards",
+    "ended_sessions",
 });
-static_assert(count_of<table> == static_cast<std::size_t>(table::acl_tokens) + 1);
+static_assert(count_of<table> == static_cast<std::size_t>(table::ended_sessions) + 1);
 
 enum class command_tag : std::uint8_t {
   kv_write = 0,
@@ -66,6 +78,19 @@ enum class command_tag : std::uint8_t {
   acl_token_delete = 20,
   on_behalf = 21,        ///< no command of its own: an authority, then the command that is written in its name
   judged_on_behalf = 22, ///< the same, with a judgement that may still hold (command::judged_at)
+  claim_ask = 23,
+  claim_release = 24,
+  claim_hand_over = 25,
+  claim_mode_set = 26,
+  claim_limit_set = 27,
+  claim_limit_unset = 28,
+  guard_set = 29,
+  guard_remove = 30,
+  claims_alarm = 31,
+  kv_acquire = 32,
+  fenced_write = 33,
+  fenced_txn = 34,
+  session_begin = 35,
 };
 
 } // namespace belay::state

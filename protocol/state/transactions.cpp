@@ -4,6 +4,7 @@
 #include "protocol/base/overloaded.hpp"
 #include "protocol/base/probe.hpp"
 #include "protocol/state/catalog/catalog_rules.hpp"
+#include "protocol/state/claims/guarding.hpp"
 #include "protocol/state/keys/key_operations.hpp"
 
 namespace belay::state {
@@ -18,6 +19,7 @@ std::string quoted(std::string_view text) {
 
 bool only_reads(const txn_op& op) {
   return std::visit(overloaded{[](const kv_op& o) { return !writes_keys(o.verb); },
+                               [](const fence_op&) { return true; },
                                [](const auto& o) { return o.verb == catalog_verb::get; }},
                     op);
 }
@@ -82,9 +84,19 @@ std::string lock_delay_text(const kv_op& op) {
   return "failed to lock key " + quoted(op.key) + " due to lock delay";
 }
 
-failure_text run(applying& a, const kv_op& op, std::vector<txn_result>& out) {
+/// One transaction being carried out.
+struct running {
+  applying& a;
+  std::vector<txn_result>& out;
+  std::vector<fence_ref> fences = {}; ///< that operations before this one have named
+};
+
+failure_text run(running& txn, const kv_op& op) {
+  auto& [a, out, fences] = txn;
   if (!writes_keys(op.verb))
     return read_key(a.t, op, out);
+  if (const auto* guard = guard_against(a.t, op, fences))
+    return guarded_text(op, *guard);
   auto r = write_key(a, op);
   switch (r.outcome) {
   case key_outcome::done:
@@ -193,14 +205,25 @@ failure_text run_row(applying& a, catalog_verb verb, const Record& wanted, std::
   return std::nullopt;
 }
 
-failure_text run(applying& a, const node_op& op, std::vector<txn_result>& out) {
-  return run_row(a, op.verb, op.node, out);
+failure_text run(running& txn, const node_op& op) {
+  return run_row(txn.a, op.verb, op.node, txn.out);
 }
-failure_text run(applying& a, const service_op& op, std::vector<txn_result>& out) {
-  return run_row(a, op.verb, op.service, out);
+failure_text run(running& txn, const service_op& op) {
+  return run_row(txn.a, op.verb, op.service, txn.out);
 }
-failure_text run(applying& a, const check_op& op, std::vector<txn_result>& out) {
-  return run_row(a, op.verb, op.check, out);
+failure_text run(running& txn, const check_op& op) {
+  return run_row(txn.a, op.verb, op.check, txn.out);
+}
+failure_text run(running& txn, const fence_op& op) {
+  txn.fences.push_back(op.fence);
+  return is_valid(txn.a.t, op.fence) ? std::nullopt : failure_text(invalid_fence_text(op.fence));
+}
+
+failure_text read(const tables& t, const fence_op& op, std::vector<txn_result>&) {
+  return is_valid(t, op.fence) ? std::nullopt : failure_text(invalid_fence_text(op.fence));
+}
+failure_text early_error(const tables&, const fence_op& op, cluster_time) {
+  return op.fence.of.name.empty() ? failure_text("Must provide the name of a claim or lock") : std::nullopt;
 }
 
 failure_text read(const tables& t, const kv_op& op, std::vector<txn_result>& out) {
@@ -250,8 +273,9 @@ txn_reply run_transaction(applying& a, const txn& c) {
     return answer;
   const auto effects_before = a.changed.size();
   a.t.journal.start_recording();
+  running txn{a, answer.results};
   for (std::size_t i = 0; i < c.ops.size(); ++i)
-    if (auto why = std::visit([&](const auto& op) { return run(a, op, answer.results); }, c.ops[i]))
+    if (auto why = std::visit([&](const auto& op) { return run(txn, op); }, c.ops[i]))
       answer.errors.push_back({i, std::move(*why)});
   const bool failed = !answer.errors.empty();
   if (failed && !MUTANT(txn_not_rolled_back))

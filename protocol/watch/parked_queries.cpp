@@ -30,9 +30,13 @@ enum class topic : std::uint8_t {
   all_catalog,
   all_access,
   coordinates,
+  claim,  ///< named by its resource_key()
+  waiter, ///< of a claim; named by its claim_key()
+  all_claims,
+  guards,
   anything
 };
-constexpr std::size_t topic_count = 11;
+constexpr std::size_t topic_count = 15;
 
 struct interest {
   topic about;
@@ -100,6 +104,26 @@ interest interest_of(const state::coordinate_nodes&) {
 interest interest_of(const state::coordinate_node&) {
   return {topic::coordinates, {}};
 }
+/// Of the lock of a key the holder is told by changes of the key, which touch the same name.
+interest interest_of(const state::claim_read& q) {
+  return {topic::claim, state::resource_key(q.of.space, q.of.name)};
+}
+/// Whatever else happens to the queue: a thousand who wait are not woken by each hand-off.
+interest interest_of(const state::claim_status& q) {
+  return {topic::waiter, state::claim_key(q.of.space, q.of.name, q.id)};
+}
+interest interest_of(const state::claims_list&) {
+  return {topic::all_claims, {}};
+}
+interest interest_of(const state::claims_graph&) {
+  return {topic::all_claims, {}};
+}
+interest interest_of(const state::guards_list&) {
+  return {topic::guards, {}};
+}
+interest interest_of(const state::session_ended& q) {
+  return {topic::session, folded(q.id)};
+}
 interest interest_of(const state::txn_read&) {
   return {topic::anything, {}};
 }
@@ -155,10 +179,13 @@ struct parked_queries::impl {
 
   void touch(const state::kv_changed& e, std::vector<park_id>& out) const {
     append(topic::key, e.key, out);
+    if (!of(topic::claim).empty())
+      append(topic::claim, state::resource_key(state::claim_space::keys, e.key), out);
     append_prefixes_of(e.key, true, out);
   }
   void touch(const state::kv_tree_removed& e, std::vector<park_id>& out) const {
     append_under(topic::key, e.prefix, out);
+    append_under(topic::claim, 'k' + e.prefix, out);
     append_under(topic::prefix, e.prefix, out);
     append_prefixes_of(e.prefix, false, out);
   }
@@ -180,6 +207,20 @@ struct parked_queries::impl {
     append(topic::all_access, {}, out);
     out.insert(out.end(), in_a_name.begin(), in_a_name.end());
   }
+  void touch(const state::claim_changed& e, std::vector<park_id>& out) const {
+    append(topic::claim, state::resource_key(e.of.space, e.of.name), out);
+    append(topic::all_claims, {}, out);
+  }
+  /// For those who wait for a claim. What can be read of it is a claim_changed of the same entry.
+  void touch(const state::claim_granted& e, std::vector<park_id>& out) const { touch_waiter(e.of, e.id, out); }
+  void touch(const state::claim_ended& e, std::vector<park_id>& out) const { touch_waiter(e.of, e.id, out); }
+  void touch_waiter(const state::resource_name& what, const std::string& id, std::vector<park_id>& out) const {
+    if (!of(topic::waiter).empty())
+      append(topic::waiter, state::claim_key(what.space, what.name, id), out);
+  }
+  /// Nothing that can be read changes.
+  void touch(const state::claims_alarm_moved&, std::vector<park_id>&) const {}
+  void touch(const state::guards_changed&, std::vector<park_id>& out) const { append(topic::guards, {}, out); }
   void touch(const state::coordinates_changed&, std::vector<park_id>& out) const {
     append(topic::coordinates, {}, out);
   }

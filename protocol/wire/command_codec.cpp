@@ -20,13 +20,14 @@
 //   reply     u8 version = 1 | u8 place in state::plain_reply | its value
 //             u8 version = 1 | u8 5 | bool | lock_note, a record                   (a bool with a note)
 //             u8 version = 1 | u8 6 | acl_row
+//             u8 version = 1 | u8 7 | claim_answer, a record   or   u8 version = 1 | u8 8 | claim_refusal, a record
 //   acl_row   u8 place in acl_row::row | the row, a record | list of policies | list of roles, acl_link records
 //   txn_reply list of results | list of txn_error, records
 //   result    u8 place in state::txn_result | bool with value | the row, a record
 //             a key's: text key | the record, its value empty unless it is shown
 //
 //   row       u8 version = 1 | the record, without what its key tells (as::by_key)
-//             u8 version = 2 | the same | varint each of what came later (as::later), of which one is not zero
+//             u8 version = 2 | the same | each of what came later (as::later), of which one is not absent
 //   staged    u8 version = 1 | u8 1 | batch   or   u8 version = 1 | u8 0 | the record
 
 namespace belay::wire {
@@ -124,6 +125,11 @@ bool get_command(byte_reader& r, std::uint8_t tag, std::variant<Commands...>& ou
   return ((tag == static_cast<std::uint8_t>(Commands::tag) ? (read_record(r, out.template emplace<Commands>()), true)
                                                            : false) ||
           ...);
+}
+
+bool has_fence_op(const state::txn& t) {
+  return std::any_of(t.ops.begin(), t.ops.end(),
+                     [](const state::txn_op& op) { return std::holds_alternative<state::fence_op>(op); });
 }
 
 // ---- replies
@@ -231,7 +237,7 @@ void for_each_later(Record& record, F f) {
 template <class Record>
 bool any_later(const Record& record) {
   bool any = false;
-  for_each_later(record, [&](std::uint64_t v) { any = any || v != 0; });
+  for_each_later(record, [&](const auto& v) { any = any || !state::is_absent(v); });
   return any;
 }
 
@@ -243,7 +249,7 @@ void put_row(byte_writer& w, const Record& record) {
   w.u8(later ? version_with_later : version);
   write_record(w, record);
   if (later)
-    for_each_later(record, [&](std::uint64_t v) { w.varint(v); });
+    for_each_later(record, [&](const auto& v) { write_value(w, v); });
 }
 void put_row(byte_writer& w, const state::staged_record& record) {
   w.u8(version);
@@ -258,7 +264,7 @@ template <class Record>
 void get_record(byte_reader& r, bool later, Record& record) {
   read_record(r, record);
   if (later)
-    for_each_later(record, [&](std::uint64_t& v) { v = r.varint(); });
+    for_each_later(record, [&](auto& v) { read_value(r, v); });
   if (later != any_later(record))
     r.fail();
 }
@@ -310,6 +316,10 @@ std::string own_key(const state::dirty_row& row) {
                         [](const state::acl_policy_ptr& p) { return p->id; },
                         [](const state::acl_role_ptr& p) { return p->id; },
                         [](const state::acl_token_ptr& p) { return p->accessor; },
+                        [](const state::claim_ptr& c) { return state::claim_key(c->of.space, c->of.name, c->id); },
+                        [](const state::claim_resource_ptr& c) { return state::resource_key(c->of.space, c->of.name); },
+                        [](const state::claim_ghost& g) { return state::ghost_key(g.of.space, g.of.name, g.fence); },
+                        [](const state::claim_end_ptr& c) { return state::claim_key(c->of.space, c->of.name, c->id); },
                     },
                     row.row);
 }
@@ -346,6 +356,8 @@ void read_batch(byte_reader& r, state::row_batch& out) {
 }
 
 std::string encode_command(const state::command& c) {
+  if (const auto* plain = std::get_if<state::txn>(&c))
+    PRECONDITION(!has_fence_op(*plain)); // such a one is a fenced_txn
   std::string out;
   byte_writer w(out);
   c.by ? put_on_behalf(w, c) : put_plain(w, c);
@@ -388,6 +400,9 @@ std::optional<state::command> decode_command(std::string_view bytes) {
   state::command c;
   if (!get_command(r, tag, static_cast<state::plain_command&>(c)) || !r.complete() ||
       state::level_of(static_cast<state::command_tag>(tag)) != needs->level)
+    return std::nullopt;
+  // Servers of before claims cannot read it: what is in it must show in its tag.
+  if (const auto* plain = std::get_if<state::txn>(&c); plain != nullptr && has_fence_op(*plain))
     return std::nullopt;
   return c;
 }

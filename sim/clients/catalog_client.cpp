@@ -40,6 +40,7 @@ private:
 
 std::string name_of(const state::txn_op& op) {
   return std::visit(overloaded{[](const state::kv_op&) { return std::string(); },
+                               [](const state::fence_op&) { return std::string(); },
                                [](const state::node_op& o) { return o.node.node; },
                                [](const state::service_op& o) { return o.service.node + "/s/" + o.service.id; },
                                [](const state::check_op& o) { return o.check.node + "/c/" + o.check.check_id; }},
@@ -102,7 +103,8 @@ state::txn catalog_client::next(std::uint64_t drawn, std::uint64_t fresh) const 
   }
   for (auto& each : t.ops) {
     const auto index = seen(name_of(each));
-    std::visit(overloaded{[](state::kv_op&) {}, [&](state::node_op& o) { o.node.modify_index = index; },
+    std::visit(overloaded{[](state::kv_op&) {}, [](state::fence_op&) {},
+                          [&](state::node_op& o) { o.node.modify_index = index; },
                           [&](state::service_op& o) { o.service.modify_index = index; },
                           [&](state::check_op& o) { o.check.modify_index = index; }},
                each);

@@ -94,6 +94,14 @@ json::object element_of(const state::check_op& op) {
               {"ModifyIndex", c.modify_index.value}}}}}};
 }
 
+json::object element_of(const state::fence_op& op) {
+  const auto& of = op.fence.of;
+  return {{"KV",
+           {{"Verb", "check-fence"},
+            {of.space == state::claim_space::keys ? "Lock" : "Claim", of.name},
+            {"Fence", op.fence.fence}}}};
+}
+
 std::string request_of(const state::txn& t) {
   json::array list;
   for (const auto& op : t.ops)

@@ -260,7 +260,8 @@ void workload::lock_turn(client_state& c, std::uint64_t drawn) {
   if (auto* command = std::get_if<state::command>(&wanted))
     c.pending = ask(c.number, *node, std::move(*command), std::nullopt);
   else if (auto* later = std::get_if<lock_client::acquire_later>(&wanted))
-    c.pending = ask(c.number, *node, std::move(later->acquire), std::nullopt, {}, later->left);
+    // Without `wait`: that queues for the lock (docs/claims.md, rule 23), and the model knows no queues.
+    c.pending = ask(c.number, *node, std::move(later->acquire), std::nullopt);
   else if (auto* read = std::get_if<http::read_request>(&wanted))
     c.pending = ask(c.number, *node, std::nullopt, std::move(*read));
   else if (auto* renewal = std::get_if<session_renewal>(&wanted))

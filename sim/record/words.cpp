@@ -42,6 +42,13 @@ std::string words_of(const state::check_op& op) {
   return words_of(op.verb, "check " + op.check.check_id + " of " + op.check.node, op.check.modify_index);
 }
 
+std::string words_of(const state::resource_name& of) {
+  return std::string(name_of(of.space)) + " " + of.name;
+}
+std::string words_of(const state::fence_op& op) {
+  return "check-fence " + number(op.fence.fence) + " of " + words_of(op.fence.of);
+}
+
 std::string words_of(const std::vector<state::acl_link>& links) {
   std::string text;
   for (const auto& l : links)
@@ -104,6 +111,39 @@ std::string words(const state::command& c) {
                                     : " for " + number(static_cast<std::uint64_t>(t.lives_ns / 1'000'000)) + " ms");
           },
           [](const state::acl_token_delete& d) { return "delete token " + d.accessor; },
+          [](const state::fenced_txn& t) {
+            std::string text = "transaction with fences";
+            for (const auto& op : t.body.ops)
+              text += " [" + std::visit([](const auto& each) { return words_of(each); }, op) + "]";
+            return text;
+          },
+          [](const state::fenced_write& w) { return words_of(w.op) + ", " + words_of(state::fence_op{w.fence}); },
+          [](const state::kv_acquire& a) { return words_of(a.op) + ", waits " + number(a.wait_ms) + " ms"; },
+          [](const state::session_begin& s) {
+            return "create session " + s.session.id + " ttl " + s.session.ttl + " " + std::string(name_of(s.ttl_mode)) +
+                   ", leaves " + number(s.on_end.size()) + " operation(s)";
+          },
+          [](const state::claim_ask& a) {
+            return "ask for " + a.name + (a.id.empty() ? "" : " as " + a.id) + " by " + a.session +
+                   (a.permits ? ", permits " + number(*a.permits) : "") +
+                   (a.limit ? ", limit " + number(*a.limit) : "") +
+                   (a.mode ? ", " + std::string(name_of(*a.mode)) : "") +
+                   (a.priority == 0 ? "" : ", priority " + number(a.priority)) +
+                   (a.deadline_ms == 0 ? "" : ", deadline " + number(a.deadline_ms) + " ms") +
+                   (a.refuse_deadlock ? ", refuses deadlock" : "");
+          },
+          [](const state::claim_release& r) { return "release " + r.id + " of " + r.name; },
+          [](const state::claim_hand_over& h) {
+            return "hand " + h.name + " over from " + h.id + (h.to.empty() ? "" : " to " + h.to);
+          },
+          [](const state::claim_mode_set& m) {
+            return "mode of " + m.id + " of " + m.name + " becomes " + std::string(name_of(m.mode));
+          },
+          [](const state::claim_limit_set& l) { return "limit of " + l.name + " becomes " + number(l.limit); },
+          [](const state::claim_limit_unset& l) { return "limit of " + l.name + " is pinned no more"; },
+          [](const state::guard_set& g) { return "guard " + g.prefix + " by " + words_of(g.by); },
+          [](const state::guard_remove& g) { return "no guard of " + g.prefix; },
+          [](const state::claims_alarm& a) { return "look at what is due at " + to_string(a.at); },
           [](const auto&) { return std::string("another command"); },
       },
       static_cast<const state::plain_command&>(c));

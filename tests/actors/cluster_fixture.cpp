@@ -347,7 +347,7 @@ call cluster_fixture::put_coordinate(std::size_t index, coordinates::row r) {
 
 call cluster_fixture::renew(std::size_t index, const std::string& session) {
   const auto made = next_call(index);
-  caf::anon_send(wires(index).raft_peer, renew_session{made.id, session});
+  caf::anon_send(wires(index).fsm, renew_session{made.id, session});
   return made;
 }
 
@@ -361,6 +361,19 @@ call cluster_fixture::read(std::size_t index, const state::query& q, http::consi
   r.request.min_index = min_index;
   r.request.wait = wait;
   r.deadline = now() + nodes_[index].suspended + wait;
+  caf::anon_send(wires(index).fsm, std::move(r));
+  return made;
+}
+
+call cluster_fixture::await_claim(std::size_t index, state::claim_status what, log_index asked_at, milliseconds wait) {
+  const auto made = next_call(index);
+  read_query r;
+  r.id = made.id;
+  r.request.query = std::move(what);
+  r.request.mode = http::consistency::stale;
+  r.request.min_index = asked_at.value;
+  r.deadline = now() + nodes_[index].suspended + wait;
+  r.until_decided = true;
   caf::anon_send(wires(index).fsm, std::move(r));
   return made;
 }

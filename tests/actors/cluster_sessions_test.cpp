@@ -172,13 +172,18 @@ public:
     scheduler_.clock().current_time += std::chrono::hours(1);
     wires_->raft_peer = sim::stub_of<raft_peer_actor>(
         system_, [this](const propose_internal& p) { proposed_.push_back(p); },
-        [this](const renew_answer& a) { renewed_.push_back(a); });
+        [this](const renew_answer& a) { renewed_.push_back(a); },
+        [this](const renew_session& r) { passed_on_.push_back(r); });
+    wires_->gateways.push_back(sim::stub_of<http_gateway_actor>(
+        system_, [this](const renew_result& r) { told_.push_back(r); },
+        [this](const write_results& w) { written_.insert(written_.end(), w.list.begin(), w.list.end()); }));
     wires_->reaper = system_.spawn<session_reaper>(nullptr, wires_, std::vector<state::session_ptr>{}, counted_);
     tell(tick_atom::value);
   }
   ~reaper_alone() {
     tell(stop_atom::value);
     caf::anon_send(wires_->raft_peer, stop_atom::value);
+    caf::anon_send(wires_->gateways.front(), stop_atom::value);
     settle();
     *wires_ = {};
     scheduler_.clock().cancel_all();
@@ -212,6 +217,29 @@ public:
   monotonic_time now() const { return scheduler_.clock().now(); }
   std::vector<propose_internal>& proposed() { return proposed_; }
   std::vector<renew_answer>& renewed() { return renewed_; }
+  std::vector<renew_session>& passed_on() { return passed_on_; }
+  std::vector<renew_result>& told() { return told_; }
+  std::vector<write_result>& written() { return written_; }
+  /// With an exact TTL.
+  void create_exact(const std::string& id, milliseconds lives) {
+    auto s = std::make_shared<state::session_record>();
+    s->id = id;
+    s->ttl_ns = std::chrono::nanoseconds(lives).count();
+    s->ttl_mode = state::session_ttl_mode::exact;
+    tell(publish_effects{{state::session_changed{s, true}}});
+  }
+  void lose_the_lease() { tell(lease_extended{}); }
+  /// Time passes, and nobody runs.
+  void stall(milliseconds d) { scheduler_.clock().current_time += d; }
+  std::vector<std::string> ended() const {
+    std::vector<std::string> all;
+    for (const auto& p : proposed_) {
+      const auto c = wire::decode_command(*p.command);
+      const auto& ids = std::get<state::session_destroy>(*c).ids;
+      all.insert(all.end(), ids.begin(), ids.end());
+    }
+    return all;
+  }
   std::string numbers() const { return counted_.prometheus("consul"); }
 
 private:
@@ -230,6 +258,9 @@ private:
   wiring_ptr wires_ = std::make_shared<wiring>();
   std::vector<propose_internal> proposed_;
   std::vector<renew_answer> renewed_;
+  std::vector<renew_session> passed_on_;
+  std::vector<renew_result> told_;
+  std::vector<write_result> written_;
 };
 
 } // namespace
@@ -377,4 +408,87 @@ TEST_CASE("tables that were replaced have their sessions timed afresh", "[actors
   const auto command = wire::decode_command(*r.proposed().front().command);
   REQUIRE(command.has_value());
   CHECK(std::get<state::session_destroy>(*command).ids == std::vector<std::string>{"kept"});
+}
+
+TEST_CASE("a leader with its lease renews without asking raft_peer, one session or many",
+          "[actors][sessions][claims]") {
+  reaper_alone r;
+  r.change("s", true);
+  r.create_exact("e", milliseconds(500));
+  r.tell(renew_session{request_id{1}, "s"});
+  CHECK(r.passed_on().size() == 1); // it does not lead
+  r.lead(1);
+  r.tell(renew_session{request_id{2}, "s"});
+  r.tell(renew_session{request_id{3}, "none"});
+  r.tell(renew_session{request_id{4}, forward::renewal_list({"e", "none", "s"})});
+  REQUIRE(r.told().size() == 3);
+  CHECK(r.told()[0].session->id == "s");
+  CHECK(r.told()[1].session == nullptr);
+  const auto twice = static_cast<std::uint64_t>(2 * std::chrono::duration_cast<milliseconds>(ttl).count());
+  CHECK(r.told()[2].of_list == forward::renewed_lifetimes{500, std::nullopt, twice});
+  r.lose_the_lease();
+  r.tell(renew_session{request_id{5}, "s"});
+  CHECK(r.passed_on().size() == 2);
+  CHECK(r.told().size() == 3);
+}
+
+TEST_CASE("a list of renewals of another server is answered as a list", "[actors][sessions][claims]") {
+  reaper_alone r;
+  r.create_exact("e", milliseconds(500));
+  r.lead(1);
+  r.tell(renew_request{{node_id{2}, request_id{1}}, forward::renewal_list({"none", "e"}), r.now() + seconds(7)});
+  REQUIRE(r.renewed().size() == 1);
+  CHECK(r.renewed().front().known);
+  CHECK(r.renewed().front().of_list == forward::renewed_lifetimes{std::nullopt, 500});
+}
+
+TEST_CASE("an exact session ends at its TTL, and not with the next tick", "[actors][sessions][claims]") {
+  reaper_alone r;
+  r.lead(1);
+  r.pass(milliseconds(30));
+  r.create_exact("e", milliseconds(510));
+  r.pass(milliseconds(500));
+  CHECK(r.ended().empty());
+  r.pass(milliseconds(10));
+  CHECK(r.ended() == std::vector<std::string>{"e"});
+}
+
+TEST_CASE("a renewal counts from when it comes, also of an exact session", "[actors][sessions][claims]") {
+  reaper_alone r;
+  r.lead(1);
+  r.create_exact("e", milliseconds(500));
+  r.pass(milliseconds(490));
+  r.tell(renew_session{request_id{1}, "e"});
+  r.pass(milliseconds(490));
+  CHECK(r.ended().empty());
+  r.pass(milliseconds(20));
+  CHECK(r.ended() == std::vector<std::string>{"e"});
+}
+
+// The process was not run for half a second: renewals that came in time stand behind the tick in the mailbox.
+TEST_CASE("after a stall an exact session lives longer by as much", "[actors][sessions][claims]") {
+  reaper_alone r;
+  r.lead(1);
+  r.create_exact("e", milliseconds(500));
+  r.pass(milliseconds(200));
+  r.stall(milliseconds(600));
+  r.pass(milliseconds(200));
+  CHECK(r.ended().empty());
+  r.pass(milliseconds(160));
+  CHECK(r.ended() == std::vector<std::string>{"e"});
+}
+
+TEST_CASE("a claim that is held is told what its session has left", "[actors][sessions][claims]") {
+  reaper_alone r;
+  r.lead(1);
+  r.create_exact("e", milliseconds(500));
+  r.pass(milliseconds(100));
+  write_results w;
+  state::claim_answer held;
+  held.session = "e";
+  held.state = state::claim_state::held;
+  w.list.push_back({request_id{1}, wire::call_outcome::done, held, log_index{5}, {}});
+  r.tell(w);
+  REQUIRE(r.written().size() == 1);
+  CHECK(r.written().front().session_ttl_ms == 400);
 }

@@ -28,6 +28,12 @@ questions one(of what, permission level, std::string name = {}) {
 std::optional<questions> needed_by(const exchange& e, const std::string& node) {
   if (const auto* renewal = std::get_if<http::session_renew>(&e.what))
     return one(of::session_owner, permission::write, renewal->id);
+  if (const auto* renewals = std::get_if<http::session_renew_list>(&e.what)) {
+    questions all;
+    for (const auto& id : renewals->ids)
+      all.push_back({of::session_owner, permission::write, id, false});
+    return all;
+  }
   switch (e.needs) {
   case http::access::nobody:
     return std::nullopt;
@@ -79,7 +85,8 @@ bool may_be_behind(const exchange& e) {
     return local->stale || concerns_agent(e.needs);
   if (const auto* save = std::get_if<http::snapshot_save>(&e.what))
     return save->stale;
-  return concerns_agent(e.needs) && !std::holds_alternative<http::session_renew>(e.what);
+  return concerns_agent(e.needs) && !std::holds_alternative<http::session_renew>(e.what) &&
+         !std::holds_alternative<http::session_renew_list>(e.what);
 }
 
 /// Only of what concerns_agent().

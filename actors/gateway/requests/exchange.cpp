@@ -40,7 +40,7 @@ bool exchange::blocking() const {
   if (const auto* p = std::get_if<passed_on_request>(&what))
     return p->wait.count() > 0;
   const auto* r = std::get_if<http::read_request>(&what);
-  return (r != nullptr && r->min_index > 0) || in_delay;
+  return (r != nullptr && r->min_index > 0) || in_delay || in_queue;
 }
 
 std::optional<std::chrono::nanoseconds> exchange::wait_for_lock(std::chrono::milliseconds delay,

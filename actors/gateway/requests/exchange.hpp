@@ -56,9 +56,9 @@ struct client_agent_search {
 /// A request whose answer has not been written yet. It belongs to its requester and stays where it is in memory.
 struct exchange {
   /// What it asks for; monostate: the answer was known at once.
-  using asked =
-      std::variant<std::monostate, http::read_request, state::command, http::session_renew, http::snapshot_save,
-                   http::snapshot_restore, http::local_request, http::agent_request, passed_on_request>;
+  using asked = std::variant<std::monostate, http::read_request, state::command, http::session_renew,
+                             http::session_renew_list, http::snapshot_save, http::snapshot_restore, http::local_request,
+                             http::agent_request, passed_on_request>;
 
   requester* from = nullptr;
   request_id id; ///< under which an actor was asked last
@@ -87,10 +87,11 @@ struct exchange {
   std::unique_ptr<client_agent_search> agents{}; ///< of agent_members and force_leave
   std::uint64_t last_contact_ms = 0;             ///< of a snapshot's read
   bool known_leader = true;                      ///< of a snapshot's read
-  monotonic_time wait_until{};              ///< an acquire that is refused for a lock-delay is tried again until then
-  bool in_delay = false;                    ///< it waits for the end of a lock-delay now
-  std::shared_ptr<audited_request> audit{}; ///< null: the audit log need not know of it, or knows
-  bool ask_again = false;                   ///< local requests without a leader: repeated until `deadline`
+  monotonic_time wait_until{};                   ///< so long an acquire or a claim waits for its grant
+  bool in_delay = false;                         ///< it waits for the end of a lock-delay now
+  bool in_queue = false;                         ///< it waits in a queue of the state machine now (claim_waits.hpp)
+  std::shared_ptr<audited_request> audit{};      ///< null: the audit log need not know of it, or knows
+  bool ask_again = false;                        ///< local requests without a leader: repeated until `deadline`
 
   /// Takes over what was understood of the request. `body`: as much of it as is there.
   /// @pre `began` is set

@@ -43,6 +43,7 @@ constexpr auto shown_headers = std::to_array<std::string_view>({"X-Consul-Index"
                                                                 "X-Belay-Holder",
                                                                 "X-Belay-Index",
                                                                 "X-Belay-Lock-Delay-Ms",
+                                                                "X-Belay-Next",
                                                                 "X-Belay-Reason",
                                                                 "X-Belay-Retry-After-Ms",
                                                                 "X-Belay-Session-Ttl-Ms"});

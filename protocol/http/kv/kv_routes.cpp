@@ -2,6 +2,7 @@
 
 #include "protocol/base/mutants.hpp"
 #include "protocol/golang/syntax.hpp"
+#include "protocol/http/reading/claim_parameters.hpp"
 #include "protocol/http/reading/filtering.hpp"
 #include "protocol/http/reading/query_options.hpp"
 #include "protocol/http/routes.hpp"
@@ -40,7 +41,15 @@ action get_key(request_context& c, const query_options& o) {
   if (auto r = refuse_namespace(c))
     return std::move(*r);
   state::query q;
-  if (c.query.has("keys")) {
+  if (auto r = refuse_conflict(c, {"claims", "keys"}))
+    return std::move(*r);
+  if (auto r = refuse_conflict(c, {"claims", "recurse"}))
+    return std::move(*r);
+  if (c.query.has("claims")) {
+    if (c.argument.empty())
+      return missing_key_name();
+    q = state::claim_read{{std::string(c.argument), state::claim_space::keys}};
+  } else if (c.query.has("keys")) {
     // Old clients misspell it; the right spelling wins.
     auto separator = c.query.get("separator");
     if (separator.empty())
@@ -59,7 +68,32 @@ action get_key(request_context& c, const query_options& o) {
   return filtered_read(c, std::move(q), o);
 }
 
-action put_key(request_context& c, const query_options& o) {
+/// The command for it: what Consul does not know has commands of its own (docs/http-extensions.md).
+action write_of(const request_context& c, state::kv_op op) {
+  std::chrono::nanoseconds patience{0};
+  std::optional<state::fence_ref> fence;
+  bool refuse_deadlock = false;
+  if (auto r = read_fence(c, fence))
+    return std::move(*r);
+  if (op.verb == state::kv_verb::cas && !c.query.get("wait").empty())
+    return invalid_parameter("wait", "not together with \"cas\"");
+  if (op.verb == state::kv_verb::lock) {
+    if (auto r = read_patience(c, patience))
+      return std::move(*r);
+    if (auto r = read_deadlock(c, refuse_deadlock))
+      return std::move(*r);
+  }
+  if (patience.count() > 0) {
+    const auto ms = std::chrono::ceil<std::chrono::milliseconds>(patience).count();
+    return write_request{
+        state::kv_acquire{std::move(op), static_cast<std::uint64_t>(ms), refuse_deadlock, std::move(fence)}, patience};
+  }
+  if (fence)
+    return write_request{state::fenced_write{std::move(op), std::move(*fence)}};
+  return write_request{state::kv_write{std::move(op)}};
+}
+
+action put_key(request_context& c) {
   if (auto r = refuse_namespace(c))
     return std::move(*r);
   if (c.argument.empty())
@@ -88,9 +122,7 @@ action put_key(request_context& c, const query_options& o) {
   }
   op.key = c.argument;
   op.value = make_payload(std::string(c.request.body));
-  // Consul has no use for it here (docs/http-extensions.md).
-  const bool waits = op.verb == state::kv_verb::lock && !c.query.get("wait").empty();
-  return write_request{state::kv_write{std::move(op)}, waits ? o.wait : std::chrono::nanoseconds{0}};
+  return write_of(c, std::move(op));
 }
 
 action delete_key(request_context& c) {
@@ -112,7 +144,7 @@ action delete_key(request_context& c) {
             : c.query.has("cas") ? state::kv_verb::remove_cas
                                  : state::kv_verb::remove;
   op.index = log_index{cas};
-  return write_request{state::kv_write{std::move(op)}};
+  return write_of(c, std::move(op));
 }
 
 } // namespace
@@ -124,7 +156,7 @@ action kv_route(request_context& c) {
     return std::move(*r);
   if (c.request.method == "GET")
     return get_key(c, o);
-  return c.request.method == "PUT" ? put_key(c, o) : delete_key(c);
+  return c.request.method == "PUT" ? put_key(c) : delete_key(c);
 }
 
 } // namespace belay::http

@@ -1,15 +1,16 @@
 // /v1/txn (docs/contract/05).
 
-#include "protocol/golang/base64.hpp"
 #include "protocol/golang/syntax.hpp"
 #include "protocol/http/discovery/catalog_input.hpp"
+#include "protocol/http/reading/kv_op_input.hpp"
 #include "protocol/http/reading/query_options.hpp"
 #include "protocol/http/record_input.hpp"
 #include "protocol/http/render_parts.hpp"
 #include "protocol/http/routes.hpp"
 
 #include <boost/json/array.hpp>
-#include <boost/json/string.hpp>
+
+#include <algorithm>
 
 namespace belay::http {
 
@@ -26,46 +27,27 @@ struct operation {
   std::string unknown_verb; ///< text of the error; empty: the verb is known
 };
 
-void decode_value(golang::json_decoder& d, const value& v, payload& out) {
-  if (v.is_null()) {
-    out = make_payload({});
-    return;
-  }
-  const auto* s = v.if_string();
-  if (!s) {
-    d.wrong_type(v, "struct field KVTxnOp.KV.Value of type []uint8");
-    return;
-  }
-  auto bytes = golang::decode_base64({s->data(), s->size()});
-  if (bytes)
-    out = make_payload(std::move(*bytes));
-  else
-    d.fail(bytes.error());
+/// `check-fence` names the fence, and `Claim` or `Lock` of what.
+operation decode_fence_op(golang::json_decoder& d, kv_op_input in) {
+  if (in.fence_names > 1)
+    d.fail("check-fence names a Claim or a Lock, not both");
+  return {state::fence_op{std::move(in.fence)}, false, {}};
 }
 
 operation decode_kv(golang::json_decoder& d, const value& v) {
-  constexpr std::string_view owner = "KVTxnOp.KV";
-  state::kv_op op;
-  op.value = make_payload({});
-  std::string verb, ignored;
-  d.object(v, "struct field TxnOp.KV of type api.KVTxnOp", [&](const std::string& name, const value& each) {
-    if (name == "verb")
-      d.text(each, {owner, "Verb"}, verb);
-    else if (name == "value")
-      decode_value(d, each, op.value);
-    else if (name == "namespace")
-      d.text(each, {owner, "Namespace"}, ignored);
-    else
-      return decode_member(name, op, member_input{d, each, owner});
-    return true;
-  });
-  if (const auto known = state::named<state::kv_verb>(verb)) {
+  auto in = decode_kv_op(d, v, "KVTxnOp.KV", "struct field TxnOp.KV of type api.KVTxnOp");
+  if (in.verb == "check-fence")
+    return decode_fence_op(d, std::move(in));
+  if (in.names_fence())
+    d.fail("Fence, Claim and Lock are members of check-fence only");
+  auto& op = in.op;
+  if (const auto known = state::named<state::kv_verb>(in.verb)) {
     op.verb = *known;
     return {std::move(op), state::writes_keys(*known), {}};
   }
   // docs/contract/05, section 3: it counts as a read, also for the shape of the answer.
   op.verb = state::kv_verb::get;
-  return {std::move(op), false, "unknown KV verb " + golang::quoted(verb)};
+  return {std::move(op), false, "unknown KV verb " + golang::quoted(in.verb)};
 }
 
 /// Shared by nodes, services and checks. `kind` as in error texts.
@@ -190,6 +172,9 @@ std::string argument_error(const state::service_op& op) {
 std::string argument_error(const state::check_op&) {
   return "";
 }
+std::string argument_error(const state::fence_op& op) {
+  return op.fence.of.name.empty() ? "Must provide the name of a claim or lock" : "";
+}
 
 /// Verbs that no state machine knows fail the transaction here, with the shape it would have had.
 response refuse_unknown_verbs(const std::vector<operation>& ops, bool writes, const render_options& options) {
@@ -229,6 +214,9 @@ action txn_route(request_context& c) {
   state::txn txn;
   for (auto& each : ops)
     txn.ops.push_back(std::move(each.op));
+  const auto is_fence = [](const state::txn_op& op) { return std::holds_alternative<state::fence_op>(op); };
+  if (writes && std::any_of(txn.ops.begin(), txn.ops.end(), is_fence))
+    return write_request{state::fenced_txn{std::move(txn)}};
   if (writes)
     return write_request{std::move(txn)};
   o.min_index = 0; // docs/contract/05, section 3: never blocks

@@ -29,7 +29,18 @@ struct session_view : record_view {
 } // namespace
 
 void append_session(std::string& out, const state::session_record& s) {
-  append_object<state::session_record, shown_order>(out, s, session_view{});
+  const auto begin = out.size();
+  append_members<state::session_record, shown_order>(out, s, session_view{});
+  // Consul's sessions have neither. What OnEnd writes is not for everybody who may see the session.
+  if (s.ttl_mode != state::session_ttl_mode::lower_bound) {
+    out += ",\"TTLMode\":";
+    golang::append_json_string(out, name_of(s.ttl_mode));
+  }
+  if (!s.on_end.empty()) {
+    out += ",\"OnEndCount\":";
+    golang::append_number(out, s.on_end.size());
+  }
+  close_object(out, begin);
 }
 
 } // namespace belay::http

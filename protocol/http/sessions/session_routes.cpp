@@ -2,7 +2,10 @@
 
 #include "protocol/golang/duration.hpp"
 #include "protocol/golang/json_input.hpp"
+#include "protocol/golang/quoting.hpp"
+#include "protocol/http/reading/claim_parameters.hpp"
 #include "protocol/http/reading/filtering.hpp"
+#include "protocol/http/reading/kv_op_input.hpp"
 #include "protocol/http/reading/query_options.hpp"
 #include "protocol/http/record_input.hpp"
 #include "protocol/http/routes.hpp"
@@ -11,6 +14,7 @@
 #include <boost/json/string.hpp>
 
 #include <limits>
+#include <utility>
 
 namespace belay::http {
 
@@ -21,12 +25,18 @@ using boost::json::value;
 constexpr std::int64_t ns_per_second = 1'000'000'000;
 constexpr std::int64_t lock_delay_default_ns = 15 * ns_per_second;           // docs/contract/04, section 2.1
 constexpr std::chrono::nanoseconds session_ttl_max = std::chrono::hours(24); // as above
+// An agent with a thousand sessions sends one request. More would keep the leader from others: each is a look into a table, and with
+// ACLs a judgement.
+constexpr std::size_t sessions_renewed_at_once_max = 4096;
 constexpr std::string_view serf_check = "serfHealth";
 
 /// What the body said, before defaults are resolved.
 struct session_body {
   state::session_record session;
   std::string behavior{name_of(state::session_behavior::release)};
+  // Beyond Consul's (docs/http-extensions.md).
+  std::string ttl_mode;
+  std::vector<kv_op_input> on_end;
 
   session_body() {
     session.lock_delay_ns = lock_delay_default_ns;
@@ -107,11 +117,29 @@ struct session_input : member_input {
   }
 };
 
+void decode_on_end(golang::json_decoder& d, const value& v, std::vector<kv_op_input>& out) {
+  if (v.is_null())
+    return;
+  const auto* list = v.if_array();
+  if (!list) {
+    d.wrong_type(v, "struct field .OnEnd of type []KVTxnOp");
+    return;
+  }
+  for (const auto& each : *list)
+    out.push_back(decode_kv_op(d, each, "OnEnd", "struct field .OnEnd of type KVTxnOp"));
+}
+
 void decode_body(golang::json_decoder& d, const value& v, session_body& out) {
   d.object(
       v, "value of type structs.Session",
       [&](const std::string& name, const value& each) {
-        return decode_member(name, out.session, session_input{{d, each, ""}, out.behavior});
+        if (name == "ttlmode")
+          d.text(each, {"", "TTLMode"}, out.ttl_mode);
+        else if (name == "onend")
+          decode_on_end(d, each, out.on_end);
+        else
+          return decode_member(name, out.session, session_input{{d, each, ""}, out.behavior});
+        return true;
       },
       true);
 }
@@ -125,17 +153,30 @@ void resolve_checks(state::session_record& b) {
     b.checks.reset();
 }
 
-refused read_ttl(const std::string& text, const route_settings& s, std::int64_t& out_ns) {
+/// @param least the shortest one, zero besides
+refused read_ttl(const std::string& text, std::chrono::nanoseconds least, std::int64_t& out_ns) {
   if (text.empty())
     return std::nullopt;
   const auto ttl = golang::parse_duration(text);
   if (!ttl)
     return error_response(500, "Session TTL '" + text + "' invalid: " + golang::duration_complaint(text));
-  if (ttl->count() != 0 && (*ttl < s.session_ttl_min || *ttl > session_ttl_max))
+  if (ttl->count() != 0 && (*ttl < least || *ttl > session_ttl_max))
     return error_response(500, "Invalid Session TTL '" + std::to_string(ttl->count()) + "', must be between [" +
-                                   golang::format_duration(s.session_ttl_min) + "=" +
-                                   golang::format_duration(session_ttl_max) + "]");
+                                   golang::format_duration(least) + "=" + golang::format_duration(session_ttl_max) +
+                                   "]");
   out_ns = ttl->count();
+  return std::nullopt;
+}
+
+/// The state machine says which verbs are possible.
+refused make_on_end(std::vector<kv_op_input> in, std::vector<state::kv_op>& out) {
+  for (auto& each : in) {
+    const auto verb = state::named<state::kv_verb>(each.verb);
+    if (!verb || each.names_fence())
+      return invalid_parameter("OnEnd", verb ? "no operation names a fence" : "unknown verb \"" + each.verb + "\"");
+    each.op.verb = *verb;
+    out.push_back(std::move(each.op));
+  }
   return std::nullopt;
 }
 
@@ -146,8 +187,18 @@ refused make_session(request_context& c, session_body b, state::session_record& 
   const auto behavior = state::named<state::session_behavior>(b.behavior);
   if (!behavior && !b.behavior.empty())
     return error_response(500, "Invalid Behavior setting '" + b.behavior + "'");
-  if (auto r = read_ttl(b.session.ttl, c.settings, b.session.ttl_ns))
+  const auto mode = state::named<state::session_ttl_mode>(b.ttl_mode);
+  if (!mode)
+    return invalid_parameter("TTLMode", "only \"exact\"");
+  const bool exact = *mode == state::session_ttl_mode::exact;
+  const auto least = exact ? std::chrono::nanoseconds(state::exact_ttl_ns_min) : c.settings.session_ttl_min;
+  if (auto r = read_ttl(b.session.ttl, least, b.session.ttl_ns))
     return r;
+  if (exact && b.session.ttl_ns == 0)
+    return invalid_parameter("TTLMode", "an exact TTL needs a TTL");
+  if (auto r = make_on_end(std::move(b.on_end), b.session.on_end))
+    return r;
+  b.session.ttl_mode = *mode;
   resolve_checks(b.session);
   out = std::move(b.session);
   out.id = c.uuid();
@@ -172,6 +223,21 @@ refused read_options(const request_context& c, query_options& o) {
   return read_query_options(c, o);
 }
 
+/// About the session in the path.
+template <class Query>
+action read_one(const request_context& c) {
+  query_options o;
+  if (auto r = read_options(c, o))
+    return std::move(*r);
+  if (c.argument.empty())
+    return error_response(400, "Missing session");
+  if (auto r = refuse_datacenter(c))
+    return with_unknown_meta(std::move(*r));
+  if (auto r = refuse_session_id(c.argument))
+    return with_unknown_meta(std::move(*r));
+  return make_read(Query{std::string(c.argument)}, o);
+}
+
 } // namespace
 
 action session_create_route(request_context& c) {
@@ -191,10 +257,17 @@ action session_create_route(request_context& c) {
   }
   if (auto r = refuse_datacenter(c))
     return std::move(*r);
-  state::session_create command;
-  if (auto r = make_session(c, std::move(body), command.session))
+  state::session_record session;
+  if (auto r = make_session(c, std::move(body), session))
     return std::move(*r);
-  return write_request{std::move(command)};
+  const bool known_to_consul = session.ttl_mode == state::session_ttl_mode::lower_bound && session.on_end.empty();
+  if (known_to_consul)
+    return write_request{state::session_create{std::move(session)}};
+  state::session_begin begin;
+  begin.ttl_mode = session.ttl_mode;
+  begin.on_end = std::exchange(session.on_end, {});
+  begin.session = std::move(session);
+  return write_request{std::move(begin)};
 }
 
 action session_destroy_route(request_context& c) {
@@ -209,17 +282,42 @@ action session_renew_route(request_context& c) {
   return session_renew{std::string(c.argument)};
 }
 
-action session_info_route(request_context& c) {
-  query_options o;
-  if (auto r = read_options(c, o))
+/// Many in one request (docs/http-extensions.md).
+action session_renew_list_route(request_context& c) {
+  if (auto r = refuse_namespace(c))
     return std::move(*r);
-  if (c.argument.empty())
-    return error_response(400, "Missing session");
   if (auto r = refuse_datacenter(c))
-    return with_unknown_meta(std::move(*r));
-  if (auto r = refuse_session_id(c.argument))
-    return with_unknown_meta(std::move(*r));
-  return make_read(state::session_info{std::string(c.argument)}, o);
+    return std::move(*r);
+  golang::json_decoder d;
+  std::optional<std::vector<std::string>> ids;
+  auto json = golang::read_json(c.request.body);
+  if (json)
+    d.texts(*json, {"", "sessions"}, ids);
+  else
+    d.fail(json.error());
+  if (!d.ok())
+    return error_response(400, "Request decode failed: " + d.error());
+  if (!ids || ids->empty())
+    return error_response(400, "Missing session");
+  if (ids->size() > sessions_renewed_at_once_max)
+    return error_response(413, "Too many sessions (" + std::to_string(ids->size()) + " > " +
+                                   std::to_string(sessions_renewed_at_once_max) + ")");
+  for (const auto& id : *ids) {
+    if (auto r = refuse_session_id(id))
+      return std::move(*r);
+    if (id.find(' ') != std::string::npos)
+      return error_response(400, "invalid session " + golang::quoted(id));
+  }
+  return session_renew_list{std::move(*ids)};
+}
+
+action session_info_route(request_context& c) {
+  return read_one<state::session_info>(c);
+}
+
+/// How it ended (docs/http-extensions.md).
+action session_ended_route(request_context& c) {
+  return read_one<state::session_ended>(c);
 }
 
 action session_node_route(request_context& c) {

@@ -5,6 +5,7 @@
 #include "protocol/state/acl/acl_reading.hpp"
 #include "protocol/state/acl/writing_permissions.hpp"
 #include "protocol/state/answer_size.hpp"
+#include "protocol/state/claims/claim_reading.hpp"
 #include "protocol/state/folded_name.hpp"
 #include "protocol/state/reading.hpp"
 
@@ -49,6 +50,12 @@ requires requires(const Listing& each) {
 }
 complaint denial(const acl::authorizer& may, const query& q, const Listing& each) {
   return denied_unless(!q.lists_need_permission || may.key_list(each.prefix));
+}
+complaint denial(const acl::authorizer& may, const query&, const claim_read& each) {
+  return denied_unless(may.key_read(each.of.name));
+}
+complaint denial(const acl::authorizer& may, const query&, const claim_status& each) {
+  return denied_unless(may.key_read(each.of.name));
 }
 template <class Settings>
 complaint denial(const acl::authorizer& may, const query&, const settings_get<Settings>&) {
@@ -151,6 +158,15 @@ void keep_results(const acl::authorizer& may, txn_reply& answer) {
   });
 }
 
+/// Names that may not be read: that there is a wait is shown, not for what (docs/claims.md, rule 32).
+void hide_names(const acl::authorizer& may, std::vector<wait_edge>& edges) {
+  for (auto& each : edges)
+    if (!may.key_read(each.on.name)) {
+      each.on.name.clear();
+      each.hidden = true;
+    }
+}
+
 /// One answer to one query.
 struct filter {
   const tables& t;
@@ -224,6 +240,19 @@ struct filter {
     }
     a.token = t.acls.token_with_secret(q.by->secret);
   }
+  void operator()(claim_view&) const {}
+  void operator()(claim_standing&) const {}
+  void operator()(claim_rows& a) const {
+    if (const auto* asked = std::get_if<claims_list>(&q))
+      a = listed_claims(t, *asked, [&](const claim_record& c) { return may.key_read(c.of.name); });
+  }
+  void operator()(wait_graph& a) const { hide_names(may, a.edges); }
+  void operator()(guard_rows& a) const {
+    std::erase_if(a.list, [&](const guard_record& each) { return !may.key_read(each.prefix); });
+  }
+  void operator()(ended_session_rows& a) const {
+    std::erase_if(a.list, [&](const ended_session_ptr& each) { return !may.session_read(each->node); });
+  }
   /// Settings are seen as a whole or not at all.
   template <class Settings>
   void operator()(settings_ptr<Settings>&) const {}
@@ -237,7 +266,8 @@ std::optional<reply> refused_to(const tables& t, const command& c, cluster_time 
   const auto v = verdict_on(t, *c.by, now);
   if (!v.may)
     return reply{refusal{std::string(v.why)}};
-  if (const auto* transaction = std::get_if<txn>(&c)) {
+  const auto* fenced = std::get_if<fenced_txn>(&c);
+  if (const auto* transaction = fenced != nullptr ? &fenced->body : std::get_if<txn>(&c)) {
     auto refused = refused_operations(t, *v.may, *transaction, now);
     return refused.errors.empty() ? std::nullopt : std::optional(reply{std::move(refused)});
   }
@@ -291,6 +321,11 @@ query_result visible_answer(const tables& t, const query& q, cluster_time now) {
 void keep_visible(const tables& t, const authority& by, cluster_time now, txn_reply& answer) {
   if (const auto v = verdict_on(t, by, now); v.may)
     keep_results(*v.may, answer);
+}
+
+void keep_visible(const tables& t, const authority& by, cluster_time now, claim_refusal& answer) {
+  if (const auto v = verdict_on(t, by, now); v.may)
+    hide_names(*v.may, answer.cycle);
 }
 
 } // namespace belay::state

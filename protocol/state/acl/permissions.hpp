@@ -27,5 +27,7 @@ std::optional<refusal> refused_to(const tables& t, const query& q, cluster_time 
 query_result visible_answer(const tables& t, const query& q, cluster_time now);
 /// Takes out of the results of a transaction that was carried out what he may not see who asked for it.
 void keep_visible(const tables& t, const authority& by, cluster_time now, txn_reply& answer);
+/// Hides the names in a cycle that he may not read (docs/claims.md, rule 32).
+void keep_visible(const tables& t, const authority& by, cluster_time now, claim_refusal& answer);
 
 } // namespace belay::state

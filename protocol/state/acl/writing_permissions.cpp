@@ -122,6 +122,10 @@ bool may_run(const tables& t, const authorizer& may, const node_op& op) {
 bool may_run(const tables& t, const authorizer& may, const service_op& op) {
   return op.verb == catalog_verb::get || may_write_service(t, may, op.service.node, op.service);
 }
+/// Whether it is valid shows in whether the transaction succeeds.
+bool may_run(const tables&, const authorizer& may, const fence_op& op) {
+  return may.key_read(op.fence.of.name);
+}
 bool may_run(const tables& t, const authorizer& may, const check_op& op) {
   if (op.verb == catalog_verb::get)
     return true;
@@ -144,7 +148,28 @@ struct judge {
     return denied_unless((c.op.key.empty() && c.op.verb != kv_verb::remove_tree) || may_write_key(may, c.op));
   }
   complaint operator()(const txn&) const { return std::nullopt; }
+  complaint operator()(const fenced_txn&) const { return std::nullopt; }
+  complaint operator()(const fenced_write& c) const { return (*this)(kv_write{c.op}); }
+  complaint operator()(const kv_acquire& c) const { return (*this)(kv_write{c.op}); }
   complaint operator()(const session_create& c) const { return denied_unless(may.session_write(c.session.node)); }
+  /// OnEnd is not judged again when the session ends (docs/claims.md, rule 19).
+  complaint operator()(const session_begin& c) const {
+    return denied_unless(
+        may.session_write(c.session.node) &&
+        std::all_of(c.on_end.begin(), c.on_end.end(), [this](const kv_op& op) { return may_write_key(may, op); }));
+  }
+  // Claims (docs/claims.md): what is changed is judged when it is asked for, not when it is granted (rule 33).
+  complaint operator()(const claim_ask& c) const { return denied_unless(may.key_write(c.name)); }
+  complaint operator()(const claim_release& c) const { return denied_unless(may.key_write(c.name)); }
+  complaint operator()(const claim_hand_over& c) const { return denied_unless(may.key_write(c.name)); }
+  complaint operator()(const claim_mode_set& c) const { return denied_unless(may.key_write(c.name)); }
+  complaint operator()(const claim_limit_set& c) const { return denied_unless(may.key_write(c.name)); }
+  complaint operator()(const claim_limit_unset& c) const { return denied_unless(may.key_write(c.name)); }
+  /// Rule 34.
+  complaint operator()(const guard_set& c) const { return denied_unless(may.key_write_prefix(c.prefix)); }
+  complaint operator()(const guard_remove& c) const {
+    return denied_unless(may.key_write_prefix(c.prefix) && (c.fence != 0 || may.operator_write()));
+  }
   complaint operator()(const session_destroy& c) const {
     return denied_unless(std::all_of(c.ids.begin(), c.ids.end(), [&](const std::string& id) {
       const auto session = t.sessions.find(id);
@@ -159,6 +184,7 @@ struct judge {
   }
   // What the leader does of its own accord.
   complaint operator()(const tombstone_reap&) const { return denied_unless(false); }
+  complaint operator()(const claims_alarm&) const { return denied_unless(false); }
   complaint operator()(const acl_initialize&) const { return denied_unless(false); }
   // An archive holds the tokens.
   complaint operator()(const restore_begin&) const { return denied_unless(may.snapshot()); }

@@ -143,7 +143,7 @@ std::optional<std::string> ensure_check(applying& a, check_record check) {
   }
   if (row->status == critical && !MUTANT(critical_check_ignored))
     for (const auto& s : a.t.sessions.relying_on(row->node, row->check_id))
-      end_session(a, s->id);
+      end_session(a, s->id, "check " + row->check_id + " critical");
   return std::nullopt;
 }
 
@@ -160,7 +160,7 @@ void remove_check(applying& a, std::string_view node, std::string_view check_id)
   } else if (const auto service = a.t.catalog.find_service(known->node, known->service_id))
     touch_service(a, known->node, service->service);
   for (const auto& s : a.t.sessions.relying_on(known->node, known->check_id))
-    end_session(a, s->id);
+    end_session(a, s->id, "check " + known->check_id + " deregistered");
 }
 
 void remove_service(applying& a, std::string_view node, std::string_view id) {
@@ -181,7 +181,7 @@ void remove_node(applying& a, std::string_view name) {
     return;
   // First, so that not every check that goes looks through them for those that rely on it.
   for (const auto& s : a.t.sessions.of_node(known->node))
-    end_session(a, s->id);
+    end_session(a, s->id, "node deregistered");
   for (const auto& s : a.t.catalog.services_of_node(known->node))
     remove_service(a, known->node, s->id);
   for (const auto& c : a.t.catalog.checks_of_node(known->node))

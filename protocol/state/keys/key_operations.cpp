@@ -83,8 +83,11 @@ key_result acquire(applying& a, const kv_op& op) {
     // No new grant: whoever guards something with the fence must go on to let the holder in.
     return {key_outcome::done, store(a, place, op, old->lock_index, session->id, old->fence)};
   }
-  const auto fence = MUTANT(fence_is_lock_index) ? (old ? old->lock_index : 0) + 1
-                                                 : a.t.marks.at(mark::fence_base).value + a.index.value;
+  if (a.lock_is_awaited(op.key) && !MUTANT(plain_acquire_overtakes_queue)) {
+    PROBE("kv: others wait for the lock");
+    return {.outcome = key_outcome::refused, .queued = true};
+  }
+  const auto fence = MUTANT(fence_is_lock_index) ? (old ? old->lock_index : 0) + 1 : a.new_fence();
   return {key_outcome::done, store(a, place, op, (old ? old->lock_index : 0) + 1, session->id, fence)};
 }
 
@@ -96,6 +99,7 @@ key_result release(applying& a, const kv_op& op) {
   const auto old = kv_table::entry(place);
   if (!old || old->session.empty() || (old->session != folded(op.session) && !MUTANT(released_by_anybody)))
     return {key_outcome::refused, nullptr, {}, old ? old->session : std::string()};
+  a.look_at_lock(op.key);
   return {key_outcome::done, store(a, place, op, old->lock_index, {}, 0)};
 }
 
@@ -104,11 +108,14 @@ void remove(applying& a, const kv_table::place& place, const std::string& key) {
   a.t.graves.bury_key(key, a.index);
   a.t.marks.set(mark::tombstones, a.index);
   key_was_changed(a, key, !MUTANT(delete_wakes_nobody));
+  // Whoever deletes a locked key frees its lock, and ends nobody's wait for it (docs/claims.md, rule 27).
+  a.look_at_lock(MUTANT(removed_lock_grants_nobody) ? std::string() : key);
 }
 
 /// docs/contract/02, section 3: one tombstone for the whole tree, none for the empty prefix.
 void remove_tree(applying& a, const std::string& prefix) {
   const auto removed = a.t.kv.erase_under(prefix);
+  a.look_at_locks_under(prefix);
   if (removed > 0) {
     a.t.marks.set(mark::kvs, a.index);
     if (prefix.empty())
@@ -155,6 +162,23 @@ key_result write_key(applying& a, const kv_op& op) {
   return {};
 }
 
+bool lock_is_free(const applying& a, const std::string& key) {
+  const auto entry = a.t.kv.find(key);
+  return (!entry || entry->session.empty()) && !a.t.delays.blocked_until(key, a.now);
+}
+
+std::uint64_t grant_lock(applying& a, const claim_record& waiter) {
+  const auto place = a.t.kv.locate(waiter.of.name);
+  const auto old = kv_table::entry(place);
+  PRECONDITION(!old || old->session.empty());
+  kv_op op;
+  op.verb = kv_verb::lock;
+  op.key = waiter.of.name;
+  op.value = waiter.value;
+  op.flags = waiter.flags;
+  return store(a, place, op, (old ? old->lock_index : 0) + 1, waiter.session, a.new_fence())->fence;
+}
+
 std::optional<std::string> session_id_error(std::string_view id) {
   if (id.empty())
     return "missing session";
@@ -186,6 +210,7 @@ void orphan_key(applying& a, const std::string& key, const session_record& holde
     a.t.kv.put(place, std::move(entry));
     key_was_changed(a, key, !MUTANT(release_wakes_nobody));
   }
+  a.look_at_lock(key);
   const auto until = delay_end(holder, a.now);
   if (!until)
     return;

@@ -17,10 +17,17 @@ struct key_result {
   std::string text{};
   std::string holder{};      ///< refused because of this session's lock
   std::uint64_t wait_ms = 0; ///< lock_delay: how long it lasts
+  bool queued = false;       ///< refused because others wait for the lock (docs/claims.md, rule 28)
 };
 
 /// Writes nothing unless the outcome is `done`. @pre writes_keys(op.verb)
 key_result write_key(applying& a, const kv_op& op);
+
+/// Nobody holds the lock of the key, and no lock delay is in force.
+bool lock_is_free(const applying& a, const std::string& key);
+/// Gives the lock to who waited for it, with the value and the flags that he asked for (docs/claims.md, rule 26). @returns the fence
+/// @pre lock_is_free()
+std::uint64_t grant_lock(applying& a, const claim_record& waiter);
 
 /// What is wrong with a session id before it is looked up; nullopt: nothing.
 std::optional<std::string> session_id_error(std::string_view id);

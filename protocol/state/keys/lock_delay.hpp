@@ -16,6 +16,8 @@ public:
   void start(std::string_view key, cluster_time until) { put({std::string(key), until}); }
   /// Earliest cluster time at which `key` may be acquired again. @returns nullopt if no delay is in force at `now`.
   std::optional<cluster_time> blocked_until(std::string_view key, cluster_time now) const;
+  /// By when they are over, the first one first. Valid until the next change.
+  const std::set<std::pair<cluster_time, std::string>>& by_time() const { return by_time_; }
   /// Drops delays that are over. Called for every entry of the log, so that all nodes hold the same rows.
   void expire(cluster_time now);
 

@@ -1,6 +1,7 @@
 #include "protocol/state/restore/restoring.hpp"
 
 #include "protocol/state/keys/key_operations.hpp"
+#include "protocol/state/restore/restored_claims.hpp"
 
 #include <algorithm>
 
@@ -27,7 +28,7 @@ std::shared_ptr<const Record> with_indexes_up_to(std::shared_ptr<const Record> r
 class restorer {
 public:
   restorer(const tables& old, log_index index, cluster_time now)
-      : old_(old), index_(index), now_(now), fresh_(std::make_unique<tables>()) {}
+      : old_(old), index_(index), now_(now), fresh_(std::make_unique<tables>()), claims_(old, *fresh_) {}
 
   std::unique_ptr<tables> run(effects& changed) {
     old_.stage.for_each_batch([this](const row_batch& batch) {
@@ -38,12 +39,20 @@ public:
     fresh_->marks.set(mark::restored, index_);
     drop_dangling();
     raise_fence_base();
-    grant_again();
-    keep_delays();
     changed.push_back(everything_changed{true});
+    applying a{*fresh_, index_, now_, changed};
+    if (claims_.in_use()) {
+      fresh_->marks.set(mark::claims, index_);
+      const auto last = [](const tables& t) { return std::min(t.marks.at(mark::last_fence).value, fence_max); };
+      fresh_->marks.set(mark::last_fence, log_index{std::max(last(old_), last(*fresh_))});
+    }
+    grant_again(a);
+    keep_delays();
     fresh_->sessions.rows().for_each_under("", [&](const session_ptr& s) {
       changed.push_back(session_changed{s, true});
     });
+    if (claims_.in_use())
+      claims_.run(a);
     return std::move(fresh_);
   }
 
@@ -54,7 +63,7 @@ private:
       return;
     if (auto* token = std::get_if<acl_token_ptr>(&row.row); token != nullptr && !outlives_restore(*token))
       return;
-    if (std::visit([this](const auto& each) { return name_is_taken(each); }, row.row))
+    if (std::visit([this](const auto& each) { return name_is_taken(each); }, row.row) || claims_.take(row))
       return;
     if (row.table != table::staging && !std::holds_alternative<std::monostate>(row.row))
       fresh_->restore(std::move(row));
@@ -64,15 +73,19 @@ private:
   void lower(staged_ptr&) const {}
   template <class Record>
   void lower(std::shared_ptr<const Record>& row) const {
-    row = with_indexes_up_to(std::move(row), index_);
+    if constexpr (requires { row->modify_index; })
+      row = with_indexes_up_to(std::move(row), index_);
   }
   void lower(tombstone& row) const {
     row.index = std::min(row.index, index_);
     row.tree_index = std::min(row.tree_index, row.index);
   }
   void lower(lock_delay_record& row) const { row.until.value = std::min(row.until.value, now_.value + delay_ms_max); }
+  template <class Record>
+  void lower(Record&) const {}
   void lower(counter& row) const {
-    row.value = std::min(row.value, name_of(mark::fence_base) == row.name ? fence_max : index_.value);
+    const bool of_fences = row.name == name_of(mark::fence_base) || row.name == name_of(mark::last_fence);
+    row.value = std::min(row.value, of_fences ? fence_max : index_.value);
   }
 
   /// Its end is by the clock of the archive's cluster, which may be another one: nothing lives longer than it was to live in all.
@@ -123,13 +136,12 @@ private:
   }
 
   /// The lock may have had other holders since the archive was written.
-  void grant_again() {
+  void grant_again(applying& a) {
     std::vector<kv_entry_ptr> held;
     fresh_->kv.rows().for_each_under("", [&](const kv_entry_ptr& e) {
       if (!e->session.empty() || e->fence != 0)
         held.push_back(e);
     });
-    const auto fence = fresh_->marks.at(mark::fence_base).value + index_.value;
     for (const auto& e : held) {
       const auto now_held = old_.kv.find(e->key);
       const bool newest = now_held && now_held->session == e->session && now_held->fence == e->fence;
@@ -137,7 +149,7 @@ private:
       if (newest && lives && e->fence != 0)
         continue;
       auto changed = std::make_shared<kv_entry>(*e);
-      changed->fence = lives ? fence : 0;
+      changed->fence = lives ? a.new_fence() : 0;
       if (!lives)
         changed->session.clear();
       fresh_->kv.put(std::move(changed));
@@ -168,6 +180,7 @@ private:
   log_index index_;
   cluster_time now_;
   std::unique_ptr<tables> fresh_;
+  claims_restorer claims_;
 };
 
 } // namespace

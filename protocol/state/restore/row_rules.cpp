@@ -5,6 +5,8 @@
 #include "protocol/state/acl/acl_table.hpp"
 #include "protocol/state/acl/acl_validation.hpp"
 #include "protocol/state/catalog/catalog_rules.hpp"
+#include "protocol/state/claims/asking.hpp"
+#include "protocol/state/claims/session_claims.hpp"
 #include "protocol/state/folded_name.hpp"
 
 #include <algorithm>
@@ -47,6 +49,8 @@ complaint wrong_with(const session_record& s) {
     return "has no node";
   if (s.ttl_ns < 0 || s.ttl_ns > session_ttl_max_ns)
     return "has a TTL below zero or of more than 24 hours";
+  if (auto why = wrong_with(session_begin{s, s.ttl_mode, s.on_end}))
+    return "is none that could be made: " + why->text;
   return std::nullopt;
 }
 
@@ -113,6 +117,58 @@ complaint wrong_with(const acl_token& k) {
     return "expires and does not expire";
   if (auto why = identities_error(k))
     return "is none that could be made: " + *why;
+  return std::nullopt;
+}
+
+bool is_permits(std::uint64_t n) {
+  return n >= 1 && n <= claim_permits_max;
+}
+
+complaint wrong_with(const claim_record& c) {
+  if (c.of.name.empty())
+    return "has no name";
+  if (!is_uuid(c.session) || folded(c.session) != c.session)
+    return "is of a session whose ID is no UUID";
+  if (!is_claim_id(c.id) || (c.of.space == claim_space::keys && (c.id != c.session || c.state != claim_state::waiting)))
+    return "has an ID that is none";
+  if (!is_permits(c.permits) || c.priority > claim_priority_max)
+    return "has permits or a priority that nobody can ask for";
+  if (c.value->size() > claim_value_bytes_max)
+    return "has a value of more than " + std::to_string(claim_value_bytes_max) + " bytes";
+  return std::nullopt;
+}
+
+complaint wrong_with(const claim_resource& r) {
+  if (r.of.name.empty())
+    return "has no name";
+  if (r.kind == claim_kind::semaphore && !is_permits(r.limit))
+    return "has a limit that nobody can set";
+  return std::nullopt;
+}
+
+complaint wrong_with(const claim_ghost& g) {
+  if (g.of.name.empty() || !is_permits(g.permits))
+    return "has no name, or permits that nobody can ask for";
+  return std::nullopt;
+}
+
+complaint wrong_with(const claim_end_record& e) {
+  if (e.of.name.empty() || !is_claim_id(e.id))
+    return "has no name, or an ID that is none";
+  return std::nullopt;
+}
+
+complaint wrong_with(const guard_record& g) {
+  if (g.prefix.empty() || g.by.name.empty())
+    return "has no prefix, or is by nothing";
+  return std::nullopt;
+}
+
+complaint wrong_with(const ended_session& s) {
+  if (!is_uuid(s.id) || folded(s.id) != s.id)
+    return "has an ID that is no UUID";
+  if (s.released.size() > ended_session_names_max)
+    return "names more than a session is shown with";
   return std::nullopt;
 }
 

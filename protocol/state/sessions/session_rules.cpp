@@ -1,6 +1,7 @@
 #include "protocol/state/sessions/session_rules.hpp"
 
 #include "protocol/base/mutants.hpp"
+#include "protocol/state/claims/session_claims.hpp"
 #include "protocol/state/keys/key_operations.hpp"
 
 namespace belay::state {
@@ -28,17 +29,41 @@ reply create_session(applying& a, const session_record& wanted) {
   return session->id;
 }
 
-void end_session(applying& a, std::string_view id) {
+reply create_session(applying& a, const session_begin& c) {
+  if (auto wrong = wrong_with(c))
+    return std::move(*wrong);
+  auto wanted = c.session;
+  wanted.ttl_mode = c.ttl_mode;
+  wanted.on_end = c.on_end;
+  return create_session(a, wanted);
+}
+
+void end_session(applying& a, std::string_view id, const std::string& cause) {
   const auto session = a.t.sessions.find(id);
   if (!session)
     return;
+  ended_session row;
+  row.id = session->id;
+  row.name = session->name;
+  row.node = session->node;
+  row.cause = cause;
+  row.index = a.index;
+  row.at = a.now;
+  do_on_end(a, *session, row); // may remove keys that it holds
   const auto held = a.t.kv.held_by(session->id);
-  for (const auto& key : held)
+  for (const auto& key : held) {
+    note_released(row, {key, claim_space::keys});
     if (!MUTANT(lock_outlives_session) && !(MUTANT(session_ends_in_part) && key != held.front()))
       orphan_key(a, key, *session);
+  }
+  end_claims_of(a, *session, row);
   a.t.sessions.erase(session->id);
   a.t.marks.set(mark::sessions, a.index);
   a.changed.push_back(session_changed{session, false});
+  if (!a.claims_in_use())
+    return; // servers without claims remember none
+  a.t.claims.ended.add(std::move(row));
+  a.t.marks.set(mark::ended_sessions, a.index);
 }
 
 } // namespace belay::state

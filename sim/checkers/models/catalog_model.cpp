@@ -73,6 +73,7 @@ bool removes(catalog_verb verb) {
 bool catalog_model::is_modelled(const state::txn_op& op) {
   return std::visit(overloaded{
                         [](const state::kv_op&) { return false; },
+                        [](const state::fence_op&) { return false; },
                         [](const state::node_op& o) { return is_own_node(o.node.node); },
                         [](const state::service_op& o) {
                           return is_own_node(o.service.node) && !o.service.id.empty() && !o.service.service.empty();

@@ -51,6 +51,7 @@ private:
   step run_op(const state::service_op& op, log_index at);
   step run_op(const state::check_op& op, log_index at);
   static step run_op(const state::kv_op&, log_index) { return {}; }
+  static step run_op(const state::fence_op&, log_index) { return {}; }
   void take_away(const state::node_record& n);
   void take_away(const state::service_record& s);
   void take_away(const state::check_record& c) { now_.checks.erase({c.node, c.check_id}); }

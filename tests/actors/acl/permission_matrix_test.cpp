@@ -146,6 +146,27 @@ const expectation expected[] = {
     {"GET", "/v1/session/node/n1", "", "session-read session-write", 200, ID, 200},
     {"GET", "/v1/session/list", "", "session-read session-write", 200, ID, 200},
 
+    {"PUT", "/v1/session/renew", "[\"" ID "\"]", "session-write", 200, "\"Renewed\":false"}, // likewise
+    {"GET", "/v1/session/ended/" ID, "", "*", 404, ""},                                      // it lives
+
+    {"PUT", "/v1/claim/c?session=" ID, "", "key-write", 200, "\"held\""},
+    {"GET", "/v1/claim/c", "", "key-read key-write", 404, ""},
+    {"DELETE", "/v1/claim/c?id=" ID, "", "key-write", 200, "true"},
+    {"PUT", "/v1/claim/c/limit?n=3", "", "key-write", 200, "true"},
+    {"DELETE", "/v1/claim/c/limit", "", "key-write", 200, "true"},
+    {"PUT", "/v1/claim/c/mode?id=" ID "&mode=shared", "", "key-write", 404, ""},
+    {"PUT", "/v1/claim/c/hand-over?id=" ID, "", "key-write", 404, ""},
+    {"GET", "/v1/claims", "", "*", 200, ""}, // rows are left out: claims_test
+    {"GET", "/v1/claims/graph", "", "*", 200, ""},
+    {"PUT", "/v1/guard/app/?claim=c", "", "key-write", 200, "true"},
+    {"DELETE", "/v1/guard/app/?fence=5", "", "key-write", 200, "true"},
+    {"DELETE", "/v1/guard/app/", "", "", 200, "true"}, // key write and operator write
+    {"GET", "/v1/guards", "", "*", 200, ""},
+    {"GET", "/v1/kv/app/a?claims", "", "key-read key-write", 404, ""},
+    {"PUT", "/v1/kv/app/a?acquire=" ID "&wait=1s", "1", "key-write", 200, "true"},
+    {"PUT", "/v1/kv/app/a?fence=5&claim=c", "1", "key-write", 409, "not valid"},
+    {"DELETE", "/v1/kv/app/a?fence=5&claim=c", "", "key-write", 409, "not valid"},
+
     {"GET", "/v1/status/leader", "", "**", 200, ""},
     {"GET", "/v1/status/peers", "", "**", 200, ""},
 

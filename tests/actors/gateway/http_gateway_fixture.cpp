@@ -1,6 +1,7 @@
 #include "tests/actors/gateway/http_gateway_fixture.hpp"
 
 #include "actors/tables/lock_delay_tracker.hpp"
+#include "protocol/forward/renewals.hpp"
 #include "sim/world/stub_of.hpp"
 
 #include <caf/send.hpp>
@@ -46,6 +47,11 @@ fsm_actor fake_fsm(caf::actor_system& system, std::shared_ptr<backstage> b, wiri
         auto found = b->answer ? b->answer(q.request.query) : entry_result(get != nullptr ? get->key : "", "v");
         caf::anon_send(wires->gateways[0], read_result{q.id, std::move(found), 0, true});
       },
+      [=](const renew_session& r) { // nobody is there
+        caf::anon_send(
+            wires->gateways[0],
+            renew_result{r.id, true, nullptr, {}, forward::renewed_lifetimes(forward::sessions_of(r.sessions).size())});
+      },
       [=](const cancel_query& c) {
         std::lock_guard lock(b->mutex);
         b->cancelled.push_back(c.id);
@@ -60,9 +66,6 @@ raft_peer_actor fake_raft_peer(caf::actor_system& system, std::shared_ptr<backst
         b->writes.push_back(w);
         if (!b->hold_writes)
           caf::anon_send(wires->gateways[0], write_results{{{w.id, wire::call_outcome::done, true, log_index{7}, {}}}});
-      },
-      [=](const renew_session& r) {
-        caf::anon_send(wires->gateways[0], renew_result{r.id, true, nullptr, {}});
       },
       [=](const status_request& s) {
         std::lock_guard lock(b->mutex);

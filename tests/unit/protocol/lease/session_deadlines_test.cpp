@@ -47,3 +47,34 @@ TEST_CASE("restart with another TTL replaces the timer; clear forgets all") {
   CHECK(s.size() == 0);
   CHECK(s.due(1000s, 1s).empty());
 }
+
+// docs/claims.md, rule 20: "never before TTL after an acknowledged renewal", and a timer at the next due time instead of a tick.
+TEST_CASE("an exact session is due at its TTL, and tells when") {
+  session_deadlines s;
+  s.restart("a", 10s, 0s, belay::lease::precision::exact);
+  s.restart("b", 3s, 0s);
+  CHECK(s.next_exact() == 10s); // b has time until the next tick
+  CHECK(s.due(6s, 1s) == list{"b"});
+  CHECK(s.renew("a", 8s));
+  CHECK(s.next_exact() == 18s);
+  CHECK(s.left("a", 8s) == 10s);
+  CHECK(s.due(17'999ms, 1s) == list{"b"});
+  CHECK(s.due(18s, 1s) == list{"a"});
+  CHECK(s.next_exact() == 19s); // told again after the pause, as long as it is there
+  s.remove("a");
+  CHECK_FALSE(s.next_exact());
+}
+
+// "After a stall the reaper adds its own lateness to every exact session before it ends any": while the leader stood still it could not take in
+// renewals either.
+TEST_CASE("lateness of the leader prolongs exact sessions, and no others") {
+  session_deadlines s;
+  s.restart("exact", 10s, 0s, belay::lease::precision::exact);
+  s.restart("other", 5s, 0s);
+  s.add_lateness(4s);
+  CHECK(s.due(10s, 100s) == list{"other"});
+  CHECK(s.due(13s, 100s).empty());
+  CHECK(s.due(14s, 100s) == list{"exact"});
+  s.add_lateness(0s);
+  CHECK(s.next_exact() == 114s);
+}

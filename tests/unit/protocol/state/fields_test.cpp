@@ -32,6 +32,28 @@ template <class Tag>
 void change(strong_id<Tag>& v) {
   ++v.value;
 }
+void change(session_ttl_mode& v) {
+  v = session_ttl_mode::exact;
+}
+void change(claim_kind& v) {
+  v = claim_kind::rw;
+}
+void change(claim_mode& v) {
+  v = claim_mode::shared;
+}
+void change(claim_state& v) {
+  v = claim_state::held;
+}
+void change(claim_end& v) {
+  v = claim_end::limit;
+}
+void change(resource_name& v) {
+  v.name += "x";
+}
+template <class T>
+void change(std::vector<T>& v) {
+  v.emplace_back();
+}
 void change(session_behavior& v) {
   v = session_behavior::remove;
 }
@@ -46,7 +68,7 @@ void change(service_weights& v) {
 template <class Record>
 Record plain() {
   Record r;
-  if constexpr (std::is_same_v<Record, kv_entry>)
+  if constexpr (std::is_same_v<Record, kv_entry> || std::is_same_v<Record, claim_record>)
     r.value = make_payload("v");
   return r;
 }
@@ -90,7 +112,8 @@ void check_names() {
 // A member that is missing in a list would not reach disks, and two nodes that differ in it would look alike.
 TEMPLATE_TEST_CASE("every member of a row is in its list, and makes another hash", "", kv_entry, session_record,
                    node_record, service_record, check_record, autopilot_settings, tombstone, lock_delay_record, counter,
-                   staged_record) {
+                   staged_record, claim_record, claim_resource, claim_ghost, claim_end_record, guard_record,
+                   ended_session) {
   std::size_t members = 0;
   const auto different = hashes<TestType>(members);
   CHECK(different == members + 1);
@@ -121,4 +144,10 @@ TEST_CASE("names lead back to their values") {
   check_names<refused_for>();
   check_names<table>();
   check_names<mark>();
+  check_names<claim_space>();
+  check_names<claim_kind>();
+  check_names<claim_mode>();
+  check_names<claim_state>();
+  check_names<claim_end>();
+  check_names<claim_error>();
 }

@@ -89,6 +89,21 @@ TEST_CASE("coordinates change by themselves, and wake who waits for them alone")
   CHECK(woken(p, {catalog_changed{"n", {}}}) == ids{3});
 }
 
+TEST_CASE("who waits for a claim is woken by what becomes of his own", "[claims]") {
+  const resource_name of{"n", claim_space::claims}, lock{"n", claim_space::keys};
+  parked_queries p;
+  p.park(1, claim_status{of, "a"});
+  p.park(2, claim_status{of, "b"});
+  p.park(3, claim_status{lock, "a"});
+  p.park(4, claim_read{of});
+  p.park(5, claim_status{of, "a"}); // the same claim, asked for twice
+  CHECK(woken(p, {claim_changed{of}}) == ids{4});
+  CHECK(woken(p, {claim_granted{of, "a", "s", 7, log_index{9}}}) == ids{1, 5});
+  CHECK(woken(p, {claim_ended{of, "b", "s", claim_end::deadline, {}, true, log_index{9}}}) == ids{2});
+  CHECK(woken(p, {claim_granted{lock, "a", "s", 7, log_index{9}}}) == ids{3});
+  CHECK(woken(p, {everything_changed{}}) == ids{1, 2, 3, 4, 5});
+}
+
 TEST_CASE("removed queries are not woken, and the others of the same key still are") {
   parked_queries p;
   for (park_id id = 1; id <= 5; ++id)

@@ -1,0 +1,39 @@
+#pragma once
+// Parameters of claims, fences and acquires that wait (docs/http-extensions.md). What is wrong with one is a 400 that names it.
+
+#include "protocol/http/request_context.hpp"
+#include "protocol/state/commands.hpp"
+
+#include <optional>
+
+namespace belay::http {
+
+/// 400 `Invalid NAME: WHY`.
+response invalid_parameter(std::string_view name, std::string_view why);
+
+/// Absent: nullopt.
+refused read_count(const request_context& c, std::string_view name, std::optional<std::uint64_t>& out);
+/// One of the names of an enumeration; absent: nullopt.
+template <state::named_enum Enum>
+refused read_named(const request_context& c, std::string_view name, std::optional<Enum>& out) {
+  if (!c.query.has(name))
+    return std::nullopt;
+  out = state::named<Enum>(c.query.get(name));
+  if (out)
+    return std::nullopt;
+  std::string known;
+  for (const auto each : state::names_of<Enum>)
+    known.append(known.empty() ? "" : ", ").append(each);
+  return invalid_parameter(name, "one of " + known);
+}
+
+/// `?wait` of an acquire or a claim, up to the longest blocking query. Absent or zero: nothing is waited for.
+refused read_patience(const request_context& c, std::chrono::nanoseconds& out);
+/// `?deadlock=refuse`.
+refused read_deadlock(const request_context& c, bool& refuse);
+/// `?claim=NAME` or `?lock=KEY`; neither: nullopt, both: refused.
+refused read_resource(const request_context& c, std::optional<state::resource_name>& out);
+/// `?fence=N` with `?claim=NAME` or `?lock=KEY`; none of them: nullopt.
+refused read_fence(const request_context& c, std::optional<state::fence_ref>& out);
+
+} // namespace belay::http

@@ -1,0 +1,60 @@
+#include "protocol/http/reading/kv_op_input.hpp"
+
+#include "protocol/golang/base64.hpp"
+
+#include <boost/json/string.hpp>
+
+namespace belay::http {
+
+namespace {
+
+void decode_bytes(golang::json_decoder& d, const boost::json::value& v, std::string_view owner, payload& out) {
+  if (v.is_null()) {
+    out = make_payload({});
+    return;
+  }
+  const auto* s = v.if_string();
+  if (!s) {
+    d.wrong_type(v, "struct field " + std::string(owner) + ".Value of type []uint8");
+    return;
+  }
+  auto bytes = golang::decode_base64({s->data(), s->size()});
+  if (bytes)
+    out = make_payload(std::move(*bytes));
+  else
+    d.fail(bytes.error());
+}
+
+} // namespace
+
+kv_op_input decode_kv_op(golang::json_decoder& d, const boost::json::value& v, std::string_view owner,
+                         std::string_view what) {
+  kv_op_input in;
+  in.op.value = make_payload({});
+  std::string ignored;
+  const auto name_fence = [&](const boost::json::value& each, std::string_view member, state::claim_space space) {
+    d.text(each, {owner, member}, in.fence.of.name);
+    in.fence.of.space = space;
+    ++in.fence_names;
+  };
+  d.object(v, what, [&](const std::string& name, const boost::json::value& each) {
+    if (name == "verb")
+      d.text(each, {owner, "Verb"}, in.verb);
+    else if (name == "value")
+      decode_bytes(d, each, owner, in.op.value);
+    else if (name == "namespace")
+      d.text(each, {owner, "Namespace"}, ignored);
+    else if (name == "fence")
+      d.unsigned_integer(each, {owner, "Fence"}, in.fence.fence);
+    else if (name == "claim")
+      name_fence(each, "Claim", state::claim_space::claims);
+    else if (name == "lock")
+      name_fence(each, "Lock", state::claim_space::keys);
+    else
+      return decode_member(name, in.op, member_input{d, each, owner});
+    return true;
+  });
+  return in;
+}
+
+} // namespace belay::http

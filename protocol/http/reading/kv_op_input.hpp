@@ -1,0 +1,23 @@
+#pragma once
+// An operation on a key out of JSON: of a transaction, or of what a session leaves to be done.
+
+#include "protocol/http/record_input.hpp"
+
+namespace belay::http {
+
+/// What the members of one operation say. Its verb is a text: not every verb is one of a key.
+struct kv_op_input {
+  state::kv_op op; ///< `verb` is not set
+  std::string verb;
+  state::fence_ref fence; ///< of the verb `check-fence`
+  int fence_names = 0;    ///< how many of `Claim` and `Lock` were given
+
+  bool names_fence() const { return fence_names != 0 || fence.fence != 0; }
+};
+
+/// @param owner of the members, for error texts
+/// @param what completes "json: cannot unmarshal string into Go "
+kv_op_input decode_kv_op(golang::json_decoder& d, const boost::json::value& v, std::string_view owner,
+                         std::string_view what);
+
+} // namespace belay::http

@@ -1,0 +1,111 @@
+#include "protocol/state/claims/claim_changes.hpp"
+
+#include "protocol/base/check.hpp"
+#include "protocol/base/probe.hpp"
+#include "protocol/state/keys/key_operations.hpp"
+
+namespace belay::state {
+
+namespace {
+
+bool has_reason(const tables& t, const resource_name& of, const claim_resource* resource) {
+  return t.claims.claims.line(of) != nullptr || !t.claims.ghosts.of(of).empty() ||
+         (resource != nullptr && resource->pinned);
+}
+
+void remember(applying& a, claim_end_record end) {
+  end.key = claim_key(end.of.space, end.of.name, end.id);
+  end.index = a.index;
+  end.until.value = a.now.value + claim_end_ms;
+  a.t.claims.ends.put(std::make_shared<const claim_end_record>(std::move(end)));
+  a.t.claims.ends.bound();
+}
+
+} // namespace
+
+void resource_changed(applying& a, const resource_name& of) {
+  a.touched.insert(of);
+  a.t.marks.set(mark::claims, a.index);
+  const auto known = a.t.claims.resources.find(of);
+  const bool told = known && known->modify_index == a.index;
+  if (!has_reason(a.t, of, known.get())) {
+    if (known)
+      a.t.claims.resources.erase(known->key);
+  } else if (!told) {
+    INVARIANT(known || of.space == claim_space::keys);
+    auto row = known ? std::make_shared<claim_resource>(*known) : std::make_shared<claim_resource>();
+    if (!known) {
+      row->key = resource_key(of.space, of.name);
+      row->of = of;
+      row->create_index = a.index;
+    }
+    row->modify_index = a.index;
+    a.t.claims.resources.put(std::move(row));
+  }
+  if (!told)
+    a.changed.push_back(claim_changed{of});
+}
+
+void open_resource(applying& a, const resource_name& of, claim_kind kind, std::uint64_t limit) {
+  auto row = std::make_shared<claim_resource>();
+  row->key = resource_key(of.space, of.name);
+  row->of = of;
+  row->kind = kind;
+  row->limit = limit;
+  row->create_index = a.index;
+  a.t.claims.resources.put(std::move(row));
+}
+
+std::uint64_t next_ticket(applying& a) {
+  const auto ticket = a.t.marks.at(mark::last_ticket).next();
+  a.t.marks.set(mark::last_ticket, ticket);
+  return ticket.value;
+}
+
+claim_ptr grant_claim(applying& a, const claim_record& waiter) {
+  const auto of = waiter.of;
+  claim_granted told{of, waiter.id, waiter.session, 0, a.index};
+  claim_ptr granted;
+  if (of.space == claim_space::keys) {
+    const claim_record asked = waiter; // the row goes
+    a.t.claims.claims.erase(asked.key);
+    told.fence = grant_lock(a, asked);
+  } else {
+    auto row = std::make_shared<claim_record>(waiter);
+    row->state = claim_state::held;
+    row->fence = told.fence = a.new_fence();
+    row->granted = a.now;
+    row->deadline = {};
+    row->modify_index = a.index;
+    granted = row;
+    a.t.claims.claims.put(std::move(row));
+  }
+  resource_changed(a, of);
+  a.changed.push_back(std::move(told));
+  return granted;
+}
+
+void end_claim(applying& a, const claim_record& c, claim_end why, const std::string& cause) {
+  const claim_record old = c; // the row goes
+  a.t.claims.claims.erase(old.key);
+  claim_end_record end;
+  end.of = old.of;
+  end.id = old.id;
+  end.session = old.session;
+  end.why = why;
+  end.cause = cause;
+  remember(a, std::move(end));
+  resource_changed(a, old.of);
+  a.changed.push_back(claim_ended{old.of, old.id, old.session, why, cause, old.state == claim_state::waiting, a.index});
+}
+
+void remember_unknown(applying& a, const resource_name& of, const std::string& id) {
+  PROBE("claims: an id was given up before it was asked for");
+  claim_end_record end;
+  end.of = of;
+  end.id = id;
+  end.why = claim_end::withdrawn;
+  remember(a, std::move(end));
+}
+
+} // namespace belay::state

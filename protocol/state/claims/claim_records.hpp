@@ -1,0 +1,295 @@
+#pragma once
+// Rows of claims, of what they wait for, of guards, and of sessions that have ended (docs/claims.md): immutable once stored. What can be
+// claimed is a resource: a name, or the lock of a key, which are different things even if they have the same name (rule 1).
+
+#include "protocol/base/bytes.hpp"
+#include "protocol/base/ids.hpp"
+#include "protocol/state/enum_names.hpp"
+#include "protocol/state/fields.hpp"
+#include "protocol/state/tags.hpp"
+
+#include <compare>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace belay::state {
+
+// ---- resources
+
+enum class claim_space : std::uint8_t {
+  claims = 0, ///< resources of `/v1/claim/NAME`
+  keys = 1,   ///< the locks of keys
+};
+/// As in queries: `?claim=NAME`, `?lock=KEY`.
+template <>
+inline constexpr auto names_of<claim_space> = std::to_array<std::string_view>({"claim", "lock"});
+static_assert(count_of<claim_space> == static_cast<std::size_t>(claim_space::keys) + 1);
+
+/// Ordered by name first: the order in which an entry lets the waiting in (docs/claims.md, rule 12).
+struct resource_name {
+  std::string name;
+  claim_space space = claim_space::claims;
+
+  auto operator<=>(const resource_name&) const = default;
+};
+template <>
+inline constexpr auto fields_of<resource_name> = std::tuple{
+    field<&resource_name::name, "Name">{},
+    field<&resource_name::space, "Space">{},
+};
+
+enum class claim_kind : std::uint8_t { lock = 0, rw = 1, semaphore = 2, election = 3 };
+template <>
+inline constexpr auto names_of<claim_kind> = std::to_array<std::string_view>({"lock", "rw", "semaphore", "election"});
+static_assert(count_of<claim_kind> == static_cast<std::size_t>(claim_kind::election) + 1);
+
+enum class claim_mode : std::uint8_t { exclusive = 0, shared = 1 };
+template <>
+inline constexpr auto names_of<claim_mode> = std::to_array<std::string_view>({"exclusive", "shared"});
+static_assert(count_of<claim_mode> == static_cast<std::size_t>(claim_mode::shared) + 1);
+
+/// Begins the keys of all rows of a resource. Names may hold any byte, and what follows the NUL holds none: the last NUL ends the name.
+std::string resource_key(claim_space space, std::string_view name);
+
+/// There is one as long as it has a holder, a waiter, a ghost or a pinned limit (docs/claims.md, rule 2); of the lock of a key as long as
+/// somebody waits for it.
+struct claim_resource {
+  static constexpr table in = table::claim_resources;
+
+  std::string key; ///< resource_key()
+  resource_name of;
+  claim_kind kind = claim_kind::lock;
+  std::uint64_t limit = 0; ///< of a semaphore: permits; else 0
+  bool pinned = false;     ///< the limit was set by itself (rule 3)
+  log_index create_index;
+  log_index modify_index; ///< of the newest change of it, its holders, its ghosts or its queue
+};
+using claim_resource_ptr = std::shared_ptr<const claim_resource>;
+template <>
+inline constexpr auto fields_of<claim_resource> = std::tuple{
+    field<&claim_resource::key, "", as::by_key>{},
+    field<&claim_resource::of>{},
+    field<&claim_resource::kind>{},
+    field<&claim_resource::limit>{},
+    field<&claim_resource::pinned>{},
+    field<&claim_resource::create_index>{},
+    field<&claim_resource::modify_index>{},
+};
+
+// ---- claims
+
+enum class claim_state : std::uint8_t { waiting = 0, held = 1 };
+/// As clients see them.
+template <>
+inline constexpr auto names_of<claim_state> = std::to_array<std::string_view>({"waiting", "held"});
+static_assert(count_of<claim_state> == static_cast<std::size_t>(claim_state::held) + 1);
+
+/// Who holds a resource or waits for it. Of the lock of a key only who waits: the holder stands in the key's row.
+struct claim_record {
+  static constexpr table in = table::claims;
+
+  std::string key; ///< claim_key()
+  resource_name of;
+  std::string
+      id; ///< chosen by the client, else that of the session (rule 6); of a wait for a key's lock that of the session
+  std::string session; ///< lower-case UUID
+  claim_state state = claim_state::waiting;
+  claim_mode mode = claim_mode::exclusive;
+  std::uint64_t permits = 1;
+  std::uint64_t priority = 0;   ///< 0 to 255, larger ones first
+  payload value;                ///< never null
+  std::uint64_t flags = 0;      ///< of a key
+  bool refuse_deadlock = false; ///< `deadlock=refuse`
+  std::uint64_t ticket = 0;     ///< the order of asking; never zero
+  std::uint64_t fence = 0;      ///< of its grant; zero: it waits
+  cluster_time asked;           ///< when it was asked for
+  cluster_time deadline;        ///< it waits until then; zero: for ever
+  cluster_time granted;         ///< zero: it waits
+  log_index create_index;       ///< of the entry that brought it
+  log_index modify_index;       ///< of its grant, or of the newest change
+};
+using claim_ptr = std::shared_ptr<const claim_record>;
+template <>
+inline constexpr auto fields_of<claim_record> = std::tuple{
+    field<&claim_record::key, "", as::by_key>{},
+    field<&claim_record::of>{},
+    field<&claim_record::id, "ID">{},
+    field<&claim_record::session, "Session">{},
+    field<&claim_record::state, "State">{},
+    field<&claim_record::mode, "Mode">{},
+    field<&claim_record::permits, "Permits">{},
+    field<&claim_record::priority, "Priority">{},
+    field<&claim_record::value, "Value">{},
+    field<&claim_record::flags, "Flags", as::fixed>{},
+    field<&claim_record::refuse_deadlock>{},
+    field<&claim_record::ticket>{},
+    field<&claim_record::fence, "Fence">{},
+    field<&claim_record::asked>{},
+    field<&claim_record::deadline>{},
+    field<&claim_record::granted>{},
+    field<&claim_record::create_index, "CreateIndex">{},
+    field<&claim_record::modify_index, "ModifyIndex">{},
+};
+std::string claim_key(claim_space space, std::string_view name, std::string_view id);
+
+/// What a dead holder had, withheld until its session's lock delay is over (rule 17). Locks of keys have lock delays instead.
+struct claim_ghost {
+  static constexpr table in = table::claim_ghosts;
+
+  std::string key; ///< ghost_key(): fences differ, ids of ghosts need not
+  resource_name of;
+  std::string id, session;
+  claim_mode mode = claim_mode::exclusive;
+  std::uint64_t permits = 1;
+  std::uint64_t fence = 0;
+  cluster_time until;
+};
+template <>
+inline constexpr auto fields_of<claim_ghost> = std::tuple{
+    field<&claim_ghost::key, "", as::by_key>{},
+    field<&claim_ghost::of>{},
+    field<&claim_ghost::id, "ID">{},
+    field<&claim_ghost::session, "Session">{},
+    field<&claim_ghost::mode, "Mode">{},
+    field<&claim_ghost::permits, "Permits">{},
+    field<&claim_ghost::fence, "Fence">{},
+    field<&claim_ghost::until>{},
+};
+std::string ghost_key(claim_space space, std::string_view name, std::uint64_t fence);
+
+/// How a claim, or a wait for a key's lock, came to its end.
+enum class claim_end : std::uint8_t {
+  released = 0,    ///< a holder, by DELETE
+  withdrawn = 1,   ///< a waiter, by DELETE (of a key's lock: by `release`); also an id that was not there (rule 7)
+  handed_over = 2, ///< a holder gave it to another one
+  deadline = 3,    ///< it waited for as long as it wanted to
+  limit = 4,       ///< the limit became smaller than its permits (rule 5)
+  session = 5,     ///< its session ended
+  restored = 6,    ///< a restore put other tables in force
+};
+template <>
+inline constexpr auto names_of<claim_end> = std::to_array<std::string_view>({"released", "withdrawn", "handed-over",
+                                                                             "deadline", "limit", "session",
+                                                                             "restored"});
+static_assert(count_of<claim_end> == static_cast<std::size_t>(claim_end::restored) + 1);
+
+/// An id that is remembered for a while after its end, so that nothing that was asked before takes effect after it (rules 7 and 16).
+struct claim_end_record {
+  static constexpr table in = table::claim_ends;
+
+  std::string key; ///< claim_key()
+  resource_name of;
+  std::string id, session; ///< session: empty if the id was not there
+  claim_end why = claim_end::released;
+  std::string cause;  ///< of claim_end::session: that of the session
+  log_index index;    ///< of the entry that ended it
+  cluster_time until; ///< forgotten then
+};
+using claim_end_ptr = std::shared_ptr<const claim_end_record>;
+template <>
+inline constexpr auto fields_of<claim_end_record> = std::tuple{
+    field<&claim_end_record::key, "", as::by_key>{},
+    field<&claim_end_record::of>{},
+    field<&claim_end_record::id, "ID">{},
+    field<&claim_end_record::session, "Session">{},
+    field<&claim_end_record::why, "Reason">{},
+    field<&claim_end_record::cause, "Cause">{},
+    field<&claim_end_record::index, "Index">{},
+    field<&claim_end_record::until>{},
+};
+
+// ---- guards
+
+/// A fence as a request names it, and whose it is.
+struct fence_ref {
+  resource_name of;
+  std::uint64_t fence = 0;
+
+  bool operator==(const fence_ref&) const = default;
+};
+template <>
+inline constexpr auto fields_of<fence_ref> = std::tuple{
+    field<&fence_ref::of>{},
+    field<&fence_ref::fence>{},
+};
+
+/// Whoever writes a key below the prefix needs a fence of that resource (rules 34 to 37).
+struct guard_record {
+  static constexpr table in = table::guards;
+
+  std::string prefix;
+  resource_name by;
+  log_index create_index;
+
+  bool operator==(const guard_record&) const = default;
+};
+template <>
+inline constexpr auto fields_of<guard_record> = std::tuple{
+    field<&guard_record::prefix, "Prefix", as::by_key>{},
+    field<&guard_record::by>{},
+    field<&guard_record::create_index, "CreateIndex">{},
+};
+
+// ---- sessions that have ended
+
+/// Why a session ended, and what it lost (rule 22).
+struct ended_session {
+  static constexpr table in = table::ended_sessions;
+
+  std::string id;
+  std::string name, node;
+  std::string
+      cause; ///< `ttl`, `destroyed`, `destroyed by ACCESSOR`, `check CHECK critical`, `check CHECK deregistered`, `node deregistered`, `restored`
+  log_index index;
+  std::uint64_t number = 0; ///< 1 is the oldest there ever was: they are forgotten in this order
+  cluster_time at;
+  std::vector<resource_name>
+      released;                     ///< locks of keys and claims that it held, at most ended_session_names_max of them
+  std::uint64_t released_count = 0; ///< all of them
+  std::uint64_t on_end_done = 0, on_end_refused = 0; ///< operations of OnEnd
+};
+using ended_session_ptr = std::shared_ptr<const ended_session>;
+template <>
+inline constexpr auto fields_of<ended_session> = std::tuple{
+    field<&ended_session::id, "ID", as::by_key>{},
+    field<&ended_session::name, "Name">{},
+    field<&ended_session::node, "Node">{},
+    field<&ended_session::cause, "Cause">{},
+    field<&ended_session::index, "Index">{},
+    field<&ended_session::number>{},
+    field<&ended_session::at>{},
+    field<&ended_session::released>{},
+    field<&ended_session::released_count, "ReleasedCount">{},
+    field<&ended_session::on_end_done, "OnEndDone">{},
+    field<&ended_session::on_end_refused, "OnEndRefused">{},
+};
+
+// ---- limits
+
+inline constexpr std::uint64_t waiters_max = 10'000; ///< of one resource (docs/claims.md, HTTP)
+inline constexpr std::size_t claim_value_bytes_max =
+    4096; ///< of a claim's value, and of a key's while its acquire waits
+inline constexpr std::uint64_t queued_bytes_max = 256ULL << 20; ///< of all that waits: values, names and ids (rule 24)
+inline constexpr std::uint64_t guards_max = 1'000;              ///< rule 34
+inline constexpr std::uint64_t ended_sessions_max = 10'000;     ///< rule 22
+inline constexpr std::size_t ended_session_names_max = 100;     ///< a session may hold more than a row should
+inline constexpr std::uint64_t claim_end_ms = 600'000;          ///< rule 7: 10 minutes of cluster time
+inline constexpr std::uint64_t claim_ends_max =
+    100'000; ///< beyond that the oldest are forgotten: as many as clients may wait at once (issue 16)
+inline constexpr std::size_t claim_id_bytes_max = 64; ///< a UUID has 36
+inline constexpr std::uint64_t claim_priority_max = 255;
+inline constexpr std::uint64_t claim_permits_max =
+    1'000'000'000; ///< of a limit, too: sums of 10,000 waiters and as many holders stay far below 2^64
+inline constexpr std::uint64_t claim_deadline_ms_max = 366ULL * 24 * 3600 * 1000; ///< a year
+inline constexpr std::uint64_t expired_at_once_max = 1'000;                       ///< rule 14: of one entry
+inline constexpr std::size_t graph_nodes_max = 10'000;                            ///< rule 32
+inline constexpr std::size_t ahead_max = 10;                                      ///< rule 9
+inline constexpr std::size_t listed_claims_max = 1'000;                           ///< of one page (rule 9)
+inline constexpr std::size_t on_end_ops_max = 64;                                 ///< rule 19
+inline constexpr std::size_t on_end_bytes_max = 64 * 1024;                        ///< rule 19: keys and values together
+inline constexpr std::int64_t exact_ttl_ns_min = 100'000'000;                     ///< rule 20
+
+} // namespace belay::state

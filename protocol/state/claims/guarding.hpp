@@ -1,0 +1,31 @@
+#pragma once
+// Which writes of keys need a fence, and whose fence is valid (docs/claims.md, rules 34 to 37).
+
+#include "protocol/state/tables.hpp"
+
+#include <span>
+
+namespace belay::state {
+
+/// It is the fence of somebody who holds the resource now, and not only shares it (rule 35).
+bool is_valid(const tables& t, const fence_ref& fence);
+/// The session holds the resource, and does not only share it.
+bool holds_exclusively(const tables& t, const resource_name& of, std::string_view session);
+
+/// The guard that keeps the operation from being done with these fences, valid or not. Null: none does.
+const guard_record* guard_against(const tables& t, const kv_op& op, std::span<const fence_ref> named);
+/// The same of an operation in the name of a session that ends: it has the fences of all that it holds (rule 18).
+const guard_record* guard_against_session(const tables& t, const kv_op& op, std::string_view session);
+
+/// For the client.
+std::string guarded_text(const kv_op& op, const guard_record& by);
+std::string invalid_fence_text(const fence_ref& fence);
+claim_refusal guarded(const kv_op& op, const guard_record& by);
+claim_refusal invalid_fence(const fence_ref& fence);
+
+reply apply_claims(applying& a, const guard_set& c);
+reply apply_claims(applying& a, const guard_remove& c);
+std::optional<claim_refusal> wrong_with(const guard_set& c);
+std::optional<claim_refusal> wrong_with(const guard_remove& c);
+
+} // namespace belay::state

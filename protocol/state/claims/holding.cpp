@@ -1,0 +1,192 @@
+#include "protocol/state/claims/holding.hpp"
+
+#include "protocol/base/probe.hpp"
+#include "protocol/state/claims/asking.hpp"
+#include "protocol/state/claims/claim_changes.hpp"
+#include "protocol/state/claims/claim_reading.hpp"
+#include "protocol/state/claims/refusals.hpp"
+#include "protocol/state/claims/settling.hpp"
+#include "protocol/state/claims/wait_search.hpp"
+
+namespace belay::state {
+
+namespace {
+
+using refused = std::optional<claim_refusal>;
+
+resource_name claims_named(const std::string& name) {
+  return {name, claim_space::claims};
+}
+
+/// Why there is no claim of that id.
+claim_refusal nothing_live(const tables& t, const resource_name& of, const std::string& id) {
+  const auto end = t.claims.ends.find(of, id);
+  if (!end)
+    return refuse_claim(claim_error::unknown_claim, "unknown claim " + in_quotes(id));
+  auto r = refuse_claim(claim_error::ended, "claim " + in_quotes(id) + " ended: " + std::string(name_of(end->why)));
+  r.ended = end->why;
+  return r;
+}
+
+refused wrong_name_or_id(const std::string& name, const std::string& id) {
+  if (name.empty())
+    return wrong_parameter("name", "missing");
+  if (!is_claim_id(id))
+    return wrong_parameter("id", "1 to 64 printable characters without blanks");
+  return std::nullopt;
+}
+
+/// To whom a claim is handed over. Null: `why` says why to nobody.
+claim_ptr receiver(const applying& a, const resource_name& of, const std::string& to, claim_refusal& why) {
+  if (!to.empty()) {
+    const auto waiter = a.t.claims.claims.find(of, to);
+    if (waiter && waiter->state == claim_state::waiting && (waiter->deadline.is_zero() || waiter->deadline > a.now))
+      return waiter;
+    why = refuse_claim(claim_error::unknown_claim, "no claim " + in_quotes(to) + " waits");
+    return nullptr;
+  }
+  if (const auto* line = a.t.claims.claims.line(of))
+    for (const auto& [place, waiter] : line->queue)
+      if ((waiter->deadline.is_zero() || waiter->deadline > a.now))
+        return waiter;
+  why = refuse_claim(claim_error::no_waiter, "nobody waits");
+  return nullptr;
+}
+
+} // namespace
+
+std::optional<claim_refusal> wrong_with(const claim_release& c) {
+  return wrong_name_or_id(c.name, c.id);
+}
+std::optional<claim_refusal> wrong_with(const claim_hand_over& c) {
+  if (!c.to.empty() && !is_claim_id(c.to))
+    return wrong_parameter("to", "1 to 64 printable characters without blanks");
+  return wrong_name_or_id(c.name, c.id);
+}
+std::optional<claim_refusal> wrong_with(const claim_mode_set& c) {
+  return wrong_name_or_id(c.name, c.id);
+}
+std::optional<claim_refusal> wrong_with(const claim_limit_set& c) {
+  if (c.name.empty())
+    return wrong_parameter("name", "missing");
+  if (c.limit < 1 || c.limit > claim_permits_max)
+    return wrong_parameter("n", "1 to 1000000000");
+  return std::nullopt;
+}
+std::optional<claim_refusal> wrong_with(const claim_limit_unset& c) {
+  return c.name.empty() ? refused(wrong_parameter("name", "missing")) : std::nullopt;
+}
+
+reply apply_claims(applying& a, const claim_release& c) {
+  if (auto wrong = wrong_with(c))
+    return std::move(*wrong);
+  const auto of = claims_named(c.name);
+  if (const auto live = a.t.claims.claims.find(of, c.id))
+    end_claim(a, *live, live->state == claim_state::held ? claim_end::released : claim_end::withdrawn);
+  else if (!a.t.claims.ends.find(of, c.id))
+    remember_unknown(a, of, c.id);
+  return true;
+}
+
+reply apply_claims(applying& a, const claim_hand_over& c) {
+  if (auto wrong = wrong_with(c))
+    return std::move(*wrong);
+  const auto of = claims_named(c.name);
+  const auto holder = a.t.claims.claims.find(of, c.id);
+  if (!holder)
+    return nothing_live(a.t, of, c.id);
+  const auto kind = a.t.claims.resources.find(of)->kind;
+  if (kind != claim_kind::lock && kind != claim_kind::election)
+    return refuse_claim(claim_error::kind, in_quotes(c.name) + " is a " + std::string(name_of(kind)));
+  if (holder->state != claim_state::held)
+    return refuse_claim(claim_error::not_held, "claim " + in_quotes(c.id) + " waits itself");
+  claim_refusal why;
+  const auto next = receiver(a, of, c.to, why);
+  if (!next)
+    return why;
+  const auto head = receiver(a, of, {}, why);
+  const auto effects_before = static_cast<std::ptrdiff_t>(a.changed.size());
+  a.t.journal.start_recording();
+  end_claim(a, *holder, claim_end::handed_over);
+  const auto granted = grant_claim(a, *next);
+  // Those that it overtakes wait for it now.
+  const bool overtakes = !c.to.empty() && next != head;
+  auto found = overtakes ? find_cycle(a.t, {next->session, {}, true, next->refuse_deadlock}) : wait_cycle{};
+  if (!found.edges.empty()) {
+    PROBE("claims: a hand-over that closes a cycle was refused");
+    a.t.undo();
+    a.changed.erase(a.changed.begin() + effects_before, a.changed.end());
+    auto r = refuse_claim(claim_error::deadlock, "it would close a cycle");
+    r.cycle = std::move(found.edges);
+    return r;
+  }
+  a.t.journal.discard_recording();
+  auto answer = standing_of(a.t, *granted);
+  answer.search_cut = found.cut;
+  return answer;
+}
+
+reply apply_claims(applying& a, const claim_mode_set& c) {
+  if (auto wrong = wrong_with(c))
+    return std::move(*wrong);
+  const auto of = claims_named(c.name);
+  const auto claim = a.t.claims.claims.find(of, c.id);
+  if (!claim)
+    return nothing_live(a.t, of, c.id);
+  if (a.t.claims.resources.find(of)->kind != claim_kind::rw)
+    return refuse_claim(claim_error::mode, "only rw has modes");
+  if (claim->state != claim_state::held)
+    return refuse_claim(claim_error::not_held, "claim " + in_quotes(c.id) + " waits");
+  if (claim->mode == c.mode)
+    return standing_of(a.t, *claim);
+  if (c.mode == claim_mode::exclusive)
+    return refuse_claim(claim_error::mode, "a shared claim cannot become exclusive");
+  auto row = std::make_shared<claim_record>(*claim);
+  row->mode = c.mode; // and the fence stays: nobody else held it in between
+  row->modify_index = a.index;
+  a.t.claims.claims.put(row);
+  resource_changed(a, of);
+  return standing_of(a.t, *row);
+}
+
+reply apply_claims(applying& a, const claim_limit_set& c) {
+  if (auto wrong = wrong_with(c))
+    return std::move(*wrong);
+  const auto of = claims_named(c.name);
+  const auto known = a.t.claims.resources.find(of);
+  if (known && known->kind != claim_kind::semaphore)
+    return refuse_claim(claim_error::kind, in_quotes(c.name) + " is a " + std::string(name_of(known->kind)));
+  if (known && known->pinned && known->limit == c.limit)
+    return true;
+  if (!known)
+    open_resource(a, of, claim_kind::semaphore, c.limit);
+  auto row = std::make_shared<claim_resource>(*a.t.claims.resources.find(of));
+  row->limit = c.limit;
+  row->pinned = true;
+  a.t.claims.resources.put(std::move(row));
+  std::vector<claim_ptr> too_large; // rule 5: they would stand at the head for ever
+  if (const auto* line = a.t.claims.claims.line(of))
+    for (const auto& [place, waiter] : line->queue)
+      if (waiter->permits > c.limit)
+        too_large.push_back(waiter);
+  for (const auto& waiter : too_large)
+    end_claim(a, *waiter, claim_end::limit);
+  resource_changed(a, of);
+  return true;
+}
+
+reply apply_claims(applying& a, const claim_limit_unset& c) {
+  if (auto wrong = wrong_with(c))
+    return std::move(*wrong);
+  const auto of = claims_named(c.name);
+  const auto known = a.t.claims.resources.find(of);
+  if (!known || !known->pinned)
+    return true;
+  auto row = std::make_shared<claim_resource>(*known);
+  row->pinned = false;
+  a.t.claims.resources.put(std::move(row));
+  resource_changed(a, of);
+  return true;
+}
+
+} // namespace belay::state

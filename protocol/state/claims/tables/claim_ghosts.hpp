@@ -1,0 +1,31 @@
+#pragma once
+// What dead holders had of resources and nobody may have yet (docs/claims.md, rule 17), in cluster time.
+
+#include "protocol/state/claims/tables/claims_table.hpp"
+
+namespace belay::state {
+
+class claim_ghosts {
+public:
+  explicit claim_ghosts(change_journal& journal) : rows_(journal, table::claim_ghosts) {}
+
+  /// What the ghosts of a resource withhold.
+  occupancy of(const resource_name& of) const;
+  /// The one that is over first. Null: there are none. Valid until the next change.
+  const claim_ghost* first_due() const;
+  /// Of one resource, in the order of their keys.
+  std::vector<claim_ghost> list(const resource_name& of) const;
+
+  void put(claim_ghost row);
+  void erase(std::string_view key);
+  const journaled_map<claim_ghost>& rows() const { return rows_; }
+
+private:
+  void untrack(const claim_ghost& g);
+
+  journaled_map<claim_ghost> rows_;
+  std::map<std::string, occupancy, std::less<>> by_resource_;
+  std::set<std::pair<cluster_time, std::string>> by_time_;
+};
+
+} // namespace belay::state

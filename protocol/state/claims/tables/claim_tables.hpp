@@ -1,0 +1,45 @@
+#pragma once
+// All tables of claims, guards and ended sessions.
+
+#include "protocol/state/claims/tables/claim_ends.hpp"
+#include "protocol/state/claims/tables/claim_ghosts.hpp"
+#include "protocol/state/claims/tables/claims_table.hpp"
+#include "protocol/state/claims/tables/ended_sessions.hpp"
+#include "protocol/state/claims/tables/guard_table.hpp"
+
+namespace belay::state {
+
+/// Resources by their keys.
+class resource_table {
+public:
+  explicit resource_table(change_journal& journal) : rows_(journal, table::claim_resources) {}
+
+  /// Null: there is none.
+  claim_resource_ptr find(const resource_name& of) const {
+    const auto* row = rows_.find(resource_key(of.space, of.name));
+    return row != nullptr ? *row : nullptr;
+  }
+  void put(claim_resource_ptr row) {
+    const std::string_view key = row->key; // stays valid: the row keeps the record alive
+    rows_.put(key, claim_resource_ptr(row));
+  }
+  void erase(std::string_view key) { rows_.erase(key); }
+  const journaled_map<claim_resource_ptr>& rows() const { return rows_; }
+
+private:
+  journaled_map<claim_resource_ptr> rows_;
+};
+
+struct claim_tables {
+  explicit claim_tables(change_journal& journal)
+      : claims(journal), resources(journal), ghosts(journal), ends(journal), guards(journal), ended(journal) {}
+
+  claims_table claims;
+  resource_table resources;
+  claim_ghosts ghosts;
+  claim_ends ends;
+  guard_table guards;
+  ended_sessions ended;
+};
+
+} // namespace belay::state

@@ -1,0 +1,115 @@
+#include "protocol/state/claims/tables/claims_table.hpp"
+
+#include "protocol/base/check.hpp"
+
+namespace belay::state {
+
+void occupancy::add(claim_mode mode, std::uint64_t n) {
+  ++(mode == claim_mode::exclusive ? exclusive : shared);
+  permits += n;
+}
+
+void occupancy::remove(claim_mode mode, std::uint64_t n) {
+  auto& count = mode == claim_mode::exclusive ? exclusive : shared;
+  INVARIANT(count > 0);
+  INVARIANT(permits >= n);
+  --count;
+  permits -= n;
+}
+
+std::uint64_t claim_line::place(const claim_record& waiter) const {
+  const auto at = queue.find(place_of(waiter));
+  PRECONDITION(at != queue.end());
+  auto front = at, back = at;
+  for (std::uint64_t steps = 0;; ++steps) {
+    if (front == queue.begin())
+      return steps + 1;
+    if (std::next(back) == queue.end())
+      return queue.size() - steps;
+    --front;
+    ++back;
+  }
+}
+
+std::uint64_t queued_bytes_of(const claim_record& c) {
+  return c.value->size() + c.of.name.size() + c.id.size();
+}
+
+claim_ptr claims_table::find(const resource_name& of, std::string_view id) const {
+  const auto* row = rows_.find(claim_key(of.space, of.name, id));
+  return row != nullptr ? *row : nullptr;
+}
+
+const claim_line* claims_table::line(const resource_name& of) const {
+  const auto at = lines_.find(resource_key(of.space, of.name));
+  return at != lines_.end() ? &at->second : nullptr;
+}
+
+std::vector<claim_ptr> claims_table::of_session(std::string_view session) const {
+  std::vector<claim_ptr> list;
+  if (const auto at = by_session_.find(session); at != by_session_.end())
+    for (const auto& key : at->second)
+      list.push_back(*rows_.find(key));
+  return list;
+}
+
+claim_ptr claims_table::first_due() const {
+  return by_deadline_.empty() ? nullptr : *rows_.find(by_deadline_.begin()->second);
+}
+
+void claims_table::track(const claim_ptr& c) {
+  auto& line = lines_[resource_key(c->of.space, c->of.name)];
+  by_session_[c->session].insert(c->key);
+  if (c->state == claim_state::held) {
+    line.held.add(c->mode, c->permits);
+    line.holders.emplace(c->fence, c);
+    return;
+  }
+  line.queue.emplace(place_of(*c), c);
+  ++waiters_;
+  queued_bytes_ += queued_bytes_of(*c);
+  if (!c->deadline.is_zero())
+    by_deadline_.emplace(c->deadline, c->key);
+}
+
+void claims_table::untrack(const claim_ptr& c) {
+  const auto session = by_session_.find(c->session);
+  INVARIANT(session != by_session_.end());
+  session->second.erase(c->key);
+  if (session->second.empty())
+    by_session_.erase(session);
+  const auto at = lines_.find(resource_key(c->of.space, c->of.name));
+  INVARIANT(at != lines_.end());
+  auto& line = at->second;
+  if (c->state == claim_state::held) {
+    line.held.remove(c->mode, c->permits);
+    line.holders.erase(c->fence);
+  } else {
+    line.queue.erase(place_of(*c));
+    --waiters_;
+    queued_bytes_ -= queued_bytes_of(*c);
+    by_deadline_.erase({c->deadline, c->key});
+  }
+  if (line.empty())
+    lines_.erase(at);
+}
+
+void claims_table::put(claim_ptr row) {
+  auto p = rows_.locate(row->key);
+  if (p.row() != nullptr)
+    untrack(claim_ptr(*p.row()));
+  track(row);
+  const std::string_view key = row->key; // stays valid: the row keeps the record alive
+  rows_.put(p, key, std::move(row));
+}
+
+void claims_table::erase(std::string_view key) {
+  auto p = rows_.locate(key);
+  if (p.row() == nullptr)
+    return;
+  const claim_ptr old = *p.row();
+  untrack(old);
+  rows_.erase(p, old->key);
+}
+
+} // namespace belay::state

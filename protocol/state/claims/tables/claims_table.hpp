@@ -1,0 +1,97 @@
+#pragma once
+// The claims, and who waits for the locks of keys: by id, by resource in the order in which they are let in, by session, by deadline.
+
+#include "protocol/base/mutants.hpp"
+#include "protocol/state/journaled_map.hpp"
+
+#include <map>
+#include <set>
+
+namespace belay::state {
+
+/// What holders or ghosts of a resource take of it.
+struct occupancy {
+  std::uint64_t exclusive = 0, shared = 0; ///< how many
+  std::uint64_t permits = 0;               ///< of both
+
+  void add(claim_mode mode, std::uint64_t n);
+  void remove(claim_mode mode, std::uint64_t n);
+  bool empty() const { return exclusive == 0 && shared == 0; }
+};
+
+/// Priority descending, then ticket ascending.
+struct queue_place {
+  std::uint64_t behind = 0; ///< claim_priority_max - priority
+  std::uint64_t ticket = 0;
+
+  auto operator<=>(const queue_place&) const = default;
+};
+inline queue_place place_of(const claim_record& c) {
+  return {MUTANT(tickets_before_priorities) ? 0 : claim_priority_max - c.priority, c.ticket};
+}
+
+/// Holders and waiters of one resource. Of the lock of a key there are only waiters.
+struct claim_line {
+  using queue_map = std::map<queue_place, claim_ptr>;
+
+  queue_map queue;
+  std::map<std::uint64_t, claim_ptr> holders; ///< by fence
+  occupancy held;
+
+  bool empty() const { return queue.empty() && holders.empty(); }
+  /// 1 is the head. Costs as much as it is far from the nearer end. @pre it waits here
+  std::uint64_t place(const claim_record& waiter) const;
+};
+
+class claims_table {
+public:
+  explicit claims_table(change_journal& journal) : rows_(journal, table::claims) {}
+
+  /// Null: there is none.
+  claim_ptr find(const resource_name& of, std::string_view id) const;
+  /// Null: nobody holds it or waits for it. Valid until the next change of the table.
+  const claim_line* line(const resource_name& of) const;
+  /// Calls `f(resource_name, claim_line)` for each key that begins with the prefix and for whose lock somebody waits.
+  template <class F>
+  void for_each_awaited_key(std::string_view prefix, F&& f) const {
+    const auto begin = 'k' + std::string(prefix);
+    for (auto at = lines_.lower_bound(begin); at != lines_.end() && at->first.starts_with(begin); ++at)
+      f(resource_name{at->first.substr(1, at->first.size() - 2), claim_space::keys}, at->second);
+  }
+  template <class F>
+  void for_each_line(F&& f) const {
+    for (const auto& [key, line] : lines_)
+      f(line);
+  }
+
+  /// All of a session, in the order of their keys.
+  std::vector<claim_ptr> of_session(std::string_view session) const;
+  bool has_session(std::string_view session) const { return by_session_.contains(session); }
+  /// The waiter whose deadline is first. Null: none has one.
+  claim_ptr first_due() const;
+
+  std::size_t waiters() const { return waiters_; }
+  std::size_t holders() const { return rows_.size() - waiters_; }
+  /// Of all that wait: bytes of their values, names and ids (rule 24).
+  std::uint64_t queued_bytes() const { return queued_bytes_; }
+
+  void put(claim_ptr row);
+  void erase(std::string_view key);
+  const journaled_map<claim_ptr>& rows() const { return rows_; }
+
+private:
+  void track(const claim_ptr& c);
+  void untrack(const claim_ptr& c);
+
+  journaled_map<claim_ptr> rows_;
+  std::map<std::string, claim_line, std::less<>> lines_; ///< by resource_key()
+  std::map<std::string, std::set<std::string, std::less<>>, std::less<>> by_session_;
+  std::set<std::pair<cluster_time, std::string>> by_deadline_; ///< of those that wait
+  std::size_t waiters_ = 0;
+  std::uint64_t queued_bytes_ = 0;
+};
+
+/// What a waiter counts for in claims_table::queued_bytes().
+std::uint64_t queued_bytes_of(const claim_record& c);
+
+} // namespace belay::state

@@ -1,0 +1,44 @@
+#include "protocol/state/claims/tables/guard_table.hpp"
+
+#include "protocol/base/check.hpp"
+
+namespace belay::state {
+
+const guard_record* guard_table::above(std::string_view key) const {
+  for (const auto& [length, count] : lengths_) {
+    if (length > key.size())
+      break;
+    if (const auto* found = rows_.find(key.substr(0, length)))
+      return found;
+  }
+  return nullptr;
+}
+
+std::vector<const guard_record*> guard_table::around(std::string_view prefix) const {
+  std::vector<const guard_record*> found;
+  if (const auto* one = above(prefix)) {
+    found.push_back(one);
+    return found; // nothing below it
+  }
+  rows_.for_each_under(prefix, [&](const guard_record& g) { found.push_back(&g); });
+  return found;
+}
+
+void guard_table::put(guard_record row) {
+  erase(row.prefix);
+  ++lengths_[row.prefix.size()];
+  const std::string prefix = row.prefix;
+  rows_.put(prefix, std::move(row));
+}
+
+void guard_table::erase(std::string_view prefix) {
+  if (rows_.find(prefix) == nullptr)
+    return;
+  const auto at = lengths_.find(prefix.size());
+  INVARIANT(at != lengths_.end());
+  if (--at->second == 0)
+    lengths_.erase(at);
+  rows_.erase(prefix);
+}
+
+} // namespace belay::state

@@ -1,0 +1,31 @@
+#pragma once
+// Guards by their prefixes, which do not overlap (docs/claims.md, rule 34).
+
+#include "protocol/state/journaled_map.hpp"
+
+#include <map>
+
+namespace belay::state {
+
+class guard_table {
+public:
+  explicit guard_table(change_journal& journal) : rows_(journal, table::guards) {}
+
+  /// Null: there is none of just this prefix. Valid until the next change, as of the other members.
+  const guard_record* find(std::string_view prefix) const { return rows_.find(prefix); }
+  /// The one that stands above the key. Null: none.
+  const guard_record* above(std::string_view key) const;
+  /// All that stand above the prefix or below it.
+  std::vector<const guard_record*> around(std::string_view prefix) const;
+  std::size_t size() const { return rows_.size(); }
+
+  void put(guard_record row);
+  void erase(std::string_view prefix);
+  const journaled_map<guard_record>& rows() const { return rows_; }
+
+private:
+  journaled_map<guard_record> rows_;
+  std::map<std::size_t, std::size_t> lengths_; ///< of a prefix -> how many have it
+};
+
+} // namespace belay::state

@@ -1,0 +1,171 @@
+#include "protocol/state/claims/wait_search.hpp"
+
+#include "protocol/base/probe.hpp"
+#include "protocol/state/claims/grant_rule.hpp"
+
+#include <algorithm>
+#include <deque>
+
+namespace belay::state {
+
+namespace {
+
+constexpr std::size_t holders_shown_max = 10; // of one wait in a listing: as many as Ahead has (rule 9)
+
+claim_kind kind_of(const tables& t, const resource_name& of) {
+  const auto resource = t.claims.resources.find(of);
+  return resource ? resource->kind : claim_kind::lock;
+}
+
+/// Calls `f(session)` for each holder that stands in the way of the waiter, as long as it answers true.
+template <class F>
+void for_each_holder(const tables& t, const claim_record& waiter, F&& f) {
+  if (waiter.of.space == claim_space::keys) {
+    const auto entry = t.kv.find(waiter.of.name);
+    if (entry && !entry->session.empty())
+      f(entry->session);
+    return;
+  }
+  const auto* line = t.claims.claims.line(waiter.of);
+  const auto kind = kind_of(t, waiter.of);
+  for (const auto& [fence, holder] : line->holders)
+    if (conflicts(kind, waiter.mode, holder->mode) && !f(holder->session))
+      return;
+}
+
+/// Breadth first, so that the first cycle is a shortest one.
+class searcher {
+public:
+  searcher(const tables& t, const cycle_search& wanted) : t_(t), wanted_(wanted) {}
+
+  wait_cycle run() {
+    for (const auto& claim : t_.claims.claims.of_session(wanted_.session))
+      if (claim->state == claim_state::waiting) {
+        auto& first = stands_at_.try_emplace(claim->of, place_of(*claim)).first->second;
+        first = std::min(first, place_of(*claim));
+      }
+    visit(node{std::string(wanted_.session), !wanted_.refusers_only || wanted_.starts_refusing}, {}, nullptr);
+    for (; !queue_.empty() && found_.edges.empty() && !found_.cut; queue_.pop_front())
+      expand(*queue_.front());
+    if (found_.cut)
+      PROBE("claims: the search for a deadlock was cut");
+    return std::move(found_);
+  }
+
+private:
+  struct node {
+    std::string session;
+    bool refuses; ///< somebody on the way here did
+    auto operator<=>(const node&) const = default;
+  };
+  struct arrival {
+    wait_edge by;
+    const node* from; ///< null: the start
+  };
+
+  void expand(const node& at) {
+    for (const auto& claim : t_.claims.claims.of_session(at.session))
+      if (claim->state == claim_state::waiting && claim->key != wanted_.granted)
+        expand(at, *claim);
+  }
+
+  void expand(const node& at, const claim_record& waiter) {
+    const bool refuses = at.refuses || waiter.refuse_deadlock;
+    for_each_holder(t_, waiter, [&](const std::string& session) {
+      step(at, waiter, session, true, refuses);
+      return !done();
+    });
+    const auto own = place_of(waiter);
+    if (const auto start = stands_at_.find(waiter.of); start != stands_at_.end() && start->second < own)
+      step(at, waiter, std::string(wanted_.session), false, refuses);
+    // Who stands before somebody that was looked at stands before this one, too, and was found then: unless both were of one session, which
+    // matters of the first one only.
+    const auto* line = t_.claims.claims.line(waiter.of);
+    auto& seen = seen_up_to_[{waiter.of, refuses}];
+    auto other = seen ? line->queue.lower_bound(*seen) : line->queue.begin();
+    for (; other != line->queue.end() && other->first < own && !done(); ++other)
+      step(at, waiter, other->second->session, false, refuses);
+    if (!seen || *seen < own)
+      seen = own;
+  }
+
+  bool done() const { return !found_.edges.empty() || found_.cut; }
+
+  void step(const node& at, const claim_record& waiter, const std::string& to, bool holds, bool refuses) {
+    if (done() || to == at.session)
+      return;
+    wait_edge edge{at.session, waiter.id, waiter.of, false, to, holds};
+    if (to == wanted_.session) {
+      if (refuses)
+        report(at, std::move(edge));
+      return;
+    }
+    visit({to, refuses}, std::move(edge), &at);
+  }
+
+  void visit(node to, wait_edge by, const node* from) {
+    const auto [at, fresh] = visited_.try_emplace(std::move(to), arrival{std::move(by), from});
+    if (!fresh)
+      return;
+    if (visited_.size() > graph_nodes_max) {
+      found_.cut = true;
+      return;
+    }
+    queue_.push_back(&at->first);
+  }
+
+  void report(const node& last, wait_edge closing) {
+    found_.edges.push_back(std::move(closing));
+    for (const node* at = &last;;) {
+      const auto& arrival = visited_.at(*at);
+      if (arrival.from == nullptr)
+        break;
+      found_.edges.push_back(arrival.by);
+      at = arrival.from;
+    }
+    std::reverse(found_.edges.begin(), found_.edges.end());
+  }
+
+  const tables& t_;
+  const cycle_search& wanted_;
+  std::map<node, arrival> visited_; ///< its nodes do not move
+  std::deque<const node*> queue_;
+  std::map<std::pair<resource_name, bool>, std::optional<queue_place>> seen_up_to_;
+  std::map<resource_name, queue_place>
+      stands_at_; ///< the session that the search began with, in each queue: its first claim
+  wait_cycle found_;
+};
+
+} // namespace
+
+wait_cycle find_cycle(const tables& t, const cycle_search& wanted) {
+  return searcher(t, wanted).run();
+}
+
+wait_graph waits_of(const tables& t) {
+  wait_graph graph;
+  const auto add = [&](const claim_record& waiter, const std::string& blocker, bool holds) {
+    if (graph.edges.size() == graph_nodes_max)
+      graph.cut = true;
+    else
+      graph.edges.push_back({waiter.session, waiter.id, waiter.of, false, blocker, holds});
+    return !graph.cut;
+  };
+  t.claims.claims.for_each_line([&](const claim_line& line) {
+    const claim_record* before = nullptr;
+    for (const auto& [place, waiter] : line.queue) {
+      if (graph.cut)
+        return;
+      std::size_t shown = 0;
+      for_each_holder(t, *waiter, [&](const std::string& session) {
+        return add(*waiter, session, true) && ++shown < holders_shown_max;
+      });
+      if (before != nullptr)
+        add(*waiter, before->session, false);
+      before = waiter.get();
+    }
+  });
+  return graph;
+}
+
+} // namespace belay::state

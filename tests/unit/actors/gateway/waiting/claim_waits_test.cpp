@@ -1,0 +1,155 @@
+// Requests that wait in a queue of the state machine: when they wait, what they ask, and what becomes of their answers.
+
+#include "actors/gateway/waiting/claim_waits.hpp"
+#include "tests/unit/actors/gateway/requests/asked.hpp"
+
+using namespace belay;
+using namespace belay::actors;
+using namespace belay::actors::testing;
+using namespace std::chrono_literals;
+
+namespace {
+
+const state::resource_name claim_n{"n", state::claim_space::claims};
+
+state::claim_answer standing(state::claim_state s) {
+  state::claim_answer a;
+  a.of = claim_n;
+  a.id = "i";
+  a.session = "s";
+  a.state = s;
+  a.fence = s == state::claim_state::held ? 9 : 0;
+  a.index = log_index{5};
+  return a;
+}
+
+struct waits_fixture : asked_fixture {
+  claim_waits waits{out, pending, times};
+
+  exchange& asks(state::command c, std::chrono::nanoseconds patience) {
+    auto& e = client->asks(std::move(c));
+    e.began = now;
+    e.wait_until = patience.count() > 0 ? now + patience : monotonic_time{};
+    return e;
+  }
+  bool told(exchange& e, state::reply reply) {
+    return waits.begin(e, {{}, wire::call_outcome::done, std::move(reply), log_index{5}, {}}, now);
+  }
+  void found(exchange& e, state::claim_standing s) {
+    waits.answered(e, {e.id, state::query_result{log_index{6}, std::move(s)}, 0, true}, now);
+  }
+};
+
+state::kv_acquire acquire(std::uint64_t wait_ms) {
+  state::kv_acquire a;
+  a.op.verb = state::kv_verb::lock;
+  a.op.key = "k";
+  a.op.session = "s";
+  a.wait_ms = wait_ms;
+  return a;
+}
+
+} // namespace
+
+TEST_CASE("claim_waits: who is granted at once, or has no patience, does not wait", "[claims]") {
+  waits_fixture f;
+  CHECK_FALSE(f.told(f.asks(state::claim_ask{}, 30s), standing(state::claim_state::held)));
+  CHECK_FALSE(f.told(f.asks(state::claim_ask{}, 0s), standing(state::claim_state::waiting)));
+  CHECK_FALSE(f.told(f.asks(state::claim_ask{}, 30s), state::claim_refusal{}));
+  CHECK_FALSE(f.told(f.asks(acquire(1000), 1s), true));
+  // Of another command: a hand-over has an answer of its own.
+  CHECK_FALSE(f.told(f.asks(state::claim_hand_over{}, 30s), standing(state::claim_state::waiting)));
+  CHECK(f.out.list.empty());
+}
+
+TEST_CASE("claim_waits: a claim is asked for what this server applies, until its patience ends", "[claims]") {
+  waits_fixture f;
+  auto& e = f.asks(state::claim_ask{}, 30s);
+  e.load = 3;
+  e.by = state::authority{"secret", false, "dc1"};
+  REQUIRE(f.told(e, standing(state::claim_state::waiting)));
+  CHECK(e.in_queue);
+  CHECK(e.blocking());
+  CHECK(e.load == 0);
+  const auto q = f.out.take<read_query>();
+  CHECK(q.until_decided);
+  CHECK(q.request.mode == http::consistency::stale);
+  CHECK(q.request.min_index == 5);
+  CHECK(q.request.query.by == e.by);
+  CHECK(std::get<state::claim_status>(q.request.query) == state::claim_status{claim_n, "i"});
+  CHECK(q.deadline == f.now + 30s);
+  CHECK(e.deadline > q.deadline); // the gateway gives up only if nobody answers
+
+  f.found(e, {standing(state::claim_state::held), nullptr});
+  REQUIRE(e.answer);
+  CHECK_FALSE(e.in_queue);
+  CHECK(e.answer->body.find("\"held\"") != std::string::npos);
+}
+
+TEST_CASE("claim_waits: a claim that still waits says so when its time is up, and not before", "[claims]") {
+  waits_fixture f;
+  auto& e = f.asks(state::claim_ask{}, 30s);
+  REQUIRE(f.told(e, standing(state::claim_state::waiting)));
+  f.out.list.clear();
+  f.now += 10s;
+  f.found(e, {standing(state::claim_state::waiting), nullptr}); // everybody is woken by a restore
+  CHECK_FALSE(e.answer);
+  CHECK(f.out.take<read_query>().request.min_index == 6);
+  f.now += 20s;
+  f.found(e, {standing(state::claim_state::waiting), nullptr});
+  REQUIRE(e.answer);
+  CHECK(e.answer->status == 200);
+  CHECK(e.answer->body.find("\"waiting\"") != std::string::npos);
+}
+
+TEST_CASE("claim_waits: an acquire is decided by the entry that ends its wait, and by no clock here", "[claims]") {
+  waits_fixture f;
+  auto& e = f.asks(acquire(1000), 1s);
+  f.now += 2s; // the entry came late
+  REQUIRE(f.told(e, standing(state::claim_state::waiting)));
+  CHECK(f.out.take<read_query>().deadline == f.now - 2s + 1s + 7s);
+
+  SECTION("it ended") {
+    auto end = std::make_shared<state::claim_end_record>();
+    end->why = state::claim_end::deadline;
+    f.found(e, {std::nullopt, end});
+    CHECK(e.answer->body == "false");
+  }
+  SECTION("it is granted, however late") {
+    f.found(e, {standing(state::claim_state::held), nullptr});
+    CHECK(e.answer->body == "true");
+  }
+  SECTION("nobody makes entries any more") {
+    f.now += 10s;
+    f.found(e, {standing(state::claim_state::waiting), nullptr});
+    CHECK(e.answer->status == 500); // not false: it may be granted yet
+  }
+  SECTION("its token may not look any more") {
+    f.waits.answered(e, {e.id, state::query_result{log_index{6}, state::refusal{"Permission denied"}}, 0, true}, f.now);
+    CHECK(e.answer->status == 403);
+  }
+  SECTION("this server does not catch up") {
+    f.waits.answered(e, {e.id, failure{"why"}, 0, true}, f.now);
+    CHECK(e.answer->status == 500);
+    CHECK(e.answer->body == "why");
+  }
+}
+
+TEST_CASE("claim_waits: beside a server of before claims an acquire waits as it did there", "[claims]") {
+  waits_fixture f;
+  const write_result too_new{
+      {}, wire::call_outcome::refused, {}, {}, "server n2 is not known to have feature level 5: x"};
+  auto& plain = f.asks(acquire(1000), 1s);
+  REQUIRE(claim_waits::make_plain(plain, too_new));
+  const auto& again = std::get<state::command>(plain.what);
+  CHECK(std::get<state::kv_write>(again).op.key == "k");
+  CHECK(std::get<state::kv_write>(again).op.verb == state::kv_verb::lock);
+
+  auto other = too_new;
+  other.text = "No cluster leader";
+  CHECK_FALSE(claim_waits::make_plain(f.asks(acquire(1000), 1s), other));
+  auto more = acquire(1000);
+  more.refuse_deadlock = true;
+  CHECK_FALSE(claim_waits::make_plain(f.asks(more, 1s), too_new));
+  CHECK_FALSE(claim_waits::make_plain(f.asks(state::claim_ask{}, 1s), too_new));
+}

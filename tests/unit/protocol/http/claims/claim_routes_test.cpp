@@ -1,0 +1,245 @@
+// Claims, guards and fences as requests (docs/http-extensions.md).
+
+#include "tests/unit/protocol/http/asked.hpp"
+
+#include "protocol/http/claims/page_mark.hpp"
+
+using namespace belay;
+using namespace belay::http;
+using namespace std::chrono_literals;
+
+namespace {
+
+/// The write request as a whole, for its patience.
+write_request write_asked(std::string_view method, std::string_view target, std::string_view body = {}) {
+  auto p = ask(method, target, body);
+  INFO(method << " " << target);
+  REQUIRE(std::holds_alternative<write_request>(p.action));
+  return std::get<write_request>(std::move(p.action));
+}
+
+} // namespace
+
+TEST_CASE("PUT of a claim says everything about it", "[claims]") {
+  const auto w = write_asked("PUT",
+                             "/v1/claim/a/b?session=s&kind=semaphore&permits=2&limit=5&priority=3&id=me&wait=30s"
+                             "&deadline=1500us&deadlock=refuse",
+                             "v");
+  CHECK(w.lock_wait == 30s);
+  const auto& c = std::get<state::claim_ask>(w.command);
+  CHECK(c.name == "a/b");
+  CHECK(c.session == "s");
+  CHECK(c.kind == state::claim_kind::semaphore);
+  CHECK_FALSE(c.mode);
+  CHECK(c.permits == 2);
+  CHECK(c.limit == 5);
+  CHECK(c.priority == 3);
+  CHECK(c.id == "me");
+  CHECK(c.deadline_ms == 2); // never less than asked for
+  CHECK(c.refuse_deadlock);
+  CHECK(*c.value == "v");
+}
+
+TEST_CASE("what is not said of a claim is left to the resource, and it does not wait", "[claims]") {
+  const auto w = write_asked("PUT", "/v1/claim/n?session=s");
+  CHECK(w.lock_wait == 0s);
+  const auto& c = std::get<state::claim_ask>(w.command);
+  CHECK_FALSE(c.kind);
+  CHECK_FALSE(c.permits);
+  CHECK_FALSE(c.limit);
+  CHECK(c.id.empty());
+  CHECK(c.deadline_ms == 0);
+  CHECK_FALSE(c.refuse_deadlock);
+  CHECK(write_asked("PUT", "/v1/claim/n?session=s&wait=0s").lock_wait == 0s);
+  CHECK(write_asked("PUT", "/v1/claim/n?session=s&wait=-3s").lock_wait == 0s);
+  CHECK(write_asked("PUT", "/v1/claim/n?session=s&wait=20h").lock_wait == 10min); // as blocking queries
+}
+
+TEST_CASE("other verbs of claims", "[claims]") {
+  const auto over = written<state::claim_hand_over>("PUT", "/v1/claim/a/b/hand-over?id=i&to=j");
+  CHECK(over.name == "a/b");
+  CHECK(over.id == "i");
+  CHECK(over.to == "j");
+  const auto mode = written<state::claim_mode_set>("PUT", "/v1/claim/n/mode?id=i&mode=shared");
+  CHECK(mode.name == "n");
+  CHECK(mode.mode == state::claim_mode::shared);
+  const auto limit = written<state::claim_limit_set>("PUT", "/v1/claim/n/limit?n=8");
+  CHECK(limit.name == "n");
+  CHECK(limit.limit == 8);
+  CHECK(written<state::claim_limit_unset>("DELETE", "/v1/claim/n/limit").name == "n");
+  const auto release = written<state::claim_release>("DELETE", "/v1/claim/n?id=i");
+  CHECK(release.name == "n");
+  CHECK(release.id == "i");
+  CHECK(written<state::claim_ask>("PUT", "/v1/claim/limit?session=s").name == "limit"); // nothing before the slash
+}
+
+TEST_CASE("what is wrong with a claim is a 400 that names the parameter", "[claims]") {
+  struct row {
+    const char *method, *target, *text;
+    int status = 400;
+  };
+  for (const auto& t : {
+           row{"PUT", "/v1/claim/?session=s", "Missing claim name"},
+           row{"PUT", "/v1/claim/n?session=s&kind=mutex", "Invalid kind: one of lock, rw, semaphore, election"},
+           row{"PUT", "/v1/claim/n?session=s&mode=x", "Invalid mode: one of exclusive, shared"},
+           row{"PUT", "/v1/claim/n?session=s&permits=two", "Invalid permits: no number"},
+           row{"PUT", "/v1/claim/n?session=s&limit=-1", "Invalid limit: no number"},
+           row{"PUT", "/v1/claim/n?session=s&priority=", "Invalid priority: no number"},
+           row{"PUT", "/v1/claim/n?session=s&id=", "Invalid id: missing"},
+           row{"PUT", "/v1/claim/n?session=s&wait=ever", "Invalid wait: time: invalid duration \"ever\""},
+           row{"PUT", "/v1/claim/n?session=s&deadline=5", "Invalid deadline: time: missing unit in duration \"5\""},
+           row{"PUT", "/v1/claim/n?session=s&deadline=0s", "Invalid deadline: above zero"},
+           row{"PUT", "/v1/claim/n?session=s&deadlock=kill", "Invalid deadlock: only \"refuse\""},
+           row{"PUT", "/v1/claim/n/mode?id=i", "Invalid mode: missing"},
+           row{"PUT", "/v1/claim/n/limit", "Invalid n: missing"},
+           row{"GET", "/v1/claim/n/mode", "Invalid name: it ends in \"/mode\", which is no part of a name"},
+           row{"DELETE", "/v1/claim/n/hand-over?id=i",
+               "Invalid name: it ends in \"/hand-over\", which is no part of a name"},
+           row{"GET", "/v1/claims?prefix=a&node=b", "Conflicting flags: node=b&prefix=a"},
+           row{"GET", "/v1/claims?after=xyz", "Invalid after: not a value of X-Belay-Next"},
+           row{"PUT", "/v1/guard/?claim=n", "Missing prefix"},
+           row{"PUT", "/v1/guard/p", "Invalid claim: \"claim\" or \"lock\" has to say whose fence is needed"},
+           row{"PUT", "/v1/guard/p?claim=a&lock=b", "Invalid claim: not together with \"lock\""},
+           row{"PUT", "/v1/guard/p?lock=", "Invalid lock: missing"},
+           row{"DELETE", "/v1/guard/p?fence=x", "Invalid fence: no number"},
+           row{"PUT", "/v1/claim/n?session=s&dc=elsewhere", "No path to datacenter", 500},
+       }) {
+    INFO(t.target);
+    const auto r = refusal_to(t.method, t.target);
+    CHECK(r.status == t.status);
+    CHECK(r.body == t.text);
+  }
+  const auto large = refusal_to("PUT", "/v1/claim/n?session=s", std::string(4097, 'x'));
+  CHECK(large.status == 413);
+  CHECK(large.body == "Value is too large (4097 > 4096 bytes)");
+}
+
+TEST_CASE("claims, guards and ends of sessions are read, blocking if wanted", "[claims]") {
+  const auto one = read_asked("GET", "/v1/claim/a/b?index=7&wait=1s");
+  CHECK(std::get<state::claim_read>(one.query).of == state::resource_name{"a/b", state::claim_space::claims});
+  CHECK(one.min_index == 7);
+  CHECK(one.wait == 1s);
+  const auto of_key = read_asked("GET", "/v1/kv/a/b?claims&index=7");
+  CHECK(std::get<state::claim_read>(of_key.query).of == state::resource_name{"a/b", state::claim_space::keys});
+  CHECK(of_key.min_index == 7);
+  CHECK(std::get<state::claims_list>(read_asked("GET", "/v1/claims").query) == state::claims_list{});
+  CHECK(std::get<state::claims_list>(read_asked("GET", "/v1/claims?prefix=a").query).under == "a");
+  CHECK(std::get<state::claims_list>(read_asked("GET", "/v1/claims?session=s").query).session == "s");
+  const std::string mark("cn\0id", 5);
+  const auto page =
+      std::get<state::claims_list>(read_asked("GET", "/v1/claims?node=n1&after=" + page_mark(mark)).query);
+  CHECK(page.node == "n1");
+  CHECK(page.after == mark);
+  CHECK(std::holds_alternative<state::claims_graph>(read_asked("GET", "/v1/claims/graph").query));
+  CHECK(std::holds_alternative<state::guards_list>(read_asked("GET", "/v1/guards").query));
+  CHECK(std::get<state::session_ended>(read_asked("GET", "/v1/session/ended/" + fresh_uuid).query).id == fresh_uuid);
+}
+
+TEST_CASE("guards are set by a claim or by the lock of a key, and removed with a fence or without", "[claims]") {
+  const auto by_claim = written<state::guard_set>("PUT", "/v1/guard/data/?claim=n");
+  CHECK(by_claim.prefix == "data/");
+  CHECK(by_claim.by == state::resource_name{"n", state::claim_space::claims});
+  CHECK(written<state::guard_set>("PUT", "/v1/guard/data/?lock=k").by ==
+        state::resource_name{"k", state::claim_space::keys});
+  CHECK(written<state::guard_remove>("DELETE", "/v1/guard/data/?fence=8").fence == 8);
+  CHECK(written<state::guard_remove>("DELETE", "/v1/guard/data/").fence == 0);
+}
+
+TEST_CASE("an acquire that waits is a command of its own", "[claims]") {
+  const auto w = write_asked("PUT", "/v1/kv/k?acquire=s&wait=1500us&flags=9", "v");
+  const auto& a = std::get<state::kv_acquire>(w.command);
+  CHECK(w.lock_wait == 1500us);
+  CHECK(a.wait_ms == 2);
+  CHECK(a.op.verb == state::kv_verb::lock);
+  CHECK(a.op.session == "s");
+  CHECK(a.op.flags == 9);
+  CHECK(*a.op.value == "v");
+  CHECK_FALSE(a.refuse_deadlock);
+  CHECK_FALSE(a.fence);
+  const auto fenced = written<state::kv_acquire>("PUT", "/v1/kv/k?acquire=s&wait=1s&deadlock=refuse&fence=8&claim=n");
+  CHECK(fenced.refuse_deadlock);
+  CHECK(fenced.fence == state::fence_ref{{"n", state::claim_space::claims}, 8});
+  // Without patience it is what Consul's clients ask for.
+  CHECK(written<state::kv_write>("PUT", "/v1/kv/k?acquire=s&wait=0s").op.verb == state::kv_verb::lock);
+  CHECK(written<state::kv_write>("PUT", "/v1/kv/k?acquire=s").op.verb == state::kv_verb::lock);
+  CHECK(refusal_to("PUT", "/v1/kv/k?cas=3&wait=1s").body == "Invalid wait: not together with \"cas\"");
+}
+
+TEST_CASE("writes of keys may name a fence", "[claims]") {
+  const auto put = written<state::fenced_write>("PUT", "/v1/kv/k?fence=812&claim=n", "v");
+  CHECK(put.fence == state::fence_ref{{"n", state::claim_space::claims}, 812});
+  CHECK(put.op.verb == state::kv_verb::set);
+  CHECK(*put.op.value == "v");
+  CHECK(written<state::fenced_write>("PUT", "/v1/kv/k?cas=3&fence=812&lock=l").op.index == log_index{3});
+  const auto gone = written<state::fenced_write>("DELETE", "/v1/kv/k?recurse&fence=812&lock=l");
+  CHECK(gone.op.verb == state::kv_verb::remove_tree);
+  CHECK(gone.fence.of == state::resource_name{"l", state::claim_space::keys});
+  CHECK(refusal_to("PUT", "/v1/kv/k?fence=812").body == "Invalid fence: \"claim\" or \"lock\" has to say of what");
+  CHECK(refusal_to("PUT", "/v1/kv/k?claim=n").body == "Invalid fence: missing");
+  CHECK(refusal_to("PUT", "/v1/kv/k?fence=a&claim=n").body == "Invalid fence: no number");
+}
+
+TEST_CASE("check-fence stands among the operations of a transaction", "[claims]") {
+  const auto t = written<state::fenced_txn>(
+      "PUT", "/v1/txn",
+      R"([{"KV":{"Verb":"check-fence","Fence":812,"Claim":"n"}},{"KV":{"Verb":"set","Key":"k","Value":"dg=="}}])");
+  REQUIRE(t.body.ops.size() == 2);
+  CHECK(std::get<state::fence_op>(t.body.ops[0]).fence == state::fence_ref{{"n", state::claim_space::claims}, 812});
+  const auto only = std::get<state::txn_read>(
+      read_asked("PUT", "/v1/txn", R"([{"KV":{"Verb":"check-fence","Fence":812,"Lock":"l"}}])").query);
+  CHECK(std::get<state::fence_op>(only.ops.ops[0]).fence.of == state::resource_name{"l", state::claim_space::keys});
+  CHECK(refusal_to("PUT", "/v1/txn", R"([{"KV":{"Verb":"check-fence","Fence":8,"Lock":"l","Claim":"n"}}])").status ==
+        400);
+  CHECK(refusal_to("PUT", "/v1/txn", R"([{"KV":{"Verb":"set","Key":"k","Fence":8}}])").status == 400);
+  CHECK(refusal_to("PUT", "/v1/txn", R"([{"KV":{"Verb":"check-fense","Key":"k"}}])").body.find("unknown KV verb") !=
+        std::string::npos);
+}
+
+TEST_CASE("sessions with exact TTLs and with OnEnd", "[claims]") {
+  const auto s = written<state::session_begin>(
+      "PUT", "/v1/session/create",
+      R"({"TTL":"150ms","TTLMode":"exact","OnEnd":[{"Verb":"set","Key":"k","Value":"dg==","Flags":3},
+                                                 {"Verb":"delete-cas","Key":"l","Index":7}]})");
+  CHECK(s.ttl_mode == state::session_ttl_mode::exact);
+  CHECK(s.session.ttl_ns == 150'000'000);
+  REQUIRE(s.on_end.size() == 2);
+  CHECK(s.on_end[0].verb == state::kv_verb::set);
+  CHECK(*s.on_end[0].value == "v");
+  CHECK(s.on_end[0].flags == 3);
+  CHECK(s.on_end[1].verb == state::kv_verb::remove_cas);
+  CHECK(s.on_end[1].index == log_index{7});
+  written<state::session_create>("PUT", "/v1/session/create", R"({"TTL":"10s","TTLMode":"","OnEnd":[]})");
+  struct row {
+    const char *body, *text;
+    int status = 400;
+  };
+  for (const auto& t : {
+           row{R"({"TTL":"10s","TTLMode":"about"})", "Invalid TTLMode: only \"exact\""},
+           row{R"({"TTLMode":"exact"})", "Invalid TTLMode: an exact TTL needs a TTL"},
+           row{R"({"TTL":"99ms","TTLMode":"exact"})", "Invalid Session TTL '99000000', must be between [100ms=24h0m0s]",
+               500},
+           row{R"({"OnEnd":[{"Verb":"add","Key":"k"}]})", "Invalid OnEnd: unknown verb \"add\""},
+           row{R"({"OnEnd":[{"Verb":"set","Key":"k","Fence":7}]})", "Invalid OnEnd: no operation names a fence"},
+       }) {
+    INFO(t.body);
+    const auto r = refusal_to("PUT", "/v1/session/create", t.body);
+    CHECK(r.status == t.status);
+    CHECK(r.body == t.text);
+  }
+}
+
+TEST_CASE("many sessions are renewed by one request", "[claims]") {
+  const std::string other = "5f1a1a6e-0c8e-4d8f-9a55-2f6d3f1f1a02";
+  auto p = ask("PUT", "/v1/session/renew", "[\"" + fresh_uuid + "\",\"" + other + "\"]");
+  REQUIRE(std::holds_alternative<session_renew_list>(p.action));
+  CHECK(std::get<session_renew_list>(p.action).ids == std::vector<std::string>{fresh_uuid, other});
+  CHECK(refusal_to("PUT", "/v1/session/renew", "").status == 400);
+  CHECK(refusal_to("PUT", "/v1/session/renew", "[]").status == 400);
+  CHECK(refusal_to("PUT", "/v1/session/renew", "{}").status == 400);
+  CHECK(refusal_to("PUT", "/v1/session/renew", "[\"x\"]").status == 500); // as of one that is too short
+  CHECK(refusal_to("PUT", "/v1/session/renew", "[\"5f1a1a6e 0c8e-4d8f-9a55-2f6d3f1f1a02\"]").status == 400);
+  std::string many = "[";
+  for (int i = 0; i < 4097; ++i)
+    many += (i == 0 ? "\"" : ",\"") + fresh_uuid + "\"";
+  CHECK(refusal_to("PUT", "/v1/session/renew", many + "]").status == 413);
+}

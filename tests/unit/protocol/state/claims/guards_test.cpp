@@ -1,0 +1,176 @@
+#include "tests/unit/protocol/state/claims/claims_driver.hpp"
+
+#include <catch2/catch.hpp>
+
+using namespace belay;
+using namespace belay::state;
+
+namespace {
+
+const resource_name claim_n{"n", claim_space::claims};
+const resource_name lock_k{"g/k", claim_space::keys};
+
+std::string guards(claims_driver& d, const std::string& prefix, const resource_name& by = claim_n) {
+  return claims_driver::said(d.apply(guard_set{prefix, by}));
+}
+
+kv_op op_on(kv_verb verb, const std::string& key, const std::string& session = {}, std::uint64_t at = 0) {
+  kv_op op;
+  op.verb = verb;
+  op.key = key;
+  op.value = make_payload("v");
+  op.session = session;
+  op.index = log_index{at};
+  return op;
+}
+
+} // namespace
+
+// docs/claims.md, rule 34: "At most 1,000; they may not overlap".
+TEST_CASE("guards are set and removed") {
+  claims_driver d;
+  CHECK(guards(d, "") == "parameter prefix");
+  CHECK(guards(d, "g/") == "true");
+  CHECK(std::holds_alternative<guards_changed>(d.changed.back()));
+  CHECK(guards(d, "g/") == "true"); // the very same
+  CHECK(guards(d, "g/", lock_k) == "overlap");
+  CHECK(guards(d, "g/x") == "overlap");
+  CHECK(guards(d, "g") == "overlap");
+  CHECK(guards(d, "h/", {"g/lock", claim_space::keys}) ==
+        "overlap"); // its lock could be had only through the other one
+  CHECK(guards(d, "i/", {"j/lock", claim_space::keys}) == "true");
+  CHECK(guards(d, "j/") == "overlap");
+  CHECK(claims_driver::said(d.apply(guard_remove{"g/", 5})) == "fence");
+  const auto s = d.open(1);
+  d.asks("n", s);
+  CHECK(claims_driver::said(d.apply(guard_remove{"g/", d.fence("n", s)})) == "true");
+  CHECK(claims_driver::said(d.apply(guard_remove{"g/", 0})) == "true"); // there is none
+  CHECK(claims_driver::said(d.apply(guard_remove{"i/", 0})) == "true"); // by right of an operator
+  for (std::uint64_t i = 0; i < guards_max; ++i)
+    guards(d, "p" + std::to_string(i) + "/");
+  CHECK(guards(d, "q/") == "guards-full");
+  CHECK(std::get<guard_rows>(d.m.evaluate(guards_list{}).data).list.size() == guards_max);
+}
+
+// Rule 34: "from then on every write below it needs the fence, whoever asks". Rule 35: "no holder: nobody".
+TEST_CASE("every path on which a key is written: table") {
+  struct row {
+    const char* name;
+    kv_op op;
+    bool meets;
+  };
+  claims_driver d;
+  const auto s = d.open(1), other = d.open(2);
+  d.set("g/a", "v");
+  d.set("g/locked", "v");
+  d.acquire("g/locked", s);
+  CHECK(guards(d, "g/") == "true");
+  const row rows[] = {
+      {"set", op_on(kv_verb::set, "g/new"), true},
+      {"cas", op_on(kv_verb::cas, "g/a", {}, d.get("g/a")->modify_index.value), true},
+      {"lock", op_on(kv_verb::lock, "g/a", s), true},
+      {"unlock", op_on(kv_verb::unlock, "g/locked", s), true},
+      {"delete", op_on(kv_verb::remove, "g/a"), true},
+      {"delete-cas", op_on(kv_verb::remove_cas, "g/a", {}, 1), true},
+      {"delete-tree of it", op_on(kv_verb::remove_tree, "g/"), true},
+      {"delete-tree below it", op_on(kv_verb::remove_tree, "g/a"), true},
+      {"delete-tree above it", op_on(kv_verb::remove_tree, ""), true},
+      {"delete-tree beside it", op_on(kv_verb::remove_tree, "h"), false},
+      {"set beside it", op_on(kv_verb::set, "g"), false},
+  };
+  const auto before = d.get("g/a");
+  for (const auto& r : rows) {
+    INFO(r.name);
+    CHECK((claims_driver::said(d.apply(kv_write{r.op})) == "guarded") == r.meets);
+    txn t;
+    t.ops.emplace_back(r.op);
+    CHECK((claims_driver::said(d.apply(t)).find("is guarded by claim \"n\"") != std::string::npos) == r.meets);
+    CHECK((claims_driver::said(d.apply(fenced_write{r.op, {claim_n, 9}})) == "fence"));
+  }
+  kv_acquire waits{op_on(kv_verb::lock, "g/locked", other), 1000, false, std::nullopt};
+  CHECK(claims_driver::said(d.apply(waits)) == "guarded");
+  CHECK(d.get("g/a") == before);
+  // With the fence.
+  d.asks("n", s);
+  const fence_ref fence{claim_n, d.fence("n", s)};
+  CHECK(d.fenced_set("g/new", fence.of, fence.fence) == "true");
+  CHECK(d.fenced_set("g/new", fence.of, fence.fence + 1) == "fence");
+  CHECK(d.fenced_set("free", fence.of, fence.fence) == "true"); // looked at where no guard stands, too
+  CHECK(d.fenced_set("free", fence.of, fence.fence - 1) == "fence");
+  waits.fence = fence;
+  CHECK(claims_driver::said(d.apply(waits)) == "waiting 1");
+  fenced_txn t;
+  t.body.ops = {op_on(kv_verb::set, "g/a"), fence_op{fence}};
+  CHECK(claims_driver::said(d.apply(t)) == "key \"g/a\" is guarded by claim \"n\""); // it stands behind the write
+  t.body.ops = {fence_op{fence}, op_on(kv_verb::set, "g/a"), op_on(kv_verb::remove_tree, "g/")};
+  CHECK(claims_driver::said(d.apply(t)) == "done");
+  t.body.ops = {fence_op{{claim_n, 1}}, op_on(kv_verb::set, "free")};
+  CHECK(claims_driver::said(d.apply(t)) == "fence 1 of claim \"n\" is not valid");
+  CHECK(d.sound());
+}
+
+TEST_CASE("a recursive delete meets the guards below it") {
+  CHECK(tells_mutant("guard_below_tree_ignored", [] {
+    claims_driver d;
+    d.set("g/a", "v");
+    guards(d, "g/");
+    return claims_driver::said(d.apply(kv_write{op_on(kv_verb::remove_tree, "")})) == "guarded" && d.get("g/a");
+  }));
+}
+
+// Rule 35: "the exclusive holder; any holder of a semaphore; never a shared one".
+TEST_CASE("whose fence opens a guard") {
+  claims_driver d;
+  const auto a = d.open(1), b = d.open(2);
+  guards(d, "g/");
+  d.asks("n", a, "a", permits(1, 2));
+  d.asks("n", b, "b", permits(1));
+  CHECK(d.fenced_set("g/x", claim_n, d.fence("n", "a")) == "true");
+  CHECK(d.fenced_set("g/x", claim_n, d.fence("n", "b")) == "true");
+  d.drops("n", "a");
+  d.drops("n", "b");
+  d.asks("n", a, "w", writer());
+  CHECK(d.fenced_set("g/x", claim_n, d.fence("n", "w")) == "true");
+  d.apply(claim_mode_set{"n", "w", claim_mode::shared});
+  CHECK(d.fenced_set("g/x", claim_n, d.fence("n", "w")) == "fence");
+  const auto closed_to_readers = [&d] { return d.fenced_set("g/x", claim_n, d.fence("n", "w")) == "fence"; };
+  CHECK(tells_mutant("guard_lets_readers_pass", closed_to_readers));
+}
+
+// Rule 36: "If the guarding key lies below the prefix, its acquire and release pass."
+TEST_CASE("a guarding lock below its own guard") {
+  claims_driver d;
+  const auto a = d.open(1), b = d.open(2);
+  CHECK(guards(d, "g/", lock_k) == "true");
+  CHECK(d.acquire("g/k", a));
+  CHECK(d.queues("g/k", b) == "waiting 1");
+  CHECK(claims_driver::said(d.write(kv_verb::set, "g/k", "x")) == "guarded");
+  CHECK(d.fenced_set("g/x", lock_k, d.get("g/k")->fence) == "true");
+  const auto stale = d.get("g/k")->fence;
+  CHECK(d.release("g/k", a));
+  CHECK(d.get("g/k")->session == b);
+  CHECK(d.fenced_set("g/x", lock_k, stale) == "fence");
+}
+
+// Rule 37: "Consequences of a session's end pass." Rule 18: "OnEnd with the session's rights and fences".
+TEST_CASE("what the end of a session does below a guard") {
+  claims_driver d;
+  d.add_node("n");
+  session_begin c;
+  c.session.id = uuid(1);
+  c.session.node = "n";
+  c.session.behavior = session_behavior::remove;
+  c.on_end = {op_on(kv_verb::set, "g/bye")};
+  d.apply(c);
+  c.session.id = uuid(2);
+  c.on_end = {op_on(kv_verb::set, "g/never")};
+  d.apply(c);
+  d.acquire("g/mine", uuid(1));
+  guards(d, "g/");
+  d.asks("n", uuid(1));
+  d.close(uuid(2));
+  CHECK_FALSE(d.get("g/never"));
+  d.close(uuid(1));
+  CHECK(d.get("g/bye")); // it held the claim still
+  CHECK_FALSE(d.get("g/mine"));
+}

@@ -1,0 +1,209 @@
+#include "protocol/state/acl/permissions.hpp"
+#include "tests/unit/protocol/state/claims/claims_driver.hpp"
+
+#include <catch2/catch.hpp>
+
+using namespace belay;
+using namespace belay::state;
+
+namespace {
+
+std::string hands(claims_driver& d, const std::string& name, const std::string& id, const std::string& to = {}) {
+  return claims_driver::said(d.apply(claim_hand_over{name, id, to}));
+}
+
+} // namespace
+
+// docs/claims.md, rule 30: "Without `to` it goes to the head; no waiter: 409; with `to` it overtakes on purpose; lock and election only".
+TEST_CASE("hand-over") {
+  claims_driver d;
+  const auto a = d.open(1), b = d.open(2), c = d.open(3);
+  d.asks("x", a, "a", of_kind(claim_kind::election));
+  CHECK(hands(d, "x", "a") == "no-waiter");
+  d.asks("x", b, "b");
+  d.asks("x", c, "c");
+  CHECK(hands(d, "x", "b") == "not-held");
+  CHECK(hands(d, "x", "a", "nobody") == "unknown-claim");
+  CHECK(hands(d, "x", "a", "a") == "unknown-claim");
+  const auto fence = d.fence("x", "a");
+  CHECK(hands(d, "x", "a", "c") == "held");
+  CHECK(d.holders("x") == texts{"c"});
+  CHECK(d.waiters("x") == texts{"b"});
+  CHECK(d.fence("x", "c") > fence);
+  CHECK(d.ended("x", "a") == "handed-over");
+  CHECK(d.granted() == texts{"x:c"});
+  CHECK(hands(d, "x", "a") == "ended handed-over");
+  CHECK(hands(d, "x", "c") == "held");
+  CHECK(d.holders("x") == texts{"b"});
+  d.asks("s", a, "a", permits(1, 1));
+  d.asks("s", b, "b", permits(1));
+  CHECK(hands(d, "s", "a") == "kind");
+}
+
+// Rule 30: "refused if it closes a cycle that holds a `refuse` claim".
+TEST_CASE("a hand-over that overtakes may close a cycle") {
+  for (const bool refuses : {false, true}) {
+    claims_driver d;
+    const auto a = d.open(1), b = d.open(2), c = d.open(3);
+    d.asks("x", a, "a");
+    d.asks("y", b, "y");
+    d.asks("x", b, "b");                                                     // b has y and waits for x
+    d.asks("x", c, "c");                                                     // c stands behind it
+    d.asks("y", c, "w", [&](claim_ask& q) { q.refuse_deadlock = refuses; }); // and waits for y
+    // With x in its hands c would wait for b, and b for c.
+    CHECK(hands(d, "x", "a", "c") == (refuses ? "deadlock" : "held"));
+    CHECK(d.holders("x") == texts{refuses ? "a" : "c"});
+    CHECK(d.waiters("x") == (refuses ? texts{"b", "c"} : texts{"b"}));
+    CHECK(d.changed.empty() == refuses);
+    CHECK(d.sound());
+  }
+}
+
+// Rule 31: "waiter to the holders it conflicts with and to all before it in the queue; KV waits count and take `deadlock=refuse`".
+TEST_CASE("a cycle is refused and shown") {
+  const auto refused = [] {
+    claims_driver d;
+    const auto a = d.open(1), b = d.open(2);
+    d.asks("x", a);
+    d.asks("y", b);
+    d.asks("y", a);
+    const auto r = d.ask("x", b, {}, refusing());
+    const auto* no = std::get_if<claim_refusal>(&r);
+    return no != nullptr && no->why == claim_error::deadlock &&
+           no->cycle == std::vector<wait_edge>{{b, b, {"x", claim_space::claims}, false, a, true},
+                                               {a, a, {"y", claim_space::claims}, false, b, true}} &&
+           d.waiters("x").empty() && d.asks("x", b) == "waiting 1" && d.sound();
+  };
+  CHECK(refused());
+  CHECK(tells_mutant("deadlock_not_looked_for", refused));
+}
+
+TEST_CASE("cycles through queues, through locks of keys, and through a larger priority") {
+  claims_driver d;
+  const auto a = d.open(1), b = d.open(2), c = d.open(3), e = d.open(4);
+  d.queue("k", a);
+  d.queue("k", b);
+  d.asks("x", c);
+  d.asks("x", a);                                                             // a waits for c
+  CHECK(claims_driver::said(d.queue("k", c, 1000, "v", true)) == "deadlock"); // c behind a's lock
+  CHECK(d.waiters("k", claim_space::keys) == texts{b});
+  CHECK(claims_driver::said(d.queue("k", e, 1000, "v", true)) == "waiting 2");
+  // e stands behind b. If b came to wait for what e holds, both would wait.
+  d.asks("z", e);
+  CHECK(d.asks("z", b, {}, refusing()) == "deadlock");
+  // Readers do not wait for each other.
+  d.asks("rw", a, {}, shared());
+  d.asks("rw2", b, {}, shared());
+  CHECK(d.asks("rw", b, {}, [](claim_ask& q) {
+    shared()(q);
+    q.refuse_deadlock = true;
+  }) == "held");
+  // Who comes before others with a larger priority is waited for by them.
+  claims_driver p;
+  const auto f = p.open(1), g = p.open(2), h = p.open(3);
+  p.asks("x", f);
+  p.asks("y", g);
+  p.asks("x", g);
+  p.asks("y", h);
+  CHECK(p.asks("x", h, {}, [](claim_ask& q) {
+    priority(9)(q);
+    q.refuse_deadlock = true;
+  }) == "deadlock");
+  CHECK(p.asks("x", h, {}, refusing()) == "waiting 2"); // behind g, for which it waits anyway
+}
+
+// Rule 32: "The search visits at most 10,000 nodes in a fixed order, then "none" and a metric".
+TEST_CASE("a search that finds no end says so") {
+  claims_driver d;
+  const auto a = d.open(1);
+  d.asks("x", a, {}, permits(1, 1));
+  for (int i = 0; i < static_cast<int>(waiters_max) - 1; ++i)
+    d.asks("x", d.open(10 + i), {}, permits(1));
+  const auto b = d.open(2), c = d.open(3);
+  d.asks("y", d.open(4));
+  d.asks("y", b);
+  d.asks("x", b, {}, permits(1));
+  const auto r = d.ask("y", c, {}, refusing());
+  REQUIRE(std::holds_alternative<claim_answer>(r));
+  CHECK(std::get<claim_answer>(r).search_cut);
+  const auto graph = std::get<wait_graph>(d.m.evaluate(claims_graph{}).data);
+  CHECK(graph.cut);
+  CHECK(graph.edges.size() == graph_nodes_max);
+}
+
+// Rule 33: "Permission is checked when asked, not at the grant." Rule 32: "names that the token may not read are `hidden`".
+TEST_CASE("permissions of claims") {
+  acl_driver d;
+  const auto s = d.open(10), t = d.open(11);
+  const auto writer = d.token("key \"x\" { policy = \"write\" } key_prefix \"g/\" { policy = \"write\" }");
+  const auto reader = d.token("key \"x\" { policy = \"read\" } key_prefix \"g/\" { policy = \"read\" }");
+  const auto nobody = d.token("");
+  const auto keeper =
+      d.token("key_prefix \"\" { policy = \"write\" } operator = \"write\" session_prefix \"\" { policy = \"write\" }");
+  const auto ask = [](const std::string& name, const std::string& session) {
+    claim_ask c;
+    c.name = name;
+    c.session = session;
+    return c;
+  };
+  kv_acquire acquire;
+  acquire.op.verb = kv_verb::lock;
+  acquire.op.key = "x";
+  acquire.op.session = s;
+  acquire.wait_ms = 1000;
+  const fenced_write fenced{acquire.op, {{"x", claim_space::claims}, 1}};
+  const std::vector<command> writes = {ask("x", s),
+                                       claim_hand_over{"x", s, {}},
+                                       claim_mode_set{"x", s, claim_mode::shared},
+                                       claim_release{"x", s},
+                                       claim_limit_set{"x", 3},
+                                       claim_limit_unset{"x"},
+                                       acquire,
+                                       fenced,
+                                       guard_set{"g/", {"x", claim_space::claims}},
+                                       guard_remove{"g/", 77}};
+  for (const auto& c : writes) {
+    INFO(c.index());
+    CHECK(d.denied(writer, c).empty());
+    CHECK(d.denied(reader, c) == permission_denied);
+    CHECK(d.denied(nobody, c) == permission_denied);
+  }
+  CHECK(d.denied(writer, guard_remove{"g/", 0}) == permission_denied);
+  CHECK(d.denied(keeper, guard_remove{"g/", 0}).empty());
+  CHECK(d.denied(keeper, claims_alarm{}) == permission_denied); // the leader's own
+  session_begin leaving;
+  leaving.session.id = uuid(12);
+  leaving.session.node = "n";
+  kv_op op;
+  op.key = "y";
+  leaving.on_end = {op};
+  const auto sessions_only = d.token("session_prefix \"\" { policy = \"write\" }");
+  CHECK(d.denied(sessions_only, leaving) == permission_denied);
+  CHECK(d.denied(keeper, leaving).empty());
+
+  d.apply(ask("secret", s));
+  d.apply(ask("x2", t));
+  d.apply(ask("x2", s));
+  auto closing = ask("secret", t);
+  closing.refuse_deadlock = true;
+  CHECK(d.refused_read(reader, claim_read{{"x", claim_space::claims}}).empty());
+  CHECK(d.refused_read(nobody, claim_read{{"x", claim_space::claims}}) == permission_denied);
+  CHECK(d.refused_read(nobody, claim_status{{"x", claim_space::claims}, s}) == permission_denied);
+  CHECK(d.read<claim_rows>(nobody, claims_list{}).list.empty());
+  CHECK(d.read<claim_rows>(keeper, claims_list{}).list.size() == 3); // the lock of x is held, which its key shows
+  const auto graph = d.read<wait_graph>(nobody, claims_graph{});
+  REQUIRE(graph.edges.size() == 1);
+  CHECK(graph.edges[0].hidden);
+  CHECK(graph.edges[0].on.name.empty());
+  const auto secret_writer = d.token("key \"secret\" { policy = \"write\" }");
+  const auto r = d.apply_as(secret_writer, closing);
+  const auto& cycle = std::get<claim_refusal>(r).cycle;
+  REQUIRE(cycle.size() == 2);
+  CHECK_FALSE(cycle[0].hidden);
+  CHECK(cycle[1].hidden);
+  // Rule 22: `destroyed by` the token's accessor.
+  d.apply_as(keeper, session_destroy{{t}, "destroyed"});
+  CHECK(d.read<ended_session_rows>(keeper, session_ended{t}).list.at(0)->cause ==
+        "destroyed by " + d.accessor_of(keeper));
+  CHECK(d.read<ended_session_rows>(nobody, session_ended{t}).list.empty());
+}

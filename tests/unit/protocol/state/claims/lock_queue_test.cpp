@@ -1,0 +1,148 @@
+#include "tests/unit/protocol/state/claims/claims_driver.hpp"
+
+#include <catch2/catch.hpp>
+
+using namespace belay;
+using namespace belay::state;
+
+// docs/claims.md, rule 23: "`acquire&wait` queues on `held` too. Its deadline *is* `wait`, in the state; the answer comes from the entry".
+TEST_CASE("an acquire that waits is granted by the release, or ends at its deadline") {
+  claims_driver d;
+  const auto a = d.open(1), b = d.open(2), c = d.open(3);
+  CHECK(d.queues("k", a) == "true");
+  const auto waiting = d.queue("k", b, 1000, "of b");
+  CHECK(claims_driver::said(waiting) == "waiting 1");
+  CHECK(std::get<claim_answer>(waiting).ahead == std::vector<claim_ahead>{{a, a, claim_state::held}});
+  CHECK(d.queues("k", c, 500) == "waiting 2");
+  d.pass(500);
+  d.alarm();
+  CHECK(d.ended("k", c, claim_space::keys) == "deadline");
+  CHECK(d.waiters("k", claim_space::keys) == texts{b});
+  const auto lock_index = d.get("k")->lock_index, fence = d.get("k")->fence;
+  CHECK(d.release("k", a));
+  // Rule 26: "the grant writes its own value and flags, LockIndex + 1, and wakes the watchers of that key".
+  const auto entry = d.get("k");
+  CHECK(entry->session == b);
+  CHECK(*entry->value == "of b");
+  CHECK(entry->flags == 7);
+  CHECK(entry->lock_index == lock_index + 1);
+  CHECK(entry->fence > fence);
+  CHECK(d.granted() == texts{"k:" + b});
+  CHECK(std::count_if(d.changed.begin(), d.changed.end(),
+                      [](const effect& e) { return std::holds_alternative<kv_changed>(e); }) == 2);
+  CHECK(d.standing("k", b, claim_space::keys).live->fence == entry->fence);
+  CHECK(d.m.claims_counted().resources == 0);
+  CHECK(d.queues("k", c, 500) == "waiting 1"); // a wait for a lock may be asked for again at once
+}
+
+// Rule 24: "One queued acquire per key and session; asking again replaces value, flags, deadline and keeps the place".
+TEST_CASE("asking again keeps the place") {
+  claims_driver d;
+  const auto a = d.open(1), b = d.open(2), c = d.open(3);
+  d.queue("k", a);
+  d.queue("k", b, 1000, "old");
+  d.queue("k", c, 1000);
+  CHECK(claims_driver::said(d.queue("k", b, 9000, "new")) == "waiting 1");
+  d.pass(2000);
+  d.alarm();
+  CHECK(d.waiters("k", claim_space::keys) == texts{b});
+  d.release("k", a);
+  CHECK(*d.get("k")->value == "new");
+  // 4 KiB "while queued".
+  CHECK(claims_driver::said(d.queue("k", c, 1000, std::string(5000, 'v'))) == "value-size");
+  CHECK(claims_driver::said(d.queue("k", b, 1000, std::string(5000, 'v'))) == "true"); // the holder's, as ever
+  CHECK(claims_driver::said(d.queue("l", c, 1000, std::string(5000, 'v'))) == "true"); // it need not wait
+}
+
+// Rule 25: "`release` by a waiter leaves the queue and answers `false`".
+TEST_CASE("a waiter that releases leaves the queue") {
+  claims_driver d;
+  const auto a = d.open(1), b = d.open(2);
+  d.queue("k", a);
+  d.queue("k", b);
+  CHECK_FALSE(d.release("k", b));
+  CHECK(d.waiters("k", claim_space::keys).empty());
+  CHECK(d.ended("k", b, claim_space::keys) == "withdrawn");
+  d.queue("k", b);
+  txn t;
+  kv_op op;
+  op.verb = kv_verb::unlock;
+  op.key = "k";
+  op.session = b;
+  t.ops.emplace_back(op);
+  CHECK(claims_driver::said(d.apply(t)) ==
+        "failed to unlock key \"k\", lock isn't held, or is held by another session");
+  CHECK(d.waiters("k", claim_space::keys) == texts{b});
+}
+
+// Rule 26: "put and cas never touch the queue". Rule 27: "Delete and delete-tree of a locked key release it without delay; the next waiter is
+// granted in that entry (tombstone, new CreateIndex)".
+TEST_CASE("a locked key is written, deleted, and deleted with its tree") {
+  for (const bool tree : {false, true}) {
+    claims_driver d;
+    const auto a = d.open(1, 5000), b = d.open(2, 5000), c = d.open(3);
+    d.queue("t/k", a);
+    d.queue("t/k", b);
+    d.queue("t/k", c);
+    d.set("t/k", "x");
+    d.cas("t/k", d.get("t/k")->modify_index, "y");
+    CHECK(d.waiters("t/k", claim_space::keys) == texts{b, c});
+    tree ? d.remove_tree("t/") : d.remove("t/k");
+    CHECK(d.get("t/k")->session == b);
+    CHECK(d.get("t/k")->create_index == d.index());
+    CHECK(d.get("t/k")->lock_index == 1);
+    CHECK(d.waiters("t/k", claim_space::keys) == texts{c});
+    CHECK(d.sound());
+  }
+  CHECK(tells_mutant("removed_lock_grants_nobody", [] {
+    claims_driver d;
+    const auto a = d.open(1), b = d.open(2);
+    d.queue("k", a);
+    d.queue("k", b);
+    d.remove("k");
+    return d.get("k") && d.get("k")->session == b;
+  }));
+}
+
+// Rule 28: "Plain acquires and `lock` in transactions succeed only on a free key for which nobody waits: reason `queued`".
+TEST_CASE("plain acquires lose while others queue") {
+  const auto loses = [] {
+    claims_driver d;
+    const auto a = d.open(1, 5000), b = d.open(2), c = d.open(3);
+    d.queue("k", a);
+    d.queue("k", b);
+    const bool held = claims_driver::said(d.write(kv_verb::lock, "k", "", 0, 0, c)) == "false held";
+    // In one transaction the lock is free for a moment.
+    txn t;
+    for (const auto& [verb, session] : {std::pair(kv_verb::unlock, a), std::pair(kv_verb::lock, c)}) {
+      kv_op op;
+      op.verb = verb;
+      op.key = "k";
+      op.session = session;
+      t.ops.emplace_back(op);
+    }
+    const bool queued = claims_driver::said(d.apply(t)) == "failed to lock key \"k\", lock is already held";
+    return held && queued && d.get("k")->session == a;
+  };
+  CHECK(loses());
+  CHECK(tells_mutant("plain_acquire_overtakes_queue", loses));
+}
+
+// The lock delay of a key is its ghost, and nobody else ends a wait for it.
+TEST_CASE("a lock delay keeps the queue waiting") {
+  claims_driver d;
+  const auto a = d.open(1, 5000), b = d.open(2), c = d.open(3);
+  d.queue("k", a);
+  d.queue("k", b, 60'000);
+  d.close(a);
+  CHECK(d.get("k")->session.empty());
+  CHECK(d.m.next_alarm() == cluster_time{d.now.value + 5000});
+  CHECK(claims_driver::said(d.write(kv_verb::lock, "k", "", 0, 0, c)) == "false lock-delay");
+  CHECK(d.queues("k", c, 60'000) == "waiting 2");
+  CHECK(d.queues("free", c, 0) == "true");
+  d.pass(5000);
+  d.alarm();
+  CHECK(d.granted() == texts{"k:" + b});
+  CHECK(d.queues("k", uuid(99)) == "invalid session \"" + uuid(99) + "\"");
+  CHECK(d.queues("k", "") == "missing session");
+}

@@ -1,0 +1,182 @@
+#include "protocol/state/restore/row_rules.hpp"
+#include "tests/unit/protocol/state/claims/claims_driver.hpp"
+
+#include <catch2/catch.hpp>
+
+using namespace belay;
+using namespace belay::state;
+
+namespace {
+
+struct archive {
+  std::vector<dirty_row> rows;
+  log_index index;
+};
+
+archive save(const claims_driver& d) {
+  archive a{d.m.all_rows(), d.index()};
+  std::erase_if(a.rows, [](const dirty_row& r) { return r.table == table::staging; });
+  return a;
+}
+
+void restore(claims_driver& d, const archive& a, const std::string& id = "r") {
+  d.apply(restore_begin{id, a.index});
+  d.apply(restore_rows{id, 0, std::make_shared<const std::vector<dirty_row>>(a.rows)});
+  REQUIRE(claims_driver::said(d.apply(restore_commit{id, 1})) == "true");
+  CHECK(d.sound());
+}
+
+} // namespace
+
+// docs/claims.md, rule 38: "A restore takes the archive's holders and queues".
+TEST_CASE("holders and queues of an archive come back") {
+  claims_driver d;
+  const auto a = d.open(1), b = d.open(2), c = d.open(3);
+  d.asks("x", a, "a");
+  d.asks("x", b, "b", until(5000));
+  d.asks("x", c, "c");
+  d.queue("k", a);
+  d.queue("k", b);
+  d.apply(guard_set{"g/", {"x", claim_space::claims}});
+  d.apply(claim_limit_set{"s", 4});
+  const auto fence = d.fence("x", "a");
+  const auto kept = save(d);
+  d.pass(1000);
+  restore(d, kept);
+  CHECK(d.holders("x") == texts{"a"});
+  CHECK(d.fence("x", "a") == fence); // nobody had it in between
+  CHECK(d.waiters("x") == texts{"b", "c"});
+  CHECK(d.waiters("k", claim_space::keys) == texts{b});
+  CHECK(d.view("s").limit == 4);
+  CHECK(d.view("s").pinned);
+  CHECK(std::get<guard_rows>(d.m.evaluate(guards_list{}).data).list.size() == 1);
+  // "deadlines clamp to now + own length": it is by the clock of the archive.
+  CHECK(d.m.next_alarm() == cluster_time{d.now.value + 4000});
+  CHECK(d.asks("x", d.open(4), "e") == "waiting 3"); // "tickets are renumbered in order"
+  CHECK(d.drops("x", "a") == "true");
+  CHECK(d.holders("x") == texts{"b"});
+  CHECK(d.fence("x", "b") > fence);
+}
+
+// "later waits end (`restored`), later holders become ghosts".
+TEST_CASE("claims of now that the archive does not know") {
+  claims_driver d;
+  const auto a = d.open(1, 5000), b = d.open(2, 5000), c = d.open(3);
+  d.asks("x", a, "a");
+  const auto kept = save(d);
+  d.drops("x", "a");
+  d.asks("x", b, "b");
+  d.asks("x", c, "c");
+  const auto later = d.open(4);
+  restore(d, kept);
+  // Released since: "ended ids of now survive it and remove claims from the archive".
+  CHECK(d.ended("x", "a") == "released");
+  CHECK(d.holders("x").empty());
+  CHECK(d.ended("x", "c") == "restored");
+  CHECK(d.asks("x", c, "c") == "ended restored");
+  CHECK(d.asks("x", c, "again") == "waiting 1"); // b may believe to have it
+  CHECK(d.view("x").delays.size() == 1);
+  d.pass(5000);
+  d.alarm();
+  CHECK(d.holders("x") == texts{"again"});
+  const auto gone = std::get<ended_session_rows>(d.m.evaluate(session_ended{later}).data).list;
+  REQUIRE(gone.size() == 1);
+  CHECK(gone[0]->cause == "restored");
+}
+
+TEST_CASE("mutant: restore_forgets_ended_claims") {
+  CHECK(tells_mutant("restore_forgets_ended_claims", [] {
+    claims_driver d;
+    const auto a = d.open(1);
+    d.asks("x", a, "a");
+    const auto kept = save(d);
+    d.drops("x", "a");
+    restore(d, kept);
+    return d.holders("x").empty();
+  }));
+}
+
+TEST_CASE("an archive of another cluster whose fences and tickets are far ahead") {
+  claims_driver other;
+  for (int i = 0; i < 50; ++i)
+    other.set("k", std::to_string(i));
+  const auto a = other.open(1), b = other.open(2), c = other.open(3);
+  other.asks("x", a, "a");
+  other.asks("x", b, "b");
+  other.asks("y", c, "y");
+  const auto fence = other.fence("y", "y");
+  claims_driver d;
+  restore(d, save(other));
+  CHECK(d.fence("x", "a") > fence);
+  CHECK(d.fence("y", "y") > d.fence("x", "a")); // they differ
+  CHECK(d.waiters("x") == texts{"b"});
+  d.drops("x", "a");
+  CHECK(d.fence("x", "b") > d.fence("y", "y"));
+}
+
+TEST_CASE("rows that no request could have led to are left out, or refused") {
+  claims_driver d;
+  const auto a = d.open(1), b = d.open(2);
+  d.asks("x", a, "a");
+  d.asks("x", b, "b");
+  auto kept = save(d);
+  std::vector<dirty_row> forged;
+  for (auto& row : kept.rows)
+    if (const auto* c = std::get_if<claim_ptr>(&row.row)) {
+      auto twin = std::make_shared<claim_record>(**c);
+      twin->id = "twin-" + twin->id;
+      twin->key = claim_key(twin->of.space, twin->of.name, twin->id); // the same ticket, the same fence
+      auto orphan = std::make_shared<claim_record>(*twin);
+      orphan->id = "orphan-" + twin->id;
+      orphan->session = uuid(77);
+      orphan->key = claim_key(orphan->of.space, orphan->of.name, orphan->id);
+      forged.push_back({table::claims, twin->key, claim_ptr(twin)});
+      forged.push_back({table::claims, orphan->key, claim_ptr(orphan)});
+      CHECK_FALSE(complaint_of(row));
+      auto wrong = std::make_shared<claim_record>(**c);
+      wrong->permits = 0;
+      CHECK(complaint_of({table::claims, wrong->key, claim_ptr(wrong)}));
+    }
+  kept.rows.insert(kept.rows.end(), forged.begin(), forged.end());
+  restore(d, kept);
+  CHECK(d.holders("x").size() == 1);
+  CHECK(d.waiters("x").size() == 2);
+  d.close(a);
+  d.close(b);
+  CHECK_FALSE(d.view("x").known);
+  CHECK(d.sound());
+}
+
+// Checkpoints: nothing that decides a grant may be lost on the way.
+TEST_CASE("claims survive a checkpoint") {
+  claims_driver d;
+  const auto a = d.open(1, 5000), b = d.open(2), c = d.open(3);
+  d.asks("x", a, "a", permits(2, 3));
+  d.asks("x", b, "b", permits(2));
+  d.asks("x", c, "c", [](claim_ask& q) {
+    permits(1)(q);
+    priority(3)(q);
+    until(9000)(q);
+  });
+  d.queue("k", b);
+  d.queue("k", c, 700);
+  d.drops("y", "early");
+  d.close(a);
+  claims_driver fresh;
+  for (auto& row : d.m.all_rows())
+    fresh.m.load_row(std::move(row));
+  fresh.m.finish_load(d.index(), d.m.now());
+  fresh.now = d.now;
+  CHECK(fresh.m.digest() == d.m.digest());
+  CHECK(fresh.m.next_alarm() == d.m.next_alarm());
+  CHECK(fresh.asks("y", b, "early") == "ended withdrawn");
+  d.asks("y", b, "early");
+  for (const std::uint64_t ms : {600u, 100u, 4300u, 4000u}) {
+    d.pass(ms);
+    fresh.pass(ms);
+    d.alarm();
+    fresh.alarm();
+    CHECK(fresh.m.digest() == d.m.digest());
+  }
+  CHECK(fresh.holders("x") == d.holders("x"));
+}
