@@ -208,9 +208,8 @@ void fsm::pass_on(const check_write& w) {
   // A leader that was deposed and does not know it refuses nothing in somebody's name.
   const bool leads = w.command.by ? serves_under_lease() : view_.serving;
   const bool by_time = leads || std::holds_alternative<state::restore_begin>(w.command);
-  const bool surely_leads = view_.serving && now() < lease_until_;
   auto refused =
-      machine_->refuse_early(w.command, by_time ? cluster_now() : state::machine::unknown_time, surely_leads);
+      machine_->refuse_early(w.command, by_time ? cluster_now() : state::machine::unknown_time, serves_under_lease());
   if (!refused)
     return send(wires_->raft_peer, propose_write{w.id, make_payload(wire::encode_command(w.command))});
   answer_write({w.id, wire::call_outcome::done, std::move(*refused), {}, {}});
