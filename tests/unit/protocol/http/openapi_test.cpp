@@ -54,7 +54,8 @@ void collect_references(const boost::json::value& v, std::set<std::string>& out)
 } // namespace
 
 TEST_CASE("each operation of docs/openapi.json is one of a route") {
-  for (const auto& [path, operations] : openapi().at("paths").as_object()) {
+  const auto document = openapi();
+  for (const auto& [path, operations] : document.at("paths").as_object()) {
     const auto* found = find_route(filled_in(path));
     INFO(path);
     REQUIRE(found != nullptr);
