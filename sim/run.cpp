@@ -100,7 +100,8 @@ public:
         delays_(replies_.model(), {swarm_.lease_is_safe(), &clocks_}), times_(answer_time_rules_of(swarm_)),
         watcher_(time_, trace_, nodes_, replies_, watches_, sessions_, delays_, clocks_, swarm_.lease_is_safe()),
         clients_(time_, choices, trace_, nodes_, swarm_, replies_, watches_, sessions_, times_),
-        agents_(time_, choices, trace_, nodes_, swarm_, times_), cached_(time_, choices, trace_, nodes_, times_),
+        agents_(time_, choices, trace_, nodes_, swarm_, times_),
+        cached_(time_, choices, trace_, nodes_, times_, swarm_.network),
         nemesis_(time_, choices, trace_, nodes_, net_, swarm_), agent_nemesis_(time_, choices, trace_, nodes_, swarm_),
         stranger_(time_, choices, trace_, nodes_), newer_(time_, choices, trace_, nodes_),
         progress_(time_, nodes_, net_, swarm_), autopilot_(time_, nodes_), agent_health_(nodes_, net_) {

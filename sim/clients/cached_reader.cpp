@@ -20,15 +20,19 @@ constexpr seconds patience_of_readers{20};
 constexpr seconds asks_again{14};
 // "As soon as for any watcher, but at most ten times a second."
 constexpr seconds refreshed_within{1};
+// The server that is asked may be a follower. A frame that is late holds up all behind it: what the follower has confirmed, without which it
+// is sent nothing more, and then the entries.
+constexpr int late_frames = 2;
 // What rounding to milliseconds on the way may hide.
 constexpr milliseconds rounding{5};
 
 } // namespace
 
 cached_reader::cached_reader(schedule& time, tape& choices, event_trace& trace, cluster& nodes,
-                             answer_time_checker& times)
+                             answer_time_checker& times, const network_faults& net)
     : time_(time), tape_(choices), trace_(trace), nodes_(nodes), times_(times),
-      clients_(nodes.places() - nodes.size()) {}
+      refreshed_within_(refreshed_within + late_frames * net.longest_delay()), clients_(nodes.places() - nodes.size()) {
+}
 
 void cached_reader::start() {
   acting_ = true;
@@ -154,14 +158,14 @@ broken cached_reader::judge_services(const client& c, const http_answer& a) cons
     return std::nullopt;
   log_index known;
   for (const auto& m : moments_)
-    if (m.since + refreshed_within < c.asked)
+    if (m.since + refreshed_within_ < c.asked)
       known = m.index;
   const auto* index = a.header("X-Consul-Index");
   if (index == nullptr)
     return std::string("a list of services without an index");
   if (std::stoull(*index) < known.value)
     return "services of index " + *index + ", although they had index " + to_string(known) + " for " +
-           in_seconds(refreshed_within) + ", and nothing was disturbed since " + in_seconds(quiet_since_);
+           in_seconds(refreshed_within_) + ", and nothing was disturbed since " + in_seconds(quiet_since_);
   return std::nullopt;
 }
 

@@ -16,7 +16,9 @@ namespace belay::sim {
 /// One client at each agent, which asks one thing at a time.
 class cached_reader {
 public:
-  cached_reader(schedule& time, tape& choices, event_trace& trace, cluster& nodes, answer_time_checker& times);
+  /// @param net of the servers
+  cached_reader(schedule& time, tape& choices, event_trace& trace, cluster& nodes, answer_time_checker& times,
+                const network_faults& net);
 
   void start();
   void stop() { acting_ = false; }
@@ -62,6 +64,7 @@ private:
   event_trace& trace_;
   cluster& nodes_;
   answer_time_checker& times_;
+  virtual_time refreshed_within_;
   std::vector<client> clients_; ///< by agent
   std::deque<moment> moments_;
   virtual_time quiet_since_{0};

@@ -146,7 +146,7 @@ void simulated_network::write(std::size_t from, std::size_t to, const wire::fram
     const auto drawn = tape_.choose_rarely(s, 1 + 1000, odds);
     if (drawn != 0) {
       auto share = (drawn - 1) * odds / 1000;
-      const auto amount = faults.latency * static_cast<std::int64_t>(1 + drawn % 200);
+      const auto amount = faults.latency * static_cast<std::int64_t>(1 + drawn % network_faults::latencies_late_max);
       const auto within = [&share](std::uint32_t part) {
         const bool yes = share < part;
         share -= yes ? 0 : part;
