@@ -160,7 +160,8 @@ reply run(applying& a, const session_begin& c) {
 
 reply run(applying& a, const session_destroy& c) {
   // Of a client, or in the server's own name because its time was over.
-  const auto cause = a.accessor.empty() ? c.cause : c.cause + " by " + a.accessor;
+  const auto by = a.secret != nullptr ? a.t.acls.token_with_secret(*a.secret) : nullptr;
+  const auto cause = by == nullptr ? c.cause : c.cause + " by " + by->accessor;
   for (const auto& id : c.ids)
     end_session(a, id, cause);
   return true;
@@ -338,8 +339,7 @@ reply machine::impl::carry_out(applying& a, const command& c) {
   if (!a.claims_in_use() && needed_level(c) == claims_level)
     t->marks.set(mark::claims, a.index);
   if (c.by)
-    if (const auto token = t->acls.token_with_secret(c.by->secret))
-      a.accessor = token->accessor;
+    a.secret = &c.by->secret;
   auto answer = std::visit([&](const auto& each) { return run(a, each); }, static_cast<const plain_command&>(c));
   if (auto* results = std::get_if<txn_reply>(&answer); results != nullptr && c.by)
     keep_visible(*t, *c.by, now, *results);

@@ -87,8 +87,8 @@ struct applying {
   std::set<resource_name> touched = {};
   /// How much of what is due this entry may still end (docs/claims.md, rule 14).
   std::uint64_t due_left = expired_at_once_max;
-  /// The token in whose name the command is given; empty: none.
-  std::string accessor = {};
+  /// Of the token in whose name the command is given; null: nobody's, or ACLs are not in force.
+  const std::string* secret = nullptr;
 
   /// A command of claims_level was applied, this one or one before: until then nothing differs from what servers without claims do.
   bool claims_in_use() const { return !t.marks.at(mark::claims).is_zero(); }
