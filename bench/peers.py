@@ -47,6 +47,7 @@ class Etcd(Server):
             "initial-advertise-peer-urls": peer,
             "initial-cluster-state": "new",
             "quota-backend-bytes": 8 << 30,
+            "enable-grpc-gateway": True,  # etcd 3.4 has it off by default if there is a file of settings
             "logger": "zap",
             "log-level": "error",
         }
