@@ -111,7 +111,8 @@ public:
   task<outcome> lock_hand_over() override {
     if (!o_.lock_claims)
       co_return co_await lock_release();
-    u64 until = now_ns() + o_.timeout_ns;
+    constexpr u64 patience_ns = 100'000'000; // who was deposed asks again within much less
+    u64 until = now_ns() + patience_ns;
     for (;;) {
       outcome s =
           co_await c_.request(req("PUT", "/v1/claim/" + lock_key_ + "/hand-over?id=" + claim_, {}), o_.timeout_ns);
@@ -119,9 +120,11 @@ public:
         co_return s;
       if (c_.status == 200) // the next holder's claim
         co_return text("\"State\"", c_.body) == "held" && text("\"ID\"", c_.body) != claim_ ? outcome::ok : bad();
-      if (c_.status != 409 || now_ns() > until)
+      if (c_.status != 409 || c_.body.find("nobody waits") == std::string_view::npos)
         co_return bad();
-      co_await loop().sleep(1'000'000); // nobody waits yet
+      if (now_ns() > until)
+        co_return co_await lock_release();
+      co_await loop().sleep(1'000'000);
     }
   }
   task<outcome> lock_end() override { co_return co_await session_destroy(my_); }

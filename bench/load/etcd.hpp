@@ -287,7 +287,7 @@ public:
     if (o_.elect)
       m.bytes(3, my_);
     outcome s = co_await call(o_.elect ? "/v3electionpb.Election/Campaign" : "/v3lockpb.Lock/Lock", m,
-                              o_.timeout_ns + 60'000'000'000ull);
+                              60'000'000'000ull);
     if (s != outcome::ok)
       co_return s;
     granted_.clear();
@@ -464,9 +464,8 @@ private:
     p.back() = char(p.back() + 1);
     return p;
   }
-  task<outcome> call(const char* path, const protobuf& m) { co_return co_await call(path, m, o_.timeout_ns); }
-  task<outcome> call(const char* path, const protobuf& m, u64 timeout_ns) {
-    outcome s = co_await c_->c.unary(call_, path, m.s, timeout_ns);
+  task<outcome> call(const char* path, const protobuf& m, u64 longer_ns = 0) {
+    outcome s = co_await c_->c.unary(call_, path, m.s, o_.timeout_ns + longer_ns);
     if (s != outcome::ok) {
       if (s == outcome::status)
         err = std::to_string(call_.grpc_status) + " " + call_.grpc_message.substr(0, 160);
