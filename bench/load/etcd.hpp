@@ -286,8 +286,8 @@ public:
     m.bytes(1, lname_).num(2, strtoull(my_.c_str(), nullptr, 10));
     if (o_.elect)
       m.bytes(3, my_);
-    outcome s = co_await call(o_.elect ? "/v3electionpb.Election/Campaign" : "/v3lockpb.Lock/Lock", m,
-                              60'000'000'000ull);
+    outcome s =
+        co_await call(o_.elect ? "/v3electionpb.Election/Campaign" : "/v3lockpb.Lock/Lock", m, 60'000'000'000ull);
     if (s != outcome::ok)
       co_return s;
     granted_.clear();
