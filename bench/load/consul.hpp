@@ -137,9 +137,11 @@ public:
     std::string target = "/v1/claim/" + lock_key_ + "?session=" + my_ + "&id=" + claim_ + "&wait=60s";
     if (o_.elect)
       target += "&kind=election";
+    std::string value; // others see it while it leads
+    if (o_.elect)
+      value = my_;
     for (;;) {
-      outcome s =
-          co_await c_.request(req("PUT", target, o_.elect ? my_ : std::string()), o_.timeout_ns + 60'000'000'000ull);
+      outcome s = co_await c_.request(req("PUT", target, value), o_.timeout_ns + 60'000'000'000ull);
       if (s != outcome::ok)
         co_return s;
       if (c_.status != 200 || text("\"ID\"", c_.body) != claim_)

@@ -33,7 +33,7 @@ namespace {
 options opt;
 
 std::string key_of(u64 i) {
-  char b[16];
+  char b[24];
   snprintf(b, sizeof b, "/k%08llu", static_cast<unsigned long long>(i));
   return opt.prefix + b;
 }
