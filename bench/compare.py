@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Belay beside the etcd and the Consul installed here: the same work by the same load generator on this machine. See README.md."""
+"""Belay beside the etcd, the Consul and the ZooKeeper installed here: the same work by the same load generator on this machine. See README.md."""
 
 import argparse
 import collections
@@ -9,13 +9,16 @@ import shutil
 import signal
 import sys
 
+import counting
 import generator
 import peers
 from generator import figure, median
 from servers import allow_open_files, cluster, scratch
 
-# clients: those of --clients if None.
-Row = collections.namedtuple("Row", "id what workload options clients protocols", defaults=(None, ("consul", "etcd")))
+# clients: those of --clients if None. counted: what an operation costs in requests, bytes, entries and syncs.
+ALL = ("consul", "etcd", "zookeeper")
+Row = collections.namedtuple("Row", "id what workload options clients protocols counted", defaults=(None, ALL, False))
+CONNECTED = ("lock", "elect", "watch")  # workloads in which each client has a connection of its own
 ROWS = [
     Row("W1", "put", "put", {}),
     Row("R1", "get, linearizable", "get", {"read": "strong"}),
@@ -23,35 +26,61 @@ ROWS = [
     Row("R2", "get, stale (etcd: serializable)", "get", {"read": "stale"}),
     Row("M1", "90 % linearizable get, 10 % put", "mixed", {"read": "strong"}),
     Row("T1", "transaction of 16 puts", "txn", {"batch": 16}),
-    Row("P1", "list 1,000 keys with their values", "list", {"prefix": "list", "keys": 1000}, (1, 16)),
-    Row("L1", "hand one lock on among so many", "lock", {}, (16,)),
+    Row("P1", "list 1,000 keys with their values", "list", {"prefix": "list", "keys": 1000}, (1, 16), ("consul", "etcd")),
+    Row("L1", "hand one lock on among so many", "lock", {}, (16,), counted=True),
+    Row("L2", "hand one lock on among so many, by the store's best way", "lock", {}, (16, 256, 1000), counted=True),
+    Row("E1", "hand an election on among so many, who ask again", "elect", {}, (16,), counted=True),
+    Row("E1C", "hand an election on, each leads once", "elect", {"rejoin": 0}, (64,), counted=True),
     Row("S1", "session or lease: create, renew, destroy", "session", {}),
+    Row("S2", "renew one of 10,000 sessions", "renew", {}, (64,), counted=True),
+    Row("S2L", "the same in lists of 100", "renew", {}, (64,), counted=True),
     Row("B1", "write one key that so many watch, until all know", "watch", {"prefix": "watch", "rounds": 20}, (1000,)),
 ]
 
 # Clients of etcd share 4 connections, as its official client would. Where that, or its official recipe, is not the fastest
-# way to use etcd, the other is measured too: what it is called, and its options for a number of clients.
-OTHER_WAYS = {
-    "W1": ("own connections", lambda clients: {"conns": clients} if clients > 4 else None),
-    "R1": ("own connections", lambda clients: {"conns": clients} if clients > 4 else None),
-    "L1": ("tuned recipe", lambda _: {"lock_tuned": 1}),
-    "B1": ("8 connections", lambda _: {"conns": 8}),
+# way to use etcd, the other is measured too; and so is what Belay adds to Consul's API beside Consul's own way. For a row and a store:
+# what its ways are called, and their options for a number of clients. The first is the one that counts for Belay.
+def own_connections(clients):
+    return {"conns": clients} if clients > 4 else None
+
+
+def always(**options):
+    return lambda _: options
+
+
+WAYS = {
+    ("W1", "etcd"): [("", None), ("own connections", own_connections)],
+    ("R1", "etcd"): [("", None), ("own connections", own_connections)],
+    ("L1", "etcd"): [("", None), ("tuned recipe", always(lock_tuned=1))],
+    ("B1", "etcd"): [("", None), ("8 connections", always(conns=8))],
+    ("L2", "belay"): [("", always(lock_claims=1)), ("recipe", always())],
+    ("L2", "etcd"): [("recipe", always()), ("Lock RPC", always(lock_rpc=1)), ("tuned recipe", always(lock_tuned=1))],
+    ("L2", "zookeeper"): [("recipe", always())],
+    ("L2", "consul"): [("recipe", always())],
+    ("E1", "belay"): [("", always(lock_claims=1))],
+    ("E1", "etcd"): [("Election RPC", always(lock_rpc=1))],
+    ("E1", "zookeeper"): [("recipe", always())],
+    ("E1", "consul"): [("recipe", always())],
+    ("S2", "etcd"): [("", None), ("own connections", own_connections)],
+    ("S2L", "belay"): [("", always(renew_list=100))],
+    ("S2L", "etcd"): [("100 at once on a stream", lambda clients: {"renew_list": 100, "conns": min(clients, 4)})],
+    ("S2L", "zookeeper"): [("one by one", always())],
+    ("S2L", "consul"): [("one by one", always())],
 }
+WAYS |= {("E1C", store): ways for (row, store), ways in WAYS.items() if row == "E1"}
 
 
-def ways(row, protocol, clients):
-    """How the clients of a row use a server: a name for it, and options."""
-    if protocol != "etcd":
-        return [("", {})]
-    usual = {} if row.workload in ("lock", "watch") else {"conns": min(clients, 4)}
-    name, options = OTHER_WAYS.get(row.id, ("", lambda _: None))
-    other = options(clients)
-    return [("", usual)] + ([(f" ({name})", other)] if other else [])
+def ways(row, store, clients):
+    """How the clients of a row use a store: names for it, and options."""
+    usual = {"conns": min(clients, 4)} if store == "etcd" and row.workload not in CONNECTED else {}
+    found = [(name, usual if options is None else options(clients)) for name, options in WAYS.get((row.id, store), [("", None)])]
+    return [(f" ({name})" if name else "", options) for name, options in found if options is not None]
 
 
 def belay(program, folder, count, config=None, https=False):
-    """Belay's servers, with as many connections of one client as the rows need."""
-    return cluster(program, folder, count, {"limits": {"http_max_conns_per_client": 3000}, **(config or {})}, https)
+    """Belay's servers, with as many connections of one client as the rows need, and counters since the start."""
+    needed = {"limits": {"http_max_conns_per_client": 3000}, "telemetry": {"prometheus_retention_time": "1h"}}
+    return cluster(program, folder, count, {**needed, **(config or {})}, https)
 
 
 def fill(options, servers, extra=None):
@@ -60,10 +89,10 @@ def fill(options, servers, extra=None):
         generator.fill(options.load, servers, keys, prefix=prefix, **(extra or {}))
 
 
-def run_row(options, servers, row, clients, extra=None):
+def run_row(options, servers, row, clients, extra=None, window=None):
     count = {"watchers": clients} if row.workload == "watch" else {"clients": clients}
     steady = {"seconds": options.seconds, "warmup": min(0.7, options.seconds / 2)}
-    return generator.run(options.load, servers, row.workload, **count, **{**steady, **row.options, **(extra or {})})
+    return generator.run(options.load, servers, row.workload, window, **count, **{**steady, **row.options, **(extra or {})})
 
 
 def measure(options, name, servers, rows, results):
@@ -73,10 +102,11 @@ def measure(options, name, servers, rows, results):
         if servers[0].protocol not in row.protocols:
             continue
         for clients in row.clients or options.clients:
-            for way, extra in ways(row, servers[0].protocol, clients):
+            for way, extra in ways(row, name, clients):
                 if servers[0].protocol == "etcd" and row.workload in ("get", "list"):
                     servers[0].settle()
-                result = run_row(options, servers, row, clients, extra)
+                window = counting.Window(servers, options.strace) if row.counted else None
+                result = run_row(options, servers, row, clients, extra, window)
                 results.append({**result, "row": row.id, "clients": clients, "server": name + way, "store": name, "nodes": len(servers)})
 
 
@@ -103,13 +133,34 @@ def table(rows, results):
     return medians
 
 
+def counts(rows, results):
+    """What one operation of the counted rows cost, medians, printed as Markdown."""
+    rows = [row for row in rows if row.counted]
+    if not rows:
+        return
+    print("\nFor one operation, counted: requests of the clients and their bytes, entries of the log, syncs of each server. Jain's index")
+    print("of the grants: 1 if all clients had as many (behind it: the best that so few grants allow).\n")
+    print("| row | clients | server | requests | sent bytes | received bytes | entries | syncs | Jain |")
+    print("|---|--:|---|--:|--:|--:|--:|--:|--:|")
+    fields = ("requests_op", "sent_op", "received_op", "commits_op", "syncs_op")
+    for row in rows:
+        cells = collections.defaultdict(list)
+        for r in results:
+            if r["row"] == row.id:
+                cells[(r["clients"], r["server"])].append(r)
+        for (clients, server), runs in sorted(cells.items(), key=lambda cell: cell[0][0]):
+            shown = " | ".join(figure(median(runs, field)) for field in fields)
+            fair = f"{median(runs, 'jain'):.4f} ({median(runs, 'jain_best'):.4f})" if "jain" in runs[0] and row.options.get("rejoin", 1) else "-"
+            print(f"| {row.id} | {clients:,} | {server} | {shown} | {fair} |")
+
+
 def ratios(rows, medians):
     print("\nAbove 1, Belay is better: so many times the operations of the best other, so many times less processor time of the servers.\n")
     print("| row | what | clients | ops/s | best other | server CPU | best other |")
     print("|---|---|--:|--:|---|--:|---|")
     for row in rows:
         for (identity, clients), servers in medians.items():
-            others = {name: figures for name, figures in servers.items() if name != "belay"}
+            others = {name: figures for name, figures in servers.items() if not name.startswith("belay")}
             if identity != row.id or "belay" not in servers or not others:
                 continue
             speed, cpu = servers["belay"]
@@ -125,6 +176,8 @@ def arguments():
     generator.add_arguments(parser)
     parser.add_argument("--etcd", default=shutil.which("etcd"), help="the etcd program (default: the one on PATH)")
     parser.add_argument("--consul", default=shutil.which("consul"), help="the consul program (default: the one on PATH)")
+    parser.add_argument("--zookeeper", default="/usr/share/java/zookeeper.jar", help="its zookeeper.jar (default: Debian's); needs java on PATH")
+    parser.add_argument("--strace", action="store_true", help="count syncs by strace, as root: of Consul, too. No times are right then")
     parser.add_argument("--nodes", type=int, default=1, choices=(1, 3), help="servers of each (default 1)")
     parser.add_argument("--rows", default=",".join(r.id for r in ROWS), help="which rows (default: all: %(default)s)")
     parser.add_argument("--clients", default="1,16,64", help="clients of the rows that have no number of their own (default %(default)s)")
@@ -145,8 +198,10 @@ def main():
     if allow_open_files(wanted) < wanted:
         raise SystemExit(f"needs {wanted} open files, which is more than the hard limit")
     stores = {"belay": lambda folder: belay(options.binary, folder, options.nodes)}
-    for name, program, start in (("etcd", options.etcd, peers.etcd), ("consul", options.consul, peers.consul)):
-        if program and os.access(program, os.X_OK):
+    others = [("etcd", options.etcd, peers.etcd, os.X_OK), ("consul", options.consul, peers.consul, os.X_OK)]
+    others.append(("zookeeper", shutil.which("java") and options.zookeeper, peers.zookeeper, os.R_OK))
+    for name, program, start, needed in others:
+        if program and os.access(program, needed):
             stores[name] = lambda folder, start=start, program=program: start(program, folder, options.nodes)
         else:
             print(f"{name} is not there: left out", file=sys.stderr)
@@ -162,7 +217,9 @@ def main():
     if options.json:
         with open(options.json, "w") as out:
             json.dump(results, out, indent=1)
-    ratios(rows, table(rows, results))
+    medians = table(rows, results)
+    counts(rows, results)
+    ratios(rows, medians)
     return 1 if any(r["wrong"] for r in results) else 0
 
 

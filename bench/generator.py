@@ -5,8 +5,10 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
+import counting
 from servers import leader_of
 
 
@@ -18,8 +20,7 @@ def add_arguments(parser):
     parser.add_argument("--folder", default=tempfile.gettempdir(), help="where the scratch data goes; a real disk")
 
 
-def run(program, servers, workload, **options):
-    """What the generator says of one run against the leader. Times in microseconds; `wrong` counts what was not as it must be."""
+def command_line(program, servers, workload, options):
     leader = leader_of(servers)
     port = leader.https_port if options.get("tls") else leader.http_port
     command = [program, "--proto", leader.protocol, "--server", f"127.0.0.1:{port}", "--workload", workload]
@@ -27,14 +28,43 @@ def run(program, servers, workload, **options):
         command += ["--pid", str(server.process.pid)]
     for name, value in options.items():
         command += ["--" + name.replace("_", "-"), str(value)]
+    return command
+
+
+def run(program, servers, workload, window=None, **options):
+    """What the generator says of one run against the leader. Times in microseconds; `wrong` counts what was not as it must be.
+    @param window what counts at the servers (counting.Window): its figures are in the result, also for each operation"""
+    command = command_line(program, servers, workload, {**options, "counters": 1} if window else options)
     limit = 300 + 2 * options.get("seconds", 0)  # seconds; a million keys are written in less than one minute
+    generator = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    late = threading.Event()
+    watchdog = threading.Timer(limit, lambda: (late.set(), generator.kill()))
+    watchdog.start()
+    counts, said = {}, ""
     try:
-        done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True, timeout=limit)
-    except subprocess.TimeoutExpired:
-        raise SystemExit(f"the load generator did not end within {limit} s: {' '.join(command)}") from None
-    if done.returncode != 0:
+        with generator:
+            for line in generator.stdout:
+                if line == "begin\n":
+                    window.begin()
+                elif line == "end\n":
+                    counts = window.end()
+                else:
+                    said += line
+                    continue
+                generator.stdin.write("\n")
+                generator.stdin.flush()
+    except BaseException:
+        generator.kill()
+        raise
+    finally:
+        watchdog.cancel()
+    if late.is_set():
+        raise SystemExit(f"the load generator did not end within {limit} s: {' '.join(command)}")
+    if generator.returncode != 0:
         raise SystemExit(f"the load generator failed: {' '.join(command)}")
-    result = json.loads(done.stdout)
+    result = {**json.loads(said), **counts}
+    for name, count in counts.items():
+        result[name + "_op"] = count / result["ops"] if count is not None and result["ops"] else None
     result["wrong"] = int(sum(result.get(name, 0) for name in ("errors", "violations", "incomplete")))
     if result["wrong"]:
         print(f"{workload}: {result['wrong']} wrong, first: {result.get('first_error', 'see its JSON')}", file=sys.stderr)
@@ -55,12 +85,13 @@ def fill(program, servers, keys, vsize=256, prefix="bench", **how):
 
 
 def median(results, name):
-    """The median over runs of one field; "lat_us.p50" is a field of a field. NaN without runs."""
+    """The median over the runs that have it of one field; "lat_us.p50" is a field of a field. NaN without any."""
     values = []
     for result in results:
         for part in name.split("."):
             result = result[part]
-        values.append(result)
+        if result is not None:
+            values.append(result)
     return statistics.median(values) if values else float("nan")
 
 

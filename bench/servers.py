@@ -4,6 +4,7 @@ import contextlib
 import http.client
 import json
 import os
+import re
 import resource
 import shutil
 import signal
@@ -57,8 +58,11 @@ class Server:
         self.process = None
         os.makedirs(self.data, exist_ok=True)
         self.config = os.path.join(folder, "config.json")
+        self.write_config({**self.settings(), **config})
+
+    def write_config(self, config):
         with open(self.config, "w") as out:
-            json.dump({**self.settings(), **config}, out)
+            json.dump(config, out)
 
     def settings(self):
         return {
@@ -114,6 +118,25 @@ class Server:
         if status != 200:
             return None
         return {k: int(v) if v.isdigit() and k != "state_digest" else v for k, v in json.loads(body)["Stats"]["raft"].items()}
+
+    def committed(self):
+        """How many entries, but for a constant; None if it is not known."""
+        raft = self.raft()
+        return raft and raft.get("commit_index")
+
+    def syncs(self):
+        """How often this server made its log durable since its start; None if it does not tell. Belay tells with a
+        `prometheus_retention_time`."""
+        return self.metric("/v1/agent/metrics?format=prometheus", "consul_raft_fsync_seconds_count")
+
+    def metric(self, target, name):
+        """The number behind a name that stands at the beginning of a line; None without one."""
+        try:
+            status, body = self.ask("GET", target, limit=5)
+        except OSError:
+            return None
+        found = re.search(rf"^{name}(?:\{{.*\}})? ([0-9.e+]+)$", body.decode(errors="replace"), re.MULTILINE)
+        return float(found[1]) if status == 200 and found else None
 
     def memory(self):
         """Resident bytes: the process's own, and those of files it has mapped (the checkpoint), which the system can take back."""

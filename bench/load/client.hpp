@@ -25,8 +25,15 @@ struct options {
   int batch = 16;                   ///< keys of a transaction
   int rounds = 20, watchers = 1000; ///< watch: so many writes
   int ttl_s = 60;                   ///< of sessions
+  int sessions = 10000;             ///< renew: that live meanwhile, shared among the clients
+  int renew_list = 1;               ///< renew: so many sessions at once
   double write_pct = 10;            ///< mixed
   bool lock_tuned = false;          ///< etcd: a lock recipe better than the official client's
+  bool lock_claims = false;         ///< Belay: claims, which the server grants
+  bool lock_rpc = false;            ///< etcd: its Lock and Election RPCs, by which the server follows the recipe
+  bool elect = false;               ///< the lock is an election, which is handed over
+  bool rejoin = true;               ///< elect: who was deposed asks again
+  bool counters = false;            ///< waits for a line on standard input where the window begins, and where it ends
 };
 
 class client {
@@ -43,15 +50,31 @@ public:
   virtual task<outcome> session_create(int ttl_s) = 0;
   virtual task<outcome> session_renew(const std::string& id) = 0;
   virtual task<outcome> session_destroy(const std::string& id) = 0;
-  /// A lock, by the steps of the store's official client.
+  /// Several at once. Most stores do not know that.
+  virtual task<outcome> session_renew_list(const std::vector<std::string>&) {
+    co_return missing("this store renews one session per request");
+  }
+  /// A lock, by the steps of the store's official client, or by those that the options choose.
   virtual task<outcome> lock_prepare(const std::string& name) = 0;
   virtual task<outcome> lock_acquire() = 0;
   virtual task<outcome> lock_release() = 0;
+  /// Who leads makes way for the next one.
+  virtual task<outcome> lock_hand_over() { co_return co_await lock_release(); }
   virtual task<outcome> lock_end() = 0;
+  /// Closes the connection in the middle of whatever is under way, which ends with outcome::conn.
+  virtual void lock_abandon() = 0;
+  /// What another client has to destroy after lock_abandon(); empty: nothing.
+  virtual std::string lock_session() const { return {}; }
   /// watch_begin reads the present state; watch_next returns when it has changed, with the new value in `got`.
   virtual task<outcome> watch_begin(const std::string& key) = 0;
   virtual task<outcome> watch_next(u64 timeout_ns) = 0;
 
   std::string got, sid, err;
   int listed = 0;
+
+protected:
+  outcome missing(const char* what) {
+    err = what;
+    return outcome::status;
+  }
 };

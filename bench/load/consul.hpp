@@ -72,6 +72,24 @@ public:
     co_return co_await want_true("PUT", "/v1/session/destroy/" + id, {});
   }
 
+  // Belay only.
+  task<outcome> session_renew_list(const std::vector<std::string>& ids) override {
+    std::string b = "[";
+    for (const auto& id : ids) {
+      if (b.size() > 1)
+        b += ',';
+      b += '"' + id + '"';
+    }
+    b += ']';
+    outcome s = co_await ask("PUT", "/v1/session/renew", b);
+    if (s != outcome::ok)
+      co_return s;
+    size_t renewed = 0;
+    for (size_t p = 0; (p = c_.body.find("\"Renewed\":true", p)) != std::string_view::npos; p += 14)
+      renewed++;
+    co_return renewed == ids.size() ? outcome::ok : bad();
+  }
+
   // The steps of the official client's Lock: look, wait by blocking query
   // while somebody holds it, then acquire; on a lost race look again.
   task<outcome> lock_prepare(const std::string& name) override {
@@ -81,6 +99,59 @@ public:
     co_return s;
   }
   task<outcome> lock_acquire() override {
+    if (o_.lock_claims)
+      co_return co_await claim();
+    co_return co_await acquire_by_recipe();
+  }
+  task<outcome> lock_release() override {
+    if (o_.lock_claims)
+      co_return co_await want_true("DELETE", "/v1/claim/" + lock_key_ + "?id=" + claim_, {});
+    co_return co_await want_true("PUT", "/v1/kv/" + lock_key_ + "?release=" + my_, my_);
+  }
+  task<outcome> lock_hand_over() override {
+    if (!o_.lock_claims)
+      co_return co_await lock_release();
+    constexpr u64 patience_ns = 100'000'000; // who was deposed asks again within much less
+    u64 until = now_ns() + patience_ns;
+    for (;;) {
+      outcome s =
+          co_await c_.request(req("PUT", "/v1/claim/" + lock_key_ + "/hand-over?id=" + claim_, {}), o_.timeout_ns);
+      if (s != outcome::ok)
+        co_return s;
+      if (c_.status == 200) // the next holder's claim
+        co_return text("\"State\"", c_.body) == "held" && text("\"ID\"", c_.body) != claim_ ? outcome::ok : bad();
+      if (c_.status != 409 || c_.body.find("nobody waits") == std::string_view::npos)
+        co_return bad();
+      if (now_ns() > until)
+        co_return co_await lock_release();
+      co_await loop().sleep(1'000'000);
+    }
+  }
+  task<outcome> lock_end() override { co_return co_await session_destroy(my_); }
+  void lock_abandon() override { c_.drop(); }
+  std::string lock_session() const override { return my_; }
+
+  // Asks once, with an id of its own; if the wait is over, again with the same one.
+  task<outcome> claim() {
+    claim_ = my_ + "-" + std::to_string(++claims_);
+    std::string target = "/v1/claim/" + lock_key_ + "?session=" + my_ + "&id=" + claim_ + "&wait=60s";
+    if (o_.elect)
+      target += "&kind=election";
+    std::string value; // others see it while it leads
+    if (o_.elect)
+      value = my_;
+    for (;;) {
+      outcome s = co_await c_.request(req("PUT", target, value), o_.timeout_ns + 60'000'000'000ull);
+      if (s != outcome::ok)
+        co_return s;
+      if (c_.status != 200 || text("\"ID\"", c_.body) != claim_)
+        co_return bad();
+      std::string_view state = text("\"State\"", c_.body); // its own comes first
+      if (state != "waiting")
+        co_return state == "held" ? outcome::ok : bad();
+    }
+  }
+  task<outcome> acquire_by_recipe() {
     u64 idx = 0;
     for (;;) {
       std::string q = idx ? "?wait=15s&index=" + std::to_string(idx) : "";
@@ -104,10 +175,6 @@ public:
       idx = 0; // somebody else was faster
     }
   }
-  task<outcome> lock_release() override {
-    co_return co_await want_true("PUT", "/v1/kv/" + lock_key_ + "?release=" + my_, my_);
-  }
-  task<outcome> lock_end() override { co_return co_await session_destroy(my_); }
 
   task<outcome> watch_begin(const std::string& key) override {
     wkey_ = key;
@@ -203,6 +270,7 @@ protected:
   const options& o_;
   http_connection c_;
   std::string fields_; ///< of each request: its host, and its token
-  std::string lock_key_, my_, wkey_;
+  std::string lock_key_, my_, wkey_, claim_;
+  u64 claims_ = 0;
   u64 widx_ = 0;
 };

@@ -217,31 +217,44 @@ public:
   }
   // On one long-lived LeaseKeepAlive stream, as the official client does.
   task<outcome> session_renew(const std::string& id) override {
+    std::vector<std::string> one(1, id);
+    co_return co_await session_renew_list(one);
+  }
+  // All are sent at once; the server answers in their order.
+  task<outcome> session_renew_list(const std::vector<std::string>& ids) override {
     if (!ka_.open) {
       ka_.on_message = [this](std::string_view m) {
-        ka_ttl_ = 0;
-        ka_id_ = 0;
+        i64 ttl = 0;
+        u64 id = 0;
         protobuf_reader r(m);
         while (r.next()) {
           if (r.field == 2)
-            ka_id_ = r.v;
+            id = r.v;
           if (r.field == 3)
-            ka_ttl_ = i64(r.v);
+            ttl = i64(r.v);
         }
-        wake(outcome::ok);
+        if (ttl > 0 && ka_answers_ < ka_ids_.size() && id == ka_ids_[ka_answers_])
+          ka_renewed_++;
+        if (++ka_answers_ == ka_ids_.size())
+          wake(outcome::ok);
       };
       ka_.on_end = [this](outcome s) { wake(s == outcome::ok ? outcome::proto : s); };
       if (!c_->c.open_stream(&ka_, "/etcdserverpb.Lease/LeaseKeepAlive"))
         co_return outcome::conn;
     }
-    u64 want = strtoull(id.c_str(), nullptr, 10);
-    protobuf m;
-    m.num(1, want);
-    c_->c.send(&ka_, m.s);
+    ka_ids_.clear();
+    ka_answers_ = ka_renewed_ = 0;
+    for (const auto& id : ids)
+      ka_ids_.push_back(strtoull(id.c_str(), nullptr, 10));
+    for (u64 id : ka_ids_) {
+      protobuf m;
+      m.num(1, id);
+      c_->c.send(&ka_, m.s);
+    }
     outcome s = co_await wait();
     if (s != outcome::ok)
       co_return s;
-    co_return ka_id_ == want&& ka_ttl_ > 0 ? outcome::ok : outcome::body;
+    co_return ka_renewed_ == ka_ids_.size() ? outcome::ok : outcome::body;
   }
   task<outcome> session_destroy(const std::string& id) override {
     protobuf m;
@@ -256,11 +269,35 @@ public:
     my_ = sid;
     char b[40];
     snprintf(b, sizeof b, "%llx", strtoull(my_.c_str(), nullptr, 10));
+    lname_ = name;
     lpfx_ = name + "/";
     lkey_ = lpfx_ + b;
     co_return s;
   }
   task<outcome> lock_acquire() override {
+    if (o_.lock_rpc)
+      co_return co_await ask_server();
+    co_return co_await acquire_by_recipe();
+  }
+
+  // v3lockpb and v3electionpb: the server follows the recipe.
+  task<outcome> ask_server() {
+    protobuf m;
+    m.bytes(1, lname_).num(2, strtoull(my_.c_str(), nullptr, 10));
+    if (o_.elect)
+      m.bytes(3, my_);
+    outcome s =
+        co_await call(o_.elect ? "/v3electionpb.Election/Campaign" : "/v3lockpb.Lock/Lock", m, 60'000'000'000ull);
+    if (s != outcome::ok)
+      co_return s;
+    granted_.clear();
+    protobuf_reader r(reply_);
+    while (r.next())
+      if (r.field == 2)
+        granted_ = std::string(r.d); // the lock's key, or who leads
+    co_return granted_.empty() ? outcome::body : outcome::ok;
+  }
+  task<outcome> acquire_by_recipe() {
     protobuf cmp, put, put_op, get, get_op, own, own_op, t;
     cmp.num(1, 0).num(2, 1).bytes(3, lkey_).num(5, 0);
     put.bytes(1, lkey_).num(3, strtoull(my_.c_str(), nullptr, 10));
@@ -373,10 +410,16 @@ public:
   }
   task<outcome> lock_release() override {
     protobuf m;
+    if (o_.lock_rpc) {
+      m.bytes(1, granted_);
+      co_return co_await call(o_.elect ? "/v3electionpb.Election/Resign" : "/v3lockpb.Lock/Unlock", m);
+    }
     m.bytes(1, lkey_);
     co_return co_await call("/etcdserverpb.KV/DeleteRange", m);
   }
   task<outcome> lock_end() override { co_return co_await session_destroy(my_); }
+  void lock_abandon() override { c_->c.drop(); }
+  std::string lock_session() const override { return my_; }
 
   task<outcome> watch_begin(const std::string& key) override {
     outcome s = co_await get(key, read_mode::strong);
@@ -421,8 +464,8 @@ private:
     p.back() = char(p.back() + 1);
     return p;
   }
-  task<outcome> call(const char* path, const protobuf& m) {
-    outcome s = co_await c_->c.unary(call_, path, m.s, o_.timeout_ns);
+  task<outcome> call(const char* path, const protobuf& m, u64 longer_ns = 0) {
+    outcome s = co_await c_->c.unary(call_, path, m.s, o_.timeout_ns + longer_ns);
     if (s != outcome::ok) {
       if (s == outcome::status)
         err = std::to_string(call_.grpc_status) + " " + call_.grpc_message.substr(0, 160);
@@ -460,9 +503,11 @@ private:
   std::shared_ptr<etcd_connection> c_;
   grpc_call call_, ka_;
   std::string_view reply_;
-  std::string my_, lpfx_, lkey_;
-  i64 wrev_ = 0, ka_ttl_ = 0;
-  u64 ka_id_ = 0;
+  std::string my_, lname_, lpfx_, lkey_;
+  std::string granted_; ///< what the Lock or Election RPC wants back
+  i64 wrev_ = 0;
+  std::vector<u64> ka_ids_; ///< under way on the keep-alive stream
+  size_t ka_answers_ = 0, ka_renewed_ = 0;
   int events_ = 0;
   etcd_watches::watch w_;
   waiter ev_;

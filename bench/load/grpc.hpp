@@ -72,8 +72,14 @@ public:
     c->half_close = false;
     return start(c, path, 0);
   }
+  /// Closes the connection. All calls on it end.
+  void drop() {
+    if (fd >= 0)
+      fail(outcome::conn);
+  }
   // A further message on an open stream.
   void send(grpc_call* c, std::string_view m) {
+    carried().requests++;
     grpc_call::frame(c->out, m);
     if (c->deferred) {
       c->deferred = false;
@@ -102,6 +108,7 @@ public:
     c.out.clear();
     c.off = 0;
     c.half_close = true;
+    carried().requests++;
     grpc_call::frame(c.out, m);
     return awaiter{*this, c, path, timeout_ns};
   }

@@ -10,6 +10,11 @@ public:
   u64 index = 0;         // X-Consul-Index
   std::string_view body; // valid until the next request
 
+  /// Closes the connection. Who waits for an answer is told that it was lost.
+  void drop() {
+    if (fd >= 0)
+      fail(outcome::conn);
+  }
   // co_await c.request(bytes, timeout) -> outcome (ok: a whole answer, any status)
   auto request(std::string bytes, u64 timeout_ns) {
     struct awaiter {
@@ -37,6 +42,7 @@ private:
         return false;
       }
     }
+    carried().requests++;
     out_ = std::move(b);
     off_ = 0;
     deadline = now_ns() + t;

@@ -1,8 +1,8 @@
-// Load generator for servers with Consul's HTTP API (Belay, Consul) and for etcd: closed loops on one thread, each
-// answer checked. Native protocols for both, so that no server is measured through a heavier client library than the
+// Load generator for servers with Consul's HTTP API (Belay, Consul), for etcd and for ZooKeeper: closed loops on one
+// thread, each answer checked. Native protocols for all, so that no server is measured through a heavier client library than the
 // others. bench/compare.py and bench/growth.py run it. Prints one JSON object; latencies in microseconds.
 //
-//   load_generator --proto consul|etcd --server 127.0.0.1:PORT --workload WORKLOAD [--OPTION VALUE]...
+//   load_generator --proto consul|etcd|zookeeper --server 127.0.0.1:PORT --workload WORKLOAD [--OPTION VALUE]...
 //
 //   put, get, mixed, txn       of random ones among --keys keys below --prefix, which exist ...
 //   fill                       ... because this wrote them; --batch in each transaction
@@ -10,13 +10,19 @@
 //   --tls on                   each connection with TLS, of whatever certificate
 //   --tokens FILE              a SecretID on each line: the clients take them in turn (Consul's API)
 //   session                    create, renew and destroy one
-//   lock                       hand one lock on among --clients
+//   renew                      --sessions of them, which live meanwhile; with --renew-list N so many at once (Belay by
+//                              its list, etcd without waiting for each answer on its stream)
+//   lock                       hand one lock on among --clients; by --lock-claims 1 (Belay), --lock-rpc 1 or
+//                              --lock-tuned 1 (etcd) instead of the recipe of the store's official client
+//   elect                      hand an election on; --rejoin 0: each leads once, nobody asks again
+//   --counters 1               prints "begin" and "end" where the window does, and stands still until it gets a line
 //   watch                      --watchers of one key, --rounds writes: from sending a write to the last one's wake-up
 #include "bench/load/client.hpp"
 #include "bench/load/consul.hpp"
 #include "bench/load/etcd.hpp"
 #include "bench/load/measured_run.hpp"
 #include "bench/load/values.hpp"
+#include "bench/load/zookeeper.hpp"
 
 #include <csignal>
 #include <fstream>
@@ -27,7 +33,7 @@ namespace {
 options opt;
 
 std::string key_of(u64 i) {
-  char b[16];
+  char b[24];
   snprintf(b, sizeof b, "/k%08llu", static_cast<unsigned long long>(i));
   return opt.prefix + b;
 }
@@ -38,6 +44,11 @@ std::vector<std::unique_ptr<client>> make_clients(int n, int conns) {
     for (int i = 0; i < n; i++)
       v.push_back(
           std::make_unique<consul_client>(opt, opt.tokens.empty() ? "" : opt.tokens[size_t(i) % opt.tokens.size()]));
+    return v;
+  }
+  if (opt.proto == "zookeeper") {
+    for (int i = 0; i < n; i++)
+      v.push_back(std::make_unique<zookeeper_client>(opt));
     return v;
   }
   std::vector<std::shared_ptr<etcd_connection>> pool;
@@ -158,6 +169,72 @@ void steady(workload what) {
   j.print();
 }
 
+// ---- renew: sessions that were there before
+
+struct renew_state {
+  int ready = 0;       ///< clients that have their sessions, or failed
+  size_t sessions = 0; ///< of each client
+};
+
+task<outcome> renew_client(measured_run& r, client& c, renew_state& all) {
+  std::vector<std::string> ids;
+  outcome s = outcome::ok;
+  while (s == outcome::ok && ids.size() < all.sessions) {
+    s = co_await c.session_create(opt.ttl_s);
+    ids.push_back(c.sid);
+  }
+  all.ready++;
+  if (s != outcome::ok) {
+    r.failed(s, c.err);
+    co_return s;
+  }
+  while (all.ready < opt.clients)
+    co_await loop().sleep(5'000'000);
+  std::vector<std::string> some;
+  for (size_t next = 0; !r.stop;) {
+    some.clear();
+    for (int i = 0; i < opt.renew_list; i++)
+      some.push_back(ids[next++ % ids.size()]);
+    u64 t0 = now_ns();
+    if (opt.renew_list == 1)
+      s = co_await c.session_renew(some[0]);
+    else
+      s = co_await c.session_renew_list(some);
+    r.record(r.writes, s, now_ns() - t0, c);
+    if (s != outcome::ok)
+      co_await pause_after_failure();
+    else if (r.measuring)
+      r.ops += u64(opt.renew_list) - 1;
+  }
+  for (const auto& id : ids) {
+    s = co_await c.session_destroy(id);
+    if (s != outcome::ok)
+      r.failed(s, c.err);
+  }
+  co_return s;
+}
+
+task<outcome> renew_clock(measured_run& r, renew_state& all) {
+  while (all.ready < opt.clients)
+    co_await loop().sleep(5'000'000);
+  co_return co_await clock_task(r);
+}
+
+void renew() {
+  measured_run r;
+  renew_state all;
+  // ZooKeeper's clients have one each: a session is a connection there.
+  all.sessions = opt.proto == "zookeeper" ? 1 : size_t(std::max(1, opt.sessions / opt.clients));
+  auto cs = make_clients(opt.clients, opt.conns);
+  for (auto& c : cs)
+    loop().spawn(renew_client(r, *c, all));
+  loop().spawn(renew_clock(r, all));
+  loop().run();
+  json_object j = head();
+  r.print_to(j, double(r.ops));
+  j.num("sessions", double(all.sessions) * opt.clients).num("list", opt.renew_list).print();
+}
+
 // ---- fill
 
 task<outcome> fill_client(measured_run& r, client& c, u64& next, const known_values& vals) {
@@ -197,22 +274,33 @@ void fill() {
   j.print();
 }
 
-// ---- lock hand-off: from the holder's sending the release until the next contender has its answer
+// ---- lock hand-off, and that of an election: from the holder's sending the release until the next contender has its
+// answer
 
 struct lock_state {
   int holder = -1, last = -1;
-  u64 released_at = 0, violations = 0, self = 0;
+  u64 released_at = 0, violations = 0, self = 0, handed_on = 0;
+  int ready = 0;           ///< clients that have their session, or failed
+  bool may_release = true; ///< without --rejoin: the window has begun
+  bool abandoned = false;  ///< what fails from now on is what was asked for
+  std::vector<u64> grants; ///< of each client in the window
+  std::vector<bool> ended;
+  int left() const { return int(std::count(ended.begin(), ended.end(), false)); }
 };
 
 task<outcome> lock_client(measured_run& r, client& c, int i, lock_state& l, const std::string& name) {
   outcome s = co_await c.lock_prepare(name);
+  l.ready++;
   if (s != outcome::ok) {
     r.failed(s, c.err);
+    l.ended[size_t(i)] = true;
     co_return s;
   }
   while (!r.stop) {
     s = co_await c.lock_acquire();
     u64 t = now_ns();
+    if (l.abandoned)
+      co_return s;
     if (s != outcome::ok) {
       r.failed(s, c.err);
       co_await pause_after_failure();
@@ -221,33 +309,131 @@ task<outcome> lock_client(measured_run& r, client& c, int i, lock_state& l, cons
     if (l.holder != -1)
       l.violations++;
     l.holder = i;
+    if (r.measuring)
+      l.grants[size_t(i)]++;
     if (l.last == i)
       l.self++;
-    else if (l.released_at)
+    else if (l.released_at) {
+      l.handed_on++;
       r.record(r.writes, outcome::ok, t - l.released_at, c);
+    }
     // Held for one turn of the loop: another contender's answer that is there already shows a lock that two hold.
     co_await loop().sleep(0);
+    while (!l.may_release)
+      co_await loop().sleep(1'000'000);
     l.last = i;
     l.holder = -1;
+    bool nobody_waits = !opt.rejoin && r.ops + 1 == u64(opt.clients);
+    if (nobody_waits)
+      break;
     l.released_at = now_ns();
-    s = co_await c.lock_release();
+    if (opt.elect)
+      s = co_await c.lock_hand_over();
+    else
+      s = co_await c.lock_release();
+    if (l.abandoned)
+      co_return s;
     if (s != outcome::ok) {
       r.failed(s, c.err);
       co_await pause_after_failure();
     }
+    if (!opt.rejoin)
+      break;
   }
-  co_return co_await c.lock_end();
+  while (!r.stop) // the end of a session is no part of the figures
+    co_await loop().sleep(5'000'000);
+  s = co_await c.lock_end();
+  l.ended[size_t(i)] = true;
+  co_return s;
+}
+
+task<outcome> destroy_sessions(client& c, std::vector<std::string>& sessions) {
+  while (!sessions.empty()) {
+    std::string id = sessions.back();
+    sessions.pop_back();
+    co_await c.session_destroy(id); // it may be gone
+  }
+  co_return outcome::ok;
+}
+
+task<outcome> lock_clock(measured_run& r, lock_state& l, std::vector<std::unique_ptr<client>>& cs,
+                         std::vector<std::unique_ptr<client>>& helpers) {
+  while (l.ready < opt.clients)
+    co_await loop().sleep(5'000'000);
+  if (opt.rejoin) {
+    // A thousand that ask at once keep some servers busy for seconds: until then nothing is handed on.
+    for (u64 until = now_ns() + opt.timeout_ns; l.handed_on < 2 && opt.clients > 1 && now_ns() < until;)
+      co_await loop().sleep(5'000'000);
+    co_await clock_task(r);
+  } else {
+    co_await loop().sleep(u64(opt.warmup * 1e9)); // until all have asked
+    r.start(opt);
+    l.may_release = true;
+    for (u64 until = now_ns() + opt.timeout_ns; r.ops + 1 < u64(opt.clients) && now_ns() < until;)
+      co_await loop().sleep(1'000'000);
+    r.end(opt);
+    r.stop = true;
+  }
+  // Each still gets the lock once. Where that takes long those that wait are not waited for.
+  constexpr u64 patience_ns = 2'000'000'000;
+  for (u64 until = now_ns() + patience_ns; l.left() > 0 && now_ns() < until;)
+    co_await loop().sleep(10'000'000);
+  if (l.left() == 0)
+    co_return outcome::ok;
+  l.abandoned = true;
+  std::vector<std::string> sessions;
+  for (size_t i = 0; i < cs.size(); i++)
+    if (!l.ended[i]) {
+      if (auto id = cs[i]->lock_session(); !id.empty())
+        sessions.push_back(id);
+      cs[i]->lock_abandon();
+    }
+  for (size_t i = 1; i < helpers.size(); i++)
+    loop().spawn(destroy_sessions(*helpers[i], sessions));
+  co_return co_await destroy_sessions(*helpers[0], sessions);
+}
+
+/// Jain's index: 1 if all are alike, 1/n if one has all.
+double fairness(const std::vector<u64>& shares) {
+  double sum = 0, squares = 0;
+  for (u64 n : shares) {
+    sum += double(n);
+    squares += double(n) * double(n);
+  }
+  return squares > 0 ? sum * sum / (double(shares.size()) * squares) : 0;
+}
+
+/// That of as many, shared out as evenly as can be.
+double best_fairness(const std::vector<u64>& shares) {
+  u64 sum = 0;
+  for (u64 n : shares)
+    sum += n;
+  std::vector<u64> even(shares.size(), sum / shares.size());
+  for (size_t i = 0; i < sum % shares.size(); i++)
+    even[i]++;
+  return fairness(even);
 }
 
 void lock() {
   measured_run r;
+  opt.ttl_s = std::max(opt.ttl_s, 60 + int(2 * (opt.seconds + opt.warmup))); // sessions are not renewed here
   auto cs = make_clients(opt.clients, opt.conns ? opt.conns : opt.clients);
+  auto helpers = make_clients(std::min(opt.clients, 16), 16);
   lock_state l;
+  l.may_release = opt.rejoin;
+  l.grants.resize(cs.size());
+  l.ended.resize(cs.size());
   std::string name = opt.prefix + "-lock-" + std::to_string(now_ns() % 1'000'000);
   for (int i = 0; i < opt.clients; i++)
     loop().spawn(lock_client(r, *cs[size_t(i)], i, l, name));
-  json_object j = run_timed(r);
-  j.num("violations", double(l.violations)).num("self_reacquired", double(l.self)).print();
+  loop().spawn(lock_clock(r, l, cs, helpers));
+  loop().run();
+  json_object j = head();
+  r.print_to(j, double(r.ops));
+  auto [least, most] = std::minmax_element(l.grants.begin(), l.grants.end());
+  j.num("violations", double(l.violations)).num("self_reacquired", double(l.self));
+  j.num("jain", fairness(l.grants)).num("jain_best", best_fairness(l.grants));
+  j.num("least_grants", double(*least)).num("most_grants", double(*most)).print();
 }
 
 // ---- watch
@@ -450,8 +636,20 @@ void set(const std::string& k, const std::string& v) {
     opt.ttl_s = number(k, v, 1, 86'400);
   else if (k == "--write-pct")
     opt.write_pct = atof(v.c_str());
+  else if (k == "--sessions")
+    opt.sessions = number(k, v, 1, 1'000'000);
+  else if (k == "--renew-list")
+    opt.renew_list = number(k, v, 1, 4096); // as many as Belay takes
   else if (k == "--lock-tuned")
     opt.lock_tuned = number(k, v, 0, 1) == 1;
+  else if (k == "--lock-claims")
+    opt.lock_claims = number(k, v, 0, 1) == 1;
+  else if (k == "--lock-rpc")
+    opt.lock_rpc = number(k, v, 0, 1) == 1;
+  else if (k == "--rejoin")
+    opt.rejoin = number(k, v, 0, 1) == 1;
+  else if (k == "--counters")
+    opt.counters = number(k, v, 0, 1) == 1;
   else
     die("unknown option " + k + " " + v);
 }
@@ -465,10 +663,18 @@ int main(int argc, char** argv) {
       die("missing value for " + std::string(argv[i]));
     set(argv[i], argv[i + 1]);
   }
-  if (opt.proto != "consul" && opt.proto != "etcd")
-    die("--proto takes consul or etcd");
+  if (opt.proto != "consul" && opt.proto != "etcd" && opt.proto != "zookeeper")
+    die("--proto takes consul, etcd or zookeeper");
   if (opt.proto != "consul" && !opt.tokens.empty())
     die("--tokens is for --proto consul");
+  if (opt.proto != "consul" && opt.lock_claims)
+    die("--lock-claims is for --proto consul, to Belay");
+  if (opt.proto != "etcd" && (opt.lock_rpc || opt.lock_tuned))
+    die("--lock-rpc and --lock-tuned are for --proto etcd");
+  if (opt.proto == "zookeeper" && opt.renew_list > 1)
+    die("ZooKeeper has no --renew-list: a session is a connection");
+  if (opt.proto == "zookeeper" && opt.workload == "list")
+    die("ZooKeeper has no workload list: it lists names without their values");
   if (opt.server.text.empty())
     die("--server is needed");
   const std::string& w = opt.workload;
@@ -484,11 +690,16 @@ int main(int argc, char** argv) {
     steady(workload::txn);
   else if (w == "session")
     steady(workload::session);
+  else if (w == "renew")
+    renew();
   else if (w == "fill")
     fill();
   else if (w == "lock")
     lock();
-  else if (w == "watch")
+  else if (w == "elect") {
+    opt.elect = true;
+    lock();
+  } else if (w == "watch")
     watch();
   else
     die("unknown --workload " + w);

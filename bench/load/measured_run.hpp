@@ -35,6 +35,8 @@ struct measured_run {
   u64 errs[int(outcome::n)] = {};
   std::string err; ///< of the first failure
   usage a, b;
+  traffic from, to;
+  u64 began = 0; ///< of what was under way before no latency is taken
 
   void failed(outcome s, const std::string& why) {
     if (err.empty())
@@ -47,16 +49,33 @@ struct measured_run {
     if (!measuring)
       return;
     ops++;
+    if (now_ns() - ns < began)
+      return;
     all.add(ns);
     kind.add(ns);
   }
   void start(const options& o) {
+    if (o.counters) {
+      let_count("begin");
+      began = now_ns();
+    }
     a = sample(o.pids);
+    from = carried();
     measuring = true;
   }
   void end(const options& o) {
     measuring = false;
     b = sample(o.pids);
+    to = carried();
+    if (o.counters)
+      let_count("end");
+  }
+  /// Everything stands still until whoever reads the servers' counters says so.
+  static void let_count(const char* where) {
+    puts(where);
+    fflush(stdout);
+    for (int c; (c = getchar()) != '\n' && c != EOF;) {
+    }
   }
   void print_to(json_object& j, double n_ops) const {
     double t = double(b.t - a.t) / 1e9;
@@ -79,6 +98,8 @@ struct measured_run {
     j.num("srv_cpu_pct", (b.srv_cpu_s - a.srv_cpu_s) * 100 / t);
     j.num("gen_cpu_pct", (b.own_cpu_s - a.own_cpu_s) * 100 / t);
     j.num("box_cpu_pct", (b.box_busy_s - a.box_busy_s) * 100 / t);
+    j.num("requests_op", double(to.requests - from.requests) / d);
+    j.num("sent_op", double(to.sent - from.sent) / d).num("received_op", double(to.received - from.received) / d);
     j.num("rss_mb", double(b.rss_kb) / 1024);
     j.raw("lat_us", all.json());
   }

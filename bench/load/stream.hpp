@@ -12,6 +12,15 @@
 
 #include <cerrno>
 
+// What all connections have carried so far: messages to a server that want an answer, and bytes (before TLS) both ways.
+struct traffic {
+  u64 requests = 0, sent = 0, received = 0;
+};
+inline traffic& carried() {
+  static traffic t;
+  return t;
+}
+
 struct endpoint {
   std::string text;
   sockaddr_in sa{};
@@ -103,6 +112,7 @@ protected:
       ssize_t n = put(out_.data() + off_, out_.size() - off_);
       if (n > 0) {
         off_ += size_t(n);
+        carried().sent += size_t(n);
       } else if (n < 0 && errno == EAGAIN) {
         return true;
       } else if (n < 0 && errno == EINTR) {
@@ -164,6 +174,7 @@ protected:
       ssize_t n = get(in_.data() + len_, room);
       if (n > 0) {
         len_ += size_t(n);
+        carried().received += size_t(n);
         unsigned was = epoch_;
         on_bytes();
         if (fd < 0 || epoch_ != was)

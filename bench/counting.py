@@ -1,0 +1,72 @@
+"""What the servers of a measurement did in the window of a run: entries committed, syncs of the disk."""
+
+import os
+import re
+import signal
+import subprocess
+import tempfile
+import time
+
+from servers import leader_of
+
+
+class Window:
+    """Entries and syncs between begin() and end(). Syncs are what a server's own metrics say, or with `strace` its system calls: those of
+    every program, also for its checkpoints, but each call of the server is much slower meanwhile, so that times are wrong."""
+
+    def __init__(self, servers, strace=False):
+        self.servers, self.leader, self.strace = servers, leader_of(servers), strace
+        self.traces = []
+
+    def begin(self):
+        self.traces = [Trace(s.process.pid) for s in self.servers] if self.strace else []
+        self.before = self.read()
+
+    def end(self):
+        """{"commits": of the leader, "syncs": the mean of the servers}; None for what is not known."""
+        after = self.read()
+        commits, syncs = (None if None in (b, a) else a - b for b, a in zip(self.before, after))
+        if self.traces:
+            syncs = sum(trace.stop() for trace in self.traces)
+        return {"commits": commits, "syncs": None if syncs is None else syncs / len(self.servers)}
+
+    def read(self):
+        syncs = [] if self.strace else [s.syncs() for s in self.servers]
+        return self.leader.committed(), sum(syncs) if syncs and None not in syncs else None
+
+
+class Trace:
+    """The syncs of one process and all its threads, by strace."""
+
+    CALLS = "fsync,fdatasync,msync"
+
+    def __init__(self, pid, limit=20):
+        self.out = tempfile.NamedTemporaryFile(mode="r")
+        self.said = tempfile.TemporaryFile()
+        command = ["strace", "-f", "-c", "-U", "calls,name", "-e", "trace=" + self.CALLS, "-o", self.out.name, "-p", str(pid)]
+        self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=self.said)
+        threads, end = len(os.listdir(f"/proc/{pid}/task")), time.monotonic() + limit
+        while self.attached() < threads:  # it says one line for each
+            if time.monotonic() > end or self.process.poll() is not None:
+                raise SystemExit("strace does not attach: " + self.text())
+            time.sleep(0.02)
+
+    def text(self):
+        self.said.seek(0)
+        return self.said.read().decode(errors="replace")
+
+    def attached(self):
+        said = self.text()
+        return max([said.count(" attached")] + [int(n) for n in re.findall(r"attached with (\d+) threads", said)])
+
+    def stop(self):
+        self.process.send_signal(signal.SIGINT)
+        self.process.wait(60)
+        calls = 0
+        for line in self.out:
+            fields = line.split()
+            if len(fields) == 2 and fields[0].isdecimal() and fields[1] in self.CALLS.split(","):
+                calls += int(fields[0])
+        self.out.close()
+        self.said.close()
+        return calls
