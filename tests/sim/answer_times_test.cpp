@@ -83,7 +83,7 @@ TEST_CASE("answer_times: a blocking query has its wait, a waiting acquire its de
   CHECK(first_complaint(delayed, seconds(30)) == milliseconds(12100));
 }
 
-// An agent first waits for a server that can be reached, and the wire on which it asked may break: then it tells of a write that nobody
+// An agent first waits for a server that can be reached, and the wire on which it asked may break, or the server stand still: then it tells of a write that nobody
 // knows what became of it, and asks twice more for a read.
 TEST_CASE("answer_times: a request through a client agent has its waits, too", "[sim]") {
   auto write = write_at(0);
@@ -91,14 +91,14 @@ TEST_CASE("answer_times: a request through a client agent has its waits, too", "
   answer_time_checker writes(rules);
   writes.look(0, true, {}, {});
   writes.begun(write);
-  CHECK(first_complaint(writes, seconds(60)) == milliseconds(19'600)); // 7 + 7 + 3.5 + 2
+  CHECK(first_complaint(writes, seconds(60)) == milliseconds(21'600)); // 7 + 7 + 5.5 + 2
 
   auto read = read_at(0, 0, {});
   read.through_agent = true;
   answer_time_checker reads(rules);
   reads.look(0, true, {}, {});
   reads.begun(read);
-  CHECK(first_complaint(reads, seconds(60)) == milliseconds(40'600)); // 7 + 3 * (7 + 3.5) + 2
+  CHECK(first_complaint(reads, seconds(60)) == milliseconds(46'600)); // 7 + 3 * (7 + 5.5) + 2
 }
 
 TEST_CASE("answer_times: a request of another kind has what it is told, and the slack", "[sim]") {
