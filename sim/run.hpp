@@ -26,6 +26,7 @@ struct profile {
   bool frozen = false;                       ///< the faults of a certain day, whatever is added to the others
   bool locks = false;                        ///< in every run; false: in those that draw them
   bool client_agents = false;                ///< in every run without ACLs and credentials; false: in none
+  bool claims = false;                       ///< in every run without client agents; false: in a fifth of them
   std::uint32_t operations_per_second = 40;  ///< of all clients together, about
 };
 

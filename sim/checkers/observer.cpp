@@ -26,9 +26,10 @@ const char* role_words(raft::role r) {
 } // namespace
 
 observer::observer(schedule& time, event_trace& trace, cluster& nodes, reply_checker& replies, watch_checker& watches,
-                   session_checker& sessions, lock_delay_checker& delays, standing_clocks& clocks, bool lease_is_safe)
+                   session_checker& sessions, lock_delay_checker& delays, claims_checker& claims,
+                   standing_clocks& clocks, bool lease_is_safe)
     : time_(time), trace_(trace), nodes_(nodes), replies_(replies), watches_(watches), sessions_(sessions),
-      delays_(delays), clocks_(clocks), seen_(nodes.size()), lease_is_safe_(lease_is_safe) {}
+      delays_(delays), claims_(claims), clocks_(clocks), seen_(nodes.size()), lease_is_safe_(lease_is_safe) {}
 
 void observer::complain(const char* checker, const std::string& text) {
   if (complaint_)
@@ -303,6 +304,8 @@ void observer::look_at_machine(std::size_t node) {
   if (known && digest != machine->digest())
     complain("digests", "node " + std::to_string(node) + " at index " + to_string(applied) +
                             " does not have the digest that another node had there");
+  if (!known)
+    complain("claims", claims_.applied(applied, *machine));
   known = true;
   digest = machine->digest();
   complain("watches", watches_.applied(node, nodes_.life(node), applied, time_.now()));

@@ -45,6 +45,11 @@ broken session_checker::committed(const raft::entry& e, virtual_time now, std::o
     if (c->session.ttl_ns > 0)
       mortal_.insert(c->session.id);
   }
+  if (const auto* c = std::get_if<state::session_begin>(&*command)) {
+    lives_[c->session.id].born = now;
+    if (c->session.ttl_ns > 0)
+      mortal_.insert(c->session.id);
+  }
   if (const auto* d = std::get_if<state::session_destroy>(&*command); d != nullptr && d->cause == "ttl")
     for (const auto& id : d->ids) {
       if (!model_.sessions().lived_at(id, e.index.prev()) || model_.sessions().lived_at(id, e.index))
@@ -145,12 +150,15 @@ broken session_checker::ended(const operation& op) {
     return judge_renewal(op);
   if (op.result != outcome::done || !op.write)
     return std::nullopt;
-  if (const auto* c = std::get_if<state::session_create>(&*op.write)) {
+  const auto* create = std::get_if<state::session_create>(&*op.write);
+  const auto* begin = std::get_if<state::session_begin>(&*op.write);
+  if (create != nullptr || begin != nullptr) {
     if (!std::holds_alternative<std::string>(op.reply))
       return std::nullopt;
-    auto& l = lives_[c->session.id];
+    const auto& id = create != nullptr ? create->session.id : begin->session.id;
+    auto& l = lives_[id];
     l.sure = std::max(l.sure, op.invoked);
-    return too_soon(c->session.id, l, op.invoked);
+    return too_soon(id, l, op.invoked);
   }
   const auto* w = std::get_if<state::kv_write>(&*op.write);
   const auto* flag = std::get_if<bool>(&op.reply);
