@@ -31,7 +31,7 @@ std::vector<profile> all_profiles() {
   claims.name = "claims";
   claims.claims = true;
   claims.chaos = seconds(20);
-  claims.calm = seconds(10);
+  claims.calm = seconds(15); // all sessions end in it, and what they leave behind
   profile agents;
   agents.name = "agents";
   agents.client_agents = true;

@@ -5,7 +5,7 @@
 #include "protocol/base/probe.hpp"
 #include "sim/checkers/answer_times.hpp"
 #include "sim/checkers/autopilot_checker.hpp"
-#include "sim/checkers/claims_checker.hpp"
+#include "sim/checkers/claims/claims_checker.hpp"
 #include "sim/checkers/client_agent_checker.hpp"
 #include "sim/checkers/idle_checker.hpp"
 #include "sim/checkers/linearizability.hpp"
@@ -99,9 +99,8 @@ public:
         watches_(replies_.model(), watch_rules_of(swarm_)),
         sessions_(replies_.model(), {swarm_.lease_is_safe(), swarm_.peer.hold, &clocks_}),
         delays_(replies_.model(), {swarm_.lease_is_safe(), &clocks_}), claims_(replies_.model()),
-        times_(answer_time_rules_of(swarm_)),
-        watcher_(time_, trace_, nodes_, replies_, watches_, sessions_, delays_, claims_, clocks_,
-                 swarm_.lease_is_safe()),
+        times_(answer_time_rules_of(swarm_)), watcher_(time_, trace_, nodes_, replies_, watches_, sessions_, delays_,
+                                                       claims_, clocks_, swarm_.lease_is_safe()),
         clients_(time_, choices, trace_, nodes_, swarm_, replies_, watches_, sessions_, times_),
         agents_(time_, choices, trace_, nodes_, swarm_, times_), cached_(time_, choices, trace_, nodes_, times_),
         nemesis_(time_, choices, trace_, nodes_, net_, swarm_), agent_nemesis_(time_, choices, trace_, nodes_, swarm_),
@@ -648,6 +647,9 @@ private:
       return fail(verdict::safety, "watches", *broken);
     if (auto broken = sessions_.finish(time_.now()))
       return fail(verdict::safety, "sessions", *broken);
+    if (swarm_.lease_is_safe())
+      if (auto broken = claims_.finish(time_.now()))
+        return fail(verdict::safety, "claims", *broken);
     // A restore writes all keys at once: the search knows one at a time.
     if (tape_.seed() % search_every != 0 || swarm_.claimers != 0 || !replies_.model().restores().empty())
       return;

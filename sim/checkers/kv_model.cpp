@@ -178,7 +178,8 @@ std::optional<state::reply> kv_model::run(draft& d, const state::kv_write& c) {
   return write_alone(d, c.op, {});
 }
 
-std::optional<state::reply> kv_model::write_alone(draft& d, const kv_op& op, const std::vector<state::fence_ref>& named) {
+std::optional<state::reply> kv_model::write_alone(draft& d, const kv_op& op,
+                                                  const std::vector<state::fence_ref>& named) {
   if (guarded(op, named))
     return refused_claim(state::claim_error::guarded);
   const auto s = write_key(d, op);
@@ -226,7 +227,8 @@ std::optional<state::reply> kv_model::run(draft& d, const state::txn& c) {
     if (const auto* f = std::get_if<state::fence_op>(&c.ops[i])) {
       named.push_back(f->fence);
       if (!is_valid(f->fence))
-        answer.errors.push_back({i, "fence " + std::to_string(f->fence.fence) + " of " + described(f->fence.of) + " is not valid"});
+        answer.errors.push_back(
+            {i, "fence " + std::to_string(f->fence.fence) + " of " + described(f->fence.of) + " is not valid"});
       continue;
     }
     if (!std::holds_alternative<kv_op>(c.ops[i])) {
@@ -253,7 +255,8 @@ std::optional<state::reply> kv_model::run(draft& d, const state::txn& c) {
       continue;
     }
     if (const auto prefix = guarded(op, named)) {
-      answer.errors.push_back({i, "key " + in_quotes(op.key) + " is guarded by " + described(claims_.guards.at(*prefix))});
+      answer.errors.push_back(
+          {i, "key " + in_quotes(op.key) + " is guarded by " + described(claims_.guards.at(*prefix))});
       continue;
     }
     auto s = write_key(d, op);

@@ -5,9 +5,9 @@
 
 #include "protocol/raft/types.hpp"
 #include "protocol/state/queries.hpp"
+#include "sim/checkers/claims/claims_model.hpp"
 #include "sim/checkers/models/acl_model.hpp"
 #include "sim/checkers/models/catalog_model.hpp"
-#include "sim/checkers/models/claims_model.hpp"
 #include "sim/checkers/models/session_model.hpp"
 
 #include <map>
@@ -144,9 +144,9 @@ private:
     std::vector<std::string> trees = {};       ///< not empty, removed something
     std::vector<std::string> trees_maybe = {}; ///< perhaps
     bool uncertain = false;
-    bool went_back = false;         ///< a restore came into force
-    bool claims_changed = false;    ///< something of claims_, or of ended_
-    std::uint64_t fence_before = 0; ///< of a transaction: before it began
+    bool went_back = false;                 ///< a restore came into force
+    bool claims_changed = false;            ///< something of claims_, or of ended_
+    std::uint64_t fence_before = 0;         ///< of a transaction: before it began
     std::vector<std::uint64_t> fences = {}; ///< given out by this entry
   };
   /// nullopt: not judged

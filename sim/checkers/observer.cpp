@@ -125,6 +125,7 @@ void observer::take_committed(std::size_t node, const actors::committed_entries&
         restored(node);
       complain("sessions", sessions_.committed(e, time_.now(), made));
       complain("lock-delays", delays_.committed(e, made));
+      claims_.committed(e, time_.now());
       if (committed)
         complain("idle", committed(e, made));
       continue;
@@ -321,6 +322,7 @@ void observer::on_led(std::size_t node) {
     complain("clusters", "node " + std::to_string(node) + " leads another cluster than that which node " +
                              std::to_string(cluster_->second) + " led: there are two");
   sessions_.led(nodes_.view(node).soft.term, time_.now());
+  claims_.led(time_.now());
   delays_.led(nodes_.view(node).soft.term);
 }
 

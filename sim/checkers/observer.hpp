@@ -3,7 +3,7 @@
 // apply the same log, and that equal indexes have equal digests; and it tells the checkers of replies, sessions and
 // watches what was committed.
 
-#include "sim/checkers/claims_checker.hpp"
+#include "sim/checkers/claims/claims_checker.hpp"
 #include "sim/checkers/lock_delay_checker.hpp"
 #include "sim/checkers/reply_checker.hpp"
 #include "sim/checkers/session_checker.hpp"

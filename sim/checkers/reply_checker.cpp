@@ -214,8 +214,9 @@ void reply_checker::begun(operation& op) {
   same.asked_by.push_back(op.id);
   ++same.may_commit;
   // An acquire that waits for the end of a lock-delay is tried as often as the servers find it worth a log entry.
-  same.by_clients_only = (op.lock_wait == virtual_time::zero() || !std::holds_alternative<state::kv_write>(*op.write)) &&
-                         only_clients_give(*op.write);
+  same.by_clients_only =
+      (op.lock_wait == virtual_time::zero() || !std::holds_alternative<state::kv_write>(*op.write)) &&
+      only_clients_give(*op.write);
   command_of_[op.id] = &same; // unordered_map never moves its elements
 }
 

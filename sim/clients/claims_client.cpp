@@ -37,10 +37,10 @@ enum class claims_action : std::uint8_t {
 };
 
 constexpr share<claims_action> claims_actions[] = {
-    {claims_action::ask, 8},           {claims_action::on_one, 8}, {claims_action::on_key, 5},
-    {claims_action::on_guarded, 3},    {claims_action::ask_for_ended, 1}, {claims_action::let_go_first, 1},
-    {claims_action::limit, 2},         {claims_action::renew, 1},  {claims_action::oversleep, 1},
-    {claims_action::check_fails, 1},   {claims_action::end_session, 1},
+    {claims_action::ask, 8},         {claims_action::on_one, 8},        {claims_action::on_key, 5},
+    {claims_action::on_guarded, 3},  {claims_action::ask_for_ended, 1}, {claims_action::let_go_first, 1},
+    {claims_action::limit, 2},       {claims_action::renew, 1},         {claims_action::oversleep, 1},
+    {claims_action::check_fails, 1}, {claims_action::end_session, 1},
 };
 static_assert(numbers_of(claims_actions) == kinds_max);
 
@@ -49,8 +49,8 @@ struct shape {
   claim_kind kind;
 };
 constexpr shape shapes[] = {
-    {"a", claim_kind::lock}, {"b", claim_kind::lock},          {"r", claim_kind::rw},
-    {"r", claim_kind::rw},   {"s/3", claim_kind::semaphore}, {"s/3", claim_kind::semaphore},
+    {"a", claim_kind::lock},     {"b", claim_kind::lock},        {"r", claim_kind::rw},
+    {"r", claim_kind::rw},       {"s/3", claim_kind::semaphore}, {"s/3", claim_kind::semaphore},
     {"e", claim_kind::election}, {"a", claim_kind::rw}, // of another kind, sometimes
 };
 constexpr std::uint64_t semaphore_places = 3;
@@ -123,7 +123,8 @@ claims_client::request claims_client::next(std::uint64_t drawn, std::uint64_t fr
     return asking{state::claim_limit_unset{semaphore}};
   case claims_action::oversleep:
     if (spare_part(drawn) % 4 == 0)
-      asleep_until_ = now + std::max<nanoseconds>(ttl, milliseconds(500)) * static_cast<int>(1 + spare_part(drawn) / 4 % 3);
+      asleep_until_ =
+          now + std::max<nanoseconds>(ttl, milliseconds(500)) * static_cast<int>(1 + spare_part(drawn) / 4 % 3);
     return {};
   case claims_action::end_session:
     if (spare_part(drawn) % 2 == 0) {
@@ -270,8 +271,9 @@ claims_client::request claims_client::on_key(std::uint64_t drawn, std::uint64_t 
 }
 
 claims_client::request claims_client::on_guarded(std::uint64_t drawn, std::uint64_t fresh) {
-  const state::resource_name guarding{"a"}, lock{"q/0", state::claim_space::keys};
-  const auto* mine = find("a", {});
+  const state::resource_name guarding{pause_part(drawn) / 4 % 2 == 0 ? "a" : "r"},
+      lock{"q/0", state::claim_space::keys};
+  const auto* mine = find(guarding.name, {});
   state::fence_ref fence{guarding, mine != nullptr && mine->fence != 0 ? mine->fence : 1 + key_part(drawn)};
   if (key_fence_ != 0 && key_ == lock.name && pause_part(drawn) % 2 == 0)
     fence = {lock, key_fence_};

@@ -30,8 +30,8 @@ public:
 
 private:
   struct claim {
-    state::claim_ask asked; ///< with an id of its own
-    std::uint64_t fence = 0; ///< of the last that was told; zero: it may wait
+    state::claim_ask asked;          ///< with an id of its own
+    std::uint64_t fence = 0;         ///< of the last that was told; zero: it may wait
     std::vector<std::string> behind; ///< ids that were told to stand before it
   };
 
@@ -52,10 +52,10 @@ private:
   std::uint64_t sessions_ = 0, ids_ = 0;
   state::session_record session_; ///< id empty: none
   virtual_time renewed_{0}, asleep_until_{0};
-  std::vector<claim> claims_; ///< that may hold or wait
+  std::vector<claim> claims_;          ///< that may hold or wait
   std::vector<state::claim_ask> over_; ///< the last few that have ended
-  std::string key_;               ///< whose lock it wants or has
-  std::uint64_t key_fence_ = 0;   ///< it has it
+  std::string key_;                    ///< whose lock it wants or has
+  std::uint64_t key_fence_ = 0;        ///< it has it
 };
 
 } // namespace belay::sim

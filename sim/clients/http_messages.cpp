@@ -264,11 +264,11 @@ std::string request_of(const state::command& c) {
           [](const state::claim_ask& a) { return request_of(a); },
           [](const state::claim_release& r) { return request("DELETE", "/v1/claim/" + r.name + "?id=" + r.id); },
           [](const state::claim_hand_over& h) {
-            return request("PUT", "/v1/claim/" + h.name + "/hand-over?id=" + h.id + (h.to.empty() ? "" : "&to=" + h.to));
+            return request("PUT",
+                           "/v1/claim/" + h.name + "/hand-over?id=" + h.id + (h.to.empty() ? "" : "&to=" + h.to));
           },
           [](const state::claim_mode_set& m) {
-            return request("PUT",
-                           "/v1/claim/" + m.name + "/mode?id=" + m.id + "&mode=" + std::string(name_of(m.mode)));
+            return request("PUT", "/v1/claim/" + m.name + "/mode?id=" + m.id + "&mode=" + std::string(name_of(m.mode)));
           },
           [](const state::claim_limit_set& l) {
             return request("PUT", "/v1/claim/" + l.name + "/limit?n=" + std::to_string(l.limit));
@@ -451,21 +451,20 @@ bool is_forbidden(const http_answer& a, const operation& o) {
 
 /// Servers of versions without claims do not know it.
 bool is_of_claims(const state::command& c) {
-  return std::visit(
-      overloaded{
-          [](const state::claim_ask&) { return true; },
-          [](const state::claim_release&) { return true; },
-          [](const state::claim_hand_over&) { return true; },
-          [](const state::claim_mode_set&) { return true; },
-          [](const state::claim_limit_set&) { return true; },
-          [](const state::claim_limit_unset&) { return true; },
-          [](const state::guard_set&) { return true; },
-          [](const state::guard_remove&) { return true; },
-          [](const state::kv_acquire&) { return true; },
-          [](const state::fenced_write&) { return true; },
-          [](const auto&) { return false; },
-      },
-      static_cast<const state::plain_command&>(c));
+  return std::visit(overloaded{
+                        [](const state::claim_ask&) { return true; },
+                        [](const state::claim_release&) { return true; },
+                        [](const state::claim_hand_over&) { return true; },
+                        [](const state::claim_mode_set&) { return true; },
+                        [](const state::claim_limit_set&) { return true; },
+                        [](const state::claim_limit_unset&) { return true; },
+                        [](const state::guard_set&) { return true; },
+                        [](const state::guard_remove&) { return true; },
+                        [](const state::kv_acquire&) { return true; },
+                        [](const state::fenced_write&) { return true; },
+                        [](const auto&) { return false; },
+                    },
+                    static_cast<const state::plain_command&>(c));
 }
 
 /// docs/http-extensions.md, "Refusals".
@@ -503,8 +502,9 @@ state::claim_answer claim_in(const json::object& body) {
   if (const auto* ahead = member(body, "Ahead"))
     for (const auto& each : ahead->as_array()) {
       const auto& one = each.as_object();
-      c.ahead.push_back({text_in(one, "ID"), text_in(one, "Session"),
-                         state::named<state::claim_state>(text_in(one, "State")).value_or(state::claim_state::waiting)});
+      c.ahead.push_back(
+          {text_in(one, "ID"), text_in(one, "Session"),
+           state::named<state::claim_state>(text_in(one, "State")).value_or(state::claim_state::waiting)});
     }
   return c;
 }

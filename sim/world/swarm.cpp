@@ -105,6 +105,7 @@ void draw_claimers(tape& choices, const profile& p, swarm& s) {
   s.claimers = how_many[choices.choose({stream_kind::swarm, 1131}, std::size(how_many))];
   s.older = SIZE_MAX;
   s.catalog_transactions = false;
+  s.snapshots = s.snapshots || choices.chance({stream_kind::swarm, 1132}, 300'000);
 }
 
 } // namespace
@@ -185,12 +186,11 @@ swarm draw_swarm(tape& choices, const profile& p) {
 
 std::string describe(const swarm& s) {
   const auto& f = s.faults;
-  std::string text = std::to_string(s.nodes) + " nodes, " +
-                     (s.replicas == 0 ? "" : std::to_string(s.replicas) + " read replicas, ") +
-                     (s.client_agents == 0 ? "" : std::to_string(s.client_agents) + " client agents, ") +
-                     std::to_string(s.clients) + " clients, " + std::to_string(s.watchers) + " watchers, " +
-                     std::to_string(s.lockers) + " lockers, " +
-                     (s.claimers == 0 ? "" : std::to_string(s.claimers) + " claimers, ") + std::to_string(s.keys) + " keys; faults:";
+  std::string text =
+      std::to_string(s.nodes) + " nodes, " + (s.replicas == 0 ? "" : std::to_string(s.replicas) + " read replicas, ") +
+      (s.client_agents == 0 ? "" : std::to_string(s.client_agents) + " client agents, ") + std::to_string(s.clients) +
+      " clients, " + std::to_string(s.watchers) + " watchers, " + std::to_string(s.lockers) + " lockers, " +
+      (s.claimers == 0 ? "" : std::to_string(s.claimers) + " claimers, ") + std::to_string(s.keys) + " keys; faults:";
   const auto name = [&text](bool on, const char* what) { text += on ? std::string(" ") + what : ""; };
   name(f.kill, "kill");
   name(f.power, "power");

@@ -21,7 +21,7 @@ struct modelled_claim {
   bool shared = false;
   bool refuses_deadlock = false;
   std::uint64_t permits = 1, priority = 0, ticket = 0;
-  std::uint64_t fence = 0; ///< held
+  std::uint64_t fence = 0;      ///< held
   cluster_time asked, deadline; ///< deadline zero: it waits for ever
   payload value;
   std::uint64_t flags = 0; ///< of a key
@@ -40,7 +40,7 @@ struct modelled_resource {
   state::claim_kind kind = state::claim_kind::lock;
   std::uint64_t limit = 0;
   bool pinned = false;
-  std::map<std::string, modelled_claim> claims;    ///< by id
+  std::map<std::string, modelled_claim> claims;   ///< by id
   std::map<std::uint64_t, modelled_ghost> ghosts; ///< by fence
 
   /// In the order in which they are let in.
@@ -61,7 +61,8 @@ struct claims_state {
   const modelled_resource* find(const state::resource_name& of) const;
   const modelled_claim* find(const state::resource_name& of, const std::string& id) const;
   /// @param holder of the lock of a key; empty: none
-  state::claim_answer standing(const state::resource_name& of, const modelled_claim& c, const std::string& holder) const;
+  state::claim_answer standing(const state::resource_name& of, const modelled_claim& c,
+                               const std::string& holder) const;
 };
 using claims_state_ptr = std::shared_ptr<const claims_state>;
 
@@ -69,9 +70,9 @@ using claims_state_ptr = std::shared_ptr<const claims_state>;
 struct circle_search {
   const claims_state& now;
   std::function<std::string(const std::string&)> holder_of_key;
-  std::string session;                ///< does it wait for itself?
+  std::string session;                     ///< does it wait for itself?
   const modelled_claim* granted = nullptr; ///< it does not have to wait
-  bool refusers_only = false;         ///< only circles with a claim that said `refuse` count
+  bool refusers_only = false;              ///< only circles with a claim that said `refuse` count
   bool starts_refusing = false;
 
   bool closes() const;

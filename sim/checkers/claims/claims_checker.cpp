@@ -1,4 +1,4 @@
-#include "sim/checkers/claims_checker.hpp"
+#include "sim/checkers/claims/claims_checker.hpp"
 
 #include "protocol/base/probe.hpp"
 
@@ -9,6 +9,9 @@ namespace belay::sim {
 namespace {
 
 using state::claim_space;
+
+// An alarm is proposed again after a second.
+constexpr std::chrono::seconds late_max{3};
 
 std::string words(const state::resource_name& of, const std::string& id) {
   return std::string(of.space == claim_space::claims ? "claim " : "wait for lock ") + of.name + " as " + id;
@@ -124,9 +127,10 @@ broken claims_checker::compare_ghosts(log_index at, const state::machine& m) con
     count += r.ghosts.size();
     const auto what = "at index " + to_string(at) + " a server has of " + of.name + ": ";
     if (!view.known || view.kind != r.kind || view.limit != r.limit || view.pinned != r.pinned)
-      return what + (view.known ? std::string(name_of(view.kind)) + " with limit " + std::to_string(view.limit) +
-                                      (view.pinned ? ", pinned" : "")
-                                : "nothing") +
+      return what +
+             (view.known ? std::string(name_of(view.kind)) + " with limit " + std::to_string(view.limit) +
+                               (view.pinned ? ", pinned" : "")
+                         : "nothing") +
              "; right is " + std::string(name_of(r.kind)) + " with limit " + std::to_string(r.limit) +
              (r.pinned ? ", pinned" : "");
     std::map<std::uint64_t, const state::claim_ghost*> there;
@@ -179,6 +183,44 @@ broken claims_checker::compare_counts(log_index at, const state::machine& m) con
   return "at index " + to_string(at) + " a server has " + std::to_string(counts.resources) + " resources and " +
          std::to_string(counts.ends) + " remembered ends; right are " + std::to_string(resources) + " and " +
          std::to_string(ends);
+}
+
+void claims_checker::committed(const raft::entry& e, virtual_time now) {
+  auto state = model_.claims_at(e.index);
+  if (state == noted_)
+    return;
+  noted_ = std::move(state);
+  for (const auto& [of, r] : noted_->resources) {
+    for (const auto& [id, c] : r.claims)
+      if (!c.held && !c.deadline.is_zero())
+        note_due({of, id}, c.deadline, e, now);
+    for (const auto& [fence, g] : r.ghosts)
+      note_due({of, "ghost " + std::to_string(fence)}, g.until, e, now);
+  }
+}
+
+void claims_checker::note_due(const claim_name& what, cluster_time until, const raft::entry& e, virtual_time now) {
+  auto& d = due_[what];
+  if (d.told != until)
+    d = {until, now + std::chrono::milliseconds(until.value - std::min(until, e.time).value)};
+}
+
+broken claims_checker::finish(virtual_time now) const {
+  const auto late = [&](const claim_name& what) {
+    const auto it = due_.find(what);
+    // The time between leaders counts for nothing, and a new one looks at once.
+    return it != due_.end() && now > std::max(it->second.at, led_) + late_max;
+  };
+  for (const auto& [of, r] : model_.claims_at(model_.applied())->resources) {
+    for (const auto& [id, c] : r.claims)
+      if (!c.held && !c.deadline.is_zero() && late({of, id}))
+        return words(of, id) + " still waits, although its deadline is long over and the leader serves";
+    for (const auto& [fence, g] : r.ghosts)
+      if (late({of, "ghost " + std::to_string(fence)}))
+        return "something of " + of.name + " is still withheld with fence " + std::to_string(fence) +
+               ", although that is long over and the leader serves";
+  }
+  return std::nullopt;
 }
 
 broken claims_checker::ended(const operation& op) {

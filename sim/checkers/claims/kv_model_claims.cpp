@@ -17,16 +17,16 @@ using state::claim_space;
 using state::kv_verb;
 using state::resource_name;
 
-constexpr std::uint64_t remembered_ms = 600'000;  // rule 7
+constexpr std::uint64_t remembered_ms = 600'000;   // rule 7
 constexpr std::uint64_t longest_ghost_ms = 60'000; // as a lock delay
 
-std::string lower(std::string text) {
+std::string folded_id(std::string text) {
   std::transform(text.begin(), text.end(), text.begin(),
                  [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
   return text;
 }
 
-bool under(std::string_view key, std::string_view prefix) {
+bool lies_under(std::string_view key, std::string_view prefix) {
   return key.substr(0, prefix.size()) == prefix;
 }
 
@@ -69,8 +69,8 @@ void kv_model::begin_claims(draft& d) {
     for (const auto& [id, c] : r.claims)
       if (!c.held && !c.deadline.is_zero() && c.deadline <= d.time)
         late.emplace_back(of, id);
-    d.claims_changed = std::erase_if(r.ghosts, [&](const auto& each) { return each.second.until <= d.time; }) != 0 ||
-                       d.claims_changed;
+    d.claims_changed =
+        std::erase_if(r.ghosts, [&](const auto& each) { return each.second.until <= d.time; }) != 0 || d.claims_changed;
   }
   for (const auto& [of, id] : late)
     end_claim(d, of, id, claim_end::deadline);
@@ -173,37 +173,36 @@ bool kv_model::closes_circle(const std::string& session, const modelled_claim* g
 std::optional<kv_model::told> kv_model::run_claims(draft& d, const state::command& command) {
   using answer = std::optional<told>;
   const bool used = std::exchange(claims_in_use_, true);
-  auto found = std::visit(
-      overloaded{
-          [&](const state::claim_ask& c) { return answer(run(d, c)); },
-          [&](const state::claim_release& c) { return answer(run(d, c)); },
-          [&](const state::claim_hand_over& c) { return answer(run(d, c)); },
-          [&](const state::claim_mode_set& c) { return answer(run(d, c)); },
-          [&](const state::claim_limit_set& c) { return answer(run(d, c)); },
-          [&](const state::claim_limit_unset& c) { return answer(run(d, c)); },
-          [&](const state::guard_set& c) { return answer(run(d, c)); },
-          [&](const state::guard_remove& c) { return answer(run(d, c)); },
-          [&](const state::kv_acquire& c) { return answer(run(d, c)); },
-          [&](const state::fenced_write& c) { return answer(run(d, c)); },
-          [&](const state::fenced_txn& c) { return answer(run(d, c.body)); },
-          [&](const state::claims_alarm&) { return answer(told(state::reply(true))); },
-          [&](const state::session_begin& c) {
-            auto wanted = c.session;
-            wanted.ttl_mode = c.ttl_mode;
-            wanted.on_end = c.on_end;
-            note(moments_, d.index);
-            return answer(told(sessions_.create(wanted, d.index)));
-          },
-          [&](const auto&) { return answer(); },
-      },
-      static_cast<const state::plain_command&>(command));
+  auto found = std::visit(overloaded{
+                              [&](const state::claim_ask& c) { return answer(run(d, c)); },
+                              [&](const state::claim_release& c) { return answer(run(d, c)); },
+                              [&](const state::claim_hand_over& c) { return answer(run(d, c)); },
+                              [&](const state::claim_mode_set& c) { return answer(run(d, c)); },
+                              [&](const state::claim_limit_set& c) { return answer(run(d, c)); },
+                              [&](const state::claim_limit_unset& c) { return answer(run(d, c)); },
+                              [&](const state::guard_set& c) { return answer(run(d, c)); },
+                              [&](const state::guard_remove& c) { return answer(run(d, c)); },
+                              [&](const state::kv_acquire& c) { return answer(run(d, c)); },
+                              [&](const state::fenced_write& c) { return answer(run(d, c)); },
+                              [&](const state::fenced_txn& c) { return answer(run(d, c.body)); },
+                              [&](const state::claims_alarm&) { return answer(told(state::reply(true))); },
+                              [&](const state::session_begin& c) {
+                                auto wanted = c.session;
+                                wanted.ttl_mode = c.ttl_mode;
+                                wanted.on_end = c.on_end;
+                                note(moments_, d.index);
+                                return answer(told(sessions_.create(wanted, d.index)));
+                              },
+                              [&](const auto&) { return answer(); },
+                          },
+                          static_cast<const state::plain_command&>(command));
   claims_in_use_ = used || found.has_value();
   return found;
 }
 
 /// In the order of docs/adr/0016-claims.md, rule 4.
 kv_model::told kv_model::run(draft& d, const state::claim_ask& c) {
-  const auto* session = sessions_.find(lower(c.session));
+  const auto* session = sessions_.find(folded_id(c.session));
   if (session == nullptr)
     return refused_claim(claim_error::unknown_session);
   const auto sid = session->id;
@@ -397,7 +396,7 @@ kv_model::told kv_model::run(draft& d, const state::kv_acquire& c) {
     return state::reply{state::refusal{"missing session"}};
   if (c.op.session.size() != 36)
     return state::reply{state::refusal{"failed session lookup: index error: UUID must be 36 characters"}};
-  const auto session = lower(c.op.session);
+  const auto session = folded_id(c.op.session);
   if (sessions_.find(session) == nullptr)
     return state::reply{state::refusal{"invalid session \"" + c.op.session + "\""}};
   if (doubtful_.count(c.op.key) != 0)
@@ -497,7 +496,7 @@ std::optional<std::string> kv_model::closed_guard(const state::kv_op& op, Opens 
     return std::nullopt;
   const bool of_lock = op.verb == kv_verb::lock || op.verb == kv_verb::unlock;
   for (const auto& [prefix, by] : claims_.guards) {
-    const bool meets = under(op.key, prefix) || (op.verb == kv_verb::remove_tree && under(prefix, op.key));
+    const bool meets = lies_under(op.key, prefix) || (op.verb == kv_verb::remove_tree && lies_under(prefix, op.key));
     const bool own_lock = of_lock && by == lock_of(op.key); // rule 36
     if (meets && !own_lock && !opens(by)) {
       PROBE("claims: a guard is closed");
@@ -534,9 +533,9 @@ kv_model::told kv_model::run(draft& d, const state::guard_set& c) {
   if (const auto same = claims_.guards.find(c.prefix); same != claims_.guards.end() && same->second == c.by)
     return state::reply(true);
   for (const auto& [prefix, by] : claims_.guards)
-    if (under(prefix, c.prefix) || under(c.prefix, prefix) || // rule 36: neither needs the other's lock
-        (c.by.space == claim_space::keys && under(c.by.name, prefix)) ||
-        (by.space == claim_space::keys && under(by.name, c.prefix)))
+    if (lies_under(prefix, c.prefix) || lies_under(c.prefix, prefix) || // rule 36: neither needs the other's lock
+        (c.by.space == claim_space::keys && lies_under(c.by.name, prefix)) ||
+        (by.space == claim_space::keys && lies_under(by.name, c.prefix)))
       return refused_claim(claim_error::overlap);
   claims_.guards[c.prefix] = c.by;
   d.claims_changed = true;

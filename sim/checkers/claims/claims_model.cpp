@@ -1,4 +1,4 @@
-#include "sim/checkers/models/claims_model.hpp"
+#include "sim/checkers/claims/claims_model.hpp"
 
 #include <algorithm>
 #include <set>
@@ -138,7 +138,8 @@ bool circle_search::closes() const {
 // ---- ends
 
 const ended_claims::end* ended_claims::newest(const std::vector<version>& past, log_index s) {
-  const auto later = std::upper_bound(past.begin(), past.end(), s, [](log_index i, const version& v) { return i < v.at; });
+  const auto later =
+      std::upper_bound(past.begin(), past.end(), s, [](log_index i, const version& v) { return i < v.at; });
   return later == past.begin() || !std::prev(later)->what ? nullptr : &*std::prev(later)->what;
 }
 
