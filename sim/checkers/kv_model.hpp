@@ -5,9 +5,9 @@
 
 #include "protocol/raft/types.hpp"
 #include "protocol/state/queries.hpp"
-#include "sim/checkers/claims/claims_model.hpp"
 #include "sim/checkers/models/acl_model.hpp"
 #include "sim/checkers/models/catalog_model.hpp"
+#include "sim/checkers/models/claims_model.hpp"
 #include "sim/checkers/models/session_model.hpp"
 
 #include <map>

@@ -1,4 +1,4 @@
-#include "sim/checkers/claims/claims_model.hpp"
+#include "sim/checkers/models/claims_model.hpp"
 
 #include <algorithm>
 #include <set>
