@@ -18,6 +18,7 @@ using state::kv_verb;
 namespace {
 
 constexpr std::size_t sessions = 5;
+constexpr std::size_t shown = 30; ///< entries before a difference
 
 std::string session_id(std::uint64_t n) {
   return uuid_of(7, n);
@@ -61,8 +62,10 @@ struct both {
     written.push_back(to_string(now) + " " + words(c));
     const auto right = model.apply(e);
     const auto told = machine.apply(e.index, e.time, c, changed);
-    for (std::size_t i = written.size() > 40 ? written.size() - 40 : 0; i < written.size(); ++i)
-      UNSCOPED_INFO(written[i]);
+    std::string before;
+    for (std::size_t i = written.size() > shown ? written.size() - shown : 0; i < written.size(); ++i)
+      before += "\n" + std::to_string(i + 1) + " at " + written[i];
+    INFO(before);
     if (right) {
       INFO("the model says " << right->index() << ", the machine " << told.index());
       REQUIRE(same_reply(told, *right));
@@ -153,7 +156,7 @@ public:
   std::uint64_t newest = 1; ///< index
 
 private:
-  std::string session() { return session_id(below(sessions)); }
+  std::string session() { return session_id(created_[below(sessions)]); }
   std::string id() { return "c" + std::to_string(below(12)); }
   std::string key() { return "q/" + std::to_string(below(2)); }
   std::string name() {
@@ -174,7 +177,8 @@ private:
   }
   state::command create() {
     state::session_begin b;
-    b.session.id = session();
+    // No id is given twice.
+    b.session.id = session_id(created_[below(sessions)] = ++newest_session_);
     b.session.node = "m";
     b.session.lock_delay_ns = below(2) == 0 ? 0 : static_cast<std::int64_t>(below(200)) * 1'000'000;
     b.session.behavior = below(3) == 0 ? state::session_behavior::remove : state::session_behavior::release;
@@ -210,6 +214,8 @@ private:
   }
 
   seeded_random random_;
+  std::uint64_t created_[sessions] = {};
+  std::uint64_t newest_session_ = 0;
 };
 
 } // namespace

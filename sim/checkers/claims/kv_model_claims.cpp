@@ -96,6 +96,10 @@ void kv_model::settle(draft& d, const resource_name& of) {
     if (line.empty())
       return;
     const auto& first = *line.front();
+    if (!first.deadline.is_zero() && first.deadline <= d.time) { // a restore brought it back too late
+      end_claim(d, of, std::string(first.id), claim_end::deadline);
+      continue;
+    }
     if (of.space == claim_space::keys ? !is_free(d, of.name) : !r->fits(first))
       return;
     grant(d, of, std::string(first.id));
