@@ -60,6 +60,8 @@ constexpr std::uint32_t long_per_million = 100'000;
 constexpr milliseconds times_every{100};
 // And client agents, with what the leader knows of them.
 constexpr milliseconds agents_every{50};
+// Of clocks within the stated bound.
+constexpr double fastest_clock = 1.05;
 // What takes this much longer than usual is told as a reason for a late convergence.
 constexpr milliseconds noticeable{100};
 
@@ -78,7 +80,7 @@ watch_rules watch_rules_of(const swarm& s) {
   if (s.faults.clock_wild) // clocks may jump ahead by any time
     r.fastest_clock = 1'000'000;
   else if (s.faults.clock_rate)
-    r.fastest_clock = 1.05;
+    r.fastest_clock = fastest_clock;
   return r;
 }
 
@@ -97,7 +99,8 @@ public:
         clocks_(swarm_.peer.limits.tick * swarm_.peer.limits.election_ticks),
         replies_({swarm_.lease_is_safe(), swarm_.consistent_by_default, &clocks_}),
         watches_(replies_.model(), watch_rules_of(swarm_)),
-        sessions_(replies_.model(), {swarm_.lease_is_safe(), swarm_.peer.hold, &clocks_}),
+        sessions_(replies_.model(),
+                  {swarm_.lease_is_safe(), swarm_.peer.hold, &clocks_, swarm_.faults.clock_rate ? fastest_clock : 1}),
         delays_(replies_.model(), {swarm_.lease_is_safe(), &clocks_}), claims_(replies_.model()),
         times_(answer_time_rules_of(swarm_)), watcher_(time_, trace_, nodes_, replies_, watches_, sessions_, delays_,
                                                        claims_, clocks_, swarm_.lease_is_safe()),

@@ -22,6 +22,8 @@ constexpr seconds slack_of_entries{1};
 constexpr seconds slack_of_queues{2};
 // Of the times at which entries were made; nobody needs to know to the entry.
 constexpr std::chrono::milliseconds look_every{100};
+// Timers may be early by what their time was rounded by.
+constexpr std::chrono::milliseconds grain_of_clocks{1};
 // A renewal that was not answered is somewhere: on the wire, in a node that stands still, or held for want of a leader.
 constexpr seconds unanswered_max{20};
 // A client agent waits for a server as long as a server for a leader; what it has said may wait for an outage of the wire, or its host.
@@ -88,7 +90,12 @@ broken session_checker::too_soon(const std::string& id, const life& l, virtual_t
   if (!rules_.trust_clocks || past == nullptr || !l.timed_out)
     return std::nullopt;
   const nanoseconds ttl(past->ttl_ns);
-  if (*l.timed_out < asked || *l.timed_out - asked >= ttl)
+  const bool exact = past->ttl_mode == state::session_ttl_mode::exact;
+  const auto least =
+      exact ? std::chrono::duration_cast<nanoseconds>(ttl / rules_.fastest_clock) - grain_of_clocks : ttl;
+  if (exact)
+    PROBE("sessions: an exact one ended by its TTL");
+  if (*l.timed_out < asked || *l.timed_out - asked >= least)
     return std::nullopt;
   ++wrongly_released_;
   return "session " + id + " with a TTL of " + in_seconds(ttl) + " was ended for its TTL at " +
