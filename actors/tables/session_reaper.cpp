@@ -122,7 +122,7 @@ void session_reaper::lead(const cluster_view& v) {
       start_timer(s);
 }
 
-bool session_reaper::decides() const {
+bool session_reaper::decides() {
   return leading_ && (now() < lease_until_ || MUTANT(renewed_without_lease));
 }
 
@@ -256,7 +256,7 @@ void session_reaper::reap() {
   PROBE("reaper: session at the end of its time");
   for (const auto& id : due)
     doomed_.try_emplace(id, doomed_session{now(), {}});
-  log::info("session_reaper", "sessions reached twice their TTL and end",
+  log::info("session_reaper", "sessions reached the end of their time",
             {{"count", due.size()}, {"first", due.front()}});
   send(wires_->raft_peer,
        propose_internal{term_, make_payload(wire::encode_command(state::session_destroy{std::move(due), "ttl"}))});

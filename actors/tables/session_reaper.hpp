@@ -31,7 +31,7 @@ private:
   void renew(const renew_request& r);
   /// Straight from the gateway: answered here if this node leads for sure, else the leader is looked for.
   void renew_at_once(const renew_session& r);
-  bool decides() const;
+  bool decides();
   /// One of a list. @returns how long it lives now
   std::optional<std::uint64_t> renew_one(const std::string& id);
   forward::renewed_lifetimes renew_all(std::string_view list);

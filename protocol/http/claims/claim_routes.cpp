@@ -141,6 +141,13 @@ action get_claim(const request_context& c, claim_target t) {
   return make_read(state::claim_read{{std::move(t.name), state::claim_space::claims}}, o);
 }
 
+/// Of a listing.
+refused read_look(const request_context& c, query_options& o) {
+  if (auto r = refuse_elsewhere(c))
+    return r;
+  return read_query_options(c, o);
+}
+
 /// Absent: nullopt.
 std::optional<std::string> text_of(const request_context& c, std::string_view name) {
   return c.query.has(name) ? std::optional(std::string(c.query.get(name))) : std::nullopt;
@@ -161,9 +168,7 @@ action claim_route(request_context& c) {
 
 action claims_route(request_context& c) {
   query_options o;
-  if (auto r = refuse_elsewhere(c))
-    return std::move(*r);
-  if (auto r = read_query_options(c, o))
+  if (auto r = read_look(c, o))
     return std::move(*r);
   state::claims_list q;
   q.under = text_of(c, "prefix");
@@ -182,9 +187,7 @@ action claims_route(request_context& c) {
 
 action claims_graph_route(request_context& c) {
   query_options o;
-  if (auto r = refuse_elsewhere(c))
-    return std::move(*r);
-  if (auto r = read_query_options(c, o))
+  if (auto r = read_look(c, o))
     return std::move(*r);
   return make_read(state::claims_graph{}, o);
 }

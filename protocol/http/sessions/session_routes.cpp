@@ -223,6 +223,21 @@ refused read_options(const request_context& c, query_options& o) {
   return read_query_options(c, o);
 }
 
+/// About the session in the path.
+template <class Query>
+action read_one(const request_context& c) {
+  query_options o;
+  if (auto r = read_options(c, o))
+    return std::move(*r);
+  if (c.argument.empty())
+    return error_response(400, "Missing session");
+  if (auto r = refuse_datacenter(c))
+    return with_unknown_meta(std::move(*r));
+  if (auto r = refuse_session_id(c.argument))
+    return with_unknown_meta(std::move(*r));
+  return make_read(Query{std::string(c.argument)}, o);
+}
+
 } // namespace
 
 action session_create_route(request_context& c) {
@@ -296,31 +311,13 @@ action session_renew_list_route(request_context& c) {
   return session_renew_list{std::move(*ids)};
 }
 
-/// How it ended (docs/http-extensions.md).
-action session_ended_route(request_context& c) {
-  query_options o;
-  if (auto r = read_options(c, o))
-    return std::move(*r);
-  if (c.argument.empty())
-    return error_response(400, "Missing session");
-  if (auto r = refuse_datacenter(c))
-    return with_unknown_meta(std::move(*r));
-  if (auto r = refuse_session_id(c.argument))
-    return with_unknown_meta(std::move(*r));
-  return make_read(state::session_ended{std::string(c.argument)}, o);
+action session_info_route(request_context& c) {
+  return read_one<state::session_info>(c);
 }
 
-action session_info_route(request_context& c) {
-  query_options o;
-  if (auto r = read_options(c, o))
-    return std::move(*r);
-  if (c.argument.empty())
-    return error_response(400, "Missing session");
-  if (auto r = refuse_datacenter(c))
-    return with_unknown_meta(std::move(*r));
-  if (auto r = refuse_session_id(c.argument))
-    return with_unknown_meta(std::move(*r));
-  return make_read(state::session_info{std::string(c.argument)}, o);
+/// How it ended (docs/http-extensions.md).
+action session_ended_route(request_context& c) {
+  return read_one<state::session_ended>(c);
 }
 
 action session_node_route(request_context& c) {
