@@ -2,10 +2,15 @@
 // JSON object. Not a test: figures depend on the machine.
 //
 //   session_scale HOST:PORT [--sessions N] [--ttl SECONDS] [--connections N] [--seconds N] [--locked N] [--pid PID]...
+//                           [--exact SECONDS] [--sample N] [--waiting N]
 //
 // Phases: register a node and create N sessions with that TTL; renew them all round robin for `seconds` as fast as the
 // server answers; stop, and see how long after twice the TTL a sample of them ends; then, under a stream of puts, end
 // `locked` sessions that hold a lock each by one entry (their node is deregistered).
+//
+// --exact: the sessions have exact TTLs. Instead of the second phase each is renewed once more, evenly over so many
+// seconds; a blocking read waits for the end of each of the sample, which is compared with the TTL. Nothing follows.
+// --waiting: in the last phase the sessions hold a claim each, and so many others wait, on all of them in turn.
 
 #include <boost/asio/connect.hpp>
 #include <boost/asio/io_context.hpp>
@@ -42,8 +47,9 @@ namespace {
 
 struct options {
   std::string host = "127.0.0.1", port = "8500";
-  std::size_t sessions = 100'000, connections = 64, locked = 10'000, sample = 200;
+  std::size_t sessions = 100'000, connections = 64, locked = 10'000, sample = 200, waiting = 0;
   int ttl_s = 60, duration_s = 20;
+  std::optional<int> exact_over_s;
   std::vector<int> pids;
 };
 
@@ -72,6 +78,9 @@ public:
     stream_.connect(where);
     stream_.socket().set_option(tcp::no_delay(true));
   }
+
+  /// Of the last answer.
+  std::string index() const { return std::string(response_["X-Consul-Index"]); }
 
   void ask(http::verb verb, const std::string& target, std::string body, done then) {
     request_ = {verb, target, 11};
@@ -142,9 +151,16 @@ public:
     if (!o_.pids.empty())
       figures["kib_per_session_all_servers"] =
           round3(static_cast<double>(with_sessions.rss_kib - before.rss_kib) / static_cast<double>(ids_.size()));
+    if (o_.exact_over_s) {
+      figures["exact"] = exact();
+      return figures;
+    }
     figures["renew"] = renew();
     figures["expiry"] = expiry();
-    figures["end_of_locked"] = end_many();
+    if (o_.waiting > 0)
+      figures["end_of_holders"] = end_holders();
+    else
+      figures["end_of_locked"] = end_many();
     return figures;
   }
 
@@ -184,8 +200,9 @@ private:
         0, [count](std::size_t i) { return i < count; }, ask);
   }
 
-  static std::string session(const std::string& node, int ttl_s) {
-    return R"({"Node":")" + node + R"(","NodeChecks":[],"LockDelay":"0s","TTL":")" + std::to_string(ttl_s) + R"(s"})";
+  static std::string session(const std::string& node, int ttl_s, bool exact = false) {
+    return R"({"Node":")" + node + R"(","NodeChecks":[],"LockDelay":"0s","TTL":")" + std::to_string(ttl_s) + R"(s")" +
+           (exact ? R"(,"TTLMode":"exact"})" : "}");
   }
 
   json::object create() {
@@ -194,7 +211,7 @@ private:
     std::size_t failed = 0;
     const auto start = steady::now();
     all(o_.sessions, [&](std::size_t i, connection& c, const std::function<void()>& next) {
-      c.ask(http::verb::put, "/v1/session/create", session("scale", o_.ttl_s),
+      c.ask(http::verb::put, "/v1/session/create", session("scale", o_.ttl_s, o_.exact_over_s.has_value()),
             [&, i, next](int status, const std::string& body) {
               failed += status == 200 ? 0 : 1;
               if (status == 200)
@@ -267,6 +284,92 @@ private:
             {"max_s", round3(percentile(late, 1))}};
   }
 
+  struct lifetime {
+    std::shared_ptr<connection> watcher;
+    steady::time_point sent, answered, ended; ///< the last renewal; the end as it was heard
+    bool renewed = false;
+  };
+
+  /// Waits for the end of one of the sample.
+  void watch(lifetime& l, const std::string& target, const std::string& index) {
+    l.watcher->ask(http::verb::get, target + (index.empty() ? "" : "?wait=600s&index=" + index), {},
+                   [this, &l, target](int status, const std::string& body) {
+                     if (status == 200 && body.starts_with("[]"))
+                       l.ended = steady::now();
+                     else if (status == 200)
+                       watch(l, target, l.watcher->index());
+                   });
+  }
+
+  json::object exact() {
+    std::vector<lifetime> sample(std::min(o_.sample, ids_.size()));
+    const auto stride = ids_.size() / sample.size();
+    for (std::size_t s = 0; s < sample.size(); ++s) {
+      sample[s].watcher = std::make_shared<connection>(loop_, where_);
+      watch(sample[s], "/v1/session/info/" + ids_[s * stride], "");
+    }
+    std::size_t failed = 0, next = 0;
+    const auto start = steady::now();
+    const auto due = [&](std::size_t i) {
+      return start +
+             std::chrono::duration_cast<steady::duration>(seconds(
+                 static_cast<double>(*o_.exact_over_s) * static_cast<double>(i) / static_cast<double>(ids_.size())));
+    };
+    std::vector<std::shared_ptr<asio::steady_timer>> pauses;
+    std::vector<std::function<void()>> turns(pool_.size());
+    for (std::size_t c = 0; c < pool_.size(); ++c) {
+      pauses.push_back(std::make_shared<asio::steady_timer>(loop_));
+      turns[c] = [&, c] {
+        if (next == ids_.size())
+          return;
+        const auto i = next++;
+        pauses[c]->expires_at(due(i));
+        pauses[c]->async_wait([&, c, i](beast::error_code) {
+          pool_[c]->ask(http::verb::put, "/v1/session/renew/" + ids_[i], {},
+                        [&, c, i, sent = steady::now()](int status, const std::string&) {
+                          failed += status == 200 ? 0 : 1;
+                          if (i % stride == 0 && i / stride < sample.size()) {
+                            auto& l = sample[i / stride];
+                            l.sent = sent;
+                            l.answered = steady::now();
+                            l.renewed = status == 200;
+                          }
+                          turns[c]();
+                        });
+        });
+      };
+      turns[c]();
+    }
+    loop_.restart();
+    loop_.run();
+    std::vector<double> after_answer, after_sent;
+    std::size_t unheard = 0;
+    for (const auto& l : sample) {
+      if (!l.renewed || l.ended == steady::time_point{}) {
+        ++unheard;
+        continue;
+      }
+      after_sent.push_back((seconds(l.ended - l.sent).count() - o_.ttl_s) * 1e3);
+      after_answer.push_back((seconds(l.ended - l.answered).count() - o_.ttl_s) * 1e3);
+    }
+    json::object histogram;
+    for (const int edge : {0, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 5000}) {
+      const auto n = std::count_if(after_answer.begin(), after_answer.end(), [edge](double l) { return l <= edge; });
+      histogram["<=" + std::to_string(edge) + "ms"] = n;
+    }
+    const auto early = std::count_if(after_sent.begin(), after_sent.end(), [](double l) { return l < 0; });
+    return {{"sessions", ids_.size()},
+            {"renewals_failed", failed},
+            {"sample", after_sent.size()},
+            {"unheard", unheard},
+            {"early", early},
+            {"earliest_ms", round3(percentile(after_sent, 0))},
+            {"late", histogram},
+            {"p50_ms", round3(percentile(after_answer, 0.5))},
+            {"p99_ms", round3(percentile(after_answer, 0.99))},
+            {"max_ms", round3(percentile(after_answer, 1))}};
+  }
+
   void look(connection& c, std::size_t i, std::vector<double>& late) {
     c.ask(http::verb::get, "/v1/session/info/" + ids_[i], {},
           [this, &c, i, &late](int status, const std::string& body) {
@@ -277,14 +380,57 @@ private:
           });
   }
 
-  json::object end_many() {
-    std::vector<std::string> locked(o_.locked);
+  /// Sessions of the node that is deregistered later.
+  std::vector<std::string> bulk_sessions() {
+    std::vector<std::string> made(o_.locked);
     all(o_.locked, [&](std::size_t i, connection& c, const std::function<void()>& next) {
       c.ask(http::verb::put, "/v1/session/create", session("bulk", 86'400), [&, i, next](int, const std::string& body) {
-        locked[i] = json::parse(body).at("ID").as_string().c_str();
+        made[i] = json::parse(body).at("ID").as_string().c_str();
         next();
       });
     });
+    return made;
+  }
+
+  struct entry_under_load {
+    double took_ms = 0;
+    std::vector<double> before, around; ///< puts, in ms
+  };
+  /// Puts from all connections but the first; the node goes in the middle.
+  entry_under_load deregister_under_puts() {
+    entry_under_load r;
+    std::optional<steady::time_point> ended;
+    const auto start = steady::now();
+    asio::steady_timer middle(loop_, std::chrono::seconds(3));
+    middle.async_wait([&](beast::error_code) {
+      ended = steady::now();
+      pool_[0]->ask(http::verb::put, "/v1/catalog/deregister", R"({"Node":"bulk"})",
+                    [&](int, const std::string&) { r.took_ms = since(*ended) * 1e3; });
+    });
+    keep_asking(
+        1, [&](std::size_t) { return since(start) < 6; },
+        [&](std::size_t turn, connection& c, const std::function<void()>& next) {
+          c.ask(http::verb::put, "/v1/kv/scale/put/" + std::to_string(turn % 64), "value",
+                [&, next, sent = steady::now()](int, const std::string&) {
+                  (ended ? r.around : r.before).push_back(since(sent) * 1e3);
+                  next();
+                });
+        });
+    return r;
+  }
+
+  static json::object shown(entry_under_load& r) {
+    const auto puts = static_cast<double>(r.before.size() + r.around.size());
+    return {{"entry_took_ms", round3(r.took_ms)},
+            {"puts_p99_ms_before", round3(percentile(r.before, 0.99))},
+            {"puts_p99_ms_after", round3(percentile(r.around, 0.99))},
+            {"puts_max_ms_before", round3(percentile(r.before, 1))},
+            {"puts_max_ms_after", round3(percentile(r.around, 1))},
+            {"puts_per_second", round3(puts / 6)}};
+  }
+
+  json::object end_many() {
+    const auto locked = bulk_sessions();
     std::size_t granted = 0;
     all(o_.locked, [&](std::size_t i, connection& c, const std::function<void()>& next) {
       c.ask(http::verb::put, "/v1/kv/scale/lock/" + std::to_string(i) + "?acquire=" + locked[i], "held",
@@ -293,33 +439,61 @@ private:
               next();
             });
     });
-    // Puts from all connections but the first; the node goes in the middle.
-    std::vector<double> before, around;
-    double took = 0;
-    std::optional<steady::time_point> ended;
-    const auto start = steady::now();
-    asio::steady_timer middle(loop_, std::chrono::seconds(3));
-    middle.async_wait([&](beast::error_code) {
-      ended = steady::now();
-      pool_[0]->ask(http::verb::put, "/v1/catalog/deregister", R"({"Node":"bulk"})",
-                    [&](int, const std::string&) { took = since(*ended) * 1e3; });
+    auto under_load = deregister_under_puts();
+    auto figures = shown(under_load);
+    figures["sessions_with_a_lock_each"] = granted;
+    return figures;
+  }
+
+  /// Claim i is asked for in the name of the session `of(i)`. @returns how many are in that state then
+  std::size_t claim_all(std::size_t count, const std::string& state,
+                        const std::function<std::string(std::size_t)>& of) {
+    std::size_t found = 0;
+    all(count, [&](std::size_t i, connection& c, const std::function<void()>& next) {
+      c.ask(http::verb::put, "/v1/claim/scale/" + std::to_string(i % o_.locked) + "?session=" + of(i), {},
+            [&, next](int status, const std::string& body) {
+              found += status == 200 && json::parse(body).at("State").as_string() == state.c_str() ? 1 : 0;
+              next();
+            });
     });
-    keep_asking(
-        1, [&](std::size_t) { return since(start) < 6; },
-        [&](std::size_t turn, connection& c, const std::function<void()>& next) {
-          c.ask(http::verb::put, "/v1/kv/scale/put/" + std::to_string(turn % 64), "value",
-                [&, next, sent = steady::now()](int, const std::string&) {
-                  (ended ? around : before).push_back(since(sent) * 1e3);
-                  next();
-                });
-        });
-    return {{"sessions_with_a_lock_each", granted},
-            {"entry_took_ms", round3(took)},
-            {"puts_p99_ms_before", round3(percentile(before, 0.99))},
-            {"puts_p99_ms_after", round3(percentile(around, 0.99))},
-            {"puts_max_ms_before", round3(percentile(before, 1))},
-            {"puts_max_ms_after", round3(percentile(around, 1))},
-            {"puts_per_second", round3(static_cast<double>(before.size() + around.size()) / since(start))}};
+    return found;
+  }
+
+  json::object end_holders() {
+    const auto holders = bulk_sessions();
+    const auto before = used(o_.pids);
+    const auto held = claim_all(o_.locked, "held", [&](std::size_t i) { return holders[i]; });
+    // One session waits once for each resource; the first of these queues are all of one session.
+    std::vector<std::string> waiters((o_.waiting + o_.locked - 1) / o_.locked);
+    for (auto& w : waiters)
+      w = json::parse(one(http::verb::put, "/v1/session/create", session("scale", 86'400)).second)
+              .at("ID")
+              .as_string()
+              .c_str();
+    const auto start = steady::now();
+    const auto waiting = claim_all(o_.waiting, "waiting", [&](std::size_t i) { return waiters[i / o_.locked]; });
+    const auto took = since(start);
+    const auto with_queues = used(o_.pids);
+    auto under_load = deregister_under_puts();
+    std::size_t handed_on = 0;
+    all(o_.locked, [&](std::size_t i, connection& c, const std::function<void()>& next) {
+      c.ask(http::verb::get, "/v1/claim/scale/" + std::to_string(i), {},
+            [&, next](int status, const std::string& body) {
+              const auto holders_now = status == 200 ? json::parse(body).at("Holders").as_array() : json::array{};
+              handed_on +=
+                  holders_now.size() == 1 && holders_now[0].at("Session").as_string() == waiters[0].c_str() ? 1 : 0;
+              next();
+            });
+    });
+    auto figures = shown(under_load);
+    figures["resources_held"] = held;
+    figures["waiting"] = waiting;
+    figures["asks_per_second"] = round3(static_cast<double>(o_.waiting) / took);
+    if (!o_.pids.empty() && o_.waiting + o_.locked > 0)
+      figures["bytes_per_claim_all_servers"] = round3(static_cast<double>(with_queues.rss_kib - before.rss_kib) * 1024 /
+                                                      static_cast<double>(o_.waiting + o_.locked));
+    figures["handed_on_to_the_head"] = handed_on;
+    return figures;
   }
 
   options o_;
@@ -351,6 +525,12 @@ std::optional<options> understood(const std::vector<std::string>& words) {
       o.duration_s = static_cast<int>(n);
     else if (words[i] == "--locked")
       o.locked = n;
+    else if (words[i] == "--exact")
+      o.exact_over_s = static_cast<int>(n);
+    else if (words[i] == "--sample")
+      o.sample = std::max<std::size_t>(1, n);
+    else if (words[i] == "--waiting")
+      o.waiting = n;
     else if (words[i] == "--pid")
       o.pids.push_back(static_cast<int>(n));
     else
@@ -365,7 +545,7 @@ int main(int argc, char** argv) try {
   const auto o = understood({argv + 1, argv + argc});
   if (!o) {
     std::cerr << "Usage: session_scale HOST:PORT [--sessions N] [--ttl SECONDS] [--connections N] [--seconds N] "
-                 "[--locked N] [--pid PID]...\n";
+                 "[--locked N] [--pid PID]... [--exact SECONDS] [--sample N] [--waiting N]\n";
     return 64;
   }
   std::cout << json::serialize(bench(*o).run()) << std::endl;
