@@ -1,8 +1,12 @@
 // Servers replaced one by one by those of another version, under load. BELAY_OLD_BINARY: the program of the version before;
 // `tools/nightly upgrade` builds those that tests/cluster/version_before names, and runs with each the cases that it names there:
-// those tagged [no_acl_before] need one from before ACLs, those tagged [acl_before] one that has them.
+// those tagged [no_acl_before] need one from before ACLs, those tagged [acl_before] one that has them, those tagged
+// [no_queues_before] one that knows no claims.
 
 #include "tests/cluster/cluster_fixture.hpp"
+
+#include <atomic>
+#include <thread>
 
 using namespace belay::harness;
 
@@ -260,4 +264,127 @@ TEST_CASE("a read replica beside servers that are replaced by this version, and 
   replace(new_program);
   check_nothing_lost(cluster, load);
   CHECK_FALSE(replica_votes());
+}
+
+namespace {
+
+/// Clients that take turns with the lock of one key, each through its own server, and through the next one when that fails. They ask with
+/// `wait`: servers that have no queues wait for lock delays only, and answer `false` to whoever is late.
+class lockers {
+public:
+  lockers(std::vector<std::uint16_t> ports, std::size_t count) : ports_(std::move(ports)), turns_(count) {
+    for (std::size_t i = 0; i < count; ++i)
+      threads_.emplace_back([this, i] { take_turns(i); });
+  }
+  ~lockers() { stop(); }
+  lockers(const lockers&) = delete;
+  lockers& operator=(const lockers&) = delete;
+
+  void stop() {
+    stopping_ = true;
+    for (auto& t : threads_)
+      if (t.joinable())
+        t.join();
+  }
+  /// Whether each of them holds the lock so many times more.
+  bool each_gets_on(int times) {
+    std::vector<int> before(turns_.begin(), turns_.end());
+    return eventually(milliseconds{60000}, [&] {
+      for (std::size_t i = 0; i < turns_.size(); ++i)
+        if (turns_[i] < before[i] + times)
+          return false;
+      return true;
+    });
+  }
+  int two_at_once() const { return two_at_once_; }
+  int failed() const { return failed_; }
+
+private:
+  http_reply ask(std::size_t& port, const std::string& target, const std::string& body) {
+    for (;;) {
+      auto r = http_put(ports_[port % ports_.size()], target, body, milliseconds{20000});
+      if (r.ok() || stopping_)
+        return r;
+      ++port;
+      std::this_thread::sleep_for(milliseconds{50});
+    }
+  }
+
+  void take_turns(std::size_t i) {
+    std::size_t port = i;
+    const auto made = ask(port, "/v1/session/create", R"({"Checks":[],"LockDelay":"0s"})");
+    if (!made.ok())
+      return;
+    const std::string session(boost::json::parse(made.body).at("ID").as_string());
+    while (!stopping_) {
+      const auto acquired = ask(port, "/v1/kv/turns?acquire=" + session + "&wait=2s", std::to_string(i));
+      if (!acquired.body.starts_with("true")) {
+        std::this_thread::sleep_for(milliseconds{5});
+        continue;
+      }
+      if (inside_.exchange(true))
+        ++two_at_once_;
+      ++turns_[i];
+      std::this_thread::sleep_for(milliseconds{2});
+      inside_ = false;
+      if (!ask(port, "/v1/kv/turns?release=" + session, "").ok() && !stopping_)
+        ++failed_;
+    }
+  }
+
+  std::vector<std::uint16_t> ports_;
+  std::vector<std::atomic<int>> turns_;
+  std::atomic<bool> stopping_{false}, inside_{false};
+  std::atomic<int> two_at_once_{0}, failed_{0};
+  std::vector<std::thread> threads_;
+};
+
+} // namespace
+
+// Queues need every server to know them: before that an acquire that waits is what it was, and claims are refused with a text. What was
+// granted, and who waits, outlives each of the servers; the way back is open until the first queue was made.
+TEST_CASE("no wait for a lock is lost when servers are replaced, and put back while one is old",
+          "[.upgrade][no_queues_before]") {
+  raise_file_limit();
+  const auto old_program = program_of_before();
+  const auto new_program = server_command::from_environment(BELAY_BINARY_DIR);
+  server_cluster cluster(old_program, {3, "node", {}});
+  cluster.start_all();
+  cluster.wait_ready();
+  workload load(http_ports(cluster), 4);
+  lockers turns(http_ports(cluster), 12);
+  REQUIRE(turns.each_gets_on(3));
+  const auto becomes = [&](std::size_t i, const server_command& program) {
+    INFO("server " << i << " becomes " << program.text);
+    replace(cluster.node(i), program);
+    cluster.wait_ready();
+    REQUIRE(load.wait_for_more(200));
+    REQUIRE(turns.each_gets_on(3));
+    CHECK(turns.two_at_once() == 0);
+  };
+  const auto made = cluster.node(0).put("/v1/session/create", R"({"Checks":[],"LockDelay":"0s"})");
+  REQUIRE(made.ok());
+  const std::string session(boost::json::parse(made.body).at("ID").as_string());
+  const auto claim = [&] { return cluster.node(0).put("/v1/claim/leader?session=" + session, ""); };
+
+  becomes(0, new_program);
+  becomes(1, new_program);
+  const auto refused = claim();
+  CHECK(refused.status == 409);
+  CHECK(refused.body.find("feature level") != std::string::npos);
+  becomes(1, old_program);
+  becomes(0, old_program);
+  for (std::size_t i = 0; i < cluster.size(); ++i)
+    becomes(i, new_program);
+  REQUIRE(eventually(milliseconds{30000}, [&] { return claim().ok(); }));
+
+  const auto follower = (cluster.wait_leader() + 1) % cluster.size();
+  replace(cluster.node(follower), old_program);
+  cannot_go_back(cluster.node(follower));
+  REQUIRE(turns.each_gets_on(3));
+  becomes(follower, new_program);
+  turns.stop();
+  CHECK(turns.failed() == 0);
+  CHECK(turns.two_at_once() == 0);
+  check_nothing_lost(cluster, load);
 }
