@@ -423,7 +423,6 @@ bool http_gateway::wait_for_lock_delay(exchange& e, const write_result& r) {
   const auto left = e.wait_for_lock(std::chrono::milliseconds(note.retry_after_ms), t);
   if (!left)
     return false;
-  e.in_delay = true;
   e.load = 0; // it may wait for minutes
   try_again_after(e, *left);
   return true;
@@ -437,12 +436,12 @@ bool http_gateway::wait_for_own_node(exchange& e, const write_result& r) {
       no->text != state::missing_node_registration || create->session.node != settings_.routes.node_name ||
       now() >= e.began + own_node_wait)
     return false;
-  e.in_delay = true;
   try_again_after(e, own_node_pause);
   return true;
 }
 
 void http_gateway::try_again_after(exchange& e, std::chrono::nanoseconds pause) {
+  e.in_delay = true;
   const auto id = pending_.add(e, times_.due(now() + pause));
   send(wires_->delays, await_lock_delay{id, std::get<state::command>(e.what), pause});
 }

@@ -58,6 +58,8 @@ std::string with_port(const std::string& address) {
 }
 
 fsm_settings machine_settings_of(const node_config& config) {
+  constexpr std::chrono::seconds first_node_wait{2}; // its agent needs milliseconds
+
   fsm_settings m;
   m.checkpoint_entries = config.raft_snapshot_threshold;
   m.checkpoint_interval = std::chrono::duration_cast<std::chrono::seconds>(config.raft_snapshot_interval);
@@ -65,6 +67,7 @@ fsm_settings machine_settings_of(const node_config& config) {
   m.master_token = config.acl.master;
   m.uuid = random_uuid;
   m.autopilot = config.autopilot;
+  m.first_node_wait = first_node_wait;
   return m;
 }
 

@@ -59,6 +59,7 @@ fsm_actor::behavior_type fsm::make_behavior() {
         if (!v.serving) {
           lease_until_ = {};
           tombstone_bins_.clear();
+          ask_again(underway_.all());
         }
         send(wires_->reaper, v);
         send(wires_->delays, v);
@@ -88,6 +89,8 @@ fsm_actor::behavior_type fsm::make_behavior() {
         tell_autopilot();
         initialize_access();
         give_up_waiting();
+        answer_applied({}, {});
+        ask_again(underway_.past_patience(now()));
         judge_when_a_token_ends();
         wake_after(*this, *wires_, fsm_tick, tick_atom::value);
       },
@@ -103,6 +106,7 @@ void fsm::apply(const committed_entries& c) {
   state::effects changed;
   std::vector<write_result> own;
   forwarded_results forwarded;
+  std::vector<std::string> acquired;
   for (std::size_t i = 0; i < c.entries.size(); ++i) {
     const auto& e = c.entries[i];
     if (e.index <= applied_.index) { // an installed snapshot was ahead of it (docs/pitfalls.md R14)
@@ -114,7 +118,7 @@ void fsm::apply(const committed_entries& c) {
     INVARIANT(e.index == applied_.index.next());
     state::reply reply;
     if (e.kind == raft::entry_kind::command) {
-      reply = apply_command(e, changed);
+      reply = apply_command(e, changed, acquired);
     } else {
       machine_->skip(e.index, e.time, changed);
       if (e.kind == raft::entry_kind::configuration) {
@@ -138,14 +142,40 @@ void fsm::apply(const committed_entries& c) {
           from.node, wire::forward_reply{from.id, wire::call_outcome::done, e.index, wire::encode_reply(reply)});
   }
   say_applied();
-  answer_writes(own);
-  if (!forwarded.list.empty())
-    send(wires_->raft_peer, std::move(forwarded));
+  answer_applied(std::move(own), std::move(forwarded));
   if (!changed.empty())
     publish(std::move(changed));
   if (const auto next = machine_->next_alarm(); next && *next <= machine_->now())
     tell_alarm(); // one entry does not do all that is due
+  for (const auto& key : acquired)
+    ask_again(underway_.applied(key));
   serve_waiting();
+}
+
+/// Those that waited go first.
+void fsm::answer_applied(std::vector<write_result> own, forwarded_results forwarded) {
+  auto& own_waits = own_until_first_node_;
+  auto& forwarded_waits = forwarded_until_first_node_.list;
+  const bool goes_on = (!own.empty() || !forwarded.list.empty() || first_node_due_) && waits_for_first_node();
+  if (goes_on || !own_waits.empty() || !forwarded_waits.empty()) {
+    std::move(own.begin(), own.end(), std::back_inserter(own_waits));
+    std::move(forwarded.list.begin(), forwarded.list.end(), std::back_inserter(forwarded_waits));
+    if (goes_on)
+      return;
+    own = std::exchange(own_waits, {});
+    forwarded.list = std::exchange(forwarded_waits, {});
+  }
+  answer_writes(own);
+  if (!forwarded.list.empty())
+    send(wires_->raft_peer, std::move(forwarded));
+}
+
+bool fsm::waits_for_first_node() {
+  if (settings_.first_node_wait.count() == 0 || machine_->has_nodes())
+    return false;
+  if (!first_node_due_)
+    first_node_due_ = now() + settings_.first_node_wait;
+  return now() < *first_node_due_;
 }
 
 void fsm::tell_alarm() {
@@ -161,7 +191,7 @@ void fsm::tell_unknown(const origin& who, std::vector<write_result>& own, forwar
                                 wire::forward_reply{who.id, wire::call_outcome::unknown, {}, forward::leadership_lost});
 }
 
-state::reply fsm::apply_command(const raft::entry& e, state::effects& changed) {
+state::reply fsm::apply_command(const raft::entry& e, state::effects& changed, std::vector<std::string>& acquired) {
   auto command = wire::decode_command(*e.data);
   if (!command) {
     // Every node would skip a different thing if it went on: an older version must not guess at a newer one's command.
@@ -176,7 +206,12 @@ state::reply fsm::apply_command(const raft::entry& e, state::effects& changed) {
                           : std::string("install the version that the other servers run")}});
     stop_for_good(*wires_);
   }
-  return machine_->apply(e.index, e.time, *command, changed);
+  if (const auto* key = underway_.empty() ? nullptr : key_of_acquire(*command))
+    acquired.push_back(*key);
+  auto reply = machine_->apply(e.index, e.time, *command, changed);
+  if (const auto* claim = std::get_if<state::claim_answer>(&reply); claim != nullptr && claim->search_cut)
+    metrics_.deadlock_search_cut();
+  return reply;
 }
 
 void fsm::check(check_write w) {
@@ -203,16 +238,33 @@ void fsm::judge(check_write w, bool caught_up) {
 }
 
 void fsm::pass_on(const check_write& w) {
+  if (auto refused = pass_on_or_refuse(w))
+    answer_write(std::move(*refused));
+}
+
+void fsm::ask_again(const std::vector<check_write>& kept) {
+  std::vector<write_result> refused;
+  for (const auto& w : kept)
+    if (auto r = pass_on_or_refuse(w))
+      refused.push_back(std::move(*r));
+  answer_writes(refused);
+}
+
+std::optional<write_result> fsm::pass_on_or_refuse(const check_write& w) {
   // Only the leader knows cluster time well enough to refuse for a lock delay; to others every delay is over, and apply() decides.
   // For restores, which go on for seconds, everybody knows it well enough, and apply() does not decide.
   // A leader that was deposed and does not know it refuses nothing in somebody's name.
   const bool leads = w.command.by ? serves_under_lease() : view_.serving;
   const bool by_time = leads || std::holds_alternative<state::restore_begin>(w.command);
-  auto refused =
-      machine_->refuse_early(w.command, by_time ? cluster_now() : state::machine::unknown_time, serves_under_lease());
-  if (!refused)
-    return send(wires_->raft_peer, propose_write{w.id, make_payload(wire::encode_command(w.command))});
-  answer_write({w.id, wire::call_outcome::done, std::move(*refused), {}, {}});
+  const bool newest = serves_under_lease();
+  auto refused = machine_->refuse_early(w.command, by_time ? cluster_now() : state::machine::unknown_time, newest);
+  if (refused)
+    return write_result{w.id, wire::call_outcome::done, std::move(*refused), {}, {}};
+  if (newest && key_of_acquire(w.command) != nullptr && underway_.keep(w, now()))
+    PROBE("fsm: acquire kept while another one of its key is on its way");
+  else
+    send(wires_->raft_peer, propose_write{w.id, make_payload(wire::encode_command(w.command))});
+  return std::nullopt;
 }
 
 void fsm::refuse(const check_write& w, const std::string& text) {
@@ -229,17 +281,17 @@ void fsm::answer_write(write_result result) {
 }
 
 void fsm::answer_writes(std::vector<write_result>& results) {
-  if (view_.serving) { // the leader tells what time the holder has left
+  const auto is_held = [](const write_result& r) {
+    const auto* claim = std::get_if<state::claim_answer>(&r.reply);
+    return claim != nullptr && claim->state == state::claim_state::held;
+  };
+  if (view_.serving &&
+      std::any_of(results.begin(), results.end(), is_held)) { // the leader tells what time the holder has left
     write_results held;
-    const auto is_held = [](const write_result& r) {
-      const auto* claim = std::get_if<state::claim_answer>(&r.reply);
-      return claim != nullptr && claim->state == state::claim_state::held;
-    };
     const auto others = std::stable_partition(results.begin(), results.end(), is_held);
     held.list.assign(std::make_move_iterator(results.begin()), std::make_move_iterator(others));
     results.erase(results.begin(), others);
-    if (!held.list.empty())
-      send(wires_->reaper, std::move(held));
+    send(wires_->reaper, std::move(held));
   }
   if (results.empty())
     return;
@@ -552,6 +604,8 @@ void fsm::maintain() {
   vitals_->digest.store(machine_->digest(), std::memory_order_relaxed);
   vitals_->digest_index.store(applied_.index.value, std::memory_order_relaxed);
   metrics_.keys(machine_->key_count());
+  const auto claims = machine_->claims_counted();
+  metrics_.claims(claims.holders, claims.waiters, claims.queued_bytes);
   const auto now = this->now();
   if (!checkpoint_running_ && applied_.index > checkpointed_ && now >= next_checkpoint_ &&
       (applied_.index.value - checkpointed_.value >= settings_.checkpoint_entries ||

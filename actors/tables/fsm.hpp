@@ -5,6 +5,7 @@
 #include "actors/host.hpp"
 #include "actors/interfaces.hpp"
 #include "actors/surroundings.hpp"
+#include "actors/tables/acquires_underway.hpp"
 #include "actors/telemetry/metrics.hpp"
 #include "actors/telemetry/vitals.hpp"
 
@@ -34,6 +35,9 @@ struct fsm_settings {
   std::function<cluster_time()> wall_clock; ///< milliseconds since 1970; for ACLs
   /// What this server writes as the leader if operators have set nothing; nullopt: nothing.
   std::optional<state::autopilot_settings> autopilot;
+  /// The longest that the leader of a new cluster keeps answers to writes until its agent has written the first node of the catalog: whose
+  /// write was answered finds this server there. Zero: not at all.
+  std::chrono::milliseconds first_node_wait{0};
 };
 
 /// Of commands whose effects are in these tables: whoever lacks it has stopped at them.
@@ -68,14 +72,20 @@ private:
   void apply(const committed_entries& c);
   /// For an entry that is done, but not applied here.
   void tell_unknown(const origin& who, std::vector<write_result>& own, forwarded_results& forwarded) const;
-  state::reply apply_command(const raft::entry& e, state::effects& changed);
+  /// `acquired`: keys whose acquires were applied, while others may wait for that.
+  state::reply apply_command(const raft::entry& e, state::effects& changed, std::vector<std::string>& acquired);
   void check(check_write w);
   /// `caught_up`: all that was committed when it was asked is applied here.
   void judge(check_write w, bool caught_up);
   void pass_on(const check_write& w);
+  void ask_again(const std::vector<check_write>& kept);
+  /// @returns the refusal; nullopt: it is on its way, or kept
+  std::optional<write_result> pass_on_or_refuse(const check_write& w);
   void refuse(const check_write& w, const std::string& text);
   void answer_write(write_result result);
   void answer_writes(std::vector<write_result>& results);
+  void answer_applied(std::vector<write_result> own, forwarded_results forwarded);
+  bool waits_for_first_node();
   /// Leads, and nobody else can have been elected yet: what it has applied is all that is committed.
   bool serves_under_lease();
   void tell_alarm();
@@ -141,6 +151,12 @@ private:
   std::multimap<log_index, read_group> until_applied_;
   std::unordered_map<request_id, read_query> parked_;
   std::set<cluster_time> ends_of_tokens_; ///< in whose names somebody has waited, and which are not over
+
+  acquires_underway underway_;
+
+  std::vector<write_result> own_until_first_node_;
+  forwarded_results forwarded_until_first_node_;
+  std::optional<monotonic_time> first_node_due_; ///< nobody waits for it after that
 
   std::vector<std::pair<read_query, monotonic_time>>
       until_access_;                 ///< wait for the first acl_initialize; and until when

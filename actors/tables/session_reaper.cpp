@@ -1,5 +1,6 @@
 #include "actors/tables/session_reaper.hpp"
 
+#include "actors/session_lifetime.hpp"
 #include "actors/telemetry/fatal_exceptions.hpp"
 #include "actors/telemetry/log.hpp"
 #include "protocol/base/mutants.hpp"
@@ -21,14 +22,6 @@ constexpr std::chrono::milliseconds stall_least{20};
 
 // A timer may be early by what its time was rounded by.
 constexpr std::chrono::milliseconds clock_grain{1};
-
-lease::precision precision_of(const state::session_record& s) {
-  return s.ttl_mode == state::session_ttl_mode::exact ? lease::precision::exact : lease::precision::lower_bound;
-}
-
-std::uint64_t in_ms_up(std::chrono::nanoseconds d) {
-  return static_cast<std::uint64_t>(std::chrono::ceil<std::chrono::milliseconds>(d).count());
-}
 
 } // namespace
 
@@ -134,7 +127,7 @@ std::optional<std::uint64_t> session_reaper::renew_one(const std::string& id) {
   // A session without a TTL has no timer, and there is nothing to restart.
   if (s.ttl_ns > 0 && !MUTANT(renewal_forgotten))
     deadlines_.renew(id, now());
-  return s.ttl_ns > 0 ? in_ms_up(lease::lifetime(std::chrono::nanoseconds(s.ttl_ns), precision_of(s))) : 0;
+  return lifetime_ms(s);
 }
 
 forward::renewed_lifetimes session_reaper::renew_all(std::string_view list) {

@@ -168,7 +168,7 @@ std::vector<metrics::certificate> metrics::certificates_now() const {
   return certificates_;
 }
 
-std::array<metrics::number_ref, 16> metrics::gauges() const {
+std::array<metrics::number_ref, 19> metrics::gauges() const {
   return {
       {{"raft.term", &term_, "the term this node is in"},
        {"raft.is_leader", &leader_, "1 on the leader, 0 elsewhere"},
@@ -188,6 +188,9 @@ std::array<metrics::number_ref, 16> metrics::gauges() const {
        {"raft.disk_full", &disk_full_,
         "1 while the log has no room on the disk: this node acknowledges nothing; alarm"},
        {"state.keys", &keys_, "keys"},
+       {"claims.held", &claims_held_, "claims that are held; of a semaphore each holder is one"},
+       {"claims.waiting", &claims_waiting_, "claims, and acquires of keys, that wait in a queue"},
+       {"claims.queued_bytes", &claims_queued_bytes_, "values of those that wait; 256 MiB is the most"},
        {"watch.parked_queries", &parked_, "blocking queries that wait"},
        {"http.connections", &connections_, "open connections of clients"},
        {"http.held_bytes", &held_bytes_,
@@ -195,7 +198,7 @@ std::array<metrics::number_ref, 16> metrics::gauges() const {
        {"audit.broken", &audit_broken_, "1 while the audit log cannot be written; alarm"}}};
 }
 
-std::array<metrics::number_ref, 15> metrics::counters() const {
+std::array<metrics::number_ref, 16> metrics::counters() const {
   return {
       {{"raft.state.leader", &leader_changes_, "this node became leader (Consul's name for it)"},
        {"raft.state.candidate", &candidacies_, "this node began an election (Consul's name)"},
@@ -213,6 +216,9 @@ std::array<metrics::number_ref, 15> metrics::counters() const {
        {"http.shared_answers", &shared_answers_, "answers of more than 64 KiB that others had got rendered, too"},
        {"raft.shed_writes", &shed_forwarded_,
         "writes of other servers' clients refused by this one as the leader, for the same reason"},
+       {"claims.deadlock_searches_cut", &deadlock_searches_cut_,
+        "searches for a deadlock that were given up, because more than 10,000 sessions and resources had to be looked "
+        "at; the claim waits"},
        {"audit.lines", &audit_lines_, "lines in the audit log"},
        {"audit.lost_lines", &audit_lost_,
         "lines that are not in it, because it could not be written; delivery_guarantee `best-effort`"},

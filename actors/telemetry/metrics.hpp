@@ -107,6 +107,13 @@ public:
   // ---- fsm, watch_registry
   void applied(std::uint64_t index) { set(applied_index_, index); }
   void keys(std::size_t n) { set(keys_, n); }
+  void claims(std::size_t held, std::size_t waiting, std::uint64_t queued_bytes) {
+    set(claims_held_, held);
+    set(claims_waiting_, waiting);
+    set(claims_queued_bytes_, queued_bytes);
+  }
+  /// The search for a deadlock was given up: too much would have had to be looked at (docs/claims.md, rule 32).
+  void deadlock_search_cut() { bump(deadlock_searches_cut_); }
   void parked_queries(std::size_t n) { set(parked_, n); }
   /// On the leader: sessions whose TTL runs; elsewhere none.
   void session_timers(std::size_t n) { set(session_timers_, n); }
@@ -185,8 +192,8 @@ private:
     double shown, prometheus_shown; ///< factors from what is counted to the unit shown
     const char* means;
   };
-  std::array<number_ref, 16> gauges() const;
-  std::array<number_ref, 15> counters() const;
+  std::array<number_ref, 19> gauges() const;
+  std::array<number_ref, 16> counters() const;
   std::array<distribution_ref, 12> distributions() const;
   std::vector<certificate> certificates_now() const;
 
@@ -202,7 +209,8 @@ private:
       shed_connections_{0}, shed_writes_{0}, shed_reads_{0}, shed_forwarded_{0}, renderings_{0}, shared_answers_{0},
       audit_lines_{0}, audit_lost_{0}, audit_refused_{0}, proposed_{0}, candidacies_{0};
   std::atomic<std::uint64_t> term_{0}, leader_{0}, last_index_{0}, commit_index_{0}, applied_index_{0}, peers_{0},
-      disk_full_{0}, keys_{0}, parked_{0}, connections_{0}, clock_skew_{0}, held_bytes_{0}, audit_broken_{0};
+      disk_full_{0}, keys_{0}, claims_held_{0}, claims_waiting_{0}, claims_queued_bytes_{0}, deadlock_searches_cut_{0},
+      parked_{0}, connections_{0}, clock_skew_{0}, held_bytes_{0}, audit_broken_{0};
   std::atomic<std::uint64_t> autopilot_healthy_{unknown}, failure_tolerance_{unknown}, session_timers_{0};
   distribution fsync_, batch_, checkpoint_, commit_time_, last_contact_, kv_write_, transaction_, session_write_,
       session_renewal_, session_invalidated_, registration_, deregistration_;

@@ -7,6 +7,7 @@
 #include "cli/commands/all.hpp"
 #include "cli/commands/outcome.hpp"
 #include "cli/output/json_text.hpp"
+#include "cli/output/private_file.hpp"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -34,18 +35,11 @@ status write_file(const std::string& path, const std::string& text, mode_t mode)
   const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
   if (fd < 0)
     return failure{"open " + path + ": " + std::strerror(errno)};
-  std::size_t at = 0;
-  while (at < text.size()) {
-    const auto n = ::write(fd, text.data() + at, text.size() - at);
-    if (n < 0 && errno == EINTR)
-      continue;
-    if (n <= 0) {
-      const std::string why = std::strerror(errno);
-      ::close(fd);
-      ::unlink(path.c_str());
-      return failure{"write " + path + ": " + why};
-    }
-    at += static_cast<std::size_t>(n);
+  if (!write_all(fd, text)) {
+    const std::string why = std::strerror(errno);
+    ::close(fd);
+    ::unlink(path.c_str());
+    return failure{"write " + path + ": " + why};
   }
   ::close(fd);
   return done{};

@@ -11,7 +11,7 @@
 #include "protocol/state/claims/holding.hpp"
 #include "protocol/state/claims/session_claims.hpp"
 #include "protocol/state/claims/settling.hpp"
-#include "protocol/state/feature_levels.hpp"
+#include "protocol/state/command_level.hpp"
 #include "protocol/state/keys/key_operations.hpp"
 #include "protocol/state/reading.hpp"
 #include "protocol/state/restore/restoring.hpp"
@@ -85,11 +85,6 @@ struct machine::impl {
 };
 
 namespace {
-
-/// The level that a command needs, in whoever's name it is given.
-feature_level needed_level(const command& c) {
-  return std::visit([](const auto& each) { return level_of(each.tag); }, static_cast<const plain_command&>(c));
-}
 
 std::optional<std::string> wrong_key_write(const kv_op& op) {
   if (!writes_keys(op.verb))
@@ -219,6 +214,8 @@ requires requires(applying& a, const Command& c) {
   apply_claims(a, c);
 }
 reply run(applying& a, const Command& c) {
+  if (auto wrong = wrong_with(c))
+    return std::move(*wrong);
   return apply_claims(a, c);
 }
 reply run(applying& a, const kv_acquire& c) {
@@ -336,7 +333,7 @@ reply machine::impl::carry_out(applying& a, const command& c) {
     }
   if (const auto* commit = std::get_if<restore_commit>(&c))
     return put_in_force(a, *commit);
-  if (!a.claims_in_use() && needed_level(c) == claims_level)
+  if (!a.claims_in_use() && level_of(c) == claims_level)
     t->marks.set(mark::claims, a.index);
   if (c.by)
     a.secret = &c.by->secret;
@@ -387,6 +384,9 @@ cluster_time machine::end_of_token(const authority& by) const {
 }
 bool machine::has_access_rows() const {
   return impl_->t->acls.policies().find(management_policy_id) != nullptr;
+}
+bool machine::has_nodes() const {
+  return impl_->t->catalog.nodes().size() > 0;
 }
 log_index machine::index_of(const query& q) const {
   return answer_index(*impl_->t, q);

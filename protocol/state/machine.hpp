@@ -62,6 +62,9 @@ public:
   /// Whether an acl_initialize was applied: before that no token is known, and nobody who brings one can be judged.
   bool has_access_rows() const;
 
+  /// Whether the catalog has one.
+  bool has_nodes() const;
+
   /// Whether a command of claims_level was applied. From then on ends of sessions are remembered, and grants of one entry have different
   /// fences; before, tables are those that servers without claims have.
   bool has_claims() const;

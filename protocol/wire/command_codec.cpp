@@ -2,7 +2,7 @@
 
 #include "protocol/base/check.hpp"
 #include "protocol/base/overloaded.hpp"
-#include "protocol/state/feature_levels.hpp"
+#include "protocol/state/command_level.hpp"
 #include "protocol/state/folded_name.hpp"
 #include "protocol/wire/record_codec.hpp"
 
@@ -81,9 +81,7 @@ void put_on_behalf(byte_writer& w, const state::command& c) {
   if (const auto* write = std::get_if<state::kv_write>(&c))
     w.out().reserve(192 + c.by->secret.size() + c.by->datacenter.size() + write->op.key.size() +
                     write->op.session.size() + (write->op.value ? write->op.value->size() : 0));
-  const auto of_plain = std::visit([](const auto& each) { return state::level_of(each.tag); },
-                                   static_cast<const state::plain_command&>(c));
-  const auto level = level_on_behalf(c.judged_at, of_plain);
+  const auto level = level_on_behalf(c.judged_at, state::level_of(c));
   w.raw(encode_needs({level, std::string(state::first_version_of(level))}));
   w.u8(static_cast<std::uint8_t>(tag_on_behalf(c.judged_at)));
   write_record(w, *c.by);

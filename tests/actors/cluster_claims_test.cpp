@@ -206,3 +206,51 @@ TEST_CASE("a leader with its lease refuses a late acquire without an entry", "[a
   CHECK_FALSE(std::get<bool>(other.reply));
   CHECK_FALSE(other.index.is_zero());
 }
+
+TEST_CASE("of acquires that come together one has an entry", "[actors][claims]") {
+  cluster_fixture c;
+  const auto leader = c.leader();
+  std::vector<std::string> sessions;
+  for (int i = 0; i < 16; ++i)
+    sessions.push_back(c.session(leader, seconds(3600)));
+  const auto acquire = [](const std::string& session) {
+    state::kv_op o;
+    o.verb = state::kv_verb::lock;
+    o.key = "k";
+    o.session = session;
+    return state::kv_write{o};
+  };
+  c.pass(seconds(3)); // the agents have registered their nodes
+  const auto before = c.log(leader).kept().entries.size();
+  std::vector<call> asked;
+  for (const auto& s : sessions)
+    asked.push_back(c.write(leader, acquire(s)));
+
+  SECTION("the others are late when it is applied") {
+    CHECK(std::get<bool>(c.written(asked.front()).reply));
+    for (std::size_t i = 1; i < asked.size(); ++i) {
+      const auto late = c.written(asked[i]);
+      CHECK_FALSE(std::get<bool>(late.reply));
+      CHECK(late.reply.note.holder == sessions.front());
+    }
+    CHECK(c.log(leader).kept().entries.size() == before + 1);
+  }
+  SECTION("their own session's lock is theirs again") {
+    const auto again = c.write(leader, acquire(sessions.front()));
+    CHECK(std::get<bool>(c.written(again).reply));
+    CHECK(c.log(leader).kept().entries.size() == before + 2);
+  }
+  SECTION("a leader that is cut off answers each of them") {
+    c.settle();
+    c.net().partition({{leader}, c.all_but(leader)});
+    const auto alone = c.write(leader, acquire(sessions.front()));
+    const auto kept = c.write(leader, acquire(sessions.back()));
+    c.leader(c.all_but(leader));
+    c.net().heal();
+    for (const auto& each : asked)
+      CHECK(c.answered(each));
+    REQUIRE(c.until([&] { return c.answered(alone) && c.answered(kept); }));
+    CHECK(c.written(alone).outcome != wire::call_outcome::refused);
+    CHECK(c.converged());
+  }
+}

@@ -66,6 +66,41 @@ TEST_CASE("every server is in the catalog, alive, with what its agent says of it
   }
 }
 
+TEST_CASE("whose write a new cluster has answered finds the leader in the catalog", "[actors][members]") {
+  cluster_options o;
+  o.machine.first_node_wait = seconds(2);
+  cluster_fixture c(o);
+  // As soon as one leads: what it has proposed is applied before it knows that it serves.
+  const auto leads = [&](std::size_t i) { return c.view(i).soft.role == raft::role::leader; };
+  REQUIRE(c.until([&] { return leads(0) || leads(1) || leads(2); }));
+  const std::size_t leader = leads(0) ? 0 : leads(1) ? 1 : 2;
+  REQUIRE(node_row(c, leader, name_of(c, leader)) == nullptr);
+  const bool forwarded = GENERATE(false, true);
+  const auto began = c.now();
+  const auto write = c.put(forwarded ? c.all_but(leader).front() : leader, "k", "v");
+  REQUIRE(c.until([&] { return c.answered(write); }));
+  CHECK(c.written(write).outcome == wire::call_outcome::done);
+  CHECK(health_of(c, leader, name_of(c, leader)) == "passing");
+  CHECK(c.now() - began < seconds(1));
+}
+
+TEST_CASE("a new cluster whose agent writes no node answers writes in the end", "[actors][members]") {
+  cluster_options o;
+  o.nodes = 1;
+  o.machine.first_node_wait = seconds(2);
+  cluster_fixture c(o);
+  REQUIRE(c.until([&] { return c.serving(0); }));
+  caf::anon_send_exit(c.agent(0), caf::exit_reason::kill);
+  const auto write = c.put(0, "k", "v");
+  c.pass(milliseconds(1900));
+  CHECK_FALSE(c.answered(write));
+  c.pass(milliseconds(400));
+  REQUIRE(c.answered(write));
+  const auto next = c.put(0, "k", "w");
+  c.pass(milliseconds(100));
+  CHECK(c.answered(next));
+}
+
 TEST_CASE("a server that falls silent turns critical, and passing when it is back", "[actors][members]") {
   cluster_fixture c;
   const auto leader = c.leader();

@@ -1,45 +1,26 @@
 #include "actors/gateway/requests/answers.hpp"
 
+#include "actors/session_lifetime.hpp"
 #include "protocol/http/agent/agent_render.hpp"
 #include "protocol/http/reading/filtering.hpp"
 #include "protocol/http/render.hpp"
-#include "protocol/lease/session_deadlines.hpp"
-#include "protocol/state/feature_levels.hpp"
+#include "protocol/state/command_level.hpp"
 
 namespace belay::actors {
-
-namespace {
-
-/// How long a session lives that was renewed this moment; zero: it has no TTL.
-std::uint64_t lifetime_ms(const state::session_ptr& s) {
-  if (s == nullptr || s->ttl_ns <= 0)
-    return 0;
-  const auto how =
-      s->ttl_mode == state::session_ttl_mode::exact ? lease::precision::exact : lease::precision::lower_bound;
-  const auto all = lease::lifetime(std::chrono::nanoseconds(s->ttl_ns), how);
-  return static_cast<std::uint64_t>(std::chrono::ceil<std::chrono::milliseconds>(all).count());
-}
-
-bool is_of_claims(const state::command& c) {
-  return std::visit([](const auto& each) { return state::level_of(each.tag); },
-                    static_cast<const state::plain_command&>(c)) == state::claims_level;
-}
-
-} // namespace
 
 http::response answer_to(const exchange& e, write_result& r) {
   const auto* command = std::get_if<state::command>(&e.what);
   if (r.outcome == wire::call_outcome::done && command != nullptr)
     return http::render_write(*command, r.reply, e.options, r.index, r.session_ttl_ms);
-  const bool too_new = command != nullptr && r.outcome == wire::call_outcome::refused && is_of_claims(*command) &&
-                       state::speaks_of_levels(r.text);
+  const bool too_new = command != nullptr && r.outcome == wire::call_outcome::refused &&
+                       state::level_of(*command) == state::claims_level && state::speaks_of_levels(r.text);
   return http::error_response(too_new ? 409 : 500, std::move(r.text));
 }
 
 http::response answer_to(const exchange& e, const renew_result& r) {
   const auto* renewal = std::get_if<http::session_renew>(&e.what);
   if (r.ok && renewal != nullptr)
-    return http::render_renew(renewal->id, r.session, e.options, lifetime_ms(r.session));
+    return http::render_renew(renewal->id, r.session, e.options, r.session != nullptr ? lifetime_ms(*r.session) : 0);
   const auto* list = std::get_if<http::session_renew_list>(&e.what);
   if (r.ok && list != nullptr && r.of_list.size() == list->ids.size())
     return http::render_renewals(list->ids, r.of_list, e.options);

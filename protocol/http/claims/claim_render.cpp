@@ -116,14 +116,6 @@ response session_is_over(const state::claim_end_record& end) {
   return r;
 }
 
-response claim_is_over(const state::claim_end_record& end) {
-  state::claim_refusal no;
-  no.why = state::claim_error::ended;
-  no.text = "claim \"" + end.id + "\" ended: " + std::string(name_of(end.why));
-  no.ended = end.why;
-  return render_claim_refusal(no);
-}
-
 /// An acquire: `true` with its fence, or `false` with what ended the wait.
 response render_acquire(const state::claim_standing& s, const render_options& options) {
   auto r = plain_bool(s.live.has_value(), options);
@@ -256,7 +248,7 @@ response render_wait(const state::command& asked, const state::claim_standing& s
     return session_is_over(*s.ended);
   if (std::holds_alternative<state::kv_acquire>(asked))
     return render_acquire(s, options);
-  return s.live ? render_claim(*s.live, options, ttl_ms) : claim_is_over(*s.ended);
+  return s.live ? render_claim(*s.live, options, ttl_ms) : render_claim_refusal(state::refuse_ended(*s.ended));
 }
 
 } // namespace belay::http

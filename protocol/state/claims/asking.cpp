@@ -29,9 +29,9 @@ bool is_in(std::uint64_t n, std::uint64_t least, std::uint64_t most) {
 }
 
 claim_refusal ended(const claim_end_record& end) {
-  auto r = refuse_claim(claim_error::ended, "claim " + in_quotes(end.id) + " ended: " + std::string(name_of(end.why)) +
-                                                (end.cause.empty() ? "" : " (" + end.cause + ")"));
-  r.ended = end.why;
+  auto r = refuse_ended(end);
+  if (!end.cause.empty())
+    r.text += " (" + end.cause + ")";
   return r;
 }
 
@@ -137,21 +137,23 @@ bool fits_at_once(const tables& t, const claim_record& c, const wanted_shape& sh
   if (line != nullptr && !line->queue.empty() && line->queue.begin()->first < place_of(c))
     return false;
   auto taken = line != nullptr ? line->held : occupancy{};
-  const auto withheld = t.claims.ghosts.of(c.of);
-  taken.exclusive += withheld.exclusive;
-  taken.shared += withheld.shared;
-  taken.permits += withheld.permits;
+  taken.add(t.claims.ghosts.of(c.of));
   return fits({shape.kind, shape.limit}, taken, c.mode, c.permits);
+}
+
+/// @pre everybody was let in who fits
+reply standing_after(const tables& t, const resource_name& of, const std::string& id, bool search_cut) {
+  const auto claim = t.claims.claims.find(of, id);
+  INVARIANT(claim != nullptr); // its deadline lies behind this entry
+  auto answer = standing_of(t, *claim);
+  answer.search_cut = search_cut;
+  return answer;
 }
 
 /// The answer to who asked, once everybody was let in who fits.
 reply answered(applying& a, const resource_name& of, const std::string& id, bool search_cut) {
   let_in(a);
-  const auto claim = a.t.claims.claims.find(of, id);
-  INVARIANT(claim != nullptr); // its deadline lies behind this entry
-  auto answer = standing_of(a.t, *claim);
-  answer.search_cut = search_cut;
-  return answer;
+  return standing_after(a.t, of, id, search_cut);
 }
 
 std::shared_ptr<claim_record> new_waiter(applying& a, const resource_name& of, const std::string& id,
@@ -204,8 +206,6 @@ std::optional<claim_refusal> wrong_with(const kv_acquire& c) {
 }
 
 reply apply_claims(applying& a, const claim_ask& c) {
-  if (auto wrong = wrong_with(c))
-    return std::move(*wrong);
   const auto session = a.t.sessions.find(c.session);
   if (!session)
     return refuse_claim(claim_error::unknown_session, "unknown session " + in_quotes(c.session));
@@ -282,11 +282,7 @@ reply wait_for_lock(applying& a, const kv_acquire& c, const std::string& session
   let_in(a);
   if (const auto entry = a.t.kv.find(of.name); entry && entry->session == session)
     return acquired({key_outcome::done, entry});
-  const auto waiter = a.t.claims.claims.find(of, session);
-  INVARIANT(waiter != nullptr); // its deadline lies behind this entry
-  auto answer = standing_of(a.t, *waiter);
-  answer.search_cut = search_cut;
-  return answer;
+  return standing_after(a.t, of, session, search_cut);
 }
 
 } // namespace

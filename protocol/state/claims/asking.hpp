@@ -5,6 +5,7 @@
 
 namespace belay::state {
 
+/// @pre !wrong_with(c)
 reply apply_claims(applying& a, const claim_ask& c);
 /// A guard was looked at before.
 reply apply_claims(applying& a, const kv_acquire& c);

@@ -139,6 +139,15 @@ inline constexpr auto fields_of<claim_refusal> = std::tuple{
     field<&claim_refusal::cycle>{}, field<&claim_refusal::ended>{},
 };
 
+/// Of what is asked for under an id that has ended.
+inline claim_refusal refuse_ended(const claim_end_record& end) {
+  claim_refusal r;
+  r.why = claim_error::ended;
+  r.text = "claim \"" + end.id + "\" ended: " + std::string(name_of(end.why));
+  r.ended = end.why;
+  return r;
+}
+
 // ---- effects
 
 /// Something of the resource changed: whoever reads it looks again. For the lock of a key: its queue; the key itself is a kv_changed.

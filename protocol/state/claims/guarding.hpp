@@ -23,6 +23,7 @@ std::string invalid_fence_text(const fence_ref& fence);
 claim_refusal guarded(const kv_op& op, const guard_record& by);
 claim_refusal invalid_fence(const fence_ref& fence);
 
+/// @pre !wrong_with(c)
 reply apply_claims(applying& a, const guard_set& c);
 reply apply_claims(applying& a, const guard_remove& c);
 std::optional<claim_refusal> wrong_with(const guard_set& c);

@@ -23,9 +23,7 @@ claim_refusal nothing_live(const tables& t, const resource_name& of, const std::
   const auto end = t.claims.ends.find(of, id);
   if (!end)
     return refuse_claim(claim_error::unknown_claim, "unknown claim " + in_quotes(id));
-  auto r = refuse_claim(claim_error::ended, "claim " + in_quotes(id) + " ended: " + std::string(name_of(end->why)));
-  r.ended = end->why;
-  return r;
+  return refuse_ended(*end);
 }
 
 refused wrong_name_or_id(const std::string& name, const std::string& id) {
@@ -40,14 +38,14 @@ refused wrong_name_or_id(const std::string& name, const std::string& id) {
 claim_ptr receiver(const applying& a, const resource_name& of, const std::string& to, claim_refusal& why) {
   if (!to.empty()) {
     const auto waiter = a.t.claims.claims.find(of, to);
-    if (waiter && waiter->state == claim_state::waiting && (waiter->deadline.is_zero() || waiter->deadline > a.now))
+    if (waiter && waiter->state == claim_state::waiting && !is_past_deadline(*waiter, a.now))
       return waiter;
     why = refuse_claim(claim_error::unknown_claim, "no claim " + in_quotes(to) + " waits");
     return nullptr;
   }
   if (const auto* line = a.t.claims.claims.line(of))
     for (const auto& [place, waiter] : line->queue)
-      if ((waiter->deadline.is_zero() || waiter->deadline > a.now))
+      if (!is_past_deadline(*waiter, a.now))
         return waiter;
   why = refuse_claim(claim_error::no_waiter, "nobody waits");
   return nullptr;
@@ -78,8 +76,6 @@ std::optional<claim_refusal> wrong_with(const claim_limit_unset& c) {
 }
 
 reply apply_claims(applying& a, const claim_release& c) {
-  if (auto wrong = wrong_with(c))
-    return std::move(*wrong);
   const auto of = claims_named(c.name);
   if (const auto live = a.t.claims.claims.find(of, c.id))
     end_claim(a, *live, live->state == claim_state::held ? claim_end::released : claim_end::withdrawn);
@@ -89,8 +85,6 @@ reply apply_claims(applying& a, const claim_release& c) {
 }
 
 reply apply_claims(applying& a, const claim_hand_over& c) {
-  if (auto wrong = wrong_with(c))
-    return std::move(*wrong);
   const auto of = claims_named(c.name);
   const auto holder = a.t.claims.claims.find(of, c.id);
   if (!holder)
@@ -127,8 +121,6 @@ reply apply_claims(applying& a, const claim_hand_over& c) {
 }
 
 reply apply_claims(applying& a, const claim_mode_set& c) {
-  if (auto wrong = wrong_with(c))
-    return std::move(*wrong);
   const auto of = claims_named(c.name);
   const auto claim = a.t.claims.claims.find(of, c.id);
   if (!claim)
@@ -150,8 +142,6 @@ reply apply_claims(applying& a, const claim_mode_set& c) {
 }
 
 reply apply_claims(applying& a, const claim_limit_set& c) {
-  if (auto wrong = wrong_with(c))
-    return std::move(*wrong);
   const auto of = claims_named(c.name);
   const auto known = a.t.claims.resources.find(of);
   if (known && known->kind != claim_kind::semaphore)
@@ -176,8 +166,6 @@ reply apply_claims(applying& a, const claim_limit_set& c) {
 }
 
 reply apply_claims(applying& a, const claim_limit_unset& c) {
-  if (auto wrong = wrong_with(c))
-    return std::move(*wrong);
   const auto of = claims_named(c.name);
   const auto known = a.t.claims.resources.find(of);
   if (!known || !known->pinned)

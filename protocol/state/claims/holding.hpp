@@ -5,6 +5,7 @@
 
 namespace belay::state {
 
+/// Each: @pre !wrong_with(c)
 reply apply_claims(applying& a, const claim_release& c);
 reply apply_claims(applying& a, const claim_hand_over& c);
 reply apply_claims(applying& a, const claim_mode_set& c);

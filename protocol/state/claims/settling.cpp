@@ -61,10 +61,6 @@ void end_first(applying& a, due_kind what) {
   }
 }
 
-bool is_over(const claim_record& waiter, cluster_time now) {
-  return !waiter.deadline.is_zero() && waiter.deadline <= now && !MUTANT(claim_granted_past_deadline);
-}
-
 /// Who is let in next of a queue whose first one is not past his deadline. Null: nobody.
 claim_ptr next_of(const applying& a, const resource_name& of, const claim_line& line) {
   if (of.space == claim_space::keys)
@@ -72,10 +68,7 @@ claim_ptr next_of(const applying& a, const resource_name& of, const claim_line& 
   const auto resource = a.t.claims.resources.find(of);
   const resource_shape shape{resource->kind, resource->limit};
   auto taken = line.held;
-  const auto withheld = MUTANT(ghosts_not_looked_at) ? occupancy{} : a.t.claims.ghosts.of(of);
-  taken.exclusive += withheld.exclusive;
-  taken.shared += withheld.shared;
-  taken.permits += withheld.permits;
+  taken.add(MUTANT(ghosts_not_looked_at) ? occupancy{} : a.t.claims.ghosts.of(of));
   return next_to_grant(shape, taken, line.queue);
 }
 
@@ -85,7 +78,7 @@ void let_in(applying& a, const resource_name& of) {
     if (line == nullptr || line->queue.empty())
       return;
     const auto head = line->queue.begin()->second;
-    if (is_over(*head, a.now)) {
+    if (is_past_deadline(*head, a.now) && !MUTANT(claim_granted_past_deadline)) {
       if (a.due_left == 0)
         return; // it is due in the next entry, too, which looks at this queue then
       --a.due_left;

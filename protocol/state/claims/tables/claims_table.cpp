@@ -9,6 +9,12 @@ void occupancy::add(claim_mode mode, std::uint64_t n) {
   permits += n;
 }
 
+void occupancy::add(const occupancy& others) {
+  exclusive += others.exclusive;
+  shared += others.shared;
+  permits += others.permits;
+}
+
 void occupancy::remove(claim_mode mode, std::uint64_t n) {
   auto& count = mode == claim_mode::exclusive ? exclusive : shared;
   INVARIANT(count > 0);

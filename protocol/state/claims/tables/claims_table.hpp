@@ -15,9 +15,15 @@ struct occupancy {
   std::uint64_t permits = 0;               ///< of both
 
   void add(claim_mode mode, std::uint64_t n);
+  void add(const occupancy& others);
   void remove(claim_mode mode, std::uint64_t n);
   bool empty() const { return exclusive == 0 && shared == 0; }
 };
+
+/// Nobody waits for longer: whose deadline is now is not granted any more.
+inline bool is_past_deadline(const claim_record& waiter, cluster_time now) {
+  return !waiter.deadline.is_zero() && waiter.deadline <= now;
+}
 
 /// Priority descending, then ticket ascending.
 struct queue_place {
