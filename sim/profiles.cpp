@@ -28,13 +28,18 @@ std::vector<profile> all_profiles() {
   locks.locks = true;
   locks.chaos = seconds(20); // several times the TTLs and the shorter delays
   locks.calm = seconds(10);
+  profile claims;
+  claims.name = "claims";
+  claims.claims_per_million = 1'000'000;
+  claims.chaos = seconds(20);
+  claims.calm = seconds(15); // all sessions end in it, and what they leave behind
   profile agents;
   agents.name = "agents";
   agents.client_agents_per_million = 1'000'000;
   profile reference;
   reference.name = "reference";
   reference.frozen = true;
-  return {swarm, calm, brief, endurance, locks, agents, reference};
+  return {swarm, calm, brief, endurance, locks, claims, agents, reference};
 }
 
 } // namespace

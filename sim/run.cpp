@@ -5,6 +5,7 @@
 #include "protocol/base/probe.hpp"
 #include "sim/checkers/answer_times.hpp"
 #include "sim/checkers/autopilot_checker.hpp"
+#include "sim/checkers/claims/claims_checker.hpp"
 #include "sim/checkers/client_agent_checker.hpp"
 #include "sim/checkers/idle_checker.hpp"
 #include "sim/checkers/linearizability.hpp"
@@ -59,6 +60,8 @@ constexpr std::uint32_t long_per_million = 100'000;
 constexpr milliseconds times_every{100};
 // And client agents, with what the leader knows of them.
 constexpr milliseconds agents_every{50};
+// Of clocks within the stated bound.
+constexpr double fastest_clock = 1.05;
 // What takes this much longer than usual is told as a reason for a late convergence.
 constexpr milliseconds noticeable{100};
 
@@ -77,7 +80,7 @@ watch_rules watch_rules_of(const swarm& s) {
   if (s.faults.clock_wild) // clocks may jump ahead by any time
     r.fastest_clock = 1'000'000;
   else if (s.faults.clock_rate)
-    r.fastest_clock = 1.05;
+    r.fastest_clock = fastest_clock;
   return r;
 }
 
@@ -96,9 +99,11 @@ public:
         clocks_(swarm_.peer.limits.tick * swarm_.peer.limits.election_ticks),
         replies_({swarm_.lease_is_safe(), swarm_.consistent_by_default, &clocks_}),
         watches_(replies_.model(), watch_rules_of(swarm_)),
-        sessions_(replies_.model(), {swarm_.lease_is_safe(), swarm_.peer.hold, &clocks_}),
-        delays_(replies_.model(), {swarm_.lease_is_safe(), &clocks_}), times_(answer_time_rules_of(swarm_)),
-        watcher_(time_, trace_, nodes_, replies_, watches_, sessions_, delays_, clocks_, swarm_.lease_is_safe()),
+        sessions_(replies_.model(),
+                  {swarm_.lease_is_safe(), swarm_.peer.hold, &clocks_, swarm_.faults.clock_rate ? fastest_clock : 1}),
+        delays_(replies_.model(), {swarm_.lease_is_safe(), &clocks_}), claims_(replies_.model()),
+        times_(answer_time_rules_of(swarm_)), watcher_(time_, trace_, nodes_, replies_, watches_, sessions_, delays_,
+                                                       claims_, clocks_, swarm_.lease_is_safe()),
         clients_(time_, choices, trace_, nodes_, swarm_, replies_, watches_, sessions_, times_),
         agents_(time_, choices, trace_, nodes_, swarm_, times_),
         cached_(time_, choices, trace_, nodes_, times_, swarm_.network),
@@ -139,6 +144,8 @@ public:
       progress_.ended(o);
       if (auto broken = delays_.ended(o); broken && report_.outcome == verdict::passed)
         fail(verdict::safety, "lock-delays", *broken);
+      if (auto broken = claims_.ended(o); broken && report_.outcome == verdict::passed)
+        fail(verdict::safety, "claims", *broken);
     };
     nemesis_.keep_clients_quiet = [this](virtual_time until) { clients_.keep_quiet(until); };
     if (nodes_.doors() != nullptr) {
@@ -412,7 +419,7 @@ private:
       until_catalog_fits();
     // After a restore agents may still have something to register.
     // Who is gone may be removed at any time, and who has come may get its vote.
-    if (!swarm_.frozen && !swarm_.snapshots && swarm_.replicas == 0 &&
+    if (!swarm_.frozen && !swarm_.snapshots && swarm_.replicas == 0 && swarm_.claimers == 0 &&
         tape_.chance({stream_kind::swarm, 1101}, idle_per_million))
       stand_idle();
     // The rest of the calm: nothing more may go wrong.
@@ -644,8 +651,11 @@ private:
       return fail(verdict::safety, "watches", *broken);
     if (auto broken = sessions_.finish(time_.now()))
       return fail(verdict::safety, "sessions", *broken);
+    if (swarm_.lease_is_safe())
+      if (auto broken = claims_.finish(time_.now()))
+        return fail(verdict::safety, "claims", *broken);
     // A restore writes all keys at once: the search knows one at a time.
-    if (tape_.seed() % search_every != 0 || !replies_.model().restores().empty())
+    if (tape_.seed() % search_every != 0 || swarm_.claimers != 0 || !replies_.model().restores().empty())
       return;
     const auto searched = check_linearizability(
         swarm_.consistent_by_default ? register_history(clients_.history())
@@ -699,6 +709,7 @@ private:
   watch_checker watches_;
   session_checker sessions_;
   lock_delay_checker delays_;
+  claims_checker claims_;
   answer_time_checker times_;
   idle_checker idle_;
   observer watcher_;

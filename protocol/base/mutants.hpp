@@ -128,6 +128,7 @@ namespace belay {
   M(replica_promoted)                                                                                                  \
   M(restore_by_snapshot_not_noticed)                                                                                   \
   M(restore_forgets_ended_claims)                                                                                      \
+  M(restore_leaves_no_ghosts)                                                                                          \
   M(session_ends_early)                                                                                                \
   M(session_ends_in_part)                                                                                              \
   M(sessions_of_checkpoint_forgotten)                                                                                  \
@@ -137,6 +138,7 @@ namespace belay {
   M(snapshot_below_commit_installed)                                                                                   \
   M(snapshot_digest_ignored)                                                                                           \
   M(snapshot_wakes_nobody)                                                                                             \
+  M(stall_not_made_up_for)                                                                                             \
   M(stalled_disk_keeps_leading)                                                                                        \
   M(state_before_term)                                                                                                 \
   M(stranger_forwards)                                                                                                 \
@@ -167,6 +169,7 @@ namespace belay {
   M(vote_while_leader_heard)                                                                                           \
   M(vote_without_log_check)                                                                                            \
   M(votes_counted_not_collected)                                                                                       \
+  M(waiting_acquire_told_granted)                                                                                      \
   M(waiting_reader_not_judged_again)                                                                                   \
   M(watch_parked_without_look)
 

@@ -44,11 +44,6 @@ log_index newest(const std::vector<log_index>& ascending, log_index s) {
   return it == ascending.begin() ? log_index{} : *std::prev(it);
 }
 
-void note(std::vector<log_index>& ascending, log_index i) {
-  if (ascending.empty() || ascending.back() != i)
-    ascending.push_back(i);
-}
-
 log_index shown(log_index i) {
   return std::max(i, log_index{1}); // docs/contract/02, section 2: never 0
 }
@@ -110,16 +105,10 @@ std::string check(const kv_op& op, const state::kv_entry_ptr& e) {
 
 } // namespace
 
-struct kv_model::draft {
-  log_index index;
-  cluster_time time;
-  std::vector<std::pair<std::string, state::kv_entry_ptr>> before; ///< of each change, in order
-  std::vector<std::string> graves;
-  std::vector<std::string> trees;       ///< not empty, removed something
-  std::vector<std::string> trees_maybe; ///< perhaps
-  bool uncertain = false;
-  bool went_back = false; ///< a restore came into force
-};
+void kv_model::note(std::vector<log_index>& ascending, log_index i) {
+  if (ascending.empty() || ascending.back() != i)
+    ascending.push_back(i);
+}
 
 std::optional<state::reply> kv_model::apply(const raft::entry& e) {
   PRECONDITION(e.index == applied_.next());
@@ -133,58 +122,69 @@ std::optional<state::reply> kv_model::apply(const raft::entry& e) {
   const auto command = wire::decode_command(*e.data);
   if (!command)
     return std::nullopt;
-  if (command->by) {
-    if (auto no = refused_to(access_.rights_now(*command->by), *command, e.index.prev(), e.time))
-      return no;
-  }
-  if (auto told = access_.apply(*command, e.index, e.time)) {
-    note(moments_, e.index);
-    return told;
-  }
-  draft d;
-  d.index = e.index;
-  d.time = e.time;
-  std::optional<state::reply> answer;
-  if (const auto* w = std::get_if<state::kv_write>(&*command)) {
-    answer = run(d, *w);
-  } else if (const auto* t = std::get_if<state::txn>(&*command)) {
-    answer = run(d, *t);
-  } else if (const auto* r = std::get_if<state::tombstone_reap>(&*command)) {
-    reaps_.push_back({e.index, r->up_to});
-    note(moments_, e.index);
-  } else if (const auto* s = std::get_if<state::session_create>(&*command)) {
-    answer = sessions_.create(s->session, e.index);
-    note(moments_, e.index);
-  } else if (const auto* begun = std::get_if<state::restore_begin>(&*command)) {
-    answer = run(d, *begun);
-  } else if (const auto* rows = std::get_if<state::restore_rows>(&*command)) {
-    answer = run(d, *rows);
-  } else if (const auto* commit = std::get_if<state::restore_commit>(&*command)) {
-    answer = run(d, *commit);
-  } else if (const auto* abort = std::get_if<state::restore_abort>(&*command)) {
-    answer = run(d, *abort);
-  } else {
-    std::vector<std::string> ending;
-    if (const auto* x = std::get_if<state::session_destroy>(&*command))
-      ending = x->ids;
-    else if (const auto* c = std::get_if<state::catalog_register>(&*command))
-      ending = sessions_.of_registration(*c, e.index);
-    else if (const auto* r = std::get_if<state::catalog_deregister>(&*command))
-      ending = sessions_.of_deregistration(*r, e.index);
-    for (const auto& id : ending)
-      end_session(d, id);
-    d.uncertain = !ending.empty() && !doubtful_.empty();
-    note(moments_, e.index);
-    answer = state::reply{true};
-  }
+  draft d{e.index, e.time};
+  begin_claims(d);
+  auto answer = carry_out(d, *command);
+  settle(d);
   keep(d);
   return answer;
+}
+
+std::optional<state::reply> kv_model::carry_out(draft& d, const state::command& command) {
+  if (command.by)
+    if (auto no = refused_to(access_.rights_now(*command.by), command, d.index.prev(), d.time))
+      return no;
+  if (auto told = access_.apply(command, d.index, d.time)) {
+    note(moments_, d.index);
+    return told;
+  }
+  if (auto told = run_claims(d, command))
+    return *told;
+  if (const auto* w = std::get_if<state::kv_write>(&command))
+    return run(d, *w);
+  if (const auto* t = std::get_if<state::txn>(&command))
+    return run(d, *t);
+  if (const auto* begun = std::get_if<state::restore_begin>(&command))
+    return run(d, *begun);
+  if (const auto* rows = std::get_if<state::restore_rows>(&command))
+    return run(d, *rows);
+  if (const auto* commit = std::get_if<state::restore_commit>(&command))
+    return run(d, *commit);
+  if (const auto* abort = std::get_if<state::restore_abort>(&command))
+    return run(d, *abort);
+  note(moments_, d.index);
+  if (const auto* r = std::get_if<state::tombstone_reap>(&command)) {
+    reaps_.push_back({d.index, r->up_to});
+    return std::nullopt;
+  }
+  if (const auto* s = std::get_if<state::session_create>(&command))
+    return sessions_.create(s->session, d.index);
+  std::vector<std::string> ending;
+  if (const auto* x = std::get_if<state::session_destroy>(&command))
+    ending = x->ids;
+  else if (const auto* c = std::get_if<state::catalog_register>(&command))
+    ending = sessions_.of_registration(*c, d.index);
+  else if (const auto* r = std::get_if<state::catalog_deregister>(&command))
+    ending = sessions_.of_deregistration(*r, d.index);
+  for (const auto& id : ending)
+    end_session(d, id);
+  d.uncertain = !ending.empty() && !doubtful_.empty();
+  return state::reply{true};
 }
 
 // ---- one entry
 
 std::optional<state::reply> kv_model::run(draft& d, const state::kv_write& c) {
-  const auto s = write_key(d, c.op);
+  return write_alone(d, c.op, {});
+}
+
+std::optional<state::reply> kv_model::write_alone(draft& d, const kv_op& op,
+                                                  const std::vector<state::fence_ref>& named) {
+  if (guarded(op, named))
+    return refused_claim(state::claim_error::guarded);
+  const auto s = write_key(d, op);
+  if (s.outcome == certainty::failed && op.verb == kv_verb::unlock)
+    leave_queue(d, op.key, lower(op.session));
   if (s.told)
     return s.told;
   switch (s.outcome) {
@@ -195,7 +195,7 @@ std::optional<state::reply> kv_model::run(draft& d, const state::kv_write& c) {
   case certainty::open:
     break;
   }
-  make_doubtful(d, c.op.key);
+  make_doubtful(d, op.key);
   return std::nullopt;
 }
 
@@ -203,9 +203,12 @@ std::optional<state::reply> kv_model::run(draft& d, const state::kv_write& c) {
 std::optional<state::reply> kv_model::run(draft& d, const state::txn& c) {
   state::txn_reply answer;
   bool open = false;
+  d.fence_before = last_fence_;
+  std::vector<state::fence_ref> named;
   for (std::size_t i = 0; i < c.ops.size(); ++i) {
     const auto* op = std::get_if<kv_op>(&c.ops[i]);
-    open = open || (op == nullptr && !(catalog_.known() && catalog_model::is_modelled(c.ops[i])));
+    const bool of_fence = std::holds_alternative<state::fence_op>(c.ops[i]);
+    open = open || (op == nullptr && !of_fence && !(catalog_.known() && catalog_model::is_modelled(c.ops[i])));
     if (op != nullptr && op->key.empty() && op->verb != kv_verb::remove_tree)
       answer.errors.push_back({i, "Must provide key"});
     else if (op != nullptr && op->verb == kv_verb::lock && delayed_until(op->key) > d.time.value)
@@ -221,6 +224,13 @@ std::optional<state::reply> kv_model::run(draft& d, const state::txn& c) {
 
   bool shows_unknown = false, of_catalog = false;
   for (std::size_t i = 0; i < c.ops.size(); ++i) {
+    if (const auto* f = std::get_if<state::fence_op>(&c.ops[i])) {
+      named.push_back(f->fence);
+      if (!is_valid(f->fence))
+        answer.errors.push_back(
+            {i, "fence " + std::to_string(f->fence.fence) + " of " + described(f->fence.of) + " is not valid"});
+      continue;
+    }
     if (!std::holds_alternative<kv_op>(c.ops[i])) {
       of_catalog = true;
       auto done = catalog_.run(c.ops[i], d.index);
@@ -242,6 +252,11 @@ std::optional<state::reply> kv_model::run(draft& d, const state::txn& c) {
       } else if (op.verb != kv_verb::check_not_exists) {
         answer.results.push_back({live(op.key), op.verb == kv_verb::get});
       }
+      continue;
+    }
+    if (const auto prefix = guarded(op, named)) {
+      answer.errors.push_back(
+          {i, "key " + in_quotes(op.key) + " is guarded by " + described(claims_.guards.at(*prefix))});
       continue;
     }
     auto s = write_key(d, op);
@@ -321,6 +336,7 @@ std::optional<state::reply> kv_model::run(draft&, const state::restore_abort& c)
 void kv_model::go_back(draft& d, log_index archive) {
   PRECONDITION(archive < d.index);
   keep_delays(d, archive);
+  const auto claims_then = claims_at(archive);
   sessions_.go_back(archive, d.index);
   catalog_.go_back(archive, d.index);
   access_.go_back(archive, d.index, d.time);
@@ -334,7 +350,7 @@ void kv_model::go_back(draft& d, log_index archive) {
     // Somebody else may have held it since: a new grant.
     if (then && !then->session.empty() && (!now || now->session != then->session || now->fence != then->fence)) {
       auto granted = std::make_shared<state::kv_entry>(*then);
-      granted->fence = d.index.value;
+      granted->fence = new_fence(d);
       then = granted;
     }
     d.before.emplace_back(key, now);
@@ -343,6 +359,7 @@ void kv_model::go_back(draft& d, log_index archive) {
     else
       live_.erase(key);
   }
+  claims_go_back(d, *claims_then);
   d.went_back = true;
   past_restores_.push_back({d.index, archive});
   restores_.push_back(d.index);
@@ -443,7 +460,13 @@ kv_model::step kv_model::lock(draft& d, const kv_op& op) {
             told};
   }
   const bool again = old && old->session == id;
-  auto s = put(d, op, (old ? old->lock_index : 0) + (again ? 0 : 1), id, again ? old->fence : d.index.value);
+  if (!again && awaited(op.key)) {
+    state::reply told(false);
+    told.note.why = state::refused_for::queued;
+    return {certainty::failed, nullptr, false, "failed to lock key " + in_quotes(op.key) + ", lock is already held",
+            told};
+  }
+  auto s = put(d, op, (old ? old->lock_index : 0) + (again ? 0 : 1), id, again ? old->fence : new_fence(d));
   s.told = state::reply(true);
   s.told->note.fence = s.entry->fence; // stands for the grant: what number it is told is judged by reply_checker
   return s;
@@ -473,6 +496,7 @@ void kv_model::end_session(draft& d, const std::string& id) {
   if (session == nullptr)
     return;
   const auto ending = *session;
+  leave_on_end(d, ending);
   std::vector<std::string> held;
   for (const auto& [key, e] : live_)
     if (e->session == id)
@@ -492,6 +516,7 @@ void kv_model::end_session(draft& d, const std::string& id) {
     if (const auto until = delay_after(d, ending); until != 0)
       delays_[key].push_back({d.index, until});
   }
+  end_claims_of(d, ending);
   sessions_.end(id, d.index);
 }
 
@@ -579,7 +604,10 @@ void kv_model::undo(draft& d) {
     else
       live_.erase(it->first);
   }
-  d = draft{d.index, d.time, {}, {}, {}, {}, false, false};
+  for (const auto fence : d.fences)
+    fences_.erase(fence);
+  last_fence_ = d.fence_before;
+  d = draft{d.index, d.time, {}, {}, {}, {}, false, false, d.claims_changed};
 }
 
 void kv_model::keep(const draft& d) {
@@ -604,7 +632,9 @@ void kv_model::keep(const draft& d) {
     note(certain_, d.index);
   if (d.uncertain)
     note(uncertain_, d.index);
-  if (!d.before.empty() || d.uncertain || d.went_back)
+  if (d.claims_changed || d.went_back)
+    claims_past_[d.index] = std::make_shared<claims_state>(claims_);
+  if (!d.before.empty() || d.uncertain || d.went_back || d.claims_changed)
     note(moments_, d.index);
 }
 
@@ -725,7 +755,8 @@ log_index kv_model::session_index(log_index s) const {
 
 log_index kv_model::granted_at(std::string_view key, log_index s) const {
   const auto e = entry_at(key, s);
-  return e ? log_index{e->fence} : log_index{};
+  const auto granted = e ? fences_.find(e->fence) : fences_.end();
+  return granted == fences_.end() ? log_index{} : granted->second;
 }
 
 std::optional<state::txn_reply> kv_model::read_txn(const state::txn& c, log_index s) const {
@@ -832,6 +863,12 @@ bool same_reply(const state::reply& a, const state::reply& b) {
     return *text == *std::get_if<std::string>(&b);
   if (const auto* refused = std::get_if<state::refusal>(&a))
     return refused->text == std::get_if<state::refusal>(&b)->text;
+  if (const auto* claim = std::get_if<state::claim_answer>(&a))
+    return *claim == *std::get_if<state::claim_answer>(&b);
+  if (const auto* no = std::get_if<state::claim_refusal>(&a)) {
+    const auto* right = std::get_if<state::claim_refusal>(&b);
+    return no->why == right->why && no->ended == right->ended;
+  }
   if (const auto* t = std::get_if<state::txn_reply>(&a)) {
     const auto* u = std::get_if<state::txn_reply>(&b);
     return std::equal(t->results.begin(), t->results.end(), u->results.begin(), u->results.end(), same_result) &&

@@ -7,6 +7,7 @@
 #include "protocol/state/queries.hpp"
 #include "sim/checkers/models/acl_model.hpp"
 #include "sim/checkers/models/catalog_model.hpp"
+#include "sim/checkers/models/claims_model.hpp"
 #include "sim/checkers/models/session_model.hpp"
 
 #include <map>
@@ -55,6 +56,11 @@ public:
   index_bounds prefix_index(std::string_view prefix, log_index s) const;
   /// Log index of the entry by which its holder got the key; zero: not locked.
   log_index granted_at(std::string_view key, log_index s) const;
+  /// Never null.
+  claims_state_ptr claims_at(log_index s) const;
+  const ended_claims& ended() const { return ended_; }
+  /// Something about claims was asked for: from then on they count (docs/adr/0016-claims.md).
+  bool claims_in_use() const { return claims_in_use_; }
   const session_model& sessions() const { return sessions_; }
   const acl_model& access() const { return access_; }
   /// Of the table of sessions.
@@ -129,11 +135,28 @@ private:
     std::string why{};                  ///< of a failed one, in a transaction
     std::optional<state::reply> told{}; ///< alone; nullopt: true or false, without a note
   };
-  struct draft; ///< what the entry at hand changed so far
+  /// What the entry at hand changed so far.
+  struct draft {
+    log_index index;
+    cluster_time time;
+    std::vector<std::pair<std::string, state::kv_entry_ptr>> before = {}; ///< of each change, in order
+    std::vector<std::string> graves = {};
+    std::vector<std::string> trees = {};       ///< not empty, removed something
+    std::vector<std::string> trees_maybe = {}; ///< perhaps
+    bool uncertain = false;
+    bool went_back = false;                 ///< a restore came into force
+    bool claims_changed = false;            ///< something of claims_, or of ended_
+    std::uint64_t fence_before = 0;         ///< of a transaction: before it began
+    std::vector<std::uint64_t> fences = {}; ///< given out by this entry
+  };
+  /// nullopt: not judged
+  using told = std::optional<state::reply>;
 
   using pasts = std::map<std::string, key_past, std::less<>>;
 
+  told carry_out(draft& d, const state::command& c);
   std::optional<state::reply> run(draft& d, const state::kv_write& c);
+  told write_alone(draft& d, const state::kv_op& op, const std::vector<state::fence_ref>& named);
   std::optional<state::reply> run(draft& d, const state::txn& c);
   std::optional<state::reply> run(draft& d, const state::restore_begin& c);
   std::optional<state::reply> run(draft& d, const state::restore_rows& c);
@@ -145,6 +168,46 @@ private:
                                          std::optional<cluster_time> now) const;
   std::optional<state::reply> refused_to(const acl_rights& may, const state::txn& c,
                                          std::optional<cluster_time> now) const;
+
+  // kv_model_claims.cpp
+  void begin_claims(draft& d);
+  /// Lets in who fits.
+  void settle(draft& d);
+  void settle(draft& d, const state::resource_name& of);
+  std::optional<told> run_claims(draft& d, const state::command& c);
+  told run(draft& d, const state::claim_ask& c);
+  told run(draft& d, const state::claim_release& c);
+  told run(draft& d, const state::claim_hand_over& c);
+  told run(draft& d, const state::claim_mode_set& c);
+  told run(draft& d, const state::claim_limit_set& c);
+  told run(draft& d, const state::claim_limit_unset& c);
+  told run(draft& d, const state::kv_acquire& c);
+  told run(draft& d, const state::fenced_write& c);
+  told run(draft& d, const state::guard_set& c);
+  told run(draft& d, const state::guard_remove& c);
+  told wait_for_key(draft& d, const state::kv_acquire& c, const std::string& session);
+  void end_claims_of(draft& d, const state::session_record& s);
+  void end_claim(draft& d, const state::resource_name& of, const std::string& id, state::claim_end why);
+  void grant(draft& d, const state::resource_name& of, const std::string& id);
+  void prune(const state::resource_name& of);
+  bool closes_circle(const std::string& session, const modelled_claim* granted) const;
+  void leave_queue(draft& d, const std::string& key, const std::string& session);
+  void leave_on_end(draft& d, const state::session_record& s);
+  bool awaited(const std::string& key) const;
+  bool is_free(const draft& d, const std::string& key) const;
+  std::string holder_of(const std::string& key) const;
+  std::uint64_t new_fence(draft& d);
+  bool is_valid(const state::fence_ref& f) const;
+  /// The prefix of the first guard that none of the fences opens.
+  std::optional<std::string> guarded(const state::kv_op& op, const std::vector<state::fence_ref>& named) const;
+  std::optional<std::string> guarded_from(const state::kv_op& op, const std::string& session) const;
+  template <class Opens>
+  std::optional<std::string> closed_guard(const state::kv_op& op, Opens opens) const;
+  /// After all else went back.
+  void claims_go_back(draft& d, const claims_state& then);
+  static state::reply refused_claim(state::claim_error why, std::optional<state::claim_end> ended = {});
+  static std::string described(const state::resource_name& of);
+
   step write_key(draft& d, const state::kv_op& op);
   step store(draft& d, const state::kv_op& op);
   step put(draft& d, const state::kv_op& op, std::uint64_t lock_index, const std::string& holder, std::uint64_t grant);
@@ -157,6 +220,7 @@ private:
   void remove(draft& d, const std::string& key);
   void remove_tree(draft& d, const std::string& prefix);
   void make_doubtful(draft& d, const std::string& key);
+  static void note(std::vector<log_index>& ascending, log_index i);
   void make_doubtful(draft& d, const state::txn& c);
   void undo(draft& d);
   void keep(const draft& d);
@@ -173,6 +237,12 @@ private:
   session_model sessions_;
   acl_model access_;
   catalog_model catalog_;
+  bool claims_in_use_ = false;
+  claims_state claims_;
+  std::map<log_index, claims_state_ptr> claims_past_; ///< as of each change
+  ended_claims ended_;
+  std::uint64_t last_ticket_ = 0, last_fence_ = 0;
+  std::map<std::uint64_t, log_index> fences_; ///< of all grants of the past: their entries
   std::map<std::string, std::vector<delay>, std::less<>> delays_;
   std::set<std::string, std::less<>> doubtful_;
   std::map<std::string, std::vector<log_index>, std::less<>> tombstones_; ///< all that ever were

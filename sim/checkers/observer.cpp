@@ -26,9 +26,10 @@ const char* role_words(raft::role r) {
 } // namespace
 
 observer::observer(schedule& time, event_trace& trace, cluster& nodes, reply_checker& replies, watch_checker& watches,
-                   session_checker& sessions, lock_delay_checker& delays, standing_clocks& clocks, bool lease_is_safe)
+                   session_checker& sessions, lock_delay_checker& delays, claims_checker& claims,
+                   standing_clocks& clocks, bool lease_is_safe)
     : time_(time), trace_(trace), nodes_(nodes), replies_(replies), watches_(watches), sessions_(sessions),
-      delays_(delays), clocks_(clocks), seen_(nodes.size()), lease_is_safe_(lease_is_safe) {}
+      delays_(delays), claims_(claims), clocks_(clocks), seen_(nodes.size()), lease_is_safe_(lease_is_safe) {}
 
 void observer::complain(const char* checker, const std::string& text) {
   if (complaint_)
@@ -124,6 +125,7 @@ void observer::take_committed(std::size_t node, const actors::committed_entries&
         restored(node);
       complain("sessions", sessions_.committed(e, time_.now(), made));
       complain("lock-delays", delays_.committed(e, made));
+      claims_.committed(e, time_.now());
       if (committed)
         complain("idle", committed(e, made));
       continue;
@@ -303,6 +305,8 @@ void observer::look_at_machine(std::size_t node) {
   if (known && digest != machine->digest())
     complain("digests", "node " + std::to_string(node) + " at index " + to_string(applied) +
                             " does not have the digest that another node had there");
+  if (!known)
+    complain("claims", claims_.applied(applied, *machine));
   known = true;
   digest = machine->digest();
   complain("watches", watches_.applied(node, nodes_.life(node), applied, time_.now()));
@@ -318,6 +322,7 @@ void observer::on_led(std::size_t node) {
     complain("clusters", "node " + std::to_string(node) + " leads another cluster than that which node " +
                              std::to_string(cluster_->second) + " led: there are two");
   sessions_.led(nodes_.view(node).soft.term, time_.now());
+  claims_.led(time_.now());
   delays_.led(nodes_.view(node).soft.term);
 }
 

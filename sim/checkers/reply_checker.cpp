@@ -12,6 +12,16 @@ namespace {
 
 using state::kv_verb;
 
+std::string words(const state::claim_answer& c) {
+  auto text = "claim " + c.id + " of session " + c.session + " " + std::string(name_of(c.state)) +
+              (c.state == state::claim_state::held ? ", fence " + std::to_string(c.fence)
+                                                   : ", place " + std::to_string(c.place)) +
+              ", index " + to_string(c.index);
+  for (const auto& a : c.ahead)
+    text += " [" + a.id + " " + std::string(name_of(a.state)) + "]";
+  return text;
+}
+
 std::string indexes_of(const auto& row) {
   return " created " + to_string(row.create_index) + " modified " + to_string(row.modify_index);
 }
@@ -23,6 +33,11 @@ std::string described(const state::reply& r) {
     return '"' + *s + '"';
   if (const auto* f = std::get_if<state::refusal>(&r))
     return "refused: " + f->text;
+  if (const auto* c = std::get_if<state::claim_answer>(&r))
+    return words(*c);
+  if (const auto* no = std::get_if<state::claim_refusal>(&r))
+    return "refused: " + std::string(name_of(no->why)) + (no->ended ? " " + std::string(name_of(*no->ended)) : "") +
+           (no->text.empty() ? "" : " (" + no->text + ")");
   if (const auto* t = std::get_if<state::txn_reply>(&r)) {
     std::string text = "transaction:";
     for (const auto& each : t->results)
@@ -131,7 +146,11 @@ std::string without_times(state::command c) {
 bool only_clients_give(const state::command& c) {
   return std::holds_alternative<state::kv_write>(c) || std::holds_alternative<state::txn>(c) ||
          std::holds_alternative<state::session_create>(c) || std::holds_alternative<state::acl_policy_set>(c) ||
-         std::holds_alternative<state::acl_role_set>(c) || std::holds_alternative<state::acl_token_set>(c);
+         std::holds_alternative<state::acl_role_set>(c) || std::holds_alternative<state::acl_token_set>(c) ||
+         std::holds_alternative<state::claim_ask>(c) || std::holds_alternative<state::claim_hand_over>(c) ||
+         std::holds_alternative<state::claim_mode_set>(c) || std::holds_alternative<state::kv_acquire>(c) ||
+         std::holds_alternative<state::fenced_write>(c) || std::holds_alternative<state::fenced_txn>(c) ||
+         std::holds_alternative<state::session_begin>(c);
 }
 
 /// No answer shows a state before this index.
@@ -195,7 +214,9 @@ void reply_checker::begun(operation& op) {
   same.asked_by.push_back(op.id);
   ++same.may_commit;
   // An acquire that waits for the end of a lock-delay is tried as often as the servers find it worth a log entry.
-  same.by_clients_only = op.lock_wait == virtual_time::zero() && only_clients_give(*op.write);
+  same.by_clients_only =
+      (op.lock_wait == virtual_time::zero() || !std::holds_alternative<state::kv_write>(*op.write)) &&
+      only_clients_give(*op.write);
   command_of_[op.id] = &same; // unordered_map never moves its elements
 }
 
@@ -238,6 +259,8 @@ broken reply_checker::judge_write(const operation& op, same_command& same) {
   if (op.index <= op.known_at_invocation)
     return of(op) + " was done at entry " + to_string(op.index) + ", although entry " +
            to_string(op.known_at_invocation) + " was known before it began";
+  if (entry.reply && waited(op, *entry.reply))
+    return judge_wait(op);
   if (entry.reply && !fits(op.reply, *entry.reply))
     return of(op) + " at entry " + to_string(op.index) + " was answered " + described(op.reply) + ", right is " +
            described(*entry.reply);
@@ -251,18 +274,59 @@ broken reply_checker::judge_write(const operation& op, same_command& same) {
   return std::nullopt;
 }
 
+/// Answered after its entry: the entry only put it into a queue.
+bool reply_checker::waited(const operation& op, const state::reply& right) {
+  const auto* waiting = std::get_if<state::claim_answer>(&right);
+  return op.lock_wait > virtual_time::zero() && waiting != nullptr && waiting->state == state::claim_state::waiting;
+}
+
+/// docs/claims.md, rules 23 and 39: what it is told was so when or after it was asked, wherever that was seen.
+broken reply_checker::judge_wait(const operation& op) {
+  const auto* acquire = std::get_if<state::kv_acquire>(&*op.write);
+  const auto* ask = std::get_if<state::claim_ask>(&*op.write);
+  if (acquire == nullptr && ask == nullptr)
+    return of(op) + " cannot have waited";
+  const auto name = acquire != nullptr ? state::resource_name{acquire->op.key, state::claim_space::keys}
+                                       : state::resource_name{ask->name, state::claim_space::claims};
+  const auto& id = acquire != nullptr ? acquire->op.session : ask->id;
+  const auto so = [&](log_index s) {
+    const auto then = model_.claims_at(s);
+    const auto* claim = then->find(name, id);
+    if (const auto* told = std::get_if<state::claim_answer>(&op.reply))
+      return claim != nullptr && acquire == nullptr && then->standing(name, *claim, {}) == *told;
+    if (const auto* yes = std::get_if<bool>(&op.reply)) {
+      const auto e = model_.entry_at(name.name, s);
+      return *yes && acquire != nullptr && e && e->session == id && e->fence == op.reply.note.fence;
+    }
+    const auto* no = std::get_if<state::claim_refusal>(&op.reply);
+    const auto* end = model_.ended().find_at({name, id}, s);
+    if (no == nullptr)
+      return false;
+    return no->ended ? end != nullptr && end->why == *no->ended : claim == nullptr && end == nullptr;
+  };
+  known_ = std::max(known_, op.index);
+  if (first_moment(op.index, op.committed_at_return, so)) {
+    PROBE("claims: an answer after a wait");
+    return std::nullopt;
+  }
+  return of(op) + " of entry " + to_string(op.index) + " was answered " + described(op.reply) +
+         " after it had waited; at no moment up to " + to_string(op.committed_at_return) + " was that so";
+}
+
 /// Of locks; the number of a fence is judged by session_checker.
 broken reply_checker::judge_note(const operation& op, const state::reply& right) const {
   const auto* w = std::get_if<state::kv_write>(&*op.write);
-  if (w == nullptr || (w->op.verb != kv_verb::lock && w->op.verb != kv_verb::unlock))
+  const auto* acquire = std::get_if<state::kv_acquire>(&*op.write);
+  if ((w == nullptr || (w->op.verb != kv_verb::lock && w->op.verb != kv_verb::unlock)) && acquire == nullptr)
     return std::nullopt;
   auto told = op.reply.note, expected = right.note;
-  told.fence = expected.fence = 0;
+  if (!model_.claims_in_use())
+    told.fence = expected.fence = 0;
   if (told == expected)
     return std::nullopt;
   const auto words = [](const state::lock_note& n) {
     return "reason " + std::to_string(static_cast<int>(n.why)) + ", holder \"" + n.holder + "\", again in " +
-           std::to_string(n.retry_after_ms) + " ms";
+           std::to_string(n.retry_after_ms) + " ms, fence " + std::to_string(n.fence);
   };
   return of(op) + " at entry " + to_string(op.index) + " was told " + words(told) + ", right is " + words(expected);
 }

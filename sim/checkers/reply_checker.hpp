@@ -62,6 +62,8 @@ private:
   bool lease_in_doubt(const operation& op) const;
   broken count(const same_command& c) const;
   broken judge_write(const operation& op, same_command& same);
+  static bool waited(const operation& op, const state::reply& right);
+  broken judge_wait(const operation& op);
   broken judge_note(const operation& op, const state::reply& right) const;
   broken judge_without_entry(const operation& op, same_command& same) const;
   broken judge_early_refusal(const operation& op) const;

@@ -22,6 +22,8 @@ constexpr seconds slack_of_entries{1};
 constexpr seconds slack_of_queues{2};
 // Of the times at which entries were made; nobody needs to know to the entry.
 constexpr std::chrono::milliseconds look_every{100};
+// Timers may be early by what their time was rounded by.
+constexpr std::chrono::milliseconds grain_of_clocks{1};
 // A renewal that was not answered is somewhere: on the wire, in a node that stands still, or held for want of a leader.
 constexpr seconds unanswered_max{20};
 // A client agent waits for a server as long as a server for a leader; what it has said may wait for an outage of the wire, or its host.
@@ -41,6 +43,11 @@ broken session_checker::committed(const raft::entry& e, virtual_time now, std::o
   if (!command)
     return std::nullopt;
   if (const auto* c = std::get_if<state::session_create>(&*command)) {
+    lives_[c->session.id].born = now;
+    if (c->session.ttl_ns > 0)
+      mortal_.insert(c->session.id);
+  }
+  if (const auto* c = std::get_if<state::session_begin>(&*command)) {
     lives_[c->session.id].born = now;
     if (c->session.ttl_ns > 0)
       mortal_.insert(c->session.id);
@@ -83,7 +90,12 @@ broken session_checker::too_soon(const std::string& id, const life& l, virtual_t
   if (!rules_.trust_clocks || past == nullptr || !l.timed_out)
     return std::nullopt;
   const nanoseconds ttl(past->ttl_ns);
-  if (*l.timed_out < asked || *l.timed_out - asked >= ttl)
+  const bool exact = past->ttl_mode == state::session_ttl_mode::exact;
+  const auto least =
+      exact ? std::chrono::duration_cast<nanoseconds>(ttl / rules_.fastest_clock) - grain_of_clocks : ttl;
+  if (exact)
+    PROBE("sessions: an exact one ended by its TTL");
+  if (*l.timed_out < asked || *l.timed_out - asked >= least)
     return std::nullopt;
   ++wrongly_released_;
   return "session " + id + " with a TTL of " + in_seconds(ttl) + " was ended for its TTL at " +
@@ -145,12 +157,15 @@ broken session_checker::ended(const operation& op) {
     return judge_renewal(op);
   if (op.result != outcome::done || !op.write)
     return std::nullopt;
-  if (const auto* c = std::get_if<state::session_create>(&*op.write)) {
+  const auto* create = std::get_if<state::session_create>(&*op.write);
+  const auto* begin = std::get_if<state::session_begin>(&*op.write);
+  if (create != nullptr || begin != nullptr) {
     if (!std::holds_alternative<std::string>(op.reply))
       return std::nullopt;
-    auto& l = lives_[c->session.id];
+    const auto& id = create != nullptr ? create->session.id : begin->session.id;
+    auto& l = lives_[id];
     l.sure = std::max(l.sure, op.invoked);
-    return too_soon(c->session.id, l, op.invoked);
+    return too_soon(id, l, op.invoked);
   }
   const auto* w = std::get_if<state::kv_write>(&*op.write);
   const auto* flag = std::get_if<bool>(&op.reply);

@@ -21,6 +21,8 @@ struct session_rules {
   /// Null: none stands still. A leader whose clocks stood still may renew a session that has ended, and counts TTLs that
   /// much longer.
   const standing_clocks* clocks = nullptr;
+  /// An exact TTL is counted by the leader's clock, which may be so much faster than true time (docs/adr/0016-claims.md, rule 20).
+  double fastest_clock = 1;
 };
 
 /// Rules (docs/contract/04, sections 4 and 5; docs/guides/semaphores.md):

@@ -27,8 +27,7 @@ std::string request(std::string_view method, const std::string& target, std::str
   return text.append("\r\n").append(body);
 }
 
-std::string request_of(const state::kv_write& w) {
-  const auto& op = w.op;
+std::string request_of(const state::kv_op& op) {
   const auto target = "/v1/kv/" + op.key;
   switch (op.verb) {
   case kv_verb::remove:
@@ -48,6 +47,55 @@ std::string request_of(const state::kv_write& w) {
   else if (op.verb == kv_verb::unlock)
     query += "&release=" + op.session;
   return request("PUT", target + query, op.value == nullptr ? std::string_view() : std::string_view(*op.value));
+}
+
+std::string request_of(const state::kv_write& w) {
+  return request_of(w.op);
+}
+
+/// Adds a parameter to the query of a request.
+std::string with_parameter(std::string text, const std::string& parameter) {
+  const auto at = text.find(" HTTP/1.1");
+  const bool first = text.substr(0, at).find('?') == std::string::npos;
+  return text.insert(at, (first ? "?" : "&") + parameter);
+}
+
+std::string named(const state::resource_name& of) {
+  return std::string(name_of(of.space)) + "=" + of.name;
+}
+
+// ---- claims (docs/http-extensions.md)
+
+std::string request_of(const state::fenced_write& w) {
+  return with_parameter(request_of(w.op), "fence=" + std::to_string(w.fence.fence) + "&" + named(w.fence.of));
+}
+
+std::string request_of(const state::kv_acquire& a) {
+  auto text = request_of(a.op);
+  if (a.fence)
+    text = with_parameter(std::move(text), "fence=" + std::to_string(a.fence->fence) + "&" + named(a.fence->of));
+  return a.refuse_deadlock ? with_parameter(std::move(text), "deadlock=refuse") : text;
+}
+
+std::string request_of(const state::claim_ask& c) {
+  auto query = "?session=" + c.session + "&id=" + c.id;
+  const auto add = [&](const char* name, const auto& value) {
+    if (value)
+      query += std::string("&") + name + "=" + std::to_string(*value);
+  };
+  if (c.kind)
+    query += "&kind=" + std::string(name_of(*c.kind));
+  if (c.mode)
+    query += "&mode=" + std::string(name_of(*c.mode));
+  add("permits", c.permits);
+  add("limit", c.limit);
+  if (c.priority != 0)
+    query += "&priority=" + std::to_string(c.priority);
+  if (c.deadline_ms != 0)
+    query += "&deadline=" + std::to_string(c.deadline_ms) + "ms";
+  if (c.refuse_deadlock)
+    query += "&deadlock=refuse";
+  return request("PUT", "/v1/claim/" + c.name + query, *c.value);
 }
 
 json::object object_of(const state::kv_op& op) {
@@ -116,8 +164,7 @@ json::array array_of(const std::vector<std::string>& texts) {
   return list;
 }
 
-std::string request_of(const state::session_create& c) {
-  const auto& s = c.session;
+json::object body_of(const state::session_record& s) {
   json::object body;
   body["Node"] = s.node;
   body["TTL"] = s.ttl;
@@ -125,6 +172,20 @@ std::string request_of(const state::session_create& c) {
   body["Behavior"] = name_of(s.behavior);
   if (s.node_checks)
     body["NodeChecks"] = array_of(*s.node_checks);
+  return body;
+}
+
+std::string request_of(const state::session_create& c) {
+  return request("PUT", "/v1/session/create", json::serialize(body_of(c.session)));
+}
+
+std::string request_of(const state::session_begin& c) {
+  auto body = body_of(c.session);
+  body["TTLMode"] = name_of(c.ttl_mode);
+  json::array left;
+  for (const auto& op : c.on_end)
+    left.push_back(object_of(op));
+  body["OnEnd"] = std::move(left);
   return request("PUT", "/v1/session/create", json::serialize(body));
 }
 
@@ -196,6 +257,27 @@ std::string request_of(const state::command& c) {
           [](const state::acl_role_delete& d) { return request("DELETE", "/v1/acl/role/" + d.id); },
           [](const state::acl_token_set& t) { return request_of(t); },
           [](const state::acl_token_delete& d) { return request("DELETE", "/v1/acl/token/" + d.accessor); },
+          [](const state::fenced_write& w) { return request_of(w); },
+          [](const state::fenced_txn& t) { return request_of(t.body); },
+          [](const state::session_begin& s) { return request_of(s); },
+          [](const state::kv_acquire& a) { return request_of(a); },
+          [](const state::claim_ask& a) { return request_of(a); },
+          [](const state::claim_release& r) { return request("DELETE", "/v1/claim/" + r.name + "?id=" + r.id); },
+          [](const state::claim_hand_over& h) {
+            return request("PUT",
+                           "/v1/claim/" + h.name + "/hand-over?id=" + h.id + (h.to.empty() ? "" : "&to=" + h.to));
+          },
+          [](const state::claim_mode_set& m) {
+            return request("PUT", "/v1/claim/" + m.name + "/mode?id=" + m.id + "&mode=" + std::string(name_of(m.mode)));
+          },
+          [](const state::claim_limit_set& l) {
+            return request("PUT", "/v1/claim/" + l.name + "/limit?n=" + std::to_string(l.limit));
+          },
+          [](const state::claim_limit_unset& l) { return request("DELETE", "/v1/claim/" + l.name + "/limit"); },
+          [](const state::guard_set& g) { return request("PUT", "/v1/guard/" + g.prefix + "?" + named(g.by)); },
+          [](const state::guard_remove& g) {
+            return request("DELETE", "/v1/guard/" + g.prefix + "?fence=" + std::to_string(g.fence));
+          },
           [](const auto&) { return std::string(); },
       },
       static_cast<const state::plain_command&>(c));
@@ -367,14 +449,120 @@ bool is_forbidden(const http_answer& a, const operation& o) {
   return a.status == 403 && asker_of(o);
 }
 
+/// Servers of versions without claims do not know it.
+bool is_of_claims(const state::command& c) {
+  return std::visit(overloaded{
+                        [](const state::claim_ask&) { return true; },
+                        [](const state::claim_release&) { return true; },
+                        [](const state::claim_hand_over&) { return true; },
+                        [](const state::claim_mode_set&) { return true; },
+                        [](const state::claim_limit_set&) { return true; },
+                        [](const state::claim_limit_unset&) { return true; },
+                        [](const state::guard_set&) { return true; },
+                        [](const state::guard_remove&) { return true; },
+                        [](const state::kv_acquire&) { return true; },
+                        [](const state::fenced_write&) { return true; },
+                        [](const auto&) { return false; },
+                    },
+                    static_cast<const state::plain_command&>(c));
+}
+
+/// docs/http-extensions.md, "Refusals".
+broken understand_claim_refusal(const http_answer& a, operation& o) {
+  state::claim_refusal no;
+  no.text = a.body;
+  const auto* reason = a.header("X-Belay-Reason");
+  const auto why = reason == nullptr ? std::nullopt : state::named<state::claim_error>(*reason);
+  const auto end = reason == nullptr ? std::nullopt : state::named<state::claim_end>(*reason);
+  const bool known_kind = why && *why == state::claim_error::limit && a.status != 410; // an end is called so, too
+  if (why && (known_kind || !end)) {
+    no.why = *why;
+  } else if (end) {
+    no.why = state::claim_error::ended;
+    no.ended = end;
+  } else {
+    no.why = state::claim_error::unknown_claim;
+  }
+  const bool by_session = no.ended == state::claim_end::session && a.status == 404;
+  const bool lost_wait = std::holds_alternative<state::kv_acquire>(*o.write) && no.ended && a.status == 200;
+  if (a.status != status_of(no.why) && !by_session && !lost_wait)
+    return "a refusal of a claim was answered " + described(a);
+  o.reply = std::move(no);
+  return std::nullopt;
+}
+
+state::claim_answer claim_in(const json::object& body) {
+  state::claim_answer c;
+  c.id = text_in(body, "ID");
+  c.session = text_in(body, "Session");
+  c.state = state::named<state::claim_state>(text_in(body, "State")).value_or(state::claim_state::waiting);
+  c.fence = number_in(body, "Fence");
+  c.place = number_in(body, "Place");
+  c.index = log_index{number_in(body, "Index")};
+  if (const auto* ahead = member(body, "Ahead"))
+    for (const auto& each : ahead->as_array()) {
+      const auto& one = each.as_object();
+      c.ahead.push_back(
+          {text_in(one, "ID"), text_in(one, "Session"),
+           state::named<state::claim_state>(text_in(one, "State")).value_or(state::claim_state::waiting)});
+    }
+  return c;
+}
+
+/// Whose claim an answer tells of: the body does not say the resource.
+state::resource_name resource_of(const state::command& c) {
+  return std::visit(overloaded{
+                        [](const state::claim_ask& a) { return state::resource_name{a.name}; },
+                        [](const state::claim_hand_over& h) { return state::resource_name{h.name}; },
+                        [](const state::claim_mode_set& m) { return state::resource_name{m.name}; },
+                        [](const auto&) { return state::resource_name{}; },
+                    },
+                    static_cast<const state::plain_command&>(c));
+}
+
+/// @pre decided to be done
+broken understand_claim(const http_answer& a, operation& o) {
+  if (a.status == 500 && o.lock_wait > virtual_time::zero()) { // taken in; what became of it is not known here
+    o.result = outcome::unknown;
+    o.index = {};
+    o.text = a.body;
+    return std::nullopt;
+  }
+  if (a.status == 500 || is_forbidden(a, o)) {
+    o.reply = state::refusal{a.body};
+    return std::nullopt;
+  }
+  const auto* reason = a.header("X-Belay-Reason");
+  if (a.status != 200 || (reason != nullptr && state::named<state::claim_end>(*reason)))
+    return understand_claim_refusal(a, o);
+  const auto body = json::parse(a.body);
+  if (body.is_bool()) {
+    o.reply = body.as_bool();
+    o.reply.note = note_in(a);
+    return std::nullopt;
+  }
+  auto claim = claim_in(body.as_object());
+  claim.of = resource_of(*o.write);
+  o.reply = std::move(claim);
+  return std::nullopt;
+}
+
 broken understand_write(const http_answer& a, const std::optional<write_decision>& decided, operation& o) {
   if (!decided || decided->outcome != forward::call_outcome::done) {
     o.result = decided && decided->outcome == forward::call_outcome::refused ? outcome::refused : outcome::unknown;
     o.text = a.body;
-    return a.status == 500 ? broken() : "without a decision it was answered " + described(a);
+    // Until all members have told what they know, one of them may be too old.
+    const bool too_old = o.result == outcome::refused && a.status == 409 && is_of_claims(*o.write);
+    return a.status == 500 || too_old ? broken() : "without a decision it was answered " + described(a);
   }
   o.result = outcome::done;
   o.index = decided->index;
+  if (is_of_claims(*o.write))
+    return understand_claim(a, o);
+  // A guard stands above the key.
+  if (const auto* reason = a.header("X-Belay-Reason");
+      reason != nullptr && *reason == "guarded" && std::holds_alternative<state::kv_write>(*o.write))
+    return understand_claim_refusal(a, o);
   if (a.status == 500 || is_forbidden(a, o)) {
     o.reply = state::refusal{a.body};
   } else if (a.status != 200 && a.status != 409) {
@@ -383,7 +571,7 @@ broken understand_write(const http_answer& a, const std::optional<write_decision
     const auto body = json::parse(a.body);
     if (body.is_bool())
       o.reply = body.as_bool();
-    else if (std::holds_alternative<state::txn>(*o.write))
+    else if (std::holds_alternative<state::txn>(*o.write) || std::holds_alternative<state::fenced_txn>(*o.write))
       o.reply = txn_in(body.as_object());
     else if (body.as_object().contains("ModifyIndex"))
       o.reply = state::acl_row{};
@@ -456,17 +644,25 @@ broken understand_renewal(const http_answer& a, operation& o) {
 
 } // namespace
 
+namespace {
+
+void as_requests_say(state::kv_op& op) {
+  const bool removes = op.verb == kv_verb::remove || op.verb == kv_verb::remove_cas || op.verb == kv_verb::remove_tree;
+  if (removes) {
+    op.flags = 0;
+    op.value = nullptr;
+  }
+  if (op.verb != kv_verb::lock && op.verb != kv_verb::unlock)
+    op.session.clear();
+}
+
+} // namespace
+
 void as_requests_say(state::command& c) {
   if (auto* w = std::get_if<state::kv_write>(&c)) {
-    auto& op = w->op;
-    const bool removes =
-        op.verb == kv_verb::remove || op.verb == kv_verb::remove_cas || op.verb == kv_verb::remove_tree;
-    if (removes) {
-      op.flags = 0;
-      op.value = nullptr;
-    }
-    if (op.verb != kv_verb::lock && op.verb != kv_verb::unlock)
-      op.session.clear();
+    as_requests_say(w->op);
+  } else if (auto* f = std::get_if<state::fenced_write>(&c)) {
+    as_requests_say(f->op);
   } else if (auto* r = std::get_if<state::catalog_register>(&c)) {
     r->node.datacenter = "dc1";
   } else if (auto* t = std::get_if<state::txn>(&c)) {
@@ -482,10 +678,7 @@ std::string request_of(const operation& o) {
                           : request_of(*o.write);
   if (const auto& who = asker_of(o); who && who->secret != state::anonymous_secret)
     text.insert(text.find("\r\n") + 2, "X-Consul-Token: " + who->secret + "\r\n");
-  if (o.lock_wait > virtual_time::zero())
-    if (const auto at = text.find(" HTTP/1.1"); at != std::string::npos)
-      text.insert(at, "&wait=" + in_ms(o.lock_wait));
-  return text;
+  return o.lock_wait > virtual_time::zero() ? with_parameter(std::move(text), "wait=" + in_ms(o.lock_wait)) : text;
 }
 
 std::string wished_id(const operation& o) {
@@ -493,6 +686,8 @@ std::string wished_id(const operation& o) {
     return {};
   if (const auto* c = std::get_if<state::session_create>(&*o.write))
     return c->session.id;
+  if (const auto* s = std::get_if<state::session_begin>(&*o.write))
+    return s->session.id;
   if (const auto* p = std::get_if<state::acl_policy_set>(&*o.write))
     return p->fresh ? p->policy.id : std::string();
   const auto* r = std::get_if<state::acl_role_set>(&*o.write);

@@ -73,11 +73,14 @@ workload::workload(schedule& time, tape& choices, event_trace& trace, cluster& n
 
 void workload::start() {
   const auto others = swarm_.clients + swarm_.watchers + swarm_.lockers;
-  for (std::size_t i = 0; i < others + (swarm_.acls == acl_mode::off ? 0 : acl_clients); ++i) {
+  const auto without_claims = others + (swarm_.acls == acl_mode::off ? 0 : acl_clients);
+  for (std::size_t i = 0; i < without_claims + swarm_.claimers; ++i) {
     auto& c = clients_.emplace_back();
     c.number = i;
     c.watches = i >= swarm_.clients && i < swarm_.clients + swarm_.watchers;
-    if (i >= others)
+    if (i >= without_claims)
+      c.claims.emplace(i - without_claims);
+    else if (i >= others)
       c.access.emplace(access_);
     else if (i >= swarm_.clients + swarm_.watchers)
       c.locks.emplace(i - swarm_.clients - swarm_.watchers, sessions_asked_for_, swarm_.client_agents);
@@ -158,6 +161,8 @@ void workload::turn(client_state& c) {
     watch_turn(c, drawn);
   else if (c.access)
     access_turn(c, drawn);
+  else if (c.claims)
+    claims_turn(c, drawn);
   else if (c.locks)
     lock_turn(c, drawn);
   else
@@ -275,6 +280,17 @@ void workload::access_turn(client_state& c, std::uint64_t drawn) {
   c.pending = ask(c.number, *node, c.access->next(drawn, history_.size() + 1), std::nullopt);
 }
 
+void workload::claims_turn(client_state& c, std::uint64_t drawn) {
+  const auto node = some_node(spare_part(drawn) % 4 == 0 ? node_part(drawn) : c.home);
+  if (!node)
+    return;
+  auto wanted = c.claims->next(drawn, history_.size() + 1, time_.now());
+  if (auto* asking = std::get_if<claims_client::asking>(&wanted))
+    c.pending = ask(c.number, *node, std::move(asking->what), std::nullopt, {}, asking->wait);
+  else if (auto* renewal = std::get_if<session_renewal>(&wanted))
+    c.pending = ask(c.number, *node, std::nullopt, std::nullopt, std::move(*renewal));
+}
+
 state::authority workload::asker(std::size_t client, const std::optional<state::command>& write) {
   state::authority who;
   who.datacenter = "dc1";
@@ -285,7 +301,7 @@ state::authority workload::asker(std::size_t client, const std::optional<state::
   const bool of_catalog = t != nullptr && std::any_of(t->ops.begin(), t->ops.end(), [](const auto& op) {
                             return !std::holds_alternative<state::kv_op>(op);
                           });
-  if (client >= clients_.size() || of_catalog)
+  if (client >= clients_.size() || of_catalog || clients_[client].claims)
     return who;
   const auto from = static_cast<std::uint16_t>(first_token_stream + client);
   const auto drawn = tape_.choose({stream_kind::client, from}, drawn_max);
@@ -346,6 +362,8 @@ void workload::finished(client_state& c, const operation& o) {
   }
   if (c.locks)
     c.locks->learn(o);
+  if (c.claims)
+    c.claims->learn(o);
   catalog_.learn(o);
   if (o.read && !c.counted_key.empty()) {
     c.counted_at = {};

@@ -8,6 +8,7 @@
 #include "sim/checkers/watch_checker.hpp"
 #include "sim/clients/acl_client.hpp"
 #include "sim/clients/catalog_client.hpp"
+#include "sim/clients/claims_client.hpp"
 #include "sim/clients/http_messages.hpp"
 #include "sim/clients/lock_client.hpp"
 #include "sim/record/history.hpp"
@@ -83,6 +84,7 @@ private:
     bool watches = false;
     std::optional<lock_client> locks;
     std::optional<acl_client> access;
+    std::optional<claims_client> claims;
     // of a counter: what it read last
     std::string counted_key;
     log_index counted_at;
@@ -102,6 +104,7 @@ private:
   void lock_turn(client_state& c, std::uint64_t drawn);
   void renew_turn(client_state& c);
   void access_turn(client_state& c, std::uint64_t drawn);
+  void claims_turn(client_state& c, std::uint64_t drawn);
   /// In whose name it asks this time.
   state::authority asker(std::size_t client, const std::optional<state::command>& write);
   void next_turn(client_state& c, virtual_time in);

@@ -96,6 +96,17 @@ void draw_client_agents(tape& choices, const profile& p, swarm& s) {
   s.agent_faults = {one_in_three(1115), one_in_three(1116), one_in_three(1117), one_in_three(1118)};
 }
 
+/// Only where all servers know them; and the model has to know every grant of a lock, so that no key may be in doubt.
+void draw_claimers(tape& choices, const profile& p, swarm& s) {
+  constexpr std::size_t how_many[] = {4, 3, 6, 8};
+  if (s.client_agents != 0 || !choices.chance({stream_kind::swarm, 1130}, p.claims_per_million))
+    return;
+  s.claimers = how_many[choices.choose({stream_kind::swarm, 1131}, std::size(how_many))];
+  s.older = SIZE_MAX;
+  s.catalog_transactions = false;
+  s.snapshots = s.snapshots || choices.chance({stream_kind::swarm, 1132}, 300'000);
+}
+
 } // namespace
 
 swarm draw_swarm(tape& choices, const profile& p) {
@@ -161,6 +172,7 @@ swarm draw_swarm(tape& choices, const profile& p) {
         std::chrono::nanoseconds(stable_for[choices.choose({stream_kind::swarm, 1113}, std::size(stable_for))]).count();
   }
   draw_client_agents(choices, p, s);
+  draw_claimers(choices, p, s);
   constexpr std::size_t held_max[] = {forward::held_calls::count_max, forward::held_calls::count_max, 1};
   s.peer.held_calls_max = held_max[choices.choose({stream_kind::swarm, 1100}, std::size(held_max))];
   // An agent sends all rows that the catalog lacks at once. With room for one, what changes most often would keep the rest out.
@@ -173,11 +185,11 @@ swarm draw_swarm(tape& choices, const profile& p) {
 
 std::string describe(const swarm& s) {
   const auto& f = s.faults;
-  std::string text = std::to_string(s.nodes) + " nodes, " +
-                     (s.replicas == 0 ? "" : std::to_string(s.replicas) + " read replicas, ") +
-                     (s.client_agents == 0 ? "" : std::to_string(s.client_agents) + " client agents, ") +
-                     std::to_string(s.clients) + " clients, " + std::to_string(s.watchers) + " watchers, " +
-                     std::to_string(s.lockers) + " lockers, " + std::to_string(s.keys) + " keys; faults:";
+  std::string text =
+      std::to_string(s.nodes) + " nodes, " + (s.replicas == 0 ? "" : std::to_string(s.replicas) + " read replicas, ") +
+      (s.client_agents == 0 ? "" : std::to_string(s.client_agents) + " client agents, ") + std::to_string(s.clients) +
+      " clients, " + std::to_string(s.watchers) + " watchers, " + std::to_string(s.lockers) + " lockers, " +
+      (s.claimers == 0 ? "" : std::to_string(s.claimers) + " claimers, ") + std::to_string(s.keys) + " keys; faults:";
   const auto name = [&text](bool on, const char* what) { text += on ? std::string(" ") + what : ""; };
   name(f.kill, "kill");
   name(f.power, "power");

@@ -1,5 +1,6 @@
 #include "actors/gateway/waiting/claim_waits.hpp"
 
+#include "protocol/base/mutants.hpp"
 #include "protocol/base/probe.hpp"
 #include "protocol/http/claims/claim_render.hpp"
 #include "protocol/state/feature_levels.hpp"
@@ -76,7 +77,7 @@ void claim_waits::answered(exchange& e, const read_result& r, monotonic_time now
     PROBE("gateway: a claim waits on after a restore");
     return ask(e, {standing.live->of, standing.live->id}, result->index, now);
   }
-  e.answer = waits && is_acquire(e)
+  e.answer = waits && is_acquire(e) && !MUTANT(waiting_acquire_told_granted)
                  ? http::error_response(500, never_decided)
                  : http::render_wait(std::get<state::command>(e.what), standing, e.options, r.session_ttl_ms);
 }

@@ -192,7 +192,7 @@ void claims_restorer::later_claims(applying& a) {
     const bool held = c->state == claim_state::held;
     if (held && !(back && back->state == claim_state::held && back->session == c->session)) {
       const auto session = old_.sessions.find(c->session);
-      if (const auto until = session ? delay_end(*session, a.now) : std::nullopt) {
+      if (const auto until = session && !MUTANT(restore_leaves_no_ghosts) ? delay_end(*session, a.now) : std::nullopt) {
         PROBE("claims: who holds one that the archive does not know leaves a ghost");
         (void)shape_of(a, c->of);
         fresh_.claims.ghosts.put({ghost_key(c->of.space, c->of.name, c->fence), c->of, c->id, c->session, c->mode,

@@ -1,0 +1,241 @@
+#include "sim/checkers/claims/claims_checker.hpp"
+
+#include "protocol/base/probe.hpp"
+
+#include <algorithm>
+
+namespace belay::sim {
+
+namespace {
+
+using state::claim_space;
+
+// An alarm is proposed again after a second.
+constexpr std::chrono::seconds late_max{3};
+
+std::string words(const state::resource_name& of, const std::string& id) {
+  return std::string(of.space == claim_space::claims ? "claim " : "wait for lock ") + of.name + " as " + id;
+}
+
+std::string words(const state::claim_record& c) {
+  return "session " + c.session + (c.state == state::claim_state::held ? " holds" : " waits") + ", fence " +
+         std::to_string(c.fence) + ", " + std::string(name_of(c.mode)) + ", permits " + std::to_string(c.permits) +
+         ", priority " + std::to_string(c.priority) + ", ticket " + std::to_string(c.ticket) + ", until " +
+         to_string(c.deadline) + ", changed at " + to_string(c.modify_index);
+}
+
+std::string_view bytes(const payload& p) {
+  return p ? std::string_view(*p) : std::string_view();
+}
+
+/// As the server has it.
+state::claim_record row_of(const state::resource_name& of, const modelled_claim& c) {
+  state::claim_record r;
+  r.of = of;
+  r.id = c.id;
+  r.session = c.session;
+  r.state = c.held ? state::claim_state::held : state::claim_state::waiting;
+  r.mode = c.shared ? state::claim_mode::shared : state::claim_mode::exclusive;
+  r.permits = c.permits;
+  r.priority = c.priority;
+  r.ticket = c.ticket;
+  r.fence = c.fence;
+  r.deadline = c.deadline;
+  r.value = c.value;
+  r.flags = c.flags;
+  r.modify_index = c.changed;
+  return r;
+}
+
+bool same(const state::claim_record& a, const state::claim_record& b) {
+  // A ticket is for waiting.
+  const bool waits = a.state == state::claim_state::waiting;
+  return a.session == b.session && a.state == b.state && a.mode == b.mode && a.permits == b.permits &&
+         a.priority == b.priority && (!waits || a.ticket == b.ticket) && a.fence == b.fence &&
+         a.deadline == b.deadline && bytes(a.value) == bytes(b.value) && a.flags == b.flags &&
+         a.modify_index == b.modify_index;
+}
+
+} // namespace
+
+broken claims_checker::applied(log_index at, const state::machine& m) {
+  if (!model_.claims_in_use())
+    return std::nullopt;
+  const auto right = model_.claims_at(at);
+  if (right == compared_)
+    return std::nullopt;
+  compared_ = right;
+  PROBE("claims: a server's rows are compared with the model's");
+  if (auto b = compare_claims(at, m))
+    return b;
+  if (auto b = compare_ghosts(at, m))
+    return b;
+  if (auto b = compare_guards(at, m))
+    return b;
+  return compare_counts(at, m);
+}
+
+broken claims_checker::compare_claims(log_index at, const state::machine& m) {
+  const auto right = model_.claims_at(at);
+  const auto found = m.evaluate(state::query{state::claims_list{}}, {});
+  std::map<claim_name, state::claim_ptr> there;
+  for (const auto& row : std::get<state::claim_rows>(found.data).list) {
+    if (auto b = judge_row(at, *row.claim))
+      return b;
+    there[{row.claim->of, row.claim->id}] = row.claim;
+  }
+  if (!fences_.empty())
+    newest_before_ = *fences_.rbegin();
+  const auto index = "at index " + to_string(at) + " ";
+  for (const auto& [of, r] : right->resources)
+    for (const auto& [id, c] : r.claims) {
+      const auto it = there.find({of, id});
+      const auto wanted = row_of(of, c);
+      if (it == there.end())
+        return index + "a server has no " + words(of, id) + ", right is: " + words(wanted);
+      if (!same(*it->second, wanted))
+        return index + "a server has of " + words(of, id) + ": " + words(*it->second) + "; right is: " + words(wanted);
+      there.erase(it);
+    }
+  if (!there.empty()) {
+    const auto& [name, row] = *there.begin();
+    return index + "a server has " + words(name.first, name.second) + ", and there should be none: " + words(*row);
+  }
+  return std::nullopt;
+}
+
+/// What holds whatever the model says.
+broken claims_checker::judge_row(log_index at, const state::claim_record& row) {
+  const auto what = "at index " + to_string(at) + " " + words(row.of, row.id) + ": " + words(row);
+  if (const auto over = over_.find({row.of, row.id}); over != over_.end() && over->second <= at)
+    return what + ", although it was told to have ended by index " + to_string(over->second);
+  if (row.state != state::claim_state::held)
+    return std::nullopt;
+  if (fences_.insert(row.fence).second && row.fence <= newest_before_)
+    return what + ", although fence " + std::to_string(newest_before_) + " was given before";
+  return std::nullopt;
+}
+
+broken claims_checker::compare_ghosts(log_index at, const state::machine& m) const {
+  std::size_t count = 0;
+  const auto right = model_.claims_at(at);
+  for (const auto& [of, r] : right->resources) {
+    if (of.space != claim_space::claims)
+      continue;
+    const auto found = m.evaluate(state::query{state::claim_read{of}}, {});
+    const auto& view = std::get<state::claim_view>(found.data);
+    count += r.ghosts.size();
+    const auto what = "at index " + to_string(at) + " a server has of " + of.name + ": ";
+    if (!view.known || view.kind != r.kind || view.limit != r.limit || view.pinned != r.pinned)
+      return what +
+             (view.known ? std::string(name_of(view.kind)) + " with limit " + std::to_string(view.limit) +
+                               (view.pinned ? ", pinned" : "")
+                         : "nothing") +
+             "; right is " + std::string(name_of(r.kind)) + " with limit " + std::to_string(r.limit) +
+             (r.pinned ? ", pinned" : "");
+    std::map<std::uint64_t, const state::claim_ghost*> there;
+    for (const auto& g : view.delays)
+      there[g.fence] = &g;
+    for (const auto& [fence, g] : r.ghosts) {
+      const auto it = there.find(fence);
+      if (it == there.end())
+        return what + "nothing is withheld with fence " + std::to_string(fence) + ", of dead session " + g.session;
+      if (it->second->permits != g.permits || (it->second->mode == state::claim_mode::shared) != g.shared ||
+          it->second->until != g.until)
+        return what + "withheld are " + std::to_string(it->second->permits) + " permits " +
+               std::string(name_of(it->second->mode)) + " until " + to_string(it->second->until) + " with fence " +
+               std::to_string(fence) + "; right is " + std::to_string(g.permits) + (g.shared ? " shared" : "") +
+               " until " + to_string(g.until);
+      there.erase(it);
+    }
+    if (!there.empty())
+      return what + "something is withheld with fence " + std::to_string(there.begin()->first) + ", and nothing should";
+  }
+  if (m.claims_counted().ghosts != count)
+    return "at index " + to_string(at) + " a server withholds for " + std::to_string(m.claims_counted().ghosts) +
+           " dead holders, right is " + std::to_string(count);
+  return std::nullopt;
+}
+
+broken claims_checker::compare_guards(log_index at, const state::machine& m) const {
+  const auto right = model_.claims_at(at);
+  const auto found = m.evaluate(state::query{state::guards_list{}}, {});
+  std::map<std::string, state::resource_name> there;
+  for (const auto& g : std::get<state::guard_rows>(found.data).list)
+    there[g.prefix] = g.by;
+  if (there == right->guards)
+    return std::nullopt;
+  std::string text = "at index " + to_string(at) + " a server has guards";
+  for (const auto& [prefix, by] : there)
+    text += " " + prefix + " by " + by.name;
+  text += "; right is";
+  for (const auto& [prefix, by] : right->guards)
+    text += " " + prefix + " by " + by.name;
+  return text;
+}
+
+/// Invariant 8: no row without a reason.
+broken claims_checker::compare_counts(log_index at, const state::machine& m) const {
+  const auto counts = m.claims_counted();
+  const auto ends = model_.ended().count(at), resources = model_.claims_at(at)->resources.size();
+  if (counts.resources == resources && counts.ends == ends)
+    return std::nullopt;
+  return "at index " + to_string(at) + " a server has " + std::to_string(counts.resources) + " resources and " +
+         std::to_string(counts.ends) + " remembered ends; right are " + std::to_string(resources) + " and " +
+         std::to_string(ends);
+}
+
+void claims_checker::committed(const raft::entry& e, virtual_time now) {
+  auto state = model_.claims_at(e.index);
+  if (state == noted_)
+    return;
+  noted_ = std::move(state);
+  for (const auto& [of, r] : noted_->resources) {
+    for (const auto& [id, c] : r.claims)
+      if (!c.held && !c.deadline.is_zero())
+        note_due({of, id}, c.deadline, e, now);
+    for (const auto& [fence, g] : r.ghosts)
+      note_due({of, "ghost " + std::to_string(fence)}, g.until, e, now);
+  }
+}
+
+void claims_checker::note_due(const claim_name& what, cluster_time until, const raft::entry& e, virtual_time now) {
+  auto& d = due_[what];
+  if (d.told != until)
+    d = {until, now + std::chrono::milliseconds(until.value - std::min(until, e.time).value)};
+}
+
+broken claims_checker::finish(virtual_time now) const {
+  const auto late = [&](const claim_name& what) {
+    const auto it = due_.find(what);
+    // The time between leaders counts for nothing, and a new one looks at once.
+    return it != due_.end() && now > std::max(it->second.at, led_) + late_max;
+  };
+  for (const auto& [of, r] : model_.claims_at(model_.applied())->resources) {
+    for (const auto& [id, c] : r.claims)
+      if (!c.held && !c.deadline.is_zero() && late({of, id}))
+        return words(of, id) + " still waits, although its deadline is long over and the leader serves";
+    for (const auto& [fence, g] : r.ghosts)
+      if (late({of, "ghost " + std::to_string(fence)}))
+        return "something of " + of.name + " is still withheld with fence " + std::to_string(fence) +
+               ", although that is long over and the leader serves";
+  }
+  return std::nullopt;
+}
+
+broken claims_checker::ended(const operation& op) {
+  if (op.result != outcome::done || !op.write)
+    return std::nullopt;
+  if (const auto* r = std::get_if<state::claim_release>(&*op.write)) {
+    const auto* yes = std::get_if<bool>(&op.reply);
+    if (yes != nullptr && *yes)
+      over_.emplace(claim_name{{r->name, claim_space::claims}, r->id}, op.index);
+  } else if (const auto* a = std::get_if<state::claim_ask>(&*op.write)) {
+    const auto* no = std::get_if<state::claim_refusal>(&op.reply);
+    if (no != nullptr && no->ended)
+      over_.emplace(claim_name{{a->name, claim_space::claims}, a->id}, op.committed_at_return);
+  }
+  return std::nullopt;
+}
+
+} // namespace belay::sim

@@ -1,0 +1,112 @@
+#pragma once
+// Claims as docs/claims.md and docs/adr/0016-claims.md have them, in the simplest shape: who holds a resource, who waits for it, what is
+// withheld. Nothing is shared with protocol/state but names, kinds and answers. Entries are carried out by kv_model (kv_model_claims.cpp),
+// because locks of keys have queues, too.
+
+#include "protocol/state/claims/claim_answers.hpp"
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace belay::sim {
+
+struct modelled_claim {
+  std::string id, session;
+  bool held = false;
+  bool shared = false;
+  bool refuses_deadlock = false;
+  std::uint64_t permits = 1, priority = 0, ticket = 0;
+  std::uint64_t fence = 0;      ///< held
+  cluster_time asked, deadline; ///< deadline zero: it waits for ever
+  payload value;
+  std::uint64_t flags = 0; ///< of a key
+  log_index changed;       ///< granted, or asked for anew
+};
+
+/// What a dead holder withholds.
+struct modelled_ghost {
+  std::string id, session;
+  bool shared = false;
+  std::uint64_t permits = 1;
+  cluster_time until;
+};
+
+struct modelled_resource {
+  state::claim_kind kind = state::claim_kind::lock;
+  std::uint64_t limit = 0;
+  bool pinned = false;
+  std::map<std::string, modelled_claim> claims;   ///< by id
+  std::map<std::uint64_t, modelled_ghost> ghosts; ///< by fence
+
+  /// In the order in which they are let in.
+  std::vector<const modelled_claim*> queue() const;
+  /// In the order of their fences.
+  std::vector<const modelled_claim*> holders() const;
+  /// It is there for something (docs/claims.md, rule 2).
+  bool has_reason() const { return pinned || !claims.empty() || !ghosts.empty(); }
+  /// Nothing that holds or is withheld stands in its way.
+  bool fits(const modelled_claim& c) const;
+  bool conflict(const modelled_claim& waiter, const modelled_claim& holder) const;
+};
+
+struct claims_state {
+  std::map<state::resource_name, modelled_resource> resources;
+  std::map<std::string, state::resource_name> guards; ///< by prefix
+
+  const modelled_resource* find(const state::resource_name& of) const;
+  const modelled_claim* find(const state::resource_name& of, const std::string& id) const;
+  /// @param holder of the lock of a key; empty: none
+  state::claim_answer standing(const state::resource_name& of, const modelled_claim& c,
+                               const std::string& holder) const;
+};
+using claims_state_ptr = std::shared_ptr<const claims_state>;
+
+/// Rule 31. Sessions wait for those who hold what they want, and for all before them in the queue.
+struct circle_search {
+  const claims_state& now;
+  std::function<std::string(const std::string&)> holder_of_key;
+  std::string session;                     ///< does it wait for itself?
+  const modelled_claim* granted = nullptr; ///< it does not have to wait
+  bool refusers_only = false;              ///< only circles with a claim that said `refuse` count
+  bool starts_refusing = false;
+
+  bool closes() const;
+};
+
+/// How claims ended, by resource and id, at every moment.
+class ended_claims {
+public:
+  struct end {
+    state::claim_end why;
+    std::string session;
+    log_index index;
+    cluster_time until;
+  };
+  using name = std::pair<state::resource_name, std::string>;
+
+  void put(const name& which, end e, log_index at) { all_[which].push_back({at, std::move(e)}); }
+  void forget(const name& which, log_index at);
+  void forget_those_over(cluster_time now, log_index at);
+  /// Null: not remembered.
+  const end* find(const name& which) const;
+  const end* find_at(const name& which, log_index s) const;
+  std::size_t count(log_index s) const;
+  /// What was remembered at `archive` is remembered again, unless something newer is.
+  void go_back(log_index archive, log_index at, cluster_time now);
+
+private:
+  struct version {
+    log_index at;
+    std::optional<end> what;
+  };
+  static const end* newest(const std::vector<version>& past, log_index s);
+
+  std::map<name, std::vector<version>> all_;
+};
+
+} // namespace belay::sim
