@@ -133,7 +133,7 @@ std::optional<std::uint64_t> session_reaper::renew_one(const std::string& id) {
 forward::renewed_lifetimes session_reaper::renew_all(std::string_view list) {
   forward::renewed_lifetimes all;
   for (const auto& id : forward::sessions_of(list))
-    all.push_back(renew_one(id));
+    all.push_back(MUTANT(renewal_list_renews_first) && !all.empty() ? all.front() : renew_one(id));
   return all;
 }
 
@@ -233,7 +233,7 @@ void session_reaper::make_up_for_stalls() {
 void session_reaper::wake_for_exact_ones() {
   const auto next = leading_ ? deadlines_.next_exact() : std::nullopt;
   const bool soon_enough = next && wakes_at_.count() != 0 && wakes_at_ <= *next;
-  if (!next || *next >= next_tick_ || soon_enough)
+  if (!next || *next >= next_tick_ || soon_enough || MUTANT(exact_ttl_by_tick))
     return;
   wakes_at_ = std::max(*next, now() + std::chrono::nanoseconds(1));
   wake_after(*this, *wires_, wakes_at_ - now(), flush_atom::value);

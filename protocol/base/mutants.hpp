@@ -15,6 +15,7 @@ namespace belay {
   M(alarm_not_proposed)                                                                                                \
   M(append_acked_before_durable)                                                                                       \
   M(asked_again_at_once)                                                                                               \
+  M(asked_again_loses_place)                                                                                           \
   M(barrier_waits_for_ever)                                                                                            \
   M(bootstraps_beside_cluster)                                                                                         \
   M(cache_sleeps_with_machine)                                                                                         \
@@ -23,9 +24,11 @@ namespace belay {
   M(cas_of_zero_ignored)                                                                                               \
   M(catalog_verb_of_refused_txn_stays)                                                                                 \
   M(changed_rows_forgotten)                                                                                            \
+  M(check_fence_ignored)                                                                                               \
   M(check_session_ignored)                                                                                             \
   M(checkpoint_index_ahead)                                                                                            \
   M(checksum_ignored)                                                                                                  \
+  M(claim_change_wakes_nobody)                                                                                         \
   M(claim_ends_without_bound)                                                                                          \
   M(claim_granted_past_deadline)                                                                                       \
   M(claim_of_dead_session_stays)                                                                                       \
@@ -50,7 +53,10 @@ namespace belay {
   M(election_timeouts_alike)                                                                                           \
   M(empty_log_taken_as_fitting)                                                                                        \
   M(ended_id_taken_again)                                                                                              \
+  M(ended_session_forgotten)                                                                                           \
   M(ended_sessions_without_bound)                                                                                      \
+  M(exact_ttl_as_lower_bound)                                                                                          \
+  M(exact_ttl_by_tick)                                                                                                 \
   M(expired_certificate_accepted)                                                                                      \
   M(expired_check_passes)                                                                                              \
   M(expiry_by_deposed_leader)                                                                                          \
@@ -66,10 +72,15 @@ namespace belay {
   M(full_table_answers_nobody)                                                                                         \
   M(garbage_proposed)                                                                                                  \
   M(ghost_withholds_everything)                                                                                        \
+  M(ghosts_not_in_checkpoint)                                                                                          \
   M(ghosts_not_looked_at)                                                                                              \
+  M(grant_wakes_nobody)                                                                                                \
   M(guard_below_tree_ignored)                                                                                          \
+  M(guard_lets_on_end_pass)                                                                                            \
   M(guard_lets_readers_pass)                                                                                           \
   M(guard_lost_by_restart)                                                                                             \
+  M(hand_over_closes_cycle)                                                                                            \
+  M(hand_over_to_the_head)                                                                                             \
   M(hard_state_lost)                                                                                                   \
   M(identity_before_log)                                                                                               \
   M(identity_without_log_starts)                                                                                       \
@@ -98,6 +109,7 @@ namespace belay {
   M(newer_kind_proposed)                                                                                               \
   M(numbers_start_again)                                                                                               \
   M(old_round_counts)                                                                                                  \
+  M(on_end_stops_at_refusal)                                                                                           \
   M(only_first_watcher_woken)                                                                                          \
   M(own_proposals_wait_with_clients)                                                                                   \
   M(own_row_written_again)                                                                                             \
@@ -121,6 +133,7 @@ namespace belay {
   M(removed_key_stays)                                                                                                 \
   M(removed_lock_grants_nobody)                                                                                        \
   M(renewal_forgotten)                                                                                                 \
+  M(renewal_list_renews_first)                                                                                         \
   M(renewed_agent_unheard)                                                                                             \
   M(renewed_without_lease)                                                                                             \
   M(replica_campaigns)                                                                                                 \
@@ -128,16 +141,19 @@ namespace belay {
   M(replica_promoted)                                                                                                  \
   M(restore_by_snapshot_not_noticed)                                                                                   \
   M(restore_forgets_ended_claims)                                                                                      \
+  M(restore_gives_old_fences)                                                                                          \
   M(restore_leaves_no_ghosts)                                                                                          \
   M(session_ends_early)                                                                                                \
   M(session_ends_in_part)                                                                                              \
   M(sessions_of_checkpoint_forgotten)                                                                                  \
   M(sets_promised_without_pause)                                                                                       \
+  M(shrunk_limit_keeps_waiters)                                                                                        \
   M(sick_voters_counted)                                                                                               \
   M(slow_chunk_read_again)                                                                                             \
   M(snapshot_below_commit_installed)                                                                                   \
   M(snapshot_digest_ignored)                                                                                           \
   M(snapshot_wakes_nobody)                                                                                             \
+  M(stale_fence_taken)                                                                                                 \
   M(stall_not_made_up_for)                                                                                             \
   M(stalled_disk_keeps_leading)                                                                                        \
   M(state_before_term)                                                                                                 \

@@ -22,7 +22,8 @@ enum class precision : std::uint8_t { lower_bound, exact };
 
 /// How long a session lives from its creation or renewal on.
 inline std::chrono::nanoseconds lifetime(std::chrono::nanoseconds ttl, precision p = precision::lower_bound) {
-  return MUTANT(session_ends_early) ? ttl / 2 : p == precision::exact ? ttl : 2 * ttl;
+  const bool exact = p == precision::exact && !MUTANT(exact_ttl_as_lower_bound);
+  return MUTANT(session_ends_early) ? ttl / 2 : exact ? ttl : 2 * ttl;
 }
 
 class session_deadlines {

@@ -464,7 +464,8 @@ std::vector<dirty_row> machine::all_rows() const {
 void machine::load_row(dirty_row row) {
   impl_->t->journal.loading(true);
   const bool forgotten = (row.table == table::tombstones && MUTANT(tombstones_not_in_checkpoint)) ||
-                         (row.table == table::lock_delays && MUTANT(lock_delays_not_in_checkpoint));
+                         (row.table == table::lock_delays && MUTANT(lock_delays_not_in_checkpoint)) ||
+                         (row.table == table::claim_ghosts && MUTANT(ghosts_not_in_checkpoint));
   if (!forgotten)
     impl_->t->restore(std::move(row));
 }

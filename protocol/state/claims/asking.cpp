@@ -268,14 +268,15 @@ reply wait_for_lock(applying& a, const kv_acquire& c, const std::string& session
   row->refuse_deadlock = c.refuse_deadlock;
   row->deadline = deadline_after(a, c.wait_ms);
   row->modify_index = a.index;
-  if (!before)
+  const bool first = !before || MUTANT(asked_again_loses_place);
+  if (first)
     row->ticket = a.t.marks.at(mark::last_ticket).next().value;
   if (auto wrong = no_room_for(a.t, *row, before.get()))
     return std::move(*wrong);
   bool search_cut = false;
   if (auto wrong = take_in(a, std::move(row), false, search_cut))
     return std::move(*wrong);
-  if (!before)
+  if (first)
     next_ticket(a);
   a.t.claims.ends.erase(claim_key(of.space, of.name, session)); // of a wait before this one
   resource_changed(a, of);

@@ -67,7 +67,7 @@ bool is_valid(const tables& t, const fence_ref& fence) {
   const auto* line = t.claims.claims.line(fence.of);
   if (line == nullptr)
     return false;
-  const auto holder = line->holders.find(fence.fence);
+  const auto holder = MUTANT(stale_fence_taken) ? line->holders.begin() : line->holders.find(fence.fence);
   return holder != line->holders.end() && opens_guards(t, *holder->second);
 }
 

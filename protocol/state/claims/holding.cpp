@@ -1,5 +1,6 @@
 #include "protocol/state/claims/holding.hpp"
 
+#include "protocol/base/mutants.hpp"
 #include "protocol/base/probe.hpp"
 #include "protocol/state/claims/asking.hpp"
 #include "protocol/state/claims/claim_changes.hpp"
@@ -36,7 +37,7 @@ refused wrong_name_or_id(const std::string& name, const std::string& id) {
 
 /// To whom a claim is handed over. Null: `why` says why to nobody.
 claim_ptr receiver(const applying& a, const resource_name& of, const std::string& to, claim_refusal& why) {
-  if (!to.empty()) {
+  if (!to.empty() && !MUTANT(hand_over_to_the_head)) {
     const auto waiter = a.t.claims.claims.find(of, to);
     if (waiter && waiter->state == claim_state::waiting && !is_past_deadline(*waiter, a.now))
       return waiter;
@@ -104,7 +105,7 @@ reply apply_claims(applying& a, const claim_hand_over& c) {
   end_claim(a, *holder, claim_end::handed_over);
   const auto granted = grant_claim(a, *next);
   // Those that it overtakes wait for it now.
-  const bool overtakes = !c.to.empty() && next != head;
+  const bool overtakes = !c.to.empty() && next != head && !MUTANT(hand_over_closes_cycle);
   auto found = overtakes ? find_cycle(a.t, {next->session, {}, true, next->refuse_deadlock}) : wait_cycle{};
   if (!found.edges.empty()) {
     PROBE("claims: a hand-over that closes a cycle was refused");
@@ -157,7 +158,7 @@ reply apply_claims(applying& a, const claim_limit_set& c) {
   std::vector<claim_ptr> too_large; // rule 5: they would stand at the head for ever
   if (const auto* line = a.t.claims.claims.line(of))
     for (const auto& [place, waiter] : line->queue)
-      if (waiter->permits > c.limit)
+      if (waiter->permits > c.limit && !MUTANT(shrunk_limit_keeps_waiters))
         too_large.push_back(waiter);
   for (const auto& waiter : too_large)
     end_claim(a, *waiter, claim_end::limit);

@@ -62,8 +62,9 @@ std::optional<claim_refusal> wrong_with(const session_begin& c) {
 
 void do_on_end(applying& a, const session_record& s, ended_session& row) {
   for (const auto& op : s.on_end) {
-    const bool guarded = guard_against_session(a.t, op, s.id) != nullptr;
-    const bool done = !guarded && write_key(a, op).outcome == key_outcome::done;
+    const bool guarded = guard_against_session(a.t, op, s.id) != nullptr && !MUTANT(guard_lets_on_end_pass);
+    const bool stopped = row.on_end_refused != 0 && MUTANT(on_end_stops_at_refusal);
+    const bool done = !guarded && !stopped && write_key(a, op).outcome == key_outcome::done;
     ++(done ? row.on_end_done : row.on_end_refused);
   }
   if (!s.on_end.empty())

@@ -142,7 +142,7 @@ void claims_restorer::holders(applying& a) {
     const auto now_held = old_.claims.claims.find(c->of, c->id);
     const bool newest = now_held && now_held->state == claim_state::held && now_held->session == c->session &&
                         now_held->fence == c->fence;
-    row->fence = newest ? c->fence : a.new_fence();
+    row->fence = newest || MUTANT(restore_gives_old_fences) ? c->fence : a.new_fence();
     row->asked = at_most(c->asked, a.now, 0);
     row->granted = at_most(c->granted, a.now, 0);
     row->deadline = {};

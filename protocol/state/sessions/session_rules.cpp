@@ -60,7 +60,7 @@ void end_session(applying& a, std::string_view id, const std::string& cause) {
   a.t.sessions.erase(session->id);
   a.t.marks.set(mark::sessions, a.index);
   a.changed.push_back(session_changed{session, false});
-  if (!a.claims_in_use())
+  if (!a.claims_in_use() || MUTANT(ended_session_forgotten))
     return; // servers without claims remember none
   a.t.claims.ended.add(std::move(row));
   a.t.marks.set(mark::ended_sessions, a.index);
