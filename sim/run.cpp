@@ -6,6 +6,7 @@
 #include "sim/checkers/answer_times.hpp"
 #include "sim/checkers/autopilot_checker.hpp"
 #include "sim/checkers/claims/claims_checker.hpp"
+#include "sim/checkers/claims/wait_checker.hpp"
 #include "sim/checkers/client_agent_checker.hpp"
 #include "sim/checkers/idle_checker.hpp"
 #include "sim/checkers/linearizability.hpp"
@@ -102,9 +103,10 @@ public:
         sessions_(replies_.model(),
                   {swarm_.lease_is_safe(), swarm_.peer.hold, &clocks_, swarm_.faults.clock_rate ? fastest_clock : 1}),
         delays_(replies_.model(), {swarm_.lease_is_safe(), &clocks_}), claims_(replies_.model()),
+        waits_(replies_.model(), watch_rules_of(swarm_).slack),
         times_(answer_time_rules_of(swarm_)), watcher_(time_, trace_, nodes_, replies_, watches_, sessions_, delays_,
-                                                       claims_, clocks_, swarm_.lease_is_safe()),
-        clients_(time_, choices, trace_, nodes_, swarm_, replies_, watches_, sessions_, times_),
+                                                       claims_, waits_, clocks_, swarm_.lease_is_safe()),
+        clients_(time_, choices, trace_, nodes_, swarm_, replies_, watches_, waits_, sessions_, times_),
         agents_(time_, choices, trace_, nodes_, swarm_, times_),
         cached_(time_, choices, trace_, nodes_, times_, swarm_.network),
         nemesis_(time_, choices, trace_, nodes_, net_, swarm_), agent_nemesis_(time_, choices, trace_, nodes_, swarm_),
@@ -710,6 +712,7 @@ private:
   session_checker sessions_;
   lock_delay_checker delays_;
   claims_checker claims_;
+  wait_checker waits_;
   answer_time_checker times_;
   idle_checker idle_;
   observer watcher_;

@@ -160,14 +160,17 @@ std::optional<state::reply> kv_model::carry_out(draft& d, const state::command& 
   if (const auto* s = std::get_if<state::session_create>(&command))
     return sessions_.create(s->session, d.index);
   std::vector<std::string> ending;
-  if (const auto* x = std::get_if<state::session_destroy>(&command))
+  std::string cause; // of catalogs: "check ...", "node deregistered"
+  if (const auto* x = std::get_if<state::session_destroy>(&command)) {
     ending = x->ids;
-  else if (const auto* c = std::get_if<state::catalog_register>(&command))
+    cause = x->cause == "destroyed" && command.by ? "destroyed by " : x->cause; // whose accessor is not judged
+  } else if (const auto* c = std::get_if<state::catalog_register>(&command)) {
     ending = sessions_.of_registration(*c, d.index);
-  else if (const auto* r = std::get_if<state::catalog_deregister>(&command))
+  } else if (const auto* r = std::get_if<state::catalog_deregister>(&command)) {
     ending = sessions_.of_deregistration(*r, d.index);
+  }
   for (const auto& id : ending)
-    end_session(d, id);
+    end_session(d, id, cause);
   d.uncertain = !ending.empty() && !doubtful_.empty();
   return state::reply{true};
 }
@@ -337,6 +340,9 @@ void kv_model::go_back(draft& d, log_index archive) {
   PRECONDITION(archive < d.index);
   keep_delays(d, archive);
   const auto claims_then = claims_at(archive);
+  std::vector<modelled_session_end> may_end;
+  for (auto& id : sessions_.alive())
+    may_end.push_back({id, "restored", d.index, held_by(id)});
   sessions_.go_back(archive, d.index);
   catalog_.go_back(archive, d.index);
   access_.go_back(archive, d.index, d.time);
@@ -360,6 +366,9 @@ void kv_model::go_back(draft& d, log_index archive) {
       live_.erase(key);
   }
   claims_go_back(d, *claims_then);
+  for (auto& each : may_end)
+    if (claims_in_use_ && sessions_.find(each.id) == nullptr)
+      session_ends_.push_back(std::move(each));
   d.went_back = true;
   past_restores_.push_back({d.index, archive});
   restores_.push_back(d.index);
@@ -491,12 +500,14 @@ kv_model::step kv_model::unlock(draft& d, const kv_op& op) {
 }
 
 /// With all that hangs on it, at once.
-void kv_model::end_session(draft& d, const std::string& id) {
+void kv_model::end_session(draft& d, const std::string& id, const std::string& cause) {
   const auto* session = sessions_.find(id);
   if (session == nullptr)
     return;
   const auto ending = *session;
-  leave_on_end(d, ending);
+  modelled_session_end told{id, cause, d.index};
+  leave_on_end(d, ending, told);
+  told.released = held_by(id);
   std::vector<std::string> held;
   for (const auto& [key, e] : live_)
     if (e->session == id)
@@ -518,6 +529,8 @@ void kv_model::end_session(draft& d, const std::string& id) {
   }
   end_claims_of(d, ending);
   sessions_.end(id, d.index);
+  if (claims_in_use_)
+    session_ends_.push_back(std::move(told));
 }
 
 /// A write of what is there already changes nothing (docs/pitfalls.md C7).

@@ -59,6 +59,8 @@ public:
   /// Never null.
   claims_state_ptr claims_at(log_index s) const;
   const ended_claims& ended() const { return ended_; }
+  /// In the order of their entries, since claims are in use. A session that a restore brings back may end again.
+  const std::vector<modelled_session_end>& session_ends() const { return session_ends_; }
   /// Something about claims was asked for: from then on they count (docs/adr/0016-claims.md).
   bool claims_in_use() const { return claims_in_use_; }
   const session_model& sessions() const { return sessions_; }
@@ -192,7 +194,9 @@ private:
   void prune(const state::resource_name& of);
   bool closes_circle(const std::string& session, const modelled_claim* granted) const;
   void leave_queue(draft& d, const std::string& key, const std::string& session);
-  void leave_on_end(draft& d, const state::session_record& s);
+  void leave_on_end(draft& d, const state::session_record& s, modelled_session_end& told);
+  /// What it would let go, besides its waits.
+  std::vector<state::resource_name> held_by(const std::string& session) const;
   bool awaited(const std::string& key) const;
   bool is_free(const draft& d, const std::string& key) const;
   std::string holder_of(const std::string& key) const;
@@ -213,7 +217,8 @@ private:
   step put(draft& d, const state::kv_op& op, std::uint64_t lock_index, const std::string& holder, std::uint64_t grant);
   step lock(draft& d, const state::kv_op& op);
   step unlock(draft& d, const state::kv_op& op);
-  void end_session(draft& d, const std::string& id);
+  /// @param cause as in modelled_session_end
+  void end_session(draft& d, const std::string& id, const std::string& cause);
   void keep_delays(const draft& d, log_index archive);
   std::uint64_t delayed_until(std::string_view key) const;
   static std::uint64_t delay_after(const draft& d, const state::session_record& s);
@@ -241,6 +246,7 @@ private:
   claims_state claims_;
   std::map<log_index, claims_state_ptr> claims_past_; ///< as of each change
   ended_claims ended_;
+  std::vector<modelled_session_end> session_ends_;
   std::uint64_t last_ticket_ = 0, last_fence_ = 0;
   std::map<std::uint64_t, log_index> fences_; ///< of all grants of the past: their entries
   std::map<std::string, std::vector<delay>, std::less<>> delays_;

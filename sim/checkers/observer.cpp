@@ -27,9 +27,9 @@ const char* role_words(raft::role r) {
 
 observer::observer(schedule& time, event_trace& trace, cluster& nodes, reply_checker& replies, watch_checker& watches,
                    session_checker& sessions, lock_delay_checker& delays, claims_checker& claims,
-                   standing_clocks& clocks, bool lease_is_safe)
+                   wait_checker& waits, standing_clocks& clocks, bool lease_is_safe)
     : time_(time), trace_(trace), nodes_(nodes), replies_(replies), watches_(watches), sessions_(sessions),
-      delays_(delays), claims_(claims), clocks_(clocks), seen_(nodes.size()), lease_is_safe_(lease_is_safe) {}
+      delays_(delays), claims_(claims), waits_(waits), clocks_(clocks), seen_(nodes.size()), lease_is_safe_(lease_is_safe) {}
 
 void observer::complain(const char* checker, const std::string& text) {
   if (complaint_)
@@ -310,6 +310,7 @@ void observer::look_at_machine(std::size_t node) {
   known = true;
   digest = machine->digest();
   complain("watches", watches_.applied(node, nodes_.life(node), applied, time_.now()));
+  complain("claims", waits_.applied(node, nodes_.life(node), applied, time_.now()));
 }
 
 void observer::on_led(std::size_t node) {
@@ -328,6 +329,7 @@ void observer::on_led(std::size_t node) {
 
 void observer::on_node_gone(std::size_t node) {
   complain("watches", watches_.node_stopped(node, time_.now()));
+  complain("claims", waits_.node_stopped(node, time_.now()));
   seen_[node].steps.forget();
   clocks_.goes_on(node, time_.now());
 }
@@ -336,12 +338,14 @@ void observer::on_node_paused(std::size_t node) {
   if (nodes_.clock(node).stopped())
     clocks_.stops(node, time_.now());
   complain("watches", watches_.node_stopped(node, time_.now()));
+  complain("claims", waits_.node_stopped(node, time_.now()));
 }
 
 void observer::on_node_resumed(std::size_t node) {
   sessions_.resumed(time_.now());
   clocks_.goes_on(node, time_.now());
   complain("watches", watches_.node_resumed(node, time_.now()));
+  complain("claims", waits_.node_resumed(node, time_.now()));
 }
 
 void observer::finish() {

@@ -4,6 +4,7 @@
 // watches what was committed.
 
 #include "sim/checkers/claims/claims_checker.hpp"
+#include "sim/checkers/claims/wait_checker.hpp"
 #include "sim/checkers/lock_delay_checker.hpp"
 #include "sim/checkers/reply_checker.hpp"
 #include "sim/checkers/session_checker.hpp"
@@ -22,8 +23,8 @@ class observer {
 public:
   /// @param lease_is_safe false: clocks may be so wrong that leases overlap
   observer(schedule& time, event_trace& trace, cluster& nodes, reply_checker& replies, watch_checker& watches,
-           session_checker& sessions, lock_delay_checker& delays, claims_checker& claims, standing_clocks& clocks,
-           bool lease_is_safe);
+           session_checker& sessions, lock_delay_checker& delays, claims_checker& claims, wait_checker& waits,
+           standing_clocks& clocks, bool lease_is_safe);
 
   /// Before an actor handles that message.
   void before(const enlisted& who, const caf::type_erased_tuple& message);
@@ -109,6 +110,7 @@ private:
   session_checker& sessions_;
   lock_delay_checker& delays_;
   claims_checker& claims_;
+  wait_checker& waits_;
   standing_clocks& clocks_;
   raft::cluster_check rules_;
   std::vector<seen_of_node> seen_;

@@ -95,10 +95,8 @@ claims_client::request claims_client::next(std::uint64_t drawn, std::uint64_t fr
   if (session_.id.empty())
     return create(drawn, fresh);
   const nanoseconds ttl(session_.ttl_ns);
-  if (ttl > ttl.zero() && now - renewed_ > ttl / 3) {
-    renewed_ = now;
-    return session_renewal{session_.id};
-  }
+  if (ttl > ttl.zero() && now - renewed_ > ttl / 3)
+    return renewal(drawn, now);
   switch (action) {
   case claims_action::ask:
     return claims_.size() < claims_max ? ask(drawn) : on_one(drawn);
@@ -137,8 +135,15 @@ claims_client::request claims_client::next(std::uint64_t drawn, std::uint64_t fr
   case claims_action::check_fails:
     break;
   }
+  return renewal(drawn, now);
+}
+
+claims_client::request claims_client::renewal(std::uint64_t drawn, virtual_time now) {
   renewed_ = now;
-  return session_renewal{session_.id};
+  session_renewal r{session_.id};
+  if (pause_part(drawn) % 3 == 0)
+    r.beside.push_back(uuid_of((first_session_number + number_) << 32, 0));
+  return r;
 }
 
 claims_client::request claims_client::create(std::uint64_t drawn, std::uint64_t fresh) {

@@ -36,6 +36,7 @@ private:
   };
 
   request create(std::uint64_t drawn, std::uint64_t fresh);
+  request renewal(std::uint64_t drawn, virtual_time now);
   request ask(std::uint64_t drawn);
   request on_one(std::uint64_t drawn);
   request on_key(std::uint64_t drawn, std::uint64_t fresh);

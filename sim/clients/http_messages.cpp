@@ -449,7 +449,7 @@ bool is_forbidden(const http_answer& a, const operation& o) {
   return a.status == 403 && asker_of(o);
 }
 
-/// Servers of versions without claims do not know it.
+/// It is answered in the manner of claims.
 bool is_of_claims(const state::command& c) {
   return std::visit(overloaded{
                         [](const state::claim_ask&) { return true; },
@@ -465,6 +465,12 @@ bool is_of_claims(const state::command& c) {
                         [](const auto&) { return false; },
                     },
                     static_cast<const state::plain_command&>(c));
+}
+
+/// Servers of versions without claims do not know it.
+bool needs_claims(const state::command& c) {
+  return is_of_claims(c) || std::holds_alternative<state::session_begin>(c) ||
+         std::holds_alternative<state::fenced_txn>(c);
 }
 
 /// docs/http-extensions.md, "Refusals".
@@ -552,7 +558,7 @@ broken understand_write(const http_answer& a, const std::optional<write_decision
     o.result = decided && decided->outcome == forward::call_outcome::refused ? outcome::refused : outcome::unknown;
     o.text = a.body;
     // Until all members have told what they know, one of them may be too old.
-    const bool too_old = o.result == outcome::refused && a.status == 409 && is_of_claims(*o.write);
+    const bool too_old = o.result == outcome::refused && a.status == 409 && needs_claims(*o.write);
     return a.status == 500 || too_old ? broken() : "without a decision it was answered " + described(a);
   }
   o.result = outcome::done;
@@ -626,11 +632,44 @@ broken understand_read(const http_answer& a, operation& o) {
   return std::nullopt;
 }
 
+std::string request_of(const session_renewal& r) {
+  if (r.beside.empty())
+    return request("PUT", "/v1/session/renew/" + r.session);
+  auto all = array_of(r.beside);
+  all.emplace_back(r.session);
+  return request("PUT", "/v1/session/renew", json::serialize(all));
+}
+
+/// docs/http-extensions.md, "Sessions".
+broken understand_renewals(const http_answer& a, operation& o) {
+  const auto body = json::parse(a.body);
+  const auto& all = body.as_array();
+  const auto& asked = *o.renewal;
+  if (a.status != 200 || all.size() != asked.beside.size() + 1)
+    return "a list of renewals was answered " + described(a);
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const auto& one = all[i].as_object();
+    const bool last = i == asked.beside.size(), renewed = one.at("Renewed").as_bool();
+    if (text_in(one, "ID") != (last ? asked.session : asked.beside[i]))
+      return "the renewal of another session was told: " + described(a);
+    if (!last && renewed)
+      return "a session that never was is told to be renewed: " + described(a);
+    if (!last || !renewed)
+      continue;
+    auto session = std::make_shared<state::session_record>();
+    session->id = asked.session;
+    o.renewed = std::move(session);
+  }
+  return std::nullopt;
+}
+
 broken understand_renewal(const http_answer& a, operation& o) {
   const bool refused = a.status == 500 || is_forbidden(a, o);
   o.result = refused ? outcome::refused : outcome::done;
   if (refused) {
     o.text = a.body;
+  } else if (!o.renewal->beside.empty()) {
+    return understand_renewals(a, o);
   } else if (a.status == 200) {
     const auto body = json::parse(a.body);
     o.renewed = session_in(body.as_array().at(0).as_object());
@@ -674,7 +713,7 @@ void as_requests_say(state::command& c) {
 
 std::string request_of(const operation& o) {
   auto text = o.read      ? request_of(*o.read)
-              : o.renewal ? request("PUT", "/v1/session/renew/" + o.renewal->session)
+              : o.renewal ? request_of(*o.renewal)
                           : request_of(*o.write);
   if (const auto& who = asker_of(o); who && who->secret != state::anonymous_secret)
     text.insert(text.find("\r\n") + 2, "X-Consul-Token: " + who->secret + "\r\n");

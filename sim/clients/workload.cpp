@@ -64,10 +64,10 @@ const char* name_of(outcome o) {
 }
 
 workload::workload(schedule& time, tape& choices, event_trace& trace, cluster& nodes, const swarm& s,
-                   reply_checker& replies, watch_checker& watches, session_checker& sessions,
+                   reply_checker& replies, watch_checker& watches, wait_checker& waits, session_checker& sessions,
                    answer_time_checker& times)
     : time_(time), tape_(choices), trace_(trace), nodes_(nodes), swarm_(s), replies_(replies), watches_(watches),
-      sessions_(sessions), times_(times) {
+      waits_(waits), sessions_(sessions), times_(times) {
   nodes_.answered = [this](std::size_t node, int, const client_answer& a) { on_told(node, a); };
 }
 
@@ -416,6 +416,7 @@ std::uint64_t workload::ask(std::size_t client, std::size_t node, std::optional<
   replies_.begun(o);
   sessions_.begun(o);
   times_.begun(o);
+  waits_.begun(o);
   if (begun)
     begun(o);
   trace_.add(o.id << 8 | node);
@@ -442,8 +443,10 @@ std::uint64_t workload::ask(std::size_t client, std::size_t node, std::optional<
 
 void workload::on_parked(std::size_t node, request_id id) {
   const auto c = nodes_.gateway(node).asking(id);
-  if (c && pending_.contains(*c))
-    watches_.held(*c, time_.now());
+  if (!c || !pending_.contains(*c))
+    return;
+  watches_.held(*c, time_.now());
+  waits_.held(*c, time_.now());
 }
 
 void workload::give_up(std::uint64_t id, const std::string& why) {
@@ -507,6 +510,7 @@ void workload::finish(operation& o) {
     PROBE("clients: unknown outcome");
   complain("replies", replies_.ended(o));
   complain("sessions", sessions_.ended(o));
+  complain("claims", waits_.ended(o));
   times_.ended(o);
   if (o.read)
     complain("watches", watches_.ended(o));

@@ -5,6 +5,7 @@
 #include "sim/checkers/answer_times.hpp"
 #include "sim/checkers/reply_checker.hpp"
 #include "sim/checkers/session_checker.hpp"
+#include "sim/checkers/claims/wait_checker.hpp"
 #include "sim/checkers/watch_checker.hpp"
 #include "sim/clients/acl_client.hpp"
 #include "sim/clients/catalog_client.hpp"
@@ -25,7 +26,7 @@ namespace belay::sim {
 class workload {
 public:
   workload(schedule& time, tape& choices, event_trace& trace, cluster& nodes, const swarm& s, reply_checker& replies,
-           watch_checker& watches, session_checker& sessions, answer_time_checker& times);
+           watch_checker& watches, wait_checker& waits, session_checker& sessions, answer_time_checker& times);
 
   void start();
   /// No new operations of the ordinary kind from now on; watches go on.
@@ -142,6 +143,7 @@ private:
   swarm swarm_;
   reply_checker& replies_;
   watch_checker& watches_;
+  wait_checker& waits_;
   session_checker& sessions_;
   answer_time_checker& times_;
   known_sessions sessions_asked_for_;

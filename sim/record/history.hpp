@@ -8,6 +8,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace belay::sim {
 
@@ -18,6 +19,7 @@ const char* name_of(outcome o);
 struct session_renewal {
   std::string session;
   std::optional<state::authority> by = {}; ///< nullopt: ACLs are not in force
+  std::vector<std::string> beside = {};    ///< sessions that never were, renewed by the same request
 };
 
 struct operation {

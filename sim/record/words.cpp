@@ -167,6 +167,8 @@ std::string words(const operation& o) {
                      (o.write  ? words(*o.write)
                       : o.read ? words(*o.read)
                                : "renew session " + o.renewal->session);
+  if (o.renewal && !o.renewal->beside.empty())
+    text += " in a list";
   if (const auto& who = asker_of(o))
     text += " as " + who->secret;
   if (o.result == outcome::pending)

@@ -47,6 +47,12 @@ state::claim_record row_of(const state::resource_name& of, const modelled_claim&
   return r;
 }
 
+/// One of a check, or by somebody, is judged by how it begins.
+bool is_cause(std::string_view told, std::string_view right) {
+  const bool begins = right.empty() || right.back() == ' ';
+  return begins ? told.substr(0, right.size()) == right : told == right;
+}
+
 bool same(const state::claim_record& a, const state::claim_record& b) {
   // A ticket is for waiting.
   const bool waits = a.state == state::claim_state::waiting;
@@ -61,6 +67,8 @@ bool same(const state::claim_record& a, const state::claim_record& b) {
 broken claims_checker::applied(log_index at, const state::machine& m) {
   if (!model_.claims_in_use())
     return std::nullopt;
+  if (auto b = compare_session_ends(at, m))
+    return b;
   const auto right = model_.claims_at(at);
   if (right == compared_)
     return std::nullopt;
@@ -183,6 +191,37 @@ broken claims_checker::compare_counts(log_index at, const state::machine& m) con
   return "at index " + to_string(at) + " a server has " + std::to_string(counts.resources) + " resources and " +
          std::to_string(counts.ends) + " remembered ends; right are " + std::to_string(resources) + " and " +
          std::to_string(ends);
+}
+
+/// Rule 22.
+broken claims_checker::compare_session_ends(log_index at, const state::machine& m) {
+  const auto& all = model_.session_ends();
+  std::map<std::string, const modelled_session_end*> newest;
+  for (; session_ends_ < all.size() && all[session_ends_].index <= at; ++session_ends_)
+    newest[all[session_ends_].id] = &all[session_ends_];
+  for (const auto& [id, right] : newest) {
+    const auto found = m.evaluate(state::query{state::session_ended{id}}, {});
+    const auto& list = std::get<state::ended_session_rows>(found.data).list;
+    const auto what = "at index " + to_string(at) + " of session " + id + ", which ended at " + to_string(right->index);
+    if (model_.sessions().lived_at(id, at)) { // a restore brought it back
+      if (!list.empty())
+        return what + " and lives again, a server remembers the end";
+      continue;
+    }
+    if (list.empty())
+      return what + ", a server remembers nothing";
+    const auto& row = *list.front();
+    if (row.index != right->index || !is_cause(row.cause, right->cause))
+      return what + " (" + right->cause + "), a server remembers: " + row.cause + " at " + to_string(row.index);
+    if (row.released != right->released || row.released_count != right->released.size())
+      return what + ", a server says that it let go " + std::to_string(row.released_count) + " resources; right is " +
+             std::to_string(right->released.size());
+    if (row.on_end_done != right->done || row.on_end_refused != right->refused)
+      return what + ", a server says that " + std::to_string(row.on_end_done) + " operations were done and " +
+             std::to_string(row.on_end_refused) + " refused; right is " + std::to_string(right->done) + " and " +
+             std::to_string(right->refused);
+  }
+  return std::nullopt;
 }
 
 void claims_checker::committed(const raft::entry& e, virtual_time now) {

@@ -34,10 +34,12 @@ private:
   broken compare_ghosts(log_index at, const state::machine& m) const;
   broken compare_guards(log_index at, const state::machine& m) const;
   broken compare_counts(log_index at, const state::machine& m) const;
+  broken compare_session_ends(log_index at, const state::machine& m);
   broken judge_row(log_index at, const state::claim_record& row);
 
   const kv_model& model_;
   claims_state_ptr compared_;       ///< the last one
+  std::size_t session_ends_ = 0;    ///< so many of the model's were compared
   std::set<std::uint64_t> fences_;  ///< of claims that held when it was looked last, and before
   std::uint64_t newest_before_ = 0; ///< of them
   struct due {

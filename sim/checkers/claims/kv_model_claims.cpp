@@ -456,12 +456,24 @@ void kv_model::leave_queue(draft& d, const std::string& key, const std::string& 
 // ---- ends of sessions
 
 /// Rule 19: one after the other, each by itself.
-void kv_model::leave_on_end(draft& d, const state::session_record& s) {
+void kv_model::leave_on_end(draft& d, const state::session_record& s, modelled_session_end& told) {
   for (const auto& op : s.on_end) {
     PROBE("claims: OnEnd");
-    if (!guarded_from(op, s.id))
-      write_key(d, op);
+    const bool done = !guarded_from(op, s.id) && write_key(d, op).outcome == certainty::done;
+    ++(done ? told.done : told.refused);
   }
+}
+
+std::vector<resource_name> kv_model::held_by(const std::string& session) const {
+  std::vector<resource_name> all;
+  for (const auto& [key, e] : live_)
+    if (e->session == session)
+      all.push_back(lock_of(key));
+  for (const auto& [of, r] : claims_.resources)
+    for (const auto& [id, c] : r.claims)
+      if (c.held && c.session == session)
+        all.push_back(of);
+  return all;
 }
 
 void kv_model::end_claims_of(draft& d, const state::session_record& s) {

@@ -78,6 +78,15 @@ struct circle_search {
   bool closes() const;
 };
 
+/// How a session ended (rule 22).
+struct modelled_session_end {
+  std::string id;
+  std::string cause; ///< with a blank at its end: how it begins
+  log_index index;
+  std::vector<state::resource_name> released = {}; ///< keys first
+  std::uint64_t done = 0, refused = 0;             ///< of OnEnd
+};
+
 /// How claims ended, by resource and id, at every moment.
 class ended_claims {
 public:

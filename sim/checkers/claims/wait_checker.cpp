@@ -1,0 +1,100 @@
+#include "sim/checkers/claims/wait_checker.hpp"
+
+#include "protocol/base/probe.hpp"
+#include "sim/record/words.hpp"
+
+namespace belay::sim {
+
+using state::claim_space;
+
+void wait_checker::begun(const operation& op) {
+  if (!op.write || op.lock_wait == virtual_time::zero() || op.through_agent)
+    return;
+  waiting w;
+  w.node = op.node;
+  w.life = op.node_life;
+  if (const auto* a = std::get_if<state::claim_ask>(&*op.write)) {
+    w.of = {a->name, claim_space::claims};
+    w.id = a->id;
+  } else if (const auto* k = std::get_if<state::kv_acquire>(&*op.write)) {
+    w.of = {k->op.key, claim_space::keys};
+    w.id = k->op.session;
+  } else {
+    return;
+  }
+  waiting_[op.id] = std::move(w);
+}
+
+void wait_checker::held(std::uint64_t operation_id, virtual_time now) {
+  const auto it = waiting_.find(operation_id);
+  if (it == waiting_.end())
+    return;
+  it->second.held = true;
+  look(it->second, nodes_[it->second.node], now);
+}
+
+broken wait_checker::applied(std::size_t node, int life, log_index index, virtual_time now) {
+  auto& n = nodes_[node];
+  if (life < n.life)
+    return overdue(now);
+  if (life > n.life) {
+    n = {life, {}, false};
+    std::erase_if(waiting_, [&](const auto& each) { return each.second.node == node && each.second.life < life; });
+  }
+  n.applied = index;
+  for (auto& [id, w] : waiting_)
+    if (w.node == node && w.life == life)
+      look(w, n, now);
+  return overdue(now);
+}
+
+void wait_checker::look(waiting& w, const node_state& n, virtual_time now) const {
+  if (!w.held || w.decided || w.life != n.life)
+    return;
+  const auto then = model_.claims_at(n.applied);
+  const auto* claim = then->find(w.of, w.id);
+  const bool waits = claim != nullptr && !claim->held;
+  w.seen = w.seen || waits; // before that its own entry may not be applied
+  if (waits || !w.seen)
+    return;
+  PROBE("claims: who waits is to be told");
+  w.decided = true;
+  w.decided_by = n.applied;
+  if (!n.stopped)
+    w.due = now + slack_;
+}
+
+broken wait_checker::node_stopped(std::size_t node, virtual_time now) {
+  auto late = overdue(now);
+  nodes_[node].stopped = true;
+  for (auto& [id, w] : waiting_)
+    if (w.node == node)
+      w.due.reset();
+  return late;
+}
+
+broken wait_checker::node_resumed(std::size_t node, virtual_time now) {
+  nodes_[node].stopped = false;
+  for (auto& [id, w] : waiting_)
+    if (w.node == node && w.decided)
+      w.due = now + slack_;
+  return overdue(now);
+}
+
+broken wait_checker::ended(const operation& op) {
+  auto late = overdue(op.returned);
+  waiting_.erase(op.id);
+  return late;
+}
+
+broken wait_checker::overdue(virtual_time now) const {
+  for (const auto& [id, w] : waiting_)
+    if (w.due && *w.due < now)
+      return "operation " + std::to_string(id) + " at node " + std::to_string(w.node) + " waits for " +
+             std::string(w.of.space == claim_space::claims ? "claim " : "the lock of ") + w.of.name + " as " + w.id +
+             " at " + in_seconds(now) + ", but what the node had applied by entry " + to_string(w.decided_by) +
+             " decided it, and had to be told by " + in_seconds(*w.due);
+  return std::nullopt;
+}
+
+} // namespace belay::sim

@@ -1,0 +1,55 @@
+#pragma once
+// Whoever waits for a claim, or in the queue of a key's lock, is answered when the server that he asked has applied his grant or his end, and
+// not when his time is over (docs/claims.md, rules 23 and 39).
+
+#include "sim/checkers/kv_model.hpp"
+#include "sim/record/history.hpp"
+
+#include <map>
+#include <optional>
+
+namespace belay::sim {
+
+/// Times are true times. Answers themselves are judged by reply_checker.
+class wait_checker {
+public:
+  /// @param slack from the entry being applied until the client has the answer
+  wait_checker(const kv_model& model, virtual_time slack) : model_(model), slack_(slack) {}
+
+  void begun(const operation& op);
+  /// The server that was asked keeps the request until something happens.
+  void held(std::uint64_t operation_id, virtual_time now);
+  /// That node has applied the log up to there. @pre index <= model.applied()
+  broken applied(std::size_t node, int life, log_index index, virtual_time now);
+  broken node_stopped(std::size_t node, virtual_time now);
+  broken node_resumed(std::size_t node, virtual_time now);
+  broken ended(const operation& op);
+
+private:
+  struct waiting {
+    std::size_t node = 0;
+    int life = 0;
+    state::resource_name of;
+    std::string id;
+    bool held = false;
+    bool seen = false;    ///< in the queue
+    bool decided = false; ///< it was let in, or its wait ended
+    log_index decided_by;
+    std::optional<virtual_time> due; ///< nullopt: not decided, or its node stands still
+  };
+  struct node_state {
+    int life = 0;
+    log_index applied;
+    bool stopped = false;
+  };
+
+  void look(waiting& w, const node_state& n, virtual_time now) const;
+  broken overdue(virtual_time now) const;
+
+  const kv_model& model_;
+  virtual_time slack_;
+  std::map<std::size_t, node_state> nodes_;
+  std::map<std::uint64_t, waiting> waiting_; ///< by operation
+};
+
+} // namespace belay::sim
