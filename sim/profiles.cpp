@@ -11,6 +11,7 @@ namespace {
 std::vector<profile> all_profiles() {
   profile swarm;
   swarm.client_agents_per_million = 300'000; // a fifth of all, for a third have ACLs or credentials
+  swarm.claims_per_million = 250'000;        // a fifth of all
   profile calm;
   calm.name = "calm";
   calm.faults = false;

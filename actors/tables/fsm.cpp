@@ -471,13 +471,20 @@ void fsm::serve(const read_query& q) {
     parked_.emplace(q.id, q);
     return;
   }
+  if (is_behind(q))
+    return refuse(q, never_caught_up);
   reply_to(q, machine_->evaluate(q.request.query, cluster_now()));
+}
+
+/// A claim that is not there before the entry that asks for it has not ended.
+bool fsm::is_behind(const read_query& q) const {
+  return q.until_decided && machine_->applied_index().value < q.request.min_index && !MUTANT(claim_missed_by_laggard);
 }
 
 bool fsm::has_to_wait(const read_query& q) const {
   const auto* claim = q.until_decided ? std::get_if<state::claim_status>(&q.request.query) : nullptr;
   if (claim != nullptr)
-    return machine_->waits(*claim) || machine_->applied_index().value < q.request.min_index;
+    return is_behind(q) || machine_->waits(*claim);
   return machine_->index_of(q.request.query).value <= q.request.min_index;
 }
 
@@ -509,7 +516,10 @@ void fsm::look_again(const queries_touched& t) {
     }
     if (t.expired)
       PROBE("watch: answered at its deadline");
-    answer(it->second);
+    if (is_behind(it->second))
+      refuse(it->second, never_caught_up);
+    else
+      answer(it->second);
     parked_.erase(it);
     if (!t.expired)
       send(wires_->watches, unpark_query{id});

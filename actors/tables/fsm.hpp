@@ -114,6 +114,7 @@ private:
   bool knows_master_token();
   void serve(const read_query& q);
   bool has_to_wait(const read_query& q) const;
+  bool is_behind(const read_query& q) const;
   void look_again(const queries_touched& t);
   void reply_to(const read_query& q, state::query_result result);
   void reply_to(const read_query& q, std::shared_ptr<const state::query_result> shared);

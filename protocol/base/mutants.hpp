@@ -31,6 +31,7 @@ namespace belay {
   M(claim_change_wakes_nobody)                                                                                         \
   M(claim_ends_without_bound)                                                                                          \
   M(claim_granted_past_deadline)                                                                                       \
+  M(claim_missed_by_laggard)                                                                                           \
   M(claim_of_dead_session_stays)                                                                                       \
   M(cluster_time_of_wall_clock)                                                                                        \
   M(cluster_time_stands_still)                                                                                         \
@@ -82,6 +83,7 @@ namespace belay {
   M(hand_over_closes_cycle)                                                                                            \
   M(hand_over_to_the_head)                                                                                             \
   M(hard_state_lost)                                                                                                   \
+  M(holder_queues_in_delay)                                                                                            \
   M(identity_before_log)                                                                                               \
   M(identity_without_log_starts)                                                                                       \
   M(index_back_after_delete)                                                                                           \

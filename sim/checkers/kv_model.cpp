@@ -117,14 +117,10 @@ std::optional<state::reply> kv_model::apply(const raft::entry& e) {
     gathering_.reset();
   if (access_.pass_time(e.index, e.time))
     note(moments_, e.index);
-  if (e.kind != raft::entry_kind::command)
-    return std::nullopt;
-  const auto command = wire::decode_command(*e.data);
-  if (!command)
-    return std::nullopt;
+  const auto command = e.kind == raft::entry_kind::command ? wire::decode_command(*e.data) : std::nullopt;
   draft d{e.index, e.time};
-  begin_claims(d);
-  auto answer = carry_out(d, *command);
+  begin_claims(d); // whatever the entry is about
+  auto answer = command ? carry_out(d, *command) : std::nullopt;
   settle(d);
   keep(d);
   return answer;

@@ -61,6 +61,8 @@ public:
   const ended_claims& ended() const { return ended_; }
   /// In the order of their entries, since claims are in use. A session that a restore brings back may end again.
   const std::vector<modelled_session_end>& session_ends() const { return session_ends_; }
+  /// The session, which ended by that entry, held the key then: OnEnd had not removed it.
+  bool lost_by_end(const std::string& key, const std::string& session, log_index at) const;
   /// Something about claims was asked for: from then on they count (docs/adr/0016-claims.md).
   bool claims_in_use() const { return claims_in_use_; }
   const session_model& sessions() const { return sessions_; }

@@ -38,7 +38,8 @@ broken lock_delay_checker::committed(const raft::entry& e, std::optional<virtual
     const auto before = model_.entry_at(key, e.index.prev()), after = model_.entry_at(key, e.index);
     const std::string holder = before ? before->session : std::string();
     const bool kept = after && after->session == holder;
-    if (!holder.empty() && !kept && (restored || !model_.sessions().lived_at(holder, e.index)))
+    if (!holder.empty() && !kept && (restored || !model_.sessions().lived_at(holder, e.index)) &&
+        model_.lost_by_end(key, holder, e.index))
       lost(key, holder, made);
     if (made && !restored && after && !after->session.empty() && model_.granted_at(key, e.index) == e.index && !b)
       b = granted(key, e, *made);

@@ -173,6 +173,7 @@ broken reply_checker::committed(const raft::entry& e) {
   if (e.index != committed().next())
     return "entry " + to_string(e.index) + " was committed after entry " + to_string(committed());
   auto reply = model_.apply(e);
+  const bool in_delay = reply && reply->note.why == state::refused_for::lock_delay;
   const bool is_command = e.kind == raft::entry_kind::command;
   log_.push_back({is_command ? e.data : nullptr, std::move(reply)});
   if (!is_command)
@@ -189,6 +190,7 @@ broken reply_checker::committed(const raft::entry& e) {
       return "entry " + to_string(e.index) + " has a command that no client gave";
   }
   it->second.entries.push_back(e.index);
+  it->second.may_commit += in_delay && it->second.tries_again ? 1 : 0;
   return count(it->second);
 }
 
@@ -218,6 +220,15 @@ void reply_checker::begun(operation& op) {
       (op.lock_wait == virtual_time::zero() || !std::holds_alternative<state::kv_write>(*op.write)) &&
       only_clients_give(*op.write);
   command_of_[op.id] = &same; // unordered_map never moves its elements
+  const auto* acquire = std::get_if<state::kv_acquire>(&*op.write);
+  same.tries_again = acquire != nullptr && op.lock_wait > virtual_time::zero();
+  if (acquire == nullptr || acquire->fence || acquire->refuse_deadlock)
+    return;
+  state::command plain = state::kv_write{acquire->op};
+  plain.by = op.write->by;
+  auto& as_before = commands_[without_times(plain)];
+  as_before.asked_by.push_back(op.id);
+  plain_of_[op.id] = &as_before; // tried as often as the servers find it worth a log entry
 }
 
 broken reply_checker::ended(const operation& op) {
@@ -250,7 +261,11 @@ broken reply_checker::judge_write(const operation& op, same_command& same) {
     return of(op) + " was done at entry " + to_string(op.index) + ", but nothing above " + to_string(committed()) +
            " is committed";
   auto& entry = log_[op.index.value - 1];
-  if (std::find(same.entries.begin(), same.entries.end(), op.index) == same.entries.end())
+  const auto plain = plain_of_.find(op.id);
+  const auto has = [&](const same_command& c) {
+    return std::find(c.entries.begin(), c.entries.end(), op.index) != c.entries.end();
+  };
+  if (!has(same) && (plain == plain_of_.end() || !has(*plain->second)))
     return of(op) + " was done at entry " + to_string(op.index) + ", which is not its command";
   if (entry.claimed_by != 0)
     return of(op) + " was done at entry " + to_string(op.index) + ", which was operation " +

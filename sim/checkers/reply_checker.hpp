@@ -54,6 +54,7 @@ private:
     std::size_t may_commit = 0; ///< asked and neither refused nor answered without an entry
     std::vector<log_index> entries;
     bool by_clients_only = false; ///< servers never propose such a thing
+    bool tries_again = false;     ///< when a lock delay is over
   };
   using place = std::pair<std::size_t, int>; ///< node, life
 
@@ -86,6 +87,8 @@ private:
   std::vector<logged> log_; ///< entry i at i - 1
   std::unordered_map<std::string, same_command> commands_;
   std::unordered_map<std::uint64_t, same_command*> command_of_;
+  /// Of an acquire that would queue: what it is where some server does not know queues.
+  std::unordered_map<std::uint64_t, same_command*> plain_of_;
   log_index known_;
   std::map<place, log_index> seen_at_;                       ///< by stale reads there
   std::unordered_map<std::uint64_t, log_index> seen_before_; ///< by operation: seen_at_ when it began

@@ -29,6 +29,10 @@ constexpr seconds unanswered_max{20};
 // A client agent waits for a server as long as a server for a leader; what it has said may wait for an outage of the wire, or its host.
 constexpr seconds agent_outage{13};
 
+nanoseconds lifetime(const state::session_record& s) {
+  return nanoseconds(s.ttl_mode == state::session_ttl_mode::exact ? s.ttl_ns : 2 * s.ttl_ns);
+}
+
 } // namespace
 
 broken session_checker::committed(const raft::entry& e, virtual_time now, std::optional<virtual_time> made) {
@@ -122,15 +126,15 @@ broken session_checker::too_late(const raft::entry& e, virtual_time made) {
     auto since = std::max({l.touch, l.born, led->second});
     for (const auto& [op, until] : l.unanswered)
       since = std::max(since, until);
-    const nanoseconds twice(2 * session->ttl_ns);
-    const auto due = since + twice + twice / 10 + slack_of_entries + stood_since(since);
+    const auto whole = lifetime(*session);
+    const auto due = since + whole + whole / 10 + slack_of_entries + stood_since(since);
     // Requests that came before its end may stand in a queue, if nothing could be written for a while.
     if (l.due != due || l.overdue == l.overdue.zero()) {
       l.due = due;
       l.overdue = made > due ? at_work : virtual_time::zero();
     } else if (at_work > l.overdue + slack_of_queues) {
       return "entry " + to_string(e.index) + " was made at " + in_seconds(made) + " while session " + *it +
-             " with a TTL of " + in_seconds(twice / 2) + " lived, although nobody renewed it since " +
+             " with a TTL of " + in_seconds(nanoseconds(session->ttl_ns)) + " lived, although nobody renewed it since " +
              in_seconds(since) + " and the same leader served all the time";
     }
     ++it;
@@ -188,7 +192,7 @@ broken session_checker::judge_renewal(const operation& op) {
   const auto from = op.known_at_invocation, to = op.committed_at_return;
   if (op.renewed == nullptr) {
     PROBE("sessions: renewal of one that is gone");
-    if (model_.sessions().lived_always(id, from, to))
+    if (model_.sessions().lived_always(id, from, to) && !is_about_to_end(op, l))
       return what + " was told that there is none, but it lived all the time";
     return std::nullopt;
   }
@@ -197,6 +201,15 @@ broken session_checker::judge_renewal(const operation& op) {
            " was there such a session";
   l.sure = std::max(l.sure, op.invoked);
   return too_soon(id, l, op.invoked);
+}
+
+/// Of a list it is told at once that a session's end is proposed (docs/http-extensions.md); else the answer waits for that.
+bool session_checker::is_about_to_end(const operation& op, const life& l) const {
+  const auto* session = model_.sessions().past(op.renewal->session);
+  if (op.renewal->beside.empty() || session == nullptr || session->ttl_ns <= 0)
+    return false;
+  const auto least = std::chrono::duration_cast<nanoseconds>(lifetime(*session) / rules_.fastest_clock) - grain_of_clocks;
+  return op.returned >= std::max(l.sure, l.born) + least;
 }
 
 broken session_checker::judge_fence(const operation& op, const state::kv_op& asked, std::uint64_t fence) {
@@ -227,10 +240,10 @@ broken session_checker::finish(virtual_time now) const {
     const auto* session = model_.sessions().find(id);
     if (session == nullptr || session->ttl_ns <= 0)
       continue;
-    const nanoseconds ttl(session->ttl_ns);
+    const auto whole = lifetime(*session);
     const auto quiet_since = std::max({l.touch, l.born, led_});
-    if (now > quiet_since && now - quiet_since > 2 * ttl + 2 * ttl / 5 + slack + stood_since(quiet_since))
-      return "session " + id + " with a TTL of " + in_seconds(ttl) + " still lives, although nobody renewed it since " +
+    if (now > quiet_since && now - quiet_since > whole + whole / 5 + slack + stood_since(quiet_since))
+      return "session " + id + " with a TTL of " + in_seconds(nanoseconds(session->ttl_ns)) + " still lives, although nobody renewed it since " +
              in_seconds(quiet_since);
   }
   return std::nullopt;

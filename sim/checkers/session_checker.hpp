@@ -28,7 +28,7 @@ struct session_rules {
 /// Rules (docs/contract/04, sections 4 and 5; docs/guides/semaphores.md):
 /// - a session does not end by its TTL sooner than its TTL after a renewal, or its creation, that was told to be done
 /// was asked for;
-/// - one that nobody renews ends within twice its TTL: whoever led for so long by a clock that is 10 % slow, and a second
+/// - one that nobody renews ends within twice its TTL (an exact one within its TTL): whoever led for so long by a clock that is 10 % slow, and a second
 /// more, makes the entry of its end before it has made other entries for two seconds (gaps of more than a second between entries do not
 /// count); and at the end of a run, whose leader is well, it is gone;
 /// - a renewal that is told to be done is one of a session that may still have lived, one that is refused is not;
@@ -59,12 +59,13 @@ private:
     virtual_time touch{0}; ///< the newest renewal that may have been carried out was so at the latest
     virtual_time born{0};
     std::optional<virtual_time> timed_out;            ///< ended by its TTL
-    virtual_time due{0};                              ///< twice its TTL are over
+    virtual_time due{0};                              ///< its life is over
     virtual_time overdue{0};                          ///< time at work when the first entry was made that is later
     std::map<std::uint64_t, virtual_time> unanswered; ///< renewals by operation: they may be carried out until then
   };
 
   broken judge_renewal(const operation& op);
+  bool is_about_to_end(const operation& op, const life& l) const;
   broken judge_fence(const operation& op, const state::kv_op& asked, std::uint64_t fence);
   broken too_soon(const std::string& id, const life& l, virtual_time asked);
   broken too_late(const raft::entry& e, virtual_time made);

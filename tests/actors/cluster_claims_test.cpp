@@ -75,6 +75,22 @@ TEST_CASE("a claim waits on any server, and is answered by the entry that grants
   CHECK(granted.live->fence > 0);
 }
 
+// A follower may pass an ask on and be told that it waits long before its own tables come to that entry. There is no such claim in them: that
+// does not mean that it ended.
+TEST_CASE("a server that is behind does not know what became of a claim", "[actors][claims]") {
+  cluster_fixture c;
+  const auto leader = c.leader();
+  const auto a = c.session(leader, seconds(3600)), b = c.session(leader, seconds(3600));
+  claimed(c, leader, ask(a));
+  auto waiting = claimed(c, leader, ask(b));
+  waiting.id = "not-there-yet";
+  waiting.index = log_index{waiting.index.value + 1'000'000};
+  const auto parked = wait_for(c, leader, waiting, seconds(2));
+  c.pass(seconds(1));
+  CHECK_FALSE(c.answered(parked));
+  CHECK(failed(c.found(parked)));
+}
+
 TEST_CASE("others who come and go do not wake who waits", "[actors][claims]") {
   cluster_fixture c;
   const auto leader = c.leader();

@@ -189,6 +189,10 @@ private:
     b.session.behavior = below(3) == 0 ? state::session_behavior::remove : state::session_behavior::release;
     b.session.ttl_ns = 1'000'000'000;
     b.session.node_checks = std::vector<std::string>{"serfHealth"};
+    if (below(4) == 0) { // of index 0: in vain if the key is there
+      b.on_end.push_back(key_op(kv_verb::cas, "q/1"));
+      b.on_end.push_back(key_op(kv_verb::set, "left"));
+    }
     if (below(2) == 0)
       b.on_end.push_back(key_op(below(2) == 0 ? kv_verb::set : kv_verb::remove_tree, below(2) == 0 ? "q/0" : "g/x"));
     if (b.on_end.empty() && below(2) == 0)
@@ -259,10 +263,13 @@ TEST_CASE("model of claims: random asks are answered as by the state machine") {
 /// Bounds of ten thousand and more are beyond it, and so is what a leader does of its own accord.
 TEST_CASE("model of claims: finds known bugs of the state machine") {
   const auto* const name = GENERATE(
-      "claim_granted_past_deadline", "claim_of_dead_session_stays", "deadlock_not_looked_for", "ended_id_taken_again",
-      "fences_of_one_entry_alike", "ghost_withholds_everything", "ghosts_not_looked_at", "guard_below_tree_ignored",
-      "guard_lets_readers_pass", "plain_acquire_overtakes_queue", "removed_lock_grants_nobody",
-      "restore_forgets_ended_claims", "tickets_before_priorities", "unfit_head_overtaken");
+      "asked_again_loses_place", "check_fence_ignored", "claim_granted_past_deadline", "claim_of_dead_session_stays",
+      "deadlock_not_looked_for", "ended_id_taken_again", "ended_session_forgotten", "fences_of_one_entry_alike",
+      "ghost_withholds_everything", "ghosts_not_looked_at", "guard_below_tree_ignored", "guard_lets_on_end_pass",
+      "guard_lets_readers_pass", "hand_over_closes_cycle", "hand_over_to_the_head", "holder_queues_in_delay",
+      "on_end_stops_at_refusal", "plain_acquire_overtakes_queue", "removed_lock_grants_nobody",
+      "restore_forgets_ended_claims", "restore_gives_old_fences", "restore_leaves_no_ghosts",
+      "shrunk_limit_keeps_waiters", "stale_fence_taken", "tickets_before_priorities", "unfit_head_overtaken");
   REQUIRE(activate_mutant(name));
   std::uint64_t seed = 1;
   while (seed <= 200 && first_difference(seed, entries_of_a_run).empty())

@@ -259,6 +259,15 @@ reply acquired(const key_result& r) {
   return yes;
 }
 
+/// A restore may leave a lock delay beside a holder. It is for everybody (docs/contract/04, section 3.5), and he cannot wait behind himself.
+reply delayed(const key_result& r) {
+  PROBE("kv: a lock delay beside its holder");
+  reply no(false);
+  no.note.why = refused_for::lock_delay;
+  no.note.retry_after_ms = r.wait_ms;
+  return no;
+}
+
 reply wait_for_lock(applying& a, const kv_acquire& c, const std::string& session) {
   const resource_name of{c.op.key, claim_space::keys};
   const auto before = a.t.claims.claims.find(of, session);
@@ -297,8 +306,8 @@ reply apply_claims(applying& a, const kv_acquire& c) {
   const auto entry = a.t.kv.find(c.op.key);
   const bool own = entry && entry->session == session->id;
   if (own || (lock_is_free(a, c.op.key) && !a.lock_is_awaited(c.op.key)))
-    if (const auto r = write_key(a, c.op); r.outcome == key_outcome::done)
-      return acquired(r);
+    if (const auto r = write_key(a, c.op); r.outcome == key_outcome::done || !MUTANT(holder_queues_in_delay))
+      return r.outcome == key_outcome::done ? acquired(r) : delayed(r);
   PROBE("kv: an acquire waits in the queue");
   return wait_for_lock(a, c, session->id);
 }

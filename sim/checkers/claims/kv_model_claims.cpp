@@ -464,6 +464,13 @@ void kv_model::leave_on_end(draft& d, const state::session_record& s, modelled_s
   }
 }
 
+bool kv_model::lost_by_end(const std::string& key, const std::string& session, log_index at) const {
+  for (auto it = session_ends_.rbegin(); it != session_ends_.rend() && it->index == at; ++it)
+    if (it->id == session)
+      return std::find(it->released.begin(), it->released.end(), lock_of(key)) != it->released.end();
+  return true;
+}
+
 std::vector<resource_name> kv_model::held_by(const std::string& session) const {
   std::vector<resource_name> all;
   for (const auto& [key, e] : live_)

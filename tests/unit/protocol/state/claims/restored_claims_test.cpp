@@ -84,6 +84,24 @@ TEST_CASE("claims of now that the archive does not know") {
   CHECK(gone[0]->cause == "restored");
 }
 
+// The session held the lock when the archive was saved, and its end since left a lock delay, which goes on: rule 38. He who holds it again must
+// not queue behind himself, where nobody would ever let him in.
+TEST_CASE("a holder that a restore brings back asks again while a lock delay runs") {
+  const auto refused = [] {
+    claims_driver d;
+    const auto a = d.open(1, 5000);
+    d.queue("k", a);
+    const auto kept = save(d);
+    d.close(a);
+    restore(d, kept);
+    const bool no = d.queues("k", a) == "false lock-delay" && d.waiters("k", claim_space::keys).empty();
+    d.pass(5000);
+    return no && d.queues("k", a) == "true";
+  };
+  CHECK(refused());
+  CHECK(tells_mutant("holder_queues_in_delay", refused));
+}
+
 TEST_CASE("mutant: restore_forgets_ended_claims") {
   CHECK(tells_mutant("restore_forgets_ended_claims", [] {
     claims_driver d;
