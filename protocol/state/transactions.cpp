@@ -216,7 +216,8 @@ failure_text run(running& txn, const check_op& op) {
 }
 failure_text run(running& txn, const fence_op& op) {
   txn.fences.push_back(op.fence);
-  return is_valid(txn.a.t, op.fence) || MUTANT(check_fence_ignored) ? std::nullopt : failure_text(invalid_fence_text(op.fence));
+  return is_valid(txn.a.t, op.fence) || MUTANT(check_fence_ignored) ? std::nullopt
+                                                                    : failure_text(invalid_fence_text(op.fence));
 }
 
 failure_text read(const tables& t, const fence_op& op, std::vector<txn_result>&) {

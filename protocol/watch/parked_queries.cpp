@@ -208,14 +208,12 @@ struct parked_queries::impl {
     out.insert(out.end(), in_a_name.begin(), in_a_name.end());
   }
   void touch(const state::claim_changed& e, std::vector<park_id>& out) const {
-    if (!MUTANT(claim_change_wakes_nobody))
-      append(topic::claim, state::resource_key(e.of.space, e.of.name), out);
+    append(topic::claim, state::resource_key(e.of.space, MUTANT(claim_change_wakes_nobody) ? "" : e.of.name), out);
     append(topic::all_claims, {}, out);
   }
   /// For those who wait for a claim. What can be read of it is a claim_changed of the same entry.
   void touch(const state::claim_granted& e, std::vector<park_id>& out) const {
-    if (!MUTANT(grant_wakes_nobody))
-      touch_waiter(e.of, e.id, out);
+    touch_waiter(e.of, MUTANT(grant_wakes_nobody) ? "" : e.id, out);
   }
   void touch(const state::claim_ended& e, std::vector<park_id>& out) const { touch_waiter(e.of, e.id, out); }
   void touch_waiter(const state::resource_name& what, const std::string& id, std::vector<park_id>& out) const {

@@ -637,7 +637,7 @@ void kv_model::keep(const draft& d) {
   for (const auto& prefix : d.trees_maybe)
     tree_removals_.push_back({d.index, prefix});
   // A restore brings the index of the table back, too.
-  if (!d.before.empty() && !d.went_back)
+  if (!d.before.empty() && (!d.went_back || d.lock_given))
     note(certain_, d.index);
   if (d.uncertain)
     note(uncertain_, d.index);
@@ -713,7 +713,10 @@ log_index kv_model::newest_in_force(const std::vector<log_index>& ascending, log
 }
 
 log_index kv_model::table_low(log_index s) const {
-  return newest_in_force(certain_, s);
+  const auto restored = last_restore(s);
+  // By the entry of a restore somebody may have been let in after it.
+  const bool let_in = std::binary_search(certain_.begin(), certain_.end(), restored);
+  return std::max(newest_in_force(certain_, s), let_in ? restored : log_index{});
 }
 log_index kv_model::table_high(log_index s) const {
   return std::max(table_low(s), newest_in_force(uncertain_, s));

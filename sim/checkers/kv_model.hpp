@@ -152,6 +152,7 @@ private:
     bool claims_changed = false;            ///< something of claims_, or of ended_
     std::uint64_t fence_before = 0;         ///< of a transaction: before it began
     std::vector<std::uint64_t> fences = {}; ///< given out by this entry
+    bool lock_given = false;                ///< to who waited for it; a restore may have freed it
   };
   /// nullopt: not judged
   using told = std::optional<state::reply>;

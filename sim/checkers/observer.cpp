@@ -26,10 +26,11 @@ const char* role_words(raft::role r) {
 } // namespace
 
 observer::observer(schedule& time, event_trace& trace, cluster& nodes, reply_checker& replies, watch_checker& watches,
-                   session_checker& sessions, lock_delay_checker& delays, claims_checker& claims,
-                   wait_checker& waits, standing_clocks& clocks, bool lease_is_safe)
+                   session_checker& sessions, lock_delay_checker& delays, claims_checker& claims, wait_checker& waits,
+                   standing_clocks& clocks, bool lease_is_safe)
     : time_(time), trace_(trace), nodes_(nodes), replies_(replies), watches_(watches), sessions_(sessions),
-      delays_(delays), claims_(claims), waits_(waits), clocks_(clocks), seen_(nodes.size()), lease_is_safe_(lease_is_safe) {}
+      delays_(delays), claims_(claims), waits_(waits), clocks_(clocks), seen_(nodes.size()),
+      lease_is_safe_(lease_is_safe) {}
 
 void observer::complain(const char* checker, const std::string& text) {
   if (complaint_)

@@ -3,6 +3,7 @@
 #include "protocol/base/check.hpp"
 #include "protocol/base/probe.hpp"
 #include "protocol/wire/command_codec.hpp"
+#include "sim/checkers/claims/claim_views.hpp"
 
 #include <algorithm>
 
@@ -68,7 +69,11 @@ std::string described(const state::query& q) {
   if (const auto* k = std::get_if<state::kv_keys>(&q))
     return "of the names under \"" + k->prefix + "\"" +
            (k->separator.empty() ? "" : " cut at \"" + k->separator + "\"");
-  return std::holds_alternative<state::txn_read>(q) ? "by transaction" : "of sessions or catalog";
+  if (const auto* c = std::get_if<state::claim_read>(&q))
+    return std::string(c->of.space == state::claim_space::claims ? "of claims on " : "of the lock of ") + c->of.name;
+  return std::holds_alternative<state::txn_read>(q) ? "by transaction"
+         : is_about_claims(q)                       ? "of guards or ended sessions"
+                                                    : "of sessions or catalog";
 }
 
 std::string described(const state::query_result& a) {
@@ -84,6 +89,14 @@ std::string described(const state::query_result& a) {
     text += ", refused: " + r->text;
   } else if (const auto* t = std::get_if<state::txn_reply>(&a.data)) {
     text += ", " + described(state::reply(*t));
+  } else if (const auto* v = std::get_if<state::claim_view>(&a.data)) {
+    text += v->known ? ", " + std::string(name_of(v->kind)) + " of limit " + std::to_string(v->limit) : ", nothing";
+    for (const auto& row : v->holders)
+      text += ", " + row.claim->id + " holds with fence " + std::to_string(row.claim->fence);
+    for (const auto& row : v->queue)
+      text += ", " + row.claim->id + " waits";
+    for (const auto& g : v->delays)
+      text += ", fence " + std::to_string(g.fence) + " is withheld";
   }
   return text;
 }
@@ -500,7 +513,8 @@ std::optional<log_index> reply_checker::lowest_explanation(const state::query& q
                                                            log_index from, log_index to) const {
   const bool keys = std::holds_alternative<state::kv_get>(q) || std::holds_alternative<state::kv_list>(q) ||
                     std::holds_alternative<state::kv_keys>(q);
-  if (!keys && !std::holds_alternative<state::txn_read>(q) && !std::holds_alternative<state::session_info>(q))
+  if (!keys && !std::holds_alternative<state::txn_read>(q) && !std::holds_alternative<state::session_info>(q) &&
+      !is_about_claims(q))
     return from;
   return first_moment(keys ? std::max(from, newest_in(a)) : from, to,
                       [&](log_index s) { return explained_at(q, a, s); });
@@ -519,6 +533,8 @@ bool reply_checker::explained_at(const state::query& q, const state::query_resul
     const auto* told = std::get_if<state::txn_reply>(&a.data);
     return told != nullptr && (!right || same_reply(state::reply(*told), state::reply(*right)));
   }
+  if (is_about_claims(q))
+    return shows_claims(model_, q, a, s);
   if (const auto* i = std::get_if<state::session_info>(&q)) {
     const auto* told = std::get_if<state::sessions>(&a.data);
     return told != nullptr && a.index == model_.session_index(s) &&

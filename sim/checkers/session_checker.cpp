@@ -134,8 +134,9 @@ broken session_checker::too_late(const raft::entry& e, virtual_time made) {
       l.overdue = made > due ? at_work : virtual_time::zero();
     } else if (at_work > l.overdue + slack_of_queues) {
       return "entry " + to_string(e.index) + " was made at " + in_seconds(made) + " while session " + *it +
-             " with a TTL of " + in_seconds(nanoseconds(session->ttl_ns)) + " lived, although nobody renewed it since " +
-             in_seconds(since) + " and the same leader served all the time";
+             " with a TTL of " + in_seconds(nanoseconds(session->ttl_ns)) +
+             " lived, although nobody renewed it since " + in_seconds(since) +
+             " and the same leader served all the time";
     }
     ++it;
   }
@@ -208,7 +209,8 @@ bool session_checker::is_about_to_end(const operation& op, const life& l) const 
   const auto* session = model_.sessions().past(op.renewal->session);
   if (op.renewal->beside.empty() || session == nullptr || session->ttl_ns <= 0)
     return false;
-  const auto least = std::chrono::duration_cast<nanoseconds>(lifetime(*session) / rules_.fastest_clock) - grain_of_clocks;
+  const auto least =
+      std::chrono::duration_cast<nanoseconds>(lifetime(*session) / rules_.fastest_clock) - grain_of_clocks;
   return op.returned >= std::max(l.sure, l.born) + least;
 }
 
@@ -243,8 +245,8 @@ broken session_checker::finish(virtual_time now) const {
     const auto whole = lifetime(*session);
     const auto quiet_since = std::max({l.touch, l.born, led_});
     if (now > quiet_since && now - quiet_since > whole + whole / 5 + slack + stood_since(quiet_since))
-      return "session " + id + " with a TTL of " + in_seconds(nanoseconds(session->ttl_ns)) + " still lives, although nobody renewed it since " +
-             in_seconds(quiet_since);
+      return "session " + id + " with a TTL of " + in_seconds(nanoseconds(session->ttl_ns)) +
+             " still lives, although nobody renewed it since " + in_seconds(quiet_since);
   }
   return std::nullopt;
 }

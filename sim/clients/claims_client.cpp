@@ -27,6 +27,7 @@ enum class claims_action : std::uint8_t {
   on_one, ///< of its claims: ask again, let go, hand over, ...
   on_key, ///< queues of keys' locks
   on_guarded,
+  look,
   ask_for_ended,
   let_go_first, ///< of an id that is asked for afterwards
   limit,
@@ -37,10 +38,10 @@ enum class claims_action : std::uint8_t {
 };
 
 constexpr share<claims_action> claims_actions[] = {
-    {claims_action::ask, 8},         {claims_action::on_one, 8},        {claims_action::on_key, 5},
-    {claims_action::on_guarded, 3},  {claims_action::ask_for_ended, 1}, {claims_action::let_go_first, 1},
-    {claims_action::limit, 2},       {claims_action::renew, 1},         {claims_action::oversleep, 1},
-    {claims_action::check_fails, 1}, {claims_action::end_session, 1},
+    {claims_action::ask, 7},          {claims_action::on_one, 7},      {claims_action::on_key, 5},
+    {claims_action::on_guarded, 3},   {claims_action::look, 2},        {claims_action::ask_for_ended, 1},
+    {claims_action::let_go_first, 1}, {claims_action::limit, 2},       {claims_action::renew, 1},
+    {claims_action::oversleep, 1},    {claims_action::check_fails, 1}, {claims_action::end_session, 1},
 };
 static_assert(numbers_of(claims_actions) == kinds_max);
 
@@ -106,6 +107,8 @@ claims_client::request claims_client::next(std::uint64_t drawn, std::uint64_t fr
     return on_key(drawn, fresh);
   case claims_action::on_guarded:
     return on_guarded(drawn, fresh);
+  case claims_action::look:
+    return look(drawn);
   case claims_action::ask_for_ended:
     if (over_.empty())
       return {};
@@ -136,6 +139,34 @@ claims_client::request claims_client::next(std::uint64_t drawn, std::uint64_t fr
     break;
   }
   return renewal(drawn, now);
+}
+
+claims_client::request claims_client::look(std::uint64_t drawn) {
+  constexpr http::consistency modes[] = {http::consistency::normal, http::consistency::stale,
+                                         http::consistency::consistent};
+  http::read_request r;
+  r.mode = modes[node_part(drawn) % std::size(modes)];
+  switch (spare_part(drawn) % 8) {
+  case 0:
+    r.query = state::guards_list{};
+    break;
+  case 1: // the one before this
+    r.query = state::session_ended{uuid_of((first_session_number + number_) << 32, sessions_ - 1)};
+    break;
+  case 2:
+  case 3:
+    r.query = state::claim_read{{"q/" + std::to_string(key_part(drawn) % 2), state::claim_space::keys}};
+    break;
+  default:
+    if (seen_index_ == 0 || spare_part(drawn) % 8 == 4) {
+      looked_at_ = shapes[key_part(drawn) % std::size(shapes)].name;
+    } else {
+      r.min_index = seen_index_;
+      r.wait = milliseconds(1'000);
+    }
+    r.query = state::claim_read{{looked_at_}};
+  }
+  return r;
 }
 
 claims_client::request claims_client::renewal(std::uint64_t drawn, virtual_time now) {
@@ -263,6 +294,13 @@ claims_client::request claims_client::on_key(std::uint64_t drawn, std::uint64_t 
   case 4:
     o.verb = kv_verb::unlock;
     key_fence_ = 0;
+    if (pause_part(drawn) % 4 == 0) { // free for a moment in which nobody may overtake who waits
+      state::txn t;
+      t.ops.push_back(o);
+      o.verb = kv_verb::lock;
+      t.ops.push_back(std::move(o));
+      return asking{std::move(t)};
+    }
     return asking{state::kv_write{std::move(o)}};
   default:
     break;
@@ -344,6 +382,9 @@ void claims_client::learn(const operation& o) {
       forget_session();
     return;
   }
+  const auto* read = o.read ? std::get_if<state::claim_read>(&o.read->query) : nullptr;
+  if (read != nullptr && read->of == state::resource_name{looked_at_})
+    seen_index_ = o.answer ? o.answer->index.value : 0;
   if (!o.write)
     return;
   const auto* no = std::get_if<state::claim_refusal>(&o.reply);

@@ -20,7 +20,7 @@ public:
     state::command what;
     virtual_time wait{0};
   };
-  using request = std::variant<std::monostate, asking, session_renewal>;
+  using request = std::variant<std::monostate, asking, session_renewal, http::read_request>;
 
   explicit claims_client(std::size_t number);
 
@@ -36,6 +36,7 @@ private:
   };
 
   request create(std::uint64_t drawn, std::uint64_t fresh);
+  request look(std::uint64_t drawn);
   request renewal(std::uint64_t drawn, virtual_time now);
   request ask(std::uint64_t drawn);
   request on_one(std::uint64_t drawn);
@@ -57,6 +58,8 @@ private:
   std::vector<state::claim_ask> over_; ///< the last few that have ended
   std::string key_;                    ///< whose lock it wants or has
   std::uint64_t key_fence_ = 0;        ///< it has it
+  std::string looked_at_;              ///< the claims of which name it read last
+  std::uint64_t seen_index_ = 0;       ///< with that index
 };
 
 } // namespace belay::sim

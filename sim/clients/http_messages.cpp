@@ -296,6 +296,13 @@ std::string request_of(const http::read_request& r) {
                                      [&](const state::kv_get& q) { return "/v1/kv/" + q.key + query; },
                                      [&](const state::kv_list& q) { return "/v1/kv/" + q.prefix + query + "recurse"; },
                                      [&](const state::session_info& q) { return "/v1/session/info/" + q.id + query; },
+                                     [&](const state::claim_read& q) {
+                                       return q.of.space == state::claim_space::claims
+                                                  ? "/v1/claim/" + q.of.name + query
+                                                  : "/v1/kv/" + q.of.name + query + "claims";
+                                     },
+                                     [&](const state::guards_list&) { return "/v1/guards" + query; },
+                                     [&](const state::session_ended& q) { return "/v1/session/ended/" + q.id + query; },
                                      [](const auto&) { return std::string("/v1/other"); },
                                  },
                                  static_cast<const state::plain_query&>(r.query));
@@ -593,6 +600,80 @@ broken understand_write(const http_answer& a, const std::optional<write_decision
   return std::nullopt;
 }
 
+state::resource_name resource_in(const json::object& o) {
+  const auto claim = text_in(o, "Claim");
+  return claim.empty() ? state::resource_name{text_in(o, "Lock"), state::claim_space::keys}
+                       : state::resource_name{claim, state::claim_space::claims};
+}
+
+std::vector<state::claim_row> claim_rows_in(const json::object& body, std::string_view name) {
+  std::vector<state::claim_row> rows;
+  for (const auto& each : body.at(name).as_array()) {
+    const auto& o = each.as_object();
+    auto c = std::make_shared<state::claim_record>();
+    c->id = text_in(o, "ID");
+    c->session = text_in(o, "Session");
+    c->mode = state::named<state::claim_mode>(text_in(o, "Mode")).value_or(state::claim_mode::exclusive);
+    c->permits = number_in(o, "Permits");
+    c->fence = number_in(o, "Fence");
+    if (auto value = golang::decode_base64(text_in(o, "Value")))
+      c->value = make_payload(std::move(*value));
+    rows.push_back({std::move(c), {}, number_in(o, "Place")});
+  }
+  return rows;
+}
+
+state::claim_view claim_view_in(const json::object& o) {
+  state::claim_view v;
+  v.known = true;
+  v.kind = state::named<state::claim_kind>(text_in(o, "Kind")).value_or(state::claim_kind::lock);
+  v.limit = number_in(o, "Limit");
+  v.pinned = member(o, "Pinned") != nullptr && member(o, "Pinned")->as_bool();
+  v.holders = claim_rows_in(o, "Holders");
+  v.holder_count = number_in(o, "HolderCount");
+  v.queue = claim_rows_in(o, "Queue");
+  v.queue_length = number_in(o, "QueueLength");
+  for (const auto& each : o.at("Delays").as_array()) {
+    state::claim_ghost g;
+    g.fence = number_in(each.as_object(), "Fence");
+    g.session = text_in(each.as_object(), "Session");
+    g.permits = number_in(each.as_object(), "Permits");
+    v.delays.push_back(std::move(g));
+  }
+  return v;
+}
+
+state::ended_session_ptr ended_session_in(const json::object& o) {
+  auto s = std::make_shared<state::ended_session>();
+  s->id = text_in(o, "ID");
+  s->cause = text_in(o, "Cause");
+  s->index = log_index{number_in(o, "Index")};
+  for (const auto& each : o.at("Released").as_array())
+    s->released.push_back(resource_in(each.as_object()));
+  s->released_count = number_in(o, "ReleasedCount");
+  s->on_end_done = number_in(o, "OnEndDone");
+  s->on_end_refused = number_in(o, "OnEndRefused");
+  return s;
+}
+
+/// @param body nullptr: 404
+void understand_claims(const state::query& q, const json::value* body, state::query_result& answer) {
+  if (std::holds_alternative<state::claim_read>(q)) {
+    answer.data = body == nullptr ? state::claim_view{} : claim_view_in(body->as_object());
+  } else if (std::holds_alternative<state::session_ended>(q)) {
+    state::ended_session_rows found;
+    if (body != nullptr)
+      found.list.push_back(ended_session_in(body->as_object()));
+    answer.data = std::move(found);
+  } else {
+    state::guard_rows found;
+    for (const auto& each : body->as_array())
+      found.list.push_back({text_in(each.as_object(), "Prefix"), resource_in(each.as_object()),
+                            log_index{number_in(each.as_object(), "CreateIndex")}});
+    answer.data = std::move(found);
+  }
+}
+
 broken understand_read(const http_answer& a, operation& o) {
   if (a.status == 500) {
     o.result = outcome::refused;
@@ -604,14 +685,24 @@ broken understand_read(const http_answer& a, operation& o) {
     o.answer = state::query_result{{}, state::refusal{a.body}};
     return std::nullopt;
   }
-  const bool of_keys = !std::holds_alternative<state::session_info>(o.read->query);
+  const auto& q = o.read->query;
+  const bool of_claims = std::holds_alternative<state::claim_read>(q) ||
+                         std::holds_alternative<state::guards_list>(q) ||
+                         std::holds_alternative<state::session_ended>(q);
+  const bool of_keys = !of_claims && !std::holds_alternative<state::session_info>(q);
+  const bool may_lack = of_keys || (of_claims && !std::holds_alternative<state::guards_list>(q));
   const auto index = number_in(a, "X-Consul-Index");
-  if ((a.status != 200 && !(a.status == 404 && of_keys)) || !index || a.header("X-Consul-Lastcontact") == nullptr ||
+  if ((a.status != 200 && !(a.status == 404 && may_lack)) || !index || a.header("X-Consul-Lastcontact") == nullptr ||
       a.header("X-Consul-Knownleader") == nullptr)
     return "a read was answered " + described(a) + (index ? "" : " without an index");
   o.result = outcome::done;
   o.answer.emplace();
   o.answer->index = log_index{*index};
+  if (of_claims) {
+    const auto body = a.status == 200 ? std::optional(json::parse(a.body)) : std::nullopt;
+    understand_claims(q, body ? &*body : nullptr, *o.answer);
+    return std::nullopt;
+  }
   if (!of_keys) {
     state::sessions found;
     const auto body = json::parse(a.body);
@@ -712,9 +803,7 @@ void as_requests_say(state::command& c) {
 }
 
 std::string request_of(const operation& o) {
-  auto text = o.read      ? request_of(*o.read)
-              : o.renewal ? request_of(*o.renewal)
-                          : request_of(*o.write);
+  auto text = o.read ? request_of(*o.read) : o.renewal ? request_of(*o.renewal) : request_of(*o.write);
   if (const auto& who = asker_of(o); who && who->secret != state::anonymous_secret)
     text.insert(text.find("\r\n") + 2, "X-Consul-Token: " + who->secret + "\r\n");
   return o.lock_wait > virtual_time::zero() ? with_parameter(std::move(text), "wait=" + in_ms(o.lock_wait)) : text;

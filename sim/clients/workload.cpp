@@ -265,7 +265,7 @@ void workload::lock_turn(client_state& c, std::uint64_t drawn) {
   if (auto* command = std::get_if<state::command>(&wanted))
     c.pending = ask(c.number, *node, std::move(*command), std::nullopt);
   else if (auto* later = std::get_if<lock_client::acquire_later>(&wanted))
-    // Without `wait`: that queues for the lock (docs/claims.md, rule 23), and the model knows no queues.
+    // Without `wait`: that would queue for the lock (docs/claims.md, rule 23) and bring claims into use in every run; claims_client does it.
     c.pending = ask(c.number, *node, std::move(later->acquire), std::nullopt);
   else if (auto* read = std::get_if<http::read_request>(&wanted))
     c.pending = ask(c.number, *node, std::nullopt, std::move(*read));
@@ -289,6 +289,8 @@ void workload::claims_turn(client_state& c, std::uint64_t drawn) {
     c.pending = ask(c.number, *node, std::move(asking->what), std::nullopt, {}, asking->wait);
   else if (auto* renewal = std::get_if<session_renewal>(&wanted))
     c.pending = ask(c.number, *node, std::nullopt, std::nullopt, std::move(*renewal));
+  else if (auto* read = std::get_if<http::read_request>(&wanted))
+    c.pending = ask(c.number, *node, std::nullopt, std::move(*read));
 }
 
 state::authority workload::asker(std::size_t client, const std::optional<state::command>& write) {

@@ -3,9 +3,9 @@
 // answered. Checkers (sim/checkers) judge the answers; the nemesis (sim/faults) disturbs the nodes meanwhile.
 
 #include "sim/checkers/answer_times.hpp"
+#include "sim/checkers/claims/wait_checker.hpp"
 #include "sim/checkers/reply_checker.hpp"
 #include "sim/checkers/session_checker.hpp"
-#include "sim/checkers/claims/wait_checker.hpp"
 #include "sim/checkers/watch_checker.hpp"
 #include "sim/clients/acl_client.hpp"
 #include "sim/clients/catalog_client.hpp"

@@ -1,6 +1,7 @@
 #include "sim/checkers/claims/claims_checker.hpp"
 
 #include "protocol/base/probe.hpp"
+#include "sim/checkers/claims/claim_views.hpp"
 
 #include <algorithm>
 
@@ -24,10 +25,6 @@ std::string words(const state::claim_record& c) {
          to_string(c.deadline) + ", changed at " + to_string(c.modify_index);
 }
 
-std::string_view bytes(const payload& p) {
-  return p ? std::string_view(*p) : std::string_view();
-}
-
 /// As the server has it.
 state::claim_record row_of(const state::resource_name& of, const modelled_claim& c) {
   state::claim_record r;
@@ -45,12 +42,6 @@ state::claim_record row_of(const state::resource_name& of, const modelled_claim&
   r.flags = c.flags;
   r.modify_index = c.changed;
   return r;
-}
-
-/// One of a check, or by somebody, is judged by how it begins.
-bool is_cause(std::string_view told, std::string_view right) {
-  const bool begins = right.empty() || right.back() == ' ';
-  return begins ? told.substr(0, right.size()) == right : told == right;
 }
 
 bool same(const state::claim_record& a, const state::claim_record& b) {
@@ -94,6 +85,7 @@ broken claims_checker::compare_claims(log_index at, const state::machine& m) {
   }
   if (!fences_.empty())
     newest_before_ = *fences_.rbegin();
+  newest_compared_ = std::max(newest_compared_, at);
   const auto index = "at index " + to_string(at) + " ";
   for (const auto& [of, r] : right->resources)
     for (const auto& [id, c] : r.claims) {
@@ -117,7 +109,7 @@ broken claims_checker::judge_row(log_index at, const state::claim_record& row) {
   const auto what = "at index " + to_string(at) + " " + words(row.of, row.id) + ": " + words(row);
   if (const auto over = over_.find({row.of, row.id}); over != over_.end() && over->second <= at)
     return what + ", although it was told to have ended by index " + to_string(over->second);
-  if (row.state != state::claim_state::held)
+  if (row.state != state::claim_state::held || at < newest_compared_) // another node has shown a later state already
     return std::nullopt;
   if (fences_.insert(row.fence).second && row.fence <= newest_before_)
     return what + ", although fence " + std::to_string(newest_before_) + " was given before";

@@ -38,8 +38,9 @@ private:
   broken judge_row(log_index at, const state::claim_record& row);
 
   const kv_model& model_;
-  claims_state_ptr compared_;       ///< the last one
-  std::size_t session_ends_ = 0;    ///< so many of the model's were compared
+  claims_state_ptr compared_;    ///< the last one
+  std::size_t session_ends_ = 0; ///< so many of the model's were compared
+  log_index newest_compared_;
   std::set<std::uint64_t> fences_;  ///< of claims that held when it was looked last, and before
   std::uint64_t newest_before_ = 0; ///< of them
   struct due {

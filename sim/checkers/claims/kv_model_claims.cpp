@@ -134,6 +134,7 @@ void kv_model::grant(draft& d, const resource_name& of, const std::string& id) {
   auto& c = claims_.resources.at(of).claims.at(id);
   if (of.space == claim_space::keys) {
     PROBE("claims: a waiting acquire is granted");
+    d.lock_given = true;
     const auto waiter = c;
     claims_.resources.at(of).claims.erase(id);
     prune(of);

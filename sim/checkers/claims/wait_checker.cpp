@@ -8,12 +8,19 @@ namespace belay::sim {
 using state::claim_space;
 
 void wait_checker::begun(const operation& op) {
-  if (!op.write || op.lock_wait == virtual_time::zero() || op.through_agent)
+  const auto* read = op.read ? std::get_if<state::claim_read>(&op.read->query) : nullptr;
+  const bool reads = read != nullptr && op.read->min_index != 0 && read->of.space == claim_space::claims;
+  const bool asks = op.write && op.lock_wait > virtual_time::zero();
+  if (op.through_agent || (!reads && !asks))
     return;
   waiting w;
   w.node = op.node;
   w.life = op.node_life;
-  if (const auto* a = std::get_if<state::claim_ask>(&*op.write)) {
+  if (reads) {
+    w.of = read->of;
+    w.read_at = log_index{op.read->min_index};
+    w.read = model_.claims_at(w.read_at);
+  } else if (const auto* a = std::get_if<state::claim_ask>(&*op.write)) {
     w.of = {a->name, claim_space::claims};
     w.id = a->id;
   } else if (const auto* k = std::get_if<state::kv_acquire>(&*op.write)) {
@@ -48,14 +55,23 @@ broken wait_checker::applied(std::size_t node, int life, log_index index, virtua
   return overdue(now);
 }
 
-void wait_checker::look(waiting& w, const node_state& n, virtual_time now) const {
-  if (!w.held || w.decided || w.life != n.life)
-    return;
-  const auto then = model_.claims_at(n.applied);
-  const auto* claim = then->find(w.of, w.id);
+bool wait_checker::is_decided(waiting& w, log_index applied) const {
+  const auto now = model_.claims_at(applied);
+  if (w.read != nullptr) {
+    const auto *before = w.read->find(w.of), *after = now->find(w.of);
+    const bool same = before == nullptr || after == nullptr ? before == after : *before == *after;
+    if (!same && applied >= w.read_at)
+      PROBE("claims: a change is to be told to a reader");
+    return !same && applied >= w.read_at; // a server that is behind has to come there first
+  }
+  const auto* claim = now->find(w.of, w.id);
   const bool waits = claim != nullptr && !claim->held;
   w.seen = w.seen || waits; // before that its own entry may not be applied
-  if (waits || !w.seen)
+  return w.seen && !waits;
+}
+
+void wait_checker::look(waiting& w, const node_state& n, virtual_time now) const {
+  if (!w.held || w.decided || w.life != n.life || !is_decided(w, n.applied))
     return;
   PROBE("claims: who waits is to be told");
   w.decided = true;
@@ -90,7 +106,8 @@ broken wait_checker::ended(const operation& op) {
 broken wait_checker::overdue(virtual_time now) const {
   for (const auto& [id, w] : waiting_)
     if (w.due && *w.due < now)
-      return "operation " + std::to_string(id) + " at node " + std::to_string(w.node) + " waits for " +
+      return "operation " + std::to_string(id) + " at node " + std::to_string(w.node) +
+             (w.read != nullptr ? " reads and waits: " : " waits for ") +
              std::string(w.of.space == claim_space::claims ? "claim " : "the lock of ") + w.of.name + " as " + w.id +
              " at " + in_seconds(now) + ", but what the node had applied by entry " + to_string(w.decided_by) +
              " decided it, and had to be told by " + in_seconds(*w.due);

@@ -1,6 +1,6 @@
 #pragma once
 // Whoever waits for a claim, or in the queue of a key's lock, is answered when the server that he asked has applied his grant or his end, and
-// not when his time is over (docs/claims.md, rules 23 and 39).
+// not when his time is over (docs/claims.md, rules 23 and 39). So is who reads the claims on a name and waits for a change.
 
 #include "sim/checkers/kv_model.hpp"
 #include "sim/record/history.hpp"
@@ -32,8 +32,10 @@ private:
     state::resource_name of;
     std::string id;
     bool held = false;
-    bool seen = false;    ///< in the queue
-    bool decided = false; ///< it was let in, or its wait ended
+    bool seen = false;     ///< in the queue
+    claims_state_ptr read; ///< of a read: what its reader has seen; null: it is none
+    log_index read_at;
+    bool decided = false; ///< it was let in, or its wait ended, or what was read has changed
     log_index decided_by;
     std::optional<virtual_time> due; ///< nullopt: not decided, or its node stands still
   };
@@ -43,6 +45,7 @@ private:
     bool stopped = false;
   };
 
+  bool is_decided(waiting& w, log_index applied) const;
   void look(waiting& w, const node_state& n, virtual_time now) const;
   broken overdue(virtual_time now) const;
 

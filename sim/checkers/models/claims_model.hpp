@@ -26,6 +26,8 @@ struct modelled_claim {
   payload value;
   std::uint64_t flags = 0; ///< of a key
   log_index changed;       ///< granted, or asked for anew
+
+  bool operator==(const modelled_claim&) const = default;
 };
 
 /// What a dead holder withholds.
@@ -34,6 +36,8 @@ struct modelled_ghost {
   bool shared = false;
   std::uint64_t permits = 1;
   cluster_time until;
+
+  bool operator==(const modelled_ghost&) const = default;
 };
 
 struct modelled_resource {
@@ -52,6 +56,7 @@ struct modelled_resource {
   /// Nothing that holds or is withheld stands in its way.
   bool fits(const modelled_claim& c) const;
   bool conflict(const modelled_claim& waiter, const modelled_claim& holder) const;
+  bool operator==(const modelled_resource&) const = default;
 };
 
 struct claims_state {

@@ -40,6 +40,28 @@ TEST_CASE("hand-over") {
   CHECK(hands(d, "s", "a") == "kind");
 }
 
+TEST_CASE("mutants of hand-over") {
+  CHECK(tells_mutant("hand_over_to_the_head", [] {
+    claims_driver d;
+    const auto a = d.open(1), b = d.open(2), c = d.open(3);
+    d.asks("x", a, "a");
+    d.asks("x", b, "b");
+    d.asks("x", c, "c");
+    hands(d, "x", "a", "c");
+    return d.holders("x") == texts{"c"};
+  }));
+  CHECK(tells_mutant("hand_over_closes_cycle", [] {
+    claims_driver d;
+    const auto a = d.open(1), b = d.open(2), c = d.open(3);
+    d.asks("x", a, "a");
+    d.asks("y", b, "y");
+    d.asks("x", b, "b");
+    d.asks("x", c, "c");
+    d.asks("y", c, "w", refusing());
+    return hands(d, "x", "a", "c") == "deadlock";
+  }));
+}
+
 // Rule 30: "refused if it closes a cycle that holds a `refuse` claim".
 TEST_CASE("a hand-over that overtakes may close a cycle") {
   for (const bool refuses : {false, true}) {

@@ -1,0 +1,105 @@
+#include "sim/checkers/claims/claim_views.hpp"
+
+#include "protocol/base/probe.hpp"
+
+#include <algorithm>
+
+namespace belay::sim {
+
+namespace {
+
+using state::claim_space;
+
+bool is_row(const state::claim_record& told, const modelled_claim& right) {
+  return told.id == right.id && told.session == right.session && told.permits == right.permits &&
+         (told.mode == state::claim_mode::shared) == right.shared && told.fence == right.fence &&
+         (!right.held || bytes(told.value) == bytes(right.value));
+}
+
+bool is_queue(const state::claim_view& told, const modelled_resource* right) {
+  const auto line = right == nullptr ? std::vector<const modelled_claim*>() : right->queue();
+  return told.queue_length == line.size() && told.queue.size() == line.size() &&
+         std::equal(told.queue.begin(), told.queue.end(), line.begin(), [&](const auto& row, const auto* c) {
+           return is_row(*row.claim, *c) && row.place == static_cast<std::uint64_t>(&row - told.queue.data()) + 1;
+         });
+}
+
+bool shows_resource(const state::claim_view& told, const modelled_resource* right) {
+  if (right == nullptr)
+    return !told.known;
+  const auto holders = right->holders();
+  const bool of_kind = told.known && told.kind == right->kind && told.limit == right->limit &&
+                       told.pinned == right->pinned && told.holder_count == holders.size();
+  return of_kind && is_queue(told, right) &&
+         std::equal(told.holders.begin(), told.holders.end(), holders.begin(), holders.end(),
+                    [](const auto& row, const auto* c) { return is_row(*row.claim, *c); }) &&
+         told.delays.size() == right->ghosts.size() &&
+         std::all_of(told.delays.begin(), told.delays.end(), [&](const state::claim_ghost& g) {
+           const auto it = right->ghosts.find(g.fence);
+           return it != right->ghosts.end() && g.session == it->second.session && g.permits == it->second.permits;
+         });
+}
+
+/// Its lock delay is not judged: how much is left of it depends on when it is asked.
+bool shows_lock(const state::claim_view& told, const state::kv_entry_ptr& entry, const modelled_resource* queue) {
+  const bool held = entry && !entry->session.empty();
+  if (!held && queue == nullptr)
+    return told.holders.empty() && told.queue.empty();
+  const bool holder = !held ? told.holders.empty()
+                            : told.holders.size() == 1 && told.holders[0].claim->session == entry->session &&
+                                  told.holders[0].claim->fence == entry->fence;
+  return told.known && holder && is_queue(told, queue);
+}
+
+bool shows_end(const kv_model& model, const std::string& id, const state::ended_session_rows& told, log_index s) {
+  const auto& all = model.session_ends();
+  const auto it =
+      std::find_if(all.rbegin(), all.rend(), [&](const modelled_session_end& e) { return e.id == id && e.index <= s; });
+  if (it == all.rend() || model.sessions().lived_at(id, s))
+    return told.list.empty();
+  if (told.list.size() != 1)
+    return false;
+  const auto& row = *told.list.front();
+  return row.id == id && row.index == it->index && is_cause(row.cause, it->cause) && row.released == it->released &&
+         row.on_end_done == it->done && row.on_end_refused == it->refused;
+}
+
+} // namespace
+
+bool is_about_claims(const state::query& q) {
+  return std::holds_alternative<state::claim_read>(q) || std::holds_alternative<state::guards_list>(q) ||
+         std::holds_alternative<state::session_ended>(q);
+}
+
+std::string_view bytes(const payload& p) {
+  return p ? std::string_view(*p) : std::string_view();
+}
+
+/// One of a check, or by somebody, is judged by how it begins.
+bool is_cause(std::string_view told, std::string_view right) {
+  const bool begins = right.empty() || right.back() == ' ';
+  return begins ? told.substr(0, right.size()) == right : told == right;
+}
+
+bool shows_claims(const kv_model& model, const state::query& q, const state::query_result& a, log_index s) {
+  PROBE("claims: a read of them is judged");
+  const auto then = model.claims_at(s);
+  if (const auto* ended = std::get_if<state::session_ended>(&q)) {
+    const auto* told = std::get_if<state::ended_session_rows>(&a.data);
+    return told != nullptr && shows_end(model, ended->id, *told, s);
+  }
+  if (const auto* told = std::get_if<state::guard_rows>(&a.data))
+    return std::holds_alternative<state::guards_list>(q) &&
+           std::equal(told->list.begin(), told->list.end(), then->guards.begin(), then->guards.end(),
+                      [](const auto& g, const auto& each) { return g.prefix == each.first && g.by == each.second; });
+  const auto* read = std::get_if<state::claim_read>(&q);
+  const auto* told = std::get_if<state::claim_view>(&a.data);
+  if (read == nullptr || told == nullptr)
+    return false;
+  const auto* resource = then->find(read->of);
+  if (read->of.space == claim_space::claims)
+    return shows_resource(*told, resource);
+  return model.doubtful(read->of.name, s) || shows_lock(*told, model.entry_at(read->of.name, s), resource);
+}
+
+} // namespace belay::sim
