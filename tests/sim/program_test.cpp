@@ -42,7 +42,7 @@ run_report run_on_demand(tape& t, const run_options& o) {
   return r;
 }
 
-struct outcome {
+struct printed {
   int code = -1;
   std::string out, err;
 };
@@ -55,12 +55,12 @@ public:
     return {std::istreambuf_iterator<char>(in), {}};
   }
 
-  outcome run(const std::string& words) const {
+  printed run(const std::string& words) const {
     std::istringstream in(words);
     std::vector<std::string> list;
     for (std::string w; in >> w;)
       list.push_back(w);
-    outcome o;
+    printed o;
     std::ostringstream err;
     {
       std::ofstream out(*this / "stdout");
