@@ -134,6 +134,8 @@ public:
     case 15:
       return state::kv_write{op(below(3) == 0 ? kv_verb::lock : kv_verb::unlock)};
     case 16:
+      if (below(6) == 0) // what is above a guard
+        return state::kv_write{key_op(kv_verb::remove_tree, "g")};
       return state::kv_write{op(below(2) == 0 ? kv_verb::remove : kv_verb::set)};
     case 17:
       if (below(3) == 0)
@@ -149,6 +151,11 @@ public:
     }
     default: {
       state::fenced_txn t;
+      if (below(3) == 0) { // free for a moment in which nobody may overtake who waits
+        t.body.ops.push_back(op(kv_verb::unlock));
+        t.body.ops.push_back(op(kv_verb::lock));
+        return t;
+      }
       t.body.ops.push_back(state::fence_op{fence()});
       t.body.ops.push_back(op(below(3) == 0 ? kv_verb::lock : kv_verb::set));
       t.body.ops.push_back(op(kv_verb::unlock));
@@ -240,7 +247,7 @@ std::string first_difference(std::uint64_t seed, int entries) {
     }
     if (asks.below(60) == 0)
       b.save();
-    if (asks.below(120) == 0)
+    if (asks.below(50) == 0) // some archives more than once
       b.restore();
     b(asks.next());
   }
@@ -266,10 +273,10 @@ TEST_CASE("model of claims: finds known bugs of the state machine") {
       "asked_again_loses_place", "check_fence_ignored", "claim_granted_past_deadline", "claim_of_dead_session_stays",
       "deadlock_not_looked_for", "ended_id_taken_again", "ended_session_forgotten", "fences_of_one_entry_alike",
       "ghost_withholds_everything", "ghosts_not_looked_at", "guard_below_tree_ignored", "guard_lets_on_end_pass",
-      "guard_lets_readers_pass", "hand_over_closes_cycle", "hand_over_to_the_head", "holder_queues_in_delay",
-      "on_end_stops_at_refusal", "plain_acquire_overtakes_queue", "removed_lock_grants_nobody",
-      "restore_forgets_ended_claims", "restore_gives_old_fences", "restore_leaves_no_ghosts",
-      "shrunk_limit_keeps_waiters", "stale_fence_taken", "tickets_before_priorities", "unfit_head_overtaken");
+      "guard_lets_readers_pass", "hand_over_to_the_head", "holder_queues_in_delay", "on_end_stops_at_refusal",
+      "plain_acquire_overtakes_queue", "removed_lock_grants_nobody", "restore_forgets_ended_claims",
+      "restore_gives_old_fences", "restore_leaves_no_ghosts", "shrunk_limit_keeps_waiters", "stale_fence_taken",
+      "tickets_before_priorities", "unfit_head_overtaken");
   REQUIRE(activate_mutant(name));
   std::uint64_t seed = 1;
   while (seed <= 200 && first_difference(seed, entries_of_a_run).empty())
