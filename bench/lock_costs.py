@@ -20,12 +20,18 @@ from servers import cluster, leader_of, scratch
 from wire_proxy import PATIENCE, RENEWAL, Grpc, Http1, Proxy, Zookeeper
 
 LIMIT = 3  # permits of the semaphores
+BEGINNINGS = {"PUT /v1/session/create", "connect"}  # who waits has done that before
+
+
+class GaveUp(Exception):
+    """A client ended that should hold or wait."""
 
 
 class Program:
     """A client that is a program: it runs a child while it holds, which says so and waits for a word on a pipe with a name."""
 
     numbers = itertools.count()
+    connections = 1  # until it has asked
 
     def __init__(self, folder, command):
         self.out = os.path.join(folder, f"client{next(self.numbers)}")
@@ -43,7 +49,8 @@ class Program:
 
     def holds(self):
         if self.process.poll() is not None:
-            raise SystemExit("a client has ended: " + " ".join(self.process.args))
+            with open(self.out + ".errors") as errors:
+                raise GaveUp(f"a client has ended: {' '.join(self.process.args)}\n{errors.read()}")
         return self.said() != b""
 
     def give_back(self):
@@ -73,6 +80,8 @@ class EtcdElect(Program):
 
 class Claim(Program):
     """A claim of Belay's, asked for with curl, as in docs/guides/claims.md."""
+
+    connections = 2  # the session's, the claim's
 
     def __init__(self, folder, api, what, hand_over):
         self.out = os.path.join(folder, f"client{next(self.numbers)}")
@@ -182,10 +191,11 @@ def once(server, proxy, begin, what, waiters, left):
     if waiters:
         holders = LIMIT if what == "semaphore" else 1
         for number in range(holders + waiters):
+            there = proxy.connections
             left.append(begin())
+            until(lambda: proxy.connections >= there + left[number].connections, "it is connected")
             if number < holders:
                 until(left[number].holds, "the first have it")
-        until(lambda: proxy.connections >= holders + waiters, "all are there")
         proxy.quiet()
     sent, received, events, commits = proxy.sent, proxy.received, len(proxy.events), server.committed()
     if waiters:
@@ -205,7 +215,8 @@ def once(server, proxy, begin, what, waiters, left):
 
 
 def measure(options, store, what, waiters):
-    """Costs of one case, of so many rounds, each with servers of its own. A round with a renewal in it is done again."""
+    """Costs of one case, of so many rounds, each with servers of its own. A round is done again if there is a renewal in it, if
+    a client came late or gave up."""
     name, start, protocol, _, client = store
     costs = []
     for _ in range(3 * options.rounds):
@@ -219,22 +230,25 @@ def measure(options, store, what, waiters):
                 if not waiters:  # what only the first one makes, such as ZooKeeper's paths, is there already when others wait
                     once(leader, proxy, begin, what, 0, left)
                 cost = once(leader, proxy, begin, what, waiters, left)
+            except GaveUp as error:
+                print(f"{name}: {error}", file=sys.stderr)
+                continue
             finally:
                 for one in left:
                     one.abandon()
                 proxy.stop()
         if options.show:
             print(f"{name}: {what}, {waiters} wait: {json.dumps(cost)}", file=sys.stderr)
-        if RENEWAL not in cost["events"]:
-            costs.append(cost)
+        if RENEWAL in cost["events"] or (waiters and BEGINNINGS.intersection(cost["events"])):
+            continue
+        costs.append(cost)
         if len(costs) == options.rounds:
             return costs
-    raise SystemExit(f"{name}: renewals in every round")
+    raise SystemExit(f"{name}: too few rounds without renewals and with all clients")
 
 
 def median_and_range(values):
-    low, *_, high = values = sorted(values) * 2  # twice, so that there are always two
-    middle = values[len(values) // 2]
+    low, middle, high = min(values), sorted(values)[len(values) // 2], max(values)
     return f"{middle:,}" if low == high else f"{middle:,} ({low:,} to {high:,})"
 
 

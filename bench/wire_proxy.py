@@ -107,8 +107,11 @@ class Proxy:
         self.loop.run_forever()
 
     async def serve(self, client, to_client):
-        self.connections += 1
-        server, to_server = await asyncio.open_connection("127.0.0.1", self.upstream)
+        self.connections, self.moved = self.connections + 1, time.monotonic()
+        try:
+            server, to_server = await asyncio.open_connection("127.0.0.1", self.upstream)
+        except OSError:  # the client finds out, too
+            return to_client.close()
         self.ways += [to_client, to_server]
         protocol = self.protocol()
 
