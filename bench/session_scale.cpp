@@ -84,7 +84,7 @@ public:
 
   void ask(http::verb verb, const std::string& target, std::string body, done then) {
     request_ = {verb, target, 11};
-    request_.set(http::field::host, "belay");
+    request_.set(http::field::host, "localhost");
     request_.body() = std::move(body);
     request_.prepare_payload();
     then_ = std::move(then);
@@ -213,7 +213,8 @@ private:
     all(o_.sessions, [&](std::size_t i, connection& c, const std::function<void()>& next) {
       c.ask(http::verb::put, "/v1/session/create", session("scale", o_.ttl_s, o_.exact_over_s.has_value()),
             [&, i, next](int status, const std::string& body) {
-              failed += status == 200 ? 0 : 1;
+              if (status != 200 && failed++ == 0)
+                std::cerr << "a session could not be made: " << status << " " << body << "\n";
               if (status == 200)
                 ids_[i] = json::parse(body).at("ID").as_string().c_str();
               renewed_[i] = steady::now();
@@ -380,11 +381,10 @@ private:
           });
   }
 
-  /// Sessions of the node that is deregistered later.
-  std::vector<std::string> bulk_sessions() {
-    std::vector<std::string> made(o_.locked);
-    all(o_.locked, [&](std::size_t i, connection& c, const std::function<void()>& next) {
-      c.ask(http::verb::put, "/v1/session/create", session("bulk", 86'400), [&, i, next](int, const std::string& body) {
+  std::vector<std::string> sessions_of(const std::string& node, std::size_t count) {
+    std::vector<std::string> made(count);
+    all(count, [&](std::size_t i, connection& c, const std::function<void()>& next) {
+      c.ask(http::verb::put, "/v1/session/create", session(node, 86'400), [&, i, next](int, const std::string& body) {
         made[i] = json::parse(body).at("ID").as_string().c_str();
         next();
       });
@@ -430,7 +430,7 @@ private:
   }
 
   json::object end_many() {
-    const auto locked = bulk_sessions();
+    const auto locked = sessions_of("bulk", o_.locked);
     std::size_t granted = 0;
     all(o_.locked, [&](std::size_t i, connection& c, const std::function<void()>& next) {
       c.ask(http::verb::put, "/v1/kv/scale/lock/" + std::to_string(i) + "?acquire=" + locked[i], "held",
@@ -450,7 +450,7 @@ private:
                         const std::function<std::string(std::size_t)>& of) {
     std::size_t found = 0;
     all(count, [&](std::size_t i, connection& c, const std::function<void()>& next) {
-      c.ask(http::verb::put, "/v1/claim/scale/" + std::to_string(i % o_.locked) + "?session=" + of(i), {},
+      c.ask(http::verb::put, "/v1/claim/scale/" + std::to_string(i % o_.locked) + "?wait=0s&session=" + of(i), {},
             [&, next](int status, const std::string& body) {
               found += status == 200 && json::parse(body).at("State").as_string() == state.c_str() ? 1 : 0;
               next();
@@ -460,28 +460,23 @@ private:
   }
 
   json::object end_holders() {
-    const auto holders = bulk_sessions();
+    const auto holders = sessions_of("bulk", o_.locked);
     const auto before = used(o_.pids);
     const auto held = claim_all(o_.locked, "held", [&](std::size_t i) { return holders[i]; });
-    // One session waits once for each resource; the first of these queues are all of one session.
-    std::vector<std::string> waiters((o_.waiting + o_.locked - 1) / o_.locked);
-    for (auto& w : waiters)
-      w = json::parse(one(http::verb::put, "/v1/session/create", session("scale", 86'400)).second)
-              .at("ID")
-              .as_string()
-              .c_str();
+    // Each for one resource.
+    const auto waiters = sessions_of("scale", o_.waiting);
     const auto start = steady::now();
-    const auto waiting = claim_all(o_.waiting, "waiting", [&](std::size_t i) { return waiters[i / o_.locked]; });
+    const auto waiting = claim_all(o_.waiting, "waiting", [&](std::size_t i) { return waiters[i]; });
     const auto took = since(start);
     const auto with_queues = used(o_.pids);
     auto under_load = deregister_under_puts();
     std::size_t handed_on = 0;
     all(o_.locked, [&](std::size_t i, connection& c, const std::function<void()>& next) {
       c.ask(http::verb::get, "/v1/claim/scale/" + std::to_string(i), {},
-            [&, next](int status, const std::string& body) {
+            [&, i, next](int status, const std::string& body) {
               const auto holders_now = status == 200 ? json::parse(body).at("Holders").as_array() : json::array{};
               handed_on +=
-                  holders_now.size() == 1 && holders_now[0].at("Session").as_string() == waiters[0].c_str() ? 1 : 0;
+                  holders_now.size() == 1 && holders_now[0].at("Session").as_string() == waiters[i].c_str() ? 1 : 0;
               next();
             });
     });

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Sessions and claims by the hundred thousand on a cluster of this machine (session_scale.cpp says what is measured).
 
-usage: bench/session_scale.py exact | exact-kill | holders --binary build/release/belay [--program build/release/session_scale] [--nodes 3]
-                              [--folder /var/tmp] [-- WORDS FOR session_scale]
+usage: bench/session_scale.py --binary build/release/belay [--program build/release/session_scale] [--nodes 3]
+                              [--folder /var/tmp] exact|exact-kill|holders [-- WORDS FOR session_scale]
 
 exact       100,000 sessions with exact TTLs, a sample of which is watched to its end
 exact-kill  the same; the leader is killed when half of them are over (asked and watched is a follower)
