@@ -379,8 +379,16 @@ TEST_CASE("no wait for a lock is lost when servers are replaced, and put back wh
   REQUIRE(eventually(milliseconds{30000}, [&] { return claim().ok(); }));
 
   const auto follower = (cluster.wait_leader() + 1) % cluster.size();
-  replace(cluster.node(follower), old_program);
-  cannot_go_back(cluster.node(follower));
+  // It stops at an entry that it cannot read, or at a row of its checkpoint: 0.1.0 does not look for a level there.
+  auto& back = cluster.node(follower);
+  replace(back, old_program);
+  const auto end = back.process().wait(milliseconds{60000});
+  REQUIRE(end);
+  CHECK(end->code == 1);
+  const auto said = file_tail(back.log_file(), 20000);
+  INFO(said);
+  CHECK((said.find("install Belay ") != std::string::npos ||
+         said.find("checkpoint row that cannot be decoded") != std::string::npos));
   REQUIRE(turns.each_gets_on(3));
   becomes(follower, new_program);
   turns.stop();
