@@ -3,6 +3,7 @@
 #include "protocol/base/overloaded.hpp"
 #include "protocol/base/uuid.hpp"
 #include "sim/chance/drawn_parts.hpp"
+#include "sim/clients/client_commands.hpp"
 
 #include <algorithm>
 
@@ -67,31 +68,13 @@ std::string guarded_key(std::uint64_t n) {
 
 claims_client::claims_client(std::size_t number) : number_(number), node_("c" + std::to_string(number % 2)) {}
 
-state::kv_op claims_client::op(kv_verb verb, std::string key, std::uint64_t fresh) const {
-  state::kv_op o;
-  o.verb = verb;
-  o.key = std::move(key);
-  o.value = make_payload(std::to_string(fresh));
-  o.flags = fresh;
-  return o;
-}
-
 claims_client::request claims_client::next(std::uint64_t drawn, std::uint64_t fresh, virtual_time now) {
   if (now < asleep_until_)
     return {};
   const auto action = action_of(claims_actions, kind_part(drawn));
   if (!node_known_ || (action == claims_action::check_fails && spare_part(drawn) % 8 == 0)) {
-    state::catalog_register r;
-    r.node.node = node_;
-    r.node.address = "10.0.0.2";
-    state::check_record check;
-    check.node = node_;
-    check.check_id = check.name = "serfHealth";
-    check.status = node_known_ ? "critical" : "passing";
-    check.output = std::to_string(fresh);
-    r.checks.push_back(check);
     node_known_ = !node_known_;
-    return asking{std::move(r)};
+    return asking{node_with_liveness(node_, "10.0.0.2", node_known_ ? "passing" : "critical", fresh)};
   }
   if (session_.id.empty())
     return create(drawn, fresh);
@@ -199,7 +182,7 @@ claims_client::request claims_client::create(std::uint64_t drawn, std::uint64_t 
   begin.ttl_mode = exact ? state::session_ttl_mode::exact : state::session_ttl_mode::lower_bound;
   if (leaves) {
     const auto add = [&](kv_verb verb, std::string key) {
-      auto o = op(verb, std::move(key), fresh);
+      auto o = op_with(fresh, verb, std::move(key));
       if (verb != kv_verb::set && verb != kv_verb::cas) {
         o.value = make_payload({});
         o.flags = 0;
@@ -274,7 +257,7 @@ claims_client::request claims_client::on_one(std::uint64_t drawn) {
 claims_client::request claims_client::on_key(std::uint64_t drawn, std::uint64_t fresh) {
   if (key_.empty() || key_part(drawn) % 16 == 0)
     key_ = "q/" + std::to_string(key_part(drawn) / 16 % 2);
-  auto o = op(kv_verb::lock, key_, fresh);
+  auto o = op_with(fresh, kv_verb::lock, key_);
   o.session = session_.id;
   switch (spare_part(drawn) % 8) {
   case 0:
@@ -320,7 +303,7 @@ claims_client::request claims_client::on_guarded(std::uint64_t drawn, std::uint6
   state::fence_ref fence{guarding, mine != nullptr && mine->fence != 0 ? mine->fence : 1 + key_part(drawn)};
   if (key_fence_ != 0 && key_ == lock.name && pause_part(drawn) % 2 == 0)
     fence = {lock, key_fence_};
-  auto o = op(kv_verb::set, guarded_key(key_part(drawn)), fresh);
+  auto o = op_with(fresh, kv_verb::set, guarded_key(key_part(drawn)));
   switch (spare_part(drawn) % 8) {
   case 0:
     return asking{state::guard_set{std::string(guarded_prefix), pause_part(drawn) % 4 == 0 ? lock : guarding}};
@@ -340,7 +323,7 @@ claims_client::request claims_client::on_guarded(std::uint64_t drawn, std::uint6
     state::fenced_txn t;
     t.body.ops.push_back(state::fence_op{fence});
     t.body.ops.push_back(std::move(o));
-    t.body.ops.push_back(op(kv_verb::set, "left/x", fresh));
+    t.body.ops.push_back(op_with(fresh, kv_verb::set, "left/x"));
     return asking{std::move(t)};
   }
   default:
@@ -392,23 +375,17 @@ void claims_client::learn(const operation& o) {
   const auto* refused = std::get_if<state::refusal>(&o.reply);
   if (o.result == outcome::done && no != nullptr && no->why == state::claim_error::unknown_session)
     return forget_session();
+  const auto made = [&] {
+    if (o.result != outcome::done || refused != nullptr) {
+      forget_session();
+      node_known_ = node_known_ && refused == nullptr;
+    } else {
+      renewed_ = o.invoked;
+    }
+  };
   std::visit(overloaded{
-                 [&](const state::session_create&) {
-                   if (o.result != outcome::done || refused != nullptr) {
-                     forget_session();
-                     node_known_ = node_known_ && refused == nullptr;
-                   } else {
-                     renewed_ = o.invoked;
-                   }
-                 },
-                 [&](const state::session_begin&) {
-                   if (o.result != outcome::done || refused != nullptr) {
-                     forget_session();
-                     node_known_ = node_known_ && refused == nullptr;
-                   } else {
-                     renewed_ = o.invoked;
-                   }
-                 },
+                 [&](const state::session_create&) { made(); },
+                 [&](const state::session_begin&) { made(); },
                  [&](const state::claim_ask& a) {
                    auto* mine = find(a.name, a.id);
                    if (mine == nullptr)

@@ -43,7 +43,6 @@ private:
   request on_key(std::uint64_t drawn, std::uint64_t fresh);
   request on_guarded(std::uint64_t drawn, std::uint64_t fresh);
   state::claim_ask fresh_ask(std::uint64_t drawn);
-  state::kv_op op(state::kv_verb verb, std::string key, std::uint64_t fresh) const;
   claim* find(const std::string& name, const std::string& id);
   void drop(const std::string& name, const std::string& id);
   void forget_session();

@@ -2,6 +2,7 @@
 
 #include "protocol/base/uuid.hpp"
 #include "sim/chance/drawn_parts.hpp"
+#include "sim/clients/client_commands.hpp"
 
 #include <algorithm>
 #include <set>
@@ -72,11 +73,7 @@ lock_client::lock_client(std::size_t number, known_sessions& all, std::size_t cl
 }
 
 state::kv_op lock_client::op(kv_verb verb, std::string key, std::uint64_t fresh) const {
-  state::kv_op o;
-  o.verb = verb;
-  o.key = std::move(key);
-  o.value = make_payload(std::to_string(fresh));
-  o.flags = fresh;
+  auto o = op_with(fresh, verb, std::move(key));
   o.session = session_.id;
   return o;
 }
@@ -87,17 +84,8 @@ lock_client::request lock_client::next(std::uint64_t drawn, std::uint64_t fresh,
   step_ = step::idle;
   const auto& node = node_;
   if (!node_known_ || (kind_part(drawn) == kind_check_fails && spare_part(drawn) % 8 == 0 && !of_agent_)) {
-    state::catalog_register r;
-    r.node.node = node;
-    r.node.address = "10.0.0.1";
-    state::check_record check;
-    check.node = node;
-    check.check_id = check.name = "serfHealth";
-    check.status = node_known_ ? "critical" : "passing";
-    check.output = std::to_string(fresh);
-    r.checks.push_back(check);
     node_known_ = !node_known_;
-    return state::command(std::move(r));
+    return state::command(node_with_liveness(node, "10.0.0.1", node_known_ ? "passing" : "critical", fresh));
   }
   if (kind_part(drawn) == kind_deregister && spare_part(drawn) % 32 == 0 && !of_agent_) {
     node_known_ = false;
