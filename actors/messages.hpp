@@ -248,12 +248,14 @@ struct write_checkpoint {
   std::uint64_t digest = 0;
   bool full = false;
   std::vector<state::dirty_row> rows;
+  state::unkept_changes changes; ///< of keys, which are kept beside it
 };
 /// checkpointer -> fsm and raft_peer
 struct checkpoint_written {
   raft::snapshot_meta meta;
   std::chrono::nanoseconds took{0};
-  std::string error; ///< not empty: not written (disk or map full); state stays in memory, try again
+  std::string error;         ///< not empty: not written (disk or map full); state stays in memory, try again
+  bool changes_kept = false; ///< false: the changes that came with it are not on the disk
 };
 /// raft_peer -> checkpointer and back: a follower needs the state.
 struct load_snapshot_chunk {
@@ -330,11 +332,14 @@ struct unpark_query {
 };
 struct publish_effects {
   state::effects changed;
+  log_index applied = {}; ///< all entries up to this one; to watch_registry only
 };
 /// watch_registry -> fsm: look again. `expired`: the time is up, answer whatever it is.
 struct queries_touched {
   std::vector<request_id> ids;
   bool expired = false;
+  log_index quiet_up_to =
+      {}; ///< of what was published up to this index nothing has touched them since they were parked, or looked at
 };
 
 // ---- lock_delay_tracker
@@ -359,6 +364,8 @@ struct renew_request {
   origin from;
   std::string sessions;    ///< as in renew_session
   monotonic_time deadline; ///< until then it may be asked again, of this leader or the next
+  term_id confirmed =
+      {}; ///< a quorum confirmed the leader of that term after the request had come; zero: its lease has to do
 };
 /// session_reaper -> raft_peer
 struct renew_answer {

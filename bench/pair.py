@@ -42,23 +42,25 @@ class Side:
     """Servers, and how their clients come to them."""
 
     def __init__(self, options, folder, program, settings, kind=None):
-        self.folder, self.acl, self.https, self.tokens = folder, kind == "acl", kind == "https", None
-        if self.https:
+        self.folder, self.kind, self.tokens = folder, kind, None
+        if kind == "https":
             settings = {**settings, **secured.certificate(program, os.path.join(folder, "certificates"))}
-        elif self.acl:
+        elif kind == "acl":
             settings = {**settings, **secured.DENY_BY_DEFAULT}
-        self.servers = compare.belay(program, folder, options.nodes, settings, self.https)
+        self.servers = compare.belay(program, folder, options.nodes, settings, kind == "https")
 
     def fill(self, options):
-        if self.acl:
+        if self.kind == "acl":
             self.tokens = secured.fill_acls(self.servers[0], self.folder)
         compare.fill(options, self.servers, self.client("fill"))
 
     def client(self, workload):
         """Options of the load generator."""
-        if self.acl:
+        if self.kind == "acl":
             return {"tokens": self.tokens[1 if workload == "watch" else 0]}
-        return {"tls": "on"} if self.https else {}
+        if self.kind == "keys" and workload == "put":
+            return {"idempotent": 1}
+        return {"tls": "on"} if self.kind == "https" else {}
 
 
 def paired(runs, field):
@@ -74,7 +76,8 @@ def main():
     parser.add_argument("--other", required=True, help="the belay program that is compared with --binary")
     parser.add_argument("--config", help="JSON file of settings for the servers of --binary")
     parser.add_argument("--other-config", help="likewise for those of --other: what a setting costs, if both programs are the same")
-    parser.add_argument("--other-with", choices=("acl", "https"), help="those of --other want tokens, of which there are 1,000; or are asked by HTTPS")
+    parser.add_argument("--other-with", choices=("acl", "https", "keys"),
+                        help="those of --other want tokens, of which there are 1,000; or are asked by HTTPS; or each put has an Idempotency-Key")
     parser.add_argument("--nodes", type=int, default=3, choices=(1, 3), help="servers of each (default 3)")
     parser.add_argument("--cells", default="W1:1,W1:16,R1:16,T1:16,L1:16", help="rows of compare.py and clients (default %(default)s)")
     parser.set_defaults(rounds=16, seconds=0.6)

@@ -1,7 +1,8 @@
 // The least that waking N watchers over HTTP can cost on a machine: one thread, one key, no log, no peers, no routing,
 // one answer rendered once and written to every socket that waits. What remains is the kernel's way through loopback.
 //
-// usage: wake_floor PORT      prints nothing; understands GET and PUT of any key (all are the same one) and `index=`
+// usage: wake_floor PORT      prints nothing; understands GET and PUT of any key (all are the same one), `index=`, and
+//                             `changes`: then each write comes as a server-sent event
 
 #include "bench/load/values.hpp"
 
@@ -25,8 +26,14 @@ namespace {
 struct the_key {
   std::string name, value64;
   std::uint64_t index = 1;
-  std::string answer; ///< rendered once for everybody
+  std::string answer, event; ///< rendered once for everybody
 };
+
+std::string chunk(const std::string& text) {
+  char size[20];
+  std::snprintf(size, sizeof size, "%zx\r\n", text.size());
+  return size + text + "\r\n";
+}
 
 void render(the_key& k) {
   const auto index = std::to_string(k.index);
@@ -34,6 +41,8 @@ void render(the_key& k) {
                     "\",\"CreateIndex\":1,\"ModifyIndex\":" + index + "}]";
   k.answer = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nX-Consul-Index: " + index +
              "\r\nContent-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body;
+  k.event = chunk("id: " + index + ".0\nevent: set\ndata: {\"Key\":\"" + k.name + "\",\"Value\":\"" + k.value64 +
+                  "\",\"Flags\":0,\"Session\":\"\",\"PreviousIndex\":" + index + ",\"Index\":" + index + "}\n\n");
 }
 
 void write_all(int fd, std::string_view bytes) {
@@ -80,7 +89,7 @@ int main(int argc, char** argv) {
 
   the_key key;
   std::unordered_map<int, std::string> unread;
-  std::vector<int> parked;
+  std::vector<int> parked, followers;
   std::vector<epoll_event> events(1024);
   std::vector<char> buffer(1u << 16);
   for (;;) {
@@ -96,6 +105,8 @@ int main(int argc, char** argv) {
       const auto got = ::recv(fd, buffer.data(), buffer.size(), 0);
       auto& in = unread[fd];
       if (got <= 0) {
+        std::erase(followers, fd);
+        std::erase(parked, fd);
         unread.erase(fd);
         ::close(fd);
         continue;
@@ -114,6 +125,14 @@ int main(int argc, char** argv) {
           for (const int waiting : parked)
             write_all(waiting, key.answer);
           parked.clear();
+          for (const int follower : followers)
+            write_all(follower, key.event);
+          continue;
+        }
+        if (path.find("changes") != std::string::npos) {
+          followers.push_back(fd);
+          write_all(fd, "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n" +
+                            chunk("id: 1\nevent: progress\ndata: {\"Index\":1}\n\n"));
           continue;
         }
         const auto asked = path.find("index=");

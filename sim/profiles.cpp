@@ -34,13 +34,22 @@ std::vector<profile> all_profiles() {
   claims.claims_per_million = 1'000'000;
   claims.chaos = seconds(20);
   claims.calm = seconds(15); // all sessions end in it, and what they leave behind
+  profile once;
+  once.name = "once";
+  once.keys_per_million = 1'000'000;
   profile agents;
   agents.name = "agents";
   agents.client_agents_per_million = 1'000'000;
+  profile changes;
+  changes.name = "changes";
+  changes.followers_per_million = 1'000'000;
+  changes.client_agents_per_million = 250'000;
+  changes.chaos = seconds(25);
+  changes.calm = seconds(15); // each stream is told its place in it
   profile reference;
   reference.name = "reference";
   reference.frozen = true;
-  return {swarm, calm, brief, endurance, locks, claims, agents, reference};
+  return {swarm, calm, brief, endurance, locks, claims, once, agents, changes, reference};
 }
 
 } // namespace

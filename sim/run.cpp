@@ -3,11 +3,11 @@
 #include "actors/telemetry/log.hpp"
 #include "protocol/base/check.hpp"
 #include "protocol/base/probe.hpp"
+#include "sim/checkers/agents/client_agent_checker.hpp"
 #include "sim/checkers/answer_times.hpp"
 #include "sim/checkers/autopilot_checker.hpp"
 #include "sim/checkers/claims/claims_checker.hpp"
 #include "sim/checkers/claims/wait_checker.hpp"
-#include "sim/checkers/client_agent_checker.hpp"
 #include "sim/checkers/idle_checker.hpp"
 #include "sim/checkers/linearizability.hpp"
 #include "sim/checkers/observer.hpp"
@@ -15,6 +15,7 @@
 #include "sim/checkers/recovery.hpp"
 #include "sim/clients/agent_workload.hpp"
 #include "sim/clients/cached_reader.hpp"
+#include "sim/clients/change_follower.hpp"
 #include "sim/clients/credential_operator.hpp"
 #include "sim/clients/workload.hpp"
 #include "sim/faults/agent_nemesis.hpp"
@@ -22,7 +23,9 @@
 #include "sim/faults/newer_clients.hpp"
 #include "sim/faults/stranger.hpp"
 #include "sim/faults/uninvited.hpp"
+#include "sim/world/busy_times.hpp"
 #include "sim/world/node_failure.hpp"
+#include "sim/world/storm_checker.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -33,10 +36,6 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 
 namespace {
-
-// Messages that beget each other for ever keep virtual time from passing. The busiest second of ordinary runs has some
-// tens of thousands of events.
-constexpr std::uint64_t events_per_second_max = 1'000'000;
 
 // How long a healed majority may take, in virtual time, for each step of its recovery. Above the longest election, the
 // longest time a request is held and the longest outage that may be in force when the healing begins.
@@ -56,7 +55,6 @@ constexpr std::uint64_t search_every = 16;
 constexpr std::uint32_t idle_per_million = 125'000;
 constexpr seconds idle_after{18};
 constexpr seconds idle_for{15};
-constexpr std::uint32_t long_per_million = 100'000;
 // How often the requests that have no answer yet are looked at.
 constexpr milliseconds times_every{100};
 // And client agents, with what the leader knows of them.
@@ -65,6 +63,12 @@ constexpr milliseconds agents_every{50};
 constexpr double fastest_clock = 1.05;
 // What takes this much longer than usual is told as a reason for a late convergence.
 constexpr milliseconds noticeable{100};
+
+/// Nobody said whether there is such a session.
+bool is_undecided(const operation& renewal) {
+  return renewal.result == outcome::unknown ||
+         (renewal.result == outcome::refused && renewal.text.find("Permission denied") == std::string::npos);
+}
 
 std::string broken_check; // the text of an INVARIANT that failed
 
@@ -97,18 +101,19 @@ public:
   simulation(tape& choices, const run_options& options)
       : tape_(choices), profile_(options.profile), trace_(options.trace), swarm_(draw_swarm(choices, options.profile)),
         time_(choices, trace_), net_(time_, choices, trace_), nodes_(time_, choices, trace_, net_, swarm_),
-        clocks_(swarm_.peer.limits.tick * swarm_.peer.limits.election_ticks),
+        busy_(time_, choices, nodes_, swarm_), clocks_(swarm_.peer.limits.tick * swarm_.peer.limits.election_ticks),
         replies_({swarm_.lease_is_safe(), swarm_.consistent_by_default, &clocks_}),
         watches_(replies_.model(), watch_rules_of(swarm_)),
         sessions_(replies_.model(),
                   {swarm_.lease_is_safe(), swarm_.peer.hold, &clocks_, swarm_.faults.clock_rate ? fastest_clock : 1}),
         delays_(replies_.model(), {swarm_.lease_is_safe(), &clocks_}), claims_(replies_.model()),
-        waits_(replies_.model(), watch_rules_of(swarm_).slack), times_(answer_time_rules_of(swarm_)),
-        watcher_(time_, trace_, nodes_, replies_, watches_, sessions_, delays_, claims_, waits_, clocks_,
+        waits_(replies_.model(), watch_rules_of(swarm_).slack), times_(answer_time_rules_of(swarm_)), floors_(nodes_),
+        watcher_(time_, trace_, nodes_, replies_, watches_, sessions_, delays_, claims_, waits_, clocks_, floors_,
                  swarm_.lease_is_safe()),
         clients_(time_, choices, trace_, nodes_, swarm_, replies_, watches_, waits_, sessions_, times_),
         agents_(time_, choices, trace_, nodes_, swarm_, times_),
-        cached_(time_, choices, trace_, nodes_, times_, swarm_.network),
+        cached_(time_, choices, trace_, nodes_, watch_rules_of(swarm_).slack),
+        followers_(time_, choices, trace_, nodes_, replies_.model(), floors_, swarm_.followers),
         nemesis_(time_, choices, trace_, nodes_, net_, swarm_), agent_nemesis_(time_, choices, trace_, nodes_, swarm_),
         stranger_(time_, choices, trace_, nodes_), newer_(time_, choices, trace_, nodes_),
         progress_(time_, nodes_, net_, swarm_), autopilot_(time_, nodes_), agent_health_(nodes_, net_) {
@@ -122,7 +127,7 @@ public:
       watcher_.after(who);
       nodes_.bury_the_dead();
     };
-    time_.busy = [this](const enlisted& who) { return busy(who); };
+    time_.busy = [this](const enlisted& who) { return busy_.of(who); };
     watcher_.committed = [this](const raft::entry& e, std::optional<virtual_time> made) {
       if (auto wrong = agent_health_.committed(e, made.value_or(time_.now())); wrong && !agent_complaint_)
         agent_complaint_ = std::move(wrong);
@@ -157,11 +162,21 @@ public:
     }
     nodes_.well = [this](const std::string& target) { return agents_.is_well(target); };
     nodes_.received = [this](std::size_t, int, connection_id c, std::string_view bytes, bool last) {
-      if (cached_reader::owns(c))
-        return cached_.on_bytes(c, bytes, last);
-      if (credential_operator::owns(c))
+      switch (owner_of(c)) {
+      case connections_of::change_followers:
+        return followers_.on_bytes(c, bytes, last);
+      case connections_of::clients_of_agents:
+        return agents_.on_bytes(c, bytes, last);
+      case connections_of::operators:
         return credentials_->on_bytes(c, bytes, last);
-      return agent_workload::owns(c) ? agents_.on_bytes(c, bytes, last) : clients_.on_bytes(c, bytes, last);
+      case connections_of::cached_readers:
+        return cached_.on_bytes(c, bytes, last);
+      case connections_of::clients:
+      case connections_of::archive_transfers:
+      case connections_of::client_agents: // they hear by themselves
+        break;
+      }
+      return clients_.on_bytes(c, bytes, last);
     };
     nodes_.wiped = [this](std::size_t agent) { agents_.on_disk_lost(agent); };
     nodes_.led = [this](std::size_t node) {
@@ -184,6 +199,7 @@ public:
       clients_.on_node_gone(node);
       agents_.on_node_gone(node);
       cached_.on_node_gone(node);
+      followers_.on_node_gone(node);
       if (nodes_.is_agent(node))
         return;
       if (credentials_)
@@ -220,6 +236,7 @@ public:
         cached_.start();
         look_at_agents();
       }
+      followers_.start();
       if (credentials_) {
         credentials_->start();
         uninvited_->start();
@@ -263,12 +280,14 @@ private:
       fail(verdict::safety, "catalog", *agents_.complaint());
     else if (agent_complaint_)
       fail(verdict::safety, "client agents", *agent_complaint_);
+    else if (followers_.complaint())
+      fail(verdict::safety, "changes", *followers_.complaint());
     else if (cached_.complaint())
       fail(verdict::safety, "cached answers", *cached_.complaint());
     else if (auto slow = progress_.look())
       fail(verdict::liveness, "progress", *slow);
-    else if (const auto n = events_this_second(); n > events_per_second_max)
-      fail(verdict::liveness, "storm", std::to_string(n) + " events within one virtual second");
+    else if (auto storm = storm_.look(time_.now(), trace_.events()))
+      fail(verdict::liveness, "storm", *storm);
     return report_.outcome == verdict::passed;
   }
 
@@ -294,14 +313,6 @@ private:
     time_.after(agents_every, [this] { look_at_agents(); });
   }
 
-  std::uint64_t events_this_second() {
-    if (const auto second = std::chrono::floor<std::chrono::seconds>(time_.now()); second != second_) {
-      second_ = second;
-      events_before_second_ = trace_.events();
-    }
-    return trace_.events() - events_before_second_;
-  }
-
   void fail(verdict v, const std::string& checker, const std::string& what) {
     report_.outcome = v;
     report_.checker = checker;
@@ -323,39 +334,6 @@ private:
       if (!run_until(std::min<virtual_time>(end, time_.now() + milliseconds(10))) || time_.now() >= end)
         return fine() && goal();
     return fine();
-  }
-
-  virtual_time busy(const enlisted& who) {
-    const stream s{stream_kind::disk, static_cast<std::uint16_t>(256 + who.node)};
-    if (who.kind == actor_kind::log || who.kind == actor_kind::checkpoints) {
-      auto d = swarm_.disk_latency;
-      if (who.kind == actor_kind::checkpoints)
-        d *= 10;
-      else if (who.node == swarm_.slow_disk)
-        d *= 8;
-      const auto usual = d;
-      // Every now and then a sync takes long.
-      if (const auto n = tape_.choose_rarely(s, 100, 3'000); n != 0)
-        d *= static_cast<std::int64_t>(n);
-      auto& disk = nodes_.disk(who.node);
-      const auto until = who.kind == actor_kind::checkpoints ? disk.checkpoints_stalled_until() : disk.stalled_until();
-      if (until - time_.now() > d) {
-        d = until - time_.now();
-        if (who.kind == actor_kind::log)
-          disk.note_hanging_write(until);
-      }
-      if (d > usual + noticeable)
-        hangs_until_[{who.node, who.kind}] = time_.now() + d;
-      return d;
-    }
-    if (swarm_.slow_per_million > 0 && who.node != nobody)
-      if (const auto n = tape_.choose_rarely({stream_kind::schedule, 1}, 60, swarm_.slow_per_million); n != 0) {
-        // The tables have the longest handlers: whole lists, whole checkpoints.
-        const bool long_one =
-            !swarm_.frozen && who.kind == actor_kind::fsm && tape_.chance({stream_kind::schedule, 2}, long_per_million);
-        return milliseconds(n) * (long_one ? 10 : 1);
-      }
-    return virtual_time::zero();
   }
 
   // ---- after the faults
@@ -403,6 +381,17 @@ private:
           return;
       }
     }
+    // And a renewal through each of them must be decided: whoever leads may be without a lease for the rest of its term.
+    for (const auto node : serving_nodes()) {
+      std::uint64_t id = 0;
+      until("renewal", [this, node, &id] {
+        if (id == 0 || is_undecided(clients_.find(id)))
+          id = nodes_.running(node) ? clients_.renew_unknown(node) : 0;
+        return id != 0 && clients_.find(id).result != outcome::pending && !is_undecided(clients_.find(id));
+      });
+      if (!fine())
+        return;
+    }
     // Every key that anybody may wait for was written: no query that was asked before may still wait.
     std::vector<std::uint64_t> waiting;
     for (const auto node : serving_nodes())
@@ -421,8 +410,8 @@ private:
       until_catalog_fits();
     // After a restore agents may still have something to register.
     // Who is gone may be removed at any time, and who has come may get its vote.
-    if (!swarm_.frozen && !swarm_.snapshots && swarm_.replicas == 0 && swarm_.claimers == 0 &&
-        tape_.chance({stream_kind::swarm, 1101}, idle_per_million))
+    if (!swarm_.frozen && !swarm_.snapshots && swarm_.replicas == 0 && swarm_.claimers == 0 && swarm_.followers == 0 &&
+        swarm_.repeaters == 0 && tape_.chance({stream_kind::swarm, 1101}, idle_per_million))
       stand_idle();
     // The rest of the calm: nothing more may go wrong.
     if (fine())
@@ -559,7 +548,7 @@ private:
   std::string lasting_fault() {
     if (late_until_ > time_.now() + noticeable)
       return fault_ends_.insert(late_until_), " (late frames)";
-    for (const auto& [where, end] : hangs_until_)
+    for (const auto& [where, end] : busy_.hangs_until())
       if (end > time_.now() && healed_nodes_.contains(where.first) && time_.is_busy(where.first, where.second))
         return fault_ends_.insert(end), " (disk hangs)";
     return "";
@@ -706,6 +695,7 @@ private:
   schedule time_;
   simulated_network net_;
   cluster nodes_;
+  busy_times busy_;
   standing_clocks clocks_;
   reply_checker replies_;
   watch_checker watches_;
@@ -715,10 +705,12 @@ private:
   wait_checker waits_;
   answer_time_checker times_;
   idle_checker idle_;
+  floor_checker floors_;
   observer watcher_;
   workload clients_;
   agent_workload agents_;
   cached_reader cached_;
+  change_followers followers_;
   nemesis nemesis_;
   agent_nemesis agent_nemesis_;
   stranger stranger_;
@@ -734,14 +726,11 @@ private:
   std::set<std::size_t> healed_nodes_;
   broken late_; ///< a request without an answer
   run_report report_;
-  /// The end of the newest call of a disk that takes much longer than others.
-  std::map<std::pair<std::size_t, actor_kind>, virtual_time> hangs_until_;
   std::set<virtual_time> fault_ends_; ///< of what went on after the healing, and the healing itself
   virtual_time late_until_{0};        ///< frames that were delayed before the healing arrive until then
   virtual_time waited_until_{0};      ///< report_.waited_ms has all up to here
   std::string awaited_ = "start";     ///< since then
-  std::chrono::seconds second_{0};    ///< the virtual one under way
-  std::uint64_t events_before_second_ = 0;
+  storm_checker storm_;
 };
 
 } // namespace

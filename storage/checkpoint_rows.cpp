@@ -3,10 +3,11 @@
 #include "protocol/base/bytes.hpp"
 #include "protocol/wire/entry_codec.hpp"
 #include "storage/advice.hpp"
+#include "storage/checked_values.hpp"
+#include "storage/lmdb_file.hpp"
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 
 namespace belay::storage {
 
@@ -15,10 +16,7 @@ namespace {
 constexpr char info_tag = 0;
 constexpr char short_tag = 1;
 constexpr char long_tag = 2;
-constexpr std::uint8_t version = 1;
-constexpr std::size_t value_header_bytes = 5; // version, CRC
 constexpr std::size_t short_key_bytes_max = lmdb_key_bytes_max - 2;
-constexpr std::size_t appended_bytes_max = 8u << 20; // in one transaction, whose pages LMDB keeps in memory
 constexpr std::size_t bucket_bytes = 2 + 4;
 constexpr std::size_t long_key_bytes = bucket_bytes + 4;
 
@@ -47,46 +45,10 @@ std::string bucket_of(std::uint8_t table, std::string_view key) {
   return tagged(long_tag, table) + big_endian(crc32c(key), 4);
 }
 
-/// Puts a value under `key`: version, CRC and these parts.
-int put_value(lmdb_transaction& txn, std::string_view key, std::initializer_list<std::string_view> parts,
-              unsigned flags) {
-  auto n = value_header_bytes;
-  auto crc = crc32c(key);
-  for (auto p : parts) {
-    n += p.size();
-    crc = crc32c(p, crc);
-  }
-  char* room = nullptr;
-  if (int rc = txn.reserve(key, n, flags, room); rc != 0)
-    return rc;
-  *room++ = static_cast<char>(version);
-  for (int i = 0; i < 4; ++i)
-    *room++ = static_cast<char>(crc >> (8 * i));
-  for (auto p : parts) {
-    if (!p.empty())
-      std::memcpy(room, p.data(), p.size());
-    room += p.size();
-  }
-  return 0;
-}
-
 int put_long(lmdb_transaction& txn, std::string_view lmdb_key, const row_view& row, unsigned flags) {
   std::string length;
   byte_writer(length).u32(static_cast<std::uint32_t>(row.key.size()));
-  return put_value(txn, lmdb_key, {length, row.key, row.value}, flags);
-}
-
-/// What follows version and CRC; nullopt: damaged.
-std::optional<std::string_view> checked(std::string_view key, std::string_view value) {
-  byte_reader r(value);
-  const auto v = r.u8();
-  const auto crc = r.u32();
-  if (!r.ok() || v != version)
-    return std::nullopt;
-  const auto rest = value.substr(value_header_bytes);
-  if (crc32c(rest, crc32c(key)) != crc)
-    return std::nullopt;
-  return rest;
+  return put_checked(txn, lmdb_key, {length, row.key, row.value}, flags);
 }
 
 std::optional<row_view> decode_long(std::string_view lmdb_key, std::string_view value) {
@@ -139,7 +101,7 @@ bool is_long_key(std::string_view key) {
 
 int put_row(lmdb_transaction& txn, const row_view& row) {
   if (!is_long_key(row.key))
-    return put_value(txn, tagged(short_tag, row.table).append(row.key), {row.value}, 0);
+    return put_checked(txn, tagged(short_tag, row.table).append(row.key), {row.value}, 0);
   std::string lmdb_key;
   if (int rc = find_long(txn, row.table, row.key, lmdb_key); rc != 0 && rc != MDB_NOTFOUND)
     return rc;
@@ -174,7 +136,7 @@ int row_appender::add(const row_view& row) {
     if (int rc = txn_.commit_and_go_on(); rc != 0)
       return rc;
   }
-  return put_value(txn_, tagged(short_tag, row.table).append(row.key), {row.value}, MDB_APPEND);
+  return put_checked(txn_, tagged(short_tag, row.table).append(row.key), {row.value}, MDB_APPEND);
 }
 
 int row_appender::finish() {
@@ -204,7 +166,7 @@ int put_info(lmdb_transaction& txn, const checkpoint_info& info) {
   wire::encode_snapshot_meta(w, info.meta);
   w.u64(info.digest);
   w.u64(rows);
-  return put_value(txn, info_key, {bytes}, 0);
+  return put_checked(txn, info_key, {bytes}, 0);
 }
 
 result<std::optional<stored_info>> get_info(lmdb_transaction& txn, const std::string& path) {

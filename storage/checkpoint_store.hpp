@@ -35,6 +35,22 @@ struct checkpoint_info {
   std::uint64_t digest = 0;
 };
 
+/// One change of a key: where it stands in the log, and bytes that protocol/wire owns.
+struct kept_row {
+  log_index index;
+  std::uint64_t effect = 0;
+  std::string value;
+};
+
+/// What the window of changes beside the checkpoint lacks (state::unkept_changes).
+struct kept_delta {
+  /// What is kept must reach there; rows of later entries go. nullopt: all that is kept goes.
+  std::optional<log_index> behind;
+  log_index floor; ///< rows of entries up to this one go
+  /// Those of later entries than `behind` in ascending order; others take the place of one that is there.
+  std::vector<kept_row> rows;
+};
+
 /// Judges a snapshot that arrives, beyond what bytes and checksums say, before it takes the place of anything.
 class snapshot_judge {
 public:
@@ -57,6 +73,15 @@ public:
   load(const std::function<void(std::uint8_t table, std::string_view key, std::string_view value)>& row) = 0;
   /// Durable upon return.
   virtual status commit(const checkpoint_delta& delta) = 0;
+
+  // ---- the window of changes, beside the checkpoint: a commit does not depend on it
+  /// Durable upon return. It belongs to the checkpoint that is there, up to its index, and to the one that is committed next, if that is `next`.
+  /// @returns false: what is kept does not reach `behind`, and all is needed. Nothing was changed then.
+  virtual result<bool> keep_changes(const checkpoint_info& next, const kept_delta& delta) = 0;
+  /// All rows up to the index of the checkpoint that is there, in their order. @returns the floor behind which all are there; nullopt: what is
+  /// kept belongs to another checkpoint, or nothing is. A failure: it is damaged. Use what `row` got only if a floor is returned.
+  virtual result<std::optional<log_index>>
+  load_changes(const std::function<void(log_index index, std::uint64_t effect, std::string_view value)>& row) = 0;
 
   // ---- snapshot out: a file (snapshot_file.hpp) made of the checkpoint when it is first asked for. Later commits do
   // not change it. Some of the newest are kept.

@@ -4,18 +4,19 @@
 //
 //   state/lock                            held while the store is open
 //   state/checkpoint.mdb                  the checkpoint
-//   state/new.mdb                         a whole new one while it is made; takes the name above once it is durable
+//   state/changes.mdb                     the window of changes; may be missing
+//   state/new.mdb, new_changes.mdb        a whole new one while it is made; takes the name above once it is durable
 //   snapshots/0000000000000042.snapshot   snapshots for followers (the number is the index); removed at the next start
 //   snapshots/incoming                    what a leader sends; removed at the next start
 //
-// The layout of the LMDB file is in checkpoint_rows.hpp, that of a snapshot in snapshot_file.hpp.
+// The layout of the LMDB files is in checkpoint_rows.hpp and kept_window.hpp, that of a snapshot in snapshot_file.hpp.
 //
-// Each commit is one LMDB transaction, synced. A full commit and an installed snapshot make a new file, sync it and
-// rename it: after a crash the old or the new one is there, whole.
+// Each commit is one LMDB transaction, synced. A full commit and an installed snapshot make a new file (lmdb_file.hpp).
 
 #include "storage/checkpoint_store.hpp"
 #include "storage/file_system.hpp"
-#include "storage/lmdb_env.hpp"
+#include "storage/kept_window.hpp"
+#include "storage/lmdb_file.hpp"
 
 #include <deque>
 #include <memory>
@@ -45,6 +46,9 @@ public:
   /// A failure of the kind no_space leaves the old checkpoint in force and the store usable; after any other the
   /// store must not be used again.
   status commit(const checkpoint_delta& delta) override;
+  result<bool> keep_changes(const checkpoint_info& next, const kept_delta& delta) override;
+  result<std::optional<log_index>>
+  load_changes(const std::function<void(log_index, std::uint64_t, std::string_view)>& row) override;
   result<chunk> read_snapshot(log_index index, std::uint64_t offset, std::size_t bytes_max) override;
   /// After a failure the old checkpoint is in force, and the next call must begin at offset 0.
   using checkpoint_store::write_snapshot;
@@ -52,7 +56,7 @@ public:
                                        bool last, snapshot_judge* judge) override;
 
   /// For operators and tests.
-  std::uint64_t map_bytes() const { return env_->map_bytes(); }
+  std::uint64_t map_bytes() const { return rows_.env().map_bytes(); }
 
 private:
   /// A snapshot for followers.
@@ -68,33 +72,26 @@ private:
     std::uint64_t bytes = 0;
   };
 
-  lmdb_checkpoint(std::string state, std::string snapshots, lmdb_checkpoint_options options,
+  lmdb_checkpoint(const std::string& state, std::string snapshots, lmdb_checkpoint_options options,
                   std::unique_ptr<file_lock> lock);
 
   status remove_leftovers();
-  status open_or_create();
   status commit_changes(const checkpoint_delta& delta);
-  int try_commit(const checkpoint_delta& delta, const std::vector<const row_change*>& rows);
   status commit_full(const checkpoint_delta& delta);
-  status grow_map(std::uint64_t more);
-  /// Makes new.mdb with `fill`, syncs it and puts it in force.
-  status replace_with(std::uint64_t bytes_estimate, const std::function<status(lmdb_transaction&)>& fill);
-  status put_in_force();
-  status discard_new(failure why);
   result<frozen_view*> frozen(log_index index);
   status freeze(const checkpoint_info& now);
   status install(snapshot_judge* judge);
-  failure die(const std::string& why);
+  /// Why it must not be used; empty: it may.
+  const std::string& dead() const { return rows_.dead().empty() ? kept_.dead() : rows_.dead(); }
 
   file_system& files_;
-  std::string state_;
   std::string snapshots_;
-  lmdb_checkpoint_options options_;
+  std::size_t frozen_max_;
   std::unique_ptr<file_lock> lock_;
-  std::unique_ptr<lmdb_env> env_;
+  lmdb_file rows_;
+  kept_window kept_;
   std::deque<frozen_view> frozen_; ///< oldest first
   std::optional<incoming_snapshot> incoming_;
-  std::string dead_; ///< why; empty: alive
 };
 
 } // namespace belay::storage

@@ -197,6 +197,14 @@ int lmdb_cursor::seek(std::string_view from) {
   return mdb_cursor_get(cursor_, &key_, &value_, MDB_SET_RANGE);
 }
 
+int lmdb_cursor::last() {
+  return mdb_cursor_get(cursor_, &key_, &value_, MDB_LAST);
+}
+
+int lmdb_cursor::remove() {
+  return mdb_cursor_del(cursor_, 0);
+}
+
 int lmdb_cursor::next() {
   return mdb_cursor_get(cursor_, &key_, &value_, MDB_NEXT);
 }

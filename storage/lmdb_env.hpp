@@ -88,6 +88,10 @@ public:
   /// To the first key not less than `from`. MDB_NOTFOUND: none.
   int seek(std::string_view from);
   int next();
+  /// To the last key. MDB_NOTFOUND: there is none.
+  int last();
+  /// Removes what stands there; next() goes to what was behind it.
+  int remove();
   /// Valid until the transaction ends or writes.
   std::string_view key() const { return {static_cast<const char*>(key_.mv_data), key_.mv_size}; }
   std::string_view value() const { return {static_cast<const char*>(value_.mv_data), value_.mv_size}; }

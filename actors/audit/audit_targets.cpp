@@ -76,6 +76,7 @@ struct of_command {
   targets operator()(const state::claim_limit_unset& c) const { return {{"unset-limit", "claim", c.name}}; }
   targets operator()(const state::guard_set& g) const { return {{"set", "guard", g.prefix}}; }
   targets operator()(const state::guard_remove& g) const { return {{"remove", "guard", g.prefix}}; }
+  targets operator()(const state::outcome_seal& s) const { return {{"seal", "outcome", s.key}}; }
   targets operator()(const state::claims_alarm&) const { return {{"look-at", "claims"}}; }
   targets operator()(const state::session_destroy& d) const {
     targets out;
@@ -217,6 +218,7 @@ std::vector<audit_target> audit_targets_of(const http::action& a) {
                         [](const http::local_request& r) { return of_local(r); },
                         [](const http::response&) -> targets { return {}; },
                         [](const http::read_request&) -> targets { return {}; },
+                        [](const http::change_stream&) -> targets { return {}; },
                         [](const http::snapshot_save&) -> targets { return {}; },
                     },
                     a);

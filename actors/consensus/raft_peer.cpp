@@ -41,9 +41,7 @@ raft_peer::raft_peer(caf::actor_config& config, actor_host* host, wiring_ptr wir
 
 raft_peer_actor::behavior_type raft_peer::make_behavior() {
   return {
-      [this](const propose_write& p) {
-        hold({{self_.id, p.id}, p.kind, in_common_words(p.command), hold_until()});
-      },
+      [this](const propose_write& p) { on_propose_write(p); },
       [this](const renew_session& r) {
         hold({{self_.id, r.id}, wire::call_kind::renew_session, make_payload(r.sessions), hold_until()});
       },

@@ -108,7 +108,8 @@ private:
 
   // raft_peer_requests.cpp: carries out what protocol/forward returns
   raft::local_time hold_until() { return local_now() + settings_.hold; }
-  forward::leadership leadership_now() const;
+  forward::leadership leadership_now();
+  void on_propose_write(const propose_write& p);
   void hold(forward::held_call c);
   void hold_barrier(forward::held_barrier b);
   void advance_calls();
@@ -214,7 +215,8 @@ private:
   void vouch_for(node_id from);
   cluster_time cluster_now();
   /// A text if not all members of the configuration are known to understand that command; nullopt: they do.
-  std::optional<std::string> not_understood(std::string_view command) const;
+  /// @param by not zero: this member is meant alone
+  std::optional<std::string> not_understood(std::string_view command, node_id by = {}) const;
   payload in_common_words(payload command) const;
   /// Something of this server's own is not proposed for that reason, and is tried again. Once for each reason.
   void tell_log_of_upgrade(const std::string& why);

@@ -97,12 +97,12 @@ cluster_time raft_peer::cluster_now() {
 
 // ---- feature levels
 
-std::optional<std::string> raft_peer::not_understood(std::string_view command) const {
+std::optional<std::string> raft_peer::not_understood(std::string_view command, node_id by) const {
   const auto needs = wire::needs_of(command);
   if (!needs || needs->level <= level_committed_ || MUTANT(newer_kind_proposed))
     return std::nullopt;
   for (const auto& m : core_.config().members)
-    if (level_of_member(m.id) < needs->level)
+    if ((by.is_zero() || m.id == by) && level_of_member(m.id) < needs->level)
       return "server " + m.name + " is not known to have feature level " + std::to_string(needs->level) +
              ": install Belay " + needs->version + " or newer there, or remove it, and try again";
   return std::nullopt;

@@ -10,10 +10,28 @@
 
 namespace belay::actors {
 
-forward::leadership raft_peer::leadership_now() const {
+namespace {
+
+/// Who wants this leader to be confirmed is told by the last bit of the number that the core knows the read by.
+enum class reads_for : std::uint64_t { barriers, renewals };
+
+std::uint64_t read_number(std::uint64_t attempt, reads_for who) {
+  return attempt << 1 | static_cast<std::uint64_t>(who);
+}
+reads_for wanted_for(std::uint64_t read_number) {
+  return static_cast<reads_for>(read_number & 1);
+}
+std::uint64_t attempt_of(std::uint64_t read_number) {
+  return read_number >> 1;
+}
+
+} // namespace
+
+forward::leadership raft_peer::leadership_now() {
   const auto leader = core_.soft().leader;
   const bool reachable = !leading() && connected_.contains(leader);
-  return {leading(), serving_, core_.term(), reachable ? leader : node_id{}};
+  return {leading(), serving_, core_.term(), reachable ? leader : node_id{},
+          leading() && core_.lease_until() > local_now()};
 }
 
 // ---- calls
@@ -43,7 +61,12 @@ void raft_peer::carry_out_calls() {
                    },
                    [this](forward::pass_answer& p) { pass_answer(p.asked, std::move(p.answer)); },
                    [this](forward::renew_here& r) {
-                     send(wires_->fsm, renew_request{r.from, *r.session, monotonic_time{r.deadline}});
+                     send(wires_->fsm, renew_request{r.from, *r.session, monotonic_time{r.deadline},
+                                                     r.confirmed ? core_.term() : term_id{}});
+                   },
+                   [this](const forward::confirm_leadership& c) {
+                     if (!core_.read(read_number(c.attempt, reads_for::renewals)))
+                       calls_.failed(c.attempt);
                    },
                    [this](forward::decide_here& d) { decide(d.asked); },
                    [this](forward::propose_here& p) { propose_here(std::move(p.batch)); },
@@ -57,6 +80,18 @@ payload raft_peer::in_common_words(payload command) const {
   if (plain)
     PROBE("peer: judgement left out for a server that does not know it");
   return plain ? make_payload(std::move(*plain)) : std::move(command);
+}
+
+void raft_peer::on_propose_write(const propose_write& p) {
+  auto command = in_common_words(p.command);
+  // Rows of a restore do not say what they need: an older leader could only say that it cannot read them.
+  const auto leader = leadership_now().elsewhere;
+  auto why = leader.is_zero() || p.kind != wire::call_kind::propose ? std::nullopt : not_understood(*command, leader);
+  if (!why)
+    return hold({{self_.id, p.id}, p.kind, std::move(command), hold_until()});
+  PROBE("peer: the leader is too old for a command");
+  schedule_flush();
+  tell({self_.id, p.id}, wire::call_outcome::refused, std::move(*why));
 }
 
 void raft_peer::propose_here(std::vector<forward::held_call> batch) {
@@ -219,7 +254,7 @@ void raft_peer::hold_barrier(forward::held_barrier b) {
 void raft_peer::advance_barriers() {
   if (barriers_.none_waiting())
     return;
-  barriers_.go_on(leadership_now(), leading() && core_.lease_until() > local_now(), core_.commit_index());
+  barriers_.go_on(leadership_now(), core_.commit_index());
   carry_out_barriers();
 }
 
@@ -233,7 +268,7 @@ void raft_peer::carry_out_barriers() {
                      send(wires_->fsm, barrier_result{d.id, d.ok, d.index, d.ok ? "" : forward::no_leader});
                    },
                    [this](const forward::confirm_leadership& c) {
-                     if (!core_.read(c.attempt))
+                     if (!core_.read(read_number(c.attempt, reads_for::barriers)))
                        barriers_.failed(c.attempt);
                    },
                },
@@ -241,11 +276,20 @@ void raft_peer::carry_out_barriers() {
 }
 
 void raft_peer::on_reads(const raft::ready& r) {
-  for (const auto& c : r.reads_confirmed)
-    barriers_.confirmed(c.id, c.index);
-  for (const auto id : r.reads_failed)
-    barriers_.failed(id);
+  for (const auto& c : r.reads_confirmed) {
+    if (wanted_for(c.id) == reads_for::barriers)
+      barriers_.confirmed(attempt_of(c.id), c.index);
+    else
+      calls_.confirmed(attempt_of(c.id));
+  }
+  for (const auto id : r.reads_failed) {
+    if (wanted_for(id) == reads_for::barriers)
+      barriers_.failed(attempt_of(id));
+    else
+      calls_.failed(attempt_of(id));
+  }
   carry_out_barriers();
+  carry_out_calls();
 }
 
 void raft_peer::on_read_index(node_id from, const wire::read_index& q) {

@@ -8,7 +8,7 @@ void append_answer(exchange& e, const answer_head& head, std::string& out) {
     r.headers.emplace_back("Connection", "keep-alive");
   if (r.body_pieces) {
     http::serialize_head(r, head.date, !head.last, r.body_pieces->gzip, r.body_pieces->size, head.extra, out);
-  } else if (e.head) {
+  } else if (e.head || r.status == 304) {
     const auto body_bytes = r.body_shared ? r.body_shared->size() : r.body.size();
     http::serialize_head(r, head.date, !head.last, false, body_bytes, head.extra, out);
   } else {

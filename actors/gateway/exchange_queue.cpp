@@ -50,6 +50,8 @@ std::size_t exchange_queue::shared_bytes() const {
   std::size_t all = 0;
   for (const auto& e : list_) {
     all += e.rendering_bytes;
+    if (e.transfer != nullptr && e.transfer->block)
+      all += e.transfer->block->size / static_cast<std::size_t>(e.transfer->block.use_count());
     if (e.answer && e.answer->body_pieces)
       all += e.answer->body_pieces->size / static_cast<std::size_t>(e.answer->body_pieces.use_count());
   }
@@ -176,13 +178,18 @@ void exchange_queue::write_answer(exchange& e) {
 /// Some more of an answer that comes in pieces. @returns true: that was all of it
 bool exchange_queue::write_piece(exchange& e, std::size_t unsent) {
   const bool last = ends_with_connection(e) || is_last(e);
-  if (append_piece(e, {front_.date(), front_.routes().response_headers, last}, front_.output)) {
-    written(e, last);
-    return true;
-  }
-  if (!e.transfer->asked && unsent + front_.output.size() < limits_.unsent_bytes_max / 2)
+  for (;;) {
+    if (append_piece(e, {front_.date(), front_.routes().response_headers, last}, front_.output)) {
+      written(e, last);
+      return true;
+    }
+    body_ = std::move(e.transfer->block);
+    if (body_ != nullptr || e.transfer->asked || unsent + front_.output.size() >= limits_.unsent_bytes_max / 2)
+      return false;
     front_.next_piece(e);
-  return false;
+    if (e.transfer->asked)
+      return false; // it comes later
+  }
 }
 
 void exchange_queue::written(const exchange& e, bool last) {

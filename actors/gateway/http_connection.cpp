@@ -207,6 +207,16 @@ void http_connection::progress() {
   account();
 }
 
+bool http_connection::send_now(const http::shared_body_ptr& piece) {
+  if (busy_ || !open() || lingering_ || unsent() != 0)
+    return false;
+  const auto self = shared_from_this();
+  unsent_.append(piece);
+  if (flush() && to_send() != 0)
+    account();
+  return true;
+}
+
 void http_connection::write_in_order() {
   queue_.write(to_send());
   while (auto body = queue_.take_body()) {

@@ -31,6 +31,7 @@ public:
   void start(std::string_view said);
   /// Writes the answers whose turn it is, goes on with further requests.
   void progress() override;
+  bool send_now(const http::shared_body_ptr& piece) override;
   /// Answers what is in flight, then closes. Blocking queries are answered with `text` and status 500.
   void finish(const std::string& text);
   /// Without another word.

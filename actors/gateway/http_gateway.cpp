@@ -8,6 +8,7 @@
 #include "actors/telemetry/process_facts.hpp"
 #include "protocol/base/mutants.hpp"
 #include "protocol/base/overloaded.hpp"
+#include "protocol/base/probe.hpp"
 #include "protocol/base/uuid.hpp"
 #include "protocol/forward/renewals.hpp"
 #include "protocol/http/acl/acl_render.hpp"
@@ -57,8 +58,8 @@ http_gateway::http_gateway(caf::actor_config& config, asio_host* host, wiring_pt
               settings_.tokens != nullptr ? settings_.tokens : settings_.tokens = tokens_of(settings_.routes)),
       access_watches_(*this, pending_, settings_.tokens,
                       settings_.relay != nullptr ? judged_again_by_client_agent_after : judged_again_after),
-      claim_waits_(*this, pending_, times_), admission_(settings_.shedding, m),
-      large_answers_(pending_, admission_, held, m) {
+      claim_waits_(*this, pending_, times_), changes_(*this, pending_, times_, held, m),
+      admission_(settings_.shedding, m), large_answers_(pending_, admission_, held, m) {
   end_node_by_exceptions_of(*this, wires_, "http_gateway");
   held.limit(settings_.bytes_in_flight_max);
   if (!settings_.uuid)
@@ -313,6 +314,8 @@ void http_gateway::body_arrived(exchange& e) {
 void http_gateway::next_piece(exchange& e) {
   if (std::holds_alternative<passed_on_request>(e.what))
     passed_on_.next_piece(e);
+  else if (change_streams::has(e))
+    changes_.next_piece(e, now());
   else if (streams_.has(e))
     streams_.next_piece(e);
   else
@@ -322,6 +325,8 @@ void http_gateway::next_piece(exchange& e) {
 void http_gateway::end_transfer(exchange& e) {
   if (std::holds_alternative<passed_on_request>(e.what))
     passed_on_.forget(e);
+  else if (change_streams::has(e))
+    changes_.close(e);
   else if (streams_.has(e))
     streams_.close(e);
   else if (e.transfer != nullptr)
@@ -336,7 +341,7 @@ void http_gateway::forget(exchange& e) {
   if (!pending_.forget(e))
     return;
   large_answers_.forget();
-  if (std::holds_alternative<http::read_request>(e.what) || e.access.asked || e.in_queue)
+  if (std::holds_alternative<http::read_request>(e.what) || change_streams::has(e) || e.access.asked || e.in_queue)
     send(wires_->fsm, cancel_query{e.id});
   else if (std::holds_alternative<http::agent_request>(e.what))
     send(wires_->health, cancel_query{e.id});
@@ -407,11 +412,24 @@ void http_gateway::decided(exchange& e, write_result& r) {
     transfers_.part_decided(e, r, now());
   else if (std::holds_alternative<http::local_request>(e.what))
     questions_.decided(e, r);
-  else if (claim_waits::make_plain(e, r))
+  else if (claim_waits::make_plain(e, r) || stamp_again(e, r))
     propose(e, std::get<state::command>(e.what));
   else if (!wait_for_lock_delay(e, r) && !wait_for_own_node(e, r) &&
            !claim_waits_.begin(e, r, stopping_ ? monotonic_time::max() : now()))
     e.answer = answer_to(e, r);
+}
+
+/// This server did not know how late it is. The copy that was refused never takes effect.
+bool http_gateway::stamp_again(exchange& e, const write_result& r) {
+  auto* command = std::get_if<state::command>(&e.what);
+  const auto* no = std::get_if<state::once_refusal>(&r.reply);
+  if (command == nullptr || r.outcome != wire::call_outcome::done || no == nullptr ||
+      no->why != state::once_error::too_old || std::exchange(e.stamped_again, true))
+    return false;
+  PROBE("gateway: a write is stamped again");
+  auto* seal = std::get_if<state::outcome_seal>(command);
+  (seal != nullptr ? seal->asked : command->once->asked) = no->now;
+  return true;
 }
 
 bool http_gateway::wait_for_lock_delay(exchange& e, const write_result& r) {
@@ -457,6 +475,8 @@ void http_gateway::answered(const renew_result& r) {
 void http_gateway::answered(read_result& r) {
   if (audit_ != nullptr && audit_->read_answered(r, now()))
     return;
+  if (changes_.answered(r, now()))
+    return pending_.progress();
   if (const auto news = access_watches_.answered(r, now())) {
     judged_again(*news);
     return pending_.progress();
@@ -464,7 +484,10 @@ void http_gateway::answered(read_result& r) {
   if (auto* e = pending_.settle(r.id)) {
     if (e->access.asked)
       permission_told(*e, r);
-    else if (e->transfer != nullptr)
+    else if (change_streams::has(*e)) {
+      changes_.opened(*e, r, now());
+      admission_.answered(*e, now());
+    } else if (e->transfer != nullptr)
       transfers_.read_answered(*e, r, now());
     else if (std::holds_alternative<http::local_request>(e->what))
       questions_.rows_read(*e, r);
@@ -558,6 +581,7 @@ void http_gateway::tick() {
   for (const auto& news : access_watches_.tick(t))
     judged_again(news);
   streams_.tick();
+  changes_.tick(t);
   pending_.progress();
   admission_.tick(pending_.load(), t);
   if (audit_ != nullptr)
@@ -580,6 +604,7 @@ void http_gateway::stop() {
   stop_deadline_ = now() + settings_.drain;
   connections_.stop_listening();
   streams_.finish();
+  changes_.finish();
   pending_.progress();
   connections_.finish(shutting_down);
   next_tick_ = {};

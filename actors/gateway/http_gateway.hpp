@@ -17,6 +17,7 @@
 #include "actors/gateway/requests/request_admission.hpp"
 #include "actors/gateway/requests/shared_answers.hpp"
 #include "actors/gateway/waiting/access_watches.hpp"
+#include "actors/gateway/waiting/change_streams.hpp"
 #include "actors/gateway/waiting/claim_waits.hpp"
 #include "actors/gateway/waiting/log_streams.hpp"
 #include "actors/host.hpp"
@@ -151,6 +152,7 @@ private:
   // What is asked of others, by what the client wants.
   void ask(exchange& e, const state::command& command);
   void ask(exchange& e, const http::read_request& r);
+  void ask(exchange& e, const http::change_stream&) { changes_.begin(e, now()); }
   void ask(exchange& e, const http::session_renew& renewal);
   void ask(exchange& e, const http::session_renew_list& renewals);
   void ask(exchange& e, const http::snapshot_save& save);
@@ -187,6 +189,8 @@ private:
   void answered(const audit_written& w);
   void decided(exchange& e, write_result& r);
   void render_soon();
+  /// @returns true: it came with a time that was too old, and is to be proposed again with a newer one
+  static bool stamp_again(exchange& e, const write_result& r);
   /// @returns true: it was refused for a lock-delay, and waits for its end
   bool wait_for_lock_delay(exchange& e, const write_result& r);
   /// @returns true: it wants a session on this server's node, which is not in the catalog yet, and is tried again
@@ -218,6 +222,7 @@ private:
   access_questions access_;
   access_watches access_watches_;
   claim_waits claim_waits_;
+  change_streams changes_;
   std::uint64_t tokens_seen_ = 0;      ///< version of those in the settings
   std::unique_ptr<audit_trail> audit_; ///< null: there is no audit log
   request_admission admission_;

@@ -1,6 +1,7 @@
 #include "actors/node/node_settings.hpp"
 
 #include "actors/node/disk/server_state.hpp"
+#include "console/embedded.hpp"
 #include "protocol/base/host_port.hpp"
 #include "storage/file_system.hpp"
 
@@ -68,6 +69,7 @@ fsm_settings machine_settings_of(const node_config& config) {
   m.uuid = random_uuid;
   m.autopilot = config.autopilot;
   m.first_node_wait = first_node_wait;
+  m.changes_bytes_max = config.kv_changes_bytes;
   return m;
 }
 
@@ -134,6 +136,8 @@ gateway_settings gateway_settings_of(const node_config& config, const identity& 
   r.allow_write_http_from = config.allow_write_http_from;
   r.allowed_hosts = config.allowed_hosts;
   r.use_cache = config.use_cache;
+  if (config.ui)
+    r.console = &console::embedded();
   r.prometheus = config.prometheus_retention_time.count() > 0;
   r.acl_enabled = config.acl.enabled;
   r.coordinates_disabled = config.disable_coordinates;

@@ -359,7 +359,7 @@ void cached_answers::tick() {
       continue;
     }
     const auto gap = std::max(settings_.refresh_gap, e.pause);
-    if (e.refreshed && e.kept != nullptr && e.asks == nullptr && now - e.asked >= gap)
+    if (e.refreshed && e.kept != nullptr && e.asks == nullptr && now - e.asked >= gap && !MUTANT(cached_list_left_old))
       ask(at);
   }
   for (const auto& t : told)

@@ -4,6 +4,7 @@
 #include "actors/telemetry/log.hpp"
 #include "protocol/base/mutants.hpp"
 #include "protocol/base/probe.hpp"
+#include "protocol/wire/change_codec.hpp"
 #include "protocol/wire/command_codec.hpp"
 
 namespace belay::actors {
@@ -34,6 +35,25 @@ private:
   std::shared_ptr<state::machine> machine_ = std::make_shared<state::machine>();
 };
 
+/// Changes of keys that belong to the rows of `machine`. Who follows changes begins anew without them: no reason not to start.
+void load_changes(storage::checkpoint_store& store, state::machine& machine) {
+  std::vector<state::kept_change> list;
+  status rows = done{};
+  const auto floor = store.load_changes([&](log_index index, std::uint64_t effect, std::string_view value) {
+    auto change = wire::decode_change(index, effect, value);
+    if (!change)
+      rows = failure{"change " + to_string(state::change_place{index, effect}) + " cannot be decoded"};
+    else
+      list.push_back(std::move(*change));
+  });
+  auto loaded = !floor ? status(floor.why()) : rows;
+  if (loaded && *floor && !MUTANT(window_forgotten_by_restart))
+    loaded = machine.load_changes(**floor, std::move(list));
+  if (!loaded)
+    log::error("checkpointer", "changes of keys of before the start are not known: who follows them begins anew",
+               {{"index", machine.applied_index().value}, {"error", loaded.error()}, {"advice", "check the disk"}});
+}
+
 } // namespace
 
 result<std::shared_ptr<state::machine>> load_machine(storage::checkpoint_store& store,
@@ -47,7 +67,9 @@ result<std::shared_ptr<state::machine>> load_machine(storage::checkpoint_store& 
   for (const auto& s : {loaded, rows, loaded && rows ? loader.whole(info) : status(done{})})
     if (!s)
       return s.why();
-  return loader.take();
+  auto machine = loader.take();
+  load_changes(store, *machine);
+  return machine;
 }
 
 checkpointer::checkpointer(caf::actor_config& config, wiring_ptr wires,
@@ -87,14 +109,10 @@ void checkpointer::write(const write_checkpoint& w) {
       delta.rows.push_back(
           {static_cast<std::uint8_t>(row.table), row.key, value ? make_payload(std::move(*value)) : nullptr});
     }
+    answer.changes_kept = keep_changes(w);
     if (auto s = store_->commit(delta); !s) {
-      if (s.why().kind != failure_kind::no_space) {
-        log::error("checkpointer", "checkpoint failed; stopping, because its file cannot be trusted any more",
-                   {{"index", w.meta.index.value},
-                    {"error", s.error()},
-                    {"advice", "check the disk, then start the node again"}});
-        fail_stop(*wires_);
-      }
+      if (s.why().kind != failure_kind::no_space)
+        give_up(w, s.error());
       answer.error = s.error();
     } else {
       newest_ = w.meta.index;
@@ -104,6 +122,29 @@ void checkpointer::write(const write_checkpoint& w) {
   metrics_.checkpoint(answer.took);
   send(wires_->fsm, answer);
   send(wires_->raft_peer, std::move(answer));
+}
+
+bool checkpointer::keep_changes(const write_checkpoint& w) {
+  storage::kept_delta delta{w.changes.behind, w.changes.floor, {}};
+  delta.rows.reserve(w.changes.list.size());
+  for (const auto& c : w.changes.list)
+    delta.rows.push_back({c.index, c.effect, wire::encode_change(c)});
+  const auto kept = store_->keep_changes({w.meta, w.digest}, delta);
+  if (kept)
+    return *kept;
+  if (kept.why().kind != failure_kind::no_space)
+    give_up(w, kept.error());
+  log::error(
+      "checkpointer", "changes of keys not written; after a restart who follows them begins anew",
+      {{"index", w.meta.index.value}, {"error", kept.error()}, {"advice", "free space on the data directory's disk"}});
+  return false;
+}
+
+void checkpointer::give_up(const write_checkpoint& w, const std::string& error) {
+  log::error(
+      "checkpointer", "checkpoint failed; stopping, because its file cannot be trusted any more",
+      {{"index", w.meta.index.value}, {"error", error}, {"advice", "check the disk, then start the node again"}});
+  fail_stop(*wires_);
 }
 
 void checkpointer::load_chunk(const raft::snapshot_read& what) {

@@ -14,7 +14,8 @@
 
 namespace belay::actors {
 
-/// Loads all rows of a checkpoint into a fresh state machine and compares its digest.
+/// Loads all rows of a checkpoint into a fresh state machine and compares its digest; then the changes that are kept beside it. Without those,
+/// also if they are damaged, it begins with none.
 /// @returns a failure if the store cannot be read or the digest differs from the one that was written with it.
 result<std::shared_ptr<state::machine>> load_machine(storage::checkpoint_store& store,
                                                      const storage::checkpoint_info& info);
@@ -31,6 +32,9 @@ public:
 private:
   monotonic_time now() { return now_of(*this, *wires_); }
   void write(const write_checkpoint& w);
+  /// @returns whether they are on the disk. A failed commit ends the process.
+  bool keep_changes(const write_checkpoint& w);
+  [[noreturn]] void give_up(const write_checkpoint& w, const std::string& error);
   void load_chunk(const raft::snapshot_read& what);
   void store_chunk(const raft::snapshot_write& what);
 

@@ -18,6 +18,15 @@ constexpr std::chrono::milliseconds fsm_tick{250};
 constexpr std::chrono::seconds checkpoint_retry{10};
 // Queries woken together that have so many rows are looked up once for all that ask the same, so many different ones being remembered.
 constexpr std::size_t rows_worth_sharing = 64, long_ones_max = 8;
+
+/// The keys are wanted as they are at an index that is not applied here.
+bool lacks_snapshot(const state::query& asked, const state::query_result& found) {
+  const auto* changes = std::get_if<state::kv_changes>(&asked);
+  const auto* rows = std::get_if<state::change_rows>(&found.data);
+  return changes != nullptr && changes->asked == state::kv_changes::what::snapshot && rows != nullptr &&
+         rows->applied < changes->after.index;
+}
+
 constexpr auto never_caught_up = "this server does not catch up with the leader; ask another one";
 
 } // namespace
@@ -28,6 +37,7 @@ fsm::fsm(caf::actor_config& config, actor_host* host, wiring_ptr wires, fsm_sett
       applied_(std::move(applied)), vitals_(std::move(v)), metrics_(m), checkpointed_(applied_.index) {
   end_node_by_exceptions_of(*this, wires_, "fsm");
   gathering_default_.lease_ok = true;
+  machine_->keep_changes(settings_.changes_bytes_max);
   applied_at_ = now();
   say_applied(); // a log that ends at the checkpoint brings nothing to apply
 }
@@ -69,6 +79,7 @@ fsm_actor::behavior_type fsm::make_behavior() {
       [this](const queries_touched& t) { look_again(t); },
       [this](const checkpoint_written& c) {
         checkpoint_running_ = false;
+        all_changes_due_ = all_changes_due_ || !c.changes_kept;
         if (c.error.empty()) {
           checkpointed_ = std::max(checkpointed_, c.meta.index);
         } else {
@@ -211,6 +222,8 @@ state::reply fsm::apply_command(const raft::entry& e, state::effects& changed, s
   auto reply = machine_->apply(e.index, e.time, *command, changed);
   if (const auto* claim = std::get_if<state::claim_answer>(&reply); claim != nullptr && claim->search_cut)
     metrics_.deadlock_search_cut();
+  if (!reply.decided_at.is_zero() && command->once)
+    metrics_.outcome_replayed();
   return reply;
 }
 
@@ -218,7 +231,18 @@ void fsm::check(check_write w) {
   const bool first = std::holds_alternative<state::acl_bootstrap>(w.command); // asked by nobody
   if (!can_judge(w.command.by) || (first && !machine_->has_access_rows()))
     return refuse(w, access_not_ready);
+  stamp(w.command);
   judge(std::move(w), false);
+}
+
+/// Never later than cluster time is: others than the leader know it only up to the last entry. Where nobody has written for minutes that is too
+/// old; then the entry that says so tells a newer time, and the gateway asks again with that.
+void fsm::stamp(state::command& c) {
+  auto* seal = std::get_if<state::outcome_seal>(&c);
+  if (!c.once && seal == nullptr)
+    return;
+  auto& asked = seal != nullptr ? seal->asked : c.once->asked;
+  asked = std::max(asked, serves_under_lease() ? cluster_now() : machine_->now());
 }
 
 void fsm::judge(check_write w, bool caught_up) {
@@ -232,7 +256,8 @@ void fsm::judge(check_write w, bool caught_up) {
     }
     if (refused)
       return answer_write({w.id, wire::call_outcome::done, std::move(*refused), {}, {}});
-    w.command.judged_at = machine_->applied_index();
+    if (!w.command.once) // of what is known already nobody was asked
+      w.command.judged_at = machine_->applied_index();
   }
   pass_on(w);
 }
@@ -331,7 +356,7 @@ void fsm::publish(state::effects changed) {
     send(wires_->delays, publish_effects{{state::everything_changed{}}});
   if (of_alarm)
     tell_alarm();
-  send(wires_->watches, publish_effects{std::move(changed)});
+  send(wires_->watches, publish_effects{std::move(changed), applied_.index});
 }
 
 // ---- reads
@@ -461,19 +486,45 @@ void fsm::serve(const read_query& q) {
     return archive(q);
   if (!can_judge(q.request.query.by))
     return wait_for_access(q);
+  if (std::holds_alternative<state::kv_changes>(q.request.query))
+    return serve_changes(q);
   const auto n = q.request.min_index;
   const bool waits = MUTANT(watch_parked_without_look) || has_to_wait(q);
   if (n > 0 && waits && now() < q.deadline) {
-    if (answer_refusal(q))
-      return;
-    send(wires_->watches, park_query{q.id, q.request.query, q.deadline});
-    note_end_of_token(q);
-    parked_.emplace(q.id, q);
+    if (!answer_refusal(q))
+      park(q);
     return;
   }
   if (is_behind(q))
     return refuse(q, never_caught_up);
   reply_to(q, machine_->evaluate(q.request.query, cluster_now()));
+}
+
+void fsm::park(const read_query& q) {
+  send(wires_->watches, park_query{q.id, q.request.query, q.deadline});
+  note_end_of_token(q);
+  parked_.emplace(q.id, q);
+}
+
+bool fsm::goes_on_waiting(read_query& q, const state::query_result& found) {
+  const auto* rows = std::get_if<state::change_rows>(&found.data);
+  auto& asked = std::get<state::kv_changes>(q.request.query);
+  const bool waits =
+      rows != nullptr &&
+      (asked.asked == state::kv_changes::what::changes ? rows->nothing_yet() : rows->applied < asked.after.index);
+  if (waits)
+    asked.after = rows->reached; // what was looked at is not looked at again
+  return waits;
+}
+
+void fsm::serve_changes(read_query q) {
+  auto found = machine_->evaluate(q.request.query, cluster_now());
+  if (q.request.min_index > 0 && now() < q.deadline && goes_on_waiting(q, found))
+    return park(q);
+  if (lacks_snapshot(q.request.query, found))
+    refuse(q, never_caught_up);
+  else
+    reply_to(q, std::move(found));
 }
 
 /// A claim that is not there before the entry that asks for it has not ended.
@@ -490,7 +541,7 @@ bool fsm::has_to_wait(const read_query& q) const {
 
 void fsm::look_again(const queries_touched& t) {
   // Many may wait for the same, and looking a thousand rows up for each of them takes as long as writing the answer.
-  std::vector<std::pair<state::query, std::shared_ptr<const state::query_result>>> long_ones;
+  shared_results long_ones, changes;
   const auto answer = [&](const read_query& q) {
     const auto& asked = q.request.query;
     for (const auto& [query, result] : long_ones)
@@ -510,6 +561,12 @@ void fsm::look_again(const queries_touched& t) {
     auto it = parked_.find(id);
     if (it == parked_.end())
       continue;
+    if (std::holds_alternative<state::kv_changes>(it->second.request.query)) {
+      auto q = std::move(it->second);
+      parked_.erase(it);
+      look_at_changes(q, t, changes);
+      continue;
+    }
     if (!t.expired && has_to_wait(it->second)) {
       PROBE("watch: woken and parked again");
       continue;
@@ -524,6 +581,36 @@ void fsm::look_again(const queries_touched& t) {
     if (!t.expired)
       send(wires_->watches, unpark_query{id});
   }
+}
+
+/// @param known what was found for those before it: followers of the same keys mostly stand at the same place
+void fsm::look_at_changes(read_query& q, const queries_touched& t, shared_results& known) {
+  constexpr std::size_t known_max = 64;
+  // Where others write much, what lies between has left the window, or would take long to look through.
+  auto& asked = std::get<state::kv_changes>(q.request.query);
+  if (asked.asked == state::kv_changes::what::changes)
+    asked.after = std::max(asked.after, state::change_place{t.quiet_up_to});
+  const auto same = std::find_if(known.begin(), known.end(),
+                                 [&](const auto& each) { return state::same_question(each.first, q.request.query); });
+  auto found = same != known.end()
+                   ? same->second
+                   : std::make_shared<const state::query_result>(machine_->evaluate(q.request.query, cluster_now()));
+  if (same == known.end()) {
+    if (known.size() == known_max)
+      known.erase(known.begin());
+    known.emplace_back(q.request.query, found);
+  } else
+    PROBE("fsm: changes looked up once for several");
+  if (!t.expired && goes_on_waiting(q, *found)) {
+    parked_.emplace(q.id, std::move(q));
+    return;
+  }
+  if (!t.expired)
+    send(wires_->watches, unpark_query{q.id});
+  if (lacks_snapshot(q.request.query, *found))
+    refuse(q, never_caught_up);
+  else
+    reply_to(q, std::move(found));
 }
 
 void fsm::reply_to(const read_query& q, state::query_result result) {
@@ -595,6 +682,7 @@ void fsm::replace(const machine_replaced& r) {
       PROBE("fsm: snapshot brought a restore");
     machine_ = r.machine;
     machine_->set_places(places_);
+    machine_->keep_changes(settings_.changes_bytes_max);
     applied_ = r.meta;
     applied_at_ = now();
     checkpointed_ = r.meta.index;
@@ -614,8 +702,12 @@ void fsm::maintain() {
   vitals_->digest.store(machine_->digest(), std::memory_order_relaxed);
   vitals_->digest_index.store(applied_.index.value, std::memory_order_relaxed);
   metrics_.keys(machine_->key_count());
+  const auto changes = machine_->changes_counted();
+  metrics_.changes_kept(changes.bytes, changes.floor.value);
   const auto claims = machine_->claims_counted();
   metrics_.claims(claims.holders, claims.waiters, claims.queued_bytes);
+  const auto outcomes = machine_->outcomes_counted();
+  metrics_.outcomes(outcomes.count, outcomes.bytes);
   const auto now = this->now();
   if (!checkpoint_running_ && applied_.index > checkpointed_ && now >= next_checkpoint_ &&
       (applied_.index.value - checkpointed_.value >= settings_.checkpoint_entries ||
@@ -659,6 +751,7 @@ void fsm::start_checkpoint() {
     w.rows = machine_->all_rows();
   }
   full_checkpoint_due_ = false;
+  w.changes = machine_->take_unkept_changes(std::exchange(all_changes_due_, false));
   send(wires_->checkpoints, std::move(w));
 }
 

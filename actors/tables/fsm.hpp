@@ -28,6 +28,8 @@ struct fsm_settings {
   std::chrono::milliseconds tombstone_ttl{std::chrono::minutes(15)}; ///< docs/contract/02, section 3
   /// Deletions are gathered so long and forgotten together (Consul: agent/consul/state/graveyard, tombstone_gc granularity).
   std::chrono::milliseconds tombstone_bin{std::chrono::seconds(30)};
+  std::size_t changes_bytes_max =
+      state::change_window_bytes_usual;     ///< of changes of keys that are kept for who follows them
   std::chrono::milliseconds hold{7000};     ///< how long a read may wait for this node to apply what it must see
   bool acl_enabled = false;                 ///< the leader makes what ACLs need
   std::string master_token;                 ///< acl.tokens.master; empty: none is made
@@ -113,9 +115,16 @@ private:
   void initialize_access();
   bool knows_master_token();
   void serve(const read_query& q);
+  void serve_changes(read_query q);
+  /// @returns true: nothing has happened that it asks for; it waits on from where it was looked
+  static bool goes_on_waiting(read_query& q, const state::query_result& found);
   bool has_to_wait(const read_query& q) const;
   bool is_behind(const read_query& q) const;
   void look_again(const queries_touched& t);
+  /// What is read for one of several queries that were woken together.
+  using shared_results = std::vector<std::pair<state::query, std::shared_ptr<const state::query_result>>>;
+  void look_at_changes(read_query& q, const queries_touched& t, shared_results& known);
+  void park(const read_query& q);
   void reply_to(const read_query& q, state::query_result result);
   void reply_to(const read_query& q, std::shared_ptr<const state::query_result> shared);
   void reply_to(const read_query& q, read_result r);
@@ -131,6 +140,7 @@ private:
   void start_checkpoint();
   void reap_tombstones();
   cluster_time cluster_now();
+  void stamp(state::command& c);
   std::uint64_t ms_since_leader();
 
   wiring_ptr wires_;
@@ -167,6 +177,7 @@ private:
   std::multimap<log_index, read_query> archives_; ///< waiting for a checkpoint of that index or a later one
   bool checkpoint_running_ = false;
   bool full_checkpoint_due_ = false;
+  bool all_changes_due_ = false; ///< those that were handed over last are not on the disk
   log_index checkpointed_;
   std::optional<log_index> autopilot_told_; ///< of the settings that raft_peer knows
   term_id autopilot_written_in_;            ///< those of the configuration

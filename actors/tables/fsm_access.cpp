@@ -16,6 +16,8 @@ constexpr std::chrono::seconds initialize_again{1};
 } // namespace
 
 state::feature_level level_in_tables(const state::machine& m) {
+  if (m.has_outcomes())
+    return state::exactly_once_level;
   if (m.has_claims())
     return state::claims_level;
   return m.has_access_rows() ? state::acl_level : state::feature_level{0};

@@ -115,25 +115,29 @@ void session_reaper::lead(const cluster_view& v) {
       start_timer(s);
 }
 
-bool session_reaper::decides() {
-  return leading_ && (now() < lease_until_ || MUTANT(renewed_without_lease));
+bool session_reaper::decides(term_id confirmed) {
+  return leading_ && (now() < lease_until_ || confirmed == term_ || MUTANT(renewed_without_lease));
 }
 
-std::optional<std::uint64_t> session_reaper::renew_one(const std::string& id) {
+/// @returns null: there is no such session, or it is about to end
+state::session_ptr session_reaper::renew_one(const std::string& id) {
   const auto it = sessions_.find(id);
   if (it == sessions_.end() || (doomed_.contains(id) && !MUTANT(doomed_session_renewed)))
-    return std::nullopt;
-  const auto& s = *it->second;
+    return nullptr;
   // A session without a TTL has no timer, and there is nothing to restart.
-  if (s.ttl_ns > 0 && !MUTANT(renewal_forgotten))
+  if (it->second->ttl_ns > 0 && !MUTANT(renewal_forgotten))
     deadlines_.renew(id, now());
-  return lifetime_ms(s);
+  return it->second;
 }
 
 forward::renewed_lifetimes session_reaper::renew_all(std::string_view list) {
   forward::renewed_lifetimes all;
-  for (const auto& id : forward::sessions_of(list))
-    all.push_back(MUTANT(renewal_list_renews_first) && !all.empty() ? all.front() : renew_one(id));
+  for (const auto& id : forward::sessions_of(list)) {
+    const auto s = renew_one(id);
+    all.push_back(MUTANT(renewal_list_renews_first) && !all.empty() ? all.front()
+                  : s != nullptr                                    ? std::optional(lifetime_ms(*s))
+                                                                    : std::nullopt);
+  }
   return all;
 }
 
@@ -144,26 +148,20 @@ void session_reaper::renew_at_once(const renew_session& r) {
   PROBE("reaper: renewed without raft_peer");
   if (forward::is_renewal_list(r.sessions))
     return answer_gateway(*this, *wires_, r.id, renew_result{r.id, true, nullptr, {}, renew_all(r.sessions)});
-  const auto it = sessions_.find(r.sessions);
-  renew_one(r.sessions);
-  answer_gateway(*this, *wires_, r.id, renew_result{r.id, true, it == sessions_.end() ? nullptr : it->second, {}});
+  answer_gateway(*this, *wires_, r.id, renew_result{r.id, true, renew_one(r.sessions), {}});
 }
 
 void session_reaper::renew(const renew_request& r) {
-  if (!decides())
+  if (!decides(r.confirmed))
     return answer(r, false);
   if (forward::is_renewal_list(r.sessions))
     return send(wires_->raft_peer, renew_answer{r, true, nullptr, renew_all(r.sessions)});
-  const auto it = sessions_.find(r.sessions);
-  if (it == sessions_.end())
-    return answer(r, true);
   if (const auto doomed = doomed_.find(r.sessions); doomed != doomed_.end() && !MUTANT(doomed_session_renewed)) {
     PROBE("reaper: renewal of a session that is about to end");
     doomed->second.waiting.push_back(r);
     return;
   }
-  renew_one(r.sessions);
-  answer(r, true, it->second);
+  answer(r, true, renew_one(r.sessions));
 }
 
 void session_reaper::answer(const renew_request& r, bool known, state::session_ptr s) {
@@ -218,7 +216,7 @@ void session_reaper::answer_late_renewals() {
   }
 }
 
-/// What kept this actor may have kept renewals, too: before anything ends, those that came in time are behind this message.
+/// What kept this actor may have kept renewals, too: they are behind this message. They get as much time as they were kept for.
 void session_reaper::make_up_for_stalls() {
   auto expected = next_tick_;
   if (wakes_at_.count() != 0)
@@ -227,7 +225,7 @@ void session_reaper::make_up_for_stalls() {
   if (next_tick_.count() == 0 || late < stall_least || MUTANT(stall_not_made_up_for))
     return;
   PROBE("reaper: a stall is made up for");
-  deadlines_.add_lateness(late);
+  deadlines_.make_up_for(late, now());
 }
 
 void session_reaper::wake_for_exact_ones() {

@@ -16,7 +16,8 @@ namespace belay::actors {
 /// Deadlines are private to the leader and start afresh with each leadership. What is due is proposed as one batch, fenced by the term
 /// (docs/pitfalls.md R25), and again a second later if it is still there (docs/pitfalls.md C3). A session whose end is proposed cannot
 /// be renewed any more: a renewal is answered when it is known what became of the session. Renewals count only under the
-/// leader's lease: a leader that was deposed and does not know it yet must not tell a client that its session lives on.
+/// leader's lease, or when a quorum has confirmed the leader since they came (the lease may be given up for the rest of a term): one that was
+/// deposed and does not know it yet must not tell a client that its session lives on.
 class session_reaper : public hosted<session_reaper_actor::base> {
 public:
   /// `sessions`: those in the state machine at the start of this process.
@@ -31,9 +32,10 @@ private:
   void renew(const renew_request& r);
   /// Straight from the gateway: answered here if this node leads for sure, else the leader is looked for.
   void renew_at_once(const renew_session& r);
-  bool decides();
+  /// @param confirmed as in renew_request
+  bool decides(term_id confirmed = {});
   /// One of a list. @returns how long it lives now
-  std::optional<std::uint64_t> renew_one(const std::string& id);
+  state::session_ptr renew_one(const std::string& id);
   forward::renewed_lifetimes renew_all(std::string_view list);
   void answer(const renew_request& r, bool known, state::session_ptr s = nullptr);
   /// Renewals of sessions that were about to end go to the next leader.

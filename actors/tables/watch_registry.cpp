@@ -1,8 +1,10 @@
 #include "actors/tables/watch_registry.hpp"
 
 #include "actors/telemetry/fatal_exceptions.hpp"
+#include "protocol/base/mutants.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace belay::actors {
 
@@ -24,9 +26,11 @@ watch_registry_actor::behavior_type watch_registry::make_behavior() {
       [this](const publish_effects& e) {
         std::vector<watch::park_id> woken;
         parked_.touched(e.changed, woken);
+        const auto before = std::exchange(published_, e.applied);
         if (woken.empty())
           return;
         queries_touched t;
+        t.quiet_up_to = MUTANT(news_taken_for_quiet) ? e.applied : before;
         t.expired = std::any_of(e.changed.begin(), e.changed.end(), [](const state::effect& each) {
           const auto* all = std::get_if<state::everything_changed>(&each);
           return all != nullptr && all->indexes_may_fall;
@@ -67,6 +71,7 @@ void watch_registry::expire() {
   const auto now = this->now();
   queries_touched late;
   late.expired = true;
+  late.quiet_up_to = published_;
   for (auto it = deadlines_.begin(); it != deadlines_.end() && it->first <= now; ++it)
     late.ids.push_back(it->second);
   for (auto id : late.ids)

@@ -32,6 +32,7 @@ private:
   wiring_ptr wires_;
   metrics& metrics_;
   watch::parked_queries parked_;
+  log_index published_; ///< what entries up to this one have changed was told
   deadline_queue deadlines_;
   std::unordered_map<request_id, deadline_queue::iterator> deadline_of_;
 };

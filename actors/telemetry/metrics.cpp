@@ -168,7 +168,7 @@ std::vector<metrics::certificate> metrics::certificates_now() const {
   return certificates_;
 }
 
-std::array<metrics::number_ref, 19> metrics::gauges() const {
+std::array<metrics::number_ref, 26> metrics::gauges() const {
   return {
       {{"raft.term", &term_, "the term this node is in"},
        {"raft.is_leader", &leader_, "1 on the leader, 0 elsewhere"},
@@ -191,14 +191,27 @@ std::array<metrics::number_ref, 19> metrics::gauges() const {
        {"claims.held", &claims_held_, "claims that are held; of a semaphore each holder is one"},
        {"claims.waiting", &claims_waiting_, "claims, and acquires of keys, that wait in a queue"},
        {"claims.queued_bytes", &claims_queued_bytes_, "values of those that wait; 256 MiB is the most"},
+       {"outcomes.kept", &outcomes_kept_,
+        "outcomes of writes with an Idempotency-Key that are kept; 1,000,000 is the most"},
+       {"outcomes.bytes", &outcome_bytes_, "about what they take; 256 MiB is the most"},
        {"watch.parked_queries", &parked_, "blocking queries that wait"},
+       {"changes.bytes", &changes_bytes_, "of changes of keys that are kept for those who follow them"},
+       {"changes.floor", &changes_floor_,
+        "index up to which they are gone; how far it is behind raft.applied_index says how long who is away may stay "
+        "away"},
+       {"changes.streams", &change_streams_, "clients that follow changes of keys as a stream"},
+       {"changes.streams_behind", &change_streams_behind_,
+        "of them, those that are still being sent keys as they are, or changes of before"},
+       {"changes.queued_bytes", &change_streams_queued_,
+        "of changes that wait until clients of streams take more; what several wait for counts for each. 1 MiB is the "
+        "most for one"},
        {"http.connections", &connections_, "open connections of clients"},
        {"http.held_bytes", &held_bytes_,
         "of requests without an answer and answers that were not taken; limits.http_max_bytes_in_flight"},
        {"audit.broken", &audit_broken_, "1 while the audit log cannot be written; alarm"}}};
 }
 
-std::array<metrics::number_ref, 16> metrics::counters() const {
+std::array<metrics::number_ref, 19> metrics::counters() const {
   return {
       {{"raft.state.leader", &leader_changes_, "this node became leader (Consul's name for it)"},
        {"raft.state.candidate", &candidacies_, "this node began an election (Consul's name)"},
@@ -219,6 +232,13 @@ std::array<metrics::number_ref, 16> metrics::counters() const {
        {"claims.deadlock_searches_cut", &deadlock_searches_cut_,
         "searches for a deadlock that were given up, because more than 10,000 sessions and resources had to be looked "
         "at; the claim waits"},
+       {"changes.streams_cut", &change_streams_cut_,
+        "streams of changes that were ended because their clients are slow"},
+       {"changes.streams_reset", &change_streams_reset_,
+        "streams that were sent all keys anew: what came meanwhile is gone, tables were restored, or permissions "
+        "changed"},
+       {"outcomes.replayed", &outcomes_replayed_,
+        "writes with an Idempotency-Key that were answered from what is kept of them"},
        {"audit.lines", &audit_lines_, "lines in the audit log"},
        {"audit.lost_lines", &audit_lost_,
         "lines that are not in it, because it could not be written; delivery_guarantee `best-effort`"},
@@ -226,7 +246,7 @@ std::array<metrics::number_ref, 16> metrics::counters() const {
         "requests that were not done, or not answered, for that reason; delivery_guarantee `enforced`"}}};
 }
 
-std::array<metrics::distribution_ref, 12> metrics::distributions() const {
+std::array<metrics::distribution_ref, 13> metrics::distributions() const {
   return {{{"raft.fsync", "raft.fsync_seconds", &fsync_, 1 / ns_per_ms, seconds_per_ns,
             "how long making a batch of entries durable took"},
            {"raft.batch_entries", "raft.batch_entries", &batch_, 1, 1, "entries that one sync made durable"},
@@ -251,7 +271,10 @@ std::array<metrics::distribution_ref, 12> metrics::distributions() const {
             "leader (Consul's name)"},
            {"raft.leader.lastContact", "raft.leader.lastContact", &last_contact_, 1 / ns_per_ms, seconds_per_ns,
             "how long the voter that was heard least lately had been silent, looked at every 2 s by the leader; none "
-            "if it votes alone (Consul's name)"}}};
+            "if it votes alone (Consul's name)"},
+           {"changes.lag", "changes.lag_entries", &change_stream_lag_, 1, 1,
+            "entries of the log between the place of a stream of changes that comes back, or is behind, and what this "
+            "server has applied, each time that it is read for"}}};
 }
 
 std::vector<metrics::sample> metrics::samples_now() const {
@@ -301,6 +324,7 @@ void metrics::close_interval(std::int64_t now) {
   if (now - open_since_ < interval)
     return;
   closed_ = measure(open_since_, now, closed_);
+  history_.add(row_of(closed_));
   open_since_ = now;
   for (auto* d : {&fsync_, &batch_, &checkpoint_, &commit_time_, &last_contact_, &kv_write_, &transaction_,
                   &session_write_, &session_renewal_, &session_invalidated_, &registration_, &deregistration_})
@@ -308,6 +332,53 @@ void metrics::close_interval(std::int64_t now) {
   const auto n = served_count_.load(std::memory_order_acquire);
   for (std::size_t i = 0; i < n; ++i)
     served_[i].took.take_totals();
+}
+
+metrics_history::row metrics::row_of(const closed_interval& c) const {
+  const double seconds = static_cast<double>(std::max<std::int64_t>(1, c.ended - c.began));
+  const auto now = [](const std::atomic<std::uint64_t>& gauge) { return gauge.load(std::memory_order_relaxed); };
+  metrics_history::row r;
+  r.began = c.began;
+  double request_time = 0, timed = 0;
+  for (const auto& s : c.samples) {
+    const auto& t = s.in_interval;
+    if (t.count == 0)
+      continue;
+    const double mean = static_cast<double>(t.sum) * s.scale / static_cast<double>(t.count);
+    const double most = static_cast<double>(t.most) * s.scale;
+    if (s.name == "raft.commitTime") {
+      r.commit_ms = mean;
+      r.commit_max_ms = most;
+    } else if (s.name == "raft.fsync") {
+      r.sync_ms = mean;
+      r.sync_max_ms = most;
+    } else if (s.name == requests_name) {
+      r.requests += static_cast<double>(t.count) / seconds;
+      if (s.labels.find("\"blocking\"") != std::string::npos)
+        continue;
+      timed += static_cast<double>(t.count);
+      request_time += static_cast<double>(t.sum) * s.scale;
+      r.request_max_ms = std::max(r.request_max_ms, most);
+    }
+  }
+  r.request_ms = timed > 0 ? request_time / timed : 0;
+  for (const auto& counter : c.counters)
+    if (counter.name == "raft.apply")
+      r.entries = static_cast<double>(counter.in_interval) / seconds;
+  r.term = now(term_);
+  r.leader = now(leader_) == 1;
+  r.keys = now(keys_);
+  r.claims_held = now(claims_held_);
+  r.claims_waiting = now(claims_waiting_);
+  r.parked = now(parked_);
+  r.streams = now(change_streams_);
+  r.connections = now(connections_);
+  return r;
+}
+
+std::string metrics::history_json() const {
+  std::lock_guard lock(interval_mutex_);
+  return history_.json(interval);
 }
 
 std::string metrics::json(std::string_view prefix, std::int64_t now) const {

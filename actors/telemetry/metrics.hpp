@@ -2,6 +2,8 @@
 // Numbers about this node, counted by all its actors, shown at /v1/agent/metrics (docs/contract/09). All of them are in
 // docs/metrics.md, which is made from the tables in metrics.cpp.
 
+#include "actors/telemetry/metrics_history.hpp"
+
 #include <array>
 #include <atomic>
 #include <chrono>
@@ -112,9 +114,19 @@ public:
     set(claims_waiting_, waiting);
     set(claims_queued_bytes_, queued_bytes);
   }
+  void outcomes(std::size_t kept, std::uint64_t bytes) {
+    set(outcomes_kept_, kept);
+    set(outcome_bytes_, bytes);
+  }
+  /// A write with an Idempotency-Key was answered from what is kept of it.
+  void outcome_replayed() { bump(outcomes_replayed_); }
   /// The search for a deadlock was given up: too much would have had to be looked at (docs/claims.md, rule 32).
   void deadlock_search_cut() { bump(deadlock_searches_cut_); }
   void parked_queries(std::size_t n) { set(parked_, n); }
+  void changes_kept(std::size_t bytes, std::uint64_t floor) {
+    set(changes_bytes_, bytes);
+    set(changes_floor_, floor);
+  }
   /// On the leader: sessions whose TTL runs; elsewhere none.
   void session_timers(std::size_t n) { set(session_timers_, n); }
   /// On the leader: a session was at the end of its TTL; so long it took until it was gone.
@@ -122,6 +134,19 @@ public:
 
   // ---- http_gateway
   void connections(std::size_t n) { set(connections_, n); }
+  /// @param behind of them, those that have not been sent all there is, or are being sent it
+  /// @param queued bytes that wait until their clients take more
+  void change_streams(std::size_t n, std::size_t behind, std::size_t queued) {
+    set(change_streams_, n);
+    set(change_streams_behind_, behind);
+    set(change_streams_queued_, queued);
+  }
+  /// So many entries of the log lay between what a stream has had and what this server has applied, when it was read for.
+  void change_stream_lag(std::uint64_t entries) { change_stream_lag_.add(entries); }
+  /// Its client took too little.
+  void change_stream_cut() { bump(change_streams_cut_); }
+  /// What its client knew is void, and it is sent everything.
+  void change_stream_reset() { bump(change_streams_reset_); }
   void connection_refused() { bump(refused_connections_); }
   void connection_shed() { bump(shed_connections_); }
   /// Requests refused because more came than could be answered.
@@ -163,6 +188,8 @@ public:
 
   /// The last complete interval, in the shape of docs/contract/09; before there is one, what was counted since the start.
   std::string json(std::string_view prefix, std::int64_t now) const;
+  /// Each interval of the last hour, a row (metrics_history).
+  std::string history_json() const;
   /// Prometheus text format; counters and histograms since the start.
   std::string prometheus(std::string_view prefix) const;
   /// docs/metrics.md: what each of them is.
@@ -192,9 +219,9 @@ private:
     double shown, prometheus_shown; ///< factors from what is counted to the unit shown
     const char* means;
   };
-  std::array<number_ref, 19> gauges() const;
-  std::array<number_ref, 16> counters() const;
-  std::array<distribution_ref, 12> distributions() const;
+  std::array<number_ref, 26> gauges() const;
+  std::array<number_ref, 19> counters() const;
+  std::array<distribution_ref, 13> distributions() const;
   std::vector<certificate> certificates_now() const;
 
   struct served {
@@ -210,10 +237,12 @@ private:
       audit_lines_{0}, audit_lost_{0}, audit_refused_{0}, proposed_{0}, candidacies_{0};
   std::atomic<std::uint64_t> term_{0}, leader_{0}, last_index_{0}, commit_index_{0}, applied_index_{0}, peers_{0},
       disk_full_{0}, keys_{0}, claims_held_{0}, claims_waiting_{0}, claims_queued_bytes_{0}, deadlock_searches_cut_{0},
-      parked_{0}, connections_{0}, clock_skew_{0}, held_bytes_{0}, audit_broken_{0};
+      outcomes_kept_{0}, outcome_bytes_{0}, outcomes_replayed_{0}, parked_{0}, changes_bytes_{0}, changes_floor_{0},
+      change_streams_{0}, change_streams_behind_{0}, change_streams_queued_{0}, change_streams_cut_{0},
+      change_streams_reset_{0}, connections_{0}, clock_skew_{0}, held_bytes_{0}, audit_broken_{0};
   std::atomic<std::uint64_t> autopilot_healthy_{unknown}, failure_tolerance_{unknown}, session_timers_{0};
   distribution fsync_, batch_, checkpoint_, commit_time_, last_contact_, kv_write_, transaction_, session_write_,
-      session_renewal_, session_invalidated_, registration_, deregistration_;
+      session_renewal_, session_invalidated_, registration_, deregistration_, change_stream_lag_;
   mutable std::mutex certificates_mutex_;
   std::vector<certificate> certificates_;
 
@@ -239,9 +268,11 @@ private:
   };
   closed_interval measure(std::int64_t began, std::int64_t now, const closed_interval& before) const;
   std::vector<sample> samples_now() const;
+  metrics_history::row row_of(const closed_interval& c) const;
 
   mutable std::mutex interval_mutex_;
   closed_interval closed_;
+  metrics_history history_;
   std::int64_t open_since_ = 0;
 };
 

@@ -115,6 +115,19 @@ status show_certificate(SSL_CTX* context, const std::string& cert_file, const st
   return done{};
 }
 
+status share_certificates(SSL_CTX* from, SSL_CTX* to) {
+  SSL_CTX_set1_cert_store(to, SSL_CTX_get_cert_store(from));
+  X509* const certificate = SSL_CTX_get0_certificate(from);
+  if (certificate == nullptr)
+    return done{};
+  STACK_OF(X509)* chain = nullptr;
+  SSL_CTX_get0_chain_certs(from, &chain);
+  if (SSL_CTX_use_certificate(to, certificate) != 1 || SSL_CTX_set1_chain(to, chain) != 1 ||
+      SSL_CTX_use_PrivateKey(to, SSL_CTX_get0_privatekey(from)) != 1)
+    return failure{"the certificate cannot be used: " + openssl_complaint()};
+  return done{};
+}
+
 std::vector<setting_complaint> complaints_about_files(const std::string& ca_file, const std::string& ca_path,
                                                       const std::string& cert_file, const std::string& key_file) {
   std::vector<setting_complaint> found;

@@ -17,7 +17,10 @@ status trust_authorities(ssl_ctx_st* context, const std::string& ca_file, const 
 /// What is shown to the other end. @param cert_file PEM: the certificate with the chain behind it. @param key_file its private key
 status show_certificate(ssl_ctx_st* context, const std::string& cert_file, const std::string& key_file);
 
-/// What the two above would complain of, all of it; each file is opened. @param cert_file,key_file looked at if both are there
+/// `to` trusts and shows what `from` does. Files are read once so: while one is being replaced, both still have the same.
+status share_certificates(ssl_ctx_st* from, ssl_ctx_st* to);
+
+/// What the first two would complain of, all of it; each file is opened. @param cert_file,key_file looked at if both are there
 std::vector<setting_complaint> complaints_about_files(const std::string& ca_file, const std::string& ca_path,
                                                       const std::string& cert_file, const std::string& key_file);
 

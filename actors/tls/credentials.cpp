@@ -81,16 +81,17 @@ result<std::shared_ptr<const credentials>> credentials::load(const credential_se
     auto made = context_for(method);
     if (!made)
       return made.why();
-    SSL_CTX* const context = *kept = made->release();
-    // OpenSSL wants one from those who ask for certificates and take pre-shared keys.
-    if (method == TLS_server_method())
-      SSL_CTX_set_session_id_context(context, context_name, sizeof context_name - 1);
-    if (auto ok = trust_authorities(context, s.ca_file, s.ca_path); !ok)
-      return ok.why();
-    if (!s.cert_file.empty())
-      if (auto ok = show_certificate(context, s.cert_file, s.key_file); !ok)
-        return ok.why();
+    *kept = made->release();
   }
+  // OpenSSL wants one from those who ask for certificates and take pre-shared keys.
+  SSL_CTX_set_session_id_context(c->accepting_, context_name, sizeof context_name - 1);
+  if (auto ok = trust_authorities(c->dialling_, s.ca_file, s.ca_path); !ok)
+    return ok.why();
+  if (!s.cert_file.empty())
+    if (auto ok = show_certificate(c->dialling_, s.cert_file, s.key_file); !ok)
+      return ok.why();
+  if (auto ok = share_certificates(c->dialling_, c->accepting_); !ok)
+    return ok.why();
   return std::shared_ptr<const credentials>(std::move(c));
 }
 

@@ -33,6 +33,8 @@ struct options {
   bool lock_rpc = false;            ///< etcd: its Lock and Election RPCs, by which the server follows the recipe
   bool elect = false;               ///< the lock is an election, which is handed over
   bool rejoin = true;               ///< elect: who was deposed asks again
+  bool idempotent = false;          ///< Belay: each put has an Idempotency-Key of its own
+  bool follow = false;              ///< watch: everything below the prefix of the key; Belay: as a stream of changes
   bool counters = false;            ///< waits for a line on standard input where the window begins, and where it ends
 };
 

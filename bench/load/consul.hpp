@@ -2,6 +2,7 @@
 // A client of the load generator that speaks Consul's HTTP API, to Belay or to Consul.
 
 #include "bench/load/client.hpp"
+#include "bench/load/events.hpp"
 #include "bench/load/http.hpp"
 #include "bench/load/values.hpp"
 
@@ -11,6 +12,9 @@ public:
   consul_client(const options& o, const std::string& token)
       : o_(o), c_(o.server), fields_(o.server.text + (token.empty() ? "" : "\r\nX-Consul-Token: " + token)) {}
   task<outcome> put(const std::string& key, const std::string& val) override {
+    if (o_.idempotent)
+      idempotency_key_ =
+          "bench-" + std::to_string(getpid()) + "-" + std::to_string(number_) + "-" + std::to_string(++keys_);
     co_return co_await want_true("PUT", "/v1/kv/" + key, val);
   }
   task<outcome> get(const std::string& key, read_mode mode) override {
@@ -178,11 +182,15 @@ public:
 
   task<outcome> watch_begin(const std::string& key) override {
     wkey_ = key;
+    if (o_.follow)
+      co_return co_await follow(key.substr(0, key.rfind('/') + 1));
     outcome s = co_await get(key, read_mode::def);
     widx_ = c_.index;
     co_return s;
   }
   task<outcome> watch_next(u64 timeout_ns) override {
+    if (o_.follow)
+      co_return co_await next_event();
     u64 until = now_ns() + timeout_ns;
     for (;;) {
       u64 n = now_ns();
@@ -201,6 +209,46 @@ public:
     }
   }
 
+  /// On the stream.
+  auto until_something_happens() {
+    struct awaiter {
+      waiter& w;
+      bool await_ready() { return false; }
+      void await_suspend(std::coroutine_handle<> h) { w.h = h; }
+      outcome await_resume() { return w.st; }
+    };
+    return awaiter{happened_};
+  }
+  /// A stream of the changes below a prefix; Belay only. Returns when the server has told where it stands.
+  task<outcome> follow(const std::string& prefix) {
+    changes_ = std::make_unique<event_connection>(o_.server);
+    changes_->on_end = [this](outcome why) { happened_.wake(why); };
+    changes_->on_event = [this](std::string_view event, std::string_view data) {
+      const bool set = event == "set";
+      if (set) {
+        told++;
+        got_event_ = true;
+        unb64(text("\"Value\"", data), got);
+      }
+      if (set || !began_)
+        happened_.wake(outcome::ok);
+      began_ = true;
+    };
+    std::string request = "GET /v1/kv/" + prefix + "?recurse&changes HTTP/1.1\r\nAccept: text/event-stream\r\nHost: ";
+    if (!changes_->open(request + fields_ + "\r\n\r\n"))
+      co_return outcome::conn;
+    co_return co_await until_something_happens();
+  }
+  /// The next change of the stream; its value is left in `got`.
+  task<outcome> next_event() {
+    outcome s = outcome::ok;
+    while (s == outcome::ok && !got_event_)
+      s = co_await until_something_happens();
+    got_event_ = false;
+    co_return s;
+  }
+  u64 told = 0; ///< changes, by the stream
+
 protected:
   std::string req(const char* method, const std::string& target, std::string_view body) {
     std::string r;
@@ -213,6 +261,10 @@ protected:
     if (*method != 'G') {
       r += "\r\nContent-Length: ";
       r += std::to_string(body.size());
+    }
+    if (!idempotency_key_.empty()) {
+      r += "\r\nIdempotency-Key: ";
+      r += std::exchange(idempotency_key_, {});
     }
     r += "\r\n\r\n";
     r += body;
@@ -272,5 +324,12 @@ protected:
   std::string fields_; ///< of each request: its host, and its token
   std::string lock_key_, my_, wkey_, claim_;
   u64 claims_ = 0;
+  std::string idempotency_key_; ///< of the next request; empty: it has none
+  u64 keys_ = 0;
+  inline static u64 clients_ = 0;
+  u64 number_ = ++clients_;
   u64 widx_ = 0;
+  std::unique_ptr<event_connection> changes_;
+  waiter happened_; ///< of the stream
+  bool began_ = false, got_event_ = false;
 };

@@ -39,11 +39,14 @@ struct etcd_watches {
     up = c->open_stream(&call, "/etcdserverpb.Watch/Watch");
     return up;
   }
-  bool create(watch* w, std::string_view key, i64 rev) {
+  /// @param end watches all keys from `key` up to this one; empty: only `key`
+  bool create(watch* w, std::string_view key, i64 rev, std::string_view end = {}) {
     if (!ensure())
       return false;
     protobuf cr;
     cr.bytes(1, key);
+    if (!end.empty())
+      cr.bytes(2, end);
     if (rev)
       cr.num(3, u64(rev));
     protobuf r;
@@ -434,7 +437,10 @@ public:
       }
       wake(kind == 3 ? outcome::conn : outcome::ok);
     };
-    if (!c_->hub.create(&w_, key, wrev_ + 1))
+    const std::string prefix = key.substr(0, key.rfind('/') + 1);
+    const bool created =
+        o_.follow ? c_->hub.create(&w_, prefix, wrev_ + 1, end_of(prefix)) : c_->hub.create(&w_, key, wrev_ + 1);
+    if (!created)
       co_return outcome::conn;
     co_return co_await wait();
   }

@@ -7,6 +7,7 @@
 //   put, get, mixed, txn       of random ones among --keys keys below --prefix, which exist ...
 //   fill                       ... because this wrote them; --batch in each transaction
 //   list                       all of them
+//   --idempotent 1             each put has an Idempotency-Key of its own (Belay)
 //   --tls on                   each connection with TLS, of whatever certificate
 //   --tokens FILE              a SecretID on each line: the clients take them in turn (Consul's API)
 //   session                    create, renew and destroy one
@@ -16,7 +17,9 @@
 //                              --lock-tuned 1 (etcd) instead of the recipe of the store's official client
 //   elect                      hand an election on; --rejoin 0: each leads once, nobody asks again
 //   --counters 1               prints "begin" and "end" where the window does, and stands still until it gets a line
-//   watch                      --watchers of one key, --rounds writes: from sending a write to the last one's wake-up
+//   watch                      --watchers of one key, --rounds writes: from sending a write to the last one's wake-up;
+//                              --follow 1: of the prefix that it is below (etcd; Belay by streams of changes)
+//   follow                     --watchers as streams of changes (Belay), each of other keys of the --keys, for --seconds
 #include "bench/load/client.hpp"
 #include "bench/load/consul.hpp"
 #include "bench/load/etcd.hpp"
@@ -575,6 +578,44 @@ void watch() {
   loop().run();
 }
 
+// ---- follow
+
+task<outcome> follower(measured_run& r, consul_client& c, std::string prefix) {
+  outcome s = co_await c.follow(prefix);
+  while (s == outcome::ok)
+    s = co_await c.next_event();
+  r.failed(s, c.err);
+  co_return s;
+}
+
+void follow() {
+  measured_run r;
+  std::vector<std::unique_ptr<consul_client>> cs;
+  size_t digits = 0; // of the names of keys that those of one stream differ in
+  u64 each = 1;
+  for (; each * u64(opt.watchers) < opt.keys; each *= 10)
+    digits++;
+  for (int i = 0; i < opt.watchers; i++) {
+    cs.push_back(
+        std::make_unique<consul_client>(opt, opt.tokens.empty() ? "" : opt.tokens[size_t(i) % opt.tokens.size()]));
+    std::string name = key_of(u64(i) * each);
+    loop().spawn(follower(r, *cs.back(), name.substr(0, name.size() - digits)));
+  }
+  loop().spawn([](measured_run& run, std::vector<std::unique_ptr<consul_client>>& all) -> task<outcome> {
+    co_await clock_task(run);
+    for (const auto& c : all)
+      run.ops += c->told;
+    json_object j = head();
+    j.num("watchers", opt.watchers);
+    run.print_to(j, double(run.ops));
+    j.print();
+    fflush(stdout);
+    _exit(0); // the streams go on
+    co_return outcome::ok;
+  }(r, cs));
+  loop().run();
+}
+
 std::vector<std::string> lines_of(const std::string& path) {
   std::vector<std::string> lines;
   std::ifstream file(path);
@@ -648,6 +689,10 @@ void set(const std::string& k, const std::string& v) {
     opt.lock_rpc = number(k, v, 0, 1) == 1;
   else if (k == "--rejoin")
     opt.rejoin = number(k, v, 0, 1) == 1;
+  else if (k == "--idempotent")
+    opt.idempotent = number(k, v, 0, 1) == 1;
+  else if (k == "--follow")
+    opt.follow = number(k, v, 0, 1) == 1;
   else if (k == "--counters")
     opt.counters = number(k, v, 0, 1) == 1;
   else
@@ -669,10 +714,14 @@ int main(int argc, char** argv) {
     die("--tokens is for --proto consul");
   if (opt.proto != "consul" && opt.lock_claims)
     die("--lock-claims is for --proto consul, to Belay");
+  if (opt.proto != "consul" && opt.idempotent)
+    die("--idempotent is for --proto consul, to Belay");
   if (opt.proto != "etcd" && (opt.lock_rpc || opt.lock_tuned))
     die("--lock-rpc and --lock-tuned are for --proto etcd");
   if (opt.proto == "zookeeper" && opt.renew_list > 1)
     die("ZooKeeper has no --renew-list: a session is a connection");
+  if (opt.proto == "zookeeper" && opt.follow)
+    die("ZooKeeper has no --follow: its watches of whole trees are not recipes of its client");
   if (opt.proto == "zookeeper" && opt.workload == "list")
     die("ZooKeeper has no workload list: it lists names without their values");
   if (opt.server.text.empty())
@@ -701,6 +750,8 @@ int main(int argc, char** argv) {
     lock();
   } else if (w == "watch")
     watch();
+  else if (w == "follow" && opt.proto == "consul")
+    follow();
   else
     die("unknown --workload " + w);
   fflush(stdout);

@@ -157,7 +157,7 @@ int debug(const options& o, terminal t) {
     path.pop_back();
   if (const auto wrong = make_folder(path); !wrong.empty())
     return invalid(wrong);
-  const bool archive = !o.given("archive") || o.on("archive");
+  const bool archive = o.on_by_default("archive");
   const auto shown = path + (archive ? ".tar.gz" : "");
   t.out << "==> Starting debugger and capturing static information...\n     Agent Version: '" << version
         << "'\n          Interval: '" << golang::format_duration(interval) << "'\n          Duration: '"

@@ -1,4 +1,4 @@
-// `belay session create|destroy|list|info|renew`: Consul has them in its API only.
+// `belay session create|destroy|list|info|renew|why`: Consul has them in its API only.
 
 #include "cli/commands/all.hpp"
 #include "cli/commands/outcome.hpp"
@@ -133,6 +133,48 @@ int renew_session(const options& o, terminal t) {
   return succeed(o, t, line, std::move(facts));
 }
 
+std::string end_text(const json::value& end) {
+  boost::system::error_code ec;
+  const auto* ago = member(end, "AgoMs");
+  const auto ms = ago != nullptr && ago->is_number() ? ago->to_number<std::int64_t>(ec) : 0;
+  std::vector<std::string> released;
+  for (const auto& one : elements(member(end, "Released")))
+    released.push_back(member_text(one, "Lock").empty() ? "claim " + member_text(one, "Claim")
+                                                        : "lock " + member_text(one, "Lock"));
+  std::vector<std::vector<std::string>> rows;
+  for (const auto* name : {"ID", "Name", "Node", "Cause"})
+    rows.push_back({name, member_text(end, name).empty() ? "-" : member_text(end, name)});
+  rows.push_back({"Ago", golang::format_duration(std::chrono::milliseconds(ms))});
+  rows.push_back({"Index", member_text(end, "Index")});
+  rows.push_back({"Released", released.empty() ? "-" : joined(released, ", ")});
+  if (const auto more = member_text(end, "ReleasedCount"); more != std::to_string(released.size()))
+    rows.push_back({"ReleasedCount", more});
+  if (member_text(end, "OnEndDone") != "0" || member_text(end, "OnEndRefused") != "0")
+    rows.push_back(
+        {"OnEnd", member_text(end, "OnEndDone") + " done, " + member_text(end, "OnEndRefused") + " refused"});
+  return table(rows, 6);
+}
+
+int why_session_ended(const options& o, terminal t) {
+  const auto id = one_word(o, t);
+  if (!id)
+    return 1;
+  const auto client = o.client(t);
+  if (!client)
+    return 1;
+  const auto answer = client->ask("GET", "/v1/session/ended/" + golang::escape_path(*id), o.query());
+  if (answer && answer->status == 404)
+    return error(t, "Error! Nothing is known of the end of a session with ID: " + *id);
+  if (const auto complaint = complaint_about(answer); !complaint.empty())
+    return error(t, "Error reading session: " + complaint);
+  boost::system::error_code ec;
+  const auto end = json::parse(answer->body, ec);
+  if (ec || !end.is_object())
+    return error(t, "Error reading session: the answer is not about a session");
+  t.out << (o.json() ? pretty(end) : end_text(end));
+  return 0;
+}
+
 } // namespace
 
 std::vector<command> session_commands() {
@@ -177,6 +219,14 @@ std::vector<command> session_commands() {
        .examples = {{"session renew 84e36472-e0a5-4d7b-9b60-96f6c7c1f2a2", "Tells how long it lives now"},
                     {"session renew -format=json 84e36472-e0a5-4d7b-9b60-96f6c7c1f2a2", "The same for programs"}},
        .run = renew_session},
+      {.name = "session why",
+       .help = "Tells why a session has ended",
+       .operands = "ID",
+       .text = "Servers know it of the last 10,000 sessions that have ended. Of one that lives, nothing is known.",
+       .examples = {{"session why 84e36472-e0a5-4d7b-9b60-96f6c7c1f2a2", "The cause, and what was released"},
+                    {"session why -format=json 84e36472-e0a5-4d7b-9b60-96f6c7c1f2a2 | jq -r .Cause",
+                     "The cause alone"}},
+       .run = why_session_ended},
   };
 }
 

@@ -3,17 +3,16 @@
 #include "cli/commands/all.hpp"
 #include "cli/flags/options.hpp"
 #include "cli/locks/holding.hpp"
+#include "cli/process/run_until_told.hpp"
 #include "cli/snapshots/snapshot_file.hpp"
 #include "protocol/golang/url.hpp"
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
 #include <boost/asio/io_context.hpp>
-#include <boost/asio/signal_set.hpp>
 
 #include <algorithm>
 #include <chrono>
-#include <csignal>
 #include <filesystem>
 #include <ostream>
 
@@ -37,31 +36,18 @@ class snapshot_agent {
 public:
   snapshot_agent(asio::io_context& loop, const api_client& client, const options& o, agent_settings s, terminal t)
       : loop_(loop), settings_(std::move(s)), query_(o.query()), terminal_(t), target_(client.target()),
-        lease_(loop.get_executor(), client.target(), o.write_query()),
-        held_(make_holding(loop.get_executor(), client.target(), o.write_query(), lease_, {settings_.lock_prefix})),
-        connection_(loop.get_executor(), client.target()), signals_(loop, SIGINT, SIGTERM), bell_(loop.get_executor()) {
-  }
+        held_(make_holding(loop.get_executor(), client.target(), o.write_query(), {settings_.lock_prefix})),
+        connection_(loop.get_executor(), client.target()), bell_(loop.get_executor()) {}
 
   int run() {
-    int code = 1;
-    signals_.async_wait([this](const boost::system::error_code& ec, int) {
-      if (ec)
-        return;
-      stopped_ = true;
-      connection_.close();
-      held_->stop();
-      bell_.ring();
-    });
-    asio::co_spawn(
-        loop_,
-        [](snapshot_agent& self, int& out) -> asio::awaitable<void> {
-          out = co_await self.all();
-          self.lease_.stop();
-          self.signals_.cancel();
-        }(*this, code),
-        asio::detached);
-    loop_.run();
-    return code;
+    return run_until_told(
+        loop_, [this] { return all(); },
+        [this](int) {
+          stopped_ = true;
+          connection_.close();
+          held_->stop();
+          bell_.ring();
+        });
   }
 
 private:
@@ -70,10 +56,10 @@ private:
       const bool saved = co_await save();
       co_return saved ? 0 : 1;
     }
-    const auto begun = co_await lease_.begin("Belay snapshot agent");
+    const auto begun = co_await held_->begin("Belay snapshot agent");
     if (!begun)
       co_return error(terminal_, "Error creating session: " + begun.error());
-    asio::co_spawn(loop_, lease_.keep(), asio::detached);
+    asio::co_spawn(loop_, held_->keep(), asio::detached);
     terminal_.out << "Waiting for the lock " << held_->key() << "\n" << std::flush;
     const auto got = co_await held_->acquire();
     int code = 0;
@@ -88,7 +74,7 @@ private:
       code = error(terminal_, "Error acquiring the lock: " + got.error());
     }
     (void)co_await held_->release();
-    co_await lease_.end();
+    co_await held_->end();
     co_return code;
   }
 
@@ -170,10 +156,8 @@ private:
   api_query query_;
   terminal terminal_;
   api_target target_;
-  session_lease lease_;
   std::unique_ptr<holding> held_;
   api_connection connection_;
-  asio::signal_set signals_;
   bell bell_;
   bool stopped_ = false, lost_ = false;
 };

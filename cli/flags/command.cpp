@@ -23,6 +23,10 @@ constexpr flag of_clusters[] = {
     {"datacenter", text, "<name>", "datacenter that is asked (default: the server's own)"},
     {"stale", toggle, "", "any server may answer, also one that is behind"},
 };
+constexpr flag of_copies[] = {
+    {"copy-token", text, "<secret>", "ACL token for the second server; -token is for the first alone"},
+    {"copy-token-file", text, "<file>", "file with that token in its first line"},
+};
 constexpr flag format = {"format", text, "pretty|json", "how the outcome is printed (default pretty)"};
 
 } // namespace
@@ -35,6 +39,10 @@ std::vector<flag> all_flags(const command& c) {
     out.insert(out.end(), std::begin(of_agents), std::end(of_agents));
   if (c.asks == reach::cluster)
     out.insert(out.end(), std::begin(of_clusters), std::end(of_clusters));
+  if (c.asks == reach::two) {
+    std::erase_if(out, [](const flag& f) { return f.name == "http-addr"; });
+    out.insert(out.end(), std::begin(of_copies), std::end(of_copies));
+  }
   std::sort(out.begin(), out.end(), [](const flag& a, const flag& b) { return a.name < b.name; });
   return out;
 }

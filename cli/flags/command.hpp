@@ -38,6 +38,7 @@ enum class reach : std::uint8_t {
   nobody,
   agent,   ///< the node itself: -http-addr, -token, and those for TLS
   cluster, ///< besides, -datacenter and -stale
+  two,     ///< two servers that are words, not -http-addr; besides, a token for the second
 };
 
 struct command {
@@ -50,6 +51,8 @@ struct command {
   bool formats = true; ///< takes -format
   std::vector<flag> flags = {};
   std::vector<example> examples = {};
+  /// The exit code if it cannot be done, or was called wrongly.
+  int failed = 1;
   int (*run)(const options&, terminal) = nullptr;
   /// Of a command that reads its flags itself; `run` is null then.
   int (*run_words)(const arguments&, terminal) = nullptr;

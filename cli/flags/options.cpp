@@ -152,6 +152,33 @@ std::optional<api_client> options::client(terminal t) const {
     address = environment("HTTP_ADDR");
   if (address.empty())
     address = "127.0.0.1:8500";
+  return client_at(address, own_token(), environment("HTTP_AUTH"), t);
+}
+
+std::optional<std::pair<api_client, api_client>> options::clients(const std::string& original, const std::string& copy,
+                                                                  terminal t) const {
+  auto first = client_at(original, own_token(), environment("HTTP_AUTH"), t);
+  if (!first)
+    return std::nullopt;
+  auto token = value("copy-token");
+  if (token.empty() && given("copy-token-file"))
+    token = first_line(value("copy-token-file"));
+  auto second = client_at(copy, token, {}, t);
+  if (!second)
+    return std::nullopt;
+  return std::pair(std::move(*first), std::move(*second));
+}
+
+std::string options::own_token() const {
+  auto token = value("token");
+  for (const auto& path : {value("token-file"), given("token") ? std::string() : environment("HTTP_TOKEN_FILE")})
+    if (token.empty() && !path.empty())
+      token = first_line(path);
+  return token.empty() ? environment("HTTP_TOKEN") : token;
+}
+
+std::optional<api_client> options::client_at(const std::string& address, std::string token, std::string basic_auth,
+                                             terminal t) const {
   const auto complain = [&](const std::string& why) {
     t.err << "Error connecting to the agent: " << why << "\n";
     return std::nullopt;
@@ -173,13 +200,7 @@ std::optional<api_client> options::client(terminal t) const {
       return complain(loaded.error());
     tls = std::move(*loaded);
   }
-  auto token = value("token");
-  for (const auto& path : {value("token-file"), given("token") ? std::string() : environment("HTTP_TOKEN_FILE")})
-    if (token.empty() && !path.empty())
-      token = first_line(path);
-  if (token.empty())
-    token = environment("HTTP_TOKEN");
-  return api_client({std::move(*where), token, environment("HTTP_AUTH"), std::move(tls)});
+  return api_client({std::move(*where), std::move(token), std::move(basic_auth), std::move(tls)});
 }
 
 api_query options::query() const {

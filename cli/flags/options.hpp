@@ -10,6 +10,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace belay::cli {
@@ -26,6 +27,8 @@ public:
   const command& of() const { return *command_; }
   bool on(std::string_view name) const;
   bool given(std::string_view name) const { return values_.contains(std::string(name)); }
+  /// Of a flag that is on unless somebody says otherwise.
+  bool on_by_default(std::string_view name) const { return !given(name) || on(name); }
   std::string value(std::string_view name, std::string otherwise = "") const;
   /// All values of a flag that may be given more than once, in their order.
   std::vector<std::string> values(std::string_view name) const;
@@ -39,6 +42,9 @@ public:
   const std::vector<std::string>& words() const { return words_; }
   /// A client for the node asked for. @returns nullopt after a complaint.
   std::optional<api_client> client(terminal t) const;
+  /// Clients for two servers that are named as words. The second gets a token of its own, or none: it may be a stranger's.
+  std::optional<std::pair<api_client, api_client>> clients(const std::string& original, const std::string& copy,
+                                                           terminal t) const;
   /// Adds -datacenter and -stale to a query.
   api_query query() const;
   /// Adds what cannot be answered by any server: only -datacenter.
@@ -48,6 +54,10 @@ public:
   int wrong_usage(terminal t, const std::string& complaint) const;
 
 private:
+  std::optional<api_client> client_at(const std::string& address, std::string token, std::string basic_auth,
+                                      terminal t) const;
+  std::string own_token() const;
+
   const command* command_;
   std::map<std::string, std::vector<std::string>> values_;
   std::vector<std::string> words_;

@@ -86,7 +86,8 @@ std::string manual(const std::vector<command>& commands, std::string_view versio
     out += ".TP\n.B " + std::string(name) + "\n" + roff(help) + "\n";
   out += ".SH EXIT STATUS\n0: done. 1: it went wrong, or a group was named and no command of it. 2:\n.B belay members "
          "\\-status\n"
-         "found nobody, or the command of\n.B belay lock \\-child\\-exit\\-code\nfailed. 127: no such command.\n";
+         "found nobody, or the command of\n.B belay lock \\-child\\-exit\\-code\nfailed. 127: no such command.\n"
+         ".B belay diff\nhas the codes of diff(1): 1: there are differences. 2: it could not be found out.\n";
   return out;
 }
 

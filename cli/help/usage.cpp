@@ -30,7 +30,7 @@ void add_flags(std::string& out, const command& c, bool shared, std::string_view
 } // namespace
 
 bool is_shared(const command& c, const flag& f) {
-  return f.name != "format" && find_flag(c.flags, f.name) == nullptr;
+  return f.name != "format" && !f.name.starts_with("copy-") && find_flag(c.flags, f.name) == nullptr;
 }
 
 std::string shown(const flag& f) {

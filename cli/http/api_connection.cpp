@@ -120,6 +120,7 @@ asio::awaitable<result<api_answer>> api_connection::ask(api_request request) {
 
 asio::awaitable<result<api_answer>> api_connection::send_and_receive(const api_request& request,
                                                                      const std::string& target) {
+  sent_ = false;
   if (closed_)
     co_return failure{"the connection was closed"};
   const auto& where = target_.where;
@@ -129,6 +130,8 @@ asio::awaitable<result<api_answer>> api_connection::send_and_receive(const api_r
     head += "Connection: close\r\n";
   if (!target_.token.empty())
     head += "X-Consul-Token: " + target_.token + "\r\n";
+  if (!request.idempotency_key.empty())
+    head += "Idempotency-Key: " + request.idempotency_key + "\r\n";
   if (!target_.basic_auth.empty())
     head += "Authorization: Basic " + golang::base64(target_.basic_auth) + "\r\n";
   std::ifstream file;
@@ -142,8 +145,9 @@ asio::awaitable<result<api_answer>> api_connection::send_and_receive(const api_r
   }
   if (request.method != "GET" || length != 0)
     head += "Content-Length: " + std::to_string(length) + "\r\n";
-  if (target.find_first_of(" \r\n") != target.npos || target_.token.find_first_of("\r\n") != std::string::npos)
-    co_return failure{"a line break in the token, or a blank in the path"};
+  const auto broken = [](const std::string& text) { return text.find_first_of("\r\n") != text.npos; };
+  if (target.find_first_of(" \r\n") != target.npos || broken(target_.token) || broken(request.idempotency_key))
+    co_return failure{"a line break in the token or the idempotency key, or a blank in the path"};
   head += "\r\n";
 
   if (!stream_) {
@@ -157,6 +161,7 @@ asio::awaitable<result<api_answer>> api_connection::send_and_receive(const api_r
     if (closed_)
       co_return failure{"the connection was closed"};
   }
+  sent_ = true;
   stream_->expires_after(request.limit);
   error_code written;
   head += request.body;

@@ -19,6 +19,8 @@ public:
   boost::asio::awaitable<result<api_answer>> ask(api_request request);
   /// Ends the request that is under way, which fails, and refuses those to come.
   void close();
+  /// Whether anything of the last request may have left.
+  bool sent() const { return sent_; }
 
 private:
   boost::asio::awaitable<result<api_answer>> send_and_receive(const api_request& request, const std::string& target);
@@ -26,7 +28,7 @@ private:
   boost::asio::any_io_executor executor_;
   api_target target_;
   std::unique_ptr<byte_stream> stream_;
-  bool closed_ = false;
+  bool closed_ = false, sent_ = false;
 };
 
 } // namespace belay::cli

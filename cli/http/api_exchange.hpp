@@ -31,6 +31,7 @@ struct api_request {
   std::string method;
   std::string path; ///< escaped, from `/v1` on
   api_query query;
+  std::string idempotency_key = {}; ///< of a write; empty: none
   std::string body = {};
   std::string body_file = {};         ///< not empty: the body is that of this file
   body_sink sink = {};                ///< what takes the body of a 200, piece by piece; null: it is part of the answer

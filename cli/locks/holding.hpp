@@ -1,6 +1,6 @@
 #pragma once
-// What `belay lock` holds while its command runs: a lock, or a place in a semaphore. Keys, flags and bodies are those of Consul's
-// clients, so that both programs wait for each other.
+// What `belay lock` and its like hold while their command runs, and the session that it is held by. Of locks and semaphores of
+// keys, keys, flags and bodies are those of Consul's clients, so that both programs wait for each other.
 
 #include "cli/locks/session_lease.hpp"
 
@@ -25,6 +25,18 @@ class holding {
 public:
   virtual ~holding() = default;
 
+  /// Makes the session. @param name for people who look
+  virtual boost::asio::awaitable<status> begin(std::string name) = 0;
+  /// Renews it until it has ended, or end() was called.
+  virtual boost::asio::awaitable<void> keep() = 0;
+  /// Ends it, so that nobody has to wait for its TTL. Release before: else nobody gets what is held for the lock delay.
+  virtual boost::asio::awaitable<void> end() = 0;
+  virtual std::string session() const = 0;
+  /// Until then no server ends the session.
+  virtual lock_clock::time_point valid_until() const = 0;
+  /// It may have ended.
+  virtual bool over() const = 0;
+
   /// Waits for it. @returns false: the time is over, or stop() was called
   virtual boost::asio::awaitable<result<bool>> acquire() = 0;
   /// Returns when it is lost, or cannot be known to be held, or stop() was called.
@@ -41,9 +53,9 @@ public:
   virtual std::string key() const = 0;
 };
 
-/// A lock, or with limit > 1 a semaphore, for a session that has begun.
+/// A lock, or with limit > 1 a semaphore, of keys.
 std::unique_ptr<holding> make_holding(boost::asio::any_io_executor executor, const api_target& target, api_query scope,
-                                      const session_lease& lease, holding_settings settings);
+                                      holding_settings settings);
 
 /// A row of /v1/kv.
 struct key_row {
@@ -66,9 +78,10 @@ public:
   /// @param index what was seen last: waits for a change; 0: at once. @param wait at most so long
   boost::asio::awaitable<reading> read(std::string key, bool below, bool consistent, std::uint64_t index,
                                        std::chrono::milliseconds wait);
-  /// A PUT or DELETE that is answered true or false.
+  /// A PUT or DELETE that is answered true or false. @param limit until the answer is there
   boost::asio::awaitable<result<bool>> write(std::string method, std::string key, api_query how, std::string body,
-                                             api_answer* whole = nullptr);
+                                             api_answer* whole = nullptr,
+                                             std::chrono::milliseconds limit = std::chrono::seconds(15));
 
   boost::asio::awaitable<void> pause(std::chrono::milliseconds time) { return bell_.wait(time); }
   bool stopped() const { return stopped_; }
@@ -84,6 +97,27 @@ private:
   std::unique_ptr<api_connection> connection_;
   bell bell_;
   bool stopped_ = false;
+};
+
+/// What is held by keys.
+class key_holding : public holding {
+public:
+  key_holding(boost::asio::any_io_executor executor, const api_target& target, api_query scope,
+              holding_settings settings)
+      : lease_(executor, target, scope), keys_(executor, target, std::move(scope)), settings_(std::move(settings)) {}
+
+  boost::asio::awaitable<status> begin(std::string name) override { return lease_.begin(std::move(name)); }
+  boost::asio::awaitable<void> keep() override { return lease_.keep(); }
+  boost::asio::awaitable<void> end() override;
+  std::string session() const override { return lease_.id(); }
+  lock_clock::time_point valid_until() const override { return lease_.valid_until(); }
+  bool over() const override { return lease_.over(); }
+  void stop() override { keys_.stop(); }
+
+protected:
+  session_lease lease_;
+  lock_keys keys_;
+  holding_settings settings_;
 };
 
 } // namespace belay::cli

@@ -18,16 +18,14 @@ constexpr milliseconds wait_at_most = 15s;
 constexpr milliseconds retry_after = 1s;
 constexpr milliseconds delay_retry = 5s; // where the server does not say how long the lock delay lasts
 
-class key_lock final : public holding {
+class key_lock final : public key_holding {
 public:
-  key_lock(asio::any_io_executor executor, const api_target& target, api_query scope, const session_lease& lease,
-           holding_settings settings)
-      : keys_(executor, target, std::move(scope)), lease_(lease), settings_(std::move(settings)),
+  key_lock(asio::any_io_executor executor, const api_target& target, api_query scope, holding_settings settings)
+      : key_holding(executor, target, std::move(scope), std::move(settings)),
         key_(settings_.prefix.empty() ? ".lock" : settings_.prefix + "/.lock") {}
 
   std::string key() const override { return key_; }
   std::string fence() const override { return fence_; }
-  void stop() override { keys_.stop(); }
 
   asio::awaitable<result<bool>> acquire() override {
     const auto begun = lock_clock::now();
@@ -59,13 +57,19 @@ public:
           fence_ = seen.fence;
           co_return true;
         }
-        if (!row.session.empty()) {
+        if (!row.session.empty() && !queues_) {
           index = seen.index;
           continue;
         }
       }
+      // docs/http-extensions.md, "Waiting for a lock": by its place in a queue, which Consul's servers do not have.
+      // Whoever asks again before the wait is over keeps the place.
       api_answer answer;
-      const auto got = co_await keys_.write("PUT", key_, how("acquire"), "", &answer);
+      const auto wait = patient ? 2 * limit : std::min(left, 2 * limit);
+      auto query = how("acquire");
+      query.add("wait", std::to_string(std::max(wait, 1ms).count()) + "ms");
+      const auto asked = lock_clock::now();
+      const auto got = co_await keys_.write("PUT", key_, std::move(query), "", &answer, limit);
       if (got && *got) {
         fence_ = answer.header("x-belay-fence");
         co_return true;
@@ -74,8 +78,14 @@ public:
         co_return failure{"failed to acquire lock: " + got.error()};
       if (!got && answer.body.find("invalid session") != std::string::npos)
         co_return failure{"failed to acquire lock: " + got.error()};
-      if (answer.header("x-belay-reason") != "held") { // lock delay, or not known: nobody wakes us
+      const auto reason = answer.header("x-belay-reason");
+      queues_ = !got || (reason != "held" && !reason.empty());
+      if (reason == "deadline") // of this wait: the next one takes its place again
+        continue;
+      if (reason != "held") { // lock delay, or not known: nobody wakes us
         const auto rest = answer.number("x-belay-retry-after-ms");
+        if (!got && lock_clock::now() >= asked + limit)
+          continue;
         const auto pause = !got   ? retry_after
                            : rest ? milliseconds(std::min<std::uint64_t>(*rest, 60'000))
                                   : delay_retry;
@@ -140,19 +150,17 @@ private:
     return query;
   }
 
-  lock_keys keys_;
-  const session_lease& lease_;
-  holding_settings settings_;
   std::string key_, fence_;
+  bool queues_ = true; ///< as far as we know: Consul's servers do not
 };
 
 } // namespace
 
 std::unique_ptr<holding> make_holding(asio::any_io_executor executor, const api_target& target, api_query scope,
-                                      const session_lease& lease, holding_settings settings) {
+                                      holding_settings settings) {
   if (settings.limit > 1)
-    return make_semaphore(executor, target, std::move(scope), lease, std::move(settings));
-  return std::make_unique<key_lock>(executor, target, std::move(scope), lease, std::move(settings));
+    return make_semaphore(executor, target, std::move(scope), std::move(settings));
+  return std::make_unique<key_lock>(executor, target, std::move(scope), std::move(settings));
 }
 
 } // namespace belay::cli

@@ -13,7 +13,6 @@ using namespace std::chrono_literals;
 
 namespace {
 
-constexpr auto write_limit = 15s;
 constexpr auto answer_limit = 10s; // beyond the time that a query waits
 
 std::uint64_t number_in(const boost::json::value& row, std::string_view name) {
@@ -82,17 +81,22 @@ asio::awaitable<lock_keys::reading> lock_keys::read(std::string key, bool below,
 }
 
 asio::awaitable<result<bool>> lock_keys::write(std::string method, std::string key, api_query how, std::string body,
-                                               api_answer* whole) {
+                                               api_answer* whole, std::chrono::milliseconds limit) {
   api_request change{
       .method = std::move(method), .path = "/v1/kv/" + golang::escape_path(key), .query = std::move(how)};
   change.body = std::move(body);
-  change.limit = write_limit;
+  change.limit = limit;
   const auto answer = co_await connection_->ask(std::move(change));
   if (answer && whole != nullptr)
     *whole = *answer;
   if (const auto complaint = complaint_about(answer); !complaint.empty())
     co_return failure{complaint};
   co_return answer->body.find("true") != std::string::npos;
+}
+
+asio::awaitable<void> key_holding::end() {
+  lease_.stop();
+  co_await lease_.end();
 }
 
 } // namespace belay::cli

@@ -21,15 +21,13 @@ constexpr milliseconds query_wait = 15s;
 constexpr milliseconds error_pause = 1s;
 constexpr int list_attempts_max = 100; // to take oneself off a list that others change, too
 
-class semaphore final : public holding {
+class semaphore final : public key_holding {
 public:
-  semaphore(asio::any_io_executor executor, const api_target& target, api_query scope, const session_lease& lease,
-            holding_settings settings)
-      : keys_(executor, target, std::move(scope)), lease_(lease), settings_(std::move(settings)),
+  semaphore(asio::any_io_executor executor, const api_target& target, api_query scope, holding_settings settings)
+      : key_holding(executor, target, std::move(scope), std::move(settings)),
         below_(settings_.prefix.empty() ? "" : settings_.prefix + "/") {}
 
   std::string key() const override { return below_ + ".lock"; }
-  void stop() override { keys_.stop(); }
 
   asio::awaitable<result<bool>> acquire() override {
     const auto begun = lock_clock::now();
@@ -184,9 +182,6 @@ private:
     return query;
   }
 
-  lock_keys keys_;
-  const session_lease& lease_;
-  holding_settings settings_;
   std::string below_; ///< what all keys begin with
 };
 
@@ -214,8 +209,8 @@ result<holder_list> read_holder_list(const std::string& text) {
 }
 
 std::unique_ptr<holding> make_semaphore(asio::any_io_executor executor, const api_target& target, api_query scope,
-                                        const session_lease& lease, holding_settings settings) {
-  return std::make_unique<semaphore>(executor, target, std::move(scope), lease, std::move(settings));
+                                        holding_settings settings) {
+  return std::make_unique<semaphore>(executor, target, std::move(scope), std::move(settings));
 }
 
 } // namespace belay::cli

@@ -21,6 +21,6 @@ struct holder_list {
 result<holder_list> read_holder_list(const std::string& text);
 
 std::unique_ptr<holding> make_semaphore(boost::asio::any_io_executor executor, const api_target& target,
-                                        api_query scope, const session_lease& lease, holding_settings settings);
+                                        api_query scope, holding_settings settings);
 
 } // namespace belay::cli

@@ -44,6 +44,12 @@ public:
   /// Whether everything that begins with `prefix` may be deleted, keys there or not: docs/contract/10, section 4.
   bool key_write_prefix(std::string_view prefix) const;
 
+  /// What it says of keys, the other one says of them, too.
+  bool sees_same_keys(const authorizer& other) const {
+    constexpr auto keys = static_cast<std::size_t>(resource::key);
+    return otherwise_ == other.otherwise_ && trees_[keys] == other.trees_[keys];
+  }
+
   bool session_read(std::string_view node) const { return allows(resource::session, permission::read, node); }
   bool session_write(std::string_view node) const { return allows(resource::session, permission::write, node); }
   bool node_read(std::string_view node) const { return allows(resource::node, permission::read, node); }

@@ -32,7 +32,12 @@ public:
     bool only_write = true;        ///< no rule of this name or below it is anything but write
     std::optional<permission> exact;
     std::optional<permission> prefix;
+
+    bool operator==(const node&) const = default;
   };
+
+  /// Made of rules that say the same.
+  bool operator==(const rule_tree&) const = default;
 
   /// What counts for `name`: the rule for exactly this name, else that for its longest prefix; nothing if there is
   /// none.

@@ -170,6 +170,7 @@ std::optional<state::command> client_agents::look(const std::string& name, const
     return std::nullopt;
   }
   if (k.leaving || (silent && now - k.last_heard > limits_.forgotten)) {
+    k.written = "";
     k.pause = look_again_first;
     k.next_look = now + k.pause;
     return state::catalog_deregister{row->node, {}, {}};
@@ -190,13 +191,16 @@ std::optional<state::command> client_agents::look(const std::string& name, const
   const bool of_another = row != nullptr && !own_row && looks_like_agent(*row);
   const bool buries = of_another && (!alive || (liveness != nullptr && liveness->status != "critical"));
   const std::string_view wanted = alive && !buries ? "passing" : "critical";
-  if (row_is_right && liveness != nullptr && liveness->status == wanted) {
+  // What was written before may be in the log and not in the tables yet: another entry behind it has the last word.
+  const bool has_last_word = !k.written || *k.written == wanted;
+  if (row_is_right && liveness != nullptr && liveness->status == wanted && has_last_word) {
     k.told_alive = alive;
     k.pause = local_time{0};
     k.next_look = told_to_leave && alive ? *k.leaving_until : now + limits_.look_again;
     return std::nullopt;
   }
   k.told_alive.reset();
+  k.written = wanted;
   k.pause = k.pause == local_time{0} ? look_again_first : std::min(2 * k.pause, limits_.look_again);
   k.next_look = now + k.pause;
   if (buries)

@@ -92,6 +92,7 @@ private:
     bool looking = false;
     local_time next_look{}, pause{};
     std::optional<bool> told_alive;          ///< what the catalog said of it last
+    std::optional<std::string> written;      ///< the status that this leader proposed last; empty: that the node goes
     std::optional<local_time> leaving_until; ///< it was told to leave, and objects then
 
     /// Nobody has had the time yet to notice that it does not.

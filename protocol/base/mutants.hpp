@@ -20,10 +20,12 @@ namespace belay {
   M(bootstraps_beside_cluster)                                                                                         \
   M(cache_sleeps_with_machine)                                                                                         \
   M(cached_beyond_max_age)                                                                                             \
+  M(cached_list_left_old)                                                                                              \
   M(cas_ignores_index)                                                                                                 \
   M(cas_of_zero_ignored)                                                                                               \
   M(catalog_verb_of_refused_txn_stays)                                                                                 \
   M(changed_rows_forgotten)                                                                                            \
+  M(changes_not_filtered)                                                                                              \
   M(check_fence_ignored)                                                                                               \
   M(check_session_ignored)                                                                                             \
   M(checkpoint_index_ahead)                                                                                            \
@@ -40,6 +42,8 @@ namespace belay {
   M(commit_minority)                                                                                                   \
   M(config_not_rolled_back)                                                                                            \
   M(conflicting_suffix_kept)                                                                                           \
+  M(counter_loses_flags)                                                                                               \
+  M(counter_wraps_around)                                                                                              \
   M(critical_check_ignored)                                                                                            \
   M(damage_cut_as_torn)                                                                                                \
   M(dead_server_told_healthy)                                                                                          \
@@ -60,6 +64,7 @@ namespace belay {
   M(exact_ttl_by_tick)                                                                                                 \
   M(expired_certificate_accepted)                                                                                      \
   M(expired_check_passes)                                                                                              \
+  M(expired_told_as_deleted)                                                                                           \
   M(expiry_by_deposed_leader)                                                                                          \
   M(failed_append_ignored)                                                                                             \
   M(failed_probe_ignored)                                                                                              \
@@ -89,8 +94,10 @@ namespace belay {
   M(index_back_after_delete)                                                                                           \
   M(index_of_nothing_untold)                                                                                           \
   M(judgement_outlives_policies)                                                                                       \
+  M(kept_window_with_a_hole)                                                                                           \
   M(key_not_demanded)                                                                                                  \
   M(keys_forgotten_by_restart)                                                                                         \
+  M(laggard_sends_what_is_old)                                                                                         \
   M(leader_counts_unwritten)                                                                                           \
   M(leader_time_goes_back)                                                                                             \
   M(leader_without_quorum_stays)                                                                                       \
@@ -109,10 +116,18 @@ namespace belay {
   M(name_of_peer_ignored)                                                                                              \
   M(nested_prefix_not_woken)                                                                                           \
   M(newer_kind_proposed)                                                                                               \
+  M(news_taken_for_quiet)                                                                                              \
   M(numbers_start_again)                                                                                               \
   M(old_round_counts)                                                                                                  \
   M(on_end_stops_at_refusal)                                                                                           \
+  M(once_applied_again)                                                                                                \
+  M(once_false_not_kept)                                                                                               \
+  M(once_fingerprint_ignored)                                                                                          \
+  M(once_old_copy_accepted)                                                                                            \
+  M(once_scope_ignored)                                                                                                \
   M(only_first_watcher_woken)                                                                                          \
+  M(outcome_forgotten_early)                                                                                           \
+  M(outcomes_without_bound)                                                                                            \
   M(own_proposals_wait_with_clients)                                                                                   \
   M(own_row_written_again)                                                                                             \
   M(own_write_waits_for_ever)                                                                                          \
@@ -120,6 +135,7 @@ namespace belay {
   M(permissions_not_judged_in_apply)                                                                                   \
   M(plain_acquire_overtakes_queue)                                                                                     \
   M(prevote_ignored_when_lagging)                                                                                      \
+  M(progress_before_its_events)                                                                                        \
   M(promise_not_durable)                                                                                               \
   M(put_takes_the_lock_away)                                                                                           \
   M(read_before_noop)                                                                                                  \
@@ -137,14 +153,19 @@ namespace belay {
   M(renewal_forgotten)                                                                                                 \
   M(renewal_list_renews_first)                                                                                         \
   M(renewed_agent_unheard)                                                                                             \
+  M(renewals_need_the_lease)                                                                                           \
   M(renewed_without_lease)                                                                                             \
   M(replica_campaigns)                                                                                                 \
   M(replica_counts_for_quorum)                                                                                         \
   M(replica_promoted)                                                                                                  \
+  M(rest_of_entry_lost_at_a_cut)                                                                                       \
   M(restore_by_snapshot_not_noticed)                                                                                   \
   M(restore_forgets_ended_claims)                                                                                      \
+  M(restore_forgets_outcomes)                                                                                          \
   M(restore_gives_old_fences)                                                                                          \
   M(restore_leaves_no_ghosts)                                                                                          \
+  M(restore_without_reset)                                                                                             \
+  M(seal_forgets)                                                                                                      \
   M(session_ends_early)                                                                                                \
   M(session_ends_in_part)                                                                                              \
   M(sessions_of_checkpoint_forgotten)                                                                                  \
@@ -152,10 +173,12 @@ namespace belay {
   M(shrunk_limit_keeps_waiters)                                                                                        \
   M(sick_voters_counted)                                                                                               \
   M(slow_chunk_read_again)                                                                                             \
+  M(snapshot_and_changes_with_a_hole)                                                                                  \
   M(snapshot_below_commit_installed)                                                                                   \
   M(snapshot_digest_ignored)                                                                                           \
   M(snapshot_wakes_nobody)                                                                                             \
   M(stale_fence_taken)                                                                                                 \
+  M(stale_window_taken)                                                                                                \
   M(stall_not_made_up_for)                                                                                             \
   M(stalled_disk_keeps_leading)                                                                                        \
   M(state_before_term)                                                                                                 \
@@ -176,8 +199,8 @@ namespace belay {
   M(tree_deleted_by_right_to_its_name)                                                                                 \
   M(truncate_on_old_append)                                                                                            \
   M(txn_not_rolled_back)                                                                                               \
-  M(unheard_agent_is_dead)                                                                                             \
   M(unfit_head_overtaken)                                                                                              \
+  M(unheard_agent_is_dead)                                                                                             \
   M(unheard_members_accepted)                                                                                          \
   M(unknown_services_stay)                                                                                             \
   M(unknown_told_as_refused)                                                                                           \
@@ -189,7 +212,10 @@ namespace belay {
   M(votes_counted_not_collected)                                                                                       \
   M(waiting_acquire_told_granted)                                                                                      \
   M(waiting_reader_not_judged_again)                                                                                   \
-  M(watch_parked_without_look)
+  M(watch_parked_without_look)                                                                                         \
+  M(window_drops_half_an_entry)                                                                                        \
+  M(window_floor_one_too_low)                                                                                          \
+  M(window_forgotten_by_restart)
 
 #define BELAY_MUTANT_NAME(name) name,
 enum class mutant : unsigned char { none, BELAY_MUTANTS(BELAY_MUTANT_NAME) };

@@ -16,11 +16,11 @@ void pending_barriers::asked_by(node_id follower, const read_index& q, bool lead
     finish(b, false, {});
 }
 
-void pending_barriers::go_on(const leadership& now, bool lease, log_index commit) {
+void pending_barriers::go_on(const leadership& now, log_index commit) {
   if (!now.here && now.elsewhere.is_zero())
     return;
   for (auto& b : std::exchange(waiting_, {})) {
-    if (b.lease_ok && lease) {
+    if (b.lease_ok && now.lease) {
       PROBE("peer: barrier answered under the lease");
       finish(b, true, commit);
       continue;

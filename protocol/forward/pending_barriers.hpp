@@ -29,10 +29,6 @@ struct barrier_done {
   bool ok = false;
   log_index index;
 };
-/// This node leads: have it confirmed by a quorum. Answer with confirmed() or failed(), sooner or later.
-struct confirm_leadership {
-  std::uint64_t attempt = 0;
-};
 
 using barrier_action = std::variant<to_peer, barrier_done, confirm_leadership>;
 
@@ -47,8 +43,8 @@ public:
   void hold(held_barrier b) { waiting_.push_back(std::move(b)); }
   /// A follower asks this node.
   void asked_by(node_id follower, const read_index& q, bool leading, local_time deadline);
-  /// What waits goes on, if somebody leads. `lease`: this node leads, and nobody else can now.
-  void go_on(const leadership& now, bool lease, log_index commit);
+  /// What waits goes on, if somebody leads.
+  void go_on(const leadership& now, log_index commit);
 
   void confirmed(std::uint64_t attempt, log_index index);
   /// Leadership was lost or is uncertain: asked again, as another attempt (docs/pitfalls.md R11).

@@ -49,13 +49,16 @@ void pending_calls::go_on(const leadership& now) {
 /// Among the log, the session timers and the decisions of the leader itself.
 void pending_calls::share_out(const leadership& now) {
   std::vector<held_call> batch;
+  std::vector<renew_here> unconfirmed;
   for (auto& c : held_.take_all()) {
     switch (c.kind) {
     case call_kind::renew_session:
-      if (now.serving)
+      if (!now.serving)
+        held_.add(std::move(c));
+      else if (now.lease || MUTANT(renewals_need_the_lease))
         actions_.push_back(renew_here{c.from, std::move(c.bytes), c.deadline});
       else
-        held_.add(std::move(c));
+        unconfirmed.push_back({c.from, std::move(c.bytes), c.deadline});
       break;
     case call_kind::remove_member:
     case call_kind::describe_health:
@@ -66,8 +69,34 @@ void pending_calls::share_out(const leadership& now) {
         batch.push_back(std::move(c));
     }
   }
+  if (!unconfirmed.empty())
+    confirm(std::move(unconfirmed));
   if (!batch.empty())
     actions_.push_back(propose_here{std::move(batch)});
+}
+
+void pending_calls::confirm(std::vector<renew_here> renewals) {
+  PROBE("peer: renewal without a lease");
+  unconfirmed_.emplace(++attempts_, std::move(renewals));
+  actions_.push_back(confirm_leadership{attempts_});
+}
+
+void pending_calls::confirmed(std::uint64_t attempt) {
+  const auto round = unconfirmed_.extract(attempt);
+  if (round.empty())
+    return;
+  for (auto& r : round.mapped()) {
+    r.confirmed = true;
+    actions_.push_back(std::move(r));
+  }
+}
+
+void pending_calls::failed(std::uint64_t attempt) {
+  const auto round = unconfirmed_.extract(attempt);
+  if (round.empty())
+    return;
+  for (auto& r : round.mapped())
+    renewal_undecided(r.from, std::move(r.session), r.deadline);
 }
 
 void pending_calls::hand_over(node_id leader) {
@@ -113,6 +142,13 @@ void pending_calls::expire(local_time now) {
         tell(c.from, call_outcome::refused, no_leader);
     }
   }
+  for (auto& [attempt, renewals] : unconfirmed_)
+    std::erase_if(renewals, [&](const renew_here& r) {
+      if (r.deadline > now)
+        return false;
+      tell(r.from, call_outcome::refused, no_leader);
+      return true;
+    });
   for (auto it = forwarded_.begin(); it != forwarded_.end();) {
     if (it->second.asked.deadline + forward_timeout > now || MUTANT(forwarded_write_waits_for_ever)) {
       ++it;

@@ -32,6 +32,7 @@ struct renew_here {
   origin from;
   payload session;
   local_time deadline{0}; ///< until then it may be asked again, of this leader or the next
+  bool confirmed = false; ///< a quorum confirmed this leader after the renewal had come; else its lease has to do
 };
 /// This node leads, and decides this call of an operator itself.
 struct decide_here {
@@ -42,7 +43,8 @@ struct propose_here {
   std::vector<held_call> batch;
 };
 
-using call_action = std::variant<to_peer, tell_client, pass_answer, renew_here, decide_here, propose_here>;
+using call_action =
+    std::variant<to_peer, tell_client, pass_answer, renew_here, confirm_leadership, decide_here, propose_here>;
 
 class pending_calls {
 public:
@@ -74,6 +76,10 @@ public:
   bool answered(node_id from, reply r, log_index commit);
   /// The commit index has risen: who writes through this node can read his write on this node, by a stale read too.
   void committed_here(log_index commit);
+  /// What was asked by confirm_leadership. A leader may be without a lease for the rest of its term (see core::impl::tick_transfer):
+  /// renewals would wait for ever if only the lease counted.
+  void confirmed(std::uint64_t attempt);
+  void failed(std::uint64_t attempt);
   /// The session timers could not decide: not the leader, or not sure of it. A renewal may be tried twice.
   void renewal_undecided(const origin& from, payload session, local_time deadline);
 
@@ -109,6 +115,7 @@ private:
 
   void keep(held_calls& where, held_call c);
   void share_out(const leadership& now);
+  void confirm(std::vector<renew_here> renewals);
   void hand_over(node_id leader);
   void send_back(const origin& from);
   template <class Lost>
@@ -117,6 +124,8 @@ private:
   node_id self_;
   std::vector<call_action> actions_;
   held_calls held_;
+  std::unordered_map<std::uint64_t, std::vector<renew_here>> unconfirmed_; ///< by attempt
+  std::uint64_t attempts_ = 0;
   held_calls asked_in_vain_; ///< whom we took for the leader does not lead
   std::unordered_map<request_id, forwarded_call> forwarded_;
   std::multimap<log_index, pass_answer> until_committed_; ///< done, but not yet on this node

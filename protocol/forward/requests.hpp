@@ -39,7 +39,13 @@ struct leadership {
   bool here = false;    ///< this node leads
   bool serving = false; ///< this node leads, and an entry of its own term is committed
   term_id term;
-  node_id elsewhere; ///< the leader, if it is another node and there is a connection to it; else zero
+  node_id elsewhere;  ///< the leader, if it is another node and there is a connection to it; else zero
+  bool lease = false; ///< this node leads, and nobody else can now
+};
+
+/// This node leads: have it confirmed by a quorum. Answer whoever wants it with confirmed() or failed(), sooner or later.
+struct confirm_leadership {
+  std::uint64_t attempt = 0; ///< never twice by the same asker: docs/pitfalls.md R11
 };
 
 /// To be sent to another node.

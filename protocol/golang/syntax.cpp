@@ -1,5 +1,6 @@
 #include "protocol/golang/syntax.hpp"
 
+#include <charconv>
 #include <limits>
 
 namespace belay::golang {
@@ -57,6 +58,12 @@ std::optional<std::uint64_t> parse_uint(std::string_view text) {
   if (scan(text, value) != number_error::none)
     return std::nullopt;
   return value;
+}
+
+std::optional<std::int64_t> parse_int(std::string_view text) {
+  std::int64_t value = 0;
+  const auto [end, wrong] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return wrong == std::errc() && end == text.data() + text.size() ? std::optional(value) : std::nullopt;
 }
 
 std::optional<bool> parse_bool(std::string_view text) {

@@ -16,6 +16,8 @@ namespace belay::golang {
 result<std::uint64_t> read_uint(std::string_view text);
 /// The same where nobody sees the text.
 std::optional<std::uint64_t> parse_uint(std::string_view text);
+/// Decimal, perhaps with a minus, in 64 bits.
+std::optional<std::int64_t> parse_int(std::string_view text);
 /// 1 t T true TRUE True, 0 f F false FALSE False.
 std::optional<bool> parse_bool(std::string_view text);
 

@@ -3,6 +3,7 @@
 #include "protocol/base/overloaded.hpp"
 #include "protocol/http/acl/acl_render.hpp"
 #include "protocol/http/discovery/coordinate_json.hpp"
+#include "protocol/http/kv/change_render.hpp"
 #include "protocol/http/render_parts.hpp"
 
 #include <algorithm>
@@ -29,7 +30,7 @@ struct rows_by_data {
   found_rows operator()(const state::kv_entries& found) const {
     if (found.entries.empty())
       return std::nullopt;
-    if (options.raw && std::holds_alternative<state::kv_get>(query))
+    if (options.raw && asks_one_key(query))
       return raw(*found.entries.front()->value);
     return listed(found.entries, [](auto& out, const auto& e) { append_kv_entry(out, *e, true); });
   }
@@ -132,6 +133,20 @@ struct rows_by_data {
     });
   }
 
+  found_rows operator()(const state::change_rows& found) const {
+    if (found.gone || std::holds_alternative<state::kv_at>(query))
+      return std::nullopt;
+    list_rows rows;
+    rows.count = found.rows.size() + found.list.size();
+    rows.append = [&found, keys_only = options.keys_only](std::string& out, std::size_t i) {
+      if (i < found.rows.size())
+        append_change(out, *found.rows[i], keys_only);
+      else
+        append_change(out, found.list[i - found.rows.size()], keys_only);
+    };
+    return rows;
+  }
+
   template <class Other>
   found_rows operator()(const Other&) const {
     return std::nullopt;
@@ -174,6 +189,14 @@ struct size_by_data {
   std::size_t operator()(const state::node_services& found) const { return found.services.size() * row_bytes; }
   std::size_t operator()(const state::checks& found) const { return found.list.size() * row_bytes; }
   std::size_t operator()(const state::coordinate_rows& found) const { return found.list.size() * row_bytes; }
+  std::size_t operator()(const state::change_rows& found) const {
+    std::size_t bytes = 2;
+    for (const auto& e : found.rows)
+      bytes += kv_row_bytes + e->key.size() + e->value->size() * 4 / 3;
+    for (const auto& c : found.list)
+      bytes += kv_row_bytes + c.row->key.size() + c.row->value->size() * 4 / 3;
+    return bytes;
+  }
   std::size_t operator()(const state::acl_rows& found) const {
     constexpr std::size_t link_bytes = 80;
     const auto of_record = overloaded{[](const state::acl_policy_ptr& p) { return p->description.size(); },
@@ -217,6 +240,10 @@ struct equal_data {
   bool operator()(const state::coordinate_rows& a) const {
     return a.list == std::get<state::coordinate_rows>(other).list;
   }
+  bool operator()(const state::change_rows& a) const {
+    const auto& b = std::get<state::change_rows>(other);
+    return a.gone == b.gone && a.rows == b.rows && a.list == b.list;
+  }
   bool operator()(const state::acl_rows& a) const {
     const auto& b = std::get<state::acl_rows>(other);
     return a.shows_secrets == b.shows_secrets &&
@@ -235,6 +262,10 @@ struct equal_data {
 std::optional<list_rows> rows_of(const state::query& q, const state::query_result& result,
                                  const render_options& options) {
   return std::visit(rows_by_data{q, options}, result.data);
+}
+
+bool asks_one_key(const state::query& q) {
+  return std::holds_alternative<state::kv_get>(q) || std::holds_alternative<state::kv_at>(q);
 }
 
 std::string whole(const list_rows& rows) {

@@ -29,6 +29,8 @@ std::optional<list_rows> rows_of(const state::query& q, const state::query_resul
                                  const render_options& options);
 std::string whole(const list_rows& rows);
 
+/// It asks for one key, whose value can be the whole answer (?raw).
+bool asks_one_key(const state::query& q);
 /// About how long the body would be: bytes. Cheap, and never less than a third of it.
 std::size_t estimated_bytes(const state::query_result& result);
 /// They consist of the very same rows: written in the same way, their bodies are equal.

@@ -1,8 +1,10 @@
 // The router: from the request line to the handler of its path, in the order of docs/contract/01, section 4.
 
 #include "protocol/golang/syntax.hpp"
+#include "protocol/http/console/console.hpp"
 #include "protocol/http/host_names.hpp"
 #include "protocol/http/network.hpp"
+#include "protocol/http/outcomes/idempotency_key.hpp"
 #include "protocol/http/reading/cached_read.hpp"
 #include "protocol/http/routes.hpp"
 #include "protocol/http/tokens.hpp"
@@ -83,6 +85,7 @@ void read_headers(request_context& c) {
     case 13:
       slot = golang::equal_ignoring_case(name, "Cache-Control")   ? &c.cache_control
              : golang::equal_ignoring_case(name, "Authorization") ? &c.authorization
+             : golang::equal_ignoring_case(name, "Last-Event-ID") ? &c.last_event_id
                                                                   : nullptr;
       break;
     case 14:
@@ -90,6 +93,8 @@ void read_headers(request_context& c) {
       break;
     case 15:
       slot = golang::equal_ignoring_case(name, "Accept-Encoding") ? &c.accept_encoding : nullptr;
+      if (golang::equal_ignoring_case(name, "Idempotency-Key"))
+        c.idempotency_keys.push_back(value);
       break;
     case 18:
       slot = golang::equal_ignoring_case(name, "X-Consul-Namespace") ? &c.consul_namespace : nullptr;
@@ -173,6 +178,25 @@ response index_page() {
   return r;
 }
 
+std::string_view header_of(const raw_request& r, std::string_view wanted) {
+  for (const auto& [name, value] : r.headers)
+    if (golang::equal_ignoring_case(name, wanted))
+      return value;
+  return {};
+}
+
+/// What is not of the API. @param path clean
+response page(const raw_request& r, const route_settings& s, std::string_view path, std::string_view raw_query) {
+  if (s.console == nullptr)
+    return path == "/" ? index_page() : bare(404);
+  if (path == "/" || path == console_path.substr(0, console_path.size() - 1))
+    return redirect(r.method, console_path, raw_query);
+  if (!path.starts_with(console_path))
+    return bare(404);
+  return console_answer(*s.console, path.substr(console_path.size()),
+                        {r.method, accepts_gzip(header_of(r, "Accept-Encoding")), header_of(r, "If-None-Match")});
+}
+
 } // namespace
 
 parsed_request parse(const raw_request& r, const route_settings& s, const std::function<std::string()>& uuid) {
@@ -221,11 +245,13 @@ parsed_request parse(const raw_request& r, const route_settings& s, const std::f
     return out;
   }
   if (!at) {
-    out.action = path == "/" ? index_page() : bare(404);
+    if (s.console != nullptr && path.starts_with(console_path))
+      out.route = "ui";
+    out.action = page(r, s, path, raw_query);
     return out;
   }
   out.route = at->name;
-  request_context c{r, s, uuid, out.options, path, {}, {}, {}, {}, {}, {}, {}, {}};
+  request_context c{r, s, uuid, out.options, path, {}, {}, {}, {}, {}, {}, {}, {}, {}};
   if (!c.query.parse(raw_query)) {
     response r;
     r.status = 500;
@@ -234,6 +260,8 @@ parsed_request parse(const raw_request& r, const route_settings& s, const std::f
   }
   read_headers(c);
   out.action = handle(c, *at);
+  if (!c.idempotency_keys.empty() && r.method != "GET" && r.method != "HEAD" && r.method != "OPTIONS")
+    make_idempotent(c, out.action);
   out.needs = at->needs(method_bit(r.method));
   if (s.client_agent && !std::holds_alternative<response>(out.action) && !answered_by_client_agent(*at)) {
     out.for_servers = true;

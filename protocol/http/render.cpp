@@ -4,7 +4,9 @@
 #include "protocol/base/mutants.hpp"
 #include "protocol/http/acl/acl_render.hpp"
 #include "protocol/http/claims/claim_render.hpp"
+#include "protocol/http/kv/change_render.hpp"
 #include "protocol/http/list_rows.hpp"
+#include "protocol/http/outcomes/outcome_render.hpp"
 #include "protocol/http/record_json.hpp"
 #include "protocol/http/render_parts.hpp"
 #include "protocol/http/request_context.hpp"
@@ -50,9 +52,15 @@ bool reads_settings(const state::query& q) {
   return std::visit([](const auto& each) { return is_of_settings<std::decay_t<decltype(each)>>; }, q);
 }
 
-void add_meta(response& r, const read_request& request, log_index index, const read_meta& meta) {
+/// Of changes it is the place to go on from, which may lie within an entry.
+std::string index_text(const state::query_result& result) {
+  const auto* changes = std::get_if<state::change_rows>(&result.data);
+  return changes != nullptr ? to_string(changes->reached) : to_string(result.index);
+}
+
+void add_meta(response& r, const read_request& request, const state::query_result& result, const read_meta& meta) {
   r.headers.reserve(6);
-  r.headers.emplace_back("X-Consul-Index", to_string(index));
+  r.headers.emplace_back("X-Consul-Index", index_text(result));
   r.headers.emplace_back("X-Consul-Knownleader", meta.known_leader ? "true" : "false");
   r.headers.emplace_back("X-Consul-Lastcontact", std::to_string(meta.last_contact_ms));
   if (tells_consistency(request.query))
@@ -79,7 +87,7 @@ void add_fence(response& r, const state::query& q, const state::query_result& re
 
 void add_read_headers(response& r, const read_request& request, const state::query_result& result,
                       const read_meta& meta) {
-  add_meta(r, request, result.index, meta);
+  add_meta(r, request, result, meta);
   add_fence(r, request.query, result);
   add_remaining_times(r, meta);
 }
@@ -89,10 +97,15 @@ bool succeeded(const state::reply& reply) {
     return *yes;
   if (const auto* txn = std::get_if<state::txn_reply>(&reply))
     return txn->errors.empty();
-  return !std::holds_alternative<state::claim_refusal>(reply) && !std::holds_alternative<state::refusal>(reply);
+  return !std::holds_alternative<state::claim_refusal>(reply) && !std::holds_alternative<state::refusal>(reply) &&
+         !std::holds_alternative<state::once_refusal>(reply);
 }
 
 void add_outcome(response& r, const state::reply& reply, log_index index) {
+  if (!reply.decided_at.is_zero()) {
+    index = reply.decided_at;
+    r.headers.emplace_back("X-Belay-Replayed", "true");
+  }
   if (!index.is_zero() && succeeded(reply))
     r.headers.emplace_back("X-Belay-Index", to_string(index));
   const auto& note = reply.note;
@@ -134,7 +147,7 @@ struct body_writer {
   response operator()(const state::kv_entries& found) const {
     if (found.entries.empty())
       return not_found();
-    if (options.raw && std::holds_alternative<state::kv_get>(query))
+    if (options.raw && asks_one_key(query))
       return raw_value(*found.entries.front());
     constexpr std::size_t members_bytes_typical = 160;
     std::size_t bytes = 2;
@@ -196,6 +209,23 @@ struct body_writer {
   requires requires(const OfClaims& found, const render_options& o) { render_claims(found, o); }
   response operator()(const OfClaims& found) const { return render_claims(found, options); }
 
+  response operator()(const state::change_rows& found) const {
+    if (found.gone)
+      return gone_response(found.floor);
+    if (std::holds_alternative<state::kv_at>(query))
+      return error_response(400, "Invalid at: the newest index here is " + to_string(found.applied));
+    return list();
+  }
+  response operator()(const state::outcome_view& found) const {
+    if (found.row == nullptr)
+      return not_found();
+    state::reply told;
+    if (found.row->answer != nullptr)
+      told = *found.row->answer;
+    told.decided_at = found.row->index;
+    return render_outcome(told, options);
+  }
+
   // Both have shapes of their own and never come here.
   response operator()(const state::txn_reply&) const { return {}; }
   response operator()(const state::refusal&) const { return {}; }
@@ -221,7 +251,7 @@ response render_read(const read_request& request, const state::query_result& res
 response render_read_head(const read_request& request, const state::query_result& result, const read_meta& meta,
                           const render_options& options) {
   const auto* found = std::get_if<state::kv_entries>(&result.data);
-  const bool raw = options.raw && found != nullptr && std::holds_alternative<state::kv_get>(request.query);
+  const bool raw = options.raw && found != nullptr && asks_one_key(request.query);
   auto r = raw ? raw_value(*found->entries.front()) : json_response({}, {});
   r.body_shared = nullptr;
   add_read_headers(r, request, result, meta);
@@ -246,7 +276,11 @@ response refusal_response(std::string text) {
 namespace {
 
 response write_body(const state::command& command, const state::reply& reply, const render_options& options,
-                    std::uint64_t ttl_ms) {
+                    log_index index, std::uint64_t ttl_ms) {
+  if (const auto* no = std::get_if<state::once_refusal>(&reply))
+    return render_once_refusal(*no);
+  if (const auto* sum = std::get_if<state::kv_added>(&reply))
+    return render_sum(*sum, reply.decided_at.is_zero() ? index : reply.decided_at, options);
   if (const auto* yes = std::get_if<bool>(&reply))
     return json_response(*yes ? "true" : "false", options);
   if (const auto* id = std::get_if<std::string>(&reply)) {
@@ -273,7 +307,9 @@ response write_body(const state::command& command, const state::reply& reply, co
 
 response render_write(const state::command& command, const state::reply& reply, const render_options& options,
                       log_index index, std::uint64_t ttl_ms) {
-  auto r = write_body(command, reply, options, ttl_ms);
+  if (std::holds_alternative<state::outcome_seal>(command) && !reply.decided_at.is_zero())
+    return render_outcome(reply, options);
+  auto r = write_body(command, reply, options, index, ttl_ms);
   add_outcome(r, reply, index);
   return r;
 }

@@ -30,7 +30,7 @@ response render_read(const read_request& request, const state::query_result& res
 /// The same without the body, which comes from elsewhere (piecewise_body.hpp). @pre rows_of() the result is not nullopt
 response render_read_head(const read_request& request, const state::query_result& result, const read_meta& meta,
                           const render_options& options);
-/// Answer to a write that was decided by the state machine.
+/// Answer to a write that was decided by the state machine, by this entry or by an earlier one.
 /// `index`: of its log entry; zero: it was refused before it became one. `ttl_ms`: of the session of a claim that is held now, as in read_meta.
 response render_write(const state::command& command, const state::reply& reply, const render_options& options,
                       log_index index = {}, std::uint64_t ttl_ms = 0);

@@ -27,6 +27,8 @@ class row_filter;
 
 namespace belay::http {
 
+struct console_files;
+
 /// A client agent: a node that has no tables and passes the requests of its clients on to servers.
 struct client_agent {
   std::string node_name, uuid; ///< of its node
@@ -52,6 +54,7 @@ struct render_options {
   bool pretty = false;
   bool gzip = false;                                     ///< client accepts gzip
   bool raw = false;                                      ///< KV ?raw
+  bool keys_only = false;                                ///< of changes, no values
   bool rules_of_token = false;                           ///< of a token only its rules, in the present syntax
   std::shared_ptr<const filter::row_filter> filter = {}; ///< null: all rows
 };
@@ -62,6 +65,12 @@ struct read_request {
   consistency mode = consistency::normal;
   std::uint64_t min_index = 0;      ///< 0: answer at once
   std::chrono::nanoseconds wait{0}; ///< already defaulted and capped, without jitter
+};
+
+/// Changes of keys as they come, as server-sent events.
+struct change_stream {
+  state::query query; ///< a kv_changes: what comes first
+  consistency mode = consistency::normal;
 };
 
 /// A write of the replicated state.
@@ -130,6 +139,7 @@ struct agent_token_change {
 struct local_request {
   local_kind kind = local_kind::status_leader;
   bool prometheus = false; ///< agent_metrics
+  bool history = false;    ///< agent_metrics: of the last hour
   bool stale = false;
   bool wan = false;                     ///< agent_members: names have the datacenter behind them
   forward::remove_member removed = {};  ///< remove_peer
@@ -162,8 +172,8 @@ struct cached_read {
   std::chrono::seconds stale_if_error{0};      ///< so old an answer may be if no server answers
 };
 
-using action = std::variant<response, read_request, write_request, session_renew, session_renew_list, snapshot_save,
-                            snapshot_restore, local_request, agent_request>;
+using action = std::variant<response, read_request, change_stream, write_request, session_renew, session_renew_list,
+                            snapshot_save, snapshot_restore, local_request, agent_request>;
 
 struct parsed_request {
   http::action action; ///< a response: answer with it at once (errors, redirects, OPTIONS)
@@ -197,6 +207,7 @@ struct route_settings {
   std::vector<std::string> allow_write_http_from; ///< CIDR
   /// Names by which the server may be called; `.example.com` stands for all below it. nullopt: any
   std::optional<std::vector<std::string>> allowed_hosts;
+  const console_files* console = nullptr; ///< null: none is served. Lives as long as the process
   bool prometheus = true;
   bool coordinates_disabled = false; ///< `disable_coordinates`
   bool acl_enabled = false;

@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace belay::http {
 
@@ -22,7 +23,8 @@ struct request_context {
   golang::query_string query;
 
   // Headers that some route looks at; the first of each name.
-  std::string_view accept, accept_encoding, cache_control, consul_namespace, consul_token, authorization;
+  std::string_view accept, accept_encoding, cache_control, consul_namespace, consul_token, authorization, last_event_id;
+  std::vector<std::string_view> idempotency_keys = {}; ///< every one
 };
 
 /// What a handler of one path decides. Called only with a method of that path's list.

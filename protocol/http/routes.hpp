@@ -71,6 +71,7 @@ action claims_route(request_context& c);
 action claims_graph_route(request_context& c);
 action guard_route(request_context& c);
 action guards_route(request_context& c);
+action outcome_route(request_context& c);
 action status_leader_route(request_context& c);
 action status_peers_route(request_context& c);
 action catalog_register_route(request_context& c);

@@ -16,6 +16,8 @@ std::string_view head_of(int status) {
     return "HTTP/1.1 200 OK\r\n";
   case 301:
     return "HTTP/1.1 301 Moved Permanently\r\n";
+  case 304:
+    return "HTTP/1.1 304 Not Modified\r\n";
   case 400:
     return "HTTP/1.1 400 Bad Request\r\n";
   case 401:

@@ -83,6 +83,9 @@ void attach_authority(action& a, const state::authority& by, bool lists_need_per
   if (auto* read = std::get_if<read_request>(&a)) {
     read->query.by = by;
     read->query.lists_need_permission = lists_need_permission;
+  } else if (auto* stream = std::get_if<change_stream>(&a)) {
+    stream->query.by = by;
+    stream->query.lists_need_permission = lists_need_permission;
   } else if (auto* write = std::get_if<write_request>(&a)) {
     write->command.by = by;
   }

@@ -1,38 +1,74 @@
 #include "protocol/lease/session_deadlines.hpp"
 
 #include "protocol/base/check.hpp"
+#include "protocol/base/text_hash.hpp"
 
 #include <algorithm>
-#include <map>
+#include <functional>
 #include <set>
+#include <unordered_map>
 #include <utility>
 
 namespace belay::lease {
 
+// A renewal is the most frequent of all requests: it writes down when the session is due now, and leaves its place in the order as it is. A
+// place is never later than it should be, and is put right when its turn comes.
 struct session_deadlines::impl {
   struct timer {
-    std::chrono::nanoseconds ttl;
-    local_time due;
-    local_time report_at; ///< due, or later when it was returned already
+    std::chrono::nanoseconds ttl{};
+    local_time due{};
+    local_time report_at{}; ///< due, or later when it was returned already
+    local_time place{};     ///< in the order; not after report_at
     precision how = precision::lower_bound;
   };
-  using timers = std::map<std::string, timer, std::less<>>;
+  using timers = std::unordered_map<std::string, timer, text_hash, std::equal_to<>>;
+  using placed = std::pair<local_time, timers::value_type*>;
+  struct earlier {
+    bool operator()(const placed& a, const placed& b) const {
+      return a.first != b.first ? a.first < b.first : a.second->first < b.second->first;
+    }
+  };
+  using order = std::set<placed, earlier>; ///< the addresses of by_id's elements do not change
 
   timers by_id;
-  using order = std::set<std::pair<local_time, std::string_view>>; ///< views into the keys of by_id, which do not move
-  order by_report;
-  order exact_by_report; ///< only those
+  order by_place;
+  order exact_by_place; ///< only those
 
-  void schedule(timers::iterator at, local_time report_at) {
-    unschedule(at);
-    at->second.report_at = report_at;
-    by_report.emplace(report_at, at->first);
-    if (at->second.how == precision::exact)
-      exact_by_report.emplace(report_at, at->first);
+  void report(timers::value_type& one, local_time at) {
+    one.second.report_at = at;
+    if (at < one.second.place)
+      move(one);
   }
-  void unschedule(timers::iterator at) {
-    by_report.erase({at->second.report_at, at->first});
-    exact_by_report.erase({at->second.report_at, at->first});
+  /// To where it should be.
+  void move(timers::value_type& one) {
+    take_out(one);
+    put_in(one);
+  }
+  void put_in(timers::value_type& one) {
+    one.second.place = one.second.report_at;
+    by_place.emplace(one.second.place, &one);
+    if (one.second.how == precision::exact)
+      exact_by_place.emplace(one.second.place, &one);
+  }
+  void take_out(timers::value_type& one) {
+    by_place.erase({one.second.place, &one});
+    exact_by_place.erase({one.second.place, &one});
+  }
+  /// All of `some` before `until`, in their right places.
+  std::vector<timers::value_type*> before(local_time until, const order& some) {
+    std::vector<timers::value_type*> found;
+    for (const auto& [place, one] : some) {
+      if (place >= until)
+        break;
+      found.push_back(one);
+    }
+    std::erase_if(found, [&](timers::value_type* one) {
+      const bool later = one->second.report_at >= until;
+      if (later)
+        move(*one);
+      return later;
+    });
+    return found;
   }
 };
 
@@ -42,75 +78,70 @@ session_deadlines::session_deadlines(session_deadlines&&) noexcept = default;
 
 void session_deadlines::restart(std::string_view id, std::chrono::nanoseconds ttl, local_time now, precision p) {
   PRECONDITION(ttl.count() > 0);
-  auto at = impl_->by_id.find(id);
-  if (at == impl_->by_id.end())
-    at = impl_->by_id.emplace(std::string(id), impl::timer{}).first;
-  at->second.ttl = ttl;
-  at->second.how = p;
-  at->second.due = now + lifetime(ttl, p);
-  impl_->schedule(at, at->second.due);
+  remove(id);
+  const auto due = now + lifetime(ttl, p);
+  const auto at = impl_->by_id.emplace(std::string(id), impl::timer{ttl, due, due, due, p}).first;
+  impl_->put_in(*at);
 }
 
 bool session_deadlines::renew(std::string_view id, local_time now) {
-  auto at = impl_->by_id.find(id);
+  const auto at = impl_->by_id.find(id);
   if (at == impl_->by_id.end())
     return false;
   at->second.due = now + lifetime(at->second.ttl, at->second.how);
-  impl_->schedule(at, at->second.due);
+  impl_->report(*at, at->second.due);
   return true;
 }
 
 std::optional<std::chrono::nanoseconds> session_deadlines::left(std::string_view id, local_time now) const {
-  auto at = impl_->by_id.find(id);
+  const auto at = impl_->by_id.find(id);
   if (at == impl_->by_id.end())
     return std::nullopt;
   return std::max(at->second.due - now, local_time{0});
 }
 
 void session_deadlines::remove(std::string_view id) {
-  auto at = impl_->by_id.find(id);
+  const auto at = impl_->by_id.find(id);
   if (at == impl_->by_id.end())
     return;
-  impl_->unschedule(at);
+  impl_->take_out(*at);
   impl_->by_id.erase(at);
 }
 
 void session_deadlines::clear() {
-  impl_->by_report.clear();
-  impl_->exact_by_report.clear();
+  impl_->by_place.clear();
+  impl_->exact_by_place.clear();
   impl_->by_id.clear();
 }
 
 std::vector<std::string> session_deadlines::due(local_time now, std::chrono::nanoseconds retry_after) {
-  std::vector<impl::timers::iterator> found;
-  for (const auto& [report_at, id] : impl_->by_report) {
-    if (report_at > now)
-      break;
-    found.push_back(impl_->by_id.find(id));
-  }
-  std::sort(found.begin(), found.end(), [](const auto& a, const auto& b) {
-    return std::pair(a->second.due, std::string_view(a->first)) < std::pair(b->second.due, std::string_view(b->first));
+  auto found = impl_->before(now + local_time{1}, impl_->by_place);
+  std::sort(found.begin(), found.end(), [](auto* a, auto* b) {
+    return impl::earlier{}({a->second.due, a}, {b->second.due, b});
   });
   std::vector<std::string> ids;
-  for (const auto& at : found) {
-    ids.push_back(at->first);
-    impl_->schedule(at, now + retry_after);
+  for (auto* one : found) {
+    ids.push_back(one->first);
+    one->second.report_at = now + retry_after;
+    impl_->move(*one);
   }
   return ids;
 }
 
-std::optional<local_time> session_deadlines::next_exact() const {
-  return impl_->exact_by_report.empty() ? std::nullopt : std::optional(impl_->exact_by_report.begin()->first);
+std::optional<local_time> session_deadlines::next_exact() {
+  auto& order = impl_->exact_by_place;
+  while (!order.empty() && order.begin()->first < order.begin()->second->second.report_at)
+    impl_->move(*order.begin()->second);
+  return order.empty() ? std::nullopt : std::optional(order.begin()->first);
 }
 
-void session_deadlines::add_lateness(std::chrono::nanoseconds late) {
-  if (late.count() <= 0)
-    return;
-  for (auto at = impl_->by_id.begin(); at != impl_->by_id.end(); ++at)
-    if (at->second.how == precision::exact) {
-      at->second.due += late;
-      impl_->schedule(at, at->second.report_at + late);
-    }
+void session_deadlines::make_up_for(std::chrono::nanoseconds late, local_time now) {
+  for (auto* one : impl_->before(now + late, impl_->exact_by_place)) {
+    const auto later = std::min(one->second.report_at + late, now + late);
+    one->second.due += later - one->second.report_at;
+    one->second.report_at = later;
+    impl_->move(*one);
+  }
 }
 
 std::size_t session_deadlines::size() const {

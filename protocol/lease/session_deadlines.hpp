@@ -45,10 +45,11 @@ public:
   std::size_t size() const;
 
   /// When due() will have an exact session to tell; nullopt: there is none. Others have time until the next tick.
-  std::optional<local_time> next_exact() const;
-  /// Who asks for what is due is late by so much, because it was kept from running: renewals may have been kept from coming by the same thing.
-  /// Every exact session lives that much longer. Call it before due(). Costs as much as there are exact sessions.
-  void add_lateness(std::chrono::nanoseconds late);
+  std::optional<local_time> next_exact();
+  /// Who asks for what is due was kept from running for `late` until `now`: renewals may have been kept from coming by the same thing. Exact
+  /// sessions that became due meanwhile live that much longer, and no other is due before as much time has passed again. Those that have longer
+  /// to live than that stay as they are. Call it before due(). Costs as much as there are sessions that it moves.
+  void make_up_for(std::chrono::nanoseconds late, local_time now);
 
 private:
   struct impl;

@@ -168,7 +168,7 @@ void core::impl::tick_transfer() {
     return;
   // Whoever serves reads under the lease knows that it is over: the caller of transfer_leadership() has seen to that, and
   // lease_is_over() where the leader leaves. The lease does not come back in this term even if the transfer fails,
-  // because this message may arrive at any later time.
+  // because this message may arrive at any later time. Reads and renewals are confirmed by a quorum until then.
   PROBE("raft: lease forfeited to a transfer");
   send_now(l.transfer_to, timeout_now{});
   l.lease_forfeited = true;

@@ -1,7 +1,8 @@
 #pragma once
-// Every table reports its changes here. The journal keeps the digest, the rows that the next checkpoint lacks, and, while
-// a transaction runs, the rows as they were, to take it back.
+// Every table reports its changes here. The journal keeps the digest, the rows that the next checkpoint lacks, the keys that an entry has
+// changed, and, while a transaction runs, the rows as they were, to take it back.
 
+#include "protocol/base/text_hash.hpp"
 #include "protocol/state/rows.hpp"
 
 #include <array>
@@ -13,6 +14,12 @@
 #include <vector>
 
 namespace belay::state {
+
+/// A key before and after it was changed; not both are null.
+struct key_change {
+  kv_entry_ptr before, after; ///< null: there was or is none
+  bool expired = false;       ///< it is gone because a session ended
+};
 
 class change_journal {
 public:
@@ -52,10 +59,33 @@ public:
 
   std::uint64_t digest() const { return digest_; }
 
+  // ---- keys, in the order in which an entry changes them
+
+  void key_changed(kv_entry_ptr before, kv_entry_ptr after) {
+    if (!loading_)
+      keys_.push_back({std::move(before), std::move(after), session_ends_});
+  }
+  /// What changes follows from the end of a session.
+  void session_ends(bool yes) { session_ends_ = yes; }
+  /// Calls `take(change)` for each since the last call. The room for them stays, unless it was a large entry.
+  template <class F>
+  void take_keys(F&& take) {
+    constexpr std::size_t room_kept = 64;
+    for (auto& each : keys_)
+      take(std::move(each));
+    keys_.clear();
+    if (keys_.capacity() > room_kept)
+      keys_.shrink_to_fit();
+  }
+  void forget_keys() { keys_.clear(); }
+
   // ---- undo: while recording, tables remember every row before they change it
 
   bool recording() const { return recording_; }
-  void start_recording() { recording_ = true; }
+  void start_recording() {
+    recording_ = true;
+    keys_before_ = keys_.size();
+  }
   /// @returns the rows as they were, newest first: put back in this order they restore the start.
   std::vector<dirty_row> stop_recording() {
     recording_ = false;
@@ -63,6 +93,8 @@ public:
     before_.clear();
     return rows;
   }
+  /// When those rows were put back: nobody need know that they were away.
+  void forget_recorded_keys() { keys_.resize(keys_before_); }
   void discard_recording() {
     recording_ = false;
     before_.clear();
@@ -85,13 +117,11 @@ public:
 
 private:
   std::uint64_t digest_ = 0;
-  bool recording_ = false, loading_ = false;
+  bool recording_ = false, loading_ = false, session_ends_ = false;
+  std::vector<key_change> keys_;
+  std::size_t keys_before_ = 0; ///< the recording
   std::vector<dirty_row> before_;
 
-  struct text_hash {
-    using is_transparent = void;
-    std::size_t operator()(std::string_view s) const noexcept { return std::hash<std::string_view>{}(s); }
-  };
   using bookmarks = std::unordered_map<std::string, bookmark, text_hash, std::equal_to<>>;
 
   std::uint32_t epoch_ = 1;

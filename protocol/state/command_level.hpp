@@ -1,14 +1,87 @@
 #pragma once
-// Which feature level a whole command needs.
+// Which feature level a whole command needs, with the rows that a restore brings.
 
 #include "protocol/state/commands.hpp"
+#include "protocol/state/counters.hpp"
 #include "protocol/state/feature_levels.hpp"
+
+#include <algorithm>
 
 namespace belay::state {
 
+inline bool adds(const kv_op& op) {
+  return op.verb == kv_verb::add;
+}
+
+/// The verb `add` is somewhere in it, but for rows of a restore.
+inline bool has_add(const plain_command& c) {
+  const auto any_adds = [&](const std::vector<txn_op>& ops) {
+    return std::any_of(ops.begin(), ops.end(), [&](const txn_op& each) {
+      const auto* op = std::get_if<kv_op>(&each);
+      return op != nullptr && adds(*op);
+    });
+  };
+  return std::visit(
+      [&](const auto& each) {
+        if constexpr (requires { adds(each.op); })
+          return adds(each.op);
+        else if constexpr (requires { any_adds(each.ops); })
+          return any_adds(each.ops);
+        else if constexpr (requires { any_adds(each.body.ops); })
+          return any_adds(each.body.ops);
+        else if constexpr (requires { each.on_end; })
+          return std::any_of(each.on_end.begin(), each.on_end.end(), adds);
+        else
+          return false;
+      },
+      c);
+}
+
+inline feature_level level_of(const session_record& s) {
+  if (std::any_of(s.on_end.begin(), s.on_end.end(), adds))
+    return exactly_once_level;
+  return s.on_end.empty() && s.ttl_mode == session_ttl_mode::lower_bound ? feature_level{0} : claims_level;
+}
+
+/// Marks that are in no checkpoint before something of a level was used: claims are in use from them on.
+inline feature_level level_of(const counter& row) {
+  switch (named<mark>(row.name).value_or(mark::kvs)) {
+  case mark::claims:
+  case mark::last_fence:
+  case mark::last_ticket:
+  case mark::ended_sessions:
+    return claims_level;
+  default:
+    return 0;
+  }
+}
+
+/// Of a row of an archive: servers below that level cannot read it.
+inline feature_level level_of(const dirty_row& row) {
+  if (const auto* session = std::get_if<session_ptr>(&row.row))
+    return level_of(**session);
+  if (const auto* number = std::get_if<counter>(&row.row))
+    return level_of(*number);
+  return level_of(row.table);
+}
+
+inline feature_level level_of(const restore_rows& c) {
+  feature_level level = 0;
+  for (const auto& row : *c.rows)
+    level = std::max(level, level_of(row));
+  return level;
+}
+
 /// Of what is to be written, in whoever's name it is given.
 inline feature_level level_of(const plain_command& c) {
-  return std::visit([](const auto& each) { return level_of(each.tag); }, c);
+  if (const auto* rows = std::get_if<restore_rows>(&c))
+    return level_of(*rows);
+  const auto level = std::visit([](const auto& each) { return level_of(each.tag); }, c);
+  return has_add(c) ? std::max(level, exactly_once_level) : level;
+}
+inline feature_level level_of(const command& c) {
+  const auto level = level_of(static_cast<const plain_command&>(c));
+  return c.once ? std::max(level, exactly_once_level) : level;
 }
 
 } // namespace belay::state

@@ -4,6 +4,7 @@
 #include "protocol/state/acl/acl_commands.hpp"
 #include "protocol/state/claims/claim_answers.hpp"
 #include "protocol/state/claims/claim_commands.hpp"
+#include "protocol/state/outcomes/outcome_commands.hpp"
 #include "protocol/state/rows.hpp"
 
 namespace belay::state {
@@ -203,7 +204,7 @@ using plain_command = with_settings<
                  acl_policy_set, acl_policy_delete, acl_role_set, acl_role_delete, acl_token_set, acl_token_clone,
                  acl_token_delete, claim_ask, claim_release, claim_hand_over, claim_mode_set, claim_limit_set,
                  claim_limit_unset, guard_set, guard_remove, claims_alarm, kv_acquire, fenced_write, fenced_txn,
-                 session_begin>,
+                 session_begin, outcome_seal>,
     settings_set>;
 
 /// What is to be written, and in whose name. Whether he may is decided when it is applied, so that no change of his
@@ -214,6 +215,8 @@ struct command : plain_command {
   std::optional<authority> by;
   /// Only with `by`: a server that had applied the log up to here found that he may (machine::refuses). Zero: nobody did.
   log_index judged_at;
+  /// It takes effect once, however often it is applied (docs/exactly-once.md). nullopt: each time.
+  std::optional<once_mark> once;
 };
 
 // ---- answers
@@ -253,11 +256,20 @@ enum class refused_for : std::uint8_t {
   lock_delay = 2, ///< nobody may have it yet
   index = 3,      ///< the row is not the one that was meant
   queued = 4,     ///< the lock is free, or about to be, and others wait for it in a queue
+  value = 5,      ///< add: the row's value is no decimal number of 64 bits
+  bounds = 6,     ///< add: the sum would be below `min`, above `max`, or need more than 64 bits
 };
 template <>
 inline constexpr auto names_of<refused_for> = std::to_array<std::string_view>({"", "held", "lock-delay", "index",
-                                                                               "queued"});
-static_assert(count_of<refused_for> == static_cast<std::size_t>(refused_for::queued) + 1);
+                                                                               "queued", "value", "bounds"});
+static_assert(count_of<refused_for> == static_cast<std::size_t>(refused_for::bounds) + 1);
+
+/// Of `add` alone, outside of a transaction.
+struct kv_added {
+  std::int64_t value = 0; ///< what it is now
+};
+template <>
+inline constexpr auto fields_of<kv_added> = std::tuple{field<&kv_added::value, "Value">{}};
 
 /// What a boolean answer cannot say.
 struct lock_note {
@@ -277,11 +289,12 @@ inline constexpr auto fields_of<lock_note> = std::tuple{
 
 /// The place of each is its number in bytes, but that a bool with a note has number 5, acl_row number 6, and so on: new ones go to the end.
 using plain_reply = std::variant<std::monostate, bool, std::string /* session id */, txn_reply, refusal, acl_row,
-                                 claim_answer, claim_refusal>;
-/// `note` comes only with a bool.
+                                 claim_answer, claim_refusal, kv_added, once_refusal>;
+/// `note` comes only with a bool. A seal is answered with what it has found: void (monostate) or the answer of the write, always with `decided_at`.
 struct reply : plain_reply {
   using plain_reply::plain_reply;
   lock_note note;
+  log_index decided_at; ///< of the entry that decided it, if an earlier one did; zero: this one
 };
 
 // ---- what changed, for watches and timers

@@ -2,7 +2,7 @@
 // Feature levels: which kinds of commands a server understands. A server says its level in its hello; a kind that came
 // with a level is proposed only when all members of the configuration are known to have that level, so that servers of
 // two versions can run beside each other while one is replaced by the other. A new kind of command is a row in
-// newer_kinds, a new level a row in level_versions; docs/operations.md tells what operators see of it.
+// newer_kinds, a new table one in newer_tables, a new level a row in level_versions; docs/operations.md tells what operators see of it.
 
 #include "protocol/state/tags.hpp"
 
@@ -14,7 +14,7 @@ namespace belay::state {
 using feature_level = std::uint16_t;
 
 /// The level of this program. Servers from before there were levels have level 0.
-inline constexpr feature_level own_level = 5;
+inline constexpr feature_level own_level = 6;
 
 /// Not of a command: frames about keyrings (protocol/forward/keyring.hpp) are sent to servers of this level and above.
 inline constexpr feature_level keyring_level = 2;
@@ -27,6 +27,9 @@ inline constexpr feature_level judgement_level = 4;
 
 /// Claims, acquires that wait, guards, fences that are checked, sessions with exact TTLs or with OnEnd.
 inline constexpr feature_level claims_level = 5;
+
+/// Writes that take effect once (Idempotency-Key), and counters: the verb `add`.
+inline constexpr feature_level exactly_once_level = 6;
 
 /// The first version that has a level. It travels with every command of that level, so that an older program can tell
 /// its operator what to install.
@@ -41,6 +44,7 @@ inline constexpr auto level_versions = std::to_array<level_version>({
     {acl_level, "0.1.0"},
     {judgement_level, "0.1.0"},
     {claims_level, "0.2.0"},
+    {exactly_once_level, "0.2.0"},
 });
 static_assert(level_versions.back().level == own_level);
 
@@ -62,7 +66,29 @@ inline constexpr auto newer_kinds = std::to_array<kind_level>({
     {command_tag::guard_remove, claims_level},        {command_tag::claims_alarm, claims_level},
     {command_tag::kv_acquire, claims_level},          {command_tag::fenced_write, claims_level},
     {command_tag::fenced_txn, claims_level},          {command_tag::session_begin, claims_level},
+    {command_tag::once, exactly_once_level},          {command_tag::counting, exactly_once_level},
+    {command_tag::outcome_seal, exactly_once_level},
 });
+
+/// The level that rows of a table need, which a restore brings into the log. Those that are not listed need none.
+struct table_level {
+  table in;
+  feature_level level;
+};
+inline constexpr auto newer_tables = std::to_array<table_level>({
+    {table::acl_policies, acl_level},
+    {table::acl_roles, acl_level},
+    {table::acl_tokens, acl_level},
+    {table::claims, claims_level},
+    {table::claim_resources, claims_level},
+    {table::claim_ghosts, claims_level},
+    {table::claim_ends, claims_level},
+    {table::guards, claims_level},
+    {table::ended_sessions, claims_level},
+    {table::outcomes, exactly_once_level},
+});
+static_assert(newer_tables.back().in == static_cast<table>(count_of<table> - 1),
+              "which level do rows of the new table need?");
 
 /// Whether a refusal says that some server is too old for a command. It comes as a text, from whichever server found out.
 inline bool speaks_of_levels(std::string_view refusal) {
@@ -73,6 +99,13 @@ constexpr feature_level level_of(command_tag tag) {
   for (const auto& k : newer_kinds)
     if (k.tag == tag)
       return k.level;
+  return 0;
+}
+
+constexpr feature_level level_of(table in) {
+  for (const auto& t : newer_tables)
+    if (t.in == in)
+      return t.level;
   return 0;
 }
 

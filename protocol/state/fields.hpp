@@ -7,6 +7,7 @@
 //
 // The order of a list is that of the bytes and of the hash. Both are stored, so that it never changes.
 
+#include "protocol/base/bytes.hpp"
 #include "protocol/base/ids.hpp"
 
 #include <cstddef>
@@ -75,13 +76,29 @@ constexpr void for_each_field(F&& f) {
   std::apply([&](auto... each) { (f(each), ...); }, fields_of<Record>);
 }
 
+/// Of values by what they hold.
+template <class T>
+bool same_member(const T& a, const T& b) {
+  if constexpr (std::is_same_v<T, payload>)
+    return *a == *b;
+  else
+    return a == b;
+}
+
+template <listed Record>
+bool same_in_all(const Record& a, const Record& b) {
+  bool same = true;
+  for_each_field<Record>([&](auto f) { same = same && same_member(a.*f.member, b.*f.member); });
+  return same;
+}
+
 /// Whether what clients see of both is the same, but for the indexes.
 template <listed Record>
 bool same_but_for_indexes(const Record& a, const Record& b) {
   bool same = true;
   for_each_field<Record>([&]<class Field>(Field f) {
     if constexpr (!f.name.empty() && !std::is_same_v<typename Field::type, log_index>)
-      same = same && a.*f.member == b.*f.member;
+      same = same && same_member(a.*f.member, b.*f.member);
   });
   return same;
 }

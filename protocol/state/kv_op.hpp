@@ -7,6 +7,7 @@
 #include "protocol/state/fields.hpp"
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 namespace belay::state {
@@ -24,6 +25,7 @@ enum class kv_verb : std::uint8_t {
   remove = 9,
   remove_tree = 10,
   remove_cas = 11,
+  add = 12,
 };
 /// As in the transactions of clients (docs/contract/05).
 template <>
@@ -40,8 +42,9 @@ inline constexpr auto names_of<kv_verb> = std::to_array<std::string_view>({
     "delete",
     "delete-tree",
     "delete-cas",
+    "add",
 });
-static_assert(count_of<kv_verb> == static_cast<std::size_t>(kv_verb::remove_cas) + 1);
+static_assert(count_of<kv_verb> == static_cast<std::size_t>(kv_verb::add) + 1);
 
 /// The others only read or check.
 constexpr bool writes_keys(kv_verb verb) {
@@ -53,6 +56,7 @@ constexpr bool writes_keys(kv_verb verb) {
   case kv_verb::remove:
   case kv_verb::remove_tree:
   case kv_verb::remove_cas:
+  case kv_verb::add:
     return true;
   case kv_verb::get:
   case kv_verb::get_tree:
@@ -71,12 +75,17 @@ struct kv_op {
   std::uint64_t flags = 0;
   log_index index;     ///< cas, remove_cas, check_index
   std::string session; ///< lock, unlock, check_session
+  // add
+  std::int64_t amount = 0;
+  std::optional<std::int64_t> min, max; ///< the sum is not below, not above
 };
 template <>
 inline constexpr auto fields_of<kv_op> = std::tuple{
-    field<&kv_op::verb, "Verb">{},   field<&kv_op::key, "Key">{},
-    field<&kv_op::value, "Value">{}, field<&kv_op::flags, "Flags", as::fixed>{},
-    field<&kv_op::index, "Index">{}, field<&kv_op::session, "Session">{},
+    field<&kv_op::verb, "Verb">{},          field<&kv_op::key, "Key">{},
+    field<&kv_op::value, "Value">{},        field<&kv_op::flags, "Flags", as::fixed>{},
+    field<&kv_op::index, "Index">{},        field<&kv_op::session, "Session">{},
+    field<&kv_op::amount, "", as::later>{}, field<&kv_op::min, "", as::later>{},
+    field<&kv_op::max, "", as::later>{},
 };
 
 } // namespace belay::state

@@ -6,6 +6,7 @@
 #include "protocol/state/acl/acl_rules.hpp"
 #include "protocol/state/acl/permissions.hpp"
 #include "protocol/state/catalog/catalog_rules.hpp"
+#include "protocol/state/changes/kept_loading.hpp"
 #include "protocol/state/claims/asking.hpp"
 #include "protocol/state/claims/guarding.hpp"
 #include "protocol/state/claims/holding.hpp"
@@ -13,6 +14,7 @@
 #include "protocol/state/claims/settling.hpp"
 #include "protocol/state/command_level.hpp"
 #include "protocol/state/keys/key_operations.hpp"
+#include "protocol/state/outcomes/exactly_once.hpp"
 #include "protocol/state/reading.hpp"
 #include "protocol/state/restore/restoring.hpp"
 #include "protocol/state/sessions/session_rules.hpp"
@@ -45,6 +47,12 @@ struct machine::impl {
            (c.judged_at >= access_changed_at || MUTANT(judgement_outlives_policies));
   }
 
+  /// Whoever followed changes has to begin anew.
+  void begin_changes(log_index floor) {
+    t->journal.forget_keys();
+    t->changes.begin_at(floor);
+  }
+
   /// Every entry begins with what its time has ended.
   applying begin(log_index index, cluster_time entry_time, effects& changed) {
     PRECONDITION(index > applied);
@@ -55,13 +63,26 @@ struct machine::impl {
     end_what_is_due(a);
     t->stage.expire(now);
     expire_tokens(a);
+    forget_outcomes(a);
     look_for_access_changes(); // tokens that ended, and what the entry before did
     return a;
   }
   reply carry_out(applying& a, const command& c);
+  /// A command that takes effect once.
+  reply carry_out_once(applying& a, const command& c);
+  /// What its token may not.
+  std::optional<reply> refused(const command& c) const {
+    if (!c.by || still_allowed(c) || MUTANT(permissions_not_judged_in_apply))
+      return std::nullopt;
+    return refused_to(*t, c, now);
+  }
+  /// @pre it is not refused
+  reply carry_out_allowed(applying& a, const command& c);
   /// Every entry ends with who fits now.
   void end(applying& a) {
     let_in(a);
+    if (t->changes.applied() < applied) // else the entry has put other tables in force
+      t->changes.add(applied, t->journal);
     if (const auto next = state::next_alarm(*t); next != alarm) {
       alarm = next;
       a.changed.push_back(claims_alarm_moved{next.value_or(cluster_time{})});
@@ -74,9 +95,12 @@ struct machine::impl {
     if (!t->stage.head()->in_force) {
       PROBE("state: restore came into force");
       auto places = t->places;
+      const auto changes_bytes = t->changes.limit();
       a.touched.clear(); // of the tables that go
       t = restored(*t, applied, now, a.changed);
       t->places = std::move(places);
+      t->changes.limit(changes_bytes);
+      begin_changes(MUTANT(restore_without_reset) ? log_index{} : applied);
       replaced = true;
       access_changed_now();
     }
@@ -85,6 +109,10 @@ struct machine::impl {
 };
 
 namespace {
+
+bool needs_claims(const plain_command& c) {
+  return std::visit([](const auto& each) { return level_of(each.tag); }, c) == claims_level;
+}
 
 std::optional<std::string> wrong_key_write(const kv_op& op) {
   if (!writes_keys(op.verb))
@@ -114,11 +142,15 @@ reply write_one_key(applying& a, const kv_op& op, const fence_ref* fence) {
     return refusal{std::move(r.text)};
   if (r.outcome == key_outcome::refused && op.verb == kv_verb::unlock)
     leave_queue(a, op.key, op.session);
+  if (r.outcome == key_outcome::done && op.verb == kv_verb::add)
+    return kv_added{r.sum};
   reply answer(r.outcome == key_outcome::done);
   auto& note = answer.note;
   if (r.outcome == key_outcome::lock_delay) {
     note.why = refused_for::lock_delay;
     note.retry_after_ms = r.wait_ms;
+  } else if (r.why != refused_for::nothing) {
+    note.why = r.why;
   } else if (r.queued) {
     note.why = refused_for::queued;
   } else if (r.outcome == key_outcome::refused && !r.holder.empty()) {
@@ -227,6 +259,10 @@ reply run(applying& a, const kv_acquire& c) {
     return std::move(*refused);
   return apply_claims(a, c);
 }
+/// Needs a scope: machine::apply sees to it.
+reply run(applying&, const outcome_seal&) {
+  return refusal{"not here"};
+}
 /// What is due is looked at in every entry; this one is there so that there is one.
 reply run(applying&, const claims_alarm&) {
   return true;
@@ -326,17 +362,47 @@ std::optional<reply> early(const tables&, const Other&, cluster_time) {
 } // namespace
 
 reply machine::impl::carry_out(applying& a, const command& c) {
-  if (c.by && !still_allowed(c) && !MUTANT(permissions_not_judged_in_apply))
-    if (auto refused = refused_to(*t, c, now)) {
-      PROBE("state: write refused to its token");
-      return std::move(*refused);
-    }
-  if (const auto* commit = std::get_if<restore_commit>(&c))
-    return put_in_force(a, *commit);
-  if (!a.claims_in_use() && level_of(c) == claims_level)
-    t->marks.set(mark::claims, a.index);
   if (c.by)
     a.secret = &c.by->secret;
+  if (c.once || std::holds_alternative<outcome_seal>(c))
+    return carry_out_once(a, c);
+  if (auto no = refused(c)) {
+    PROBE("state: write refused to its token");
+    return std::move(*no);
+  }
+  return carry_out_allowed(a, c);
+}
+
+/// What became of it is looked at before permissions: they may have changed since.
+reply machine::impl::carry_out_once(applying& a, const command& c) {
+  const auto scope = scope_of(*t, c.by, now);
+  const auto* seal = std::get_if<outcome_seal>(&c);
+  if (scope && seal == nullptr) {
+    if (auto known = known_outcome(*t, *scope, *c.once); known && !MUTANT(once_applied_again))
+      return std::move(*known);
+    if (auto no = not_accepted(a, *scope, c.once->key, c.once->asked))
+      return std::move(*no);
+  }
+  // Who may not do it has not used his key.
+  if (auto no = refused(c)) {
+    PROBE("state: write refused to its token");
+    return std::move(*no);
+  }
+  if (seal != nullptr)
+    return seal_outcome(a, *scope, *seal);
+  a.keeps_answer = true;
+  auto answer = carry_out_allowed(a, c);
+  if (is_too_large(answer))
+    return once_refusal{once_error::answer_size, {}};
+  keep_outcome(a, *scope, *c.once, answer);
+  return answer;
+}
+
+reply machine::impl::carry_out_allowed(applying& a, const command& c) {
+  if (const auto* commit = std::get_if<restore_commit>(&c))
+    return put_in_force(a, *commit);
+  if (!a.claims_in_use() && needs_claims(c))
+    t->marks.set(mark::claims, a.index);
   auto answer = std::visit([&](const auto& each) { return run(a, each); }, static_cast<const plain_command&>(c));
   if (auto* results = std::get_if<txn_reply>(&answer); results != nullptr && c.by)
     keep_visible(*t, *c.by, now, *results);
@@ -376,7 +442,14 @@ std::optional<refusal> machine::refuses(const query& q, cluster_time now) const 
   return refused_to(*impl_->t, q, std::max(now, impl_->now));
 }
 std::optional<reply> machine::refuses(const command& c, cluster_time now) const {
-  return c.by ? refused_to(*impl_->t, c, std::max(now, impl_->now)) : std::nullopt;
+  if (!c.by)
+    return std::nullopt;
+  const auto t = std::max(now, impl_->now);
+  // It may have been done when he was allowed to: apply() knows.
+  if (const auto scope = c.once ? scope_of(*impl_->t, c.by, t) : std::nullopt;
+      scope && impl_->t->outcomes.find(*scope, c.once->key))
+    return std::nullopt;
+  return refused_to(*impl_->t, c, t);
 }
 cluster_time machine::end_of_token(const authority& by) const {
   const auto token = impl_->t->acls.token_with_secret(by.secret);
@@ -390,6 +463,13 @@ bool machine::has_nodes() const {
 }
 log_index machine::index_of(const query& q) const {
   return answer_index(*impl_->t, q);
+}
+void machine::keep_changes(std::size_t bytes_max) {
+  impl_->t->changes.limit(bytes_max);
+}
+machine::changes_kept machine::changes_counted() const {
+  const auto& c = impl_->t->changes;
+  return {c.bytes(), c.size(), c.floor()};
 }
 void machine::set_places(coordinates::table_ptr known) {
   impl_->t->places = std::move(known);
@@ -408,6 +488,10 @@ std::uint64_t machine::recompute_digest() const {
 }
 
 std::optional<reply> machine::refuse_early(const command& c, cluster_time now, bool newest) const {
+  if (c.once) { // nothing may come before what it was answered when it was done
+    now = unknown_time;
+    newest = false;
+  }
   if (const auto* acquire = newest ? std::get_if<kv_write>(&c) : nullptr; acquire != nullptr)
     if (auto late = too_late(*impl_->t, *acquire, now))
       return late;
@@ -429,6 +513,13 @@ machine::claim_totals machine::claims_counted() const {
   const auto& c = impl_->t->claims;
   return {c.resources.rows().size(), c.claims.holders(), c.claims.waiters(),     c.ghosts.rows().size(),
           c.ends.rows().size(),      c.guards.size(),    c.claims.queued_bytes()};
+}
+
+bool machine::has_outcomes() const {
+  return impl_->t->outcomes.rows().size() > 0;
+}
+machine::outcome_totals machine::outcomes_counted() const {
+  return {impl_->t->outcomes.rows().size(), impl_->t->outcomes.bytes()};
 }
 
 void machine::for_each_session(const std::function<void(const session_ptr&)>& f) const {
@@ -475,6 +566,14 @@ void machine::finish_load(log_index applied, cluster_time now) {
   impl_->now = now;
   impl_->access_changed_now();
   impl_->t->journal.loading(false);
+  impl_->begin_changes(applied);
+}
+
+unkept_changes machine::take_unkept_changes(bool all) {
+  return impl_->t->changes.take_unkept(all);
+}
+status machine::load_changes(log_index floor, std::vector<kept_change> list) {
+  return load_kept(*impl_->t, floor, std::move(list));
 }
 
 } // namespace belay::state

@@ -3,6 +3,8 @@
 // apply() does is a function of its arguments and of what was applied before, so that it is the same on every node.
 // Queries (queries.hpp) are answered from the tables as they are; rows (rows.hpp) go to checkpoints and come back.
 
+#include "protocol/base/result.hpp"
+#include "protocol/state/kept_changes.hpp"
 #include "protocol/state/queries.hpp"
 
 #include <cstdint>
@@ -37,6 +39,14 @@ public:
 
   /// Where nodes are, from now on. No part of the replicated state: whoever replaces the machine sets it again.
   void set_places(coordinates::table_ptr known);
+
+  /// Of changes of keys, for those who follow them (docs/changes.md). As of places: no part of the replicated state.
+  void keep_changes(std::size_t bytes_max);
+  struct changes_kept {
+    std::size_t bytes = 0, count = 0;
+    log_index floor; ///< those of entries up to this one are gone
+  };
+  changes_kept changes_counted() const;
 
   log_index applied_index() const;
   cluster_time now() const; ///< of the newest entry applied
@@ -79,6 +89,14 @@ public:
   };
   claim_totals claims_counted() const;
 
+  /// Whether any is kept.
+  bool has_outcomes() const;
+  struct outcome_totals {
+    std::size_t count = 0;
+    std::uint64_t bytes = 0;
+  };
+  outcome_totals outcomes_counted() const;
+
   void for_each_session(const std::function<void(const session_ptr&)>& f) const;
   std::size_t key_count() const;
   /// Of the newest restore of an archive; zero: none. Indexes of before it may be above those of now.
@@ -96,6 +114,11 @@ public:
   /// Rebuilds from a checkpoint: load_row for each row, then finish_load.
   void load_row(dirty_row row);
   void finish_load(log_index applied, cluster_time now);
+
+  /// Changes of keys that a copy on the disk lacks (docs/changes.md); it has them from then on. `all`: it has nothing.
+  unkept_changes take_unkept_changes(bool all);
+  /// After finish_load: the copy that belongs to those rows. @returns a failure if it does not fit them: no changes are known then
+  status load_changes(log_index floor, std::vector<kept_change> list);
 
 private:
   struct impl;

@@ -2,6 +2,7 @@
 // What can be read, and what a read answers. Every answer has the index of docs/contract/02, section 2 (never 0).
 
 #include "protocol/coordinates/table.hpp"
+#include "protocol/state/changes/change_queries.hpp"
 #include "protocol/state/claims/claim_queries.hpp"
 #include "protocol/state/commands.hpp"
 
@@ -113,7 +114,8 @@ using plain_query = with_settings<
                  catalog_service, catalog_node, health_node, health_checks, health_state, health_service,
                  coordinate_nodes, coordinate_node, txn_read, acl_policy_read, acl_policy_list, acl_role_read,
                  acl_role_list, acl_token_read, acl_token_self, acl_token_list, acl_legacy_list, permissions_read,
-                 claim_read, claim_status, claims_list, claims_graph, guards_list, session_ended>,
+                 claim_read, claim_status, claims_list, claims_graph, guards_list, session_ended, outcome_read,
+                 kv_changes, kv_at, kv_history>,
     settings_get>;
 
 /// What is to be read, and in whose name.
@@ -213,10 +215,11 @@ struct coordinate_rows {
 
 struct query_result {
   log_index index; ///< never zero
-  with_settings<std::variant<kv_entries, key_names, sessions, nodes, service_names, service_instances, node_services,
-                             checks, coordinate_rows, txn_reply, refusal, acl_rows, permissions, claim_view,
-                             claim_standing, claim_rows, wait_graph, guard_rows, ended_session_rows>,
-                settings_ptr>
+  with_settings<
+      std::variant<kv_entries, key_names, sessions, nodes, service_names, service_instances, node_services, checks,
+                   coordinate_rows, txn_reply, refusal, acl_rows, permissions, claim_view, claim_standing, claim_rows,
+                   wait_graph, guard_rows, ended_session_rows, change_rows, outcome_view>,
+      settings_ptr>
       data;
 };
 
@@ -228,6 +231,8 @@ inline std::size_t row_count(const query_result& r) {
           return each.entries.size();
         else if constexpr (requires { each.keys.size(); })
           return each.keys.size();
+        else if constexpr (requires { each.list.size() + each.rows.size(); })
+          return each.list.size() + each.rows.size();
         else if constexpr (requires { each.list.size(); })
           return each.list.size();
         else if constexpr (requires { each.services.size(); })

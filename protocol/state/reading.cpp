@@ -3,9 +3,11 @@
 #include "protocol/base/check.hpp"
 #include "protocol/base/mutants.hpp"
 #include "protocol/state/acl/acl_reading.hpp"
+#include "protocol/state/changes/change_reading.hpp"
 #include "protocol/state/claims/claim_reading.hpp"
 #include "protocol/state/keys/key_operations.hpp"
 #include "protocol/state/nearness.hpp"
+#include "protocol/state/outcomes/exactly_once.hpp"
 #include "protocol/state/transactions.hpp"
 
 #include <map>
@@ -126,6 +128,14 @@ requires requires(const tables& t, const Query& q) {
 }
 log_index index_for(const tables& t, const Query& q) {
   return claims_index(t, q);
+}
+/// Whether there is something new, their answers say.
+template <class Query>
+requires requires(const tables& t, const Query& q) {
+  changes_answer(t, q);
+}
+log_index index_for(const tables& t, const Query&) {
+  return t.changes.applied();
 }
 log_index index_for(const tables& t, const permissions_read&) {
   return std::max({t.marks.at(mark::acl_policies), t.marks.at(mark::acl_roles), t.marks.at(mark::acl_tokens)});
@@ -332,9 +342,26 @@ answer_data data_for(const tables&, const permissions_read& q) {
   return permissions{std::vector<bool>(q.asked.size(), true)};
 }
 
+/// It needs a scope: outcome_of().
+answer_data data_for(const tables&, const outcome_read&) {
+  return outcome_view{};
+}
+
 template <class Settings>
 answer_data data_for(const tables& t, const settings_get<Settings>&) {
   return t.settings.of<Settings>().now();
+}
+
+log_index index_for(const tables&, const outcome_read&) {
+  return {};
+}
+
+/// Of the writes of who asks.
+query_result outcome_of(const tables& t, const query& q, const outcome_read& asked) {
+  const auto scope = scope_of(t, q.by, {});
+  outcome_view found{scope ? t.outcomes.find(*scope, asked.key) : nullptr};
+  const auto index = shown(found.row != nullptr ? found.row->index : log_index{});
+  return {index, std::move(found)};
 }
 
 template <class Query>
@@ -355,10 +382,22 @@ query_result answer_one(const tables& t, const kv_list& q) {
   const auto newest = t.kv.list(q.prefix, found.entries);
   return {shown(prefix_index(t, q.prefix, newest)), std::move(found)};
 }
+/// All about changes.
+template <class Query>
+requires requires(const tables& t, const Query& q) {
+  changes_answer(t, q);
+}
+query_result answer_one(const tables& t, const Query& q) {
+  auto found = changes_answer(t, q);
+  found.index = shown(found.index);
+  return found;
+}
 
 } // namespace
 
 query_result answer(const tables& t, const query& q) {
+  if (const auto* asked = std::get_if<outcome_read>(&q))
+    return outcome_of(t, q, *asked);
   auto found = std::visit([&](const auto& each) { return answer_one(t, each); }, static_cast<const plain_query&>(q));
   if (!q.near.empty())
     sort_by_nearness(found, t.places.get(), q.near);

@@ -109,7 +109,10 @@ std::uint64_t row_hash(const Row& row) {
   const auto& record = record_of(row);
   row_hasher h(record.in);
   h.add(record);
-  if constexpr (std::is_same_v<Row, staged_ptr>) {
+  if constexpr (std::is_same_v<Row, outcome_ptr>) {
+    if (record.answer != nullptr)
+      h.number(answer_hash(*record.answer));
+  } else if constexpr (std::is_same_v<Row, staged_ptr>) {
     if (record.rows == nullptr)
       return h.value();
     for (const auto& each : *record.rows) {

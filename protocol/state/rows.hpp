@@ -5,6 +5,7 @@
 #include "protocol/state/acl/acl_records.hpp"
 #include "protocol/state/claims/claim_records.hpp"
 #include "protocol/state/operators/settings.hpp"
+#include "protocol/state/outcomes/outcome_records.hpp"
 #include "protocol/state/records.hpp"
 
 namespace belay::state {
@@ -82,7 +83,7 @@ inline constexpr auto fields_of<staged_record> = std::tuple{
 using row_value = with_settings<
     std::variant<std::monostate, kv_entry_ptr, tombstone, session_ptr, lock_delay_record, node_ptr, service_ptr,
                  check_ptr, counter, staged_ptr, acl_policy_ptr, acl_role_ptr, acl_token_ptr, claim_ptr,
-                 claim_resource_ptr, claim_ghost, claim_end_ptr, guard_record, ended_session_ptr>,
+                 claim_resource_ptr, claim_ghost, claim_end_ptr, guard_record, ended_session_ptr, outcome_ptr>,
     settings_ptr>;
 
 /// A row as it is now, or that it is gone. Encoded by protocol/wire/command_codec.

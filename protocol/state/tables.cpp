@@ -58,6 +58,8 @@ void tables::restore(dirty_row row) {
     return restore_row<guard_record>(claims.guards, row);
   case table::ended_sessions:
     return restore_row<ended_session_ptr>(claims.ended, row);
+  case table::outcomes:
+    return restore_row<outcome_ptr>(outcomes, row);
   default:
     settings.restore(row);
   }
@@ -67,6 +69,7 @@ void tables::undo() {
   for (auto& row : journal.stop_recording())
     if (!of_catalog(row.table) || !MUTANT(catalog_verb_of_refused_txn_stays))
       restore(std::move(row));
+  journal.forget_recorded_keys();
 }
 
 std::vector<dirty_row> tables::all_rows() const {

@@ -4,12 +4,14 @@
 #include "protocol/coordinates/table.hpp"
 #include "protocol/state/acl/acl_table.hpp"
 #include "protocol/state/catalog/catalog_table.hpp"
+#include "protocol/state/changes/change_window.hpp"
 #include "protocol/state/claims/tables/claim_tables.hpp"
 #include "protocol/state/counters.hpp"
 #include "protocol/state/keys/kv_table.hpp"
 #include "protocol/state/keys/lock_delay.hpp"
 #include "protocol/state/keys/tombstones.hpp"
 #include "protocol/state/operators/settings_tables.hpp"
+#include "protocol/state/outcomes/outcome_table.hpp"
 #include "protocol/state/queries.hpp"
 #include "protocol/state/restore/staging.hpp"
 #include "protocol/state/sessions/session_table.hpp"
@@ -33,8 +35,11 @@ struct tables {
   settings_tables settings{journal};
   acl_table acls{journal};
   claim_tables claims{journal};
+  outcome_table outcomes{journal};
   /// Not replicated: nothing that is applied looks at it, and it is in no digest and no checkpoint. Null: nothing is known.
   coordinates::table_ptr places = nullptr;
+  /// Not replicated, either.
+  change_window changes;
 
   tables() = default;
   tables(const tables&) = delete;
@@ -68,6 +73,7 @@ struct tables {
     f(claims.ends.rows());
     f(claims.guards.rows());
     f(claims.ended.rows());
+    f(outcomes.rows());
     settings.for_each(f);
   }
 
@@ -89,6 +95,8 @@ struct applying {
   std::uint64_t due_left = expired_at_once_max;
   /// Of the token in whose name the command is given; null: nobody's, or ACLs are not in force.
   const std::string* secret = nullptr;
+  /// The answer will be kept (docs/exactly-once.md): a transaction whose answer is too large for that is not carried out.
+  bool keeps_answer = false;
 
   /// A command of claims_level was applied, this one or one before: until then nothing differs from what servers without claims do.
   bool claims_in_use() const { return !t.marks.at(mark::claims).is_zero(); }

@@ -28,6 +28,7 @@ enum class table : std::uint8_t {
   claim_ends = 17,
   guards = 18,
   ended_sessions = 19,
+  outcomes = 20,
 };
 template <>
 inline constexpr auto names_of<table> = std::to_array<std::string_view>({
@@ -51,8 +52,9 @@ inline constexpr auto names_of<table> = std::to_array<std::string_view>({
     "claim_ends",
     "guards",
     "ended_sessions",
+    "outcomes",
 });
-static_assert(count_of<table> == static_cast<std::size_t>(table::ended_sessions) + 1);
+static_assert(count_of<table> == static_cast<std::size_t>(table::outcomes) + 1);
 
 enum class command_tag : std::uint8_t {
   kv_write = 0,
@@ -91,6 +93,10 @@ enum class command_tag : std::uint8_t {
   fenced_write = 33,
   fenced_txn = 34,
   session_begin = 35,
+  once = 36, ///< no command of its own: a once_mark, then the command that takes effect once
+  counting =
+      37, ///< no command of its own: a command with the verb `add` in it, which older servers do not know, follows
+  outcome_seal = 38,
 };
 
 } // namespace belay::state

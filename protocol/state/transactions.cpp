@@ -6,6 +6,7 @@
 #include "protocol/state/catalog/catalog_rules.hpp"
 #include "protocol/state/claims/guarding.hpp"
 #include "protocol/state/keys/key_operations.hpp"
+#include "protocol/state/outcomes/exactly_once.hpp"
 
 namespace belay::state {
 
@@ -67,8 +68,11 @@ failure_text read_key(const tables& t, const kv_op& op, std::vector<txn_result>&
   }
 }
 
-std::string refusal_text(const kv_op& op) {
+std::string refusal_text(const kv_op& op, refused_for why) {
   switch (op.verb) {
+  case kv_verb::add:
+    return "failed to add to key " + quoted(op.key) +
+           (why == refused_for::value ? ", its value is no decimal number of 64 bits" : ", the sum is out of bounds");
   case kv_verb::lock:
     return "failed to lock key " + quoted(op.key) + ", lock is already held";
   case kv_verb::unlock:
@@ -101,10 +105,10 @@ failure_text run(running& txn, const kv_op& op) {
   switch (r.outcome) {
   case key_outcome::done:
     if (r.entry)
-      out.push_back({std::move(r.entry), false});
+      out.push_back({std::move(r.entry), op.verb == kv_verb::add});
     return std::nullopt;
   case key_outcome::refused:
-    return refusal_text(op);
+    return refusal_text(op, r.why);
   case key_outcome::lock_delay:
     return lock_delay_text(op);
   case key_outcome::failed:
@@ -278,7 +282,7 @@ txn_reply run_transaction(applying& a, const txn& c) {
   for (std::size_t i = 0; i < c.ops.size(); ++i)
     if (auto why = std::visit([&](const auto& op) { return run(txn, op); }, c.ops[i]))
       answer.errors.push_back({i, std::move(*why)});
-  const bool failed = !answer.errors.empty();
+  const bool failed = !answer.errors.empty() || (a.keeps_answer && is_too_large(answer));
   if (failed && !MUTANT(txn_not_rolled_back))
     a.t.undo();
   a.t.journal.discard_recording();
@@ -286,7 +290,8 @@ txn_reply run_transaction(applying& a, const txn& c) {
     return answer;
   PROBE("kv: transaction rolled back");
   a.changed.erase(a.changed.begin() + static_cast<std::ptrdiff_t>(effects_before), a.changed.end());
-  answer.results.clear();
+  if (!answer.errors.empty())
+    answer.results.clear();
   return answer;
 }
 

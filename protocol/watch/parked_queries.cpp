@@ -58,6 +58,16 @@ requires requires(const Query& q) {
 interest interest_of(const Query& q) {
   return {topic::prefix, q.prefix};
 }
+/// The first of them; park() adds the others.
+interest interest_of(const state::kv_changes& q) {
+  return {topic::prefix, q.prefixes.front()};
+}
+interest interest_of(const state::kv_at& q) {
+  return {topic::key, q.key};
+}
+interest interest_of(const state::kv_history& q) {
+  return {topic::key, q.key};
+}
 interest interest_of(const state::session_info& q) {
   return {topic::session, folded(q.id)};
 }
@@ -127,6 +137,10 @@ interest interest_of(const state::session_ended& q) {
 interest interest_of(const state::txn_read&) {
   return {topic::anything, {}};
 }
+/// Nobody waits for it.
+interest interest_of(const state::outcome_read&) {
+  return {topic::anything, {}};
+}
 /// Policies, roles, tokens, and what they amount to.
 template <class Query>
 requires(std::is_same_v<Query, state::acl_policy_read> || std::is_same_v<Query, state::acl_policy_list> ||
@@ -149,9 +163,30 @@ struct parked_queries::impl {
   };
 
   std::unordered_map<park_id, spot> parked;
+  std::unordered_map<park_id, std::vector<spot>> more; ///< of those that wait under several prefixes: the others
   buckets by_topic[topic_count];
   std::set<park_id> in_a_name;                       ///< asked in somebody's name, whose permissions may change
   std::map<std::size_t, std::size_t> prefix_lengths; ///< length -> how many different parked prefixes have it
+
+  spot place(park_id id, interest about) {
+    auto& all = by_topic[static_cast<std::size_t>(about.about)];
+    auto [at, fresh] = all.try_emplace(std::move(about.name));
+    if (fresh && about.about == topic::prefix)
+      ++prefix_lengths[at->first.size()];
+    at->second.push_back(id);
+    return {at, static_cast<std::uint32_t>(at->second.size() - 1), about.about};
+  }
+  /// Where `id` stands in the bucket. @pre it stands there
+  spot& spot_in(buckets::iterator where, park_id id) {
+    auto& first = parked.at(id);
+    if (first.where == where)
+      return first;
+    auto& others = more.at(id);
+    const auto found = std::find_if(others.begin(), others.end(), [&](const spot& s) { return s.where == where; });
+    INVARIANT(found != others.end());
+    return *found;
+  }
+  void vacate(const spot& s);
 
   const buckets& of(topic t) const { return by_topic[static_cast<std::size_t>(t)]; }
 
@@ -242,41 +277,49 @@ parked_queries::parked_queries(parked_queries&&) noexcept = default;
 void parked_queries::park(park_id id, const state::query& q) {
   auto about =
       std::visit([](const auto& each) { return interest_of(each); }, static_cast<const state::plain_query&>(q));
-  auto& all = impl_->by_topic[static_cast<std::size_t>(about.about)];
-  auto [at, fresh] = all.try_emplace(std::move(about.name));
-  if (fresh && about.about == topic::prefix)
-    ++impl_->prefix_lengths[at->first.size()];
-  const bool added =
-      impl_->parked.emplace(id, impl::spot{at, static_cast<std::uint32_t>(at->second.size()), about.about}).second;
-  PRECONDITION(added);
+  PRECONDITION(impl_->parked.count(id) == 0);
+  impl_->parked.emplace(id, impl_->place(id, std::move(about)));
+  if (const auto* changes = std::get_if<state::kv_changes>(&q); changes != nullptr && changes->prefixes.size() > 1) {
+    const std::set<std::string> others(changes->prefixes.begin() + 1, changes->prefixes.end());
+    for (const auto& prefix : others)
+      if (prefix != changes->prefixes.front())
+        impl_->more[id].push_back(impl_->place(id, {topic::prefix, prefix}));
+  }
   if (q.by)
     impl_->in_a_name.insert(id);
-  at->second.push_back(id);
 }
 
 void parked_queries::remove(park_id id) {
   auto found = impl_->parked.find(id);
   if (found == impl_->parked.end())
     return;
-  const auto spot = found->second;
+  impl_->vacate(found->second);
   impl_->parked.erase(found);
   impl_->in_a_name.erase(id);
-  auto& ids = spot.where->second;
+  if (const auto others = impl_->more.find(id); others != impl_->more.end()) {
+    for (const auto& each : others->second)
+      impl_->vacate(each);
+    impl_->more.erase(others);
+  }
+}
+
+void parked_queries::impl::vacate(const spot& s) {
+  auto& ids = s.where->second;
   // The last one takes the free place, so that removing costs the same in a bucket of any size.
-  if (ids[spot.position] != ids.back()) {
-    ids[spot.position] = ids.back();
-    impl_->parked.at(ids.back()).position = spot.position;
+  if (ids[s.position] != ids.back()) {
+    ids[s.position] = ids.back();
+    spot_in(s.where, ids.back()).position = s.position;
   }
   ids.pop_back();
   if (!ids.empty())
     return;
-  if (spot.about == topic::prefix) {
-    auto length = impl_->prefix_lengths.find(spot.where->first.size());
-    INVARIANT(length != impl_->prefix_lengths.end());
+  if (s.about == topic::prefix) {
+    auto length = prefix_lengths.find(s.where->first.size());
+    INVARIANT(length != prefix_lengths.end());
     if (--length->second == 0)
-      impl_->prefix_lengths.erase(length);
+      prefix_lengths.erase(length);
   }
-  impl_->by_topic[static_cast<std::size_t>(spot.about)].erase(spot.where);
+  by_topic[static_cast<std::size_t>(s.about)].erase(s.where);
 }
 
 void parked_queries::touched(const state::effects& changed, std::vector<park_id>& woken) const {

@@ -14,6 +14,8 @@
 //             u8 version = 2 | u16 feature level > 0 | text first version that has it | u8 tag | the command
 //             on_behalf: in place of the command, state::authority, a record | a command that is not on_behalf, up to the end
 //             judged_on_behalf: state::authority, a record | varint judged_at > 0 | a command that is not on_behalf, up to the end
+//             once: state::once_mark, a record | a command that is none of these, up to the end
+//             counting: a command that is none of these and has the verb `add` in it, up to the end
 //
 //   batch     varint count | { u8 state::table | text key | text row } of each     (state::restore_rows)
 //
@@ -21,6 +23,8 @@
 //             u8 version = 1 | u8 5 | bool | lock_note, a record                   (a bool with a note)
 //             u8 version = 1 | u8 6 | acl_row
 //             u8 version = 1 | u8 7 | claim_answer, a record   or   u8 version = 1 | u8 8 | claim_refusal, a record
+//             u8 version = 1 | u8 9 | kv_added, a record       or   u8 version = 1 | u8 10 | once_refusal, a record
+//             u8 version = 1 | u8 128 | varint decided_at > 0 | the same from the place on
 //   acl_row   u8 place in acl_row::row | the row, a record | list of policies | list of roles, acl_link records
 //   txn_reply list of results | list of txn_error, records
 //   result    u8 place in state::txn_result | bool with value | the row, a record
@@ -29,6 +33,7 @@
 //   row       u8 version = 1 | the record, without what its key tells (as::by_key)
 //             u8 version = 2 | the same | each of what came later (as::later), of which one is not absent
 //   staged    u8 version = 1 | u8 1 | batch   or   u8 version = 1 | u8 0 | the record
+//   outcome   u8 version = 1 | the record | bool answered | the reply, from its version on, as a text
 
 namespace belay::wire {
 
@@ -38,7 +43,7 @@ constexpr std::uint8_t version = 1;
 constexpr std::uint8_t version_with_later = 2;
 constexpr std::uint8_t version_with_needs = 2;
 constexpr std::size_t needed_version_max = 32;
-constexpr std::uint8_t noted_bool = 5;
+constexpr std::uint8_t noted_bool = 5, decided_before = 128;
 constexpr std::uint8_t first_place_behind_noted = 6;
 static_assert(std::is_same_v<std::variant_alternative_t<noted_bool, state::plain_reply>, state::acl_row>);
 
@@ -66,7 +71,18 @@ void put(byte_writer& w, const Command& c) {
   write_record(w, c);
 }
 
+void put_tag(byte_writer& w, state::command_tag tag, state::feature_level level) {
+  w.raw(encode_needs({level, std::string(state::first_version_of(level))}));
+  w.u8(static_cast<std::uint8_t>(tag));
+}
+
 void put_plain(byte_writer& w, const state::command& c) {
+  if (c.once) {
+    put_tag(w, state::command_tag::once, state::level_of(c));
+    write_record(w, *c.once);
+  }
+  if (state::has_add(c))
+    put_tag(w, state::command_tag::counting, state::level_of(static_cast<const state::plain_command&>(c)));
   std::visit([&](const auto& each) { put(w, each); }, static_cast<const state::plain_command&>(c));
 }
 
@@ -82,8 +98,7 @@ void put_on_behalf(byte_writer& w, const state::command& c) {
     w.out().reserve(192 + c.by->secret.size() + c.by->datacenter.size() + write->op.key.size() +
                     write->op.session.size() + (write->op.value ? write->op.value->size() : 0));
   const auto level = level_on_behalf(c.judged_at, state::level_of(c));
-  w.raw(encode_needs({level, std::string(state::first_version_of(level))}));
-  w.u8(static_cast<std::uint8_t>(tag_on_behalf(c.judged_at)));
+  put_tag(w, tag_on_behalf(c.judged_at), level);
   write_record(w, *c.by);
   if (!c.judged_at.is_zero())
     w.varint(c.judged_at.value);
@@ -111,10 +126,21 @@ bool is_on_behalf(std::uint8_t tag) {
   return tag == static_cast<std::uint8_t>(state::command_tag::on_behalf) ||
          tag == static_cast<std::uint8_t>(state::command_tag::judged_on_behalf);
 }
-/// Whether it begins like a command in somebody's name: told before it is read, so that names around names are no recursion.
-bool is_on_behalf(std::string_view bytes) {
+/// The tags that a command can have around it, the outermost first.
+enum class around : std::uint8_t { name, once, counting, nothing };
+around kind_of(std::uint8_t tag) {
+  return is_on_behalf(tag)                                                ? around::name
+         : tag == static_cast<std::uint8_t>(state::command_tag::once)     ? around::once
+         : tag == static_cast<std::uint8_t>(state::command_tag::counting) ? around::counting
+                                                                          : around::nothing;
+}
+/// What it begins with: told before it is read, so that names around names are no recursion.
+around kind_of(std::string_view bytes) {
   byte_reader r(bytes);
-  return get_needs(r) && is_on_behalf(r.u8()) && r.ok();
+  if (!get_needs(r))
+    return around::name;
+  const auto kind = kind_of(r.u8());
+  return r.ok() ? kind : around::name;
 }
 
 /// Reads the command that has this tag into `out`. @returns false: none has it
@@ -249,6 +275,13 @@ void put_row(byte_writer& w, const Record& record) {
   if (later)
     for_each_later(record, [&](const auto& v) { write_value(w, v); });
 }
+void put_row(byte_writer& w, const state::outcome_record& record) {
+  w.u8(version);
+  write_record(w, record);
+  w.boolean(record.answer != nullptr);
+  if (record.answer != nullptr)
+    w.text(encode_reply(*record.answer));
+}
 void put_row(byte_writer& w, const state::staged_record& record) {
   w.u8(version);
   w.boolean(record.rows != nullptr);
@@ -265,6 +298,16 @@ void get_record(byte_reader& r, bool later, Record& record) {
     for_each_later(record, [&](auto& v) { read_value(r, v); });
   if (later != any_later(record))
     r.fail();
+}
+void get_record(byte_reader& r, bool, state::outcome_record& record) {
+  read_record(r, record);
+  if (!r.boolean())
+    return;
+  auto answer = decode_reply(r.text());
+  if (!answer || !answer->decided_at.is_zero())
+    r.fail();
+  else
+    record.answer = std::make_shared<const state::reply>(std::move(*answer));
 }
 void get_record(byte_reader& r, bool, state::staged_record& record) {
   if (r.boolean())
@@ -317,6 +360,7 @@ std::string own_key(const state::dirty_row& row) {
                         [](const state::claim_ptr& c) { return state::claim_key(c->of.space, c->of.name, c->id); },
                         [](const state::claim_resource_ptr& c) { return state::resource_key(c->of.space, c->of.name); },
                         [](const state::claim_ghost& g) { return state::ghost_key(g.of.space, g.of.name, g.fence); },
+                        [](const state::outcome_ptr& o) { return state::outcome_key(o->scope, o->id); },
                         [](const state::claim_end_ptr& c) { return state::claim_key(c->of.space, c->of.name, c->id); },
                     },
                     row.row);
@@ -375,11 +419,38 @@ std::optional<state::command> decode_on_behalf(byte_reader& r, const command_nee
   const auto inner = r.ok() ? needs_of(plain) : std::nullopt;
   if (!inner || level_on_behalf(judged_at, inner->level) != needs.level)
     return std::nullopt;
-  auto c = is_on_behalf(plain) ? std::nullopt : decode_command(plain);
+  auto c = kind_of(plain) == around::name ? std::nullopt : decode_command(plain);
   if (c) {
     c->by = std::move(by);
     c->judged_at = judged_at;
   }
+  return c;
+}
+
+std::optional<state::command> decode_once(byte_reader& r, const command_needs& needs) {
+  state::once_mark mark;
+  read_record(r, mark);
+  const auto plain = r.raw(r.remaining());
+  auto c = r.ok() && kind_of(plain) > around::once ? decode_command(plain) : std::nullopt;
+  if (!c)
+    return std::nullopt;
+  c->once = std::move(mark);
+  return state::level_of(*c) == needs.level ? std::move(c) : std::nullopt;
+}
+
+/// Without any tag around it. @param counting it stands behind that tag
+std::optional<state::command> decode_plain(std::string_view bytes, bool counting) {
+  byte_reader r(bytes);
+  const auto needs = get_needs(r);
+  const auto tag = r.u8();
+  state::command c;
+  if (!needs || !get_command(r, tag, static_cast<state::plain_command&>(c)) || !r.complete() ||
+      state::level_of(static_cast<state::command_tag>(tag)) != needs->level)
+    return std::nullopt;
+  // What is in it and older servers do not know must show in its tag.
+  const auto* transaction = std::get_if<state::txn>(&c);
+  if ((transaction != nullptr && has_fence_op(*transaction)) || state::has_add(c) != counting)
+    return std::nullopt;
   return c;
 }
 
@@ -393,16 +464,19 @@ std::optional<state::command> decode_command(std::string_view bytes) {
   if (needs->level != 0 && needs->version != state::first_version_of(needs->level))
     return std::nullopt;
   const auto tag = r.u8();
-  if (is_on_behalf(tag))
+  switch (kind_of(tag)) {
+  case around::name:
     return decode_on_behalf(r, *needs, tag == static_cast<std::uint8_t>(state::command_tag::judged_on_behalf));
-  state::command c;
-  if (!get_command(r, tag, static_cast<state::plain_command&>(c)) || !r.complete() ||
-      state::level_of(static_cast<state::command_tag>(tag)) != needs->level)
-    return std::nullopt;
-  // Servers of before claims cannot read it: what is in it must show in its tag.
-  if (const auto* plain = std::get_if<state::txn>(&c); plain != nullptr && has_fence_op(*plain))
-    return std::nullopt;
-  return c;
+  case around::once:
+    return decode_once(r, *needs);
+  case around::counting: {
+    auto c = decode_plain(r.raw(r.remaining()), true);
+    return c && state::level_of(*c) == needs->level ? std::move(c) : std::nullopt;
+  }
+  case around::nothing:
+    break;
+  }
+  return decode_plain(bytes, false);
 }
 
 std::optional<std::string> without_judgement(std::string_view bytes) {
@@ -418,7 +492,12 @@ std::optional<std::string> without_judgement(std::string_view bytes) {
 
 std::optional<command_needs> needs_of(std::string_view bytes) {
   byte_reader r(bytes);
-  return get_needs(r);
+  auto needs = get_needs(r);
+  if (!needs || needs->level != 0 || r.u8() != static_cast<std::uint8_t>(state::command_tag::restore_rows))
+    return needs;
+  const auto rows = decode_command(bytes);
+  const auto level = rows ? state::level_of(*rows) : state::feature_level{0};
+  return level == 0 ? needs : command_needs{level, std::string(state::first_version_of(level))};
 }
 
 std::string too_new(const command_needs& needs, std::string_view whom) {
@@ -441,6 +520,10 @@ std::string encode_reply(const state::reply& reply) {
   w.u8(version);
   const bool noted = reply.note != state::lock_note{};
   PRECONDITION(!noted || std::holds_alternative<bool>(reply));
+  if (!reply.decided_at.is_zero()) {
+    w.u8(decided_before);
+    w.varint(reply.decided_at.value);
+  }
   w.u8(noted ? noted_bool : number_of_place(reply.index()));
   std::visit([&](const auto& body) { put_body(w, body); }, static_cast<const state::plain_reply&>(reply));
   if (noted)
@@ -453,9 +536,15 @@ std::optional<state::reply> decode_reply(std::string_view bytes) {
   if (r.u8() != version)
     return std::nullopt;
   state::reply reply;
-  const auto place = r.u8();
+  auto place = r.u8();
+  if (place == decided_before) {
+    reply.decided_at.value = r.varint();
+    if (reply.decided_at.is_zero())
+      r.fail();
+    place = r.u8();
+  }
   if (place == noted_bool) {
-    reply = r.boolean();
+    static_cast<state::plain_reply&>(reply) = r.boolean();
     read_record(r, reply.note);
     if (reply.note == state::lock_note{})
       r.fail(); // would be a plain bool: each reply has one spelling

@@ -20,6 +20,7 @@ struct command_needs {
   state::feature_level level = 0;
   std::string version; ///< the first that has the level; empty: any
 };
+/// Rows of a restore need what is in them, which their first bytes do not say: servers of levels that have restores read no others.
 /// nullopt: not the beginning of a command.
 std::optional<command_needs> needs_of(std::string_view bytes);
 /// The same command without command::judged_at. nullopt: it has none, or cannot be read.

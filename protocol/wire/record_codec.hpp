@@ -15,6 +15,7 @@
 //   map                        varint count | text name and value of each, in ascending order of the names
 //   variant                    u8: place of the alternative | its value
 //   another record             its members
+//   kv_op                      its members; of the verb `add` then amount, min, max
 //
 // Members marked as::by_key and as::later are not among a record's bytes: command_codec.cpp says where they are.
 
@@ -178,6 +179,12 @@ void for_each_written(const Record& record, Write write) {
 template <state::listed Record>
 void write_record(byte_writer& w, const Record& record) {
   for_each_written(record, [&](auto f, const auto& value) { write_value<f.traits>(w, value); });
+  if constexpr (std::is_same_v<Record, state::kv_op>)
+    if (record.verb == state::kv_verb::add) {
+      write_value(w, record.amount);
+      write_value(w, record.min);
+      write_value(w, record.max);
+    }
 }
 
 template <state::listed Record>
@@ -186,6 +193,12 @@ void read_record(byte_reader& r, Record& record) {
     if constexpr (!f.is(state::as::by_key | state::as::later))
       read_value<f.traits>(r, record.*f.member);
   });
+  if constexpr (std::is_same_v<Record, state::kv_op>)
+    if (record.verb == state::kv_verb::add) {
+      read_value(r, record.amount);
+      read_value(r, record.min);
+      read_value(r, record.max);
+    }
 }
 
 } // namespace belay::wire

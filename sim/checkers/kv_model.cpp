@@ -117,6 +117,8 @@ std::optional<state::reply> kv_model::apply(const raft::entry& e) {
     gathering_.reset();
   if (access_.pass_time(e.index, e.time))
     note(moments_, e.index);
+  if (outcomes_.pass_time(e.index, e.time))
+    note(moments_, e.index);
   const auto command = e.kind == raft::entry_kind::command ? wire::decode_command(*e.data) : std::nullopt;
   draft d{e.index, e.time};
   begin_claims(d); // whatever the entry is about
@@ -126,7 +128,52 @@ std::optional<state::reply> kv_model::apply(const raft::entry& e) {
   return answer;
 }
 
+/// docs/exactly-once.md.
+kv_model::told kv_model::carry_out_once(draft& d, const state::command& command) {
+  const auto* seal = std::get_if<state::outcome_seal>(&command);
+  const auto owner = command.by ? access_.owner_now(command.by->secret) : std::optional(std::string());
+  if (!owner)
+    return refused_to(nullptr, command, d.index.prev(), d.time);
+  const outcomes_model::owned_key key{*owner, seal != nullptr ? seal->key : command.once->key};
+  const auto asked = seal != nullptr ? seal->asked : command.once->asked;
+  const auto refused = [&](state::once_error why) { return state::reply{state::once_refusal{why, d.time}}; };
+  auto plain = command;
+  plain.once.reset();
+  plain.by.reset();
+  plain.judged_at = {};
+  const auto request = wire::encode_command(plain);
+  if (const auto known = outcomes_.find(key)) {
+    if (seal == nullptr && known->is_void())
+      return refused(state::once_error::sealed);
+    if (seal == nullptr && known->request != request)
+      return refused(state::once_error::other_request);
+    PROBE("once: a copy, or a seal, finds what is known");
+    auto again = known->is_void() ? state::reply{} : known->answer;
+    if (again)
+      again->decided_at = known->decided;
+    return again;
+  }
+  if (!outcomes_model::takes(asked, d.time))
+    return refused(state::once_error::too_old);
+  note(moments_, d.index);
+  if (seal != nullptr) {
+    outcomes_.keep(key, {{}, {}, d.index, outcomes_model::end_of(d.time)});
+    state::reply sealed;
+    sealed.decided_at = d.index;
+    return sealed;
+  }
+  plain.by = command.by;
+  if (plain.by)
+    if (auto no = refused_to(access_.rights_now(*plain.by), plain, d.index.prev(), d.time))
+      return no; // it has not used its key
+  auto answer = carry_out(d, plain);
+  outcomes_.keep(key, {request, answer, d.index, outcomes_model::end_of(d.time)});
+  return answer;
+}
+
 std::optional<state::reply> kv_model::carry_out(draft& d, const state::command& command) {
+  if (command.once || std::holds_alternative<state::outcome_seal>(command))
+    return carry_out_once(d, command);
   if (command.by)
     if (auto no = refused_to(access_.rights_now(*command.by), command, d.index.prev(), d.time))
       return no;
@@ -265,7 +312,7 @@ std::optional<state::reply> kv_model::run(draft& d, const state::txn& c) {
     else if (s.outcome == certainty::open)
       open = true;
     else if (s.entry)
-      answer.results.push_back({std::move(s.entry), false});
+      answer.results.push_back({std::move(s.entry), op.verb == kv_verb::add});
   }
   if (!answer.errors.empty()) {
     undo(d);
@@ -415,6 +462,8 @@ kv_model::step kv_model::write_key(draft& d, const kv_op& op) {
     return store(d, op);
   case kv_verb::set:
     return store(d, op);
+  case kv_verb::add:
+    return add(d, op);
   case kv_verb::remove:
   case kv_verb::remove_cas:
     if (in_doubt) {
@@ -436,6 +485,31 @@ kv_model::step kv_model::write_key(draft& d, const kv_op& op) {
   default:
     return {certainty::open, nullptr, true};
   }
+}
+
+/// docs/exactly-once.md, "Counters".
+kv_model::step kv_model::add(draft& d, const kv_op& op) {
+  if (doubtful_.count(op.key) != 0)
+    return {certainty::open, nullptr, true};
+  const auto refused = [&](state::refused_for why, const char* text) {
+    state::reply told(false);
+    told.note.why = why;
+    return step{certainty::failed, nullptr, false, "failed to add to key " + in_quotes(op.key) + text, told};
+  };
+  const auto old = live(op.key);
+  const auto text = old ? std::string(text_of(old->value)) : "0";
+  const auto first_digit = text.starts_with('-') ? 1u : 0u;
+  if (text.size() == first_digit || text.find_first_not_of("0123456789", first_digit) != std::string::npos)
+    return refused(state::refused_for::value, ", its value is no decimal number of 64 bits");
+  const auto sum = static_cast<__int128>(std::stoll(text)) + op.amount; // nobody here writes longer ones
+  if (sum < op.min.value_or(INT64_MIN) || sum > op.max.value_or(INT64_MAX))
+    return refused(state::refused_for::bounds, ", the sum is out of bounds");
+  auto written = op;
+  written.value = make_payload(std::to_string(static_cast<std::int64_t>(sum)));
+  written.flags = old ? old->flags : 0;
+  auto s = store(d, written);
+  s.told = state::reply{state::kv_added{static_cast<std::int64_t>(sum)}};
+  return s;
 }
 
 /// docs/contract/04, section 3.1.
@@ -867,8 +941,12 @@ bool same_error(const state::txn_error& a, const state::txn_error& b) {
 } // namespace
 
 bool same_reply(const state::reply& a, const state::reply& b) {
-  if (a.index() != b.index())
+  if (a.index() != b.index() || a.decided_at.is_zero() != b.decided_at.is_zero())
     return false;
+  if (const auto* sum = std::get_if<state::kv_added>(&a))
+    return sum->value == std::get_if<state::kv_added>(&b)->value;
+  if (const auto* no = std::get_if<state::once_refusal>(&a))
+    return no->why == std::get_if<state::once_refusal>(&b)->why;
   if (const auto* flag = std::get_if<bool>(&a))
     return *flag == *std::get_if<bool>(&b);
   if (const auto* text = std::get_if<std::string>(&a))

@@ -8,6 +8,7 @@
 #include "sim/checkers/models/acl_model.hpp"
 #include "sim/checkers/models/catalog_model.hpp"
 #include "sim/checkers/models/claims_model.hpp"
+#include "sim/checkers/models/outcomes_model.hpp"
 #include "sim/checkers/models/session_model.hpp"
 
 #include <map>
@@ -67,6 +68,7 @@ public:
   bool claims_in_use() const { return claims_in_use_; }
   const session_model& sessions() const { return sessions_; }
   const acl_model& access() const { return access_; }
+  const outcomes_model& outcomes() const { return outcomes_; }
   /// Of the table of sessions.
   log_index session_index(log_index s) const;
   /// nullopt: not judged.
@@ -160,6 +162,7 @@ private:
   using pasts = std::map<std::string, key_past, std::less<>>;
 
   told carry_out(draft& d, const state::command& c);
+  told carry_out_once(draft& d, const state::command& c);
   std::optional<state::reply> run(draft& d, const state::kv_write& c);
   told write_alone(draft& d, const state::kv_op& op, const std::vector<state::fence_ref>& named);
   std::optional<state::reply> run(draft& d, const state::txn& c);
@@ -217,6 +220,7 @@ private:
 
   step write_key(draft& d, const state::kv_op& op);
   step store(draft& d, const state::kv_op& op);
+  step add(draft& d, const state::kv_op& op);
   step put(draft& d, const state::kv_op& op, std::uint64_t lock_index, const std::string& holder, std::uint64_t grant);
   step lock(draft& d, const state::kv_op& op);
   step unlock(draft& d, const state::kv_op& op);
@@ -244,6 +248,7 @@ private:
   pasts pasts_;
   session_model sessions_;
   acl_model access_;
+  outcomes_model outcomes_;
   catalog_model catalog_;
   bool claims_in_use_ = false;
   claims_state claims_;

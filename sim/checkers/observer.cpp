@@ -8,6 +8,15 @@ namespace belay::sim {
 
 namespace {
 
+/// No row without a reason to exist, and none that is lacking.
+broken compare_outcomes(const outcomes_model& model, log_index at, const state::machine& m) {
+  const auto right = model.count_at(at), there = m.outcomes_counted().count;
+  if (right == there)
+    return std::nullopt;
+  return "at index " + to_string(at) + " a server keeps " + std::to_string(there) + " outcomes; right is " +
+         std::to_string(right);
+}
+
 // Rules that look at whole logs are checked so seldom, in messages of Raft peers.
 constexpr std::uint64_t whole_log_every = 64;
 constexpr std::uint64_t compare_every = 4096;
@@ -27,9 +36,9 @@ const char* role_words(raft::role r) {
 
 observer::observer(schedule& time, event_trace& trace, cluster& nodes, reply_checker& replies, watch_checker& watches,
                    session_checker& sessions, lock_delay_checker& delays, claims_checker& claims, wait_checker& waits,
-                   standing_clocks& clocks, bool lease_is_safe)
+                   standing_clocks& clocks, floor_checker& floors, bool lease_is_safe)
     : time_(time), trace_(trace), nodes_(nodes), replies_(replies), watches_(watches), sessions_(sessions),
-      delays_(delays), claims_(claims), waits_(waits), clocks_(clocks), seen_(nodes.size()),
+      delays_(delays), claims_(claims), waits_(waits), clocks_(clocks), floors_(floors), seen_(nodes.size()),
       lease_is_safe_(lease_is_safe) {}
 
 void observer::complain(const char* checker, const std::string& text) {
@@ -40,7 +49,11 @@ void observer::complain(const char* checker, const std::string& text) {
 }
 
 void observer::before(const enlisted& who, const caf::type_erased_tuple& message) {
-  if (who.kind == actor_kind::fsm && message.match_element<actors::committed_entries>(0))
+  if (who.kind == actor_kind::fsm && !nodes_.is_agent(who.node))
+    complain("changes", floors_.look(who.node));
+  if (who.kind == actor_kind::checkpoints && message.match_element<actors::write_checkpoint>(0))
+    floors_.writes(who.node, message.get_as<actors::write_checkpoint>(0));
+  else if (who.kind == actor_kind::fsm && message.match_element<actors::committed_entries>(0))
     take_committed(who.node, message.get_as<actors::committed_entries>(0));
   else if (who.kind == actor_kind::watches && message.match_element<actors::park_query>(0) && parked)
     parked(who.node, message.get_as<actors::park_query>(0).id);
@@ -207,8 +220,10 @@ void observer::after(const enlisted& who) {
     look_at_raft(who.node);
   else if (who.kind == actor_kind::fsm)
     look_at_machine(who.node);
-  else if (who.kind == actor_kind::checkpoints)
+  else if (who.kind == actor_kind::checkpoints) {
     look_at_checkpoint(who.node);
+    floors_.wrote(who.node);
+  }
 }
 
 observer::seen_of_node& observer::seen_of(std::size_t node) {
@@ -308,6 +323,8 @@ void observer::look_at_machine(std::size_t node) {
                             " does not have the digest that another node had there");
   if (!known)
     complain("claims", claims_.applied(applied, *machine));
+  if (!known)
+    complain("outcomes", compare_outcomes(replies_.model().outcomes(), applied, *machine));
   known = true;
   digest = machine->digest();
   complain("watches", watches_.applied(node, nodes_.life(node), applied, time_.now()));

@@ -3,6 +3,7 @@
 // apply the same log, and that equal indexes have equal digests; and it tells the checkers of replies, sessions and
 // watches what was committed.
 
+#include "sim/checkers/changes/floor_checker.hpp"
 #include "sim/checkers/claims/claims_checker.hpp"
 #include "sim/checkers/claims/wait_checker.hpp"
 #include "sim/checkers/lock_delay_checker.hpp"
@@ -24,7 +25,7 @@ public:
   /// @param lease_is_safe false: clocks may be so wrong that leases overlap
   observer(schedule& time, event_trace& trace, cluster& nodes, reply_checker& replies, watch_checker& watches,
            session_checker& sessions, lock_delay_checker& delays, claims_checker& claims, wait_checker& waits,
-           standing_clocks& clocks, bool lease_is_safe);
+           standing_clocks& clocks, floor_checker& floors, bool lease_is_safe);
 
   /// Before an actor handles that message.
   void before(const enlisted& who, const caf::type_erased_tuple& message);
@@ -112,6 +113,7 @@ private:
   claims_checker& claims_;
   wait_checker& waits_;
   standing_clocks& clocks_;
+  floor_checker& floors_;
   raft::cluster_check rules_;
   std::vector<seen_of_node> seen_;
   std::vector<known_entry> committed_; ///< by index - 1

@@ -90,7 +90,8 @@ std::vector<register_op> register_history(const std::deque<operation>& history, 
       if (const auto* w = std::get_if<state::kv_write>(&*op.write)) {
         if (w->op.verb != kv_verb::remove_tree)
           keys.insert(w->op.key);
-        if (w->op.verb == kv_verb::lock || w->op.verb == kv_verb::unlock)
+        if (w->op.verb == kv_verb::lock || w->op.verb == kv_verb::unlock || w->op.verb == kv_verb::add ||
+            op.write->once)
           left_out.insert(w->op.key);
       } else if (const auto* t = std::get_if<state::txn>(&*op.write)) {
         for (const auto& each : t->ops)

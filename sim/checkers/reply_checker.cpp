@@ -54,7 +54,12 @@ std::string described(const state::reply& r) {
       text += " error " + std::to_string(each.op_index) + ": " + each.what + ";";
     return text;
   }
-  return "nothing";
+  const std::string again = r.decided_at.is_zero() ? "" : ", decided at " + to_string(r.decided_at);
+  if (const auto* sum = std::get_if<state::kv_added>(&r))
+    return std::to_string(sum->value) + again;
+  if (const auto* no = std::get_if<state::once_refusal>(&r))
+    return "refused: " + std::string(name_of(no->why));
+  return "nothing" + again;
 }
 
 const char* name_of(http::consistency mode) {
@@ -151,6 +156,12 @@ bool fits(const state::reply& told, const state::reply& right) {
 /// By which commands of clients are told apart: without the times and the judgement, which a server adds to them.
 std::string without_times(state::command c) {
   c.judged_at = {};
+  if (c.once) { // whether two requests are one is told by the rest
+    c.once->print = {};
+    c.once->asked = {};
+  }
+  if (auto* s = std::get_if<state::outcome_seal>(&c))
+    s->asked = {};
   if (auto* t = std::get_if<state::acl_token_set>(&c))
     t->token.create_time_ns = t->token.expiration_time_ns = 0;
   return wire::encode_command(c);
@@ -163,7 +174,7 @@ bool only_clients_give(const state::command& c) {
          std::holds_alternative<state::claim_ask>(c) || std::holds_alternative<state::claim_hand_over>(c) ||
          std::holds_alternative<state::claim_mode_set>(c) || std::holds_alternative<state::kv_acquire>(c) ||
          std::holds_alternative<state::fenced_write>(c) || std::holds_alternative<state::fenced_txn>(c) ||
-         std::holds_alternative<state::session_begin>(c);
+         std::holds_alternative<state::session_begin>(c) || std::holds_alternative<state::outcome_seal>(c);
 }
 
 /// No answer shows a state before this index.
@@ -187,6 +198,8 @@ broken reply_checker::committed(const raft::entry& e) {
     return "entry " + to_string(e.index) + " was committed after entry " + to_string(committed());
   auto reply = model_.apply(e);
   const bool in_delay = reply && reply->note.why == state::refused_for::lock_delay;
+  const auto* late = reply ? std::get_if<state::once_refusal>(&*reply) : nullptr;
+  const bool too_old = late != nullptr && late->why == state::once_error::too_old; // it is asked once more then
   const bool is_command = e.kind == raft::entry_kind::command;
   log_.push_back({is_command ? e.data : nullptr, std::move(reply)});
   if (!is_command)
@@ -203,7 +216,7 @@ broken reply_checker::committed(const raft::entry& e) {
       return "entry " + to_string(e.index) + " has a command that no client gave";
   }
   it->second.entries.push_back(e.index);
-  it->second.may_commit += in_delay && it->second.tries_again ? 1 : 0;
+  it->second.may_commit += (in_delay && it->second.tries_again) || too_old ? 1 : 0;
   return count(it->second);
 }
 
@@ -514,7 +527,7 @@ std::optional<log_index> reply_checker::lowest_explanation(const state::query& q
   const bool keys = std::holds_alternative<state::kv_get>(q) || std::holds_alternative<state::kv_list>(q) ||
                     std::holds_alternative<state::kv_keys>(q);
   if (!keys && !std::holds_alternative<state::txn_read>(q) && !std::holds_alternative<state::session_info>(q) &&
-      !is_about_claims(q))
+      !is_about_claims(q) && !std::holds_alternative<state::outcome_read>(q))
     return from;
   return first_moment(keys ? std::max(from, newest_in(a)) : from, to,
                       [&](log_index s) { return explained_at(q, a, s); });
@@ -535,6 +548,8 @@ bool reply_checker::explained_at(const state::query& q, const state::query_resul
   }
   if (is_about_claims(q))
     return shows_claims(model_, q, a, s);
+  if (const auto* o = std::get_if<state::outcome_read>(&q))
+    return shows_outcome(q, o->key, a, s);
   if (const auto* i = std::get_if<state::session_info>(&q)) {
     const auto* told = std::get_if<state::sessions>(&a.data);
     return told != nullptr && a.index == model_.session_index(s) &&
@@ -581,6 +596,21 @@ bool reply_checker::explained_at(const state::query& q, const state::query_resul
     ++next;
   }
   return next == right.end();
+}
+
+bool reply_checker::shows_outcome(const state::query& q, const std::string& key, const state::query_result& a,
+                                  log_index s) const {
+  const auto* told = std::get_if<state::outcome_view>(&a.data);
+  const auto owner = q.by ? model_.access().owner_at(q.by->secret, s) : std::optional(std::string());
+  const auto right = owner ? model_.outcomes().find_at({*owner, key}, s) : nullptr;
+  if (told == nullptr || (told->row == nullptr) != (right == nullptr))
+    return false;
+  if (right == nullptr)
+    return true;
+  PROBE("once: an outcome that was read is judged");
+  const bool is_void = told->row->answer == nullptr;
+  return is_void == right->is_void() && told->row->index == right->decided &&
+         (!right->answer || same_reply(*told->row->answer, *right->answer));
 }
 
 std::vector<state::kv_entry_ptr> reply_checker::shown_to(const state::query& q, const std::string& prefix,

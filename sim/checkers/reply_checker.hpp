@@ -74,6 +74,7 @@ private:
   std::optional<log_index> lowest_explanation(const state::query& q, const state::query_result& a, log_index from,
                                               log_index to) const;
   /// Without those that he may not see who asks. @pre he is not refused
+  bool shows_outcome(const state::query& q, const std::string& key, const state::query_result& a, log_index s) const;
   std::vector<state::kv_entry_ptr> shown_to(const state::query& q, const std::string& prefix, log_index s) const;
   /// From which moment on an answer that may be stale may be right.
   log_index seen_before(const operation& op) const;

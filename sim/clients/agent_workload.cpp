@@ -145,7 +145,7 @@ void agent_workload::question_turn(std::size_t node) {
 
 void agent_workload::ask(std::size_t node, pending p, virtual_time longest, const std::string& request,
                          const std::string& body) {
-  p.connection = first_connection + ++connections_;
+  p.connection = ++connections_;
   p.life = nodes_.life(node);
   trace_.add(p.connection << 8 | node);
   if (trace_.wanted())

@@ -28,8 +28,6 @@ public:
   /// For simulated_probes.
   bool is_well(const std::string& target) const { return !failed_.contains(target); }
 
-  /// Whether it is one of these clients' connections.
-  static bool owns(connection_id c) { return c >= first_connection; }
   /// @returns false: the client has what it wants, or has given up
   bool on_bytes(connection_id c, std::string_view bytes, bool last);
 
@@ -40,9 +38,6 @@ public:
   const broken& complaint() const { return complaint_; }
 
 private:
-  // Above those of archives.
-  static constexpr connection_id first_connection = connection_id{1} << 49;
-
   enum class kind : std::uint8_t { ttl, tcp };
   struct service {
     bool there = false;
@@ -88,7 +83,7 @@ private:
   answer_time_checker& times_;
   std::vector<client> clients_;  ///< by node
   std::set<std::string> failed_; ///< targets
-  connection_id connections_ = 0;
+  connection_id connections_ = counted_from(connections_of::clients_of_agents);
   bool acting_ = false;
   broken complaint_;
 };

@@ -20,19 +20,17 @@ constexpr seconds patience_of_readers{20};
 constexpr seconds asks_again{14};
 // "As soon as for any watcher, but at most ten times a second."
 constexpr seconds refreshed_within{1};
-// The server that is asked may be a follower. A frame that is late holds up all behind it: what the follower has confirmed, without which it
-// is sent nothing more, and then the entries.
-constexpr int late_frames = 2;
 // What rounding to milliseconds on the way may hide.
 constexpr milliseconds rounding{5};
 
 } // namespace
 
+cached_reader::client::client() : services(2 * asks_again) {}
+
 cached_reader::cached_reader(schedule& time, tape& choices, event_trace& trace, cluster& nodes,
-                             answer_time_checker& times, const network_faults& net)
-    : time_(time), tape_(choices), trace_(trace), nodes_(nodes), times_(times),
-      refreshed_within_(refreshed_within + late_frames * net.longest_delay()), clients_(nodes.places() - nodes.size()) {
-}
+                             virtual_time watched_within)
+    : time_(time), tape_(choices), trace_(trace), nodes_(nodes), refreshed_within_(refreshed_within + watched_within),
+      clients_(nodes.places() - nodes.size()) {}
 
 void cached_reader::start() {
   acting_ = true;
@@ -62,9 +60,10 @@ void cached_reader::turn(std::size_t agent) {
 void cached_reader::ask(std::size_t agent, const std::string& path) {
   auto& c = clients_[agent];
   const auto node = nodes_.size() + agent;
-  c.connection = first_connection + ++connections_;
+  c.connection = ++connections_;
   c.asked = time_.now();
   c.answer.clear();
+  look_at_servers(agent);
   auto request = "GET " + path + "?cached HTTP/1.1\r\nHost: 127.0.0.1:8500\r\n";
   if (c.max_age)
     request += "Cache-Control: max-age=" + std::to_string(c.max_age->count()) + "\r\n";
@@ -156,30 +155,32 @@ broken cached_reader::judge_datacenters(const client& c, bool hit) const {
 broken cached_reader::judge_services(const client& c, const http_answer& a) const {
   if (c.asked - quiet_since_ < asks_again)
     return std::nullopt;
-  log_index known;
-  for (const auto& m : moments_)
-    if (m.since + refreshed_within_ < c.asked)
-      known = m.index;
+  const auto known = c.services.since(c.asked - refreshed_within_);
   const auto* index = a.header("X-Consul-Index");
   if (index == nullptr)
     return std::string("a list of services without an index");
   if (std::stoull(*index) < known.value)
-    return "services of index " + *index + ", although they had index " + to_string(known) + " for " +
-           in_seconds(refreshed_within_) + ", and nothing was disturbed since " + in_seconds(quiet_since_);
+    return "services of index " + *index + ", although all servers that it asks had index " + to_string(known) +
+           " for " + in_seconds(refreshed_within_) + ", and nothing was disturbed since " + in_seconds(quiet_since_);
   return std::nullopt;
 }
 
 void cached_reader::look(virtual_time last_fault, virtual_time quiet_since) {
   quiet_since_ = std::max(last_fault, quiet_since);
-  const auto leader = nodes_.leader();
-  const auto* machine = leader ? nodes_.machine(*leader) : nullptr;
-  if (machine == nullptr)
-    return;
-  const auto index = machine->index_of(state::catalog_services{});
-  if (moments_.empty() || moments_.back().index != index)
-    moments_.push_back({time_.now(), index});
-  while (moments_.size() > 1 && moments_[1].since + 2 * asks_again < time_.now())
-    moments_.pop_front();
+  for (std::size_t i = 0; i < clients_.size(); ++i)
+    look_at_servers(i);
+}
+
+/// An answer tells what that server has applied which was asked, as any watcher there is told, and that may be a follower far behind.
+void cached_reader::look_at_servers(std::size_t agent) {
+  std::optional<log_index> least;
+  for (std::size_t i = 0; i < nodes_.size(); ++i)
+    if (nodes_.wires_of_agents().is_connected(nodes_.size() + agent, i)) {
+      const auto* machine = nodes_.machine(i);
+      const auto has = machine == nullptr ? log_index{} : machine->index_of(state::catalog_services{});
+      least = std::min(least.value_or(has), has);
+    }
+  clients_[agent].services.note(time_.now(), least.value_or(log_index{}));
 }
 
 } // namespace belay::sim

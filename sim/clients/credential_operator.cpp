@@ -182,7 +182,7 @@ void credential_operator::ask(std::size_t node) {
   constexpr const char* methods[] = {"POST", "PUT", "DELETE"};
   const auto& key = step_ == key_step::remove ? current_.encrypt.front() : wanted_;
   const auto body = R"({"Key":")" + key + R"("})";
-  asked_ = {first_connection + ++connections_, node, nodes_.core(node)->config(), {}};
+  asked_ = {++connections_, node, nodes_.core(node)->config(), {}};
   const auto request = std::string(methods[static_cast<std::size_t>(step_)]) + " /v1/operator/keyring";
   trace_.add(asked_.connection << 8 | node);
   if (trace_.wanted())

@@ -24,7 +24,6 @@ public:
   /// The mistakes are set right, on servers that run and on those that will.
   void put_right();
 
-  static bool owns(connection_id c) { return c >= first_connection; }
   /// @returns false: all is heard
   bool on_bytes(connection_id c, std::string_view bytes, bool last);
   void on_node_gone(std::size_t node);
@@ -33,9 +32,6 @@ public:
   std::uint64_t mistakes() const { return mistakes_; }
 
 private:
-  // Above those of the agents' clients.
-  static constexpr connection_id first_connection = connection_id{1} << 50;
-
   /// Of the change of a key, each on all members at once.
   enum class key_step : std::uint8_t { install, use, remove };
   struct question {
@@ -84,7 +80,7 @@ private:
 
   std::set<std::size_t> wronged_; ///< by mistakes
   std::uint64_t made_ = 0;        ///< keys
-  connection_id connections_ = 0;
+  connection_id connections_ = counted_from(connections_of::operators);
   std::uint64_t steps_ = 0, mistakes_ = 0;
 };
 

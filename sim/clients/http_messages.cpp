@@ -39,6 +39,14 @@ std::string request_of(const state::kv_op& op) {
   default:
     break;
   }
+  if (op.verb == kv_verb::add) {
+    auto sum = "?add=" + std::to_string(op.amount);
+    if (op.min)
+      sum += "&min=" + std::to_string(*op.min);
+    if (op.max)
+      sum += "&max=" + std::to_string(*op.max);
+    return request("PUT", target + sum);
+  }
   auto query = "?flags=" + std::to_string(op.flags);
   if (op.verb == kv_verb::cas)
     query += "&cas=" + to_string(op.index);
@@ -106,6 +114,13 @@ json::object object_of(const state::kv_op& op) {
   kv["Flags"] = op.flags;
   kv["Index"] = op.index.value;
   kv["Session"] = op.session;
+  if (op.verb == kv_verb::add) {
+    kv["Add"] = op.amount;
+    if (op.min)
+      kv["Min"] = *op.min;
+    if (op.max)
+      kv["Max"] = *op.max;
+  }
   return kv;
 }
 
@@ -278,6 +293,7 @@ std::string request_of(const state::command& c) {
           [](const state::guard_remove& g) {
             return request("DELETE", "/v1/guard/" + g.prefix + "?fence=" + std::to_string(g.fence));
           },
+          [](const state::outcome_seal& s) { return request("DELETE", "/v1/outcome/" + s.key); },
           [](const auto&) { return std::string(); },
       },
       static_cast<const state::plain_command&>(c));
@@ -303,6 +319,7 @@ std::string request_of(const http::read_request& r) {
                                      },
                                      [&](const state::guards_list&) { return "/v1/guards" + query; },
                                      [&](const state::session_ended& q) { return "/v1/session/ended/" + q.id + query; },
+                                     [](const state::outcome_read& q) { return "/v1/outcome/" + q.key; },
                                      [](const auto&) { return std::string("/v1/other"); },
                                  },
                                  static_cast<const state::plain_query&>(r.query));
@@ -423,9 +440,10 @@ state::txn_reply txn_in(const json::object& o) {
   if (const auto* results = member(o, "Results"))
     for (const auto& each : results->as_array()) {
       const auto& o = each.as_object();
-      if (const auto* kv = member(o, "KV"))
-        r.results.push_back({entry_in(kv->as_object()), false});
-      else if (const auto* node = member(o, "Node"))
+      if (const auto* kv = member(o, "KV")) {
+        const auto* value = kv->as_object().if_contains("Value");
+        r.results.push_back({entry_in(kv->as_object()), value != nullptr && !value->is_null()}); // of an add
+      } else if (const auto* node = member(o, "Node"))
         r.results.push_back({node_in(node->as_object()), true});
       else if (const auto* service = member(o, "Service"))
         r.results.push_back({service_in(service->as_object()), true});
@@ -474,10 +492,10 @@ bool is_of_claims(const state::command& c) {
                     static_cast<const state::plain_command&>(c));
 }
 
-/// Servers of versions without claims do not know it.
-bool needs_claims(const state::command& c) {
-  return is_of_claims(c) || std::holds_alternative<state::session_begin>(c) ||
-         std::holds_alternative<state::fenced_txn>(c);
+/// Servers of older versions do not know it.
+bool needs_level(const state::command& c) {
+  return c.once || std::holds_alternative<state::outcome_seal>(c) || is_of_claims(c) ||
+         std::holds_alternative<state::session_begin>(c) || std::holds_alternative<state::fenced_txn>(c);
 }
 
 /// docs/http-extensions.md, "Refusals".
@@ -560,16 +578,64 @@ broken understand_claim(const http_answer& a, operation& o) {
   return std::nullopt;
 }
 
+// ---- exactly once (docs/exactly-once.md)
+
+std::optional<state::once_refusal> once_refusal_in(const http_answer& a) {
+  const auto* reason = a.header("X-Belay-Reason");
+  const auto why = reason == nullptr ? std::nullopt : state::named<state::once_error>(*reason);
+  return why && status_of(*why) == a.status ? std::optional(state::once_refusal{*why, {}}) : std::nullopt;
+}
+
+/// By its shape alone: what was written is not known here.
+state::reply reply_in(std::uint64_t status, const std::string& text) {
+  if (status == 500 || status == 403)
+    return state::refusal{text};
+  const auto body = json::parse(text);
+  if (body.is_bool())
+    return body.as_bool();
+  if (const auto* value = member(body.as_object(), "Value"))
+    return state::kv_added{value->to_number<std::int64_t>()};
+  return txn_in(body.as_object());
+}
+
+/// The answer as it was, or nothing: void.
+state::reply outcome_in(const json::object& o) {
+  state::reply r;
+  if (text_in(o, "State") == "done") {
+    r = reply_in(number_in(o, "Status"), text_in(o, "Body"));
+    r.note.why = state::named<state::refused_for>(text_in(o, "Reason")).value_or(state::refused_for::nothing);
+  }
+  r.decided_at = log_index{number_in(o, "Index")};
+  return r;
+}
+
+state::outcome_ptr outcome_row_in(const json::object& o) {
+  auto row = std::make_shared<state::outcome_record>();
+  auto told = outcome_in(o);
+  row->index = std::exchange(told.decided_at, {});
+  if (text_in(o, "State") == "done")
+    row->answer = std::make_shared<const state::reply>(std::move(told));
+  return row;
+}
+
 broken understand_write(const http_answer& a, const std::optional<write_decision>& decided, operation& o) {
   if (!decided || decided->outcome != forward::call_outcome::done) {
     o.result = decided && decided->outcome == forward::call_outcome::refused ? outcome::refused : outcome::unknown;
     o.text = a.body;
     // Until all members have told what they know, one of them may be too old.
-    const bool too_old = o.result == outcome::refused && a.status == 409 && needs_claims(*o.write);
+    const bool too_old = o.result == outcome::refused && a.status == 409 && needs_level(*o.write);
     return a.status == 500 || too_old ? broken() : "without a decision it was answered " + described(a);
   }
   o.result = outcome::done;
   o.index = decided->index;
+  if (const auto no = once_refusal_in(a)) {
+    o.reply = *no;
+    return std::nullopt;
+  }
+  if (std::holds_alternative<state::outcome_seal>(*o.write) && a.status == 200) {
+    o.reply = outcome_in(json::parse(a.body).as_object());
+    return std::nullopt;
+  }
   if (is_of_claims(*o.write))
     return understand_claim(a, o);
   // A guard stands above the key.
@@ -586,6 +652,8 @@ broken understand_write(const http_answer& a, const std::optional<write_decision
       o.reply = body.as_bool();
     else if (std::holds_alternative<state::txn>(*o.write) || std::holds_alternative<state::fenced_txn>(*o.write))
       o.reply = txn_in(body.as_object());
+    else if (const auto* value = member(body.as_object(), "Value"))
+      o.reply = state::kv_added{value->to_number<std::int64_t>()};
     else if (body.as_object().contains("ModifyIndex"))
       o.reply = state::acl_row{};
     else
@@ -595,7 +663,12 @@ broken understand_write(const http_answer& a, const std::optional<write_decision
   if (txn != nullptr && (a.status == 409) == txn->errors.empty())
     return "a transaction was answered " + described(a);
   o.reply.note = note_in(a);
-  if (const auto told = number_in(a, "X-Belay-Index"); told && *told != decided->index.value)
+  const auto told = number_in(a, "X-Belay-Index");
+  if (a.header("X-Belay-Replayed") != nullptr) {
+    o.reply.decided_at = log_index{told.value_or(UINT64_MAX)}; // of what was refused it is not told
+    return std::nullopt;
+  }
+  if (told && *told != decided->index.value)
     return "a write of entry " + to_string(decided->index) + " was told entry " + std::to_string(*told);
   return std::nullopt;
 }
@@ -689,6 +762,7 @@ broken understand_read(const http_answer& a, operation& o) {
   const bool of_claims = std::holds_alternative<state::claim_read>(q) ||
                          std::holds_alternative<state::guards_list>(q) ||
                          std::holds_alternative<state::session_ended>(q);
+  const bool of_outcome = std::holds_alternative<state::outcome_read>(q);
   const bool of_keys = !of_claims && !std::holds_alternative<state::session_info>(q);
   const bool may_lack = of_keys || (of_claims && !std::holds_alternative<state::guards_list>(q));
   const auto index = number_in(a, "X-Consul-Index");
@@ -701,6 +775,10 @@ broken understand_read(const http_answer& a, operation& o) {
   if (of_claims) {
     const auto body = a.status == 200 ? std::optional(json::parse(a.body)) : std::nullopt;
     understand_claims(q, body ? &*body : nullptr, *o.answer);
+    return std::nullopt;
+  }
+  if (of_outcome) {
+    o.answer->data = state::outcome_view{a.status == 200 ? outcome_row_in(json::parse(a.body).as_object()) : nullptr};
     return std::nullopt;
   }
   if (!of_keys) {
@@ -782,6 +860,10 @@ void as_requests_say(state::kv_op& op) {
     op.flags = 0;
     op.value = nullptr;
   }
+  if (op.verb == kv_verb::add) {
+    op.flags = 0;
+    op.value = make_payload({});
+  }
   if (op.verb != kv_verb::lock && op.verb != kv_verb::unlock)
     op.session.clear();
 }
@@ -806,6 +888,8 @@ std::string request_of(const operation& o) {
   auto text = o.read ? request_of(*o.read) : o.renewal ? request_of(*o.renewal) : request_of(*o.write);
   if (const auto& who = asker_of(o); who && who->secret != state::anonymous_secret)
     text.insert(text.find("\r\n") + 2, "X-Consul-Token: " + who->secret + "\r\n");
+  if (o.write && o.write->once)
+    text.insert(text.find("\r\n") + 2, "Idempotency-Key: " + o.write->once->key + "\r\n");
   return o.lock_wait > virtual_time::zero() ? with_parameter(std::move(text), "wait=" + in_ms(o.lock_wait)) : text;
 }
 

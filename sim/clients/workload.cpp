@@ -74,11 +74,14 @@ workload::workload(schedule& time, tape& choices, event_trace& trace, cluster& n
 void workload::start() {
   const auto others = swarm_.clients + swarm_.watchers + swarm_.lockers;
   const auto without_claims = others + (swarm_.acls == acl_mode::off ? 0 : acl_clients);
-  for (std::size_t i = 0; i < without_claims + swarm_.claimers; ++i) {
+  const auto without_keys = without_claims + swarm_.claimers;
+  for (std::size_t i = 0; i < without_keys + swarm_.repeaters; ++i) {
     auto& c = clients_.emplace_back();
     c.number = i;
     c.watches = i >= swarm_.clients && i < swarm_.clients + swarm_.watchers;
-    if (i >= without_claims)
+    if (i >= without_keys)
+      c.once.emplace(i - without_keys);
+    else if (i >= without_claims)
       c.claims.emplace(i - without_claims);
     else if (i >= others)
       c.access.emplace(access_);
@@ -163,6 +166,8 @@ void workload::turn(client_state& c) {
     access_turn(c, drawn);
   else if (c.claims)
     claims_turn(c, drawn);
+  else if (c.once)
+    once_turn(c, drawn);
   else if (c.locks)
     lock_turn(c, drawn);
   else
@@ -293,6 +298,17 @@ void workload::claims_turn(client_state& c, std::uint64_t drawn) {
     c.pending = ask(c.number, *node, std::nullopt, std::move(*read));
 }
 
+void workload::once_turn(client_state& c, std::uint64_t drawn) {
+  const auto node = some_node(node_part(drawn)); // each time another one
+  if (!node)
+    return;
+  auto wanted = c.once->next(drawn, history_.size() + 1);
+  if (auto* command = std::get_if<state::command>(&wanted))
+    c.pending = ask(c.number, *node, std::move(*command), std::nullopt);
+  else
+    c.pending = ask(c.number, *node, std::nullopt, std::move(std::get<http::read_request>(wanted)));
+}
+
 state::authority workload::asker(std::size_t client, const std::optional<state::command>& write) {
   state::authority who;
   who.datacenter = "dc1";
@@ -366,6 +382,8 @@ void workload::finished(client_state& c, const operation& o) {
     c.locks->learn(o);
   if (c.claims)
     c.claims->learn(o);
+  if (c.once)
+    c.once->learn(o);
   catalog_.learn(o);
   if (o.read && !c.counted_key.empty()) {
     c.counted_at = {};
@@ -395,6 +413,10 @@ std::uint64_t workload::read(std::size_t node, const std::string& key, http::con
   r.query = state::kv_get{key};
   r.mode = mode;
   return ask(SIZE_MAX, node, std::nullopt, std::move(r));
+}
+
+std::uint64_t workload::renew_unknown(std::size_t node) {
+  return ask(SIZE_MAX, node, std::nullopt, std::nullopt, session_renewal{"00000000-0000-0000-0000-00000000dead"});
 }
 
 std::uint64_t workload::ask(std::size_t client, std::size_t node, std::optional<state::command> write,

@@ -12,6 +12,7 @@
 #include "sim/clients/claims_client.hpp"
 #include "sim/clients/http_messages.hpp"
 #include "sim/clients/lock_client.hpp"
+#include "sim/clients/once_client.hpp"
 #include "sim/record/history.hpp"
 #include "sim/world/cluster.hpp"
 
@@ -35,6 +36,8 @@ public:
   /// One put of a value never written before, at that node, outside of the clients' own pace. @returns its id
   std::uint64_t put(std::size_t node, const std::string& key);
   std::uint64_t read(std::size_t node, const std::string& key, http::consistency mode);
+  /// Of a session that never was, which only a leader that is sure of itself can tell.
+  std::uint64_t renew_unknown(std::size_t node);
   const operation& find(std::uint64_t id) const { return history_[id - 1]; }
   const std::deque<operation>& history() const { return history_; }
   /// Nobody begins anything but blocking queries before then.
@@ -86,6 +89,7 @@ private:
     std::optional<lock_client> locks;
     std::optional<acl_client> access;
     std::optional<claims_client> claims;
+    std::optional<once_client> once;
     // of a counter: what it read last
     std::string counted_key;
     log_index counted_at;
@@ -106,6 +110,7 @@ private:
   void renew_turn(client_state& c);
   void access_turn(client_state& c, std::uint64_t drawn);
   void claims_turn(client_state& c, std::uint64_t drawn);
+  void once_turn(client_state& c, std::uint64_t drawn);
   /// In whose name it asks this time.
   state::authority asker(std::size_t client, const std::optional<state::command>& write);
   void next_turn(client_state& c, virtual_time in);
@@ -153,7 +158,7 @@ private:
   std::deque<operation> history_;            ///< by id
   std::map<std::uint64_t, waiting> pending_; ///< by operation, which is also its connection's number
   std::deque<std::string> archives_;         ///< the last few that were saved
-  std::uint64_t transfers_ = 0;
+  connection_id transfers_ = counted_from(connections_of::archive_transfers);
   bool writing_ = true;
   virtual_time quiet_until_{0};
   virtual_time last_write_done_{0}, longest_gap_{0};

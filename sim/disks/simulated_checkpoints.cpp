@@ -157,6 +157,38 @@ status simulated_checkpoints::commit(const storage::checkpoint_delta& delta) {
   return done{};
 }
 
+// ---- the window of changes
+
+result<bool> simulated_checkpoints::keep_changes(const storage::checkpoint_info& next,
+                                                 const storage::kept_delta& delta) {
+  const auto there = info();
+  if (!there)
+    return there.why();
+  if (delta.behind && !(kept_for_ && kept_for_->reaches(*delta.behind)))
+    return false;
+  std::erase_if(kept_, [&](const auto& each) {
+    return !delta.behind || each.first.first <= delta.floor || each.first.first > *delta.behind;
+  });
+  for (const auto& r : delta.rows)
+    kept_[{r.index, r.effect}] = r.value;
+  kept_for_ = {*there ? storage::kept_record::mark_of(**there) : storage::kept_record::mark{},
+               storage::kept_record::mark_of(next), delta.floor, kept_.size()};
+  return true;
+}
+
+result<std::optional<log_index>>
+simulated_checkpoints::load_changes(const std::function<void(log_index, std::uint64_t, std::string_view)>& row) {
+  const auto there = info();
+  if (!there)
+    return there.why();
+  if (!*there || !kept_for_ || !kept_for_->belongs_to(**there))
+    return std::optional<log_index>{};
+  for (const auto& [place, value] : kept_)
+    if (place.first <= (*there)->meta.index)
+      row(place.first, place.second, value);
+  return std::optional(std::min(kept_for_->floor, (*there)->meta.index));
+}
+
 // ---- snapshots
 
 std::string simulated_checkpoints::on_its_way(std::string chunk) {
@@ -280,6 +312,8 @@ void simulated_checkpoints::wipe() {
   crash();
   rows_.clear();
   record_.clear();
+  kept_.clear();
+  kept_for_.reset();
 }
 
 std::uint64_t simulated_checkpoints::used_bits() const {

@@ -2,7 +2,7 @@
 // A checkpoint store in memory. A commit is durable upon return and whole or not at all; each row has its checksum, and
 // snapshots have the bytes that the real store gives them.
 
-#include "storage/checkpoint_store.hpp"
+#include "storage/kept_record.hpp"
 
 #include <deque>
 #include <map>
@@ -18,6 +18,10 @@ public:
   result<std::optional<storage::checkpoint_info>> info() override;
   status load(const std::function<void(std::uint8_t, std::string_view, std::string_view)>& row) override;
   status commit(const storage::checkpoint_delta& delta) override;
+  /// Done also when the commit behind it is not: the disk becomes full, fails or stops with that.
+  result<bool> keep_changes(const storage::checkpoint_info& next, const storage::kept_delta& delta) override;
+  result<std::optional<log_index>>
+  load_changes(const std::function<void(log_index, std::uint64_t, std::string_view)>& row) override;
   result<chunk> read_snapshot(log_index index, std::uint64_t offset, std::size_t bytes_max) override;
   using checkpoint_store::write_snapshot;
   result<std::uint64_t> write_snapshot(const raft::snapshot_meta& meta, std::uint64_t offset, std::string_view bytes,
@@ -77,6 +81,8 @@ private:
   std::string on_its_way(std::string chunk);
 
   row_map rows_;
+  std::map<std::pair<log_index, std::uint64_t>, std::string> kept_;
+  std::optional<storage::kept_record> kept_for_; ///< nullopt: nothing is kept
   std::string record_; ///< meta, digest and number of rows with their checksum; empty: no checkpoint yet
   std::deque<frozen> outgoing_;
   std::optional<frozen> incoming_;

@@ -1,25 +1,14 @@
 #include "protocol/base/mutants.hpp"
+#include "sim/program/process_setup.hpp"
 #include "sim/program/program.hpp"
 
-#include <csignal>
 #include <iostream>
 #include <thread>
 #include <unistd.h>
 
-namespace {
-
-volatile std::sig_atomic_t interrupted = 0;
-
-} // namespace
-
 int main(int argc, char** argv) {
   std::ios::sync_with_stdio(false);
-  // A second Ctrl-C kills.
-  struct sigaction once {};
-  once.sa_handler = [](int) { interrupted = 1; };
-  once.sa_flags = static_cast<int>(SA_RESETHAND);
-  ::sigaction(SIGINT, &once, nullptr);
-  std::signal(SIGPIPE, SIG_IGN);
+  belay::sim::set_up_process();
 
   belay::sim::program_parts parts{
       .name = argv[0],
@@ -29,7 +18,7 @@ int main(int argc, char** argv) {
       .activate_mutant = [](const std::string& name) { return belay::activate_mutant(name); },
       .processors = std::thread::hardware_concurrency(),
       .interactive = ::isatty(2) == 1,
-      .stop = [] { return interrupted != 0; },
+      .stop = belay::sim::interrupted,
       .out = std::cout,
       .err = std::cerr};
   for (const auto name : belay::mutant_names())

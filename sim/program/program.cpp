@@ -65,6 +65,10 @@ private:
   std::string shown_;
 };
 
+std::string usage_of(const program_parts& parts) {
+  return parts.usage.empty() ? usage(parts.name) : parts.usage;
+}
+
 class program {
 public:
   program(const program_parts& parts, command_line line, const std::vector<std::string>& words)
@@ -76,7 +80,7 @@ public:
   int execute() {
     switch (line_.what) {
     case action::help:
-      parts_.out << usage(parts_.name) << std::flush;
+      parts_.out << usage_of(parts_) << std::flush;
       return exit_passed;
     case action::list_mutants:
       return list(parts_.names.mutants);
@@ -137,10 +141,13 @@ private:
     return how;
   }
 
-  recipe recipe_of(const saved_tape& t) const { return {parts_.name, t.profile, t.mutant, t.chaos_seconds, {}}; }
+  recipe recipe_of(const saved_tape& t) const {
+    return {parts_.name, t.profile, t.mutant, t.chaos_seconds, {}, parts_.profile_flag};
+  }
   /// Says again only what the tape file does not say itself.
   recipe recipe_of_file(const std::string& path) const {
-    return {parts_.name, line_.profile.value_or(""), line_.mutant.value_or(""), line_.virtual_seconds, path};
+    return {parts_.name, line_.profile.value_or(""), line_.mutant.value_or(""), line_.virtual_seconds,
+            path,        parts_.profile_flag};
   }
 
   int one_seed() {
@@ -368,7 +375,7 @@ private:
 int run_program(const std::vector<std::string>& words, const program_parts& parts) {
   auto line = parse_command_line(words, parts.names);
   if (!line) {
-    parts.err << line.error() << "\n" << usage(parts.name) << std::flush;
+    parts.err << line.error() << "\n" << usage_of(parts) << std::flush;
     return exit_usage;
   }
   return program(parts, std::move(*line), words).execute();

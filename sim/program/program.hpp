@@ -20,6 +20,8 @@ struct program_parts {
   std::function<bool()> stop; ///< true: the user wants a sweep to end; null: never
   std::ostream& out;          ///< shared with child processes: a file or a pipe
   std::ostream& err;
+  std::string profile_flag = "profile"; ///< what commands that replay a failure call it
+  std::string usage = {};               ///< what --help says, and who uses it wrongly is told; empty: that of belay-sim
 };
 
 /// @param words what follows the program's name

@@ -224,7 +224,7 @@ std::string recipe::command(const run_report& failed) const {
   auto out = quoted(program);
   out += tape_file.empty() ? " --seed " + std::to_string(failed.seed) : " --replay " + quoted(tape_file);
   if (!profile.empty())
-    out += " --profile " + quoted(profile);
+    out += " --" + profile_flag + " " + quoted(profile);
   if (!mutant.empty())
     out += " --mutant " + quoted(mutant);
   if (virtual_seconds != 0)

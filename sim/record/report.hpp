@@ -102,6 +102,7 @@ struct recipe {
   std::string program, profile, mutant; ///< profile "": not said
   std::uint64_t virtual_seconds = 0;    ///< 0: not said
   std::string tape_file;                ///< not empty: the run of that tape, and what it says itself is not repeated
+  std::string profile_flag = "profile"; ///< how that program's command line names profiles
   std::string command(const run_report& failed) const;
 };
 

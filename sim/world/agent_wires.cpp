@@ -4,6 +4,8 @@
 
 #include <boost/asio/error.hpp>
 
+#include <algorithm>
+
 namespace belay::sim {
 
 namespace {
@@ -186,6 +188,13 @@ void agent_wires::gone(std::size_t node, bool power) {
   for (const auto number : these)
     time_.after(power ? virtual_time(silence) : latency,
                 [this, number] { break_up(number, errors::connection_reset); });
+}
+
+bool agent_wires::is_connected(std::size_t agent, std::size_t server) const {
+  return std::any_of(connections_.begin(), connections_.end(), [&](const auto& each) {
+    const auto& c = each.second;
+    return c.open && c.agent == agent && c.server == server;
+  });
 }
 
 void agent_wires::cut(std::size_t from, std::size_t to) {

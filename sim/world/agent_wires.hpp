@@ -3,6 +3,7 @@
 // nothing gets through for too long. What they say is said by the real code on both ends.
 
 #include "protocol/wire/frame_codec.hpp"
+#include "sim/world/connection_numbers.hpp"
 #include "sim/world/schedule.hpp"
 
 #include <boost/system/error_code.hpp>
@@ -22,7 +23,7 @@ namespace belay::sim {
 
 class agent_wires {
 public:
-  using id = std::uint64_t;
+  using id = connection_id;
 
   /// The agent's end of one of them: what its socket hears, at once and not on the agent's thread.
   class agent_end {
@@ -46,7 +47,7 @@ public:
   std::function<void(std::size_t server, id connection, std::string bytes)> said;
   std::function<void(std::size_t server, id connection)> hung_up;
   /// Whether it is one of these connections.
-  static bool owns(id connection) { return connection >= first; }
+  static bool owns(id connection) { return owner_of(connection) == connections_of::client_agents; }
   /// Of an answer. `last`: the server closes the connection behind it. @returns false: the agent hears nothing any more
   bool answer(id connection, std::string_view bytes, bool last);
 
@@ -56,6 +57,7 @@ public:
   void close(id connection);
 
   // ---- what happens to them
+  bool is_connected(std::size_t agent, std::size_t server) const;
   /// Nothing gets through in that direction. Without a mend before the silence is over, connections break.
   void cut(std::size_t from, std::size_t to);
   void mend(std::size_t from, std::size_t to);
@@ -66,9 +68,6 @@ public:
   void gone(std::size_t node, bool power);
 
 private:
-  // Above those of all clients.
-  static constexpr id first = id{1} << 52;
-
   struct direction {
     virtual_time last_arrival{0};
     std::vector<std::string> held; ///< sent while cut: arrives after a quick mend
@@ -95,7 +94,7 @@ private:
   event_trace& trace_;
   std::map<id, connection> connections_;
   std::map<std::pair<std::size_t, std::size_t>, virtual_time> cut_; ///< directions, since when
-  id numbers_ = first;
+  id numbers_ = counted_from(connections_of::client_agents);
 };
 
 } // namespace belay::sim

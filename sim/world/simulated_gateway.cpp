@@ -67,7 +67,7 @@ public:
     std::size_t used = 0;
     bool more_needed = false;
     for (;;) {
-      queue_.write(unsent);
+      write_in_order();
       if (queue_.empty())
         asking_ = nullptr;
       if (more_needed || !queue_.may_begin(unsent) || used == waiting_.size())
@@ -92,6 +92,15 @@ public:
   void carries_of(connection_id client) { client_ = client; }
 
 private:
+  void write_in_order() {
+    queue_.write(unsent);
+    while (const auto body = queue_.take_body()) {
+      for (const auto& piece : body->pieces)
+        all_.front_->output += *piece;
+      queue_.write(unsent);
+    }
+  }
+
   std::size_t look_at_next(std::string_view input, bool& more_needed) {
     using verdict = actors::http_reader::verdict;
     auto& readers = all_.front_->readers();

@@ -5,6 +5,7 @@
 
 #include "actors/gateway/http_gateway.hpp"
 #include "sim/run.hpp"
+#include "sim/world/connection_numbers.hpp"
 
 #include <caf/actor.hpp>
 
@@ -16,9 +17,6 @@
 #include <string_view>
 
 namespace belay::sim {
-
-/// Chosen by the client, never twice in a run.
-using connection_id = std::uint64_t;
 
 class simulated_gateway {
 public:

@@ -18,16 +18,13 @@ struct network_faults {
   virtual_time latency{std::chrono::microseconds(100)};
   std::uint32_t lost_per_million = 0;       ///< of Raft messages; all other frames are lost with their connection only
   std::uint32_t duplicated_per_million = 0; ///< of Raft messages
-  std::uint32_t delayed_per_million = 0;    ///< by up to longest_delay(); what follows on the connection waits, too
+  std::uint32_t delayed_per_million = 0;    ///< by up to latencies_late_max; what follows on the connection waits, too
   std::uint32_t reordered_per_million = 0;  ///< of Raft messages: overtaken by what follows
   virtual_time redial{std::chrono::milliseconds(30)};
   /// A connection whose peer cannot be heard so long is given up.
   virtual_time silence{std::chrono::seconds(1)};
 
   static constexpr int latencies_late_max = 200;
-  virtual_time longest_delay() const {
-    return delayed_per_million == 0 ? virtual_time::zero() : latencies_late_max * latency;
-  }
 };
 
 class simulated_network {

@@ -107,6 +107,27 @@ void draw_claimers(tape& choices, const profile& p, swarm& s) {
   s.snapshots = s.snapshots || choices.chance({stream_kind::swarm, 1132}, 300'000);
 }
 
+/// Whose rights nothing changes. Small windows, so that some are below the floor.
+void draw_followers(tape& choices, const profile& p, swarm& s) {
+  if (s.acls != acl_mode::off || !choices.chance({stream_kind::swarm, 1140}, p.followers_per_million))
+    return;
+  constexpr std::size_t how_many[] = {4, 2, 6};
+  constexpr std::size_t bytes[] = {64u << 20, 8'000, 64'000};
+  s.followers = how_many[choices.choose({stream_kind::swarm, 1141}, std::size(how_many))];
+  s.machine.changes_bytes_max = bytes[choices.choose({stream_kind::swarm, 1142}, std::size(bytes))];
+  s.snapshots = s.snapshots || choices.chance({stream_kind::swarm, 1143}, 300'000);
+}
+
+/// Only where all servers know them.
+void draw_repeaters(tape& choices, const profile& p, swarm& s) {
+  constexpr std::size_t how_many[] = {3, 2, 5};
+  if (!choices.chance({stream_kind::swarm, 1150}, p.keys_per_million))
+    return;
+  s.repeaters = how_many[choices.choose({stream_kind::swarm, 1151}, std::size(how_many))];
+  s.older = SIZE_MAX;
+  s.snapshots = s.snapshots || choices.chance({stream_kind::swarm, 1152}, 200'000);
+}
+
 } // namespace
 
 swarm draw_swarm(tape& choices, const profile& p) {
@@ -173,6 +194,8 @@ swarm draw_swarm(tape& choices, const profile& p) {
   }
   draw_client_agents(choices, p, s);
   draw_claimers(choices, p, s);
+  draw_followers(choices, p, s);
+  draw_repeaters(choices, p, s);
   constexpr std::size_t held_max[] = {forward::held_calls::count_max, forward::held_calls::count_max, 1};
   s.peer.held_calls_max = held_max[choices.choose({stream_kind::swarm, 1100}, std::size(held_max))];
   // An agent sends all rows that the catalog lacks at once. With room for one, what changes most often would keep the rest out.
@@ -189,7 +212,10 @@ std::string describe(const swarm& s) {
       std::to_string(s.nodes) + " nodes, " + (s.replicas == 0 ? "" : std::to_string(s.replicas) + " read replicas, ") +
       (s.client_agents == 0 ? "" : std::to_string(s.client_agents) + " client agents, ") + std::to_string(s.clients) +
       " clients, " + std::to_string(s.watchers) + " watchers, " + std::to_string(s.lockers) + " lockers, " +
-      (s.claimers == 0 ? "" : std::to_string(s.claimers) + " claimers, ") + std::to_string(s.keys) + " keys; faults:";
+      (s.claimers == 0 ? "" : std::to_string(s.claimers) + " claimers, ") +
+      (s.followers == 0 ? "" : std::to_string(s.followers) + " followers, ") +
+      (s.repeaters == 0 ? "" : std::to_string(s.repeaters) + " repeaters, ") + std::to_string(s.keys) +
+      " keys; faults:";
   const auto name = [&text](bool on, const char* what) { text += on ? std::string(" ") + what : ""; };
   name(f.kill, "kill");
   name(f.power, "power");

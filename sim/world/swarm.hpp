@@ -97,7 +97,9 @@ struct swarm {
   actors::fsm_settings machine;
   std::size_t segment_bytes = 16384;
   std::size_t clients = 4, watchers = 3, lockers = 0;
-  std::size_t claimers = 0; ///< clients that use claims, queues of locks, and guards
+  std::size_t claimers = 0;  ///< clients that use claims, queues of locks, and guards
+  std::size_t followers = 0; ///< clients that follow changes of keys as streams
+  std::size_t repeaters = 0; ///< clients that write with idempotency keys
   std::size_t keys = 4;
   bool agents = false;               ///< clients register services and checks with the nodes' agents
   bool catalog_transactions = false; ///< some transactions write nodes, services and checks

@@ -63,7 +63,118 @@ std::string contents(cluster_fixture& c, std::size_t node) {
          to_string(std::get<state::query_result>(held.answer).index);
 }
 
+/// What happened behind that index, as this node knows it.
+state::change_rows changes_behind(cluster_fixture& c, std::size_t node, log_index index) {
+  const auto r = c.found(c.read(node, state::kv_changes{{"k"}, {index}}, consistency::stale, 1, milliseconds(1)));
+  return std::get<state::change_rows>(std::get<state::query_result>(r.answer).data);
+}
+std::vector<std::string> keys_in(const state::change_rows& rows) {
+  std::vector<std::string> keys;
+  for (const auto& each : rows.list)
+    keys.push_back(each.row->key);
+  return keys;
+}
+std::vector<std::string> keys_between(int from, int to) {
+  std::vector<std::string> keys;
+  for (int i = from; i < to; ++i)
+    keys.push_back(key(i));
+  return keys;
+}
+
 } // namespace
+
+TEST_CASE("a restart of all nodes forgets no change", "[actors][disks]") {
+  // Clients follow changes. If each server began with an empty window, all of them had to begin anew at once.
+  cluster_fixture c(small_steps());
+  std::map<std::string, std::string> acknowledged;
+  const auto leader = c.leader();
+  const auto before = c.put_done(leader, "before", "x");
+  fill(c, leader, 0, 115, acknowledged);
+  REQUIRE(c.converged());
+  for (int round = 0; round < 2; ++round) { // the second time all of it comes from the disk
+    for (std::size_t i = 0; i < 3; ++i) {
+      REQUIRE_FALSE(c.checkpoints(i).commits().empty());
+      c.crash(i, true);
+    }
+    for (std::size_t i = 0; i < 3; ++i)
+      c.start(i);
+    CHECK(c.converged());
+    for (std::size_t i = 0; i < 3; ++i) {
+      CAPTURE(round, i);
+      const auto rows = changes_behind(c, i, before);
+      CHECK_FALSE(rows.gone);
+      CHECK(keys_in(rows) == keys_between(0, 115));
+    }
+    c.pass(seconds(31)); // a checkpoint, which goes on from the copy that was loaded
+  }
+}
+
+TEST_CASE("changes are kept over a checkpoint that found no room", "[actors][disks][L1]") {
+  cluster_options o = small_steps();
+  o.nodes = 1;
+  cluster_fixture c(o);
+  std::map<std::string, std::string> acknowledged;
+  c.leader();
+  const auto before = c.put_done(0, "before", "x");
+  fill(c, 0, 0, 60, acknowledged);
+  c.pass(seconds(1));
+  REQUIRE(c.checkpoints(0).commits().size() == 1);
+  c.checkpoints(0).set_full(true);
+  fill(c, 0, 60, 60, acknowledged);
+  c.pass(seconds(1));
+  REQUIRE(c.checkpoints(0).refused_commits() >= 1);
+  SECTION("there is room again") {
+    c.checkpoints(0).set_full(false);
+    REQUIRE(c.until([&] { return c.checkpoints(0).commits().size() == 2; }, seconds(60)));
+    fill(c, 0, 120, 60, acknowledged);
+    c.pass(seconds(1));
+    REQUIRE(c.checkpoints(0).commits().size() == 3);
+  }
+  SECTION("the power goes before there is room") {}
+  c.crash(0);
+  c.checkpoints(0).set_full(false);
+  c.start(0);
+  CHECK(c.converged());
+  const auto rows = changes_behind(c, 0, before);
+  CHECK_FALSE(rows.gone);
+  CHECK(keys_in(rows) == keys_between(0, static_cast<int>(acknowledged.size())));
+}
+
+TEST_CASE("a server that was sent a snapshot has no changes of before, also after a restart", "[actors][disks]") {
+  // Its own window is still on its disk; what happened between is not.
+  cluster_fixture c(small_steps());
+  std::map<std::string, std::string> acknowledged;
+  const auto leader = c.leader();
+  const auto node = c.all_but(leader).front();
+  const auto before = c.put_done(leader, "before", "x");
+  fill(c, leader, 0, 60, acknowledged);
+  REQUIRE(c.converged());
+  c.pass(seconds(1));
+  REQUIRE_FALSE(c.checkpoints(node).commits().empty());
+  c.net().partition({{node}, c.all_but(node)});
+  fill(c, leader, 60, 150, acknowledged);
+  c.pass(seconds(1));
+  c.net().heal();
+  REQUIRE(c.until([&] { return c.checkpoints(node).installed() == 1; }));
+  CHECK(c.converged());
+  CHECK(changes_behind(c, node, before).gone);
+  c.crash(node, true);
+  c.start(node);
+  CHECK(c.converged());
+  CHECK(changes_behind(c, node, before).gone);
+  CHECK_FALSE(changes_behind(c, leader, before).gone);
+
+  // From there on it has them again.
+  const auto after = c.put_done(leader, "after", "x");
+  fill(c, leader, 210, 60, acknowledged);
+  c.pass(seconds(1));
+  c.crash(node, true);
+  c.start(node);
+  CHECK(c.converged());
+  const auto rows = changes_behind(c, node, after);
+  CHECK_FALSE(rows.gone);
+  CHECK(keys_in(rows) == keys_between(210, 270));
+}
 
 TEST_CASE("a restart of all nodes keeps what was acknowledged", "[actors][disks][J19]") {
   // The power of the whole room goes in the middle of writing, with a checkpoint behind and a log after it.

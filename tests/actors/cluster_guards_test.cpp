@@ -121,6 +121,51 @@ TEST_CASE("a new kind of command is proposed once all members are known to have 
   }
 }
 
+// The rows look to every server as they always have: what is in them decides who can read them.
+TEST_CASE("rows of a restore are proposed once all members are known to read what is in them",
+          "[actors][guards][levels]") {
+  cluster_fixture c;
+  const auto leader = c.leader();
+  const auto follower = c.all_but(leader).front(), old = c.all_but(leader).back();
+  auto outcome = std::make_shared<state::outcome_record>();
+  outcome->id = "key";
+  outcome->key = state::outcome_key("", "key");
+  const auto rows = std::make_shared<const std::vector<state::dirty_row>>(
+      std::vector<state::dirty_row>{{state::table::outcomes, outcome->key, state::outcome_ptr(outcome)}});
+  const auto command = wire::encode_command(state::restore_rows{"id", 0, rows});
+  constexpr auto before = state::exactly_once_level - 1;
+  const auto text_of = [&](std::size_t node) {
+    return "server " + c.member(node).name + " is not known to have feature level " +
+           std::to_string(state::exactly_once_level) + ": install Belay " +
+           std::string(state::first_version_of(state::exactly_once_level)) +
+           " or newer there, or remove it, and try again";
+  };
+
+  SECTION("a follower is older") {
+    c.net().inject(old, leader, hello_of(c, old, before));
+    for (const auto node : {leader, follower}) {
+      const auto refused = c.written(propose_raw(c, node, command));
+      CHECK(refused.outcome == call_outcome::refused);
+      CHECK(refused.text == text_of(old));
+    }
+    CHECK(entries_in(c, leader, command) == 0);
+    c.net().inject(old, leader, hello_of(c, old, state::own_level));
+  }
+  // It would say no more than that it cannot read them.
+  SECTION("the leader is older") {
+    c.net().inject(leader, follower, hello_of(c, leader, before));
+    const auto refused = c.written(propose_raw(c, follower, command));
+    CHECK(refused.outcome == call_outcome::refused);
+    CHECK(refused.text == text_of(leader));
+    CHECK(entries_in(c, leader, command) == 0);
+    c.net().inject(leader, follower, hello_of(c, leader, state::own_level));
+  }
+  propose_raw(c, follower, command);
+  c.settle();
+  CHECK(entries_in(c, leader, command) == 1);
+  CHECK(nobody_gave_up(c));
+}
+
 TEST_CASE("a server whose log brings a command of a newer level stops", "[actors][guards][levels]") {
   cluster_fixture c;
   const auto leader = c.leader();

@@ -392,6 +392,56 @@ TEST_CASE("a renewal counts only under the lease", "[actors][sessions]") {
   CHECK_FALSE(r.renewed().front().known);
 }
 
+TEST_CASE("a renewal counts without a lease if a quorum has confirmed this leader since it came",
+          "[actors][sessions]") {
+  reaper_alone r;
+  r.lead(4);
+  r.change("s", true);
+  r.lose_the_lease();
+  const auto renewal = [&](std::uint64_t confirmed) {
+    return renew_request{{node_id{1}, request_id{1}}, "s", r.now() + seconds(7), term_id{confirmed}};
+  };
+  r.tell(renewal(3));
+  r.tell(renewal(4));
+  REQUIRE(r.renewed().size() == 2);
+  CHECK_FALSE(r.renewed()[0].known);
+  CHECK(r.renewed()[1].known);
+  CHECK(r.renewed()[1].session != nullptr);
+}
+
+TEST_CASE("sessions are renewed after a transfer of the leadership that failed", "[actors][sessions][R48]") {
+  // The heir may campaign at any later time, so the lease is over for the rest of the term. Renewals were refused until then:
+  // every session ended by its TTL, over and over.
+  cluster_fixture c;
+  const auto leader = c.leader();
+  const auto heir = c.all_but(leader).front(), other = c.all_but(leader).back();
+  const auto term = c.view(leader).soft.term;
+  const auto id = c.session(leader, ttl);
+  c.net().cut(leader, heir);
+  caf::anon_send(c.peer(leader), hand_over_leadership{c.id_of(heir)});
+  c.pass(seconds(2));
+  c.net().heal();
+  c.pass(seconds(2));
+  REQUIRE(c.serving(leader));
+  REQUIRE(c.view(leader).soft.term == term);
+  for (int i = 0; i < 3; ++i) {
+    for (const auto through : {leader, other}) {
+      const auto renewal = c.renew(through, id);
+      REQUIRE(c.until([&] { return c.answered(renewal); }, seconds(1)));
+      CHECK(c.answers(renewal).renewals.front().session != nullptr);
+    }
+    c.pass(ttl);
+  }
+  CHECK(exists(c, leader, id));
+  REQUIRE(c.view(leader).soft.term == term);
+
+  // And nobody is told that his session lives by a leader that nobody else hears.
+  c.net().partition({{leader}, c.all_but(leader)});
+  const auto unheard = c.renew(leader, id);
+  c.pass(milliseconds(100));
+  CHECK_FALSE(c.answered(unheard));
+}
+
 TEST_CASE("tables that were replaced have their sessions timed afresh", "[actors][sessions]") {
   // A snapshot was put in force: sessions that are not in it must not be proposed for ever, those in it must end some
   // time.

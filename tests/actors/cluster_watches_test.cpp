@@ -199,3 +199,41 @@ TEST_CASE("who waits for the same large tree gets the same rows, looked up once"
   CHECK(keys.shared != first.shared);
   CHECK(std::get<state::key_names>(std::get<state::query_result>(keys.answer).data).keys.size() == 100);
 }
+
+TEST_CASE("who follows keys that nobody writes loses nothing while others write more than the window holds",
+          "[actors][watches][changes]") {
+  // What is behind his place has left the window, but all of it was about other keys: he is not to begin anew.
+  cluster_options o;
+  o.machine.changes_bytes_max = 4000;
+  cluster_fixture c(o);
+  const auto leader = c.leader();
+  const auto node = GENERATE(0u, 1u);
+  const auto begin = c.put_done(leader, "quiet/0", "v");
+  c.pass(milliseconds(100));
+  const state::kv_changes asked{{"quiet/"}, state::change_place{begin}, state::kv_changes::what::changes};
+  const auto told = c.read(node, asked, consistency::stale, begin.value, seconds(60));
+  const auto late = c.read(node, asked, consistency::stale, begin.value, seconds(5));
+  log_index last;
+  for (int i = 0; i < 50; ++i)
+    last = c.put_done(leader, "busy/" + std::to_string(i), std::string(100, 'v'));
+  c.pass(milliseconds(100));
+  REQUIRE_FALSE(c.answered(told));
+  REQUIRE_FALSE(c.answered(late));
+  const auto rows_in = [](const read_result& r) { return std::get<state::change_rows>(r.found()->data); };
+
+  c.pass(seconds(6));
+  const auto nothing = rows_in(c.found(late));
+  CHECK(nothing.floor > begin);
+  CHECK_FALSE(nothing.gone);
+  CHECK(nothing.list.empty());
+  CHECK(nothing.reached.index >= last);
+
+  const auto written = c.put_done(leader, "quiet/1", "v");
+  const auto one = rows_in(c.found(told));
+  CHECK_FALSE(one.gone);
+  REQUIRE(one.list.size() == 1);
+  CHECK(one.list.front().index == written);
+
+  const auto again = c.read(node, asked, consistency::stale, begin.value, seconds(60)); // did not wait here
+  CHECK(rows_in(c.found(again)).gone);
+}

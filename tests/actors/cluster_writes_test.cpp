@@ -398,7 +398,11 @@ TEST_CASE("under overload the leader refuses forwarded writes, and neither renew
   // Behind so many writes that the next put would be refused.
   auto mixed = puts;
   mixed.push_back(state::session_destroy{{s}, "destroyed"});
-  mixed.push_back(state::kv_write{{state::kv_verb::unlock, "lock", nullptr, 0, {}, s}});
+  state::kv_op unlock;
+  unlock.verb = state::kv_verb::unlock;
+  unlock.key = "lock";
+  unlock.session = s;
+  mixed.push_back(state::kv_write{unlock});
   const auto renewal = c.renew(follower, s);
   const auto results = commits_are_late(mixed);
   CHECK(results[11].outcome == call_outcome::refused);

@@ -55,6 +55,11 @@ struct store_without_memory final : storage::checkpoint_store {
   result<std::optional<storage::checkpoint_info>> info() override { return std::optional<storage::checkpoint_info>(); }
   status load(const std::function<void(std::uint8_t, std::string_view, std::string_view)>&) override { return done{}; }
   status commit(const storage::checkpoint_delta&) override { throw std::bad_alloc(); }
+  result<bool> keep_changes(const storage::checkpoint_info&, const storage::kept_delta&) override { return true; }
+  result<std::optional<log_index>>
+  load_changes(const std::function<void(log_index, std::uint64_t, std::string_view)>&) override {
+    return std::optional<log_index>();
+  }
   result<chunk> read_snapshot(log_index, std::uint64_t, std::size_t) override { return failure{"no"}; }
   result<std::uint64_t> write_snapshot(const raft::snapshot_meta&, std::uint64_t, std::string_view, bool,
                                        storage::snapshot_judge*) override {

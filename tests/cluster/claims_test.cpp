@@ -38,8 +38,10 @@ public:
     return std::string(boost::json::parse(r.body).at("ID").as_string());
   }
 
-  /// The first one has it, the others queue behind each other, in this order.
+  /// The first one has it, the others queue behind each other, in this order. When it returns each waits at the server that was asked:
+  /// one that has not heard what became of a request when the leader is killed answers that it does not know.
   void line_up() {
+    const auto before = parked();
     for (std::size_t i = 0; i <= waiters_count; ++i) {
       const auto port = fronts_.ports[i % fronts_.ports.size()];
       waiters_.push_back({new_session(port), port, std::make_unique<http_connection>(port)});
@@ -49,6 +51,7 @@ public:
       else
         REQUIRE(eventually(asked_for, [&] { return queue_length() == i; }));
     }
+    REQUIRE(eventually(asked_for, [&] { return parked() >= before + waiters_count; }));
   }
 
   /// Each in turn is granted and gives way to the next one.
@@ -64,6 +67,18 @@ public:
   std::size_t queue_length() const {
     const auto r = http_get(fronts_.ports.front(), target("", of_keys_ ? "?claims&consistent" : "?consistent"));
     return r.ok() ? number_in(r, "QueueLength") : 0;
+  }
+
+  /// Requests that wait at servers.
+  std::uint64_t parked() const {
+    std::uint64_t sum = 0;
+    for (std::size_t i = 0; i < fronts_.cluster->size(); ++i) {
+      const auto metrics = boost::json::parse(fronts_.cluster->node(i).get("/v1/agent/metrics").body);
+      for (const auto& gauge : metrics.at("Gauges").as_array())
+        if (gauge.at("Name").as_string().ends_with("watch.parked_queries"))
+          sum += gauge.at("Value").to_number<std::uint64_t>();
+    }
+    return sum;
   }
 
 private:

@@ -10,10 +10,13 @@ namespace belay::harness {
 
 /// A started cluster that is ready. Against another server than ours (BELAY_SERVER) the same tests run, except for what
 /// the reference does not promise.
-inline std::unique_ptr<server_cluster> ready_cluster(std::size_t nodes, boost::json::object config = {}) {
+/// @param relayed its links can be cut
+inline std::unique_ptr<server_cluster> ready_cluster(std::size_t nodes, boost::json::object config = {},
+                                                     bool relayed = false) {
   raise_file_limit();
   auto command = server_command::from_environment(BELAY_BINARY_DIR);
-  auto cluster = std::make_unique<server_cluster>(command, cluster_options{nodes, "node", std::move(config)});
+  auto cluster =
+      std::make_unique<server_cluster>(command, cluster_options{nodes, "node", std::move(config), 0, 0, relayed});
   cluster->start_all();
   cluster->wait_ready();
   return cluster;

@@ -116,6 +116,7 @@ void check_action(const http::session_renew_list& list) {
   HOLDS(!list.ids.empty());
   HOLDS(list.ids.size() <= 4096);
 }
+void check_action(const http::change_stream&) {}
 void check_action(const http::snapshot_save&) {}
 void check_action(const http::snapshot_restore&) {}
 void check_action(const http::local_request& r) {

@@ -16,9 +16,9 @@ namespace belay::fuzz {
 // ---- what a client sends
 
 struct http_findings {
-  std::size_t requests = 0;             ///< complete ones in the stream
-  bool refused = false;                 ///< the stream ends in something that is not HTTP, or too large
-  std::array<std::size_t, 9> actions{}; ///< decided by the router, by place in http::action
+  std::size_t requests = 0;              ///< complete ones in the stream
+  bool refused = false;                  ///< the stream ends in something that is not HTTP, or too large
+  std::array<std::size_t, 10> actions{}; ///< decided by the router, by place in http::action
 };
 
 /// The bytes as the stream of a connection: any split finds the same requests, what is kept of an incomplete one is

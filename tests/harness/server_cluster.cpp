@@ -58,12 +58,22 @@ server_cluster::server_cluster(const server_command& command, cluster_options op
     std::filesystem::create_directories(folder);
     nodes_.push_back(std::make_unique<server_node>(command_, name, folder));
   }
+  if (options_.relayed) {
+    std::vector<relayed_server> servers;
+    for (std::size_t i = 0; i < size(); ++i)
+      servers.push_back({nodes_[i]->server_port(), nodes_[i]->config_file().string()});
+    relays_ = std::make_unique<peer_relays>(std::move(servers));
+  }
   configure();
 }
 
 server_cluster::~server_cluster() {
   for (auto& node : nodes_)
     node->kill_hard();
+}
+
+std::string server_cluster::peer_address(std::size_t i) const {
+  return relays_ != nullptr ? relays_->address(i) : "127.0.0.1:" + std::to_string(nodes_[i]->server_port());
 }
 
 json::object server_cluster::config_of(std::size_t i) const {
@@ -82,10 +92,12 @@ json::object server_cluster::config_of(std::size_t i) const {
   }
   json::array join;
   for (std::size_t s = 0; s < size(); ++s)
-    join.push_back(json::value(nodes_[s]->join_address()));
+    join.push_back(json::value(relays_ != nullptr ? relays_->address(s) : nodes_[s]->join_address()));
   config["retry_join"] = join;
   config["retry_interval"] = "1s";
   config["node_id"] = node_id(i);
+  if (relays_ != nullptr)
+    config["advertise_addr"] = peer_relays::host(i);
   if (options_.replicas > 0)
     config["admit_unverified_servers"] = true;
   if (i < voters())
@@ -123,7 +135,7 @@ std::optional<std::size_t> server_cluster::leader_according_to(std::size_t asked
     return std::nullopt;
   auto address = std::string(answer.as_string());
   for (std::size_t i = 0; i < size(); ++i)
-    if (address == "127.0.0.1:" + std::to_string(nodes_[i]->server_port()))
+    if (address == peer_address(i))
       return i;
   return std::nullopt;
 }

@@ -1,6 +1,7 @@
 #pragma once
 // One or three servers that make up a cluster of their own, and read replicas and client agents beside them.
 
+#include "tests/harness/peer_relays.hpp"
 #include "tests/harness/scratch.hpp"
 #include "tests/harness/server_node.hpp"
 
@@ -16,6 +17,7 @@ struct cluster_options {
   boost::json::object config; ///< for every node
   std::size_t replicas = 0;   ///< nodes without a vote, behind those that have one
   std::size_t agents = 0;     ///< nodes that are no servers; each knows all servers
+  bool relayed = false;       ///< servers reach each other through relays: server_cluster::links()
 };
 
 /// Repeats `holds` until it is true. @returns false if it was not within `limit`
@@ -46,6 +48,8 @@ public:
   std::size_t voters() const { return options_.nodes; }
   server_node& node(std::size_t i) { return *nodes_[i]; }
   const server_command& command() const { return command_; }
+  /// @pre the servers are relayed
+  peer_relays& links() { return *relays_; }
 
   /// The node that the running, unpaused node `asked` names as leader; nullopt if it names none that we know.
   std::optional<std::size_t> leader_according_to(std::size_t asked);
@@ -72,6 +76,8 @@ public:
 
 private:
   boost::json::object config_of(std::size_t i) const;
+  /// At which other servers reach that one.
+  std::string peer_address(std::size_t i) const;
   /// Whether the node `asked` says that the catalog has `node` alive.
   bool is_passing(std::size_t asked, const std::string& node);
 
@@ -79,6 +85,7 @@ private:
   cluster_options options_;
   scratch_folder folder_;
   std::vector<std::unique_ptr<server_node>> nodes_;
+  std::unique_ptr<peer_relays> relays_;
 };
 
 } // namespace belay::harness

@@ -68,14 +68,17 @@ void server_node::configure(const json::object& config) {
       all[key] = value;
     }
   }
-  std::ofstream(folder_ / "config.json") << json::serialize(all) << "\n";
+  std::ofstream(config_file()) << json::serialize(all) << "\n";
 }
 
 void server_node::start() {
   const std::map<std::string, std::string> values = {
-      {"{config}", (folder_ / "config.json").string()},      {"{data_dir}", data_folder().string()},
-      {"{http}", "127.0.0.1:" + std::to_string(http_port_)}, {"{http_port}", std::to_string(http_port_)},
-      {"{server_port}", std::to_string(server_port_)},       {"{node_name}", name_},
+      {"{config}", config_file().string()},
+      {"{data_dir}", data_folder().string()},
+      {"{http}", "127.0.0.1:" + std::to_string(http_port_)},
+      {"{http_port}", std::to_string(http_port_)},
+      {"{server_port}", std::to_string(server_port_)},
+      {"{node_name}", name_},
   };
   std::vector<std::string> words;
   std::istringstream in(command_.text);

@@ -55,6 +55,7 @@ public:
   std::uint16_t server_port() const { return server_port_; }
   /// What the others put into `retry_join`.
   std::string join_address() const;
+  std::filesystem::path config_file() const { return folder_ / "config.json"; }
   std::filesystem::path log_file() const { return folder_ / "server.log"; }
   std::filesystem::path data_folder() const { return folder_ / "data"; }
 

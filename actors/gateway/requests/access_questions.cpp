@@ -38,7 +38,8 @@ std::optional<questions> needed_by(const exchange& e, const std::string& node) {
   case http::access::nobody:
     return std::nullopt;
   case http::access::by_state:
-    if (std::holds_alternative<state::command>(e.what) || std::holds_alternative<http::read_request>(e.what))
+    if (std::holds_alternative<state::command>(e.what) || std::holds_alternative<http::read_request>(e.what) ||
+        std::holds_alternative<http::change_stream>(e.what))
       return std::nullopt;
     break;
   case http::access::by_agent:

@@ -13,7 +13,7 @@ http::response answer_to(const exchange& e, write_result& r) {
   if (r.outcome == wire::call_outcome::done && command != nullptr)
     return http::render_write(*command, r.reply, e.options, r.index, r.session_ttl_ms);
   const bool too_new = command != nullptr && r.outcome == wire::call_outcome::refused &&
-                       state::level_of(*command) == state::claims_level && state::speaks_of_levels(r.text);
+                       state::level_of(*command) >= state::claims_level && state::speaks_of_levels(r.text);
   return http::error_response(too_new ? 409 : 500, std::move(r.text));
 }
 
@@ -36,6 +36,15 @@ http::response answer_to(const exchange& e, read_result& r) {
     return http::render_read_error(request, std::move(failed->text));
   return http::answer_read(request, *r.found(), {r.last_contact_ms, r.known_leader, r.lock_delay_ms, r.session_ttl_ms},
                            e.options);
+}
+
+std::optional<http::response> refusal_in(const read_result& r) {
+  const auto* result = r.found();
+  if (result == nullptr)
+    return http::error_response(500, std::get<failure>(r.answer).text);
+  if (const auto* no = std::get_if<state::refusal>(&result->data))
+    return http::refusal_response(no->text);
+  return std::nullopt;
 }
 
 http::response answer_to(const exchange& e, const agent_answer& a) {

@@ -4,6 +4,7 @@
 #include "protocol/base/probe.hpp"
 #include "protocol/forward/requests.hpp"
 #include "protocol/http/render.hpp"
+#include "protocol/state/feature_levels.hpp"
 #include "protocol/wire/command_codec.hpp"
 
 #include <utility>
@@ -146,7 +147,8 @@ void archive_transfers::part_decided(exchange& e, write_result& r, monotonic_tim
       PROBE("gateway: part of a restore proposed again");
       return propose_part(e, now);
     }
-    return end_restore(e, std::move(r.text));
+    return state::speaks_of_levels(r.text) ? abort_restore(e, std::move(r.text), now)
+                                           : end_restore(e, std::move(r.text));
   }
   if (const auto* no = std::get_if<state::refusal>(&r.reply); no != nullptr && !MUTANT(refused_restore_goes_on))
     return abort_restore(e, no->text, now);
@@ -186,7 +188,8 @@ void archive_transfers::abort_restore(exchange& e, std::string text, monotonic_t
 void archive_transfers::end_restore(exchange& e, std::string text) {
   abandon(e);
   e.transfer->turn.reset();
-  e.answer = http::refusal_response(std::move(text));
+  e.answer = state::speaks_of_levels(text) ? http::error_response(409, std::move(text))
+                                           : http::refusal_response(std::move(text));
 }
 
 } // namespace belay::actors

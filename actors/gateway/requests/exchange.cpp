@@ -37,6 +37,8 @@ bool exchange::blocking() const {
   }
   if (const auto* l = std::get_if<http::local_request>(&what))
     return l->kind == http::local_kind::agent_monitor;
+  if (std::holds_alternative<http::change_stream>(what))
+    return true;
   if (const auto* p = std::get_if<passed_on_request>(&what))
     return p->wait.count() > 0;
   const auto* r = std::get_if<http::read_request>(&what);

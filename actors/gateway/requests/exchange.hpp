@@ -31,6 +31,12 @@ public:
   virtual ~requester() = default;
   /// Some of its exchanges got their answers.
   virtual void progress() = 0;
+  /// A piece of the answer that goes out now, which has no other piece, goes to the client at once; the connection may be closed when this
+  /// returns. @returns false: something is before it, and it has to take its turn
+  virtual bool send_now(const http::shared_body_ptr& piece) {
+    (void)piece;
+    return false;
+  }
 };
 
 /// What is known of the permission for a request, where ACLs are in force (access_questions.hpp).
@@ -56,9 +62,9 @@ struct client_agent_search {
 /// A request whose answer has not been written yet. It belongs to its requester and stays where it is in memory.
 struct exchange {
   /// What it asks for; monostate: the answer was known at once.
-  using asked = std::variant<std::monostate, http::read_request, state::command, http::session_renew,
-                             http::session_renew_list, http::snapshot_save, http::snapshot_restore, http::local_request,
-                             http::agent_request, passed_on_request>;
+  using asked = std::variant<std::monostate, http::read_request, http::change_stream, state::command,
+                             http::session_renew, http::session_renew_list, http::snapshot_save, http::snapshot_restore,
+                             http::local_request, http::agent_request, passed_on_request>;
 
   requester* from = nullptr;
   request_id id; ///< under which an actor was asked last
@@ -91,6 +97,7 @@ struct exchange {
   bool in_delay = false;                         ///< it waits for the end of a lock-delay now
   bool in_queue = false;                         ///< it waits in a queue of the state machine now (claim_waits.hpp)
   std::shared_ptr<audited_request> audit{};      ///< null: the audit log need not know of it, or knows
+  bool stamped_again = false;                    ///< its write was proposed a second time, with a newer time
   bool ask_again = false;                        ///< local requests without a leader: repeated until `deadline`
 
   /// Takes over what was understood of the request. `body`: as much of it as is there.
@@ -103,7 +110,8 @@ struct exchange {
       return false;
     const auto* command = std::get_if<state::command>(&what);
     const auto* write = command != nullptr ? std::get_if<state::kv_write>(command) : nullptr;
-    return write != nullptr && write->op.verb != state::kv_verb::lock && write->op.verb != state::kv_verb::unlock;
+    return write != nullptr && !command->once && write->op.verb != state::kv_verb::lock &&
+           write->op.verb != state::kv_verb::unlock;
   }
   /// Plain writes of one connection may be decided together, in their order; everything else waits for what came before
   /// it and holds up what comes behind it, as with a server that reads one request at a time.

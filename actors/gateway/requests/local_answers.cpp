@@ -401,6 +401,8 @@ http::response answer_decided(const http::local_request& request, write_result& 
 
 http::response answer_metrics(const http::local_request& request, const metrics& m, std::string_view prefix,
                               std::int64_t now, const http::render_options& options) {
+  if (request.history)
+    return http::json_response(m.history_json(), options);
   if (!request.prometheus)
     return http::json_response(m.json(prefix, now), options);
   http::response answer;

@@ -13,6 +13,8 @@ namespace {
 constexpr std::size_t whole_bytes_max = 256u << 10;
 // Of a larger one, what the server has said and the client has not taken.
 constexpr std::size_t ahead_bytes_max = 512u << 10;
+// A stream says that it lives more often than that.
+constexpr std::chrono::seconds stream_begins_in{20};
 // Of an upload, what the client has said and the server has not taken.
 constexpr std::size_t upload_ahead_max = 1u << 20;
 
@@ -25,7 +27,9 @@ bool stays_here(std::string_view name) {
 }
 
 /// Of answers: names and types are static texts in http::response.
-constexpr auto shown_headers = std::to_array<std::string_view>({"X-Consul-Index",
+constexpr auto shown_headers = std::to_array<std::string_view>({"Cache-Control",
+                                                                "X-Accel-Buffering",
+                                                                "X-Consul-Index",
                                                                 "X-Consul-Knownleader",
                                                                 "X-Consul-Lastcontact",
                                                                 "X-Consul-Effective-Consistency",
@@ -40,16 +44,20 @@ constexpr auto shown_headers = std::to_array<std::string_view>({"X-Consul-Index"
                                                                 "X-Content-Type-Options",
                                                                 "Content-Security-Policy",
                                                                 "X-Belay-Fence",
+                                                                "X-Belay-Floor",
                                                                 "X-Belay-Holder",
                                                                 "X-Belay-Index",
                                                                 "X-Belay-Lock-Delay-Ms",
                                                                 "X-Belay-Next",
                                                                 "X-Belay-Reason",
+                                                                "X-Belay-Replayed",
                                                                 "X-Belay-Retry-After-Ms",
                                                                 "X-Belay-Session-Ttl-Ms"});
+constexpr std::string_view event_stream = "text/event-stream";
 constexpr auto shown_types = std::to_array<std::string_view>(
     {"application/json", "text/plain; charset=utf-8", "text/plain", "application/octet-stream",
-     "text/html; charset=utf-8", "application/x-gzip", "application/gzip", "text/plain; version=0.0.4; charset=utf-8"});
+     "text/html; charset=utf-8", event_stream, "application/x-gzip", "application/gzip",
+     "text/plain; version=0.0.4; charset=utf-8"});
 
 template <std::size_t N>
 std::string_view same_text(const std::array<std::string_view, N>& texts, std::string_view wanted) {
@@ -89,6 +97,8 @@ passed_on_request request_for_servers(const http::raw_request& r, const http::pa
   p.request.body = r.body;
   if (const auto* read = std::get_if<http::read_request>(&parsed.action); read != nullptr && read->min_index > 0)
     p.wait = read->wait + read->wait / 16;
+  if (std::holds_alternative<http::change_stream>(parsed.action))
+    p.wait = stream_begins_in;
   if (const auto* agent = std::get_if<http::agent_request>(&parsed.action))
     p.wait = agent::wait_of(agent->what);
   if (const auto* write = std::get_if<http::write_request>(&parsed.action))
@@ -134,7 +144,16 @@ public:
   }
 
   // answer_listener
-  void on_head(int status, header_list headers) override { answer_ = head_of(status, headers); }
+  void on_head(int status, header_list headers) override {
+    answer_ = head_of(status, headers);
+    if (answer_.content_type != event_stream)
+      return;
+    begin_streaming(); // its client waits for the head, and pieces come when there are any
+    e_.transfer->asked = false;
+    auto& pending = owner_.pending_;
+    if (settle())
+      pending.progress();
+  }
 
   void on_body(std::string_view bytes) override {
     came_ += bytes;

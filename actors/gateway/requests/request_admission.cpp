@@ -22,6 +22,7 @@ request_class class_of(const exchange& e) {
   return std::visit(overloaded{
                         [](const state::command& c) { return http::class_of(c); },
                         [](const http::read_request& r) { return http::class_of(r); },
+                        [](const http::change_stream&) { return request_class::read; },
                         [](const http::agent_request& r) { return http::class_of(r); },
                         [](const auto&) { return request_class::vital; },
                     },

@@ -10,7 +10,8 @@ namespace belay::actors {
 
 bool shared_answers::form::operator==(const form& other) const {
   const bool same_viewer = viewer.empty() ? other.viewer.empty() : is_secret(other.viewer, viewer);
-  return query == other.query && raw == other.raw && pretty == other.pretty && gzip == other.gzip && same_viewer;
+  return query == other.query && raw == other.raw && keys_only == other.keys_only && pretty == other.pretty &&
+         gzip == other.gzip && same_viewer;
 }
 
 bool shared_answers::rows_in_form::same_as(const rows_in_form& other) const {
@@ -23,8 +24,9 @@ shared_answers::rows_in_form shared_answers::what_of(const exchange& e, read_res
     r.shared = std::make_shared<const state::query_result>(std::move(std::get<state::query_result>(r.answer)));
   const auto& query = std::get<http::read_request>(e.what).query;
   // A HEAD request is told the length of the body as it is without compression.
-  const bool raw = e.options.raw && std::holds_alternative<state::kv_get>(query);
-  rows_in_form w{{query.index(), raw, e.options.pretty, e.options.gzip && !e.head, e.by ? e.by->secret : std::string()},
+  const bool raw = e.options.raw && http::asks_one_key(query);
+  rows_in_form w{{query.index(), raw, e.options.keys_only, e.options.pretty, e.options.gzip && !e.head,
+                  e.by ? e.by->secret : std::string()},
                  r.shared};
   if (e.options.filter) {
     auto kept = *r.shared;

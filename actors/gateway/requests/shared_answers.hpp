@@ -42,7 +42,7 @@ private:
   /// What must be equal for two answers to have one body. Their headers may differ.
   struct form {
     std::size_t query = 0; ///< which kind: the same rows are shown in several shapes
-    bool raw = false, pretty = false, gzip = false;
+    bool raw = false, keys_only = false, pretty = false, gzip = false;
     std::string viewer = {}; ///< the token whose permissions decide what is shown; empty: ACLs are not in force
     /// How long it takes tells nothing of the viewer.
     bool operator==(const form& other) const;

@@ -3,6 +3,7 @@
 // what is being waited for. The connection moves the bytes, archive_transfers asks the other actors.
 
 #include "actors/messages.hpp"
+#include "protocol/http/shared_body.hpp"
 
 #include <memory>
 #include <string>
@@ -13,12 +14,13 @@ struct snapshot_transfer {
   request_id archive; ///< by which the checkpointer knows it
 
   // Download: pieces are asked for one by one, as fast as the client takes them.
-  bool streaming = false;    ///< the answer's head is known, its body comes in pieces
-  bool head_written = false; ///< the head is among the bytes for the client
-  bool asked = false;        ///< for the next piece
-  bool ended = false;        ///< `piece` is the last one
-  bool failed = false;       ///< no more pieces come, though the archive is not complete
-  std::string piece;         ///< arrived and not yet among the bytes for the client
+  bool streaming = false;      ///< the answer's head is known, its body comes in pieces
+  bool head_written = false;   ///< the head is among the bytes for the client
+  bool asked = false;          ///< for the next piece
+  bool ended = false;          ///< `piece` is the last one
+  bool failed = false;         ///< no more pieces come, though the archive is not complete
+  std::string piece;           ///< arrived and not yet among the bytes for the client
+  http::shared_body_ptr block; ///< the same, shared with others, and one chunk already; null: none
 
   // Upload: some bytes go to the checkpointer, which makes one command of them; when the log has it, the next ones go.
   std::shared_ptr<const void> turn; ///< held as long as it is the one restore of this server

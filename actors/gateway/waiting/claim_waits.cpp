@@ -1,5 +1,6 @@
 #include "actors/gateway/waiting/claim_waits.hpp"
 
+#include "actors/gateway/requests/answers.hpp"
 #include "protocol/base/mutants.hpp"
 #include "protocol/base/probe.hpp"
 #include "protocol/http/claims/claim_render.hpp"
@@ -62,15 +63,11 @@ void claim_waits::ask(exchange& e, state::claim_status what, log_index asked_at,
 
 void claim_waits::answered(exchange& e, const read_result& r, monotonic_time now) {
   e.in_queue = false;
+  if (auto no = refusal_in(r)) {
+    e.answer = std::move(*no);
+    return;
+  }
   const auto* result = r.found();
-  if (result == nullptr) {
-    e.answer = http::error_response(500, std::get<failure>(r.answer).text);
-    return;
-  }
-  if (const auto* no = std::get_if<state::refusal>(&result->data)) {
-    e.answer = http::refusal_response(no->text);
-    return;
-  }
   const auto& standing = std::get<state::claim_standing>(result->data);
   const bool waits = standing.live && standing.live->state == state::claim_state::waiting;
   if (waits && now < end_of(e)) {

@@ -89,7 +89,7 @@ constexpr flag flags[] = {
     {"server", boolean, "server", "be a server"},
     {"server-port", integer, "ports.server", "port for peers (default 8300)"},
     {"syslog", boolean, "enable_syslog", "accepted, no effect"},
-    {"ui", boolean, "ui", "accepted, no effect: there is no web page"},
+    {"ui", boolean, "ui", "serve the console at /ui/"},
     {"ui-content-path", text, "ui_content_path", "accepted, no effect"},
     {"ui-dir", text, "ui_dir", "accepted, no effect"},
 };

@@ -98,7 +98,8 @@ constexpr config_key keys[] = {
      "false. Accept paths with unprintable characters, which are refused with 400 otherwise"},
     {"enable_script_checks", boolean, effective,
      "false. Checks that arrive over HTTP may run programs, too: whoever reaches the port can run anything"},
-    {"ui", boolean, none, "there is no web page"},
+    {"ui", boolean, effective,
+     "false; true with `-dev`. Serve the [console](console.md) at `/ui/`, and lead from `/` there"},
 
     {"addresses", section, effective},
     {"addresses.http", text, effective, "`client_addr`. Addresses for HTTP instead of it"},
@@ -136,6 +137,10 @@ constexpr config_key keys[] = {
      "536870912; at least 67108864, or 0: no limit. Bytes of requests that are not complete or not answered, and of "
      "answers that were not taken, of all clients together. Above it, who holds most is closed, or, if its request "
      "was not complete, answered with 503. No answer can be larger"},
+    {"limits.kv_changes_bytes", integer, effective,
+     "67108864; at least 65536. Bytes of changes of keys that are kept for clients that follow them and come back; "
+     "rows "
+     "before and after count for each change. Not a key of Consul"},
     {"limits.overload_delay", duration, effective,
      "`500ms`; `0s`: off. When, for half a second, even the luckiest write or read waits longer than this, more comes "
      "than the "

@@ -199,6 +199,8 @@ void decode_limits(decoder& d, node_config& c) {
   if (c.http_max_bytes_in_flight != 0 && c.http_max_bytes_in_flight < smallest)
     d.wrong("limits.http_max_bytes_in_flight",
             "limits.http_max_bytes_in_flight must be 0 or at least " + std::to_string(smallest));
+  constexpr std::uint64_t smallest_window = 64u << 10;
+  d.get("limits.kv_changes_bytes", c.kv_changes_bytes, smallest_window, big);
   d.get("limits.overload_delay", c.overload_delay);
   d.get("limits.overload_requests", c.overload_requests, 1, big);
   d.get("session_ttl_min", c.session_ttl_min);
@@ -224,6 +226,8 @@ void decode_limits(decoder& d, node_config& c) {
   decode_allowed_hosts(d, c);
   d.get("http_config.use_cache", c.use_cache);
   d.get("disable_http_unprintable_char_filter", c.disable_http_unprintable_char_filter);
+  c.ui = c.dev;
+  d.get("ui", c.ui);
   d.get("enable_script_checks", c.enable_script_checks);
   d.get("enable_local_script_checks", c.enable_local_script_checks);
   d.get("check_output_max_size", c.check_output_max_size, 1, int_max);

@@ -96,6 +96,8 @@ struct node_config {
   std::uint64_t txn_max_req_len = 512 * 1024;   ///< limits.txn_max_req_len, bytes; the limit is the larger of both
   /// limits.http_max_bytes_in_flight: bytes of requests and answers held for all clients; 0: no limit
   std::uint64_t http_max_bytes_in_flight = 512 * 1024 * 1024;
+  std::uint64_t kv_changes_bytes =
+      64 * 1024 * 1024; ///< limits.kv_changes_bytes: of changes that are kept for who follows them
   duration overload_delay =
       std::chrono::milliseconds{500};     ///< limits.overload_delay; 0: no request is refused for overload
   std::uint64_t overload_requests = 1024; ///< limits.overload_requests
@@ -112,6 +114,7 @@ struct node_config {
   /// http_config.allowed_hosts: names by which clients may call this server; nullopt: any
   std::optional<std::vector<std::string>> allowed_hosts;
   bool disable_http_unprintable_char_filter = false;
+  bool ui = false; ///< the console is served
 
   // The agent
   std::vector<agent::service_definition> services;          ///< service, services; of all sources

@@ -73,7 +73,8 @@ action agent_metrics_route(request_context& c) {
   const bool prometheus = c.query.get("format") == "prometheus" || accepts_prometheus(c.accept);
   if (prometheus && !c.settings.prometheus)
     return error_response(415, "Prometheus is not enabled since its retention time is not positive");
-  return local_request{.kind = local_kind::agent_metrics, .prometheus = prometheus};
+  const bool history = c.query.has("history");
+  return local_request{.kind = local_kind::agent_metrics, .prometheus = prometheus && !history, .history = history};
 }
 
 action agent_live_route(request_context&) {

@@ -2,6 +2,7 @@
 
 #include "protocol/base/mutants.hpp"
 #include "protocol/golang/syntax.hpp"
+#include "protocol/http/kv/change_routes.hpp"
 #include "protocol/http/reading/claim_parameters.hpp"
 #include "protocol/http/reading/filtering.hpp"
 #include "protocol/http/reading/query_options.hpp"
@@ -40,6 +41,8 @@ refused read_number(const request_context& c, std::string_view name, std::uint64
 action get_key(request_context& c, const query_options& o) {
   if (auto r = refuse_namespace(c))
     return std::move(*r);
+  if (c.query.has("at") || c.query.has("history"))
+    return past_route(c, o);
   state::query q;
   if (auto r = refuse_conflict(c, {"claims", "keys"}))
     return std::move(*r);
@@ -93,18 +96,52 @@ action write_of(const request_context& c, state::kv_op op) {
   return write_request{state::kv_write{std::move(op)}};
 }
 
+/// A number of 64 bits with its sign; absent: nullopt.
+refused read_signed(const request_context& c, std::string_view name, std::optional<std::int64_t>& out) {
+  if (!c.query.has(name))
+    return std::nullopt;
+  out = golang::parse_int(c.query.get(name));
+  return out ? std::nullopt : refused(invalid_parameter(name, "no number of 64 bits"));
+}
+
+/// `?add=N[&min=N][&max=N]`.
+refused read_sum(const request_context& c, state::kv_op& op) {
+  std::optional<std::int64_t> amount;
+  if (auto r = read_signed(c, "add", amount))
+    return r;
+  if (auto r = read_signed(c, "min", op.min))
+    return r;
+  if (auto r = read_signed(c, "max", op.max))
+    return r;
+  if (!amount && (op.min || op.max))
+    return invalid_parameter(op.min ? "min" : "max", "only together with \"add\"");
+  if (!amount)
+    return std::nullopt;
+  if (op.min && op.max && *op.min > *op.max)
+    return invalid_parameter("min", "above \"max\"");
+  if (!c.request.body.empty())
+    return invalid_parameter("add", "not together with a value");
+  op.verb = state::kv_verb::add;
+  op.amount = *amount;
+  return std::nullopt;
+}
+
 action put_key(request_context& c) {
   if (auto r = refuse_namespace(c))
     return std::move(*r);
   if (c.argument.empty())
     return missing_key_name();
-  if (auto r = refuse_conflict(c, {"cas", "acquire", "release"}))
+  if (auto r = refuse_conflict(c, {"cas", "acquire", "release", "add"}))
+    return std::move(*r);
+  if (auto r = refuse_conflict(c, {"flags", "add"}))
     return std::move(*r);
   state::kv_op op;
   std::uint64_t cas = 0;
   if (auto r = read_number(c, "flags", op.flags))
     return std::move(*r);
   if (auto r = read_number(c, "cas", cas))
+    return std::move(*r);
+  if (auto r = read_sum(c, op))
     return std::move(*r);
   if (c.request.body.size() > c.settings.kv_max_value_size)
     return body_too_large(c.request.target, c.request.body.size(), c.settings);
@@ -150,6 +187,8 @@ action delete_key(request_context& c) {
 } // namespace
 
 action kv_route(request_context& c) {
+  if (c.request.method == "GET" && c.query.has("changes"))
+    return changes_route(c);
   query_options o;
   // On writes, too: docs/contract/01, section 4.
   if (auto r = read_query_options(c, o))

@@ -40,6 +40,8 @@ operation decode_kv(golang::json_decoder& d, const value& v) {
     return decode_fence_op(d, std::move(in));
   if (in.names_fence())
     d.fail("Fence, Claim and Lock are members of check-fence only");
+  if (const auto wrong = in.wrong_sum(); !wrong.empty())
+    d.fail(std::string(wrong));
   auto& op = in.op;
   if (const auto known = state::named<state::kv_verb>(in.verb)) {
     op.verb = *known;

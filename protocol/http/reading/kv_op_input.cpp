@@ -46,7 +46,16 @@ kv_op_input decode_kv_op(golang::json_decoder& d, const boost::json::value& v, s
       d.text(each, {owner, "Namespace"}, ignored);
     else if (name == "fence")
       d.unsigned_integer(each, {owner, "Fence"}, in.fence.fence);
-    else if (name == "claim")
+    else if (name == "add") {
+      d.integer(each, {owner, "Add"}, in.op.amount);
+      in.amount_given = in.adds = true;
+    } else if (name == "min") {
+      d.integer(each, {owner, "Min"}, in.op.min.emplace());
+      in.adds = true;
+    } else if (name == "max") {
+      d.integer(each, {owner, "Max"}, in.op.max.emplace());
+      in.adds = true;
+    } else if (name == "claim")
       name_fence(each, "Claim", state::claim_space::claims);
     else if (name == "lock")
       name_fence(each, "Lock", state::claim_space::keys);

@@ -11,8 +11,16 @@ struct kv_op_input {
   std::string verb;
   state::fence_ref fence; ///< of the verb `check-fence`
   int fence_names = 0;    ///< how many of `Claim` and `Lock` were given
+  bool adds = false;      ///< `Add`, `Min` or `Max` was given
 
   bool names_fence() const { return fence_names != 0 || fence.fence != 0; }
+  /// What is wrong with the members of the verb `add`; empty: nothing.
+  std::string_view wrong_sum() const {
+    if (verb == "add" && !amount_given)
+      return "add needs Add";
+    return adds && verb != "add" ? "Add, Min and Max are members of add only" : "";
+  }
+  bool amount_given = false;
 };
 
 /// @param owner of the members, for error texts

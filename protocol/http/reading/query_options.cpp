@@ -87,9 +87,7 @@ refused read_consistency(const request_context& c, query_options& out) {
   return std::nullopt;
 }
 
-refused read_query_options(const request_context& c, query_options& out) {
-  if (auto r = read_consistency(c, out))
-    return r;
+refused read_waiting(const request_context& c, query_options& out) {
   out.wait = std::chrono::nanoseconds{0};
   if (const auto text = c.query.get("wait"); !text.empty()) {
     const auto wait = golang::parse_duration(text);
@@ -97,16 +95,24 @@ refused read_query_options(const request_context& c, query_options& out) {
       return error_response(400, "Invalid wait time");
     out.wait = *wait;
   }
+  // docs/contract/02, section 4: no time, or one that makes no sense, is the default; the cap comes before the jitter.
+  if (out.wait.count() <= 0)
+    out.wait = c.settings.default_query_time;
+  out.wait = std::min(out.wait, c.settings.max_query_time);
+  return std::nullopt;
+}
+
+refused read_query_options(const request_context& c, query_options& out) {
+  if (auto r = read_consistency(c, out))
+    return r;
+  if (auto r = read_waiting(c, out))
+    return r;
   if (const auto text = c.query.get("index"); !text.empty()) {
     const auto index = golang::parse_uint(text);
     if (!index)
       return error_response(400, "Invalid index");
     out.min_index = *index;
   }
-  // docs/contract/02, section 4: no time, or one that makes no sense, is the default; the cap comes before the jitter.
-  if (out.wait.count() <= 0)
-    out.wait = c.settings.default_query_time;
-  out.wait = std::min(out.wait, c.settings.max_query_time);
   return std::nullopt;
 }
 

@@ -23,6 +23,8 @@ std::optional<cache_control> read_cache_control(std::string_view header);
 
 /// In the reference's order: modes, Cache-Control, wait, index.
 refused read_query_options(const request_context& c, query_options& out);
+/// `wait`, into wait.
+refused read_waiting(const request_context& c, query_options& out);
 /// The first two of them, where a path knows no waiting.
 refused read_consistency(const request_context& c, query_options& out);
 

@@ -174,6 +174,8 @@ refused make_on_end(std::vector<kv_op_input> in, std::vector<state::kv_op>& out)
     const auto verb = state::named<state::kv_verb>(each.verb);
     if (!verb || each.names_fence())
       return invalid_parameter("OnEnd", verb ? "no operation names a fence" : "unknown verb \"" + each.verb + "\"");
+    if (const auto wrong = each.wrong_sum(); !wrong.empty())
+      return invalid_parameter("OnEnd", wrong);
     each.op.verb = *verb;
     out.push_back(std::move(each.op));
   }

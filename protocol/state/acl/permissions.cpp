@@ -51,6 +51,17 @@ requires requires(const Listing& each) {
 complaint denial(const acl::authorizer& may, const query& q, const Listing& each) {
   return denied_unless(!q.lists_need_permission || may.key_list(each.prefix));
 }
+complaint denial(const acl::authorizer& may, const query& q, const kv_changes& each) {
+  return denied_unless(!q.lists_need_permission ||
+                       std::all_of(each.prefixes.begin(), each.prefixes.end(),
+                                   [&](const std::string& prefix) { return may.key_list(prefix); }));
+}
+complaint denial(const acl::authorizer& may, const query&, const kv_at& each) {
+  return denied_unless(may.key_read(each.key));
+}
+complaint denial(const acl::authorizer& may, const query&, const kv_history& each) {
+  return denied_unless(may.key_read(each.key));
+}
 complaint denial(const acl::authorizer& may, const query&, const claim_read& each) {
   return denied_unless(may.key_read(each.of.name));
 }
@@ -253,6 +264,13 @@ struct filter {
   void operator()(ended_session_rows& a) const {
     std::erase_if(a.list, [&](const ended_session_ptr& each) { return !may.session_read(each->node); });
   }
+  void operator()(change_rows& a) const {
+    keep(a.rows);
+    std::erase_if(a.list,
+                  [&](const kv_change& each) { return !may_see(may, *each.row) && !MUTANT(changes_not_filtered); });
+    a.viewer = by;
+  }
+  void operator()(outcome_view&) const {}
   /// Settings are seen as a whole or not at all.
   template <class Settings>
   void operator()(settings_ptr<Settings>&) const {}

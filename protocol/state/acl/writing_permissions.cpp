@@ -34,6 +34,7 @@ bool may_write_key(const authorizer& may, const kv_op& op) {
   case kv_verb::unlock:
   case kv_verb::remove:
   case kv_verb::remove_cas:
+  case kv_verb::add:
   case kv_verb::check_not_exists:
     break;
   }
@@ -182,6 +183,8 @@ struct judge {
   complaint operator()(const catalog_deregister& c) const {
     return deregister_error(c) ? std::nullopt : deregistration_denied(t, may, c);
   }
+  /// Of his own writes; nobody needs a permission for it.
+  complaint operator()(const outcome_seal&) const { return std::nullopt; }
   // What the leader does of its own accord.
   complaint operator()(const tombstone_reap&) const { return denied_unless(false); }
   complaint operator()(const claims_alarm&) const { return denied_unless(false); }

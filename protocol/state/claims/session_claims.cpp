@@ -19,6 +19,7 @@ bool may_be_left(kv_verb verb) {
   case kv_verb::remove:
   case kv_verb::remove_cas:
   case kv_verb::remove_tree:
+  case kv_verb::add:
     return true;
   default:
     return false;

@@ -3,6 +3,7 @@
 #include "protocol/base/check.hpp"
 #include "protocol/base/mutants.hpp"
 #include "protocol/base/probe.hpp"
+#include "protocol/golang/syntax.hpp"
 
 namespace belay::state {
 
@@ -62,6 +63,26 @@ key_result set_if_unchanged(applying& a, const kv_op& op) {
     return {key_outcome::refused};
   }
   return {key_outcome::done, overwrite(a, place, op)};
+}
+
+/// docs/http-extensions.md: a key that is not there counts as zero. What keeps a put out keeps this out, and it keeps what a put keeps, and the
+/// flags.
+key_result add(applying& a, const kv_op& op) {
+  const auto place = a.t.kv.locate(op.key);
+  const auto old = kv_table::entry(place);
+  const auto before = old ? golang::parse_int(*old->value) : 0;
+  if (!before)
+    return {.outcome = key_outcome::refused, .why = refused_for::value};
+  std::int64_t sum = 0;
+  const bool wraps = __builtin_add_overflow(*before, op.amount, &sum) && !MUTANT(counter_wraps_around);
+  if (wraps || (op.min && sum < *op.min) || (op.max && sum > *op.max)) {
+    PROBE("kv: counter stays within its bounds");
+    return {.outcome = key_outcome::refused, .why = refused_for::bounds};
+  }
+  auto put = op;
+  put.value = make_payload(std::to_string(sum));
+  put.flags = old && !MUTANT(counter_loses_flags) ? old->flags : 0;
+  return {.outcome = key_outcome::done, .entry = overwrite(a, place, put), .sum = sum};
 }
 
 /// docs/contract/04, section 3.1, in its order.
@@ -137,6 +158,8 @@ key_result write_key(applying& a, const kv_op& op) {
     return set(a, op);
   case kv_verb::cas:
     return set_if_unchanged(a, op);
+  case kv_verb::add:
+    return add(a, op);
   case kv_verb::lock:
     return acquire(a, op);
   case kv_verb::unlock:

@@ -15,9 +15,11 @@ struct key_result {
   key_outcome outcome = key_outcome::done;
   kv_entry_ptr entry{}; ///< as it is afterwards; null: none, or the operation does not show it
   std::string text{};
-  std::string holder{};      ///< refused because of this session's lock
-  std::uint64_t wait_ms = 0; ///< lock_delay: how long it lasts
-  bool queued = false;       ///< refused because others wait for the lock (docs/claims.md, rule 28)
+  std::string holder{};                   ///< refused because of this session's lock
+  std::uint64_t wait_ms = 0;              ///< lock_delay: how long it lasts
+  bool queued = false;                    ///< refused because others wait for the lock (docs/claims.md, rule 28)
+  refused_for why = refused_for::nothing; ///< refused: value, bounds
+  std::int64_t sum = 0;                   ///< add: what it is now
 };
 
 /// Writes nothing unless the outcome is `done`. @pre writes_keys(op.verb)

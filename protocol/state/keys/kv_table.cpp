@@ -24,7 +24,9 @@ void kv_table::track(const kv_entry_ptr& before, const kv_entry_ptr& after) {
 }
 
 void kv_table::put(place p, kv_entry_ptr entry) {
-  track(kv_table::entry(p), entry);
+  auto old = kv_table::entry(p);
+  track(old, entry);
+  journal_.key_changed(std::move(old), entry);
   const std::string_view key = entry->key; // stays valid: the row keeps the entry alive
   rows_.put(p, key, std::move(entry));
 }
@@ -37,6 +39,7 @@ void kv_table::put(kv_entry_ptr entry) {
 void kv_table::erase(place p) {
   const auto old = entry(p);
   track(old, nullptr);
+  journal_.key_changed(old, nullptr);
   rows_.erase(p, old->key);
 }
 
@@ -47,8 +50,10 @@ void kv_table::erase(std::string_view key) {
 }
 
 std::size_t kv_table::erase_under(std::string_view prefix) {
-  return rows_.erase_under(
-      prefix, [this](const kv_entry_ptr& e) { track(MUTANT(tree_delete_leaves_holders) ? nullptr : e, nullptr); });
+  return rows_.erase_under(prefix, [this](const kv_entry_ptr& e) {
+    track(MUTANT(tree_delete_leaves_holders) ? nullptr : e, nullptr);
+    journal_.key_changed(e, nullptr);
+  });
 }
 
 kv_entry_ptr kv_table::find(std::string_view key) const {

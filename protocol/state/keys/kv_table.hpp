@@ -10,7 +10,7 @@ namespace belay::state {
 
 class kv_table {
 public:
-  explicit kv_table(change_journal& journal) : rows_(journal, table::kv) {}
+  explicit kv_table(change_journal& journal) : journal_(journal), rows_(journal, table::kv) {}
 
   using place = journaled_map<kv_entry_ptr>::place;
 
@@ -44,6 +44,7 @@ public:
 private:
   void track(const kv_entry_ptr& before, const kv_entry_ptr& after);
 
+  change_journal& journal_;
   journaled_map<kv_entry_ptr> rows_;
   std::map<std::string, std::set<std::string, std::less<>>, std::less<>> held_;
 };

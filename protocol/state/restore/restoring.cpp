@@ -1,5 +1,6 @@
 #include "protocol/state/restore/restoring.hpp"
 
+#include "protocol/base/mutants.hpp"
 #include "protocol/state/keys/key_operations.hpp"
 #include "protocol/state/restore/restored_claims.hpp"
 
@@ -53,6 +54,7 @@ public:
     });
     if (claims_.in_use())
       claims_.run(a);
+    keep_outcomes();
     return std::move(fresh_);
   }
 
@@ -65,6 +67,10 @@ private:
       return;
     if (std::visit([this](const auto& each) { return name_is_taken(each); }, row.row) || claims_.take(row))
       return;
+    if (auto* outcome = std::get_if<outcome_ptr>(&row.row)) {
+      outcomes_.push_back(std::move(*outcome));
+      return;
+    }
     if (row.table != table::staging && !std::holds_alternative<std::monostate>(row.row))
       fresh_->restore(std::move(row));
   }
@@ -156,6 +162,22 @@ private:
     }
   }
 
+  /// Whoever was told an outcome is told the same after it. What the archive knows besides came about before it was written, and copies may
+  /// still be under way to a cluster that is made from it.
+  void keep_outcomes() {
+    constexpr std::string_view all = "", none = " "; // no key begins with a blank
+    old_.outcomes.rows().for_each_under(MUTANT(restore_forgets_outcomes) ? none : all,
+                                        [&](const outcome_ptr& row) { fresh_->outcomes.put(row); });
+    for (const auto& archived : outcomes_) {
+      if (fresh_->outcomes.find(archived->scope, archived->id) || fresh_->outcomes.is_full(archived->scope, false))
+        continue;
+      auto row = std::make_shared<outcome_record>(*archived);
+      row->index = std::min(row->index, index_);
+      row->until.value = now_.value + outcome_kept_ms;
+      fresh_->outcomes.put(std::move(row));
+    }
+  }
+
   void keep_delays() {
     old_.delays.rows().for_each_under("", [&](const lock_delay_record& d) { delay_until(d.key, d.until); });
     old_.kv.rows().for_each_under("", [&](const kv_entry_ptr& e) {
@@ -181,6 +203,7 @@ private:
   cluster_time now_;
   std::unique_ptr<tables> fresh_;
   claims_restorer claims_;
+  std::vector<outcome_ptr> outcomes_; ///< of the archive
 };
 
 } // namespace

@@ -172,6 +172,12 @@ complaint wrong_with(const ended_session& s) {
   return std::nullopt;
 }
 
+complaint wrong_with(const outcome_record& o) {
+  if (!is_once_key(o.id) || !(o.scope.empty() || is_uuid(o.scope)))
+    return "has a key or an accessor that is none";
+  return std::nullopt;
+}
+
 /// Of tables whose rows hold numbers, which a restore brings into their ranges, and of settings.
 template <class Record>
 complaint wrong_with(const Record&) {

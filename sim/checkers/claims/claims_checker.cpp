@@ -83,9 +83,13 @@ broken claims_checker::compare_claims(log_index at, const state::machine& m) {
       return b;
     there[{row.claim->of, row.claim->id}] = row.claim;
   }
-  if (!fences_.empty())
-    newest_before_ = *fences_.rbegin();
-  newest_compared_ = std::max(newest_compared_, at);
+  if (at >= newest_compared_) {
+    newest_compared_ = at;
+    held_.clear();
+    for (const auto& [name, row] : there)
+      if (row->state == state::claim_state::held)
+        newest_given_ = std::max(newest_given_, *held_.insert(row->fence).first);
+  }
   const auto index = "at index " + to_string(at) + " ";
   for (const auto& [of, r] : right->resources)
     for (const auto& [id, c] : r.claims) {
@@ -111,8 +115,9 @@ broken claims_checker::judge_row(log_index at, const state::claim_record& row) {
     return what + ", although it was told to have ended by index " + to_string(over->second);
   if (row.state != state::claim_state::held || at < newest_compared_) // another node has shown a later state already
     return std::nullopt;
-  if (fences_.insert(row.fence).second && row.fence <= newest_before_)
-    return what + ", although fence " + std::to_string(newest_before_) + " was given before";
+  if (!held_.contains(row.fence) && row.fence <= newest_given_)
+    return what + ", although it did not hold with that fence before, and fence " + std::to_string(newest_given_) +
+           " was given to somebody meanwhile";
   return std::nullopt;
 }
 

@@ -41,8 +41,8 @@ private:
   claims_state_ptr compared_;    ///< the last one
   std::size_t session_ends_ = 0; ///< so many of the model's were compared
   log_index newest_compared_;
-  std::set<std::uint64_t> fences_;  ///< of claims that held when it was looked last, and before
-  std::uint64_t newest_before_ = 0; ///< of them
+  std::set<std::uint64_t> held_;   ///< fences of the claims that held when it was looked last
+  std::uint64_t newest_given_ = 0; ///< of all that were ever seen
   struct due {
     cluster_time told;
     virtual_time at{0};

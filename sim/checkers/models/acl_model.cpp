@@ -325,6 +325,14 @@ bool acl_model::ends_one_day(std::string_view secret, log_index s) const {
                      [&](const auto& each) { return each.second.secret == secret && !each.second.expires.is_zero(); });
 }
 
+std::optional<std::string> acl_model::owner_in(const tables& t, std::string_view secret) {
+  for (const auto& [accessor, token] : t.tokens)
+    if (token.secret == secret)
+      return accessor;
+  return !t.initialized && secret == nobodys_secret ? std::optional(std::string(state::anonymous_accessor))
+                                                    : std::nullopt;
+}
+
 acl_rights_ptr acl_model::rights_in(const tables& t, const state::authority& who) const {
   auto& known = known_[{&t, {who.secret, who.allowed_by_default}}];
   if (known)

@@ -70,6 +70,9 @@ public:
   bool begun(log_index s) const { return at(s)->initialized; }
   acl_rights_ptr rights_of(const state::authority& who, log_index s) const;
   acl_rights_ptr rights_now(const state::authority& who) const { return rights_in(*now_, who); }
+  /// The accessor of the token with that secret; nullopt: there is none.
+  std::optional<std::string> owner_now(std::string_view secret) const { return owner_in(*now_, secret); }
+  std::optional<std::string> owner_at(std::string_view secret, log_index s) const { return owner_in(*at(s), secret); }
   /// The token with that secret is there then, and its time ends one day: servers may know earlier than the log that it has come.
   bool ends_one_day(std::string_view secret, log_index s) const;
 
@@ -109,6 +112,7 @@ private:
   }
 
   acl_rights_ptr rights_in(const tables& t, const state::authority& who) const;
+  static std::optional<std::string> owner_in(const tables& t, std::string_view secret);
   tables_ptr at(log_index s) const;
   void keep(tables next, log_index at);
 

@@ -162,6 +162,8 @@ const expectation expected[] = {
     {"DELETE", "/v1/guard/app/?fence=5", "", "key-write", 200, "true"},
     {"DELETE", "/v1/guard/app/", "", "", 200, "true"}, // key write and operator write
     {"GET", "/v1/guards", "", "*", 200, ""},
+    {"GET", "/v1/outcome/k", "", "*", 404, ""}, // of his own writes
+    {"DELETE", "/v1/outcome/k", "", "*", 200, "\"void\""},
     {"GET", "/v1/kv/app/a?claims", "", "key-read key-write", 404, ""},
     {"PUT", "/v1/kv/app/a?acquire=" ID "&wait=1s", "1", "key-write", 200, "true"},
     {"PUT", "/v1/kv/app/a?fence=5&claim=c", "1", "key-write", 409, "not valid"},

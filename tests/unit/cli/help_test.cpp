@@ -174,7 +174,7 @@ TEST_CASE("bash completes commands, flags and their values", "[completion]") {
   };
   const row rows[] = {
       {"belay kv g", "get"},
-      {"belay kv ''", "delete export get import put"},
+      {"belay kv ''", "add delete export get history import put revert"},
       {"belay snap", "snapshot"},
       {"belay operator raft l", "list-peers"},
       {"belay kv get -rec", "-recurse"},

@@ -1,6 +1,6 @@
 // `belay kv import`: in transactions, what they cannot take alone, and a failure that names the first key that is not written.
 
-#include "cli/commands/kv_transfer.hpp"
+#include "cli/commands/keys/kv_transfer.hpp"
 #include "tests/unit/cli/fake_node.hpp"
 #include "tests/unit/cli/said.hpp"
 

@@ -141,6 +141,49 @@ TEST_CASE("lock: signals end the command, and the lock is released", "[lock]") {
   CHECK(node.sessions() == 0);
 }
 
+// Nobody is asked before the options are known to go together: there is no server here.
+TEST_CASE("lock: readers and writers go with no options of semaphores", "[lock]") {
+  struct row {
+    arguments more;
+    const char* complaint;
+  };
+  const row rows[] = {
+      {{"-shared", "-exclusive"},
+       "-shared and -exclusive exclude each other: readers have the lock together, a writer has it alone\n"},
+      {{"-shared", "-n=2"},
+       "-shared is a lock of readers and writers, -n is of a semaphore: they exclude each other\n"},
+      {{"-exclusive", "-n=2", "-permits=1"},
+       "-exclusive is a lock of readers and writers, -n is of a semaphore: they exclude each other\n"},
+      {{"-shared", "-permits=1"},
+       "-shared is a lock of readers and writers, -permits is of a semaphore: they exclude each other\n"},
+      {{"-shared", "-monitor-retry=1"},
+       "-monitor-retry does not count with -shared: errors are ridden out as long as the session is safe\n"},
+      {{"-n=2", "-permits=1", "-monitor-retry=1"},
+       "-monitor-retry does not count with -permits: errors are ridden out as long as the session is safe\n"},
+      {{"-n=2", "-permits=3"}, "Permits must be between 1 and the number of -n\n"},
+      {{"-shared", "-timeout=-1s"}, "Timeout must be positive\n"},
+  };
+  for (const auto& r : rows) {
+    arguments words = {"lock", "-http-addr=127.0.0.1:1"};
+    words.insert(words.end(), r.more.begin(), r.more.end());
+    words.insert(words.end(), {"a", "true"});
+    const auto s = say(words);
+    CHECK(s.code == 1);
+    CHECK(s.err == r.complaint);
+  }
+}
+
+TEST_CASE("lock: readers and writers need claims", "[lock]") {
+  const working_directory here;
+  small_node node;
+  const auto s = say(lock_words(node, {"-shared", "-verbose", "a", "touch ran"}));
+  CHECK(s.code == 1);
+  CHECK(s.out == "Setting up shared lock: a\nAttempting lock acquisition\n");
+  CHECK(s.err == "Lock acquisition failed: this needs claims, which the server does not have\n");
+  CHECK_FALSE(std::filesystem::exists("ran"));
+  CHECK(node.sessions() == 0);
+}
+
 TEST_CASE("lock: semaphores", "[lock]") {
   const working_directory here;
   small_node node;

@@ -3,7 +3,7 @@
 #include "tests/unit/cli/fake_node.hpp"
 #include "tests/unit/cli/said.hpp"
 
-#include "cli/commands/kv_transfer.hpp"
+#include "cli/commands/keys/kv_transfer.hpp"
 #include "cli/http/api_address.hpp"
 #include "cli/output/table.hpp"
 

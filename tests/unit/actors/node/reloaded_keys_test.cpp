@@ -57,6 +57,7 @@ const std::vector<changed_key> changes{
     {"raft_snapshot_interval", "", R"("raft_snapshot_interval":"1s")"},
     {"raft_trailing_logs", "", R"("raft_trailing_logs":1)"},
     {"disable_http_unprintable_char_filter", "", R"("disable_http_unprintable_char_filter":true)"},
+    {"ui", "", R"("ui":true)"},
     {"enable_script_checks", "", R"("enable_script_checks":true)"},
     {"enable_local_script_checks", "", R"("enable_local_script_checks":true)"},
     {"addresses.http", "", R"("addresses":{"http":"127.0.0.2"})"},
@@ -72,6 +73,7 @@ const std::vector<changed_key> changes{
     {"limits.txn_max_req_len", "", R"("limits":{"txn_max_req_len":1})"},
     {"limits.http_max_conns_per_client", "", R"("limits":{"http_max_conns_per_client":1})"},
     {"limits.http_max_bytes_in_flight", "", R"("limits":{"http_max_bytes_in_flight":0})"},
+    {"limits.kv_changes_bytes", "", R"("limits":{"kv_changes_bytes":65536})"},
     {"limits.overload_delay", "", R"("limits":{"overload_delay":"1s"})"},
     {"limits.overload_requests", "", R"("limits":{"overload_requests":1})"},
     {"limits.rpc_max_conns_per_client", "", R"("limits":{"rpc_max_conns_per_client":1})"},
@@ -209,10 +211,11 @@ std::string told(const node_config& c) {
   m(h.prefer_server_cipher_suites)(c.https_handshake_timeout);
   m(c.raft_multiplier)(c.rpc_hold_timeout)(c.raft_snapshot_threshold)(c.raft_snapshot_interval)(c.raft_trailing_logs);
   m(c.kv_max_value_size)(c.txn_max_req_len)(c.http_max_bytes_in_flight)(c.overload_delay)(c.overload_requests);
+  m(c.kv_changes_bytes);
   m(c.http_max_conns_per_client)(c.session_ttl_min)(c.default_query_time)(c.max_query_time)(c.discovery_max_stale);
   m(c.consistent_by_default)(c.response_headers)(c.block_endpoints)(c.allow_write_http_from)(c.allowed_hosts)(
       c.use_cache);
-  m(c.disable_http_unprintable_char_filter);
+  m(c.disable_http_unprintable_char_filter)(c.ui);
   for (const auto& s : c.services)
     m(s.service.service);
   for (const auto& each : c.checks)

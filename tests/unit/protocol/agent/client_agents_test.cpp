@@ -155,6 +155,34 @@ TEST_CASE("what was written and lost is written again, less and less often", "[c
   CHECK(lost.status().empty());
 }
 
+TEST_CASE("an agent that is heard again while the entry of its silence waits for a disk is not left critical",
+          "[client_agents]") {
+  rows shown;
+  leader l(shown);
+  l.agents.heard(a, 1s);
+  l.go_on(1s);
+  l.go_on(2s);
+  REQUIRE(shown.status() == "passing");
+  std::vector<state::command> in_the_log; // and in no table yet
+  const auto look = [&](local_time now) {
+    for (const auto& name : l.agents.due(now, 10))
+      if (auto c = l.agents.look(name, &*shown.node, &*shown.liveness, now, "dc1"))
+        in_the_log.push_back(std::move(*c));
+  };
+  look(7s);
+  REQUIRE(in_the_log.size() == 1); // critical
+  for (auto now = 8s; now < 12s; now += 1s) {
+    l.agents.heard(a, now);
+    look(now);
+  }
+  CHECK(in_the_log.size() == 2);
+  for (const auto& c : in_the_log)
+    shown.apply(c);
+  CHECK(shown.status() == "passing");
+  l.agents.heard(a, 13s);
+  CHECK(l.agents.shown_alive(a));
+}
+
 TEST_CASE("an agent that leaves is deregistered, and forgotten when that is seen", "[client_agents]") {
   rows r;
   leader l(r);

@@ -43,8 +43,8 @@ struct barrier_story {
     barriers.hold({asker, id, lease_ok, barrier_deadline});
     CHECK(take().empty());
   }
-  lines go_on(const leadership& now, bool lease = false) {
-    barriers.go_on(now, lease, commit);
+  lines go_on(const leadership& now) {
+    barriers.go_on(now, commit);
     return take();
   }
   lines confirmed(std::uint64_t of_attempt, std::uint64_t index) {
@@ -67,29 +67,28 @@ TEST_CASE("whom a barrier asks") {
   struct row {
     const char* story;
     leadership now;
-    bool lease;    // this node leads and nobody else can
     bool lease_ok; // the reader trusts in it
     node_id asker;
     lines expected;
   };
   // clang-format off
   const row rows[] = {
-      {"no leader, it waits",            leaderless(),   false, true,  self,  {}},
-      {"leader, default mode",           led_here(),     true,  true,  self,  {"barrier 7 at 10"}},
-      {"leader without lease",           led_here(),     false, true,  self,  {"confirm leadership"}},
-      {"leader, the quorum is wanted",   led_here(),     true,  false, self,  {"confirm leadership"}},
-      {"leader, a follower asks",        led_here(),     true,  true,  third, {"to 3: read index 7 is 10"}},
-      {"leader, a follower, no lease",   led_here(),     false, true,  third, {"confirm leadership"}},
-      {"follower",                       led_by(second), false, false, self,  {"to 2: read index?"}},
-      {"follower, default mode",         led_by(second), false, true,  self,  {"to 2: read index? lease"}},
-      {"follower by now, a third asks",  led_by(second), false, true,  third, {"to 3: read index 7 unknown"}},
+      {"no leader, it waits",            leaderless(),                true,  self,  {}},
+      {"leader, default mode",           led_here(),                  true,  self,  {"barrier 7 at 10"}},
+      {"leader without lease",           led_here_without_a_lease(),  true,  self,  {"confirm leadership"}},
+      {"leader, the quorum is wanted",   led_here(),                  false, self,  {"confirm leadership"}},
+      {"leader, a follower asks",        led_here(),                  true,  third, {"to 3: read index 7 is 10"}},
+      {"leader, a follower, no lease",   led_here_without_a_lease(),  true,  third, {"confirm leadership"}},
+      {"follower",                       led_by(second),              false, self,  {"to 2: read index?"}},
+      {"follower, default mode",         led_by(second),              true,  self,  {"to 2: read index? lease"}},
+      {"follower by now, a third asks",  led_by(second),              true,  third, {"to 3: read index 7 unknown"}},
   };
   // clang-format on
   for (const auto& r : rows) {
     INFO(r.story);
     barrier_story s;
     s.hold(7, r.lease_ok, r.asker);
-    CHECK(s.go_on(r.now, r.lease) == r.expected);
+    CHECK(s.go_on(r.now) == r.expected);
     CHECK(s.barriers.none_waiting() == !r.expected.empty());
   }
 }

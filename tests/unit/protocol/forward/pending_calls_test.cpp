@@ -343,6 +343,41 @@ TEST_CASE("a renewal that the session timers could not decide is asked again") {
   CHECK(s.go_on(led_here()) == lines{"renew mine for 1/1"});
 }
 
+TEST_CASE("a leader without a lease has itself confirmed before it renews") {
+  // The lease may be given up for the rest of a term: a transfer of the leadership that fails does that.
+  story s;
+  s.hold(1, "mine", call_kind::renew_session);
+  s.hold(2, "theirs", call_kind::renew_session, third);
+  REQUIRE(s.go_on(led_here_without_a_lease()) == lines{"confirm leadership"});
+  SECTION("each once") {
+    s.calls.confirmed(1);
+    CHECK(s.take() == lines{"confirmed, renew mine for 1/1", "confirmed, renew theirs for 3/2"});
+    s.calls.confirmed(1);
+    s.calls.failed(1);
+    CHECK(s.take().empty());
+  }
+  SECTION("who comes later is not confirmed by an earlier round") {
+    s.hold(3, "later", call_kind::renew_session);
+    CHECK(s.go_on(led_here_without_a_lease()) == lines{"confirm leadership"});
+    s.calls.confirmed(1);
+    CHECK(s.take() == lines{"confirmed, renew mine for 1/1", "confirmed, renew theirs for 3/2"});
+    s.calls.confirmed(2);
+    CHECK(s.take() == lines{"confirmed, renew later for 1/3"});
+  }
+  SECTION("no: the next leader is asked") {
+    s.calls.failed(1);
+    CHECK(s.take() == lines{"to 3: reply 2 retry"});
+    s.calls.ask_again();
+    CHECK(s.go_on(led_by(second)) == lines{"to 2: call 1 renew_session mine"});
+  }
+  SECTION("no answer: told by the deadline") {
+    s.calls.expire(deadline);
+    CHECK(s.take() == lines{"tell 1 refused: No cluster leader", "to 3: reply 2 refused: No cluster leader"});
+    s.calls.confirmed(1);
+    CHECK(s.take().empty());
+  }
+}
+
 TEST_CASE("each committed entry knows who waits for it") {
   story s;
   SECTION("none was proposed here: nothing to tell") {

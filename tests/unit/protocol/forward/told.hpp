@@ -42,7 +42,8 @@ inline std::string words(const pass_answer& p) {
   return "answer " + to_string(p.asked.from.id) + " " + *p.asked.bytes + ": " + p.answer.bytes;
 }
 inline std::string words(const renew_here& r) {
-  return "renew " + *r.session + " for " + to_string(r.from.node) + "/" + to_string(r.from.id);
+  return std::string(r.confirmed ? "confirmed, " : "") + "renew " + *r.session + " for " + to_string(r.from.node) +
+         "/" + to_string(r.from.id);
 }
 inline std::string words(const decide_here& d) {
   return std::string("decide ") + name_of(d.asked.kind) + " " + *d.asked.bytes;
@@ -68,7 +69,11 @@ lines words_of(const std::vector<Action>& actions) {
 inline constexpr node_id self{1}, second{2}, third{3};
 
 inline leadership led_here(std::uint64_t term = 5, bool serving = true) {
-  return {true, serving, term_id{term}, {}};
+  return {true, serving, term_id{term}, {}, true};
+}
+/// It leads, and others may believe that they do.
+inline leadership led_here_without_a_lease() {
+  return {true, true, term_id{5}, {}};
 }
 inline leadership led_by(node_id leader) {
   return {false, false, term_id{5}, leader};

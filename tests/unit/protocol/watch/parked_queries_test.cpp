@@ -47,6 +47,23 @@ TEST_CASE("a changed key wakes its readers and the readers of every prefix of it
   CHECK(p.size() == 7);
 }
 
+TEST_CASE("who follows several prefixes is woken by each, once, and is gone from all") {
+  parked_queries p;
+  p.park(1, kv_list{"a/"});
+  p.park(2, kv_changes{{"a/", "b/", "a/", "c"}, {}});
+  p.park(3, kv_changes{{"b/", "d/"}, {}});
+  p.park(4, kv_list{"b/"});
+  CHECK(woken(p, {kv_changed{"a/x"}, kv_changed{"b/x"}, kv_changed{"c"}}) == ids{1, 2, 3, 4});
+  CHECK(woken(p, {kv_changed{"d/x"}}) == ids{3});
+  p.remove(1);
+  p.remove(2);
+  CHECK(woken(p, {kv_changed{"a/x"}, kv_changed{"b/x"}, kv_changed{"c"}}) == ids{3, 4});
+  p.remove(3);
+  p.remove(4);
+  CHECK(p.size() == 0);
+  CHECK(woken(p, {kv_changed{"b/x"}, kv_tree_removed{""}}).empty());
+}
+
 TEST_CASE("a removed tree wakes keys and prefixes inside it, itself, and prefixes around it") {
   parked_queries p;
   p.park(1, kv_get{"t/a"});

@@ -49,10 +49,11 @@ struct transfers_fixture : asked_fixture {
     u.error = std::move(error);
     transfers.unpacked(u, now);
   }
-  void decided(const propose_write& asked, wire::call_outcome outcome, state::reply reply = true) {
+  void decided(const propose_write& asked, wire::call_outcome outcome, state::reply reply = true,
+               std::string text = "some reason") {
     auto* e = pending.settle(asked.id);
     REQUIRE(e != nullptr);
-    write_result r{asked.id, outcome, std::move(reply), log_index{12}, "some reason"};
+    write_result r{asked.id, outcome, std::move(reply), log_index{12}, std::move(text)};
     transfers.part_decided(*e, r, now);
   }
   /// So that the client may try again at once.
@@ -274,6 +275,13 @@ TEST_CASE("archive_transfers: an upload that is refused leaves nothing behind") 
     f.decided(f.out.take<propose_write>(), wire::call_outcome::refused);
     CHECK(e.answer->body == "some reason");
     f.check_aborted(e.transfer->archive);
+  }
+  SECTION("because a server is too old for what is in it") {
+    auto& e = f.restore("abc", true);
+    f.unpacked(f.out.take<unpack_archive>(), "command", false);
+    const std::string why = "server b is not known to have feature level 6: install Belay 0.2.0 or newer there";
+    f.decided(f.out.take<propose_write>(), wire::call_outcome::refused, true, why);
+    f.check_told_when_aborted(e, why, 409);
   }
   SECTION("by the state machine") {
     auto& e = f.restore("abc", true);

@@ -8,6 +8,7 @@
 #include <catch2/catch.hpp>
 
 #include <deque>
+#include <functional>
 #include <memory>
 #include <utility>
 #include <variant>
@@ -16,6 +17,7 @@ namespace belay::actors::testing {
 
 struct counting_client : requester {
   void progress() override { ++told; }
+  bool send_now(const http::shared_body_ptr& piece) override { return sends_now && sends_now(piece); }
 
   exchange& asks(exchange::asked what) {
     auto& e = exchanges.emplace_back();
@@ -26,6 +28,7 @@ struct counting_client : requester {
   }
 
   int told = 0;
+  std::function<bool(const http::shared_body_ptr&)> sends_now; ///< null: its socket has no room
   std::deque<exchange> exchanges;
 };
 

@@ -79,7 +79,7 @@ TEST_CASE("every effective key reaches its field") {
       accepted(file_with(f, R"("bootstrap_expect":3,"node_name":"n1","node_id":"B31A9000-0000-4000-8000-000000000001",
     "datacenter":"DC2","advertise_addr":"127.0.0.2","client_addr":"127.0.0.1 ::1","ports":{"http":18500,"server":18300,"serf_wan":-1},
     "start_join":["a:1"],"retry_join":["b:2","c"],"log_level":"err","log_json":true,"log_file":"/x/l","pid_file":"/x/p",
-    "limits":{"overload_delay":"2s","overload_requests":77,"kv_max_value_size":1000,"txn_max_req_len":2000,"http_max_conns_per_client":7,"http_max_bytes_in_flight":100000000},
+    "limits":{"overload_delay":"2s","overload_requests":77,"kv_max_value_size":1000,"txn_max_req_len":2000,"http_max_conns_per_client":7,"kv_changes_bytes":70000,"http_max_bytes_in_flight":100000000},
     "performance":{"raft_multiplier":1,"rpc_hold_timeout":"3s"},
     "raft_snapshot_threshold":5,"raft_snapshot_interval":"6s","raft_trailing_logs":7,"session_ttl_min":"1s","default_query_time":"1m","max_query_time":"2m",
     "http_config":{"response_headers":{"X-A":"b"},"block_endpoints":["/v1/event"],"allow_write_http_from":["10.0.0.0/8"],"allowed_hosts":["belay.test"]},
@@ -103,6 +103,7 @@ TEST_CASE("every effective key reaches its field") {
   CHECK(c.txn_max_req_len == 2000);
   CHECK(c.http_max_conns_per_client == 7);
   CHECK(c.http_max_bytes_in_flight == 100'000'000);
+  CHECK(c.kv_changes_bytes == 70'000);
   CHECK(c.overload_delay == 2s);
   CHECK(c.overload_requests == 77);
   CHECK(c.raft_multiplier == 1);
@@ -144,6 +145,8 @@ TEST_CASE("names of hosts are looked at where HTTP listens on the loopback only,
 TEST_CASE("-dev is one server in memory on the loopback") {
   auto c = accepted({"-dev"}).config;
   CHECK(c.dev);
+  CHECK(c.ui);
+  CHECK_FALSE(accepted({"-dev", "-ui=false"}).config.ui);
   CHECK(c.server);
   CHECK(c.bootstrap);
   CHECK(c.data_dir.empty());
@@ -469,18 +472,18 @@ TEST_CASE("keys of Consul without effect are accepted and named in one line") {
       "autopilot":{"cleanup_dead_servers":true,"min_quorum":0},"disable_update_check":true,"disable_remote_exec":true,"reconnect_timeout":"72h",
       "check_update_interval":"5m","tls_min_version":"tls12","ca_file":"","ports":{"dns":-1,"grpc":8502,"serf_lan":18301},"limits":{"rpc_rate":-1},
       "retry_interval":"1s","retry_max":4,"snapshot_agent":{"log":{}},"ae_interval":"1m","performance":{"leave_drain_time":"2s"},
-      "telemetry":{"disable_hostname":false},"ui":true)"));
+      "telemetry":{"disable_hostname":false})"));
   REQUIRE(p.warnings.size() == 1);
   CHECK(p.warnings[0] == "settings without effect in this build: acl_down_policy, ae_interval, "
                          "connect.ca_config, connect.enabled, dns_config.node_ttl, dns_config.soa.retry, enable_debug, "
                          "gossip_lan.gossip_nodes, performance.leave_drain_time, ports.grpc, "
                          "primary_datacenter, reconnect_timeout, retry_interval, retry_max, snapshot_agent, "
-                         "telemetry.disable_hostname, translate_wan_addrs, ui");
+                         "telemetry.disable_hostname, translate_wan_addrs");
 }
 
 TEST_CASE("keys without effect that ask for what is so anyway are not mentioned") {
   scratch_folder f;
-  CHECK(accepted(file_with(f, R"("retry_max":0,"leave_on_terminate":false,"skip_leave_on_interrupt":true,"ui":false,
+  CHECK(accepted(file_with(f, R"("retry_max":0,"leave_on_terminate":false,"skip_leave_on_interrupt":true,
       "telemetry":{"disable_hostname":true},"ports":{"serf_lan":8301})"))
             .warnings.empty());
 }

@@ -218,7 +218,8 @@ TEST_CASE("sessions with exact TTLs and with OnEnd", "[claims]") {
            row{R"({"TTLMode":"exact"})", "Invalid TTLMode: an exact TTL needs a TTL"},
            row{R"({"TTL":"99ms","TTLMode":"exact"})", "Invalid Session TTL '99000000', must be between [100ms=24h0m0s]",
                500},
-           row{R"({"OnEnd":[{"Verb":"add","Key":"k"}]})", "Invalid OnEnd: unknown verb \"add\""},
+           row{R"({"OnEnd":[{"Verb":"double","Key":"k"}]})", "Invalid OnEnd: unknown verb \"double\""},
+           row{R"({"OnEnd":[{"Verb":"add","Key":"k"}]})", "Invalid OnEnd: add needs Add"},
            row{R"({"OnEnd":[{"Verb":"set","Key":"k","Fence":7}]})", "Invalid OnEnd: no operation names a fence"},
        }) {
     INFO(t.body);

@@ -10,12 +10,12 @@ using forward::keyring_verb;
 
 namespace {
 
-constexpr auto route = "/v1/operator/keyring";
+constexpr auto keyring_path = "/v1/operator/keyring";
 const std::string one = "EVw0KitCchISt1h9L06mUNtDbKucvILRi4lPEAGl5Zs=";
 const std::string two = "rnLX6VWbVvLE7DqKDhpQFi2CjAXyhwAE7zG+DdxIuLg=";
 
 local_request asked(std::string_view method, std::string_view query, std::string_view body = {}) {
-  auto p = ask(method, std::string(route) + std::string(query), body);
+  auto p = ask(method, std::string(keyring_path) + std::string(query), body);
   REQUIRE(std::holds_alternative<local_request>(p.action));
   auto r = std::get<local_request>(p.action);
   CHECK(r.kind == local_kind::keyring);
@@ -104,11 +104,11 @@ TEST_CASE("keyring: parameters as Consul judges them", "[keyring]") {
            row{"DELETE", "", R"({"Key":"!!"})", 500, "2 errors occurred:" + pools},
        }) {
     CAPTURE(r.method, r.query, r.body);
-    const auto refused = refusal_to(r.method, std::string(route) + r.query, r.body);
+    const auto refused = refusal_to(r.method, std::string(keyring_path) + r.query, r.body);
     CHECK(refused.status == r.status);
     CHECK(refused.body == r.text);
   }
-  const auto patch = refusal_to("PATCH", route);
+  const auto patch = refusal_to("PATCH", keyring_path);
   CHECK(patch.status == 405);
   CHECK(header(patch, "Allow") == "OPTIONS,GET,POST,PUT,DELETE");
   CHECK(refusal_to("POST", "/v1/operator/autopilot/health").status == 405);

@@ -282,6 +282,36 @@ TEST_CASE("keys: reading, listing, writing, and trees") {
   CHECK(d.keys("") == texts{"app/a", "app/sec/x", "app/sec/y", "other", "web/1", "web/2"});
 }
 
+TEST_CASE("changes of keys: each is judged by itself, and what is left out moves the place all the same") {
+  acl_driver d;
+  const auto secret = d.token(R"(
+    key_prefix "app/" { policy = "list" }
+    key "app/secret" { policy = "deny" })");
+  const auto base = d.index();
+  d.set("app/a");
+  d.set("app/secret");
+  d.set("web");
+  query q = kv_changes{{""}, change_place{base}};
+  const auto seen = [&] {
+    auto found = d.read<change_rows>(secret, q);
+    CHECK(found.reached == change_place{d.index()});
+    return names_of_rows(found.list, [](const auto& c) { return c.row->key; });
+  };
+  CHECK(seen() == texts{"app/a"});
+  d.remove_tree("");
+  CHECK(seen() == texts{"app/a", "app/a"});
+  CHECK(d.refused_read(secret, kv_at{"app/secret", d.index()}) == denied);
+  CHECK(d.refused_read(secret, kv_history{"web"}) == denied);
+  CHECK(d.refused_read(secret, kv_history{"app/a"}) == "");
+  CHECK(d.refused_read("nobody's", q) == unknown);
+  q.lists_need_permission = true;
+  CHECK(d.refused_read(secret, q) == denied);
+  std::get<kv_changes>(q).prefixes = {"app/"};
+  CHECK(seen() == texts{"app/a", "app/a"});
+  std::get<kv_changes>(q).prefixes = {"app/", "web"};
+  CHECK(d.refused_read(secret, q) == denied);
+}
+
 TEST_CASE("the right to write a name is not the right to delete the tree below it") {
   CHECK(tells_mutant("tree_deleted_by_right_to_its_name", [] {
     acl_driver d;
@@ -297,6 +327,11 @@ TEST_CASE("rows are left out of answers that may not be seen") {
     acl_driver d;
     d.set("hidden");
     return d.read<kv_entries>("anonymous", kv_list{""}).entries.empty();
+  }));
+  CHECK(tells_mutant("changes_not_filtered", [] {
+    acl_driver d;
+    d.set("hidden");
+    return d.read<change_rows>("anonymous", kv_changes{{""}, change_place{log_index{1}}}).list.empty();
   }));
 }
 

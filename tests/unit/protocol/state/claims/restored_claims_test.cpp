@@ -102,6 +102,62 @@ TEST_CASE("a holder that a restore brings back asks again while a lock delay run
   CHECK(tells_mutant("holder_queues_in_delay", refused));
 }
 
+// a had the lock when the archive was saved, and b after it. The end of a's claim is forgotten after ten minutes, so the restore brings a back. What b
+// has written with its fence must stand: a gets one above it, or whoever compares fences would refuse the holder, and take writes of nobody's.
+TEST_CASE("a holder that a restore brings back gets a fence above all that others had in between") {
+  const auto above = [] {
+    claims_driver d;
+    const auto a = d.open(1), b = d.open(2);
+    d.apply(guard_set{"g/", {"x", claim_space::claims}});
+    d.asks("x", a, "a");
+    const auto first = d.fence("x", "a");
+    const auto kept = save(d);
+    d.drops("x", "a");
+    d.asks("x", b, "b");
+    const auto second = d.fence("x", "b");
+    d.drops("x", "b");
+    d.pass(claim_end_ms);
+    restore(d, kept);
+    const resource_name x{"x", claim_space::claims};
+    return d.holders("x") == texts{"a"} && d.fence("x", "a") > second && d.fenced_set("g/1", x, first) == "fence" &&
+           d.fenced_set("g/1", x, second) == "fence" && d.fenced_set("g/1", x, d.fence("x", "a")) == "true";
+  };
+  CHECK(above());
+  CHECK(tells_mutant("restore_gives_old_fences", above));
+}
+
+// An older archive is restored, and then a newer one. By the older one b waits and is granted again; the fence that the newer one has of b's
+// first grant is below that.
+TEST_CASE("a fence of before an older archive does not come back with a newer one") {
+  const auto above = [] {
+    claims_driver d;
+    const auto a = d.open(1), b = d.open(2);
+    d.asks("x", a, "a");
+    d.asks("x", b, "b");
+    const auto older = save(d);
+    d.drops("x", "a");
+    const auto newer = save(d);
+    restore(d, older, "1");
+    const auto second = d.fence("x", "b");
+    restore(d, newer, "2");
+    return second != 0 && d.holders("x") == texts{"b"} && d.fence("x", "b") > second;
+  };
+  CHECK(above());
+  CHECK(tells_mutant("restore_gives_old_fences", above));
+}
+
+// c holds what the archive does not know, and may believe so until its delay is over.
+TEST_CASE("mutant: restore_leaves_no_ghosts") {
+  CHECK(tells_mutant("restore_leaves_no_ghosts", [] {
+    claims_driver d;
+    const auto a = d.open(1), c = d.open(3, 5000);
+    const auto kept = save(d);
+    d.asks("x", c, "c");
+    restore(d, kept);
+    return d.asks("x", a, "a") == "waiting 1";
+  }));
+}
+
 TEST_CASE("mutant: restore_forgets_ended_claims") {
   CHECK(tells_mutant("restore_forgets_ended_claims", [] {
     claims_driver d;

@@ -122,6 +122,24 @@ TEST_CASE("a restore brings back rows with their indexes, and the log goes on") 
   reload(d);
 }
 
+TEST_CASE("who follows changes begins anew with a restore") {
+  driver d;
+  populate(d);
+  const auto saved = save(d.m);
+  change(d);
+  d.m.keep_changes(1 << 20);
+  const auto before = d.index();
+  CHECK(restore(d, saved));
+  const auto read = [&](log_index after) {
+    return std::get<change_rows>(d.m.evaluate(kv_changes{{""}, change_place{after}}).data);
+  };
+  CHECK(d.m.changes_counted().floor == d.index());
+  CHECK(read(before).gone);
+  CHECK(read(d.index().prev()).gone);
+  d.set("after");
+  CHECK(read(d.index().prev()).list.size() == 1);
+}
+
 TEST_CASE("until its last entry a restore is seen by nobody, and nothing stays of one that ends early") {
   driver model;
   populate(model);

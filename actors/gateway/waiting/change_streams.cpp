@@ -1,0 +1,533 @@
+#include "actors/gateway/waiting/change_streams.hpp"
+
+#include "actors/gateway/requests/answers.hpp"
+#include "protocol/acl/authorizer.hpp"
+#include "protocol/base/mutants.hpp"
+#include "protocol/base/probe.hpp"
+#include "protocol/http/kv/change_render.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace belay::actors {
+
+namespace {
+
+using wanted = state::kv_changes::what;
+
+const state::change_rows* rows_of(const state::query_result& r) {
+  return std::get_if<state::change_rows>(&r.data);
+}
+
+state::kv_changes& changes_in(state::query& q) {
+  return std::get<state::kv_changes>(q);
+}
+
+state::query asking(state::query q, wanted what, state::change_place after) {
+  changes_in(q).asked = what;
+  changes_in(q).after = after;
+  return q;
+}
+
+/// The same keys can be seen.
+bool see_the_same(const std::shared_ptr<const acl::authorizer>& a, const std::shared_ptr<const acl::authorizer>& b) {
+  return a == b || (a != nullptr && b != nullptr && a->sees_same_keys(*b));
+}
+
+} // namespace
+
+/// Two streams with the same key get the same bytes.
+std::string change_streams::key_of(const http::change_stream& asked, const http::render_options& options) {
+  const auto& q = std::get<state::kv_changes>(asked.query);
+  std::string key(1, static_cast<char>('0' + q.kinds));
+  key += options.keys_only ? 'k' : 'v';
+  key += asked.query.lists_need_permission ? 'l' : ' ';
+  const auto append = [&](const std::string& text) { (key += std::to_string(text.size()) += ':') += text; };
+  for (const auto& prefix : q.prefixes)
+    append(prefix);
+  if (asked.query.by) {
+    key += '@';
+    append(asked.query.by->secret);
+  }
+  return key;
+}
+
+change_streams::stream* change_streams::find(request_id name) {
+  const auto it = streams_.find(name);
+  return it == streams_.end() ? nullptr : it->second.get();
+}
+
+// ---- questions
+
+/// In the name of somebody; whether he may go on is judged with each answer.
+request_id change_streams::ask(state::query q, std::uint64_t wait_for, monotonic_time until) {
+  read_query r{pending_.unclaimed_id(), {}, until};
+  r.request.query = std::move(q);
+  r.request.mode = http::consistency::stale; // these tables do not go back
+  r.request.min_index = wait_for;
+  out_.post(r);
+  return r.id;
+}
+
+void change_streams::begin(exchange& e, monotonic_time now) {
+  const auto& asked = std::get<http::change_stream>(e.what);
+  read_query q{pending_.add(e, times_.due(now)), {}, {}};
+  q.request.query = asked.query;
+  q.request.mode = asked.mode;
+  const auto& wants = std::get<state::kv_changes>(asked.query);
+  if (wants.asked == wanted::snapshot && !wants.after.index.is_zero()) { // of an index that may be on its way here
+    q.request.min_index = wants.after.index.value;
+    q.deadline = now + times_.hold;
+  }
+  out_.post(std::move(q));
+}
+
+void change_streams::opened(exchange& e, const read_result& r, monotonic_time now) {
+  if (auto no = refusal_in(r)) {
+    e.answer = std::move(*no);
+    return;
+  }
+  const auto* result = r.found();
+  const auto& asked = std::get<state::kv_changes>(std::get<http::change_stream>(e.what).query);
+  auto opened = std::make_unique<stream>();
+  auto& s = *opened;
+  s.e = &e;
+  s.name = pending_.unclaimed_id();
+  s.key = key_of(std::get<http::change_stream>(e.what), e.options);
+  s.have = asked.after;
+  e.load = 0;
+  e.deadline = monotonic_time::max();
+  e.transfer = std::make_unique<snapshot_transfer>();
+  e.transfer->archive = s.name;
+  e.transfer->streaming = true;
+  e.answer = http::render_stream_head();
+  streams_.emplace(s.name, std::move(opened));
+  count();
+  if (finished_)
+    return end(s, {});
+  const auto& rows = *rows_of(*result);
+  if (asked.asked == wanted::snapshot) {
+    auto shared = r.shared ? r.shared : std::make_shared<const state::query_result>(*result);
+    return send_snapshot(s,
+                         std::make_shared<snapshot_text>(std::move(shared), e.options.keys_only,
+                                                         [this](std::string text) { return keep(std::move(text)); }));
+  }
+  if (asked.asked == wanted::place)
+    s.have = rows.reached;
+  take(s, *result, now);
+  if (s.now == phase::following) { // it knows at once where it stands
+    std::string place;
+    http::append_progress(place, s.have);
+    put_own(s, std::move(place));
+  }
+}
+
+bool change_streams::answered(const read_result& r, monotonic_time now) {
+  if (const auto it = asked_by_groups_.find(r.id); it != asked_by_groups_.end()) {
+    const auto g = groups_.find(it->second);
+    asked_by_groups_.erase(it);
+    if (g != groups_.end())
+      told(*g->second, r, now);
+    return true;
+  }
+  if (const auto it = asked_by_streams_.find(r.id); it != asked_by_streams_.end()) {
+    auto* s = find(it->second);
+    asked_by_streams_.erase(it);
+    if (s != nullptr)
+      read(*s, r, now);
+    return true;
+  }
+  if (const auto it = asked_for_snapshots_.find(r.id); it != asked_for_snapshots_.end()) {
+    const auto key = it->second;
+    asked_for_snapshots_.erase(it);
+    snapshot_read(key, r, now);
+    return true;
+  }
+  return false;
+}
+
+// ---- streams that read on their own
+
+void change_streams::read_on(stream& s, monotonic_time now) {
+  // Who is ahead of this server waits until it is there, and is shown meanwhile that somebody is.
+  s.asked = ask(asking(asked_by(s).query, wanted::changes, s.have), s.have.index.value, now + progress_period);
+  asked_by_streams_.emplace(s.asked, s.name);
+}
+
+void change_streams::read(stream& s, const read_result& r, monotonic_time now) {
+  s.asked = {};
+  const auto* result = r.found();
+  if (result == nullptr) // nobody could say; it asks again when its client wants more
+    return put_own(s, std::string(http::event_comment));
+  if (const auto* no = std::get_if<state::refusal>(&result->data))
+    return refuse(s, no->text);
+  take(s, *result, now);
+}
+
+/// Changes behind s.have, or that they are gone.
+void change_streams::take(stream& s, const state::query_result& result, monotonic_time now) {
+  const auto& rows = *rows_of(result);
+  if (rows.gone)
+    return want_snapshot(s, "floor", rows.floor, now);
+  const bool other_rights = s.viewer != nullptr && !see_the_same(s.viewer, rows.viewer);
+  s.viewer = rows.viewer;
+  if (other_rights)
+    return want_snapshot(s, "permissions", rows.applied, now);
+  metrics_.change_stream_lag(rows.applied.value - std::min(rows.applied, s.have.index).value);
+  if (rows.applied < s.have.index)
+    return put_own(s, std::string(http::event_comment));
+  if (!rows.list.empty())
+    put_own(s, text_of(rows, s.e->options.keys_only));
+  s.have = rows.reached;
+  if (!rows.more)
+    follow(s, now);
+  else if (rows.list.empty())
+    put_own(s, std::string(http::event_comment)); // and the next question when it is taken
+}
+
+void change_streams::follow(stream& s, monotonic_time now) {
+  auto& place = groups_[s.key];
+  if (place == nullptr) {
+    place = std::make_unique<group>();
+    place->asked = asked_by(s).query;
+    place->keys_only = s.e->options.keys_only;
+  }
+  auto& g = *place;
+  if (g.following.empty()) {
+    give_up_waiting(g); // from where nobody stands any more
+    g.place = s.have;
+    g.viewer = s.viewer;
+    g.progress_due = now + progress_period;
+  } else if (s.have < g.place) { // it has been told meanwhile
+    return read_on(s, now);
+  } else if (!see_the_same(s.viewer, g.viewer)) {
+    return want_snapshot(s, "permissions", g.place.index, now);
+  }
+  s.now = phase::following;
+  s.in = place.get();
+  s.spot = s.in->following.size();
+  s.in->following.push_back(&s);
+  ++following_;
+  if (g.waits.is_zero())
+    await(g, now);
+}
+
+void change_streams::give_up_waiting(group& g) {
+  if (g.waits.is_zero())
+    return;
+  asked_by_groups_.erase(g.waits);
+  out_.post(cancel_query{std::exchange(g.waits, request_id{})});
+}
+
+void change_streams::leave(stream& s) {
+  if (s.in == nullptr)
+    return;
+  auto& all = s.in->following;
+  all[s.spot] = all.back();
+  all[s.spot]->spot = s.spot;
+  all.pop_back();
+  --following_;
+  s.in = nullptr;
+}
+
+// ---- groups
+
+void change_streams::await(group& g, monotonic_time now) {
+  g.waits = ask(asking(g.asked, wanted::changes, g.place), std::max<std::uint64_t>(g.place.index.value, 1),
+                std::max(g.progress_due, now));
+  asked_by_groups_.emplace(g.waits, g.following.front()->key);
+}
+
+void change_streams::told(group& g, const read_result& r, monotonic_time now) {
+  g.waits = {};
+  if (g.following.empty()) // tick() takes it away
+    return;
+  const auto* result = r.found();
+  if (result == nullptr)
+    return; // tick() asks again
+  if (const auto* no = std::get_if<state::refusal>(&result->data)) {
+    PROBE("gateway: streams of changes ended with their token");
+    for (auto* s : members(g.following))
+      refuse(*s, no->text);
+    return;
+  }
+  const auto& rows = *rows_of(*result);
+  const bool other_rights = g.viewer != nullptr && !see_the_same(g.viewer, rows.viewer);
+  g.viewer = rows.viewer;
+  if (rows.gone || other_rights) {
+    PROBE("gateway: streams of changes begin anew");
+    for (auto* s : members(g.following)) {
+      leave(*s);
+      want_snapshot(*s, rows.gone ? "floor" : "permissions", rows.gone ? rows.floor : rows.reached.index, now);
+      feed(*s);
+    }
+    return;
+  }
+  tell_all(g, rows, now);
+  if (!g.following.empty())
+    await(g, now);
+}
+
+void change_streams::tell_all(group& g, const state::change_rows& rows, monotonic_time now) {
+  const bool told_place = now >= g.progress_due;
+  if (told_place)
+    g.progress_due = now + progress_period;
+  std::string progress;
+  if (told_place)
+    http::append_progress(progress, rows.reached);
+  const auto with_progress = [&](std::string text) {
+    return MUTANT(progress_before_its_events) ? progress + text : std::move(text += progress);
+  };
+  auto whole = with_progress(text_of(rows, g.keys_only));
+  const auto text = whole.empty() ? nullptr : keep(std::move(whole));
+  const auto before = std::exchange(g.place, rows.reached);
+  // Whoever is cut, or lost, takes the place of the last one, who has been told.
+  for (auto i = g.following.size(); i-- > 0;) {
+    if (i >= g.following.size())
+      continue;
+    auto& s = *g.following[i];
+    if (s.have <= before) {
+      s.have = rows.reached;
+      if (text != nullptr && !send_now(s, text))
+        put(s, text);
+    } else {
+      auto rest = with_progress(text_of(rows, s.have, g.keys_only));
+      s.have = std::max(s.have, rows.reached);
+      if (!rest.empty())
+        put_own(s, std::move(rest));
+    }
+  }
+}
+
+// ---- snapshots
+
+void change_streams::want_snapshot(stream& s, std::string why, log_index newer_than, monotonic_time now) {
+  s.now = phase::awaiting_snapshot;
+  s.why_reset = std::move(why);
+  s.newer_than = newer_than;
+  auto& of_group = snapshots_[s.key];
+  if (auto newest = of_group.newest.lock();
+      newest != nullptr && newest->index() >= newer_than && now - of_group.made < snapshot_age_max) {
+    PROBE("gateway: a snapshot of keys is sent to several streams");
+    return send_snapshot(s, std::move(newest));
+  }
+  of_group.waiting.push_back(s.name);
+  if (!of_group.under_way.is_zero())
+    return;
+  of_group.asked = asked_by(s).query;
+  of_group.keys_only = s.e->options.keys_only;
+  of_group.under_way = ask(asking(of_group.asked, wanted::snapshot, state::change_place{newer_than}), newer_than.value,
+                           now + progress_period);
+  asked_for_snapshots_.emplace(of_group.under_way, s.key);
+}
+
+void change_streams::snapshot_read(const std::string& key, const read_result& r, monotonic_time now) {
+  auto& of_group = snapshots_[key];
+  of_group.under_way = {};
+  const auto waiting = std::exchange(of_group.waiting, {});
+  const auto* result = r.found();
+  const auto* no = result != nullptr ? std::get_if<state::refusal>(&result->data) : nullptr;
+  std::shared_ptr<snapshot_text> state;
+  if (result != nullptr && no == nullptr) {
+    auto shared = r.shared ? r.shared : std::make_shared<const state::query_result>(*result);
+    state = std::make_shared<snapshot_text>(std::move(shared), of_group.keys_only,
+                                            [this](std::string text) { return keep(std::move(text)); });
+    of_group.newest = state;
+    of_group.made = now;
+  }
+  for (const auto& name : waiting) {
+    auto* s = find(name);
+    if (s == nullptr || s->now != phase::awaiting_snapshot)
+      continue;
+    if (no != nullptr)
+      refuse(*s, no->text);
+    else if (state != nullptr && state->index() >= s->newer_than)
+      send_snapshot(*s, state);
+    else {
+      put_own(*s, std::string(http::event_comment));
+      want_snapshot(*s, std::move(s->why_reset), s->newer_than, now);
+    }
+  }
+}
+
+void change_streams::send_snapshot(stream& s, std::shared_ptr<snapshot_text> state) {
+  if (!s.why_reset.empty())
+    metrics_.change_stream_reset();
+  s.now = phase::snapshot;
+  s.state = std::move(state);
+  s.viewer = s.state->viewer();
+  s.next_piece = 0;
+  std::string begin;
+  http::append_snapshot_begin(begin, s.state->index(), s.why_reset);
+  put_own(s, std::move(begin));
+}
+
+// ---- what clients get
+
+http::shared_body_ptr change_streams::keep(std::string text) {
+  auto body = std::make_unique<http::shared_body>();
+  auto bytes = framed(text);
+  body->size = bytes.size();
+  body->pieces.push_back(make_payload(std::move(bytes)));
+  held_.change(0, body->size);
+  return {body.release(), [&held = held_](const http::shared_body* b) { // it may outlive this object
+            held.change(b->size, 0);
+            delete b;
+          }};
+}
+
+/// Straight to the socket, as most clients have taken what came before: no turn of their exchange, and no memory for each of them.
+/// @returns true: and the stream may be gone
+bool change_streams::send_now(const stream& s, const http::shared_body_ptr& text) {
+  return s.queue.empty() && !s.waits.is_zero() && !s.e->old_version && s.e->from->send_now(text);
+}
+
+void change_streams::put_own(stream& s, std::string text) {
+  put(s, keep(std::move(text)));
+}
+
+void change_streams::put(stream& s, const http::shared_body_ptr& text) {
+  if (!s.queue.empty() && s.queued_bytes + text->size > queued_bytes_max) {
+    PROBE("gateway: a stream of changes was cut because its client is slow");
+    metrics_.change_stream_cut();
+    std::string last;
+    http::append_end(last, "cut", "slow");
+    return end(s, std::move(last));
+  }
+  queue(s, text);
+  feed(s);
+}
+
+void change_streams::queue(stream& s, http::shared_body_ptr text) {
+  s.queued_bytes += text->size;
+  queued_bytes_ += text->size;
+  s.queue.push_back(std::move(text));
+}
+
+/// If its exchange waits for a piece and there is one.
+void change_streams::feed(stream& s) {
+  if (s.waits.is_zero() || pending_.find(s.waits) == nullptr || !fill(s))
+    return;
+  pending_.settle(std::exchange(s.waits, request_id{}));
+  s.e->transfer->asked = false;
+  if (s.e->transfer->ended)
+    forget(s.name);
+}
+
+/// @returns false: there is nothing for it yet
+bool change_streams::fill(stream& s) {
+  auto& t = *s.e->transfer;
+  if (s.queue.empty() && s.now == phase::snapshot) {
+    auto piece = s.state->piece(s.next_piece);
+    if (piece == nullptr) {
+      std::string progress;
+      s.have = state::change_place{s.state->index()};
+      http::append_progress(progress, s.have);
+      piece = keep(std::move(progress));
+      s.state.reset();
+      s.now = phase::reading;
+    } else
+      ++s.next_piece;
+    queue(s, std::move(piece));
+  }
+  if (!s.queue.empty()) {
+    auto text = std::move(s.queue.front());
+    s.queue.pop_front();
+    s.queued_bytes -= text->size;
+    queued_bytes_ -= text->size;
+    if (s.e->old_version)
+      t.piece = unframed(*text);
+    else
+      t.block = std::move(text);
+    return true;
+  }
+  if (s.now != phase::ending)
+    return false;
+  t.piece = std::move(s.last_words);
+  t.ended = true;
+  return true;
+}
+
+void change_streams::next_piece(exchange& e, monotonic_time now) {
+  auto* s = find(e.transfer->archive);
+  if (s == nullptr)
+    return;
+  e.transfer->asked = true;
+  if (fill(*s)) { // whoever asks takes it at once
+    e.transfer->asked = false;
+    if (e.transfer->ended)
+      forget(s->name);
+    return;
+  }
+  s->waits = pending_.add(e);
+  if (s->now == phase::reading && s->asked.is_zero())
+    read_on(*s, now);
+}
+
+// ---- ends
+
+void change_streams::refuse(stream& s, const std::string& why) {
+  std::string last;
+  http::append_end(last, "refused", why);
+  end(s, std::move(last));
+}
+
+void change_streams::end(stream& s, std::string last_words) {
+  leave(s);
+  s.now = phase::ending;
+  s.state.reset();
+  s.last_words = std::move(last_words);
+  feed(s);
+}
+
+void change_streams::forget(request_id name) {
+  const auto it = streams_.find(name);
+  if (it == streams_.end())
+    return;
+  auto& s = *it->second;
+  leave(s);
+  if (!s.asked.is_zero() && asked_by_streams_.erase(s.asked) != 0)
+    out_.post(cancel_query{s.asked});
+  queued_bytes_ -= s.queued_bytes;
+  streams_.erase(it);
+  count();
+}
+
+void change_streams::close(const exchange& e) {
+  if (e.transfer != nullptr)
+    forget(e.transfer->archive);
+}
+
+void change_streams::count() {
+  metrics_.change_streams(streams_.size(), streams_.size() - following_, queued_bytes_);
+}
+
+void change_streams::tick(monotonic_time now) {
+  count();
+  for (auto it = groups_.begin(); it != groups_.end();) {
+    auto& g = *it->second;
+    if (!g.following.empty()) {
+      if (g.waits.is_zero())
+        await(g, now);
+      ++it;
+      continue;
+    }
+    give_up_waiting(g);
+    it = groups_.erase(it);
+  }
+  std::erase_if(snapshots_, [now](const auto& each) {
+    const auto& of_group = each.second;
+    return of_group.under_way.is_zero() && (of_group.newest.expired() || now - of_group.made >= snapshot_age_max);
+  });
+}
+
+void change_streams::finish() {
+  finished_ = true;
+  std::vector<stream*> all;
+  for (const auto& [name, s] : streams_)
+    all.push_back(s.get());
+  for (auto* s : all)
+    end(*s, {});
+}
+
+} // namespace belay::actors

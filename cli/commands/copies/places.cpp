@@ -1,0 +1,25 @@
+#include "cli/commands/copies/places.hpp"
+
+namespace belay::cli {
+
+std::optional<places_given> places_of(const options& o, bool prefix_needed, terminal t) {
+  const auto& words = o.words();
+  const std::size_t least = prefix_needed ? 3 : 2;
+  if (words.size() < least || words.size() > 4) {
+    o.wrong_usage(t, std::string(prefix_needed ? "Two servers and a prefix" : "Two servers") +
+                         " must be specified, and at most a prefix of the copy besides (got " +
+                         std::to_string(words.size()) + " words)");
+    return std::nullopt;
+  }
+  places_given p{.original = words[0], .copy = words[1], .prefix = {}, .copy_prefix = {}};
+  if (p.original.empty() || p.copy.empty()) {
+    o.wrong_usage(t, "A server is HOST:PORT, http://HOST:PORT, https://HOST:PORT or unix:///PATH");
+    return std::nullopt;
+  }
+  if (words.size() > 2)
+    p.prefix = without_leading_slash(words[2]);
+  p.copy_prefix = words.size() > 3 ? without_leading_slash(words[3]) : p.prefix;
+  return p;
+}
+
+} // namespace belay::cli

@@ -1,0 +1,19 @@
+#pragma once
+// What commands about two servers have in common.
+
+#include "cli/flags/options.hpp"
+
+#include <optional>
+#include <string>
+
+namespace belay::cli {
+
+/// The words `ORIGINAL COPY [PREFIX [COPY_PREFIX]]`.
+struct places_given {
+  std::string original, copy, prefix, copy_prefix;
+};
+
+/// @param prefix_needed the third word has to be there @returns nullopt after a complaint
+std::optional<places_given> places_of(const options& o, bool prefix_needed, terminal t);
+
+} // namespace belay::cli

@@ -1,0 +1,163 @@
+// `belay claims list|graph`: who holds, who waits, and for whom.
+
+#include "cli/commands/all.hpp"
+#include "cli/output/json_text.hpp"
+#include "cli/output/table.hpp"
+#include "protocol/golang/base64.hpp"
+#include "protocol/golang/duration.hpp"
+
+#include <boost/json/array.hpp>
+#include <boost/json/parse.hpp>
+
+#include <map>
+#include <ostream>
+
+namespace belay::cli {
+
+namespace json = boost::json;
+
+namespace {
+
+std::string resource_of(const json::value& row) {
+  if (const auto lock = member_text(row, "Lock"); !lock.empty())
+    return "lock " + lock;
+  return member_is_true(row, "Hidden") ? "what may not be read" : "claim " + member_text(row, "Claim");
+}
+
+/// What strangers have written, for a line on a screen.
+std::string printable(std::string text) {
+  constexpr std::size_t shown = 60;
+  for (auto& c : text)
+    if (static_cast<unsigned char>(c) < ' ' || c == '\x7f')
+      c = '?';
+  return text.size() <= shown ? text : text.substr(0, shown) + "...";
+}
+
+std::string length_of(const json::value& row, std::string_view name) {
+  boost::system::error_code ec;
+  const auto* v = member(row, name);
+  if (v == nullptr || !v->is_number())
+    return "-";
+  const auto ms = std::chrono::milliseconds(v->to_number<std::int64_t>(ec));
+  // To the second: nobody looks closer here.
+  return golang::format_duration(std::chrono::duration_cast<std::chrono::seconds>(ms));
+}
+
+/// One line for each who holds or waits, in the order of the answer, which is that of the queues.
+/// @param whole nobody was left out of it: who waits has a place then, from 1 on
+std::string claims_text(const json::value& rows, bool whole) {
+  std::map<std::string, std::size_t> waiting;
+  std::vector<std::vector<std::string>> lines = {
+      {"Name", "State", "Since", "Mode", "Permits", "Fence", "Session", "Node", "Value"}};
+  for (const auto& row : elements(&rows)) {
+    const bool waits = member_text(row, "State") == "waiting";
+    const auto value = golang::decode_base64(member_text(row, "Value"));
+    const auto resource = resource_of(row);
+    const auto state = member_text(row, "State");
+    lines.push_back({resource, waits && whole ? state + ", " + std::to_string(++waiting[resource]) : state,
+                     length_of(row, waits ? "WaitingMs" : "SinceMs"), member_text(row, "Mode"),
+                     member_text(row, "Permits"), waits ? "-" : member_text(row, "Fence"), member_text(row, "Session"),
+                     member_text(row, "Node"), printable(value ? *value : "")});
+  }
+  return lines.size() == 1 ? std::string() : table(lines);
+}
+
+int list_claims(const options& o, terminal t) {
+  if (o.words().size() > 1)
+    return o.wrong_usage(t, "Too many arguments (expected 1, got " + std::to_string(o.words().size()) + ")");
+  const auto client = o.client(t);
+  if (!client)
+    return 1;
+  auto query = o.query();
+  if (!o.words().empty())
+    query.add("prefix", without_leading_slash(o.words()[0]));
+  for (const auto* name : {"session", "node"})
+    if (o.given(name))
+      query.add(name, o.value(name));
+  api_channel channel(*client);
+  json::array all;
+  for (std::string after;;) {
+    api_request get{.method = "GET", .path = "/v1/claims", .query = query};
+    if (!after.empty())
+      get.query.add("after", after);
+    const auto answer = channel.ask(std::move(get));
+    if (const auto complaint = complaint_about(answer); !complaint.empty())
+      return error(t, "Error listing claims: " + complaint);
+    boost::system::error_code ec;
+    const auto page = json::parse(answer->body, ec);
+    if (ec)
+      return error(t, "Error listing claims: the answer is not JSON: " + ec.message());
+    all.insert(all.end(), elements(&page).begin(), elements(&page).end());
+    after = answer->header("x-belay-next");
+    if (after.empty())
+      break;
+  }
+  t.out << (o.json() ? pretty(all) : claims_text(all, !o.given("session") && !o.given("node")));
+  return 0;
+}
+
+/// Within quotation marks of the language of Graphviz.
+std::string quoted_for_dot(const std::string& text) {
+  std::string out = "\"";
+  for (const char c : text)
+    out += c == '"' || c == '\\' ? std::string("\\") + c : std::string(1, c);
+  return out + "\"";
+}
+
+std::string graph_as_dot(const json::value& graph) {
+  std::string out = "digraph claims {\n  rankdir=LR;\n  node [shape=box];\n";
+  for (const auto& e : elements(member(graph, "Edges"))) {
+    out += "  " + quoted_for_dot(member_text(e, "Session")) + " -> " + quoted_for_dot(member_text(e, "Blocker")) +
+           " [label=" + quoted_for_dot(resource_of(e));
+    out += std::string(member_is_true(e, "BlockerHolds") ? "" : ", style=dashed") + "];\n";
+  }
+  return out + "}\n";
+}
+
+std::string graph_as_text(const json::value& graph) {
+  std::string out;
+  for (const auto& e : elements(member(graph, "Edges")))
+    out += member_text(e, "Session") + " waits for " + resource_of(e) +
+           (member_is_true(e, "BlockerHolds") ? ", held by " : ", behind ") + member_text(e, "Blocker") + "\n";
+  return out;
+}
+
+int show_graph(const options& o, terminal t) {
+  const auto client = o.client(t);
+  if (!client)
+    return 1;
+  const auto graph = client->get_json("/v1/claims/graph", o.query());
+  if (!graph)
+    return error(t, "Error reading the graph: " + graph.error());
+  t.out << (o.json() ? pretty(*graph) : o.on("dot") ? graph_as_dot(*graph) : graph_as_text(*graph));
+  return member_is_true(*graph, "Cut") ? error(t, "There are more than ten thousand edges: not all are shown") : 0;
+}
+
+} // namespace
+
+std::vector<command> claims_commands() {
+  using enum flag_kind;
+  return {
+      {.name = "claims graph",
+       .help = "Shows who waits for whom",
+       .text =
+           "One line for each pair of sessions. A circle is a deadlock: whoever asks with deadlock=refuse is not let "
+           "into one.",
+       .flags = {{"dot", toggle, "", "as a graph for Graphviz; waiting behind another one that waits is dashed"}},
+       .examples = {{"claims graph", "As text"}, {"claims graph -dot | dot -Tsvg >claims.svg", "As a picture"}},
+       .run = show_graph},
+      {.name = "claims list",
+       .help = "Lists who holds claims and locks of keys, and who waits",
+       .operands = "[PREFIX]",
+       .text =
+           "Who waits is shown with the place in the queue. Locks of keys are listed as well if somebody has queued "
+           "for them.",
+       .flags = {{"node", text, "<node>", "only those of sessions of this node"},
+                 {"session", text, "<id>", "only those of this session"}},
+       .examples = {{"claims list jobs/", "All whose names begin so"},
+                    {"claims list -session=84e36472-e0a5-4d7b-9b60-96f6c7c1f2a2", "What one session holds and wants"}},
+       .run = list_claims},
+  };
+}
+
+} // namespace belay::cli

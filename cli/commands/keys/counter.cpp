@@ -1,0 +1,85 @@
+// `belay counter add|get`: a number that many count on, by the client library.
+
+#include "cli/commands/all.hpp"
+#include "cli/commands/outcome.hpp"
+#include "cli/recipes/library_calls.hpp"
+#include "protocol/golang/syntax.hpp"
+
+#include <ostream>
+
+namespace belay::cli {
+
+using namespace std::chrono_literals;
+
+namespace {
+
+int show_number(const options& o, terminal t, const counter_call& call, const counted& c) {
+  if (!c.done)
+    return error(t, c.unknown ? "Error! It is not known whether it was counted: " + c.why : "Error! " + c.why);
+  return succeed(o, t, std::to_string(c.number), {{"Key", call.key}, {"Number", c.number}});
+}
+
+std::chrono::milliseconds limit_of(const options& o) {
+  return std::chrono::ceil<std::chrono::milliseconds>(o.duration("timeout", 10s));
+}
+
+int counter_get(const options& o, terminal t) {
+  if (o.words().size() != 1)
+    return error(t, "Error! One KEY is needed");
+  const auto client = o.client(t);
+  if (!client)
+    return 1;
+  counter_call call;
+  call.key = without_leading_slash(o.words()[0]);
+  return show_number(o, t, call, read_counter(client->target(), o.write_query().text(), call, limit_of(o)));
+}
+
+int counter_add(const options& o, terminal t) {
+  if (o.words().empty() || o.words().size() > 2)
+    return error(t, "Error! One KEY is needed, and at most one number");
+  counter_call call;
+  call.key = without_leading_slash(o.words()[0]);
+  const auto n = o.words().size() == 2 ? golang::parse_int(o.words()[1]) : std::optional<std::int64_t>(1);
+  if (!n)
+    return error(t, "Error! This is no number: " + o.words()[1]);
+  call.n = *n;
+  call.least = o.integer("min", call.least);
+  call.most = o.integer("max", call.most);
+  const auto client = o.client(t);
+  if (!client)
+    return 1;
+  return show_number(o, t, call, add_to_counter(client->target(), o.write_query().text(), call, limit_of(o)));
+}
+
+} // namespace
+
+std::vector<command> counter_commands() {
+  using enum flag_kind;
+  const flag timeout{"timeout", duration, "<duration>", "how long it may take (default 10s)"};
+  return {
+      {.name = "counter add",
+       .help = "Adds to a number that many count on",
+       .operands = "KEY [N]",
+       .text = "Prints the number afterwards. N is 1 if it is not given, and may be negative. A key that is not "
+               "there is 0. It is\n"
+               "counted once, whoever else counts, and also if an answer is lost; if that cannot be found out it says "
+               "so, and "
+               "does not count again.\n"
+               "Works with Consul's servers, too. `belay kv add` does the same in one request, on Belay alone.",
+       .flags = {{"max", integer, "<number>", "refused if it would become larger"},
+                 {"min", integer, "<number>", "refused if it would become smaller"},
+                 timeout},
+       .examples = {{"counter add builds", "One more; prints how many there are"},
+                    {"counter add -min=0 stock/4711 -3", "Takes three, if there are so many"}},
+       .run = counter_add},
+      {.name = "counter get",
+       .help = "Shows a number that many count on",
+       .operands = "KEY",
+       .flags = {timeout},
+       .examples = {{"counter get builds", "0 if there is no such key"},
+                    {"counter get -format=json builds", "The same for programs"}},
+       .run = counter_get},
+  };
+}
+
+} // namespace belay::cli

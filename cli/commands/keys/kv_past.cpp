@@ -1,0 +1,153 @@
+// `belay kv history|revert`: keys as they were (docs/changes.md).
+
+#include "cli/commands/all.hpp"
+#include "cli/commands/outcome.hpp"
+#include "cli/output/json_text.hpp"
+#include "protocol/golang/base64.hpp"
+#include "protocol/golang/url.hpp"
+
+#include <boost/json/parse.hpp>
+
+#include <optional>
+#include <ostream>
+
+namespace belay::cli {
+
+namespace json = boost::json;
+
+namespace {
+
+std::string text_of(const json::object& o, const char* name) {
+  const auto* m = o.if_contains(name);
+  return m != nullptr && m->is_string() ? std::string(m->get_string()) : std::string();
+}
+std::string number_of(const json::object& o, const char* name) {
+  const auto* m = o.if_contains(name);
+  boost::system::error_code ec;
+  return m == nullptr ? "0" : std::to_string(m->to_number<std::uint64_t>(ec));
+}
+
+std::string key_given(const options& o) {
+  return o.words().size() == 1 ? std::string(without_leading_slash(o.words()[0])) : std::string();
+}
+
+result<json::array> list_in(const std::string& body) {
+  boost::system::error_code ec;
+  auto v = json::parse(body, ec);
+  if (ec || !v.is_array())
+    return failure{"the answer is not a list"};
+  return std::move(v.get_array());
+}
+
+int kv_history(const options& o, terminal t) {
+  const auto key = key_given(o);
+  if (key.empty())
+    return error(t, "Error! One KEY is needed");
+  auto client = o.client(t);
+  if (!client)
+    return 1;
+  auto query = o.query();
+  query.add("history");
+  auto answer = client->ask("GET", "/v1/kv/" + golang::escape_path(key), query);
+  if (const auto complaint = complaint_about(answer); !complaint.empty())
+    return error(t, "Error querying agent: " + complaint);
+  auto list = list_in(answer->body);
+  if (!list)
+    return error(t, "Error querying agent: " + list.error());
+  if (o.json()) {
+    t.out << pretty(json::value(*list));
+    return 0;
+  }
+  for (const auto& each : *list) {
+    const auto* change = each.if_object();
+    if (change == nullptr)
+      continue;
+    const auto value = golang::decode_base64(text_of(*change, "Value"));
+    t.out << number_of(*change, "Index") << ' ' << text_of(*change, "Event");
+    if (text_of(*change, "Event") == "set")
+      t.out << ' ' << (o.on("base64") || !value ? text_of(*change, "Value") : *value);
+    t.out << '\n';
+  }
+  return 0;
+}
+
+/// The row that the request is answered with; an empty object: there is none.
+result<json::object> row_read(api_client& client, const std::string& key, const api_query& query) {
+  auto answer = client.ask("GET", "/v1/kv/" + golang::escape_path(key), query);
+  if (answer && answer->status == 404)
+    return json::object{};
+  if (const auto complaint = complaint_about(answer); !complaint.empty())
+    return failure{complaint};
+  auto list = list_in(answer->body);
+  if (!list)
+    return list.why();
+  if (list->size() != 1 || !list->front().is_object())
+    return failure{"the answer is not one key"};
+  return list->front().get_object();
+}
+
+int kv_revert(const options& o, terminal t) {
+  const auto key = key_given(o);
+  if (key.empty())
+    return error(t, "Error! One KEY is needed");
+  if (!o.given("to"))
+    return error(t, "Error! Missing -to");
+  auto client = o.client(t);
+  if (!client)
+    return 1;
+  const auto failed = [&](const std::string& why) { return error(t, "Error! Did not revert " + key + ": " + why); };
+  auto consistent = o.write_query();
+  consistent.add("consistent");
+  auto then = consistent;
+  then.add("at", o.value("to"));
+  const auto now = row_read(*client, key, consistent);
+  if (!now)
+    return failed(now.error());
+  const auto was = row_read(*client, key, then);
+  if (!was)
+    return failed(was.error());
+  if (was->empty() && now->empty())
+    return succeed(o, t, "Success! There is no such key, as then: " + key, {{"Key", key}});
+  const auto value = golang::decode_base64(text_of(*was, "Value"));
+  if (!value)
+    return failed(value.error());
+  auto write = o.write_query();
+  write.add("cas", number_of(*now, "ModifyIndex"));
+  if (!was->empty())
+    write.add("flags", number_of(*was, "Flags"));
+  const auto path = "/v1/kv/" + golang::escape_path(key);
+  auto answer = was->empty() ? client->ask("DELETE", path, write) : client->ask("PUT", path, write, *value);
+  if (const auto complaint = complaint_about(answer); !complaint.empty())
+    return failed(complaint);
+  if (answer->body.find("true") == std::string::npos)
+    return failed("it was changed meanwhile");
+  return succeed(o, t, (was->empty() ? "Success! Deleted, as then: " : "Success! Reverted: ") + key, {{"Key", key}});
+}
+
+} // namespace
+
+std::vector<command> kv_past_commands() {
+  using enum flag_kind;
+  return {
+      {.name = "kv history",
+       .help = "Shows how a key came to be what it is",
+       .operands = "KEY",
+       .text = "The changes that the server still knows, the newest first: index, kind, value.",
+       .flags = {{"base64", toggle, "", "print values in base64"}},
+       .examples = {{"kv history app/port", "Prints a line for each change"},
+                    {"kv history -http-addr=http://10.0.0.1:8500 app/port", "What that server still knows"}},
+       .run = kv_history},
+      {.name = "kv revert",
+       .help = "Makes a key what it was",
+       .operands = "KEY",
+       .text = "Writes the value and flags that the key had when the entry of that index was applied, or deletes it if "
+               "there was no such key. It is an error if it is changed meanwhile, and if the server does not know so "
+               "old changes any more.",
+       .flags = {{"to", unsigned_number, "<index>", "as of which entry of the log"}},
+       .examples = {{"kv revert -to=4711 app/port", "Undoes what came after index 4711"},
+                    {"kv revert -to=4711 -token=SECRET app/port", "In the name of a token"}},
+       .run = kv_revert},
+  };
+}
+
+} // namespace belay::cli

@@ -1,0 +1,264 @@
+// `belay kv export|import`: Consul's format, requests of our own: an import travels in transactions.
+
+#include "cli/commands/keys/kv_transfer.hpp"
+
+#include "cli/commands/all.hpp"
+#include "cli/commands/outcome.hpp"
+#include "cli/output/json_text.hpp"
+#include "protocol/base/ascii_case.hpp"
+#include "protocol/golang/base64.hpp"
+#include "protocol/golang/json_output.hpp"
+#include "protocol/golang/url.hpp"
+
+#include <boost/json/error.hpp>
+#include <boost/json/parse.hpp>
+
+#include <ostream>
+
+namespace belay::cli {
+
+namespace json = boost::json;
+
+namespace {
+
+const json::value* member_in_any_case(const json::object& o, const char* name) {
+  for (const auto& m : o)
+    if (equal_ignoring_case({m.key().data(), m.key().size()}, name))
+      return &m.value();
+  return nullptr;
+}
+
+} // namespace
+
+std::string write_export(const std::vector<exported_key>& keys) {
+  if (keys.empty())
+    return "[]\n";
+  std::string out = "[\n";
+  for (const auto& k : keys) {
+    out += "\t{\n\t\t\"key\": ";
+    golang::append_json_string(out, k.key);
+    out += ",\n\t\t\"flags\": " + std::to_string(k.flags) + ",\n\t\t\"value\": \"";
+    golang::append_base64(out, k.value);
+    out += "\"\n\t}";
+    out += &k == &keys.back() ? "\n" : ",\n";
+  }
+  return out + "]\n";
+}
+
+result<std::vector<exported_key>> read_export(std::string_view text) {
+  boost::system::error_code ec;
+  auto v = json::parse(text, ec);
+  if (ec == json::error::incomplete)
+    return failure{"Cannot unmarshal data: unexpected end of JSON input"};
+  if (ec)
+    return failure{"Cannot unmarshal data: " + ec.message()};
+  if (v.is_null())
+    return std::vector<exported_key>{};
+  if (!v.is_array())
+    return failure{"Cannot unmarshal data: it is not a list"};
+  std::vector<exported_key> out;
+  for (const auto& one : v.get_array()) {
+    const auto* o = one.if_object();
+    if (!o)
+      return failure{"Cannot unmarshal data: an entry is not an object"};
+    exported_key k;
+    if (const auto* m = member_in_any_case(*o, "key")) {
+      if (!m->is_string())
+        return failure{"Cannot unmarshal data: a key is not a string"};
+      k.key = std::string(m->get_string());
+    }
+    if (const auto* m = member_in_any_case(*o, "flags"); m && !m->is_null()) {
+      k.flags = m->to_number<std::uint64_t>(ec);
+      if (ec)
+        return failure{"Cannot unmarshal data: flags of key " + k.key + " are not an unsigned number"};
+    }
+    if (const auto* m = member_in_any_case(*o, "value"); m && !m->is_null()) {
+      if (!m->is_string())
+        return failure{"Cannot unmarshal data: value of key " + k.key + " is not a string"};
+      auto value = golang::decode_base64(std::string_view(m->get_string()));
+      if (!value)
+        return failure{"Error base 64 decoding value for key " + k.key + ": " + value.error()};
+      k.value = *value;
+    }
+    out.push_back(std::move(k));
+  }
+  return out;
+}
+
+namespace {
+
+int kv_export(const options& o, terminal t) {
+  if (o.words().size() > 1)
+    return error(t, "Too many arguments (expected 1, got " + std::to_string(o.words().size()) + ")");
+  const auto prefix = without_leading_slash(o.words().empty() ? "" : o.words()[0]);
+  auto client = o.client(t);
+  if (!client)
+    return 1;
+  auto answer = client->ask("GET", "/v1/kv/" + golang::escape_path(prefix), o.query().add("recurse"));
+  if (!answer)
+    return error(t, "Error querying agent: " + answer.error());
+  if (answer->status == 404) {
+    t.out << write_export({});
+    return 0;
+  }
+  if (!answer->found())
+    return error(t, "Error querying agent: " + answer->complaint());
+  // The API's list has the same names in capitals, and more besides.
+  auto keys = read_export(answer->body);
+  if (!keys)
+    return error(t, "Error querying agent: " + keys.error());
+  t.out << write_export(*keys);
+  return 0;
+}
+
+/// Of a transaction. Servers take 64 operations, later ones 128.
+constexpr std::size_t operations_max = 64;
+/// What a transaction may be long, in bytes of JSON: the default of `txn_max_req_len` is 512 KiB, and some servers have less.
+constexpr std::size_t transaction_bytes_max = 384 * 1024;
+/// How often the line on a screen is written anew.
+constexpr std::size_t keys_per_line = 1000;
+
+std::string set_operation(const exported_key& k) {
+  std::string out = R"({"KV":{"Verb":"set","Key":)";
+  golang::append_json_string(out, k.key);
+  out += R"(,"Value":")";
+  golang::append_base64(out, k.value);
+  out += R"(","Flags":)" + std::to_string(k.flags) + "}}";
+  return out;
+}
+
+class importer {
+public:
+  importer(const options& o, terminal t, const api_client& client, const std::vector<exported_key>& keys)
+      : options_(o), terminal_(t), channel_(client), keys_(keys) {}
+
+  /// @returns what went wrong; it names the first key that was not written
+  status run() {
+    while (next_ < keys_.size()) {
+      if (impossible(keys_[next_]))
+        return not_written("Invalid key. Key must not begin with a '/': " + keys_[next_].key);
+      std::string body = "[";
+      std::size_t end = next_;
+      for (; end < keys_.size() && end - next_ < operations_max && !impossible(keys_[end]); ++end) {
+        auto operation = set_operation(keys_[end]);
+        if (body.size() + operation.size() > transaction_bytes_max)
+          break;
+        body += (end == next_ ? "" : ",") + std::move(operation);
+      }
+      const auto s = end - next_ < 2 ? one_by_one(next_ + 1) : together(body + "]", end);
+      if (!s)
+        return s;
+    }
+    return done{};
+  }
+
+  void end_line() const {
+    if (terminal_.screen && !options_.json() && !keys_.empty())
+      terminal_.out << "\n";
+  }
+
+private:
+  /// Consul's client asks no server for such a key. A transaction would write it, and `kv get` could not name it.
+  static bool impossible(const exported_key& k) { return k.key.starts_with('/'); }
+
+  /// One transaction; if the server refuses it, what it can have of it.
+  status together(const std::string& body, std::size_t end) {
+    const auto answer =
+        channel_.ask({.method = "PUT", .path = "/v1/txn", .query = options_.write_query(), .body = body});
+    if (!answer)
+      return not_written(answer.error());
+    // Refused as a whole: too long for this server, or one of the keys may not be written.
+    if (answer->status == 413 || answer->status == 409 || answer->status == 404 || answer->status == 405)
+      return one_by_one(end);
+    if (!answer->found())
+      return not_written(answer->complaint());
+    written(end);
+    return done{};
+  }
+
+  status one_by_one(std::size_t end) {
+    while (next_ < end) {
+      const auto& k = keys_[next_];
+      auto query = options_.write_query();
+      if (k.flags != 0)
+        query.add("flags", std::to_string(k.flags));
+      const auto answer = channel_.ask(
+          {.method = "PUT", .path = "/v1/kv/" + golang::escape_path(k.key), .query = query, .body = k.value});
+      if (const auto complaint = complaint_about(answer); !complaint.empty())
+        return not_written(complaint);
+      written(next_ + 1);
+    }
+    return done{};
+  }
+
+  failure not_written(const std::string& why) const {
+    return {"Error! Failed writing data for key " + keys_[next_].key + ": " + why};
+  }
+
+  void written(std::size_t end) {
+    for (; next_ < end; ++next_)
+      if (!terminal_.screen && !options_.json())
+        terminal_.out << "Imported: " << keys_[next_].key << "\n";
+    if (terminal_.screen && !options_.json() && (next_ >= shown_ + keys_per_line || next_ == keys_.size())) {
+      shown_ = next_;
+      terminal_.out << "\rImported " << next_ << " of " << keys_.size() << " keys" << std::flush;
+    }
+  }
+
+  const options& options_;
+  terminal terminal_;
+  api_channel channel_;
+  const std::vector<exported_key>& keys_;
+  std::size_t next_ = 0;  ///< the first key that is not known to be written
+  std::size_t shown_ = 0; ///< on the screen
+};
+
+int kv_import(const options& o, terminal t) {
+  if (o.words().size() != 1)
+    return error(t, o.words().empty()
+                        ? "Error! Missing DATA argument"
+                        : "Error! Too many arguments (expected 1, got " + std::to_string(o.words().size()) + ")");
+  if (o.words()[0].empty())
+    return error(t, "Error! Empty DATA argument");
+  const auto text = value_given(o.words()[0], t.in);
+  if (!text)
+    return error(t, "Error! " + text.error());
+  auto keys = read_export(*text);
+  if (!keys)
+    return error(t, keys.error());
+  auto client = o.client(t);
+  if (!client)
+    return 1;
+  importer work(o, t, *client, *keys);
+  const auto s = work.run();
+  work.end_line();
+  if (!s)
+    return error(t, s.error());
+  return o.json() ? succeed(o, t, "", {{"Imported", keys->size()}}) : 0;
+}
+
+} // namespace
+
+std::vector<command> kv_transfer_commands() {
+  return {
+      {.name = "kv export",
+       .help = "Writes all keys below a prefix as JSON",
+       .operands = "[PREFIX]",
+       .text = "Keys, flags and values in base64; no sessions and no indexes. All of it is from one moment.",
+       .examples = {{"kv export app/ >app.json", "Everything below app/"}, {"kv export", "All keys there are"}},
+       .run = kv_export},
+      {.name = "kv import",
+       .help = "Writes what export wrote",
+       .operands = "DATA | @FILE | -",
+       .text = "Keys travel in transactions of 64; a value too large for one goes alone. Keys that are there are "
+               "replaced, and none is\n"
+               "removed. If something goes wrong, all keys before the one that is named were written, and it was not, "
+               "or it is not\n"
+               "known: the same import may be repeated.",
+       .examples = {{"kv import @app.json", "What is in a file"},
+                    {"kv export -http-addr=old:8500 | belay kv import -", "All keys of one cluster into another"}},
+       .run = kv_import},
+  };
+}
+
+} // namespace belay::cli

@@ -1,0 +1,86 @@
+// `belay outcome get|seal`: what became of a write with an idempotency key.
+
+#include "cli/commands/all.hpp"
+#include "cli/commands/outcome.hpp"
+#include "cli/output/json_text.hpp"
+#include "protocol/golang/url.hpp"
+
+#include <boost/json/parse.hpp>
+#include <boost/json/serialize.hpp>
+
+#include <ostream>
+
+namespace belay::cli {
+
+namespace json = boost::json;
+
+namespace {
+
+std::string lines_of(const json::object& outcome) {
+  std::string text;
+  const auto add = [&](std::string_view name) {
+    const auto* v = outcome.if_contains(name);
+    if (v == nullptr)
+      return;
+    text.append(name).append(": ");
+    text += v->is_string() ? std::string(v->get_string()) : json::serialize(*v);
+    text += '\n';
+  };
+  for (const auto* name : {"State", "Index", "Status", "Reason", "Body"})
+    add(name);
+  return text;
+}
+
+int ask_for_outcome(const options& o, terminal t, std::string_view method) {
+  if (o.words().size() != 1)
+    return error(t, "Error! Exactly one idempotency key is needed");
+  const auto& key = o.words()[0];
+  const auto client = o.client(t);
+  if (!client)
+    return 1;
+  const auto answer = client->ask(method, "/v1/outcome/" + golang::escape_path(key), o.query());
+  if (answer && answer->status == 404)
+    return error(t, "Error! Nothing is known of a write with the idempotency key " + key);
+  if (const auto complaint = complaint_about(answer); !complaint.empty())
+    return error(t, "Error querying agent: " + complaint);
+  boost::system::error_code ec;
+  const auto outcome = json::parse(answer->body, ec);
+  if (ec || !outcome.is_object())
+    return error(t, "Error querying agent: the answer is no outcome");
+  t.out << (o.json() ? pretty(outcome) : lines_of(outcome.get_object()));
+  return 0;
+}
+
+int outcome_get(const options& o, terminal t) {
+  return ask_for_outcome(o, t, "GET");
+}
+int outcome_seal(const options& o, terminal t) {
+  return ask_for_outcome(o, t, "DELETE");
+}
+
+} // namespace
+
+std::vector<command> outcome_commands() {
+  return {
+      {.name = "outcome get",
+       .help = "Shows what became of a write with an idempotency key",
+       .operands = "KEY",
+       .text = "Outcomes are kept for ten minutes. That nothing is known means that the write has not taken effect "
+               "yet; it may still "
+               "do so.",
+       .examples = {{"outcome get order-4711", "Shows the answer that the write has got, or would have got"},
+                    {"outcome get -format=json order-4711", "The same for programs"}},
+       .run = outcome_get},
+      {.name = "outcome seal",
+       .help = "Shows what became of a write with an idempotency key, or keeps it from taking effect",
+       .operands = "KEY",
+       .text = "State is `done` or `void`. A write that is void has not taken effect, and never will. Ask within five "
+               "minutes after "
+               "the write was first sent.",
+       .examples = {{"outcome seal order-4711", "Makes an unknown outcome a known one"},
+                    {"outcome seal -format=json order-4711", "The same for programs"}},
+       .run = outcome_seal},
+  };
+}
+
+} // namespace belay::cli

@@ -1,0 +1,161 @@
+#include "cli/commands/watching/change_feed.hpp"
+
+#include "cli/commands/watching/change_lines.hpp"
+#include "cli/commands/watching/watch_handler.hpp"
+#include "cli/http/api_client.hpp"
+#include "cli/locks/session_lease.hpp"
+#include "cli/process/run_until_told.hpp"
+#include "cli/recipes/library_feed.hpp"
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/io_context.hpp>
+
+#include <filesystem>
+#include <ostream>
+
+namespace belay::cli {
+
+namespace asio = boost::asio;
+using namespace std::chrono_literals;
+
+namespace {
+
+/// How soon a place is kept that has moved on without a change.
+constexpr auto keep_every = 1s;
+
+class change_feed {
+public:
+  change_feed(asio::io_context& loop, const api_client& client, const options& o, std::string place, terminal t)
+      : loop_(loop), file_(o.value("place")), place_(place), terminal_(t), bell_(loop.get_executor()),
+        handler_(loop.get_executor(), o.words(), o.on_by_default("shell"), t),
+        source_(loop.get_executor(), client.target(), o.write_query().text(), without_leading_slash(o.value("prefix")),
+                place.empty() && !o.on("snapshot") ? "now" : place) {
+    source_.on_trouble(complaints_of_watch(t));
+  }
+
+  int run() {
+    return run_until_told(
+        loop_, [this] { return all(); },
+        [this](int signal) {
+          stopped_ = true;
+          handler_.stop(signal);
+          source_.stop();
+        });
+  }
+
+private:
+  asio::awaitable<int> all() {
+    asio::co_spawn(loop_, keep_places(), asio::detached);
+    bool well = true;
+    while (well && !stopped_) {
+      told_changes some;
+      const auto end = co_await source_.next(some);
+      if (end.what == library_end::how::failed) {
+        error(terminal_, "Error watching changes: " + end.why);
+        well = false;
+      } else if (end.done()) {
+        const bool told = co_await tell_all(some);
+        well = told || stopped_;
+      }
+    }
+    ended_ = true;
+    bell_.ring();
+    co_return well ? 0 : 1;
+  }
+
+  /// Also while nothing changes below the prefix: servers forget what happened long ago.
+  asio::awaitable<void> keep_places() {
+    while (!ended_) {
+      co_await bell_.wait(keep_every);
+      if (const auto place = source_.place_reached(); !place.empty() && !reached(place))
+        co_return source_.stop();
+    }
+  }
+
+  asio::awaitable<bool> tell_all(const told_changes& some) {
+    if (some.is_snapshot && !place_.empty()) {
+      const bool told = co_await tell(line_of_void("gap", place_), "");
+      if (!told)
+        co_return false;
+    }
+    for (const auto& c : some.changes) {
+      const bool told = co_await tell(line_of(c), c.place);
+      if (!told)
+        co_return false;
+      if (handler_.given() && !c.place.empty() && !reached(c.place))
+        co_return false;
+    }
+    co_return reached(some.place);
+  }
+
+  /// @returns false after a complaint
+  asio::awaitable<bool> tell(std::string line, std::string place) {
+    if (handler_.given()) {
+      watch_handler::variables added = {{"BELAY_PLACE", place}};
+      const bool well = co_await handler_.run(std::move(line), std::move(added));
+      co_return well && !stopped_; // one that was told to end may not have done it
+    }
+    terminal_.out << line << std::flush;
+    co_return static_cast<bool>(terminal_.out);
+  }
+
+  bool reached(const std::string& place) {
+    if (place == place_)
+      return true;
+    place_ = place;
+    const auto complaint = file_.empty() ? std::string() : store_place(file_, place);
+    return complaint.empty() || error(terminal_, "Error! the place cannot be written: " + complaint) == 0;
+  }
+
+  asio::io_context& loop_;
+  std::string file_;
+  std::string place_; ///< everything up to there is told; empty: nothing is
+  terminal terminal_;
+  bell bell_;
+  watch_handler handler_;
+  library_feed source_;
+  bool stopped_ = false, ended_ = false;
+};
+
+/// The place in that file; empty: there is no such file.
+result<std::string> place_in(const std::string& path) {
+  std::error_code ec;
+  if (path.empty() || !std::filesystem::exists(path, ec))
+    return std::string();
+  const auto place = load_place(path);
+  if (place.empty() || place.find_first_not_of("0123456789.") != place.npos)
+    return failure{"this file has no place in it: " + path};
+  return place;
+}
+
+} // namespace
+
+std::function<void(const std::string&)> complaints_of_watch(terminal t) {
+  return [t](const std::string& why) {
+    if (!why.empty())
+      error(t, "Watch (changes) errored: " + why + ", it goes on when there is an answer");
+  };
+}
+
+int follow_changes(const options& o, terminal t) {
+  for (const auto* other : {"group", "retry", "tries"})
+    if (o.given(other) && !o.given("group"))
+      return o.wrong_usage(t, std::string("-") + other + " is for members of a group: -group=<name>");
+  if (o.given("type"))
+    return o.wrong_usage(t, "-changes and -type exclude each other");
+  if (o.on("stale"))
+    return o.wrong_usage(t, "-changes and -stale exclude each other: a change is the same at every server");
+  if (o.given("group"))
+    return work_for_group(o, t);
+  const auto place = place_in(o.value("place"));
+  if (!place)
+    return error(t, "Error! " + place.error());
+  const auto client = o.client(t);
+  if (!client)
+    return 1;
+  asio::io_context loop;
+  return change_feed(loop, *client, o, *place, t).run();
+}
+
+} // namespace belay::cli

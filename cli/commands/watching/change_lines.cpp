@@ -1,0 +1,30 @@
+#include "cli/commands/watching/change_lines.hpp"
+
+#include "cli/output/json_text.hpp"
+#include "protocol/golang/base64.hpp"
+
+#include <boost/json/object.hpp>
+
+namespace belay::cli {
+
+namespace json = boost::json;
+
+std::string line_of(const told_change& c) {
+  json::object o;
+  if (!c.place.empty())
+    o["ID"] = c.place;
+  o["Event"] = c.event;
+  o["Key"] = c.key;
+  o["Value"] = c.value.empty() ? json::value() : json::value(golang::base64(c.value));
+  o["Flags"] = c.flags;
+  o["Session"] = c.session;
+  o["PreviousIndex"] = c.previous_index;
+  o["Index"] = c.index;
+  return compact(o) + "\n";
+}
+
+std::string line_of_void(const std::string& event, const std::string& place) {
+  return compact(json::object{{"Event", event}, {"Place", place}}) + "\n";
+}
+
+} // namespace belay::cli

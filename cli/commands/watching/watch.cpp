@@ -1,0 +1,291 @@
+// `belay watch`: blocking queries, and a command for each change. Requests and answers as those of `consul watch`.
+
+#include "cli/commands/all.hpp"
+#include "cli/commands/watching/change_feed.hpp"
+#include "cli/commands/watching/watch_handler.hpp"
+#include "cli/http/api_client.hpp"
+#include "cli/locks/session_lease.hpp"
+#include "cli/output/json_text.hpp"
+#include "cli/process/run_until_told.hpp"
+#include "protocol/golang/base64.hpp"
+#include "protocol/golang/url.hpp"
+
+#include <boost/asio/io_context.hpp>
+#include <boost/json/array.hpp>
+#include <boost/json/parse.hpp>
+
+#include <algorithm>
+#include <ostream>
+
+namespace belay::cli {
+
+namespace asio = boost::asio;
+namespace json = boost::json;
+using namespace std::chrono_literals;
+
+namespace {
+
+constexpr std::chrono::milliseconds first_pause = 5s, longest_pause = 180s; // after errors, as Consul's
+constexpr auto query_limit = 11min; // servers answer after 10 minutes at the latest, and up to a sixteenth of it more
+
+/// What is asked, again and again.
+struct watch_query {
+  std::string path;
+  api_query query;
+  enum class kind { plain, key, prefix, event } of = kind::plain;
+};
+
+/// Consul's number for an event: the two halves of its ID, one upon the other.
+std::uint64_t index_of_event(const std::string& id) {
+  std::uint64_t halves[2] = {0, 0};
+  std::size_t digits = 0;
+  for (const char c : id) {
+    const auto at = std::string_view("0123456789abcdef").find(c);
+    if (at == std::string_view::npos || digits == 32)
+      continue;
+    auto& half = halves[digits++ / 16];
+    half = half * 16 + at;
+  }
+  return halves[0] ^ halves[1];
+}
+
+/// A row of /v1/kv with its members in the order of Consul's clients.
+json::value key_as_told(const json::value& row) {
+  json::object out;
+  for (const auto* name : {"Key", "CreateIndex", "ModifyIndex", "LockIndex", "Flags", "Value"})
+    out.emplace(name, member(row, name) ? *member(row, name) : json::value());
+  out.emplace("Session", member_text(row, "Session"));
+  return out;
+}
+
+class watch_run {
+public:
+  watch_run(asio::io_context& loop, const api_client& client, watch_query what, std::string kind,
+            std::vector<std::string> words, bool shell, terminal t)
+      : loop_(loop), connection_(loop.get_executor(), client.target()), what_(std::move(what)), kind_(std::move(kind)),
+        terminal_(t), bell_(loop.get_executor()), handler_(loop.get_executor(), std::move(words), shell, t) {}
+
+  int run() {
+    return run_until_told(
+        loop_, [this] { return all(); },
+        [this](int signal) {
+          stopped_ = true;
+          handler_.stop(signal);
+          connection_.close();
+          bell_.ring();
+        });
+  }
+
+private:
+  asio::awaitable<int> all() {
+    std::uint64_t index = 0;
+    std::size_t errors = 0;
+    std::optional<json::value> last;
+    while (!stopped_) {
+      api_request get{.method = "GET", .path = what_.path, .query = what_.query};
+      if (index != 0)
+        get.query.add("index", std::to_string(index));
+      get.limit = query_limit;
+      auto answer = co_await connection_.ask(std::move(get));
+      if (stopped_)
+        break;
+      boost::system::error_code ec;
+      json::value data;
+      auto complaint = answer && answer->status == 404 && what_.of != watch_query::kind::event
+                           ? std::string()
+                           : complaint_about(answer);
+      if (complaint.empty() && answer->found())
+        data = json::parse(answer->body, ec);
+      if (ec)
+        complaint = "the answer is not JSON: " + ec.message();
+      if (!complaint.empty()) {
+        ++errors;
+        const auto pause =
+            std::min(first_pause * static_cast<int>(std::min<std::size_t>(errors * errors, 100)), longest_pause);
+        error(terminal_, "Watch (type: " + kind_ + ") errored: " + complaint + ", retry in " +
+                             std::to_string(std::chrono::duration_cast<std::chrono::seconds>(pause).count()) + "s");
+        index = 0;
+        co_await bell_.wait(pause);
+        continue;
+      }
+      errors = 0;
+      const auto now = answer->number("x-consul-index").value_or(0);
+      if (now == index && last) // the wait is over, and nothing has changed
+        continue;
+      if (what_.of == watch_query::kind::key)
+        data = elements(&data).empty() ? json::value() : key_as_told(elements(&data)[0]);
+      else if (what_.of == watch_query::kind::prefix && data.is_array())
+        for (auto& row : data.get_array())
+          row = key_as_told(row);
+      if (what_.of == watch_query::kind::event)
+        drop_known(data, index);
+      const bool same = last && *last == data;
+      index = now < index ? 0 : now;
+      if (same)
+        continue;
+      last = data;
+      if (!handler_.given()) {
+        terminal_.out << pretty(data);
+        co_return 0;
+      }
+      watch_handler::variables added = {{"CONSUL_INDEX", std::to_string(now)}};
+      const bool well = co_await handler_.run(compact(data) + "\n", std::move(added));
+      if (!well)
+        co_return 1;
+    }
+    co_return 0;
+  }
+
+  /// Removes the events up to the one that `index` stands for.
+  static void drop_known(json::value& data, std::uint64_t index) {
+    if (!data.is_array())
+      return;
+    auto& events = data.get_array();
+    for (std::size_t i = 0; i < events.size(); ++i)
+      if (index != 0 && index_of_event(member_text(events[i], "ID")) == index) {
+        events.erase(events.begin(), events.begin() + static_cast<std::ptrdiff_t>(i) + 1);
+        return;
+      }
+  }
+
+  asio::io_context& loop_;
+  api_connection connection_;
+  watch_query what_;
+  std::string kind_;
+  terminal terminal_;
+  bell bell_;
+  watch_handler handler_;
+  bool stopped_ = false;
+};
+
+/// What the options ask for. The failure reads like Consul's.
+result<watch_query> query_of(const options& o, const std::string& kind) {
+  using enum watch_query::kind;
+  watch_query q;
+  q.query = o.query();
+  const auto service = o.value("service"), state = o.value("state");
+  if (kind == "key") {
+    if (o.value("key").empty())
+      return failure{"Must specify a single key to watch"};
+    q.path = "/v1/kv/" + golang::escape_path(without_leading_slash(o.value("key")));
+    q.of = key;
+  } else if (kind == "keyprefix") {
+    if (o.value("prefix").empty())
+      return failure{"Must specify a single prefix to watch"};
+    q.path = "/v1/kv/" + golang::escape_path(without_leading_slash(o.value("prefix")));
+    q.query.add("recurse");
+    q.of = prefix;
+  } else if (kind == "services") {
+    q.path = "/v1/catalog/services";
+  } else if (kind == "nodes") {
+    q.path = "/v1/catalog/nodes";
+  } else if (kind == "service") {
+    if (service.empty())
+      return failure{"Must specify a single service to watch"};
+    q.path = "/v1/health/service/" + golang::escape_path(service);
+    for (const auto& tag : o.values("tag"))
+      q.query.add("tag", tag);
+    if (o.value("passingonly") == "true")
+      q.query.add("passing", "1");
+  } else if (kind == "checks") {
+    if (!service.empty() && !state.empty())
+      return failure{"Cannot specify service and state"};
+    q.path = service.empty() ? "/v1/health/state/" + (state.empty() ? "any" : state)
+                             : "/v1/health/checks/" + golang::escape_path(service);
+  } else if (kind == "event") {
+    q.path = "/v1/event/list";
+    q.query = {};
+    if (!o.value("name").empty())
+      q.query.add("name", o.value("name"));
+    q.of = event;
+  } else {
+    return failure{"Unsupported watch type: " + kind};
+  }
+  return q;
+}
+
+int watch(const options& o, terminal t) {
+  if (o.on("changes"))
+    return follow_changes(o, t);
+  for (const auto* other : {"group", "place", "retry", "snapshot", "tries"})
+    if (o.given(other))
+      return o.wrong_usage(t, std::string("-") + other + " is for -changes");
+  const auto kind = o.value("type");
+  if (kind.empty())
+    return o.wrong_usage(t, "Watch type must be specified");
+  auto what = query_of(o, kind);
+  if (!what)
+    return error(t, what.error());
+  const auto client = o.client(t);
+  if (!client)
+    return 1;
+  if (const auto complaint = complaint_about(client->ask("GET", "/v1/status/leader", {})); !complaint.empty())
+    return error(t, "Error querying Consul agent: " + complaint);
+  asio::io_context loop;
+  return watch_run(loop, *client, std::move(*what), kind, o.words(), o.on_by_default("shell"), t).run();
+}
+
+} // namespace
+
+std::vector<command> watch_commands() {
+  using enum flag_kind;
+  return {{.name = "watch",
+           .help = "Waits for changes, and runs a command for each",
+           .operands = "[COMMAND...]",
+           .text =
+               "The command finds what there is now as JSON at its standard input, and the index in CONSUL_INDEX. "
+               "It runs once at the\n"
+               "beginning, then with each change, never twice at once; changes while it runs are told together. If "
+               "it fails the watch\n"
+               "ends with 1. Without a command: prints what there is now, and ends.\n"
+               "\n"
+               "With -changes it tells each change of a key below -prefix, once and in order, as one line of JSON "
+               "(docs/changes.md): to the command, which\n"
+               "runs once for each and finds its place in BELAY_PLACE, or on the standard output. What came while "
+               "nobody looked is told as well\n"
+               "if -place names a file: it is written when a change is done with. A change that the command fails for "
+               "is told again by the next\n"
+               "call. If a server does not know any more what happened since, it says so by a line with the event gap, "
+               "and the keys as they are now\n"
+               "follow.\n"
+               "\n"
+               "With -group several of these, on any machines, work through the changes together: one of them at a "
+               "time runs the command, and another\n"
+               "one goes on if it dies. A change is acknowledged when the command ends without failing. If it fails, "
+               "is killed, or dies with its\n"
+               "machine, the change comes again, up to -tries times (BELAY_TRIES); then it is put into a key below "
+               "NAME/dead/. A group that is new, or for\n"
+               "which a server does not know any more what happened, begins with a line with the event snapshot and "
+               "the keys as they are, all to one\n"
+               "run of the command. BELAY_LOCK_FENCE is the member's fence. The group keeps its place in the key "
+               "NAME/.state. On Consul it gets snapshots\n"
+               "only.",
+           .formats = false,
+           .flags = {{"changes", toggle, "", "tell each change below -prefix"},
+                     {"group", text, "<name>", "work through -changes together with all that name it"},
+                     {"key", text, "<key>", "key to watch; for the type key"},
+                     {"name", text, "<name>", "name of events; for the type event"},
+                     {"passingonly", text, "true|false", "only instances whose checks all pass; for the type service"},
+                     {"place", text, "<file>", "where to go on; for -changes"},
+                     {"prefix", text, "<prefix>", "keys to watch; for the type keyprefix, and for -changes"},
+                     {"retry", duration, "<duration>",
+                      "when a change comes again that the command failed for; for -group (default 30s)"},
+                     {"service", text, "<name>", "service to watch; for the types service and checks"},
+                     {"shell", toggle, "", "run the command by $SHELL, or /bin/sh; -shell=false runs it as it is"},
+                     {"snapshot", toggle, "", "begin with the keys as they are; for -changes without a place"},
+                     {"state", text, "any|passing|warning|critical", "only checks in this state; for the type checks"},
+                     {"tag", list, "<tag>", "only instances with this tag; for the type service"},
+                     {"tries", unsigned_number, "<number>",
+                      "how often a change comes before it is put aside; for -group (default 5)"},
+                     {"type", text, "<type>",
+                      "key, keyprefix, services, nodes, service, checks or event; required without -changes"}},
+           .examples = {{"watch -type=key -key=app/config ./reload", "Runs ./reload when the key changes"},
+                        {"watch -changes -prefix=orders/ -place=/var/lib/mail/place ./mail",
+                         "Runs ./mail for each change, also for those of the time when this did not run"},
+                        {"watch -changes -prefix=orders/ -group=mailers ./mail",
+                         "The same on several machines: one of them does it, until it is done"},
+                        {"watch -type=service -service=web -passingonly=true", "Prints who offers the service now"}},
+           .run = watch}};
+}
+
+} // namespace belay::cli

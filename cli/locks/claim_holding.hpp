@@ -1,0 +1,15 @@
+#pragma once
+// What is held by the client library: permits of a semaphore, an office.
+
+#include "cli/locks/holding.hpp"
+#include "cli/recipes/library_hold.hpp"
+
+#include <memory>
+
+namespace belay::cli {
+
+/// @param patience to wait for it; zero: for ever
+std::unique_ptr<holding> make_claim_holding(boost::asio::any_io_executor executor, const api_target& target,
+                                            const api_query& scope, hold_wish wish, std::chrono::milliseconds patience);
+
+} // namespace belay::cli

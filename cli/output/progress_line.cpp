@@ -1,0 +1,22 @@
+#include "cli/output/progress_line.hpp"
+
+#include <algorithm>
+#include <ostream>
+
+namespace belay::cli {
+
+void progress_line::show(const std::string& text) {
+  if (!screen_ || clock::now() < next_)
+    return;
+  next_ = clock::now() + std::chrono::seconds(1);
+  out_ << "\r" << text << std::string(width_ > text.size() ? width_ - text.size() : 0, ' ') << std::flush;
+  width_ = std::max<std::size_t>(text.size(), 1);
+}
+
+void progress_line::end() {
+  if (width_ > 0)
+    out_ << "\n" << std::flush;
+  width_ = 0;
+}
+
+} // namespace belay::cli

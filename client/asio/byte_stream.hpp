@@ -1,0 +1,49 @@
+#pragma once
+// A connection's bytes: over TCP, a Unix socket, or TLS. Sockets are closed in children that execute something else.
+
+#include "client/asio/transport_options.hpp"
+
+#include <boost/asio/generic/stream_protocol.hpp>
+#include <boost/asio/io_context.hpp>
+
+#include <functional>
+#include <memory>
+#include <string>
+
+namespace boost::asio::ssl {
+class context;
+}
+
+namespace belay {
+inline namespace v0 {
+namespace detail {
+
+namespace asio = boost::asio;
+using boost::system::error_code;
+
+class byte_stream {
+public:
+  using moved = std::function<void(error_code, std::size_t)>;
+  using ready = std::function<void(error_code)>;
+  using endpoint = asio::generic::stream_protocol::endpoint;
+
+  virtual ~byte_stream() = default;
+  /// Connects, and shakes hands where there is TLS.
+  virtual void connect(const endpoint& to, ready done) = 0;
+  /// @param text must stay as it is until `done`
+  virtual void write(const std::string& text, moved done) = 0;
+  virtual void read(char* into, std::size_t size, moved done) = 0;
+  virtual void close() noexcept = 0;
+  /// Nothing has come that nobody asked for, such as the end of the connection.
+  virtual bool quiet() = 0;
+};
+
+std::unique_ptr<byte_stream> plain_stream(asio::io_context& loop);
+/// @param host what its certificate has to name
+std::unique_ptr<byte_stream> tls_stream(asio::io_context& loop, asio::ssl::context& with, const std::string& host);
+/// @returns refused if a file cannot be read
+result<std::shared_ptr<asio::ssl::context>> tls_context(const transport_options& options);
+
+} // namespace detail
+} // namespace v0
+} // namespace belay

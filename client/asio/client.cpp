@@ -1,0 +1,139 @@
+#include <belay/client.hpp>
+
+#include <belay/counter.hpp>
+
+#include "client/asio/client_parts.hpp"
+
+#include <boost/asio/post.hpp>
+
+namespace belay {
+inline namespace v0 {
+
+using detail::cache_parts;
+using detail::cache_ptr;
+using detail::client_parts;
+
+namespace {
+
+task<result<std::int64_t>> add_to_counter(world& w, std::string key, std::int64_t n, patience limit) {
+  counter c(w, key);
+  result<std::int64_t> sum = co_await c.add(n, limit);
+  co_return sum;
+}
+
+task<result<cache_ptr>> begin_to_follow(client_parts& c, std::string prefix, near_cache_options o) {
+  auto kept = std::make_shared<cache_parts>(c.weak_from_this(), *c.sockets, std::move(prefix), o);
+  auto* raw = kept.get();
+  kept->it.on_change([raw] {
+    auto now = std::make_shared<cache_parts::state>();
+    now->table = raw->it.table();
+    now->confirmed = raw->it.confirmed();
+    raw->now.store(std::move(now));
+  });
+  kept->it.start();
+  c.caches.push_back(kept);
+  co_return kept;
+}
+
+task<void> close_session(client_parts& c, session& s, patience limit) {
+  co_await s.close(limit);
+  // Behind what was posted before: callers are still told what was lost.
+  c.post([&c] { c.loop.stop(); });
+}
+
+} // namespace
+
+client::client(client_options options) : parts_(std::make_shared<detail::client_parts>(std::move(options))) {}
+
+client::~client() {
+  if (parts_->pid != ::getpid()) {
+    // The thread is in the parent: neither is it joined, nor are its sockets closed under it.
+    new std::shared_ptr<detail::client_parts>(std::move(parts_));
+    return;
+  }
+  parts_->closed = true;
+  auto closing = std::make_shared<task<void>>();
+  auto* p = parts_.get();
+  p->post([p, closing] {
+    // Nobody can wait any more: calls during the destructor are the caller's error, and end here.
+    p->end_all();
+    patience limit(p->sockets->now() + p->options.linger);
+    *closing = close_session(*p, **p->held_by, limit);
+    closing->start();
+  });
+  parts_->thread.join();
+  closing->reset();
+  for (const auto& c : std::exchange(parts_->caches, {}))
+    c->it.stop();
+  parts_->held_by.reset();
+  parts_->sockets.reset();
+}
+
+error client::run_until_done(job make, bool with_session, limit within, std::stop_token stop) {
+  return parts_->run(std::move(make), with_session, within, std::move(stop));
+}
+
+result<held> client::lock_of::acquire(limit within, std::stop_token stop) {
+  return client_.parts_->take(client_parts::lock(key_, options_), within, std::move(stop));
+}
+
+result<held> client::permits_of::acquire(std::uint64_t permits, limit within, std::stop_token stop) {
+  return client_.parts_->take(client_parts::permits(name_, most_, how_, permits), within, std::move(stop));
+}
+
+result<held> client::office_of::campaign(std::string value, limit within, std::stop_token stop) {
+  return client_.parts_->take(client_parts::office(name_, how_, std::move(value)), within, std::move(stop));
+}
+
+status client::office_of::hand_over(held& office, limit within) {
+  if (!office.parts_)
+    return error(outcome::refused, reason::session, "nothing is held");
+  auto* c = client_.parts_.get();
+  return c->run_for<nothing>(c->pass_on(office.parts_, name_, how_), true, within);
+}
+
+result<std::optional<leader>> client::office_of::leader_now(limit within) {
+  return client_.parts_->run_for<std::optional<leader>>(
+      [name = name_, how = how_](session& s, patience p) { return detail::look_at_office(s, name, how, p); },
+      how_ == recipe::automatic, within);
+}
+
+result<reading> client::get(std::string key, limit within) {
+  return parts_->run_for<reading>([key](session& s, patience p) { return read_key(s.where(), key, p); }, false, within);
+}
+
+status client::put(std::string key, std::string value, limit within) {
+  return parts_->run_for<nothing>([key, value](session& s, patience p) { return put_key(s.where(), key, value, p); },
+                                  false, within);
+}
+
+result<std::string> client::update(std::string key, change fn, limit within, std::stop_token stop) {
+  return parts_->run_for<std::string>(
+      [key, fn](session& s, patience p) { return belay::update(s.where(), key, fn, p); }, false, within,
+      std::move(stop));
+}
+
+result<erased> client::erase_if(std::string key, std::uint64_t index, limit within) {
+  return parts_->run_for<erased>(
+      [key, index](session& s, patience p) { return belay::erase_if(s.where(), key, index, p); }, false, within);
+}
+
+result<std::int64_t> client::add(std::string key, std::int64_t n, limit within) {
+  return parts_->run_for<std::int64_t>(
+      [key, n](session& s, patience p) { return add_to_counter(s.where(), key, n, p); }, false, within);
+}
+
+belay::cache client::follow(std::string prefix, near_cache_options options) {
+  auto* c = parts_.get();
+  auto made = c->run_for<detail::cache_ptr>(
+      [c, prefix, options](session&, patience) { return begin_to_follow(*c, prefix, options); }, false,
+      std::chrono::seconds(5));
+  return belay::cache(made ? *made : nullptr);
+}
+
+const error& client::wrong() const {
+  return parts_->sockets->wrong();
+}
+
+} // namespace v0
+} // namespace belay

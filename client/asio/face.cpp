@@ -1,0 +1,165 @@
+#include "client/asio/face.hpp"
+
+namespace belay {
+inline namespace v0 {
+namespace detail {
+
+namespace {
+
+std::int64_t ticks(instant t) {
+  return t.time_since_epoch().count();
+}
+
+/// A call from its beginning to its end, on the loop.
+task<void> carry_out(face& f, job make, bool with_session, patience limit, error& why) {
+  if (with_session) {
+    status opened = co_await f.held_by->open(limit);
+    if (!opened) {
+      why = opened.why();
+      co_return;
+    }
+  }
+  task<void> made = make(**f.held_by, limit);
+  co_await made;
+}
+
+task<void> carry_out_and_tell(face& f, call& c, job make, bool with_session, patience limit) {
+  std::exception_ptr thrown;
+  try {
+    task<void> all = carry_out(f, make, with_session, limit, c.why);
+    co_await all;
+  } catch (...) {
+    thrown = std::current_exception();
+  }
+  c.end(thrown);
+}
+
+/// The hold belongs to the face from the moment that it is there.
+task<result<held_ptr>> keep(face& f, making<hold> make, session& s, patience limit) {
+  task<result<hold>> making = make(s, limit);
+  result<hold> h = co_await making;
+  if (!h)
+    co_return h.why();
+  auto kept = std::make_shared<held_parts>(f.weak_from_this(), std::move(*h));
+  f.holds.insert(kept);
+  f.tell(*kept);
+  co_return kept;
+}
+
+task<status> hand_over(face& f, held_ptr h, std::string name, recipe how, session& s, patience limit) {
+  belay::election office(s, name, how);
+  h->safe_until = 0;
+  status passed = co_await office.hand_over(h->it, limit);
+  if (passed || passed.unknown())
+    f.forget(h);
+  else
+    f.tell(*h);
+  co_return passed;
+}
+
+task<status> release(face& f, held_ptr h, patience limit) {
+  h->safe_until = 0;
+  status released = co_await h->it.release(limit);
+  f.forget(h);
+  co_return released;
+}
+
+} // namespace
+
+error closed_error() {
+  return error(outcome::refused, reason::closed, "the client is closed, or this is the child of a fork");
+}
+
+void face::live_in(world& w) {
+  held_by = std::make_unique<shared_session>(w, options.session);
+  (*held_by)->on_change([this] { tell(); });
+}
+
+void face::begin(call_ptr c, job make, bool with_session, instant deadline) {
+  patience limit(deadline, &c->stop);
+  calls.insert(c);
+  c->running = carry_out_and_tell(*this, *c, std::move(make), with_session, limit);
+  c->running.start();
+}
+
+void face::tell() {
+  auto all = holds;
+  for (const auto& h : all)
+    tell(*h);
+}
+
+void face::tell(held_parts& h) {
+  h.safe_until = ticks(h.it.safe_until());
+  bool gone = (*held_by)->state() == session_state::lost || (*held_by)->state() == session_state::closed;
+  if (gone)
+    lose(h, (*held_by)->lost_because().empty() ? "the client was closed" : (*held_by)->lost_because());
+}
+
+void face::lose(held_parts& h, const std::string& why) {
+  h.safe_until = 0;
+  if (h.lost.stop_requested())
+    return;
+  {
+    std::lock_guard guard(h.lock);
+    h.because = why;
+  }
+  // Callers' functions run here: not in the middle of a recipe.
+  post([source = h.lost, told = std::exchange(h.watchers, {})]() mutable {
+    source.request_stop();
+    for (auto& [number, w] : told)
+      w();
+  });
+}
+
+void face::forget(const held_ptr& h) {
+  holds.erase(h);
+  if (h->watchers.empty())
+    return;
+  post([told = std::exchange(h->watchers, {})] {
+    for (auto& [number, w] : told)
+      w();
+  });
+}
+
+void face::end_all() {
+  for (const auto& c : std::exchange(calls, {})) {
+    c->running.reset();
+    c->why = closed_error();
+    c->end();
+  }
+  for (const auto& h : std::exchange(holds, {})) {
+    lose(*h, "the client was closed");
+    h->it.drop();
+  }
+}
+
+making<held_ptr> face::kept(making<hold> make) {
+  return [this, make = std::move(make)](session& s, patience p) { return keep(*this, make, s, p); };
+}
+
+making<hold> face::lock(std::string key, mutex_options how) {
+  return [key = std::move(key), how = std::move(how)](session& s, patience p) { return take_mutex(s, key, how, p); };
+}
+
+making<hold> face::permits(std::string name, std::uint64_t most, recipe how, std::uint64_t wanted) {
+  return [=, name = std::move(name)](session& s, patience p) { return take_permits(s, name, most, how, wanted, p); };
+}
+
+making<hold> face::office(std::string name, recipe how, std::string value) {
+  return [how, name = std::move(name), value = std::move(value)](session& s, patience p) {
+    return take_office(s, name, how, value, p);
+  };
+}
+
+making<nothing> face::pass_on(held_ptr h, std::string name, recipe how) {
+  return
+      [this, h, name = std::move(name), how](session& s, patience p) { return hand_over(*this, h, name, how, s, p); };
+}
+
+making<nothing> face::give_back(held_ptr h) {
+  return [this, h](session&, patience p) { return release(*this, h, p); };
+}
+
+} // namespace detail
+} // namespace v0
+} // namespace belay

@@ -1,0 +1,116 @@
+#pragma once
+// What the faces for programs have in common: one session, what is held by it, and calls, each a coroutine. All of it is of one loop,
+// but what says otherwise.
+
+#include "client/core/taking.hpp"
+
+#include <belay/client.hpp>
+
+#include <atomic>
+#include <exception>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <string>
+#include <unistd.h>
+
+namespace belay {
+inline namespace v0 {
+namespace detail {
+
+/// Of calls on what is closed, and in the child of a fork.
+error closed_error();
+
+class face;
+
+/// What callers see of a hold: written by the loop, read by all threads.
+class held_parts {
+public:
+  held_parts(std::weak_ptr<face> c, hold h) : owner(std::move(c)), it(std::move(h)), fence(it.fence()) {}
+
+  std::weak_ptr<face> owner;
+  hold it; ///< of the loop
+  std::uint64_t fence;
+  std::atomic<std::int64_t> safe_until{0};
+  pid_t pid = ::getpid();
+  std::stop_source lost;
+  std::mutex lock; ///< of because
+  std::string because;
+  /// Of the loop: told once, when it is lost or given back.
+  std::map<std::uint64_t, std::function<void()>> watchers;
+};
+
+using held_ptr = std::shared_ptr<held_parts>;
+
+using job = std::function<task<void>(session&, patience)>;
+template <class T>
+using making = std::function<task<result<T>>(session&, patience)>;
+
+/// One that is under way.
+class call {
+public:
+  virtual ~call() = default;
+  /// It is over, and destroyed by who calls that, behind it.
+  virtual void end(std::exception_ptr thrown = nullptr) = 0;
+
+  stopper stop;
+  error why{outcome::unknown, reason::deadline, "it did not end in time"};
+  task<void> running;
+};
+
+using call_ptr = std::shared_ptr<call>;
+
+class face : public std::enable_shared_from_this<face> {
+public:
+  explicit face(client_options o) : options(std::move(o)) {}
+  virtual ~face() = default;
+
+  /// Runs it on the loop, soon. From any thread.
+  virtual void post(std::function<void()> what) = 0;
+  /// From any thread but the loop's, for which it waits. Throws what the job threw
+  /// @returns why there is no result
+  virtual error run(job make, bool with_session, milliseconds within, std::stop_token stop) = 0;
+  /// The same, with a result.
+  template <class T>
+  result<T> run_for(making<T> make, bool with_session, milliseconds within, std::stop_token stop = {}) {
+    auto out = std::make_shared<std::optional<result<T>>>();
+    error why = run([make = std::move(make), out](session& s, patience p) { return detail::fill<T>(make, out, s, p); },
+                    with_session, within, std::move(stop));
+    if (*out)
+      return std::move(**out);
+    return why;
+  }
+  bool usable() const { return pid == ::getpid() && !closed.load(); }
+
+  void live_in(world& w);
+  void begin(call_ptr c, job make, bool with_session, instant deadline);
+  /// Of all holds: how long they are safe, and whether they are lost.
+  void tell();
+  void tell(held_parts& h);
+  void lose(held_parts& h, const std::string& why);
+  void forget(const held_ptr& h);
+  /// Calls end, holds are lost and given back.
+  void end_all();
+
+  // Jobs.
+  making<held_ptr> kept(making<hold> make);
+  static making<hold> lock(std::string key, mutex_options how);
+  static making<hold> permits(std::string name, std::uint64_t most, recipe how, std::uint64_t wanted);
+  static making<hold> office(std::string name, recipe how, std::string value);
+  making<nothing> pass_on(held_ptr h, std::string name, recipe how);
+  making<nothing> give_back(held_ptr h);
+
+  client_options options;
+  pid_t pid = ::getpid();
+  std::atomic<bool> closed{false};
+  std::unique_ptr<shared_session> held_by;
+  std::set<held_ptr> holds;
+  std::set<call_ptr> calls;
+};
+
+} // namespace detail
+} // namespace v0
+} // namespace belay

@@ -1,0 +1,100 @@
+#include <belay/client.hpp>
+
+#include "client/asio/client_parts.hpp"
+
+namespace belay {
+inline namespace v0 {
+
+namespace {
+
+task<status> first_read(detail::cache_ptr c, patience limit) {
+  result<std::shared_ptr<const key_table>> read = co_await c->it.read(limit);
+  if (!read)
+    co_return read.why();
+  co_return nothing();
+}
+
+} // namespace
+
+held& held::operator=(held&& other) noexcept {
+  std::swap(parts_, other.parts_);
+  return *this;
+}
+
+held::~held() {
+  if (!parts_)
+    return;
+  if (parts_->pid != ::getpid()) {
+    new std::shared_ptr<detail::held_parts>(std::move(parts_));
+    return;
+  }
+  auto c = parts_->owner.lock();
+  // What is closed has given everything back.
+  if (!c || c->closed)
+    return;
+  parts_->safe_until = 0;
+  c->post([weak = parts_->owner, h = std::move(parts_)] {
+    auto c = weak.lock();
+    if (!c || c->holds.count(h) == 0)
+      return;
+    c->forget(h);
+    h->it.drop();
+  });
+}
+
+std::uint64_t held::fence() const noexcept {
+  return parts_ ? parts_->fence : 0;
+}
+
+instant held::safe_until() const noexcept {
+  bool ours = parts_ && parts_->pid == ::getpid();
+  return instant(instant::duration(ours ? parts_->safe_until.load() : 0));
+}
+
+bool held::safe() const noexcept {
+  return lease_clock::now() < safe_until();
+}
+
+std::stop_token held::lost() const {
+  if (parts_ && parts_->pid == ::getpid())
+    return parts_->lost.get_token();
+  std::stop_source over;
+  over.request_stop();
+  return over.get_token();
+}
+
+std::string held::lost_because() const {
+  if (!parts_)
+    return "nothing is held";
+  if (parts_->pid != ::getpid())
+    return "this is the child of a fork";
+  std::lock_guard guard(parts_->lock);
+  return parts_->because;
+}
+
+status held::release(std::chrono::milliseconds limit) {
+  auto c = parts_ ? parts_->owner.lock() : nullptr;
+  if (!c)
+    return error(outcome::refused, reason::session, "nothing is held");
+  return c->run_for<nothing>(c->give_back(parts_), false, limit);
+}
+
+std::optional<cache::shown> cache::get(std::string_view key) const {
+  auto state = parts_ ? parts_->now.load() : nullptr;
+  if (!state || !state->table)
+    return std::nullopt;
+  auto age = lease_clock::now() - state->confirmed;
+  if (age > parts_->options.stale_if_error)
+    return std::nullopt;
+  return shown(state->table, state->table->find(key), age);
+}
+
+status cache::wait(std::chrono::milliseconds limit) const {
+  auto c = parts_ ? parts_->owner.lock() : nullptr;
+  if (!c)
+    return detail::closed_error();
+  return c->run_for<nothing>([p = parts_](session&, patience limit) { return first_read(p, limit); }, false, limit);
+}
+
+} // namespace v0
+} // namespace belay

@@ -1,0 +1,563 @@
+#include "client/asio/socket_world.hpp"
+
+#include "client/asio/byte_stream.hpp"
+#include "client/core/rooms.hpp"
+
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/local/stream_protocol.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/beast/http/parser.hpp>
+#include <boost/beast/http/string_body.hpp>
+
+#include <array>
+#include <optional>
+#include <random>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+namespace belay {
+inline namespace v0 {
+namespace detail {
+
+namespace http = boost::beast::http;
+
+namespace {
+
+/// Timers stand still while the machine is suspended; the clock of sessions does not. It is looked at that often.
+constexpr std::chrono::seconds look_at_clock{5};
+constexpr std::size_t idle_max = 16;
+constexpr std::chrono::seconds idle_longest{60};
+
+std::chrono::nanoseconds timer_length(instant until) {
+  auto left = until - lease_clock::now();
+  return std::clamp<std::chrono::nanoseconds>(left, std::chrono::nanoseconds(0), look_at_clock);
+}
+
+/// Control characters would end a line of a header.
+bool is_plain(std::string_view text) {
+  return std::none_of(text.begin(), text.end(), [](unsigned char c) { return c < ' ' || c == 127; });
+}
+
+} // namespace
+
+class socket_world::parts : public std::enable_shared_from_this<parts> {
+public:
+  parts(asio::io_context& loop, transport_options options);
+
+  struct connection {
+    connection(std::size_t s, std::unique_ptr<byte_stream> b, asio::io_context& loop)
+        : server(s), bytes(std::move(b)), resolver(loop), timer(loop) {}
+    std::size_t server;
+    std::unique_ptr<byte_stream> bytes;
+    asio::ip::tcp::resolver resolver;
+    asio::steady_timer timer; ///< while it connects
+    std::vector<byte_stream::endpoint> addresses;
+    std::size_t next_address = 0;
+    bool connected = false;
+    bool closed = false;
+    std::uint64_t ticket = 0; ///< whose request it carries; 0: nobody's
+    std::string out;
+    std::array<char, 16384> in{};
+    std::string unread;
+    std::optional<http::response_parser<http::string_body>> parser;
+    bool answered_a_byte = false;
+    bool kept = false; ///< it has carried a request before
+    std::chrono::steady_clock::time_point idle_since;
+  };
+  using connection_ptr = std::shared_ptr<connection>;
+
+  struct exchange {
+    exchange(operation& o, request r, instant d, asio::io_context& loop)
+        : op(&o), question(std::move(r)), kind(room_of(question)), deadline(d), timer(loop) {}
+    operation* op;
+    request question;
+    room kind;
+    instant deadline;
+    asio::steady_timer timer;
+    connection_ptr on;
+    std::size_t servers_tried = 0;
+    bool sent = false;
+    bool asked_again = false;
+    std::string last_failure = "no connection was free in time";
+  };
+  struct sleeper {
+    sleeper(operation& o, instant u, asio::io_context& loop) : op(&o), until(u), timer(loop) {}
+    operation* op;
+    instant until;
+    asio::steady_timer timer;
+  };
+
+  void close_all() noexcept;
+  void arm(std::uint64_t ticket, sleeper& s);
+  void arm(std::uint64_t ticket, exchange& e);
+  void dispatch(std::uint64_t ticket);
+  void next_waiting();
+  void give(exchange& e, std::uint64_t ticket, const connection_ptr& c);
+  connection_ptr take_back(exchange& e);
+  void gone(std::uint64_t ticket, exchange& e);
+  void resolve(const connection_ptr& c);
+  void connect_next(const connection_ptr& c);
+  /// @returns what was under way on it, which says now that it failed; null: nothing was
+  exchange* end_connection(const connection_ptr& c, const std::string& why);
+  void not_connected(const connection_ptr& c, const std::string& why);
+  void send(const connection_ptr& c);
+  void read(const connection_ptr& c);
+  void take_in(const connection_ptr& c, error_code failed, std::size_t n);
+  void answered(const connection_ptr& c);
+  void broken(const connection_ptr& c, const std::string& why);
+  void drop(const connection_ptr& c) noexcept;
+  void finish(std::uint64_t ticket, bool stopped, answer a);
+  void avoid(std::size_t server) {
+    if (server == preferred)
+      preferred = (server + 1) % servers.size();
+  }
+  std::string bytes_of(const exchange& e, const server_address& to) const;
+
+  asio::io_context& loop;
+  transport_options options;
+  error wrong;
+  std::vector<server_address> servers;
+  std::shared_ptr<asio::ssl::context> tls;
+  std::size_t preferred = 0;
+  std::mt19937_64 random;
+  std::uint64_t next_ticket = 1;
+  std::unordered_map<std::uint64_t, std::shared_ptr<sleeper>> sleepers;
+  std::unordered_map<std::uint64_t, std::shared_ptr<exchange>> exchanges;
+  rooms has_room;
+  std::vector<connection_ptr> connections;
+};
+
+socket_world::parts::parts(asio::io_context& l, transport_options o)
+    : loop(l), options(std::move(o)), random(std::random_device{}()),
+      has_room(options.connections_max, options.waiting_max) {
+  bool any_tls = false;
+  for (const auto& text : options.servers) {
+    auto address = parse_server(text);
+    if (!address) {
+      wrong = address.why();
+      return;
+    }
+    any_tls = any_tls || address->tls;
+    servers.push_back(std::move(*address));
+  }
+  if (servers.empty())
+    wrong = error(outcome::refused, reason::invalid, "no servers are named");
+  if (!is_plain(options.token))
+    wrong = error(outcome::refused, reason::invalid, "a token has no control characters");
+  if (any_tls && wrong.why() == reason::none) {
+    auto context = tls_context(options);
+    if (context)
+      tls = *context;
+    else
+      wrong = context.why();
+  }
+}
+
+void socket_world::parts::close_all() noexcept {
+  for (auto& [ticket, s] : sleepers)
+    s->timer.cancel();
+  for (auto& [ticket, e] : exchanges)
+    e->timer.cancel();
+  sleepers.clear();
+  exchanges.clear();
+  has_room = rooms(options.connections_max, options.waiting_max);
+  auto all = std::exchange(connections, {});
+  for (auto& c : all)
+    drop(c);
+}
+
+void socket_world::parts::arm(std::uint64_t ticket, sleeper& s) {
+  s.timer.expires_after(timer_length(s.until));
+  s.timer.async_wait([self = shared_from_this(), ticket](error_code cancelled) {
+    auto found = self->sleepers.find(ticket);
+    if (cancelled || found == self->sleepers.end())
+      return;
+    if (lease_clock::now() < found->second->until) {
+      self->arm(ticket, *found->second);
+      return;
+    }
+    auto s = found->second;
+    self->sleepers.erase(found);
+    s->op->finish(false, answer());
+  });
+}
+
+void socket_world::parts::arm(std::uint64_t ticket, exchange& e) {
+  e.timer.expires_after(timer_length(e.deadline));
+  e.timer.async_wait([self = shared_from_this(), ticket](error_code cancelled) {
+    auto found = self->exchanges.find(ticket);
+    if (cancelled || found == self->exchanges.end())
+      return;
+    auto& late = *found->second;
+    if (lease_clock::now() < late.deadline) {
+      self->arm(ticket, late);
+      return;
+    }
+    // A server that takes connections and does not answer is not asked again at once.
+    if (late.on)
+      self->avoid(late.on->server);
+    self->finish(ticket, false, answer::none(late.sent, late.sent ? "no answer in time" : late.last_failure));
+  });
+}
+
+void socket_world::parts::finish(std::uint64_t ticket, bool stopped, answer a) {
+  auto found = exchanges.find(ticket);
+  if (found == exchanges.end())
+    return;
+  auto e = found->second;
+  exchanges.erase(found);
+  gone(ticket, *e);
+  next_waiting();
+  e->op->finish(stopped, std::move(a));
+}
+
+void socket_world::parts::next_waiting() {
+  while (auto ticket = has_room.next())
+    dispatch(*ticket);
+}
+
+void socket_world::parts::give(exchange& e, std::uint64_t ticket, const connection_ptr& c) {
+  e.on = c;
+  c->ticket = ticket;
+  has_room.begun(e.kind);
+}
+
+socket_world::parts::connection_ptr socket_world::parts::take_back(exchange& e) {
+  auto c = std::exchange(e.on, nullptr);
+  if (c)
+    has_room.ended(e.kind);
+  return c;
+}
+
+/// Nobody waits for it any more.
+void socket_world::parts::gone(std::uint64_t ticket, exchange& e) {
+  e.timer.cancel();
+  has_room.gone(e.kind);
+  if (auto c = take_back(e)) {
+    c->ticket = 0;
+    drop(c);
+  } else {
+    has_room.withdraw(e.kind, ticket);
+  }
+}
+
+void socket_world::parts::dispatch(std::uint64_t ticket) {
+  auto& e = *exchanges.at(ticket);
+  if (!has_room.is_free(e.kind)) {
+    has_room.enqueue(e.kind, ticket);
+    return;
+  }
+  // One that was kept, if there is one.
+  auto now = std::chrono::steady_clock::now();
+  auto idle = connections;
+  for (auto& c : idle) {
+    if (c->ticket != 0 || !c->connected)
+      continue;
+    if (now - c->idle_since > idle_longest || !c->bytes->quiet()) {
+      drop(c);
+      continue;
+    }
+    if (c->server != preferred || e.asked_again)
+      continue;
+    give(e, ticket, c);
+    send(c);
+    return;
+  }
+  if (connections.size() >= has_room.connections_max()) {
+    // One that is idle and of another server makes room.
+    auto unused = std::find_if(idle.begin(), idle.end(), [](const auto& c) { return !c->closed && c->ticket == 0; });
+    if (unused != idle.end())
+      drop(*unused);
+  }
+  const auto& to = servers[preferred];
+  auto c = std::make_shared<connection>(preferred, to.tls ? tls_stream(loop, *tls, to.host) : plain_stream(loop), loop);
+  connections.push_back(c);
+  give(e, ticket, c);
+  resolve(c);
+}
+
+void socket_world::parts::resolve(const connection_ptr& c) {
+  auto self = shared_from_this();
+  c->timer.expires_after(options.connect_within);
+  c->timer.async_wait([self, c](error_code cancelled) {
+    if (!cancelled && !c->connected && !c->closed)
+      self->not_connected(c, "no connection in time");
+  });
+  const auto& to = servers[c->server];
+  if (to.unix_socket) {
+    c->addresses.emplace_back(asio::local::stream_protocol::endpoint(to.host));
+    connect_next(c);
+    return;
+  }
+  error_code no_address;
+  auto address = asio::ip::make_address(to.host, no_address);
+  if (!no_address) {
+    c->addresses.emplace_back(asio::ip::tcp::endpoint(address, to.port));
+    connect_next(c);
+    return;
+  }
+  c->resolver.async_resolve(to.host, std::to_string(to.port), [self, c](error_code failed, auto found) {
+    if (c->closed)
+      return;
+    for (const auto& each : found)
+      c->addresses.emplace_back(each.endpoint());
+    if (failed)
+      self->not_connected(c, failed.message());
+    else
+      self->connect_next(c);
+  });
+}
+
+void socket_world::parts::connect_next(const connection_ptr& c) {
+  if (c->next_address >= c->addresses.size()) {
+    // Not inside of ask().
+    asio::post(loop, [self = shared_from_this(), c] { self->not_connected(c, "the name has no address"); });
+    return;
+  }
+  auto to = c->addresses[c->next_address++];
+  c->bytes->connect(to, [self = shared_from_this(), c](error_code failed) {
+    if (c->closed)
+      return;
+    if (failed && c->next_address < c->addresses.size()) {
+      const auto& server = self->servers[c->server];
+      c->bytes = server.tls ? tls_stream(self->loop, *self->tls, server.host) : plain_stream(self->loop);
+      self->connect_next(c);
+      return;
+    }
+    if (failed) {
+      self->not_connected(c, failed.message());
+      return;
+    }
+    c->timer.cancel();
+    c->connected = true;
+    self->send(c);
+  });
+}
+
+socket_world::parts::exchange* socket_world::parts::end_connection(const connection_ptr& c, const std::string& why) {
+  auto found = exchanges.find(std::exchange(c->ticket, 0));
+  drop(c);
+  if (found == exchanges.end())
+    return nullptr;
+  auto& e = *found->second;
+  take_back(e);
+  e.last_failure = servers[c->server].host_header + ": " + why;
+  return &e;
+}
+
+void socket_world::parts::not_connected(const connection_ptr& c, const std::string& why) {
+  if (c->closed)
+    return;
+  auto ticket = c->ticket;
+  avoid(c->server);
+  auto* lost = end_connection(c, why);
+  if (lost == nullptr)
+    return;
+  auto& e = *lost;
+  if (++e.servers_tried < servers.size())
+    dispatch(ticket);
+  else
+    finish(ticket, false, answer::none(e.sent, e.last_failure));
+}
+
+std::string socket_world::parts::bytes_of(const exchange& e, const server_address& to) const {
+  const auto& q = e.question;
+  std::string out =
+      q.method() + " " + q.target() + " HTTP/1.1\r\nHost: " + to.host_header + "\r\nUser-Agent: belay-client\r\n";
+  if (!options.token.empty())
+    out += "X-Consul-Token: " + options.token + "\r\n";
+  for (const auto& [name, value] : q.headers())
+    out += name + ": " + value + "\r\n";
+  if (q.method() != "GET")
+    out += "Content-Length: " + std::to_string(q.body().size()) + "\r\n";
+  out += "\r\n";
+  if (q.method() != "GET")
+    out += q.body();
+  return out;
+}
+
+void socket_world::parts::send(const connection_ptr& c) {
+  auto found = exchanges.find(c->ticket);
+  if (found == exchanges.end()) {
+    drop(c);
+    return;
+  }
+  auto& e = *found->second;
+  c->out = bytes_of(e, servers[c->server]);
+  c->answered_a_byte = false;
+  c->unread.clear();
+  c->parser.emplace();
+  c->parser->body_limit(options.answer_bytes_max);
+  c->parser->eager(true);
+  e.sent = true;
+  c->bytes->write(c->out, [self = shared_from_this(), c](error_code failed, std::size_t) {
+    // A server may answer, and close, before it has read everything: the answer tells.
+    if (!c->closed && failed && failed != asio::error::broken_pipe && failed != asio::error::connection_reset)
+      self->broken(c, failed.message());
+  });
+  read(c);
+}
+
+void socket_world::parts::read(const connection_ptr& c) {
+  c->bytes->read(c->in.data(), c->in.size(), [self = shared_from_this(), c](error_code failed, std::size_t n) {
+    if (!c->closed)
+      self->take_in(c, failed, n);
+  });
+}
+
+void socket_world::parts::take_in(const connection_ptr& c, error_code failed, std::size_t n) {
+  error_code wrong_bytes;
+  if (n > 0) {
+    c->answered_a_byte = true;
+    c->unread.append(c->in.data(), n);
+    while (!c->unread.empty() && !c->parser->is_done()) {
+      auto used = c->parser->put(asio::buffer(c->unread), wrong_bytes);
+      c->unread.erase(0, used);
+      if (wrong_bytes == http::error::need_more) {
+        wrong_bytes = {};
+        break;
+      }
+      if (wrong_bytes || used == 0)
+        break;
+    }
+  }
+  if (failed && !wrong_bytes && c->parser->got_some() && !c->parser->is_done())
+    c->parser->put_eof(wrong_bytes);
+  if (wrong_bytes)
+    broken(c, wrong_bytes.message());
+  else if (c->parser->is_done())
+    answered(c);
+  else if (failed)
+    broken(c, failed == asio::error::eof ? "the connection was closed" : failed.message());
+  else
+    read(c);
+}
+
+void socket_world::parts::answered(const connection_ptr& c) {
+  auto message = c->parser->release();
+  answer a(static_cast<int>(message.result_int()), std::move(message.body()));
+  for (const auto& field : message)
+    a.add_header(std::string(field.name_string()), std::string(field.value()));
+  auto ticket = std::exchange(c->ticket, 0);
+  bool keep = message.keep_alive() && c->unread.empty();
+  if (a.status() >= 500)
+    avoid(c->server);
+  auto found = exchanges.find(ticket);
+  if (found != exchanges.end())
+    take_back(*found->second);
+  auto idle = std::count_if(connections.begin(), connections.end(), [](const auto& o) { return o->ticket == 0; });
+  if (keep && static_cast<std::size_t>(idle) <= idle_max) {
+    c->kept = true;
+    c->idle_since = std::chrono::steady_clock::now();
+  } else {
+    drop(c);
+  }
+  // A connection is free: who waits for one comes first.
+  next_waiting();
+  finish(ticket, false, std::move(a));
+}
+
+void socket_world::parts::broken(const connection_ptr& c, const std::string& why) {
+  auto ticket = c->ticket;
+  bool stale = c->kept && !c->answered_a_byte;
+  if (!stale)
+    avoid(c->server);
+  auto* lost = end_connection(c, why);
+  if (lost == nullptr)
+    return;
+  auto& e = *lost;
+  if (stale && e.question.is_repeatable() && !e.asked_again) {
+    e.asked_again = true;
+    dispatch(ticket);
+    return;
+  }
+  finish(ticket, false, answer::none(true, e.last_failure));
+}
+
+void socket_world::parts::drop(const connection_ptr& c) noexcept {
+  c->closed = true;
+  c->timer.cancel();
+  c->resolver.cancel();
+  c->bytes->close();
+  std::erase(connections, c);
+}
+
+socket_world::socket_world(asio::io_context& loop, transport_options options)
+    : parts_(std::make_shared<parts>(loop, std::move(options))) {}
+
+socket_world::~socket_world() {
+  parts_->close_all();
+}
+
+const error& socket_world::wrong() const {
+  return parts_->wrong;
+}
+
+instant socket_world::now() {
+  return lease_clock::now();
+}
+
+std::uint64_t socket_world::draw(std::uint64_t n) {
+  return parts_->random() % n;
+}
+
+void socket_world::sleep(operation& op, instant until) {
+  op.ticket = parts_->next_ticket++;
+  auto s = std::make_shared<parts::sleeper>(op, until, parts_->loop);
+  parts_->sleepers.emplace(op.ticket, s);
+  parts_->arm(op.ticket, *s);
+}
+
+void socket_world::ask(operation& op, const request& q, instant deadline) {
+  op.ticket = parts_->next_ticket++;
+  auto ticket = op.ticket;
+  auto e = std::make_shared<parts::exchange>(op, q, deadline, parts_->loop);
+  bool full = !parts_->has_room.takes(e->kind);
+  parts_->has_room.came(e->kind);
+  parts_->exchanges.emplace(ticket, e);
+  if (full || parts_->wrong.why() != reason::none) {
+    auto refused = full ? answer::none(false, "too many requests wait", reason::limit)
+                        : answer::none(false, parts_->wrong.text(), parts_->wrong.why());
+    asio::post(parts_->loop, [p = parts_, ticket, refused = std::move(refused)]() mutable {
+      p->finish(ticket, false, std::move(refused));
+    });
+    return;
+  }
+  parts_->arm(ticket, *e);
+  parts_->dispatch(ticket);
+}
+
+void socket_world::stop(operation& op) {
+  asio::post(parts_->loop, [p = parts_, ticket = op.ticket] {
+    if (auto found = p->sleepers.find(ticket); found != p->sleepers.end()) {
+      auto s = found->second;
+      p->sleepers.erase(found);
+      s->timer.cancel();
+      s->op->finish(true, answer());
+      return;
+    }
+    p->finish(ticket, true, answer());
+  });
+}
+
+void socket_world::forget(operation& op) noexcept {
+  if (auto found = parts_->sleepers.find(op.ticket); found != parts_->sleepers.end()) {
+    found->second->timer.cancel();
+    parts_->sleepers.erase(found);
+    return;
+  }
+  auto found = parts_->exchanges.find(op.ticket);
+  if (found == parts_->exchanges.end())
+    return;
+  auto e = found->second;
+  parts_->exchanges.erase(found);
+  parts_->gone(op.ticket, *e);
+  if (parts_->has_room.somebody_queues())
+    asio::post(parts_->loop, [p = parts_] { p->next_waiting(); });
+}
+
+} // namespace detail
+} // namespace v0
+} // namespace belay

@@ -1,0 +1,437 @@
+#pragma once
+// The library for programs that have a Boost.Asio executor: calls that take a completion token.
+//
+// Everything of a client but the sockets runs on a strand of that executor: recipes, renewals, callbacks of held::lost(). The sockets
+// are on a thread of the transport's own, so that this header needs no more of Boost than Asio, of any version from 1.78, whatever the
+// library was built with. If the executor stands still for longer than the TTL, so do renewals, and the session is lost.
+//
+// A call completes with void(result<T>): done, refused or unknown, as everywhere (docs/client.md); run() and update(), whose functions
+// are the program's, with void(std::exception_ptr, result<T>). It completes on the handler's associated executor, by default the
+// client's. code_of() makes an error_code of an error. Each call has a limit, after which, and client_options::grace, it has ended.
+// Cancellation (terminal, partial, or total) ends it soon: what waits leaves its queue, and gives back what it may have. A write that is
+// cancelled may have been made, and takes no total cancellation.
+// As long as a call is under way or the session is open, the executor has something to do: io_context::run() returns behind close(), or
+// when the client is destroyed. A client must not outlive the context of its executor.
+
+#include <belay/client.hpp>
+#include <belay/counter.hpp>
+#include <belay/keys.hpp>
+#include <belay/loops/hosted.hpp>
+
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/associated_allocator.hpp>
+#include <boost/asio/associated_cancellation_slot.hpp>
+#include <boost/asio/associated_executor.hpp>
+#include <boost/asio/async_result.hpp>
+#include <boost/asio/bind_allocator.hpp>
+#include <boost/asio/bind_executor.hpp>
+#include <boost/asio/cancellation_type.hpp>
+#include <boost/asio/dispatch.hpp>
+#include <boost/asio/execution/context.hpp>
+#include <boost/asio/execution_context.hpp>
+#include <boost/asio/executor_work_guard.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/strand.hpp>
+#include <boost/system/error_code.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace belay {
+inline namespace v0 {
+namespace asio {
+
+namespace net = ::boost::asio;
+
+/// Values are those of belay::reason; 100 more if the outcome is unknown.
+class error_category_of_belay final : public ::boost::system::error_category {
+public:
+  const char* name() const noexcept override { return "belay"; }
+  std::string message(int value) const override {
+    bool unknown = value > unknown_too;
+    return std::string(unknown ? "unknown: " : "refused: ") +
+           std::string(name_of(static_cast<reason>(unknown ? value - unknown_too : value)));
+  }
+  static constexpr int unknown_too = 100;
+};
+
+inline const ::boost::system::error_category& error_category() {
+  static const error_category_of_belay it;
+  return it;
+}
+
+/// For interfaces that know error codes only; the text is lost.
+inline ::boost::system::error_code code_of(const error& e) {
+  auto value = static_cast<int>(e.why());
+  if (e.how() == outcome::unknown)
+    value += error_category_of_belay::unknown_too;
+  return ::boost::system::error_code(value, error_category());
+}
+/// No error if it is done.
+template <class T>
+::boost::system::error_code code_of(const result<T>& r) {
+  return r ? ::boost::system::error_code() : code_of(r.why());
+}
+/// Of a code of this category.
+inline bool is_unknown(const ::boost::system::error_code& code) noexcept {
+  return code.category() == error_category() && code.value() > error_category_of_belay::unknown_too;
+}
+
+namespace detail {
+
+struct host;
+using host_ptr = std::shared_ptr<host>;
+
+/// The clients of a context. When it is destroyed they end without a word: what waits is destroyed, as with any other of its objects.
+class hosts final : public net::execution_context::service {
+public:
+  inline static net::execution_context::id id;
+  explicit hosts(net::execution_context& owner) : net::execution_context::service(owner) {}
+  void enter(const host_ptr& h) {
+    std::lock_guard guard(lock_);
+    std::erase_if(all_, [](const auto& each) { return each.expired(); });
+    all_.push_back(h);
+  }
+
+private:
+  void shutdown() override;
+
+  std::mutex lock_;
+  std::vector<std::weak_ptr<host>> all_;
+};
+
+/// A strand, and the library's client on it.
+struct host {
+  host(net::any_io_executor on, client_options options, std::shared_ptr<transport> over)
+      : strand(net::make_strand(std::move(on))), core(loop_on(strand), std::move(options), std::move(over)) {}
+  static host_ptr made(net::any_io_executor on, client_options options, std::shared_ptr<transport> over) {
+    auto h = std::make_shared<host>(std::move(on), std::move(options), std::move(over));
+    net::use_service<hosts>(net::query(h->strand, net::execution::context)).enter(h);
+    return h;
+  }
+
+  static host_loop loop_on(const net::any_io_executor& strand) {
+    host_loop loop;
+    loop.post = [strand](std::function<void()> what) { net::post(strand, std::move(what)); };
+    loop.wake = [timer = std::make_shared<net::steady_timer>(strand)](instant at, std::function<void()> tick) {
+      if (!tick) {
+        timer->cancel();
+        return;
+      }
+      // Timers stand still while the machine is suspended; the clock of sessions does not. It is looked at that often.
+      auto length = std::clamp<std::chrono::nanoseconds>(at - lease_clock::now(), std::chrono::nanoseconds(0),
+                                                         std::chrono::seconds(5));
+      timer->expires_after(length);
+      timer->async_wait([tick = std::move(tick)](const ::boost::system::error_code& cancelled) {
+        if (!cancelled)
+          tick();
+      });
+    };
+    return loop;
+  }
+
+  net::any_io_executor strand;
+  hosted_client core;
+};
+
+inline void hosts::shutdown() {
+  for (const auto& each : std::exchange(all_, {}))
+    if (auto h = each.lock())
+      h->core.abandon();
+}
+
+/// A handler that is called once, on its own executor.
+template <class Handler>
+class pending {
+public:
+  using executor = net::associated_executor_t<Handler, net::any_io_executor>;
+
+  pending(Handler h, const net::any_io_executor& by_default)
+      : handler_(std::move(h)), work_(net::get_associated_executor(handler_, by_default)), host_work_(by_default) {}
+
+  auto slot() const noexcept { return net::get_associated_cancellation_slot(handler_); }
+  /// @param self keeps it until then
+  template <class... Results>
+  static void complete(std::shared_ptr<pending> self, Results... results) {
+    auto on = self->work_.get_executor();
+    auto allocator = net::get_associated_allocator(self->handler_);
+    auto call = [self = std::move(self), ... results = std::move(results)]() mutable {
+      if (auto s = self->slot(); s.is_connected())
+        s.clear();
+      auto handler = std::move(self->handler_);
+      self.reset();
+      std::move(handler)(std::move(results)...);
+    };
+    net::post(on, net::bind_allocator(allocator, std::move(call)));
+  }
+
+private:
+  Handler handler_;
+  net::executor_work_guard<executor> work_;
+  net::executor_work_guard<net::any_io_executor> host_work_;
+};
+
+/// How a call completes.
+template <class T>
+struct with_result {
+  using signature = void(result<T>);
+  template <class Op>
+  static void complete(Op op, std::exception_ptr, result<T> r) {
+    Op::element_type::complete(std::move(op), std::move(r));
+  }
+};
+template <class T>
+struct with_exception {
+  using signature = void(std::exception_ptr, result<T>);
+  template <class Op>
+  static void complete(Op op, std::exception_ptr thrown, result<T> r) {
+    Op::element_type::complete(std::move(op), thrown, std::move(r));
+  }
+};
+
+/// What cancels a call: what leaves nothing behind takes all.
+constexpr auto any_cancellation =
+    net::cancellation_type::terminal | net::cancellation_type::partial | net::cancellation_type::total;
+constexpr auto cancellation_of_writes = net::cancellation_type::terminal | net::cancellation_type::partial;
+
+/// Lets `cancel` be called when one of these comes.
+template <class Slot, class F>
+void on_cancellation(Slot slot, net::cancellation_type which, F cancel) {
+  if (slot.is_connected())
+    slot.assign([which, cancel = std::move(cancel)](net::cancellation_type asked) {
+      if ((asked & which) != net::cancellation_type::none)
+        cancel();
+    });
+}
+
+template <class T, template <class> class How = with_result, class Token>
+auto begin(host_ptr h, hosted_client::making<T> make, bool with_session, milliseconds within,
+           net::cancellation_type cancels, Token&& token) {
+  return net::async_initiate<Token, typename How<T>::signature>(
+      [](auto handler, host_ptr h, hosted_client::making<T> make, bool with_session, milliseconds within,
+         net::cancellation_type cancels) {
+        auto op = std::make_shared<pending<decltype(handler)>>(std::move(handler), h->strand);
+        auto number = h->core.next_number();
+        on_cancellation(op->slot(), cancels, [weak = std::weak_ptr<host>(h), number] {
+          if (auto h = weak.lock())
+            h->core.stop(number);
+        });
+        net::dispatch(h->strand, [h, op, number, make = std::move(make), with_session, within]() mutable {
+          h->core.template begin<T>(
+              number, std::move(make), with_session, within,
+              [op](std::exception_ptr thrown, result<T> r) { How<T>::complete(op, thrown, std::move(r)); });
+        });
+      },
+      token, std::move(h), std::move(make), with_session, within, cancels);
+}
+
+} // namespace detail
+
+/// A lock, permits, or an office. It gives itself back when it goes out of scope. From any thread, but for what takes a token: on the
+/// client's executor, or where nothing else uses it.
+class held {
+public:
+  held() = default;
+  held(detail::host_ptr h, belay::held it) : host_(std::move(h)), it_(std::make_shared<belay::held>(std::move(it))) {}
+
+  /// hold::fence()
+  std::uint64_t fence() const noexcept { return it_ ? it_->fence() : 0; }
+  /// hold::safe_until(); it moves on with each renewal.
+  instant safe_until() const noexcept { return it_ ? it_->safe_until() : instant(); }
+  /// Whether that is still to come.
+  bool safe() const noexcept { return it_ && it_->safe(); }
+  /// Is requested on the client's executor when it is lost. @pre somebody holds it
+  std::stop_token lost() const { return it_->lost(); }
+  /// Why; empty as long as it is not.
+  std::string lost_because() const { return it_ ? it_->lost_because() : "nothing is held"; }
+
+  /// void(std::string): why it was lost; empty if it was given back, or that is cancelled. @pre somebody holds it
+  template <class Token>
+  auto wait_lost(Token&& token) const {
+    return net::async_initiate<Token, void(std::string)>(
+        [](auto handler, detail::host_ptr h, std::shared_ptr<belay::held> it) {
+          auto op = std::make_shared<detail::pending<decltype(handler)>>(std::move(handler), h->strand);
+          // On the strand both ends meet.
+          auto watched = std::make_shared<std::uint64_t>(0);
+          auto cancelled = std::make_shared<bool>(false);
+          std::weak_ptr<belay::held> weak = it;
+          std::weak_ptr<detail::host> weak_host = h;
+          std::weak_ptr waits = op;
+          auto forget = [weak_host, weak, waits, watched, cancelled] {
+            auto h = weak_host.lock();
+            auto it = weak.lock();
+            auto op = waits.lock();
+            if (!op || std::exchange(*cancelled, true))
+              return;
+            if (h && it)
+              h->core.forget_watch(*it, *watched);
+            op->complete(op, std::string());
+          };
+          detail::on_cancellation(op->slot(), detail::any_cancellation,
+                                  [strand = h->strand, forget] { net::post(strand, forget); });
+          net::dispatch(h->strand, [h, it, weak, op, watched, cancelled] {
+            if (!*cancelled)
+              *watched = h->core.watch(*it, [weak, op, cancelled] {
+                if (std::exchange(*cancelled, true))
+                  return;
+                auto it = weak.lock();
+                op->complete(op, it ? it->lost_because() : std::string());
+              });
+          });
+        },
+        token, host_, it_);
+  }
+  /// void(status): gives it back.
+  template <class Token>
+  auto release(milliseconds within, Token&& token) {
+    return detail::begin<nothing>(host_, host_->core.release(*it_), false, within, detail::cancellation_of_writes,
+                                  std::forward<Token>(token));
+  }
+
+private:
+  friend class client;
+  detail::host_ptr host_;
+  std::shared_ptr<belay::held> it_;
+};
+
+class client {
+public:
+  using executor_type = net::any_io_executor;
+  using limit = milliseconds;
+  template <class T>
+  using making = hosted_client::making<T>;
+
+  /// Asks nothing. @param over null: the library's own transport
+  explicit client(executor_type on, client_options options = client_options(),
+                  std::shared_ptr<transport> over = nullptr)
+      : host_(detail::host::made(std::move(on), std::move(options), std::move(over))) {}
+  template <class Context>
+  requires std::is_convertible_v<Context&, net::execution_context&>
+  explicit client(Context& context, client_options options = client_options(),
+                  std::shared_ptr<transport> over = nullptr)
+      : client(executor_type(context.get_executor()), std::move(options), std::move(over)) {}
+
+  /// Begins to close: calls end with reason::closed, and as long as the executor goes on, what is held is given back and the session
+  /// ended, within client_options::linger.
+  ~client() {
+    if (host_)
+      host_->core.close_soon();
+  }
+  client(client&&) noexcept = default;
+  client& operator=(client&&) = delete;
+
+  /// A strand: recipes that are used by themselves have to be used there.
+  executor_type get_executor() const noexcept { return host_->strand; }
+  /// For recipes by themselves, on that executor, as long as the client is not closed.
+  world& where() const { return host_->core.where(); }
+
+  class lock_of {
+  public:
+    lock_of(detail::host_ptr h, making<belay::held> make) : host_(std::move(h)), make_(std::move(make)) {}
+    /// void(result<held>)
+    template <class Token>
+    auto acquire(limit within, Token&& token) {
+      return detail::begin<held>(host_, shown(host_, make_), true, within, detail::any_cancellation,
+                                 std::forward<Token>(token));
+    }
+
+  private:
+    detail::host_ptr host_;
+    making<belay::held> make_;
+  };
+  /// belay::mutex
+  lock_of lock(std::string key, mutex_options options = mutex_options()) {
+    return lock_of(host_, host_->core.lock(std::move(key), std::move(options)));
+  }
+  /// belay::semaphore
+  lock_of semaphore(std::string name, std::uint64_t most, std::uint64_t permits = 1, recipe how = recipe::automatic) {
+    return lock_of(host_, host_->core.permits(std::move(name), most, permits, how));
+  }
+  /// belay::election: void(result<held>)
+  template <class Token>
+  auto campaign(std::string name, std::string value, limit within, Token&& token) {
+    return lock_of(host_, host_->core.campaign(std::move(name), std::move(value)))
+        .acquire(within, std::forward<Token>(token));
+  }
+  /// void(status)
+  template <class Token>
+  auto hand_over(const held& office, std::string name, limit within, Token&& token) {
+    return detail::begin<nothing>(host_, host_->core.hand_over(*office.it_, std::move(name)), true, within,
+                                  detail::cancellation_of_writes, std::forward<Token>(token));
+  }
+
+  /// void(result<reading>)
+  template <class Token>
+  auto get(std::string key, limit within, Token&& token) {
+    making<reading> make = [key = std::move(key)](session& s, patience p) { return read_key(s.where(), key, p); };
+    return detail::begin<reading>(host_, std::move(make), false, within, detail::any_cancellation,
+                                  std::forward<Token>(token));
+  }
+  /// void(status)
+  template <class Token>
+  auto put(std::string key, std::string value, limit within, Token&& token) {
+    making<nothing> make = [key = std::move(key), value = std::move(value)](session& s, patience p) {
+      return put_key(s.where(), key, value, p);
+    };
+    return detail::begin<nothing>(host_, std::move(make), false, within, detail::cancellation_of_writes,
+                                  std::forward<Token>(token));
+  }
+  /// void(std::exception_ptr, result<std::string>). @param fn runs on the client's executor
+  template <class Token>
+  auto update(std::string key, change fn, limit within, Token&& token) {
+    making<std::string> make = [key = std::move(key), fn = std::move(fn)](session& s, patience p) {
+      return belay::update(s.where(), key, fn, p);
+    };
+    return detail::begin<std::string, detail::with_exception>(
+        host_, std::move(make), false, within, detail::cancellation_of_writes, std::forward<Token>(token));
+  }
+  /// void(std::exception_ptr, result<T>): a coroutine of the program's own on the client's executor, with the session open. It is
+  /// destroyed at an await if it outlives its limit, or its cancellation, by client_options::grace.
+  template <class T, class Token>
+  auto run(making<T> make, limit within, Token&& token) {
+    return detail::begin<T, detail::with_exception>(host_, std::move(make), true, within, detail::any_cancellation,
+                                                    std::forward<Token>(token));
+  }
+
+  /// void(status): gives back what is held and ends the session. Calls that are under way end with reason::closed.
+  template <class Token>
+  auto close(limit within, Token&& token) {
+    return net::async_initiate<Token, void(status)>(
+        [](auto handler, detail::host_ptr h, limit within) {
+          auto op = std::make_shared<detail::pending<decltype(handler)>>(std::move(handler), h->strand);
+          net::post(h->strand,
+                    [h, op, within] { h->core.close(within, [op](status how) { op->complete(op, std::move(how)); }); });
+        },
+        token, host_, within);
+  }
+
+private:
+  static task<result<held>> show(detail::host_ptr h, making<belay::held> make, session& s, patience p) {
+    task<result<belay::held>> taking = make(s, p);
+    result<belay::held> taken = co_await taking;
+    if (!taken)
+      co_return taken.why();
+    held out(h, std::move(*taken));
+    co_return std::move(out);
+  }
+  static making<held> shown(detail::host_ptr h, making<belay::held> make) {
+    return [h = std::move(h), make = std::move(make)](session& s, patience p) { return show(h, make, s, p); };
+  }
+
+  detail::host_ptr host_;
+};
+
+} // namespace asio
+} // namespace v0
+} // namespace belay

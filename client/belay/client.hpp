@@ -1,0 +1,218 @@
+#pragma once
+// The library for programs with threads: calls that wait.
+//
+// A client has one thread of its own, on which all recipes run, and one session, which it opens when something is first to be
+// held. Any thread may call. Every call has a limit: it is given to the recipe, and what has not ended a grace period later is
+// destroyed. The destructor ends the session, for which it waits `linger` at most.
+//
+// After a fork the child's copy is closed: calls are refused with reason::closed, nothing is held (held::safe() is false), and
+// destructors leave everything to the parent.
+
+#include <belay/election.hpp>
+#include <belay/keys.hpp>
+#include <belay/mutex.hpp>
+#include <belay/near_cache.hpp>
+#include <belay/semaphore.hpp>
+#include <belay/session.hpp>
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace belay {
+inline namespace v0 {
+
+struct client_options {
+  /// `http://HOST:PORT`, `https://HOST:PORT`, `unix:///PATH`. One that answers is kept to.
+  std::vector<std::string> servers = {"http://127.0.0.1:8500"};
+  std::string token;
+  std::string ca_file; ///< of https; empty: the system's
+  std::string cert_file;
+  std::string key_file;
+  bool verify_server = true;
+  /// Of the session: its name, TTL, lock delay and mode.
+  session_options session;
+  std::size_t connections_max = 64;
+  /// Requests under way and waiting for a connection: more are refused with reason::limit.
+  std::size_t waiting_max = 1024;
+  std::chrono::milliseconds grace{500};
+  std::chrono::milliseconds linger{1000};
+};
+
+namespace detail {
+class client_parts;
+class face;
+class held_parts;
+class cache_parts;
+
+template <class T>
+task<void> fill(std::function<task<result<T>>(session&, patience)> make, std::shared_ptr<std::optional<result<T>>> out,
+                session& s, patience p) {
+  task<result<T>> made = make(s, p);
+  result<T> r = co_await made;
+  out->emplace(std::move(r));
+}
+} // namespace detail
+
+class hosted_client;
+
+/// A lock, permits, or an office. It gives itself back when it goes out of scope, without waiting for an answer.
+class held {
+public:
+  held() = default;
+  held(held&&) noexcept = default;
+  held& operator=(held&& other) noexcept;
+  ~held();
+
+  /// hold::fence()
+  std::uint64_t fence() const noexcept;
+  /// hold::safe_until(); it moves on with each renewal.
+  instant safe_until() const noexcept;
+  /// Whether that is still to come. A look at two numbers and the clock.
+  bool safe() const noexcept;
+  /// Is requested when it is lost. Callbacks run on the client's thread: they have to be short, call nothing of the client, and not
+  /// destroy this.
+  std::stop_token lost() const;
+  /// Why; empty as long as it is not.
+  std::string lost_because() const;
+  /// Gives it back and waits for the answer. Of belay::client.
+  status release(std::chrono::milliseconds limit = std::chrono::seconds(5));
+
+private:
+  friend class detail::client_parts;
+  friend class client;
+  friend class hosted_client;
+  explicit held(std::shared_ptr<detail::held_parts> parts) : parts_(std::move(parts)) {}
+  std::shared_ptr<detail::held_parts> parts_;
+};
+
+/// What is shown of a prefix. Lookups take no lock and ask nobody.
+class cache {
+public:
+  class shown {
+  public:
+    shown(std::shared_ptr<const key_table> table, const entry* found, std::chrono::nanoseconds age)
+        : table_(std::move(table)), found_(found), age_(age) {}
+    /// Null if there is no such key.
+    const entry* found() const noexcept { return found_; }
+    /// It was so that long ago, or less.
+    std::chrono::nanoseconds age() const noexcept { return age_; }
+
+  private:
+    std::shared_ptr<const key_table> table_;
+    const entry* found_;
+    std::chrono::nanoseconds age_;
+  };
+  /// nullopt: nothing was read yet, or what there is is older than near_cache_options::stale_if_error.
+  std::optional<shown> get(std::string_view key) const;
+  /// Waits until there is something to show.
+  status wait(std::chrono::milliseconds limit) const;
+
+private:
+  friend class detail::client_parts;
+  friend class client;
+  explicit cache(std::shared_ptr<detail::cache_parts> parts) : parts_(std::move(parts)) {}
+  std::shared_ptr<detail::cache_parts> parts_;
+};
+
+class client {
+public:
+  using limit = std::chrono::milliseconds;
+
+  explicit client(client_options options = client_options());
+  ~client();
+  client(const client&) = delete;
+  client& operator=(const client&) = delete;
+
+  /// What is wrong with the options; all calls are refused with it then.
+  const error& wrong() const;
+
+  class lock_of {
+  public:
+    lock_of(client& c, std::string key, mutex_options options)
+        : client_(c), key_(std::move(key)), options_(std::move(options)) {}
+    result<held> acquire(limit within, std::stop_token stop = {});
+
+  private:
+    client& client_;
+    std::string key_;
+    mutex_options options_;
+  };
+  /// belay::mutex
+  lock_of lock(std::string key, mutex_options options = mutex_options()) {
+    return lock_of(*this, std::move(key), std::move(options));
+  }
+
+  class permits_of {
+  public:
+    permits_of(client& c, std::string name, std::uint64_t most, recipe how)
+        : client_(c), name_(std::move(name)), most_(most), how_(how) {}
+    result<held> acquire(limit within, std::stop_token stop = {}) { return acquire(1, within, std::move(stop)); }
+    result<held> acquire(std::uint64_t permits, limit within, std::stop_token stop = {});
+
+  private:
+    client& client_;
+    std::string name_;
+    std::uint64_t most_;
+    recipe how_;
+  };
+  /// belay::semaphore
+  permits_of semaphore(std::string name, std::uint64_t most, recipe how = recipe::automatic) {
+    return permits_of(*this, std::move(name), most, how);
+  }
+
+  class office_of {
+  public:
+    office_of(client& c, std::string name, recipe how) : client_(c), name_(std::move(name)), how_(how) {}
+    result<held> campaign(std::string value, limit within, std::stop_token stop = {});
+    status hand_over(held& office, limit within = std::chrono::seconds(5));
+    /// Who has it; nullopt if nobody has.
+    result<std::optional<leader>> leader_now(limit within = std::chrono::seconds(5));
+
+  private:
+    client& client_;
+    std::string name_;
+    recipe how_;
+  };
+  /// belay::election
+  office_of election(std::string name, recipe how = recipe::automatic) {
+    return office_of(*this, std::move(name), how);
+  }
+
+  result<reading> get(std::string key, limit within = std::chrono::seconds(5));
+  status put(std::string key, std::string value, limit within = std::chrono::seconds(5));
+  result<std::string> update(std::string key, change fn, limit within = std::chrono::seconds(5),
+                             std::stop_token stop = {});
+  result<erased> erase_if(std::string key, std::uint64_t index, limit within = std::chrono::seconds(5));
+  /// belay::counter. @returns the number afterwards
+  result<std::int64_t> add(std::string key, std::int64_t n, limit within = std::chrono::seconds(5));
+  /// belay::near_cache: follows the prefix as long as the client lives.
+  belay::cache follow(std::string prefix, near_cache_options options = near_cache_options());
+
+  /// Runs a coroutine of the caller's on the client's thread. The session is open when `make` is called.
+  template <class T>
+  result<T> run(std::function<task<result<T>>(session&, patience)> make, limit within, std::stop_token stop = {}) {
+    auto out = std::make_shared<std::optional<result<T>>>();
+    auto filled = [make, out](session& s, patience p) { return detail::fill<T>(make, out, s, p); };
+    error why = run_until_done(filled, true, within, std::move(stop));
+    if (*out)
+      return std::move(**out);
+    return why;
+  }
+
+private:
+  using job = std::function<task<void>(session&, patience)>;
+  /// @returns why there is no result
+  error run_until_done(job make, bool with_session, limit within, std::stop_token stop);
+
+  std::shared_ptr<detail::client_parts> parts_;
+};
+
+} // namespace v0
+} // namespace belay

@@ -1,0 +1,43 @@
+#pragma once
+// Many keys that share few locks.
+//
+// Promise: as a mutex, for each stripe: who holds a key's stripe has all keys of that stripe alone. Which stripe a key has
+// depends on its name and the number of stripes only, so that all who use the same name and number agree.
+// Survives, and when it cannot: as a mutex. Of several keys either all stripes are held or none.
+//
+// Several keys are locked in the order of their stripes, so that nobody waits in a circle. Who holds one and asks for another
+// has to keep to that order himself.
+
+#include <belay/mutex.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace belay {
+inline namespace v0 {
+
+class striped_mutex {
+public:
+  /// The stripes are the locks NAME/0 to NAME/(stripes-1). @pre stripes > 0
+  striped_mutex(session& s, std::string name, std::size_t stripes, mutex_options options = mutex_options());
+
+  /// 64 bits of FNV-1a of the key, modulo the number of stripes.
+  std::size_t stripe_of(std::string_view key) const noexcept;
+  task<result<hold>> acquire(std::string key, patience limit);
+  /// One hold for each stripe of these keys, in the order of stripes.
+  task<result<std::vector<hold>>> acquire_all(std::vector<std::string> keys, patience limit);
+
+private:
+  task<result<hold>> acquire_stripe(std::size_t stripe, patience limit);
+
+  session& session_;
+  std::string name_;
+  std::size_t stripes_;
+  mutex_options options_;
+};
+
+} // namespace v0
+} // namespace belay

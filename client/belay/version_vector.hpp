@@ -1,0 +1,78 @@
+#pragma once
+// Who has seen which changes of whom: for data that several clusters change without asking each other.
+//
+// Promise: a vector counts the changes of each place. One is *before* another if it has seen nothing that the other has not.
+// merged() has seen what either has; it is commutative, associative and idempotent, so that the order and the number of
+// deliveries do not matter. Values that were changed side by side are *concurrent*; merge() keeps what is later and lets the
+// caller decide between concurrent ones. Of two concurrent erasures one with both histories is made.
+// It is a value: it asks nobody, and survives as long as it is kept with the data.
+
+#include <compare>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace belay {
+inline namespace v0 {
+
+enum class version_order : std::uint8_t { equal, before, after, concurrent };
+
+class version_vector {
+public:
+  version_vector() = default;
+
+  /// One more change of that place. Names are not empty and have no comma and no equals sign.
+  version_vector& count(const std::string& place);
+  /// 0 if none was seen.
+  std::uint64_t of(const std::string& place) const;
+  bool empty() const noexcept { return seen_.empty(); }
+
+  version_order compare(const version_vector& other) const;
+  version_vector merged(const version_vector& other) const;
+  bool operator==(const version_vector&) const = default;
+
+  /// `a=3,b=1`, in order of names; empty for nothing.
+  std::string text() const;
+  /// nullopt if that is no such text.
+  static std::optional<version_vector> parse(std::string_view text);
+
+private:
+  std::map<std::string, std::uint64_t> seen_; ///< no zeros
+};
+
+/// A value with its history. An erased one keeps it: else its erasure would be forgotten.
+class versioned {
+public:
+  versioned() = default;
+  versioned(std::optional<std::string> v, version_vector seen) : value(std::move(v)), version(std::move(seen)) {}
+  std::optional<std::string> value; ///< nullopt: erased
+  version_vector version;
+  bool operator==(const versioned&) const = default;
+};
+
+/// The later one; of concurrent ones what `decide(a, b)` says, with both histories. A value against an erasure is decided, too.
+/// `decide` gets the smaller of both first, so that it is asked alike everywhere.
+/// @param decide `std::optional<std::string>(const std::optional<std::string>&, const std::optional<std::string>&)`
+template <class F>
+versioned merge(const versioned& a, const versioned& b, F&& decide) {
+  switch (a.version.compare(b.version)) {
+  case version_order::before:
+    return b;
+  case version_order::after:
+    return a;
+  case version_order::equal:
+  case version_order::concurrent:
+    break;
+  }
+  auto both = a.version.merged(b.version);
+  if (a.value == b.value)
+    return versioned(a.value, std::move(both));
+  bool in_order = a.value < b.value;
+  return versioned(in_order ? decide(a.value, b.value) : decide(b.value, a.value), std::move(both));
+}
+
+} // namespace v0
+} // namespace belay

@@ -1,0 +1,264 @@
+#pragma once
+// All that a recipe knows of the world: the time, chance, sleeping, and asking a server. On a socket library, in a test with
+// virtual time, and in the simulator the same recipes run on different worlds.
+
+#include <belay/result.hpp>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <coroutine>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace belay {
+inline namespace v0 {
+
+/// A clock that is never set and goes on while the machine is suspended (CLOCK_BOOTTIME): what sessions are timed by.
+struct lease_clock {
+  using duration = std::chrono::nanoseconds;
+  using rep = duration::rep;
+  using period = duration::period;
+  using time_point = std::chrono::time_point<lease_clock>;
+  static constexpr bool is_steady = true;
+  static time_point now() noexcept;
+};
+using instant = lease_clock::time_point;
+using std::chrono::milliseconds;
+
+/// A request to the HTTP API. Token, Host and the like are the world's matter.
+class request {
+public:
+  request(std::string method, std::string path) : method_(std::move(method)), target_(std::move(path)) {}
+
+  /// `path` with the bytes of `name` that have a meaning in URLs escaped, slashes but for.
+  static std::string path_of(std::string_view path, std::string_view name);
+
+  request& query(std::string_view name, std::string_view value);
+  request& query(std::string_view name);
+  request& header(std::string name, std::string value);
+  request& body(std::string text);
+  /// Sending it twice does no harm: a transport may do so when a connection broke. GET always is.
+  request& repeatable();
+  /// It must not be late, as a renewal must not: nothing that others wait for holds it up.
+  request& urgent();
+
+  const std::string& method() const noexcept { return method_; }
+  const std::string& target() const noexcept { return target_; }
+  const std::string& body() const noexcept { return body_; }
+  const std::vector<std::pair<std::string, std::string>>& headers() const noexcept { return headers_; }
+  bool is_repeatable() const noexcept { return repeatable_ || method_ == "GET"; }
+  bool is_urgent() const noexcept { return urgent_; }
+  /// Whether the server may let it wait, for a change or a grant: whether it has the query `wait`.
+  bool waits() const noexcept { return waits_; }
+
+private:
+  std::string method_;
+  std::string target_;
+  std::string body_;
+  std::vector<std::pair<std::string, std::string>> headers_;
+  bool repeatable_ = false;
+  bool urgent_ = false;
+  bool waits_ = false;
+};
+
+/// What came back, or that nothing did.
+class answer {
+public:
+  answer() = default;
+  answer(int status, std::string body) : status_(status), body_(std::move(body)) {}
+  /// No answer. `sent`: whether the request may have reached a server.
+  static answer none(bool sent, std::string text, reason why = reason::no_answer);
+
+  int status() const noexcept { return status_; }
+  bool came() const noexcept { return status_ != 0; }
+  bool sent() const noexcept { return sent_; }
+  const std::string& body() const noexcept { return body_; }
+  /// Name in any case; empty if it was not sent.
+  std::string_view header(std::string_view name) const noexcept;
+  /// 0 if it was not sent, or is no number.
+  std::uint64_t number(std::string_view name) const noexcept;
+  void add_header(std::string name, std::string value) { headers_.emplace_back(std::move(name), std::move(value)); }
+
+  /// What that means if it is not what was hoped for. `changes`: whether the request was one that changes something.
+  error judge(bool changes) const;
+
+private:
+  int status_ = 0;
+  bool sent_ = true;
+  reason why_ = reason::no_answer;
+  std::string body_; ///< without an answer: why there is none
+  std::vector<std::pair<std::string, std::string>> headers_;
+};
+
+class operation;
+class stopper;
+
+class world {
+public:
+  virtual ~world() = default;
+
+  virtual instant now() = 0;
+  /// 0 to n-1. @pre n > 0
+  virtual std::uint64_t draw(std::uint64_t n) = 0;
+
+  // Each operation ends once, by operation::finish, from the world's loop: never inside of one of these calls.
+  virtual void sleep(operation& op, instant until) = 0;
+  /// @param q copied before this returns
+  virtual void ask(operation& op, const request& q, instant deadline) = 0;
+  /// Let it end soon.
+  virtual void stop(operation& op) = 0;
+  /// Its owner goes away: it must not be finished any more.
+  virtual void forget(operation& op) noexcept = 0;
+};
+
+namespace detail {
+struct stop_hook {
+  operation* op = nullptr;
+  stopper* owner = nullptr;
+  stop_hook* before = nullptr;
+  stop_hook* after = nullptr;
+
+  void enter(stopper& s) noexcept;
+  void leave() noexcept;
+};
+} // namespace detail
+
+/// Ends what is waited for under it: sleeps and requests. They end through the world's loop, not inside stop().
+class stopper {
+public:
+  stopper() = default;
+  ~stopper();
+  stopper(const stopper&) = delete;
+  stopper& operator=(const stopper&) = delete;
+
+  /// From now on everything that waits under it ends at once.
+  void stop();
+  bool stopped() const noexcept { return stopped_; }
+  void reset() noexcept { stopped_ = false; }
+  /// Ends what waits now, and nothing that comes later.
+  void wake_all();
+
+private:
+  friend struct detail::stop_hook;
+  detail::stop_hook* first_ = nullptr;
+  bool stopped_ = false;
+};
+
+/// How long a caller waits, and by what it can be told to stop earlier.
+class patience {
+public:
+  explicit patience(instant deadline, stopper* stop = nullptr, stopper* other = nullptr) noexcept
+      : deadline_(deadline), stop_(stop), other_(other) {}
+  instant deadline() const noexcept { return deadline_; }
+  stopper* stop() const noexcept { return stop_; }
+  stopper* other() const noexcept { return other_; }
+  /// The same, and stopped by that, too.
+  patience with(stopper& other) const noexcept { return patience(deadline_, stop_, &other); }
+  bool stopped() const noexcept { return (stop_ && stop_->stopped()) || (other_ && other_->stopped()); }
+  bool over(instant now) const noexcept { return stopped() || now >= deadline_; }
+  /// Why it is over. @pre over()
+  error why() const;
+
+private:
+  instant deadline_;
+  stopper* stop_;
+  stopper* other_;
+};
+
+/// Something that a coroutine waits for. It lives in the coroutine's frame.
+class operation {
+public:
+  operation(const operation&) = delete;
+  operation& operator=(const operation&) = delete;
+
+  /// By the world, once. `stopped`: it was told to stop, and `a` is nothing.
+  void finish(bool stopped, answer a) {
+    stopped_ = stopped;
+    answer_ = std::move(a);
+    waiting_ = false;
+    for (auto& h : hooks_)
+      h.leave();
+    waiter_.resume(); // may destroy this
+  }
+  /// For the world, to find it again.
+  std::uint64_t ticket = 0;
+
+  bool await_ready() const noexcept { return stopped_; }
+
+protected:
+  operation(world& w, stopper* one, stopper* other) noexcept;
+  ~operation();
+  void suspended(std::coroutine_handle<> waiter) noexcept {
+    waiter_ = waiter;
+    waiting_ = true;
+  }
+
+  world& world_;
+  answer answer_;
+  bool stopped_ = false;
+
+private:
+  friend class stopper;
+  std::coroutine_handle<> waiter_;
+  bool waiting_ = false;
+  std::array<detail::stop_hook, 2> hooks_;
+};
+
+class [[nodiscard]] sleeping : public operation {
+public:
+  sleeping(world& w, instant until, stopper* one, stopper* other) noexcept : operation(w, one, other), until_(until) {}
+  void await_suspend(std::coroutine_handle<> waiter) {
+    suspended(waiter);
+    world_.sleep(*this, until_);
+  }
+  /// Whether the time came; false: it was stopped before.
+  bool await_resume() const noexcept { return !stopped_; }
+
+private:
+  instant until_;
+};
+
+class [[nodiscard]] asking : public operation {
+public:
+  asking(world& w, const request& q, instant deadline, stopper* one, stopper* other) noexcept
+      : operation(w, one, other), question_(q), deadline_(deadline) {}
+  bool await_ready() const noexcept { return stopped_; }
+  void await_suspend(std::coroutine_handle<> waiter) {
+    suspended(waiter);
+    sent_ = true;
+    world_.ask(*this, question_, deadline_);
+  }
+  answer await_resume();
+
+private:
+  const request& question_;
+  instant deadline_;
+  bool sent_ = false;
+};
+
+/// Usage: `auto came = co_await sleep_until(w, t);`
+inline sleeping sleep_until(world& w, instant until, stopper* one = nullptr, stopper* other = nullptr) noexcept {
+  return sleeping(w, until, one, other);
+}
+/// Ends with the caller's patience at the latest.
+inline sleeping sleep_until(world& w, instant until, const patience& limit) noexcept {
+  return sleeping(w, std::min(until, limit.deadline()), limit.stop(), limit.other());
+}
+/// Usage, with a request that has a name: `auto a = co_await ask(w, q, deadline);`
+inline asking ask(world& w, const request& q, instant deadline, stopper* one = nullptr,
+                  stopper* other = nullptr) noexcept {
+  return asking(w, q, deadline, one, other);
+}
+/// Ends with the caller's patience at the latest.
+inline asking ask(world& w, const request& q, instant deadline, const patience& limit) noexcept {
+  return asking(w, q, std::min(deadline, limit.deadline()), limit.stop(), limit.other());
+}
+asking ask(world&, request&&, instant, stopper* = nullptr, stopper* = nullptr) = delete;
+asking ask(world&, request&&, instant, const patience&) = delete;
+
+} // namespace v0
+} // namespace belay

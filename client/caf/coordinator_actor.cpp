@@ -1,0 +1,253 @@
+#include "client/caf/coordinator_actor.hpp"
+
+#include "client/core/mutants.hpp"
+
+#include <caf/scheduled_actor.hpp>
+#include <caf/send.hpp>
+
+#include <algorithm>
+#include <utility>
+
+namespace belay {
+inline namespace v0 {
+namespace caf {
+namespace detail {
+
+namespace {
+
+/// CAF's timers stand still while the machine is suspended; the clock of sessions does not. It is looked at that often.
+constexpr std::chrono::seconds look_at_clock{5};
+
+} // namespace
+
+coordinator_state::coordinator_state(::caf::actor_config& config, client_options options, coordinator_options more)
+    : coordinator_self::base(config), options_(std::move(options)), more_(std::move(more)) {
+  ::caf::weak_actor_ptr weak(ctrl());
+  auto tell = [weak](std::uint64_t ticket, answer a) {
+    if (auto here = weak.lock())
+      ::caf::anon_send(::caf::actor_cast<coordinator_self>(here), answered{ticket, std::move(a)});
+  };
+  auto wake = [this](instant at) {
+    auto length = std::clamp<std::chrono::nanoseconds>(at - more_.now(), std::chrono::nanoseconds(0), look_at_clock);
+    delayed_send(this, length, tick{++tick_number_});
+  };
+  world_ = std::make_unique<loop_world>(std::exchange(more_.over, nullptr), more_.now, more_.seed, std::move(tell),
+                                        std::move(wake));
+  session_ = std::make_unique<belay::detail::shared_session>(*world_, options_.session);
+  (*session_)->on_change([this] { look_for_losses(); });
+}
+
+coordinator_self::behavior_type coordinator_state::make_behavior() {
+  set_down_handler([this](::caf::down_msg& m) {
+    ended(m.source);
+    settle();
+  });
+  set_exit_handler([this](::caf::exit_msg& m) {
+    exit_message(m);
+    settle();
+  });
+  // Of actors that cannot read what they were sent.
+  set_error_handler([](::caf::error&) {});
+  set_default_handler(::caf::drop);
+  using granting = ::caf::delegated<grant>;
+  using reading_key = ::caf::delegated<key_value>;
+  using nothing_more = ::caf::delegated<void>;
+  return {
+      [this](lock& m) {
+        mutex_options o;
+        o.value = std::move(m.value);
+        o.how = m.how;
+        take(m.key, m.within,
+             [key = m.key, o](session& s, patience p) { return belay::detail::take_mutex(s, key, o, p); });
+        return granting();
+      },
+      [this](permits& m) {
+        take(m.name, m.within, [m](session& s, patience p) {
+          return belay::detail::take_permits(s, m.name, m.most, m.how, m.permits, p);
+        });
+        return granting();
+      },
+      [this](campaign& m) {
+        take(m.name, m.within,
+             [m](session& s, patience p) { return belay::detail::take_office(s, m.name, m.how, m.value, p); });
+        return granting();
+      },
+      [this](const check& m) {
+        begin_check(m);
+        return granting();
+      },
+      [this](const release& m) {
+        begin_release(m);
+        return nothing_more();
+      },
+      [this](const hand_over& m) {
+        begin_hand_over(m);
+        return nothing_more();
+      },
+      [this](who_leads& m) {
+        begin(replies::always, std::move(m), &coordinator_state::serve_who_leads);
+        return ::caf::delegated<leadership>();
+      },
+      [this](get& m) {
+        begin(replies::always, std::move(m), &coordinator_state::serve_get);
+        return reading_key();
+      },
+      [this](put& m) {
+        begin(replies::to_requests, std::move(m), &coordinator_state::serve_put);
+        return nothing_more();
+      },
+      [this](follow& m) {
+        begin_follow(std::move(m));
+        return reading_key();
+      },
+      [this](const unfollow& m) {
+        end_follow(m);
+        return nothing_more();
+      },
+      [this](look_at_session) { return session_as_it_is(); },
+      [this](close) {
+        if (current_message_id().is_request())
+          closers_.push_back(make_response_promise());
+        begin_to_close(::caf::error());
+        settle();
+        return nothing_more();
+      },
+      [this](answered& m) {
+        world_->answered(m.ticket, std::move(m.came));
+        settle();
+      },
+      [this](const tick& m) {
+        if (m.number == tick_number_)
+          world_->tick();
+        settle();
+      },
+  };
+}
+
+void coordinator_state::on_exit() {
+  // Without having been closed it was killed: the session ends by its TTL.
+  for (auto& [number, c] : std::exchange(calls_, {})) {
+    auto over = std::move(c->running);
+    if (c->wants_reply)
+      c->reply.deliver(error_to_send(closed()));
+  }
+  over_.clear();
+  close_.reset();
+  holds_.clear();
+  follows_.clear();
+  session_.reset();
+  world_.reset();
+}
+
+error coordinator_state::closed() {
+  return error(outcome::refused, reason::closed, "the coordinator is closed");
+}
+
+void coordinator_state::attend(const party& who) {
+  if (parties_[who]++ == 0)
+    monitor(who);
+}
+
+void coordinator_state::leave(const party& who) {
+  auto found = parties_.find(who);
+  if (found == parties_.end() || (--found->second > 0 && !CLIENT_MUTANT(caf_watch_uncounted)))
+    return;
+  parties_.erase(found);
+  demonitor(who);
+}
+
+/// That actor has ended: what it waits for is withdrawn, and what it holds given back, all at once.
+void coordinator_state::ended(const party& who) {
+  if (parties_.erase(who) == 0)
+    return;
+  std::vector<std::uint64_t> withdrawn;
+  for (const auto& [number, c] : calls_)
+    if (c->withdrawn_with_actor && c->from == who)
+      withdrawn.push_back(number);
+  for (auto number : withdrawn)
+    forget_call(number);
+  for (auto h = holds_.begin(); h != holds_.end();) {
+    if (h->second.holder != who || CLIENT_MUTANT(caf_end_ignored)) {
+      ++h;
+      continue;
+    }
+    auto it = std::move(h->second.it);
+    h = holds_.erase(h);
+    auto number = next_call_++;
+    auto& c = calls_[number] = std::make_unique<call>();
+    c->wants_reply = false;
+    start(number, give_back(number, std::move(it)));
+  }
+}
+
+void coordinator_state::exit_message(::caf::exit_msg& m) {
+  // The end of an actor that is linked names that actor, and so does send_exit(); anon_send_exit() names who gets it.
+  bool was_sent = !m.source || m.source == address();
+  if (was_sent)
+    begin_to_close(std::move(m.reason));
+  else
+    ended(m.source);
+}
+
+void coordinator_state::begin_to_close(::caf::error because) {
+  if (std::exchange(closing_, true))
+    return;
+  because_ = std::move(because);
+  while (!calls_.empty())
+    finish(calls_.begin()->first, error_to_send(closed()));
+  while (!holds_.empty())
+    lose(holds_.begin(), "the coordinator was closed");
+  over_.clear();
+  close_ = close_session(within(options_.linger));
+  close_.start();
+}
+
+task<void> coordinator_state::close_session(patience limit) {
+  auto state = (*session_)->state();
+  if (state == session_state::live || state == session_state::uncertain) {
+    status ended = co_await (*session_)->close(limit);
+    static_cast<void>(ended);
+  }
+  closed_ = true;
+}
+
+void coordinator_state::look_for_losses() {
+  if ((*session_)->state() != session_state::lost)
+    return;
+  std::string because = (*session_)->lost_because();
+  while (!holds_.empty())
+    lose(holds_.begin(), because);
+}
+
+void coordinator_state::tell_lost(const party& holder, std::uint64_t id, const std::string& name,
+                                  const std::string& because) {
+  if (auto there = ::caf::actor_cast<::caf::strong_actor_ptr>(holder))
+    there->enqueue(ctrl(), ::caf::make_message_id(::caf::message_priority::high),
+                   ::caf::make_message(lost{id, name, because}), context());
+}
+
+void coordinator_state::lose(std::map<std::uint64_t, holding>::iterator h, const std::string& because) {
+  auto id = h->first;
+  auto gone = std::move(h->second);
+  holds_.erase(h);
+  tell_lost(gone.holder, id, gone.name, because);
+  leave(gone.holder);
+}
+
+void coordinator_state::settle() {
+  // What is over first: it must not go on.
+  do {
+    std::exchange(over_, {}).clear();
+    world_->settle();
+  } while (world_->has_stopped() || !over_.empty());
+  if (!closed_)
+    return;
+  for (auto& closer : std::exchange(closers_, {}))
+    closer.deliver(::caf::message());
+  quit(because_);
+}
+
+} // namespace detail
+} // namespace caf
+} // namespace v0
+} // namespace belay

@@ -1,0 +1,176 @@
+#pragma once
+// The coordinator: calls of actors, each a coroutine; what they hold; and who they are.
+
+#include "client/core/taking.hpp"
+
+#include "client/core/loop_world.hpp"
+#include <belay/caf/coordinator.hpp>
+
+#include <caf/response_promise.hpp>
+#include <caf/typed_event_based_actor.hpp>
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace belay {
+inline namespace v0 {
+namespace caf {
+namespace detail {
+
+/// To itself, from the transport's thread.
+struct answered {
+  std::uint64_t ticket;
+  answer came;
+};
+/// To itself. Timers cannot be cancelled: only the number that was given last counts.
+struct tick {
+  std::uint64_t number;
+};
+
+} // namespace detail
+} // namespace caf
+} // namespace v0
+} // namespace belay
+
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(belay::caf::detail::answered)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(belay::caf::detail::tick)
+
+namespace belay {
+inline namespace v0 {
+namespace caf {
+namespace detail {
+
+using coordinator_self =
+    coordinator_actor::extend<::caf::reacts_to<answered>, ::caf::reacts_to<tick>>; // what only it sends to itself
+
+class coordinator_state final : public coordinator_self::base {
+public:
+  coordinator_state(::caf::actor_config& config, client_options options, coordinator_options more);
+
+  behavior_type make_behavior() override;
+  const char* name() const override { return "belay coordinator"; }
+  void on_exit() override;
+
+private:
+  using party = ::caf::actor_addr;
+  using taking = std::function<task<result<hold>>(session&, patience)>;
+
+  /// A request that is under way.
+  struct call {
+    ::caf::response_promise reply;
+    bool wants_reply = true;
+    party from;
+    bool withdrawn_with_actor = false; ///< false: it is answered soon, and goes on if its actor ends
+    task<void> running;
+  };
+  struct holding {
+    hold it;
+    party holder;
+    std::string name;
+  };
+  struct following {
+    std::string key;
+    bool handled = true; ///< what was sent last
+    stopper when_handled;
+  };
+
+  // Requests, in coordinator_calls.cpp.
+  enum class replies { always, to_requests };
+  enum class bound {
+    no,        ///< it gives something back
+    yes,       ///< it counts among calls_max
+    long_wait, ///< and its actor is watched: the call is withdrawn when that ends
+  };
+
+  void take(std::string name, milliseconds within, taking make);
+  void begin_check(const check& m);
+  void begin_release(const release& m);
+  void begin_hand_over(const hand_over& m);
+  /// What is begun by its message alone. @param serve its coroutine, until the deadline that the message names
+  template <class Message>
+  void begin(replies to, Message m, task<void> (coordinator_state::*serve)(std::uint64_t, Message, patience)) {
+    if (auto number = enter(to, bound::yes)) {
+      auto limit = within(m.within);
+      start(number, (this->*serve)(number, std::move(m), limit));
+    }
+    settle();
+  }
+  void begin_follow(follow m);
+  void end_follow(const unfollow& m);
+  void tell_change(std::uint64_t number, key_value now);
+  session_now session_as_it_is();
+
+  // Their coroutines.
+  task<void> serve_take(std::uint64_t number, std::string name, taking make, patience limit);
+  task<void> serve_release(std::uint64_t number, hold h, patience limit);
+  task<void> serve_hand_over(std::uint64_t number, std::uint64_t id, std::string name, hold h, patience limit);
+  task<void> serve_who_leads(std::uint64_t number, who_leads m, patience limit);
+  task<void> serve_get(std::uint64_t number, get m, patience limit);
+  task<void> serve_put(std::uint64_t number, put m, patience limit);
+  task<void> serve_follow(std::uint64_t number, std::string key, patience limit);
+  task<void> give_back(std::uint64_t number, hold h);
+
+  /// Takes the present message up. @returns 0: it was refused
+  std::uint64_t enter(replies to, bound how);
+  void start(std::uint64_t number, task<void> t);
+  /// By its coroutine, as the last thing that it does. @param what a message, or an error
+  template <class T>
+  void finish(std::uint64_t number, T what);
+  /// The same, for what is answered by nothing.
+  void finish(std::uint64_t number, const status& what);
+  void forget_call(std::uint64_t number);
+  patience within(milliseconds length);
+  grant described(std::uint64_t id, const holding& h);
+  /// The hold with that ID, if it is that actor's.
+  std::map<std::uint64_t, holding>::iterator own(std::uint64_t id, const party& who);
+  void keep(std::uint64_t id, hold h, const party& holder, std::string name);
+
+  // Who asks, in coordinator_actor.cpp.
+  static error closed();
+  void attend(const party& who);
+  void leave(const party& who);
+  void ended(const party& who);
+  void exit_message(::caf::exit_msg& m);
+  void begin_to_close(::caf::error because);
+  task<void> close_session(patience limit);
+  void look_for_losses();
+  void tell_lost(const party& holder, std::uint64_t id, const std::string& name, const std::string& because);
+  void lose(std::map<std::uint64_t, holding>::iterator h, const std::string& because);
+  /// Behind each handler: what was told to stop ends, coroutines that ended are destroyed, and so is this.
+  void settle();
+
+  client_options options_;
+  coordinator_options more_;
+  std::uint64_t tick_number_ = 0;
+  std::unique_ptr<loop_world> world_;
+  std::unique_ptr<belay::detail::shared_session> session_;
+  std::uint64_t next_call_ = 1;
+  std::uint64_t next_hold_ = 1;
+  std::map<party, std::size_t> parties_; ///< how many calls and holds make that actor be watched
+  std::map<std::uint64_t, std::unique_ptr<call>> calls_;
+  std::map<std::uint64_t, holding> holds_;
+  std::map<std::uint64_t, std::unique_ptr<following>> follows_; ///< by call
+  std::vector<task<void>> over_;
+  bool closing_ = false;
+  bool closed_ = false;
+  ::caf::error because_;
+  std::vector<::caf::response_promise> closers_;
+  task<void> close_;
+};
+
+template <class T>
+void coordinator_state::finish(std::uint64_t number, T what) {
+  auto& c = *calls_.at(number);
+  if (c.wants_reply)
+    c.reply.deliver(std::move(what));
+  forget_call(number);
+}
+
+} // namespace detail
+} // namespace caf
+} // namespace v0
+} // namespace belay

@@ -1,0 +1,138 @@
+#include "client/core/asking.hpp"
+
+#include "client/core/json_answers.hpp"
+#include "client/core/mutants.hpp"
+
+#include <algorithm>
+
+namespace belay {
+inline namespace v0 {
+
+milliseconds backoff::next(world& w) {
+  auto bound = bound_;
+  bound_ = std::min(bound_ * 2, longest_);
+  return milliseconds(1 + static_cast<std::int64_t>(w.draw(static_cast<std::uint64_t>(bound.count()))));
+}
+
+namespace detail {
+
+bool is_failure(const answer& a) {
+  if (!a.came())
+    return a.judge(true).why() != reason::invalid;
+  return a.status() >= 500 && a.judge(true).how() == outcome::unknown;
+}
+
+bool knows_no_keys(const answer& a) {
+  // It says so by 409 and a text; other answers of that status have a reason, or are those of transactions.
+  if (a.status() != 409 || !a.header("X-Belay-Reason").empty())
+    return false;
+  auto failed = txn_failure_in(a.body());
+  return !failed.absent && !failed.index;
+}
+
+bool says_true(const answer& a) {
+  return a.status() == 200 && a.body().substr(0, 4) == "true";
+}
+
+milliseconds until(instant now, instant end) {
+  return end > now ? std::chrono::ceil<milliseconds>(end - now) : milliseconds(0);
+}
+
+error no_number(const std::string& key) {
+  return error(outcome::refused, reason::invalid, "the key " + key + " holds no number");
+}
+
+std::string text_of(milliseconds t) {
+  return std::to_string(t.count()) + "ms";
+}
+
+std::string fresh_id(world& w) {
+  static constexpr char digits[] = "0123456789abcdef";
+  std::string out;
+  for (int i = 0; i < 32; ++i)
+    out += digits[w.draw(16)];
+  return out;
+}
+
+task<answer> ask_until_answered(world& w, request q, patience limit, milliseconds each) {
+  backoff pauses(milliseconds(50));
+  for (;;) {
+    auto now = w.now();
+    auto deadline = std::min(limit.deadline(), now + each);
+    answer a = co_await ask(w, q, deadline, limit);
+    if (!is_failure(a) || limit.stopped())
+      co_return a;
+    auto again = w.now() + pauses.next(w);
+    if (again >= limit.deadline())
+      co_return a;
+    bool came = co_await sleep_until(w, again, limit);
+    if (!came)
+      co_return a;
+  }
+}
+
+error decision::judge() const {
+  error why = last.judge(true);
+  if (lost && why.how() != outcome::unknown)
+    return error(outcome::unknown, why.why(), "an answer was lost before: " + why.text(), why.status());
+  return why;
+}
+
+namespace {
+
+/// How long to wait for the answer of one try. What cannot be sent again gets most of the time that there is.
+instant try_until(instant now, const patience& limit, repeats how) {
+  auto each = std::chrono::nanoseconds(one_try);
+  if (how == repeats::once)
+    each = std::max(each, (limit.deadline() - now) * 2 / 3);
+  return now + each;
+}
+
+} // namespace
+
+task<decision> write_once(world& w, request plain, patience limit, backoff pauses, repeats how) {
+  bool keyed = true;
+  bool lost = false;
+  for (;;) {
+    std::string key = fresh_id(w);
+    request q = plain;
+    if (keyed)
+      q.header("Idempotency-Key", key);
+    auto deadline = try_until(w.now(), limit, how);
+    answer a = co_await ask(w, q, deadline, limit);
+    if (keyed && knows_no_keys(a)) {
+      keyed = false;
+      continue;
+    }
+    bool failed = is_failure(a);
+    bool unknown = failed && a.judge(true).how() == outcome::unknown;
+    if (unknown && keyed) {
+      request seal("DELETE", request::path_of("/v1/outcome/", key));
+      seal.repeatable();
+      answer sealed = co_await ask_until_answered(w, seal, limit, one_try);
+      auto became = outcome_in(sealed);
+      if (became && became->done && !CLIENT_MUTANT(outcome_ignored)) {
+        decision out(std::move(became->answered), lost);
+        co_return out;
+      }
+      unknown = !became;
+    }
+    auto again = w.now() + pauses.next(w);
+    bool over = !failed || limit.stopped() || again >= limit.deadline();
+    if (over || (unknown && how == repeats::once)) {
+      decision out(std::move(a), lost || unknown);
+      co_return out;
+    }
+    lost = lost || unknown;
+    bool came = co_await sleep_until(w, again, limit);
+    if (!came) {
+      decision out(std::move(a), lost);
+      co_return out;
+    }
+  }
+}
+
+} // namespace detail
+
+} // namespace v0
+} // namespace belay

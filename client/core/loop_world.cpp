@@ -1,0 +1,94 @@
+#include "client/core/loop_world.hpp"
+
+#include <utility>
+
+namespace belay {
+inline namespace v0 {
+
+loop_world::loop_world(std::shared_ptr<transport> over, std::function<instant()> now, std::uint64_t seed,
+                       std::function<void(std::uint64_t, answer)> tell_loop, std::function<void(instant)> wake_loop,
+                       std::function<void()> settle_soon)
+    : over_(std::move(over)), now_(std::move(now)), random_(seed ? seed : std::random_device{}()),
+      tell_loop_(std::move(tell_loop)), wake_loop_(std::move(wake_loop)), settle_soon_(std::move(settle_soon)) {}
+
+loop_world::~loop_world() = default;
+
+void loop_world::stop(operation& op) {
+  if (stopped_.empty() && settle_soon_)
+    settle_soon_();
+  stopped_.push_back(op.ticket);
+}
+
+void loop_world::sleep(operation& op, instant until) {
+  op.ticket = next_ticket_++;
+  sleeping_.emplace(std::pair(until, op.ticket), &op);
+  wakes_at_.emplace(op.ticket, until);
+  wake_for_first();
+}
+
+void loop_world::ask(operation& op, const request& q, instant deadline) {
+  op.ticket = next_ticket_++;
+  asked_.emplace(op.ticket, &op);
+  over_->ask(op.ticket, q, deadline, [tell = tell_loop_, ticket = op.ticket](answer a) { tell(ticket, std::move(a)); });
+}
+
+void loop_world::forget(operation& op) noexcept {
+  if (auto found = wakes_at_.find(op.ticket); found != wakes_at_.end()) {
+    sleeping_.erase(std::pair(found->second, op.ticket));
+    wakes_at_.erase(found);
+  } else if (asked_.erase(op.ticket) > 0) {
+    over_->forget(op.ticket);
+  }
+}
+
+void loop_world::answered(std::uint64_t ticket, answer a) {
+  auto found = asked_.find(ticket);
+  if (found == asked_.end())
+    return;
+  auto* op = found->second;
+  asked_.erase(found);
+  op->finish(false, std::move(a));
+}
+
+void loop_world::tick() {
+  armed_ = instant::max();
+  auto now = now_();
+  while (!sleeping_.empty() && sleeping_.begin()->first.first <= now) {
+    auto first = sleeping_.begin();
+    auto* op = first->second;
+    wakes_at_.erase(first->first.second);
+    sleeping_.erase(first);
+    op->finish(false, answer());
+  }
+  wake_for_first();
+}
+
+void loop_world::settle() {
+  while (!stopped_.empty()) {
+    auto ticket = stopped_.front();
+    stopped_.pop_front();
+    operation* op = nullptr;
+    if (auto found = wakes_at_.find(ticket); found != wakes_at_.end()) {
+      auto sleeper = sleeping_.find(std::pair(found->second, ticket));
+      op = sleeper->second;
+      sleeping_.erase(sleeper);
+      wakes_at_.erase(found);
+    } else if (auto question = asked_.find(ticket); question != asked_.end()) {
+      op = question->second;
+      asked_.erase(question);
+      over_->forget(ticket);
+    }
+    if (op != nullptr)
+      op->finish(true, answer());
+  }
+}
+
+void loop_world::wake_for_first() {
+  if (sleeping_.empty() || sleeping_.begin()->first.first >= armed_)
+    return;
+  armed_ = sleeping_.begin()->first.first;
+  wake_loop_(armed_);
+}
+
+} // namespace v0
+} // namespace belay

@@ -1,0 +1,63 @@
+#pragma once
+// The world of recipes in a loop of somebody else's: an actor, an executor. Its owner calls it from that loop, and what waited goes on
+// in there.
+
+#include <belay/loops/transport.hpp>
+#include <belay/world.hpp>
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <random>
+#include <unordered_map>
+#include <utility>
+
+namespace belay {
+inline namespace v0 {
+
+class loop_world final : public world {
+public:
+  /// @param seed of chance; zero: another one each time
+  /// @param tell_loop of an answer: lets answered() be called; called on any thread
+  /// @param wake_loop lets tick() be called at that time, or earlier
+  /// @param settle_soon something was stopped: lets settle() be called; empty if that is called behind everything
+  loop_world(std::shared_ptr<transport> over, std::function<instant()> now, std::uint64_t seed,
+             std::function<void(std::uint64_t, answer)> tell_loop, std::function<void(instant)> wake_loop,
+             std::function<void()> settle_soon = {});
+  ~loop_world() override;
+
+  instant now() override { return now_(); }
+  std::uint64_t draw(std::uint64_t n) override { return random_() % n; }
+  void sleep(operation& op, instant until) override;
+  void ask(operation& op, const request& q, instant deadline) override;
+  void stop(operation& op) override;
+  void forget(operation& op) noexcept override;
+
+  // By the owner, on the loop.
+  void answered(std::uint64_t ticket, answer a);
+  void tick();
+  /// Ends what was told to stop: to be called when something may have been.
+  void settle();
+  bool has_stopped() const noexcept { return !stopped_.empty(); }
+
+private:
+  void wake_for_first();
+
+  std::shared_ptr<transport> over_;
+  std::function<instant()> now_;
+  std::mt19937_64 random_;
+  std::function<void(std::uint64_t, answer)> tell_loop_;
+  std::function<void(instant)> wake_loop_;
+  std::function<void()> settle_soon_;
+  std::uint64_t next_ticket_ = 1;
+  std::unordered_map<std::uint64_t, operation*> asked_;
+  std::map<std::pair<instant, std::uint64_t>, operation*> sleeping_;
+  std::unordered_map<std::uint64_t, instant> wakes_at_; ///< of those that sleep, by ticket
+  std::deque<std::uint64_t> stopped_;
+  instant armed_ = instant::max();
+};
+
+} // namespace v0
+} // namespace belay

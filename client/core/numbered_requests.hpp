@@ -1,0 +1,52 @@
+#pragma once
+// Requests over a world, for who is no coroutine: each has a number, and a function that is told. On the world's loop.
+
+#include <belay/loops/transport.hpp>
+#include <belay/task.hpp>
+#include <belay/world.hpp>
+
+#include <cstdint>
+#include <map>
+#include <utility>
+#include <vector>
+
+namespace belay {
+inline namespace v0 {
+namespace detail {
+
+class numbered_requests {
+public:
+  explicit numbered_requests(world& w) : world_(w) {}
+
+  void ask(std::uint64_t number, request q, instant deadline, transport::told done) {
+    sweep();
+    auto& asked = asked_[number];
+    asked = carry(*this, number, std::move(q), deadline, std::move(done));
+    asked.start();
+  }
+  void forget(std::uint64_t number) {
+    sweep();
+    asked_.erase(number);
+  }
+
+private:
+  static task<void> carry(numbered_requests& all, std::uint64_t number, request q, instant deadline,
+                          transport::told done) {
+    answer a = co_await belay::ask(all.world_, q, deadline);
+    done(std::move(a));
+    all.ended_.push_back(number);
+  }
+  /// A coroutine does not destroy itself.
+  void sweep() {
+    for (auto number : std::exchange(ended_, {}))
+      asked_.erase(number);
+  }
+
+  world& world_;
+  std::map<std::uint64_t, task<void>> asked_;
+  std::vector<std::uint64_t> ended_;
+};
+
+} // namespace detail
+} // namespace v0
+} // namespace belay

@@ -1,0 +1,109 @@
+#pragma once
+// Which requests may have one of a transport's connections. What waits at servers for a long time must not hold up what is short,
+// and nothing a renewal.
+
+#include <belay/world.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <optional>
+
+namespace belay {
+inline namespace v0 {
+namespace detail {
+
+/// Who asks for a connection.
+enum class room : std::uint8_t {
+  urgent,  ///< request::urgent()
+  brief,   ///< is answered at once
+  waiting, ///< the server may let it wait
+};
+
+inline room room_of(const request& q) {
+  if (q.is_urgent())
+    return room::urgent;
+  return q.waits() ? room::waiting : room::brief;
+}
+
+/// Of `connections` an eighth, one to eight, is kept from requests that wait, and of `requests` an eighth. Urgent ones are never refused,
+/// and have one connection more, to which the others do not come. A single connection is for all that is not urgent.
+class rooms {
+public:
+  /// @pre connections > 0
+  rooms(std::size_t connections, std::size_t requests)
+      : connections_(connections),
+        for_waiting_(std::max<std::size_t>(connections - std::clamp<std::size_t>(connections / 8, 1, 8), 1)),
+        requests_(requests), requests_waiting_(requests - requests / 8) {}
+
+  /// How many connections there are at most.
+  std::size_t connections_max() const noexcept { return connections_ + 1; }
+  /// Whether one more request is taken.
+  bool takes(room r) const noexcept {
+    if (r == room::urgent)
+      return true;
+    auto all = there_[room::urgent] + there_[room::brief] + there_[room::waiting];
+    return all < requests_ && (r == room::brief || there_[r] < requests_waiting_);
+  }
+  void came(room r) noexcept { ++there_[r]; }
+  void gone(room r) noexcept { --there_[r]; }
+
+  /// Whether one more may have a connection.
+  bool is_free(room r) const noexcept {
+    auto others = busy_[room::brief] + busy_[room::waiting];
+    if (others + busy_[room::urgent] >= connections_max())
+      return false;
+    if (r == room::urgent)
+      return true;
+    return others < connections_ && (r == room::brief || busy_[r] < for_waiting_);
+  }
+  void begun(room r) noexcept { ++busy_[r]; }
+  void ended(room r) noexcept { --busy_[r]; }
+
+  /// It waits for a connection. @param ticket larger than those before
+  void enqueue(room r, std::uint64_t ticket) { queues_[r].push_back(ticket); }
+  void withdraw(room r, std::uint64_t ticket) { std::erase(queues_[r], ticket); }
+  bool somebody_queues() const noexcept {
+    return std::any_of(queues_.all.begin(), queues_.all.end(), [](const auto& q) { return !q.empty(); });
+  }
+  /// Who has one now: what is urgent, else who has queued longest of those for whom one is free. It queues no more.
+  std::optional<std::uint64_t> next() {
+    std::deque<std::uint64_t>* first = nullptr;
+    for (auto r : {room::urgent, room::brief, room::waiting}) {
+      auto& queue = queues_[r];
+      if (queue.empty() || !is_free(r))
+        continue;
+      if (!first || queue.front() < first->front())
+        first = &queue;
+      if (r == room::urgent)
+        break;
+    }
+    if (!first)
+      return std::nullopt;
+    auto ticket = first->front();
+    first->pop_front();
+    return ticket;
+  }
+
+private:
+  template <class T>
+  struct of_each {
+    std::array<T, 3> all{};
+    T& operator[](room r) noexcept { return all[static_cast<std::size_t>(r)]; }
+    const T& operator[](room r) const noexcept { return all[static_cast<std::size_t>(r)]; }
+  };
+
+  std::size_t connections_;
+  std::size_t for_waiting_;
+  std::size_t requests_;
+  std::size_t requests_waiting_;
+  of_each<std::size_t> there_;
+  of_each<std::size_t> busy_;
+  of_each<std::deque<std::uint64_t>> queues_;
+};
+
+} // namespace detail
+} // namespace v0
+} // namespace belay

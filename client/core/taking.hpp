@@ -1,0 +1,92 @@
+#pragma once
+// Recipes as one call each, for faces whose callers have no recipe of their own: it lives in the frame of the call.
+
+#include <belay/election.hpp>
+#include <belay/mutex.hpp>
+#include <belay/semaphore.hpp>
+
+#include <cstdint>
+#include <string>
+#include <utility>
+
+namespace belay {
+inline namespace v0 {
+namespace detail {
+
+inline task<result<hold>> take_mutex(session& s, std::string key, mutex_options options, patience limit) {
+  mutex lock(s, key, options);
+  result<hold> h = co_await lock.acquire(limit);
+  co_return std::move(h);
+}
+
+inline task<result<hold>> take_permits(session& s, std::string name, std::uint64_t most, recipe how,
+                                       std::uint64_t permits, patience limit) {
+  semaphore all(s, name, most, how);
+  result<hold> h = co_await all.acquire(permits, limit);
+  co_return std::move(h);
+}
+
+inline task<result<hold>> take_office(session& s, std::string name, recipe how, std::string value, patience limit) {
+  election office(s, name, how);
+  result<hold> h = co_await office.campaign(value, limit);
+  co_return std::move(h);
+}
+
+/// @pre the session is open if `how` is automatic
+inline task<result<std::optional<leader>>> look_at_office(session& s, std::string name, recipe how, patience limit) {
+  bool claims = how == recipe::claims || (how == recipe::automatic && s.has_claims());
+  election_observer seen(s.where(), name, claims);
+  result<std::optional<leader>> now = co_await seen.next(limit);
+  co_return now;
+}
+
+/// The session of several callers, which is opened when one of them first needs it, and again after a loss.
+class shared_session {
+public:
+  shared_session(world& w, session_options options) : it_(w, std::move(options)) {}
+
+  session& operator*() noexcept { return it_; }
+  session* operator->() noexcept { return &it_; }
+
+  /// One of those who need it opens it, the others wait.
+  task<status> open(patience limit) {
+    for (;;) {
+      bool have = it_.state() == session_state::live || it_.state() == session_state::uncertain;
+      if (have)
+        co_return nothing();
+      if (limit.over(it_.where().now()))
+        co_return limit.why();
+      if (opening_) {
+        co_await sleep_until(it_.where(), limit.deadline(), limit.stop(), &opened_);
+        continue;
+      }
+      mark mine(*this);
+      status made = co_await it_.open(limit);
+      if (!made)
+        co_return made.why();
+    }
+  }
+
+private:
+  class mark {
+  public:
+    explicit mark(shared_session& s) : whose_(s) { whose_.opening_ = true; }
+    ~mark() {
+      whose_.opening_ = false;
+      whose_.opened_.wake_all();
+    }
+    mark(const mark&) = delete;
+    mark& operator=(const mark&) = delete;
+
+  private:
+    shared_session& whose_;
+  };
+
+  session it_;
+  stopper opened_;
+  bool opening_ = false;
+};
+
+} // namespace detail
+} // namespace v0
+} // namespace belay

@@ -1,0 +1,272 @@
+#include <belay/consumer.hpp>
+
+#include <belay/mutex.hpp>
+
+#include "client/core/mutants.hpp"
+#include "client/core/transactions.hpp"
+
+#include <algorithm>
+
+namespace belay {
+inline namespace v0 {
+
+namespace {
+
+constexpr std::size_t effects_max = 20;
+
+error not_active() {
+  return error(outcome::refused, reason::session, "this member is not the group's any more");
+}
+
+} // namespace
+
+consumer::consumer(session& s, std::string prefix, std::string name, consumer_options options)
+    : session_(s), prefix_(std::move(prefix)), name_(std::move(name)), options_(options) {
+  options_.unacknowledged_max = std::clamp<std::size_t>(options_.unacknowledged_max, 1, 256);
+}
+
+/// What is known is left: the next call of next() begins anew with what is kept.
+void consumer::give_up() {
+  held_.drop();
+  source_.reset();
+  open_.clear();
+}
+
+std::string consumer::state_text() const {
+  detail::text_rows rows = {{"place", done_}};
+  for (const auto& [place, done] : done_beyond_)
+    rows.push_back({"done", place});
+  for (const auto& [place, n] : tries_)
+    rows.push_back({"tries", place, std::to_string(n)});
+  return detail::text_of(rows);
+}
+
+bool consumer::read_state(const std::string& text) {
+  done_.clear();
+  done_beyond_.clear();
+  tries_.clear();
+  auto rows = detail::rows_in(text);
+  if (!rows)
+    return false;
+  for (const auto& row : *rows) {
+    if (row.size() == 2 && row[0] == "place")
+      done_ = row[1];
+    else if (row.size() == 2 && row[0] == "done")
+      done_beyond_[row[1]] = true;
+    else if (row.size() == 3 && row[0] == "tries")
+      tries_[row[1]] = detail::number_in(row[2]).value_or(0);
+    else
+      return false;
+  }
+  return true;
+}
+
+task<status> consumer::become_active(patience limit) {
+  if (source_ && held_.safe())
+    co_return nothing();
+  give_up();
+  mutex lock(session_, name_ + "/.lock");
+  result<hold> held = co_await lock.acquire(limit);
+  if (!held)
+    co_return held.why();
+  held_ = std::move(*held);
+  session_id_ = session_.id();
+  result<reading> kept = co_await read_key(session_.where(), name_ + "/.state", limit);
+  if (!kept) {
+    give_up();
+    co_return kept.why();
+  }
+  index_ = kept->found ? kept->found->index : 0;
+  if (kept->found && !read_state(kept->found->value)) {
+    give_up();
+    co_return error(outcome::refused, reason::invalid, "the key " + name_ + "/.state is not that of a group");
+  }
+  if (!kept->found)
+    read_state("[]");
+  source_ = std::make_shared<changes>(session_.where(), prefix_, done_);
+  co_return nothing();
+}
+
+task<status> consumer::keep_state(writes effect, patience limit) {
+  if (!held_.safe())
+    co_return not_active();
+  detail::transaction t;
+  if (!CLIENT_MUTANT(consumer_unguarded))
+    t.check_session(name_ + "/.lock", session_id_).cas(name_ + "/.state", state_text(), index_);
+  else
+    t.set(name_ + "/.state", state_text());
+  for (const auto& [key, value] : effect)
+    t.set(key, value);
+  detail::decision made = co_await detail::commit(session_.where(), t, limit, detail::repeats::harmless);
+  if (detail::is_made(made)) {
+    index_ = detail::index_of_result(made.last.body(), name_ + "/.state");
+    co_return nothing();
+  }
+  if (!detail::is_conflict(made)) {
+    error why = made.judge();
+    co_return why;
+  }
+  if (made.lost)
+    co_return error(outcome::unknown, reason::no_answer, "an answer was lost, and the group has gone on since");
+  co_return not_active();
+}
+
+/// Gets what comes next, and writes down that it is delivered before it is.
+task<status> consumer::fetch(patience limit) {
+  auto source = source_;
+  result<change_batch> batch = co_await source->next(limit);
+  if (!batch)
+    co_return batch.why();
+  // An ack may have found out meanwhile that this member is not the group's any more.
+  if (source_ != source)
+    co_return not_active();
+  auto at_once = session_.where().now();
+  if (batch->is_snapshot) {
+    // Its place may be before that, in another history.
+    done_.clear();
+    done_beyond_.clear();
+    open_.clear();
+    auto before = tries_.empty() ? 0 : tries_.begin()->second;
+    tries_.clear();
+    delivery all;
+    all.is_snapshot = true;
+    all.place = batch->place;
+    all.changes = std::move(batch->changes);
+    all.tries = before;
+    // Who dies with it has had it once more.
+    tries_[all.place] = before + 1;
+    auto& f = open_[all.place];
+    f.due = at_once;
+    f.it = std::move(all);
+  } else {
+    for (auto& c : batch->changes) {
+      // What was done beyond a gap is no longer noted one by one when the gap is closed: then the place says it.
+      bool done = done_beyond_.count(c.place) || (!done_.empty() && !is_behind(c.place, done_));
+      if (done && !CLIENT_MUTANT(consumer_forgets_beyond))
+        continue;
+      delivery one;
+      one.place = c.place;
+      auto known = tries_.find(c.place);
+      one.tries = known == tries_.end() ? 0 : known->second;
+      one.changes.push_back(std::move(c));
+      tries_[one.place] = one.tries + 1;
+      auto& f = open_[one.place];
+      f.due = at_once;
+      f.it = std::move(one);
+    }
+  }
+  if (CLIENT_MUTANT(consumer_moves_on_early))
+    done_ = source_->place();
+  writes none;
+  status kept = co_await keep_state(none, limit);
+  if (!kept)
+    give_up();
+  co_return kept;
+}
+
+task<result<delivery>> consumer::next(patience limit) {
+  world& w = session_.where();
+  for (;;) {
+    status active = co_await become_active(limit);
+    if (!active)
+      co_return active.why();
+    auto now = w.now();
+    auto soonest = instant::max();
+    std::string buried;
+    for (auto& [place, f] : open_) {
+      if (f.due > now) {
+        soonest = std::min(soonest, f.due);
+        continue;
+      }
+      ++f.it.tries;
+      f.due = CLIENT_MUTANT(consumer_never_again) ? instant::max() : now + options_.ack_wait;
+      auto& tries = tries_[place];
+      tries = std::max(tries, f.it.tries);
+      if (f.it.is_snapshot || f.it.tries <= options_.tries_max)
+        co_return f.it;
+      buried = place;
+      break;
+    }
+    if (!buried.empty()) {
+      const auto& c = open_[buried].it.changes.front();
+      detail::text_rows letter = {{c.key, detail::base64_encoded(c.value), std::to_string(c.index)}};
+      writes dead = {{name_ + "/dead/" + buried, detail::text_of(letter)}};
+      status gone = co_await finish(buried, dead, limit);
+      if (!gone && limit.over(w.now()))
+        co_return gone.why();
+      continue;
+    }
+    if (limit.over(now))
+      co_return limit.why();
+    if (open_.size() >= options_.unacknowledged_max) {
+      co_await sleep_until(w, std::min(soonest, limit.deadline()), limit.stop(), &bell_);
+      continue;
+    }
+    patience until_due(std::min(soonest, limit.deadline()), limit.stop(), &bell_);
+    status more = co_await fetch(until_due);
+    bool waited = more.because() == reason::deadline || more.because() == reason::stopped;
+    if (!more && !waited && !session_.safe())
+      co_return not_active();
+    if (!more && !waited && more.because() != reason::session && limit.over(w.now()))
+      co_return more.why();
+    if (!more && !waited) {
+      auto later = w.now() + milliseconds(100 + w.draw(400));
+      co_await sleep_until(w, later, limit);
+    }
+  }
+}
+
+task<status> consumer::finish(std::string place, writes effect, patience limit) {
+  world& w = session_.where();
+  // Acks of several tasks follow each other.
+  session::turn mine(session_, "consumer/" + name_);
+  while (!mine.has_come()) {
+    if (limit.over(w.now()))
+      co_return limit.why();
+    co_await sleep_until(w, limit.deadline(), limit.stop(), &session_.turns());
+  }
+  if (!source_ || !open_.count(place))
+    co_return not_active();
+  auto was_open = std::move(open_[place]);
+  open_.erase(place);
+  tries_.erase(place);
+  done_beyond_[place] = true;
+  // Everything that was fetched is acknowledged or open.
+  done_ = open_.empty() ? source_->place() : done_;
+  while (!done_beyond_.empty() && (open_.empty() || is_behind(open_.begin()->first, done_beyond_.begin()->first))) {
+    if (is_behind(done_beyond_.begin()->first, done_))
+      done_ = done_beyond_.begin()->first;
+    done_beyond_.erase(done_beyond_.begin());
+  }
+  status kept = co_await keep_state(effect, limit);
+  // What is not certain is read again by the next one who is active: this one, if it gets the lock.
+  if (!kept)
+    give_up();
+  co_return kept;
+}
+
+task<status> consumer::ack(std::string place, patience limit, writes effect) {
+  if (effect.size() > effects_max)
+    co_return error(outcome::refused, reason::limit, "at most 20 keys are written with an acknowledgement");
+  status done = co_await finish(place, effect, limit);
+  co_return done;
+}
+
+void consumer::nack(const std::string& place) {
+  auto found = open_.find(place);
+  if (found == open_.end())
+    return;
+  found->second.due = session_.where().now();
+  bell_.wake_all();
+}
+
+task<status> consumer::leave(patience limit) {
+  source_.reset();
+  open_.clear();
+  hold last = std::move(held_);
+  status left = co_await last.release(limit);
+  co_return left;
+}
+
+} // namespace v0
+} // namespace belay

@@ -1,0 +1,152 @@
+#include <belay/diff.hpp>
+
+#include "client/core/mutants.hpp"
+
+#include <map>
+
+namespace belay {
+inline namespace v0 {
+
+namespace {
+
+constexpr std::uint64_t fnv_start = 0xcbf29ce484222325u;
+
+/// FNV-1a, draft-eastlake-fnv.
+std::uint64_t fnv(std::string_view text, std::uint64_t h = fnv_start) noexcept {
+  for (unsigned char c : text)
+    h = (h ^ c) * 0x100000001b3u;
+  return h;
+}
+
+/// Bits of a sum are spread, so that sums of few keys differ in all of them (the finish of splitmix64).
+std::uint64_t spread(std::uint64_t z) noexcept {
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+  return z ^ (z >> 31);
+}
+
+using table = std::map<std::string, entry>;
+
+/// By their names without the prefix.
+table table_of(std::vector<entry> entries, std::size_t prefix_bytes) {
+  table out;
+  for (auto& e : entries) {
+    auto key = e.key.substr(prefix_bytes);
+    out.emplace(std::move(key), std::move(e));
+  }
+  return out;
+}
+
+key_digests digests_of(const table& t) {
+  key_digests out;
+  for (const auto& [key, e] : t)
+    out.add(key, e.value, e.flags);
+  return out;
+}
+
+std::vector<difference> differences(const table& original, const table& copy) {
+  std::vector<difference> out;
+  auto note = [&](difference_kind kind, const std::string& key) {
+    difference d;
+    d.kind = kind;
+    d.key = key;
+    out.push_back(std::move(d));
+  };
+  auto a = original.begin();
+  auto b = copy.begin();
+  while (a != original.end() || b != copy.end()) {
+    bool only_a = b == copy.end() || (a != original.end() && a->first < b->first);
+    bool only_b = !only_a && (a == original.end() || b->first < a->first);
+    if (only_a) {
+      note(difference_kind::phantom_undelete, a->first);
+      ++a;
+    } else if (only_b) {
+      if (!CLIENT_MUTANT(extra_keys_ignored))
+        note(difference_kind::missing_delete, b->first);
+      ++b;
+    } else {
+      bool flags = a->second.flags != b->second.flags && !CLIENT_MUTANT(flags_not_compared);
+      if (a->second.value != b->second.value || flags)
+        note(difference_kind::other_value, a->first);
+      ++a;
+      ++b;
+    }
+  }
+  return out;
+}
+
+/// What two looks have in common.
+std::vector<difference> stayed(const std::vector<difference>& first, const std::vector<difference>& second) {
+  std::vector<difference> out;
+  for (const auto& d : second)
+    for (const auto& before : first)
+      if (before.key == d.key)
+        out.push_back(d);
+  return out;
+}
+
+} // namespace
+
+std::string_view name_of(difference_kind k) noexcept {
+  static constexpr std::string_view names[] = {"MissingDelete", "PhantomUndelete", "OtherValue"};
+  return names[static_cast<std::size_t>(k)];
+}
+
+std::size_t key_digests::slot_of(std::string_view key) noexcept {
+  return static_cast<std::size_t>(spread(fnv(key)) % slots);
+}
+
+void key_digests::add(std::string_view key, std::string_view value, std::uint64_t flags) noexcept {
+  // Lengths keep apart what would be the same text when written one behind the other.
+  auto h = fnv(key);
+  h = spread(h ^ key.size());
+  h = fnv(value, h);
+  h = spread(h ^ flags);
+  sums_[slot_of(key)] += spread(h);
+}
+
+std::vector<std::size_t> key_digests::differing(const key_digests& other) const {
+  std::vector<std::size_t> out;
+  for (std::size_t i = 0; i < slots; ++i)
+    if (sums_[i] != other.sums_[i])
+      out.push_back(i);
+  return out;
+}
+
+task<result<key_digests>> digests(world& w, std::string prefix, patience limit) {
+  result<tree_reading> now = co_await read_tree(w, prefix, limit);
+  if (!now)
+    co_return now.why();
+  auto t = table_of(std::move(now->found), prefix.size());
+  auto out = digests_of(t);
+  co_return out;
+}
+
+task<result<std::vector<difference>>> diff(world& original, std::string prefix, world& copy, std::string copy_prefix,
+                                           patience limit, diff_options options) {
+  std::vector<difference> before;
+  for (bool first : {true, false}) {
+    result<tree_reading> a = co_await read_tree(original, prefix, limit);
+    if (!a)
+      co_return a.why();
+    result<tree_reading> b = co_await read_tree(copy, copy_prefix, limit);
+    if (!b)
+      co_return b.why();
+    auto ours = table_of(std::move(a->found), prefix.size());
+    auto theirs = table_of(std::move(b->found), copy_prefix.size());
+    auto now = differences(ours, theirs);
+    if (now.empty() || (first && CLIENT_MUTANT(moving_keys_told)))
+      co_return now;
+    if (!first) {
+      auto both = stayed(before, now);
+      co_return both;
+    }
+    before = std::move(now);
+    auto settled = original.now() + options.settle;
+    co_await sleep_until(original, settled, limit);
+  }
+  co_return before;
+}
+
+} // namespace v0
+} // namespace belay

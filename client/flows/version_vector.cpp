@@ -1,0 +1,74 @@
+#include <belay/version_vector.hpp>
+
+#include "client/core/json_answers.hpp"
+#include "client/core/mutants.hpp"
+
+#include <algorithm>
+
+namespace belay {
+inline namespace v0 {
+
+version_vector& version_vector::count(const std::string& place) {
+  ++seen_[place];
+  return *this;
+}
+
+std::uint64_t version_vector::of(const std::string& place) const {
+  auto found = seen_.find(place);
+  return found == seen_.end() ? 0 : found->second;
+}
+
+version_order version_vector::compare(const version_vector& other) const {
+  bool less = false;
+  bool more = false;
+  for (const auto& [place, n] : seen_) {
+    less = less || n < other.of(place);
+    more = more || n > other.of(place);
+  }
+  for (const auto& [place, n] : other.seen_)
+    less = less || n > of(place);
+  if (less && more)
+    return CLIENT_MUTANT(concurrent_is_later) ? version_order::after : version_order::concurrent;
+  if (less)
+    return version_order::before;
+  return more ? version_order::after : version_order::equal;
+}
+
+version_vector version_vector::merged(const version_vector& other) const {
+  version_vector out = *this;
+  for (const auto& [place, n] : other.seen_) {
+    auto& mine = out.seen_[place];
+    mine = CLIENT_MUTANT(histories_added) ? mine + n : std::max(mine, n);
+    if (CLIENT_MUTANT(own_history_kept) && of(place) > 0)
+      mine = of(place);
+  }
+  return out;
+}
+
+std::string version_vector::text() const {
+  std::string out;
+  for (const auto& [place, n] : seen_)
+    out += (out.empty() ? "" : ",") + place + "=" + std::to_string(n);
+  return out;
+}
+
+std::optional<version_vector> version_vector::parse(std::string_view text) {
+  version_vector out;
+  while (!text.empty()) {
+    auto comma = text.find(',');
+    auto part = text.substr(0, comma);
+    auto equals = part.find('=');
+    if (equals == part.npos || equals == 0 || comma == text.size() - 1)
+      return std::nullopt;
+    auto n = detail::number_in(part.substr(equals + 1));
+    bool known = out.seen_.count(std::string(part.substr(0, equals))) > 0;
+    if (!n || *n == 0 || known)
+      return std::nullopt;
+    out.seen_[std::string(part.substr(0, equals))] = *n;
+    text = comma == text.npos ? std::string_view() : text.substr(comma + 1);
+  }
+  return out;
+}
+
+} // namespace v0
+} // namespace belay

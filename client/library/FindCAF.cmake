@@ -1,0 +1,35 @@
+# The C++ Actor Framework, of which Debian's package has no file for CMake.
+#
+#   find_package(CAF 0.17 COMPONENTS core io)
+#
+# Targets CAF::core, CAF::io, CAF::openssl, for the components that are asked for (all of them: core).
+# Another release of it than 0.17 has other types: it is not accepted.
+find_path(CAF_INCLUDE_DIR caf/all.hpp)
+if(CAF_INCLUDE_DIR)
+  file(STRINGS ${CAF_INCLUDE_DIR}/caf/config.hpp caf_version REGEX "^#define CAF_VERSION [0-9]+")
+  string(REGEX REPLACE "[^0-9]" "" caf_version "${caf_version}")
+  math(EXPR caf_minor "${caf_version} / 100 % 100")
+  math(EXPR caf_patch "${caf_version} % 100")
+  set(CAF_VERSION 0.${caf_minor}.${caf_patch})
+endif()
+if(NOT CAF_FIND_COMPONENTS)
+  set(CAF_FIND_COMPONENTS core)
+endif()
+foreach(component ${CAF_FIND_COMPONENTS})
+  find_library(CAF_${component}_LIBRARY caf_${component})
+  if(CAF_${component}_LIBRARY AND CAF_INCLUDE_DIR AND CAF_VERSION MATCHES "^0\\.17\\.")
+    set(CAF_${component}_FOUND TRUE)
+    if(NOT TARGET CAF::${component})
+      add_library(CAF::${component} UNKNOWN IMPORTED)
+      set_target_properties(CAF::${component} PROPERTIES IMPORTED_LOCATION ${CAF_${component}_LIBRARY}
+                            INTERFACE_INCLUDE_DIRECTORIES ${CAF_INCLUDE_DIR})
+      if(NOT component STREQUAL core)
+        set_target_properties(CAF::${component} PROPERTIES INTERFACE_LINK_LIBRARIES CAF::core)
+      endif()
+    endif()
+  endif()
+  mark_as_advanced(CAF_${component}_LIBRARY)
+endforeach()
+mark_as_advanced(CAF_INCLUDE_DIR)
+include(FindPackageHandleStandardArgs)
+find_package_handle_standard_args(CAF REQUIRED_VARS CAF_INCLUDE_DIR VERSION_VAR CAF_VERSION HANDLE_COMPONENTS)

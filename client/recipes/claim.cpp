@@ -1,0 +1,80 @@
+#include "client/recipes/claim.hpp"
+
+#include "client/core/asking.hpp"
+#include "client/core/json_answers.hpp"
+#include "client/core/mutants.hpp"
+#include "client/recipes/waiting.hpp"
+
+#include <algorithm>
+
+namespace belay {
+inline namespace v0 {
+namespace detail {
+
+task<result<hold>> take(session& s, claim wanted, patience whole) {
+  world& w = s.where();
+  patience limit = whole.with(s.ended());
+  if (!s.safe())
+    co_return session_error(s);
+  std::string session_id = s.id();
+  std::string id = fresh_id(w);
+
+  // One of those who share the session asks at a time. The server refuses a session that would wait for itself.
+  session::turn asks(s, "asks/" + wanted.name);
+  while (!asks.has_come()) {
+    auto over = given_up(s, session_id, limit, w.now());
+    if (over)
+      co_return *over;
+    co_await sleep_until(w, limit.deadline(), whole.stop(), &s.turns());
+  }
+  request give_back("DELETE", request::path_of("/v1/claim/", wanted.name));
+  give_back.query("id", id);
+  hold held(s, giving_back(give_back), session::turn(s, "has/" + wanted.name));
+  backoff pauses(milliseconds(100), milliseconds(1000));
+  for (;;) {
+    auto now = w.now();
+    auto over = given_up(s, session_id, limit, now);
+    if (over)
+      co_return *over;
+    auto left = until(now, limit.deadline());
+    auto wait = std::min(wait_within(left), longest_wait);
+    request q("PUT", request::path_of("/v1/claim/", wanted.name));
+    q.query("session", session_id).query("id", id).query("kind", wanted.kind);
+    q.query("wait", text_of(wait)).query("deadline", text_of(left + answer_slack));
+    if (!wanted.mode.empty())
+      q.query("mode", wanted.mode);
+    if (wanted.permits)
+      q.query("permits", std::to_string(wanted.permits)).query("limit", std::to_string(wanted.limit));
+    // The same ID is the same claim, with its place in the queue.
+    q.body(wanted.value).repeatable();
+    auto deadline = now + wait + answer_slack;
+    answer a = co_await ask(w, q, deadline, limit);
+
+    auto state = claim_in(a.body());
+    if (a.status() == 200 && state && state->held) {
+      if (!still_safe(s, session_id))
+        co_return session_error(s);
+      held.granted(state->fence, id);
+      co_return std::move(held);
+    }
+    if (a.status() == 409 && a.header("X-Belay-Reason") == "deadlock") {
+      // Another hold of this session is in the way: whoever gives one back wakes who waits.
+      auto look_again = w.now() + milliseconds(500);
+      co_await sleep_until(w, std::min(look_again, limit.deadline()), whole.stop(), &s.turns());
+      continue;
+    }
+    error why = a.judge(true);
+    if (a.status() != 200 && !is_failure(a)) {
+      held.forget();
+      co_return why;
+    }
+    if (a.status() == 200)
+      continue;
+    auto again = w.now() + pauses.next(w);
+    co_await sleep_until(w, again, limit);
+  }
+}
+
+} // namespace detail
+} // namespace v0
+} // namespace belay

@@ -1,0 +1,29 @@
+#pragma once
+// A claim on a server that has them: asked for once, queued and granted there.
+
+#include <belay/hold.hpp>
+
+#include <cstdint>
+#include <string>
+
+namespace belay {
+inline namespace v0 {
+namespace detail {
+
+class claim {
+public:
+  claim(std::string name, std::string kind) : name(std::move(name)), kind(std::move(kind)) {}
+  std::string name;
+  std::string kind;
+  std::string mode;          ///< of a read-write lock: shared, or exclusive
+  std::uint64_t limit = 0;   ///< of a semaphore
+  std::uint64_t permits = 0; ///< of a semaphore
+  std::string value;
+};
+
+/// Each call is a claim of its own, with an ID of its own. Destroying the task withdraws it.
+task<result<hold>> take(session& s, claim wanted, patience limit);
+
+} // namespace detail
+} // namespace v0
+} // namespace belay

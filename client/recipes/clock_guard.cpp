@@ -1,0 +1,93 @@
+#include <belay/clock_guard.hpp>
+
+#include "client/core/asking.hpp"
+#include "client/core/mutants.hpp"
+
+#include <cstdlib>
+#include <ctime>
+
+namespace belay {
+inline namespace v0 {
+
+namespace {
+
+/// Seconds since 1970 of the Date of an answer.
+std::optional<std::chrono::system_clock::time_point> date_of(const answer& a) {
+  std::string text(a.header("Date"));
+  std::tm t{};
+  auto* end = ::strptime(text.c_str(), "%a, %d %b %Y %H:%M:%S GMT", &t);
+  if (!end || *end)
+    return std::nullopt;
+  return std::chrono::system_clock::from_time_t(::timegm(&t));
+}
+
+} // namespace
+
+clock_guard::clock_guard(world& w, clock_guard_options options) : world_(w), options_(std::move(options)) {}
+
+clock_guard::judgement clock_guard::of_own_clocks() {
+  auto steady = world_.now();
+  auto wall = options_.wall();
+  auto before = std::exchange(last_, std::pair(steady, wall));
+  if (!before)
+    return own_;
+  if (steady < before->first && !CLIENT_MUTANT(clock_back_ignored))
+    return {clock_verdict::distrusted, "the clock of sessions went back"};
+  auto passed = steady - before->first;
+  auto shown = wall - before->second;
+  auto drift = std::chrono::abs(std::chrono::duration_cast<std::chrono::nanoseconds>(shown) - passed);
+  auto allowed = passed / 1'000'000 * static_cast<std::int64_t>(options_.rate_ppm) + milliseconds(50);
+  if (drift <= allowed || CLIENT_MUTANT(rate_unchecked))
+    return {};
+  if (drift > options_.distrust_offset)
+    return {clock_verdict::distrusted, "the wall clock and the clock of sessions have different speeds"};
+  return {clock_verdict::noticed, "the wall clock was set, or runs at another speed than the clock of sessions"};
+}
+
+clock_guard::judgement clock_guard::of_offset() const {
+  if (std::chrono::abs(offset_) > options_.distrust_offset)
+    return {clock_verdict::distrusted, "the wall clock is far from the servers'"};
+  if (std::chrono::abs(offset_) > options_.notice_offset)
+    return {clock_verdict::noticed, "the wall clock is not that of the servers"};
+  return {};
+}
+
+/// The worse of both; of two that are as bad, what the own clocks show.
+clock_verdict clock_guard::decide() {
+  auto far = of_offset();
+  now_ = far.verdict > own_.verdict ? std::move(far) : own_;
+  return now_.verdict;
+}
+
+clock_verdict clock_guard::look() {
+  own_ = of_own_clocks();
+  if (CLIENT_MUTANT(offset_forgotten))
+    offset_ = milliseconds(0);
+  return decide();
+}
+
+task<result<clock_verdict>> clock_guard::sample(patience limit) {
+  auto before = options_.wall();
+  request q("GET", "/v1/status/leader");
+  answer a = co_await ask(world_, q, limit.deadline(), limit);
+  auto after = options_.wall();
+  own_ = of_own_clocks();
+  decide();
+  auto date = date_of(a);
+  if (!date) {
+    error why = a.judge(false);
+    co_return why;
+  }
+  // The server looked between the two moments, and cut off what was more than whole seconds.
+  auto earliest = *date;
+  auto latest = *date + std::chrono::seconds(CLIENT_MUTANT(date_taken_as_exact) ? 0 : 1);
+  offset_ = milliseconds(0);
+  if (before > latest)
+    offset_ = std::chrono::duration_cast<milliseconds>(before - latest);
+  else if (after < earliest)
+    offset_ = -std::chrono::duration_cast<milliseconds>(earliest - after);
+  co_return decide();
+}
+
+} // namespace v0
+} // namespace belay

@@ -1,0 +1,187 @@
+#include <belay/compensated_section.hpp>
+
+#include <belay/keys.hpp>
+
+#include "client/core/mutants.hpp"
+#include "client/core/transactions.hpp"
+#include "client/recipes/waiting.hpp"
+
+namespace belay {
+inline namespace v0 {
+
+/// What is in the key: the name of the section, then its steps.
+class compensated_section::intent {
+public:
+  static std::string text_of(const std::string& section, const std::vector<noted_step>& steps, std::uint64_t fence) {
+    detail::text_rows rows = {{section, std::to_string(fence)}};
+    for (const auto& s : steps)
+      rows.push_back({s.what, detail::base64_encoded(s.data)});
+    return detail::text_of(rows);
+  }
+  /// nullopt: this is no intent.
+  static std::optional<std::vector<noted_step>> steps_in(const std::string& text) {
+    auto rows = detail::rows_in(text);
+    if (!rows || rows->empty() || rows->front().size() != 2)
+      return std::nullopt;
+    std::vector<noted_step> out;
+    for (auto row = rows->begin() + 1; row != rows->end(); ++row) {
+      if (row->size() != 2)
+        return std::nullopt;
+      noted_step s;
+      s.section = rows->front()[0];
+      s.number = out.size();
+      s.what = (*row)[0];
+      s.data = detail::base64_decoded((*row)[1]);
+      out.push_back(std::move(s));
+    }
+    return out;
+  }
+  static std::string section_in(const std::string& text) {
+    auto rows = detail::rows_in(text);
+    return rows && !rows->empty() && !rows->front().empty() ? rows->front()[0] : std::string();
+  }
+};
+
+compensated_section::compensated_section(session& s, std::string name, undo how)
+    : session_(s), lock_key_(name + "/.lock"), intent_key_(name + "/.intent"), undo_(std::move(how)) {}
+
+task<status> compensated_section::take(patience limit) {
+  mutex lock(session_, lock_key_);
+  result<hold> held = co_await lock.acquire(limit);
+  if (!held)
+    co_return held.why();
+  session_id_ = session_.id();
+  held_ = std::move(*held);
+  co_return nothing();
+}
+
+void compensated_section::drop() noexcept {
+  held_.drop();
+  steps_.clear();
+  section_.clear();
+}
+
+/// Makes the intent that text, if nobody else has changed it and the lock still is this one's. Empty: erases it.
+task<status> compensated_section::write(std::string text, patience limit) {
+  if (!held_.safe())
+    co_return detail::session_error(session_);
+  detail::transaction t;
+  if (!CLIENT_MUTANT(intent_unguarded))
+    t.check_session(lock_key_, session_id_);
+  if (text.empty() && index_ > 0)
+    t.check_index(intent_key_, index_).erase(intent_key_);
+  else if (CLIENT_MUTANT(intent_unguarded))
+    t.set(intent_key_, text);
+  else if (!text.empty())
+    t.cas(intent_key_, text, index_);
+  detail::decision made = co_await detail::commit(session_.where(), t, limit, detail::repeats::harmless);
+  if (detail::is_made(made)) {
+    index_ = text.empty() ? 0 : detail::index_of_result(made.last.body(), intent_key_);
+    co_return nothing();
+  }
+  if (!detail::is_conflict(made)) {
+    error why = made.judge();
+    co_return why;
+  }
+  if (made.lost)
+    co_return error(outcome::unknown, reason::no_answer, "an answer was lost, and the intent has changed since");
+  co_return error(outcome::refused, reason::session, "the lock is not held any more");
+}
+
+/// @pre the lock is held
+task<result<std::uint64_t>> compensated_section::undo_left(patience limit) {
+  result<reading> now = co_await read_key(session_.where(), intent_key_, limit);
+  if (!now)
+    co_return now.why();
+  index_ = now->found ? now->found->index : 0;
+  std::uint64_t undone = 0;
+  if (!now->found || CLIENT_MUTANT(intent_ignored))
+    co_return undone;
+  auto left = intent::steps_in(now->found->value);
+  if (!left)
+    co_return error(outcome::refused, reason::invalid, "the key " + intent_key_ + " holds no intent");
+  std::string section = intent::section_in(now->found->value);
+  // With another index nothing of the section that left it can come any more.
+  std::string same = intent::text_of(section, *left, held_.fence());
+  status mine = co_await write(same, limit);
+  if (!mine)
+    co_return mine.why();
+  while (!left->empty()) {
+    noted_step last = left->back();
+    last.fence = held_.fence();
+    if (!held_.safe())
+      co_return detail::session_error(session_);
+    task<status> undoing = undo_(last);
+    status undone_now = co_await undoing;
+    if (!undone_now && !CLIENT_MUTANT(undo_not_repeated))
+      co_return undone_now.why();
+    left->pop_back();
+    ++undone;
+    std::string rest = intent::text_of(section, *left, held_.fence());
+    status noted = co_await write(rest, limit);
+    if (!noted)
+      co_return noted.why();
+  }
+  std::string none;
+  status gone = co_await write(none, limit);
+  if (!gone)
+    co_return gone.why();
+  co_return undone;
+}
+
+task<status> compensated_section::begin(std::string section, patience limit) {
+  status taken = co_await take(limit);
+  if (!taken)
+    co_return taken;
+  result<std::uint64_t> undone = co_await undo_left(limit);
+  if (!undone) {
+    drop();
+    co_return undone.why();
+  }
+  steps_.clear();
+  section_ = section;
+  std::string text = intent::text_of(section_, steps_, held_.fence());
+  status noted = co_await write(text, limit);
+  if (!noted)
+    drop();
+  co_return noted;
+}
+
+task<status> compensated_section::step(std::string what, std::string data, patience limit) {
+  noted_step s;
+  s.section = section_;
+  s.number = steps_.size();
+  s.what = std::move(what);
+  s.data = std::move(data);
+  steps_.push_back(std::move(s));
+  std::string text = intent::text_of(section_, steps_, held_.fence());
+  status noted = co_await write(text, limit);
+  co_return noted;
+}
+
+task<status> compensated_section::commit(patience limit) {
+  std::string none;
+  status gone = co_await write(none, limit);
+  drop();
+  co_return gone;
+}
+
+task<status> compensated_section::roll_back(patience limit) {
+  result<std::uint64_t> undone = co_await undo_left(limit);
+  drop();
+  if (!undone)
+    co_return undone.why();
+  co_return nothing();
+}
+
+task<result<std::uint64_t>> compensated_section::recover(patience limit) {
+  status taken = co_await take(limit);
+  if (!taken)
+    co_return taken.why();
+  result<std::uint64_t> undone = co_await undo_left(limit);
+  drop();
+  co_return undone;
+}
+
+} // namespace v0
+} // namespace belay

@@ -1,0 +1,66 @@
+#include <belay/counter.hpp>
+
+#include "client/core/asking.hpp"
+
+#include <charconv>
+#include <optional>
+
+namespace belay {
+inline namespace v0 {
+
+namespace {
+
+std::optional<std::int64_t> number_in(const std::string& text) {
+  std::int64_t n = 0;
+  auto [end, ok] = std::from_chars(text.data(), text.data() + text.size(), n);
+  if (ok != std::errc{} || end != text.data() + text.size())
+    return std::nullopt;
+  return n;
+}
+
+} // namespace
+
+counter::counter(world& w, std::string key, std::int64_t least, std::int64_t most)
+    : world_(w), key_(std::move(key)), least_(least), most_(most) {}
+
+task<result<std::int64_t>> counter::read(patience limit) {
+  result<reading> now = co_await read_key(world_, key_, limit);
+  if (!now)
+    co_return now.why();
+  if (!now->found)
+    co_return std::int64_t(0);
+  auto n = number_in(now->found->value);
+  if (!n)
+    co_return detail::no_number(key_);
+  co_return *n;
+}
+
+task<result<std::int64_t>> counter::add(std::int64_t n, patience limit) {
+  reason refused = reason::none;
+  auto added = [&refused, n, this](const std::optional<entry>& now) -> std::optional<std::string> {
+    auto before = now ? number_in(now->value) : std::optional<std::int64_t>(0);
+    std::int64_t sum = 0;
+    refused = reason::none;
+    if (!before)
+      refused = reason::invalid;
+    else if (__builtin_add_overflow(*before, n, &sum) || sum < least_ || sum > most_)
+      refused = reason::bounds;
+    if (refused != reason::none)
+      return std::nullopt;
+    return std::to_string(sum);
+  };
+  result<std::string> written = co_await update(world_, key_, added, limit);
+  if (refused == reason::invalid)
+    co_return detail::no_number(key_);
+  if (refused == reason::bounds)
+    co_return error(outcome::refused, reason::bounds, "the sum would leave the bounds");
+  if (!written)
+    co_return written.why();
+  auto sum = number_in(*written);
+  if (!sum)
+    co_return detail::no_number(key_);
+  co_return *sum;
+}
+
+} // namespace v0
+} // namespace belay

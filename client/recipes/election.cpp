@@ -1,0 +1,121 @@
+#include <belay/election.hpp>
+
+#include <belay/mutex.hpp>
+
+#include "client/core/asking.hpp"
+#include "client/core/json_answers.hpp"
+#include "client/core/mutants.hpp"
+#include "client/recipes/claim.hpp"
+#include "client/recipes/waiting.hpp"
+
+#include <algorithm>
+
+namespace belay {
+inline namespace v0 {
+
+namespace {
+
+/// @returns an error if that is not an answer about the office
+result<std::optional<leader>> leader_in(const answer& a, bool claims) {
+  std::optional<leader> none;
+  if (a.status() == 404 && a.number("X-Consul-Index") > 0)
+    return none;
+  if (a.status() != 200)
+    return a.judge(false);
+  leader out;
+  if (claims) {
+    auto holder = detail::first_holder_in(a.body());
+    if (!holder || holder->id.empty())
+      return none;
+    out.session = holder->session;
+    out.value = holder->value;
+    out.fence = holder->fence;
+  } else {
+    auto entries = detail::entries_in(a.body());
+    if (!entries || entries->empty() || entries->front().session.empty())
+      return none;
+    out.session = entries->front().session;
+    out.value = entries->front().value;
+    out.fence = a.number("X-Belay-Fence");
+  }
+  return std::optional<leader>(std::move(out));
+}
+
+bool same(const std::optional<leader>& a, const std::optional<leader>& b) {
+  if (!a || !b)
+    return !a && !b;
+  return a->session == b->session && a->value == b->value && a->fence == b->fence;
+}
+
+} // namespace
+
+election::election(session& s, std::string name, recipe how) : session_(s), name_(std::move(name)), how_(how) {}
+
+task<result<hold>> election::campaign(std::string value, patience limit) {
+  if (!session_.has_claims() && how_ == recipe::claims)
+    co_return error(outcome::refused, reason::unsupported, "this needs claims, which the server does not have");
+  if (!session_.has_claims() || how_ == recipe::keys) {
+    mutex_options options;
+    options.value = value;
+    mutex lock(session_, name_, options);
+    result<hold> held = co_await lock.acquire(limit);
+    co_return std::move(held);
+  }
+  detail::claim wanted(name_, "election");
+  wanted.value = value;
+  result<hold> held = co_await detail::take(session_, wanted, limit);
+  co_return std::move(held);
+}
+
+task<status> election::hand_over(hold& office, patience limit, std::string to) {
+  if (office.claim_id().empty())
+    co_return error(outcome::refused, reason::unsupported, "this needs claims, which the server does not have");
+  if (!office.safe())
+    co_return detail::session_error(session_);
+  world& w = session_.where();
+  request q("PUT", request::path_of("/v1/claim/", name_) + "/hand-over");
+  q.query("id", office.claim_id());
+  if (!to.empty())
+    q.query("to", to);
+  // The next one may have it before the answer is here.
+  office.passing_on(!CLIENT_MUTANT(office_safe_while_passed_on));
+  answer a = co_await ask(w, q, limit.deadline(), limit);
+  office.passing_on(false);
+  if (a.status() == 200) {
+    if (!CLIENT_MUTANT(office_kept_after_hand_over))
+      office.forget();
+    co_return nothing();
+  }
+  error why = a.judge(true);
+  if (why.how() == outcome::unknown && !CLIENT_MUTANT(office_kept_when_unknown))
+    office.drop();
+  co_return why;
+}
+
+task<result<std::optional<leader>>> election_observer::next(patience limit) {
+  for (;;) {
+    auto wait = std::min(detail::until(world_.now(), limit.deadline()), milliseconds(60000));
+    request q("GET", request::path_of(claims_ ? "/v1/claim/" : "/v1/kv/", name_));
+    q.query("index", std::to_string(seen_)).query("wait", detail::text_of(wait));
+    answer a = co_await detail::ask_until_answered(world_, q, limit, wait + wait / 16 + detail::answer_slack);
+    result<std::optional<leader>> now = leader_in(a, claims_);
+    if (!now) {
+      error why = now.why();
+      co_return why;
+    }
+    auto index = a.number("X-Consul-Index");
+    seen_ = index < seen_ ? 0 : index;
+    if (CLIENT_MUTANT(observer_looks_past_change))
+      ++seen_;
+    if (first_ || !same(*now, last_)) {
+      first_ = false;
+      last_ = *now;
+      co_return last_;
+    }
+    if (limit.over(world_.now()))
+      co_return limit.why();
+  }
+}
+
+} // namespace v0
+} // namespace belay

@@ -1,0 +1,55 @@
+#include <belay/session.hpp>
+
+#include "client/core/asking.hpp"
+#include "client/core/mutants.hpp"
+
+namespace belay {
+inline namespace v0 {
+
+giving_back::giving_back(request harmless) : question_(std::move(harmless.repeatable())) {}
+
+giving_back::giving_back(request plain, std::string idempotency_key)
+    : question_(std::move(plain.repeatable())), idempotency_key_(std::move(idempotency_key)) {}
+
+giving_back::giving_back(std::string key, std::function<std::optional<request>(const entry&)> exactly)
+    : key_(std::move(key)), exactly_(std::move(exactly)) {}
+
+void giving_back::begin_anew(world& w) {
+  if (!idempotency_key_.empty())
+    idempotency_key_ = detail::fresh_id(w);
+}
+
+task<answer> giving_back::ask(world& w, giving_back what, patience limit) {
+  for (;;) {
+    if (!what.question_) {
+      result<reading> now = co_await read_key(w, what.key_, limit);
+      if (!now)
+        co_return answer::none(true, now.why().text());
+      if (now->found)
+        what.question_ = what.exactly_(*now->found);
+      if (!what.question_)
+        co_return answer(200, "false");
+    }
+    request q = *what.question_;
+    if (!what.idempotency_key_.empty() && !CLIENT_MUTANT(late_release_counts))
+      q.header("Idempotency-Key", what.idempotency_key_);
+    answer a = co_await belay::ask(w, q, limit.deadline(), limit);
+    if (detail::is_failure(a))
+      co_return a;
+    if (!what.idempotency_key_.empty() && detail::knows_no_keys(a)) {
+      what.idempotency_key_.clear();
+      continue;
+    }
+    // A transaction is refused with 409, a write with an index is answered false.
+    bool changed = a.status() == 409 || (a.status() == 200 && a.body().substr(0, 5) == "false");
+    if (!what.exactly_ || !changed) {
+      if (what.exactly_ && a.status() == 200)
+        co_return answer(200, "true");
+      co_return a;
+    }
+    what.question_.reset();
+  }
+}
+
+} // namespace v0
+} // namespace belay

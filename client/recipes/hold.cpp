@@ -1,0 +1,94 @@
+#include <belay/hold.hpp>
+
+#include "client/core/asking.hpp"
+#include "client/core/mutants.hpp"
+
+#include <algorithm>
+
+namespace belay {
+inline namespace v0 {
+
+bool fence_gate::admits(std::uint64_t fence) noexcept {
+  if (fence < largest_ && !CLIENT_MUTANT(fence_unchecked))
+    return false;
+  largest_ = std::max(largest_, fence);
+  return true;
+}
+
+hold::hold(session& s, giving_back how, session::turn t)
+    : session_(&s), session_id_(s.id()), give_back_(std::move(how)), turn_(std::move(t)) {}
+
+hold::hold(hold&& other) noexcept
+    : session_(std::exchange(other.session_, nullptr)), session_id_(std::move(other.session_id_)),
+      give_back_(std::move(other.give_back_)), turn_(std::move(other.turn_)), fence_(other.fence_),
+      claim_id_(std::move(other.claim_id_)), granted_(other.granted_), passing_on_(other.passing_on_) {}
+
+hold& hold::operator=(hold&& other) noexcept {
+  if (this != &other) {
+    drop();
+    session_ = std::exchange(other.session_, nullptr);
+    session_id_ = std::move(other.session_id_);
+    give_back_ = std::move(other.give_back_);
+    turn_ = std::move(other.turn_);
+    fence_ = other.fence_;
+    claim_id_ = std::move(other.claim_id_);
+    granted_ = other.granted_;
+    passing_on_ = other.passing_on_;
+  }
+  return *this;
+}
+
+bool hold::same_session() const {
+  return session_ && session_->id() == session_id_;
+}
+
+instant hold::safe_until() const noexcept {
+  return same_session() && !passing_on_ ? session_->safe_until() : instant();
+}
+
+bool hold::safe() const {
+  return same_session() && !passing_on_ && session_->safe();
+}
+
+void hold::granted(std::uint64_t fence, std::string claim_id) {
+  granted_ = true;
+  fence_ = fence;
+  claim_id_ = std::move(claim_id);
+}
+
+void hold::forget() noexcept {
+  session_ = nullptr;
+  turn_.leave();
+}
+
+void hold::drop() noexcept {
+  // One that was asked for and not answered may still be on its way: it is given back twice.
+  if (same_session())
+    session_->owe(give_back_, std::move(turn_), !granted_);
+  forget();
+}
+
+task<status> hold::release(patience limit) {
+  if (!session_)
+    co_return nothing();
+  if (!safe()) {
+    drop();
+    co_return error(outcome::refused, reason::session, "it was lost before it was given back");
+  }
+  world& w = session_->where();
+  passing_on_ = true;
+  answer a = co_await giving_back::ask(w, give_back_, limit);
+  if (detail::is_failure(a)) {
+    error why = a.judge(true);
+    drop();
+    co_return why;
+  }
+  forget();
+  if (detail::says_true(a))
+    co_return nothing();
+  co_return error(outcome::refused, reason::session, "it was not held any more: " + a.body().substr(0, 200),
+                  a.status());
+}
+
+} // namespace v0
+} // namespace belay

@@ -1,0 +1,184 @@
+#include <belay/keys.hpp>
+
+#include "client/core/asking.hpp"
+#include "client/core/json_answers.hpp"
+#include "client/core/mutants.hpp"
+#include "client/core/transactions.hpp"
+
+#include <algorithm>
+
+namespace belay {
+inline namespace v0 {
+
+namespace {
+
+result<reading> reading_of(const answer& a) {
+  reading out;
+  out.index = a.number("X-Consul-Index");
+  if (a.status() == 404 && out.index > 0)
+    return out;
+  if (a.status() != 200)
+    return a.judge(false);
+  auto entries = detail::entries_in(a.body());
+  if (!entries || entries->empty())
+    return error(outcome::refused, reason::server, "not a list of keys: " + a.body().substr(0, 100), a.status());
+  out.found = std::move(entries->front());
+  return out;
+}
+
+result<tree_reading> tree_reading_of(const answer& a) {
+  tree_reading out;
+  out.index = a.number("X-Consul-Index");
+  if (a.status() == 404 && out.index > 0)
+    return out;
+  if (a.status() != 200)
+    return a.judge(false);
+  auto entries = detail::entries_in(a.body());
+  if (!entries)
+    return error(outcome::refused, reason::server, "not a list of keys: " + a.body().substr(0, 100), a.status());
+  out.found = std::move(*entries);
+  return out;
+}
+
+} // namespace
+
+task<result<reading>> read_key(world& w, std::string key, patience limit) {
+  request q("GET", request::path_of("/v1/kv/", key));
+  q.query("consistent");
+  answer a = co_await detail::ask_until_answered(w, q, limit, detail::one_try);
+  result<reading> out = reading_of(a);
+  co_return out;
+}
+
+task<result<reading>> await_key(world& w, std::string key, std::uint64_t index, milliseconds wait, patience limit) {
+  auto longest = std::min(wait, detail::until(w.now(), limit.deadline()));
+  request q("GET", request::path_of("/v1/kv/", key));
+  q.query("index", std::to_string(index));
+  q.query("wait", detail::text_of(longest));
+  // Consul adds up to a sixteenth.
+  auto each = longest + longest / 16 + detail::one_try;
+  answer a = co_await detail::ask_until_answered(w, q, limit, each);
+  result<reading> out = reading_of(a);
+  co_return out;
+}
+
+task<result<tree_reading>> read_tree(world& w, std::string prefix, patience limit) {
+  request q("GET", request::path_of("/v1/kv/", prefix));
+  q.query("recurse").query("consistent");
+  answer a = co_await detail::ask_until_answered(w, q, limit, detail::one_try);
+  result<tree_reading> out = tree_reading_of(a);
+  co_return out;
+}
+
+task<result<tree_reading>> await_tree(world& w, std::string prefix, std::uint64_t index, milliseconds wait,
+                                      patience limit) {
+  auto longest = std::min(wait, detail::until(w.now(), limit.deadline()));
+  request q("GET", request::path_of("/v1/kv/", prefix));
+  q.query("recurse").query("consistent").query("index", std::to_string(index)).query("wait", detail::text_of(longest));
+  auto each = longest + longest / 16 + detail::one_try;
+  answer a = co_await detail::ask_until_answered(w, q, limit, each);
+  result<tree_reading> out = tree_reading_of(a);
+  co_return out;
+}
+
+task<status> put_key(world& w, std::string key, std::string value, patience limit) {
+  request q("PUT", request::path_of("/v1/kv/", key));
+  q.body(std::move(value));
+  backoff pauses(milliseconds(50));
+  detail::decision made = co_await detail::write_once(w, q, limit, pauses, detail::repeats::once);
+  if (detail::says_true(made.last))
+    co_return nothing();
+  error why = made.judge();
+  co_return why;
+}
+
+task<result<std::string>> update(world& w, std::string key, change fn, patience limit, backoff pauses) {
+  for (;;) {
+    auto before = co_await read_key(w, key, limit);
+    if (!before)
+      co_return before.why();
+    std::optional<std::string> wanted = fn(before->found);
+    if (!wanted) {
+      if (before->found)
+        co_return before->found->value;
+      co_return error(outcome::refused, reason::absent, "no such key, and nothing to write");
+    }
+    request q("PUT", request::path_of("/v1/kv/", key));
+    auto index = before->found ? before->found->index : 0;
+    q.query("cas", std::to_string(index));
+    if (before->found && before->found->flags)
+      q.query("flags", std::to_string(before->found->flags));
+    q.body(*wanted);
+
+    // The same write with the same index takes effect once at most: asked until it is decided.
+    detail::decision made = co_await detail::write_once(w, q, limit, pauses, detail::repeats::harmless);
+    if (detail::says_true(made.last))
+      co_return *wanted;
+    if (made.last.status() != 200) {
+      error why = made.judge();
+      co_return why;
+    }
+    // Not written now. If an answer was lost the first try may have been, and be overwritten since: nobody knows.
+    if (made.lost && !CLIENT_MUTANT(lost_write_repeated))
+      co_return error(outcome::unknown, reason::no_answer, "an answer was lost, and the key has changed since");
+    auto again = w.now() + pauses.next(w);
+    if (again >= limit.deadline())
+      co_return error(outcome::refused, reason::index, "others wrote first until the time was over");
+    bool came = co_await sleep_until(w, again, limit);
+    if (!came)
+      co_return limit.why();
+  }
+}
+
+task<result<erased>> erase_if(world& w, std::string key, std::uint64_t index, patience limit) {
+  // A plain delete with cas answers `true` for a key that is not there; a transaction says which it was.
+  detail::transaction t;
+  if (!CLIENT_MUTANT(erased_unseen))
+    t.check_index(key, index);
+  t.erase(key);
+  detail::decision made = co_await detail::commit(w, t, limit, detail::repeats::harmless);
+  if (detail::is_made(made))
+    co_return erased::erased;
+  if (!detail::is_conflict(made)) {
+    error why = made.judge();
+    co_return why;
+  }
+  bool absent = detail::txn_failure_in(made.last.body()).absent;
+  bool unsure = made.lost && absent && !CLIENT_MUTANT(lost_erase_told_absent);
+  if (unsure)
+    co_return error(outcome::unknown, reason::no_answer, "an answer was lost, and the key is gone");
+  auto what = erased::conflict;
+  if (absent)
+    what = erased::absent;
+  co_return what;
+}
+
+task<result<erased>> erase_tree_if(world& w, std::string prefix, std::uint64_t index, patience limit) {
+  result<tree_reading> now = co_await read_tree(w, prefix, limit);
+  if (!now)
+    co_return now.why();
+  if (now->found.empty())
+    co_return erased::absent;
+  detail::transaction t;
+  for (const auto& e : now->found) {
+    if (e.index > index && !CLIENT_MUTANT(erased_unseen))
+      co_return erased::conflict;
+    t.erase_cas(e.key, e.index);
+  }
+  if (t.size() > detail::operations_max)
+    co_return error(outcome::refused, reason::limit, "there are more than 64 keys");
+  // The same keys with the same indexes are erased once at most: asked until it is decided.
+  detail::decision made = co_await detail::commit(w, t, limit, detail::repeats::harmless);
+  if (detail::is_made(made))
+    co_return erased::erased;
+  if (!detail::is_conflict(made)) {
+    error why = made.judge();
+    co_return why;
+  }
+  if (made.lost)
+    co_return error(outcome::unknown, reason::no_answer, "an answer was lost, and keys have changed since");
+  co_return erased::conflict;
+}
+
+} // namespace v0
+} // namespace belay

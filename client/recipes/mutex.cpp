@@ -1,0 +1,131 @@
+#include <belay/mutex.hpp>
+
+#include <belay/keys.hpp>
+
+#include "client/core/asking.hpp"
+#include "client/core/mutants.hpp"
+#include "client/core/transactions.hpp"
+#include "client/recipes/claim.hpp"
+#include "client/recipes/waiting.hpp"
+
+#include <algorithm>
+
+namespace belay {
+inline namespace v0 {
+
+mutex::mutex(session& s, std::string key, mutex_options options)
+    : session_(s), key_(std::move(key)), options_(std::move(options)) {}
+
+/// On Consul there is no fence. The index of the key, read while it is held, is smaller than that of any later grant.
+/// @returns 0 if the key is not locked by that session, or cannot be read
+task<std::uint64_t> mutex::fence_of_key(std::string id, patience limit) {
+  world& w = session_.where();
+  result<reading> now = co_await read_key(w, key_, limit);
+  if (now && now->found && now->found->session == id)
+    co_return now->found->index;
+  co_return 0;
+}
+
+giving_back mutex::release_of(const std::string& id) {
+  request plain("PUT", request::path_of("/v1/kv/", key_));
+  plain.query("release", id);
+  if (session_.has_claims())
+    return giving_back(plain, detail::fresh_id(session_.where()));
+  if (CLIENT_MUTANT(late_release_counts))
+    return giving_back(plain);
+  return giving_back(key_, [key = key_, id](const entry& now) -> std::optional<request> {
+    if (now.session != id)
+      return std::nullopt;
+    return detail::unlocked_at(key, now.index, {}, 0, id);
+  });
+}
+
+task<result<hold>> mutex::acquire(patience whole) {
+  world& w = session_.where();
+  patience limit = whole.with(session_.ended());
+  if (!session_.safe())
+    co_return detail::session_error(session_);
+  if (options_.how == recipe::claims) {
+    if (!session_.has_claims())
+      co_return error(outcome::refused, reason::unsupported, "this needs claims, which the server does not have");
+    detail::claim wanted(key_, "lock");
+    wanted.value = options_.value;
+    result<hold> claimed = co_await detail::take(session_, wanted, whole);
+    co_return std::move(claimed);
+  }
+  std::string id = session_.id();
+
+  session::turn mine(session_, "key/" + key_);
+  while (!mine.has_come()) {
+    auto why = detail::given_up(session_, id, limit, w.now());
+    if (why)
+      co_return *why;
+    co_await sleep_until(w, limit.deadline(), whole.stop(), &session_.turns());
+  }
+
+  hold held(session_, release_of(id), std::move(mine));
+  backoff pauses(milliseconds(100), milliseconds(1000));
+  for (;;) {
+    auto now = w.now();
+    auto over = detail::given_up(session_, id, limit, now);
+    if (over)
+      co_return *over;
+    auto left = detail::until(now, limit.deadline());
+    auto wait = std::min(detail::wait_within(left), detail::longest_wait);
+    request q("PUT", request::path_of("/v1/kv/", key_));
+    q.query("acquire", id).query("flags", std::to_string(options_.flags)).query("wait", detail::text_of(wait));
+    // By the same session it is the same wait, or what is held already.
+    q.body(options_.value).repeatable();
+    auto deadline = now + wait + detail::answer_slack;
+    answer a = co_await ask(w, q, deadline, limit);
+
+    if (detail::says_true(a)) {
+      std::uint64_t fence = a.number("X-Belay-Fence");
+      if (fence == 0) {
+        std::uint64_t index = co_await fence_of_key(id, limit);
+        fence = index;
+      }
+      if (fence == 0)
+        continue;
+      if (!detail::still_safe(session_, id))
+        co_return detail::session_error(session_);
+      held.granted(fence);
+      co_return std::move(held);
+    }
+    error why = a.judge(true);
+    if (!detail::is_failure(a) && a.status() != 200) {
+      held.forget();
+      co_return why;
+    }
+    auto again = w.now() + pauses.next(w);
+    if (why.retry_after().count() > 0)
+      again = w.now() + why.retry_after();
+    if (a.status() == 200 && a.header("X-Belay-Reason").empty()) {
+      // Consul does not queue. If nobody has it, there is a lock delay, of which it does not say how long it is.
+      bool was_locked = co_await wait_while_locked(limit);
+      if (was_locked)
+        continue;
+    }
+    co_await sleep_until(w, again, limit);
+  }
+}
+
+/// @returns whether it was locked when that was called; true if that is not known
+task<bool> mutex::wait_while_locked(patience limit) {
+  world& w = session_.where();
+  std::uint64_t seen = 0;
+  bool was_locked = false;
+  for (;;) {
+    result<reading> key = co_await await_key(w, key_, seen, detail::longest_wait, limit);
+    if (!key || !key->found || key->found->session.empty())
+      co_return was_locked;
+    was_locked = true;
+    // An index that goes back is that of another history.
+    seen = key->index < seen ? 0 : key->index;
+    if (limit.over(w.now()))
+      co_return true;
+  }
+}
+
+} // namespace v0
+} // namespace belay

@@ -1,0 +1,87 @@
+#include <belay/near_cache.hpp>
+
+#include "client/core/asking.hpp"
+#include "client/core/json_answers.hpp"
+#include "client/core/mutants.hpp"
+
+#include <algorithm>
+
+namespace belay {
+inline namespace v0 {
+
+namespace {
+
+/// @returns null, and why, if that is not a list of keys
+std::shared_ptr<const key_table> table_in(const answer& a, error& why) {
+  auto out = std::make_shared<key_table>();
+  out->index = a.number("X-Consul-Index");
+  auto entries = detail::entries_in(a.body());
+  if (a.status() == 404 && out->index > 0)
+    return out;
+  if (a.status() != 200 || !entries) {
+    why = a.judge(false);
+    return nullptr;
+  }
+  for (auto& e : *entries)
+    out->keys.insert_or_assign(e.key, std::move(e));
+  return out;
+}
+
+} // namespace
+
+near_cache::near_cache(world& w, std::string prefix, near_cache_options options)
+    : world_(w), prefix_(std::move(prefix)), options_(options),
+      last_error_(outcome::refused, reason::unavailable, "nothing was read yet") {}
+
+void near_cache::start() {
+  following_ = follow();
+  following_.start();
+}
+
+task<void> near_cache::follow() {
+  backoff pauses(milliseconds(100), milliseconds(5000));
+  for (;;) {
+    auto asked = world_.now();
+    request q("GET", request::path_of("/v1/kv/", prefix_));
+    std::uint64_t index = table_ ? table_->index : 0;
+    q.query("recurse").query("index", std::to_string(index)).query("wait", detail::text_of(options_.confirm_every));
+    auto deadline = asked + options_.confirm_every + options_.confirm_every / 16 + detail::one_try;
+    answer a = co_await ask(world_, q, deadline);
+    auto now = table_in(a, last_error_);
+    if (now) {
+      // A smaller index is that of another history: from now on that one counts.
+      table_ = std::move(now);
+      confirmed_ = CLIENT_MUTANT(confirmed_when_answered) ? world_.now() : asked;
+      pauses.reset();
+      answered_.wake_all();
+      if (told_)
+        told_();
+      continue;
+    }
+    answered_.wake_all();
+    if (CLIENT_MUTANT(cache_gives_up))
+      co_return;
+    auto again = world_.now() + pauses.next(world_);
+    co_await sleep_until(world_, again);
+  }
+}
+
+std::shared_ptr<const key_table> near_cache::table() {
+  if (table_ && (world_.now() - confirmed_ <= options_.stale_if_error || CLIENT_MUTANT(shown_for_ever)))
+    return table_;
+  return nullptr;
+}
+
+task<result<std::shared_ptr<const key_table>>> near_cache::read(patience limit) {
+  for (;;) {
+    auto now = table();
+    if (now)
+      co_return now;
+    if (limit.over(world_.now()))
+      co_return last_error_;
+    co_await sleep_until(world_, limit.deadline(), limit.stop(), &answered_);
+  }
+}
+
+} // namespace v0
+} // namespace belay

@@ -1,0 +1,160 @@
+#include <belay/queue.hpp>
+
+#include "client/core/mutants.hpp"
+#include "client/core/transactions.hpp"
+#include "client/recipes/waiting.hpp"
+
+#include <algorithm>
+#include <vector>
+
+namespace belay {
+inline namespace v0 {
+
+namespace {
+
+/// A lock delay ends without a change that would wake who waits, on Consul.
+constexpr milliseconds look_for_delays{2000};
+
+request back_at(const entry& item, const std::string& id) {
+  return detail::unlocked_at(item.key, item.index, item.value, item.flags, id);
+}
+
+giving_back back_in_queue(const std::string& key, const std::string& id) {
+  return giving_back(key, [id](const entry& now) -> std::optional<request> {
+    if (now.session != id)
+      return std::nullopt;
+    return back_at(now, id);
+  });
+}
+
+} // namespace
+
+task<status> queue::put(std::string value, patience limit) {
+  world& w = session_.where();
+  // A name of its own for each item: the order is that of the log.
+  request q("PUT", request::path_of("/v1/kv/", name_ + "/" + detail::fresh_id(w)));
+  q.query("cas", "0").body(std::move(value));
+  backoff pauses(milliseconds(50));
+  // Sent again when it has been there and is done with, it would be there again.
+  detail::decision made = co_await detail::write_once(w, q, limit, pauses, detail::repeats::once);
+  if (detail::says_true(made.last))
+    co_return nothing();
+  error why = made.judge();
+  co_return why;
+}
+
+task<result<queue_item>> queue::take(patience whole) {
+  world& w = session_.where();
+  patience limit = whole.with(session_.ended());
+  if (!session_.safe())
+    co_return detail::session_error(session_);
+  std::string id = session_.id();
+  std::string prefix = name_ + "/";
+  std::uint64_t seen = 0;
+  backoff pauses(milliseconds(10), milliseconds(500));
+  for (;;) {
+    auto over = detail::given_up(session_, id, limit, w.now());
+    if (over)
+      co_return *over;
+    auto wait = seen > 0 ? look_for_delays : detail::longest_wait;
+    result<tree_reading> now = co_await await_tree(w, prefix, seen, wait, limit);
+    if (!now) {
+      if (limit.over(w.now()))
+        continue;
+      co_return now.why();
+    }
+    auto& items = now->found;
+    std::sort(items.begin(), items.end(), [](const entry& a, const entry& b) { return a.created < b.created; });
+    // Those of this session that nobody here has: a grant whose answer was lost.
+    session::turn mine;
+    auto item = items.begin();
+    for (; item != items.end(); ++item) {
+      if (!item->session.empty() && item->session != id)
+        continue;
+      mine = session::turn(session_, "item/" + item->key);
+      if (mine.has_come())
+        break;
+      mine.leave();
+    }
+    if (item == items.end()) {
+      seen = now->index < seen ? 0 : now->index;
+      if (CLIENT_MUTANT(queue_wakes_late))
+        seen += 1000;
+      continue;
+    }
+    entry taken = *item;
+    ++taken.flags;
+    hold held(session_, back_in_queue(taken.key, id), std::move(mine));
+    detail::transaction t;
+    // A key that is gone would be made anew by the lock.
+    if (!CLIENT_MUTANT(queue_takes_unseen))
+      t.check_index(taken.key, item->index);
+    t.lock(taken.key, taken.value, taken.flags, id);
+    detail::decision made = co_await detail::commit(w, t, limit, detail::repeats::harmless);
+    if (detail::is_made(made)) {
+      if (!detail::still_safe(session_, id))
+        co_return detail::session_error(session_);
+      taken.index = detail::index_of_result(made.last.body(), taken.key);
+      taken.session = id;
+      held.give_back_by(back_at(taken, id));
+      held.granted(taken.index);
+      co_return queue_item(std::move(held), std::move(taken));
+    }
+    if (detail::is_conflict(made) && !made.lost)
+      held.not_granted();
+    else
+      held.drop();
+    seen = 0;
+    auto again = w.now() + pauses.next(w);
+    co_await sleep_until(w, again, limit);
+  }
+}
+
+task<status> queue::ack(queue_item item, patience limit) {
+  if (!item.safe() && !CLIENT_MUTANT(queue_acks_unheld))
+    co_return error(outcome::refused, reason::session, "it was lost before it was done with");
+  world& w = session_.where();
+  detail::transaction t;
+  if (!CLIENT_MUTANT(queue_acks_unheld))
+    t.check_index(item.key(), item.entry_.index);
+  t.erase(item.key());
+  detail::decision made = co_await detail::commit(w, t, limit, detail::repeats::harmless);
+  if (detail::is_made(made)) {
+    item.held_.forget();
+    co_return nothing();
+  }
+  if (!detail::is_conflict(made)) {
+    error why = made.judge();
+    co_return why;
+  }
+  item.held_.forget();
+  if (made.lost)
+    co_return error(outcome::unknown, reason::no_answer, "an answer was lost, and the item has changed since");
+  co_return error(outcome::refused, reason::session, "it was not held any more");
+}
+
+task<status> queue::give_back(queue_item item, patience limit) {
+  if (!item.safe())
+    co_return error(outcome::refused, reason::session, "it was lost before it was given back");
+  world& w = session_.where();
+  detail::transaction t;
+  t.check_index(item.key(), item.entry_.index)
+      .unlock(item.key(), item.entry_.value, item.entry_.flags, item.entry_.session);
+  detail::decision made = co_await detail::commit(w, t, limit, detail::repeats::harmless);
+  if (!detail::is_made(made) && !detail::is_conflict(made)) {
+    error why = made.judge();
+    co_return why;
+  }
+  item.held_.forget();
+  co_return nothing();
+}
+
+task<result<std::uint64_t>> queue::size(patience limit) {
+  result<tree_reading> now = co_await read_tree(session_.where(), name_ + "/", limit);
+  if (!now)
+    co_return now.why();
+  co_return static_cast<std::uint64_t>(now->found.size());
+}
+
+} // namespace v0
+} // namespace belay

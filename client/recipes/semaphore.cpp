@@ -1,0 +1,173 @@
+#include <belay/semaphore.hpp>
+
+#include <belay/keys.hpp>
+
+#include "client/core/asking.hpp"
+#include "client/core/json_answers.hpp"
+#include "client/core/mutants.hpp"
+#include "client/recipes/claim.hpp"
+#include "client/recipes/waiting.hpp"
+
+#include <algorithm>
+
+namespace belay {
+inline namespace v0 {
+
+namespace {
+
+/// What Consul's clients mark the keys of a semaphore with.
+constexpr std::uint64_t slot_flags = 0xe0f69a2baa414de0;
+
+/// What is below NAME/ at one index.
+class slots {
+public:
+  slots() = default;
+  detail::slot_table table;
+  std::uint64_t table_index = 0; ///< of the key with the holders; 0: there is none
+  std::uint64_t index = 0;
+  std::uint64_t own_index = 0; ///< of the own contender; 0: it is not there
+};
+
+/// Holders without a contender that lives are left out.
+result<slots> slots_of(const answer& a, const std::string& lock_key, const std::string& own_key, std::uint64_t limit) {
+  slots out;
+  out.table.limit = limit;
+  out.index = a.number("X-Consul-Index");
+  if (a.status() == 404 && out.index > 0)
+    return out;
+  auto entries = detail::entries_in(a.body());
+  if (a.status() != 200 || !entries)
+    return a.judge(false);
+  for (const auto& e : *entries) {
+    if (e.key == own_key)
+      out.own_index = e.index;
+    if (e.key != lock_key)
+      continue;
+    auto table = detail::slots_in(e.value);
+    if (!table || e.flags != slot_flags)
+      return error(outcome::refused, reason::invalid, "the key " + lock_key + " is not that of a semaphore");
+    if (table->limit != limit)
+      return error(outcome::refused, reason::invalid, "the semaphore has the limit " + std::to_string(table->limit));
+    out.table = std::move(*table);
+    out.table_index = e.index;
+  }
+  std::erase_if(out.table.holders, [&](const std::string& holder) {
+    return std::none_of(entries->begin(), entries->end(), [&](const entry& e) { return e.session == holder; });
+  });
+  return out;
+}
+
+request contender_removed(const std::string& key, std::uint64_t index) {
+  request q("DELETE", request::path_of("/v1/kv/", key));
+  q.query("cas", std::to_string(index)).repeatable();
+  return q;
+}
+
+std::optional<request> contender_removed_at(const entry& now) {
+  return contender_removed(now.key, now.index);
+}
+
+} // namespace
+
+semaphore::semaphore(session& s, std::string name, std::uint64_t limit, recipe how)
+    : session_(s), name_(std::move(name)), limit_(limit), how_(how) {}
+
+task<result<hold>> semaphore::acquire(std::uint64_t permits, patience limit) {
+  bool claims = session_.has_claims() && how_ != recipe::keys;
+  if (!claims && (how_ == recipe::claims || permits != 1))
+    co_return error(outcome::refused, reason::unsupported, "this needs claims, which the server does not have");
+  if (!claims) {
+    result<hold> slot = co_await acquire_slot(limit);
+    co_return std::move(slot);
+  }
+  detail::claim wanted(name_, "semaphore");
+  wanted.permits = permits;
+  wanted.limit = limit_;
+  result<hold> held = co_await detail::take(session_, wanted, limit);
+  co_return std::move(held);
+}
+
+task<result<hold>> semaphore::acquire_slot(patience whole) {
+  world& w = session_.where();
+  patience limit = whole.with(session_.ended());
+  if (!session_.safe())
+    co_return detail::session_error(session_);
+  std::string id = session_.id();
+  std::string lock_key = name_ + "/.lock";
+  std::string own_key = name_ + "/" + id;
+
+  session::turn mine(session_, "slot/" + name_);
+  while (!mine.has_come()) {
+    auto why = detail::given_up(session_, id, limit, w.now());
+    if (why)
+      co_return *why;
+    co_await sleep_until(w, limit.deadline(), whole.stop(), &session_.turns());
+  }
+  // Without its contender a holder does not count.
+  hold held(session_, giving_back(own_key, contender_removed_at), std::move(mine));
+
+  request contend("PUT", request::path_of("/v1/kv/", own_key));
+  contend.query("acquire", id).query("flags", std::to_string(slot_flags)).repeatable();
+  // Another value each time, and so another index: what comes late is of an earlier one.
+  contend.body(detail::fresh_id(w));
+  answer there = co_await detail::ask_until_answered(w, contend, limit, milliseconds(5000));
+  if (!detail::says_true(there)) {
+    error why = there.judge(true);
+    co_return why;
+  }
+
+  std::uint64_t seen = 0;
+  bool asked = false;
+  backoff pauses(milliseconds(20), milliseconds(1000));
+  for (;;) {
+    auto over = detail::given_up(session_, id, limit, w.now());
+    if (over)
+      co_return *over;
+    auto wait = std::min(detail::until(w.now(), limit.deadline()), milliseconds(60000));
+    request q("GET", request::path_of("/v1/kv/", name_ + "/"));
+    q.query("recurse").query("consistent").query("index", std::to_string(seen)).query("wait", detail::text_of(wait));
+    answer a = co_await detail::ask_until_answered(w, q, limit, wait + wait / 16 + detail::answer_slack);
+    result<slots> now = slots_of(a, lock_key, own_key, limit_);
+    if (!now) {
+      error why = now.why();
+      if (limit.over(w.now()))
+        co_return limit.why();
+      co_return why;
+    }
+    if (now->own_index > 0) {
+      held.give_back_by(contender_removed(own_key, now->own_index));
+    }
+    auto& holders = now->table.holders;
+    bool listed = std::find(holders.begin(), holders.end(), id) != holders.end();
+    bool have = listed && (asked || CLIENT_MUTANT(stale_slot_taken));
+    if (!have) {
+      if (listed) {
+        // Of an earlier hold that was given back. Somebody may have read that, and be about to leave it out.
+        std::erase(holders, id);
+      } else if (holders.size() >= limit_) {
+        seen = now->index < seen ? 0 : now->index;
+        continue;
+      } else {
+        holders.push_back(id);
+        asked = true;
+      }
+      request change("PUT", request::path_of("/v1/kv/", lock_key));
+      change.query("cas", std::to_string(now->table_index)).query("flags", std::to_string(slot_flags));
+      change.body(detail::text_of(now->table)).repeatable();
+      answer changed = co_await ask(w, change, limit.deadline(), limit);
+      have = !listed && detail::says_true(changed);
+    }
+    seen = 0;
+    if (have) {
+      if (!detail::still_safe(session_, id))
+        co_return detail::session_error(session_);
+      held.granted(0);
+      co_return std::move(held);
+    }
+    auto again = w.now() + pauses.next(w);
+    co_await sleep_until(w, again, limit);
+  }
+}
+
+} // namespace v0
+} // namespace belay

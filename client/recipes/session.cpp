@@ -1,0 +1,301 @@
+#include <belay/session.hpp>
+
+#include <belay/clock_guard.hpp>
+
+#include "client/core/asking.hpp"
+#include "client/core/json_answers.hpp"
+#include "client/core/mutants.hpp"
+
+#include <algorithm>
+
+namespace belay {
+inline namespace v0 {
+
+namespace {
+
+/// Debts are asked with this deadline, and again after a pause.
+constexpr milliseconds debt_try{2000};
+constexpr milliseconds second_time{1000};
+
+} // namespace
+
+session::session(world& w, session_options options) : world_(w), options_(std::move(options)) {}
+
+session::~session() = default;
+
+request session::creation() const {
+  std::string body = "{\"Name\":" + detail::quoted_json(options_.name) + ",\"TTL\":\"" + detail::text_of(options_.ttl) +
+                     "\",\"LockDelay\":\"" + detail::text_of(options_.lock_delay) + "\",\"NodeChecks\":[]";
+  if (options_.deletes_keys)
+    body += ",\"Behavior\":\"delete\"";
+  if (options_.mode == session_mode::exact)
+    body += ",\"TTLMode\":\"exact\"";
+  if (!options_.on_end.empty()) {
+    body += ",\"OnEnd\":";
+    char between = '[';
+    for (const auto& op : options_.on_end) {
+      body += between;
+      body += "{\"Verb\":\"" + op.verb() + "\",\"Key\":" + detail::quoted_json(op.key());
+      body += ",\"Value\":\"" + detail::base64_encoded(op.value()) + "\"}";
+      between = ',';
+    }
+    body += ']';
+  }
+  request q("PUT", "/v1/session/create");
+  q.body(body + "}");
+  return q;
+}
+
+task<status> session::open(patience limit) {
+  if (!probed_) {
+    request q("GET", "/v1/claims");
+    q.query("prefix", "belay/");
+    answer a = co_await detail::ask_until_answered(world_, q, limit, milliseconds(2000));
+    if (detail::is_failure(a)) {
+      error why = a.judge(false);
+      co_return why;
+    }
+    // Consul has no such path; a token that may not look still has claims.
+    has_claims_ = a.status() == 200 || a.status() == 403;
+    probed_ = true;
+  }
+  if (options_.mode == session_mode::exact && !has_claims_)
+    co_return error(outcome::refused, reason::unsupported, "this server has no exact TTLs");
+  if (!options_.on_end.empty() && !has_claims_)
+    co_return error(outcome::refused, reason::unsupported, "this server does nothing at the end of a session");
+
+  auto question = creation();
+  backoff pauses(milliseconds(100));
+  for (;;) {
+    auto asked = world_.now();
+    // One that is made, and whose answer is lost, holds nothing and ends by its TTL: asking again does no harm.
+    auto deadline = std::min(limit.deadline(), asked + options_.ttl / 3);
+    answer a = co_await ask(world_, question, deadline, limit);
+    auto id = detail::id_in(a.body());
+    if (a.status() == 200 && id) {
+      id_ = *id;
+      lost_because_.clear();
+      state_ = session_state::live;
+      ended_.reset();
+      debt_bell_.reset();
+      closing_ = false;
+      closing_bell_.reset();
+      extend(asked);
+      renewing_ = renew();
+      renewing_.start();
+      paying_ = pay();
+      paying_.start();
+      co_return nothing();
+    }
+    auto again = world_.now() + pauses.next(world_);
+    if (!detail::is_failure(a) || limit.stopped() || again >= limit.deadline()) {
+      error why = a.judge(true);
+      co_return why;
+    }
+    bool came = co_await sleep_until(world_, again, limit);
+    if (!came)
+      co_return limit.why();
+  }
+}
+
+task<status> session::close(patience limit) {
+  if (state_ == session_state::closed)
+    co_return nothing();
+  // What is given back comes first: it would be withheld for the lock delay if the session ended with it.
+  closing_ = true;
+  closing_bell_.stop();
+  while (owes() && !limit.over(world_.now()) && !ended_.stopped())
+    co_await sleep_until(world_, limit.deadline(), limit.stop(), &paid_);
+  request q("PUT", request::path_of("/v1/session/destroy/", id_));
+  state_ = session_state::closed;
+  lost_because_.clear();
+  over();
+  tell();
+  answer a = co_await detail::ask_until_answered(world_, q.repeatable(), limit, debt_try);
+  if (a.status() == 200)
+    co_return nothing();
+  error why = a.judge(true);
+  co_return why;
+}
+
+bool session::safe() {
+  if (state_ != session_state::live && state_ != session_state::uncertain)
+    return false;
+  return world_.now() < safe_until_;
+}
+
+void session::extend(instant asked) {
+  // docs/claims.md, rule 21. It counts from the question: the server's clock began somewhere before the answer came.
+  auto from = CLIENT_MUTANT(safe_from_answer) ? world_.now() : asked;
+  safe_until_ = from + options_.ttl - options_.ttl / 100;
+  // Sessions that were made at one time are not renewed at one time.
+  auto third = std::chrono::nanoseconds(options_.ttl) / 3;
+  renew_at_ = asked + third - third / 1000 * static_cast<std::int64_t>(world_.draw(100));
+}
+
+task<void> session::renew() {
+  backoff pauses(milliseconds(100), milliseconds(1000));
+  // An answer that is lost should not cost all the time that there is; a slow server should get enough of it.
+  milliseconds each = options_.ttl / 10;
+  for (;;) {
+    bool came = co_await sleep_until(world_, std::min(renew_at_, safe_until_), &ended_);
+    if (!came)
+      co_return;
+    auto asked = world_.now();
+    if (asked >= safe_until_) {
+      lose("no renewal was acknowledged in time");
+      co_return;
+    }
+    if (options_.guard && !options_.guard->trusted()) {
+      state_ = session_state::uncertain;
+      tell();
+      renew_at_ = asked + options_.ttl / 10;
+      continue;
+    }
+    request q("PUT", request::path_of("/v1/session/renew/", id_));
+    q.repeatable().urgent();
+    auto deadline = std::min(asked + each, safe_until_);
+    answer a = co_await ask(world_, q, deadline, &ended_);
+    if (ended_.stopped())
+      co_return;
+    if (a.status() == 200) {
+      if (world_.now() >= safe_until_) {
+        lose("no renewal was acknowledged in time");
+        co_return;
+      }
+      state_ = session_state::live;
+      extend(asked);
+      pauses.reset();
+      each = options_.ttl / 10;
+      tell();
+      continue;
+    }
+    if (a.status() == 404) {
+      request why("GET", request::path_of("/v1/session/ended/", id_));
+      auto soon = world_.now() + milliseconds(1000);
+      // Nobody may think that it is held while the reason is asked for.
+      safe_until_ = asked;
+      state_ = session_state::uncertain;
+      tell();
+      answer told = co_await ask(world_, why, soon, &ended_);
+      if (ended_.stopped())
+        co_return;
+      auto cause = detail::cause_in(told.body());
+      lose(cause.value_or("the server does not know it any more"));
+      co_return;
+    }
+    state_ = session_state::uncertain;
+    tell();
+    if (!a.came())
+      each = std::min(each * 2, options_.ttl / 5);
+    renew_at_ = world_.now() + pauses.next(world_);
+    if (renew_at_ > safe_until_ || CLIENT_MUTANT(lost_renewal_given_up))
+      renew_at_ = safe_until_;
+  }
+}
+
+void session::lose(std::string why) {
+  state_ = session_state::lost;
+  lost_because_ = std::move(why);
+  over();
+  tell();
+}
+
+void session::over() {
+  safe_until_ = std::min(safe_until_, world_.now());
+  debts_.clear();
+  waiting_.clear();
+  ended_.stop();
+  debt_bell_.stop();
+  turns_.wake_all();
+  paid_.wake_all();
+}
+
+void session::tell() {
+  if (told_)
+    told_();
+}
+
+void session::owe(giving_back what, turn t, bool twice) {
+  if (state_ == session_state::closed || state_ == session_state::lost)
+    return;
+  debts_.emplace_back(std::move(what), std::move(t), twice);
+  if (!CLIENT_MUTANT(debt_rings_nobody))
+    debt_bell_.stop();
+}
+
+task<void> session::pay() {
+  backoff pauses(milliseconds(100), milliseconds(1000));
+  for (;;) {
+    if (debts_.empty()) {
+      auto for_ever = world_.now() + std::chrono::hours(24);
+      co_await sleep_until(world_, for_ever, &debt_bell_);
+    }
+    if (ended_.stopped())
+      co_return;
+    debt_bell_.reset();
+    if (debts_.empty())
+      continue;
+    patience each(world_.now() + debt_try, &ended_);
+    answer a = co_await giving_back::ask(world_, debts_.front().what, each);
+    if (ended_.stopped())
+      co_return;
+    auto again = world_.now() + second_time;
+    if (detail::is_failure(a)) {
+      again = world_.now() + pauses.next(world_);
+    } else {
+      pauses.reset();
+      bool once_more = std::exchange(debts_.front().twice, false);
+      if (!once_more || closing_) {
+        debts_.pop_front();
+        paid_.wake_all();
+        continue;
+      }
+      debts_.front().what.begin_anew(world_);
+    }
+    co_await sleep_until(world_, again, &ended_, &closing_bell_);
+    if (ended_.stopped())
+      co_return;
+  }
+}
+
+session::turn::turn(session& s, std::string name) : session_(&s), name_(std::move(name)), number_(s.next_turn_++) {
+  s.waiting_[name_].push_back(number_);
+}
+
+session::turn::turn(turn&& other) noexcept
+    : session_(std::exchange(other.session_, nullptr)), name_(std::move(other.name_)), number_(other.number_) {}
+
+session::turn& session::turn::operator=(turn&& other) noexcept {
+  if (this != &other) {
+    leave();
+    session_ = std::exchange(other.session_, nullptr);
+    name_ = std::move(other.name_);
+    number_ = other.number_;
+  }
+  return *this;
+}
+
+bool session::turn::has_come() const {
+  if (!session_)
+    return false;
+  auto found = session_->waiting_.find(name_);
+  return found != session_->waiting_.end() && found->second.front() == number_;
+}
+
+void session::turn::leave() noexcept {
+  if (!session_)
+    return;
+  auto* s = std::exchange(session_, nullptr);
+  auto found = s->waiting_.find(name_);
+  if (found == s->waiting_.end())
+    return;
+  std::erase(found->second, number_);
+  if (found->second.empty())
+    s->waiting_.erase(found);
+  if (!CLIENT_MUTANT(turn_wakes_nobody))
+    s->turns_.wake_all();
+}
+
+} // namespace v0
+} // namespace belay

@@ -1,0 +1,48 @@
+#include <belay/shared_mutex.hpp>
+
+#include "client/core/asking.hpp"
+#include "client/core/mutants.hpp"
+#include "client/recipes/claim.hpp"
+#include "client/recipes/waiting.hpp"
+
+namespace belay {
+inline namespace v0 {
+
+task<result<hold>> shared_mutex::take(std::string mode, std::string value, patience limit) {
+  if (!session_.has_claims())
+    co_return error(outcome::refused, reason::unsupported, "this needs claims, which the server does not have");
+  detail::claim wanted(name_, "rw");
+  wanted.mode = CLIENT_MUTANT(writer_asks_as_reader) ? "shared" : std::move(mode);
+  wanted.value = std::move(value);
+  result<hold> held = co_await detail::take(session_, wanted, limit);
+  co_return std::move(held);
+}
+
+task<result<hold>> shared_mutex::acquire(patience limit, std::string value) {
+  result<hold> held = co_await take("exclusive", value, limit);
+  co_return std::move(held);
+}
+
+task<result<hold>> shared_mutex::acquire_shared(patience limit, std::string value) {
+  result<hold> held = co_await take("shared", value, limit);
+  co_return std::move(held);
+}
+
+task<status> shared_mutex::downgrade(hold& alone, patience limit) {
+  if (!alone.safe())
+    co_return detail::session_error(session_);
+  world& w = session_.where();
+  request q("PUT", request::path_of("/v1/claim/", name_) + "/mode");
+  // One that is a reader's already stays one: asking again does no harm.
+  q.query("id", alone.claim_id()).query("mode", "shared").repeatable();
+  answer a = co_await detail::ask_until_answered(w, q, limit, detail::one_try);
+  if (a.status() == 200 && alone.safe())
+    co_return nothing();
+  if (a.status() == 200)
+    co_return detail::session_error(session_);
+  error why = a.judge(true);
+  co_return why;
+}
+
+} // namespace v0
+} // namespace belay

@@ -1,0 +1,68 @@
+#include <belay/tree_lock.hpp>
+
+#include "client/core/mutants.hpp"
+#include "client/recipes/claim.hpp"
+
+namespace belay {
+inline namespace v0 {
+
+namespace {
+
+/// The nodes from the root to the path, by their names as claims. They end in a slash: `a` is not above `ab`, and no name is
+/// that of an action of the API.
+std::vector<std::string> nodes_to(const std::string& root, const std::string& path) {
+  std::vector<std::string> out = {root + "/"};
+  std::size_t from = 0;
+  while (from < path.size()) {
+    auto end = path.find('/', from);
+    if (end == path.npos)
+      end = path.size();
+    if (end > from)
+      out.push_back(out.back() + path.substr(from, end - from) + "/");
+    from = end + 1;
+  }
+  return out;
+}
+
+} // namespace
+
+void tree_hold::drop() noexcept {
+  auto claims = std::move(claims_);
+  while (!claims.empty())
+    claims.pop_back();
+}
+
+task<status> tree_hold::release(patience limit) {
+  status out = nothing();
+  std::vector<hold> claims = std::move(claims_);
+  while (!claims.empty()) {
+    status released = co_await claims.back().release(limit);
+    claims.pop_back();
+    if (!released && out)
+      out = std::move(released);
+  }
+  co_return out;
+}
+
+task<result<tree_hold>> tree_lock::acquire(std::string path, patience limit) {
+  if (!session_.has_claims())
+    co_return error(outcome::refused, reason::unsupported, "this needs claims, which the server does not have");
+  auto nodes = nodes_to(root_, path);
+  if (nodes.size() > 1 && CLIENT_MUTANT(tree_without_root))
+    nodes.erase(nodes.begin());
+  std::vector<hold> claims;
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    detail::claim wanted(nodes[i], "rw");
+    wanted.mode = i + 1 < nodes.size() ? "shared" : "exclusive";
+    result<hold> held = co_await detail::take(session_, wanted, limit);
+    if (!held)
+      co_return held.why();
+    claims.push_back(std::move(*held));
+  }
+  if (!claims.empty() && !claims.front().safe())
+    co_return error(outcome::refused, reason::session, "the session was lost meanwhile");
+  co_return tree_hold(std::move(claims));
+}
+
+} // namespace v0
+} // namespace belay

@@ -1,0 +1,108 @@
+// The frame of the console: where one is, where one can go, how the server is. What is shown in it are the views.
+
+import { h, refill } from './parts/dom.js';
+import { since } from './parts/clock.js';
+import { onLink, start, watch } from './parts/link.js';
+import { openPalette } from './parts/palette.js';
+import { read, to } from './parts/places.js';
+import { startSampling } from './parts/samples.js';
+import { isDark, startTheme, switchTheme } from './parts/theme.js';
+import { announce } from './parts/announce.js';
+
+const views = [
+  { name: 'locks', title: 'Locks' },
+  { name: 'keys', title: 'Keys' },
+  { name: 'sessions', title: 'Sessions' },
+  { name: 'services', title: 'Services' },
+  { name: 'changes', title: 'Changes' },
+  { name: 'events', title: 'Events' },
+  { name: 'cluster', title: 'Cluster' },
+  { name: 'metrics', title: 'Metrics' },
+  { name: 'tokens', title: 'Tokens' },
+];
+
+const main = h('main', { id: 'main', tabindex: -1 });
+const place = h('span', { class: 'place' });
+const noticeLink = h('div', { role: 'alert' });
+const noticeLeader = h('div', { role: 'alert' });
+const linkState = h('span', { class: 'link tag', 'data-test': 'link' }, 'connecting');
+const links = views.map((v) => h('a', { href: to(v.name) }, v.title));
+const themeButton = h('button', { type: 'button', onclick: switchTheme });
+startTheme(() => { themeButton.textContent = isDark() ? 'Light colours' : 'Dark colours'; });
+
+document.body.prepend(
+  h('a', { class: 'skip', href: '#main', onclick: (e) => { e.preventDefault(); main.focus(); } }, 'To the content'),
+  h('div', { class: 'frame' },
+    h('div', { class: 'top-and-notice' },
+      h('header', { class: 'top' },
+        h('a', { class: 'brand', href: to('locks') }, h('img', { src: new URL('mark.svg', import.meta.url).href, alt: '' }), 'Belay'),
+        place, linkState,
+        h('button', { type: 'button', onclick: () => openPalette(views), 'aria-keyshortcuts': 'Control+K' }, 'Go to … ', h('span', { class: 'quiet' }, 'Ctrl K')),
+        themeButton),
+      noticeLink, noticeLeader),
+    h('nav', { class: 'side', 'aria-label': 'Views' }, h('ul', {}, links.map((a) => h('li', {}, a)))),
+    main));
+
+addEventListener('keydown', (e) => {
+  if ((e.ctrlKey || e.metaKey) && !e.altKey && e.key.toLowerCase() === 'k') {
+    e.preventDefault();
+    openPalette(views);
+  }
+});
+
+// ---- how the server is
+
+let up = true, leader;
+
+function tellState() {
+  const [text, kind] = !up ? ['unreachable', 'bad'] : leader === '' ? ['no leader', 'warn'] : ['live', 'good'];
+  linkState.textContent = text;
+  linkState.className = `link tag ${kind}`;
+}
+
+onLink((link) => {
+  if (link.up !== up) announce(link.up ? 'The server answers again' : 'The server does not answer');
+  up = link.up;
+  refill(noticeLink, !up && h('p', { class: 'notice' }, 'This server does not answer since ', since(Date.now() - link.since, performance.now()),
+    '. What you see is how it was then. The page goes on when it answers.'));
+  tellState();
+});
+watch('/v1/status/leader', (answer) => {
+  const now = answer.status === 200 ? answer.body : '';
+  if (now !== leader && leader !== undefined) announce(now ? `The leader is ${now}` : 'There is no leader');
+  if (now !== leader) refill(noticeLeader, now === '' && h('p', { class: 'notice warn' }, 'The cluster has no leader: nothing can be changed until there is one.'));
+  leader = now;
+  tellState();
+}, 2000);
+watch('/v1/agent/self', (answer) => {
+  if (answer.status !== 200) return refill(place, location.host);
+  const { Config: config, Stats: stats } = answer.body;
+  refill(place, `${config.NodeName} · ${config.Datacenter}${stats.raft ? ` · ${stats.raft.state.toLowerCase()}` : ' · client agent'}`);
+}, 60_000);
+startSampling();
+
+// ---- views: each is a module with show(main, rest), which returns what ends it, and may have moved(rest)
+
+let shown = null;
+
+async function go() {
+  const { view: name, rest } = read();
+  const at = views.findIndex((v) => v.name === name);
+  if (at < 0) return location.replace(to('locks'));
+  if (shown?.name === name) return shown.view.moved(rest);
+  shown?.view.end();
+  const mine = { name, view: { end() {}, moved() {} } };
+  shown = mine;
+  links.forEach((a, i) => (i === at ? a.setAttribute('aria-current', 'page') : a.removeAttribute('aria-current')));
+  document.title = `${views[at].title} – Belay`;
+  const module = await import(`./views/${name}.js`);
+  if (shown !== mine) return;
+  main.replaceChildren();
+  main.scrollTop = 0;
+  mine.view = module.show(main, rest);
+  announce(views[at].title);
+}
+
+addEventListener('hashchange', go);
+await start();
+go();

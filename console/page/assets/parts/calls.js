@@ -1,0 +1,68 @@
+// A call of the API, as the console makes it and as somebody else would: by curl, or by the program `belay`.
+// Nothing here touches the page: tests/console/parts_test.py runs it.
+
+import { toBase64 } from './format.js';
+
+/** A word of a shell, quoted if it has to be. */
+export function shellWord(text) {
+  return /^[A-Za-z0-9_@%+=:,./-]+$/.test(text) ? text : `'${String(text).replaceAll("'", "'\\''")}'`;
+}
+
+/** A name as part of a path: its slashes stay. */
+export const pathOf = (name) => name.split('/').map(encodeURIComponent).join('/');
+
+/** `/v1/...?a=1&b`: members that are undefined, null or false are left out, true is a parameter without a value. */
+export function target(path, parameters = {}) {
+  const words = Object.entries(parameters)
+    .filter(([, value]) => value !== undefined && value !== null && value !== false)
+    .map(([name, value]) => (value === true ? name : `${name}=${encodeURIComponent(value)}`));
+  return words.length ? `${path}?${words.join('&')}` : path;
+}
+
+const printable = (text) => /^[\x20-\x7e\n\t\u00a0-\uffff]*$/.test(text);
+
+/**
+ * @param call { method, path, parameters, body } with a body that is a text, bytes, or an object that becomes JSON
+ * @param where { origin, withToken } the token itself is never written: a variable of the shell stands for it
+ */
+export function asCurl(call, where) {
+  const words = ['curl', '-sS'];
+  if (call.method && call.method !== 'GET') words.push('-X', call.method);
+  if (where.withToken) words.push('-H', '"X-Consul-Token: $CONSUL_HTTP_TOKEN"');
+  for (const [name, value] of Object.entries(call.headers || {})) words.push('-H', shellWord(`${name}: ${value}`));
+  if (call.follows) words.push('-N');
+  if (call.body !== undefined) {
+    const body = bodyText(call.body);
+    if (body !== null && printable(body)) words.push('--data-binary', shellWord(body));
+    else words.push('--data-binary', '@FILE');
+  }
+  words.push(shellWord(where.origin + target(call.path, call.parameters)));
+  return words.join(' ');
+}
+
+function bodyText(body) {
+  if (typeof body === 'string') return body;
+  if (!(body instanceof Uint8Array)) return JSON.stringify(body);
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(body);
+  } catch {
+    return null;
+  }
+}
+
+/**
+ * @param words of the command behind `belay`; null: there is no such command
+ * @returns null, or the line
+ */
+export function asBelay(words, where) {
+  if (!words) return null;
+  const usual = where.origin === 'http://127.0.0.1:8500' || where.origin === 'http://localhost:8500';
+  const line = ['belay', ...words.map(shellWord)].join(' ');
+  return usual ? line : `BELAY_HTTP_ADDR=${shellWord(where.origin)} ${line}`;
+}
+
+/** Words of `belay kv put`: a value that the program would take for the name of a file, or for its input, goes as base64. */
+export function putWords(key, value, ...options) {
+  const plain = value !== '-' && !value.startsWith('@');
+  return ['kv', 'put', ...options, ...(plain ? [] : ['-base64']), key, plain ? value : toBase64(new TextEncoder().encode(value))];
+}

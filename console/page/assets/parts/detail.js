@@ -1,0 +1,28 @@
+// Beside a list or a tree: what is chosen of it.
+
+import { empty, h, panel } from './dom.js';
+
+export class Detail {
+  #end = null;
+  chosen = '';
+  element = h('div', {});
+
+  /** @param hint what is told while nothing is chosen @param show called with the element and what is chosen; returns what ends it */
+  constructor(hint, show) {
+    this.hint = hint;
+    this.show = show;
+  }
+
+  choose(what) {
+    this.end();
+    this.chosen = what;
+    this.element.replaceChildren();
+    if (what) this.#end = this.show(this.element, what);
+    else this.element.append(panel('Nothing chosen', null, empty(this.hint)));
+  }
+
+  end() {
+    this.#end?.();
+    this.#end = null;
+  }
+}

@@ -1,0 +1,254 @@
+// What all tabs of a browser share: one stream of changes, and one question at a time for each thing that some tab looks at. A browser keeps
+// six connections to a server, so that tabs with a stream each would wait for each other. It lives in a shared worker (worker.js), or where
+// there is none in the page. Tokens come from the tabs and stay in memory.
+//
+// A tab says     { watch: ID, path, token, every? }   tell me what that path answers, now and whenever it is different
+//                { follow: ID, token, only }          tell me of changes of keys; `only`: { prefix, kind }
+//                { drop: ID }, { drop: 'all' }, { alive: true }
+// and is told    { id: ID, answer: { status, body, headers, at } }
+//                { id: ID, changes: { list, total, seconds, gap, state, at } }   `gap`: what came meanwhile is not known, `seconds`: so long was read
+//                { link: { up, since, text } }
+
+import { EventReader } from './sse.js';
+
+// Long polls at once, beside one stream and the calls of people: six connections are all there are.
+const longPollsMax = 3;
+const longPollSeconds = 55;
+const withoutLongPollMs = 3000;
+// What the server needs long for is not asked for again at once: at most this part of the time goes into it, however often it changes.
+const shareOfTime = 0.01;
+const pauseMs = 400;
+const retryMs = [500, 1000, 2000, 4000];
+// A tab that is gone without a word: it says that it is alive every 20 s, in the background once a minute at least.
+const silentTabMs = 150_000;
+
+const changesTellMs = 250;
+// So many changes are read between two tellings. If there are more the stream is ended, and a new one begins after a while at what is then: each
+// change that is sent costs the server something, and nobody reads thousands a second.
+const changesReadMax = 1000;
+const changesRestMs = 1000;
+const changesKeptMax = 100; // for each telling: more cannot be read, and a tab that draws them does nothing else
+
+const sleep = (ms, signal) =>
+  new Promise((go) => {
+    const timer = setTimeout(go, ms);
+    signal?.addEventListener('abort', () => { clearTimeout(timer); go(); }, { once: true });
+  });
+
+const headersOf = (token) => (token ? { 'X-Consul-Token': token } : {});
+
+export class Hub {
+  #tabs = new Map(); // port -> { heard, ids: Map(ID -> what it takes part in) }
+  #watches = new Map();
+  #streams = new Map();
+  #longPolls = 0;
+  #fastestMs = Infinity; // of all answers: the way there and back
+  #link = { up: true, since: Date.now(), text: '' };
+
+  constructor() {
+    setInterval(() => this.#forgetSilentTabs(), 30_000);
+  }
+
+  connect(port) {
+    this.#tabs.set(port, { heard: Date.now(), ids: new Map() });
+    port.onmessage = (m) => this.#heard(port, m.data);
+    port.postMessage({ link: this.#link });
+  }
+
+  #heard(port, said) {
+    const tab = this.#tabs.get(port) || { ids: new Map() };
+    tab.heard = Date.now();
+    this.#tabs.set(port, tab);
+    if (said.watch) this.#watch(port, tab, said);
+    else if (said.follow) this.#follow(port, tab, said);
+    else if (said.drop === 'all') for (const id of [...tab.ids.keys()]) this.#drop(tab, id);
+    else if (said.drop) this.#drop(tab, said.drop);
+  }
+
+  #drop(tab, id) {
+    tab.ids.get(id)?.();
+    tab.ids.delete(id);
+  }
+
+  #forgetSilentTabs() {
+    for (const [port, tab] of this.#tabs) {
+      if (Date.now() - tab.heard < silentTabMs) continue;
+      for (const id of [...tab.ids.keys()]) this.#drop(tab, id);
+      this.#tabs.delete(port);
+    }
+  }
+
+  #tellLink(up, text = '') {
+    if (this.#link.up === up && this.#link.text === text) return;
+    this.#link = { up, text, since: this.#link.up === up ? this.#link.since : Date.now() };
+    for (const port of this.#tabs.keys()) port.postMessage({ link: this.#link });
+  }
+
+  // ---- what one path answers
+
+  #watch(port, tab, { watch: id, path, token, every }) {
+    const key = JSON.stringify([path, token, every]);
+    let w = this.#watches.get(key);
+    if (!w) {
+      w = { path, token, every, to: new Map(), end: new AbortController(), last: null };
+      this.#watches.set(key, w);
+      this.#ask(w);
+    }
+    const place = Symbol(id);
+    w.to.set(place, { port, id });
+    if (w.last) port.postMessage({ id, answer: w.last });
+    tab.ids.set(id, () => {
+      w.to.delete(place);
+      if (w.to.size) return;
+      w.end.abort();
+      this.#watches.delete(key);
+    });
+  }
+
+  async #ask(w) {
+    const { signal } = w.end;
+    let index = 0, failures = 0, costMs = 0;
+    while (!signal.aborted) {
+      const long = !w.every && index > 0 && this.#longPolls < longPollsMax;
+      const began = performance.now();
+      try {
+        if (long) this.#longPolls += 1;
+        index = await this.#askOnce(w, long ? index : 0);
+        failures = 0;
+      } catch (e) {
+        if (signal.aborted) break;
+        this.#tellLink(false, String(e.message || e));
+        index = 0;
+        await sleep(retryMs[Math.min(failures++, retryMs.length - 1)], signal);
+        continue;
+      } finally {
+        if (long) this.#longPolls -= 1;
+      }
+      if (!long) {
+        const took = performance.now() - began;
+        this.#fastestMs = Math.min(this.#fastestMs, took);
+        costMs = took - this.#fastestMs;
+      }
+      const mayWait = index > 0 && this.#longPolls < longPollsMax;
+      await sleep(Math.max(w.every || (mayWait ? pauseMs : withoutLongPollMs), costMs / shareOfTime), signal);
+    }
+  }
+
+  /** @param index 0: answered at once @returns the index to ask behind; 0: there is none */
+  async #askOnce(w, index) {
+    const wait = index > 0 ? `${w.path.includes('?') ? '&' : '?'}index=${index}&wait=${longPollSeconds}s` : '';
+    const response = await fetch(w.path + wait, { headers: headersOf(w.token), signal: w.end.signal, cache: 'no-store' });
+    const text = await response.text();
+    this.#tellLink(true);
+    this.#answered(w, response, text);
+    const next = Number(response.headers.get('X-Consul-Index')) || 0;
+    // An index that goes back is that of other tables, after a restore: everything is asked for anew.
+    return (response.ok || response.status === 404) && next >= index ? next : 0;
+  }
+
+  #answered(w, response, text) {
+    const headers = {};
+    for (const name of ['x-consul-index', 'x-belay-next', 'x-belay-session-ttl-ms', 'x-belay-reason', 'x-belay-lock-delay-ms'])
+      if (response.headers.has(name)) headers[name] = response.headers.get(name);
+    if (w.last && w.last.text === text && w.last.status === response.status && !w.every) return;
+    let body = text;
+    if (response.ok)
+      try { body = JSON.parse(text); } catch { /* a plain text */ }
+    w.last = { status: response.status, text, body, headers, at: Date.now() };
+    for (const { port, id } of w.to.values()) port.postMessage({ id, answer: w.last });
+  }
+
+  // ---- changes of keys
+
+  #follow(port, tab, { follow: id, token, only }) {
+    let stream = this.#streams.get(token);
+    if (!stream) {
+      stream = { token, to: new Map(), end: new AbortController(), state: 'opening', read: 0, since: null, readMs: 0 };
+      this.#streams.set(token, stream);
+      this.#read(stream);
+      stream.timer = setInterval(() => this.#tellChanges(stream), changesTellMs);
+    }
+    const place = Symbol(id);
+    stream.to.set(place, { port, id, only: only || {}, list: [], total: 0, gap: false, state: null });
+    tab.ids.set(id, () => {
+      stream.to.delete(place);
+      if (stream.to.size) return;
+      stream.end.abort();
+      clearInterval(stream.timer);
+      this.#streams.delete(token);
+    });
+  }
+
+  async #read(stream) {
+    const { signal } = stream.end;
+    let last, failures = 0;
+    while (!signal.aborted) {
+      try {
+        const headers = { ...headersOf(stream.token), Accept: 'text/event-stream', ...(last ? { 'Last-Event-ID': last } : {}) };
+        const response = await fetch('/v1/kv/?recurse&changes&keys', { headers, signal, cache: 'no-store' });
+        if (!response.ok) {
+          stream.state = `${response.status} ${await response.text()}`;
+          await sleep(3000, signal);
+          continue;
+        }
+        failures = 0;
+        stream.state = 'open';
+        this.#tellLink(true);
+        const reader = new EventReader((e) => {
+          if (e.id !== undefined) last = e.id;
+          if (e.event === 'refused') stream.state = `refused: ${JSON.parse(e.data).Reason || ''}`;
+          else if (e.event !== 'progress' && e.event !== 'snapshot' && e.event !== 'reset' && e.event !== 'cut' && e.id !== undefined) this.#changed(stream, e);
+          else if (e.event === 'reset') this.#changed(stream, { event: 'reset', id: e.id, data: '{"Key":""}' });
+        });
+        const pieces = response.body.pipeThrough(new TextDecoderStream()).getReader();
+        stream.since = performance.now();
+        let tooMany = false;
+        for (let piece = await pieces.read(); !piece.done && !tooMany; piece = await pieces.read()) {
+          reader.take(piece.value);
+          tooMany = stream.read > changesReadMax;
+        }
+        stream.readMs += performance.now() - stream.since;
+        stream.since = null;
+        if (tooMany) {
+          await pieces.cancel();
+          last = undefined;
+          for (const one of stream.to.values()) one.gap = true;
+          await sleep(changesRestMs, signal);
+          continue;
+        }
+      } catch (e) {
+        if (signal.aborted) break;
+        stream.state = 'interrupted';
+        this.#tellLink(false, String(e.message || e));
+      }
+      await sleep(retryMs[Math.min(failures++, retryMs.length - 1)], signal);
+    }
+  }
+
+  #changed(stream, e) {
+    stream.read += 1;
+    let change = null;
+    for (const one of stream.to.values()) {
+      if (one.only.kind && one.only.kind !== e.event) continue;
+      if (one.only.prefix) {
+        change ??= { ...JSON.parse(e.data), event: e.event, id: e.id };
+        if (!change.Key.startsWith(one.only.prefix)) continue;
+      }
+      one.total += 1;
+      if (one.list.length >= changesKeptMax) continue;
+      change ??= { ...JSON.parse(e.data), event: e.event, id: e.id };
+      one.list.push(change);
+    }
+  }
+
+  #tellChanges(stream) {
+    const now = performance.now();
+    const seconds = (stream.readMs + (stream.since === null ? 0 : now - stream.since)) / 1000;
+    Object.assign(stream, { read: 0, readMs: 0, since: stream.since === null ? null : now });
+    for (const one of stream.to.values()) {
+      if (!one.total && !one.gap && one.state === stream.state) continue;
+      one.port.postMessage({ id: one.id, changes: { list: one.list, total: one.total, gap: one.gap, seconds, state: stream.state, at: Date.now() } });
+      Object.assign(one, { list: [], total: 0, gap: false, state: stream.state });
+    }
+  }
+}

@@ -1,0 +1,68 @@
+// Answers of /v1/agent/metrics taken apart, and the last hour of some of them. Nothing here touches the page: tests/console/parts_test.py runs it.
+
+/** A metric by its name without the prefix: { value } of a gauge, { mean, max, rate, count } of a counter or samples; undefined: nothing happened, or there is none. */
+export function valueOf(answer, name) {
+  const is = (row) => row.Name === name || row.Name.endsWith(`.${name}`);
+  const gauge = (answer.Gauges || []).find(is);
+  if (gauge) return { value: gauge.Value };
+  const rows = [...(answer.Counters || []), ...(answer.Samples || [])].filter(is);
+  if (!rows.length) return undefined;
+  const sum = rows.reduce((n, r) => n + r.Sum, 0), times = rows.reduce((n, r) => n + r.Count, 0);
+  return { count: times, rate: rows.reduce((n, r) => n + r.Rate, 0), mean: times ? sum / times : 0, max: Math.max(...rows.map((r) => r.Max)) };
+}
+
+/** What happened a second: answers are of the last whole 10 s. */
+export const perSecond = (answer, name) => (valueOf(answer, name)?.count ?? 0) / 10;
+
+const keptMs = 3600e3;
+
+/** How long requests took, those that waited for a change left out: { mean, max }; undefined: there was none. */
+export function requestTimes(answer) {
+  const rows = (answer.Samples || []).filter((r) => r.Name.endsWith('http.request') && r.Labels?.route !== 'blocking');
+  return rows.length ? valueOf({ Samples: rows }, 'http.request') : undefined;
+}
+
+/** A row of /v1/agent/metrics?history, as a point of a series. Nothing is not zero: what did not happen took no time. */
+export function pointOf(row, seconds) {
+  const time = (ms) => (ms > 0 ? ms : undefined);
+  return {
+    at: (row.Time + seconds) * 1000,
+    requests: row.Requests, request: time(row.RequestMs), requestMax: time(row.RequestMaxMs),
+    entries: row.Entries, commit: time(row.CommitMs), commitMax: time(row.CommitMaxMs), sync: time(row.SyncMs), syncMax: time(row.SyncMaxMs),
+    held: row.ClaimsHeld, waiting: row.ClaimsWaiting, keys: row.Keys, parked: row.ParkedQueries, streams: row.Streams, connections: row.Connections,
+    term: row.Term, leader: row.Leader,
+  };
+}
+
+/** Where the term has changed, the newest first: { at, term, leads }, the last one whether this server led at the end of the interval. */
+export function electionsIn(points) {
+  const found = [];
+  let before;
+  for (const p of points) {
+    if (p.term === undefined) continue;
+    if (before !== undefined && p.term !== before) found.unshift({ at: p.at, term: p.term, leads: p.leader });
+    before = p.term;
+  }
+  return found;
+}
+
+/** Values of the last hour. */
+export class Series {
+  points = [];
+
+  add(at, values) {
+    if (this.points.length && this.points.at(-1).stamp === values.stamp) return;
+    this.points.push({ at, ...values });
+    while (this.points.length && this.points[0].at < at - keptMs) this.points.shift();
+  }
+
+  /** What was before the first one. @param points oldest first */
+  fill(points) {
+    const first = this.points[0]?.at ?? Infinity;
+    this.points.unshift(...points.filter((p) => p.at < first - 5000));
+  }
+
+  line(name) {
+    return this.points.filter((p) => Number.isFinite(p[name])).map((p) => [p.at, p[name]]);
+  }
+}

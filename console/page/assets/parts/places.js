@@ -1,0 +1,12 @@
+// Where in the console one is: `#/locks/claim/NAME`. The rest of a place is one name with its slashes in it, escaped as in paths.
+
+import { pathOf } from './calls.js';
+
+export function read(hash = location.hash) {
+  const [view = '', ...rest] = hash.replace(/^#\/?/, '').split('/').map((part) => {
+    try { return decodeURIComponent(part); } catch { return part; }
+  });
+  return { view, rest };
+}
+
+export const to = (view, ...rest) => `#/${[view, ...rest].map(pathOf).join('/')}`;

@@ -1,0 +1,132 @@
+// The servers: who leads, how far behind the others are, who is unhealthy and why, and elections: of the last hour as this server knows them, and as this page has seen them.
+
+import { count, counted, duration, goDuration } from '../parts/format.js';
+import { facts, h, panel, refill, refusal, table, tag } from '../parts/dom.js';
+import { copyCall } from '../parts/dialog.js';
+import { electionsIn, valueOf } from '../parts/numbers.js';
+import { onMetrics, series } from '../parts/samples.js';
+import { watch } from '../parts/link.js';
+
+const everyMs = 2000;
+const electionsKept = 30;
+
+// The page is left and comes back: what was seen stays as long as it is loaded.
+const elections = [];
+let lastTerm = 0, lastLeader;
+
+export function show(main) {
+  const says = h('p', { class: 'says', 'aria-live': 'polite' });
+  const servers = h('div', {}), own = h('div', {}), timeline = h('div', {}), agents = h('div', {});
+  const healthCall = { path: '/v1/operator/autopilot/health' };
+  let health = null, configuration = null, self = null, numbers = null, members = null;
+
+  main.append(h('div', { class: 'head' }, h('h1', {}, 'Cluster'), says), h('div', { class: 'stack' }, servers, h('div', { class: 'split' }, own, timeline), agents));
+
+  const ends = [
+    watch(healthCall.path, (a) => { health = a; see(); }, everyMs),
+    watch('/v1/operator/raft/configuration', (a) => { configuration = a; see(); }, everyMs),
+    watch('/v1/agent/self', (a) => { self = a; see(); }, 10_000),
+    onMetrics((a) => { numbers = a; drawOwn(); drawTimeline(); }),
+    watch('/v1/agent/members', (a) => { members = a; see(); }, 10_000),
+  ];
+
+  // 429 is how autopilot answers if somebody is unhealthy.
+  const healthOf = () => (health && (health.status === 200 || health.status === 429) ? (typeof health.body === 'string' ? JSON.parse(health.body) : health.body) : null);
+
+  function see() {
+    const known = healthOf();
+    const leader = known?.Servers.find((s) => s.Leader);
+    if (leader && (leader.LastTerm > lastTerm || leader.Name !== lastLeader)) {
+      if (lastTerm) elections.unshift({ at: new Date(), term: leader.LastTerm, leader: leader.Name });
+      lastTerm = leader.LastTerm;
+      lastLeader = leader.Name;
+    } else if (health && !known && health.status === 500 && elections[0]?.leader !== null && lastTerm) {
+      elections.unshift({ at: new Date(), term: null, leader: null });
+      lastLeader = null;
+    }
+    elections.length = Math.min(elections.length, electionsKept);
+    drawServers(known);
+    drawOwn();
+    drawTimeline();
+    drawAgents();
+  }
+
+  function drawServers(known) {
+    const listed = configuration?.status === 200 ? configuration.body.Servers : [];
+    if (health && !known && !listed.length) return refill(servers, panel('Servers', null, refusal(health)));
+    if (!health) return;
+    const rows = known?.Servers ?? listed.map((s) => ({ ...s, Name: s.Node, unknown: true }));
+    const leaderIndex = Math.max(0, ...rows.filter((s) => s.Leader).map((s) => s.LastIndex || 0));
+    const tolerance = known?.FailureTolerance ? `${counted(known.FailureTolerance, 'voter')} may fail.` : 'None may fail without losing the majority.';
+    if (!known) says.textContent = 'No leader: how the servers are is not known.';
+    else says.textContent = `${counted(rows.length, 'server')}, ${known.Healthy ? 'all healthy' : 'not all healthy'}. ${tolerance}`;
+    refill(servers, panel('Servers', copyCall('Health of the servers', healthCall, null),
+      table('Servers', ['Server', 'Role', 'Health', 'Term #', 'Last index #', 'Behind by #', 'Silent for', 'Stable since'],
+        rows.map((s) => h('tr', { 'data-key': s.ID },
+          h('th', { scope: 'row' }, s.Name, h('div', { class: 'quiet small' }, s.Address)),
+          h('td', {}, s.Leader ? tag('leader', 'good') : s.Voter ? 'voter' : 'no vote'),
+          h('td', {}, s.unknown ? 'not known' : s.Healthy ? tag('healthy', 'good') : [tag('unhealthy', 'bad'), h('div', { class: 'small' }, why(s, leaderIndex))]),
+          h('td', { class: 'number' }, s.LastTerm ?? '–'), h('td', { class: 'number' }, s.LastIndex === undefined ? '–' : count(s.LastIndex)),
+          h('td', { class: 'number' }, s.LastIndex === undefined ? '–' : count(Math.max(0, leaderIndex - s.LastIndex))),
+          h('td', {}, s.Leader || s.LastContact === undefined ? '–' : silence(s.LastContact)),
+          h('td', { class: 'tight' }, s.StableSince ? stable(s.StableSince) : '–'))))));
+  }
+
+  function why(s, leaderIndex) {
+    if (s.SerfStatus && s.SerfStatus !== 'alive') return `it is not connected (${s.SerfStatus})`;
+    if (leaderIndex - s.LastIndex > 250) return `it is ${count(leaderIndex - s.LastIndex)} entries behind`;
+    return `not heard for ${silence(s.LastContact)}`;
+  }
+
+  function drawOwn() {
+    if (!self) return;
+    if (self.status !== 200) return refill(own, panel('This server', null, refusal(self)));
+    const { Config: config, Stats: stats } = self.body;
+    const raft = stats.raft;
+    const n = (name) => (numbers?.status === 200 ? valueOf(numbers.body, name) : undefined);
+    const gauge = (name, of = count) => (n(name)?.value === undefined ? undefined : of(n(name).value));
+    const mean = (name) => (n(name)?.mean === undefined ? undefined : `${duration(n(name).mean)}, at most ${duration(n(name).max)}`);
+    refill(own, panel(`${raft ? 'This server' : 'This client agent'}: ${config.NodeName}`, null, h('div', { class: 'inside' }, facts(
+      ['Version', `${config.Revision || stats.build?.revision} (API of Consul ${config.Version})`], ['Datacenter', config.Datacenter],
+      raft && ['State', `${raft.state.toLowerCase()}, term ${raft.term}`],
+      raft && ['Committed, applied', `${count(raft.commit_index)}, ${raft.commit_index === raft.applied_index ? 'all applied' : `${count(raft.commit_index - raft.applied_index)} not yet applied`}`],
+      raft && ['Log', `${count(raft.first_log_index)} to ${count(raft.last_log_index)}`], raft && ['Last checkpoint', `at ${count(raft.last_snapshot_index)}`],
+      ['A sync of the log takes', mean('raft.fsync')], ['A checkpoint takes', mean('checkpoint.write')],
+      raft && ['Keys', gauge('state.keys')], ['Connections', gauge('http.connections')], ['Queries that wait', gauge('watch.parked_queries')],
+      raft && ['Disk', n('raft.disk_full')?.value ? 'full: nothing is acknowledged' : 'has room'],
+      raft && ['Clocks differ by', gauge('raft.clock_skew_ms', duration)]))));
+  }
+
+  function drawTimeline() {
+    const now = lastTerm ? `: term ${lastTerm}, led by ${lastLeader}` : '';
+    const line = (e) => h('li', {}, h('span', { class: 'quiet' }, e.at.toLocaleTimeString('en-GB')), ' ', e.leader === null ? tag('no leader', 'bad') : `term ${e.term}: ${e.leader} leads`);
+    // The page has seen who was elected; the server remembers terms, and whether it led.
+    const seen = new Set(elections.map((e) => e.term));
+    const before = electionsIn(series.points).filter((e) => !seen.has(e.term));
+    const remembered = (e) => h('li', {}, h('span', { class: 'quiet' }, new Date(e.at).toLocaleTimeString('en-GB')), ` term ${e.term}`, e.leads ? ': this server leads' : ' begins');
+    refill(timeline, panel('Elections', null, h('div', { class: 'inside' },
+      !elections.length && !before.length ? h('p', { class: 'quiet' }, `None that this server remembers, of the last hour${now}.`)
+      : h('ol', { class: 'timeline' }, elections.map(line), before.map(remembered)))));
+  }
+
+  function drawAgents() {
+    if (members?.status !== 200) return;
+    const all = members.body.filter((m) => m.Tags.role === 'node');
+    refill(agents, !all.length ? null : panel('Client agents', null, table('Client agents', ['Agent', 'Address', 'State'],
+      all.map((m) => h('tr', {}, h('th', { scope: 'row' }, m.Name), h('td', {}, m.Addr), h('td', {}, m.Status === 1 ? tag('alive', 'good') : m.Status === 2 ? 'leaving' : tag('failed', 'bad')))))));
+  }
+
+  return {
+    moved() {},
+    end() {
+      for (const end of ends) end();
+    },
+  };
+}
+
+const silence = (text) => (text === 'never' ? 'ever' : Number.isNaN(goDuration(text)) ? text : duration(goDuration(text)));
+
+function stable(text) {
+  const since = Date.now() - Date.parse(text);
+  return since >= 0 && since < 1e12 ? `${duration(since)} ago` : '–';
+}

@@ -1,0 +1,52 @@
+// User events: the last ones that this server has heard of, and how to fire one.
+
+import { asText, counted, fromBase64, shortId } from '../parts/format.js';
+import { button, empty, field, h, panel, refill, refusal, table } from '../parts/dom.js';
+import { ask, copyCall } from '../parts/dialog.js';
+import { pathOf } from '../parts/calls.js';
+import { watch } from '../parts/link.js';
+
+export function show(main) {
+  const says = h('p', { class: 'says', 'aria-live': 'polite' });
+  const list = h('div', {});
+  const looked = { path: '/v1/event/list' };
+  main.append(h('div', { class: 'head' }, h('h1', {}, 'Events'), says, button('Fire an event', fire, 'main')), list);
+
+  // An index of events is a hash of the newest one, no number that grows: every two seconds is enough for people.
+  const end = watch(looked.path, (answer) => {
+    if (answer.status !== 200) return refill(list, panel('Events', null, refusal(answer)));
+    const rows = [...answer.body].reverse();
+    says.textContent = counted(rows.length, 'event');
+    refill(list, panel('Heard by this server', copyCall('Events', looked, null),
+      !rows.length ? empty('None yet. Events are told to all nodes that are there, and written nowhere.')
+        : table('Events, the newest first', ['Event', 'Name', 'Payload', 'For'],
+          rows.map((e) => h('tr', { 'data-key': e.ID }, h('td', { class: 'mono' }, shortId(e.ID)), h('th', { scope: 'row' }, e.Name),
+            h('td', { class: 'mono wrap' }, e.Payload ? asText(fromBase64(e.Payload)) ?? 'bytes' : ''),
+            h('td', {}, meant(e)))))));
+  }, 2000);
+
+  function fire() {
+    const input = () => h('input', { type: 'text' });
+    const name = input(), payload = input(), node = input(), service = input(), tag = input();
+    ask({
+      title: 'Fire an event', verb: 'Fire',
+      inputs: [field('Name', name), field('Payload', payload), h('fieldset', {}, h('legend', {}, 'Only for (regular expressions)'),
+        h('div', { class: 'stack tight' }, field('Nodes', node), field('Services', service), field('Tags of these services', tag)))],
+      check: () => (!name.value ? 'Give it a name.' : tag.value && !service.value ? 'Tags are those of services: name the services, too.' : ''),
+      call: () => ({
+        method: 'PUT', path: `/v1/event/fire/${pathOf(name.value)}`, body: payload.value,
+        parameters: { node: node.value || undefined, service: service.value || undefined, tag: tag.value || undefined },
+      }),
+      belay: () => {
+        const only = [['node', node], ['service', service], ['tag', tag]].filter(([, input]) => input.value);
+        return ['event', `-name=${name.value}`, ...only.map(([option, input]) => `-${option}=${input.value}`), ...(payload.value ? [payload.value] : [])];
+      },
+    });
+  }
+
+  return { moved() {}, end };
+}
+
+function meant({ NodeFilter: nodes, ServiceFilter: services, TagFilter: tags }) {
+  return [nodes && `nodes ${nodes}`, services && `services ${services}`, tags && `tags ${tags}`].filter(Boolean).join(', ') || 'all nodes';
+}

@@ -1,0 +1,44 @@
+// What is below a prefix, and how all of it is removed: first it is counted and shown.
+
+import { count, counted } from '../parts/format.js';
+import { button, empty, facts, h, panel, refill } from '../parts/dom.js';
+import { call, complaint } from '../parts/api.js';
+import { ask, copyCall } from '../parts/dialog.js';
+import { pathOf } from '../parts/calls.js';
+
+const previewed = 20;
+
+/** @returns what ends it */
+export function showFolder(box, prefix, tree) {
+  const names = tree.level(prefix);
+  const folders = names.filter((n) => n.endsWith('/') && n !== prefix).length;
+  const looked = { path: `/v1/kv/${pathOf(prefix)}`, parameters: { keys: true } };
+  refill(box, panel(prefix,
+    [copyCall(`All keys below ${prefix}`, looked, ['kv', 'get', '-keys', prefix]),
+      button('Delete all below', () => remove(prefix), 'danger')],
+    h('div', { class: 'inside' }, facts(['Keys here', count(names.length - folders)], ['Folders here', count(folders)]))));
+  return () => {};
+}
+
+async function remove(prefix) {
+  const preview = h('div', {}, empty('Counting …'));
+  const confirmed = h('input', { type: 'checkbox' });
+  let all = null;
+  const dialog = ask({
+    title: `Delete all below ${prefix}`, verb: 'Delete', danger: true,
+    inputs: [preview, h('label', { class: 'choice' }, confirmed, 'I have seen what will be gone')],
+    check: () => (all === null ? 'Keys are being counted.' : confirmed.checked ? '' : 'Say that you have seen it.'),
+    call: () => ({ method: 'DELETE', path: `/v1/kv/${pathOf(prefix)}`, parameters: { recurse: true } }),
+    belay: () => ['kv', 'delete', '-recurse', prefix],
+    done: () => { location.hash = '#/keys'; },
+  });
+  try {
+    all = (await call({ path: `/v1/kv/${pathOf(prefix)}`, parameters: { keys: true } })).body;
+  } catch (refused) {
+    refill(preview, h('p', { class: 'error' }, refused.status === 404 ? 'There is nothing below it.' : complaint(refused)));
+    return;
+  }
+  refill(preview, h('p', {}, h('strong', {}, counted(all.length, 'key')), ' as of now, and what is written until then:'),
+    h('ul', { class: 'mono value' }, all.slice(0, previewed).map((k) => h('li', {}, k)), all.length > previewed && h('li', {}, `… and ${count(all.length - previewed)} more`)));
+  dialog.querySelector('form').dispatchEvent(new Event('input'));
+}

@@ -1,0 +1,147 @@
+// One key: its value as text, JSON or bytes, how it came to be, and changes to it that cannot overwrite what others write meanwhile.
+
+import { asHex, asJson, asText, bytes, count, differing, fromBase64, shortId } from '../parts/format.js';
+import { button, empty, facts, field, h, panel, refill, refusal, table, tag } from '../parts/dom.js';
+import { call, complaint } from '../parts/api.js';
+import { ask, copyCall } from '../parts/dialog.js';
+import { announce } from '../parts/announce.js';
+import { pathOf, putWords } from '../parts/calls.js';
+import { watch } from '../parts/link.js';
+import { to } from '../parts/places.js';
+
+/** @returns what ends it */
+export function showKey(box, key) {
+  const path = `/v1/kv/${pathOf(key)}`;
+  const top = h('div', {}), body = h('div', {}), history = h('div', {});
+  const says = h('p', { class: 'quiet says-live', 'aria-live': 'polite' });
+  let entry = null, form = null, editing = null;
+  box.append(h('div', { class: 'stack' }, top, body, history));
+
+  const end = watch(path, (answer) => {
+    if (answer.status !== 200) {
+      entry = null;
+      editing = null;
+      refill(top, panel(key, null, answer.status === 404 ? empty('There is no key of this name. It was deleted, or never written.') : refusal(answer)));
+      body.replaceChildren();
+      return drawHistory();
+    }
+    const before = entry;
+    entry = answer.body[0];
+    if (before && before.ModifyIndex !== entry.ModifyIndex) announce(`${key} was changed`);
+    drawTop();
+    if (editing) says.textContent = entry.ModifyIndex === editing.index ? '' : `It was changed meanwhile, to index ${entry.ModifyIndex}: saving will show both.`;
+    else drawValue();
+    drawHistory();
+  });
+
+  const data = () => fromBase64(entry.Value);
+
+  function drawTop() {
+    refill(top, panel(key,
+      [copyCall(key, { path, parameters: { raw: true } }, ['kv', 'get', key]),
+        button('Delete', remove, 'danger')],
+      h('div', { class: 'inside' }, facts(
+        ['Size', bytes(data().length)], ['Changed at index', entry.ModifyIndex], ['Created at index', entry.CreateIndex], ['Flags', entry.Flags],
+        ['Times locked', entry.LockIndex || '0'],
+        ['Locked by', entry.Session ? h('a', { class: 'id', href: to('sessions', entry.Session) }, shortId(entry.Session)) : 'nobody'],
+        entry.Session && ['Queue', h('a', { href: to('locks', 'key', key) }, 'Holder and queue')]))));
+  }
+
+  function drawValue() {
+    const text = asText(data()), json = text === null ? null : asJson(text);
+    const forms = [text !== null && 'Text', json !== null && 'JSON', 'Hex'].filter(Boolean);
+    if (!forms.includes(form)) form = forms.includes('JSON') ? 'JSON' : forms[0];
+    const shown = { Text: () => text, JSON: () => json, Hex: () => asHex(data()) }[form]();
+    refill(body, panel('Value',
+      [h('div', { class: 'tabs', role: 'group', 'aria-label': 'Shown as' },
+        forms.map((f) => h('button', { type: 'button', 'aria-pressed': String(f === form), onclick: () => { form = f; drawValue(); } }, f))),
+        h('button', { type: 'button', class: 'main', disabled: text === null, title: text === null ? 'Bytes that are no text are not edited here' : undefined, onclick: () => edit(text) }, 'Edit')],
+      h('div', { class: 'inside' }, shown === '' ? h('p', { class: 'quiet' }, 'The value is empty.') : h('pre', { class: 'value', tabindex: 0, role: 'region', 'aria-label': 'Value' }, shown))));
+  }
+
+  function edit(text) {
+    editing = { index: entry.ModifyIndex, flags: entry.Flags };
+    const value = h('textarea', { value: text, spellcheck: 'false', 'aria-label': `Value of ${key}` });
+    const flags = h('input', { type: 'number', min: 0, value: entry.Flags });
+    says.textContent = '';
+    refill(body, panel('Edit',
+      [button('Cancel', () => { editing = null; drawValue(); }), button('Save …', () => save(value.value, flags.value, editing.index), 'main')],
+      h('div', { class: 'inside stack tight' }, value, h('div', { class: 'row' }, field('Flags', flags)), says)));
+    value.focus();
+  }
+
+  function save(text, flags, index) {
+    ask({
+      title: `Save ${key}`, verb: 'Save',
+      explain: h('p', {}, `It is written only if nobody has changed it since index ${index}.`),
+      call: () => ({ method: 'PUT', path, parameters: { cas: index, flags: Number(flags) || undefined }, body: text }),
+      belay: () => putWords(key, text, '-cas', `-modify-index=${index}`, ...(Number(flags) ? [`-flags=${flags}`] : [])),
+      done: () => { editing = null; if (entry) drawValue(); },
+      refused: (r) => { if (r.answer) showConflict(text, flags); return Boolean(r.answer); },
+    });
+  }
+
+  async function showConflict(mine, flags) {
+    let theirs = null;
+    try {
+      theirs = (await call({ path })).body[0];
+    } catch (refused) {
+      if (refused.status !== 404) { says.textContent = complaint(refused); return; }
+    }
+    const other = theirs ? asText(fromBase64(theirs.Value)) ?? asHex(fromBase64(theirs.Value)) : '';
+    const [left, right] = differing(other, mine);
+    const side = (title, lines) => h('section', {}, h('h3', {}, title),
+      h('pre', { tabindex: 0, role: 'region', 'aria-label': title }, lines.map((l) => h('div', { class: l.differs ? 'differs' : undefined }, l.text || ' '))));
+    const again = button('Write mine over it …', () => save(mine, flags, theirs ? theirs.ModifyIndex : 0), 'danger');
+    announce('Somebody else has changed the key: both values are shown');
+    refill(body, panel('Conflict',
+      [button('Take theirs', () => { editing = null; if (entry) drawValue(); else body.replaceChildren(); }),
+        button('Edit mine again', () => entry && (edit(mine), (editing.index = entry.ModifyIndex))), again],
+      h('div', { class: 'inside stack tight' }, h('p', {}, 'Somebody else has changed it meanwhile. Nothing was written.'), h('div', { class: 'sides' },
+        side(theirs ? `Theirs, index ${theirs.ModifyIndex}` : 'Theirs: deleted', left), side('Yours', right)))));
+    again.focus();
+  }
+
+  function remove() {
+    const index = entry.ModifyIndex;
+    ask({
+      title: `Delete ${key}`, verb: 'Delete', danger: true,
+      explain: h('p', {}, `It is deleted only if nobody changes it after index ${index}.`, entry.Session && ` Session ${entry.Session} loses the lock of it.`),
+      call: () => ({ method: 'DELETE', path, parameters: { cas: index } }),
+      belay: () => ['kv', 'delete', '-cas', `-modify-index=${index}`, key],
+    });
+  }
+
+  async function drawHistory() {
+    let rows;
+    try {
+      rows = (await call({ path, parameters: { history: true } })).body;
+    } catch (refused) {
+      return refill(history, panel('History', null, empty(refused.status === 404 || refused.status === 410 ? 'This server knows no changes of it any more.' : 'Not known.')));
+    }
+    refill(history, panel('History', copyCall(`History of ${key}`, { path, parameters: { history: true } }, ['kv', 'history', key]),
+      !rows.length ? empty('This server knows no changes of it.') : table('Changes, the newest first', ['Index #', 'What', 'Value', '(What can be done)'],
+        rows.slice(0, 50).map((r) => h('tr', { 'data-key': r.ID },
+          h('th', { scope: 'row', class: 'number' }, r.Index), h('td', {}, r.Event === 'set' ? 'set' : tag(r.Event, 'warn')),
+          h('td', { class: 'mono wrap' }, preview(r)),
+          h('td', {}, h('div', { class: 'row end' }, r.Event === 'set' && entry && r.Index !== entry.ModifyIndex && button('Write again', () => revert(r))))))),
+      rows.length > 50 && empty(`${count(rows.length - 50)} more are known.`)));
+  }
+
+  function preview(r) {
+    if (r.Event !== 'set') return '';
+    const text = asText(fromBase64(r.Value));
+    return text === null ? `${count(fromBase64(r.Value).length)} bytes` : text.length > 90 ? `${text.slice(0, 90)} …` : text;
+  }
+
+  function revert(r) {
+    const index = entry.ModifyIndex;
+    ask({
+      title: `Make ${key} what it was at index ${r.Index}`, verb: 'Write', explain: h('p', {}, `The value of index ${r.Index} is written, if nobody has changed the key since index ${index}.`),
+      call: () => ({ method: 'PUT', path, parameters: { cas: index, flags: r.Flags || undefined }, body: fromBase64(r.Value) }),
+      belay: () => ['kv', 'revert', `-to=${r.Index}`, key],
+    });
+  }
+
+  return end;
+}

@@ -1,0 +1,112 @@
+// Who holds what, since when, and who waits: claims and locks of keys.
+
+import { count, counted, shortId } from '../parts/format.js';
+import { button, empty, h, named, panel, refill, table, tag } from '../parts/dom.js';
+import { since } from '../parts/clock.js';
+import { Detail } from '../parts/detail.js';
+import { complaint } from '../parts/api.js';
+import { resources } from '../parts/claims.js';
+import { copyCall } from '../parts/dialog.js';
+import { target } from '../parts/calls.js';
+import { watch } from '../parts/link.js';
+import { watchLockedKeys } from '../parts/locked_keys.js';
+import { to } from '../parts/places.js';
+import { showGraph } from './locks_graph.js';
+import { showResource } from './locks_resource.js';
+
+const rowsMax = 300;
+
+export function show(main, rest) {
+  const list = h('div', {});
+  const detail = new Detail('Choose a name to see its holders and its queue.', (box, chosen) => {
+    const [space, ...name] = chosen.split('/');
+    return showResource(box, space, name.join('/'));
+  });
+  const says = h('p', { class: 'says', 'aria-live': 'polite' });
+  const prefix = h('input', { type: 'search', placeholder: 'Begins with …', 'aria-label': 'Prefix of names', onchange: () => begin() });
+  const onlyQueues = h('input', { type: 'checkbox', onchange: () => draw() });
+  const tabs = h('div', { class: 'tabs', role: 'group', 'aria-label': 'What is shown' });
+  const listBox = h('div', { class: 'split wide' }, list, detail.element);
+  const graphBox = h('div', {});
+  let claims = null, locks = null, more = false, ends = [], endGraph = null;
+
+  main.append(h('div', { class: 'head' }, h('h1', {}, 'Locks'), says, tabs), listBox, graphBox);
+
+  const claimsCall = () => ({ path: '/v1/claims', parameters: { prefix: prefix.value || undefined } });
+
+  function begin(always = false) {
+    for (const end of ends) end();
+    claims = locks = null;
+    ends = [
+      watch(target(claimsCall().path, claimsCall().parameters), (answer) => {
+        claims = answer;
+        more = Boolean(answer.headers['x-belay-next']);
+        draw();
+      }),
+      watchLockedKeys({ prefix: prefix.value, always }, (answer) => { locks = answer; draw(); }),
+    ];
+    draw();
+  }
+
+  function draw() {
+    if (!claims) return refill(list, panel('All', null, empty('Asking …')));
+    const at = performance.now() - (Date.now() - claims.at);
+    const problem = claims.status !== 200 ? complaint(claims) : locks?.status && locks.status !== 200 && locks.status !== 404 ? complaint(locks) : '';
+    const all = resources(claims.status === 200 ? claims.body : [], locks?.status === 200 ? locks.body : []);
+    const shown = all.filter((r) => !onlyQueues.checked || r.queue.length);
+    const waiting = all.reduce((n, r) => n + r.queue.length, 0);
+    says.textContent = problem || `${counted(all.length, 'resource')}${more ? ' (the first 1,000 rows)' : ''}, ${counted(waiting, 'claim')} waiting`;
+    refill(list, panel('All',
+      [h('label', { class: 'choice' }, onlyQueues, 'With a queue'), prefix,
+        copyCall('This list', claimsCall(), ['claims', 'list', ...(prefix.value ? [prefix.value] : [])])],
+      problem ? h('p', { class: 'empty error' }, problem)
+        : !shown.length ? empty(locks ? 'Nobody holds or waits for anything here.' : 'Looking for locks of keys …')
+          : [table('Locks, claims and their queues',
+            ['Name', 'Holder', 'Held for', 'Waiting #'],
+            shown.slice(0, rowsMax).map((r) => row(r, at))),
+          shown.length > rowsMax && empty(`${counted(shown.length - rowsMax, 'resource')} more: give a prefix.`)],
+      locks?.skipped && h('p', { class: 'empty' }, `Locks of keys for which nobody waits are not looked for: there are ${count(locks.skipped)} keys. Give a prefix, or `,
+        button('look through all of them', () => begin(true)))));
+  }
+
+  function row(r, at) {
+    const isChosen = detail.chosen === `${r.space}/${r.name}`;
+    const first = r.holders[0];
+    return h('tr', { 'data-key': `${r.space}/${r.name}`, class: isChosen ? 'chosen' : undefined },
+      h('th', { scope: 'row' }, h('a', { href: to('locks', r.space, r.name), 'aria-current': isChosen ? 'true' : undefined }, named(r.name)),
+        r.space === 'key' && h('span', { class: 'quiet small' }, ' key')),
+      h('td', {}, holder(r)),
+      h('td', { class: 'tight' }, first?.SinceMs === undefined ? h('span', { class: 'quiet' }, first?.Index ? `index ${first.Index}` : '–') : since(first.SinceMs, at)),
+      h('td', { class: 'number' }, r.queue.length ? tag(String(r.queue.length), 'warn') : '0'));
+  }
+
+  function holder({ holders }) {
+    if (!holders.length) return h('span', { class: 'quiet' }, 'nobody');
+    if (holders.length > 1) return h('span', { class: 'nowrap' }, counted(holders.length, 'holder'));
+    return h('span', { class: 'id', title: holders[0].Session }, shortId(holders[0].Session));
+  }
+
+  function moved(to_) {
+    endGraph?.();
+    const graph = to_[0] === 'graph';
+    listBox.hidden = graph;
+    graphBox.hidden = !graph;
+    refill(tabs, [['List', 'locks', !graph], ['Who waits for whom', 'locks/graph', graph]].map(([title, place, on]) =>
+      h('button', { type: 'button', 'aria-pressed': on ? 'true' : 'false', onclick: () => { location.hash = `#/${place}`; } }, title)));
+    graphBox.replaceChildren();
+    endGraph = graph ? showGraph(graphBox) : null;
+    detail.choose(graph ? '' : to_.join('/'));
+    if (claims) draw();
+  }
+
+  begin();
+  moved(rest);
+  return {
+    moved,
+    end() {
+      for (const end of ends) end();
+      endGraph?.();
+      detail.end();
+    },
+  };
+}

@@ -1,0 +1,148 @@
+// One lock, claim, semaphore or election: holders, queue, delays, and what can be done about them.
+
+import { asText, count, counted, fromBase64, shortId } from '../parts/format.js';
+import { button, empty, facts, field, h, panel, refill, refusal, table, tag } from '../parts/dom.js';
+import { since, until } from '../parts/clock.js';
+import { ask, copyCall, prepare } from '../parts/dialog.js';
+import { call } from '../parts/api.js';
+import { pathOf, target } from '../parts/calls.js';
+import { SessionTimes } from '../parts/session_times.js';
+import { watch } from '../parts/link.js';
+import { to } from '../parts/places.js';
+
+const queueShown = 100;
+
+const sessionLink = (id) => h('a', { class: 'id', href: to('sessions', id), title: id }, shortId(id));
+
+/** @param space 'claim' or 'key' @returns what ends it */
+export function showResource(box, space, name) {
+  const times = new SessionTimes();
+  const looked = space === 'claim' ? { path: `/v1/claim/${pathOf(name)}` } : { path: `/v1/kv/${pathOf(name)}`, parameters: { claims: true } };
+  let whole = false, last = null;
+
+  const end = watch(target(looked.path, looked.parameters), (answer) => { last = answer; draw(); });
+
+  function draw() {
+    if (last.status === 404) return refill(box, panel(name, null, empty(`Nobody holds or waits for the ${space === 'claim' ? 'claim' : 'lock of the key'} of this name.`)));
+    if (last.status !== 200) return refill(box, panel(name, null, refusal(last)));
+    const r = last.body;
+    const at = performance.now() - (Date.now() - last.at);
+    const kind = space === 'key' ? 'lock of a key' : { rw: 'read-write lock' }[r.Kind] || r.Kind;
+    times.keep(r.Holders.map((x) => x.Session));
+    refill(box, panel(name,
+      [tag(kind), r.Kind === 'semaphore' && button('Resize', () => resize(r)),
+        copyCall(name, looked, null)],
+      h('div', { class: 'inside stack' },
+        facts(r.Kind === 'semaphore' && ['Permits', `${r.Holders.reduce((n, x) => n + x.Permits, 0)} of ${r.Limit} taken`],
+          r.Kind === 'semaphore' && ['Limit', r.Pinned ? 'set by an operator' : 'set by the first claim'],
+          ['Holders', count(r.HolderCount)], ['Waiting', count(r.QueueLength)],
+          space === 'key' && ['Key', h('a', { href: to('keys', name) }, name)]),
+        holders(r, at), queue(r, at), delays(r, at))));
+  }
+
+  function holders(r, at) {
+    if (!r.Holders.length) return h('p', { class: 'quiet' }, 'Nobody holds it.');
+    return h('section', {}, h('h3', {}, 'Holders'), table('Holders',
+      ['Session', 'Held for', 'Fence #', 'Session ends in', '(What can be done)'],
+      r.Holders.flatMap((x) => [
+        h('tr', { 'data-key': x.ID },
+          h('th', { scope: 'row' }, sessionLink(x.Session), h('span', { class: 'quiet small' }, ` ${x.Node}`), x.ID !== x.Session && h('div', { class: 'quiet small' }, x.ID),
+            (r.Kind === 'rw' || x.Permits > 1) && h('div', { class: 'quiet small' }, r.Kind === 'rw' ? x.Mode : counted(x.Permits, 'permit')), value(x.Value)),
+          h('td', {}, x.SinceMs === undefined ? h('span', { class: 'quiet' }, 'not known') : since(x.SinceMs, at)),
+          h('td', { class: 'number' }, x.Fence), h('td', {}, times.of(x.Session)),
+          h('td', {}, h('div', { class: 'row end' },
+            space === 'claim' && (r.Kind === 'lock' || r.Kind === 'election') && r.QueueLength > 0 && button('Hand over', () => handOver(x, r.Queue[0])),
+            r.Kind === 'rw' && x.Mode === 'exclusive' && button('Make shared', () => share(x)),
+            button('Release', () => (space === 'claim' ? letGo(x) : prepare(`Release the lock of ${name}`, () => unlock(x))), 'danger')))),
+      ])));
+  }
+
+  function queue(r, at) {
+    if (!r.QueueLength) return h('p', { class: 'quiet' }, 'Nobody waits.');
+    const mayTake = space === 'claim' && (r.Kind === 'lock' || r.Kind === 'election') && r.Holders.length === 1;
+    const ranked = r.Queue.some((x) => x.Priority);
+    const shown = whole ? r.Queue : r.Queue.slice(0, queueShown);
+    return h('section', {}, h('h3', {}, 'Queue'), table('Queue',
+      ['Place #', 'Session', 'Waits for', 'Gives up in', ...(ranked ? ['Priority #'] : []), '(What can be done)'],
+      shown.map((x) => h('tr', { 'data-key': `wait ${x.ID}` },
+        h('td', { class: 'number' }, x.Place),
+        h('th', { scope: 'row' }, sessionLink(x.Session), h('span', { class: 'quiet small' }, ` ${x.Node}`), x.ID !== x.Session && h('div', { class: 'quiet small' }, x.ID)),
+        h('td', {}, since(x.WaitingMs, at)), h('td', {}, x.DeadlineMs === undefined ? h('span', { class: 'quiet' }, 'never') : until(x.DeadlineMs, at)),
+        ranked && h('td', { class: 'number' }, x.Priority),
+        h('td', {}, h('div', { class: 'row end' },
+          mayTake && button('Hand over', () => handOver(r.Holders[0], x)),
+          button('Remove', () => (space === 'claim' ? withdraw(x) : leaveQueue(x)), 'danger')))))),
+    r.Queue.length > shown.length && button(`Show ${count(r.Queue.length - shown.length)} more`, () => { whole = true; draw(); }, 'plain'),
+    r.QueueLength > r.Queue.length && h('p', { class: 'quiet' }, `The first ${count(r.Queue.length)} of ${count(r.QueueLength)} are told.`));
+  }
+
+  function delays(r, at) {
+    if (!r.Delays.length) return null;
+    return h('section', {}, h('h3', {}, 'Lock delay'), h('p', { class: 'quiet' }, 'The session of a holder has ended. What it held is withheld for a while, so that it can notice.'),
+      table('Lock delays', ['Session', 'Over in', 'Permits #'],
+        r.Delays.map((d) => h('tr', {}, h('th', { scope: 'row', class: 'mono' }, shortId(d.Session) || 'not told'), h('td', {}, until(d.LeftMs, at)), h('td', { class: 'number' }, d.Permits ?? 1)))));
+  }
+
+  function value(base64) {
+    if (!base64) return null;
+    const text = asText(fromBase64(base64));
+    return h('div', { class: 'quiet small wrap' }, text === null ? 'bytes' : text.length > 80 ? `${text.slice(0, 80)} …` : text);
+  }
+
+  // ---- what can be done
+
+  const path = `/v1/claim/${pathOf(name)}`;
+  const letGo = (x) => ask({
+    title: `Release ${name}`, verb: 'Release', danger: true,
+    explain: h('p', {}, `Session ${x.Session} stops holding it now, and the next in the queue gets it. The holder is not told: it goes on until it asks or writes with fence ${x.Fence}.`),
+    call: () => ({ method: 'DELETE', path, parameters: { id: x.ID } }),
+  });
+  const withdraw = (x) => ask({
+    title: `Remove a waiter of ${name}`, verb: 'Remove', danger: true,
+    explain: h('p', {}, `Session ${x.Session} loses place ${x.Place} in the queue, and its request is answered so.`),
+    call: () => ({ method: 'DELETE', path, parameters: { id: x.ID } }),
+  });
+  const handOver = (from, x) => ask({
+    title: `Hand over ${name}`, verb: 'Hand over', danger: true,
+    explain: h('p', {}, `Session ${from.Session} stops holding it, and session ${x.Session} holds it from then on, with a new fence.`),
+    call: () => ({ method: 'PUT', path: `${path}/hand-over`, parameters: { id: from.ID, to: x.ID } }),
+  });
+  const share = (x) => ask({
+    title: `Make ${name} shared`, verb: 'Make shared',
+    explain: h('p', {}, 'The holder keeps it, and its fence; those who want to share it may hold it, too.'),
+    call: () => ({ method: 'PUT', path: `${path}/mode`, parameters: { id: x.ID, mode: 'shared' } }),
+  });
+
+  function resize(r) {
+    const limit = h('input', { type: 'number', min: 1, value: r.Limit });
+    const unpin = h('input', { type: 'checkbox' });
+    ask({
+      title: `Resize ${name}`, verb: 'Set',
+      explain: h('p', {}, 'Holders keep their permits if there are fewer then; nobody gets one until enough are back.'),
+      inputs: [field('Permits', limit), r.Pinned && h('label', { class: 'choice' }, unpin, 'Leave it to those who claim again')],
+      check: () => (unpin.checked || Number(limit.value) >= 1 ? '' : 'At least one permit.'),
+      call: () => (unpin.checked ? { method: 'DELETE', path: `${path}/limit` } : { method: 'PUT', path: `${path}/limit`, parameters: { n: limit.value } }),
+    });
+  }
+
+  async function unlock(x) {
+    const { body: [key] } = await call({ path: `/v1/kv/${pathOf(name)}` });
+    // A release writes the value that comes with it: the one that is there, if it still is.
+    const operation = { Key: key.Key, Value: key.Value, Flags: key.Flags, Session: x.Session };
+    ask({
+      title: `Release the lock of ${name}`, verb: 'Release', danger: true,
+      explain: h('p', {}, `Session ${x.Session} stops holding the lock now; the value stays. The holder is not told: it goes on until it asks, or writes with fence ${x.Fence}.`),
+      call: () => ({ method: 'PUT', path: '/v1/txn', body: [{ KV: { Verb: 'check-index', Key: key.Key, Index: key.ModifyIndex } }, { KV: { Verb: 'unlock', ...operation } }] }),
+    });
+  }
+  const leaveQueue = (x) => ask({
+    title: `Remove a waiter of ${name}`, verb: 'Remove', danger: true, falseIsDone: true,
+    explain: h('p', {}, `Session ${x.Session} loses place ${x.Place} in the queue, and its request is answered so.`),
+    call: () => ({ method: 'PUT', path: `/v1/kv/${pathOf(name)}`, parameters: { release: x.Session } }),
+  });
+
+  return () => {
+    end();
+    times.keep([]);
+  };
+}

@@ -1,0 +1,155 @@
+// Lists of tokens, policies and roles, and their changes.
+
+import { button, empty, field, h, panel, refill, table, tag } from '../parts/dom.js';
+import { call, complaint } from '../parts/api.js';
+import { ask, copyCall, prepare } from '../parts/dialog.js';
+import { shortId } from '../parts/format.js';
+import { pathOf } from '../parts/calls.js';
+
+const globalManagement = '00000000-0000-0000-0000-000000000001', anonymous = '00000000-0000-0000-0000-000000000002';
+
+/** Draws anew what is there. `off`: ACLs are. */
+export async function showManagement(box, off) {
+  if (off) return refill(box);
+  const ask_ = async (path) => {
+    try {
+      return { rows: (await call({ path })).body };
+    } catch (refused) {
+      return { refused };
+    }
+  };
+  const [tokens, policies, roles] = await Promise.all(['/v1/acl/tokens', '/v1/acl/policies', '/v1/acl/roles'].map(ask_));
+  const denied = tokens.refused?.status === 403;
+  if (tokens.refused) return refill(box, panel('Management', null, empty(denied ? 'Who may read ACLs sees and changes tokens, policies and roles here.' : complaint(tokens.refused))));
+  const again = () => showManagement(box, off);
+  refill(box, h('div', { class: 'stack' },
+    tokenList(tokens.rows, policies.rows || [], roles.rows || [], again), policyList(policies.rows || [], again), roleList(roles.rows || [], policies.rows || [], again)));
+}
+
+const names = (list) => (list || []).map((p) => p.Name).join(', ');
+const choices = (rows, chosen = []) => rows.map((r) => ({ row: r, box: h('input', { type: 'checkbox', checked: chosen.some((c) => c.ID === r.ID) }) }));
+const choiceFields = (legend, all) => all.length > 0 && h('fieldset', {}, h('legend', {}, legend), h('div', { class: 'row' }, all.map((c) => h('label', { class: 'choice' }, c.box, c.row.Name))));
+const chosenOf = (all) => all.filter((c) => c.box.checked).map((c) => ({ ID: c.row.ID, Name: c.row.Name }));
+
+function tokenList(tokens, policies, roles, again) {
+  const looked = { path: '/v1/acl/tokens' };
+  return panel('Tokens', [copyCall('All tokens', looked, ['acl', 'token', 'list']), button('New token', create, 'main')],
+    table('Tokens', ['Accessor', 'Description', 'Policies and roles', 'Ends', '(What can be done)'],
+      tokens.map((t) => h('tr', { 'data-key': t.AccessorID },
+        h('th', { scope: 'row', class: 'mono', title: t.AccessorID }, shortId(t.AccessorID)), h('td', { class: 'wrap' }, t.Description),
+        h('td', {}, [names(t.Policies), names(t.Roles)].filter(Boolean).join(', ') || h('span', { class: 'quiet' }, 'none')), h('td', {}, t.ExpirationTime || 'never'),
+        h('td', {}, h('div', { class: 'row end' }, button('Edit', () => edit(t)), t.AccessorID !== anonymous && button('Delete', () => remove(t), 'danger')))))));
+
+  function inputs(t) {
+    const description = h('input', { type: 'text', value: t.Description || '' });
+    const ofPolicies = choices(policies, t.Policies), ofRoles = choices(roles, t.Roles);
+    const written = () => ({ Description: description.value, Policies: chosenOf(ofPolicies), Roles: chosenOf(ofRoles) });
+    return { written, fields: [field('Description', description), choiceFields('Policies', ofPolicies), choiceFields('Roles', ofRoles)] };
+  }
+
+  function create() {
+    const i = inputs({});
+    const ttl = h('input', { type: 'text', placeholder: '24h' });
+    ask({
+      title: 'New token', verb: 'Make', inputs: [...i.fields, field('Ends after (empty: never)', ttl)],
+      call: () => ({ method: 'PUT', path: '/v1/acl/token', body: { ...i.written(), ExpirationTTL: ttl.value || undefined } }),
+      belay: () => {
+        const { Description: description, Policies: of, Roles: as } = i.written();
+        return ['acl', 'token', 'create', `-description=${description}`, ...of.map((p) => `-policy-name=${p.Name}`), ...as.map((r) => `-role-name=${r.Name}`),
+          ...(ttl.value ? [`-expires-ttl=${ttl.value}`] : [])];
+      },
+      done: ({ body }) => { showSecret(body); again(); },
+    });
+  }
+
+  function edit(t) {
+    const i = inputs(t);
+    ask({
+      title: `Token ${shortId(t.AccessorID)}`, verb: 'Save', inputs: i.fields,
+      call: () => ({
+        method: 'PUT', path: `/v1/acl/token/${t.AccessorID}`,
+        body: { ...i.written(), Local: t.Local, ServiceIdentities: t.ServiceIdentities, NodeIdentities: t.NodeIdentities },
+      }),
+      done: again,
+    });
+  }
+
+  function remove(t) {
+    ask({
+      title: `Delete token ${shortId(t.AccessorID)}`, verb: 'Delete', danger: true, explain: h('p', {}, 'Whoever uses it is refused from then on; its streams end.'),
+      call: () => ({ method: 'DELETE', path: `/v1/acl/token/${t.AccessorID}` }), belay: () => ['acl', 'token', 'delete', `-id=${t.AccessorID}`], done: again,
+    });
+  }
+}
+
+/** Secrets are in no list: this is the one time that it is seen. */
+function showSecret(made) {
+  const dialog = h('dialog', { 'aria-label': 'The new token', onclose: () => dialog.remove() }, h('form', { method: 'dialog' }, h('h2', {}, 'The new token'),
+    h('p', {}, 'This is its secret. It is not shown again in this list.'), h('pre', { class: 'value', tabindex: 0, role: 'region', 'aria-label': 'Secret' }, made.SecretID),
+    h('div', { class: 'row end' }, h('button', { class: 'main', autofocus: true }, 'I have it'))));
+  document.body.append(dialog);
+  dialog.showModal();
+}
+
+function policyList(policies, again) {
+  const looked = { path: '/v1/acl/policies' };
+  return panel('Policies', [copyCall('All policies', looked, ['acl', 'policy', 'list']), button('New policy', () => edit(null), 'main')],
+    table('Policies', ['Name', 'Description', '(What can be done)'],
+      policies.map((p) => h('tr', { 'data-key': p.ID }, h('th', { scope: 'row' }, p.Name), h('td', { class: 'wrap' }, p.Description),
+        h('td', {}, h('div', { class: 'row end' }, p.ID === globalManagement ? tag('built in') : [button('Edit', () => prepare(`Policy ${p.Name}`, () => edit(p))), button('Delete', () => remove(p), 'danger')]))))));
+
+  async function edit(p) {
+    let whole = { Name: '', Description: '', Rules: '' };
+    if (p) whole = (await call({ path: `/v1/acl/policy/${pathOf(p.ID)}` })).body;
+    const name = h('input', { type: 'text', value: whole.Name }), description = h('input', { type: 'text', value: whole.Description });
+    const rules = h('textarea', { value: whole.Rules, spellcheck: 'false', placeholder: 'key_prefix "app/" { policy = "write" }' });
+    ask({
+      title: p ? `Policy ${p.Name}` : 'New policy', verb: p ? 'Save' : 'Make', inputs: [field('Name', name), field('Description', description), field('Rules', rules)],
+      check: () => (name.value ? '' : 'Give it a name.'),
+      call: () => ({
+        method: 'PUT', path: p ? `/v1/acl/policy/${p.ID}` : '/v1/acl/policy',
+        body: { Name: name.value, Description: description.value, Rules: rules.value, Datacenters: whole.Datacenters },
+      }),
+      belay: () => ['acl', 'policy', ...(p ? ['update', `-id=${p.ID}`] : ['create']), `-name=${name.value}`, `-description=${description.value}`, `-rules=${rules.value}`],
+      done: again,
+    });
+  }
+
+  function remove(p) {
+    ask({
+      title: `Delete policy ${p.Name}`, verb: 'Delete', danger: true, explain: h('p', {}, 'Tokens and roles that have it may from then on only what their other policies permit.'),
+      call: () => ({ method: 'DELETE', path: `/v1/acl/policy/${p.ID}` }), belay: () => ['acl', 'policy', 'delete', `-id=${p.ID}`], done: again,
+    });
+  }
+}
+
+function roleList(roles, policies, again) {
+  const looked = { path: '/v1/acl/roles' };
+  return panel('Roles', [copyCall('All roles', looked, ['acl', 'role', 'list']), button('New role', () => edit(null), 'main')],
+    !roles.length ? empty('None. A role is a name for several policies.') : table('Roles', ['Name', 'Description', 'Policies', '(What can be done)'],
+      roles.map((r) => h('tr', { 'data-key': r.ID }, h('th', { scope: 'row' }, r.Name), h('td', { class: 'wrap' }, r.Description), h('td', {}, names(r.Policies)),
+        h('td', {}, h('div', { class: 'row end' }, button('Edit', () => edit(r)), button('Delete', () => remove(r), 'danger')))))));
+
+  function edit(r) {
+    const name = h('input', { type: 'text', value: r?.Name || '' }), description = h('input', { type: 'text', value: r?.Description || '' });
+    const of = choices(policies, r?.Policies);
+    ask({
+      title: r ? `Role ${r.Name}` : 'New role', verb: r ? 'Save' : 'Make', inputs: [field('Name', name), field('Description', description), choiceFields('Policies', of)],
+      check: () => (name.value ? (chosenOf(of).length ? '' : 'Choose a policy.') : 'Give it a name.'),
+      call: () => ({
+        method: 'PUT', path: r ? `/v1/acl/role/${r.ID}` : '/v1/acl/role',
+        body: { Name: name.value, Description: description.value, Policies: chosenOf(of), ServiceIdentities: r?.ServiceIdentities, NodeIdentities: r?.NodeIdentities },
+      }),
+      belay: () => ['acl', 'role', ...(r ? ['update', `-id=${r.ID}`, '-no-merge'] : ['create']), `-name=${name.value}`,
+        `-description=${description.value}`, ...chosenOf(of).map((p) => `-policy-name=${p.Name}`)],
+      done: again,
+    });
+  }
+
+  function remove(r) {
+    ask({
+      title: `Delete role ${r.Name}`, verb: 'Delete', danger: true, explain: h('p', {}, 'Tokens that have it lose what it permits.'),
+      call: () => ({ method: 'DELETE', path: `/v1/acl/role/${r.ID}` }), belay: () => ['acl', 'role', 'delete', `-id=${r.ID}`], done: again,
+    });
+  }
+}

@@ -1,0 +1,67 @@
+// A job that runs on every machine of a cluster, and does its work on one of them, once per period.
+//
+//   cron_job SERVER NAME      such as: cron_job http://127.0.0.1:8500 nightly-report
+#include <belay/client.hpp>
+
+#include <chrono>
+#include <iostream>
+#include <string>
+
+namespace {
+
+using namespace std::chrono_literals;
+
+/// The period that it is now: the work is done once for each value.
+std::string period_now() {
+  auto days = std::chrono::floor<std::chrono::days>(std::chrono::system_clock::now());
+  return std::to_string(days.time_since_epoch().count());
+}
+
+/// The work itself. It looks whether the lock is still its own before each step that must not be done by two.
+bool report(const belay::held& lock) {
+  for (int step = 1; step <= 3; ++step) {
+    if (!lock.safe()) {
+      std::cerr << "the lock was lost: " << lock.lost_because() << "\n";
+      return false;
+    }
+    std::cout << "step " << step << " under fence " << lock.fence() << "\n";
+  }
+  return true;
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 3) {
+    std::cerr << "usage: cron_job SERVER NAME\n";
+    return 64;
+  }
+  belay::client_options options;
+  options.servers = {argv[1]};
+  options.session.name = "cron_job";
+  belay::client c(options);
+  auto name = std::string("jobs/") + argv[2];
+
+  auto lock = c.lock(name + "/lock").acquire(30s);
+  if (!lock) {
+    std::cerr << "no lock: " << lock.why().text() << "\n";
+    return 1;
+  }
+  auto period = period_now();
+  auto last = c.get(name + "/done");
+  if (!last) {
+    std::cerr << "cannot see what was done: " << last.why().text() << "\n";
+    return 1;
+  }
+  if (last->found && last->found->value == period) {
+    std::cout << "done already\n";
+    return 0;
+  }
+  if (!report(*lock) || !lock->safe())
+    return 1;
+  // Written only if nobody has written since it was read.
+  auto mark = [&](const std::optional<belay::entry>&) { return std::optional<std::string>(period); };
+  auto marked = c.update(name + "/done", mark);
+  std::cout << (marked ? "done\n" : "done, and not marked\n");
+  return marked ? 0 : 1;
+}

@@ -1,0 +1,74 @@
+// A worker that runs on every machine, and works on the one that leads: an actor of CAF.
+//
+//   leader_worker SERVER NAME ME SECONDS      such as: leader_worker http://127.0.0.1:8500 indexer "$(hostname)" 60
+#include <belay/caf/coordinator.hpp>
+
+#include <caf/event_based_actor.hpp>
+#include <caf/send.hpp>
+
+#include <iostream>
+#include <string>
+#include <thread>
+
+using namespace std::chrono_literals;
+
+struct begin {}; // to itself: ask for the office
+struct step {};  // to itself: the next piece of work
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(begin)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(step)
+
+namespace {
+
+caf::behavior worker(caf::event_based_actor* self, belay::caf::coordinator_actor coordinator, std::string office,
+                     std::string me) {
+  auto office_id = std::make_shared<std::uint64_t>(0); // 0: it does not lead
+  auto leads = [=](belay::caf::grant& g) {
+    std::cout << me << " leads, fence " << g.fence << std::endl;
+    *office_id = g.id;
+    self->send(self, step());
+  };
+  auto not_yet = [=](caf::error& e) {
+    std::cerr << belay::caf::error_of(e).text() << std::endl;
+    self->delayed_send(self, 500ms, begin());
+  };
+  // What a step changes is guarded by g.fence: between the look and the change anything can happen.
+  auto still_leads = [=](belay::caf::grant& g) {
+    if (g.safe())
+      std::cout << me << " works" << std::endl;
+    self->delayed_send(self, 200ms, step());
+  };
+  auto leads_no_more = [=](caf::error&) {}; // `lost` comes, too
+  self->send(self, begin());
+  return {
+      [=](begin) {
+        belay::caf::campaign wanted{office, me, 60s}; // answered within that time
+        self->request(coordinator, caf::infinite, wanted).then(leads, not_yet);
+      },
+      [=](step) {
+        belay::caf::check asked{*office_id};
+        self->request(coordinator, caf::infinite, asked).then(still_leads, leads_no_more);
+      },
+      [=](belay::caf::lost& m) {
+        std::cout << me << " leads no more: " << m.because << std::endl;
+        self->send(self, begin());
+      },
+  };
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 5) {
+    std::cerr << "usage: leader_worker SERVER NAME ME SECONDS\n";
+    return 64;
+  }
+  caf::actor_system_config config;
+  caf::actor_system system(belay::caf::add_to(config));
+  belay::client_options options;
+  options.servers = {argv[1]};
+  auto coordinator = belay::caf::coordinator(system, options);
+  auto works = system.spawn(worker, coordinator, std::string(argv[2]), std::string(argv[3]));
+  std::this_thread::sleep_for(std::chrono::seconds(std::stoi(argv[4])));
+  caf::anon_send_exit(works, caf::exit_reason::user_shutdown);       // the next one leads now
+  caf::anon_send_exit(coordinator, caf::exit_reason::user_shutdown); // ends the session
+}

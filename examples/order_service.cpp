@@ -1,0 +1,78 @@
+// An order takes three services. In the end all of them have done their part, or none: whoever comes next undoes what was left.
+//
+//   order_service SERVER ORDER [STEPS]      such as: order_service http://127.0.0.1:8500 order-7
+//
+// With STEPS the process dies after so many. What stands for the services here are keys below shop/.
+#include <belay/client.hpp>
+#include <belay/compensated_section.hpp>
+#include <belay/keys.hpp>
+
+#include <chrono>
+#include <cstdlib>
+#include <iostream>
+#include <string>
+
+namespace {
+
+using namespace std::chrono_literals;
+
+const char* const services[] = {"stock", "payment", "delivery"};
+
+/// Asks a service, which can be asked twice for the same order. A real one refuses a fence smaller than it has seen: fence_gate.
+belay::task<belay::status> ask(belay::world& w, std::string service, std::string order, std::string what,
+                               std::uint64_t fence, belay::patience limit) {
+  std::cout << service << ": " << order << " " << what << ", fence " << fence << std::endl;
+  co_return co_await belay::put_key(w, "shop/" + service + "/" + order, what, limit);
+}
+
+belay::task<belay::status> undo(belay::session& s, belay::noted_step step) {
+  belay::patience limit(s.where().now() + 5s);
+  co_return co_await ask(s.where(), step.what, step.section, "undone", step.fence, limit);
+}
+
+belay::task<belay::result<int>> place(belay::session& s, belay::patience limit, std::string order, int dies_after) {
+  auto how = [&s](belay::noted_step step) { return undo(s, std::move(step)); };
+  belay::compensated_section section(s, "shop/orders", how);
+  auto begun = co_await section.begin(order, limit);
+  if (!begun)
+    co_return begun.why();
+  int done = 0;
+  for (const auto* service : services) {
+    auto noted = co_await section.step(service, order, limit);
+    if (!noted || !section.safe())
+      co_return belay::error(belay::outcome::refused, belay::reason::session, "the lock was lost");
+    auto asked = co_await ask(s.where(), service, order, "ordered", section.fence(), limit);
+    if (!asked) {
+      co_await section.roll_back(limit);
+      co_return asked.why();
+    }
+    if (++done == dies_after)
+      std::_Exit(9);
+  }
+  auto committed = co_await section.commit(limit);
+  if (!committed)
+    co_return committed.why();
+  co_return done;
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 3 && argc != 4) {
+    std::cerr << "usage: order_service SERVER ORDER [STEPS]\n";
+    return 64;
+  }
+  belay::client_options options;
+  options.servers = {argv[1]};
+  options.session.name = "order_service";
+  options.session.mode = belay::session_mode::exact; // Belay only: the next one comes in 3 s, not in 45
+  options.session.ttl = 3s;
+  options.session.lock_delay = 0s;
+  belay::client c(options);
+  std::string order = argv[2];
+  int dies_after = argc == 4 ? std::atoi(argv[3]) : 0;
+  auto make = [&](belay::session& s, belay::patience limit) { return place(s, limit, order, dies_after); };
+  auto placed = c.run<int>(make, 30s);
+  std::cout << order << ": " << (placed ? "placed" : placed.why().text()) << "\n";
+  return placed ? 0 : 1;
+}

@@ -1,0 +1,28 @@
+"""Every change below a prefix, each once and in order, until examples/watched/end is written."""
+import base64
+import json
+
+import consul
+
+PREFIX = "/v1/kv/examples/watched/"
+server = consul.Consul()
+
+
+def changes(**where):
+    return server.http.get(lambda response: response, PREFIX, {"recurse": "", "changes": "", **where})
+
+
+place = changes().headers["X-Consul-Index"]
+print("watching", flush=True)
+end = False
+while not end:
+    got = changes(index=place, wait="60s")
+    if got.code == 410:  # too far behind: the keys as they are, then what follows
+        got = changes(snapshot="")
+    if got.code != 200:
+        raise RuntimeError(f"{got.code} {got.body}")
+    for change in json.loads(got.body):
+        name = change["Key"].rsplit("/", 1)[1]
+        end = end or name == "end"
+        print(change["Event"], name, *([base64.b64decode(change["Value"]).decode()] if change["Value"] else []), flush=True)
+    place = got.headers["X-Consul-Index"]  # keep it, and go on there after a restart, at any server

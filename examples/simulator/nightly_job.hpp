@@ -1,0 +1,47 @@
+#pragma once
+// The code under test: a job that runs on several machines, of which one at a time may write its pages to a ledger. It knows the world by
+// belay::world only, and so it is the same in production (belay::client::run) and under the simulator.
+
+#include <belay/mutex.hpp>
+
+#include <chrono>
+#include <string>
+
+/// Whether the ledger is told the fence of the lock, so that it can refuse who has lost it. A process may stand still between any
+/// look at its lock and the write behind it: without a fence the write comes too late and is taken all the same.
+inline constexpr bool sends_fence = false; // the bug; true is the repair
+
+/// Takes the lock, writes pages, gives it back, over and over. `where`: the path of the ledger; `me`: as the ledger calls who writes.
+inline belay::task<> nightly_job(belay::world& w, std::string where, std::string me) {
+  using namespace std::chrono_literals;
+  belay::session_options options;
+  options.ttl = 3s;
+  options.lock_delay = 0s;
+  belay::session s(w, options);
+  belay::mutex lock(s, "jobs/nightly");
+  for (int run = 1;; ++run) {
+    if (!s.safe()) {
+      auto opened = co_await s.open(belay::patience(w.now() + 10s));
+      if (!opened)
+        co_await belay::sleep_until(w, w.now() + 500ms);
+    }
+    auto held = co_await lock.acquire(belay::patience(w.now() + 20s));
+    if (!held) {
+      co_await belay::sleep_until(w, w.now() + 200ms);
+      continue;
+    }
+    // Held for longer than a third of the TTL: the session is renewed meanwhile.
+    for (int page = 1; page <= 3 && held->safe(); ++page) {
+      belay::request write("PUT", where);
+      write.query("run", me + "." + std::to_string(run)).query("page", std::to_string(page));
+      if (sends_fence)
+        write.query("fence", std::to_string(held->fence()));
+      auto written = co_await belay::ask(w, write, w.now() + 2s);
+      if (written.status() != 200)
+        break;
+      co_await belay::sleep_until(w, w.now() + 600ms);
+    }
+    co_await held->release(belay::patience(w.now() + 2s));
+    co_await belay::sleep_until(w, w.now() + 300ms);
+  }
+}

@@ -1,0 +1,58 @@
+// What the simulator runs, and what must be true.
+#include "examples/simulator/nightly_job.hpp"
+
+#include <belay/hold.hpp>
+#include <belay/sim.hpp>
+
+#include <set>
+
+using namespace std::chrono_literals;
+
+namespace {
+
+/// The guarded resource. It takes pages, and refuses what comes with a smaller fence than it has seen.
+class ledger {
+public:
+  belay::answer take(const belay::request& q) {
+    const auto fence = belay::sim::parameter(q, "fence");
+    if (!fence.empty() && !gate_.admits(std::stoull(fence)))
+      return belay::answer(409, "somebody else has the lock");
+    const auto run = belay::sim::parameter(q, "run");
+    if (run != last_run_) {
+      mixed_ = mixed_ || !runs_.insert(run).second;
+      last_run_ = run;
+    }
+    if (belay::sim::parameter(q, "page") == "3")
+      ++complete_;
+    return belay::answer(200, "true");
+  }
+  /// Whether a run has written again after another one had begun.
+  bool mixed() const { return mixed_; }
+  int complete() const { return complete_; }
+
+private:
+  belay::fence_gate gate_;
+  std::set<std::string> runs_;
+  std::string last_run_;
+  bool mixed_ = false;
+  int complete_ = 0;
+};
+
+} // namespace
+
+BELAY_SCENARIO("one writer at a time") {
+  ledger pages;
+  int complete_before = -1;
+  world.service("/ledger", [&](const belay::request& q) { return pages.take(q); });
+  for (const auto* name : {"a", "b"})
+    world.client(name, [](belay::sim::process& me) {
+      return nightly_job(me, "/ledger", me.name() + std::to_string(me.life()));
+    });
+  world.always("pages of two runs are not mixed", [&] { return !pages.mixed(); });
+  world.eventually("a run is completed without faults", [&] {
+    if (complete_before < 0)
+      complete_before = pages.complete();
+    return pages.complete() > complete_before;
+  });
+  world.run(20s, 60s);
+}

@@ -1,0 +1,57 @@
+#include "protocol/http/console/console.hpp"
+
+namespace belay::http {
+
+namespace {
+
+// Nothing but what this server serves, no script or style within the page, nobody else's frame, no way to make markup of text. Styles are set by
+// scripts through the object model, which this allows.
+constexpr auto content_security_policy =
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; worker-src 'self'; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; "
+    "trusted-types belay";
+
+constexpr auto kept_forever = "public, max-age=31536000, immutable";
+constexpr auto asked_each_time = "no-cache";
+
+/// RFC 9110 section 13.1.2. A tag from a cache in between may be a weak one.
+bool names_tag(std::string_view header, std::string_view tag) {
+  return header == "*" || header.find(tag) != std::string_view::npos;
+}
+
+} // namespace
+
+response console_answer(const console_files& console, std::string_view path, const console_wish& wish) {
+  const auto found = console.files.find(path);
+  response r;
+  if (found == console.files.end()) {
+    r.status = 404;
+    r.vary = false;
+    return r;
+  }
+  if (wish.method != "GET" && wish.method != "HEAD") {
+    r = error_response(405, "method " + std::string(wish.method) + " not allowed");
+    r.headers.emplace_back("Allow", "GET,HEAD");
+    return r;
+  }
+  const auto& file = found->second;
+  r.content_type = file.content_type;
+  r.body_shared = wish.gzip ? file.gzip : file.plain;
+  if (wish.gzip)
+    r.headers.emplace_back("Content-Encoding", "gzip");
+  const bool is_page = path.empty();
+  r.headers.emplace_back("Cache-Control", is_page ? asked_each_time : kept_forever);
+  if (is_page) {
+    r.headers.emplace_back("Etag", console.page_tag);
+    if (names_tag(wish.if_none_match, console.page_tag))
+      r.status = 304;
+  }
+  r.headers.emplace_back("Content-Security-Policy", content_security_policy);
+  r.headers.emplace_back("Cross-Origin-Opener-Policy", "same-origin");
+  r.headers.emplace_back("Cross-Origin-Resource-Policy", "same-origin");
+  r.headers.emplace_back("Referrer-Policy", "no-referrer");
+  r.headers.emplace_back("X-Content-Type-Options", "nosniff");
+  return r;
+}
+
+} // namespace belay::http

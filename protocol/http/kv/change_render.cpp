@@ -1,0 +1,118 @@
+#include "protocol/http/kv/change_render.hpp"
+
+#include "protocol/golang/base64.hpp"
+#include "protocol/golang/json_output.hpp"
+
+namespace belay::http {
+
+namespace {
+
+void append_number_member(std::string& out, std::string_view name, std::uint64_t value) {
+  golang::append_json_name(out, name);
+  golang::append_number(out, value);
+}
+
+/// @param removed there is no value any more
+void append_members(std::string& out, const state::kv_entry& row, bool removed, log_index previous, log_index index,
+                    bool keys_only) {
+  golang::append_json_member(out, "Key", row.key);
+  if (!keys_only) {
+    golang::append_json_name(out, "Value");
+    if (removed || row.value->empty())
+      out += "null";
+    else {
+      out += '"';
+      golang::append_base64(out, *row.value);
+      out += '"';
+    }
+    append_number_member(out, "Flags", removed ? 0 : row.flags);
+    golang::append_json_member(out, "Session", removed ? std::string() : row.session);
+  }
+  append_number_member(out, "PreviousIndex", previous.value);
+  append_number_member(out, "Index", index.value);
+}
+
+void append_members(std::string& out, const state::kv_change& c, bool keys_only) {
+  append_members(out, *c.row, c.kind != state::change_kind::set, c.previous, c.index, keys_only);
+}
+
+std::string id_of(const state::kv_change& c) {
+  return to_string(state::change_place{c.index, c.effect});
+}
+
+void append_field(std::string& out, std::string_view name, std::string_view value) {
+  ((out += name) += ": ") += value;
+  out += '\n';
+}
+
+template <class Members>
+void append_data(std::string& out, Members members) {
+  out += "data: {";
+  members();
+  out += "}\n\n";
+}
+
+} // namespace
+
+void append_change(std::string& out, const state::kv_change& c, bool keys_only) {
+  out += '{';
+  golang::append_json_member(out, "ID", id_of(c));
+  golang::append_json_member(out, "Event", name_of(c.kind));
+  append_members(out, c, keys_only);
+  out += '}';
+}
+
+void append_change(std::string& out, const state::kv_entry& row, bool keys_only) {
+  out += '{';
+  golang::append_json_member(out, "Event", name_of(state::change_kind::set));
+  append_members(out, row, false, {}, row.modify_index, keys_only);
+  out += '}';
+}
+
+void append_event(std::string& out, const state::kv_change& c, bool keys_only) {
+  append_field(out, "id", id_of(c));
+  append_field(out, "event", name_of(c.kind));
+  append_data(out, [&] { append_members(out, c, keys_only); });
+}
+
+void append_event(std::string& out, const state::kv_entry& row, bool keys_only) {
+  append_field(out, "event", name_of(state::change_kind::set));
+  append_data(out, [&] { append_members(out, row, false, {}, row.modify_index, keys_only); });
+}
+
+void append_progress(std::string& out, const state::change_place& reached) {
+  append_field(out, "id", to_string(reached));
+  append_field(out, "event", "progress");
+  append_data(out, [&] { append_number_member(out, "Index", reached.index.value); });
+}
+
+void append_snapshot_begin(std::string& out, log_index index, std::string_view why) {
+  append_field(out, "id", "0");
+  append_field(out, "event", why.empty() ? "snapshot" : "reset");
+  append_data(out, [&] {
+    append_number_member(out, "Index", index.value);
+    if (!why.empty())
+      golang::append_json_member(out, "Reason", why);
+  });
+}
+
+void append_end(std::string& out, std::string_view event, std::string_view why) {
+  append_field(out, "event", event);
+  append_data(out, [&] { golang::append_json_member(out, "Reason", why); });
+}
+
+response gone_response(log_index floor) {
+  auto r = error_response(410, "changes up to index " + to_string(floor) + " are gone");
+  r.headers.emplace_back("X-Belay-Floor", to_string(floor));
+  return r;
+}
+
+response render_stream_head() {
+  response r;
+  r.content_type = "text/event-stream";
+  r.headers.emplace_back("Cache-Control", "no-store");
+  r.headers.emplace_back("X-Accel-Buffering", "no"); // proxies that know it pass each piece on at once
+  return r;
+}
+
+} // namespace belay::http

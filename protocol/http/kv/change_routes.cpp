@@ -1,0 +1,132 @@
+// GET /v1/kv/PREFIX?recurse&changes, and keys as they were (docs/changes.md).
+
+#include "protocol/http/kv/change_routes.hpp"
+
+#include "protocol/golang/syntax.hpp"
+#include "protocol/http/reading/claim_parameters.hpp"
+#include "protocol/http/reading/query_options.hpp"
+
+#include <algorithm>
+
+namespace belay::http {
+
+namespace {
+
+// Each is a place in the table of those that wait.
+constexpr std::size_t prefixes_max = 64;
+
+refused read_prefixes(const request_context& c, std::vector<std::string>& out) {
+  out = c.query.all("prefix");
+  if (!c.argument.empty() || out.empty())
+    out.insert(out.begin(), std::string(c.argument));
+  if (out.size() > prefixes_max)
+    return invalid_parameter("prefix", "more than " + std::to_string(prefixes_max));
+  return std::nullopt;
+}
+
+refused read_kinds(const request_context& c, std::uint8_t& out) {
+  if (!c.query.has("event"))
+    return std::nullopt;
+  out = 0;
+  for (const auto& text : c.query.all("event")) {
+    const auto known = state::named<state::change_kind>(text);
+    if (!known)
+      return invalid_parameter("event", "only \"set\", \"delete\" or \"expired\"");
+    out |= static_cast<std::uint8_t>(1U << static_cast<unsigned>(*known));
+  }
+  return std::nullopt;
+}
+
+/// `4711`, or `4711.3`; zero and an empty text name no place.
+/// @returns false: it is neither
+bool read_place(std::string_view text, std::optional<state::change_place>& out) {
+  out.reset();
+  if (text.empty())
+    return true;
+  const auto dot = text.find('.');
+  const auto index = golang::parse_uint(text.substr(0, dot));
+  if (!index)
+    return false;
+  state::change_place at{log_index{*index}};
+  if (dot != std::string_view::npos) {
+    const auto effect = golang::parse_uint(text.substr(dot + 1));
+    if (!effect)
+      return false;
+    at.effect = *effect;
+  }
+  if (*index != 0)
+    out = at;
+  return true;
+}
+
+bool wants_stream(const request_context& c) {
+  return c.accept.find("text/event-stream") != std::string_view::npos;
+}
+
+refused refuse_others(const request_context& c) {
+  if (!c.query.has("recurse"))
+    return invalid_parameter("changes", "only together with \"recurse\"");
+  for (const std::string_view other : {"claims", "raw", "separator", "filter", "cached", "at", "history"})
+    if (c.query.has(other))
+      return invalid_parameter("changes", "not together with \"" + std::string(other) + "\"");
+  return std::nullopt;
+}
+
+} // namespace
+
+action changes_route(request_context& c) {
+  query_options o;
+  if (auto r = read_consistency(c, o))
+    return std::move(*r);
+  if (auto r = read_waiting(c, o))
+    return std::move(*r);
+  if (auto r = refuse_namespace(c))
+    return std::move(*r);
+  if (auto r = refuse_others(c))
+    return std::move(*r);
+  state::kv_changes asked;
+  if (auto r = read_prefixes(c, asked.prefixes))
+    return std::move(*r);
+  if (auto r = read_kinds(c, asked.kinds))
+    return std::move(*r);
+  std::optional<state::change_place> named, resumed;
+  if (!read_place(c.query.get("index"), named))
+    return error_response(400, "Invalid index");
+  const bool stream = wants_stream(c);
+  // What is no place of ours is of another stream.
+  const bool resumes = stream && !c.last_event_id.empty() && read_place(c.last_event_id, resumed);
+  if (auto r = refuse_datacenter(c))
+    return std::move(*r);
+  c.options.keys_only = c.query.has("keys");
+  using what = state::kv_changes::what;
+  // A stream that was cut inside a snapshot has the id 0, and no state.
+  asked.asked = resumed                              ? what::changes
+                : resumes || c.query.has("snapshot") ? what::snapshot
+                : named                              ? what::changes
+                                                     : what::place;
+  asked.after = resumed.value_or(named.value_or(state::change_place{log_index{}}));
+  if (stream)
+    return change_stream{state::query(std::move(asked)), o.mode};
+  o.min_index = named ? named->index.value : 0;
+  return make_read(state::query(std::move(asked)), o);
+}
+
+action past_route(request_context& c, const query_options& o) {
+  if (c.argument.empty())
+    return error_response(400, "Missing key name");
+  if (auto r = refuse_datacenter(c))
+    return std::move(*r);
+  auto once = o;
+  once.min_index = 0; // what was does not change
+  if (!c.query.has("at"))
+    return make_read(state::kv_history{std::string(c.argument)}, once);
+  const auto index = golang::parse_uint(c.query.get("at"));
+  if (!index)
+    return invalid_parameter("at", "no index");
+  if (c.query.has("history"))
+    return invalid_parameter("at", "not together with \"history\"");
+  c.options.raw = c.query.has("raw");
+  return make_read(state::kv_at{std::string(c.argument), log_index{*index}}, once);
+}
+
+} // namespace belay::http

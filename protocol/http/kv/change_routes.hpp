@@ -1,0 +1,13 @@
+#pragma once
+// What /v1/kv/ answers about changes of keys and about keys as they were (docs/changes.md).
+
+#include "protocol/http/reading/query_options.hpp"
+
+namespace belay::http {
+
+/// `?changes`
+action changes_route(request_context& c);
+/// `?at` or `?history`
+action past_route(request_context& c, const query_options& o);
+
+} // namespace belay::http

@@ -1,0 +1,68 @@
+#include "protocol/http/outcomes/outcome_render.hpp"
+
+#include "protocol/golang/json_output.hpp"
+#include "protocol/http/render.hpp"
+#include "protocol/http/request_context.hpp"
+
+namespace belay::http {
+
+namespace {
+
+using golang::append_json_member;
+using golang::append_json_name;
+
+std::string_view text_of(state::once_error why) {
+  switch (why) {
+  case state::once_error::key:
+    return "Invalid Idempotency-Key";
+  case state::once_error::other_request:
+    return "this Idempotency-Key was used for another request: method, path, query and body have to be the same";
+  case state::once_error::sealed:
+    return "this Idempotency-Key was sealed: the write has had no effect, and never will";
+  case state::once_error::too_old:
+    return "the write was under way for too long, and has had no effect; it may be sent again";
+  case state::once_error::full:
+    return "too many outcomes are kept: the write has had no effect; try again later, or without Idempotency-Key";
+  case state::once_error::answer_size:
+    return "the answer is too large to be kept: the write has had no effect";
+  }
+  return "";
+}
+
+} // namespace
+
+response render_once_refusal(const state::once_refusal& no) {
+  auto r = error_response(status_of(no.why), std::string(text_of(no.why)));
+  r.headers.emplace_back("X-Belay-Reason", name_of(no.why));
+  return r;
+}
+
+response render_sum(const state::kv_added& sum, log_index index, const render_options& options) {
+  std::string out = "{";
+  append_json_name(out, "Value");
+  golang::append_number(out, sum.value);
+  append_json_name(out, "Index");
+  golang::append_number(out, index.value);
+  return json_response(out += '}', options);
+}
+
+response render_outcome(const state::reply& told, const render_options& options) {
+  const bool sealed = std::holds_alternative<std::monostate>(told);
+  std::string out = "{";
+  append_json_member(out, "State", sealed ? "void" : "done");
+  append_json_name(out, "Index");
+  golang::append_number(out, told.decided_at.value);
+  if (!sealed) {
+    // No command that is answered otherwise by its kind can have a key.
+    const auto answer = render_write(state::command{}, told, {});
+    append_json_name(out, "Status");
+    golang::append_number(out, static_cast<std::uint64_t>(answer.status));
+    append_json_member(out, "Body", answer.body);
+    for (const auto& [name, value] : answer.headers)
+      if (name == "X-Belay-Reason")
+        append_json_member(out, "Reason", value);
+  }
+  return json_response(out += '}', options);
+}
+
+} // namespace belay::http

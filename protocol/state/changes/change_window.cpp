@@ -1,0 +1,231 @@
+#include "protocol/state/changes/change_window.hpp"
+
+#include "protocol/base/check.hpp"
+#include "protocol/base/mutants.hpp"
+#include "protocol/base/probe.hpp"
+
+#include <algorithm>
+#include <functional>
+#include <iterator>
+#include <string_view>
+
+namespace belay::state {
+
+namespace {
+
+/// Of a row, besides its texts: the record, its counters of references, the places of its texts on the heap.
+constexpr std::size_t row_bytes = sizeof(kv_entry) + 96;
+
+std::size_t bytes_of_row(const kv_entry_ptr& e) {
+  return e ? row_bytes + e->key.size() + e->value->size() + e->session.size() : 0;
+}
+
+bool lies_under(const std::string& key, const std::vector<std::string>& prefixes) {
+  return std::any_of(prefixes.begin(), prefixes.end(), [&](const std::string& p) { return key.starts_with(p); });
+}
+
+} // namespace
+
+std::string to_string(const change_place& p) {
+  auto text = to_string(p.index);
+  if (!p.is_whole())
+    (text += '.') += std::to_string(p.effect);
+  return text;
+}
+
+/// Rows before and after count for each change, though one may be in two of them: no order of writes makes it hold more.
+std::size_t change_window::bytes_of(const slot& s) {
+  constexpr std::size_t place_bytes = sizeof(slot) + 48; // and of the table by keys
+  return place_bytes + bytes_of_row(s.change.before) + bytes_of_row(s.change.after);
+}
+
+std::uint64_t change_window::hash_of(const std::string& key) {
+  return std::hash<std::string>{}(key);
+}
+
+kv_change change_window::shown(const slot& s) {
+  const auto& c = s.change;
+  const bool expired = c.expired && !MUTANT(expired_told_as_deleted);
+  return {s.index, s.effect,
+          c.after   ? change_kind::set
+          : expired ? change_kind::expired
+                    : change_kind::removed,
+          c.after ? c.after : c.before, c.before ? c.before->modify_index : log_index{}};
+}
+
+void change_window::limit(std::size_t bytes_max) {
+  bytes_max_ = bytes_max;
+  evict();
+}
+
+void change_window::begin_at(log_index applied) {
+  first_ += slots_.size();
+  copied_ = false;
+  left_alone_.clear();
+  slots_.clear();
+  newest_.clear();
+  bytes_ = 0;
+  applied_ = floor_ = applied;
+}
+
+void change_window::add(log_index index, change_journal& journal) {
+  PRECONDITION(index > applied_);
+  applied_ = index;
+  std::uint64_t effect = 0;
+  journal.take_keys([&](key_change&& each) { push(index, effect++, std::move(each)); });
+  evict();
+}
+
+void change_window::push(log_index index, std::uint64_t effect, key_change change) {
+  slot s{index, static_cast<std::uint32_t>(effect), 0, std::move(change), 0};
+  const auto number = first_ + slots_.size();
+  auto& newest = newest_[hash_of(s.row().key)];
+  s.previous = std::exchange(newest, number);
+  if (s.previous >= first_)
+    slots_[static_cast<std::size_t>(s.previous - first_)].next = static_cast<std::uint32_t>(number - s.previous);
+  bytes_ += bytes_of(s);
+  slots_.push_back(std::move(s));
+}
+
+void change_window::evict() {
+  while (bytes_ > bytes_max_ && !slots_.empty()) {
+    const auto leaving = slots_.front().index;
+    floor_ = MUTANT(window_drops_half_an_entry) ? leaving.prev() : leaving;
+    while (!slots_.empty() && slots_.front().index == leaving) {
+      const auto& oldest = slots_.front();
+      bytes_ -= bytes_of(oldest);
+      if (const auto at = newest_.find(hash_of(oldest.row().key)); at->second == first_)
+        newest_.erase(at);
+      if (const auto next = first_ + oldest.next;
+          copied_ && oldest.next != 0 && next < uncopied_ && goes_on(numbered(next)))
+        left_alone_.push_back(next);
+      slots_.pop_front();
+      ++first_;
+      if (MUTANT(window_drops_half_an_entry) && bytes_ <= bytes_max_)
+        break;
+    }
+  }
+}
+
+unkept_changes change_window::take_unkept(bool all) {
+  unkept_changes lacks;
+  lacks.floor = floor_;
+  if (copied_ && !all)
+    lacks.behind = copied_up_to_;
+  else
+    uncopied_ = first_;
+  const auto end = first_ + slots_.size();
+  uncopied_ = std::max(uncopied_, first_);
+  lacks.list.reserve(left_alone_.size() + static_cast<std::size_t>(end - uncopied_));
+  const auto take = [&](std::uint64_t n) {
+    const auto& s = numbered(n);
+    lacks.list.push_back({s.index, s.effect, s.change, goes_on(s)});
+  };
+  if (lacks.behind)
+    for (const auto n : left_alone_)
+      if (n >= first_ && !MUTANT(kept_window_with_a_hole)) {
+        PROBE("changes: a kept change does not go on from another one any more");
+        take(n);
+      }
+  left_alone_.clear();
+  for (auto n = uncopied_; n != end; ++n)
+    take(n);
+  uncopied_ = end;
+  copied_ = true;
+  copied_up_to_ = applied_;
+  return lacks;
+}
+
+void change_window::load(log_index floor, std::vector<kept_change> list) {
+  PRECONDITION(slots_.empty());
+  PRECONDITION(floor <= applied_);
+  floor_ = floor;
+  for (auto& each : list)
+    push(each.index, each.effect, std::move(each.change));
+  uncopied_ = first_ + slots_.size();
+  copied_ = true;
+  copied_up_to_ = applied_;
+}
+
+bool change_window::covers(const change_place& p) const {
+  if (MUTANT(window_floor_one_too_low) && p.index.next() >= floor_)
+    return true;
+  return p.index > floor_ || (p.index == floor_ && p.is_whole());
+}
+
+change_rows change_window::read(const kv_changes& q) const {
+  change_rows found;
+  found.floor = floor_;
+  found.applied = applied_;
+  found.reached = q.after;
+  if (applied_ < q.after.index && !MUTANT(laggard_sends_what_is_old)) { // it comes, and nothing older is news
+    PROBE("changes: asked for what is not applied here yet");
+    return found;
+  }
+  if (!covers(q.after)) {
+    PROBE("changes: asked for what is below the floor");
+    found.gone = true;
+    return found;
+  }
+  auto after = applied_ < q.after.index ? change_place{floor_} : q.after;
+  after.effect = MUTANT(rest_of_entry_lost_at_a_cut) ? change_place::all_effects : after.effect;
+  auto at = std::partition_point(slots_.begin(), slots_.end(), [&](const slot& s) { return s.place() <= after; });
+  std::size_t value_bytes = 0, looked_at = 0;
+  for (; at != slots_.end(); ++at) {
+    if (found.list.size() == changes_max || value_bytes >= value_bytes_max || looked_at == looked_at_max) {
+      found.more = true;
+      // All of an entry that has come to its end with the last one looked at.
+      const auto& last = *std::prev(at);
+      found.reached = at->index != last.index ? change_place{last.index} : last.place();
+      return found;
+    }
+    ++looked_at;
+    if (!lies_under(at->row().key, q.prefixes))
+      continue;
+    auto one = shown(*at);
+    if (!q.wants(one.kind))
+      continue;
+    value_bytes += one.row->key.size() + (one.kind == change_kind::set ? one.row->value->size() : 0);
+    found.list.push_back(std::move(one));
+  }
+  found.reached = std::max(found.reached, change_place{applied_});
+  return found;
+}
+
+template <class F>
+void change_window::for_each_of(const std::string& key, F&& f) const {
+  const auto at = newest_.find(hash_of(key));
+  for (auto n = at == newest_.end() ? 0 : at->second; n >= first_; n = numbered(n).previous)
+    if (numbered(n).row().key == key && !f(numbered(n)))
+      return;
+}
+
+change_rows change_window::history(const std::string& key) const {
+  change_rows found;
+  found.floor = floor_;
+  found.applied = applied_;
+  found.reached = change_place{applied_};
+  for_each_of(key, [&](const slot& s) {
+    if (found.list.size() == history_max) {
+      found.more = true;
+      return false;
+    }
+    found.list.push_back(shown(s));
+    return true;
+  });
+  return found;
+}
+
+kv_entry_ptr change_window::row_at(const std::string& key, log_index index, kv_entry_ptr now) const {
+  PRECONDITION(floor_ <= index);
+  PRECONDITION(index <= applied_);
+  for_each_of(key, [&](const slot& s) {
+    if (s.index <= index)
+      return false;
+    now = s.change.before;
+    return true;
+  });
+  return now;
+}
+
+} // namespace belay::state

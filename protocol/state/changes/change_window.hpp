@@ -1,0 +1,96 @@
+#pragma once
+// The newest changes of keys that this server has applied, in order, as many as fit into so many bytes. Not replicated: it is in no digest, and
+// servers may know more or fewer of them. Whole entries of the log leave it, the oldest first.
+
+#include "protocol/state/change_journal.hpp"
+#include "protocol/state/changes/change_queries.hpp"
+#include "protocol/state/kept_changes.hpp"
+
+#include <cstddef>
+#include <deque>
+#include <memory>
+#include <memory_resource>
+#include <unordered_map>
+#include <vector>
+
+namespace belay::state {
+
+class change_window {
+public:
+  // Of one answer: what is longer is asked for in pieces. Looking at so many takes less than a millisecond.
+  static constexpr std::size_t changes_max = 1024, value_bytes_max = 256u << 10, looked_at_max = 8192;
+  static constexpr std::size_t history_max = 1024;
+
+  /// From now on it holds at most so many bytes.
+  void limit(std::size_t bytes_max);
+  std::size_t limit() const { return bytes_max_; }
+  /// Nothing is known of entries up to this one: tables were loaded or replaced.
+  void begin_at(log_index applied);
+  /// One entry was applied; what it changed is taken out of the journal. @pre index > applied()
+  void add(log_index index, change_journal& journal);
+
+  // ---- a copy on the disk, for the next start
+
+  /// What the copy lacks. It has it from then on; if that fails, `all` is asked for the next time.
+  unkept_changes take_unkept(bool all);
+  /// What the copy knew of entries behind `floor`, in its order. @pre begin_at() was called with the entry up to which it knows them
+  void load(log_index floor, std::vector<kept_change> list);
+
+  log_index applied() const { return applied_; }
+  /// All changes of entries behind this one are there.
+  log_index floor() const { return floor_; }
+  std::size_t bytes() const { return bytes_; }
+  std::size_t size() const { return slots_.size(); }
+
+  /// Whoever stands there gets everything that happened since.
+  bool covers(const change_place& p) const;
+  /// Of changes only: the rows of a snapshot are in the tables.
+  change_rows read(const kv_changes& q) const;
+  change_rows history(const std::string& key) const;
+  /// @param now the row as it is; null: there is none
+  /// @returns what it was at that index; null: there was none. @pre floor() <= index <= applied()
+  kv_entry_ptr row_at(const std::string& key, log_index index, kv_entry_ptr now) const;
+
+private:
+  struct slot {
+    log_index index;
+    std::uint32_t effect; ///< of one entry there are fewer
+    std::uint32_t next;   ///< so many slots behind it is the next of a key with this hash; 0: there is none
+    key_change change;
+    std::uint64_t previous; ///< number of the one before it of a key with this hash; smaller than first_: there is none
+
+    const kv_entry& row() const { return change.after ? *change.after : *change.before; }
+    change_place place() const { return {index, effect}; }
+  };
+
+  static std::size_t bytes_of(const slot& s);
+  static std::uint64_t hash_of(const std::string& key);
+  static kv_change shown(const slot& s);
+  const slot& numbered(std::uint64_t n) const { return slots_[static_cast<std::size_t>(n - first_)]; }
+  /// Whether it begins where the slot before it of its key has ended. False: that has left.
+  bool goes_on(const slot& s) const {
+    return s.change.before && s.change.after && s.previous >= first_ &&
+           numbered(s.previous).change.after == s.change.before;
+  }
+  void push(log_index index, std::uint64_t effect, key_change change);
+  /// Calls `f(slot)`, the newest first, until it says false.
+  template <class F>
+  void for_each_of(const std::string& key, F&& f) const;
+  void evict();
+
+  std::size_t bytes_max_ = change_window_bytes_usual;
+  std::size_t bytes_ = 0;
+  log_index applied_, floor_;
+  /// What leaves at one end serves for what comes at the other.
+  std::unique_ptr<std::pmr::memory_resource> memory_ = std::make_unique<std::pmr::unsynchronized_pool_resource>();
+  std::pmr::deque<slot> slots_{memory_.get()};
+  std::uint64_t first_ = 1; ///< number of the oldest
+  bool copied_ = false;     ///< there is a copy that knows all up to copied_up_to_
+  log_index copied_up_to_;
+  std::uint64_t uncopied_ = 1;            ///< number of the first that the copy lacks
+  std::vector<std::uint64_t> left_alone_; ///< numbers of those that go on in the copy, and do not any more
+  std::pmr::unordered_map<std::uint64_t, std::uint64_t> newest_{
+      memory_.get()}; ///< by hash of the key: number of the newest
+};
+
+} // namespace belay::state

@@ -1,0 +1,120 @@
+#include "protocol/state/outcomes/exactly_once.hpp"
+
+#include "protocol/base/mutants.hpp"
+#include "protocol/base/probe.hpp"
+
+namespace belay::state {
+
+namespace {
+
+// As many as of claims; each entry brings one at most.
+constexpr int forgotten_at_once_max = 1000;
+
+/// Of rows that are not shown with their values these need not be kept.
+reply without_hidden_values(reply answer) {
+  auto* results = std::get_if<txn_reply>(&answer);
+  if (results == nullptr)
+    return answer;
+  for (auto& each : results->results)
+    if (auto* entry = std::get_if<kv_entry_ptr>(&each.row); entry != nullptr && !each.with_value) {
+      auto bare = std::make_shared<kv_entry>(**entry);
+      bare->value = make_payload({});
+      *entry = std::move(bare);
+    }
+  return answer;
+}
+
+reply told_again(const outcome_record& row) {
+  PROBE("once: answered from what is kept");
+  auto answer = *row.answer;
+  answer.decided_at = row.index;
+  return answer;
+}
+
+outcome_record new_row(const applying& a, const std::string& scope, const std::string& id) {
+  outcome_record row;
+  row.key = outcome_key(scope, id);
+  row.scope = scope;
+  row.id = id;
+  row.index = a.index;
+  row.until.value = a.now.value + outcome_kept_ms;
+  return row;
+}
+
+} // namespace
+
+std::optional<std::string> scope_of(const tables& t, const std::optional<authority>& by, cluster_time now) {
+  if (!by || MUTANT(once_scope_ignored))
+    return std::string();
+  const auto token = t.acls.token_with_secret(by->secret);
+  if (token == nullptr)
+    return by->secret == anonymous_secret ? std::optional(std::string(anonymous_accessor)) : std::nullopt;
+  return token->expires.is_zero() || token->expires > now ? std::optional(token->accessor) : std::nullopt;
+}
+
+std::optional<reply> known_outcome(const tables& t, const std::string& scope, const once_mark& once) {
+  const auto row = t.outcomes.find(scope, once.key);
+  if (row == nullptr)
+    return std::nullopt;
+  if (row->answer == nullptr) {
+    PROBE("once: a sealed write came");
+    return MUTANT(seal_forgets) ? std::nullopt : std::optional(reply{once_refusal{once_error::sealed, {}}});
+  }
+  if (row->print != once.print && !MUTANT(once_fingerprint_ignored))
+    return reply{once_refusal{once_error::other_request, {}}};
+  return told_again(*row);
+}
+
+std::optional<reply> not_accepted(const applying& a, const std::string& scope, const std::string& key,
+                                  cluster_time asked) {
+  if (!is_once_key(key))
+    return reply{once_refusal{once_error::key, {}}};
+  // A time that has not come yet is none of this cluster.
+  if ((asked > a.now || asked.value + copy_accepted_ms <= a.now.value) && !MUTANT(once_old_copy_accepted)) {
+    PROBE("once: a copy came too late");
+    return reply{once_refusal{once_error::too_old, a.now}};
+  }
+  if (a.t.outcomes.is_full(scope, a.secret != nullptr) && !MUTANT(outcomes_without_bound))
+    return reply{once_refusal{once_error::full, {}}};
+  return std::nullopt;
+}
+
+void keep_outcome(applying& a, const std::string& scope, const once_mark& once, const reply& answer) {
+  if (const auto* yes = std::get_if<bool>(&answer); yes != nullptr && !*yes && MUTANT(once_false_not_kept))
+    return;
+  auto row = new_row(a, scope, once.key);
+  row.print = once.print;
+  row.answer = std::make_shared<const reply>(without_hidden_values(answer));
+  a.t.outcomes.put(std::make_shared<const outcome_record>(std::move(row)));
+}
+
+reply seal_outcome(applying& a, const std::string& scope, const outcome_seal& c) {
+  if (const auto row = a.t.outcomes.find(scope, c.key)) {
+    reply found;
+    found.decided_at = row->index;
+    return row->answer != nullptr ? told_again(*row) : found;
+  }
+  if (auto no = not_accepted(a, scope, c.key, c.asked))
+    return std::move(*no);
+  PROBE("once: sealed before it took effect");
+  a.t.outcomes.put(std::make_shared<const outcome_record>(new_row(a, scope, c.key)));
+  reply sealed;
+  sealed.decided_at = a.index;
+  return sealed;
+}
+
+bool is_too_large(const reply& answer) {
+  return outcome_bytes(without_hidden_values(answer)) > kept_answer_bytes_max;
+}
+
+void forget_outcomes(applying& a) {
+  const cluster_time over{a.now.value + (MUTANT(outcome_forgotten_early) ? outcome_kept_ms - copy_accepted_ms / 2 : 0)};
+  for (int n = 0; n < forgotten_at_once_max; ++n) {
+    const auto first = a.t.outcomes.first_due();
+    if (first == nullptr || first->until > over)
+      return;
+    a.t.outcomes.erase(first->key);
+  }
+}
+
+} // namespace belay::state

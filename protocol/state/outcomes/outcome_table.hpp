@@ -1,0 +1,49 @@
+#pragma once
+// Outcomes by the token's accessor and the Idempotency-Key, and in the order in which they are forgotten (docs/exactly-once.md).
+
+#include "protocol/state/journaled_map.hpp"
+
+#include <set>
+#include <unordered_map>
+
+namespace belay::state {
+
+class outcome_table {
+public:
+  explicit outcome_table(change_journal& journal) : rows_(journal, table::outcomes) {}
+
+  /// Null: nothing is known of it.
+  outcome_ptr find(std::string_view scope, std::string_view id) const;
+  /// The one that is forgotten first. Null: there are none.
+  outcome_ptr first_due() const { return by_time_.empty() ? nullptr : *by_time_.begin(); }
+  /// By outcome_bytes().
+  std::uint64_t bytes() const { return all_.bytes; }
+  /// No more may come. @param share only of what one token may have
+  bool is_full(std::string_view scope, bool share) const;
+
+  void put(outcome_ptr row);
+  void erase(std::string_view key);
+  const journaled_map<outcome_ptr>& rows() const { return rows_; }
+
+private:
+  struct totals {
+    std::size_t count = 0;
+    std::uint64_t bytes = 0;
+    bool reached(std::size_t parts) const {
+      return count >= outcomes_max / parts || bytes >= outcome_bytes_max / parts;
+    }
+  };
+  struct earlier {
+    bool operator()(const outcome_ptr& a, const outcome_ptr& b) const {
+      return std::tie(a->until, a->key) < std::tie(b->until, b->key);
+    }
+  };
+  void untrack(const outcome_ptr& row);
+
+  journaled_map<outcome_ptr> rows_;
+  std::set<outcome_ptr, earlier> by_time_;
+  totals all_;
+  std::unordered_map<std::string, totals> by_scope_;
+};
+
+} // namespace belay::state

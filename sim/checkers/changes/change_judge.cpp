@@ -1,0 +1,143 @@
+#include "sim/checkers/changes/change_judge.hpp"
+
+#include "protocol/base/probe.hpp"
+#include "protocol/golang/base64.hpp"
+
+#include <boost/json/parse.hpp>
+
+#include <algorithm>
+#include <charconv>
+
+namespace belay::sim {
+
+namespace {
+
+std::optional<std::uint64_t> number_of(std::string_view text) {
+  std::uint64_t n = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), n);
+  return error == std::errc() && end == text.data() + text.size() && !text.empty() ? std::optional(n) : std::nullopt;
+}
+
+std::uint64_t number_in(const boost::json::object& o, const char* name) {
+  const auto* member = o.if_contains(name);
+  return member == nullptr ? 0 : member->to_number<std::uint64_t>();
+}
+std::string text_in(const boost::json::object& o, const char* name) {
+  const auto* member = o.if_contains(name);
+  return member == nullptr || !member->is_string() ? std::string() : std::string(member->as_string());
+}
+
+} // namespace
+
+broken change_judge::told(const stream_event& e) {
+  boost::json::error_code wrong;
+  const auto parsed = boost::json::parse(e.data, wrong);
+  if (wrong || !parsed.is_object())
+    return "event " + e.kind + " has the data " + e.data;
+  const auto& data = parsed.as_object();
+  const log_index index{number_in(data, "Index")};
+  if (!e.id.empty())
+    last_id_ = e.id;
+  if (e.kind == "snapshot" || e.kind == "reset")
+    return begin_snapshot(e, index);
+  if (e.kind == "progress")
+    return take_progress(e, index);
+  if (e.kind == "cut" || e.kind == "refused")
+    return std::nullopt;
+  if (e.kind != "set" && e.kind != "delete" && e.kind != "expired")
+    return "event of an unknown kind: " + e.kind;
+  const auto key = text_in(data, "Key");
+  if (!key.starts_with(prefix_))
+    return "change of " + key + ", which is not below " + prefix_;
+  const auto value = golang::decode_base64(text_in(data, "Value"));
+  if (!value)
+    return "change of " + key + " with the value " + text_in(data, "Value");
+  row now{*value, text_in(data, "Session"), number_in(data, "Flags"), index};
+  if (in_snapshot_)
+    return take_row(e, key, std::move(now));
+  return take_change(e, key, std::move(now), log_index{number_in(data, "PreviousIndex")});
+}
+
+broken change_judge::begin_snapshot(const stream_event& e, log_index index) {
+  if (e.id != "0")
+    return "a " + e.kind + " begins with the id " + e.id;
+  if (e.kind == "reset")
+    PROBE("changes: a stream began anew");
+  in_snapshot_ = has_state_ = true;
+  snapshot_ = index;
+  known_.clear();
+  return std::nullopt;
+}
+
+broken change_judge::take_row(const stream_event& e, const std::string& key, row now) {
+  if (e.kind != "set" || !e.id.empty())
+    return "a snapshot has " + e.kind + " with the id " + e.id;
+  if (now.index > snapshot_)
+    return "a snapshot as of " + to_string(snapshot_) + " has " + key + " as of " + to_string(now.index);
+  known_[key] = std::move(now);
+  return std::nullopt;
+}
+
+broken change_judge::take_change(const stream_event& e, const std::string& key, row now, log_index previous) {
+  const auto dot = e.id.find('.');
+  const auto index = number_of(std::string_view(e.id).substr(0, dot));
+  const auto effect = dot == std::string::npos ? std::nullopt : number_of(std::string_view(e.id).substr(dot + 1));
+  if (!index || !effect || log_index{*index} != now.index)
+    return "change of " + key + " with index " + to_string(now.index) + " has the id " + e.id;
+  const place to{*index, *effect};
+  if (to <= at_)
+    return "change " + e.id + " came when " + std::to_string(at_.index) + '.' + std::to_string(at_.effect) +
+           " had been sent";
+  at_ = to;
+  const auto had = known_.find(key);
+  if (has_state_ && previous != (had == known_.end() ? log_index{} : had->second.index))
+    return "change " + e.id + " of " + key + " follows the one of " + to_string(previous) + ", and what was told was " +
+           (had == known_.end() ? "no such key" : "that of " + to_string(had->second.index));
+  if (e.kind == "set")
+    known_[key] = std::move(now);
+  else if (had != known_.end())
+    known_.erase(had);
+  return std::nullopt;
+}
+
+broken change_judge::take_progress(const stream_event& e, log_index index) {
+  if (number_of(e.id) != index.value)
+    return "progress up to " + to_string(index) + " has the id " + e.id;
+  if (in_snapshot_ && index != snapshot_)
+    return "a snapshot as of " + to_string(snapshot_) + " ends with progress up to " + to_string(index);
+  const place to{index.value, UINT64_MAX};
+  if (!in_snapshot_ && to < at_)
+    return "progress went back from " + std::to_string(at_.index) + " to " + e.id;
+  in_snapshot_ = false;
+  at_ = to;
+  sent_up_to_ = index;
+  if (index > keys_.applied())
+    return "progress up to " + e.id + ", and only " + to_string(keys_.applied()) + " is committed";
+  return has_state_ ? compare_with(index) : std::nullopt;
+}
+
+broken change_judge::compare_with(log_index at) const {
+  if (keys_.doubtful_under(prefix_, at))
+    return std::nullopt;
+  PROBE("changes: what a stream has told was compared with the state");
+  std::map<std::string, row> now;
+  for (const auto& e : keys_.entries_at(prefix_, at))
+    now[e->key] = {*e->value, e->session, e->flags, e->modify_index};
+  if (now == known_)
+    return std::nullopt;
+  const auto differs = std::find_if(now.begin(), now.end(), [&](const auto& each) {
+    const auto there = known_.find(each.first);
+    return there == known_.end() || there->second != each.second;
+  });
+  if (differs != now.end()) {
+    const auto there = known_.find(differs->first);
+    return "progress up to " + to_string(at) + ": " + differs->first + " has changed at " +
+           to_string(differs->second.index) + ", and what was told is " +
+           (there == known_.end() ? "no such key" : "that of " + to_string(there->second.index));
+  }
+  const auto left =
+      std::find_if(known_.begin(), known_.end(), [&](const auto& each) { return !now.contains(each.first); });
+  return "progress up to " + to_string(at) + ": " + left->first + " is gone, and that was not told";
+}
+
+} // namespace belay::sim

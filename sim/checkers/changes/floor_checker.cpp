@@ -1,0 +1,63 @@
+#include "sim/checkers/changes/floor_checker.hpp"
+
+#include "protocol/base/probe.hpp"
+
+#include <algorithm>
+#include <charconv>
+
+namespace belay::sim {
+
+std::optional<floor_checker::of_checkpoint> floor_checker::on_disk(std::size_t node) const {
+  const auto& seen = seen_[node];
+  const auto info = nodes_.disk(node).checkpoints()->info();
+  if (!info || !*info)
+    return std::nullopt;
+  const auto index = (*info)->meta.index;
+  for (const auto& known : {seen.durable, seen.tried})
+    if (known.index == index)
+      return known;
+  return of_checkpoint{index, index};
+}
+
+void floor_checker::wrote(std::size_t node) {
+  if (const auto found = on_disk(node)) // a store that has failed says nothing until the next start
+    seen_[node].durable = *found;
+}
+
+broken floor_checker::look(std::size_t node) {
+  auto& seen = seen_[node];
+  const auto* machine = nodes_.machine(node);
+  if (machine == nullptr || seen.life == nodes_.life(node))
+    return std::nullopt;
+  seen.life = nodes_.life(node);
+  const auto found = on_disk(node);
+  if (!found)
+    seen = {{}, {}, seen.life}; // the disk of before was lost
+  else
+    seen.durable = *found;
+  const auto floor = machine->changes_counted().floor;
+  if (floor < machine->applied_index())
+    PROBE("changes: a server began with a window of before");
+  const auto lowest = seen.durable.floor, index = seen.durable.index;
+  // Nothing of the window of another checkpoint is here.
+  const auto highest = lowest == index ? index : std::max(lowest, std::min(index, seen.tried.floor));
+  if (lowest <= floor && floor <= highest)
+    return std::nullopt;
+  return "node " + std::to_string(node) + " began with the floor " + to_string(floor) + " and its checkpoint at " +
+         to_string(index) + ", which was written when it was " + to_string(lowest);
+}
+
+broken floor_checker::reset(std::size_t node, const std::string& place) const {
+  const auto* machine = nodes_.machine(node);
+  std::uint64_t index = 0;
+  const auto [end, error] = std::from_chars(place.data(), place.data() + place.size(), index);
+  if (machine == nullptr || error != std::errc() || index == 0)
+    return std::nullopt;
+  const bool whole = end == place.data() + place.size();
+  const auto floor = machine->changes_counted().floor.value;
+  if (whole ? index < floor : index <= floor)
+    return std::nullopt;
+  return "the stream had everything up to " + place + " and begins anew, and the floor is " + std::to_string(floor);
+}
+
+} // namespace belay::sim

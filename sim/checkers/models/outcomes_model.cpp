@@ -1,0 +1,62 @@
+#include "sim/checkers/models/outcomes_model.hpp"
+
+#include <algorithm>
+
+namespace belay::sim {
+
+namespace {
+
+// docs/exactly-once.md, "Times".
+constexpr std::uint64_t kept_ms = 600'000, copies_taken_ms = 300'000;
+
+} // namespace
+
+bool outcomes_model::pass_time(log_index at, cluster_time now) {
+  at_ = at;
+  const bool forgets = std::erase_if(live_, [&](const auto& each) {
+                         const bool over = each.second->until <= now.value;
+                         if (over)
+                           past_[each.first].push_back({at, nullptr});
+                         return over;
+                       }) != 0;
+  if (forgets)
+    counts_[at] = live_.size();
+  return forgets;
+}
+
+modelled_outcome_ptr outcomes_model::find(const owned_key& key) const {
+  const auto it = live_.find(key);
+  return it == live_.end() ? nullptr : it->second;
+}
+
+void outcomes_model::keep(const owned_key& key, modelled_outcome o) {
+  auto row = std::make_shared<const modelled_outcome>(std::move(o));
+  live_[key] = row;
+  past_[key].push_back({at_, std::move(row)});
+  counts_[at_] = live_.size();
+}
+
+std::size_t outcomes_model::count_at(log_index s) const {
+  const auto later = counts_.upper_bound(s);
+  return later == counts_.begin() ? 0 : std::prev(later)->second;
+}
+
+modelled_outcome_ptr outcomes_model::find_at(const owned_key& key, log_index s) const {
+  const auto it = past_.find(key);
+  if (it == past_.end())
+    return nullptr;
+  const auto& all = it->second;
+  const auto later =
+      std::upper_bound(all.begin(), all.end(), s, [](log_index i, const version& v) { return i < v.at; });
+  return later == all.begin() ? nullptr : std::prev(later)->row;
+}
+
+bool outcomes_model::takes(cluster_time asked, cluster_time now) {
+  return asked <= now && now.value - asked.value < copies_taken_ms;
+}
+
+std::uint64_t outcomes_model::end_of(cluster_time now) {
+  return now.value + kept_ms;
+}
+
+} // namespace belay::sim

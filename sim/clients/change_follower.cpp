@@ -1,0 +1,118 @@
+#include "sim/clients/change_follower.hpp"
+
+#include "protocol/base/probe.hpp"
+
+#include <algorithm>
+#include <charconv>
+
+namespace belay::sim {
+
+using std::chrono::milliseconds;
+
+namespace {
+
+constexpr milliseconds pause_of_followers{400};
+// Above those of readers of caches.
+constexpr std::uint16_t first_follower_stream = 950;
+constexpr const char* followed[] = {"k/", "", "k/0/", "l/"};
+
+} // namespace
+
+change_followers::change_followers(schedule& time, tape& choices, event_trace& trace, cluster& nodes,
+                                   const kv_model& keys, const floor_checker& floors, std::size_t count)
+    : time_(time), tape_(choices), trace_(trace), nodes_(nodes), floors_(floors) {
+  for (std::size_t i = 0; i < count; ++i)
+    followers_.push_back({change_judge(keys, followed[i % std::size(followed)])});
+}
+
+void change_followers::start() {
+  for (std::size_t i = 0; i < followers_.size(); ++i)
+    time_.after(milliseconds(1500 + 83 * i), [this, i] { turn(i); });
+}
+
+void change_followers::turn(std::size_t i) {
+  time_.after(pause_of_followers, [this, i] { turn(i); });
+  auto& f = followers_[i];
+  constexpr std::uint64_t cuts = 12, sizes = 4000;
+  const std::uint64_t places = nodes_.places();
+  const auto drawn =
+      tape_.choose({stream_kind::client, static_cast<std::uint16_t>(first_follower_stream + i)}, cuts * sizes * places);
+  const auto node = drawn % places;
+  const auto kind = drawn / places % cuts;
+  if (f.connection != 0) {
+    if (kind != 1)
+      return;
+    PROBE("changes: a client left its stream");
+    if (nodes_.state(f.node) != node_state::down)
+      nodes_.gateway(f.node).hang_up(f.connection);
+    f.connection = 0;
+  }
+  for (std::size_t n = 0; n < places; ++n)
+    if (const auto at = (node + n) % places; nodes_.state(at) != node_state::down)
+      return connect(i, at, kind < 6 ? 0 : 1 + drawn / places / cuts);
+}
+
+void change_followers::connect(std::size_t i, std::size_t node, std::uint64_t bytes_left) {
+  auto& f = followers_[i];
+  f.connection = ++connections_;
+  f.node = node;
+  f.bytes_left = bytes_left;
+  f.stream = {};
+  f.judge.opened();
+  std::string request = std::string("GET /v1/kv/") + followed[i % std::size(followed)] + "?recurse&changes&snapshot" +
+                        (connections_ % 3 == 0 ? "&stale" : "") +
+                        " HTTP/1.1\r\nHost: 127.0.0.1:8500\r\nAccept: text/event-stream\r\n";
+  if (!f.judge.last_id().empty())
+    request += "Last-Event-ID: " + f.judge.last_id() + "\r\n";
+  trace_.add(f.connection << 8 | node);
+  if (trace_.wanted())
+    trace_.line(time_.now(), node,
+                "follower " + std::to_string(i) + " goes on behind " +
+                    (f.judge.last_id().empty() ? "nothing" : f.judge.last_id()));
+  nodes_.gateway(node).send(f.connection, request + "\r\n");
+}
+
+void change_followers::on_node_gone(std::size_t node) {
+  for (auto& f : followers_)
+    if (f.node == node)
+      f.connection = 0;
+}
+
+bool change_followers::on_bytes(connection_id c, std::string_view bytes, bool last) {
+  const auto found =
+      std::find_if(followers_.begin(), followers_.end(), [c](const follower& f) { return f.connection == c; });
+  if (found == followers_.end())
+    return false;
+  auto& f = *found;
+  const bool cut = f.bytes_left != 0 && bytes.size() >= f.bytes_left;
+  if (cut)
+    bytes = bytes.substr(0, f.bytes_left);
+  if (f.bytes_left != 0)
+    f.bytes_left -= bytes.size();
+  const bool goes_on = f.stream.take(bytes);
+  for (const auto& e : f.stream.take_events()) {
+    if (trace_.wanted())
+      trace_.line(time_.now(), f.node,
+                  "follower " + std::to_string(found - followers_.begin()) + " is told " + e.id + ' ' + e.kind + ' ' +
+                      e.data.substr(0, 60));
+    auto wrong = e.kind == "reset" ? floors_.reset(f.node, f.judge.last_id()) : std::nullopt;
+    if (!wrong)
+      wrong = f.judge.told(e);
+    if (wrong && !complaint_)
+      complaint_ = "follower " + std::to_string(found - followers_.begin()) + " at node " + std::to_string(f.node) +
+                   ": " + *wrong;
+  }
+  if (goes_on && !cut && !last)
+    return true;
+  if (cut)
+    PROBE("changes: a stream was cut in the middle");
+  f.connection = 0;
+  return false;
+}
+
+bool change_followers::all_have(log_index i) const {
+  return std::all_of(followers_.begin(), followers_.end(),
+                     [i](const follower& f) { return f.judge.sent_up_to() >= i; });
+}
+
+} // namespace belay::sim

@@ -1,0 +1,53 @@
+#pragma once
+// Clients that follow changes of keys as streams. They are cut anywhere, by faults and by themselves, and go on from their place at any node.
+
+#include "sim/chance/tape.hpp"
+#include "sim/checkers/changes/change_judge.hpp"
+#include "sim/checkers/changes/floor_checker.hpp"
+#include "sim/record/event_reader.hpp"
+#include "sim/world/cluster.hpp"
+
+#include <string>
+#include <string_view>
+
+namespace belay::sim {
+
+class change_followers {
+public:
+  change_followers(schedule& time, tape& choices, event_trace& trace, cluster& nodes, const kv_model& keys,
+                   const floor_checker& floors, std::size_t count);
+
+  void start();
+  void on_node_gone(std::size_t node);
+
+  /// @returns false: the client hangs up
+  bool on_bytes(connection_id c, std::string_view bytes, bool last);
+  /// The first that is wrong.
+  const broken& complaint() const { return complaint_; }
+  /// Each has been sent everything up to there.
+  bool all_have(log_index i) const;
+
+private:
+  struct follower {
+    change_judge judge;
+    connection_id connection = 0; ///< zero: none
+    std::size_t node = 0;
+    std::uint64_t bytes_left = 0; ///< it hangs up when so many have come; zero: it does not
+    event_reader stream = {};
+  };
+
+  void turn(std::size_t i);
+  void connect(std::size_t i, std::size_t node, std::uint64_t bytes_left);
+  void look(std::size_t i);
+
+  schedule& time_;
+  tape& tape_;
+  event_trace& trace_;
+  cluster& nodes_;
+  const floor_checker& floors_;
+  std::deque<follower> followers_;
+  connection_id connections_ = counted_from(connections_of::change_followers);
+  broken complaint_;
+};
+
+} // namespace belay::sim

@@ -1,0 +1,36 @@
+#pragma once
+// A simulated client that writes with idempotency keys (docs/exactly-once.md): it sends again what was not answered, and what was, through other
+// servers; seals what it has sent or is about to send, sends it then; uses a key for something else; asks what became of it.
+
+#include "sim/record/history.hpp"
+
+#include <deque>
+#include <string>
+#include <variant>
+
+namespace belay::sim {
+
+/// Says what to ask next, and learns from the answers. One at a time.
+class once_client {
+public:
+  using request = std::variant<state::command, http::read_request>;
+
+  explicit once_client(std::size_t number) : number_(number) {}
+
+  /// @param drawn decides, as in `workload`; @param fresh a number that no command had before
+  request next(std::uint64_t drawn, std::uint64_t fresh);
+  void learn(const operation& o);
+
+private:
+  state::plain_command some_write(std::uint64_t drawn, std::uint64_t fresh) const;
+  state::command new_write(std::uint64_t drawn, std::uint64_t fresh);
+  /// Of the last few, the newest most often.
+  const state::command& sent(std::uint64_t drawn) const;
+
+  std::size_t number_;
+  std::uint64_t keys_ = 0;
+  std::deque<state::command> sent_;
+  log_index seen_at_; ///< of the key that is written by check-and-set
+};
+
+} // namespace belay::sim

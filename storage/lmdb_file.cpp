@@ -1,0 +1,153 @@
+#include "storage/lmdb_file.hpp"
+
+#include <algorithm>
+
+namespace belay::storage {
+
+namespace {
+
+constexpr std::uint64_t map_step = 1u << 20;
+// For the pages a change copies on the way from its leaf to the root, and for the list of free pages.
+constexpr std::uint64_t map_slack = 512u << 10;
+// LMDB puts values above half a page on pages of their own: at worst, two pages for a little more than one.
+constexpr std::uint64_t page_waste = 3;
+
+} // namespace
+
+status as_status(int code, const std::string& what, const std::string& path) {
+  if (code != 0)
+    return lmdb_failure(what, path, code);
+  return done{};
+}
+
+lmdb_file::lmdb_file(file_system& files, std::string directory, std::string name, std::string new_name, limits l)
+    : files_(files), directory_(std::move(directory)), name_(std::move(name)), new_name_(std::move(new_name)),
+      limits_(l) {}
+
+failure lmdb_file::die(const std::string& why) {
+  dead_ = name_ + " in " + directory_ + " failed: " + why;
+  return failure{dead_};
+}
+
+status lmdb_file::remove_leftover() {
+  auto names = files_.list(directory_);
+  if (!names)
+    return names.why();
+  if (std::find(names->begin(), names->end(), new_name_) != names->end())
+    return files_.remove(new_path());
+  return done{};
+}
+
+result<bool> lmdb_file::open_if_there() {
+  const auto path = directory_ + "/" + name_;
+  auto names = files_.list(directory_);
+  if (!names)
+    return names.why();
+  if (std::find(names->begin(), names->end(), name_) == names->end())
+    return false;
+  auto f = files_.open(path, open_mode::existing);
+  if (!f)
+    return f.why();
+  auto bytes = (*f)->size();
+  if (!bytes)
+    return bytes.why();
+  auto env =
+      lmdb_env::open(path, lmdb_use::live, std::max(limits_.map_bytes, *bytes + *bytes / 2 / map_step * map_step));
+  if (!env)
+    return env.why();
+  env_ = std::move(env).value();
+  return true;
+}
+
+status lmdb_file::open_or_create() {
+  auto there = open_if_there();
+  if (!there)
+    return there.why();
+  if (*there)
+    return done{};
+  // LMDB does not create a file atomically; a rename does.
+  return replace_with(0, [](lmdb_transaction&) { return status(done{}); });
+}
+
+status lmdb_file::grow_map(std::uint64_t more) {
+  const auto now = env_->map_bytes();
+  const auto wanted = std::max(2 * now, (now + more + map_step - 1) / map_step * map_step);
+  if (now >= limits_.map_bytes_max)
+    return no_space(name_ + " may not use more than " + std::to_string(limits_.map_bytes_max) + " bytes");
+  return env_->resize(std::min(wanted, limits_.map_bytes_max));
+}
+
+status lmdb_file::commit(std::uint64_t bytes_estimate, const std::function<int(lmdb_transaction&)>& write) {
+  const auto more = page_waste * bytes_estimate + map_slack;
+  if (env_->used_bytes() > env_->map_bytes() / 10 * 7)
+    // At the limit of the map there may still be free pages inside: it is tried.
+    if (auto s = grow_map(more); !s && s.why().kind != failure_kind::no_space)
+      return s;
+  const auto attempt = [&] {
+    lmdb_transaction txn;
+    int rc = txn.begin(*env_, true);
+    if (rc == 0)
+      rc = write(txn);
+    return rc == 0 ? txn.commit() : rc;
+  };
+  auto rc = attempt();
+  if (rc == MDB_MAP_FULL) {
+    if (auto s = grow_map(more); !s)
+      return s;
+    rc = attempt();
+  }
+  auto s = as_status(rc, "cannot commit to", env_->path());
+  if (rc != MDB_MAP_FULL && !s && s.why().kind == failure_kind::no_space) {
+    // The file still holds the last commit: LMDB writes new pages only where nothing lives, and the page that puts them
+    // in force comes last. A fresh environment shares no memory with the failed attempt.
+    env_.reset();
+    if (auto reopened = open_or_create(); !reopened)
+      return die(reopened.error());
+  }
+  return s;
+}
+
+status lmdb_file::discard_new(failure why) {
+  (void)files_.remove(new_path()); // if this fails, the next start removes it
+  return why;
+}
+
+status lmdb_file::replace_with(std::uint64_t bytes_estimate, const std::function<status(lmdb_transaction&)>& fill) {
+  const auto path = new_path();
+  const auto map =
+      std::max(limits_.map_bytes, (page_waste * bytes_estimate + 2 * map_slack) / map_step * map_step + map_step);
+  if (map > limits_.map_bytes_max)
+    return no_space(name_ + " may not use more than " + std::to_string(limits_.map_bytes_max) + " bytes");
+  {
+    auto env = lmdb_env::open(path, lmdb_use::build, map);
+    if (!env)
+      return discard_new(env.why());
+    {
+      lmdb_transaction txn;
+      auto s = as_status(txn.begin(**env, true), "cannot write", path);
+      if (s)
+        s = fill(txn);
+      if (s)
+        s = as_status(txn.commit(), "cannot commit to", path);
+      if (!s)
+        return discard_new(s.why());
+    }
+    if (auto s = (*env)->sync(); !s)
+      return discard_new(s.why());
+  }
+  return put_in_force();
+}
+
+status lmdb_file::put_in_force() {
+  // Until env_ is replaced it goes on with the old file, even though that has no name then.
+  if (auto s = files_.rename(new_path(), directory_ + "/" + name_); !s)
+    return discard_new(s.why());
+  if (auto s = files_.sync_directory(directory_); !s)
+    return die(s.error());
+  env_.reset();
+  if (auto s = open_or_create(); !s)
+    return die(s.error());
+  return done{};
+}
+
+} // namespace belay::storage

@@ -1,0 +1,73 @@
+#pragma once
+// One LMDB file under its name: it grows when it has to, and is replaced as a whole. Each commit is one transaction, synced. A whole new file is
+// synced and renamed: after a crash the old or the new one is there.
+
+#include "storage/file_system.hpp"
+#include "storage/lmdb_env.hpp"
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+namespace belay::storage {
+
+/// The failure for a code of LMDB or the system; 0: success.
+status as_status(int code, const std::string& what, const std::string& path);
+
+/// At most so many bytes of a new file are committed at once: LMDB keeps the pages of a transaction in memory.
+inline constexpr std::size_t appended_bytes_max = 8u << 20;
+
+/// Room for rows in the file, at worst.
+class room_estimate {
+public:
+  void add(std::size_t key_bytes, std::size_t value_bytes) { bytes_ += row_overhead + key_bytes + value_bytes; }
+  std::uint64_t bytes() const { return bytes_; }
+
+private:
+  static constexpr std::uint64_t row_overhead = 64; // our headers, LMDB's node and its share of the page
+  std::uint64_t bytes_ = 0;
+};
+
+class lmdb_file {
+public:
+  struct limits {
+    std::uint64_t map_bytes;     ///< address space reserved at first
+    std::uint64_t map_bytes_max; ///< then commits fail for want of space
+  };
+  /// @param names of the file, and of a new one while it is made, both in `directory`
+  lmdb_file(file_system& files, std::string directory, std::string name, std::string new_name, limits l);
+
+  /// What a crash left of a new one.
+  status remove_leftover();
+  /// @returns false: there is none
+  result<bool> open_if_there();
+  status open_or_create();
+  /// @pre it is open
+  lmdb_env& env() const { return *env_; }
+  bool is_open() const { return env_ != nullptr; }
+  std::string new_path() const { return directory_ + "/" + new_name_; }
+
+  /// One transaction. `write` returns 0 or LMDB's code; it is called once more after the map has grown. A failure of the kind no_space leaves the
+  /// file as it was, and usable; after any other it must not be used again (dead() says why).
+  status commit(std::uint64_t bytes_estimate, const std::function<int(lmdb_transaction&)>& write);
+  /// A whole new one, which `fill` fills. After a failure the old one is in force, unless dead() says otherwise.
+  status replace_with(std::uint64_t bytes_estimate, const std::function<status(lmdb_transaction&)>& fill);
+
+  /// Empty: it may be used.
+  const std::string& dead() const { return dead_; }
+  failure die(const std::string& why);
+
+private:
+  status grow_map(std::uint64_t more);
+  status put_in_force();
+  status discard_new(failure why);
+
+  file_system& files_;
+  std::string directory_, name_, new_name_;
+  limits limits_;
+  std::unique_ptr<lmdb_env> env_;
+  std::string dead_;
+};
+
+} // namespace belay::storage

@@ -1,0 +1,232 @@
+#!/usr/bin/env python3
+"""The commands that hold, count and watch, on a real server: what they promise each other.
+
+usage: tests/client/commands_test.py BELAY
+"""
+import json
+import pathlib
+import signal
+import sys
+import tempfile
+import time
+
+from command_node import check, ended, limit, node
+from running_server import running_server
+
+belay = sys.argv[1]
+
+
+def counters(n):
+    """Ten at once: each is counted once, and each sees another number."""
+    adders = [n.start("counter", "add", "hits", "3") for _ in range(10)]
+    sums = sorted(int(a.communicate(timeout=limit)[0]) for a in adders)
+    check(sums == list(range(3, 33, 3)), f"sums {sums}")
+    check(n.said("counter", "get", "hits") == "30\n", "the counter")
+    n.said("counter", "add", "-min=0", "hits", "-31", code=1)
+    check(json.loads(n.said("counter", "get", "-format=json", "hits"))["Number"] == 30, "a refused one is not counted")
+
+
+def semaphores(n):
+    """Permits are never more than there are, and somebody who wants both is not overtaken."""
+    one = n.start("semaphore", "-limit=2", "slots", "--", "echo one $BELAY_LOCK_FENCE >>slots; until test -e go; do sleep 0.02; done")
+    n.wait("one permit", lambda: "one" in n.text("slots"))
+    both = n.start("lock", "-n=2", "-permits=2", "slots", "echo both $BELAY_LOCK_FENCE >>slots")
+    n.wait("who waits is listed", lambda: "waiting, 1" in n.said("claims", "list", "slots"))
+    late = n.start("semaphore", "-limit=2", "slots", "echo late $BELAY_LOCK_FENCE >>slots")
+    n.wait("so is the next", lambda: "waiting, 2" in n.said("claims", "list", "slots"))
+    graph = n.said("claims", "graph", "-dot")
+    check(graph.startswith("digraph") and graph.count(" -> ") >= 2 and '"claim slots"' in graph, graph)
+    check(" waits for claim slots, held by " in n.said("claims", "graph"), "the graph as text")
+    (n.folder / "go").touch()
+    for process in (one, both, late):
+        ended(process, 0)
+    lines = [line.split() for line in n.text("slots").splitlines()]
+    check([line[0] for line in lines] == ["one", "both", "late"], f"order {lines}")
+    fences = [int(line[1]) for line in lines]
+    check(fences == sorted(set(fences)), f"fences {fences}")
+    check(n.said("claims", "list", "slots") == "", "nothing is left")
+
+
+def locks(n):
+    """Who waits for a lock is served in order, beside a client that takes the same key by the API."""
+    session = json.loads(n.ask("PUT", "/v1/session/create", b'{"TTL":"30s"}'))["ID"]
+    check(n.ask("PUT", f"/v1/kv/jobs/.lock?acquire={session}&flags=3304740253564472344").startswith("true"), "the API has it")
+    waiting = []
+    for i in range(3):
+        waiting.append(n.start("lock", "jobs", "--", f"echo {i} $BELAY_LOCK_FENCE >>order"))
+        n.wait("it queues", lambda: f"waiting, {i + 1}" in n.said("claims", "list", "jobs/"))
+    n.said("lock", "-timeout=300ms", "jobs", "echo never >>order", code=1)
+    n.ask("PUT", f"/v1/kv/jobs/.lock?release={session}")
+    for process in waiting:
+        ended(process, 0)
+    lines = [line.split() for line in n.text("order").splitlines()]
+    check([line[0] for line in lines] == ["0", "1", "2"], f"order {lines}")
+    check(int(lines[0][1]) < int(lines[1][1]) < int(lines[2][1]), f"fences {lines}")
+    n.said("session", "destroy", session)
+    why = n.said("session", "why", session)
+    check("Cause" in why and "destroyed" in why, why)
+
+
+def shared_locks(n):
+    """Readers together, a writer alone, in order; who loses the session loses the command."""
+    def begin(name, kind, more="true"):
+        return n.start("lock", kind, "-child-exit-code", "schema", "--", f"echo +{name} $BELAY_LOCK_FENCE >>rw; {more}; echo -{name} >>rw")
+
+    until_told = "until test -e read; do sleep 0.02; done"
+    readers = [begin("one", "-shared", until_told), begin("two", "-shared", until_told)]
+    n.wait("two read", lambda: n.text("rw").count("+") == 2)
+    writer = begin("writer", "-exclusive")
+    n.wait("the writer waits", lambda: "waiting, 1" in n.said("claims", "list", "schema"))
+    late = begin("late", "-shared")
+    n.wait("so does a reader behind it", lambda: "waiting, 2" in n.said("claims", "list", "schema"))
+    n.said("lock", "-exclusive", "-timeout=300ms", "schema", "echo never >>rw", code=1)
+    (n.folder / "read").touch()
+    for process in (*readers, writer, late):
+        ended(process, 0)
+    lines = n.text("rw").splitlines()
+    check(sorted(line.split()[0] for line in lines[2:4]) == ["-one", "-two"], f"readers {lines}")
+    check([line.split()[0] for line in lines[4:]] == ["+writer", "-writer", "+late", "-late"], f"order {lines}")
+    fences = [int(line.split()[1]) for line in lines if line.startswith("+")]
+    check(len(set(fences)) == 4 and max(fences[:2]) < fences[2] < fences[3], f"fences {fences}")
+    check(n.said("claims", "list", "schema") == "", "nothing is left")
+
+    reader = begin("lost", "-shared", "exec sleep 60")
+    n.wait("it reads", lambda: "+lost" in n.text("rw"))
+    holder = json.loads(n.ask("GET", "/v1/claim/schema"))["Holders"][0]
+    check(holder["Mode"] == "shared", holder)
+    n.ask("PUT", f"/v1/session/destroy/{holder['Session']}")
+    ended(reader, 2)
+    check("-lost" not in n.text("rw"), n.text("rw"))
+
+    first = n.start("semaphore", "-limit=2", "kinds", "echo kinds >>rw; exec sleep 60")
+    n.wait("a semaphore of that name", lambda: "kinds" in n.text("rw"))
+    other = n.start("lock", "-shared", "kinds", "true")
+    out, err = other.communicate(timeout=limit)
+    check(other.returncode == 1 and err.startswith("Lock acquisition failed: ") and "semaphore" in err, out + err)
+    first.send_signal(signal.SIGTERM)
+    ended(first, 0)
+
+
+def elections(n):
+    """An office that is handed over by the API: the old leader's command ends, the next one's begins."""
+    first = n.start("elect", "-value=first", "-child-exit-code", "boss", "echo first >>led; exec sleep 60")
+    n.wait("first leads", lambda: "first" in n.text("led"))
+    check("first" in n.said("claims", "list", "boss"), "the value is shown")
+    second = n.start("elect", "boss", "--", "echo second >>led; exec sleep 60")
+    n.wait("second waits", lambda: "waiting, 1" in n.said("claims", "list", "boss"))
+    holder = json.loads(n.ask("GET", "/v1/claim/boss"))["Holders"][0]["ID"]
+    n.ask("PUT", f"/v1/claim/boss/hand-over?id={holder}")
+    ended(first, 2)
+    n.wait("second leads", lambda: "second" in n.text("led"))
+    second.send_signal(signal.SIGTERM)
+    ended(second, 0)
+    check(n.said("claims", "list", "boss") == "", "the office is free")
+
+
+def changes(n):
+    """Changes are told once and in order, also those of the time when nobody watched; one that fails is told again."""
+    def put(key, value):
+        n.ask("PUT", f"/v1/kv/{key}", value.encode())
+
+    def told(process, count):
+        lines = [json.loads(process.stdout.readline()) for _ in range(count)]
+        return [(line["Event"], line["Key"], line.get("Value")) for line in lines]
+
+    put("app/a", "0")
+    watch = n.start("watch", "-changes", "-snapshot", "-prefix=app/", "-place=place")
+    check(told(watch, 1) == [("set", "app/a", "MA==")], "the snapshot")
+    n.wait("the place is kept", lambda: n.text("place") != "")
+    put("app/a", "1")
+    put("other", "x")
+    n.ask("DELETE", "/v1/kv/app/a")
+    check(told(watch, 2) == [("set", "app/a", "MQ=="), ("delete", "app/a", None)], "changes")
+    before = n.text("place")
+    put("app/b", "2")
+    check(told(watch, 1) == [("set", "app/b", "Mg==")], "a change")
+    n.wait("the place moves", lambda: n.text("place") != before)
+    watch.send_signal(signal.SIGTERM)
+    ended(watch, 0)
+    put("app/c", "3")
+    put("app/d", "4")
+    handler = "cat >>seen; test ! -e failing"
+    (n.folder / "failing").touch()
+    n.said("watch", "-changes", "-prefix=app/", "-place=place", handler, code=1)
+    (n.folder / "failing").unlink()
+    again = n.start("watch", "-changes", "-prefix=app/", "-place=place", handler)
+    n.wait("both are told", lambda: n.text("seen").count("\n") == 3)
+    again.send_signal(signal.SIGTERM)
+    ended(again, 0)
+    check([json.loads(line)["Key"] for line in n.text("seen").splitlines()] == ["app/c", "app/c", "app/d"], n.text("seen"))
+
+
+def groups(n):
+    """Members work through changes together: what fails or is killed comes again, what always fails is put aside, and who leaves is followed."""
+    def put(key, value):
+        n.ask("PUT", f"/v1/kv/{key}", value.encode())
+
+    def member(name, *more):
+        handler = f"sed s/^/$BELAY_TRIES.{name}./ >>worked; . ./trouble; echo $BELAY_PLACE >>well"
+        return n.start("watch", "-changes", "-prefix=orders/", "-group=mailers", "-retry=200ms", "-tries=3", *more, handler)
+
+    def worked():
+        """(try, member, event, key) of each line."""
+        lines = [line.split(".", 2) for line in n.text("worked").splitlines()]
+        told = [(tries, name, json.loads(line)) for tries, name, line in lines]
+        return [(tries, name, line["Event"], line.get("Key", "")) for tries, name, line in told]
+
+    (n.folder / "trouble").write_text("true")
+    put("orders/a", "1")
+    put("orders/b", "1")
+    first = member("one")
+    n.wait("the keys as they are", lambda: len(worked()) == 3)
+    second = member("two")
+    n.wait("the second one waits", lambda: "waiting, 1" in n.said("claims", "list", "mailers/"))
+    check(worked() == [("1", "one", "snapshot", ""), ("1", "one", "set", "orders/a"), ("1", "one", "set", "orders/b")], worked())
+
+    n.wait("it ends well", lambda: n.text("well").count("\n") == 1)
+    for done, trouble in enumerate(("exit 3", "kill -9 $$"), 2):
+        (n.folder / "worked").unlink()
+        (n.folder / "trouble").write_text(f"rm trouble; echo true >trouble; {trouble}")
+        put("orders/a", trouble)
+        n.wait("it comes again, and ends well", lambda: n.text("well").count("\n") == done)
+        check(worked() == [("1", "one", "set", "orders/a"), ("2", "one", "set", "orders/a")], worked())
+
+    (n.folder / "worked").unlink()
+    (n.folder / "trouble").write_text("exit 1")
+    put("orders/dead", "letter")
+    n.wait("three times", lambda: len(worked()) == 3)
+    check([line[0] for line in worked()] == ["1", "2", "3"], worked())
+    n.wait("it is put aside", lambda: "mailers/dead/" in n.said("kv", "get", "-keys", "mailers/dead/"))
+    check(n.said("kv", "get", "-recurse", "mailers/dead/").find("orders/dead") > 0, "what it was")
+
+    # Who is told to end in the middle of it has not done it.
+    (n.folder / "worked").unlink()
+    (n.folder / "trouble").write_text("touch busy; exec sleep 60")
+    put("orders/c", "1")
+    n.wait("it is worked on", lambda: (n.folder / "busy").exists())
+    (n.folder / "trouble").write_text("true")
+    first.send_signal(signal.SIGTERM)
+    out, err = first.communicate(timeout=limit)
+    check(first.returncode == 0, err)
+    check("Error executing handler: exit status 3\nTry 1, it comes again in 200ms\n" in err, err)
+    check("That was the last try: it goes to mailers/dead/" in err, err)
+    n.wait("the second one goes on", lambda: len(worked()) == 2)
+    check(worked() == [("1", "one", "set", "orders/c"), ("2", "two", "set", "orders/c")], worked())
+    n.ask("DELETE", "/v1/kv/orders/c")
+    n.wait("a delete", lambda: worked()[2:] == [("1", "two", "delete", "orders/c")])
+    second.send_signal(signal.SIGTERM)
+    ended(second, 0)
+    check(n.said("claims", "list", "mailers/") == "", "nobody has the lock")
+
+
+def main():
+    begun = time.monotonic()
+    with tempfile.TemporaryDirectory() as folder, running_server(belay, pathlib.Path(folder)) as url:
+        n = node(belay, url, pathlib.Path(folder))
+        for story in (counters, semaphores, locks, shared_locks, elections, changes, groups):
+            story(n)
+    print(f"counters, semaphores, locks, shared locks, elections, changes, groups: {time.monotonic() - begun:.1f} s")
+
+
+if __name__ == "__main__":
+    main()

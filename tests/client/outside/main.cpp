@@ -1,0 +1,65 @@
+// A program outside of the tree: every public header, the blocking face, and a coroutine of its own.
+#include <belay/barrier.hpp>
+#include <belay/changes.hpp>
+#include <belay/client.hpp>
+#include <belay/clock_guard.hpp>
+#include <belay/compensated_section.hpp>
+#include <belay/consumer.hpp>
+#include <belay/counter.hpp>
+#include <belay/diff.hpp>
+#include <belay/election.hpp>
+#include <belay/fenced.hpp>
+#include <belay/hold.hpp>
+#include <belay/keys.hpp>
+#include <belay/latch.hpp>
+#include <belay/loops/transport.hpp>
+#include <belay/mirror.hpp>
+#include <belay/mutex.hpp>
+#include <belay/near_cache.hpp>
+#include <belay/queue.hpp>
+#include <belay/reconciler.hpp>
+#include <belay/recursive_mutex.hpp>
+#include <belay/result.hpp>
+#include <belay/semaphore.hpp>
+#include <belay/session.hpp>
+#include <belay/shared_mutex.hpp>
+#include <belay/striped_mutex.hpp>
+#include <belay/task.hpp>
+#include <belay/tree_lock.hpp>
+#include <belay/version_vector.hpp>
+#include <belay/world.hpp>
+
+#include <chrono>
+#include <iostream>
+
+using namespace std::chrono_literals;
+
+belay::task<belay::result<int>> add_twice(belay::session& s, belay::patience limit) {
+  belay::counter n(s.where(), "n");
+  auto one = co_await n.add(1, limit);
+  if (!one)
+    co_return one.why();
+  auto two = co_await n.add(1, limit);
+  if (!two)
+    co_return two.why();
+  co_return static_cast<int>(*two - *one);
+}
+
+int main(int argc, char** argv) {
+  belay::client_options options;
+  options.servers = {argc > 1 ? argv[1] : "http://127.0.0.1:1"};
+  belay::client c(options);
+  if (argc == 1) {
+    auto nobody = c.get("k", 300ms);
+    std::cout << belay::name_of(nobody.because()) << "\n";
+    return nobody.because() == belay::reason::unavailable ? 0 : 1;
+  }
+  auto added = c.run<int>(add_twice, 10s);
+  auto lock = c.lock("outside").acquire(10s);
+  auto office = c.election("outside/office").campaign("me", 10s);
+  auto written = c.put("outside/conf/colour", "red");
+  auto shown = c.follow("outside/conf/");
+  bool is_shown =
+      written && shown.wait(10s) && shown.get("outside/conf/colour") && shown.get("outside/conf/colour")->found();
+  return added && *added == 1 && lock && lock->safe() && office && office->safe() && is_shown ? 0 : 1;
+}

@@ -1,0 +1,58 @@
+// Many who wait at once: they do not take each other's connections, nor those of renewals.
+#include "tests/client/servers.hpp"
+
+#include <thread>
+
+using namespace belay;
+using namespace belay::client_tests;
+
+namespace {
+
+/// Threads of `c` that wait for as many names, which others have.
+std::vector<std::thread> wait_for_names(client& c, int names, std::stop_token stop) {
+  std::vector<std::thread> all;
+  for (int i = 0; i < names; ++i)
+    all.emplace_back([&c, i, stop] {
+      auto got = c.lock("n" + std::to_string(i)).acquire(seconds(60), stop);
+      CHECK(got.because() == reason::stopped);
+    });
+  return all;
+}
+
+void never_mind(client& c, std::size_t connections, int names, harness::server_cluster& cluster) {
+  auto options = options_for(cluster, milliseconds(3000));
+  options.connections_max = connections;
+  client waits(options);
+  auto own = waits.lock("own").acquire(seconds(10));
+  REQUIRE(own);
+  std::vector<held> taken;
+  for (int i = 0; i < names; ++i) {
+    auto one = c.lock("n" + std::to_string(i)).acquire(seconds(10));
+    REQUIRE(one);
+    taken.push_back(std::move(*one));
+  }
+  std::stop_source stop;
+  auto threads = wait_for_names(waits, names, stop.get_token());
+  // Three times the TTL: without a renewal it is lost.
+  for (int i = 0; i < 9; ++i) {
+    std::this_thread::sleep_for(seconds(1));
+    CHECK(own->safe());
+    // With a single connection short requests wait for those that wait.
+    if (connections > 1)
+      CHECK(waits.put("k", "v", seconds(2)));
+  }
+  if (connections > 1)
+    CHECK(own->release(seconds(2)));
+  stop.request_stop();
+  for (auto& t : threads)
+    t.join();
+}
+
+} // namespace
+
+TEST_CASE("client: those who wait for many names leave connections to renewals and short calls", "[client]") {
+  auto cluster = started(our_server(), 1);
+  client others(options_for(*cluster, milliseconds(30000)));
+  never_mind(others, 64, 70, *cluster);
+  never_mind(others, 1, 3, *cluster);
+}

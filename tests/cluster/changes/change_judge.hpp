@@ -1,0 +1,54 @@
+#pragma once
+// What a client is told of changes of keys, judged by docs/changes.md alone.
+
+#include "sim/record/event_reader.hpp"
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace belay::harness {
+
+/// Of a change: the log index, and its number in the entry. `4711`, all of an entry, is behind each `4711.n`.
+using change_place = std::pair<std::uint64_t, std::uint64_t>;
+change_place place_of(const std::string& id);
+
+struct known_row {
+  std::string value;
+  std::uint64_t index = 0;
+  bool operator==(const known_row&) const = default;
+};
+using known_state = std::map<std::string, known_row>;
+
+/// Takes the events of one stream after the other, each of which goes on where the last one ended.
+class change_judge {
+public:
+  void take(const sim::stream_event& e);
+
+  /// With which the next stream goes on; empty: none was told.
+  const std::string& last_id() const { return last_id_; }
+  /// All up to there was told to be sent.
+  std::uint64_t sent_up_to() const { return progress_; }
+  const known_state& known() const { return known_; }
+  const std::vector<std::string>& wrong() const { return wrong_; }
+  std::size_t changes() const { return changes_; }
+  std::size_t resets() const { return resets_; }
+
+private:
+  void check(bool ok, std::string what) {
+    if (!ok)
+      wrong_.push_back(std::move(what));
+  }
+
+  std::string last_id_;
+  known_state known_;
+  change_place place_{0, 0};
+  std::uint64_t progress_ = 0;
+  bool in_snapshot_ = false;
+  std::size_t changes_ = 0, resets_ = 0;
+  std::vector<std::string> wrong_;
+};
+
+} // namespace belay::harness

@@ -1,0 +1,202 @@
+#include "tests/cluster/changes/crowd_of_followers.hpp"
+
+#include "tests/cluster/changes/change_follower.hpp"
+
+#include <boost/json.hpp>
+
+#include <algorithm>
+#include <random>
+
+namespace belay::harness {
+
+namespace {
+
+constexpr milliseconds look_up_every{100}, all_within{60000}, poll_answered_within{15000};
+
+/// A change of a long poll as streams tell it.
+sim::stream_event event_of(const boost::json::object& change) {
+  boost::json::object data;
+  for (const auto& [name, value] : change)
+    if (name != "ID" && name != "Event")
+      data[name] = value;
+  return {std::string(change.at("ID").as_string()), std::string(change.at("Event").as_string()),
+          boost::json::serialize(data)};
+}
+
+} // namespace
+
+bool told_changes::agrees(std::size_t number, const sim::stream_event& e) {
+  const std::lock_guard lock(guard_);
+  if (number == all_.size()) {
+    all_.push_back(e);
+    judge_.take(e);
+    return true;
+  }
+  const auto& known = all_[number];
+  return known.id == e.id && known.kind == e.kind && known.data == e.data;
+}
+
+std::size_t told_changes::count_up_to(change_place at) const {
+  const auto behind = std::upper_bound(all_.begin(), all_.end(), at,
+                                       [](const change_place& p, const auto& e) { return p < place_of(e.id); });
+  return static_cast<std::size_t>(behind - all_.begin());
+}
+
+class crowd_of_followers::member {
+public:
+  member(crowd_of_followers& crowd, std::size_t number, const std::string& prefix, bool polls)
+      : crowd_(crowd), name_((polls ? "poll " : "stream ") + std::to_string(number)),
+        target_("/v1/kv/" + prefix + "?recurse&changes"), port_(number % crowd.ports_.size()),
+        random_(static_cast<unsigned>(number) + 1), thread_([this, polls] { polls ? poll() : stream(); }) {}
+  ~member() { join(); }
+
+  void join() {
+    if (thread_.joinable())
+      thread_.join();
+  }
+  const std::string& name() const { return name_; }
+  change_place place() const { return place_; }
+
+  /// What was wrong. @pre joined
+  std::vector<std::string> complaints() const {
+    auto out = wrong_;
+    for (const auto& [at, count] : progress_)
+      if (crowd_.told_.count_up_to(at) != count)
+        out.push_back("was told " + std::to_string(count) + " changes up to " + std::to_string(at.first) +
+                      ", and there were " + std::to_string(crowd_.told_.count_up_to(at)));
+    if (count_ != crowd_.told_.size())
+      out.push_back("was told " + std::to_string(count_) + " changes of " + std::to_string(crowd_.told_.size()));
+    return out;
+  }
+
+private:
+  bool over() const { return crowd_.given_up_ || (place_.first >= crowd_.end_ && begun_); }
+
+  void stream() {
+    while (!over()) {
+      event_stream s(crowd_.ports_[port_], target_ + "&snapshot", last_id_);
+      cut_ = false;
+      for (bool goes_on = true; goes_on && !over();) {
+        goes_on = s.read(look_up_every, 65536);
+        for (const auto& e : s.take_events())
+          take(e);
+      }
+      if (!over() && cut_)
+        ++crowd_.cut_;
+      else if (!over())
+        go_elsewhere();
+    }
+  }
+
+  void poll() {
+    auto c = std::make_unique<http_connection>(crowd_.ports_[port_]);
+    while (!over()) {
+      const auto where = last_id_.empty() ? std::string("&snapshot") : "&wait=5s&index=" + last_id_;
+      const auto r = c->ask({"GET", target_ + where, {}, std::nullopt}, poll_answered_within);
+      if (r.status == 410)
+        take({"0", "reset", {}});
+      if (r.ok()) {
+        const auto changes = boost::json::parse(r.body);
+        for (const auto& each : changes.as_array())
+          take(event_of(each.as_object()));
+        take({*r.header("X-Consul-Index"), "progress", {}});
+      } else if (!over()) {
+        go_elsewhere();
+        c = std::make_unique<http_connection>(crowd_.ports_[port_]);
+      }
+    }
+  }
+
+  void go_elsewhere() {
+    ++crowd_.resumed_;
+    port_ = (port_ + 1 + random_() % (crowd_.ports_.size() - 1)) % crowd_.ports_.size();
+    std::this_thread::sleep_for(milliseconds{20});
+  }
+
+  void take(const sim::stream_event& e) {
+    if (!e.id.empty())
+      last_id_ = e.id;
+    if (e.kind == "snapshot" && !begun_)
+      return;
+    if (e.kind == "cut") {
+      cut_ = true;
+      return;
+    }
+    if (e.kind == "snapshot" || e.kind == "reset" || e.kind == "refused") {
+      crowd_.void_states_ += e.kind == "reset" ? 1 : 0;
+      return wrong(e.kind + " behind " + std::to_string(place_.first) + ": " + e.data);
+    }
+    if (e.id.empty()) // a row of the snapshot that nobody should have been sent
+      return;
+    const auto at = place_of(e.id);
+    if (e.kind == "progress") {
+      if (at < place_ && begun_)
+        wrong("progress went back to " + e.id);
+      crowd_.begun_ += begun_ ? 0 : 1;
+      begun_ = true;
+      place_ = at;
+      progress_.emplace_back(at, count_);
+      return;
+    }
+    if (at <= place_)
+      wrong("was told " + e.id + " behind " + std::to_string(place_.first));
+    if (!crowd_.told_.agrees(count_, e))
+      wrong("was told " + e.id + " as change " + std::to_string(count_) + ", and others another one");
+    place_ = at;
+    ++count_;
+  }
+  void wrong(std::string what) {
+    if (wrong_.size() < 5)
+      wrong_.push_back(std::move(what));
+  }
+
+  crowd_of_followers& crowd_;
+  std::string name_, target_, last_id_;
+  std::size_t port_;
+  std::minstd_rand random_;
+  std::atomic<bool> begun_{false};
+  bool cut_ = false;
+  change_place place_{0, 0};
+  std::size_t count_ = 0;
+  std::vector<std::pair<change_place, std::size_t>> progress_; ///< and how many changes it had been told then
+  std::vector<std::string> wrong_;
+  std::thread thread_;
+};
+
+crowd_of_followers::crowd_of_followers(std::vector<std::uint16_t> ports, const std::string& prefix, std::size_t streams,
+                                       std::size_t polls)
+    : ports_(std::move(ports)) {
+  for (std::size_t i = 0; i < streams + polls; ++i)
+    members_.push_back(std::make_unique<member>(*this, i, prefix, i >= streams));
+  if (!eventually(all_within, [&] { return begun_ == members_.size(); }))
+    late_.push_back("only " + std::to_string(begun_) + " have begun");
+}
+
+crowd_of_followers::~crowd_of_followers() {
+  given_up_ = true;
+  members_.clear();
+}
+
+void crowd_of_followers::end_at(std::uint64_t index) {
+  end_ = index;
+  std::thread impatience([&, until = std::chrono::steady_clock::now() + all_within] {
+    while (!given_up_ && std::chrono::steady_clock::now() < until)
+      std::this_thread::sleep_for(look_up_every);
+    given_up_ = true;
+  });
+  for (auto& m : members_)
+    m->join();
+  given_up_ = true;
+  impatience.join();
+}
+
+std::vector<std::string> crowd_of_followers::complaints() const {
+  auto out = late_;
+  for (const auto& m : members_)
+    for (const auto& each : m->complaints())
+      out.push_back(m->name() + ' ' + each);
+  out.resize(std::min<std::size_t>(out.size(), 20));
+  return out;
+}
+
+} // namespace belay::harness

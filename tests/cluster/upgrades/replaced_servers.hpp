@@ -1,0 +1,55 @@
+#pragma once
+// Servers that become another version, and those that cannot go back.
+
+#include "tests/cluster/cluster_fixture.hpp"
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+namespace belay::harness {
+
+/// One server after the other, each once it serves again.
+inline void replace_all(server_cluster& cluster, workload& load, const server_command& program) {
+  for (std::size_t i = 0; i < cluster.size(); ++i) {
+    INFO("server " << i << " becomes " << program.text);
+    cluster.node(i).stop();
+    cluster.node(i).replace_program(program);
+    cluster.node(i).start();
+    cluster.wait_ready();
+    REQUIRE(load.wait_for_more(200));
+  }
+}
+
+inline server_command program_of_before() {
+  const auto before = environment("BELAY_OLD_BINARY", "");
+  REQUIRE_FALSE(before.empty());
+  return {before + " agent -config-file {config}"};
+}
+
+/// Stopped, and started again as that program with the configuration that is there now.
+inline void replace(server_node& node, const server_command& program) {
+  node.stop();
+  node.replace_program(program);
+  node.start();
+}
+
+/// The server ends by itself, with code 1, and its log has one of the texts.
+inline void ends_with(server_node& node, const std::vector<std::string>& texts) {
+  const auto end = node.process().wait(milliseconds{60000});
+  REQUIRE(end);
+  const auto said = file_tail(node.log_file(), 20000);
+  INFO(said);
+  CHECK(end->code == 1);
+  CHECK(end->signal == 0);
+  CHECK(std::any_of(texts.begin(), texts.end(),
+                    [&](const std::string& text) { return said.find(text) != std::string::npos; }));
+}
+
+/// It has come to what only the new version writes, and says what to install.
+inline void cannot_go_back(server_node& node) {
+  ends_with(node, {"committed entry that this version cannot read"});
+  CHECK(file_tail(node.log_file(), 20000).find("install Belay ") != std::string::npos);
+}
+
+} // namespace belay::harness

@@ -1,0 +1,115 @@
+"""The parts of the console that touch no page, run in the browser that has loaded them: values, commands, streams, trees of keys, circles."""
+
+# Module, expression with `m` for it, what it has to be.
+CASES = [
+    ("format", "[m.duration(0.25), m.duration(850), m.duration(12_300), m.duration(200_000), m.duration(3600e3), m.duration(183_600e3), m.duration(-5)]",
+     ["0.25 ms", "850 ms", "12 s", "3 min 20 s", "1 h", "2 d 3 h", "0 s"]),
+    ("format", "[m.goDuration('1m30s'), m.goDuration('250ms'), m.goDuration('0'), m.goDuration('1.5h'), m.goDuration('27.5µs'), Number.isNaN(m.goDuration('never'))]",
+     [90000, 250, 0, 5400000, 0.0275, True]),
+    ("format", "[m.bytes(0), m.bytes(1023), m.bytes(1024), m.bytes(5 * 1024 * 1024), m.bytes(15_000)]", ["0 B", "1023 B", "1.0 KiB", "5.0 MiB", "15 KiB"]),
+    ("format", "[m.figure(0), m.figure(1234), m.figure(12345), m.figure(1.23456), m.figure(2_500_000), m.figure(NaN)]", ["0", "1,234", "12.3 k", "1.23", "2.50 M", "–"]),
+    ("format", "[m.counted(1, 'key'), m.counted(2000, 'key'), m.counted(2, 'entry', 'entries')]", ["1 key", "2,000 keys", "2 entries"]),
+    ("format", "m.asText(m.fromBase64('w6TDtsO8'))", "äöü"),
+    ("format", "[m.asText(new Uint8Array([255, 254])), m.asText(new Uint8Array([0, 1])), m.asText(new Uint8Array([]))]", [None, None, ""]),
+    ("format", "m.toBase64(m.fromBase64('AAH/'))", "AAH/"),
+    # Numbers stay what they were: 2^53 + 1 is no number of JavaScript.
+    ("format", r"""m.asJson('{"a":9007199254740993,"b":[1,{"c":"x, y: {z}"}],"d":{},"e":[]}')""",
+     '{\n  "a": 9007199254740993,\n  "b": [\n    1,\n    {\n      "c": "x, y: {z}"\n    }\n  ],\n  "d": {},\n  "e": []\n}'),
+    ("format", "[m.asJson('8080'), m.asJson('{'), m.asJson(null)]", [None, None, None]),
+    ("format", "m.asHex(new Uint8Array([0x48, 0x69, 0, 0xff]))", "00000000  48 69 00 ff                                       |Hi..|"),
+    ("format", "m.asHex(new Uint8Array(20), 16).split('\\n')[1]", "… 4 bytes more"),
+    ("format", "m.differing('a\\nb\\nc', 'a\\nx\\nc').map((side) => side.filter((l) => l.differs).map((l) => l.text))", [["b"], ["x"]]),
+    ("format", "m.differing('a', 'a\\nb')[1].map((l) => l.differs)", [False, True]),
+
+    ("calls", "m.shellWord(\"it's\")", "'it'\\''s'"),
+    ("calls", "[m.shellWord('a/b-c.d'), m.shellWord(''), m.shellWord('$(x)')]", ["a/b-c.d", "''", "'$(x)'"]),
+    ("calls", "m.target('/v1/kv/a', { cas: 0, raw: true, flags: undefined, dc: null, filter: 'a == \"b\"' })", "/v1/kv/a?cas=0&raw&filter=a%20%3D%3D%20%22b%22"),
+    ("calls", "m.pathOf('a b/ü/?')", "a%20b/%C3%BC/%3F"),
+    ("calls", "m.asCurl({ method: 'PUT', path: '/v1/kv/a', parameters: { cas: 7 }, body: \"it's\" }, { origin: 'http://h:1', withToken: true })",
+     "curl -sS -X PUT -H \"X-Consul-Token: $CONSUL_HTTP_TOKEN\" --data-binary 'it'\\''s' 'http://h:1/v1/kv/a?cas=7'"),
+    ("calls", "m.asCurl({ path: '/v1/x', follows: true, headers: { Accept: 'text/event-stream' } }, { origin: 'http://h:1' })",
+     "curl -sS -H 'Accept: text/event-stream' -N http://h:1/v1/x"),
+    ("calls", "m.asCurl({ method: 'PUT', path: '/v1/kv/a', body: new Uint8Array([255]) }, { origin: 'http://h:1' })", "curl -sS -X PUT --data-binary @FILE http://h:1/v1/kv/a"),
+    ("calls", "[m.asBelay(['kv', 'put', '-cas', 'a', 'b c'], { origin: 'http://127.0.0.1:8500' }), m.asBelay(null, { origin: 'x' })]", ["belay kv put -cas a 'b c'", None]),
+    ("calls", "m.asBelay(['kv', 'get', '-keys', 'a/'], { origin: 'https://h:8501' })", "BELAY_HTTP_ADDR=https://h:8501 belay kv get -keys a/"),
+    ("calls", "[m.putWords('k', 'v', '-cas'), m.putWords('k', '@x'), m.putWords('k', '-')]", [["kv", "put", "-cas", "k", "v"], ["kv", "put", "-base64", "k", "QHg="], ["kv", "put", "-base64", "k", "LQ=="]]),
+
+    # Cut at every byte, a stream tells the same.
+    ("sse", """(() => {
+        const text = ': hello\\n\\nid: 7.0\\nevent: set\\ndata: {"Key":"a"}\\n\\nid: 8\\r\\nevent: progress\\r\\ndata: x\\r\\ndata: y\\r\\n\\r\\ndata: no end';
+        const all = [];
+        for (let cut = 0; cut <= text.length; ++cut) {
+          const told = [];
+          const r = new m.EventReader((e) => told.push([e.id, e.event, e.data].join('|')));
+          r.take(text.slice(0, cut));
+          r.take(text.slice(cut));
+          all.push(told.join(';'));
+        }
+        return [...new Set(all)];
+      })()""", ['7.0|set|{"Key":"a"};8|progress|x\ny']),
+
+    ("claims", """m.resources([{ Claim: 'a', State: 'held', ID: '1' }, { Lock: 'a', State: 'waiting', ID: '2' }, { Claim: 'b', State: 'waiting', ID: '3' }, { Claim: 'b', State: 'waiting', ID: '4' }],
+        [{ Key: 'a', Session: 's', ModifyIndex: 9 }]).map((r) => [r.space, r.name, r.holders.length, r.queue.length])""",
+     [["claim", "b", 0, 2], ["key", "a", 1, 1], ["claim", "a", 1, 0]]),
+    ("claims", "[...m.inCircles([['a', 'b'], ['b', 'c'], ['c', 'a'], ['d', 'a'], ['e', 'f']].map(([Session, Blocker]) => ({ Session, Blocker })))].sort()", ["a", "b", "c"]),
+    ("claims", "[...m.inCircles([['a', 'b'], ['b', 'c']].map(([Session, Blocker]) => ({ Session, Blocker })))]", []),
+    ("claims", "[...m.inCircles([{ Session: 'a', Blocker: 'a' }])]", ["a"]),
+    # A queue of ten thousand is no circle, and no stack overflows.
+    ("claims", "m.inCircles(Array.from({ length: 10_000 }, (_, i) => ({ Session: `s${i + 1}`, Blocker: `s${i}` }))).size", 0),
+    ("claims", "(() => { const c = m.columns([['a', 'b'], ['b', 'c'], ['c', 'a'], ['d', 'c']].map(([Session, Blocker]) => ({ Session, Blocker }))); return [c.size, c.get('a').column < c.get('b').column, c.get('d').column < c.get('c').column]; })()",
+     [4, True, True]),
+
+    ("key_tree", """(() => {
+        const t = new m.KeyTree();
+        t.load('', ['z', 'app/']); t.load('app/', ['app/', 'app/b', 'app/x/']); t.open('app/');
+        return t.rows().map((r) => [r.label, r.depth, r.folder, r.open, r.place, r.size]);
+      })()""", [["app/", 0, True, True, 1, 2], ["app/ (a key)", 1, False, False, 1, 3], ["b", 1, False, False, 2, 3], ["x/", 1, True, False, 3, 3], ["z", 0, False, False, 2, 2]]),
+    ("key_tree", """(() => {
+        const t = new m.KeyTree();
+        t.load('', ['a/', 'k']); t.load('a/', ['a/b']); t.open('a/');
+        const first = t.apply([{ Key: 'a/c', event: 'set' }, { Key: 'new/deep/key', event: 'set' }, { Key: 'k', event: 'delete' }, { Key: 'a/b', event: 'set' }]);
+        const second = t.apply([{ Key: 'a/b', event: 'expired' }]);
+        return [first, second, t.rows().map((r) => r.name)];
+      })()""", [{"moved": True, "stale": []}, {"moved": True, "stale": [""]}, ["a/", "a/c", "new/"]]),
+    ("key_tree", """(() => {
+        const t = new m.KeyTree();
+        t.load('', ['a/']); t.load('a/', []);
+        t.apply([{ Key: 'a/', event: 'set' }, { Key: 'a/b/', event: 'set' }]);
+        return t.level('a/');
+      })()""", ["a/", "a/b/"]),
+    ("key_tree", "(() => { const t = new m.KeyTree(); t.load('', ['App', 'b/', 'cap']); return t.found('ap', 10).map((r) => r.name); })()", ["App", "cap"]),
+
+    ("numbers", "m.valueOf({ Gauges: [{ Name: 'consul.raft.term', Value: 3 }] }, 'raft.term')", {"value": 3}),
+    ("numbers", "m.valueOf({ Samples: [{ Name: 'c.http.request', Count: 2, Sum: 4, Max: 3, Rate: 0.4 }, { Name: 'c.http.request', Count: 2, Sum: 8, Max: 5, Rate: 0.8 }] }, 'http.request').mean", 3),
+    ("numbers", "[m.valueOf({}, 'x') === undefined, m.perSecond({}, 'x'), m.perSecond({ Counters: [{ Name: 'x', Count: 20, Sum: 20, Max: 1, Rate: 2 }] }, 'x')]", [True, 0, 2]),
+    ("numbers", "m.requestTimes({ Samples: [{ Name: 'c.http.request', Count: 2, Sum: 4, Max: 3, Labels: { route: 'kv' } }, { Name: 'c.http.request', Count: 1, Sum: 600, Max: 600, Labels: { route: 'blocking' } }] })", {"count": 2, "mean": 2, "max": 3, "rate": None}),
+    ("numbers", "m.electionsIn([{ at: 1, term: 2 }, { at: 2 }, { at: 3, term: 4, leader: true }, { at: 4, term: 4 }, { at: 5, term: 5, leader: false }])", [{"at": 5, "term": 5, "leads": False}, {"at": 3, "term": 4, "leads": True}]),
+    ("numbers", "(() => { const p = m.pointOf({ Time: 100, Requests: 2, RequestMs: 0, Term: 3 }, 10); return [p.at, p.requests, p.request === undefined, p.term]; })()", [110000, 2, True, 3]),
+    ("numbers", """(() => {
+        const s = new m.Series();
+        s.add(60e3, { stamp: 'a', x: 3 });
+        s.fill([{ at: 40e3, x: 1 }, { at: 50e3, x: 2 }, { at: 58e3, x: 9 }]);
+        s.fill([{ at: 40e3, x: 1 }]);
+        return s.line('x');
+    })()""", [[40e3, 1], [50e3, 2], [60e3, 3]]),
+    ("numbers", """(() => {
+        const s = new m.Series();
+        for (let i = 0; i < 500; ++i) s.add(i * 10_000, { stamp: `${i}`, a: i });
+        s.add(4_990_000, { stamp: '499', a: 7 });
+        return [s.points.length, s.line('a').length, s.line('b').length];
+      })()""", [361, 361, 0]),
+    ("plot", "[0, 0.07, 1, 1.2, 49, 50, 51, 999].map(m.niceMax)", [1, 0.1, 1, 2, 50, 50, 100, 1000]),
+    ("places", "[m.read('#/locks/claim/a%20b/c'), m.to('keys', 'a b/c'), m.read('#/keys/%E0%A4%A'), m.read('')]",
+     [{"view": "locks", "rest": ["claim", "a b", "c"]}, "#/keys/a%20b/c", {"view": "keys", "rest": ["%E0%A4%A"]}, {"view": "", "rest": []}]),
+]
+
+
+def run(page, check):
+    """@param page with the console in it"""
+    base = page.run("document.querySelector('script[type=module]').src.replace('main.js', 'parts/')")
+    wrong = []
+    for module, expression, wanted in CASES:
+        got = page.run(f"import('{base}{module}.js').then((m) => {expression})")
+        if got != wanted:
+            wrong.append(f"{module}: {expression}\n    is  {got!r}\n    not {wanted!r}")
+    check(not wrong, f"{len(CASES)} cases of the parts" + "".join("\n  " + w for w in wrong))

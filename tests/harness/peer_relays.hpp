@@ -1,0 +1,69 @@
+#pragma once
+// Links between servers that can be cut: each server tells the others the address of a TCP relay in front of its own port.
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <netinet/in.h>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace belay::harness {
+
+/// A server that is behind a relay.
+struct relayed_server {
+  std::uint16_t port =
+      0; ///< that it listens on, of 127.0.0.1; the relay's is the same port of another loopback address
+  std::string configuration; ///< a path in its command line, by which its process is known
+};
+
+/// One relay for each server, one thread for all of them. As long as a link is cut, what is sent over it is not read, new connections
+/// over it are not made, and nobody is told: as in a network that loses all packets. What was sent arrives if the link is healed
+/// before the ends give up. Who connects is found out from /proc; others than these servers are never cut off.
+class peer_relays {
+public:
+  static constexpr std::size_t servers_max = 8;
+
+  /// @throws std::runtime_error if a port is taken
+  explicit peer_relays(std::vector<relayed_server> servers);
+  ~peer_relays();
+  peer_relays(const peer_relays&) = delete;
+  peer_relays& operator=(const peer_relays&) = delete;
+
+  /// The address at which the others reach server i, without and with its port.
+  static std::string host(std::size_t i) { return "127.0.0." + std::to_string(first_host + i); }
+  std::string address(std::size_t i) const { return host(i) + ':' + std::to_string(servers_[i].port); }
+
+  /// What `from` sends does not arrive at `to`.
+  void cut(std::size_t from, std::size_t to);
+  /// Both directions between the server and all others.
+  void isolate(std::size_t i);
+  void heal();
+
+  /// Connections that were made through the relays.
+  std::size_t connections() const { return connections_; }
+
+private:
+  static constexpr std::size_t first_host = 11;
+  class connection;
+
+  void run();
+  void accept_at(std::size_t to);
+  bool is_cut(std::size_t from, std::size_t to) const;
+  void wake() const;
+  /// The server that has that end of a connection to the relay of `to`; servers_max: none of them.
+  std::size_t owner_of(const sockaddr_in& source, std::size_t to) const;
+
+  std::vector<relayed_server> servers_;
+  std::vector<int> listeners_;
+  int wake_ = -1;
+  std::array<std::array<std::atomic<bool>, servers_max>, servers_max> cut_{};
+  std::atomic<std::size_t> connections_{0};
+  std::atomic<bool> ending_{false};
+  std::vector<std::unique_ptr<connection>> made_;
+  std::thread thread_;
+};
+
+} // namespace belay::harness

@@ -1,0 +1,52 @@
+// What a client agent's cache must know by the time somebody asks it: what all servers had that the agent may have asked, for as long as the
+// agent has to hear of it. (Once it was what the leader had. A follower whose disk hung for 0.6 s needed a snapshot after that, and the agent
+// that asked it was blamed for what the follower did not know: seed 437567653.)
+
+#include "sim/checkers/agents/least_index.hpp"
+
+#include <catch2/catch.hpp>
+
+namespace belay::sim {
+namespace {
+
+using std::chrono::seconds;
+
+TEST_CASE("least index: it is what was there all the time") {
+  least_index known(seconds(10));
+  CHECK(known.since(seconds(1)) == log_index{});
+  known.note(seconds(1), log_index{5});
+  known.note(seconds(3), log_index{5});
+  known.note(seconds(4), log_index{8});
+  known.note(seconds(6), log_index{9});
+  // from        -> least
+  CHECK(known.since(seconds(0)) == log_index{}); // before anything was known
+  CHECK(known.since(seconds(1)) == log_index{5});
+  CHECK(known.since(seconds(3)) == log_index{5});
+  CHECK(known.since(seconds(4)) == log_index{8});
+  CHECK(known.since(seconds(5)) == log_index{8});
+  CHECK(known.since(seconds(6)) == log_index{9});
+  CHECK(known.since(seconds(7)) == log_index{9});
+}
+
+// The agent has turned to a server that is behind: nothing above that one's index can be demanded, until it has been above it long enough.
+TEST_CASE("least index: a fall counts at once, a rise when it lies back") {
+  least_index known(seconds(10));
+  known.note(seconds(1), log_index{1889});
+  known.note(seconds(5), log_index{1848});
+  CHECK(known.since(seconds(4)) == log_index{1848});
+  known.note(seconds(6), log_index{1889});
+  CHECK(known.since(seconds(5)) == log_index{1848});
+  CHECK(known.since(seconds(6)) == log_index{1889});
+}
+
+TEST_CASE("least index: what is needed no more is forgotten, and the value in force is not") {
+  least_index known(seconds(2));
+  known.note(seconds(1), log_index{3});
+  known.note(seconds(2), log_index{4});
+  known.note(seconds(9), log_index{4});
+  CHECK(known.since(seconds(7)) == log_index{4});
+  CHECK(known.since(seconds(1)) == log_index{}); // longer ago than is kept
+}
+
+} // namespace
+} // namespace belay::sim

@@ -1,0 +1,26 @@
+// The numbers of connections: two kinds of clients with the same ones would get each other's answers. Archives and followers of changes once
+// had: nobody saved or restored an archive any more, and no checker could complain.
+
+#include "sim/world/connection_numbers.hpp"
+
+#include <catch2/catch.hpp>
+
+namespace belay::sim {
+namespace {
+
+TEST_CASE("connection numbers: each belongs to whoever counted it") {
+  CHECK(owner_of(1) == connections_of::clients);
+  CHECK(owner_of(counted_from(connections_of::change_followers) - 1) == connections_of::clients);
+  constexpr connections_of all[] = {connections_of::change_followers,  connections_of::archive_transfers,
+                                    connections_of::clients_of_agents, connections_of::operators,
+                                    connections_of::cached_readers,    connections_of::client_agents};
+  for (const auto who : all) {
+    INFO(static_cast<int>(who));
+    CHECK(owner_of(counted_from(who)) == who);
+    CHECK(owner_of(counted_from(who) + 1) == who);
+    CHECK(owner_of(2 * counted_from(who) - 1) == who);
+  }
+}
+
+} // namespace
+} // namespace belay::sim

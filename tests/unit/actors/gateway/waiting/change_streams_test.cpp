@@ -1,0 +1,420 @@
+// Streams of changes: who is told what, how often it is rendered, and what becomes of who is slow, late or not permitted any more.
+
+#include "actors/gateway/waiting/change_streams.hpp"
+#include "tests/unit/actors/gateway/requests/asked.hpp"
+#include "tests/unit/protocol/state/driver.hpp"
+
+#include <algorithm>
+#include <list>
+
+using namespace belay;
+using namespace belay::actors;
+using namespace belay::actors::testing;
+using namespace std::chrono_literals;
+
+namespace {
+
+using asked_for = state::kv_changes::what;
+
+/// The gateway's part, and a state machine that answers as the fsm does.
+struct streams_fixture : asked_fixture {
+  byte_budget held;
+  metrics numbers;
+  change_streams streams{out, pending, times, held, numbers};
+  state::driver d;
+  std::list<read_query> parked;
+  std::size_t questions = 0;
+  bool forbidden = false;
+
+  /// A client that takes everything at once, or nothing.
+  struct follower {
+    exchange* e;
+    std::string text;
+    std::vector<http::shared_body_ptr> blocks;
+    bool takes = true;
+  };
+  std::list<follower> followers;
+
+  follower& open(asked_for what, state::change_place after = {log_index{}, state::change_place::all_effects},
+                 std::vector<std::string> prefixes = {"a/"}) {
+    auto& e = client->asks(http::change_stream{state::kv_changes{std::move(prefixes), after, what}});
+    auto& f = followers.emplace_back(follower{&e, {}, {}, true});
+    streams.begin(e, now);
+    pump();
+    return f;
+  }
+
+  state::query_result look(const state::query& q) {
+    ++questions;
+    if (forbidden)
+      return {log_index{1}, state::refusal{"Permission denied"}};
+    return d.m.evaluate(q);
+  }
+  bool waits(read_query& q, const state::query_result& found) {
+    const auto* rows = std::get_if<state::change_rows>(&found.data);
+    auto& asked = std::get<state::kv_changes>(q.request.query);
+    if (q.request.min_index == 0 || rows == nullptr || now >= q.deadline)
+      return false;
+    const bool nothing = asked.asked == asked_for::changes ? rows->nothing_yet() : rows->applied < asked.after.index;
+    if (nothing)
+      asked.after = rows->reached;
+    return nothing;
+  }
+  void tell(const read_query& q, state::query_result found) {
+    read_result r{q.id, std::move(found), 0, true};
+    if (streams.answered(r, now))
+      return;
+    if (auto* e = pending.settle(q.id))
+      streams.opened(*e, r, now);
+  }
+
+  /// Until nobody has anything to do.
+  void pump() {
+    for (bool busy = true; busy;) {
+      busy = false;
+      while (!out.list.empty()) {
+        busy = true;
+        if (const auto* cancelled = std::get_if<cancel_query>(&out.list.front())) {
+          parked.remove_if([&](const read_query& q) { return q.id == cancelled->id; });
+          out.list.pop_front();
+          continue;
+        }
+        auto q = out.take<read_query>();
+        auto found = look(q.request.query);
+        if (waits(q, found))
+          parked.push_back(std::move(q));
+        else
+          tell(q, std::move(found));
+      }
+      for (auto& f : followers)
+        busy = take(f) || busy;
+    }
+  }
+  void wake() {
+    for (auto it = parked.begin(); it != parked.end();) {
+      auto found = look(it->request.query);
+      if (waits(*it, found)) {
+        ++it;
+        continue;
+      }
+      const auto q = std::move(*it);
+      it = parked.erase(it);
+      tell(q, std::move(found));
+    }
+    pump();
+  }
+  void set(const std::string& key, const std::string& value = "v") {
+    d.set(key, value);
+    wake();
+  }
+  void pass(std::chrono::seconds time) {
+    now += time;
+    wake();
+    streams.tick(now);
+    pump();
+  }
+
+  /// As exchange_queue does.
+  bool take(follower& f) {
+    auto* t = f.e->transfer.get();
+    if (t == nullptr || !f.takes || f.e->answer->status != 200)
+      return false;
+    bool some = false;
+    for (;;) {
+      if (t->block != nullptr) {
+        f.text += unframed(*t->block);
+        f.blocks.push_back(std::move(t->block));
+        some = true;
+      }
+      f.text += std::exchange(t->piece, {});
+      if (t->ended || t->asked)
+        return some;
+      streams.next_piece(*f.e, now);
+      some = some || !t->asked;
+    }
+  }
+};
+
+std::size_t count(const std::string& text, const std::string& word) {
+  std::size_t n = 0;
+  for (auto at = text.find(word); at != std::string::npos; at = text.find(word, at + 1))
+    ++n;
+  return n;
+}
+
+} // namespace
+
+TEST_CASE("streams that ask for the same are one group, and get one rendering", "[changes]") {
+  streams_fixture f;
+  f.d.set("a/0");
+  auto& one = f.open(asked_for::place);
+  auto& two = f.open(asked_for::place);
+  CHECK(one.text == "id: 1\nevent: progress\ndata: {\"Index\":1}\n\n");
+  CHECK(two.text == one.text);
+  CHECK(f.parked.size() == 1);
+  const auto before = f.questions;
+  f.set("a/1");
+  CHECK(f.questions == before + 2); // the one that waited was looked at, and asks again
+  CHECK(count(one.text, "event: set") == 1);
+  CHECK(one.blocks.back() == two.blocks.back());
+  const auto asked = f.questions;
+  f.set("b/1");
+  CHECK(f.questions == asked + 1);
+  CHECK(count(one.text, "event: set") == 1);
+}
+
+TEST_CASE("each stream is told its place every ten seconds, whatever happens", "[changes]") {
+  streams_fixture f;
+  f.d.set("a/0");
+  auto& s = f.open(asked_for::place);
+  f.set("b/1");
+  f.pass(10s);
+  CHECK(s.text.ends_with("id: 2\nevent: progress\ndata: {\"Index\":2}\n\n"));
+  f.now += 10s;
+  f.set("a/1");
+  const auto event = s.text.rfind("id: 3.0\n"), progress = s.text.rfind("id: 3\n");
+  CHECK(event < progress);
+  CHECK(progress != std::string::npos);
+}
+
+TEST_CASE("a stream that comes back reads what was missed and joins its group", "[changes]") {
+  streams_fixture f;
+  f.d.set("a/0");
+  auto& there = f.open(asked_for::place);
+  f.set("a/1");
+  f.set("a/2");
+  auto& back = f.open(asked_for::changes, {log_index{2}, 0});
+  CHECK(count(back.text, "event: set") == 1);
+  CHECK(count(back.text, "id: 3.0\n") == 1);
+  f.set("a/3");
+  CHECK(count(back.text, "id: 4.0\n") == 1);
+  CHECK(back.blocks.back() == there.blocks.back());
+  CHECK(f.parked.size() == 1);
+}
+
+TEST_CASE("who joins between a write and its telling gets it once", "[changes]") {
+  streams_fixture f;
+  f.d.set("a/0");
+  auto& there = f.open(asked_for::place);
+  f.d.set("a/1"); // applied, and the group is not woken yet
+  auto& fresh = f.open(asked_for::changes, state::change_place{log_index{1}});
+  CHECK(count(fresh.text, "id: 2.0\n") == 1);
+  f.wake();
+  f.set("a/2");
+  for (const auto* s : {&there, &fresh}) {
+    CHECK(count(s->text, "id: 2.0\n") == 1);
+    CHECK(count(s->text, "id: 3.0\n") == 1);
+  }
+}
+
+TEST_CASE("a snapshot comes first, then what changed behind it", "[changes]") {
+  streams_fixture f;
+  for (int i = 0; i < 1000; ++i)
+    f.d.set("a/" + std::to_string(i), std::string(200, 'v'));
+  auto& s = f.open(asked_for::snapshot);
+  CHECK(s.text.starts_with("id: 0\nevent: snapshot\ndata: {\"Index\":1000}\n\n"));
+  CHECK(count(s.text, "event: set") == 1000);
+  CHECK(count(s.text, "id: ") == 2);
+  CHECK(s.text.ends_with("id: 1000\nevent: progress\ndata: {\"Index\":1000}\n\n"));
+  f.set("a/1");
+  CHECK(count(s.text, "id: 1001.0\n") == 1);
+}
+
+TEST_CASE("what is written while a snapshot is on its way comes behind it", "[changes]") {
+  streams_fixture f;
+  for (int i = 0; i < 10; ++i)
+    f.d.set("a/" + std::to_string(i));
+  auto& e = f.client->asks(http::change_stream{state::kv_changes{{"a/"}, {}, asked_for::snapshot}});
+  auto& s = f.followers.emplace_back(streams_fixture::follower{&e, {}, {}, false});
+  f.streams.begin(e, f.now);
+  f.pump();
+  f.set("a/x");
+  s.takes = true;
+  f.pump();
+  CHECK(count(s.text, "a/x") == 1);
+  CHECK(s.text.find("id: 10\n") < s.text.find("id: 11.0\n"));
+}
+
+TEST_CASE("below the floor all begin anew, with one look at the keys", "[changes]") {
+  streams_fixture f;
+  f.d.set("a/0");
+  auto& one = f.open(asked_for::place);
+  auto& two = f.open(asked_for::place);
+  f.d.m.keep_changes(2000);
+  for (int i = 0; i < 50; ++i) // while nobody is told
+    f.d.set("a/" + std::to_string(i));
+  const auto before = f.questions;
+  f.wake();
+  CHECK(f.questions <= before + 5);
+  for (const auto* s : {&one, &two}) {
+    CHECK(count(s->text, "id: 0\nevent: reset\n") == 1);
+    CHECK(count(s->text, "event: set") == 50);
+    CHECK(s->text.find("\"Reason\":\"floor\"") != std::string::npos);
+  }
+  f.set("a/x");
+  CHECK(count(one.text, "a/x") == 1);
+  CHECK(count(two.text, "a/x") == 1);
+  auto& late = f.open(asked_for::changes, state::change_place{log_index{1}});
+  CHECK(count(late.text, "event: reset") == 1);
+}
+
+TEST_CASE("who takes nothing is cut with what is on its way, and nothing more is kept", "[changes]") {
+  streams_fixture f;
+  f.d.set("a/0");
+  auto& slow = f.open(asked_for::place);
+  auto& quick = f.open(asked_for::place);
+  slow.takes = false;
+  slow.e->transfer->asked = false; // it has a piece
+  f.streams.next_piece(*slow.e, f.now);
+  for (int i = 0; i < 20; ++i)
+    f.set("a/big", std::string(100'000, static_cast<char>('a' + i)));
+  CHECK(count(quick.text, "event: set") == 20);
+  const auto kept = f.held.used();
+  CHECK(kept < 3 * change_streams::queued_bytes_max);
+  slow.takes = true;
+  f.pump();
+  CHECK(slow.e->transfer->ended);
+  CHECK(slow.text.ends_with("event: cut\ndata: {\"Reason\":\"slow\"}\n\n"));
+  const auto had = count(slow.text, "event: set");
+  CHECK(had < 20);
+  CHECK(count(slow.text, "id: " + std::to_string(had + 1) + ".0\n") == 1); // all up to its place
+  slow.blocks.clear();
+  quick.blocks.clear();
+  CHECK(f.held.used() == 0);
+}
+
+TEST_CASE("who may not read is refused at first, and ends when he may not any more", "[changes]") {
+  streams_fixture f;
+  f.d.set("a/0");
+  auto& s = f.open(asked_for::place);
+  f.forbidden = true;
+  f.set("a/1");
+  CHECK(s.e->transfer->ended);
+  CHECK(s.text.ends_with("event: refused\ndata: {\"Reason\":\"Permission denied\"}\n\n"));
+  auto& late = f.open(asked_for::place);
+  CHECK(late.e->answer->status == 403);
+}
+
+TEST_CASE("who is ahead of this server waits for it", "[changes]") {
+  streams_fixture f;
+  f.d.set("a/0");
+  auto& s = f.open(asked_for::changes, {log_index{3}, 0});
+  CHECK(s.text.find("event:") == std::string::npos);
+  f.set("a/1");
+  f.set("a/2");
+  CHECK(s.text.find("event: set") == std::string::npos); // it has them
+  f.set("a/3");
+  f.pass(10s);
+  CHECK(count(s.text, "event: set") == 1);
+  CHECK(count(s.text, "id: 4.0\n") == 1);
+}
+
+TEST_CASE("who has taken everything is sent a change at once, and nobody else is overtaken", "[changes]") {
+  streams_fixture f;
+  f.d.set("a/0");
+  auto& slow = f.open(asked_for::place);
+  f.open(asked_for::place);
+  std::vector<http::shared_body_ptr> sent;
+  slow.takes = false;
+  f.set("a/1"); // is with its exchange
+  f.client->sends_now = [&](const http::shared_body_ptr& piece) {
+    sent.push_back(piece);
+    return true;
+  };
+  const auto turns = f.client->told;
+  f.set("a/2");
+  REQUIRE(sent.size() == 1); // the quick one's
+  CHECK(count(std::string(unframed(*sent.front())), "id: 3.0\n") == 1);
+  CHECK(f.client->told == turns);
+  slow.takes = true;
+  f.pump();
+  CHECK(count(slow.text, "event: set") == 2);
+  CHECK(slow.text.find("id: 2.0\n") < slow.text.find("id: 3.0\n"));
+  f.set("a/3");
+  CHECK(sent.size() == 3);
+}
+
+TEST_CASE("clients may be lost while they are told", "[changes]") {
+  streams_fixture f;
+  f.d.set("a/0");
+  for (int i = 0; i < 6; ++i)
+    f.open(asked_for::place);
+  std::size_t sent = 0;
+  const auto lose = [&](std::size_t which) {
+    const auto it = std::next(f.followers.begin(), static_cast<std::ptrdiff_t>(which));
+    f.pending.forget(*it->e);
+    f.streams.close(*it->e);
+    f.followers.erase(it);
+  };
+  f.client->sends_now = [&](const http::shared_body_ptr&) {
+    if (++sent == 2) { // the connection of the one that is told, and others that held too much
+      lose(4);
+      lose(1);
+      lose(0);
+    }
+    return true;
+  };
+  f.set("a/1");
+  CHECK(sent == 4); // three are left, and one was told before it was lost
+  f.set("a/2");
+  CHECK(sent == 7);
+}
+
+TEST_CASE("how far streams are behind is counted", "[changes]") {
+  streams_fixture f;
+  f.d.set("a/0");
+  const auto shown = [&](const std::string& name) {
+    f.streams.tick(f.now);
+    const auto text = f.numbers.prometheus("belay");
+    const auto at = text.find("\nbelay_changes_" + name + " ");
+    REQUIRE(at != std::string::npos);
+    return std::stoll(text.substr(text.find(' ', at)));
+  };
+  auto& s = f.open(asked_for::place);
+  CHECK(shown("streams") == 1);
+  CHECK(shown("streams_behind") == 0);
+  s.takes = false;
+  f.set("a/1", std::string(1000, 'v')); // is with its exchange
+  CHECK(shown("queued_bytes") == 0);
+  f.set("a/2", std::string(1000, 'v'));
+  CHECK(shown("queued_bytes") > 1336); // in base64
+  CHECK(shown("streams_behind") == 0);
+  s.takes = true;
+  f.pump();
+  CHECK(shown("queued_bytes") == 0);
+
+  f.set("a/3");
+  const auto lag = [&] { return shown("lag_entries_sum"); };
+  const auto before = lag();
+  auto& back = f.open(asked_for::changes, state::change_place{log_index{1}});
+  CHECK(lag() == before + 3);
+  CHECK(count(back.text, "event: set") == 3);
+  auto& e = f.client->asks(http::change_stream{state::kv_changes{{"a/"}, {}, asked_for::snapshot}});
+  f.followers.emplace_back(streams_fixture::follower{&e, {}, {}, false});
+  f.streams.begin(e, f.now);
+  f.pump();
+  CHECK(shown("streams_behind") == 1);
+  f.streams.close(e);
+  CHECK(shown("streams_behind") == 0);
+  CHECK(shown("queued_bytes") == 0);
+}
+
+TEST_CASE("a group goes with its last stream", "[changes]") {
+  streams_fixture f;
+  f.d.set("a/0");
+  auto& s = f.open(asked_for::place);
+  CHECK(f.parked.size() == 1);
+  f.streams.close(*s.e);
+  f.followers.clear();
+  f.pass(1s);
+  CHECK(f.parked.empty());
+}
+
+TEST_CASE("all streams end with the server", "[changes]") {
+  streams_fixture f;
+  f.d.set("a/0");
+  auto& s = f.open(asked_for::place);
+  f.streams.finish();
+  f.pump();
+  CHECK(s.e->transfer->ended);
+}

@@ -1,0 +1,87 @@
+// The console as it is in the program: whole, small, and without a word that its own policy would refuse.
+
+#include "console/embedded.hpp"
+
+#include <catch2/catch.hpp>
+
+#include <zlib.h>
+
+#include <filesystem>
+#include <regex>
+#include <string>
+#include <vector>
+
+using namespace belay;
+
+namespace {
+
+std::string unpacked(const std::string& packed, std::size_t bytes) {
+  z_stream z{};
+  REQUIRE(inflateInit2(&z, 15 + 16) == Z_OK);
+  auto in = packed;
+  z.next_in = reinterpret_cast<Bytef*>(in.data());
+  z.avail_in = static_cast<uInt>(in.size());
+  std::string out(bytes + 1, '\0');
+  z.next_out = reinterpret_cast<Bytef*>(out.data());
+  z.avail_out = static_cast<uInt>(out.size());
+  CHECK(inflate(&z, Z_FINISH) == Z_STREAM_END);
+  out.resize(z.total_out);
+  inflateEnd(&z);
+  return out;
+}
+
+/// What the first group of the expression matches in the text, each time.
+std::vector<std::string> all_of(const std::string& text, const char* expression) {
+  const std::regex wanted(expression);
+  std::vector<std::string> found;
+  for (std::sregex_iterator at(text.begin(), text.end(), wanted), end; at != end; ++at)
+    found.push_back((*at)[1]);
+  return found;
+}
+
+} // namespace
+
+TEST_CASE("the console: all of it together is smaller than 150 KB when it is sent") {
+  std::size_t sent = 0;
+  for (const auto& [path, file] : console::embedded().files) {
+    INFO(path);
+    CHECK(unpacked(*file.gzip, file.plain->size()) == *file.plain);
+    sent += file.gzip->size();
+  }
+  CHECK(sent < 150'000);
+}
+
+TEST_CASE("the console: each file that another one names is there") {
+  const auto& files = console::embedded().files;
+  REQUIRE(files.contains(""));
+  const auto& page = *files.at("").plain;
+  CHECK(page.find("assets/") == std::string::npos);
+  for (const auto& name : all_of(page, R"re((?:src|href)="([^"]+)")re"))
+    CHECK(files.contains(name));
+  std::size_t modules = 0;
+  for (const auto& [path, file] : files) {
+    if (!path.ends_with(".js"))
+      continue;
+    ++modules;
+    for (const auto& name : all_of(*file.plain, R"re((?:from|import)\s*\(?\s*'(\.[^']+)')re")) {
+      INFO(path << " wants " << name);
+      const auto folder = std::filesystem::path(path).parent_path();
+      CHECK(files.contains((folder / name).lexically_normal().generic_string()));
+    }
+  }
+  CHECK(modules > 10);
+}
+
+// The policy would refuse it, and the page would be broken in a way that shows only in a browser.
+TEST_CASE("the console: no script or style within the page, no markup made of text") {
+  for (const auto& [path, file] : console::embedded().files) {
+    INFO(path);
+    const auto& text = *file.plain;
+    CHECK(all_of(text, R"re((<script>|<style>| on[a-z]+="))re").empty());
+    CHECK(
+        all_of(text, R"re((innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|new Function))re").empty());
+    if (!path.ends_with(".svg")) // a name of a language of XML looks like an address, and is none
+      for (const auto& address : all_of(text, R"re((https?://[a-z0-9.]+))re"))
+        CHECK((address == "http://www.w3.org" || address == "http://127.0.0.1" || address == "http://localhost"));
+  }
+}

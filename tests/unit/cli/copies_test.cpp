@@ -1,0 +1,177 @@
+// `belay diff`, `belay mirror` and `belay reconcile`: how they are called, whom they ask in whose name, and what they print.
+
+#include "cli/output/progress_line.hpp"
+#include "tests/unit/cli/fake_node.hpp"
+#include "tests/unit/cli/said.hpp"
+#include "tests/unit/cli/variables.hpp"
+
+#include <catch2/catch.hpp>
+
+#include <cstdlib>
+#include <fstream>
+#include <thread>
+
+using namespace belay::cli;
+
+namespace {
+
+fake_node::answer keys(const std::string& list) {
+  return {200, list, {{"X-Consul-Index", "9"}}};
+}
+
+constexpr auto one_key = R"([{"LockIndex":0,"Key":"a/b","Flags":1,"Value":"eA==","CreateIndex":8,"ModifyIndex":9}])";
+constexpr auto no_keys = "[]";
+
+} // namespace
+
+// No server is asked for any of these.
+TEST_CASE("copies: calls that are wrong", "[copies]") {
+  struct row {
+    arguments words;
+    int code;
+    const char* complaint; ///< the beginning
+  };
+  const row rows[] = {
+      {{"diff"},
+       2,
+       "Two servers must be specified, and at most a prefix of the copy besides (got 0 words)\nUsage: belay diff"},
+      {{"diff", "a:1"}, 2, "Two servers must be specified"},
+      {{"diff", "a:1", "b:1", "c", "d", "e"}, 2, "Two servers must be specified"},
+      {{"diff", "", "b:1"}, 2, "A server is HOST:PORT, "},
+      {{"diff", "ftp://a", "b:1"}, 2, "Error connecting to the agent: unknown protocol scheme: ftp\n"},
+      {{"diff", "a:1", "ftp://b"}, 2, "Error connecting to the agent: unknown protocol scheme: ftp\n"},
+      {{"diff", "-settle=-1s", "a:1", "b:1"}, 2, "The times of -settle and -timeout must be positive\n"},
+      {{"diff", "-timeout=0s", "a:1", "b:1"}, 2, "The times of -settle and -timeout must be positive\n"},
+      {{"diff", "-settel=1s", "a:1", "b:1"}, 2, "flag provided but not defined: -settel\nDid you mean -settle?\n"},
+      {{"diff", "-http-addr=x", "a:1", "b:1"}, 2, "flag provided but not defined: -http-addr\n"},
+      {{"mirror", "a:1", "b:1"}, 1, "Two servers and a prefix must be specified"},
+      {{"mirror", "a:1", "b:1", ""},
+       1,
+       "The mirror keeps notes below mirrors/: they must not be among the keys of the copy\n"},
+      {{"mirror", "-name=app/notes", "a:1", "b:1", "app/"},
+       1,
+       "The mirror keeps notes below app/notes/: they must not be among the keys of the copy\n"},
+      {{"mirror", "-name=app/notes", "a:1", "a:1", "app/", "b/"},
+       1,
+       "The mirror keeps notes below app/notes/: they must not be among the keys of the original\n"},
+      {{"mirror", "a:1", "a:1", "app/"}, 1, "On one server the original and the copy must not be below each other"},
+      {{"mirror", "a:1", "a:1", "app/", "app/copy/"},
+       1,
+       "On one server the original and the copy must not be below each other"},
+      {{"mirror", "a:1", "a:1", "", "copy/"},
+       1,
+       "On one server the original and the copy must not be below each other"},
+      {{"mirror", "-repair", "a:1", "b:1", "app/"}, 1, "-repair is for -once\n"},
+      {{"reconcile"}, 1, "A prefix must be specified\n"},
+      {{"reconcile", "app/"}, 1, "A command must be specified; -dry-run shows for which keys it would run\n"},
+      {{"reconcile", "-workers=0", "app/", "true"}, 1, "-workers must be between 1 and 1024\n"},
+      {{"reconcile", "-workers=2000", "app/", "true"}, 1, "-workers must be between 1 and 1024\n"},
+      {{"reconcile", "-per-second=0", "app/", "true"}, 1, "-per-second must be between 1 and 1000000\n"},
+      {{"reconcile", "-tries=0", "app/", "true"}, 1, "-tries must be between 1 and 4294967295\n"},
+      {{"reconcile", "-every=0s", "app/", "true"}, 1, "The time of -every must be positive\n"},
+      {{"reconcile", "-limit=-1s", "app/", "true"}, 1, "The time of -limit must be positive\n"},
+      {{"reconcile", "-once", "-every=1m", "app/", "true"}, 1, "-every is for passes again and again"},
+  };
+  for (const auto& r : rows) {
+    const auto s = say(r.words);
+    INFO(s.err);
+    CHECK(s.code == r.code);
+    CHECK(s.err.starts_with(r.complaint));
+    CHECK(s.out.empty());
+  }
+}
+
+TEST_CASE("diff: each server is asked in its own name", "[copies]") {
+  for (const std::string copy_token : {"", "other"}) {
+    fake_node original({keys(one_key), keys(one_key)}), copy({keys(no_keys), keys(no_keys)});
+    arguments words = {"diff", "-settle=1ms", "-token=secret"};
+    if (!copy_token.empty())
+      words.push_back("-copy-token=" + copy_token);
+    words.insert(words.end(), {original.address(), copy.address(), "/a/", "copy/"});
+    const auto s = say(words);
+    CHECK(s.code == 1);
+    CHECK(s.out == "PhantomUndelete  a/b\n");
+    CHECK(s.err.empty());
+    CHECK(original.asked() == std::vector<std::string>(2, "GET /v1/kv/a/?recurse&consistent"));
+    CHECK(copy.asked() == std::vector<std::string>(2, "GET /v1/kv/copy/?recurse&consistent"));
+    CHECK(original.token == "secret");
+    CHECK(copy.token == copy_token);
+  }
+}
+
+TEST_CASE("diff: as JSON, and nothing of what is equal", "[copies]") {
+  fake_node original({keys(one_key)}), copy({keys(one_key)});
+  const auto s = say({"diff", "-format=json", original.address(), copy.address(), "a/"});
+  CHECK(s.code == 0);
+  CHECK(s.out == "[]\n");
+}
+
+TEST_CASE("diff: a screen shows that it goes on", "[copies]") {
+  for (const bool screen : {true, false}) {
+    fake_node original({keys(one_key), keys(one_key)}), copy({keys(no_keys), keys(no_keys)});
+    const auto s = say({"diff", "-settle=1500ms", original.address(), copy.address(), "a/"}, "", screen);
+    CHECK(s.code == 1);
+    CHECK(s.out.starts_with("\rComparing: 1 s") == screen);
+    CHECK(s.out.ends_with("PhantomUndelete  a/b\n"));
+  }
+}
+
+TEST_CASE("diff: the server that refuses is named", "[copies]") {
+  fake_node original({keys(one_key)}), copy({{403, "Permission denied"}});
+  const auto s = say({"diff", original.address(), copy.address(), "a/"});
+  CHECK(s.code == 2);
+  CHECK(s.out.empty());
+  CHECK(s.err == "Error comparing: the copy's server: Permission denied\n");
+}
+
+TEST_CASE("mirror: a server that refuses ends it", "[copies]") {
+  fake_node original({}), copy({{403, "Permission denied"}});
+  const auto s = say({"mirror", "-once", original.address(), copy.address(), "a/"});
+  CHECK(s.code == 1);
+  CHECK(s.err == "Error mirroring: the copy's server: Permission denied\n");
+  CHECK(copy.asked() == std::vector<std::string>{"GET /v1/kv/mirrors/a/place?consistent"});
+}
+
+TEST_CASE("reconcile: what is printed and run", "[copies]") {
+  const working_directory here;
+  {
+    fake_node node({keys(one_key)});
+    const auto s = say({"reconcile", "-http-addr=" + node.address(), "-dry-run", "a/", "touch ran"});
+    CHECK(s.code == 0);
+    CHECK(s.out == "a/b\n");
+    CHECK_FALSE(std::filesystem::exists("ran"));
+  }
+  {
+    fake_node node({keys(one_key), keys(one_key)});
+    const auto s = say({"reconcile", "-http-addr=" + node.address(), "-once", "a/",
+                        "echo $BELAY_KEY $BELAY_INDEX $BELAY_FLAGS $(cat) >ran"});
+    CHECK(s.code == 0);
+    CHECK(s.out == "Success! 1 key done\n");
+    std::ifstream ran("ran");
+    CHECK(std::string(std::istreambuf_iterator<char>(ran), {}) == "a/b 9 1 x\n");
+    CHECK(node.asked() == std::vector<std::string>{"GET /v1/kv/a/?recurse&consistent", "GET /v1/kv/a/b?consistent"});
+  }
+  fake_node node({{403, "Permission denied"}});
+  const auto s = say({"reconcile", "-http-addr=" + node.address(), "-once", "a/", "touch never"});
+  CHECK(s.code == 1);
+  CHECK(s.err == "Error reconciling: Permission denied\n");
+  CHECK_FALSE(std::filesystem::exists("never"));
+}
+
+// What is done at once shows nothing; and nothing is ever shown where nobody looks.
+TEST_CASE("a line of progress is for screens", "[copies]") {
+  std::ostringstream screen, file;
+  progress_line on_screen(screen, true), in_file(file, false);
+  for (auto* line : {&on_screen, &in_file})
+    line->show("at once");
+  CHECK(screen.str().empty());
+  std::this_thread::sleep_for(std::chrono::milliseconds(1100));
+  for (auto* line : {&on_screen, &in_file}) {
+    line->show("later");
+    line->show("soon after");
+    line->end();
+    line->end();
+  }
+  CHECK(screen.str() == "\rlater\n");
+  CHECK(file.str().empty());
+}

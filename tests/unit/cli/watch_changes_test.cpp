@@ -1,0 +1,150 @@
+// `belay watch -changes` against a node that answers from a list: what is asked, told and kept, and which options do not go together.
+
+#include "cli/commands/watching/change_lines.hpp"
+#include "tests/unit/cli/fake_node.hpp"
+#include "tests/unit/cli/said.hpp"
+#include "tests/unit/cli/variables.hpp"
+
+#include <catch2/catch.hpp>
+
+#include <fstream>
+
+using namespace belay::cli;
+
+namespace {
+
+const fake_node::answer no_more = {403, "Permission denied"};
+
+std::string place_kept() {
+  std::ifstream in("place");
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+fake_node::answer answered(const std::string& list, const std::string& place) {
+  return {200, list, {{"X-Consul-Index", place}}};
+}
+
+constexpr auto written =
+    R"({"ID":"12.0","Event":"set","Key":"a/b","Value":"eA==","Flags":7,"Session":"","PreviousIndex":0,"Index":12})";
+constexpr auto deleted =
+    R"({"ID":"13.1","Event":"delete","Key":"a/b","Value":null,"Flags":0,"Session":"","PreviousIndex":12,"Index":13})";
+constexpr auto as_it_is =
+    R"({"Event":"set","Key":"a/b","Value":"eA==","Flags":7,"Session":"","PreviousIndex":0,"Index":12})";
+
+} // namespace
+
+TEST_CASE("watch -changes: lines are those of the server", "[watch]") {
+  told_change c;
+  c.event = "set";
+  c.place = "12.0";
+  c.key = "a/b";
+  c.value = "x";
+  c.flags = 7;
+  c.index = 12;
+  CHECK(line_of(c) == std::string(written) + "\n");
+  c.place.clear();
+  CHECK(line_of(c) == std::string(as_it_is) + "\n");
+  CHECK(line_of_void("gap", "4.1") == "{\"Event\":\"gap\",\"Place\":\"4.1\"}\n");
+}
+
+TEST_CASE("watch -changes: goes on where the file says, and keeps where it is", "[watch]") {
+  const working_directory here;
+  std::ofstream("place") << "11\n";
+  fake_node node({answered(std::string("[") + written + "," + deleted + "]", "13"), no_more});
+  const auto s = say({"watch", "-http-addr=" + node.address(), "-changes", "-prefix=/a/", "-place=place"});
+  CHECK(s.code == 1);
+  CHECK(s.out == std::string(written) + "\n" + deleted + "\n");
+  CHECK(s.err == "Error watching changes: Permission denied\n");
+  CHECK(place_kept() == "13\n");
+  const auto asked = node.asked();
+  REQUIRE(asked.size() == 2);
+  CHECK(asked[0] == "GET /v1/kv/a/?recurse&changes&wait=60000ms&index=11");
+  CHECK(asked[1] == "GET /v1/kv/a/?recurse&changes&wait=60000ms&index=13");
+}
+
+// What happened behind the place is gone: that is said, and the keys as they are follow.
+TEST_CASE("watch -changes: a gap", "[watch]") {
+  const working_directory here;
+  std::ofstream("place") << "4.1\n";
+  fake_node node({{410, "gone", {{"X-Belay-Floor", "9"}}}, answered(std::string("[") + as_it_is + "]", "12"), no_more});
+  const auto s =
+      say({"watch", "-http-addr=" + node.address(), "-datacenter=dc1", "-changes", "-prefix=a/", "-place=place"});
+  CHECK(s.out == std::string("{\"Event\":\"gap\",\"Place\":\"4.1\"}\n") + as_it_is + "\n");
+  CHECK(place_kept() == "12\n");
+  const auto asked = node.asked();
+  REQUIRE(asked.size() == 3);
+  CHECK(asked[1] == "GET /v1/kv/a/?recurse&changes&wait=60000ms&snapshot&consistent&dc=dc1");
+}
+
+// It knows no changes: it lists the keys when one of them is different. What happened in between nobody can tell.
+TEST_CASE("watch -changes: on Consul each news is a gap", "[watch]") {
+  const working_directory here;
+  std::ofstream("place") << "5\n";
+  const auto listed = R"([{"LockIndex":0,"Key":"a/b","Flags":7,"Value":"eA==","CreateIndex":12,"ModifyIndex":12}])";
+  fake_node node({answered(listed, "12"), no_more});
+  const auto s = say({"watch", "-http-addr=" + node.address(), "-changes", "-prefix=a/", "-place=place"});
+  CHECK(s.out == std::string("{\"Event\":\"gap\",\"Place\":\"5\"}\n") + as_it_is + "\n");
+  CHECK(place_kept() == "12\n");
+}
+
+TEST_CASE("watch -changes: a command that fails leaves its change to the next call", "[watch]") {
+  const working_directory here;
+  std::ofstream("place") << "11\n";
+  fake_node node({answered(std::string("[") + written + "," + deleted + "]", "13")});
+  const auto s = say({"watch", "-http-addr=" + node.address(), "-changes", "-prefix=a/", "-place=place",
+                      "echo $BELAY_PLACE >>told; grep -q eA=="});
+  CHECK(s.code == 1);
+  CHECK(s.err == "Error executing handler: exit status 1\n");
+  CHECK(place_kept() == "12.0\n");
+  std::ifstream told("told");
+  CHECK(std::string(std::istreambuf_iterator<char>(told), {}) == "12.0\n13.1\n");
+}
+
+TEST_CASE("watch -changes: a server that fails is told of once, and asked again", "[watch]") {
+  const working_directory here;
+  fake_node node({{500, "No cluster leader"}, {500, "No cluster leader"}, answered("[]", "5"), no_more});
+  const auto s = say({"watch", "-http-addr=" + node.address(), "-changes", "-prefix=a/"});
+  CHECK(s.code == 1);
+  CHECK(s.err ==
+        "Watch (changes) errored: Unexpected response code: 500 (No cluster leader), it goes on when there is an "
+        "answer\nError watching changes: Permission denied\n");
+  CHECK(s.out.empty());
+}
+
+// No server is asked for any of these.
+TEST_CASE("watch: options that do not go together", "[watch]") {
+  const working_directory here;
+  std::ofstream("empty");
+  struct row {
+    arguments more;
+    const char* complaint; ///< the beginning
+  };
+  const row rows[] = {
+      {{"-changes", "-type=key"}, "-changes and -type exclude each other\nUsage: belay watch"},
+      {{"-changes", "-stale"}, "-changes and -stale exclude each other: "},
+      {{"-changes", "-retry=1s"}, "-retry is for members of a group: -group=<name>\n"},
+      {{"-changes", "-tries=1"}, "-tries is for members of a group: -group=<name>\n"},
+      {{"-changes", "-place=empty"}, "Error! this file has no place in it: empty\n"},
+      {{"-type=key", "-key=a", "-place=p"}, "-place is for -changes\n"},
+      {{"-type=key", "-key=a", "-group=g"}, "-group is for -changes\n"},
+      {{"-changes", "-prefix=a/", "-group=g"},
+       "-group needs a command: a change is acknowledged when it does not fail\n"},
+      {{"-changes", "-prefix=a/", "-group=g", "-place=p", "true"},
+       "-group and -place exclude each other: a group keeps its place, and begins with the keys as they are\n"},
+      {{"-changes", "-prefix=a/", "-group=g", "-snapshot", "true"}, "-group and -snapshot exclude each other: "},
+      {{"-changes", "-prefix=a/", "-group=/", "true"}, "The group must have a name\n"},
+      {{"-changes", "-prefix=a/", "-group=a/g", "true"},
+       "The group keeps its own keys below a/g/: they must not be below -prefix\n"},
+      {{"-changes", "-group=g", "true"}, "The group keeps its own keys below g/: they must not be below -prefix\n"},
+      {{"-changes", "-prefix=a/", "-group=g", "-retry=0s", "true"}, "The time of -retry must be positive\n"},
+      {{"-changes", "-prefix=a/", "-group=g", "-tries=0", "true"}, "There must be one try at least: -tries\n"},
+  };
+  for (const auto& r : rows) {
+    arguments words = {"watch", "-http-addr=127.0.0.1:1"};
+    words.insert(words.end(), r.more.begin(), r.more.end());
+    const auto s = say(words);
+    INFO(s.err);
+    CHECK(s.code == 1);
+    CHECK(s.err.starts_with(r.complaint));
+  }
+}

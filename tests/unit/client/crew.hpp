@@ -1,0 +1,228 @@
+#pragma once
+// What tests of recipes under faults share: processes of clients that do the same work, and who believes to hold what.
+#include "tests/unit/client/virtual_cluster.hpp"
+
+#include <belay/hold.hpp>
+#include <belay/session.hpp>
+
+#include <algorithm>
+#include <cstdlib>
+#include <functional>
+#include <list>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace belay::client_tests {
+
+/// What went wrong in a run; empty if nothing did.
+using verdict = std::string;
+
+/// Seeds of each property: so many times more as BELAY_CLIENT_SEEDS says.
+inline std::uint64_t seeds(std::uint64_t few) {
+  const char* times = std::getenv("BELAY_CLIENT_SEEDS");
+  return few * (times ? std::strtoull(times, nullptr, 10) : 1);
+}
+
+inline virtual_time::fault_rates all_faults() {
+  virtual_time::fault_rates r;
+  r.request_lost = 20'000;
+  r.answer_lost = 40'000;
+  r.pause_before_send = 5'000;
+  r.pause_at_clock = 2'000;
+  r.pause_max = milliseconds(40'000);
+  r.latency_max = milliseconds(400);
+  return r;
+}
+
+/// Who believes to hold something, and as what.
+class stage {
+public:
+  class shown {
+  public:
+    shown(stage& s, virtual_time::process& w, session& held_by, std::function<instant()> until, std::string as)
+        : stage_(s), world_(w), session_(held_by), until_(std::move(until)), as_(std::move(as)) {
+      me_ = stage_.all_.insert(stage_.all_.end(), this);
+    }
+    ~shown() { stage_.all_.erase(me_); }
+    shown(const shown&) = delete;
+    shown& operator=(const shown&) = delete;
+
+  private:
+    friend class stage;
+    stage& stage_;
+    virtual_time::process& world_;
+    session& session_;
+    std::function<instant()> until_;
+    std::string as_;
+    std::list<shown*>::iterator me_;
+  };
+
+  /// Those whose time is not over by their own clocks.
+  std::vector<std::string> names() const {
+    std::vector<std::string> out;
+    for (auto* s : all_)
+      if (s->world_.shows() < s->until_() && s->session_.state() != session_state::lost)
+        out.push_back(s->as_);
+    return out;
+  }
+
+  /// What a task saw that must not be.
+  std::string complaint;
+
+private:
+  std::list<shown*> all_;
+};
+
+/// Opens the session if it is not open. @returns whether it is
+inline task<bool> have_session(world& w, session& s) {
+  if (s.state() == session_state::closed || s.state() == session_state::lost) {
+    patience minute(w.now() + minutes(1));
+    status opened = co_await s.open(minute);
+    co_return opened.done();
+  }
+  co_return true;
+}
+
+/// Processes, each with a session and a Kit made for it, that run some tasks. Kit is what lives as long as the process.
+template <class Kit>
+class crew {
+public:
+  struct member {
+    member(virtual_cluster& c, std::size_t n, std::int64_t ppm) : number(n), world(c.time, c.server, ppm) {}
+    std::size_t number;
+    virtual_time::process world;
+    std::unique_ptr<session> s;
+    std::unique_ptr<Kit> kit;
+    std::vector<int> progress; ///< of each task
+    std::vector<task<void>> tasks;
+    int lives = 0;
+  };
+  using duty = std::function<task<void>(member&, std::size_t)>;
+
+  crew(virtual_cluster& c, std::size_t members, std::size_t tasks_each, duty d, milliseconds ttl = milliseconds(10'000))
+      : cluster_(c), each_(tasks_each), duty_(std::move(d)), ttl_(ttl) {
+    for (std::size_t i = 0; i < members; ++i) {
+      auto ppm = static_cast<std::int64_t>(c.time.chance().draw(8000)) - 4000;
+      all.push_back(std::make_unique<member>(c, i, ppm));
+      begin(*all.back());
+    }
+  }
+  ~crew() {
+    for (auto& m : all)
+      crash(*m);
+  }
+  crew(const crew&) = delete;
+  crew& operator=(const crew&) = delete;
+
+  void begin(member& m) {
+    session_options o;
+    o.ttl = ttl_;
+    o.lock_delay = milliseconds(0);
+    m.s = std::make_unique<session>(m.world, o);
+    m.kit = std::make_unique<Kit>(*m.s);
+    m.progress.assign(each_, 0);
+    m.tasks.resize(each_);
+    ++m.lives;
+    for (std::size_t i = 0; i < each_; ++i) {
+      m.tasks[i] = duty_(m, i);
+      m.tasks[i].start();
+    }
+  }
+  /// What is destroyed in the middle of an await is gone, with what it waited for.
+  void crash(member& m) {
+    m.tasks.clear();
+    m.kit.reset();
+    m.s.reset();
+  }
+
+  /// Ten minutes of faults and crashes, then `calm` without, in which each task gets on. @param look after each event
+  verdict run(const std::function<verdict()>& look, std::chrono::nanoseconds calm = minutes(6), int least = 1) {
+    verdict wrong;
+    auto pass = [&](std::chrono::nanoseconds length) {
+      auto end = cluster_.time.now() + length;
+      cluster_.time.at(end, [] {});
+      cluster_.time.run_until(end, [&] {
+        if (wrong.empty())
+          wrong = look();
+        return !wrong.empty();
+      });
+      return wrong.empty();
+    };
+    auto& chance = cluster_.time.chance();
+    for (int i = 0; i < 20 && wrong.empty(); ++i) {
+      pass(seconds(30));
+      if (chance.chance(300'000)) {
+        auto& m = *all[chance.draw(all.size())];
+        crash(m);
+        begin(m);
+      }
+      cluster_.server.leaderless = chance.chance(200'000) && cluster_.time.rates().answer_lost > 0;
+    }
+    cluster_.server.leaderless = false;
+    cluster_.time.heal();
+    // What was stopped goes on, and sessions of those that died end.
+    pass(seconds(90));
+    for (auto& m : all)
+      m->progress.assign(each_, 0);
+    pass(calm);
+    for (auto& m : all)
+      for (int n : m->progress)
+        if (wrong.empty() && n < least)
+          wrong = "somebody got on " + std::to_string(n) + " times after the faults";
+    for (auto& m : all)
+      crash(*m);
+    for (auto& m : all)
+      if (wrong.empty() && m->world.waiting() != 0)
+        wrong = "something waits that nobody waits for";
+    return wrong;
+  }
+
+  std::vector<std::unique_ptr<member>> all;
+
+private:
+  virtual_cluster& cluster_;
+  std::size_t each_;
+  duty duty_;
+  milliseconds ttl_;
+};
+
+/// Writes that pass a gate never go back. @param of whose writes count: those of names that begin so
+inline verdict fences_hold(const model_server& server, const std::string& of = {}) {
+  fence_gate gate;
+  std::uint64_t largest = 0;
+  for (const auto& write : server.writes()) {
+    if (write.fence == 0 || write.who.compare(0, of.size(), of) != 0 || !gate.admits(write.fence))
+      continue;
+    if (write.fence < largest)
+      return "a write with an old fence passed";
+    largest = std::max(largest, write.fence);
+  }
+  return {};
+}
+
+/// Known bugs, each with a property that it breaks for some of the first hundred seeds.
+struct known_bug {
+  const char* mutant;
+  std::function<verdict(std::uint64_t)> run;
+};
+
+inline void check_that_found(const std::vector<known_bug>& bugs) {
+  for (const auto& bug : bugs) {
+    mutant_switch on(bug.mutant);
+    std::uint64_t tried = 0;
+    while (tried < 100 && bug.run(tried).empty())
+      ++tried;
+    INFO(bug.mutant);
+    CHECK(tried < 100);
+  }
+}
+
+inline void check_seeds(std::uint64_t few, const std::function<verdict(std::uint64_t)>& run) {
+  for (std::uint64_t seed = 0; seed < seeds(few); ++seed) {
+    INFO("seed " << seed);
+    CHECK(run(seed) == "");
+  }
+}
+
+} // namespace belay::client_tests

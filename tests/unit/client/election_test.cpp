@@ -1,0 +1,116 @@
+// Offices under faults: one has it at a time, also while it is handed over, and observers see who.
+#include "tests/unit/client/crew.hpp"
+
+#include <belay/election.hpp>
+
+using namespace belay;
+using namespace belay::client_tests;
+
+namespace {
+
+struct office_kit {
+  explicit office_kit(session& s) : office(s, "o") {}
+  election office;
+};
+using office_crew = crew<office_kit>;
+
+/// Has the office for some seconds, hands it over or gives it back, and goes on as long as its hold says that it has it.
+task<void> lead(office_crew::member& m, std::size_t number, stage& seen) {
+  std::string name = std::to_string(m.number) + "." + std::to_string(number);
+  for (;;) {
+    bool have = co_await have_session(m.world, *m.s);
+    if (!have)
+      continue;
+    patience minute(m.world.now() + minutes(1));
+    result<hold> office = co_await m.kit->office.campaign(name, minute);
+    if (!office) {
+      auto later = m.world.now() + seconds(1);
+      co_await sleep_until(m.world, later);
+      continue;
+    }
+    ++m.progress[number];
+    stage::shown here(
+        seen, m.world, *m.s, [&office] { return office->safe_until(); }, name);
+    auto term = m.world.now() + seconds(1 + m.world.draw(4));
+    co_await sleep_until(m.world, term);
+    patience two(m.world.now() + seconds(2));
+    if (m.world.draw(4) == 0)
+      co_await office->release(two);
+    else
+      co_await m.kit->office.hand_over(*office, two);
+    auto later = m.world.now() + seconds(3);
+    co_await sleep_until(m.world, later);
+  }
+}
+
+verdict run_office(dialect speaks, std::uint64_t seed) {
+  virtual_cluster c(speaks, seed, all_faults());
+  stage seen;
+  office_crew all(c, 3, 1, [&](office_crew::member& m, std::size_t n) { return lead(m, n, seen); });
+  return all.run([&]() -> verdict { return seen.names().size() > 1 ? "two have the office" : ""; });
+}
+
+task<void> observe(world& w, election_observer& o, std::string& last) {
+  for (;;) {
+    patience long_time(w.now() + hours(1));
+    result<std::optional<leader>> now = co_await o.next(long_time);
+    if (now)
+      last = *now ? (*now)->value : std::string();
+  }
+}
+
+/// One office goes from one to the next; who watches it knows soon, and does not ask all the time.
+verdict run_observed(dialect speaks, std::uint64_t seed) {
+  virtual_time::fault_rates rates;
+  rates.latency_max = milliseconds(300);
+  virtual_cluster c(speaks, seed, rates);
+  virtual_time::process watcher(c.time, c.server);
+  election_observer o(watcher, "o", speaks == dialect::belay);
+  std::string last = "nothing yet";
+  auto watching = observe(watcher, o, last);
+  watching.start();
+  auto& chance = c.time.chance();
+  for (int term = 0; term < 10; ++term) {
+    session s(c.client, session_options());
+    if (!c.run(s.open(c.within(minutes(1)))))
+      return "not opened";
+    election office(s, "o");
+    auto name = "leader " + std::to_string(term);
+    auto held = c.run(office.campaign(name, c.within(minutes(1))));
+    if (!held)
+      return "not elected";
+    c.pass(seconds(5 + chance.draw(20)));
+    if (last != name)
+      return "the leader is not seen: " + last;
+    if (!c.run(held->release(c.within(seconds(10)))))
+      return "not resigned";
+    c.pass(seconds(5 + chance.draw(20)));
+    if (!last.empty())
+      return "nobody leads, and somebody is seen: " + last;
+    if (!c.run(s.close(c.within(seconds(10)))))
+      return "not closed";
+  }
+  auto asked = c.server.requests(speaks == dialect::belay ? "GET /v1/claim/" : "GET /v1/kv/");
+  return asked <= 60 ? "" : "it asks all the time: " + std::to_string(asked);
+}
+
+} // namespace
+
+TEST_CASE("offices keep their promises under faults", "[client][faults]") {
+  for (auto speaks : {dialect::belay, dialect::consul})
+    check_seeds(30, [=](std::uint64_t seed) { return run_office(speaks, seed); });
+}
+
+TEST_CASE("observers see who leads", "[client][faults]") {
+  for (auto speaks : {dialect::belay, dialect::consul})
+    check_seeds(20, [=](std::uint64_t seed) { return run_observed(speaks, seed); });
+}
+
+TEST_CASE("known bugs of elections are found by seeds", "[client][faults]") {
+  auto office = [](std::uint64_t seed) { return run_office(dialect::belay, seed); };
+  auto observed = [](std::uint64_t seed) { return run_observed(dialect::belay, seed); };
+  check_that_found({{"office_safe_while_passed_on", office},
+                    {"office_kept_after_hand_over", office},
+                    {"office_kept_when_unknown", office},
+                    {"observer_looks_past_change", observed}});
+}

@@ -1,0 +1,559 @@
+// What follows the changes of keys: the stream itself, groups of consumers, mirrors; and the reconciler.
+#include "tests/unit/client/crew.hpp"
+
+#include <belay/changes.hpp>
+#include <belay/consumer.hpp>
+#include <belay/mirror.hpp>
+#include <belay/reconciler.hpp>
+
+#include <cstdlib>
+#include <map>
+#include <set>
+#include <unistd.h>
+
+using namespace belay;
+using namespace belay::client_tests;
+
+namespace {
+
+/// Keys below a prefix are written and erased by somebody, some at a time in one entry, and now and then the history is gone.
+class writer {
+public:
+  writer(virtual_cluster& c, std::string prefix, bool forgets, std::uint64_t names = 6)
+      : c_(c), prefix_(std::move(prefix)), forgets_(forgets), names_(names) {}
+  void some() {
+    auto& chance = c_.time.chance();
+    auto times = 1 + chance.draw(8);
+    for (std::uint64_t i = 0; i < times; ++i) {
+      auto key = prefix_ + "k" + std::to_string(chance.draw(names_));
+      auto how = chance.draw(6);
+      if (how < 2)
+        c_.server.erase(key);
+      else if (how == 2)
+        c_.server.put_together({{prefix_ + "k1", "t" + std::to_string(++written_)},
+                                {prefix_ + "k3", "t" + std::to_string(written_)},
+                                {prefix_ + "k5", "t" + std::to_string(written_)}});
+      else
+        c_.server.put(key, "v" + std::to_string(++written_));
+    }
+    if (forgets_ && chance.draw(20) == 0)
+      c_.server.forget_changes();
+  }
+
+private:
+  virtual_cluster& c_;
+  std::string prefix_;
+  bool forgets_;
+  std::uint64_t names_;
+  int written_ = 0;
+};
+
+virtual_time::fault_rates lossy() {
+  virtual_time::fault_rates r;
+  r.request_lost = 50'000;
+  r.answer_lost = 100'000;
+  r.latency_max = milliseconds(300);
+  return r;
+}
+
+// The stream
+
+struct follower {
+  std::map<std::string, std::string> keys;
+  std::string place;
+  std::uint64_t told = 0;
+  std::uint64_t snapshots = 0;
+  std::string last_told;
+  verdict wrong;
+};
+
+void take_in(follower& f, const change_batch& b) {
+  if (b.is_snapshot) {
+    f.keys.clear();
+    f.last_told.clear();
+    ++f.snapshots;
+  }
+  for (const auto& c : b.changes) {
+    if (!b.is_snapshot && !f.last_told.empty() && !is_behind(c.place, f.last_told))
+      f.wrong = "a change was told twice, or out of order";
+    if (!c.place.empty())
+      f.last_told = c.place;
+    ++f.told;
+    if (c.kind == change_kind::set)
+      f.keys[c.key] = c.value;
+    else
+      f.keys.erase(c.key);
+  }
+  f.place = b.place;
+}
+
+task<void> follow(world& w, follower& f) {
+  changes stream(w, "in/", f.place);
+  for (;;) {
+    patience soon(w.now() + seconds(20));
+    result<change_batch> batch = co_await stream.next(soon);
+    if (batch)
+      take_in(f, *batch);
+  }
+}
+
+/// A follower is destroyed now and then, and another one goes on from its place.
+verdict run_stream(dialect speaks, std::uint64_t seed, bool forgets) {
+  virtual_cluster c(speaks, seed, lossy());
+  writer keys(c, "in/", forgets);
+  follower f;
+  task<void> following = follow(c.client, f);
+  following.start();
+  for (int i = 0; i < 100; ++i) {
+    keys.some();
+    c.pass(milliseconds(c.time.chance().draw(3000)));
+    if (c.time.chance().draw(10) == 0) {
+      following = follow(c.client, f);
+      following.start();
+    }
+    if (!f.wrong.empty())
+      return f.wrong;
+  }
+  c.time.heal();
+  c.pass(seconds(80));
+  if (f.keys != c.server.all("in/"))
+    return "what is known is not what is there";
+  if (!forgets && speaks == dialect::belay && f.snapshots != 1)
+    return "a snapshot without need";
+  following.reset();
+  return f.wrong;
+}
+
+// Groups
+
+struct group_story {
+  std::map<std::string, int> acknowledged; ///< by place
+  std::set<std::string> put;
+  int next = 0;
+  bool no_more = false;
+};
+
+struct group_kit {
+  explicit group_kit(session& s) : member(s, "in/", "group") {}
+  consumer member;
+};
+using group_crew = crew<group_kit>;
+
+/// The effect of a change is a key in out/. After a gap it finds out what is missing.
+task<void> consume(group_crew::member& m, group_story& story) {
+  for (;;) {
+    bool open = co_await have_session(m.world, *m.s);
+    if (!open)
+      continue;
+    ++m.progress[0];
+    patience soon(m.world.now() + seconds(60));
+    result<delivery> got = co_await m.kit->member.next(soon);
+    if (!got) {
+      auto later = m.world.now() + milliseconds(200);
+      co_await sleep_until(m.world, later);
+      continue;
+    }
+    patience ten(m.world.now() + seconds(10));
+    consumer::writes effect;
+    if (got->is_snapshot) {
+      result<tree_reading> there = co_await read_tree(m.world, "out/", ten);
+      if (!there)
+        continue;
+      for (const auto& c : got->changes) {
+        auto key = "out/" + c.key.substr(3);
+        bool known =
+            std::any_of(there->found.begin(), there->found.end(), [&](const entry& e) { return e.key == key; });
+        if (!known)
+          effect.emplace_back(key, std::to_string(m.world.draw(1'000'000'000)));
+      }
+    } else {
+      effect.emplace_back("out/" + got->changes.front().key.substr(3), std::to_string(m.world.draw(1'000'000'000)));
+    }
+    auto what = m.world.draw(12);
+    if (what == 0)
+      m.kit->member.nack(got->place);
+    if (what < 2)
+      continue;
+    auto later = m.world.now() + milliseconds(m.world.draw(1500));
+    co_await sleep_until(m.world, later);
+    patience five(m.world.now() + seconds(5));
+    std::string place = got->place;
+    status done = co_await m.kit->member.ack(place, five, effect);
+    if (done && !got->is_snapshot)
+      ++story.acknowledged[place];
+  }
+}
+
+/// 18 keys are put, one after the other, while members die. Each has its effect once.
+verdict run_group(dialect speaks, std::uint64_t seed, bool forgets) {
+  virtual_cluster c(speaks, seed, all_faults());
+  group_story story;
+  std::map<std::string, std::string> effects;
+  std::map<std::string, int> changed;
+  group_crew all(c, 3, 1, [&](group_crew::member& m, std::size_t) { return consume(m, story); });
+  auto next = c.time.now();
+  auto look = [&]() -> verdict {
+    if (story.next < 18 && c.time.now() >= next) {
+      c.server.put("in/" + std::to_string(story.next++), "v");
+      next = c.time.now() + seconds(10 + c.time.chance().draw(40));
+      if (forgets && c.time.chance().draw(6) == 0)
+        c.server.forget_changes();
+    }
+    for (const auto& [key, value] : c.server.all("out/")) {
+      if (effects[key] != value)
+        ++changed[key];
+      effects[key] = value;
+      if (changed[key] > 1)
+        return key + " has its effect twice";
+    }
+    for (const auto& [place, n] : story.acknowledged)
+      if (n > 1)
+        return "acknowledged twice";
+    return "";
+  };
+  auto wrong = all.run(look);
+  if (!wrong.empty())
+    return wrong;
+  // What was tried too often is put aside, and says so.
+  auto buried = c.server.all("group/dead/").size();
+  if (effects.size() + buried < 18)
+    return std::to_string(effects.size()) + " of 18 have their effect, and " + std::to_string(buried) + " are dead";
+  return {};
+}
+
+// Mirrors
+
+struct mirror_kit {
+  explicit mirror_kit(session& s) : copying(s.where(), "in/", s.where(), "copy/", "mirror") {}
+  mirror copying;
+};
+using mirror_crew = crew<mirror_kit>;
+
+task<void> copy_on(mirror_crew::member& m) {
+  for (;;) {
+    ++m.progress[0];
+    patience soon(m.world.now() + seconds(20));
+    status copied = co_await m.kit->copying.step(soon);
+    if (!copied) {
+      auto later = m.world.now() + milliseconds(200);
+      co_await sleep_until(m.world, later);
+    }
+  }
+}
+
+verdict run_mirror(dialect speaks, std::uint64_t seed, bool forgets) {
+  virtual_cluster c(speaks, seed, all_faults());
+  // Of many keys the last change is not made good by a later one.
+  writer keys(c, "in/", forgets, forgets ? 6 : 200);
+  mirror_crew all(c, 2, 1, [](mirror_crew::member& m, std::size_t) { return copy_on(m); });
+  auto next = c.time.now();
+  auto stop = c.time.now() + minutes(14);
+  std::map<std::string, std::uint64_t> copied;
+  auto look = [&]() -> verdict {
+    if (c.time.now() >= next && c.time.now() < stop) {
+      keys.some();
+      next = c.time.now() + milliseconds(2000 + c.time.chance().draw(20'000));
+    }
+    for (const auto& [key, value] : c.server.all("mirror/at/")) {
+      auto index = std::stoull(value);
+      if (index < copied[key])
+        return "a copy went back";
+      copied[key] = index;
+    }
+    return "";
+  };
+  auto wrong = all.run(look);
+  if (!wrong.empty())
+    return wrong;
+  auto original = c.server.all("in/");
+  std::map<std::string, std::string> copy;
+  for (const auto& [key, value] : c.server.all("copy/"))
+    copy["in/" + key.substr(5)] = value;
+  return original == copy ? "" : "the copy is not equal in the end";
+}
+
+/// Four keep how far they are in one key, in any order: the farthest stays.
+task<void> keep_place(world& w, int n) {
+  place_in_key kept(w, "place");
+  auto later = w.now() + milliseconds(w.draw(5000));
+  co_await sleep_until(w, later);
+  for (;;) {
+    patience minute(w.now() + minutes(1));
+    result<std::string> there = co_await kept.store(std::to_string(n), minute);
+    if (there)
+      co_return;
+  }
+}
+
+verdict run_places(std::uint64_t seed) {
+  virtual_cluster c(dialect::belay, seed, lossy());
+  std::vector<task<void>> all;
+  for (int n = 1; n <= 4; ++n) {
+    all.push_back(keep_place(c.client, n));
+    all.back().start();
+  }
+  c.pass(minutes(10));
+  return c.server.value("place") == "4" ? "" : "the place went back";
+}
+
+// The reconciler
+
+/// Keys have versions, and work makes what is there of a key what there should be.
+struct desired_and_there {
+  std::map<std::string, int> desired;
+  std::map<std::string, int> there;
+  std::vector<instant> starts;
+  int at_a_time = 0;
+  int most_at_a_time = 0;
+};
+
+task<status> bring_about(world& w, desired_and_there& d, std::string key) {
+  d.starts.push_back(w.now());
+  ++d.at_a_time;
+  d.most_at_a_time = std::max(d.most_at_a_time, d.at_a_time);
+  int seen = d.desired[key];
+  auto later = w.now() + milliseconds(w.draw(60));
+  co_await sleep_until(w, later);
+  --d.at_a_time;
+  if (w.draw(5) == 0)
+    co_return error(outcome::refused, reason::unavailable, "not now");
+  d.there[key] = seen;
+  co_return nothing();
+}
+
+task<result<std::vector<std::string>>> scan_of(desired_and_there& d) {
+  std::vector<std::string> out;
+  for (const auto& [key, version] : d.desired)
+    out.push_back(key);
+  co_return out;
+}
+
+verdict run_reconciler(std::uint64_t seed, bool passes) {
+  virtual_cluster c(dialect::belay, seed);
+  desired_and_there d;
+  reconciler_options o;
+  o.waiting_max = 16;
+  o.per_second = 50;
+  o.workers = 4;
+  o.tries_max = 50;
+  o.pass_every = milliseconds(5000);
+  auto how = [&](std::string key, patience) { return bring_about(c.client, d, std::move(key)); };
+  reconciler::scan everything;
+  if (passes)
+    everything = [&](patience) { return scan_of(d); };
+  reconciler r(c.client, how, everything, o);
+  r.start();
+  std::uint64_t refused = 0;
+  std::map<std::string, bool> last_taken;
+  for (int i = 0; i < 300; ++i) {
+    auto burst = 1 + c.time.chance().draw(i % 50 == 0 ? 60 : 3);
+    for (std::uint64_t n = 0; n < burst; ++n) {
+      auto key = std::to_string(c.time.chance().draw(40));
+      ++d.desired[key];
+      last_taken[key] = r.offer(key);
+      refused += last_taken[key] ? 0 : 1;
+    }
+    if (r.waiting() > o.waiting_max + o.workers)
+      return "more wait than may";
+    c.pass(milliseconds(c.time.chance().draw(100)));
+  }
+  c.pass(seconds(passes ? 30 : 10));
+  if (r.counts().dropped < refused || refused == 0)
+    return "what was refused is not counted";
+  if (d.most_at_a_time > 4)
+    return "more at a time than may";
+  for (std::size_t i = 60; i < d.starts.size(); ++i)
+    if (d.starts[i] - d.starts[i - 60] < seconds(1))
+      return "faster than may be";
+  for (const auto& [key, version] : d.desired)
+    if ((passes || last_taken[key]) && d.there[key] != version)
+      return "key " + key + " is not what it should be";
+  if (!passes && !r.idle())
+    return "something waits";
+  r.stop();
+  return c.client.waiting() == 0 ? "" : "something is left";
+}
+
+} // namespace
+
+TEST_CASE("places have an order, and are kept in a file or in a key", "[client]") {
+  CHECK(is_behind("11", "10"));
+  CHECK(is_behind("10.1", "10.0"));
+  CHECK(is_behind("10", "10.7"));
+  CHECK(is_behind("11.0", "10"));
+  CHECK_FALSE(is_behind("10", "10"));
+  CHECK_FALSE(is_behind("9", "10.0"));
+  CHECK(is_behind("1", ""));
+
+  char folder[] = "/tmp/belay-place-XXXXXX";
+  REQUIRE(::mkdtemp(folder));
+  place_in_file file(std::string(folder) + "/place");
+  CHECK(file.load() == "");
+  REQUIRE(file.store("12.3"));
+  REQUIRE(file.store("13"));
+  CHECK(file.load() == "13");
+  place_in_file nowhere(std::string(folder) + "/no/place");
+  CHECK(nowhere.store("1").refused());
+  ::unlink((std::string(folder) + "/place").c_str());
+  ::rmdir(folder);
+
+  virtual_cluster c;
+  place_in_key key(c.client, "place");
+  CHECK(*c.run(key.load(c.within(seconds(5)))) == "");
+  CHECK(*c.run(key.store("12.3", c.within(seconds(5)))) == "12.3");
+  CHECK(*c.run(key.store("12.2", c.within(seconds(5)))) == "12.3");
+  CHECK(*c.run(key.store("12", c.within(seconds(5)))) == "12");
+  CHECK(*c.run(key.load(c.within(seconds(5)))) == "12");
+}
+
+TEST_CASE("changes begin where they are told to", "[client]") {
+  virtual_cluster c;
+  c.server.put("in/a", "1");
+  changes from_now(c.client, "in/", "now");
+  auto first = from_now.next(c.within(minutes(1)));
+  first.start();
+  c.pass(seconds(1));
+  CHECK_FALSE(first.done());
+  c.server.put("in/b", "2");
+  c.pass(seconds(1));
+  REQUIRE(first.done());
+  auto batch = first.take();
+  REQUIRE(batch);
+  CHECK_FALSE(batch->is_snapshot);
+  REQUIRE(batch->changes.size() == 1);
+  CHECK(batch->changes.front().key == "in/b");
+  CHECK(batch->changes.front().previous_index == 0);
+
+  changes all(c.client, "in/");
+  auto snapshot = c.run(all.next(c.within(seconds(5))));
+  REQUIRE(snapshot);
+  CHECK(snapshot->is_snapshot);
+  CHECK(snapshot->changes.size() == 2);
+  c.server.erase("in/a");
+  changes resumed(c.client, "in/", snapshot->place);
+  auto next = c.run(resumed.next(c.within(seconds(5))));
+  REQUIRE(next);
+  REQUIRE(next->changes.size() == 1);
+  CHECK(next->changes.front().kind == change_kind::erased);
+  CHECK(c.run(resumed.next(c.within(seconds(5)))).because() == reason::deadline);
+  c.server.forget_changes();
+  c.server.put("in/c", "3");
+  changes behind(c.client, "in/", snapshot->place);
+  auto gap = c.run(behind.next(c.within(seconds(5))));
+  REQUIRE(gap);
+  CHECK(gap->is_snapshot);
+  CHECK(gap->changes.size() == 2);
+}
+
+TEST_CASE("a change comes again after a nack and after its time, and is buried in the end", "[client]") {
+  virtual_cluster c;
+  session s(c.client, session_options());
+  REQUIRE(c.run(s.open(c.within(seconds(5)))));
+  consumer_options o;
+  o.tries_max = 3;
+  consumer member(s, "in/", "group", o);
+  auto snapshot = c.run(member.next(c.within(seconds(5))));
+  REQUIRE(snapshot);
+  CHECK(snapshot->is_snapshot);
+  CHECK(snapshot->changes.empty());
+  REQUIRE(c.run(member.ack(snapshot->place, c.within(seconds(5)))));
+  c.server.put("in/a", "1");
+  c.server.put("in/b", "2");
+  auto a = c.run(member.next(c.within(seconds(5))));
+  auto b = c.run(member.next(c.within(seconds(5))));
+  REQUIRE(a);
+  REQUIRE(b);
+  CHECK(a->changes.front().key == "in/a");
+  CHECK(b->changes.front().key == "in/b");
+  CHECK(a->tries == 1);
+  CHECK(c.run(member.next(c.within(seconds(5)))).because() == reason::deadline);
+  member.nack(a->place);
+  auto again = c.run(member.next(c.within(seconds(5))));
+  REQUIRE(again);
+  CHECK(again->place == a->place);
+  CHECK(again->tries == 2);
+  consumer::writes effect = {{"out/b", "done"}};
+  REQUIRE(c.run(member.ack(b->place, c.within(seconds(5)), effect)));
+  CHECK(c.server.value("out/b") == "done");
+  CHECK(c.run(member.ack(b->place, c.within(seconds(5)))).because() == reason::session);
+  auto begun = c.time.now();
+  auto third = c.run(member.next(c.within(minutes(2))));
+  REQUIRE(third);
+  CHECK(third->tries == 3);
+  CHECK(c.time.now() - begun > seconds(20));
+  CHECK(c.time.now() - begun < seconds(40));
+  CHECK(c.run(member.next(c.within(minutes(2)))).because() == reason::deadline);
+  CHECK(c.server.value("group/dead/" + a->place));
+  CHECK(c.run(member.leave(c.within(seconds(5)))));
+}
+
+TEST_CASE("a mirror repairs what somebody else has changed", "[client]") {
+  virtual_cluster c;
+  mirror copying(c.client, "in/", c.client, "copy/", "mirror");
+  c.server.put("in/a", "1");
+  c.server.put("in/b", "2");
+  REQUIRE(c.run(copying.step(c.within(seconds(5)))));
+  CHECK(c.server.value("copy/a") == "1");
+  CHECK(*c.run(copying.repair(c.within(seconds(5)))) == 0);
+  c.server.put("copy/a", "x");
+  c.server.erase("copy/b");
+  CHECK(*c.run(copying.repair(c.within(seconds(5)))) == 2);
+  CHECK(c.server.value("copy/a") == "1");
+  CHECK(c.server.value("copy/b") == "2");
+}
+
+TEST_CASE("streams of changes keep their promises under faults", "[client][faults]") {
+  for (bool forgets : {false, true})
+    check_seeds(20, [=](std::uint64_t seed) { return run_stream(dialect::belay, seed, forgets); });
+  check_seeds(20, [](std::uint64_t seed) { return run_stream(dialect::consul, seed, false); });
+}
+
+TEST_CASE("groups of consumers keep their promises under faults", "[client][faults]") {
+  for (bool forgets : {false, true})
+    check_seeds(15, [=](std::uint64_t seed) { return run_group(dialect::belay, seed, forgets); });
+}
+
+TEST_CASE("what was done beyond a gap does not come again when the gap is closed", "[client][faults]") {
+  // The next member closes the gap with its first batch, and gets the rest with the second one.
+  for (std::uint64_t seed : {134u, 619u, 642u})
+    CHECK(run_group(dialect::belay, seed, false) == "");
+  mutant_switch on("consumer_forgets_beyond");
+  CHECK(run_group(dialect::belay, 134, false) != "");
+}
+
+TEST_CASE("a place that is kept in a key does not go back under faults", "[client][faults]") {
+  check_seeds(20, run_places);
+}
+
+TEST_CASE("mirrors keep their promises under faults", "[client][faults]") {
+  for (auto speaks : {dialect::belay, dialect::consul})
+    check_seeds(10, [=](std::uint64_t seed) { return run_mirror(speaks, seed, true); });
+}
+
+TEST_CASE("a reconciler works through what was offered, at its rate", "[client][faults]") {
+  for (bool passes : {false, true})
+    check_seeds(10, [=](std::uint64_t seed) { return run_reconciler(seed, passes); });
+}
+
+TEST_CASE("known bugs of what follows changes are found by seeds", "[client][faults]") {
+  auto stream = [](std::uint64_t seed) { return run_stream(dialect::belay, seed, false); };
+  auto gaps = [](std::uint64_t seed) { return run_stream(dialect::belay, seed, true); };
+  auto group = [](std::uint64_t seed) { return run_group(dialect::belay, seed, false); };
+  auto copies = [](std::uint64_t seed) { return run_mirror(dialect::belay, seed, true); };
+  auto copies_of_all = [](std::uint64_t seed) { return run_mirror(dialect::belay, seed, false); };
+  auto offers = [](std::uint64_t seed) { return run_reconciler(seed, false); };
+  check_that_found({
+      {"rest_of_list_lost", stream},
+      {"gap_unsaid", gaps},
+      {"place_goes_back", run_places},
+      {"consumer_unguarded", group},
+      {"consumer_moves_on_early", group},
+      {"consumer_never_again", group},
+      {"mirror_goes_back", copies},
+      {"mirror_notes_place_first", copies_of_all},
+      {"mirror_keeps_erased", copies},
+      {"offer_rings_nobody", offers},
+      {"offer_while_busy_lost", offers},
+      {"works_without_rate", offers},
+  });
+}

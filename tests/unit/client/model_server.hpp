@@ -1,0 +1,175 @@
+#pragma once
+// A server as recipes see it, in virtual time: sessions, keys with locks and queues, claims, and a store that is guarded by
+// fences. Written from docs/http-extensions.md and docs/contract, not from the server's code.
+
+#include "client/virtual_time/timeline.hpp"
+
+#include <deque>
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace belay::client_tests {
+
+enum class dialect { belay, consul };
+
+class model_server : public virtual_time::server {
+public:
+  model_server(virtual_time::timeline& time, dialect speaks) : time_(time), dialect_(speaks) {}
+
+  void take(const request& q, reply done) override;
+
+  /// While it is true every request is answered with 500, as without a leader.
+  bool leaderless = false;
+  /// Its wall clock.
+  std::chrono::system_clock::time_point wall() const {
+    auto since = std::chrono::duration_cast<std::chrono::system_clock::duration>(time_.now().time_since_epoch());
+    return std::chrono::system_clock::time_point(std::chrono::seconds(1'600'000'000)) + since;
+  }
+  /// Does not answer at all.
+  bool silent = false;
+  /// Ends a session as an operator does.
+  void destroy(const std::string& id) { end_session(id, "destroyed by operator"); }
+  /// The window of changes is empty from now on (docs/changes.md).
+  void forget_changes();
+  std::map<std::string, std::string> all(const std::string& prefix) const;
+  void erase(const std::string& key);
+  std::set<std::string> sessions() const;
+  /// Who has that key, or that claim, now; session IDs.
+  std::vector<std::string> holders(const std::string& name) const;
+  std::size_t waiting(const std::string& name) const;
+  std::optional<std::string> value(const std::string& key) const;
+  void put(const std::string& key, std::string value);
+  /// In one entry of the log.
+  void put_together(const std::map<std::string, std::string>& values);
+  std::size_t requests(const std::string& method_and_path_start) const;
+
+  struct write {
+    std::string who;
+    std::uint64_t fence;
+    instant when;
+  };
+  /// What was written to the store that looks at nothing.
+  const std::vector<write>& writes() const { return writes_; }
+
+private:
+  struct parsed {
+    std::string path;
+    std::map<std::string, std::string> query;
+    bool has(const std::string& n) const { return query.count(n) > 0; }
+    std::string at(const std::string& n) const {
+      auto f = query.find(n);
+      return f == query.end() ? std::string() : f->second;
+    }
+  };
+  struct live_session {
+    milliseconds ttl{0};
+    milliseconds delay{0};
+    instant renewed{};
+    std::string on_end; ///< the list as it was sent
+  };
+  struct row {
+    std::optional<std::string> value;
+    std::uint64_t flags = 0;
+    std::string session;
+    std::uint64_t modify = 0;
+    std::uint64_t create = 0;
+    std::uint64_t fence = 0;
+    std::uint64_t shown = 0; ///< index of the last change that was told; 0: it is not there
+    instant delayed_until{};
+  };
+  struct change {
+    std::uint64_t index = 0;
+    std::uint64_t number = 0; ///< within the entry
+    std::string kind;
+    std::string key;
+    std::string value;
+    std::uint64_t flags = 0;
+    std::string session;
+    std::uint64_t previous = 0;
+  };
+  struct waiter {
+    std::string session;
+    std::string id;
+    std::string value;
+    std::uint64_t flags = 0;
+    std::uint64_t permits = 1;
+    bool shared = false;
+    instant deadline{};
+    reply done;
+    std::uint64_t ask = 0;
+  };
+  struct holder {
+    std::string session;
+    std::string id;
+    std::string value;
+    std::uint64_t permits = 1;
+    bool shared = false;
+    std::uint64_t fence = 0;
+  };
+  struct resource {
+    std::string kind;
+    std::uint64_t limit = 1;
+    std::uint64_t modify = 0;
+    std::vector<holder> holders;
+    std::deque<waiter> queue;
+  };
+  struct parked {
+    std::string path;
+    std::uint64_t index = 0;
+    std::function<std::optional<answer>(bool)> look;
+    reply done;
+  };
+
+  static parsed parse(const std::string& target);
+  answer with_index(answer a, std::uint64_t index) const;
+  answer with_date(answer a) const;
+  answer boolean(bool made, std::uint64_t index) const;
+  void expire(const std::string& id);
+  void end_session(const std::string& id, std::string cause);
+  void sessions_request(const parsed& p, const request& q, const reply& done);
+  void key_request(const parsed& p, const request& q, const reply& done);
+  void claim_request(const parsed& p, const request& q, const reply& done);
+  bool settled(const parsed& p, const request& q, reply& done);
+  void transaction(const request& q, const reply& done);
+  /// @param results gets what is shown of it; may be null. @returns what is wrong; empty if it was done
+  std::string do_operation(const std::string& op, std::uint64_t index, std::vector<std::string>* results);
+  void stamp(const std::string& key, std::uint64_t index, const char* kind = "set");
+  std::optional<answer> look_at_changes(const std::string& prefix, const std::string& place, bool snapshot,
+                                        bool now) const;
+  static bool fits(const resource& c, const waiter& w, const std::string& only);
+  void read(const parsed& p, std::function<std::optional<answer>(bool)> look, const reply& done);
+  std::optional<answer> look_at_key(const std::string& key, std::uint64_t index, bool now) const;
+  std::optional<answer> look_at_prefix(const std::string& prefix, std::uint64_t index, bool now) const;
+  std::optional<answer> look_at_claim(const std::string& name, std::uint64_t index, bool now) const;
+  std::string json_of(const std::string& key, const row& r) const;
+  answer claim_answer(const std::string& name, const std::string& id) const;
+  void grant_keys(const std::string& key);
+  void grant_claims(const std::string& name);
+  void unlock(const std::string& key);
+  void changed();
+
+  virtual_time::timeline& time_;
+  dialect dialect_;
+  std::uint64_t index_ = 10;
+  std::uint64_t next_session_ = 1;
+  std::uint64_t next_ask_ = 1;
+  std::map<std::string, live_session> sessions_;
+  std::map<std::string, std::string> ended_;
+  std::map<std::string, row> keys_;
+  std::map<std::string, std::deque<waiter>> key_queues_;
+  std::map<std::string, resource> claims_;
+  std::set<std::string> ended_claims_;
+  std::map<std::string, answer> outcomes_; ///< by idempotency key
+  std::set<std::string> sealed_;
+  std::vector<parked> parked_;
+  std::vector<change> changes_;
+  std::uint64_t floor_ = 0;
+  std::vector<write> writes_;
+  std::map<std::string, std::size_t> counted_;
+};
+
+} // namespace belay::client_tests

@@ -1,0 +1,456 @@
+// Queues, and what is guarded by fences: the resource itself, and sections with compensation.
+#include "tests/unit/client/crew.hpp"
+
+#include <belay/compensated_section.hpp>
+#include <belay/fenced.hpp>
+#include <belay/mutex.hpp>
+#include <belay/queue.hpp>
+
+#include <map>
+#include <set>
+
+using namespace belay;
+using namespace belay::client_tests;
+
+namespace {
+
+// Queues
+
+struct queue_kit {
+  explicit queue_kit(session& s) : items(s, "q") {}
+  queue items;
+};
+using queue_crew = crew<queue_kit>;
+
+struct queue_story {
+  std::set<std::string> certain; ///< put() was done
+  std::set<std::string> perhaps; ///< it was not told
+  std::map<std::string, int> acknowledged;
+  std::set<std::string> unsure; ///< ack() was not told
+  int next = 0;
+  bool no_more = false;
+};
+
+/// Task 0 puts, the others take.
+task<void> put_or_take(queue_crew::member& m, std::size_t number, queue_story& story, stage& seen) {
+  for (;;) {
+    bool open = co_await have_session(m.world, *m.s);
+    if (!open)
+      continue;
+    if (number == 0) {
+      ++m.progress[0];
+      auto later = m.world.now() + milliseconds(5000 + m.world.draw(15'000));
+      co_await sleep_until(m.world, later);
+      if (story.no_more)
+        continue;
+      std::string value = "item " + std::to_string(story.next++);
+      story.perhaps.insert(value);
+      patience minute(m.world.now() + seconds(20));
+      status put = co_await m.kit->items.put(value, minute);
+      if (put)
+        story.certain.insert(value);
+      if (put || put.refused())
+        story.perhaps.erase(value);
+      continue;
+    }
+    ++m.progress[number];
+    patience soon(m.world.now() + seconds(30));
+    result<queue_item> item = co_await m.kit->items.take(soon);
+    if (!item) {
+      auto later = m.world.now() + milliseconds(100);
+      co_await sleep_until(m.world, later);
+      continue;
+    }
+    auto* it = &*item;
+    auto* s = m.s.get();
+    std::string value = item->value();
+    {
+      stage::shown here(
+          seen, m.world, *m.s, [it, s] { return it->safe() ? s->safe_until() : instant(); }, value);
+      auto later = m.world.now() + milliseconds(m.world.draw(8000));
+      co_await sleep_until(m.world, later, &m.s->ended());
+    }
+    patience five(m.world.now() + seconds(5));
+    auto what = m.world.draw(10);
+    if (what == 0)
+      co_await m.kit->items.give_back(std::move(*item), five);
+    if (what < 2)
+      continue;
+    // Who dies in the middle of it does not know either.
+    bool was_unsure = !story.unsure.insert(value).second;
+    status done = co_await m.kit->items.ack(std::move(*item), five);
+    if (done)
+      ++story.acknowledged[value];
+    if (done.refused() && !was_unsure)
+      story.unsure.erase(value);
+  }
+}
+
+verdict run_queue(dialect speaks, std::uint64_t seed, virtual_time::fault_rates rates) {
+  virtual_cluster c(speaks, seed, rates);
+  stage seen;
+  queue_story story;
+  queue_crew all(c, 3, 3, [&](queue_crew::member& m, std::size_t n) { return put_or_take(m, n, story, seen); });
+  bool calm = false;
+  auto look = [&]() -> verdict {
+    auto names = seen.names();
+    std::sort(names.begin(), names.end());
+    if (std::adjacent_find(names.begin(), names.end()) != names.end())
+      return "two have one item";
+    for (const auto& [value, n] : story.acknowledged)
+      if (n > 1)
+        return value + " was acknowledged twice";
+    // Without faults an item that nobody has does not lie there.
+    auto now = c.time.now().time_since_epoch();
+    if (now > seconds(1000) + minutes(15))
+      story.no_more = true;
+    calm = now > seconds(1000) + minutes(16);
+    return "";
+  };
+  auto wrong = all.run(look);
+  if (!wrong.empty())
+    return wrong;
+  if (!calm || !c.server.all("q/").empty())
+    return std::to_string(c.server.all("q/").size()) + " items are left";
+  for (const auto& value : story.certain)
+    if (!story.acknowledged.count(value) && !story.unsure.count(value))
+      return value + " is lost";
+  for (const auto& [value, n] : story.acknowledged)
+    if (!story.certain.count(value) && !story.perhaps.count(value))
+      return value + " was never put";
+  return {};
+}
+
+/// Who waits for an item has it soon after it was put.
+verdict run_waiting_taker(std::uint64_t seed) {
+  virtual_cluster c(dialect::belay, seed);
+  session s(c.client, session_options());
+  if (!c.run(s.open(c.within(seconds(30)))))
+    return "not opened";
+  queue items(s, "q");
+  auto taking = items.take(c.within(minutes(10)));
+  taking.start();
+  c.pass(seconds(5));
+  if (!c.run(items.put("x", c.within(seconds(30)))))
+    return "not put";
+  c.pass(milliseconds(500));
+  return taking.done() ? "" : "it was not woken";
+}
+
+// Guarded writes
+
+struct guarded_kit {
+  explicit guarded_kit(session& s) : lock(s, "m") {}
+  mutex lock;
+};
+using guarded_crew = crew<guarded_kit>;
+
+/// Writes the fence under the lock, also when it has been stopped in between.
+task<void> write_guarded(guarded_crew::member& m, fenced<std::vector<std::uint64_t>>& resource) {
+  for (;;) {
+    bool open = co_await have_session(m.world, *m.s);
+    if (!open)
+      continue;
+    patience soon(m.world.now() + seconds(60));
+    result<hold> held = co_await m.kit->lock.acquire(soon);
+    if (!held) {
+      auto later = m.world.now() + seconds(1);
+      co_await sleep_until(m.world, later);
+      continue;
+    }
+    for (int i = 0; i < 3; ++i) {
+      std::string fence = std::to_string(held->fence());
+      patience five(m.world.now() + seconds(5));
+      status put =
+          co_await put_under(*m.s, *held, "m", "guarded", fence + " " + std::to_string(m.world.draw(1000)), five);
+      m.progress[0] += put ? 1 : 0;
+      auto number = held->fence();
+      auto later = m.world.now() + milliseconds(m.world.draw(6000));
+      co_await sleep_until(m.world, later);
+      (void)resource.apply(number, [number](std::vector<std::uint64_t>& all) { all.push_back(number); });
+    }
+  }
+}
+
+verdict run_guarded(dialect speaks, std::uint64_t seed) {
+  virtual_cluster c(speaks, seed, all_faults());
+  fenced<std::vector<std::uint64_t>> resource;
+  guarded_crew all(c, 3, 1, [&](guarded_crew::member& m, std::size_t) { return write_guarded(m, resource); });
+  std::uint64_t largest = 0;
+  auto look = [&]() -> verdict {
+    auto now = c.server.value("guarded");
+    std::uint64_t fence = now ? std::stoull(*now) : 0;
+    if (fence < largest)
+      return "the key was written by an earlier holder";
+    largest = fence;
+    return "";
+  };
+  auto wrong = all.run(look);
+  if (!wrong.empty())
+    return wrong;
+  bool sorted = std::is_sorted(resource.value().begin(), resource.value().end());
+  return sorted ? "" : "an earlier holder changed the resource";
+}
+
+// Sections
+
+/// What the steps of sections change: it remembers, and takes nothing from who comes late.
+struct ledger {
+  fence_gate gate;
+  std::map<std::string, int> applied; ///< by section and step; 1: it is there, -1: it was undone
+  std::set<std::string> committed;
+  std::set<std::string> in_doubt;
+
+  void apply(const std::string& id, std::uint64_t fence) {
+    if (gate.admits(fence) && applied[id] == 0)
+      applied[id] = 1;
+  }
+  void undo(const std::string& id, std::uint64_t fence) {
+    if (gate.admits(fence))
+      applied[id] = -1;
+  }
+};
+
+task<status> undo_in(world& w, ledger& l, noted_step s) {
+  auto later = w.now() + milliseconds(w.draw(2000));
+  co_await sleep_until(w, later);
+  if (w.draw(4) == 0)
+    co_return error(outcome::refused, reason::unavailable, "the resource is away");
+  l.undo(s.section + "/" + std::to_string(s.number), s.fence);
+  co_return nothing();
+}
+
+struct section_kit {
+  explicit section_kit(session&) {}
+};
+using section_crew = crew<section_kit>;
+
+task<void> run_sections(section_crew::member& m, ledger& l, int& next) {
+  auto how = [&l, &m](noted_step s) { return undo_in(m.world, l, std::move(s)); };
+  for (;;) {
+    bool open = co_await have_session(m.world, *m.s);
+    if (!open)
+      continue;
+    compensated_section section(*m.s, "pay", how);
+    std::string name = "order" + std::to_string(next++);
+    patience minute(m.world.now() + minutes(1));
+    status begun = co_await section.begin(name, minute);
+    if (!begun) {
+      auto later = m.world.now() + seconds(1);
+      co_await sleep_until(m.world, later);
+      continue;
+    }
+    auto fence = section.fence();
+    bool all = true;
+    for (int i = 0; i < 3 && all; ++i) {
+      patience ten(m.world.now() + seconds(10));
+      status noted = co_await section.step("debit", name, ten);
+      all = noted.done() && m.world.draw(8) > 0;
+      if (!noted)
+        break;
+      auto later = m.world.now() + milliseconds(m.world.draw(3000));
+      co_await sleep_until(m.world, later);
+      l.apply(name + "/" + std::to_string(i), fence);
+    }
+    patience ten(m.world.now() + seconds(10));
+    if (!all) {
+      if (m.world.draw(2))
+        co_await section.roll_back(ten);
+      continue;
+    }
+    // Who dies in the middle of it does not know either.
+    l.in_doubt.insert(name);
+    status done = co_await section.commit(ten);
+    if (done)
+      l.committed.insert(name);
+    if (!done.unknown())
+      l.in_doubt.erase(name);
+    m.progress[0] += done ? 1 : 0;
+  }
+}
+
+/// Sections of three, of which many break off. In the end each one is there as a whole, or not at all.
+verdict run_compensation(dialect speaks, std::uint64_t seed) {
+  virtual_cluster c(speaks, seed, all_faults());
+  ledger l;
+  int next = 0;
+  section_crew all(c, 3, 1, [&](section_crew::member& m, std::size_t) { return run_sections(m, l, next); });
+  auto wrong = all.run([] { return verdict(); });
+  if (!wrong.empty())
+    return wrong;
+  // What is left is undone by who recovers.
+  c.time.heal();
+  c.pass(minutes(2));
+  session s(c.client, session_options());
+  if (!c.run(s.open(c.within(minutes(1)))))
+    return "not opened";
+  auto how = [&l, &c](noted_step step) { return undo_in(c.client, l, std::move(step)); };
+  bool recovered = false;
+  for (int i = 0; i < 50 && !recovered; ++i) {
+    compensated_section section(s, "pay", how);
+    recovered = c.run(section.recover(c.within(minutes(1)))).done();
+  }
+  if (!recovered || c.server.value("pay/.intent"))
+    return "not recovered";
+  for (int i = 0; i < next; ++i) {
+    auto name = "order" + std::to_string(i);
+    int there = 0;
+    for (int step = 0; step < 3; ++step)
+      there += l.applied[name + "/" + std::to_string(step)] == 1 ? 1 : 0;
+    if (there != 0 && there != 3)
+      return name + " is there in part";
+    if (l.committed.count(name) && there != 3)
+      return name + " was committed and undone";
+    if (!l.committed.count(name) && !l.in_doubt.count(name) && there != 0)
+      return name + " was not committed and is there";
+  }
+  return {};
+}
+
+} // namespace
+
+TEST_CASE("a queue gives each item to one, in order, again when it was given back", "[client]") {
+  for (auto speaks : {dialect::belay, dialect::consul}) {
+    virtual_cluster c(speaks);
+    virtual_time::process other(c.time, c.server);
+    session s(c.client, session_options());
+    session_options quick;
+    quick.lock_delay = milliseconds(1000);
+    session t(other, quick);
+    REQUIRE(c.run(s.open(c.within(seconds(5)))));
+    REQUIRE(c.run(t.open(c.within(seconds(5)))));
+    queue of_s(s, "q");
+    queue of_t(t, "q");
+    for (const auto* value : {"a", "b", "c"})
+      REQUIRE(c.run(of_s.put(value, c.within(seconds(5)))));
+    auto a = c.run(of_t.take(c.within(seconds(5))));
+    auto b = c.run(of_s.take(c.within(seconds(5))));
+    REQUIRE(a);
+    REQUIRE(b);
+    CHECK(a->value() == "a");
+    CHECK(a->tries() == 1);
+    CHECK(b->value() == "b");
+    REQUIRE(c.run(of_s.give_back(std::move(*b), c.within(seconds(5)))));
+    auto again = c.run(of_s.take(c.within(seconds(5))));
+    REQUIRE(again);
+    CHECK(again->value() == "b");
+    CHECK(again->tries() == 2);
+    REQUIRE(c.run(of_s.ack(std::move(*again), c.within(seconds(5)))));
+    CHECK(*c.run(of_s.size(c.within(seconds(5)))) == 2);
+    // One who dies gives it back after the lock delay of its session.
+    c.server.destroy(t.id());
+    c.pass(seconds(1));
+    auto first = c.run(of_s.take(c.within(seconds(30))));
+    REQUIRE(first);
+    auto second = c.run(of_s.take(c.within(seconds(30))));
+    REQUIRE(second);
+    CHECK(std::set<std::string>{first->value(), second->value()} == std::set<std::string>{"a", "c"});
+    c.pass(seconds(10));
+    CHECK(c.run(of_t.ack(std::move(*a), c.within(seconds(5)))).because() == reason::session);
+    CHECK(c.run(of_s.take(c.within(seconds(3)))).because() == reason::deadline);
+    { auto gone = std::move(*first); }
+    c.pass(seconds(2));
+    CHECK(c.run(of_s.take(c.within(seconds(5)))));
+  }
+}
+
+TEST_CASE("a fenced resource refuses who comes late", "[client]") {
+  fenced<int> resource(1, 10);
+  CHECK(resource.apply(9, [](int& n) { n = 9; }).because() == reason::held);
+  CHECK(resource.apply(10, [](int& n) { n = 10; }));
+  CHECK(resource.apply(12, [](int& n) { n = 12; }));
+  CHECK(resource.apply(11, [](int& n) { n = 11; }).because() == reason::held);
+  CHECK(resource.apply(0, [](int& n) { n = 0; }).because() == reason::held);
+  CHECK(resource.value() == 12);
+  CHECK(resource.largest() == 12);
+}
+
+TEST_CASE("a section that was begun and not committed is undone, last step first", "[client]") {
+  for (auto speaks : {dialect::belay, dialect::consul}) {
+    virtual_cluster c(speaks);
+    session_options quick;
+    quick.lock_delay = milliseconds(0);
+    session s(c.client, quick);
+    session t(c.client, quick);
+    REQUIRE(c.run(s.open(c.within(seconds(5)))));
+    REQUIRE(c.run(t.open(c.within(seconds(5)))));
+    std::vector<std::string> undone;
+    auto one_undo = [](std::vector<std::string>& out, noted_step n) -> task<status> {
+      out.push_back(n.section + " " + n.what + " " + n.data);
+      co_return nothing();
+    };
+    auto how = [&](noted_step n) { return one_undo(undone, std::move(n)); };
+    compensated_section first(s, "pay", how);
+    REQUIRE(c.run(first.begin("o1", c.within(seconds(5)))));
+    REQUIRE(c.run(first.step("debit", std::string("\xff\0x", 3), c.within(seconds(5)))));
+    REQUIRE(c.run(first.step("ship", "2", c.within(seconds(5)))));
+    c.server.destroy(s.id());
+    c.pass(seconds(1));
+    compensated_section second(t, "pay", how);
+    REQUIRE(c.run(second.begin("o2", c.within(seconds(30)))));
+    CHECK(undone == std::vector<std::string>{"o1 ship 2", std::string("o1 debit \xff\0x", 12)});
+    CHECK(c.run(first.commit(c.within(seconds(5)))).because() == reason::session);
+    REQUIRE(c.run(second.step("debit", "1", c.within(seconds(5)))));
+    REQUIRE(c.run(second.commit(c.within(seconds(5)))));
+    CHECK_FALSE(c.server.value("pay/.intent"));
+    auto recovered = c.run(second.recover(c.within(seconds(5))));
+    REQUIRE(recovered);
+    CHECK(*recovered == 0);
+    CHECK(undone.size() == 2);
+    REQUIRE(c.run(second.begin("o3", c.within(seconds(5)))));
+    REQUIRE(c.run(second.step("debit", "3", c.within(seconds(5)))));
+    REQUIRE(c.run(second.roll_back(c.within(seconds(5)))));
+    CHECK(undone.back() == "o3 debit 3");
+  }
+}
+
+TEST_CASE("what a session leaves to be done is done when it ends", "[client]") {
+  for (auto speaks : {dialect::belay, dialect::consul}) {
+    virtual_cluster c(speaks);
+    c.server.put("alive", "yes");
+    session_options o;
+    o.on_end = {end_operation::set("ended", "by itself"), end_operation::erase("alive")};
+    session s(c.client, o);
+    auto opened = c.run(s.open(c.within(seconds(5))));
+    CHECK(opened.because() == (speaks == dialect::belay ? reason::none : reason::unsupported));
+    if (!opened)
+      continue;
+    CHECK_FALSE(c.server.value("ended"));
+    REQUIRE(c.run(s.close(c.within(seconds(5)))));
+    CHECK(c.server.value("ended") == "by itself");
+    CHECK_FALSE(c.server.value("alive"));
+  }
+}
+
+TEST_CASE("queues keep their promises under faults", "[client][faults]") {
+  for (auto speaks : {dialect::belay, dialect::consul})
+    check_seeds(10, [=](std::uint64_t seed) { return run_queue(speaks, seed, all_faults()); });
+  check_seeds(5, run_waiting_taker);
+}
+
+TEST_CASE("guarded writes keep their promises under faults", "[client][faults]") {
+  for (auto speaks : {dialect::belay, dialect::consul})
+    check_seeds(15, [=](std::uint64_t seed) { return run_guarded(speaks, seed); });
+}
+
+TEST_CASE("sections are done as a whole or not at all under faults", "[client][faults]") {
+  for (auto speaks : {dialect::belay, dialect::consul})
+    check_seeds(15, [=](std::uint64_t seed) { return run_compensation(speaks, seed); });
+}
+
+TEST_CASE("known bugs of queues and guarded steps are found by seeds", "[client][faults]") {
+  auto queue_run = [](std::uint64_t seed) { return run_queue(dialect::belay, seed, all_faults()); };
+  auto guarded = [](std::uint64_t seed) { return run_guarded(dialect::belay, seed); };
+  auto compensation = [](std::uint64_t seed) { return run_compensation(dialect::belay, seed); };
+  check_that_found({
+      {"queue_takes_unseen", queue_run},
+      {"queue_acks_unheld", queue_run},
+      {"queue_wakes_late", run_waiting_taker},
+      {"put_without_fence", guarded},
+      {"fence_unchecked", guarded},
+      {"debt_rings_nobody", guarded},
+      {"intent_ignored", compensation},
+      {"intent_unguarded", compensation},
+      {"undo_not_repeated", compensation},
+  });
+}

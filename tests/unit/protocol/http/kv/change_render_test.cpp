@@ -1,0 +1,87 @@
+// Changes of keys as clients see them (docs/changes.md).
+
+#include "protocol/http/kv/change_render.hpp"
+
+#include "protocol/http/list_rows.hpp"
+
+#include <catch2/catch.hpp>
+
+using namespace belay;
+using namespace belay::http;
+
+namespace {
+
+state::kv_entry_ptr row(const std::string& key, const std::string& value, std::uint64_t flags = 0,
+                        const std::string& session = {}) {
+  auto e = std::make_shared<state::kv_entry>();
+  e->key = key;
+  e->value = make_payload(value);
+  e->flags = flags;
+  e->session = session;
+  e->create_index = e->modify_index = log_index{12};
+  return e;
+}
+
+state::kv_change change(state::change_kind kind, std::uint64_t effect, state::kv_entry_ptr e) {
+  return {log_index{12}, effect, kind, std::move(e), log_index{9}};
+}
+
+read_request asking() {
+  return {state::kv_changes{{""}, {}}, consistency::normal, 0, {}};
+}
+
+} // namespace
+
+TEST_CASE("changes are a list, and the index is the place to go on from", "[changes]") {
+  state::change_rows rows;
+  rows.list = {change(state::change_kind::set, 0, row("a", "hello", 7, "s")),
+               change(state::change_kind::removed, 1, row("b", "gone", 7, "s"))};
+  rows.reached = {log_index{12}, 1};
+  const auto r = render_read(asking(), {log_index{12}, rows}, {}, {});
+  CHECK(r.status == 200);
+  CHECK(
+      r.body ==
+      R"([{"ID":"12.0","Event":"set","Key":"a","Value":"aGVsbG8=","Flags":7,"Session":"s","PreviousIndex":9,"Index":12},)"
+      R"({"ID":"12.1","Event":"delete","Key":"b","Value":null,"Flags":0,"Session":"","PreviousIndex":9,"Index":12}])");
+  CHECK(r.headers.front().second == "12.1");
+  render_options keys;
+  keys.keys_only = true;
+  CHECK(render_read(asking(), {log_index{12}, rows}, {}, keys).body ==
+        R"([{"ID":"12.0","Event":"set","Key":"a","PreviousIndex":9,"Index":12},)"
+        R"({"ID":"12.1","Event":"delete","Key":"b","PreviousIndex":9,"Index":12}])");
+}
+
+TEST_CASE("nothing is an empty list, and what is gone is 410 with the floor", "[changes]") {
+  state::change_rows rows;
+  rows.reached = state::change_place{log_index{40}};
+  CHECK(render_read(asking(), {log_index{40}, rows}, {}, {}).body == "[]");
+  CHECK(render_read(asking(), {log_index{40}, rows}, {}, {}).headers.front().second == "40");
+  rows.gone = true;
+  rows.floor = log_index{33};
+  const auto r = render_read(asking(), {log_index{40}, rows}, {}, {});
+  CHECK(r.status == 410);
+  CHECK(r.body == "changes up to index 33 are gone");
+  CHECK(r.headers.front() == std::pair<std::string_view, std::string>{"X-Belay-Floor", "33"});
+}
+
+TEST_CASE("events have the id that their client goes on from", "[changes]") {
+  std::string out;
+  append_event(out, change(state::change_kind::expired, 3, row("a", "v")), false);
+  CHECK(out == "id: 12.3\nevent: expired\n"
+               R"(data: {"Key":"a","Value":null,"Flags":0,"Session":"","PreviousIndex":9,"Index":12})"
+               "\n\n");
+  out.clear();
+  append_event(out, *row("a\n", "v"), true); // of a snapshot; no line of data can end early
+  CHECK(out == "event: set\n"
+               R"(data: {"Key":"a\n","PreviousIndex":0,"Index":12})"
+               "\n\n");
+  out.clear();
+  append_progress(out, state::change_place{log_index{13}});
+  CHECK(out == "id: 13\nevent: progress\ndata: {\"Index\":13}\n\n");
+  out.clear();
+  append_snapshot_begin(out, log_index{13}, "floor");
+  CHECK(out == "id: 0\nevent: reset\ndata: {\"Index\":13,\"Reason\":\"floor\"}\n\n");
+  out.clear();
+  append_snapshot_begin(out, log_index{13}, {});
+  CHECK(out == "id: 0\nevent: snapshot\ndata: {\"Index\":13}\n\n");
+}

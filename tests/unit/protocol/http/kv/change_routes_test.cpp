@@ -1,0 +1,102 @@
+// Changes of keys, and keys as they were, as requests (docs/changes.md).
+
+#include "tests/unit/protocol/http/asked.hpp"
+
+using namespace belay;
+using namespace belay::http;
+using namespace std::chrono_literals;
+using asked_for = state::kv_changes::what;
+using places = state::change_place;
+
+namespace {
+
+const state::kv_changes& polled(const parsed_request& p) {
+  REQUIRE(std::holds_alternative<read_request>(p.action));
+  return std::get<state::kv_changes>(std::get<read_request>(p.action).query);
+}
+const state::kv_changes& streamed(const parsed_request& p) {
+  REQUIRE(std::holds_alternative<change_stream>(p.action));
+  return std::get<state::kv_changes>(std::get<change_stream>(p.action).query);
+}
+
+parsed_request ask_stream(std::string_view target, std::string_view last_event_id = {}) {
+  header_list headers{{"Accept", "text/event-stream"}};
+  if (!last_event_id.empty())
+    headers.emplace_back("Last-Event-ID", last_event_id);
+  return ask("GET", target, {}, std::move(headers));
+}
+
+} // namespace
+
+TEST_CASE("a long poll of changes names keys, kinds and a place", "[changes]") {
+  const auto p =
+      ask("GET", "/v1/kv/a/?recurse&changes&index=4711.3&wait=20s&prefix=b/&prefix=c&event=set&event=expired&keys");
+  const auto& q = polled(p);
+  CHECK(q.prefixes == std::vector<std::string>{"a/", "b/", "c"});
+  CHECK(q.after == places{log_index{4711}, 3});
+  CHECK(q.asked == asked_for::changes);
+  CHECK(q.wants(state::change_kind::set));
+  CHECK_FALSE(q.wants(state::change_kind::removed));
+  CHECK(q.wants(state::change_kind::expired));
+  CHECK(p.options.keys_only);
+  const auto& r = std::get<read_request>(p.action);
+  CHECK(r.min_index == 4711);
+  CHECK(r.wait == 20s);
+}
+
+TEST_CASE("a whole index is all of its changes; none is where the server stands", "[changes]") {
+  CHECK(polled(ask("GET", "/v1/kv/?recurse&changes&index=7")).after == places{log_index{7}});
+  CHECK(polled(ask("GET", "/v1/kv/?recurse&changes&index=7")).prefixes == std::vector<std::string>{""});
+  CHECK(polled(ask("GET", "/v1/kv/?recurse&changes&prefix=a")).prefixes == std::vector<std::string>{"a"});
+  const auto none = ask("GET", "/v1/kv/a?recurse&changes");
+  CHECK(polled(none).asked == asked_for::place);
+  CHECK(std::get<read_request>(none.action).min_index == 0);
+  const auto state = ask("GET", "/v1/kv/a?recurse&changes&snapshot&index=9&stale");
+  CHECK(polled(state).asked == asked_for::snapshot);
+  CHECK(polled(state).after == places{log_index{9}});
+  CHECK(std::get<read_request>(state.action).mode == consistency::stale);
+}
+
+TEST_CASE("a stream goes on behind the id that its client has seen last", "[changes]") {
+  CHECK(streamed(ask_stream("/v1/kv/a?recurse&changes")).asked == asked_for::place);
+  CHECK(streamed(ask_stream("/v1/kv/a?recurse&changes&index=5")).after == places{log_index{5}});
+  CHECK(streamed(ask_stream("/v1/kv/a?recurse&changes&snapshot")).asked == asked_for::snapshot);
+  const auto again = ask_stream("/v1/kv/a?recurse&changes&snapshot&index=5", "4711.3");
+  CHECK(streamed(again).asked == asked_for::changes);
+  CHECK(streamed(again).after == places{log_index{4711}, 3});
+  // Cut inside a snapshot: what the client has is no state.
+  CHECK(streamed(ask_stream("/v1/kv/a?recurse&changes&index=5", "0")).asked == asked_for::snapshot);
+  // An id of some other server's stream.
+  CHECK(streamed(ask_stream("/v1/kv/a?recurse&changes&index=5", "x")).after == places{log_index{5}});
+}
+
+TEST_CASE("what is wrong with a request for changes is told", "[changes]") {
+  const auto told = [](std::string_view target) {
+    const auto p = ask("GET", target);
+    const auto* r = std::get_if<response>(&p.action);
+    return r == nullptr ? std::string("nothing") : std::to_string(r->status) + ' ' + r->body;
+  };
+  CHECK(told("/v1/kv/a?changes") == "400 Invalid changes: only together with \"recurse\"");
+  CHECK(told("/v1/kv/a?recurse&changes&raw") == "400 Invalid changes: not together with \"raw\"");
+  CHECK(told("/v1/kv/a?recurse&changes&index=x") == "400 Invalid index");
+  CHECK(told("/v1/kv/a?recurse&changes&index=1.") == "400 Invalid index");
+  CHECK(told("/v1/kv/a?recurse&changes&index=1.-2") == "400 Invalid index");
+  CHECK(told("/v1/kv/a?recurse&changes&wait=x") == "400 Invalid wait time");
+  CHECK(told("/v1/kv/a?recurse&changes&event=put") == "400 Invalid event: only \"set\", \"delete\" or \"expired\"");
+  std::string many = "/v1/kv/?recurse&changes";
+  for (int i = 0; i < 65; ++i)
+    many += "&prefix=" + std::to_string(i);
+  CHECK(told(many) == "400 Invalid prefix: more than 64");
+  CHECK(told("/v1/kv/a?at=x") == "400 Invalid at: no index");
+  CHECK(told("/v1/kv/a?at=1&history") == "400 Invalid at: not together with \"history\"");
+  CHECK(told("/v1/kv/?at=1") == "400 Missing key name");
+}
+
+TEST_CASE("a key as it was, and its changes", "[changes]") {
+  const auto at = ask("GET", "/v1/kv/a/b?at=17&raw");
+  CHECK(std::get<state::kv_at>(std::get<read_request>(at.action).query) == state::kv_at{"a/b", log_index{17}});
+  CHECK(at.options.raw);
+  const auto past = ask("GET", "/v1/kv/a/b?history&index=5");
+  CHECK(std::get<state::kv_history>(std::get<read_request>(past.action).query).key == "a/b");
+  CHECK(std::get<read_request>(past.action).min_index == 0);
+}

@@ -1,0 +1,315 @@
+#include "protocol/state/outcomes/outcome_records.hpp"
+#include "tests/unit/protocol/state/acl/acl_driver.hpp"
+
+#include <catch2/catch.hpp>
+
+using namespace belay;
+using namespace belay::state;
+
+namespace {
+
+kv_op op_on(kv_verb verb, const std::string& key, const std::string& value = "v", std::uint64_t at = 0) {
+  kv_op op;
+  op.verb = verb;
+  op.key = key;
+  op.value = make_payload(value);
+  op.index = log_index{at};
+  return op;
+}
+
+kv_op adding(const std::string& key, std::int64_t amount = 1) {
+  auto op = op_on(kv_verb::add, key, "");
+  op.amount = amount;
+  return op;
+}
+
+/// @param print stands for what is asked for
+command once(const driver& d, const std::string& key, plain_command what, std::uint64_t print = 7) {
+  command c;
+  static_cast<plain_command&>(c) = std::move(what);
+  c.once = once_mark{key, {print, print}, d.now};
+  return c;
+}
+
+std::string said(const reply& r) {
+  std::string text = r.decided_at.is_zero() ? "" : "again: ";
+  if (const auto* yes = std::get_if<bool>(&r))
+    return text + (*yes ? "true" : "false");
+  if (const auto* sum = std::get_if<kv_added>(&r))
+    return text + std::to_string(sum->value);
+  if (const auto* no = std::get_if<once_refusal>(&r))
+    return text + std::string(name_of(no->why));
+  if (const auto* no = std::get_if<refusal>(&r))
+    return text + no->text;
+  if (const auto* t = std::get_if<txn_reply>(&r))
+    return text + std::to_string(t->results.size()) + " results, " + std::to_string(t->errors.size()) + " errors";
+  if (const auto* id = std::get_if<std::string>(&r))
+    return text + *id;
+  return text + (std::holds_alternative<std::monostate>(r) ? "void" : "?");
+}
+
+std::string value_of(const driver& d, const std::string& key) {
+  const auto entry = d.get(key);
+  return entry ? *entry->value : "none";
+}
+
+outcome_ptr outcome(const driver& d, const std::string& key) {
+  return std::get<outcome_view>(d.m.evaluate(outcome_read{key}).data).row;
+}
+
+std::string seals(driver& d, const std::string& key) {
+  return said(d.apply(outcome_seal{key, d.now}));
+}
+
+} // namespace
+
+TEST_CASE("a write that is sent again is answered as the first time, and does nothing") {
+  driver d;
+  CHECK(said(d.apply(once(d, "k1", kv_write{adding("n")}))) == "1");
+  const auto decided = d.index();
+  d.pass(1000);
+  const auto again = d.apply(once(d, "k1", kv_write{adding("n")}));
+  CHECK(said(again) == "again: 1");
+  CHECK(again.decided_at == decided);
+  CHECK(d.changed.empty());
+  CHECK(value_of(d, "n") == "1");
+  CHECK(said(d.apply(once(d, "k2", kv_write{adding("n")}))) == "2");
+}
+
+TEST_CASE("what an entry decided is kept, false too") {
+  driver d;
+  d.set("k");
+  CHECK(said(d.apply(once(d, "c", kv_write{op_on(kv_verb::cas, "k", "w", 1000)}))) == "false");
+  d.set("k", "w");
+  const auto again = d.apply(once(d, "c", kv_write{op_on(kv_verb::cas, "k", "w", 1000)}));
+  CHECK(said(again) == "again: false");
+  CHECK(again.note.why == refused_for::index);
+  // Then it would succeed: the first answer stays.
+  kv_op absent = op_on(kv_verb::cas, "new", "w", 5);
+  CHECK(said(d.apply(once(d, "d", kv_write{absent}))) == "false");
+  CHECK(outcome(d, "d")->answer != nullptr);
+}
+
+TEST_CASE("ids that were chosen for the first copy come back") {
+  driver d;
+  d.add_node("n");
+  session_create first, second;
+  first.session.node = second.session.node = "n";
+  first.session.id = uuid(1);
+  second.session.id = uuid(2);
+  CHECK(said(d.apply(once(d, "s", first))) == uuid(1));
+  CHECK(said(d.apply(once(d, "s", second))) == "again: " + uuid(1));
+  CHECK(d.session(uuid(2)) == nullptr);
+}
+
+TEST_CASE("a key that is used for something else is refused") {
+  driver d;
+  d.apply(once(d, "k", kv_write{adding("a")}, 1));
+  CHECK(said(d.apply(once(d, "k", kv_write{adding("b")}, 2))) == "other-request");
+  CHECK(value_of(d, "b") == "none");
+  CHECK(said(d.apply(once(d, "k", kv_write{adding("a")}, 1))) == "again: 1");
+}
+
+TEST_CASE("a sealed write has no effect, whenever it comes") {
+  driver d;
+  CHECK(seals(d, "k") == "again: void");
+  CHECK(outcome(d, "k")->answer == nullptr);
+  CHECK(said(d.apply(once(d, "k", kv_write{adding("n")}))) == "sealed");
+  CHECK(seals(d, "k") == "again: void");
+  auto late = once(d, "k", kv_write{adding("n")}); // proposed now, and under way
+  d.pass(outcome_kept_ms - 1);
+  late.once->asked = d.now;
+  CHECK(said(d.apply(late)) == "sealed");
+  CHECK(value_of(d, "n") == "none");
+  // What took effect cannot be sealed.
+  d.apply(once(d, "done", kv_write{adding("n")}));
+  CHECK(seals(d, "done") == "again: 1");
+  CHECK(said(d.apply(once(d, "done", kv_write{adding("n")}))) == "again: 1");
+}
+
+TEST_CASE("outcomes are kept for ten minutes of cluster time, and copies are taken for five") {
+  driver d;
+  const auto first = once(d, "k", kv_write{adding("n")});
+  d.apply(first);
+  const auto seal_at = d.now;
+  seals(d, "s");
+  d.pass(outcome_kept_ms - 1);
+  auto repeated = first;
+  CHECK(said(d.apply(repeated)) == "again: 1"); // however old: it is known
+  CHECK(outcome(d, "k") != nullptr);
+  d.pass(1);
+  // The first entry of that time forgets them; a copy of then is too old.
+  CHECK(said(d.apply(first)) == "too-old");
+  CHECK(outcome(d, "k") == nullptr);
+  auto sealed = once(d, "s", kv_write{adding("n")});
+  sealed.once->asked = seal_at;
+  CHECK(said(d.apply(sealed)) == "too-old");
+  CHECK(value_of(d, "n") == "1");
+  CHECK(said(d.apply(outcome_seal{"s", seal_at})) == "too-old");
+
+  auto on_the_way = once(d, "l", kv_write{adding("m")});
+  d.pass(copy_accepted_ms - 1);
+  CHECK(said(d.apply(on_the_way)) == "1");
+  on_the_way.once->key = "m";
+  d.pass(1);
+  const auto no = d.apply(on_the_way);
+  CHECK(said(no) == "too-old");
+  CHECK(std::get<once_refusal>(no).now == d.now);
+  on_the_way.once->asked.value = d.now.value + 1; // of no time of this cluster
+  CHECK(said(d.apply(on_the_way)) == "too-old");
+}
+
+TEST_CASE("one entry forgets a thousand outcomes at most") {
+  driver d;
+  for (int i = 0; i < 2500; ++i)
+    d.apply(once(d, "k" + std::to_string(i), kv_write{op_on(kv_verb::set, "a")}));
+  d.pass(outcome_kept_ms);
+  d.set("a");
+  CHECK(d.m.outcomes_counted().count == 1500);
+  d.set("a");
+  d.set("a");
+  CHECK(d.m.outcomes_counted().count == 0);
+  CHECK(d.m.outcomes_counted().bytes == 0);
+  CHECK(d.m.digest() == d.m.recompute_digest());
+}
+
+TEST_CASE("a transaction whose answer is too large to be kept is not carried out") {
+  driver d;
+  txn small, large;
+  for (int i = 0; i < 40; ++i)
+    (i < 5 ? small : large).ops.emplace_back(op_on(kv_verb::set, "key/" + std::string(100, 'x') + std::to_string(i)));
+  CHECK(said(d.apply(once(d, "s", small))) == "5 results, 0 errors");
+  CHECK(said(d.apply(once(d, "s", small))) == "again: 5 results, 0 errors");
+  const auto keys = d.m.key_count();
+  CHECK(said(d.apply(once(d, "l", large))) == "answer-size");
+  CHECK(d.changed.empty());
+  CHECK(d.m.key_count() == keys);
+  CHECK(outcome(d, "l") == nullptr);
+  CHECK(said(d.apply(large)) == "35 results, 0 errors"); // without a key
+}
+
+TEST_CASE("values that are not shown are not kept") {
+  driver d;
+  txn t;
+  t.ops.emplace_back(op_on(kv_verb::set, "k", std::string(100'000, 'x')));
+  CHECK(said(d.apply(once(d, "k", t))) == "1 results, 0 errors");
+  CHECK(d.m.outcomes_counted().bytes < 2000);
+}
+
+TEST_CASE("each token has its own keys; who may not write has not used his") {
+  acl_driver d;
+  d.allowed_by_default = true;
+  d.set_policy("none", "key_prefix \"\" { policy = \"read\" }");
+  const auto as = [&](const std::string& secret, const std::string& key) {
+    auto c = once(d, key, kv_write{adding("n")});
+    c.by = d.by(secret);
+    return said(d.apply(c));
+  };
+  CHECK(as(management_secret, "k") == "1");
+  CHECK(as(std::string(anonymous_secret), "k") == "2"); // its own scope
+  CHECK(as(management_secret, "k") == "again: 1");
+  CHECK(as(std::string(anonymous_secret), "k") == "again: 2");
+  CHECK(as("nobody's", "k") == "ACL not found");
+  d.allowed_by_default = false;
+  CHECK(as(std::string(anonymous_secret), "other") == "Permission denied");
+  CHECK(as(std::string(anonymous_secret), "k") == "again: 2"); // it was done when he was allowed to
+  CHECK_FALSE(d.m.refuses(
+      [&] {
+        auto c = once(d, "k", kv_write{adding("n")});
+        c.by = d.by(std::string(anonymous_secret));
+        return c;
+      }(),
+      d.now));
+  d.allowed_by_default = true;
+  CHECK(as(std::string(anonymous_secret), "other") == "3");
+  CHECK(d.read<outcome_view>(management_secret, outcome_read{"k"}).row->scope != anonymous_accessor);
+  CHECK(d.read<outcome_view>(management_secret, outcome_read{"other"}).row == nullptr);
+}
+
+TEST_CASE("outcomes come back from a checkpoint, with their answers") {
+  driver d;
+  d.apply(once(d, "a", kv_write{adding("n")}));
+  seals(d, "b");
+  machine copy;
+  for (auto& row : d.m.all_rows())
+    copy.load_row(std::move(row));
+  copy.finish_load(d.index(), d.now);
+  CHECK(copy.digest() == d.m.digest());
+  effects changed;
+  CHECK(said(copy.apply(d.index().next(), d.now, once(d, "a", kv_write{adding("n")}), changed)) == "again: 1");
+  CHECK(said(copy.apply(copy.applied_index().next(), d.now, once(d, "b", kv_write{adding("n")}), changed)) == "sealed");
+}
+
+TEST_CASE("no more outcomes are taken than there is room for, and none is forgotten for another one") {
+  driver d;
+  d.m.finish_load(d.index(), d.now);
+  // Rows as a checkpoint brings them, so that the test does not take minutes.
+  for (std::size_t i = 0; i < outcomes_max; ++i) {
+    auto row = std::make_shared<outcome_record>();
+    row->id = "k" + std::to_string(i);
+    row->index = log_index{1};
+    row->key = outcome_key("", row->id);
+    row->until.value = d.now.value + outcome_kept_ms;
+    d.m.load_row({table::outcomes, row->key, outcome_ptr(row)});
+    if (d.m.outcomes_counted().bytes >= outcome_bytes_max)
+      break;
+  }
+  d.m.finish_load(d.index(), d.now);
+  const auto counted = d.m.outcomes_counted();
+  CHECK(said(d.apply(once(d, "new", kv_write{adding("n")}))) == "outcomes-full");
+  CHECK(seals(d, "new") == "outcomes-full");
+  CHECK(seals(d, "k0") == "again: void");
+  CHECK(d.m.outcomes_counted().count == counted.count);
+  CHECK(said(d.apply(kv_write{adding("n")})) == "1"); // without a key
+}
+
+TEST_CASE("a key is printable, short, and no step of a path") {
+  struct row {
+    const char* name;
+    std::string key;
+    bool right;
+  };
+  const row rows[] = {
+      {"uuid", "8e03978e-40d5-43dd-bc93-6894a57f9324", true},
+      {"one byte", "x", true},
+      {"64 bytes", std::string(64, 'x'), true},
+      {"65 bytes", std::string(65, 'x'), false},
+      {"nothing", "", false},
+      {"blank", "a b", false},
+      {"slash", "a/b", false},
+      {"dots", "..", false},
+      {"control", "a\x01", false},
+      {"not ASCII", "\xc3\xa4", false},
+  };
+  for (const auto& r : rows) {
+    INFO(r.name);
+    CHECK(is_once_key(r.key) == r.right);
+  }
+}
+
+TEST_CASE("a restore takes back effects, and no outcome") {
+  driver d;
+  d.apply(once(d, "a", kv_write{adding("n")}));
+  const auto archive = std::make_shared<const std::vector<dirty_row>>(d.m.all_rows());
+  const auto restore = [&](driver& into) {
+    into.apply(restore_begin{"r", log_index{1}});
+    into.apply(restore_rows{"r", 0, archive});
+    REQUIRE(said(into.apply(restore_commit{"r", 1})) == "true");
+  };
+  d.apply(once(d, "b", kv_write{adding("n")}));
+  seals(d, "c");
+  restore(d);
+  CHECK(value_of(d, "n") == "1");
+  CHECK(said(d.apply(once(d, "a", kv_write{adding("n")}))) == "again: 1");
+  CHECK(said(d.apply(once(d, "b", kv_write{adding("n")}))) == "again: 2");
+  CHECK(said(d.apply(once(d, "c", kv_write{adding("n")}))) == "sealed");
+  CHECK(d.m.digest() == d.m.recompute_digest());
+
+  // A cluster that is made from the archive, by another clock.
+  driver other;
+  other.pass(86'400'000);
+  restore(other);
+  CHECK(said(other.apply(once(other, "a", kv_write{adding("n")}))) == "again: 1");
+  CHECK(outcome(other, "a")->until.value == other.now.value + outcome_kept_ms);
+  CHECK(said(other.apply(once(other, "b", kv_write{adding("n")}))) == "2");
+}
