@@ -1,5 +1,6 @@
 #include "cli/commands/holds/holding_run.hpp"
 
+#include "cli/output/json_text.hpp"
 #include "cli/process/guarded_child.hpp"
 
 #include <boost/asio/co_spawn.hpp>

@@ -2,6 +2,7 @@
 
 #include "cli/commands/all.hpp"
 #include "cli/commands/watching/watch_handler.hpp"
+#include "cli/flags/options.hpp"
 #include "cli/http/api_client.hpp"
 #include "cli/locks/session_lease.hpp"
 #include "cli/output/progress_line.hpp"
