@@ -231,11 +231,16 @@ task<status> consumer::finish(std::string place, writes effect, patience limit) 
   open_.erase(place);
   tries_.erase(place);
   done_beyond_[place] = true;
-  // Everything that was fetched is acknowledged or open.
-  done_ = open_.empty() ? source_->place() : done_;
-  while (!done_beyond_.empty() && (open_.empty() || is_behind(open_.begin()->first, done_beyond_.begin()->first))) {
-    if (is_behind(done_beyond_.begin()->first, done_))
-      done_ = done_beyond_.begin()->first;
+  // Everything that was fetched is acknowledged or open. What an earlier member did may lie beyond that, with a gap between.
+  std::string fetched = source_->place();
+  done_ = open_.empty() ? fetched : done_;
+  while (!done_beyond_.empty()) {
+    std::string first = done_beyond_.begin()->first;
+    bool gap = is_behind(first, fetched) && !CLIENT_MUTANT(consumer_skips_a_gap);
+    if (gap || (!open_.empty() && !is_behind(open_.begin()->first, first)))
+      break;
+    if (is_behind(first, done_))
+      done_ = first;
     done_beyond_.erase(done_beyond_.begin());
   }
   status kept = co_await keep_state(effect, limit);

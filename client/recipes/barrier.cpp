@@ -22,7 +22,8 @@ class participant {
 public:
   std::string session;
   std::string call;
-  std::uint64_t index = 0; ///< of its key; 0: it is gone, or its session has ended
+  std::uint64_t created = 0; ///< CreateIndex of its key: one that a late request makes again is another, and counts for nothing
+  std::uint64_t index = 0;   ///< of its key; 0: it is gone, or its session has ended
 };
 
 /// What is below NAME/ at one index.
@@ -70,14 +71,16 @@ std::optional<round_state> round_in(const std::string& name, const std::vector<e
     out.needed = *needed;
     out.full = rows->front()[2] == "full";
     for (auto row = rows->begin() + 1; row != rows->end(); ++row) {
-      if (row->size() != 2)
+      auto created = row->size() == 3 ? detail::number_in((*row)[2]) : std::nullopt;
+      if (!created)
         return std::nullopt;
-      out.listed.push_back({(*row)[0], (*row)[1], 0});
+      out.listed.push_back({(*row)[0], (*row)[1], *created, 0});
     }
   }
   for (auto& p : out.listed)
     for (const auto& e : out.live)
-      if (e.session == p.session && e.key == key_of(name, p.session, p.call))
+      if (e.session == p.session && e.key == key_of(name, p.session, p.call) &&
+          (e.created == p.created || CLIENT_MUTANT(barrier_counts_ghosts)))
         p.index = e.index;
   return out;
 }
@@ -85,7 +88,7 @@ std::optional<round_state> round_in(const std::string& name, const std::vector<e
 std::string text_of(const round_state& r) {
   detail::text_rows rows = {{std::to_string(r.number), std::to_string(r.needed), r.full ? "full" : "open"}};
   for (const auto& p : r.listed)
-    rows.push_back({p.session, p.call});
+    rows.push_back({p.session, p.call, std::to_string(p.created)});
   return detail::text_of(rows);
 }
 
@@ -122,11 +125,12 @@ task<result<barrier_pass>> barrier::enter(patience whole) {
 
   std::string prefix = name_ + "/";
   std::uint64_t seen = 0;
-  bool counted = false;
+  // The newest list that may have this one, or be followed by one that has: only a newer one without it says that it has not.
+  std::optional<std::uint64_t> may_be_in;
   backoff pauses(milliseconds(20), milliseconds(1000));
   for (;;) {
     auto over = detail::given_up(session_, id, limit, w.now());
-    if (over && counted)
+    if (over && may_be_in)
       co_return error(outcome::unknown, over->why(), "others may have passed with it: " + over->text());
     if (over)
       co_return *over;
@@ -135,7 +139,7 @@ task<result<barrier_pass>> barrier::enter(patience whole) {
       if (limit.over(w.now()))
         continue;
       error why = now.why();
-      if (counted)
+      if (may_be_in)
         why = error(outcome::unknown, why.why(), "others may have passed with it: " + why.text());
       co_return why;
     }
@@ -146,7 +150,10 @@ task<result<barrier_pass>> barrier::enter(patience whole) {
                       "the key " + name_ + "/.round has another number, or no barrier");
     auto own = std::find_if(state->live.begin(), state->live.end(), [&](const entry& e) { return e.key == own_key; });
     bool listed = state->lists(id, call);
-    counted = counted || listed;
+    if (listed)
+      may_be_in = std::max(may_be_in.value_or(0), state->index);
+    else if (may_be_in && state->index > *may_be_in)
+      may_be_in.reset();
     if (own == state->live.end()) {
       // A server that is behind, or the session has ended.
       seen = now->index < seen ? 0 : now->index;
@@ -175,7 +182,7 @@ task<result<barrier_pass>> barrier::enter(patience whole) {
     std::erase_if(next.listed, [&](const participant& p) {
       return (p.index == 0 && !CLIENT_MUTANT(barrier_counts_the_dead)) || p.session == id;
     });
-    next.listed.push_back({id, call, own->index});
+    next.listed.push_back({id, call, own->created, own->index});
     next.full = next.listed.size() >= participants_;
     // All who are listed are there when it is written.
     detail::transaction t;
@@ -185,9 +192,11 @@ task<result<barrier_pass>> barrier::enter(patience whole) {
     t.cas(prefix + ".round", text_of(next), state->index);
     for (std::size_t i = 0; i < state->left_over.size() && i < swept_at_once; ++i)
       t.erase_cas(state->left_over[i].key, state->left_over[i].index);
-    counted = true;
+    auto before = may_be_in;
+    may_be_in = std::max(may_be_in.value_or(0), state->index);
     detail::decision made = co_await detail::commit(w, t, limit, detail::repeats::harmless);
-    counted = !detail::is_conflict(made) || made.lost;
+    if (detail::is_conflict(made) && !made.lost)
+      may_be_in = before;
     seen = 0;
     if (detail::is_made(made))
       continue;

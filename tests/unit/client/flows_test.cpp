@@ -521,6 +521,13 @@ TEST_CASE("what was done beyond a gap does not come again when the gap is closed
   CHECK(run_group(dialect::belay, 134, false) != "");
 }
 
+TEST_CASE("a gap is not closed before what is in it has been fetched", "[client][faults]") {
+  // The next member's first batch ends before the gap that the earlier one left.
+  CHECK(run_group(dialect::belay, 958, false) == "");
+  mutant_switch on("consumer_skips_a_gap");
+  CHECK(run_group(dialect::belay, 958, false) != "");
+}
+
 TEST_CASE("a place that is kept in a key does not go back under faults", "[client][faults]") {
   check_seeds(20, run_places);
 }

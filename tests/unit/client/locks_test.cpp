@@ -48,7 +48,8 @@ task<void> enter_deeply(recursive_crew::member& m, std::size_t number, stage& se
     bool open = co_await have_session(m.world, *m.s);
     if (!open)
       continue;
-    patience soon(m.world.now() + seconds(60));
+    // Six owners take turns, and each has it for up to 20 s: who gives up before a round is over loses its place each time.
+    patience soon(m.world.now() + seconds(180));
     result<recursive_mutex::level> outer = co_await m.kit->lock.acquire(owner, soon);
     if (!outer) {
       auto later = m.world.now() + seconds(1);
