@@ -22,8 +22,9 @@ class participant {
 public:
   std::string session;
   std::string call;
-  std::uint64_t created = 0; ///< CreateIndex of its key: one that a late request makes again is another, and counts for nothing
-  std::uint64_t index = 0;   ///< of its key; 0: it is gone, or its session has ended
+  std::uint64_t created =
+      0; ///< CreateIndex of its key: one that a late request makes again is another, and counts for nothing
+  std::uint64_t index = 0; ///< of its key; 0: it is gone, or its session has ended
 };
 
 /// What is below NAME/ at one index.
