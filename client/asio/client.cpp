@@ -38,7 +38,7 @@ task<result<cache_ptr>> begin_to_follow(client_parts& c, std::string prefix, nea
 task<void> close_session(client_parts& c, session& s, patience limit) {
   co_await s.close(limit);
   // Behind what was posted before: callers are still told what was lost.
-  c.post([&c] { c.loop.stop(); });
+  c.post([&c] { c.loop.context().stop(); });
 }
 
 } // namespace
@@ -54,14 +54,14 @@ client::~client() {
   parts_->closed = true;
   auto closing = std::make_shared<task<void>>();
   auto* p = parts_.get();
-  p->post([p, closing] {
+  p->call_back([p, closing] {
     // Nobody can wait any more: calls during the destructor are the caller's error, and end here.
     p->end_all();
     patience limit(p->sockets->now() + p->options.linger);
     *closing = close_session(*p, **p->held_by, limit);
     closing->start();
   });
-  parts_->thread.join();
+  parts_->loop.join();
   closing->reset();
   for (const auto& c : std::exchange(parts_->caches, {}))
     c->it.stop();
@@ -70,7 +70,7 @@ client::~client() {
 }
 
 error client::run_until_done(job make, bool with_session, limit within, std::stop_token stop) {
-  return parts_->run(std::move(make), with_session, within, std::move(stop));
+  return parts_->run(detail::whose::program, std::move(make), with_session, within, std::move(stop));
 }
 
 result<held> client::lock_of::acquire(limit within, std::stop_token stop) {
@@ -110,7 +110,7 @@ status client::put(std::string key, std::string value, limit within) {
 result<std::string> client::update(std::string key, change fn, limit within, std::stop_token stop) {
   return parts_->run_for<std::string>(
       [key, fn](session& s, patience p) { return belay::update(s.where(), key, fn, p); }, false, within,
-      std::move(stop));
+      std::move(stop), detail::whose::program);
 }
 
 result<erased> client::erase_if(std::string key, std::uint64_t index, limit within) {

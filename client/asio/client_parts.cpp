@@ -7,27 +7,28 @@ inline namespace v0 {
 namespace detail {
 
 void waiting_call::end(std::exception_ptr what) {
-  // Behind the coroutine that says so; from the loop's own thread that wakes nobody.
-  asio::post(parts.loop, [self = shared_from_this()] { self->parts.take_away(self); });
+  // Behind the coroutine that says so.
+  parts.post([self = shared_from_this()] { self->parts.take_away(self); });
+  parts.loop.call_ended();
   {
     std::lock_guard guard(lock);
-    if (std::exchange(ended, true))
+    if (ended.exchange(true))
       return;
     thrown = std::move(what);
+    waits.reset();
   }
   // Who wakes up finds the lock free.
   changed.notify_all();
 }
 
 client_parts::client_parts(client_options o)
-    : face(std::move(o)), work(asio::make_work_guard(loop)),
-      sockets(std::make_unique<socket_world>(loop, transport_of(options))) {
+    : face(std::move(o)), sockets(std::make_unique<socket_world>(loop.context(), transport_of(options))) {
   live_in(*sockets);
-  thread = std::thread([this] { loop.run(); });
+  loop.start();
 }
 
 void client_parts::post(std::function<void()> what) {
-  asio::post(loop, std::move(what));
+  boost::asio::post(loop.context(), std::move(what));
 }
 
 void client_parts::take_away(const std::shared_ptr<waiting_call>& c) {
@@ -35,29 +36,47 @@ void client_parts::take_away(const std::shared_ptr<waiting_call>& c) {
   c->running.reset();
 }
 
-error client_parts::run(job make, bool with_session, milliseconds within, std::stop_token stop) {
+error client_parts::run(whose code, job make, bool with_session, milliseconds within, std::stop_token stop) {
   auto c = std::static_pointer_cast<client_parts>(shared_from_this());
   if (!usable())
     return closed_error();
-  if (own_thread())
-    return error(outcome::refused, reason::invalid, "this is the client's own thread: nothing may wait here");
+  if (loop.runs_here())
+    return error(outcome::refused, reason::invalid, "this is the thread that runs the client: nothing may wait here");
   auto call = std::make_shared<waiting_call>(*this);
   auto deadline = lease_clock::now() + within;
-  asio::post(loop, [c = c.get(), call, make = std::move(make), with_session, deadline]() mutable {
+  auto begin = [c = c.get(), call, make = std::move(make), with_session, deadline]() mutable {
     if (!c->closed) {
       c->begin(call, std::move(make), with_session, deadline);
       return;
     }
     call->why = closed_error();
     call->end();
-  });
-  std::stop_callback stopped(stop, [c = c.get(), call] { asio::post(c->loop, [call] { call->stop.stop(); }); });
+  };
+  std::stop_callback stopped(stop, [c = c.get(), call] { c->post([call] { call->stop.stop(); }); });
+  auto has_ended = [&] { return call->ended.load(); };
+  auto run_here = [&] { return code == whose::library && loop.run_here(std::ref(begin), has_ended); };
+  auto wait = [&] {
+    std::lock_guard guard(call->lock);
+    if (!has_ended())
+      call->waits.emplace(loop, code);
+  };
+  bool begun = run_here();
+  if (!begun) {
+    wait();
+    // Who left the loop meanwhile did not know of this one.
+    begun = run_here();
+  }
+  if (!begun && code == whose::library)
+    post(std::move(begin));
+  else if (!begun)
+    call_back(std::move(begin));
+  else if (!has_ended())
+    wait();
   std::unique_lock guard(call->lock);
-  auto has_ended = [&] { return call->ended; };
   auto end = std::chrono::steady_clock::now() + within + options.grace;
   if (!call->changed.wait_until(guard, end, has_ended)) {
-    // It is destroyed on its own thread.
-    asio::post(loop, [c = c.get(), call] {
+    // It is destroyed on the loop.
+    post([c = c.get(), call] {
       c->take_away(call);
       call->end();
     });

@@ -1,22 +1,18 @@
 #pragma once
-// What is behind the blocking face: the client's thread with its loop.
+// What is behind the blocking face: the client's loop, and calls that wait for what is done on it.
 
 #include "client/asio/face.hpp"
+#include "client/asio/shared_loop.hpp"
 #include "client/asio/socket_world.hpp"
-
-#include <boost/asio/executor_work_guard.hpp>
-#include <boost/asio/io_context.hpp>
 
 #include <condition_variable>
 #include <exception>
-#include <thread>
+#include <optional>
 #include <vector>
 
 namespace belay {
 inline namespace v0 {
 namespace detail {
-
-namespace asio = boost::asio;
 
 class cache_parts {
 public:
@@ -29,7 +25,7 @@ public:
   };
   std::weak_ptr<face> owner;
   near_cache_options options;
-  near_cache it; ///< of the client's thread
+  near_cache it; ///< of the loop
   std::atomic<std::shared_ptr<const state>> now;
 };
 
@@ -45,8 +41,9 @@ public:
   client_parts& parts;
   std::mutex lock;
   std::condition_variable changed;
-  bool ended = false;
+  std::atomic<bool> ended{false};
   std::exception_ptr thrown;
+  std::optional<shared_loop::waiter> waits; ///< below lock; until it has ended
 
   void end(std::exception_ptr what = nullptr) override;
 };
@@ -55,19 +52,17 @@ class client_parts final : public face {
 public:
   explicit client_parts(client_options o);
 
-  bool own_thread() const { return std::this_thread::get_id() == thread.get_id(); }
   void post(std::function<void()> what) override;
-  error run(job make, bool with_session, milliseconds within, std::stop_token stop) override;
+  void call_back(std::function<void()> what) override { loop.post_to_own(std::move(what)); }
+  error run(whose code, job make, bool with_session, milliseconds within, std::stop_token stop) override;
   result<held> take(making<hold> make, milliseconds within, std::stop_token stop);
 
-  /// On the client's thread.
+  /// On the loop.
   void take_away(const std::shared_ptr<waiting_call>& c);
 
-  asio::io_context loop{1};
-  asio::executor_work_guard<asio::io_context::executor_type> work;
+  shared_loop loop;
   std::unique_ptr<socket_world> sockets;
   std::vector<cache_ptr> caches;
-  std::thread thread;
 };
 
 } // namespace detail

@@ -104,7 +104,7 @@ void face::lose(held_parts& h, const std::string& why) {
     h.because = why;
   }
   // Callers' functions run here: not in the middle of a recipe.
-  post([source = h.lost, told = std::exchange(h.watchers, {})]() mutable {
+  call_back([source = h.lost, told = std::exchange(h.watchers, {})]() mutable {
     source.request_stop();
     for (auto& [number, w] : told)
       w();
@@ -115,7 +115,7 @@ void face::forget(const held_ptr& h) {
   holds.erase(h);
   if (h->watchers.empty())
     return;
-  post([told = std::exchange(h->watchers, {})] {
+  call_back([told = std::exchange(h->watchers, {})] {
     for (auto& [number, w] : told)
       w();
   });

@@ -61,6 +61,9 @@ public:
   task<void> running;
 };
 
+/// What code a call runs: the library's, or the program's, which has been promised a thread.
+enum class whose { library, program };
+
 using call_ptr = std::shared_ptr<call>;
 
 class face : public std::enable_shared_from_this<face> {
@@ -70,15 +73,18 @@ public:
 
   /// Runs it on the loop, soon. From any thread.
   virtual void post(std::function<void()> what) = 0;
+  /// The same for what is the program's: where callbacks are promised to run.
+  virtual void call_back(std::function<void()> what) { post(std::move(what)); }
   /// From any thread but the loop's, for which it waits. Throws what the job threw
   /// @returns why there is no result
-  virtual error run(job make, bool with_session, milliseconds within, std::stop_token stop) = 0;
+  virtual error run(whose code, job make, bool with_session, milliseconds within, std::stop_token stop) = 0;
   /// The same, with a result.
   template <class T>
-  result<T> run_for(making<T> make, bool with_session, milliseconds within, std::stop_token stop = {}) {
+  result<T> run_for(making<T> make, bool with_session, milliseconds within, std::stop_token stop = {},
+                    whose code = whose::library) {
     auto out = std::make_shared<std::optional<result<T>>>();
-    error why = run([make = std::move(make), out](session& s, patience p) { return detail::fill<T>(make, out, s, p); },
-                    with_session, within, std::move(stop));
+    auto filled = [make = std::move(make), out](session& s, patience p) { return detail::fill<T>(make, out, s, p); };
+    error why = run(code, std::move(filled), with_session, within, std::move(stop));
     if (*out)
       return std::move(**out);
     return why;

@@ -88,7 +88,7 @@ public:
       what();
     });
   }
-  error run(job, bool, milliseconds, std::stop_token) override {
+  error run(whose, job, bool, milliseconds, std::stop_token) override {
     return error(outcome::refused, reason::invalid,
                  "nothing may wait on a loop: release it by the face that it came from");
   }

@@ -49,7 +49,7 @@ void observer::complain(const char* checker, const std::string& text) {
 }
 
 void observer::before(const enlisted& who, const caf::type_erased_tuple& message) {
-  if (who.kind == actor_kind::fsm && !nodes_.is_agent(who.node))
+  if ((who.kind == actor_kind::fsm || who.kind == actor_kind::checkpoints) && !nodes_.is_agent(who.node))
     complain("changes", floors_.look(who.node));
   if (who.kind == actor_kind::checkpoints && message.match_element<actors::write_checkpoint>(0))
     floors_.writes(who.node, message.get_as<actors::write_checkpoint>(0));

@@ -22,7 +22,7 @@ public:
   }
   /// Its checkpointer has handled a message.
   void wrote(std::size_t node);
-  /// Before its state machine handles a message: looks once in each life.
+  /// Before its state machine or its checkpointer, which may replace the checkpoint that was loaded, handles a message: looks once in each life.
   broken look(std::size_t node);
   /// A client at that node, which had everything up to `place` (`INDEX` or `INDEX.N`), has to begin anew. The floor must be above it.
   broken reset(std::size_t node, const std::string& place) const;
