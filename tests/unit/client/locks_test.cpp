@@ -239,7 +239,7 @@ verdict run_striped(std::uint64_t seed, virtual_time::fault_rates rates) {
     bool twice = std::adjacent_find(names.begin(), names.end()) != names.end();
     return twice ? "two have one stripe" : "";
   };
-  auto wrong = all.run(look, minutes(6), 10);
+  auto wrong = all.run(look, minutes(6), 5);
   for (const auto* stripe : {"s0", "s1", "s2"})
     if (wrong.empty())
       wrong = fences_hold(c.server, stripe);
