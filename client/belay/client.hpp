@@ -1,8 +1,9 @@
 #pragma once
 // The library for programs with threads: calls that wait.
 //
-// A client has one thread of its own, on which all recipes run, and one session, which it opens when something is first to be
-// held. Any thread may call. Every call has a limit: it is given to the recipe, and what has not ended a grace period later is
+// A client has one thread of its own, on which all code of the program's runs (callbacks, functions, coroutines), and one session, which
+// it opens when something is first to be held. Recipes run there, or for a millisecond or two on a thread that waits in a call. Any
+// thread may call. Every call has a limit: it is given to the recipe, and what has not ended a grace period later is
 // destroyed. The destructor ends the session, for which it waits `linger` at most.
 //
 // After a fork the child's copy is closed: calls are refused with reason::closed, nothing is held (held::safe() is false), and
