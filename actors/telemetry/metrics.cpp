@@ -246,41 +246,43 @@ std::array<metrics::number_ref, 19> metrics::counters() const {
         "requests that were not done, or not answered, for that reason; delivery_guarantee `enforced`"}}};
 }
 
-std::array<metrics::distribution_ref, 13> metrics::distributions() const {
-  return {{{"raft.fsync", "raft.fsync_seconds", &fsync_, 1 / ns_per_ms, seconds_per_ns,
-            "how long making a batch of entries durable took"},
-           {"raft.batch_entries", "raft.batch_entries", &batch_, 1, 1, "entries that one sync made durable"},
-           {"checkpoint.write", "checkpoint.write_seconds", &checkpoint_, 1 / ns_per_ms, seconds_per_ns,
-            "how long writing a checkpoint took"},
-           {"raft.commitTime", "raft.commitTime", &commit_time_, 1 / ns_per_ms, seconds_per_ns,
-            "how long a command took from its arrival at the leader until it was committed (Consul's name)"},
-           {"kvs.apply", "kvs.apply", &kv_write_, 1 / ns_per_ms, seconds_per_ns,
-            "how long a write of a key took that a client asked this server for, until it was decided (Consul's name)"},
-           {"txn.apply", "txn.apply", &transaction_, 1 / ns_per_ms, seconds_per_ns,
-            "the same of a transaction (Consul's name)"},
-           {"session.apply", "session.apply", &session_write_, 1 / ns_per_ms, seconds_per_ns,
-            "the same of a session that a client creates or destroys (Consul's name)"},
-           {"session.renew", "session.renew", &session_renewal_, 1 / ns_per_ms, seconds_per_ns,
-            "the same of a session's renewal, which is no write to the log (Consul's name)"},
-           {"catalog.register", "catalog.register", &registration_, 1 / ns_per_ms, seconds_per_ns,
-            "the same of what a client registers in the catalog (Consul's name)"},
-           {"catalog.deregister", "catalog.deregister", &deregistration_, 1 / ns_per_ms, seconds_per_ns,
-            "the same of what a client deregisters (Consul's name)"},
-           {"session_ttl.invalidate", "session_ttl.invalidate", &session_invalidated_, 1 / ns_per_ms, seconds_per_ns,
-            "how long it took from the moment at which a session was at the end of its TTL until it was gone, on the "
-            "leader (Consul's name)"},
-           {"raft.leader.lastContact", "raft.leader.lastContact", &last_contact_, 1 / ns_per_ms, seconds_per_ns,
-            "how long the voter that was heard least lately had been silent, looked at every 2 s by the leader; none "
-            "if it votes alone (Consul's name)"},
-           {"changes.lag", "changes.lag_entries", &change_stream_lag_, 1, 1,
-            "entries of the log between the place of a stream of changes that comes back, or is behind, and what this "
-            "server has applied, each time that it is read for"}}};
+std::array<metrics::distribution_ref, 13> metrics::distributions() {
+  return {
+      {{"raft.fsync", "raft.fsync_seconds", &metrics::fsync_, 1 / ns_per_ms, seconds_per_ns,
+        "how long making a batch of entries durable took"},
+       {"raft.batch_entries", "raft.batch_entries", &metrics::batch_, 1, 1, "entries that one sync made durable"},
+       {"checkpoint.write", "checkpoint.write_seconds", &metrics::checkpoint_, 1 / ns_per_ms, seconds_per_ns,
+        "how long writing a checkpoint took"},
+       {"raft.commitTime", "raft.commitTime", &metrics::commit_time_, 1 / ns_per_ms, seconds_per_ns,
+        "how long a command took from its arrival at the leader until it was committed (Consul's name)"},
+       {"kvs.apply", "kvs.apply", &metrics::kv_write_, 1 / ns_per_ms, seconds_per_ns,
+        "how long a write of a key took that a client asked this server for, until it was decided (Consul's name)"},
+       {"txn.apply", "txn.apply", &metrics::transaction_, 1 / ns_per_ms, seconds_per_ns,
+        "the same of a transaction (Consul's name)"},
+       {"session.apply", "session.apply", &metrics::session_write_, 1 / ns_per_ms, seconds_per_ns,
+        "the same of a session that a client creates or destroys (Consul's name)"},
+       {"session.renew", "session.renew", &metrics::session_renewal_, 1 / ns_per_ms, seconds_per_ns,
+        "the same of a session's renewal, which is no write to the log (Consul's name)"},
+       {"catalog.register", "catalog.register", &metrics::registration_, 1 / ns_per_ms, seconds_per_ns,
+        "the same of what a client registers in the catalog (Consul's name)"},
+       {"catalog.deregister", "catalog.deregister", &metrics::deregistration_, 1 / ns_per_ms, seconds_per_ns,
+        "the same of what a client deregisters (Consul's name)"},
+       {"session_ttl.invalidate", "session_ttl.invalidate", &metrics::session_invalidated_, 1 / ns_per_ms,
+        seconds_per_ns,
+        "how long it took from the moment at which a session was at the end of its TTL until it was gone, on the "
+        "leader (Consul's name)"},
+       {"raft.leader.lastContact", "raft.leader.lastContact", &metrics::last_contact_, 1 / ns_per_ms, seconds_per_ns,
+        "how long the voter that was heard least lately had been silent, looked at every 2 s by the leader; none "
+        "if it votes alone (Consul's name)"},
+       {"changes.lag", "changes.lag_entries", &metrics::change_stream_lag_, 1, 1,
+        "entries of the log between the place of a stream of changes that comes back, or is behind, and what this "
+        "server has applied, each time that it is read for"}}};
 }
 
 std::vector<metrics::sample> metrics::samples_now() const {
   std::vector<sample> out;
   for (const auto& d : distributions())
-    out.push_back({d.name, "{}", d.values->look(), {}, d.shown});
+    out.push_back({d.name, "{}", (this->*d.values).look(), {}, d.shown});
   const auto n = served_count_.load(std::memory_order_acquire);
   for (std::size_t i = 0; i < n; ++i) {
     const auto& s = served_[i];
@@ -326,9 +328,8 @@ void metrics::close_interval(std::int64_t now) {
   closed_ = measure(open_since_, now, closed_);
   history_.add(row_of(closed_));
   open_since_ = now;
-  for (auto* d : {&fsync_, &batch_, &checkpoint_, &commit_time_, &last_contact_, &kv_write_, &transaction_,
-                  &session_write_, &session_renewal_, &session_invalidated_, &registration_, &deregistration_})
-    d->take_totals();
+  for (const auto& d : distributions())
+    (this->*d.values).take_totals();
   const auto n = served_count_.load(std::memory_order_acquire);
   for (std::size_t i = 0; i < n; ++i)
     served_[i].took.take_totals();
@@ -480,7 +481,7 @@ std::string metrics::prometheus(std::string_view prefix) const {
   for (const auto& d : distributions()) {
     const auto name = prometheus_name(prefix, d.prometheus_name);
     append_header(out, name, "histogram");
-    append_histogram(out, name, "", d.values->look(), d.prometheus_shown);
+    append_histogram(out, name, "", (this->*d.values).look(), d.prometheus_shown);
   }
   const auto name = prometheus_name(prefix, requests_prometheus_name);
   const auto n = served_count_.load(std::memory_order_acquire);
@@ -534,7 +535,7 @@ In JSON with count, rate, sum, least, most, mean and standard deviation; for Pro
     out.append("| `").append(name).append(time ? "` | ms | `" : "` | | `").append(prometheus_name);
     out.append(time ? "` | s | " : "` | | ").append(means).append(" |\n");
   };
-  for (const auto& d : none.distributions())
+  for (const auto& d : distributions())
     sample(d.name, d.prometheus_name, d.prometheus_shown != 1, d.means);
   sample(requests_name, requests_prometheus_name, true,
          "how long a request took, until its answer was handed to the connection. Labels: `code`, the status; `route`, "

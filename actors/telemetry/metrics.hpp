@@ -215,13 +215,13 @@ private:
   struct distribution_ref {
     const char* name; ///< in json()
     const char* prometheus_name;
-    const distribution* values;
+    distribution metrics::*values;
     double shown, prometheus_shown; ///< factors from what is counted to the unit shown
     const char* means;
   };
   std::array<number_ref, 26> gauges() const;
   std::array<number_ref, 19> counters() const;
-  std::array<distribution_ref, 13> distributions() const;
+  static std::array<distribution_ref, 13> distributions();
   std::vector<certificate> certificates_now() const;
 
   struct served {
