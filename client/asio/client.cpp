@@ -6,6 +6,8 @@
 
 #include <boost/asio/post.hpp>
 
+#include <new>
+
 namespace belay {
 inline namespace v0 {
 
@@ -48,7 +50,7 @@ client::client(client_options options) : parts_(std::make_shared<detail::client_
 client::~client() {
   if (parts_->pid != ::getpid()) {
     // The thread is in the parent: neither is it joined, nor are its sockets closed under it.
-    new std::shared_ptr<detail::client_parts>(std::move(parts_));
+    new (std::nothrow) std::shared_ptr<detail::client_parts>(std::move(parts_));
     return;
   }
   parts_->closed = true;
@@ -99,35 +101,39 @@ result<std::optional<leader>> client::office_of::leader_now(limit within) {
 }
 
 result<reading> client::get(std::string key, limit within) {
-  return parts_->run_for<reading>([key](session& s, patience p) { return read_key(s.where(), key, p); }, false, within);
+  return parts_->run_for<reading>(
+      [key = std::move(key)](session& s, patience p) { return read_key(s.where(), key, p); }, false, within);
 }
 
 status client::put(std::string key, std::string value, limit within) {
-  return parts_->run_for<nothing>([key, value](session& s, patience p) { return put_key(s.where(), key, value, p); },
+  return parts_->run_for<nothing>([key = std::move(key), value = std::move(value)](
+                                      session& s, patience p) { return put_key(s.where(), key, value, p); },
                                   false, within);
 }
 
 result<std::string> client::update(std::string key, change fn, limit within, std::stop_token stop) {
-  return parts_->run_for<std::string>(
-      [key, fn](session& s, patience p) { return belay::update(s.where(), key, fn, p); }, false, within,
-      std::move(stop), detail::whose::program);
+  return parts_->run_for<std::string>([key = std::move(key), fn = std::move(fn)](
+                                          session& s, patience p) { return belay::update(s.where(), key, fn, p); },
+                                      false, within, std::move(stop), detail::whose::program);
 }
 
 result<erased> client::erase_if(std::string key, std::uint64_t index, limit within) {
   return parts_->run_for<erased>(
-      [key, index](session& s, patience p) { return belay::erase_if(s.where(), key, index, p); }, false, within);
+      [key = std::move(key), index](session& s, patience p) { return belay::erase_if(s.where(), key, index, p); },
+      false, within);
 }
 
 result<std::int64_t> client::add(std::string key, std::int64_t n, limit within) {
   return parts_->run_for<std::int64_t>(
-      [key, n](session& s, patience p) { return add_to_counter(s.where(), key, n, p); }, false, within);
+      [key = std::move(key), n](session& s, patience p) { return add_to_counter(s.where(), key, n, p); }, false,
+      within);
 }
 
 belay::cache client::follow(std::string prefix, near_cache_options options) {
   auto* c = parts_.get();
   auto made = c->run_for<detail::cache_ptr>(
-      [c, prefix, options](session&, patience) { return begin_to_follow(*c, prefix, options); }, false,
-      std::chrono::seconds(5));
+      [c, prefix = std::move(prefix), options](session&, patience) { return begin_to_follow(*c, prefix, options); },
+      false, std::chrono::seconds(5));
   return belay::cache(made ? *made : nullptr);
 }
 

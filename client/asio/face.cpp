@@ -75,7 +75,7 @@ void face::live_in(world& w) {
   (*held_by)->on_change([this] { tell(); });
 }
 
-void face::begin(call_ptr c, job make, bool with_session, instant deadline) {
+void face::begin(const call_ptr& c, job make, bool with_session, instant deadline) {
   patience limit(deadline, &c->stop);
   calls.insert(c);
   c->running = carry_out_and_tell(*this, *c, std::move(make), with_session, limit);
@@ -152,12 +152,13 @@ making<hold> face::office(std::string name, recipe how, std::string value) {
 }
 
 making<nothing> face::pass_on(held_ptr h, std::string name, recipe how) {
-  return
-      [this, h, name = std::move(name), how](session& s, patience p) { return hand_over(*this, h, name, how, s, p); };
+  return [this, h = std::move(h), name = std::move(name), how](session& s, patience p) {
+    return hand_over(*this, h, name, how, s, p);
+  };
 }
 
 making<nothing> face::give_back(held_ptr h) {
-  return [this, h](session&, patience p) { return release(*this, h, p); };
+  return [this, h = std::move(h)](session&, patience p) { return release(*this, h, p); };
 }
 
 } // namespace detail

@@ -80,11 +80,11 @@ public:
   virtual error run(whose code, job make, bool with_session, milliseconds within, std::stop_token stop) = 0;
   /// The same, with a result.
   template <class T>
-  result<T> run_for(making<T> make, bool with_session, milliseconds within, std::stop_token stop = {},
+  result<T> run_for(making<T> make, bool with_session, milliseconds within, const std::stop_token& stop = {},
                     whose code = whose::library) {
     auto out = std::make_shared<std::optional<result<T>>>();
     auto filled = [make = std::move(make), out](session& s, patience p) { return detail::fill<T>(make, out, s, p); };
-    error why = run(code, std::move(filled), with_session, within, std::move(stop));
+    error why = run(code, std::move(filled), with_session, within, stop);
     if (*out)
       return std::move(**out);
     return why;
@@ -92,7 +92,7 @@ public:
   bool usable() const { return pid == ::getpid() && !closed.load(); }
 
   void live_in(world& w);
-  void begin(call_ptr c, job make, bool with_session, instant deadline);
+  void begin(const call_ptr& c, job make, bool with_session, instant deadline);
   /// Of all holds: how long they are safe, and whether they are lost.
   void tell();
   void tell(held_parts& h);

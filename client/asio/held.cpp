@@ -2,6 +2,8 @@
 
 #include "client/asio/client_parts.hpp"
 
+#include <new>
+
 namespace belay {
 inline namespace v0 {
 
@@ -25,7 +27,7 @@ held::~held() {
   if (!parts_)
     return;
   if (parts_->pid != ::getpid()) {
-    new std::shared_ptr<detail::held_parts>(std::move(parts_));
+    new (std::nothrow) std::shared_ptr<detail::held_parts>(std::move(parts_));
     return;
   }
   auto c = parts_->owner.lock();

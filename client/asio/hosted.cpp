@@ -5,6 +5,7 @@
 #include "client/asio/face.hpp"
 
 #include <algorithm>
+#include <new>
 #include <vector>
 
 namespace belay {
@@ -124,7 +125,7 @@ public:
     calls.erase(gone);
     over_tasks_.push_back(std::move(gone->running));
     over_tasks_.push_back(std::move(gone->watch));
-    loop_.post([gone, thrown] { gone->done(thrown, gone->why); });
+    loop_.post([gone, thrown = std::move(thrown)] { gone->done(thrown, gone->why); });
   }
 
   void begin_to_close(milliseconds within, std::function<void(status)> done) {
@@ -279,7 +280,7 @@ hosted_client::~hosted_client() {
   if (parts_->pid == ::getpid())
     close_soon();
   else
-    new std::shared_ptr<hosted_parts>(std::move(parts_));
+    new (std::nothrow) std::shared_ptr<hosted_parts>(std::move(parts_));
 }
 
 void hosted_client::close_soon() {

@@ -27,7 +27,7 @@ public:
   }
 
   void ask(std::uint64_t ticket, const request& q, instant deadline, told done) override {
-    asio::post(loop_, [this, ticket, q, deadline, done = std::move(done)]() mutable {
+    asio::post(loop_, [this, ticket, q = q, deadline, done = std::move(done)]() mutable {
       requests_.ask(ticket, std::move(q), deadline, std::move(done));
     });
   }

@@ -113,10 +113,10 @@ private:
 
 /// A strand, and the library's client on it.
 struct host {
-  host(net::any_io_executor on, client_options options, std::shared_ptr<transport> over)
-      : strand(net::make_strand(std::move(on))), core(loop_on(strand), std::move(options), std::move(over)) {}
-  static host_ptr made(net::any_io_executor on, client_options options, std::shared_ptr<transport> over) {
-    auto h = std::make_shared<host>(std::move(on), std::move(options), std::move(over));
+  host(const net::any_io_executor& on, client_options options, std::shared_ptr<transport> over)
+      : strand(net::make_strand(on)), core(loop_on(strand), std::move(options), std::move(over)) {}
+  static host_ptr made(const net::any_io_executor& on, client_options options, std::shared_ptr<transport> over) {
+    auto h = std::make_shared<host>(on, std::move(options), std::move(over));
     net::use_service<hosts>(net::query(h->strand, net::execution::context)).enter(h);
     return h;
   }
@@ -187,7 +187,7 @@ template <class T>
 struct with_result {
   using signature = void(result<T>);
   template <class Op>
-  static void complete(Op op, std::exception_ptr, result<T> r) {
+  static void complete(Op op, const std::exception_ptr&, result<T> r) {
     Op::element_type::complete(std::move(op), std::move(r));
   }
 };
@@ -219,7 +219,7 @@ template <class T, template <class> class How = with_result, class Token>
 auto begin(host_ptr h, hosted_client::making<T> make, bool with_session, milliseconds within,
            net::cancellation_type cancels, Token&& token) {
   return net::async_initiate<Token, typename How<T>::signature>(
-      [](auto handler, host_ptr h, hosted_client::making<T> make, bool with_session, milliseconds within,
+      [](auto handler, const host_ptr& h, hosted_client::making<T> make, bool with_session, milliseconds within,
          net::cancellation_type cancels) {
         auto op = std::make_shared<pending<decltype(handler)>>(std::move(handler), h->strand);
         auto number = h->core.next_number();
@@ -260,7 +260,7 @@ public:
   template <class Token>
   auto wait_lost(Token&& token) const {
     return net::async_initiate<Token, void(std::string)>(
-        [](auto handler, detail::host_ptr h, std::shared_ptr<belay::held> it) {
+        [](auto handler, const detail::host_ptr& h, const std::shared_ptr<belay::held>& it) {
           auto op = std::make_shared<detail::pending<decltype(handler)>>(std::move(handler), h->strand);
           // On the strand both ends meet.
           auto watched = std::make_shared<std::uint64_t>(0);
@@ -408,7 +408,7 @@ public:
   template <class Token>
   auto close(limit within, Token&& token) {
     return net::async_initiate<Token, void(status)>(
-        [](auto handler, detail::host_ptr h, limit within) {
+        [](auto handler, const detail::host_ptr& h, limit within) {
           auto op = std::make_shared<detail::pending<decltype(handler)>>(std::move(handler), h->strand);
           net::post(h->strand,
                     [h, op, within] { h->core.close(within, [op](status how) { op->complete(op, std::move(how)); }); });

@@ -198,10 +198,11 @@ public:
 
   /// Runs a coroutine of the caller's on the client's thread. The session is open when `make` is called.
   template <class T>
-  result<T> run(std::function<task<result<T>>(session&, patience)> make, limit within, std::stop_token stop = {}) {
+  result<T> run(std::function<task<result<T>>(session&, patience)> make, limit within,
+                const std::stop_token& stop = {}) {
     auto out = std::make_shared<std::optional<result<T>>>();
     auto filled = [make, out](session& s, patience p) { return detail::fill<T>(make, out, s, p); };
-    error why = run_until_done(filled, true, within, std::move(stop));
+    error why = run_until_done(filled, true, within, stop);
     if (*out)
       return std::move(**out);
     return why;

@@ -42,7 +42,7 @@ public:
   using undo = std::function<task<status>(noted_step)>;
 
   /// @param how undoes a step; not done: it is tried again by the next who begins
-  compensated_section(session& s, std::string name, undo how);
+  compensated_section(session& s, const std::string& name, undo how);
   compensated_section(const compensated_section&) = delete;
   compensated_section& operator=(const compensated_section&) = delete;
 

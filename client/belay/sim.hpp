@@ -105,8 +105,8 @@ public:
 } // namespace v0
 } // namespace belay
 
-#define BELAY_SIM_JOINED_(a, b) a##b
-#define BELAY_SIM_JOINED(a, b) BELAY_SIM_JOINED_(a, b)
+#define BELAY_SIM_JOINED_NOW(a, b) a##b
+#define BELAY_SIM_JOINED(a, b) BELAY_SIM_JOINED_NOW(a, b)
 /// A scenario of that name, which stands before its body; in the body it is `world`.
 #define BELAY_SCENARIO(name)                                                                                           \
   static void BELAY_SIM_JOINED(belay_scenario_, __LINE__)(::belay::sim::scenario & world);                             \

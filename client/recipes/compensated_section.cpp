@@ -42,7 +42,7 @@ public:
   }
 };
 
-compensated_section::compensated_section(session& s, std::string name, undo how)
+compensated_section::compensated_section(session& s, const std::string& name, undo how)
     : session_(s), lock_key_(name + "/.lock"), intent_key_(name + "/.intent"), undo_(std::move(how)) {}
 
 task<status> compensated_section::take(patience limit) {

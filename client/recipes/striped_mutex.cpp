@@ -32,6 +32,7 @@ task<result<hold>> striped_mutex::acquire(std::string key, patience limit) {
 
 task<result<std::vector<hold>>> striped_mutex::acquire_all(std::vector<std::string> keys, patience limit) {
   std::vector<std::size_t> stripes;
+  stripes.reserve(keys.size());
   for (const auto& key : keys)
     stripes.push_back(stripe_of(key));
   if (!CLIENT_MUTANT(stripes_in_any_order))

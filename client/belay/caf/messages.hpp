@@ -151,12 +151,12 @@ struct close {};
 
 #define BELAY_INSPECT(type, ...)                                                                                       \
   template <class Inspector>                                                                                           \
-  typename Inspector::result_type inspect(Inspector& f, type& x) {                                                     \
+  typename Inspector::result_type inspect(Inspector& f, belay::caf::type& x) {                                         \
     return f(::caf::meta::type_name("belay::caf::" #type), __VA_ARGS__);                                               \
   }
 #define BELAY_INSPECT_EMPTY(type)                                                                                      \
   template <class Inspector>                                                                                           \
-  typename Inspector::result_type inspect(Inspector& f, type&) {                                                       \
+  typename Inspector::result_type inspect(Inspector& f, belay::caf::type&) {                                           \
     return f(::caf::meta::type_name("belay::caf::" #type));                                                            \
   }
 BELAY_INSPECT(lock, x.key, x.within, x.value, x.how)
