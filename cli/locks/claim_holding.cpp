@@ -8,7 +8,7 @@ namespace {
 
 class claim_holding final : public holding {
 public:
-  claim_holding(asio::any_io_executor executor, const api_target& target, const api_query& scope, hold_wish wish,
+  claim_holding(const asio::any_io_executor& executor, const api_target& target, const api_query& scope, hold_wish wish,
                 std::chrono::milliseconds patience)
       : held_(executor, target, scope.text()), wish_(std::move(wish)), patience_(patience) {}
 
@@ -58,7 +58,7 @@ private:
 
 } // namespace
 
-std::unique_ptr<holding> make_claim_holding(asio::any_io_executor executor, const api_target& target,
+std::unique_ptr<holding> make_claim_holding(const asio::any_io_executor& executor, const api_target& target,
                                             const api_query& scope, hold_wish wish,
                                             std::chrono::milliseconds patience) {
   return std::make_unique<claim_holding>(executor, target, scope, std::move(wish), patience);

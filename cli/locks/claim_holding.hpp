@@ -9,7 +9,7 @@
 namespace belay::cli {
 
 /// @param patience to wait for it; zero: for ever
-std::unique_ptr<holding> make_claim_holding(boost::asio::any_io_executor executor, const api_target& target,
+std::unique_ptr<holding> make_claim_holding(const boost::asio::any_io_executor& executor, const api_target& target,
                                             const api_query& scope, hold_wish wish, std::chrono::milliseconds patience);
 
 } // namespace belay::cli

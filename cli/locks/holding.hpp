@@ -54,8 +54,8 @@ public:
 };
 
 /// A lock, or with limit > 1 a semaphore, of keys.
-std::unique_ptr<holding> make_holding(boost::asio::any_io_executor executor, const api_target& target, api_query scope,
-                                      holding_settings settings);
+std::unique_ptr<holding> make_holding(const boost::asio::any_io_executor& executor, const api_target& target,
+                                      api_query scope, holding_settings settings);
 
 /// A row of /v1/kv.
 struct key_row {
@@ -102,7 +102,7 @@ private:
 /// What is held by keys.
 class key_holding : public holding {
 public:
-  key_holding(boost::asio::any_io_executor executor, const api_target& target, api_query scope,
+  key_holding(const boost::asio::any_io_executor& executor, const api_target& target, api_query scope,
               holding_settings settings)
       : lease_(executor, target, scope), keys_(executor, target, std::move(scope)), settings_(std::move(settings)) {}
 

@@ -20,7 +20,7 @@ constexpr milliseconds delay_retry = 5s; // where the server does not say how lo
 
 class key_lock final : public key_holding {
 public:
-  key_lock(asio::any_io_executor executor, const api_target& target, api_query scope, holding_settings settings)
+  key_lock(const asio::any_io_executor& executor, const api_target& target, api_query scope, holding_settings settings)
       : key_holding(executor, target, std::move(scope), std::move(settings)),
         key_(settings_.prefix.empty() ? ".lock" : settings_.prefix + "/.lock") {}
 
@@ -156,7 +156,7 @@ private:
 
 } // namespace
 
-std::unique_ptr<holding> make_holding(asio::any_io_executor executor, const api_target& target, api_query scope,
+std::unique_ptr<holding> make_holding(const asio::any_io_executor& executor, const api_target& target, api_query scope,
                                       holding_settings settings) {
   if (settings.limit > 1)
     return make_semaphore(executor, target, std::move(scope), std::move(settings));

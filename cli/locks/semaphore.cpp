@@ -23,7 +23,7 @@ constexpr int list_attempts_max = 100; // to take oneself off a list that others
 
 class semaphore final : public key_holding {
 public:
-  semaphore(asio::any_io_executor executor, const api_target& target, api_query scope, holding_settings settings)
+  semaphore(const asio::any_io_executor& executor, const api_target& target, api_query scope, holding_settings settings)
       : key_holding(executor, target, std::move(scope), std::move(settings)),
         below_(settings_.prefix.empty() ? "" : settings_.prefix + "/") {}
 
@@ -208,8 +208,8 @@ result<holder_list> read_holder_list(const std::string& text) {
   return out;
 }
 
-std::unique_ptr<holding> make_semaphore(asio::any_io_executor executor, const api_target& target, api_query scope,
-                                        holding_settings settings) {
+std::unique_ptr<holding> make_semaphore(const asio::any_io_executor& executor, const api_target& target,
+                                        api_query scope, holding_settings settings) {
   return std::make_unique<semaphore>(executor, target, std::move(scope), std::move(settings));
 }
 

@@ -20,7 +20,7 @@ struct holder_list {
 /// The failure reads as that of Consul's client.
 result<holder_list> read_holder_list(const std::string& text);
 
-std::unique_ptr<holding> make_semaphore(boost::asio::any_io_executor executor, const api_target& target,
+std::unique_ptr<holding> make_semaphore(const boost::asio::any_io_executor& executor, const api_target& target,
                                         api_query scope, holding_settings settings);
 
 } // namespace belay::cli

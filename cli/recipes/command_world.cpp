@@ -38,7 +38,7 @@ struct command_world::parts : std::enable_shared_from_this<parts> {
     std::uint64_t asked = 0; ///< of a request: the pool's ticket
   };
 
-  parts(asio::any_io_executor e, const api_target& target, std::string s)
+  parts(const asio::any_io_executor& e, const api_target& target, std::string s)
       : executor(e), scope(std::move(s)), pool(e, target), random(std::random_device{}()) {}
 
   void arm(std::uint64_t ticket) {
@@ -101,8 +101,8 @@ struct command_world::parts : std::enable_shared_from_this<parts> {
   std::uint64_t last_ticket = 0;
 };
 
-command_world::command_world(asio::any_io_executor executor, const api_target& target, std::string scope)
-    : parts_(std::make_shared<parts>(std::move(executor), target, std::move(scope))) {}
+command_world::command_world(const asio::any_io_executor& executor, const api_target& target, std::string scope)
+    : parts_(std::make_shared<parts>(executor, target, std::move(scope))) {}
 
 command_world::~command_world() {
   while (!parts_->all.empty())

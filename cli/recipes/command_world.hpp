@@ -18,7 +18,7 @@ namespace belay::cli {
 class command_world : public world {
 public:
   /// @param scope what is added to each query, as `dc=dc2`; empty: nothing
-  command_world(boost::asio::any_io_executor executor, const api_target& target, std::string scope);
+  command_world(const boost::asio::any_io_executor& executor, const api_target& target, std::string scope);
   /// Everything that waits is dropped.
   ~command_world() override;
 

@@ -61,7 +61,7 @@ compared compare(const two_places& places, std::chrono::milliseconds settle, std
 }
 
 struct library_mirror::parts {
-  parts(asio::any_io_executor executor, const two_places& places, std::string name)
+  parts(const asio::any_io_executor& executor, const two_places& places, std::string name)
       : original(executor, places.original, {}), copy(executor, places.copy, {}), prefix(places.prefix),
         kept(copy, name + "/place"), copies(original, places.prefix, copy, places.copy_prefix, std::move(name)),
         running(executor) {}
@@ -160,12 +160,12 @@ struct library_mirror::parts {
   running_task running;
 };
 
-library_mirror::library_mirror(asio::any_io_executor executor, const two_places& places, std::string name)
-    : parts_(std::make_unique<parts>(std::move(executor), places, std::move(name))) {}
+library_mirror::library_mirror(const asio::any_io_executor& executor, const two_places& places, std::string name)
+    : parts_(std::make_unique<parts>(executor, places, std::move(name))) {}
 
 library_mirror::~library_mirror() = default;
 
-void library_mirror::on_trouble(std::function<void(const std::string&, const std::string&)> told) {
+void library_mirror::on_trouble(const std::function<void(const std::string&, const std::string&)>& told) {
   parts_->original.on_trouble([told](const std::string& what) { told("original", what); });
   parts_->copy.on_trouble([told](const std::string& what) { told("copy", what); });
 }

@@ -43,13 +43,13 @@ compared compare(const two_places& places, std::chrono::milliseconds settle, std
 class library_mirror {
 public:
   /// @param name of what is noted beside the copy
-  library_mirror(boost::asio::any_io_executor executor, const two_places& places, std::string name);
+  library_mirror(const boost::asio::any_io_executor& executor, const two_places& places, std::string name);
   ~library_mirror();
   library_mirror(const library_mirror&) = delete;
   library_mirror& operator=(const library_mirror&) = delete;
 
   /// command_world::on_trouble() of both; @param told gets which of them it is, `original` or `copy`, too
-  void on_trouble(std::function<void(const std::string& where, const std::string& what)> told);
+  void on_trouble(const std::function<void(const std::string& where, const std::string& what)>& told);
   /// Copies the next changes, and waits for some. Ends with a failure that asking again cannot change, or by stop().
   boost::asio::awaitable<library_end> step();
   /// Copies what there is, and waits for nothing.

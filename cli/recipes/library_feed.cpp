@@ -10,7 +10,7 @@ namespace belay::cli {
 namespace asio = boost::asio;
 
 struct library_feed::parts {
-  parts(asio::any_io_executor executor, const api_target& target, std::string scope, std::string prefix,
+  parts(const asio::any_io_executor& executor, const api_target& target, std::string scope, std::string prefix,
         std::string place)
       : sockets(executor, target, std::move(scope)), source(sockets, std::move(prefix), std::move(place)),
         running(executor) {}
@@ -38,10 +38,9 @@ struct library_feed::parts {
   running_task running;
 };
 
-library_feed::library_feed(asio::any_io_executor executor, const api_target& target, std::string scope,
+library_feed::library_feed(const asio::any_io_executor& executor, const api_target& target, std::string scope,
                            std::string prefix, std::string place)
-    : parts_(std::make_unique<parts>(std::move(executor), target, std::move(scope), std::move(prefix),
-                                     std::move(place))) {}
+    : parts_(std::make_unique<parts>(executor, target, std::move(scope), std::move(prefix), std::move(place))) {}
 
 library_feed::~library_feed() = default;
 

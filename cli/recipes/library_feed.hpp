@@ -19,8 +19,8 @@ class library_feed {
 public:
   /// @param scope what is added to each query, as `dc=dc2`
   /// @param place where to go on. Empty: the keys as they are come first; `now`: with what happens from now on
-  library_feed(boost::asio::any_io_executor executor, const api_target& target, std::string scope, std::string prefix,
-               std::string place);
+  library_feed(const boost::asio::any_io_executor& executor, const api_target& target, std::string scope,
+               std::string prefix, std::string place);
   ~library_feed();
   library_feed(const library_feed&) = delete;
   library_feed& operator=(const library_feed&) = delete;

@@ -36,7 +36,7 @@ consumer_options options_of_group(const group_order& order) {
 } // namespace
 
 struct library_group::parts {
-  parts(asio::any_io_executor executor, const api_target& target, std::string scope, const group_order& order)
+  parts(const asio::any_io_executor& executor, const api_target& target, std::string scope, const group_order& order)
       : sockets(executor, target, std::move(scope)), member(sockets, options_of_member(order.session_name)),
         group(member, order.prefix, order.name, options_of_group(order)), running(executor), watching(executor) {
     // What next() waits for is no more this member's then.
@@ -118,9 +118,9 @@ struct library_group::parts {
   running_task running, watching;
 };
 
-library_group::library_group(asio::any_io_executor executor, const api_target& target, std::string scope,
-                             group_order order)
-    : parts_(std::make_unique<parts>(std::move(executor), target, std::move(scope), order)) {}
+library_group::library_group(const asio::any_io_executor& executor, const api_target& target, std::string scope,
+                             const group_order& order)
+    : parts_(std::make_unique<parts>(executor, target, std::move(scope), order)) {}
 
 library_group::~library_group() = default;
 

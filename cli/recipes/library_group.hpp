@@ -33,7 +33,8 @@ struct told_delivery {
 class library_group {
 public:
   /// @param scope what is added to each query, as `dc=dc2`
-  library_group(boost::asio::any_io_executor executor, const api_target& target, std::string scope, group_order order);
+  library_group(const boost::asio::any_io_executor& executor, const api_target& target, std::string scope,
+                const group_order& order);
   ~library_group();
   library_group(const library_group&) = delete;
   library_group& operator=(const library_group&) = delete;

@@ -50,7 +50,7 @@ session_options options_of(std::string name) {
 } // namespace
 
 struct library_hold::parts {
-  parts(asio::any_io_executor executor, const api_target& target, std::string scope)
+  parts(const asio::any_io_executor& executor, const api_target& target, std::string scope)
       : sockets(executor, target, std::move(scope)), running(executor), watching(executor) {}
 
   task<void> open(patience limit) {
@@ -146,8 +146,8 @@ struct library_hold::parts {
   running_task running, watching;
 };
 
-library_hold::library_hold(asio::any_io_executor executor, const api_target& target, std::string scope)
-    : parts_(std::make_unique<parts>(std::move(executor), target, std::move(scope))) {}
+library_hold::library_hold(const asio::any_io_executor& executor, const api_target& target, std::string scope)
+    : parts_(std::make_unique<parts>(executor, target, std::move(scope))) {}
 
 library_hold::~library_hold() = default;
 

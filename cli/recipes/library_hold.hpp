@@ -31,7 +31,7 @@ struct hold_wish {
 class library_hold {
 public:
   /// @param scope what is added to each query, as `dc=dc2`
-  library_hold(boost::asio::any_io_executor executor, const api_target& target, std::string scope);
+  library_hold(const boost::asio::any_io_executor& executor, const api_target& target, std::string scope);
   ~library_hold();
   library_hold(const library_hold&) = delete;
   library_hold& operator=(const library_hold&) = delete;

@@ -37,9 +37,9 @@ struct work_in_hand {
 } // namespace
 
 struct library_reconciler::parts {
-  parts(asio::any_io_executor executor, const api_target& target, std::string scope, const reconcile_order& o,
+  parts(const asio::any_io_executor& executor, const api_target& target, std::string scope, const reconcile_order& o,
         begin_work b, cut_work c)
-      : sockets(std::move(executor), target, std::move(scope)), order(o), begin(std::move(b)), cut(std::move(c)),
+      : sockets(executor, target, std::move(scope)), order(o), begin(std::move(b)), cut(std::move(c)),
         source(sockets, o.prefix, "now"),
         works(
             sockets, [this](std::string key, patience limit) { return work_on(std::move(key), limit); },
@@ -121,10 +121,9 @@ struct library_reconciler::parts {
   task<void> following;
 };
 
-library_reconciler::library_reconciler(asio::any_io_executor executor, const api_target& target, std::string scope,
-                                       const reconcile_order& order, begin_work begin, cut_work cut)
-    : parts_(std::make_unique<parts>(std::move(executor), target, std::move(scope), order, std::move(begin),
-                                     std::move(cut))) {}
+library_reconciler::library_reconciler(const asio::any_io_executor& executor, const api_target& target,
+                                       std::string scope, const reconcile_order& order, begin_work begin, cut_work cut)
+    : parts_(std::make_unique<parts>(executor, target, std::move(scope), order, std::move(begin), std::move(cut))) {}
 
 library_reconciler::~library_reconciler() = default;
 

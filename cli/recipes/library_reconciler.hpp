@@ -46,7 +46,7 @@ public:
   using cut_work = std::function<void(const std::string& key)>;
 
   /// @param scope what is added to each query, as `dc=dc2`
-  library_reconciler(boost::asio::any_io_executor executor, const api_target& target, std::string scope,
+  library_reconciler(const boost::asio::any_io_executor& executor, const api_target& target, std::string scope,
                      const reconcile_order& order, begin_work begin, cut_work cut);
   ~library_reconciler();
   library_reconciler(const library_reconciler&) = delete;

@@ -19,7 +19,7 @@ namespace belay::cli {
 
 class running_task {
 public:
-  explicit running_task(boost::asio::any_io_executor executor) : bell_(std::move(executor)) {}
+  explicit running_task(const boost::asio::any_io_executor& executor) : bell_(executor) {}
 
   /// @pre nothing runs
   boost::asio::awaitable<void> run(task<void> what) {

@@ -28,6 +28,7 @@ int trouble(terminal t, const std::string& complaint) {
 
 std::string shown(const std::vector<told_difference>& all, const std::string& prefix) {
   std::vector<std::vector<std::string>> rows;
+  rows.reserve(all.size());
   for (const auto& d : all)
     rows.push_back({d.kind, prefix + d.key});
   return table(rows);

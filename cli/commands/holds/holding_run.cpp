@@ -248,7 +248,7 @@ int run_while_held(asio::io_context& loop, std::unique_ptr<holding> held, run_or
   return holding_run(loop, std::move(held), std::move(order), t).run();
 }
 
-run_order order_of(const options& o, std::string what) {
+run_order order_of(const options& o, const std::string& what) {
   run_order order;
   order.words.assign(o.words().begin() + 1, o.words().end());
   if (order.words.size() > 1 && order.words[0] == "--")

@@ -22,7 +22,7 @@ struct run_order {
 };
 
 /// What the options and words of such a command say; the first word is the name of what is held. @param what "Consul lock"
-run_order order_of(const options& o, std::string what);
+run_order order_of(const options& o, const std::string& what);
 
 /// Waits for it, runs the command, gives it back. @returns the exit code
 int run_while_held(boost::asio::io_context& loop, std::unique_ptr<holding> held, run_order order, terminal t);

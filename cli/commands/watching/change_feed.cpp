@@ -26,7 +26,7 @@ constexpr auto keep_every = 1s;
 
 class change_feed {
 public:
-  change_feed(asio::io_context& loop, const api_client& client, const options& o, std::string place, terminal t)
+  change_feed(asio::io_context& loop, const api_client& client, const options& o, const std::string& place, terminal t)
       : loop_(loop), file_(o.value("place")), place_(place), terminal_(t), bell_(loop.get_executor()),
         handler_(loop.get_executor(), o.words(), o.on_by_default("shell"), t),
         source_(loop.get_executor(), client.target(), o.write_query().text(), without_leading_slash(o.value("prefix")),

@@ -39,7 +39,7 @@ public:
         progress_(t.out, t.screen),
         works_(
             loop.get_executor(), client.target(), o.write_query().text(), order,
-            [this](const worked_key& what, library_reconciler::ended told) { begin(what, told); },
+            [this](const worked_key& what, const library_reconciler::ended& told) { begin(what, told); },
             [this](const std::string& key) { cut(key); }) {
     if (!words_.empty() && words_[0] == "--")
       words_.erase(words_.begin());
