@@ -19,8 +19,8 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(step)
 
 namespace {
 
-caf::behavior worker(caf::event_based_actor* self, belay::caf::coordinator_actor coordinator, std::string office,
-                     std::string me) {
+caf::behavior worker(caf::event_based_actor* self, const belay::caf::coordinator_actor& coordinator,
+                     const std::string& office, const std::string& me) {
   auto office_id = std::make_shared<std::uint64_t>(0); // 0: it does not lead
   auto leads = [=](belay::caf::grant& g) {
     std::cout << me << " leads, fence " << g.fence << std::endl;

@@ -70,7 +70,7 @@ int main(int argc, char** argv) {
   options.session.lock_delay = 0s;
   belay::client c(options);
   std::string order = argv[2];
-  int dies_after = argc == 4 ? std::atoi(argv[3]) : 0;
+  int dies_after = argc == 4 ? std::stoi(argv[3]) : 0;
   auto make = [&](belay::session& s, belay::patience limit) { return place(s, limit, order, dies_after); };
   auto placed = c.run<int>(make, 30s);
   std::cout << order << ": " << (placed ? "placed" : placed.why().text()) << "\n";
