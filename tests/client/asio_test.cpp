@@ -36,7 +36,7 @@ template <class Story>
 void play(Story story, const client_options& options) {
   net::io_context loop;
   std::exception_ptr thrown;
-  net::co_spawn(loop, story(options), [&](std::exception_ptr e) { thrown = e; });
+  net::co_spawn(loop, story(options), [&](std::exception_ptr e) { thrown = std::move(e); });
   loop.run_for(seconds(60));
   REQUIRE(loop.stopped());
   if (thrown)
@@ -300,6 +300,7 @@ TEST_CASE("asio: on a pool of threads, with futures", "[client][asio]") {
     std::atomic<bool> two = false;
     std::atomic<int> failed = 0;
     std::vector<std::thread> threads;
+    threads.reserve(6);
     for (int i = 0; i < 6; ++i)
       threads.emplace_back([&, i] {
         auto lock = (i % 2 ? a : b).lock("section");
@@ -342,7 +343,7 @@ TEST_CASE("asio: a client that is destroyed ends what waits, and its session", "
   while (!first)
     loop.run_one();
   std::vector<reason> told;
-  c->lock("x").acquire(seconds(60), [&](result<belay::asio::held> r) { told.push_back(r.because()); });
+  c->lock("x").acquire(seconds(60), [&](const result<belay::asio::held>& r) { told.push_back(r.because()); });
   loop.run_for(milliseconds(200));
   CHECK(told.empty());
   c.reset();
@@ -382,10 +383,10 @@ TEST_CASE("asio: nobody listens, and options are wrong", "[client][asio]") {
   {
     belay::asio::client a(loop, nobody);
     belay::asio::client b(loop, wrong);
-    a.put("k", "v", milliseconds(500), [&](status s) { told.push_back(s.because()); });
+    a.put("k", "v", milliseconds(500), [&](const status& s) { told.push_back(s.because()); });
     loop.run();
     loop.restart();
-    b.get("k", seconds(5), [&](result<reading> r) { told.push_back(r.because()); });
+    b.get("k", seconds(5), [&](const result<reading>& r) { told.push_back(r.because()); });
     loop.run();
     loop.restart();
   }

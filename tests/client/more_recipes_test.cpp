@@ -93,7 +93,7 @@ task<finding> try_flows(session& s, patience limit) {
   if (!done)
     co_return "ack: " + done.why().text();
   int undone = 0;
-  auto how = [&undone](noted_step) { return undo_nothing(undone); };
+  auto how = [&undone](const noted_step&) { return undo_nothing(undone); };
   compensated_section section(s, "pay", how);
   status begun = co_await section.begin("o1", limit);
   status noted = co_await section.step("debit", "1", limit);

@@ -9,8 +9,9 @@ using namespace belay::client_tests;
 namespace {
 
 /// Threads of `c` that wait for as many names, which others have.
-std::vector<std::thread> wait_for_names(client& c, int names, std::stop_token stop) {
+std::vector<std::thread> wait_for_names(client& c, int names, const std::stop_token& stop) {
   std::vector<std::thread> all;
+  all.reserve(static_cast<std::size_t>(names));
   for (int i = 0; i < names; ++i)
     all.emplace_back([&c, i, stop] {
       auto got = c.lock("n" + std::to_string(i)).acquire(seconds(60), stop);

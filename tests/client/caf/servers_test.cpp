@@ -37,7 +37,8 @@ void close(::caf::scoped_actor& self, const ask::coordinator_actor& c) {
 }
 
 /// Asks for the lock, and passes on what it is told.
-::caf::behavior holder(::caf::event_based_actor* self, ask::coordinator_actor c, ::caf::actor boss, std::string key) {
+::caf::behavior holder(::caf::event_based_actor* self, const ask::coordinator_actor& c, const ::caf::actor& boss,
+                       std::string key) {
   ask::lock wanted;
   wanted.key = std::move(key);
   wanted.within = seconds(60);

@@ -56,8 +56,8 @@ struct told {
 };
 
 /// Asks what it is told to ask, and writes down what comes.
-inline ::caf::behavior worker(::caf::event_based_actor* self, belay::caf::coordinator_actor c,
-                              std::shared_ptr<told> log) {
+inline ::caf::behavior worker(::caf::event_based_actor* self, const belay::caf::coordinator_actor& c,
+                              const std::shared_ptr<told>& log) {
   auto failed = [log](::caf::error& e) { log->errors.push_back(belay::caf::error_of(e)); };
   auto granted = [log](belay::caf::grant& g) { log->grants.push_back(g); };
   auto done = [log] { ++log->done; };
@@ -111,7 +111,8 @@ public:
     run();
   }
 
-  belay::caf::coordinator_actor coordinator(belay::caf::coordinator_options more = {}, client_options options = {}) {
+  belay::caf::coordinator_actor coordinator(belay::caf::coordinator_options more = {},
+                                            const client_options& options = {}) {
     auto over = std::make_shared<virtual_transport>(time, server);
     more.over = over;
     more.now = [over] { return over->world.shows(); };

@@ -415,7 +415,7 @@ void model_server::read(const parsed& p, std::function<std::optional<answer>(boo
   parked one;
   one.path = p.path;
   one.index = number;
-  one.look = look;
+  one.look = std::move(look);
   one.done = done;
   parked_.push_back(one);
   auto wait = p.has("wait") ? duration(p.at("wait")) : milliseconds(300000);
