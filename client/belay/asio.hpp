@@ -313,9 +313,9 @@ public:
   using making = hosted_client::making<T>;
 
   /// Asks nothing. @param over null: the library's own transport
-  explicit client(executor_type on, client_options options = client_options(),
+  explicit client(const executor_type& on, client_options options = client_options(),
                   std::shared_ptr<transport> over = nullptr)
-      : host_(detail::host::made(std::move(on), std::move(options), std::move(over))) {}
+      : host_(detail::host::made(on, std::move(options), std::move(over))) {}
   template <class Context>
   requires std::is_convertible_v<Context&, net::execution_context&>
   explicit client(Context& context, client_options options = client_options(),
