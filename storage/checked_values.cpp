@@ -35,6 +35,10 @@ int put_checked(lmdb_transaction& txn, std::string_view key, std::initializer_li
   return 0;
 }
 
+std::string_view checked_before(std::string_view value) {
+  return value.substr(header_bytes);
+}
+
 std::optional<std::string_view> checked(std::string_view key, std::string_view value) {
   byte_reader r(value);
   const auto v = r.u8();

@@ -15,5 +15,7 @@ int put_checked(lmdb_transaction& txn, std::string_view key, std::initializer_li
                 unsigned flags);
 /// What follows version and CRC; nullopt: damaged.
 std::optional<std::string_view> checked(std::string_view key, std::string_view value);
+/// The same of a value that checked() has already been asked about. @pre it was right
+std::string_view checked_before(std::string_view value);
 
 } // namespace belay::storage

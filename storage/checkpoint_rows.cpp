@@ -14,7 +14,6 @@ namespace belay::storage {
 namespace {
 
 constexpr char info_tag = 0;
-constexpr char short_tag = 1;
 constexpr char long_tag = 2;
 constexpr std::size_t short_key_bytes_max = lmdb_key_bytes_max - 2;
 constexpr std::size_t bucket_bytes = 2 + 4;
@@ -101,7 +100,7 @@ bool is_long_key(std::string_view key) {
 
 int put_row(lmdb_transaction& txn, const row_view& row) {
   if (!is_long_key(row.key))
-    return put_checked(txn, tagged(short_tag, row.table).append(row.key), {row.value}, 0);
+    return put_checked(txn, tagged(short_row_tag, row.table).append(row.key), {row.value}, 0);
   std::string lmdb_key;
   if (int rc = find_long(txn, row.table, row.key, lmdb_key); rc != 0 && rc != MDB_NOTFOUND)
     return rc;
@@ -114,7 +113,7 @@ int remove_row(lmdb_transaction& txn, std::uint8_t table, std::string_view key) 
   if (is_long_key(key))
     rc = find_long(txn, table, key, lmdb_key);
   else
-    lmdb_key = tagged(short_tag, table).append(key);
+    lmdb_key = tagged(short_row_tag, table).append(key);
   if (rc == 0)
     rc = txn.remove(lmdb_key);
   return rc == MDB_NOTFOUND ? 0 : rc;
@@ -136,7 +135,7 @@ int row_appender::add(const row_view& row) {
     if (int rc = txn_.commit_and_go_on(); rc != 0)
       return rc;
   }
-  return put_checked(txn_, tagged(short_tag, row.table).append(row.key), {row.value}, MDB_APPEND);
+  return put_checked(txn_, tagged(short_row_tag, row.table).append(row.key), {row.value}, MDB_APPEND);
 }
 
 int row_appender::finish() {
@@ -196,7 +195,8 @@ result<std::optional<stored_info>> get_info(lmdb_transaction& txn, const std::st
   return std::optional<stored_info>(std::move(s));
 }
 
-status each_row(lmdb_transaction& txn, const std::string& path, const std::function<status(const row_view&)>& row) {
+status each_row(lmdb_transaction& txn, const std::string& path, const std::function<status(const row_view&)>& row,
+                checks_ahead* ahead) {
   auto info = get_info(txn, path);
   if (!info)
     return info.why();
@@ -217,15 +217,20 @@ status each_row(lmdb_transaction& txn, const std::string& path, const std::funct
     return lmdb_failure("cannot read", path, rc);
   std::sort(long_rows.begin(), long_rows.end(), [](const row_view& a, const row_view& b) { return a.before(b); });
 
-  std::uint64_t count = 0;
+  std::uint64_t count = 0, short_rows = 0;
+  const auto value_in = [&](const lmdb_cursor& at) -> std::optional<std::string_view> {
+    if (ahead == nullptr)
+      return checked(at.key(), at.value());
+    return ahead->right(short_rows++) ? std::optional(checked_before(at.value())) : std::nullopt;
+  };
   auto next_long = long_rows.begin();
   const auto give = [&](const row_view& r) {
     ++count;
     return row(r);
   };
-  rc = c.seek(std::string(1, short_tag));
-  for (; rc == 0 && c.key()[0] == short_tag; rc = c.next()) {
-    const auto value = checked(c.key(), c.value());
+  rc = c.seek(std::string(1, short_row_tag));
+  for (; rc == 0 && c.key()[0] == short_row_tag; rc = c.next()) {
+    const auto value = value_in(c);
     if (c.key().size() < 2 || !value)
       return damaged(path, "row " + std::to_string(count) + " has a wrong checksum or an unknown version");
     const row_view now{static_cast<std::uint8_t>(c.key()[1]), c.key().substr(2), *value};

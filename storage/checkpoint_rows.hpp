@@ -15,6 +15,7 @@
 // Functions that return an int return 0 or the code of LMDB or the system that made them fail.
 
 #include "storage/checkpoint_store.hpp"
+#include "storage/checks_ahead.hpp"
 #include "storage/lmdb_env.hpp"
 
 #include <functional>
@@ -23,6 +24,7 @@
 namespace belay::storage {
 
 inline constexpr std::size_t lmdb_key_bytes_max = 511;
+inline constexpr char short_row_tag = 1; ///< the first byte of the key of a row that is not long
 
 /// A row; the views point into something that outlives it.
 struct row_view {
@@ -75,7 +77,10 @@ struct stored_info {
 /// nullopt: an empty file. Failure: damaged.
 result<std::optional<stored_info>> get_info(lmdb_transaction& txn, const std::string& path);
 
-/// All rows in (table, key) order. `row` may end it with a failure. Checksums and the number of rows are checked.
-status each_row(lmdb_transaction& txn, const std::string& path, const std::function<status(const row_view&)>& row);
+/// All rows in (table, key) order. `row` may end it with a failure. Checksums and the number of rows are checked, each checksum
+/// before `row` is called.
+/// @param ahead who checks the rows with short_row_tag; null: that is done here
+status each_row(lmdb_transaction& txn, const std::string& path, const std::function<status(const row_view&)>& row,
+                checks_ahead* ahead = nullptr);
 
 } // namespace belay::storage

@@ -81,13 +81,19 @@ result<std::optional<checkpoint_info>> lmdb_checkpoint::info() {
 status lmdb_checkpoint::load(const std::function<void(std::uint8_t, std::string_view, std::string_view)>& row) {
   if (!dead().empty())
     return failure{dead()};
-  lmdb_transaction txn;
-  if (int rc = txn.begin(rows_.env(), false); rc != 0)
-    return lmdb_failure("cannot read", rows_.env().path(), rc);
-  auto s = each_row(txn, rows_.env().path(), [&](const row_view& r) {
-    row(r.table, r.key, r.value);
-    return status(done{});
-  });
+  lmdb_transaction txn, txn_ahead;
+  for (auto* each : {&txn, &txn_ahead}) // both here: LMDB notes in the environment that they use its one database
+    if (int rc = each->begin(rows_.env(), false); rc != 0)
+      return lmdb_failure("cannot read", rows_.env().path(), rc);
+  checks_ahead ahead;
+  const bool has_thread = ahead.start(txn_ahead, short_row_tag);
+  auto s = each_row(
+      txn, rows_.env().path(),
+      [&](const row_view& r) {
+        row(r.table, r.key, r.value);
+        return status(done{});
+      },
+      has_thread ? &ahead : nullptr);
   rows_.env().drop_pages();
   return s;
 }

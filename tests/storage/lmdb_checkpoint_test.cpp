@@ -529,6 +529,39 @@ TEST_CASE("changed bytes in the checkpoint are damage") {
   CHECK(unopened.error().find("move the whole data directory away") != std::string::npos);
 }
 
+/// Checksums are looked at by another thread, ahead of who takes the rows: it must not be overtaken, and what it finds is found in time.
+TEST_CASE("a changed byte among many rows is found before its row is given to anybody") {
+  scratch_folder scratch;
+  const auto file = scratch / "state/checkpoint.mdb";
+  auto store = open_store(scratch.path());
+  constexpr int rows = 2000;
+  auto d = delta_at(5, true);
+  const auto text_of = [](int i) { return "value " + std::to_string(10000 + i) + "."; };
+  for (int i = 0; i < rows; ++i)
+    put(d, 1, "key " + std::to_string(10000 + i), text_of(i));
+  must(store->commit(d));
+  CHECK(load(*store).size() == rows);
+  store.reset();
+  std::stringstream stored;
+  stored << std::ifstream(file, std::ios::binary).rdbuf();
+  for (const int bad : {0, 1, 255, 256, 257, 1023, 1999}) {
+    auto changed = stored.str();
+    const auto at = changed.find(text_of(bad));
+    REQUIRE(at != std::string::npos);
+    changed[at] = static_cast<char>(changed[at] ^ 1);
+    std::ofstream(file, std::ios::binary | std::ios::trunc) << changed;
+    INFO(bad);
+    int given = 0, wrong = 0;
+    const auto s = open_store(scratch.path())->load([&](auto, auto, std::string_view value) {
+      wrong += value != text_of(given++);
+    });
+    REQUIRE_FALSE(s.ok());
+    CHECK(s.error().find("row " + std::to_string(bad) + " has a wrong checksum") != std::string::npos);
+    CHECK(given == bad);
+    CHECK(wrong == 0);
+  }
+}
+
 TEST_CASE("what the system says of a checkpoint is not told as damage") {
   for (const int code : {EACCES, EROFS, EIO, ENOMEM, ENOSPC, EMFILE}) {
     const auto said = lmdb_failure("cannot open", "/data/state/checkpoint.mdb", code).text;

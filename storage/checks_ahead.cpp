@@ -1,0 +1,62 @@
+#include "storage/checks_ahead.hpp"
+
+#include "storage/checked_values.hpp"
+
+#include <system_error>
+
+namespace belay::storage {
+
+namespace {
+
+constexpr std::uint64_t told_together = 256; // 60 us of checksums; the first rows are not waited for longer
+
+} // namespace
+
+checks_ahead::~checks_ahead() {
+  given_up_.store(true, std::memory_order_relaxed);
+  if (thread_.joinable())
+    thread_.join();
+}
+
+bool checks_ahead::start(lmdb_transaction& txn, char tag) {
+  try {
+    thread_ = std::thread([this, &txn, tag] { look(txn, tag); });
+  } catch (const std::system_error&) {
+    return false;
+  }
+  return true;
+}
+
+void checks_ahead::look(lmdb_transaction& txn, char tag) {
+  std::uint64_t rows = 0;
+  const auto tell = [&](std::uint64_t mark) {
+    known_.store(rows | mark, std::memory_order_release);
+    known_.notify_one();
+  };
+  lmdb_cursor c;
+  int rc = c.open(txn);
+  if (rc == 0)
+    rc = c.seek(std::string_view(&tag, 1));
+  for (; rc == 0 && c.key().front() == tag && checked(c.key(), c.value()); rc = c.next()) {
+    if (++rows % told_together != 0)
+      continue;
+    tell(0);
+    if (given_up_.load(std::memory_order_relaxed))
+      break;
+  }
+  tell(ended);
+}
+
+bool checks_ahead::wait_for(std::uint64_t row) {
+  for (;;) {
+    const auto known = known_.load(std::memory_order_acquire);
+    seen_ = known & ~ended;
+    if (row < seen_)
+      return true;
+    if ((known & ended) != 0)
+      return false;
+    known_.wait(known, std::memory_order_acquire);
+  }
+}
+
+} // namespace belay::storage
