@@ -107,6 +107,9 @@ public:
 
   /// While rows come out of a checkpoint, they are not what the next one lacks.
   void loading(bool yes) { loading_ = yes; }
+  bool is_loading() const { return loading_; }
+  /// In place of row_changed(), of a row that was not there.
+  void row_loaded(std::uint64_t hash) { digest_ += hash; }
   /// Each row changed since the last call, once, as it is now. Costs nothing per row.
   std::vector<dirty_row> take_dirty() {
     ++epoch_;

@@ -6,25 +6,39 @@
 #include "protocol/state/folded_name.hpp"
 
 #include <algorithm>
+#include <concepts>
 #include <cstdint>
 #include <map>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
 namespace belay::state {
+
+/// A value whose key need not be stored beside it.
+template <class Value>
+concept tells_its_key = requires(const Value& v) {
+  { v.key() } -> std::same_as<const std::string&>;
+};
 
 /// `Value` has `log_index index() const`. A chunk is split when it holds more than `chunk_max` rows.
 /// 256 rows: a million keys have 4,000 to 8,000 fences, few enough to stay in the processor's cache.
 template <class Value, std::size_t chunk_max = 256>
 class chunked_map {
 public:
-  struct slot {
-    std::string key;
+  struct slot_with_key {
+    std::string name;
     Value value;
+    const std::string& key() const { return name; }
   };
+  struct slot_of_value {
+    Value value;
+    const std::string& key() const { return value.key(); }
+  };
+  using slot = std::conditional_t<tells_its_key<Value>, slot_of_value, slot_with_key>;
 
 private:
   struct chunk {
@@ -81,12 +95,12 @@ public:
     auto at = std::prev(chunks_.upper_bound(key));
     const auto position = position_in(*at->second, key);
     const auto& slots = at->second->slots;
-    return {at, position, position < slots.size() && slots[position].key == key};
+    return {at, position, position < slots.size() && slots[position].key() == key};
   }
   Value& value(const place& p) { return p.at->second->slots[p.position].value; }
   const Value& value(const place& p) const { return p.at->second->slots[p.position].value; }
 
-  /// Inserts or replaces.
+  /// Inserts or replaces. @pre `key` is that of `v`, if it tells its key
   void put(const place& p, std::string_view key, Value v) {
     chunk& c = *p.at->second;
     const auto index = v.index();
@@ -107,6 +121,26 @@ public:
       return;
     }
     split(p, key, std::move(v));
+  }
+
+  bool is_behind_all(std::string_view key) const {
+    const auto last = std::prev(chunks_.end());
+    const auto& slots = last->second->slots;
+    return slots.empty() ? key >= last->first : key > slots.back().key();
+  }
+  /// Inserts without looking for the place. @pre is_behind_all(key)
+  void append(std::string_view key, Value v) {
+    auto at = std::prev(chunks_.end());
+    if (at->second->slots.size() >= chunk_max) {
+      auto fresh = std::make_unique<chunk>();
+      fresh->slots.reserve(chunk_max);
+      fresh->heads.reserve(chunk_max);
+      at = chunks_.emplace_hint(chunks_.end(), std::string(key), std::move(fresh));
+    }
+    chunk& c = *at->second;
+    c.newest = std::max(c.newest, v.index());
+    insert(c, c.slots.size(), key, std::move(v));
+    ++size_;
   }
 
   /// @pre p.found
@@ -130,7 +164,7 @@ public:
     while (at != chunks_.end()) {
       auto& slots = at->second->slots;
       auto last = first;
-      for (; last < slots.size() && starts_with(slots[last].key, prefix); ++last)
+      for (; last < slots.size() && starts_with(slots[last].key(), prefix); ++last)
         f(slots[last]);
       const bool more = last == slots.size();
       removed += last - first;
@@ -153,7 +187,7 @@ public:
     auto at = std::prev(chunks_.upper_bound(key));
     const auto& slots = at->second->slots;
     const auto position = position_in(*at->second, key);
-    return position < slots.size() && slots[position].key == key ? &slots[position].value : nullptr;
+    return position < slots.size() && slots[position].key() == key ? &slots[position].value : nullptr;
   }
 
   const_iterator lower_bound(std::string_view key) const {
@@ -178,7 +212,7 @@ public:
         continue;
       }
       const auto& slots = at->second->slots;
-      for (auto i = position_in(*at->second, prefix); i < slots.size() && starts_with(slots[i].key, prefix); ++i)
+      for (auto i = position_in(*at->second, prefix); i < slots.size() && starts_with(slots[i].key(), prefix); ++i)
         newest = std::max(newest, slots[i].value.index());
     }
     return newest;
@@ -203,13 +237,20 @@ private:
       return static_cast<std::size_t>(first);
     const auto last = std::upper_bound(c.heads.begin() + first, c.heads.end(), head) - c.heads.begin();
     auto at = std::lower_bound(c.slots.begin() + first, c.slots.begin() + last, key,
-                               [](const slot& s, std::string_view wanted) { return s.key < wanted; });
+                               [](const slot& s, std::string_view wanted) { return s.key() < wanted; });
     return static_cast<std::size_t>(at - c.slots.begin());
+  }
+
+  static slot slot_of(std::string_view key, Value v) {
+    if constexpr (tells_its_key<Value>)
+      return {std::move(v)};
+    else
+      return {std::string(key), std::move(v)};
   }
 
   static void insert(chunk& c, std::size_t position, std::string_view key, Value v) {
     const auto offset = static_cast<std::ptrdiff_t>(position);
-    c.slots.insert(c.slots.begin() + offset, slot{std::string(key), std::move(v)});
+    c.slots.insert(c.slots.begin() + offset, slot_of(key, std::move(v)));
     // A key between two others has what they share; only one at an end can have less.
     if (c.slots.size() > 1 && starts_with(key, c.shared))
       c.heads.insert(c.heads.begin() + offset, head_of(key.substr(c.shared.size())));
@@ -223,11 +264,11 @@ private:
     c.heads.clear();
     if (c.slots.empty())
       return;
-    const std::string_view low = c.slots.front().key, high = c.slots.back().key;
+    const std::string_view low = c.slots.front().key(), high = c.slots.back().key();
     const auto end = std::mismatch(low.begin(), low.end(), high.begin(), high.end()).first;
     c.shared = low.substr(0, static_cast<std::size_t>(end - low.begin()));
     for (const auto& s : c.slots)
-      c.heads.push_back(head_of(std::string_view(s.key).substr(c.shared.size())));
+      c.heads.push_back(head_of(std::string_view(s.key()).substr(c.shared.size())));
   }
 
   /// Removes the rows [first, last) of a chunk.
@@ -259,7 +300,7 @@ private:
     insert(target, position, key, std::move(v));
     recount(full);
     recount(*upper);
-    auto fence = upper->slots.front().key;
+    auto fence = upper->slots.front().key();
     chunks_.emplace_hint(std::next(p.at), std::move(fence), std::move(upper));
   }
 

@@ -26,6 +26,7 @@ class journaled_map {
     std::uint64_t hash;
     change_journal::bookmark mark;
     log_index index() const { return row_index(row); }
+    const std::string& key() const requires std::is_same_v<Row, kv_entry_ptr> { return row->key; }
   };
   using map = chunked_map<held>;
 
@@ -59,7 +60,22 @@ public:
     journal_.row_changed(number_, key, mark, row_value(row), p.row_ ? rows_.value(p.at_).hash : 0, hash);
     rows_.put(p.at_, key, held{std::move(row), hash, mark});
   }
-  void put(std::string_view key, Row row) { put(locate(key), key, std::move(row)); }
+  void put(std::string_view key, Row row) {
+    if (!append_loaded(key, row))
+      put(locate(key), key, std::move(row));
+  }
+  /// The rows of a checkpoint come in ascending order, and nobody asks what they were before.
+  /// @returns false, and does nothing, unless a checkpoint is being loaded and `key` is behind all others.
+  bool append_loaded(std::string_view key, const Row& row) {
+    if (!journal_.is_loading())
+      return false;
+    if (!rows_.is_behind_all(key))
+      return false;
+    const auto hash = row_hash(row);
+    journal_.row_loaded(hash);
+    rows_.append(key, held{row, hash, {}});
+    return true;
+  }
 
   /// @pre p was found; `key` is its key.
   void erase(const place& p, std::string_view key) {
@@ -75,7 +91,7 @@ public:
   std::size_t erase_under(std::string_view prefix, F&& f) {
     return rows_.erase_under(prefix, [&](const auto& slot) {
       f(slot.value.row);
-      gone(slot.key, slot.value);
+      gone(slot.key(), slot.value);
     });
   }
 
@@ -92,13 +108,13 @@ public:
 
   template <class F>
   void for_each_under(std::string_view prefix, F&& f) const {
-    for (auto at = rows_.lower_bound(prefix); at != rows_.end() && starts_with(at->key, prefix); ++at)
+    for (auto at = rows_.lower_bound(prefix); at != rows_.end() && starts_with(at->key(), prefix); ++at)
       f(at->value.row);
   }
 
   void append_rows(std::vector<dirty_row>& out) const {
     for (const auto& slot : rows_)
-      out.push_back({number_, slot.key, slot.value.row});
+      out.push_back({number_, slot.key(), slot.value.row});
   }
   std::uint64_t recompute_digest() const {
     std::uint64_t sum = 0;

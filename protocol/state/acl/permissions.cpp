@@ -150,8 +150,8 @@ bool may_see(const acl::authorizer& may, const service_instance& row) {
 
 /// A name of a listing that was cut stands for all keys below it; one that he may see is enough.
 bool may_see_any_under(const tables& t, const acl::authorizer& may, const std::string& cut) {
-  for (auto at = t.kv.rows().lower_bound(cut); at != t.kv.rows().end() && starts_with(at->key, cut); ++at)
-    if (may.key_read(at->key))
+  for (auto at = t.kv.rows().lower_bound(cut); at != t.kv.rows().end() && starts_with(at->key(), cut); ++at)
+    if (may.key_read(at->key()))
       return true;
   return false;
 }

@@ -142,7 +142,7 @@ claim_rows listed_claims(const tables& t, const claims_list& q,
   for (const char space : {'c', 'k'}) {
     const auto prefix = space + q.under.value_or("");
     auto at = rows.lower_bound(std::max(prefix, q.after));
-    for (; at != rows.end() && starts_with(at->key, prefix); ++at)
+    for (; at != rows.end() && starts_with(at->key(), prefix); ++at)
       if (!take(at->value.row))
         return page;
   }

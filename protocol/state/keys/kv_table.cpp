@@ -32,6 +32,8 @@ void kv_table::put(place p, kv_entry_ptr entry) {
 }
 
 void kv_table::put(kv_entry_ptr entry) {
+  if (rows_.append_loaded(entry->key, entry))
+    return track(nullptr, entry);
   auto p = locate(entry->key);
   put(p, std::move(entry));
 }
@@ -84,8 +86,8 @@ std::string behind(std::string prefix) {
 } // namespace
 
 void kv_table::names(std::string_view prefix, std::string_view separator, std::vector<std::string>& out) const {
-  for (auto at = rows_.lower_bound(prefix); at != rows_.end() && starts_with(at->key, prefix);) {
-    const std::string& key = at->key;
+  for (auto at = rows_.lower_bound(prefix); at != rows_.end() && starts_with(at->key(), prefix);) {
+    const std::string& key = at->key();
     const auto cut = separator.empty() ? std::string::npos : key.find(separator, prefix.size());
     if (cut == std::string::npos) {
       out.push_back(key);

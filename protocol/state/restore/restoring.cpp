@@ -122,10 +122,10 @@ private:
     std::vector<std::string> services, checks;
     for (const auto& each : fresh_->catalog.services())
       if (!fresh_->catalog.find_node(each.value.row->node))
-        services.push_back(each.key);
+        services.push_back(each.key());
     for (const auto& each : fresh_->catalog.checks())
       if (!fresh_->catalog.find_node(each.value.row->node))
-        checks.push_back(each.key);
+        checks.push_back(each.key());
     for (const auto& key : services)
       fresh_->catalog.erase_service(key);
     for (const auto& key : checks)

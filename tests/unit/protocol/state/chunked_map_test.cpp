@@ -38,7 +38,7 @@ void compare(const Map& m, const plain& p, const std::vector<std::string>& prefi
     auto wanted = p.lower_bound(prefix);
     REQUIRE((found == m.end()) == (wanted == p.end()));
     if (wanted != p.end())
-      CHECK(found->key == wanted->first);
+      CHECK(found->key() == wanted->first);
     CHECK((m.find(prefix) != nullptr) == (p.count(prefix) != 0));
   }
 }
@@ -60,7 +60,7 @@ void run(std::uint64_t seed) {
     const auto choice = random.below(20);
     if (choice == 0) {
       std::size_t told = 0;
-      const auto removed = m.erase_under(key, [&](const auto& slot) { told += starts_with(slot.key, key) ? 1 : 0; });
+      const auto removed = m.erase_under(key, [&](const auto& slot) { told += starts_with(slot.key(), key) ? 1 : 0; });
       CHECK(removed == told);
       for (auto at = p.lower_bound(key); at != p.end() && starts_with(at->first, key);)
         at = p.erase(at);
@@ -106,4 +106,32 @@ TEST_CASE("ascending, descending and alternating insertion") {
     p.erase(p.lower_bound("100"), p.lower_bound("101"));
     compare(m, p, {"", "100", "101", "102"});
   }
+}
+
+TEST_CASE("rows are appended behind all others only, also after others were removed") {
+  chunked_map<number, 8> m;
+  plain p;
+  const auto append = [&](int n) {
+    const auto key = std::to_string(10000 + n);
+    REQUIRE(m.is_behind_all(key));
+    m.append(key, number{static_cast<std::uint64_t>(1000 - n)});
+    p[key] = static_cast<std::uint64_t>(1000 - n);
+    CHECK_FALSE(m.is_behind_all(key));
+  };
+  for (int i = 0; i < 100; ++i)
+    append(i);
+  compare(m, p, {"", "1", "10", "100", "1000", "10064", "2"});
+  CHECK(m.erase_under("1005", [](const auto&) {}) == 10);
+  for (int i = 50; i < 60; ++i)
+    p.erase(std::to_string(10000 + i));
+  append(100);
+  compare(m, p, {"", "1", "10", "100", "1005", "10064", "2"});
+  m.erase_under("", [](const auto&) {});
+  p.clear();
+  append(3);
+  auto between = m.locate("1");
+  m.put(between, "1", number{7});
+  p["1"] = 7;
+  append(4);
+  compare(m, p, {"", "1", "10", "100", "2"});
 }
