@@ -88,7 +88,9 @@ void raft_peer::on_checkpoint_written(const checkpoint_written& c) {
     return;
   checkpointed_ = c.meta.index;
   checkpoint_term_ = c.meta.term;
-  send(wires_->log, compact_log{core_.compact(c.meta, settings_.trailing_entries)});
+  // For followers that are a little behind. The only member has none, and whoever joins it begins with a snapshot.
+  const bool has_others = core_.config().members.size() > 1;
+  send(wires_->log, compact_log{core_.compact(c.meta, has_others ? settings_.trailing_entries : 0)});
 }
 
 void raft_peer::on_chunk_loaded(const snapshot_chunk_loaded& s) {

@@ -346,24 +346,26 @@ bool get_row_value(byte_reader& r, std::uint8_t table, std::uint8_t row_version,
           ...);
 }
 
-/// The key a row is stored under, told by the record itself.
-std::string own_key(const state::dirty_row& row) {
-  return std::visit(overloaded{
-                        [&](const auto&) { return row.key; },
-                        [](const state::session_ptr& s) { return s->id; },
-                        [](const state::node_ptr& n) { return state::folded(n->node); },
-                        [](const state::service_ptr& s) { return state::row_key(s->node, s->id); },
-                        [](const state::check_ptr& c) { return state::row_key(c->node, c->check_id); },
-                        [](const state::acl_policy_ptr& p) { return p->id; },
-                        [](const state::acl_role_ptr& p) { return p->id; },
-                        [](const state::acl_token_ptr& p) { return p->accessor; },
-                        [](const state::claim_ptr& c) { return state::claim_key(c->of.space, c->of.name, c->id); },
-                        [](const state::claim_resource_ptr& c) { return state::resource_key(c->of.space, c->of.name); },
-                        [](const state::claim_ghost& g) { return state::ghost_key(g.of.space, g.of.name, g.fence); },
-                        [](const state::outcome_ptr& o) { return state::outcome_key(o->scope, o->id); },
-                        [](const state::claim_end_ptr& c) { return state::claim_key(c->of.space, c->of.name, c->id); },
-                    },
-                    row.row);
+/// The key a row is stored under, told by the record itself; nullopt: its record is given its key (as::by_key).
+std::optional<std::string> own_key(const state::dirty_row& row) {
+  using text = std::optional<std::string>;
+  return std::visit(
+      overloaded{
+          [](const auto&) { return text(); },
+          [](const state::session_ptr& s) { return text(s->id); },
+          [](const state::node_ptr& n) { return text(state::folded(n->node)); },
+          [](const state::service_ptr& s) { return text(state::row_key(s->node, s->id)); },
+          [](const state::check_ptr& c) { return text(state::row_key(c->node, c->check_id)); },
+          [](const state::acl_policy_ptr& p) { return text(p->id); },
+          [](const state::acl_role_ptr& p) { return text(p->id); },
+          [](const state::acl_token_ptr& p) { return text(p->accessor); },
+          [](const state::claim_ptr& c) { return text(state::claim_key(c->of.space, c->of.name, c->id)); },
+          [](const state::claim_resource_ptr& c) { return text(state::resource_key(c->of.space, c->of.name)); },
+          [](const state::claim_ghost& g) { return text(state::ghost_key(g.of.space, g.of.name, g.fence)); },
+          [](const state::outcome_ptr& o) { return text(state::outcome_key(o->scope, o->id)); },
+          [](const state::claim_end_ptr& c) { return text(state::claim_key(c->of.space, c->of.name, c->id)); },
+      },
+      row.row);
 }
 
 } // namespace
@@ -403,6 +405,9 @@ std::string encode_command(const state::command& c) {
   std::string out;
   byte_writer w(out);
   c.by ? put_on_behalf(w, c) : put_plain(w, c);
+  // It stays in memory as long as the entry in the log, and a transaction's text has grown by doubling.
+  if (out.capacity() - out.size() > out.size() / 8)
+    out.shrink_to_fit();
   return out;
 }
 
@@ -570,7 +575,7 @@ std::optional<state::dirty_row> decode_row(std::uint8_t table, std::string_view 
   state::dirty_row row{static_cast<state::table>(table), std::string(key), {}};
   if (!get_row_value(r, table, row_version, key, row.row))
     return std::nullopt;
-  if (!r.complete() || own_key(row) != key)
+  if (const auto own = own_key(row); !r.complete() || (own && *own != key))
     return std::nullopt;
   return row;
 }
