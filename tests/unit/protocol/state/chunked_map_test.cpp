@@ -24,7 +24,7 @@ void compare(const Map& m, const plain& p, const std::vector<std::string>& prefi
   auto expected = p.begin();
   for (const auto& slot : m) {
     REQUIRE(expected != p.end());
-    CHECK(slot.key == expected->first);
+    CHECK(slot.key() == expected->first);
     CHECK(slot.value.value == expected->second);
     ++expected;
   }
