@@ -357,10 +357,12 @@ TEST_CASE("a checkpoint that found no room loses nothing, and the next one is wh
   fill(c, 0, 0, 60, acknowledged);
   c.pass(seconds(1));
   REQUIRE(c.checkpoints(0).commits().size() == 1);
+  fill(c, 0, 60, 1, acknowledged); // the only member keeps no entries behind a checkpoint: this one is the first
+  REQUIRE(c.checkpoints(0).commits().size() == 1);
   const auto kept = c.log(0).kept().entries.front().index;
 
   c.checkpoints(0).set_full(true);
-  fill(c, 0, 60, 60, acknowledged);
+  fill(c, 0, 61, 59, acknowledged);
   c.pass(seconds(1));
   fill(c, 0, 120, 10, acknowledged);
   CHECK(c.checkpoints(0).refused_commits() >= 1);
@@ -372,7 +374,8 @@ TEST_CASE("a checkpoint that found no room loses nothing, and the next one is wh
     REQUIRE(c.until([&] { return c.checkpoints(0).commits().size() == 2; }, seconds(60)));
     CHECK(c.checkpoints(0).commits().back());
     c.pass(seconds(1));
-    CHECK(c.log(0).kept().entries.front().index > kept);
+    const auto& entries = c.log(0).kept().entries;
+    CHECK((entries.empty() || entries.front().index > kept));
     fill(c, 0, 130, 60, acknowledged);
     c.pass(seconds(1));
     REQUIRE(c.checkpoints(0).commits().size() == 3);

@@ -87,7 +87,7 @@ constexpr config_key keys[] = {
     {"raft_trailing_logs", integer, effective,
      "10240, also if 0. So many entries stay in the log behind a checkpoint, for followers that are a little late; one "
      "that is "
-     "further behind gets the whole state"},
+     "further behind gets the whole state. None while a server is the only member of its cluster"},
     {"leave_on_terminate", boolean, effective,
      "false; true with `server = false`. SIGTERM makes this server leave its cluster before it ends, as `PUT "
      "/v1/agent/leave` does; it ends in any "
