@@ -405,8 +405,10 @@ std::string encode_command(const state::command& c) {
   std::string out;
   byte_writer w(out);
   c.by ? put_on_behalf(w, c) : put_plain(w, c);
-  // It stays in memory as long as the entry in the log, and a transaction's text has grown by doubling.
-  if (out.capacity() - out.size() > out.size() / 8)
+  // It stays in memory as long as the entry in the log, and a large transaction's text has grown by doubling. Less spare room than that is
+  // not worth another allocation.
+  constexpr std::size_t spare_max = 8192;
+  if (out.capacity() - out.size() > spare_max)
     out.shrink_to_fit();
   return out;
 }
