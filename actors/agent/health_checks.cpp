@@ -303,6 +303,7 @@ void health_checks::on_view(const cluster_view& v) {
   const bool new_leader = !v.soft.leader.is_zero() && v.soft.leader != view_.soft.leader;
   view_ = v;
   members_have_news();
+  leave_servers_to_members();
   go_on_leaving();
   if (new_leader) {
     retry_at_ = agent::local_time{0};

@@ -19,6 +19,13 @@ constexpr std::size_t new_agents_max = 1000;
 // As with any read: raft_peer answers everything.
 constexpr std::chrono::seconds rows_limit{60};
 
+std::set<std::string> servers_of(const raft::configuration& c) {
+  std::set<std::string> ids;
+  for (const auto& m : c.members)
+    ids.insert(m.uuid);
+  return ids;
+}
+
 } // namespace
 
 void health_checks::on_client_agent(const client_agent_heard& h) {
@@ -53,6 +60,11 @@ std::optional<std::string> health_checks::refusal_of(const agent::client_agents:
       return "node ID " + who.uuid + " is that of the server '" + m.name + "'";
   }
   return client_agents_of_ == view_.soft.term ? client_agents_.refusal_of(who, now()) : std::nullopt;
+}
+
+/// A server that was removed may come back.
+void health_checks::leave_servers_to_members() {
+  client_agents_.are_servers(servers_of(view_.config));
 }
 
 void health_checks::answer_client_agent(const forward::origin& to, state::reply reply) {
@@ -107,10 +119,7 @@ bool health_checks::on_client_agent_rows(const read_result& r) {
       client_agents_of_ = term_id{};
       return true;
     }
-    std::set<std::string> servers;
-    for (const auto& m : view_.config.members)
-      servers.insert(m.uuid);
-    client_agents_.found(nodes->list, servers, now());
+    client_agents_.found(nodes->list, servers_of(view_.config), now());
     return true;
   }
   const auto it = client_agent_looks_.find(r.id.value);

@@ -47,6 +47,13 @@ void add(targets& out, const state::txn_op& op) {
       op);
 }
 
+targets ends_of(const std::vector<std::string>& sessions, std::string_view verb) {
+  targets out;
+  for (const auto& id : sessions)
+    out.push_back({verb, "session", {}, id});
+  return out;
+}
+
 std::string_view made_or_changed(bool fresh) {
   return fresh ? "create" : "update";
 }
@@ -78,12 +85,8 @@ struct of_command {
   targets operator()(const state::guard_remove& g) const { return {{"remove", "guard", g.prefix}}; }
   targets operator()(const state::outcome_seal& s) const { return {{"seal", "outcome", s.key}}; }
   targets operator()(const state::claims_alarm&) const { return {{"look-at", "claims"}}; }
-  targets operator()(const state::session_destroy& d) const {
-    targets out;
-    for (const auto& id : d.ids)
-      out.push_back({"destroy", "session", {}, id});
-    return out;
-  }
+  targets operator()(const state::session_destroy& d) const { return ends_of(d.ids, "destroy"); }
+  targets operator()(const state::session_expire& d) const { return ends_of(d.ids, "expire"); }
   targets operator()(const state::catalog_register& r) const {
     targets out{{"register", "node", r.node.node, r.node.id}};
     if (r.service)

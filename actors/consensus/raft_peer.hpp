@@ -43,6 +43,8 @@ struct raft_peer_settings {
   std::chrono::milliseconds member_silence{5000};
   forward::shedding_rules shedding; ///< of writes that other servers forward
   std::uint64_t seed = 1;
+  /// What it says that it understands, and proposes itself. Less in simulations of an older server.
+  state::feature_level level = state::own_level;
   /// Of commands whose effects are in the tables that this server starts with.
   state::feature_level level_in_tables = 0;
   std::size_t held_calls_max = forward::held_calls::count_max; ///< writes and renewals that wait for a leader

@@ -117,7 +117,7 @@ void raft_peer::tell_log_of_upgrade(const std::string& why) {
 /// Of a member that went away, the last it said: it comes back as what it was or newer, or stops at what it cannot read.
 state::feature_level raft_peer::level_of_member(node_id id) const {
   if (id == self_.id)
-    return state::own_level;
+    return settings_.level;
   if (const auto* known = formation_.find(id))
     return known->level;
   const auto seen = levels_seen_.find(id);

@@ -179,7 +179,7 @@ void raft_peer::announce_self() {
   h.cluster_id = own.cluster_id;
   h.bootstrap_expect = own.expect;
   h.agreed = own.first.set;
-  h.level = state::own_level;
+  h.level = settings_.level;
   h.known = known_addresses();
   h.has_log = own.has_log;
   h.hears_cluster = own.hears_cluster;

@@ -76,10 +76,17 @@ void raft_peer::carry_out_calls() {
 
 /// What servers of the version before do not understand is left out as long as there is one.
 payload raft_peer::in_common_words(payload command) const {
-  auto plain = not_understood(*command) ? wire::without_judgement(*command) : std::nullopt;
-  if (plain)
+  if (!not_understood(*command))
+    return command;
+  if (auto plain = wire::without_judgement(*command)) {
     PROBE("peer: judgement left out for a server that does not know it");
-  return plain ? make_payload(std::move(*plain)) : std::move(command);
+    return make_payload(std::move(*plain));
+  }
+  if (auto plain = wire::as_session_destroy(*command)) {
+    PROBE("peer: ends of sessions as a server knows them that does not know their restore");
+    return make_payload(std::move(*plain));
+  }
+  return command;
 }
 
 void raft_peer::on_propose_write(const propose_write& p) {

@@ -391,21 +391,6 @@ void http_gateway::answered(write_results& w) {
 }
 
 void http_gateway::decided(exchange& e, write_result& r) {
-  if (const auto* command = std::get_if<state::command>(&e.what); command != nullptr && e.transfer == nullptr) {
-    const auto took = now() - e.began;
-    if (std::holds_alternative<state::kv_write>(*command) || std::holds_alternative<state::fenced_write>(*command))
-      metrics_.kv_write(took);
-    else if (std::holds_alternative<state::txn>(*command) || std::holds_alternative<state::fenced_txn>(*command))
-      metrics_.transaction(took);
-    else if (std::holds_alternative<state::session_create>(*command) ||
-             std::holds_alternative<state::session_begin>(*command) ||
-             std::holds_alternative<state::session_destroy>(*command))
-      metrics_.session_write(took);
-    else if (std::holds_alternative<state::catalog_register>(*command))
-      metrics_.registration(took);
-    else if (std::holds_alternative<state::catalog_deregister>(*command))
-      metrics_.deregistration(took);
-  }
   if (audit_ != nullptr)
     audit_->decided(e, r);
   if (e.transfer != nullptr)
@@ -415,8 +400,25 @@ void http_gateway::decided(exchange& e, write_result& r) {
   else if (claim_waits::make_plain(e, r) || stamp_again(e, r))
     propose(e, std::get<state::command>(e.what));
   else if (!wait_for_lock_delay(e, r) && !wait_for_own_node(e, r) &&
-           !claim_waits_.begin(e, r, stopping_ ? monotonic_time::max() : now()))
+           !claim_waits_.begin(e, r, stopping_ ? monotonic_time::max() : now())) {
+    count_write(std::get<state::command>(e.what), now() - e.began);
     e.answer = answer_to(e, r);
+  }
+}
+
+/// Once for each request, however often its command was proposed.
+void http_gateway::count_write(const state::command& c, std::chrono::nanoseconds took) {
+  if (std::holds_alternative<state::kv_write>(c) || std::holds_alternative<state::fenced_write>(c))
+    metrics_.kv_write(took);
+  else if (std::holds_alternative<state::txn>(c) || std::holds_alternative<state::fenced_txn>(c))
+    metrics_.transaction(took);
+  else if (std::holds_alternative<state::session_create>(c) || std::holds_alternative<state::session_begin>(c) ||
+           std::holds_alternative<state::session_destroy>(c))
+    metrics_.session_write(took);
+  else if (std::holds_alternative<state::catalog_register>(c))
+    metrics_.registration(took);
+  else if (std::holds_alternative<state::catalog_deregister>(c))
+    metrics_.deregistration(took);
 }
 
 /// This server did not know how late it is. The copy that was refused never takes effect.

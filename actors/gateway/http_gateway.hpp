@@ -188,6 +188,7 @@ private:
   void answered(agent_answer& a);
   void answered(const audit_written& w);
   void decided(exchange& e, write_result& r);
+  void count_write(const state::command& c, std::chrono::nanoseconds took);
   void render_soon();
   /// @returns true: it came with a time that was too old, and is to be proposed again with a newer one
   static bool stamp_again(exchange& e, const write_result& r);

@@ -46,7 +46,8 @@ node_composition::node_composition(caf::actor_system& system, node_plan plan, st
   w.checkpoints = spawn_for_disk<checkpointer>(system, plan.disks_have_threads, wires_, plan.disk.checkpoints,
                                                applied.index, counted);
   w.watches = system.spawn<watch_registry>(plan.front, wires_, counted);
-  w.reaper = system.spawn<session_reaper>(plan.front, wires_, std::move(sessions), counted);
+  w.reaper =
+      system.spawn<session_reaper>(plan.front, wires_, std::move(sessions), plan.disk.machine->restored_at(), counted);
   w.delays = system.spawn<lock_delay_tracker>(plan.front, wires_);
   w.fsm = system.spawn<fsm>(plan.front, wires_, std::move(plan.machine), std::move(plan.disk.machine), applied, numbers,
                             counted);

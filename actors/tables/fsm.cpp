@@ -688,7 +688,7 @@ void fsm::replace(const machine_replaced& r) {
     checkpointed_ = r.meta.index;
     bytes_since_checkpoint_ = 0;
     say_applied();
-    state::effects changed{state::everything_changed{indexes_may_fall}};
+    state::effects changed{state::everything_changed{indexes_may_fall, machine_->restored_at()}};
     machine_->for_each_session([&](const state::session_ptr& s) {
       changed.push_back(state::session_changed{s, true});
     });

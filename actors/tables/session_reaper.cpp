@@ -26,8 +26,8 @@ constexpr std::chrono::milliseconds clock_grain{1};
 } // namespace
 
 session_reaper::session_reaper(caf::actor_config& config, actor_host* host, wiring_ptr wires,
-                               const std::vector<state::session_ptr>& sessions, metrics& m)
-    : hosted(config, host), wires_(std::move(wires)), metrics_(m) {
+                               const std::vector<state::session_ptr>& sessions, log_index restored_at, metrics& m)
+    : hosted(config, host), wires_(std::move(wires)), metrics_(m), restored_at_(restored_at) {
   end_node_by_exceptions_of(*this, wires_, "session_reaper");
   for (const auto& s : std::span(sessions).first(MUTANT(sessions_of_checkpoint_forgotten) ? 0 : sessions.size()))
     sessions_.emplace(s->id, s);
@@ -75,7 +75,8 @@ void session_reaper::start_timer(const state::session_ptr& s) {
 
 void session_reaper::take(const state::effects& changed) {
   for (const auto& e : changed) {
-    if (std::holds_alternative<state::everything_changed>(e)) { // the sessions there are follow as created
+    if (const auto* all = std::get_if<state::everything_changed>(&e)) { // the sessions there are follow as created
+      restored_at_ = all->restored_at;
       sessions_.clear();
       deadlines_.clear();
       forget_the_doomed();
@@ -249,8 +250,9 @@ void session_reaper::reap() {
     doomed_.try_emplace(id, doomed_session{now(), {}});
   log::info("session_reaper", "sessions reached the end of their time",
             {{"count", due.size()}, {"first", due.front()}});
-  send(wires_->raft_peer,
-       propose_internal{term_, make_payload(wire::encode_command(state::session_destroy{std::move(due), "ttl"}))});
+  send(
+      wires_->raft_peer,
+      propose_internal{term_, make_payload(wire::encode_command(state::session_expire{std::move(due), restored_at_}))});
 }
 
 } // namespace belay::actors

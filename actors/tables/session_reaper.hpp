@@ -20,9 +20,9 @@ namespace belay::actors {
 /// deposed and does not know it yet must not tell a client that its session lives on.
 class session_reaper : public hosted<session_reaper_actor::base> {
 public:
-  /// `sessions`: those in the state machine at the start of this process.
+  /// `sessions`: those in the state machine at the start of this process. @param restored_at of that state machine
   session_reaper(caf::actor_config& config, actor_host* host, wiring_ptr wires,
-                 const std::vector<state::session_ptr>& sessions, metrics& m);
+                 const std::vector<state::session_ptr>& sessions, log_index restored_at, metrics& m);
 
   behavior_type make_behavior() override;
 
@@ -62,6 +62,7 @@ private:
     std::vector<renew_request> waiting; ///< who wants to renew it
   };
   std::unordered_map<std::string, doomed_session> doomed_;
+  log_index restored_at_; ///< the newest restore that sessions_ come from or were there after
   bool leading_ = false;
   term_id term_;
   lease::local_time lease_until_{0};

@@ -63,6 +63,9 @@ public:
   /// Nodes of the catalog at the beginning. Those that look like agents' and are none of `servers` (IDs of nodes) have to be heard from now on.
   void found(const std::vector<state::node_ptr>& nodes, const std::set<std::string>& servers, local_time now);
 
+  /// Who is a server is no client agent, even if he was found when he was none. @param servers IDs of nodes
+  void are_servers(const std::set<std::string>& servers);
+
   /// Why that one is not heard: its name is another living one's, or there are too many; nullopt: it is.
   std::optional<std::string> refusal_of(const identity& who, local_time now) const;
   /// @returns false: refusal_of() says why

@@ -118,6 +118,7 @@ namespace belay {
   M(newer_kind_proposed)                                                                                               \
   M(news_taken_for_quiet)                                                                                              \
   M(numbers_start_again)                                                                                               \
+  M(old_expiry_after_restore)                                                                                          \
   M(old_round_counts)                                                                                                  \
   M(on_end_stops_at_refusal)                                                                                           \
   M(once_applied_again)                                                                                                \
@@ -166,6 +167,7 @@ namespace belay {
   M(restore_leaves_no_ghosts)                                                                                          \
   M(restore_without_reset)                                                                                             \
   M(seal_forgets)                                                                                                      \
+  M(server_taken_for_agent)                                                                                            \
   M(session_ends_early)                                                                                                \
   M(session_ends_in_part)                                                                                              \
   M(sessions_of_checkpoint_forgotten)                                                                                  \

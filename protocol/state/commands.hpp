@@ -113,6 +113,21 @@ inline constexpr auto fields_of<session_destroy> = std::tuple{
     field<&session_destroy::cause>{},
 };
 
+/// Ends these sessions because their time was over by the leader's timers, with the cause `ttl`. If a restore was applied between that and
+/// this, it ends none: a restore begins the time of all sessions anew. Unknown ids are skipped. The leader's own; where a server does not
+/// know it, the leader proposes session_destroy.
+struct session_expire {
+  static constexpr command_tag tag = command_tag::session_expire;
+
+  std::vector<std::string> ids;
+  log_index restored_at; ///< the entry of the newest restore that the leader had applied; zero: none
+};
+template <>
+inline constexpr auto fields_of<session_expire> = std::tuple{
+    field<&session_expire::ids>{},
+    field<&session_expire::restored_at>{},
+};
+
 /// Node, service and checks together or not at all.
 struct catalog_register {
   static constexpr command_tag tag = command_tag::catalog_register;
@@ -204,7 +219,7 @@ using plain_command = with_settings<
                  acl_policy_set, acl_policy_delete, acl_role_set, acl_role_delete, acl_token_set, acl_token_clone,
                  acl_token_delete, claim_ask, claim_release, claim_hand_over, claim_mode_set, claim_limit_set,
                  claim_limit_unset, guard_set, guard_remove, claims_alarm, kv_acquire, fenced_write, fenced_txn,
-                 session_begin, outcome_seal>,
+                 session_begin, outcome_seal, session_expire>,
     settings_set>;
 
 /// What is to be written, and in whose name. Whether he may is decided when it is applied, so that no change of his
@@ -321,6 +336,7 @@ struct lock_delay_started {
 /// The tables were replaced (restore, snapshot installed): wake everybody.
 struct everything_changed {
   bool indexes_may_fall = false; ///< after a restore: wake even those whose index has not come
+  log_index restored_at = {};    ///< machine::restored_at() of the new tables
 };
 
 /// Policies, roles or tokens changed: who waits in somebody's name is judged again.

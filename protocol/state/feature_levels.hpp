@@ -14,7 +14,7 @@ namespace belay::state {
 using feature_level = std::uint16_t;
 
 /// The level of this program. Servers from before there were levels have level 0.
-inline constexpr feature_level own_level = 6;
+inline constexpr feature_level own_level = 7;
 
 /// Not of a command: frames about keyrings (protocol/forward/keyring.hpp) are sent to servers of this level and above.
 inline constexpr feature_level keyring_level = 2;
@@ -31,6 +31,9 @@ inline constexpr feature_level claims_level = 5;
 /// Writes that take effect once (Idempotency-Key), and counters: the verb `add`.
 inline constexpr feature_level exactly_once_level = 6;
 
+/// Ends of sessions that a restore makes void. Nobody waits for this level: the leader does without until all have it.
+inline constexpr feature_level expiry_level = 7;
+
 /// The first version that has a level. It travels with every command of that level, so that an older program can tell
 /// its operator what to install.
 struct level_version {
@@ -45,6 +48,7 @@ inline constexpr auto level_versions = std::to_array<level_version>({
     {judgement_level, "0.1.0"},
     {claims_level, "0.2.0"},
     {exactly_once_level, "0.2.0"},
+    {expiry_level, "0.2.0"},
 });
 static_assert(level_versions.back().level == own_level);
 
@@ -67,7 +71,7 @@ inline constexpr auto newer_kinds = std::to_array<kind_level>({
     {command_tag::kv_acquire, claims_level},          {command_tag::fenced_write, claims_level},
     {command_tag::fenced_txn, claims_level},          {command_tag::session_begin, claims_level},
     {command_tag::once, exactly_once_level},          {command_tag::counting, exactly_once_level},
-    {command_tag::outcome_seal, exactly_once_level},
+    {command_tag::outcome_seal, exactly_once_level},  {command_tag::session_expire, expiry_level},
 });
 
 /// The level that rows of a table need, which a restore brings into the log. Those that are not listed need none.

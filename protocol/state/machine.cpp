@@ -194,6 +194,16 @@ reply run(applying& a, const session_destroy& c) {
   return true;
 }
 
+reply run(applying& a, const session_expire& c) {
+  if (c.restored_at != a.t.marks.at(mark::restored) && !MUTANT(old_expiry_after_restore)) {
+    PROBE("machine: a restore came before the end of sessions");
+    return true;
+  }
+  for (const auto& id : c.ids)
+    end_session(a, id, "ttl");
+  return true;
+}
+
 /// Node, service and checks together or not at all.
 reply run(applying& a, const catalog_register& c) {
   const auto effects_before = static_cast<std::ptrdiff_t>(a.changed.size());

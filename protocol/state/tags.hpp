@@ -97,6 +97,7 @@ enum class command_tag : std::uint8_t {
   counting =
       37, ///< no command of its own: a command with the verb `add` in it, which older servers do not know, follows
   outcome_seal = 38,
+  session_expire = 39,
 };
 
 } // namespace belay::state

@@ -497,6 +497,17 @@ std::optional<std::string> without_judgement(std::string_view bytes) {
   return encode_command(*c);
 }
 
+std::optional<std::string> as_session_destroy(std::string_view bytes) {
+  byte_reader r(bytes);
+  if (!get_needs(r) || r.u8() != static_cast<std::uint8_t>(state::command_tag::session_expire))
+    return std::nullopt;
+  auto c = decode_command(bytes);
+  auto* expiry = c ? std::get_if<state::session_expire>(&*c) : nullptr;
+  if (expiry == nullptr)
+    return std::nullopt;
+  return encode_command(state::session_destroy{std::move(expiry->ids), "ttl"});
+}
+
 std::optional<command_needs> needs_of(std::string_view bytes) {
   byte_reader r(bytes);
   auto needs = get_needs(r);

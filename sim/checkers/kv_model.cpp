@@ -207,6 +207,10 @@ std::optional<state::reply> kv_model::carry_out(draft& d, const state::command& 
   if (const auto* x = std::get_if<state::session_destroy>(&command)) {
     ending = x->ids;
     cause = x->cause == "destroyed" && command.by ? "destroyed by " : x->cause; // whose accessor is not judged
+  } else if (const auto* x = std::get_if<state::session_expire>(&command)) {
+    if (x->restored_at == restored_at_)
+      ending = x->ids;
+    cause = "ttl";
   } else if (const auto* c = std::get_if<state::catalog_register>(&command)) {
     ending = sessions_.of_registration(*c, d.index);
   } else if (const auto* r = std::get_if<state::catalog_deregister>(&command)) {
@@ -367,6 +371,7 @@ std::optional<state::reply> kv_model::run(draft& d, const state::restore_commit&
   if (g->batches != c.batches)
     return state::reply{state::refusal{rows_lacking}};
   go_back(d, g->archive);
+  restored_at_ = d.index;
   g->in_force = true;
   g->touched = d.time;
   return state::reply{true};

@@ -262,6 +262,7 @@ private:
   std::map<std::string, std::vector<log_index>, std::less<>> tombstones_; ///< all that ever were
   std::vector<reap> reaps_;
   std::optional<gathering> gathering_;
+  log_index restored_at_; ///< the newest restore; zero: none
   std::vector<restore> past_restores_;
   std::vector<log_index> restores_;
   std::vector<tree_removal> tree_removals_;

@@ -28,6 +28,16 @@ constexpr std::chrono::milliseconds grain_of_clocks{1};
 constexpr seconds unanswered_max{20};
 // A client agent waits for a server as long as a server for a leader; what it has said may wait for an outage of the wire, or its host.
 constexpr seconds agent_outage{13};
+// A leader's wish of before a restore is in the log, or given up, by then.
+constexpr seconds hold_of_proposals{20};
+
+/// null: it ends none for their TTL.
+const std::vector<std::string>* ended_by_timers(const state::command& c) {
+  if (const auto* e = std::get_if<state::session_expire>(&c))
+    return &e->ids;
+  const auto* d = std::get_if<state::session_destroy>(&c);
+  return d != nullptr && d->cause == "ttl" ? &d->ids : nullptr;
+}
 
 nanoseconds lifetime(const state::session_record& s) {
   return nanoseconds(s.ttl_mode == state::session_ttl_mode::exact ? s.ttl_ns : 2 * s.ttl_ns);
@@ -56,23 +66,28 @@ broken session_checker::committed(const raft::entry& e, virtual_time now, std::o
     if (c->session.ttl_ns > 0)
       mortal_.insert(c->session.id);
   }
-  if (const auto* d = std::get_if<state::session_destroy>(&*command); d != nullptr && d->cause == "ttl")
-    for (const auto& id : d->ids) {
+  if (const auto* ids = ended_by_timers(*command))
+    for (const auto& id : *ids) {
       if (!model_.sessions().lived_at(id, e.index.prev()) || model_.sessions().lived_at(id, e.index))
         continue;
       PROBE("sessions: ended by TTL");
       auto& l = lives_[id];
+      // What servers of older versions are told holds for sessions that a restore began anew, too.
+      if (std::holds_alternative<state::session_destroy>(*command) && restored_ && now - *restored_ < hold_of_proposals)
+        continue;
       l.timed_out = now;
       if (auto b = too_soon(id, l, l.sure))
         return b;
     }
-  if (std::holds_alternative<state::restore_commit>(*command))
+  if (std::holds_alternative<state::restore_commit>(*command)) {
+    restored_ = now;
     for (const auto& id : model_.sessions().alive()) { // all timers begin afresh
       lives_[id].born = now;
       lives_[id].timed_out.reset();
       if (const auto* s = model_.sessions().find(id); s->ttl_ns > 0)
         mortal_.insert(id);
     }
+  }
   const auto holders = model_.entry_at(semaphore_key, e.index);
   if (!holders || model_.doubtful(semaphore_key, e.index))
     return std::nullopt;

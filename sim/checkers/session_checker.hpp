@@ -76,6 +76,7 @@ private:
   const kv_model& model_;
   session_rules rules_;
   virtual_time led_{0}, resumed_{0};
+  std::optional<virtual_time> restored_;       ///< when the newest restore was committed
   virtual_time last_made_{0}, stood_still_{0}; ///< gaps between entries
   std::map<term_id, virtual_time> led_since_;
   virtual_time next_look_{0};

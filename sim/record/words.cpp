@@ -80,7 +80,16 @@ std::string words(const state::command& c) {
             return "end " + number(s.ids.size()) + " session(s), first " + (s.ids.empty() ? "none" : s.ids.front()) +
                    " (" + s.cause + ")";
           },
-          [](const state::catalog_register& r) { return "register node " + r.node.node; },
+          [](const state::session_expire& s) {
+            return "end " + number(s.ids.size()) + " session(s), first " + (s.ids.empty() ? "none" : s.ids.front()) +
+                   " (ttl), unless restored after entry " + to_string(s.restored_at);
+          },
+          [](const state::catalog_register& r) {
+            std::string text = "register node " + r.node.node;
+            for (const auto& c : r.checks)
+              text += ", check " + c.check_id + " " + c.status;
+            return text;
+          },
           [](const state::catalog_deregister& d) { return "deregister node " + d.node; },
           [](const state::tombstone_reap& t) { return "forget tombstones up to " + to_string(t.up_to); },
           [](const state::restore_begin& r) {

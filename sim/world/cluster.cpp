@@ -149,6 +149,7 @@ void cluster::spawn(std::size_t index, const actors::identity& who, actors::serv
   };
   plan.peer = swarm_.peer;
   plan.peer.replica = is_replica(index);
+  plan.peer.level = level_of(index);
   if (swarm_.beginning == beginning::beside_others && index >= swarm_.nodes &&
       !is_replica(index)) // as an operator would write it: retry_join
     for (std::size_t i = 0; i < swarm_.nodes; ++i)
@@ -276,7 +277,6 @@ actors::peer_link_actor cluster::spawn_links(std::size_t index, const actors::wi
       },
       [this, index, wires](const announce& a) {
         auto hello = a.hello;
-        hello.level = level_of(index);
         hello.knows_replicas = hello.knows_replicas && hello.level != 0;
         net_.announce(index, nodes_[index].self.id, wires->raft_peer, hello);
       });

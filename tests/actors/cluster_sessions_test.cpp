@@ -177,7 +177,8 @@ public:
     wires_->gateways.push_back(sim::stub_of<http_gateway_actor>(
         system_, [this](const renew_result& r) { told_.push_back(r); },
         [this](const write_results& w) { written_.insert(written_.end(), w.list.begin(), w.list.end()); }));
-    wires_->reaper = system_.spawn<session_reaper>(nullptr, wires_, std::vector<state::session_ptr>{}, counted_);
+    wires_->reaper =
+        system_.spawn<session_reaper>(nullptr, wires_, std::vector<state::session_ptr>{}, log_index{4}, counted_);
     tell(tick_atom::value);
   }
   ~reaper_alone() {
@@ -235,7 +236,7 @@ public:
     std::vector<std::string> all;
     for (const auto& p : proposed_) {
       const auto c = wire::decode_command(*p.command);
-      const auto& ids = std::get<state::session_destroy>(*c).ids;
+      const auto& ids = std::get<state::session_expire>(*c).ids;
       all.insert(all.end(), ids.begin(), ids.end());
     }
     return all;
@@ -311,7 +312,8 @@ TEST_CASE("all sessions that are due end in one entry", "[actors][sessions]") {
   REQUIRE(r.proposed().size() == 1);
   const auto command = wire::decode_command(*r.proposed().front().command);
   REQUIRE(command.has_value());
-  CHECK(std::get<state::session_destroy>(*command).ids.size() == 100);
+  CHECK(std::get<state::session_expire>(*command).ids.size() == 100);
+  CHECK(std::get<state::session_expire>(*command).restored_at == log_index{4}); // what it began with
 }
 
 TEST_CASE("timers run on the leader only, and from the start of its leadership", "[actors][sessions][R25]") {
@@ -452,12 +454,13 @@ TEST_CASE("tables that were replaced have their sessions timed afresh", "[actors
   auto kept = std::make_shared<state::session_record>();
   kept->id = "kept";
   kept->ttl_ns = std::chrono::nanoseconds(ttl).count();
-  r.tell(publish_effects{{state::everything_changed{}, state::session_changed{kept, true}}});
+  r.tell(publish_effects{{state::everything_changed{true, log_index{9}}, state::session_changed{kept, true}}});
   r.pass(2 * ttl + milliseconds(100));
   REQUIRE(r.proposed().size() == 1);
   const auto command = wire::decode_command(*r.proposed().front().command);
   REQUIRE(command.has_value());
-  CHECK(std::get<state::session_destroy>(*command).ids == std::vector<std::string>{"kept"});
+  CHECK(std::get<state::session_expire>(*command).ids == std::vector<std::string>{"kept"});
+  CHECK(std::get<state::session_expire>(*command).restored_at == log_index{9});
 }
 
 TEST_CASE("a leader with its lease renews without asking raft_peer, one session or many",

@@ -96,7 +96,7 @@ def writes_are_counted(leader, follower):
     for name, more in [("session_apply_count", 3), ("session_renew_count", 1), ("kvs_apply_count", 1), ("txn_apply_count", 1),
                        ("catalog_register_count", 1), ("catalog_deregister_count", 1)]:
         rise = after["consul_" + name][""] - before["consul_" + name][""]
-        check(more == 3 and rise == 3 or rise == more, f"consul_{name} rose by {rise:g}")
+        check(rise == more, f"consul_{name} rose by {rise:g}")
     eventually("the leader tells for how long its follower was silent", lambda: leader.prometheus()["consul_raft_leader_lastContact_count"][""] > 0)
     check(after["consul_raft_state_candidate"][""] >= 1, "the leader's candidacy was counted")
     check(follower.prometheus()["consul_raft_leader_lastContact_count"][""] == 0, "a follower tells nothing of that")

@@ -272,8 +272,12 @@ TEST_CASE("model of keys: agrees with the state machine on random logs") {
     };
     const auto of_sessions = [&]() -> state::command {
       switch (random.below(6)) {
-      case 0:
-        return state::session_destroy{{id_of(random.below(4)), id_of(random.below(4))}, "destroyed"};
+      case 0: {
+        const std::vector<std::string> ids{id_of(random.below(4)), id_of(random.below(4))};
+        if (random.below(2) == 0)
+          return state::session_expire{ids, random.below(3) == 0 ? log_index{} : machine.restored_at()};
+        return state::session_destroy{ids, "destroyed"};
+      }
       case 1: {
         state::catalog_register r;
         r.node.node = "m" + std::to_string(random.below(2));

@@ -188,6 +188,7 @@ struct judge {
   // What the leader does of its own accord.
   complaint operator()(const tombstone_reap&) const { return denied_unless(false); }
   complaint operator()(const claims_alarm&) const { return denied_unless(false); }
+  complaint operator()(const session_expire&) const { return denied_unless(false); }
   complaint operator()(const acl_initialize&) const { return denied_unless(false); }
   // An archive holds the tokens.
   complaint operator()(const restore_begin&) const { return denied_unless(may.snapshot()); }

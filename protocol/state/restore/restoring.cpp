@@ -40,7 +40,7 @@ public:
     fresh_->marks.set(mark::restored, index_);
     drop_dangling();
     raise_fence_base();
-    changed.push_back(everything_changed{true});
+    changed.push_back(everything_changed{true, index_});
     applying a{*fresh_, index_, now_, changed};
     if (claims_.in_use()) {
       fresh_->marks.set(mark::claims, index_);

@@ -39,6 +39,7 @@ TEST_CASE("idle_checker: sessions may end by their time only, and no other term 
   idle_checker c;
   c.begin(term_id{3});
   CHECK_FALSE(c.committed(entry_of(state::session_destroy{{"id"}, "ttl"})));
+  CHECK_FALSE(c.committed(entry_of(state::session_expire{{"id"}, {}})));
   CHECK(c.committed(entry_of(state::session_destroy{{"id"}, "destroyed"})));
   CHECK(c.committed(entry_of(state::session_destroy{{"id"}, "ttl"}, 4)));
   raft::entry noop;

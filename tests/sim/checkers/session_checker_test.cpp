@@ -87,6 +87,29 @@ TEST_CASE("sessions: none ends before its TTL after a renewal") {
   }
 }
 
+TEST_CASE("sessions: a restore begins the time of all anew") {
+  story s;
+  const auto archive = s.applied();
+  const auto rows = std::make_shared<const std::vector<state::dirty_row>>();
+  s.commit(state::restore_begin{"r", log_index{archive}}, seconds(12));
+  s.commit(state::restore_rows{"r", 0, rows}, seconds(12));
+  s.commit(state::restore_commit{"r", 1}, seconds(12));
+  const log_index restored{s.applied()};
+  CHECK_FALSE(s.renewal(seconds(13), seconds(14), true, s.applied()));
+  SECTION("what was decided before it ends none") {
+    CHECK_FALSE(s.commit(state::session_expire{{session}, {}}, seconds(15)));
+    CHECK_FALSE(s.renewal(seconds(16), seconds(17), true, s.applied()));
+  }
+  SECTION("what was decided behind it does, and is judged") {
+    CHECK(s.commit(state::session_expire{{session}, restored}, seconds(15)));
+    CHECK(s.checker().wrongly_released() == 1);
+  }
+  SECTION("servers of older versions are told an end that no restore makes void") {
+    CHECK_FALSE(s.times_out(seconds(15)));
+    CHECK(s.checker().wrongly_released() == 0);
+  }
+}
+
 TEST_CASE("sessions: a renewal is told the truth of some moment between question and answer") {
   story s;
   const auto alive = s.applied();

@@ -120,6 +120,16 @@ TEST_CASE("a new leader gives those that it finds in the catalog time, and only 
   CHECK(silent.go_on(205001ms));
   CHECK(r.status() == "critical");
 
+  // A server that was no member when the leadership began, and is one again.
+  leader back(r, 300s);
+  back.found(300s);
+  REQUIRE(back.agents.size() == 1);
+  back.agents.are_servers({"id-server"});
+  REQUIRE(back.agents.size() == 1);
+  back.agents.are_servers({"id-server", "id-a"});
+  CHECK(back.agents.size() == 0);
+  CHECK_FALSE(back.go_on(310s));
+
   // Rows that somebody else has made, of nodes without agents, and those of servers stay as they are.
   rows other;
   other.node = r.node;

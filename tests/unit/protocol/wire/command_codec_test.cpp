@@ -140,6 +140,7 @@ std::vector<command> commands() {
   all.push_back(txn{});
   all.push_back(session_create{full_session()});
   all.push_back(session_destroy{{"a", "", "b"}, "ttl"});
+  all.push_back(session_expire{{"a", "", "b"}, log_index{300}});
   catalog_register r;
   r.node = full_node();
   r.skip_node_update = true;
@@ -351,6 +352,16 @@ TEST_CASE("a judgement that comes with a command can be left out, and is never s
   judged[at] = 0;
   CHECK_FALSE(decode_command(judged));
   CHECK_FALSE(without_judgement(judged));
+}
+
+TEST_CASE("ends of sessions can be said as older servers know them") {
+  const auto expiry = encode_command(session_expire{{"a", "b"}, log_index{7}});
+  CHECK(needs_of(expiry)->level == expiry_level);
+  CHECK(std::get<session_expire>(*decode_command(expiry)).restored_at == log_index{7});
+  CHECK(as_session_destroy(expiry) == encode_command(session_destroy{{"a", "b"}, "ttl"}));
+  CHECK_FALSE(as_session_destroy(expiry.substr(0, expiry.size() - 1)));
+  CHECK_FALSE(as_session_destroy(encode_command(session_destroy{{"a"}, "ttl"})));
+  CHECK_FALSE(as_session_destroy(""));
 }
 
 /// The log keeps it in memory, and counts its bytes and not what was allocated for them.
