@@ -80,8 +80,9 @@ void client_agents::found(const std::vector<state::node_ptr>& nodes, const std::
 }
 
 void client_agents::are_servers(const std::set<std::string>& servers) {
-  if (!MUTANT(server_taken_for_agent))
-    std::erase_if(agents_, [&](const auto& each) { return servers.contains(each.second.who.uuid); });
+  std::erase_if(agents_, [&](const auto& each) {
+    return servers.contains(each.second.who.uuid) && !MUTANT(server_taken_for_agent);
+  });
 }
 
 std::optional<std::string> client_agents::refusal_of(const identity& who, local_time now) const {
