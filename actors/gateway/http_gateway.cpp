@@ -401,7 +401,8 @@ void http_gateway::decided(exchange& e, write_result& r) {
     propose(e, std::get<state::command>(e.what));
   else if (!wait_for_lock_delay(e, r) && !wait_for_own_node(e, r) &&
            !claim_waits_.begin(e, r, stopping_ ? monotonic_time::max() : now())) {
-    count_write(std::get<state::command>(e.what), now() - e.began);
+    if (const auto* command = std::get_if<state::command>(&e.what))
+      count_write(*command, now() - e.began);
     e.answer = answer_to(e, r);
   }
 }
