@@ -1,17 +1,23 @@
 #pragma once
 // Which thread an actor lives on. CAF would take a worker of its scheduler; actors on the way of every request share a thread with
-// their sockets instead, so that a message costs no switch of threads (docs/adr/0004-threads.md).
+// their sockets instead, so that a message costs no switch of threads (docs/adr/0004-threads.md). Long waits are timed there, too
+// (docs/adr/0021-quiet-servers.md).
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/post.hpp>
+#include <boost/asio/steady_timer.hpp>
 
 #include <caf/actor_system.hpp>
 #include <caf/execution_unit.hpp>
-#include <caf/io/middleman.hpp>
-#include <caf/io/network/multiplexer.hpp>
 #include <caf/resumable.hpp>
 #include <caf/scheduler/abstract_coordinator.hpp>
 #include <caf/typed_event_based_actor.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <utility>
 
 namespace belay::actors {
 
@@ -23,7 +29,25 @@ public:
   virtual caf::execution_unit* entry() = 0;
   /// CAF's multiplexer dispatches by subtype: only io_actor stays on its thread.
   virtual caf::resumable::subtype_t subtype() const = 0;
+  /// Calls `then` on the host's thread when `d` has passed, or never if the host ends before. Without another thread, as CAF's clock is
+  /// one. Call it on the host's thread.
+  virtual void after(std::chrono::nanoseconds d, std::function<void()> then) = 0;
 };
+
+/// When a wait of `d` is over that begins now: up to 100 us later, so that those that were to end together do, whatever lay between their beginnings.
+inline std::chrono::steady_clock::time_point end_of_wait(std::chrono::nanoseconds d) {
+  constexpr std::chrono::nanoseconds grid = std::chrono::microseconds(100);
+  const std::chrono::nanoseconds end = std::chrono::steady_clock::now().time_since_epoch() + d;
+  return std::chrono::steady_clock::time_point((end + grid - std::chrono::nanoseconds(1)) / grid * grid);
+}
+
+/// A wait of `most`, or up to `slack` less. Those of the same length end together: at a multiple of it, or as much nearer to one as `slack` allows each
+/// time. @pre most > slack > 0
+inline std::chrono::nanoseconds rounded_wait(std::chrono::nanoseconds most, std::chrono::nanoseconds slack) {
+  const std::chrono::nanoseconds since = std::chrono::steady_clock::now().time_since_epoch();
+  const auto whole = (since + most) / most * most - since;
+  return std::max(whole, most - slack);
+}
 
 /// Runs actors on the thread of an Asio io_context (one thread runs it).
 class asio_host final : public actor_host {
@@ -36,6 +60,15 @@ public:
   /// What socket callbacks on this thread set as an actor's context before they send on its behalf.
   caf::execution_unit* context() { return &context_; }
   boost::asio::io_context& loop() { return loop_; }
+
+  void after(std::chrono::nanoseconds d, std::function<void()> then) override {
+    auto timer = std::make_unique<boost::asio::steady_timer>(loop_, end_of_wait(d));
+    auto& t = *timer;
+    t.async_wait([timer = std::move(timer), then = std::move(then)](boost::system::error_code error) {
+      if (!error)
+        then();
+    });
+  }
 
 private:
   // Messages handled between two looks at the sockets.
@@ -73,18 +106,6 @@ private:
   boost::asio::io_context& loop_;
 };
 
-/// Runs actors on the thread of CAF's multiplexer, beside the brokers.
-class multiplexer_host final : public actor_host {
-public:
-  explicit multiplexer_host(caf::actor_system& system) : unit_(&system.middleman().backend()) {}
-
-  caf::execution_unit* entry() override { return unit_; }
-  caf::resumable::subtype_t subtype() const override { return caf::resumable::io_actor; }
-
-private:
-  caf::io::network::multiplexer* unit_;
-};
-
 /// Base of an actor that can live on a host, e.g. `class fsm : public hosted<fsm_actor::base>`.
 template <class Base>
 class hosted : public Base {
@@ -103,7 +124,7 @@ public:
 
   caf::resumable::subtype_t subtype() const override { return host_ != nullptr ? host_->subtype() : Base::subtype(); }
 
-protected:
+  /// Null: CAF's scheduler.
   actor_host* host() const { return host_; }
 
 private:

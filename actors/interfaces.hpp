@@ -11,6 +11,8 @@ namespace belay::actors {
 
 /// Periodic work; each actor re-arms its own.
 using tick_atom = caf::atom_constant<caf::atom("tick")>;
+/// There is a connection to be accepted.
+using somebody_comes_atom = caf::atom_constant<caf::atom("comes")>;
 /// Sent by an actor to itself, so that it comes behind what is queued already: do the batch now.
 using flush_atom = caf::atom_constant<caf::atom("flush")>;
 /// The leader tells followers of a commit that no append has carried to them.
@@ -81,7 +83,7 @@ using watch_registry_actor = caf::typed_actor<
     reacts_to<park_query>,      // fsm: a blocking query with nothing to say yet
     reacts_to<unpark_query>,    // fsm: it was cancelled, or answered otherwise
     reacts_to<publish_effects>, // fsm: what changed, whom it may wake
-    reacts_to<tick_atom>,       // node once, then itself: queries whose time is up
+    reacts_to<tick_atom>,       // itself, as long as there are any: queries whose time is up
     reacts_to<stop_atom>        // node
 >;
 
@@ -103,7 +105,7 @@ using session_reaper_actor = caf::typed_actor<
     reacts_to<renew_request>,   // fsm, from raft_peer: a client renews, here or through another node
     reacts_to<lease_extended>,  // fsm, from raft_peer: renewals count until then
     reacts_to<give_up_lease>,   // fsm, from raft_peer: renewals are over; sent back to raft_peer, which hands over then
-    reacts_to<tick_atom>,       // node once, then itself: sessions whose time is up
+    reacts_to<tick_atom>,       // itself, as long as there are any: sessions whose time is up
     reacts_to<flush_atom>,      // itself: one with an exact TTL is due
     reacts_to<stop_atom>        // node
 >;
@@ -169,6 +171,7 @@ using peer_link_actor = caf::typed_actor<
     reacts_to<announce>,    // raft_peer, when it changes: what a hello says
     reacts_to<dial_now>,    // raft_peer, for an operator: whether a server answers there
     reacts_to<tick_atom>,   // node once, then itself: connections to make again, dead ones to end
+    reacts_to<somebody_comes_atom>, // itself, after nobody did for a while: somebody is at the door
     reacts_to<stop_atom>    // node
 >;
 

@@ -14,6 +14,8 @@ namespace belay::actors {
 namespace {
 
 constexpr std::chrono::milliseconds tick{50};
+// As long as nothing has a time of its own.
+constexpr std::chrono::milliseconds tick_when_idle{250};
 // raft_peer answers everything, if only with "unknown"; what is later than this was lost by a fault of ours.
 constexpr std::chrono::seconds answer_slack{60};
 // A new leader first registers its members.
@@ -71,7 +73,10 @@ health_checks_actor::behavior_type health_checks::make_behavior() {
       [this](const cluster_view& v) { on_view(v); },
       [](const agent_answer&) {},
       [](const audit_written&) {},
-      [this](tick_atom) { on_tick(); },
+      [this](tick_atom) {
+        if (wake_ups_.arrived(now_of(*this, *wires_)))
+          on_tick();
+      },
       [this](stop_atom) {
         if (probes_ != nullptr)
           probes_->stop();
@@ -197,6 +202,10 @@ void health_checks::carry_out(held_answer* waiting) {
   sync();
   answer_settled();
   answer_parked(changed);
+  if (nothing_is_due())
+    wake_ups_.ask(*this, *wires_, together(*this, tick_when_idle, tick_slack), tick_atom::value);
+  else
+    tick_soon();
 }
 
 std::uint64_t health_checks::keep(std::vector<agent::stored_change> changes) {
@@ -388,7 +397,15 @@ void health_checks::on_tick() {
   look_at_client_agents();
   go_on_leaving();
   carry_out(nullptr);
-  wake_after(*this, *wires_, tick, tick_atom::value);
+}
+
+bool health_checks::nothing_is_due() const {
+  return parked_.empty() && held_.empty() && in_flight_.empty() && !comparing_ && !looking_ && alias_looks_.empty() &&
+         client_agent_looks_.empty() && new_client_agents_.empty() && !leaving_ && agent_.counts().checks == 0;
+}
+
+void health_checks::tick_soon() {
+  wake_ups_.ask(*this, *wires_, tick, tick_atom::value);
 }
 
 void health_checks::say_counts() {

@@ -108,6 +108,9 @@ private:
   request_id ask_catalog(state::query what, http::consistency mode = http::consistency::normal);
   void on_view(const cluster_view& v);
   void on_tick();
+  /// Nothing has a time of its own: a tick may be late.
+  bool nothing_is_due() const;
+  void tick_soon();
   /// After every change: disk, catalog, peers, and whoever waits.
   void carry_out(held_answer* waiting);
   void sync();
@@ -200,6 +203,7 @@ private:
     request_id asked; ///< zero: not yet
   };
   std::optional<leaving> leaving_;
+  wake_ups wake_ups_{wake_ups::begun::by_others};
   bool left_ = false; ///< this server is no member any more: nothing is written to the catalog
 };
 

@@ -50,6 +50,7 @@ void health_checks::on_client_agent(const client_agent_heard& h) {
   if (client_agents_.shown_alive(who) || new_client_agents_.size() >= new_agents_max)
     return answer_client_agent(h.from, true);
   new_client_agents_.push_back({h.from, who, now() + new_agent_limit});
+  tick_soon();
 }
 
 std::optional<std::string> health_checks::refusal_of(const agent::client_agents::identity& who) {

@@ -23,6 +23,7 @@ void health_checks::on_leave(leave_cluster& l) {
   if (leaving_)
     return l.then(failure{"this server is leaving already"});
   leaving_.emplace(leaving{std::move(l.then), {}, {}});
+  tick_soon();
   go_on_leaving();
 }
 

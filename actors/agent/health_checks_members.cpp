@@ -30,6 +30,7 @@ void health_checks::members_have_news() {
   looking_.reset(); // what was asked before may be out of date
   look_at_ = agent::local_time{0};
   look_again_after_ = look_again_first;
+  tick_soon();
 }
 
 void health_checks::look_at_members_if_due() {

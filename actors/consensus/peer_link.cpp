@@ -26,6 +26,8 @@ constexpr std::chrono::milliseconds tick{20};
 // While somebody waits for an answer to his handshake, which has three legs.
 constexpr std::chrono::milliseconds tick_of_handshakes{4};
 constexpr std::chrono::seconds hello_again{1};
+// A hello may come so much sooner, to be sent together with other things.
+constexpr std::chrono::milliseconds hello_slack{250};
 constexpr std::size_t early_agents_max = 64; ///< a server knows milliseconds after its start what it is
 // A peer from another host in place of one that was heard just now is an impostor, or two servers have one identity.
 constexpr std::chrono::milliseconds heard_just_now{1500};
@@ -115,16 +117,24 @@ caf::behavior peer_link::make_behavior() {
       [this](const announce& a) {
         const bool changed = a.hello != hello_;
         hello_ = a.hello;
-        if (changed)
+        if (changed) {
           next_hello_ = {};
+          tick_soon();
+        }
       },
       [this](tick_atom) {
+        const bool due = wake_ups_.arrived(now_of(*this, *wires_));
         if (stopping_)
           return quit();
-        delayed_send(this, on_tick(), tick_atom::value);
-        ticking_ = true;
+        if (due)
+          on_tick();
+      },
+      [this](somebody_comes_atom) {
+        if (!stopping_)
+          on_tick();
       },
       [this](stop_atom) {
+        host()->no_longer(listener_);
         for (auto& [address, o] : outgoing_)
           disconnect(o);
         ::close(std::exchange(listener_, -1)); // at once: whoever starts again wants the port
@@ -135,14 +145,15 @@ caf::behavior peer_link::make_behavior() {
         // With the next tick if one is due: a broker of CAF 0.17.6 that has ended keeps its mailbox open, and a tick that
         // finds CAF's loop gone would keep the broker for ever.
         if (!ticking_)
-          quit();
+          return quit();
+        tick_soon();
       },
   };
 }
 
-/// @returns when the next one is due
-std::chrono::milliseconds peer_link::on_tick() {
+void peer_link::on_tick() {
   const auto now = clock().now();
+  const auto passed = std::min<std::chrono::nanoseconds>(now - std::exchange(ticked_at_, now), sleep_);
   for (const auto& handle : std::exchange(leaving_, {}))
     close(handle);
   if (!hello_.self.id.is_zero())
@@ -152,10 +163,9 @@ std::chrono::milliseconds peer_link::on_tick() {
     admit(std::move(p));
   const bool say_hello = now >= next_hello_;
   if (say_hello) {
-    next_hello_ = now + hello_again;
+    next_hello_ = now + together(*this, hello_again, hello_slack);
     refill_strangers();
   }
-  bool in_handshakes = lobby_.occupied();
   for (auto& [address, o] : outgoing_) {
     if (o.state == dial_state::idle && now >= o.next_event && address != hello_.self.address)
       dial(o);
@@ -165,11 +175,38 @@ std::chrono::milliseconds peer_link::on_tick() {
       shake_hands(o);
     else if (o.state == dial_state::up && say_hello)
       write_hello(o);
-    in_handshakes = in_handshakes || o.state == dial_state::shaking_hands;
   }
-  drop_silent_connections(tick_);
-  tick_ = in_handshakes ? tick_of_handshakes : tick;
-  return tick_;
+  drop_silent_connections(passed);
+  sleep_until_due();
+}
+
+void peer_link::sleep_until_due() {
+  const auto now = clock().now();
+  bool in_handshakes = lobby_.occupied();
+  bool busy = !lobby_.quiet() || !leaving_.empty() || !early_agents_.empty();
+  auto due = next_hello_;
+  for (const auto& [address, o] : outgoing_) {
+    in_handshakes = in_handshakes || o.state == dial_state::shaking_hands;
+    busy = busy || o.state == dial_state::connecting;
+    if (o.state == dial_state::idle && address != hello_.self.address)
+      due = std::min(due, o.next_event);
+  }
+  sleep_ = tick;
+  if (in_handshakes) {
+    sleep_ = tick_of_handshakes;
+  } else if (!busy) {
+    host()->when_readable(listener_, [me = caf::weak_actor_ptr(ctrl())] {
+      if (auto strong = caf::actor_cast<caf::strong_actor_ptr>(me))
+        strong->enqueue(nullptr, caf::make_message_id(), caf::make_message(somebody_comes_atom::value), nullptr);
+    });
+    sleep_ = std::clamp<std::chrono::nanoseconds>(due - now, tick, hello_again);
+  }
+  wake_ups_.ask(*this, *wires_, sleep_, tick_atom::value);
+  ticking_ = true;
+}
+
+void peer_link::tick_soon() {
+  wake_ups_.ask(*this, *wires_, tick, tick_atom::value);
 }
 
 /// Once a minute for each address and reason.
@@ -264,6 +301,7 @@ bool peer_link::take_for_own(const introduced_peer& p) {
     if (o.state == dial_state::up && is_other_end(p.fd, o.fd)) {
       disconnect(o);
       o.next_event = clock().now() + own_address_again;
+      tick_soon();
       return true;
     }
   return false;
@@ -326,8 +364,10 @@ bool peer_link::one_gives_way_to(const std::string& host, bool from_there) {
 
 void peer_link::pass_on_client_agent(introduced_peer p) {
   std::string why;
-  if (hello_.self.id.is_zero() && early_agents_.size() < early_agents_max)
-    return early_agents_.push_back(std::move(p));
+  if (hello_.self.id.is_zero() && early_agents_.size() < early_agents_max) {
+    early_agents_.push_back(std::move(p));
+    return tick_soon();
+  }
   if (!settings_.client_agent)
     why = "no client agents are served here";
   else if (p.hello.datacenter != hello_.datacenter)
@@ -390,9 +430,10 @@ void peer_link::drop_earlier_connections(node_id peer) {
 /// its loop, which takes both together for no change. What comes on it until then belongs to nobody.
 void peer_link::leave(caf::io::connection_handle handle) {
   leaving_.push_back(handle);
+  tick_soon();
 }
 
-void peer_link::drop_silent_connections(std::chrono::milliseconds passed) {
+void peer_link::drop_silent_connections(std::chrono::nanoseconds passed) {
   std::vector<caf::io::connection_handle> silent;
   for (auto& [handle, in] : incoming_)
     if ((in.silent += passed) > settings_.hello_limit)
@@ -577,8 +618,10 @@ void peer_link::on_hello(incoming& in, const wire::hello& h, bool first) {
   auto& o = towards(h.self.address);
   o.peer = id;
   o.confirmed = true;
-  if (first && o.state == dial_state::idle)
+  if (first && o.state == dial_state::idle) {
     o.next_event = {}; // it is alive: no need to wait
+    tick_soon();
+  }
   if (o.state == dial_state::up && (!known || first))
     send(wires_->raft_peer, peer_connected{o.peer, o.channel.has_value()});
 }

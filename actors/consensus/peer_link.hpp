@@ -3,11 +3,13 @@
 // has dialled and listens on those it has accepted. So within the life of a connection frames arrive in the order in
 // which they were sent, and a new connection is seen as one by both sides (docs/adr/0002).
 
+#include "actors/consensus/multiplexer_host.hpp"
 #include "actors/consensus/peer_lobby.hpp"
 #include "actors/consensus/peer_queue.hpp"
 #include "actors/interfaces.hpp"
 #include "actors/log_brake.hpp"
 #include "actors/names/name_lookups.hpp"
+#include "actors/surroundings.hpp"
 #include "actors/telemetry/metrics.hpp"
 #include "actors/tls/credential_store.hpp"
 
@@ -43,6 +45,7 @@ struct peer_link_settings {
   /// Takes over a connection of a client agent. Null: they are refused
   std::function<void(introduced_peer)> client_agent;
   name_lookups::lookup look_up = name_lookups::system_lookup();
+  multiplexer_host* host = nullptr; ///< the one on which it lives; it is there for longer
 };
 
 /// Opens the listening socket for peers.
@@ -59,6 +62,8 @@ public:
   ~peer_link() override;
 
   caf::behavior make_behavior() override;
+
+  multiplexer_host* host() const { return settings_.host; }
 
 private:
   enum class dial_state : std::uint8_t { idle, connecting, shaking_hands, up };
@@ -94,12 +99,15 @@ private:
     std::size_t read_max = 0;            ///< bytes at once
     std::size_t credit = 0;              ///< bytes that may be read of a stranger until the next second
     bool halted = false;
-    std::chrono::milliseconds silent{0}; ///< of ticks, not time: while this node stood still nobody could be heard
+    std::chrono::nanoseconds silent{0}; ///< of ticks, not time: while this node stood still nobody could be heard
   };
   using incoming_map = std::map<caf::io::connection_handle, incoming>;
 
   // peer_link.cpp
-  std::chrono::milliseconds on_tick();
+  void on_tick();
+  void sleep_until_due();
+  /// Something has to be done that may wait for 20 ms, and no longer.
+  void tick_soon();
   void on_data(const caf::io::new_data_msg& msg);
   bool take_frames(caf::io::connection_handle handle, incoming& in, std::string_view bytes,
                    std::optional<wire::frame> first = std::nullopt);
@@ -110,7 +118,7 @@ private:
   bool has_place_for(const introduced_peer& p);
   bool one_gives_way_to(const std::string& host, bool from_there);
   void drop_earlier_connections(node_id peer);
-  void drop_silent_connections(std::chrono::milliseconds passed);
+  void drop_silent_connections(std::chrono::nanoseconds passed);
   void refill_strangers();
   std::size_t frame_limit(const incoming& in) const;
   bool is_unproved(const incoming& in) const;
@@ -160,9 +168,11 @@ private:
   wire::hello hello_;
   std::vector<introduced_peer> early_agents_; ///< client agents that came before it was known what this server is
   monotonic_time next_hello_{};
+  wake_ups wake_ups_{wake_ups::begun::by_others};
   bool ticking_ = false; ///< a tick is on its way
   bool stopping_ = false;
-  std::chrono::milliseconds tick_{0};        ///< the one before this
+  std::chrono::nanoseconds sleep_{0}; ///< how long it was to last until this tick at most
+  monotonic_time ticked_at_{};
   std::map<std::string, outgoing> outgoing_; ///< by address
   std::unordered_map<node_id, std::string> address_of_;
   /// Of the configuration, with the hosts at which it has named them, the first one first; empty: of none yet.

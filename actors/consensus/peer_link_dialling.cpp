@@ -29,7 +29,10 @@ constexpr std::size_t spare_capacity_max = 256u << 10;
 } // namespace
 
 peer_link::outgoing& peer_link::towards(const std::string& address) {
-  return outgoing_.try_emplace(address, address, settings_.unsent_bytes_max).first->second;
+  const auto [there, fresh] = outgoing_.try_emplace(address, address, settings_.unsent_bytes_max);
+  if (fresh)
+    tick_soon();
+  return there->second;
 }
 
 // ---- dialling
@@ -84,6 +87,7 @@ void peer_link::dial(outgoing& o) {
   set_peer_options(o.fd, settings_.silence_limit);
   o.state = dial_state::connecting;
   o.next_event = clock().now() + settings_.dial_deadline;
+  tick_soon();
   if (connect(o.fd, address->any(), address->size) != 0 && errno != EINPROGRESS)
     return dial_failed(o, std::strerror(errno));
   finish_dial(o);
@@ -179,6 +183,7 @@ void peer_link::back_off(outgoing& o) {
   const auto pause = std::min(redial_max, redial_min * (1 << std::min(o.failures, 5)));
   const auto jitter = random_.below(static_cast<std::uint64_t>(pause.count()));
   o.next_event = clock().now() + pause / 2 + std::chrono::milliseconds(jitter);
+  tick_soon();
 }
 
 /// A peer says nothing on a connection that we dialled, but for why it ends it.
@@ -205,6 +210,7 @@ void peer_link::lost(outgoing& o) {
   o.fd = -1;
   o.channel.reset();
   o.queue.clear();
+  tick_soon();
   const bool servers_are_connected = std::any_of(outgoing_.begin(), outgoing_.end(), [](const auto& known) {
     return !known.second.peer.is_zero() && known.second.state == dial_state::up;
   });

@@ -79,6 +79,7 @@ void peer_lobby::left(const std::string& address) {
 // ---- the door
 
 void peer_lobby::accept_some(monotonic_time now) {
+  came_ = false;
   if (now < closed_until_)
     return;
   for (int i = 0; i < accepts_per_pump; ++i) {
@@ -97,6 +98,7 @@ void peer_lobby::accept_some(monotonic_time now) {
       }
       return;
     }
+    came_ = true;
     if (!leaves_spare_descriptors(fd)) {
       ::close(fd);
       closed_until_ = now + pause_without_descriptors;

@@ -52,6 +52,8 @@ public:
 
   /// Whether somebody waits: then pump() again soon.
   bool occupied() const { return !waiting_.empty(); }
+  /// Nobody waits, nobody came when it looked last, and nobody is kept out for the moment: whoever comes is seen at the listening socket.
+  bool quiet() const { return waiting_.empty() && !came_ && last_pump_ >= closed_until_; }
   std::size_t waiting() const { return waiting_.size(); }
   /// Hosts of members: strangers cannot use up their time.
   void know(std::set<std::string> hosts) { known_ = std::move(hosts); }
@@ -93,6 +95,7 @@ private:
   monotonic_time closed_until_{}; ///< no descriptors left: nobody is accepted until then
   log_brake brake_;
   monotonic_time now_{};
+  bool came_ = false; ///< somebody, when it looked last
 };
 
 } // namespace belay::actors

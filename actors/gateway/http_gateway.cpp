@@ -573,7 +573,8 @@ void http_gateway::tick() {
   // The tick has waited behind the answers of others, the probe waits behind the sockets: together, as long as a request does.
   if (probe_ != nullptr && !stopping_ && probe_->begin())
     admission_.begin_probe(next_tick_ == monotonic_time{} ? t : next_tick_);
-  const auto period = stopping_ ? tick_period_while_draining : tick_period;
+  const auto period =
+      stopping_ ? std::chrono::nanoseconds(tick_period_while_draining) : together(*this, tick_period, tick_slack);
   next_tick_ = t + period;
   if (t >= next_sweep_) {
     next_sweep_ = t + sweep_interval;

@@ -151,6 +151,7 @@ running_node::running_node(const node_config& config, const identity& who, node_
   const auto seed = plan.peer.seed;
   plan.spawn_links = [&](const wiring_ptr& wires) {
     links.seed = seed + 1;
+    links.host = &raft_host_;
     caf::actor_config on_multiplexer{&system_.middleman().backend()};
     return caf::actor_cast<peer_link_actor>(system_.spawn_class<peer_link, caf::no_spawn_options>(
         on_multiplexer, wires, std::move(links), peer_listener, who.id, metrics_));

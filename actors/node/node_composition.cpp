@@ -88,8 +88,6 @@ void node_composition::spawn_agent(caf::actor_system& system, node_plan plan, st
 void node_composition::begin() {
   const auto tick = [](const auto& actor) { caf::anon_send(actor, tick_atom::value); };
   tick(wires_->links);
-  tick(wires_->watches);
-  tick(wires_->reaper);
   tick(wires_->fsm);
   tick(wires_->raft_peer);
   tick(wires_->health);

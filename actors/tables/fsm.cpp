@@ -103,7 +103,7 @@ fsm_actor::behavior_type fsm::make_behavior() {
         answer_applied({}, {});
         ask_again(underway_.past_patience(now()));
         judge_when_a_token_ends();
-        wake_after(*this, *wires_, fsm_tick, tick_atom::value);
+        wake_after(*this, *wires_, together(*this, fsm_tick, tick_slack), tick_atom::value);
       },
       [this](flush_atom) { request_barriers(); },
       [this](stop_atom) { quit(); },

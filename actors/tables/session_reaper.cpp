@@ -48,12 +48,13 @@ session_reaper_actor::behavior_type session_reaper::make_behavior() {
       },
       [this](tick_atom) {
         make_up_for_stalls();
-        next_tick_ = now() + reaper_tick;
+        next_tick_ = {};
         if (now() >= wakes_at_)
           wakes_at_ = {};
         reap();
         metrics_.session_timers(leading_ ? deadlines_.size() : 0);
-        wake_after(*this, *wires_, reaper_tick, tick_atom::value);
+        if (deadlines_.size() > 0)
+          tick_soon();
         wake_for_exact_ones();
       },
       [this](flush_atom) {
@@ -69,8 +70,17 @@ session_reaper_actor::behavior_type session_reaper::make_behavior() {
 }
 
 void session_reaper::start_timer(const state::session_ptr& s) {
-  if (s->ttl_ns > 0)
-    deadlines_.restart(s->id, std::chrono::nanoseconds(s->ttl_ns), now(), precision_of(*s));
+  if (s->ttl_ns <= 0)
+    return;
+  deadlines_.restart(s->id, std::chrono::nanoseconds(s->ttl_ns), now(), precision_of(*s));
+  tick_soon();
+}
+
+void session_reaper::tick_soon() {
+  if (next_tick_.count() != 0)
+    return;
+  next_tick_ = now() + reaper_tick;
+  wake_after(*this, *wires_, reaper_tick, tick_atom::value);
 }
 
 void session_reaper::take(const state::effects& changed) {

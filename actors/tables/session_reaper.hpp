@@ -50,6 +50,8 @@ private:
   void wake_for_exact_ones();
   void make_up_for_stalls();
   void start_timer(const state::session_ptr& s);
+  /// It ticks as long as there are timers.
+  void tick_soon();
   lease::local_time now() { return now_of(*this, *wires_).time_since_epoch(); }
 
   wiring_ptr wires_;
@@ -66,7 +68,7 @@ private:
   bool leading_ = false;
   term_id term_;
   lease::local_time lease_until_{0};
-  lease::local_time next_tick_{0}; ///< when it should come; zero: none has come yet
+  lease::local_time next_tick_{0}; ///< when it should come; zero: there is no timer
   lease::local_time wakes_at_{0};  ///< for an exact session, before that tick; zero: it does not
 };
 

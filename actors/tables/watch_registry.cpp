@@ -10,7 +10,10 @@ namespace belay::actors {
 
 namespace {
 
+// Queries whose time is up within so much of each other are answered together.
 constexpr std::chrono::milliseconds watch_tick{20};
+// A timer of the system stands still while the machine is suspended, and the clock of the node does not.
+constexpr std::chrono::seconds longest_watch_sleep{1};
 
 } // namespace
 
@@ -44,8 +47,10 @@ watch_registry_actor::behavior_type watch_registry::make_behavior() {
         send(wires_->fsm, std::move(t));
       },
       [this](tick_atom) {
+        if (!wake_ups_.arrived(now()))
+          return;
         expire();
-        wake_after(*this, *wires_, watch_tick, tick_atom::value);
+        sleep_until_due();
       },
       [this](stop_atom) { quit(); },
   };
@@ -55,6 +60,15 @@ void watch_registry::park(const park_query& p) {
   parked_.park(p.id.value, p.query);
   deadline_of_[p.id] = deadlines_.emplace(p.deadline, p.id);
   metrics_.parked_queries(parked_.size());
+  sleep_until_due();
+}
+
+void watch_registry::sleep_until_due() {
+  if (deadlines_.empty())
+    return;
+  const std::chrono::nanoseconds left = deadlines_.begin()->first - now();
+  const auto wait = std::clamp<std::chrono::nanoseconds>(left + watch_tick, watch_tick, longest_watch_sleep);
+  wake_ups_.ask(*this, *wires_, together(*this, wait, watch_tick), tick_atom::value);
 }
 
 void watch_registry::forget(request_id id) {

@@ -14,7 +14,7 @@
 namespace belay::actors {
 
 /// Told by the fsm, in order, of queries to park and of effects; answers it with queries_touched. Deadlines are kept to within
-/// one tick (20 ms).
+/// one tick (20 ms); as long as none waits, nothing wakes this actor.
 class watch_registry : public hosted<watch_registry_actor::base> {
 public:
   watch_registry(caf::actor_config& config, actor_host* host, wiring_ptr wires, metrics& m);
@@ -28,6 +28,7 @@ private:
   void park(const park_query& p);
   void forget(request_id id);
   void expire();
+  void sleep_until_due();
 
   wiring_ptr wires_;
   metrics& metrics_;
@@ -35,6 +36,7 @@ private:
   log_index published_; ///< what entries up to this one have changed was told
   deadline_queue deadlines_;
   std::unordered_map<request_id, deadline_queue::iterator> deadline_of_;
+  wake_ups wake_ups_;
 };
 
 } // namespace belay::actors

@@ -2,12 +2,16 @@
 
 #include "tests/actors/cluster_fixture.hpp"
 
+#include "actors/tables/watch_registry.hpp"
+#include "sim/world/stub_of.hpp"
+
 #include <catch2/catch.hpp>
 
 using namespace belay;
 using namespace belay::actors;
 using namespace belay::actors::testing;
 using http::consistency;
+using namespace std::chrono_literals;
 
 namespace {
 
@@ -236,4 +240,78 @@ TEST_CASE("who follows keys that nobody writes loses nothing while others write 
 
   const auto again = c.read(node, asked, consistency::stale, begin.value, seconds(60)); // did not wait here
   CHECK(rows_in(c.found(again)).gone);
+}
+
+namespace {
+
+/// A watch_registry alone, with an fsm that notes which queries are late.
+class registry_alone {
+public:
+  registry_alone()
+      : system_(config_), scheduler_(dynamic_cast<caf::scheduler::test_coordinator&>(system_.scheduler())) {
+    scheduler_.clock().current_time += 1h;
+    wires_->fsm = sim::stub_of<fsm_actor>(system_, [this](const queries_touched& t) {
+      for (const auto id : t.ids)
+        late.emplace_back(id.value, now() - began);
+    });
+    wires_->watches = system_.spawn<watch_registry>(nullptr, wires_, counted_);
+    settle();
+    began = now();
+  }
+  ~registry_alone() {
+    caf::anon_send(wires_->watches, stop_atom::value);
+    caf::anon_send(wires_->fsm, stop_atom::value);
+    settle();
+    *wires_ = {};
+    scheduler_.clock().cancel_all();
+    settle();
+  }
+
+  void park(std::uint64_t id, std::chrono::milliseconds wait) {
+    caf::anon_send(wires_->watches, park_query{request_id{id}, state::kv_get{"a"}, now() + wait});
+    settle();
+  }
+  void pass(std::chrono::milliseconds d) {
+    for (const auto end = now() + d; now() < end; settle())
+      scheduler_.advance_time(1ms);
+  }
+  std::size_t timers() { return scheduler_.clock().schedule().size(); }
+  monotonic_time now() { return scheduler_.clock().now(); }
+
+  std::vector<std::pair<std::uint64_t, std::chrono::nanoseconds>> late; ///< and when
+  monotonic_time began;
+
+private:
+  void settle() {
+    while (scheduler_.try_run_once()) {
+    }
+  }
+
+  struct config : caf::actor_system_config {
+    config() { set("scheduler.policy", caf::atom("testing")); }
+  };
+  config config_;
+  caf::actor_system system_;
+  caf::scheduler::test_coordinator& scheduler_;
+  metrics counted_;
+  wiring_ptr wires_ = std::make_shared<wiring>();
+};
+
+} // namespace
+
+TEST_CASE("blocking queries are answered at the end of their time, and nothing ticks without them", "[actors][idle]") {
+  registry_alone r;
+  CHECK(r.timers() == 0);
+  r.park(1, 5000ms);
+  r.park(2, 300ms); // parked later, and over sooner
+  r.park(3, 290ms);
+  r.pass(6000ms);
+  REQUIRE(r.late.size() == 3);
+  for (const auto& [id, when] : r.late) {
+    const auto wait = id == 1 ? 5000ms : id == 2 ? 300ms : 290ms;
+    INFO("query " << id);
+    CHECK(when >= wait);
+    CHECK(when <= wait + 21ms);
+  }
+  CHECK(r.timers() == 0);
 }

@@ -103,6 +103,7 @@ int signal_that_ends(const std::string& file, F&& what) {
 TEST_CASE("an exception in any actor of a node ends the node", "[actors]") {
   failing_config config;
   caf::actor_system system(config);
+  multiplexer_host host(system);
   metrics counted;
   node_plan plan;
   plan.self = {node_id{1}, "5f1a1a6e-0c8e-4d8f-9a55-2f6d3f1f1a01", "n1", "127.0.0.1:1"};
@@ -115,6 +116,7 @@ TEST_CASE("an exception in any actor of a node ends the node", "[actors]") {
   plan.fail_stop = [] { throw node_ended{}; };
   peer_link_settings links;
   links.listen_host = "127.0.0.1";
+  links.host = &host;
   const auto listener = listen_for_peers(links);
   REQUIRE(listener.ok());
   plan.spawn_links = [&](const wiring_ptr& wires) {

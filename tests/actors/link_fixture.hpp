@@ -230,12 +230,32 @@ struct heard {
   std::map<node_id, bool> proven, encrypted; ///< as was told last
 };
 
+/// The system outlives the ends, and waits for their actors.
+class link_fixture {
+public:
+  link_fixture() : system_(config_) {
+    log::settings quiet;
+    quiet.to_stdout = false;
+    log::configure(quiet);
+  }
+  ~link_fixture() { system_.await_all_actors_done(); }
+
+  caf::actor_system& system() { return system_; }
+  multiplexer_host& host() { return host_; }
+
+private:
+  system_config config_;
+  caf::actor_system system_;
+  multiplexer_host host_{system_};
+};
+
 /// A peer link with a raft_peer that notes what it hears.
 class link_end {
 public:
-  link_end(caf::actor_system& system, node_id id, std::uint16_t port = 0, peer_link_settings settings = {},
-           bool announced = true)
-      : system_(system), id_(id) {
+  link_end(link_fixture& f, node_id id, std::uint16_t port = 0, peer_link_settings settings = {}, bool announced = true)
+      : id_(id) {
+    auto& system = f.system();
+    settings.host = &f.host();
     settings.listen_host = "127.0.0.1";
     settings.listen_port = port;
     auto listener = listen_for_peers(settings);
@@ -362,29 +382,11 @@ public:
   node_id id() const { return id_; }
 
 private:
-  caf::actor_system& system_;
   node_id id_;
   std::uint16_t port_ = 0;
   metrics numbers_;
   std::shared_ptr<heard> heard_ = std::make_shared<heard>();
   wiring_ptr wires_ = std::make_shared<wiring>();
-};
-
-/// The system outlives the ends, and waits for their actors.
-class link_fixture {
-public:
-  link_fixture() : system_(config_) {
-    log::settings quiet;
-    quiet.to_stdout = false;
-    log::configure(quiet);
-  }
-  ~link_fixture() { system_.await_all_actors_done(); }
-
-  caf::actor_system& system() { return system_; }
-
-private:
-  system_config config_;
-  caf::actor_system system_;
 };
 
 inline std::vector<std::uint64_t> counted(std::uint64_t first, std::size_t n) {

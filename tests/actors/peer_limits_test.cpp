@@ -39,12 +39,12 @@ TEST_CASE("connections that say nothing are few, and keep nobody out", "[actors]
   peer_link_settings s;
   s.lobby.per_address_max = 10;
   link_fixture f;
-  link_end a(f.system(), node_id{1}, 0, s);
+  link_end a(f, node_id{1}, 0, s);
   strangers all;
   for (int i = 0; i < 120; ++i)
     all.push_back(std::make_unique<stranger>(a.port()));
   CHECK(soon([&] { return open_ones(all) <= 10; }));
-  link_end b(f.system(), node_id{2});
+  link_end b(f, node_id{2});
   b.dial({a.address()});
   REQUIRE(soon([&] { return a.hellos_from(b.id()) > 0 && b.times_connected(a.id()) > 0; }));
   b.send_numbers(a.id(), 1, 3);
@@ -55,13 +55,13 @@ TEST_CASE("connections of all addresses together are limited, too", "[actors][pe
   peer_link_settings s;
   s.lobby.connections_max = 20;
   link_fixture f;
-  link_end a(f.system(), node_id{1}, 0, s);
+  link_end a(f, node_id{1}, 0, s);
   strangers all;
   for (int host = 2; host < 10; ++host)
     for (int i = 0; i < 10; ++i)
       all.push_back(std::make_unique<stranger>(a.port(), ("127.0.0." + std::to_string(host)).c_str()));
   CHECK(soon([&] { return open_ones(all) <= 20; }));
-  link_end b(f.system(), node_id{2});
+  link_end b(f, node_id{2});
   b.dial({a.address()});
   CHECK(soon([&] { return a.hellos_from(b.id()) > 0; }));
 }
@@ -70,7 +70,7 @@ TEST_CASE("a hello that does not end is not waited for", "[actors][peer_link][li
   peer_link_settings s;
   s.lobby.deadline = std::chrono::milliseconds(300);
   link_fixture f;
-  link_end a(f.system(), node_id{1}, 0, s);
+  link_end a(f, node_id{1}, 0, s);
   stranger silent(a.port()), slow(a.port()), chatty(a.port());
   const auto hello = bytes_of(hello_of(node_id{9}, "127.0.0.1:9"));
   slow.say(hello.substr(0, hello.size() - 1));
@@ -90,7 +90,7 @@ TEST_CASE("introductions of strangers take a share of the time, and members have
   s.lobby.share_of_time = 1e-9;
   s.lobby.deadline = std::chrono::minutes(10);
   link_fixture f;
-  link_end a(f.system(), node_id{1}, 0, s);
+  link_end a(f, node_id{1}, 0, s);
   home there;
   a.dial_members({local(1)}, {node_id{1}, node_id{2}});
   stranger first(a.port(), "127.0.0.2");
@@ -110,7 +110,7 @@ TEST_CASE("strangers are dialled back in small number, and forgotten when they g
   peer_link_settings s;
   s.strangers_max = 2;
   link_fixture f;
-  link_end a(f.system(), node_id{1}, 0, s);
+  link_end a(f, node_id{1}, 0, s);
   a.dial_members({}, {node_id{1}, node_id{2}, node_id{3}});
   home homes[4];
   const auto introduce = [&](stranger& who, std::uint64_t id, home& where) {
@@ -145,7 +145,7 @@ TEST_CASE("an introduction with a name instead of an address is not looked up", 
     return {};
   };
   link_fixture f;
-  link_end a(f.system(), node_id{1}, 0, s);
+  link_end a(f, node_id{1}, 0, s);
   stranger who(a.port());
   who.say(bytes_of(hello_of(node_id{9}, "attacker.example:8300")));
   CHECK(who.is_closed());
@@ -168,8 +168,8 @@ TEST_CASE("a name in retry_join that is not answered holds up nobody", "[actors]
     return {};
   };
   link_fixture f;
-  link_end a(f.system(), node_id{1}, 0, s);
-  link_end b(f.system(), node_id{2});
+  link_end a(f, node_id{1}, 0, s);
+  link_end b(f, node_id{2});
   a.dial({"nobody.invalid:8300", b.address()});
   REQUIRE(soon([&] { return b.hellos_from(a.id()) > 0 && a.times_connected(b.id()) > 0; }));
   a.send_numbers(b.id(), 1, 100);
@@ -184,7 +184,7 @@ TEST_CASE("a name in retry_join that is not answered holds up nobody", "[actors]
 TEST_CASE("large frames are for members", "[actors][peer_link][limits]") {
   // Twenty unfinished frames of 60 MiB were 1.3 GB.
   link_fixture f;
-  link_end a(f.system(), node_id{1});
+  link_end a(f, node_id{1});
   a.dial_members({}, {node_id{1}, node_id{2}});
   home there;
   const auto say_large = [&](stranger& who, std::uint64_t id) {
@@ -206,7 +206,7 @@ TEST_CASE("unfinished frames of all strangers together are limited", "[actors][p
   peer_link_settings s;
   s.stranger_bytes_max = 3u << 20;
   link_fixture f;
-  link_end a(f.system(), node_id{1}, 0, s);
+  link_end a(f, node_id{1}, 0, s);
   home there;
   strangers all;
   for (std::uint64_t id = 11; id < 15; ++id) {
@@ -222,7 +222,7 @@ TEST_CASE("a stranger is read slowly, and a member is not", "[actors][peer_link]
   peer_link_settings s;
   s.stranger_bytes_per_second = 16u << 10;
   link_fixture f;
-  link_end a(f.system(), node_id{1}, 0, s);
+  link_end a(f, node_id{1}, 0, s);
   a.dial_members({}, {node_id{1}, node_id{2}});
   home there;
   stranger outside(a.port()), member(a.port());
@@ -245,8 +245,8 @@ TEST_CASE("a stranger is read slowly, and a member is not", "[actors][peer_link]
 TEST_CASE("somebody with a member's id does not take its place", "[actors][peer_link][limits]") {
   // Hellos with members' ids stopped all writes: frames went to where the last hello said.
   link_fixture f;
-  link_end a(f.system(), node_id{1});
-  link_end b(f.system(), node_id{2});
+  link_end a(f, node_id{1});
+  link_end b(f, node_id{2});
   a.dial_members({b.address()}, {node_id{1}, node_id{2}});
   b.dial({a.address()});
   REQUIRE(soon([&] { return a.times_connected(b.id()) > 0 && b.times_connected(a.id()) > 0; }));
@@ -266,7 +266,7 @@ TEST_CASE("strangers are counted by connection, and one of the many gives way", 
   peer_link_settings s;
   s.strangers_max = 3;
   link_fixture f;
-  link_end a(f.system(), node_id{1}, 0, s);
+  link_end a(f, node_id{1}, 0, s);
   home there;
   a.dial_members({{node_id{1}, a.address()}, {node_id{2}, there.address()}});
   strangers many;
@@ -294,7 +294,7 @@ TEST_CASE("strangers inside give way to whoever comes from a member's host", "[a
   else
     s.lobby.per_address_max = 3;
   link_fixture f;
-  link_end a(f.system(), node_id{1}, 0, s);
+  link_end a(f, node_id{1}, 0, s);
   home there;
   a.dial_members({{node_id{1}, a.address()}, {node_id{2}, there.address()}});
   strangers many;
@@ -312,7 +312,7 @@ TEST_CASE("strangers inside give way to whoever comes from a member's host", "[a
 TEST_CASE("what strangers say of themselves is short at every time", "[actors][peer_link][limits]") {
   // The limit held for the first words: later ones could bring a thousand servers with texts of any length, which were kept.
   link_fixture f;
-  link_end a(f.system(), node_id{1});
+  link_end a(f, node_id{1});
   a.dial_members({}, {node_id{1}, node_id{2}});
   home there;
   auto long_name = hello_of(node_id{9}, there.address());
@@ -338,7 +338,7 @@ TEST_CASE("what strangers say of themselves is short at every time", "[actors][p
 TEST_CASE("a stranger that gives a member's address does not become known there", "[actors][peer_link][limits]") {
   // It left its entry behind for ever, one for each made-up id; and the member's connection counted as the stranger's.
   link_fixture f;
-  link_end a(f.system(), node_id{1});
+  link_end a(f, node_id{1});
   home there;
   a.dial_members({{node_id{1}, a.address()}, {node_id{2}, there.address()}});
   stranger member(a.port());
@@ -367,7 +367,7 @@ TEST_CASE("nobody introduces himself with this server's own id", "[actors][peer_
   peer_link_settings s;
   s.look_up = [](const std::string&) { return name_lookups::addresses{*numeric_endpoint("127.0.0.1", 1)}; };
   link_fixture f;
-  link_end a(f.system(), node_id{1}, 0, s);
+  link_end a(f, node_id{1}, 0, s);
   a.dial_members({"me.invalid:" + std::to_string(a.port())}, {node_id{1}, node_id{2}});
   home there;
   stranger who(a.port());
@@ -388,7 +388,7 @@ TEST_CASE("a member that comes from its own host is believed before one from ano
   // An impostor that spoke while the member was restarted was the one that is heard, and the member was refused for as long as he spoke.
   const bool configuration_followed = GENERATE(false, true);
   link_fixture f;
-  link_end a(f.system(), node_id{1});
+  link_end a(f, node_id{1});
   home there, elsewhere("127.0.0.77");
   a.dial_members({{node_id{1}, a.address()}, {node_id{2}, there.address()}});
   stranger impostor(a.port(), "127.0.0.77");
@@ -417,7 +417,7 @@ TEST_CASE("a member that comes from its own host is believed before one from ano
 TEST_CASE("the last descriptors are left to the log", "[actors][peer_link][limits]") {
   // 1,100 connections at ulimit -n 1024: one core busy with accept(), and the writer of the log could not open its next segment.
   link_fixture f;
-  link_end a(f.system(), node_id{1});
+  link_end a(f, node_id{1});
   rlimit before{};
   REQUIRE(::getrlimit(RLIMIT_NOFILE, &before) == 0);
   const int next = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
@@ -446,7 +446,7 @@ TEST_CASE("the last descriptors are left to the log", "[actors][peer_link][limit
     for (int fd : *list)
       ::close(fd);
   REQUIRE(::setrlimit(RLIMIT_NOFILE, &before) == 0);
-  link_end b(f.system(), node_id{2});
+  link_end b(f, node_id{2});
   b.dial({a.address()});
   CHECK(soon([&] { return a.hellos_from(b.id()) > 0; })); // and afterwards all is well
 }

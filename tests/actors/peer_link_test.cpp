@@ -14,8 +14,8 @@ using namespace belay::link_test;
 TEST_CASE("frames arrive in order, both ways", "[actors][peer_link]") {
   // Only one of them knows the other's address; the other one learns it from the introduction and dials back.
   link_fixture f;
-  link_end a(f.system(), node_id{1});
-  link_end b(f.system(), node_id{2});
+  link_end a(f, node_id{1});
+  link_end b(f, node_id{2});
   a.dial({b.address()});
   REQUIRE(soon([&] { return a.times_connected(b.id()) > 0 && b.times_connected(a.id()) > 0; }));
   for (std::uint64_t i = 0; i < 50; ++i) {
@@ -30,8 +30,8 @@ TEST_CASE("frames arrive in order, both ways", "[actors][peer_link]") {
 
 TEST_CASE("large frames arrive whole", "[actors][peer_link]") {
   link_fixture f;
-  link_end a(f.system(), node_id{1});
-  link_end b(f.system(), node_id{2});
+  link_end a(f, node_id{1});
+  link_end b(f, node_id{2});
   a.dial({b.address()});
   REQUIRE(soon([&] { return a.times_connected(b.id()) > 0; }));
   std::string big;
@@ -58,8 +58,8 @@ TEST_CASE("large frames arrive whole", "[actors][peer_link]") {
 TEST_CASE("garbage on the server port is rejected and harms nobody", "[actors][peer_link]") {
   // A port scanner, a browser, a peer of another version: the connection ends, the listener and the others do not.
   link_fixture f;
-  link_end a(f.system(), node_id{1});
-  link_end b(f.system(), node_id{2});
+  link_end a(f, node_id{1});
+  link_end b(f, node_id{2});
   a.dial({b.address()});
   b.dial({a.address()});
   REQUIRE(soon([&] { return a.times_connected(b.id()) > 0 && b.times_connected(a.id()) > 0; }));
@@ -83,7 +83,7 @@ TEST_CASE("garbage on the server port is rejected and harms nobody", "[actors][p
 
 TEST_CASE("garbage behind a good introduction ends that connection only", "[actors][peer_link]") {
   link_fixture f;
-  link_end a(f.system(), node_id{1});
+  link_end a(f, node_id{1});
   black_hole nowhere; // where it says that it lives
   stranger s(a.port());
   s.say(bytes_of(hello_of(node_id{9}, nowhere.address())) + bytes_of(wire::read_index{1, false}));
@@ -98,8 +98,8 @@ TEST_CASE("garbage behind a good introduction ends that connection only", "[acto
 
 TEST_CASE("a peer that was restarted is dialled again", "[actors][peer_link]") {
   link_fixture f;
-  link_end a(f.system(), node_id{1});
-  auto b = std::make_unique<link_end>(f.system(), node_id{2});
+  link_end a(f, node_id{1});
+  auto b = std::make_unique<link_end>(f, node_id{2});
   const auto port = b->port();
   a.dial({b->address()});
   REQUIRE(soon([&] { return a.times_connected(node_id{2}) > 0; }));
@@ -107,7 +107,7 @@ TEST_CASE("a peer that was restarted is dialled again", "[actors][peer_link]") {
   REQUIRE(soon([&] { return a.times_lost(node_id{2}) > 0; }));
   const auto before = a.times_connected(node_id{2});
   a.send_numbers(node_id{2}, 1, 1); // to nobody
-  b = std::make_unique<link_end>(f.system(), node_id{2}, port);
+  b = std::make_unique<link_end>(f, node_id{2}, port);
   REQUIRE(soon([&] { return a.times_connected(node_id{2}) > before && b->times_connected(node_id{1}) > 0; }));
   a.send_numbers(node_id{2}, 10, 3);
   REQUIRE(soon([&] { return !b->numbers_from(node_id{1}).empty() && b->numbers_from(node_id{1}).back() == 12; }));
@@ -125,8 +125,8 @@ TEST_CASE("an address that never answers delays nobody else", "[actors][peer_lin
   peer_link_settings patient;
   patient.dial_deadline = patient.silence_limit = std::chrono::minutes(10);
   link_fixture f;
-  link_end a(f.system(), node_id{1}, 0, patient);
-  link_end b(f.system(), node_id{2});
+  link_end a(f, node_id{1}, 0, patient);
+  link_end b(f, node_id{2});
   a.dial({hole.address(), b.address()});
   REQUIRE(soon([&] { return a.times_connected(b.id()) > 0; }));
   a.send_numbers(b.id(), 1, 100);
@@ -137,7 +137,7 @@ TEST_CASE("a peer that comes back drops its earlier connection", "[actors][peer_
   // Its machine was cut off and dialled anew before the old connection was found dead. What might still come out of the
   // old one is of an earlier time and must not be heard after the new one's. And it is not lost: it is there.
   link_fixture f;
-  link_end a(f.system(), node_id{1});
+  link_end a(f, node_id{1});
   black_hole home;
   const auto hello = bytes_of(hello_of(node_id{9}, home.address()));
   stranger first(a.port());
@@ -164,8 +164,8 @@ TEST_CASE("a name and an address of the same peer are one connection", "[actors]
     return name_lookups::addresses{*numeric_endpoint(behind_names, 0)};
   };
   link_fixture f;
-  link_end a(f.system(), node_id{1}, 0, knows_names);
-  link_end b(f.system(), node_id{2}, 0, knows_names);
+  link_end a(f, node_id{1}, 0, knows_names);
+  link_end b(f, node_id{2}, 0, knows_names);
   a.dial({"server-b.test:" + std::to_string(b.port())});
   b.dial({"server-a.test:" + std::to_string(a.port())});
   REQUIRE(soon([&] { return a.times_connected(b.id()) > 0 && b.times_connected(a.id()) > 0; }));
@@ -186,7 +186,7 @@ TEST_CASE("a peer whose machine lost its power closes nothing, and is lost all t
   link_fixture f;
   peer_link_settings s;
   s.hello_limit = std::chrono::milliseconds(1000);
-  link_end a(f.system(), node_id{1}, 0, s);
+  link_end a(f, node_id{1}, 0, s);
   black_hole home; // it cannot be dialled either, so no connection of ours breaks
   const auto hello = bytes_of(hello_of(node_id{9}, home.address()));
   stranger gone(a.port());
@@ -205,7 +205,7 @@ TEST_CASE("a peer that hangs up on us and goes on speaking is known all the same
   // Who is lost is forgotten by raft_peer, with all that is not introduced. A forwarded write in the second before the next
   // introduction would get no answer; so raft_peer is told that this one is still heard.
   link_fixture f;
-  link_end a(f.system(), node_id{1});
+  link_end a(f, node_id{1});
   home there;
   stranger peer(a.port());
   peer.say(bytes_of(hello_of(node_id{9}, there.address())));
@@ -221,7 +221,7 @@ TEST_CASE("a peer that hangs up on us and goes on speaking is known all the same
 TEST_CASE("two members that trade addresses are found at their new ones by one that lives on", "[actors][peer_link]") {
   // Somebody answers at both addresses all the time. Frames went to the address at which the member had been, that is to the other.
   link_fixture f;
-  link_end a(f.system(), node_id{1});
+  link_end a(f, node_id{1});
   home first, second;
   const auto say = [&](stranger& who, std::uint64_t id, home& where) {
     who.say(bytes_of(hello_of(node_id{id}, where.address())));
@@ -277,7 +277,7 @@ TEST_CASE("a client agent that comes before the server has said who it is waits 
     ++passed_on;
     ::close(p.fd);
   };
-  link_end a(f.system(), node_id{1}, 0, settings, false);
+  link_end a(f, node_id{1}, 0, settings, false);
   auto agent = hello_of(node_id{9}, "127.0.0.1:9");
   agent.client_agent = true;
   log::tap lines(log::level::info, false, 100'000);

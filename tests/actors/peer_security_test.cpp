@@ -51,8 +51,8 @@ TEST_CASE("frames arrive in order between peers with credentials", "[actors][pee
   certificates.verify_server_hostname = true;
   for (const auto& s : {keyed(one_key), certificates}) {
     link_fixture f;
-    link_end a(f.system(), node_id{1}, 0, with(store_of(s)));
-    link_end b(f.system(), node_id{2}, 0, with(store_of(s)));
+    link_end a(f, node_id{1}, 0, with(store_of(s)));
+    link_end b(f, node_id{2}, 0, with(store_of(s)));
     REQUIRE(meet(a, b));
     for (std::uint64_t i = 0; i < 50; ++i) {
       a.send_numbers(b.id(), i * 100, 100);
@@ -101,9 +101,9 @@ TEST_CASE("who has the wrong credentials is not heard", "[actors][peer_link][tls
        }) {
     CAPTURE(r.name);
     link_fixture f;
-    link_end a(f.system(), node_id{1}, 0, with(store_of(r.inside)));
-    link_end b(f.system(), node_id{2}, 0, with(store_of(r.inside)));
-    link_end outsider(f.system(), node_id{9}, 0, with(store_of(r.outside)));
+    link_end a(f, node_id{1}, 0, with(store_of(r.inside)));
+    link_end b(f, node_id{2}, 0, with(store_of(r.inside)));
+    link_end outsider(f, node_id{9}, 0, with(store_of(r.outside)));
     outsider.dial({a.address()});
     REQUIRE(meet(a, b));
     outsider.send_numbers(a.id(), 1, 3);
@@ -139,8 +139,8 @@ TEST_CASE("from open to a key, and from the key to certificates, one server afte
   link_fixture f;
   for (std::size_t i = 0; i + 1 < std::size(steps); ++i) {
     CAPTURE(i);
-    link_end ahead(f.system(), node_id{1}, 0, with(store_of(steps[i + 1])));
-    link_end behind(f.system(), node_id{2}, 0, with(store_of(steps[i])));
+    link_end ahead(f, node_id{1}, 0, with(store_of(steps[i + 1])));
+    link_end behind(f, node_id{2}, 0, with(store_of(steps[i])));
     CHECK(meet(ahead, behind));
   }
 }
@@ -148,15 +148,15 @@ TEST_CASE("from open to a key, and from the key to certificates, one server afte
 TEST_CASE("a reload counts for new connections, and ends none", "[actors][peer_link][tls]") {
   const auto store_a = store_of(keyed(one_key)), store_b = store_of(keyed(one_key));
   link_fixture f;
-  link_end a(f.system(), node_id{1}, 0, with(store_a));
-  link_end b(f.system(), node_id{2}, 0, with(store_b));
+  link_end a(f, node_id{1}, 0, with(store_a));
+  link_end b(f, node_id{2}, 0, with(store_b));
   REQUIRE(meet(a, b));
   store_b->replace(tls::loaded(keyed(another_key)));
   a.send_numbers(b.id(), 1, 3);
   b.send_numbers(a.id(), 1, 3);
   REQUIRE(soon([&] { return b.numbers_from(a.id()).size() == 3 && a.numbers_from(b.id()).size() == 3; }));
   CHECK(a.times_lost(b.id()) == 0);
-  link_end c(f.system(), node_id{3}, 0, with(store_of(keyed(another_key))));
+  link_end c(f, node_id{3}, 0, with(store_of(keyed(another_key))));
   CHECK(meet(b, c));
   c.dial({a.address(), b.address()});
   c.send_numbers(b.id(), 7, 1);
@@ -183,8 +183,8 @@ TEST_CASE("frames about keys go over encrypted connections only, and say who has
        }) {
     CAPTURE(r.name);
     link_fixture f;
-    link_end a(f.system(), node_id{1}, 0, with(store_of(r.a)));
-    link_end b(f.system(), node_id{2}, 0, with(store_of(r.b)));
+    link_end a(f, node_id{1}, 0, with(store_of(r.a)));
+    link_end b(f, node_id{2}, 0, with(store_of(r.b)));
     REQUIRE(meet(a, b));
     CHECK(a.is_encrypted(b.id()) == r.encrypted);
     CHECK(b.is_proven(a.id()) == r.encrypted);
