@@ -12,6 +12,8 @@ namespace {
 
 // How long a commit may stay unknown to followers when no append carries it: watches there fire that much later.
 constexpr std::chrono::milliseconds spread_delay{2};
+// The service manager is told that Raft has had a turn: four times a second (actors/service/stall_watch.hpp).
+constexpr std::chrono::milliseconds longest_sleep{250};
 
 } // namespace
 
@@ -86,8 +88,11 @@ raft_peer_actor::behavior_type raft_peer::make_behavior() {
       [this](client_agent_answered& a) { answer_decided(a.from, std::move(a.reply)); },
       [this](const keyring_operated& k) { on_keyring_operated(k); },
       [this](tick_atom) {
+        if (!wake_ups_.arrived(now()))
+          return;
         on_tick();
-        wake_after(*this, *wires_, settings_.limits.tick, tick_atom::value);
+        stirred_ = false;
+        sleep();
       },
       [this](flush_atom) { flush(); },
       [this](stop_atom) { quit(); },
@@ -97,6 +102,7 @@ raft_peer_actor::behavior_type raft_peer::make_behavior() {
 // ---- turns
 
 void raft_peer::schedule_flush() {
+  stirred_ = true;
   if (flush_scheduled_)
     return;
   flush_scheduled_ = true;
@@ -123,6 +129,8 @@ void raft_peer::flush() {
   send_answers();
   send_outbox();
   extend_lease();
+  if (sleeps_for_ > 1 && ticks_to_sleep() == 1)
+    wake_ups_.ask(*this, *wires_, settings_.limits.tick, tick_atom::value);
 }
 
 void raft_peer::carry_out(raft::ready r) {
@@ -197,8 +205,62 @@ void raft_peer::send_outbox() {
   outbox_ = {};
 }
 
+/// One if anything is under way that ticks move on or give up. Else a server without others renews its lease in time, a leader does what it has
+/// to do when the next heartbeat is due, and a follower counts up to less than the ticks after which it would miss its leader.
+int raft_peer::ticks_to_sleep() const {
+  const auto& l = settings_.limits;
+  const auto& members = core_.config();
+  const bool busy = stirred_ || !settled(members) || writing_ || !unwritten_.empty() || !in_flight_.empty() ||
+                    disk_full_ || handing_over_ || calls_.unfinished() > 0 || !barriers_.none_waiting() ||
+                    !removals_.empty() || !additions_.empty() || !joins_.empty() || keyring_calls_ > 0 ||
+                    note_due_ != 0 || core_.commit_index() != core_.last_index();
+  if (busy)
+    return 1;
+  if (!leading())
+    return core_.ticks_since_leader() <= l.election_ticks / 4 ? std::max(l.election_ticks / 3, 1) : 1;
+  if (members.members.size() > 1)
+    return std::max(l.heartbeat_ticks, 1);
+  if (!connected_.empty()) // of servers that may want to join
+    return 1;
+  return std::clamp(static_cast<int>(longest_sleep / l.tick), 1, std::max(l.election_ticks / 2, 1));
+}
+
+/// The cluster stands, its members are connected, and this server is one of them.
+bool raft_peer::settled(const raft::configuration& members) const {
+  const bool all_connected = connected_.size() + 1 >= members.members.size();
+  return started_ && !members.joint() && members.contains(self_.id) && all_connected &&
+         (leading() ? serving_ : !core_.soft().leader.is_zero());
+}
+
+/// After a tick.
+void raft_peer::sleep() {
+  sleeps_for_ = ticks_to_sleep();
+  const std::chrono::nanoseconds tick = settings_.limits.tick;
+  wake_ups_.ask(*this, *wires_, sleeps_for_ > 1 ? together(*this, sleeps_for_ * tick, tick) : tick, tick_atom::value);
+}
+
+/// The ticks that this sleep was to stand for, as far as their time has passed. What the process stood still for beyond that does not count.
+/// @param at_least 1: this is the end of the sleep
+int raft_peer::take_ticks(int at_least) {
+  const std::chrono::nanoseconds tick = settings_.limits.tick;
+  const auto passed = (now() - ticked_at_ + (at_least > 0 ? tick / 2 : tick.zero())) / tick;
+  const auto most = std::max(sleeps_for_ - 1 + at_least, at_least);
+  const int n = static_cast<int>(std::clamp<std::int64_t>(passed, at_least, most));
+  sleeps_for_ -= std::min(n, sleeps_for_ - 1);
+  ticked_at_ = at_least > 0 ? now() : ticked_at_ + n * tick;
+  return n;
+}
+
+/// What comes now is younger than those.
+void raft_peer::make_up_for_ticks() {
+  if (sleeps_for_ > 1)
+    for (int n = take_ticks(0); n > 0; --n)
+      core_.tick(local_now());
+}
+
 void raft_peer::on_tick() {
   const auto now = local_now();
+  const int ticks = take_ticks(1);
   vitals_->raft_turns.fetch_add(1, std::memory_order_relaxed);
   if (!started_) {
     started_ = true;
@@ -206,7 +268,8 @@ void raft_peer::on_tick() {
     dial();
     publish_view();
   }
-  core_.tick(now);
+  for (int i = 0; i < ticks; ++i)
+    core_.tick(now);
   if (leading())
     vitals_->leader_heard_ns.store(now.count(), std::memory_order_relaxed);
   ask_again();
@@ -220,8 +283,9 @@ void raft_peer::on_tick() {
   answer_keyring();
   barriers_.expire(now);
   carry_out_barriers();
-  forget_silent_addresses();
-  formation_.tick(all_met());
+  forget_silent_addresses(ticks);
+  for (int i = 0; i < ticks; ++i)
+    formation_.tick(all_met());
   form_cluster();
   look_at_members();
   bring_in_newcomers();

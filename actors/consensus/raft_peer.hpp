@@ -82,6 +82,11 @@ private:
   void carry_out(raft::ready r);
   void on_committed(std::vector<raft::entry> entries);
   void on_tick();
+  int ticks_to_sleep() const;
+  bool settled(const raft::configuration& members) const;
+  void sleep();
+  int take_ticks(int at_least);
+  void make_up_for_ticks();
   void on_peer_connected(const peer_connected& p);
   void on_peer_lost(const peer_lost& p);
   void on_hand_over(const hand_over_leadership& h);
@@ -184,7 +189,7 @@ private:
   void on_message(node_id from, const raft::message& m);
   void refuse_older_leader(node_id leader);
   void learn(const wire::hello& h);
-  void forget_silent_addresses();
+  void forget_silent_addresses(int ticks);
   bool all_met() const;
   std::vector<std::string> known_addresses() const;
   void announce_self();
@@ -235,6 +240,10 @@ private:
   term_id checkpoint_term_;
 
   bool started_ = false;
+  wake_ups wake_ups_{wake_ups::begun::by_others};
+  int sleeps_for_ = 1;         ///< ticks; those that are not made up for yet
+  monotonic_time ticked_at_{}; ///< all ticks until then are made up for
+  bool stirred_ = false;       ///< something other than frames has come since the last tick
   bool flush_scheduled_ = false;
   bool spread_scheduled_ = false;
   send_frames outbox_;

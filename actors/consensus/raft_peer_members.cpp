@@ -36,6 +36,7 @@ bool binds(const raft::message_body& body) {
 } // namespace
 
 void raft_peer::on_frames(const frames_received& f) {
+  make_up_for_ticks();
   for (const auto& frame : f.list) {
     if (const auto* h = std::get_if<wire::hello>(&frame)) {
       on_hello(*h, f.proven);
@@ -69,7 +70,9 @@ void raft_peer::on_frames(const frames_received& f) {
     }
   }
   answer_keyring();
+  const bool stirred = stirred_;
   schedule_flush();
+  stirred_ = stirred; // what they have set going is seen by ticks_to_sleep()
 }
 
 void raft_peer::on_message(node_id from, const raft::message& m) {
@@ -144,9 +147,9 @@ void raft_peer::learn(const wire::hello& h) {
     dial();
 }
 
-void raft_peer::forget_silent_addresses() {
-  for (auto& [address, ticks] : learned_)
-    ++ticks;
+void raft_peer::forget_silent_addresses(int ticks) {
+  for (auto& [address, silent] : learned_)
+    silent += ticks;
   if (std::erase_if(learned_, [](const auto& known) { return known.second > learned_ticks_max; }) > 0)
     dial();
 }

@@ -11,7 +11,8 @@ namespace belay::actors {
 
 namespace {
 
-// A lease is told on only when it got longer by this much, so that a busy leader does not send one message per append.
+// A lease is told on only when it got longer by this much and less than half of the one told last is left, so that neither a busy leader
+// sends a message with each append nor an idle one with each heartbeat.
 constexpr std::chrono::milliseconds lease_step{20};
 
 // Elections at the start of a server, and after a leader was lost, are over by then.
@@ -57,7 +58,8 @@ void raft_peer::publish_view() {
 
 void raft_peer::extend_lease() {
   const monotonic_time lease{handing_over_ ? raft::local_time{0} : core_.lease_until()};
-  if (lease == lease_sent_ || (lease > lease_sent_ && lease < lease_sent_ + lease_step))
+  const bool lasts = lease_sent_ - now() > (lease - now()) / 2;
+  if (lease == lease_sent_ || (lease > lease_sent_ && (lasts || lease < lease_sent_ + lease_step)))
     return;
   lease_sent_ = lease;
   send(wires_->fsm, lease_extended{lease});
