@@ -123,15 +123,14 @@ caf::behavior peer_link::make_behavior() {
         }
       },
       [this](tick_atom) {
-        const bool due = wake_ups_.arrived(now_of(*this, *wires_));
+        if (!wake_ups_.arrived(now_of(*this, *wires_)))
+          return;
         if (stopping_)
           return quit();
-        if (due)
-          on_tick();
+        on_tick();
       },
-      [this](somebody_comes_atom) {
-        if (!stopping_)
-          on_tick();
+      [this](somebody_comes_atom) { // whose first words are there in a moment
+        wake_ups_.ask(*this, *wires_, tick_of_handshakes, tick_atom::value);
       },
       [this](stop_atom) {
         host()->no_longer(listener_);
@@ -142,7 +141,7 @@ caf::behavior peer_link::make_behavior() {
           ::close(p.fd);
         close_all();
         stopping_ = true;
-        // With the next tick if one is due: a broker of CAF 0.17.6 that has ended keeps its mailbox open, and a tick that
+        // With the next tick if one is due: a broker of CAF 0.17.6 that has ended keeps its mailbox open, and a tick of CAF's clock that
         // finds CAF's loop gone would keep the broker for ever.
         if (!ticking_)
           return quit();
