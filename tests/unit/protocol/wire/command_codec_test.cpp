@@ -140,7 +140,6 @@ std::vector<command> commands() {
   all.push_back(txn{});
   all.push_back(session_create{full_session()});
   all.push_back(session_destroy{{"a", "", "b"}, "ttl"});
-  all.push_back(session_expire{{"a", "", "b"}, log_index{300}});
   catalog_register r;
   r.node = full_node();
   r.skip_node_update = true;
