@@ -35,7 +35,7 @@ std::string to_string(const change_place& p) {
 
 /// Rows before and after count for each change, though one may be in two of them: no order of writes makes it hold more.
 std::size_t change_window::bytes_of(const slot& s) {
-  constexpr std::size_t place_bytes = sizeof(slot) + 48; // and of the table by keys
+  constexpr std::size_t place_bytes = sizeof(slot) + 32; // and of the table by keys
   return place_bytes + bytes_of_row(s.change.before) + bytes_of_row(s.change.after);
 }
 
@@ -77,13 +77,15 @@ void change_window::add(log_index index, change_journal& journal) {
 }
 
 void change_window::push(log_index index, std::uint64_t effect, key_change change) {
-  slot s{index, static_cast<std::uint32_t>(effect), 0, std::move(change), 0};
+  slot s{index, static_cast<std::uint32_t>(effect), 0, std::move(change), 0, 0, 0};
   const auto number = first_ + slots_.size();
-  auto& newest = newest_[hash_of(s.row().key)];
+  s.hash = hash_of(s.row().key);
+  s.bytes = bytes_of(s);
+  auto& newest = newest_[s.hash];
   s.previous = std::exchange(newest, number);
   if (s.previous >= first_)
     slots_[static_cast<std::size_t>(s.previous - first_)].next = static_cast<std::uint32_t>(number - s.previous);
-  bytes_ += bytes_of(s);
+  bytes_ += s.bytes;
   slots_.push_back(std::move(s));
 }
 
@@ -93,8 +95,8 @@ void change_window::evict() {
     floor_ = MUTANT(window_drops_half_an_entry) ? leaving.prev() : leaving;
     while (!slots_.empty() && slots_.front().index == leaving) {
       const auto& oldest = slots_.front();
-      bytes_ -= bytes_of(oldest);
-      if (const auto at = newest_.find(hash_of(oldest.row().key)); at->second == first_)
+      bytes_ -= oldest.bytes;
+      if (const auto at = newest_.find(oldest.hash); at->second == first_)
         newest_.erase(at);
       if (const auto next = first_ + oldest.next;
           copied_ && oldest.next != 0 && next < uncopied_ && goes_on(numbered(next)))

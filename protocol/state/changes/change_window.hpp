@@ -6,11 +6,12 @@
 #include "protocol/state/changes/change_queries.hpp"
 #include "protocol/state/kept_changes.hpp"
 
+#include <boost/unordered/unordered_flat_map.hpp>
+
 #include <cstddef>
 #include <deque>
 #include <memory>
 #include <memory_resource>
-#include <unordered_map>
 #include <vector>
 
 namespace belay::state {
@@ -58,6 +59,9 @@ private:
     std::uint32_t next;   ///< so many slots behind it is the next of a key with this hash; 0: there is none
     key_change change;
     std::uint64_t previous; ///< number of the one before it of a key with this hash; smaller than first_: there is none
+    // Once more, so that nobody has to look at rows that have not been in the processor's cache for long when it leaves:
+    std::uint64_t hash;  ///< of its key
+    std::uint64_t bytes; ///< that count for it
 
     const kv_entry& row() const { return change.after ? *change.after : *change.before; }
     change_place place() const { return {index, effect}; }
@@ -89,8 +93,7 @@ private:
   log_index copied_up_to_;
   std::uint64_t uncopied_ = 1;            ///< number of the first that the copy lacks
   std::vector<std::uint64_t> left_alone_; ///< numbers of those that go on in the copy, and do not any more
-  std::pmr::unordered_map<std::uint64_t, std::uint64_t> newest_{
-      memory_.get()}; ///< by hash of the key: number of the newest
+  boost::unordered_flat_map<std::uint64_t, std::uint64_t> newest_; ///< by hash of the key: number of the newest
 };
 
 } // namespace belay::state
