@@ -258,6 +258,12 @@ void change_streams::told(group& g, const read_result& r, monotonic_time now) {
     PROBE("gateway: streams of changes begin anew");
     for (auto* s : members(g.following)) {
       leave(*s);
+      if (rows.gone && state::change_place{rows.floor} <= s->have) { // it came later, from farther ahead than its group
+        PROBE("gateway: a stream ahead of its group goes on");
+        s->now = phase::reading;
+        read_on(*s, now);
+        continue;
+      }
       want_snapshot(*s, rows.gone ? "floor" : "permissions", rows.gone ? rows.floor : rows.reached.index, now);
       feed(*s);
     }

@@ -258,6 +258,23 @@ TEST_CASE("below the floor all begin anew, with one look at the keys", "[changes
   CHECK(count(late.text, "event: reset") == 1);
 }
 
+TEST_CASE("who came from ahead of its group does not begin anew with it", "[changes]") {
+  streams_fixture f;
+  f.d.set("a/0");
+  auto& behind = f.open(asked_for::place);
+  f.d.m.keep_changes(2000);
+  for (int i = 0; i < 50; ++i) // while nobody is told
+    f.d.set("a/" + std::to_string(i));
+  auto& ahead = f.open(asked_for::changes, state::change_place{f.d.index()});
+  f.wake();
+  CHECK(count(behind.text, "event: reset") == 1);
+  CHECK(count(ahead.text, "event: reset") == 0);
+  f.set("a/x");
+  CHECK(count(behind.text, "a/x") == 1);
+  CHECK(count(ahead.text, "a/x") == 1);
+  CHECK(count(ahead.text, "event: set") == 1);
+}
+
 TEST_CASE("who takes nothing is cut with what is on its way, and nothing more is kept", "[changes]") {
   streams_fixture f;
   f.d.set("a/0");
