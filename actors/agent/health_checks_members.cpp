@@ -41,7 +41,7 @@ void health_checks::look_at_members_if_due() {
   }
   if (t < look_at_ || (looking_ && t < looking_->deadline))
     return;
-  looking_.emplace();
+  looking_ = member_look{};
   looking_->deadline = t + read_limit;
   looking_->waits_for = ask_catalog(state::catalog_nodes{});
 }
