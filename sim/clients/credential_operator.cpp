@@ -122,6 +122,8 @@ void credential_operator::next_of_settings() {
   for (std::size_t i = 0; i < nodes_.size(); ++i) {
     if (reached_.contains(i))
       continue;
+    if (nodes_.disk(i).full())
+      return; // what a server is given has to be written there
     give(i, coming_.front());
     if (nodes_.running(i) || nodes_.life(i) == 0)
       reached_.insert(i);
@@ -302,7 +304,7 @@ void credential_operator::err() {
   const auto drawn = draw(numbers_of(mistakes_drawn));
   const auto node = draw(nodes_.size());
   const auto what = action_of(mistakes_drawn, drawn);
-  if (what == mistake::none || !nodes_.running(node))
+  if (what == mistake::none || !nodes_.running(node) || nodes_.disk(node).full())
     return;
   auto f = doors_.configured(node);
   switch (what) {
@@ -328,8 +330,10 @@ void credential_operator::err() {
     f = coming_.back();
     break;
   case mistake::other_key:
-    if (keys_now().empty() || !doors_.write_keyring(node, nodes_.disk(node).files(), {fresh_key()}))
+    if (keys_now().empty())
       return;
+    if (!doors_.write_keyring(node, nodes_.disk(node).files(), {fresh_key()}))
+      return doors_.excuse(node, true); // it may have them
     break;
   case mistake::none:
     return;
