@@ -37,6 +37,15 @@ std::chrono::nanoseconds together(Actor& self, std::chrono::nanoseconds d, std::
   return self.host() == nullptr ? d : rounded_wait(d, slack);
 }
 
+/// Call it later: it sends `signal` to that actor, if it is still there.
+template <class Actor, class Signal>
+auto sending_to(Actor& self, Signal signal) {
+  return [me = caf::weak_actor_ptr(self.ctrl()), signal] {
+    if (auto strong = caf::actor_cast<caf::strong_actor_ptr>(me))
+      strong->enqueue(nullptr, caf::make_message_id(), caf::make_message(signal), nullptr);
+  };
+}
+
 /// Sends `signal` to itself when `d` has passed on this node's clock.
 template <class Actor, class Signal>
 void wake_after(Actor& self, const wiring& w, std::chrono::nanoseconds d, Signal signal) {
@@ -45,10 +54,7 @@ void wake_after(Actor& self, const wiring& w, std::chrono::nanoseconds d, Signal
     self.delayed_send(&self, w.clock != nullptr ? w.clock->in_system_time(d) : d, signal);
     return;
   }
-  host->after(d, [me = caf::weak_actor_ptr(self.ctrl()), signal] {
-    if (auto strong = caf::actor_cast<caf::strong_actor_ptr>(me))
-      strong->enqueue(nullptr, caf::make_message_id(), caf::make_message(signal), nullptr);
-  });
+  host->after(d, sending_to(self, signal));
 }
 
 /// Wakes an actor by a signal, again and again at times that may change. Wake-ups cannot be taken back: one that was asked for and is too

@@ -194,10 +194,7 @@ void peer_link::sleep_until_due() {
   if (in_handshakes) {
     sleep_ = tick_of_handshakes;
   } else if (!busy) {
-    host()->when_readable(listener_, [me = caf::weak_actor_ptr(ctrl())] {
-      if (auto strong = caf::actor_cast<caf::strong_actor_ptr>(me))
-        strong->enqueue(nullptr, caf::make_message_id(), caf::make_message(somebody_comes_atom::value), nullptr);
-    });
+    host()->when_readable(listener_, sending_to(*this, somebody_comes_atom::value));
     sleep_ = std::clamp<std::chrono::nanoseconds>(due - now, tick, hello_again);
   }
   wake_ups_.ask(*this, *wires_, sleep_, tick_atom::value);

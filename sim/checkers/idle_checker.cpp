@@ -1,6 +1,7 @@
 #include "sim/checkers/idle_checker.hpp"
 
 #include "protocol/wire/command_codec.hpp"
+#include "sim/checkers/session_ends.hpp"
 #include "sim/record/words.hpp"
 
 #include <algorithm>
@@ -28,10 +29,7 @@ broken idle_checker::committed(const raft::entry& e) {
     return entry + " was committed in a cluster of which nobody wanted anything since term " + to_string(*term_);
   if (e.kind != raft::entry_kind::command || !found)
     return entry + " is no command, and nobody wanted anything";
-  const auto* ended = std::get_if<state::session_destroy>(&*found); // as servers of older versions know it
-  const bool over =
-      std::holds_alternative<state::session_expire>(*found) || (ended != nullptr && ended->cause == "ttl");
-  if (over || (reap != nullptr && (!in_vain || ++in_vain_ <= in_vain_max)))
+  if (ended_by_timers(*found) != nullptr || (reap != nullptr && (!in_vain || ++in_vain_ <= in_vain_max)))
     return std::nullopt;
   return entry + " was written though nobody wanted anything: " + words(*found);
 }

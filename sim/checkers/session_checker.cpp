@@ -2,6 +2,7 @@
 
 #include "protocol/base/probe.hpp"
 #include "protocol/wire/command_codec.hpp"
+#include "sim/checkers/session_ends.hpp"
 #include "sim/record/semaphore_recipes.hpp"
 #include "sim/record/words.hpp"
 
@@ -31,14 +32,6 @@ constexpr seconds agent_outage{13};
 // A leader's wish of before a restore is in the log, or given up, by then.
 constexpr seconds hold_of_proposals{20};
 
-/// null: it ends none for their TTL.
-const std::vector<std::string>* ended_by_timers(const state::command& c) {
-  if (const auto* e = std::get_if<state::session_expire>(&c))
-    return &e->ids;
-  const auto* d = std::get_if<state::session_destroy>(&c);
-  return d != nullptr && d->cause == "ttl" ? &d->ids : nullptr;
-}
-
 nanoseconds lifetime(const state::session_record& s) {
   return nanoseconds(s.ttl_mode == state::session_ttl_mode::exact ? s.ttl_ns : 2 * s.ttl_ns);
 }
@@ -66,19 +59,22 @@ broken session_checker::committed(const raft::entry& e, virtual_time now, std::o
     if (c->session.ttl_ns > 0)
       mortal_.insert(c->session.id);
   }
-  if (const auto* ids = ended_by_timers(*command))
+  if (const auto* ids = ended_by_timers(*command)) {
+    // What servers of older versions are told holds for sessions that a restore began anew, too.
+    const bool of_before_restore =
+        std::holds_alternative<state::session_destroy>(*command) && restored_ && now - *restored_ < hold_of_proposals;
     for (const auto& id : *ids) {
       if (!model_.sessions().lived_at(id, e.index.prev()) || model_.sessions().lived_at(id, e.index))
         continue;
       PROBE("sessions: ended by TTL");
-      auto& l = lives_[id];
-      // What servers of older versions are told holds for sessions that a restore began anew, too.
-      if (std::holds_alternative<state::session_destroy>(*command) && restored_ && now - *restored_ < hold_of_proposals)
+      if (of_before_restore)
         continue;
+      auto& l = lives_[id];
       l.timed_out = now;
       if (auto b = too_soon(id, l, l.sure))
         return b;
     }
+  }
   if (std::holds_alternative<state::restore_commit>(*command)) {
     restored_ = now;
     for (const auto& id : model_.sessions().alive()) { // all timers begin afresh

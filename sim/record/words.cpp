@@ -56,6 +56,11 @@ std::string words_of(const std::vector<state::acl_link>& links) {
   return text;
 }
 
+std::string words_of_ends(const std::vector<std::string>& sessions, const std::string& cause) {
+  return "end " + number(sessions.size()) + " session(s), first " + (sessions.empty() ? "none" : sessions.front()) +
+         " (" + cause + ")";
+}
+
 std::string in_one_line(std::string text) {
   std::replace(text.begin(), text.end(), '\n', ';');
   return text;
@@ -76,13 +81,9 @@ std::string words(const state::command& c) {
           [](const state::session_create& s) {
             return "create session " + s.session.id + " at " + s.session.node + " ttl " + s.session.ttl;
           },
-          [](const state::session_destroy& s) {
-            return "end " + number(s.ids.size()) + " session(s), first " + (s.ids.empty() ? "none" : s.ids.front()) +
-                   " (" + s.cause + ")";
-          },
+          [](const state::session_destroy& s) { return words_of_ends(s.ids, s.cause); },
           [](const state::session_expire& s) {
-            return "end " + number(s.ids.size()) + " session(s), first " + (s.ids.empty() ? "none" : s.ids.front()) +
-                   " (ttl), unless restored after entry " + to_string(s.restored_at);
+            return words_of_ends(s.ids, "ttl") + ", unless restored after entry " + to_string(s.restored_at);
           },
           [](const state::catalog_register& r) {
             std::string text = "register node " + r.node.node;

@@ -125,14 +125,9 @@ TEST_CASE("a restore brings back rows with their indexes, and the log goes on") 
 // The leader's timers had ended it before, and the entry that says so comes behind the restore.
 TEST_CASE("a session that a restore brings back is not ended by what was decided before") {
   driver d;
-  d.add_node("n");
-  session_create c;
-  c.session.id = uuid(1);
-  c.session.node = "n";
-  c.session.node_checks.emplace();
-  d.apply(c);
+  const auto s = d.open(1);
   CHECK(d.m.restored_at() == log_index{});
-  const auto before = session_expire{{uuid(1)}, d.m.restored_at()};
+  const auto before = session_expire{{s}, d.m.restored_at()};
   REQUIRE(restore(d, save(d.m)));
   CHECK(std::any_of(d.changed.begin(), d.changed.end(), [&](const effect& e) {
     const auto* all = std::get_if<everything_changed>(&e);
@@ -140,11 +135,11 @@ TEST_CASE("a session that a restore brings back is not ended by what was decided
   }));
   CHECK(d.m.restored_at() == d.index());
   d.apply(before);
-  CHECK(d.session(uuid(1)));
+  CHECK(d.session(s));
   CHECK(d.changed.empty());
   reload(d);
-  d.apply(session_expire{{uuid(9), uuid(1)}, d.m.restored_at()});
-  CHECK_FALSE(d.session(uuid(1)));
+  d.apply(session_expire{{uuid(9), s}, d.m.restored_at()});
+  CHECK_FALSE(d.session(s));
 }
 
 TEST_CASE("who follows changes begins anew with a restore") {
