@@ -29,6 +29,11 @@ state::query asking(state::query q, wanted what, state::change_place after) {
   return q;
 }
 
+/// Behind the changes, so that no change before it is missed.
+std::string with_progress(std::string changes, const std::string& progress) {
+  return MUTANT(progress_before_its_events) ? progress + changes : std::move(changes += progress);
+}
+
 /// The same keys can be seen.
 bool see_the_same(const std::shared_ptr<const acl::authorizer>& a, const std::shared_ptr<const acl::authorizer>& b) {
   return a == b || (a != nullptr && b != nullptr && a->sees_same_keys(*b));
@@ -274,6 +279,23 @@ void change_streams::told(group& g, const read_result& r, monotonic_time now) {
     await(g, now);
 }
 
+/// All of the changes, and progress behind them. @param progress empty: none is told
+http::shared_body_ptr change_streams::rendered(const state::change_rows& rows, bool keys_only,
+                                               const std::string& progress) {
+  rendering r{keys_only, {}, progress.empty() ? state::change_place{{}, 0} : rows.reached, nullptr};
+  for (const auto& c : rows.list)
+    r.changes.push_back({c.index, c.effect});
+  if (last_.text != nullptr && r.keys_only == last_.keys_only && r.progress == last_.progress &&
+      r.changes == last_.changes) {
+    PROBE("gateway: groups of streams of changes are told the same text");
+    return last_.text;
+  }
+  auto text = with_progress(text_of(rows, keys_only), progress);
+  r.text = text.empty() ? nullptr : keep(std::move(text));
+  last_ = std::move(r);
+  return last_.text;
+}
+
 void change_streams::tell_all(group& g, const state::change_rows& rows, monotonic_time now) {
   const bool told_place = now >= g.progress_due;
   if (told_place)
@@ -281,11 +303,7 @@ void change_streams::tell_all(group& g, const state::change_rows& rows, monotoni
   std::string progress;
   if (told_place)
     http::append_progress(progress, rows.reached);
-  const auto with_progress = [&](std::string text) {
-    return MUTANT(progress_before_its_events) ? progress + text : std::move(text += progress);
-  };
-  auto whole = with_progress(text_of(rows, g.keys_only));
-  const auto text = whole.empty() ? nullptr : keep(std::move(whole));
+  const auto text = rendered(rows, g.keys_only, progress);
   const auto before = std::exchange(g.place, rows.reached);
   // Whoever is cut, or lost, takes the place of the last one, who has been told.
   for (auto i = g.following.size(); i-- > 0;) {
@@ -297,7 +315,7 @@ void change_streams::tell_all(group& g, const state::change_rows& rows, monotoni
       if (text != nullptr && !send_now(s, text))
         put(s, text);
     } else {
-      auto rest = with_progress(text_of(rows, s.have, g.keys_only));
+      auto rest = with_progress(text_of(rows, s.have, g.keys_only), progress);
       s.have = std::max(s.have, rows.reached);
       if (!rest.empty())
         put_own(s, std::move(rest));
@@ -510,6 +528,7 @@ void change_streams::count() {
 
 void change_streams::tick(monotonic_time now) {
   count();
+  last_ = {};
   for (auto it = groups_.begin(); it != groups_.end();) {
     auto& g = *it->second;
     if (!g.following.empty()) {

@@ -1,7 +1,7 @@
 #pragma once
 // Clients that follow changes of keys as server-sent events (docs/changes.md). Streams that ask for the same keys in the same name are a
-// group: one query of it waits at the state machine, and what that brings is rendered once for all of them. A stream that is behind its group
-// reads on its own until it has caught up, as fast as its client takes it.
+// group: one query of it waits at the state machine, and what that brings is rendered once for all of them, and for the next groups if they are
+// told the same. A stream that is behind its group reads on its own until it has caught up, as fast as its client takes it.
 
 #include "actors/gateway/requests/byte_budget.hpp"
 #include "actors/gateway/requests/outbox.hpp"
@@ -96,6 +96,13 @@ private:
     monotonic_time made;
   };
   using groups = std::map<std::string, std::unique_ptr<group>>;
+  /// What a group was told last. Groups of other tokens that see as much are told the same, and are answered at the same time.
+  struct rendering {
+    bool keys_only = false;
+    std::vector<state::change_place> changes;
+    state::change_place progress; ///< behind the changes; of index zero: none
+    http::shared_body_ptr text;   ///< null: there is none, or nothing to be told
+  };
 
   static std::string key_of(const http::change_stream& asked, const http::render_options& options);
   static const http::change_stream& asked_by(const stream& s) { return std::get<http::change_stream>(s.e->what); }
@@ -109,6 +116,7 @@ private:
   void give_up_waiting(group& g);
   void await(group& g, monotonic_time now);
   void told(group& g, const read_result& r, monotonic_time now);
+  http::shared_body_ptr rendered(const state::change_rows& rows, bool keys_only, const std::string& progress);
   void tell_all(group& g, const state::change_rows& rows, monotonic_time now);
   void want_snapshot(stream& s, std::string why, log_index newer_than, monotonic_time now);
   void send_snapshot(stream& s, std::shared_ptr<snapshot_text> state);
@@ -133,6 +141,7 @@ private:
   metrics& metrics_;
   std::unordered_map<request_id, std::unique_ptr<stream>> streams_;
   groups groups_;
+  rendering last_;
   std::map<std::string, snapshots_of_group> snapshots_; ///< by key of their group
   // What is answered next: by the id of the question.
   std::unordered_map<request_id, request_id> asked_by_streams_;

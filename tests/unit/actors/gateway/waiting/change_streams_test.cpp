@@ -36,15 +36,20 @@ struct streams_fixture : asked_fixture {
   std::list<follower> followers;
 
   follower& open(asked_for what, state::change_place after = {log_index{}, state::change_place::all_effects},
-                 std::vector<std::string> prefixes = {"a/"}) {
-    auto& e = client->asks(http::change_stream{state::kv_changes{std::move(prefixes), after, what}});
+                 std::vector<std::string> prefixes = {"a/"}, const std::string& secret = {}) {
+    http::change_stream asked{state::kv_changes{std::move(prefixes), after, what}};
+    if (!secret.empty())
+      asked.query.by = state::authority{secret, false, {}};
+    auto& e = client->asks(std::move(asked));
     auto& f = followers.emplace_back(follower{&e, {}, {}, true});
     streams.begin(e, now);
     pump();
     return f;
   }
 
-  state::query_result look(const state::query& q) {
+  /// Everybody may see everything, or nothing.
+  state::query_result look(state::query q) {
+    q.by.reset();
     ++questions;
     if (forbidden)
       return {log_index{1}, state::refusal{"Permission denied"}};
@@ -161,6 +166,39 @@ TEST_CASE("streams that ask for the same are one group, and get one rendering", 
   f.set("b/1");
   CHECK(f.questions == asked + 1);
   CHECK(count(one.text, "event: set") == 1);
+}
+
+TEST_CASE("groups that are told the same get one rendering", "[changes]") {
+  streams_fixture f;
+  f.d.set("a/0");
+  std::vector<streams_fixture::follower*> all;
+  for (const auto* secret : {"one", "two", "one", "two"})
+    all.push_back(&f.open(asked_for::place, {}, {"a/"}, secret));
+  auto& wider = f.open(asked_for::place, {}, {"a/", "b/"}, "one");
+  REQUIRE(f.parked.size() == 3);
+  f.set("a/1");
+  for (const auto* s : all)
+    CHECK(s->blocks.back() == wider.blocks.back());
+  f.set("b/1");
+  CHECK(count(wider.text, "b/1") == 1);
+  CHECK(count(all.front()->text, "b/1") == 0);
+  auto& keys = f.client->asks(http::change_stream{state::kv_changes{{"a/"}, {}, asked_for::place}});
+  keys.options.keys_only = true;
+  const auto& names = f.followers.emplace_back(streams_fixture::follower{&keys, {}, {}, true});
+  f.streams.begin(keys, f.now);
+  f.pump();
+  f.now += 10s; // progress is told with it
+  f.set("a/2", "w");
+  for (const auto* s : all) {
+    CHECK(s->blocks.back() == wider.blocks.back());
+    CHECK(s->text.ends_with("id: 4\nevent: progress\ndata: {\"Index\":4}\n\n"));
+  }
+  CHECK(count(names.text, "\"Value\"") == 0);
+  for (auto& each : f.followers)
+    each.blocks.clear();
+  CHECK(f.held.used() > 0); // for groups to come
+  f.streams.tick(f.now);
+  CHECK(f.held.used() == 0);
 }
 
 TEST_CASE("each stream is told its place every ten seconds, whatever happens", "[changes]") {
@@ -297,6 +335,7 @@ TEST_CASE("who takes nothing is cut with what is on its way, and nothing more is
   CHECK(count(slow.text, "id: " + std::to_string(had + 1) + ".0\n") == 1); // all up to its place
   slow.blocks.clear();
   quick.blocks.clear();
+  f.streams.tick(f.now);
   CHECK(f.held.used() == 0);
 }
 
