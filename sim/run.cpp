@@ -403,6 +403,7 @@ private:
         return clients_.find(id).result != outcome::pending || clients_.find(id).read->min_index >= last_change(id);
       });
     });
+    all_streams_are_told();
     settle("convergence", [this] { return agreed_leader() && converged(); });
     if (!swarm_.frozen)
       judge_autopilot();
@@ -416,6 +417,14 @@ private:
     // The rest of the calm: nothing more may go wrong.
     if (fine())
       run_until(std::max<virtual_time>(profile_.chaos + profile_.calm, time_.now()));
+  }
+
+  /// Whoever follows changes is sent all that is there by now, whatever became of his streams before.
+  void all_streams_are_told() {
+    followers_.stay_at(serving_nodes());
+    const auto there = replies_.committed();
+    if (fine() && !run_until_reached([&] { return followers_.lacking(there).empty(); }, recovery_max) && fine())
+      fail(verdict::liveness, "streams", followers_.lacking(there));
   }
 
   /// What operators are told of the servers, once these are well or broken and stay so.

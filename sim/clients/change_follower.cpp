@@ -40,16 +40,32 @@ void change_followers::turn(std::size_t i) {
   const auto node = drawn % places;
   const auto kind = drawn / places % cuts;
   if (f.connection != 0) {
-    if (kind != 1)
+    if (kind != 1 || only_at_)
       return;
     PROBE("changes: a client left its stream");
-    if (nodes_.state(f.node) != node_state::down)
-      nodes_.gateway(f.node).hang_up(f.connection);
-    f.connection = 0;
+    leave(f);
   }
   for (std::size_t n = 0; n < places; ++n)
-    if (const auto at = (node + n) % places; nodes_.state(at) != node_state::down)
-      return connect(i, at, kind < 6 ? 0 : 1 + drawn / places / cuts);
+    if (const auto at = (node + n) % places; may_ask(at))
+      return connect(i, at, kind < 6 || only_at_ ? 0 : 1 + drawn / places / cuts);
+}
+
+void change_followers::leave(follower& f) {
+  if (nodes_.state(f.node) != node_state::down)
+    nodes_.gateway(f.node).hang_up(f.connection);
+  f.connection = 0;
+}
+
+bool change_followers::may_ask(std::size_t node) const {
+  return nodes_.state(node) != node_state::down &&
+         (!only_at_ || std::find(only_at_->begin(), only_at_->end(), node) != only_at_->end());
+}
+
+void change_followers::stay_at(std::vector<std::size_t> nodes) {
+  only_at_ = std::move(nodes);
+  for (auto& f : followers_)
+    if (f.connection != 0 && (f.bytes_left != 0 || !may_ask(f.node)))
+      leave(f);
 }
 
 void change_followers::connect(std::size_t i, std::size_t node, std::uint64_t bytes_left) {
@@ -110,9 +126,13 @@ bool change_followers::on_bytes(connection_id c, std::string_view bytes, bool la
   return false;
 }
 
-bool change_followers::all_have(log_index i) const {
-  return std::all_of(followers_.begin(), followers_.end(),
-                     [i](const follower& f) { return f.judge.sent_up_to() >= i; });
+std::string change_followers::lacking(log_index i) const {
+  for (std::size_t n = 0; n < followers_.size(); ++n)
+    if (const auto& f = followers_[n]; f.judge.sent_up_to() < i)
+      return "follower " + std::to_string(n) + " has been sent what there is up to " + to_string(f.judge.sent_up_to()) +
+             ", and not up to " + to_string(i) + "; " +
+             (f.connection == 0 ? "it has no stream" : "its stream is of node " + std::to_string(f.node));
+  return {};
 }
 
 } // namespace belay::sim

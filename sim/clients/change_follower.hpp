@@ -7,8 +7,11 @@
 #include "sim/record/event_reader.hpp"
 #include "sim/world/cluster.hpp"
 
+#include <deque>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace belay::sim {
 
@@ -19,13 +22,15 @@ public:
 
   void start();
   void on_node_gone(std::size_t node);
+  /// From now on they ask at these nodes only, and nobody leaves his stream of his own accord.
+  void stay_at(std::vector<std::size_t> nodes);
 
   /// @returns false: the client hangs up
   bool on_bytes(connection_id c, std::string_view bytes, bool last);
   /// The first that is wrong.
   const broken& complaint() const { return complaint_; }
-  /// Each has been sent everything up to there.
-  bool all_have(log_index i) const;
+  /// Who has not been sent everything up to there, and where; empty: nobody.
+  std::string lacking(log_index i) const;
 
 private:
   struct follower {
@@ -37,6 +42,8 @@ private:
   };
 
   void turn(std::size_t i);
+  void leave(follower& f);
+  bool may_ask(std::size_t node) const;
   void connect(std::size_t i, std::size_t node, std::uint64_t bytes_left);
   void look(std::size_t i);
 
@@ -46,6 +53,7 @@ private:
   cluster& nodes_;
   const floor_checker& floors_;
   std::deque<follower> followers_;
+  std::optional<std::vector<std::size_t>> only_at_; ///< nullopt: anywhere, and they leave when they like
   connection_id connections_ = counted_from(connections_of::change_followers);
   broken complaint_;
 };

@@ -216,7 +216,7 @@ bool credential_operator::on_bytes(connection_id c, std::string_view bytes, bool
   if (trace_.wanted())
     trace_.line(time_.now(), question.node, "answered " + std::to_string(answer->status) + " " + answer->body);
   if (answer->status == 200)
-    look_who_has_it(question.members);
+    look_who_has_it(question);
   answered(*answer);
   return false;
 }
@@ -226,15 +226,20 @@ void credential_operator::on_node_gone(std::size_t node) {
     asked_ = {};
 }
 
-/// All members that were asked have done it, or the answer was wrong; except for those whose keys somebody spoilt meanwhile. Others
-/// need it by hand.
-void credential_operator::look_who_has_it(const raft::configuration& asked) {
+/// All who have been members from the question to its answer have done it, or the answer was wrong; except for those whose keys somebody spoilt
+/// meanwhile. (The server asks its members once it knows that the operator may do this.) Others need it by hand.
+void credential_operator::look_who_has_it(const question& q) {
+  const auto* answering = nodes_.core(q.node);
+  const auto is_member = [&](std::size_t i) {
+    const auto id = nodes_.id_of(i);
+    return q.members.contains(id) && (answering == nullptr || answering->config().contains(id));
+  };
   const auto& key = step_ == key_step::remove ? current_.encrypt.front() : wanted_;
   for (std::size_t i = 0; i < nodes_.size(); ++i) {
     const auto done = step_ == key_step::install ? doors_.knows_key(i, key)
                       : step_ == key_step::use   ? doors_.dials_with_key(i, key)
                                                  : !doors_.knows_key(i, key);
-    if (!done && asked.contains(nodes_.id_of(i)) && !doors_.excused(i) && !wronged_.contains(i))
+    if (!done && is_member(i) && !doors_.excused(i) && !wronged_.contains(i))
       doors_.complain("keyring", "n" + std::to_string(i) + " has not done what an operator was told to be done by all");
     if (!doors_.keyring_is(i, keys_after_step()))
       doors_.excuse(i, true);

@@ -37,7 +37,7 @@ private:
   struct question {
     connection_id connection = 0; ///< zero: nothing is asked
     std::size_t node = 0;
-    raft::configuration members; ///< as the node that is asked knows them
+    raft::configuration members; ///< as the node that is asked knew them then
     std::string answer;
   };
 
@@ -45,7 +45,7 @@ private:
   void next_of_keys();
   void ask(std::size_t node);
   void answered(const http_answer& a);
-  void look_who_has_it(const raft::configuration& asked);
+  void look_who_has_it(const question& q);
   void next_of_settings();
   void plan_next_settings();
   void give(std::size_t node, credential_facts f);

@@ -110,7 +110,6 @@ broken change_judge::take_progress(const stream_event& e, log_index index) {
     return "progress went back from " + std::to_string(at_.index) + " to " + e.id;
   in_snapshot_ = false;
   at_ = to;
-  sent_up_to_ = index;
   if (index > keys_.applied())
     return "progress up to " + e.id + ", and only " + to_string(keys_.applied()) + " is committed";
   return has_state_ ? compare_with(index) : std::nullopt;

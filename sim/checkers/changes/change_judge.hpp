@@ -21,8 +21,10 @@ public:
   broken told(const stream_event& e);
   /// Empty: there was none.
   const std::string& last_id() const { return last_id_; }
-  /// Of the last progress.
-  log_index sent_up_to() const { return sent_up_to_; }
+  /// Every change up to there was sent.
+  log_index sent_up_to() const {
+    return at_.effect == UINT64_MAX || at_.index == 0 ? log_index{at_.index} : log_index{at_.index - 1};
+  }
 
 private:
   struct place {
@@ -46,7 +48,6 @@ private:
   std::string prefix_;
   std::string last_id_;
   place at_;
-  log_index sent_up_to_;
   log_index snapshot_; ///< that is being sent
   bool in_snapshot_ = false;
   bool has_state_ = false;
