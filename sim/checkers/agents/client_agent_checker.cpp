@@ -23,6 +23,7 @@ constexpr seconds back_within{8};
 constexpr milliseconds harmless{2100};
 // Outages before that have nothing to do with it: 5 s of silence, and a word that was lost takes 3 s to be missed.
 constexpr seconds remembered{9};
+constexpr std::int64_t clock_bound_ppm = 100'000;
 // Another node ID under the same name counts when the one before was not heard for 5 s.
 constexpr seconds renewal_takes{15};
 
@@ -162,6 +163,12 @@ broken client_agent_checker::look_at_configurations() const {
   return std::nullopt;
 }
 
+/// Clocks within the stated bound are in the limits; a wilder one that is slow takes so many times as long.
+double client_agent_checker::slowness(std::size_t leader, std::size_t agent) const {
+  const auto slowest = std::min(nodes_.clock(leader).rate_ppm(), nodes_.clock(agent).rate_ppm());
+  return slowest < -clock_bound_ppm ? 1e6 / static_cast<double>(1'000'000 + slowest) : 1.0;
+}
+
 broken client_agent_checker::look_at_rows(virtual_time now) {
   const auto leader = nodes_.leader();
   const auto* machine = leader ? nodes_.machine(*leader) : nullptr;
@@ -171,8 +178,9 @@ broken client_agent_checker::look_at_rows(virtual_time now) {
     const auto node = nodes_.size() + i;
     const auto& a = agents_[i];
     const auto& name = nodes_.member(node).name;
+    const auto slow = slowness(*leader, node);
     const auto long_since = [&](const std::optional<virtual_time>& t, virtual_time limit) {
-      return t && now - std::max(*t, quiet_since_) > limit;
+      return t && now - std::max(*t, quiet_since_) > limit * slow;
     };
     const bool lost = long_since(a.dead, noticed_within), there = long_since(a.up, back_within);
     if (!lost && !there)

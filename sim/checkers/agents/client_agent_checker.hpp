@@ -49,6 +49,7 @@ private:
   bool is_up(std::size_t node) const;
   const state::check_record* liveness_of(const state::machine& catalog, std::size_t node) const;
   bool is_own_row(const state::machine& catalog, std::size_t node) const;
+  double slowness(std::size_t leader, std::size_t agent) const;
   broken look_at_configurations() const;
   broken look_at_rows(virtual_time now);
 
