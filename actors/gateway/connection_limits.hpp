@@ -9,7 +9,10 @@
 namespace belay::actors {
 
 struct connection_limits {
-  std::size_t in_flight_max = 64;          ///< requests of one connection without an answer
+  /// Requests of one connection without an answer, and their bytes: one request is looked at in any case. A client that sends without waiting
+  /// for answers has so much in front of the requests of all others (docs/adr/0022).
+  std::size_t in_flight_max = 16;
+  std::size_t in_flight_bytes_max = 1 << 18;
   std::size_t unsent_bytes_max = 1 << 20;  ///< above that, no further request is looked at
   std::size_t waiting_bytes_max = 1 << 16; ///< input kept while none is looked at; beyond that the socket is not read
   std::chrono::seconds stall{60};          ///< half a request, or an answer, without a byte of progress

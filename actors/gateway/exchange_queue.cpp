@@ -61,8 +61,10 @@ std::size_t exchange_queue::shared_bytes() const {
 bool exchange_queue::may_begin(std::size_t unsent) const {
   if (uploading_)
     return list_.back().transfer->body.size() < upload_bytes_max;
-  return !ended_ && list_.size() < limits_.in_flight_max && unsent < limits_.unsent_bytes_max &&
-         (list_.empty() || list_.back().may_overlap());
+  if (ended_ || unsent >= limits_.unsent_bytes_max)
+    return false;
+  return list_.empty() || (list_.size() < limits_.in_flight_max && in_flight_bytes_ < limits_.in_flight_bytes_max &&
+                           list_.back().may_overlap());
 }
 
 // ---- requests
@@ -85,6 +87,7 @@ void exchange_queue::begin(const http_reader& reader, std::string_view client_ad
   e.keep_alive = reader.keep_alive();
   e.old_version = reader.old_version();
   e.request_bytes = request.target.size() + request.body.size();
+  in_flight_bytes_ += e.request_bytes;
   front_.understand(request, e);
   uploading_ = body_follows && e.transfer != nullptr;
   if (e.transfer != nullptr)
@@ -154,6 +157,7 @@ void exchange_queue::write(std::size_t unsent) {
     } else if (!write_piece(e, unsent)) {
       break;
     }
+    in_flight_bytes_ -= e.request_bytes;
     list_.pop_front();
     if (closing_) {
       ended_ = true;
@@ -237,6 +241,7 @@ void exchange_queue::drop() {
   for (auto& e : list_)
     front_.dropped(e);
   list_.clear();
+  in_flight_bytes_ = 0;
 }
 
 } // namespace belay::actors

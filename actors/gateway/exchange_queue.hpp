@@ -75,6 +75,7 @@ private:
   http_front& front_;
   const connection_limits& limits_;
   std::list<exchange> list_;
+  std::size_t in_flight_bytes_ = 0; ///< of the requests in list_
   http::shared_body_ptr body_;
   bool uploading_ = false;
   bool ended_ = false;

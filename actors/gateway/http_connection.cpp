@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <optional>
 #include <utility>
 
 namespace belay::actors {
@@ -17,6 +18,8 @@ constexpr std::string_view continue_line = "HTTP/1.1 100 Continue\r\n\r\n";
 constexpr std::size_t kept_input_bytes_max = 1024;
 // Rounds of reading before other connections get their turn.
 constexpr int reads_per_turn = 4;
+// A client that sends many requests at once is looked at for so long, and then the others are. One request is looked at in any case.
+constexpr std::chrono::microseconds turn_max{100};
 
 } // namespace
 
@@ -60,7 +63,7 @@ bool http_connection::may_read() const {
   if (input_ended_ || !open() || (tls_ != nullptr && tls_->waits_for_turn()))
     return false;
   // A client that sends far ahead is not read until its answers are through.
-  return lingering_ || may_look_at_next() || waiting_.size() < limits_.waiting_bytes_max;
+  return lingering_ || (may_look_at_next() && !again_) || waiting_.size() < limits_.waiting_bytes_max;
 }
 
 bool http_connection::wait_for(socket_poller::interest i) {
@@ -108,14 +111,16 @@ void http_connection::take(std::string_view bytes) {
     return;
   if (!waiting_.empty() || !may_look_at_next()) {
     waiting_.append(bytes);
-    return progress();
+    return again_ ? void() : progress();
   }
   // The common case: everything is used up without a copy.
   busy_ = true;
   bool more_needed = false;
-  while (!bytes.empty() && !more_needed && may_look_at_next()) {
+  while (!bytes.empty() && !more_needed && may_look_at_next() && !again_) {
     bytes.remove_prefix(look_at_next(bytes, more_needed));
     write_in_order();
+    if (!bytes.empty() && front_->now() >= last_input_ + turn_max)
+      go_on_later();
   }
   busy_ = false;
   if (!bytes.empty() && !queue_.ended())
@@ -179,16 +184,34 @@ void http_connection::end_of_input() {
 
 // ---- answering
 
+void http_connection::go_on_later() {
+  if (!std::exchange(again_, true))
+    front_->sockets().again(*this);
+}
+
+void http_connection::on_turn_again() {
+  const auto self = shared_from_this();
+  again_ = false;
+  progress();
+}
+
 void http_connection::progress() {
   if (busy_ || !open())
     return;
   busy_ = true;
   std::size_t used = 0;
   bool more_needed = false;
+  std::optional<monotonic_time> turn_ends;
   for (;;) {
     write_in_order();
-    if (more_needed || !may_look_at_next() || used == waiting_.size())
+    if (more_needed || !may_look_at_next() || used == waiting_.size() || again_)
       break;
+    const auto now = front_->now();
+    if (turn_ends && now >= *turn_ends) {
+      go_on_later();
+      break;
+    }
+    turn_ends = turn_ends.value_or(now + turn_max);
     used += look_at_next(std::string_view(waiting_).substr(used), more_needed);
   }
   busy_ = false;
@@ -316,6 +339,8 @@ void http_connection::shut() {
   if (tls_ != nullptr)
     hang_up_politely();
   front_->sockets().change(fd_, *this, waits_for_, {});
+  if (std::exchange(again_, false))
+    front_->sockets().not_again(*this);
   waits_for_ = {};
   ::close(std::exchange(fd_, -1));
   front_->held.change(std::exchange(held_, 0), 0);

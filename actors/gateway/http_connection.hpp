@@ -52,6 +52,7 @@ public:
 
 private:
   void on_ready(bool readable, bool writable) override;
+  void on_turn_again() override;
   void on_turn() override;
   bool may_read() const;
   void wait_readable();
@@ -61,6 +62,7 @@ private:
   void take(std::string_view bytes);
   bool may_look_at_next() const { return queue_.may_begin(unsent()); }
   std::size_t look_at_next(std::string_view input, bool& more_needed);
+  void go_on_later();
   void write_in_order();
   bool flush();
   void end_of_input();
@@ -96,6 +98,7 @@ private:
   client_pace request_pace_, answer_pace_;
   std::size_t held_ = 0; ///< as the front knows it
   bool busy_ = false;    ///< inside progress()
+  bool again_ = false;   ///< what waits is looked at when the other connections have had their turn
   bool input_ended_ = false;
   bool lingering_ = false;
 };

@@ -2,6 +2,9 @@
 
 #include "protocol/base/check.hpp"
 
+#include <boost/asio/post.hpp>
+
+#include <algorithm>
 #include <cerrno>
 #include <utility>
 
@@ -57,6 +60,26 @@ void socket_poller::look() {
       owner->on_ready((e.events & EPOLLIN) != 0 || broken, (e.events & EPOLLOUT) != 0 || broken);
   }
   pending_ = 0;
+}
+
+void socket_poller::again(socket_owner& owner) {
+  again_.push_back(&owner);
+  if (again_.size() == 1)
+    boost::asio::post(set_.get_executor(), [self = shared_from_this()] { self->take_turns(); });
+}
+
+void socket_poller::not_again(const socket_owner& owner) {
+  for (auto* waiting : {&again_, &taking_turns_})
+    std::replace(waiting->begin(), waiting->end(), const_cast<socket_owner*>(&owner),
+                 static_cast<socket_owner*>(nullptr));
+}
+
+void socket_poller::take_turns() {
+  taking_turns_.swap(again_);
+  for (std::size_t i = 0; i < taking_turns_.size(); ++i)
+    if (auto* owner = taking_turns_[i])
+      owner->on_turn_again();
+  taking_turns_.clear();
 }
 
 } // namespace belay::actors

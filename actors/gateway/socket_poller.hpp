@@ -9,6 +9,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 namespace belay::actors {
 
@@ -20,6 +21,8 @@ public:
   virtual ~socket_owner() = default;
   /// recv() or send() would not have to wait now. An error of the socket counts as both.
   virtual void on_ready(bool readable, bool writable) = 0;
+  /// After again().
+  virtual void on_turn_again() {}
 };
 
 /// Asio re-arms a socket with a system call for every wait; here it stays armed until somebody says otherwise, and the
@@ -38,18 +41,25 @@ public:
   /// @returns false: no memory in the kernel; the interest is as before
   bool change(int fd, socket_owner& owner, interest before, interest now);
 
+  /// Its on_turn_again() is called once, behind the other sockets and what else the loop has to do.
+  void again(socket_owner& owner);
+  /// It is not called any more. Linear in how many wait for that.
+  void not_again(const socket_owner& owner);
+
 private:
   // Events that are handed out before the loop's other work gets its turn.
   static constexpr std::size_t events_per_turn = 128;
 
   void wait();
   void look();
+  void take_turns();
 
   stream_descriptor set_;
   std::array<epoll_event, events_per_turn> events_{};
   std::size_t pending_ = 0; ///< of events_, while they are handed out
   std::size_t watched_ = 0;
   bool waiting_ = false;
+  std::vector<socket_owner*> again_, taking_turns_; ///< the second while they are called; null: not any more
 };
 
 } // namespace belay::actors

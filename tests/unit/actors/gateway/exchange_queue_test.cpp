@@ -1,72 +1,19 @@
 // The order of requests and answers on one connection, with a front that does what the test says.
 
 #include "actors/gateway/exchange_queue.hpp"
+#include "tests/unit/actors/gateway/told_front.hpp"
 
 #include <catch2/catch.hpp>
 
-#include <cstdlib>
 #include <string>
 #include <vector>
 
 using namespace belay;
 using namespace belay::actors;
+using namespace belay::actors::testing;
 using namespace std::chrono_literals;
 
 namespace {
-
-/// Knows four paths: /plain (a write of a key), /read, /wait (a read that may take minutes), /upload. Everything else is
-/// answered at once.
-class told_front final : public http_front {
-public:
-  socket_poller& sockets() override { std::abort(); }
-  http_reader_pool& readers() override { return pool; }
-  monotonic_time now() override { return time; }
-  std::int64_t wall_ns() override { return 0; }
-  std::string_view date() override { return "today"; }
-  const http::route_settings& routes() override { return settings; }
-  void understand(const http::raw_request& r, exchange& e) override {
-    http::parsed_request parsed;
-    http::read_request read;
-    if (r.target == "/plain") {
-      parsed.action = http::write_request{state::kv_write{}};
-    } else if (r.target == "/read" || r.target == "/wait") {
-      read.min_index = r.target == "/wait" ? 5 : 0;
-      parsed.action = read;
-    } else if (r.target == "/upload") {
-      parsed.action = http::snapshot_restore{};
-    } else {
-      parsed.action = http::error_response(404, std::string(r.target));
-    }
-    e.understood(std::move(parsed), r.body);
-    e.deadline = time + 10s;
-  }
-  void dispatch(exchange& e) override { dispatched.push_back(&e); }
-  void body_arrived(exchange&) override { ++bodies; }
-  void next_piece(exchange& e) override {
-    ++pieces;
-    e.transfer->asked = true;
-  }
-  void forget(exchange&) override { ++forgotten; }
-  bool may_answer(exchange&) override { return may; }
-  void dropped(exchange&) override { ++gone; }
-  void count(const exchange&, int status) override { statuses.push_back(status); }
-  void closed(http_connection&) override {}
-
-  /// What was written since the last call.
-  std::string written() { return std::exchange(output, {}); }
-
-  http_reader_rules rules{1u << 20, [](std::string_view, std::string_view target) {
-                            const bool upload = target == "/upload";
-                            return http::body_limit{upload ? 1u << 30 : 1u << 20, upload};
-                          }};
-  http_reader_pool pool{rules};
-  http::route_settings settings;
-  monotonic_time time = monotonic_time{} + 1h;
-  std::vector<exchange*> dispatched;
-  std::vector<int> statuses;
-  int bodies = 0, pieces = 0, forgotten = 0, gone = 0;
-  bool may = true;
-};
 
 struct nobody : requester {
   void progress() override {}
@@ -74,10 +21,10 @@ struct nobody : requester {
 
 struct queue_fixture {
   /// As the connection does it: reads one request, which must be there in full but for an upload's body.
-  void request(const std::string& line, const std::string& headers = {}) {
+  void request(const std::string& line, const std::string& headers = {}, const std::string& body = {}) {
     http_reader reader(front.rules);
     std::size_t used = 0;
-    const auto verdict = reader.read(line + " HTTP/1.1\r\nHost: x\r\n" + headers + "\r\n", used);
+    const auto verdict = reader.read(line + " HTTP/1.1\r\nHost: x\r\n" + headers + "\r\n" + body, used);
     REQUIRE((verdict == http_reader::verdict::complete || verdict == http_reader::verdict::head));
     queue.begin(reader, "127.0.0.1", nullptr, verdict == http_reader::verdict::head);
   }
@@ -145,6 +92,16 @@ TEST_CASE("exchange_queue: limits of what one client may have under way") {
   CHECK_FALSE(f.queue.may_begin(100));
   f.request("PUT /plain");
   CHECK_FALSE(f.queue.may_begin(0));
+  for (auto* e : f.front.dispatched)
+    f.answer(*e, "");
+  f.write();
+  f.limits.in_flight_bytes_max = 20;
+  CHECK(f.queue.may_begin(0));
+  f.request("PUT /plain", "Content-Length: 20\r\n", std::string(20, 'v')); // alone, whatever its size
+  CHECK_FALSE(f.queue.may_begin(0));
+  f.answer(*f.front.dispatched.back(), "");
+  f.write();
+  CHECK(f.queue.may_begin(0));
 }
 
 TEST_CASE("exchange_queue: behind the last answer nothing is written") {

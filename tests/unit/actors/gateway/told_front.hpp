@@ -1,0 +1,71 @@
+#pragma once
+// A gateway as its connections see it, which does what the test says.
+
+#include "actors/gateway/http_front.hpp"
+
+#include <chrono>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace belay::actors::testing {
+
+/// Knows four paths: /plain (a write of a key), /read, /wait (a read that may take minutes), /upload. Everything else is
+/// answered at once.
+class told_front final : public http_front {
+public:
+  socket_poller& sockets() override { return *poller; }
+  http_reader_pool& readers() override { return pool; }
+  monotonic_time now() override { return time += step; }
+  std::int64_t wall_ns() override { return 0; }
+  std::string_view date() override { return "today"; }
+  const http::route_settings& routes() override { return settings; }
+  void understand(const http::raw_request& r, exchange& e) override {
+    targets.emplace_back(r.target);
+    http::parsed_request parsed;
+    http::read_request read;
+    if (r.target == "/plain") {
+      parsed.action = http::write_request{state::kv_write{}};
+    } else if (r.target == "/read" || r.target == "/wait") {
+      read.min_index = r.target == "/wait" ? 5 : 0;
+      parsed.action = read;
+    } else if (r.target == "/upload") {
+      parsed.action = http::snapshot_restore{};
+    } else {
+      parsed.action = http::error_response(404, std::string(r.target));
+    }
+    e.understood(std::move(parsed), r.body);
+    e.deadline = time + std::chrono::seconds(10);
+  }
+  void dispatch(exchange& e) override { dispatched.push_back(&e); }
+  void body_arrived(exchange&) override { ++bodies; }
+  void next_piece(exchange& e) override {
+    ++pieces;
+    e.transfer->asked = true;
+  }
+  void forget(exchange&) override { ++forgotten; }
+  bool may_answer(exchange&) override { return may; }
+  void dropped(exchange&) override { ++gone; }
+  void count(const exchange&, int status) override { statuses.push_back(status); }
+  void closed(http_connection&) override {}
+
+  /// What was written since the last call.
+  std::string written() { return std::exchange(output, {}); }
+
+  http_reader_rules rules{1u << 20, [](std::string_view, std::string_view target) {
+                            const bool upload = target == "/upload";
+                            return http::body_limit{upload ? 1u << 30 : 1u << 20, upload};
+                          }};
+  http_reader_pool pool{rules};
+  http::route_settings settings;
+  socket_poller* poller = nullptr; ///< of the test, if it has sockets
+  monotonic_time time = monotonic_time{} + std::chrono::hours(1);
+  std::chrono::nanoseconds step{0}; ///< by which it is later at each look at the clock
+  std::vector<std::string> targets; ///< of all requests
+  std::vector<exchange*> dispatched;
+  std::vector<int> statuses;
+  int bodies = 0, pieces = 0, forgotten = 0, gone = 0;
+  bool may = true;
+};
+
+} // namespace belay::actors::testing
