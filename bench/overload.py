@@ -275,7 +275,7 @@ def main():
     parser.add_argument("--consul", help="the consul program: its `lock` has to keep its lock, too")
     parser.add_argument("--folder", default="/var/tmp", help="where data lie; a real disk")
     parser.add_argument("--seconds", type=float, default=8)
-    parser.add_argument("--connections", type=int, default=300)
+    parser.add_argument("--connections", type=int, default=1024)
     parser.add_argument("--value", type=int, default=16384, help="bytes; with small ones the log is not what has too much to do")
     parser.add_argument("--load", choices=("writes", "reads"), default="writes", help="what there is too much of")
     options = parser.parse_args()
