@@ -106,6 +106,8 @@ std::optional<std::string> formation::met(const introduction& peer) {
   if (!peers_.contains(peer.self.id))
     calm_ticks_ = sets_in_row_ = 0;
   peers_[peer.self.id] = peer;
+  if (hears_promised_set()) // also before the next tick: who is back is not given up because it was silent
+    silent_ticks_ = 0;
   if (peer.datacenter != datacenter_)
     return "server " + peer.self.name + " at " + peer.self.address + " is of datacenter " + peer.datacenter;
   if (!belongs(peer.self.id))
@@ -123,9 +125,12 @@ void formation::tick(bool all_met) {
   ++calm_ticks_;
   pause_ticks_ = std::max(pause_ticks_ - 1, 0);
   all_met_ = all_met;
-  const bool heard = std::all_of(promise_.set.begin(), promise_.set.end(),
-                                 [this](const member& m) { return m.id == self_.id || peers_.contains(m.id); });
-  silent_ticks_ = heard ? 0 : silent_ticks_ + 1;
+  silent_ticks_ = hears_promised_set() ? 0 : silent_ticks_ + 1;
+}
+
+bool formation::hears_promised_set() const {
+  return std::all_of(promise_.set.begin(), promise_.set.end(),
+                     [this](const member& m) { return m.id == self_.id || peers_.contains(m.id); });
 }
 
 bool formation::belongs(node_id peer) const {

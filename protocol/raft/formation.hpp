@@ -181,6 +181,7 @@ private:
   bool could_refuse(const introduction& p, std::uint64_t cluster) const;
   bool dead(const promise& p) const;
   bool given_up_by_enough(const promise& p) const;
+  bool hears_promised_set() const;
   bool should_give_up() const;
   std::vector<member> chosen_set() const;
   std::uint64_t round_for(const std::vector<member>& set) const;

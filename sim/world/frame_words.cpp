@@ -54,6 +54,21 @@ const char* outcome_words(wire::call_outcome o) {
   return names[static_cast<std::size_t>(o)];
 }
 
+/// Of the first configuration: protocol/raft/formation.hpp.
+std::string promise_in(const wire::hello& h) {
+  std::string text = h.has_log ? ", with a log" : "";
+  if (h.cluster_id == 0 && (h.round != 0 || !h.refused.empty())) {
+    text += ", in round " + number(h.round) + (h.agreed.empty() ? " without a set" : " with the set");
+    for (const auto& m : h.agreed)
+      text += ' ' + to_string(m.id);
+    if (h.given_up)
+      text += ", which it has given up";
+    if (!h.refused.empty())
+      text += "; " + number(h.refused.size()) + " refused";
+  }
+  return text;
+}
+
 } // namespace
 
 std::string words(const wire::frame& f) {
@@ -61,7 +76,7 @@ std::string words(const wire::frame& f) {
       overloaded{
           [](const wire::hello& h) {
             return "hello, I am server " + to_string(h.self.id) + " (" + h.self.name + ") of cluster " +
-                   number(h.cluster_id);
+                   number(h.cluster_id) + promise_in(h);
           },
           [](const raft::message& m) { return words_of(m); },
           [](const wire::forward_call& c) {

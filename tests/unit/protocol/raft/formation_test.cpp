@@ -243,6 +243,31 @@ TEST_CASE("a promise whose member is gone is given up, and those who gave it up 
   CHECK(a.first_configuration());        // and does not stop the others
 }
 
+TEST_CASE("a member of the set that is back after a long silence is not given up") {
+  auto a = of(1, 3), b = of(2, 3), c = of(3, 3);
+  for (auto* to : {&a, &b, &c})
+    for (auto* from : {&a, &b, &c})
+      if (to != from)
+        introduce(*to, *from);
+  REQUIRE(promise_next(a));
+  REQUIRE(promise_next(b)); // what c has promised is not on its disk yet
+  a.lost(node_id{3});
+  for (int i = 0; i < 30; ++i)
+    a.tick(true);
+  introduce(a, b);
+  CHECK_FALSE(a.next_promise()); // with two servers nothing is gained
+  introduce(a, c);
+  CHECK_FALSE(a.next_promise());
+  introduce(c, a);
+  introduce(c, b);
+  REQUIRE(promise_next(c));
+  REQUIRE(c.first_configuration());
+  c.joined(formation::cluster_id_of(*c.first_configuration()));
+  introduce(a, c);
+  CHECK(a.first_configuration());
+  CHECK(a.may_follow(node_id{3}, false));
+}
+
 TEST_CASE("an unreadable promise is told from none") {
   CHECK(decode_promise(encode(promise{})) == promise{});
   auto bytes = encode(promise{3, {server(1), server(2)}, true, {7, 8}});
