@@ -27,6 +27,8 @@ namespace {
 
 // Read at once and shared by all connections, so that an idle one needs no buffer.
 constexpr std::size_t input_bytes = 65536;
+// So much later than the hold time those who are asked answer that they do not know; their word says more.
+constexpr std::chrono::milliseconds renewal_grace{1200};
 constexpr std::chrono::milliseconds tick_period{250};
 constexpr std::chrono::milliseconds tick_period_while_draining{20};
 constexpr std::chrono::seconds sweep_interval{1};
@@ -215,11 +217,17 @@ void http_gateway::ask(exchange& e, const http::read_request& r) {
 }
 
 void http_gateway::ask(exchange& e, const http::session_renew& renewal) {
-  send(wires_->fsm, renew_session{pending_.add(e, answer_due()), renewal.id});
+  send(wires_->fsm, renew_session{pending_.add(e, renewal_due(e)), renewal.id});
 }
 
 void http_gateway::ask(exchange& e, const http::session_renew_list& renewals) {
-  send(wires_->fsm, renew_session{pending_.add(e, answer_due()), forward::renewal_list(renewals.ids)});
+  send(wires_->fsm, renew_session{pending_.add(e, renewal_due(e)), forward::renewal_list(renewals.ids)});
+}
+
+/// A renewal that has waited to be permitted, and then waits for a leader, would wait for the hold time twice: a session may be over before.
+monotonic_time http_gateway::renewal_due(const exchange& e) {
+  const auto due = answer_due();
+  return e.access.since == monotonic_time{} ? due : std::min(due, e.access.since + times_.hold + renewal_grace);
 }
 
 void http_gateway::ask(exchange& e, const http::snapshot_save& save) {

@@ -202,6 +202,7 @@ private:
   void tick();
   void stop();
   monotonic_time answer_due() { return times_.due(now()); }
+  monotonic_time renewal_due(const exchange& e);
   std::int64_t wall_seconds() const;
 
   asio_host* asio_;

@@ -143,6 +143,8 @@ void access_questions::judge_as_agent_master(exchange& e) const {
 void access_questions::ask(exchange& e, http::consistency mode, monotonic_time now) {
   auto& a = e.access;
   a.asked = true;
+  if (a.since == monotonic_time{})
+    a.since = now;
   a.by_tables_behind = mode == http::consistency::stale;
   read_query q{pending_.add(e, times_.due(now)), {}, {}};
   q.request.query = state::permissions_read{a.needed};

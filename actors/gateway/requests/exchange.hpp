@@ -44,6 +44,7 @@ struct access_progress {
   std::vector<state::permission_needed> needed;
   std::shared_ptr<const acl::authorizer> may; ///< what its token may do, as of when that was asked; null: it was not
   std::unique_ptr<agent::reply> agent_said;   ///< not told before the token is looked at again
+  monotonic_time since;                       ///< it was asked for first; zero: it was not
   std::uint64_t known_index = 0;              ///< of what was said of it
   std::shared_ptr<access_watch> watch;        ///< it waits or streams, and is judged again meanwhile; null: it is not
   bool asked = false;                         ///< what comes next is the answer to that
