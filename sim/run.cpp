@@ -423,8 +423,13 @@ private:
   void all_streams_are_told() {
     followers_.stay_at(serving_nodes());
     const auto there = replies_.committed();
-    if (fine() && !run_until_reached([&] { return followers_.lacking(there).empty(); }, recovery_max) && fine())
-      fail(verdict::liveness, "streams", followers_.lacking(there));
+    until_none("streams", [&] { return followers_.lacking(there); });
+  }
+
+  /// @param missing tells what is not yet as it must be; empty: nothing
+  void until_none(const char* what, const std::function<std::string()>& missing) {
+    if (fine() && !run_until_reached([&] { return missing().empty(); }, recovery_max) && fine())
+      fail(verdict::liveness, what, missing());
   }
 
   /// What operators are told of the servers, once these are well or broken and stay so.
@@ -510,8 +515,7 @@ private:
       auto wrong = agents_.difference(nodes, *machine);
       return wrong.empty() ? agent_health_.difference(*machine) : wrong;
     };
-    if (fine() && !run_until_reached([&] { return difference().empty(); }, recovery_max) && fine())
-      fail(verdict::liveness, "catalog", difference());
+    until_none("catalog", difference);
   }
 
   void stand_idle() {

@@ -58,12 +58,20 @@ std::size_t exchange_queue::shared_bytes() const {
   return all;
 }
 
+/// Of as many requests as limits_.in_flight_max at most.
+std::size_t exchange_queue::request_bytes() const {
+  std::size_t all = 0;
+  for (const auto& e : list_)
+    all += e.request_bytes;
+  return all;
+}
+
 bool exchange_queue::may_begin(std::size_t unsent) const {
   if (uploading_)
     return list_.back().transfer->body.size() < upload_bytes_max;
   if (ended_ || unsent >= limits_.unsent_bytes_max)
     return false;
-  return list_.empty() || (list_.size() < limits_.in_flight_max && in_flight_bytes_ < limits_.in_flight_bytes_max &&
+  return list_.empty() || (list_.size() < limits_.in_flight_max && request_bytes() < limits_.in_flight_bytes_max &&
                            list_.back().may_overlap());
 }
 
@@ -87,7 +95,6 @@ void exchange_queue::begin(const http_reader& reader, std::string_view client_ad
   e.keep_alive = reader.keep_alive();
   e.old_version = reader.old_version();
   e.request_bytes = request.target.size() + request.body.size();
-  in_flight_bytes_ += e.request_bytes;
   front_.understand(request, e);
   uploading_ = body_follows && e.transfer != nullptr;
   if (e.transfer != nullptr)
@@ -157,7 +164,6 @@ void exchange_queue::write(std::size_t unsent) {
     } else if (!write_piece(e, unsent)) {
       break;
     }
-    in_flight_bytes_ -= e.request_bytes;
     list_.pop_front();
     if (closing_) {
       ended_ = true;
@@ -241,7 +247,6 @@ void exchange_queue::drop() {
   for (auto& e : list_)
     front_.dropped(e);
   list_.clear();
-  in_flight_bytes_ = 0;
 }
 
 } // namespace belay::actors

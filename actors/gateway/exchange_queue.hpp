@@ -66,6 +66,7 @@ public:
 
 private:
   exchange& add();
+  std::size_t request_bytes() const;
   bool is_last(const exchange& e) const;
   void write_answer(exchange& e);
   bool write_piece(exchange& e, std::size_t unsent);
@@ -75,7 +76,6 @@ private:
   http_front& front_;
   const connection_limits& limits_;
   std::list<exchange> list_;
-  std::size_t in_flight_bytes_ = 0; ///< of the requests in list_
   http::shared_body_ptr body_;
   bool uploading_ = false;
   bool ended_ = false;

@@ -68,10 +68,10 @@ void socket_poller::again(socket_owner& owner) {
     boost::asio::post(set_.get_executor(), [self = shared_from_this()] { self->take_turns(); });
 }
 
-void socket_poller::not_again(const socket_owner& owner) {
+void socket_poller::not_again(socket_owner& owner) {
+  socket_owner* const nobody = nullptr;
   for (auto* waiting : {&again_, &taking_turns_})
-    std::replace(waiting->begin(), waiting->end(), const_cast<socket_owner*>(&owner),
-                 static_cast<socket_owner*>(nullptr));
+    std::replace(waiting->begin(), waiting->end(), &owner, nobody);
 }
 
 void socket_poller::take_turns() {

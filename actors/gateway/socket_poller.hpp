@@ -44,7 +44,7 @@ public:
   /// Its on_turn_again() is called once, behind the other sockets and what else the loop has to do.
   void again(socket_owner& owner);
   /// It is not called any more. Linear in how many wait for that.
-  void not_again(const socket_owner& owner);
+  void not_again(socket_owner& owner);
 
 private:
   // Events that are handed out before the loop's other work gets its turn.
