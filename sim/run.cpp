@@ -264,6 +264,8 @@ private:
   bool fine() {
     if (report_.outcome != verdict::passed)
       return false;
+    if (credentials_)
+      credentials_->look_at_members();
     if (!broken_check.empty())
       fail(verdict::safety, "invariants", broken_check);
     else if (watcher_.complaint())

@@ -59,6 +59,10 @@ bool progress_checker::hear_each_other(std::size_t a, std::size_t b) const {
          !net_.is_slowed(b, a);
 }
 
+bool progress_checker::is_enough(std::size_t able, std::size_t voters) const {
+  return nodes_.acls_wait_for_all() ? able == voters : 2 * able > voters;
+}
+
 bool progress_checker::still_able() const {
   for (const auto a : able_)
     for (const auto b : able_)
@@ -69,7 +73,7 @@ bool progress_checker::still_able() const {
     return false;
   const auto votes = static_cast<std::size_t>(
       std::count_if(able_.begin(), able_.end(), [&](std::size_t i) { return config->is_voter(nodes_.id_of(i)); }));
-  return votes == able_.size() && 2 * votes > config->voters.size();
+  return votes == able_.size() && is_enough(votes, config->voters.size());
 }
 
 /// Empty: there is none.
@@ -83,7 +87,7 @@ std::vector<std::size_t> progress_checker::able_majority() const {
       voters.push_back(i);
   std::vector<std::size_t> best;
   for (std::uint32_t set = 1; set < 1u << voters.size(); ++set) {
-    if (2 * static_cast<std::size_t>(std::popcount(set)) <= config->voters.size())
+    if (!is_enough(static_cast<std::size_t>(std::popcount(set)), config->voters.size()))
       continue;
     std::vector<std::size_t> chosen;
     for (std::size_t k = 0; k < voters.size(); ++k)

@@ -18,6 +18,7 @@ namespace belay::sim {
 /// Rule: when more than half of the voters of a settled configuration have been able to go on for the whole of a time, and
 /// the same of them, and a client put a key at one of them at its beginning, and goes on to try, then by its end a write
 /// was done somewhere. How long it is follows from the settings of the run: bound_of().
+/// Where ACLs have not begun yet it takes all voters, since the leader has to know what each of them understands.
 class progress_checker {
 public:
   progress_checker(schedule& time, cluster& nodes, const simulated_network& net, const swarm& s);
@@ -36,6 +37,7 @@ public:
 private:
   bool works(std::size_t node) const;
   bool hear_each_other(std::size_t a, std::size_t b) const;
+  bool is_enough(std::size_t able, std::size_t voters) const;
   bool still_able() const;
   std::vector<std::size_t> able_majority() const;
 

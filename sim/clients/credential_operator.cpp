@@ -184,7 +184,9 @@ void credential_operator::ask(std::size_t node) {
   constexpr const char* methods[] = {"POST", "PUT", "DELETE"};
   const auto& key = step_ == key_step::remove ? current_.encrypt.front() : wanted_;
   const auto body = R"({"Key":")" + key + R"("})";
-  asked_ = {++connections_, node, nodes_.core(node)->config(), {}};
+  asked_ = {++connections_, node, {}, {}};
+  for (const auto& m : nodes_.core(node)->config().members)
+    asked_.members.insert(m.id);
   const auto request = std::string(methods[static_cast<std::size_t>(step_)]) + " /v1/operator/keyring";
   trace_.add(asked_.connection << 8 | node);
   if (trace_.wanted())
@@ -226,20 +228,22 @@ void credential_operator::on_node_gone(std::size_t node) {
     asked_ = {};
 }
 
+void credential_operator::look_at_members() {
+  if (asked_.connection == 0)
+    return;
+  if (const auto* asked = nodes_.core(asked_.node))
+    std::erase_if(asked_.members, [&](node_id id) { return !asked->config().contains(id); });
+}
+
 /// All who have been members from the question to its answer have done it, or the answer was wrong; except for those whose keys somebody spoilt
 /// meanwhile. (The server asks its members once it knows that the operator may do this.) Others need it by hand.
 void credential_operator::look_who_has_it(const question& q) {
-  const auto* answering = nodes_.core(q.node);
-  const auto is_member = [&](std::size_t i) {
-    const auto id = nodes_.id_of(i);
-    return q.members.contains(id) && (answering == nullptr || answering->config().contains(id));
-  };
   const auto& key = step_ == key_step::remove ? current_.encrypt.front() : wanted_;
   for (std::size_t i = 0; i < nodes_.size(); ++i) {
     const auto done = step_ == key_step::install ? doors_.knows_key(i, key)
                       : step_ == key_step::use   ? doors_.dials_with_key(i, key)
                                                  : !doors_.knows_key(i, key);
-    if (!done && is_member(i) && !doors_.excused(i) && !wronged_.contains(i))
+    if (!done && q.members.contains(nodes_.id_of(i)) && !doors_.excused(i) && !wronged_.contains(i))
       doors_.complain("keyring", "n" + std::to_string(i) + " has not done what an operator was told to be done by all");
     if (!doors_.keyring_is(i, keys_after_step()))
       doors_.excuse(i, true);

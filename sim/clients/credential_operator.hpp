@@ -27,6 +27,8 @@ public:
   /// @returns false: all is heard
   bool on_bytes(connection_id c, std::string_view bytes, bool last);
   void on_node_gone(std::size_t node);
+  /// Call after each step of the run.
+  void look_at_members();
 
   std::uint64_t steps() const { return steps_; }
   std::uint64_t mistakes() const { return mistakes_; }
@@ -37,7 +39,7 @@ private:
   struct question {
     connection_id connection = 0; ///< zero: nothing is asked
     std::size_t node = 0;
-    raft::configuration members; ///< as the node that is asked knew them then
+    std::set<node_id> members; ///< that the node that is asked has known since then
     std::string answer;
   };
 

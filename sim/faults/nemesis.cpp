@@ -526,7 +526,7 @@ std::set<std::size_t> nemesis::heal() {
   };
   if (config && std::all_of(config->members.begin(), config->members.end(), here) &&
       std::all_of(config->members.begin(), config->members.end(), knows_all) && !swarm_.faults.reconfigure &&
-      only_replicas_learn(*config) && config->voters.size() >= 3 && damaged_.empty())
+      only_replicas_learn(*config) && config->voters.size() >= 3 && damaged_.empty() && !nodes_.acls_wait_for_all())
     spare = (config->voters.size() - 1) / 2;
   if (spare < stay_down_.size())
     stay_down_.clear();

@@ -404,6 +404,12 @@ const state::machine* cluster::machine(std::size_t node) const {
   return nodes_[node].fsm == nullptr ? nullptr : &nodes_[node].fsm->machine();
 }
 
+bool cluster::acls_wait_for_all() const {
+  return swarm_.acls != acl_mode::off && std::none_of(nodes_.begin(), nodes_.end(), [](const auto& n) {
+           return n.fsm != nullptr && n.fsm->machine().has_access_rows();
+         });
+}
+
 bool cluster::has_lease(std::size_t node) const {
   const auto& n = nodes_[node];
   return n.fsm != nullptr && n.fsm->lease_until() > n.clock->now();

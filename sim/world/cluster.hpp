@@ -78,6 +78,8 @@ public:
   /// Null: not running.
   const raft::core* core(std::size_t node) const;
   const state::machine* machine(std::size_t node) const;
+  /// ACLs are on and have not begun: the leader has to have heard every server for that (docs/security.md, Tokens of clients).
+  bool acls_wait_for_all() const;
   /// Answers default reads without asking anybody, at this moment of its own clock.
   bool has_lease(std::size_t node) const;
   /// Serves as the leader of the highest term; nullopt: nobody does.

@@ -27,8 +27,10 @@ constexpr std::int64_t clock_bound_ppm = 100'000;
 // Another node ID under the same name counts when the one before was not heard for 5 s.
 constexpr seconds renewal_takes{15};
 
-bool says_critical(const state::catalog_register& r, const std::string& node) {
-  return r.node.node == node && std::any_of(r.checks.begin(), r.checks.end(), [](const state::check_record& c) {
+/// Of that very agent: the one that had the name before becomes critical before another gets it.
+bool says_critical(const state::catalog_register& r, const raft::member& agent) {
+  return r.node.node == agent.name && r.node.id == agent.uuid &&
+         std::any_of(r.checks.begin(), r.checks.end(), [](const state::check_record& c) {
            return c.check_id == agent::liveness_check && c.status == "critical";
          });
 }
@@ -95,7 +97,7 @@ broken client_agent_checker::committed(const raft::entry& e, virtual_time made) 
     return std::nullopt;
   for (std::size_t i = 0; i < agents_.size(); ++i) {
     const auto node = nodes_.size() + i;
-    if (!says_critical(*r, nodes_.member(node).name))
+    if (!says_critical(*r, nodes_.member(node)))
       continue;
     PROBE("agents: the leader takes one for dead");
     std::size_t count = 0;
@@ -127,7 +129,8 @@ broken client_agent_checker::look(virtual_time now, virtual_time last_fault, con
   for (std::size_t i = 0; i < agents_.size(); ++i) {
     const auto node = nodes_.size() + i;
     auto& a = agents_[i];
-    const bool begins_anew = renewed[i] != virtual_time::zero() && now < renewed[i] + renewal_takes;
+    const bool begins_anew = renewed[i] != virtual_time::zero() &&
+                             now < renewed[i] + renewal_takes * (leader ? slowness(*leader, node) : 1.0);
     const bool up = is_up(node) && !begins_anew;
     if (is_unheard(node) && !begins_anew)
       a.dead = a.dead.value_or(now);
