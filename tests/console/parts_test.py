@@ -1,4 +1,10 @@
-"""The parts of the console that touch no page, run in the browser that has loaded them: values, commands, streams, trees of keys, circles."""
+"""The parts of the console that touch no page, each from its own file: values, commands, streams, trees of keys, circles."""
+import functools
+import http.server
+import pathlib
+import threading
+
+PAGE = pathlib.Path(__file__).resolve().parent.parent.parent / "console/page"
 
 # Module, expression with `m` for it, what it has to be.
 CASES = [
@@ -104,12 +110,22 @@ CASES = [
 ]
 
 
+class Quiet(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, *_):
+        pass
+
+
 def run(page, check):
-    """@param page with the console in it"""
-    base = page.run("document.querySelector('script[type=module]').src.replace('main.js', 'parts/')")
+    """The server has them all in one file: they are taken from the source."""
     wrong = []
-    for module, expression, wanted in CASES:
-        got = page.run(f"import('{base}{module}.js').then((m) => {expression})")
-        if got != wanted:
-            wrong.append(f"{module}: {expression}\n    is  {got!r}\n    not {wanted!r}")
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=PAGE)) as files:
+        threading.Thread(target=files.serve_forever, daemon=True).start()
+        base = f"http://127.0.0.1:{files.server_address[1]}/assets/"
+        page.open(base + "mark.svg")
+        for module, expression, wanted in CASES:
+            got = page.run(f"import('{base}parts/{module}.js').then((m) => {expression})")
+            if got != wanted:
+                wrong.append(f"{module}: {expression}\n    is  {got!r}\n    not {wanted!r}")
+        page.open("about:blank")
+        files.shutdown()
     check(not wrong, f"{len(CASES)} cases of the parts" + "".join("\n  " + w for w in wrong))

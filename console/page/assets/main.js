@@ -8,17 +8,27 @@ import { read, to } from './parts/places.js';
 import { startSampling } from './parts/samples.js';
 import { isDark, startTheme, switchTheme } from './parts/theme.js';
 import { announce } from './parts/announce.js';
+import * as changes from './views/changes.js';
+import * as cluster from './views/cluster.js';
+import * as events from './views/events.js';
+import * as keys from './views/keys.js';
+import * as locks from './views/locks.js';
+import * as metrics from './views/metrics.js';
+import * as services from './views/services.js';
+import * as sessions from './views/sessions.js';
+import * as tokens from './views/tokens.js';
 
+// Each is a module with show(main, rest), which returns what ends it, and may have moved(rest).
 const views = [
-  { name: 'locks', title: 'Locks' },
-  { name: 'keys', title: 'Keys' },
-  { name: 'sessions', title: 'Sessions' },
-  { name: 'services', title: 'Services' },
-  { name: 'changes', title: 'Changes' },
-  { name: 'events', title: 'Events' },
-  { name: 'cluster', title: 'Cluster' },
-  { name: 'metrics', title: 'Metrics' },
-  { name: 'tokens', title: 'Tokens' },
+  { name: 'locks', title: 'Locks', module: locks },
+  { name: 'keys', title: 'Keys', module: keys },
+  { name: 'sessions', title: 'Sessions', module: sessions },
+  { name: 'services', title: 'Services', module: services },
+  { name: 'changes', title: 'Changes', module: changes },
+  { name: 'events', title: 'Events', module: events },
+  { name: 'cluster', title: 'Cluster', module: cluster },
+  { name: 'metrics', title: 'Metrics', module: metrics },
+  { name: 'tokens', title: 'Tokens', module: tokens },
 ];
 
 const main = h('main', { id: 'main', tabindex: -1 });
@@ -79,30 +89,26 @@ watch('/v1/agent/self', (answer) => {
   const { Config: config, Stats: stats } = answer.body;
   refill(place, `${config.NodeName} · ${config.Datacenter}${stats.raft ? ` · ${stats.raft.state.toLowerCase()}` : ' · client agent'}`);
 }, 60_000);
-startSampling();
 
-// ---- views: each is a module with show(main, rest), which returns what ends it, and may have moved(rest)
+// ---- the view that is shown
 
 let shown = null;
 
-async function go() {
+function go() {
   const { view: name, rest } = read();
   const at = views.findIndex((v) => v.name === name);
   if (at < 0) return location.replace(to('locks'));
   if (shown?.name === name) return shown.view.moved(rest);
   shown?.view.end();
-  const mine = { name, view: { end() {}, moved() {} } };
-  shown = mine;
   links.forEach((a, i) => (i === at ? a.setAttribute('aria-current', 'page') : a.removeAttribute('aria-current')));
   document.title = `${views[at].title} – Belay`;
-  const module = await import(`./views/${name}.js`);
-  if (shown !== mine) return;
   main.replaceChildren();
   main.scrollTop = 0;
-  mine.view = module.show(main, rest);
+  shown = { name, view: views[at].module.show(main, rest) };
   announce(views[at].title);
 }
 
 addEventListener('hashchange', go);
-await start();
 go();
+await start(new URL('worker.js', import.meta.url).href);
+startSampling();

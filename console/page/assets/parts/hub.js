@@ -6,9 +6,10 @@
 //                { follow: ID, token, only }          tell me of changes of keys; `only`: { prefix, kind }
 //                { drop: ID }, { drop: 'all' }, { alive: true }
 // and is told    { id: ID, answer: { status, body, headers, at } }
-//                { id: ID, changes: { list, total, seconds, gap, state, at } }   `gap`: what came meanwhile is not known, `seconds`: so long was read
+//                { id: ID, changes: { list, total, seconds, gap, state, at } }   in `seconds` there were `total`; `gap`: only samples of them were read
 //                { link: { up, since, text } }
 
+import { ask, headersOf } from './answer.js';
 import { EventReader } from './sse.js';
 
 // Long polls at once, beside one stream and the calls of people: six connections are all there are.
@@ -23,10 +24,12 @@ const retryMs = [500, 1000, 2000, 4000];
 const silentTabMs = 150_000;
 
 const changesTellMs = 250;
-// So many changes are read between two tellings. If there are more the stream is ended, and a new one begins after a while at what is then: each
-// change that is sent costs the server something, and nobody reads thousands a second.
-const changesReadMax = 1000;
-const changesRestMs = 1000;
+// So many changes are read between two tellings. If there are more the stream is ended, and samples are taken: each change that is sent costs the
+// server something, and nobody reads a thousand a second.
+const changesReadMax = 250;
+const sampleEveryMs = 1000;
+const sampleWaits = '1s'; // for a change; if there is none the stream begins again
+const sampledAbove = 500; // changes a second
 const changesKeptMax = 100; // for each telling: more cannot be read, and a tab that draws them does nothing else
 
 const sleep = (ms, signal) =>
@@ -34,8 +37,6 @@ const sleep = (ms, signal) =>
     const timer = setTimeout(go, ms);
     signal?.addEventListener('abort', () => { clearTimeout(timer); go(); }, { once: true });
   });
-
-const headersOf = (token) => (token ? { 'X-Consul-Token': token } : {});
 
 export class Hub {
   #tabs = new Map(); // port -> { heard, ids: Map(ID -> what it takes part in) }
@@ -137,25 +138,15 @@ export class Hub {
   /** @param index 0: answered at once @returns the index to ask behind; 0: there is none */
   async #askOnce(w, index) {
     const wait = index > 0 ? `${w.path.includes('?') ? '&' : '?'}index=${index}&wait=${longPollSeconds}s` : '';
-    const response = await fetch(w.path + wait, { headers: headersOf(w.token), signal: w.end.signal, cache: 'no-store' });
-    const text = await response.text();
+    const answer = await ask(w.path + wait, w.token, w.end.signal);
     this.#tellLink(true);
-    this.#answered(w, response, text);
-    const next = Number(response.headers.get('X-Consul-Index')) || 0;
+    if (w.every || w.last?.text !== answer.text || w.last.status !== answer.status) {
+      w.last = answer;
+      for (const { port, id } of w.to.values()) port.postMessage({ id, answer });
+    }
+    const next = Number(answer.headers['x-consul-index']) || 0;
     // An index that goes back is that of other tables, after a restore: everything is asked for anew.
-    return (response.ok || response.status === 404) && next >= index ? next : 0;
-  }
-
-  #answered(w, response, text) {
-    const headers = {};
-    for (const name of ['x-consul-index', 'x-belay-next', 'x-belay-session-ttl-ms', 'x-belay-reason', 'x-belay-lock-delay-ms'])
-      if (response.headers.has(name)) headers[name] = response.headers.get(name);
-    if (w.last && w.last.text === text && w.last.status === response.status && !w.every) return;
-    let body = text;
-    if (response.ok)
-      try { body = JSON.parse(text); } catch { /* a plain text */ }
-    w.last = { status: response.status, text, body, headers, at: Date.now() };
-    for (const { port, id } of w.to.values()) port.postMessage({ id, answer: w.last });
+    return (answer.status === 200 || answer.status === 404) && next >= index ? next : 0;
   }
 
   // ---- changes of keys
@@ -197,8 +188,11 @@ export class Hub {
         const reader = new EventReader((e) => {
           if (e.id !== undefined) last = e.id;
           if (e.event === 'refused') stream.state = `refused: ${JSON.parse(e.data).Reason || ''}`;
-          else if (e.event !== 'progress' && e.event !== 'snapshot' && e.event !== 'reset' && e.event !== 'cut' && e.id !== undefined) this.#changed(stream, e);
-          else if (e.event === 'reset') this.#changed(stream, { event: 'reset', id: e.id, data: '{"Key":""}' });
+          else if (e.event === 'reset') this.#changed(stream, { Key: '', event: 'reset', id: e.id });
+          else if (e.event !== 'progress' && e.event !== 'snapshot' && e.event !== 'cut' && e.id !== undefined) {
+            stream.read += 1;
+            this.#changed(stream, { ...JSON.parse(e.data), event: e.event, id: e.id });
+          }
         });
         const pieces = response.body.pipeThrough(new TextDecoderStream()).getReader();
         stream.since = performance.now();
@@ -211,9 +205,7 @@ export class Hub {
         stream.since = null;
         if (tooMany) {
           await pieces.cancel();
-          last = undefined;
-          for (const one of stream.to.values()) one.gap = true;
-          await sleep(changesRestMs, signal);
+          last = await this.#sample(stream);
           continue;
         }
       } catch (e) {
@@ -225,19 +217,38 @@ export class Hub {
     }
   }
 
-  #changed(stream, e) {
-    stream.read += 1;
-    let change = null;
-    for (const one of stream.to.values()) {
-      if (one.only.kind && one.only.kind !== e.event) continue;
-      if (one.only.prefix) {
-        change ??= { ...JSON.parse(e.data), event: e.event, id: e.id };
-        if (!change.Key.startsWith(one.only.prefix)) continue;
+  /**
+   * While there are many: now and then the changes of the entry of the log that is written just then, for those of all entries since the last time.
+   * @returns the place where the stream goes on; undefined: where the server stands then
+   */
+  async #sample(stream) {
+    const { signal } = stream.end;
+    let before = null;
+    for (;;) {
+      for (const one of stream.to.values()) one.gap = true;
+      await sleep(sampleEveryMs, signal);
+      const { status, body, headers } = await ask(`/v1/kv/?recurse&changes&keys&wait=${sampleWaits}`, stream.token, signal);
+      if (status !== 200 || !body.length) return undefined;
+      const now = { index: body.at(-1).Index, at: performance.now() };
+      const entries = new Set(body.map((c) => c.Index)).size;
+      const each = before ? Math.max(1, (now.index - before.index) / entries) : 0; // how long it took to the first one nobody knows
+      for (const { ID: id, Event: event, ...change } of body) this.#changed(stream, { ...change, event, id }, each);
+      if (before) {
+        const ms = now.at - before.at;
+        stream.readMs += ms;
+        if (body.length * each < sampledAbove * (ms / 1000)) return headers['x-consul-index'];
       }
-      one.total += 1;
-      if (one.list.length >= changesKeptMax) continue;
-      change ??= { ...JSON.parse(e.data), event: e.event, id: e.id };
-      one.list.push(change);
+      before = now;
+    }
+  }
+
+  /** @param each so many changes it stands for */
+  #changed(stream, change, each = 1) {
+    for (const one of stream.to.values()) {
+      if (one.only.kind && one.only.kind !== change.event) continue;
+      if (one.only.prefix && !change.Key.startsWith(one.only.prefix)) continue;
+      one.total += each;
+      if (one.list.length < changesKeptMax) one.list.push(change);
     }
   }
 
@@ -247,7 +258,7 @@ export class Hub {
     Object.assign(stream, { read: 0, readMs: 0, since: stream.since === null ? null : now });
     for (const one of stream.to.values()) {
       if (!one.total && !one.gap && one.state === stream.state) continue;
-      one.port.postMessage({ id: one.id, changes: { list: one.list, total: one.total, gap: one.gap, seconds, state: stream.state, at: Date.now() } });
+      one.port.postMessage({ id: one.id, changes: { list: one.list, total: Math.round(one.total), gap: one.gap, seconds, state: stream.state, at: Date.now() } });
       Object.assign(one, { list: [], total: 0, gap: false, state: stream.state });
     }
   }
