@@ -44,6 +44,7 @@ http::server_health raft_peer::health_of(const raft::member& m, const std::vecto
               (s.last_contact <= silence_max || MUTANT(dead_server_told_healthy)) &&
               s.last_index.value + behind_max >= core_.last_index().value;
   s.voter = core_.config().is_voter(m.id);
+  s.level = level_of_member(m.id);
   return s;
 }
 

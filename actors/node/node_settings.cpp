@@ -138,6 +138,7 @@ gateway_settings gateway_settings_of(const node_config& config, const identity& 
   r.use_cache = config.use_cache;
   if (config.ui)
     r.console = &console::embedded();
+  r.console_path = config.ui_content_path;
   r.prometheus = config.prometheus_retention_time.count() > 0;
   r.acl_enabled = config.acl.enabled;
   r.coordinates_disabled = config.disable_coordinates;

@@ -189,11 +189,11 @@ std::string_view header_of(const raw_request& r, std::string_view wanted) {
 response page(const raw_request& r, const route_settings& s, std::string_view path, std::string_view raw_query) {
   if (s.console == nullptr)
     return path == "/" ? index_page() : bare(404);
-  if (path == "/" || path == console_path.substr(0, console_path.size() - 1))
-    return redirect(r.method, console_path, raw_query);
-  if (!path.starts_with(console_path))
+  if (path == "/" || path == std::string_view(s.console_path).substr(0, s.console_path.size() - 1))
+    return redirect(r.method, s.console_path, raw_query);
+  if (!path.starts_with(s.console_path))
     return bare(404);
-  return console_answer(*s.console, path.substr(console_path.size()),
+  return console_answer(*s.console, path.substr(s.console_path.size()),
                         {r.method, accepts_gzip(header_of(r, "Accept-Encoding")), header_of(r, "If-None-Match")});
 }
 
@@ -245,7 +245,7 @@ parsed_request parse(const raw_request& r, const route_settings& s, const std::f
     return out;
   }
   if (!at) {
-    if (s.console != nullptr && path.starts_with(console_path))
+    if (s.console != nullptr && path.starts_with(s.console_path))
       out.route = "ui";
     out.action = page(r, s, path, raw_query);
     return out;

@@ -208,6 +208,7 @@ struct route_settings {
   /// Names by which the server may be called; `.example.com` stands for all below it. nullopt: any
   std::optional<std::vector<std::string>> allowed_hosts;
   const console_files* console = nullptr; ///< null: none is served. Lives as long as the process
+  std::string console_path = "/ui/";      ///< `ui_content_path`; begins and ends with a slash
   bool prometheus = true;
   bool coordinates_disabled = false; ///< `disable_coordinates`
   bool acl_enabled = false;

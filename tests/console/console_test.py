@@ -476,6 +476,8 @@ def three_servers(browser, binary, folder):
         page = browser.page()
         page.open(f"{server.address}/ui/#/cluster")
         page.wait_text("3 servers, all healthy")
+        levels = page.run("[...document.querySelectorAll('tr[data-key] td:nth-last-child(2)')].map((c) => c.textContent)")
+        check(len(levels) == 3 and len(set(levels)) == 1 and levels[0].isdigit(), f"the feature level of each server is shown: {levels}")
         began = time.monotonic()
         cluster.kill(leader)
         page.wait_text("leads", 40)

@@ -89,8 +89,8 @@ constexpr flag flags[] = {
     {"server", boolean, "server", "be a server"},
     {"server-port", integer, "ports.server", "port for peers (default 8300)"},
     {"syslog", boolean, "enable_syslog", "accepted, no effect"},
-    {"ui", boolean, "ui", "serve the console at /ui/"},
-    {"ui-content-path", text, "ui_content_path", "accepted, no effect"},
+    {"ui", boolean, "ui", "serve the console"},
+    {"ui-content-path", text, "ui_content_path", "where the console is (default /ui/)"},
     {"ui-dir", text, "ui_dir", "accepted, no effect"},
 };
 

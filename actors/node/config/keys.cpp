@@ -98,8 +98,8 @@ constexpr config_key keys[] = {
      "false. Accept paths with unprintable characters, which are refused with 400 otherwise"},
     {"enable_script_checks", boolean, effective,
      "false. Checks that arrive over HTTP may run programs, too: whoever reaches the port can run anything"},
-    {"ui", boolean, effective,
-     "false; true with `-dev`. Serve the [console](console.md) at `/ui/`, and lead from `/` there"},
+    {"ui", boolean, effective, "false; true with `-dev`. Serve the [console](console.md), and lead from `/` there"},
+    {"ui_content_path", text, effective, "`/ui/`. Where the console is: letters, digits, `-`, `_` and `/`"},
 
     {"addresses", section, effective},
     {"addresses.http", text, effective, "`client_addr`. Addresses for HTTP instead of it"},
@@ -464,7 +464,6 @@ constexpr config_key keys[] = {
     {"sync_coordinate_rate_target", integer, none},
     {"syslog_facility", text, none},
     {"translate_wan_addrs", boolean, none},
-    {"ui_content_path", text, none},
     {"ui_dir", text, none},
     {"unix_sockets", section, effective},
     {"unix_sockets.user", text, effective, "who runs the server. Owner of Unix sockets for clients, by name or id"},

@@ -148,6 +148,26 @@ void check_idle(decoder& d) {
                                                        text + "\": " + golang::duration_complaint(text));
 }
 
+/// As in Consul 1.8.7 (agent/config/builder.go: validContentPath, hasVersion, UIPathBuilder). What it would do with `/` alone is not taken over: all
+/// paths would be the console's.
+void decode_ui_content_path(decoder& d, node_config& c) {
+  std::string given = c.ui_content_path;
+  d.get("ui_content_path", given);
+  const auto is_plain = [](char ch) {
+    return (ch >= 'a' && ch <= 'z') || (ch >= 'A' && ch <= 'Z') || (ch >= '0' && ch <= '9') || ch == '-' || ch == '_' ||
+           ch == '/';
+  };
+  if (!std::all_of(given.begin(), given.end(), is_plain))
+    return d.wrong("ui_content_path", "ui-content-path can only contain alphanumeric, -, _, or /. received: " + given);
+  const auto begin = given.find_first_not_of('/'), end = given.find_last_not_of('/');
+  if (begin == given.npos)
+    return given.empty() ? void() : d.wrong("ui_content_path", "ui-content-path cannot be " + given + " alone");
+  const auto name = given.substr(begin, end + 1 - begin);
+  if (name.starts_with('v') && name.size() > 1 && name.find_first_not_of("0123456789", 1) == name.npos)
+    return d.wrong("ui_content_path", "ui-content-path cannot have 'v[0-9]'. received: " + given);
+  c.ui_content_path = '/' + name + '/';
+}
+
 /// Without the setting, only a server that strangers cannot reach needs it: theirs could be reached without tricks.
 void decode_allowed_hosts(decoder& d, node_config& c) {
   constexpr auto key = "http_config.allowed_hosts";
@@ -228,6 +248,7 @@ void decode_limits(decoder& d, node_config& c) {
   d.get("disable_http_unprintable_char_filter", c.disable_http_unprintable_char_filter);
   c.ui = c.dev;
   d.get("ui", c.ui);
+  decode_ui_content_path(d, c);
   d.get("enable_script_checks", c.enable_script_checks);
   d.get("enable_local_script_checks", c.enable_local_script_checks);
   d.get("check_output_max_size", c.check_output_max_size, 1, int_max);

@@ -114,7 +114,8 @@ struct node_config {
   /// http_config.allowed_hosts: names by which clients may call this server; nullopt: any
   std::optional<std::vector<std::string>> allowed_hosts;
   bool disable_http_unprintable_char_filter = false;
-  bool ui = false; ///< the console is served
+  bool ui = false;                      ///< the console is served
+  std::string ui_content_path = "/ui/"; ///< there; begins and ends with a slash
 
   // The agent
   std::vector<agent::service_definition> services;          ///< service, services; of all sources

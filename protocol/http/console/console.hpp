@@ -29,10 +29,7 @@ struct console_wish {
   std::string_view if_none_match; ///< header; empty: none
 };
 
-/// Where the console is.
-inline constexpr std::string_view console_path = "/ui/";
-
-/// @param path decoded, below console_path. @returns 200, 304, 404 for what is not there, 405 for other methods than GET and HEAD. A body of a
+/// @param path decoded, below route_settings::console_path. @returns 200, 304, 404 for what is not there, 405 for other methods than GET and HEAD. A body of a
 /// HEAD or of a 304 is one that is not to be sent: its length is told.
 response console_answer(const console_files& console, std::string_view path, const console_wish& wish);
 

@@ -36,6 +36,8 @@ void append_server(std::string& out, const server_health& s) {
   append_bool(out, s.voter);
   append_json_member(out, "StableSince",
                      format_timestamp({std::chrono::sys_seconds{std::chrono::seconds(s.stable_since_ms / 1000)}}));
+  append_json_name(out, "FeatureLevel");
+  append_number(out, s.level);
   out += '}';
 }
 

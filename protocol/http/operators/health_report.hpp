@@ -3,6 +3,7 @@
 // it that travels to the asking node and from there to the client (docs/contract/12).
 
 #include "protocol/base/ids.hpp"
+#include "protocol/state/feature_levels.hpp"
 
 #include <chrono>
 #include <cstdint>
@@ -23,6 +24,7 @@ struct server_health {
   bool healthy = false;
   bool voter = false;
   std::uint64_t stable_since_ms = 0; ///< since 1970
+  state::feature_level level = 0;    ///< as it last said to the leader; 0: it has not, or has none
 };
 
 struct health_report {

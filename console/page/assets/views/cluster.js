@@ -56,12 +56,13 @@ export function show(main) {
     if (health && !known && !listed.length) return refill(servers, panel('Servers', null, refusal(health)));
     if (!health) return;
     const rows = known?.Servers ?? listed.map((s) => ({ ...s, Name: s.Node, unknown: true }));
+    const newestLevel = Math.max(0, ...rows.map((s) => s.FeatureLevel || 0));
     const leaderIndex = Math.max(0, ...rows.filter((s) => s.Leader).map((s) => s.LastIndex || 0));
     const tolerance = known?.FailureTolerance ? `${counted(known.FailureTolerance, 'voter')} may fail.` : 'None may fail without losing the majority.';
     if (!known) says.textContent = 'No leader: how the servers are is not known.';
     else says.textContent = `${counted(rows.length, 'server')}, ${known.Healthy ? 'all healthy' : 'not all healthy'}. ${tolerance}`;
     refill(servers, panel('Servers', copyCall('Health of the servers', healthCall, null),
-      table('Servers', ['Server', 'Role', 'Health', 'Term #', 'Last index #', 'Behind by #', 'Silent for', 'Stable since'],
+      table('Servers', ['Server', 'Role', 'Health', 'Term #', 'Last index #', 'Behind by #', 'Silent for', 'Level #', 'Stable since'],
         rows.map((s) => h('tr', { 'data-key': s.ID },
           h('th', { scope: 'row' }, s.Name, h('div', { class: 'quiet small' }, s.Address)),
           h('td', {}, s.Leader ? tag('leader', 'good') : s.Voter ? 'voter' : 'no vote'),
@@ -69,6 +70,7 @@ export function show(main) {
           h('td', { class: 'number' }, s.LastTerm ?? '–'), h('td', { class: 'number' }, s.LastIndex === undefined ? '–' : count(s.LastIndex)),
           h('td', { class: 'number' }, s.LastIndex === undefined ? '–' : count(Math.max(0, leaderIndex - s.LastIndex))),
           h('td', {}, s.Leader || s.LastContact === undefined ? '–' : silence(s.LastContact)),
+          h('td', { class: 'number' }, !s.FeatureLevel ? '–' : s.FeatureLevel < newestLevel ? tag(`${s.FeatureLevel}, older`, 'warn') : String(s.FeatureLevel)),
           h('td', { class: 'tight' }, s.StableSince ? stable(s.StableSince) : '–'))))));
   }
 

@@ -58,6 +58,7 @@ const std::vector<changed_key> changes{
     {"raft_trailing_logs", "", R"("raft_trailing_logs":1)"},
     {"disable_http_unprintable_char_filter", "", R"("disable_http_unprintable_char_filter":true)"},
     {"ui", "", R"("ui":true)"},
+    {"ui_content_path", "", R"("ui_content_path":"/console/")"},
     {"enable_script_checks", "", R"("enable_script_checks":true)"},
     {"enable_local_script_checks", "", R"("enable_local_script_checks":true)"},
     {"addresses.http", "", R"("addresses":{"http":"127.0.0.2"})"},
@@ -215,7 +216,7 @@ std::string told(const node_config& c) {
   m(c.http_max_conns_per_client)(c.session_ttl_min)(c.default_query_time)(c.max_query_time)(c.discovery_max_stale);
   m(c.consistent_by_default)(c.response_headers)(c.block_endpoints)(c.allow_write_http_from)(c.allowed_hosts)(
       c.use_cache);
-  m(c.disable_http_unprintable_char_filter)(c.ui);
+  m(c.disable_http_unprintable_char_filter)(c.ui)(c.ui_content_path);
   for (const auto& s : c.services)
     m(s.service.service);
   for (const auto& each : c.checks)

@@ -146,6 +146,10 @@ TEST_CASE("-dev is one server in memory on the loopback") {
   auto c = accepted({"-dev"}).config;
   CHECK(c.dev);
   CHECK(c.ui);
+  CHECK(c.ui_content_path == "/ui/");
+  for (const auto* given : {"console/v1", "/console/v1", "//console/v1//"})
+    CHECK(accepted({"-dev", std::string("-ui-content-path=") + given}).config.ui_content_path == "/console/v1/");
+  CHECK(accepted({"-dev", "-ui-content-path="}).config.ui_content_path == "/ui/");
   CHECK_FALSE(accepted({"-dev", "-ui=false"}).config.ui);
   CHECK(c.server);
   CHECK(c.bootstrap);
@@ -202,6 +206,9 @@ TEST_CASE("complaints about configurations") {
        "'bootstrap = true' and 'non_voting_server = true' are mutually exclusive"},
       {R"("bootstrap_expect":-1)", "bootstrap_expect cannot be -1. Must be greater than or equal to zero"},
       {R"("data_dir":"")", "data_dir cannot be empty"},
+      {R"("ui_content_path":"/a b/")", "ui-content-path can only contain alphanumeric, -, _, or /. received: /a b/"},
+      {R"("ui_content_path":"/v1/")", "ui-content-path cannot have 'v[0-9]'. received: /v1/"},
+      {R"("ui_content_path":"//")", "ui-content-path cannot be // alone"},
       {R"("data_dir":"/dev/null")", "data_dir \"/dev/null\" is not a directory"},
       {R"("default_consistency":"stale")",
        "default_consistency cannot be \"stale\": it is \"default\" or \"consistent\""},

@@ -121,3 +121,13 @@ TEST_CASE("a name by which the server may not be called gets no console") {
   CHECK(c.get("/ui/", {{"Host", "evil.example"}}).status == 403);
   CHECK(c.get("/ui/", {{"Host", "localhost"}}).status == 200);
 }
+
+TEST_CASE("the console may be somewhere else") {
+  asked_console c;
+  c.settings.console_path = "/console/of/locks/";
+  CHECK(*c.get("/console/of/locks/").body_shared == "<p>page");
+  CHECK(c.get("/console/of/locks/abc/main.js").status == 200);
+  for (const auto* leads : {"/", "/console/of/locks"})
+    CHECK(header(c.get(leads), "Location") == "/console/of/locks/");
+  CHECK(c.get("/ui/").status == 404);
+}
