@@ -17,7 +17,7 @@ const longPollsMax = 3;
 const longPollSeconds = 55;
 const withoutLongPollMs = 3000;
 // What the server needs long for is not asked for again at once: at most this part of the time goes into it, however often it changes.
-const shareOfTime = 0.01;
+const shareOfTime = 0.004;
 const pauseMs = 400;
 const retryMs = [500, 1000, 2000, 4000];
 // A tab that is gone without a word: it says that it is alive every 20 s, in the background once a minute at least.
