@@ -12,6 +12,8 @@ namespace {
 
 // An entry takes milliseconds; while members lack the feature level, raft_peer refuses each attempt.
 constexpr std::chrono::seconds initialize_again{1};
+// The first two attempts of a leader.
+constexpr std::chrono::milliseconds begins_within{1200};
 
 } // namespace
 
@@ -25,7 +27,8 @@ state::feature_level level_in_tables(const state::machine& m) {
 
 void fsm::wait_for_access(const read_query& q) {
   PROBE("fsm: read waits until ACLs are there");
-  until_access_.emplace_back(q, now() + settings_.hold);
+  // It may have waited for a leader as long as the hold time is. There is or was one now, who begins with ACLs at once if he can.
+  until_access_.emplace_back(q, now() + std::min(settings_.hold, begins_within));
 }
 
 /// Of those that waited for that. Some may wait for something else now.

@@ -792,10 +792,15 @@ log_index kv_model::newest_in_force(const std::vector<log_index>& ascending, log
 }
 
 log_index kv_model::table_low(log_index s) const {
-  const auto restored = last_restore(s);
-  // By the entry of a restore somebody may have been let in after it.
-  const bool let_in = std::binary_search(certain_.begin(), certain_.end(), restored);
-  return std::max(newest_in_force(certain_, s), let_in ? restored : log_index{});
+  // By the entry of a restore somebody may have been let in after it. An archive may have been saved just then.
+  for (auto it = past_restores_.rbegin(); it != past_restores_.rend(); ++it) {
+    if (it->at > s)
+      continue;
+    if (const auto found = newest(certain_, s); found >= it->at)
+      return found;
+    s = it->archive;
+  }
+  return newest(certain_, s);
 }
 log_index kv_model::table_high(log_index s) const {
   return std::max(table_low(s), newest_in_force(uncertain_, s));

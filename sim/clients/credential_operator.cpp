@@ -245,8 +245,15 @@ void credential_operator::look_who_has_it(const question& q) {
                                                  : !doors_.knows_key(i, key);
     if (!done && q.members.contains(nodes_.id_of(i)) && !doors_.excused(i) && !wronged_.contains(i))
       doors_.complain("keyring", "n" + std::to_string(i) + " has not done what an operator was told to be done by all");
-    if (!doors_.keyring_is(i, keys_after_step()))
-      doors_.excuse(i, true);
+    if (doors_.keyring_is(i, keys_after_step()))
+      continue;
+    doors_.excuse(i, true);
+    // Who has not been there yet is set up with the keys of now; with others three of them would found a cluster of their own.
+    if (nodes_.life(i) == 0) {
+      auto f = doors_.configured(i);
+      f.encrypt = {keys_after_step().front()};
+      doors_.configure(i, std::move(f));
+    }
   }
 }
 
