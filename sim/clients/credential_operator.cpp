@@ -249,12 +249,15 @@ void credential_operator::look_who_has_it(const question& q) {
       continue;
     doors_.excuse(i, true);
     // Who has not been there yet is set up with the keys of now; with others three of them would found a cluster of their own.
-    if (nodes_.life(i) == 0) {
-      auto f = doors_.configured(i);
-      f.encrypt = {keys_after_step().front()};
-      doors_.configure(i, std::move(f));
-    }
+    if (nodes_.life(i) == 0)
+      set_up_with(i, keys_after_step().front());
   }
+}
+
+void credential_operator::set_up_with(std::size_t node, const std::string& key) {
+  auto f = doors_.configured(node);
+  f.encrypt = {key};
+  doors_.configure(node, std::move(f));
 }
 
 void credential_operator::answered(const http_answer& a) {
@@ -307,7 +310,11 @@ void credential_operator::put_right() {
   for (std::size_t i = 0; i < nodes_.size(); ++i) {
     give(i, current_);
     doors_.excuse(i, true);
-    if (nodes_.state(i) == node_state::down && !keys_now().empty())
+    if (nodes_.state(i) != node_state::down || keys_now().empty())
+      continue;
+    if (nodes_.life(i) == 0) // a data directory with a keyring and nothing else is refused
+      set_up_with(i, keys_now().front());
+    else
       (void)doors_.write_keyring(i, nodes_.disk(i).files(), keys_now());
   }
   fix_by_hand();

@@ -48,6 +48,8 @@ private:
   void ask(std::size_t node);
   void answered(const http_answer& a);
   void look_who_has_it(const question& q);
+  /// One that has not been there yet.
+  void set_up_with(std::size_t node, const std::string& key);
   void next_of_settings();
   void plan_next_settings();
   void give(std::size_t node, credential_facts f);
