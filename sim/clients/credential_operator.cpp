@@ -249,9 +249,14 @@ void credential_operator::look_who_has_it(const question& q) {
       continue;
     doors_.excuse(i, true);
     // Who has not been there yet is set up with the keys of now; with others three of them would found a cluster of their own.
-    if (nodes_.life(i) == 0)
+    if (begins_anew(i))
       set_up_with(i, keys_after_step().front());
   }
+}
+
+bool credential_operator::begins_anew(std::size_t node) {
+  const auto names = nodes_.disk(node).files().list(simulated_disk::data_directory);
+  return !names || names->empty();
 }
 
 void credential_operator::set_up_with(std::size_t node, const std::string& key) {
@@ -312,7 +317,7 @@ void credential_operator::put_right() {
     doors_.excuse(i, true);
     if (nodes_.state(i) != node_state::down || keys_now().empty())
       continue;
-    if (nodes_.life(i) == 0) // a data directory with a keyring and nothing else is refused
+    if (begins_anew(i)) // a data directory with a keyring and nothing else is refused
       set_up_with(i, keys_now().front());
     else
       (void)doors_.write_keyring(i, nodes_.disk(i).files(), keys_now());

@@ -48,7 +48,8 @@ private:
   void ask(std::size_t node);
   void answered(const http_answer& a);
   void look_who_has_it(const question& q);
-  /// One that has not been there yet.
+  /// It has not been there yet, or its disk is a new one.
+  bool begins_anew(std::size_t node);
   void set_up_with(std::size_t node, const std::string& key);
   void next_of_settings();
   void plan_next_settings();
