@@ -368,6 +368,7 @@ metrics_history::row metrics::row_of(const closed_interval& c) const {
       r.entries = static_cast<double>(counter.in_interval) / seconds;
   r.term = now(term_);
   r.leader = now(leader_) == 1;
+  r.applied = now(applied_index_);
   r.keys = now(keys_);
   r.claims_held = now(claims_held_);
   r.claims_waiting = now(claims_waiting_);

@@ -24,6 +24,7 @@ std::string metrics_history::json(std::int64_t interval) const {
                    {"SyncMaxMs", r.sync_max_ms},
                    {"Term", r.term},
                    {"Leader", r.leader},
+                   {"AppliedIndex", r.applied},
                    {"Keys", r.keys},
                    {"ClaimsHeld", r.claims_held},
                    {"ClaimsWaiting", r.claims_waiting},

@@ -19,7 +19,8 @@ public:
            request_max_ms = 0; ///< a second; those that wait for a change count, their time does not
     double entries = 0, commit_ms = 0, commit_max_ms = 0; ///< proposed, a second: of the leader
     double sync_ms = 0, sync_max_ms = 0;
-    std::uint64_t term = 0, keys = 0, claims_held = 0, claims_waiting = 0, parked = 0, streams = 0, connections = 0;
+    std::uint64_t term = 0, applied = 0, keys = 0, claims_held = 0, claims_waiting = 0, parked = 0, streams = 0,
+                  connections = 0;
     bool leader = false;
   };
 

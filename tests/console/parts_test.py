@@ -104,6 +104,8 @@ CASES = [
         s.add(4_990_000, { stamp: '499', a: 7 });
         return [s.points.length, s.line('a').length, s.line('b').length];
       })()""", [361, 361, 0]),
+    ("numbers", "(() => { const points = [{ at: 1 }, { at: 10, applied: 100 }, { at: 20, applied: 200 }]; return [50, 100, 150, 200, 201].map((i) => m.timeOfIndex(points, i) ?? null); })()",
+     [{"at": 10, "exactly": False}, {"at": 10, "exactly": False}, {"at": 20, "exactly": True}, {"at": 20, "exactly": True}, None]),
     ("plot", "[0, 0.07, 1, 1.2, 49, 50, 51, 999].map(m.niceMax)", [1, 0.1, 1, 2, 50, 50, 100, 1000]),
     ("places", "[m.read('#/locks/claim/a%20b/c'), m.to('keys', 'a b/c'), m.read('#/keys/%E0%A4%A'), m.read('')]",
      [{"view": "locks", "rest": ["claim", "a b", "c"]}, "#/keys/a%20b/c", {"view": "keys", "rest": ["%E0%A4%A"]}, {"view": "", "rest": []}]),

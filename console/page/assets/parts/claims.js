@@ -1,5 +1,8 @@
 // Lists of claims put in order, and circles of who waits for whom. Nothing here touches the page: tests/console/parts_test.py runs it.
 
+/** The index at which that key was locked, or a later one. A fence is the index of the grant until an archive is restored, then it is a larger number. */
+const grantOf = (lock) => Math.min(lock.Fence || Infinity, lock.ModifyIndex);
+
 /**
  * @param rows of GET /v1/claims @param locks rows of keys that are locked
  * @returns resources, those with the longest queue first: { space: 'claim' | 'key', name, holders, queue }
@@ -11,7 +14,7 @@ export function resources(rows, locks = []) {
     if (!found.has(key)) found.set(key, { space, name, holders: [], queue: [] });
     return found.get(key);
   };
-  for (const lock of locks) of('key', lock.Key).holders.push({ Session: lock.Session, Fence: lock.Fence, Index: lock.ModifyIndex });
+  for (const lock of locks) of('key', lock.Key).holders.push({ Session: lock.Session, Fence: lock.Fence, Index: grantOf(lock) });
   for (const row of rows) {
     const resource = row.Claim !== undefined ? of('claim', row.Claim) : of('key', row.Lock);
     resource[row.State === 'waiting' ? 'queue' : 'holders'].push(row);

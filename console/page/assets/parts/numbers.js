@@ -30,7 +30,7 @@ export function pointOf(row, seconds) {
     requests: row.Requests, request: time(row.RequestMs), requestMax: time(row.RequestMaxMs),
     entries: row.Entries, commit: time(row.CommitMs), commitMax: time(row.CommitMaxMs), sync: time(row.SyncMs), syncMax: time(row.SyncMaxMs),
     held: row.ClaimsHeld, waiting: row.ClaimsWaiting, keys: row.Keys, parked: row.ParkedQueries, streams: row.Streams, connections: row.Connections,
-    term: row.Term, leader: row.Leader,
+    term: row.Term, leader: row.Leader, applied: row.AppliedIndex || undefined,
   };
 }
 
@@ -44,6 +44,16 @@ export function electionsIn(points) {
     before = p.term;
   }
   return found;
+}
+
+/**
+ * When that index was applied: { at, exactly }, to 10 s, the length of an interval. Not `exactly`: it was at that time or before.
+ * undefined: nothing is known of it
+ */
+export function timeOfIndex(points, index) {
+  const known = points.filter((p) => p.applied !== undefined);
+  const n = known.findIndex((p) => p.applied >= index);
+  return n < 0 ? undefined : { at: known[n].at, exactly: n > 0 };
 }
 
 /** Values of the last hour. */

@@ -38,6 +38,6 @@ function valuesOf(body) {
     sync: samples('raft.fsync')?.mean, syncMax: samples('raft.fsync')?.max,
     held: gauge('claims.held'), waiting: gauge('claims.waiting'), keys: gauge('state.keys'),
     parked: gauge('watch.parked_queries'), streams: gauge('changes.streams'), connections: gauge('http.connections'),
-    term: gauge('raft.term'), leader: gauge('raft.is_leader') === 1,
+    applied: gauge('raft.applied_index'), term: gauge('raft.term'), leader: gauge('raft.is_leader') === 1,
   };
 }

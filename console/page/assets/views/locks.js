@@ -9,6 +9,8 @@ import { resources } from '../parts/claims.js';
 import { copyCall } from '../parts/dialog.js';
 import { target } from '../parts/calls.js';
 import { watch } from '../parts/link.js';
+import { heldFor } from '../parts/held_for.js';
+import { onMetrics } from '../parts/samples.js';
 import { watchLockedKeys } from '../parts/locked_keys.js';
 import { to } from '../parts/places.js';
 import { showGraph } from './locks_graph.js';
@@ -76,7 +78,7 @@ export function show(main, rest) {
       h('th', { scope: 'row' }, h('a', { href: to('locks', r.space, r.name), 'aria-current': isChosen ? 'true' : undefined }, named(r.name)),
         r.space === 'key' && h('span', { class: 'quiet small' }, ' key')),
       h('td', {}, holder(r)),
-      h('td', { class: 'tight' }, first?.SinceMs === undefined ? h('span', { class: 'quiet' }, first?.Index ? `index ${first.Index}` : '–') : since(first.SinceMs, at)),
+      h('td', { class: 'tight' }, !first ? '–' : first.SinceMs === undefined ? heldFor(first.Index) : since(first.SinceMs, at)),
       h('td', { class: 'number' }, r.queue.length ? tag(String(r.queue.length), 'warn') : '0'));
   }
 
@@ -100,11 +102,13 @@ export function show(main, rest) {
   }
 
   begin();
+  const endMetrics = onMetrics(() => { if (claims) draw(); }); // which date the locks of keys
   moved(rest);
   return {
     moved,
     end() {
       for (const end of ends) end();
+      endMetrics();
       endGraph?.();
       detail.end();
     },

@@ -6,6 +6,7 @@ import { since, until } from '../parts/clock.js';
 import { ask, copyCall, prepare } from '../parts/dialog.js';
 import { call } from '../parts/api.js';
 import { pathOf, target } from '../parts/calls.js';
+import { heldFor } from '../parts/held_for.js';
 import { SessionTimes } from '../parts/session_times.js';
 import { watch } from '../parts/link.js';
 import { to } from '../parts/places.js';
@@ -48,7 +49,7 @@ export function showResource(box, space, name) {
         h('tr', { 'data-key': x.ID },
           h('th', { scope: 'row' }, sessionLink(x.Session), h('span', { class: 'quiet small' }, ` ${x.Node}`), x.ID !== x.Session && h('div', { class: 'quiet small' }, x.ID),
             (r.Kind === 'rw' || x.Permits > 1) && h('div', { class: 'quiet small' }, r.Kind === 'rw' ? x.Mode : counted(x.Permits, 'permit')), value(x.Value)),
-          h('td', {}, x.SinceMs === undefined ? h('span', { class: 'quiet' }, 'not known') : since(x.SinceMs, at)),
+          h('td', {}, x.SinceMs === undefined ? heldFor(x.Fence) : since(x.SinceMs, at)),
           h('td', { class: 'number' }, x.Fence), h('td', {}, times.of(x.Session)),
           h('td', {}, h('div', { class: 'row end' },
             space === 'claim' && (r.Kind === 'lock' || r.Kind === 'election') && r.QueueLength > 0 && button('Hand over', () => handOver(x, r.Queue[0])),

@@ -1,0 +1,13 @@
+// For how long the lock of a key has been held. The state has no time of that, but the index of the grant; and a server remembers which index it had when, for an hour.
+
+import { h } from './dom.js';
+import { since } from './clock.js';
+import { timeOfIndex } from './numbers.js';
+import { series } from './samples.js';
+
+/** @param index of the grant, or undefined */
+export function heldFor(index) {
+  const known = index === undefined ? undefined : timeOfIndex(series.points, index);
+  if (!known) return h('span', { class: 'quiet' }, index === undefined ? 'not known' : `since index ${index}`);
+  return h('span', { class: 'nowrap' }, known.exactly ? 'about ' : 'over ', since(Math.max(0, Date.now() - known.at), performance.now()));
+}
