@@ -111,6 +111,7 @@ bool cached_reader::on_bytes(connection_id connection, std::string_view bytes, b
       trace_.line(time_.now(), nodes_.size() + i,
                   "answered " + std::to_string(answer->status) +
                       " from the cache: " + (answer->header("X-Cache") ? *answer->header("X-Cache") : "-"));
+    look_at_servers(i); // a restore takes the index back at any moment
     if (auto wrong = judge(i, *answer); wrong && !complaint_)
       complaint_ =
           "agent " + std::to_string(i) + " answered a read with ?cached of " + in_seconds(c.asked) + ": " + *wrong;
