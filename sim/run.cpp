@@ -139,6 +139,7 @@ public:
     watcher_.restored = [this](std::size_t node) {
       nemesis_.on_restore(node);
       agent_health_.restored();
+      cached_.restored();
     };
     watcher_.reads_chunk = [this](std::size_t node) { nemesis_.on_chunk_read(node); };
     watcher_.votes = [this](std::size_t node) { nemesis_.on_vote(node); };

@@ -111,7 +111,6 @@ bool cached_reader::on_bytes(connection_id connection, std::string_view bytes, b
       trace_.line(time_.now(), nodes_.size() + i,
                   "answered " + std::to_string(answer->status) +
                       " from the cache: " + (answer->header("X-Cache") ? *answer->header("X-Cache") : "-"));
-    look_at_servers(i); // a restore takes the index back at any moment
     if (auto wrong = judge(i, *answer); wrong && !complaint_)
       complaint_ =
           "agent " + std::to_string(i) + " answered a read with ?cached of " + in_seconds(c.asked) + ": " + *wrong;
@@ -170,6 +169,11 @@ void cached_reader::look(virtual_time last_fault, virtual_time quiet_since) {
   quiet_since_ = std::max(last_fault, quiet_since);
   for (std::size_t i = 0; i < clients_.size(); ++i)
     look_at_servers(i);
+}
+
+void cached_reader::restored() {
+  for (auto& c : clients_)
+    c.services.note(time_.now(), log_index{});
 }
 
 /// An answer tells what that server has applied which was asked, as any watcher there is told, and that may be a follower far behind.

@@ -24,6 +24,8 @@ public:
   void on_node_gone(std::size_t node);
   /// Call it often. @param last_fault, quiet_since as client_agent_checker has them
   void look(virtual_time last_fault, virtual_time quiet_since);
+  /// Tables are those of an archive, for how short a time ever: an agent may have been told of them.
+  void restored();
 
   /// @returns false: the client has what it wants, or has given up
   bool on_bytes(connection_id c, std::string_view bytes, bool last);
