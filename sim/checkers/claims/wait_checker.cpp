@@ -36,8 +36,10 @@ void wait_checker::held(std::uint64_t operation_id, virtual_time now) {
   const auto it = waiting_.find(operation_id);
   if (it == waiting_.end())
     return;
-  it->second.held = true;
-  look(it->second, nodes_[it->second.node], now);
+  auto& w = it->second;
+  w.held = true;
+  w.asked_by = model_.applied();
+  look(w, nodes_[it->second.node], now);
 }
 
 broken wait_checker::applied(std::size_t node, int life, log_index index, virtual_time now) {
@@ -64,9 +66,11 @@ bool wait_checker::is_decided(waiting& w, log_index applied) const {
       PROBE("claims: a change is to be told to a reader");
     return !same && applied >= w.read_at; // a server that is behind has to come there first
   }
+  if (applied < w.asked_by) // an earlier claim of that ID may end before
+    return false;
   const auto* claim = now->find(w.of, w.id);
   const bool waits = claim != nullptr && !claim->held;
-  w.seen = w.seen || waits; // before that its own entry may not be applied
+  w.seen = w.seen || waits;
   return w.seen && !waits;
 }
 

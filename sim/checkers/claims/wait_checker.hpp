@@ -33,6 +33,7 @@ private:
     std::string id;
     bool held = false;
     bool seen = false;     ///< in the queue
+    log_index asked_by;    ///< its own entry is not behind that
     claims_state_ptr read; ///< of a read: what its reader has seen; null: it is none
     log_index read_at;
     bool decided = false; ///< it was let in, or its wait ended, or what was read has changed
