@@ -187,9 +187,9 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "usage: log_ways FOLDER [ROUNDS] [BYTES]\n");
     return 64;
   }
-  const int rounds = argc > 2 ? std::atoi(argv[2]) : 8;
+  const int rounds = argc > 2 ? static_cast<int>(std::strtol(argv[2], nullptr, 10)) : 8;
   log_file file;
-  file.frame.assign(argc > 3 ? static_cast<std::size_t>(std::atol(argv[3])) : 512, 'x');
+  file.frame.assign(argc > 3 ? std::strtoul(argv[3], nullptr, 10) : 512, 'x');
   const auto path = std::string(argv[1]) + "/log_ways.data";
   file.fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_TRUNC, 0600);
   must(file.fd >= 0, path.c_str());

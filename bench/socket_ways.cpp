@@ -239,7 +239,7 @@ double median(std::vector<double> v) {
 
 int main(int argc, char** argv) {
   const auto number = [&](int i, std::size_t otherwise) {
-    return argc > i ? static_cast<std::size_t>(std::atol(argv[i])) : otherwise;
+    return argc > i ? std::strtoul(argv[i], nullptr, 10) : otherwise;
   };
   const auto count = number(1, 64), rounds = number(2, 6);
   const sizes z{number(3, 120), number(4, 300)};
