@@ -197,6 +197,18 @@ int main(int argc, char** argv) {
   must(::pwrite(file.fd, nothing.data(), nothing.size(), 0) == static_cast<ssize_t>(nothing.size()), "pwrite");
   must(::fsync(file.fd) == 0, "fsync");
 
+  const auto heard_by_epoll = [&](unsigned (ring::*submit)()) {
+    return [&file, submit](result& r) {
+      event_loop loop;
+      ring u(file, loop.event);
+      measure(r, [&] {
+        auto left = (u.*submit)();
+        must(io_uring_submit(&u.r) >= 0, "io_uring_submit");
+        for (left -= u.reap(); left != 0; left -= u.reap())
+          loop.wait();
+      });
+    };
+  };
   const std::vector<std::pair<const char*, std::function<void(result&)>>> ways = {
       {"this thread: pwrite, fdatasync", [&](result& r) { measure(r, [&] { file.write_and_sync(); }); }},
       {"this thread: pwritev2, RWF_DSYNC",
@@ -215,28 +227,8 @@ int main(int argc, char** argv) {
            loop.wait();
          });
        }},
-      {"io_uring: write and fsync linked, heard by epoll",
-       [&](result& r) {
-         event_loop loop;
-         ring u(file, loop.event);
-         measure(r, [&] {
-           auto left = u.submit_linked();
-           must(io_uring_submit(&u.r) >= 0, "io_uring_submit");
-           for (left -= u.reap(); left != 0; left -= u.reap())
-             loop.wait();
-         });
-       }},
-      {"io_uring: write with RWF_DSYNC, heard by epoll",
-       [&](result& r) {
-         event_loop loop;
-         ring u(file, loop.event);
-         measure(r, [&] {
-           auto left = u.submit_dsync();
-           must(io_uring_submit(&u.r) >= 0, "io_uring_submit");
-           for (left -= u.reap(); left != 0; left -= u.reap())
-             loop.wait();
-         });
-       }},
+      {"io_uring: write and fsync linked, heard by epoll", heard_by_epoll(&ring::submit_linked)},
+      {"io_uring: write with RWF_DSYNC, heard by epoll", heard_by_epoll(&ring::submit_dsync)},
       {"io_uring: write and fsync linked, waited for in the ring",
        [&](result& r) {
          ring u(file, -1);

@@ -778,12 +778,12 @@ bool kv_model::in_force(log_index at, log_index s) const {
   return at <= s;
 }
 
-log_index kv_model::newest_in_force(const std::vector<log_index>& ascending, log_index s) const {
+log_index kv_model::newest_in_force(const std::vector<log_index>& ascending, log_index s, at_restore what) const {
   auto found = newest(ascending, s);
   for (auto it = past_restores_.rbegin(); it != past_restores_.rend(); ++it) {
     if (it->at > s)
       continue;
-    if (found > it->at)
+    if (found > it->at || (found == it->at && what == at_restore::in_force))
       break;
     s = it->archive;
     found = newest(ascending, s);
@@ -793,14 +793,7 @@ log_index kv_model::newest_in_force(const std::vector<log_index>& ascending, log
 
 log_index kv_model::table_low(log_index s) const {
   // By the entry of a restore somebody may have been let in after it. An archive may have been saved just then.
-  for (auto it = past_restores_.rbegin(); it != past_restores_.rend(); ++it) {
-    if (it->at > s)
-      continue;
-    if (const auto found = newest(certain_, s); found >= it->at)
-      return found;
-    s = it->archive;
-  }
-  return newest(certain_, s);
+  return newest_in_force(certain_, s, at_restore::in_force);
 }
 log_index kv_model::table_high(log_index s) const {
   return std::max(table_low(s), newest_in_force(uncertain_, s));

@@ -239,7 +239,10 @@ private:
   state::kv_entry_ptr live(std::string_view key) const;
   bool any_doubtful_now(std::string_view prefix) const;
   bool in_force(log_index at, log_index s) const;
-  log_index newest_in_force(const std::vector<log_index>& ascending, log_index s) const;
+  /// What is noted of the entry of a restore itself: part of what it took back, or done behind it.
+  enum class at_restore : std::uint8_t { taken_back, in_force };
+  log_index newest_in_force(const std::vector<log_index>& ascending, log_index s,
+                            at_restore what = at_restore::taken_back) const;
   log_index table_low(log_index s) const;
   log_index table_high(log_index s) const;
 

@@ -153,11 +153,7 @@ void check_idle(decoder& d) {
 void decode_ui_content_path(decoder& d, node_config& c) {
   std::string given = c.ui_content_path;
   d.get("ui_content_path", given);
-  const auto is_plain = [](char ch) {
-    return (ch >= 'a' && ch <= 'z') || (ch >= 'A' && ch <= 'Z') || (ch >= '0' && ch <= '9') || ch == '-' || ch == '_' ||
-           ch == '/';
-  };
-  if (!std::all_of(given.begin(), given.end(), is_plain))
+  if (given.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_/") != given.npos)
     return d.wrong("ui_content_path", "ui-content-path can only contain alphanumeric, -, _, or /. received: " + given);
   const auto begin = given.find_first_not_of('/'), end = given.find_last_not_of('/');
   if (begin == given.npos)

@@ -1,5 +1,6 @@
 // Calls that a person makes: looks at one thing, and changes.
 
+import { headersOf } from './answer.js';
 import { target } from './calls.js';
 import { token } from './session.js';
 
@@ -21,7 +22,7 @@ export async function call({ method = 'GET', path, parameters, body, headers = {
   const response = await fetch(target(path, parameters), {
     method,
     body: sent,
-    headers: { ...(token() ? { 'X-Consul-Token': token() } : {}), ...headers },
+    headers: { ...headersOf(token()), ...headers },
     cache: 'no-store',
   });
   const text = await response.text();
