@@ -424,9 +424,25 @@ private:
 
   /// Whoever follows changes is sent all that is there by now, whatever became of his streams before.
   void all_streams_are_told() {
-    followers_.stay_at(serving_nodes());
     const auto there = replies_.committed();
-    until_none("streams", [&] { return followers_.lacking(there); });
+    until_none("streams", [&] {
+      followers_.stay_at(nodes_of_working_servers());
+      return followers_.lacking(there);
+    });
+  }
+
+  /// The serving nodes, but for client agents that have a connection to a broken server: that may tell nothing, and not be noticed.
+  std::vector<std::size_t> nodes_of_working_servers() {
+    auto found = serving_nodes();
+    std::erase_if(found, [this](std::size_t node) {
+      if (!nodes_.is_agent(node))
+        return false;
+      for (std::size_t i = 0; i < nodes_.size(); ++i)
+        if (!healed_nodes_.contains(i) && nodes_.wires_of_agents().is_connected(node, i))
+          return true;
+      return false;
+    });
+    return found;
   }
 
   /// @param missing tells what is not yet as it must be; empty: nothing

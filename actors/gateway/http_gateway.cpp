@@ -593,7 +593,7 @@ void http_gateway::tick() {
   for (const auto& news : access_watches_.tick(t))
     judged_again(news);
   streams_.tick();
-  changes_.tick(t);
+  changes_.tick(t, questions_.leaderless());
   pending_.progress();
   admission_.tick(pending_.load(), t);
   if (audit_ != nullptr)

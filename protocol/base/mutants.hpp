@@ -81,6 +81,7 @@ namespace belay {
   M(ghosts_not_in_checkpoint)                                                                                          \
   M(ghosts_not_looked_at)                                                                                              \
   M(grant_wakes_nobody)                                                                                                \
+  M(group_begins_anew_in_part)                                                                                         \
   M(guard_below_tree_ignored)                                                                                          \
   M(guard_lets_on_end_pass)                                                                                            \
   M(guard_lets_readers_pass)                                                                                           \
@@ -186,6 +187,7 @@ namespace belay {
   M(state_before_term)                                                                                                 \
   M(stranger_forwards)                                                                                                 \
   M(stranger_heeded)                                                                                                   \
+  M(stream_outlives_leader)                                                                                            \
   M(successor_named_early)                                                                                             \
   M(suffix_kept_under_snapshot)                                                                                        \
   M(tail_unsynced_after_restart)                                                                                       \

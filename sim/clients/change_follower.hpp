@@ -22,7 +22,7 @@ public:
 
   void start();
   void on_node_gone(std::size_t node);
-  /// From now on they ask at these nodes only, and nobody leaves his stream of his own accord.
+  /// From now on they ask at these nodes only, and nobody leaves his stream of his own accord. May be called again.
   void stay_at(std::vector<std::size_t> nodes);
 
   /// @returns false: the client hangs up
@@ -45,7 +45,6 @@ private:
   void leave(follower& f);
   bool may_ask(std::size_t node) const;
   void connect(std::size_t i, std::size_t node, std::uint64_t bytes_left);
-  void look(std::size_t i);
 
   schedule& time_;
   tape& tape_;

@@ -4,6 +4,7 @@
 #include "protocol/acl/authorizer.hpp"
 #include "protocol/base/mutants.hpp"
 #include "protocol/base/probe.hpp"
+#include "protocol/forward/requests.hpp"
 #include "protocol/http/kv/change_render.hpp"
 
 #include <algorithm>
@@ -261,7 +262,7 @@ void change_streams::told(group& g, const read_result& r, monotonic_time now) {
   g.viewer = rows.viewer;
   if (rows.gone || other_rights) {
     PROBE("gateway: streams of changes begin anew");
-    for (auto* s : members(g.following)) {
+    for (auto* s : MUTANT(group_begins_anew_in_part) ? members{g.following.front()} : members(g.following)) {
       leave(*s);
       if (rows.gone && state::change_place{rows.floor} <= s->have) { // it came later, from farther ahead than its group
         PROBE("gateway: a stream ahead of its group goes on");
@@ -526,8 +527,26 @@ void change_streams::count() {
   metrics_.change_streams(streams_.size(), streams_.size() - following_, queued_bytes_);
 }
 
-void change_streams::tick(monotonic_time now) {
+/// What is told here may be old, and nobody would notice; elsewhere there may be a leader. Who wants it anyhow has said `stale`.
+void change_streams::end_without_leader() {
+  std::string last;
+  http::append_end(last, "leaderless", forward::no_leader);
+  for (auto* s : all_streams()) {
+    if (s->now == phase::ending || asked_by(*s).mode == http::consistency::stale)
+      continue;
+    PROBE("gateway: a stream of changes ended because there is no leader");
+    end(*s, last);
+  }
+}
+
+void change_streams::tick(monotonic_time now, bool leaderless) {
   count();
+  if (!leaderless)
+    leaderless_since_.reset();
+  else if (!leaderless_since_)
+    leaderless_since_ = now;
+  if (leaderless_since_ && now - *leaderless_since_ >= times_.hold && !MUTANT(stream_outlives_leader))
+    end_without_leader();
   last_ = {};
   for (auto it = groups_.begin(); it != groups_.end();) {
     auto& g = *it->second;
@@ -546,12 +565,17 @@ void change_streams::tick(monotonic_time now) {
   });
 }
 
-void change_streams::finish() {
-  finished_ = true;
+/// A copy, as they may go meanwhile.
+std::vector<change_streams::stream*> change_streams::all_streams() const {
   std::vector<stream*> all;
   for (const auto& [name, s] : streams_)
     all.push_back(s.get());
-  for (auto* s : all)
+  return all;
+}
+
+void change_streams::finish() {
+  finished_ = true;
+  for (auto* s : all_streams())
     end(*s, {});
 }
 

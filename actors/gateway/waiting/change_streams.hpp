@@ -13,6 +13,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -44,7 +45,8 @@ public:
   /// The client is gone.
   void close(const exchange& e);
   /// A few times a second.
-  void tick(monotonic_time now);
+  /// @param leaderless it is known that this server has no leader
+  void tick(monotonic_time now, bool leaderless);
   /// All of them come to an end, with what is there.
   void finish();
 
@@ -118,6 +120,7 @@ private:
   void told(group& g, const read_result& r, monotonic_time now);
   http::shared_body_ptr rendered(const state::change_rows& rows, bool keys_only, const std::string& progress);
   void tell_all(group& g, const state::change_rows& rows, monotonic_time now);
+  void end_without_leader();
   void want_snapshot(stream& s, std::string why, log_index newer_than, monotonic_time now);
   void send_snapshot(stream& s, std::shared_ptr<snapshot_text> state);
   void snapshot_read(const std::string& key, const read_result& r, monotonic_time now);
@@ -133,6 +136,7 @@ private:
   void forget(request_id stream_name);
   http::shared_body_ptr keep(std::string text);
   stream* find(request_id name);
+  std::vector<stream*> all_streams() const;
 
   outbox& out_;
   pending_requests& pending_;
@@ -147,6 +151,7 @@ private:
   std::unordered_map<request_id, request_id> asked_by_streams_;
   std::unordered_map<request_id, std::string> asked_by_groups_, asked_for_snapshots_;
   std::size_t following_ = 0, queued_bytes_ = 0; ///< of all streams
+  std::optional<monotonic_time> leaderless_since_;
   bool finished_ = false;
 };
 

@@ -22,7 +22,7 @@ void append_progress(std::string& out, const state::change_place& reached);
 /// The state as it was at `index` follows, up to the next progress. The id 0 names no place: whoever is cut before that begins anew.
 /// @param why empty: because the client has asked for it; else what the client knows is void
 void append_snapshot_begin(std::string& out, log_index index, std::string_view why);
-/// The stream ends. @param event `cut` or `refused`
+/// The stream ends. @param event `cut`, `refused` or `leaderless`
 void append_end(std::string& out, std::string_view event, std::string_view why);
 /// Shows only that the connection lives.
 inline constexpr std::string_view event_comment = ":\n\n";

@@ -42,7 +42,7 @@ broken change_judge::told(const stream_event& e) {
     return begin_snapshot(e, index);
   if (e.kind == "progress")
     return take_progress(e, index);
-  if (e.kind == "cut" || e.kind == "refused")
+  if (e.kind == "cut" || e.kind == "refused" || e.kind == "leaderless")
     return std::nullopt;
   if (e.kind != "set" && e.kind != "delete" && e.kind != "expired")
     return "event of an unknown kind: " + e.kind;

@@ -24,7 +24,7 @@ struct streams_fixture : asked_fixture {
   state::driver d;
   std::list<read_query> parked;
   std::size_t questions = 0;
-  bool forbidden = false;
+  bool forbidden = false, leaderless = false;
 
   /// A client that takes everything at once, or nothing.
   struct follower {
@@ -36,8 +36,9 @@ struct streams_fixture : asked_fixture {
   std::list<follower> followers;
 
   follower& open(asked_for what, state::change_place after = {log_index{}, state::change_place::all_effects},
-                 std::vector<std::string> prefixes = {"a/"}, const std::string& secret = {}) {
-    http::change_stream asked{state::kv_changes{std::move(prefixes), after, what}};
+                 std::vector<std::string> prefixes = {"a/"}, const std::string& secret = {},
+                 http::consistency mode = http::consistency::normal) {
+    http::change_stream asked{state::kv_changes{std::move(prefixes), after, what}, mode};
     if (!secret.empty())
       asked.query.by = state::authority{secret, false, {}};
     auto& e = client->asks(std::move(asked));
@@ -115,7 +116,7 @@ struct streams_fixture : asked_fixture {
   void pass(std::chrono::seconds time) {
     now += time;
     wake();
-    streams.tick(now);
+    streams.tick(now, leaderless);
     pump();
   }
 
@@ -197,7 +198,7 @@ TEST_CASE("groups that are told the same get one rendering", "[changes]") {
   for (auto& each : f.followers)
     each.blocks.clear();
   CHECK(f.held.used() > 0); // for groups to come
-  f.streams.tick(f.now);
+  f.streams.tick(f.now, false);
   CHECK(f.held.used() == 0);
 }
 
@@ -335,7 +336,7 @@ TEST_CASE("who takes nothing is cut with what is on its way, and nothing more is
   CHECK(count(slow.text, "id: " + std::to_string(had + 1) + ".0\n") == 1); // all up to its place
   slow.blocks.clear();
   quick.blocks.clear();
-  f.streams.tick(f.now);
+  f.streams.tick(f.now, false);
   CHECK(f.held.used() == 0);
 }
 
@@ -420,7 +421,7 @@ TEST_CASE("how far streams are behind is counted", "[changes]") {
   streams_fixture f;
   f.d.set("a/0");
   const auto shown = [&](const std::string& name) {
-    f.streams.tick(f.now);
+    f.streams.tick(f.now, false);
     const auto text = f.numbers.prometheus("belay");
     const auto at = text.find("\nbelay_changes_" + name + " ");
     REQUIRE(at != std::string::npos);
@@ -464,6 +465,33 @@ TEST_CASE("a group goes with its last stream", "[changes]") {
   f.followers.clear();
   f.pass(1s);
   CHECK(f.parked.empty());
+}
+
+TEST_CASE("streams end when there has been no leader for the hold time, but those that may be stale", "[changes]") {
+  streams_fixture f;
+  f.d.set("a/0");
+  const state::change_place newest{log_index{}, state::change_place::all_effects};
+  auto& follows = f.open(asked_for::place);
+  auto& stale = f.open(asked_for::place, newest, {"a/"}, {}, http::consistency::stale);
+  const auto hold = std::chrono::duration_cast<std::chrono::seconds>(f.times.hold);
+  f.leaderless = true;
+  f.pass(1s);
+  f.pass(hold - 1s);
+  f.leaderless = false; // in time
+  f.pass(1s);
+  f.leaderless = true;
+  f.pass(1s);
+  f.pass(hold - 1s);
+  CHECK_FALSE(follows.e->transfer->ended);
+  f.pass(1s);
+  CHECK(follows.e->transfer->ended);
+  CHECK(count(follows.text, "event: leaderless\ndata: {\"Reason\":\"No cluster leader\"}\n\n") == 1);
+  f.pass(1s);
+  CHECK(count(follows.text, "event: leaderless") == 1);
+  CHECK_FALSE(stale.e->transfer->ended);
+  f.set("a/1");
+  CHECK(count(stale.text, "a/1") == 1);
+  CHECK(count(follows.text, "a/1") == 0);
 }
 
 TEST_CASE("all streams end with the server", "[changes]") {
