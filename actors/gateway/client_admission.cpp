@@ -3,6 +3,7 @@
 namespace belay::actors {
 
 const std::string* client_admission::admit(const std::string& address) {
+  const std::lock_guard lock(mutex_);
   if (connections_ >= connections_max_)
     return nullptr;
   const auto limit = per_address_max_.now();
@@ -15,6 +16,7 @@ const std::string* client_admission::admit(const std::string& address) {
 }
 
 void client_admission::leave(const std::string& address) {
+  const std::lock_guard lock(mutex_);
   const auto client = of_address_.find(address);
   if (client == of_address_.end())
     return;

@@ -1,15 +1,17 @@
 #pragma once
-// How many connections clients may have: in all, and from each address.
+// How many connections clients may have: in all, and from each address. Gateways on several threads share one.
 
 #include "actors/live_limit.hpp"
 
 #include <cstddef>
+#include <mutex>
 #include <string>
 #include <unordered_map>
 #include <utility>
 
 namespace belay::actors {
 
+/// Any thread.
 class client_admission {
 public:
   /// @param per_address_max 0: no limit
@@ -25,6 +27,7 @@ public:
 private:
   std::size_t connections_max_;
   live_limit per_address_max_;
+  std::mutex mutex_; ///< of what follows
   std::size_t connections_ = 0;
   std::unordered_map<std::string, std::size_t> of_address_; ///< none is zero
 };

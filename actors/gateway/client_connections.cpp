@@ -15,6 +15,8 @@ namespace {
 // File descriptors left for log segments, checkpoints and peers.
 constexpr std::size_t descriptors_reserved = 256;
 
+} // namespace
+
 std::size_t connections_allowed() {
   rlimit limit{};
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY)
@@ -23,23 +25,24 @@ std::size_t connections_allowed() {
   return all - std::min(descriptors_reserved, all / 4);
 }
 
-} // namespace
+client_connections::client_connections(http_front& front, const connection_limits& limits,
+                                       std::shared_ptr<client_admission> admission, metrics& m)
+    : front_(front), limits_(limits), metrics_(m), admission_(std::move(admission)) {}
 
-client_connections::client_connections(http_front& front, const connection_limits& limits, std::size_t connections_max,
-                                       live_limit per_address_max, metrics& m)
-    : front_(front), limits_(limits), metrics_(m),
-      admission_(connections_max != 0 ? connections_max : connections_allowed(), std::move(per_address_max)) {}
+std::shared_ptr<handshake_desk> client_connections::desk(boost::asio::io_context& loop) {
+  if (desk_ == nullptr)
+    desk_ = std::make_shared<handshake_desk>(loop, limits_.handshake_share);
+  return desk_;
+}
 
-void client_connections::listen(boost::asio::io_context& loop, listening_sockets sockets,
-                                std::shared_ptr<tls::https_credential_store> https) {
-  https_ = std::move(https);
+void client_connections::listen(boost::asio::io_context& loop, listening_sockets sockets) {
   for (auto& s : sockets.release()) {
     const bool secure = s.https;
     PRECONDITION(!secure || https_ != nullptr);
-    if (secure && desk_ == nullptr)
-      desk_ = std::make_shared<handshake_desk>(loop, limits_.handshake_share);
-    auto l = std::make_shared<http_listener>(
-        loop, std::move(s), [this, secure](int fd, const std::string& address) { accepted(fd, address, secure); });
+    auto l =
+        std::make_shared<http_listener>(loop, std::move(s), [this, &loop, secure](int fd, const std::string& address) {
+          accepted(loop, fd, address, secure);
+        });
     l->start();
     listeners_.push_back(std::move(l));
   }
@@ -51,31 +54,36 @@ void client_connections::stop_listening() {
   listeners_.clear();
 }
 
-void client_connections::accepted(int fd, const std::string& address, bool https) {
-  const auto* kept_address = admission_.admit(address);
-  if (kept_address == nullptr) {
+void client_connections::accepted(boost::asio::io_context& loop, int fd, const std::string& address, bool https) {
+  const accepted_connection c{fd, admission_->admit(address), https};
+  if (c.address == nullptr) {
     metrics_.connection_refused();
     ::close(fd);
-    return;
-  }
-  auto tls = https ? std::make_unique<tls_stream>(desk_, https_->now(), front_.now()) : nullptr;
-  add(std::make_shared<http_connection>(front_, limits_, fd, kept_address, std::move(tls))).start();
+  } else if (!others_ || !others_(c))
+    take(loop, c);
+}
+
+void client_connections::take(boost::asio::io_context& loop, const accepted_connection& c) {
+  auto tls = c.https ? std::make_unique<tls_stream>(desk(loop), https_->now(), front_.now()) : nullptr;
+  add(std::make_shared<http_connection>(front_, limits_, c.fd, c.address, std::move(tls))).start();
+}
+
+void client_connections::turn_away(const accepted_connection& c) {
+  ::close(c.fd);
+  admission_->leave(*c.address);
 }
 
 void client_connections::take(boost::asio::io_context& loop, client_agent_connection c) {
-  const auto* kept_address = admission_.admit(c.address);
+  const auto* kept_address = admission_->admit(c.address);
   if (kept_address == nullptr) {
     metrics_.connection_refused();
     ::close(c.fd);
     return;
   }
   std::unique_ptr<tls_stream> tls;
-  if (c.channel) {
-    if (desk_ == nullptr)
-      desk_ = std::make_shared<handshake_desk>(loop, limits_.handshake_share);
-    tls = std::make_unique<tls_stream>(desk_, std::make_unique<client_agent_channel>(std::move(*c.channel)),
+  if (c.channel)
+    tls = std::make_unique<tls_stream>(desk(loop), std::make_unique<client_agent_channel>(std::move(*c.channel)),
                                        front_.now());
-  }
   add(std::make_shared<http_connection>(front_, limits_, c.fd, kept_address, std::move(tls),
                                         std::make_unique<const http::client_agent>(std::move(c.who))))
       .start(c.said);
@@ -84,7 +92,7 @@ void client_connections::take(boost::asio::io_context& loop, client_agent_connec
 http_connection& client_connections::add(std::shared_ptr<http_connection> c) {
   c->place = list_.size();
   list_.push_back(std::move(c));
-  metrics_.connections(list_.size());
+  count();
   return *list_.back();
 }
 
@@ -94,8 +102,13 @@ void client_connections::remove(http_connection& c) {
   std::swap(list_[place], list_.back());
   const auto keep = std::move(list_.back());
   list_.pop_back();
-  metrics_.connections(list_.size());
-  admission_.leave(c.address());
+  count();
+  admission_->leave(c.address());
+}
+
+void client_connections::count() {
+  metrics_.connections(counted_, list_.size());
+  counted_ = list_.size();
 }
 
 void client_connections::sweep(monotonic_time now) {

@@ -47,15 +47,22 @@ std::shared_ptr<agent_tokens> tokens_of(const http::route_settings& routes) {
   return std::make_shared<agent_tokens>(std::move(configured));
 }
 
+std::shared_ptr<client_admission> admission_of(const gateway_settings& s) {
+  return s.admission != nullptr
+             ? s.admission
+             : std::make_shared<client_admission>(s.connections_max != 0 ? s.connections_max : connections_allowed(),
+                                                  s.connections_per_client_max);
+}
+
 } // namespace
 
 http_gateway::http_gateway(caf::actor_config& config, asio_host* host, wiring_ptr wires, gateway_settings settings,
                            metrics& m)
     : hosted(config, host), asio_(host), wires_(std::move(wires)), settings_(std::move(settings)), metrics_(m),
       random_(settings_.seed), times_{settings_.hold, settings_.answer_slack}, readers_(reader_rules()),
-      connections_(*this, settings_.limits, settings_.connections_max, settings_.connections_per_client_max, m),
-      pending_(settings_.number, settings_.seed), transfers_(*this, pending_, times_), streams_(pending_),
-      passed_on_(settings_.relay, pending_, times_), questions_(*this, pending_, times_, std::move(settings_.facts)),
+      connections_(*this, settings_.limits, admission_of(settings_), m), pending_(settings_.number, settings_.seed),
+      transfers_(*this, pending_, times_), streams_(pending_), passed_on_(settings_.relay, pending_, times_),
+      questions_(*this, pending_, times_, std::move(settings_.facts)),
       access_(*this, pending_, times_, settings_.routes.node_name,
               settings_.tokens != nullptr ? settings_.tokens : settings_.tokens = tokens_of(settings_.routes)),
       access_watches_(*this, pending_, settings_.tokens,
@@ -75,6 +82,8 @@ http_gateway::http_gateway(caf::actor_config& config, asio_host* host, wiring_pt
     audit_ = std::make_unique<audit_trail>(
         settings_.number, *settings_.audit, static_cast<outbox&>(*this), pending_, settings_.uuid,
         [this] { return wall_ns(); }, metrics_);
+  connections_.secure_by(settings_.https);
+  connections_.share_with(settings_.share_connections);
   if (asio_ != nullptr) {
     sockets_ = std::make_shared<socket_poller>(asio_->loop());
     input.resize(input_bytes);
@@ -111,7 +120,7 @@ status http_gateway::listen() {
   const bool https = std::any_of(settings_.listen.begin(), settings_.listen.end(), [](auto& a) { return a.https; });
   if (https && settings_.https == nullptr)
     return failure{"this gateway has no credentials for HTTPS"};
-  auto sockets = listening_sockets::open(settings_.listen, settings_.share_port, settings_.unix_sockets);
+  auto sockets = listening_sockets::open(settings_.listen, settings_.unix_sockets);
   if (!sockets)
     return failure{sockets.error()};
   for (const auto& s : sockets->list())
@@ -126,11 +135,24 @@ void http_gateway::serve(listening_sockets sockets) {
   if (stopping_ || exited_)
     return;
   context(asio_->context());
-  connections_.listen(asio_->loop(), std::move(sockets), settings_.https);
+  connections_.listen(asio_->loop(), std::move(sockets));
+  begin_work();
+}
+
+void http_gateway::start() {
+  boost::asio::post(asio_->loop(), [this, self = caf::strong_actor_ptr(ctrl())] {
+    if (stopping_ || exited_)
+      return;
+    context(asio_->context());
+    begin_work();
+  });
+}
+
+void http_gateway::begin_work() {
   probe_ = std::make_unique<arrival_probe>(sockets_, [this] {
     admission_.probe_served(pending_.load(), now());
     if (settings_.numbers != nullptr)
-      settings_.numbers->front_turns.fetch_add(1, std::memory_order_relaxed);
+      settings_.numbers->front_turns[settings_.number].fetch_add(1, std::memory_order_relaxed);
   });
   send(this, tick_atom::value);
 }
@@ -144,6 +166,15 @@ void http_gateway::serve(client_agent_connection c) {
     }
     context(asio_->context());
     connections_.take(asio_->loop(), std::move(*shared));
+  });
+}
+
+void http_gateway::serve(const accepted_connection& c) {
+  boost::asio::post(asio_->loop(), [this, self = caf::strong_actor_ptr(ctrl()), c] {
+    if (stopping_ || exited_)
+      return connections_.turn_away(c);
+    context(asio_->context());
+    connections_.take(asio_->loop(), c);
   });
 }
 
@@ -203,6 +234,11 @@ void http_gateway::propose(exchange& e, const state::command& command) {
 
 void http_gateway::ask(exchange& e, const http::read_request& r) {
   const auto t = now();
+  if (auto found = settings_.tables != nullptr ? settings_.tables->read(settings_.number, r, t) : std::nullopt) {
+    PROBE("gateway: a key read beside the thread of the tables");
+    e.answer = answer_to(e, *found);
+    return admission_.answered(e, t);
+  }
   read_query q{pending_.add(e, times_.due(t)), r, {}};
   q.request.mode = MUTANT(reads_served_stale) ? http::consistency::stale : r.mode;
   if (r.min_index > 0) {
@@ -588,7 +624,8 @@ void http_gateway::tick() {
     next_sweep_ = t + sweep_interval;
     connections_.sweep(t);
     large_answers_.tick();
-    metrics_.held_bytes(held.used());
+    const auto used = held.used();
+    metrics_.held_bytes(std::exchange(held_counted_, used), used);
   }
   for (const auto& news : access_watches_.tick(t))
     judged_again(news);

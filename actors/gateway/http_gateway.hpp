@@ -24,6 +24,7 @@
 #include "actors/interfaces.hpp"
 #include "actors/live_limit.hpp"
 #include "actors/surroundings.hpp"
+#include "actors/tables/shared_tables.hpp"
 #include "actors/telemetry/metrics.hpp"
 #include "actors/telemetry/vitals.hpp"
 #include "protocol/base/random.hpp"
@@ -51,7 +52,6 @@ struct access_files {
 struct gateway_settings {
   std::uint16_t number = 0; ///< place in wiring::gateways; the upper 16 bits of its request ids
   std::vector<listen_address> listen;
-  bool share_port = false; ///< with other gateways on the same addresses
   unix_socket_rights unix_sockets;
   std::shared_ptr<tls::https_credential_store> https; ///< asked for each connection; null: no HTTPS
   http::route_settings routes;
@@ -61,6 +61,12 @@ struct gateway_settings {
   live_limit connections_per_client_max{200}; ///< for each IP address (limits.http_max_conns_per_client); 0: no limit
   std::size_t bytes_in_flight_max = 0;        ///< of requests and answers that are held for clients; 0: no limit
   std::size_t connections_max = 0; ///< 0: what the limit of open files leaves after a reserve for log and peers
+  /// What the last two say, for all gateways of this node together. Null: this is the only one
+  std::shared_ptr<client_admission> admission;
+  /// Connections that this gateway accepts, to be spread over others. Null: it serves them all
+  client_connections::hand_over share_connections;
+  /// Of the thread on which the tables are, if that is another one. Null: each read goes to the state machine's actor
+  std::shared_ptr<shared_tables> tables;
   /// How long others may keep a request without a leader (performance.rpc_hold_timeout).
   std::chrono::milliseconds hold{7000};
   /// raft_peer answers within `hold`, plus 30 s for a silent leader. What is late by more is answered 500: a fault of ours.
@@ -82,7 +88,7 @@ struct gateway_settings {
   std::shared_ptr<agent_tokens> tokens;
   /// Of a client agent: its way to the servers, used on this gateway's thread; outlives it. Null: this node is a server
   request_relay* relay = nullptr;
-  std::shared_ptr<vitals> numbers; ///< its front_turns are kept; null: they are not
+  std::shared_ptr<vitals> numbers; ///< its front_turns of this gateway's number are kept; null: they are not
   access_files files;
   std::function<std::chrono::system_clock::time_point()> wall_clock; ///< for the Date header and metrics
 };
@@ -101,8 +107,12 @@ public:
   status listen();
   /// Where it listens, in the order of the settings: host:port with real ports, or unix:///path. After listen().
   const std::vector<std::string>& addresses() const { return addresses_; }
-  /// Serves a connection of a client agent. Any thread, after listen().
+  /// Serves a connection of a client agent. Any thread, after listen() or start().
   void serve(client_agent_connection c);
+  /// Instead of listen(), for a gateway whose connections are accepted by another one.
+  void start();
+  /// Serves a connection that another gateway has accepted. Any thread, after start().
+  void serve(const accepted_connection& c);
   /// What its connections see of it: for those that are made without sockets.
   http_front& front() { return *this; }
   /// Ready when all answers in flight are sent after stop_atom, or their time is up, and all sockets are closed. Once.
@@ -142,6 +152,7 @@ private:
   void post(write_audit m) override { send(wires_->audit, std::move(m)); }
 
   void serve(listening_sockets sockets);
+  void begin_work();
   http_reader_rules reader_rules() const;
 
   /// Nobody works on its bodies any more.
@@ -234,6 +245,7 @@ private:
   memory_peak peak_;
   http_date date_;
 
+  std::size_t held_counted_ = 0; ///< in the metrics
   monotonic_time last_answer_{};
   monotonic_time next_tick_{}, next_sweep_{};
   bool stopping_ = false;

@@ -155,8 +155,7 @@ status set_rights(const std::string& path, const unix_socket_rights& rights) {
   return done{};
 }
 
-result<listening_sockets::one> open_one(const listen_address& where, bool share_port,
-                                        const unix_socket_rights& rights) {
+result<listening_sockets::one> open_one(const listen_address& where, const unix_socket_rights& rights) {
   const bool local = !where.unix_path.empty();
   listening_sockets::one s{-1, local ? "unix://" + where.unix_path : join_host_port(where.host, where.port),
                            where.unix_path, where.https};
@@ -176,8 +175,6 @@ result<listening_sockets::one> open_one(const listen_address& where, bool share_
       ::unlink(where.unix_path.c_str());
   } else {
     set_option(s.fd, SOL_SOCKET, SO_REUSEADDR);
-    if (share_port)
-      set_option(s.fd, SOL_SOCKET, SO_REUSEPORT);
     set_option(s.fd, IPPROTO_TCP, TCP_NODELAY); // accepted sockets inherit it
     if (address.bytes.ss_family == AF_INET6)
       set_option(s.fd, IPPROTO_IPV6, IPV6_V6ONLY);
@@ -221,11 +218,11 @@ void listening_sockets::close() {
   }
 }
 
-result<listening_sockets> listening_sockets::open(const std::vector<listen_address>& addresses, bool share_port,
+result<listening_sockets> listening_sockets::open(const std::vector<listen_address>& addresses,
                                                   const unix_socket_rights& rights) {
   listening_sockets all;
   for (const auto& a : addresses) {
-    auto s = open_one(a, share_port, rights);
+    auto s = open_one(a, rights);
     if (!s)
       return failure{s.error()};
     all.list_.push_back(std::move(*s));

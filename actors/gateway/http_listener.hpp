@@ -31,9 +31,8 @@ public:
   ~listening_sockets() { close(); }
 
   /// All or none. Port 0: any free one.
-  /// @param share_port several gateways listen on the same address, the kernel spreads connections among them
   /// @param rights of Unix sockets; nobody can connect before they are in force
-  static result<listening_sockets> open(const std::vector<listen_address>& addresses, bool share_port,
+  static result<listening_sockets> open(const std::vector<listen_address>& addresses,
                                         const unix_socket_rights& rights = {});
 
   const std::vector<one>& list() const { return list_; }

@@ -6,11 +6,11 @@
 #include "actors/node/agent_composition.hpp"
 #include "actors/node/boot_clock.hpp"
 #include "actors/node/certificate_reports.hpp"
+#include "actors/node/client_front.hpp"
 #include "actors/node/disk/acl_files.hpp"
 #include "actors/node/disk/data_directory.hpp"
 #include "actors/node/disk/known_servers.hpp"
 #include "actors/node/free_memory.hpp"
-#include "actors/node/front_loop.hpp"
 #include "actors/node/node_composition.hpp"
 #include "actors/node/node_settings.hpp"
 #include "actors/node/process.hpp"
@@ -71,27 +71,23 @@ public:
 private:
   system_config caf_config_;
   caf::actor_system system_;
-  boost::asio::io_context front_{1};
-  boost::asio::executor_work_guard<boost::asio::io_context::executor_type> front_stays_{front_.get_executor()};
-  asio_host front_host_;
+  client_front front_{system_};
   metrics metrics_;
   std::shared_ptr<vitals> numbers_ = std::make_shared<vitals>();
-  asio_relay_loop relay_loop_{front_};
+  asio_relay_loop relay_loop_{front_.loop()};
   std::optional<agent_composition> actors_;
-  http_gateway* gateway_ = nullptr;
-  std::thread front_thread_;
   bool stopped_ = false;
 };
 
 running_client_agent::running_client_agent(const node_config& config, const identity& who, parts p)
-    : system_(caf_config_), front_host_(system_, front_) {
+    : system_(caf_config_) {
   const auto seed = random_u64();
   agent_plan plan;
   plan.self = member_of(config, who);
   plan.datacenter = config.datacenter;
   plan.node_meta = config.node_meta;
   plan.loop = &relay_loop_;
-  plan.front = &front_host_;
+  plan.front = &front_.host();
   plan.clock = std::make_shared<suspension_proof_clock>();
   plan.numbers = numbers_;
   plan.relay = relay_settings_of(config);
@@ -129,9 +125,7 @@ running_client_agent::running_client_agent(const node_config& config, const iden
   g.give_back_memory = [this](std::size_t bytes) { system_.spawn([bytes] { give_back_memory(bytes); }); };
   plan.spawn_gateway = [this, &g](const wiring_ptr& wires, request_relay& relay) {
     g.relay = &relay;
-    http_gateway_actor gateway = system_.spawn<http_gateway>(&front_host_, wires, std::move(g), metrics_);
-    gateway_ = static_cast<http_gateway*>(caf::actor_cast<caf::abstract_actor*>(gateway));
-    return gateway;
+    return front_.spawn(system_, wires, std::move(g), metrics_);
   };
   plan.spawn_keeper = [this, &config](const wiring_ptr& wires) -> registration_keeper_actor {
     return system_.spawn<registration_keeper, caf::detached>(wires, registrations_directory(config.data_dir));
@@ -142,18 +136,17 @@ running_client_agent::running_client_agent(const node_config& config, const iden
   plan.agent.wall_clock = wall_clock;
   plan.agent.agent.registry.seed = seed + 3;
   plan.registered = {config.services, config.checks, std::move(p.registrations)};
-  plan.probes = std::make_shared<asio_probes>(front_);
+  plan.probes = std::make_shared<asio_probes>(front_.loop());
   actors_.emplace(system_, std::move(plan));
 }
 
 status running_client_agent::start() {
-  if (auto s = gateway_->listen(); !s)
+  if (auto s = front_.gateway().listen(); !s)
     return s;
-  for (const auto& address : gateway_->addresses())
+  for (const auto& address : front_.gateway().addresses())
     log::info("node", "listening for clients", {{"address", address}});
   actors_->begin();
-  front_thread_ = std::thread([this] { front_loop(front_, [this] { return gateway_->last_answer(); }).run(); });
-  pthread_setname_np(front_thread_.native_handle(), "front"); // for those who look at threads
+  front_.start("front");
   return done{};
 }
 
@@ -170,28 +163,25 @@ status running_client_agent::change_definitions(agent::configured_definitions no
 void running_client_agent::leave() {
   auto done = std::make_shared<std::promise<void>>();
   auto left = done->get_future();
-  boost::asio::post(front_, [this, done] { actors_->leave([done] { done->set_value(); }); });
+  boost::asio::post(front_.loop(), [this, done] { actors_->leave([done] { done->set_value(); }); });
   left.wait_for(departure_limit);
 }
 
 void running_client_agent::stop() {
   if (std::exchange(stopped_, true))
     return;
-  if (!front_thread_.joinable()) // never started: whoever waits for the loop is ended by running it
-    front_thread_ = std::thread([this] { front_.run(); });
-  auto drained = gateway_->drained();
+  front_.run_to_the_end();
+  auto drained = front_.gateway().drained();
   actors_->stop([&] { drained.wait_for(drain_limit); });
   system_.await_all_actors_done();
   actors_->release();
   std::promise<void> closed; // its sockets belong to the loop's thread
-  boost::asio::post(front_, [&] {
+  boost::asio::post(front_.loop(), [&] {
     actors_->disconnect();
     closed.set_value();
   });
   closed.get_future().wait();
-  front_stays_.reset();
   front_.stop();
-  front_thread_.join();
 }
 
 /// Servers that the last process knew, unless it has left them for good. @returns a failure if that cannot be told

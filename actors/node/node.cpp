@@ -8,12 +8,12 @@
 #include "actors/node/boot_clock.hpp"
 #include "actors/node/certificate_reports.hpp"
 #include "actors/node/client_agent.hpp"
+#include "actors/node/client_front.hpp"
 #include "actors/node/disk/acl_files.hpp"
 #include "actors/node/disk/data_directory.hpp"
 #include "actors/node/disk/recovery.hpp"
 #include "actors/node/disk/server_state.hpp"
 #include "actors/node/free_memory.hpp"
-#include "actors/node/front_loop.hpp"
 #include "actors/node/keyring_keeper.hpp"
 #include "actors/node/node_composition.hpp"
 #include "actors/node/node_settings.hpp"
@@ -32,8 +32,10 @@
 #include <caf/event_based_actor.hpp>
 #include <caf/io/middleman.hpp>
 
+#include <sched.h>
 #include <sys/resource.h>
 
+#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
@@ -84,6 +86,17 @@ result<bool> stays_out_of_cluster(const node_config& config) {
 }
 
 /// A node with the real disk, sockets, clocks and threads around it.
+/// On a machine with two cores a second one makes puts of some clients slower: Raft and the log need a core, too
+/// (docs/adr/0024-reads-beside-the-tables.md).
+std::size_t fronts_of(const node_config& config) {
+  constexpr std::size_t usual_max = 4;
+  if (config.fronts > 0)
+    return static_cast<std::size_t>(config.fronts);
+  cpu_set_t cores;
+  const std::size_t count = ::sched_getaffinity(0, sizeof cores, &cores) == 0 ? CPU_COUNT(&cores) : 1;
+  return std::clamp<std::size_t>(count / 2, 1, usual_max);
+}
+
 class running_node {
 public:
   /// `reload` is gateway_settings::reload. @param https null: no HTTPS
@@ -107,17 +120,17 @@ public:
   void show_certificates(std::vector<metrics::certificate> all) { metrics_.certificates(std::move(all)); }
 
 private:
+  /// By the first front: whether another one serves this connection.
+  bool hand_over(const accepted_connection& c);
+
   system_config caf_config_;
   caf::actor_system system_;
-  boost::asio::io_context front_{1};
-  boost::asio::executor_work_guard<boost::asio::io_context::executor_type> front_stays_{front_.get_executor()};
-  asio_host front_host_;
+  std::vector<std::unique_ptr<client_front>> fronts_; ///< the first is that of the tables, too, and accepts connections
   multiplexer_host raft_host_;
   metrics metrics_;
   std::shared_ptr<vitals> numbers_ = std::make_shared<vitals>();
   std::optional<node_composition> actors_;
-  http_gateway* gateway_ = nullptr;
-  std::thread front_thread_;
+  std::size_t next_front_ = 0; ///< gets the next connection; on the first one's thread
   bool stopped_ = false;
 };
 
@@ -127,7 +140,9 @@ running_node::running_node(const node_config& config, const identity& who, node_
                            gateway_settings::order reload, gateway_settings::order leave,
                            keyring_keeper::operate keyring, std::shared_ptr<agent_tokens> tokens,
                            std::optional<rotated_file> audit)
-    : system_(caf_config_), front_host_(system_, front_), raft_host_(system_) {
+    : system_(caf_config_), raft_host_(system_) {
+  for (std::size_t i = fronts_of(config); i > 0; --i)
+    fronts_.push_back(std::make_unique<client_front>(system_));
   node_plan plan;
   plan.self = member_of(config, who);
   plan.datacenter = config.datacenter;
@@ -142,10 +157,13 @@ running_node::running_node(const node_config& config, const identity& who, node_
   plan.peer.stays_out = stays_out;
   plan.agent = agent_settings_of(config);
   plan.registered = std::move(registered);
-  plan.probes = std::make_shared<asio_probes>(front_);
+  plan.probes = std::make_shared<asio_probes>(fronts_.front()->loop());
   plan.wall_clock = wall_clock;
   plan.clock = std::make_shared<suspension_proof_clock>();
-  plan.front = &front_host_;
+  plan.front = &fronts_.front()->host();
+  plan.gateways = numbers_->fronts = fronts_.size();
+  if (fronts_.size() > 1)
+    plan.machine.shared = std::make_shared<shared_tables>(fronts_.size(), *numbers_);
   plan.consensus = &raft_host_;
   plan.disks_have_threads = true;
   const auto seed = plan.peer.seed;
@@ -156,25 +174,31 @@ running_node::running_node(const node_config& config, const identity& who, node_
     return caf::actor_cast<peer_link_actor>(system_.spawn_class<peer_link, caf::no_spawn_options>(
         on_multiplexer, wires, std::move(links), peer_listener, who.id, metrics_));
   };
-  plan.spawn_gateway = [&](const wiring_ptr& wires) {
+  const auto admission = std::make_shared<client_admission>(connections_allowed(), http_connections);
+  std::uint16_t number = 0;
+  plan.spawn_gateway = [&, tables = plan.machine.shared](const wiring_ptr& wires) {
     auto g = gateway_settings_of(config, who);
-    g.seed = seed + 2;
+    g.number = number;
+    g.seed = seed + 2 + 1000 * number;
+    g.bytes_in_flight_max /= fronts_.size();
     // On the scheduler's thread, which nobody waits for.
     g.give_back_memory = [this](std::size_t bytes) {
       log::debug("node", "memory goes back to the system", {{"bytes", bytes}});
       system_.spawn([bytes] { give_back_memory(bytes); });
     };
-    g.connections_per_client_max = http_connections;
-    g.https = std::move(https);
+    g.admission = admission;
+    g.https = https;
     g.numbers = numbers_;
-    g.tokens = std::move(tokens);
+    g.tokens = tokens;
     g.files = access_files_of(config, g.tokens);
     g.files.elsewhere = [this](std::function<void()> work) { system_.spawn(std::move(work)); };
-    g.reload = std::move(reload);
-    g.leave = std::move(leave);
-    http_gateway_actor gateway = system_.spawn<http_gateway>(&front_host_, wires, std::move(g), metrics_);
-    gateway_ = static_cast<http_gateway*>(caf::actor_cast<caf::abstract_actor*>(gateway));
-    return gateway;
+    g.reload = reload;
+    g.leave = leave;
+    if (number > 0)
+      g.tables = tables;
+    else if (fronts_.size() > 1)
+      g.share_connections = [this](const accepted_connection& c) { return hand_over(c); };
+    return fronts_[number++]->spawn(system_, wires, std::move(g), metrics_);
   };
   plan.spawn_keeper = [&](const wiring_ptr& wires) {
     return system_.spawn<registration_keeper, caf::detached>(wires, registrations_directory(config.data_dir));
@@ -190,14 +214,29 @@ running_node::running_node(const node_config& config, const identity& who, node_
 }
 
 status running_node::start() {
-  if (auto s = gateway_->listen(); !s)
+  auto& first = fronts_.front()->gateway();
+  if (auto s = first.listen(); !s)
     return s;
-  for (const auto& address : gateway_->addresses())
+  for (const auto& address : first.addresses())
     log::info("node", "listening for clients", {{"address", address}});
-  front_thread_ = std::thread([this] { front_loop(front_, [this] { return gateway_->last_answer(); }).run(); });
-  pthread_setname_np(front_thread_.native_handle(), "front"); // for those who look at threads
+  for (const auto& f : fronts_) {
+    if (f != fronts_.front())
+      f->gateway().start();
+    f->start("front");
+  }
+  if (fronts_.size() > 1)
+    log::info("node", "clients are spread over several threads", {{"fronts", fronts_.size()}});
   actors_->begin();
   return done{};
+}
+
+/// In turn: each front has as many connections as the others, but for those that ended since.
+bool running_node::hand_over(const accepted_connection& c) {
+  const auto to = std::exchange(next_front_, (next_front_ + 1) % fronts_.size());
+  if (to == 0)
+    return false;
+  fronts_[to]->gateway().serve(c);
+  return true;
 }
 
 status running_node::change_definitions(agent::configured_definitions now) {
@@ -212,11 +251,13 @@ status running_node::change_definitions(agent::configured_definitions now) {
 
 void running_node::serve_client_agent(introduced_peer p) {
   const auto& self = p.hello.self;
-  gateway_->serve({p.fd,
-                   {self.name, self.uuid, split_host_port(self.address).host},
-                   std::move(p.address),
-                   std::move(p.channel),
-                   std::move(p.said)});
+  // Any thread: each agent by its name.
+  const auto& to = fronts_[std::hash<std::string>()(self.uuid) % fronts_.size()];
+  to->gateway().serve({p.fd,
+                       {self.name, self.uuid, split_host_port(self.address).host},
+                       std::move(p.address),
+                       std::move(p.channel),
+                       std::move(p.said)});
 }
 
 status running_node::leave() {
@@ -241,15 +282,20 @@ status running_node::leave() {
 void running_node::stop() {
   if (std::exchange(stopped_, true))
     return;
-  if (!front_thread_.joinable()) // never started: whoever waits for the loop is ended by running it
-    front_thread_ = std::thread([this] { front_.run(); });
-  auto drained = gateway_->drained();
-  actors_->stop([&] { drained.wait_for(drain_limit); });
+  std::vector<std::future<void>> drained;
+  for (const auto& f : fronts_) {
+    f->run_to_the_end();
+    drained.push_back(f->gateway().drained());
+  }
+  actors_->stop([&] {
+    const auto until = std::chrono::steady_clock::now() + drain_limit;
+    for (const auto& each : drained)
+      each.wait_until(until);
+  });
   system_.await_all_actors_done();
   actors_.reset();
-  front_stays_.reset();
-  front_.stop();
-  front_thread_.join();
+  for (const auto& f : fronts_)
+    f->stop();
 }
 
 } // namespace

@@ -65,7 +65,8 @@ node_composition::node_composition(caf::actor_system& system, node_plan plan, st
     w.keyring = plan.spawn_keyring(wires_);
   if (plan.spawn_audit)
     w.audit = plan.spawn_audit(wires_);
-  w.gateways.push_back(plan.spawn_gateway(wires_));
+  for (std::size_t i = 0; i < plan.gateways; ++i)
+    w.gateways.push_back(plan.spawn_gateway(wires_));
   spawn_agent(system, std::move(plan), std::move(numbers));
 }
 
@@ -95,7 +96,7 @@ void node_composition::begin() {
 
 void node_composition::stop(const std::function<void()>& drained) {
   const auto end = [](const auto& actor) { caf::anon_send(actor, stop_atom::value); };
-  end(wires_->gateways.front());
+  for_each_gateway(end);
   drained();
   if (wires_->audit) // it has the gateway's last lines
     end(wires_->audit);

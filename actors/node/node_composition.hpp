@@ -9,7 +9,9 @@
 
 #include <caf/actor_system.hpp>
 
+#include <algorithm>
 #include <functional>
+#include <iterator>
 #include <memory>
 #include <string>
 
@@ -45,6 +47,7 @@ struct node_plan {
   // What is around a node is different everywhere, and so are the actors that deal with it.
   std::function<peer_link_actor(const wiring_ptr&)> spawn_links;
   std::function<http_gateway_actor(const wiring_ptr&)> spawn_gateway;
+  std::size_t gateways = 1; ///< called so often; their numbers are 0, 1 and so on
   std::function<registration_keeper_actor(const wiring_ptr&)>
       spawn_keeper; ///< null: the agent's registrations are not kept
   std::function<keyring_keeper_actor(const wiring_ptr&)> spawn_keyring; ///< null: without keys
@@ -66,10 +69,16 @@ public:
 
   /// Timers run from now on.
   void begin();
-  /// The gateway ends first, while those who answer are still there: `drained` waits for that. Then all others are told to end.
+  /// The gateways end first, while those who answer are still there: `drained` waits for that. Then all others are told to end.
   void stop(const std::function<void()>& drained);
 
   const wiring& wires() const { return *wires_; }
+
+  /// Those of clients: the last of all is the agent.
+  template <class F>
+  void for_each_gateway(F&& f) const {
+    std::for_each(wires_->gateways.begin(), std::prev(wires_->gateways.end()), f);
+  }
 
   /// Calls `f` with the handle of each actor, in the order in which they were spawned.
   template <class F>
@@ -83,7 +92,7 @@ public:
     f(w.fsm);
     f(w.raft_peer);
     f(w.links);
-    f(w.gateways.front());
+    for_each_gateway(f);
     if (w.keeper)
       f(w.keeper);
     if (w.keyring)

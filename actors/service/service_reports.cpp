@@ -95,7 +95,7 @@ void service_reports::look(time now) {
   next_ = now + (watch_ ? watch_->period() : duration(status_period));
   std::string lines;
   if (watch_) {
-    const auto front = numbers_->front_turns.load(std::memory_order_relaxed);
+    const auto front = numbers_->fewest_front_turns();
     const auto v =
         watch_->look({front, numbers_->has_raft ? numbers_->raft_turns.load(std::memory_order_relaxed) : front}, now);
     tell_stall(v);

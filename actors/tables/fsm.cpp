@@ -39,6 +39,8 @@ fsm::fsm(caf::actor_config& config, actor_host* host, wiring_ptr wires, fsm_sett
   gathering_default_.lease_ok = true;
   machine_->keep_changes(settings_.changes_bytes_max);
   applied_at_ = now();
+  if (settings_.shared)
+    settings_.shared->show(machine_);
   say_applied(); // a log that ends at the checkpoint brings nothing to apply
 }
 
@@ -51,17 +53,22 @@ fsm_actor::behavior_type fsm::make_behavior() {
       [this](const barrier_result& b) { on_barrier(b); },
       [this](const lease_extended& l) {
         lease_until_ = l.until;
+        say_standing();
         send(wires_->reaper, l);
       },
       [this](const renew_session& r) { send(wires_->reaper, r); },
       [this](const renew_request& r) { send(wires_->reaper, r); },
       [this](const give_up_lease& g) {
         lease_until_ = {};
+        say_standing();
         send(wires_->reaper, g);
       },
       [this](const coordinates_known& c) {
         places_ = c.table;
-        machine_->set_places(places_);
+        {
+          const shared_tables::writing writes(settings_.shared.get());
+          machine_->set_places(places_);
+        }
         publish({state::coordinates_changed{}});
       },
       [this](const cluster_view& v) {
@@ -71,6 +78,7 @@ fsm_actor::behavior_type fsm::make_behavior() {
           tombstone_bins_.clear();
           ask_again(underway_.all());
         }
+        say_standing();
         send(wires_->reaper, v);
         send(wires_->delays, v);
         tell_alarm();
@@ -118,6 +126,7 @@ void fsm::apply(const committed_entries& c) {
   std::vector<write_result> own;
   forwarded_results forwarded;
   std::vector<std::string> acquired;
+  std::optional<shared_tables::writing> writes(settings_.shared.get());
   for (std::size_t i = 0; i < c.entries.size(); ++i) {
     const auto& e = c.entries[i];
     if (e.index <= applied_.index) { // an installed snapshot was ahead of it (docs/pitfalls.md R14)
@@ -152,6 +161,7 @@ void fsm::apply(const committed_entries& c) {
       forwarded.list.emplace_back(
           from.node, wire::forward_reply{from.id, wire::call_outcome::done, e.index, wire::encode_reply(reply)});
   }
+  writes.reset();
   say_applied();
   answer_applied(std::move(own), std::move(forwarded));
   if (!changed.empty())
@@ -362,23 +372,12 @@ void fsm::publish(state::effects changed) {
 // ---- reads
 
 void fsm::read(const read_query& q) {
+  const auto mode = q.request.mode;
   const auto heard_of_leader = vitals_->leader_heard_ns.load(std::memory_order_relaxed) != 0 || view_.serving;
-  switch (q.request.mode) {
-  case http::consistency::stale:
-    // docs/contract/06, section 2: a server that never had contact with a leader does not serve stale reads; they wait like the others.
-    if (heard_of_leader)
-      return serve(q);
-    gathering_default_.queries.push_back(q);
-    break;
-  case http::consistency::normal:
-    if (lease_until_ > monotonic_time{} && (now() < lease_until_ || MUTANT(lease_ended_by_word_only)))
-      return serve(q);
-    gathering_default_.queries.push_back(q);
-    break;
-  case http::consistency::consistent:
-    gathering_consistent_.queries.push_back(q);
-    break;
-  }
+  if (may_read_at_once(mode, lease_until_, now(), heard_of_leader))
+    return serve(q);
+  auto& group = mode == http::consistency::consistent ? gathering_consistent_ : gathering_default_;
+  group.queries.push_back(q);
   plan_barriers();
 }
 
@@ -658,11 +657,7 @@ cluster_time fsm::cluster_now() {
 }
 
 std::uint64_t fsm::ms_since_leader() {
-  const auto heard = std::chrono::nanoseconds(vitals_->leader_heard_ns.load(std::memory_order_relaxed));
-  const auto silent = now().time_since_epoch() - heard;
-  return silent.count() < 0
-             ? 0
-             : static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::milliseconds>(silent).count());
+  return milliseconds_since(std::chrono::nanoseconds(vitals_->leader_heard_ns.load(std::memory_order_relaxed)), now());
 }
 
 // ---- upkeep
@@ -670,6 +665,11 @@ std::uint64_t fsm::ms_since_leader() {
 void fsm::say_applied() {
   vitals_->applied_index.store(applied_.index.value, std::memory_order_relaxed);
   metrics_.applied(applied_.index.value);
+}
+
+void fsm::say_standing() {
+  if (settings_.shared)
+    settings_.shared->stands(view_.serving, !view_.soft.leader.is_zero(), lease_until_);
 }
 
 void fsm::replace(const machine_replaced& r) {
@@ -683,6 +683,10 @@ void fsm::replace(const machine_replaced& r) {
     machine_ = r.machine;
     machine_->set_places(places_);
     machine_->keep_changes(settings_.changes_bytes_max);
+    if (settings_.shared) {
+      const shared_tables::writing writes(settings_.shared.get());
+      settings_.shared->show(machine_);
+    }
     applied_ = r.meta;
     applied_at_ = now();
     checkpointed_ = r.meta.index;
@@ -745,6 +749,7 @@ void fsm::start_checkpoint() {
   w.meta.index = MUTANT(checkpoint_index_ahead) ? applied_.index.next() : applied_.index;
   w.digest = machine_->digest();
   w.full = full_checkpoint_due_ || machine_->replaced();
+  const shared_tables::writing writes(settings_.shared.get());
   w.rows = machine_->take_dirty();
   if (w.full) {
     PROBE("fsm: checkpoint of all rows");

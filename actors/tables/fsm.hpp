@@ -6,6 +6,7 @@
 #include "actors/interfaces.hpp"
 #include "actors/surroundings.hpp"
 #include "actors/tables/acquires_underway.hpp"
+#include "actors/tables/shared_tables.hpp"
 #include "actors/telemetry/metrics.hpp"
 #include "actors/telemetry/vitals.hpp"
 
@@ -40,6 +41,8 @@ struct fsm_settings {
   /// The longest that the leader of a new cluster keeps answers to writes until its agent has written the first node of the catalog: whose
   /// write was answered finds this server there. Zero: not at all.
   std::chrono::milliseconds first_node_wait{0};
+  /// For gateways on other threads. Null: there are none.
+  std::shared_ptr<shared_tables> shared;
 };
 
 /// Of commands whose effects are in these tables: whoever lacks it has stopped at them.
@@ -132,6 +135,8 @@ private:
   void refuse(const read_query& q, const std::string& text);
   void publish(state::effects changed);
   void say_applied();
+  /// To gateways on other threads: how this server stands to its leader.
+  void say_standing();
   void replace(const machine_replaced& r);
   void archive(const read_query& q);
   void answer_archives(const std::string& error);

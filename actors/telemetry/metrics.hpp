@@ -133,13 +133,17 @@ public:
   void session_invalidated(std::chrono::nanoseconds took) { session_invalidated_.add(ns(took)); }
 
   // ---- http_gateway
-  void connections(std::size_t n) { set(connections_, n); }
-  /// @param behind of them, those that have not been sent all there is, or are being sent it
-  /// @param queued bytes that wait until their clients take more
-  void change_streams(std::size_t n, std::size_t behind, std::size_t queued) {
-    set(change_streams_, n);
-    set(change_streams_behind_, behind);
-    set(change_streams_queued_, queued);
+  // Of what each gateway has, the metrics show the sum: these are told how many it had when it told the last time, and how many it has.
+  void connections(std::size_t before, std::size_t now) { add(connections_, before, now); }
+  struct streams_counted {
+    std::size_t streams = 0;
+    std::size_t behind = 0; ///< of them, those that have not been sent all there is, or are being sent it
+    std::size_t queued = 0; ///< bytes that wait until their clients take more
+  };
+  void change_streams(const streams_counted& before, const streams_counted& now) {
+    add(change_streams_, before.streams, now.streams);
+    add(change_streams_behind_, before.behind, now.behind);
+    add(change_streams_queued_, before.queued, now.queued);
   }
   /// So many entries of the log lay between what a stream has had and what this server has applied, when it was read for.
   void change_stream_lag(std::uint64_t entries) { change_stream_lag_.add(entries); }
@@ -162,7 +166,7 @@ public:
   /// A large answer was rendered; one more client got an answer that was rendered for others.
   void rendering() { bump(renderings_); }
   void shared_answer() { bump(shared_answers_); }
-  void held_bytes(std::size_t n) { set(held_bytes_, n); }
+  void held_bytes(std::size_t before, std::size_t now) { add(held_bytes_, before, now); }
   /// @param route static text
   void request(std::string_view route, int status, std::chrono::nanoseconds took);
 
@@ -200,6 +204,9 @@ private:
     return d.count() < 0 ? 0 : static_cast<std::uint64_t>(d.count());
   }
   static void bump(std::atomic<std::uint64_t>& counter) { counter.fetch_add(1, std::memory_order_relaxed); }
+  static void add(std::atomic<std::uint64_t>& gauge, std::size_t before, std::size_t now) {
+    gauge.fetch_add(now - before, std::memory_order_relaxed); // wraps around when it is less
+  }
   static void set(std::atomic<std::uint64_t>& gauge, std::uint64_t value) {
     gauge.store(value, std::memory_order_relaxed);
   }

@@ -190,6 +190,7 @@ namespace belay {
   M(stream_outlives_leader)                                                                                            \
   M(successor_named_early)                                                                                             \
   M(suffix_kept_under_snapshot)                                                                                        \
+  M(tables_read_while_written)                                                                                         \
   M(tail_unsynced_after_restart)                                                                                       \
   M(tickets_before_priorities)                                                                                         \
   M(timers_of_old_leadership)                                                                                          \

@@ -60,8 +60,10 @@ void server_node::configure(const json::object& config) {
         {"grpc", -1},
         {"https", -1}}},
   };
+  if (const auto fronts = environment("BELAY_FRONTS", ""); !fronts.empty() && !command_.is_reference())
+    all["http_config"] = json::object{{"fronts", std::stoi(fronts)}};
   for (const auto& [key, value] : config) {
-    if (key == "ports" || key == "performance") {
+    if (key == "ports" || key == "performance" || (key == "http_config" && all.contains(key))) {
       for (const auto& [inner, number] : value.as_object())
         all[key].as_object()[inner] = number;
     } else {

@@ -524,7 +524,8 @@ void change_streams::close(const exchange& e) {
 }
 
 void change_streams::count() {
-  metrics_.change_streams(streams_.size(), streams_.size() - following_, queued_bytes_);
+  const metrics::streams_counted now{streams_.size(), streams_.size() - following_, queued_bytes_};
+  metrics_.change_streams(std::exchange(counted_, now), now);
 }
 
 /// What is told here may be old, and nobody would notice; elsewhere there may be a leader. Who wants it anyhow has said `stale`.

@@ -151,6 +151,7 @@ private:
   std::unordered_map<request_id, request_id> asked_by_streams_;
   std::unordered_map<request_id, std::string> asked_by_groups_, asked_for_snapshots_;
   std::size_t following_ = 0, queued_bytes_ = 0; ///< of all streams
+  metrics::streams_counted counted_;             ///< in the metrics
   std::optional<monotonic_time> leaderless_since_;
   bool finished_ = false;
 };

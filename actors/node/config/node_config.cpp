@@ -7,6 +7,7 @@
 #include "actors/node/config/sections/audit_section.hpp"
 #include "actors/node/config/sections/security_section.hpp"
 #include "actors/node/config/sources.hpp"
+#include "actors/telemetry/vitals.hpp"
 #include "protocol/agent/metadata.hpp"
 #include "protocol/base/ascii_case.hpp"
 #include "protocol/base/uuid.hpp"
@@ -241,6 +242,7 @@ void decode_limits(decoder& d, node_config& c) {
   }
   decode_allowed_hosts(d, c);
   d.get("http_config.use_cache", c.use_cache);
+  d.get("http_config.fronts", c.fronts, 1, static_cast<int>(vitals::fronts_max));
   d.get("disable_http_unprintable_char_filter", c.disable_http_unprintable_char_filter);
   c.ui = c.dev;
   d.get("ui", c.ui);

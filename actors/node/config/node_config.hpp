@@ -110,7 +110,8 @@ struct node_config {
   std::map<std::string, std::string> response_headers; ///< http_config.response_headers
   std::vector<std::string> block_endpoints;            ///< http_config.block_endpoints: path prefixes answered 403
   bool use_cache = true;                               ///< http_config.use_cache
-  std::vector<std::string> allow_write_http_from;      ///< http_config.allow_write_http_from: CIDR; empty: everybody
+  int fronts = 0; ///< http_config.fronts: threads that serve clients; 0: as many as fit this machine
+  std::vector<std::string> allow_write_http_from; ///< http_config.allow_write_http_from: CIDR; empty: everybody
   /// http_config.allowed_hosts: names by which clients may call this server; nullopt: any
   std::optional<std::vector<std::string>> allowed_hosts;
   bool disable_http_unprintable_char_filter = false;

@@ -330,7 +330,7 @@ TEST_CASE("unix sockets: rights are set before anybody can connect, and wrong on
   tls::certificate_files folder;
   const auto path = folder.folder() + "/s.sock";
   const auto me = std::to_string(::getuid()), mine = std::to_string(::getgid());
-  const auto open = [&](const unix_socket_rights& r) { return listening_sockets::open({{"", 0, path}}, false, r); };
+  const auto open = [&](const unix_socket_rights& r) { return listening_sockets::open({{"", 0, path}}, r); };
   {
     auto sockets = open({me, mine, "0640"});
     REQUIRE(sockets.ok());

@@ -86,6 +86,7 @@ const std::vector<changed_key> changes{
     {"http_config.block_endpoints", "", R"("http_config":{"block_endpoints":["/v1/kv"]})"},
     {"http_config.allow_write_http_from", "", R"("http_config":{"allow_write_http_from":["10.0.0.0/8"]})"},
     {"http_config.use_cache", "", R"("http_config":{"use_cache":false})"},
+    {"http_config.fronts", "", R"("http_config":{"fronts":2})"},
     {"http_config.allowed_hosts", "", R"("http_config":{"allowed_hosts":["a"]})"},
     {"telemetry.prometheus_retention_time", "", R"("telemetry":{"prometheus_retention_time":"1s"})"},
     {"telemetry.metrics_prefix", "", R"("telemetry":{"metrics_prefix":"a"})"},
@@ -215,7 +216,7 @@ std::string told(const node_config& c) {
   m(c.kv_changes_bytes);
   m(c.http_max_conns_per_client)(c.session_ttl_min)(c.default_query_time)(c.max_query_time)(c.discovery_max_stale);
   m(c.consistent_by_default)(c.response_headers)(c.block_endpoints)(c.allow_write_http_from)(c.allowed_hosts)(
-      c.use_cache);
+      c.use_cache)(c.fronts);
   m(c.disable_http_unprintable_char_filter)(c.ui)(c.ui_content_path);
   for (const auto& s : c.services)
     m(s.service.service);

@@ -98,7 +98,7 @@ TEST_CASE("a service manager hears of a start, signs of life, a reload and the e
   service_reports reports(opened_socket(folder / "notify"), 4s);
   auto numbers = std::make_shared<vitals>();
   const auto move = [&] {
-    ++numbers->front_turns;
+    ++numbers->front_turns[0];
     ++numbers->raft_turns;
   };
   CHECK(heard() == "");
@@ -142,6 +142,19 @@ TEST_CASE("a service manager hears of a start, signs of life, a reload and the e
   CHECK(heard() == "STOPPING=1\nSTATUS=Answers what it was asked, and stops\n");
 }
 
+TEST_CASE("of several threads of clients each has to move", "[service]") {
+  vitals numbers;
+  numbers.fronts = 3;
+  numbers.front_turns[0] = 7;
+  numbers.front_turns[1] = 5;
+  numbers.front_turns[2] = 9;
+  CHECK(numbers.fewest_front_turns() == 5);
+  numbers.front_turns[0] = 100;
+  CHECK(numbers.fewest_front_turns() == 5);
+  numbers.front_turns[1] = 6;
+  CHECK(numbers.fewest_front_turns() == 6);
+}
+
 TEST_CASE("without a watchdog only news are told", "[service]") {
   harness::scratch_folder folder;
   harness::notify_socket manager(folder / "notify");
@@ -171,7 +184,7 @@ TEST_CASE("a client agent has no Raft, and lives while its one thread moves", "[
   numbers->standing = cluster_standing::relays;
   for (int n = 1; n < 9; ++n) {
     if (n < 4)
-      ++numbers->front_turns;
+      ++numbers->front_turns[0];
     reports.look(start + std::chrono::seconds(n));
     const auto said = heard();
     CHECK((said.find("WATCHDOG=1") != std::string::npos) == (n < 5));
@@ -198,7 +211,7 @@ TEST_CASE("signs of life are told while the thread that handles signals is busy,
   std::atomic<bool> moves = true;
   std::thread parts([&] {
     for (; moves; std::this_thread::sleep_for(5ms)) {
-      ++numbers->front_turns;
+      ++numbers->front_turns[0];
       ++numbers->raft_turns;
     }
   });

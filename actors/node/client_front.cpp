@@ -1,0 +1,34 @@
+#include "actors/node/client_front.hpp"
+
+#include "actors/node/front_loop.hpp"
+
+#include <caf/actor_cast.hpp>
+
+#include <pthread.h>
+
+namespace belay::actors {
+
+http_gateway_actor client_front::spawn(caf::actor_system& system, const wiring_ptr& wires, gateway_settings settings,
+                                       metrics& m) {
+  http_gateway_actor gateway = system.spawn<http_gateway>(&host_, wires, std::move(settings), m);
+  gateway_ = static_cast<http_gateway*>(caf::actor_cast<caf::abstract_actor*>(gateway));
+  return gateway;
+}
+
+void client_front::start(const char* name) {
+  thread_ = std::thread([this] { front_loop(loop_, [this] { return gateway_->last_answer(); }).run(); });
+  pthread_setname_np(thread_.native_handle(), name);
+}
+
+void client_front::run_to_the_end() {
+  if (!thread_.joinable())
+    thread_ = std::thread([this] { loop_.run(); });
+}
+
+void client_front::stop() {
+  stays_.reset();
+  loop_.stop();
+  thread_.join();
+}
+
+} // namespace belay::actors

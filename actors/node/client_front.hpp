@@ -1,0 +1,42 @@
+#pragma once
+// A thread that serves clients: its event loop, and the gateway that lives there.
+
+#include "actors/gateway/http_gateway.hpp"
+#include "actors/host.hpp"
+
+#include <boost/asio/executor_work_guard.hpp>
+#include <boost/asio/io_context.hpp>
+
+#include <string>
+#include <thread>
+
+namespace belay::actors {
+
+class client_front {
+public:
+  explicit client_front(caf::actor_system& system) : host_(system, loop_) {}
+  client_front(const client_front&) = delete;
+  client_front& operator=(const client_front&) = delete;
+
+  boost::asio::io_context& loop() { return loop_; }
+  asio_host& host() { return host_; }
+  /// After spawn().
+  http_gateway& gateway() { return *gateway_; }
+
+  http_gateway_actor spawn(caf::actor_system& system, const wiring_ptr& wires, gateway_settings settings, metrics& m);
+  /// @param name of the thread, for those who look at threads
+  void start(const char* name);
+  /// If it was never started, the loop runs from now on, because whoever waits for it is ended by running it.
+  void run_to_the_end();
+  /// @pre start() or run_to_the_end(), and the actors on it have ended
+  void stop();
+
+private:
+  boost::asio::io_context loop_{1};
+  boost::asio::executor_work_guard<boost::asio::io_context::executor_type> stays_{loop_.get_executor()};
+  asio_host host_;
+  http_gateway* gateway_ = nullptr;
+  std::thread thread_;
+};
+
+} // namespace belay::actors

@@ -1,0 +1,80 @@
+#include "actors/tables/shared_tables.hpp"
+
+#include "protocol/base/mutants.hpp"
+#include "protocol/base/probe.hpp"
+
+#include <sched.h>
+
+#include <algorithm>
+
+namespace belay::actors {
+
+std::uint64_t milliseconds_since(std::chrono::nanoseconds then, monotonic_time now) {
+  const auto silent = std::chrono::duration_cast<std::chrono::milliseconds>(now.time_since_epoch() - then);
+  return static_cast<std::uint64_t>(std::max<std::int64_t>(0, silent.count()));
+}
+
+bool may_read_at_once(http::consistency mode, monotonic_time lease_until, monotonic_time now, bool heard_of_leader) {
+  switch (mode) {
+  case http::consistency::stale:
+    // docs/contract/06, section 2: a server that never had contact with a leader does not serve stale reads; they wait like the others.
+    return heard_of_leader;
+  case http::consistency::normal:
+    return lease_until > monotonic_time{} && (now < lease_until || MUTANT(lease_ended_by_word_only));
+  case http::consistency::consistent:
+    break;
+  }
+  return false;
+}
+
+// The writer says that he writes and then looks for readers; a reader says that he looks and then asks for a writer. Each of these four is
+// in one order that all threads see (sequentially consistent), so at least one of the two sees the other.
+
+shared_tables::writing::writing(shared_tables* tables) : tables_(tables) {
+  if (tables_ == nullptr)
+    return;
+  tables_->written_.store(true);
+  for (const auto& r : tables_->readers_)
+    while (r.looks.load())
+      sched_yield();
+}
+
+shared_tables::writing::~writing() {
+  if (tables_ != nullptr)
+    tables_->written_.store(false, std::memory_order_release);
+}
+
+void shared_tables::stands(bool serving, bool knows_leader, monotonic_time lease_until) {
+  serving_.store(serving, std::memory_order_relaxed);
+  knows_leader_.store(knows_leader, std::memory_order_relaxed);
+  // Whoever sees the lease sees all that was applied before it was given.
+  lease_until_.store(lease_until.time_since_epoch().count(), std::memory_order_release);
+}
+
+std::optional<read_result> shared_tables::read(std::size_t reader, const http::read_request& asked,
+                                               monotonic_time now) {
+  const auto* get = std::get_if<state::kv_get>(&asked.query);
+  if (get == nullptr || asked.query.by || asked.min_index > 0)
+    return std::nullopt;
+  struct looking {
+    explicit looking(std::atomic<bool>& mark) : mark_(mark) { mark_.store(true); }
+    ~looking() { mark_.store(false, std::memory_order_release); }
+    std::atomic<bool>& mark_;
+  } const looks(readers_[reader].looks);
+  if ((written_.load() && !MUTANT(tables_read_while_written)) || machine_ == nullptr)
+    return std::nullopt;
+  const monotonic_time lease_until{monotonic_time::duration(lease_until_.load(std::memory_order_acquire))};
+  const bool serving = serving_.load(std::memory_order_relaxed);
+  const std::chrono::nanoseconds heard(vitals_.leader_heard_ns.load(std::memory_order_relaxed));
+  if (!may_read_at_once(asked.mode, lease_until, now, serving || heard.count() != 0) ||
+      machine_->locked_out_until(get->key)) // how much of it is left is known where cluster time is
+    return std::nullopt;
+  read_result r{{}, machine_->evaluate(asked.query), 0, true};
+  if (asked.mode == http::consistency::stale && !serving) {
+    r.last_contact_ms = milliseconds_since(heard, now);
+    r.known_leader = knows_leader_.load(std::memory_order_relaxed);
+  }
+  return r;
+}
+
+} // namespace belay::actors
