@@ -234,7 +234,7 @@ void http_gateway::propose(exchange& e, const state::command& command) {
 
 void http_gateway::ask(exchange& e, const http::read_request& r) {
   const auto t = now();
-  if (auto found = settings_.tables != nullptr ? settings_.tables->read(settings_.number, r, t) : std::nullopt) {
+  if (auto found = settings_.read_here ? settings_.read_here(r, t) : std::nullopt) {
     PROBE("gateway: a key read beside the thread of the tables");
     e.answer = answer_to(e, *found);
     return admission_.answered(e, t);

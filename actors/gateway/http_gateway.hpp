@@ -24,7 +24,6 @@
 #include "actors/interfaces.hpp"
 #include "actors/live_limit.hpp"
 #include "actors/surroundings.hpp"
-#include "actors/tables/shared_tables.hpp"
 #include "actors/telemetry/metrics.hpp"
 #include "actors/telemetry/vitals.hpp"
 #include "protocol/base/random.hpp"
@@ -32,6 +31,7 @@
 #include <functional>
 #include <future>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -65,8 +65,9 @@ struct gateway_settings {
   std::shared_ptr<client_admission> admission;
   /// Connections that this gateway accepts, to be spread over others. Null: it serves them all
   client_connections::hand_over share_connections;
-  /// Of the thread on which the tables are, if that is another one. Null: each read goes to the state machine's actor
-  std::shared_ptr<shared_tables> tables;
+  /// If the tables are on another thread: what is read there and then, without an id; nullopt: the state machine's actor has to be asked. On this
+  /// gateway's thread. Null: it is always asked
+  std::function<std::optional<read_result>(const http::read_request&, monotonic_time now)> read_here;
   /// How long others may keep a request without a leader (performance.rpc_hold_timeout).
   std::chrono::milliseconds hold{7000};
   /// raft_peer answers within `hold`, plus 30 s for a silent leader. What is late by more is answered 500: a fault of ours.

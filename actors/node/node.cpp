@@ -195,7 +195,9 @@ running_node::running_node(const node_config& config, const identity& who, node_
     g.reload = reload;
     g.leave = leave;
     if (number > 0)
-      g.tables = tables;
+      g.read_here = [tables, number](const http::read_request& r, monotonic_time now) {
+        return tables->read(number, r, now);
+      };
     else if (fronts_.size() > 1)
       g.share_connections = [this](const accepted_connection& c) { return hand_over(c); };
     return fronts_[number++]->spawn(system_, wires, std::move(g), metrics_);
