@@ -94,7 +94,9 @@ std::size_t fronts_of(const node_config& config) {
     return static_cast<std::size_t>(config.fronts);
   cpu_set_t cores;
   const std::size_t count = ::sched_getaffinity(0, sizeof cores, &cores) == 0 ? CPU_COUNT(&cores) : 1;
-  return std::clamp<std::size_t>(count / 2, 1, usual_max);
+  const auto fit =
+      config.http_max_bytes_in_flight == 0 ? usual_max : config.http_max_bytes_in_flight / config.bytes_in_flight_least;
+  return std::clamp<std::size_t>(count / 2, 1, std::min<std::size_t>(usual_max, fit));
 }
 
 class running_node {
@@ -181,6 +183,7 @@ running_node::running_node(const node_config& config, const identity& who, node_
     g.number = number;
     g.seed = seed + 2 + 1000 * number;
     g.bytes_in_flight_max /= fronts_.size();
+    g.shedding.load_min = std::max<std::size_t>(1, g.shedding.load_min / fronts_.size());
     // On the scheduler's thread, which nobody waits for.
     g.give_back_memory = [this](std::size_t bytes) {
       log::debug("node", "memory goes back to the system", {{"bytes", bytes}});

@@ -30,7 +30,7 @@ public:
   virtual ~byte_stream() = default;
   /// Connects, and shakes hands where there is TLS.
   virtual void connect(const endpoint& to, ready done) = 0;
-  /// @param text must stay as it is until `done`
+  /// @param text must stay as it is until `done`, which may be called at once when all is well
   virtual void write(const std::string& text, moved done) = 0;
   virtual void read(char* into, std::size_t size, moved done) = 0;
   virtual void close() noexcept = 0;

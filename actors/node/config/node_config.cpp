@@ -211,11 +211,9 @@ void decode_limits(decoder& d, node_config& c) {
   d.get("limits.txn_max_req_len", c.txn_max_req_len, 1, state::value_bytes_max);
   d.get("limits.http_max_conns_per_client", c.http_max_conns_per_client, 0, int_max);
   d.get("limits.http_max_bytes_in_flight", c.http_max_bytes_in_flight, 0, big);
-  // Room for a value that is being put, and for the answer to who reads it, in base64.
-  constexpr std::uint64_t smallest = 64u << 20;
-  if (c.http_max_bytes_in_flight != 0 && c.http_max_bytes_in_flight < smallest)
+  if (c.http_max_bytes_in_flight != 0 && c.http_max_bytes_in_flight < c.bytes_in_flight_least)
     d.wrong("limits.http_max_bytes_in_flight",
-            "limits.http_max_bytes_in_flight must be 0 or at least " + std::to_string(smallest));
+            "limits.http_max_bytes_in_flight must be 0 or at least " + std::to_string(c.bytes_in_flight_least));
   constexpr std::uint64_t smallest_window = 64u << 10;
   d.get("limits.kv_changes_bytes", c.kv_changes_bytes, smallest_window, big);
   d.get("limits.overload_delay", c.overload_delay);
@@ -243,6 +241,10 @@ void decode_limits(decoder& d, node_config& c) {
   decode_allowed_hosts(d, c);
   d.get("http_config.use_cache", c.use_cache);
   d.get("http_config.fronts", c.fronts, 1, static_cast<int>(vitals::fronts_max));
+  const auto all_fronts = static_cast<std::uint64_t>(c.fronts) * c.bytes_in_flight_least;
+  if (c.http_max_bytes_in_flight != 0 && c.http_max_bytes_in_flight < all_fronts)
+    d.wrong("http_config.fronts", "http_config.fronts: so many need limits.http_max_bytes_in_flight of at least " +
+                                      std::to_string(all_fronts) + ", or 0");
   d.get("disable_http_unprintable_char_filter", c.disable_http_unprintable_char_filter);
   c.ui = c.dev;
   d.get("ui", c.ui);

@@ -254,6 +254,9 @@ TEST_CASE("complaints about configurations") {
        "http_config.allow_write_http_from: invalid CIDR address: ten"},
       {R"("limits":{"http_max_bytes_in_flight":1000})",
        "limits.http_max_bytes_in_flight must be 0 or at least 67108864"},
+      {R"("http_config":{"fronts":9})",
+       "http_config.fronts: so many need limits.http_max_bytes_in_flight of at least 603979776, or 0"},
+      {R"("http_config":{"fronts":17})", "http_config.fronts must be a whole number from 1 to 16"},
       {R"("http_config":{"allowed_hosts":["http://a"]})",
        "http_config.allowed_hosts: not a host name, \".\" and a domain, or \"*\": http://a"},
       {R"("retry_join":["provider=aws tag=x"])", "retry_join: finding servers through a cloud provider is not "
