@@ -154,19 +154,32 @@ bool change_streams::answered(const read_result& r, monotonic_time now) {
 
 // ---- streams that read on their own
 
+/// What there is, at once: who has everything follows with its group.
 void change_streams::read_on(stream& s, monotonic_time now) {
-  // Who is ahead of this server waits until it is there, and is shown meanwhile that somebody is.
-  s.asked = ask(asking(asked_by(s).query, wanted::changes, s.have), s.have.index.value, now + progress_period);
+  ask_for(s, 0, now);
+}
+
+/// It is ahead of this server, and is shown now and then that somebody is there.
+void change_streams::wait_for_server(stream& s, monotonic_time now) {
+  s.waits_for_server = true;
+  ask_for(s, s.have.index.value, now + progress_period);
+}
+
+void change_streams::ask_for(stream& s, std::uint64_t wait_for, monotonic_time until) {
+  s.asked = ask(asking(asked_by(s).query, wanted::changes, s.have), wait_for, until);
   asked_by_streams_.emplace(s.asked, s.name);
 }
 
 void change_streams::read(stream& s, const read_result& r, monotonic_time now) {
   s.asked = {};
+  const bool has_waited = std::exchange(s.waits_for_server, false);
   const auto* result = r.found();
   if (result == nullptr) // nobody could say; it asks again when its client wants more
     return put_own(s, std::string(http::event_comment));
   if (const auto* no = std::get_if<state::refusal>(&result->data))
     return refuse(s, no->text);
+  if (const auto& rows = *rows_of(*result); !rows.gone && rows.applied < s.have.index && !has_waited)
+    return wait_for_server(s, now);
   take(s, *result, now);
 }
 

@@ -68,6 +68,7 @@ private:
     group* in = nullptr;                           ///< following
     std::size_t spot = 0;                          ///< in in->members
     request_id asked;                              ///< its own query that is under way; zero: none
+    bool waits_for_server = false;                 ///< that one is answered when this server has what the client has
     request_id waits;                              ///< under which the exchange waits for a piece; zero: it has one
     std::shared_ptr<snapshot_text> state;          ///< null: none is being sent
     std::size_t next_piece = 0;                    ///< of it
@@ -111,6 +112,8 @@ private:
 
   request_id ask(state::query q, std::uint64_t wait_for, monotonic_time until);
   void read_on(stream& s, monotonic_time now);
+  void wait_for_server(stream& s, monotonic_time now);
+  void ask_for(stream& s, std::uint64_t wait_for, monotonic_time until);
   void read(stream& s, const read_result& r, monotonic_time now);
   void take(stream& s, const state::query_result& result, monotonic_time now);
   void follow(stream& s, monotonic_time now);

@@ -290,6 +290,10 @@ TEST_CASE("below the floor all begin anew, with one look at the keys", "[changes
     CHECK(count(s->text, "event: set") == 50);
     CHECK(s->text.find("\"Reason\":\"floor\"") != std::string::npos);
   }
+  CHECK(f.parked.size() == 1); // they are a group again, and need no change for it
+  f.pass(10s);
+  for (const auto* s : {&one, &two})
+    CHECK(count(s->text, "event: progress") == 3);
   f.set("a/x");
   CHECK(count(one.text, "a/x") == 1);
   CHECK(count(two.text, "a/x") == 1);
