@@ -1,0 +1,80 @@
+// Several threads that serve clients (http_config.fronts): each has its share of the connections, what is limited is limited for all of them, and
+// whoever was told of a write finds it through every other connection.
+
+#include "tests/cluster/cluster_fixture.hpp"
+
+#include <filesystem>
+#include <fstream>
+
+using namespace belay::harness;
+
+namespace {
+
+constexpr std::size_t fronts = 3, clients = 30;
+
+/// Nanoseconds of the processor that each thread that serves clients has used.
+std::vector<std::uint64_t> used_by_fronts(pid_t pid) {
+  std::vector<std::uint64_t> out;
+  for (const auto& task : std::filesystem::directory_iterator("/proc/" + std::to_string(pid) + "/task")) {
+    std::string name;
+    std::ifstream(task.path() / "comm") >> name;
+    std::uint64_t used = 0;
+    std::ifstream(task.path() / "schedstat") >> used;
+    if (name == "front")
+      out.push_back(used);
+  }
+  return out;
+}
+
+} // namespace
+
+TEST_CASE("several fronts share the connections, and none answers with what was before", "[limits][fronts]") {
+  auto cluster =
+      ready_cluster(1, {{"http_config", {{"fronts", fronts}}}, {"limits", {{"http_max_conns_per_client", clients}}}});
+  auto& node = cluster->node(0);
+  std::vector<std::unique_ptr<http_connection>> all;
+  const auto ask = [&](std::size_t i, const std::string& method, const std::string& target,
+                       const std::string& body = "") {
+    return all[i % all.size()]->ask({method, target, {}, body, false}, milliseconds{10000});
+  };
+  REQUIRE(eventually(milliseconds{10000}, [&] {
+    while (all.size() < clients) {
+      all.push_back(std::make_unique<http_connection>(node.http_port()));
+      if (ask(all.size() - 1, "GET", "/v1/status/leader").status != 200) { // one of the harness may still be counted
+        all.pop_back();
+        return false;
+      }
+    }
+    return true;
+  }));
+  http_connection extra(node.http_port());
+  CHECK(extra.ask({"GET", "/v1/status/leader", {}, {}, false}, milliseconds{10000}).status != 200);
+
+  const auto before = used_by_fronts(node.process().pid());
+  REQUIRE(before.size() == fronts);
+  for (std::size_t i = 0; i < 600; ++i) {
+    const auto value = std::to_string(i);
+    REQUIRE(ask(i, "PUT", "/v1/kv/written", value).body == "true");
+    // Its neighbours are of other fronts; the one behind these is of the same.
+    for (std::size_t other = 1; other <= fronts; ++other) {
+      const auto read = ask(i + other, "GET", "/v1/kv/written?raw");
+      REQUIRE(read.status == 200);
+      REQUIRE(read.body == value);
+      REQUIRE(ask(i + other, "GET", "/v1/kv/written?raw&stale").body == value);
+    }
+    REQUIRE(ask(i, "GET", "/v1/kv/not-written").status == 404);
+  }
+  const auto after = used_by_fronts(node.process().pid());
+  std::uint64_t sum = 0;
+  for (std::size_t i = 0; i < fronts; ++i)
+    sum += after[i] - before[i];
+  for (std::size_t i = 0; i < fronts; ++i) {
+    INFO("front " << i << ": " << after[i] - before[i] << " ns of " << sum);
+    CHECK(after[i] - before[i] > sum / 10);
+  }
+  all.pop_back();
+  CHECK(eventually(milliseconds{10000}, [&] {
+    http_connection again(node.http_port());
+    return again.ask({"GET", "/v1/status/leader", {}, {}, false}, milliseconds{10000}).status == 200;
+  }));
+}
