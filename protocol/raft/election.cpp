@@ -84,7 +84,8 @@ void core::impl::tick_follower() {
     campaign(false);
     return;
   }
-  if (election_elapsed < election_timeout)
+  // Ticks may have come early: then this node would vote for itself while it vouches for the leader's lease.
+  if (election_elapsed < election_timeout || guards_leader())
     return;
   if (may_campaign())
     pre_campaign();

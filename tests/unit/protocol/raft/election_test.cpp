@@ -44,6 +44,27 @@ TEST_CASE("three nodes elect one leader, commit, and serve reads") {
 }
 
 // docs/pitfalls.md R12
+TEST_CASE("a follower whose ticks come early campaigns when an election time has passed, and not before") {
+  raft_cluster c;
+  c.start(3);
+  const auto l = c.elect();
+  REQUIRE(l != 0);
+  c.run(5);
+  c.deliver_all();
+  const std::uint64_t f = l == 1 ? 2 : 1;
+  auto& follower = c.core(f);
+  const auto lim = small_limits();
+  const auto election_time = lim.tick * lim.election_ticks;
+  // The leader was heard within the last heartbeats.
+  for (int i = 0; i < 10 * lim.election_ticks; ++i)
+    follower.tick(c.now() + election_time - lim.tick * (lim.heartbeat_ticks + 1));
+  CHECK(follower.soft().role == role::follower);
+  CHECK(follower.soft().leader == node_id{l});
+  follower.tick(c.now() + election_time + lim.tick);
+  CHECK(follower.soft().role == role::pre_candidate);
+}
+
+// docs/pitfalls.md R12
 TEST_CASE("a voter that has nothing to keep yet guards its leader after a restart, too") {
   // It answered the leader of its term, who may count on that for its lease although it has not sent an entry yet.
   const auto answer_of = [](std::uint64_t term) {
