@@ -10,6 +10,9 @@ namespace belay::agent {
 namespace {
 
 constexpr local_time look_again_first = std::chrono::seconds(1);
+// What was proposed and is nowhere to be seen: refused, for want of room on the leader's disk, or not committed yet. Others wait until
+// the agent is shown alive. It may also be seen later, and be older than what was refused.
+constexpr local_time propose_again_most = std::chrono::seconds(4);
 
 /// Every agent's node has it, servers' included (docs/contract/09).
 constexpr std::string_view mark_of_agents = "consul-network-segment";
@@ -199,15 +202,28 @@ std::optional<state::command> client_agents::look(const std::string& name, const
   const std::string_view wanted = alive && !buries ? "passing" : "critical";
   // What was written before may be in the log and not in the tables yet: another entry behind it has the last word.
   const bool has_last_word = !k.written || *k.written == wanted;
+  const auto seen = std::max(row != nullptr ? row->modify_index : log_index{},
+                             liveness != nullptr ? liveness->modify_index : log_index{});
+  const bool nothing_seen = k.written && k.seen_then == seen; // of what was proposed last
   if (row_is_right && liveness != nullptr && liveness->status == wanted && has_last_word) {
     k.told_alive = alive;
     k.pause = local_time{0};
-    k.next_look = told_to_leave && alive ? *k.leaving_until : now + limits_.look_again;
+    k.next_look = now + limits_.look_again;
+    if (told_to_leave && alive)
+      k.next_look = *k.leaving_until;
+    else if (nothing_seen && now < k.unsettled_until)
+      k.next_look = now + propose_again_most;
     return std::nullopt;
   }
   k.told_alive.reset();
+  // If rows have changed, somebody writes something else again and again.
+  const bool not_seen_yet = nothing_seen && k.written == wanted;
+  if (nothing_seen && k.written != wanted)
+    k.unsettled_until = now + limits_.look_again;
   k.written = wanted;
-  k.pause = k.pause == local_time{0} ? look_again_first : std::min(2 * k.pause, limits_.look_again);
+  k.seen_then = seen;
+  k.pause = k.pause == local_time{0} ? look_again_first
+                                     : std::min(2 * k.pause, not_seen_yet ? propose_again_most : limits_.look_again);
   k.next_look = now + k.pause;
   if (buries)
     return registration_of({row->node, row->id, row->address}, false, true, row, datacenter);

@@ -96,6 +96,8 @@ private:
     local_time next_look{}, pause{};
     std::optional<bool> told_alive;          ///< what the catalog said of it last
     std::optional<std::string> written;      ///< the status that this leader proposed last; empty: that the node goes
+    log_index seen_then;                     ///< when its rows had changed last, as they were when that was proposed
+    local_time unsettled_until{};            ///< until then something else that was proposed before may take effect
     std::optional<local_time> leaving_until; ///< it was told to leave, and objects then
 
     /// Nobody has had the time yet to notice that it does not.
