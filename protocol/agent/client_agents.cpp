@@ -220,6 +220,9 @@ std::optional<state::command> client_agents::look(const std::string& name, const
   const bool not_seen_yet = nothing_seen && k.written == wanted;
   if (nothing_seen && k.written != wanted)
     k.unsettled_until = now + limits_.look_again;
+  // What was proposed has taken effect, and this is the next step: nobody else is in the way.
+  if (!nothing_seen && k.written != wanted && liveness != nullptr && k.written == liveness->status)
+    k.pause = local_time{0};
   k.written = wanted;
   k.seen_then = seen;
   k.pause = k.pause == local_time{0} ? look_again_first
