@@ -82,8 +82,6 @@ def measure(options, fronts):
             figures[name + ", CPU us of the server"] = r["srv_us_op"]
         if options.watchers:
             figures["last of the woken, ms"] = wake(server, options.watchers, 5)
-    if options.share < 1:
-        remove_groups()
     return figures
 
 

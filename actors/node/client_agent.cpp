@@ -146,7 +146,7 @@ status running_client_agent::start() {
   for (const auto& address : front_.gateway().addresses())
     log::info("node", "listening for clients", {{"address", address}});
   actors_->begin();
-  front_.start("front");
+  front_.start();
   return done{};
 }
 

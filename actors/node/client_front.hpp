@@ -7,7 +7,6 @@
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/io_context.hpp>
 
-#include <string>
 #include <thread>
 
 namespace belay::actors {
@@ -24,8 +23,7 @@ public:
   http_gateway& gateway() { return *gateway_; }
 
   http_gateway_actor spawn(caf::actor_system& system, const wiring_ptr& wires, gateway_settings settings, metrics& m);
-  /// @param name of the thread, for those who look at threads
-  void start(const char* name);
+  void start();
   /// If it was never started, the loop runs from now on, because whoever waits for it is ended by running it.
   void run_to_the_end();
   /// @pre start() or run_to_the_end(), and the actors on it have ended

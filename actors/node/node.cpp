@@ -227,7 +227,7 @@ status running_node::start() {
   for (const auto& f : fronts_) {
     if (f != fronts_.front())
       f->gateway().start();
-    f->start("front");
+    f->start();
   }
   if (fronts_.size() > 1)
     log::info("node", "clients are spread over several threads", {{"fronts", fronts_.size()}});
@@ -256,7 +256,7 @@ status running_node::change_definitions(agent::configured_definitions now) {
 
 void running_node::serve_client_agent(introduced_peer p) {
   const auto& self = p.hello.self;
-  // Any thread: each agent by its name.
+  // Any thread, so not in turn: by the ID of the agent.
   const auto& to = fronts_[std::hash<std::string>()(self.uuid) % fronts_.size()];
   to->gateway().serve({p.fd,
                        {self.name, self.uuid, split_host_port(self.address).host},

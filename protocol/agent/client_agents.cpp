@@ -216,17 +216,17 @@ std::optional<state::command> client_agents::look(const std::string& name, const
     return std::nullopt;
   }
   k.told_alive.reset();
-  // If rows have changed, somebody writes something else again and again.
-  const bool not_seen_yet = nothing_seen && k.written == wanted;
-  if (nothing_seen && k.written != wanted)
+  const bool once_more = k.written == wanted;
+  auto pause_most = limits_.look_again; // somebody may write something else again and again
+  if (nothing_seen && once_more)
+    pause_most = propose_again_most;
+  else if (nothing_seen)
     k.unsettled_until = now + limits_.look_again;
-  // What was proposed has taken effect, and this is the next step: nobody else is in the way.
-  if (!nothing_seen && k.written != wanted && liveness != nullptr && k.written == liveness->status)
-    k.pause = local_time{0};
+  else if (!once_more && liveness != nullptr && k.written == liveness->status)
+    k.pause = local_time{0}; // what was proposed has taken effect, and this is the next step: nobody else is in the way
   k.written = wanted;
   k.seen_then = seen;
-  k.pause = k.pause == local_time{0} ? look_again_first
-                                     : std::min(2 * k.pause, not_seen_yet ? propose_again_most : limits_.look_again);
+  k.pause = k.pause == local_time{0} ? look_again_first : std::min(2 * k.pause, pause_most);
   k.next_look = now + k.pause;
   if (buries)
     return registration_of({row->node, row->id, row->address}, false, true, row, datacenter);

@@ -43,6 +43,27 @@ inline void check_nothing_lost(server_cluster& cluster, workload& load) {
   CHECK(load.acknowledged_count() > 0);
 }
 
+/// A request is answered there; false: the server has closed it.
+inline bool answered(http_connection& c) {
+  return c.ask({"GET", "/v1/status/leader", {}, {}, false}, milliseconds{10000}).status == 200;
+}
+
+/// As many as the limit of one client lets in; one of the harness may still be counted at first.
+inline std::vector<std::unique_ptr<http_connection>> all_connections(std::uint16_t port, std::size_t limit) {
+  std::vector<std::unique_ptr<http_connection>> open;
+  REQUIRE(eventually(milliseconds{10000}, [&] {
+    while (open.size() < limit) {
+      open.push_back(std::make_unique<http_connection>(port));
+      if (!answered(*open.back())) {
+        open.pop_back();
+        return false;
+      }
+    }
+    return true;
+  }));
+  return open;
+}
+
 inline std::size_t number_from_environment(const char* name, std::size_t otherwise) {
   return std::stoul(environment(name, std::to_string(otherwise)));
 }

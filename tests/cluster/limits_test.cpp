@@ -23,20 +23,7 @@ TEST_CASE("connections of one client are limited", "[limits]") {
   // The harness itself has none open while the test runs: each of its requests closes its connection.
   auto cluster = ready_cluster(1, {{"limits", {{"http_max_conns_per_client", 20}}}});
   auto port = cluster->node(0).http_port();
-  std::vector<std::unique_ptr<http_connection>> open;
-  auto answered = [](http_connection& c) {
-    return c.ask({"GET", "/v1/status/leader", {}, {}, false}, milliseconds{10000}).status == 200;
-  };
-  REQUIRE(eventually(milliseconds{10000}, [&] {
-    while (open.size() < 20) {
-      open.push_back(std::make_unique<http_connection>(port));
-      if (!answered(*open.back())) { // an earlier connection of the harness may still be counted
-        open.pop_back();
-        return false;
-      }
-    }
-    return true;
-  }));
+  auto open = all_connections(port, 20);
   for (int i = 0; i < 5; ++i) {
     http_connection extra(port);
     CHECK_FALSE(answered(extra));

@@ -190,8 +190,7 @@ constexpr config_key keys[] = {
      "true. A client agent keeps answers for those who ask with `?cached`; servers answer from their tables"},
     {"http_config.fronts", integer, effective,
      "half as many as there are cores, from 1 to 4. 1 to 16. Threads of a server that serve clients; each has its "
-     "share "
-     "of the connections. A client agent has one"},
+     "share of the connections. A client agent has one"},
 
     {"telemetry", section, effective},
     {"telemetry.prometheus_retention_time", duration, effective,
