@@ -118,7 +118,7 @@ int main(int argc, char** argv) {
   out << R"(
 template <std::size_t N>
 payload bytes_of(const unsigned char (&bytes)[N]) {
-  return make_payload(std::string(reinterpret_cast<const char*>(bytes), N));
+  return make_payload({reinterpret_cast<const char*>(bytes), N});
 }
 
 http::console_files all_files() {

@@ -15,11 +15,14 @@
 
 namespace belay::storage {
 
-/// One row of one table: `value` null means the row is gone. Tables are small numbers owned by protocol/wire.
+/// One row of one table. Tables are small numbers owned by protocol/wire.
 struct row_change {
   std::uint8_t table = 0;
   std::string key;
-  payload value;
+  /// Appends the bytes of the row; null: the row is gone. Called when the row is written, perhaps again, so that the bytes of a large
+  /// checkpoint are never in memory all at once.
+  std::function<void(std::string& out)> append_value;
+  std::size_t bytes_max = 0; ///< at least as many as it appends
 };
 
 /// All changes between two applied indexes; becomes ONE transaction (docs/pitfalls.md R20).

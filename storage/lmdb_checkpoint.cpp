@@ -17,6 +17,13 @@ bool row_before(const row_change& a, const row_change& b) {
   return a.table != b.table ? a.table < b.table : a.key < b.key;
 }
 
+/// Its bytes, in `room`. @pre it is there
+std::string_view value_of(const row_change& r, std::string& room) {
+  room.clear();
+  r.append_value(room);
+  return room;
+}
+
 lmdb_file::limits limits_in(const lmdb_checkpoint_options& o) {
   const auto at_first = std::max(o.map_bytes, map_bytes_min);
   return {at_first, std::max(o.map_bytes_max, at_first)};
@@ -135,13 +142,15 @@ status lmdb_checkpoint::commit_changes(const checkpoint_delta& delta) {
   room_estimate room;
   for (const auto& r : delta.rows) {
     rows.push_back(&r);
-    room.add(r.key.size(), r.value ? r.value->size() : 0);
+    room.add(r.key.size(), r.bytes_max);
   }
   std::stable_sort(rows.begin(), rows.end(), [](const auto* a, const auto* b) { return row_before(*a, *b); });
   return rows_.commit(room.bytes(), [&](lmdb_transaction& txn) {
     int rc = 0;
+    std::string value;
     for (auto r = rows.begin(); rc == 0 && r != rows.end(); ++r)
-      rc = (*r)->value ? put_row(txn, {(*r)->table, (*r)->key, *(*r)->value}) : remove_row(txn, (*r)->table, (*r)->key);
+      rc = (*r)->append_value ? put_row(txn, {(*r)->table, (*r)->key, value_of(**r, value)})
+                              : remove_row(txn, (*r)->table, (*r)->key);
     return rc == 0 ? put_info(txn, {delta.meta, delta.digest}) : rc;
   });
 }
@@ -150,20 +159,21 @@ status lmdb_checkpoint::commit_full(const checkpoint_delta& delta) {
   std::vector<const row_change*> rows;
   room_estimate room;
   for (const auto& r : delta.rows) {
-    if (!r.value)
+    if (!r.append_value)
       continue;
     rows.push_back(&r);
-    room.add(r.key.size(), r.value->size());
+    room.add(r.key.size(), r.bytes_max);
   }
   std::stable_sort(rows.begin(), rows.end(), [](const auto* a, const auto* b) { return row_before(*a, *b); });
   return rows_.replace_with(room.bytes(), [&](lmdb_transaction& txn) -> status {
     row_appender appender(txn);
+    std::string value;
     int rc = 0;
     for (std::size_t i = 0; rc == 0 && i < rows.size(); ++i) {
       // Of several changes of one row the last one counts.
       if (i + 1 < rows.size() && !row_before(*rows[i], *rows[i + 1]))
         continue;
-      rc = appender.add({rows[i]->table, rows[i]->key, *rows[i]->value});
+      rc = appender.add({rows[i]->table, rows[i]->key, value_of(*rows[i], value)});
     }
     if (rc == 0)
       rc = appender.finish();

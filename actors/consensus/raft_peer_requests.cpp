@@ -61,7 +61,7 @@ void raft_peer::carry_out_calls() {
                    },
                    [this](forward::pass_answer& p) { pass_answer(p.asked, std::move(p.answer)); },
                    [this](forward::renew_here& r) {
-                     send(wires_->fsm, renew_request{r.from, *r.session, monotonic_time{r.deadline},
+                     send(wires_->fsm, renew_request{r.from, std::string(*r.session), monotonic_time{r.deadline},
                                                      r.confirmed ? core_.term() : term_id{}});
                    },
                    [this](const forward::confirm_leadership& c) {

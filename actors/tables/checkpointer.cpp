@@ -56,6 +56,15 @@ void load_changes(storage::checkpoint_store& store, state::machine& machine) {
 
 } // namespace
 
+storage::row_change row_change_of(const state::dirty_row& row) {
+  storage::row_change change{static_cast<std::uint8_t>(row.table), row.key, nullptr};
+  if (!std::holds_alternative<std::monostate>(row.row)) {
+    change.append_value = [&row](std::string& out) { wire::append_row(out, row); };
+    change.bytes_max = wire::row_bytes_max(row);
+  }
+  return change;
+}
+
 result<std::shared_ptr<state::machine>> load_machine(storage::checkpoint_store& store,
                                                      const storage::checkpoint_info& info) {
   machine_loader loader;
@@ -104,11 +113,8 @@ void checkpointer::write(const write_checkpoint& w) {
   if (w.meta.index > newest_) { // else a snapshot was installed meanwhile, and it is newer
     storage::checkpoint_delta delta{w.meta, w.digest, w.full, {}};
     delta.rows.reserve(w.rows.size());
-    for (const auto& row : w.rows) {
-      auto value = wire::encode_row(row);
-      delta.rows.push_back(
-          {static_cast<std::uint8_t>(row.table), row.key, value ? make_payload(std::move(*value)) : nullptr});
-    }
+    for (const auto& row : w.rows)
+      delta.rows.push_back(row_change_of(row));
     answer.changes_kept = keep_changes(w);
     if (auto s = store_->commit(delta); !s) {
       if (s.why().kind != failure_kind::no_space)

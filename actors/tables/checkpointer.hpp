@@ -14,6 +14,9 @@
 
 namespace belay::actors {
 
+/// Refers to `row`, and makes bytes of it when it is written.
+storage::row_change row_change_of(const state::dirty_row& row);
+
 /// Loads all rows of a checkpoint into a fresh state machine and compares its digest; then the changes that are kept beside it. Without those,
 /// also if they are damaged, it begins with none.
 /// @returns a failure if the store cannot be read or the digest differs from the one that was written with it.

@@ -1,19 +1,13 @@
 #pragma once
 // Bytes in a fixed little-endian layout: the one writer, reader and checksum for log, checkpoint and peer frames.
 
+#include "protocol/base/payload.hpp"
+
 #include <cstdint>
-#include <memory>
 #include <string>
 #include <string_view>
 
 namespace belay {
-
-/// Immutable bytes shared between log, peers and state machine without a copy. Never null in a log entry.
-using payload = std::shared_ptr<const std::string>;
-
-inline payload make_payload(std::string bytes) {
-  return std::make_shared<const std::string>(std::move(bytes));
-}
 
 /// CRC32C (Castagnoli) of `bytes`, continuing from `seed` (the CRC of what came before; 0 at the start).
 std::uint32_t crc32c(std::string_view bytes, std::uint32_t seed = 0);

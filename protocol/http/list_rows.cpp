@@ -35,10 +35,10 @@ struct rows_by_data {
     return listed(found.entries, [](auto& out, const auto& e) { append_kv_entry(out, *e, true); });
   }
 
-  static list_rows raw(const std::string& value) {
+  static list_rows raw(std::string_view value) {
     constexpr std::size_t part_bytes = 64 << 10;
     list_rows rows{{}, {}, (value.size() + part_bytes - 1) / part_bytes, {}, false};
-    rows.append = [&value](std::string& out, std::size_t i) { out.append(value, i * part_bytes, part_bytes); };
+    rows.append = [value](std::string& out, std::size_t i) { out.append(value.substr(i * part_bytes, part_bytes)); };
     return rows;
   }
 

@@ -43,11 +43,9 @@ bool piecewise_body::go_on(std::size_t bytes) {
     gzip_->append(packed, text, last);
     text = std::move(packed);
   }
-  if (text.capacity() > text.size() + text.size() / 4)
-    text.shrink_to_fit();
   if (!text.empty()) {
     body_.size += text.size();
-    body_.pieces.push_back(make_payload(std::move(text)));
+    body_.pieces.push_back(make_payload(text));
   }
   return last;
 }

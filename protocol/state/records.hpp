@@ -4,6 +4,7 @@
 
 #include "protocol/base/bytes.hpp"
 #include "protocol/base/ids.hpp"
+#include "protocol/base/rare_text.hpp"
 #include "protocol/state/fields.hpp"
 #include "protocol/state/kv_op.hpp"
 #include "protocol/state/tags.hpp"
@@ -27,7 +28,7 @@ struct kv_entry {
   payload value; ///< never null; empty text = Consul's null
   std::uint64_t flags = 0;
   std::uint64_t lock_index = 0;
-  std::string session; ///< holder; empty: not locked
+  rare_text session; ///< holder; empty: not locked
   log_index create_index;
   log_index modify_index;
   /// Of the holder's grant; zero: not locked. Larger than that of every grant before, of this key or any other.

@@ -33,6 +33,7 @@ public:
   // ---- members of records, by their types
 
   void add(const std::string& v) { text(v); }
+  void add(const rare_text& v) { text(v.str()); }
   void add(const payload& v) { text(v ? std::string_view(*v) : std::string_view()); }
   void add(bool v) { number(v ? 1 : 0); }
   void add(std::uint64_t v) { number(v); }

@@ -79,11 +79,12 @@ inline constexpr auto fields_of<staged_record> = std::tuple{
     field<&staged_record::in_force>{},
 };
 
-/// Empty: there is no such row.
+/// Empty: there is no such row. Records of more than 48 bytes are behind a pointer: the journal and checkpoints have many
+/// of these.
 using row_value = with_settings<
     std::variant<std::monostate, kv_entry_ptr, tombstone, session_ptr, lock_delay_record, node_ptr, service_ptr,
                  check_ptr, counter, staged_ptr, acl_policy_ptr, acl_role_ptr, acl_token_ptr, claim_ptr,
-                 claim_resource_ptr, claim_ghost, claim_end_ptr, guard_record, ended_session_ptr, outcome_ptr>,
+                 claim_resource_ptr, claim_ghost_ptr, claim_end_ptr, guard_ptr, ended_session_ptr, outcome_ptr>,
     settings_ptr>;
 
 /// A row as it is now, or that it is gone. Encoded by protocol/wire/command_codec.
@@ -92,6 +93,15 @@ struct dirty_row {
   std::string key;
   row_value row;
 };
+
+/// What `row` of a table is here: itself, or a pointer to it.
+template <class Row>
+row_value as_row_value(const Row& row) {
+  if constexpr (requires { row_value(std::in_place_type<Row>, row); })
+    return row;
+  else
+    return std::make_shared<const Row>(row);
+}
 
 /// The record of a row: most rows are shared pointers to one, small ones are one themselves.
 template <class Record>

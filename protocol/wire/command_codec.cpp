@@ -361,7 +361,7 @@ std::optional<std::string> own_key(const state::dirty_row& row) {
           [](const state::acl_token_ptr& p) { return text(p->accessor); },
           [](const state::claim_ptr& c) { return text(state::claim_key(c->of.space, c->of.name, c->id)); },
           [](const state::claim_resource_ptr& c) { return text(state::resource_key(c->of.space, c->of.name)); },
-          [](const state::claim_ghost& g) { return text(state::ghost_key(g.of.space, g.of.name, g.fence)); },
+          [](const state::claim_ghost_ptr& g) { return text(state::ghost_key(g->of.space, g->of.name, g->fence)); },
           [](const state::outcome_ptr& o) { return text(state::outcome_key(o->scope, o->id)); },
           [](const state::claim_end_ptr& c) { return text(state::claim_key(c->of.space, c->of.name, c->id)); },
       },
@@ -405,11 +405,6 @@ std::string encode_command(const state::command& c) {
   std::string out;
   byte_writer w(out);
   c.by ? put_on_behalf(w, c) : put_plain(w, c);
-  // It stays in memory as long as the entry in the log, and a large transaction's text has grown by doubling. Less spare room than that is
-  // not worth another allocation.
-  constexpr std::size_t spare_max = 8192;
-  if (out.capacity() - out.size() > spare_max)
-    out.shrink_to_fit();
   return out;
 }
 
@@ -577,9 +572,23 @@ std::optional<std::string> encode_row(const state::dirty_row& row) {
   if (std::holds_alternative<std::monostate>(row.row))
     return std::nullopt;
   std::string out;
+  append_row(out, row);
+  return out;
+}
+
+void append_row(std::string& out, const state::dirty_row& row) {
   byte_writer w(out);
   std::visit(overloaded{[](std::monostate) {}, [&](const auto& each) { put_row(w, state::record_of(each)); }}, row.row);
-  return out;
+}
+
+std::size_t row_bytes_max(const state::dirty_row& row) {
+  constexpr std::size_t numbers =
+      128; // of a key's row: the version, flags, and ten bytes at most for each other number
+  if (const auto* e = std::get_if<state::kv_entry_ptr>(&row.row))
+    return (*e)->value->size() + (*e)->session.size() + numbers;
+  std::string out;
+  append_row(out, row);
+  return out.size();
 }
 
 std::optional<state::dirty_row> decode_row(std::uint8_t table, std::string_view key, std::string_view value) {

@@ -37,6 +37,10 @@ std::optional<state::reply> decode_reply(std::string_view bytes);
 
 /// The value bytes of a row in a checkpoint; empty optional: the row is gone. The key is dirty_row::key.
 std::optional<std::string> encode_row(const state::dirty_row& row);
+/// Appends the same; nothing if the row is gone.
+void append_row(std::string& out, const state::dirty_row& row);
+/// At least as many bytes as that are. Quick for keys.
+std::size_t row_bytes_max(const state::dirty_row& row);
 std::optional<state::dirty_row> decode_row(std::uint8_t table, std::string_view key, std::string_view value);
 
 } // namespace belay::wire

@@ -44,7 +44,7 @@ bool decode_entry(byte_reader& r, raft::entry& e) {
   if (e.index.is_zero())
     r.fail();
   e.kind = r.ok() ? static_cast<raft::entry_kind>(kind) : raft::entry_kind::noop;
-  e.data = make_payload(std::string(data));
+  e.data = make_payload(data);
   return r.ok();
 }
 

@@ -430,7 +430,7 @@ raft::message_body get_body(byte_reader& r, kind k) {
     if (!decode_snapshot_meta(r, s.meta))
       r.fail();
     s.offset = r.u64();
-    s.bytes = make_payload(std::string(r.text()));
+    s.bytes = make_payload(r.text());
     s.last = r.boolean();
     return s;
   }
@@ -476,7 +476,7 @@ std::optional<frame> decode_frame(std::string_view bytes) {
     forward_call c;
     c.id = request_id{r.u64()};
     c.kind = get_enum(r, call_kind::describe_health);
-    c.bytes = make_payload(std::string(r.text()));
+    c.bytes = make_payload(r.text());
     f = std::move(c);
     break;
   }

@@ -77,7 +77,7 @@ void write_value(byte_writer& w, const T& v) {
     w.varint(v);
   else if constexpr (detail::is_strong_id<T>)
     w.varint(v.value);
-  else if constexpr (std::is_same_v<T, std::string>)
+  else if constexpr (std::is_same_v<T, std::string> || std::is_same_v<T, rare_text>)
     w.text(v);
   else if constexpr (std::is_same_v<T, payload>)
     w.text(v ? std::string_view(*v) : std::string_view());
@@ -139,10 +139,10 @@ void read_value(byte_reader& r, T& v) {
     v = r.varint();
   else if constexpr (detail::is_strong_id<T>)
     v = T{r.varint()};
-  else if constexpr (std::is_same_v<T, std::string>)
+  else if constexpr (std::is_same_v<T, std::string> || std::is_same_v<T, rare_text>)
     v = r.text();
   else if constexpr (std::is_same_v<T, payload>)
-    v = make_payload(std::string(r.text()));
+    v = make_payload(r.text());
   else if constexpr (std::is_same_v<T, state::row_batch>)
     read_batch(r, v);
   else if constexpr (detail::is_optional<T>) {

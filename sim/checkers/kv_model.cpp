@@ -616,7 +616,7 @@ kv_model::step kv_model::store(draft& d, const kv_op& op) {
   }
   const auto old = live(op.key);
   // docs/contract/03, section 5.4: the holder stays, the lock index does not.
-  return put(d, op, 0, old ? old->session : std::string(), old ? old->fence : 0);
+  return put(d, op, 0, old ? old->session.str() : std::string(), old ? old->fence : 0);
 }
 
 kv_model::step kv_model::put(draft& d, const kv_op& op, std::uint64_t lock_index, const std::string& holder,

@@ -2,6 +2,7 @@
 // Judges every answer to a client against the committed log. A write's answer must be what kv_model says at its entry; a
 // read's answer must be the state at one entry, no older than the read's consistency mode allows.
 
+#include "protocol/base/text_hash.hpp"
 #include "sim/checkers/kv_model.hpp"
 #include "sim/checkers/standing_clocks.hpp"
 #include "sim/record/history.hpp"
@@ -86,7 +87,7 @@ private:
   reply_rules rules_;
   kv_model model_;
   std::vector<logged> log_; ///< entry i at i - 1
-  std::unordered_map<std::string, same_command> commands_;
+  std::unordered_map<std::string, same_command, text_hash, std::equal_to<>> commands_;
   std::unordered_map<std::uint64_t, same_command*> command_of_;
   /// Of an acquire that would queue: what it is where some server does not know queues.
   std::unordered_map<std::uint64_t, same_command*> plain_of_;

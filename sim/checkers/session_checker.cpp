@@ -96,7 +96,7 @@ broken session_checker::committed(const raft::entry& e, virtual_time now, std::o
     PROBE("sessions: semaphore is full");
   if (alive > semaphore_limit)
     return "at entry " + to_string(e.index) + " " + std::to_string(alive) +
-           " sessions hold the semaphore: " + *holders->value;
+           " sessions hold the semaphore: " + std::string(*holders->value);
   return std::nullopt;
 }
 

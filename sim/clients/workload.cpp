@@ -50,7 +50,7 @@ constexpr int acl_pause = 2;
 // Above those of all clients.
 constexpr std::uint16_t first_token_stream = 800;
 
-std::uint64_t number_of(const std::string& value) {
+std::uint64_t number_of(std::string_view value) {
   std::uint64_t n = 0;
   std::from_chars(value.data(), value.data() + value.size(), n);
   return n;

@@ -147,10 +147,13 @@ status simulated_checkpoints::commit(const storage::checkpoint_delta& delta) {
   if (delta.full)
     rows_.clear();
   for (const auto& r : delta.rows) {
-    if (r.value)
-      put_row(rows_, r.table, r.key, *r.value);
-    else
+    if (r.append_value) {
+      std::string value;
+      r.append_value(value);
+      put_row(rows_, r.table, r.key, value);
+    } else {
       rows_.erase({r.table, r.key});
+    }
   }
   put_record({delta.meta, delta.digest});
   commits_.push_back(delta.full);

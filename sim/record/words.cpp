@@ -14,7 +14,7 @@ std::string number(std::uint64_t n) {
 
 std::string text_of(const payload& value) {
   constexpr std::size_t shown_max = 24;
-  return value->size() <= shown_max ? *value : value->substr(0, shown_max) + "...";
+  return std::string(value->substr(0, shown_max)) + (value->size() > shown_max ? "..." : "");
 }
 
 std::string words_of(const state::kv_op& op) {

@@ -81,7 +81,7 @@ std::string words(const wire::frame& f) {
           [](const raft::message& m) { return words_of(m); },
           [](const wire::forward_call& c) {
             return "for the leader: request " + to_string(c.id) +
-                   (c.kind == wire::call_kind::propose ? "" : ", renew " + *c.bytes);
+                   (c.kind == wire::call_kind::propose ? "" : ", renew " + std::string(*c.bytes));
           },
           [](const wire::forward_reply& r) {
             return "request " + to_string(r.id) + " " + outcome_words(r.outcome) +

@@ -54,8 +54,8 @@ std::string contents(cluster_fixture& c, std::size_t node) {
   std::string text;
   const auto keys = c.found(c.read(node, state::kv_list{""}, consistency::stale));
   for (const auto& e : std::get<state::kv_entries>(std::get<state::query_result>(keys.answer).data).entries)
-    text += e->key + "=" + *e->value + " " + to_string(e->create_index) + " " + to_string(e->modify_index) + " " +
-            std::to_string(e->lock_index) + e->session + "\n";
+    text += e->key + "=" + std::string(*e->value) + " " + to_string(e->create_index) + " " +
+            to_string(e->modify_index) + " " + std::to_string(e->lock_index) + e->session.str() + "\n";
   const auto held = c.found(c.read(node, state::session_list{}, consistency::stale));
   for (const auto& s : std::get<state::sessions>(std::get<state::query_result>(held.answer).data).list)
     text += s->id + " " + s->node + " " + to_string(s->create_index) + "\n";

@@ -440,7 +440,7 @@ std::string value_of(const read_result& r) {
   if (const auto* f = std::get_if<failure>(&r.answer))
     return "(failed: " + f->text + ")";
   const auto& entries = std::get<state::kv_entries>(std::get<state::query_result>(r.answer).data).entries;
-  return entries.empty() ? "(none)" : *entries.front()->value;
+  return std::string(entries.empty() ? "(none)" : *entries.front()->value);
 }
 
 std::uint64_t index_of(const read_result& r) {

@@ -192,7 +192,7 @@ std::string snapshot_with_a_wrong_digest(const raft::snapshot_meta& meta) {
   REQUIRE(forger.commit(delta).ok());
   const auto chunk = forger.read_snapshot(log_index{}, 0, 1u << 20);
   REQUIRE((chunk.ok() && chunk->last));
-  return *chunk->bytes;
+  return std::string(*chunk->bytes);
 }
 
 } // namespace

@@ -1,11 +1,13 @@
 // Archives of operators: what was saved is what is restored, in pieces of any size, and nothing damaged gets through.
 
+#include "actors/tables/checkpointer.hpp"
 #include "actors/tables/snapshot_archives.hpp"
 #include "protocol/base/bytes.hpp"
 #include "protocol/state/catalog/catalog_table.hpp"
 #include "protocol/state/folded_name.hpp"
 #include "protocol/wire/command_codec.hpp"
 #include "sim/disks/simulated_checkpoints.hpp"
+#include "tests/storage/stored_row.hpp"
 
 #include <catch2/catch.hpp>
 
@@ -30,8 +32,9 @@ sim::simulated_checkpoints checkpoint_of(std::size_t keys, std::size_t value_byt
   all.meta.index = log_index{keys};
   all.meta.term = term_id{3};
   all.digest = machine.digest();
-  for (const auto& row : machine.take_dirty())
-    all.rows.push_back({static_cast<std::uint8_t>(row.table), row.key, make_payload(*wire::encode_row(row))});
+  const auto rows = machine.take_dirty();
+  for (const auto& row : rows)
+    all.rows.push_back(row_change_of(row));
   sim::simulated_checkpoints store;
   REQUIRE(store.commit(all));
   return store;
@@ -43,7 +46,7 @@ sim::simulated_checkpoints checkpoint_with(state::row_value row, state::table ta
   all.meta.index = log_index{5};
   all.meta.term = term_id{3};
   const state::dirty_row dirty{table, std::move(key), std::move(row)};
-  all.rows.push_back({static_cast<std::uint8_t>(table), dirty.key, make_payload(*wire::encode_row(dirty))});
+  all.rows.push_back(row_change_of(dirty));
   sim::simulated_checkpoints store;
   REQUIRE(store.commit(all));
   return store;
@@ -231,7 +234,7 @@ TEST_CASE("snapshot_archives: a check of a service that is not there is left out
   all.meta.term = term_id{3};
   const auto add = [&](auto record, state::table table, std::string key) {
     const state::dirty_row row{table, std::move(key), std::make_shared<const decltype(record)>(std::move(record))};
-    all.rows.push_back({static_cast<std::uint8_t>(table), row.key, make_payload(*wire::encode_row(row))});
+    all.rows.push_back(storage::stored_row(static_cast<std::uint8_t>(table), row.key, *wire::encode_row(row)));
   };
   add(service, state::table::services, state::row_key("n1", "Web"));
   const auto add_check = [&](const std::string& node, const std::string& id, const std::string& service_id) {
@@ -265,7 +268,7 @@ TEST_CASE("snapshot_archives: what claims to be a huge block is refused before i
   auto store = checkpoint_of(10, 100);
   const auto chunk = store.read_snapshot(log_index{0}, 0, 1u << 20); // the newest
   REQUIRE(chunk);
-  auto state = *chunk->bytes;
+  auto state = std::string(*chunk->bytes);
   const auto length_of_header = byte_reader(std::string_view(state).substr(12)).u32();
   for (const std::uint32_t claimed : {(64u << 20) + 1, 1u << 30, 0xffffffffu}) {
     std::string length;

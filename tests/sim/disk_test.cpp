@@ -3,6 +3,7 @@
 #include "sim/disks/simulated_disk.hpp"
 #include "storage/segment_log.hpp"
 #include "tests/storage/log_story.hpp"
+#include "tests/storage/stored_row.hpp"
 
 #include <catch2/catch.hpp>
 
@@ -101,7 +102,7 @@ storage::checkpoint_delta delta_of(std::uint64_t index, std::vector<storage::row
 }
 
 storage::row_change row_of(std::string key, std::string value) {
-  return {3, std::move(key), make_payload(std::move(value))};
+  return storage::stored_row(3, std::move(key), std::move(value));
 }
 
 std::map<std::string, std::string> rows_of(simulated_checkpoints& store) {

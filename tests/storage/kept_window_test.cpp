@@ -2,6 +2,7 @@
 
 #include "storage/lmdb_checkpoint.hpp"
 #include "tests/harness/scratch.hpp"
+#include "tests/storage/stored_row.hpp"
 
 #include <catch2/catch.hpp>
 
@@ -76,7 +77,7 @@ std::unique_ptr<lmdb_checkpoint> open_store(const std::string& path, storage::lm
 void commit(lmdb_checkpoint& store, std::uint64_t index, bool full = false) {
   const auto i = at(index);
   checkpoint_delta d{i.meta, i.digest, full, {}};
-  d.rows.push_back({1, "k" + std::to_string(index % 5), make_payload(std::to_string(index))});
+  d.rows.push_back(storage::stored_row(1, "k" + std::to_string(index % 5), std::to_string(index)));
   const auto s = store.commit(d);
   if (!s)
     FAIL(s.error());

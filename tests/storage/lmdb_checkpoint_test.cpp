@@ -3,6 +3,7 @@
 #include "protocol/base/random.hpp"
 #include "storage/lmdb_checkpoint.hpp"
 #include "tests/harness/scratch.hpp"
+#include "tests/storage/stored_row.hpp"
 
 #include <catch2/catch.hpp>
 
@@ -47,17 +48,20 @@ checkpoint_delta delta_at(std::uint64_t index, bool full = false) {
 }
 
 void put(checkpoint_delta& d, std::uint8_t table, std::string key, std::string value) {
-  d.rows.push_back({table, std::move(key), make_payload(std::move(value))});
+  d.rows.push_back(storage::stored_row(table, std::move(key), std::move(value)));
 }
 
 void apply_to(rows_by_key& rows, const checkpoint_delta& d) {
   if (d.full)
     rows.clear();
   for (const auto& r : d.rows)
-    if (r.value)
-      rows[{r.table, r.key}] = *r.value;
-    else
+    if (r.append_value) {
+      std::string value;
+      r.append_value(value);
+      rows[{r.table, r.key}] = value;
+    } else {
       rows.erase({r.table, r.key});
+    }
 }
 
 std::unique_ptr<lmdb_checkpoint> open_store(const std::string& path, storage::lmdb_checkpoint_options o = {}) {

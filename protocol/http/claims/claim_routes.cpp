@@ -86,7 +86,7 @@ action ask_for(request_context& c, std::string name) {
   if (c.request.body.size() > state::claim_value_bytes_max)
     return error_response(413, "Value is too large (" + std::to_string(c.request.body.size()) + " > " +
                                    std::to_string(state::claim_value_bytes_max) + " bytes)");
-  ask.value = make_payload(std::string(c.request.body));
+  ask.value = make_payload(c.request.body);
   return write_request{std::move(ask), patience};
 }
 

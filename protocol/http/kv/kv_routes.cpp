@@ -158,7 +158,7 @@ action put_key(request_context& c) {
     op.session = c.query.get("release");
   }
   op.key = c.argument;
-  op.value = make_payload(std::string(c.request.body));
+  op.value = make_payload(c.request.body);
   return write_of(c, std::move(op));
 }
 

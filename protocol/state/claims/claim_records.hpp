@@ -147,6 +147,7 @@ struct claim_ghost {
   std::uint64_t fence = 0;
   cluster_time until;
 };
+using claim_ghost_ptr = std::shared_ptr<const claim_ghost>;
 template <>
 inline constexpr auto fields_of<claim_ghost> = std::tuple{
     field<&claim_ghost::key, "", as::by_key>{},
@@ -226,6 +227,7 @@ struct guard_record {
 
   bool operator==(const guard_record&) const = default;
 };
+using guard_ptr = std::shared_ptr<const guard_record>;
 template <>
 inline constexpr auto fields_of<guard_record> = std::tuple{
     field<&guard_record::prefix, "Prefix", as::by_key>{},

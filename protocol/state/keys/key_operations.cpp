@@ -48,7 +48,7 @@ kv_entry_ptr store(applying& a, const kv_table::place& place, const kv_op& op, s
 kv_entry_ptr overwrite(applying& a, const kv_table::place& place, const kv_op& op) {
   const auto old = kv_table::entry(place);
   const bool keeps = old && !MUTANT(put_takes_the_lock_away);
-  return store(a, place, op, 0, keeps ? old->session : std::string(), keeps ? old->fence : 0);
+  return store(a, place, op, 0, keeps ? std::string_view(old->session) : std::string_view(), keeps ? old->fence : 0);
 }
 
 key_result set(applying& a, const kv_op& op) {
@@ -119,7 +119,7 @@ key_result release(applying& a, const kv_op& op) {
   const auto place = a.t.kv.locate(op.key);
   const auto old = kv_table::entry(place);
   if (!old || old->session.empty() || (old->session != folded(op.session) && !MUTANT(released_by_anybody)))
-    return {key_outcome::refused, nullptr, {}, old ? old->session : std::string()};
+    return {key_outcome::refused, nullptr, {}, old ? old->session.str() : std::string()};
   a.look_at_lock(op.key);
   return {key_outcome::done, store(a, place, op, old->lock_index, {}, 0)};
 }

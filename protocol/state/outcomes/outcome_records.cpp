@@ -14,6 +14,7 @@ namespace {
 class byte_counter {
 public:
   void add(const std::string& v) { sum_ += v.size(); }
+  void add(const rare_text& v) { add(v.str()); }
   void add(const payload& v) { sum_ += v ? v->size() : 0; }
   template <class T>
   void add(const std::optional<T>& v) {

@@ -29,12 +29,12 @@ bool claims_restorer::take(const dirty_row& row) {
     claims_.push_back(*c);
   else if (const auto* r = std::get_if<claim_resource_ptr>(&row.row))
     resources_[(*r)->of] = *r;
-  else if (const auto* g = std::get_if<claim_ghost>(&row.row))
-    ghosts_.push_back(*g);
+  else if (const auto* g = std::get_if<claim_ghost_ptr>(&row.row))
+    ghosts_.push_back(**g);
   else if (const auto* e = std::get_if<claim_end_ptr>(&row.row))
     ends_.push_back(*e);
-  else if (const auto* guard = std::get_if<guard_record>(&row.row))
-    guards_.push_back(*guard);
+  else if (const auto* guard = std::get_if<guard_ptr>(&row.row))
+    guards_.push_back(**guard);
   else if (const auto* ended = std::get_if<ended_session_ptr>(&row.row))
     ended_.push_back(*ended);
   else

@@ -36,7 +36,7 @@ std::uint64_t count_in(const metrics& m, const std::string& name) {
 std::string value_of(const propose_write& w) {
   const auto command = wire::decode_command(*w.command);
   REQUIRE(command);
-  return *std::get<state::kv_write>(*command).op.value;
+  return std::string(*std::get<state::kv_write>(*command).op.value);
 }
 
 status_result cluster_of_one(bool with_leader) {

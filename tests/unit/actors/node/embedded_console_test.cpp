@@ -15,10 +15,10 @@ using namespace belay;
 
 namespace {
 
-std::string unpacked(const std::string& packed, std::size_t bytes) {
+std::string unpacked(std::string_view packed, std::size_t bytes) {
   z_stream z{};
   REQUIRE(inflateInit2(&z, 15 + 16) == Z_OK);
-  auto in = packed;
+  std::string in(packed);
   z.next_in = reinterpret_cast<Bytef*>(in.data());
   z.avail_in = static_cast<uInt>(in.size());
   std::string out(bytes + 1, '\0');
@@ -31,10 +31,10 @@ std::string unpacked(const std::string& packed, std::size_t bytes) {
 }
 
 /// What the first group of the expression matches in the text, each time.
-std::vector<std::string> all_of(const std::string& text, const char* expression) {
+std::vector<std::string> all_of(std::string_view text, const char* expression) {
   const std::regex wanted(expression);
   std::vector<std::string> found;
-  for (std::sregex_iterator at(text.begin(), text.end(), wanted), end; at != end; ++at)
+  for (std::cregex_iterator at(text.data(), text.data() + text.size(), wanted), end; at != end; ++at)
     found.push_back((*at)[1]);
   return found;
 }

@@ -15,7 +15,7 @@ using lines = std::vector<std::string>;
 inline std::string words(const to_peer& p) {
   const auto what = std::visit(
       overloaded{
-          [](const call& c) { return "call " + to_string(c.id) + " " + name_of(c.kind) + " " + *c.bytes; },
+          [](const call& c) { return "call " + to_string(c.id) + " " + name_of(c.kind) + " " + std::string(*c.bytes); },
           [](const reply& r) {
             return "reply " + to_string(r.id) + " " + name_of(r.outcome) + (r.bytes.empty() ? "" : ": " + r.bytes);
           },
@@ -31,7 +31,7 @@ inline std::string words(const to_peer& p) {
 inline std::string names(const std::vector<held_call>& calls) {
   std::string all;
   for (const auto& c : calls)
-    all += " " + *c.bytes;
+    all.append(" ").append(*c.bytes);
   return all;
 }
 
@@ -39,14 +39,14 @@ inline std::string words(const tell_client& t) {
   return "tell " + to_string(t.id) + " " + name_of(t.outcome) + ": " + t.text;
 }
 inline std::string words(const pass_answer& p) {
-  return "answer " + to_string(p.asked.from.id) + " " + *p.asked.bytes + ": " + p.answer.bytes;
+  return "answer " + to_string(p.asked.from.id) + " " + std::string(*p.asked.bytes) + ": " + p.answer.bytes;
 }
 inline std::string words(const renew_here& r) {
-  return std::string(r.confirmed ? "confirmed, " : "") + "renew " + *r.session + " for " + to_string(r.from.node) +
-         "/" + to_string(r.from.id);
+  return std::string(r.confirmed ? "confirmed, " : "") + "renew " + std::string(*r.session) + " for " +
+         to_string(r.from.node) + "/" + to_string(r.from.id);
 }
 inline std::string words(const decide_here& d) {
-  return std::string("decide ") + name_of(d.asked.kind) + " " + *d.asked.bytes;
+  return std::string("decide ") + name_of(d.asked.kind) + " " + std::string(*d.asked.bytes);
 }
 inline std::string words(const propose_here& p) {
   return "propose" + names(p.batch);

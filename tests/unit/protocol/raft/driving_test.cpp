@@ -83,7 +83,7 @@ void server::carry_out() {
         answers.push_back("unknown");
     for (const auto& e : r.committed) { // 3. on the disks of a majority: apply, then answer who waits
       if (e.kind == entry_kind::command)
-        machine.push_back(*e.data);
+        machine.emplace_back(*e.data);
       applied = e.index;
       if (waiting.erase(e.index) != 0)
         answers.push_back("done");

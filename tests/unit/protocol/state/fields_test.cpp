@@ -17,7 +17,10 @@ void change(std::string& v) {
   v += "x";
 }
 void change(payload& v) {
-  v = make_payload(*v + "x");
+  v = make_payload(std::string(*v) + "x");
+}
+void change(rare_text& v) {
+  v = v.str() + "x";
 }
 void change(bool& v) {
   v = !v;

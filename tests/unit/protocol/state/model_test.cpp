@@ -144,7 +144,7 @@ public:
 
 private:
   void write(const kv_op& op, std::uint64_t index, std::uint64_t lock_index, const std::string& holder) {
-    entry e{*op.value, holder, op.flags, lock_index, index, index};
+    entry e{std::string(*op.value), holder, op.flags, lock_index, index, index};
     auto at = keys.find(op.key);
     if (at != keys.end()) {
       auto same = at->second;
@@ -198,7 +198,7 @@ void compare(const driver& d, const model& m) {
   for (const auto& [key, e] : m.keys) {
     const auto& got = *all[i++];
     CHECK(got.key == key);
-    CHECK(model::entry{*got.value, got.session, got.flags, got.lock_index, got.create_index.value,
+    CHECK(model::entry{std::string(*got.value), got.session, got.flags, got.lock_index, got.create_index.value,
                        got.modify_index.value} == e);
   }
   for (const auto& name : names) {

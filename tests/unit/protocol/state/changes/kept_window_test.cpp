@@ -15,8 +15,8 @@ using namespace belay::state;
 namespace {
 
 std::string shown(const kv_entry_ptr& e) {
-  return e ? e->key + '=' + *e->value + '/' + e->session + '/' + std::to_string(e->lock_index) + '/' +
-                 to_string(e->create_index) + '/' + to_string(e->modify_index)
+  return e ? e->key + '=' + std::string(*e->value) + '/' + e->session.str() + '/' + std::to_string(e->lock_index) +
+                 '/' + to_string(e->create_index) + '/' + to_string(e->modify_index)
            : "none";
 }
 

@@ -29,8 +29,8 @@ struct picture {
         resources[(*r)->of] = *r;
       else if (const auto* c = std::get_if<claim_ptr>(&row.row))
         ((*c)->state == claim_state::held ? holders : queues)[(*c)->of].push_back(*c);
-      else if (const auto* g = std::get_if<claim_ghost>(&row.row))
-        ghosts[g->of].push_back(*g);
+      else if (const auto* g = std::get_if<claim_ghost_ptr>(&row.row))
+        ghosts[(*g)->of].push_back(**g);
       else if (const auto* k = std::get_if<kv_entry_ptr>(&row.row))
         keys[(*k)->key] = *k;
       else if (const auto* l = std::get_if<lock_delay_record>(&row.row))

@@ -50,7 +50,7 @@ std::string said(const reply& r) {
 
 std::string value_of(const driver& d, const std::string& key) {
   const auto entry = d.get(key);
-  return entry ? *entry->value : "none";
+  return entry ? std::string(*entry->value) : "none";
 }
 
 outcome_ptr outcome(const driver& d, const std::string& key) {

@@ -70,7 +70,7 @@ std::vector<kv_entry_ptr> all_keys(const driver& d) {
 std::string seen(const driver& d) {
   std::string out;
   for (const auto& e : all_keys(d))
-    out += e->key + "=" + *e->value + "@" + to_string(e->modify_index) + "/" + e->session + "/" +
+    out += e->key + "=" + std::string(*e->value) + "@" + to_string(e->modify_index) + "/" + e->session.str() + "/" +
            std::to_string(e->fence) + " ";
   const auto listed = std::get<sessions>(d.m.evaluate(session_list{}).data).list;
   for (const auto& s : listed)
