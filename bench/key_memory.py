@@ -1,0 +1,53 @@
+#!/usr/bin/env python3
+"""What memory does one server of Belay, etcd and Consul take with a million keys of 256 bytes, once filled and after a restart?
+
+usage: bench/key_memory.py --binary build/release/belay --load build/release/load_generator [--etcd PROGRAM] [--consul PROGRAM] [--keys 1000000]
+
+Resident bytes, the process's own and those of files that it has mapped. They are looked at when a while has passed behind the last write: what a
+server keeps only for a moment does not count. Belay and etcd map their files, Consul does not.
+"""
+
+import argparse
+import os
+import shutil
+import time
+
+import generator
+import peers
+from servers import cluster, leader_of, scratch
+
+SETTLED = 40  # seconds: Belay writes a checkpoint every 30 s
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    generator.add_arguments(parser)
+    parser.add_argument("--etcd", default=shutil.which("etcd"), help="the etcd program (default: the one on PATH)")
+    parser.add_argument("--consul", default=shutil.which("consul"), help="the consul program (default: the one on PATH)")
+    parser.add_argument("--keys", type=int, default=1_000_000)
+    options = parser.parse_args()
+    stores = {"belay": lambda folder: cluster(options.binary, folder, 1, {})}
+    for name, program, start in (("etcd", options.etcd, peers.etcd), ("consul", options.consul, peers.consul)):
+        if program and os.access(program, os.X_OK):
+            stores[name] = lambda folder, start=start, program=program: start(program, folder, 1)
+    taken = {}
+    for name, start in stores.items():
+        with scratch(options.folder, "key-memory") as (folder, servers):
+            servers += start(folder)
+            generator.fill(options.load, servers, options.keys)
+            time.sleep(SETTLED)
+            filled = servers[0].memory()
+            servers[0].stop()
+            servers[0].start()
+            leader_of(servers)
+            time.sleep(SETTLED)
+            taken[name] = (filled, servers[0].memory())
+    print("| | filled, MB | of files | Belay's share | restarted, MB | of files | Belay's share |\n|---|--:|--:|--:|--:|--:|--:|")
+    for name, looks in taken.items():
+        cells = []
+        for (own, mapped), (ours, our_files) in zip(looks, taken["belay"]):
+            cells += [f"{(own + mapped) / 1e6:,.0f}", f"{mapped / 1e6:,.0f}", f"{(ours + our_files) / (own + mapped):.2f}"]
+        print(f"| {name} | " + " | ".join(cells) + " |")
+
+
+main()
