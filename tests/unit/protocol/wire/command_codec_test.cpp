@@ -5,6 +5,8 @@
 
 #include <catch2/catch.hpp>
 
+#include <limits>
+
 using namespace belay;
 using namespace belay::state;
 using namespace belay::wire;
@@ -382,7 +384,17 @@ TEST_CASE("rows survive encoding") {
     CHECK(back->key == row.key);
     CHECK(back->row.index() == row.row.index());
     CHECK(encode_row(*back) == bytes);
+    CHECK(row_bytes_max(row) >= bytes->size());
   }
+  kv_entry largest; // each number as long as it gets
+  largest.value = make_payload(std::string(300, 'v'));
+  largest.session = std::string(36, 's');
+  constexpr auto most = std::numeric_limits<std::uint64_t>::max();
+  largest.flags = largest.lock_index = largest.fence = most;
+  largest.create_index = largest.modify_index = log_index{most};
+  const dirty_row row{table::kv, "k", std::make_shared<const kv_entry>(largest)};
+  CHECK(row_bytes_max(row) >= encode_row(row)->size());
+
   CHECK_FALSE(encode_row({table::kv, "k", {}}));
   CHECK_FALSE(decode_row(0, "k", *encode_row(rows()[1])));
   CHECK_FALSE(decode_row(9, "k", *encode_row(rows()[1])));
