@@ -19,7 +19,7 @@ TEST_CASE("payload: copies are one piece of memory, which ends with the last of 
   CHECK(second->data() == first->data());
   CHECK_FALSE(make_payload(*first) == first); // equal bytes are not the same piece
   auto third = std::move(first);
-  CHECK(first == nullptr);
+  CHECK(first == nullptr); // NOLINT(bugprone-use-after-move): null is what it promises to be
   third = nullptr;
   CHECK(*second == std::string_view("a\0b", 3));
   third = second;
@@ -40,6 +40,7 @@ TEST_CASE("payload: none, and no bytes, are two things") {
 TEST_CASE("payload: owners on several threads") {
   const auto shared = make_payload(std::string(1000, 'x'));
   std::vector<std::thread> threads;
+  threads.reserve(4);
   for (int t = 0; t < 4; ++t)
     threads.emplace_back([shared] {
       for (int i = 0; i < 10'000; ++i) {
