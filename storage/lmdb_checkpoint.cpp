@@ -257,7 +257,7 @@ result<checkpoint_store::chunk> lmdb_checkpoint::read_snapshot(log_index index, 
     return failure{v.path + " is shorter than it was written"};
   chunk c;
   c.meta = v.meta;
-  c.bytes = make_payload(std::move(bytes));
+  c.bytes = make_payload(bytes);
   c.last = offset + n == v.bytes;
   c.total_bytes = v.bytes;
   return c;

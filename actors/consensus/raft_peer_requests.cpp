@@ -80,11 +80,11 @@ payload raft_peer::in_common_words(payload command) const {
     return command;
   if (auto plain = wire::without_judgement(*command)) {
     PROBE("peer: judgement left out for a server that does not know it");
-    return make_payload(std::move(*plain));
+    return make_payload(*plain);
   }
   if (auto plain = wire::as_session_destroy(*command)) {
     PROBE("peer: ends of sessions as a server knows them that does not know their restore");
-    return make_payload(std::move(*plain));
+    return make_payload(*plain);
   }
   return command;
 }

@@ -582,8 +582,8 @@ void append_row(std::string& out, const state::dirty_row& row) {
 }
 
 std::size_t row_bytes_max(const state::dirty_row& row) {
-  constexpr std::size_t numbers =
-      128; // of a key's row: the version, flags, and ten bytes at most for each other number
+  // Of a key's row: the version, flags, and ten bytes at most for each other number.
+  constexpr std::size_t numbers = 128;
   if (const auto* e = std::get_if<state::kv_entry_ptr>(&row.row))
     return (*e)->value->size() + (*e)->session.size() + numbers;
   std::string out;

@@ -406,7 +406,7 @@ http::shared_body_ptr change_streams::keep(std::string text) {
   auto body = std::make_unique<http::shared_body>();
   auto bytes = framed(text);
   body->size = bytes.size();
-  body->pieces.push_back(make_payload(std::move(bytes)));
+  body->pieces.push_back(make_payload(bytes));
   held_.change(0, body->size);
   return {body.release(), [&held = held_](const http::shared_body* b) { // it may outlive this object
             held.change(b->size, 0);

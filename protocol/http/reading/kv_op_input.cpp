@@ -20,7 +20,7 @@ void decode_bytes(golang::json_decoder& d, const boost::json::value& v, std::str
   }
   auto bytes = golang::decode_base64({s->data(), s->size()});
   if (bytes)
-    out = make_payload(std::move(*bytes));
+    out = make_payload(*bytes);
   else
     d.fail(bytes.error());
 }

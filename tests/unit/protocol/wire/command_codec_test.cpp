@@ -5,6 +5,8 @@
 
 #include <catch2/catch.hpp>
 
+#include <malloc.h>
+
 #include <limits>
 
 using namespace belay;
@@ -366,6 +368,22 @@ TEST_CASE("ends of sessions can be said as older servers know them") {
 }
 
 /// The log keeps it in memory, and counts its bytes and not what was allocated for them.
+TEST_CASE("the text of a large transaction has no more room than it needs") {
+  txn t;
+  for (int i = 0; i < 64; ++i) {
+    kv_op op;
+    op.key = "key " + std::to_string(i);
+    op.value = make_payload(std::string(256, 'v'));
+    t.ops.push_back(op);
+  }
+  const auto text = make_payload(encode_command(t));
+  CHECK(text->size() > 64 * 256);
+  constexpr std::size_t beside_bytes = 8; // of a payload
+  const auto room = malloc_usable_size(const_cast<char*>(text->data()) - beside_bytes);
+  CHECK(room >= text->size());
+  CHECK(room <= text->size() + text->size() / 8);
+}
+
 TEST_CASE("a missing value is the empty value") {
   kv_op op;
   op.key = "k";
