@@ -280,9 +280,7 @@ result<std::uint64_t> lmdb_checkpoint::write_snapshot(const raft::snapshot_meta&
     auto f = files_.open(path, open_mode::fresh);
     if (!f)
       return f.why();
-    incoming_.emplace();
-    incoming_->meta = meta;
-    incoming_->f = std::move(f).value();
+    incoming_ = incoming_snapshot{.meta = meta, .f = std::move(f).value()};
   }
   if (!incoming_)
     return failure{"no snapshot has been begun"};

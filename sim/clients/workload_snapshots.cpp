@@ -32,7 +32,7 @@ log_index index_in(const http_answer& a, std::string_view name) {
 } // namespace
 
 workload::transfer& workload::begin_transfer(client_state& c, std::size_t node) {
-  auto& t = c.moving.emplace();
+  auto& t = c.moving.emplace(transfer{});
   t.connection = ++transfers_;
   t.node = node;
   t.life = nodes_.life(node);
