@@ -18,6 +18,7 @@ from servers import allow_open_files, cluster, scratch
 # clients: those of --clients if None. counted: what an operation costs in requests, bytes, entries and syncs.
 ALL = ("consul", "etcd", "zookeeper")
 Row = collections.namedtuple("Row", "id what workload options clients protocols counted", defaults=(None, ALL, False))
+KEYS = 10_000  # of which puts, gets and transactions choose
 CONNECTED = ("lock", "elect", "watch")  # workloads in which each client has a connection of its own
 ROWS = [
     Row("W1", "put", "put", {}),
@@ -83,9 +84,9 @@ def belay(program, folder, count, config=None, https=False):
     return cluster(program, folder, count, {**needed, **(config or {})}, https)
 
 
-def fill(options, servers, extra=None):
+def fill(options, servers, extra=None, keys=KEYS):
     """What the rows expect to be there. @param extra options of the load generator, here and below"""
-    for prefix, keys in (("bench", 10000), ("list", 1000), ("watch", 1)):
+    for prefix, keys in (("bench", keys), ("list", 1000), ("watch", 1)):
         generator.fill(options.load, servers, keys, prefix=prefix, **(extra or {}))
 
 

@@ -52,7 +52,7 @@ class Side:
     def fill(self, options):
         if self.kind == "acl":
             self.tokens = secured.fill_acls(self.servers[0], self.folder)
-        compare.fill(options, self.servers, self.client("fill"))
+        compare.fill(options, self.servers, self.client("fill"), options.keys)
 
     def client(self, workload):
         """Options of the load generator."""
@@ -80,6 +80,7 @@ def main():
                         help="those of --other want tokens, of which there are 1,000; or are asked by HTTPS; or each put has an Idempotency-Key")
     parser.add_argument("--nodes", type=int, default=3, choices=(1, 3), help="servers of each (default 3)")
     parser.add_argument("--cells", default="W1:1,W1:16,R1:16,T1:16,L1:16", help="rows of compare.py and clients (default %(default)s)")
+    parser.add_argument("--keys", type=int, default=compare.KEYS, help="of which puts, gets and transactions choose (default %(default)s)")
     parser.set_defaults(rounds=16, seconds=0.6)
     options = parser.parse_args()
     chosen = cells(parser, options.cells)
@@ -97,8 +98,8 @@ def main():
             print(f"round {turn + 1} of {options.rounds}", file=sys.stderr)
             for cell, (row, clients) in enumerate(chosen):
                 for i in random.sample((0, 1), 2):
-                    extra = {**compare.ways(row, "belay", clients)[0][1], **sides[i].client(row.workload)}
-                    results[cell][i].append(compare.run_row(options, sides[i].servers, row, clients, extra))
+                    extra = {"keys": options.keys, **compare.ways(row, "belay", clients)[0][1], **sides[i].client(row.workload)}
+                    results[cell][i].append(compare.run_row(options, sides[i].servers, row, clients, {**extra, **row.options}))
 
     print("| row | clients | " + " | ".join(f"{name} | other | paired" for name, _ in FIELDS) + " | CPU us/op more |")
     print("|---|--:|" + "--:|" * (3 * len(FIELDS) + 1))

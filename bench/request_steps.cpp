@@ -13,6 +13,7 @@
 #include "storage/segment_log.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstdio>
 #include <memory>
 
@@ -20,7 +21,7 @@ namespace belay::bench {
 
 namespace {
 
-constexpr std::size_t listed = 1'000, in_transaction = 16;
+constexpr std::size_t listed = 1'000, in_transaction = 16, together = 16;
 constexpr std::size_t policies = 200, rules_of_policy = 50, tokens = 1'000, policies_of_token = 3;
 // Commands that are ready to be applied: enough to touch other memory each time.
 constexpr std::size_t ready_puts_max = 20'000;
@@ -93,6 +94,7 @@ public:
       for (std::size_t i = 0; i < ready; ++i)
         puts.push_back(put_of(numbered("bench", i * 7919 % ready * (size.keys / ready)),
                               some_value(i + version, size.value_bytes)));
+    machine.take_dirty(); // as behind a checkpoint
     encoded_put = make_payload(wire::encode_command(puts.front()));
     for (std::size_t i = 0; i < listed; ++i)
       apply(put_of(numbered("list", i), some_value(i, size.value_bytes)));
@@ -250,6 +252,15 @@ std::vector<request_step> request_steps(world_size size) {
          INVARIANT(decoder.feed(append_frame, frames) && frames.size() == 1);
        }},
       {"state/apply a put", [w] { w->apply(w->puts[w->turn++ % w->puts.size()]); }},
+      {"state/apply 16 puts together",
+       [w] {
+         std::array<const state::command*, together> next;
+         for (auto& each : next)
+           each = &w->puts[w->turn++ % w->puts.size()];
+         w->machine.fetch(next);
+         for (const auto* put : next)
+           w->apply(*put);
+       }},
       {"state/apply a put with one of 1000 tokens",
        [w] {
          auto& put = w->puts[w->turn++ % w->puts.size()];

@@ -218,9 +218,10 @@ void raft_peer::follow_additions() {
   for (auto& a : std::exchange(additions_, {})) {
     const auto& members = core_.config().members;
     const auto& [address, id] = a.what;
-    const bool there = std::any_of(members.begin(), members.end(), [&](const raft::member& m) {
-      return id.empty() ? m.address == address : m.uuid == id;
-    });
+    const bool there =
+        std::any_of(members.begin(), members.end(), [&id = id, &address = address](const raft::member& m) {
+          return id.empty() ? m.address == address : m.uuid == id;
+        });
     if (!leading())
       tell(a.from, wire::call_outcome::unknown, forward::leadership_lost);
     else if (there && settled)

@@ -1,5 +1,6 @@
 #include "actors/tables/fsm.hpp"
 
+#include "actors/tables/decoded_ahead.hpp"
 #include "actors/telemetry/fatal_exceptions.hpp"
 #include "actors/telemetry/log.hpp"
 #include "protocol/base/mutants.hpp"
@@ -127,6 +128,7 @@ void fsm::apply(const committed_entries& c) {
   forwarded_results forwarded;
   std::vector<std::string> acquired;
   std::optional<shared_tables::writing> writes(settings_.shared.get());
+  decoded_ahead commands(c.entries, *machine_);
   for (std::size_t i = 0; i < c.entries.size(); ++i) {
     const auto& e = c.entries[i];
     if (e.index <= applied_.index) { // an installed snapshot was ahead of it (docs/pitfalls.md R14)
@@ -138,7 +140,7 @@ void fsm::apply(const committed_entries& c) {
     INVARIANT(e.index == applied_.index.next());
     state::reply reply;
     if (e.kind == raft::entry_kind::command) {
-      reply = apply_command(e, changed, acquired);
+      reply = apply_command(e, commands.of(i), changed, acquired);
     } else {
       machine_->skip(e.index, e.time, changed);
       if (e.kind == raft::entry_kind::configuration) {
@@ -212,8 +214,8 @@ void fsm::tell_unknown(const origin& who, std::vector<write_result>& own, forwar
                                 wire::forward_reply{who.id, wire::call_outcome::unknown, {}, forward::leadership_lost});
 }
 
-state::reply fsm::apply_command(const raft::entry& e, state::effects& changed, std::vector<std::string>& acquired) {
-  auto command = wire::decode_command(*e.data);
+state::reply fsm::apply_command(const raft::entry& e, const std::optional<state::command>& command,
+                                state::effects& changed, std::vector<std::string>& acquired) {
   if (!command) {
     // Every node would skip a different thing if it went on: an older version must not guess at a newer one's command.
     const auto needs = wire::needs_of(*e.data);

@@ -78,7 +78,8 @@ private:
   /// For an entry that is done, but not applied here.
   void tell_unknown(const origin& who, std::vector<write_result>& own, forwarded_results& forwarded) const;
   /// `acquired`: keys whose acquires were applied, while others may wait for that.
-  state::reply apply_command(const raft::entry& e, state::effects& changed, std::vector<std::string>& acquired);
+  state::reply apply_command(const raft::entry& e, const std::optional<state::command>& command,
+                             state::effects& changed, std::vector<std::string>& acquired);
   void check(check_write w);
   /// `caught_up`: all that was committed when it was asked is applied here.
   void judge(check_write w, bool caught_up);

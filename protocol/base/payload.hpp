@@ -41,6 +41,8 @@ public:
     return p;
   }
 
+  /// Where the bytes are, or null: nothing of them is read.
+  const void* memory() const noexcept { return block_; }
   explicit operator bool() const noexcept { return block_ != nullptr; }
   /// Valid as long as somebody owns the bytes. @pre not null
   std::string_view operator*() const noexcept { return block_->view(); }

@@ -433,6 +433,24 @@ reply machine::apply(log_index index, cluster_time now, const command& c, effect
   return answer;
 }
 
+void machine::fetch(std::span<const command* const> next) const {
+  std::vector<std::string_view> keys;
+  const auto add_all = [&](const txn& t) {
+    for (const auto& op : t.ops)
+      if (const auto* of_key = std::get_if<kv_op>(&op))
+        keys.emplace_back(of_key->key);
+  };
+  for (const auto* c : next)
+    if (const auto* write = std::get_if<kv_write>(c))
+      keys.emplace_back(write->op.key);
+    else if (const auto* plain = std::get_if<txn>(c))
+      add_all(*plain);
+    else if (const auto* fenced = std::get_if<fenced_txn>(c))
+      add_all(fenced->body);
+  if (keys.size() > 1)
+    impl_->t->kv.fetch(keys);
+}
+
 void machine::skip(log_index index, cluster_time now, effects& changed) {
   auto a = impl_->begin(index, now, changed);
   impl_->end(a);

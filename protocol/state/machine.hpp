@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string_view>
 
 namespace belay::state {
@@ -24,6 +25,9 @@ public:
   /// Applies one committed command. @pre index > applied_index(); now >= every earlier now.
   /// Appends what changed to `changed`.
   reply apply(log_index index, cluster_time now, const command& c, effects& changed);
+  /// Of commands that will be applied next: brings what they read of the table of keys into the processor's cache, for all of them at the
+  /// same time. Changes nothing.
+  void fetch(std::span<const command* const> next) const;
   /// An entry without a command (no-op, configuration) was committed. Appends what its time has changed: tokens that are over.
   void skip(log_index index, cluster_time now, effects& changed);
 

@@ -1,6 +1,7 @@
 #include "protocol/state/changes/change_window.hpp"
 
 #include "protocol/base/check.hpp"
+#include "protocol/base/fetch_memory.hpp"
 #include "protocol/base/mutants.hpp"
 #include "protocol/base/probe.hpp"
 
@@ -89,11 +90,24 @@ void change_window::push(log_index index, std::uint64_t effect, key_change chang
   slots_.push_back(std::move(s));
 }
 
+/// Rows of slots that leave soon have not been looked at for long, and are let go of then.
+void change_window::fetch_next_to_leave() const {
+  constexpr std::size_t rows_ahead = 8, values_ahead = 4;
+  if (slots_.size() <= rows_ahead)
+    return;
+  const auto& later = slots_[rows_ahead].change;
+  fetch_shared(later.before);
+  fetch_shared(later.after);
+  if (const auto& row = slots_[values_ahead].change.before)
+    fetch_memory(row->value.memory());
+}
+
 void change_window::evict() {
   while (bytes_ > bytes_max_ && !slots_.empty()) {
     const auto leaving = slots_.front().index;
     floor_ = MUTANT(window_drops_half_an_entry) ? leaving.prev() : leaving;
     while (!slots_.empty() && slots_.front().index == leaving) {
+      fetch_next_to_leave();
       const auto& oldest = slots_.front();
       bytes_ -= oldest.bytes;
       if (const auto at = newest_.find(oldest.hash); at->second == first_)

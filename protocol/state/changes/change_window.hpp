@@ -81,6 +81,7 @@ private:
   template <class F>
   void for_each_of(const std::string& key, F&& f) const;
   void evict();
+  void fetch_next_to_leave() const;
 
   std::size_t bytes_max_ = change_window_bytes_usual;
   std::size_t bytes_ = 0;

@@ -157,7 +157,7 @@ wait_graph waits_of(const tables& t) {
       if (graph.cut)
         return;
       std::size_t shown = 0;
-      for_each_holder(t, *waiter, [&](const std::string& session) {
+      for_each_holder(t, *waiter, [&, &waiter = waiter](const std::string& session) {
         return add(*waiter, session, true) && ++shown < holders_shown_max;
       });
       if (before != nullptr)

@@ -1,10 +1,12 @@
-// The map against std::map, with chunks so small that they are split, joined and dropped all the time.
+// The map against std::map, with chunks and nodes so small that they are split, joined and dropped all the time.
 
-#include "protocol/state/chunked_map.hpp"
+#include "protocol/state/maps/chunked_map.hpp"
 
 #include "protocol/base/random.hpp"
 
 #include <catch2/catch.hpp>
+
+#include <map>
 
 using namespace belay;
 using namespace belay::state;
@@ -43,11 +45,11 @@ void compare(const Map& m, const plain& p, const std::vector<std::string>& prefi
   }
 }
 
-template <std::size_t chunk_max>
+template <std::size_t chunk_max, std::size_t node_max>
 void run(std::uint64_t seed) {
-  INFO("chunk_max " << chunk_max << " seed " << seed);
+  INFO("chunk_max " << chunk_max << " node_max " << node_max << " seed " << seed);
   seeded_random random(seed);
-  chunked_map<number, chunk_max> m;
+  chunked_map<number, chunk_max, node_max> m;
   plain p;
   const auto any_key = [&] {
     std::string key;
@@ -84,15 +86,16 @@ void run(std::uint64_t seed) {
 
 TEST_CASE("chunked_map equals std::map under random changes") {
   for (std::uint64_t seed = 1; seed <= 4; ++seed) {
-    run<2>(seed);
-    run<4>(seed);
-    run<16>(seed);
+    run<2, 2>(seed);
+    run<2, 3>(seed);
+    run<4, 8>(seed);
+    run<16, 256>(seed);
   }
 }
 
 TEST_CASE("ascending, descending and alternating insertion") {
   for (const int order : {0, 1, 2}) {
-    chunked_map<number, 8> m;
+    chunked_map<number, 8, 4> m;
     plain p;
     for (int i = 0; i < 500; ++i) {
       const int n = order == 0 ? i : order == 1 ? 500 - i : (i % 2 == 0 ? i : 1000 - i);
@@ -109,7 +112,7 @@ TEST_CASE("ascending, descending and alternating insertion") {
 }
 
 TEST_CASE("rows are appended behind all others only, also after others were removed") {
-  chunked_map<number, 8> m;
+  chunked_map<number, 8, 4> m;
   plain p;
   const auto append = [&](int n) {
     const auto key = std::to_string(10000 + n);
@@ -134,4 +137,37 @@ TEST_CASE("rows are appended behind all others only, also after others were remo
   p["1"] = 7;
   append(4);
   compare(m, p, {"", "1", "10", "100", "2"});
+}
+
+TEST_CASE("what is fetched ahead are the rows of the keys that will be looked for") {
+  chunked_map<number, 8, 4> m;
+  const auto key_of = [](std::size_t i) { return "fleet/" + std::to_string(10'000 + i); };
+  constexpr std::size_t count = 500;
+  for (std::size_t i = 0; i < count; i += 2)
+    m.put(m.locate(key_of(i)), key_of(i), number{i});
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < count; i += 6)
+    names.push_back(key_of(i * 7 % count));
+  std::vector<std::uint64_t> fetched;
+  m.fetch(std::vector<std::string_view>(names.begin(), names.end()),
+          [&](const number& row) { fetched.push_back(row.value); });
+  REQUIRE(fetched.size() == names.size());
+  for (std::size_t i = 0; i < names.size(); ++i)
+    CHECK(fetched[i] == m.find(names[i])->value);
+}
+
+TEST_CASE("keys that are not there, and a map without rows, are fetched without harm") {
+  for (const std::size_t rows : {0, 1, 100}) {
+    chunked_map<number, 8, 4> m;
+    for (std::size_t i = 0; i < rows; ++i) {
+      const auto key = "m" + std::to_string(1'000 + i);
+      m.put(m.locate(key), key, number{i});
+    }
+    const std::vector<std::string_view> keys{"",       "a",  "m", "m1050",
+                                             "m10505", "m2", "z", std::string_view("\xff\xff", 2)};
+    std::size_t called = 0;
+    m.fetch(keys, [&](const number&) { ++called; });
+    CHECK(called <= keys.size());
+    CHECK(m.size() == rows);
+  }
 }

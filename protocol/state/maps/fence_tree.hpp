@@ -1,0 +1,171 @@
+#pragma once
+// Which chunk of an ordered map has a key: a tree of two levels, whose nodes are searched as chunks are.
+
+#include "protocol/base/check.hpp"
+#include "protocol/state/maps/key_heads.hpp"
+
+#include <boost/container/static_vector.hpp>
+
+#include <array>
+#include <compare>
+#include <iterator>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace belay::state {
+
+/// Chunks in the order of their fences. A chunk holds the keys from its fence up to the next one; the first fence is empty, and its chunk
+/// stays, so that every key has a chunk to be looked for in. A node holds up to `node_max` chunks; the list of nodes is the root.
+template <class Chunk, std::size_t node_max = 256>
+class fence_tree {
+public:
+  /// Valid until the next insertion or erasure.
+  class position {
+  public:
+    const std::string& fence() const { return node().fences[at_]; }
+    Chunk& chunk() const { return *node().chunks[at_]; }
+    position& operator++() {
+      if (++at_ == node().fences.size()) {
+        ++node_;
+        at_ = 0;
+      }
+      return *this;
+    }
+    position next() const { return ++position(*this); }
+    bool operator==(const position&) const = default;
+
+    position() = default;
+
+  private:
+    friend fence_tree;
+    position(const fence_tree* tree, std::size_t node, std::size_t at) : tree_(tree), node_(node), at_(at) {}
+    auto& node() const { return *tree_->nodes_[node_]; }
+
+    const fence_tree* tree_ = nullptr;
+    std::size_t node_ = 0, at_ = 0;
+  };
+
+  fence_tree() { begin_with(std::make_unique<Chunk>()); }
+
+  position begin() const { return {this, 0, 0}; }
+  position end() const { return {this, nodes_.size(), 0}; }
+  position last() const { return {this, nodes_.size() - 1, nodes_.back()->fences.size() - 1}; }
+
+  /// The chunk that has that key, if it is there.
+  position holding(std::string_view key) const {
+    const auto n = nodes_.size() == 1 ? 0 : behind(heads_.find(key, first_fences()));
+    return {this, n, behind(nodes_[n]->heads.find(key, fences_behind_first(*nodes_[n])))};
+  }
+
+  /// The same for several keys at once, except that it may be a chunk nearby where fences begin alike. @pre keys.size() <= searched_together,
+  /// chunks has room for them
+  void nearly_holding(std::span<const std::string_view> keys, std::span<const Chunk*> chunks) const {
+    std::array<const node*, searched_together> in;
+    std::array<typename fence_heads::search, searched_together> among;
+    for (std::size_t i = 0; i < keys.size(); ++i) {
+      in[i] = nodes_[behind(heads_.find(keys[i], first_fences()))].get();
+      fetch_memory(in[i]);
+      in[i]->heads.fetch();
+    }
+    for (std::size_t i = 0; i < keys.size(); ++i)
+      among[i] = in[i]->heads.search_behind(keys[i]);
+    search_together(std::span(among).first(keys.size()));
+    for (std::size_t i = 0; i < keys.size(); ++i)
+      fetch_memory(&in[i]->chunks[among[i].place()]);
+    for (std::size_t i = 0; i < keys.size(); ++i)
+      chunks[i] = in[i]->chunks[among[i].place()].get();
+  }
+
+  /// Behind that one. @pre the fence is between that one's and the next
+  position insert_behind(position p, std::string fence, std::unique_ptr<Chunk> chunk) {
+    if (nodes_[p.node_]->fences.size() == node_max)
+      p = make_room(p);
+    auto& n = *nodes_[p.node_];
+    const auto at = p.at_ + 1;
+    const auto offset = static_cast<std::ptrdiff_t>(at);
+    n.chunks.insert(n.chunks.begin() + offset, std::move(chunk));
+    const auto& put = *n.fences.insert(n.fences.begin() + offset, std::move(fence));
+    n.heads.inserted(at - 1, put, fences_behind_first(n));
+    return {this, p.node_, at};
+  }
+  /// @pre it is not the first of all. @returns the next one
+  position erase(position p) {
+    INVARIANT(p != begin());
+    auto& n = *nodes_[p.node_];
+    const auto offset = static_cast<std::ptrdiff_t>(p.at_);
+    n.fences.erase(n.fences.begin() + offset);
+    n.chunks.erase(n.chunks.begin() + offset);
+    if (n.fences.empty()) {
+      nodes_.erase(nodes_.begin() + static_cast<std::ptrdiff_t>(p.node_));
+      heads_.erased(p.node_ - 1, p.node_);
+      return {this, p.node_, 0};
+    }
+    if (p.at_ > 0) {
+      n.heads.erased(p.at_ - 1, p.at_);
+    } else {
+      n.heads.erased(0, 1);
+      index_nodes();
+    }
+    return p.at_ < n.fences.size() ? p : position{this, p.node_ + 1, 0};
+  }
+
+private:
+  using fence_heads = key_heads<boost::container::static_vector<std::uint64_t, node_max>>;
+  struct node {
+    std::vector<std::string> fences;
+    std::vector<std::unique_ptr<Chunk>> chunks;
+    fence_heads heads; ///< of all fences but the first
+  };
+
+  /// How many fences are at or before a key.
+  template <class Found>
+  static std::size_t behind(const Found& f) {
+    return f.place + (f.equal ? 1 : 0);
+  }
+
+  static auto fences_behind_first(const node& n) {
+    return [&n](std::size_t i) -> const std::string& { return n.fences[i + 1]; };
+  }
+  /// Of all nodes but the first.
+  auto first_fences() const {
+    return [this](std::size_t i) -> const std::string& { return nodes_[i + 1]->fences.front(); };
+  }
+  static void index(node& n) { n.heads.assign(n.fences.size() - 1, fences_behind_first(n)); }
+  void index_nodes() { heads_.assign(nodes_.size() - 1, first_fences()); }
+
+  void begin_with(std::unique_ptr<Chunk> chunk) {
+    nodes_.push_back(std::make_unique<node>());
+    nodes_.front()->fences.emplace_back();
+    nodes_.front()->chunks.push_back(std::move(chunk));
+  }
+
+  /// Splits the node of that chunk. @returns where the chunk is then
+  position make_room(position p) {
+    auto& full = *nodes_[p.node_];
+    // Chunks that come in ascending order leave full nodes behind.
+    const auto middle = p == last() ? node_max - 1 : node_max / 2;
+    auto upper = std::make_unique<node>();
+    const auto from = static_cast<std::ptrdiff_t>(middle);
+    upper->fences.assign(std::make_move_iterator(full.fences.begin() + from),
+                         std::make_move_iterator(full.fences.end()));
+    upper->chunks.assign(std::make_move_iterator(full.chunks.begin() + from),
+                         std::make_move_iterator(full.chunks.end()));
+    full.fences.resize(middle);
+    full.chunks.resize(middle);
+    index(full);
+    index(*upper);
+    const auto& first = upper->fences.front();
+    nodes_.insert(nodes_.begin() + static_cast<std::ptrdiff_t>(p.node_ + 1), std::move(upper));
+    heads_.inserted(p.node_, first, first_fences());
+    return p.at_ < middle ? p : position{this, p.node_ + 1, p.at_ - middle};
+  }
+
+  std::vector<std::unique_ptr<node>> nodes_;
+  key_heads<std::vector<std::uint64_t>> heads_; ///< of the first fences of all nodes but the first
+};
+
+} // namespace belay::state

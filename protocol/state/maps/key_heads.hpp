@@ -1,0 +1,176 @@
+#pragma once
+// Searching among sorted keys that are stored one by one elsewhere.
+
+#include "protocol/base/fetch_memory.hpp"
+#include "protocol/state/folded_name.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace belay::state {
+
+/// Of sorted keys: the bytes that all of them begin with (perhaps not all of these), and of each the eight bytes behind, as a number. A search
+/// compares numbers that lie side by side, and reads a key only where they are equal. Whoever has the keys passes `key_at(i)` to all that may need
+/// one, and tells every change.
+/// @tparam Numbers a vector of std::uint64_t; one with its room inside saves a look at memory
+template <class Numbers>
+class key_heads {
+public:
+  /// Looks for the first number that is not less than that of a key, one step after the other, so that many searches can wait for memory at
+  /// the same time. No step depends on how a comparison ends: the processor has nothing to guess.
+  class search {
+  public:
+    search() = default;
+    search(const key_heads& in, std::uint64_t head) : begin_(in.heads_.data()), left_(in.count()), head_(head) {}
+    /// @returns false: it has come to its end
+    bool step() {
+      if (left_ <= 1)
+        return false;
+      const auto half = left_ / 2;
+      first_ += begin_[first_ + half - 1] < head_ ? half : 0;
+      left_ -= half;
+      return true;
+    }
+    /// Asks for what the next step reads, or place().
+    void fetch() const { fetch_memory(begin_ + first_ + left_ / 2 - (left_ > 1 ? 1 : 0)); }
+    /// @pre !step()
+    std::size_t place() const { return first_ + (left_ == 1 && begin_[first_] < head_ ? 1 : 0); }
+
+  private:
+    const std::uint64_t* begin_ = nullptr;
+    std::size_t first_ = 0, left_ = 0;
+    std::uint64_t head_ = 0;
+  };
+
+  std::size_t count() const { return heads_.size(); }
+
+  /// Asks for what search_for() reads.
+  void fetch() const {
+    fetch_memory(&shared_, sizeof shared_);
+    fetch_memory(reinterpret_cast<const char*>(&heads_ + 1) - 1); // where a static_vector has its size
+  }
+  /// To read ahead for find(): its place() is that of the first key not less than `key`, unless several have equal numbers.
+  search search_for(std::string_view key) const { return {*this, number_of(key)}; }
+  /// Likewise, of the first key that is greater.
+  search search_behind(std::string_view key) const {
+    const auto number = number_of(key);
+    return {*this, number + (starts_with(key, shared_) && number != largest ? 1 : 0)};
+  }
+
+  struct found {
+    std::size_t place; ///< of the first key that is not less than the one looked for; count(): there is none
+    bool equal;        ///< it is that one
+  };
+  template <class KeyAt>
+  found find(std::string_view key, KeyAt&& key_at) const {
+    if (!starts_with(key, shared_))
+      return {key < shared_ ? 0 : count(), false};
+    const auto head = head_of(key.substr(shared_.size()));
+    search s(*this, head);
+    while (s.step())
+      ;
+    auto first = s.place();
+    for (auto last = end_of_equal(first, head); first < last;) {
+      const auto middle = first + (last - first) / 2;
+      const auto order = key_at(middle).compare(key);
+      if (order == 0)
+        return {middle, true};
+      if (order < 0)
+        first = middle + 1;
+      else
+        last = middle;
+    }
+    return {first, false};
+  }
+
+  /// The i-th key is new: there is one more than before.
+  template <class KeyAt>
+  void inserted(std::size_t i, std::string_view key, KeyAt&& key_at) {
+    // A key between two others has what they share; only one at an end can have less.
+    if (count() > 0 && starts_with(key, shared_))
+      heads_.insert(heads_.begin() + static_cast<std::ptrdiff_t>(i), head_of(key.substr(shared_.size())));
+    else
+      assign(count() + 1, key_at);
+  }
+  /// Those of [first, last) are gone.
+  void erased(std::size_t first, std::size_t last) {
+    heads_.erase(heads_.begin() + static_cast<std::ptrdiff_t>(first),
+                 heads_.begin() + static_cast<std::ptrdiff_t>(last));
+  }
+  /// There are `count` keys now.
+  template <class KeyAt>
+  void assign(std::size_t count, KeyAt&& key_at) {
+    shared_.clear();
+    heads_.clear();
+    if (count == 0)
+      return;
+    const std::string_view low = key_at(0), high = key_at(count - 1);
+    const auto end = std::mismatch(low.begin(), low.end(), high.begin(), high.end()).first;
+    shared_ = low.substr(0, static_cast<std::size_t>(end - low.begin()));
+    for (std::size_t i = 0; i < count; ++i)
+      heads_.push_back(head_of(std::string_view(key_at(i)).substr(shared_.size())));
+  }
+
+private:
+  static constexpr auto largest = std::numeric_limits<std::uint64_t>::max();
+
+  /// Of any key: those that do not begin as all others do are before or behind all.
+  std::uint64_t number_of(std::string_view key) const {
+    if (starts_with(key, shared_))
+      return head_of(key.substr(shared_.size()));
+    return key < shared_ ? 0 : largest;
+  }
+  /// Missing bytes are zeros.
+  static std::uint64_t head_of(std::string_view rest) {
+    std::uint64_t head = 0;
+    if (rest.size() >= sizeof head) {
+      static_assert(std::endian::native == std::endian::little);
+      std::memcpy(&head, rest.data(), sizeof head);
+      return __builtin_bswap64(head);
+    }
+    for (std::size_t i = 0; i < sizeof head; ++i)
+      head = head << 8 | (i < rest.size() ? static_cast<unsigned char>(rest[i]) : 0);
+    return head;
+  }
+
+  /// Behind the last number that is equal to the first one, from there on.
+  std::size_t end_of_equal(std::size_t first, std::uint64_t head) const {
+    if (first == count() || heads_[first] != head)
+      return first;
+    const auto second = first + 1;
+    if (second == count() || heads_[second] != head) // nearly always
+      return second;
+    const auto from = heads_.begin() + static_cast<std::ptrdiff_t>(second);
+    return second + static_cast<std::size_t>(std::upper_bound(from, heads_.end(), head) - from);
+  }
+
+  std::string shared_;
+  Numbers heads_;
+};
+
+/// So many searches are worth going on at the same time: a processor waits for about as many lines of memory.
+constexpr std::size_t searched_together = 16;
+
+/// Takes all of them to their ends, in turn.
+template <class Search>
+void search_together(std::span<Search> searches) {
+  for (const auto& s : searches)
+    s.fetch();
+  for (bool goes_on = true; goes_on;) {
+    goes_on = false;
+    for (auto& s : searches)
+      if (s.step()) {
+        s.fetch();
+        goes_on = true;
+      }
+  }
+}
+
+} // namespace belay::state
