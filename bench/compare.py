@@ -4,8 +4,6 @@
 import argparse
 import collections
 import json
-import os
-import shutil
 import signal
 import sys
 
@@ -175,9 +173,7 @@ def ratios(rows, medians):
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__)
     generator.add_arguments(parser)
-    parser.add_argument("--etcd", default=shutil.which("etcd"), help="the etcd program (default: the one on PATH)")
-    parser.add_argument("--consul", default=shutil.which("consul"), help="the consul program (default: the one on PATH)")
-    parser.add_argument("--zookeeper", default="/usr/share/java/zookeeper.jar", help="its zookeeper.jar (default: Debian's); needs java on PATH")
+    peers.add_arguments(parser)
     parser.add_argument("--strace", action="store_true", help="count syncs by strace, as root: of Consul, too. No times are right then")
     parser.add_argument("--nodes", type=int, default=1, choices=(1, 3), help="servers of each (default 1)")
     parser.add_argument("--rows", default=",".join(r.id for r in ROWS), help="which rows (default: all: %(default)s)")
@@ -199,13 +195,7 @@ def main():
     if allow_open_files(wanted) < wanted:
         raise SystemExit(f"needs {wanted} open files, which is more than the hard limit")
     stores = {"belay": lambda folder: belay(options.binary, folder, options.nodes)}
-    others = [("etcd", options.etcd, peers.etcd, os.X_OK), ("consul", options.consul, peers.consul, os.X_OK)]
-    others.append(("zookeeper", shutil.which("java") and options.zookeeper, peers.zookeeper, os.R_OK))
-    for name, program, start, needed in others:
-        if program and os.access(program, needed):
-            stores[name] = lambda folder, start=start, program=program: start(program, folder, options.nodes)
-        else:
-            print(f"{name} is not there: left out", file=sys.stderr)
+    stores |= peers.present(options, options.nodes)
 
     results, names = [], list(stores)
     for turn in range(options.rounds):

@@ -8,28 +8,23 @@ server keeps only for a moment does not count. Belay and etcd map their files, C
 """
 
 import argparse
-import os
-import shutil
 import time
 
 import generator
 import peers
 from servers import cluster, leader_of, scratch
 
+OTHERS = ("etcd", "consul")
 SETTLED = 40  # seconds: Belay writes a checkpoint every 30 s
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     generator.add_arguments(parser)
-    parser.add_argument("--etcd", default=shutil.which("etcd"), help="the etcd program (default: the one on PATH)")
-    parser.add_argument("--consul", default=shutil.which("consul"), help="the consul program (default: the one on PATH)")
+    peers.add_arguments(parser, OTHERS)
     parser.add_argument("--keys", type=int, default=1_000_000)
     options = parser.parse_args()
-    stores = {"belay": lambda folder: cluster(options.binary, folder, 1, {})}
-    for name, program, start in (("etcd", options.etcd, peers.etcd), ("consul", options.consul, peers.consul)):
-        if program and os.access(program, os.X_OK):
-            stores[name] = lambda folder, start=start, program=program: start(program, folder, 1)
+    stores = {"belay": lambda folder: cluster(options.binary, folder, 1, {}), **peers.present(options, 1, OTHERS)}
     taken = {}
     for name, start in stores.items():
         with scratch(options.folder, "key-memory") as (folder, servers):

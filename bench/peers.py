@@ -3,7 +3,9 @@
 import json
 import os
 import re
+import shutil
 import socket
+import sys
 import time
 
 from servers import Server, free_ports, started
@@ -170,3 +172,31 @@ def zookeeper(jar, folder, count):
     if count > 1:
         config = {f"server.{i + 1}": f"127.0.0.1:{ports[count + i]}:{ports[2 * count + i]}" for i in range(count)}
     return started(Zookeeper(jar, os.path.join(folder, f"n{i + 1}"), f"n{i + 1}", ports[i], ports[count + i], config) for i in range(count))
+
+
+# name: (the program where nobody says which, what has to be allowed with it, what starts servers of it)
+STORES = {
+    "etcd": (lambda: shutil.which("etcd"), os.X_OK, etcd),
+    "consul": (lambda: shutil.which("consul"), os.X_OK, consul),
+    "zookeeper": (lambda: "/usr/share/java/zookeeper.jar", os.R_OK, zookeeper),
+}
+
+
+def add_arguments(parser, names=tuple(STORES)):
+    """An option for each of the stores: --etcd PROGRAM."""
+    for name in names:
+        usual = STORES[name][0]()
+        what = "its zookeeper.jar (default: Debian's); needs java on PATH" if name == "zookeeper" else f"the {name} program (default: the one on PATH)"
+        parser.add_argument(f"--{name}", default=usual, help=what)
+
+
+def present(options, count, names=tuple(STORES)):
+    """Those that are here, and by stderr those that are not. @returns {name: what starts `count` servers of it in a folder}"""
+    starts = {}
+    for name in names:
+        program, (_, needed, start) = getattr(options, name), STORES[name]
+        if program and os.access(program, needed) and (name != "zookeeper" or shutil.which("java")):
+            starts[name] = lambda folder, start=start, program=program: start(program, folder, count)
+        else:
+            print(f"{name} is not there: left out", file=sys.stderr)
+    return starts
