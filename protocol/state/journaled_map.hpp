@@ -56,9 +56,9 @@ public:
   void put(const place& p, std::string_view key, Row row) {
     const auto hash = row_hash(row);
     if (journal_.recording())
-      journal_.remember(number_, key, p.row_ ? as_row_value(*p.row_) : row_value());
+      journal_.remember(number_, key, p.row_ ? row_value(*p.row_) : row_value());
     auto mark = p.row_ ? rows_.value(p.at_).mark : journal_.bookmark_of_new(number_, key);
-    journal_.row_changed(number_, key, mark, as_row_value(row), p.row_ ? rows_.value(p.at_).hash : 0, hash);
+    journal_.row_changed(number_, key, mark, row, p.row_ ? rows_.value(p.at_).hash : 0, hash);
     rows_.put(p.at_, key, held{std::move(row), hash, mark});
   }
   void put(std::string_view key, Row row) {
@@ -120,7 +120,7 @@ public:
 
   void append_rows(std::vector<dirty_row>& out) const {
     for (const auto& slot : rows_)
-      out.push_back({number_, slot.key(), as_row_value(slot.value.row)});
+      out.push_back({number_, slot.key(), slot.value.row});
   }
   std::uint64_t recompute_digest() const {
     std::uint64_t sum = 0;
@@ -132,7 +132,7 @@ public:
 private:
   void gone(std::string_view key, const held& old) {
     if (journal_.recording())
-      journal_.remember(number_, key, as_row_value(old.row));
+      journal_.remember(number_, key, old.row);
     auto mark = old.mark;
     journal_.row_changed(number_, key, mark, row_value(), old.hash, 0);
   }

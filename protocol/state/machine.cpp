@@ -435,6 +435,7 @@ reply machine::apply(log_index index, cluster_time now, const command& c, effect
 
 void machine::fetch(std::span<const command* const> next) const {
   std::vector<std::string_view> keys;
+  keys.reserve(next.size());
   const auto add_all = [&](const txn& t) {
     for (const auto& op : t.ops)
       if (const auto* of_key = std::get_if<kv_op>(&op))

@@ -94,15 +94,6 @@ struct dirty_row {
   row_value row;
 };
 
-/// What `row` of a table is here: itself, or a pointer to it.
-template <class Row>
-row_value as_row_value(const Row& row) {
-  if constexpr (requires { row_value(std::in_place_type<Row>, row); })
-    return row;
-  else
-    return std::make_shared<const Row>(row);
-}
-
 /// The record of a row: most rows are shared pointers to one, small ones are one themselves.
 template <class Record>
 const Record& record_of(const Record& row) {

@@ -14,15 +14,6 @@ void restore_row(Table& t, dirty_row& row, void (Table::*erase)(std::string_view
     (t.*erase)(row.key);
 }
 
-/// Of a table that has the records themselves.
-template <class Record, class Table>
-void restore_record(Table& t, const dirty_row& row) {
-  if (const auto* there = std::get_if<std::shared_ptr<const Record>>(&row.row))
-    t.put(**there);
-  else
-    t.erase(row.key);
-}
-
 bool of_catalog(table t) {
   return t == table::nodes || t == table::services || t == table::checks;
 }
@@ -60,11 +51,11 @@ void tables::restore(dirty_row row) {
   case table::claim_resources:
     return restore_row<claim_resource_ptr>(claims.resources, row);
   case table::claim_ghosts:
-    return restore_record<claim_ghost>(claims.ghosts, row);
+    return restore_row<claim_ghost_ptr>(claims.ghosts, row);
   case table::claim_ends:
     return restore_row<claim_end_ptr>(claims.ends, row);
   case table::guards:
-    return restore_record<guard_record>(claims.guards, row);
+    return restore_row<guard_ptr>(claims.guards, row);
   case table::ended_sessions:
     return restore_row<ended_session_ptr>(claims.ended, row);
   case table::outcomes:

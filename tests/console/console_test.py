@@ -145,23 +145,26 @@ def every_view(page, base, server, pictures):
 
 def faults_are_found(page, base):
     """What the checks above are worth: a page that is spoiled in each way that they look for."""
-    page.open(f"{base}/ui/#/cluster")
-    page.wait_text("healthy")
-    page.run("""(() => {
-      document.querySelector('h1').style.color = '#787878';
-      document.querySelector('main button').textContent = '';
-      document.querySelector('main table caption').remove();
-      document.querySelector('main th').removeAttribute('scope');
-      document.querySelector('main tbody tr').lastChild.remove();
-      document.querySelector('main').append(document.createElement('h1'));
-      document.querySelector('main').style.width = '3000px';
-    })()""")
-    found = " | ".join(a11y.problems(page))
-    for fault in ("contrast:", "no name: a button", "without a caption", "without a scope", "columns of its table", "headings of the first level", "wider than the window"):
+    faults = ("contrast:", "no name: a button", "without a caption", "without a scope", "columns of its table", "headings of the first level", "wider than the window",
+              *(("button-name",) if axe.there() else ()))
+    for _ in range(5):  # the page draws itself anew when the server tells something, perhaps before it is looked at
+        page.open(f"{base}/ui/#/cluster")
+        page.wait_text("healthy")
+        page.run("""(() => {
+          document.querySelector('h1').style.color = '#787878';
+          document.querySelector('main button').textContent = '';
+          document.querySelector('main table caption').remove();
+          document.querySelector('main th').removeAttribute('scope');
+          document.querySelector('main tbody tr').lastChild.remove();
+          document.querySelector('main').append(document.createElement('h1'));
+          document.querySelector('main').style.width = '3000px';
+        })()""")
+        found = " | ".join(a11y.problems(page) + axe.problems(page))
+        page.open("about:blank")
+        if all(fault in found for fault in faults):
+            break
+    for fault in faults:
         check(fault in found, f"a page with a fault is found out: {fault}")
-    if axe.there():
-        check("button-name" in " ".join(axe.problems(page)), "axe-core finds it, too")
-    page.open("about:blank")
 
 
 def files_are_served(server):

@@ -157,7 +157,7 @@ wait_graph claims_answer(const tables& t, const claims_graph&) {
 }
 guard_rows claims_answer(const tables& t, const guards_list&) {
   guard_rows found;
-  t.claims.guards.rows().for_each_under("", [&](const guard_record& g) { found.list.push_back(g); });
+  t.claims.guards.rows().for_each_under("", [&](const guard_ptr& g) { found.list.push_back(*g); });
   return found;
 }
 ended_session_rows claims_answer(const tables& t, const session_ended& q) {

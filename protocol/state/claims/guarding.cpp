@@ -51,7 +51,7 @@ bool would_guard_a_guarding_key(const tables& t, const guard_set& c) {
     return true;
   bool found = false;
   t.claims.guards.rows().for_each_under(
-      "", [&](const guard_record& other) { found = found || is_key_below(other.by, c.prefix); });
+      "", [&](const guard_ptr& other) { found = found || is_key_below(other->by, c.prefix); });
   return found;
 }
 
@@ -128,7 +128,7 @@ reply apply_claims(applying& a, const guard_set& c) {
     return refuse_claim(claim_error::overlap, "a guard would stand above the key of another guard");
   if (guards.size() >= guards_max)
     return refuse_claim(claim_error::guards_full, "there are " + std::to_string(guards_max) + " guards");
-  guards.put({c.prefix, c.by, a.index});
+  guards.put(std::make_shared<const guard_record>(guard_record{c.prefix, c.by, a.index}));
   a.t.marks.set(mark::claims, a.index);
   a.changed.push_back(guards_changed{});
   return true;

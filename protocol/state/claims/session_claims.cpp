@@ -38,7 +38,7 @@ void leave_ghost(applying& a, const claim_record& c, cluster_time until) {
   g.permits = MUTANT(ghost_withholds_everything) ? std::max(resource->limit, c.permits) : c.permits;
   g.fence = c.fence;
   g.until = until;
-  a.t.claims.ghosts.put(std::move(g));
+  a.t.claims.ghosts.put(std::make_shared<const claim_ghost>(std::move(g)));
 }
 
 } // namespace

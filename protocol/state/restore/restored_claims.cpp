@@ -30,11 +30,11 @@ bool claims_restorer::take(const dirty_row& row) {
   else if (const auto* r = std::get_if<claim_resource_ptr>(&row.row))
     resources_[(*r)->of] = *r;
   else if (const auto* g = std::get_if<claim_ghost_ptr>(&row.row))
-    ghosts_.push_back(**g);
+    ghosts_.push_back(*g);
   else if (const auto* e = std::get_if<claim_end_ptr>(&row.row))
     ends_.push_back(*e);
   else if (const auto* guard = std::get_if<guard_ptr>(&row.row))
-    guards_.push_back(**guard);
+    guards_.push_back(*guard);
   else if (const auto* ended = std::get_if<ended_session_ptr>(&row.row))
     ended_.push_back(*ended);
   else
@@ -76,7 +76,7 @@ void claims_restorer::ends(const applying& a) {
 
 void claims_restorer::guards() {
   for (auto& g : guards_)
-    if (fresh_.claims.guards.around(g.prefix).empty() && fresh_.claims.guards.size() < guards_max)
+    if (fresh_.claims.guards.around(g->prefix).empty() && fresh_.claims.guards.size() < guards_max)
       fresh_.claims.guards.put(std::move(g));
 }
 
@@ -109,11 +109,12 @@ claim_resource_ptr claims_restorer::shape_of(const applying& a, const resource_n
 }
 
 void claims_restorer::ghosts(const applying& a) {
-  const auto keep = [&](claim_ghost g) {
-    g.until = at_most(g.until, a.now, ghost_ms_max);
-    if (g.until <= a.now || g.of.space != claim_space::claims)
+  const auto keep = [&](const claim_ghost_ptr& known) {
+    auto g = std::make_shared<claim_ghost>(*known);
+    g->until = at_most(g->until, a.now, ghost_ms_max);
+    if (g->until <= a.now || g->of.space != claim_space::claims)
       return;
-    (void)shape_of(a, g.of);
+    (void)shape_of(a, g->of);
     fresh_.claims.ghosts.put(std::move(g));
   };
   for (const auto& g : ghosts_)
@@ -195,8 +196,9 @@ void claims_restorer::later_claims(applying& a) {
       if (const auto until = session && !MUTANT(restore_leaves_no_ghosts) ? delay_end(*session, a.now) : std::nullopt) {
         PROBE("claims: who holds one that the archive does not know leaves a ghost");
         (void)shape_of(a, c->of);
-        fresh_.claims.ghosts.put({ghost_key(c->of.space, c->of.name, c->fence), c->of, c->id, c->session, c->mode,
-                                  c->permits, c->fence, *until});
+        fresh_.claims.ghosts.put(
+            std::make_shared<const claim_ghost>(claim_ghost{ghost_key(c->of.space, c->of.name, c->fence), c->of, c->id,
+                                                            c->session, c->mode, c->permits, c->fence, *until}));
       }
     }
     const auto entry = c->of.space == claim_space::keys ? fresh_.kv.find(c->of.name) : nullptr;

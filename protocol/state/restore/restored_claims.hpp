@@ -38,9 +38,9 @@ private:
   tables& fresh_;
   std::vector<claim_ptr> claims_;
   std::map<resource_name, claim_resource_ptr> resources_;
-  std::vector<claim_ghost> ghosts_;
+  std::vector<claim_ghost_ptr> ghosts_;
   std::vector<claim_end_ptr> ends_;
-  std::vector<guard_record> guards_;
+  std::vector<guard_ptr> guards_;
   std::vector<ended_session_ptr> ended_;
 };
 

@@ -16,14 +16,14 @@ public:
   /// Of one resource, in the order of their keys.
   std::vector<claim_ghost> list(const resource_name& of) const;
 
-  void put(claim_ghost row);
+  void put(claim_ghost_ptr row);
   void erase(std::string_view key);
-  const journaled_map<claim_ghost>& rows() const { return rows_; }
+  const journaled_map<claim_ghost_ptr>& rows() const { return rows_; }
 
 private:
   void untrack(const claim_ghost& g);
 
-  journaled_map<claim_ghost> rows_;
+  journaled_map<claim_ghost_ptr> rows_;
   std::map<std::string, occupancy, std::less<>> by_resource_;
   std::set<std::pair<cluster_time, std::string>> by_time_;
 };

@@ -4,11 +4,16 @@
 
 namespace belay::state {
 
+const guard_record* guard_table::find(std::string_view prefix) const {
+  const auto* row = rows_.find(prefix);
+  return row != nullptr ? row->get() : nullptr;
+}
+
 const guard_record* guard_table::above(std::string_view key) const {
   for (const auto& [length, count] : lengths_) {
     if (length > key.size())
       break;
-    if (const auto* found = rows_.find(key.substr(0, length)))
+    if (const auto* found = find(key.substr(0, length)))
       return found;
   }
   return nullptr;
@@ -20,14 +25,14 @@ std::vector<const guard_record*> guard_table::around(std::string_view prefix) co
     found.push_back(one);
     return found; // nothing below it
   }
-  rows_.for_each_under(prefix, [&](const guard_record& g) { found.push_back(&g); });
+  rows_.for_each_under(prefix, [&](const guard_ptr& g) { found.push_back(g.get()); });
   return found;
 }
 
-void guard_table::put(guard_record row) {
-  erase(row.prefix);
-  ++lengths_[row.prefix.size()];
-  const std::string prefix = row.prefix;
+void guard_table::put(guard_ptr row) {
+  erase(row->prefix);
+  ++lengths_[row->prefix.size()];
+  const std::string_view prefix = row->prefix; // stays valid: the row keeps it
   rows_.put(prefix, std::move(row));
 }
 

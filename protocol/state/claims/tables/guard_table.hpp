@@ -12,19 +12,19 @@ public:
   explicit guard_table(change_journal& journal) : rows_(journal, table::guards) {}
 
   /// Null: there is none of just this prefix. Valid until the next change, as of the other members.
-  const guard_record* find(std::string_view prefix) const { return rows_.find(prefix); }
+  const guard_record* find(std::string_view prefix) const;
   /// The one that stands above the key. Null: none.
   const guard_record* above(std::string_view key) const;
   /// All that stand above the prefix or below it.
   std::vector<const guard_record*> around(std::string_view prefix) const;
   std::size_t size() const { return rows_.size(); }
 
-  void put(guard_record row);
+  void put(guard_ptr row);
   void erase(std::string_view prefix);
-  const journaled_map<guard_record>& rows() const { return rows_; }
+  const journaled_map<guard_ptr>& rows() const { return rows_; }
 
 private:
-  journaled_map<guard_record> rows_;
+  journaled_map<guard_ptr> rows_;
   std::map<std::size_t, std::size_t> lengths_; ///< of a prefix -> how many have it
 };
 

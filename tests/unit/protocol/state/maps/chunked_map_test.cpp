@@ -52,9 +52,10 @@ void run(std::uint64_t seed) {
   chunked_map<number, chunk_max, node_max> m;
   plain p;
   const auto any_key = [&] {
-    std::string key;
+    // Some are equal in more bytes than are compared at once, and the end of some looks like a byte of others.
+    std::string key(random.below(3) == 0 ? 12 : 0, 'a');
     for (auto n = random.below(4); n > 0; --n)
-      key.push_back("ab/\xff"[random.below(4)]);
+      key.push_back("ab/\xff\0"[random.below(5)]);
     return key;
   };
   for (int step = 0; step < 600; ++step) {
@@ -78,7 +79,7 @@ void run(std::uint64_t seed) {
       m.put(m.locate(key), key, number{value});
       p[key] = value;
     }
-    compare(m, p, {"", "a", "b", "/", "\xff", "\xff\xff", "a/", "ab", "/b/", "c", any_key()});
+    compare(m, p, {"", "a", "b", "/", "\xff", "\xff\xff", "a/", "ab", "/b/", "c", "aaaaaaaaaaaa", any_key()});
   }
 }
 
