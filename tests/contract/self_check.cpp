@@ -21,11 +21,12 @@ void mutate(const json::value& part, const std::string& where, std::string_view 
     if (special && object->begin()->key() == "~lacks")
       return;
     for (const auto& [name, member] : *object)
-      mutate(member, where + "/" + std::string(name), name, [&](json::value changed, const std::string& at) {
-        auto copy = *object;
-        copy[name] = std::move(changed);
-        put(std::move(copy), at);
-      });
+      mutate(member, where + "/" + std::string(name), name,
+             [&, &name = name](json::value changed, const std::string& at) {
+               auto copy = *object;
+               copy[name] = std::move(changed);
+               put(std::move(copy), at);
+             });
     if (!where.empty() && key != "headers" && !special) {
       auto copy = *object;
       copy["UnexpectedField"] = "x";

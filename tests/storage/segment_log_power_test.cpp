@@ -182,7 +182,7 @@ TEST_CASE("power loss after any operation keeps what was acknowledged and nothin
     operations += disk.counted().changes;
     for (std::size_t count = 0; count < after_call.at.size(); ++count) {
       const auto [before, after] = expected_after(l, count);
-      const auto at = [&](ending how) {
+      const auto at = [&, &before = before, &after = after](ending how) {
         INFO("seed " << seed << ", after " << count << " operations, ending " << static_cast<int>(how));
         auto rest = after_power_loss(*after_call.at[count], how, random);
         check_recovers(*rest, before, after, random);
