@@ -53,7 +53,7 @@ public:
 
   /// Asks for what search_for() reads.
   void fetch() const {
-    fetch_memory(&shared_, sizeof shared_);
+    fetch_memory(&shared_, sizeof(std::string));
     fetch_memory(reinterpret_cast<const char*>(&heads_ + 1) - 1); // where a static_vector has its size
   }
   /// To read ahead for find(): its place() is that of the first key not less than `key`, unless several have equal numbers.

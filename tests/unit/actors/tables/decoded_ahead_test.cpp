@@ -37,6 +37,7 @@ TEST_CASE("commands of a batch are decoded in their places") {
   // Many in one go; some so large that few are; and other kinds of entries between them.
   for (const std::size_t value_bytes : {1, 20'000, 100'000}) {
     std::vector<raft::entry> entries;
+    entries.reserve(50);
     for (int i = 0; i < 50; ++i)
       entries.push_back(i % 7 == 3 ? entry_of(raft::entry_kind::configuration, "")
                                    : put_of("k" + std::to_string(i), value_bytes));
@@ -50,6 +51,7 @@ TEST_CASE("commands of a batch are decoded in their places") {
 TEST_CASE("entries that nobody asks for are passed over") {
   const state::machine tables;
   std::vector<raft::entry> entries;
+  entries.reserve(50);
   for (int i = 0; i < 50; ++i)
     entries.push_back(put_of("k" + std::to_string(i), 1));
   decoded_ahead commands(entries, tables);
