@@ -98,8 +98,8 @@ def main():
             print(f"round {turn + 1} of {options.rounds}", file=sys.stderr)
             for cell, (row, clients) in enumerate(chosen):
                 for i in random.sample((0, 1), 2):
-                    extra = {"keys": options.keys, **compare.ways(row, "belay", clients)[0][1], **sides[i].client(row.workload)}
-                    results[cell][i].append(compare.run_row(options, sides[i].servers, row, clients, {**extra, **row.options}))
+                    extra = {"keys": options.keys, **row.options, **compare.ways(row, "belay", clients)[0][1], **sides[i].client(row.workload)}
+                    results[cell][i].append(compare.run_row(options, sides[i].servers, row, clients, extra))
 
     print("| row | clients | " + " | ".join(f"{name} | other | paired" for name, _ in FIELDS) + " | CPU us/op more |")
     print("|---|--:|" + "--:|" * (3 * len(FIELDS) + 1))

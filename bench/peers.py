@@ -176,18 +176,17 @@ def zookeeper(jar, folder, count):
 
 # name: (the program where nobody says which, what has to be allowed with it, what starts servers of it)
 STORES = {
-    "etcd": (lambda: shutil.which("etcd"), os.X_OK, etcd),
-    "consul": (lambda: shutil.which("consul"), os.X_OK, consul),
-    "zookeeper": (lambda: "/usr/share/java/zookeeper.jar", os.R_OK, zookeeper),
+    "etcd": (shutil.which("etcd"), os.X_OK, etcd),
+    "consul": (shutil.which("consul"), os.X_OK, consul),
+    "zookeeper": ("/usr/share/java/zookeeper.jar", os.R_OK, zookeeper),
 }
 
 
 def add_arguments(parser, names=tuple(STORES)):
     """An option for each of the stores: --etcd PROGRAM."""
     for name in names:
-        usual = STORES[name][0]()
         what = "its zookeeper.jar (default: Debian's); needs java on PATH" if name == "zookeeper" else f"the {name} program (default: the one on PATH)"
-        parser.add_argument(f"--{name}", default=usual, help=what)
+        parser.add_argument(f"--{name}", default=STORES[name][0], help=what)
 
 
 def present(options, count, names=tuple(STORES)):

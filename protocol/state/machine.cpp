@@ -434,6 +434,9 @@ reply machine::apply(log_index index, cluster_time now, const command& c, effect
 }
 
 void machine::fetch(std::span<const command* const> next) const {
+  constexpr std::size_t cached = 32'768; // keys that are in the cache anyway: with values of 256 bytes some 15 MB
+  if (impl_->t->kv.size() <= cached)
+    return;
   std::vector<std::string_view> keys;
   keys.reserve(next.size());
   const auto add_all = [&](const txn& t) {

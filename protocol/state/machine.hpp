@@ -26,7 +26,7 @@ public:
   /// Appends what changed to `changed`.
   reply apply(log_index index, cluster_time now, const command& c, effects& changed);
   /// Of commands that will be applied next: brings what they read of the table of keys into the processor's cache, for all of them at the
-  /// same time. Changes nothing.
+  /// same time, unless there are so few keys that it is there anyway. Changes nothing.
   void fetch(std::span<const command* const> next) const;
   /// An entry without a command (no-op, configuration) was committed. Appends what its time has changed: tokens that are over.
   void skip(log_index index, cluster_time now, effects& changed);

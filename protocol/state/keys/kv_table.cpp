@@ -23,12 +23,6 @@ void kv_table::track(const kv_entry_ptr& before, const kv_entry_ptr& after) {
     held_[std::string(new_holder)].insert(after->key);
 }
 
-void kv_table::fetch(std::span<const std::string_view> keys) const {
-  constexpr std::size_t cached = 32'768; // with values of 256 bytes some 15 MB
-  if (rows_.size() > cached)
-    rows_.fetch(keys);
-}
-
 void kv_table::put(place p, kv_entry_ptr entry) {
   auto old = kv_table::entry(p);
   track(old, entry);

@@ -28,9 +28,8 @@ public:
 
   /// @returns null if there is no such key.
   kv_entry_ptr find(std::string_view key) const;
-  /// Brings what locate() and put() read for these keys into the processor's cache, unless there are so few keys that it is there anyway.
-  /// Changes nothing.
-  void fetch(std::span<const std::string_view> keys) const;
+  /// As journaled_map's.
+  void fetch(std::span<const std::string_view> keys) const { rows_.fetch(keys); }
   std::size_t size() const { return rows_.size(); }
   /// Appends the entries under the prefix in ascending order. @returns the largest ModifyIndex among them; zero: none.
   log_index list(std::string_view prefix, std::vector<kv_entry_ptr>& out) const;

@@ -7,7 +7,6 @@
 #include <boost/container/static_vector.hpp>
 
 #include <array>
-#include <compare>
 #include <iterator>
 #include <memory>
 #include <span>
@@ -49,7 +48,11 @@ public:
     std::size_t node_ = 0, at_ = 0;
   };
 
-  fence_tree() { begin_with(std::make_unique<Chunk>()); }
+  fence_tree() {
+    nodes_.push_back(std::make_unique<node>());
+    nodes_.front()->fences.emplace_back();
+    nodes_.front()->chunks.push_back(std::make_unique<Chunk>());
+  }
 
   position begin() const { return {this, 0, 0}; }
   position end() const { return {this, nodes_.size(), 0}; }
@@ -136,12 +139,6 @@ private:
   }
   static void index(node& n) { n.heads.assign(n.fences.size() - 1, fences_behind_first(n)); }
   void index_nodes() { heads_.assign(nodes_.size() - 1, first_fences()); }
-
-  void begin_with(std::unique_ptr<Chunk> chunk) {
-    nodes_.push_back(std::make_unique<node>());
-    nodes_.front()->fences.emplace_back();
-    nodes_.front()->chunks.push_back(std::move(chunk));
-  }
 
   /// Splits the node of that chunk. @returns where the chunk is then
   position make_room(position p) {
