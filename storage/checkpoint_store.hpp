@@ -42,7 +42,8 @@ struct checkpoint_info {
 struct kept_row {
   log_index index;
   std::uint64_t effect = 0;
-  std::string value;
+  std::function<void(std::string& out)> append_value; ///< never null; as row_change's
+  std::size_t bytes_max = 0;                          ///< at least as many as it appends
 };
 
 /// What the window of changes beside the checkpoint lacks (state::unkept_changes).

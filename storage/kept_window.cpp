@@ -31,13 +31,20 @@ log_index index_in(std::string_view key) {
 std::uint64_t room_for(const std::vector<kept_row>& rows) {
   room_estimate room;
   for (const auto& row : rows)
-    room.add(place_bytes, row.value.size());
+    room.add(place_bytes, row.bytes_max);
   return room.bytes();
 }
 
 int put_record(lmdb_transaction& txn, const kept_record& r) {
   const auto bytes = encode(r);
   return put_checked(txn, record_key, {bytes}, 0);
+}
+
+/// @param room for its bytes, used again for each
+int put_change(lmdb_transaction& txn, const kept_row& row, std::string& room, unsigned flags) {
+  room.clear();
+  row.append_value(room);
+  return put_checked(txn, key_of(row.index, row.effect), {room}, flags);
 }
 
 /// Of entries up to `floor`, and of those behind `behind`.
@@ -121,8 +128,9 @@ result<bool> kept_window::keep(const std::optional<checkpoint_info>& there, cons
 status kept_window::write_changes(const kept_record& r, const kept_delta& delta) {
   return file_.commit(room_for(delta.rows), [&](lmdb_transaction& txn) {
     int rc = remove_outside(txn, delta.floor, *delta.behind);
+    std::string value;
     for (auto row = delta.rows.begin(); rc == 0 && row != delta.rows.end(); ++row)
-      rc = put_checked(txn, key_of(row->index, row->effect), {row->value}, row->index > *delta.behind ? MDB_APPEND : 0);
+      rc = put_change(txn, *row, value, row->index > *delta.behind ? MDB_APPEND : 0);
     auto counted = r;
     if (rc == 0)
       rc = txn.entries(counted.rows);
@@ -136,14 +144,15 @@ status kept_window::write_all(kept_record r, const kept_delta& delta) {
   return file_.replace_with(room_for(delta.rows), [&](lmdb_transaction& txn) {
     int rc = put_record(txn, r);
     std::size_t uncommitted = 0;
+    std::string value;
     for (auto row = delta.rows.begin(); rc == 0 && row != delta.rows.end(); ++row) {
-      uncommitted += place_bytes + row->value.size();
+      uncommitted += place_bytes + row->bytes_max;
       if (uncommitted > appended_bytes_max) {
         uncommitted = 0;
         if (rc = txn.commit_and_go_on(); rc != 0)
           break;
       }
-      rc = put_checked(txn, key_of(row->index, row->effect), {row->value}, MDB_APPEND);
+      rc = put_change(txn, *row, value, MDB_APPEND);
     }
     return as_status(rc, "cannot write", file_.new_path());
   });

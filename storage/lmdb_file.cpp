@@ -11,6 +11,8 @@ constexpr std::uint64_t map_step = 1u << 20;
 constexpr std::uint64_t map_slack = 512u << 10;
 // LMDB puts values above half a page on pages of their own: at worst, two pages for a little more than one.
 constexpr std::uint64_t page_waste = 3;
+// Rows that come together may make LMDB copy a page for each: ten times as much.
+constexpr std::uint64_t memory_kept = 1u << 20;
 
 } // namespace
 
@@ -77,6 +79,13 @@ status lmdb_file::grow_map(std::uint64_t more) {
   return env_->resize(std::min(wanted, limits_.map_bytes_max));
 }
 
+/// The new environment is there before the old one goes: if it cannot be opened, all stays as it is. (Two of one file may be open as long as
+/// there is no lock file, MDB_NOLOCK: those locks would end with the first that is closed.)
+void lmdb_file::give_back_memory() {
+  if (auto fresh = lmdb_env::open(env_->path(), lmdb_use::live, env_->map_bytes()))
+    env_ = std::move(fresh).value();
+}
+
 status lmdb_file::commit(std::uint64_t bytes_estimate, const std::function<int(lmdb_transaction&)>& write) {
   const auto more = page_waste * bytes_estimate + map_slack;
   if (env_->used_bytes() > env_->map_bytes() / 10 * 7)
@@ -97,6 +106,8 @@ status lmdb_file::commit(std::uint64_t bytes_estimate, const std::function<int(l
     rc = attempt();
   }
   auto s = as_status(rc, "cannot commit to", env_->path());
+  if (s && bytes_estimate > memory_kept)
+    give_back_memory();
   if (rc != MDB_MAP_FULL && !s && s.why().kind == failure_kind::no_space) {
     // The file still holds the last commit: LMDB writes new pages only where nothing lives, and the page that puts them
     // in force comes last. A fresh environment shares no memory with the failed attempt.

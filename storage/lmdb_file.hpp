@@ -60,6 +60,8 @@ public:
 
 private:
   status grow_map(std::uint64_t more);
+  /// LMDB keeps the memory of the largest transaction, for the next one, until its environment is closed.
+  void give_back_memory();
   status put_in_force();
   status discard_new(failure why);
 

@@ -565,7 +565,6 @@ void http_gateway::render_soon() {
     if (exited_)
       return;
     large_answers_.go_on(now());
-    peak_.look(held.used());
     pending_.progress();
     if (held.exceeded())
       connections_.shed();
@@ -635,8 +634,6 @@ void http_gateway::tick() {
   admission_.tick(pending_.load(), t);
   if (audit_ != nullptr)
     audit_->tick(t);
-  if (const auto bytes = peak_.due(held.used(), t); bytes != 0 && settings_.give_back_memory)
-    settings_.give_back_memory(bytes);
   if (settings_.number == 0)
     metrics_.close_interval(wall_seconds());
   if (stopping_ && (t >= stop_deadline_ || connections_.idle())) {

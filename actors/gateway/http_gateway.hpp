@@ -11,7 +11,6 @@
 #include "actors/gateway/requests/archive_transfers.hpp"
 #include "actors/gateway/requests/http_date.hpp"
 #include "actors/gateway/requests/local_questions.hpp"
-#include "actors/gateway/requests/memory_peak.hpp"
 #include "actors/gateway/requests/passed_on_requests.hpp"
 #include "actors/gateway/requests/pending_requests.hpp"
 #include "actors/gateway/requests/request_admission.hpp"
@@ -78,8 +77,6 @@ struct gateway_settings {
   std::string metrics_prefix = "belay";
   std::uint64_t seed = 1;            ///< of jitter and, unless `uuid` is set, of session ids
   std::function<std::string()> uuid; ///< fresh random UUID, lower case
-  /// After a peak of what clients made it keep, so many bytes can go back to the system; does not block. Null: nothing is done.
-  std::function<void(std::size_t bytes)> give_back_memory;
   /// Does not wait, and calls `then`, on any thread, with what went wrong; empty: nothing. Null: there is nothing to be done.
   using order = std::function<void(std::function<void(std::string error)> then)>;
   order reload;           ///< PUT /v1/agent/reload
@@ -243,7 +240,6 @@ private:
   std::unique_ptr<arrival_probe> probe_; ///< while it has sockets
   shared_answers large_answers_;
   bool rendering_scheduled_ = false;
-  memory_peak peak_;
   http_date date_;
 
   std::size_t held_counted_ = 0; ///< in the metrics

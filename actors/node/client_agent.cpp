@@ -76,6 +76,7 @@ private:
   std::shared_ptr<vitals> numbers_ = std::make_shared<vitals>();
   asio_relay_loop relay_loop_{front_.loop()};
   std::optional<agent_composition> actors_;
+  std::optional<memory_housekeeping> memory_;
   bool stopped_ = false;
 };
 
@@ -122,7 +123,6 @@ running_client_agent::running_client_agent(const node_config& config, const iden
   g.files.elsewhere = [this](std::function<void()> work) { system_.spawn(std::move(work)); };
   g.reload = std::move(p.reload);
   g.leave = std::move(p.leave);
-  g.give_back_memory = [this](std::size_t bytes) { system_.spawn([bytes] { give_back_memory(bytes); }); };
   plan.spawn_gateway = [this, &g](const wiring_ptr& wires, request_relay& relay) {
     g.relay = &relay;
     return front_.spawn(system_, wires, std::move(g), metrics_);
@@ -146,6 +146,7 @@ status running_client_agent::start() {
   for (const auto& address : front_.gateway().addresses())
     log::info("node", "listening for clients", {{"address", address}});
   actors_->begin();
+  memory_.emplace(front_.loop(), [this](std::function<void()> work) { system_.spawn(std::move(work)); });
   front_.start();
   return done{};
 }

@@ -1,22 +1,32 @@
 #include "actors/node/free_memory.hpp"
 
+#include "actors/telemetry/log.hpp"
+
 #include <malloc.h>
 
-#include <algorithm>
-#include <chrono>
 #include <thread>
 
 // Of tcmalloc, where the program is built with it (CMakeLists.txt).
 extern "C" [[gnu::weak]] void MallocExtension_ReleaseToSystem(std::size_t bytes);
+extern "C" [[gnu::weak]] int MallocExtension_GetNumericProperty(const char* property, std::size_t* value);
 
 namespace belay::actors {
 
 namespace {
 
-constexpr std::size_t step_bytes = 8 << 20;
+constexpr std::size_t step_bytes = 1 << 20; // others that want memory wait for about a millisecond
 constexpr std::chrono::milliseconds pause{1};
+constexpr std::chrono::seconds after_start{1};
+constexpr std::chrono::seconds interval{10};
 
 } // namespace
+
+std::size_t free_memory() {
+  std::size_t bytes = 0;
+  if (MallocExtension_GetNumericProperty == nullptr)
+    return mallinfo2().fordblks;
+  return MallocExtension_GetNumericProperty("tcmalloc.pageheap_free_bytes", &bytes) != 0 ? bytes : 0;
+}
 
 void give_back_memory(std::size_t bytes) {
   if (MallocExtension_ReleaseToSystem == nullptr) {
@@ -24,9 +34,29 @@ void give_back_memory(std::size_t bytes) {
     return;
   }
   for (std::size_t given = 0; given < bytes; given += step_bytes) {
-    MallocExtension_ReleaseToSystem(step_bytes);
+    MallocExtension_ReleaseToSystem(std::min(step_bytes, bytes - given));
     std::this_thread::sleep_for(pause);
   }
+}
+
+memory_housekeeping::memory_housekeeping(boost::asio::io_context& loop,
+                                         std::function<void(std::function<void()>)> elsewhere)
+    : timer_(loop), elsewhere_(std::move(elsewhere)) {
+  unused_.due(free_memory());
+  look_after(after_start);
+}
+
+void memory_housekeeping::look_after(std::chrono::seconds d) {
+  timer_.expires_after(d);
+  timer_.async_wait([this](boost::system::error_code error) {
+    if (error)
+      return;
+    if (const auto bytes = unused_.due(free_memory()); bytes != 0) {
+      log::debug("node", "memory goes back to the system", {{"bytes", bytes}});
+      elsewhere_([bytes] { give_back_memory(bytes); });
+    }
+    look_after(interval);
+  });
 }
 
 } // namespace belay::actors

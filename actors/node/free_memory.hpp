@@ -1,12 +1,57 @@
 #pragma once
-// Gives memory that was freed back to the system.
+// Memory that was freed goes back to the system: an allocator keeps it for the next who wants some. After the filling of a large store, a restart, or one
+// large answer to many clients that would be a hundred megabytes and more for ever.
 
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/steady_timer.hpp>
+
+#include <algorithm>
+#include <chrono>
 #include <cstddef>
+#include <functional>
+#include <utility>
 
 namespace belay::actors {
 
-/// About so many bytes, if there are. Takes about a second for a gigabyte, in steps between which other threads can allocate: not for a
+/// Bytes that the allocator keeps in whole pages; 0 also if it does not tell.
+std::size_t free_memory();
+/// Gives back about so many bytes, if there are. Takes about a second for a gigabyte, in steps between which other threads can allocate: not for a
 /// thread that clients wait for.
 void give_back_memory(std::size_t bytes);
+
+/// What was free at two looks, one after the other, is not needed soon.
+class unused_memory {
+public:
+  /// What is less stays.
+  static constexpr std::size_t bytes_min = 8 << 20;
+
+  /// @param free bytes now
+  /// @returns how many of them are to be given back; 0: none. They count as given back then.
+  std::size_t due(std::size_t free) {
+    const auto unused = std::min(free, std::exchange(before_, free));
+    if (unused < bytes_min)
+      return 0;
+    before_ = free - unused;
+    return unused;
+  }
+
+private:
+  std::size_t before_ = 0;
+};
+
+/// Looks one second after it was made, when what a start has freed is known, and every ten seconds then.
+class memory_housekeeping {
+public:
+  /// @param elsewhere calls its argument on a thread that nobody waits for
+  /// @pre `loop` runs no more when this is destroyed
+  memory_housekeeping(boost::asio::io_context& loop, std::function<void(std::function<void()>)> elsewhere);
+
+private:
+  void look_after(std::chrono::seconds d);
+
+  boost::asio::steady_timer timer_;
+  std::function<void(std::function<void()>)> elsewhere_;
+  unused_memory unused_;
+};
 
 } // namespace belay::actors

@@ -133,6 +133,7 @@ private:
   std::shared_ptr<vitals> numbers_ = std::make_shared<vitals>();
   std::optional<node_composition> actors_;
   std::size_t next_front_ = 0; ///< gets the next connection; on the first one's thread
+  std::optional<memory_housekeeping> memory_;
   bool stopped_ = false;
 };
 
@@ -184,11 +185,6 @@ running_node::running_node(const node_config& config, const identity& who, node_
     g.seed = seed + 2 + 1000 * number;
     g.bytes_in_flight_max /= fronts_.size();
     g.shedding.load_min = std::max<std::size_t>(1, g.shedding.load_min / fronts_.size());
-    // On the scheduler's thread, which nobody waits for.
-    g.give_back_memory = [this](std::size_t bytes) {
-      log::debug("node", "memory goes back to the system", {{"bytes", bytes}});
-      system_.spawn([bytes] { give_back_memory(bytes); });
-    };
     g.admission = admission;
     g.https = https;
     g.numbers = numbers_;
@@ -224,6 +220,7 @@ status running_node::start() {
     return s;
   for (const auto& address : first.addresses())
     log::info("node", "listening for clients", {{"address", address}});
+  memory_.emplace(fronts_.front()->loop(), [this](std::function<void()> work) { system_.spawn(std::move(work)); });
   for (const auto& f : fronts_) {
     if (f != fronts_.front())
       f->gateway().start();

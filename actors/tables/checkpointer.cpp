@@ -134,7 +134,8 @@ bool checkpointer::keep_changes(const write_checkpoint& w) {
   storage::kept_delta delta{w.changes.behind, w.changes.floor, {}};
   delta.rows.reserve(w.changes.list.size());
   for (const auto& c : w.changes.list)
-    delta.rows.push_back({c.index, c.effect, wire::encode_change(c)});
+    delta.rows.push_back(
+        {c.index, c.effect, [&c](std::string& out) { wire::append_change(out, c); }, wire::change_bytes_max(c)});
   const auto kept = store_->keep_changes({w.meta, w.digest}, delta);
   if (kept)
     return *kept;

@@ -9,19 +9,39 @@
 #include "protocol/state/kv_op.hpp"
 #include "protocol/state/tags.hpp"
 
+#include <boost/smart_ptr/intrusive_ptr.hpp>
+#include <boost/smart_ptr/intrusive_ref_counter.hpp>
+
 #include <map>
 #include <memory>
 #include <optional>
 #include <string>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 namespace belay::state {
+
+/// A pointer by which rows share a record.
+template <class Pointer>
+concept record_pointer = std::is_same_v<Pointer, std::shared_ptr<typename Pointer::element_type>> ||
+    std::is_same_v<Pointer, boost::intrusive_ptr<typename Pointer::element_type>>;
+
+/// A record that may still be changed, to be shared then: empty, or a copy.
+template <class Record, class... From>
+auto make_record(From&&... from) {
+  if constexpr (std::is_base_of_v<boost::intrusive_ref_counter<Record>, Record>)
+    return boost::intrusive_ptr<Record>(new Record(std::forward<From>(from)...));
+  else
+    return std::make_shared<Record>(std::forward<From>(from)...);
+}
 
 using string_map = std::map<std::string, std::string>;
 
 // ---- keys
 
-struct kv_entry {
+/// Counts its owners itself, in 8 bytes: there are as many of these as keys. (The block beside a std::shared_ptr's object has 16, and the pointer 8 more.)
+struct kv_entry : boost::intrusive_ref_counter<kv_entry> {
   static constexpr table in = table::kv;
 
   std::string key;
@@ -37,7 +57,7 @@ struct kv_entry {
   /// not serve: plain puts and deletes reset it. ModifyIndex neither: a put moves it while the holder stays.
   std::uint64_t fence = 0;
 };
-using kv_entry_ptr = std::shared_ptr<const kv_entry>;
+using kv_entry_ptr = boost::intrusive_ptr<const kv_entry>;
 
 template <>
 inline constexpr auto fields_of<kv_entry> = std::tuple{

@@ -99,8 +99,8 @@ template <class Record>
 const Record& record_of(const Record& row) {
   return row;
 }
-template <class Record>
-const Record& record_of(const std::shared_ptr<const Record>& row) {
+template <record_pointer Pointer>
+const auto& record_of(const Pointer& row) {
   return *row;
 }
 template <class Row>

@@ -20,10 +20,9 @@ state::kv_entry_ptr decode_entry(std::string_view key, std::string_view bytes) {
 
 } // namespace
 
-std::string encode_change(const state::kept_change& c) {
+void append_change(std::string& out, const state::kept_change& c) {
   const auto& [before, after, expired] = c.change;
   const bool writes_before = before && !c.goes_on;
-  std::string out;
   byte_writer w(out);
   w.u8(change_version);
   w.u8(static_cast<std::uint8_t>((after ? has_after : 0) | (expired ? is_expired : 0) |
@@ -33,7 +32,15 @@ std::string encode_change(const state::kept_change& c) {
     w.text(encode_entry(before));
   if (after)
     w.text(encode_entry(after));
-  return out;
+}
+
+std::size_t change_bytes_max(const state::kept_change& c) {
+  constexpr std::size_t numbers = 64; // version, flags, and the sizes of three texts
+  auto bytes = numbers + (c.change.after ? c.change.after : c.change.before)->key.size();
+  for (const auto& e : {c.change.after, c.goes_on ? nullptr : c.change.before})
+    if (e)
+      bytes += row_bytes_max({state::table::kv, {}, e});
+  return bytes;
 }
 
 std::optional<state::kept_change> decode_change(log_index index, std::uint64_t effect, std::string_view bytes) {

@@ -14,7 +14,9 @@
 
 namespace belay::wire {
 
-std::string encode_change(const state::kept_change& c);
+void append_change(std::string& out, const state::kept_change& c);
+/// At least as many bytes as that are. Quick.
+std::size_t change_bytes_max(const state::kept_change& c);
 /// nullopt: damaged. Of one that goes on `change.before` is null.
 std::optional<state::kept_change> decode_change(log_index index, std::uint64_t effect, std::string_view bytes);
 

@@ -178,7 +178,7 @@ void put(byte_writer& w, const state::txn_result& result) {
 }
 
 void get_row(byte_reader& r, state::kv_entry_ptr& row) {
-  auto entry = std::make_shared<state::kv_entry>();
+  auto entry = state::make_record<state::kv_entry>();
   entry->key = r.text();
   read_record(r, *entry);
   row = std::move(entry);
@@ -328,9 +328,9 @@ bool get_row_of(byte_reader& r, std::uint8_t row_version, std::string_view key, 
   get_record(r, row_version == version_with_later, out);
   return true;
 }
-template <class Record>
-bool get_row_of(byte_reader& r, std::uint8_t row_version, std::string_view key, std::shared_ptr<const Record>& out) {
-  auto record = std::make_shared<Record>();
+template <state::record_pointer Pointer>
+bool get_row_of(byte_reader& r, std::uint8_t row_version, std::string_view key, Pointer& out) {
+  auto record = state::make_record<state::record_type<Pointer>>();
   const bool known = get_row_of(r, row_version, key, *record);
   out = std::move(record);
   return known;

@@ -403,7 +403,7 @@ void kv_model::go_back(draft& d, log_index archive) {
       continue;
     // Somebody else may have held it since: a new grant.
     if (then && !then->session.empty() && (!now || now->session != then->session || now->fence != then->fence)) {
-      auto granted = std::make_shared<state::kv_entry>(*then);
+      auto granted = state::make_record<state::kv_entry>(*then);
       granted->fence = new_fence(d);
       then = granted;
     }
@@ -592,7 +592,7 @@ void kv_model::end_session(draft& d, const std::string& id, const std::string& c
     if (ending.behavior == state::session_behavior::remove) {
       remove(d, key);
     } else {
-      auto e = std::make_shared<state::kv_entry>(*old);
+      auto e = state::make_record<state::kv_entry>(*old);
       e->session.clear();
       e->fence = 0;
       e->modify_index = d.index;
@@ -625,7 +625,7 @@ kv_model::step kv_model::put(draft& d, const kv_op& op, std::uint64_t lock_index
   if (old && old->flags == op.flags && *old->value == text_of(op.value) && old->lock_index == lock_index &&
       old->session == holder && old->fence == grant)
     return {certainty::done, old, false};
-  auto e = std::make_shared<state::kv_entry>();
+  auto e = state::make_record<state::kv_entry>();
   e->key = op.key;
   e->value = op.value ? op.value : make_payload({});
   e->flags = op.flags;

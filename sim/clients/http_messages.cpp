@@ -375,7 +375,7 @@ std::uint64_t number_in(const json::object& o, std::string_view name) {
 }
 
 state::kv_entry_ptr entry_in(const json::object& o) {
-  auto e = std::make_shared<state::kv_entry>();
+  auto e = state::make_record<state::kv_entry>();
   e->key = text_in(o, "Key");
   auto value = golang::decode_base64(text_in(o, "Value"));
   e->value = make_payload(value ? std::move(*value) : std::string("not base64"));

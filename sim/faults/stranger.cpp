@@ -171,7 +171,7 @@ void stranger::forge_snapshot(std::size_t to, node_id leader) {
   entry.value = make_payload("forged");
   entry.create_index = entry.modify_index = log_index{1};
   const auto row =
-      wire::encode_row({state::table::kv, entry.key, std::make_shared<const state::kv_entry>(std::move(entry))});
+      wire::encode_row({state::table::kv, entry.key, state::make_record<state::kv_entry>(std::move(entry))});
   flat_file file;
   storage::snapshot_writer writer(file, info);
   const bool written =

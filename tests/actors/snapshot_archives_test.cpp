@@ -146,7 +146,7 @@ TEST_CASE("snapshot_archives: without a checkpoint there is nothing to save, and
 TEST_CASE("snapshot_archives: a row that no request could have made is refused", "[actors]") {
   const auto refusal = [](auto record, state::table table, std::string key) {
     using type = decltype(record);
-    auto store = checkpoint_with(std::make_shared<const type>(std::move(record)), table, std::move(key));
+    auto store = checkpoint_with(state::make_record<type>(std::move(record)), table, std::move(key));
     snapshot_archives archives(store);
     auto error = restore(archives, saved(archives), 4096).error;
     const std::string lead = "failed to restore snapshot: state.bin is not one of this server's: ";

@@ -106,7 +106,7 @@ std::vector<state::command> commands() {
 
 std::vector<state::dirty_row> rows() {
   using state::table;
-  auto entry = std::make_shared<state::kv_entry>();
+  auto entry = state::make_record<state::kv_entry>();
   entry->key = "k";
   entry->value = make_payload(std::string("\0v", 2));
   entry->lock_index = 3;

@@ -19,7 +19,7 @@ const state::kv_get key{"k"};
 const state::kv_list all{""};
 
 state::kv_entry_ptr key_row(std::string name, std::uint64_t at) {
-  auto e = std::make_shared<state::kv_entry>();
+  auto e = state::make_record<state::kv_entry>();
   e->key = std::move(name);
   e->value = make_payload("v");
   e->create_index = e->modify_index = log_index{at};

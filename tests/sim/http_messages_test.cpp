@@ -221,7 +221,7 @@ TEST_CASE("http_messages: what is rendered of a write is understood", "[sim]") {
 
   auto t = asked(state::txn{{op_of(state::kv_verb::set)}});
   state::txn_reply rows;
-  auto entry = std::make_shared<state::kv_entry>();
+  auto entry = state::make_record<state::kv_entry>();
   entry->key = "k/0/1";
   entry->value = make_payload("x");
   entry->flags = 7;

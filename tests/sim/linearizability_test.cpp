@@ -368,7 +368,7 @@ public:
     o.result = outcome::done;
     state::kv_entries found;
     if (value) {
-      auto e = std::make_shared<state::kv_entry>();
+      auto e = state::make_record<state::kv_entry>();
       e->key = std::move(key);
       e->value = make_payload(*value);
       e->modify_index = log_index{modified};

@@ -56,7 +56,7 @@ kept_delta changes(std::optional<std::uint64_t> behind, std::uint64_t floor, std
   d.floor = log_index{floor};
   for (auto i = from; i <= to; ++i)
     for (std::uint64_t effect = 0; effect < 2; ++effect)
-      d.rows.push_back({log_index{i}, effect, value_of(i, effect)});
+      d.rows.push_back(storage::stored_change(log_index{i}, effect, value_of(i, effect)));
   return d;
 }
 window expected(std::uint64_t floor, std::uint64_t to) {
@@ -125,7 +125,7 @@ TEST_CASE("the window that is kept beside a checkpoint is there after a restart"
   CHECK(load(*store) == expected(8, 30));
   // One that is there gets another value; all others have left.
   auto again = changes(30, 29, 31, 31);
-  again.rows.insert(again.rows.begin(), {log_index{30}, 1, "another"});
+  again.rows.insert(again.rows.begin(), storage::stored_change(log_index{30}, 1, "another"));
   keep(*store, 31, again);
   commit(*store, 31);
   auto w = expected(29, 31);
@@ -154,7 +154,7 @@ TEST_CASE("a window that is ahead of its checkpoint serves up to there") {
   CHECK(load(*store) == expected(4, 10));
   SECTION("it goes on from where the checkpoint is: others may have come behind it") {
     auto other = changes(10, 5, 11, 14);
-    other.rows.back().value = "another";
+    other.rows.back() = storage::stored_change(log_index{14}, 1, "another");
     keep(*store, 14, other);
     commit(*store, 14);
     auto w = expected(5, 14);
@@ -228,7 +228,8 @@ TEST_CASE("a large window is written in parts, and grows with its file") {
                         std::uint64_t to) {
     auto d = changes(behind, floor, from, to);
     for (auto& row : d.rows)
-      row.value += std::string(20'000, 'x');
+      row = storage::stored_change(row.index, row.effect,
+                                   value_of(row.index.value, row.effect) + std::string(20'000, 'x'));
     return d;
   };
   const auto larger = [](window w) {

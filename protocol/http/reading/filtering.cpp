@@ -23,8 +23,8 @@ bool is_own_extension(const state::query& q) {
 struct rows_of_result {
   const filter::row_filter& accepted;
 
-  template <class T>
-  void operator()(std::vector<std::shared_ptr<const T>>& list) const {
+  template <state::record_pointer Pointer>
+  void operator()(std::vector<Pointer>& list) const {
     std::erase_if(list, [&](const auto& row) { return !accepted.accepts(row.get()); });
   }
   void operator()(std::vector<state::service_instance>& list) const {

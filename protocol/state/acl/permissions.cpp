@@ -186,8 +186,8 @@ struct filter {
   cluster_time now;
   const acl::authorizer& may = *by;
 
-  template <class Row>
-  void keep(std::vector<std::shared_ptr<const Row>>& rows) const {
+  template <record_pointer Pointer>
+  void keep(std::vector<Pointer>& rows) const {
     std::erase_if(rows, [&](const auto& each) { return !may_see(may, *each); });
   }
 

@@ -30,7 +30,7 @@ kv_entry_ptr store(applying& a, const kv_table::place& place, const kv_op& op, s
   if (old && old->flags == op.flags && old->lock_index == lock_index && old->session == session &&
       old->fence == fence && *old->value == *value)
     return old;
-  auto entry = std::make_shared<kv_entry>();
+  auto entry = make_record<kv_entry>();
   entry->key = op.key;
   entry->value = value;
   entry->flags = op.flags;
@@ -226,7 +226,7 @@ void orphan_key(applying& a, const std::string& key, const session_record& holde
   if (holder.behavior == session_behavior::remove && !MUTANT(delete_behavior_releases))
     remove(a, place, key);
   else {
-    auto entry = std::make_shared<kv_entry>(*old);
+    auto entry = make_record<kv_entry>(*old);
     entry->session.clear();
     entry->fence = 0;
     entry->modify_index = a.index;

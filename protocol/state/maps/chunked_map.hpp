@@ -192,6 +192,13 @@ public:
   const_iterator begin() const { return {chunks_.begin(), 0, chunks_.end()}; }
   const_iterator end() const { return {chunks_.end(), 0, chunks_.end()}; }
   std::size_t size() const { return size_; }
+  /// How many it has; counted anew. For tests.
+  std::size_t chunks() const {
+    std::size_t n = 0;
+    for (auto at = chunks_.begin(); at != chunks_.end(); ++at)
+      ++n;
+    return n;
+  }
 
   /// Brings what locate() reads for these keys into the processor's cache, and calls `fetch_row(value)` for rows that are probably theirs, to
   /// do the same with what they point to. One search waits for memory step by step; here many wait at the same time. Changes nothing.
@@ -274,14 +281,15 @@ private:
 
   void split(const place& p, std::string_view key, Value v) {
     chunk& full = p.at.chunk();
-    const bool appends = p.position == full.slots.size() && p.at == chunks_.last();
+    const auto rows = full.slots.size();
+    // Rows that arrive in ascending order, or nearly so from many clients, leave full chunks behind instead of half-empty ones.
+    const bool ascending = p.at == chunks_.last() && p.position >= rows - rows / 4;
     auto upper = std::make_unique<chunk>();
-    // Rows that arrive in ascending order leave full chunks behind instead of half-empty ones.
-    const std::size_t middle = appends ? full.slots.size() : full.slots.size() / 2;
+    const std::size_t middle = ascending ? p.position : rows / 2;
     upper->slots.assign(std::make_move_iterator(full.slots.begin() + static_cast<std::ptrdiff_t>(middle)),
                         std::make_move_iterator(full.slots.end()));
     full.slots.erase(full.slots.begin() + static_cast<std::ptrdiff_t>(middle), full.slots.end());
-    auto& target = p.position > middle || appends ? *upper : full;
+    auto& target = p.position > middle || ascending ? *upper : full;
     const auto position = &target == &full ? p.position : p.position - middle;
     index_keys(full);
     index_keys(*upper);

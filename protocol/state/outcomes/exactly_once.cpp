@@ -17,7 +17,7 @@ reply without_hidden_values(reply answer) {
     return answer;
   for (auto& each : results->results)
     if (auto* entry = std::get_if<kv_entry_ptr>(&each.row); entry != nullptr && !each.with_value) {
-      auto bare = std::make_shared<kv_entry>(**entry);
+      auto bare = make_record<kv_entry>(**entry);
       bare->value = make_payload({});
       *entry = std::move(bare);
     }

@@ -16,11 +16,11 @@ constexpr std::uint64_t fence_max = 1ULL << 62;
 constexpr std::uint64_t delay_ms_max = 60'000;
 constexpr std::int64_t ns_per_ms = 1'000'000;
 
-template <class Record>
-std::shared_ptr<const Record> with_indexes_up_to(std::shared_ptr<const Record> row, log_index newest) {
+template <record_pointer Pointer>
+Pointer with_indexes_up_to(Pointer row, log_index newest) {
   if (row->create_index <= newest && row->modify_index <= newest)
     return row;
-  auto lowered = std::make_shared<Record>(*row);
+  auto lowered = make_record<record_type<Pointer>>(*row);
   lowered->create_index = std::min(row->create_index, newest);
   lowered->modify_index = std::min(row->modify_index, newest);
   return lowered;
@@ -77,8 +77,8 @@ private:
 
   void lower(std::monostate) const {}
   void lower(staged_ptr&) const {}
-  template <class Record>
-  void lower(std::shared_ptr<const Record>& row) const {
+  template <record_pointer Pointer>
+  void lower(Pointer& row) const {
     if constexpr (requires { row->modify_index; })
       row = with_indexes_up_to(std::move(row), index_);
   }
@@ -154,7 +154,7 @@ private:
       const bool lives = fresh_->sessions.rows().find(e->session) != nullptr;
       if (newest && lives && e->fence != 0)
         continue;
-      auto changed = std::make_shared<kv_entry>(*e);
+      auto changed = make_record<kv_entry>(*e);
       changed->fence = lives ? a.new_fence() : 0;
       if (!lives)
         changed->session.clear();

@@ -96,7 +96,7 @@ bool eventually(const std::function<bool()>& what) {
 }
 
 state::query_result entry_result(const std::string& key, const std::string& value) {
-  auto e = std::make_shared<state::kv_entry>();
+  auto e = state::make_record<state::kv_entry>();
   e->key = key;
   e->value = make_payload(value);
   e->create_index = e->modify_index = log_index{5};

@@ -826,7 +826,7 @@ struct slow_gateway {
     state::kv_entries found;
     seeded_random random(1);
     for (int i = 0; i < 90; ++i) {
-      auto e = std::make_shared<state::kv_entry>();
+      auto e = state::make_record<state::kv_entry>();
       e->key = "tree/" + std::to_string(i);
       std::string value;
       while (value.size() < 400)
@@ -933,7 +933,7 @@ namespace {
 std::shared_ptr<const state::query_result> tree_of(std::size_t keys, std::size_t value_bytes) {
   state::kv_entries found;
   for (std::size_t i = 0; i < keys; ++i) {
-    auto e = std::make_shared<state::kv_entry>();
+    auto e = state::make_record<state::kv_entry>();
     e->key = "tree/" + std::to_string(i);
     e->value = make_payload(std::string(value_bytes, 'v'));
     e->create_index = e->modify_index = log_index{9};
@@ -1032,7 +1032,7 @@ TEST_CASE("who asks while others still take the same answer shares it, and gets 
   }
   CHECK(count_in(f.numbers(), "http_renderings") == 1);
   auto& first = std::get<state::kv_entries>(changed.data).entries.front();
-  first = std::make_shared<state::kv_entry>(*first); // written again with the same content
+  first = state::make_record<state::kv_entry>(*first); // written again with the same content
   f.behind().answer = [&](const state::query&) { return changed; };
   slow.push_back(f.client(4096));
   slow.back().send(get("/v1/kv/tree?recurse"));
@@ -1083,20 +1083,6 @@ TEST_CASE("a rendering that nobody waits for any more ends", "[gateway][large]")
   CHECK(other.ask(get("/v1/kv/a")).status == 200);
   CHECK(eventually([&] { return gauge_in(f.numbers(), "http_held_bytes") < 100'000; }));
   CHECK(count_in(f.numbers(), "http_renderings") == 0);
-}
-
-TEST_CASE("after a peak memory is given back", "[gateway][large]") {
-  auto given = std::make_shared<std::atomic<std::size_t>>(0);
-  gateway_settings s;
-  s.give_back_memory = [given](std::size_t bytes) { *given += bytes; };
-  gateway_fixture f(s);
-  f.behind().hold_reads = true;
-  auto large = f.client(4096);
-  large.send(get("/v1/kv/tree?recurse"));
-  REQUIRE(eventually([&] { return f.behind().read_count() == 1; }));
-  f.answer_reads_with(0, tree_of(30'000, 1'000));
-  CHECK(large.read().status == 200);
-  CHECK(eventually([&] { return *given > 32u << 20; }));
 }
 
 TEST_CASE("renewals go to raft_peer and come back", "[gateway]") {

@@ -96,7 +96,7 @@ private:
 };
 
 state::kv_entry_ptr row(std::string key, std::string value, std::uint64_t created, std::uint64_t modified) {
-  auto e = std::make_shared<state::kv_entry>();
+  auto e = state::make_record<state::kv_entry>();
   e->key = std::move(key);
   e->value = make_payload(std::move(value));
   e->create_index = i(created);

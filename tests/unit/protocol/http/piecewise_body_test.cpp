@@ -14,7 +14,7 @@ constexpr std::size_t piece_bytes = 10'000;
 state::query_result tree(std::size_t keys, std::size_t value_bytes) {
   state::kv_entries found;
   for (std::size_t i = 0; i < keys; ++i) {
-    auto e = std::make_shared<state::kv_entry>();
+    auto e = state::make_record<state::kv_entry>();
     e->key = "tree/<" + std::to_string(i) + ">";
     e->value = make_payload(std::string(value_bytes, static_cast<char>('a' + i % 26)));
     e->flags = i;

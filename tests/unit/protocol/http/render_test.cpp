@@ -11,7 +11,7 @@ namespace {
 const std::string session_id = "5f1a1a6e-0c8e-4d8f-9a55-2f6d3f1f1a01";
 
 state::kv_entry_ptr entry(std::string key, std::string value, std::string session = {}) {
-  auto e = std::make_shared<state::kv_entry>();
+  auto e = state::make_record<state::kv_entry>();
   e->key = std::move(key);
   e->value = make_payload(std::move(value));
   e->session = std::move(session);
@@ -86,7 +86,7 @@ TEST_CASE("one key") {
 }
 
 TEST_CASE("several keys, one of them locked, one without a value") {
-  auto locked = std::make_shared<state::kv_entry>(*entry("<b>&", "", session_id));
+  auto locked = state::make_record<state::kv_entry>(*entry("<b>&", "", session_id));
   locked->flags = ~std::uint64_t{0};
   locked->lock_index = 2;
   const auto r = rendered("/v1/kv/?recurse&stale", state::kv_entries{{entry("a", "x"), locked}}, {17, false});

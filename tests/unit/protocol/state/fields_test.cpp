@@ -78,8 +78,8 @@ Record plain() {
 
 template <class Record>
 std::uint64_t hash_of(const Record& r) {
-  if constexpr (std::is_convertible_v<std::shared_ptr<const Record>, row_value>)
-    return row_hash(std::make_shared<const Record>(r));
+  if constexpr (std::is_convertible_v<decltype(make_record<Record>(r)), row_value>)
+    return row_hash(make_record<Record>(r));
   else
     return row_hash(r);
 }

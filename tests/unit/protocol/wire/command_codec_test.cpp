@@ -169,7 +169,7 @@ std::vector<command> commands() {
 }
 
 std::vector<dirty_row> rows() {
-  auto entry = std::make_shared<kv_entry>();
+  auto entry = make_record<kv_entry>();
   entry->key = "k";
   entry->value = make_payload(std::string("\0v", 2));
   entry->flags = ~0ULL;
@@ -410,7 +410,7 @@ TEST_CASE("rows survive encoding") {
   constexpr auto most = std::numeric_limits<std::uint64_t>::max();
   largest.flags = largest.lock_index = largest.fence = most;
   largest.create_index = largest.modify_index = log_index{most};
-  const dirty_row row{table::kv, "k", std::make_shared<const kv_entry>(largest)};
+  const dirty_row row{table::kv, "k", make_record<kv_entry>(largest)};
   CHECK(row_bytes_max(row) >= encode_row(row)->size());
 
   CHECK_FALSE(encode_row({table::kv, "k", {}}));

@@ -13,7 +13,7 @@ namespace {
 
 state::kv_entry_ptr row(const std::string& key, const std::string& value, std::uint64_t flags = 0,
                         const std::string& session = {}) {
-  auto e = std::make_shared<state::kv_entry>();
+  auto e = state::make_record<state::kv_entry>();
   e->key = key;
   e->value = make_payload(value);
   e->flags = flags;

@@ -67,7 +67,7 @@ TEST_CASE("a refused acquire says why, beside the body of Consul") {
 }
 
 TEST_CASE("remaining times and the holder's fence stand beside a read") {
-  auto e = std::make_shared<state::kv_entry>();
+  auto e = state::make_record<state::kv_entry>();
   e->key = "k";
   e->value = make_payload("v");
   e->session = "s";

@@ -111,7 +111,7 @@ TEST_CASE("sessions and keys, which Consul does not filter") {
     CHECK(!shows(r, "\"s2\""));
   }
 
-  auto locked = std::make_shared<state::kv_entry>(), open = std::make_shared<state::kv_entry>();
+  auto locked = state::make_record<state::kv_entry>(), open = state::make_record<state::kv_entry>();
   locked->key = "a/1";
   locked->value = make_payload("hello");
   locked->session = "s1";

@@ -266,7 +266,7 @@ TEST_CASE("a copy that does not fit is not taken") {
   SECTION("a row is another one") {
     auto other = *kept.rbegin()->second.change.after;
     other.flags = 7;
-    kept.rbegin()->second.change.after = std::make_shared<const kv_entry>(other);
+    kept.rbegin()->second.change.after = make_record<kv_entry>(other);
   }
   SECTION("none has a key") {
     kept.rbegin()->second.change = {};

@@ -112,6 +112,26 @@ TEST_CASE("ascending, descending and alternating insertion") {
   }
 }
 
+TEST_CASE("rows that come in nearly ascending order fill more than half of their chunks") {
+  constexpr std::size_t chunk_max = 64, rows = 6400;
+  for (const std::size_t late : {1u, 4u, 16u}) {
+    INFO("of " << late << " next to each other the order is any");
+    seeded_random random(late);
+    chunked_map<number, chunk_max, 16> m;
+    std::vector<std::size_t> waiting;
+    for (std::size_t next = 0; next < rows || !waiting.empty();) {
+      while (next < rows && waiting.size() < late)
+        waiting.push_back(next++);
+      std::swap(waiting[random.below(waiting.size())], waiting.back());
+      const auto key = std::to_string(10000 + waiting.back());
+      waiting.pop_back();
+      m.put(m.locate(key), key, number{1});
+    }
+    CHECK(m.size() == rows);
+    CHECK(m.chunks() <= rows / chunk_max * (late == 1 ? 1.0 : 1.65)); // 1.9 if they were split in halves
+  }
+}
+
 TEST_CASE("rows are appended behind all others only, also after others were removed") {
   chunked_map<number, 8, 4> m;
   plain p;

@@ -531,7 +531,7 @@ TEST_CASE("of two rows of an archive with the same name or secret the second is 
 TEST_CASE("rows of policies, roles and tokens that no request could have made are complained of") {
   const auto wrong = [](auto record) {
     using type = decltype(record);
-    return complaint_of({type::in, "k", std::make_shared<const type>(std::move(record))}).has_value();
+    return complaint_of({type::in, "k", make_record<type>(std::move(record))}).has_value();
   };
   acl_policy p;
   p.id = uuid(1);
