@@ -13,7 +13,8 @@
 
 namespace belay::actors {
 
-/// Bytes that the allocator keeps in whole pages; 0 also if it does not tell.
+/// Bytes that the allocator keeps in whole pages; 0 also if it does not tell. The C library, where the program is built without tcmalloc, counts what it has given back
+/// already, too: then it is asked for more in vain every twenty seconds.
 std::size_t free_memory();
 /// Gives back about so many bytes, if there are. Takes about a second for a gigabyte, in steps between which other threads can allocate: not for a
 /// thread that clients wait for.
