@@ -7,7 +7,9 @@
 #include <thread>
 
 // Of tcmalloc, where the program is built with it (CMakeLists.txt).
+// NOLINTNEXTLINE(readability-identifier-naming): the name is tcmalloc's
 extern "C" [[gnu::weak]] void MallocExtension_ReleaseToSystem(std::size_t bytes);
+// NOLINTNEXTLINE(readability-identifier-naming): the same
 extern "C" [[gnu::weak]] int MallocExtension_GetNumericProperty(const char* property, std::size_t* value);
 
 namespace belay::actors {
