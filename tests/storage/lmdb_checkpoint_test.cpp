@@ -7,6 +7,7 @@
 
 #include <catch2/catch.hpp>
 
+#include <malloc.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -281,6 +282,23 @@ TEST_CASE("the map grows from a tiny one") {
   CHECK(load(*store) == expected);
   store.reset();
   store = open_store(scratch.path(), o);
+  CHECK(load(*store) == expected);
+}
+
+TEST_CASE("a large commit leaves no memory behind, and the store goes on") {
+  scratch_folder scratch;
+  auto store = open_store(scratch.path());
+  const auto in_use = [] { return mallinfo2().uordblks; }; // 0 where the sanitizers count
+  rows_by_key expected;
+  for (const std::uint64_t index : {1, 2, 3}) {
+    auto d = delta_at(index);
+    for (int i = 0; i < (index == 3 ? 1 : 20'000); ++i)
+      put(d, 1, "key " + std::to_string(i), std::string(1'000, static_cast<char>('a' + index)));
+    const auto before = in_use();
+    must(store->commit(d));
+    CHECK(in_use() < before + (2u << 20)); // the pages of a large one are 25 MB
+    apply_to(expected, d);
+  }
   CHECK(load(*store) == expected);
 }
 
