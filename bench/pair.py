@@ -4,6 +4,7 @@ whose speed drifts. See README.md."""
 
 import argparse
 import json
+import math
 import os
 import random
 import signal
@@ -64,10 +65,10 @@ class Side:
 
 
 def paired(runs, field):
-    """Medians over the rounds: of the second program's figure by the first one's in the same round, and of the difference."""
+    """Medians over the rounds: of the second program's figure by the first one's in the same round, and of the difference. NaN: the row has no such figure."""
     values = [[median([result], field) for result in results] for results in runs]
-    ratio = statistics.median(after / before for before, after in zip(*values) if before)
-    return ratio, statistics.median(after - before for before, after in zip(*values))
+    ratios = [after / before for before, after in zip(*values) if before]
+    return statistics.median(ratios) if ratios else math.nan, statistics.median(after - before for before, after in zip(*values))
 
 
 def main():
