@@ -23,7 +23,7 @@ import time
 from servers import cluster, scratch
 
 OPERATIONS = 64  # of a transaction: the largest
-SETTLED = 3  # seconds after the read until memory is looked at: what the start has freed goes back after one
+SETTLED = 20  # seconds after the read until memory is looked at: what the start has freed goes back after sixteen
 
 
 def fill(server, count):

@@ -4,6 +4,7 @@
 
 #include <malloc.h>
 
+#include <chrono>
 #include <thread>
 
 // Of tcmalloc, where the program is built with it (CMakeLists.txt).
@@ -18,8 +19,7 @@ namespace {
 
 constexpr std::size_t step_bytes = 1 << 20; // others that want memory wait for about a millisecond
 constexpr std::chrono::milliseconds pause{1};
-constexpr std::chrono::seconds after_start{1};
-constexpr std::chrono::seconds interval{10};
+constexpr std::chrono::seconds interval{2};
 
 } // namespace
 
@@ -44,12 +44,11 @@ void give_back_memory(std::size_t bytes) {
 memory_housekeeping::memory_housekeeping(boost::asio::io_context& loop,
                                          std::function<void(std::function<void()>)> elsewhere)
     : timer_(loop), elsewhere_(std::move(elsewhere)) {
-  unused_.due(free_memory());
-  look_after(after_start);
+  look_later();
 }
 
-void memory_housekeeping::look_after(std::chrono::seconds d) {
-  timer_.expires_after(d);
+void memory_housekeeping::look_later() {
+  timer_.expires_after(interval);
   timer_.async_wait([this](boost::system::error_code error) {
     if (error)
       return;
@@ -57,7 +56,7 @@ void memory_housekeeping::look_after(std::chrono::seconds d) {
       log::debug("node", "memory goes back to the system", {{"bytes", bytes}});
       elsewhere_([bytes] { give_back_memory(bytes); });
     }
-    look_after(interval);
+    look_later();
   });
 }
 

@@ -6,41 +6,44 @@
 #include <boost/asio/steady_timer.hpp>
 
 #include <algorithm>
-#include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <utility>
 
 namespace belay::actors {
 
 /// Bytes that the allocator keeps in whole pages; 0 also if it does not tell. The C library, where the program is built without tcmalloc, counts what it has given back
-/// already, too: then it is asked for more in vain every twenty seconds.
+/// already, too: then it is asked for more in vain every sixteen seconds.
 std::size_t free_memory();
 /// Gives back about so many bytes, if there are. Takes about a second for a gigabyte, in steps between which other threads can allocate: not for a
 /// thread that clients wait for.
 void give_back_memory(std::size_t bytes);
 
-/// What was free at two looks, one after the other, is not needed soon.
+/// What was free at several looks, one after the other, is not needed soon.
 class unused_memory {
 public:
   /// What is less stays.
   static constexpr std::size_t bytes_min = 8 << 20;
+  static constexpr int looks = 8;
 
   /// @param free bytes now
-  /// @returns how many of them are to be given back; 0: none. They count as given back then.
+  /// @returns how many of them are to be given back; 0: none
   std::size_t due(std::size_t free) {
-    const auto unused = std::min(free, std::exchange(before_, free));
-    if (unused < bytes_min)
+    least_ = std::min(least_, free);
+    if (++looked_ < looks)
       return 0;
-    before_ = free - unused;
-    return unused;
+    looked_ = 0;
+    const auto unused = std::exchange(least_, SIZE_MAX);
+    return unused < bytes_min ? 0 : unused;
   }
 
 private:
-  std::size_t before_ = 0;
+  std::size_t least_ = SIZE_MAX; ///< of the looks since the last answer
+  int looked_ = 0;
 };
 
-/// Looks one second after it was made, when what a start has freed is known, and every ten seconds then.
+/// Looks every two seconds.
 class memory_housekeeping {
 public:
   /// @param elsewhere calls its argument on a thread that nobody waits for
@@ -48,7 +51,7 @@ public:
   memory_housekeeping(boost::asio::io_context& loop, std::function<void(std::function<void()>)> elsewhere);
 
 private:
-  void look_after(std::chrono::seconds d);
+  void look_later();
 
   boost::asio::steady_timer timer_;
   std::function<void(std::function<void()>)> elsewhere_;

@@ -12,28 +12,24 @@
 
 using namespace belay::actors;
 
-TEST_CASE("unused_memory: given back when it was free twice, and once") {
+TEST_CASE("unused_memory: what was free at each of eight looks is given back, once") {
   constexpr std::size_t mib = 1 << 20;
-  struct row {
-    const char* what;
-    std::size_t free, due;
-  };
-  const row rows[] = {
-      {"much is free at the first look", 100 * mib, 0},
-      {"it is free still", 90 * mib, 90 * mib},
-      {"it went back", 1 * mib, 0},
-      {"it was needed for a moment", 200 * mib, 0},
-      {"and is needed again, but for a part", 30 * mib, 30 * mib},
-      {"other memory is free now", 30 * mib, 0},
-      {"and still is", 30 * mib, 30 * mib},
-      {"little", 7 * mib, 0},
-      {"is worth nothing", 7 * mib, 0},
-  };
   unused_memory m;
-  for (const auto& r : rows) {
-    INFO(r.what);
-    CHECK(m.due(r.free) == r.due);
-  }
+  const auto due_after = [&m](std::initializer_list<std::size_t> looks) {
+    REQUIRE(looks.size() == unused_memory::looks);
+    std::size_t due = 0;
+    for (const auto& free : looks) {
+      CHECK(due == 0); // not before the last
+      due = m.due(free * mib);
+    }
+    return due;
+  };
+  CHECK(due_after({100, 100, 90, 90, 120, 120, 120, 130}) == 90 * mib);
+  CHECK(due_after({40, 40, 40, 40, 40, 40, 40, 40}) == 40 * mib);
+  CHECK(due_after({200, 200, 200, 0, 200, 200, 200, 200}) == 0); // needed for a moment
+  CHECK(due_after({200, 200, 200, 200, 200, 200, 200, 30}) == 30 * mib);
+  CHECK(due_after({7, 7, 7, 7, 7, 7, 7, 7}) == 0); // little
+  CHECK(due_after({8, 8, 8, 8, 8, 8, 8, 8}) == 8 * mib);
 }
 
 namespace {
