@@ -46,6 +46,14 @@ struct kept_row {
   std::size_t bytes_max = 0;                          ///< at least as many as it appends
 };
 
+/// The bytes of a row_change that is not gone, or of a kept_row, made in `room`, in place of what is there.
+template <class Row>
+std::string_view value_of(const Row& row, std::string& room) {
+  room.clear();
+  row.append_value(room);
+  return room;
+}
+
 /// What the window of changes beside the checkpoint lacks (state::unkept_changes).
 struct kept_delta {
   /// What is kept must reach there; rows of later entries go. nullopt: all that is kept goes.

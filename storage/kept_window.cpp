@@ -42,9 +42,7 @@ int put_record(lmdb_transaction& txn, const kept_record& r) {
 
 /// @param room for its bytes, used again for each
 int put_change(lmdb_transaction& txn, const kept_row& row, std::string& room, unsigned flags) {
-  room.clear();
-  row.append_value(room);
-  return put_checked(txn, key_of(row.index, row.effect), {room}, flags);
+  return put_checked(txn, key_of(row.index, row.effect), {value_of(row, room)}, flags);
 }
 
 /// Of entries up to `floor`, and of those behind `behind`.

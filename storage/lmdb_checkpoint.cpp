@@ -17,13 +17,6 @@ bool row_before(const row_change& a, const row_change& b) {
   return a.table != b.table ? a.table < b.table : a.key < b.key;
 }
 
-/// Its bytes, in `room`. @pre it is there
-std::string_view value_of(const row_change& r, std::string& room) {
-  room.clear();
-  r.append_value(room);
-  return room;
-}
-
 lmdb_file::limits limits_in(const lmdb_checkpoint_options& o) {
   const auto at_first = std::max(o.map_bytes, map_bytes_min);
   return {at_first, std::max(o.map_bytes_max, at_first)};

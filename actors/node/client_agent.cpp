@@ -146,7 +146,7 @@ status running_client_agent::start() {
   for (const auto& address : front_.gateway().addresses())
     log::info("node", "listening for clients", {{"address", address}});
   actors_->begin();
-  memory_.emplace(front_.loop(), [this](std::function<void()> work) { system_.spawn(std::move(work)); });
+  memory_.emplace(front_.loop(), system_);
   front_.start();
   return done{};
 }

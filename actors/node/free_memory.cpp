@@ -41,9 +41,8 @@ void give_back_memory(std::size_t bytes) {
   }
 }
 
-memory_housekeeping::memory_housekeeping(boost::asio::io_context& loop,
-                                         std::function<void(std::function<void()>)> elsewhere)
-    : timer_(loop), elsewhere_(std::move(elsewhere)) {
+memory_housekeeping::memory_housekeeping(boost::asio::io_context& loop, caf::actor_system& system)
+    : timer_(loop), system_(system) {
   look_later();
 }
 
@@ -54,7 +53,7 @@ void memory_housekeeping::look_later() {
       return;
     if (const auto bytes = unused_.due(free_memory()); bytes != 0) {
       log::debug("node", "memory goes back to the system", {{"bytes", bytes}});
-      elsewhere_([bytes] { give_back_memory(bytes); });
+      system_.spawn([bytes] { give_back_memory(bytes); });
     }
     look_later();
   });

@@ -5,10 +5,11 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/steady_timer.hpp>
 
+#include <caf/actor_system.hpp>
+
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <utility>
 
 namespace belay::actors {
@@ -46,15 +47,15 @@ private:
 /// Looks every two seconds.
 class memory_housekeeping {
 public:
-  /// @param elsewhere calls its argument on a thread that nobody waits for
+  /// @param system gives memory back on its scheduler's thread, which nobody waits for
   /// @pre `loop` runs no more when this is destroyed
-  memory_housekeeping(boost::asio::io_context& loop, std::function<void(std::function<void()>)> elsewhere);
+  memory_housekeeping(boost::asio::io_context& loop, caf::actor_system& system);
 
 private:
   void look_later();
 
   boost::asio::steady_timer timer_;
-  std::function<void(std::function<void()>)> elsewhere_;
+  caf::actor_system& system_;
   unused_memory unused_;
 };
 

@@ -220,7 +220,7 @@ status running_node::start() {
     return s;
   for (const auto& address : first.addresses())
     log::info("node", "listening for clients", {{"address", address}});
-  memory_.emplace(fronts_.front()->loop(), [this](std::function<void()> work) { system_.spawn(std::move(work)); });
+  memory_.emplace(fronts_.front()->loop(), system_);
   for (const auto& f : fronts_) {
     if (f != fronts_.front())
       f->gateway().start();

@@ -172,11 +172,8 @@ result<bool> simulated_checkpoints::keep_changes(const storage::checkpoint_info&
   std::erase_if(kept_, [&](const auto& each) {
     return !delta.behind || each.first.first <= delta.floor || each.first.first > *delta.behind;
   });
-  for (const auto& r : delta.rows) {
-    auto& value = kept_[{r.index, r.effect}];
-    value.clear();
-    r.append_value(value);
-  }
+  for (const auto& r : delta.rows)
+    storage::value_of(r, kept_[{r.index, r.effect}]);
   kept_for_ = {*there ? storage::kept_record::mark_of(**there) : storage::kept_record::mark{},
                storage::kept_record::mark_of(next), delta.floor, kept_.size()};
   return true;
