@@ -2,6 +2,8 @@
 
 #include "actors/telemetry/log.hpp"
 
+#include <caf/event_based_actor.hpp>
+
 #include <malloc.h>
 
 #include <chrono>
