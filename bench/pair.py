@@ -102,7 +102,7 @@ def main():
                     extra = {"keys": options.keys, **row.options, **compare.ways(row, "belay", clients)[0][1], **sides[i].client(row.workload)}
                     results[cell][i].append(compare.run_row(options, sides[i].servers, row, clients, extra))
 
-    print("| row | clients | " + " | ".join(f"{name} | other | paired" for name, _ in FIELDS) + " | CPU us/op more |")
+    print("| row | clients | " + " | ".join(f"{name} | other | other by it" for name, _ in FIELDS) + " | CPU us/op more |")
     print("|---|--:|" + "--:|" * (3 * len(FIELDS) + 1))
     for cell, (row, clients) in enumerate(chosen):
         both = results[cell]

@@ -3,6 +3,7 @@
 
 #include "protocol/agent/definitions.hpp"
 #include "protocol/agent/user_events.hpp"
+#include "protocol/base/compiled_once.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -62,9 +63,9 @@ struct list_events {
   std::chrono::nanoseconds wait{0};
 };
 
-using request = std::variant<list_services, list_checks, read_service, service_health, register_service,
-                             deregister_service, service_maintenance, node_maintenance, register_check,
-                             deregister_check, update_check, fire_event, list_events>;
+using request = compiled_once<std::variant<list_services, list_checks, read_service, service_health, register_service,
+                                           deregister_service, service_maintenance, node_maintenance, register_check,
+                                           deregister_check, update_check, fire_event, list_events>>;
 
 /// How long its answer may be put off for news; zero: not at all.
 inline std::chrono::nanoseconds wait_of(const request& r) {

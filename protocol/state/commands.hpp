@@ -1,6 +1,7 @@
 #pragma once
 // What can be written. One command is one log entry; ids, times and random numbers in it were fixed before it was proposed.
 
+#include "protocol/base/compiled_once.hpp"
 #include "protocol/state/acl/acl_commands.hpp"
 #include "protocol/state/claims/claim_answers.hpp"
 #include "protocol/state/claims/claim_commands.hpp"
@@ -213,14 +214,14 @@ inline constexpr auto fields_of<restore_commit> = std::tuple{
 template <>
 inline constexpr auto fields_of<restore_abort> = std::tuple{field<&restore_abort::id>{}};
 
-using plain_command = with_settings<
+using plain_command = compiled_once<with_settings<
     std::variant<kv_write, txn, session_create, session_destroy, catalog_register, catalog_deregister, tombstone_reap,
                  restore_begin, restore_rows, restore_commit, restore_abort, acl_initialize, acl_bootstrap,
                  acl_policy_set, acl_policy_delete, acl_role_set, acl_role_delete, acl_token_set, acl_token_clone,
                  acl_token_delete, claim_ask, claim_release, claim_hand_over, claim_mode_set, claim_limit_set,
                  claim_limit_unset, guard_set, guard_remove, claims_alarm, kv_acquire, fenced_write, fenced_txn,
                  session_begin, outcome_seal, session_expire>,
-    settings_set>;
+    settings_set>>;
 
 /// What is to be written, and in whose name. Whether he may is decided when it is applied, so that no change of his
 /// policies comes between the decision and the write.
@@ -345,9 +346,10 @@ struct access_changed {};
 /// Not by an entry: this server knows more, or other, coordinates (protocol/coordinates).
 struct coordinates_changed {};
 
-using effect = std::variant<kv_changed, kv_tree_removed, session_changed, catalog_changed, lock_delay_started,
-                            everything_changed, access_changed, coordinates_changed, claim_changed, claim_granted,
-                            claim_ended, claims_alarm_moved, guards_changed>;
+using effect =
+    compiled_once<std::variant<kv_changed, kv_tree_removed, session_changed, catalog_changed, lock_delay_started,
+                               everything_changed, access_changed, coordinates_changed, claim_changed, claim_granted,
+                               claim_ended, claims_alarm_moved, guards_changed>>;
 using effects = std::vector<effect>;
 
 } // namespace belay::state

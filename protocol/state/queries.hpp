@@ -1,6 +1,7 @@
 #pragma once
 // What can be read, and what a read answers. Every answer has the index of docs/contract/02, section 2 (never 0).
 
+#include "protocol/base/compiled_once.hpp"
 #include "protocol/coordinates/table.hpp"
 #include "protocol/state/changes/change_queries.hpp"
 #include "protocol/state/claims/claim_queries.hpp"
@@ -109,14 +110,14 @@ struct txn_read {
   txn ops;
 };
 
-using plain_query = with_settings<
+using plain_query = compiled_once<with_settings<
     std::variant<kv_get, kv_list, kv_keys, session_info, session_list, session_node, catalog_nodes, catalog_services,
                  catalog_service, catalog_node, health_node, health_checks, health_state, health_service,
                  coordinate_nodes, coordinate_node, txn_read, acl_policy_read, acl_policy_list, acl_role_read,
                  acl_role_list, acl_token_read, acl_token_self, acl_token_list, acl_legacy_list, permissions_read,
                  claim_read, claim_status, claims_list, claims_graph, guards_list, session_ended, outcome_read,
                  kv_changes, kv_at, kv_history>,
-    settings_get>;
+    settings_get>>;
 
 /// What is to be read, and in whose name.
 struct query : plain_query {
@@ -213,14 +214,14 @@ struct coordinate_rows {
   std::vector<coordinates::row_ptr> list;
 };
 
+using query_data = compiled_once<with_settings<
+    std::variant<kv_entries, key_names, sessions, nodes, service_names, service_instances, node_services, checks,
+                 coordinate_rows, txn_reply, refusal, acl_rows, permissions, claim_view, claim_standing, claim_rows,
+                 wait_graph, guard_rows, ended_session_rows, change_rows, outcome_view>,
+    settings_ptr>>;
 struct query_result {
   log_index index; ///< never zero
-  with_settings<
-      std::variant<kv_entries, key_names, sessions, nodes, service_names, service_instances, node_services, checks,
-                   coordinate_rows, txn_reply, refusal, acl_rows, permissions, claim_view, claim_standing, claim_rows,
-                   wait_graph, guard_rows, ended_session_rows, change_rows, outcome_view>,
-      settings_ptr>
-      data;
+  query_data data;
 };
 
 /// Of a list; other answers have one.

@@ -2,6 +2,7 @@
 // Rows of the tables as checkpoints, archives and the change journal see them: which table, under which key, and what.
 // Tables whose rows no client reads (tombstones, lock delays, counters, staging) have their records here.
 
+#include "protocol/base/compiled_once.hpp"
 #include "protocol/state/acl/acl_records.hpp"
 #include "protocol/state/claims/claim_records.hpp"
 #include "protocol/state/operators/settings.hpp"
@@ -81,11 +82,11 @@ inline constexpr auto fields_of<staged_record> = std::tuple{
 
 /// Empty: there is no such row. Records of more than 48 bytes are behind a pointer: the journal and checkpoints have many
 /// of these.
-using row_value = with_settings<
+using row_value = compiled_once<with_settings<
     std::variant<std::monostate, kv_entry_ptr, tombstone, session_ptr, lock_delay_record, node_ptr, service_ptr,
                  check_ptr, counter, staged_ptr, acl_policy_ptr, acl_role_ptr, acl_token_ptr, claim_ptr,
                  claim_resource_ptr, claim_ghost_ptr, claim_end_ptr, guard_ptr, ended_session_ptr, outcome_ptr>,
-    settings_ptr>;
+    settings_ptr>>;
 
 /// A row as it is now, or that it is gone. Encoded by protocol/wire/command_codec.
 struct dirty_row {

@@ -1,5 +1,6 @@
 #include "protocol/wire/frame_codec.hpp"
 
+#include "protocol/base/compiled_once_here.hpp"
 #include "protocol/base/overloaded.hpp"
 #include "protocol/raft/configuration.hpp"
 #include "protocol/wire/entry_codec.hpp"
@@ -7,6 +8,8 @@
 #include <algorithm>
 #include <bit>
 #include <utility>
+
+template struct belay::compiled_once<belay::wire::frame::plain>;
 
 namespace belay::wire {
 

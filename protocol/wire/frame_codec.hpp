@@ -6,6 +6,7 @@
 // Integers are little-endian. A frame that is too long, damaged or of another version ends the connection.
 
 #include "protocol/agent/user_events.hpp"
+#include "protocol/base/compiled_once.hpp"
 #include "protocol/base/result.hpp"
 #include "protocol/coordinates/messages.hpp"
 #include "protocol/forward/keyring.hpp"
@@ -74,9 +75,9 @@ using coordinate_news = coordinates::news;
 using forward_call = forward::call;
 using forward_reply = forward::reply;
 
-using frame =
+using frame = compiled_once<
     std::variant<hello, raft::message, forward_call, forward_reply, read_index, read_index_reply, agent::user_event,
-                 gossip, keyring_call, keyring_reply, coordinate_probe, coordinate_answer, coordinate_news>;
+                 gossip, keyring_call, keyring_reply, coordinate_probe, coordinate_answer, coordinate_news>>;
 
 /// Appends one frame.
 void encode_frame(const frame& f, std::string& out);

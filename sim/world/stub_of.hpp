@@ -5,9 +5,10 @@
 #include "protocol/base/overloaded.hpp"
 
 #include <caf/actor_system.hpp>
-#include <caf/typed_event_based_actor.hpp>
 
+#include <functional>
 #include <memory>
+#include <tuple>
 #include <type_traits>
 #include <utility>
 
@@ -15,29 +16,25 @@ namespace belay::sim {
 
 namespace stub {
 
-template <class Handle, class Message, class Heard>
-auto handler(typename Handle::pointer self, std::shared_ptr<Heard> heard) {
-  return [self, heard](const Message& m) {
-    if constexpr (std::is_invocable_v<Heard&, const Message&>)
-      (*heard)(m);
-    if constexpr (std::is_same_v<Message, actors::stop_atom>)
-      self->quit();
-  };
-}
-
-/// The message of caf::reacts_to.
-template <class Signature>
-struct message_of;
-template <class Message>
-struct message_of<caf::reacts_to<Message>> {
-  using type = Message;
+/// For each message of an interface who hears it; an empty function: nobody.
+template <class Signatures>
+struct ears_of;
+template <class... Messages>
+struct ears_of<caf::detail::type_list<caf::reacts_to<Messages>...>> {
+  using type = std::tuple<std::function<void(const Messages&)>...>;
 };
+template <class Handle>
+using ears = typename ears_of<typename Handle::signatures>::type;
 
-template <class Handle, class Heard, class... Signatures>
-typename Handle::behavior_type behavior(typename Handle::pointer self, const std::shared_ptr<Heard>& heard,
-                                        caf::detail::type_list<Signatures...>) {
-  return {handler<Handle, typename message_of<Signatures>::type>(self, heard)...};
+template <class Message, class Heard>
+void listen(std::function<void(const Message&)>& ear, const std::shared_ptr<Heard>& heard) {
+  if constexpr (std::is_invocable_v<Heard&, const Message&>)
+    ear = [heard](const Message& m) { (*heard)(m); };
 }
+
+/// Made in stub_of.cpp for each interface that is stubbed somewhere: an actor is slow to compile.
+template <class Handle>
+Handle spawn(caf::actor_system& system, ears<Handle> ears);
 
 } // namespace stub
 
@@ -47,10 +44,10 @@ typename Handle::behavior_type behavior(typename Handle::pointer self, const std
 template <class Handle, class... Handlers>
 Handle stub_of(caf::actor_system& system, Handlers... handlers) {
   using heard_type = overloaded<Handlers...>;
-  auto heard = std::make_shared<heard_type>(heard_type{std::move(handlers)...});
-  return system.spawn([heard](typename Handle::pointer self) -> typename Handle::behavior_type {
-    return stub::behavior<Handle>(self, heard, typename Handle::signatures{});
-  });
+  const auto heard = std::make_shared<heard_type>(heard_type{std::move(handlers)...});
+  stub::ears<Handle> ears;
+  std::apply([&](auto&... each) { (stub::listen(each, heard), ...); }, ears);
+  return stub::spawn<Handle>(system, std::move(ears));
 }
 
 } // namespace belay::sim

@@ -119,7 +119,8 @@ public:
       c.newest = std::max(c.newest, index);
       return;
     }
-    split(p, key, std::move(v));
+    if (!pass_on(p, key, v))
+      split(p, key, std::move(v));
   }
 
   bool is_behind_all(std::string_view key) const {
@@ -279,12 +280,42 @@ private:
       c.newest = std::max(c.newest, s.value.index());
   }
 
+  /// Inserts into a full chunk by moving what is at its end to the next one, if that has room: where rows come in nearly ascending order, a late
+  /// one would split a chunk whose halves are never filled again. @returns false: nothing was done
+  bool pass_on(const place& p, std::string_view key, Value& v) {
+    const auto next = p.at.next();
+    if (next == chunks_.end())
+      return false;
+    chunk& full = p.at.chunk();
+    chunk& behind = next.chunk();
+    const auto rows = full.slots.size();
+    // Some at a time, so that the next late row finds room.
+    const auto first = std::min(p.position, rows - std::max<std::size_t>(rows / 16, 1));
+    const auto moved = rows - first;
+    if (moved > rows / 2 || behind.slots.size() + moved >= chunk_max)
+      return false;
+    behind.slots.insert(behind.slots.begin(),
+                        std::make_move_iterator(full.slots.begin() + static_cast<std::ptrdiff_t>(first)),
+                        std::make_move_iterator(full.slots.end()));
+    index_keys(behind);
+    cut(full, first, rows);
+    chunks_.lower_fence(next, behind.slots.front().key());
+    if (p.position > first)
+      insert(behind, p.position - first, key, std::move(v));
+    else
+      insert(full, first, key, std::move(v));
+    recount(full);
+    recount(behind);
+    return true;
+  }
+
   void split(const place& p, std::string_view key, Value v) {
     chunk& full = p.at.chunk();
     const auto rows = full.slots.size();
-    // Rows that arrive in ascending order, or nearly so from many clients, leave full chunks behind instead of half-empty ones.
+    // Rows that arrive in ascending order, or nearly so from many clients, leave chunks behind that are not half empty.
     const bool ascending = p.at == chunks_.last() && p.position >= rows - rows / 4;
     auto upper = std::make_unique<chunk>();
+    upper->slots.reserve(chunk_max); // growing, a vector may come to more than a chunk can use
     const std::size_t middle = ascending ? p.position : rows / 2;
     upper->slots.assign(std::make_move_iterator(full.slots.begin() + static_cast<std::ptrdiff_t>(middle)),
                         std::make_move_iterator(full.slots.end()));

@@ -95,6 +95,19 @@ public:
     n.heads.inserted(at - 1, put, fences_behind_first(n));
     return {this, p.node_, at};
   }
+  /// Of that chunk. @pre it is not the first of all; the fence is less than its own, and greater than all keys of the chunk before it
+  void lower_fence(position p, std::string fence) {
+    INVARIANT(p != begin());
+    auto& n = *nodes_[p.node_];
+    auto& lowered = n.fences[p.at_] = std::move(fence);
+    if (p.at_ > 0) {
+      n.heads.erased(p.at_ - 1, p.at_);
+      n.heads.inserted(p.at_ - 1, lowered, fences_behind_first(n));
+    } else {
+      heads_.erased(p.node_ - 1, p.node_);
+      heads_.inserted(p.node_ - 1, lowered, first_fences());
+    }
+  }
   /// @pre it is not the first of all. @returns the next one
   position erase(position p) {
     INVARIANT(p != begin());
