@@ -4,8 +4,8 @@
 
 namespace belay {
 
-/// A variant whose copies, moves and end are compiled in one file, which includes compiled_once_here.hpp and says
-/// `template struct compiled_once<name::plain>;`, name being what the whole is called; without one the linker complains.
+/// A variant whose copies, moves and end are compiled in one file: the one that includes compiled_once_here.hpp and has the
+/// line `template struct compiled_once<V::plain>;` for the variant V. Without that line programs are not linked.
 template <class Variant>
 struct compiled_once : Variant {
   using plain = Variant;
