@@ -16,12 +16,20 @@ namespace belay::sim {
 
 namespace stub {
 
+/// The message of caf::reacts_to.
+template <class Signature>
+struct message_of;
+template <class Message>
+struct message_of<caf::reacts_to<Message>> {
+  using type = Message;
+};
+
 /// For each message of an interface who hears it; an empty function: nobody.
 template <class Signatures>
 struct ears_of;
-template <class... Messages>
-struct ears_of<caf::detail::type_list<caf::reacts_to<Messages>...>> {
-  using type = std::tuple<std::function<void(const Messages&)>...>;
+template <class... Signatures>
+struct ears_of<caf::detail::type_list<Signatures...>> {
+  using type = std::tuple<std::function<void(const typename message_of<Signatures>::type&)>...>;
 };
 template <class Handle>
 using ears = typename ears_of<typename Handle::signatures>::type;

@@ -96,16 +96,16 @@ public:
     return {this, p.node_, at};
   }
   /// Of that chunk. @pre it is not the first of all; the fence is less than its own, and greater than all keys of the chunk before it
-  void lower_fence(position p, std::string fence) {
+  void lower_fence(position p, const std::string& fence) {
     INVARIANT(p != begin());
     auto& n = *nodes_[p.node_];
-    auto& lowered = n.fences[p.at_] = std::move(fence);
+    n.fences[p.at_] = fence;
     if (p.at_ > 0) {
       n.heads.erased(p.at_ - 1, p.at_);
-      n.heads.inserted(p.at_ - 1, lowered, fences_behind_first(n));
+      n.heads.inserted(p.at_ - 1, fence, fences_behind_first(n));
     } else {
       heads_.erased(p.node_ - 1, p.node_);
-      heads_.inserted(p.node_ - 1, lowered, first_fences());
+      heads_.inserted(p.node_ - 1, fence, first_fences());
     }
   }
   /// @pre it is not the first of all. @returns the next one
