@@ -106,6 +106,15 @@ CASES = [
       })()""", [361, 361, 0]),
     ("numbers", "(() => { const points = [{ at: 1 }, { at: 10, applied: 100 }, { at: 20, applied: 200 }]; return [50, 100, 150, 200, 201].map((i) => m.timeOfIndex(points, i) ?? null); })()",
      [{"at": 10, "exactly": False}, {"at": 10, "exactly": False}, {"at": 20, "exactly": True}, {"at": 20, "exactly": True}, None]),
+    # An answer that was late once is no reason to wait; three slow ones are. What is quick is asked for as often as the caller says.
+    ("pace", """(() => {
+        const told = [], p = new m.Pace();
+        for (const ms of [60, 50, 40, 80, 2, 90, 90]) { p.took(ms); told.push([p.doubtful, p.pause(3000)]); }
+        return told;
+      })()""", [[True, 400], [True, 400], [False, 10000], [False, 10000], [False, 3000], [False, 3000], [False, 3000]]),
+    ("pace", "(() => { const p = new m.Pace(); const first = [p.doubtful, p.pause(400)]; p.took(1); return [first, p.doubtful, p.pause(400), p.pause(3000)]; })()", [[False, 400], False, 400, 3000]),
+    ("pace", "(() => { const p = new m.Pace(); p.took(60); p.took(0); return [p.doubtful, p.pause(400)]; })()", [False, 400]),
+
     ("plot", "[0, 0.07, 1, 1.2, 49, 50, 51, 999].map(m.niceMax)", [1, 0.1, 1, 2, 50, 50, 100, 1000]),
     ("places", "[m.read('#/locks/claim/a%20b/c'), m.to('keys', 'a b/c'), m.read('#/keys/%E0%A4%A'), m.read('')]",
      [{"view": "locks", "rest": ["claim", "a b", "c"]}, "#/keys/a%20b/c", {"view": "keys", "rest": ["%E0%A4%A"]}, {"view": "", "rest": []}]),

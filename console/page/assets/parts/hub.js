@@ -10,15 +10,13 @@
 //                { link: { up, since, text } }
 
 import { ask, headersOf } from './answer.js';
+import { Pace, pauseMs } from './pace.js';
 import { EventReader } from './sse.js';
 
 // Long polls at once, beside one stream and the calls of people: six connections are all there are.
 const longPollsMax = 3;
 const longPollSeconds = 55;
 const withoutLongPollMs = 3000;
-// What the server needs long for is not asked for again at once: at most this part of the time goes into it, however often it changes.
-const shareOfTime = 0.004;
-const pauseMs = 400;
 const retryMs = [500, 1000, 2000, 4000];
 // A tab that is gone without a word: it says that it is alive every 20 s, in the background once a minute at least.
 const silentTabMs = 150_000;
@@ -108,9 +106,10 @@ export class Hub {
 
   async #ask(w) {
     const { signal } = w.end;
-    let index = 0, failures = 0, costMs = 0;
+    const pace = new Pace();
+    let index = 0, failures = 0;
     while (!signal.aborted) {
-      const long = !w.every && index > 0 && this.#longPolls < longPollsMax;
+      const long = !w.every && index > 0 && !pace.doubtful && this.#longPolls < longPollsMax;
       const began = performance.now();
       try {
         if (long) this.#longPolls += 1;
@@ -128,10 +127,10 @@ export class Hub {
       if (!long) {
         const took = performance.now() - began;
         this.#fastestMs = Math.min(this.#fastestMs, took);
-        costMs = took - this.#fastestMs;
+        pace.took(took - this.#fastestMs);
       }
       const mayWait = index > 0 && this.#longPolls < longPollsMax;
-      await sleep(Math.max(w.every || (mayWait ? pauseMs : withoutLongPollMs), costMs / shareOfTime), signal);
+      await sleep(pace.pause(w.every || (mayWait ? pauseMs : withoutLongPollMs)), signal);
     }
   }
 
